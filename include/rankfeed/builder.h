@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ * rankfeed/builder.h: model files to vocabulary images. Library rankfeed_builder; it allocates,
+ * reads files and may take a second, and is not needed by programs that ship images.
+ *
+ * All functions: any thread, no shared state. */
+#ifndef RANKFEED_BUILDER_H_
+#define RANKFEED_BUILDER_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rankfeed/export.h"
+#include "rankfeed/model.h"
+#include "rankfeed/status.h"
+
+RANKFEED_BEGIN_C
+
+/* What went wrong, for people: file, position and reason. */
+typedef struct {
+  uint32_t struct_size;
+  rankfeed_status code;
+  uint64_t byte_offset; /* in the source file, where known */
+  char message[496];    /* NUL-terminated, cut if longer */
+} rankfeed_builder_error;
+
+/* -1: the reference of the file's format (.model: SentencePiece, tokenizer.json: HuggingFace). */
+enum { RANKFEED_PARITY_AUTO = -1 };
+
+typedef struct {
+  uint32_t struct_size;
+  int32_t parity;     /* RANKFEED_PARITY_AUTO, or one that must equal the format's reference */
+  const char* preset; /* null, or a model family whose template and id map to use, see README */
+} rankfeed_compile_options;
+
+/* Bytes owned by the builder library; release with rankfeed_image_free. data is 64-byte aligned. */
+typedef struct {
+  void* data;
+  size_t size;
+} rankfeed_image;
+
+/* Compiles source bytes (SentencePiece .model or HuggingFace tokenizer.json, told apart by
+ * content). source_name only appears in messages. options may be null.
+ * Errors: ARGUMENT, PARSE, UNSUPPORTED, PARITY, LIMIT, NO_MEMORY. O(source) time and memory. */
+RANKFEED_API rankfeed_status rankfeed_compile(const void* source, size_t source_size,
+                                              const char* source_name,
+                                              const rankfeed_compile_options* options,
+                                              rankfeed_image* out, rankfeed_builder_error* error);
+RANKFEED_API void rankfeed_image_free(rankfeed_image* image);
+
+/* Compiles a file to a file: written to a temporary beside out_path, synced, then renamed, so that
+ * a killed or failed run leaves no half image. Errors: as above, and IO. */
+RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, const char* out_path,
+                                                   const rankfeed_compile_options* options,
+                                                   rankfeed_builder_error* error);
+
+/* An image, .model or tokenizer.json file to a ready model: maps an image, compiles anything else
+ * in memory. Owns everything behind it. */
+typedef struct rankfeed_loaded rankfeed_loaded;
+RANKFEED_API rankfeed_status rankfeed_load(const char* path, const rankfeed_compile_options* options,
+                                           rankfeed_loaded** out, rankfeed_builder_error* error);
+RANKFEED_API const rankfeed_model* rankfeed_loaded_model(const rankfeed_loaded* loaded);
+/* The image bytes behind the model, valid until rankfeed_loaded_free. */
+RANKFEED_API const void* rankfeed_loaded_image(const rankfeed_loaded* loaded, size_t* size);
+RANKFEED_API void rankfeed_loaded_free(rankfeed_loaded* loaded);
+
+RANKFEED_END_C
+
+#endif /* RANKFEED_BUILDER_H_ */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ * rankfeed/encode.h: one text to ids, offsets and back, in memory of the caller.
+ *
+ * rankfeed_encoder: one thread at a time; lives wholly in the caller's scratch, so there is no free
+ * function; many encoders share one model. Not detected: use from two threads at once. */
+#ifndef RANKFEED_ENCODE_H_
+#define RANKFEED_ENCODE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rankfeed/export.h"
+#include "rankfeed/model.h"
+#include "rankfeed/status.h"
+
+RANKFEED_BEGIN_C
+
+typedef struct rankfeed_encoder rankfeed_encoder;
+
+/* Any bytes; not NUL-terminated. Invalid UTF-8 follows the reference: SentencePiece turns each bad
+ * byte into U+FFFD; HuggingFace takes only valid strings, so bad bytes are replaced as Python's
+ * bytes.decode("utf-8", "replace") does (maximal subparts) before the pipeline runs. */
+typedef struct {
+  const char* data;
+  size_t size; /* bytes */
+} rankfeed_text;
+
+typedef struct {
+  uint32_t struct_size;
+  uint32_t max_text_bytes; /* longest text one call may encode */
+  uint32_t with_offsets;   /* 1: calls may ask for offsets (8 more bytes per normalized byte) */
+  uint32_t cache_bytes;    /* word cache kept in the scratch; 0 = none. Never changes an output */
+} rankfeed_limits;
+
+/* Scratch an encoder needs for these limits: monotonic in each limit, overflow checked
+ * (E_LIMIT). Pages that are not touched cost nothing: the worst case of the normalizer's growth
+ * is reserved, ordinary text uses a small part. O(1). */
+RANKFEED_API rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model,
+                                                      const rankfeed_limits* limits,
+                                                      rankfeed_mem_req* out);
+
+/* Carves an encoder out of scratch. Size and alignment are checked in every build.
+ * Errors: ARGUMENT, STRUCT_SIZE, LIMIT, ALIGNMENT, WORKSPACE_SIZE; on failure *out is null. */
+RANKFEED_API rankfeed_status rankfeed_encoder_init(const rankfeed_model* model,
+                                                   const rankfeed_limits* limits, void* scratch,
+                                                   size_t scratch_size, rankfeed_encoder** out);
+
+enum {
+  RANKFEED_ADD_SPECIAL_TOKENS = 1u,   /* run the single-sequence template */
+  RANKFEED_OFFSETS_CODE_POINTS = 2u,  /* offsets count Unicode code points (Python), not bytes */
+  RANKFEED_SPLIT_SPECIAL_TOKENS = 4u, /* HuggingFace encode_special_tokens: specials are text */
+  RANKFEED_ERROR_ON_SPECIAL = 8u      /* literal special token in the text: E_SPECIAL_IN_TEXT */
+};
+
+/* SentencePiece extra options, applied in the order written ("reverse:bos" differs from
+ * "bos:reverse"; sentencepiece_processor.cc, ApplyExtraOptions, 0.1.97). 0 ends the list. */
+enum { RANKFEED_SP_BOS = 1, RANKFEED_SP_EOS = 2, RANKFEED_SP_REVERSE = 3, RANKFEED_SP_UNK = 4 };
+
+typedef struct {
+  uint32_t struct_size;
+  uint32_t flags;      /* RANKFEED_ADD_SPECIAL_TOKENS ... */
+  uint8_t sp_extra[8]; /* RANKFEED_SP_*, only in SentencePiece parity */
+} rankfeed_encode_options;
+
+/* Output columns, all with one capacity in tokens. Unused columns are null. */
+typedef struct {
+  uint32_t struct_size;
+  uint32_t capacity;
+  int32_t* input_ids;            /* nullable only with capacity 0 (to ask for the count) */
+  uint32_t *offset_begin, *offset_end; /* half-open, in the original text; need with_offsets */
+  uint8_t* special_tokens_mask;  /* 1 for ids the template added */
+  uint32_t* token_type_ids;
+  uint32_t count;                /* out: tokens written, or needed when E_OUTPUT_SIZE */
+} rankfeed_encoding;
+
+/* Encodes one text. options may be null (no flags). On E_OUTPUT_SIZE nothing was written to the
+ * columns and count holds the need; the encoder stays usable after every error.
+ * Errors: ARGUMENT, STRUCT_SIZE, LIMIT, OUTPUT_SIZE, UNK_ID, SPECIAL_IN_TEXT.
+ * O(text.size * max_piece_chars) worst case. */
+RANKFEED_API rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
+                                             const rankfeed_encode_options* options,
+                                             rankfeed_encoding* io);
+
+/* Tokens a text of text_bytes can have at most, specials of the single template included;
+ * UINT32_MAX when it does not fit. O(1). */
+RANKFEED_API uint32_t rankfeed_token_bound(const rankfeed_model* model, size_t text_bytes);
+
+enum { RANKFEED_SKIP_SPECIAL_TOKENS = 1u };
+
+/* Ids back to text, by the reference's rules (HuggingFace drops unknown ids silently, SentencePiece
+ * answers ID_RANGE). Writes at most capacity bytes to out; *size gets the bytes written, or needed
+ * when E_OUTPUT_SIZE (then out's content is undefined). count is bounded by the encoder's
+ * max_text_bytes. Errors: ARGUMENT, LIMIT, OUTPUT_SIZE, ID_RANGE. */
+RANKFEED_API rankfeed_status rankfeed_decode(rankfeed_encoder* encoder, const int32_t* input_ids,
+                                             size_t count, uint32_t flags, char* out,
+                                             size_t capacity, size_t* size);
+
+RANKFEED_END_C
+
+#endif /* RANKFEED_ENCODE_H_ */

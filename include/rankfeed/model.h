@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ * rankfeed/model.h: vocabulary images and the model opened over one.
+ *
+ * An image is one little-endian, versioned, checksummed block of bytes made by the builder
+ * (rankfeed/builder.h, `rankfeed compile`). A rankfeed_model is a view over an image: it lives in
+ * storage of the caller, borrows the image, and holds no other resource.
+ *
+ * rankfeed_model: immutable, share freely between threads. The image must outlive it. */
+#ifndef RANKFEED_MODEL_H_
+#define RANKFEED_MODEL_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rankfeed/export.h"
+#include "rankfeed/status.h"
+
+RANKFEED_BEGIN_C
+
+/* Size and alignment of caller storage, in bytes. alignment is a power of two. */
+typedef struct {
+  size_t size, alignment;
+} rankfeed_mem_req;
+
+/* Which reference the ids equal. Fixed when the image is compiled. */
+enum { RANKFEED_PARITY_HUGGINGFACE = 0, RANKFEED_PARITY_SENTENCEPIECE = 1 };
+
+typedef struct rankfeed_model rankfeed_model;
+
+/* Checks magic, version, size, checksum and every index the encoder relies on, in one linear pass
+ * over image_size bytes (XXH3 plus one look at each unit). Reads image[0, image_size); writes only
+ * *detail (nullable). image must be 64-byte aligned. Any thread.
+ * Errors: ARGUMENT, ALIGNMENT, IMAGE_*, PLATFORM. */
+RANKFEED_API rankfeed_status rankfeed_image_verify(const void* image, size_t image_size,
+                                                   rankfeed_error_detail* detail);
+
+/* A read-only image in memory: mapped from a file by rankfeed_image_map, or filled in by the caller
+ * for bytes that are elsewhere. Plain data; one owner. */
+typedef struct {
+  const void* data;
+  size_t size;
+  uint32_t page_size_obtained; /* bytes per page backing data, as far as known; 0 = unknown */
+  uint32_t reserved;
+  void* base; /* of the mapping, for unmap */
+  size_t base_size;
+} rankfeed_mapping;
+
+/* Maps a file read-only and shared between processes. The file must not be truncated while it is
+ * mapped (the kernel answers with SIGBUS); replace image files by rename, as the builder does.
+ * Errors: ARGUMENT, IO (detail->item = errno). O(1) plus page faults on use. */
+RANKFEED_API rankfeed_status rankfeed_image_map(const char* path, rankfeed_mapping* out,
+                                                rankfeed_error_detail* detail);
+/* Ends the mapping; models opened over it must not be used any more. Null or zeroed is a no-op. */
+RANKFEED_API void rankfeed_image_unmap(rankfeed_mapping* mapping);
+
+/* Storage that rankfeed_model_open needs. Constant for one library version. */
+RANKFEED_API rankfeed_mem_req rankfeed_model_mem_req(void);
+
+enum {
+  /* Skip the linear verify pass: only for images this process or its deployment has verified
+   * before. Header, version, sizes and section table are still checked: O(1). */
+  RANKFEED_OPEN_TRUSTED_IMAGE = 1u
+};
+
+/* Opens a model over image in storage. On success *out points into storage; on failure *out is
+ * null and storage may hold garbage. There is no close: release image and storage when no thread
+ * uses the model. Errors: those of rankfeed_image_verify, WORKSPACE_SIZE. O(image_size), or O(1)
+ * when trusted. */
+RANKFEED_API rankfeed_status rankfeed_model_open(const void* image, size_t image_size,
+                                                 uint32_t flags, void* storage,
+                                                 size_t storage_size, rankfeed_model** out,
+                                                 rankfeed_error_detail* detail);
+
+/* Facts about an opened model. Ids that the model lacks are -1. */
+typedef struct {
+  uint32_t struct_size;
+  uint32_t parity;          /* RANKFEED_PARITY_* */
+  uint32_t id_count;        /* ids are 0 .. id_count-1, added tokens included */
+  uint32_t piece_count;     /* distinct pieces in the trie */
+  int32_t unk_id, bos_id, eos_id, pad_id, cls_id, sep_id, mask_id;
+  uint32_t pad_type_id;
+  uint32_t max_piece_chars; /* code points of the longest piece */
+  uint32_t specials_single, specials_pair; /* ids the template adds */
+  uint32_t position_offset; /* first position id: pad_id + 1 for RoBERTa-like models, else 0 */
+  uint32_t position_pad;    /* position id of a pad token */
+  uint32_t has_token_type_ids; /* template assigns a type other than 0 */
+  uint32_t byte_fallback;
+  uint64_t image_size;
+  uint8_t config_hash[16];  /* XXH3-128 of the source file, parity and compile options */
+} rankfeed_model_info;
+
+/* Fills *info (set struct_size first). Errors: ARGUMENT, STRUCT_SIZE. O(1), any thread. */
+RANKFEED_API rankfeed_status rankfeed_model_get_info(const rankfeed_model* model,
+                                                     rankfeed_model_info* info);
+
+/* The piece of an id, as bytes inside the image (not NUL-terminated). Errors: ARGUMENT, ID_RANGE. */
+RANKFEED_API rankfeed_status rankfeed_model_id_to_piece(const rankfeed_model* model, uint32_t id,
+                                                        const char** data, size_t* size);
+/* The id of a piece or added token by its exact bytes; -1 when there is none. O(size). */
+RANKFEED_API int32_t rankfeed_model_piece_to_id(const rankfeed_model* model, const char* data,
+                                                size_t size);
+
+RANKFEED_END_C
+
+#endif /* RANKFEED_MODEL_H_ */
