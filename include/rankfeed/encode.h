@@ -73,8 +73,9 @@ typedef struct {
   uint32_t count;                /* out: tokens written, or needed when E_OUTPUT_SIZE */
 } rankfeed_encoding;
 
-/* Encodes one text. options may be null (no flags). On E_OUTPUT_SIZE nothing was written to the
- * columns and count holds the need; the encoder stays usable after every error.
+/* Encodes one text. options may be null (no flags). On E_OUTPUT_SIZE the columns hold the tokens
+ * that fit, nothing past capacity was written, and count holds the need; the encoder stays usable
+ * after every error.
  * Errors: ARGUMENT, STRUCT_SIZE, LIMIT, OUTPUT_SIZE, UNK_ID, SPECIAL_IN_TEXT.
  * O(text.size * max_piece_chars) worst case. */
 RANKFEED_API rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// builder/model_spec.h: a model as the readers understood it, before it becomes an image.
+//
+// read_spm.cc and read_hf_json.cc produce it, write_image.cc consumes it. Reading throws
+// BuildError; the C boundary (capi_builder.cc) turns that into a status and a message.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "image/format.h"
+#include "rankfeed/status.h"
+
+namespace rankfeed::builder {
+
+// What is wrong with a source, where, and which status it becomes.
+struct BuildError : std::runtime_error {
+  BuildError(rankfeed_status status, uint64_t offset, const std::string& message)
+      : std::runtime_error(message), code(status), byte_offset(offset) {}
+  rankfeed_status code;
+  uint64_t byte_offset;
+};
+
+struct PieceSpec {
+  std::string text;
+  double score = 0;  // HuggingFace: as parsed; SentencePiece: the float, widened
+  image::PieceType type = image::PieceType::kNormal;
+};
+
+struct StepSpec {
+  image::Op op;
+  uint32_t arg0 = 0, arg1 = 0;
+  std::string a, b;
+};
+
+struct AddedTokenSpec {
+  std::string content;
+  uint32_t id = 0;     // final id: the model's, else the next free one in list order
+  uint32_t flags = 0;  // image::AddedFlags
+};
+
+struct TemplateItemSpec {
+  image::TemplateKind kind;
+  uint32_t id = 0, type_id = 0;
+};
+
+struct ModelSpec {
+  uint32_t parity = 0;  // RANKFEED_PARITY_*
+  uint32_t flags = 0;   // image::ConfigFlags
+  std::string source_name;
+  std::vector<PieceSpec> pieces;  // by the model's own id
+  // Token id of each model id (identity unless a preset renumbers, as fairseq does for XLM-R), and
+  // how many token ids there are before added tokens.
+  std::vector<uint32_t> id_map;
+  uint32_t id_count = 0;
+  uint32_t unk_id = image::kNoId, bos_id = image::kNoId, eos_id = image::kNoId,
+           pad_id = image::kNoId, cls_id = image::kNoId, sep_id = image::kNoId,
+           mask_id = image::kNoId;
+  uint32_t pad_type_id = 0, position_offset = 0, position_pad = 0;
+  std::string unk_surface, unk_piece, family;
+  std::string charsmap;  // precompiled blob as in the file, empty if none
+  std::string denorm_charsmap;  // SentencePiece denormalizer_spec, empty if none
+  std::vector<StepSpec> normalizer, pre_tokenizer, decoder;
+  std::vector<AddedTokenSpec> added_tokens;
+  std::vector<std::string> user_defined;  // SentencePiece: bypass normalization (PrefixMatcher)
+  std::vector<TemplateItemSpec> template_single, template_pair;
+  uint32_t default_max_length = 0, default_truncation = 0, default_stride = 0, default_padding = 0;
+};
+
+}  // namespace rankfeed::builder

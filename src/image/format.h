@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// image/format.h: the vocabulary image as it lies on disk and in memory. The only on-disk structs.
+//
+// Little-endian throughout; every section starts at a multiple of 64 bytes and is an array of one
+// fixed-size element type, so an aligned image is used in place. Indices that the encoder follows
+// without a check are bounded by image/verify.cc, which names the rule next to each test.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rankfeed::image {
+
+inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
+inline constexpr uint16_t kVersionMajor = 1;  // a reader refuses any other
+inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
+inline constexpr uint32_t kSectionAlignment = 64;
+inline constexpr uint32_t kMaxSections = 64;
+
+struct Header {
+  char magic[8];
+  uint16_t version_major, version_minor;
+  uint32_t header_size;  // sizeof(Header)
+  uint64_t image_size;   // bytes of the whole image
+  uint8_t checksum[16];  // XXH3-128 (canonical form) of bytes [kChecksumFrom, image_size)
+  uint8_t config_hash[16];
+  uint32_t section_count;  // the table of Section follows the header
+  uint32_t reserved;
+};
+static_assert(sizeof(Header) == 64);
+inline constexpr size_t kChecksumFrom = offsetof(Header, config_hash);
+
+// An image may hold each id at most once; absent sections have no entry.
+enum class SectionId : uint32_t {
+  kConfig = 1,          // Config, exactly one element
+  kStrings = 2,         // char: pool that Text ranges point into
+  kTrieUnits = 3,       // uint64_t: pieces over character codes, see trie/double_array.h
+  kCodeBlocks = 4,      // uint16_t[0x1100]: code point >> 8 -> block
+  kCodes = 5,           // uint16_t[blocks * 256]: character code, 0 = in no piece
+  kValueScores = 6,     // double[value_count]: score of the piece (see Config::parity)
+  kValueIds = 7,        // uint32_t[value_count]: token id of the piece
+  kValueTypes = 8,      // uint8_t[value_count]: PieceType
+  kIdPieces = 9,        // Text[id_count]: token string of each id, added tokens included
+  kIdFlags = 10,        // uint8_t[id_count]: PieceType in the low bits | kIdSpecial | kIdAdded
+  kNormalizer = 11,     // Step[]
+  kPreTokenizer = 12,   // Step[]
+  kDecoder = 13,        // Step[]
+  kAddedTokens = 14,    // AddedToken[]
+  kAddedTrieRaw = 15,   // uint64_t: added tokens matched on raw text; code = byte + 1
+  kAddedTrieNormalized = 16,  // uint64_t: the normalized=true ones, on normalized text
+  kTemplateSingle = 17,  // TemplateItem[]
+  kTemplatePair = 18,    // TemplateItem[]
+  kCharsmapUnits = 19,   // uint32_t: Darts-clone units of the precompiled charsmap
+  kCharsmapPool = 20,    // char: NUL-separated replacements
+  kByteIds = 21,         // uint32_t[256]: token id of byte b, kNoId if absent
+  kPieceIndex = 22,      // uint32_t[id_count]: ids sorted by token string, for piece_to_id
+  kPropBlocks = 23,      // uint16_t[0x1100]: code point >> 8 -> block
+  kProps = 24,           // uint16_t[blocks * 256]: UnicodeProp bits
+  kCccBlocks = 25,       // uint16_t[0x1100]
+  kCcc = 26,             // uint8_t[blocks * 256]: canonical combining class
+  kLowerBlocks = 27,     // uint16_t[0x1100]: CodePointMap of char::to_lowercase
+  kLower = 28,           // uint32_t[blocks * 256]: offset << 8 | length into kMapPool, 0 = itself
+  kDecompBlocks = 29,    // uint16_t[0x1100]: full canonical decomposition
+  kDecomp = 30,          // uint32_t[blocks * 256]
+  kDecompKBlocks = 31,   // uint16_t[0x1100]: full compatibility decomposition
+  kDecompK = 32,         // uint32_t[blocks * 256]
+  kMapPool = 33,         // uint32_t: code points that the maps above point into
+  kCompose = 34,         // ComposePair[], sorted by (first, second)
+  kUserDefinedTrie = 35,  // uint64_t: SentencePiece user-defined symbols; code = byte + 1
+  kDenormUnits = 36,      // uint32_t: charsmap of SentencePiece's denormalizer_spec
+  kDenormPool = 37,       // char
+};
+
+struct Section {
+  uint32_t id;
+  uint32_t element_size;  // checked against the type above
+  uint64_t offset, size;  // bytes; size is a multiple of element_size
+};
+static_assert(sizeof(Section) == 24);
+
+inline constexpr uint32_t kNoId = 0xffffffffu;
+
+// Range in kStrings.
+struct Text {
+  uint32_t offset, size;
+};
+
+// SentencePiece piece types (sentencepiece_model.proto, 0.1.97). HuggingFace images use kNormal,
+// kUnknown and kByte only.
+enum class PieceType : uint8_t {
+  kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6
+};
+inline constexpr uint8_t kIdTypeMask = 0x0f, kIdSpecial = 0x10, kIdAdded = 0x20;
+
+enum ConfigFlags : uint32_t {
+  kByteFallback = 1u << 0,
+  // SentencePiece normalizer_spec and trainer_spec (normalizer.cc, 0.1.97)
+  kAddDummyPrefix = 1u << 1,
+  kRemoveExtraWhitespaces = 1u << 2,
+  kEscapeWhitespaces = 1u << 3,
+  kTreatWhitespaceAsSuffix = 1u << 4,
+  // template
+  kHasTokenTypeIds = 1u << 8,   // the pair template assigns a type other than 0
+  kTemplateFromFile = 1u << 9,  // else chosen by preset or default
+  kPadLeft = 1u << 10,          // family pads on the left (XLNet)
+};
+
+// Row positions (transformers modelling code 4.x): kRobertaPositions counts from pad_id + 1 and
+// gives pads pad_id (modeling_xlm_roberta.py create_position_ids_from_input_ids).
+struct Config {
+  uint32_t parity;  // RANKFEED_PARITY_*
+  uint32_t flags;
+  uint32_t id_count, value_count;
+  uint32_t max_piece_chars, max_piece_bytes;
+  uint32_t code_count;      // character codes are 1 .. code_count-1
+  uint32_t template_specials_single, template_specials_pair;
+  uint32_t unk_id;          // kNoId if none
+  uint32_t bos_id, eos_id, pad_id, cls_id, sep_id, mask_id;
+  uint32_t pad_type_id;
+  uint32_t position_offset, position_pad;
+  // Worst growth of the normalizer: output bytes <= growth_numerator * input bytes / 256
+  // + growth_constant.
+  uint32_t growth_numerator, growth_constant;
+  uint32_t max_added_bytes;  // longest added token content
+  double unk_score;          // min_score - 10 (kUnkPenalty / K_UNK_PENALTY), in the mode's width
+  Text unk_surface;          // SentencePiece decode of the unknown id
+  Text unk_piece;
+  Text source_name;          // "sentencepiece" or "tokenizer.json"
+  Text family;               // preset name, or empty
+  Text unused;
+  // Defaults the file carries (tokenizer.json truncation/padding), 0 = none.
+  uint32_t default_max_length, default_truncation, default_stride, default_padding;
+  uint32_t reserved[10];
+};
+static_assert(sizeof(Config) == 192);
+
+// One element of a normalizer, pre-tokenizer or decoder, in the order the file runs them.
+// Numbers never change; arguments by op.
+enum class Op : uint32_t {
+  // normalizers
+  kPrecompiled = 1,   // HuggingFace grapheme rule over the charsmap
+  kStrip = 2,         // arg0: left, arg1: right
+  kLowercase = 3,
+  kNfc = 4, kNfd = 5, kNfkc = 6, kNfkd = 7,
+  kStripAccents = 8,
+  kNmt = 9,
+  kPrepend = 10,        // a: text, unless the input is empty
+  kReplace = 11,        // every a becomes b (a is not empty)
+  kReplaceRun = 12,     // runs of a (one character) of arg0 (0: no lower bound given) or more become b
+  kReplaceSpaces = 13,  // \s{2,}|[\n\r\t] becomes b (DeBERTa-v2 of transformers 5)
+  // pre-tokenizers
+  kMetaspace = 30,        // a: replacement; arg0: PrependScheme; arg1: split
+  kWhitespaceSplit = 31,  // drops White_Space
+  kWhitespace = 32,       // \w+|[^\w\s]+
+  kPunctuation = 33,      // arg0: SplitBehavior
+  kDigits = 34,           // arg0: individual
+  kSplitString = 35,      // a: literal pattern; arg0: SplitBehavior; arg1: invert
+  // decoders
+  kMetaspaceDecode = 50,  // a: replacement; arg0: PrependScheme
+  kReplaceDecode = 51,    // a -> b
+  kByteFallbackDecode = 52,
+  kFuse = 53,
+  kStripDecode = 54,      // a: character; arg0: start, arg1: stop
+};
+enum PrependScheme : uint32_t { kPrependAlways = 0, kPrependFirst = 1, kPrependNever = 2 };
+enum SplitBehavior : uint32_t {
+  kRemoved = 0, kIsolated = 1, kMergedWithPrevious = 2, kMergedWithNext = 3, kContiguous = 4
+};
+struct Step {
+  uint32_t op, arg0, arg1, reserved;
+  Text a, b;
+};
+static_assert(sizeof(Step) == 32);
+
+enum AddedFlags : uint32_t {
+  kSingleWord = 1, kLstrip = 2, kRstrip = 4, kNormalized = 8, kSpecial = 16
+};
+struct AddedToken {
+  uint32_t id, flags;
+  Text content;     // as written
+  Text normalized;  // content run through the normalizer, when kNormalized
+};
+static_assert(sizeof(AddedToken) == 24);
+
+enum class TemplateKind : uint32_t { kSpecial = 0, kSequenceA = 1, kSequenceB = 2 };
+struct TemplateItem {
+  uint32_t kind, id, type_id, reserved;
+};
+static_assert(sizeof(TemplateItem) == 16);
+
+struct ComposePair {
+  uint32_t first, second, composed;
+};
+
+// Bits of kProps. Unicode versions follow the reference wheel, see builder/unicode_delta.h.
+enum UnicodeProp : uint16_t {
+  kGraphemeMask = 0x7,  // GraphemeClass
+  kWhiteSpace = 1 << 3,
+  kWord = 1 << 4,           // \w of the Rust regex crate
+  kPunctuationProp = 1 << 5,  // ascii punctuation or General_Category P* (unicode_categories crate)
+  kNumeric = 1 << 6,        // char::is_numeric
+  kCombiningMark = 1 << 7,  // unicode-normalization-alignments is_combining_mark
+};
+// Reduced UAX #29: enough for charsmaps without keys that start with a Prepend character, (c) or
+// (r); the builder refuses others.
+enum GraphemeClass : uint16_t {
+  kGraphemeOther = 0, kGraphemeCr = 1, kGraphemeLf = 2, kGraphemeControl = 3,
+  kGraphemeExtend = 4,  // Extend, ZWJ and SpacingMark: no break before
+  kGraphemePrepend = 5,
+};
+
+}  // namespace rankfeed::image

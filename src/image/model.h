@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// image/model.h: an opened image: typed spans over its sections. Immutable, share freely.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "image/format.h"
+#include "rankfeed/model.h"
+#include "trie/double_array.h"
+
+namespace rankfeed {
+
+// Two-stage table over code points: blocks[cp >> 8] selects 256 entries.
+template <class T>
+struct CodePointTable {
+  const uint16_t* blocks = nullptr;  // 0x1100 entries, each verified to be a block of data
+  const T* data = nullptr;
+  bool present() const { return data != nullptr; }
+  T operator[](uint32_t cp) const {
+    return data[static_cast<uint32_t>(blocks[cp >> 8]) << 8 | (cp & 0xff)];
+  }
+};
+
+struct Model {
+  uint64_t magic;  // kModelMagic while open: catches storage that was never opened
+  const unsigned char* image;
+  uint64_t image_size;
+  const image::Header* header;
+  const image::Config* config;
+
+  trie::View pieces;
+  CodePointTable<uint16_t> codes;
+  std::span<const double> scores;       // by value
+  std::span<const uint32_t> value_ids;  // by value
+  std::span<const uint8_t> value_types;
+
+  std::span<const char> strings;
+  std::span<const image::Text> id_pieces;
+  std::span<const uint8_t> id_flags;
+  std::span<const uint32_t> piece_index;
+  std::span<const uint32_t> byte_ids;  // empty or 256
+
+  std::span<const image::Step> normalizer, pre_tokenizer, decoder;
+  std::span<const image::AddedToken> added_tokens;
+  trie::View added_raw, added_normalized;  // values index added_tokens
+  std::span<const image::TemplateItem> template_single, template_pair;
+
+  std::span<const uint32_t> charsmap_units;
+  std::span<const char> charsmap_pool;
+  std::span<const uint32_t> denorm_units;
+  std::span<const char> denorm_pool;
+  trie::View user_defined;  // SentencePiece PrefixMatcher
+
+  CodePointTable<uint16_t> props;
+  CodePointTable<uint8_t> ccc;
+  CodePointTable<uint32_t> lower, decomp, decomp_k;  // offset << 8 | length in map_pool
+  std::span<const uint32_t> map_pool;
+  std::span<const image::ComposePair> compose;
+
+  std::string_view text(image::Text t) const { return {strings.data() + t.offset, t.size}; }
+  bool huggingface() const { return config->parity == RANKFEED_PARITY_HUGGINGFACE; }
+  bool has(uint32_t config_flag) const { return (config->flags & config_flag) != 0; }
+};
+
+inline constexpr uint64_t kModelMagic = 0x6c65646f6d666bULL;
+
+}  // namespace rankfeed
+
+// The opaque public handle is the model itself.
+struct rankfeed_model : rankfeed::Model {};

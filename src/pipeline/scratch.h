@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// pipeline/scratch.h: the working arrays of one encoder, carved out of the caller's scratch.
+#pragma once
+
+#include <cstdint>
+
+#include "base/layout.h"
+#include "unigram/viterbi.h"
+
+namespace rankfeed {
+
+// Sized for the worst growth of the normalizer (Config::growth_*), so a text within max_text_bytes
+// always fits. Normalizers that cannot work in place alternate between the two texts.
+struct Scratch {
+  uint32_t text_capacity = 0;  // bytes in each text, and entries in every array below
+  char* text[2] = {};
+  // Original byte range of each normalized byte; null unless the limits say with_offsets.
+  uint32_t* begin[2] = {};
+  uint32_t* end[2] = {};
+  // Piece boundaries found by the pre-tokenizer, for pipelines that need them all at once.
+  uint32_t* split_begin = nullptr;
+  uint32_t* split_end = nullptr;
+  unigram::Lattice lattice = {};
+
+  // Measures (layout over null) or carves; the one description of the scratch.
+  void Carve(Layout& layout, uint32_t capacity, bool with_offsets) {
+    text_capacity = capacity;
+    for (int i = 0; i < 2; ++i) {
+      text[i] = layout.Take<char>(capacity);
+      begin[i] = with_offsets ? layout.Take<uint32_t>(capacity) : nullptr;
+      end[i] = with_offsets ? layout.Take<uint32_t>(capacity) : nullptr;
+    }
+    split_begin = layout.Take<uint32_t>(capacity);
+    split_end = layout.Take<uint32_t>(capacity);
+    lattice.best = layout.Take<double>(size_t{capacity} + 1);
+    lattice.link = layout.Take<uint32_t>(size_t{capacity} + 1);
+    lattice.value = layout.Take<uint32_t>(size_t{capacity} + 1);
+  }
+};
+
+}  // namespace rankfeed

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// trie/double_array.h: read side of the double-array tries of an image.
+//
+// One 8-byte unit per trie node. A node's children sit at base + code; because no two nodes share a
+// base (builder/double_array_build.cc), comparing the code stored in the child is enough, and no
+// parent index is needed. Codes are 16-bit: character codes for the piece trie (image kCodes),
+// byte + 1 for the added-token tries.
+//
+//   bits  0..15  label: the code that leads here; kEmptyLabel in unused units and in the root
+//   bits 16..39  base: index of the first possible child; a leaf's base is 0
+//   bits 40..63  value: kNoValue if no key ends here
+//
+// Unit 0 is the root. Code 0 means "in no key" and is never stored as a label, so a step with code 0
+// always fails. image/verify.cc checks base + code_count <= unit count and value < value count for
+// every unit, which makes each step in bounds for any input.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace rankfeed::trie {
+
+inline constexpr uint32_t kEmptyLabel = 0xffff;
+inline constexpr uint32_t kNoValue = 0xffffff;
+inline constexpr uint32_t kMaxUnits = 1u << 24;
+inline constexpr uint32_t kMaxCodes = 0xffff;  // codes are 1 .. kMaxCodes - 1
+
+using Unit = uint64_t;
+
+constexpr uint32_t Label(Unit u) { return static_cast<uint32_t>(u) & 0xffff; }
+constexpr uint32_t Base(Unit u) { return static_cast<uint32_t>(u >> 16) & 0xffffff; }
+constexpr uint32_t Value(Unit u) { return static_cast<uint32_t>(u >> 40); }
+constexpr Unit MakeUnit(uint32_t label, uint32_t base, uint32_t value) {
+  return static_cast<Unit>(label) | static_cast<Unit>(base) << 16 | static_cast<Unit>(value) << 40;
+}
+
+class View {
+ public:
+  View() = default;
+  explicit View(std::span<const Unit> units) : units_(units.data()), size_(units.size()) {}
+  bool empty() const { return size_ == 0; }
+  Unit root() const { return units_[0]; }
+  // Follows code from node u; false when there is no such child.
+  bool Step(Unit& u, uint32_t code) const {
+    const Unit next = units_[Base(u) + code];
+    if (Label(next) != code) return false;
+    u = next;
+    return true;
+  }
+
+ private:
+  const Unit* units_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace rankfeed::trie

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// unigram/viterbi.h: the plain best-path search, one function per reference. Exactness lives here;
+// the fast engine is tested against these.
+//
+// text must be valid UTF-8. Cost: O(text.size() * max_piece_chars), scratch 16 bytes per byte.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "image/model.h"
+
+namespace rankfeed::unigram {
+
+// Arrays of at least text.size() + 1 entries, indexed by byte position in text.
+struct Lattice {
+  double* best;
+  uint32_t* link;
+  uint32_t* value;
+};
+
+// After a search the best path reads forward: a piece begins at b = 0 and ends at link[b], the next
+// begins there, up to text.size(). value[end] is the piece's value (index into Model::scores), or
+// trie::kNoValue for one unknown character.
+
+// HuggingFace tokenizers 0.23.2, models/unigram/model.rs encode_optimized: float64 sums, a candidate
+// replaces only if strictly greater, so the earlier start wins a tie.
+void BestPathHuggingFace(const Model& model, std::string_view text, const Lattice& lattice);
+
+// SentencePiece 0.1.97-0.2.1, unigram_model.cc EncodeOptimized: candidates are summed and compared
+// in double against a best that is stored as float; the unknown candidate is summed in float.
+void BestPathSentencePiece(const Model& model, std::string_view text, const Lattice& lattice);
+
+}  // namespace rankfeed::unigram
