@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds rankfeed in build/, compiles the default vocabulary into an image
+# and prepares the sample: one question against the passages of data/sample, as a reranker takes it.
+# Arguments are handed to `rankfeed batch`, for example: scripts/demo.sh --layout packed --json
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/install-deps.sh build
+
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+# Build output goes to stderr, so that `scripts/demo.sh --json > batch.json` holds the batch only.
+{
+  cmake --preset demo
+  cmake --build --preset demo
+} >&2
+
+rankfeed=build/bin/rankfeed
+image=build/default.rfimg
+if [[ ! -s $image || $image -ot data/default.model || $image -ot $rankfeed ]]; then
+  "$rankfeed" compile data/default.model -o "$image" >&2
+fi
+"$rankfeed" batch --vocab "$image" --query "$(<data/sample/query.txt)" --docs data/sample/docs.jsonl "$@"

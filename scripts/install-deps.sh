@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that rankfeed needs (Debian 12 names).
+#   scripts/install-deps.sh build   library, builder and command line
+#   scripts/install-deps.sh test    the same, and everything the tests and benchmarks need
+# When every package is already there it returns at once: no root, no network.
+set -euo pipefail
+
+usage() {
+  sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+}
+
+build_packages=(
+  g++ cmake ninja-build pkg-config ccache
+  libicu-dev       # Unicode properties and normalization forms, at image build time
+  libhwy-dev       # SIMD kernels
+  libmimalloc-dev  # allocator of the builder, the command line and the benchmarks
+  libprotozero-dev # protobuf wire format of .model files
+  libsimdjson-dev  # tokenizer.json
+  libxxhash-dev    # image checksum and config hash
+  libcli11-dev libfmt-dev # command line
+  libtbb-dev       # default executor
+)
+test_packages=(
+  libgtest-dev libgmock-dev libbenchmark-dev
+  libsentencepiece-dev sentencepiece # the oracle, linked and as a command
+  python3-venv                       # home of the tokenizers wheel
+  clang libclang-rt-14-dev           # second compiler, libFuzzer
+  binutils                           # nm: symbol checks
+)
+
+case "${1-}" in
+  build) wanted=("${build_packages[@]}") ;;
+  test) wanted=("${build_packages[@]}" "${test_packages[@]}") ;;
+  *) usage ;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "install-deps: this is not a Debian system; install the equivalents of: ${wanted[*]}" >&2
+  exit 1
+fi
+
+missing=()
+for package in "${wanted[@]}"; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [[ $state == installed* ]] || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then
+  exit 0
+fi
+
+if ((EUID != 0)); then
+  echo "install-deps: not root, and these packages are missing: ${missing[*]}" >&2
+  echo "install-deps: run 'apt-get install ${missing[*]}' as root, then try again" >&2
+  exit 1
+fi
+
+echo "install-deps: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q
+apt-get install -q -y --no-install-recommends "${missing[@]}"
