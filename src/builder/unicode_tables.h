@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// builder/unicode_tables.h: the Unicode data an image carries, so that the runtime needs no ICU and
+// an image means the same on every machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "builder/model_spec.h"
+#include "image/format.h"
+
+namespace rankfeed::builder {
+
+struct SectionData {
+  image::SectionId id;
+  uint32_t element_size;
+  std::string bytes;  // little-endian elements
+};
+
+// The sections (props, ccc, lower, decompositions, map pool, compositions) that the steps and added
+// tokens of spec use, and no others. Values are those of the reference wheel: ICU's, corrected by
+// builder/unicode_delta.h. Throws BuildError when ICU is not the version the corrections are for.
+std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec);
+
+}  // namespace rankfeed::builder
