@@ -16,6 +16,7 @@ inline constexpr uint16_t kVersionMajor = 1;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
+inline constexpr uint32_t kCodePointBlocks = 0x110000 >> 8;  // entries of every kXxxBlocks
 
 struct Header {
   char magic[8];

@@ -2,7 +2,7 @@
 // image/model.h: an opened image: typed spans over its sections. Immutable, share freely.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -18,6 +18,7 @@ template <class T>
 struct CodePointTable {
   const uint16_t* blocks = nullptr;  // 0x1100 entries, each verified to be a block of data
   const T* data = nullptr;
+  size_t size = 0;  // entries of data
   bool present() const { return data != nullptr; }
   T operator[](uint32_t cp) const {
     return data[static_cast<uint32_t>(blocks[cp >> 8]) << 8 | (cp & 0xff)];
@@ -40,7 +41,7 @@ struct Model {
   std::span<const char> strings;
   std::span<const image::Text> id_pieces;
   std::span<const uint8_t> id_flags;
-  std::span<const uint32_t> piece_index;
+  std::span<const uint32_t> piece_index;  // ids sorted by token string
   std::span<const uint32_t> byte_ids;  // empty or 256
 
   std::span<const image::Step> normalizer, pre_tokenizer, decoder;
@@ -59,6 +60,16 @@ struct Model {
   CodePointTable<uint32_t> lower, decomp, decomp_k;  // offset << 8 | length in map_pool
   std::span<const uint32_t> map_pool;
   std::span<const image::ComposePair> compose;
+
+  // Id of a token string, -1 if there is none. O(log id_count). The builder sorts piece_index by
+  // (string, preference), so the leftmost of equal strings is the one the reference answers.
+  int32_t PieceToId(std::string_view piece) const {
+    const auto* found = std::lower_bound(
+        piece_index.data(), piece_index.data() + piece_index.size(), piece,
+        [this](uint32_t id, std::string_view key) { return text(id_pieces[id]) < key; });
+    if (found == piece_index.data() + piece_index.size()) return -1;
+    return text(id_pieces[*found]) == piece ? static_cast<int32_t>(*found) : -1;
+  }
 
   std::string_view text(image::Text t) const { return {strings.data() + t.offset, t.size}; }
   bool huggingface() const { return config->parity == RANKFEED_PARITY_HUGGINGFACE; }

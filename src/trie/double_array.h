@@ -38,6 +38,7 @@ class View {
  public:
   View() = default;
   explicit View(std::span<const Unit> units) : units_(units.data()), size_(units.size()) {}
+  std::span<const Unit> units() const { return {units_, size_}; }
   bool empty() const { return size_ == 0; }
   Unit root() const { return units_[0]; }
   // Follows code from node u; false when there is no such child.

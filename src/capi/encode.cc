@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// capi/encode.cc: argument checks, template and offset units around the two encode pipelines.
+#include "rankfeed/encode.h"
+
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "base/layout.h"
+#include "pipeline/encoder.h"
+#include "pipeline/hf_decode.h"
+#include "pipeline/hf_encode.h"
+#include "pipeline/sp_decode.h"
+#include "pipeline/sp_encode.h"
+#include "pipeline/token_sink.h"
+#include "text/utf8.h"
+
+namespace {
+
+using rankfeed::Layout;
+using rankfeed::Model;
+using rankfeed::Scratch;
+using rankfeed::TokenSink;
+
+bool Open(const rankfeed_model* model) {
+  return model != nullptr && model->magic == rankfeed::kModelMagic;
+}
+bool Open(const rankfeed_encoder* encoder) {
+  return encoder != nullptr && encoder->magic == rankfeed::kEncoderMagic;
+}
+
+rankfeed_status CheckLimits(const rankfeed_model* model, const rankfeed_limits* limits,
+                            uint32_t* capacity) {
+  if (!Open(model) || limits == nullptr) return RANKFEED_E_ARGUMENT;
+  if (limits->struct_size != sizeof(rankfeed_limits)) return RANKFEED_E_STRUCT_SIZE;
+  if (limits->with_offsets > 1) return RANKFEED_E_ARGUMENT;
+  return rankfeed::NormalizedBound(*model, limits->max_text_bytes, capacity) ? RANKFEED_OK
+                                                                            : RANKFEED_E_LIMIT;
+}
+
+// Ids of a template side, with their mask and type columns.
+struct Columns {
+  rankfeed_encoding* io;
+
+  void Mark(uint32_t from, uint32_t to, uint8_t special, uint32_t type_id) const {
+    for (uint32_t i = from; i < to && i < io->capacity; ++i) {
+      if (io->special_tokens_mask != nullptr) io->special_tokens_mask[i] = special;
+      if (io->token_type_ids != nullptr) io->token_type_ids[i] = type_id;
+    }
+  }
+};
+
+// Byte offsets to code points. Tokens come nearly in order, so the cursor mostly moves forward;
+// tokens of one character may step back inside it.
+class CodePointCursor {
+ public:
+  explicit CodePointCursor(std::string_view text) : text_(text) {}
+
+  uint32_t At(uint32_t byte) {
+    if (byte < byte_) {
+      byte_ = 0;
+      count_ = 0;
+    }
+    while (byte_ < byte) {
+      byte_ += rankfeed::text::CharacterSize(text_, byte_);
+      ++count_;
+    }
+    return count_;
+  }
+
+ private:
+  std::string_view text_;
+  uint32_t byte_ = 0, count_ = 0;
+};
+
+}  // namespace
+
+rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model, const rankfeed_limits* limits,
+                                         rankfeed_mem_req* out) {
+  uint32_t capacity;
+  if (out == nullptr) return RANKFEED_E_ARGUMENT;
+  if (const rankfeed_status status = CheckLimits(model, limits, &capacity)) return status;
+  Layout layout(nullptr);
+  Scratch scratch;
+  rankfeed_encoder::Carve(layout, *limits, capacity, &scratch);
+  if (!layout.ok()) return RANKFEED_E_LIMIT;
+  *out = {layout.size(), Layout::kAlignment};
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_encoder_init(const rankfeed_model* model, const rankfeed_limits* limits,
+                                      void* memory, size_t memory_size, rankfeed_encoder** out) {
+  if (out == nullptr) return RANKFEED_E_ARGUMENT;
+  *out = nullptr;
+  rankfeed_mem_req need;
+  if (const rankfeed_status status = rankfeed_encoder_mem_req(model, limits, &need)) return status;
+  if (memory == nullptr) return RANKFEED_E_ARGUMENT;
+  if (reinterpret_cast<uintptr_t>(memory) % need.alignment != 0) return RANKFEED_E_ALIGNMENT;
+  if (memory_size < need.size) return RANKFEED_E_WORKSPACE_SIZE;
+
+  uint32_t capacity;
+  CheckLimits(model, limits, &capacity);
+  Layout layout(memory);
+  Scratch scratch;
+  rankfeed_encoder* place = rankfeed_encoder::Carve(layout, *limits, capacity, &scratch);
+  *out = new (place) rankfeed_encoder{rankfeed::kEncoderMagic, model, *limits, scratch};
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
+                                const rankfeed_encode_options* options, rankfeed_encoding* io) {
+  if (!Open(encoder) || io == nullptr || (text.data == nullptr && text.size != 0)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  if (io->struct_size != sizeof(rankfeed_encoding) ||
+      (options != nullptr && options->struct_size != sizeof(rankfeed_encode_options))) {
+    return RANKFEED_E_STRUCT_SIZE;
+  }
+  const bool offsets = io->offset_begin != nullptr || io->offset_end != nullptr;
+  if ((io->input_ids == nullptr && io->capacity != 0) ||
+      (offsets && encoder->limits.with_offsets == 0)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  io->count = 0;
+  if (text.size > encoder->limits.max_text_bytes) return RANKFEED_E_LIMIT;
+
+  const Model& model = *encoder->model;
+  const uint32_t flags = options != nullptr ? options->flags : 0;
+  const std::string_view bytes(text.data, text.size);
+  TokenSink sink{io->input_ids, io->offset_begin, io->offset_end, io->capacity, 0};
+  static constexpr uint8_t kNoExtra[8] = {};
+  const auto encode = [&]() -> rankfeed_status {
+    if (model.huggingface()) {
+      return rankfeed::EncodeHuggingFace(model, encoder->scratch, bytes, flags, sink);
+    }
+    return rankfeed::EncodeSentencePiece(model, encoder->scratch, bytes,
+                                         options != nullptr ? options->sp_extra : kNoExtra, flags,
+                                         sink);
+  };
+
+  const Columns columns{io};
+  uint32_t text_from = 0, text_to = 0;  // tokens whose offsets are in the text
+  if ((flags & RANKFEED_ADD_SPECIAL_TOKENS) == 0) {
+    if (const rankfeed_status status = encode()) return status;
+    text_to = sink.count;
+    columns.Mark(0, sink.count, 0, 0);
+  } else {
+    for (const rankfeed::image::TemplateItem& item : model.template_single) {
+      const uint32_t from = sink.count;
+      if (item.kind == static_cast<uint32_t>(rankfeed::image::TemplateKind::kSpecial)) {
+        sink.Push(item.id, 0, 0);
+        columns.Mark(from, sink.count, 1, item.type_id);
+      } else {
+        if (const rankfeed_status status = encode()) return status;
+        text_from = from;
+        text_to = sink.count;
+        columns.Mark(from, sink.count, 0, item.type_id);
+      }
+    }
+  }
+  io->count = sink.count;
+  if (sink.count > io->capacity) return RANKFEED_E_OUTPUT_SIZE;
+  if ((flags & RANKFEED_OFFSETS_CODE_POINTS) != 0 && offsets) {
+    CodePointCursor begin(bytes), end(bytes);
+    for (uint32_t i = text_from; i < text_to; ++i) {
+      if (io->offset_begin != nullptr) io->offset_begin[i] = begin.At(io->offset_begin[i]);
+      if (io->offset_end != nullptr) io->offset_end[i] = end.At(io->offset_end[i]);
+    }
+  }
+  return RANKFEED_OK;
+}
+
+uint32_t rankfeed_token_bound(const rankfeed_model* model, size_t text_bytes) {
+  uint32_t bound;
+  if (!Open(model) || text_bytes > 0xffffffffu ||
+      !rankfeed::NormalizedBound(*model, text_bytes, &bound)) {
+    return 0xffffffffu;
+  }
+  // Every token covers at least one normalized byte (byte fallback: exactly one) or comes from the
+  // template.
+  return bound + model->config->template_specials_single;
+}
+
+rankfeed_status rankfeed_decode(rankfeed_encoder* encoder, const int32_t* input_ids, size_t count,
+                                uint32_t flags, char* out, size_t capacity, size_t* size) {
+  if (!Open(encoder) || size == nullptr || (input_ids == nullptr && count != 0) ||
+      (out == nullptr && capacity != 0) || (flags & ~uint32_t{RANKFEED_SKIP_SPECIAL_TOKENS}) != 0) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  *size = 0;
+  if (count > encoder->limits.max_text_bytes) return RANKFEED_E_LIMIT;
+  const Model& model = *encoder->model;
+  const std::span<const int32_t> ids(input_ids, count);
+  if (model.huggingface()) {
+    return rankfeed::DecodeHuggingFace(model, encoder->scratch, ids,
+                                       (flags & RANKFEED_SKIP_SPECIAL_TOKENS) != 0, out, capacity,
+                                       size);
+  }
+  return rankfeed::DecodeSentencePiece(model, encoder->scratch, ids, out, capacity, size);
+}

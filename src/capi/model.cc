@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// capi/model.cc: argument checks and C linkage over image/.
+#include "rankfeed/model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/error_detail.h"
+#include "base/layout.h"
+#include "image/model.h"
+#include "image/reader.h"
+#include "platform/map_file.h"
+
+using rankfeed::Fail;
+using rankfeed::Model;
+
+rankfeed_status rankfeed_image_verify(const void* image, size_t image_size,
+                                      rankfeed_error_detail* detail) {
+  Model model;
+  if (const rankfeed_status status = rankfeed::image::Bind(image, image_size, &model, detail)) {
+    return status;
+  }
+  return rankfeed::image::Verify(model, detail);
+}
+
+rankfeed_status rankfeed_image_map(const char* path, rankfeed_mapping* out,
+                                   rankfeed_error_detail* detail) {
+  if (path == nullptr || out == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);
+  rankfeed::platform::Mapping mapping;
+  if (const int error = rankfeed::platform::MapFile(path, &mapping)) {
+    return Fail(detail, RANKFEED_E_IO, 0, 0, static_cast<uint32_t>(error));
+  }
+  *out = {};
+  out->data = out->base = mapping.base;
+  out->size = out->base_size = mapping.size;
+  out->page_size_obtained = static_cast<uint32_t>(rankfeed::platform::PageSize());
+  return RANKFEED_OK;
+}
+
+void rankfeed_image_unmap(rankfeed_mapping* mapping) {
+  if (mapping == nullptr) return;
+  rankfeed::platform::Unmap({mapping->base, mapping->base_size});
+  *mapping = {};
+}
+
+rankfeed_mem_req rankfeed_model_mem_req(void) {
+  return {sizeof(rankfeed_model), rankfeed::Layout::kAlignment};
+}
+
+rankfeed_status rankfeed_model_open(const void* image, size_t image_size, uint32_t flags,
+                                    void* storage, size_t storage_size, rankfeed_model** out,
+                                    rankfeed_error_detail* detail) {
+  if (out == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);
+  *out = nullptr;
+  if (storage == nullptr || (flags & ~uint32_t{RANKFEED_OPEN_TRUSTED_IMAGE}) != 0) {
+    return Fail(detail, RANKFEED_E_ARGUMENT);
+  }
+  if (reinterpret_cast<uintptr_t>(storage) % rankfeed::Layout::kAlignment != 0) {
+    return Fail(detail, RANKFEED_E_ALIGNMENT);
+  }
+  if (storage_size < sizeof(rankfeed_model)) return Fail(detail, RANKFEED_E_WORKSPACE_SIZE);
+  auto* model = new (storage) rankfeed_model();
+  if (const rankfeed_status status = rankfeed::image::Bind(image, image_size, model, detail)) {
+    return status;
+  }
+  if ((flags & RANKFEED_OPEN_TRUSTED_IMAGE) == 0) {
+    if (const rankfeed_status status = rankfeed::image::Verify(*model, detail)) return status;
+  }
+  model->magic = rankfeed::kModelMagic;
+  *out = model;
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_model_get_info(const rankfeed_model* model, rankfeed_model_info* info) {
+  if (model == nullptr || info == nullptr || model->magic != rankfeed::kModelMagic) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  if (info->struct_size != sizeof(rankfeed_model_info)) return RANKFEED_E_STRUCT_SIZE;
+  const rankfeed::image::Config& c = *model->config;
+  const auto id = [](uint32_t v) {
+    return v == rankfeed::image::kNoId ? -1 : static_cast<int32_t>(v);
+  };
+  info->parity = c.parity;
+  info->id_count = c.id_count;
+  info->piece_count = c.value_count;
+  info->unk_id = id(c.unk_id);
+  info->bos_id = id(c.bos_id);
+  info->eos_id = id(c.eos_id);
+  info->pad_id = id(c.pad_id);
+  info->cls_id = id(c.cls_id);
+  info->sep_id = id(c.sep_id);
+  info->mask_id = id(c.mask_id);
+  info->pad_type_id = c.pad_type_id;
+  info->max_piece_chars = c.max_piece_chars;
+  info->specials_single = c.template_specials_single;
+  info->specials_pair = c.template_specials_pair;
+  info->position_offset = c.position_offset;
+  info->position_pad = c.position_pad;
+  info->has_token_type_ids = model->has(rankfeed::image::kHasTokenTypeIds);
+  info->byte_fallback = model->has(rankfeed::image::kByteFallback);
+  info->image_size = model->image_size;
+  std::memcpy(info->config_hash, model->header->config_hash, sizeof(info->config_hash));
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_model_id_to_piece(const rankfeed_model* model, uint32_t id,
+                                           const char** data, size_t* size) {
+  if (model == nullptr || data == nullptr || size == nullptr) return RANKFEED_E_ARGUMENT;
+  if (id >= model->config->id_count) return RANKFEED_E_ID_RANGE;
+  const std::string_view piece = model->text(model->id_pieces[id]);
+  *data = piece.data();
+  *size = piece.size();
+  return RANKFEED_OK;
+}
+
+int32_t rankfeed_model_piece_to_id(const rankfeed_model* model, const char* data, size_t size) {
+  if (model == nullptr || (data == nullptr && size != 0)) return -1;
+  return model->PieceToId({data, size});
+}

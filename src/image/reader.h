@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// image/reader.h: from image bytes to a Model. Two steps: Bind trusts nothing but costs O(sections);
+// Verify looks at every element once. A Model is safe to use after both, or after Bind alone when
+// the image is known to have passed Verify before.
+#pragma once
+
+#include "image/model.h"
+#include "rankfeed/status.h"
+
+namespace rankfeed::image {
+
+// Checks header, sizes, alignment and section table, then points *model into the image.
+rankfeed_status Bind(const void* image, size_t image_size, Model* model,
+                     rankfeed_error_detail* detail);
+
+// Checks the checksum and every index that the runtime follows unchecked.
+rankfeed_status Verify(const Model& model, rankfeed_error_detail* detail);
+
+}  // namespace rankfeed::image

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+// image/verify.cc: one linear pass over an image. Each rule names the code that relies on it.
+// Cost: XXH3 over the image plus one look at each unit, entry and string; no memory.
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "base/error_detail.h"
+#include "image/reader.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace rankfeed::image {
+namespace {
+
+class Verifier {
+ public:
+  Verifier(const Model& model, rankfeed_error_detail* detail) : m_(model), detail_(detail) {}
+
+  rankfeed_status Run() {
+    Checksum();
+    ConfigRules();
+    Tries();
+    Strings();
+    Ids();
+    Steps();
+    Templates();
+    Charsmap(SectionId::kCharsmapUnits, m_.charsmap_units, SectionId::kCharsmapPool,
+             m_.charsmap_pool);
+    Charsmap(SectionId::kDenormUnits, m_.denorm_units, SectionId::kDenormPool, m_.denorm_pool);
+    UnicodeTables();
+    return status_;
+  }
+
+ private:
+  // First violated rule wins; item is the element at fault.
+  bool Require(bool rule, SectionId section, size_t item = 0) {
+    if (!rule && status_ == RANKFEED_OK) {
+      status_ = Fail(detail_, RANKFEED_E_IMAGE_STRUCTURE, 0, static_cast<uint32_t>(section),
+                     static_cast<uint32_t>(item));
+    }
+    return status_ == RANKFEED_OK;
+  }
+
+  void Checksum() {
+    const XXH128_hash_t hash =
+        XXH3_128bits(m_.image + kChecksumFrom, m_.image_size - kChecksumFrom);
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, hash);
+    if (std::memcmp(canonical.digest, m_.header->checksum, sizeof(m_.header->checksum)) != 0) {
+      status_ = Fail(detail_, RANKFEED_E_IMAGE_CHECKSUM, offsetof(Header, checksum));
+    }
+  }
+
+  bool IdOrNone(uint32_t id) const { return id == kNoId || id < m_.config->id_count; }
+
+  void ConfigRules() {
+    const Config& c = *m_.config;
+    Require(c.parity <= RANKFEED_PARITY_SENTENCEPIECE, SectionId::kConfig);
+    Require(c.id_count < 0x7fffffff && c.value_count < trie::kNoValue, SectionId::kConfig);
+    // unigram/viterbi.cc steps at most max_piece_chars characters and needs one.
+    Require(c.max_piece_chars > 0 && c.max_piece_bytes > 0, SectionId::kConfig);
+    Require(c.code_count > 0 && c.code_count <= trie::kMaxCodes, SectionId::kConfig);
+    for (const uint32_t id : {c.unk_id, c.bos_id, c.eos_id, c.pad_id, c.cls_id, c.sep_id,
+                              c.mask_id}) {
+      Require(IdOrNone(id), SectionId::kConfig);
+    }
+    Require(std::isfinite(c.unk_score), SectionId::kConfig);
+    for (const Text t : {c.unk_surface, c.unk_piece, c.source_name, c.family}) {
+      Require(InStrings(t), SectionId::kConfig);
+    }
+  }
+
+  // trie::View::Step reads unit base + code: in bounds for every code of the trie.
+  void Trie(SectionId id, std::span<const trie::Unit> units, uint32_t codes, uint32_t values) {
+    uint32_t bad_base = 0, bad_value = 0;  // branch-free, so the pass runs at memory speed
+    for (const trie::Unit u : units) {
+      bad_base |= trie::Base(u) + codes > units.size();
+      bad_value |= (trie::Value(u) >= values) & (trie::Value(u) != trie::kNoValue);
+    }
+    Require(!bad_base && !bad_value && units.size() <= trie::kMaxUnits, id);
+  }
+
+  void Tries() {
+    const Config& c = *m_.config;
+    Trie(SectionId::kTrieUnits, m_.pieces.units(), c.code_count, c.value_count);
+    const auto added = static_cast<uint32_t>(m_.added_tokens.size());
+    Trie(SectionId::kAddedTrieRaw, m_.added_raw.units(), 257, added);
+    Trie(SectionId::kAddedTrieNormalized, m_.added_normalized.units(), 257, added);
+    Trie(SectionId::kUserDefinedTrie, m_.user_defined.units(), 257, trie::kNoValue);
+    Blocks(SectionId::kCodeBlocks, m_.codes);
+    uint32_t bad_code = 0;
+    for (size_t i = 0; i < m_.codes.size; ++i) bad_code |= m_.codes.data[i] >= c.code_count;
+    Require(!bad_code, SectionId::kCodes);
+    Require(m_.scores.size() == c.value_count, SectionId::kValueScores);
+    Require(m_.value_ids.size() == c.value_count, SectionId::kValueIds);
+    Require(m_.value_types.size() == c.value_count, SectionId::kValueTypes);
+    // Comparisons in the search assume an order; a NaN has none.
+    for (size_t i = 0; i < m_.scores.size(); ++i) {
+      if (!std::isfinite(m_.scores[i])) Require(false, SectionId::kValueScores, i);
+    }
+    for (size_t i = 0; i < m_.value_ids.size(); ++i) {
+      if (m_.value_ids[i] >= c.id_count) Require(false, SectionId::kValueIds, i);
+    }
+  }
+
+  // CodePointTable::operator[] reads 256 entries per block.
+  template <class T>
+  void Blocks(SectionId id, const CodePointTable<T>& table) {
+    if (!table.present()) return;
+    const size_t blocks = table.size / 256;
+    Require(table.size % 256 == 0, id);
+    for (uint32_t i = 0; i < kCodePointBlocks; ++i) {
+      if (table.blocks[i] >= blocks) Require(false, id, i);
+    }
+  }
+
+  bool InStrings(Text t) const {
+    return t.offset <= m_.strings.size() && t.size <= m_.strings.size() - t.offset;
+  }
+
+  // Texts are walked by lead byte (normalizers, decoders), so each must be valid on its own.
+  bool ValidText(Text t) const { return InStrings(t) && ValidUtf8(m_.text(t)); }
+
+  static bool ValidUtf8(std::string_view s) {
+    const auto* p = reinterpret_cast<const unsigned char*>(s.data());
+    const auto* end = p + s.size();
+    while (p < end) {
+      if (end - p >= 8) {  // eight ASCII bytes at a time
+        uint64_t word;
+        std::memcpy(&word, p, 8);
+        if ((word & 0x8080808080808080u) == 0) {
+          p += 8;
+          continue;
+        }
+      }
+      const uint32_t b = *p;
+      if (b < 0x80) {
+        ++p;
+        continue;
+      }
+      const int size = b >= 0xc2 && b < 0xe0 ? 2 : b >= 0xe0 && b < 0xf0 ? 3 : b < 0xf5 ? 4 : 0;
+      if (b < 0xc2 || size == 0 || end - p < size) return false;
+      for (int i = 1; i < size; ++i) {
+        if ((p[i] & 0xc0) != 0x80) return false;
+      }
+      if ((b == 0xe0 && p[1] < 0xa0) || (b == 0xed && p[1] > 0x9f) || (b == 0xf0 && p[1] < 0x90) ||
+          (b == 0xf4 && p[1] > 0x8f)) {
+        return false;
+      }
+      p += size;
+    }
+    return true;
+  }
+
+  void Strings() {
+    for (size_t i = 0; i < m_.id_pieces.size(); ++i) {
+      if (!ValidText(m_.id_pieces[i])) Require(false, SectionId::kIdPieces, i);
+    }
+    for (size_t i = 0; i < m_.added_tokens.size(); ++i) {
+      const AddedToken& token = m_.added_tokens[i];
+      Require(ValidText(token.content) && ValidText(token.normalized) && token.content.size > 0 &&
+                  token.id < m_.config->id_count,
+              SectionId::kAddedTokens, i);
+    }
+  }
+
+  void Ids() {
+    const Config& c = *m_.config;
+    Require(m_.id_pieces.size() == c.id_count, SectionId::kIdPieces);
+    Require(m_.id_flags.size() == c.id_count, SectionId::kIdFlags);
+    Require(m_.piece_index.size() == c.id_count, SectionId::kPieceIndex);
+    for (size_t i = 0; i < m_.piece_index.size(); ++i) {
+      if (m_.piece_index[i] >= c.id_count) Require(false, SectionId::kPieceIndex, i);
+    }
+    Require(m_.byte_ids.empty() || m_.byte_ids.size() == 256, SectionId::kByteIds);
+    Require(!m_.has(kByteFallback) || m_.byte_ids.size() == 256, SectionId::kByteIds);
+    for (size_t i = 0; i < m_.byte_ids.size(); ++i) {
+      Require(IdOrNone(m_.byte_ids[i]), SectionId::kByteIds, i);
+    }
+    // SentencePiece has no way to encode without an unknown id, and all its byte pieces exist.
+    if (!m_.huggingface()) {
+      Require(c.unk_id != kNoId, SectionId::kConfig);
+      if (m_.has(kByteFallback)) {
+        for (size_t i = 0; i < m_.byte_ids.size(); ++i) {
+          Require(m_.byte_ids[i] != kNoId, SectionId::kByteIds, i);
+        }
+      }
+    }
+  }
+
+  void StepList(SectionId section, std::span<const Step> steps, uint32_t first, uint32_t last) {
+    Require(steps.size() <= 256, section);
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const Step& s = steps[i];
+      Require(s.op >= first && s.op <= last && ValidText(s.a) && ValidText(s.b), section, i);
+      const bool needs_a = s.op == static_cast<uint32_t>(Op::kReplace) ||
+                           s.op == static_cast<uint32_t>(Op::kReplaceRun) ||
+                           s.op == static_cast<uint32_t>(Op::kMetaspace) ||
+                           s.op == static_cast<uint32_t>(Op::kSplitString) ||
+                           s.op == static_cast<uint32_t>(Op::kMetaspaceDecode) ||
+                           s.op == static_cast<uint32_t>(Op::kReplaceDecode) ||
+                           s.op == static_cast<uint32_t>(Op::kStripDecode);
+      Require(!needs_a || s.a.size > 0, section, i);
+    }
+  }
+
+  void Steps() {
+    const auto op = [](Op o) { return static_cast<uint32_t>(o); };
+    StepList(SectionId::kNormalizer, m_.normalizer, op(Op::kPrecompiled), op(Op::kReplaceSpaces));
+    StepList(SectionId::kPreTokenizer, m_.pre_tokenizer, op(Op::kMetaspace), op(Op::kSplitString));
+    StepList(SectionId::kDecoder, m_.decoder, op(Op::kMetaspaceDecode), op(Op::kStripDecode));
+    if (m_.huggingface()) {
+      Require(m_.props.present(), SectionId::kProps);
+      for (size_t i = 0; i < m_.normalizer.size(); ++i) {
+        Require(TablesFor(static_cast<Op>(m_.normalizer[i].op)), SectionId::kNormalizer, i);
+      }
+    }
+  }
+
+  // A step whose tables are missing would read through null.
+  bool TablesFor(Op op) const {
+    switch (op) {
+      case Op::kLowercase: return m_.lower.present();
+      case Op::kNfc: return m_.decomp.present() && m_.ccc.present() && !m_.compose.empty();
+      case Op::kNfd: return m_.decomp.present() && m_.ccc.present();
+      case Op::kNfkc: return m_.decomp_k.present() && m_.ccc.present() && !m_.compose.empty();
+      case Op::kNfkd: return m_.decomp_k.present() && m_.ccc.present();
+      default: return true;
+    }
+  }
+
+  void Template(SectionId section, std::span<const TemplateItem> items, uint32_t specials) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < items.size(); ++i) {
+      Require(items[i].kind <= static_cast<uint32_t>(TemplateKind::kSequenceB), section, i);
+      const bool special = items[i].kind == static_cast<uint32_t>(TemplateKind::kSpecial);
+      Require(!special || items[i].id < m_.config->id_count, section, i);
+      count += special;
+    }
+    Require(items.size() <= 4096 && count == specials, section);
+  }
+
+  void Templates() {
+    Template(SectionId::kTemplateSingle, m_.template_single, m_.config->template_specials_single);
+    Template(SectionId::kTemplatePair, m_.template_pair, m_.config->template_specials_pair);
+  }
+
+  // text/charsmap.h walks Darts-clone units: pos ^ offset ^ byte stays inside, and every value
+  // points at the start of a NUL-terminated replacement.
+  void Charsmap(SectionId id, std::span<const uint32_t> units, SectionId pool_id,
+                std::span<const char> pool) {
+    if (units.empty()) return;
+    for (size_t pos = 0; pos < units.size(); ++pos) {
+      const uint32_t u = units[pos];
+      if (u & 0x80000000u) {  // a value: darts.h 0.32 sets bit 31 on leaves
+        if ((u & 0x7fffffffu) >= pool.size()) Require(false, id, pos);
+      } else {
+        const size_t offset = static_cast<size_t>(u >> 10) << ((u & 0x200u) >> 6);
+        if (((pos ^ offset) | 0xff) >= units.size()) Require(false, id, pos);
+      }
+    }
+    Require(!pool.empty() && pool.back() == '\0' && ValidUtf8({pool.data(), pool.size()}), pool_id);
+    for (size_t pos = 0; pos < units.size() && status_ == RANKFEED_OK; ++pos) {
+      const uint32_t at = units[pos] & 0x7fffffffu;
+      if (units[pos] & 0x80000000u) {
+        Require((static_cast<unsigned char>(pool[at]) & 0xc0) != 0x80, id, pos);
+      }
+    }
+  }
+
+  void Map(SectionId blocks, SectionId id, const CodePointTable<uint32_t>& table) {
+    Blocks(blocks, table);
+    for (size_t i = 0; i < table.size; ++i) {
+      const uint64_t end = uint64_t{table.data[i] >> 8} + (table.data[i] & 0xff);
+      if (end > m_.map_pool.size()) Require(false, id, i);
+    }
+  }
+
+  void UnicodeTables() {
+    Blocks(SectionId::kPropBlocks, m_.props);
+    Blocks(SectionId::kCccBlocks, m_.ccc);
+    Map(SectionId::kLowerBlocks, SectionId::kLower, m_.lower);
+    Map(SectionId::kDecompBlocks, SectionId::kDecomp, m_.decomp);
+    Map(SectionId::kDecompKBlocks, SectionId::kDecompK, m_.decomp_k);
+    const auto scalar = [](uint32_t c) { return c < 0xd800 || (c >= 0xe000 && c < 0x110000); };
+    for (size_t i = 0; i < m_.map_pool.size(); ++i) {
+      if (!scalar(m_.map_pool[i])) Require(false, SectionId::kMapPool, i);
+    }
+    for (size_t i = 0; i < m_.compose.size(); ++i) {
+      if (!scalar(m_.compose[i].composed)) Require(false, SectionId::kCompose, i);
+    }
+  }
+
+  const Model& m_;
+  rankfeed_error_detail* detail_;
+  rankfeed_status status_ = RANKFEED_OK;
+};
+
+}  // namespace
+
+rankfeed_status Verify(const Model& model, rankfeed_error_detail* detail) {
+  return Verifier(model, detail).Run();
+}
+
+}  // namespace rankfeed::image

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// unigram/viterbi.cc: forward dynamic program over byte positions, see viterbi.h.
+//
+// From every reachable character boundary the trie yields, shortest first, all pieces that begin
+// there. A position is reachable from the left by construction: when no piece covers exactly the
+// first character, an unknown edge does.
+#include "unigram/viterbi.h"
+
+#include <limits>
+
+namespace rankfeed::unigram {
+namespace {
+
+constexpr uint32_t kUnset = 0xffffffffu;
+
+struct Character {
+  uint32_t code_point, size;
+};
+
+// text is valid UTF-8, so the lead byte alone gives the length.
+inline Character DecodeValid(const unsigned char* p) {
+  const uint32_t b = p[0];
+  if (b < 0x80) return {b, 1};
+  if (b < 0xe0) return {(b & 0x1f) << 6 | (p[1] & 0x3fu), 2};
+  if (b < 0xf0) return {(b & 0x0f) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu), 3};
+  return {(b & 0x07) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu), 4};
+}
+
+// The two references differ only in how a candidate is summed, compared and stored.
+struct HuggingFaceArithmetic {
+  double Unknown(double score, double best) const { return score + best; }
+  double Store(double sum) const { return sum; }
+};
+struct SentencePieceArithmetic {
+  // unigram_model.cc 0.1.97: `const float target_score = unk_score + best_path_score_till_here`.
+  double Unknown(double score, double best) const {
+    return static_cast<float>(static_cast<float>(score) + static_cast<float>(best));
+  }
+  double Store(double sum) const { return static_cast<float>(sum); }
+};
+
+template <class Arithmetic>
+void BestPath(const Model& model, std::string_view text, const Lattice& lattice) {
+  const Arithmetic arithmetic;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+  const auto n = static_cast<uint32_t>(text.size());
+  const trie::View trie = model.pieces;
+  const uint32_t max_chars = model.config->max_piece_chars;
+  const double unk_score = model.config->unk_score;
+
+  for (uint32_t i = 0; i <= n; ++i) lattice.link[i] = kUnset;
+  lattice.best[0] = 0;
+  const auto relax = [&](uint32_t begin, uint32_t end, double sum, uint32_t value) {
+    // Strictly greater: on a tie the candidate found first, with the earlier begin, stays.
+    if (lattice.link[end] == kUnset || sum > lattice.best[end]) {
+      lattice.best[end] = arithmetic.Store(sum);
+      lattice.link[end] = begin;
+      lattice.value[end] = value;
+    }
+  };
+
+  for (uint32_t begin = 0; begin < n;) {
+    const double best = lattice.best[begin];
+    const Character first = DecodeValid(bytes + begin);
+    const uint32_t next = begin + first.size;
+    bool single = false;  // some piece is exactly the first character
+    trie::Unit unit = trie.root();
+    uint32_t end = begin;
+    // The depth bound keeps a crafted cyclic trie linear too; real tries end by themselves.
+    for (uint32_t depth = 0; end < n && depth < max_chars; ++depth) {
+      const Character c = DecodeValid(bytes + end);
+      if (!trie.Step(unit, model.codes[c.code_point])) break;
+      end += c.size;
+      const uint32_t value = trie::Value(unit);
+      if (value == trie::kNoValue) continue;
+      relax(begin, end, model.scores[value] + best, value);
+      single |= end == next;
+    }
+    if (!single) relax(begin, next, arithmetic.Unknown(unk_score, best), trie::kNoValue);
+    begin = next;
+  }
+
+  // Turn the back links into forward links, in place.
+  uint32_t end = n, after = kUnset;
+  while (end > 0) {
+    const uint32_t begin = lattice.link[end];
+    lattice.link[end] = after;
+    after = end;
+    end = begin;
+  }
+  lattice.link[0] = after;
+}
+
+}  // namespace
+
+void BestPathHuggingFace(const Model& model, std::string_view text, const Lattice& lattice) {
+  BestPath<HuggingFaceArithmetic>(model, text, lattice);
+}
+
+void BestPathSentencePiece(const Model& model, std::string_view text, const Lattice& lattice) {
+  BestPath<SentencePieceArithmetic>(model, text, lattice);
+}
+
+}  // namespace rankfeed::unigram
