@@ -50,22 +50,30 @@ struct Columns {
   }
 };
 
-// Byte offsets to code points. Tokens come nearly in order, so the cursor mostly moves forward;
-// tokens of one character may step back inside it.
+// Byte offsets to code points, in one walk: offsets of consecutive tokens do not decrease, apart
+// from SentencePiece's "reverse", where ForEach goes through the tokens from the last to the first.
+// An offset that does go back (a token the reference gives (0, 0)) restarts the walk.
 class CodePointCursor {
  public:
   explicit CodePointCursor(std::string_view text) : text_(text) {}
 
   uint32_t At(uint32_t byte) {
-    if (byte < byte_) {
-      byte_ = 0;
-      count_ = 0;
-    }
+    if (byte < byte_) byte_ = count_ = 0;
     while (byte_ < byte) {
-      byte_ += rankfeed::text::CharacterSize(text_, byte_);
+      byte_ += rankfeed::utf8::Decode(text_, byte_).size;
       ++count_;
     }
     return count_;
+  }
+
+  static void Convert(std::string_view text, uint32_t* offsets, uint32_t count) {
+    if (offsets == nullptr || count == 0) return;
+    CodePointCursor cursor(text);
+    if (offsets[0] <= offsets[count - 1]) {
+      for (uint32_t i = 0; i < count; ++i) offsets[i] = cursor.At(offsets[i]);
+    } else {
+      for (uint32_t i = count; i-- > 0;) offsets[i] = cursor.At(offsets[i]);
+    }
   }
 
  private:
@@ -161,11 +169,11 @@ rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
   io->count = sink.count;
   if (sink.count > io->capacity) return RANKFEED_E_OUTPUT_SIZE;
   if ((flags & RANKFEED_OFFSETS_CODE_POINTS) != 0 && offsets) {
-    CodePointCursor begin(bytes), end(bytes);
-    for (uint32_t i = text_from; i < text_to; ++i) {
-      if (io->offset_begin != nullptr) io->offset_begin[i] = begin.At(io->offset_begin[i]);
-      if (io->offset_end != nullptr) io->offset_end[i] = end.At(io->offset_end[i]);
-    }
+    const auto column = [&](uint32_t* offsets) {
+      return offsets != nullptr ? offsets + text_from : nullptr;
+    };
+    CodePointCursor::Convert(bytes, column(io->offset_begin), text_to - text_from);
+    CodePointCursor::Convert(bytes, column(io->offset_end), text_to - text_from);
   }
   return RANKFEED_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error_detail.h"
 #include "image/reader.h"
+#include "text/utf8.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -124,32 +125,18 @@ class Verifier {
   bool ValidText(Text t) const { return InStrings(t) && ValidUtf8(m_.text(t)); }
 
   static bool ValidUtf8(std::string_view s) {
-    const auto* p = reinterpret_cast<const unsigned char*>(s.data());
-    const auto* end = p + s.size();
-    while (p < end) {
-      if (end - p >= 8) {  // eight ASCII bytes at a time
+    for (size_t pos = 0; pos < s.size();) {
+      if (s.size() - pos >= 8) {  // eight ASCII bytes at a time
         uint64_t word;
-        std::memcpy(&word, p, 8);
+        std::memcpy(&word, s.data() + pos, 8);
         if ((word & 0x8080808080808080u) == 0) {
-          p += 8;
+          pos += 8;
           continue;
         }
       }
-      const uint32_t b = *p;
-      if (b < 0x80) {
-        ++p;
-        continue;
-      }
-      const int size = b >= 0xc2 && b < 0xe0 ? 2 : b >= 0xe0 && b < 0xf0 ? 3 : b < 0xf5 ? 4 : 0;
-      if (b < 0xc2 || size == 0 || end - p < size) return false;
-      for (int i = 1; i < size; ++i) {
-        if ((p[i] & 0xc0) != 0x80) return false;
-      }
-      if ((b == 0xe0 && p[1] < 0xa0) || (b == 0xed && p[1] > 0x9f) || (b == 0xf0 && p[1] < 0x90) ||
-          (b == 0xf4 && p[1] > 0x8f)) {
-        return false;
-      }
-      p += size;
+      const utf8::Decoded c = utf8::Decode(s, pos);
+      if (!c.valid) return false;
+      pos += c.size;
     }
     return true;
   }

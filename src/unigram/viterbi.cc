@@ -6,25 +6,12 @@
 // first character, an unknown edge does.
 #include "unigram/viterbi.h"
 
-#include <limits>
+#include "text/utf8.h"
 
 namespace rankfeed::unigram {
 namespace {
 
 constexpr uint32_t kUnset = 0xffffffffu;
-
-struct Character {
-  uint32_t code_point, size;
-};
-
-// text is valid UTF-8, so the lead byte alone gives the length.
-inline Character DecodeValid(const unsigned char* p) {
-  const uint32_t b = p[0];
-  if (b < 0x80) return {b, 1};
-  if (b < 0xe0) return {(b & 0x1f) << 6 | (p[1] & 0x3fu), 2};
-  if (b < 0xf0) return {(b & 0x0f) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu), 3};
-  return {(b & 0x07) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu), 4};
-}
 
 // The two references differ only in how a candidate is summed, compared and stored.
 struct HuggingFaceArithmetic {
@@ -42,7 +29,6 @@ struct SentencePieceArithmetic {
 template <class Arithmetic>
 void BestPath(const Model& model, std::string_view text, const Lattice& lattice) {
   const Arithmetic arithmetic;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
   const auto n = static_cast<uint32_t>(text.size());
   const trie::View trie = model.pieces;
   const uint32_t max_chars = model.config->max_piece_chars;
@@ -61,16 +47,17 @@ void BestPath(const Model& model, std::string_view text, const Lattice& lattice)
 
   for (uint32_t begin = 0; begin < n;) {
     const double best = lattice.best[begin];
-    const Character first = DecodeValid(bytes + begin);
-    const uint32_t next = begin + first.size;
+    const uint32_t next =
+        begin + utf8::SizeFromLead(static_cast<unsigned char>(text[begin]));
     bool single = false;  // some piece is exactly the first character
     trie::Unit unit = trie.root();
     uint32_t end = begin;
     // The depth bound keeps a crafted cyclic trie linear too; real tries end by themselves.
     for (uint32_t depth = 0; end < n && depth < max_chars; ++depth) {
-      const Character c = DecodeValid(bytes + end);
-      if (!trie.Step(unit, model.codes[c.code_point])) break;
-      end += c.size;
+      uint32_t size;
+      const char32_t c = utf8::DecodeValid(text.data() + end, &size);
+      if (!trie.Step(unit, model.codes[c])) break;
+      end += size;
       const uint32_t value = trie::Value(unit);
       if (value == trie::kNoValue) continue;
       relax(begin, end, model.scores[value] + best, value);
