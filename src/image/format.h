@@ -42,7 +42,9 @@ enum class SectionId : uint32_t {
   kValueIds = 7,        // uint32_t[value_count]: token id of the piece
   kValueTypes = 8,      // uint8_t[value_count]: PieceType
   kIdPieces = 9,        // Text[id_count]: token string of each id, added tokens included
-  kIdFlags = 10,        // uint8_t[id_count]: PieceType in the low bits | kIdSpecial | kIdAdded
+  // uint8_t[id_count]: PieceType in the low bits | kIdSpecial | kIdAdded. A SentencePiece piece that
+  // is spelled like a control, unknown or byte piece has that one's type (PieceToId looks there first).
+  kIdFlags = 10,
   kNormalizer = 11,     // Step[]
   kPreTokenizer = 12,   // Step[]
   kDecoder = 13,        // Step[]
@@ -100,6 +102,10 @@ enum ConfigFlags : uint32_t {
   kRemoveExtraWhitespaces = 1u << 2,
   kEscapeWhitespaces = 1u << 3,
   kTreatWhitespaceAsSuffix = 1u << 4,
+  // SentencePiece denormalizer_spec, meaningful with kDenormUnits
+  kDenormAddDummyPrefix = 1u << 5,
+  kDenormRemoveExtraWhitespaces = 1u << 6,
+  kDenormEscapeWhitespaces = 1u << 7,
   // template
   kHasTokenTypeIds = 1u << 8,   // the pair template assigns a type other than 0
   kTemplateFromFile = 1u << 9,  // else chosen by preset or default

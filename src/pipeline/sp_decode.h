@@ -8,7 +8,7 @@
 
 #include "image/model.h"
 #include "pipeline/scratch.h"
-#include "rankfeed/encode.h"
+#include "rankfeed/status.h"
 
 namespace rankfeed {
 
@@ -17,13 +17,11 @@ namespace rankfeed {
 // byte that starts none becomes U+FFFD. A denormalizer_spec with a charsmap then runs over the
 // whole text; only that needs scratch.
 //
-// flags: RANKFEED_SKIP_SPECIAL_TOKENS drops control and unknown ids (SentencePiece has no such
-// option; transformers removes them before it calls Decode).
 // Writes at most capacity bytes; *size gets the bytes written, or needed when OUTPUT_SIZE.
-// Errors: ID_RANGE (nothing written), OUTPUT_SIZE, LIMIT (denormalized text exceeds the scratch).
-// Cost: O(ids + bytes).
+// Errors: ID_RANGE (nothing written), OUTPUT_SIZE, LIMIT (the denormalizer's text exceeds the
+// scratch). Cost: O(ids + bytes).
 rankfeed_status DecodeSentencePiece(const Model& model, Scratch& scratch,
-                                    std::span<const int32_t> ids, uint32_t flags, char* out,
-                                    size_t capacity, size_t* size);
+                                    std::span<const int32_t> ids, char* out, size_t capacity,
+                                    size_t* size);
 
 }  // namespace rankfeed

@@ -17,8 +17,8 @@ namespace rankfeed {
 text::SpNormalizer SpNormalizerOf(const Model& model);
 
 // Normalizes the whole text, finds the best path through it as one lattice, merges runs of unknown
-// characters into one token (or spells them as byte pieces), applies sp_extra (RANKFEED_SP_*, 0 ends
-// the list) in the order written. text is any bytes.
+// characters into one token (or spells them as byte pieces), applies sp_extra (RANKFEED_SP_*, 0
+// ends the list) in the order written. text is any bytes.
 //
 // Offsets are SentencePieceText begin/end of 0.1.97, in bytes of the text: a token begins where its
 // first normalized byte came from and ends where the next token begins; of the byte pieces of one
@@ -26,9 +26,9 @@ text::SpNormalizer SpNormalizerOf(const Model& model);
 // (text size, text size) instead; nothing else differs up to 0.2.1.
 //
 // Needs scratch for the normalized text (Config::growth_*), with begin[0] when sink.begin is set.
-// flags: RANKFEED_ADD_SPECIAL_TOKENS and RANKFEED_OFFSETS_CODE_POINTS are the caller's business, the
-// others mean nothing here (SentencePiece never matches special tokens in text).
-// Errors: ARGUMENT (unknown option, or bos/eos that the model lacks), LIMIT (scratch too small).
+// flags: RANKFEED_ADD_SPECIAL_TOKENS and RANKFEED_OFFSETS_CODE_POINTS are the caller's business,
+// the others mean nothing here (SentencePiece never matches special tokens in text). Errors:
+// ARGUMENT (unknown option, or bos/eos that the model lacks), LIMIT (scratch too small).
 rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
                                     const uint8_t sp_extra[8], uint32_t flags, TokenSink& sink);
 
