@@ -201,19 +201,28 @@ struct ComposePair {
 
 // Bits of kProps. Unicode versions follow the reference wheel, see builder/unicode_delta.h.
 enum UnicodeProp : uint16_t {
-  kGraphemeMask = 0x7,  // GraphemeClass
-  kWhiteSpace = 1 << 3,
-  kWord = 1 << 4,           // \w of the Rust regex crate
-  kPunctuationProp = 1 << 5,  // ascii punctuation or General_Category P* (unicode_categories crate)
-  kNumeric = 1 << 6,        // char::is_numeric
-  kCombiningMark = 1 << 7,  // unicode-normalization-alignments is_combining_mark
+  kGraphemeMask = 0x1f,  // GraphemeClass
+  kWhiteSpace = 1 << 5,
+  kWord = 1 << 6,           // \w of the Rust regex crate
+  kPunctuationProp = 1 << 7,  // ascii punctuation or General_Category P* (unicode_categories crate)
+  kNumeric = 1 << 8,        // char::is_numeric
+  kCombiningMark = 1 << 9,  // unicode-normalization-alignments is_combining_mark
 };
-// Reduced UAX #29: enough for charsmaps without keys that start with a Prepend character, (c) or
-// (r); the builder refuses others.
+// UAX #29 Grapheme_Cluster_Break, refined so that one value per code point also answers
+// Extended_Pictographic (GB11) and Indic_Conjunct_Break (GB9c). Fewer classes are not exact, not
+// even for nmt_nfkc: see the note on cluster boundaries in builder/unicode_delta.h.
 enum GraphemeClass : uint16_t {
   kGraphemeOther = 0, kGraphemeCr = 1, kGraphemeLf = 2, kGraphemeControl = 3,
-  kGraphemeExtend = 4,  // Extend, ZWJ and SpacingMark: no break before
+  kGraphemeExtend = 4,      // Extend and InCB=Extend
   kGraphemePrepend = 5,
+  kGraphemeZwj = 6,         // InCB=Extend too
+  kGraphemeSpacingMark = 7,
+  kGraphemeRegionalIndicator = 8,
+  kGraphemeL = 9, kGraphemeV = 10, kGraphemeT = 11, kGraphemeLv = 12, kGraphemeLvt = 13,
+  kGraphemePictographic = 14,  // Other, and Extended_Pictographic
+  kGraphemeConsonant = 15,     // Other, and InCB=Consonant
+  kGraphemeLinker = 16,        // Extend, and InCB=Linker
+  kGraphemeZwnj = 17,          // U+200C: Extend, and InCB=None
 };
 
 }  // namespace rankfeed::image
