@@ -140,7 +140,7 @@ rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::s
     }
   }
 
-  const bool with_offsets = sink.begin != nullptr;
+  const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
   text::SpNormalized normalized;
   if (!text::SpNormalize(SpNormalizerOf(model), text, scratch.text[0],
                          with_offsets ? scratch.begin[0] : nullptr, scratch.text_capacity,

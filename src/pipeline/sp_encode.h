@@ -25,7 +25,7 @@ text::SpNormalizer SpNormalizerOf(const Model& model);
 // character only the last has a non-empty range; bos and eos are (0, 0). 0.1.98 and later give eos
 // (text size, text size) instead; nothing else differs up to 0.2.1.
 //
-// Needs scratch for the normalized text (Config::growth_*), with begin[0] when sink.begin is set.
+// Needs scratch for the normalized text (Config::growth_*), with begin[0] when sink.begin or sink.end is set.
 // flags: RANKFEED_ADD_SPECIAL_TOKENS and RANKFEED_OFFSETS_CODE_POINTS are the caller's business,
 // the others mean nothing here (SentencePiece never matches special tokens in text). Errors:
 // ARGUMENT (unknown option, or bos/eos that the model lacks), LIMIT (scratch too small).

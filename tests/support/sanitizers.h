@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// tests/support/sanitizers.h: how much of a long test to run in this build.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace rankfeed {
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
+#define RANKFEED_TEST_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RANKFEED_TEST_SANITIZED 1
+#endif
+
+#ifdef RANKFEED_TEST_SANITIZED
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+// Repetitions of a randomized test: a twentieth under a sanitizer, where each costs about that
+// much more.
+constexpr size_t Scaled(size_t repetitions) {
+  return kSanitized ? std::max<size_t>(repetitions / 20, 1) : repetitions;
+}
+
+}  // namespace rankfeed
