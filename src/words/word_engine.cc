@@ -111,13 +111,15 @@ class Engine {
       if (!c.valid) return kBail;
       const uint32_t info = model_.word_chars[c.code_point];
       if ((info & (image::kWordSlow | image::kWordBail | image::kWordExtend)) != 0) {
-        if ((info & image::kWordBail) != 0) return kBail;
-        if ((info & image::kWordSlow) != 0) return kSlow;
         // A mark at the start of a word may belong to a cluster with the separator before it.
-        if (at == 0) return kBail;
+        const bool extend = (info & image::kWordExtend) != 0;
+        if ((info & image::kWordBail) != 0 || (extend && at == 0)) return kBail;
         // Clusters below 6 bytes are looked up as a whole (precompiled.rs), which only matters when
         // a key begins with their first character.
-        if ((previous & image::kWordKeyStart) != 0 && previous_size + c.size < 6) return kSlow;
+        if ((info & image::kWordSlow) != 0 ||
+            (extend && (previous & image::kWordKeyStart) != 0 && previous_size + c.size < 6)) {
+          return kSlow;
+        }
       }
       if ((info & image::kWordMappedChar) != 0) {
         const uint16_t* list = model_.word_mapped.data() + (info & image::kWordCodeMask);
