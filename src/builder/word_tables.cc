@@ -198,7 +198,7 @@ class Tables {
 
   std::vector<SectionData> Sections() const {
     image::WordConfig config{};
-    config.rules = pipeline_.form == Form::kTrailing ? image::kTrailingSpaceIsWord : 0;
+    config.rules = pipeline_.form == Form::kTrailing ? uint32_t{image::kTrailingSpaceIsWord} : 0;
     config.table_bits = table_bits_;
     config.space_code = model_.codes[kSpaceMark];
     std::memcpy(config.separators, separators_.low, sizeof(config.separators));
