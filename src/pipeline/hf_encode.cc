@@ -42,6 +42,7 @@ class Encoder {
 
   rankfeed_status Encode(std::string_view text) {
     if (text.size() > scratch_.text_capacity) return RANKFEED_E_LIMIT;
+    if (!MayHoldAddedToken(text)) return Stretch(text, 0, static_cast<uint32_t>(text.size()));
     AddedTokenScanner scanner(model_, model_.added_raw, text, skip_special_);
     uint32_t done = 0;
     AddedMatch match;
@@ -59,9 +60,31 @@ class Encoder {
     return refuse_special_ && (match.token->flags & image::kSpecial) != 0;
   }
 
+  // False only if no added token occurs in the raw text. The scan for first bytes is much cheaper
+  // than the scanner, which must know the characters around each place.
+  bool MayHoldAddedToken(std::string_view text) const {
+    if (!scratch_.added_first_usable) return true;
+    if (model_.added_raw.empty()) return false;
+    for (size_t at = 0; at < text.size(); ++at) {
+      at += scratch_.kernels->find_first(text.data() + at, text.size() - at, scratch_.added_first);
+      trie::Unit unit = model_.added_raw.root();
+      for (size_t end = at; end < text.size(); ++end) {
+        if (static_cast<unsigned char>(text[end]) >= 0x80) return true;
+        if (!model_.added_raw.Step(unit, static_cast<unsigned char>(text[end]) + 1u)) break;
+        if (trie::Value(unit) != trie::kNoValue) return true;
+      }
+    }
+    return false;
+  }
+
   // Text between two added tokens.
   rankfeed_status Stretch(std::string_view text, uint32_t begin, uint32_t end) {
     if (begin >= end) return RANKFEED_OK;
+    const bool offsets = sink_.begin != nullptr || sink_.end != nullptr;
+    if (!offsets && words::Available(model_) &&
+        words::EncodeWords(model_, scratch_.words, text.substr(begin, end - begin), sink_)) {
+      return RANKFEED_OK;
+    }
     if (!text::Load(text, begin, end, &buffers_)) return RANKFEED_E_LIMIT;
     if (const rankfeed_status status = text::RunNormalizer(model_, &buffers_)) return status;
 

@@ -216,15 +216,18 @@ class Engine {
       after = end;
       end = begin;
     }
+    const uint32_t unk_id = model_.config->unk_id;
     bool unknown = false;  // consecutive unknown characters are one token
     for (uint32_t at = after; at != kUnset; at = link[at]) {
-      if (value[at] != trie::kNoValue) {
-        sink_.Push(model_.value_ids[value[at]], 0, 0);
-        unknown = false;
-      } else if (!unknown) {
-        sink_.Push(model_.config->unk_id, 0, 0);
+      if (value[at] == trie::kNoValue) {
+        if (!unknown) sink_.Push(unk_id, 0, 0);
         unknown = true;
+        continue;
       }
+      const uint32_t id = model_.value_ids[value[at]];
+      if (id == unk_id) return false;  // the unknown piece, literally: fuses like an unknown
+      sink_.Push(id, 0, 0);
+      unknown = false;
     }
     return true;
   }

@@ -29,7 +29,6 @@ void ForEachTarget(const Body& body) {
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   EXPECT_GT(targets, 0);
-  RecordProperty("targets", targets);
 }
 
 ByteSet Whitespace() {
