@@ -14,6 +14,28 @@ HWY_BEFORE_NAMESPACE();
 namespace rankfeed::simd {
 namespace HWY_NAMESPACE {
 
+#if HWY_TARGET == HWY_SCALAR
+// One lane has no byte table to look up in; these are also the definitions the others must meet.
+
+void MatchMask(const char* text, size_t size, const ByteSet& set, uint64_t* masks) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text);
+  for (size_t at = 0; at <= size; at += 64) {
+    uint64_t word = 0;
+    for (size_t i = 0; i < 64; ++i) {
+      word |= uint64_t{at + i >= size || set.Has(bytes[at + i])} << i;
+    }
+    masks[at / 64] = word;
+  }
+}
+
+size_t FindFirst(const char* text, size_t size, const ByteSet& set) {
+  size_t at = 0;
+  while (at < size && !set.Has(static_cast<uint8_t>(text[at]))) ++at;
+  return at;
+}
+
+#else
+
 namespace hn = hwy::HWY_NAMESPACE;
 
 // At most 64 lanes, so that one vector never spans two mask words.
@@ -65,6 +87,8 @@ size_t FindFirst(const char* text, size_t size, const ByteSet& set) {
   while (at < size && !set.Has(bytes[at])) ++at;
   return at;
 }
+
+#endif  // HWY_TARGET == HWY_SCALAR
 
 constexpr Kernels kKernels = {MatchMask, FindFirst};
 const Kernels* Get() { return &kKernels; }
