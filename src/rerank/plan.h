@@ -43,9 +43,9 @@ class BatchPlan {
   uint32_t max_seqlen() const { return longest_; }
 
  private:
-  const TensorSpec& spec_;
-  const PaddingRules& padding_;
-  const BatchLimits& limits_;
+  TensorSpec spec_;
+  PaddingRules padding_;
+  BatchLimits limits_;
   BatchShape shape_ = {};
   uint32_t longest_ = 0;
 };
