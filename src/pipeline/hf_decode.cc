@@ -148,7 +148,9 @@ class Chain {
     // While c does not go on with the match, give up as few held bytes as leave a prefix of a.
     while (s.matched > 0 && s.a[s.matched] != c) {
       uint32_t keep = s.matched - 1;
-      while (keep > 0 && s.a.substr(0, keep) != s.a.substr(s.matched - keep, keep)) --keep;
+      while (keep > 0 &&
+             s.a.substr(0, keep) != std::string_view(s.a.data() + (s.matched - keep), keep))
+        --keep;
       Bytes(i + 1, s.a.substr(0, s.matched - keep));
       s.matched = keep;
     }

@@ -82,7 +82,7 @@ class Encoder {
     if (begin >= end) return RANKFEED_OK;
     const bool offsets = sink_.begin != nullptr || sink_.end != nullptr;
     if (!offsets && words::Available(model_) &&
-        words::EncodeWords(model_, scratch_.words, text.substr(begin, end - begin), sink_)) {
+        words::EncodeWords(model_, scratch_.words, {text.data() + begin, end - begin}, sink_)) {
       return RANKFEED_OK;
     }
     if (!text::Load(text, begin, end, &buffers_)) return RANKFEED_E_LIMIT;
@@ -141,7 +141,7 @@ class Encoder {
         Push(model_.value_ids[lattice.value[e]], begin + b, begin + e);
       } else {
         while (e < size && IsUnknown(lattice.value[lattice.link[e]])) e = lattice.link[e];
-        Unknown(split.substr(b, e - b), begin + b, begin + e);
+        Unknown({split.data() + b, e - b}, begin + b, begin + e);
       }
       b = e;
     }

@@ -122,7 +122,7 @@ bool RunReplaceRun(std::string_view character, uint32_t least, std::string_view 
       if (at == std::string_view::npos) return false;
       uint32_t count = 0;
       from = static_cast<uint32_t>(at);
-      while (in.view().substr(from, size) == character) {
+      while (std::string_view(in.view().data() + from, in.size - from).starts_with(character)) {
         from += size;
         ++count;
       }
