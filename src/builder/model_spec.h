@@ -66,7 +66,8 @@ struct ModelSpec {
   std::vector<AddedTokenSpec> added_tokens;
   std::vector<std::string> user_defined;  // SentencePiece: bypass normalization (PrefixMatcher)
   std::vector<TemplateItemSpec> template_single, template_pair;
-  uint32_t default_max_length = 0, default_truncation = 0, default_stride = 0, default_padding = 0;
+  uint32_t default_max_length = 0, default_truncation = 0, default_stride = 0, default_padding = 0,
+           default_pad_multiple = 0;
 };
 
 }  // namespace rankfeed::builder

@@ -6,7 +6,6 @@
 
 #include "base/layout.h"
 #include "image/model.h"
-#include "pipeline/hf_encode.h"
 #include "pipeline/scratch.h"
 #include "rankfeed/encode.h"
 
@@ -33,15 +32,10 @@ struct rankfeed_encoder {
   rankfeed::Scratch scratch;
 
   // Measures (layout over null) or carves; returns the encoder's place, null when measuring.
-  static rankfeed_encoder* Carve(rankfeed::Layout& layout, const rankfeed::Model& model,
-                                 const rankfeed_limits& limits, uint32_t capacity,
-                                 rankfeed::Scratch* scratch) {
-    using namespace rankfeed;  // NOLINT: the struct must have the C API's name
+  static rankfeed_encoder* Carve(rankfeed::Layout& layout, const rankfeed_limits& limits,
+                                 uint32_t capacity, rankfeed::Scratch* scratch) {
     auto* self = layout.Take<rankfeed_encoder>(1);
-    // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
-    const bool offsets =
-        limits.with_offsets != 0 || (model.huggingface() && HuggingFaceNeedsOffsets(model));
-    scratch->Carve(layout, capacity, offsets, limits.cache_bytes);
+    scratch->Carve(layout, capacity, limits.with_offsets != 0);
     return self;
   }
 };

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+// builder/capi_builder.cc: include/rankfeed/builder.h. Checks arguments, keeps exceptions inside.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "builder/compile.h"
+#include "image/format.h"
+#include "rankfeed/builder.h"
+
+using rankfeed::builder::BuildError;
+
+struct rankfeed_loaded {
+  rankfeed_mapping mapping{};  // of an image file
+  rankfeed_image image{};      // compiled in memory
+  void* storage = nullptr;
+  rankfeed_model* model = nullptr;
+
+  ~rankfeed_loaded() {
+    std::free(storage);
+    rankfeed_image_free(&image);
+    rankfeed_image_unmap(&mapping);
+  }
+};
+
+namespace {
+
+using rankfeed::builder::SourceFormat;
+
+// strerror_r has two signatures; strerror may share a buffer between threads.
+std::string ErrnoText(int number) {
+  char text[128] = "";
+  const auto pick = [&](auto result) -> const char* {
+    if constexpr (std::is_pointer_v<decltype(result)>) return result;
+    return text;
+  };
+  return pick(strerror_r(number, text, sizeof text));
+}
+
+[[noreturn]] void FailIo(const std::string& what, const std::string& path, int number) {
+  throw BuildError(number == ENOMEM ? RANKFEED_E_NO_MEMORY : RANKFEED_E_IO, 0,
+                   "cannot " + what + " " + path + ": " + ErrnoText(number));
+}
+
+// An open file that closes itself.
+class File {
+ public:
+  explicit File(int fd) : fd_(fd) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int fd() const { return fd_; }
+  int Close() {
+    const int fd = fd_;
+    fd_ = -1;
+    return close(fd);
+  }
+
+ private:
+  int fd_;
+};
+
+std::string ReadFile(const std::string& path) {
+  File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.fd() < 0) FailIo("open", path, errno);
+  struct stat info;
+  if (fstat(file.fd(), &info) != 0) FailIo("read", path, errno);
+  if (S_ISDIR(info.st_mode)) FailIo("read", path, EISDIR);
+  std::string bytes;
+  bytes.reserve(static_cast<size_t>(info.st_size) + 1);
+  for (;;) {
+    const size_t size = bytes.size();
+    constexpr size_t kChunk = 1 << 20;
+    bytes.resize(size + kChunk);
+    const ssize_t got = read(file.fd(), bytes.data() + size, kChunk);
+    const int error = errno;
+    bytes.resize(size + (got > 0 ? static_cast<size_t>(got) : 0));
+    if (got == 0) return bytes;
+    if (got < 0 && error != EINTR) FailIo("read", path, error);
+  }
+}
+
+// Writes a temporary beside path, syncs it and renames it over path; the temporary is gone after
+// any failure.
+void WriteFile(const std::string& path, const std::vector<unsigned char>& bytes) {
+  static std::atomic<uint32_t> counter{0};
+  const std::string temporary =
+      path + ".tmp." + std::to_string(getpid()) + "." + std::to_string(counter++);
+  File file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.fd() < 0) FailIo("create", temporary, errno);
+  const auto fail = [&](const char* what) {
+    const int error = errno;
+    unlink(temporary.c_str());
+    FailIo(what, path, error);
+  };
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t wrote = write(file.fd(), bytes.data() + done, bytes.size() - done);
+    if (wrote < 0 && errno != EINTR) fail("write");
+    if (wrote > 0) done += static_cast<size_t>(wrote);
+  }
+  if (fsync(file.fd()) != 0) fail("sync");
+  if (file.Close() != 0) fail("close");
+  if (rename(temporary.c_str(), path.c_str()) != 0) fail("rename a temporary to");
+  // The rename itself is durable once the directory is synced; without it the file is still whole.
+  const size_t slash = path.find_last_of('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  File directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.fd() >= 0) fsync(directory.fd());
+}
+
+rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status code, uint64_t offset,
+                       const char* message) {
+  if (error != nullptr && error->struct_size == sizeof *error) {
+    error->code = code;
+    error->byte_offset = offset;
+    std::snprintf(error->message, sizeof error->message, "%s", message);
+  }
+  return code;
+}
+
+// Runs body and turns what it throws into a status.
+template <class Body>
+rankfeed_status Guard(rankfeed_builder_error* error, const Body& body) noexcept {
+  try {
+    body();
+    return RANKFEED_OK;
+  } catch (const BuildError& e) {
+    return Report(error, e.code, e.byte_offset, e.what());
+  } catch (const std::bad_alloc&) {
+    return Report(error, RANKFEED_E_NO_MEMORY, 0, "out of memory");
+  } catch (const std::length_error&) {
+    return Report(error, RANKFEED_E_NO_MEMORY, 0, "out of memory");
+  } catch (const std::exception& e) {
+    return Report(error, RANKFEED_E_STATE, 0, e.what());
+  }
+}
+
+void CheckOptions(const rankfeed_compile_options* options) {
+  if (options != nullptr && options->struct_size != sizeof *options) {
+    throw BuildError(RANKFEED_E_STRUCT_SIZE, 0,
+                     "rankfeed_compile_options has an unknown struct_size");
+  }
+}
+
+void CheckNotNull(const void* pointer, const char* name) {
+  if (pointer == nullptr) throw BuildError(RANKFEED_E_ARGUMENT, 0, std::string(name) + " is null");
+}
+
+rankfeed_image AlignedImage(const std::vector<unsigned char>& bytes) {
+  rankfeed_image image{std::aligned_alloc(rankfeed::image::kSectionAlignment, bytes.size()),
+                       bytes.size()};
+  if (image.data == nullptr) throw std::bad_alloc();
+  std::memcpy(image.data, bytes.data(), bytes.size());
+  return image;
+}
+
+// The detail of a failed call on an image as a message.
+[[noreturn]] void FailImage(const std::string& path, rankfeed_status status,
+                            const rankfeed_error_detail& detail) {
+  std::string why = path + ": " + rankfeed_status_message(status);
+  if (detail.section != 0) {
+    why += " (section " + std::to_string(detail.section) + ", item " + std::to_string(detail.item) +
+           ")";
+  }
+  throw BuildError(status, detail.byte_offset, why);
+}
+
+void OpenModel(rankfeed_loaded* loaded, const void* data, size_t size, const std::string& path) {
+  const rankfeed_mem_req need = rankfeed_model_mem_req();
+  const size_t rounded = (need.size + need.alignment - 1) / need.alignment * need.alignment;
+  loaded->storage = std::aligned_alloc(need.alignment, rounded);
+  if (loaded->storage == nullptr) throw std::bad_alloc();
+  rankfeed_error_detail detail{};
+  detail.struct_size = sizeof detail;
+  const rankfeed_status status =
+      rankfeed_model_open(data, size, 0, loaded->storage, rounded, &loaded->model, &detail);
+  if (status != RANKFEED_OK) FailImage(path, status, detail);
+}
+
+}  // namespace
+
+extern "C" {
+
+RANKFEED_API rankfeed_status rankfeed_compile(const void* source, size_t source_size,
+                                              const char* source_name,
+                                              const rankfeed_compile_options* options,
+                                              rankfeed_image* out, rankfeed_builder_error* error) {
+  if (out != nullptr) *out = {};
+  return Guard(error, [&] {
+    CheckNotNull(out, "out");
+    if (source_size != 0) CheckNotNull(source, "source");
+    CheckOptions(options);
+    *out = AlignedImage(rankfeed::builder::Compile({static_cast<const char*>(source), source_size},
+                                                   source_name != nullptr ? source_name : "model",
+                                                   options));
+  });
+}
+
+RANKFEED_API void rankfeed_image_free(rankfeed_image* image) {
+  if (image == nullptr) return;
+  std::free(image->data);
+  *image = {};
+}
+
+RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, const char* out_path,
+                                                   const rankfeed_compile_options* options,
+                                                   rankfeed_builder_error* error) {
+  return Guard(error, [&] {
+    CheckNotNull(source_path, "source_path");
+    CheckNotNull(out_path, "out_path");
+    CheckOptions(options);
+    const std::string source = ReadFile(source_path);
+    WriteFile(out_path, rankfeed::builder::Compile(source, source_path, options));
+  });
+}
+
+RANKFEED_API rankfeed_status rankfeed_load(const char* path,
+                                           const rankfeed_compile_options* options,
+                                           rankfeed_loaded** out, rankfeed_builder_error* error) {
+  if (out != nullptr) *out = nullptr;
+  return Guard(error, [&] {
+    CheckNotNull(path, "path");
+    CheckNotNull(out, "out");
+    CheckOptions(options);
+    auto loaded = std::make_unique<rankfeed_loaded>();
+    rankfeed_error_detail detail{};
+    detail.struct_size = sizeof detail;
+    const rankfeed_status status = rankfeed_image_map(path, &loaded->mapping, &detail);
+    if (status == RANKFEED_E_IO) FailIo("open", path, static_cast<int>(detail.item));
+    if (status != RANKFEED_OK) FailImage(path, status, detail);
+    const std::string_view bytes(static_cast<const char*>(loaded->mapping.data),
+                                 loaded->mapping.size);
+    if (rankfeed::builder::DetectFormat(bytes) == SourceFormat::kImage) {
+      OpenModel(loaded.get(), bytes.data(), bytes.size(), path);
+    } else {
+      loaded->image = AlignedImage(rankfeed::builder::Compile(bytes, path, options));
+      rankfeed_image_unmap(&loaded->mapping);
+      loaded->mapping = {};
+      OpenModel(loaded.get(), loaded->image.data, loaded->image.size, path);
+    }
+    *out = loaded.release();
+  });
+}
+
+RANKFEED_API const rankfeed_model* rankfeed_loaded_model(const rankfeed_loaded* loaded) {
+  return loaded == nullptr ? nullptr : loaded->model;
+}
+
+RANKFEED_API const void* rankfeed_loaded_image(const rankfeed_loaded* loaded, size_t* size) {
+  const bool mapped = loaded != nullptr && loaded->mapping.data != nullptr;
+  if (size != nullptr)
+    *size = loaded == nullptr ? 0 : mapped ? loaded->mapping.size : loaded->image.size;
+  return loaded == nullptr ? nullptr : mapped ? loaded->mapping.data : loaded->image.data;
+}
+
+RANKFEED_API void rankfeed_loaded_free(rankfeed_loaded* loaded) {
+  delete loaded;
+}
+
+}  // extern "C"

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// builder/code_points.h: strings as code points, for the readers and the writer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/utf8.h"
+
+namespace rankfeed::builder {
+
+// Decodes the code point at *at and moves past it; false (and *at unchanged) at the end and where
+// the bytes are not valid UTF-8.
+inline bool NextCodePoint(std::string_view text, size_t* at, uint32_t* cp) {
+  if (*at >= text.size()) return false;
+  const utf8::Decoded decoded = utf8::Decode(text, *at);
+  if (!decoded.valid) return false;
+  *cp = decoded.code_point;
+  *at += decoded.size;
+  return true;
+}
+
+// Appends the code points of text; false at the first invalid byte.
+inline bool DecodeUtf8(std::string_view text, std::vector<uint32_t>* out) {
+  for (size_t at = 0; at < text.size();) {
+    uint32_t cp;
+    if (!NextCodePoint(text, &at, &cp)) return false;
+    out->push_back(cp);
+  }
+  return true;
+}
+
+inline void AppendUtf8(uint32_t cp, std::string* out) {
+  char bytes[4];
+  out->append(bytes, utf8::Encode(cp, bytes));
+}
+
+}  // namespace rankfeed::builder

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "builder/compile.h"
+
+#include <cstring>
+
+#include "builder/presets.h"
+#include "builder/read_hf_json.h"
+#include "builder/read_spm.h"
+#include "builder/write_image.h"
+#include "image/format.h"
+
+namespace rankfeed::builder {
+namespace {
+
+// Reference of a format, after checking that options do not ask for the other.
+uint32_t ParityOf(SourceFormat format, const std::string& name,
+                  const rankfeed_compile_options* options) {
+  const bool json = format == SourceFormat::kHuggingFace;
+  const uint32_t own = json ? RANKFEED_PARITY_HUGGINGFACE : RANKFEED_PARITY_SENTENCEPIECE;
+  const int32_t asked = options == nullptr ? RANKFEED_PARITY_AUTO : options->parity;
+  if (asked == RANKFEED_PARITY_AUTO || asked == static_cast<int32_t>(own)) return own;
+  if (asked != RANKFEED_PARITY_HUGGINGFACE && asked != RANKFEED_PARITY_SENTENCEPIECE) {
+    throw BuildError(RANKFEED_E_ARGUMENT, 0, "parity " + std::to_string(asked) + " is not known");
+  }
+  throw BuildError(
+      RANKFEED_E_PARITY, 0,
+      json ? name +
+                 ": a tokenizer.json can only be compiled for HuggingFace parity: it holds the "
+                 "HuggingFace pipeline and float64 scores. For SentencePiece parity compile the "
+                 "model's .model file (sentencepiece.bpe.model, spiece.model, spm.model)"
+           : name +
+                 ": a SentencePiece .model can only be compiled for SentencePiece parity: it does "
+                 "not say which normalizers, pre-tokenizers and added tokens HuggingFace runs. "
+                 "For HuggingFace parity compile the model's tokenizer.json");
+}
+
+}  // namespace
+
+SourceFormat DetectFormat(std::string_view source) {
+  if (source.substr(0, sizeof image::kMagic) ==
+      std::string_view(image::kMagic, sizeof image::kMagic)) {
+    return SourceFormat::kImage;
+  }
+  // A .model begins with the byte 0x0a, which is JSON white space too; two structural characters
+  // in a row tell them apart.
+  if (source.substr(0, 3) == "\xef\xbb\xbf") source.remove_prefix(3);
+  const auto next = [&] {
+    const size_t at = source.find_first_not_of(" \t\r\n");
+    if (at == std::string_view::npos) return '\0';
+    const char c = source[at];
+    source.remove_prefix(at + 1);
+    return c;
+  };
+  if (next() != '{') return SourceFormat::kSentencePiece;
+  const char second = next();
+  return second == '"' || second == '}' || second == '\0' ? SourceFormat::kHuggingFace
+                                                          : SourceFormat::kSentencePiece;
+}
+
+std::vector<unsigned char> Compile(std::string_view source, const std::string& name,
+                                   const rankfeed_compile_options* options) {
+  const SourceFormat format = DetectFormat(source);
+  if (format == SourceFormat::kImage) {
+    throw BuildError(RANKFEED_E_ARGUMENT, 0, name + ": is a compiled image already");
+  }
+  const uint32_t parity = ParityOf(format, name, options);
+  const std::string preset =
+      options != nullptr && options->preset != nullptr ? options->preset : "";
+  ModelSpec spec = format == SourceFormat::kHuggingFace ? ReadHuggingFace(source, name)
+                                                        : ReadSentencePiece(source, name);
+  ApplyPreset(preset, &spec);
+  return WriteImage(spec, HashConfig(source, parity, preset), {});
+}
+
+}  // namespace rankfeed::builder

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// builder/compile.h: source bytes to a verified image, in C++; capi_builder.cc puts it behind C.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "builder/model_spec.h"
+#include "rankfeed/builder.h"
+
+namespace rankfeed::builder {
+
+enum class SourceFormat { kSentencePiece, kHuggingFace, kImage };
+
+// By content: an image by its magic, JSON by its first characters, everything else as protobuf.
+SourceFormat DetectFormat(std::string_view source);
+
+// options may be null; its struct_size has been checked. Throws BuildError, std::bad_alloc.
+std::vector<unsigned char> Compile(std::string_view source, const std::string& name,
+                                   const rankfeed_compile_options* options);
+
+}  // namespace rankfeed::builder

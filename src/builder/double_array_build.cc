@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "builder/double_array_build.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "builder/model_spec.h"
+
+namespace rankfeed::builder {
+namespace {
+
+// The prefix tree in preorder; children of a node are consecutive in child_list.
+struct Tree {
+  std::vector<uint16_t> label;
+  std::vector<uint32_t> parent, value, first_child;  // first_child has one entry more than nodes
+  std::vector<uint64_t> weight;                      // of all keys in the subtree
+  std::vector<uint32_t> child_list;
+
+  size_t size() const { return label.size(); }
+  std::span<const uint32_t> Children(uint32_t node) const {
+    return {child_list.data() + first_child[node], first_child[node + 1] - first_child[node]};
+  }
+};
+
+Tree MakeTree(std::span<const TrieKey> keys, uint32_t code_count) {
+  Tree tree;
+  const auto add = [&](uint16_t label, uint32_t parent) {
+    tree.label.push_back(label);
+    tree.parent.push_back(parent);
+    tree.value.push_back(trie::kNoValue);
+    tree.weight.push_back(0);
+  };
+  add(trie::kEmptyLabel, 0);
+  std::vector<uint32_t> path = {0};  // path[d] is the node of the last key's first d codes
+  std::span<const uint16_t> last;
+  for (const TrieKey& key : keys) {
+    const auto split = std::mismatch(last.begin(), last.end(), key.codes.begin(), key.codes.end());
+    const size_t common = static_cast<size_t>(split.first - last.begin());
+    const bool in_order =
+        common < key.codes.size() && (common == last.size() || last[common] < key.codes[common]);
+    if (!in_order || key.value >= trie::kNoValue) {
+      throw std::invalid_argument("double array: keys must be distinct, sorted and not empty");
+    }
+    path.resize(common + 1);
+    for (size_t d = common; d < key.codes.size(); ++d) {
+      if (key.codes[d] == 0 || key.codes[d] >= code_count) {
+        throw std::invalid_argument("double array: code out of range");
+      }
+      add(key.codes[d], path.back());
+      path.push_back(static_cast<uint32_t>(tree.size() - 1));
+    }
+    tree.value[path.back()] = key.value;
+    tree.weight[path.back()] = key.weight;
+    last = key.codes;
+  }
+  // A parent's index is below its children's, so one pass backwards sums subtrees.
+  std::vector<uint32_t> count(tree.size() + 1, 0);
+  for (size_t i = tree.size(); i-- > 1;) {
+    uint64_t& sum = tree.weight[tree.parent[i]];
+    if (__builtin_add_overflow(sum, tree.weight[i], &sum)) sum = UINT64_MAX;
+    ++count[tree.parent[i] + 1];
+  }
+  std::partial_sum(count.begin(), count.end(), count.begin());
+  tree.first_child = count;
+  tree.child_list.resize(tree.size() - 1);
+  for (size_t i = 1; i < tree.size(); ++i) {
+    tree.child_list[count[tree.parent[i]]++] = static_cast<uint32_t>(i);
+  }
+  return tree;
+}
+
+// Free units as a doubly linked list in index order, so that a search visits free units only.
+class FreeUnits {
+ public:
+  static constexpr uint32_t kEnd = UINT32_MAX;
+
+  explicit FreeUnits(uint32_t first) : head_(first), tail_(kEnd), first_(first) {}
+
+  uint32_t head() const { return head_; }
+  uint32_t next(uint32_t unit) const { return next_[unit]; }
+  bool free(uint32_t unit) const { return unit >= next_.size() || used_[unit] == 0; }
+  // The first free unit at or after unit, or kEnd. Links of taken units still lead forward, and no
+  // unit becomes free again, so following them skips none but units that were added later.
+  uint32_t NextFree(uint32_t unit) const {
+    while (unit != kEnd && used_[unit] != 0) unit = next_[unit];
+    return unit;
+  }
+  uint32_t size() const { return static_cast<uint32_t>(next_.size()); }
+
+  void GrowTo(uint32_t size) {
+    if (size > trie::kMaxUnits) {
+      throw BuildError(
+          RANKFEED_E_LIMIT, 0,
+          "the vocabulary needs more than " + std::to_string(trie::kMaxUnits) + " trie units");
+    }
+    for (uint32_t unit = this->size(); unit < size; ++unit) {
+      next_.push_back(kEnd);
+      previous_.push_back(tail_);
+      used_.push_back(unit < first_);
+      if (unit < first_) continue;
+      if (tail_ != kEnd) next_[tail_] = unit;
+      if (tail_ == kEnd) head_ = unit;
+      tail_ = unit;
+    }
+  }
+
+  void Take(uint32_t unit) {
+    const uint32_t before = previous_[unit], after = next_[unit];
+    if (before == kEnd)
+      head_ = after;
+    else
+      next_[before] = after;
+    if (after == kEnd)
+      tail_ = before;
+    else
+      previous_[after] = before;
+    used_[unit] = 1;
+  }
+
+ private:
+  std::vector<uint32_t> next_, previous_;
+  std::vector<uint8_t> used_;
+  uint32_t head_, tail_, first_;
+};
+
+class Builder {
+ public:
+  Builder(const Tree& tree, uint32_t code_count) : tree_(tree), code_count_(code_count), free_(1) {}
+
+  std::vector<trie::Unit> Run() {
+    std::vector<uint32_t> order(tree_.size());
+    std::iota(order.begin(), order.end(), 0);
+    // Heaviest first; a parent is never lighter than its child and comes first among equals.
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return tree_.weight[a] > tree_.weight[b]; });
+    Reserve(code_count_ + 1);
+    std::fill(std::begin(cursor_), std::end(cursor_), free_.head());
+    base_used_[0] = 1;  // the base of leaves: no unit may hold a child of base 0
+    std::vector<uint32_t> unit_of(tree_.size(), 0), base_of(tree_.size(), 0);
+    uint32_t max_base = 0;
+    for (const uint32_t node : order) {
+      const auto children = tree_.Children(node);
+      if (children.empty()) continue;
+      const uint32_t base = FindBase(children);
+      base_of[node] = base;
+      base_used_[base] = 1;
+      max_base = std::max(max_base, base);
+      for (const uint32_t child : children) {
+        unit_of[child] = base + tree_.label[child];
+        free_.Take(unit_of[child]);
+      }
+    }
+    const uint32_t size = max_base + code_count_;
+    if (size > trie::kMaxUnits) Reserve(size);  // throws
+    std::vector<trie::Unit> units(size, trie::MakeUnit(trie::kEmptyLabel, 0, trie::kNoValue));
+    for (uint32_t node = 0; node < tree_.size(); ++node) {
+      units[unit_of[node]] = trie::MakeUnit(tree_.label[node], base_of[node], tree_.value[node]);
+    }
+    return units;
+  }
+
+ private:
+  // Searches are first fit from a cursor per width class. After this many refusals the node goes to
+  // fresh units at the end: it keeps the build linear, and costs a few percent of space.
+  static constexpr uint32_t kMaxTries = 2048;
+
+  void Reserve(uint32_t size) {
+    if (size <= free_.size()) return;
+    free_.GrowTo(size);
+    base_used_.resize(size, 0);
+  }
+
+  bool Fits(uint32_t base, std::span<const uint32_t> children) const {
+    if (base_used_[base]) return false;
+    // The last label first: wide nodes fail soonest on the far side, which is denser in use.
+    for (size_t i = children.size(); i-- > 1;) {
+      if (!free_.free(base + tree_.label[children[i]])) return false;
+    }
+    return true;
+  }
+
+  uint32_t FindBase(std::span<const uint32_t> children) {
+    const uint32_t first = tree_.label[children.front()];
+    // Nodes of one child start at the front, to fill holes; wide ones where their class stopped.
+    uint32_t& cursor = cursor_[std::bit_width(children.size())];
+    uint32_t unit = children.size() == 1 ? free_.head() : free_.NextFree(cursor);
+    for (uint32_t tries = 0; unit != FreeUnits::kEnd && tries < kMaxTries; ++tries) {
+      if (unit > first && Fits(unit - first, children)) break;
+      unit = free_.next(unit);
+      if (tries + 1 == kMaxTries) unit = FreeUnits::kEnd;
+    }
+    if (unit == FreeUnits::kEnd) {
+      // Above the highest taken unit no child can collide; only the base may be taken.
+      for (unit = std::max(top_, first) + 1;; ++unit) {
+        Reserve(unit + 1);
+        if (!base_used_[unit - first]) break;
+      }
+    }
+    const uint32_t base = unit - first;
+    Reserve(base + code_count_ + 1);
+    top_ = std::max(top_, base + tree_.label[children.back()]);
+    cursor = unit;
+    return base;
+  }
+
+  const Tree& tree_;
+  const uint32_t code_count_;
+  FreeUnits free_;
+  std::vector<uint8_t> base_used_;
+  uint32_t top_ = 0;          // highest unit taken
+  uint32_t cursor_[33] = {};  // by bit width of the child count
+};
+
+}  // namespace
+
+std::vector<trie::Unit> BuildDoubleArray(std::span<const TrieKey> keys, uint32_t code_count) {
+  if (code_count < 1 || code_count > trie::kMaxCodes) {
+    throw std::invalid_argument("double array: code_count out of range");
+  }
+  return Builder(MakeTree(keys, code_count), code_count).Run();
+}
+
+}  // namespace rankfeed::builder

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+#include "builder/hf_pipeline.h"
+
+#include <charconv>
+
+#include "builder/code_points.h"
+
+namespace rankfeed::builder {
+namespace {
+
+using image::Op;
+
+[[noreturn]] void Unsupported(const Json& element, const std::string& type) {
+  const Json at = element.At("type");
+  at.Fail(RANKFEED_E_UNSUPPORTED, "\"" + type + "\" is not supported");
+}
+
+std::string TypeOf(const Json& element) {
+  return element.At("type").String();
+}
+
+StepSpec Step(Op op, uint32_t arg0 = 0, uint32_t arg1 = 0) {
+  StepSpec step;
+  step.op = op;
+  step.arg0 = arg0;
+  step.arg1 = arg1;
+  return step;
+}
+
+// {"String": s} or {"Regex": r}, as a kReplace, kReplaceRun or kReplaceSpaces step.
+StepSpec ReadPattern(const Json& pattern) {
+  if (const auto text = pattern.Find("String")) {
+    StepSpec step = Step(Op::kReplace);
+    step.a = text->String();
+    if (step.a.empty()) {
+      text->Fail(RANKFEED_E_UNSUPPORTED,
+                 "is empty; a pattern that matches nothing is not supported");
+    }
+    return step;
+  }
+  if (const auto regex = pattern.Find("Regex")) {
+    if (const auto step = ReadRegex(regex->String())) return *step;
+    regex->Fail(RANKFEED_E_UNSUPPORTED,
+                "\"" + regex->String() +
+                    "\" is not a supported regular expression (literal text, c{n,}, c+ and "
+                    "\\s{2,}|[\\n\\r\\t] are)");
+  }
+  pattern.Fail(RANKFEED_E_PARSE, "must have \"String\" or \"Regex\"");
+}
+
+uint32_t ReadBehavior(const Json& value) {
+  static constexpr std::pair<const char*, image::SplitBehavior> kNames[] = {
+      {"Removed", image::kRemoved},
+      {"Isolated", image::kIsolated},
+      {"MergedWithPrevious", image::kMergedWithPrevious},
+      {"MergedWithNext", image::kMergedWithNext},
+      {"Contiguous", image::kContiguous}};
+  const std::string name = value.String();
+  for (const auto& [known, behavior] : kNames) {
+    if (name == known) return behavior;
+  }
+  value.Fail(RANKFEED_E_UNSUPPORTED, "\"" + name + "\" is not a known split behavior");
+}
+
+// Metaspace of pre-tokenizer and decoder (pre_tokenizers/metaspace.rs, MetaspaceHelper).
+StepSpec ReadMetaspace(const Json& value, Op op) {
+  StepSpec step = Step(op, image::kPrependAlways, 1);
+  step.a = value.At("replacement").Char();
+  if (const auto scheme = value.Find("prepend_scheme")) {
+    const std::string name = scheme->String();
+    if (name == "always")
+      step.arg0 = image::kPrependAlways;
+    else if (name == "first")
+      step.arg0 = image::kPrependFirst;
+    else if (name == "never")
+      step.arg0 = image::kPrependNever;
+    else
+      scheme->Fail(RANKFEED_E_UNSUPPORTED, "\"" + name + "\" is not a known scheme");
+  }
+  if (const auto add = value.Find("add_prefix_space")) {
+    if (!add->Bool() && step.arg0 != image::kPrependNever) {
+      add->Fail(RANKFEED_E_PARSE,
+                "is false but prepend_scheme is not \"never\"; tokenizers refuses this file too");
+    }
+  }
+  if (!value.BoolOr("split", true)) step.arg1 = 0;
+  return step;
+}
+
+}  // namespace
+
+std::optional<StepSpec> ReadRegex(std::string_view regex) {
+  // Tokens: characters (with escapes resolved) and operators, apart.
+  struct Token {
+    uint32_t cp;
+    bool literal;
+  };
+  std::vector<Token> tokens;
+  for (size_t at = 0; at < regex.size();) {
+    uint32_t cp;
+    if (!NextCodePoint(regex, &at, &cp)) return std::nullopt;
+    if (cp != '\\') {
+      const bool is_operator =
+          cp < 0x80 &&
+          std::string_view(".^$*+?()[]{}|").find(static_cast<char>(cp)) != std::string_view::npos;
+      tokens.push_back({cp, !is_operator});
+      continue;
+    }
+    if (!NextCodePoint(regex, &at, &cp)) return std::nullopt;
+    switch (cp) {
+      case 'n':
+        tokens.push_back({'\n', true});
+        break;
+      case 'r':
+        tokens.push_back({'\r', true});
+        break;
+      case 't':
+        tokens.push_back({'\t', true});
+        break;
+      case 's':
+        tokens.push_back({'s', false});
+        break;  // White_Space
+      default: {
+        const bool punctuation = cp < 0x80 && cp > 0x20 && !(cp >= '0' && cp <= '9') &&
+                                 !(cp >= 'A' && cp <= 'Z') && !(cp >= 'a' && cp <= 'z');
+        if (!punctuation) return std::nullopt;
+        tokens.push_back({cp, true});
+      }
+    }
+  }
+  if (tokens.empty()) return std::nullopt;
+  const auto all_literal = [&] {
+    for (const Token& t : tokens) {
+      if (!t.literal) return false;
+    }
+    return true;
+  };
+  StepSpec step = Step(Op::kReplace);
+  if (all_literal()) {
+    for (const Token& t : tokens) AppendUtf8(t.cp, &step.a);
+    return step;
+  }
+  std::string shape;  // operators as written, characters as written between quotes
+  for (const Token& t : tokens) {
+    if (t.literal) shape += '\'';
+    AppendUtf8(t.cp, &shape);
+  }
+  if (shape == "s{'2',}|['\n'\r'\t]") {
+    return Step(Op::kReplaceSpaces);
+  }
+  if (!tokens[0].literal) return std::nullopt;
+  step.op = Op::kReplaceRun;
+  AppendUtf8(tokens[0].cp, &step.a);
+  if (tokens.size() == 2 && !tokens[1].literal && tokens[1].cp == '+') {
+    step.arg0 = 1;
+    return step;
+  }
+  // c { digits , }
+  if (tokens.size() < 5 || tokens[1].literal || tokens[1].cp != '{' || tokens.back().literal ||
+      tokens.back().cp != '}' || tokens[tokens.size() - 2].cp != ',') {
+    return std::nullopt;
+  }
+  for (size_t i = 2; i + 2 < tokens.size(); ++i) {
+    if (tokens[i].cp < '0' || tokens[i].cp > '9' || step.arg0 > 9999) return std::nullopt;
+    step.arg0 = step.arg0 * 10 + (tokens[i].cp - '0');
+  }
+  if (step.arg0 == 0) return std::nullopt;  // matches the empty string
+  return step;
+}
+
+std::optional<std::string> DecodeBase64(std::string_view text) {
+  const auto digit = [](char c) {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+  };
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::string out;
+  out.reserve(text.size() / 4 * 3);
+  for (size_t i = 0; i < text.size(); i += 4) {
+    const bool last = i + 4 == text.size();
+    const int padding = last && text[i + 3] == '=' ? (text[i + 2] == '=' ? 2 : 1) : 0;
+    uint32_t bits = 0;
+    for (int k = 0; k < 4; ++k) {
+      const int value = k >= 4 - padding ? 0 : digit(text[i + static_cast<size_t>(k)]);
+      if (value < 0) return std::nullopt;
+      bits = bits << 6 | static_cast<uint32_t>(value);
+    }
+    if (padding > 0 && (bits & (padding == 1 ? 0xffu : 0xffffu)) != 0) return std::nullopt;
+    for (int k = 0; k < 3 - padding; ++k) out.push_back(static_cast<char>(bits >> (16 - 8 * k)));
+  }
+  return out;
+}
+
+void ReadNormalizer(const std::optional<Json>& value, std::vector<StepSpec>* steps,
+                    std::string* charsmap) {
+  if (!value) return;
+  const std::string type = TypeOf(*value);
+  if (type == "Sequence") {
+    for (const Json& item : value->At("normalizers").Items()) ReadNormalizer(item, steps, charsmap);
+  } else if (type == "Precompiled") {
+    const Json blob = value->At("precompiled_charsmap");
+    const std::optional<std::string> bytes = DecodeBase64(blob.String());
+    if (!bytes) blob.Fail(RANKFEED_E_PARSE, "is not base64");
+    if (!charsmap->empty() && *charsmap != *bytes) {
+      blob.Fail(RANKFEED_E_UNSUPPORTED,
+                "differs from an earlier one; one charsmap per file is supported");
+    }
+    if (bytes->empty()) blob.Fail(RANKFEED_E_PARSE, "is empty");
+    *charsmap = *bytes;
+    steps->push_back(Step(Op::kPrecompiled));
+  } else if (type == "Strip") {
+    const bool left = value->At("strip_left").Bool(), right = value->At("strip_right").Bool();
+    steps->push_back(Step(Op::kStrip, left, right));
+  } else if (type == "Replace") {
+    StepSpec step = ReadPattern(value->At("pattern"));
+    step.b = value->At("content").String();
+    steps->push_back(std::move(step));
+  } else if (type == "Prepend") {
+    StepSpec step = Step(Op::kPrepend);
+    step.a = value->At("prepend").String();
+    steps->push_back(std::move(step));
+  } else if (type == "Lowercase") {
+    steps->push_back(Step(Op::kLowercase));
+  } else if (type == "NFC") {
+    steps->push_back(Step(Op::kNfc));
+  } else if (type == "NFD") {
+    steps->push_back(Step(Op::kNfd));
+  } else if (type == "NFKC") {
+    steps->push_back(Step(Op::kNfkc));
+  } else if (type == "NFKD") {
+    steps->push_back(Step(Op::kNfkd));
+  } else if (type == "StripAccents") {
+    steps->push_back(Step(Op::kStripAccents));
+  } else if (type == "Nmt") {
+    steps->push_back(Step(Op::kNmt));
+  } else {
+    Unsupported(*value, type);
+  }
+}
+
+void ReadPreTokenizer(const std::optional<Json>& value, std::vector<StepSpec>* steps) {
+  if (!value) return;
+  const std::string type = TypeOf(*value);
+  if (type == "Sequence") {
+    for (const Json& item : value->At("pretokenizers").Items()) ReadPreTokenizer(item, steps);
+  } else if (type == "Metaspace") {
+    steps->push_back(ReadMetaspace(*value, Op::kMetaspace));
+  } else if (type == "WhitespaceSplit") {
+    steps->push_back(Step(Op::kWhitespaceSplit));
+  } else if (type == "Whitespace") {
+    steps->push_back(Step(Op::kWhitespace));
+  } else if (type == "Punctuation") {
+    const auto behavior = value->Find("behavior");
+    steps->push_back(Step(Op::kPunctuation, behavior ? ReadBehavior(*behavior) : image::kIsolated));
+  } else if (type == "Digits") {
+    steps->push_back(Step(Op::kDigits, value->At("individual_digits").Bool()));
+  } else if (type == "CharDelimiterSplit") {
+    // pre_tokenizers/delimiter.rs: a literal split that drops the delimiter.
+    StepSpec step = Step(Op::kSplitString, image::kRemoved);
+    step.a = value->At("delimiter").Char();
+    steps->push_back(std::move(step));
+  } else if (type == "Split") {
+    const Json pattern = value->At("pattern");
+    StepSpec step = ReadPattern(pattern);
+    if (step.op != Op::kReplace) {
+      pattern.Fail(RANKFEED_E_UNSUPPORTED,
+                   "is a regular expression; Split by literal text is supported");
+    }
+    step.op = Op::kSplitString;
+    step.arg0 = ReadBehavior(value->At("behavior"));
+    step.arg1 = value->At("invert").Bool();
+    steps->push_back(std::move(step));
+  } else {
+    Unsupported(*value, type);
+  }
+}
+
+void ReadDecoder(const std::optional<Json>& value, std::vector<StepSpec>* steps) {
+  if (!value) return;
+  const std::string type = TypeOf(*value);
+  if (type == "Sequence") {
+    for (const Json& item : value->At("decoders").Items()) ReadDecoder(item, steps);
+    // Without steps the tokens are joined with spaces; a chain, even an empty one, joins with
+    // nothing, which is what Fuse does.
+    if (steps->empty()) steps->push_back(Step(Op::kFuse));
+  } else if (type == "Metaspace") {
+    steps->push_back(ReadMetaspace(*value, Op::kMetaspaceDecode));
+  } else if (type == "Replace") {
+    const Json pattern = value->At("pattern");
+    StepSpec step = ReadPattern(pattern);
+    if (step.op != Op::kReplace) {
+      pattern.Fail(RANKFEED_E_UNSUPPORTED,
+                   "is a regular expression; a decoder that replaces literal text is supported");
+    }
+    step.op = Op::kReplaceDecode;
+    step.b = value->At("content").String();
+    steps->push_back(std::move(step));
+  } else if (type == "ByteFallback") {
+    steps->push_back(Step(Op::kByteFallbackDecode));
+  } else if (type == "Fuse") {
+    steps->push_back(Step(Op::kFuse));
+  } else if (type == "Strip") {
+    StepSpec step = Step(Op::kStripDecode, value->At("start").U32(), value->At("stop").U32());
+    step.a = value->At("content").Char();
+    steps->push_back(std::move(step));
+  } else {
+    Unsupported(*value, type);
+  }
+}
+
+}  // namespace rankfeed::builder

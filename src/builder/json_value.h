@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// builder/json_value.h: typed access to a parsed JSON document that can say where something is.
+//
+// A Json value knows its JSON pointer; errors print it as a path (normalizer.normalizers[2].type)
+// and, with the text at hand, as a byte offset. Reading rules are serde's, as the reference reads
+// with it: unknown members are ignored, types never convert. A repeated member is refused, since
+// serde sometimes errors and sometimes takes the last.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <simdjson.h>
+
+#include "builder/model_spec.h"
+
+namespace rankfeed::builder {
+
+// The text of one document, shared by all its values.
+struct JsonSource {
+  std::string name;  // for messages
+  simdjson::padded_string text;
+};
+
+class Json {
+ public:
+  Json(const JsonSource& source, simdjson::dom::element element, std::string pointer)
+      : source_(&source), element_(element), pointer_(std::move(pointer)) {}
+
+  // Members. Find: absent and null are the same, nothing. At: absent is an error, null is a value.
+  std::optional<Json> Find(const char* key) const;
+  Json At(const char* key) const;
+  std::vector<Json> Items() const;  // of an array
+  std::vector<std::pair<std::string, Json>> Members() const;
+
+  bool is_null() const { return element_.is_null(); }
+  bool is_object() const { return element_.is_object(); }
+  bool is_array() const { return element_.is_array(); }
+  bool is_string() const { return element_.is_string(); }
+
+  std::string String() const;
+  bool Bool() const;
+  uint32_t U32() const;      // LIMIT-checked
+  std::string Char() const;  // a string of exactly one code point
+
+  bool BoolOr(const char* key, bool otherwise) const;  // absent or null: otherwise
+
+  std::string path() const;
+  // "<source>: byte N: <path> <why>"
+  [[noreturn]] void Fail(rankfeed_status status, const std::string& why) const;
+
+ private:
+  simdjson::dom::object Object() const;
+  std::string Child(std::string_view key) const;
+
+  const JsonSource* source_;
+  simdjson::dom::element element_;
+  std::string pointer_;
+};
+
+}  // namespace rankfeed::builder

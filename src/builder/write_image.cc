@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: MIT
+#include "builder/write_image.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <unordered_map>
+
+#include "builder/charsmap_check.h"
+#include "builder/code_points.h"
+#include "builder/double_array_build.h"
+#include "builder/growth.h"
+#include "builder/unicode_tables.h"
+#include "rankfeed/model.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace rankfeed::builder {
+namespace {
+
+using image::PieceType;
+using image::SectionId;
+
+static_assert(std::endian::native == std::endian::little,
+              "images are written as they lie in memory");
+
+// Collects sections, then lays them out in the order of their ids.
+class Sections {
+ public:
+  template <class T>
+  void Add(SectionId id, const std::vector<T>& elements) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if (elements.empty()) return;
+    std::string bytes(elements.size() * sizeof(T), '\0');
+    std::memcpy(bytes.data(), elements.data(), bytes.size());
+    Add({id, sizeof(T), std::move(bytes)});
+  }
+  void Add(SectionData section) {
+    if (!section.bytes.empty()) sections_.push_back(std::move(section));
+  }
+
+  std::vector<unsigned char> Write(const ConfigHash& config_hash) {
+    std::sort(sections_.begin(), sections_.end(),
+              [](const SectionData& a, const SectionData& b) { return a.id < b.id; });
+    image::Header header{};
+    std::memcpy(header.magic, image::kMagic, sizeof header.magic);
+    header.version_major = image::kVersionMajor;
+    header.version_minor = image::kVersionMinor;
+    header.header_size = sizeof header;
+    std::memcpy(header.config_hash, config_hash.bytes, sizeof header.config_hash);
+    header.section_count = static_cast<uint32_t>(sections_.size());
+    std::vector<image::Section> table;
+    uint64_t at = Aligned(sizeof header + sections_.size() * sizeof(image::Section));
+    for (const SectionData& section : sections_) {
+      table.push_back(
+          {static_cast<uint32_t>(section.id), section.element_size, at, section.bytes.size()});
+      at = Aligned(at + section.bytes.size());
+    }
+    header.image_size = at;
+    std::vector<unsigned char> out(at, 0);
+    std::memcpy(out.data() + sizeof header, table.data(), table.size() * sizeof(image::Section));
+    for (size_t i = 0; i < sections_.size(); ++i) {
+      std::memcpy(out.data() + table[i].offset, sections_[i].bytes.data(),
+                  sections_[i].bytes.size());
+    }
+    std::memcpy(out.data(), &header, sizeof header);
+    XXH128_canonical_t checksum;
+    XXH128_canonicalFromHash(&checksum, XXH3_128bits(out.data() + image::kChecksumFrom,
+                                                     out.size() - image::kChecksumFrom));
+    static_assert(sizeof checksum == sizeof header.checksum);
+    std::memcpy(out.data() + offsetof(image::Header, checksum), &checksum, sizeof checksum);
+    return out;
+  }
+
+ private:
+  static uint64_t Aligned(uint64_t size) {
+    return (size + image::kSectionAlignment - 1) / image::kSectionAlignment *
+           image::kSectionAlignment;
+  }
+  std::vector<SectionData> sections_;
+};
+
+// The string pool; equal strings share one range.
+class Strings {
+ public:
+  image::Text Add(const std::string& text) {
+    if (text.empty()) return {};
+    const auto [it, inserted] = known_.emplace(text, image::Text{});
+    if (inserted) {
+      if (pool_.size() + text.size() > UINT32_MAX) {
+        throw BuildError(RANKFEED_E_LIMIT, 0, "the pieces need more than 4 GiB of text");
+      }
+      it->second = {static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(text.size())};
+      pool_.insert(pool_.end(), text.begin(), text.end());
+    }
+    return it->second;
+  }
+  const std::vector<char>& pool() const { return pool_; }
+
+ private:
+  std::unordered_map<std::string, image::Text> known_;
+  std::vector<char> pool_;
+};
+
+// A power of two near the piece's probability, as an integer so that layouts do not depend on the
+// platform's exp. Pieces without a log probability (HuggingFace writes 0 for specials) weigh least.
+uint64_t Weight(const PieceSpec& piece) {
+  if (!(piece.score < 0) || piece.type != PieceType::kNormal) return 1;
+  constexpr double kLog2E = 1.4426950408889634;
+  const double shift = std::clamp(40 + std::floor(piece.score * kLog2E), 0.0, 40.0);
+  return uint64_t{1} << static_cast<int>(shift);
+}
+
+class Writer {
+ public:
+  Writer(const ModelSpec& spec, const std::vector<std::string>& normalized)
+      : spec_(spec), normalized_(normalized) {}
+
+  std::vector<unsigned char> Run(const ConfigHash& config_hash) {
+    config_.parity = spec_.parity;
+    config_.flags = spec_.flags;
+    config_.id_count = spec_.id_count;
+    Charsmaps();
+    Values();
+    Codes();
+    PieceTrie();
+    Ids();
+    Steps(SectionId::kNormalizer, spec_.normalizer);
+    Steps(SectionId::kPreTokenizer, spec_.pre_tokenizer);
+    Steps(SectionId::kDecoder, spec_.decoder);
+    AddedTokens();
+    Template(SectionId::kTemplateSingle, spec_.template_single, &config_.template_specials_single);
+    Template(SectionId::kTemplatePair, spec_.template_pair, &config_.template_specials_pair);
+    if (spec_.parity == RANKFEED_PARITY_HUGGINGFACE) {
+      for (SectionData& section : BuildUnicodeTables(spec_)) sections_.Add(std::move(section));
+    }
+    Config();
+    sections_.Add(SectionId::kStrings, strings_.pool());
+    return sections_.Write(config_hash);
+  }
+
+ private:
+  bool sentencepiece() const { return spec_.parity == RANKFEED_PARITY_SENTENCEPIECE; }
+
+  void Charsmaps() {
+    Growth growth;
+    if (!spec_.charsmap.empty()) {
+      const std::string where = sentencepiece() ? "normalizer_spec.precompiled_charsmap"
+                                                : "the Precompiled normalizer's charsmap";
+      const CharsmapView charsmap = CheckCharsmap(spec_.charsmap, spec_.parity, where);
+      sections_.Add(SectionId::kCharsmapUnits, charsmap.units);
+      sections_.Add({SectionId::kCharsmapPool, 1, std::string(charsmap.pool)});
+      growth = ComputeGrowth(spec_, &charsmap);
+    } else {
+      growth = ComputeGrowth(spec_, nullptr);
+    }
+    config_.growth_numerator = growth.numerator;
+    config_.growth_constant = growth.constant;
+    if (!spec_.denorm_charsmap.empty()) {
+      const CharsmapView charsmap = CheckCharsmap(spec_.denorm_charsmap, spec_.parity,
+                                                  "denormalizer_spec.precompiled_charsmap");
+      sections_.Add(SectionId::kDenormUnits, charsmap.units);
+      sections_.Add({SectionId::kDenormPool, 1, std::string(charsmap.pool)});
+    }
+  }
+
+  // Whether a piece is a key of the trie. SentencePiece: unigram_model.cc BuildTrie and
+  // EncodeOptimized, which skips unused pieces. HuggingFace: all, but an empty key is never reached
+  // and of equal pieces the last one counts.
+  bool InTrie(const PieceSpec& piece) const {
+    if (!sentencepiece()) return !piece.text.empty();
+    return piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
+  }
+
+  // Chooses the pieces of the trie and numbers them by falling score, so that the scores an encoder
+  // reads most are next to each other.
+  void Values() {
+    std::unordered_map<std::string_view, uint32_t> last;
+    last.reserve(spec_.pieces.size());
+    double min_score = INFINITY;
+    for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
+      const PieceSpec& piece = spec_.pieces[i];
+      if (InTrie(piece)) last[piece.text] = i;
+      if (!sentencepiece() || piece.type == PieceType::kNormal) {
+        min_score = std::min(min_score, piece.score);
+      }
+    }
+    if (sentencepiece()) {
+      // unigram_model.cc: min_score_ is a float that starts at FLT_MAX, kUnkPenalty is 10.
+      const float min_float = std::isinf(min_score) ? __FLT_MAX__ : static_cast<float>(min_score);
+      config_.unk_score = static_cast<double>(min_float - 10.0f);
+    } else {
+      config_.unk_score = min_score - 10.0;  // unigram/model.rs K_UNK_PENALTY
+    }
+    for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
+      const auto it = last.find(spec_.pieces[i].text);
+      if (it != last.end() && it->second == i) values_.push_back(i);
+    }
+    if (values_.empty()) {
+      throw BuildError(RANKFEED_E_UNSUPPORTED, 0, "the model has no piece that a text can match");
+    }
+    std::stable_sort(values_.begin(), values_.end(), [&](uint32_t a, uint32_t b) {
+      return spec_.pieces[a].score > spec_.pieces[b].score;
+    });
+    std::vector<double> scores;
+    std::vector<uint32_t> ids;
+    std::vector<uint8_t> types;
+    for (const uint32_t piece : values_) {
+      scores.push_back(spec_.pieces[piece].score);
+      ids.push_back(spec_.id_map[piece]);
+      types.push_back(static_cast<uint8_t>(spec_.pieces[piece].type));
+    }
+    config_.value_count = static_cast<uint32_t>(values_.size());
+    sections_.Add(SectionId::kValueScores, scores);
+    sections_.Add(SectionId::kValueIds, ids);
+    sections_.Add(SectionId::kValueTypes, types);
+  }
+
+  // Character codes by falling weight: the children of a node then lie close together.
+  void Codes() {
+    std::vector<uint64_t> weight(utf8::kMaxCodePoint + 1, 0);
+    key_begin_.push_back(0);
+    for (const uint32_t i : values_) {
+      const PieceSpec& piece = spec_.pieces[i];
+      if (!DecodeUtf8(piece.text, &key_text_)) {
+        throw BuildError(RANKFEED_E_PARSE, 0, "a piece is not valid UTF-8");
+      }
+      for (size_t k = key_begin_.back(); k < key_text_.size(); ++k) {
+        weight[key_text_[k]] += Weight(piece);
+      }
+      const size_t chars = key_text_.size() - key_begin_.back();
+      config_.max_piece_chars = std::max(config_.max_piece_chars, static_cast<uint32_t>(chars));
+      config_.max_piece_bytes =
+          std::max(config_.max_piece_bytes, static_cast<uint32_t>(piece.text.size()));
+      key_begin_.push_back(key_text_.size());
+    }
+    std::vector<uint32_t> characters;
+    for (uint32_t cp = 0; cp < weight.size(); ++cp) {
+      if (weight[cp] != 0) characters.push_back(cp);
+    }
+    if (characters.size() + 1 > trie::kMaxCodes) {
+      throw BuildError(RANKFEED_E_LIMIT, 0,
+                       "the pieces use " + std::to_string(characters.size()) +
+                           " distinct characters; " + std::to_string(trie::kMaxCodes - 1) +
+                           " is the most");
+    }
+    std::stable_sort(characters.begin(), characters.end(),
+                     [&](uint32_t a, uint32_t b) { return weight[a] > weight[b]; });
+    config_.code_count = static_cast<uint32_t>(characters.size()) + 1;
+    codes_.assign(utf8::kMaxCodePoint + 1, 0);
+    for (size_t i = 0; i < characters.size(); ++i)
+      codes_[characters[i]] = static_cast<uint16_t>(i + 1);
+    // Two-stage table; block 0 is the empty one.
+    std::vector<uint16_t> blocks(image::kCodePointBlocks, 0), data(256, 0);
+    for (uint32_t block = 0; block < blocks.size(); ++block) {
+      const auto* begin = codes_.data() + block * 256;
+      if (std::all_of(begin, begin + 256, [](uint16_t code) { return code == 0; })) continue;
+      blocks[block] = static_cast<uint16_t>(data.size() / 256);
+      data.insert(data.end(), begin, begin + 256);
+    }
+    sections_.Add(SectionId::kCodeBlocks, blocks);
+    sections_.Add(SectionId::kCodes, data);
+  }
+
+  void PieceTrie() {
+    std::vector<uint16_t> codes;
+    codes.reserve(key_text_.size());
+    for (const uint32_t cp : key_text_) codes.push_back(codes_[cp]);
+    std::vector<TrieKey> keys;
+    keys.reserve(values_.size());
+    for (uint32_t v = 0; v < values_.size(); ++v) {
+      keys.push_back({std::span(codes).subspan(key_begin_[v], key_begin_[v + 1] - key_begin_[v]), v,
+                      Weight(spec_.pieces[values_[v]])});
+    }
+    SortKeys(&keys);
+    sections_.Add(SectionId::kTrieUnits, BuildDoubleArray(keys, config_.code_count));
+  }
+
+  static void SortKeys(std::vector<TrieKey>* keys) {
+    std::sort(keys->begin(), keys->end(), [](const TrieKey& a, const TrieKey& b) {
+      return std::lexicographical_compare(a.codes.begin(), a.codes.end(), b.codes.begin(),
+                                          b.codes.end());
+    });
+  }
+
+  // A trie over bytes (code = byte + 1) of texts[i] -> i; later texts replace equal earlier ones,
+  // empty ones are left out.
+  std::vector<trie::Unit> ByteTrie(
+      const std::vector<std::pair<std::string, uint32_t>>& texts) const {
+    std::vector<std::pair<std::string, uint32_t>> sorted = texts;
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::vector<uint16_t>> codes;
+    std::vector<TrieKey> keys;
+    codes.reserve(sorted.size());
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      const std::string& text = sorted[i].first;
+      if (text.empty() || (i + 1 < sorted.size() && sorted[i + 1].first == text)) continue;
+      codes.emplace_back();
+      for (const char c : text) {
+        codes.back().push_back(static_cast<uint16_t>(static_cast<unsigned char>(c) + 1));
+      }
+      keys.push_back({codes.back(), sorted[i].second, 1});
+    }
+    if (keys.empty()) return {};
+    return BuildDoubleArray(keys, 257);
+  }
+
+  void Ids() {
+    std::vector<const std::string*> text(spec_.id_count, nullptr);
+    std::vector<uint8_t> flags(spec_.id_count, static_cast<uint8_t>(PieceType::kNormal));
+    std::vector<uint32_t> byte_ids;
+    if (config_.flags & image::kByteFallback) byte_ids.assign(256, image::kNoId);
+    const auto reserved = [](PieceType type) {
+      return type == PieceType::kControl || type == PieceType::kUnknown || type == PieceType::kByte;
+    };
+    std::unordered_map<std::string_view, PieceType> reserved_type;
+    for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
+      const PieceSpec& piece = spec_.pieces[i];
+      const uint32_t id = spec_.id_map[i];
+      text[id] = &piece.text;
+      flags[id] = static_cast<uint8_t>(piece.type);
+      if (sentencepiece() && reserved(piece.type)) reserved_type.emplace(piece.text, piece.type);
+      if (!byte_ids.empty()) {
+        const int byte = ByteOf(piece);
+        if (byte >= 0) byte_ids[static_cast<size_t>(byte)] = id;  // the last of equal pieces
+      }
+    }
+    if (!reserved_type.empty()) {
+      for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
+        const auto it = reserved_type.find(spec_.pieces[i].text);
+        if (it != reserved_type.end()) flags[spec_.id_map[i]] = static_cast<uint8_t>(it->second);
+      }
+    }
+    for (const AddedTokenSpec& token : spec_.added_tokens) {
+      text[token.id] = &token.content;
+      // Ids without a piece in a SentencePiece model act as control symbols.
+      if (sentencepiece()) flags[token.id] = static_cast<uint8_t>(PieceType::kControl);
+      flags[token.id] |= image::kIdAdded;
+      if ((token.flags & image::kSpecial) != 0) flags[token.id] |= image::kIdSpecial;
+    }
+    std::vector<image::Text> pieces;
+    static const std::string kEmpty;
+    for (const std::string*& t : text) {
+      if (t == nullptr) t = &kEmpty;
+      pieces.push_back(strings_.Add(*t));
+    }
+    // By text; of equal ones the id that a look-up answers comes first: HuggingFace the last,
+    // SentencePiece the reserved one, then (one of each at most) the other.
+    std::vector<uint32_t> index(spec_.id_count);
+    std::iota(index.begin(), index.end(), 0);
+    const auto is_reserved = [&](uint32_t id) {
+      return reserved_piece_.size() > id && reserved_piece_[id];
+    };
+    reserved_piece_.assign(spec_.id_count, false);
+    if (sentencepiece()) {
+      for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
+        reserved_piece_[spec_.id_map[i]] = reserved(spec_.pieces[i].type);
+      }
+    }
+    std::sort(index.begin(), index.end(), [&](uint32_t a, uint32_t b) {
+      const int order = text[a]->compare(*text[b]);
+      if (order != 0) return order < 0;
+      if (is_reserved(a) != is_reserved(b)) return is_reserved(a);
+      return a > b;
+    });
+    sections_.Add(SectionId::kIdPieces, pieces);
+    sections_.Add(SectionId::kIdFlags, flags);
+    sections_.Add(SectionId::kPieceIndex, index);
+    sections_.Add(SectionId::kByteIds, byte_ids);
+  }
+
+  // The byte of "<0xHH>" (upper case), or -1. In SentencePiece models only BYTE pieces count.
+  int ByteOf(const PieceSpec& piece) const {
+    if (sentencepiece() && piece.type != PieceType::kByte) return -1;
+    const std::string& t = piece.text;
+    if (t.size() != 6 || t.compare(0, 3, "<0x") != 0 || t[5] != '>') return -1;
+    int value = 0;
+    for (const char c : {t[3], t[4]}) {
+      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      if (digit < 0) return -1;
+      value = value * 16 + digit;
+    }
+    return value;
+  }
+
+  void Steps(SectionId id, const std::vector<StepSpec>& steps) {
+    if (steps.size() > 256) {
+      throw BuildError(RANKFEED_E_LIMIT, 0, "more than 256 steps in one part of the pipeline");
+    }
+    std::vector<image::Step> out;
+    for (const StepSpec& step : steps) {
+      out.push_back({static_cast<uint32_t>(step.op), step.arg0, step.arg1, 0, strings_.Add(step.a),
+                     strings_.Add(step.b)});
+    }
+    sections_.Add(id, out);
+  }
+
+  void AddedTokens() {
+    std::vector<image::AddedToken> tokens;
+    std::vector<std::pair<std::string, uint32_t>> raw;
+    // Of two tokens that normalize to one text, the reference keeps the last of special, then
+    // other tokens (added_vocabulary.rs refresh_added_tokens).
+    std::vector<std::pair<std::string, uint32_t>> by_kind[2];
+    for (size_t i = 0; i < spec_.added_tokens.size(); ++i) {
+      const AddedTokenSpec& token = spec_.added_tokens[i];
+      const bool is_normalized = (token.flags & image::kNormalized) != 0;
+      const std::string& normalized = normalized_.empty() ? token.content : normalized_[i];
+      tokens.push_back({token.id, token.flags, strings_.Add(token.content),
+                        is_normalized ? strings_.Add(normalized) : image::Text{}});
+      const auto index = static_cast<uint32_t>(i);
+      config_.max_added_bytes =
+          std::max(config_.max_added_bytes, static_cast<uint32_t>(token.content.size()));
+      if (sentencepiece()) continue;  // only names of ids; libsentencepiece does not match them
+      if (!is_normalized) {
+        raw.emplace_back(token.content, index);
+      } else {
+        by_kind[(token.flags & image::kSpecial) == 0].emplace_back(normalized, index);
+      }
+    }
+    sections_.Add(SectionId::kAddedTokens, tokens);
+    sections_.Add(SectionId::kAddedTrieRaw, ByteTrie(raw));
+    by_kind[0].insert(by_kind[0].end(), by_kind[1].begin(), by_kind[1].end());
+    sections_.Add(SectionId::kAddedTrieNormalized, ByteTrie(by_kind[0]));
+    std::vector<std::pair<std::string, uint32_t>> user;
+    for (size_t i = 0; i < spec_.user_defined.size(); ++i) {
+      user.emplace_back(spec_.user_defined[i], static_cast<uint32_t>(i));
+    }
+    sections_.Add(SectionId::kUserDefinedTrie, ByteTrie(user));
+  }
+
+  void Template(SectionId id, const std::vector<TemplateItemSpec>& items, uint32_t* specials) {
+    std::vector<image::TemplateItem> out;
+    for (const TemplateItemSpec& item : items) {
+      out.push_back({static_cast<uint32_t>(item.kind), item.id, item.type_id, 0});
+      *specials += item.kind == image::TemplateKind::kSpecial;
+    }
+    sections_.Add(id, out);
+  }
+
+  void Config() {
+    config_.unk_id = spec_.unk_id;
+    config_.bos_id = spec_.bos_id;
+    config_.eos_id = spec_.eos_id;
+    config_.pad_id = spec_.pad_id;
+    config_.cls_id = spec_.cls_id;
+    config_.sep_id = spec_.sep_id;
+    config_.mask_id = spec_.mask_id;
+    config_.pad_type_id = spec_.pad_type_id;
+    config_.position_offset = spec_.position_offset;
+    config_.position_pad = spec_.position_pad;
+    config_.unk_surface = strings_.Add(spec_.unk_surface);
+    config_.unk_piece = strings_.Add(spec_.unk_piece);
+    config_.source_name = strings_.Add(spec_.source_name);
+    config_.family = strings_.Add(spec_.family);
+    config_.default_max_length = spec_.default_max_length;
+    config_.default_truncation = spec_.default_truncation;
+    config_.default_stride = spec_.default_stride;
+    config_.default_padding = spec_.default_padding;
+    config_.default_pad_multiple = spec_.default_pad_multiple;
+    sections_.Add(SectionId::kConfig, std::vector<image::Config>{config_});
+  }
+
+  const ModelSpec& spec_;
+  const std::vector<std::string>& normalized_;
+  image::Config config_{};
+  Sections sections_;
+  Strings strings_;
+  std::vector<uint32_t> values_;    // piece of each value
+  std::vector<uint32_t> key_text_;  // code points of the values' pieces, one after the other
+  std::vector<size_t> key_begin_;
+  std::vector<uint16_t> codes_;  // by code point
+  std::vector<bool> reserved_piece_;
+};
+
+}  // namespace
+
+ConfigHash HashConfig(std::string_view source, uint32_t parity, std::string_view preset) {
+  XXH3_state_t* state = XXH3_createState();
+  if (state == nullptr) throw std::bad_alloc();
+  XXH3_128bits_reset(state);
+  const uint32_t version = image::kVersionMajor;
+  const uint64_t sizes[2] = {source.size(), preset.size()};
+  XXH3_128bits_update(state, &version, sizeof version);
+  XXH3_128bits_update(state, &parity, sizeof parity);
+  XXH3_128bits_update(state, sizes, sizeof sizes);
+  XXH3_128bits_update(state, preset.data(), preset.size());
+  XXH3_128bits_update(state, source.data(), source.size());
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
+  XXH3_freeState(state);
+  ConfigHash hash;
+  static_assert(sizeof canonical == sizeof hash);
+  std::memcpy(&hash, &canonical, sizeof hash);
+  return hash;
+}
+
+std::vector<unsigned char> WriteImage(const ModelSpec& spec, const ConfigHash& config_hash,
+                                      const std::vector<std::string>& normalized) {
+  return Writer(spec, normalized).Run(config_hash);
+}
+
+}  // namespace rankfeed::builder
