@@ -3,14 +3,16 @@
 
 #include <algorithm>
 
-#include "builder/code_points.h"
 #include "rankfeed/model.h"
+#include "text/utf8.h"
 
 namespace rankfeed::builder {
 namespace {
 
-constexpr uint32_t kMaxKeysOnPath = 32;  // sentencepiece normalizer.h kMaxTrieResultsSize
-constexpr uint32_t kMaxDepth = 1024;     // bytes of a key; published ones have at most 12
+constexpr uint32_t kMaxKeysOnPath = 32;       // sentencepiece normalizer.h kMaxTrieResultsSize
+constexpr uint32_t kMaxKeySize = 1024;        // bytes; published ones have at most 12
+constexpr size_t kMaxReplacementSize = 1024;  // bytes; published ones have at most 33
+constexpr uint64_t kMaxKeyBytes = 64u << 20;  // of all keys
 
 uint32_t Offset(uint32_t unit) {
   return (unit >> 10) << ((unit & 0x200) >> 6);
@@ -20,11 +22,6 @@ bool HasLeaf(uint32_t unit) {
 }
 uint32_t LabelBits(uint32_t unit) {
   return unit & 0x800000ff;
-}
-
-std::string_view Replacement(const CharsmapView& map, uint32_t unit) {
-  const std::string_view rest = map.pool.substr(unit & 0x7fffffff);
-  return rest.substr(0, rest.find('\0'));
 }
 
 class Checker {
@@ -43,26 +40,33 @@ class Checker {
       }
     }
     if ((map_.units[0] & 0x80000000) != 0) Broken("the root is a value");
+    if (HasLeaf(map_.units[0])) Broken("a key is empty");
     below_.assign(map_.units.size(), {});
     Visit(0, 0);
-    if (below_[0].keys > kMaxCharsmapRules) {
+    const Below& all = below_[0];
+    if (all.keys > kMaxCharsmapRules || all.key_bytes > kMaxKeyBytes) {
       throw BuildError(RANKFEED_E_LIMIT, 0,
-                       where_ + " has more than " + std::to_string(kMaxCharsmapRules) + " rules");
+                       where_ + " has more than " + std::to_string(kMaxCharsmapRules) +
+                           " rules, or more than 64 MiB of keys");
     }
-    if (parity_ == RANKFEED_PARITY_SENTENCEPIECE && below_[0].chain > kMaxKeysOnPath) {
+    if (parity_ == RANKFEED_PARITY_SENTENCEPIECE && all.chain > kMaxKeysOnPath) {
       throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
                        where_ +
                            " has more than 32 keys that start each other; libsentencepiece "
                            "reads past its result array on such maps");
     }
-    ForEachRule(map_, [&](std::string_view key, std::string_view) { Key(key); });
+    map_.rules.reserve(all.keys);
+    map_.keys.reserve(std::max<size_t>(all.key_bytes, 64));  // on the heap: views into it stay
+    std::string key;
+    List(0, &key);
   }
 
  private:
   struct Below {
-    uint64_t keys = 0;   // keys under the unit, saturating
-    uint32_t chain = 0;  // most keys on one path
-    uint8_t state = 0;   // 1 being visited, 2 done
+    uint64_t keys = 0, key_bytes = 0;  // keys under the unit and their bytes below it, saturating
+    uint32_t chain = 0;                // most keys on one path
+    uint32_t height = 0;               // bytes of the longest key below
+    uint8_t state = 0;                 // 1 being visited, 2 done
   };
 
   [[noreturn]] void Broken(const std::string& why) const {
@@ -73,13 +77,12 @@ class Checker {
     if (map_.pool.empty() || map_.pool.back() != '\0') {
       Broken("the replacement pool is not NUL-terminated");
     }
-    std::vector<uint32_t> ignored;
-    if (!DecodeUtf8(map_.pool, &ignored)) Broken("the replacement pool is not valid UTF-8");
+    if (!utf8::IsValid(map_.pool)) Broken("the replacement pool is not valid UTF-8");
   }
 
   // Subtrees may be shared (Darts-clone stores a DAG), so each unit is entered once.
   void Visit(size_t pos, uint32_t depth) {
-    if (depth > kMaxDepth) Broken("a key is longer than 1024 bytes");
+    if (depth > kMaxKeySize) Broken("a key is longer than 1024 bytes");
     Below& below = below_[pos];
     below.state = 1;
     const uint32_t unit = map_.units[pos];
@@ -91,9 +94,14 @@ class Checker {
       if (LabelBits(map_.units[child]) != byte) continue;
       if (below_[child].state == 1) Broken("the trie has a cycle");
       if (below_[child].state == 0) Visit(child, depth + 1);
-      below.keys = std::min(below.keys + below_[child].keys, kMaxCharsmapRules + 1);
-      below.chain = std::max(below.chain, below_[child].chain);
+      const Below& child_below = below_[child];
+      below.keys = std::min(below.keys + child_below.keys, kMaxCharsmapRules + 1);
+      below.key_bytes =
+          std::min(below.key_bytes + child_below.key_bytes + child_below.keys, kMaxKeyBytes + 1);
+      below.chain = std::max(below.chain, child_below.chain);
+      below.height = std::max(below.height, child_below.height + 1);
     }
+    if (below.height > kMaxKeySize) Broken("a key is longer than 1024 bytes");
     // libsentencepiece walks NUL bytes of the text too, so such an edge would match.
     if (!HasLeaf(unit) && LabelBits(map_.units[children]) == 0) Broken("a key holds a NUL");
     below.chain += HasLeaf(unit);
@@ -109,14 +117,34 @@ class Checker {
     }
   }
 
-  void Key(std::string_view key) const {
-    size_t at = 0;
-    uint32_t cp;
-    while (at < key.size()) {
-      if (!NextCodePoint(key, &at, &cp)) {
-        throw BuildError(RANKFEED_E_UNSUPPORTED, 0, where_ + " has a key that is not valid UTF-8");
-      }
+  // Only into subtrees that hold keys: the work is bounded by the bytes of all keys.
+  void List(size_t pos, std::string* key) {
+    const uint32_t unit = map_.units[pos];
+    const size_t children = pos ^ Offset(unit);
+    if (HasLeaf(unit)) AddRule(*key, children);
+    if (below_[pos].height == 0) return;
+    for (uint32_t byte = 1; byte < 256; ++byte) {
+      const size_t child = children ^ byte;
+      if (LabelBits(map_.units[child]) != byte || below_[child].keys == 0) continue;
+      key->push_back(static_cast<char>(byte));
+      List(child, key);
+      key->pop_back();
     }
+  }
+
+  void AddRule(const std::string& key, size_t value) {
+    const size_t at = map_.keys.size();
+    map_.keys += key;
+    const std::string_view stored = std::string_view(map_.keys).substr(at);
+    if (!utf8::IsValid(stored)) {
+      throw BuildError(RANKFEED_E_UNSUPPORTED, 0, where_ + " has a key that is not valid UTF-8");
+    }
+    const std::string_view rest = map_.pool.substr(map_.units[value] & 0x7fffffff);
+    const size_t size = rest.substr(0, kMaxReplacementSize + 1).find('\0');
+    if (size == std::string_view::npos) {
+      throw BuildError(RANKFEED_E_LIMIT, 0, where_ + " has a replacement of more than 1024 bytes");
+    }
+    map_.rules.push_back({stored, rest.substr(0, size)});
   }
 
   CharsmapView& map_;
@@ -124,19 +152,6 @@ class Checker {
   const std::string& where_;
   std::vector<Below> below_;
 };
-
-void Walk(const CharsmapView& map, size_t pos, std::string& key,
-          const std::function<void(std::string_view, std::string_view)>& rule) {
-  const uint32_t unit = map.units[pos];
-  const size_t children = pos ^ Offset(unit);
-  if (HasLeaf(unit)) rule(key, Replacement(map, map.units[children]));
-  for (uint32_t byte = 1; byte < 256; ++byte) {
-    if (LabelBits(map.units[children ^ byte]) != byte) continue;
-    key.push_back(static_cast<char>(byte));
-    Walk(map, children ^ byte, key, rule);
-    key.pop_back();
-  }
-}
 
 }  // namespace
 
@@ -160,12 +175,6 @@ CharsmapView CheckCharsmap(std::string_view blob, uint32_t parity, const std::st
   map.pool = blob.substr(trie_bytes);
   Checker(map, parity, where).Run();
   return map;
-}
-
-void ForEachRule(const CharsmapView& charsmap,
-                 const std::function<void(std::string_view, std::string_view)>& rule) {
-  std::string key;
-  Walk(charsmap, 0, key, rule);
 }
 
 }  // namespace rankfeed::builder

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,21 +15,28 @@
 
 namespace rankfeed::builder {
 
+struct CharsmapRule {
+  std::string_view key, replacement;
+};
+
 struct CharsmapView {
   std::vector<uint32_t> units;
-  std::string_view pool;  // into the blob
+  std::string_view pool;            // into the blob
+  std::vector<CharsmapRule> rules;  // by key, in byte order
+  std::string keys;                 // the rules' keys, one after the other
+  CharsmapView() = default;
+  CharsmapView(CharsmapView&&) = default;
+  CharsmapView(const CharsmapView&) = delete;  // rules point into keys
 };
+
+// Most rules a charsmap may have; published ones have about 225,000. Subtrees of the trie may be
+// shared, so a small blob can stand for very many.
+inline constexpr uint64_t kMaxCharsmapRules = 1u << 20;
 
 // Splits and checks a blob; where names it in messages. Checks, in linear time: sizes; every unit's
 // children inside the array; no cycle; every value the start of a replacement; the pool valid UTF-8
 // and NUL-terminated; every key valid UTF-8 without NUL. RANKFEED_PARITY_SENTENCEPIECE adds: at
 // most 32 keys on one path (kMaxTrieResultsSize). Throws BuildError(PARSE, UNSUPPORTED, LIMIT).
 CharsmapView CheckCharsmap(std::string_view blob, uint32_t parity, const std::string& where);
-
-// Calls rule(key, replacement) for every key in byte order. The view must have passed the check,
-// which bounds the number of keys by kMaxCharsmapRules.
-inline constexpr uint64_t kMaxCharsmapRules = 4u << 20;
-void ForEachRule(const CharsmapView& charsmap,
-                 const std::function<void(std::string_view, std::string_view)>& rule);
 
 }  // namespace rankfeed::builder

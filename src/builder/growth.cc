@@ -102,19 +102,19 @@ void BeforeNormalization(Costs& costs, bool compat, bool compose) {
 // Rules of a charsmap: one-character keys set the cost of the character, longer ones scale all.
 void BeforeCharsmap(Costs& costs, const CharsmapView& charsmap) {
   std::vector<double> becomes(utf8::kMaxCodePoint + 1, -1);
-  ForEachRule(charsmap, [&](std::string_view key, std::string_view replacement) {
+  for (const CharsmapRule& rule : charsmap.rules) {
     size_t at = 0;
     uint32_t cp = 0;
-    NextCodePoint(key, &at, &cp);
-    if (at == key.size()) becomes[cp] = costs.Of(replacement);
-  });
+    NextCodePoint(rule.key, &at, &cp);
+    if (at == rule.key.size()) becomes[cp] = costs.Of(rule.replacement);
+  }
   const Costs after = costs;
   // A character inside a cluster that no rule covers stays as it is.
   costs.Before([&](uint32_t cp) { return std::max(becomes[cp], after[cp]); });
   double factor = 1;
-  ForEachRule(charsmap, [&](std::string_view key, std::string_view replacement) {
-    factor = std::max(factor, after.Of(replacement) / costs.Of(key));
-  });
+  for (const CharsmapRule& rule : charsmap.rules) {
+    factor = std::max(factor, after.Of(rule.replacement) / costs.Of(rule.key));
+  }
   costs.Scale(factor);
 }
 
