@@ -67,7 +67,8 @@ enum { RANKFEED_RIGHT = 0, RANKFEED_LEFT = 1 };
 /* For padding_side: the side the model's family pads on. */
 enum { RANKFEED_SIDE_OF_MODEL = 2 };
 
-/* What happens to the part of a document that does not fit. Windows need ONLY_SECOND.
+/* What happens to the part of a document that does not fit. Windows need a truncation that cuts the
+ * document alone: ONLY_SECOND, or, with the single template, ONLY_FIRST or LONGEST_FIRST.
  * WINDOWS_SHORT_LAST (HuggingFace return_overflowing_tokens): windows of the document overlap by
  *   stride tokens, the last one is as short as it falls; with truncation_side left they are counted
  *   from the end. A document that needs windows although stride leaves no step: E_TRUNCATION.
@@ -122,8 +123,13 @@ enum {
 /* By tokens of the row, longest or shortest first; equal lengths keep the documents' order. */
 enum { RANKFEED_SORT_NONE = 0, RANKFEED_SORT_DESCENDING = 1, RANKFEED_SORT_ASCENDING = 2 };
 
-/* What max_tokens_per_batch counts: rows * row_length of the padded batch, or the tokens alone. */
-enum { RANKFEED_BUDGET_PADDED_AREA = 0, RANKFEED_BUDGET_PACKED_SUM = 1 };
+/* What max_tokens_per_batch counts: rows * row_length (pads included), or the tokens alone.
+ * OF_LAYOUT: the area of padded batches, the sum of packed ones. */
+enum {
+  RANKFEED_BUDGET_OF_LAYOUT = 0,
+  RANKFEED_BUDGET_PADDED_AREA = 1,
+  RANKFEED_BUDGET_PACKED_SUM = 2
+};
 
 /* All options. Zero is the default of each, and 0 for a limit means no limit, with one exception:
  * truncation must be chosen when max_length is set, because RANKFEED_TRUNCATE_NONE is zero and
@@ -270,8 +276,8 @@ RANKFEED_API rankfeed_status rankfeed_reranker_mem_req(const rankfeed_model* mod
  * on by this reranker's calls; they, model and options->buckets must outlive it, everything else is
  * copied. Checks all options, so that requests need not:
  * ARGUMENT: an option out of range, or contradictory: max_length below the template's tokens;
- *   stride not below what max_length leaves; windows without max_length, or with a strategy other
- *   than ONLY_SECOND; ONLY_SECOND with the single template; pads without a pad id in the model;
+ *   stride not below what max_length leaves; windows without max_length, or with a strategy that
+ *   may cut the query; ONLY_SECOND with the single template; pads without a pad id in the model;
  *   attention_mask or padding options with the packed layout.
  * UNSUPPORTED: a template that does not hold each sequence once.
  * STRUCT_SIZE, LIMIT, ALIGNMENT, WORKSPACE_SIZE, and what rankfeed_encode answers for a template

@@ -90,7 +90,7 @@ rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model, const rank
   if (const rankfeed_status status = CheckLimits(model, limits, &capacity)) return status;
   Layout layout(nullptr);
   Scratch scratch;
-  rankfeed_encoder::Carve(layout, *limits, capacity, &scratch);
+  rankfeed_encoder::Carve(layout, *model, *limits, capacity, &scratch);
   if (!layout.ok()) return RANKFEED_E_LIMIT;
   *out = {layout.size(), Layout::kAlignment};
   return RANKFEED_OK;
@@ -106,11 +106,12 @@ rankfeed_status rankfeed_encoder_init(const rankfeed_model* model, const rankfee
   if (reinterpret_cast<uintptr_t>(memory) % need.alignment != 0) return RANKFEED_E_ALIGNMENT;
   if (memory_size < need.size) return RANKFEED_E_WORKSPACE_SIZE;
 
-  uint32_t capacity;
-  CheckLimits(model, limits, &capacity);
+  uint32_t capacity = 0;
+  CheckLimits(model, limits, &capacity);  // succeeded above
   Layout layout(memory);
   Scratch scratch;
-  rankfeed_encoder* place = rankfeed_encoder::Carve(layout, *limits, capacity, &scratch);
+  rankfeed_encoder* place = rankfeed_encoder::Carve(layout, *model, *limits, capacity, &scratch);
+  scratch.Prepare(*model);
   *out = new (place) rankfeed_encoder{rankfeed::kEncoderMagic, model, *limits, scratch};
   return RANKFEED_OK;
 }
@@ -169,8 +170,8 @@ rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
   io->count = sink.count;
   if (sink.count > io->capacity) return RANKFEED_E_OUTPUT_SIZE;
   if ((flags & RANKFEED_OFFSETS_CODE_POINTS) != 0 && offsets) {
-    const auto column = [&](uint32_t* offsets) {
-      return offsets != nullptr ? offsets + text_from : nullptr;
+    const auto column = [&](uint32_t* first) {
+      return first != nullptr ? first + text_from : nullptr;
     };
     CodePointCursor::Convert(bytes, column(io->offset_begin), text_to - text_from);
     CodePointCursor::Convert(bytes, column(io->offset_end), text_to - text_from);

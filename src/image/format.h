@@ -72,6 +72,12 @@ enum class SectionId : uint32_t {
   kUserDefinedTrie = 35,  // uint64_t: SentencePiece user-defined symbols; code = byte + 1
   kDenormUnits = 36,      // uint32_t: charsmap of SentencePiece's denormalizer_spec
   kDenormPool = 37,       // char
+  // Word-at-a-time engine (words/): all present, or none when the pipeline does not allow it.
+  kWordConfig = 40,       // WordConfig, exactly one element
+  kWordTable = 41,        // WordEntry[2 << WordConfig::table_bits], buckets of two
+  kWordCharBlocks = 42,   // uint16_t[0x1100]
+  kWordChars = 43,        // uint32_t[blocks * 256]: WordChar
+  kWordMapped = 44,       // uint16_t: lists of a count and that many character codes
 };
 
 struct Section {
@@ -202,6 +208,39 @@ static_assert(sizeof(TemplateItem) == 16);
 
 struct ComposePair {
   uint32_t first, second, composed;
+};
+
+// How raw text becomes words, for pipelines whose words can be found and encoded one by one. What
+// makes a pipeline eligible, and why each rule is exact, is in builder/word_tables.cc.
+enum WordRule : uint32_t {
+  kTrailingSpaceIsWord = 1,  // separators after the last word make a word of one U+2581
+};
+struct WordConfig {
+  uint32_t rules;  // WordRule
+  uint32_t table_bits;
+  uint32_t space_code;      // character code of U+2581
+  uint32_t reserved;
+  uint8_t separators[16];   // simd::ByteSet::low of the raw bytes that separate words
+};
+static_assert(sizeof(WordConfig) == 32);
+
+// A raw word that is one token. key is zero padded; size 0 marks an unused entry.
+struct WordEntry {
+  uint32_t id;
+  uint8_t size;
+  uint8_t reserved[3];
+  char key[24];
+};
+static_assert(sizeof(WordEntry) == 32);
+
+// What a raw character means inside a word.
+enum WordChar : uint32_t {
+  kWordCodeMask = 0xffff,     // character code, or with kWordMappedChar an index into kWordMapped
+  kWordMappedChar = 1 << 16,  // normalizes, on its own, to the codes of that list
+  kWordSlow = 1 << 17,        // its word must go through the normalizer
+  kWordBail = 1 << 18,        // its text must take the plain path
+  kWordExtend = 1 << 19,      // joins the character before it to a cluster
+  kWordKeyStart = 1 << 20,    // some charsmap key begins with it
 };
 
 // Bits of kProps. Unicode versions follow the reference wheel, see builder/unicode_delta.h.

@@ -71,6 +71,12 @@ struct Model {
     return text(id_pieces[*found]) == piece ? static_cast<int32_t>(*found) : -1;
   }
 
+  // Word engine; word_config is null when the pipeline does not allow it.
+  const image::WordConfig* word_config;
+  std::span<const image::WordEntry> word_table;
+  CodePointTable<uint32_t> word_chars;
+  std::span<const uint16_t> word_mapped;
+
   std::string_view text(image::Text t) const { return {strings.data() + t.offset, t.size}; }
   bool huggingface() const { return config->parity == RANKFEED_PARITY_HUGGINGFACE; }
   bool has(uint32_t config_flag) const { return (config->flags & config_flag) != 0; }

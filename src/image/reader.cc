@@ -52,6 +52,10 @@ constexpr uint32_t ElementSize(uint32_t id) {
     case SectionId::kAddedTokens: return sizeof(AddedToken);
     case SectionId::kTemplateSingle: case SectionId::kTemplatePair: return sizeof(TemplateItem);
     case SectionId::kCompose: return sizeof(ComposePair);
+    case SectionId::kWordConfig: return sizeof(WordConfig);
+    case SectionId::kWordTable: return sizeof(WordEntry);
+    case SectionId::kWordCharBlocks: case SectionId::kWordMapped: return 2;
+    case SectionId::kWordChars: return 4;
   }
   return 0;
 }
@@ -157,6 +161,11 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->decomp_k = Table<uint32_t>(s, SectionId::kDecompKBlocks, SectionId::kDecompK);
   model->map_pool = s.Get<uint32_t>(SectionId::kMapPool);
   model->compose = s.Get<ComposePair>(SectionId::kCompose);
+  const auto words = s.Get<WordConfig>(SectionId::kWordConfig);
+  model->word_config = words.size() == 1 ? words.data() : nullptr;
+  model->word_table = s.Get<WordEntry>(SectionId::kWordTable);
+  model->word_chars = Table<uint32_t>(s, SectionId::kWordCharBlocks, SectionId::kWordChars);
+  model->word_mapped = s.Get<uint16_t>(SectionId::kWordMapped);
 
   // The block tables have a fixed length; everything else is checked by Verify.
   const struct {
@@ -167,7 +176,8 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
                 {model->ccc.blocks, SectionId::kCccBlocks},
                 {model->lower.blocks, SectionId::kLowerBlocks},
                 {model->decomp.blocks, SectionId::kDecompBlocks},
-                {model->decomp_k.blocks, SectionId::kDecompKBlocks}};
+                {model->decomp_k.blocks, SectionId::kDecompKBlocks},
+                {model->word_chars.blocks, SectionId::kWordCharBlocks}};
   for (const auto& table : tables) {
     if (table.blocks != nullptr && s.Get<uint16_t>(table.id).size() != kCodePointBlocks) {
       return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0, static_cast<uint32_t>(table.id));

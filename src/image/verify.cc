@@ -31,6 +31,7 @@ class Verifier {
              m_.charsmap_pool);
     Charsmap(SectionId::kDenormUnits, m_.denorm_units, SectionId::kDenormPool, m_.denorm_pool);
     UnicodeTables();
+    Words();
     return status_;
   }
 
@@ -277,6 +278,36 @@ class Verifier {
     }
     for (size_t i = 0; i < m_.compose.size(); ++i) {
       if (!scalar(m_.compose[i].composed)) Require(false, SectionId::kCompose, i);
+    }
+  }
+
+  // words/word_engine.cc: the hash masks to table_bits, codes go to trie::View::Step, a mapped
+  // character copies its list.
+  void Words() {
+    if (m_.word_config == nullptr) return;
+    const WordConfig& w = *m_.word_config;
+    const uint32_t codes = m_.config->code_count;
+    Require(w.table_bits < 28 && m_.word_table.size() == size_t{2} << w.table_bits,
+            SectionId::kWordTable);
+    Require(w.space_code < codes && m_.word_chars.present(), SectionId::kWordConfig);
+    Blocks(SectionId::kWordCharBlocks, m_.word_chars);
+    for (size_t i = 0; i < m_.word_table.size(); ++i) {
+      const WordEntry& entry = m_.word_table[i];
+      if (entry.id >= m_.config->id_count || entry.size > sizeof(entry.key)) {
+        Require(false, SectionId::kWordTable, i);
+      }
+    }
+    uint32_t bad_code = 0;
+    for (const uint16_t code : m_.word_mapped) bad_code |= code >= codes;
+    Require(!bad_code, SectionId::kWordMapped);
+    for (size_t i = 0; i < m_.word_chars.size; ++i) {
+      const uint32_t c = m_.word_chars.data[i], index = c & kWordCodeMask;
+      if ((c & kWordMappedChar) == 0) {
+        if (index >= codes) Require(false, SectionId::kWordChars, i);
+      } else if (index >= m_.word_mapped.size() ||
+                 m_.word_mapped[index] >= m_.word_mapped.size() - index) {
+        Require(false, SectionId::kWordChars, i);
+      }
     }
   }
 

@@ -6,6 +6,7 @@
 
 #include "base/layout.h"
 #include "image/model.h"
+#include "pipeline/hf_encode.h"
 #include "pipeline/scratch.h"
 #include "rankfeed/encode.h"
 
@@ -32,10 +33,15 @@ struct rankfeed_encoder {
   rankfeed::Scratch scratch;
 
   // Measures (layout over null) or carves; returns the encoder's place, null when measuring.
-  static rankfeed_encoder* Carve(rankfeed::Layout& layout, const rankfeed_limits& limits,
-                                 uint32_t capacity, rankfeed::Scratch* scratch) {
+  static rankfeed_encoder* Carve(rankfeed::Layout& layout, const rankfeed::Model& model,
+                                 const rankfeed_limits& limits, uint32_t capacity,
+                                 rankfeed::Scratch* scratch) {
+    using namespace rankfeed;  // NOLINT: the struct must have the C API's name
     auto* self = layout.Take<rankfeed_encoder>(1);
-    scratch->Carve(layout, capacity, limits.with_offsets != 0);
+    // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
+    const bool offsets =
+        limits.with_offsets != 0 || (model.huggingface() && HuggingFaceNeedsOffsets(model));
+    scratch->Carve(layout, capacity, offsets, limits.cache_bytes);
     return self;
   }
 };

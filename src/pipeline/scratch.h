@@ -5,7 +5,9 @@
 #include <cstdint>
 
 #include "base/layout.h"
+#include "simd/kernels.h"
 #include "unigram/viterbi.h"
+#include "words/word_engine.h"
 
 namespace rankfeed {
 
@@ -21,9 +23,14 @@ struct Scratch {
   uint32_t* split_begin = nullptr;
   uint32_t* split_end = nullptr;
   unigram::Lattice lattice = {};
+  words::WordScratch words = {};
+  const simd::Kernels* kernels = nullptr;
+  // First bytes of the added tokens that are matched on raw text; unused if one is not ASCII.
+  simd::ByteSet added_first = {};
+  bool added_first_usable = false;
 
   // Measures (layout over null) or carves; the one description of the scratch.
-  void Carve(Layout& layout, uint32_t capacity, bool with_offsets) {
+  void Carve(Layout& layout, uint32_t capacity, bool with_offsets, uint32_t cache_bytes) {
     text_capacity = capacity;
     for (int i = 0; i < 2; ++i) {
       text[i] = layout.Take<char>(capacity);
@@ -35,6 +42,20 @@ struct Scratch {
     lattice.best = layout.Take<double>(size_t{capacity} + 1);
     lattice.link = layout.Take<uint32_t>(size_t{capacity} + 1);
     lattice.value = layout.Take<uint32_t>(size_t{capacity} + 1);
+    words.Carve(layout, cache_bytes);
+  }
+
+  // Fills in what depends on the model; once, after carving.
+  void Prepare(const Model& model) {
+    words.kernels = kernels = &simd::Dispatch();
+    words.cache.Clear();
+    added_first_usable = true;
+    for (const image::AddedToken& token : model.added_tokens) {
+      if ((token.flags & image::kNormalized) != 0) continue;
+      const auto first = static_cast<uint8_t>(model.text(token.content)[0]);
+      added_first_usable &= first < 0x80;
+      if (first < 0x80) added_first.Add(first);
+    }
   }
 };
 

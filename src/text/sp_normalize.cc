@@ -90,7 +90,9 @@ bool SpNormalize(const SpNormalizer& normalizer, std::string_view input, char* o
   const bool squeeze = normalizer.remove_extra_whitespaces;
   const std::string_view space = normalizer.escape_whitespaces ? kSpaceSymbol : " ";
   uint32_t consumed = 0;
-  const auto rest = [&] { return input.substr(consumed); };
+  const auto rest = [&] {
+    return std::string_view(input.data() + consumed, input.size() - consumed);
+  };
 
   // Front white space: only steps that become exactly one space.
   if (squeeze) {

@@ -186,7 +186,8 @@ class Engine {
   }
 
   rankfeed_status Decode(const std::vector<int32_t>& ids, std::string* text) {
-    Scratch& scratch = Prepare(64 + ids.size() * 64);
+    // Only a denormalizer needs scratch.
+    Scratch& scratch = Prepare(model_->denorm_units.empty() ? 0 : 64 + ids.size() * 64);
     size_t size = 0;
     rankfeed_status status = DecodeSentencePiece(*model_, scratch, ids, nullptr, 0, &size);
     if (status != RANKFEED_OK && status != RANKFEED_E_OUTPUT_SIZE) return status;

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// rankfeed/rankfeed.hpp: header-only C++20 wrapper over the C API of the runtime library. Owns
+// memory with RAII and returns Result<T>; throws only std::bad_alloc. For model files (not images)
+// see rankfeed/builder.hpp.
+//
+// Model: immutable, share freely. Encoder: one thread at a time.
+#ifndef RANKFEED_RANKFEED_HPP_
+#define RANKFEED_RANKFEED_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "rankfeed/encode.h"
+#include "rankfeed/model.h"
+#include "rankfeed/status.h"
+#include "rankfeed/version.h"
+
+namespace rankfeed {
+inline namespace v1 {
+
+// A status with words. Contextually true when something failed.
+struct Error {
+  rankfeed_status status = RANKFEED_OK;
+  std::string message;
+  explicit operator bool() const { return status != RANKFEED_OK; }
+  static Error From(rankfeed_status status, std::string_view what = {}) {
+    Error error{status, std::string(what)};
+    if (!what.empty()) error.message += ": ";
+    error.message += rankfeed_status_message(status);
+    return error;
+  }
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}      // NOLINT: implicit by design
+  Result(Error error) : state_(std::move(error)) {}  // NOLINT
+  explicit operator bool() const { return state_.index() == 0; }
+  T& operator*() { return std::get<0>(state_); }
+  T* operator->() { return &std::get<0>(state_); }
+  const Error& error() const { return std::get<1>(state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+// Uninitialised bytes with the alignment a rankfeed_mem_req asks for.
+class AlignedBytes {
+ public:
+  AlignedBytes() = default;
+  explicit AlignedBytes(rankfeed_mem_req req)
+      : data_(::operator new(req.size, std::align_val_t(req.alignment))), req_(req) {}
+  AlignedBytes(AlignedBytes&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), req_(other.req_) {}
+  AlignedBytes& operator=(AlignedBytes&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(req_, other.req_);
+    return *this;
+  }
+  ~AlignedBytes() {
+    if (data_ != nullptr) ::operator delete(data_, std::align_val_t(req_.alignment));
+  }
+  void* data() const { return data_; }
+  size_t size() const { return req_.size; }
+
+ private:
+  void* data_ = nullptr;
+  rankfeed_mem_req req_{0, 64};
+};
+
+// An image file mapped into memory and the model over it.
+class Model {
+ public:
+  static Result<Model> Open(const char* image_path) {
+    Model model;
+    rankfeed_error_detail detail{};
+    detail.struct_size = sizeof(detail);
+    rankfeed_status status = rankfeed_image_map(image_path, &model.mapping_, &detail);
+    if (status == RANKFEED_OK) {
+      model.storage_ = AlignedBytes(rankfeed_model_mem_req());
+      status = rankfeed_model_open(model.mapping_.data, model.mapping_.size, 0,
+                                   model.storage_.data(), model.storage_.size(), &model.model_,
+                                   &detail);
+    }
+    if (status != RANKFEED_OK) return Error::From(status, image_path);
+    return model;
+  }
+  Model(Model&& other) noexcept
+      : mapping_(std::exchange(other.mapping_, {})),
+        storage_(std::move(other.storage_)),
+        model_(std::exchange(other.model_, nullptr)) {}
+  Model& operator=(Model&& other) noexcept {
+    std::swap(mapping_, other.mapping_);
+    std::swap(storage_, other.storage_);
+    std::swap(model_, other.model_);
+    return *this;
+  }
+  ~Model() { rankfeed_image_unmap(&mapping_); }
+  const rankfeed_model* get() const { return model_; }
+
+ private:
+  Model() = default;
+  rankfeed_mapping mapping_{};
+  AlignedBytes storage_;
+  rankfeed_model* model_ = nullptr;
+};
+
+inline rankfeed_model_info Info(const rankfeed_model* model) {
+  rankfeed_model_info info{};
+  info.struct_size = sizeof(info);
+  (void)rankfeed_model_get_info(model, &info);
+  return info;
+}
+
+// The columns of one encoded text.
+struct Encoding {
+  std::vector<int32_t> input_ids;
+  std::vector<uint32_t> offset_begin, offset_end;  // filled when the encoder has offsets
+  std::vector<uint8_t> special_tokens_mask;
+};
+
+// One thread's encoder with its scratch. Texts longer than max_text_bytes are refused.
+class Encoder {
+ public:
+  static Result<Encoder> Create(const rankfeed_model* model, uint32_t max_text_bytes,
+                                bool with_offsets = false) {
+    Encoder encoder;
+    rankfeed_limits limits{sizeof(rankfeed_limits), max_text_bytes, with_offsets ? 1u : 0u, 0};
+    rankfeed_mem_req req;
+    rankfeed_status status = rankfeed_encoder_mem_req(model, &limits, &req);
+    if (status == RANKFEED_OK) {
+      encoder.scratch_ = AlignedBytes(req);
+      status = rankfeed_encoder_init(model, &limits, encoder.scratch_.data(), req.size,
+                                     &encoder.encoder_);
+    }
+    if (status != RANKFEED_OK) return Error::From(status, "encoder");
+    encoder.with_offsets_ = with_offsets;
+    return encoder;
+  }
+
+  // Replaces the content of *out. The vectors grow to what the text needs and keep their capacity.
+  Error Encode(std::string_view text, const rankfeed_encode_options& options, Encoding* out) {
+    for (size_t capacity = out->input_ids.capacity() | 64;;) {
+      out->input_ids.resize(capacity);
+      out->special_tokens_mask.resize(capacity);
+      out->offset_begin.resize(with_offsets_ ? capacity : 0);
+      out->offset_end.resize(with_offsets_ ? capacity : 0);
+      rankfeed_encoding io{};
+      io.struct_size = sizeof(io);
+      io.capacity = static_cast<uint32_t>(capacity);
+      io.input_ids = out->input_ids.data();
+      io.special_tokens_mask = out->special_tokens_mask.data();
+      if (with_offsets_) {
+        io.offset_begin = out->offset_begin.data();
+        io.offset_end = out->offset_end.data();
+      }
+      const rankfeed_status status =
+          rankfeed_encode(encoder_, {text.data(), text.size()}, &options, &io);
+      if (status == RANKFEED_E_OUTPUT_SIZE) {
+        capacity = io.count;
+        continue;
+      }
+      const size_t count = status == RANKFEED_OK ? io.count : 0;
+      out->input_ids.resize(count);
+      out->special_tokens_mask.resize(count);
+      out->offset_begin.resize(with_offsets_ ? count : 0);
+      out->offset_end.resize(with_offsets_ ? count : 0);
+      return status == RANKFEED_OK ? Error{} : Error::From(status);
+    }
+  }
+
+  Error Decode(std::span<const int32_t> input_ids, bool skip_special_tokens, std::string* out) {
+    const uint32_t flags = skip_special_tokens ? RANKFEED_SKIP_SPECIAL_TOKENS : 0;
+    for (size_t capacity = out->capacity() | 256;;) {
+      out->resize(capacity);
+      size_t size = 0;
+      const rankfeed_status status = rankfeed_decode(
+          encoder_, input_ids.data(), input_ids.size(), flags, out->data(), capacity, &size);
+      if (status == RANKFEED_E_OUTPUT_SIZE) {
+        capacity = size;
+        continue;
+      }
+      out->resize(status == RANKFEED_OK ? size : 0);
+      return status == RANKFEED_OK ? Error{} : Error::From(status);
+    }
+  }
+
+  rankfeed_encoder* get() const { return encoder_; }
+
+ private:
+  Encoder() = default;
+  AlignedBytes scratch_;
+  rankfeed_encoder* encoder_ = nullptr;
+  bool with_offsets_ = false;
+};
+
+}  // namespace v1
+}  // namespace rankfeed
+
+#endif  // RANKFEED_RANKFEED_HPP_

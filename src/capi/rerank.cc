@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// capi/rerank.cc: argument checks around the reranker.
+#include "rankfeed/rerank.h"
+
+#include <new>
+
+#include "base/layout.h"
+#include "image/model.h"
+#include "rerank/batch_layout.h"
+#include "rerank/reranker.h"
+#include "rerank/setup.h"
+
+namespace {
+
+using rankfeed::Layout;
+using namespace rankfeed::rerank;
+
+rankfeed_status FactsOf(const rankfeed_model* model, ModelFacts* out) {
+  *out = {};
+  if (model == nullptr) return RANKFEED_OK;
+  if (model->magic != rankfeed::kModelMagic) return RANKFEED_E_ARGUMENT;
+  const rankfeed::image::Config& config = *model->config;
+  out->pair = model->template_pair;
+  out->single = model->template_single;
+  out->has_pad = config.pad_id != rankfeed::image::kNoId;
+  out->style = {out->has_pad ? config.pad_id : 0, config.pad_type_id, config.position_offset,
+                config.position_pad, model->has(rankfeed::image::kPadLeft)};
+  return RANKFEED_OK;
+}
+
+// Everything that init and mem_req check alike.
+rankfeed_status Prepare(const rankfeed_model* model, const rankfeed_rerank_limits* limits,
+                        const rankfeed_rerank_options* options, Setup* setup,
+                        Reranker::Sizes* sizes) {
+  if (limits == nullptr || options == nullptr) return RANKFEED_E_ARGUMENT;
+  if (limits->struct_size != sizeof(*limits)) return RANKFEED_E_STRUCT_SIZE;
+  ModelFacts facts;
+  rankfeed_status status = FactsOf(model, &facts);
+  if (status == RANKFEED_OK) status = CheckOptions(*options, facts, setup);
+  if (status != RANKFEED_OK) return status;
+  if (limits->max_documents == 0 || limits->with_offsets > 1 ||
+      (limits->workers == 0) != (limits->max_text_bytes == 0) ||
+      (model == nullptr && limits->workers != 0)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  uint32_t text_tokens = 0;
+  if (limits->workers != 0) {
+    text_tokens = rankfeed_token_bound(model, limits->max_text_bytes);
+    if (text_tokens == 0xffffffffu) return RANKFEED_E_LIMIT;
+  }
+  *sizes = {limits->max_documents,
+            limits->max_rows != 0 ? limits->max_rows : limits->max_documents,
+            TemplateBound(setup->template_source, text_tokens),
+            {limits->max_tokens, text_tokens, limits->max_text_bytes, limits->workers,
+             limits->with_offsets != 0}};
+  return RANKFEED_OK;
+}
+
+bool Open(const rankfeed_reranker* reranker) {
+  return reranker != nullptr && reranker->magic == kRerankerMagic;
+}
+
+bool Good(const rankfeed_batch* io) {
+  return io != nullptr && io->struct_size == sizeof(*io);
+}
+
+}  // namespace
+
+void rankfeed_rerank_options_init(rankfeed_rerank_options* options) {
+  *options = {};
+  options->struct_size = sizeof(*options);
+}
+
+rankfeed_status rankfeed_batch_arena_size(const rankfeed_rerank_options* options, uint32_t rows,
+                                          uint32_t row_length, uint64_t tokens, size_t* bytes) {
+  if (options == nullptr || bytes == nullptr) return RANKFEED_E_ARGUMENT;
+  TensorSpec spec;
+  rankfeed_batch batch = {};
+  rankfeed_status status = CheckTensors(*options, &spec);
+  if (status == RANKFEED_OK) status = CarveBatch(spec, {rows, row_length, tokens}, nullptr, &batch);
+  if (status == RANKFEED_OK) *bytes = batch.arena_size;
+  return status;
+}
+
+rankfeed_status rankfeed_batch_carve(const rankfeed_rerank_options* options, uint32_t rows,
+                                     uint32_t row_length, uint64_t tokens, rankfeed_batch* io) {
+  if (options == nullptr || io == nullptr) return RANKFEED_E_ARGUMENT;
+  if (io->struct_size != sizeof(*io)) return RANKFEED_E_STRUCT_SIZE;
+  TensorSpec spec;
+  if (const rankfeed_status status = CheckTensors(*options, &spec)) return status;
+  if (reinterpret_cast<uintptr_t>(io->arena) % kTensorAlignment != 0) return RANKFEED_E_ALIGNMENT;
+  rankfeed_batch carved = *io;
+  const rankfeed_status status = CarveBatch(spec, {rows, row_length, tokens}, io->arena, &carved);
+  if (status != RANKFEED_OK) return status;
+  if (carved.arena_size > io->arena_capacity) {
+    io->arena_size = carved.arena_size;
+    return RANKFEED_E_OUTPUT_SIZE;
+  }
+  *io = carved;
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_reranker_mem_req(const rankfeed_model* model,
+                                          const rankfeed_rerank_limits* limits,
+                                          const rankfeed_rerank_options* options,
+                                          rankfeed_mem_req* out) {
+  if (out == nullptr) return RANKFEED_E_ARGUMENT;
+  Setup setup;
+  Reranker::Sizes sizes;
+  if (const rankfeed_status status = Prepare(model, limits, options, &setup, &sizes)) return status;
+  Layout layout(nullptr);
+  layout.Take<rankfeed_reranker>(1);
+  Reranker().CarveArrays(layout, sizes);
+  if (!layout.ok()) return RANKFEED_E_LIMIT;
+  *out = {layout.size(), Layout::kAlignment};
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_reranker_init(const rankfeed_model* model,
+                                       const rankfeed_rerank_limits* limits,
+                                       const rankfeed_rerank_options* options,
+                                       rankfeed_encoder* const* encoders, void* scratch,
+                                       size_t scratch_size, rankfeed_reranker** out) {
+  if (out == nullptr) return RANKFEED_E_ARGUMENT;
+  *out = nullptr;
+  rankfeed_mem_req need;
+  rankfeed_status status = rankfeed_reranker_mem_req(model, limits, options, &need);
+  if (status != RANKFEED_OK) return status;
+  if (scratch == nullptr || (encoders == nullptr && limits->workers != 0)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  for (uint32_t i = 0; i < limits->workers; ++i) {
+    if (encoders[i] == nullptr) return RANKFEED_E_ARGUMENT;
+  }
+  if (reinterpret_cast<uintptr_t>(scratch) % need.alignment != 0) return RANKFEED_E_ALIGNMENT;
+  if (scratch_size < need.size) return RANKFEED_E_WORKSPACE_SIZE;
+
+  Setup setup;
+  Reranker::Sizes sizes;
+  Prepare(model, limits, options, &setup, &sizes);
+  Layout layout(scratch);
+  auto* reranker = new (layout.Take<rankfeed_reranker>(1)) rankfeed_reranker;
+  reranker->CarveArrays(layout, sizes);
+  status = reranker->Init(setup, *options, *limits, &rankfeed_encode, encoders);
+  if (status == RANKFEED_OK) *out = reranker;
+  return status;
+}
+
+rankfeed_status rankfeed_rerank_begin(rankfeed_reranker* reranker,
+                                      const rankfeed_request* request) {
+  if (!Open(reranker) || request == nullptr) return RANKFEED_E_ARGUMENT;
+  return reranker->Begin(*request);
+}
+
+rankfeed_status rankfeed_rerank_next(rankfeed_reranker* reranker, rankfeed_batch* io) {
+  if (!Open(reranker) || io == nullptr) return RANKFEED_E_ARGUMENT;
+  if (!Good(io)) return RANKFEED_E_STRUCT_SIZE;
+  return reranker->Next(reranker->setup.batch, false, io);
+}
+
+rankfeed_status rankfeed_reranker_need(const rankfeed_reranker* reranker,
+                                       rankfeed_rerank_limits* limits) {
+  if (!Open(reranker) || limits == nullptr) return RANKFEED_E_ARGUMENT;
+  if (limits->struct_size != sizeof(*limits)) return RANKFEED_E_STRUCT_SIZE;
+  *limits = reranker->need;
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_encode_pairs(rankfeed_reranker* reranker, const rankfeed_request* request,
+                                      rankfeed_batch* io) {
+  if (!Open(reranker) || request == nullptr || io == nullptr) return RANKFEED_E_ARGUMENT;
+  if (!Good(io)) return RANKFEED_E_STRUCT_SIZE;
+  io->rows = 0;
+  rankfeed_status status = reranker->Begin(*request);
+  if (status == RANKFEED_OK) status = reranker->Next(BatchLimits{}, true, io);
+  return status == RANKFEED_OK ? status : reranker->End(status);
+}
+
+rankfeed_status rankfeed_rerank_put_scores(rankfeed_reranker* reranker, const rankfeed_batch* batch,
+                                           const float* logits,
+                                           const rankfeed_score_options* options) {
+  if (!Open(reranker) || batch == nullptr || logits == nullptr) return RANKFEED_E_ARGUMENT;
+  const rankfeed_score_options none = {sizeof(none), RANKFEED_SCORE_RAW, 1, 0};
+  if (options == nullptr) options = &none;
+  if (!Good(batch) || options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
+  return reranker->PutScores(*batch, logits, *options);
+}
+
+rankfeed_status rankfeed_rerank_rank(rankfeed_reranker* reranker,
+                                     const rankfeed_rank_options* options, rankfeed_ranked* ranked,
+                                     uint32_t capacity, uint32_t* count) {
+  if (!Open(reranker) || count == nullptr || (ranked == nullptr && capacity != 0)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  const rankfeed_rank_options none = {sizeof(none), RANKFEED_AGGREGATE_MAX, RANKFEED_TIES_ASCENDING,
+                                      0};
+  if (options == nullptr) options = &none;
+  if (options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
+  return reranker->Rank(*options, ranked, capacity, count);
+}

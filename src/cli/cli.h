@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// cli/cli.h: what the subcommands of `rankfeed` share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace rankfeed::cli {
+
+// Ends the command: the message goes to stderr, the process exits with code 1.
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Each adds one subcommand with its options; the callback runs it.
+void AddCompile(CLI::App& app);
+void AddInfo(CLI::App& app);
+void AddEncode(CLI::App& app);
+void AddDecode(CLI::App& app);
+void AddBatch(CLI::App& app);
+
+// --vocab and --parity, as every command that opens a vocabulary has them.
+struct VocabOptions {
+  std::string path, parity, preset;
+  void Add(CLI::App& command);
+  int32_t parity_number() const;  // RANKFEED_PARITY_*
+};
+
+}  // namespace rankfeed::cli

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// cli/compile.cc: `rankfeed compile` and `rankfeed info`.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "rankfeed/builder.hpp"
+
+namespace rankfeed::cli {
+namespace {
+
+std::string Hex(const uint8_t* bytes, size_t size) {
+  std::string text;
+  for (size_t i = 0; i < size; ++i) text += fmt::format("{:02x}", bytes[i]);
+  return text;
+}
+
+const char* ParityName(uint32_t parity) {
+  return parity == RANKFEED_PARITY_HUGGINGFACE ? "huggingface" : "sentencepiece";
+}
+
+struct CompileOptions {
+  std::string source, output, parity, preset;
+};
+
+void RunCompile(const CompileOptions& o) {
+  VocabOptions vocab;
+  vocab.parity = o.parity;
+  const rankfeed_compile_options options{sizeof(options), vocab.parity_number(),
+                                         o.preset.empty() ? nullptr : o.preset.c_str()};
+  rankfeed_builder_error error{};
+  error.struct_size = sizeof(error);
+  const auto start = std::chrono::steady_clock::now();
+  if (rankfeed_compile_file(o.source.c_str(), o.output.c_str(), &options, &error) != RANKFEED_OK) {
+    throw Failure(error.message);
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  auto model = Model::Open(o.output.c_str());
+  if (!model) throw Failure(model.error().message);
+  const rankfeed_model_info info = Info(model->get());
+  fmt::print("{}: {} ids, {} pieces, {} parity, {:.1f} MB, {:.2f} s\n", o.output, info.id_count,
+             info.piece_count, ParityName(info.parity), info.image_size / 1e6, seconds.count());
+}
+
+void RunInfo(const VocabOptions& vocab, bool json) {
+  auto loaded = Vocabulary::Load(vocab.path, vocab.parity_number(),
+                                 vocab.preset.empty() ? nullptr : vocab.preset.c_str());
+  if (!loaded) throw Failure(loaded.error().message);
+  const rankfeed_model_info i = Info(loaded->model());
+  const auto id = [](int32_t v) {
+    return v < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(v);
+  };
+  const nlohmann::ordered_json facts = {
+      {"vocab", vocab.path},
+      {"parity", ParityName(i.parity)},
+      {"id_count", i.id_count},
+      {"piece_count", i.piece_count},
+      {"max_piece_chars", i.max_piece_chars},
+      {"unk_id", id(i.unk_id)},
+      {"bos_id", id(i.bos_id)},
+      {"eos_id", id(i.eos_id)},
+      {"pad_id", id(i.pad_id)},
+      {"cls_id", id(i.cls_id)},
+      {"sep_id", id(i.sep_id)},
+      {"mask_id", id(i.mask_id)},
+      {"specials_single", i.specials_single},
+      {"specials_pair", i.specials_pair},
+      {"position_offset", i.position_offset},
+      {"token_type_ids", i.has_token_type_ids != 0},
+      {"byte_fallback", i.byte_fallback != 0},
+      {"image_bytes", i.image_size},
+      {"config_hash", Hex(i.config_hash, sizeof(i.config_hash))},
+  };
+  if (json) {
+    fmt::print("{}\n", facts.dump(2));
+    return;
+  }
+  for (const auto& [name, value] : facts.items()) {
+    fmt::print("{:<16} {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+}
+
+}  // namespace
+
+void AddCompile(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "compile", "Turn a SentencePiece .model or a HuggingFace tokenizer.json into an image");
+  auto o = std::make_shared<CompileOptions>();
+  command->add_option("MODEL", o->source, "SentencePiece .model or tokenizer.json (type Unigram)")
+      ->required();
+  command->add_option("-o,--output", o->output, "Image file to write (replaced by rename)")
+      ->required();
+  command
+      ->add_option("--parity", o->parity,
+                   "huggingface or sentencepiece; must be the reference of the file's format")
+      ->check(CLI::IsMember({"huggingface", "sentencepiece"}));
+  command->add_option("--preset", o->preset,
+                      "Model family whose template and id map to use for files that lack one");
+  command->callback([o] { RunCompile(*o); });
+}
+
+void AddInfo(CLI::App& app) {
+  auto* command = app.add_subcommand("info", "Print facts about a vocabulary");
+  auto vocab = std::make_shared<VocabOptions>();
+  auto json = std::make_shared<bool>(false);
+  vocab->Add(*command);
+  command->add_flag("--json", *json, "Print one JSON object");
+  command->callback([vocab, json] { RunInfo(*vocab, *json); });
+}
+
+}  // namespace rankfeed::cli

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// cli/encode.cc: `rankfeed encode` and `rankfeed decode`.
+//
+// Output contract of `encode --ids` (the default), used by scripts: the ids of each input text as
+// one line, separated by single spaces; an empty line for no ids.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/cli.h"
+#include "cli/text_source.h"
+#include "rankfeed/builder.hpp"
+
+namespace rankfeed::cli {
+namespace {
+
+enum class Output { kIds, kPieces, kJson };
+
+struct EncodeOptions {
+  VocabOptions vocab;
+  std::string file = "-", extra_options;
+  bool special = false, split_special = false, jsonl = false, ids = false, pieces = false,
+       json = false, byte_offsets = false;
+};
+
+// Writes to stdout in large blocks; a full disk or closed pipe ends the command.
+class Writer {
+ public:
+  std::string& line() { return buffer_; }
+  void EndLine() {
+    buffer_ += '\n';
+    if (buffer_.size() > (1u << 18)) Flush();
+  }
+  void Flush() {
+    if (std::fwrite(buffer_.data(), 1, buffer_.size(), stdout) != buffer_.size() ||
+        std::fflush(stdout) != 0) {
+      throw Failure(fmt::format("writing to standard output failed: {}", strerror(errno)));
+    }
+    buffer_.clear();
+  }
+
+ private:
+  std::string buffer_;
+};
+
+// An encoder that is made again, larger, when a longer text comes.
+class GrowingEncoder {
+ public:
+  GrowingEncoder(const rankfeed_model* model, bool offsets) : model_(model), offsets_(offsets) {}
+  Encoder& For(size_t text_bytes) {
+    if (!encoder_ || text_bytes > max_bytes_) {
+      while (max_bytes_ < text_bytes) max_bytes_ *= 2;
+      if (max_bytes_ > 0xffffffffu) throw Failure("a text is longer than 4 GiB");
+      encoder_.reset();
+      auto made = Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_);
+      if (!made) throw Failure(made.error().message);
+      encoder_.emplace(std::move(*made));
+    }
+    return *encoder_;
+  }
+
+ private:
+  const rankfeed_model* model_;
+  bool offsets_;
+  size_t max_bytes_ = 64 << 10;
+  std::optional<Encoder> encoder_;
+};
+
+void ParseExtraOptions(const std::string& text, rankfeed_encode_options* options) {
+  size_t count = 0;
+  for (size_t from = 0; from <= text.size() && !text.empty();) {
+    const size_t colon = std::min(text.find(':', from), text.size());
+    const std::string_view name = std::string_view(text).substr(from, colon - from);
+    const uint8_t op = name == "bos"       ? RANKFEED_SP_BOS
+                       : name == "eos"     ? RANKFEED_SP_EOS
+                       : name == "reverse" ? RANKFEED_SP_REVERSE
+                       : name == "unk"     ? RANKFEED_SP_UNK
+                                           : 0;
+    if (op == 0) throw Failure(fmt::format("--extra-options: unknown option \"{}\"", name));
+    if (count == sizeof(options->sp_extra)) throw Failure("--extra-options: too many options");
+    options->sp_extra[count++] = op;
+    from = colon + 1;
+  }
+}
+
+std::string_view Piece(const rankfeed_model* model, int32_t id) {
+  const char* data = nullptr;
+  size_t size = 0;
+  (void)rankfeed_model_id_to_piece(model, static_cast<uint32_t>(id), &data, &size);
+  return {data, size};
+}
+
+void WriteEncoding(const rankfeed_model* model, Output output, const Encoding& e,
+                   std::string* line) {
+  if (output == Output::kJson) {
+    nlohmann::ordered_json object;
+    object["ids"] = e.input_ids;
+    auto& pieces = object["pieces"] = nlohmann::ordered_json::array();
+    auto& offsets = object["offsets"] = nlohmann::ordered_json::array();
+    for (size_t i = 0; i < e.input_ids.size(); ++i) {
+      pieces.push_back(std::string(Piece(model, e.input_ids[i])));
+      offsets.push_back({e.offset_begin[i], e.offset_end[i]});
+    }
+    object["special_tokens_mask"] = e.special_tokens_mask;
+    *line += object.dump();
+    return;
+  }
+  for (size_t i = 0; i < e.input_ids.size(); ++i) {
+    if (i != 0) *line += ' ';
+    if (output == Output::kPieces) {
+      *line += Piece(model, e.input_ids[i]);
+    } else {
+      fmt::format_to(std::back_inserter(*line), "{}", e.input_ids[i]);
+    }
+  }
+}
+
+void RunEncode(const EncodeOptions& o) {
+  auto vocab = Vocabulary::Load(o.vocab.path, o.vocab.parity_number(),
+                                o.vocab.preset.empty() ? nullptr : o.vocab.preset.c_str());
+  if (!vocab) throw Failure(vocab.error().message);
+  rankfeed_encode_options options{};
+  options.struct_size = sizeof(options);
+  if (o.special) options.flags |= RANKFEED_ADD_SPECIAL_TOKENS;
+  if (o.split_special) options.flags |= RANKFEED_SPLIT_SPECIAL_TOKENS;
+  if (!o.byte_offsets) options.flags |= RANKFEED_OFFSETS_CODE_POINTS;
+  ParseExtraOptions(o.extra_options, &options);
+  if (!o.extra_options.empty() &&
+      Info(vocab->model()).parity != RANKFEED_PARITY_SENTENCEPIECE) {
+    throw Failure("--extra-options belongs to SentencePiece parity");
+  }
+  const Output output = o.json ? Output::kJson : o.pieces ? Output::kPieces : Output::kIds;
+
+  TextSource source(o.file,
+                    o.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);
+  GrowingEncoder encoder(vocab->model(), output == Output::kJson);
+  Encoding encoding;
+  Writer writer;
+  std::string text;
+  while (source.Next(&text)) {
+    if (const Error error = encoder.For(text.size()).Encode(text, options, &encoding)) {
+      writer.Flush();
+      throw Failure(fmt::format("text {}: {}", source.line(), error.message));
+    }
+    WriteEncoding(vocab->model(), output, encoding, &writer.line());
+    writer.EndLine();
+  }
+  writer.Flush();
+}
+
+struct DecodeOptions {
+  VocabOptions vocab;
+  std::string file = "-";
+  bool skip_special = false;
+};
+
+void ParseIds(std::string_view line, uint64_t number, std::vector<int32_t>* ids) {
+  ids->clear();
+  const char* p = line.data();
+  const char* const end = p + line.size();
+  while (true) {
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r')) ++p;
+    if (p == end) return;
+    int32_t id;
+    const auto [next, error] = std::from_chars(p, end, id);
+    if (error != std::errc() || (next < end && *next != ' ' && *next != '\t' && *next != '\r')) {
+      throw Failure(fmt::format("line {}, column {}: not an id", number, p - line.data() + 1));
+    }
+    ids->push_back(id);
+    p = next;
+  }
+}
+
+void RunDecode(const DecodeOptions& o) {
+  auto vocab = Vocabulary::Load(o.vocab.path, o.vocab.parity_number(),
+                                o.vocab.preset.empty() ? nullptr : o.vocab.preset.c_str());
+  if (!vocab) throw Failure(vocab.error().message);
+  TextSource source(o.file, TextSource::Format::kLines);
+  GrowingEncoder encoder(vocab->model(), false);
+  Writer writer;
+  std::string line, text;
+  std::vector<int32_t> ids;
+  while (source.Next(&line)) {
+    ParseIds(line, source.line(), &ids);
+    if (const Error error = encoder.For(ids.size()).Decode(ids, o.skip_special, &text)) {
+      writer.Flush();
+      throw Failure(fmt::format("line {}: {}", source.line(), error.message));
+    }
+    writer.line() += text;
+    writer.EndLine();
+  }
+  writer.Flush();
+}
+
+}  // namespace
+
+void AddEncode(CLI::App& app) {
+  auto* command = app.add_subcommand("encode", "Encode texts, one per line or JSONL");
+  auto o = std::make_shared<EncodeOptions>();
+  o->vocab.Add(*command);
+  command->add_option("FILE", o->file, "Texts; standard input when absent or -");
+  command->add_flag("--special", o->special, "Add the special tokens of the template");
+  command->add_flag("--split-special-tokens", o->split_special,
+                    "Treat literal special tokens in the text as plain text");
+  command->add_option("--extra-options", o->extra_options,
+                      "SentencePiece extra options in order, for example bos:eos:reverse");
+  command->add_flag("--jsonl", o->jsonl,
+                    "Every line is a JSON object with a string field \"text\" (default for files "
+                    "named *.jsonl)");
+  auto* ids = command->add_flag("--ids", o->ids, "Print ids (default)");
+  auto* pieces = command->add_flag("--pieces", o->pieces, "Print pieces");
+  auto* json = command->add_flag("--json", o->json,
+                                 "Print a JSON object per text: ids, pieces, offsets in code "
+                                 "points, special_tokens_mask");
+  ids->excludes(pieces)->excludes(json);
+  pieces->excludes(json);
+  command->add_flag("--byte-offsets", o->byte_offsets, "With --json: offsets in bytes")
+      ->needs(json);
+  command->callback([o] { RunEncode(*o); });
+}
+
+void AddDecode(CLI::App& app) {
+  auto* command = app.add_subcommand("decode", "Decode ids: one text per line of ids");
+  auto o = std::make_shared<DecodeOptions>();
+  o->vocab.Add(*command);
+  command->add_option("FILE", o->file, "Lines of ids; standard input when absent or -");
+  command->add_flag("--skip-special-tokens", o->skip_special, "Leave special tokens out");
+  command->callback([o] { RunDecode(*o); });
+}
+
+}  // namespace rankfeed::cli

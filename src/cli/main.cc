@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// cli/main.cc: entry point of the `rankfeed` program; one file per subcommand.
+//
+// Exit codes: 0 success, 1 the command failed (reason on stderr), 2 the command line is wrong.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <new>
+
+#include "cli/cli.h"
+#include "rankfeed/builder.h"
+#include "rankfeed/version.h"
+
+namespace rankfeed::cli {
+
+void VocabOptions::Add(CLI::App& command) {
+  command
+      .add_option("--vocab", path,
+                  "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model or a "
+                  "HuggingFace tokenizer.json")
+      ->required();
+  command
+      .add_option("--parity", parity,
+                  "Reference whose ids to equal: huggingface (tokenizer.json) or sentencepiece "
+                  "(.model). Default: the reference of the file's format")
+      ->check(CLI::IsMember({"huggingface", "sentencepiece"}));
+  command.add_option("--preset", preset,
+                     "Model family whose template and id map to use for files that lack one, for "
+                     "example xlm-roberta");
+}
+
+int32_t VocabOptions::parity_number() const {
+  if (parity.empty()) return RANKFEED_PARITY_AUTO;
+  return parity == "huggingface" ? RANKFEED_PARITY_HUGGINGFACE : RANKFEED_PARITY_SENTENCEPIECE;
+}
+
+}  // namespace rankfeed::cli
+
+int main(int argc, char** argv) {
+  CLI::App app("rankfeed: exact Unigram tokenization and reranker batches", "rankfeed");
+  app.set_version_flag("--version", rankfeed_version_string());
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  rankfeed compile tokenizer.json -o vocab.rfimg\n"
+      "  rankfeed encode --vocab vocab.rfimg --special passages.txt\n"
+      "  rankfeed batch --vocab vocab.rfimg --query 'What is a panda?' --docs passages.jsonl\n"
+      "`rankfeed COMMAND --help` explains a command.");
+  rankfeed::cli::AddCompile(app);
+  rankfeed::cli::AddInfo(app);
+  rankfeed::cli::AddEncode(app);
+  rankfeed::cli::AddDecode(app);
+  rankfeed::cli::AddBatch(app);
+  try {
+    app.parse(argc, argv);
+    if (std::fflush(stdout) != 0) throw rankfeed::cli::Failure("writing to standard output failed");
+    return 0;
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "rankfeed: out of memory\n");
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "rankfeed: {}\n", e.what());
+  }
+  return 1;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// cli/text_source.cc: see text_source.h. A progress bar is drawn on stderr when it is a terminal and
+// the input is a file of more than kProgressFrom bytes.
+#include "cli/text_source.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+namespace rankfeed::cli {
+namespace {
+
+constexpr uint64_t kProgressFrom = 4u << 20;  // bytes; below this a run takes well under a second
+
+}  // namespace
+
+struct TextSource::JsonParser {
+  simdjson::dom::parser parser;
+};
+
+TextSource::TextSource(const std::string& path, Format format)
+    : path_(path.empty() || path == "-" ? "standard input" : path) {
+  jsonl_ = format == Format::kJsonl || (format == Format::kByName && path.ends_with(".jsonl"));
+  if (jsonl_) json_ = std::make_unique<JsonParser>();
+  if (path.empty() || path == "-") {
+    file_ = stdin;
+    return;
+  }
+  file_ = std::fopen(path.c_str(), "rb");
+  if (file_ == nullptr) throw Failure(fmt::format("{}: {}", path_, strerror(errno)));
+  struct stat info;
+  if (isatty(STDERR_FILENO) && fstat(fileno(file_), &info) == 0 &&
+      static_cast<uint64_t>(info.st_size) > kProgressFrom) {
+    progress_total_ = static_cast<uint64_t>(info.st_size);
+  }
+}
+
+TextSource::~TextSource() {
+  if (progress_total_ != 0 && progress_next_ != 0) fmt::print(stderr, "\r\033[K");
+  if (file_ != nullptr && file_ != stdin) std::fclose(file_);
+  free(buffer_);
+}
+
+bool TextSource::NextLine() {
+  errno = 0;
+  const ssize_t size = getline(&buffer_, &buffer_size_, file_);
+  if (size < 0) {
+    if (std::ferror(file_)) throw Failure(fmt::format("{}: {}", path_, strerror(errno)));
+    return false;
+  }
+  line_size_ = static_cast<size_t>(size);
+  bytes_ += line_size_;
+  ++line_;
+  if (line_size_ > 0 && buffer_[line_size_ - 1] == '\n') --line_size_;
+  if (progress_total_ != 0 && bytes_ >= progress_next_) ShowProgress();
+  return true;
+}
+
+void TextSource::ShowProgress() {
+  constexpr int kWidth = 40;
+  const int done = static_cast<int>(bytes_ * kWidth / progress_total_);
+  fmt::print(stderr, "\r[{:=<{}}{:{}}] {:3}%  {} texts", "", done, "", kWidth - done,
+             bytes_ * 100 / progress_total_, line_);
+  progress_next_ = bytes_ + progress_total_ / 200;
+}
+
+bool TextSource::Next(std::string* text, std::string* id) {
+  do {
+    if (!NextLine()) return false;
+    // Blank lines separate nothing in JSONL; in line format they are empty texts.
+  } while (jsonl_ && std::string_view(buffer_, line_size_).find_first_not_of(" \t\r") ==
+                         std::string_view::npos);
+  if (!jsonl_) {
+    text->assign(buffer_, line_size_);
+    if (id != nullptr) id->clear();
+    return true;
+  }
+  const auto fail = [&](std::string_view reason) {
+    return Failure(fmt::format("{}:{}: {}", path_, line_, reason));
+  };
+  simdjson::dom::element object;
+  if (const auto error = json_->parser.parse(buffer_, line_size_).get(object)) {
+    throw fail(simdjson::error_message(error));
+  }
+  std::string_view value;
+  if (object["text"].get(value)) throw fail("no string field \"text\"");
+  text->assign(value);
+  if (id != nullptr) {
+    id->clear();
+    int64_t number;
+    if (!object["id"].get(value)) {
+      id->assign(value);
+    } else if (!object["id"].get(number)) {
+      *id = std::to_string(number);
+    }
+  }
+  return true;
+}
+
+}  // namespace rankfeed::cli

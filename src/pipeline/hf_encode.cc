@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+// pipeline/hf_encode.cc: added tokens of the raw text, then for each stretch between them
+// normalizer, added tokens of the normalized text, pre-tokenizer, and the model for each split.
+//
+// Every stretch is normalized on its own, so "strip", "prepend" and the like see stretches, not the
+// text (added_vocabulary.rs extract_and_normalize, tokenizers 0.23.2).
+#include "pipeline/hf_encode.h"
+
+#include <algorithm>
+
+#include "pipeline/hf_added_tokens.h"
+#include "pipeline/hf_pretokenize.h"
+#include "rankfeed/encode.h"
+#include "text/normalize.h"
+#include "text/utf8.h"
+#include "unigram/viterbi.h"
+
+namespace rankfeed {
+namespace {
+
+text::Buffers BuffersOf(const Scratch& scratch) {
+  text::Buffers buffers;
+  for (int i = 0; i < 2; ++i) {
+    buffers.text[i] = {scratch.text[i], scratch.begin[i], scratch.end[i], scratch.text_capacity, 0};
+  }
+  // The lattice and the splits are not in use while normalizing.
+  buffers.work[0] = scratch.lattice.link;
+  buffers.work[1] = scratch.lattice.value;
+  buffers.work[2] = scratch.split_begin;
+  return buffers;
+}
+
+class Encoder {
+ public:
+  Encoder(const Model& model, Scratch& scratch, uint32_t flags, TokenSink& sink)
+      : model_(model),
+        scratch_(scratch),
+        buffers_(BuffersOf(scratch)),
+        sink_(sink),
+        skip_special_((flags & RANKFEED_SPLIT_SPECIAL_TOKENS) != 0),
+        refuse_special_((flags & RANKFEED_ERROR_ON_SPECIAL) != 0) {}
+
+  rankfeed_status Encode(std::string_view text) {
+    if (text.size() > scratch_.text_capacity) return RANKFEED_E_LIMIT;
+    if (!MayHoldAddedToken(text)) return Stretch(text, 0, static_cast<uint32_t>(text.size()));
+    AddedTokenScanner scanner(model_, model_.added_raw, text, skip_special_);
+    uint32_t done = 0;
+    AddedMatch match;
+    while (scanner.Next(&match)) {
+      if (Refused(match)) return RANKFEED_E_SPECIAL_IN_TEXT;
+      if (const rankfeed_status status = Stretch(text, done, match.begin)) return status;
+      sink_.Push(match.token->id, match.begin, match.end);
+      done = match.end;
+    }
+    return Stretch(text, done, static_cast<uint32_t>(text.size()));
+  }
+
+ private:
+  bool Refused(const AddedMatch& match) const {
+    return refuse_special_ && (match.token->flags & image::kSpecial) != 0;
+  }
+
+  // False only if no added token occurs in the raw text. The scan for first bytes is much cheaper
+  // than the scanner, which must know the characters around each place.
+  bool MayHoldAddedToken(std::string_view text) const {
+    if (!scratch_.added_first_usable) return true;
+    if (model_.added_raw.empty()) return false;
+    for (size_t at = 0; at < text.size(); ++at) {
+      at += scratch_.kernels->find_first(text.data() + at, text.size() - at, scratch_.added_first);
+      trie::Unit unit = model_.added_raw.root();
+      for (size_t end = at; end < text.size(); ++end) {
+        if (static_cast<unsigned char>(text[end]) >= 0x80) return true;
+        if (!model_.added_raw.Step(unit, static_cast<unsigned char>(text[end]) + 1u)) break;
+        if (trie::Value(unit) != trie::kNoValue) return true;
+      }
+    }
+    return false;
+  }
+
+  // Text between two added tokens.
+  rankfeed_status Stretch(std::string_view text, uint32_t begin, uint32_t end) {
+    if (begin >= end) return RANKFEED_OK;
+    const bool offsets = sink_.begin != nullptr || sink_.end != nullptr;
+    if (!offsets && words::Available(model_) &&
+        words::EncodeWords(model_, scratch_.words, {text.data() + begin, end - begin}, sink_)) {
+      return RANKFEED_OK;
+    }
+    if (!text::Load(text, begin, end, &buffers_)) return RANKFEED_E_LIMIT;
+    if (const rankfeed_status status = text::RunNormalizer(model_, &buffers_)) return status;
+
+    SplitList splits{scratch_.split_begin, scratch_.split_end, scratch_.text_capacity};
+    SplitList spare{scratch_.lattice.link, scratch_.lattice.value, scratch_.text_capacity};
+    if (const rankfeed_status status = FindNormalizedTokens(&splits)) return status;
+    if (const rankfeed_status status = PreTokenize(model_, &buffers_, &splits, &spare)) {
+      return status;
+    }
+    if (splits.begin != scratch_.split_begin) {  // the model needs the lattice
+      std::copy_n(splits.begin, splits.count, scratch_.split_begin);
+      std::copy_n(splits.end, splits.count, scratch_.split_end);
+    }
+    for (uint32_t i = 0; i < splits.count; ++i) {
+      const uint32_t b = scratch_.split_begin[i], e = scratch_.split_end[i];
+      if ((b & kTokenSplit) != 0) {
+        Push(e, b & ~kTokenSplit, (b & ~kTokenSplit) + 1);
+      } else if (const rankfeed_status status = Split(b, e)) {
+        return status;
+      }
+    }
+    return RANKFEED_OK;
+  }
+
+  rankfeed_status FindNormalizedTokens(SplitList* splits) {
+    const text::NormalizedText& in = buffers_.in();
+    AddedTokenScanner scanner(model_, model_.added_normalized, in.view(), skip_special_);
+    uint32_t done = 0;
+    AddedMatch match;
+    bool ok = true;
+    while (scanner.Next(&match)) {
+      if (Refused(match)) return RANKFEED_E_SPECIAL_IN_TEXT;
+      if (done < match.begin) ok = splits->Add(done, match.begin) && ok;
+      // From here on the token is its first byte alone; give that the range of the whole.
+      if (in.end != nullptr) in.end[match.begin] = in.end[match.end - 1];
+      ok = splits->AddToken(match.begin, match.token->id) && ok;
+      done = match.end;
+    }
+    if (done < in.size) ok = splits->Add(done, in.size) && ok;
+    return ok ? RANKFEED_OK : RANKFEED_E_LIMIT;
+  }
+
+  // One model call (models/unigram/model.rs tokenize).
+  rankfeed_status Split(uint32_t begin, uint32_t end) {
+    const std::string_view split = buffers_.in().view(begin, end);
+    const unigram::Lattice& lattice = scratch_.lattice;
+    unigram::BestPathHuggingFace(model_, split, lattice);
+    if (model_.config->unk_id == image::kNoId && NeedsUnknown(split)) return RANKFEED_E_UNK_ID;
+
+    const auto size = static_cast<uint32_t>(split.size());
+    for (uint32_t b = 0; b < size;) {
+      uint32_t e = lattice.link[b];
+      if (!IsUnknown(lattice.value[e])) {
+        Push(model_.value_ids[lattice.value[e]], begin + b, begin + e);
+      } else {
+        while (e < size && IsUnknown(lattice.value[lattice.link[e]])) e = lattice.link[e];
+        Unknown({split.data() + b, e - b}, begin + b, begin + e);
+      }
+      b = e;
+    }
+    return RANKFEED_OK;
+  }
+
+  // A piece whose id is the unknown id counts as unknown even when it is matched literally.
+  bool IsUnknown(uint32_t value) const {
+    return value == trie::kNoValue || model_.value_ids[value] == model_.config->unk_id;
+  }
+
+  // Without an unknown id the reference fails as soon as the unknown edge is the best way to any
+  // position, whether or not the best path goes there. That edge is the last candidate tried for
+  // its end, so it was the best at some time exactly if it is the best in the end.
+  bool NeedsUnknown(std::string_view split) const {
+    for (uint32_t pos = 0; pos < split.size();) {
+      pos += utf8::SizeFromLead(static_cast<unsigned char>(split[pos]));
+      if (scratch_.lattice.value[pos] == trie::kNoValue) return true;
+    }
+    return false;
+  }
+
+  // A stretch of unknown characters: a vocabulary entry by that name, else its bytes, else unknown.
+  void Unknown(std::string_view span, uint32_t begin, uint32_t end) {
+    const uint32_t value = Find(span);
+    if (value != trie::kNoValue) return Push(model_.value_ids[value], begin, end);
+    if (model_.has(image::kByteFallback) && HasAllBytes(span)) {
+      for (const char byte : span) {
+        Push(model_.byte_ids[static_cast<unsigned char>(byte)], begin, end);
+      }
+      return;
+    }
+    Push(model_.config->unk_id, begin, end);
+  }
+
+  bool HasAllBytes(std::string_view span) const {
+    if (model_.byte_ids.empty()) return false;
+    for (const char byte : span) {
+      if (model_.byte_ids[static_cast<unsigned char>(byte)] == image::kNoId) return false;
+    }
+    return true;
+  }
+
+  uint32_t Find(std::string_view piece) const {
+    trie::Unit unit = model_.pieces.root();
+    for (uint32_t pos = 0; pos < piece.size();) {
+      uint32_t size;
+      const char32_t c = utf8::DecodeValid(piece.data() + pos, &size);
+      if (!model_.pieces.Step(unit, model_.codes[c])) return trie::kNoValue;
+      pos += size;
+    }
+    return trie::Value(unit);
+  }
+
+  // The token of bytes [begin, end) of the current text.
+  void Push(uint32_t id, uint32_t begin, uint32_t end) {
+    const text::NormalizedText& in = buffers_.in();
+    if (in.begin == nullptr) return sink_.Push(id, 0, 0);
+    sink_.Push(id, in.begin[begin], in.end[end - 1]);
+  }
+
+  const Model& model_;
+  Scratch& scratch_;
+  text::Buffers buffers_;
+  TokenSink& sink_;
+  const bool skip_special_, refuse_special_;
+};
+
+}  // namespace
+
+rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
+                                  uint32_t flags, TokenSink& sink) {
+  return Encoder(model, scratch, flags, sink).Encode(text);
+}
+
+rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
+                                     text::NormalizedText* out) {
+  text::Buffers buffers = BuffersOf(scratch);
+  if (!text::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers)) return RANKFEED_E_LIMIT;
+  if (const rankfeed_status status = text::RunNormalizer(model, &buffers)) return status;
+  *out = buffers.in();
+  return RANKFEED_OK;
+}
+
+bool HuggingFaceNeedsOffsets(const Model& model) {
+  for (const image::Step& step : model.pre_tokenizer) {
+    if (step.op == static_cast<uint32_t>(image::Op::kMetaspace) &&
+        step.arg0 == image::kPrependFirst) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace rankfeed

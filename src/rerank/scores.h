@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// rerank/scores.h: logits of rows to scores of documents, and documents to a ranking. No memory of
+// its own. O(rows * labels), O(documents log documents).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "rankfeed/rerank.h"
+
+namespace rankfeed::rerank {
+
+// Score of one row from its logits; they must be numbers. Infinite logits are numbers.
+float Activate(uint32_t activation, std::span<const float> logits, uint32_t label);
+
+// Score of a document from those of its rows in chunk order; at least one.
+float Aggregate(uint32_t aggregation, std::span<const float> rows);
+
+// Best first; equal scores as ties says. Moves the best top_n (0: all) to the front, in order.
+void RankDocuments(std::span<rankfeed_ranked> documents, uint32_t ties, size_t top_n);
+
+}  // namespace rankfeed::rerank

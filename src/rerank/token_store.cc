@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// rerank/token_store.cc: tokenizing documents and keeping what their rows need.
+#include "rerank/token_store.h"
+
+#include <cstring>
+
+namespace rankfeed::rerank {
+namespace {
+
+template <class T>
+void CopyColumn(T* to, const T* from, size_t count) {
+  if (to != nullptr && count != 0) std::memcpy(to, from, count * sizeof(T));
+}
+
+bool SourceIsGood(const rankfeed_source& source) {
+  if (source.ids != nullptr) return true;
+  return source.id_count == 0 && (source.text.data != nullptr || source.text.size == 0);
+}
+
+TokenView ViewOfIds(const rankfeed_source& source) {
+  const bool offsets = source.offset_begin != nullptr && source.offset_end != nullptr;
+  return {source.ids, offsets ? source.offset_begin : nullptr,
+          offsets ? source.offset_end : nullptr, 0, source.id_count};
+}
+
+}  // namespace
+
+void TokenStore::Carve(Layout& layout, const Sizes& sizes) {
+  sizes_ = sizes;
+  workers_ = layout.Take<Worker>(sizes.workers);
+  query_.Carve(layout, sizes.text_tokens, false);
+  store_.Carve(layout, sizes.max_tokens, sizes.with_offsets);
+  for (uint32_t i = 0; i < sizes.workers; ++i) {
+    TokenArray staging;
+    staging.Carve(layout, sizes.text_tokens, sizes.with_offsets);
+    if (workers_ != nullptr) workers_[i] = {nullptr, staging};
+  }
+}
+
+void TokenStore::SetEncoders(EncodeFunction encode, rankfeed_encoder* const* encoders) {
+  encode_ = encode;
+  for (uint32_t i = 0; i < sizes_.workers; ++i) workers_[i].encoder = encoders[i];
+}
+
+rankfeed_status TokenStore::Encode(rankfeed_text text, uint32_t flags, uint32_t worker,
+                                   uint32_t* count) {
+  *count = 0;
+  if (text.size == 0 && sizes_.workers == 0) return RANKFEED_OK;  // ids only, and none of them
+  if (worker >= sizes_.workers) return RANKFEED_E_ARGUMENT;
+  if (text.size > sizes_.max_text_bytes) return RANKFEED_E_LIMIT;
+  const Worker& own = workers_[worker];
+  const rankfeed_encode_options options = {sizeof(options), flags, {}};
+  rankfeed_encoding out = {};
+  out.struct_size = sizeof(out);
+  out.capacity = sizes_.text_tokens;
+  out.input_ids = own.staging.ids;
+  out.offset_begin = own.staging.begin;
+  out.offset_end = own.staging.end;
+  const rankfeed_status status = encode_(own.encoder, text, &options, &out);
+  *count = out.count;
+  return status;
+}
+
+rankfeed_status TokenStore::EncodeText(rankfeed_text text, uint32_t flags, const int32_t** ids,
+                                       uint32_t* count) {
+  const rankfeed_status status = Encode(text, flags, 0, count);
+  if (status == RANKFEED_OK && *count != 0) *ids = workers_[0].staging.ids;
+  return status;
+}
+
+rankfeed_status TokenStore::SetQuery(const rankfeed_source& query, uint32_t flags, TokenView* out) {
+  *out = {};
+  if (!SourceIsGood(query)) return RANKFEED_E_ARGUMENT;
+  if (query.ids != nullptr) {
+    *out = ViewOfIds(query);
+    return RANKFEED_OK;
+  }
+  uint32_t count = 0;
+  const rankfeed_status status = Encode(query.text, flags, 0, &count);
+  if (status != RANKFEED_OK) return status;
+  if (count != 0) CopyColumn(query_.ids, workers_[0].staging.ids, count);
+  *out = {query_.ids, nullptr, nullptr, 0, count};
+  return RANKFEED_OK;
+}
+
+rankfeed_status TokenStore::TokenizeOne(const Job& job, const rankfeed_source& source,
+                                        uint32_t worker, Document* out) {
+  if (!SourceIsGood(source)) return RANKFEED_E_ARGUMENT;
+  const bool has_ids = source.ids != nullptr;
+  if (has_ids) {
+    out->tokens = ViewOfIds(source);
+  } else {
+    const rankfeed_status status = Encode(source.text, job.flags, worker, &out->tokens.count);
+    if (status != RANKFEED_OK) return status;
+  }
+  out->rows = PlanDocument(*job.rules, job.query_tokens, out->tokens.count);
+  if (out->rows.status != RANKFEED_OK || has_ids) return out->rows.status;
+
+  const Range used = out->rows.used();
+  const uint64_t place = used_.fetch_add(used.size(), std::memory_order_relaxed);
+  if (place + used.size() > sizes_.max_tokens) return RANKFEED_OK;  // full() says so
+  const TokenArray& staging = workers_[worker].staging;
+  const auto move = [&](auto* to, const auto* from) {
+    if (to == nullptr) return to;
+    CopyColumn(to + place, from + used.begin, used.size());
+    return to + place;
+  };
+  out->tokens = {move(store_.ids, staging.ids), move(store_.begin, staging.begin),
+                 move(store_.end, staging.end), used.begin, out->tokens.count};
+  return RANKFEED_OK;
+}
+
+void TokenStore::Tokenize(const Job& job, size_t begin, size_t end, uint32_t worker) {
+  for (size_t i = begin; i < end; ++i) {
+    if (job.stop->Check()) return;
+    Document document = {};
+    job.status[i] = TokenizeOne(job, job.sources[i], worker, &document);
+    if (job.status[i] != RANKFEED_OK) document.rows.count = 0;
+    job.documents[i] = document;
+  }
+}
+
+}  // namespace rankfeed::rerank

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// simd/kernels.cc: see kernels.h. Compiled once per Highway target.
+#include "simd/kernels.h"
+
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/kernels.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h, which defines the target.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace rankfeed::simd {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+// One lane has no byte table to look up in; these are also the definitions the others must meet.
+
+void MatchMask(const char* text, size_t size, const ByteSet& set, uint64_t* masks) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text);
+  for (size_t at = 0; at <= size; at += 64) {
+    uint64_t word = 0;
+    for (size_t i = 0; i < 64; ++i) {
+      word |= uint64_t{at + i >= size || set.Has(bytes[at + i])} << i;
+    }
+    masks[at / 64] = word;
+  }
+}
+
+size_t FindFirst(const char* text, size_t size, const ByteSet& set) {
+  size_t at = 0;
+  while (at < size && !set.Has(static_cast<uint8_t>(text[at]))) ++at;
+  return at;
+}
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 64 lanes, so that one vector never spans two mask words.
+using Bytes = hn::CappedTag<uint8_t, 64>;
+
+template <class D, class V>
+HWY_INLINE hn::Mask<D> InSet(D d, V bytes, V low, V high) {
+  // Bytes from 0x80 on find a zero in `high`, whatever their low nibble finds.
+  const V nibble = hn::Set(d, 0x0f);
+  const V row = hn::TableLookupBytes(low, hn::And(bytes, nibble));
+  const V column = hn::TableLookupBytes(high, hn::ShiftRight<4>(bytes));
+  return hn::Ne(hn::And(row, column), hn::Zero(d));
+}
+
+void MatchMask(const char* text, size_t size, const ByteSet& set, uint64_t* masks) {
+  const Bytes d;
+  const size_t lanes = hn::Lanes(d);
+  const auto low = hn::LoadDup128(d, set.low);
+  const auto high = hn::LoadDup128(d, set.high);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text);
+  size_t at = 0;
+  for (; at + 64 <= size; at += 64) {
+    uint64_t word = 0;
+    for (size_t i = 0; i < 64; i += lanes) {
+      uint8_t bits[8] = {};
+      hn::StoreMaskBits(d, InSet(d, hn::LoadU(d, bytes + at + i), low, high), bits);
+      uint64_t part;
+      std::memcpy(&part, bits, sizeof(part));
+      word |= part << i;
+    }
+    masks[at / 64] = word;
+  }
+  uint64_t word = 0;
+  for (size_t i = at; i < size; ++i) word |= uint64_t{set.Has(bytes[i])} << (i - at);
+  masks[at / 64] = word | ~uint64_t{0} << (size - at);
+}
+
+size_t FindFirst(const char* text, size_t size, const ByteSet& set) {
+  const Bytes d;
+  const size_t lanes = hn::Lanes(d);
+  const auto low = hn::LoadDup128(d, set.low);
+  const auto high = hn::LoadDup128(d, set.high);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text);
+  size_t at = 0;
+  for (; at + lanes <= size; at += lanes) {
+    const auto found = hn::FindFirstTrue(d, InSet(d, hn::LoadU(d, bytes + at), low, high));
+    if (found >= 0) return at + static_cast<size_t>(found);
+  }
+  while (at < size && !set.Has(bytes[at])) ++at;
+  return at;
+}
+
+#endif  // HWY_TARGET == HWY_SCALAR
+
+constexpr Kernels kKernels = {MatchMask, FindFirst};
+const Kernels* Get() { return &kKernels; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rankfeed::simd
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rankfeed::simd {
+
+HWY_EXPORT(Get);
+
+const Kernels& Dispatch() { return *HWY_DYNAMIC_DISPATCH(Get)(); }
+
+}  // namespace rankfeed::simd
+#endif  // HWY_ONCE

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// simd/kernels.h: the few loops over raw bytes that are worth vectors. One source (kernels.cc) is
+// compiled for every target Highway offers; Dispatch picks the best one the CPU has, and the tests
+// run all of them against the scalar loops of their reference.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rankfeed::simd {
+
+// A set of ASCII bytes, as two 16-entry tables: b < 0x80 is in the set iff
+// low[b & 15] & high[b >> 4]. Each high nibble owns one bit, so every ASCII set is exact.
+struct alignas(16) ByteSet {
+  uint8_t low[16] = {};
+  uint8_t high[16] = {1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0};
+
+  constexpr void Add(uint8_t byte) { low[byte & 15] |= static_cast<uint8_t>(1u << (byte >> 4)); }
+  constexpr bool Has(uint8_t byte) const { return (low[byte & 15] & high[byte >> 4]) != 0; }
+};
+
+struct Kernels {
+  // Bit i of masks[i / 64] is set iff text[i] is in set; bits from size on are set too, so that the
+  // end of the text ends the last word. Writes size / 64 + 1 words. Reads nothing past the text.
+  void (*match_mask)(const char* text, size_t size, const ByteSet& set, uint64_t* masks);
+  // Index of the first byte in set, or size.
+  size_t (*find_first)(const char* text, size_t size, const ByteSet& set);
+};
+
+// The table for this CPU; constant time, any thread. Tests choose other targets through
+// hwy::SetSupportedTargetsForTest.
+const Kernels& Dispatch();
+
+}  // namespace rankfeed::simd

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// text/precompiled.cc: the charsmap by grapheme clusters (tokenizers 0.23.2,
+// normalizers/precompiled.rs).
+//
+// A cluster shorter than 6 bytes that begins with a key is replaced as a whole by what the shortest
+// such key maps to, whatever else the cluster holds: NFD "a U+0302 U+0301" loses its acute. Any
+// other cluster is replaced character by character, again by the shortest key, which for one
+// character is usually the character itself.
+#include "text/precompiled.h"
+
+#include "text/charsmap.h"
+#include "text/grapheme.h"
+
+namespace rankfeed::text {
+namespace {
+
+constexpr uint32_t kWholeClusterBytes = 6;  // precompiled.rs: `grapheme.len() < 6`
+
+// count input characters become replacement. The first count of the new ones replace, the rest are
+// added; if there are fewer new ones, the last pushed character takes the removals.
+void Replace(std::string_view replacement, int32_t count, Transform* transform) {
+  int32_t done = 0;
+  for (uint32_t pos = 0; pos < replacement.size(); ++done) {
+    // A hostile image may point into the middle of a character: decode with checks.
+    const utf8::Decoded d = utf8::Decode(replacement, pos);
+    transform->Push(d.code_point, done < count ? 0 : 1);
+    pos += d.size;
+  }
+  if (done < count) transform->Drop(count - done);
+}
+
+int32_t CountChars(std::string_view s) {
+  int32_t count = 0;
+  for (const char c : s) count += !utf8::IsContinuation(c);
+  return count;
+}
+
+}  // namespace
+
+bool RunPrecompiled(const Model& model, const NormalizedText& in, NormalizedText* out) {
+  const Charsmap charsmap(model.charsmap_units, model.charsmap_pool);
+  const std::string_view text = in.view();
+  Transform transform(in, out);
+  for (uint32_t pos = 0; pos < in.size;) {
+    const uint32_t cluster_end = ClusterEnd(model, text, pos);
+    if (cluster_end - pos < kWholeClusterBytes) {
+      const std::string_view cluster = in.view(pos, cluster_end);
+      if (const CharsmapMatch match = charsmap.Shortest(cluster)) {
+        Replace(match.replacement, CountChars(cluster), &transform);
+        pos = cluster_end;
+        continue;
+      }
+    }
+    while (pos < cluster_end) {
+      uint32_t size;
+      const char32_t c = utf8::DecodeValid(in.data + pos, &size);
+      if (const CharsmapMatch match = charsmap.Shortest(in.view(pos, pos + size))) {
+        Replace(match.replacement, 1, &transform);
+      } else {
+        transform.Push(c, 0);
+      }
+      pos += size;
+    }
+  }
+  return transform.Finish();
+}
+
+}  // namespace rankfeed::text

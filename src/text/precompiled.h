@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// text/precompiled.h: HuggingFace's Precompiled normalizer.
+#pragma once
+
+#include "image/model.h"
+#include "text/normalized_text.h"
+
+namespace rankfeed::text {
+
+// Applies the model's charsmap to in. False when out is too small. O(in.size).
+bool RunPrecompiled(const Model& model, const NormalizedText& in, NormalizedText* out);
+
+}  // namespace rankfeed::text

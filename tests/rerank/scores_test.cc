@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "rerank/scores.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace rankfeed::rerank {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+std::vector<uint32_t> Order(std::vector<float> scores, uint32_t ties, size_t top_n) {
+  std::vector<rankfeed_ranked> ranked;
+  for (uint32_t i = 0; i < scores.size(); ++i) ranked.push_back({i, scores[i]});
+  RankDocuments(ranked, ties, top_n);
+  std::vector<uint32_t> order;
+  for (const auto& r : ranked) order.push_back(r.index);
+  order.resize(top_n != 0 ? std::min(top_n, order.size()) : order.size());
+  return order;
+}
+
+TEST(Scores, Activations) {
+  const float logits[] = {1.5f, -2.0f, 0.25f};
+  EXPECT_EQ(Activate(RANKFEED_SCORE_RAW, logits, 1), -2.0f);
+  EXPECT_FLOAT_EQ(Activate(RANKFEED_SCORE_SIGMOID, logits, 0), 0.81757448f);
+  EXPECT_FLOAT_EQ(Activate(RANKFEED_SCORE_SOFTMAX, logits, 0), 0.75947319f);
+  float sum = 0;
+  for (uint32_t i = 0; i < 3; ++i) sum += Activate(RANKFEED_SCORE_SOFTMAX, logits, i);
+  EXPECT_FLOAT_EQ(sum, 1.0f);
+}
+
+TEST(Scores, LargeAndInfiniteLogits) {
+  const float large[] = {3e38f, -3e38f};
+  EXPECT_EQ(Activate(RANKFEED_SCORE_SIGMOID, large, 0), 1.0f);
+  EXPECT_EQ(Activate(RANKFEED_SCORE_SIGMOID, large, 1), 0.0f);
+  EXPECT_EQ(Activate(RANKFEED_SCORE_SOFTMAX, large, 0), 1.0f);
+  EXPECT_EQ(Activate(RANKFEED_SCORE_SOFTMAX, large, 1), 0.0f);
+  const float infinite[] = {kInf, kInf, -kInf};
+  EXPECT_EQ(Activate(RANKFEED_SCORE_SOFTMAX, infinite, 0), 0.5f);
+  EXPECT_EQ(Activate(RANKFEED_SCORE_SOFTMAX, infinite, 2), 0.0f);
+}
+
+TEST(Scores, Aggregations) {
+  const float rows[] = {0.25f, 0.75f, 0.5f};
+  EXPECT_EQ(Aggregate(RANKFEED_AGGREGATE_MAX, rows), 0.75f);
+  EXPECT_EQ(Aggregate(RANKFEED_AGGREGATE_FIRST, rows), 0.25f);
+  EXPECT_EQ(Aggregate(RANKFEED_AGGREGATE_MEAN, rows), 0.5f);
+  const float negative[] = {-3.0f, -2.0f};  // the maximum, not the maximum and zero
+  EXPECT_EQ(Aggregate(RANKFEED_AGGREGATE_MAX, negative), -2.0f);
+}
+
+TEST(Scores, TiesKeepTheDocumentsOrderOrTurnItAround) {
+  const std::vector<float> scores = {1, 3, 2, 3, 1, 3};
+  EXPECT_EQ(Order(scores, RANKFEED_TIES_ASCENDING, 0), (std::vector<uint32_t>{1, 3, 5, 2, 0, 4}));
+  EXPECT_EQ(Order(scores, RANKFEED_TIES_DESCENDING, 0), (std::vector<uint32_t>{5, 3, 1, 2, 4, 0}));
+  EXPECT_EQ(Order(scores, RANKFEED_TIES_ASCENDING, 2), (std::vector<uint32_t>{1, 3}));
+  EXPECT_EQ(Order(scores, RANKFEED_TIES_ASCENDING, 99).size(), 6u);
+}
+
+TEST(Scores, NotANumberRanksLast) {
+  EXPECT_EQ(Order({std::nanf(""), 1, -5, std::nanf("")}, RANKFEED_TIES_ASCENDING, 0),
+            (std::vector<uint32_t>{1, 2, 0, 3}));
+}
+
+}  // namespace
+}  // namespace rankfeed::rerank
