@@ -102,8 +102,10 @@ class Checker {
       below.height = std::max(below.height, child_below.height + 1);
     }
     if (below.height > kMaxKeySize) Broken("a key is longer than 1024 bytes");
-    // libsentencepiece walks NUL bytes of the text too, so such an edge would match.
-    if (!HasLeaf(unit) && LabelBits(map_.units[children]) == 0) Broken("a key holds a NUL");
+    // libsentencepiece walks NUL bytes of the text too. An unused unit there (all zero) leads back
+    // to the same children, so it only makes a key match with NULs inside; any other one is a key.
+    const uint32_t nul = map_.units[children];
+    if (!HasLeaf(unit) && LabelBits(nul) == 0 && nul != 0) Broken("a key holds a NUL");
     below.chain += HasLeaf(unit);
     below.state = 2;
   }
