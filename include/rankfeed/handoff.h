@@ -243,8 +243,8 @@ RANKFEED_API rankfeed_status rankfeed_handoff_get_stats(const rankfeed_handoff* 
 /* A non-blocking stream of the ring's backend. Errors: ARGUMENT, NO_MEMORY, DEVICE. */
 RANKFEED_API rankfeed_status rankfeed_handoff_stream_create(rankfeed_handoff* handoff,
                                                             void** stream);
-/* Lets queued work finish. Before or after the ring is closed is both fine as long as the backend
- * lives, but this function needs an open ring. Null is a no-op. */
+/* Waits for the stream's queued work where the backend has to (the host backend does), so destroy a
+ * ring's streams before the ring is closed and after their work can finish. Null is a no-op. */
 RANKFEED_API void rankfeed_handoff_stream_destroy(rankfeed_handoff* handoff, void* stream);
 /* BLOCKS until the work queued on stream is done. Errors: ARGUMENT, DEVICE. */
 RANKFEED_API rankfeed_status rankfeed_handoff_stream_synchronize(rankfeed_handoff* handoff,
