@@ -32,6 +32,7 @@ enum {
   RANKFEED_E_UNSUPPORTED = 25, /* model kind or pipeline element that is not implemented */
   RANKFEED_E_PARITY = 26,      /* parity mode that the file cannot have */
   RANKFEED_E_PLATFORM = 27,    /* big-endian host */
+  RANKFEED_E_VOCABULARY = 28,  /* corpus store made with another vocabulary or other options */
   /* state */
   RANKFEED_E_BUSY = 40,
   RANKFEED_E_STATE = 41,
@@ -48,7 +49,8 @@ enum {
   RANKFEED_E_ID_RANGE = 101,      /* id outside the vocabulary (SentencePiece decode) */
   RANKFEED_E_SPECIAL_IN_TEXT = 102, /* literal special token in a text, and the caller forbade it */
   RANKFEED_E_TRUNCATION = 103,    /* row cannot be cut to max_length by the chosen strategy */
-  RANKFEED_E_TOO_LONG = 104       /* row longer than max_length and truncation is off */
+  RANKFEED_E_TOO_LONG = 104,      /* row longer than max_length and truncation is off */
+  RANKFEED_E_NOT_FOUND = 105      /* no such document in the corpus store */
 };
 
 /* Optional companion of a failed call, owned by the caller. Set struct_size before the call;

@@ -18,14 +18,15 @@ constexpr Entry kEntries[] = {
     {RANKFEED_E_OUTPUT_SIZE, "RANKFEED_E_OUTPUT_SIZE", "output is too small; the size needed is reported"},
     {RANKFEED_E_LIMIT, "RANKFEED_E_LIMIT", "input exceeds the limits it was prepared for"},
     {RANKFEED_E_STRUCT_SIZE, "RANKFEED_E_STRUCT_SIZE", "struct_size is not one this library knows"},
-    {RANKFEED_E_IMAGE_MAGIC, "RANKFEED_E_IMAGE_MAGIC", "not a rankfeed vocabulary image"},
-    {RANKFEED_E_IMAGE_VERSION, "RANKFEED_E_IMAGE_VERSION", "image format version is not supported"},
-    {RANKFEED_E_IMAGE_CHECKSUM, "RANKFEED_E_IMAGE_CHECKSUM", "image checksum does not match: the file is damaged"},
-    {RANKFEED_E_IMAGE_STRUCTURE, "RANKFEED_E_IMAGE_STRUCTURE", "image is truncated or breaks a rule of its format"},
+    {RANKFEED_E_IMAGE_MAGIC, "RANKFEED_E_IMAGE_MAGIC", "not a rankfeed file of this kind"},
+    {RANKFEED_E_IMAGE_VERSION, "RANKFEED_E_IMAGE_VERSION", "file format version is not supported"},
+    {RANKFEED_E_IMAGE_CHECKSUM, "RANKFEED_E_IMAGE_CHECKSUM", "checksum does not match: the file is damaged"},
+    {RANKFEED_E_IMAGE_STRUCTURE, "RANKFEED_E_IMAGE_STRUCTURE", "file is truncated or breaks a rule of its format"},
     {RANKFEED_E_PARSE, "RANKFEED_E_PARSE", "model file is damaged or not of the expected format"},
     {RANKFEED_E_UNSUPPORTED, "RANKFEED_E_UNSUPPORTED", "model kind or pipeline element is not supported"},
     {RANKFEED_E_PARITY, "RANKFEED_E_PARITY", "the file cannot have this parity mode"},
     {RANKFEED_E_PLATFORM, "RANKFEED_E_PLATFORM", "big-endian hosts are not supported"},
+    {RANKFEED_E_VOCABULARY, "RANKFEED_E_VOCABULARY", "the corpus store was made with another vocabulary or other options"},
     {RANKFEED_E_BUSY, "RANKFEED_E_BUSY", "nothing is free right now"},
     {RANKFEED_E_STATE, "RANKFEED_E_STATE", "object is not in a state that allows this call"},
     {RANKFEED_E_CANCELLED, "RANKFEED_E_CANCELLED", "cancelled by the caller"},
@@ -39,6 +40,7 @@ constexpr Entry kEntries[] = {
     {RANKFEED_E_SPECIAL_IN_TEXT, "RANKFEED_E_SPECIAL_IN_TEXT", "text holds a literal special token"},
     {RANKFEED_E_TRUNCATION, "RANKFEED_E_TRUNCATION", "row cannot be cut to max_length by this strategy"},
     {RANKFEED_E_TOO_LONG, "RANKFEED_E_TOO_LONG", "row is longer than max_length and truncation is off"},
+    {RANKFEED_E_NOT_FOUND, "RANKFEED_E_NOT_FOUND", "no such document in the corpus store"},
 };
 
 const Entry* Find(rankfeed_status status) {

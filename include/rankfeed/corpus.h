@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ * rankfeed/corpus.h: documents tokenized before, found by their id.
+ *
+ * A store holds the token ids of a corpus, keyed by document id, for one vocabulary. It is one
+ * little-endian, versioned, checksummed file that is mapped and read in place: the input_ids of a
+ * rankfeed_source found here point into the mapping, nothing is decoded or copied. Stores are made
+ * and changed by rankfeed/corpus_writer.h or `rankfeed corpus`; docs/corpus-format.md describes the
+ * file.
+ *
+ *   rankfeed_corpus_open_file                             once
+ *   rankfeed_corpus_find(id) -> rankfeed_source           per document, any thread
+ *   rankfeed_rerank_begin(documents = those sources, and raw texts among them)
+ *
+ * rankfeed_corpus: immutable, share freely between threads. It is the store as of its opening: what
+ * a writer commits later, in this or another process, is seen by opening again; what was open
+ * before stays valid. Whatever the bytes of the store are, no function reads outside them. */
+#ifndef RANKFEED_CORPUS_H_
+#define RANKFEED_CORPUS_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rankfeed/encode.h"
+#include "rankfeed/export.h"
+#include "rankfeed/model.h"
+#include "rankfeed/rerank.h"
+#include "rankfeed/status.h"
+
+RANKFEED_BEGIN_C
+
+typedef struct rankfeed_corpus rankfeed_corpus;
+
+enum {
+  /* Skip the linear verify pass: open costs O(1). For stores that this process or its deployment
+   * has verified before; a damaged store then gives wrong ids, or IMAGE_STRUCTURE where it is
+   * noticed, but nothing outside the store is read. Ids may be outside the vocabulary if the store
+   * was made to deceive. */
+  RANKFEED_CORPUS_TRUSTED = 1u
+};
+
+typedef struct {
+  uint32_t struct_size;
+  uint32_t flags;        /* RANKFEED_CORPUS_TRUSTED */
+  uint32_t encode_flags; /* as in rankfeed_rerank_options: the store must be made with the same */
+} rankfeed_corpus_options;
+
+/* Storage that open needs. Constant for one library version. */
+RANKFEED_API rankfeed_mem_req rankfeed_corpus_mem_req(void);
+
+/* Opens a store that lies in memory, 64-byte aligned, which must outlive the corpus. model: whose
+ * vocabulary the store must be made by (E_VOCABULARY if it is not); null: any, and encode_flags is
+ * not compared either. options may be null. On failure *out is null. There is no close.
+ * When the store was being changed while its bytes were taken, the newest complete state within
+ * size is opened.
+ * Errors: ARGUMENT, STRUCT_SIZE, ALIGNMENT, WORKSPACE_SIZE, IMAGE_MAGIC, IMAGE_VERSION,
+ * IMAGE_CHECKSUM, IMAGE_STRUCTURE, VOCABULARY, PLATFORM. O(size), or O(1) when trusted. */
+RANKFEED_API rankfeed_status rankfeed_corpus_open(const void* data, size_t size,
+                                                  const rankfeed_model* model,
+                                                  const rankfeed_corpus_options* options,
+                                                  void* storage, size_t storage_size,
+                                                  rankfeed_corpus** out,
+                                                  rankfeed_error_detail* detail);
+
+/* Maps the file and opens it; *mapping is to be released by rankfeed_image_unmap when no thread
+ * uses the corpus any more. A writer may be at work on the file. On failure nothing is mapped.
+ * Errors: those of rankfeed_corpus_open; IO (detail->item = errno); BUSY when the file grew faster
+ * than it could be mapped. */
+RANKFEED_API rankfeed_status rankfeed_corpus_open_file(const char* path,
+                                                       const rankfeed_model* model,
+                                                       const rankfeed_corpus_options* options,
+                                                       void* storage, size_t storage_size,
+                                                       rankfeed_mapping* mapping,
+                                                       rankfeed_corpus** out,
+                                                       rankfeed_error_detail* detail);
+
+/* The linear pass that an open without RANKFEED_CORPUS_TRUSTED makes: every checksum, every
+ * document's bounds and ids, and that every document is found by its id.
+ * Errors: ARGUMENT, IMAGE_CHECKSUM, IMAGE_STRUCTURE (detail->byte_offset says where). */
+RANKFEED_API rankfeed_status rankfeed_corpus_verify(const rankfeed_corpus* corpus,
+                                                    rankfeed_error_detail* detail);
+
+typedef struct {
+  uint32_t struct_size;
+  uint32_t parity;        /* RANKFEED_PARITY_* */
+  uint32_t id_count;      /* of the vocabulary */
+  uint32_t encode_flags;
+  uint32_t has_offsets;   /* 1: sources carry offset_begin and offset_end, in bytes of the text */
+  uint32_t index_levels;  /* index blocks that a look-up may visit, newest first */
+  uint64_t documents;
+  uint64_t tokens;        /* of those documents */
+  uint64_t positions;     /* for rankfeed_corpus_get: documents, and gaps where some were */
+  uint64_t file_bytes;    /* committed bytes */
+  uint64_t dead_bytes;    /* of them: replaced and removed documents; compacting frees these */
+  uint64_t sequence;      /* grows with every commit */
+  uint8_t config_hash[16];
+} rankfeed_corpus_info;
+
+/* Fills *info (set struct_size first). Errors: ARGUMENT, STRUCT_SIZE. O(1). */
+RANKFEED_API rankfeed_status rankfeed_corpus_get_info(const rankfeed_corpus* corpus,
+                                                      rankfeed_corpus_info* info);
+
+/* The document of an id, any bytes. *out gets ids that point into the store, never null, and no
+ * text. Errors, after which *out is zeroed: ARGUMENT, NOT_FOUND, IMAGE_STRUCTURE. O(1) for each of
+ * info.index_levels. */
+RANKFEED_API rankfeed_status rankfeed_corpus_find(const rankfeed_corpus* corpus, rankfeed_text id,
+                                                  rankfeed_source* out);
+
+/* The documents of one request. out[i] gets what rankfeed_corpus_find answers for ids[i], and
+ * statuses[i] (nullable) its status; where ids[i] is empty, out[i] is left as it is, so that raw
+ * texts stand among documents of the store. Memory accesses overlap: in a large store this is much
+ * faster than one find after the other.
+ * Returns OK, or the first status that is not OK; the others are still looked up. */
+RANKFEED_API rankfeed_status rankfeed_corpus_find_all(const rankfeed_corpus* corpus,
+                                                      const rankfeed_text* ids, size_t count,
+                                                      rankfeed_source* out,
+                                                      rankfeed_status* statuses);
+
+/* The document at a position below info.positions, in the order in which documents were last
+ * written; positions of one opened corpus do not change. id and out may be null; *id points into
+ * the store. Errors: ARGUMENT, NOT_FOUND (replaced or removed since), IMAGE_STRUCTURE.
+ * O(info.index_levels). */
+RANKFEED_API rankfeed_status rankfeed_corpus_get(const rankfeed_corpus* corpus, uint64_t position,
+                                                 rankfeed_text* id, rankfeed_source* out);
+
+RANKFEED_END_C
+
+#endif /* RANKFEED_CORPUS_H_ */

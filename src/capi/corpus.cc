@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// capi/corpus.cc: argument checks and C linkage over corpus/.
+#include "rankfeed/corpus.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/error_detail.h"
+#include "base/layout.h"
+#include "corpus/reader.h"
+#include "image/model.h"
+#include "platform/map_file.h"
+
+using rankfeed::Fail;
+using rankfeed::corpus::Corpus;
+using rankfeed::corpus::Document;
+
+namespace {
+
+// Remapping after a commit that came between mapping and reading takes microseconds, a commit
+// milliseconds; this many in a row do not happen.
+constexpr int kMapAttempts = 64;
+// Ids looked up together: enough to cover the latency of memory by the work on the others (20 or
+// so cache misses can be under way at once), and hashes that stay in the first-level cache.
+constexpr size_t kGroup = 32;
+
+bool IsOpen(const rankfeed_corpus* corpus) {
+  return corpus != nullptr && corpus->magic == rankfeed::corpus::kCorpusMagic;
+}
+
+rankfeed_source Source(const Document& document) {
+  rankfeed_source source{};
+  source.ids = document.input_ids;
+  source.offset_begin = document.offset_begin;
+  source.offset_end = document.offset_end;
+  source.id_count = document.token_count;
+  return source;
+}
+
+bool SameVocabulary(const Corpus& corpus, const rankfeed_model& model, uint32_t encode_flags) {
+  const rankfeed::corpus::Header& header = corpus.header;
+  return header.parity == model.config->parity && header.id_count == model.config->id_count &&
+         header.encode_flags == encode_flags &&
+         std::memcmp(header.config_hash, model.header->config_hash,
+                     sizeof(header.config_hash)) == 0;
+}
+
+rankfeed_status CheckOpenArguments(const rankfeed_model* model,
+                                   const rankfeed_corpus_options* options, const void* storage,
+                                   size_t storage_size) {
+  if (storage == nullptr || (model != nullptr && model->magic != rankfeed::kModelMagic)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  if (options != nullptr) {
+    if (options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
+    if ((options->flags & ~uint32_t{RANKFEED_CORPUS_TRUSTED}) != 0) return RANKFEED_E_ARGUMENT;
+  }
+  if (reinterpret_cast<uintptr_t>(storage) % rankfeed::Layout::kAlignment != 0) {
+    return RANKFEED_E_ALIGNMENT;
+  }
+  return storage_size < sizeof(rankfeed_corpus) ? RANKFEED_E_WORKSPACE_SIZE : RANKFEED_OK;
+}
+
+// After the arguments were checked. corpus lies in the storage.
+rankfeed_status Open(const void* data, size_t size, const rankfeed_model* model,
+                     const rankfeed_corpus_options* options, rankfeed_corpus* corpus,
+                     bool* outgrown, rankfeed_error_detail* detail) {
+  if (const rankfeed_status status =
+          rankfeed::corpus::Bind(data, size, corpus, outgrown, detail)) {
+    return status;
+  }
+  const uint32_t encode_flags = options != nullptr ? options->encode_flags : 0;
+  if (model != nullptr && !SameVocabulary(*corpus, *model, encode_flags)) {
+    return Fail(detail, RANKFEED_E_VOCABULARY);
+  }
+  if (options == nullptr || (options->flags & RANKFEED_CORPUS_TRUSTED) == 0) {
+    if (const rankfeed_status status = rankfeed::corpus::Verify(*corpus, detail)) return status;
+  }
+  corpus->magic = rankfeed::corpus::kCorpusMagic;
+  return RANKFEED_OK;
+}
+
+rankfeed_status FindOne(const rankfeed_corpus& corpus, rankfeed_text id, uint64_t hash,
+                        rankfeed_source* out) {
+  Document document;
+  const rankfeed_status status =
+      rankfeed::corpus::Find(corpus, {id.data, id.size}, hash, &document);
+  *out = status == RANKFEED_OK ? Source(document) : rankfeed_source{};
+  return status;
+}
+
+}  // namespace
+
+rankfeed_mem_req rankfeed_corpus_mem_req(void) {
+  return {sizeof(rankfeed_corpus), rankfeed::Layout::kAlignment};
+}
+
+rankfeed_status rankfeed_corpus_open(const void* data, size_t size, const rankfeed_model* model,
+                                     const rankfeed_corpus_options* options, void* storage,
+                                     size_t storage_size, rankfeed_corpus** out,
+                                     rankfeed_error_detail* detail) {
+  if (out == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);
+  *out = nullptr;
+  if (const rankfeed_status status = CheckOpenArguments(model, options, storage, storage_size)) {
+    return Fail(detail, status);
+  }
+  auto* corpus = new (storage) rankfeed_corpus();
+  if (const rankfeed_status status =
+          Open(data, size, model, options, corpus, nullptr, detail)) {
+    return status;
+  }
+  *out = corpus;
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_corpus_open_file(const char* path, const rankfeed_model* model,
+                                          const rankfeed_corpus_options* options, void* storage,
+                                          size_t storage_size, rankfeed_mapping* mapping,
+                                          rankfeed_corpus** out, rankfeed_error_detail* detail) {
+  if (out != nullptr) *out = nullptr;
+  if (mapping != nullptr) *mapping = {};
+  if (path == nullptr || mapping == nullptr || out == nullptr) {
+    return Fail(detail, RANKFEED_E_ARGUMENT);
+  }
+  if (const rankfeed_status status = CheckOpenArguments(model, options, storage, storage_size)) {
+    return Fail(detail, status);
+  }
+  auto* corpus = new (storage) rankfeed_corpus();
+  size_t last_size = 0;
+  for (int attempt = 0; attempt < kMapAttempts; ++attempt) {
+    if (const rankfeed_status status = rankfeed_image_map(path, mapping, detail)) return status;
+    bool outgrown = false;
+    const rankfeed_status status =
+        Open(mapping->data, mapping->size, model, options, corpus, &outgrown, detail);
+    if (status == RANKFEED_OK) {
+      *out = corpus;
+      return RANKFEED_OK;
+    }
+    const size_t size = mapping->size;
+    rankfeed_image_unmap(mapping);
+    // Shorter than its commit says and not growing: cut off by someone, not in the making.
+    if (!outgrown || size == last_size) return status;
+    last_size = size;
+  }
+  return Fail(detail, RANKFEED_E_BUSY);
+}
+
+rankfeed_status rankfeed_corpus_verify(const rankfeed_corpus* corpus,
+                                       rankfeed_error_detail* detail) {
+  if (!IsOpen(corpus)) return Fail(detail, RANKFEED_E_ARGUMENT);
+  return rankfeed::corpus::Verify(*corpus, detail);
+}
+
+rankfeed_status rankfeed_corpus_get_info(const rankfeed_corpus* corpus,
+                                         rankfeed_corpus_info* info) {
+  if (!IsOpen(corpus) || info == nullptr) return RANKFEED_E_ARGUMENT;
+  if (info->struct_size != sizeof(*info)) return RANKFEED_E_STRUCT_SIZE;
+  const rankfeed::corpus::Commit& commit = corpus->commit;
+  info->parity = corpus->header.parity;
+  info->id_count = corpus->header.id_count;
+  info->encode_flags = corpus->header.encode_flags;
+  info->has_offsets = corpus->has_offsets;
+  info->index_levels = commit.level_count;
+  info->documents = commit.documents;
+  info->tokens = commit.tokens;
+  info->positions = corpus->positions;
+  info->file_bytes = commit.file_size;
+  uint64_t used = rankfeed::corpus::kDataOffset + commit.live_bytes;
+  for (uint32_t i = 0; i < commit.level_count; ++i) {
+    used += rankfeed::corpus::LevelBytes(commit.levels[i].count);
+  }
+  info->dead_bytes = commit.file_size - std::min(used, commit.file_size);
+  info->sequence = commit.sequence;
+  std::memcpy(info->config_hash, corpus->header.config_hash, sizeof(info->config_hash));
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_corpus_find(const rankfeed_corpus* corpus, rankfeed_text id,
+                                     rankfeed_source* out) {
+  if (out == nullptr) return RANKFEED_E_ARGUMENT;
+  if (!IsOpen(corpus) || (id.data == nullptr && id.size != 0)) {
+    *out = {};
+    return RANKFEED_E_ARGUMENT;
+  }
+  return FindOne(*corpus, id, rankfeed::corpus::HashId({id.data, id.size}), out);
+}
+
+rankfeed_status rankfeed_corpus_find_all(const rankfeed_corpus* corpus, const rankfeed_text* ids,
+                                         size_t count, rankfeed_source* out,
+                                         rankfeed_status* statuses) {
+  if (!IsOpen(corpus) || (count != 0 && (ids == nullptr || out == nullptr))) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  rankfeed_status first = RANKFEED_OK;
+  uint64_t hashes[kGroup];
+  for (size_t from = 0; from < count; from += kGroup) {
+    const size_t n = std::min(kGroup, count - from);
+    for (size_t i = 0; i < n; ++i) {
+      const rankfeed_text& id = ids[from + i];
+      if (id.size == 0 || id.data == nullptr) continue;
+      hashes[i] = rankfeed::corpus::HashId({id.data, id.size});
+      rankfeed::corpus::PrefetchSlots(*corpus, hashes[i]);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const rankfeed_text& id = ids[from + i];
+      if (id.size != 0 && id.data != nullptr) rankfeed::corpus::PrefetchRecord(*corpus, hashes[i]);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const rankfeed_text& id = ids[from + i];
+      rankfeed_status status = RANKFEED_OK;
+      if (id.size != 0) {
+        status = id.data != nullptr ? FindOne(*corpus, id, hashes[i], &out[from + i])
+                                    : rankfeed_status{RANKFEED_E_ARGUMENT};
+        if (id.data == nullptr) out[from + i] = {};
+      }
+      if (statuses != nullptr) statuses[from + i] = status;
+      if (first == RANKFEED_OK) first = status;
+    }
+  }
+  return first;
+}
+
+rankfeed_status rankfeed_corpus_get(const rankfeed_corpus* corpus, uint64_t position,
+                                    rankfeed_text* id, rankfeed_source* out) {
+  if (id != nullptr) *id = {};
+  if (out != nullptr) *out = {};
+  if (!IsOpen(corpus) || position >= corpus->positions) return RANKFEED_E_ARGUMENT;
+  Document document;
+  if (const rankfeed_status status = rankfeed::corpus::Get(*corpus, position, &document)) {
+    return status;
+  }
+  if (id != nullptr) *id = {document.id.data(), document.id.size()};
+  if (out != nullptr) *out = Source(document);
+  return RANKFEED_OK;
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// corpus_builder/capi.cc: rankfeed/corpus_writer.h over the writer. Texts are tokenized here; no
+// exception leaves.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "builder/model_spec.h"
+#include "corpus_builder/rewrite.h"
+#include "corpus_builder/writer.h"
+#include "rankfeed/corpus_writer.h"
+
+namespace {
+
+using rankfeed::builder::BuildError;
+using rankfeed::corpus_builder::Writer;
+
+rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status code, uint64_t byte_offset,
+                       const char* message) {
+  if (error != nullptr && error->struct_size >= sizeof(*error)) {
+    error->code = code;
+    error->byte_offset = byte_offset;
+    std::snprintf(error->message, sizeof(error->message), "%s", message);
+  }
+  return code;
+}
+
+template <class F>
+rankfeed_status Guarded(rankfeed_builder_error* error, F run) {
+  try {
+    run();
+    return RANKFEED_OK;
+  } catch (const BuildError& e) {
+    return Report(error, e.code, e.byte_offset, e.what());
+  } catch (const std::bad_alloc&) {
+    return Report(error, RANKFEED_E_NO_MEMORY, 0, rankfeed_status_message(RANKFEED_E_NO_MEMORY));
+  } catch (const std::exception& e) {  // std::length_error: a size no container can have
+    return Report(error, RANKFEED_E_LIMIT, 0, e.what());
+  }
+}
+
+struct FreeScratch {
+  void operator()(void* scratch) const { std::free(scratch); }
+};
+
+// Tokenizes texts of any length; the encoder is made again, larger, when a longer one comes.
+class TextEncoder {
+ public:
+  TextEncoder(const rankfeed_model* model, uint32_t flags, bool offsets)
+      : model_(model), flags_(flags), offsets_(offsets) {}
+  bool has_model() const { return model_ != nullptr; }
+
+  void Encode(rankfeed_text text) {
+    if (encoder_ == nullptr || text.size > max_bytes_) Grow(text.size);
+    rankfeed_encode_options options{};
+    options.struct_size = sizeof(options);
+    options.flags = flags_;
+    rankfeed_encoding io{};
+    io.struct_size = sizeof(io);
+    rankfeed_status status;
+    do {  // twice at most: the count needed is reported
+      Resize(std::max<size_t>(io.count, text.size / 2 + 16));
+      io.capacity = static_cast<uint32_t>(ids.size());
+      io.input_ids = ids.data();
+      io.offset_begin = offsets_ ? begin.data() : nullptr;
+      io.offset_end = offsets_ ? end.data() : nullptr;
+      status = rankfeed_encode(encoder_, text, &options, &io);
+    } while (status == RANKFEED_E_OUTPUT_SIZE && io.count > ids.size());
+    if (status != RANKFEED_OK) throw BuildError(status, 0, rankfeed_status_message(status));
+    count = io.count;
+  }
+
+  std::vector<int32_t> ids;
+  std::vector<uint32_t> begin, end;
+  uint32_t count = 0;
+
+ private:
+  void Resize(size_t capacity) {
+    capacity = std::min<size_t>(capacity, UINT32_MAX);
+    if (ids.size() < capacity) ids.resize(capacity);
+    if (!offsets_) return;
+    if (begin.size() < capacity) begin.resize(capacity);
+    if (end.size() < capacity) end.resize(capacity);
+  }
+  void Grow(size_t text_bytes) {
+    size_t max_bytes = std::max<size_t>(max_bytes_, 64 << 10);
+    while (max_bytes < text_bytes) max_bytes *= 2;
+    if (max_bytes > UINT32_MAX) {
+      throw BuildError(RANKFEED_E_LIMIT, 0, "a text is longer than 2 GiB");
+    }
+    rankfeed_limits limits{};
+    limits.struct_size = sizeof(limits);
+    limits.max_text_bytes = static_cast<uint32_t>(max_bytes);
+    limits.with_offsets = offsets_;
+    rankfeed_mem_req need;
+    Check(rankfeed_encoder_mem_req(model_, &limits, &need));
+    const size_t size = (need.size + need.alignment - 1) / need.alignment * need.alignment;
+    encoder_ = nullptr;
+    scratch_.reset(std::aligned_alloc(need.alignment, size));
+    if (scratch_ == nullptr) throw std::bad_alloc();
+    Check(rankfeed_encoder_init(model_, &limits, scratch_.get(), size, &encoder_));
+    max_bytes_ = max_bytes;
+  }
+  static void Check(rankfeed_status status) {
+    if (status != RANKFEED_OK) throw BuildError(status, 0, rankfeed_status_message(status));
+  }
+
+  const rankfeed_model* model_;
+  uint32_t flags_;
+  bool offsets_;
+  size_t max_bytes_ = 0;
+  std::unique_ptr<void, FreeScratch> scratch_;
+  rankfeed_encoder* encoder_ = nullptr;
+};
+
+// Throws unless the store, if there is one, belongs to the model.
+void CheckVocabulary(const rankfeed::corpus::Header& header, const rankfeed_model_info& info,
+                     uint32_t encode_flags) {
+  if (header.parity != info.parity || header.id_count != info.id_count ||
+      header.encode_flags != encode_flags ||
+      !std::equal(std::begin(info.config_hash), std::end(info.config_hash), header.config_hash)) {
+    throw BuildError(RANKFEED_E_VOCABULARY, 0, rankfeed_status_message(RANKFEED_E_VOCABULARY));
+  }
+}
+
+}  // namespace
+
+struct rankfeed_corpus_writer {
+  rankfeed_corpus_writer(Writer&& opened, const rankfeed_model* model)
+      : writer(std::move(opened)),
+        encoder(model, writer.header().encode_flags,
+                (writer.header().flags & rankfeed::corpus::kHasOffsets) != 0) {}
+  Writer writer;
+  TextEncoder encoder;
+};
+
+rankfeed_status rankfeed_corpus_writer_open(const char* path, const rankfeed_model* model,
+                                            const rankfeed_corpus_writer_options* options,
+                                            rankfeed_corpus_writer** out,
+                                            rankfeed_builder_error* error) {
+  if (out == nullptr) return Report(error, RANKFEED_E_ARGUMENT, 0, "out is null");
+  *out = nullptr;
+  if (options != nullptr && options->struct_size != sizeof(*options)) {
+    return Report(error, RANKFEED_E_STRUCT_SIZE, 0,
+                  rankfeed_status_message(RANKFEED_E_STRUCT_SIZE));
+  }
+  const rankfeed_corpus_writer_options o =
+      options != nullptr ? *options : rankfeed_corpus_writer_options{};
+  constexpr uint32_t kFlags = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL;
+  rankfeed_model_info info{};
+  info.struct_size = sizeof(info);
+  if (path == nullptr || path[0] == '\0' || o.mode > RANKFEED_CORPUS_APPEND ||
+      (o.encode_flags & ~kFlags) != 0 || o.with_offsets > 1 ||
+      (model == nullptr && o.mode == RANKFEED_CORPUS_CREATE) ||
+      (model != nullptr && rankfeed_model_get_info(model, &info) != RANKFEED_OK)) {
+    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+  }
+  return Guarded(error, [&] {
+    if (o.mode == RANKFEED_CORPUS_CREATE) {
+      const auto header = rankfeed::corpus_builder::MakeHeader(
+          info.parity, info.id_count, info.config_hash, o.encode_flags, o.with_offsets != 0);
+      *out = new rankfeed_corpus_writer(Writer::Create(path, header), model);
+      return;
+    }
+    Writer writer = Writer::Append(path);
+    if (model != nullptr) CheckVocabulary(writer.header(), info, o.encode_flags);
+    *out = new rankfeed_corpus_writer(std::move(writer), model);
+  });
+}
+
+rankfeed_status rankfeed_corpus_writer_put(rankfeed_corpus_writer* writer, rankfeed_text id,
+                                           const rankfeed_source* source,
+                                           rankfeed_builder_error* error) {
+  if (writer == nullptr || id.data == nullptr || source == nullptr ||
+      (source->ids == nullptr && source->text.data == nullptr && source->text.size != 0) ||
+      (source->ids == nullptr && !writer->encoder.has_model())) {
+    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+  }
+  return Guarded(error, [&] {
+    const std::string_view key(id.data, id.size);
+    if (source->ids != nullptr) {
+      const size_t begins = source->offset_begin != nullptr ? source->id_count : 0;
+      const size_t ends = source->offset_end != nullptr ? source->id_count : 0;
+      writer->writer.Put(key, {source->ids, source->id_count}, {source->offset_begin, begins},
+                         {source->offset_end, ends});
+      return;
+    }
+    TextEncoder& encoder = writer->encoder;
+    encoder.Encode(source->text);
+    const size_t offsets = encoder.begin.empty() ? 0 : encoder.count;
+    writer->writer.Put(key, {encoder.ids.data(), encoder.count}, {encoder.begin.data(), offsets},
+                       {encoder.end.data(), offsets});
+  });
+}
+
+rankfeed_status rankfeed_corpus_writer_remove(rankfeed_corpus_writer* writer, rankfeed_text id,
+                                              rankfeed_builder_error* error) {
+  if (writer == nullptr || id.data == nullptr) {
+    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+  }
+  return Guarded(error, [&] { writer->writer.Remove({id.data, id.size}); });
+}
+
+rankfeed_status rankfeed_corpus_writer_commit(rankfeed_corpus_writer* writer,
+                                              rankfeed_builder_error* error) {
+  if (writer == nullptr) {
+    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+  }
+  return Guarded(error, [&] { writer->writer.Commit(); });
+}
+
+void rankfeed_corpus_writer_close(rankfeed_corpus_writer* writer) { delete writer; }
+
+rankfeed_status rankfeed_corpus_compact(const char* path, rankfeed_builder_error* error) {
+  if (path == nullptr) {
+    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+  }
+  return Guarded(error, [&] { rankfeed::corpus_builder::Compact(path); });
+}
+
+rankfeed_status rankfeed_corpus_merge(const char* const* sources, size_t source_count,
+                                      const char* path, rankfeed_builder_error* error) {
+  if (path == nullptr || (source_count != 0 && sources == nullptr) ||
+      std::any_of(sources, sources + source_count, [](const char* s) { return s == nullptr; })) {
+    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+  }
+  return Guarded(error, [&] {
+    const std::vector<std::string> names(sources, sources + source_count);
+    rankfeed::corpus_builder::MergeStores(names, path);
+  });
+}
