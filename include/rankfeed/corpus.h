@@ -65,13 +65,10 @@ RANKFEED_API rankfeed_status rankfeed_corpus_open(const void* data, size_t size,
  * uses the corpus any more. A writer may be at work on the file. On failure nothing is mapped.
  * Errors: those of rankfeed_corpus_open; IO (detail->item = errno); BUSY when the file grew faster
  * than it could be mapped. */
-RANKFEED_API rankfeed_status rankfeed_corpus_open_file(const char* path,
-                                                       const rankfeed_model* model,
-                                                       const rankfeed_corpus_options* options,
-                                                       void* storage, size_t storage_size,
-                                                       rankfeed_mapping* mapping,
-                                                       rankfeed_corpus** out,
-                                                       rankfeed_error_detail* detail);
+RANKFEED_API rankfeed_status rankfeed_corpus_open_file(
+    const char* path, const rankfeed_model* model, const rankfeed_corpus_options* options,
+    void* storage, size_t storage_size, rankfeed_mapping* mapping, rankfeed_corpus** out,
+    rankfeed_error_detail* detail);
 
 /* The linear pass that an open without RANKFEED_CORPUS_TRUSTED makes: every checksum, every
  * document's bounds and ids, and that every document is found by its id.
@@ -81,17 +78,17 @@ RANKFEED_API rankfeed_status rankfeed_corpus_verify(const rankfeed_corpus* corpu
 
 typedef struct {
   uint32_t struct_size;
-  uint32_t parity;        /* RANKFEED_PARITY_* */
-  uint32_t id_count;      /* of the vocabulary */
+  uint32_t parity;   /* RANKFEED_PARITY_* */
+  uint32_t id_count; /* of the vocabulary */
   uint32_t encode_flags;
-  uint32_t has_offsets;   /* 1: sources carry offset_begin and offset_end, in bytes of the text */
-  uint32_t index_levels;  /* index blocks that a look-up may visit, newest first */
+  uint32_t has_offsets;  /* 1: sources carry offset_begin and offset_end, in bytes of the text */
+  uint32_t index_levels; /* index blocks that a look-up may visit, newest first */
   uint64_t documents;
-  uint64_t tokens;        /* of those documents */
-  uint64_t positions;     /* for rankfeed_corpus_get: documents, and gaps where some were */
-  uint64_t file_bytes;    /* committed bytes */
-  uint64_t dead_bytes;    /* of them: replaced and removed documents; compacting frees these */
-  uint64_t sequence;      /* grows with every commit */
+  uint64_t tokens;     /* of those documents */
+  uint64_t positions;  /* for rankfeed_corpus_get: documents, and gaps where some were */
+  uint64_t file_bytes; /* committed bytes */
+  uint64_t dead_bytes; /* of them: replaced and removed documents; compacting frees these */
+  uint64_t sequence;   /* grows with every commit */
   uint8_t config_hash[16];
 } rankfeed_corpus_info;
 

@@ -33,7 +33,8 @@ typedef struct {
   uint32_t mode;         /* RANKFEED_CORPUS_CREATE, RANKFEED_CORPUS_APPEND */
   uint32_t encode_flags; /* RANKFEED_SPLIT_SPECIAL_TOKENS, RANKFEED_ERROR_ON_SPECIAL: how texts are
                           * tokenized; when appending, those of the store */
-  uint32_t with_offsets; /* CREATE: store offset_begin and offset_end too, 12 bytes a token, not 4 */
+  uint32_t
+      with_offsets; /* CREATE: store offset_begin and offset_end too, 12 bytes a token, not 4 */
 } rankfeed_corpus_writer_options;
 
 /* Opens path for writing. model must outlive the writer; null only when appending, then only ids
@@ -47,7 +48,8 @@ RANKFEED_API rankfeed_status rankfeed_corpus_writer_open(
 /* Adds a document, or replaces the one of that id. source: ids without special tokens (with offsets
  * if the store has them), or text, which is tokenized here. id: 1 to 65,535 bytes.
  * Errors: ARGUMENT, ID_RANGE, LIMIT, NO_MEMORY, what rankfeed_encode answers for the text: the
- * document is not added, the writer goes on; IO: only close is allowed after it (others E_STATE). */
+ * document is not added, the writer goes on; IO: only close is allowed after it (others E_STATE).
+ */
 RANKFEED_API rankfeed_status rankfeed_corpus_writer_put(rankfeed_corpus_writer* writer,
                                                         rankfeed_text id,
                                                         const rankfeed_source* source,
@@ -78,8 +80,7 @@ RANKFEED_API rankfeed_status rankfeed_corpus_compact(const char* path,
  * store wins. All must have one vocabulary, one encode_flags, and all or none offsets (VOCABULARY).
  * Errors: as above. O(live bytes). */
 RANKFEED_API rankfeed_status rankfeed_corpus_merge(const char* const* sources, size_t source_count,
-                                                   const char* path,
-                                                   rankfeed_builder_error* error);
+                                                   const char* path, rankfeed_builder_error* error);
 
 RANKFEED_END_C
 

@@ -42,8 +42,8 @@ bool SameVocabulary(const Corpus& corpus, const rankfeed_model& model, uint32_t 
   const rankfeed::corpus::Header& header = corpus.header;
   return header.parity == model.config->parity && header.id_count == model.config->id_count &&
          header.encode_flags == encode_flags &&
-         std::memcmp(header.config_hash, model.header->config_hash,
-                     sizeof(header.config_hash)) == 0;
+         std::memcmp(header.config_hash, model.header->config_hash, sizeof(header.config_hash)) ==
+             0;
 }
 
 rankfeed_status CheckOpenArguments(const rankfeed_model* model,
@@ -66,8 +66,7 @@ rankfeed_status CheckOpenArguments(const rankfeed_model* model,
 rankfeed_status Open(const void* data, size_t size, const rankfeed_model* model,
                      const rankfeed_corpus_options* options, rankfeed_corpus* corpus,
                      bool* outgrown, rankfeed_error_detail* detail) {
-  if (const rankfeed_status status =
-          rankfeed::corpus::Bind(data, size, corpus, outgrown, detail)) {
+  if (const rankfeed_status status = rankfeed::corpus::Bind(data, size, corpus, outgrown, detail)) {
     return status;
   }
   const uint32_t encode_flags = options != nullptr ? options->encode_flags : 0;
@@ -106,8 +105,7 @@ rankfeed_status rankfeed_corpus_open(const void* data, size_t size, const rankfe
     return Fail(detail, status);
   }
   auto* corpus = new (storage) rankfeed_corpus();
-  if (const rankfeed_status status =
-          Open(data, size, model, options, corpus, nullptr, detail)) {
+  if (const rankfeed_status status = Open(data, size, model, options, corpus, nullptr, detail)) {
     return status;
   }
   *out = corpus;

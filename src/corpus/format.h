@@ -107,12 +107,18 @@ constexpr uint64_t LevelBytes(uint32_t entries) {
   return entries * uint64_t{sizeof(Entry)} + SlotCount(entries) * sizeof(Slot);
 }
 // Lemire, Fast Random Integer Generation in an Interval, 2019: a multiplication, not a division.
-constexpr uint64_t FirstSlot(uint64_t hash, uint64_t slots) { return (hash >> 32) * slots >> 32; }
+constexpr uint64_t FirstSlot(uint64_t hash, uint64_t slots) {
+  return (hash >> 32) * slots >> 32;
+}
 constexpr Slot MakeSlot(uint64_t hash, uint64_t offset) {
   return hash << (64 - kTagBits) | offset / kRecordAlignment;
 }
-constexpr uint64_t SlotTag(Slot slot) { return slot >> (64 - kTagBits); }
-constexpr uint64_t HashTag(uint64_t hash) { return hash & ((uint64_t{1} << kTagBits) - 1); }
+constexpr uint64_t SlotTag(Slot slot) {
+  return slot >> (64 - kTagBits);
+}
+constexpr uint64_t HashTag(uint64_t hash) {
+  return hash & ((uint64_t{1} << kTagBits) - 1);
+}
 constexpr uint64_t SlotOffset(Slot slot) {
   return (slot & ((uint64_t{1} << (64 - kTagBits)) - 1)) * kRecordAlignment;
 }

@@ -43,7 +43,9 @@ bool ReadCommit(const uint8_t* data, uint64_t seed, int which, Commit* out) {
 
 }  // namespace
 
-uint64_t HashId(std::string_view id) { return XXH3_64bits(id.data(), id.size()); }
+uint64_t HashId(std::string_view id) {
+  return XXH3_64bits(id.data(), id.size());
+}
 
 rankfeed_status Bind(const void* data, size_t size, Corpus* out, bool* outgrown,
                      rankfeed_error_detail* detail) {

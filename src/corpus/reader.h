@@ -30,7 +30,7 @@ struct Corpus {
 // What a record holds; points into the store.
 struct Document {
   std::string_view id;
-  const int32_t* input_ids;  // never null
+  const int32_t* input_ids;                   // never null
   const uint32_t *offset_begin, *offset_end;  // null unless the store has offsets
   uint32_t token_count;
   bool removed;

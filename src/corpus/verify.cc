@@ -82,8 +82,8 @@ class Verifier {
     }
     if (document.removed) return RANKFEED_OK;
     for (uint32_t newer = level_ + 1; newer < corpus_.commit.level_count; ++newer) {
-      const rankfeed_status status = FindInLevel(corpus_, corpus_.commit.levels[newer],
-                                                 document.id, entry.hash, &found, probes);
+      const rankfeed_status status = FindInLevel(corpus_, corpus_.commit.levels[newer], document.id,
+                                                 entry.hash, &found, probes);
       if (status == RANKFEED_OK) return RANKFEED_OK;  // replaced or removed
       if (status != RANKFEED_E_NOT_FOUND) return Structure(document.offset, i);
     }

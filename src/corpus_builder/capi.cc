@@ -215,7 +215,9 @@ rankfeed_status rankfeed_corpus_writer_commit(rankfeed_corpus_writer* writer,
   return Guarded(error, [&] { writer->writer.Commit(); });
 }
 
-void rankfeed_corpus_writer_close(rankfeed_corpus_writer* writer) { delete writer; }
+void rankfeed_corpus_writer_close(rankfeed_corpus_writer* writer) {
+  delete writer;
+}
 
 rankfeed_status rankfeed_corpus_compact(const char* path, rankfeed_builder_error* error) {
   if (path == nullptr) {

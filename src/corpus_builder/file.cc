@@ -55,7 +55,9 @@ void SyncDirectory(const std::string& path) {
 
 }  // namespace
 
-void SetFileObserver(FileObserver* new_observer) { observer = new_observer; }
+void SetFileObserver(FileObserver* new_observer) {
+  observer = new_observer;
+}
 
 File File::Open(const std::string& path, int flags) {
   File file;
@@ -76,8 +78,12 @@ File File::Open(const std::string& path, int flags) {
   throw BuildError(RANKFEED_E_BUSY, 0, path + ": it is being replaced");
 }
 
-File File::Create(const std::string& path) { return Open(path, O_CREAT); }
-File File::OpenExisting(const std::string& path) { return Open(path, 0); }
+File File::Create(const std::string& path) {
+  return Open(path, O_CREAT);
+}
+File File::OpenExisting(const std::string& path) {
+  return Open(path, 0);
+}
 
 File& File::operator=(File&& other) noexcept {
   std::swap(fd_, other.fd_);
@@ -141,7 +147,9 @@ void File::Rename(const std::string& to) {
   SyncDirectory(to);
 }
 
-void File::Unlink() { (void)unlink(path_.c_str()); }
+void File::Unlink() {
+  (void)unlink(path_.c_str());
+}
 
 FileMapping::FileMapping(const std::string& path) {
   platform::Mapping mapping;
@@ -156,6 +164,8 @@ FileMapping& FileMapping::operator=(FileMapping&& other) noexcept {
   return *this;
 }
 
-FileMapping::~FileMapping() { platform::Unmap({base_, size_}); }
+FileMapping::~FileMapping() {
+  platform::Unmap({base_, size_});
+}
 
 }  // namespace rankfeed::corpus_builder

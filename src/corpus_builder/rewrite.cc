@@ -50,8 +50,8 @@ void CopyDocuments(const Source& source, Writer* writer) {
 void Compact(const std::string& path) {
   File lock = File::OpenExisting(path);  // nothing may be appended from here on
   const Source source(path);
-  Writer writer = Writer::Create(path, source.corpus.header, std::move(lock),
-                                 source.corpus.commit.sequence);
+  Writer writer =
+      Writer::Create(path, source.corpus.header, std::move(lock), source.corpus.commit.sequence);
   CopyDocuments(source, &writer);
   writer.Commit();
 }

@@ -104,8 +104,8 @@ void Writer::CheckState() const {
 void Writer::CheckId(std::string_view id) const {
   CheckState();
   if (id.empty() || id.size() > corpus::kMaxIdBytes) {
-    throw BuildError(RANKFEED_E_ARGUMENT, 0, "a document id has 1 to 65535 bytes, not " +
-                                                 std::to_string(id.size()));
+    throw BuildError(RANKFEED_E_ARGUMENT, 0,
+                     "a document id has 1 to 65535 bytes, not " + std::to_string(id.size()));
   }
 }
 
@@ -192,8 +192,8 @@ void Writer::AppendRecord(std::string_view id, uint64_t hash, const Present& pre
                           std::span<const int32_t> ids, std::span<const uint32_t> offset_begin,
                           std::span<const uint32_t> offset_end) {
   const auto id_bytes = static_cast<uint16_t>(id.size());
-  const uint64_t bytes = corpus::RecordBytes(id_bytes, ids.size(),
-                                             (header_.flags & corpus::kHasOffsets) != 0);
+  const uint64_t bytes =
+      corpus::RecordBytes(id_bytes, ids.size(), (header_.flags & corpus::kHasOffsets) != 0);
   if (bytes > corpus::kMaxFileSize / 2 || tail_ > corpus::kMaxFileSize / 2) {
     throw BuildError(RANKFEED_E_LIMIT, 0, path_ + ": the store would get larger than 4 TiB");
   }
@@ -270,8 +270,7 @@ Writer::Merge Writer::MergeLevels() const {
         return PendingIdIs(item, document.id);
       };
       if (pending_.Find(entry.hash, is_it) != kNone) continue;
-      const rankfeed_status status =
-          corpus::Find(corpus_, document.id, entry.hash, &newer, i + 1);
+      const rankfeed_status status = corpus::Find(corpus_, document.id, entry.hash, &newer, i + 1);
       if (status == RANKFEED_OK || newer.bytes != 0) continue;  // replaced or removed
       if (status != RANKFEED_E_NOT_FOUND) {
         throw BuildError(status, entry.offset, path_ + ": damaged index");

@@ -2,7 +2,8 @@
 // corpus_builder/writer.h: makes and changes corpus stores.
 //
 // Records are appended past the committed end of the file as they come. A commit
-//   1. appends an index level of the new records, joined with the newest levels while these are less
+//   1. appends an index level of the new records, joined with the newest levels while these are
+//   less
 //      than kLevelRatio times as large, so that there are O(log n) levels and each entry is
 //      rewritten O(log n) times;
 //   2. syncs;
