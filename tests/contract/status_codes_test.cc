@@ -25,6 +25,7 @@ constexpr std::pair<rankfeed_status, const char*> kCodes[] = {
     {25, "RANKFEED_E_UNSUPPORTED"},
     {26, "RANKFEED_E_PARITY"},
     {27, "RANKFEED_E_PLATFORM"},
+    {28, "RANKFEED_E_VOCABULARY"},
     {40, "RANKFEED_E_BUSY"},
     {41, "RANKFEED_E_STATE"},
     {42, "RANKFEED_E_CANCELLED"},
@@ -38,6 +39,7 @@ constexpr std::pair<rankfeed_status, const char*> kCodes[] = {
     {102, "RANKFEED_E_SPECIAL_IN_TEXT"},
     {103, "RANKFEED_E_TRUNCATION"},
     {104, "RANKFEED_E_TOO_LONG"},
+    {105, "RANKFEED_E_NOT_FOUND"},
 };
 
 // The numbers as the header spells them; a renumbering does not compile.
@@ -47,13 +49,13 @@ static_assert(RANKFEED_OK == 0 && RANKFEED_E_ARGUMENT == 1 && RANKFEED_E_ALIGNME
 static_assert(RANKFEED_E_IMAGE_MAGIC == 20 && RANKFEED_E_IMAGE_VERSION == 21 &&
               RANKFEED_E_IMAGE_CHECKSUM == 22 && RANKFEED_E_IMAGE_STRUCTURE == 23 &&
               RANKFEED_E_PARSE == 24 && RANKFEED_E_UNSUPPORTED == 25 && RANKFEED_E_PARITY == 26 &&
-              RANKFEED_E_PLATFORM == 27);
+              RANKFEED_E_PLATFORM == 27 && RANKFEED_E_VOCABULARY == 28);
 static_assert(RANKFEED_E_BUSY == 40 && RANKFEED_E_STATE == 41 && RANKFEED_E_CANCELLED == 42 &&
               RANKFEED_E_DEADLINE == 43 && RANKFEED_E_NO_MEMORY == 60 && RANKFEED_E_IO == 61 &&
               RANKFEED_E_DEVICE == 80 && RANKFEED_E_NO_DEVICE == 81);
 static_assert(RANKFEED_E_UNK_ID == 100 && RANKFEED_E_ID_RANGE == 101 &&
               RANKFEED_E_SPECIAL_IN_TEXT == 102 && RANKFEED_E_TRUNCATION == 103 &&
-              RANKFEED_E_TOO_LONG == 104);
+              RANKFEED_E_TOO_LONG == 104 && RANKFEED_E_NOT_FOUND == 105);
 static_assert(sizeof(rankfeed_status) == 4);
 
 TEST(StatusCodes, EveryCodeHasItsNameAndASentence) {
