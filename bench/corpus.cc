@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// bench/corpus.cc: see corpus.h.
+#include "corpus.h"
+
+#include <simdjson.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace rankfeed::bench {
+
+std::string SharedFile(const std::string& name) {
+  const char* folder = std::getenv("RANKFEED_SHARED_DATA");
+  return std::string(folder != nullptr ? folder : RANKFEED_SHARED_DATA_DEFAULT) + "/" + name;
+}
+
+Corpus LoadXquad(const std::string& language) {
+  Corpus corpus;
+  corpus.name = "xquad-" + language;
+  if (language == "all") {
+    std::vector<Corpus> parts;
+    for (const char* part : {"ar", "de", "el", "en", "es", "hi", "ro", "ru", "th", "tr", "vi", "zh"}) {
+      parts.push_back(LoadXquad(part));
+    }
+    const auto interleave = [&](auto member) {
+      std::vector<std::string> texts;
+      for (size_t i = 0;; ++i) {
+        bool any = false;
+        for (const Corpus& part : parts) {
+          if (i < (part.*member).size()) {
+            texts.push_back((part.*member)[i]);
+            any = true;
+          }
+        }
+        if (!any) return texts;
+      }
+    };
+    corpus.passages = interleave(&Corpus::passages);
+    corpus.questions = interleave(&Corpus::questions);
+  } else {
+    simdjson::dom::parser parser;
+    simdjson::dom::document_stream lines;
+    if (parser.load_many(SharedFile("xquad/" + language + ".jsonl")).get(lines)) return corpus;
+    for (const auto line : lines) {
+      std::string_view kind, text;
+      if (line["kind"].get(kind) || line["text"].get(text)) continue;
+      (kind == "passage" ? corpus.passages : corpus.questions).emplace_back(text);
+    }
+  }
+  for (const std::string& passage : corpus.passages) corpus.passage_bytes += passage.size();
+  return corpus;
+}
+
+}  // namespace rankfeed::bench

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// bench/corpus.h: the texts benchmarks run on: XQuAD passages and questions by language, from the
+// folder in RANKFEED_SHARED_DATA.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rankfeed::bench {
+
+struct Corpus {
+  std::string name;
+  std::vector<std::string> passages, questions;
+  size_t passage_bytes = 0;
+};
+
+// "en" ... "zh", or "all" for the 12 languages interleaved passage by passage. Empty passages if
+// the files are absent.
+Corpus LoadXquad(const std::string& language);
+
+// RANKFEED_SHARED_DATA with a file name appended.
+std::string SharedFile(const std::string& name);
+
+}  // namespace rankfeed::bench
