@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+// cli/batch.cc: `rankfeed batch`: one query and many documents, through the slot ring of the host
+// backend, as batches of tensors. What is printed or saved is read from the landed copy of each
+// slot, not from the memory it was written to.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/cli.h"
+#include "cli/npz.h"
+#include "cli/text_source.h"
+#include "rankfeed/builder.hpp"
+#include "rankfeed/handoff.h"
+#include "rankfeed/rerank.h"
+
+namespace rankfeed::cli {
+namespace {
+
+using Choices = std::map<std::string, uint8_t>;
+
+const Choices kTruncation = {{"none", RANKFEED_TRUNCATE_NONE},
+                             {"longest_first", RANKFEED_TRUNCATE_LONGEST_FIRST},
+                             {"longest_first_slow", RANKFEED_TRUNCATE_LONGEST_FIRST_SLOW},
+                             {"only_first", RANKFEED_TRUNCATE_ONLY_FIRST},
+                             {"only_second", RANKFEED_TRUNCATE_ONLY_SECOND}};
+const Choices kSide = {{"right", RANKFEED_RIGHT}, {"left", RANKFEED_LEFT}};
+const Choices kLayout = {{"padded", RANKFEED_PADDED}, {"packed", RANKFEED_PACKED}};
+const Choices kType = {
+    {"int32", RANKFEED_INT32}, {"int64", RANKFEED_INT64}, {"uint32", RANKFEED_UINT32}};
+const Choices kOverflow = {{"drop", RANKFEED_OVERFLOW_DROP},
+                           {"short", RANKFEED_OVERFLOW_WINDOWS_SHORT_LAST},
+                           {"aligned", RANKFEED_OVERFLOW_WINDOWS_ALIGNED_LAST}};
+const Choices kSort = {{"none", RANKFEED_SORT_NONE},
+                       {"descending", RANKFEED_SORT_DESCENDING},
+                       {"ascending", RANKFEED_SORT_ASCENDING}};
+const Choices kBudget = {{"padded", RANKFEED_BUDGET_PADDED_AREA},
+                         {"packed", RANKFEED_BUDGET_PACKED_SUM}};
+
+struct BatchCommand {
+  VocabOptions vocab;
+  std::string query, docs, npz;
+  bool jsonl = false, json = false;
+  uint32_t show = 10;
+  uint32_t slots = 3;
+  uint64_t slot_bytes = 16 << 20;
+  rankfeed_rerank_options options;
+  std::string truncation = "longest_first", truncation_side = "right", layout = "padded",
+              type = "int32", padding_side = "model", overflow = "drop", sort = "none",
+              budget = "padded";
+};
+
+void Check(rankfeed_status status, std::string_view what) {
+  if (status == RANKFEED_OK) return;
+  throw Failure(fmt::format("{}: {} ({})", what, rankfeed_status_message(status),
+                            rankfeed_status_name(status)));
+}
+
+// The request's texts and everything that must outlive its batches.
+struct Documents {
+  std::vector<std::string> texts, names;
+  std::vector<rankfeed_source> sources;
+  size_t longest = 0, total = 0;
+
+  Documents(const BatchCommand& c) {
+    TextSource input(c.docs, c.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);
+    std::string text, name;
+    while (input.Next(&text, &name)) {
+      longest = std::max(longest, text.size());
+      total += text.size();
+      names.push_back(name.empty() ? std::to_string(texts.size()) : name);
+      texts.push_back(text);
+    }
+    for (const std::string& t : texts) sources.push_back({{t.data(), t.size()}, nullptr, nullptr, nullptr, 0});
+  }
+};
+
+rankfeed_rerank_options Options(const BatchCommand& c) {
+  rankfeed_rerank_options o = c.options;
+  o.truncation = kTruncation.at(c.truncation);
+  o.truncation_side = kSide.at(c.truncation_side);
+  o.layout = kLayout.at(c.layout);
+  o.id_type = kType.at(c.type);
+  o.overflow = kOverflow.at(c.overflow);
+  o.sort = kSort.at(c.sort);
+  o.budget = kBudget.at(c.budget);
+  const bool padded = o.layout == RANKFEED_PADDED;
+  o.padding_side = !padded ? uint8_t{RANKFEED_RIGHT}
+                   : c.padding_side == "model" ? uint8_t{RANKFEED_SIDE_OF_MODEL}
+                                               : kSide.at(c.padding_side);
+  o.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS | RANKFEED_TENSOR_POSITION_IDS |
+              (padded ? uint32_t{RANKFEED_TENSOR_ATTENTION_MASK} : 0u);
+  o.max_arena_bytes = c.slot_bytes;
+  return o;
+}
+
+// Reranker, its encoder and their memory, grown until the request fits.
+class Reranker {
+ public:
+  Reranker(const rankfeed_model* model, const rankfeed_rerank_options& options,
+           const Documents& documents, const std::string& query)
+      : model_(model), options_(options) {
+    limits_.struct_size = sizeof(limits_);
+    limits_.max_documents = static_cast<uint32_t>(std::max<size_t>(1, documents.texts.size()));
+    const size_t longest = std::max(documents.longest, query.size());
+    if (longest > 0xffffffffu) throw Failure("a text is longer than 4 GiB");
+    limits_.max_text_bytes = static_cast<uint32_t>(std::max<size_t>(1, longest));
+    // A token rarely covers less than a byte (replacements that grow a text a lot do it); what the
+    // first batch finds missing is made up for by Grow.
+    limits_.max_tokens = documents.total + query.size() + 64 * documents.texts.size() + 64;
+    limits_.workers = 1;
+    auto encoder = Encoder::Create(model, limits_.max_text_bytes);
+    if (!encoder) throw Failure(encoder.error().message);
+    encoder_.emplace(std::move(*encoder));
+    Init();
+  }
+
+  // Makes it again with what the last request turned out to need.
+  void Grow() {
+    Check(rankfeed_reranker_need(reranker_, &limits_), "reranker");
+    Init();
+  }
+  rankfeed_reranker* get() const { return reranker_; }
+
+ private:
+  void Init() {
+    rankfeed_mem_req need;
+    Check(rankfeed_reranker_mem_req(model_, &limits_, &options_, &need), "batch options");
+    scratch_ = AlignedBytes(need);
+    rankfeed_encoder* encoders[] = {encoder_->get()};
+    Check(rankfeed_reranker_init(model_, &limits_, &options_, encoders, scratch_.data(),
+                                 scratch_.size(), &reranker_),
+          "batch options");
+  }
+
+  const rankfeed_model* model_;
+  const rankfeed_rerank_options options_;
+  rankfeed_rerank_limits limits_{};
+  std::optional<Encoder> encoder_;
+  AlignedBytes scratch_;
+  rankfeed_reranker* reranker_ = nullptr;
+};
+
+// The ring of slots, and one stream to copy on.
+class Ring {
+ public:
+  explicit Ring(const BatchCommand& c) {
+    rankfeed_handoff_options options{};
+    options.struct_size = sizeof(options);
+    options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
+    options.slot_bytes = c.slot_bytes;
+    options.slots = c.slots;
+    Check(rankfeed_handoff_open(&options, &ring_, nullptr), "slot ring");
+    const rankfeed_status status = rankfeed_handoff_stream_create(ring_, &stream_);
+    if (status != RANKFEED_OK) {
+      rankfeed_handoff_close(ring_);
+      Check(status, "slot ring");
+    }
+  }
+  ~Ring() {
+    rankfeed_handoff_stream_destroy(ring_, stream_);
+    rankfeed_handoff_close(ring_);
+  }
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+  rankfeed_handoff* get() const { return ring_; }
+  void* stream() const { return stream_; }
+
+ private:
+  rankfeed_handoff* ring_ = nullptr;
+  void* stream_ = nullptr;
+};
+
+nlohmann::ordered_json TensorJson(const rankfeed_tensor& t) {
+  const auto value = [&](int64_t i) -> int64_t {
+    if (t.type == RANKFEED_INT64) return static_cast<const int64_t*>(t.data)[i];
+    if (t.type == RANKFEED_UINT32) return static_cast<const uint32_t*>(t.data)[i];
+    return static_cast<const int32_t*>(t.data)[i];
+  };
+  auto rows = nlohmann::ordered_json::array();
+  if (t.dimensions == 1) {
+    for (int64_t i = 0; i < t.shape[0]; ++i) rows.push_back(value(i));
+    return rows;
+  }
+  for (int64_t r = 0; r < t.shape[0]; ++r) {
+    auto row = nlohmann::ordered_json::array();
+    for (int64_t i = 0; i < t.shape[1]; ++i) row.push_back(value(r * t.shape[1] + i));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// Prints or saves landed batches, one after the other.
+class Output {
+ public:
+  Output(const BatchCommand& c, const Documents& documents) : c_(c), documents_(documents) {
+    if (!c.npz.empty()) npz_.emplace(c.npz);
+  }
+
+  void Batch(const rankfeed_batch& b) {
+    const std::pair<const char*, const rankfeed_tensor*> tensors[] = {
+        {"input_ids", &b.input_ids},           {"attention_mask", &b.attention_mask},
+        {"token_type_ids", &b.token_type_ids}, {"position_ids", &b.position_ids},
+        {"lengths", &b.lengths},               {"cu_seqlens", &b.cu_seqlens}};
+    nlohmann::ordered_json object;
+    object["rows"] = b.rows;
+    object["row_length"] = b.row_length;
+    object["max_seqlen"] = b.max_seqlen;
+    object["tokens"] = b.tokens;
+    std::vector<int32_t> row_document;
+    auto& documents = object["documents"] = nlohmann::ordered_json::array();
+    for (uint32_t r = 0; r < b.rows; ++r) {
+      documents.push_back(documents_.names[b.row_map[r].document]);
+      row_document.push_back(static_cast<int32_t>(b.row_map[r].document));
+    }
+    for (const auto& [name, tensor] : tensors) {
+      if (tensor->dimensions == 0) continue;
+      if (c_.json) object[name] = TensorJson(*tensor);
+      if (npz_) {
+        static constexpr const char* kDtypes[] = {"<i4", "<i8", "<u4"};
+        npz_->Add({fmt::format("batch{}.{}", batches_, name), kDtypes[tensor->type],
+                   {tensor->shape, tensor->shape + tensor->dimensions}, tensor->data,
+                   tensor->bytes});
+      }
+    }
+    if (npz_) {
+      npz_->Add({fmt::format("batch{}.document", batches_), "<i4", {b.rows}, row_document.data(),
+                 row_document.size() * sizeof(int32_t)});
+    }
+    if (c_.json) {
+      fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    } else {
+      Table(b);
+    }
+    ++batches_;
+    rows_ += b.rows;
+    tokens_ += b.tokens;
+    area_ += c_.layout == "padded" ? uint64_t{b.rows} * b.row_length : b.tokens;
+  }
+
+  void Finish(const std::vector<rankfeed_status>& status, const rankfeed_handoff* ring) {
+    if (npz_) npz_->Finish();
+    size_t failed = 0;
+    for (size_t i = 0; i < status.size(); ++i) {
+      if (status[i] == RANKFEED_OK) continue;
+      ++failed;
+      fmt::print(stderr, "rankfeed: document {}: {} ({})\n", documents_.names[i],
+                 rankfeed_status_message(status[i]), rankfeed_status_name(status[i]));
+    }
+    if (c_.json) return;
+    rankfeed_handoff_stats stats{};
+    stats.struct_size = sizeof(stats);
+    rankfeed_handoff_info info{};
+    info.struct_size = sizeof(info);
+    Check(rankfeed_handoff_get_stats(ring, &stats), "slot ring");
+    Check(rankfeed_handoff_get_info(ring, &info), "slot ring");
+    fmt::print("{} documents ({} failed), {} rows, {} tokens, {:.1f}% padding, {} batches\n",
+               status.size(), failed, rows_, tokens_,
+               area_ == 0 ? 0.0 : 100.0 * static_cast<double>(area_ - tokens_) / static_cast<double>(area_),
+               batches_);
+    fmt::print("handoff: backend {}, {} slots of {} bytes, {}, {} copies, {} bytes\n", info.backend,
+               info.slots, info.slot_bytes,
+               info.page_locked ? "page-locked" : fmt::format("not page-locked ({})", info.note),
+               stats.copies, stats.bytes);
+  }
+
+ private:
+  void Table(const rankfeed_batch& b) {
+    fmt::print("batch {}: {} rows, {} tokens, longest {}, {} bytes\n", batches_, b.rows, b.tokens,
+               b.max_seqlen, b.arena_size);
+    const auto value = [&](uint64_t i) -> int64_t {
+      return b.input_ids.type == RANKFEED_INT64
+                 ? static_cast<const int64_t*>(b.input_ids.data)[i]
+                 : static_cast<const int32_t*>(b.input_ids.data)[i];
+    };
+    uint64_t at = 0;
+    for (uint32_t r = 0; r < b.rows; ++r) {
+      const rankfeed_batch_row& row = b.row_map[r];
+      if (c_.layout == "padded") at = uint64_t{r} * b.row_length;
+      if (r < c_.show) {
+        fmt::print("  {:<12} chunk {} tokens {:>4}  ids", documents_.names[row.document], row.chunk,
+                   row.length);
+        const uint32_t shown = std::min<uint32_t>(12, c_.layout == "padded" ? b.row_length : row.length);
+        for (uint32_t i = 0; i < shown; ++i) fmt::print(" {}", value(at + i));
+        fmt::print("{}\n", shown < row.length ? " ..." : "");
+      } else if (r == c_.show) {
+        fmt::print("  ... {} more rows (--show N, --json or --npz FILE give them)\n", b.rows - r);
+      }
+      at += row.length;
+    }
+  }
+
+  const BatchCommand& c_;
+  const Documents& documents_;
+  std::optional<NpzFile> npz_;
+  uint64_t batches_ = 0, rows_ = 0, tokens_ = 0, area_ = 0;
+};
+
+void RunBatch(const BatchCommand& c) {
+  auto vocab = Vocabulary::Load(c.vocab.path, c.vocab.parity_number(),
+                                c.vocab.preset.empty() ? nullptr : c.vocab.preset.c_str());
+  if (!vocab) throw Failure(vocab.error().message);
+  const rankfeed_rerank_options options = Options(c);
+  const Documents documents(c);
+  if (documents.texts.empty()) throw Failure(fmt::format("{}: no documents", c.docs));
+  Reranker reranker(vocab->model(), options, documents, c.query);
+  Ring ring(c);
+  Output output(c, documents);
+
+  std::vector<rankfeed_status> status(documents.texts.size());
+  rankfeed_request request{};
+  request.struct_size = sizeof(request);
+  request.document_count = static_cast<uint32_t>(documents.sources.size());
+  request.query.text = {c.query.data(), c.query.size()};
+  request.documents = documents.sources.data();
+  request.document_status = status.data();
+
+  Check(rankfeed_rerank_begin(reranker.get(), &request), "query");
+  for (bool first = true;;) {
+    rankfeed_handoff_slot slot;
+    rankfeed_handoff_view view{};
+    view.struct_size = sizeof(view);
+    Check(rankfeed_handoff_wait_acquire(ring.get(), UINT64_MAX, &slot, &view), "slot ring");
+    rankfeed_batch batch{};
+    batch.struct_size = sizeof(batch);
+    batch.arena = view.host;
+    batch.arena_capacity = view.bytes;
+    const rankfeed_status filled = rankfeed_rerank_next(reranker.get(), &batch);
+    if (filled == RANKFEED_E_WORKSPACE_SIZE && first) {
+      Check(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
+      reranker.Grow();
+      Check(rankfeed_rerank_begin(reranker.get(), &request), "query");
+      continue;
+    }
+    if (filled == RANKFEED_E_OUTPUT_SIZE) {
+      throw Failure(fmt::format("a row needs {} bytes, a slot has {}: raise --slot-bytes",
+                                batch.arena_size, view.bytes));
+    }
+    Check(filled, "batch");
+    if (batch.rows == 0) {
+      Check(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
+      break;
+    }
+    first = false;
+    Check(rankfeed_handoff_submit(ring.get(), slot, batch.arena_size, ring.stream(), nullptr, 0),
+          "slot ring");
+    Check(rankfeed_handoff_stream_synchronize(ring.get(), ring.stream()), "slot ring");
+    // The same tensors over the landed copy.
+    rankfeed_batch landed = batch;
+    landed.arena = view.device;
+    Check(rankfeed_batch_carve(&options, batch.rows, batch.row_length, batch.tokens, &landed),
+          "batch");
+    landed.max_seqlen = batch.max_seqlen;
+    output.Batch(landed);
+    Check(rankfeed_handoff_release_now(ring.get(), slot), "slot ring");
+  }
+  output.Finish(status, ring.get());
+}
+
+}  // namespace
+
+void AddBatch(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "batch", "Build query-document pairs and pack them into batches in page-locked slots");
+  auto c = std::make_shared<BatchCommand>();
+  rankfeed_rerank_options_init(&c->options);
+  c->options.max_length = 512;
+  const auto choice = [&](const char* name, std::string& value, const Choices& choices,
+                          const char* help) {
+    std::vector<std::string> names;
+    for (const auto& [key, number] : choices) names.push_back(key);
+    if (&value == &c->padding_side) names.push_back("model");
+    command->add_option(name, value, help)->check(CLI::IsMember(names))->capture_default_str();
+  };
+  c->vocab.Add(*command);
+  command->add_option("--query", c->query, "The question")->required();
+  command->add_option("--docs", c->docs, "Documents, one per line or JSONL; - is standard input")
+      ->required();
+  command->add_flag("--jsonl", c->jsonl, "Documents are JSONL whatever the file is called");
+  command->add_option("--max-length", c->options.max_length, "Tokens of a row, specials included")
+      ->capture_default_str();
+  choice("--truncation", c->truncation, kTruncation, "How a longer row is cut");
+  choice("--truncation-side", c->truncation_side, kSide, "Which end is cut off");
+  command->add_option("--max-query-tokens", c->options.max_query_tokens, "Cut the query first");
+  command->add_option("--max-tokens-per-doc", c->options.max_tokens_per_doc,
+                      "Cut each document first");
+  choice("--overflow", c->overflow, kOverflow,
+         "Windows for long documents (with --truncation only_second): last one short "
+         "(HuggingFace) or aligned to the end (Jina)");
+  command->add_option("--stride", c->options.stride, "Overlap of windows, in tokens");
+  command->add_option("--max-chunks-per-doc", c->options.max_chunks_per_doc,
+                      "Windows per document; 0: all");
+  choice("--layout", c->layout, kLayout, "Padded rows, or packed with cu_seqlens");
+  choice("--dtype", c->type, kType, "Type of input_ids, attention_mask, token_type_ids");
+  choice("--padding-side", c->padding_side, kSide, "Padded layout only");
+  command->add_option("--pad-to-multiple-of", c->options.pad_to_multiple_of, "Padded layout only");
+  command->add_option("--pad-to-length", c->options.pad_to_length, "Fixed row length");
+  choice("--sort", c->sort, kSort, "Order of rows by tokens");
+  command->add_option("--max-rows", c->options.max_rows_per_batch, "Rows per batch; 0: no limit");
+  command->add_option("--max-tokens", c->options.max_tokens_per_batch,
+                      "Tokens per batch; 0: no limit");
+  choice("--budget", c->budget, kBudget, "What --max-tokens counts: padded area or packed sum");
+  command->add_option("--slots", c->slots, "Slots of the ring")->capture_default_str();
+  command->add_option("--slot-bytes", c->slot_bytes, "Bytes of a slot")->capture_default_str();
+  command->add_option("--show", c->show, "Rows of a batch to print")->capture_default_str();
+  command->add_flag("--json", c->json, "Print one JSON object per batch");
+  command->add_option("--npz", c->npz,
+                      "Write all tensors to a NumPy .npz file: batch0.input_ids, ...");
+  command->callback([c] { RunBatch(*c); });
+}
+
+}  // namespace rankfeed::cli
