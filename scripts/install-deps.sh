@@ -18,7 +18,7 @@ build_packages=(
   libprotozero-dev # protobuf wire format of .model files
   libsimdjson-dev  # tokenizer.json
   libxxhash-dev    # image checksum and config hash
-  libcli11-dev libfmt-dev # command line
+  libcli11-dev libfmt-dev nlohmann-json3-dev libzip-dev # command line
   libtbb-dev       # default executor
 )
 test_packages=(
