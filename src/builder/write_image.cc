@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <numeric>
 #include <unordered_map>
 
@@ -13,6 +15,8 @@
 #include "builder/double_array_build.h"
 #include "builder/growth.h"
 #include "builder/unicode_tables.h"
+#include "builder/word_tables.h"
+#include "image/reader.h"
 #include "rankfeed/model.h"
 
 #define XXH_INLINE_ALL
@@ -114,6 +118,12 @@ uint64_t Weight(const PieceSpec& piece) {
   return uint64_t{1} << static_cast<int>(shift);
 }
 
+struct FreeAligned {
+  void operator()(unsigned char* p) const {
+    ::operator delete[](p, std::align_val_t(image::kSectionAlignment));
+  }
+};
+
 class Writer {
  public:
   Writer(const ModelSpec& spec, const std::vector<std::string>& normalized)
@@ -139,6 +149,18 @@ class Writer {
     }
     Config();
     sections_.Add(SectionId::kStrings, strings_.pool());
+    // The word engine's tables come from running the finished model on its own pieces.
+    std::vector<unsigned char> image = sections_.Write(config_hash);
+    const std::unique_ptr<unsigned char[], FreeAligned> aligned(static_cast<unsigned char*>(
+        ::operator new[](image.size(), std::align_val_t(image::kSectionAlignment))));
+    std::memcpy(aligned.get(), image.data(), image.size());
+    Model model;
+    if (image::Bind(aligned.get(), image.size(), &model, nullptr) != RANKFEED_OK) {
+      throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, 0, "the image that was built does not open");
+    }
+    std::vector<SectionData> words = BuildWordTables(model);
+    if (words.empty()) return image;
+    for (SectionData& section : words) sections_.Add(std::move(section));
     return sections_.Write(config_hash);
   }
 
