@@ -23,7 +23,7 @@ namespace rankfeed::bench {
 namespace {
 
 constexpr uint32_t kMaxTextBytes = 64 << 10;
-constexpr uint32_t kCacheBytes = 1 << 20;  // 16K words, as PERFORMANCE tables name it
+constexpr uint32_t kCacheBytes = 1 << 20;  // 16K words
 
 const char* const kLanguages[] = {"en", "de", "ru", "ar", "hi", "th", "zh", "all"};
 

@@ -131,10 +131,13 @@ struct Encoding {
 // One thread's encoder with its scratch. Texts longer than max_text_bytes are refused.
 class Encoder {
  public:
+  static constexpr uint32_t kDefaultCacheBytes = 256 << 10;  // 4,096 words
   static Result<Encoder> Create(const rankfeed_model* model, uint32_t max_text_bytes,
-                                bool with_offsets = false) {
+                                bool with_offsets = false,
+                                uint32_t cache_bytes = kDefaultCacheBytes) {
     Encoder encoder;
-    rankfeed_limits limits{sizeof(rankfeed_limits), max_text_bytes, with_offsets ? 1u : 0u, 0};
+    rankfeed_limits limits{sizeof(rankfeed_limits), max_text_bytes, with_offsets ? 1u : 0u,
+                           cache_bytes};
     rankfeed_mem_req req;
     rankfeed_status status = rankfeed_encoder_mem_req(model, &limits, &req);
     if (status == RANKFEED_OK) {
