@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// reference/sp_unigram.h: SentencePiece 0.1.97, Unigram: normalizer.cc, unigram_model.cc
+// (EncodeOptimized) and PopulateSentencePieceText, said as plainly as possible.
+//
+// The normalized text is one lattice. A candidate's score is a double; it is compared with the best
+// score so far, which is kept as a float: the rounding decides near ties. The score of an unknown
+// character is a float sum. O(n * longest piece * log pieces).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/charsmap_rules.h"
+
+namespace rankfeed::reference {
+
+enum class SpKind { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
+
+struct SpPiece {
+  std::string text;
+  float score = 0;
+  SpKind kind = SpKind::kNormal;
+};
+
+struct SpModel {
+  std::vector<SpPiece> pieces;  // by id
+  CharsmapRules charsmap;
+  bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
+  bool treat_whitespace_as_suffix = false, byte_fallback = false;
+};
+
+struct SpToken {
+  uint32_t id;
+  uint32_t begin, end;  // bytes of the original text
+  bool operator==(const SpToken&) const = default;
+};
+
+class SpUnigram {
+ public:
+  explicit SpUnigram(SpModel model);
+
+  // Normalized bytes; origin[i] is where byte i comes from, with one more entry for the end.
+  std::string Normalize(std::string_view text, std::vector<size_t>* origin) const;
+  std::vector<SpToken> Encode(std::string_view text) const;
+
+ private:
+  struct Segment {
+    size_t begin, end;
+    int id;  // -1: unknown
+  };
+  std::vector<Segment> BestPath(std::string_view normalized) const;
+  // What the text starts with, normalized, and how many bytes of it that was.
+  std::string NormalizePrefix(std::string_view text, size_t* consumed) const;
+
+  SpModel model_;
+  std::map<std::string, int, std::less<>> searched_;  // normal, user-defined and unused pieces
+  std::map<std::string, int, std::less<>> bytes_;
+  int unk_id_ = 0;
+  float unk_score_ = 0, max_score_ = 0;
+  size_t longest_piece_ = 0, longest_user_defined_ = 0;
+};
+
+}  // namespace rankfeed::reference
