@@ -53,10 +53,15 @@ std::optional<std::vector<HfToken>> HfUnigram::Encode(std::string_view text) con
       if (!IsBoundary(text, end)) continue;
       const auto piece = pieces_.find(text.substr(start, end - start));
       if (piece == pieces_.end()) continue;
-      offer(end, piece->second.score, false);
+      // A piece with the unknown id, such as a literal "<unk>", counts as unknown: it fuses too.
+      offer(end, piece->second.score, unk_id_ && piece->second.id == *unk_id_);
       if (end == next) single = true;
     }
-    if (!single) offer(next, unk_score_, true);
+    if (!single) {
+      offer(next, unk_score_, true);
+      // To take the unknown edge for best already fails, whether or not the path goes there.
+      if (!unk_id_ && best[next].start == start && best[next].unknown) return std::nullopt;
+    }
   }
 
   // From the end to the start; neighbouring unknown characters become one string.
@@ -94,10 +99,8 @@ std::optional<std::vector<HfToken>> HfUnigram::Encode(std::string_view text) con
     }
     if (byte_fallback_ && bytes.size() == part.size()) {
       for (const uint32_t id : bytes) tokens.push_back({id, begin, end});
-    } else if (unk_id_) {
-      tokens.push_back({*unk_id_, begin, end});
     } else {
-      return std::nullopt;
+      tokens.push_back({*unk_id_, begin, end});
     }
   }
   return tokens;

@@ -31,7 +31,7 @@ class HfUnigram {
   HfUnigram(const std::vector<std::pair<std::string, double>>& pieces,
             std::optional<uint32_t> unk_id, bool byte_fallback);
 
-  // nullopt: an unknown piece and no unknown id.
+  // nullopt: an unknown character is the best way to some position, and there is no unknown id.
   std::optional<std::vector<HfToken>> Encode(std::string_view text) const;
 
  private:
