@@ -4,7 +4,7 @@
 // The pinned reference, the tokenizers 0.23.2 wheel, takes its Unicode data from five sources of
 // five ages; ICU 72 (Unicode 15.0) agrees with none of them. Each function below is ICU plus the
 // correction that reproduces the wheel. All were found by sweeping every code point through the
-// wheel and are swept again by tests/oracle/unicode_sweep.py, which prints such tables.
+// wheel; tests/oracle/unicode_sweep.py does so again and compares with the engine.
 //
 //   property                    source in the wheel                          Unicode
 //   grapheme cluster breaks     unicode-segmentation 1.13.3                  17.0
