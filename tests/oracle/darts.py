@@ -21,17 +21,19 @@ def build(rules):
         for byte in key:
             node = node.setdefault(byte, {})
         node[0] = starts[replacement]
-    units, bases = {0: 0}, set()
+    units, bases = {0: 0}, {0}
 
     def place(node, position):
         offset = 1
         while True:
             base = position ^ offset
-            if base not in bases and not any((base ^ label) in units for label in node):
+            # base itself is label 0: left free, or a NUL in a text would lead somewhere.
+            if base not in bases and base not in units and not any((base ^ label) in units for label in node):
                 break
             offset += 1
         assert offset < 1 << 21
         bases.add(base)
+        units.setdefault(base, 0)
         units[position] |= offset << 10 | (0x100 if 0 in node else 0)
         for label, child in node.items():
             units[base ^ label] = label if label else 0x80000000 | child

@@ -151,7 +151,8 @@ class Comparison:
                                 E.E_TRUNCATION if "truncat" in text.lower() else text)
                 self.report.checks += 1
                 if got != expected:
-                    self.report.mismatch(f"{self.name} pair {strategy} {max_length}", (a, b), got, expected)
+                    self.report.mismatch(f"{self.name} pair{'' if specials else ' without specials'}"
+                                         + (f" {strategy} {max_length}" if strategy else ""), (a, b), got, expected)
         finally:
             tokenizer.no_truncation()
 

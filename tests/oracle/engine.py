@@ -215,6 +215,8 @@ class Report:
 
     def finish(self, what):
         seconds = time.monotonic() - self.started
+        for where, count in sorted(self.shown.items()):
+            print(f"  {count:6} x {where}")
         print(f"{what}: {self.checks} comparisons, {self.bad} mismatches, {seconds:.1f} s")
         return 1 if self.bad or not self.checks else 0
 
