@@ -5,7 +5,7 @@
 
 Pieces keep their ids, scores are the model's float32 values written so that they read back exactly
 as doubles, the normalization table is copied, and <mask> gets the next free id. The model must have
-<s>, <pad>, </s>, <unk> as its ids 0 to 3. Not committed as a file: it is 2.5 MB and follows from the
+<s>, <pad>, </s>, <unk> as its ids 0 to 3. Not committed as a file: it is 2 MB and follows from the
 model in a moment. Standard library only.
 """
 
