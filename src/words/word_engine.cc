@@ -72,7 +72,7 @@ class Engine {
       for (uint32_t i = 0; i < cached.count; ++i) {
         sink_.Push(static_cast<uint32_t>(cached.ids[i]), 0, 0);
       }
-      space_ = false;
+      space_ &= cached.count == 0;  // deleted characters are no word
       return true;
     }
     const uint32_t before = sink_.count;
@@ -105,6 +105,7 @@ class Engine {
     uint16_t* codes = scratch_.codes;
     codes[0] = static_cast<uint16_t>(config_.space_code);
     uint32_t count = 1, previous = 0, previous_size = 0;
+    bool slow = false;
     const std::string_view word(data, size);
     for (size_t at = 0; at < size;) {
       const utf8::Decoded c = utf8::Decode(word, at);
@@ -116,12 +117,11 @@ class Engine {
         if ((info & image::kWordBail) != 0 || (extend && at == 0)) return kBail;
         // Clusters below 6 bytes are looked up as a whole (precompiled.rs), which only matters when
         // a key begins with their first character.
-        if ((info & image::kWordSlow) != 0 ||
-            (extend && (previous & image::kWordKeyStart) != 0 && previous_size + c.size < 6)) {
-          return kSlow;
-        }
+        slow |= (info & image::kWordSlow) != 0 ||
+                (extend && (previous & image::kWordKeyStart) != 0 && previous_size + c.size < 6);
       }
-      if ((info & image::kWordMappedChar) != 0) {
+      if (slow) {  // only looks on for what sends the text to the plain path
+      } else if ((info & image::kWordMappedChar) != 0) {
         const uint16_t* list = model_.word_mapped.data() + (info & image::kWordCodeMask);
         if (count + list[0] >= kMaxWordChars) return kBail;
         for (uint32_t i = 0; i < list[0]; ++i) codes[count++] = list[1 + i];
@@ -133,7 +133,7 @@ class Engine {
       previous_size = c.size;
       at += c.size;
     }
-    return count;
+    return slow ? kSlow : int64_t{count};
   }
 
   // A word that needs the normalizer: the result may hold several words, or none.

@@ -11,7 +11,6 @@
 #include <protozero/pbf_reader.hpp>
 #include <random>
 
-#include "pipeline/sp_engine.h"
 #include "pipeline/sp_texts.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/rankfeed.hpp"
@@ -21,7 +20,6 @@ namespace rankfeed {
 namespace {
 
 using nlohmann::json;
-using sp_test::Escape;
 
 std::string Base64(std::string_view bytes) {
   static constexpr char kDigits[] =
@@ -186,9 +184,9 @@ TEST(WordEngine, EqualsThePlainPathOnStressTexts) {
       const std::string text = Text(random);
       const uint32_t flags = round % 5 == 0 ? uint32_t{RANKFEED_SPLIT_SPECIAL_TOKENS} : 0;
       const std::vector<int32_t> expected = Encode(plain, text, flags);
-      ASSERT_EQ(Encode(none, text, flags), expected) << Escape(text);
-      ASSERT_EQ(Encode(tiny, text, flags), expected) << Escape(text);
-      ASSERT_EQ(Encode(large, text, flags), expected) << Escape(text);
+      ASSERT_EQ(Encode(none, text, flags), expected) << testing::PrintToString(text);
+      ASSERT_EQ(Encode(tiny, text, flags), expected) << testing::PrintToString(text);
+      ASSERT_EQ(Encode(large, text, flags), expected) << testing::PrintToString(text);
     }
   }
 }
