@@ -304,6 +304,16 @@ void RunBatch(const BatchCommand& c) {
                                 c.vocab.preset.empty() ? nullptr : c.vocab.preset.c_str());
   if (!vocab) throw Failure(vocab.error().message);
   const rankfeed_rerank_options options = Options(c);
+  const uint32_t specials = Info(vocab->model()).specials_pair;
+  if (options.max_length != 0 && options.max_length < specials) {
+    throw Failure(fmt::format("--max-length {} is below the {} special tokens of the template",
+                              options.max_length, specials));
+  }
+  if (options.max_length != 0 && options.stride != 0 &&
+      options.stride >= options.max_length - specials) {
+    throw Failure(fmt::format("--stride {} must be below {}: --max-length without the special tokens",
+                              options.stride, options.max_length - specials));
+  }
   const Documents documents(c);
   if (documents.texts.empty()) throw Failure(fmt::format("{}: no documents", c.docs));
   Reranker reranker(vocab->model(), options, documents, c.query);

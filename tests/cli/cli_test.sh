@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# cli_test.sh RANKFEED SOURCE_DIR WORK_DIR: the command line's contract on the default vocabulary, and
+# its errors: each has its own message on stderr, a non-zero exit, and leaves no file behind.
+set -uo pipefail
+rankfeed=$1 source=$2 work=$3
+shared=${RANKFEED_SHARED_DATA:-$source/../shared/data}
+rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
+failures=0 cases=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+# equal NAME EXPECTED ACTUAL
+equal() {
+  cases=$((cases + 1))
+  [[ $2 == "$3" ]] || fail "$1: expected '$2', got '$3'"
+}
+# refused NAME PATTERN COMMAND...: fails, prints nothing on stdout, and stderr matches PATTERN
+refused() {
+  local name=$1 pattern=$2
+  shift 2
+  cases=$((cases + 1))
+  if "$@" >out.txt 2>err.txt </dev/null; then fail "$name: succeeded"; fi
+  [[ ! -s out.txt ]] || fail "$name: printed $(head -c 200 out.txt)"
+  grep -qiE "$pattern" err.txt || fail "$name: stderr is '$(cat err.txt)', expected /$pattern/"
+}
+# no_file NAME FILE
+no_file() {
+  [[ ! -e $2 ]] || fail "$1: left $2"
+  compgen -G "$2.*" >/dev/null && fail "$1: left $(compgen -G "$2.*")"
+}
+
+model=$source/data/default.model
+"$rankfeed" compile "$model" -o v.rfimg >/dev/null || fail "compile"
+
+# encode: one line of ids per input line, an empty line for no ids; the same from image and model
+printf 'What is a panda?\n\n  \nbear' >texts.txt
+ids=$("$rankfeed" encode --vocab v.rfimg texts.txt; echo end)
+equal "lines" 5 "$(wc -l <<<"$ids")"
+equal "image and model" "$ids" "$("$rankfeed" encode --vocab "$model" texts.txt; echo end)"
+equal "standard input" "$ids" "$("$rankfeed" encode --vocab v.rfimg <texts.txt; echo end)"
+equal "empty lines" "" "$(sed -n 2,3p <<<"$ids" | tr -d '\n')"
+printf '{"text": "What is a panda?"}\n\n{"id": 7, "text": ""}\n{"text": "  "}\n{"text": "bear"}\n' >texts.jsonl
+equal "JSONL" "$ids" "$("$rankfeed" encode --vocab v.rfimg texts.jsonl; echo end)"
+special=$("$rankfeed" encode --vocab v.rfimg --special texts.txt | head -n 1)
+equal "special" "0 $(head -n 1 <<<"$ids") 2" "$special"
+equal "decode" "What is a panda?" "$(head -n 1 <<<"$ids" | "$rankfeed" decode --vocab v.rfimg)"
+equal "pieces" "▁What▁is▁a▁panda?" "$("$rankfeed" encode --vocab v.rfimg --pieces texts.txt | head -n 1 | tr -d ' ')"
+"$rankfeed" encode --vocab v.rfimg --json texts.txt | head -n 1 | grep -q '"offsets":\[\[0,.*,16\]\]' ||
+  fail "offsets in JSON"
+"$rankfeed" info --vocab v.rfimg --json | grep -q '"parity": "sentencepiece"' || fail "info"
+
+# batch: padded and packed hold the same tokens
+printf '{"text": "The giant panda is a bear."}\n{"text": "Paris"}\n' >docs.jsonl
+"$rankfeed" batch --vocab v.rfimg --query "What is a panda?" --docs docs.jsonl --json >padded.json ||
+  fail "batch padded"
+"$rankfeed" batch --vocab v.rfimg --query "What is a panda?" --docs docs.jsonl --layout packed --json \
+  >packed.json || fail "batch packed"
+grep -q '"cu_seqlens":\[0,' packed.json || fail "cu_seqlens"
+equal "tokens of both layouts" "$(grep -o '"tokens":[0-9]*' padded.json)" \
+  "$(grep -o '"tokens":[0-9]*' packed.json)"
+"$rankfeed" batch --vocab v.rfimg --query q --docs docs.jsonl --npz b.npz >/dev/null && [[ -s b.npz ]] ||
+  fail "npz"
+
+# bad model files
+head -c 5000 "$model" >cut.model
+refused "truncated model" "cut.model" "$rankfeed" compile cut.model -o bad.rfimg
+no_file "truncated model" bad.rfimg
+head -c 3000 /dev/urandom >garbage.model
+refused "garbled model" "garbage.model" "$rankfeed" compile garbage.model -o bad.rfimg
+no_file "garbled model" bad.rfimg
+refused "absent model" "no-such.model.*(no such file|not found)" "$rankfeed" compile no-such.model -o bad.rfimg
+: >empty.model
+refused "empty model" "empty.model" "$rankfeed" compile empty.model -o bad.rfimg
+echo '{"model": {"type": "BPE", "vocab": {}, "merges": []}}' >bpe.json
+refused "BPE tokenizer.json" "BPE" "$rankfeed" compile bpe.json -o bad.rfimg
+echo '{"model": {"type": "WordPiece", "vocab": {}}}' >wp.json
+refused "WordPiece tokenizer.json" "WordPiece" "$rankfeed" compile wp.json -o bad.rfimg
+echo '{"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}, "normalizer": {"type": "ByteLevel"}}' >bl.json
+refused "unsupported normalizer" "ByteLevel" "$rankfeed" compile bl.json -o bad.rfimg
+refused "SentencePiece model as huggingface" "parity" "$rankfeed" encode --vocab "$model" --parity huggingface
+echo '{"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}' >ok.json
+refused "tokenizer.json as sentencepiece" "parity|SentencePiece" "$rankfeed" encode --vocab ok.json --parity sentencepiece
+refused "unwritable output" "v|denied|no such" "$rankfeed" compile "$model" -o no-such-folder/v.rfimg
+if [[ -f $shared/models/barthez_bpe.model ]]; then
+  refused "BPE .model" "BPE" "$rankfeed" compile "$shared/models/barthez_bpe.model" -o bad.rfimg
+  no_file "BPE .model" bad.rfimg
+else
+  echo "SKIPPED: the BPE .model, absent from $shared"
+fi
+
+# bad images
+size=$(stat -c %s v.rfimg)
+cp v.rfimg flipped.rfimg
+printf '\xff' | dd of=flipped.rfimg bs=1 seek=$((size / 2)) conv=notrunc status=none
+cmp -s v.rfimg flipped.rfimg && printf '\x00' | dd of=flipped.rfimg bs=1 seek=$((size / 2)) conv=notrunc status=none
+refused "flipped byte" "checksum" "$rankfeed" encode --vocab flipped.rfimg
+cp v.rfimg version.rfimg
+printf '\x63' | dd of=version.rfimg bs=1 seek=8 conv=notrunc status=none
+refused "wrong version" "version" "$rankfeed" encode --vocab version.rfimg
+head -c $((size - 100)) v.rfimg >short.rfimg
+refused "truncated image" "truncated|structure|image" "$rankfeed" encode --vocab short.rfimg
+
+# bad requests
+batch=("$rankfeed" batch --vocab v.rfimg --docs docs.jsonl --query "What is a giant panda?")
+refused "stride too large" "stride 32 .* below 28" "${batch[@]}" --truncation only_second --overflow short --max-length 32 --stride 32
+refused "max_length below the specials" "max-length 3 .* 4 special tokens" "${batch[@]}" --max-length 3
+: >none.jsonl
+refused "no documents" "no documents" "$rankfeed" batch --vocab v.rfimg --query q --docs none.jsonl
+echo '{"title": "x"}' >notext.jsonl
+refused "no text field" "notext.jsonl:1.*text" "$rankfeed" batch --vocab v.rfimg --query q --docs notext.jsonl
+echo '{"text": ' >badjson.jsonl
+refused "bad JSON" "badjson.jsonl:1" "$rankfeed" encode --vocab v.rfimg badjson.jsonl
+echo '1 x 3' >badids.txt
+refused "not an id" "column 3" "$rankfeed" decode --vocab v.rfimg badids.txt
+echo '99999999' >rangeids.txt
+refused "id out of range" "outside the vocabulary" "$rankfeed" decode --vocab v.rfimg rangeids.txt
+refused "no vocabulary" "vocab" "$rankfeed" encode
+refused "unknown command" "" "$rankfeed" frobnicate
+# A query that leaves a document no token is an error of each document, not of the batch.
+cases=$((cases + 1))
+"${batch[@]}" --truncation only_second --max-length 8 >out.txt 2>err.txt
+grep -q "RANKFEED_E_TRUNCATION" err.txt || fail "query too long: stderr is '$(cat err.txt)'"
+cases=$((cases + 1))
+"$rankfeed" encode --vocab v.rfimg texts.txt >/dev/full 2>err.txt && fail "full disk: succeeded"
+grep -q "standard output" err.txt || fail "full disk: stderr is '$(cat err.txt)'"
+
+echo "$cases cases, $failures failed"
+exit $((failures > 0))
