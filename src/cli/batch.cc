@@ -211,11 +211,12 @@ class Output {
     object["max_seqlen"] = b.max_seqlen;
     object["tokens"] = b.tokens;
     std::vector<int32_t> row_document;
-    auto& documents = object["documents"] = nlohmann::ordered_json::array();
+    auto documents = nlohmann::ordered_json::array();
     for (uint32_t r = 0; r < b.rows; ++r) {
       documents.push_back(documents_.names[b.row_map[r].document]);
       row_document.push_back(static_cast<int32_t>(b.row_map[r].document));
     }
+    object["documents"] = std::move(documents);
     for (const auto& [name, tensor] : tensors) {
       if (tensor->dimensions == 0) continue;
       if (c_.json) object[name] = TensorJson(*tensor);

@@ -98,15 +98,15 @@ std::string_view Piece(const rankfeed_model* model, int32_t id) {
 void WriteEncoding(const rankfeed_model* model, Output output, const Encoding& e,
                    std::string* line) {
   if (output == Output::kJson) {
-    nlohmann::ordered_json object;
-    object["ids"] = e.input_ids;
-    auto& pieces = object["pieces"] = nlohmann::ordered_json::array();
-    auto& offsets = object["offsets"] = nlohmann::ordered_json::array();
+    auto pieces = nlohmann::ordered_json::array(), offsets = nlohmann::ordered_json::array();
     for (size_t i = 0; i < e.input_ids.size(); ++i) {
       pieces.push_back(std::string(Piece(model, e.input_ids[i])));
-      offsets.push_back({e.offset_begin[i], e.offset_end[i]});
+      offsets.push_back(nlohmann::ordered_json::array({e.offset_begin[i], e.offset_end[i]}));
     }
-    object["special_tokens_mask"] = e.special_tokens_mask;
+    const nlohmann::ordered_json object = {{"ids", e.input_ids},
+                                           {"pieces", std::move(pieces)},
+                                           {"offsets", std::move(offsets)},
+                                           {"special_tokens_mask", e.special_tokens_mask}};
     *line += object.dump();
     return;
   }
