@@ -147,7 +147,7 @@ typedef struct {
   uint8_t truncation_side;   /* RANKFEED_RIGHT: the end is cut off; RANKFEED_LEFT: the start */
   uint8_t overflow;          /* RANKFEED_OVERFLOW_* */
   uint8_t template_kind;     /* RANKFEED_TEMPLATE_* */
-  uint8_t no_special_tokens; /* 1: query | document only, types 0 and 1 (add_special_tokens=False) */
+  uint8_t no_special_tokens; /* 1: the template without them (add_special_tokens=False) */
   /* tensors */
   uint8_t layout;       /* RANKFEED_PADDED, RANKFEED_PACKED */
   uint8_t id_type;      /* RANKFEED_INT32, RANKFEED_INT64, RANKFEED_UINT32 */
@@ -228,13 +228,15 @@ RANKFEED_API rankfeed_status rankfeed_batch_carve(const rankfeed_rerank_options*
 /* ---- threads, cancellation ---- */
 
 /* Runs task over [0, count) in any split and order, on any threads, and returns when all is done.
- * worker is below workers, and two calls with the same worker never overlap. */
+ * worker is below workers, and two calls with the same worker never overlap. Anything but
+ * RANKFEED_OK ends the request with that status; tasks are then not running any more. */
 typedef void (*rankfeed_task)(void* task_context, size_t begin, size_t end, uint32_t worker);
 typedef struct {
   uint32_t struct_size;
   uint32_t workers;
   void* context;
-  void (*parallel_for)(void* context, size_t count, rankfeed_task task, void* task_context);
+  rankfeed_status (*parallel_for)(void* context, size_t count, rankfeed_task task,
+                                  void* task_context);
 } rankfeed_executor;
 
 /* How to stop a request early; looked at between documents. All fields may be zero. */

@@ -63,7 +63,6 @@ rankfeed_status AddCustom(const rankfeed_pair_template& custom, PartEncoder enco
 }  // namespace
 
 size_t TemplateBound(const TemplateSource& source, uint32_t text_tokens) {
-  if (source.no_special_tokens) return 2;
   if (source.kind == RANKFEED_TEMPLATE_PAIR) return source.model_pair.size();
   if (source.kind == RANKFEED_TEMPLATE_SINGLE) return source.model_single.size();
   const rankfeed_pair_template& custom = *source.custom;
@@ -78,15 +77,13 @@ rankfeed_status BuildTemplate(const TemplateSource& source, PartEncoder encoder,
                               std::span<TemplateItem> items, PairTemplate* out) {
   Writer writer(items);
   const bool single = source.kind == RANKFEED_TEMPLATE_SINGLE;
-  if (source.no_special_tokens) {
-    // default_process of tokenizers: types 0 and 1, nothing around.
-    if (!single) writer.Add(kQuery, 0, 0);
-    writer.Add(kDocument, 0, single ? 0 : 1);
-  } else if (source.kind == RANKFEED_TEMPLATE_CUSTOM) {
+  if (source.kind == RANKFEED_TEMPLATE_CUSTOM) {
     const rankfeed_status status = AddCustom(*source.custom, encoder, writer);
     if (status != RANKFEED_OK) return status;
   } else {
     for (const TemplateItem& item : single ? source.model_single : source.model_pair) {
+      // tokenizers leaves the sequences and their types as the template has them.
+      if (source.no_special_tokens && item.kind == kSpecial) continue;
       const bool only = single && item.kind == kQuery;
       if (!writer.Add(only ? kDocument : item.kind, item.id, item.type_id)) return RANKFEED_E_LIMIT;
     }

@@ -107,7 +107,9 @@ void Reranker::Tokenize(size_t begin, size_t end) {
     store_.Tokenize(job, begin, end, 0);
   } else {
     Group group = {&store_, &job, begin};
-    executor->parallel_for(executor->context, end - begin, &Group::Run, &group);
+    const rankfeed_status status =
+        executor->parallel_for(executor->context, end - begin, &Group::Run, &group);
+    if (status != RANKFEED_OK) stop_.Raise(status);
   }
   tokenized_ = end;
 }

@@ -62,10 +62,11 @@ TEST_F(PairTemplateTest, SingleOfTheModelTakesTheDocument) {
 
 TEST_F(PairTemplateTest, NoSpecialTokens) {
   const TemplateItem pair[] = {Special(0), kA, kB, Special(2)};
+  const TemplateItem single[] = {Special(0), {1, 0, 7, 0}, Special(2)};
   ASSERT_EQ(Build({pair, {}, nullptr, RANKFEED_TEMPLATE_PAIR, true}), RANKFEED_OK);
   EXPECT_EQ(Shape(), "q:0 d:1 ");
-  ASSERT_EQ(Build({pair, {}, nullptr, RANKFEED_TEMPLATE_SINGLE, true}), RANKFEED_OK);
-  EXPECT_EQ(Shape(), "d:0 ");
+  ASSERT_EQ(Build({pair, single, nullptr, RANKFEED_TEMPLATE_SINGLE, true}), RANKFEED_OK);
+  EXPECT_EQ(Shape(), "d:7 ");
 }
 
 TEST_F(PairTemplateTest, SequencesMissingOrTwice) {

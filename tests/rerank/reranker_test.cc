@@ -257,7 +257,8 @@ struct Threads {
   size_t piece;
   std::mt19937 random{5};
 
-  static void ParallelFor(void* context, size_t count, rankfeed_task task, void* task_context) {
+  static rankfeed_status ParallelFor(void* context, size_t count, rankfeed_task task,
+                                     void* task_context) {
     auto& self = *static_cast<Threads*>(context);
     std::vector<size_t> starts;
     for (size_t i = 0; i < count; i += self.piece) starts.push_back(i);
@@ -272,6 +273,7 @@ struct Threads {
     for (uint32_t w = 1; w < self.workers; ++w) threads.emplace_back(work, w);
     work(0);
     for (std::thread& thread : threads) thread.join();
+    return RANKFEED_OK;
   }
 };
 
@@ -293,6 +295,26 @@ TEST(Reranker, ThreadsAndChunkingNeverChangeABatch) {
     ExpectSame(expected, RunAll(many, request, arena));
     EXPECT_EQ(request.status, status);
   }
+}
+
+TEST(Reranker, FailureOfTheExecutorEndsTheRequest) {
+  Case c;
+  c.query = "q";
+  c.documents.assign(20, "document");
+  FakeRequest request = RequestOf(c, 0);
+  FakeReranker fake(c.options, FakeLimits(20, 20, 1000));
+  rankfeed_executor executor = {sizeof(executor), 1, nullptr,
+                                [](void*, size_t, rankfeed_task task, void* context) {
+                                  task(context, 0, 1, 0);
+                                  return rankfeed_status{RANKFEED_E_NO_MEMORY};
+                                }};
+  request.executor = &executor;
+  const Arena arena(kBigArena);
+  ASSERT_EQ(fake.reranker->Begin(request.Get()), RANKFEED_OK);
+  rankfeed_batch batch = arena.Batch();
+  EXPECT_EQ(fake.reranker->Next(fake.batch_limits, false, &batch), RANKFEED_E_NO_MEMORY);
+  executor.workers = 2;  // more than there are encoders
+  EXPECT_EQ(fake.reranker->Begin(request.Get()), RANKFEED_E_LIMIT);
 }
 
 TEST(Reranker, TooSmallAStoreReportsTheExactNeed) {
