@@ -5,7 +5,7 @@
 # the view over them (image/reader and verify come after text/), and the token columns. builder/,
 # corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
 set(order base platform simd trie image/format.h image/model.h pipeline/token_sink.h text image unigram
-    words pipeline rerank corpus capi builder corpus_builder cli)
+    words pipeline rerank corpus capi parallel builder corpus_builder cli)
 set(problems "")
 set(edges 0)
 
