@@ -1,20 +1,25 @@
 #!/usr/bin/env bash
-# Creates .venv with the wheels of tests/requirements.txt: the HuggingFace reference that the tests
-# compare with. A stamp with the checksum of that file makes a second run return at once.
+# Creates .venv and .venv-0.22 with the wheels of tests/requirements.txt and
+# tests/requirements-0.22.txt: the HuggingFace references that the tests compare with. A stamp with the
+# checksum of that file makes a second run return at once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-requirements=tests/requirements.txt
-stamp=.venv/requirements.sha256
-wanted=$(sha256sum <"$requirements")
-if [[ -x .venv/bin/python && -f $stamp && $(<"$stamp") == "$wanted" ]]; then
-  exit 0
-fi
+# make_env FOLDER REQUIREMENTS MODULES
+make_env() {
+  local stamp=$1/requirements.sha256 wanted
+  wanted=$(sha256sum <"$2")
+  if [[ -x $1/bin/python && -f $stamp && $(<"$stamp") == "$wanted" ]]; then
+    return
+  fi
+  echo "python-env: installing the wheels of $2 into $1"
+  rm -rf "$1"
+  python3 -m venv "$1"
+  # --no-deps: only the pinned versions, none of what they would draw in for downloading models.
+  "$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: -r "$2"
+  "$1/bin/python" -c "import $3"
+  printf '%s\n' "$wanted" >"$stamp"
+}
 
-echo "python-env: installing the wheels of $requirements into .venv"
-rm -rf .venv
-python3 -m venv .venv
-# --no-deps: only the pinned versions, none of what they would draw in for downloading models.
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: -r "$requirements"
-.venv/bin/python -c 'import numpy, sentencepiece, tokenizers'
-printf '%s\n' "$wanted" >"$stamp"
+make_env .venv tests/requirements.txt "numpy, sentencepiece, tokenizers"
+make_env .venv-0.22 tests/requirements-0.22.txt "numpy, tokenizers"
