@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "builder/compile.h"
 
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "builder/presets.h"
 #include "builder/read_hf_json.h"
 #include "builder/read_spm.h"
 #include "builder/write_image.h"
 #include "image/format.h"
+#include "image/model.h"
+#include "pipeline/encoder.h"
+#include "text/normalize.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -32,6 +38,74 @@ uint32_t ParityOf(SourceFormat format, const std::string& name,
                  ": a SentencePiece .model can only be compiled for SentencePiece parity: it does "
                  "not say which normalizers, pre-tokenizers and added tokens HuggingFace runs. "
                  "For HuggingFace parity compile the model's tokenizer.json");
+}
+
+// An image opened from bytes in place of a file.
+class OpenImage {
+ public:
+  explicit OpenImage(const std::vector<unsigned char>& bytes)
+      : image_(Allocate(image::kSectionAlignment, bytes.size())),
+        storage_(Allocate(rankfeed_model_mem_req().alignment, rankfeed_model_mem_req().size)) {
+    std::memcpy(image_.get(), bytes.data(), bytes.size());
+    rankfeed_error_detail detail{};
+    detail.struct_size = sizeof detail;
+    const rankfeed_status status =
+        rankfeed_model_open(image_.get(), bytes.size(), 0, storage_.get(),
+                            rankfeed_model_mem_req().size, &model_, &detail);
+    if (status == RANKFEED_OK) return;
+    throw BuildError(status, detail.byte_offset,
+                     "the compiled image does not pass verification (section " +
+                         std::to_string(detail.section) + ", item " + std::to_string(detail.item) +
+                         ")");
+  }
+  const Model& model() const { return *model_; }
+
+ private:
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  using Memory = std::unique_ptr<void, Free>;
+
+  static Memory Allocate(size_t alignment, size_t size) {
+    Memory memory(std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+  }
+
+  Memory image_, storage_;
+  rankfeed_model* model_ = nullptr;
+};
+
+// text run through the model's normalizer.
+std::string Normalize(const Model& model, std::string_view text) {
+  uint32_t capacity = 0;
+  if (!NormalizedBound(model, static_cast<uint32_t>(text.size()), &capacity)) {
+    throw BuildError(RANKFEED_E_LIMIT, 0, "an added token is too long to normalize");
+  }
+  std::vector<char> bytes[2];
+  std::vector<uint32_t> work[3];
+  text::Buffers buffers;
+  for (int i = 0; i < 2; ++i) {
+    bytes[i].resize(capacity);
+    buffers.text[i].data = bytes[i].data();
+    buffers.text[i].capacity = capacity;
+  }
+  for (int i = 0; i < 3; ++i) {
+    work[i].resize(capacity);
+    buffers.work[i] = work[i].data();
+  }
+  if (!text::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers) ||
+      text::RunNormalizer(model, &buffers) != RANKFEED_OK) {
+    throw BuildError(RANKFEED_E_LIMIT, 0, "an added token is too long to normalize");
+  }
+  return std::string(buffers.in().view());
+}
+
+bool AnyNormalized(const ModelSpec& spec) {
+  for (const AddedTokenSpec& token : spec.added_tokens) {
+    if ((token.flags & image::kNormalized) != 0 && !spec.normalizer.empty()) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -69,7 +143,18 @@ std::vector<unsigned char> Compile(std::string_view source, const std::string& n
   ModelSpec spec = format == SourceFormat::kHuggingFace ? ReadHuggingFace(source, name)
                                                         : ReadSentencePiece(source, name);
   ApplyPreset(preset, &spec);
-  return WriteImage(spec, HashConfig(source, parity, preset), {});
+  const ConfigHash hash = HashConfig(source, parity, preset);
+  std::vector<unsigned char> bytes = WriteImage(spec, hash, {});
+  if (!AnyNormalized(spec)) return bytes;
+  // Tokens that are looked for in normalized text are normalized themselves, by the normalizer the
+  // encoder will run: that of a first image.
+  const OpenImage first(bytes);
+  std::vector<std::string> normalized;
+  for (const AddedTokenSpec& token : spec.added_tokens) {
+    const bool wanted = (token.flags & image::kNormalized) != 0;
+    normalized.push_back(wanted ? Normalize(first.model(), token.content) : std::string());
+  }
+  return WriteImage(spec, hash, normalized);
 }
 
 }  // namespace rankfeed::builder

@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint32_t kReplacementCharacter = 0xfffd;
 constexpr double kMaxFactor = 4096;
+constexpr uint32_t kDecomposedEnd = 0x30000;  // no character above plane 2 has a decomposition
 
 bool IsSurrogate(uint32_t cp) {
   return cp >= 0xd800 && cp < 0xe000;
@@ -87,7 +88,7 @@ void BeforeNormalization(Costs& costs, bool compat, bool compose) {
   icu::UnicodeString parts;
   if (compose) {
     double factor = 1;
-    for (uint32_t cp = 0; cp <= utf8::kMaxCodePoint; ++cp) {
+    for (uint32_t cp = 0; cp < kDecomposedEnd; ++cp) {
       if (IsSurrogate(cp) || !canonical->getDecomposition(static_cast<UChar32>(cp), parts))
         continue;
       factor = std::max(factor, costs[cp] / Sum(costs, parts));
@@ -95,7 +96,9 @@ void BeforeNormalization(Costs& costs, bool compat, bool compose) {
     costs.Scale(factor);
   }
   costs.Before([&](uint32_t cp) {
-    return form->getDecomposition(static_cast<UChar32>(cp), parts) ? Sum(costs, parts) : costs[cp];
+    const bool decomposed =
+        cp < kDecomposedEnd && form->getDecomposition(static_cast<UChar32>(cp), parts);
+    return decomposed ? Sum(costs, parts) : costs[cp];
   });
 }
 

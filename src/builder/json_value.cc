@@ -69,20 +69,24 @@ std::string Json::Child(std::string_view key) const {
   return pointer_ + "/" + escaped;
 }
 
-std::optional<Json> Json::Find(const char* key) const {
+std::optional<Json> Json::Member(const char* key) const {
   std::optional<Json> found;
   for (const auto& member : Object()) {
     if (member.key != key) continue;
     if (found) found->Fail(RANKFEED_E_PARSE, "is given twice");
     found = Json(*source_, member.value, Child(key));
   }
+  return found;
+}
+
+std::optional<Json> Json::Find(const char* key) const {
+  std::optional<Json> found = Member(key);
   if (found && found->is_null()) return std::nullopt;
   return found;
 }
 
 Json Json::At(const char* key) const {
-  if (std::optional<Json> found = Find(key)) return *found;
-  Json value(*source_, element_, pointer_);
+  if (std::optional<Json> found = Member(key)) return *found;
   Fail(RANKFEED_E_PARSE, "has no \"" + std::string(key) + "\"");
 }
 

@@ -54,6 +54,7 @@ class Json {
 
  private:
   simdjson::dom::object Object() const;
+  std::optional<Json> Member(const char* key) const;  // null is a value
   std::string Child(std::string_view key) const;
 
   const JsonSource* source_;

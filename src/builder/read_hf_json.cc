@@ -2,6 +2,7 @@
 #include "builder/read_hf_json.h"
 
 #include <algorithm>
+#include <new>
 #include <unordered_map>
 
 #include "builder/hf_pipeline.h"
@@ -22,11 +23,16 @@ constexpr uint32_t kMaxPieces = trie::kNoValue - 1;
 class Reader {
  public:
   Reader(std::string_view bytes, const std::string& name)
-      : source_{name, simdjson::padded_string(bytes)} {}
+      : source_{name, simdjson::padded_string(bytes)} {
+    // simdjson leaves the string empty when it gets no memory.
+    if (source_.text.size() != bytes.size()) throw std::bad_alloc();
+  }
 
   ModelSpec Run() {
     simdjson::dom::element document;
-    if (const auto error = parser_.parse(source_.text).get(document); error) FailParse(error);
+    const auto error = parser_.parse(source_.text).get(document);
+    if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+    if (error != simdjson::SUCCESS) FailParse(error);
     const Json root(source_, document, "");
     spec_.parity = RANKFEED_PARITY_HUGGINGFACE;
     spec_.source_name = "tokenizer.json";
@@ -90,8 +96,10 @@ class Reader {
         bool boolean;
         return value.get_bool().get(boolean) == simdjson::SUCCESS;
       }
-      default:
-        return value.is_null();
+      default: {
+        bool is_null;
+        return value.is_null().get(is_null) == simdjson::SUCCESS && is_null;
+      }
     }
   }
 
@@ -138,7 +146,9 @@ class Reader {
     simdjson::ondemand::parser parser;
     simdjson::ondemand::document document;
     simdjson::ondemand::array entries;
-    if (parser.iterate(source_.text).get(document) != simdjson::SUCCESS ||
+    const auto error = parser.iterate(source_.text).get(document);
+    if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+    if (error != simdjson::SUCCESS ||
         document["model"]["vocab"].get_array().get(entries) != simdjson::SUCCESS) {
       vocab.Fail(RANKFEED_E_PARSE, "cannot be read");
     }

@@ -33,8 +33,8 @@ class Compiled {
     status = rankfeed_compile(source.data(), source.size(), "file", &options, &image, &error);
     if (status != RANKFEED_OK) return;
     const rankfeed_mem_req need = rankfeed_model_mem_req();
-    storage_ = std::aligned_alloc(need.alignment,
-                                  (need.size + need.alignment - 1) / need.alignment * need.alignment);
+    storage_ = std::aligned_alloc(
+        need.alignment, (need.size + need.alignment - 1) / need.alignment * need.alignment);
     rankfeed_error_detail detail{};
     detail.struct_size = sizeof detail;
     const rankfeed_status opened =
@@ -72,8 +72,8 @@ class Compiled {
 inline ::testing::AssertionResult FailsWith(const Compiled& compiled, rankfeed_status status,
                                             std::string_view text) {
   if (compiled.status != status) {
-    return ::testing::AssertionFailure() << rankfeed_status_name(compiled.status) << ": "
-                                         << compiled.message();
+    return ::testing::AssertionFailure()
+           << rankfeed_status_name(compiled.status) << ": " << compiled.message();
   }
   if (compiled.message().find(text) == std::string::npos) {
     return ::testing::AssertionFailure() << "message is: " << compiled.message();
@@ -109,6 +109,6 @@ inline std::string SharedData(const std::string& name) {
 }  // namespace rankfeed::builder_test
 
 // Binds name to a file of the shared data, or skips the test with a message.
-#define RANKFEED_SHARED_FILE(variable, name)                                            \
-  const std::string variable = rankfeed::builder_test::SharedData(name);                \
+#define RANKFEED_SHARED_FILE(variable, name)                             \
+  const std::string variable = rankfeed::builder_test::SharedData(name); \
   if (variable.empty()) GTEST_SKIP() << "no " name " in RANKFEED_SHARED_DATA: not run"

@@ -76,7 +76,8 @@ TEST(CharsmapCheck, BadSizes) {
   std::string bytes = good;
   bytes[0] = 2;  // 512 * 4 bytes -> not a multiple
   EXPECT_EQ(Refusal(bytes), "24 map is broken: its trie is not a whole number of units");
-  EXPECT_EQ(Refusal(std::string(8, '\0')), "24 map is broken: its trie is not a whole number of units");
+  EXPECT_EQ(Refusal(std::string(8, '\0')),
+            "24 map is broken: its trie is not a whole number of units");
   bytes = good;
   bytes[3] = 0x7f;
   EXPECT_EQ(Refusal(bytes), "24 map is broken: its trie is longer than the blob");
@@ -112,7 +113,8 @@ TEST(CharsmapCheck, ChainsOfKeys) {
   for (size_t n = 1; n <= 32; ++n) rules[std::string(n, 'a')] = "x";
   EXPECT_EQ(Refusal(sp_test::MakeCharsmap(rules), kSp), "");
   rules[std::string(33, 'a')] = "x";
-  EXPECT_NE(Refusal(sp_test::MakeCharsmap(rules), kSp).find("more than 32 keys"), std::string::npos);
+  EXPECT_NE(Refusal(sp_test::MakeCharsmap(rules), kSp).find("more than 32 keys"),
+            std::string::npos);
   EXPECT_EQ(Refusal(sp_test::MakeCharsmap(rules), kHf), "");
 }
 

@@ -31,7 +31,8 @@ void CheckInvariants(const std::vector<trie::Unit>& units, uint32_t code_count) 
   for (size_t i = 0; i < units.size(); ++i) {
     ASSERT_LE(trie::Base(units[i]) + code_count, units.size()) << "unit " << i;
     if (trie::Base(units[i]) != 0) {
-      ASSERT_TRUE(bases.insert(trie::Base(units[i])).second) << "base of unit " << i << " is shared";
+      ASSERT_TRUE(bases.insert(trie::Base(units[i])).second)
+          << "base of unit " << i << " is shared";
     }
     ASSERT_NE(trie::Label(units[i]), 0u) << "unit " << i;
     if (i > 0 && trie::Label(units[i]) != trie::kEmptyLabel) {
@@ -149,7 +150,8 @@ TEST(DoubleArrayBuild, SpaceStaysNearTheNodeCount) {
       code = static_cast<uint16_t>(1 + static_cast<int>(r * r * 2000));
     }
     keys[codes] = 0;
-    for (size_t n = 1; n <= codes.size(); ++n) nodes.emplace(codes.begin(), codes.begin() + static_cast<long>(n));
+    for (size_t n = 1; n <= codes.size(); ++n)
+      nodes.emplace(codes.begin(), codes.begin() + static_cast<long>(n));
   }
   const auto units = Build(keys, 2002);
   CheckInvariants(units, 2002);

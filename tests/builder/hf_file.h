@@ -17,8 +17,8 @@ struct HfFile {
   std::string Text() const {
     const std::string unigram =
         R"({"type":"Unigram","unk_id":3,"byte_fallback":false,"vocab":)" + vocab + "}";
-    return R"({"version":)" + version + R"(,"truncation":)" + truncation + R"(,"padding":)" + padding +
-           R"(,"added_tokens":)" + added_tokens + R"(,"normalizer":)" + normalizer +
+    return R"({"version":)" + version + R"(,"truncation":)" + truncation + R"(,"padding":)" +
+           padding + R"(,"added_tokens":)" + added_tokens + R"(,"normalizer":)" + normalizer +
            R"(,"pre_tokenizer":)" + pre_tokenizer + R"(,"post_processor":)" + post_processor +
            R"(,"decoder":)" + decoder + R"(,"model":)" + (model.empty() ? unigram : model) + "}";
   }

@@ -18,8 +18,9 @@ using image::Op;
 std::string ShowSteps(const Model& m, std::span<const image::Step> steps) {
   std::string s;
   for (const image::Step& step : steps) {
-    s += std::to_string(step.op) + "(" + std::to_string(step.arg0) + "," + std::to_string(step.arg1) +
-         ",'" + std::string(m.text(step.a)) + "','" + std::string(m.text(step.b)) + "')";
+    s += std::to_string(step.op) + "(" + std::to_string(step.arg0) + "," +
+         std::to_string(step.arg1) + ",'" + std::string(m.text(step.a)) + "','" +
+         std::string(m.text(step.b)) + "')";
   }
   return s;
 }
@@ -44,7 +45,8 @@ std::string Decoder(const std::string& value) {
 
 TEST(HfPipeline, Normalizers) {
   EXPECT_EQ(Normalizer("null"), "");
-  EXPECT_EQ(Normalizer(R"({"type":"Strip","strip_left":false,"strip_right":true})"), "2(0,1,'','')");
+  EXPECT_EQ(Normalizer(R"({"type":"Strip","strip_left":false,"strip_right":true})"),
+            "2(0,1,'','')");
   EXPECT_EQ(Normalizer(R"({"type":"Lowercase"})"), "3(0,0,'','')");
   EXPECT_EQ(Normalizer(R"({"type":"NFC"})"), "4(0,0,'','')");
   EXPECT_EQ(Normalizer(R"({"type":"NFD"})"), "5(0,0,'','')");
@@ -57,8 +59,9 @@ TEST(HfPipeline, Normalizers) {
             "11(0,0,'``','\"')");
   EXPECT_EQ(Normalizer(R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":"\u2581"})"),
             "12(2,0,' ','\xe2\x96\x81')");
-  EXPECT_EQ(Normalizer(R"({"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "})"),
-            "13(0,0,'',' ')");
+  EXPECT_EQ(
+      Normalizer(R"({"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "})"),
+      "13(0,0,'',' ')");
   EXPECT_EQ(Normalizer(R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Sequence",)"
                        R"("normalizers":[{"type":"Lowercase"}]},{"type":"Strip","strip_left":true,)"
                        R"("strip_right":false}]})"),
@@ -73,8 +76,9 @@ TEST(HfPipeline, NormalizersRefused) {
   };
   EXPECT_TRUE(refused(R"({"type":"Foo"})", RANKFEED_E_UNSUPPORTED,
                       "normalizer.type \"Foo\" is not supported"));
-  EXPECT_TRUE(refused(R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"NFC"},{"type":"Foo"}]})",
-                      RANKFEED_E_UNSUPPORTED, "normalizer.normalizers[2].type \"Foo\" is not supported"));
+  EXPECT_TRUE(
+      refused(R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"NFC"},{"type":"Foo"}]})",
+              RANKFEED_E_UNSUPPORTED, "normalizer.normalizers[2].type \"Foo\" is not supported"));
   for (const char* type : {"BertNormalizer", "ByteLevel"}) {
     EXPECT_TRUE(refused(std::string(R"({"type":")") + type + "\"}", RANKFEED_E_UNSUPPORTED, type));
   }
@@ -88,21 +92,23 @@ TEST(HfPipeline, NormalizersRefused) {
                       RANKFEED_E_UNSUPPORTED, "normalizer.pattern.String is empty"));
   EXPECT_TRUE(refused(R"({"type":"Replace","pattern":{"Regex":"a|b"},"content":"x"})",
                       RANKFEED_E_UNSUPPORTED, "\"a|b\" is not a supported regular expression"));
-  EXPECT_TRUE(refused(R"({"type":"Replace","pattern":{"Other":"a"},"content":"x"})", RANKFEED_E_PARSE,
-                      "must have \"String\" or \"Regex\""));
+  EXPECT_TRUE(refused(R"({"type":"Replace","pattern":{"Other":"a"},"content":"x"})",
+                      RANKFEED_E_PARSE, "must have \"String\" or \"Regex\""));
   EXPECT_TRUE(refused(R"({"type":"Replace","pattern":{"String":"a"}})", RANKFEED_E_PARSE,
                       "normalizer has no \"content\""));
-  EXPECT_TRUE(refused(R"({"type":"Precompiled","precompiled_charsmap":""})", RANKFEED_E_PARSE, "is empty"));
+  EXPECT_TRUE(
+      refused(R"({"type":"Precompiled","precompiled_charsmap":""})", RANKFEED_E_PARSE, "is empty"));
   EXPECT_TRUE(refused(R"({"type":"Precompiled","precompiled_charsmap":null})", RANKFEED_E_PARSE,
                       "must be a string"));
   EXPECT_TRUE(refused(R"({"type":"Precompiled","precompiled_charsmap":"a"})", RANKFEED_E_PARSE,
                       "is not base64"));
   EXPECT_TRUE(refused(R"({"type":"Precompiled","precompiled_charsmap":"YWJjZGVmZ2g="})",
                       RANKFEED_E_PARSE, "Precompiled normalizer's charsmap is broken"));
-  EXPECT_TRUE(refused(R"({"type":"Sequence","normalizers":[{"type":"Precompiled",)"
-                      R"("precompiled_charsmap":"YWJj"},{"type":"Precompiled","precompiled_charsmap":)"
-                      R"("YWJk"}]})",
-                      RANKFEED_E_UNSUPPORTED, "one charsmap per file"));
+  EXPECT_TRUE(
+      refused(R"({"type":"Sequence","normalizers":[{"type":"Precompiled",)"
+              R"("precompiled_charsmap":"YWJj"},{"type":"Precompiled","precompiled_charsmap":)"
+              R"("YWJk"}]})",
+              RANKFEED_E_UNSUPPORTED, "one charsmap per file"));
 }
 
 TEST(HfPipeline, RefusalsSayWhere) {
@@ -117,20 +123,25 @@ TEST(HfPipeline, RefusalsSayWhere) {
 
 TEST(HfPipeline, PreTokenizers) {
   EXPECT_EQ(PreTokenizer("null"), "");
-  EXPECT_EQ(PreTokenizer(R"({"type":"Metaspace","replacement":"\u2581"})"), "30(0,1,'\xe2\x96\x81','')");
-  EXPECT_EQ(PreTokenizer(R"({"type":"Metaspace","replacement":"_","prepend_scheme":"first","split":false})"),
+  EXPECT_EQ(PreTokenizer(R"({"type":"Metaspace","replacement":"\u2581"})"),
+            "30(0,1,'\xe2\x96\x81','')");
+  EXPECT_EQ(PreTokenizer(
+                R"({"type":"Metaspace","replacement":"_","prepend_scheme":"first","split":false})"),
             "30(1,0,'_','')");
   EXPECT_EQ(PreTokenizer(R"({"type":"Metaspace","replacement":"_","prepend_scheme":"never"})"),
             "30(2,1,'_','')");
   // Old members: str_rep is ignored, add_prefix_space must agree.
-  EXPECT_EQ(PreTokenizer(R"({"type":"Metaspace","replacement":"_","str_rep":"x","add_prefix_space":true})"),
+  EXPECT_EQ(PreTokenizer(
+                R"({"type":"Metaspace","replacement":"_","str_rep":"x","add_prefix_space":true})"),
             "30(0,1,'_','')");
-  EXPECT_EQ(PreTokenizer(
-                R"({"type":"Metaspace","replacement":"_","add_prefix_space":false,"prepend_scheme":"never"})"),
-            "30(2,1,'_','')");
-  EXPECT_EQ(PreTokenizer(
-                R"({"type":"Metaspace","replacement":"_","add_prefix_space":true,"prepend_scheme":"never"})"),
-            "30(2,1,'_','')");
+  EXPECT_EQ(
+      PreTokenizer(
+          R"({"type":"Metaspace","replacement":"_","add_prefix_space":false,"prepend_scheme":"never"})"),
+      "30(2,1,'_','')");
+  EXPECT_EQ(
+      PreTokenizer(
+          R"({"type":"Metaspace","replacement":"_","add_prefix_space":true,"prepend_scheme":"never"})"),
+      "30(2,1,'_','')");
   EXPECT_EQ(PreTokenizer(R"({"type":"WhitespaceSplit"})"), "31(0,0,'','')");
   EXPECT_EQ(PreTokenizer(R"({"type":"Whitespace"})"), "32(0,0,'','')");
   EXPECT_EQ(PreTokenizer(R"({"type":"Punctuation"})"), "33(1,0,'','')");
@@ -138,12 +149,18 @@ TEST(HfPipeline, PreTokenizers) {
   EXPECT_EQ(PreTokenizer(R"({"type":"Digits","individual_digits":true})"), "34(1,0,'','')");
   EXPECT_EQ(PreTokenizer(R"({"type":"Digits","individual_digits":false})"), "34(0,0,'','')");
   EXPECT_EQ(PreTokenizer(R"({"type":"CharDelimiterSplit","delimiter":"-"})"), "35(0,0,'-','')");
-  EXPECT_EQ(PreTokenizer(R"({"type":"Split","pattern":{"String":"ab"},"behavior":"MergedWithNext","invert":true})"),
-            "35(3,1,'ab','')");
-  EXPECT_EQ(PreTokenizer(R"({"type":"Split","pattern":{"Regex":"\\."},"behavior":"Removed","invert":false})"),
-            "35(0,0,'.','')");
-  EXPECT_EQ(PreTokenizer(R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},{"type":"Metaspace","replacement":"_"}]})"),
-            "31(0,0,'','')30(0,1,'_','')");
+  EXPECT_EQ(
+      PreTokenizer(
+          R"({"type":"Split","pattern":{"String":"ab"},"behavior":"MergedWithNext","invert":true})"),
+      "35(3,1,'ab','')");
+  EXPECT_EQ(
+      PreTokenizer(
+          R"({"type":"Split","pattern":{"Regex":"\\."},"behavior":"Removed","invert":false})"),
+      "35(0,0,'.','')");
+  EXPECT_EQ(
+      PreTokenizer(
+          R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},{"type":"Metaspace","replacement":"_"}]})"),
+      "31(0,0,'','')30(0,1,'_','')");
 }
 
 TEST(HfPipeline, PreTokenizersRefused) {
@@ -152,31 +169,38 @@ TEST(HfPipeline, PreTokenizersRefused) {
     file.pre_tokenizer = value;
     return FailsWith(Compiled(file.Text()), status, message);
   };
-  for (const char* type : {"ByteLevel", "BertPreTokenizer", "UnicodeScripts", "FixedLength", "Foo"}) {
-    EXPECT_TRUE(refused(std::string(R"({"type":")") + type + "\"}", RANKFEED_E_UNSUPPORTED,
-                        (std::string("pre_tokenizer.type \"") + type + "\" is not supported").c_str()));
+  for (const char* type :
+       {"ByteLevel", "BertPreTokenizer", "UnicodeScripts", "FixedLength", "Foo"}) {
+    EXPECT_TRUE(
+        refused(std::string(R"({"type":")") + type + "\"}", RANKFEED_E_UNSUPPORTED,
+                (std::string("pre_tokenizer.type \"") + type + "\" is not supported").c_str()));
   }
-  EXPECT_TRUE(refused(R"({"type":"Split","pattern":{"Regex":"\\s+"},"behavior":"Removed","invert":false})",
-                      RANKFEED_E_UNSUPPORTED, "is not a supported regular expression"));
-  EXPECT_TRUE(refused(R"({"type":"Split","pattern":{"Regex":"a+"},"behavior":"Removed","invert":false})",
-                      RANKFEED_E_UNSUPPORTED, "Split by literal text is supported"));
-  EXPECT_TRUE(refused(R"({"type":"Split","pattern":{"String":"a"},"behavior":"Sideways","invert":false})",
-                      RANKFEED_E_UNSUPPORTED, "\"Sideways\" is not a known split behavior"));
+  EXPECT_TRUE(
+      refused(R"({"type":"Split","pattern":{"Regex":"\\s+"},"behavior":"Removed","invert":false})",
+              RANKFEED_E_UNSUPPORTED, "is not a supported regular expression"));
+  EXPECT_TRUE(
+      refused(R"({"type":"Split","pattern":{"Regex":"a+"},"behavior":"Removed","invert":false})",
+              RANKFEED_E_UNSUPPORTED, "Split by literal text is supported"));
+  EXPECT_TRUE(
+      refused(R"({"type":"Split","pattern":{"String":"a"},"behavior":"Sideways","invert":false})",
+              RANKFEED_E_UNSUPPORTED, "\"Sideways\" is not a known split behavior"));
   EXPECT_TRUE(refused(R"({"type":"Metaspace","replacement":"ab"})", RANKFEED_E_PARSE,
                       "pre_tokenizer.replacement must be one character"));
   EXPECT_TRUE(refused(R"({"type":"Metaspace","replacement":"_","prepend_scheme":"maybe"})",
                       RANKFEED_E_UNSUPPORTED, "\"maybe\" is not a known scheme"));
   EXPECT_TRUE(refused(R"({"type":"Metaspace","replacement":"_","add_prefix_space":false})",
                       RANKFEED_E_PARSE, "prepend_scheme is not \"never\""));
-  EXPECT_TRUE(refused(R"({"type":"Metaspace","replacement":"_","replacement":"x"})", RANKFEED_E_PARSE,
-                      "is given twice"));
+  EXPECT_TRUE(refused(R"({"type":"Metaspace","replacement":"_","replacement":"x"})",
+                      RANKFEED_E_PARSE, "is given twice"));
   EXPECT_TRUE(refused(R"({"type":"Digits"})", RANKFEED_E_PARSE, "has no \"individual_digits\""));
 }
 
 TEST(HfPipeline, Decoders) {
   EXPECT_EQ(Decoder("null"), "");
-  EXPECT_EQ(Decoder(R"({"type":"Metaspace","replacement":"\u2581","prepend_scheme":"always","split":true})"),
-            "50(0,1,'\xe2\x96\x81','')");
+  EXPECT_EQ(
+      Decoder(
+          R"({"type":"Metaspace","replacement":"\u2581","prepend_scheme":"always","split":true})"),
+      "50(0,1,'\xe2\x96\x81','')");
   EXPECT_EQ(Decoder(R"({"type":"Replace","pattern":{"String":"\u2581"},"content":" "})"),
             "51(0,0,'\xe2\x96\x81',' ')");
   EXPECT_EQ(Decoder(R"({"type":"Strip","content":" ","start":1,"stop":2})"), "54(1,2,' ','')");
@@ -203,7 +227,8 @@ TEST(HfPipeline, RegexForms) {
   const auto show = [](std::string_view regex) -> std::string {
     const auto step = ReadRegex(regex);
     if (!step) return "no";
-    return std::to_string(static_cast<int>(step->op)) + ":" + std::to_string(step->arg0) + ":" + step->a;
+    return std::to_string(static_cast<int>(step->op)) + ":" + std::to_string(step->arg0) + ":" +
+           step->a;
   };
   EXPECT_EQ(show("abc"), "11:0:abc");
   EXPECT_EQ(show("''"), "11:0:''");
@@ -216,11 +241,37 @@ TEST(HfPipeline, RegexForms) {
   EXPECT_EQ(show("\\+{2,}"), "12:2:+");
   EXPECT_EQ(show("\\s{2,}|[\\n\\r\\t]"), "13:0:");
   EXPECT_EQ(show("\\s{2,}|[\n\r\t]"), "13:0:");
-  for (const char* regex :
-       {"", "a{2}", "a{2,3}", "a{0,}", "a{,2}", "a{2,", "a*", "a?", "ab{2,}", "a{2,}b", "a{2,}?", "[ab]",
-        "(a)", "^a", "a$", ".", "a|b", "\\s+", "\\s", "\\d", "\\w{2,}", "\\", "\\x20", "a{99999999999,}",
-        "s{2,}|[\\n\\r\\t]", "\\s{2,}|[\\r\\n\\t]", "\\s{3,}|[\\n\\r\\t]", "a++", "\\s{2,}|[\\n\\r\\t]+",
-        "a{\\2,}", "\xff"}) {
+  for (const char* regex : {"",
+                            "a{2}",
+                            "a{2,3}",
+                            "a{0,}",
+                            "a{,2}",
+                            "a{2,",
+                            "a*",
+                            "a?",
+                            "ab{2,}",
+                            "a{2,}b",
+                            "a{2,}?",
+                            "[ab]",
+                            "(a)",
+                            "^a",
+                            "a$",
+                            ".",
+                            "a|b",
+                            "\\s+",
+                            "\\s",
+                            "\\d",
+                            "\\w{2,}",
+                            "\\",
+                            "\\x20",
+                            "a{99999999999,}",
+                            "s{2,}|[\\n\\r\\t]",
+                            "\\s{2,}|[\\r\\n\\t]",
+                            "\\s{3,}|[\\n\\r\\t]",
+                            "a++",
+                            "\\s{2,}|[\\n\\r\\t]+",
+                            "a{\\2,}",
+                            "\xff"}) {
     EXPECT_EQ(show(regex), "no") << regex;
   }
 }
@@ -231,7 +282,8 @@ TEST(HfPipeline, Base64) {
   EXPECT_EQ(DecodeBase64("YWI="), "ab");
   EXPECT_EQ(DecodeBase64("YWJj"), "abc");
   EXPECT_EQ(DecodeBase64("+/+/"), "\xfb\xff\xbf");
-  for (const char* bad : {"Y", "YQ", "YQ=", "YQ=a", "=YQ=", "YW-j", "YR==", "YWJ=", "YQ==YQ==", "YWJj\n"}) {
+  for (const char* bad :
+       {"Y", "YQ", "YQ=", "YQ=a", "=YQ=", "YW-j", "YR==", "YWJ=", "YQ==YQ==", "YWJj\n"}) {
     EXPECT_EQ(DecodeBase64(bad), std::nullopt) << bad;
   }
 }

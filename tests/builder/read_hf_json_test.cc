@@ -29,9 +29,13 @@ std::map<std::string, double> Scores(const Compiled& compiled) {
 TEST(ReadHfJson, VocabularyGoesIntoTheTrieWhole) {
   const Compiled compiled(HfFile().Text());
   ASSERT_EQ(compiled.status, RANKFEED_OK) << compiled.message();
-  const std::map<std::string, double> want = {
-      {"<s>", 0}, {"<pad>", 0}, {"</s>", 0}, {"<unk>", 0}, {"\xe2\x96\x81", -3.5}, {"a", -2.25},
-      {"\xe2\x96\x81\x61", -1.5}};
+  const std::map<std::string, double> want = {{"<s>", 0},
+                                              {"<pad>", 0},
+                                              {"</s>", 0},
+                                              {"<unk>", 0},
+                                              {"\xe2\x96\x81", -3.5},
+                                              {"a", -2.25},
+                                              {"\xe2\x96\x81\x61", -1.5}};
   EXPECT_EQ(Scores(compiled), want);
   EXPECT_EQ(compiled.view().config->unk_score, -13.5);
   EXPECT_EQ(compiled.view().config->unk_id, 3u);
@@ -42,7 +46,8 @@ TEST(ReadHfJson, VocabularyGoesIntoTheTrieWhole) {
 TEST(ReadHfJson, DuplicateAndEmptyPieces) {
   HfFile file;
   file.vocab = R"([["<unk>",0],["x",-1],["a",-50],["","-1"],["a",-7]])";
-  EXPECT_TRUE(FailsWith(Compiled(file.Text()), RANKFEED_E_PARSE, "must have a number as its score"));
+  EXPECT_TRUE(
+      FailsWith(Compiled(file.Text()), RANKFEED_E_PARSE, "must have a number as its score"));
   file.vocab = R"([["<unk>",0],["x",-1],["a",-50],["",-1],["a",-7]])";
   file.model = R"({"type":"Unigram","unk_id":0,"vocab":)" + file.vocab + "}";
   const Compiled compiled(file.Text());
@@ -83,14 +88,19 @@ TEST(ReadHfJson, ModelsRefused) {
     return FailsWith(Compiled(file.Text()), status, message);
   };
   for (const char* type : {"BPE", "WordPiece", "WordLevel"}) {
-    EXPECT_TRUE(refused(std::string(R"({"type":")") + type + R"(","vocab":{}})", RANKFEED_E_UNSUPPORTED,
-                        (std::string("model.type \"") + type + "\" is not supported; only Unigram is").c_str()));
+    EXPECT_TRUE(refused(
+        std::string(R"({"type":")") + type + R"(","vocab":{}})", RANKFEED_E_UNSUPPORTED,
+        (std::string("model.type \"") + type + "\" is not supported; only Unigram is").c_str()));
   }
-  EXPECT_TRUE(refused(R"({"vocab":{"a":1},"merges":[]})", RANKFEED_E_UNSUPPORTED, "looks like BPE"));
-  EXPECT_TRUE(refused(R"({"vocab":{"a":1}})", RANKFEED_E_UNSUPPORTED, "its vocab is not a list of pairs"));
+  EXPECT_TRUE(
+      refused(R"({"vocab":{"a":1},"merges":[]})", RANKFEED_E_UNSUPPORTED, "looks like BPE"));
+  EXPECT_TRUE(
+      refused(R"({"vocab":{"a":1}})", RANKFEED_E_UNSUPPORTED, "its vocab is not a list of pairs"));
   EXPECT_TRUE(refused(R"({"type":"Unigram"})", RANKFEED_E_PARSE, "model has no \"vocab\""));
-  EXPECT_TRUE(refused(R"({"type":"Unigram","vocab":{}})", RANKFEED_E_PARSE, "model.vocab must be an array"));
-  EXPECT_TRUE(refused(R"({"type":"Unigram","vocab":[]})", RANKFEED_E_PARSE, "model.vocab is empty"));
+  EXPECT_TRUE(refused(R"({"type":"Unigram","vocab":{}})", RANKFEED_E_PARSE,
+                      "model.vocab must be an array"));
+  EXPECT_TRUE(
+      refused(R"({"type":"Unigram","vocab":[]})", RANKFEED_E_PARSE, "model.vocab is empty"));
   EXPECT_TRUE(refused(R"({"type":"Unigram","unk_id":1,"vocab":[["a",0]]})", RANKFEED_E_PARSE,
                       "model.unk_id is not the index of a piece"));
   EXPECT_TRUE(refused(R"({"type":"Unigram","unk_id":-1,"vocab":[["a",0]]})", RANKFEED_E_PARSE,
@@ -136,7 +146,8 @@ TEST(ReadHfJson, Documents) {
   EXPECT_TRUE(FailsWith(Compiled("{}"), RANKFEED_E_PARSE, "the document has no \"model\""));
   HfFile file;
   file.version = R"("2.0")";
-  EXPECT_TRUE(FailsWith(Compiled(file.Text()), RANKFEED_E_UNSUPPORTED, "version \"2.0\" is not \"1.0\""));
+  EXPECT_TRUE(
+      FailsWith(Compiled(file.Text()), RANKFEED_E_UNSUPPORTED, "version \"2.0\" is not \"1.0\""));
   file.version = "null";
   EXPECT_EQ(Compiled(file.Text()).status, RANKFEED_OK);
   EXPECT_EQ(Compiled("\n\t " + HfFile().Text() + "\n").status, RANKFEED_OK);
@@ -170,7 +181,9 @@ TEST(ReadHfJson, RandomDamageIsRefusedOrCompiled) {
     text[random() % text.size()] = static_cast<char>(random());
     const Compiled compiled(text);
     refused += compiled.status != RANKFEED_OK;
-    if (compiled.status != RANKFEED_OK) EXPECT_NE(compiled.message(), "");
+    if (compiled.status != RANKFEED_OK) {
+      EXPECT_NE(compiled.message(), "");
+    }
   }
   EXPECT_GT(refused, 0);
 }
@@ -188,13 +201,15 @@ TEST(ReadHfJson, DeepNestingIsRefused) {
 // added_vocabulary.rs add_tokens; the ids of this case were printed by the 0.23.2 wheel.
 TEST(ReadHfJson, AddedTokenIds) {
   HfFile file;
-  file.model = R"({"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["a",-1],["b",-2],["\u2581a",-1.5],["\u2581",-3]]})";
-  file.added_tokens =
-      "[" + Added(9, "P") + "," + Added(7, "Q") + "," + Added(100, "a") + "," + Added(1, "R") + "," +
-      Added(3, "") + "," + Added(9, "P") + "]";
+  file.model =
+      R"({"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["a",-1],["b",-2],["\u2581a",-1.5],["\u2581",-3]]})";
+  file.added_tokens = "[" + Added(9, "P") + "," + Added(7, "Q") + "," + Added(100, "a") + "," +
+                      Added(1, "R") + "," + Added(3, "") + "," + Added(9, "P") + "]";
   const Compiled compiled(file.Text());
   ASSERT_EQ(compiled.status, RANKFEED_OK) << compiled.message();
-  const auto id = [&](const char* s) { return rankfeed_model_piece_to_id(compiled.model, s, std::strlen(s)); };
+  const auto id = [&](const char* s) {
+    return rankfeed_model_piece_to_id(compiled.model, s, std::strlen(s));
+  };
   EXPECT_EQ(id("P"), 5);
   EXPECT_EQ(id("Q"), 6);
   EXPECT_EQ(id("a"), 1);
@@ -209,7 +224,8 @@ TEST(ReadHfJson, AddedTokenIds) {
 TEST(ReadHfJson, AddedTokenFlags) {
   HfFile file;
   file.added_tokens = "[" + Added(7, "A", "10000") + "," + Added(8, "B", "01000") + "," +
-                      Added(9, "C", "00100") + "," + Added(10, "D", "00010") + "," + Added(11, "E") + "]";
+                      Added(9, "C", "00100") + "," + Added(10, "D", "00010") + "," +
+                      Added(11, "E") + "]";
   const Compiled compiled(file.Text());
   ASSERT_EQ(compiled.status, RANKFEED_OK) << compiled.message();
   const auto tokens = compiled.view().added_tokens;
@@ -241,8 +257,8 @@ TEST(ReadHfJson, AddedTokensRefused) {
   EXPECT_TRUE(refused(R"([{"id":5,"content":"Z"}])", RANKFEED_E_PARSE,
                       "added_tokens[0] has no \"single_word\""));
   EXPECT_TRUE(refused(R"([{"content":"Z"}])", RANKFEED_E_PARSE, "added_tokens[0] has no \"id\""));
-  EXPECT_TRUE(refused("[" + Added(5, "Z") + "," + Added(5, "Z", "01001") + "]", RANKFEED_E_UNSUPPORTED,
-                      "added_tokens[1] repeats \"Z\" with other flags"));
+  EXPECT_TRUE(refused("[" + Added(5, "Z") + "," + Added(5, "Z", "01001") + "]",
+                      RANKFEED_E_UNSUPPORTED, "added_tokens[1] repeats \"Z\" with other flags"));
 }
 
 TEST(ReadHfJson, Templates) {
@@ -254,7 +270,8 @@ TEST(ReadHfJson, Templates) {
     const Model& m = compiled.view();
     EXPECT_EQ(m.has(image::kTemplateFromFile), processor.find("Processing") != std::string::npos);
     return Show(m, m.template_single) + " | " + Show(m, m.template_pair) +
-           (m.has(image::kHasTokenTypeIds) ? " types" : "") + (m.has(image::kTrimOffsets) ? " trim" : "");
+           (m.has(image::kHasTokenTypeIds) ? " types" : "") +
+           (m.has(image::kTrimOffsets) ? " trim" : "");
   };
   const std::string roberta =
       R"({"type":"RobertaProcessing","sep":["</s>",2],"cls":["<s>",0],"trim_offsets":true,"add_prefix_space":true})";
@@ -264,18 +281,22 @@ TEST(ReadHfJson, Templates) {
   EXPECT_EQ(templates(R"({"type":"BertProcessing","sep":["</s>",2],"cls":["<s>",0]})"),
             "0 A 2 | 0 A 2 B:1 2:1 types");
   EXPECT_EQ(templates(R"({"type":"Sequence","processors":[]})"), "A | A B:1 types");
-  EXPECT_EQ(templates(R"({"type":"Sequence","processors":[{"type":"Sequence","processors":[]},)" + roberta + "]}"),
+  EXPECT_EQ(templates(R"({"type":"Sequence","processors":[{"type":"Sequence","processors":[]},)" +
+                      roberta + "]}"),
             "0 A 2 | 0 A 2 2 B 2 trim");
   // One special token may stand for several ids.
-  EXPECT_EQ(templates(R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"X","type_id":2}},)"
-                      R"({"Sequence":{"id":"A","type_id":0}}],"pair":[{"Sequence":{"id":"B","type_id":0}},)"
-                      R"({"Sequence":{"id":"A","type_id":1}}],"special_tokens":{"X":{"id":"X","ids":[4,5],)"
-                      R"("tokens":["p","q"]}}})"),
-            "4:2 5:2 A | B A:1 types");
+  EXPECT_EQ(
+      templates(
+          R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"X","type_id":2}},)"
+          R"({"Sequence":{"id":"A","type_id":0}}],"pair":[{"Sequence":{"id":"B","type_id":0}},)"
+          R"({"Sequence":{"id":"A","type_id":1}}],"special_tokens":{"X":{"id":"X","ids":[4,5],)"
+          R"("tokens":["p","q"]}}})"),
+      "4:2 5:2 A | B A:1 types");
 }
 
 TEST(ReadHfJson, TemplatesRefused) {
-  const auto refused = [](const std::string& processor, rankfeed_status status, const char* message) {
+  const auto refused = [](const std::string& processor, rankfeed_status status,
+                          const char* message) {
     HfFile file;
     file.post_processor = processor;
     return FailsWith(Compiled(file.Text()), status, message);
@@ -283,7 +304,8 @@ TEST(ReadHfJson, TemplatesRefused) {
   const auto sequence = [](const char* id) {
     return std::string(R"({"Sequence":{"id":")") + id + R"(","type_id":0}})";
   };
-  const auto with = [&](const std::string& single, const std::string& pair, const std::string& specials = "{}") {
+  const auto with = [&](const std::string& single, const std::string& pair,
+                        const std::string& specials = "{}") {
     return R"({"type":"TemplateProcessing","single":[)" + single + R"(],"pair":[)" + pair +
            R"(],"special_tokens":)" + specials + "}";
   };
@@ -291,20 +313,25 @@ TEST(ReadHfJson, TemplatesRefused) {
   EXPECT_TRUE(refused(R"({"type":"ByteLevel"})", RANKFEED_E_UNSUPPORTED,
                       "post_processor.type \"ByteLevel\" is not supported"));
   EXPECT_TRUE(refused(with("", a + "," + b), RANKFEED_E_UNSUPPORTED, "single must use A once"));
-  EXPECT_TRUE(refused(with(a + "," + a, a + "," + b), RANKFEED_E_UNSUPPORTED, "single must use A once"));
+  EXPECT_TRUE(
+      refused(with(a + "," + a, a + "," + b), RANKFEED_E_UNSUPPORTED, "single must use A once"));
   EXPECT_TRUE(refused(with(b, a + "," + b), RANKFEED_E_UNSUPPORTED, "single must use A once"));
   EXPECT_TRUE(refused(with(a, a), RANKFEED_E_UNSUPPORTED, "pair must use A once and B once"));
   EXPECT_TRUE(refused(with(sequence("C"), a + "," + b), RANKFEED_E_PARSE, "must be A or B"));
-  EXPECT_TRUE(refused(with("\"$A\"", a + "," + b), RANKFEED_E_PARSE, "single[0] must be an object"));
-  EXPECT_TRUE(refused(with("{}", a + "," + b), RANKFEED_E_PARSE, "must be a Sequence or a SpecialToken"));
-  EXPECT_TRUE(refused(with(R"({"SpecialToken":{"id":"X","type_id":0}},)" + a, a + "," + b), RANKFEED_E_PARSE,
-                      "\"X\" is not in special_tokens"));
+  EXPECT_TRUE(
+      refused(with("\"$A\"", a + "," + b), RANKFEED_E_PARSE, "single[0] must be an object"));
+  EXPECT_TRUE(
+      refused(with("{}", a + "," + b), RANKFEED_E_PARSE, "must be a Sequence or a SpecialToken"));
+  EXPECT_TRUE(refused(with(R"({"SpecialToken":{"id":"X","type_id":0}},)" + a, a + "," + b),
+                      RANKFEED_E_PARSE, "\"X\" is not in special_tokens"));
   EXPECT_TRUE(refused(with(a, a + "," + b, R"({"X":{"id":"X","ids":[7],"tokens":["X"]}})"),
-                      RANKFEED_E_UNSUPPORTED, "special_tokens.X.ids[0] 7 is not an id of this file (7 ids)"));
+                      RANKFEED_E_UNSUPPORTED,
+                      "special_tokens.X.ids[0] 7 is not an id of this file (7 ids)"));
   EXPECT_TRUE(refused(R"({"type":"RobertaProcessing","sep":["</s>",2],"cls":["<s>",0]})",
                       RANKFEED_E_UNSUPPORTED, "lacks trim_offsets or add_prefix_space"));
-  EXPECT_TRUE(refused(R"({"type":"BertProcessing","sep":["</s>",2],"cls":["<s>",0],"trim_offsets":true,"add_prefix_space":true})",
-                      RANKFEED_E_UNSUPPORTED, "would run it as RobertaProcessing"));
+  EXPECT_TRUE(refused(
+      R"({"type":"BertProcessing","sep":["</s>",2],"cls":["<s>",0],"trim_offsets":true,"add_prefix_space":true})",
+      RANKFEED_E_UNSUPPORTED, "would run it as RobertaProcessing"));
   const std::string bert = R"({"type":"BertProcessing","sep":["</s>",2],"cls":["<s>",0]})";
   EXPECT_TRUE(refused(R"({"type":"Sequence","processors":[)" + bert + "," + bert + "]}",
                       RANKFEED_E_UNSUPPORTED, "processors[1] is a second template"));
@@ -347,11 +374,13 @@ TEST(ReadHfJson, DefaultsRefused) {
   file.truncation = R"({"direction":"Up","max_length":10,"strategy":"OnlyFirst","stride":0})";
   EXPECT_TRUE(FailsWith(Compiled(file.Text()), RANKFEED_E_PARSE, "must be \"Left\" or \"Right\""));
   file.truncation = R"({"max_length":99999999999,"strategy":"OnlyFirst","stride":0})";
-  EXPECT_TRUE(FailsWith(Compiled(file.Text()), RANKFEED_E_LIMIT, "truncation.max_length is larger than"));
+  EXPECT_TRUE(
+      FailsWith(Compiled(file.Text()), RANKFEED_E_LIMIT, "truncation.max_length is larger than"));
   file.truncation = "null";
   file.padding =
       R"({"strategy":"BatchLongest","direction":"Right","pad_id":7,"pad_type_id":0,"pad_token":"<pad>"})";
-  EXPECT_TRUE(FailsWith(Compiled(file.Text()), RANKFEED_E_UNSUPPORTED, "padding.pad_id 7 is not an id"));
+  EXPECT_TRUE(
+      FailsWith(Compiled(file.Text()), RANKFEED_E_UNSUPPORTED, "padding.pad_id 7 is not an id"));
 }
 
 TEST(ReadHfJson, SpecialIdsAndPositions) {

@@ -11,6 +11,7 @@
 
 #include "builder/builder_test_util.h"
 #include "pipeline/sp_model_proto.h"
+#include "text/charsmap.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -44,19 +45,20 @@ struct Refusal {
 
 TEST(ReadSpm, Refusals) {
   const Refusal kCases[] = {
-      {"no pieces", [](ModelProto& m) { m.pieces.clear(); }, RANKFEED_E_PARSE, "has no pieces", false},
+      {"no pieces", [](ModelProto& m) { m.pieces.clear(); }, RANKFEED_E_PARSE, "has no pieces",
+       false},
       {"only specials", [](ModelProto& m) { m.pieces.resize(3); }, RANKFEED_E_PARSE,
        "has no NORMAL pieces", false},
       {"no unknown", [](ModelProto& m) { m.pieces[0].kind = sp_test::kControl; }, RANKFEED_E_PARSE,
        "has no UNKNOWN piece", false},
-      {"two unknowns", [](ModelProto& m) { m.pieces[2].kind = sp_test::kUnknown; }, RANKFEED_E_PARSE,
-       "piece 2 is a second UNKNOWN piece; the first is 0", false},
+      {"two unknowns", [](ModelProto& m) { m.pieces[2].kind = sp_test::kUnknown; },
+       RANKFEED_E_PARSE, "piece 2 is a second UNKNOWN piece; the first is 0", false},
       {"empty piece", [](ModelProto& m) { m.pieces[4].text.clear(); }, RANKFEED_E_PARSE,
        "piece 4 is empty", false},
       {"duplicate", [](ModelProto& m) { m.Add("a", -9); }, RANKFEED_E_PARSE,
        "piece 6 \"a\" is already defined as piece 4", false},
-      {"duplicate unused", [](ModelProto& m) { m.Add("a", -9, sp_test::kUnused); }, RANKFEED_E_PARSE,
-       "piece 6 \"a\" is already defined as piece 4", false},
+      {"duplicate unused", [](ModelProto& m) { m.Add("a", -9, sp_test::kUnused); },
+       RANKFEED_E_PARSE, "piece 6 \"a\" is already defined as piece 4", false},
       {"duplicate control", [](ModelProto& m) { m.Add("<s>", 0, sp_test::kControl); },
        RANKFEED_E_PARSE, "piece 6 \"<s>\" is already defined as piece 1", false},
       {"NUL", [](ModelProto& m) { m.Add(std::string("a\0b", 3), -9); }, RANKFEED_E_PARSE,
@@ -65,7 +67,8 @@ TEST(ReadSpm, Refusals) {
        "piece 6 is not valid UTF-8", true},
       {"NaN", [](ModelProto& m) { m.pieces[4].score = std::numeric_limits<float>::quiet_NaN(); },
        RANKFEED_E_PARSE, "piece 4 has a score that is not finite", true},
-      {"infinite", [](ModelProto& m) { m.pieces[4].score = -std::numeric_limits<float>::infinity(); },
+      {"infinite",
+       [](ModelProto& m) { m.pieces[4].score = -std::numeric_limits<float>::infinity(); },
        RANKFEED_E_PARSE, "piece 4 has a score that is not finite", true},
       {"byte piece without fallback", [](ModelProto& m) { m.Add("<0x41>", 0, sp_test::kByte); },
        RANKFEED_E_PARSE, "piece 6 is a BYTE piece although byte_fallback is false", false},
@@ -98,7 +101,7 @@ TEST(ReadSpm, Refusals) {
          m.denormalizer.emplace();
          m.denormalizer->charsmap = "abcdefgh";
        },
-       RANKFEED_E_PARSE, "denormalizer_spec.precompiled_charsmap is broken", false},
+       RANKFEED_E_PARSE, "denormalizer_spec.precompiled_charsmap is broken", true},
   };
   for (const Refusal& c : kCases) {
     ModelProto model = Small();
@@ -106,9 +109,9 @@ TEST(ReadSpm, Refusals) {
     const std::string bytes = Serialize(model);
     const Compiled compiled(bytes);
     EXPECT_TRUE(FailsWith(compiled, c.status, c.message)) << c.name;
-    // NaN and NUL make libsentencepiece misbehave or throw when it builds its trie; loading them is
-    // not tried.
-    if (std::string_view(c.name) != "NUL") EXPECT_EQ(OracleAccepts(bytes), c.oracle_accepts) << c.name;
+    // libsentencepiece builds its trie from NUL-terminated keys and may throw.
+    if (std::string_view(c.name) == "NUL") continue;
+    EXPECT_EQ(OracleAccepts(bytes), c.oracle_accepts) << c.name;
   }
 }
 
@@ -123,14 +126,22 @@ TEST(ReadSpm, Accepted) {
       {"normal piece spelled like a control one", [](ModelProto& m) { m.Add("<s>", -5); }},
       {"unused", [](ModelProto& m) { m.Add("b", -5, sp_test::kUnused); }},
       {"byte fallback", [](ModelProto& m) { m.AddBytes(); }},
-      {"byte piece twice as normal", [](ModelProto& m) { m.AddBytes(); m.Add("<0x41>", -4); }},
+      {"byte piece twice as normal",
+       [](ModelProto& m) {
+         m.AddBytes();
+         m.Add("<0x41>", -4);
+       }},
       {"only user-defined",
        [](ModelProto& m) {
          m.pieces.resize(3);
          m.Add("x", 0, sp_test::kUserDefined);
        }},
       {"type written", [](ModelProto& m) { m.model_type = 1; }},
-      {"names", [](ModelProto& m) { m.bos_piece = ""; m.eos_piece = "<s>"; }},
+      {"names",
+       [](ModelProto& m) {
+         m.bos_piece = "";
+         m.eos_piece = "<s>";
+       }},
   };
   for (const Case& c : kCases) {
     ModelProto model = Small();
@@ -153,7 +164,9 @@ TEST(ReadSpm, PiecesOfTheTrieAndScores) {
   std::map<std::string, double> scores;
   for (size_t v = 0; v < 4; ++v) {
     scores[compiled.piece(m.value_ids[v])] = m.scores[v];
-    if (v > 0) EXPECT_LE(m.scores[v], m.scores[v - 1]);
+    if (v > 0) {
+      EXPECT_LE(m.scores[v], m.scores[v - 1]);
+    }
   }
   const std::map<std::string, double> want = {
       {"\xe2\x96\x81", -2.0},
@@ -191,8 +204,7 @@ TEST(ReadSpm, FloatArithmetic) {
 TEST(ReadSpm, FlagsAndDefaults) {
   constexpr uint32_t kAll = image::kAddDummyPrefix | image::kRemoveExtraWhitespaces |
                             image::kEscapeWhitespaces | image::kDenormAddDummyPrefix |
-                            image::kDenormRemoveExtraWhitespaces |
-                            image::kDenormEscapeWhitespaces;
+                            image::kDenormRemoveExtraWhitespaces | image::kDenormEscapeWhitespaces;
   ModelProto model = Small();
   {
     const Compiled compiled(Serialize(model));

@@ -41,21 +41,23 @@ TEST(SerdeNumber, ShortDecimalsAreExact) {
   std::mt19937 random(1);
   for (int i = 0; i < 20000; ++i) {
     // At most 15 digits: both steps of the reference are exact but one division.
-    const std::string token = "-" + std::to_string(random() % 20) + "." +
-                              std::to_string(100000 + random() % 900000);
-    EXPECT_EQ(std::bit_cast<uint64_t>(Parse(token)), std::bit_cast<uint64_t>(Nearest(token))) << token;
+    const std::string token =
+        "-" + std::to_string(random() % 20) + "." + std::to_string(100000 + random() % 900000);
+    EXPECT_EQ(std::bit_cast<uint64_t>(Parse(token)), std::bit_cast<uint64_t>(Nearest(token)))
+        << token;
   }
 }
 
 TEST(SerdeNumber, NeverMoreThanTwoUnitsOff) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 20000; ++i) {
-    const double value = -static_cast<double>(random() % 2000000) / 100000 - 1e-9 * static_cast<double>(random() % 1000);
+    const double value = -static_cast<double>(random() % 2000000) / 100000 -
+                         1e-9 * static_cast<double>(random() % 1000);
     char text[64];
     const auto end = std::to_chars(text, text + sizeof text, value);
     const double parsed = Parse(std::string(text, end.ptr));
-    const auto units = std::abs(static_cast<int64_t>(std::bit_cast<uint64_t>(parsed) -
-                                                     std::bit_cast<uint64_t>(value)));
+    const auto units = std::abs(
+        static_cast<int64_t>(std::bit_cast<uint64_t>(parsed) - std::bit_cast<uint64_t>(value)));
     EXPECT_LE(units, 2) << std::string(text, end.ptr);
   }
 }
