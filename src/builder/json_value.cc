@@ -100,6 +100,12 @@ std::vector<Json> Json::Items() const {
   return items;
 }
 
+simdjson::dom::array::iterator Json::ArrayBegin() const {
+  simdjson::dom::array array;
+  if (element_.get(array) != simdjson::SUCCESS) Fail(RANKFEED_E_PARSE, "must be an array");
+  return array.begin();
+}
+
 std::vector<std::pair<std::string, Json>> Json::Members() const {
   std::vector<std::pair<std::string, Json>> members;
   for (const auto& member : Object()) {

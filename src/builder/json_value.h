@@ -33,7 +33,8 @@ class Json {
   // Members. Find: absent and null are the same, nothing. At: absent is an error, null is a value.
   std::optional<Json> Find(const char* key) const;
   Json At(const char* key) const;
-  std::vector<Json> Items() const;  // of an array
+  std::vector<Json> Items() const;                    // of an array
+  simdjson::dom::array::iterator ArrayBegin() const;  // the same without paths, for long ones
   std::vector<std::pair<std::string, Json>> Members() const;
 
   bool is_null() const { return element_.is_null(); }

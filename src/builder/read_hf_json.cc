@@ -5,6 +5,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "builder/code_points.h"
 #include "builder/hf_pipeline.h"
 #include "builder/json_value.h"
 #include "builder/serde_number.h"
@@ -55,10 +56,18 @@ class Reader {
  private:
   [[noreturn]] void FailParse(simdjson::error_code error) {
     // The complete parser does not say where; the lazy one stops at the first broken value.
-    const size_t offset = LocateError();
+    const size_t offset = error == simdjson::UTF8_ERROR ? LocateBadUtf8() : LocateError();
     throw BuildError(RANKFEED_E_PARSE, offset,
                      source_.name + ": byte " + std::to_string(offset) +
                          ": not valid JSON: " + simdjson::error_message(error));
+  }
+
+  size_t LocateBadUtf8() const {
+    const std::string_view text = source_.text;
+    size_t at = 0;
+    for (uint32_t cp; NextCodePoint(text, &at, &cp);) {
+    }
+    return at;
   }
 
   static bool Walk(simdjson::ondemand::value value, int depth) {
@@ -85,8 +94,8 @@ class Reader {
         return true;
       }
       case simdjson::ondemand::json_type::string: {
-        std::string_view text;
-        return value.get_string().get(text) == simdjson::SUCCESS;
+        simdjson::ondemand::raw_json_string text;
+        return value.get_raw_json_string().get(text) == simdjson::SUCCESS;
       }
       case simdjson::ondemand::json_type::number: {
         double number;
@@ -152,12 +161,16 @@ class Reader {
         document["model"]["vocab"].get_array().get(entries) != simdjson::SUCCESS) {
       vocab.Fail(RANKFEED_E_PARSE, "cannot be read");
     }
+    // The strings come from the complete parse: the lazy one writes them to a buffer whose
+    // allocation simdjson 3.0.1 does not check.
+    simdjson::dom::array::iterator strings = vocab.ArrayBegin();
     for (auto entry : entries) {
       const size_t i = spec_.pieces.size();
       if (i >= kMaxPieces) {
         vocab.Fail(RANKFEED_E_LIMIT, "has more than " + std::to_string(kMaxPieces) + " pieces");
       }
-      spec_.pieces.push_back(VocabEntry(entry, i));
+      spec_.pieces.push_back(VocabEntry(entry, *strings, i));
+      ++strings;
     }
     if (spec_.pieces.empty()) vocab.Fail(RANKFEED_E_PARSE, "is empty");
     for (size_t i = 0; i < spec_.pieces.size(); ++i) {
@@ -179,42 +192,36 @@ class Reader {
     }
   }
 
-  PieceSpec VocabEntry(simdjson::simdjson_result<simdjson::ondemand::value> entry, size_t i) {
+  PieceSpec VocabEntry(simdjson::simdjson_result<simdjson::ondemand::value> entry,
+                       simdjson::dom::element parsed, size_t i) {
     simdjson::ondemand::value value;
     if (entry.get(value) != simdjson::SUCCESS) FailVocab(i, RANKFEED_E_PARSE, "cannot be read");
     vocab_at_ = static_cast<uint64_t>(value.raw_json_token().data() - source_.text.data());
-    simdjson::ondemand::array pair;
-    if (value.get_array().get(pair) != simdjson::SUCCESS) {
+    simdjson::dom::array pair;
+    simdjson::ondemand::array tokens;
+    if (parsed.get(pair) != simdjson::SUCCESS ||
+        value.get_array().get(tokens) != simdjson::SUCCESS) {
       FailVocab(i, RANKFEED_E_PARSE, "must be an array");
     }
-    PieceSpec piece;
-    size_t part = 0;
-    for (auto element : pair) {
-      simdjson::ondemand::value item;
-      if (element.get(item) != simdjson::SUCCESS) FailVocab(i, RANKFEED_E_PARSE, "cannot be read");
-      if (part == 0) {
-        std::string_view text;
-        if (item.get_string().get(text) != simdjson::SUCCESS) {
-          FailVocab(i, RANKFEED_E_PARSE, "must begin with a string");
-        }
-        piece.text = text;
-      } else if (part == 1) {
-        std::string_view token = item.raw_json_token();
-        const bool number =
-            !token.empty() && (token[0] == '-' || (token[0] >= '0' && token[0] <= '9'));
-        if (!number) FailVocab(i, RANKFEED_E_PARSE, "must have a number as its score");
-        if (!ParseSerdeNumber(token, &piece.score)) {
-          FailVocab(i, RANKFEED_E_PARSE, "has a score out of range");
-        }
-        double ignored;  // moves past the number
-        if (item.get_double().get(ignored) != simdjson::SUCCESS) {
-          FailVocab(i, RANKFEED_E_PARSE, "has a score that is not a number");
-        }
-      }
-      ++part;
-      if (part > 2) break;
+    if (pair.size() != 2) FailVocab(i, RANKFEED_E_PARSE, "must be [piece, score]");
+    std::string_view text;
+    if (pair.at(0).get(text) != simdjson::SUCCESS) {
+      FailVocab(i, RANKFEED_E_PARSE, "must begin with a string");
     }
-    if (part != 2) FailVocab(i, RANKFEED_E_PARSE, "must be [piece, score]");
+    if (!pair.at(1).is_number()) {
+      FailVocab(i, RANKFEED_E_PARSE, "must have a number as its score");
+    }
+    PieceSpec piece;
+    piece.text = text;
+    std::string_view digits;
+    for (auto token : tokens) {
+      simdjson::ondemand::value item;
+      if (token.get(item) != simdjson::SUCCESS) FailVocab(i, RANKFEED_E_PARSE, "cannot be read");
+      digits = item.raw_json_token();  // of the last: the score
+    }
+    if (!ParseSerdeNumber(digits, &piece.score)) {
+      FailVocab(i, RANKFEED_E_PARSE, "has a score out of range");
+    }
     return piece;
   }
 

@@ -153,7 +153,7 @@ TEST(ReadHfJson, Documents) {
   EXPECT_EQ(Compiled("\n\t " + HfFile().Text() + "\n").status, RANKFEED_OK);
   EXPECT_TRUE(FailsWith(Compiled(HfFile().Text() + "x"), RANKFEED_E_PARSE, "not valid JSON"));
   EXPECT_TRUE(FailsWith(Compiled("{\"a\" 1}"), RANKFEED_E_PARSE, "not valid JSON"));
-  EXPECT_TRUE(FailsWith(Compiled("{\"a\": \xff}"), RANKFEED_E_PARSE, "not valid JSON"));
+  EXPECT_TRUE(FailsWith(Compiled("{\"a\": \xff}"), RANKFEED_E_PARSE, "byte 6: not valid JSON"));
 }
 
 TEST(ReadHfJson, EveryPrefixIsRefused) {
