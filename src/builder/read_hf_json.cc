@@ -297,6 +297,7 @@ class Reader {
       }
       ClsSep(*value, roberta);
       if (roberta && value->At("trim_offsets").Bool()) spec_.flags |= image::kTrimOffsets;
+      if (roberta && value->At("add_prefix_space").Bool()) spec_.flags |= image::kTrimKeepsPrefix;
     } else {
       value->At("type").Fail(RANKFEED_E_UNSUPPORTED, "\"" + type + "\" is not supported");
     }

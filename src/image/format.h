@@ -119,6 +119,7 @@ enum ConfigFlags : uint32_t {
   kPadLeft = 1u << 10,          // family or file pads on the left (XLNet)
   kTrimOffsets = 1u << 11,      // RobertaProcessing with trim_offsets
   kTruncateLeft = 1u << 12,     // the file's truncation direction
+  kTrimKeepsPrefix = 1u << 13,  // and with add_prefix_space
 };
 
 // Row positions (transformers modelling code 4.x): kRobertaPositions counts from pad_id + 1 and

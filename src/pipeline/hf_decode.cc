@@ -268,6 +268,13 @@ const image::AddedToken* FindAdded(const Model& model, uint32_t id) {
   return nullptr;
 }
 
+bool IsSpecialContent(const Model& model, std::string_view text) {
+  for (const image::AddedToken& token : model.added_tokens) {
+    if ((token.flags & image::kSpecial) != 0 && model.text(token.content) == text) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 rankfeed_status DecodeHuggingFace(const Model& model, Scratch& scratch,
@@ -290,9 +297,8 @@ rankfeed_status DecodeHuggingFace(const Model& model, Scratch& scratch,
       const image::AddedToken* token = FindAdded(model, id);
       if (token != nullptr && (token->flags & image::kNormalized) != 0) {
         // simple_id_to_token gives the normalized form, and "special" is asked of that string.
-        const std::string_view normalized = model.text(token->normalized);
-        special = special && normalized == text;
-        text = normalized;
+        text = model.text(token->normalized);
+        special = IsSpecialContent(model, text);
       }
     }
     if (special && skip_special) continue;

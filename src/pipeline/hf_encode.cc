@@ -10,6 +10,7 @@
 
 #include "pipeline/hf_added_tokens.h"
 #include "pipeline/hf_pretokenize.h"
+#include "pipeline/hf_trim_offsets.h"
 #include "rankfeed/encode.h"
 #include "text/normalize.h"
 #include "text/utf8.h"
@@ -37,22 +38,32 @@ class Encoder {
         scratch_(scratch),
         buffers_(BuffersOf(scratch)),
         sink_(sink),
+        first_token_(sink.count),
+        trim_(model.has(image::kTrimOffsets) && scratch.begin[0] != nullptr),
         skip_special_((flags & RANKFEED_SPLIT_SPECIAL_TOKENS) != 0),
         refuse_special_((flags & RANKFEED_ERROR_ON_SPECIAL) != 0) {}
 
   rankfeed_status Encode(std::string_view text) {
     if (text.size() > scratch_.text_capacity) return RANKFEED_E_LIMIT;
-    if (!MayHoldAddedToken(text)) return Stretch(text, 0, static_cast<uint32_t>(text.size()));
+    text_ = text;
+    if (!MayHoldAddedToken(text)) return Stretch(0, static_cast<uint32_t>(text.size()));
     AddedTokenScanner scanner(model_, model_.added_raw, text, skip_special_);
     uint32_t done = 0;
     AddedMatch match;
     while (scanner.Next(&match)) {
       if (Refused(match)) return RANKFEED_E_SPECIAL_IN_TEXT;
-      if (const rankfeed_status status = Stretch(text, done, match.begin)) return status;
-      sink_.Push(match.token->id, match.begin, match.end);
+      if (const rankfeed_status status = Stretch(done, match.begin)) return status;
+      uint32_t end = match.end;
+      uint32_t leading = 0;
+      if (trim_) {
+        const EndSpaces spaces = CountEndSpaces(text.substr(match.begin, end - match.begin));
+        leading = spaces.leading;
+        end = TrimBack(text, end, spaces.trailing);
+      }
+      Emit(match.token->id, match.begin, end, leading, match.end);
       done = match.end;
     }
-    return Stretch(text, done, static_cast<uint32_t>(text.size()));
+    return Stretch(done, static_cast<uint32_t>(text.size()));
   }
 
  private:
@@ -78,14 +89,14 @@ class Encoder {
   }
 
   // Text between two added tokens.
-  rankfeed_status Stretch(std::string_view text, uint32_t begin, uint32_t end) {
+  rankfeed_status Stretch(uint32_t begin, uint32_t end) {
     if (begin >= end) return RANKFEED_OK;
     const bool offsets = sink_.begin != nullptr || sink_.end != nullptr;
     if (!offsets && words::Available(model_) &&
-        words::EncodeWords(model_, scratch_.words, {text.data() + begin, end - begin}, sink_)) {
+        words::EncodeWords(model_, scratch_.words, {text_.data() + begin, end - begin}, sink_)) {
       return RANKFEED_OK;
     }
-    if (!text::Load(text, begin, end, &buffers_)) return RANKFEED_E_LIMIT;
+    if (!text::Load(text_, begin, end, &buffers_)) return RANKFEED_E_LIMIT;
     if (const rankfeed_status status = text::RunNormalizer(model_, &buffers_)) return status;
 
     SplitList splits{scratch_.split_begin, scratch_.split_end, scratch_.text_capacity};
@@ -101,7 +112,7 @@ class Encoder {
     for (uint32_t i = 0; i < splits.count; ++i) {
       const uint32_t b = scratch_.split_begin[i], e = scratch_.split_end[i];
       if ((b & kTokenSplit) != 0) {
-        Push(e, b & ~kTokenSplit, (b & ~kTokenSplit) + 1);
+        PushMark(e, b & ~kTokenSplit);
       } else if (const rankfeed_status status = Split(b, e)) {
         return status;
       }
@@ -118,13 +129,44 @@ class Encoder {
     while (scanner.Next(&match)) {
       if (Refused(match)) return RANKFEED_E_SPECIAL_IN_TEXT;
       if (done < match.begin) ok = splits->Add(done, match.begin) && ok;
-      // From here on the token is its first byte alone; give that the range of the whole.
-      if (in.end != nullptr) in.end[match.begin] = in.end[match.end - 1];
+      Mark(match);
       ok = splits->AddToken(match.begin, match.token->id) && ok;
       done = match.end;
     }
     if (done < in.size) ok = splits->Add(done, in.size) && ok;
     return ok ? RANKFEED_OK : RANKFEED_E_LIMIT;
+  }
+
+  // Puts the mark of a token over its text, see kPlainMark.
+  void Mark(const AddedMatch& match) {
+    const text::NormalizedText& in = buffers_.in();
+    const uint32_t size = match.end - match.begin;
+    const EndSpaces spaces = trim_ ? CountEndSpaces(in.view(match.begin, match.end)) : EndSpaces();
+    in.data[match.begin] = spaces.leading == 0 ? kPlainMark
+                           : size == 1         ? kMarkOfSpace
+                                               : kMarkWithCount;
+    if (in.end == nullptr) return;
+    const uint32_t end = in.end[match.end - 1];
+    if (in.data[match.begin] == kMarkWithCount) {
+      in.begin[match.begin + 1] = spaces.leading;
+      in.end[match.begin + 1] = end;
+    }
+    in.end[match.begin] = TrimBack(text_, end, spaces.trailing);
+    if (in.data[match.begin] == kMarkOfSpace) in.end[match.begin] = end;
+  }
+
+  void PushMark(uint32_t id, uint32_t at) {
+    const text::NormalizedText& in = buffers_.in();
+    if (in.begin == nullptr) return sink_.Push(id, 0, 0);
+    const uint32_t begin = in.begin[at], end = in.end[at];
+    switch (in.data[at]) {
+      case kMarkOfSpace:
+        return Emit(id, begin, TrimBack(text_, end, 1), 1, end);
+      case kMarkWithCount:
+        return Emit(id, begin, end, in.begin[at + 1], in.end[at + 1]);
+      default:
+        return Emit(id, begin, end, 0, end);
+    }
   }
 
   // One model call (models/unigram/model.rs tokenize).
@@ -170,7 +212,7 @@ class Encoder {
     if (value != trie::kNoValue) return Push(model_.value_ids[value], begin, end);
     if (model_.has(image::kByteFallback) && HasAllBytes(span)) {
       for (const char byte : span) {
-        Push(model_.byte_ids[static_cast<unsigned char>(byte)], begin, end);
+        Push(model_.byte_ids[static_cast<unsigned char>(byte)], begin, end, /*is_byte=*/true);
       }
       return;
     }
@@ -196,17 +238,33 @@ class Encoder {
     return trie::Value(unit);
   }
 
-  // The token of bytes [begin, end) of the current text.
-  void Push(uint32_t id, uint32_t begin, uint32_t end) {
+  // The token of bytes [begin, end) of the current text. A byte token is named <0xHH>, so it has no
+  // white space to trim.
+  void Push(uint32_t id, uint32_t begin, uint32_t end, bool is_byte = false) {
     const text::NormalizedText& in = buffers_.in();
     if (in.begin == nullptr) return sink_.Push(id, 0, 0);
-    sink_.Push(id, in.begin[begin], in.end[end - 1]);
+    const uint32_t b = in.begin[begin], e = in.end[end - 1];
+    if (!trim_ || is_byte) return sink_.Push(id, b, e);
+    const EndSpaces spaces = CountEndSpaces(in.view(begin, end));
+    Emit(id, b, TrimBack(text_, e, spaces.trailing), spaces.leading, e);
+  }
+
+  // A token whose end is trimmed already, with `leading` characters to trim off its front, which
+  // reaches whole_end before any trimming. add_prefix_space spares a single one at the very front.
+  void Emit(uint32_t id, uint32_t begin, uint32_t end, uint32_t leading, uint32_t whole_end) {
+    const bool first = sink_.count == first_token_ || begin == 0;
+    if (leading == 1 && first && model_.has(image::kTrimKeepsPrefix)) leading = 0;
+    begin = TrimFront(text_, begin, whole_end, leading);
+    sink_.Push(id, begin, std::max(begin, end));
   }
 
   const Model& model_;
   Scratch& scratch_;
   text::Buffers buffers_;
   TokenSink& sink_;
+  std::string_view text_;       // the original
+  const uint32_t first_token_;  // of this text in the sink
+  const bool trim_;             // RobertaProcessing trim_offsets
   const bool skip_special_, refuse_special_;
 };
 

@@ -158,7 +158,7 @@ bool Metaspace(const Model& model, const image::Step& step, const NormalizedText
   for (uint32_t i = 0; i < splits.count; ++i) {
     const uint32_t begin = splits.begin[i] & ~kTokenSplit, start = out->size;
     if ((splits.begin[i] & kTokenSplit) != 0) {
-      writer.Copy(begin, begin + 1);  // only its range matters
+      writer.Copy(begin, begin + (in.data[begin] == kMarkWithCount ? 2 : 1));
       if (!writer.ok() || !result->AddToken(start, splits.end[i])) return false;
       continue;
     }

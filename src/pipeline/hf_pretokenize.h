@@ -12,8 +12,14 @@
 namespace rankfeed {
 
 // Splits in text order. A split is a byte range of the current text, or an added token: then begin
-// is the one byte whose range is the token's, with kTokenSplit, and end is the token's id.
+// is the place of its mark, with kTokenSplit, and end is the token's id.
 inline constexpr uint32_t kTokenSplit = 0x80000000u;
+
+// What stands in the text for an added token once it is found: one byte with the token's range.
+// With trim_offsets, a token with white space in front has a second byte, whose begin is the count
+// of it and whose end is the token's before trimming; a token of one byte that is white space has
+// none.
+inline constexpr char kPlainMark = 0, kMarkWithCount = 1, kMarkOfSpace = 2;
 
 struct SplitList {
   uint32_t* begin = nullptr;

@@ -118,6 +118,18 @@ constexpr bool IsContinuation(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
 
+// Where the character, or bad sequence, that ends at pos begins; 0 < pos <= text.size(), and pos is
+// such an end. A byte that is no continuation always begins one, so only four bytes matter.
+constexpr size_t Previous(std::string_view text, size_t pos) {
+  const size_t limit = pos > 4 ? pos - 4 : 0;
+  for (size_t start = pos; start-- > limit;) {
+    if (IsContinuation(text[start])) continue;
+    while (start + Decode(text, start).size < pos) start += Decode(text, start).size;
+    return start;
+  }
+  return pos - 1;
+}
+
 // True when all of text is well formed. O(text.size()).
 constexpr bool IsValid(std::string_view text) {
   for (size_t pos = 0; pos < text.size();) {
