@@ -198,7 +198,13 @@ std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec) {
   const bool canonical = uses(Op::kNfc) || uses(Op::kNfd);
   const bool compatible = uses(Op::kNfkc) || uses(Op::kNfkd);
 
-  AddTable<uint16_t>(SectionId::kPropBlocks, SectionId::kProps, PropsOf, &out);
+  // The same for every model, so worked out once in a process.
+  static const std::vector<SectionData> props = [] {
+    std::vector<SectionData> sections;
+    AddTable<uint16_t>(SectionId::kPropBlocks, SectionId::kProps, PropsOf, &sections);
+    return sections;
+  }();
+  out = props;
   if (canonical || compatible) {
     AddTable<uint8_t>(SectionId::kCccBlocks, SectionId::kCcc, HfCombiningClass, &out);
   }

@@ -15,7 +15,7 @@ namespace {
 // its offset XOR the byte, its value at the offset itself.
 class CharsmapTest : public testing::Test {
  protected:
-  CharsmapTest() : units_(0x500), pool_("X\0\0long\0", 8) {
+  CharsmapTest() : units_(0x500, kFree), pool_("X\0\0long\0", 8) {
     Node(0, 0x100, 0, false);
     Node(0x100 ^ 'a', 0x200, 'a', true);
     Value(0x200, 0);
@@ -30,6 +30,8 @@ class CharsmapTest : public testing::Test {
   std::string pool_;
 
  private:
+  static constexpr uint32_t kFree = 0xff;  // a label that no UTF-8 text has
+
   void Node(uint32_t at, uint32_t children, uint32_t label, bool has_value) {
     units_[at] = (at ^ children) << 10 | (has_value ? 0x100u : 0) | label;
   }

@@ -24,7 +24,7 @@ const TableModel& Tables() {
   return tables;
 }
 
-std::string Run(Form form, std::string_view input, std::string* ranges = nullptr) {
+std::string Normalize(Form form, std::string_view input, std::string* ranges = nullptr) {
   const size_t capacity = input.size() * 33 + 64;
   OwnedText in(input, capacity), out(capacity);
   uint32_t* const work[3] = {out.work[0].data(), out.work[1].data(), out.work[2].data()};
@@ -45,7 +45,9 @@ class Icu {
                                       form.composed ? UNORM2_COMPOSE : UNORM2_DECOMPOSE, error_);
     const icu::FilteredNormalizer2 filtered(*base, known_);
     std::string out;
-    filtered.normalize(icu::UnicodeString::fromUTF8(input), error_).toUTF8String(out);
+    icu::UnicodeString normalized;
+    filtered.normalize(icu::UnicodeString::fromUTF8(input), normalized, error_);
+    normalized.toUTF8String(out);
     EXPECT_TRUE(U_SUCCESS(error_));
     return out;
   }
@@ -64,7 +66,7 @@ TEST(UnicodeForms, EveryCodePointAsInIcu) {
       if ((c >= 0xd800 && c <= 0xdfff) || (c >= 0x30000 && c < 0xe0000)) continue;
       char bytes[4];
       const std::string text(bytes, utf8::Encode(c, bytes));
-      ASSERT_EQ(Run(form, text), icu.Run(form, text)) << std::hex << static_cast<uint32_t>(c);
+      ASSERT_EQ(Normalize(form, text), icu.Run(form, text)) << std::hex << static_cast<uint32_t>(c);
     }
   }
 }
@@ -87,7 +89,7 @@ TEST(UnicodeForms, RandomSequencesAsInIcu) {
       char bytes[4];
       text.append(bytes, utf8::Encode(kPool[random() % kPool.size()], bytes));
     }
-    for (const Form form : kForms) ASSERT_EQ(Run(form, text), icu.Run(form, text)) << text;
+    for (const Form form : kForms) ASSERT_EQ(Normalize(form, text), icu.Run(form, text)) << text;
   }
 }
 
@@ -98,17 +100,17 @@ TEST(UnicodeForms, LongRunsOfMarksAreSortedStably) {
   for (int i = 0; i < 100; ++i) want += "\u0327";
   for (int i = 0; i < 100; ++i) want += "\u0323";
   for (int i = 0; i < 100; ++i) want += "\u0301\u0300";
-  EXPECT_EQ(Run({false, false}, text), want);
+  EXPECT_EQ(Normalize({false, false}, text), want);
 }
 
 TEST(UnicodeForms, Ranges) {
   std::string ranges;
-  Run({false, false}, "\u00e9x", &ranges);
+  Normalize({false, false}, "\u00e9x", &ranges);
   EXPECT_EQ(ranges, "e:0-2 \u0301:0-2 x:2-3");
-  Run({false, true}, "e\u0301x", &ranges);
+  Normalize({false, true}, "e\u0301x", &ranges);
   EXPECT_EQ(ranges, "\u00e9:0-1 x:3-4");
   // Sorted marks take their changes along, but the input is consumed in its own order.
-  Run({false, false}, "e\u0301\u0323x", &ranges);
+  Normalize({false, false}, "e\u0301\u0323x", &ranges);
   EXPECT_EQ(ranges, "e:0-1 \u0323:1-3 \u0301:3-5 x:5-6");
 }
 
