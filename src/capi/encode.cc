@@ -2,6 +2,7 @@
 // capi/encode.cc: argument checks, template and offset units around the two encode pipelines.
 #include "rankfeed/encode.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <string_view>
@@ -50,35 +51,46 @@ struct Columns {
   }
 };
 
-// Byte offsets to code points, in one walk: offsets of consecutive tokens do not decrease, apart
-// from SentencePiece's "reverse", where ForEach goes through the tokens from the last to the first.
-// An offset that does go back (a token the reference gives (0, 0)) restarts the walk.
+// Byte offsets to code points by walking from each offset to the next, in either direction: offsets
+// rise from token to token (fall after SentencePiece's "reverse"), apart from short steps back where
+// a normalizer reorders marks and the (0, 0) of bos and eos. O(text) plus those steps.
 class CodePointCursor {
  public:
-  explicit CodePointCursor(std::string_view text) : text_(text) {}
+  // In SentencePiece parity each ill-formed byte is a character, as its normalizer has it; in
+  // HuggingFace parity each maximal subpart.
+  CodePointCursor(std::string_view text, bool huggingface)
+      : text_(text), huggingface_(huggingface) {}
 
-  uint32_t At(uint32_t byte) {
-    if (byte < byte_) byte_ = count_ = 0;
-    while (byte_ < byte) {
-      byte_ += rankfeed::utf8::Decode(text_, byte_).size;
-      ++count_;
-    }
-    return count_;
-  }
-
-  static void Convert(std::string_view text, uint32_t* offsets, uint32_t count) {
-    if (offsets == nullptr || count == 0) return;
-    CodePointCursor cursor(text);
-    if (offsets[0] <= offsets[count - 1]) {
-      for (uint32_t i = 0; i < count; ++i) offsets[i] = cursor.At(offsets[i]);
-    } else {
-      for (uint32_t i = count; i-- > 0;) offsets[i] = cursor.At(offsets[i]);
-    }
+  void Convert(uint32_t* offsets, uint32_t count) {
+    if (offsets == nullptr) return;
+    byte_ = characters_ = 0;
+    for (uint32_t i = 0; i < count; ++i) offsets[i] = At(offsets[i]);
   }
 
  private:
+  // Offsets are at character boundaries, so a stretch has as many characters walked either way.
+  uint32_t At(uint32_t byte) {
+    if (byte < byte_) {
+      characters_ -= Characters(byte, byte_);
+    } else {
+      characters_ += Characters(byte_, byte);
+    }
+    byte_ = byte;
+    return characters_;
+  }
+
+  uint32_t Characters(uint32_t begin, uint32_t end) const {
+    uint32_t n = 0;
+    for (; begin < end; ++n) {
+      const rankfeed::utf8::Decoded c = rankfeed::utf8::Decode(text_, begin);
+      begin += c.valid || huggingface_ ? c.size : 1;
+    }
+    return n;
+  }
+
   std::string_view text_;
-  uint32_t byte_ = 0, count_ = 0;
+  bool huggingface_;
+  uint32_t byte_ = 0, characters_ = 0;
 };
 
 }  // namespace
@@ -168,14 +180,18 @@ rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
     }
   }
   io->count = sink.count;
-  if (sink.count > io->capacity) return RANKFEED_E_OUTPUT_SIZE;
+  const uint32_t written = std::min(sink.count, io->capacity);
+  text_from = std::min(text_from, written);
+  text_to = std::min(text_to, written);
   if ((flags & RANKFEED_OFFSETS_CODE_POINTS) != 0 && offsets) {
     const auto column = [&](uint32_t* first) {
       return first != nullptr ? first + text_from : nullptr;
     };
-    CodePointCursor::Convert(bytes, column(io->offset_begin), text_to - text_from);
-    CodePointCursor::Convert(bytes, column(io->offset_end), text_to - text_from);
+    CodePointCursor cursor(bytes, model.huggingface());
+    cursor.Convert(column(io->offset_begin), text_to - text_from);
+    cursor.Convert(column(io->offset_end), text_to - text_from);
   }
+  if (sink.count > io->capacity) return RANKFEED_E_OUTPUT_SIZE;
   return RANKFEED_OK;
 }
 

@@ -127,6 +127,7 @@ void DecodePieces(const Model& model, std::span<const int32_t> ids, TextSink& si
 text::SpNormalizer DenormalizerOf(const Model& model) {
   return {.charsmap = Charsmap(model.denorm_units, model.denorm_pool),
           .user_defined = {},
+          .max_symbol_bytes = 0,
           .add_dummy_prefix = model.has(image::kDenormAddDummyPrefix),
           .remove_extra_whitespaces = model.has(image::kDenormRemoveExtraWhitespaces),
           .escape_whitespaces = model.has(image::kDenormEscapeWhitespaces),

@@ -123,6 +123,7 @@ class PathReader {
 text::SpNormalizer SpNormalizerOf(const Model& model) {
   return {.charsmap = Charsmap(model.charsmap_units, model.charsmap_pool),
           .user_defined = model.user_defined,
+          .max_symbol_bytes = model.config->max_piece_bytes,
           .add_dummy_prefix = model.has(image::kAddDummyPrefix),
           .remove_extra_whitespaces = model.has(image::kRemoveExtraWhitespaces),
           .escape_whitespaces = model.has(image::kEscapeWhitespaces),

@@ -24,11 +24,14 @@ struct Prefix {
 // SentencePiece looks at no more than the 64 shortest matches and reads past its array beyond
 // that, so models with deeper nesting have no defined result there; here depth is unlimited. The
 // same holds for kMaxTrieResultsSize = 32 nested charsmap keys, which its own builder enforces.
-uint32_t LongestSymbol(const trie::View& symbols, std::string_view input) {
+uint32_t LongestSymbol(const SpNormalizer& normalizer, std::string_view input) {
+  const trie::View& symbols = normalizer.user_defined;
   if (symbols.empty()) return 0;
   trie::Unit unit = symbols.root();
   uint32_t longest = 0;
-  for (size_t i = 0; i < input.size(); ++i) {
+  // The bound keeps a crafted cyclic trie linear; real tries end by themselves.
+  const size_t depth = std::min<size_t>(input.size(), normalizer.max_symbol_bytes);
+  for (size_t i = 0; i < depth; ++i) {
     if (!symbols.Step(unit, static_cast<unsigned char>(input[i]) + 1u)) break;
     if (trie::Value(unit) != trie::kNoValue) longest = static_cast<uint32_t>(i + 1);
   }
@@ -37,7 +40,7 @@ uint32_t LongestSymbol(const trie::View& symbols, std::string_view input) {
 
 // NormalizePrefix. input is not empty.
 Prefix NormalizePrefix(const SpNormalizer& normalizer, std::string_view input) {
-  if (const uint32_t size = LongestSymbol(normalizer.user_defined, input); size != 0) {
+  if (const uint32_t size = LongestSymbol(normalizer, input); size != 0) {
     return {input.substr(0, size), size};
   }
   if (const CharsmapMatch match = normalizer.charsmap.Longest(input)) {

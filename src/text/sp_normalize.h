@@ -20,6 +20,7 @@ namespace rankfeed::text {
 struct SpNormalizer {
   Charsmap charsmap;
   trie::View user_defined;  // code = byte + 1; empty for the denormalizer, which has no matcher
+  uint32_t max_symbol_bytes = 0;  // longest user-defined symbol, or more
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;

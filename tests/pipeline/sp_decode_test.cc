@@ -179,12 +179,12 @@ TEST(SpDecode, DenormalizerRunsOnlyWithACharsmap) {
 TEST(SpDecode, GeneratedModelsEqualTheReference) {
   const uint64_t seed = 424242;
   std::mt19937_64 random(seed);
-  for (size_t m = 0; m < Scaled(1000); ++m) {
+  for (size_t m = 0; m < Scaled(300); ++m) {
     const ModelProto model = RandomModel(random);
     const std::string bytes = Serialize(model);
     Oracle oracle(bytes);
     Engine engine(bytes);
-    for (size_t t = 0; t < 100; ++t) {
+    for (size_t t = 0; t < 300; ++t) {
       std::vector<int32_t> ids;
       if (t % 4 == 0) {
         ids = oracle.Encode(StressText(random)).ids;

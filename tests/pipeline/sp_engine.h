@@ -132,11 +132,11 @@ class Engine {
     if (!NormalizedBound(*model_, text_bytes, &capacity)) throw std::runtime_error("bound");
     if (capacity > capacity_) {
       Layout measure(nullptr);
-      scratch_.Carve(measure, capacity, /*with_offsets=*/true);
+      scratch_.Carve(measure, capacity, /*with_offsets=*/true, /*cache_bytes=*/0);
       memory_ = AllocateAligned(measure.size());
       std::memset(memory_.get(), 0xa5, measure.size());
       Layout carve(memory_.get());
-      scratch_.Carve(carve, capacity, /*with_offsets=*/true);
+      scratch_.Carve(carve, capacity, /*with_offsets=*/true, /*cache_bytes=*/0);
       capacity_ = capacity;
     }
     // Texts get no more room than their own size grants.

@@ -145,7 +145,8 @@ inline std::string MakeCharsmap(const std::map<std::string, std::string>& rules)
   };
   units[0] = unit(0, 0, 0);
   for (size_t n = 0; n < nodes.size(); ++n) {
-    if (nodes[n].value) units[block(n)] = *nodes[n].value | 0x80000000u;
+    // Label 0 is where the value is; a node without one must not seem to have a child there.
+    units[block(n)] = nodes[n].value ? *nodes[n].value | 0x80000000u : 0xff;
     for (const auto& [label, child] : nodes[n].children) {
       const uint32_t position = block(n) ^ label;
       units[position] = unit(position, label, child);

@@ -34,6 +34,7 @@ class Rules {
     if (!symbols.empty()) {
       BuildSymbols(symbols);
       normalizer.user_defined = trie::View(trie_);
+      normalizer.max_symbol_bytes = 16;
     }
   }
   Rules(const Rules&) = delete;
