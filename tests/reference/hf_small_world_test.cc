@@ -141,11 +141,11 @@ Encoding FromReference(const HfUnigram& model, const std::vector<std::string>& s
 TEST(HfSmallWorld, WholeTextIsOneModelCall) {
   std::mt19937_64 random(1);
   size_t strings = 0;
-  for (size_t w = 0; w < Scaled(400); w++) {
+  for (size_t w = 0; w < Scaled(100); w++) {
     const World world = RandomWorld(random);
     const HfUnigram reference(world.pieces, world.unk_id, world.byte_fallback);
     TestEngine engine(Json(world, "null"));
-    ForEveryString(world.alphabet, world.alphabet.size() > 3 ? 5 : 6, [&](const std::string& text) {
+    ForEveryString(world.alphabet, world.alphabet.size() > 3 ? 6 : 8, [&](const std::string& text) {
       if (testing::Test::HasFailure()) return;
       const Encoding expected = FromReference(reference, {text});
       const Encoding actual = engine.Encode(text);
@@ -179,11 +179,11 @@ TEST(HfSmallWorld, Metaspace) {
   const std::string pre_tokenizer =
       R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true})";
   size_t strings = 0;
-  for (size_t w = 0; w < Scaled(400); w++) {
+  for (size_t w = 0; w < Scaled(100); w++) {
     const World world = RandomWorld(random);
     const HfUnigram reference(world.pieces, world.unk_id, world.byte_fallback);
     TestEngine engine(Json(world, pre_tokenizer));
-    ForEveryString(world.alphabet, world.alphabet.size() > 3 ? 5 : 6, [&](const std::string& text) {
+    ForEveryString(world.alphabet, world.alphabet.size() > 3 ? 6 : 8, [&](const std::string& text) {
       if (testing::Test::HasFailure()) return;
       const Encoding expected = FromReference(reference, Metaspace(text));
       const Encoding actual = engine.Encode(text);
