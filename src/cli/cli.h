@@ -19,6 +19,7 @@ void AddInfo(CLI::App& app);
 void AddEncode(CLI::App& app);
 void AddDecode(CLI::App& app);
 void AddBatch(CLI::App& app);
+void AddCorpus(CLI::App& app);
 
 // --vocab and --parity, as every command that opens a vocabulary has them.
 struct VocabOptions {

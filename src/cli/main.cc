@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
   rankfeed::cli::AddEncode(app);
   rankfeed::cli::AddDecode(app);
   rankfeed::cli::AddBatch(app);
+  rankfeed::cli::AddCorpus(app);
   try {
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) throw rankfeed::cli::Failure("writing to standard output failed");
