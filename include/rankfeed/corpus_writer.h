@@ -25,7 +25,8 @@ RANKFEED_BEGIN_C
 typedef struct rankfeed_corpus_writer rankfeed_corpus_writer;
 
 /* CREATE: a new, empty store, written to `path.tmp` and renamed to path by the first commit; until
- * then a file that was there stays. APPEND: the existing store, whatever is committed in it. */
+ * then a file that was there stays. Only a regular file is replaced (IO). APPEND: the existing
+ * store, whatever is committed in it. */
 enum { RANKFEED_CORPUS_CREATE = 0, RANKFEED_CORPUS_APPEND = 1 };
 
 typedef struct {

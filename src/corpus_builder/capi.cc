@@ -119,13 +119,14 @@ class TextEncoder {
   rankfeed_encoder* encoder_ = nullptr;
 };
 
-// Throws unless the store, if there is one, belongs to the model.
-void CheckVocabulary(const rankfeed::corpus::Header& header, const rankfeed_model_info& info,
-                     uint32_t encode_flags) {
+// Throws unless the store belongs to the model.
+void CheckVocabulary(const char* path, const rankfeed::corpus::Header& header,
+                     const rankfeed_model_info& info, uint32_t encode_flags) {
   if (header.parity != info.parity || header.id_count != info.id_count ||
       header.encode_flags != encode_flags ||
       !std::equal(std::begin(info.config_hash), std::end(info.config_hash), header.config_hash)) {
-    throw BuildError(RANKFEED_E_VOCABULARY, 0, rankfeed_status_message(RANKFEED_E_VOCABULARY));
+    throw BuildError(RANKFEED_E_VOCABULARY, 0,
+                     std::string(path) + ": " + rankfeed_status_message(RANKFEED_E_VOCABULARY));
   }
 }
 
@@ -169,7 +170,7 @@ rankfeed_status rankfeed_corpus_writer_open(const char* path, const rankfeed_mod
       return;
     }
     Writer writer = Writer::Append(path);
-    if (model != nullptr) CheckVocabulary(writer.header(), info, o.encode_flags);
+    if (model != nullptr) CheckVocabulary(path, writer.header(), info, o.encode_flags);
     *out = new rankfeed_corpus_writer(std::move(writer), model);
   });
 }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include "builder/model_spec.h"
 
@@ -34,6 +37,24 @@ void BindOrThrow(const FileMapping& mapping, const std::string& path, corpus::Co
   }
 }
 
+// Where a new store at path goes: through symbolic links, which stay, and only over a file. A
+// rename would put an end to a device or a pipe.
+std::string ReplaceableFile(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::string target = path;
+  if (fs::is_symlink(path, error)) {
+    const fs::path resolved = fs::canonical(path, error);
+    if (error) throw BuildError(RANKFEED_E_IO, 0, path + ": " + error.message());
+    target = resolved.string();
+  }
+  const fs::file_status status = fs::status(target, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw BuildError(RANKFEED_E_IO, 0, path + ": not a regular file");
+  }
+  return target;
+}
+
 }  // namespace
 
 corpus::Header MakeHeader(uint32_t parity, uint32_t id_count, const uint8_t config_hash[16],
@@ -55,11 +76,11 @@ corpus::Header MakeHeader(uint32_t parity, uint32_t id_count, const uint8_t conf
 Writer Writer::Create(const std::string& path, const corpus::Header& header, File replaced,
                       uint64_t sequence) {
   Writer writer;
-  writer.path_ = path;
+  writer.path_ = ReplaceableFile(path);
   writer.replaced_ = std::move(replaced);
   if (!writer.replaced_.is_open()) {
     try {
-      writer.replaced_ = File::OpenExisting(path);
+      writer.replaced_ = File::OpenExisting(writer.path_);
     } catch (const BuildError& error) {
       if (error.code == RANKFEED_E_BUSY) throw;  // else there is none, or none to append to
     }
@@ -67,9 +88,9 @@ Writer Writer::Create(const std::string& path, const corpus::Header& header, Fil
   writer.header_ = header;
   writer.sequence_ = sequence;
   // One name, so that what a killed build left is taken over by the next one.
-  writer.file_ = File::Create(path + ".tmp");
+  writer.file_ = File::Create(writer.path_ + ".tmp");
   if (!writer.file_.Truncate(0)) {
-    throw BuildError(RANKFEED_E_IO, 0, path + ".tmp: cannot be truncated");
+    throw BuildError(RANKFEED_E_IO, 0, writer.path_ + ".tmp: cannot be truncated");
   }
   return writer;
 }

@@ -3,6 +3,9 @@
 // holds after crashes is in writer_crash_test.cc.
 #include "corpus_builder/writer.h"
 
+#include <sys/stat.h>
+
+#include <optional>
 #include <random>
 
 #include "builder/model_spec.h"
@@ -166,6 +169,24 @@ TEST(CorpusWriter, OneWriterAtATime) {
   EXPECT_EQ(DumpFile(path), (Contents{{"x", {5}}}));
   EXPECT_EQ(StatusOf([&] { Writer::Append(dir / "absent"); }), RANKFEED_E_IO);
   EXPECT_EQ(StatusOf([&] { Writer::Create(dir / "no/such/folder", TestHeader()); }), RANKFEED_E_IO);
+}
+
+TEST(CorpusWriter, OnlyFilesAreReplacedAndLinksStay) {
+  TempDir dir;
+  const std::string pipe = dir / "pipe", folder = dir / "folder";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_TRUE(std::filesystem::create_directory(folder));
+  for (const std::string& path : {pipe, folder}) {
+    EXPECT_EQ(StatusOf([&] { Writer::Create(path, TestHeader()); }), RANKFEED_E_IO);
+    EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(std::filesystem::is_directory(folder));
+  MakeStore(folder + "/a.rfc", {{"x", {1}}});
+  std::filesystem::create_symlink("folder/a.rfc", dir / "link");
+  MakeStore(dir / "link", {{"y", {2}}});
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "link"));
+  EXPECT_EQ(DumpFile(folder + "/a.rfc"), (Contents{{"y", {2}}}));
 }
 
 TEST(CorpusWriter, BadDocumentsAreRefusedAndTheWriterGoesOn) {
