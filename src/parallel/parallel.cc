@@ -7,11 +7,13 @@
 #include "rankfeed/parallel.h"
 
 #include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <limits>
 #include <new>
+#include <optional>
 
 struct rankfeed_parallel {
   explicit rankfeed_parallel(int workers) : arena(workers) {
@@ -19,6 +21,12 @@ struct rankfeed_parallel {
     executor.workers = static_cast<uint32_t>(workers);
     executor.context = this;
     executor.parallel_for = &Run;
+    // oneTBB has no more threads than processors unless told to; it would warn on stderr and
+    // ignore the rest.
+    if (workers > tbb::this_task_arena::max_concurrency()) {
+      more_threads.emplace(tbb::global_control::max_allowed_parallelism,
+                           static_cast<size_t>(workers));
+    }
   }
 
   static rankfeed_status Run(void* context, size_t count, rankfeed_task task, void* task_context) {
@@ -37,6 +45,7 @@ struct rankfeed_parallel {
   }
 
   rankfeed_executor executor = {};
+  std::optional<tbb::global_control> more_threads;
   tbb::task_arena arena;
 };
 
