@@ -15,6 +15,7 @@
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/handoff.h"
+#include "rankfeed/parallel.h"
 #include "rankfeed/rerank.h"
 
 namespace rankfeed::cli {
@@ -46,6 +47,7 @@ struct BatchCommand {
   bool jsonl = false, json = false;
   uint32_t show = 10;
   uint32_t slots = 3;
+  uint32_t threads = 1;
   uint64_t slot_bytes = 16 << 20;
   rankfeed_rerank_options options;
   std::string truncation = "longest_first", truncation_side = "right", layout = "padded",
@@ -97,11 +99,11 @@ rankfeed_rerank_options Options(const BatchCommand& c) {
   return o;
 }
 
-// Reranker, its encoder and their memory, grown until the request fits.
+// Reranker, its encoders and their memory, grown until the request fits.
 class Reranker {
  public:
   Reranker(const rankfeed_model* model, const rankfeed_rerank_options& options,
-           const Documents& documents, const std::string& query)
+           const Documents& documents, const std::string& query, uint32_t threads)
       : model_(model), options_(options) {
     limits_.struct_size = sizeof(limits_);
     limits_.max_documents = static_cast<uint32_t>(std::max<size_t>(1, documents.texts.size()));
@@ -111,12 +113,22 @@ class Reranker {
     // A token rarely covers less than a byte (replacements that grow a text a lot do it); what the
     // first batch finds missing is made up for by Grow.
     limits_.max_tokens = documents.total + query.size() + 64 * documents.texts.size() + 64;
-    limits_.workers = 1;
-    auto encoder = Encoder::Create(model, limits_.max_text_bytes);
-    if (!encoder) throw Failure(encoder.error().message);
-    encoder_.emplace(std::move(*encoder));
+    if (threads != 1) {
+      rankfeed_parallel* parallel = nullptr;
+      Check(rankfeed_parallel_open(threads, &parallel), "threads");
+      parallel_.reset(parallel);
+    }
+    limits_.workers = parallel_ ? executor()->workers : 1;
+    for (uint32_t i = 0; i < limits_.workers; ++i) {
+      auto encoder = Encoder::Create(model, limits_.max_text_bytes);
+      if (!encoder) throw Failure(encoder.error().message);
+      encoders_.push_back(std::move(*encoder));
+    }
     Init();
   }
+
+  // Null: the calling thread.
+  const rankfeed_executor* executor() const { return rankfeed_parallel_executor(parallel_.get()); }
 
   // Makes it again with what the last request turned out to need.
   void Grow() {
@@ -130,8 +142,9 @@ class Reranker {
     rankfeed_mem_req need;
     Check(rankfeed_reranker_mem_req(model_, &limits_, &options_, &need), "batch options");
     scratch_ = AlignedBytes(need);
-    rankfeed_encoder* encoders[] = {encoder_->get()};
-    Check(rankfeed_reranker_init(model_, &limits_, &options_, encoders, scratch_.data(),
+    std::vector<rankfeed_encoder*> encoders;
+    for (Encoder& encoder : encoders_) encoders.push_back(encoder.get());
+    Check(rankfeed_reranker_init(model_, &limits_, &options_, encoders.data(), scratch_.data(),
                                  scratch_.size(), &reranker_),
           "batch options");
   }
@@ -139,7 +152,9 @@ class Reranker {
   const rankfeed_model* model_;
   const rankfeed_rerank_options options_;
   rankfeed_rerank_limits limits_{};
-  std::optional<Encoder> encoder_;
+  std::unique_ptr<rankfeed_parallel, void (*)(rankfeed_parallel*)> parallel_{
+      nullptr, rankfeed_parallel_close};
+  std::vector<Encoder> encoders_;
   AlignedBytes scratch_;
   rankfeed_reranker* reranker_ = nullptr;
 };
@@ -197,7 +212,7 @@ nlohmann::ordered_json TensorJson(const rankfeed_tensor& t) {
 class Output {
  public:
   Output(const BatchCommand& c, const Documents& documents) : c_(c), documents_(documents) {
-    if (!c.npz.empty()) npz_.emplace(c.npz);
+    if (!c.npz.empty() && !c.npz.ends_with(".npy")) npz_.emplace(c.npz);
   }
 
   void Batch(const rankfeed_batch& b) {
@@ -220,13 +235,9 @@ class Output {
     for (const auto& [name, tensor] : tensors) {
       if (tensor->dimensions == 0) continue;
       if (c_.json) object[name] = TensorJson(*tensor);
-      if (npz_) {
-        static constexpr const char* kDtypes[] = {"<i4", "<i8", "<u4"};
-        npz_->Add({fmt::format("batch{}.{}", batches_, name), kDtypes[tensor->type],
-                   {tensor->shape, tensor->shape + tensor->dimensions}, tensor->data,
-                   tensor->bytes});
-      }
+      if (npz_) npz_->Add(Array(fmt::format("batch{}.{}", batches_, name), *tensor));
     }
+    if (c_.npz.ends_with(".npy") && batches_ == 0) WriteNpy(c_.npz, Array("", b.input_ids));
     if (npz_) {
       npz_->Add({fmt::format("batch{}.document", batches_), "<i4", {b.rows}, row_document.data(),
                  row_document.size() * sizeof(int32_t)});
@@ -244,6 +255,9 @@ class Output {
 
   void Finish(const std::vector<rankfeed_status>& status, const rankfeed_handoff* ring) {
     if (npz_) npz_->Finish();
+    if (batches_ > 1 && c_.npz.ends_with(".npy")) {
+      throw Failure(fmt::format("{}: holds one batch of {}; a .npz file holds all", c_.npz, batches_));
+    }
     size_t failed = 0;
     for (size_t i = 0; i < status.size(); ++i) {
       if (status[i] == RANKFEED_OK) continue;
@@ -269,6 +283,11 @@ class Output {
   }
 
  private:
+  static NpyArray Array(const std::string& name, const rankfeed_tensor& t) {
+    static constexpr const char* kDtypes[] = {"<i4", "<i8", "<u4"};
+    return {name, kDtypes[t.type], {t.shape, t.shape + t.dimensions}, t.data, t.bytes};
+  }
+
   void Table(const rankfeed_batch& b) {
     fmt::print("batch {}: {} rows, {} tokens, longest {}, {} bytes\n", batches_, b.rows, b.tokens,
                b.max_seqlen, b.arena_size);
@@ -317,7 +336,7 @@ void RunBatch(const BatchCommand& c) {
   }
   const Documents documents(c);
   if (documents.texts.empty()) throw Failure(fmt::format("{}: no documents", c.docs));
-  Reranker reranker(vocab->model(), options, documents, c.query);
+  Reranker reranker(vocab->model(), options, documents, c.query, c.threads);
   Ring ring(c);
   Output output(c, documents);
 
@@ -328,6 +347,7 @@ void RunBatch(const BatchCommand& c) {
   request.query.text = {c.query.data(), c.query.size()};
   request.documents = documents.sources.data();
   request.document_status = status.data();
+  request.executor = reranker.executor();
 
   Check(rankfeed_rerank_begin(reranker.get(), &request), "query");
   for (bool first = true;;) {
@@ -414,12 +434,15 @@ void AddBatch(CLI::App& app) {
   command->add_option("--max-tokens", c->options.max_tokens_per_batch,
                       "Tokens per batch; 0: no limit");
   choice("--budget", c->budget, kBudget, "What --max-tokens counts: padded area or packed sum");
+  command->add_option("--threads", c->threads, "Threads that tokenize; 0: all cores")
+      ->capture_default_str();
   command->add_option("--slots", c->slots, "Slots of the ring")->capture_default_str();
   command->add_option("--slot-bytes", c->slot_bytes, "Bytes of a slot")->capture_default_str();
   command->add_option("--show", c->show, "Rows of a batch to print")->capture_default_str();
   command->add_flag("--json", c->json, "Print one JSON object per batch");
   command->add_option("--npz", c->npz,
-                      "Write all tensors to a NumPy .npz file: batch0.input_ids, ...");
+                      "Write all tensors to a NumPy .npz file: batch0.input_ids, ...; a name that "
+                      "ends in .npy gets the input_ids of the only batch");
   command->callback([c] { RunBatch(*c); });
 }
 

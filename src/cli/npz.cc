@@ -3,14 +3,21 @@
 // without compression so that numpy can map it.
 #include "cli/npz.h"
 
+#include <errno.h>
 #include <fmt/format.h>
+#include <string.h>
 #include <zip.h>
+
+#include <cstdio>
 
 #include "cli/cli.h"
 
 namespace rankfeed::cli {
 
-void NpzFile::Add(const NpyArray& array) {
+namespace {
+
+// The bytes of a .npy file.
+std::string Npy(const NpyArray& array) {
   std::string shape;
   for (const int64_t extent : array.shape) shape += fmt::format("{}, ", extent);
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
@@ -23,7 +30,26 @@ void NpzFile::Add(const NpyArray& array) {
   bytes += static_cast<char>(header.size() >> 8);
   bytes += header;
   bytes.append(static_cast<const char*>(array.data), array.bytes);
-  members_.push_back({array.name + ".npy", std::move(bytes)});
+  return bytes;
+}
+
+}  // namespace
+
+void WriteNpy(const std::string& path, const NpyArray& array) {
+  const std::string bytes = Npy(array), temporary = path + ".tmp";
+  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  bool ok = file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  if (file != nullptr) ok &= std::fclose(file) == 0;
+  if (ok) ok = std::rename(temporary.c_str(), path.c_str()) == 0;
+  if (!ok) {
+    const std::string reason = strerror(errno);
+    std::remove(temporary.c_str());
+    throw Failure(fmt::format("{}: {}", path, reason));
+  }
+}
+
+void NpzFile::Add(const NpyArray& array) {
+  members_.push_back({array.name + ".npy", Npy(array)});
 }
 
 void NpzFile::Finish() {

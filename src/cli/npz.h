@@ -17,6 +17,9 @@ struct NpyArray {
   size_t bytes;
 };
 
+// Writes one array as a .npy file, by way of a temporary. Throws Failure.
+void WriteNpy(const std::string& path, const NpyArray& array);
+
 // Collects arrays (their bytes are copied) and writes them at Finish. The file appears under its
 // name only when it is complete. Throws Failure.
 class NpzFile {
