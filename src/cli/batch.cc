@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/npz.h"
+#include "cli/store.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/handoff.h"
@@ -43,7 +44,7 @@ const Choices kBudget = {{"padded", RANKFEED_BUDGET_PADDED_AREA},
 
 struct BatchCommand {
   VocabOptions vocab;
-  std::string query, docs, npz;
+  std::string query, docs, npz, corpus;
   bool jsonl = false, json = false;
   uint32_t show = 10;
   uint32_t slots = 3;
@@ -61,22 +62,38 @@ void Check(rankfeed_status status, std::string_view what) {
                             rankfeed_status_name(status)));
 }
 
-// The request's texts and everything that must outlive its batches.
+// The request's documents and everything that must outlive its batches.
 struct Documents {
   std::vector<std::string> texts, names;
   std::vector<rankfeed_source> sources;
-  size_t longest = 0, total = 0;
+  size_t longest = 0, total = 0;  // bytes of texts
+  size_t stored_tokens = 0;
 
-  Documents(const BatchCommand& c) {
+  // store (nullable): documents whose id it holds are taken from it, and need no text.
+  Documents(const BatchCommand& c, const rankfeed_corpus* store) {
     TextSource input(c.docs, c.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);
     std::string text, name;
-    while (input.Next(&text, &name)) {
-      longest = std::max(longest, text.size());
-      total += text.size();
+    std::vector<bool> has_text;
+    while (input.Next(&text, &name, store != nullptr)) {
       names.push_back(name.empty() ? std::to_string(texts.size()) : name);
       texts.push_back(text);
+      has_text.push_back(input.has_text());
     }
-    for (const std::string& t : texts) sources.push_back({{t.data(), t.size()}, nullptr, nullptr, nullptr, 0});
+    for (size_t i = 0; i < texts.size(); ++i) {
+      rankfeed_source source{};
+      if (store != nullptr &&
+          rankfeed_corpus_find(store, {names[i].data(), names[i].size()}, &source) == RANKFEED_OK) {
+        stored_tokens += source.id_count;
+      } else if (!has_text[i]) {
+        throw Failure(fmt::format("{}: document {} has no text and is not in {}", c.docs, names[i],
+                                  c.corpus));
+      } else {
+        source.text = {texts[i].data(), texts[i].size()};
+        longest = std::max(longest, texts[i].size());
+        total += texts[i].size();
+      }
+      sources.push_back(source);
+    }
   }
 };
 
@@ -112,7 +129,7 @@ class Reranker {
     limits_.max_text_bytes = static_cast<uint32_t>(std::max<size_t>(1, longest));
     // A token rarely covers less than a byte (replacements that grow a text a lot do it); what the
     // first batch finds missing is made up for by Grow.
-    limits_.max_tokens = documents.total + query.size() + 64 * documents.texts.size() + 64;
+    limits_.max_tokens = documents.total + documents.stored_tokens + query.size() + 64 * documents.texts.size() + 64;
     if (threads != 1) {
       rankfeed_parallel* parallel = nullptr;
       Check(rankfeed_parallel_open(threads, &parallel), "threads");
@@ -334,7 +351,9 @@ void RunBatch(const BatchCommand& c) {
     throw Failure(fmt::format("--stride {} must be below {}: --max-length without the special tokens",
                               options.stride, options.max_length - specials));
   }
-  const Documents documents(c);
+  std::optional<Store> store;
+  if (!c.corpus.empty()) store.emplace(c.corpus, vocab->model());
+  const Documents documents(c, store ? store->get() : nullptr);
   if (documents.texts.empty()) throw Failure(fmt::format("{}: no documents", c.docs));
   Reranker reranker(vocab->model(), options, documents, c.query, c.threads);
   Ring ring(c);
@@ -410,6 +429,9 @@ void AddBatch(CLI::App& app) {
   command->add_option("--query", c->query, "The question")->required();
   command->add_option("--docs", c->docs, "Documents, one per line or JSONL; - is standard input")
       ->required();
+  command->add_option("--corpus", c->corpus,
+                      "Corpus store of the same vocabulary: documents whose id it holds are taken "
+                      "from it, and need no text");
   command->add_flag("--jsonl", c->jsonl, "Documents are JSONL whatever the file is called");
   command->add_option("--max-length", c->options.max_length, "Tokens of a row, specials included")
       ->capture_default_str();

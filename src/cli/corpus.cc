@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "cli/cli.h"
+#include "cli/store.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/corpus_writer.h"
@@ -38,39 +39,6 @@ void Checked(F f) {
   error.struct_size = sizeof(error);
   if (f(&error) != RANKFEED_OK) throw Failure(error.message);
 }
-
-// A store open for reading.
-class Store {
- public:
-  Store(const std::string& path, const rankfeed_model* model, rankfeed_corpus_options options = {})
-      : storage_(rankfeed_corpus_mem_req()) {
-    options.struct_size = sizeof(options);
-    rankfeed_error_detail detail{};
-    detail.struct_size = sizeof(detail);
-    const rankfeed_status status =
-        rankfeed_corpus_open_file(path.c_str(), model, &options, storage_.data(), storage_.size(),
-                                  &mapping_, &corpus_, &detail);
-    if (status == RANKFEED_E_IO) {
-      throw Failure(fmt::format("{}: {}", path, strerror(static_cast<int>(detail.item))));
-    }
-    if (status != RANKFEED_OK) {
-      throw Failure(fmt::format("{}: {} (at byte {})", path, rankfeed_status_message(status),
-                                detail.byte_offset));
-    }
-    info_.struct_size = sizeof(info_);
-    (void)rankfeed_corpus_get_info(corpus_, &info_);
-  }
-  Store(const Store&) = delete;
-  ~Store() { rankfeed_image_unmap(&mapping_); }
-  const rankfeed_corpus* get() const { return corpus_; }
-  const rankfeed_corpus_info& info() const { return info_; }
-
- private:
-  AlignedBytes storage_;
-  rankfeed_mapping mapping_{};
-  rankfeed_corpus* corpus_ = nullptr;
-  rankfeed_corpus_info info_{};
-};
 
 rankfeed_corpus_info TrustedInfo(const std::string& path) {
   rankfeed_corpus_options options{};

@@ -70,7 +70,7 @@ void TextSource::ShowProgress() {
   progress_next_ = bytes_ + progress_total_ / 200;
 }
 
-bool TextSource::Next(std::string* text, std::string* id) {
+bool TextSource::Next(std::string* text, std::string* id, bool may_lack_text) {
   do {
     if (!NextLine()) return false;
     // Blank lines separate nothing in JSONL; in line format they are empty texts.
@@ -89,8 +89,11 @@ bool TextSource::Next(std::string* text, std::string* id) {
     throw fail(simdjson::error_message(error));
   }
   std::string_view value;
-  if (object["text"].get(value)) throw fail("no string field \"text\"");
-  text->assign(value);
+  has_text_ = !object["text"].get(value);
+  if (!has_text_ && !(may_lack_text && object["text"].error() == simdjson::NO_SUCH_FIELD)) {
+    throw fail("no string field \"text\"");
+  }
+  text->assign(has_text_ ? value : std::string_view());
   if (id != nullptr) {
     id->clear();
     int64_t number;

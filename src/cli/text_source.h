@@ -20,8 +20,10 @@ class TextSource {
   TextSource(const std::string& path, Format format);
   ~TextSource();
 
-  // The next text; false at the end. Throws Failure with path and line number on bad JSON.
-  bool Next(std::string* text, std::string* id = nullptr);
+  // The next text; false at the end. Throws Failure with path and line number on bad JSON, and on a
+  // line without `text`, unless may_lack_text says that its `id` is enough; has_text() then tells.
+  bool Next(std::string* text, std::string* id = nullptr, bool may_lack_text = false);
+  bool has_text() const { return has_text_; }
 
   uint64_t line() const { return line_; }
 
@@ -32,7 +34,7 @@ class TextSource {
   struct JsonParser;
   std::string path_;
   std::FILE* file_ = nullptr;
-  bool jsonl_ = false;
+  bool jsonl_ = false, has_text_ = true;
   std::unique_ptr<JsonParser> json_;
   char* buffer_ = nullptr;  // getline's
   size_t buffer_size_ = 0, line_size_ = 0;

@@ -63,6 +63,18 @@ equal "tokens of both layouts" "$(grep -o '"tokens":[0-9]*' padded.json)" \
 "$rankfeed" batch --vocab v.rfimg --query q --docs docs.jsonl --npz b.npz >/dev/null && [[ -s b.npz ]] ||
   fail "npz"
 
+# batch from a corpus store gives the same bytes as from text, also mixed and on several threads
+printf '{"id": "p", "text": "The giant panda is a bear."}\n{"id": "q", "text": "Paris is a city."}\n' >ids.jsonl
+"$rankfeed" corpus build --vocab v.rfimg --docs ids.jsonl -o c.rfc >/dev/null 2>&1 || fail "corpus build"
+printf '{"id": "q"}\n{"id": "x", "text": "Neither."}\n{"id": "p"}\n' >mixed.jsonl
+printf '{"id": "q", "text": "Paris is a city."}\n{"id": "x", "text": "Neither."}\n{"id": "p", "text": "The giant panda is a bear."}\n' >full.jsonl
+batch_of() { "$rankfeed" batch --vocab v.rfimg --query "What is a panda?" --json "$@"; }
+equal "batch from the store" "$(batch_of --docs full.jsonl)" "$(batch_of --docs mixed.jsonl --corpus c.rfc)"
+equal "batch on threads" "$(batch_of --docs full.jsonl)" "$(batch_of --docs full.jsonl --threads 3)"
+printf '{"id": "z"}\n' >absent.jsonl
+refused "neither text nor store" "z has no text" "$rankfeed" batch --vocab v.rfimg --query q --docs absent.jsonl --corpus c.rfc
+"$rankfeed" batch --vocab v.rfimg --query q --docs docs.jsonl --npz b.npy >/dev/null && [[ -s b.npy ]] || fail "npy"
+
 # bad model files
 head -c 5000 "$model" >cut.model
 refused "truncated model" "cut.model" "$rankfeed" compile cut.model -o bad.rfimg
