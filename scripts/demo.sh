@@ -9,6 +9,7 @@ scripts/install-deps.sh build
 
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=true # another clone finds the same objects
 fi
 # Build output goes to stderr, so that `scripts/demo.sh --json > batch.json` holds the batch only.
 {

@@ -12,6 +12,7 @@ scripts/python-env.sh || exit 1
 
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=true # another clone finds the same objects
 fi
 export RANKFEED_PYTHON="$PWD/.venv/bin/python"
 
