@@ -82,8 +82,8 @@ RANKFEED_API rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed
                                              const rankfeed_encode_options* options,
                                              rankfeed_encoding* io);
 
-/* Tokens a text of text_bytes can have at most, specials of the single template included;
- * UINT32_MAX when it does not fit. O(1). */
+/* Tokens a text of text_bytes can have at most, specials of the single template included
+ * (not those of sp_extra, one for each bos and eos); UINT32_MAX when it does not fit. O(1). */
 RANKFEED_API uint32_t rankfeed_token_bound(const rankfeed_model* model, size_t text_bytes);
 
 enum { RANKFEED_SKIP_SPECIAL_TOKENS = 1u };

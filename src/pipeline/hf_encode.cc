@@ -56,7 +56,7 @@ class Encoder {
       uint32_t end = match.end;
       uint32_t leading = 0;
       if (trim_) {
-        const EndSpaces spaces = CountEndSpaces(text.substr(match.begin, end - match.begin));
+        const EndSpaces spaces = CountEndSpaces({text.data() + match.begin, end - match.begin});
         leading = spaces.leading;
         end = TrimBack(text, end, spaces.trailing);
       }

@@ -6,8 +6,11 @@
 #include <cstddef>
 
 #include "rankfeed/builder.h"
+#include "rankfeed/corpus.h"
 #include "rankfeed/encode.h"
+#include "rankfeed/handoff.h"
 #include "rankfeed/model.h"
+#include "rankfeed/rerank.h"
 #include "rankfeed/status.h"
 
 namespace {
@@ -89,6 +92,222 @@ TEST(StructLayout, Builder) {
   EXPECT_FIELD(rankfeed_compile_options, parity, 4);
   EXPECT_FIELD(rankfeed_compile_options, preset, 8);
   EXPECT_EQ(sizeof(rankfeed_image), 16u);
+}
+
+TEST(StructLayout, Rerank) {
+  if (sizeof(void*) != 8) GTEST_SKIP() << "layouts are pinned for 64-bit targets";
+  EXPECT_EQ(sizeof(rankfeed_source), 48u);
+  EXPECT_FIELD(rankfeed_source, text, 0);
+  EXPECT_FIELD(rankfeed_source, ids, 16);
+  EXPECT_FIELD(rankfeed_source, offset_begin, 24);
+  EXPECT_FIELD(rankfeed_source, offset_end, 32);
+  EXPECT_FIELD(rankfeed_source, id_count, 40);
+  EXPECT_EQ(sizeof(rankfeed_template_part), 32u);
+  EXPECT_FIELD(rankfeed_template_part, text, 0);
+  EXPECT_FIELD(rankfeed_template_part, ids, 16);
+  EXPECT_FIELD(rankfeed_template_part, id_count, 24);
+  EXPECT_FIELD(rankfeed_template_part, type_id, 28);
+  EXPECT_EQ(sizeof(rankfeed_pair_template), 112u);
+  EXPECT_FIELD(rankfeed_pair_template, struct_size, 0);
+  EXPECT_FIELD(rankfeed_pair_template, query_type_id, 4);
+  EXPECT_FIELD(rankfeed_pair_template, document_type_id, 8);
+  EXPECT_FIELD(rankfeed_pair_template, prefix, 16);
+  EXPECT_FIELD(rankfeed_pair_template, middle, 48);
+  EXPECT_FIELD(rankfeed_pair_template, suffix, 80);
+  EXPECT_EQ(sizeof(rankfeed_rerank_options), 88u);
+  EXPECT_FIELD(rankfeed_rerank_options, struct_size, 0);
+  EXPECT_FIELD(rankfeed_rerank_options, encode_flags, 4);
+  EXPECT_FIELD(rankfeed_rerank_options, max_length, 8);
+  EXPECT_FIELD(rankfeed_rerank_options, max_query_tokens, 12);
+  EXPECT_FIELD(rankfeed_rerank_options, max_tokens_per_doc, 16);
+  EXPECT_FIELD(rankfeed_rerank_options, stride, 20);
+  EXPECT_FIELD(rankfeed_rerank_options, max_chunks_per_doc, 24);
+  EXPECT_FIELD(rankfeed_rerank_options, truncation, 28);
+  EXPECT_FIELD(rankfeed_rerank_options, truncation_side, 29);
+  EXPECT_FIELD(rankfeed_rerank_options, overflow, 30);
+  EXPECT_FIELD(rankfeed_rerank_options, template_kind, 31);
+  EXPECT_FIELD(rankfeed_rerank_options, no_special_tokens, 32);
+  EXPECT_FIELD(rankfeed_rerank_options, layout, 33);
+  EXPECT_FIELD(rankfeed_rerank_options, id_type, 34);
+  EXPECT_FIELD(rankfeed_rerank_options, padding_side, 35);
+  EXPECT_FIELD(rankfeed_rerank_options, tensors, 36);
+  EXPECT_FIELD(rankfeed_rerank_options, pad_to_length, 40);
+  EXPECT_FIELD(rankfeed_rerank_options, pad_to_multiple_of, 44);
+  EXPECT_FIELD(rankfeed_rerank_options, buckets, 48);
+  EXPECT_FIELD(rankfeed_rerank_options, bucket_count, 56);
+  EXPECT_FIELD(rankfeed_rerank_options, max_rows_per_batch, 60);
+  EXPECT_FIELD(rankfeed_rerank_options, max_tokens_per_batch, 64);
+  EXPECT_FIELD(rankfeed_rerank_options, budget, 68);
+  EXPECT_FIELD(rankfeed_rerank_options, sort, 69);
+  EXPECT_FIELD(rankfeed_rerank_options, reserved, 70);
+  EXPECT_FIELD(rankfeed_rerank_options, max_arena_bytes, 72);
+  EXPECT_FIELD(rankfeed_rerank_options, pair_template, 80);
+  EXPECT_EQ(sizeof(rankfeed_tensor), 48u);
+  EXPECT_FIELD(rankfeed_tensor, data, 0);
+  EXPECT_FIELD(rankfeed_tensor, byte_offset, 8);
+  EXPECT_FIELD(rankfeed_tensor, bytes, 16);
+  EXPECT_FIELD(rankfeed_tensor, shape, 24);
+  EXPECT_FIELD(rankfeed_tensor, dimensions, 40);
+  EXPECT_FIELD(rankfeed_tensor, type, 44);
+  EXPECT_EQ(sizeof(rankfeed_batch_row), 32u);
+  EXPECT_FIELD(rankfeed_batch_row, document, 0);
+  EXPECT_FIELD(rankfeed_batch_row, chunk, 4);
+  EXPECT_FIELD(rankfeed_batch_row, token_begin, 8);
+  EXPECT_FIELD(rankfeed_batch_row, token_end, 12);
+  EXPECT_FIELD(rankfeed_batch_row, byte_begin, 16);
+  EXPECT_FIELD(rankfeed_batch_row, byte_end, 20);
+  EXPECT_FIELD(rankfeed_batch_row, query_tokens, 24);
+  EXPECT_FIELD(rankfeed_batch_row, length, 28);
+  EXPECT_EQ(sizeof(rankfeed_batch), 400u);
+  EXPECT_FIELD(rankfeed_batch, struct_size, 0);
+  EXPECT_FIELD(rankfeed_batch, rows, 4);
+  EXPECT_FIELD(rankfeed_batch, arena, 8);
+  EXPECT_FIELD(rankfeed_batch, arena_capacity, 16);
+  EXPECT_FIELD(rankfeed_batch, arena_size, 24);
+  EXPECT_FIELD(rankfeed_batch, row_length, 32);
+  EXPECT_FIELD(rankfeed_batch, max_seqlen, 36);
+  EXPECT_FIELD(rankfeed_batch, tokens, 40);
+  EXPECT_FIELD(rankfeed_batch, first_row, 48);
+  EXPECT_FIELD(rankfeed_batch, row_map, 56);
+  EXPECT_FIELD(rankfeed_batch, input_ids, 64);
+  EXPECT_FIELD(rankfeed_batch, attention_mask, 112);
+  EXPECT_FIELD(rankfeed_batch, token_type_ids, 160);
+  EXPECT_FIELD(rankfeed_batch, position_ids, 208);
+  EXPECT_FIELD(rankfeed_batch, lengths, 256);
+  EXPECT_FIELD(rankfeed_batch, cu_seqlens, 304);
+  EXPECT_FIELD(rankfeed_batch, row_of_token, 352);
+  EXPECT_EQ(sizeof(rankfeed_executor), 24u);
+  EXPECT_FIELD(rankfeed_executor, struct_size, 0);
+  EXPECT_FIELD(rankfeed_executor, workers, 4);
+  EXPECT_FIELD(rankfeed_executor, context, 8);
+  EXPECT_FIELD(rankfeed_executor, parallel_for, 16);
+  EXPECT_EQ(sizeof(rankfeed_control), 40u);
+  EXPECT_FIELD(rankfeed_control, struct_size, 0);
+  EXPECT_FIELD(rankfeed_control, reserved, 4);
+  EXPECT_FIELD(rankfeed_control, cancel, 8);
+  EXPECT_FIELD(rankfeed_control, deadline_ns, 16);
+  EXPECT_FIELD(rankfeed_control, clock_ns, 24);
+  EXPECT_FIELD(rankfeed_control, clock_context, 32);
+  EXPECT_EQ(sizeof(rankfeed_rerank_limits), 32u);
+  EXPECT_FIELD(rankfeed_rerank_limits, struct_size, 0);
+  EXPECT_FIELD(rankfeed_rerank_limits, max_documents, 4);
+  EXPECT_FIELD(rankfeed_rerank_limits, max_rows, 8);
+  EXPECT_FIELD(rankfeed_rerank_limits, max_text_bytes, 12);
+  EXPECT_FIELD(rankfeed_rerank_limits, max_tokens, 16);
+  EXPECT_FIELD(rankfeed_rerank_limits, workers, 24);
+  EXPECT_FIELD(rankfeed_rerank_limits, with_offsets, 28);
+  EXPECT_EQ(sizeof(rankfeed_request), 88u);
+  EXPECT_FIELD(rankfeed_request, struct_size, 0);
+  EXPECT_FIELD(rankfeed_request, document_count, 4);
+  EXPECT_FIELD(rankfeed_request, query, 8);
+  EXPECT_FIELD(rankfeed_request, documents, 56);
+  EXPECT_FIELD(rankfeed_request, document_status, 64);
+  EXPECT_FIELD(rankfeed_request, executor, 72);
+  EXPECT_FIELD(rankfeed_request, control, 80);
+  EXPECT_EQ(sizeof(rankfeed_score_options), 16u);
+  EXPECT_FIELD(rankfeed_score_options, struct_size, 0);
+  EXPECT_FIELD(rankfeed_score_options, activation, 4);
+  EXPECT_FIELD(rankfeed_score_options, labels, 8);
+  EXPECT_FIELD(rankfeed_score_options, label, 12);
+  EXPECT_EQ(sizeof(rankfeed_rank_options), 16u);
+  EXPECT_FIELD(rankfeed_rank_options, struct_size, 0);
+  EXPECT_FIELD(rankfeed_rank_options, aggregation, 4);
+  EXPECT_FIELD(rankfeed_rank_options, ties, 8);
+  EXPECT_FIELD(rankfeed_rank_options, top_n, 12);
+  EXPECT_EQ(sizeof(rankfeed_ranked), 8u);
+  EXPECT_FIELD(rankfeed_ranked, index, 0);
+  EXPECT_FIELD(rankfeed_ranked, score, 4);
+}
+
+TEST(StructLayout, Handoff) {
+  if (sizeof(void*) != 8) GTEST_SKIP() << "layouts are pinned for 64-bit targets";
+  EXPECT_EQ(sizeof(rankfeed_handoff_options), 32u);
+  EXPECT_FIELD(rankfeed_handoff_options, struct_size, 0);
+  EXPECT_FIELD(rankfeed_handoff_options, flags, 4);
+  EXPECT_FIELD(rankfeed_handoff_options, slot_bytes, 8);
+  EXPECT_FIELD(rankfeed_handoff_options, slots, 16);
+  EXPECT_FIELD(rankfeed_handoff_options, device, 20);
+  EXPECT_FIELD(rankfeed_handoff_options, backend, 24);
+  EXPECT_EQ(sizeof(rankfeed_handoff_view), 40u);
+  EXPECT_FIELD(rankfeed_handoff_view, struct_size, 0);
+  EXPECT_FIELD(rankfeed_handoff_view, index, 4);
+  EXPECT_FIELD(rankfeed_handoff_view, host, 8);
+  EXPECT_FIELD(rankfeed_handoff_view, device, 16);
+  EXPECT_FIELD(rankfeed_handoff_view, mapped, 24);
+  EXPECT_FIELD(rankfeed_handoff_view, bytes, 32);
+  EXPECT_EQ(sizeof(rankfeed_handoff_info), 232u);
+  EXPECT_FIELD(rankfeed_handoff_info, struct_size, 0);
+  EXPECT_FIELD(rankfeed_handoff_info, slots, 4);
+  EXPECT_FIELD(rankfeed_handoff_info, slot_bytes, 8);
+  EXPECT_FIELD(rankfeed_handoff_info, slot_stride, 16);
+  EXPECT_FIELD(rankfeed_handoff_info, device, 24);
+  EXPECT_FIELD(rankfeed_handoff_info, dl_host_device_type, 28);
+  EXPECT_FIELD(rankfeed_handoff_info, dl_device_type, 32);
+  EXPECT_FIELD(rankfeed_handoff_info, page_locked, 36);
+  EXPECT_FIELD(rankfeed_handoff_info, page_lock_error, 40);
+  EXPECT_FIELD(rankfeed_handoff_info, has_mapped, 44);
+  EXPECT_FIELD(rankfeed_handoff_info, backend, 48);
+  EXPECT_FIELD(rankfeed_handoff_info, device_name, 64);
+  EXPECT_FIELD(rankfeed_handoff_info, note, 128);
+  EXPECT_EQ(sizeof(rankfeed_handoff_stats), 144u);
+  EXPECT_FIELD(rankfeed_handoff_stats, struct_size, 0);
+  EXPECT_FIELD(rankfeed_handoff_stats, slots_free, 4);
+  EXPECT_FIELD(rankfeed_handoff_stats, slots_filling, 8);
+  EXPECT_FIELD(rankfeed_handoff_stats, slots_in_flight, 12);
+  EXPECT_FIELD(rankfeed_handoff_stats, slots_leased, 16);
+  EXPECT_FIELD(rankfeed_handoff_stats, slots_quarantined, 20);
+  EXPECT_FIELD(rankfeed_handoff_stats, in_flight_high_water, 24);
+  EXPECT_FIELD(rankfeed_handoff_stats, last_device_error, 28);
+  EXPECT_FIELD(rankfeed_handoff_stats, acquires, 32);
+  EXPECT_FIELD(rankfeed_handoff_stats, acquires_busy, 40);
+  EXPECT_FIELD(rankfeed_handoff_stats, waits, 48);
+  EXPECT_FIELD(rankfeed_handoff_stats, wait_ns, 56);
+  EXPECT_FIELD(rankfeed_handoff_stats, copies, 64);
+  EXPECT_FIELD(rankfeed_handoff_stats, bytes, 72);
+  EXPECT_FIELD(rankfeed_handoff_stats, submits, 80);
+  EXPECT_FIELD(rankfeed_handoff_stats, landed, 88);
+  EXPECT_FIELD(rankfeed_handoff_stats, abandoned, 96);
+  EXPECT_FIELD(rankfeed_handoff_stats, device_errors, 104);
+  EXPECT_FIELD(rankfeed_handoff_stats, landed_ns_min, 112);
+  EXPECT_FIELD(rankfeed_handoff_stats, landed_ns_p50, 120);
+  EXPECT_FIELD(rankfeed_handoff_stats, landed_ns_p99, 128);
+  EXPECT_FIELD(rankfeed_handoff_stats, landed_ns_max, 136);
+  EXPECT_EQ(sizeof(rankfeed_dl_tensor), 80u);
+  EXPECT_FIELD(rankfeed_dl_tensor, struct_size, 0);
+  EXPECT_FIELD(rankfeed_dl_tensor, dtype, 4);
+  EXPECT_FIELD(rankfeed_dl_tensor, rank, 8);
+  EXPECT_FIELD(rankfeed_dl_tensor, flags, 12);
+  EXPECT_FIELD(rankfeed_dl_tensor, device_type, 16);
+  EXPECT_FIELD(rankfeed_dl_tensor, device_id, 20);
+  EXPECT_FIELD(rankfeed_dl_tensor, shape, 24);
+  EXPECT_FIELD(rankfeed_dl_tensor, strides, 32);
+  EXPECT_FIELD(rankfeed_dl_tensor, data, 40);
+  EXPECT_FIELD(rankfeed_dl_tensor, data_bytes, 48);
+  EXPECT_FIELD(rankfeed_dl_tensor, byte_offset, 56);
+  EXPECT_FIELD(rankfeed_dl_tensor, release, 64);
+  EXPECT_FIELD(rankfeed_dl_tensor, release_context, 72);
+}
+
+TEST(StructLayout, Corpus) {
+  if (sizeof(void*) != 8) GTEST_SKIP() << "layouts are pinned for 64-bit targets";
+  EXPECT_EQ(sizeof(rankfeed_corpus_options), 12u);
+  EXPECT_FIELD(rankfeed_corpus_options, struct_size, 0);
+  EXPECT_FIELD(rankfeed_corpus_options, flags, 4);
+  EXPECT_FIELD(rankfeed_corpus_options, encode_flags, 8);
+  EXPECT_EQ(sizeof(rankfeed_corpus_info), 88u);
+  EXPECT_FIELD(rankfeed_corpus_info, struct_size, 0);
+  EXPECT_FIELD(rankfeed_corpus_info, parity, 4);
+  EXPECT_FIELD(rankfeed_corpus_info, id_count, 8);
+  EXPECT_FIELD(rankfeed_corpus_info, encode_flags, 12);
+  EXPECT_FIELD(rankfeed_corpus_info, has_offsets, 16);
+  EXPECT_FIELD(rankfeed_corpus_info, index_levels, 20);
+  EXPECT_FIELD(rankfeed_corpus_info, documents, 24);
+  EXPECT_FIELD(rankfeed_corpus_info, tokens, 32);
+  EXPECT_FIELD(rankfeed_corpus_info, positions, 40);
+  EXPECT_FIELD(rankfeed_corpus_info, file_bytes, 48);
+  EXPECT_FIELD(rankfeed_corpus_info, dead_bytes, 56);
+  EXPECT_FIELD(rankfeed_corpus_info, sequence, 64);
+  EXPECT_FIELD(rankfeed_corpus_info, config_hash, 72);
 }
 
 TEST(StructLayout, Enumerators) {

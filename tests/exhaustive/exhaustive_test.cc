@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+// Exhaustive small worlds: every string of an alphabet under every listed vocabulary. SentencePiece
+// mode against libsentencepiece 0.1.97 and the plain reference, HuggingFace mode against the plain
+// reference (which tests/oracle compares with the wheel). Ids and offsets.
+#include <gtest/gtest.h>
+#include <sentencepiece_processor.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "exhaustive/worlds.h"
+#include "pipeline/sp_model_proto.h"
+#include "reference/hf_unigram.h"
+#include "reference/sp_unigram.h"
+#include "support/sanitizers.h"
+#include "support/test_engine.h"
+
+namespace rankfeed::exhaustive {
+namespace {
+
+using test::Encoding;
+using test::Escape;
+using test::Show;
+using test::TestEngine;
+
+class Exhaustive : public ::testing::TestWithParam<size_t> {
+ protected:
+  Exhaustive() : strings_(AllStrings(alphabet())), vocabularies_(Vocabularies(alphabet())) {}
+
+  static const Alphabet& alphabet() { return Alphabets()[GetParam()]; }
+
+  // Under a sanitizer one vocabulary in eight.
+  static bool Skipped(size_t vocabulary) { return kSanitized && vocabulary % 8 != 0; }
+
+  void Report(const char* mode) const {
+    std::printf("%s, alphabet %s: %zu vocabularies, %zu comparisons\n", mode,
+                alphabet().name.c_str(), vocabularies_.size(), compared_);
+  }
+
+  std::vector<std::string> strings_;
+  std::vector<Vocabulary> vocabularies_;
+  size_t compared_ = 0;
+};
+
+// ---- SentencePiece ----
+
+sp_test::ModelProto ToProto(const Vocabulary& vocabulary) {
+  sp_test::ModelProto model;
+  model.AddSpecials();
+  for (const Piece& piece : vocabulary.pieces) {
+    model.Add(piece.text, piece.score,
+              piece.kind == Kind::kNormal        ? sp_test::kNormal
+              : piece.kind == Kind::kUserDefined ? sp_test::kUserDefined
+                                                 : sp_test::kUnused);
+  }
+  if (vocabulary.byte_fallback) model.AddBytes();
+  return model;
+}
+
+reference::SpModel ToReference(const sp_test::ModelProto& proto) {
+  reference::SpModel model;
+  for (const sp_test::PieceProto& piece : proto.pieces) {
+    model.pieces.push_back({piece.text, piece.score, static_cast<reference::SpKind>(piece.kind)});
+  }
+  model.add_dummy_prefix = proto.normalizer.add_dummy_prefix.value_or(true);
+  model.remove_extra_whitespaces = proto.normalizer.remove_extra_whitespaces.value_or(true);
+  model.escape_whitespaces = proto.normalizer.escape_whitespaces.value_or(true);
+  model.treat_whitespace_as_suffix = proto.treat_whitespace_as_suffix;
+  model.byte_fallback = proto.byte_fallback;
+  return model;
+}
+
+Encoding FromLibrary(const sentencepiece::SentencePieceProcessor& library,
+                     const std::string& text) {
+  Encoding encoding;
+  const auto result = library.EncodeAsImmutableProto(text);
+  for (size_t i = 0; i < result.pieces_size(); ++i) {
+    const auto piece = result.pieces(static_cast<int>(i));
+    encoding.ids.push_back(static_cast<int32_t>(piece.id()));
+    encoding.begin.push_back(piece.begin());
+    encoding.end.push_back(piece.end());
+  }
+  return encoding;
+}
+
+Encoding FromReference(const reference::SpUnigram& plain, const std::string& text) {
+  Encoding encoding;
+  for (const reference::SpToken& token : plain.Encode(text)) {
+    encoding.ids.push_back(static_cast<int32_t>(token.id));
+    encoding.begin.push_back(token.begin);
+    encoding.end.push_back(token.end);
+  }
+  return encoding;
+}
+
+TEST_P(Exhaustive, SentencePiece) {
+  for (size_t v = 0; v < vocabularies_.size(); ++v) {
+    if (Skipped(v)) continue;
+    sp_test::ModelProto proto = ToProto(vocabularies_[v]);
+    // The normalizer's flags take turns; the first setting is the default.
+    if (v % 4 == 1) proto.normalizer.add_dummy_prefix = false;
+    if (v % 4 == 2) proto.normalizer.remove_extra_whitespaces = false;
+    if (v % 4 == 3) proto.treat_whitespace_as_suffix = true;
+    const std::string bytes = sp_test::Serialize(proto);
+    sentencepiece::SentencePieceProcessor library;
+    ASSERT_TRUE(library.LoadFromSerializedProto(bytes).ok()) << vocabularies_[v].name;
+    const reference::SpUnigram plain(ToReference(proto));
+    TestEngine engine(bytes, /*max_text_bytes=*/64, /*cache_bytes=*/0);
+    for (const std::string& text : strings_) {
+      const Encoding expected = FromLibrary(library, text);
+      const Encoding reference = FromReference(plain, text);
+      const Encoding actual = engine.Encode(text);
+      ASSERT_EQ(reference, expected)
+          << vocabularies_[v].name << ", text " << Escape(text) << "\n  reference "
+          << Show(reference) << "\n  library   " << Show(expected);
+      ASSERT_EQ(actual, expected) << vocabularies_[v].name << ", text " << Escape(text)
+                                  << "\n  engine  " << Show(actual) << "\n  library "
+                                  << Show(expected);
+      ++compared_;
+    }
+  }
+  Report("SentencePiece");
+}
+
+// ---- HuggingFace ----
+
+// HuggingFace knows no piece types, so every piece is one; every third comes a second time with
+// another score, and the last of equal pieces counts.
+struct HfWorld {
+  std::vector<std::pair<std::string, double>> pieces;
+  bool byte_fallback = false;
+
+  // Six digits: serde_json, which the engine follows, rounds such a number only once, as strtod
+  // does. (Longer ones are the subject of builder/serde_number_test.cc.)
+  static std::string Number(double score) {
+    char number[40];
+    std::snprintf(number, sizeof(number), "%.6g", score);
+    return number;
+  }
+  void Add(const std::string& text, double score) {
+    pieces.emplace_back(text, std::strtod(Number(score).c_str(), nullptr));
+  }
+};
+
+HfWorld ToHf(const Vocabulary& vocabulary) {
+  HfWorld world;
+  world.byte_fallback = vocabulary.byte_fallback;
+  world.Add("<unk>", 0.0);
+  for (const Piece& piece : vocabulary.pieces) world.Add(piece.text, piece.score);
+  for (size_t i = 0; i < vocabulary.pieces.size(); i += 3) {
+    world.Add(vocabulary.pieces[i].text, vocabulary.pieces[i].score - 0.7);
+  }
+  if (vocabulary.byte_fallback) {
+    for (int b = 0; b < 256; ++b) {
+      char name[8];
+      std::snprintf(name, sizeof(name), "<0x%02X>", b);
+      world.Add(name, 0.0);
+    }
+  }
+  return world;
+}
+
+std::string ToJson(const HfWorld& world, const std::string& pre_tokenizer) {
+  std::string vocab;
+  for (const auto& [text, score] : world.pieces) {
+    // Texts need no escapes.
+    vocab += (vocab.empty() ? "[[\"" : ",[\"") + text + "\"," + HfWorld::Number(score) + "]";
+  }
+  return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,)"
+         R"("pre_tokenizer":)" +
+         pre_tokenizer +
+         R"(,"post_processor":null,"decoder":null,"model":{"type":"Unigram","unk_id":0,)" +
+         R"("byte_fallback":)" + (world.byte_fallback ? "true" : "false") + R"(,"vocab":)" + vocab +
+         "]}}";
+}
+
+enum Form : size_t { kWhole = 0, kMetaspace = 1, kMetaspaceSplit = 2 };
+
+std::string PreTokenizer(size_t form) {
+  if (form == kWhole) return "null";
+  return std::string(
+             R"({"type":"Metaspace","replacement":"\u2581","prepend_scheme":"always","split":)") +
+         (form == kMetaspaceSplit ? "true}" : "false}");
+}
+
+// Metaspace(always): U+0020 becomes U+2581 and one is put in front; with split each begins a
+// pre-token of its own.
+std::vector<std::string> PreTokenize(const std::string& text, size_t form) {
+  if (text.empty()) return {};
+  if (form == kWhole) return {text};
+  static const std::string kSymbol = "\xe2\x96\x81";
+  std::string all;
+  for (const char c : text) all += c == ' ' ? kSymbol : std::string(1, c);
+  if (all.compare(0, kSymbol.size(), kSymbol) != 0) all = kSymbol + all;
+  if (form == kMetaspace) return {all};
+  std::vector<std::string> splits;
+  for (size_t begin = 0; begin < all.size();) {
+    const size_t end = std::min(all.find(kSymbol, begin + 1), all.size());
+    splits.push_back(all.substr(begin, end - begin));
+    begin = end;
+  }
+  return splits;
+}
+
+TEST_P(Exhaustive, HuggingFace) {
+  for (size_t v = 0; v < vocabularies_.size(); ++v) {
+    if (Skipped(v)) continue;
+    const HfWorld world = ToHf(vocabularies_[v]);
+    const reference::HfUnigram plain(world.pieces, 0u, world.byte_fallback);
+    const size_t form = v % 3;  // take turns
+    TestEngine engine(ToJson(world, PreTokenizer(form)), /*max_text_bytes=*/64,
+                      /*cache_bytes=*/v % 2 == 0 ? 0 : 4096);
+    for (const std::string& text : strings_) {
+      Encoding expected;
+      for (const std::string& split : PreTokenize(text, form)) {
+        const auto tokens = plain.Encode(split);
+        ASSERT_TRUE(tokens.has_value());
+        for (const reference::HfToken& token : *tokens) {
+          expected.ids.push_back(static_cast<int32_t>(token.id));
+          expected.begin.push_back(token.begin);
+          expected.end.push_back(token.end);
+        }
+      }
+      Encoding actual = engine.Encode(text);
+      if (form != kWhole) {  // the reference's offsets are in the changed text
+        actual.begin = expected.begin;
+        actual.end = expected.end;
+      }
+      ASSERT_EQ(actual, expected) << vocabularies_[v].name << ", form " << form << ", text "
+                                  << Escape(text) << "\n  engine    " << Show(actual)
+                                  << "\n  reference " << Show(expected);
+      ++compared_;
+    }
+  }
+  Report("HuggingFace");
+}
+
+INSTANTIATE_TEST_SUITE_P(Alphabets, Exhaustive, ::testing::Values(size_t{0}, size_t{1}, size_t{2}),
+                         [](const auto& info) { return Alphabets()[info.param].name; });
+
+}  // namespace
+}  // namespace rankfeed::exhaustive
