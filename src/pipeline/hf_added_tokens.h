@@ -66,7 +66,8 @@ class AddedTokenScanner {
     uint32_t end = pos_;
     for (uint32_t at = pos_; at < text_.size();) {
       const utf8::Decoded d = utf8::Decode(text_, at);
-      const std::string_view bytes = d.valid ? text_.substr(at, d.size) : "\xef\xbf\xbd";
+      const std::string_view bytes =
+          d.valid ? std::string_view(text_.data() + at, d.size) : "\xef\xbf\xbd";
       for (const char byte : bytes) {
         if (!trie_.Step(unit, static_cast<unsigned char>(byte) + 1u)) return end;
       }
