@@ -141,7 +141,7 @@ Encoding FromReference(const HfUnigram& model, const std::vector<std::string>& s
 TEST(HfSmallWorld, WholeTextIsOneModelCall) {
   std::mt19937_64 random(1);
   size_t strings = 0;
-  for (size_t w = 0; w < Scaled(100); w++) {
+  for (size_t w = 0; w < Scaled(40); w++) {
     const World world = RandomWorld(random);
     const HfUnigram reference(world.pieces, world.unk_id, world.byte_fallback);
     TestEngine engine(Json(world, "null"));
@@ -179,7 +179,7 @@ TEST(HfSmallWorld, Metaspace) {
   const std::string pre_tokenizer =
       R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true})";
   size_t strings = 0;
-  for (size_t w = 0; w < Scaled(100); w++) {
+  for (size_t w = 0; w < Scaled(40); w++) {
     const World world = RandomWorld(random);
     const HfUnigram reference(world.pieces, world.unk_id, world.byte_fallback);
     TestEngine engine(Json(world, pre_tokenizer));

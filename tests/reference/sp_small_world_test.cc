@@ -77,7 +77,7 @@ const std::vector<std::string>& Symbols() {
 TEST(SpSmallWorld, EngineReferenceAndLibraryAgree) {
   std::mt19937_64 random(5);
   size_t strings = 0, models = 0;
-  for (size_t w = 0; w < Scaled(300); w++) {
+  for (size_t w = 0; w < Scaled(150); w++) {
     const sp_test::ModelProto proto = sp_test::RandomModel(random);
     const std::string bytes = Serialize(proto);
     sentencepiece::SentencePieceProcessor library;
@@ -112,7 +112,7 @@ TEST(SpSmallWorld, EngineReferenceAndLibraryAgree) {
     }
   }
   std::printf("%zu models, %zu strings\n", models, strings);
-  EXPECT_GT(models, Scaled(300) / 2);
+  EXPECT_GT(models, Scaled(150) / 2);
 }
 
 }  // namespace
