@@ -161,22 +161,25 @@ rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
 
   const Columns columns{io};
   uint32_t text_from = 0, text_to = 0;  // tokens whose offsets are in the text
-  if ((flags & RANKFEED_ADD_SPECIAL_TOKENS) == 0) {
+  if (model.template_single.empty()) {
     if (const rankfeed_status status = encode()) return status;
     text_to = sink.count;
     columns.Mark(0, sink.count, 0, 0);
-  } else {
-    for (const rankfeed::image::TemplateItem& item : model.template_single) {
-      const uint32_t from = sink.count;
-      if (item.kind == static_cast<uint32_t>(rankfeed::image::TemplateKind::kSpecial)) {
-        sink.Push(item.id, 0, 0);
-        columns.Mark(from, sink.count, 1, item.type_id);
-      } else {
-        if (const rankfeed_status status = encode()) return status;
-        text_from = from;
-        text_to = sink.count;
-        columns.Mark(from, sink.count, 0, item.type_id);
-      }
+  }
+  // Without special tokens the template still gives the text its type
+  // (processors/template.rs apply_template, tokenizers 0.23.2).
+  const bool specials = (flags & RANKFEED_ADD_SPECIAL_TOKENS) != 0;
+  for (const rankfeed::image::TemplateItem& item : model.template_single) {
+    const uint32_t from = sink.count;
+    if (item.kind == static_cast<uint32_t>(rankfeed::image::TemplateKind::kSpecial)) {
+      if (!specials) continue;
+      sink.Push(item.id, 0, 0);
+      columns.Mark(from, sink.count, 1, item.type_id);
+    } else {
+      if (const rankfeed_status status = encode()) return status;
+      text_from = from;
+      text_to = sink.count;
+      columns.Mark(from, sink.count, 0, item.type_id);
     }
   }
   io->count = sink.count;

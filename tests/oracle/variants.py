@@ -325,8 +325,9 @@ def added_tokens(base):
         name = "added_" + ("".join(n for n, on in zip("wlrn", (word, left, right, norm)) if on) or "plain")
         yield name, make(tokens)
     lower = seq("normalizers", [kind("Lowercase"), kind("NFD"), p])
-    mixed = [added("<mask>", lstrip=True), added("The", special=False), added("tHE", special=False),
-             added("the", normalized=False), added("É", special=False), added("Ａ", special=False),
+    # No two normalized tokens that normalize alike: which of them the reference takes differs from
+    # one load of the file to the next (the order of a hash map).
+    mixed = [added("<mask>", lstrip=True), added("The", special=False), added("the", normalized=False), added("É", special=False), added("Ａ", special=False),
              added("<mask>x", rstrip=True), added("<", special=False, single_word=True)]
     yield "added_lower", make(mixed, lower)
     yield "added_lower_first", make(mixed, lower, metaspace("first"))
