@@ -81,10 +81,10 @@ rankfeed_status Open(const void* data, size_t size, const rankfeed_model* model,
 }
 
 rankfeed_status FindOne(const rankfeed_corpus& corpus, rankfeed_text id, uint64_t hash,
-                        rankfeed_source* out) {
+                        uint64_t candidate, rankfeed_source* out) {
   Document document;
   const rankfeed_status status =
-      rankfeed::corpus::Find(corpus, {id.data, id.size}, hash, &document);
+      rankfeed::corpus::FindFrom(corpus, candidate, {id.data, id.size}, hash, &document);
   *out = status == RANKFEED_OK ? Source(document) : rankfeed_source{};
   return status;
 }
@@ -181,7 +181,7 @@ rankfeed_status rankfeed_corpus_find(const rankfeed_corpus* corpus, rankfeed_tex
     *out = {};
     return RANKFEED_E_ARGUMENT;
   }
-  return FindOne(*corpus, id, rankfeed::corpus::HashId({id.data, id.size}), out);
+  return FindOne(*corpus, id, rankfeed::corpus::HashId({id.data, id.size}), 0, out);
 }
 
 rankfeed_status rankfeed_corpus_find_all(const rankfeed_corpus* corpus, const rankfeed_text* ids,
@@ -191,26 +191,26 @@ rankfeed_status rankfeed_corpus_find_all(const rankfeed_corpus* corpus, const ra
     return RANKFEED_E_ARGUMENT;
   }
   rankfeed_status first = RANKFEED_OK;
-  uint64_t hashes[kGroup];
+  uint64_t hashes[kGroup], candidates[kGroup];
   for (size_t from = 0; from < count; from += kGroup) {
     const size_t n = std::min(kGroup, count - from);
+    const rankfeed_text* const id = ids + from;
     for (size_t i = 0; i < n; ++i) {
-      const rankfeed_text& id = ids[from + i];
-      if (id.size == 0 || id.data == nullptr) continue;
-      hashes[i] = rankfeed::corpus::HashId({id.data, id.size});
+      if (id[i].size == 0 || id[i].data == nullptr) continue;
+      hashes[i] = rankfeed::corpus::HashId({id[i].data, id[i].size});
       rankfeed::corpus::PrefetchSlots(*corpus, hashes[i]);
     }
     for (size_t i = 0; i < n; ++i) {
-      const rankfeed_text& id = ids[from + i];
-      if (id.size != 0 && id.data != nullptr) rankfeed::corpus::PrefetchRecord(*corpus, hashes[i]);
+      if (id[i].size == 0 || id[i].data == nullptr) continue;
+      candidates[i] = rankfeed::corpus::PrefetchCandidate(*corpus, hashes[i]);
     }
     for (size_t i = 0; i < n; ++i) {
-      const rankfeed_text& id = ids[from + i];
       rankfeed_status status = RANKFEED_OK;
-      if (id.size != 0) {
-        status = id.data != nullptr ? FindOne(*corpus, id, hashes[i], &out[from + i])
-                                    : rankfeed_status{RANKFEED_E_ARGUMENT};
-        if (id.data == nullptr) out[from + i] = {};
+      if (id[i].size != 0 && id[i].data == nullptr) {
+        status = RANKFEED_E_ARGUMENT;
+        out[from + i] = {};
+      } else if (id[i].size != 0) {
+        status = FindOne(*corpus, id[i], hashes[i], candidates[i], &out[from + i]);
       }
       if (statuses != nullptr) statuses[from + i] = status;
       if (first == RANKFEED_OK) first = status;

@@ -177,24 +177,22 @@ void PrefetchSlots(const Corpus& corpus, uint64_t hash) {
   }
 }
 
-void PrefetchRecord(const Corpus& corpus, uint64_t hash) {
-  for (uint32_t i = corpus.commit.level_count; i > 0; --i) {
-    const Level& level = corpus.commit.levels[i - 1];
+uint64_t PrefetchCandidate(const Corpus& corpus, uint64_t hash) {
+  for (uint32_t l = corpus.commit.level_count; l > 0; --l) {
+    const Level& level = corpus.commit.levels[l - 1];
     const Slot* slots = Slots(corpus, level);
     const uint64_t count = SlotCount(level.count);
-    // 8 slots lie in one cache line; most ids are found within it, the others are not prefetched.
-    for (uint64_t at = FirstSlot(hash, count), end = at + 8; at < end && at < count; ++at) {
-      const Slot slot = slots[at];
-      if (slot == 0) break;
-      if (SlotTag(slot) != HashTag(hash)) continue;
-      const uint64_t offset = SlotOffset(slot);
-      if (offset < corpus.commit.file_size) {
-        __builtin_prefetch(corpus.data + offset);
-        __builtin_prefetch(corpus.data + offset + 64);
+    uint64_t i = FirstSlot(hash, count);
+    for (uint32_t probe = 0; probe <= level.max_probe && slots[i] != 0; ++probe) {
+      if (SlotTag(slots[i]) == HashTag(hash)) {
+        const uint64_t offset = SlotOffset(slots[i]);
+        if (offset < corpus.commit.file_size) __builtin_prefetch(corpus.data + offset);
+        return offset;
       }
-      return;
+      if (++i == count) i = 0;
     }
   }
+  return 0;
 }
 
 rankfeed_status Get(const Corpus& corpus, uint64_t position, Document* out) {

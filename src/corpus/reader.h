@@ -58,9 +58,19 @@ rankfeed_status FindInLevel(const Corpus& corpus, const Level& level, std::strin
 // tombstone, *out is then the tombstone; else out->bytes is 0), IMAGE_STRUCTURE.
 rankfeed_status Find(const Corpus& corpus, std::string_view id, uint64_t hash, Document* out,
                      uint32_t first_level = 0);
-// Asks for the memory that Find will need first, and second; nothing is followed unchecked.
+// Find in two steps, so that the memory accesses of many look-ups overlap: ask for the slots of
+// each; pick the record that each is likely to be (0: none, and then no level has the id) and ask
+// for it; FindFrom.
 void PrefetchSlots(const Corpus& corpus, uint64_t hash);
-void PrefetchRecord(const Corpus& corpus, uint64_t hash);
+uint64_t PrefetchCandidate(const Corpus& corpus, uint64_t hash);
+// As Find. A candidate that is not the id's record, by a chance of 2^-24 per slot, only costs time.
+inline rankfeed_status FindFrom(const Corpus& corpus, uint64_t candidate, std::string_view id,
+                                uint64_t hash, Document* out) {
+  if (candidate != 0 && ReadRecord(corpus, candidate, out) && out->id == id) {
+    return out->removed ? RANKFEED_E_NOT_FOUND : RANKFEED_OK;
+  }
+  return Find(corpus, id, hash, out);
+}
 
 // Entries in the order of writing. Tombstones and what a newer level replaces are NOT_FOUND.
 rankfeed_status Get(const Corpus& corpus, uint64_t position, Document* out);

