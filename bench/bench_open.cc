@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// bench/bench_open.cc: what it takes until a vocabulary can be used: compiling a model file, opening a
+// mapped image with the verify pass and without, and making an encoder. Warm page cache.
+#include <benchmark/benchmark.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "corpus.h"
+#include "rankfeed/builder.hpp"
+
+namespace rankfeed::bench {
+namespace {
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void Compile(benchmark::State& state, const std::string& source) {
+  for (auto _ : state) {
+    rankfeed_image image{};
+    rankfeed_builder_error error{};
+    error.struct_size = sizeof(error);
+    if (rankfeed_compile(source.data(), source.size(), "bench", nullptr, &image, &error) != RANKFEED_OK) {
+      state.SkipWithError(error.message);
+      return;
+    }
+    state.counters["image_bytes"] = static_cast<double>(image.size);
+    rankfeed_image_free(&image);
+  }
+}
+
+void Open(benchmark::State& state, const std::string& path, uint32_t flags) {
+  const AlignedBytes storage(rankfeed_model_mem_req());
+  for (auto _ : state) {
+    rankfeed_mapping mapping{};
+    rankfeed_model* model = nullptr;
+    if (rankfeed_image_map(path.c_str(), &mapping, nullptr) != RANKFEED_OK ||
+        rankfeed_model_open(mapping.data, mapping.size, flags, storage.data(), storage.size(),
+                            &model, nullptr) != RANKFEED_OK) {
+      state.SkipWithError("open failed");
+      return;
+    }
+    benchmark::DoNotOptimize(model);
+    rankfeed_image_unmap(&mapping);
+  }
+}
+
+void MakeEncoder(benchmark::State& state, const std::string& path) {
+  auto model = Model::Open(path.c_str());
+  if (!model) return state.SkipWithError(model.error().message.c_str());
+  const rankfeed_limits limits{sizeof(limits), 64 << 10, 0, 256 << 10};
+  rankfeed_mem_req need{};
+  if (rankfeed_encoder_mem_req(model->get(), &limits, &need) != RANKFEED_OK) {
+    return state.SkipWithError("mem_req failed");
+  }
+  const AlignedBytes scratch(need);
+  for (auto _ : state) {
+    rankfeed_encoder* encoder = nullptr;
+    benchmark::DoNotOptimize(
+        rankfeed_encoder_init(model->get(), &limits, scratch.data(), need.size, &encoder));
+  }
+  state.counters["scratch_bytes"] = static_cast<double>(need.size);
+}
+
+int Main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  namespace fs = std::filesystem;
+  std::vector<fs::path> images;
+  for (const char* name : {"xlmr.tokenizer.json", "xlmr.model"}) {
+    const std::string source = SharedFile(name);
+    if (!fs::exists(source)) {
+      std::fprintf(stderr, "bench_open: not run: no %s in RANKFEED_SHARED_DATA\n", name);
+      return 1;
+    }
+    const fs::path image = fs::temp_directory_path() /
+                           ("bench_open." + std::to_string(getpid()) + "." + name + ".rfimg");
+    rankfeed_builder_error error{};
+    error.struct_size = sizeof(error);
+    if (rankfeed_compile_file(source.c_str(), image.c_str(), nullptr, &error) != RANKFEED_OK) {
+      std::fprintf(stderr, "bench_open: %s\n", error.message);
+      return 1;
+    }
+    images.push_back(image);
+    const std::string bytes = ReadFile(source), path = image.string(), at = std::string("/") + name;
+    benchmark::RegisterBenchmark(("compile" + at).c_str(), [=](auto& s) { Compile(s, bytes); })
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("open/verified" + at).c_str(), [=](auto& s) { Open(s, path, 0); })
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("open/trusted" + at).c_str(), [=](auto& s) {
+      Open(s, path, RANKFEED_OPEN_TRUSTED_IMAGE);
+    });
+    benchmark::RegisterBenchmark(("encoder" + at).c_str(), [=](auto& s) { MakeEncoder(s, path); });
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  for (const fs::path& image : images) fs::remove(image);
+  return 0;
+}
+
+}  // namespace
+}  // namespace rankfeed::bench
+
+int main(int argc, char** argv) { return rankfeed::bench::Main(argc, argv); }
