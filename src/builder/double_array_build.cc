@@ -131,8 +131,10 @@ class Builder {
   Builder(const Tree& tree, uint32_t code_count) : tree_(tree), code_count_(code_count), free_(1) {}
 
   std::vector<trie::Unit> Run() {
-    std::vector<uint32_t> order(tree_.size());
-    std::iota(order.begin(), order.end(), 0);
+    std::vector<uint32_t> order;
+    for (uint32_t node = 0; node < tree_.size(); ++node) {
+      if (!tree_.Children(node).empty()) order.push_back(node);
+    }
     // Heaviest first; a parent is never lighter than its child and comes first among equals.
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t a, uint32_t b) { return tree_.weight[a] > tree_.weight[b]; });
@@ -143,7 +145,6 @@ class Builder {
     uint32_t max_base = 0;
     for (const uint32_t node : order) {
       const auto children = tree_.Children(node);
-      if (children.empty()) continue;
       const uint32_t base = FindBase(children);
       base_of[node] = base;
       base_used_[base] = 1;

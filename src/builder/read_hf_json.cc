@@ -173,8 +173,9 @@ class Reader {
       ++strings;
     }
     if (spec_.pieces.empty()) vocab.Fail(RANKFEED_E_PARSE, "is empty");
+    piece_ids_.reserve(spec_.pieces.size());
     for (size_t i = 0; i < spec_.pieces.size(); ++i) {
-      ids_[spec_.pieces[i].text] = static_cast<uint32_t>(i);  // the last of equal pieces wins
+      piece_ids_[spec_.pieces[i].text] = static_cast<uint32_t>(i);  // the last of equal ones wins
     }
     spec_.id_count = static_cast<uint32_t>(spec_.pieces.size());
     spec_.id_map.resize(spec_.id_count);
@@ -247,9 +248,8 @@ class Reader {
         if (it->second == token.flags) continue;
         item.Fail(RANKFEED_E_UNSUPPORTED, "repeats \"" + token.content + "\" with other flags");
       }
-      const auto known = ids_.find(token.content);
-      token.id = known != ids_.end() ? known->second : next++;
-      if (known == ids_.end()) ids_.emplace(token.content, token.id);
+      const auto known = piece_ids_.find(token.content);
+      token.id = known != piece_ids_.end() ? known->second : next++;
       spec_.added_tokens.push_back(std::move(token));
     }
     spec_.id_count = next;
@@ -424,7 +424,7 @@ class Reader {
   JsonSource source_;
   simdjson::dom::parser parser_;
   ModelSpec spec_;
-  std::unordered_map<std::string, uint32_t> ids_;  // token string to id, added tokens included
+  std::unordered_map<std::string_view, uint32_t> piece_ids_;  // into spec_.pieces
   uint64_t vocab_at_ = 0;
   bool has_template_ = false;
 };

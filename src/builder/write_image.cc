@@ -90,6 +90,8 @@ class Sections {
 // The string pool; equal strings share one range.
 class Strings {
  public:
+  void Reserve(size_t count) { known_.reserve(count); }
+  // text is remembered by reference, so it has to outlive the pool.
   image::Text Add(const std::string& text) {
     if (text.empty()) return {};
     const auto [it, inserted] = known_.emplace(text, image::Text{});
@@ -105,7 +107,7 @@ class Strings {
   const std::vector<char>& pool() const { return pool_; }
 
  private:
-  std::unordered_map<std::string, image::Text> known_;
+  std::unordered_map<std::string_view, image::Text> known_;
   std::vector<char> pool_;
 };
 
@@ -228,6 +230,7 @@ class Writer {
       return spec_.pieces[a].score > spec_.pieces[b].score;
     });
     std::vector<double> scores;
+    scores.reserve(values_.size());
     std::vector<uint32_t> ids;
     std::vector<uint8_t> types;
     for (const uint32_t piece : values_) {
@@ -301,11 +304,26 @@ class Writer {
     sections_.Add(SectionId::kTrieUnits, BuildDoubleArray(keys, config_.code_count));
   }
 
+  // By codes. The first four are compared as one number, which settles most comparisons without
+  // touching the keys.
   static void SortKeys(std::vector<TrieKey>* keys) {
-    std::sort(keys->begin(), keys->end(), [](const TrieKey& a, const TrieKey& b) {
-      return std::lexicographical_compare(a.codes.begin(), a.codes.end(), b.codes.begin(),
-                                          b.codes.end());
+    std::vector<std::pair<uint64_t, uint32_t>> order;
+    order.reserve(keys->size());
+    for (uint32_t i = 0; i < keys->size(); ++i) {
+      const std::span<const uint16_t> codes = (*keys)[i].codes;
+      uint64_t prefix = 0;
+      for (size_t k = 0; k < 4; ++k) prefix = prefix << 16 | (k < codes.size() ? codes[k] : 0u);
+      order.emplace_back(prefix, i);
+    }
+    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+      if (a.first != b.first) return a.first < b.first;
+      const std::span<const uint16_t> x = (*keys)[a.second].codes, y = (*keys)[b.second].codes;
+      return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
     });
+    std::vector<TrieKey> sorted;
+    sorted.reserve(keys->size());
+    for (const auto& [prefix, i] : order) sorted.push_back((*keys)[i]);
+    *keys = std::move(sorted);
   }
 
   // A trie over bytes (code = byte + 1) of texts[i] -> i; later texts replace equal earlier ones,
@@ -365,6 +383,8 @@ class Writer {
       if ((token.flags & image::kSpecial) != 0) flags[token.id] |= image::kIdSpecial;
     }
     std::vector<image::Text> pieces;
+    pieces.reserve(text.size());
+    strings_.Reserve(text.size() + 64);
     static const std::string kEmpty;
     for (const std::string*& t : text) {
       if (t == nullptr) t = &kEmpty;
@@ -372,23 +392,33 @@ class Writer {
     }
     // By text; of equal ones the id that a look-up answers comes first: HuggingFace the last,
     // SentencePiece the reserved one, then (one of each at most) the other.
-    std::vector<uint32_t> index(spec_.id_count);
-    std::iota(index.begin(), index.end(), 0);
-    const auto is_reserved = [&](uint32_t id) {
-      return reserved_piece_.size() > id && reserved_piece_[id];
-    };
-    reserved_piece_.assign(spec_.id_count, false);
+    std::vector<bool> is_reserved(spec_.id_count, false);
     if (sentencepiece()) {
       for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
-        reserved_piece_[spec_.id_map[i]] = reserved(spec_.pieces[i].type);
+        is_reserved[spec_.id_map[i]] = reserved(spec_.pieces[i].type);
       }
     }
-    std::sort(index.begin(), index.end(), [&](uint32_t a, uint32_t b) {
-      const int order = text[a]->compare(*text[b]);
-      if (order != 0) return order < 0;
-      if (is_reserved(a) != is_reserved(b)) return is_reserved(a);
-      return a > b;
+    // The first eight bytes are compared as one number, as in SortKeys.
+    std::vector<std::pair<uint64_t, uint32_t>> order;
+    order.reserve(spec_.id_count);
+    for (uint32_t id = 0; id < spec_.id_count; ++id) {
+      uint64_t prefix = 0;
+      for (size_t k = 0; k < 8; ++k) {
+        const std::string& t = *text[id];
+        prefix = prefix << 8 | (k < t.size() ? static_cast<unsigned char>(t[k]) : 0u);
+      }
+      order.emplace_back(prefix, id);
+    }
+    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+      if (a.first != b.first) return a.first < b.first;
+      const int difference = text[a.second]->compare(*text[b.second]);
+      if (difference != 0) return difference < 0;
+      if (is_reserved[a.second] != is_reserved[b.second]) return bool(is_reserved[a.second]);
+      return a.second > b.second;
     });
+    std::vector<uint32_t> index;
+    index.reserve(order.size());
+    for (const auto& [prefix, id] : order) index.push_back(id);
     sections_.Add(SectionId::kIdPieces, pieces);
     sections_.Add(SectionId::kIdFlags, flags);
     sections_.Add(SectionId::kPieceIndex, index);
@@ -495,7 +525,6 @@ class Writer {
   std::vector<uint32_t> key_text_;  // code points of the values' pieces, one after the other
   std::vector<size_t> key_begin_;
   std::vector<uint16_t> codes_;  // by code point
-  std::vector<bool> reserved_piece_;
 };
 
 }  // namespace
