@@ -54,7 +54,14 @@ struct BatchCommand {
   std::string truncation = "longest_first", truncation_side = "right", layout = "padded",
               type = "int32", padding_side = "model", overflow = "drop", sort = "none",
               budget = "padded";
+  // Parts of a template of the caller's own; unset: the model's.
+  std::string template_name = "pair";
+  std::optional<std::string> prefix, middle, suffix;
 };
+
+// monoT5's prompt (castorini/monot5 model cards): one text, scored by the first decoder step.
+constexpr const char *kMonoT5Prefix = "Query:", *kMonoT5Middle = "Document:",
+                     *kMonoT5Suffix = "Relevant:</s>";
 
 void Check(rankfeed_status status, std::string_view what) {
   if (status == RANKFEED_OK) return;
@@ -97,8 +104,22 @@ struct Documents {
   }
 };
 
-rankfeed_rerank_options Options(const BatchCommand& c) {
+rankfeed_rerank_options Options(const BatchCommand& c, rankfeed_pair_template* parts) {
   rankfeed_rerank_options o = c.options;
+  if (c.prefix || c.middle || c.suffix) {
+    parts->struct_size = sizeof(*parts);
+    const auto set = [](const std::optional<std::string>& text, rankfeed_template_part* part) {
+      if (text) part->text = {text->data(), text->size()};
+    };
+    set(c.prefix, &parts->prefix);
+    set(c.middle, &parts->middle);
+    set(c.suffix, &parts->suffix);
+    o.template_kind = RANKFEED_TEMPLATE_CUSTOM;
+    o.pair_template = parts;
+  } else {
+    o.template_kind =
+        c.template_name == "single" ? RANKFEED_TEMPLATE_SINGLE : RANKFEED_TEMPLATE_PAIR;
+  }
   o.truncation = kTruncation.at(c.truncation);
   o.truncation_side = kSide.at(c.truncation_side);
   o.layout = kLayout.at(c.layout);
@@ -336,12 +357,21 @@ class Output {
   uint64_t batches_ = 0, rows_ = 0, tokens_ = 0, area_ = 0;
 };
 
-void RunBatch(const BatchCommand& c) {
+void RunBatch(BatchCommand c) {
+  if (c.template_name == "monot5") {
+    c.prefix = c.prefix.value_or(kMonoT5Prefix);
+    c.middle = c.middle.value_or(kMonoT5Middle);
+    c.suffix = c.suffix.value_or(kMonoT5Suffix);
+  }
   auto vocab = Vocabulary::Load(c.vocab.path, c.vocab.parity_number(),
                                 c.vocab.preset.empty() ? nullptr : c.vocab.preset.c_str());
   if (!vocab) throw Failure(vocab.error().message);
-  const rankfeed_rerank_options options = Options(c);
-  const uint32_t specials = Info(vocab->model()).specials_pair;
+  rankfeed_pair_template parts{};
+  const rankfeed_rerank_options options = Options(c, &parts);
+  const rankfeed_model_info info = Info(vocab->model());
+  const uint32_t specials = options.template_kind == RANKFEED_TEMPLATE_CUSTOM   ? 0
+                            : options.template_kind == RANKFEED_TEMPLATE_SINGLE ? info.specials_single
+                                                                                : info.specials_pair;
   if (options.max_length != 0 && options.max_length < specials) {
     throw Failure(fmt::format("--max-length {} is below the {} special tokens of the template",
                               options.max_length, specials));
@@ -437,6 +467,16 @@ void AddBatch(CLI::App& app) {
       ->capture_default_str();
   choice("--truncation", c->truncation, kTruncation, "How a longer row is cut");
   choice("--truncation-side", c->truncation_side, kSide, "Which end is cut off");
+  command
+      ->add_option("--template", c->template_name,
+                   "Row template: the model's pair or single one, or monoT5's prompt")
+      ->check(CLI::IsMember({"pair", "single", "monot5"}))
+      ->capture_default_str();
+  command->add_option("--prefix", c->prefix,
+                      "With --middle and --suffix: rows are prefix, query, middle, document, suffix; "
+                      "special tokens written in them become their ids");
+  command->add_option("--middle", c->middle, "Between query and document");
+  command->add_option("--suffix", c->suffix, "After the document; kept when rows are cut");
   command->add_option("--max-query-tokens", c->options.max_query_tokens, "Cut the query first");
   command->add_option("--max-tokens-per-doc", c->options.max_tokens_per_doc,
                       "Cut each document first");

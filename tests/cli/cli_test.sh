@@ -75,6 +75,12 @@ printf '{"id": "z"}\n' >absent.jsonl
 refused "neither text nor store" "z has no text" "$rankfeed" batch --vocab v.rfimg --query q --docs absent.jsonl --corpus c.rfc
 "$rankfeed" batch --vocab v.rfimg --query q --docs docs.jsonl --npz b.npy >/dev/null && [[ -s b.npy ]] || fail "npy"
 
+# a template of the caller's own: its suffix survives truncation
+row=$("$rankfeed" batch --vocab v.rfimg --query "panda" --docs ids.jsonl --prefix "Query:" --middle "Document:" \
+  --suffix "Relevant:" --max-length 16 --truncation only_second --json | head -n 1)
+suffix=$(echo "Relevant:" | "$rankfeed" encode --vocab v.rfimg | tr ' ' ',')
+grep -q "$suffix\]" <<<"$row" || fail "suffix of the caller's template: $row"
+
 # bad model files
 head -c 5000 "$model" >cut.model
 refused "truncated model" "cut.model" "$rankfeed" compile cut.model -o bad.rfimg
