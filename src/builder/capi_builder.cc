@@ -94,6 +94,10 @@ std::string ReadFile(const std::string& path) {
 // Writes a temporary beside path, syncs it and renames it over path; the temporary is gone after
 // any failure.
 void WriteFile(const std::string& path, const std::vector<unsigned char>& bytes) {
+  struct stat target;
+  if (stat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
+    throw BuildError(RANKFEED_E_IO, 0, path + ": exists and is not a regular file");
+  }
   static std::atomic<uint32_t> counter{0};
   const std::string temporary =
       path + ".tmp." + std::to_string(getpid()) + "." + std::to_string(counter++);

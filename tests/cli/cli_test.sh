@@ -100,6 +100,10 @@ refused "unsupported normalizer" "ByteLevel" "$rankfeed" compile bl.json -o bad.
 refused "SentencePiece model as huggingface" "parity" "$rankfeed" encode --vocab "$model" --parity huggingface
 echo '{"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}' >ok.json
 refused "tokenizer.json as sentencepiece" "parity|SentencePiece" "$rankfeed" encode --vocab ok.json --parity sentencepiece
+"$rankfeed" compile "$model" -o . >/dev/null 2>err.txt && fail "folder as output"
+cases=$((cases + 1))
+mkfifo pipe && refused "pipe as output" "not a regular file" "$rankfeed" compile "$model" -o pipe
+[[ -p pipe ]] || fail "the pipe was replaced"
 refused "unwritable output" "v|denied|no such" "$rankfeed" compile "$model" -o no-such-folder/v.rfimg
 if [[ -f $shared/models/barthez_bpe.model ]]; then
   refused "BPE .model" "BPE" "$rankfeed" compile "$shared/models/barthez_bpe.model" -o bad.rfimg
