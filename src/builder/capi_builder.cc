@@ -14,7 +14,7 @@
 #include <string>
 
 #include "builder/compile.h"
-#include "image/format.h"
+#include "image/model.h"
 #include "rankfeed/builder.h"
 
 using rankfeed::builder::BuildError;
@@ -180,6 +180,24 @@ rankfeed_image AlignedImage(const std::vector<unsigned char>& bytes) {
   throw BuildError(status, detail.byte_offset, why);
 }
 
+bool IsEmptyFile(const char* path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
+}
+
+// An image has the parity it was compiled for.
+void CheckParity(const rankfeed_model& model, const rankfeed_compile_options* options,
+                 const char* path) {
+  if (options == nullptr || options->parity == RANKFEED_PARITY_AUTO ||
+      static_cast<uint32_t>(options->parity) == model.config->parity) {
+    return;
+  }
+  throw BuildError(RANKFEED_E_PARITY, 0,
+                   std::string(path) + ": the image was compiled for " +
+                       (model.huggingface() ? "HuggingFace" : "SentencePiece") +
+                       " parity and cannot be used for another");
+}
+
 void OpenModel(rankfeed_loaded* loaded, const void* data, size_t size, const std::string& path) {
   const rankfeed_mem_req need = rankfeed_model_mem_req();
   const size_t rounded = (need.size + need.alignment - 1) / need.alignment * need.alignment;
@@ -241,12 +259,16 @@ RANKFEED_API rankfeed_status rankfeed_load(const char* path,
     rankfeed_error_detail detail{};
     detail.struct_size = sizeof detail;
     const rankfeed_status status = rankfeed_image_map(path, &loaded->mapping, &detail);
+    if (status == RANKFEED_E_IO && IsEmptyFile(path)) {
+      throw BuildError(RANKFEED_E_PARSE, 0, std::string(path) + ": the file is empty");
+    }
     if (status == RANKFEED_E_IO) FailIo("open", path, static_cast<int>(detail.item));
     if (status != RANKFEED_OK) FailImage(path, status, detail);
     const std::string_view bytes(static_cast<const char*>(loaded->mapping.data),
                                  loaded->mapping.size);
     if (rankfeed::builder::DetectFormat(bytes) == SourceFormat::kImage) {
       OpenModel(loaded.get(), bytes.data(), bytes.size(), path);
+      CheckParity(*loaded->model, options, path);
     } else {
       loaded->image = AlignedImage(rankfeed::builder::Compile(bytes, path, options));
       rankfeed_image_unmap(&loaded->mapping);

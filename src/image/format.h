@@ -144,7 +144,7 @@ struct Config {
   Text unk_piece;
   Text source_name;          // "sentencepiece" or "tokenizer.json"
   Text family;               // preset name, or empty
-  Text reserved_text;
+  Text unused;
   // Defaults the file carries (tokenizer.json truncation/padding), 0 = none. default_truncation is
   // one of RANKFEED_TRUNCATE_*, default_padding a length or kPadLongest.
   uint32_t default_max_length, default_truncation, default_stride, default_padding;

@@ -104,6 +104,9 @@ refused "tokenizer.json as sentencepiece" "parity|SentencePiece" "$rankfeed" enc
 cases=$((cases + 1))
 mkfifo pipe && refused "pipe as output" "not a regular file" "$rankfeed" compile "$model" -o pipe
 [[ -p pipe ]] || fail "the pipe was replaced"
+refused "image of another parity" "SentencePiece parity" "$rankfeed" encode --vocab v.rfimg --parity huggingface
+equal "image of the same parity" "$ids" "$("$rankfeed" encode --vocab v.rfimg --parity sentencepiece texts.txt; echo end)"
+refused "empty vocabulary" "empty" "$rankfeed" encode --vocab empty.model
 refused "unwritable output" "v|denied|no such" "$rankfeed" compile "$model" -o no-such-folder/v.rfimg
 if [[ -f $shared/models/barthez_bpe.model ]]; then
   refused "BPE .model" "BPE" "$rankfeed" compile "$shared/models/barthez_bpe.model" -o bad.rfimg

@@ -163,6 +163,11 @@ def pin_sp(reference, report, seed, count):
     letters = sorted({c for p, _, k in model.pieces[3:] if k != spm_proto.BYTE for c in p.decode()})
     texts = ["".join(r.choices(letters + [" ", "é", "Ａ"], k=r.randint(0, 25))).encode() for _ in range(count)]
     texts += list(stress.byte_strings(count // 4, seed, [p.decode() for p, _, _ in model.pieces[3:80]]))
+    if model.charsmap:
+        # A NUL can walk libsentencepiece's double array through units that belong to no key, so what
+        # it does depends on the array's layout, which a reference over keys does not have. The engine
+        # walks the same array and is compared with libsentencepiece on NULs directly.
+        texts = [text for text in texts if b"\0" not in text]
     for text, got, expected in zip(texts, reference.encode_with("s", texts), wheel.encode(texts)):
         report.checks += 1
         if got[0] != expected:
