@@ -30,6 +30,10 @@ void* operator new(size_t size) {
   if (void* p = std::malloc(size != 0 ? size : 1)) return p;
   throw std::bad_alloc();
 }
+// std::stable_sort asks for its buffer this way, and does without when there is none.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return std::malloc(size != 0 ? size : 1);
+}
 void operator delete(void* p) noexcept {
   std::free(p);
 }

@@ -70,7 +70,8 @@ TEST_F(Script, CompleteAllAlsoMeansThoseStillOnTheirWay) {
 }
 
 TEST_F(Script, CallsFailOnceAtTheirNumber) {
-  char from[4] = {1, 2, 3, 4}, to[4] = {};
+  // static: the last copies may still be queued when the test returns
+  static char from[4] = {1, 2, 3, 4}, to[4] = {};
   script.FailCopyCall(2, 77);
   script.FailRecordCall(1, 78);
   script.FailWaitCall(2, 79);
