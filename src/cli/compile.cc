@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/cli.h"
+#include "counters/allocation.h"
 #include "rankfeed/builder.hpp"
 
 namespace rankfeed::cli {
@@ -25,6 +27,7 @@ const char* ParityName(uint32_t parity) {
 
 struct CompileOptions {
   std::string source, output, parity, preset;
+  bool verbose = false;
 };
 
 void RunCompile(const CompileOptions& o) {
@@ -34,16 +37,29 @@ void RunCompile(const CompileOptions& o) {
                                          o.preset.empty() ? nullptr : o.preset.c_str()};
   rankfeed_builder_error error{};
   error.struct_size = sizeof(error);
+  std::optional<counters::AllocationPhase> phase;
+  if (o.verbose) phase.emplace();
   const auto start = std::chrono::steady_clock::now();
   if (rankfeed_compile_file(o.source.c_str(), o.output.c_str(), &options, &error) != RANKFEED_OK) {
     throw Failure(error.message);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  counters::AllocationCounts allocated;
+  if (phase) allocated = phase->Counts();
+  phase.reset();
   auto model = Model::Open(o.output.c_str());
   if (!model) throw Failure(model.error().message);
   const rankfeed_model_info info = Info(model->get());
   fmt::print("{}: {} ids, {} pieces, {} parity, {:.1f} MB, {:.2f} s\n", o.output, info.id_count,
              info.piece_count, ParityName(info.parity), info.image_size / 1e6, seconds.count());
+  if (!o.verbose) return;
+  if (counters::AllocationAccountingInstalled()) {
+    fmt::print("memory: peak {:.1f} MB, {} allocations of {:.1f} MB in total (mimalloc)\n",
+               static_cast<double>(allocated.peak_bytes) / 1e6, allocated.count,
+               static_cast<double>(allocated.bytes) / 1e6);
+  } else {
+    fmt::print("memory: unavailable: {}\n", counters::AllocationAccountingReason());
+  }
 }
 
 void RunInfo(const VocabOptions& vocab, bool json) {
@@ -100,6 +116,7 @@ void AddCompile(CLI::App& app) {
       ->check(CLI::IsMember({"huggingface", "sentencepiece"}));
   command->add_option("--preset", o->preset,
                       "Model family whose template and id map to use for files that lack one");
+  command->add_flag("--verbose", o->verbose, "Also print what the compile allocated");
   command->callback([o] { RunCompile(*o); });
 }
 

@@ -37,8 +37,6 @@ int32_t VocabOptions::parity_number() const {
 }  // namespace rankfeed::cli
 
 int main(int argc, char** argv) {
-  // Without a handler mimalloc 2.0 ends the process where operator new should throw.
-  std::set_new_handler([] { throw std::bad_alloc(); });
   CLI::App app("rankfeed: exact Unigram tokenization and reranker batches", "rankfeed");
   app.set_version_flag("--version", rankfeed_version_string());
   app.require_subcommand(1);
