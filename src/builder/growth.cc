@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cost: a few passes over 0x110000 costs, and one over the charsmap's rules; about 30 ms.
+// Cost: a few passes over kSpan costs, and one over the charsmap's rules; a few milliseconds. What
+// ICU is asked for is the same for every file and is asked once in a process.
 #include "builder/growth.h"
 
 #include <unicode/normalizer2.h>
@@ -18,7 +19,9 @@ namespace {
 
 constexpr uint32_t kReplacementCharacter = 0xfffd;
 constexpr double kMaxFactor = 4096;
-constexpr uint32_t kDecomposedEnd = 0x30000;  // no character above plane 2 has a decomposition
+// No character above plane 2 has a decomposition or a lower case, so the ones from here on share one
+// cost, the greatest that any of them has.
+constexpr uint32_t kSpan = 0x30000;
 
 bool IsSurrogate(uint32_t cp) {
   return cp >= 0xd800 && cp < 0xe000;
@@ -26,20 +29,23 @@ bool IsSurrogate(uint32_t cp) {
 
 class Costs {
  public:
-  Costs() : cost_(utf8::kMaxCodePoint + 1) {
-    for (uint32_t cp = 0; cp <= utf8::kMaxCodePoint; ++cp) cost_[cp] = utf8::EncodedSize(cp);
+  Costs() : cost_(kSpan + 1) {
+    for (uint32_t cp = 0; cp <= kSpan; ++cp) cost_[cp] = utf8::EncodedSize(cp);
   }
 
-  double operator[](uint32_t cp) const { return cost_[cp]; }
+  double operator[](uint32_t cp) const { return cost_[std::min(cp, kSpan)]; }
   double Of(std::string_view text) const {
     double sum = 0;
     for (size_t at = 0; at < text.size();) {
       uint32_t cp;
-      sum += NextCodePoint(text, &at, &cp) ? cost_[cp] : cost_[kReplacementCharacter] + (++at, 0);
+      sum += NextCodePoint(text, &at, &cp) ? (*this)[cp] : cost_[kReplacementCharacter] + (++at, 0);
     }
     return sum;
   }
-  void Raise(uint32_t cp, double cost) { cost_[cp] = std::max(cost_[cp], cost); }
+  void Raise(uint32_t cp, double cost) {
+    double& mine = cost_[std::min(cp, kSpan)];
+    mine = std::max(mine, cost);
+  }
   void AddToAll(double bytes) {
     for (double& cost : cost_) cost += bytes;
   }
@@ -52,7 +58,7 @@ class Costs {
   template <class Become>
   void Before(const Become& become) {
     std::vector<double> before(cost_.size());
-    for (uint32_t cp = 0; cp <= utf8::kMaxCodePoint; ++cp) {
+    for (uint32_t cp = 0; cp <= kSpan; ++cp) {
       before[cp] = IsSurrogate(cp) ? 0 : std::max<double>(utf8::EncodedSize(cp), become(cp));
     }
     cost_ = std::move(before);
@@ -61,7 +67,7 @@ class Costs {
   double WorstPerByte() const {
     // A byte that is not UTF-8 becomes U+FFFD before the first stage.
     double worst = cost_[kReplacementCharacter];
-    for (uint32_t cp = 0; cp <= utf8::kMaxCodePoint; ++cp) {
+    for (uint32_t cp = 0; cp <= kSpan; ++cp) {
       if (!IsSurrogate(cp)) worst = std::max(worst, cost_[cp] / utf8::EncodedSize(cp));
     }
     return worst;
@@ -71,45 +77,70 @@ class Costs {
   std::vector<double> cost_;
 };
 
-double Sum(const Costs& costs, const icu::UnicodeString& text) {
+struct Decomposition {
+  uint32_t code_point;
+  std::u32string parts;
+};
+
+// Everything that NFD or NFKD takes apart.
+std::vector<Decomposition> ListDecompositions(bool compat) {
+  UErrorCode status = U_ZERO_ERROR;
+  const icu::Normalizer2* form =
+      compat ? icu::Normalizer2::getNFKDInstance(status) : icu::Normalizer2::getNFDInstance(status);
+  if (U_FAILURE(status)) throw BuildError(RANKFEED_E_NO_MEMORY, 0, "ICU has no normalization data");
+  std::vector<Decomposition> list;
+  icu::UnicodeString text;
+  for (uint32_t cp = 0; cp < kSpan; ++cp) {
+    if (IsSurrogate(cp) || !form->getDecomposition(static_cast<UChar32>(cp), text)) continue;
+    Decomposition entry{cp, {}};
+    for (int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) {
+      entry.parts.push_back(static_cast<char32_t>(text.char32At(i)));
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+const std::vector<Decomposition>& Decompositions(bool compat) {
+  static const std::vector<Decomposition> canonical = ListDecompositions(false);
+  static const std::vector<Decomposition> compatible = ListDecompositions(true);
+  return compat ? compatible : canonical;
+}
+
+double Sum(const Costs& costs, const std::u32string& parts) {
   double sum = 0;
-  for (int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) sum += costs[text.char32At(i)];
+  for (const char32_t cp : parts) sum += costs[cp];
   return sum;
 }
 
 // Normalization forms. A composed character stands for what it decomposes into, so its own cost is
 // spread over them by one factor for the whole stage.
 void BeforeNormalization(Costs& costs, bool compat, bool compose) {
-  UErrorCode status = U_ZERO_ERROR;
-  const icu::Normalizer2* form =
-      compat ? icu::Normalizer2::getNFKDInstance(status) : icu::Normalizer2::getNFDInstance(status);
-  const icu::Normalizer2* canonical = icu::Normalizer2::getNFDInstance(status);
-  if (U_FAILURE(status)) throw BuildError(RANKFEED_E_NO_MEMORY, 0, "ICU has no normalization data");
-  icu::UnicodeString parts;
   if (compose) {
     double factor = 1;
-    for (uint32_t cp = 0; cp < kDecomposedEnd; ++cp) {
-      if (IsSurrogate(cp) || !canonical->getDecomposition(static_cast<UChar32>(cp), parts))
-        continue;
-      factor = std::max(factor, costs[cp] / Sum(costs, parts));
+    for (const Decomposition& d : Decompositions(false)) {
+      factor = std::max(factor, costs[d.code_point] / Sum(costs, d.parts));
     }
     costs.Scale(factor);
   }
-  costs.Before([&](uint32_t cp) {
-    const bool decomposed =
-        cp < kDecomposedEnd && form->getDecomposition(static_cast<UChar32>(cp), parts);
-    return decomposed ? Sum(costs, parts) : costs[cp];
+  auto next = Decompositions(compat).begin();
+  const auto end = Decompositions(compat).end();
+  costs.Before([&](uint32_t cp) {  // asks in ascending order
+    if (next == end || next->code_point != cp) return costs[cp];
+    return Sum(costs, (next++)->parts);
   });
 }
 
 // Rules of a charsmap: one-character keys set the cost of the character, longer ones scale all.
 void BeforeCharsmap(Costs& costs, const CharsmapView& charsmap) {
-  std::vector<double> becomes(utf8::kMaxCodePoint + 1, -1);
+  std::vector<double> becomes(kSpan + 1, -1);
   for (const CharsmapRule& rule : charsmap.rules) {
     size_t at = 0;
     uint32_t cp = 0;
     NextCodePoint(rule.key, &at, &cp);
-    if (at == rule.key.size()) becomes[cp] = costs.Of(rule.replacement);
+    if (at != rule.key.size()) continue;
+    double& cost = becomes[std::min(cp, kSpan)];
+    cost = std::max(cost, costs.Of(rule.replacement));
   }
   const Costs after = costs;
   // A character inside a cluster that no rule covers stays as it is.

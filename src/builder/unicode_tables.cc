@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <type_traits>
 
 #include "builder/unicode_delta.h"
@@ -155,6 +156,12 @@ uint32_t DecompositionOf(const icu::Normalizer2& forms, UChar32 c, MapPool* pool
   return forms.getDecomposition(c, parts) ? pool->Add(parts) : 0;
 }
 
+// Which tables a pipeline needs.
+struct Wanted {
+  bool lower, canonical, compatible, composed;
+  auto operator<=>(const Wanted&) const = default;
+};
+
 // Pairs of canonical decompositions that compose again, so without the composition exclusions.
 std::vector<image::ComposePair> ComposePairs() {
   const icu::Normalizer2& forms = Forms(false);
@@ -176,40 +183,14 @@ std::vector<image::ComposePair> ComposePairs() {
   return pairs;
 }
 
-}  // namespace
-
-std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec) {
+std::vector<SectionData> Tables(const Wanted& wanted) {
   std::vector<SectionData> out;
-  if (spec.parity != RANKFEED_PARITY_HUGGINGFACE) return out;
-  // The corrections are against the data, not only against the headers.
-  UVersionInfo unicode;
-  u_getUnicodeVersion(unicode);
-  if (unicode[0] != 15 || unicode[1] != 0) {
-    throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                     "ICU holds Unicode data of another version than 15.0 (ICU 72)");
-  }
-
-  const auto uses = [&](image::Op op) {
-    return std::any_of(spec.normalizer.begin(), spec.normalizer.end(),
-                       [op](const StepSpec& s) { return s.op == op; });
-  };
-  using image::Op;
-  const bool composed = uses(Op::kNfc) || uses(Op::kNfkc);
-  const bool canonical = uses(Op::kNfc) || uses(Op::kNfd);
-  const bool compatible = uses(Op::kNfkc) || uses(Op::kNfkd);
-
-  // The same for every model, so worked out once in a process.
-  static const std::vector<SectionData> props = [] {
-    std::vector<SectionData> sections;
-    AddTable<uint16_t>(SectionId::kPropBlocks, SectionId::kProps, PropsOf, &sections);
-    return sections;
-  }();
-  out = props;
-  if (canonical || compatible) {
+  AddTable<uint16_t>(SectionId::kPropBlocks, SectionId::kProps, PropsOf, &out);
+  if (wanted.canonical || wanted.compatible) {
     AddTable<uint8_t>(SectionId::kCccBlocks, SectionId::kCcc, HfCombiningClass, &out);
   }
   MapPool pool;
-  if (uses(Op::kLowercase)) {
+  if (wanted.lower) {
     AddTable<uint32_t>(
         SectionId::kLowerBlocks, SectionId::kLower, [&](UChar32 c) { return LowerOf(c, &pool); },
         &out);
@@ -219,13 +200,43 @@ std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec) {
     AddTable<uint32_t>(
         blocks, data, [&](UChar32 c) { return DecompositionOf(forms, c, &pool); }, &out);
   };
-  if (canonical) decompositions(false, SectionId::kDecompBlocks, SectionId::kDecomp);
-  if (compatible) decompositions(true, SectionId::kDecompKBlocks, SectionId::kDecompK);
+  if (wanted.canonical) decompositions(false, SectionId::kDecompBlocks, SectionId::kDecomp);
+  if (wanted.compatible) decompositions(true, SectionId::kDecompKBlocks, SectionId::kDecompK);
   if (!pool.empty()) out.push_back({SectionId::kMapPool, sizeof(uint32_t), pool.bytes()});
-  if (composed) {
+  if (wanted.composed) {
     out.push_back({SectionId::kCompose, sizeof(image::ComposePair), Bytes(ComposePairs())});
   }
   return out;
+}
+
+}  // namespace
+
+std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec) {
+  if (spec.parity != RANKFEED_PARITY_HUGGINGFACE) return {};
+  // The corrections are against the data, not only against the headers.
+  UVersionInfo unicode;
+  u_getUnicodeVersion(unicode);
+  if (unicode[0] != 15 || unicode[1] != 0) {
+    throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
+                     "ICU holds Unicode data of another version than 15.0 (ICU 72)");
+  }
+  const auto uses = [&](image::Op op) {
+    return std::any_of(spec.normalizer.begin(), spec.normalizer.end(),
+                       [op](const StepSpec& s) { return s.op == op; });
+  };
+  using image::Op;
+  const Wanted wanted = {.lower = uses(Op::kLowercase),
+                         .canonical = uses(Op::kNfc) || uses(Op::kNfd),
+                         .compatible = uses(Op::kNfkc) || uses(Op::kNfkd),
+                         .composed = uses(Op::kNfc) || uses(Op::kNfkc)};
+  // The same for every model that wants them, so worked out once in a process: at most a dozen
+  // sets of about 200 KB.
+  static std::mutex mutex;
+  static std::map<Wanted, std::vector<SectionData>> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  auto found = known.find(wanted);
+  if (found == known.end()) found = known.emplace(wanted, Tables(wanted)).first;
+  return found->second;
 }
 
 }  // namespace rankfeed::builder

@@ -246,15 +246,11 @@ class Writer {
 
   // Character codes by falling weight: the children of a node then lie close together.
   void Codes() {
-    std::vector<uint64_t> weight(utf8::kMaxCodePoint + 1, 0);
     key_begin_.push_back(0);
     for (const uint32_t i : values_) {
       const PieceSpec& piece = spec_.pieces[i];
       if (!DecodeUtf8(piece.text, &key_text_)) {
         throw BuildError(RANKFEED_E_PARSE, 0, "a piece is not valid UTF-8");
-      }
-      for (size_t k = key_begin_.back(); k < key_text_.size(); ++k) {
-        weight[key_text_[k]] += Weight(piece);
       }
       const size_t chars = key_text_.size() - key_begin_.back();
       config_.max_piece_chars = std::max(config_.max_piece_chars, static_cast<uint32_t>(chars));
@@ -262,8 +258,17 @@ class Writer {
           std::max(config_.max_piece_bytes, static_cast<uint32_t>(piece.text.size()));
       key_begin_.push_back(key_text_.size());
     }
+    // Tables as long as the greatest character needs, in whole blocks: small files stay cheap.
+    uint32_t greatest = 0;
+    for (const uint32_t cp : key_text_) greatest = std::max(greatest, cp);
+    const size_t span = (greatest / 256 + 1) * size_t{256};
+    std::vector<uint64_t> weight(span, 0);
+    for (size_t v = 0; v < values_.size(); ++v) {
+      const uint64_t one = Weight(spec_.pieces[values_[v]]);
+      for (size_t k = key_begin_[v]; k < key_begin_[v + 1]; ++k) weight[key_text_[k]] += one;
+    }
     std::vector<uint32_t> characters;
-    for (uint32_t cp = 0; cp < weight.size(); ++cp) {
+    for (uint32_t cp = 0; cp < span; ++cp) {
       if (weight[cp] != 0) characters.push_back(cp);
     }
     if (characters.size() + 1 > trie::kMaxCodes) {
@@ -275,12 +280,12 @@ class Writer {
     std::stable_sort(characters.begin(), characters.end(),
                      [&](uint32_t a, uint32_t b) { return weight[a] > weight[b]; });
     config_.code_count = static_cast<uint32_t>(characters.size()) + 1;
-    codes_.assign(utf8::kMaxCodePoint + 1, 0);
+    codes_.assign(span, 0);
     for (size_t i = 0; i < characters.size(); ++i)
       codes_[characters[i]] = static_cast<uint16_t>(i + 1);
     // Two-stage table; block 0 is the empty one.
     std::vector<uint16_t> blocks(image::kCodePointBlocks, 0), data(256, 0);
-    for (uint32_t block = 0; block < blocks.size(); ++block) {
+    for (uint32_t block = 0; block < span / 256; ++block) {
       const auto* begin = codes_.data() + block * 256;
       if (std::all_of(begin, begin + 256, [](uint16_t code) { return code == 0; })) continue;
       blocks[block] = static_cast<uint16_t>(data.size() / 256);
