@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// fuzz/driver.cc: runs the targets without libFuzzer, with any compiler.
+//
+//   rankfeed_fuzz --list
+//   rankfeed_fuzz TARGET FILE|FOLDER ...                 replays inputs
+//   rankfeed_fuzz TARGET --generate SECONDS [--seed S] [--inputs N] [--max-executions N]
+//                                                        runs generated inputs
+//   rankfeed_fuzz TARGET --write-seeds FOLDER [--inputs N]  writes generated inputs for libFuzzer
+//
+// The input at work when a property fails or a signal comes is saved as crash-TARGET-HASH. An input
+// that takes longer than kSlowest seconds is a failure. The last line of a run is for run.py.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "target.h"
+
+// Of a sanitizer's runtime, where there is one.
+extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
+
+namespace rankfeed::fuzz {
+namespace {
+
+constexpr unsigned kSlowest = 120;
+
+const Target* current_target = nullptr;
+Bytes current;
+
+uint64_t Hash(const Bytes& bytes) {  // FNV-1a
+  uint64_t h = 0xcbf29ce484222325u;
+  for (const uint8_t b : bytes) h = (h ^ b) * 0x100000001b3u;
+  return h;
+}
+
+void SaveCurrent() {
+  if (current_target == nullptr) return;
+  char name[128];
+  std::snprintf(name, sizeof(name), "crash-%s-%016llx", current_target->name,
+                static_cast<unsigned long long>(Hash(current)));
+  current_target = nullptr;  // once
+  std::ofstream(name, std::ios::binary)
+      .write(reinterpret_cast<const char*>(current.data()),
+             static_cast<std::streamsize>(current.size()));
+  std::fprintf(stderr, "input saved as %s\n", name);
+}
+
+void OnSignal(int number) {
+  if (number == SIGALRM) {
+    std::fprintf(stderr, "an input takes longer than %u s\n", kSlowest);
+  }
+  SaveCurrent();
+  signal(number, SIG_DFL);
+  if (number == SIGALRM) _exit(1);
+  raise(number);
+}
+
+void RunOne(const Target& target) {
+  current_target = &target;
+  alarm(kSlowest);
+  // A block of its own, so that reads past the input are seen.
+  const Bytes exact(current.begin(), current.end());
+  target.run(exact);
+  current_target = nullptr;
+}
+
+Bytes ReadFile(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    std::fprintf(stderr, "%s: cannot be read\n", path.c_str());
+    std::exit(2);
+  }
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+int Usage() {
+  std::fprintf(stderr,
+               "usage: rankfeed_fuzz --list\n"
+               "       rankfeed_fuzz TARGET FILE|FOLDER ...\n"
+               "       rankfeed_fuzz TARGET --generate SECONDS [--seed S] [--inputs N] "
+               "[--max-executions N]\n"
+               "       rankfeed_fuzz TARGET --write-seeds FOLDER [--inputs N]\n");
+  return 2;
+}
+
+struct Options {
+  double seconds = -1;
+  uint64_t seed = 1, inputs = UINT64_MAX, max_executions = UINT64_MAX;
+  std::string seeds;
+  std::vector<std::string> files;
+};
+
+bool Parse(int argc, char** argv, Options* o) {
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const auto value = [&]() -> const char* { return i + 1 < argc ? argv[++i] : nullptr; };
+    const char* text = nullptr;
+    if (argument.substr(0, 2) != "--") {
+      o->files.emplace_back(argument);
+      continue;
+    }
+    if ((text = value()) == nullptr) return false;
+    if (argument == "--generate") {
+      o->seconds = std::strtod(text, nullptr);
+    } else if (argument == "--seed") {
+      o->seed = std::strtoull(text, nullptr, 10);
+    } else if (argument == "--inputs") {
+      o->inputs = std::strtoull(text, nullptr, 10);
+    } else if (argument == "--max-executions") {
+      o->max_executions = std::strtoull(text, nullptr, 10);
+    } else if (argument == "--write-seeds") {
+      o->seeds = text;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+int WriteSeeds(const Target& target, const Options& o) {
+  std::filesystem::create_directories(o.seeds);
+  Random random(o.seed);
+  for (uint64_t i = 0; i < std::min<uint64_t>(o.inputs, 10000); ++i) {
+    Bytes input;
+    target.generate(random, &input);
+    if (input.size() > 8192) input.resize(8192);  // small seeds, so that libFuzzer stays fast
+    std::ofstream(o.seeds + "/seed" + std::to_string(i), std::ios::binary)
+        .write(reinterpret_cast<const char*>(input.data()),
+               static_cast<std::streamsize>(input.size()));
+  }
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
+    for (const Target& target : AllTargets()) std::printf("%s\n", target.name);
+    return 0;
+  }
+  Options o;
+  if (argc < 2 || !Parse(argc, argv, &o)) return Usage();
+  const Target* target = FindTarget(argv[1]);
+  if (target == nullptr) {
+    std::fprintf(stderr, "no target \"%s\"\n", argv[1]);
+    return 2;
+  }
+  if (!o.seeds.empty()) return WriteSeeds(*target, o);
+  if (o.files.empty() && o.seconds < 0) return Usage();
+
+  SetFailureHook(SaveCurrent);
+  signal(SIGALRM, OnSignal);
+  if (__sanitizer_set_death_callback != nullptr) {
+    __sanitizer_set_death_callback(SaveCurrent);
+  } else {
+    for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) signal(number, OnSignal);
+  }
+  uint64_t inputs = 0;
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  for (const std::string& file : o.files) {
+    std::vector<std::filesystem::path> paths;
+    if (std::filesystem::is_directory(file)) {
+      for (const auto& entry : std::filesystem::directory_iterator(file)) {
+        if (entry.is_regular_file()) paths.push_back(entry.path());
+      }
+      std::sort(paths.begin(), paths.end());
+    } else {
+      paths.emplace_back(file);
+    }
+    for (const auto& path : paths) {
+      current = ReadFile(path);
+      RunOne(*target);
+      ++inputs;
+    }
+  }
+  if (o.seconds >= 0) {
+    Random random(o.seed);
+    for (uint64_t i = 0; i < o.inputs && counters.executions < o.max_executions; ++i) {
+      if (seconds() >= o.seconds) break;
+      current.clear();
+      target->generate(random, &current);
+      RunOne(*target);
+      ++inputs;
+    }
+  }
+  std::printf("%s: %llu inputs, %llu executions, %llu accepted, %.1f s\n", target->name,
+              static_cast<unsigned long long>(inputs),
+              static_cast<unsigned long long>(counters.executions),
+              static_cast<unsigned long long>(counters.accepted), seconds());
+  return 0;
+}
+
+}  // namespace
+}  // namespace rankfeed::fuzz
+
+int main(int argc, char** argv) {
+  return rankfeed::fuzz::Main(argc, argv);
+}

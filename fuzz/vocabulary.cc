@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+#include "vocabulary.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+namespace rankfeed::fuzz {
+namespace {
+
+using sp_test::ModelProto;
+
+// Plain letters first: they are what an input that is used up gives.
+const std::string kLetterPool[] = {
+    "a",      "b",      "o",      "\u2581", " ",          "e",          "A",      "\u00e9",
+    "\u4e2d", "\u30ac", "1",      ",",      "\U0001f600", "\u0301",     "\uff21", "\uff76",
+    "\uff9e", "\u0323", "\u200d", "\u00a0", "\u0600",     "\u0130",     "\u03a3", "\u1112",
+    "\u1161", "\t",     "<",      "s",      ">",          "\U0001f1e9", "\ufb01", "\u0915"};
+
+// What normalizers, segmentation and UTF-8 decoding stumble over.
+const std::string kFragmentPool[] = {
+    " ",          "  ",           "\t",         "\n",           "\r\n",         "\u0085",
+    "\u00a0",     "\u00ad",       "\u1680",     "\u2009",       "\u200b",       "\u200c",
+    "\u200d",     "\u2028",       "\u3000",     "\ufeff",       "\ufffd",       "\u2581",
+    "\u2581 ",    "\x01",         "\x7f",       "\ufb01",       "\ufdfa",       "\uff76\uff9e",
+    "\uff21",     "\uff21\u0301", "e\u0301",    "e\u0301\u0323", "a\u0302\u0301", "\u212b\u0301",
+    "\u0301",     "\u00bd",       "\u2460",     "\u1112\u1161\u11ab", "\ud55c", "\u0915\u094d\u0937",
+    "\u0600",     "\u0600A",      "\u3099",     "\U0001f468\u200d\U0001f469", "\U0001f1e9\U0001f1ea",
+    "\U0010ffff", "\U00020000",   "<s>",        "</s>",         "<unk>",        "<mask>",
+    "<0x41>",     "oooo",         "aaaaaaaa",   "abababab",     "2,000",        "I\u0307",
+    "\u0130",     "\u03a3",       "''",         "``",           "\u00df",       "!",
+    "\u0660",     "\u0e01\u0e33", "\u06dd1",    std::string(1, '\0')};
+
+const std::string kBrokenPool[] = {
+    "\x80", "\xbf\xbf", "\xc0\x80", "\xc1", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+    "\xf8\x88\x80\x80\x80", "\xff", "\xe2\x96", "\xe2", "\xf0\x9f\x98", "\xf0\x9f", "\xc3", "\xef\xbf",
+    "\xe2\x28\xa1"};
+
+std::string Word(Input& in, const std::vector<std::string>& letters, size_t most) {
+  std::string word;
+  for (size_t n = 1 + in.Below(most); n > 0; --n) word += letters[in.Below(letters.size())];
+  return word;
+}
+
+// One kind of score for a whole vocabulary.
+class Scores {
+ public:
+  explicit Scores(Input& in) : kind_(in.Below(6)) {}
+  double Next(Input& in) const {
+    switch (kind_) {
+      case 0:
+        return -1.0 * static_cast<double>(in.Below(4));  // ties
+      case 1:
+        return -0.1 * static_cast<double>(1 + in.Below(8));  // ties but for rounding
+      case 2:
+        return -0.5 * static_cast<double>(1 + in.Below(16));
+      case 3:
+        return static_cast<double>(in.U16()) / 16384 - 2;  // positive ones too
+      case 4:
+        return -static_cast<double>(in.U16()) / 4096;
+      default: {  // far apart: what is added is rounded away
+        static constexpr double kScales[] = {1e-3, 1.0, 1e3, 1e6};
+        return -static_cast<double>(1 + in.Below(250)) * in.Pick(kScales);
+      }
+    }
+  }
+
+ private:
+  size_t kind_;
+};
+
+std::string Hex(unsigned byte) {
+  char name[8];
+  std::snprintf(name, sizeof(name), "<0x%02X>", byte);
+  return name;
+}
+
+std::string Base64(std::string_view bytes) {
+  static constexpr char kDigits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t word = 0;
+    for (size_t k = 0; k < 3; ++k) {
+      word = word << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    }
+    for (size_t k = 0; k < 4; ++k) {
+      out += i + k <= bytes.size() ? kDigits[word >> (18 - 6 * k) & 63] : '=';
+    }
+  }
+  return out;
+}
+
+std::string Object(const std::string& type, const std::string& rest = {}) {
+  return R"({"type":")" + type + '"' + (rest.empty() ? "" : "," + rest) + "}";
+}
+
+const char* Flag(bool on) {
+  return on ? "true" : "false";
+}
+
+std::string DrawNormalizer(Input& in, std::optional<std::string>* charsmap) {
+  switch (in.Below(16)) {
+    case 0:
+    case 1:
+    case 2:
+      if (!*charsmap) *charsmap = Base64(sp_test::MakeCharsmap(DrawRules(in)));
+      return Object("Precompiled", "\"precompiled_charsmap\":\"" + **charsmap + '"');
+    case 3:
+      return Object("NFC");
+    case 4:
+      return Object("NFD");
+    case 5:
+      return Object("NFKC");
+    case 6:
+      return Object("NFKD");
+    case 7:
+      return Object("Lowercase");
+    case 8:
+      return Object("StripAccents");
+    case 9:
+      return Object("Nmt");
+    case 10: {
+      const bool left = in.OneIn(2), right = in.OneIn(2);
+      return Object("Strip", std::string("\"strip_left\":") + Flag(left) + ",\"strip_right\":" +
+                                 Flag(right));
+    }
+    case 11: {
+      static const char* const kPrefixes[] = {"\u2581", " ", "a", "ab ", "\u0301"};
+      return Object("Prepend", "\"prepend\":" + JsonString(in.Pick(kPrefixes)));
+    }
+    case 12:
+    case 13: {
+      static const char* const kFrom[] = {"a", " ", "``", "oo", ",", "\u0301", "\u2581", "a b"};
+      static const char* const kTo[] = {"", " ", "b", "\u2581", "\"", "bcd", "\uff21"};
+      const std::string from = in.Pick(kFrom), to = in.Pick(kTo);
+      return Object("Replace", "\"pattern\":{\"String\":" + JsonString(from) + "},\"content\":" +
+                                   JsonString(to));
+    }
+    case 14:
+      return Object("Replace", std::string(R"("pattern":{"Regex":" {2,}"},"content":)") +
+                                   (in.OneIn(2) ? "\"\u2581\"" : "\" \""));
+    default:
+      return Object("Replace", R"("pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" ")");
+  }
+}
+
+std::string DrawMetaspace(Input& in, bool first_allowed) {
+  static const char* const kSchemes[] = {"always", "never", "first"};
+  const char* scheme = kSchemes[in.Below(first_allowed ? 3 : 2)];
+  const bool split = !in.OneIn(4);
+  const char* replacement = in.OneIn(16) ? "_" : "\u2581";
+  return Object("Metaspace", std::string("\"replacement\":\"") + replacement +
+                                 "\",\"prepend_scheme\":\"" + scheme + "\",\"split\":" + Flag(split));
+}
+
+std::string DrawPreTokenizer(Input& in, bool first_allowed) {
+  static const char* const kBehaviors[] = {"Isolated", "Removed", "MergedWithPrevious",
+                                           "MergedWithNext", "Contiguous"};
+  switch (in.Below(12)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+      return DrawMetaspace(in, first_allowed);
+    case 5:
+    case 6:
+      return Object("WhitespaceSplit");
+    case 7:
+      return Object("Whitespace");
+    case 8:
+      return Object("Punctuation", std::string("\"behavior\":\"") + in.Pick(kBehaviors) + '"');
+    case 9:
+      return Object("Digits", std::string("\"individual_digits\":") + Flag(in.OneIn(2)));
+    case 10:
+      return Object("CharDelimiterSplit", "\"delimiter\":\"a\"");
+    default: {
+      static const char* const kPatterns[] = {"a", "oo", " ", "\u2581"};
+      const std::string pattern = in.Pick(kPatterns), behavior = in.Pick(kBehaviors);
+      return Object("Split", "\"pattern\":{\"String\":\"" + pattern + "\"},\"behavior\":\"" +
+                                 behavior + "\",\"invert\":" + Flag(in.OneIn(3)));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> DrawLetters(Input& in) {
+  std::vector<std::string> letters;
+  const size_t count = 2 + in.Below(7);
+  for (size_t i = 0; i < count; ++i) {
+    // Mostly from the front of the pool.
+    const size_t most = in.OneIn(3) ? std::size(kLetterPool) : 8;
+    letters.push_back(kLetterPool[in.Below(most)]);
+  }
+  return letters;
+}
+
+std::map<std::string, std::string> DrawRules(Input& in) {
+  static const std::string kAwkward[][2] = {
+      {"A", "a"},         {"AB", "b"},          {"ABA", " "},     {"\t", " "},
+      {"\u3000", " "},    {"\u2581", " "},      {"\u00a0", "  "}, {"\x01", ""},
+      {"\u200b", ""},     {"\x7f", " a"},       {"\u00ad", "a "}, {"\u0085", " a b "},
+      {"e\u0301", "\u00e9"}, {"e\u0301\u0323", "\u1eb9\u0301"}, {"\uff76\uff9e", "\u30ac"},
+      {"\uff76", "\u30ab"}, {"  ", "o"},        {"oo", "o\u2581"}, {"\ufffd", " "},
+      {"\uff21", "A"},    {"\ufb01", "fi"},     {"\u0301", ""},   {"a\u0301", "\u00e1"},
+      {"\r\n", " "},      {"\ufdfa", "aba bab aba bab aba bab aba"}};
+  std::map<std::string, std::string> rules;
+  for (size_t n = 1 + in.Below(20); n > 0; --n) {
+    if (!in.OneIn(4)) {
+      const auto& rule = kAwkward[in.Below(std::size(kAwkward))];
+      rules[rule[0]] = rule[1];
+      continue;
+    }
+    std::string key, value;
+    for (size_t k = 1 + in.Below(3); k > 0; --k) key += kLetterPool[in.Below(std::size(kLetterPool))];
+    for (size_t k = in.Below(4); k > 0; --k) value += kLetterPool[in.Below(std::size(kLetterPool))];
+    rules[key] = value;
+  }
+  return rules;
+}
+
+sp_test::ModelProto DrawSpModel(Input& in) {
+  ModelProto model;
+  if (in.OneIn(4)) {
+    model.Add("<s>", 0, sp_test::kControl);
+    model.Add("<?>", 0, sp_test::kUnknown);
+    model.unk_piece = "<?>";
+    if (in.OneIn(2)) model.Add("</s>", 0, sp_test::kControl);
+    if (in.OneIn(2)) model.unk_surface = "\u2049\u2581";
+  } else {
+    model.AddSpecials();
+  }
+  const Scores scores(in);
+  const auto score = [&] { return static_cast<float>(scores.Next(in)); };
+  if (in.OneIn(4)) model.AddBytes(in.OneIn(2) ? -1.0f : 0.0f);
+  const std::vector<std::string> letters = DrawLetters(in);
+  std::set<std::string> taken;
+  const auto add = [&](const std::string& text, sp_test::PieceKind kind) {
+    if (taken.insert(text).second) model.Add(text, score(), kind);
+  };
+  add("o", sp_test::kNormal);  // a model must have one piece that a text can match
+  for (size_t n = in.Below(40); n > 0; --n) {
+    const std::string word = Word(in, letters, 5);
+    const size_t kind = in.Below(12);
+    add(word, kind == 11   ? sp_test::kUserDefined
+              : kind == 10 ? sp_test::kUnused
+                           : sp_test::kNormal);
+  }
+  for (const std::string& letter : letters) {
+    if (!in.OneIn(3)) add(letter, sp_test::kNormal);
+  }
+  if (in.OneIn(24)) {  // a very long piece, and one that starts like it
+    const std::string word = Word(in, letters, 3);
+    std::string text;
+    for (size_t n = 20 + in.Below(100); n > 0; --n) text += word;
+    add(text, sp_test::kNormal);
+    add(text + letters[0], sp_test::kNormal);
+  }
+  if (in.OneIn(4)) {
+    for (const char* text : {"<sep>", "a b", "  x", "\u2581\u2581a", "\uff76", "A"}) {
+      if (in.OneIn(2)) add(text, sp_test::kUserDefined);
+    }
+  }
+  if (in.OneIn(8)) add("<s>", sp_test::kNormal);  // spelled like reserved pieces
+  if (in.OneIn(8)) add("<0x41>", sp_test::kUserDefined);
+  const auto flag = [&]() -> std::optional<bool> {
+    const size_t choice = in.Below(4);
+    return choice < 2 ? std::nullopt : std::optional<bool>(choice == 2);
+  };
+  model.normalizer = {{}, flag(), flag(), flag()};
+  if (!in.OneIn(3)) model.normalizer.charsmap = sp_test::MakeCharsmap(DrawRules(in));
+  model.treat_whitespace_as_suffix = in.OneIn(4);
+  if (in.OneIn(6)) {
+    model.denormalizer = sp_test::NormalizerProto{{}, flag(), flag(), flag()};
+    if (!in.OneIn(3)) {
+      model.denormalizer->charsmap = sp_test::MakeCharsmap({{"a", "A"}, {" b", "B "}, {"o", ""}});
+    }
+  }
+  return model;
+}
+
+HfVocabulary DrawHfVocabulary(Input& in) {
+  HfVocabulary vocabulary;
+  vocabulary.letters = DrawLetters(in);
+  const Scores scores(in);
+  auto& pieces = vocabulary.pieces;
+  pieces.emplace_back("<unk>", in.OneIn(2) ? 0.0 : scores.Next(in));
+  for (const char* special : {"<s>", "</s>", "<mask>"}) {
+    if (in.OneIn(2)) pieces.emplace_back(special, 0.0);
+  }
+  for (size_t n = 1 + in.Below(40); n > 0; --n) {  // duplicates happen and must
+    pieces.emplace_back(Word(in, vocabulary.letters, 5), scores.Next(in));
+  }
+  for (const std::string& letter : vocabulary.letters) {
+    if (!in.OneIn(3)) pieces.emplace_back(letter, scores.Next(in));
+  }
+  if (in.OneIn(24)) {
+    const std::string word = Word(in, vocabulary.letters, 3);
+    std::string text;
+    for (size_t n = 20 + in.Below(100); n > 0; --n) text += word;
+    pieces.emplace_back(text, scores.Next(in));
+  }
+  if (in.OneIn(4)) {
+    const unsigned have = in.OneIn(3) ? 0xc0 : 256;
+    for (unsigned b = 0; b < have; ++b) pieces.emplace_back(Hex(b), in.OneIn(2) ? 0.0 : -3.0);
+  }
+  return vocabulary;
+}
+
+std::string JsonString(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += {'\\', c};
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(c));
+      out += escape;
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
+  std::string normalizer = "null", pre_tokenizer = "null", added = "[", vocab = "[";
+  std::optional<std::string> charsmap;
+  const size_t steps = in.Below(5);
+  if (steps == 1) {
+    normalizer = DrawNormalizer(in, &charsmap);
+  } else if (steps > 1) {
+    normalizer = R"({"type":"Sequence","normalizers":[)";
+    for (size_t i = 1; i < steps; ++i) {
+      normalizer += (i > 1 ? "," : "") + DrawNormalizer(in, &charsmap);
+    }
+    normalizer += "]}";
+  }
+  const bool first_allowed = steps == 0;
+  const size_t stages = in.Below(4);
+  if (stages == 1) {
+    pre_tokenizer = DrawPreTokenizer(in, first_allowed);
+  } else if (stages == 2) {  // what most published files have
+    pre_tokenizer = R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},)" +
+                    DrawMetaspace(in, first_allowed) + "]}";
+  } else if (stages == 3) {
+    const std::string before = DrawPreTokenizer(in, first_allowed);
+    pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" + before + "," +
+                    DrawPreTokenizer(in, first_allowed) + "]}";
+  }
+  static const char* const kTokens[] = {"<s>", "</s>", "<mask>", "ab", "a", "<<s>>", "o b", "\u00e9"};
+  std::set<std::string> seen;
+  size_t next_id = vocabulary.pieces.size();
+  for (size_t n = in.Below(4); n > 0; --n) {
+    const std::string content = in.Pick(kTokens);
+    if (!seen.insert(content).second) continue;
+    added += (added.size() > 1 ? "," : "") + std::string("{\"id\":") + std::to_string(next_id++) +
+             ",\"content\":" + JsonString(content);
+    added += std::string(",\"special\":") + Flag(!in.OneIn(3));
+    for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"}) {
+      added += std::string(",\"") + flag + "\":" + Flag(in.OneIn(4));
+    }
+    added += "}";
+  }
+  for (const auto& [text, score] : vocabulary.pieces) {
+    char number[40];
+    std::snprintf(number, sizeof(number), "%.17g", score);
+    vocab += (vocab.size() > 1 ? ",[" : "[") + JsonString(text) + "," + number + "]";
+  }
+  const char* unk_id = in.OneIn(8) ? "null" : "0";
+  const bool byte_fallback = in.OneIn(2);
+  return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)" + added +
+         R"(],"normalizer":)" + normalizer + R"(,"pre_tokenizer":)" + pre_tokenizer +
+         R"(,"post_processor":null,"decoder":null,"model":{"type":"Unigram","unk_id":)" +
+         unk_id + R"(,"byte_fallback":)" + Flag(byte_fallback) +
+         R"(,"vocab":)" + vocab + "]}}";
+}
+
+Texts::Texts(std::vector<std::string> fragments, bool valid_only)
+    : fragments_(std::move(fragments)), valid_only_(valid_only) {
+  if (fragments_.empty()) fragments_ = {"a"};
+}
+
+void Texts::Next(Input& in, std::string* text) const {
+  text->clear();
+  const size_t control = in.U8();
+  const size_t count = control % 7;
+  const bool stress = (control & 0x80) != 0;  // half of the texts keep to the vocabulary
+  for (size_t i = 0; i < count; ++i) {
+    const size_t choice = in.U8();
+    if (stress && choice >= 160) {
+      *text += choice >= 250 && !valid_only_ ? kBrokenPool[in.Below(std::size(kBrokenPool))]
+                                             : kFragmentPool[in.Below(std::size(kFragmentPool))];
+    } else if (choice >= 254) {
+      const std::string& fragment = fragments_[in.Below(fragments_.size())];
+      for (size_t n = 1 + in.Below(20); n > 0; --n) *text += fragment;
+    } else {
+      *text += fragments_[choice % fragments_.size()];
+    }
+  }
+}
+
+std::string RealFile(const std::string& name) {
+  const char* folder = std::getenv("RANKFEED_SHARED_DATA");
+  if (folder == nullptr) return {};
+  std::ifstream in(std::string(folder) + "/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace rankfeed::fuzz

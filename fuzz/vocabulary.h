@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// fuzz/vocabulary.h: vocabularies, pipelines and texts out of input bytes.
+//
+// Letters are few and pieces short, so that pieces overlap and nest and most texts are full of
+// choices; scores are drawn so that sums tie exactly, tie but for rounding, or differ.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "input.h"
+#include "pipeline/sp_model_proto.h"
+
+namespace rankfeed::fuzz {
+
+// Letters of a vocabulary, with those that mean something to normalizers and segmentation.
+std::vector<std::string> DrawLetters(Input& in);
+
+// Rules of a charsmap, keys without NUL.
+std::map<std::string, std::string> DrawRules(Input& in);
+
+// A SentencePiece model that libsentencepiece loads.
+sp_test::ModelProto DrawSpModel(Input& in);
+
+// A tokenizer.json: vocabulary and whole pipeline.
+struct HfVocabulary {
+  std::vector<std::pair<std::string, double>> pieces;
+  std::vector<std::string> letters;
+};
+HfVocabulary DrawHfVocabulary(Input& in);
+std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary);
+
+std::string JsonString(std::string_view text);  // text is valid UTF-8
+
+// Texts over letters and pieces, with stress fragments and broken bytes among them; valid_only
+// leaves the broken ones out. Usually short: a long text finds no more than many short ones.
+class Texts {
+ public:
+  Texts(std::vector<std::string> fragments, bool valid_only);
+  void Next(Input& in, std::string* text) const;
+
+ private:
+  std::vector<std::string> fragments_;
+  bool valid_only_;
+};
+
+// A folder of real inputs, or empty: the environment variable RANKFEED_SHARED_DATA.
+std::string RealFile(const std::string& name);
+
+}  // namespace rankfeed::fuzz
