@@ -40,16 +40,33 @@ uint64_t Hash(const Bytes& bytes) {  // FNV-1a
   return h;
 }
 
+uint64_t inputs = 0;
+std::chrono::steady_clock::time_point start;
+
+double Seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void PrintCounts() {
+  if (current_target == nullptr) return;
+  std::printf("%s: %llu inputs, %llu executions, %llu accepted, %.1f s\n", current_target->name,
+              static_cast<unsigned long long>(inputs),
+              static_cast<unsigned long long>(counters.executions),
+              static_cast<unsigned long long>(counters.accepted), Seconds());
+  std::fflush(stdout);
+}
+
 void SaveCurrent() {
   if (current_target == nullptr) return;
   char name[128];
   std::snprintf(name, sizeof(name), "crash-%s-%016llx", current_target->name,
                 static_cast<unsigned long long>(Hash(current)));
-  current_target = nullptr;  // once
   std::ofstream(name, std::ios::binary)
       .write(reinterpret_cast<const char*>(current.data()),
              static_cast<std::streamsize>(current.size()));
   std::fprintf(stderr, "input saved as %s\n", name);
+  PrintCounts();
+  current_target = nullptr;  // once
 }
 
 void OnSignal(int number) {
@@ -160,11 +177,7 @@ int Main(int argc, char** argv) {
   } else {
     for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) signal(number, OnSignal);
   }
-  uint64_t inputs = 0;
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
+  start = std::chrono::steady_clock::now();
   for (const std::string& file : o.files) {
     std::vector<std::filesystem::path> paths;
     if (std::filesystem::is_directory(file)) {
@@ -184,17 +197,15 @@ int Main(int argc, char** argv) {
   if (o.seconds >= 0) {
     Random random(o.seed);
     for (uint64_t i = 0; i < o.inputs && counters.executions < o.max_executions; ++i) {
-      if (seconds() >= o.seconds) break;
+      if (Seconds() >= o.seconds) break;
       current.clear();
       target->generate(random, &current);
       RunOne(*target);
       ++inputs;
     }
   }
-  std::printf("%s: %llu inputs, %llu executions, %llu accepted, %.1f s\n", target->name,
-              static_cast<unsigned long long>(inputs),
-              static_cast<unsigned long long>(counters.executions),
-              static_cast<unsigned long long>(counters.accepted), seconds());
+  current_target = target;
+  PrintCounts();
   return 0;
 }
 

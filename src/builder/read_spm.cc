@@ -297,6 +297,11 @@ class Reader {
         // EncodeOptimized: length * max_score_ - 0.1, a float product, then double.
         const float product = static_cast<float>(static_cast<int>(piece.text.size())) * max_score;
         piece.score = static_cast<double>(product) - 0.1;
+        if (!std::isfinite(product)) {
+          FailPiece(i, RANKFEED_E_UNSUPPORTED,
+                    "is user-defined and its score, its length times the greatest score, is not "
+                    "finite");
+        }
       }
     }
   }

@@ -10,7 +10,8 @@
 //   bits 10..  offset, XORed with the node index     bit 31  set in the unit that holds a value
 //
 // Every index is checked, so any array of units and any pool is safe; a step outside the array ends
-// the walk. Cost: one unit per byte of the longest key that fits.
+// the walk, and so does kMaxCharsmapKeyBytes, because units of a forged image may lead in circles.
+// Cost: one unit per byte of the longest key that fits.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,10 @@
 #include <string_view>
 
 namespace rankfeed {
+
+// The builder refuses charsmaps with longer keys (builder/charsmap_check.cc); published ones have at
+// most 12 bytes.
+inline constexpr size_t kMaxCharsmapKeyBytes = 1024;
 
 struct CharsmapMatch {
   uint32_t key_size = 0;  // bytes of text that the key covers; 0: no key matches
@@ -51,7 +56,8 @@ class Charsmap {
     CharsmapMatch match;
     if (units_.empty()) return match;
     size_t node = Offset(units_[0]);
-    for (size_t i = 0; i < text.size(); ++i) {
+    const size_t size = text.size() < kMaxCharsmapKeyBytes ? text.size() : kMaxCharsmapKeyBytes;
+    for (size_t i = 0; i < size; ++i) {
       const uint32_t byte = static_cast<unsigned char>(text[i]);
       if (byte == 0 && stop_at_nul) break;
       node ^= byte;

@@ -51,6 +51,16 @@ TEST(CharsmapCheck, ListsTheRulesInByteOrder) {
   EXPECT_EQ(listed, rules);
 }
 
+// Found by fuzz/spm_model: the image of such a map did not open.
+TEST(CharsmapCheck, ValueOutsideThePoolWhereNoKeyLeadsIsRefused) {
+  std::string blob = sp_test::MakeCharsmap({{"a", "b"}});
+  for (size_t unit = 1; unit < 256; ++unit) {  // the block of unit 0 holds no key
+    std::string broken = blob;
+    broken.replace(4 + 4 * unit, 4, std::string("\xff\xff\xff\x80", 4));
+    EXPECT_NE(Refusal(broken).find("replacement lies outside the pool"), std::string::npos) << unit;
+  }
+}
+
 TEST(CharsmapCheck, PublishedMap) {
   RANKFEED_SHARED_FILE(model, "xlmr.model");
   const std::string blob = sp_test::CharsmapOf(model);

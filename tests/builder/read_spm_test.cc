@@ -55,6 +55,12 @@ TEST(ReadSpm, Refusals) {
        RANKFEED_E_PARSE, "piece 2 is a second UNKNOWN piece; the first is 0", false},
       {"empty piece", [](ModelProto& m) { m.pieces[4].text.clear(); }, RANKFEED_E_PARSE,
        "piece 4 is empty", false},
+      {"user-defined score overflows",  // found by fuzz/spm_model: the image did not open
+       [](ModelProto& m) {
+         m.Add("big", 3e38f);
+         m.Add("AAA", 0, sp_test::kUserDefined);
+       },
+       RANKFEED_E_UNSUPPORTED, "piece 7 is user-defined and its score", true},
       {"duplicate", [](ModelProto& m) { m.Add("a", -9); }, RANKFEED_E_PARSE,
        "piece 6 \"a\" is already defined as piece 4", false},
       {"duplicate unused", [](ModelProto& m) { m.Add("a", -9, sp_test::kUnused); },

@@ -4,6 +4,7 @@
 #include <unicode/uchar.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -80,6 +81,38 @@ std::string FromBase64(const std::string& text) {
   }
   return out;
 }
+
+// serde_json 1.0 without float_roundtrip, which tokenizers uses: the digits as an integer, rounded,
+// then one division or multiplication by a power of ten, rounded again.
+double SerdeNumber(const std::string& token) {
+  uint64_t digits = 0;
+  int exponent = 0;
+  size_t at = token[0] == '-' ? 1 : 0;
+  bool after_point = false;
+  for (; at < token.size() && token[at] != 'e' && token[at] != 'E'; at++) {
+    if (token[at] == '.') {
+      after_point = true;
+      continue;
+    }
+    if (digits > 1'000'000'000'000'000'000) Unknown("number of more than 18 digits");
+    digits = digits * 10 + static_cast<uint64_t>(token[at] - '0');
+    exponent -= after_point;
+  }
+  if (at < token.size()) exponent += std::stoi(token.substr(at + 1));
+  if (exponent < -308 || exponent > 308) Unknown("number outside 1e-308 to 1e308");
+  const double power = std::stod("1e" + std::to_string(std::abs(exponent)));
+  const double value = static_cast<double>(digits);
+  return (token[0] == '-' ? -1 : 1) * (exponent < 0 ? value / power : value * power);
+}
+
+// Reads numbers with a fraction or exponent by that rule.
+class Sax : public nlohmann::detail::json_sax_dom_parser<Json> {
+ public:
+  using nlohmann::detail::json_sax_dom_parser<Json>::json_sax_dom_parser;
+  bool number_float(double, const std::string& token) {
+    return json_sax_dom_parser::number_float(SerdeNumber(token), token);
+  }
+};
 
 // Part of a text, and whether a pattern matched it.
 struct Part {
@@ -185,7 +218,9 @@ std::vector<Part> Arrange(const std::vector<Part>& parts, const std::string& beh
 }  // namespace
 
 HfPipeline::HfPipeline(std::string_view tokenizer_json) {
-  const Json file = Json::parse(tokenizer_json);
+  Json file;
+  Sax sax(file);
+  Json::sax_parse(tokenizer_json, &sax);
   const Json& model = file.at("model");
   if (model.value("type", "Unigram") != "Unigram") Unknown("model type");
   std::vector<std::pair<std::string, double>> pieces;

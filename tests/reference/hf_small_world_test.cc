@@ -9,6 +9,7 @@
 #include <random>
 
 #include "reference/hf_normalize.h"
+#include "reference/hf_pipeline.h"
 #include "reference/hf_unigram.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"
@@ -197,6 +198,26 @@ TEST(HfSmallWorld, Metaspace) {
     if (HasFailure()) return;
   }
   std::printf("%zu strings\n", strings);
+}
+
+// Found by fuzz/encode_parity_hf, in the reference: the wheel rounds the digits of a score first and
+// divides then, and this score comes out one unit away from the nearest double. The expected ids are
+// those of the tokenizers 0.23.2 wheel.
+TEST(HfSmallWorld, ScoresAreReadAsSerdeReadsThem) {
+  World world;
+  world.unk_id = 0;
+  world.pieces = {{"<unk>", 0}, {"a", -0.24}, {"aaa", -0.224}, {"AA", -0.108}, {"aAA", -0.5}};
+  std::string json = Json(world, R"({"type":"Whitespace"})");
+  const size_t at = json.find("-0.23999");
+  ASSERT_NE(at, json.npos);
+  const HfPipeline reference(json);
+  TestEngine engine(json);
+  for (const std::string text : {"aaAAaaaaa", "aaaaa", "aaaa AAaaaa", "aAAaaaa"}) {
+    const auto expected = reference.Encode(text, false);
+    ASSERT_TRUE(expected.has_value());
+    const Encoding actual = engine.Encode(text);
+    EXPECT_EQ(std::vector<uint32_t>(actual.ids.begin(), actual.ids.end()), *expected) << text;
+  }
 }
 
 }  // namespace

@@ -46,6 +46,16 @@ TEST_F(CharsmapTest, ValueOutsideThePoolReplacesByNothing) {
 }
 
 // Run under a sanitizer this is the test of the bounds checks.
+// A forged image may hold units that lead in circles.
+TEST(Charsmap, WalkInACircleEndsAtTheLongestKeyThereMayBe) {
+  // 256 units that all lead to themselves: every byte matches for ever, and a key ends at each.
+  std::vector<uint32_t> units(256);
+  for (uint32_t label = 0; label < 256; ++label) units[label] = label << 10 | 0x100 | label;
+  const std::string text(1 << 20, 'a'), pool("x", 2);
+  const CharsmapMatch match = Charsmap(units, pool).Longest(text);
+  EXPECT_EQ(match.key_size, kMaxCharsmapKeyBytes);
+}
+
 TEST(Charsmap, AnyUnitsAreSafe) {
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {

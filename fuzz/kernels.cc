@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// fuzz/kernels.cc: every SIMD target of this processor equals the scalar definition, over texts in
+// blocks of their own, at every alignment. An execution is one text through one target.
+#include "simd/kernels.h"
+
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+#include "engine.h"
+#include "input.h"
+
+namespace rankfeed::fuzz {
+namespace {
+
+const std::vector<simd::Kernels>& AllKernels() {
+  static const std::vector<simd::Kernels> all = [] {
+    std::vector<simd::Kernels> found;
+    for (int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
+      hwy::SetSupportedTargetsForTest(left & -left);
+      hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+      found.push_back(simd::Dispatch());
+    }
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    FUZZ_ASSERT(!found.empty());
+    return found;
+  }();
+  return all;
+}
+
+void Run(std::span<const uint8_t> bytes) {
+  Input in(bytes);
+  simd::ByteSet set;
+  bool expected[256] = {};
+  for (size_t n = in.Below(12); n > 0; --n) {
+    const uint8_t b = in.U8() % 128;
+    set.Add(b);
+    expected[b] = true;
+  }
+  const size_t skip = in.Below(64);  // alignment
+  const std::string_view text = in.Take(bytes.size());
+  const std::unique_ptr<char[]> block(new char[skip + text.size()]);
+  if (!text.empty()) std::memcpy(block.get() + skip, text.data(), text.size());
+  const char* data = block.get() + skip;
+  const size_t words = text.size() / 64 + 1;
+  size_t first = text.size();
+  for (size_t i = text.size(); i-- > 0;) {
+    if (expected[static_cast<unsigned char>(data[i])]) first = i;
+  }
+  for (const simd::Kernels& kernels : AllKernels()) {
+    ++counters.executions;
+    FUZZ_ASSERT(kernels.find_first(data, text.size(), set) == first);
+    const std::unique_ptr<uint64_t[]> masks(new uint64_t[words]);
+    kernels.match_mask(data, text.size(), set, masks.get());
+    for (size_t i = 0; i < words * 64; ++i) {
+      const bool bit = i >= text.size() || expected[static_cast<unsigned char>(data[i])];
+      FUZZ_ASSERT((masks[i / 64] >> (i % 64) & 1) == (bit ? 1u : 0u));
+    }
+  }
+}
+
+void Generate(Random& random, Bytes* input) {
+  const size_t size = 16 + random.Below(random.OneIn(16) ? 2000 : 200);
+  const size_t range = random.OneIn(2) ? 256 : 64;
+  for (size_t i = 0; i < size; ++i) input->push_back(static_cast<uint8_t>(random.Below(range)));
+}
+
+const Register registered({"kernels", Run, Generate});
+
+}  // namespace
+}  // namespace rankfeed::fuzz
