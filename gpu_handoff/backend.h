@@ -29,7 +29,9 @@
 
 RANKFEED_BEGIN_C
 
-enum { RANKFEED_GPU_BACKEND_ABI = 1 };
+enum { RANKFEED_GPU_BACKEND_ABI = 2 };
+
+struct rankfeed_gpu_ops; /* forward/ops.h */
 
 enum {
   RANKFEED_GPU_OK = 0,
@@ -96,6 +98,10 @@ struct rankfeed_gpu_backend {
    * that work ended with. */
   int32_t (*event_query)(void* ctx, void* event);
   int32_t (*stream_wait_event)(void* ctx, void* stream, void* event);
+
+  /* Kernels of the cross-encoder (rankfeed/crossencoder.h), for this backend's contexts and streams;
+   * null: none. The host backend's are part of the library rankfeed_crossencoder. */
+  const struct rankfeed_gpu_ops* ops;
 };
 
 RANKFEED_END_C

@@ -20,6 +20,7 @@ build_packages=(
   libxxhash-dev    # image checksum and config hash
   libcli11-dev libfmt-dev nlohmann-json3-dev libzip-dev # command line
   libtbb-dev       # default executor
+  libblis-serial-dev # matrix products of the CPU forward pass
 )
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ * rankfeed/crossencoder.h: the forward pass of an XLM-RoBERTa-family cross-encoder over packed
+ * batches: ids in, one score per row and label out. Library rankfeed_crossencoder.
+ *
+ * Models: HuggingFace's RobertaForSequenceClassification and what shares its layers and tensor names
+ * (model_type xlm-roberta, roberta, camembert), read from config.json and model.safetensors. Layers:
+ * word + position + type embeddings, LayerNorm; N times attention, LayerNorm, GELU (erf) MLP,
+ * LayerNorm (after the residual); classification head dense + tanh + out_proj on the first token.
+ * Anything else in the files is refused by name.
+ *
+ * Batches are packed (rankfeed/rerank.h, RANKFEED_PACKED): no pad tokens, row r is
+ * input_ids[cu_seqlens[r] .. cu_seqlens[r+1]). Position ids are made inside as HuggingFace makes
+ * them: pad_token_id + the number of tokens so far that are not pad_token_id; a pad token inside a
+ * row, which only text that spells one has, stays at position pad_token_id.
+ *
+ * Memory: open allocates the weights once, in the backend's device memory. The forward allocates
+ * nothing: it works in a workspace that the caller measures with rankfeed_crossencoder_workspace
+ * and takes from where it likes (device memory for a device).
+ *
+ * rankfeed_crossencoder: immutable after open; any threads and streams at once, each call with a
+ * workspace of its own. */
+#ifndef RANKFEED_CROSSENCODER_H_
+#define RANKFEED_CROSSENCODER_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rankfeed/export.h"
+#include "rankfeed/handoff.h"
+#include "rankfeed/model.h"
+#include "rankfeed/rerank.h"
+#include "rankfeed/status.h"
+
+RANKFEED_BEGIN_C
+
+typedef struct rankfeed_crossencoder rankfeed_crossencoder;
+
+/* Type of weights and activations. AUTO: float32 on the host; on a device that of the file. LayerNorm,
+ * softmax, sums and scores are float32 always. The host backend computes in float32 only. */
+enum {
+  RANKFEED_DTYPE_AUTO = 0,
+  RANKFEED_DTYPE_F32 = 1,
+  RANKFEED_DTYPE_F16 = 2,
+  RANKFEED_DTYPE_BF16 = 3
+};
+
+/* Why an open failed, in words: the file, the tensor or setting, what it is and what it should be.
+ * Set struct_size before the call; filled on failure only. */
+typedef struct {
+  uint32_t struct_size;
+  rankfeed_status code;
+  char message[376]; /* NUL-terminated, cut when longer */
+} rankfeed_crossencoder_error;
+
+typedef struct {
+  uint32_t struct_size;
+  uint32_t dtype;                      /* RANKFEED_DTYPE_* */
+  const rankfeed_gpu_backend* backend; /* null = host; must outlive the model */
+  int32_t device;                      /* index in the backend's numbering */
+  uint32_t reserved;                   /* 0 */
+  /* Host: threads that share a batch; null: the calling thread, or the stream's. Borrowed for the
+   * model's life. Scores do not depend on it. */
+  const rankfeed_executor* executor;
+} rankfeed_crossencoder_options;
+
+/* Reads a model. path: a folder with config.json and model.safetensors, or a .safetensors file with
+ * config.json beside it. The files are not needed any more afterwards. options may be null.
+ * On failure *out is null and *error (nullable) says why.
+ * Errors: ARGUMENT, STRUCT_SIZE, IO (missing, unreadable), PARSE (a file is not what its format
+ * says), UNSUPPORTED (another architecture, activation, element type, unknown or missing tensors,
+ * shapes that do not fit, a backend without kernels), NO_MEMORY, NO_DEVICE, DEVICE.
+ * O(file size). */
+RANKFEED_API rankfeed_status rankfeed_crossencoder_open(
+    const char* path, const rankfeed_crossencoder_options* options, rankfeed_crossencoder** out,
+    rankfeed_crossencoder_error* error);
+
+/* No call may be running and no enqueued work pending. Null is a no-op. */
+RANKFEED_API void rankfeed_crossencoder_close(rankfeed_crossencoder* model);
+
+/* Set struct_size before the call. Strings are NUL-terminated. */
+typedef struct {
+  uint32_t struct_size;
+  uint32_t dtype; /* of weights and activations here, RANKFEED_DTYPE_* */
+  uint32_t vocab_size, hidden_size, layers, heads, intermediate_size, labels;
+  uint32_t max_positions;  /* as in the file */
+  uint32_t max_row_tokens; /* longest row: max_positions - pad_token_id - 1 */
+  uint32_t type_vocab_size;
+  int32_t pad_token_id;
+  uint64_t parameters;
+  uint64_t weight_bytes; /* in device memory */
+  char backend[16];
+  char gemm[48]; /* what multiplies matrices, for example "BLIS 0.9.0" */
+} rankfeed_crossencoder_info;
+
+/* Errors: ARGUMENT, STRUCT_SIZE. O(1). */
+RANKFEED_API rankfeed_status rankfeed_crossencoder_get_info(const rankfeed_crossencoder* model,
+                                                            rankfeed_crossencoder_info* info);
+
+/* A packed batch. Pointers are to memory of the model's backend (host memory for the host). */
+typedef struct {
+  uint32_t struct_size;
+  uint32_t rows;
+  uint32_t tokens;     /* cu_seqlens[rows] */
+  uint32_t max_seqlen; /* no row is longer */
+  const int32_t* input_ids;      /* tokens entries */
+  const int32_t* cu_seqlens;     /* rows + 1 entries, from 0, not descending */
+  const int32_t* token_type_ids; /* tokens entries; null: all 0 */
+} rankfeed_packed_batch;
+
+/* Workspace of batches of up to this many rows, tokens and tokens per row. Monotonic in each. Errors:
+ * ARGUMENT (max_seqlen above max_row_tokens or zero rows, tokens), STRUCT_SIZE, LIMIT. O(1). */
+RANKFEED_API rankfeed_status rankfeed_crossencoder_workspace(const rankfeed_crossencoder* model,
+                                                             uint32_t rows, uint32_t tokens,
+                                                             uint32_t max_seqlen,
+                                                             rankfeed_mem_req* out);
+
+/* Host backend: scores a batch and returns. logits[rows * labels], row-major. An empty row gets NaN.
+ * Checks everything: ARGUMENT (also cu_seqlens that descend or do not end at tokens, a row longer
+ * than max_seqlen), STRUCT_SIZE, ID_RANGE (an id or type outside the model's tables), TOO_LONG
+ * (max_seqlen above max_row_tokens), ALIGNMENT, WORKSPACE_SIZE, STATE (the model is on a device).
+ * Nothing is written on failure. O(layers * tokens * hidden^2 + sum of squared row lengths). */
+RANKFEED_API rankfeed_status rankfeed_crossencoder_score(const rankfeed_crossencoder* model,
+                                                         const rankfeed_packed_batch* batch,
+                                                         void* workspace, size_t workspace_size,
+                                                         float* logits);
+
+/* Any backend: queues the forward on `stream` (a stream of the model's backend and device) and
+ * returns; *batch may be dropped, the memory it points to, workspace and logits must stay until the
+ * stream has come past. logits: memory the device can write (device memory, or the mapped address of
+ * page-locked memory). What a device cannot report, NaN says: a row that is empty, longer than
+ * max_row_tokens or with an id or type outside the model's tables scores NaN, and nothing outside
+ * the tables is read.
+ * Errors: ARGUMENT, STRUCT_SIZE, TOO_LONG, ALIGNMENT, WORKSPACE_SIZE, DEVICE. */
+RANKFEED_API rankfeed_status rankfeed_crossencoder_enqueue(const rankfeed_crossencoder* model,
+                                                           const rankfeed_packed_batch* batch,
+                                                           void* stream, void* workspace,
+                                                           size_t workspace_size, float* logits);
+
+/* The packed batch of a rankfeed_batch whose arena lies at `arena` now (the slot's device memory, its
+ * mapped address, or batch->arena itself). with_types 1: token_type_ids too.
+ * Errors: ARGUMENT (not packed, not int32, no token_type_ids, a tensor missing), STRUCT_SIZE. O(1). */
+RANKFEED_API rankfeed_status rankfeed_packed_batch_of(const rankfeed_batch* batch,
+                                                      const void* arena, uint32_t with_types,
+                                                      rankfeed_packed_batch* out);
+
+RANKFEED_END_C
+
+#endif /* RANKFEED_CROSSENCODER_H_ */
