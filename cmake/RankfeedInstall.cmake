@@ -1,0 +1,133 @@
+# What `cmake --install` and CPack put where. Every component is one static library, and one shared
+# library of the same objects; the package (rankfeed-config.cmake, *.pc) lets a program choose.
+#
+# Shared libraries export what cmake/symbols/COMPONENT.txt lists and nothing else, under the version
+# node RANKFEED_MAJOR.MINOR; tests/consumer compares the lists with the archives. The builder uses
+# internals of the runtime, which no shared library exports, so librankfeed_builder.so holds a
+# private copy of them.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(RANKFEED_ABI ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})  # SONAME; see docs/abi.md
+set(rankfeed_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rankfeed)
+
+# rankfeed_component(NAME LIBRARIES link libraries of the shared form
+#                    [COPIES static libraries of which it holds a private copy]
+#                    PC file name, PC_REQUIRES public, PC_PRIVATE flags of a static link)
+function(rankfeed_component name)
+  cmake_parse_arguments(arg "" "PC;PC_DESCRIPTION;PC_REQUIRES;PC_PRIVATE;PC_REQUIRES_PRIVATE"
+                        "LIBRARIES;COPIES" ${ARGN})
+  set(target rankfeed_${name})
+  if(NOT TARGET ${target})
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}_static)
+  if(RANKFEED_BUILD_SHARED)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/symbols/${name}.txt symbols REGEX "^rankfeed_")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+                 ${PROJECT_SOURCE_DIR}/cmake/symbols/${name}.txt)
+    list(JOIN symbols ";\n    " symbols)
+    set(map ${PROJECT_BINARY_DIR}/${target}.map)
+    file(CONFIGURE OUTPUT ${map} @ONLY
+         CONTENT "RANKFEED_@RANKFEED_ABI@ {\n  global:\n    @symbols@;\n  local:\n    *;\n};\n")
+    add_library(${target}_shared SHARED $<TARGET_OBJECTS:${target}>)
+    if(TARGET ${target}_ring)  # part of rankfeed_handoff, an object library of its own
+      target_sources(${target}_shared PRIVATE $<TARGET_OBJECTS:${target}_ring>)
+    endif()
+    # Debian's archives of other libraries must not leak their symbols either.
+    target_link_options(${target}_shared PRIVATE LINKER:--version-script=${map}
+                        LINKER:--exclude-libs,ALL LINKER:--no-undefined LINKER:--as-needed)
+    target_link_libraries(${target}_shared PRIVATE $<BUILD_INTERFACE:rankfeed_flags>
+                          ${arg_COPIES} ${arg_LIBRARIES})
+    target_include_directories(${target}_shared
+                               INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+    set_target_properties(${target}_shared PROPERTIES
+      OUTPUT_NAME ${target} EXPORT_NAME ${name}_shared LINKER_LANGUAGE CXX
+      VERSION ${PROJECT_VERSION} SOVERSION ${RANKFEED_ABI} LINK_DEPENDS ${map})
+    if(RANKFEED_INSTALL)
+      install(TARGETS ${target}_shared EXPORT rankfeed-${name}-shared
+              LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libs NAMELINK_COMPONENT dev
+              INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+      install(EXPORT rankfeed-${name}-shared NAMESPACE rankfeed:: DESTINATION ${rankfeed_package_dir}
+              COMPONENT dev)
+    endif()
+  endif()
+  if(NOT RANKFEED_INSTALL)
+    return()
+  endif()
+  install(TARGETS ${target} EXPORT rankfeed-${name}-static
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
+          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT rankfeed-${name}-static NAMESPACE rankfeed:: DESTINATION ${rankfeed_package_dir}
+          COMPONENT dev)
+  if(arg_PC)
+    # Relative to the file itself, so that the whole installation can be moved.
+    file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+    string(REGEX REPLACE "/$" "" pc_prefix ${pc_prefix})
+    set(pc_library ${target})
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/rankfeed.pc.in
+                   ${PROJECT_BINARY_DIR}/pkgconfig/${arg_PC}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/pkgconfig/${arg_PC}.pc
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
+  endif()
+endfunction()
+
+if(RANKFEED_BUILD_SHARED)  # imported targets are known in the directory that found them
+  find_package(hwy CONFIG REQUIRED)
+  if(RANKFEED_BUILD_BUILDER)
+    find_package(ICU REQUIRED COMPONENTS uc)
+    find_package(simdjson REQUIRED)
+  endif()
+  if(RANKFEED_BUILD_PARALLEL)
+    find_package(TBB REQUIRED)
+  endif()
+endif()
+
+rankfeed_component(runtime LIBRARIES hwy::hwy
+  PC rankfeed PC_DESCRIPTION "exact Unigram tokenization and reranker batches, runtime"
+  PC_PRIVATE "-lstdc++" PC_REQUIRES_PRIVATE "libhwy")
+rankfeed_component(builder LIBRARIES ICU::uc simdjson::simdjson hwy::hwy COPIES rankfeed_runtime
+  PC rankfeed-builder PC_DESCRIPTION "rankfeed: model files to images, corpus stores"
+  PC_REQUIRES rankfeed PC_PRIVATE "-lstdc++" PC_REQUIRES_PRIVATE "icu-uc, simdjson")
+rankfeed_component(handoff LIBRARIES Threads::Threads ${CMAKE_DL_LIBS}
+  PC rankfeed-handoff PC_DESCRIPTION "rankfeed: slot ring to an accelerator, host backend, DLPack"
+  PC_PRIVATE "-lstdc++ -pthread")
+rankfeed_component(parallel LIBRARIES TBB::tbb
+  PC rankfeed-parallel PC_DESCRIPTION "rankfeed: executor over oneTBB"
+  PC_PRIVATE "-lstdc++" PC_REQUIRES_PRIVATE "tbb")
+foreach(vendor cuda hip)
+  if(TARGET rankfeed_handoff_${vendor})
+    rankfeed_component(handoff_${vendor} LIBRARIES rankfeed_handoff ${CMAKE_DL_LIBS}
+      PC rankfeed-handoff-${vendor} PC_DESCRIPTION "rankfeed: ${vendor} backend of the slot ring"
+      PC_REQUIRES rankfeed-handoff PC_PRIVATE "-lstdc++ -ldl")
+  endif()
+endforeach()
+
+# What programs in the same build link, under the names that the package gives them; static unless
+# they set BUILD_SHARED_LIBS.
+foreach(name runtime builder handoff parallel handoff_cuda handoff_hip)
+  if(TARGET rankfeed::${name})
+    continue()
+  elseif(BUILD_SHARED_LIBS AND TARGET rankfeed_${name}_shared)
+    add_library(rankfeed::${name} ALIAS rankfeed_${name}_shared)
+  elseif(TARGET rankfeed_${name})
+    add_library(rankfeed::${name} ALIAS rankfeed_${name})
+  endif()
+endforeach()
+
+if(NOT RANKFEED_INSTALL)
+  return()
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rankfeed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/rankfeed-config.cmake.in
+  ${PROJECT_BINARY_DIR}/rankfeed-config.cmake INSTALL_DESTINATION ${rankfeed_package_dir}
+  NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/rankfeed-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)  # until 1.0, see docs/abi.md
+install(FILES ${PROJECT_BINARY_DIR}/rankfeed-config.cmake
+              ${PROJECT_BINARY_DIR}/rankfeed-config-version.cmake
+        DESTINATION ${rankfeed_package_dir} COMPONENT dev)
+if(TARGET rankfeed_cli)
+  install(TARGETS rankfeed_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT bin)
+endif()

@@ -1,0 +1,48 @@
+# `cpack` in a build folder makes three Debian packages, split as Debian splits libraries:
+# librankfeed0.1 (shared libraries, named after the SONAME), librankfeed-dev (headers, static
+# libraries, CMake package, pkg-config) and rankfeed (the command line).
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME rankfeed)
+set(CPACK_PACKAGE_VENDOR rankfeed)
+set(CPACK_PACKAGE_CONTACT "rankfeed maintainers <rankfeed@localhost>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL libs dev)
+if(TARGET rankfeed_cli)
+  list(APPEND CPACK_COMPONENTS_ALL bin)
+endif()
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# dpkg-shlibdeps looks for the libraries of the same build.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
+    ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/src ${PROJECT_BINARY_DIR}/gpu_handoff)
+
+set(CPACK_DEBIAN_LIBS_PACKAGE_NAME librankfeed${RANKFEED_ABI})
+set(CPACK_DEBIAN_LIBS_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_LIBS_DESCRIPTION "Exact Unigram tokenization for rerankers, shared libraries")
+set(CPACK_DEBIAN_LIBS_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_LIBS_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME librankfeed-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "librankfeed${RANKFEED_ABI} (= ${PROJECT_VERSION})")
+# For static linking only.
+set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libhwy-dev, libicu-dev, libsimdjson-dev, libtbb-dev")
+set(CPACK_COMPONENT_DEV_DESCRIPTION "Exact Unigram tokenization for rerankers, development files")
+
+set(CPACK_DEBIAN_BIN_PACKAGE_NAME rankfeed)
+set(CPACK_DEBIAN_BIN_PACKAGE_SECTION utils)
+set(CPACK_COMPONENT_BIN_DESCRIPTION "Exact Unigram tokenization for rerankers, command line")
+
+foreach(package libs:librankfeed${RANKFEED_ABI} dev:librankfeed-dev bin:rankfeed)
+  string(REPLACE ":" ";" package ${package})
+  list(GET package 0 component)
+  list(GET package 1 name)
+  install(FILES LICENSE DESTINATION share/doc/${name} RENAME copyright COMPONENT ${component}
+          EXCLUDE_FROM_ALL)
+endforeach()
+include(CPack)

@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# consumer_test.sh WAY WORK BUILD CMAKE [...]: one way to use rankfeed from another project; see
+# CMakeLists.txt. WORK/prefix is the installation, WORK/expected the ids that programs must print.
+set -euo pipefail
+way=$1 work=$2 build=$3 cmake=$4
+here=$(cd "$(dirname "$0")" && pwd)
+prefix=$work/prefix
+text="What is a panda?"
+
+check() { # PROGRAM NAME: prints the ids of the text
+  local got
+  got=$("$1" "$work/default.rfimg" "$text")
+  [[ $got == "$(<"$work/expected")" ]] || {
+    echo "$2 printed '$got', expected '$(<"$work/expected")'"
+    exit 1
+  }
+  echo "$2: $got"
+}
+
+is_linked_with() { # PROGRAM LIBRARY yes|no
+  if readelf -d "$1" | grep "NEEDED.*$2" >/dev/null; then local found=yes; else local found=no; fi
+  [[ $found == "$3" ]] || { echo "$1 linked with $2: $found, expected $3"; exit 1; }
+}
+
+find_project() { # FOLDER PREFIX CMAKE-ARGUMENTS...
+  local folder=$1 where=$2
+  shift 2
+  rm -rf "$folder"
+  "$cmake" -S "$here/find" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_PREFIX_PATH="$where" "$@" >"$folder.log" ||
+    { cat "$folder.log"; exit 1; }
+  "$cmake" --build "$folder" >>"$folder.log" || { cat "$folder.log"; exit 1; }
+}
+
+pc() { PKG_CONFIG_PATH=$(dirname "$(find "$1" -name rankfeed.pc)") pkg-config "${@:2}"; }
+libdir() { dirname "$(find "$1" -name librankfeed_runtime.so.0.1 -o -name librankfeed_runtime.a | head -1)"; }
+
+case $way in
+install)
+  cli=$5 model=$6 source=$7
+  rm -rf "$work"
+  mkdir -p "$work"
+  "$cmake" --install "$build" --prefix "$work/first" >"$work/install.log"
+  mv "$work/first" "$prefix" # relocatable: nothing may remember where it was installed
+  if grep -rIl -e "$work/first" -e "$build" -e "$source" "$prefix"; then
+    echo "the files above hold paths of the build"
+    exit 1
+  fi
+  cp -r "$prefix" "$work/static"
+  find "$work/static" -name '*.so*' -delete
+  rm -f "$work"/static/lib*/cmake/rankfeed/*-shared*.cmake "$work"/static/lib*/*/cmake/rankfeed/*-shared*.cmake
+  "$cli" compile "$model" -o "$work/default.rfimg"
+  "$prefix/bin/rankfeed" --version
+  printf '%s ' "$(printf '%s\n' "$text" | "$prefix/bin/rankfeed" encode --special --vocab "$work/default.rfimg")" >"$work/expected"
+  [[ $(wc -w <"$work/expected") -ge 3 ]]
+  ;;
+find_static)
+  find_project "$work/$way" "$prefix"
+  check "$work/$way/program" "$way, C++"
+  check "$work/$way/program_c" "$way, C"
+  is_linked_with "$work/$way/program" librankfeed no
+  ;;
+find_shared)
+  find_project "$work/$way" "$prefix" -DBUILD_SHARED_LIBS=ON
+  check "$work/$way/program" "$way, C++"
+  check "$work/$way/program_c" "$way, C"
+  is_linked_with "$work/$way/program" "librankfeed_builder.so.0.1" yes
+  is_linked_with "$work/$way/program_c" "libstdc" no
+  ;;
+find_static_only) # asks for shared libraries where there are none
+  find_project "$work/$way" "$work/static" -DBUILD_SHARED_LIBS=ON
+  check "$work/$way/program" "$way, C++"
+  ;;
+pkgconfig_shared)
+  # shellcheck disable=SC2046
+  g++ -std=c++20 "$here/program/program.cc" -o "$work/$way" $(pc "$prefix" --cflags --libs rankfeed-builder rankfeed-handoff rankfeed-parallel)
+  LD_LIBRARY_PATH=$(libdir "$prefix") check "$work/$way" "$way"
+  is_linked_with "$work/$way" librankfeed_runtime.so.0.1 yes
+  ;;
+pkgconfig_static)
+  # shellcheck disable=SC2046
+  g++ -std=c++20 "$here/program/program.cc" -o "$work/$way" $(pc "$work/static" --static --cflags --libs rankfeed-builder rankfeed-handoff rankfeed-parallel)
+  check "$work/$way" "$way"
+  is_linked_with "$work/$way" librankfeed no
+  ;;
+c_only) # no C++ compiler involved: C11, pedantic, shared library
+  # shellcheck disable=SC2046
+  gcc -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/program/program.c" -o "$work/$way" $(pc "$prefix" --cflags --libs rankfeed)
+  LD_LIBRARY_PATH=$(libdir "$prefix") check "$work/$way" "$way"
+  ;;
+symbols) # exported symbols, SONAME and needed libraries of every shared library
+  bad=0
+  for list in "$here"/../../cmake/symbols/*.txt; do
+    name=$(basename "$list" .txt)
+    library=$(libdir "$prefix")/librankfeed_$name.so.0.1
+    if [[ ! -e $library ]]; then
+      [[ $name == handoff_* ]] || { echo "no $library"; bad=1; }
+      continue
+    fi
+    nm -D --defined-only --with-symbol-versions "$library" | awk '$2 != "A" { print $3 }' | sed 's/@@RANKFEED_0\.1$//' | LC_ALL=C sort >"$work/$name.exported"
+    # What the headers declare for this library: the visible symbols of its archive.
+    readelf --symbols --wide "$(libdir "$prefix")/librankfeed_$name.a" |
+      awk '($4 == "FUNC" || $4 == "OBJECT") && $5 != "LOCAL" && $6 == "DEFAULT" && $7 != "UND" && $8 ~ /^rankfeed_/ { print $8 }' | LC_ALL=C sort -u >"$work/$name.archive"
+    grep '^rankfeed_' "$list" >"$work/$name.listed"
+    for made in exported archive; do
+      if ! diff "$work/$name.listed" "$work/$name.$made" >"$work/$name.diff"; then
+        echo "cmake/symbols/$name.txt and the ${made} symbols of librankfeed_$name differ (< listed, > $made):"
+        cat "$work/$name.diff"
+        bad=1
+      fi
+    done
+    readelf -d "$library" | grep "SONAME.*\[librankfeed_$name.so.0.1\]" >/dev/null || { echo "$library: wrong SONAME"; bad=1; }
+    echo "librankfeed_$name: $(wc -l <"$work/$name.listed") symbols"
+  done
+  is_linked_with "$(libdir "$prefix")/librankfeed_runtime.so.0.1" libstdc no
+  exit $bad
+  ;;
+subdirectory | fetch)
+  source=$5 type=$6 flags=$7
+  rm -rf "${work:?}/$way"
+  "$cmake" -S "$here/subdirectory" -B "$work/$way" -G Ninja -DVIA="$way" -DCMAKE_BUILD_TYPE="$type" \
+    -DCMAKE_CXX_FLAGS_RELEASE="$flags" -DRANKFEED_SOURCE="$source" -DFETCHCONTENT_SOURCE_DIR_RANKFEED="$source" \
+    -DBUILD_SHARED_LIBS="$([[ $way == fetch ]] && echo ON || echo OFF)" >"$work/$way.log" || { cat "$work/$way.log"; exit 1; }
+  "$cmake" --build "$work/$way" --target program_c >>"$work/$way.log" || { cat "$work/$way.log"; exit 1; }
+  check "$work/$way/program_c" "$way"
+  is_linked_with "$work/$way/program_c" librankfeed_runtime.so.0.1 "$([[ $way == fetch ]] && echo yes || echo no)"
+  ;;
+deb)
+  cpack=$5
+  command -v dpkg-shlibdeps >/dev/null || { echo "SKIPPED: no dpkg-shlibdeps (dpkg-dev)"; exit 77; }
+  rm -rf "$work/deb" "$work/root"
+  (cd "$build" && "$cpack" -G DEB -B "$work/deb" >"$work/cpack.log" 2>&1) || { cat "$work/cpack.log"; exit 1; }
+  ls -l "$work"/deb/*.deb
+  for deb in "$work"/deb/*.deb; do
+    dpkg-deb --field "$deb" Package Version Architecture Depends
+    dpkg-deb -x "$deb" "$work/root"
+  done
+  [[ $(ls "$work"/deb/*.deb | wc -l) == 3 ]]
+  dpkg-deb -c "$work"/deb/librankfeed-dev_*.deb | grep './usr/include/rankfeed/rerank.h'
+  dpkg-deb -c "$work"/deb/librankfeed0.1_*.deb | grep 'librankfeed_runtime.so.0.1 '
+  dpkg-deb --field "$work"/deb/rankfeed_*.deb Depends | grep libicu
+  for name in librankfeed0.1 librankfeed-dev rankfeed; do
+    [[ -s $work/root/usr/share/doc/$name/copyright ]] || { echo "no copyright of $name"; exit 1; }
+  done
+  find_project "$work/deb_find" "$work/root/usr" -DBUILD_SHARED_LIBS=ON
+  check "$work/deb_find/program" "$way"
+  printf '%s\n' "$text" | "$work/root/usr/bin/rankfeed" encode --special --vocab "$work/default.rfimg" | diff - <(sed "s/ $//" "$work/expected"; echo)
+  ;;
+*)
+  echo "unknown way $way"
+  exit 2
+  ;;
+esac
