@@ -21,11 +21,14 @@ build_packages=(
   libcli11-dev libfmt-dev nlohmann-json3-dev libzip-dev # command line
   libtbb-dev       # default executor
   libblis-serial-dev # matrix products of the CPU forward pass
+  python3-dev python3-venv # the Python package
 )
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   libsentencepiece-dev sentencepiece # the oracle, linked and as a command
-  python3-venv                       # home of the tokenizers wheel
+  libcpp-httplib-dev                 # the HTTP example
+  dpkg-dev                           # dpkg-shlibdeps, for the Debian packages
+  doxygen                            # API documentation
   clang libclang-rt-14-dev           # second compiler, libFuzzer
   binutils                           # nm: symbol checks
 )

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Creates .venv and .venv-0.22 with the wheels of tests/requirements.txt and
-# tests/requirements-0.22.txt: the HuggingFace references that the tests compare with. A stamp with the
-# checksum of that file makes a second run return at once.
+# tests/requirements-0.22.txt: the HuggingFace references that the tests compare with; and
+# .venv-examples with those of tests/requirements-examples.txt. A stamp with the checksum of that file
+# makes a second run return at once.
+#   scripts/python-env.sh ray   .venv-ray too, for the long test of pretokenizing on Ray Data
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# make_env FOLDER REQUIREMENTS MODULES
+# make_env FOLDER REQUIREMENTS MODULES [PIP ARGUMENTS...]
 make_env() {
   local stamp=$1/requirements.sha256 wanted
   wanted=$(sha256sum <"$2")
@@ -16,10 +18,15 @@ make_env() {
   rm -rf "$1"
   python3 -m venv "$1"
   # --no-deps: only the pinned versions, none of what they would draw in for downloading models.
-  "$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: -r "$2"
+  "$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --only-binary :all: \
+    "${@:4}" -r "$2"
   "$1/bin/python" -c "import $3"
   printf '%s\n' "$wanted" >"$stamp"
 }
 
-make_env .venv tests/requirements.txt "numpy, sentencepiece, tokenizers"
-make_env .venv-0.22 tests/requirements-0.22.txt "numpy, tokenizers"
+make_env .venv tests/requirements.txt "numpy, sentencepiece, tokenizers" --no-deps
+make_env .venv-0.22 tests/requirements-0.22.txt "numpy, tokenizers" --no-deps
+make_env .venv-examples tests/requirements-examples.txt "numpy, onnxruntime, transformers"
+if [[ ${1-} == ray ]]; then
+  make_env .venv-ray tests/requirements-ray.txt "ray.data"
+fi

@@ -27,6 +27,8 @@ class Vocabulary {
     return Vocabulary(loaded);
   }
   const rankfeed_model* model() const { return rankfeed_loaded_model(loaded_.get()); }
+  // The image behind the model, for as long as this object lives.
+  const void* image(size_t* size) const { return rankfeed_loaded_image(loaded_.get(), size); }
 
  private:
   explicit Vocabulary(rankfeed_loaded* loaded) : loaded_(loaded, rankfeed_loaded_free) {}

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""rankfeed: exact Unigram tokenization and reranker batches.
+
+    tok = rankfeed.Tokenizer.from_file("tokenizer.json")
+    tok.encode("What is a panda?").ids
+    batch = tok.encode_pairs("What is a panda?", passages, max_length=512, truncation="only_second")
+
+Ids equal HuggingFace tokenizers' for a tokenizer.json and SentencePiece's for a .model.
+"""
+
+from ._core import Batch, Ring, Tensor, __version__
+from ._corpus import Corpus, CorpusWriter, compact_corpus, merge_corpus
+from ._errors import RankfeedError
+from ._request import PairBatch, Request
+from ._tokenizer import BatchEncoding, Encoding, Tokenizer
+
+__all__ = [
+    "Batch", "BatchEncoding", "Corpus", "CorpusWriter", "Encoding", "PairBatch", "RankfeedError",
+    "Request", "Ring", "Tensor", "Tokenizer", "__version__", "compact_corpus", "merge_corpus",
+]

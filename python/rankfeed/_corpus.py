@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Stores of documents tokenized before (rankfeed/corpus.h)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sequence, Union
+
+from . import _core
+from ._options import SPLIT_SPECIAL_TOKENS
+
+if TYPE_CHECKING:
+    from ._tokenizer import Tokenizer
+
+Key = Union[str, bytes]
+
+
+class Corpus:
+    """A store open for reading: `corpus[id]` is an int32 array over the mapped file, which
+    Tokenizer.encode_pairs takes in place of a text. Share it between threads.
+
+    tokenizer: the store must be of its vocabulary; None: any. trusted: skip the pass over all bytes."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], tokenizer: Optional["Tokenizer"] = None,
+                 trusted: bool = False, split_special_tokens: bool = False):
+        self._core = _core.Corpus(os.fspath(path), tokenizer._model if tokenizer is not None else None,
+                                  trusted, SPLIT_SPECIAL_TOKENS if split_special_tokens else 0)
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __getitem__(self, id: Key) -> Any:
+        found = self._core.find(id)
+        if found is None:
+            raise KeyError(id)
+        return found
+
+    def __contains__(self, id: Key) -> bool:
+        return self._core.find(id) is not None
+
+    def get(self, id: Key, default: Any = None) -> Any:
+        found = self._core.find(id)
+        return default if found is None else found
+
+    def get_all(self, ids: Iterable[Key]) -> List[Any]:
+        """One array or None per id; faster in a large store than one after the other."""
+        return self._core.find_all(list(ids))
+
+    def keys(self) -> List[str]:
+        """Ids in the order in which documents were last written."""
+        return self._core.keys()
+
+    @property
+    def token_count(self) -> int:
+        return self._core.tokens
+
+    @property
+    def file_bytes(self) -> int:
+        return self._core.file_bytes
+
+    @property
+    def sequence(self) -> int:
+        """Grows with every commit: tells a changed store."""
+        return self._core.sequence
+
+
+class CorpusWriter:
+    """Makes a store, or changes one (append=True). Leaving a `with` block commits, unless it raised:
+    then what was not committed is dropped."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], tokenizer: "Tokenizer", append: bool = False,
+                 split_special_tokens: bool = False):
+        self._core = _core.CorpusWriter(os.fspath(path), tokenizer._model, append,
+                                        SPLIT_SPECIAL_TOKENS if split_special_tokens else 0)
+
+    def put(self, id: Key, document: Any) -> None:
+        """document: a text, or an int32 array of ids without special tokens."""
+        self._core.put_all([id], [document])
+
+    def put_all(self, ids: Sequence[Key], documents: Sequence[Any]) -> None:
+        """Tokenizes in parallel."""
+        self._core.put_all(list(ids), list(documents))
+
+    def remove(self, id: Key) -> None:
+        self._core.remove(id)
+
+    def commit(self) -> None:
+        self._core.commit()
+
+    def close(self) -> None:
+        self._core.close()
+
+    def __enter__(self) -> "CorpusWriter":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            self.commit()
+        self.close()
+
+
+def merge_corpus(sources: Sequence[Union[str, "os.PathLike[str]"]], path: Union[str, "os.PathLike[str]"]) -> None:
+    """Writes the documents of several stores to a new one; of equal ids the later store's wins."""
+    _core.merge_corpus([os.fspath(source) for source in sources], os.fspath(path))
+
+
+def compact_corpus(path: Union[str, "os.PathLike[str]"]) -> None:
+    """Rewrites a store without what was replaced and removed."""
+    _core.compact_corpus(os.fspath(path))

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// python/src/corpus.cc: stores of documents tokenized before. Ids that a store hands out are arrays
+// over its mapping.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+
+#include "model.h"
+#include "rankfeed/corpus.h"
+#include "rankfeed/corpus_writer.h"
+
+namespace rankfeed::python {
+namespace {
+
+class Corpus {
+ public:
+  Corpus(const std::string& path, const Model* model, bool trusted, uint32_t encode_flags)
+      : storage_(rankfeed_corpus_mem_req()) {
+    rankfeed_corpus_options options{};
+    options.struct_size = sizeof(options);
+    options.flags = trusted ? uint32_t{RANKFEED_CORPUS_TRUSTED} : 0u;
+    options.encode_flags = encode_flags;
+    rankfeed_error_detail detail{};
+    detail.struct_size = sizeof(detail);
+    const rankfeed_status status = rankfeed_corpus_open_file(
+        path.c_str(), model != nullptr ? model->get() : nullptr, &options, storage_.data(),
+        storage_.size(), &mapping_, &corpus_, &detail);
+    if (status == RANKFEED_E_IO) {
+      throw StatusError(status, path + ": " + strerror(static_cast<int>(detail.item)));
+    }
+    Check(status, path);
+    info_.struct_size = sizeof(info_);
+    (void)rankfeed_corpus_get_info(corpus_, &info_);
+  }
+  ~Corpus() { rankfeed_image_unmap(&mapping_); }
+  Corpus(const Corpus&) = delete;
+
+  const rankfeed_corpus_info& info() const { return info_; }
+  const rankfeed_corpus* get() const { return corpus_; }
+
+ private:
+  AlignedBytes storage_;
+  rankfeed_mapping mapping_{};
+  rankfeed_corpus* corpus_ = nullptr;
+  rankfeed_corpus_info info_{};
+};
+
+// The ids of a source, over the mapping, which `owner` keeps.
+nb::object IdsOf(const rankfeed_source& source, nb::handle owner) {
+  nb::ndarray<nb::numpy, const int32_t, nb::ndim<1>> array(source.ids, {source.id_count}, owner);
+  return nb::cast(std::move(array), nb::rv_policy::reference);
+}
+
+nb::object Find(nb::handle self, nb::handle id) {
+  const Corpus& corpus = *nb::inst_ptr<Corpus>(self);
+  rankfeed_source source;
+  const rankfeed_status status = rankfeed_corpus_find(corpus.get(), TextOf(id), &source);
+  if (status == RANKFEED_E_NOT_FOUND) return nb::none();
+  Check(status, "document");
+  return IdsOf(source, self);
+}
+
+nb::list FindAll(nb::handle self, const nb::list& ids) {
+  const Corpus& corpus = *nb::inst_ptr<Corpus>(self);
+  std::vector<rankfeed_text> texts;
+  for (nb::handle id : ids) texts.push_back(TextOf(id));
+  std::vector<rankfeed_source> sources(texts.size());
+  std::vector<rankfeed_status> status(texts.size());
+  if (!texts.empty()) {
+    const nb::gil_scoped_release release;
+    (void)rankfeed_corpus_find_all(corpus.get(), texts.data(), texts.size(), sources.data(), status.data());
+  }
+  nb::list out;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (status[i] == RANKFEED_E_NOT_FOUND || texts[i].size == 0) {
+      out.append(nb::none());
+      continue;
+    }
+    Check(status[i], "document " + std::to_string(i));
+    out.append(IdsOf(sources[i], self));
+  }
+  return out;
+}
+
+nb::list Keys(const Corpus& corpus) {
+  nb::list out;
+  for (uint64_t i = 0; i < corpus.info().positions; ++i) {
+    rankfeed_text id;
+    const rankfeed_status status = rankfeed_corpus_get(corpus.get(), i, &id, nullptr);
+    if (status == RANKFEED_E_NOT_FOUND) continue;
+    Check(status, "document");
+    out.append(nb::steal(PyUnicode_DecodeUTF8(id.data, static_cast<Py_ssize_t>(id.size), "surrogateescape")));
+  }
+  return out;
+}
+
+class Writer {
+ public:
+  Writer(const std::string& path, Model* model, bool append, uint32_t encode_flags) : model_(model) {
+    rankfeed_corpus_writer_options options{};
+    options.struct_size = sizeof(options);
+    options.mode = append ? RANKFEED_CORPUS_APPEND : RANKFEED_CORPUS_CREATE;
+    options.encode_flags = encode_flags;
+    flags_ = encode_flags;
+    rankfeed_builder_error error = NoError();
+    Done(rankfeed_corpus_writer_open(path.c_str(), model->get(), &options, &writer_, &error), error);
+  }
+  ~Writer() { Close(); }
+  Writer(const Writer&) = delete;
+
+  // Texts are tokenized in parallel, then put in order.
+  void PutAll(const nb::list& ids, const nb::list& documents) {
+    if (nb::len(ids) != nb::len(documents)) {
+      throw StatusError(RANKFEED_E_ARGUMENT, "as many ids as documents are needed");
+    }
+    std::vector<rankfeed_text> names, texts;
+    std::vector<Ids> arrays;
+    for (nb::handle id : ids) names.push_back(TextOf(id));
+    std::vector<int64_t> text_of;
+    for (nb::handle document : documents) {
+      if (PyUnicode_Check(document.ptr()) || PyBytes_Check(document.ptr())) {
+        text_of.push_back(static_cast<int64_t>(texts.size()));
+        texts.push_back(TextOf(document));
+      } else {
+        text_of.push_back(-1 - static_cast<int64_t>(arrays.size()));
+        arrays.push_back(IdsOfObject(document));
+      }
+    }
+    Open();
+    const nb::gil_scoped_release release;
+    const std::vector<Tokens> tokens = model_->Tokenize(texts, flags_, false);
+    static constexpr int32_t kNone[1] = {};
+    for (size_t i = 0; i < names.size(); ++i) {
+      rankfeed_source source{};
+      if (text_of[i] >= 0) {
+        const Tokens& t = tokens[static_cast<size_t>(text_of[i])];
+        source.ids = t.ids.empty() ? kNone : t.ids.data();
+        source.id_count = static_cast<uint32_t>(t.ids.size());
+      } else {
+        const Ids& array = arrays[static_cast<size_t>(-1 - text_of[i])];
+        source.ids = array.size() == 0 ? kNone : array.data();
+        source.id_count = static_cast<uint32_t>(array.size());
+      }
+      rankfeed_builder_error error = NoError();
+      Done(rankfeed_corpus_writer_put(writer_, names[i], &source, &error), error);
+    }
+  }
+  void Remove(nb::handle id) {
+    Open();
+    rankfeed_builder_error error = NoError();
+    Done(rankfeed_corpus_writer_remove(writer_, TextOf(id), &error), error);
+  }
+  void Commit() {
+    Open();
+    const nb::gil_scoped_release release;
+    rankfeed_builder_error error = NoError();
+    Done(rankfeed_corpus_writer_commit(writer_, &error), error);
+  }
+  void Close() {
+    rankfeed_corpus_writer_close(writer_);
+    writer_ = nullptr;
+  }
+
+  static rankfeed_builder_error NoError() {
+    rankfeed_builder_error error{};
+    error.struct_size = sizeof(error);
+    return error;
+  }
+  static void Done(rankfeed_status status, const rankfeed_builder_error& error) {
+    if (status != RANKFEED_OK) {
+      throw StatusError(status, error.message[0] != 0 ? error.message : rankfeed_status_message(status));
+    }
+  }
+
+ private:
+  void Open() const {
+    if (writer_ == nullptr) throw StatusError(RANKFEED_E_STATE, "the writer is closed");
+  }
+  Model* model_;
+  uint32_t flags_ = 0;
+  rankfeed_corpus_writer* writer_ = nullptr;
+};
+
+void Merge(const std::vector<std::string>& sources, const std::string& path) {
+  std::vector<const char*> names;
+  for (const std::string& source : sources) names.push_back(source.c_str());
+  rankfeed_builder_error error = Writer::NoError();
+  Writer::Done(rankfeed_corpus_merge(names.data(), names.size(), path.c_str(), &error), error);
+}
+
+void Compact(const std::string& path) {
+  rankfeed_builder_error error = Writer::NoError();
+  Writer::Done(rankfeed_corpus_compact(path.c_str(), &error), error);
+}
+
+}  // namespace
+
+void BindCorpus(nb::module_& module) {
+  nb::class_<Corpus>(module, "Corpus", "A store of token ids; see rankfeed.Corpus.")
+      .def("__init__",
+           [](Corpus* self, const std::string& path, const Model* model, bool trusted, uint32_t flags) {
+             const nb::gil_scoped_release release;
+             new (self) Corpus(path, model, trusted, flags);
+           },
+           nb::arg("path"), nb::arg("model").none() = nb::none(), nb::arg("trusted") = false,
+           nb::arg("encode_flags") = 0)
+      .def("__len__", [](const Corpus& c) { return c.info().documents; })
+      .def_prop_ro("tokens", [](const Corpus& c) { return c.info().tokens; })
+      .def_prop_ro("file_bytes", [](const Corpus& c) { return c.info().file_bytes; })
+      .def_prop_ro("sequence", [](const Corpus& c) { return c.info().sequence; })
+      .def("find", &Find, nb::arg("id"),
+           nb::sig("def find(self, id: str | bytes) -> numpy.ndarray | None"),
+           "The ids of a document, over the store's mapping; None when there is none.")
+      .def("find_all", &FindAll, nb::arg("ids"),
+           nb::sig("def find_all(self, ids: list[str | bytes]) -> list[numpy.ndarray | None]"))
+      .def("keys", &Keys, nb::sig("def keys(self) -> list[str]"));
+  nb::class_<Writer>(module, "CorpusWriter", "Makes and changes a store; see rankfeed.CorpusWriter.")
+      .def(nb::init<const std::string&, Model*, bool, uint32_t>(), nb::keep_alive<1, 3>(), nb::arg("path"),
+           nb::arg("model"), nb::arg("append") = false, nb::arg("encode_flags") = 0)
+      .def("put_all", &Writer::PutAll, nb::arg("ids"), nb::arg("documents"))
+      .def("remove", &Writer::Remove, nb::arg("id"), nb::sig("def remove(self, id: str | bytes) -> None"))
+      .def("commit", &Writer::Commit)
+      .def("close", &Writer::Close);
+  module.def("merge_corpus", &Merge, nb::arg("sources"), nb::arg("path"),
+             nb::call_guard<nb::gil_scoped_release>());
+  module.def("compact_corpus", &Compact, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace rankfeed::python

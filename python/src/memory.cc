@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// python/src/memory.cc: see memory.h. DLPack capsules are made by rankfeed_dlpack_export; the
+// capsule protocol (names, who calls the deleter) is that of dlpack's python_spec.rst, 1.1.
+#include "memory.h"
+
+#include <nanobind/ndarray.h>
+
+#include <cstring>
+#include <new>
+
+#include "dlpack_export.h"
+
+namespace rankfeed::python {
+
+rankfeed_text TextOf(nb::handle object) {
+  if (PyUnicode_Check(object.ptr())) {
+    Py_ssize_t size = 0;
+    const char* data = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
+    if (data == nullptr) throw nb::python_error();
+    return {data, static_cast<size_t>(size)};
+  }
+  if (PyBytes_Check(object.ptr())) {
+    return {PyBytes_AsString(object.ptr()), static_cast<size_t>(PyBytes_Size(object.ptr()))};
+  }
+  PyErr_Format(PyExc_TypeError, "a text must be str or bytes, not %s", Py_TYPE(object.ptr())->tp_name);
+  throw nb::python_error();
+}
+
+std::shared_ptr<Arena> Arena::Allocate(size_t size) {
+  constexpr std::align_val_t kAlignment{RANKFEED_HANDOFF_ALIGNMENT};
+  void* data = ::operator new(size == 0 ? 1 : size, kAlignment);
+  return std::make_shared<Arena>(data, size, [data] { ::operator delete(data, kAlignment); });
+}
+
+size_t Tensor::bytes() const {
+  size_t count = item_size();
+  for (uint32_t i = 0; i < rank; ++i) count *= static_cast<size_t>(shape[i]);
+  return count;
+}
+
+nb::object Tensor::Numpy() const {
+  const size_t extents[2] = {static_cast<size_t>(shape[0]), static_cast<size_t>(shape[1])};
+  auto* owner = new std::shared_ptr<Arena>(arena);
+  nb::capsule capsule(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<Arena>*>(p); });
+  const nb::dlpack::dtype type = dtype == RANKFEED_DL_INT64   ? nb::dtype<int64_t>()
+                                 : dtype == RANKFEED_DL_UINT32 ? nb::dtype<uint32_t>()
+                                 : dtype == RANKFEED_DL_UINT8  ? nb::dtype<uint8_t>()
+                                                               : nb::dtype<int32_t>();
+  nb::ndarray<nb::numpy> array(static_cast<char*>(arena->data()) + byte_offset, rank, extents, capsule,
+                               nullptr, type, nb::device::cpu::value);
+  return nb::cast(std::move(array));
+}
+
+namespace {
+
+constexpr const char *kVersioned = "dltensor_versioned", *kLegacy = "dltensor";
+
+// A capsule that nobody consumed frees its tensor; a consumer renames the capsule first.
+template <class Managed>
+nb::object Capsule(Managed* managed, const char* name, PyCapsule_Destructor destructor) {
+  PyObject* capsule = PyCapsule_New(managed, name, destructor);
+  if (capsule == nullptr) {
+    managed->deleter(managed);
+    throw nb::python_error();
+  }
+  return nb::steal(capsule);
+}
+
+}  // namespace
+
+nb::object Tensor::DLPack(nb::handle max_version, nb::handle dl_device, nb::handle copy) const {
+  std::shared_ptr<Arena> memory = arena;
+  size_t offset = byte_offset;
+  int32_t device_type = arena->device_type();
+  if (!dl_device.is_none()) {
+    const auto [type, id] = nb::cast<std::pair<int32_t, int32_t>>(dl_device);
+    // Page-locked memory is readable as ordinary memory.
+    if ((type != device_type && type != RANKFEED_DL_CPU) || id != 0) {
+      PyErr_SetString(PyExc_BufferError, "the tensor is in host memory; copy it to the device");
+      throw nb::python_error();
+    }
+    device_type = type;
+  }
+  const bool copied = !copy.is_none() && nb::cast<bool>(copy);
+  if (copied) {
+    memory = Arena::Allocate(bytes());
+    std::memcpy(memory->data(), static_cast<char*>(arena->data()) + byte_offset, bytes());
+    offset = 0;
+    device_type = RANKFEED_DL_CPU;
+  }
+  const bool legacy = max_version.is_none() || nb::cast<int>(max_version[0]) < 1;
+  auto* owner = new std::shared_ptr<Arena>(memory);
+  rankfeed_dl_tensor tensor{};
+  tensor.struct_size = sizeof(tensor);
+  tensor.dtype = dtype;
+  tensor.rank = rank;
+  tensor.flags = copied && !legacy ? RANKFEED_DL_COPIED : 0u;
+  tensor.device_type = device_type;
+  tensor.shape = shape;
+  tensor.data = memory->data();
+  tensor.data_bytes = memory->size();
+  tensor.byte_offset = offset;
+  tensor.release = [](void* p) { delete static_cast<std::shared_ptr<Arena>*>(p); };
+  tensor.release_context = owner;
+  rankfeed_status status;
+  if (legacy) {
+    DLManagedTensor* out = nullptr;
+    status = rankfeed_dlpack_export_legacy(&tensor, &out);
+    if (status == RANKFEED_OK) {
+      return Capsule(out, kLegacy, [](PyObject* capsule) {
+        if (!PyCapsule_IsValid(capsule, kLegacy)) return;
+        auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kLegacy));
+        managed->deleter(managed);
+      });
+    }
+  } else {
+    DLManagedTensorVersioned* out = nullptr;
+    status = rankfeed_dlpack_export(&tensor, &out);
+    if (status == RANKFEED_OK) {
+      return Capsule(out, kVersioned, [](PyObject* capsule) {
+        if (!PyCapsule_IsValid(capsule, kVersioned)) return;
+        auto* managed =
+            static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, kVersioned));
+        managed->deleter(managed);
+      });
+    }
+  }
+  delete owner;
+  throw StatusError(status, std::string("DLPack: ") + rankfeed_status_message(status));
+}
+
+void BindMemory(nb::module_& module) {
+  nb::class_<Tensor>(module, "Tensor",
+                     "A tensor that frameworks read in place: numpy.from_dlpack, torch.from_dlpack, "
+                     "onnxruntime; or .numpy().")
+      .def_prop_ro("shape",
+                   [](const Tensor& t) {
+                     return t.rank == 1 ? nb::object(nb::make_tuple(t.shape[0]))
+                                        : nb::object(nb::make_tuple(t.shape[0], t.shape[1]));
+                   },
+                   nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("dtype",
+                   [](const Tensor& t) {
+                     return t.dtype == RANKFEED_DL_INT64    ? "int64"
+                            : t.dtype == RANKFEED_DL_UINT32 ? "uint32"
+                            : t.dtype == RANKFEED_DL_UINT8  ? "uint8"
+                                                            : "int32";
+                   })
+      .def_prop_ro("nbytes", &Tensor::bytes)
+      .def("numpy", &Tensor::Numpy, nb::sig("def numpy(self) -> numpy.ndarray"),
+           "An array over the same memory.")
+      .def("__array__",
+           [](const Tensor& t, nb::handle dtype, nb::handle) {
+             nb::object array = t.Numpy();
+             return dtype.is_none() ? array : array.attr("astype")(dtype);
+           },
+           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+           nb::sig("def __array__(self, dtype: object = None, copy: object = None) -> numpy.ndarray"))
+      .def("__dlpack_device__",
+           [](const Tensor& t) { return nb::make_tuple(t.arena->device_type(), 0); },
+           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
+      .def("__dlpack__",
+           [](const Tensor& t, nb::handle, nb::handle max_version, nb::handle dl_device,
+              nb::handle copy) { return t.DLPack(max_version, dl_device, copy); },
+           nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
+           nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none(),
+           nb::sig("def __dlpack__(self, *, stream: object = None, max_version: tuple[int, int] | None "
+                   "= None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object"));
+}
+
+}  // namespace rankfeed::python

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// python/src/memory.h: what the parts of the extension share: errors, texts, and memory that tensors
+// of any framework keep alive.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "rankfeed/handoff.h"
+#include "rankfeed/rerank.h"
+#include "rankfeed/status.h"
+
+namespace rankfeed::python {
+
+namespace nb = nanobind;
+
+// Becomes rankfeed.RankfeedError in Python.
+struct StatusError : std::exception {
+  StatusError(rankfeed_status status, std::string message)
+      : status(status), message(std::move(message)) {}
+  const char* what() const noexcept override { return message.c_str(); }
+  rankfeed_status status;
+  std::string message;
+};
+
+inline void Check(rankfeed_status status, std::string_view what) {
+  if (status == RANKFEED_OK) return;
+  throw StatusError(status, std::string(what) + ": " + rankfeed_status_message(status));
+}
+
+// The UTF-8 bytes of a str, or those of a bytes object; valid while the object lives. Throws what
+// Python throws for lone surrogates and for other types. The GIL is held.
+rankfeed_text TextOf(nb::handle object);
+
+// One arena: memory of this process, or a slot of a ring. Any thread may drop the last reference,
+// with or without the GIL.
+class Arena {
+ public:
+  Arena(void* data, size_t size, std::function<void()> release, int32_t device_type = RANKFEED_DL_CPU)
+      : data_(data), size_(size), device_type_(device_type), release_(std::move(release)) {}
+  ~Arena() {
+    if (release_) release_();
+  }
+  Arena(const Arena&) = delete;
+  void* data() const { return data_; }
+  size_t size() const { return size_; }
+  int32_t device_type() const { return device_type_; }
+  static std::shared_ptr<Arena> Allocate(size_t size);
+
+ private:
+  void* data_;
+  size_t size_;
+  int32_t device_type_;
+  std::function<void()> release_;
+};
+
+// A tensor inside an arena. Python sees `rankfeed.Tensor`: __dlpack__, __dlpack_device__, numpy().
+struct Tensor {
+  std::shared_ptr<Arena> arena;
+  size_t byte_offset = 0;
+  uint32_t dtype = RANKFEED_DL_INT32;
+  uint32_t rank = 0;
+  int64_t shape[2] = {};
+
+  size_t item_size() const { return dtype == RANKFEED_DL_INT64 ? 8 : dtype == RANKFEED_DL_UINT8 ? 1 : 4; }
+  size_t bytes() const;
+  nb::object Numpy() const;  // shares the memory
+  nb::object DLPack(nb::handle max_version, nb::handle dl_device, nb::handle copy) const;
+};
+
+void BindMemory(nb::module_& module);
+void BindModel(nb::module_& module);
+void BindCorpus(nb::module_& module);
+void BindRequest(nb::module_& module);
+
+}  // namespace rankfeed::python

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+// python/src/model.cc: see model.h; binding of loading, single texts, decoding and pieces.
+#include "model.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <limits>
+
+namespace rankfeed::python {
+namespace {
+
+Vocabulary LoadVocabulary(const std::string& path, int32_t parity, const std::string& preset) {
+  auto loaded = Vocabulary::Load(path, parity, preset.empty() ? nullptr : preset.c_str());
+  if (!loaded) throw StatusError(loaded.error().status, loaded.error().message);
+  return std::move(*loaded);
+}
+
+// Below this many bytes of text, waking threads costs more than they save (measured with
+// bench_python.py: a text of 64 KiB takes under 2 ms).
+constexpr size_t kParallelFrom = 64 << 10;
+constexpr uint32_t kSmallestEncoder = 64 << 10;  // bytes of text
+
+}  // namespace
+
+Model::Model(const std::string& path, int32_t parity, const std::string& preset)
+    : vocabulary_(LoadVocabulary(path, parity, preset)), info_(Info(vocabulary_.model())) {}
+
+void Model::set_threads(uint32_t threads) {
+  const std::lock_guard lock(mutex_);
+  threads_ = threads;
+  parallel_.reset();
+}
+
+const rankfeed_executor* Model::executor() {
+  const std::lock_guard lock(mutex_);
+  if (threads_ == 1) return nullptr;
+  if (parallel_ == nullptr) {
+    rankfeed_parallel* parallel = nullptr;
+    Check(rankfeed_parallel_open(threads_, &parallel), "threads");
+    parallel_.reset(parallel, rankfeed_parallel_close);
+  }
+  const rankfeed_executor* executor = rankfeed_parallel_executor(parallel_.get());
+  return executor->workers > 1 ? executor : nullptr;
+}
+
+Model::Lease::Lease(Model* model, size_t longest_text, bool with_offsets, bool parallel)
+    : model_(model), with_offsets_(with_offsets) {
+  if (longest_text > std::numeric_limits<uint32_t>::max() / 2) {
+    throw StatusError(RANKFEED_E_LIMIT, "a text is longer than 2 GiB");
+  }
+  max_text_bytes_ = std::bit_ceil(std::max(static_cast<uint32_t>(longest_text), kSmallestEncoder));
+  const rankfeed_executor* executor = parallel ? model->executor() : nullptr;
+  const size_t count = executor != nullptr ? executor->workers : 1;
+  {
+    const std::lock_guard lock(model->mutex_);
+    auto& idle = model->idle_;
+    for (size_t i = idle.size(); i-- > 0 && encoders_.size() < count;) {
+      if (idle[i].with_offsets != with_offsets || idle[i].max_text_bytes != max_text_bytes_) continue;
+      encoders_.push_back(std::move(idle[i].encoder));
+      idle.erase(idle.begin() + static_cast<ptrdiff_t>(i));
+    }
+  }
+  while (encoders_.size() < count) {
+    auto encoder = Encoder::Create(model->get(), max_text_bytes_, with_offsets);
+    if (!encoder) throw StatusError(encoder.error().status, encoder.error().message);
+    encoders_.push_back(std::move(*encoder));
+  }
+  for (Encoder& encoder : encoders_) pointers_.push_back(encoder.get());
+}
+
+Model::Lease::~Lease() {
+  const std::lock_guard lock(model_->mutex_);
+  for (Encoder& encoder : encoders_) {
+    // Enough for every core twice over; what is beyond, or was made for giant texts, is freed.
+    if (model_->idle_.size() >= 64 || max_text_bytes_ > (16u << 20)) break;
+    model_->idle_.push_back({max_text_bytes_, with_offsets_, std::move(encoder)});
+  }
+}
+
+std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32_t flags,
+                                    bool with_offsets) {
+  size_t longest = 0, total = 0;
+  for (const rankfeed_text& text : texts) {
+    longest = std::max(longest, text.size);
+    total += text.size;
+  }
+  const bool parallel = texts.size() > 1 && total >= kParallelFrom;
+  Lease lease(this, longest, with_offsets, parallel);
+  std::vector<Tokens> out(texts.size());
+  std::atomic<size_t> failed{texts.size()};
+  std::atomic<rankfeed_status> failure{RANKFEED_OK};
+
+  const auto one = [&](size_t i, rankfeed_encoder* encoder) {
+    Tokens& tokens = out[i];
+    rankfeed_encode_options options{};
+    options.struct_size = sizeof(options);
+    options.flags = flags;
+    for (size_t capacity = texts[i].size / 3 + 16;;) {
+      tokens.ids.resize(capacity);
+      if (with_offsets) {
+        tokens.begin.resize(capacity);
+        tokens.end.resize(capacity);
+      }
+      rankfeed_encoding io{};
+      io.struct_size = sizeof(io);
+      io.capacity = static_cast<uint32_t>(capacity);
+      io.input_ids = tokens.ids.data();
+      io.offset_begin = with_offsets ? tokens.begin.data() : nullptr;
+      io.offset_end = with_offsets ? tokens.end.data() : nullptr;
+      const rankfeed_status status = rankfeed_encode(encoder, texts[i], &options, &io);
+      if (status == RANKFEED_E_OUTPUT_SIZE) {
+        capacity = io.count;
+        continue;
+      }
+      if (status != RANKFEED_OK) {
+        size_t first = failed.load();
+        while (i < first && !failed.compare_exchange_weak(first, i)) {
+        }
+        if (failed.load() == i) failure.store(status);
+        return;
+      }
+      tokens.ids.resize(io.count);
+      if (with_offsets) {
+        tokens.begin.resize(io.count);
+        tokens.end.resize(io.count);
+      }
+      return;
+    }
+  };
+
+  if (lease.encoders().size() == 1) {
+    for (size_t i = 0; i < texts.size(); ++i) one(i, lease.encoders()[0]);
+  } else {
+    struct Context {
+      const decltype(one)& run;
+      std::span<rankfeed_encoder* const> encoders;
+      std::atomic<bool> out_of_memory{false};
+    } context{one, lease.encoders()};
+    const rankfeed_executor* executor = this->executor();
+    const auto task = [](void* p, size_t begin, size_t end, uint32_t worker) {
+      auto* c = static_cast<Context*>(p);
+      try {
+        for (size_t i = begin; i < end; ++i) c->run(i, c->encoders[worker]);
+      } catch (const std::bad_alloc&) {
+        c->out_of_memory = true;
+      }
+    };
+    Check(executor->parallel_for(executor->context, texts.size(), task, &context), "threads");
+    if (context.out_of_memory) throw std::bad_alloc();
+  }
+  if (failed.load() < texts.size()) {
+    Check(failure.load(), "text " + std::to_string(failed.load()));
+  }
+  return out;
+}
+
+Model::Template Model::TemplateOf(bool pair, bool add_special_tokens) {
+  // One query id and one document id, which no vocabulary has, through the reranker: where they come
+  // out tells the parts. Ids of sources are taken as they are (rankfeed/rerank.h).
+  const int32_t query_id = -7, document_id = -9;
+  rankfeed_rerank_options options;
+  rankfeed_rerank_options_init(&options);
+  options.template_kind = pair ? RANKFEED_TEMPLATE_PAIR : RANKFEED_TEMPLATE_SINGLE;
+  options.no_special_tokens = add_special_tokens ? 0 : 1;
+  options.layout = RANKFEED_PACKED;
+  options.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS;
+  rankfeed_rerank_limits limits{};
+  limits.struct_size = sizeof(limits);
+  limits.max_documents = 1;
+  rankfeed_mem_req need;
+  Check(rankfeed_reranker_mem_req(get(), &limits, &options, &need), "template");
+  const AlignedBytes scratch(need);
+  rankfeed_reranker* reranker = nullptr;
+  Check(rankfeed_reranker_init(get(), &limits, &options, nullptr, scratch.data(), scratch.size(),
+                               &reranker),
+        "template");
+  rankfeed_source document{};
+  document.ids = &document_id;
+  document.id_count = 1;
+  rankfeed_status status = RANKFEED_OK;
+  rankfeed_request request{};
+  request.struct_size = sizeof(request);
+  request.document_count = 1;
+  request.query.ids = &query_id;
+  request.query.id_count = 1;
+  request.documents = &document;
+  request.document_status = &status;
+  const std::shared_ptr<Arena> arena = Arena::Allocate(64 << 10);
+  rankfeed_batch batch{};
+  batch.struct_size = sizeof(batch);
+  batch.arena = arena->data();
+  batch.arena_capacity = arena->size();
+  Check(rankfeed_encode_pairs(reranker, &request, &batch), "template");
+  Check(status, "template");
+  const auto* ids = static_cast<const int32_t*>(batch.input_ids.data);
+  const auto* types = static_cast<const int32_t*>(batch.token_type_ids.data);
+  Template out;
+  const auto n = static_cast<uint32_t>(batch.tokens);
+  uint32_t i = 0;
+  const auto part = [&](int32_t until) {
+    const uint32_t begin = i;
+    while (i < n && ids[i] != until) ++i;
+    return i - begin;
+  };
+  if (pair) {
+    out.prefix = part(query_id);
+    out.query_type = static_cast<uint32_t>(types[i++]);
+    out.middle = part(document_id);
+  } else {
+    out.prefix = part(document_id);
+  }
+  out.document_type = static_cast<uint32_t>(types[i++]);
+  out.suffix = n - i;
+  return out;
+}
+
+Ids IdsOfObject(nb::handle object) {
+  Ids ids;
+  if (!nb::try_cast(object, ids, /*convert=*/false)) {
+    PyErr_Format(PyExc_TypeError,
+                 "a document must be str, bytes, or a contiguous one-dimensional int32 array in host "
+                 "memory, not %s",
+                 Py_TYPE(object.ptr())->tp_name);
+    throw nb::python_error();
+  }
+  return ids;
+}
+
+rankfeed_rerank_options OptionsOf(const nb::dict& dict) {
+  rankfeed_rerank_options o;
+  rankfeed_rerank_options_init(&o);
+  for (const auto [key, value] : dict) {
+    const std::string name = nb::cast<std::string>(key);
+    const auto number = nb::cast<uint64_t>(value);
+    const auto u8 = static_cast<uint8_t>(number);
+    const auto u32 = static_cast<uint32_t>(number);
+    if (number > std::numeric_limits<uint32_t>::max() && name != "max_arena_bytes") {
+      throw StatusError(RANKFEED_E_ARGUMENT, name + " is too large");
+    }
+    if (name == "encode_flags") o.encode_flags = u32;
+    else if (name == "max_length") o.max_length = u32;
+    else if (name == "max_query_tokens") o.max_query_tokens = u32;
+    else if (name == "max_tokens_per_doc") o.max_tokens_per_doc = u32;
+    else if (name == "stride") o.stride = u32;
+    else if (name == "max_chunks_per_doc") o.max_chunks_per_doc = u32;
+    else if (name == "truncation") o.truncation = u8;
+    else if (name == "truncation_side") o.truncation_side = u8;
+    else if (name == "overflow") o.overflow = u8;
+    else if (name == "template_kind") o.template_kind = u8;
+    else if (name == "no_special_tokens") o.no_special_tokens = u8;
+    else if (name == "layout") o.layout = u8;
+    else if (name == "id_type") o.id_type = u8;
+    else if (name == "padding_side") o.padding_side = u8;
+    else if (name == "tensors") o.tensors = u32;
+    else if (name == "pad_to_length") o.pad_to_length = u32;
+    else if (name == "pad_to_multiple_of") o.pad_to_multiple_of = u32;
+    else if (name == "max_rows_per_batch") o.max_rows_per_batch = u32;
+    else if (name == "max_tokens_per_batch") o.max_tokens_per_batch = u32;
+    else if (name == "budget") o.budget = u8;
+    else if (name == "sort") o.sort = u8;
+    else if (name == "max_arena_bytes") o.max_arena_bytes = number;
+    else throw StatusError(RANKFEED_E_ARGUMENT, "no option " + name);
+  }
+  return o;
+}
+
+namespace {
+
+nb::object Piece(const Model& model, uint32_t id) {
+  const char* data;
+  size_t size;
+  if (rankfeed_model_id_to_piece(model.get(), id, &data, &size) != RANKFEED_OK) return nb::none();
+  return nb::steal(PyUnicode_DecodeUTF8(data, static_cast<Py_ssize_t>(size), "replace"));
+}
+
+nb::object Decode(Model& model, Ids ids,
+                  bool skip_special_tokens, bool as_bytes) {
+  std::string out;
+  {
+    const nb::gil_scoped_release release;
+    Model::Lease lease(&model, ids.size(), false, false);
+    const uint32_t flags = skip_special_tokens ? RANKFEED_SKIP_SPECIAL_TOKENS : 0;
+    size_t size = 8 * ids.size() + 64;
+    for (rankfeed_status status = RANKFEED_E_OUTPUT_SIZE; status == RANKFEED_E_OUTPUT_SIZE;) {
+      out.resize(size);
+      status = rankfeed_decode(lease.encoders()[0], ids.data(), ids.size(), flags, out.data(),
+                               out.size(), &size);
+      if (status != RANKFEED_E_OUTPUT_SIZE) Check(status, "decode");
+    }
+    out.resize(size);
+  }
+  if (as_bytes) return nb::bytes(out.data(), out.size());
+  return nb::steal(PyUnicode_DecodeUTF8(out.data(), static_cast<Py_ssize_t>(out.size()), "replace"));
+}
+
+}  // namespace
+
+void BindModel(nb::module_& module) {
+  nb::class_<Model>(module, "Model", "A vocabulary; see rankfeed.Tokenizer.")
+      .def("__init__",
+           [](Model* self, const std::string& path, int32_t parity, const std::string& preset) {
+             const nb::gil_scoped_release release;
+             new (self) Model(path, parity, preset);
+           },
+           nb::arg("path"), nb::arg("parity") = -1, nb::arg("preset") = "")
+      .def("set_threads", &Model::set_threads, nb::arg("threads"),
+           "Threads that a batch uses; 0: as many as the process may run on.")
+      .def("info",
+           [](const Model& m) {
+             const rankfeed_model_info& i = m.info();
+             nb::dict d;
+             d["parity"] = i.parity == RANKFEED_PARITY_HUGGINGFACE ? "huggingface" : "sentencepiece";
+             d["id_count"] = i.id_count;
+             d["piece_count"] = i.piece_count;
+             d["unk_id"] = i.unk_id;
+             d["bos_id"] = i.bos_id;
+             d["eos_id"] = i.eos_id;
+             d["pad_id"] = i.pad_id;
+             d["cls_id"] = i.cls_id;
+             d["sep_id"] = i.sep_id;
+             d["mask_id"] = i.mask_id;
+             d["pad_type_id"] = i.pad_type_id;
+             d["specials_single"] = i.specials_single;
+             d["specials_pair"] = i.specials_pair;
+             d["position_offset"] = i.position_offset;
+             d["has_token_type_ids"] = i.has_token_type_ids != 0;
+             d["byte_fallback"] = i.byte_fallback != 0;
+             d["image_size"] = i.image_size;
+             d["config_hash"] = nb::bytes(i.config_hash, sizeof(i.config_hash)).attr("hex")();
+             return d;
+           },
+           nb::sig("def info(self) -> dict[str, object]"))
+      .def("image",
+           [](const Model& m) {
+             size_t size;
+             const void* data = m.image(&size);
+             return nb::bytes(data, size);
+           },
+           "The bytes of the image, a copy.")
+      .def("id_to_piece", &Piece, nb::arg("id"), nb::sig("def id_to_piece(self, id: int) -> str | None"))
+      .def("piece_to_id",
+           [](const Model& m, nb::handle piece) {
+             const rankfeed_text text = TextOf(piece);
+             return rankfeed_model_piece_to_id(m.get(), text.data, text.size);
+           },
+           nb::arg("piece"), nb::sig("def piece_to_id(self, piece: str | bytes) -> int"))
+      .def("decode", &Decode, nb::arg("ids"), nb::arg("skip_special_tokens"), nb::arg("as_bytes") = false,
+           nb::sig("def decode(self, ids: object, skip_special_tokens: bool, as_bytes: bool = False) -> object"));
+}
+
+}  // namespace rankfeed::python

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// python/src/model.h: a vocabulary with what calls from many Python threads need: encoders, which
+// serve one thread at a time, and an executor, which they share.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "memory.h"
+#include "rankfeed/builder.hpp"
+#include "rankfeed/parallel.h"
+
+namespace rankfeed::python {
+
+// Tokens of one text, without special tokens.
+struct Tokens {
+  std::vector<int32_t> ids;
+  std::vector<uint32_t> begin, end;  // when asked for
+};
+
+class Model {
+ public:
+  Model(const std::string& path, int32_t parity, const std::string& preset);
+
+  const rankfeed_model* get() const { return vocabulary_.model(); }
+  const rankfeed_model_info& info() const { return info_; }
+  const void* image(size_t* size) const { return vocabulary_.image(size); }
+
+  // Encoders for one call, given back when dropped. One per worker of executor(), or a single one.
+  class Lease {
+   public:
+    Lease(Model* model, size_t longest_text, bool with_offsets, bool parallel);
+    ~Lease();
+    Lease(const Lease&) = delete;
+    std::span<rankfeed_encoder* const> encoders() const { return pointers_; }
+    uint32_t max_text_bytes() const { return max_text_bytes_; }
+
+   private:
+    Model* model_;
+    uint32_t max_text_bytes_ = 0;
+    bool with_offsets_;
+    std::vector<Encoder> encoders_;
+    std::vector<rankfeed_encoder*> pointers_;
+  };
+
+  // Threads of batches; made at the first use. Null when threads is 1.
+  const rankfeed_executor* executor();
+  void set_threads(uint32_t threads);
+
+  // One result per text, in order. Errors name the text's index.
+  std::vector<Tokens> Tokenize(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets);
+
+  // The parts of a row around query and document: ids and types of prefix, middle and suffix.
+  struct Template {
+    uint32_t prefix = 0, middle = 0, suffix = 0;
+    uint32_t query_type = 0, document_type = 0;
+  };
+  Template TemplateOf(bool pair, bool add_special_tokens);
+
+ private:
+  struct Idle {
+    uint32_t max_text_bytes;
+    bool with_offsets;
+    Encoder encoder;
+  };
+  Vocabulary vocabulary_;
+  rankfeed_model_info info_{};
+  std::mutex mutex_;  // of what follows
+  std::vector<Idle> idle_;
+  uint32_t threads_ = 0;
+  std::shared_ptr<rankfeed_parallel> parallel_;
+};
+
+// Ids of a document, in memory of NumPy or of any DLPack framework.
+using Ids = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+// TypeError for anything else: what would have to be converted is not taken.
+Ids IdsOfObject(nb::handle object);
+
+// Fields of rankfeed_rerank_options from a dict of their names.
+rankfeed_rerank_options OptionsOf(const nb::dict& dict);
+
+}  // namespace rankfeed::python

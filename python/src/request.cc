@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: MIT
+// python/src/request.cc: pairs. Two ways in: encode_rows, any list of texts or pairs as ragged rows
+// with offsets (what transformers' callable needs), and Request, one query against many documents as
+// batches in arenas (what rerankers need).
+//
+// Both tokenize every text once with Model::Tokenize, then let the reranker of rankfeed/rerank.h cut
+// and lay out the rows; the GIL is released for all of it.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "model.h"
+
+namespace rankfeed::python {
+namespace {
+
+constexpr int32_t kNoIds[1] = {};
+
+rankfeed_source SourceOf(const Tokens& tokens) {
+  rankfeed_source source{};
+  source.ids = tokens.ids.empty() ? kNoIds : tokens.ids.data();
+  source.id_count = static_cast<uint32_t>(tokens.ids.size());
+  if (!tokens.begin.empty()) {
+    source.offset_begin = tokens.begin.data();
+    source.offset_end = tokens.end.data();
+  }
+  return source;
+}
+
+// A reranker over ids for requests of up to `documents` documents with `rows` rows.
+class Cutter {
+ public:
+  Cutter(const rankfeed_model* model, const rankfeed_rerank_options& options, size_t documents,
+         size_t rows) {
+    constexpr size_t kMost = std::numeric_limits<uint32_t>::max();
+    if (documents > kMost || rows > kMost) throw StatusError(RANKFEED_E_LIMIT, "too many rows");
+    rankfeed_rerank_limits limits{};
+    limits.struct_size = sizeof(limits);
+    limits.max_documents = static_cast<uint32_t>(documents);
+    limits.max_rows = static_cast<uint32_t>(rows);
+    rankfeed_mem_req need;
+    Check(rankfeed_reranker_mem_req(model, &limits, &options, &need), "options");
+    scratch_ = AlignedBytes(need);
+    Check(rankfeed_reranker_init(model, &limits, &options, nullptr, scratch_.data(), scratch_.size(),
+                                 &reranker_),
+          "options");
+  }
+  rankfeed_reranker* get() const { return reranker_; }
+
+ private:
+  AlignedBytes scratch_;
+  rankfeed_reranker* reranker_ = nullptr;
+};
+
+// Rows that documents of these sizes can become: exact without windows, an upper bound with them.
+size_t RowBound(const rankfeed_rerank_options& o, const rankfeed_model_info& info, size_t query_tokens,
+                std::span<const rankfeed_source> documents) {
+  if (o.overflow == RANKFEED_OVERFLOW_DROP) return documents.size();
+  const size_t specials = o.no_special_tokens != 0                          ? 0
+                          : o.template_kind == RANKFEED_TEMPLATE_SINGLE ? info.specials_single
+                                                                          : info.specials_pair;
+  const size_t taken = specials + query_tokens + o.stride;
+  const size_t step = o.max_length > taken ? o.max_length - taken : 1;
+  size_t rows = 0;
+  for (const rankfeed_source& d : documents) {
+    size_t windows = d.id_count / step + 1;
+    if (o.overflow == RANKFEED_OVERFLOW_WINDOWS_ALIGNED_LAST) windows = 2 * windows + 2;
+    if (o.max_chunks_per_doc != 0) windows = std::min<size_t>(windows, o.max_chunks_per_doc);
+    rows += windows;
+  }
+  return rows;
+}
+
+void CheckDocuments(const std::vector<rankfeed_status>& status, size_t first) {
+  for (size_t i = 0; i < status.size(); ++i) {
+    if (status[i] != RANKFEED_OK) Check(status[i], "document " + std::to_string(first + i));
+  }
+}
+
+// ---- ragged rows -----------------------------------------------------------------------------
+
+struct Rows {
+  std::vector<size_t> starts{0};
+  std::vector<int32_t> ids, types;
+  std::vector<uint32_t> begin, end;  // empty unless asked for
+  std::vector<uint8_t> special;
+  std::vector<int8_t> sequence;  // 0 and 1: of the first and second text; -1: added by the template
+  std::vector<uint32_t> sample, chunk;
+
+  size_t count() const { return sample.size(); }
+  size_t longest() const {
+    size_t n = 0;
+    for (size_t i = 0; i < count(); ++i) n = std::max(n, starts[i + 1] - starts[i]);
+    return n;
+  }
+
+  // The texts' part of a row, and the template's around it.
+  void Add(const rankfeed_batch_row& row, const Model::Template& parts, const Tokens* query,
+           const Tokens& document, const int32_t* row_ids, const int32_t* row_types, bool left,
+           uint32_t sample_index) {
+    const size_t at = ids.size();
+    ids.insert(ids.end(), row_ids, row_ids + row.length);
+    types.insert(types.end(), row_types, row_types + row.length);
+    special.resize(ids.size(), 1);
+    sequence.resize(ids.size(), -1);
+    const bool offsets = !document.begin.empty() || (query != nullptr && !query->begin.empty());
+    begin.resize(ids.size());
+    end.resize(ids.size());
+    const auto text = [&](size_t to, const Tokens& tokens, size_t from, size_t n, int8_t number) {
+      std::fill_n(special.begin() + static_cast<ptrdiff_t>(to), n, uint8_t{0});
+      std::fill_n(sequence.begin() + static_cast<ptrdiff_t>(to), n, number);
+      if (!offsets || tokens.begin.empty()) return;
+      std::copy_n(tokens.begin.begin() + static_cast<ptrdiff_t>(from), n,
+                  begin.begin() + static_cast<ptrdiff_t>(to));
+      std::copy_n(tokens.end.begin() + static_cast<ptrdiff_t>(from), n,
+                  end.begin() + static_cast<ptrdiff_t>(to));
+    };
+    size_t to = at + parts.prefix;
+    const size_t document_tokens = row.token_end - row.token_begin;
+    if (query != nullptr) {
+      const size_t n = row.query_tokens;
+      text(to, *query, left ? query->ids.size() - n : 0, n, 0);
+      to += n + parts.middle;
+    }
+    text(to, document, row.token_begin, document_tokens, query != nullptr ? 1 : 0);
+    starts.push_back(ids.size());
+    sample.push_back(sample_index);
+    chunk.push_back(row.chunk);
+  }
+};
+
+// Runs one request and hands its rows on, from one packed batch.
+template <class Use>
+void RunPacked(rankfeed_reranker* reranker, const rankfeed_source& query,
+               std::span<const rankfeed_source> documents, size_t first, std::shared_ptr<Arena>* arena,
+               const Use& use) {
+  std::vector<rankfeed_status> status(documents.size());
+  rankfeed_request request{};
+  request.struct_size = sizeof(request);
+  request.document_count = static_cast<uint32_t>(documents.size());
+  request.query = query;
+  request.documents = documents.data();
+  request.document_status = status.data();
+  rankfeed_batch batch{};
+  batch.struct_size = sizeof(batch);
+  for (;;) {
+    batch.arena = (*arena)->data();
+    batch.arena_capacity = (*arena)->size();
+    const rankfeed_status result = rankfeed_encode_pairs(reranker, &request, &batch);
+    if (result == RANKFEED_E_OUTPUT_SIZE) {
+      *arena = Arena::Allocate(batch.arena_size + batch.arena_size / 2);
+      continue;
+    }
+    CheckDocuments(status, first);
+    Check(result, "pairs");
+    break;
+  }
+  const auto* ids = static_cast<const int32_t*>(batch.input_ids.data);
+  const auto* types = static_cast<const int32_t*>(batch.token_type_ids.data);
+  size_t at = 0;
+  for (uint32_t r = 0; r < batch.rows; ++r) {
+    use(batch.row_map[r], ids + at, types + at);
+    at += batch.row_map[r].length;
+  }
+}
+
+std::shared_ptr<Rows> EncodeRows(Model& model, const nb::list& first, const std::optional<nb::list>& second,
+                                 const nb::dict& dict, bool with_offsets, bool code_points) {
+  rankfeed_rerank_options options = OptionsOf(dict);
+  options.layout = RANKFEED_PACKED;
+  options.padding_side = RANKFEED_RIGHT;
+  options.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS;
+  options.template_kind = second ? RANKFEED_TEMPLATE_PAIR : RANKFEED_TEMPLATE_SINGLE;
+  const size_t n = nb::len(first);
+  if (second && nb::len(*second) != n) {
+    throw StatusError(RANKFEED_E_ARGUMENT, "as many second texts as first ones are needed");
+  }
+  // All texts, equal queries once.
+  std::vector<rankfeed_text> texts;
+  std::vector<uint32_t> query_of(second ? n : 0);
+  std::unordered_map<std::string_view, uint32_t> seen;
+  if (second) {
+    for (size_t i = 0; i < n; ++i) {
+      const rankfeed_text text = TextOf(first[i]);
+      const auto [at, added] = seen.try_emplace({text.data, text.size}, static_cast<uint32_t>(texts.size()));
+      if (added) texts.push_back(text);
+      query_of[i] = at->second;
+    }
+  }
+  const size_t queries = texts.size();
+  for (size_t i = 0; i < n; ++i) texts.push_back(TextOf((second ? *second : first)[i]));
+
+  auto out = std::make_shared<Rows>();
+  if (n == 0) return out;
+  const nb::gil_scoped_release release;
+  const uint32_t flags = options.encode_flags |
+                         (with_offsets && code_points ? uint32_t{RANKFEED_OFFSETS_CODE_POINTS} : 0u);
+  const std::vector<Tokens> tokens = model.Tokenize(texts, flags, with_offsets);
+  std::vector<rankfeed_source> sources;
+  for (size_t i = queries; i < tokens.size(); ++i) sources.push_back(SourceOf(tokens[i]));
+  const Model::Template parts = model.TemplateOf(second.has_value(), options.no_special_tokens == 0);
+  const bool left = options.truncation_side == RANKFEED_LEFT;
+
+  std::shared_ptr<Arena> arena = Arena::Allocate(1 << 20);
+  std::optional<Cutter> cutter;
+  size_t documents_limit = 0, rows_limit = 0;
+  for (size_t begin = 0; begin < n;) {
+    size_t end = begin + 1;
+    while (end < n && (!second || query_of[end] == query_of[begin])) ++end;
+    const std::span<const rankfeed_source> group(sources.data() + begin, end - begin);
+    const Tokens* query = second ? &tokens[query_of[begin]] : nullptr;
+    const size_t rows = RowBound(options, model.info(), query != nullptr ? query->ids.size() : 0, group);
+    if (!cutter || group.size() > documents_limit || rows > rows_limit) {
+      documents_limit = std::max(documents_limit, group.size());
+      rows_limit = std::max(rows_limit, rows);
+      cutter.emplace(model.get(), options, documents_limit, rows_limit);
+    }
+    RunPacked(cutter->get(), query != nullptr ? SourceOf(*query) : rankfeed_source{}, group, begin,
+              &arena, [&](const rankfeed_batch_row& row, const int32_t* ids, const int32_t* types) {
+                out->Add(row, parts, query, tokens[queries + begin + row.document], ids, types, left,
+                         static_cast<uint32_t>(begin + row.document));
+              });
+    begin = end;
+  }
+  return out;
+}
+
+template <class T>
+nb::list ListOf(const std::vector<T>& column, size_t begin, size_t end) {
+  nb::list out;
+  for (size_t i = begin; i < end; ++i) out.append(static_cast<int64_t>(column[i]));
+  return out;
+}
+
+// Column `name` of row i as a list of int.
+nb::list RowList(const Rows& rows, const std::string& name, size_t i) {
+  if (i >= rows.count()) throw nb::index_error();
+  const size_t a = rows.starts[i], b = rows.starts[i + 1];
+  if (name == "input_ids") return ListOf(rows.ids, a, b);
+  if (name == "token_type_ids") return ListOf(rows.types, a, b);
+  if (name == "special_tokens_mask") return ListOf(rows.special, a, b);
+  if (name == "sequence") return ListOf(rows.sequence, a, b);
+  if (name == "attention_mask") return ListOf(std::vector<uint8_t>(b - a, 1), 0, b - a);
+  if (name == "offset_mapping") {
+    nb::list out;
+    for (size_t k = a; k < b; ++k) out.append(nb::make_tuple(rows.begin[k], rows.end[k]));
+    return out;
+  }
+  throw StatusError(RANKFEED_E_ARGUMENT, "no column " + name);
+}
+
+// Column `name` of all rows as [rows, length], int64 or int32; shorter rows filled with `pad`.
+Tensor Padded(const Rows& rows, const std::string& name, size_t length, int64_t pad, bool left, bool wide) {
+  const size_t n = rows.count();
+  if (length < rows.longest()) throw StatusError(RANKFEED_E_ARGUMENT, "a row is longer than that");
+  Tensor out;
+  out.dtype = wide ? RANKFEED_DL_INT64 : RANKFEED_DL_INT32;
+  out.rank = 2;
+  out.shape[0] = static_cast<int64_t>(n);
+  out.shape[1] = static_cast<int64_t>(length);
+  const nb::gil_scoped_release release;
+  out.arena = Arena::Allocate(out.bytes());
+  const auto fill = [&]<class To, class From>(To* to, const From& value) {
+    for (size_t r = 0; r < n; ++r, to += length) {
+      const size_t count = rows.starts[r + 1] - rows.starts[r], gap = left ? length - count : 0;
+      std::fill_n(to, gap, static_cast<To>(pad));
+      for (size_t k = 0; k < count; ++k) to[gap + k] = static_cast<To>(value(rows.starts[r] + k));
+      if (!left) std::fill_n(to + count, length - count, static_cast<To>(pad));
+    }
+  };
+  const auto column = [&](const auto& value) {
+    if (wide) {
+      fill(static_cast<int64_t*>(out.arena->data()), value);
+    } else {
+      fill(static_cast<int32_t*>(out.arena->data()), value);
+    }
+  };
+  if (name == "input_ids") column([&](size_t k) { return rows.ids[k]; });
+  else if (name == "token_type_ids") column([&](size_t k) { return rows.types[k]; });
+  else if (name == "special_tokens_mask") column([&](size_t k) { return rows.special[k]; });
+  else if (name == "attention_mask") column([](size_t) { return 1; });
+  else if (name == "offset_begin") column([&](size_t k) { return rows.begin[k]; });
+  else if (name == "offset_end") column([&](size_t k) { return rows.end[k]; });
+  else throw StatusError(RANKFEED_E_ARGUMENT, "no column " + name);
+  return out;
+}
+
+// ---- one query, many documents ---------------------------------------------------------------
+
+struct Batch {
+  std::shared_ptr<Arena> arena;
+  rankfeed_batch batch{};
+  std::vector<rankfeed_batch_row> rows;  // a copy: the reranker's map ends with the request
+
+  std::optional<Tensor> tensor(const rankfeed_tensor& t) const {
+    if (t.dimensions == 0) return std::nullopt;
+    Tensor out;
+    out.arena = arena;
+    out.byte_offset = t.byte_offset;
+    out.dtype = t.type == RANKFEED_INT64    ? RANKFEED_DL_INT64
+                : t.type == RANKFEED_UINT32 ? RANKFEED_DL_UINT32
+                                            : RANKFEED_DL_INT32;
+    out.rank = t.dimensions;
+    out.shape[0] = t.shape[0];
+    out.shape[1] = t.shape[1];
+    return out;
+  }
+  nb::dict tensors() const {
+    nb::dict out;
+    const std::pair<const char*, const rankfeed_tensor*> all[] = {
+        {"input_ids", &batch.input_ids},           {"attention_mask", &batch.attention_mask},
+        {"token_type_ids", &batch.token_type_ids}, {"position_ids", &batch.position_ids},
+        {"lengths", &batch.lengths},               {"cu_seqlens", &batch.cu_seqlens},
+        {"row_of_token", &batch.row_of_token}};
+    for (const auto& [name, t] : all) {
+      if (auto made = tensor(*t)) out[name] = nb::cast(std::move(*made));
+    }
+    return out;
+  }
+};
+
+// A ring of slots; a batch filled into one keeps it until its last tensor is gone.
+class Ring : public std::enable_shared_from_this<Ring> {
+ public:
+  Ring(uint32_t slots, uint64_t slot_bytes) {
+    rankfeed_handoff_options options{};
+    options.struct_size = sizeof(options);
+    options.slot_bytes = slot_bytes;
+    options.slots = slots;
+    Check(rankfeed_handoff_open(&options, &ring_, nullptr), "ring");
+    info_.struct_size = sizeof(info_);
+    Check(rankfeed_handoff_get_info(ring_, &info_), "ring");
+  }
+  ~Ring() { rankfeed_handoff_close(ring_); }
+  Ring(const Ring&) = delete;
+  std::shared_ptr<Arena> Acquire(uint64_t timeout_ns) {
+    rankfeed_handoff_slot slot;
+    rankfeed_handoff_view view{};
+    view.struct_size = sizeof(view);
+    Check(rankfeed_handoff_wait_acquire(ring_, timeout_ns, &slot, &view), "ring");
+    return std::make_shared<Arena>(
+        view.host, view.bytes,
+        [self = shared_from_this(), slot] { (void)rankfeed_handoff_abandon(self->ring_, slot); },
+        info_.dl_host_device_type);
+  }
+  const rankfeed_handoff_info& info() const { return info_; }
+
+ private:
+  rankfeed_handoff* ring_ = nullptr;
+  rankfeed_handoff_info info_{};
+};
+
+class Request {
+ public:
+  // documents: str, bytes, or int32 arrays of ids without special tokens, which stay alive with it.
+  Request(Model& model, nb::handle query, const nb::list& documents, const nb::dict& options)
+      : options_(OptionsOf(options)) {
+    std::vector<rankfeed_text> texts;
+    std::vector<int64_t> text_of;  // per source; -1: ids
+    const auto add = [&](nb::handle object) {
+      rankfeed_source source{};
+      if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr())) {
+        text_of.push_back(static_cast<int64_t>(texts.size()));
+        texts.push_back(TextOf(object));
+      } else {
+        Ids ids = IdsOfObject(object);
+        source.ids = ids.size() == 0 ? kNoIds : ids.data();
+        source.id_count = static_cast<uint32_t>(ids.size());
+        text_of.push_back(-1);
+        kept_.push_back(std::move(ids));
+      }
+      sources_.push_back(source);
+    };
+    for (nb::handle document : documents) add(document);
+    add(query);
+    const nb::gil_scoped_release release;
+    tokens_ = model.Tokenize(texts, options_.encode_flags, /*with_offsets=*/true);
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      if (text_of[i] >= 0) sources_[i] = SourceOf(tokens_[static_cast<size_t>(text_of[i])]);
+    }
+    query_ = sources_.back();
+    sources_.pop_back();
+    status_.resize(sources_.size(), RANKFEED_E_STATE);
+    if (sources_.empty()) return;
+    cutter_.emplace(model.get(), options_, sources_.size(),
+                    RowBound(options_, model.info(), query_.id_count, sources_));
+    rankfeed_request request{};
+    request.struct_size = sizeof(request);
+    request.document_count = static_cast<uint32_t>(sources_.size());
+    request.query = query_;
+    request.documents = sources_.data();
+    request.document_status = status_.data();
+    Check(rankfeed_rerank_begin(cutter_->get(), &request), "request");
+  }
+
+  // The next batch, or nothing when there is none left.
+  std::shared_ptr<Batch> Next(const std::shared_ptr<Ring>& ring, double timeout) {
+    if (!cutter_) return nullptr;
+    const nb::gil_scoped_release release;
+    auto out = std::make_shared<Batch>();
+    out->arena = ring != nullptr ? ring->Acquire(timeout < 0 ? UINT64_MAX : static_cast<uint64_t>(timeout * 1e9))
+                                 : Arena::Allocate(arena_bytes_);
+    for (;;) {
+      out->batch.struct_size = sizeof(out->batch);
+      out->batch.arena = out->arena->data();
+      out->batch.arena_capacity = out->arena->size();
+      const rankfeed_status status = rankfeed_rerank_next(cutter_->get(), &out->batch);
+      if (status == RANKFEED_E_OUTPUT_SIZE && ring == nullptr) {
+        arena_bytes_ = out->batch.arena_size;
+        out->arena = Arena::Allocate(arena_bytes_);
+        continue;
+      }
+      Check(status, "batch");
+      break;
+    }
+    if (out->batch.rows == 0) return nullptr;
+    out->rows.assign(out->batch.row_map, out->batch.row_map + out->batch.rows);
+    return out;
+  }
+
+  void PutScores(const Batch& batch, nb::ndarray<const float, nb::c_contig, nb::device::cpu> logits,
+                 uint32_t activation, uint32_t label) {
+    if (logits.ndim() == 0 || logits.ndim() > 2 || logits.shape(0) != batch.batch.rows) {
+      throw StatusError(RANKFEED_E_ARGUMENT, "scores need the shape [rows] or [rows, labels]");
+    }
+    rankfeed_score_options options{};
+    options.struct_size = sizeof(options);
+    options.activation = activation;
+    options.labels = logits.ndim() == 2 ? static_cast<uint32_t>(logits.shape(1)) : 1;
+    options.label = label;
+    Check(rankfeed_rerank_put_scores(Reranker(), &batch.batch, logits.data(), &options), "scores");
+  }
+
+  std::vector<std::pair<uint32_t, float>> Rank(uint32_t top_n, uint32_t aggregation, uint32_t ties) {
+    if (sources_.empty()) return {};
+    rankfeed_rank_options options{};
+    options.struct_size = sizeof(options);
+    options.aggregation = aggregation;
+    options.ties = ties;
+    options.top_n = top_n;
+    std::vector<rankfeed_ranked> ranked(sources_.size());
+    uint32_t count = 0;
+    Check(rankfeed_rerank_rank(Reranker(), &options, ranked.data(), static_cast<uint32_t>(ranked.size()),
+                               &count),
+          "rank");
+    std::vector<std::pair<uint32_t, float>> out;
+    for (uint32_t i = 0; i < count; ++i) out.emplace_back(ranked[i].index, ranked[i].score);
+    return out;
+  }
+
+  std::vector<std::string> Statuses() const {
+    std::vector<std::string> out;
+    for (const rankfeed_status status : status_) out.emplace_back(rankfeed_status_name(status));
+    return out;
+  }
+  uint64_t tokens() const {
+    uint64_t n = query_.id_count;
+    for (const rankfeed_source& source : sources_) n += source.id_count;
+    return n;
+  }
+
+ private:
+  rankfeed_reranker* Reranker() const {
+    if (!cutter_) throw StatusError(RANKFEED_E_STATE, "the request has no documents");
+    return cutter_->get();
+  }
+  rankfeed_rerank_options options_;
+  std::vector<Tokens> tokens_;
+  std::vector<Ids> kept_;
+  std::vector<rankfeed_source> sources_;
+  rankfeed_source query_{};
+  std::vector<rankfeed_status> status_;
+  std::optional<Cutter> cutter_;
+  size_t arena_bytes_ = 64 << 10;
+};
+
+// Per row: document, chunk, token_begin, token_end, byte_begin, byte_end, query_tokens, length.
+nb::list RowMap(const Batch& batch) {
+  nb::list out;
+  for (const rankfeed_batch_row& r : batch.rows) {
+    out.append(nb::make_tuple(r.document, r.chunk, r.token_begin, r.token_end, r.byte_begin, r.byte_end,
+                              r.query_tokens, r.length));
+  }
+  return out;
+}
+
+}  // namespace
+
+void BindRequest(nb::module_& module) {
+  nb::class_<Rows>(module, "Rows", "Ragged rows of encode_rows.")
+      .def("__len__", &Rows::count)
+      .def_prop_ro("longest", &Rows::longest)
+      .def_prop_ro("samples", [](const Rows& r) { return r.sample; })
+      .def_prop_ro("chunks", [](const Rows& r) { return r.chunk; })
+      .def_prop_ro("lengths",
+                   [](const Rows& r) {
+                     std::vector<size_t> out;
+                     for (size_t i = 0; i < r.count(); ++i) out.push_back(r.starts[i + 1] - r.starts[i]);
+                     return out;
+                   })
+      .def("column", &RowList, nb::arg("name"), nb::arg("row"))
+      .def("padded", &Padded, nb::arg("name"), nb::arg("length"), nb::arg("pad"), nb::arg("left"),
+           nb::arg("wide") = true);
+  module.def("encode_rows", &EncodeRows, nb::arg("model"), nb::arg("first"), nb::arg("second").none(),
+             nb::arg("options"), nb::arg("with_offsets") = false, nb::arg("code_points") = true);
+
+  nb::class_<Ring>(module, "Ring",
+                   "A ring of slots of page-locked memory (rankfeed/handoff.h). A slot is free again "
+                   "when the last tensor of its batch is gone.")
+      .def("__init__",
+           [](nb::handle_t<Ring>) { throw StatusError(RANKFEED_E_STATE, "use Ring.open"); })
+      .def_static("open",
+                  [](uint32_t slots, uint64_t slot_bytes) { return std::make_shared<Ring>(slots, slot_bytes); },
+                  nb::arg("slots") = 3, nb::arg("slot_bytes") = 16 << 20,
+                  nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("backend", [](const Ring& r) { return std::string(r.info().backend); })
+      .def_prop_ro("page_locked", [](const Ring& r) { return r.info().page_locked != 0; })
+      .def_prop_ro("slot_bytes", [](const Ring& r) { return r.info().slot_bytes; });
+
+  nb::class_<Batch>(module, "Batch", "Rows of a request as tensors in one arena.")
+      .def("__len__", [](const Batch& b) { return b.rows.size(); })
+      .def_prop_ro("rows", [](const Batch& b) { return b.rows.size(); })
+      .def_prop_ro("tokens", [](const Batch& b) { return b.batch.tokens; })
+      .def_prop_ro("max_seqlen", [](const Batch& b) { return b.batch.max_seqlen; })
+      .def_prop_ro("row_length", [](const Batch& b) { return b.batch.row_length; })
+      .def_prop_ro("tensors", &Batch::tensors, nb::sig("def tensors(self) -> dict[str, Tensor]"))
+      .def_prop_ro("row_map", &RowMap,
+                   nb::sig("def row_map(self) -> list[tuple[int, int, int, int, int, int, int, int]]"),
+                   "Per row: document, chunk, token_begin, token_end, byte_begin, byte_end, "
+                   "query_tokens, length.");
+
+  nb::class_<Request>(module, "Request", "One query against many documents; see rankfeed.Request.")
+      .def(nb::init<Model&, nb::handle, const nb::list&, const nb::dict&>(), nb::keep_alive<1, 2>(),
+           nb::arg("model"), nb::arg("query"), nb::arg("documents"), nb::arg("options"))
+      .def("next", &Request::Next, nb::arg("ring").none() = nb::none(), nb::arg("timeout") = -1.0)
+      .def("put_scores", &Request::PutScores, nb::arg("batch"), nb::arg("logits"), nb::arg("activation") = 0,
+           nb::arg("label") = 0)
+      .def("rank", &Request::Rank, nb::arg("top_n") = 0, nb::arg("aggregation") = 0, nb::arg("ties") = 0)
+      .def_prop_ro("statuses", &Request::Statuses)
+      .def_prop_ro("tokens", &Request::tokens);
+}
+
+}  // namespace rankfeed::python

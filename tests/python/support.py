@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the package share: where inputs are, and tokenizer.json files of the default
+vocabulary. Environment: RANKFEED_SOURCE_DIR, RANKFEED_SHARED_DATA, RANKFEED_WORK_DIR."""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+SOURCE = os.environ.get("RANKFEED_SOURCE_DIR", os.path.join(os.path.dirname(__file__), "..", ".."))
+SHARED = os.environ.get("RANKFEED_SHARED_DATA", os.path.join(SOURCE, "..", "shared", "data"))
+WORK = os.environ.get("RANKFEED_WORK_DIR", "/tmp")
+MODEL = os.path.join(SOURCE, "data", "default.model")
+
+
+def needs(module, name):
+    """Skips a class, with the reason, when a wheel is not installed."""
+    return unittest.skipIf(module is None, f"SKIPPED: the {name} wheel is not installed")
+
+
+def _base():
+    path = os.path.join(WORK, "default.tokenizer.json")
+    if not os.path.exists(path):
+        temporary = f"{path}.{os.getpid()}"
+        subprocess.run([sys.executable, os.path.join(SOURCE, "data", "make_tokenizer_json.py"), MODEL, temporary],
+                       check=True, stdout=subprocess.DEVNULL)
+        os.replace(temporary, path)
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def add_special_template(data, kind):
+    """Replaces the post-processor by one of a family: A-only and A-B forms, types, specials."""
+    vocab = {piece: i for i, (piece, _) in enumerate(data["model"]["vocab"])}
+    bos, eos = "<s>", "</s>"
+
+    def special(name, type_id=0):
+        return {"SpecialToken": {"id": name, "type_id": type_id}}
+
+    def sequence(name, type_id=0):
+        return {"Sequence": {"id": name, "type_id": type_id}}
+
+    single = {"roberta": [special(bos), sequence("A"), special(eos)],
+              "bert": [special(bos), sequence("A"), special(eos)],
+              "t5": [sequence("A"), special(eos)]}[kind]
+    pair = {"roberta": [special(bos), sequence("A"), special(eos), special(eos), sequence("B"), special(eos)],
+            "bert": [special(bos), sequence("A"), special(eos), sequence("B", 1), special(eos, 1)],
+            "t5": [sequence("A"), special(eos), sequence("B"), special(eos)]}[kind]
+    data["post_processor"] = {
+        "type": "TemplateProcessing", "single": single, "pair": pair,
+        "special_tokens": {name: {"id": name, "ids": [vocab[name]], "tokens": [name]} for name in (bos, eos)}}
+    data["truncation"] = data["padding"] = None
+    return data
+
+
+def hf_file(kind):
+    path = os.path.join(WORK, f"{kind}.tokenizer.json")
+    if not os.path.exists(path):
+        data = add_special_template(_base(), kind)
+        temporary = f"{path}.{os.getpid()}"
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(data, file, ensure_ascii=False)
+        os.replace(temporary, path)
+    return path

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: MIT
+"""The package by itself: memory shared with NumPy and other frameworks, threads, corpus stores, rings,
+requests, errors, pickling, the installed files."""
+
+import gc
+import importlib.metadata
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy as np
+import rankfeed
+
+from support import MODEL, needs
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+PASSAGES = ["A panda is a bear.", "", "It eats bamboo in the mountains of China, day after day after day.", "Bears."]
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.tok = rankfeed.Tokenizer.from_file(MODEL)
+        cls.dir = tempfile.TemporaryDirectory()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.dir.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.dir.name, name)
+
+    def test_installed_files(self):
+        folder = os.path.dirname(rankfeed.__file__)
+        for name in ("py.typed", "_core.pyi"):
+            self.assertTrue(os.path.exists(os.path.join(folder, name)), name)
+        with open(os.path.join(folder, "_core.pyi"), encoding="utf-8") as file:
+            stubs = file.read()
+        for name in ("class Tensor", "class Request", "def encode_rows", "def __dlpack__"):
+            self.assertIn(name, stubs)
+        self.assertEqual(importlib.metadata.version("rankfeed"), rankfeed.__version__)
+
+    def test_image_is_the_model(self):
+        image = self.path("default.rfimg")
+        self.tok.save_image(image)
+        again = rankfeed.Tokenizer.from_file(image)
+        self.assertEqual(again.encode("What is a panda?").ids, self.tok.encode("What is a panda?").ids)
+        self.assertEqual(again.info, self.tok.info)
+
+    def test_errors(self):
+        for path, name in (("/no/such/file", "RANKFEED_E_IO"), (__file__, "RANKFEED_E_PARSE")):
+            with self.assertRaises(rankfeed.RankfeedError) as caught:
+                rankfeed.Tokenizer.from_file(path)
+            self.assertIn(caught.exception.name, (name, "RANKFEED_E_UNSUPPORTED"))
+            self.assertIn(os.path.basename(path), str(caught.exception))
+        with self.assertRaises(rankfeed.RankfeedError) as caught:
+            rankfeed.Tokenizer.from_file(MODEL, parity="huggingface")
+        self.assertEqual(caught.exception.name, "RANKFEED_E_PARITY")
+        with self.assertRaises(TypeError):
+            self.tok.encode(3)
+        with self.assertRaises(UnicodeEncodeError):
+            self.tok.encode("\ud800")
+        with self.assertRaises(ValueError):
+            self.tok.encode_pairs("q", ["d"], truncation="sideways", max_length=8)
+        with self.assertRaises(TypeError):
+            self.tok.encode_pairs("q", ["d"], no_such_option=1)
+        batch = self.tok.encode_pairs("q", ["short", "long " * 50], max_length=16, truncation=False)
+        self.assertEqual(batch.statuses, ["RANKFEED_OK", "RANKFEED_E_TOO_LONG"])
+        self.assertEqual(batch.documents, [0])
+
+    def test_dlpack_out_shares_memory(self):
+        batch = self.tok.encode_pairs("What is a panda?", PASSAGES, return_tensors="dlpack")
+        ids = batch["input_ids"]
+        self.assertEqual(ids.__dlpack_device__(), (1, 0))
+        first, second = np.from_dlpack(ids), ids.numpy()
+        self.assertEqual(first.dtype, np.int64)
+        self.assertTrue(np.shares_memory(first, second))
+        copied = np.from_dlpack(ids, copy=True)
+        self.assertFalse(np.shares_memory(first, copied))
+        np.testing.assert_array_equal(first, copied)
+        mask = np.from_dlpack(batch["attention_mask"])
+        # Both tensors lie in one arena: that is what makes one copy to a device enough.
+        self.assertLess(abs(mask.ctypes.data - first.ctypes.data), 1 << 20)
+        expected = first.copy()
+        del batch, ids, second, mask
+        gc.collect()
+        np.testing.assert_array_equal(first, expected)  # the array keeps the arena
+        # A consumer of DLPack before 1.0.
+        legacy = self.tok.encode_pairs("a", ["b"], return_tensors="dlpack")["input_ids"].__dlpack__()
+        self.assertIn('"dltensor"', repr(legacy))
+        versioned = self.tok.encode_pairs("a", ["b"], return_tensors="dlpack")["input_ids"].__dlpack__(max_version=(1, 1))
+        self.assertIn("dltensor_versioned", repr(versioned))
+        del legacy, versioned  # capsules nobody consumed free their tensors
+
+    def test_memory_is_given_back(self):
+        def resident():
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        docs = ["word " * 200] * 50
+        for round in range(60):
+            batch = self.tok.encode_pairs("q", docs, return_tensors="dlpack")
+            np.from_dlpack(batch["input_ids"])
+            batch["attention_mask"].__dlpack__(max_version=(1, 0))
+            if round == 20:
+                before = resident()
+        del batch
+        self.assertLess(resident() - before, 8 << 20)  # 40 batches of 160 KB each would show
+
+    def test_dlpack_and_numpy_in(self):
+        ids = np.array(self.tok.encode("What is a panda?", add_special_tokens=False).ids, dtype=np.int32)
+        self.assertEqual(self.tok.decode(ids), "What is a panda?")
+        self.assertEqual(self.tok.decode(ids.astype(np.int64)), "What is a panda?")
+        text = self.tok.encode_pairs("q", ["What is a panda?"])
+        stored = self.tok.encode_pairs("q", [ids])
+        self.assertEqual(text["input_ids"].tolist(), stored["input_ids"].tolist())
+        if hasattr(np, "from_dlpack"):
+            self.assertEqual(self.tok.encode_pairs("q", [np.from_dlpack(ids)])["input_ids"].tolist(),
+                             text["input_ids"].tolist())
+        with self.assertRaises((TypeError, RuntimeError)):
+            self.tok.encode_pairs("q", [ids.astype(np.float32)])
+
+    @needs(torch, "torch")
+    def test_torch(self):
+        batch = self.tok.encode_pairs("What is a panda?", PASSAGES, return_tensors="dlpack")
+        tensor = torch.from_dlpack(batch["input_ids"])
+        self.assertEqual(tensor.data_ptr(), batch["input_ids"].numpy().ctypes.data)
+        self.assertEqual(tensor.dtype, torch.int64)
+        ids = torch.tensor(self.tok.encode("bears", add_special_tokens=False).ids, dtype=torch.int32)
+        self.assertEqual(self.tok.encode_pairs("q", [ids])["input_ids"].tolist(),
+                         self.tok.encode_pairs("q", ["bears"])["input_ids"].tolist())
+        self.assertEqual(self.tok(["a b"], return_tensors="pt")["input_ids"].tolist(),
+                         self.tok(["a b"], return_tensors="np")["input_ids"].tolist())
+
+    def test_layouts(self):
+        padded = self.tok.encode_pairs("What is a panda?", PASSAGES, dtype="int32",
+                                       tensors=["attention_mask", "position_ids", "lengths"])
+        packed = self.tok.encode_pairs("What is a panda?", PASSAGES, dtype="int32", padding=False)
+        rows = [row[mask == 1].tolist() for row, mask in zip(padded["input_ids"], padded["attention_mask"])]
+        starts = packed["cu_seqlens"].tolist()
+        self.assertEqual([packed["input_ids"][a:b].tolist() for a, b in zip(starts, starts[1:])], rows)
+        self.assertEqual(padded["lengths"].tolist(), [len(r) for r in rows])
+        self.assertEqual(packed.max_seqlen, max(len(r) for r in rows))
+        singles = [self.tok.encode("What is a panda?", p).ids for p in PASSAGES]
+        self.assertEqual(rows, singles)
+
+    def test_windows(self):
+        long = " ".join(PASSAGES * 10)
+        batch = self.tok.encode_pairs("What is a panda?", [long, "short"], max_length=32, stride=6,
+                                      truncation="only_second", overflow="short_last")
+        whole = self.tok.encode(long, add_special_tokens=False).ids
+        windows = [row for row in batch.row_map if row[0] == 0]
+        self.assertGreater(len(windows), 3)
+        self.assertEqual(windows[0][2], 0)
+        self.assertEqual(windows[-1][3], len(whole))
+        for a, b in zip(windows, windows[1:]):
+            self.assertEqual(a[3] - b[2], 6)
+            self.assertEqual(long.encode()[b[4]:b[5]].decode().strip()[:1].isspace(), False)
+
+    def test_request_scores_and_rank(self):
+        request = self.tok.request("What is a panda?", PASSAGES, max_rows_per_batch=2, sort="descending")
+        lengths = []
+        for batch in request:
+            lengths += [row[7] for row in batch.row_map]
+            request.put_scores(batch, [[float(row[0]), 1.0] for row in batch.row_map], label=0)
+        self.assertEqual(lengths, sorted(lengths, reverse=True))
+        self.assertEqual(request.rank(), [(3, 3.0), (2, 2.0), (1, 1.0), (0, 0.0)])
+        self.assertEqual(request.rank(top_n=1), [(3, 3.0)])
+        request = self.tok.request("q", PASSAGES, max_rows_per_batch=1)
+        request.put_scores(request.next(), [1.0])
+        with self.assertRaises(rankfeed.RankfeedError):
+            request.rank()  # rows without a score
+        with self.assertRaises(rankfeed.RankfeedError):
+            request.put_scores(request.next(), [float("nan")])
+        self.assertEqual(self.tok.request("q", []).rank(), [])
+        self.assertIsNone(self.tok.request("q", []).next())
+
+    def test_ring(self):
+        ring = rankfeed.Ring.open(slots=2, slot_bytes=1 << 16)
+        self.assertEqual(ring.backend, "host")
+        request = self.tok.request("q", PASSAGES * 3, max_rows_per_batch=4, max_arena_bytes=1 << 16)
+        one, two = request.next(ring), request.next(ring)
+        with self.assertRaises(rankfeed.RankfeedError) as caught:  # both slots are held
+            request.next(ring, timeout=0)
+        self.assertEqual(caught.exception.name, "RANKFEED_E_DEADLINE")
+        ids = one.tensors["input_ids"].numpy()
+        expected = ids.copy()
+        del one
+        gc.collect()
+        with self.assertRaises(rankfeed.RankfeedError):  # the array still holds it
+            request.next(ring, timeout=0)
+        np.testing.assert_array_equal(ids, expected)
+        del ids
+        gc.collect()
+        self.assertEqual(len(request.next(ring, timeout=0)), 4)
+        del two, ring, request
+
+    def test_corpus(self):
+        path = self.path("docs.rfc")
+        with rankfeed.CorpusWriter(path, self.tok) as writer:
+            writer.put_all([str(i) for i in range(len(PASSAGES))], PASSAGES)
+        store = rankfeed.Corpus(path, self.tok)
+        self.assertEqual(len(store), len(PASSAGES))
+        self.assertEqual(store.keys(), ["0", "1", "2", "3"])
+        for i, text in enumerate(PASSAGES):
+            self.assertEqual(store[str(i)].tolist(), self.tok.encode(text, add_special_tokens=False).ids)
+        self.assertFalse(store["0"].flags.writeable)
+        self.assertNotIn("4", store)
+        self.assertIsNone(store.get("4"))
+        self.assertEqual([x is None for x in store.get_all(["3", "none", "0"])], [False, True, False])
+        mixed = self.tok.encode_pairs("q", [store["2"], PASSAGES[0], store["3"]], max_length=12)
+        plain = self.tok.encode_pairs("q", [PASSAGES[2], PASSAGES[0], PASSAGES[3]], max_length=12)
+        self.assertEqual(mixed["input_ids"].tolist(), plain["input_ids"].tolist())
+        ids = store["2"]
+        del store
+        gc.collect()
+        self.assertEqual(ids.tolist(), self.tok.encode(PASSAGES[2], add_special_tokens=False).ids)
+
+        other = self.path("other.rfc")
+        with rankfeed.CorpusWriter(other, self.tok) as writer:
+            writer.put("3", "Replaced.")
+            writer.put("9", np.array([7, 8], dtype=np.int32))
+        merged = self.path("merged.rfc")
+        rankfeed.merge_corpus([path, other], merged)
+        store = rankfeed.Corpus(merged, self.tok)
+        self.assertEqual(sorted(store.keys()), ["0", "1", "2", "3", "9"])
+        self.assertEqual(store["3"].tolist(), self.tok.encode("Replaced.", add_special_tokens=False).ids)
+        self.assertEqual(store["9"].tolist(), [7, 8])
+        with self.assertRaises(RuntimeError):
+            with rankfeed.CorpusWriter(path, self.tok, append=True) as writer:
+                writer.put("dropped", "x")
+                raise RuntimeError
+        self.assertNotIn("dropped", rankfeed.Corpus(path))
+        with self.assertRaises(rankfeed.RankfeedError):
+            writer.put("x", "y")  # closed
+        with rankfeed.CorpusWriter(path, self.tok, append=True) as writer:
+            writer.remove("0")
+        rankfeed.compact_corpus(path)
+        self.assertNotIn("0", rankfeed.Corpus(path))
+
+    def test_threads_share_one_tokenizer(self):
+        expected = [self.tok.encode(p).ids for p in PASSAGES]
+        wrong, stop = [], time.monotonic() + 1.0
+
+        def work(seed):
+            while time.monotonic() < stop:
+                if [e.ids for e in self.tok.encode_batch(PASSAGES)] != expected:
+                    wrong.append(seed)
+                if self.tok.encode_pairs("q", PASSAGES, max_length=8 + seed)["input_ids"].shape[1] > 8 + seed:
+                    wrong.append(seed)
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(wrong, [])
+
+    def test_gil_is_released(self):
+        """While one thread tokenizes a large batch, another goes on running Python."""
+        docs = ["word and word again " * 5000] * 40
+        ticks, done = [], threading.Event()
+
+        def tick():
+            while not done.is_set():
+                ticks.append(time.monotonic())
+        thread = threading.Thread(target=tick)
+        thread.start()
+        begin = time.monotonic()
+        self.tok.encode_pairs("q", docs)
+        end = time.monotonic()
+        done.set()
+        thread.join()
+        inside = sum(begin < t < end for t in ticks)
+        self.assertGreater(inside, 1000)  # with the GIL held: none between the two readings
+
+    def test_threads_do_not_change_results(self):
+        docs = [f"{p} {i}" for i in range(400) for p in PASSAGES]
+        one = rankfeed.Tokenizer.from_file(MODEL, threads=1)
+        four = rankfeed.Tokenizer.from_file(MODEL, threads=4)
+        self.assertEqual([e.ids for e in one.encode_batch(docs)], [e.ids for e in four.encode_batch(docs)])
+        a, b = one.encode_pairs("q", docs, max_length=20), four.encode_pairs("q", docs, max_length=20)
+        np.testing.assert_array_equal(a["input_ids"], b["input_ids"])
+
+    def test_pickle(self):
+        again = pickle.loads(pickle.dumps(self.tok))
+        self.assertEqual(again.encode("x y").ids, self.tok.encode("x y").ids)
+        batch = self.tok(["a", "b"], return_tensors="np")
+        self.assertEqual(pickle.loads(pickle.dumps(batch))["input_ids"].tolist(), batch.input_ids.tolist())
+
+    def test_no_leak_messages_at_exit(self):
+        code = ("import rankfeed, sys; t = rankfeed.Tokenizer.from_file(sys.argv[1]); "
+                "b = t.encode_pairs('q', ['d'], return_tensors='dlpack'); print(len(b.documents))")
+        result = subprocess.run([sys.executable, "-c", code, MODEL], capture_output=True, text=True, check=True)
+        self.assertEqual((result.stdout, result.stderr), ("1\n", ""))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

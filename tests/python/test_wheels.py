@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: MIT
+"""The package against the HuggingFace wheels, call for call: tokenizers for encode, encode_batch and
+decode, transformers for the callable."""
+
+import glob
+import itertools
+import json
+import os
+import random
+import unittest
+
+import numpy as np
+import rankfeed
+
+from support import SHARED, hf_file, needs
+
+try:
+    import tokenizers
+except ImportError:
+    tokenizers = None
+try:
+    import transformers
+    transformers.logging.set_verbosity_error()
+except ImportError:
+    transformers = None
+
+
+def texts(count, seed=1):
+    """Real texts where they are, and generated ones: scripts, spaces, special tokens, marks."""
+    rng = random.Random(seed)
+    pool = ["", " ", "What is a panda?", "</s>", "a <mask> b", "e\u0301\u0302", "\uff76\uff9e", "x\r\n\ty",
+            "\u4eca\u65e5\u306f", "\U0001f469\u200d\U0001f467", "\u00df\ufb01", "1" * 300, "\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35"]
+    for path in sorted(glob.glob(os.path.join(SHARED, "xquad", "*.jsonl"))):
+        with open(path, encoding="utf-8") as file:
+            for line in itertools.islice(file, 40):
+                row = json.loads(line)
+                pool += [value for value in row.values() if isinstance(value, str)]
+    out = []
+    for _ in range(count):
+        kind = rng.random()
+        if kind < 0.6:
+            out.append(rng.choice(pool))
+        elif kind < 0.9:
+            out.append(" ".join(rng.choice(pool)[:40] for _ in range(rng.randrange(1, 5))))
+        else:
+            out.append("".join(chr(rng.choice([0x20, 0x301, 0x41, 0x3b1, 0x4e00, 0xac00, 0x1f600]) + rng.randrange(40))
+                               for _ in range(rng.randrange(1, 30))))
+    return [t for t in out if not any(0xd800 <= ord(c) < 0xe000 for c in t)]
+
+
+class Files:
+    """The tokenizer.json files that are compared: XLM-R's when it is there, and one made of the default
+    vocabulary with each kind of template."""
+
+    @staticmethod
+    def all():
+        out = [hf_file("roberta"), hf_file("bert"), hf_file("t5")]
+        xlmr = os.path.join(SHARED, "xlmr.tokenizer.json")
+        return out + ([xlmr] if os.path.exists(xlmr) else [])
+
+
+@needs(tokenizers, "tokenizers")
+class AgainstTokenizers(unittest.TestCase):
+    def same(self, mine, theirs, what):
+        self.assertEqual(mine.ids, theirs.ids, what)
+        self.assertEqual(mine.type_ids, theirs.type_ids, what)
+        self.assertEqual(mine.offsets, theirs.offsets, what)
+        self.assertEqual(mine.attention_mask, theirs.attention_mask, what)
+        self.assertEqual(mine.special_tokens_mask, theirs.special_tokens_mask, what)
+        self.assertEqual(len(mine), len(theirs), what)
+
+    def test_encode(self):
+        for path in Files.all():
+            mine, theirs = rankfeed.Tokenizer.from_file(path), tokenizers.Tokenizer.from_file(path)
+            theirs.no_truncation()
+            theirs.no_padding()
+            sample = texts(300)
+            for special in (True, False):
+                for text in sample[:100]:
+                    self.same(mine.encode(text, add_special_tokens=special),
+                              theirs.encode(text, add_special_tokens=special), (path, text))
+                for a, b in zip(sample, sample[1:100]):
+                    self.same(mine.encode(a, b, special), theirs.encode(a, b, add_special_tokens=special),
+                              (path, a, b))
+                for x, y in zip(mine.encode_batch(sample, special),
+                                theirs.encode_batch(sample, add_special_tokens=special)):
+                    self.same(x, y, path)
+            pairs = list(zip(sample, reversed(sample)))
+            for x, y in zip(mine.encode_batch(pairs), theirs.encode_batch(pairs)):
+                self.same(x, y, path)
+                self.assertEqual([i for i, s in zip(x.sequence_ids, x.special_tokens_mask) if not s],
+                                 [i for i, s in zip(y.sequence_ids, y.special_tokens_mask) if not s])
+
+    def test_decode_and_pieces(self):
+        for path in Files.all():
+            mine, theirs = rankfeed.Tokenizer.from_file(path), tokenizers.Tokenizer.from_file(path)
+            rng = random.Random(3)
+            lists = [theirs.encode(t).ids for t in texts(60)]
+            lists += [[rng.randrange(theirs.get_vocab_size() + 5) for _ in range(rng.randrange(20))]
+                      for _ in range(100)]
+            for skip in (True, False):
+                for ids in lists:
+                    self.assertEqual(mine.decode(ids, skip), theirs.decode(ids, skip_special_tokens=skip), ids)
+            self.assertEqual(mine.decode_batch(lists), theirs.decode_batch(lists))
+            self.assertEqual(mine.get_vocab_size(), theirs.get_vocab_size())
+            for i in list(range(20)) + [theirs.get_vocab_size() - 1, theirs.get_vocab_size()]:
+                self.assertEqual(mine.id_to_token(i), theirs.id_to_token(i))
+            # The wheel's Encoding.tokens shows the text of unknown and stripped added tokens; here they
+            # are the vocabulary's, as in transformers' convert_ids_to_tokens.
+            for text in texts(60):
+                encoding = mine.encode(text)
+                self.assertEqual(encoding.tokens, [theirs.id_to_token(i) for i in encoding.ids])
+            for token in ("<s>", "\u2581the", "no such piece"):
+                self.assertEqual(mine.token_to_id(token), theirs.token_to_id(token))
+
+    def test_pairs(self):
+        """encode_pairs against the wheel's truncation and padding."""
+        for path in Files.all():
+            mine, theirs = rankfeed.Tokenizer.from_file(path), tokenizers.Tokenizer.from_file(path)
+            docs = texts(60, seed=5)
+            pad = mine.info["pad_id"]
+            # longest_first is left to transformers' test below: 0.23 and 0.22 differ only in speed.
+            for query, max_length, cut in itertools.product(("What is a panda?", "q"), (12, 13, 64),
+                                                            ("longest_first", "only_second")):
+                theirs.enable_truncation(max_length, strategy=cut)
+                theirs.enable_padding(pad_id=pad, pad_type_id=mine.info["pad_type_id"], pad_token=mine.id_to_token(pad))
+                try:
+                    rows = theirs.encode_batch([(query, d) for d in docs])
+                except Exception:  # a document too short to cut: the whole batch fails there
+                    rows = None
+                batch = mine.encode_pairs(query, docs, max_length=max_length, truncation=cut,
+                                          tensors=["attention_mask", "token_type_ids"], padding_side="right")
+                if rows is None:
+                    self.assertIn("RANKFEED_E_TRUNCATION", batch.statuses)
+                    continue
+                self.assertEqual(set(batch.statuses), {"RANKFEED_OK"})
+                self.assertEqual(batch["input_ids"].tolist(), [r.ids for r in rows], (path, query, max_length, cut))
+                self.assertEqual(batch["attention_mask"].tolist(), [r.attention_mask for r in rows])
+                self.assertEqual(batch["token_type_ids"].tolist(), [r.type_ids for r in rows])
+
+
+@needs(transformers, "transformers")
+class AgainstTransformers(unittest.TestCase):
+    def tokenizers_of(self, path):
+        mine = rankfeed.Tokenizer.from_file(path, model_max_length=512)
+        pad = mine.id_to_token(mine.pad_token_id)
+        theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=path, pad_token=pad, model_max_length=512)
+        self.assertEqual(theirs.pad_token_id, mine.pad_token_id)
+        return mine, theirs
+
+    def same(self, mine, theirs, what):
+        self.assertEqual(list(mine.keys()), list(theirs.keys()), what)
+        for key, value in theirs.items():
+            if isinstance(value, np.ndarray):
+                self.assertIsInstance(mine[key], np.ndarray, (key, what))
+                self.assertEqual(mine[key].dtype, value.dtype, (key, what))
+                self.assertEqual([np.asarray(row).tolist() for row in mine[key]],
+                                 [np.asarray(row).tolist() for row in value], (key, what))
+            else:
+                self.assertEqual(mine[key], value, (key, what))
+
+    def both(self, mine, theirs, *args, **kwargs):
+        what = (args if len(str(args)) < 300 else "...", kwargs)
+        try:
+            expected = theirs(*args, **kwargs)
+        except Exception as error:  # tokenizers raises BaseException-free errors of several types
+            with self.assertRaises(ValueError, msg=f"{what}: the wheel raised {error!r}"):
+                mine(*args, **kwargs)
+            return
+        self.same(mine(*args, **kwargs), expected, what)
+
+    def test_callable(self):
+        for path in Files.all():
+            mine, theirs = self.tokenizers_of(path)
+            sample = texts(40, seed=7)
+            queries, docs = sample[:12], sample[12:24]
+            for padding, truncation, max_length, kind in itertools.product(
+                    (True, False, "max_length", "longest"),
+                    (True, False, None, "longest_first", "only_second", "only_first"), (None, 9, 40, 128), ("np", None)):
+                arguments = dict(padding=padding, truncation=truncation, max_length=max_length, return_tensors=kind)
+                self.both(mine, theirs, queries, docs, **arguments)
+                if truncation != "only_second":
+                    self.both(mine, theirs, docs, **arguments)
+
+    def test_single_and_extras(self):
+        for path in Files.all():
+            mine, theirs = self.tokenizers_of(path)
+            self.both(mine, theirs, "What is a panda?")
+            self.both(mine, theirs, "What is a panda?", "A bear.")
+            self.both(mine, theirs, ["a", "b b b"], ["c", "d d"], padding=True, return_tensors="np")
+            self.both(mine, theirs, [("a", "b"), ("c c", "d")], padding=True, return_tensors="np")
+            for kwargs in (dict(return_offsets_mapping=True), dict(return_special_tokens_mask=True),
+                           dict(return_length=True), dict(return_token_type_ids=False),
+                           dict(return_attention_mask=False), dict(pad_to_multiple_of=8),
+                           dict(padding_side="left"), dict(add_special_tokens=False),
+                           dict(max_length=16, pad_to_multiple_of=8, truncation=True)):
+                for kind in ("np", None):
+                    self.both(mine, theirs, ["What is a panda?", "x"], ["It is a bear.", "y z"], padding=True,
+                              return_tensors=kind, **kwargs)
+                self.both(mine, theirs, ["What is a panda?", "x"], padding="longest", **kwargs)
+
+    def test_windows_of_one_text(self):
+        """return_overflowing_tokens where the wheel keeps all windows (tokenizers#2091 loses those of
+        longer texts since 0.21): up to two."""
+        for path in Files.all():
+            mine, theirs = self.tokenizers_of(path)
+            limit = 24
+            for text in texts(60, seed=9):
+                if not limit < len(mine.encode(text).ids) <= limit + 10:
+                    continue
+                self.both(mine, theirs, [text], truncation=True, max_length=limit, stride=4, padding=True,
+                          return_overflowing_tokens=True, return_tensors="np")
+
+    def test_refused(self):
+        mine, _ = self.tokenizers_of(hf_file("roberta"))
+        for kwargs in (dict(is_split_into_words=True), dict(padding="wide"), dict(truncation="middle"),
+                       dict(return_tensors="tf"), dict(truncation=True, max_length=16, padding=True, pad_to_multiple_of=7)):
+            with self.assertRaises(ValueError, msg=str(kwargs)):
+                mine(["a", "b"], **kwargs)
+        with self.assertRaises(ValueError):
+            mine(["a", "b c d e"], return_tensors="dlpack")
+        with self.assertRaises(ValueError):
+            mine(["a"], ["b", "c"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
