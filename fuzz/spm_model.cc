@@ -83,9 +83,11 @@ void Generate(Random& random, Bytes* input) {
   }
   // Damage to the structure comes first in a file; later damage may only change a piece.
   Mutate(random, input);
-  if (!random.OneIn(8) && !input->empty()) {
-    (*input)[random.Below(std::min<size_t>(input->size(), 64))] ^=
-        static_cast<uint8_t>(1 + random.Below(255));
+  // Tags and lengths of the first pieces: 0a LL 0a LL.
+  for (size_t n = random.OneIn(32) ? 0 : 1 + random.Below(2); n > 0 && !input->empty(); --n) {
+    size_t at = random.Below(std::min<size_t>(input->size(), 200));
+    while (at > 0 && (*input)[at] >= 0x20) --at;
+    (*input)[at] ^= static_cast<uint8_t>(1 + random.Below(255));
   }
 }
 
