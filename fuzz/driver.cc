@@ -8,8 +8,10 @@
 //   rankfeed_fuzz TARGET --write-seeds FOLDER [--inputs N]  writes generated inputs for libFuzzer
 //
 // The input at work when a property fails or a signal comes is saved as crash-TARGET-HASH. An input
-// that takes longer than kSlowest seconds is a failure. The last line of a run is for run.py.
+// that takes longer than kSlowest seconds of processor time is a failure. The last line of a run is for
+// run.py.
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +31,7 @@ extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*call
 namespace rankfeed::fuzz {
 namespace {
 
-constexpr unsigned kSlowest = 120;
+constexpr unsigned kSlowest = 30;  // of processor time
 
 const Target* current_target = nullptr;
 Bytes current;
@@ -70,18 +72,19 @@ void SaveCurrent() {
 }
 
 void OnSignal(int number) {
-  if (number == SIGALRM) {
-    std::fprintf(stderr, "an input takes longer than %u s\n", kSlowest);
+  if (number == SIGPROF) {
+    std::fprintf(stderr, "an input takes longer than %u s of processor time\n", kSlowest);
   }
   SaveCurrent();
   signal(number, SIG_DFL);
-  if (number == SIGALRM) _exit(1);
+  if (number == SIGPROF) _exit(1);
   raise(number);
 }
 
 void RunOne(const Target& target) {
   current_target = &target;
-  alarm(kSlowest);
+  const itimerval limit = {{0, 0}, {kSlowest, 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
   // A block of its own, so that reads past the input are seen.
   const Bytes exact(current.begin(), current.end());
   target.run(exact);
@@ -171,7 +174,7 @@ int Main(int argc, char** argv) {
   if (o.files.empty() && o.seconds < 0) return Usage();
 
   SetFailureHook(SaveCurrent);
-  signal(SIGALRM, OnSignal);
+  signal(SIGPROF, OnSignal);
   if (__sanitizer_set_death_callback != nullptr) {
     __sanitizer_set_death_callback(SaveCurrent);
   } else {

@@ -257,7 +257,7 @@ sp_test::ModelProto DrawSpModel(Input& in) {
   if (in.OneIn(24)) {  // a very long piece, and one that starts like it
     const std::string word = Word(in, letters, 3);
     std::string text;
-    for (size_t n = 20 + in.Below(100); n > 0; --n) text += word;
+    for (size_t n = 10 + in.Below(30); n > 0; --n) text += word;
     add(text, sp_test::kNormal);
     add(text + letters[0], sp_test::kNormal);
   }
@@ -302,7 +302,7 @@ HfVocabulary DrawHfVocabulary(Input& in) {
   if (in.OneIn(24)) {
     const std::string word = Word(in, vocabulary.letters, 3);
     std::string text;
-    for (size_t n = 20 + in.Below(100); n > 0; --n) text += word;
+    for (size_t n = 10 + in.Below(30); n > 0; --n) text += word;
     pieces.emplace_back(text, scores.Next(in));
   }
   if (in.OneIn(4)) {

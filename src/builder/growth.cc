@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cost: a few passes over kSpan costs, and one over the charsmap's rules; a few milliseconds. What
-// ICU is asked for is the same for every file and is asked once in a process.
+// Cost: in proportion to the charsmap's rules and to what the normalizer's steps single out. What ICU
+// is asked for is the same for every file and is asked once in a process.
 #include "builder/growth.h"
 
 #include <unicode/normalizer2.h>
@@ -9,7 +9,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "builder/code_points.h"
 #include "rankfeed/model.h"
@@ -19,63 +23,62 @@ namespace {
 
 constexpr uint32_t kReplacementCharacter = 0xfffd;
 constexpr double kMaxFactor = 4096;
-// No character above plane 2 has a decomposition or a lower case, so the ones from here on share one
-// cost, the greatest that any of them has.
+// No character above plane 2 has a decomposition or a lower case.
 constexpr uint32_t kSpan = 0x30000;
 
 bool IsSurrogate(uint32_t cp) {
   return cp >= 0xd800 && cp < 0xe000;
 }
 
+// The cost of every character: one for each length in UTF-8, and those of the characters that some
+// stage singles out. So the work follows the file and not the size of Unicode.
 class Costs {
  public:
-  Costs() : cost_(kSpan + 1) {
-    for (uint32_t cp = 0; cp <= kSpan; ++cp) cost_[cp] = utf8::EncodedSize(cp);
+  double operator[](uint32_t cp) const {
+    const auto found = single_.find(cp);
+    return found != single_.end() ? found->second : by_size_[utf8::EncodedSize(cp) - 1];
   }
-
-  double operator[](uint32_t cp) const { return cost_[std::min(cp, kSpan)]; }
   double Of(std::string_view text) const {
     double sum = 0;
     for (size_t at = 0; at < text.size();) {
       uint32_t cp;
-      sum += NextCodePoint(text, &at, &cp) ? (*this)[cp] : cost_[kReplacementCharacter] + (++at, 0);
+      sum += (*this)[NextCodePoint(text, &at, &cp) ? cp : (++at, kReplacementCharacter)];
     }
     return sum;
   }
-  void Raise(uint32_t cp, double cost) {
-    double& mine = cost_[std::min(cp, kSpan)];
-    mine = std::max(mine, cost);
-  }
+  void Raise(uint32_t cp, double cost) { single_[cp] = std::max((*this)[cp], cost); }
   void AddToAll(double bytes) {
-    for (double& cost : cost_) cost += bytes;
+    ForEach([&](double& cost, uint32_t) { cost += bytes; });
   }
   void Scale(double factor) {
     if (factor <= 1) return;
-    for (double& cost : cost_) cost *= factor;
+    ForEach([&](double& cost, uint32_t) { cost *= factor; });
   }
-  // Costs before a stage that replaces each character by become(cp). A stage never makes a text
-  // cheaper here than it is: its own input has to fit too.
-  template <class Become>
-  void Before(const Become& become) {
-    std::vector<double> before(cost_.size());
-    for (uint32_t cp = 0; cp <= kSpan; ++cp) {
-      before[cp] = IsSurrogate(cp) ? 0 : std::max<double>(utf8::EncodedSize(cp), become(cp));
-    }
-    cost_ = std::move(before);
+  // Costs before a stage that turns some characters into something of another cost. A stage never
+  // makes a text cheaper here than it is: its own input has to fit too.
+  void Before(const std::unordered_map<uint32_t, double>& becomes) {
+    for (const auto& [cp, cost] : becomes) single_[cp] = cost;
+    ForEach([](double& cost, uint32_t size) { cost = std::max<double>(cost, size); });
   }
-
-  double WorstPerByte() const {
+  double WorstPerByte() {
     // A byte that is not UTF-8 becomes U+FFFD before the first stage.
-    double worst = cost_[kReplacementCharacter];
-    for (uint32_t cp = 0; cp <= kSpan; ++cp) {
-      if (!IsSurrogate(cp)) worst = std::max(worst, cost_[cp] / utf8::EncodedSize(cp));
-    }
+    double worst = (*this)[kReplacementCharacter];
+    ForEach([&](double& cost, uint32_t size) { worst = std::max(worst, cost / size); });
     return worst;
   }
 
  private:
-  std::vector<double> cost_;
+  template <class F>
+  void ForEach(const F& f) {
+    for (uint32_t size = 1; size <= 4; ++size) f(by_size_[size - 1], size);
+    for (auto& [cp, cost] : single_) f(cost, utf8::EncodedSize(cp));
+  }
+
+  double by_size_[4] = {1, 2, 3, 4};
+  std::unordered_map<uint32_t, double> single_;
 };
+
+using Becomes = std::unordered_map<uint32_t, double>;
 
 struct Decomposition {
   uint32_t code_point;
@@ -107,6 +110,19 @@ const std::vector<Decomposition>& Decompositions(bool compat) {
   return compat ? compatible : canonical;
 }
 
+// Characters that have another one as their lower case.
+const std::vector<std::pair<uint32_t, uint32_t>>& LowerCase() {
+  static const std::vector<std::pair<uint32_t, uint32_t>> list = [] {
+    std::vector<std::pair<uint32_t, uint32_t>> found;
+    for (uint32_t cp = 0; cp < kSpan; ++cp) {
+      const auto lower = static_cast<uint32_t>(u_tolower(static_cast<UChar32>(cp)));
+      if (lower != cp) found.emplace_back(cp, lower);
+    }
+    return found;
+  }();
+  return list;
+}
+
 double Sum(const Costs& costs, const std::u32string& parts) {
   double sum = 0;
   for (const char32_t cp : parts) sum += costs[cp];
@@ -123,28 +139,25 @@ void BeforeNormalization(Costs& costs, bool compat, bool compose) {
     }
     costs.Scale(factor);
   }
-  auto next = Decompositions(compat).begin();
-  const auto end = Decompositions(compat).end();
-  costs.Before([&](uint32_t cp) {  // asks in ascending order
-    if (next == end || next->code_point != cp) return costs[cp];
-    return Sum(costs, (next++)->parts);
-  });
+  Becomes becomes;
+  for (const Decomposition& d : Decompositions(compat)) {
+    becomes[d.code_point] = Sum(costs, d.parts);
+  }
+  costs.Before(becomes);
 }
 
 // Rules of a charsmap: one-character keys set the cost of the character, longer ones scale all.
 void BeforeCharsmap(Costs& costs, const CharsmapView& charsmap) {
-  std::vector<double> becomes(kSpan + 1, -1);
+  Becomes becomes;
   for (const CharsmapRule& rule : charsmap.rules) {
     size_t at = 0;
     uint32_t cp = 0;
     NextCodePoint(rule.key, &at, &cp);
-    if (at != rule.key.size()) continue;
-    double& cost = becomes[std::min(cp, kSpan)];
-    cost = std::max(cost, costs.Of(rule.replacement));
+    // A character inside a cluster that no rule covers stays as it is.
+    if (at == rule.key.size()) becomes[cp] = std::max(costs.Of(rule.replacement), costs[cp]);
   }
   const Costs after = costs;
-  // A character inside a cluster that no rule covers stays as it is.
-  costs.Before([&](uint32_t cp) { return std::max(becomes[cp], after[cp]); });
+  costs.Before(becomes);
   double factor = 1;
   for (const CharsmapRule& rule : charsmap.rules) {
     factor = std::max(factor, after.Of(rule.replacement) / costs.Of(rule.key));
@@ -164,13 +177,13 @@ void BeforeNormalizer(Costs& costs, const StepSpec& step, const CharsmapView* ch
     case image::Op::kPrecompiled:
       if (charsmap != nullptr) BeforeCharsmap(costs, *charsmap);
       break;
-    case image::Op::kLowercase:
+    case image::Op::kLowercase: {
       // char::to_lowercase is the simple mapping except for U+0130 (i and a dot above).
-      costs.Before([&](uint32_t cp) {
-        return cp == 0x130 ? costs['i'] + costs[0x307]
-                           : costs[static_cast<uint32_t>(u_tolower(static_cast<UChar32>(cp)))];
-      });
+      Becomes becomes = {{0x130, costs['i'] + costs[0x307]}};
+      for (const auto& [cp, lower] : LowerCase()) becomes.emplace(cp, costs[lower]);
+      costs.Before(becomes);
       break;
+    }
     case image::Op::kNfc:
       BeforeNormalization(costs, false, true);
       break;
@@ -186,11 +199,16 @@ void BeforeNormalizer(Costs& costs, const StepSpec& step, const CharsmapView* ch
     case image::Op::kNmt: {
       // Maps some characters to a space; all of them is a safe superset.
       const double space = costs[' '];
-      costs.Before([&](uint32_t cp) {
-        const bool maybe = cp < 0x20 || cp == 0x1680 || (cp >= 0x2000 && cp < 0x2100) ||
-                           cp == 0x2581 || cp >= 0xfe00;
-        return maybe && cp < 0x10000 ? std::max(costs[cp], space) : costs[cp];
-      });
+      Becomes becomes;
+      const auto maybe = [&](uint32_t begin, uint32_t last) {
+        for (uint32_t cp = begin; cp <= last; ++cp) becomes[cp] = std::max(costs[cp], space);
+      };
+      maybe(0, 0x1f);
+      maybe(0x1680, 0x1680);
+      maybe(0x2000, 0x20ff);
+      maybe(0x2581, 0x2581);
+      maybe(0xfe00, 0xffff);
+      costs.Before(becomes);
       break;
     }
     case image::Op::kPrepend:
