@@ -20,6 +20,8 @@ void AddEncode(CLI::App& app);
 void AddDecode(CLI::App& app);
 void AddBatch(CLI::App& app);
 void AddCorpus(CLI::App& app);
+void AddReceipt(CLI::App& app);
+void AddAudit(CLI::App& app);
 
 // --vocab and --parity, as every command that opens a vocabulary has them.
 struct VocabOptions {

@@ -52,6 +52,8 @@ int main(int argc, char** argv) {
   rankfeed::cli::AddDecode(app);
   rankfeed::cli::AddBatch(app);
   rankfeed::cli::AddCorpus(app);
+  rankfeed::cli::AddReceipt(app);
+  rankfeed::cli::AddAudit(app);
   try {
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) throw rankfeed::cli::Failure("writing to standard output failed");

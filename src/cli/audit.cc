@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// cli/audit.cc: `rankfeed audit` and `rankfeed trace`.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "audit/findings.h"
+#include "audit/report.h"
+#include "cli/measuring.h"
+
+namespace rankfeed::cli {
+namespace {
+
+struct AuditCommand {
+  MeasureOptions measure;
+  std::string html;
+  bool json = false;
+};
+
+struct TraceCommand {
+  WorkloadOptions workload;
+  std::string output;
+};
+
+void PrintText(const receipt::Run& run, const std::vector<audit::Finding>& findings) {
+  fmt::print("{} {} on {}: {} queries, {} threads, {}\n", run.engine.implementation, run.engine.version,
+             run.workload_name, run.replay.requests.size(), run.replay.options.threads,
+             run.replay.options.load > 0 ? fmt::format("open loop at load {:g}", run.replay.options.load)
+                                         : "closed loop");
+  const double host = run.MeanHostSeconds(true);
+  fmt::print("CPU per answered query: {:.1f} us\n", host * 1e6);
+  for (int s = 0; s < receipt::kHostStages; ++s) {
+    const double cpu = run.MeanStageSeconds(static_cast<receipt::Stage>(s), true);
+    fmt::print("  {:<10} {:>10.1f} us  {:>5.1f} %\n", receipt::StageName(s), cpu * 1e6,
+               host > 0 ? 100 * cpu / host : 0);
+  }
+  fmt::print("\n");
+  for (const audit::Finding& f : findings) {
+    const char mark = f.verdict == audit::Verdict::kFound      ? '!'
+                      : f.verdict == audit::Verdict::kNotFound ? ' '
+                                                               : '?';
+    fmt::print("{} {:<36} {:<15} {}\n", mark, f.name, audit::VerdictName(f.verdict), f.summary);
+    if (f.verdict != audit::Verdict::kFound) continue;
+    for (const audit::Evidence& e : f.evidence) {
+      fmt::print("      {}: {:g}{}{}{}\n", e.what, e.value, e.unit.empty() ? "" : " ", e.unit,
+                 e.threshold.empty() ? "" : fmt::format(" (threshold: {})", e.threshold));
+    }
+    fmt::print("      {}\n", f.advice);
+  }
+}
+
+void RunAudit(AuditCommand& c) {
+  const receipt::Run run = c.measure.Run();
+  const std::vector<audit::Finding> findings = audit::Judge(run);
+  nlohmann::ordered_json out;
+  out["schema"] = "rankfeed-audit";
+  out["schema_version"] = 1;
+  out["findings"] = audit::FindingsJson(findings);
+  out["receipt"] = receipt::ReceiptJson(run);
+  if (!c.html.empty()) WriteTextFile(c.html, audit::ReportHtml(out));
+  if (c.json) {
+    fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    PrintText(run, findings);
+    if (!c.html.empty()) fmt::print("\nreport: {}\n", c.html);
+  }
+}
+
+}  // namespace
+
+void AddAudit(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "audit", "Replay a workload and say where an answered query's time goes (docs/audit.md)");
+  auto c = std::make_shared<AuditCommand>();
+  c->measure.Add(*command);
+  command->add_option("--html", c->html, "Write a report: one page, no network");
+  command->add_flag("--json", c->json, "Print findings and receipt as one JSON object");
+  command->callback([c] { RunAudit(*c); });
+
+  auto* trace = app.add_subcommand("trace", "Make a trace of requests for `rankfeed audit`");
+  trace->require_subcommand(1);
+  auto* make = trace->add_subcommand("make", "Queries and documents to requests with random arrivals");
+  auto t = std::make_shared<TraceCommand>();
+  t->workload.Add(*make, false);
+  make->add_option("-o,--output", t->output, "Trace to write")->required();
+  make->callback([t] {
+    const receipt::Workload workload = t->workload.Load(nullptr);
+    receipt::WriteTrace(workload, t->output);
+    fmt::print("{}: {} requests over {:.1f} s, {} texts\n", t->output, workload.requests.size(),
+               workload.DurationSeconds(), workload.texts.size());
+  });
+}
+
+}  // namespace rankfeed::cli

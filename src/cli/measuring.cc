@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// cli/measuring.cc: see measuring.h.
+#include "cli/measuring.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include "cli/store.h"
+#include "cli/text_source.h"
+#include "rankfeed/builder.hpp"
+#include "receipt/foreign_engine.h"
+
+namespace rankfeed::cli {
+namespace {
+
+struct LoadedFree {
+  void operator()(rankfeed_loaded* loaded) const { rankfeed_loaded_free(loaded); }
+};
+
+std::vector<std::string> Texts(const std::string& path) {
+  TextSource source(path, TextSource::Format::kByName);
+  std::vector<std::string> texts;
+  for (std::string text; source.Next(&text);) texts.push_back(text);
+  return texts;
+}
+
+}  // namespace
+
+void WorkloadOptions::Add(CLI::App& command, bool with_trace) {
+  auto* documents = command.add_option(
+      "--docs", docs, "Documents, one per line or JSONL: candidates of made requests, or what the "
+                      "ids of a trace name");
+  if (with_trace) {
+    command.add_option("--trace", trace, "Requests to replay: JSONL, see docs/audit.md");
+    command.add_option("--corpus", corpus, "Corpus store that candidates by id are taken from");
+  } else {
+    documents->required();
+  }
+  command.add_option("--queries", queries, "Queries of made requests (default: first words of documents)");
+  command.add_option("--requests", synthetic.requests, "Made requests")->capture_default_str();
+  command.add_option("--candidates", synthetic.candidates, "Candidates of a made request")
+      ->check(CLI::Range(1u, 1000000u))
+      ->capture_default_str();
+  command.add_flag("--spread", synthetic.spread, "Candidates vary by half around that number");
+  command.add_option("--rate", synthetic.requests_per_second,
+                     "Made requests arrive at random, this many per second; 0: no arrival times");
+  command.add_option("--seed", synthetic.seed, "Of made requests")->capture_default_str();
+}
+
+receipt::Workload WorkloadOptions::Load(const rankfeed_model* model) const {
+  if (trace.empty()) {
+    if (docs.empty()) throw Failure("give requests with --trace, or documents with --docs");
+    const std::vector<std::string> passages = Texts(docs);
+    std::vector<std::string> questions;
+    if (!queries.empty()) {
+      questions = Texts(queries);
+    } else {
+      for (const std::string& passage : passages) {
+        size_t end = passage.find(' ', std::min<size_t>(40, passage.size()));
+        end = std::min(end, std::min<size_t>(passage.size(), 160));
+        while (end < passage.size() && (passage[end] & 0xc0) == 0x80) --end;
+        questions.push_back(passage.substr(0, end));
+      }
+    }
+    receipt::Workload workload = receipt::MakeSynthetic(questions, passages, synthetic);
+    workload.name = docs.substr(docs.rfind('/') + 1);
+    return workload;
+  }
+  std::optional<Store> store;
+  if (!corpus.empty()) store.emplace(corpus, model);
+  std::unordered_map<std::string, std::string> by_id;
+  if (!docs.empty()) {
+    TextSource source(docs, TextSource::Format::kByName);
+    uint64_t line = 0;
+    for (std::string text, id; source.Next(&text, &id); ++line) {
+      by_id[id.empty() ? std::to_string(line) : id] = text;
+    }
+  }
+  std::unordered_map<std::string, uint32_t> lists;
+  return receipt::ReadTrace(trace, [&](const std::string& id, receipt::Workload* workload,
+                                       receipt::Candidate* out) {
+    if (const auto found = lists.find(id); found != lists.end()) {
+      *out = {found->second, true};
+      return true;
+    }
+    rankfeed_source source{};
+    if (store && rankfeed_corpus_find(store->get(), {id.data(), id.size()}, &source) == RANKFEED_OK) {
+      workload->token_lists.emplace_back(source.ids, source.ids + source.id_count);
+      *out = {static_cast<uint32_t>(workload->token_lists.size() - 1), true};
+      lists[id] = out->index;
+      return true;
+    }
+    const auto text = by_id.find(id);
+    if (text == by_id.end()) return false;
+    *out = {workload->AddText(text->second), false};
+    return true;
+  });
+}
+
+void MeasureOptions::Add(CLI::App& command) {
+  vocab.Add(command);
+  workload.Add(command, true);
+  command.add_option("--threads", run.replay.threads, "Threads that answer queries")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str();
+  command.add_option("--load", run.replay.load,
+                     "Replay arrivals this much faster than recorded; 0: closed loop, every thread "
+                     "takes the next request when it is done")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--sweep", run.sweep, "More loads to replay at, for latency over load")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command.add_option("--max-seconds", run.replay.max_seconds,
+                     "Leave out requests that are due later than this");
+  command.add_option("--gpu-forward-ms", run.replay.gpu_forward_ms,
+                     "Time of a forward pass per query; the device sleeps for it");
+  command.add_option("--slots", run.replay.slots, "Slots of the ring")->capture_default_str();
+  command.add_option("--max-length", run.replay.max_length, "Tokens of a row")->capture_default_str();
+  command.add_option("--pages", pages, "Pages to put the vocabulary on")
+      ->check(CLI::IsMember({"largest", "base"}))
+      ->capture_default_str();
+  command.add_option("--cache-kib", cache_kib, "Word cache of each thread")->capture_default_str();
+  command.add_option("--adapter", adapter,
+                     "Measure another tokenizer: a command that speaks the adapter protocol "
+                     "(docs/audit.md). --vocab still names the vocabulary that pairs are built with");
+  command.add_option("--reference", reference,
+                     "Compare ids with those of this adapter command");
+  command.add_option("--unicode-texts", run.unicode_texts, "Generated texts to compare")
+      ->capture_default_str();
+  command.add_option("--encode-seconds", run.encode_seconds, "Time of the encode measurement")
+      ->capture_default_str();
+  command.add_option("--price-per-core-hour", run.price_per_core_hour, "For the cost of a query");
+  command.add_option("--currency", run.currency, "Of that price")->capture_default_str();
+  command.add_option("--simulated", run.simulated_file, "Report of bench/callgrind.py to include");
+}
+
+receipt::Run MeasureOptions::Run() {
+  const rankfeed_compile_options options{sizeof(options), vocab.parity_number(),
+                                         vocab.preset.empty() ? nullptr : vocab.preset.c_str()};
+  rankfeed_builder_error error{};
+  error.struct_size = sizeof(error);
+  rankfeed_loaded* raw = nullptr;
+  if (rankfeed_load(vocab.path.c_str(), &options, &raw, &error) != RANKFEED_OK) {
+    throw Failure(error.message);
+  }
+  const std::unique_ptr<rankfeed_loaded, LoadedFree> loaded(raw);
+  size_t size = 0;
+  const void* bytes = rankfeed_loaded_image(raw, &size);
+  const receipt::PlacedImage image(
+      bytes, size, pages == "base" ? receipt::Pages::kBase : receipt::Pages::kLargest);
+  const receipt::Workload requests = workload.Load(image.model());
+  size_t longest = 1;
+  for (const std::string& text : requests.texts) longest = std::max(longest, text.size());
+  longest = std::max<size_t>(longest, 64 << 10);  // the stress texts
+  const receipt::EngineFactory engines = [&]() -> std::unique_ptr<receipt::Engine> {
+    if (!adapter.empty()) return std::make_unique<receipt::ForeignEngine>(adapter);
+    return std::make_unique<receipt::RankfeedEngine>(image.model(), static_cast<uint32_t>(longest),
+                                                     cache_kib << 10);
+  };
+  std::unique_ptr<receipt::Engine> other;
+  if (!reference.empty()) other = std::make_unique<receipt::ForeignEngine>(reference);
+  return receipt::Measure(requests, image, engines, other.get(), run);
+}
+
+nlohmann::ordered_json ReadJsonFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw Failure(fmt::format("{}: {}", path, strerror(errno)));
+  auto json = nlohmann::ordered_json::parse(in, nullptr, false);
+  if (json.is_discarded()) throw Failure(path + ": not JSON");
+  return json;
+}
+
+void WriteTextFile(const std::string& path, const std::string& text) {
+  if (path.empty() || path == "-") {
+    fmt::print("{}", text);
+    return;
+  }
+  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out || rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    unlink(temporary.c_str());
+    throw Failure(fmt::format("{}: {}", path, strerror(error)));
+  }
+}
+
+}  // namespace rankfeed::cli

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// receipt/engine.cc: see engine.h.
+#include "receipt/engine.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <stdexcept>
+
+namespace rankfeed::receipt {
+namespace {
+
+uint64_t Clock(clockid_t id) {
+  timespec t;
+  clock_gettime(id, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+}  // namespace
+
+uint64_t MonotonicNs() { return Clock(CLOCK_MONOTONIC); }
+uint64_t ThreadCpuNs() { return Clock(CLOCK_THREAD_CPUTIME_ID); }
+
+void CheckStatus(rankfeed_status status, std::string_view what) {
+  if (status == RANKFEED_OK) return;
+  throw std::runtime_error(fmt::format("{}: {} ({})", what, rankfeed_status_message(status),
+                                       rankfeed_status_name(status)));
+}
+
+RankfeedEngine::RankfeedEngine(const rankfeed_model* model, uint32_t max_text_bytes,
+                               uint32_t cache_bytes)
+    : model_(model), limits_{sizeof(rankfeed_limits), max_text_bytes, 0, cache_bytes} {
+  rankfeed_mem_req need;
+  CheckStatus(rankfeed_encoder_mem_req(model_, &limits_, &need), "encoder");
+  scratch_ = AlignedBytes(need);
+  Reset();
+  const rankfeed_model_info facts = Info(model_);
+  info_.implementation = "rankfeed";
+  info_.version = rankfeed_version_string();
+  info_.parity = facts.parity == RANKFEED_PARITY_HUGGINGFACE ? "huggingface" : "sentencepiece";
+  for (const uint8_t byte : facts.config_hash) info_.config_hash += fmt::format("{:02x}", byte);
+  info_.normalization = facts.parity == RANKFEED_PARITY_HUGGINGFACE
+                            ? "normalizers of the tokenizer.json, in order"
+                            : "normalizer spec of the model (charsmap, whitespace escape)";
+}
+
+void RankfeedEngine::Reset() {
+  CheckStatus(
+      rankfeed_encoder_init(model_, &limits_, scratch_.data(), scratch_.size(), &encoder_),
+      "encoder");
+}
+
+void RankfeedEngine::Encode(std::span<const std::string_view> texts, EncodedTexts* out) {
+  out->begin.clear();
+  out->ns.clear();
+  out->begin.push_back(0);
+  uint32_t at = 0;
+  uint64_t before = MonotonicNs();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    rankfeed_encoding io{};
+    io.struct_size = sizeof(io);
+    io.capacity = static_cast<uint32_t>(out->ids.size() - at);
+    io.input_ids = out->ids.data() + at;
+    rankfeed_status status =
+        rankfeed_encode(encoder_, {texts[i].data(), texts[i].size()}, nullptr, &io);
+    if (status == RANKFEED_E_OUTPUT_SIZE) {  // the caller reserved too little
+      out->ids.resize(2 * (at + io.count));
+      io.capacity = static_cast<uint32_t>(out->ids.size() - at);
+      io.input_ids = out->ids.data() + at;
+      status = rankfeed_encode(encoder_, {texts[i].data(), texts[i].size()}, nullptr, &io);
+    }
+    CheckStatus(status, "encode");
+    at += io.count;
+    const uint64_t now = MonotonicNs();
+    out->begin.push_back(at);
+    out->ns.push_back(static_cast<uint32_t>(now - before));
+    before = now;
+  }
+}
+
+}  // namespace rankfeed::receipt
