@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Tokenizers in Python wheels, each by its best documented path for many texts on one thread.
+
+make(name, model, tokenizer_json) -> Engine, or raises when the wheel is not installed. Ids are without special
+tokens. `reference` says whose ids it claims: "huggingface" or "sentencepiece".
+"""
+import os
+from importlib.metadata import version
+
+# One thread everywhere, before any of the wheels starts its pool.
+for variable in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+class Engine:
+    def __init__(self, name, wheel, reference, call, ids, note):
+        self.name, self.version, self.reference = name, version(wheel), reference
+        self.call, self.note = call, note  # call(texts) -> the wheel's own result
+        self._ids = ids
+
+    def encode(self, texts):
+        """Lists of ids."""
+        return self._ids(self.call(texts))
+
+
+def _tokenizers(model, tokenizer_json):
+    import tokenizers
+
+    tokenizer = tokenizers.Tokenizer.from_file(tokenizer_json)
+    fast = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
+    return Engine("tokenizers", "tokenizers", "huggingface", lambda texts: fast(texts, add_special_tokens=False),
+                  lambda result: [e.ids for e in result], fast.__name__)
+
+
+def _sentencepiece(model, tokenizer_json):
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor(model_file=model)
+    return Engine("sentencepiece", "sentencepiece", "sentencepiece", lambda texts: processor.encode(texts, num_threads=1),
+                  lambda result: result, "encode(list), num_threads=1")
+
+
+def _tokie(model, tokenizer_json):
+    import tokie
+
+    tokenizer = tokie.Tokenizer.from_json(tokenizer_json)
+
+    def split(result):
+        ids, lengths = result
+        out, at = [], 0
+        for n in lengths.tolist():
+            out.append(ids[at:at + n].tolist())
+            at += n
+        return out
+
+    return Engine("tokie", "tokie", "huggingface", lambda texts: tokenizer.encode_batch_flat(texts, add_special_tokens=False),
+                  split, "encode_batch_flat")
+
+
+def _kitoken(model, tokenizer_json):
+    import kitoken
+
+    tokenizer = kitoken.Kitoken.from_tokenizers_file(tokenizer_json)
+    return Engine("kitoken", "kitoken", "huggingface", lambda texts: tokenizer.encode_all(texts, False), lambda r: r, "encode_all")
+
+
+def _kitoken_sp(model, tokenizer_json):
+    import kitoken
+
+    tokenizer = kitoken.Kitoken.from_sentencepiece_file(model)
+    return Engine("kitoken_sp", "kitoken", "sentencepiece", lambda texts: tokenizer.encode_all(texts, False), lambda r: r,
+                  "encode_all, from the .model")
+
+
+def _blingfire(model, tokenizer_json):
+    import blingfire
+
+    path = os.path.join(os.path.dirname(blingfire.__file__), "xlm_roberta_base.bin")
+    handle = blingfire.load_model(path)
+    # Capacity is the number of bytes: the array is allocated per call, as the wheel does.
+    return Engine("blingfire", "blingfire", "huggingface",
+                  lambda texts: [blingfire.text_to_ids(handle, t, max(1, len(t)), 3, True) for t in texts],
+                  lambda result: [r.tolist() for r in result], "text_to_ids per text (it has no batch call), its own XLM-R file")
+
+
+def _iree(model, tokenizer_json):
+    import iree.tokenizer
+
+    tokenizer = iree.tokenizer.Tokenizer.from_file(tokenizer_json)
+    return Engine("iree", "iree-tokenizer", "huggingface", tokenizer.encode_batch, lambda r: r, "encode_batch")
+
+
+def _onnxruntime(model, tokenizer_json):
+    import json
+    import shutil
+    import tempfile
+
+    from onnxruntime_extensions import pp_api
+
+    folder = tempfile.mkdtemp(prefix="peer.")
+    shutil.copyfile(tokenizer_json, os.path.join(folder, "tokenizer.json"))
+    with open(os.path.join(folder, "tokenizer_config.json"), "w") as f:
+        json.dump({"tokenizer_class": "XLMRobertaTokenizer", "unk_token": "<unk>", "pad_token": "<pad>"}, f)
+    tokenizer = pp_api.Tokenizer(folder)
+    shutil.rmtree(folder)
+    return Engine("onnxruntime", "onnxruntime-extensions", "huggingface", tokenizer.tokenize, lambda r: [list(x) for x in r],
+                  "Tokenizer.tokenize")
+
+
+ENGINES = {"tokenizers": _tokenizers, "sentencepiece": _sentencepiece, "tokie": _tokie, "kitoken": _kitoken,
+           "kitoken_sp": _kitoken_sp, "blingfire": _blingfire, "iree": _iree, "onnxruntime": _onnxruntime}
+
+
+def make(name, model, tokenizer_json):
+    return ENGINES[name](model, tokenizer_json)
