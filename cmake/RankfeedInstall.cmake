@@ -95,6 +95,8 @@ rankfeed_component(handoff LIBRARIES Threads::Threads ${CMAKE_DL_LIBS}
 rankfeed_component(parallel LIBRARIES TBB::tbb
   PC rankfeed-parallel PC_DESCRIPTION "rankfeed: executor over oneTBB"
   PC_PRIVATE "-lstdc++" PC_REQUIRES_PRIVATE "tbb")
+rankfeed_component(counters
+  PC rankfeed-counters PC_DESCRIPTION "rankfeed: hardware counters of a thread" PC_PRIVATE "-lstdc++")
 foreach(vendor cuda hip)
   if(TARGET rankfeed_handoff_${vendor})
     rankfeed_component(handoff_${vendor} LIBRARIES rankfeed_handoff ${CMAKE_DL_LIBS}
@@ -105,7 +107,7 @@ endforeach()
 
 # What programs in the same build link, under the names that the package gives them; static unless
 # they set BUILD_SHARED_LIBS.
-foreach(name runtime builder handoff parallel handoff_cuda handoff_hip)
+foreach(name runtime builder handoff parallel counters handoff_cuda handoff_hip)
   if(TARGET rankfeed::${name})
     continue()
   elseif(BUILD_SHARED_LIBS AND TARGET rankfeed_${name}_shared)
@@ -119,7 +121,9 @@ if(NOT RANKFEED_INSTALL)
   return()
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rankfeed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+        COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp"
+        # The forward pass serves this tree's command line and examples; it is not installed yet.
+        PATTERN "crossencoder.h" EXCLUDE)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/rankfeed-config.cmake.in
   ${PROJECT_BINARY_DIR}/rankfeed-config.cmake INSTALL_DESTINATION ${rankfeed_package_dir}
   NO_SET_AND_CHECK_MACRO)

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// rankfeed/rerank.hpp: header-only C++20 wrapper over rankfeed/rerank.h and rankfeed/corpus.h: a
+// reranker that owns its memory, and a corpus store. Requests and batches stay the C structs.
+//
+// Reranker: one thread at a time. Corpus: immutable, share freely.
+#ifndef RANKFEED_RERANK_HPP_
+#define RANKFEED_RERANK_HPP_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rankfeed/corpus.h"
+#include "rankfeed/rankfeed.hpp"
+#include "rankfeed/rerank.h"
+
+namespace rankfeed {
+inline namespace v1 {
+
+inline rankfeed_text Text(std::string_view text) { return {text.data(), text.size()}; }
+
+// Zeroed options with struct_size.
+inline rankfeed_rerank_options RerankOptions() {
+  rankfeed_rerank_options options;
+  rankfeed_rerank_options_init(&options);
+  return options;
+}
+
+// A reranker, its encoders, its scratch, and one arena. Memory grows when a request needs it and is
+// kept: after a request of each size nothing allocates.
+class Reranker {
+ public:
+  // limits: those of rankfeed_rerank_limits; struct_size is set here. workers 0 becomes 1 when texts
+  // are allowed; give an executor's workers to run requests on it.
+  static Result<Reranker> Create(const rankfeed_model* model, rankfeed_rerank_limits limits,
+                                 const rankfeed_rerank_options& options) {
+    Reranker r;
+    r.model_ = model;
+    r.options_ = options;
+    r.limits_ = limits;
+    r.limits_.struct_size = sizeof(r.limits_);
+    if (r.limits_.max_text_bytes != 0 && r.limits_.workers == 0) r.limits_.workers = 1;
+    if (Error error = r.Init()) return error;
+    return r;
+  }
+
+  // Starts a request with these documents, which stay borrowed until its last batch. Statuses of
+  // documents are in status(). Grows when the limits do not suffice.
+  Error Begin(const rankfeed_source& query, std::span<const rankfeed_source> documents,
+              const rankfeed_executor* executor = nullptr,
+              const rankfeed_control* control = nullptr) {
+    status_.assign(documents.size(), RANKFEED_E_STATE);
+    request_ = {};
+    request_.struct_size = sizeof(request_);
+    request_.document_count = static_cast<uint32_t>(documents.size());
+    request_.query = query;
+    request_.documents = documents.data();
+    request_.document_status = status_.data();
+    request_.executor = executor;
+    request_.control = control;
+    batches_ = 0;
+    return Restart();
+  }
+
+  // The next batch, in this object's arena until the next call; rows 0 when none is left.
+  Error Next(rankfeed_batch* batch) {
+    for (;;) {
+      *batch = {};
+      batch->struct_size = sizeof(*batch);
+      batch->arena = arena_.data();
+      batch->arena_capacity = arena_.size();
+      const rankfeed_status status = rankfeed_rerank_next(reranker_, batch);
+      if (status == RANKFEED_OK) {
+        ++batches_;
+        return {};
+      }
+      if (status == RANKFEED_E_OUTPUT_SIZE) {
+        arena_ = AlignedBytes({batch->arena_size + batch->arena_size / 4, 256});
+        continue;
+      }
+      // Known at the first batch only when it tokenizes everything; later the request is over.
+      if (status != RANKFEED_E_WORKSPACE_SIZE || batches_ != 0) return Error::From(status);
+      if (Error error = Grow()) return error;
+      if (Error error = Restart()) return error;
+    }
+  }
+
+  Error PutScores(const rankfeed_batch& batch, std::span<const float> logits,
+                  uint32_t activation = RANKFEED_SCORE_RAW) {
+    rankfeed_score_options options{};
+    options.struct_size = sizeof(options);
+    options.activation = activation;
+    options.labels = batch.rows == 0 ? 1 : static_cast<uint32_t>(logits.size() / batch.rows);
+    return From(rankfeed_rerank_put_scores(reranker_, &batch, logits.data(), &options));
+  }
+
+  // Replaces the content of *ranked.
+  Error Rank(const rankfeed_rank_options& options, std::vector<rankfeed_ranked>* ranked) {
+    ranked->resize(status_.size());
+    uint32_t count = 0;
+    const rankfeed_status status = rankfeed_rerank_rank(
+        reranker_, &options, ranked->data(), static_cast<uint32_t>(ranked->size()), &count);
+    ranked->resize(status == RANKFEED_OK ? count : 0);
+    return From(status);
+  }
+
+  std::span<const rankfeed_status> status() const { return status_; }
+  const rankfeed_rerank_limits& limits() const { return limits_; }
+  rankfeed_reranker* get() const { return reranker_; }
+
+ private:
+  Reranker() = default;
+  static Error From(rankfeed_status status) {
+    return status == RANKFEED_OK ? Error{} : Error::From(status);
+  }
+  Error Init() {
+    std::vector<rankfeed_encoder*> pointers;
+    for (uint32_t i = 0; i < limits_.workers; ++i) {
+      if (i >= encoders_.size() || encoder_bytes_ < limits_.max_text_bytes) {
+        auto made = Encoder::Create(model_, limits_.max_text_bytes, limits_.with_offsets != 0);
+        if (!made) return made.error();
+        if (i < encoders_.size()) {
+          encoders_[i] = std::move(*made);
+        } else {
+          encoders_.push_back(std::move(*made));
+        }
+      }
+      pointers.push_back(encoders_[i].get());
+    }
+    encoder_bytes_ = std::max(encoder_bytes_, limits_.max_text_bytes);
+    rankfeed_mem_req need;
+    rankfeed_status status = rankfeed_reranker_mem_req(model_, &limits_, &options_, &need);
+    if (status != RANKFEED_OK) return Error::From(status, "reranker");
+    scratch_ = AlignedBytes(need);
+    status = rankfeed_reranker_init(model_, &limits_, &options_, pointers.data(), scratch_.data(),
+                                    scratch_.size(), &reranker_);
+    return status == RANKFEED_OK ? Error{} : Error::From(status, "reranker");
+  }
+  Error Grow() {
+    const rankfeed_status status = rankfeed_reranker_need(reranker_, &limits_);
+    return status == RANKFEED_OK ? Init() : Error::From(status);
+  }
+  Error Restart() {
+    uint32_t longest = static_cast<uint32_t>(request_.query.text.size);
+    for (uint32_t i = 0; i < request_.document_count; ++i) {
+      longest = std::max(longest, static_cast<uint32_t>(request_.documents[i].text.size));
+    }
+    const uint32_t workers = request_.executor != nullptr ? request_.executor->workers : 0;
+    if (request_.document_count > limits_.max_documents || longest > limits_.max_text_bytes ||
+        workers > limits_.workers) {
+      limits_.max_documents = std::max(limits_.max_documents, request_.document_count);
+      if (limits_.max_rows != 0) limits_.max_rows = std::max(limits_.max_rows, limits_.max_documents);
+      limits_.max_text_bytes = std::max(limits_.max_text_bytes, longest);
+      limits_.workers = std::max(limits_.workers, workers);
+      if (Error error = Init()) return error;
+    }
+    rankfeed_status status = rankfeed_rerank_begin(reranker_, &request_);
+    if (status == RANKFEED_E_WORKSPACE_SIZE || status == RANKFEED_E_LIMIT) {
+      if (Error error = Grow()) return error;
+      status = rankfeed_rerank_begin(reranker_, &request_);
+    }
+    return From(status);
+  }
+
+  const rankfeed_model* model_ = nullptr;
+  rankfeed_rerank_options options_{};
+  rankfeed_rerank_limits limits_{};
+  std::vector<Encoder> encoders_;
+  uint32_t encoder_bytes_ = 0;
+  AlignedBytes scratch_;
+  AlignedBytes arena_{rankfeed_mem_req{64 << 10, 256}};
+  rankfeed_reranker* reranker_ = nullptr;
+  rankfeed_request request_{};
+  std::vector<rankfeed_status> status_;
+  uint32_t batches_ = 0;
+};
+
+// A store of documents tokenized before, mapped.
+class Corpus {
+ public:
+  // model null: any vocabulary.
+  static Result<Corpus> Open(const std::string& path, const rankfeed_model* model,
+                             uint32_t flags = 0, uint32_t encode_flags = 0) {
+    Corpus corpus;
+    rankfeed_corpus_options options{sizeof(options), flags, encode_flags};
+    corpus.storage_ = AlignedBytes(rankfeed_corpus_mem_req());
+    const rankfeed_status status = rankfeed_corpus_open_file(
+        path.c_str(), model, &options, corpus.storage_.data(), corpus.storage_.size(),
+        &corpus.mapping_, &corpus.corpus_, nullptr);
+    if (status != RANKFEED_OK) return Error::From(status, path);
+    return corpus;
+  }
+  Corpus(Corpus&& other) noexcept
+      : storage_(std::move(other.storage_)),
+        mapping_(std::exchange(other.mapping_, {})),
+        corpus_(std::exchange(other.corpus_, nullptr)) {}
+  Corpus& operator=(Corpus&& other) noexcept {
+    std::swap(storage_, other.storage_);
+    std::swap(mapping_, other.mapping_);
+    std::swap(corpus_, other.corpus_);
+    return *this;
+  }
+  ~Corpus() { rankfeed_image_unmap(&mapping_); }
+
+  // False when there is no such document, or the store is damaged there.
+  bool Find(std::string_view id, rankfeed_source* out) const {
+    return rankfeed_corpus_find(corpus_, Text(id), out) == RANKFEED_OK;
+  }
+  rankfeed_corpus_info info() const {
+    rankfeed_corpus_info info{};
+    info.struct_size = sizeof(info);
+    (void)rankfeed_corpus_get_info(corpus_, &info);
+    return info;
+  }
+  const rankfeed_corpus* get() const { return corpus_; }
+
+ private:
+  Corpus() = default;
+  AlignedBytes storage_;
+  rankfeed_mapping mapping_{};
+  rankfeed_corpus* corpus_ = nullptr;
+};
+
+}  // namespace v1
+}  // namespace rankfeed
+
+#endif  // RANKFEED_RERANK_HPP_

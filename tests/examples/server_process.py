@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""Starts a rerank server on the default vocabulary with a random cross-encoder, and talks to it."""
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+import random_model
+
+SOURCE = os.environ["RANKFEED_SOURCE_DIR"]
+MODEL = os.path.join(SOURCE, "data", "default.model")
+
+
+class Server:
+    """A running server and its files. rankfeed: the command line, which makes images and stores."""
+
+    def __init__(self, command, rankfeed, documents=(), arguments=()):
+        self.folder = tempfile.TemporaryDirectory()
+        self.rankfeed = rankfeed
+        self.vocab, self.corpus, self.model = (self.path(n) for n in ("default.rfimg", "docs.rfc", "model"))
+        subprocess.run([rankfeed, "compile", MODEL, "-o", self.vocab], check=True, stdout=subprocess.DEVNULL)
+        info = json.loads(subprocess.run([rankfeed, "info", "--vocab", self.vocab, "--json"], check=True,
+                                         capture_output=True).stdout)
+        self.id_count, self.pad_id = info["id_count"], info["pad_id"]
+        random_model.write(self.model, self.id_count, self.pad_id)
+        self.build_corpus(self.corpus, documents or [("none", "")])
+        self.process = subprocess.Popen(
+            [*command, "--vocab", self.vocab, "--model", self.model, "--corpus", self.corpus, *map(str, arguments)],
+            stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        found = re.search(r":(\d+)", line)
+        if not found:
+            raise RuntimeError(f"the server printed {line!r}, status {self.process.wait()}")
+        self.port = int(found[1])
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def build_corpus(self, path, documents):
+        lines = "".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in documents)
+        subprocess.run([self.rankfeed, "corpus", "build", "--vocab", self.vocab, "--jsonl", "-o", path],
+                       input=lines, text=True, check=True, stdout=subprocess.DEVNULL)
+
+    def call(self, method, path, body=None, headers=None, timeout=60):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
+        connection.request(method, path, data, {"Content-Type": "application/json", **(headers or {})})
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        try:
+            content = json.loads(content)
+        except ValueError:
+            content = content.decode()
+        return answer.status, content, dict(answer.getheaders())
+
+    def post(self, path, body, **headers):
+        status, content, _ = self.call("POST", path, body, headers)
+        return status, content
+
+    def metrics(self):
+        out = {}
+        for line in self.call("GET", "/metrics")[1].splitlines():
+            if line and not line.startswith("#"):
+                name, value = line.rsplit(" ", 1)
+                out[name] = float(value)
+        return out
+
+    def rss(self):
+        with open(f"/proc/{self.process.pid}/status") as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmRSS"))
+
+    def stop(self):
+        """SIGTERM; what the server printed, and its exit status."""
+        self.process.terminate()
+        rest = self.process.communicate(timeout=60)[0]
+        self.folder.cleanup()
+        return rest, self.process.returncode

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""test_rerank_service.py SERVER RANKFEED: the HTTP example, request by request."""
+
+import concurrent.futures
+import json
+import math
+import os
+import sys
+import threading
+import time
+import unittest
+
+import random_model
+from server_process import Server
+
+COMMAND, RANKFEED = sys.argv[1].split(), sys.argv[2]
+TEXTS = ["A panda is a bear.", "Bamboo.", "", "The capital of France is Paris, on the Seine.", "Pandas eat bamboo all day."]
+QUERY = "What do pandas eat?"
+
+
+class Rerank(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(COMMAND, RANKFEED, [(str(i), t) for i, t in enumerate(TEXTS)],
+                            ["--workers", 2, "--queue", 8, "--max-length", 64])
+
+    @classmethod
+    def tearDownClass(cls):
+        rest, status = cls.server.stop()
+        assert status == 0 and "drained" in rest, (rest, status)
+
+    def scores(self, **extra):
+        status, answer = self.server.post("/rerank", {"query": QUERY, "texts": TEXTS, "truncate": True, **extra})
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def test_tei(self):
+        answer = self.scores()
+        self.assertEqual(sorted(r["index"] for r in answer), list(range(len(TEXTS))))
+        self.assertEqual([list(r) for r in answer], [["index", "score"]] * len(TEXTS))
+        values = [r["score"] for r in answer]
+        self.assertEqual(values, sorted(values, reverse=True))
+        self.assertEqual(len(set(values)), len(values))
+        self.assertTrue(all(0 < v < 1 for v in values))
+        raw = {r["index"]: r["score"] for r in self.scores(raw_scores=True)}
+        for r in answer:
+            self.assertAlmostEqual(r["score"], 1 / (1 + math.exp(-raw[r["index"]])), places=6)
+        texts = self.scores(return_text=True)
+        self.assertEqual([r["text"] for r in texts], [TEXTS[r["index"]] for r in texts])
+
+    def test_one_by_one_equals_all(self):
+        raw = {r["index"]: r["score"] for r in self.scores(raw_scores=True)}
+        for i, text in enumerate(TEXTS):
+            _, answer = self.server.post("/rerank", {"query": QUERY, "texts": [text], "raw_scores": True})
+            self.assertAlmostEqual(answer[0]["score"], raw[i], places=5)
+
+    def test_cohere_and_jina(self):
+        order = [r["index"] for r in self.scores()]
+        for path in ("/rerank", "/v1/rerank", "/v2/rerank"):
+            status, answer = self.server.post(path, {"model": "m", "query": QUERY, "documents": TEXTS, "top_n": 3,
+                                                     "return_documents": True})
+            self.assertEqual(status, 200)
+            self.assertEqual([r["index"] for r in answer["results"]], order[:3])
+            self.assertEqual([r["document"]["text"] for r in answer["results"]], [TEXTS[i] for i in order[:3]])
+            self.assertIn("relevance_score", answer["results"][0])
+            self.assertGreater(answer["usage"]["total_tokens"], 0)
+            self.assertTrue(answer["id"])
+        status, answer = self.server.post("/v1/rerank", {"query": QUERY, "documents": [{"text": t} for t in TEXTS]})
+        self.assertEqual([r["index"] for r in answer["results"]], order)
+        self.assertNotIn("document", answer["results"][0])
+
+    def test_documents_of_the_corpus(self):
+        status, answer = self.server.post("/v1/rerank", {"query": QUERY, "documents": [{"id": str(i)} for i in range(len(TEXTS))]})
+        self.assertEqual(status, 200, answer)
+        texts = self.server.post("/v1/rerank", {"query": QUERY, "documents": TEXTS})[1]
+        self.assertEqual(answer["results"], texts["results"])
+        self.assertEqual(self.server.post("/v1/rerank", {"query": QUERY, "documents": [{"id": "none such"}]})[0], 422)
+
+    def test_chunks(self):
+        long = "bamboo and pandas in the mountains " * 60
+        one = self.server.post("/v1/rerank", {"query": QUERY, "documents": [long]})[1]
+        many = self.server.post("/v1/rerank", {"query": QUERY, "documents": [long], "max_chunks_per_doc": 10})[1]
+        self.assertGreater(many["usage"]["total_tokens"], 3 * one["usage"]["total_tokens"])
+        self.assertEqual([r["index"] for r in many["results"]], [0])
+
+    def test_refused(self):
+        long = ["word " * 500]
+        for body, status in ((b"{", 400), (b"[]", 400), ({"query": QUERY}, 422), ({"texts": ["a"]}, 422),
+                             ({"query": QUERY, "texts": []}, 422), ({"query": 1, "texts": ["a"]}, 422),
+                             ({"query": QUERY, "texts": [1]}, 422), ({"query": QUERY, "documents": ["a"], "top_n": -1}, 422),
+                             ({"query": QUERY, "texts": ["a"], "truncation_direction": "Up"}, 422),
+                             ({"query": QUERY, "texts": long}, 413)):
+            got, answer = self.server.post("/rerank", body)
+            self.assertEqual(got, status, (body, answer))
+            self.assertTrue("error" in answer or "message" in answer)
+        self.assertEqual(self.server.post("/rerank", {"query": QUERY, "texts": long, "truncate": True})[0], 200)
+        left = self.server.post("/rerank", {"query": QUERY, "texts": long, "truncate": True, "truncation_direction": "Left"})
+        self.assertEqual(left[0], 200)
+        self.assertEqual(self.server.call("GET", "/rerank")[0], 404)
+
+    def test_deadline(self):
+        got, answer = self.server.post("/rerank", {"query": QUERY, "texts": ["word " * 5000] * 200, "truncate": True}, **{"X-Deadline-Ms": "1"})
+        self.assertEqual(got, 504, answer)
+        self.assertEqual(answer["error_type"], "Deadline")
+        self.assertEqual(self.server.post("/rerank", {"query": QUERY, "texts": ["a"]})[0], 200)
+
+    def test_overload(self):
+        before = self.server.metrics()
+        body = {"query": QUERY, "texts": ["word " * 400] * 100, "truncate": True}
+        with concurrent.futures.ThreadPoolExecutor(24) as pool:
+            codes = list(pool.map(lambda _: self.server.post("/rerank", body)[0], range(24)))
+        self.assertEqual(set(codes) - {200, 429}, set())
+        self.assertIn(429, codes)
+        self.assertGreaterEqual(codes.count(200), 8)
+        after = self.server.metrics()
+        count = 'rankfeed_responses_total{outcome="overloaded"}'
+        self.assertEqual(after[count] - before[count], codes.count(429))
+        self.assertEqual(after["rankfeed_queue_depth"], 0)
+
+    def test_metrics_and_info(self):
+        self.scores()
+        metrics = self.server.metrics()
+        self.assertEqual(metrics["rankfeed_requests_total"],
+                         sum(v for k, v in metrics.items() if k.startswith("rankfeed_responses_total")))
+        self.assertEqual(metrics["rankfeed_request_seconds_count"], metrics['rankfeed_responses_total{outcome="ok"}'])
+        self.assertEqual(metrics['rankfeed_request_seconds_bucket{le="+Inf"}'], metrics["rankfeed_request_seconds_count"])
+        self.assertGreater(metrics["rankfeed_tokens_total"], 0)
+        self.assertEqual(self.server.call("GET", "/info")[1]["max_input_length"], 64)
+        self.assertEqual(self.server.call("GET", "/health")[0], 200)
+
+    def test_hot_swap_under_load(self):
+        """While clients ask, the model and the corpus change: every answer is that of one set."""
+        other = self.server.path("other")
+        random_model.write(other, self.server.id_count, self.server.pad_id, seed=2)
+        corpus = self.server.path("other.rfc")
+        self.server.build_corpus(corpus, [(str(i), t) for i, t in enumerate(reversed(TEXTS))])
+        body = {"query": QUERY, "documents": [{"id": str(i)} for i in range(len(TEXTS))]}
+        original = {"model": self.server.model, "corpus": self.server.corpus}
+        expected = []
+        for paths in ({"model": other, "corpus": corpus}, original):
+            self.assertEqual(self.server.post("/admin/reload", paths)[0], 200)
+            expected.append(self.server.post("/v1/rerank", body)[1]["results"])
+        self.assertNotEqual(expected[0], expected[1])
+        stop, seen, wrong = threading.Event(), set(), []
+
+        def ask():
+            while not stop.is_set():
+                status, answer = self.server.post("/v1/rerank", body)
+                if status != 200 or answer["results"] not in expected:
+                    wrong.append((status, answer))
+                else:
+                    seen.add(expected.index(answer["results"]))
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for round in range(8):
+            paths = {"model": other, "corpus": corpus} if round % 2 == 0 else original
+            self.assertEqual(self.server.post("/admin/reload", paths)[0], 200)
+            time.sleep(0.1)
+        self.assertEqual(self.server.post("/admin/reload", {"model": "/no/such"})[0], 422)
+        stop.set()
+        for t in threads:
+            t.join()
+        self.assertEqual(wrong, [])
+        self.assertEqual(seen, {0, 1})
+
+
+class Drain(unittest.TestCase):
+    def test_accepted_requests_are_answered(self):
+        server = Server(COMMAND, RANKFEED, (), ["--workers", 1, "--queue", 16])
+        body = {"query": QUERY, "texts": ["word " * 300] * 60, "truncate": True}
+        answers = []
+
+        def ask():
+            try:
+                answers.append(server.post("/rerank", body)[0])
+            except OSError:
+                answers.append(0)  # came after the listener was closed
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for t in threads:
+            t.start()
+        deadline = time.monotonic() + 20
+        while server.metrics()["rankfeed_queue_depth"] < 4 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        rest, status = server.stop()
+        for t in threads:
+            t.join()
+        self.assertEqual(status, 0)
+        self.assertEqual(answers, [200] * 8)
+        self.assertIn("drained: 8 answered", rest)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)
