@@ -46,8 +46,10 @@ class Client:
     async def post(self, body):
         async with self.slots:
             for attempt in range(2):
+                while self.idle and time.monotonic() - self.idle[-1][2] > 2:  # the server closes after 5 s
+                    self.idle.pop()[1].close()
                 fresh = not self.idle
-                reader, writer = (await asyncio.open_connection("127.0.0.1", self.port)) if fresh else self.idle.pop()
+                reader, writer = (await asyncio.open_connection("127.0.0.1", self.port)) if fresh else self.idle.pop()[:2]
                 try:
                     writer.write(b"POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                                  b"Content-Length: %d\r\n\r\n" % len(body) + body)
@@ -63,7 +65,7 @@ class Client:
             if fields.get(b"connection") == b"close":
                 writer.close()
             else:
-                self.idle.append((reader, writer))
+                self.idle.append((reader, writer, time.monotonic()))
             return status, content
 
 
