@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 
 import random_model
+import random_onnx
 
 SOURCE = os.environ["RANKFEED_SOURCE_DIR"]
 MODEL = os.path.join(SOURCE, "data", "default.model")
@@ -25,7 +26,7 @@ class Server:
         info = json.loads(subprocess.run([rankfeed, "info", "--vocab", self.vocab, "--json"], check=True,
                                          capture_output=True).stdout)
         self.id_count, self.pad_id = info["id_count"], info["pad_id"]
-        random_model.write(self.model, self.id_count, self.pad_id)
+        self.write_model(self.model, 1)
         self.build_corpus(self.corpus, documents or [("none", "")])
         self.process = subprocess.Popen(
             [*command, "--vocab", self.vocab, "--model", self.model, "--corpus", self.corpus, *map(str, arguments)],
@@ -38,6 +39,11 @@ class Server:
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
+
+    def write_model(self, folder, seed):
+        """For the server in C++ and, as ONNX, for the one in Python."""
+        random_model.write(folder, self.id_count, self.pad_id, seed)
+        random_onnx.write(os.path.join(folder, "model.onnx"), self.id_count, seed)
 
     def build_corpus(self, path, documents):
         lines = "".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in documents)

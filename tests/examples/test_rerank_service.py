@@ -2,15 +2,12 @@
 """test_rerank_service.py SERVER RANKFEED: the HTTP example, request by request."""
 
 import concurrent.futures
-import json
 import math
-import os
 import sys
 import threading
 import time
 import unittest
 
-import random_model
 from server_process import Server
 
 COMMAND, RANKFEED = sys.argv[1].split(), sys.argv[2]
@@ -131,7 +128,7 @@ class Rerank(unittest.TestCase):
     def test_hot_swap_under_load(self):
         """While clients ask, the model and the corpus change: every answer is that of one set."""
         other = self.server.path("other")
-        random_model.write(other, self.server.id_count, self.server.pad_id, seed=2)
+        self.server.write_model(other, 2)
         corpus = self.server.path("other.rfc")
         self.server.build_corpus(corpus, [(str(i), t) for i, t in enumerate(reversed(TEXTS))])
         body = {"query": QUERY, "documents": [{"id": str(i)} for i in range(len(TEXTS))]}
