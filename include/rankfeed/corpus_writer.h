@@ -32,7 +32,7 @@ enum { RANKFEED_CORPUS_CREATE = 0, RANKFEED_CORPUS_APPEND = 1 };
 typedef struct {
   uint32_t struct_size;
   uint32_t mode;         /* RANKFEED_CORPUS_CREATE, RANKFEED_CORPUS_APPEND */
-  uint32_t encode_flags; /* RANKFEED_SPLIT_SPECIAL_TOKENS, RANKFEED_ERROR_ON_SPECIAL: how texts are
+  uint32_t encode_flags; /* RANKFEED_SPECIALS_*, RANKFEED_SPLIT_SPECIAL_TOKENS: how texts are
                           * tokenized; when appending, those of the store */
   uint32_t
       with_offsets; /* CREATE: store offset_begin and offset_end too, 12 bytes a token, not 4 */

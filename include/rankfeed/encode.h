@@ -49,7 +49,27 @@ enum {
   RANKFEED_ADD_SPECIAL_TOKENS = 1u,   /* run the single-sequence template */
   RANKFEED_OFFSETS_CODE_POINTS = 2u,  /* offsets count Unicode code points (Python), not bytes */
   RANKFEED_SPLIT_SPECIAL_TOKENS = 4u, /* HuggingFace encode_special_tokens: specials are text */
-  RANKFEED_ERROR_ON_SPECIAL = 8u      /* literal special token in the text: E_SPECIAL_IN_TEXT */
+  RANKFEED_ERROR_ON_SPECIAL = 8u,     /* special token from the text: E_SPECIAL_IN_TEXT */
+  RANKFEED_ESCAPE_SPECIAL = 16u       /* no special token comes from the text, see below */
+};
+
+/* specials_in_text: what becomes of a special token that somebody typed into a text, as flags. A
+ * document from the open web may hold "</s>", which would become a separator of the row it is in.
+ * PARSE  it becomes the special token's id, as HuggingFace does by default.
+ * ESCAPE its characters are tokenized as any other text: the best path without the pieces that are
+ *        special tokens. Ids of special tokens then come from the template alone, apart from the
+ *        unknown id. This is more than HuggingFace's encode_special_tokens
+ *        (RANKFEED_SPLIT_SPECIAL_TOKENS): there the model still finds "</s>" where it is a piece of
+ *        the vocabulary, as in XLM-RoBERTa's files, also when a normalizer made it of other
+ *        characters. Texts without special tokens get the same ids in all modes.
+ * ERROR  E_SPECIAL_IN_TEXT for that text only, in all those cases; rankfeed_find_special says where.
+ * Tokens of the file that are not special are always parsed. In SentencePiece parity no control
+ * piece is ever matched in text, so all three are the same there. ESCAPE wins over ERROR, and both
+ * over SPLIT_SPECIAL_TOKENS but for ERROR with SPLIT_SPECIAL_TOKENS, which is the latter. */
+enum {
+  RANKFEED_SPECIALS_PARSE = 0,
+  RANKFEED_SPECIALS_ESCAPE = 16, /* RANKFEED_ESCAPE_SPECIAL */
+  RANKFEED_SPECIALS_ERROR = 8    /* RANKFEED_ERROR_ON_SPECIAL */
 };
 
 /* SentencePiece extra options, applied in the order written ("reverse:bos" differs from
@@ -81,6 +101,21 @@ typedef struct {
 RANKFEED_API rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
                                              const rankfeed_encode_options* options,
                                              rankfeed_encoding* io);
+
+/* The first special token written in a text: what RANKFEED_SPECIALS_ERROR refuses. Bytes of the
+ * text; white space that the token takes with it is included. Special tokens that appear in the
+ * normalized text alone are placed exactly by encoders with offsets, else the range is that of the
+ * stretch of text they lie in. */
+typedef struct {
+  uint32_t struct_size;
+  uint32_t id;
+  uint64_t byte_begin, byte_end;
+} rankfeed_special_match;
+
+/* Fills *out. Errors: ARGUMENT, STRUCT_SIZE, LIMIT, NOT_FOUND (there is none, and always in
+ * SentencePiece parity), UNK_ID (text before the token has an unknown piece). O(text.size). */
+RANKFEED_API rankfeed_status rankfeed_find_special(rankfeed_encoder* encoder, rankfeed_text text,
+                                                   rankfeed_special_match* out);
 
 /* Tokens a text of text_bytes can have at most, specials of the single template included
  * (not those of sp_extra, one for each bos and eos); UINT32_MAX when it does not fit. O(1). */

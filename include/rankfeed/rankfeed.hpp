@@ -128,6 +128,17 @@ struct Encoding {
   std::vector<uint8_t> special_tokens_mask;
 };
 
+// What becomes of special tokens typed into texts, see rankfeed/encode.h.
+enum class SpecialsInText : uint32_t {
+  kParse = RANKFEED_SPECIALS_PARSE,
+  kEscape = RANKFEED_SPECIALS_ESCAPE,
+  kError = RANKFEED_SPECIALS_ERROR
+};
+inline void SetSpecialsInText(SpecialsInText mode, uint32_t* encode_flags) {
+  *encode_flags &= ~uint32_t{RANKFEED_SPECIALS_ESCAPE | RANKFEED_SPECIALS_ERROR};
+  *encode_flags |= static_cast<uint32_t>(mode);
+}
+
 // One thread's encoder with its scratch. Texts longer than max_text_bytes are refused.
 class Encoder {
  public:
@@ -177,8 +188,19 @@ class Encoder {
       out->special_tokens_mask.resize(count);
       out->offset_begin.resize(with_offsets_ ? count : 0);
       out->offset_end.resize(with_offsets_ ? count : 0);
+      if (status == RANKFEED_E_SPECIAL_IN_TEXT) return SpecialError(text);
       return status == RANKFEED_OK ? Error{} : Error::From(status);
     }
+  }
+
+  // The first special token written in the text, if any.
+  std::optional<rankfeed_special_match> FindSpecial(std::string_view text) {
+    rankfeed_special_match match{};
+    match.struct_size = sizeof(match);
+    if (rankfeed_find_special(encoder_, {text.data(), text.size()}, &match) != RANKFEED_OK) {
+      return std::nullopt;
+    }
+    return match;
   }
 
   Error Decode(std::span<const int32_t> input_ids, bool skip_special_tokens, std::string* out) {
@@ -201,6 +223,15 @@ class Encoder {
 
  private:
   Encoder() = default;
+  Error SpecialError(std::string_view text) {
+    Error error = Error::From(RANKFEED_E_SPECIAL_IN_TEXT);
+    if (const auto match = FindSpecial(text)) {
+      error.message += " (id " + std::to_string(match->id) + ", bytes " +
+                       std::to_string(match->byte_begin) + " to " +
+                       std::to_string(match->byte_end) + ")";
+    }
+    return error;
+  }
   AlignedBytes scratch_;
   rankfeed_encoder* encoder_ = nullptr;
   bool with_offsets_ = false;

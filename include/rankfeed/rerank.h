@@ -137,7 +137,7 @@ enum {
 typedef struct {
   uint32_t struct_size;
   /* rows */
-  uint32_t encode_flags;     /* RANKFEED_SPLIT_SPECIAL_TOKENS, RANKFEED_ERROR_ON_SPECIAL */
+  uint32_t encode_flags;     /* RANKFEED_SPECIALS_*, RANKFEED_SPLIT_SPECIAL_TOKENS */
   uint32_t max_length;       /* tokens of a row, the template's included */
   uint32_t max_query_tokens; /* the query is cut to this first, on truncation_side */
   uint32_t max_tokens_per_doc; /* the document is cut to this first, on truncation_side */

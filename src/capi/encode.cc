@@ -198,6 +198,29 @@ rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
   return RANKFEED_OK;
 }
 
+rankfeed_status rankfeed_find_special(rankfeed_encoder* encoder, rankfeed_text text,
+                                      rankfeed_special_match* out) {
+  if (!Open(encoder) || out == nullptr || (text.data == nullptr && text.size != 0)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  if (out->struct_size != sizeof(rankfeed_special_match)) return RANKFEED_E_STRUCT_SIZE;
+  out->id = 0;
+  out->byte_begin = out->byte_end = 0;
+  if (text.size > encoder->limits.max_text_bytes) return RANKFEED_E_LIMIT;
+  if (!encoder->model->huggingface()) return RANKFEED_E_NOT_FOUND;
+  TokenSink sink;
+  rankfeed::SpecialPlace place{};
+  const rankfeed_status status =
+      rankfeed::EncodeHuggingFace(*encoder->model, encoder->scratch, {text.data, text.size},
+                                  RANKFEED_ERROR_ON_SPECIAL, sink, &place);
+  if (status == RANKFEED_OK) return RANKFEED_E_NOT_FOUND;
+  if (status != RANKFEED_E_SPECIAL_IN_TEXT) return status;
+  out->id = place.id;
+  out->byte_begin = place.begin;
+  out->byte_end = place.end;
+  return RANKFEED_OK;
+}
+
 uint32_t rankfeed_token_bound(const rankfeed_model* model, size_t text_bytes) {
   uint32_t bound;
   if (!Open(model) || text_bytes > 0xffffffffu ||

@@ -44,6 +44,7 @@ const Choices kBudget = {{"padded", RANKFEED_BUDGET_PADDED_AREA},
 
 struct BatchCommand {
   VocabOptions vocab;
+  SpecialsOption specials;
   std::string query, docs, npz, corpus;
   bool jsonl = false, json = false;
   uint32_t show = 10;
@@ -106,6 +107,7 @@ struct Documents {
 
 rankfeed_rerank_options Options(const BatchCommand& c, rankfeed_pair_template* parts) {
   rankfeed_rerank_options o = c.options;
+  o.encode_flags = c.specials.flags();
   if (c.prefix || c.middle || c.suffix) {
     parts->struct_size = sizeof(*parts);
     const auto set = [](const std::optional<std::string>& text, rankfeed_template_part* part) {
@@ -291,7 +293,8 @@ class Output {
     area_ += c_.layout == "padded" ? uint64_t{b.rows} * b.row_length : b.tokens;
   }
 
-  void Finish(const std::vector<rankfeed_status>& status, const rankfeed_handoff* ring) {
+  void Finish(const std::vector<rankfeed_status>& status, const rankfeed_handoff* ring,
+              const rankfeed_model* model) {
     if (npz_) npz_->Finish();
     if (batches_ > 1 && c_.npz.ends_with(".npy")) {
       throw Failure(fmt::format("{}: holds one batch of {}; a .npz file holds all", c_.npz, batches_));
@@ -300,8 +303,10 @@ class Output {
     for (size_t i = 0; i < status.size(); ++i) {
       if (status[i] == RANKFEED_OK) continue;
       ++failed;
-      fmt::print(stderr, "rankfeed: document {}: {} ({})\n", documents_.names[i],
-                 rankfeed_status_message(status[i]), rankfeed_status_name(status[i]));
+      fmt::print(stderr, "rankfeed: document {}: {}{} ({})\n", documents_.names[i],
+                 rankfeed_status_message(status[i]),
+                 status[i] == RANKFEED_E_SPECIAL_IN_TEXT ? Place(model, documents_.texts[i]) : "",
+                 rankfeed_status_name(status[i]));
     }
     if (c_.json) return;
     rankfeed_handoff_stats stats{};
@@ -321,6 +326,13 @@ class Output {
   }
 
  private:
+  static std::string Place(const rankfeed_model* model, const std::string& text) {
+    auto encoder = Encoder::Create(model, static_cast<uint32_t>(text.size()), true, 0);
+    const auto match = encoder ? encoder->FindSpecial(text) : std::nullopt;
+    return match ? fmt::format(", id {} at bytes {} to {}", match->id, match->byte_begin, match->byte_end)
+                 : "";
+  }
+
   static NpyArray Array(const std::string& name, const rankfeed_tensor& t) {
     static constexpr const char* kDtypes[] = {"<i4", "<i8", "<u4"};
     return {name, kDtypes[t.type], {t.shape, t.shape + t.dimensions}, t.data, t.bytes};
@@ -437,7 +449,7 @@ void RunBatch(BatchCommand c) {
     output.Batch(landed);
     Check(rankfeed_handoff_release_now(ring.get(), slot), "slot ring");
   }
-  output.Finish(status, ring.get());
+  output.Finish(status, ring.get(), vocab->model());
 }
 
 }  // namespace
@@ -456,6 +468,7 @@ void AddBatch(CLI::App& app) {
     command->add_option(name, value, help)->check(CLI::IsMember(names))->capture_default_str();
   };
   c->vocab.Add(*command);
+  c->specials.Add(*command);
   command->add_option("--query", c->query, "The question")->required();
   command->add_option("--docs", c->docs, "Documents, one per line or JSONL; - is standard input")
       ->required();

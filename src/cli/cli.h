@@ -30,4 +30,12 @@ struct VocabOptions {
   int32_t parity_number() const;  // RANKFEED_PARITY_*
 };
 
+// --specials-in-text, as every command that tokenizes texts has it.
+struct SpecialsOption {
+  std::string mode = "parse";
+  bool split = false;
+  void Add(CLI::App& command);
+  uint32_t flags() const;  // RANKFEED_SPECIALS_* and RANKFEED_SPLIT_SPECIAL_TOKENS
+};
+
 }  // namespace rankfeed::cli

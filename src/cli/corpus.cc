@@ -85,7 +85,8 @@ class Tokenizer {
 struct BuildCommand {
   VocabOptions vocab;
   std::string docs = "-", store;
-  bool jsonl = false, offsets = false, split_special = false;
+  bool jsonl = false, offsets = false;
+  SpecialsOption specials;
   uint32_t threads = 0;
 };
 
@@ -171,7 +172,7 @@ void RunBuild(const BuildCommand& c, uint32_t mode) {
   if (!vocab) throw Failure(vocab.error().message);
   rankfeed_corpus_writer_options options{};
   options.mode = mode;
-  options.encode_flags = c.split_special ? uint32_t{RANKFEED_SPLIT_SPECIAL_TOKENS} : 0u;
+  options.encode_flags = c.specials.flags();
   options.with_offsets = c.offsets;
   if (mode == RANKFEED_CORPUS_APPEND) {
     const rankfeed_corpus_info info = TrustedInfo(c.store);
@@ -202,6 +203,9 @@ nlohmann::ordered_json InfoJson(const std::string& path, const rankfeed_corpus_i
           {"id_count", i.id_count},
           {"config_hash", hash},
           {"split_special_tokens", (i.encode_flags & RANKFEED_SPLIT_SPECIAL_TOKENS) != 0},
+          {"specials_in_text", (i.encode_flags & RANKFEED_SPECIALS_ESCAPE) != 0  ? "escape"
+                               : (i.encode_flags & RANKFEED_SPECIALS_ERROR) != 0 ? "error"
+                                                                                 : "parse"},
           {"offsets", i.has_offsets != 0},
           {"documents", i.documents},
           {"tokens", i.tokens},
@@ -340,8 +344,7 @@ void AddBuildAndAppend(CLI::App* corpus) {
       ->required();
   command->add_flag("--offsets", build->offsets,
                     "Store byte offsets of every token too: 12 bytes a token, not 4");
-  command->add_flag("--split-special-tokens", build->split_special,
-                    "Treat literal special tokens in the text as plain text");
+  build->specials.Add(*command);
   command->callback([build] { RunBuild(*build, RANKFEED_CORPUS_CREATE); });
 
   auto append = std::make_shared<BuildCommand>();

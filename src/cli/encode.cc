@@ -23,8 +23,9 @@ enum class Output { kIds, kPieces, kJson };
 
 struct EncodeOptions {
   VocabOptions vocab;
+  SpecialsOption specials;
   std::string file = "-", extra_options;
-  bool special = false, split_special = false, jsonl = false, ids = false, pieces = false,
+  bool special = false, jsonl = false, ids = false, pieces = false,
        json = false, byte_offsets = false;
 };
 
@@ -127,7 +128,7 @@ void RunEncode(const EncodeOptions& o) {
   rankfeed_encode_options options{};
   options.struct_size = sizeof(options);
   if (o.special) options.flags |= RANKFEED_ADD_SPECIAL_TOKENS;
-  if (o.split_special) options.flags |= RANKFEED_SPLIT_SPECIAL_TOKENS;
+  options.flags |= o.specials.flags();
   if (!o.byte_offsets) options.flags |= RANKFEED_OFFSETS_CODE_POINTS;
   ParseExtraOptions(o.extra_options, &options);
   if (!o.extra_options.empty() &&
@@ -205,8 +206,7 @@ void AddEncode(CLI::App& app) {
   o->vocab.Add(*command);
   command->add_option("FILE", o->file, "Texts; standard input when absent or -");
   command->add_flag("--special", o->special, "Add the special tokens of the template");
-  command->add_flag("--split-special-tokens", o->split_special,
-                    "Treat literal special tokens in the text as plain text");
+  o->specials.Add(*command);
   command->add_option("--extra-options", o->extra_options,
                       "SentencePiece extra options in order, for example bos:eos:reverse");
   command->add_flag("--jsonl", o->jsonl,

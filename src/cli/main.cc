@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "rankfeed/builder.h"
+#include "rankfeed/encode.h"
 #include "rankfeed/version.h"
 
 namespace rankfeed::cli {
@@ -32,6 +33,25 @@ void VocabOptions::Add(CLI::App& command) {
 int32_t VocabOptions::parity_number() const {
   if (parity.empty()) return RANKFEED_PARITY_AUTO;
   return parity == "huggingface" ? RANKFEED_PARITY_HUGGINGFACE : RANKFEED_PARITY_SENTENCEPIECE;
+}
+
+void SpecialsOption::Add(CLI::App& command) {
+  command
+      .add_option("--specials-in-text", mode,
+                  "Special tokens typed in a text, such as </s>: parse (they become the token, as "
+                  "HuggingFace does), escape (plain text), error (an error of that text)")
+      ->check(CLI::IsMember({"parse", "escape", "error"}))
+      ->capture_default_str();
+  command.add_flag("--split-special-tokens", split,
+                   "HuggingFace's encode_special_tokens: as escape, but the model still finds special "
+                   "tokens that are pieces of the vocabulary");
+}
+
+uint32_t SpecialsOption::flags() const {
+  return (split ? uint32_t{RANKFEED_SPLIT_SPECIAL_TOKENS} : 0u) |
+         (mode == "escape"  ? uint32_t{RANKFEED_SPECIALS_ESCAPE}
+          : mode == "error" ? uint32_t{RANKFEED_SPECIALS_ERROR}
+                            : uint32_t{RANKFEED_SPECIALS_PARSE});
 }
 
 }  // namespace rankfeed::cli

@@ -153,7 +153,8 @@ rankfeed_status rankfeed_corpus_writer_open(const char* path, const rankfeed_mod
   }
   const rankfeed_corpus_writer_options o =
       options != nullptr ? *options : rankfeed_corpus_writer_options{};
-  constexpr uint32_t kFlags = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL;
+  constexpr uint32_t kFlags =
+      RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
   rankfeed_model_info info{};
   info.struct_size = sizeof(info);
   if (path == nullptr || path[0] == '\0' || o.mode > RANKFEED_CORPUS_APPEND ||

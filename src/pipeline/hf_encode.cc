@@ -33,15 +33,18 @@ text::Buffers BuffersOf(const Scratch& scratch) {
 
 class Encoder {
  public:
-  Encoder(const Model& model, Scratch& scratch, uint32_t flags, TokenSink& sink)
+  Encoder(const Model& model, Scratch& scratch, uint32_t flags, TokenSink& sink,
+          SpecialPlace* refused)
       : model_(model),
         scratch_(scratch),
         buffers_(BuffersOf(scratch)),
         sink_(sink),
         first_token_(sink.count),
         trim_(model.has(image::kTrimOffsets) && scratch.begin[0] != nullptr),
-        skip_special_((flags & RANKFEED_SPLIT_SPECIAL_TOKENS) != 0),
-        refuse_special_((flags & RANKFEED_ERROR_ON_SPECIAL) != 0) {}
+        skip_special_((flags & (RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL)) != 0),
+        escape_special_((flags & RANKFEED_ESCAPE_SPECIAL) != 0),
+        refuse_special_((flags & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skip_special_),
+        refused_(refused) {}
 
   rankfeed_status Encode(std::string_view text) {
     if (text.size() > scratch_.text_capacity) return RANKFEED_E_LIMIT;
@@ -51,8 +54,9 @@ class Encoder {
     uint32_t done = 0;
     AddedMatch match;
     while (scanner.Next(&match)) {
-      if (Refused(match)) return RANKFEED_E_SPECIAL_IN_TEXT;
+      // The stretch before comes first: a special token may appear in it too.
       if (const rankfeed_status status = Stretch(done, match.begin)) return status;
+      if (Refused(match)) return Refuse(match.token->id, match.begin, match.end);
       uint32_t end = match.end;
       uint32_t leading = 0;
       if (trim_) {
@@ -69,6 +73,28 @@ class Encoder {
  private:
   bool Refused(const AddedMatch& match) const {
     return refuse_special_ && (match.token->flags & image::kSpecial) != 0;
+  }
+
+  rankfeed_status Refuse(uint32_t id, uint32_t begin, uint32_t end) {
+    if (refused_ != nullptr) *refused_ = {id, begin, end};
+    return RANKFEED_E_SPECIAL_IN_TEXT;
+  }
+  // The same for bytes [begin, end) of the normalized text.
+  rankfeed_status RefuseNormalized(uint32_t id, uint32_t begin, uint32_t end) {
+    const text::NormalizedText& in = buffers_.in();
+    if (in.begin == nullptr) return Refuse(id, stretch_begin_, stretch_end_);
+    return Refuse(id, in.begin[begin], in.end[end - 1]);
+  }
+  bool IsSpecial(uint32_t id) const { return (model_.id_flags[id] & image::kIdSpecial) != 0; }
+
+  // Whether the word path, which knows all pieces, has found one that is a special token. Without
+  // any on the best path, the best path without them is the same.
+  bool HoldsSpecial(uint32_t from) const {
+    for (uint32_t i = from; i < sink_.count; ++i) {
+      // Past the capacity there are no ids to look at.
+      if (i >= sink_.capacity || IsSpecial(static_cast<uint32_t>(sink_.ids[i]))) return true;
+    }
+    return false;
   }
 
   // False only if no added token occurs in the raw text. The scan for first bytes is much cheaper
@@ -91,10 +117,14 @@ class Encoder {
   // Text between two added tokens.
   rankfeed_status Stretch(uint32_t begin, uint32_t end) {
     if (begin >= end) return RANKFEED_OK;
-    const bool offsets = sink_.begin != nullptr || sink_.end != nullptr;
+    stretch_begin_ = begin;
+    stretch_end_ = end;
+    const bool offsets = sink_.begin != nullptr || sink_.end != nullptr || refused_ != nullptr;
+    const uint32_t before = sink_.count;
     if (!offsets && words::Available(model_) &&
         words::EncodeWords(model_, scratch_.words, {text_.data() + begin, end - begin}, sink_)) {
-      return RANKFEED_OK;
+      if (!(escape_special_ || refuse_special_) || !HoldsSpecial(before)) return RANKFEED_OK;
+      sink_.count = before;
     }
     if (!text::Load(text_, begin, end, &buffers_)) return RANKFEED_E_LIMIT;
     if (const rankfeed_status status = text::RunNormalizer(model_, &buffers_)) return status;
@@ -127,7 +157,7 @@ class Encoder {
     AddedMatch match;
     bool ok = true;
     while (scanner.Next(&match)) {
-      if (Refused(match)) return RANKFEED_E_SPECIAL_IN_TEXT;
+      if (Refused(match)) return RefuseNormalized(match.token->id, match.begin, match.end);
       if (done < match.begin) ok = splits->Add(done, match.begin) && ok;
       Mark(match);
       ok = splits->AddToken(match.begin, match.token->id) && ok;
@@ -174,6 +204,9 @@ class Encoder {
     const std::string_view split = buffers_.in().view(begin, end);
     const unigram::Lattice& lattice = scratch_.lattice;
     unigram::BestPathHuggingFace(model_, split, lattice);
+    if (escape_special_ || refuse_special_) {
+      if (const rankfeed_status status = GuardPath(begin, end)) return status;
+    }
     if (model_.config->unk_id == image::kNoId && NeedsUnknown(split)) return RANKFEED_E_UNK_ID;
 
     const auto size = static_cast<uint32_t>(split.size());
@@ -183,9 +216,27 @@ class Encoder {
         Push(model_.value_ids[lattice.value[e]], begin + b, begin + e);
       } else {
         while (e < size && IsUnknown(lattice.value[lattice.link[e]])) e = lattice.link[e];
-        Unknown({split.data() + b, e - b}, begin + b, begin + e);
+        const rankfeed_status status =
+            Unknown({split.data() + b, e - b}, begin + b, begin + e);
+        if (status != RANKFEED_OK) return status;
       }
       b = e;
+    }
+    return RANKFEED_OK;
+  }
+
+  // Special tokens that are pieces of the best path: refused, or the path is made without them.
+  rankfeed_status GuardPath(uint32_t begin, uint32_t end) {
+    const std::string_view split = buffers_.in().view(begin, end);
+    const unigram::Lattice& lattice = scratch_.lattice;
+    for (uint32_t b = 0, e = 0; b < split.size(); b = e) {
+      e = lattice.link[b];
+      if (lattice.value[e] == trie::kNoValue) continue;
+      const uint32_t id = model_.value_ids[lattice.value[e]];
+      if (!IsSpecial(id)) continue;
+      if (refuse_special_) return RefuseNormalized(id, begin + b, begin + e);
+      unigram::BestPathWithoutSpecials(model_, split, lattice);
+      return RANKFEED_OK;
     }
     return RANKFEED_OK;
   }
@@ -207,16 +258,24 @@ class Encoder {
   }
 
   // A stretch of unknown characters: a vocabulary entry by that name, else its bytes, else unknown.
-  void Unknown(std::string_view span, uint32_t begin, uint32_t end) {
+  rankfeed_status Unknown(std::string_view span, uint32_t begin, uint32_t end) {
     const uint32_t value = Find(span);
-    if (value != trie::kNoValue) return Push(model_.value_ids[value], begin, end);
+    if (value != trie::kNoValue) {
+      const uint32_t id = model_.value_ids[value];
+      if (refuse_special_ && IsSpecial(id)) return RefuseNormalized(id, begin, end);
+      if (!escape_special_ || !IsSpecial(id)) {
+        Push(id, begin, end);
+        return RANKFEED_OK;
+      }
+    }
     if (model_.has(image::kByteFallback) && HasAllBytes(span)) {
       for (const char byte : span) {
         Push(model_.byte_ids[static_cast<unsigned char>(byte)], begin, end, /*is_byte=*/true);
       }
-      return;
+      return RANKFEED_OK;
     }
     Push(model_.config->unk_id, begin, end);
+    return RANKFEED_OK;
   }
 
   bool HasAllBytes(std::string_view span) const {
@@ -265,14 +324,16 @@ class Encoder {
   std::string_view text_;       // the original
   const uint32_t first_token_;  // of this text in the sink
   const bool trim_;             // RobertaProcessing trim_offsets
-  const bool skip_special_, refuse_special_;
+  const bool skip_special_, escape_special_, refuse_special_;
+  SpecialPlace* const refused_;  // nullable
+  uint32_t stretch_begin_ = 0, stretch_end_ = 0;
 };
 
 }  // namespace
 
 rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
-                                  uint32_t flags, TokenSink& sink) {
-  return Encoder(model, scratch, flags, sink).Encode(text);
+                                  uint32_t flags, TokenSink& sink, SpecialPlace* refused) {
+  return Encoder(model, scratch, flags, sink, refused).Encode(text);
 }
 
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,

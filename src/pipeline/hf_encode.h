@@ -13,13 +13,20 @@
 
 namespace rankfeed {
 
+// Where a text holds a special token, in bytes of the text.
+struct SpecialPlace {
+  uint32_t id, begin, end;
+};
+
 // Encodes text as one sequence (tokenizers 0.23.2, TokenizerImpl::encode_single_sequence). flags:
-// RANKFEED_SPLIT_SPECIAL_TOKENS, RANKFEED_ERROR_ON_SPECIAL; others are the caller's. Offsets are
+// RANKFEED_SPLIT_SPECIAL_TOKENS, RANKFEED_ERROR_ON_SPECIAL, RANKFEED_ESCAPE_SPECIAL; others are the
+// caller's. refused (nullable): filled with SPECIAL_IN_TEXT. Offsets are
 // bytes of text, those of the reference; where text is not valid UTF-8 each maximal bad sequence
 // counts as the one character U+FFFD, so offsets still fall on sequence boundaries
 // (utf8::Decode). Errors: LIMIT, UNK_ID, SPECIAL_IN_TEXT. O(text * max_piece_chars).
 rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
-                                  uint32_t flags, TokenSink& sink);
+                                  uint32_t flags, TokenSink& sink,
+                                  SpecialPlace* refused = nullptr);
 
 // Runs only the normalizer; *out is a view into scratch. Errors: LIMIT.
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,

@@ -14,7 +14,8 @@ bool BucketsAreGood(const rankfeed_rerank_options& options) {
 }
 
 bool RangesAreGood(const rankfeed_rerank_options& o) {
-  constexpr uint32_t kFlags = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL;
+  constexpr uint32_t kFlags =
+      RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
   return (o.encode_flags & ~kFlags) == 0 && o.truncation <= RANKFEED_TRUNCATE_ONLY_SECOND &&
          o.truncation_side <= RANKFEED_LEFT &&
          o.overflow <= RANKFEED_OVERFLOW_WINDOWS_ALIGNED_LAST &&

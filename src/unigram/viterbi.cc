@@ -15,10 +15,15 @@ constexpr uint32_t kUnset = 0xffffffffu;
 
 // The two references differ only in how a candidate is summed, compared and stored.
 struct HuggingFaceArithmetic {
+  static constexpr bool kSkipsSpecials = false;
   double Unknown(double score, double best) const { return score + best; }
   double Store(double sum) const { return sum; }
 };
+struct WithoutSpecials : HuggingFaceArithmetic {
+  static constexpr bool kSkipsSpecials = true;
+};
 struct SentencePieceArithmetic {
+  static constexpr bool kSkipsSpecials = false;
   // unigram_model.cc 0.1.97: `const float target_score = unk_score + best_path_score_till_here`.
   double Unknown(double score, double best) const {
     return static_cast<float>(static_cast<float>(score) + static_cast<float>(best));
@@ -60,6 +65,9 @@ void BestPath(const Model& model, std::string_view text, const Lattice& lattice)
       end += size;
       const uint32_t value = trie::Value(unit);
       if (value == trie::kNoValue) continue;
+      if constexpr (Arithmetic::kSkipsSpecials) {
+        if ((model.id_flags[model.value_ids[value]] & image::kIdSpecial) != 0) continue;
+      }
       relax(begin, end, model.scores[value] + best, value);
       single |= end == next;
     }
@@ -82,6 +90,10 @@ void BestPath(const Model& model, std::string_view text, const Lattice& lattice)
 
 void BestPathHuggingFace(const Model& model, std::string_view text, const Lattice& lattice) {
   BestPath<HuggingFaceArithmetic>(model, text, lattice);
+}
+
+void BestPathWithoutSpecials(const Model& model, std::string_view text, const Lattice& lattice) {
+  BestPath<WithoutSpecials>(model, text, lattice);
 }
 
 void BestPathSentencePiece(const Model& model, std::string_view text, const Lattice& lattice) {

@@ -27,6 +27,9 @@ struct Lattice {
 // replaces only if strictly greater, so the earlier start wins a tie.
 void BestPathHuggingFace(const Model& model, std::string_view text, const Lattice& lattice);
 
+// The same without the pieces that are special tokens.
+void BestPathWithoutSpecials(const Model& model, std::string_view text, const Lattice& lattice);
+
 // SentencePiece 0.1.97-0.2.1, unigram_model.cc EncodeOptimized: candidates are summed and compared
 // in double against a best that is stored as float; the unknown candidate is summed in float.
 void BestPathSentencePiece(const Model& model, std::string_view text, const Lattice& lattice);

@@ -217,7 +217,7 @@ std::vector<Part> Arrange(const std::vector<Part>& parts, const std::string& beh
 
 }  // namespace
 
-HfPipeline::HfPipeline(std::string_view tokenizer_json) {
+HfPipeline::HfPipeline(std::string_view tokenizer_json, bool without_specials) {
   Json file;
   Sax sax(file);
   Json::sax_parse(tokenizer_json, &sax);
@@ -228,6 +228,15 @@ HfPipeline::HfPipeline(std::string_view tokenizer_json) {
   for (const Json& entry : model.at("vocab")) {
     pieces.emplace_back(entry.at(0).get<std::string>(), entry.at(1).get<double>());
     ids[pieces.back().first] = static_cast<uint32_t>(pieces.size() - 1);
+  }
+  if (without_specials) {
+    for (const Json& entry : file.value("added_tokens", Json::array())) {
+      if (!entry.at("special")) continue;
+      for (auto& [text, score] : pieces) {
+        // A private character that no text here has.
+        if (text == entry.at("content")) text = "\xee\x80\x80" + text;
+      }
+    }
   }
   std::optional<uint32_t> unk_id;
   if (model.contains("unk_id") && !model["unk_id"].is_null()) unk_id = model["unk_id"].get<uint32_t>();

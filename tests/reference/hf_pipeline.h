@@ -25,7 +25,9 @@ namespace rankfeed::reference {
 
 class HfPipeline {
  public:
-  explicit HfPipeline(std::string_view tokenizer_json);
+  // without_specials: pieces that are special tokens match nothing. With split_special below, that is
+  // what RANKFEED_SPECIALS_ESCAPE promises; the reference library has no such mode.
+  explicit HfPipeline(std::string_view tokenizer_json, bool without_specials = false);
 
   // Ids without template. nullopt: an unknown piece, and the model has no unknown id.
   // split_special: special tokens are text (encode_special_tokens).
