@@ -6,7 +6,7 @@
 // and no layer waits for another. Where chunks begin depends on the row lengths alone, so scores
 // are the same for any number of workers. Workspace on the host:
 //
-//   job | chunk starts [rows + 1] | worker 0 | worker 1 | ...
+//   chunk starts [rows + 1] | worker 0 | worker 1 | ...
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -70,7 +70,8 @@ struct rankfeed_crossencoder {
 
 namespace {
 
-// What an enqueued batch on the host needs when its turn comes; lies in the workspace.
+// What an enqueued batch on the host needs when its turn comes. Not in the workspace: batches of
+// one stream share that, and the next may be enqueued before this one has run.
 struct Job {
   const rankfeed_crossencoder* model;
   rankfeed_packed_batch batch;
@@ -79,7 +80,7 @@ struct Job {
 };
 
 struct HostPlan {
-  uint64_t starts, workers_at, worker_bytes, bytes;
+  uint64_t workers_at, worker_bytes, bytes;
   uint32_t workers;
   WorkspacePlan worker;
 };
@@ -94,8 +95,7 @@ bool PlanHost(const rankfeed_crossencoder& m, uint32_t rows, uint32_t tokens, ui
                      &plan->worker)) {
     return false;
   }
-  plan->starts = RoundUp(sizeof(Job));
-  plan->workers_at = plan->starts + RoundUp((uint64_t{rows} + 1) * sizeof(uint32_t));
+  plan->workers_at = RoundUp((uint64_t{rows} + 1) * sizeof(uint32_t));
   plan->worker_bytes = plan->worker.bytes;
   plan->bytes = plan->workers_at + plan->workers * plan->worker_bytes;
   return true;
@@ -158,7 +158,7 @@ rankfeed_status RunOnHost(const rankfeed_crossencoder& m, const rankfeed_packed_
                           char* workspace, float* logits) {
   HostPlan plan;
   if (!PlanHost(m, batch.rows, batch.tokens, batch.max_seqlen, &plan)) return RANKFEED_E_LIMIT;
-  auto* starts = reinterpret_cast<uint32_t*>(workspace + plan.starts);
+  auto* starts = reinterpret_cast<uint32_t*>(workspace);
   const uint32_t chunks = CutChunks(batch, starts);
   HostRun run{&m, &batch, &plan, starts, workspace, logits};
   if (m.executor == nullptr || chunks == 1) {
@@ -169,7 +169,8 @@ rankfeed_status RunOnHost(const rankfeed_crossencoder& m, const rankfeed_packed_
 }
 
 void RunJob(void* argument) {
-  const Job job = *static_cast<Job*>(argument);
+  const std::unique_ptr<Job> owned(static_cast<Job*>(argument));
+  const Job& job = *owned;
   if (RowsAreSound(job.batch) &&
       RunOnHost(*job.model, job.batch, job.workspace, job.logits) == RANKFEED_OK)
     return;
@@ -391,8 +392,12 @@ rankfeed_status rankfeed_crossencoder_enqueue(const rankfeed_crossencoder* model
   if (const auto status = CheckBatch(model, batch, workspace, workspace_size, logits))
     return status;
   if (model->on_host) {
-    auto* job = new (workspace) Job{model, *batch, static_cast<char*>(workspace), logits};
-    return StatusOf(model->backend->launch_host(model->ctx, stream, RunJob, job));
+    std::unique_ptr<Job> job(new (std::nothrow)
+                                 Job{model, *batch, static_cast<char*>(workspace), logits});
+    if (job == nullptr) return RANKFEED_E_NO_MEMORY;
+    const int32_t rc = model->backend->launch_host(model->ctx, stream, RunJob, job.get());
+    if (rc == RANKFEED_GPU_OK) (void)job.release();  // the stream has it
+    return StatusOf(rc);
   }
   WorkspacePlan plan;
   const uint64_t scratch = model->ops->scratch_bytes(model->ctx, std::max(1u, batch->max_seqlen));

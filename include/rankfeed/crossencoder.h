@@ -14,7 +14,7 @@
  * row, which only text that spells one has, stays at position pad_token_id.
  *
  * Memory: open allocates the weights once, in the backend's device memory. The forward allocates
- * nothing: it works in a workspace that the caller measures with rankfeed_crossencoder_workspace
+ * nothing (but a queue entry of the host backend's streams): it works in a workspace that the caller measures with rankfeed_crossencoder_workspace
  * and takes from where it likes (device memory for a device).
  *
  * rankfeed_crossencoder: immutable after open; any threads and streams at once, each call with a
@@ -126,11 +126,11 @@ RANKFEED_API rankfeed_status rankfeed_crossencoder_score(const rankfeed_crossenc
 
 /* Any backend: queues the forward on `stream` (a stream of the model's backend and device) and
  * returns; *batch may be dropped, the memory it points to, workspace and logits must stay until the
- * stream has come past. logits: memory the device can write (device memory, or the mapped address of
+ * stream has come past. Batches of one stream may share a workspace. logits: memory the device can write (device memory, or the mapped address of
  * page-locked memory). What a device cannot report, NaN says: a row that is empty, longer than
  * max_row_tokens or with an id or type outside the model's tables scores NaN, and nothing outside
  * the tables is read.
- * Errors: ARGUMENT, STRUCT_SIZE, TOO_LONG, ALIGNMENT, WORKSPACE_SIZE, DEVICE. */
+ * Errors: ARGUMENT, STRUCT_SIZE, TOO_LONG, ALIGNMENT, WORKSPACE_SIZE, NO_MEMORY, DEVICE. */
 RANKFEED_API rankfeed_status rankfeed_crossencoder_enqueue(const rankfeed_crossencoder* model,
                                                            const rankfeed_packed_batch* batch,
                                                            void* stream, void* workspace,

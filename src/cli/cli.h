@@ -22,6 +22,7 @@ void AddBatch(CLI::App& app);
 void AddCorpus(CLI::App& app);
 void AddReceipt(CLI::App& app);
 void AddAudit(CLI::App& app);
+void AddRerank(CLI::App& app);  // only with rankfeed_crossencoder
 
 // --vocab and --parity, as every command that opens a vocabulary has them.
 struct VocabOptions {

@@ -74,6 +74,9 @@ int main(int argc, char** argv) {
   rankfeed::cli::AddCorpus(app);
   rankfeed::cli::AddReceipt(app);
   rankfeed::cli::AddAudit(app);
+#ifdef RANKFEED_WITH_CROSSENCODER
+  rankfeed::cli::AddRerank(app);
+#endif
   try {
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) throw rankfeed::cli::Failure("writing to standard output failed");

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <future>
 #include <thread>
 
 #include "backend.h"
@@ -126,6 +127,39 @@ TEST(Crossencoder, EnqueueOnHostStreamEqualsScore) {
             0);
   ASSERT_EQ(backend->stream_synchronize(ctx, stream), 0);
   for (const float score : logits) EXPECT_TRUE(std::isnan(score));
+  backend->stream_destroy(ctx, stream);
+  backend->device_close(ctx);
+}
+
+TEST(Crossencoder, BatchesOfOneStreamShareAWorkspace) {
+  const GoldenModel golden = LoadGolden()[0];
+  const OpenModel model(golden.path);
+  const rankfeed_gpu_backend* backend = rankfeed_handoff_host_backend();
+  void *ctx = nullptr, *stream = nullptr;
+  ASSERT_EQ(backend->device_open(backend->self, 0, &ctx), 0);
+  ASSERT_EQ(backend->stream_create(ctx, &stream), 0);
+  // All are queued before the first may run.
+  std::promise<void> go;
+  std::shared_future<void> gate = go.get_future().share();
+  ASSERT_EQ(
+      backend->launch_host(
+          ctx, stream, [](void* g) { static_cast<std::shared_future<void>*>(g)->wait(); }, &gate),
+      0);
+  std::vector<PackedRows> batches;
+  for (size_t r = 0; r < golden.rows.size(); ++r)
+    batches.push_back(PackedRows({golden.rows[r]}, {golden.types[r]}));
+  const AlignedBytes workspace = model.Workspace(PackedRows(golden.rows, golden.types).batch());
+  std::vector<float> logits(golden.rows.size(), 7.0f);
+  for (size_t r = 0; r < batches.size(); ++r) {
+    const rankfeed_packed_batch b = batches[r].batch();
+    ASSERT_EQ(rankfeed_crossencoder_enqueue(model.get(), &b, stream, workspace.data(),
+                                            workspace.size(), &logits[r]),
+              0);
+  }
+  go.set_value();
+  ASSERT_EQ(backend->stream_synchronize(ctx, stream), 0);
+  for (size_t r = 0; r < batches.size(); ++r)
+    EXPECT_NEAR(logits[r], golden.logits[r][0], kTolerance) << r;
   backend->stream_destroy(ctx, stream);
   backend->device_close(ctx);
 }

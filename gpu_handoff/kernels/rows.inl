@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// kernels/rows.inl: kernels over ids and rows: position ids, unpacking to padded tensors, the first
+// token of each row, the head's scores. One block per row.
+
+// out[t] = pad + tokens of the row so far that are not pad; pad for a pad (ops.h, positions).
+RF_KERNEL PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad, int32_t* out) {
+  RF_SHARED(shared);
+  int32_t* const scratch = reinterpret_cast<int32_t*>(shared);
+  const int32_t base = cu_seqlens[0];
+  const int32_t begin = cu_seqlens[RF_BLOCK_X] - base, end = cu_seqlens[RF_BLOCK_X + 1] - base;
+  int32_t before = 0;
+  for (int32_t chunk = begin; chunk < end; chunk += static_cast<int32_t>(RF_THREADS)) {
+    const int32_t t = chunk + static_cast<int32_t>(RF_THREAD);
+    const bool real = t < end && ids[t] != pad;
+    int32_t total;
+    const int32_t count = BlockCount(real, scratch, &total);
+    if (t < end) out[t] = real ? pad + before + count : pad;
+    before += total;
+  }
+}
+
+template <class Id>
+RF_KERNEL UnpackKernel(const int32_t* ids, const int32_t* cu_seqlens, uint32_t row_length, int32_t pad, Id* ids_out,
+                       Id* mask_out, Id* positions_out) {
+  RF_SHARED(shared);
+  int32_t* const scratch = reinterpret_cast<int32_t*>(shared);
+  const int32_t begin = cu_seqlens[RF_BLOCK_X] - cu_seqlens[0];
+  const uint32_t size = static_cast<uint32_t>(cu_seqlens[RF_BLOCK_X + 1] - cu_seqlens[RF_BLOCK_X]);
+  int32_t before = 0;
+  for (uint32_t chunk = 0; chunk < row_length; chunk += RF_THREADS) {
+    const uint32_t i = chunk + RF_THREAD;
+    const bool inside = i < row_length && i < size;
+    const int32_t id = inside ? ids[begin + static_cast<int32_t>(i)] : pad;
+    int32_t total;
+    const int32_t count = BlockCount(id != pad, scratch, &total);
+    if (i < row_length) {
+      const uint64_t at = static_cast<uint64_t>(RF_BLOCK_X) * row_length + i;
+      if (ids_out != nullptr) ids_out[at] = id;
+      if (mask_out != nullptr) mask_out[at] = inside ? 1 : 0;
+      if (positions_out != nullptr) positions_out[at] = id == pad ? pad : pad + before + count;
+    }
+    before += total;
+  }
+}
+
+template <class T>
+RF_KERNEL FirstKernel(const typename T::Stored* x, const int32_t* cu_seqlens, uint32_t hidden, typename T::Stored* out) {
+  const int32_t begin = cu_seqlens[RF_BLOCK_X] - cu_seqlens[0];
+  const bool empty = cu_seqlens[RF_BLOCK_X + 1] == cu_seqlens[RF_BLOCK_X];
+  for (uint32_t i = RF_THREAD; i < hidden; i += RF_THREADS) {
+    typename T::Stored* const to = out + static_cast<uint64_t>(RF_BLOCK_X) * hidden + i;
+    if (empty) {
+      T::Store(0.0f, to);
+    } else {
+      *to = x[static_cast<uint64_t>(begin) * hidden + i];
+    }
+  }
+}
+
+template <class T>
+RF_KERNEL LogitsKernel(const typename T::Stored* x, const typename T::Stored* w, const float* bias,
+                       const int32_t* cu_seqlens, uint32_t labels, uint32_t hidden, float* logits) {
+  RF_SHARED(shared);
+  const bool empty = cu_seqlens[RF_BLOCK_X + 1] == cu_seqlens[RF_BLOCK_X];
+  const typename T::Stored* const row = x + static_cast<uint64_t>(RF_BLOCK_X) * hidden;
+  for (uint32_t l = 0; l < labels; ++l) {
+    float sum = 0;
+    for (uint32_t i = RF_THREAD; i < hidden; i += RF_THREADS) {
+      sum += T::Load(row + i) * T::Load(w + static_cast<uint64_t>(l) * hidden + i);
+    }
+    sum = BlockSum(sum, shared);
+    if (RF_THREAD == 0) {
+      logits[static_cast<uint64_t>(RF_BLOCK_X) * labels + l] = empty ? FloatOfBits(0x7fc00000u) : sum + bias[l];
+    }
+  }
+}

@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: MIT
+// cli/rerank.cc: `rankfeed rerank`: a query and documents in, ranked documents out, with the time
+// each stage took. Batches go the way they go in a service: filled in place in a slot, copied on
+// one stream, scored on another, while the next slot is filled; scores are written to page-locked
+// memory by the device and read once at the end.
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/cli.h"
+#include "cli/text_source.h"
+#include "rankfeed/builder.hpp"
+#include "rankfeed/crossencoder.h"
+#include "rankfeed/handoff.h"
+#include "rankfeed/parallel.h"
+#include "rankfeed/rerank.h"
+
+namespace rankfeed::cli {
+namespace {
+
+struct RerankCommand {
+  VocabOptions vocab;
+  std::string model, query, docs, device = "host", dtype = "auto";
+  bool jsonl = false, json = false, raw = false;
+  uint32_t max_length = 512, top = 0, threads = 1, slots = 3, max_rows = 64, max_tokens = 8192;
+};
+
+void Check(rankfeed_status status, std::string_view what) {
+  if (status == RANKFEED_OK) return;
+  throw Failure(fmt::format("{}: {} ({})", what, rankfeed_status_message(status),
+                            rankfeed_status_name(status)));
+}
+
+class Stopwatch {
+ public:
+  double ms() const {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_)
+        .count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+// The backend of --device. CUDA's and HIP's are libraries of their own, beside the program or where
+// the loader looks; a program without them, or without a device, says so.
+const rankfeed_gpu_backend* Backend(const std::string& device) {
+  if (device == "host") return rankfeed_handoff_host_backend();
+  const std::string file = "librankfeed_handoff_" + device + ".so";
+  std::error_code error;
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / file;
+  void* library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw Failure(fmt::format(
+        "--device {}: {}; this build has no {} backend (--device host works everywhere)", device,
+        dlerror(), device));
+  }
+  using Get = const rankfeed_gpu_backend* (*)();
+  const auto get =
+      reinterpret_cast<Get>(dlsym(library, ("rankfeed_handoff_" + device + "_backend").c_str()));
+  if (get == nullptr) throw Failure(fmt::format("{}: not a backend of rankfeed", file));
+  const rankfeed_gpu_backend* backend = get();
+  int32_t count = 0;
+  const rankfeed_status status = rankfeed_handoff_device_count(backend, &count);
+  if (status != RANKFEED_OK) {
+    throw Failure(fmt::format("--device {}: {} ({}); --device host works everywhere", device,
+                              rankfeed_status_message(status), rankfeed_status_name(status)));
+  }
+  return backend;
+}
+
+class Model {
+ public:
+  Model(const RerankCommand& c, const rankfeed_gpu_backend* backend,
+        const rankfeed_executor* executor) {
+    rankfeed_crossencoder_options options{};
+    options.struct_size = sizeof(options);
+    options.dtype = c.dtype == "f32"    ? RANKFEED_DTYPE_F32
+                    : c.dtype == "f16"  ? RANKFEED_DTYPE_F16
+                    : c.dtype == "bf16" ? RANKFEED_DTYPE_BF16
+                                        : RANKFEED_DTYPE_AUTO;
+    options.backend = backend;
+    options.executor = c.device == "host" ? executor : nullptr;
+    rankfeed_crossencoder_error error{};
+    error.struct_size = sizeof(error);
+    if (rankfeed_crossencoder_open(c.model.c_str(), &options, &model_, &error) != RANKFEED_OK) {
+      throw Failure(error.message);
+    }
+    info.struct_size = sizeof(info);
+    Check(rankfeed_crossencoder_get_info(model_, &info), "model");
+  }
+  ~Model() { rankfeed_crossencoder_close(model_); }
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+  const rankfeed_crossencoder* get() const { return model_; }
+
+  rankfeed_crossencoder_info info{};
+
+ private:
+  rankfeed_crossencoder* model_ = nullptr;
+};
+
+// A ring with its streams and the device memory taken from it.
+class Ring {
+ public:
+  Ring(const rankfeed_gpu_backend* backend, uint64_t slot_bytes, uint32_t slots, uint32_t flags) {
+    rankfeed_handoff_options options{};
+    options.struct_size = sizeof(options);
+    options.flags = flags;
+    options.slot_bytes = slot_bytes;
+    options.slots = slots;
+    options.backend = backend;
+    Check(rankfeed_handoff_open(&options, &ring_, nullptr), "slot ring");
+  }
+  ~Ring() {
+    for (void* stream : streams_) rankfeed_handoff_stream_destroy(ring_, stream);
+    for (void* memory : memory_) rankfeed_handoff_device_free(ring_, memory);
+    rankfeed_handoff_close(ring_);
+  }
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+  rankfeed_handoff* get() const { return ring_; }
+  void* Stream() {
+    void* stream = nullptr;
+    Check(rankfeed_handoff_stream_create(ring_, &stream), "stream");
+    streams_.push_back(stream);
+    return stream;
+  }
+  void* Memory(uint64_t bytes) {
+    void* memory = nullptr;
+    Check(rankfeed_handoff_device_alloc(ring_, bytes, &memory), "device memory");
+    memory_.push_back(memory);
+    return memory;
+  }
+
+ private:
+  rankfeed_handoff* ring_ = nullptr;
+  std::vector<void*> streams_, memory_;
+};
+
+struct Documents {
+  std::vector<std::string> texts, names;
+  std::vector<rankfeed_source> sources;
+  size_t longest = 0, bytes = 0;
+
+  explicit Documents(const RerankCommand& c) {
+    TextSource input(c.docs, c.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);
+    std::string text, name;
+    while (input.Next(&text, &name)) {
+      names.push_back(name.empty() ? std::to_string(texts.size()) : name);
+      texts.push_back(text);
+      longest = std::max(longest, text.size());
+      bytes += text.size();
+    }
+    if (texts.empty()) throw Failure(fmt::format("{}: no documents", c.docs));
+    for (const std::string& t : texts)
+      sources.push_back({{t.data(), t.size()}, nullptr, nullptr, nullptr, 0});
+  }
+};
+
+// Token types of a model that has two and a vocabulary whose template gives none: query 0, passage
+// 1, as BERT counts them.
+struct TwoTypes {
+  int32_t begin, middle[2], end;
+  rankfeed_pair_template parts{};
+
+  explicit TwoTypes(const rankfeed_model_info& info)
+      : begin(info.cls_id >= 0 ? info.cls_id : info.bos_id),
+        end(info.sep_id >= 0 ? info.sep_id : info.eos_id) {
+    if (begin < 0 || end < 0)
+      throw Failure("the vocabulary has no <s> and </s> to build pairs with");
+    middle[0] = middle[1] = end;
+    parts.struct_size = sizeof(parts);
+    parts.document_type_id = 1;
+    parts.prefix = {{}, &begin, 1, 0};
+    parts.middle = {{}, middle, 2, 0};
+    parts.suffix = {{}, &end, 1, 1};
+  }
+};
+
+struct Times {
+  double vocabulary = 0, model = 0, documents = 0, fill = 0, wait = 0, drain = 0, rank = 0,
+         total = 0;
+};
+
+class Rerank {
+ public:
+  explicit Rerank(const RerankCommand& command) : c(command) {}
+
+  void Run() {
+    const Stopwatch all;
+    OpenVocabulary();
+    OpenThreads();
+    Stopwatch watch;
+    model_ = std::make_unique<Model>(c, Backend(c.device), executor());
+    times_.model = watch.ms();
+    watch = {};
+    documents_ = std::make_unique<Documents>(c);
+    times_.documents = watch.ms();
+    const Stopwatch request;
+    MakeOptions();
+    MakeReranker();
+    Score();
+    times_.total = request.ms();
+    c.json ? PrintJson() : PrintTable();
+  }
+
+ private:
+  const rankfeed_executor* executor() const { return rankfeed_parallel_executor(parallel_.get()); }
+
+  void OpenVocabulary() {
+    const Stopwatch watch;
+    auto loaded = Vocabulary::Load(c.vocab.path, c.vocab.parity_number(),
+                                   c.vocab.preset.empty() ? nullptr : c.vocab.preset.c_str());
+    if (!loaded) throw Failure(loaded.error().message);
+    vocabulary_ = std::make_unique<Vocabulary>(std::move(*loaded));
+    times_.vocabulary = watch.ms();
+  }
+
+  void OpenThreads() {
+    if (c.threads == 1) return;
+    rankfeed_parallel* parallel = nullptr;
+    Check(rankfeed_parallel_open(c.threads, &parallel), "threads");
+    parallel_.reset(parallel);
+  }
+
+  void MakeOptions() {
+    const rankfeed_model_info vocabulary = Info(vocabulary_->model());
+    const rankfeed_crossencoder_info& info = model_->info;
+    if (vocabulary.id_count > info.vocab_size) {
+      // One more is common: <mask>, which no text spells by accident.
+      if (vocabulary.id_count > info.vocab_size + 1) {
+        throw Failure(fmt::format(
+            "the vocabulary has {} ids, the model embeds {}: they do not belong together",
+            vocabulary.id_count, info.vocab_size));
+      }
+    }
+    rankfeed_rerank_options_init(&options_);
+    options_.max_length = std::min(c.max_length, info.max_row_tokens);
+    options_.truncation = RANKFEED_TRUNCATE_LONGEST_FIRST;
+    options_.layout = RANKFEED_PACKED;
+    options_.budget = RANKFEED_BUDGET_PACKED_SUM;
+    options_.max_rows_per_batch = c.max_rows;
+    options_.max_tokens_per_batch = std::max(c.max_tokens, options_.max_length);
+    with_types_ = info.type_vocab_size > 1;
+    if (with_types_) options_.tensors |= RANKFEED_TENSOR_TOKEN_TYPE_IDS;
+    if (with_types_ && !vocabulary.has_token_type_ids) {
+      two_types_ = std::make_unique<TwoTypes>(vocabulary);
+      options_.template_kind = RANKFEED_TEMPLATE_CUSTOM;
+      options_.pair_template = &two_types_->parts;
+    }
+    if (options_.max_length < vocabulary.specials_pair + 1) {
+      throw Failure(fmt::format("--max-length {} leaves no room beside {} special tokens",
+                                options_.max_length, vocabulary.specials_pair));
+    }
+    size_t bytes = 0;
+    Check(rankfeed_batch_arena_size(&options_, options_.max_rows_per_batch, 0,
+                                    options_.max_tokens_per_batch, &bytes),
+          "batch options");
+    options_.max_arena_bytes = bytes;
+  }
+
+  void MakeReranker() {
+    limits_.struct_size = sizeof(limits_);
+    limits_.max_documents = static_cast<uint32_t>(documents_->texts.size());
+    const size_t longest = std::max({documents_->longest, c.query.size(), size_t{1}});
+    if (longest > UINT32_MAX) throw Failure("a text is longer than 4 GiB");
+    limits_.max_text_bytes = static_cast<uint32_t>(longest);
+    limits_.max_tokens = (documents_->texts.size() + 1) * uint64_t{options_.max_length};
+    limits_.workers = executor() != nullptr ? executor()->workers : 1;
+    for (uint32_t i = 0; i < limits_.workers; ++i) {
+      auto encoder = Encoder::Create(vocabulary_->model(), limits_.max_text_bytes);
+      if (!encoder) throw Failure(encoder.error().message);
+      encoders_.push_back(std::move(*encoder));
+    }
+    InitReranker();
+  }
+
+  void InitReranker() {
+    rankfeed_mem_req need;
+    Check(rankfeed_reranker_mem_req(vocabulary_->model(), &limits_, &options_, &need),
+          "batch options");
+    scratch_ = AlignedBytes(need);
+    std::vector<rankfeed_encoder*> encoders;
+    for (Encoder& encoder : encoders_) encoders.push_back(encoder.get());
+    Check(rankfeed_reranker_init(vocabulary_->model(), &limits_, &options_, encoders.data(),
+                                 scratch_.data(), scratch_.size(), &reranker_),
+          "batch options");
+  }
+
+  // Scores all batches; then every document that has a row has its place in ranked_.
+  void Score() {
+    const rankfeed_gpu_backend* backend = Backend(c.device);
+    const uint32_t labels = model_->info.labels;
+    // What outlives the streams comes first, so that it is destroyed last.
+    std::deque<rankfeed_batch> batches;
+    std::vector<rankfeed_handoff_slot> tickets;
+    Ring scores(backend, std::max<uint64_t>(documents_->texts.size() * sizeof(float) * labels, 1),
+                1, 0);
+    Ring ring(backend, options_.max_arena_bytes, c.slots, RANKFEED_HANDOFF_DEVICE_SLOTS);
+    void* const copies = ring.Stream();
+    void* const work = ring.Stream();
+    rankfeed_mem_req need;
+    Check(
+        rankfeed_crossencoder_workspace(model_->get(), options_.max_rows_per_batch,
+                                        options_.max_tokens_per_batch, options_.max_length, &need),
+        "model");
+    void* const workspace = ring.Memory(need.size);
+    rankfeed_handoff_slot score_slot;
+    rankfeed_handoff_view score_view{};
+    score_view.struct_size = sizeof(score_view);
+    Check(rankfeed_handoff_acquire(scores.get(), &score_slot, &score_view), "scores");
+    if (score_view.mapped == nullptr)
+      throw Failure("the device cannot write to page-locked memory");
+
+    status_.resize(documents_->texts.size());
+    rankfeed_request request{};
+    request.struct_size = sizeof(request);
+    request.document_count = static_cast<uint32_t>(documents_->sources.size());
+    request.query.text = {c.query.data(), c.query.size()};
+    request.documents = documents_->sources.data();
+    request.document_status = status_.data();
+    request.executor = executor();
+    Stopwatch watch;
+    Check(rankfeed_rerank_begin(reranker_, &request), "query");
+    times_.fill += watch.ms();
+    for (;;) {
+      rankfeed_handoff_slot slot;
+      rankfeed_handoff_view view{};
+      view.struct_size = sizeof(view);
+      watch = {};
+      Check(rankfeed_handoff_wait_acquire(ring.get(), UINT64_MAX, &slot, &view), "slot ring");
+      times_.wait += watch.ms();
+      watch = {};
+      rankfeed_batch batch{};
+      batch.struct_size = sizeof(batch);
+      batch.arena = view.host;
+      batch.arena_capacity = view.bytes;
+      const rankfeed_status filled = rankfeed_rerank_next(reranker_, &batch);
+      times_.fill += watch.ms();
+      if (filled == RANKFEED_E_WORKSPACE_SIZE &&
+          batches.empty()) {  // more tokens than documents promised
+        Check(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
+        Check(rankfeed_reranker_need(reranker_, &limits_), "reranker");
+        InitReranker();
+        Check(rankfeed_rerank_begin(reranker_, &request), "query");
+        continue;
+      }
+      Check(filled, "batch");
+      if (batch.rows == 0) {
+        Check(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
+        break;
+      }
+      Check(rankfeed_handoff_submit(ring.get(), slot, batch.arena_size, copies, nullptr, 0),
+            "copy");
+      Check(rankfeed_handoff_stream_wait(ring.get(), slot, work), "stream");
+      rankfeed_packed_batch packed{};
+      packed.struct_size = sizeof(packed);
+      Check(rankfeed_packed_batch_of(&batch, view.device, with_types_, &packed), "batch");
+      float* const logits = static_cast<float*>(score_view.mapped) + batch.first_row * labels;
+      Check(
+          rankfeed_crossencoder_enqueue(model_->get(), &packed, work, workspace, need.size, logits),
+          "forward");
+      Check(rankfeed_handoff_release(ring.get(), slot, work), "slot ring");
+      rows_ += batch.rows;
+      tokens_ += batch.tokens;
+      batches.push_back(batch);
+      tickets.push_back(slot);
+      for (const rankfeed_handoff_slot ticket : tickets)
+        (void)rankfeed_handoff_poll(ring.get(), ticket);
+    }
+    watch = {};
+    Check(rankfeed_handoff_stream_synchronize(ring.get(), work), "forward");
+    times_.drain = watch.ms();
+    for (const rankfeed_handoff_slot ticket : tickets)
+      Check(rankfeed_handoff_poll(ring.get(), ticket), "copy");
+
+    watch = {};
+    rankfeed_score_options score_options{};
+    score_options.struct_size = sizeof(score_options);
+    // As sentence-transformers: sigmoid of a single logit; of several labels, the last one's logit.
+    score_options.activation = labels == 1 && !c.raw ? RANKFEED_SCORE_SIGMOID : RANKFEED_SCORE_RAW;
+    score_options.labels = labels;
+    score_options.label = labels - 1;
+    const auto* landed = static_cast<const float*>(score_view.host);
+    for (const rankfeed_batch& batch : batches) {
+      Check(rankfeed_rerank_put_scores(reranker_, &batch, landed + batch.first_row * labels,
+                                       &score_options),
+            "scores");
+    }
+    ranked_.resize(documents_->texts.size());
+    uint32_t count = 0;
+    Check(rankfeed_rerank_rank(reranker_, nullptr, ranked_.data(),
+                               static_cast<uint32_t>(ranked_.size()), &count),
+          "rank");
+    ranked_.resize(count);
+    if (c.top != 0 && ranked_.size() > c.top) ranked_.resize(c.top);
+    times_.rank = watch.ms();
+    handoff_.struct_size = sizeof(handoff_);
+    Check(rankfeed_handoff_get_stats(ring.get(), &handoff_), "slot ring");
+    ring_info_.struct_size = sizeof(ring_info_);
+    Check(rankfeed_handoff_get_info(ring.get(), &ring_info_), "slot ring");
+    batches_ = batches.size();
+    Check(rankfeed_handoff_abandon(scores.get(), score_slot), "scores");
+  }
+
+  void PrintJson() const {
+    nlohmann::ordered_json out;
+    out["query"] = c.query;
+    auto results = nlohmann::ordered_json::array();
+    for (const rankfeed_ranked& r : ranked_) {
+      results.push_back(
+          {{"index", r.index}, {"id", documents_->names[r.index]}, {"score", r.score}});
+    }
+    out["results"] = std::move(results);
+    auto failed = nlohmann::ordered_json::array();
+    for (size_t i = 0; i < status_.size(); ++i) {
+      if (status_[i] != RANKFEED_OK) {
+        failed.push_back({{"index", i},
+                          {"id", documents_->names[i]},
+                          {"error", rankfeed_status_message(status_[i])}});
+      }
+    }
+    if (!failed.empty()) out["failed"] = std::move(failed);
+    out["rows"] = rows_;
+    out["tokens"] = tokens_;
+    out["batches"] = batches_;
+    out["device"] = {{"backend", ring_info_.backend},
+                     {"name", ring_info_.device_name},
+                     {"gemm", model_->info.gemm}};
+    out["ms"] = {{"open_vocabulary", times_.vocabulary},
+                 {"open_model", times_.model},
+                 {"read_documents", times_.documents},
+                 {"tokenize_and_pack", times_.fill},
+                 {"wait_for_slot", times_.wait},
+                 {"copy_p50", static_cast<double>(handoff_.landed_ns_p50) / 1e6},
+                 {"forward_left", times_.drain},
+                 {"rank", times_.rank},
+                 {"request", times_.total}};
+    fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+
+  void PrintTable() const {
+    size_t widest = 2;
+    for (const rankfeed_ranked& r : ranked_)
+      widest = std::max(widest, documents_->names[r.index].size());
+    widest = std::min<size_t>(widest, 32);
+    fmt::print("{:>4}  {:>9}  {:<{}}  text\n", "rank", "score", "id", widest);
+    for (size_t i = 0; i < ranked_.size(); ++i) {
+      const rankfeed_ranked& r = ranked_[i];
+      fmt::print("{:>4}  {:>9.5f}  {:<{}}  {}\n", i + 1, r.score, documents_->names[r.index],
+                 widest, Shortened(documents_->texts[r.index], 72));
+    }
+    for (size_t i = 0; i < status_.size(); ++i) {
+      if (status_[i] != RANKFEED_OK) {
+        fmt::print("   -          -  {:<{}}  {}\n", documents_->names[i], widest,
+                   rankfeed_status_message(status_[i]));
+      }
+    }
+    fmt::print("{} rows, {} tokens, {} batches on {} ({}, {})\n", rows_, tokens_, batches_,
+               ring_info_.backend, ring_info_.device_name, model_->info.gemm);
+    fmt::print(
+        "ms: request {:.2f} = tokenize and pack {:.2f}, wait for a slot {:.2f}, forward left after "
+        "the last "
+        "batch {:.2f}, rank {:.2f}, set up {:.2f}; copy p50 {:.3f}\n",
+        times_.total, times_.fill, times_.wait, times_.drain, times_.rank,
+        std::max(0.0, times_.total - times_.fill - times_.wait - times_.drain - times_.rank),
+        static_cast<double>(handoff_.landed_ns_p50) / 1e6);
+    fmt::print("ms once: vocabulary {:.2f}, model {:.2f}, documents {:.2f}\n", times_.vocabulary,
+               times_.model, times_.documents);
+  }
+
+  // At most `size` bytes on one line, cut between characters.
+  static std::string Shortened(const std::string& text, size_t size) {
+    std::string line = text.substr(0, size);
+    if (text.size() > size) {
+      size_t at = size;
+      while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+      line = text.substr(0, at) + "...";
+    }
+    for (char& byte : line) {
+      if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f) byte = ' ';
+    }
+    return line;
+  }
+
+  const RerankCommand& c;
+  std::unique_ptr<Vocabulary> vocabulary_;
+  std::unique_ptr<rankfeed_parallel, void (*)(rankfeed_parallel*)> parallel_{
+      nullptr, rankfeed_parallel_close};
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Documents> documents_;
+  std::unique_ptr<TwoTypes> two_types_;
+  bool with_types_ = false;
+  rankfeed_rerank_options options_{};
+  rankfeed_rerank_limits limits_{};
+  std::vector<Encoder> encoders_;
+  AlignedBytes scratch_;
+  rankfeed_reranker* reranker_ = nullptr;
+  std::vector<rankfeed_status> status_;
+  std::vector<rankfeed_ranked> ranked_;
+  rankfeed_handoff_stats handoff_{};
+  rankfeed_handoff_info ring_info_{};
+  uint64_t rows_ = 0, tokens_ = 0, batches_ = 0;
+  Times times_;
+};
+
+}  // namespace
+
+void AddRerank(CLI::App& app) {
+  auto* command = app.add_subcommand("rerank", "Rank documents for a query with a cross-encoder");
+  auto c = std::make_shared<RerankCommand>();
+  c->vocab.Add(*command);
+  command
+      ->add_option("--model", c->model,
+                   "Folder with config.json and model.safetensors, or a .safetensors file with "
+                   "config.json beside it "
+                   "(XLM-RoBERTa family, ...ForSequenceClassification)")
+      ->required();
+  command->add_option("--query", c->query, "The question")->required();
+  command->add_option("--docs", c->docs, "Documents, one per line or JSONL; - is standard input")
+      ->required();
+  command->add_flag("--jsonl", c->jsonl, "Documents are JSONL whatever the file is called");
+  command->add_option("--device", c->device, "Where the forward pass runs")
+      ->check(CLI::IsMember({"host", "cuda", "hip"}))
+      ->capture_default_str();
+  command
+      ->add_option("--dtype", c->dtype,
+                   "Type of weights and activations; auto: f32 on the host, else the file's")
+      ->check(CLI::IsMember({"auto", "f32", "f16", "bf16"}))
+      ->capture_default_str();
+  command->add_option("--top", c->top, "Print only the best N; 0: all")->capture_default_str();
+  command->add_flag("--raw", c->raw, "Print logits instead of their sigmoid");
+  command
+      ->add_option("--max-length", c->max_length,
+                   "Tokens of a row, specials included; the model's limit binds too")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--max-rows", c->max_rows, "Rows per batch")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--max-tokens", c->max_tokens, "Tokens per batch")
+      ->check(CLI::Range(1, 1 << 28))
+      ->capture_default_str();
+  command
+      ->add_option("--threads", c->threads,
+                   "Threads that tokenize and, on the host, score; 0: all cores")
+      ->capture_default_str();
+  command->add_option("--slots", c->slots, "Slots of the ring")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_flag("--json", c->json, "Print one JSON object");
+  command->callback([c] { Rerank(*c).Run(); });
+}
+
+}  // namespace rankfeed::cli
