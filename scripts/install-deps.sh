@@ -29,6 +29,7 @@ test_packages=(
   libcpp-httplib-dev                 # the HTTP example
   dpkg-dev                           # dpkg-shlibdeps, for the Debian packages
   doxygen                            # API documentation
+  g++-aarch64-linux-gnu qemu-user    # the runtime on 64-bit Arm
   clang libclang-rt-14-dev           # second compiler, libFuzzer
   binutils                           # nm: symbol checks
 )

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// The field tables of docs/image-format.md and docs/corpus-format.md say what the structs are: each
+// field's offset is asserted here at compile time, and its row is looked for in the document.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "corpus/format.h"
+#include "image/format.h"
+
+namespace {
+
+struct Row {
+  size_t offset;
+  const char *type, *field;
+};
+
+#define FIELD(structure, offset, type, field) \
+  static_assert(offsetof(structure, field) == offset);
+#define ROW(structure, offset, type, field) Row{offset, type, #field},
+
+#define IMAGE_HEADER(X)                                                                       \
+  X(rankfeed::image::Header, 0, "char[8]", magic)                                             \
+  X(rankfeed::image::Header, 8, "u16", version_major)                                         \
+  X(rankfeed::image::Header, 10, "u16", version_minor)                                        \
+  X(rankfeed::image::Header, 12, "u32", header_size)                                          \
+  X(rankfeed::image::Header, 16, "u64", image_size)                                           \
+  X(rankfeed::image::Header, 24, "u8[16]", checksum)                                          \
+  X(rankfeed::image::Header, 40, "u8[16]", config_hash)                                       \
+  X(rankfeed::image::Header, 56, "u32", section_count)                                        \
+  X(rankfeed::image::Header, 60, "u32", reserved)
+#define CORPUS_HEADER(X)                                                                      \
+  X(rankfeed::corpus::Header, 0, "char[8]", magic)                                            \
+  X(rankfeed::corpus::Header, 8, "u16", version_major)                                        \
+  X(rankfeed::corpus::Header, 10, "u16", version_minor)                                       \
+  X(rankfeed::corpus::Header, 12, "u32", header_size)                                         \
+  X(rankfeed::corpus::Header, 16, "u32", parity)                                              \
+  X(rankfeed::corpus::Header, 20, "u32", id_count)                                            \
+  X(rankfeed::corpus::Header, 24, "u32", encode_flags)                                        \
+  X(rankfeed::corpus::Header, 28, "u32", flags)                                               \
+  X(rankfeed::corpus::Header, 32, "u8[16]", config_hash)                                      \
+  X(rankfeed::corpus::Header, 48, "u64", reserved)                                            \
+  X(rankfeed::corpus::Header, 56, "u64", checksum)
+#define CORPUS_COMMIT(X)                                                                      \
+  X(rankfeed::corpus::Commit, 0, "u64", sequence)                                             \
+  X(rankfeed::corpus::Commit, 8, "u64", file_size)                                            \
+  X(rankfeed::corpus::Commit, 16, "u64", documents)                                           \
+  X(rankfeed::corpus::Commit, 24, "u64", tokens)                                              \
+  X(rankfeed::corpus::Commit, 32, "u64", live_bytes)                                          \
+  X(rankfeed::corpus::Commit, 40, "u32", level_count)                                         \
+  X(rankfeed::corpus::Commit, 44, "u32", reserved)                                            \
+  X(rankfeed::corpus::Commit, 48, "Level[16]", levels)                                        \
+  X(rankfeed::corpus::Commit, 432, "u64", checksum)
+#define CORPUS_RECORD(X)                                                                      \
+  X(rankfeed::corpus::Record, 0, "u64", checksum)                                             \
+  X(rankfeed::corpus::Record, 8, "u32", token_count)                                          \
+  X(rankfeed::corpus::Record, 12, "u16", id_bytes)                                            \
+  X(rankfeed::corpus::Record, 14, "u16", flags)
+
+IMAGE_HEADER(FIELD)
+CORPUS_HEADER(FIELD)
+CORPUS_COMMIT(FIELD)
+CORPUS_RECORD(FIELD)
+
+// Sizes that the documents name.
+static_assert(sizeof(rankfeed::image::Header) == 64 && sizeof(rankfeed::image::Section) == 24);
+static_assert(offsetof(rankfeed::image::Section, id) == 0 &&
+              offsetof(rankfeed::image::Section, element_size) == 4 &&
+              offsetof(rankfeed::image::Section, offset) == 8 &&
+              offsetof(rankfeed::image::Section, size) == 16);
+static_assert(rankfeed::image::kSectionAlignment == 64 && rankfeed::image::kMaxSections == 64);
+static_assert(sizeof(rankfeed::corpus::Header) == 64 && sizeof(rankfeed::corpus::Commit) == 440);
+static_assert(sizeof(rankfeed::corpus::Level) == 24 && sizeof(rankfeed::corpus::Entry) == 16 &&
+              sizeof(rankfeed::corpus::Slot) == 8 && sizeof(rankfeed::corpus::Record) == 16);
+static_assert(offsetof(rankfeed::corpus::Level, offset) == 0 &&
+              offsetof(rankfeed::corpus::Level, count) == 8 &&
+              offsetof(rankfeed::corpus::Level, max_probe) == 12 &&
+              offsetof(rankfeed::corpus::Level, checksum) == 16);
+static_assert(rankfeed::corpus::kCommitOffset[0] == 4096 && rankfeed::corpus::kCommitOffset[1] == 8192 &&
+              rankfeed::corpus::kDataOffset == 12288);
+
+std::string Read(const std::string& name) {
+  const char* source = std::getenv("RANKFEED_SOURCE_DIR");
+  std::ifstream file(std::string(source == nullptr ? "." : source) + "/" + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The table below `heading` begins with these rows and no others lie between.
+void ExpectTable(const std::string& document, const std::string& heading, const std::vector<Row>& rows) {
+  std::istringstream text(document.substr(std::min(document.find(heading), document.size())));
+  std::vector<std::string> lines;
+  bool inside = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("| offset |")) inside = true;
+    else if (inside && !line.starts_with("|")) break;
+    else if (inside && !line.starts_with("|---")) lines.push_back(line);
+  }
+  ASSERT_GE(lines.size(), rows.size()) << heading;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::string expected =
+        "| " + std::to_string(rows[i].offset) + " | " + rows[i].type + " | " + rows[i].field + " |";
+    EXPECT_TRUE(lines[i].starts_with(expected)) << heading << ": '" << lines[i] << "', expected " << expected;
+  }
+}
+
+TEST(FormatDocs, FieldTables) {
+  const std::string image = Read("docs/image-format.md"), corpus = Read("docs/corpus-format.md");
+  ASSERT_FALSE(image.empty() || corpus.empty());
+  ExpectTable(image, "## Header (64 bytes)", {IMAGE_HEADER(ROW)});
+  ExpectTable(corpus, "## Header (64 bytes at 0)", {CORPUS_HEADER(ROW)});
+  ExpectTable(corpus, "## Commit (440 bytes at 4096", {CORPUS_COMMIT(ROW)});
+  ExpectTable(corpus, "## Record (multiple of 8)", {CORPUS_RECORD(ROW)});
+}
+
+TEST(FormatDocs, ImageVersionAndElementSizes) {
+  using namespace rankfeed::image;
+  const std::string image = Read("docs/image-format.md");
+  const std::string version = "version " + std::to_string(kVersionMajor) + "." + std::to_string(kVersionMinor);
+  EXPECT_NE(image.find(version), std::string::npos) << "docs/image-format.md does not name " << version;
+  const auto names = [&](const std::string& row) {
+    EXPECT_NE(image.find("| " + row + " |"), std::string::npos) << row;
+  };
+  names("1 | config | " + std::to_string(sizeof(Config)));
+  names("11, 12, 13 | normalizer, pre_tokenizer, decoder | " + std::to_string(sizeof(Step)));
+  names("14 | added_tokens | " + std::to_string(sizeof(AddedToken)));
+  names("17, 18 | template_single, template_pair | " + std::to_string(sizeof(TemplateItem)));
+}
+
+// Every section id of format.h is in the document's table, alone or inside a range.
+TEST(FormatDocs, EverySectionIsDescribed) {
+  const std::string image = Read("docs/image-format.md"), code = Read("src/image/format.h");
+  std::set<int> described;
+  std::istringstream text(image.substr(std::min(image.find("## Sections"), image.size())));
+  for (std::string line; std::getline(text, line) && line != "## Trie units";) {
+    if (!line.starts_with("| ") || line.starts_with("| id")) continue;
+    std::string cell = line.substr(2, line.find('|', 2) - 2);
+    int first = 0, last = 0;
+    if (std::sscanf(cell.c_str(), "%d - %d", &first, &last) == 2) {
+      for (int i = first; i <= last; ++i) described.insert(i);
+      continue;
+    }
+    std::istringstream numbers(cell);
+    for (std::string part; std::getline(numbers, part, ',');) described.insert(std::atoi(part.c_str()));
+  }
+  const size_t begin = code.find("enum class SectionId"), end = code.find("};", begin);
+  ASSERT_NE(end, std::string::npos);
+  std::istringstream lines(code.substr(begin, end - begin));
+  int found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    char name[64];
+    int id = 0;
+    if (std::sscanf(line.c_str(), " k%63[A-Za-z] = %d", name, &id) != 2) continue;
+    ++found;
+    EXPECT_TRUE(described.contains(id)) << "section " << id << ", k" << name << ", is not in docs/image-format.md";
+  }
+  EXPECT_GE(found, 40);
+}
+
+}  // namespace
