@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Instructions and simulated cache misses per token and byte, counted by cachegrind: the same numbers on any machine,
+without privileges, whatever else it is doing.
+
+usage: callgrind.py --program build-bench/bench/bench_instructions [--vocab FILE --texts FILE.jsonl] [-o REPORT.json]
+       callgrind.py --program ... --gate      compare with bench/instructions.json: exit 1 above +3 %
+       callgrind.py --program ... --update    make that the new baseline
+
+Two runs are subtracted (1 and 0 rounds: a first pass, with an empty word cache; many and 1: warm), so that opening and
+reading are not counted. What opening takes varies a little with where the loader puts things, so the gate looks at
+the warm rounds only, of which there are enough to make that vanish (about 0.1 %). valgrind knows no AVX-512 and says so to programs: the vector code that runs is the AVX2
+target. Cache sizes are fixed here, not the machine's. Counts depend on compiler and flags, which the baseline names.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BASELINE = os.path.join(ROOT, "bench", "instructions.json")
+# A current server core: 48 KiB first level, 2 MiB as the last level a single core has to itself.
+CACHES = ["--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64"]
+TOLERANCE = 0.03
+
+
+def count(program, vocab, texts, rounds):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out")
+        command = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", *CACHES, f"--cachegrind-out-file={out}", "--log-file=" + os.path.join(folder, "log"),
+                   program, vocab, texts, str(rounds)]
+        # No address randomization: hash tables and caches see the same addresses every time.
+        result = subprocess.run(["setarch", "-R", *command], capture_output=True, text=True)
+        if result.returncode != 0:
+            sys.exit(f"callgrind.py: {' '.join(command)}: {result.stderr.strip()}\n{open(os.path.join(folder, 'log')).read()[-2000:]}")
+        events = summary = None
+        for line in open(out):
+            if line.startswith("events:"):
+                events = line.split()[1:]
+            if line.startswith("summary:"):
+                summary = [int(x) for x in line.split()[1:]]
+        size, tokens = map(int, result.stdout.split())
+        return dict(zip(events, summary)), size, tokens
+
+
+def difference(a, b, rounds, size, tokens):
+    d = {key: (b[key] - a[key]) / rounds for key in b}
+    return {"instructions_per_token": round(d["Ir"] / tokens, 2), "instructions_per_byte": round(d["Ir"] / size, 3),
+            "d1_read_misses_per_token": round(d["D1mr"] / tokens, 4), "ll_read_misses_per_token": round(d["DLmr"] / tokens, 4),
+            "d1_write_misses_per_token": round(d["D1mw"] / tokens, 4)}
+
+
+def compiler_of(program):
+    try:
+        comments = subprocess.run(["readelf", "-p", ".comment", program], capture_output=True, text=True).stdout
+        return ", ".join(sorted(set(re.findall(r"\]\s+(.+)", comments))))
+    except OSError:
+        return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--vocab", help="default: data/default.model, as a warm image the program compiles")
+    parser.add_argument("--texts", help="default: data/sample/docs.jsonl")
+    parser.add_argument("--rankfeed", help="the rankfeed program; compiles --vocab into an image first (much faster)")
+    parser.add_argument("-o", "--output")
+    parser.add_argument("--gate", action="store_true")
+    parser.add_argument("--update", action="store_true")
+    o = parser.parse_args()
+    vocab = o.vocab or os.path.join(ROOT, "data", "default.model")
+    texts = o.texts or os.path.join(ROOT, "data", "sample", "docs.jsonl")
+    with tempfile.TemporaryDirectory() as folder:
+        image = os.path.join(folder, "v.rfimg")
+        if o.rankfeed:
+            subprocess.run([o.rankfeed, "compile", vocab, "-o", image], check=True, stdout=subprocess.DEVNULL)
+            vocab = image
+        none, _, _ = count(o.program, vocab, texts, 0)
+        one, size, tokens = count(o.program, vocab, texts, 1)
+        rounds = max(2, min(40, 1000000 // size))
+        many, _, _ = count(o.program, vocab, texts, 1 + rounds)
+    warm, first = difference(one, many, rounds, size, tokens), difference(none, one, 1, size, tokens)
+    report = {"tool": subprocess.run(["valgrind", "--version"], capture_output=True, text=True).stdout.strip() + " cachegrind",
+              "caches": CACHES, "compiler": compiler_of(o.program), "text_bytes": size, "tokens": tokens, **warm, "first_pass": first}
+    text = json.dumps(report, indent=2) + "\n"
+    if o.output:
+        open(o.output, "w").write(text)
+    else:
+        print(text, end="")
+    if o.update:
+        open(BASELINE, "w").write(text)
+        print(f"{BASELINE} written", file=sys.stderr)
+    if o.gate:
+        baseline = json.load(open(BASELINE))
+        ratio = warm["instructions_per_byte"] / baseline["instructions_per_byte"]
+        failed = ratio > 1 + TOLERANCE
+        print(f"instructions per byte, warm: {baseline['instructions_per_byte']} -> {warm['instructions_per_byte']} (x{ratio:.3f})"
+              + (" REGRESSION" if failed else ""), file=sys.stderr)
+        if failed and baseline["compiler"] != report["compiler"]:
+            print(f"note: the baseline's compiler is {baseline['compiler']}, this one is {report['compiler']}", file=sys.stderr)
+        sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

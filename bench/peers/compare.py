@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""All engines on the same texts in one run: ids compared first, then rounds in which every engine encodes the corpus once,
+in an order that changes from round to round. Time is CPU time of the engine's process, so that other programs on the
+machine take little from it; the median of an engine's ratios to libsentencepiece within each round is what compares.
+
+usage: compare.py --build BUILD --shared FOLDER --languages en,th --rounds 5 --python VENV/bin/python --python-0.21 VENV/bin/python -o RESULT.json
+"""
+import argparse
+import array
+import hashlib
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LANGUAGES = "ar de el en es hi ro ru th tr vi zh".split()
+
+
+class Process:
+    def __init__(self, name, command, reference, path):
+        self.name, self.reference, self.path, self.version = name, reference, path, ""
+        environment = dict(os.environ, RAYON_NUM_THREADS="1", OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        self.samples, self.empty_call_ns, self.mismatches, self.error = [], 0, None, ""
+
+    def greeting(self):
+        facts = json.loads(self.readline())
+        self.version, self.reference, self.path, self.empty_call_ns = facts["version"], facts["reference"], facts["path"], facts["empty_call_ns"]
+
+    def readline(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError((self.process.stderr.read() or "ended").strip().splitlines()[-1][:200])
+        return line
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.readline().strip()
+
+    def run(self, command="run"):
+        return tuple(map(int, self.ask(command).split()))[:2]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.read()
+        self.process.wait()
+
+
+def read_ids(path):
+    data = open(path, "rb").read()
+    out, at = [], 0
+    while at < len(data):
+        n = int.from_bytes(data[at:at + 4], "little")
+        out.append(data[at + 4:at + 4 + 4 * n])
+        at += 4 + 4 * n
+    return out
+
+
+def load(shared, language):
+    def passages(name):
+        rows = map(json.loads, open(os.path.join(shared, "xquad", name + ".jsonl"), encoding="utf-8"))
+        return [row["text"] for row in rows if row["kind"] == "passage"]
+
+    if language != "all":
+        return passages(language)
+    return [text for group in zip(*map(passages, LANGUAGES)) for text in group]
+
+
+def compare(o, language, folder):
+    texts = load(o.shared, language)
+    size = sum(len(t.encode()) for t in texts)
+    path = os.path.join(folder, language + ".jsonl")
+    with open(path, "w", encoding="utf-8") as f:
+        for text in texts:
+            f.write(json.dumps({"text": text}) + "\n")
+    model, tokenizer_json = os.path.join(o.shared, "xlmr.model"), os.path.join(o.shared, "xlmr.tokenizer.json")
+    peer = os.path.join(o.build, "bench", "bench_peer")
+    engines, failed = [], []
+
+    def start(name, command, reference="", note="", greets=False):
+        try:
+            process = Process(name, command, reference, note)
+            if greets:
+                process.greeting()
+            engines.append(process)
+        except Exception as e:
+            failed.append({"name": name, "error": str(e)})
+
+    start("rankfeed", [peer, "rankfeed", os.path.join(folder, "hf.rfimg"), path], "huggingface", "rankfeed_encode, word cache 4 MB")
+    start("rankfeed_sp", [peer, "rankfeed", os.path.join(folder, "sp.rfimg"), path], "sentencepiece", "rankfeed_encode, SentencePiece parity")
+    start("sentencepiece_cpp", [peer, "sentencepiece", model, path], "sentencepiece", "libsentencepiece, Encode to ids")
+    for name in o.engines.split(","):
+        start(name, [o.python, os.path.join(HERE, "worker.py"), name, model, tokenizer_json, path], greets=True)
+    if o.python_021:
+        start("tokenizers_0.21", [o.python_021, os.path.join(HERE, "worker.py"), "tokenizers", model, tokenizer_json, path], greets=True)
+
+    ids = {}
+    for engine in list(engines):
+        try:
+            answer = os.path.join(folder, "ids." + engine.name)
+            assert engine.ask("ids " + answer) == "ok"
+            ids[engine.name] = read_ids(answer)
+        except Exception as e:
+            failed.append({"name": engine.name, "error": str(e)})
+            engines.remove(engine)
+    references = {"huggingface": ids["tokenizers"], "sentencepiece": ids["sentencepiece_cpp"]}
+    for engine in engines:
+        engine.mismatches = sum(a != b for a, b in zip(ids[engine.name], references[engine.reference]))
+        if len(ids[engine.name]) != len(texts):
+            engine.mismatches = len(texts)
+    first = {}
+    for engine in engines:
+        engine.run()  # warm: words have been seen, buffers have grown
+    order = random.Random(1)
+    for _ in range(o.rounds):
+        order.shuffle(engines)
+        for engine in engines:
+            engine.samples.append(engine.run())
+            if engine.name.startswith("rankfeed"):
+                first.setdefault(engine.name, []).append(engine.run("cold"))
+                engine.run()  # warm again
+    base = next(e for e in engines if e.name == "sentencepiece_cpp").samples
+    rows = []
+
+    def row(name, engine, samples, note):
+        net = [max(1, cpu - engine.empty_call_ns) for _, cpu in samples]
+        ratios = sorted(b / n for n, (_, b) in zip(net, base))
+        rows.append({"name": name, "version": engine.version, "reference": engine.reference, "path": note, "documents": len(texts),
+                     "mismatches": engine.mismatches, "megabytes_per_second": round(size / statistics.median(net) * 1e3, 2),
+                     "ratio_to_libsentencepiece": {"median": round(statistics.median(ratios), 2), "min": round(ratios[0], 2), "max": round(ratios[-1], 2)},
+                     "wall_over_cpu": round(statistics.median(w / c for w, c in samples), 2), "empty_call_us": round(engine.empty_call_ns / 1e3, 1)})
+
+    for engine in sorted(engines, key=lambda e: e.name):
+        row(engine.name, engine, engine.samples, engine.path)
+        if engine.name in first:
+            row(engine.name + " (cold)", engine, first[engine.name], engine.path + "; emptied before every pass")
+    for engine in engines:
+        engine.close()
+    rows.sort(key=lambda r: -r["ratio_to_libsentencepiece"]["median"])
+    return {"language": language, "bytes": size, "documents": len(texts), "sha256": hashlib.sha256(open(path, "rb").read()).hexdigest(),
+            "engines": rows, "failed": failed}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--shared", default=os.environ.get("RANKFEED_SHARED_DATA", os.path.join(HERE, "..", "..", "..", "shared", "data")))
+    parser.add_argument("--languages", default="en,de,ru,ar,hi,th,zh,all")
+    parser.add_argument("--engines", default="tokenizers,sentencepiece,tokie,kitoken,kitoken_sp,blingfire,iree,onnxruntime")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--python-0.21", dest="python_021", default="")
+    parser.add_argument("-o", "--output")
+    o = parser.parse_args()
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for source, image in (("xlmr.tokenizer.json", "hf.rfimg"), ("xlmr.model", "sp.rfimg")):
+            subprocess.run([os.path.join(o.build, "bin", "rankfeed"), "compile", os.path.join(o.shared, source), "-o", os.path.join(folder, image)],
+                           check=True, stdout=subprocess.DEVNULL)
+        for language in o.languages.split(","):
+            print(f"peers: {language}", file=sys.stderr, flush=True)
+            results.append(compare(o, language, folder))
+    text = json.dumps(results, indent=1) + "\n"
+    if o.output:
+        open(o.output, "w").write(text)
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""One Python wheel in a process of its own; the commands of bench/bench_peer.cc.
+
+usage: worker.py ENGINE MODEL TOKENIZER_JSON TEXTS.jsonl
+"""
+import array
+import gc
+import json
+import os
+import sys
+import time
+
+import engines
+
+
+def main():
+    name, model, tokenizer_json, path = sys.argv[1:5]
+    texts = [json.loads(line)["text"] for line in open(path, encoding="utf-8")]
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    engine = engines.make(name, model, tokenizer_json)
+
+    def say(line):
+        out.write(line + "\n")
+        out.flush()
+
+    # What a call costs that does nothing but cross into the wheel and back: the same number of texts, all empty.
+    empty = [""] * len(texts)
+    engine.call(empty)
+    start = time.process_time_ns()
+    engine.call(empty)
+    overhead = time.process_time_ns() - start
+    say(json.dumps({"version": engine.version, "reference": engine.reference, "path": engine.note, "empty_call_ns": overhead}))
+    gc.disable()
+    for line in sys.stdin:
+        if line.startswith("ids "):
+            with open(line[4:].rstrip("\n"), "wb") as f:
+                for ids in engine.encode(texts):
+                    f.write(array.array("I", [len(ids)]).tobytes() + array.array("i", [int(i) for i in ids]).tobytes())
+            say("ok")
+        else:
+            wall, cpu = time.perf_counter_ns(), time.process_time_ns()
+            result = engine.call(texts)
+            wall, cpu = time.perf_counter_ns() - wall, time.process_time_ns() - cpu
+            say(f"{wall} {cpu} 0")
+            del result
+
+
+if __name__ == "__main__":
+    main()
