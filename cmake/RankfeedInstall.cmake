@@ -122,8 +122,8 @@ if(NOT RANKFEED_INSTALL)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rankfeed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp"
-        # The forward pass serves this tree's command line and examples; it is not installed yet.
-        PATTERN "crossencoder.h" EXCLUDE)
+        # These two serve this tree's command line and examples; their libraries are not installed.
+        PATTERN "crossencoder.h" EXCLUDE PATTERN "recorder.h" EXCLUDE)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/rankfeed-config.cmake.in
   ${PROJECT_BINARY_DIR}/rankfeed-config.cmake INSTALL_DESTINATION ${rankfeed_package_dir}
   NO_SET_AND_CHECK_MACRO)
