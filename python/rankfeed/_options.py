@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Union
 
-SPLIT_SPECIAL_TOKENS, ERROR_ON_SPECIAL = 4, 8
+SPLIT_SPECIAL_TOKENS = 4
+SPECIALS_IN_TEXT = {"parse": 0, "escape": 16, "error": 8}
 
 TRUNCATION = {"do_not_truncate": 0, "none": 0, "longest_first": 1, "longest_first_slow": 2,
               "only_first": 3, "only_second": 4}

@@ -22,7 +22,8 @@ class Request:
     padding False is the packed layout. max_rows_per_batch, max_tokens_per_batch (budget: what it
     counts), sort: how rows are grouped. max_query_tokens, max_tokens_per_doc, max_chunks_per_doc:
     limits of the parts. overflow: "drop", or windows "short_last" (HuggingFace) or "aligned_last".
-    tensors: names besides input_ids; default: what the model family reads.
+    specials_in_text: what becomes of a special token that somebody typed into a text: "parse" (as
+    HuggingFace), "escape" (plain text), "error" (that document fails). tensors: names besides input_ids; default: what the model family reads.
     One thread at a time."""
 
     def __init__(self, tokenizer: "Tokenizer", query: Any, docs: Sequence[Any], *,
@@ -30,7 +31,7 @@ class Request:
                  padding: Union[bool, str] = True, stride: int = 0, truncation_side: str = "right",
                  padding_side: str = "model", pad_to_multiple_of: Optional[int] = None,
                  add_special_tokens: bool = True, split_special_tokens: bool = False,
-                 error_on_special: bool = False, overflow: str = "drop",
+                 specials_in_text: str = "parse", overflow: str = "drop",
                  max_query_tokens: Optional[int] = None, max_tokens_per_doc: Optional[int] = None,
                  max_chunks_per_doc: Optional[int] = None, max_rows_per_batch: Optional[int] = None,
                  max_tokens_per_batch: Optional[int] = None, budget: str = "layout", sort: str = "none",
@@ -53,7 +54,7 @@ class Request:
             "truncation_side": _options.choice(_options.SIDE, "truncation_side", truncation_side),
             "no_special_tokens": int(not add_special_tokens),
             "encode_flags": (_options.SPLIT_SPECIAL_TOKENS if split_special_tokens else 0)
-            | (_options.ERROR_ON_SPECIAL if error_on_special else 0),
+            | _options.choice(_options.SPECIALS_IN_TEXT, "specials_in_text", specials_in_text),
             "overflow": _options.choice(_options.OVERFLOW, "overflow", overflow),
             "max_query_tokens": number("max_query_tokens", max_query_tokens),
             "max_tokens_per_doc": number("max_tokens_per_doc", max_tokens_per_doc),

@@ -131,7 +131,7 @@ class Writer {
     }
     Open();
     const nb::gil_scoped_release release;
-    const std::vector<Tokens> tokens = model_->Tokenize(texts, flags_, false);
+    const std::vector<Tokens> tokens = model_->TokenizeAll(texts, flags_, false);
     static constexpr int32_t kNone[1] = {};
     for (size_t i = 0; i < names.size(); ++i) {
       rankfeed_source source{};

@@ -93,8 +93,6 @@ std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32
   const bool parallel = texts.size() > 1 && total >= kParallelFrom;
   Lease lease(this, longest, with_offsets, parallel);
   std::vector<Tokens> out(texts.size());
-  std::atomic<size_t> failed{texts.size()};
-  std::atomic<rankfeed_status> failure{RANKFEED_OK};
 
   const auto one = [&](size_t i, rankfeed_encoder* encoder) {
     Tokens& tokens = out[i];
@@ -119,10 +117,8 @@ std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32
         continue;
       }
       if (status != RANKFEED_OK) {
-        size_t first = failed.load();
-        while (i < first && !failed.compare_exchange_weak(first, i)) {
-        }
-        if (failed.load() == i) failure.store(status);
+        tokens = {};
+        tokens.status = status;
         return;
       }
       tokens.ids.resize(io.count);
@@ -154,8 +150,14 @@ std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32
     Check(executor->parallel_for(executor->context, texts.size(), task, &context), "threads");
     if (context.out_of_memory) throw std::bad_alloc();
   }
-  if (failed.load() < texts.size()) {
-    Check(failure.load(), "text " + std::to_string(failed.load()));
+  return out;
+}
+
+std::vector<Tokens> Model::TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flags,
+                                       bool with_offsets) {
+  std::vector<Tokens> out = Tokenize(texts, flags, with_offsets);
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i].status != RANKFEED_OK) Check(out[i].status, "text " + std::to_string(i));
   }
   return out;
 }

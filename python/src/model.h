@@ -22,6 +22,7 @@ namespace rankfeed::python {
 struct Tokens {
   std::vector<int32_t> ids;
   std::vector<uint32_t> begin, end;  // when asked for
+  rankfeed_status status = RANKFEED_OK;
 };
 
 class Model {
@@ -53,8 +54,12 @@ class Model {
   const rankfeed_executor* executor();
   void set_threads(uint32_t threads);
 
-  // One result per text, in order. Errors name the text's index.
+  // One result per text, in order; a text that fails has its status and no tokens.
   std::vector<Tokens> Tokenize(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets);
+
+  // The same, throwing for the first text that failed.
+  std::vector<Tokens> TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flags,
+                                  bool with_offsets);
 
   // The parts of a row around query and document: ids and types of prefix, middle and suffix.
   struct Template {

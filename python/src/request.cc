@@ -205,7 +205,7 @@ std::shared_ptr<Rows> EncodeRows(Model& model, const nb::list& first, const std:
   const nb::gil_scoped_release release;
   const uint32_t flags = options.encode_flags |
                          (with_offsets && code_points ? uint32_t{RANKFEED_OFFSETS_CODE_POINTS} : 0u);
-  const std::vector<Tokens> tokens = model.Tokenize(texts, flags, with_offsets);
+  const std::vector<Tokens> tokens = model.TokenizeAll(texts, flags, with_offsets);
   std::vector<rankfeed_source> sources;
   for (size_t i = queries; i < tokens.size(); ++i) sources.push_back(SourceOf(tokens[i]));
   const Model::Template parts = model.TemplateOf(second.has_value(), options.no_special_tokens == 0);
@@ -385,11 +385,25 @@ class Request {
     add(query);
     const nb::gil_scoped_release release;
     tokens_ = model.Tokenize(texts, options_.encode_flags, /*with_offsets=*/true);
+    if (text_of.back() >= 0) Check(tokens_[static_cast<size_t>(text_of.back())].status, "query");
     for (size_t i = 0; i < sources_.size(); ++i) {
       if (text_of[i] >= 0) sources_[i] = SourceOf(tokens_[static_cast<size_t>(text_of[i])]);
     }
     query_ = sources_.back();
     sources_.pop_back();
+    // Documents whose text failed have a status of their own and are left out of the request.
+    all_status_.resize(sources_.size(), RANKFEED_E_STATE);
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const rankfeed_status status =
+          text_of[i] >= 0 ? tokens_[static_cast<size_t>(text_of[i])].status : RANKFEED_OK;
+      if (status != RANKFEED_OK) {
+        all_status_[i] = status;
+        continue;
+      }
+      sources_[number_.size()] = sources_[i];
+      number_.push_back(static_cast<uint32_t>(i));
+    }
+    sources_.resize(number_.size());
     status_.resize(sources_.size(), RANKFEED_E_STATE);
     if (sources_.empty()) return;
     cutter_.emplace(model.get(), options_, sources_.size(),
@@ -425,6 +439,7 @@ class Request {
     }
     if (out->batch.rows == 0) return nullptr;
     out->rows.assign(out->batch.row_map, out->batch.row_map + out->batch.rows);
+    for (rankfeed_batch_row& row : out->rows) row.document = number_[row.document];
     return out;
   }
 
@@ -454,13 +469,15 @@ class Request {
                                &count),
           "rank");
     std::vector<std::pair<uint32_t, float>> out;
-    for (uint32_t i = 0; i < count; ++i) out.emplace_back(ranked[i].index, ranked[i].score);
+    for (uint32_t i = 0; i < count; ++i) out.emplace_back(number_[ranked[i].index], ranked[i].score);
     return out;
   }
 
   std::vector<std::string> Statuses() const {
     std::vector<std::string> out;
-    for (const rankfeed_status status : status_) out.emplace_back(rankfeed_status_name(status));
+    std::vector<rankfeed_status> all = all_status_;
+    for (size_t i = 0; i < status_.size(); ++i) all[number_[i]] = status_[i];
+    for (const rankfeed_status status : all) out.emplace_back(rankfeed_status_name(status));
     return out;
   }
   uint64_t tokens() const {
@@ -479,7 +496,9 @@ class Request {
   std::vector<Ids> kept_;
   std::vector<rankfeed_source> sources_;
   rankfeed_source query_{};
-  std::vector<rankfeed_status> status_;
+  std::vector<uint32_t> number_;              // of the caller's documents, per source
+  std::vector<rankfeed_status> status_;       // per source
+  std::vector<rankfeed_status> all_status_;   // per document of the caller
   std::optional<Cutter> cutter_;
   size_t arena_bytes_ = 64 << 10;
 };

@@ -16,7 +16,7 @@ import unittest
 import numpy as np
 import rankfeed
 
-from support import MODEL, needs
+from support import MODEL, SOURCE, hf_file, needs
 
 try:
     import torch
@@ -76,6 +76,24 @@ class Package(unittest.TestCase):
         batch = self.tok.encode_pairs("q", ["short", "long " * 50], max_length=16, truncation=False)
         self.assertEqual(batch.statuses, ["RANKFEED_OK", "RANKFEED_E_TOO_LONG"])
         self.assertEqual(batch.documents, [0])
+
+    def test_specials_in_text(self):
+        tok = rankfeed.Tokenizer.from_file(hf_file("roberta"))
+        docs = ["fine", "a </s> b", "also fine"]
+        parsed = tok.encode_pairs("q", docs)
+        eos = tok.token_to_id("</s>")
+        self.assertEqual((parsed["input_ids"] == eos).sum(axis=1).tolist(), [3, 4, 3])
+        escaped = tok.encode_pairs("q", docs, specials_in_text="escape")
+        self.assertEqual((escaped["input_ids"] == eos).sum(axis=1).tolist(), [3, 3, 3])
+        refused = tok.request("q", docs, specials_in_text="error")
+        batch = refused.next()
+        self.assertEqual([row[0] for row in batch.row_map], [0, 2])
+        self.assertEqual(refused.statuses, ["RANKFEED_OK", "RANKFEED_E_SPECIAL_IN_TEXT", "RANKFEED_OK"])
+        refused.put_scores(batch, [1.0, 2.0])
+        self.assertEqual(refused.rank(), [(2, 2.0), (0, 1.0)])
+        with self.assertRaises(rankfeed.RankfeedError) as caught:
+            tok.encode_pairs("</s>", docs, specials_in_text="error")
+        self.assertEqual(caught.exception.name, "RANKFEED_E_SPECIAL_IN_TEXT")
 
     def test_dlpack_out_shares_memory(self):
         batch = self.tok.encode_pairs("What is a panda?", PASSAGES, return_tensors="dlpack")
@@ -294,6 +312,19 @@ class Package(unittest.TestCase):
         self.assertEqual(again.encode("x y").ids, self.tok.encode("x y").ids)
         batch = self.tok(["a", "b"], return_tensors="np")
         self.assertEqual(pickle.loads(pickle.dumps(batch))["input_ids"].tolist(), batch.input_ids.tolist())
+
+    @unittest.skipUnless(os.environ.get("RANKFEED_PROGRAM"), "SKIPPED: RANKFEED_PROGRAM names no command line")
+    def test_receipt(self):
+        docs = os.path.join(SOURCE, "data", "sample", "docs.jsonl")
+        got = rankfeed.receipt(MODEL, docs, program=os.environ["RANKFEED_PROGRAM"], requests=3, candidates=4,
+                               encode_seconds=0.05, max_seconds=1, unicode_texts=5)
+        self.assertEqual(got["schema"], "rankfeed-receipt")
+        self.assertEqual(got["workload"]["requests"], 3)
+        self.assertGreater(got["encode"]["tokens"], 0)
+        with self.assertRaises(RuntimeError):
+            rankfeed.receipt(MODEL, "/no/such", program=os.environ["RANKFEED_PROGRAM"])
+        with self.assertRaises(FileNotFoundError):
+            rankfeed.receipt(MODEL, docs, program="/no/such/program")
 
     def test_no_leak_messages_at_exit(self):
         code = ("import rankfeed, sys; t = rankfeed.Tokenizer.from_file(sys.argv[1]); "
