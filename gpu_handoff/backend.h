@@ -18,7 +18,7 @@
  *  event_create         cudaEventCreateWithFlags(DisableTiming) hipEventCreateWithFlags
  *  event_record/query   cudaEventRecord/Query                   hipEventRecord/Query
  *  stream_wait_event    cudaStreamWaitEvent                     hipStreamWaitEvent
- *  launch_host          cudaLaunchHostFunc                      hipLaunchHostFunc */
+ *  launch_host          cudaLaunchHostFunc                      hipStreamAddCallback*/
 #ifndef RANKFEED_GPU_HANDOFF_BACKEND_H_
 #define RANKFEED_GPU_HANDOFF_BACKEND_H_
 

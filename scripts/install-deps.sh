@@ -32,6 +32,7 @@ test_packages=(
   g++-aarch64-linux-gnu qemu-user    # the runtime on 64-bit Arm
   clang libclang-rt-14-dev           # second compiler, libFuzzer
   binutils                           # nm: symbol checks
+  hipcc libamdhip64-dev              # HIP backend: compiled, needs no device
 )
 
 case "${1-}" in

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kernels/attention.inl: attention over packed rows of any length, with the softmax running along
-// (Milakov and Gimelshein, "Online normalizer calculation for softmax", arXiv 1805.02867), so that no
-// row of scores is ever stored whole.
+// (Milakov and Gimelshein, "Online normalizer calculation for softmax", arXiv 1805.02867), so that
+// no row of scores is ever stored whole.
 //
 // One block takes kQueries queries of one row and head and goes through the row's keys, kKeys at a
 // time: scores into shared memory, running maximum and sum per query, then the sum of values, which
@@ -41,7 +41,8 @@ RF_KERNEL AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
   if (begin >= length) return;  // the whole block
   const uint64_t first = static_cast<uint64_t>(op.cu_seqlens[row] - op.cu_seqlens[0]);
   const uint64_t width = static_cast<uint64_t>(op.heads) * op.head_dim;
-  const Stored* const q = static_cast<const Stored*>(op.qkv) + first * 3 * width + static_cast<uint64_t>(head) * op.head_dim;
+  const Stored* const q = static_cast<const Stored*>(op.qkv) + first * 3 * width +
+                          static_cast<uint64_t>(head) * op.head_dim;
   const Stored* const k = q + width;
   const Stored* const v = k + width;
   const uint32_t ty = RF_THREAD / 8, tx = RF_THREAD % 8;
@@ -62,7 +63,8 @@ RF_KERNEL AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
     RF_SYNC();  // the values of the step before are used up
     for (uint32_t i = RF_THREAD; i < kKeys * kDim; i += RF_THREADS) {
       const uint32_t r = i / kDim, d = i % kDim;
-      key[r * Tile::kStride + d] = keys + r < length && d < op.head_dim ? T::Load(k + (keys + r) * 3 * width + d) : 0.0f;
+      key[r * Tile::kStride + d] =
+          keys + r < length && d < op.head_dim ? T::Load(k + (keys + r) * 3 * width + d) : 0.0f;
     }
     RF_SYNC();
     float dots[kEach][4] = {};
@@ -76,13 +78,15 @@ RF_KERNEL AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
     }
     for (uint32_t i = 0; i < kEach; ++i) {
       for (uint32_t j = 0; j < 4; ++j) {
-        score[(ty * kEach + i) * Tile::kScoreStride + tx * 4 + j] = keys + tx * 4 + j < length ? dots[i][j] : -INFINITY;
+        score[(ty * kEach + i) * Tile::kScoreStride + tx * 4 + j] =
+            keys + tx * 4 + j < length ? dots[i][j] : -INFINITY;
       }
     }
     RF_SYNC();  // the keys are used up, the scores are there
     for (uint32_t i = RF_THREAD; i < kKeys * kDim; i += RF_THREADS) {
       const uint32_t r = i / kDim, d = i % kDim;
-      key[r * Tile::kStride + d] = keys + r < length && d < op.head_dim ? T::Load(v + (keys + r) * 3 * width + d) : 0.0f;
+      key[r * Tile::kStride + d] =
+          keys + r < length && d < op.head_dim ? T::Load(v + (keys + r) * 3 * width + d) : 0.0f;
     }
     for (uint32_t i = RF_THREAD; i < Tile::kQueries; i += RF_THREADS) {
       float* const line = score + i * Tile::kScoreStride;
@@ -105,7 +109,8 @@ RF_KERNEL AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
       for (uint32_t d = 0; d < kDim / 8; ++d) sum[i][d] *= shrink;
       for (uint32_t j = 0; j < kKeys; ++j) {
         const float weight = line[j];
-        for (uint32_t d = 0; d < kDim / 8; ++d) sum[i][d] += weight * key[j * Tile::kStride + tx + d * 8];
+        for (uint32_t d = 0; d < kDim / 8; ++d)
+          sum[i][d] += weight * key[j * Tile::kStride + tx + d * 8];
       }
     }
   }
@@ -113,7 +118,8 @@ RF_KERNEL AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
     const uint32_t r = begin + ty * kEach + i;
     if (r >= length) continue;
     const float inverse = 1.0f / total[ty * kEach + i];
-    Stored* const out = static_cast<Stored*>(op.out) + (first + r) * width + static_cast<uint64_t>(head) * op.head_dim;
+    Stored* const out = static_cast<Stored*>(op.out) + (first + r) * width +
+                        static_cast<uint64_t>(head) * op.head_dim;
     for (uint32_t d = 0; d < kDim / 8; ++d) {
       if (tx + d * 8 < op.head_dim) T::Store(sum[i][d] * inverse, out + tx + d * 8);
     }

@@ -11,11 +11,19 @@ struct F16 {
   using Stored = uint16_t;
 #if defined(__CUDACC__) || defined(__HIPCC__)
   // One instruction each; the portable conversion gives the same bits.
-  RF_DEVICE_MEMBER float Load(const Stored* at) { return __half2float(__ushort_as_half(*at)); }
-  RF_DEVICE_MEMBER void Store(float value, Stored* at) { *at = __half_as_ushort(__float2half_rn(value)); }
+  RF_DEVICE_MEMBER float Load(const Stored* at) {
+    return __half2float(__ushort_as_half(*at));
+  }
+  RF_DEVICE_MEMBER void Store(float value, Stored* at) {
+    *at = __half_as_ushort(__float2half_rn(value));
+  }
 #else
-  RF_DEVICE_MEMBER float Load(const Stored* at) { return FloatOfF16(*at); }
-  RF_DEVICE_MEMBER void Store(float value, Stored* at) { *at = F16OfFloat(value); }
+  RF_DEVICE_MEMBER float Load(const Stored* at) {
+    return FloatOfF16(*at);
+  }
+  RF_DEVICE_MEMBER void Store(float value, Stored* at) {
+    *at = F16OfFloat(value);
+  }
 #endif
 };
 struct Bf16 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// kernels/gemm.inl: out[m, n] = activation(x[m, k] w[n, k]^T + bias) in tiles, for devices and builds
-// without a vendor's library, and bias with activation alone, for behind such a library.
+// kernels/gemm.inl: out[m, n] = activation(x[m, k] w[n, k]^T + bias) in tiles, for devices and
+// builds without a vendor's library, and bias with activation alone, for behind such a library.
 //
 // A block of 256 threads makes a 64 x 64 tile; every thread 4 x 4 of it. Both operands go through
-// shared memory in steps of 16 columns, transposed, so that the inner loop reads rows of shared memory.
+// shared memory in steps of 16 columns, transposed, so that the inner loop reads rows of shared
+// memory.
 
 constexpr uint32_t kGemmThreads = 256, kGemmTile = 64, kGemmDepth = 16, kGemmEach = 4;
 constexpr uint32_t kGemmStride = kGemmTile + 4;  // off the powers of two, against bank conflicts
@@ -31,9 +32,13 @@ RF_KERNEL GemmKernel(rankfeed_op_gemm op) {
     for (uint32_t i = RF_THREAD; i < kGemmTile * kGemmDepth; i += RF_THREADS) {
       const uint32_t r = i / kGemmDepth, d = i % kGemmDepth;
       const bool in = depth + d < op.k;
-      a[d * kGemmStride + r] = in && row + r < op.m ? T::Load(x + static_cast<uint64_t>(row + r) * op.k + depth + d) : 0.0f;
+      a[d * kGemmStride + r] = in && row + r < op.m
+                                   ? T::Load(x + static_cast<uint64_t>(row + r) * op.k + depth + d)
+                                   : 0.0f;
       b[d * kGemmStride + r] =
-          in && column + r < op.n ? T::Load(w + static_cast<uint64_t>(column + r) * op.k + depth + d) : 0.0f;
+          in && column + r < op.n
+              ? T::Load(w + static_cast<uint64_t>(column + r) * op.k + depth + d)
+              : 0.0f;
     }
     RF_SYNC();
     for (uint32_t d = 0; d < kGemmDepth; ++d) {
@@ -62,7 +67,8 @@ RF_KERNEL GemmKernel(rankfeed_op_gemm op) {
 // out = activation(out + bias), one block per row.
 template <class T>
 RF_KERNEL BiasKernel(rankfeed_op_gemm op) {
-  typename T::Stored* const out = static_cast<typename T::Stored*>(op.out) + static_cast<uint64_t>(RF_BLOCK_X) * op.n;
+  typename T::Stored* const out =
+      static_cast<typename T::Stored*>(op.out) + static_cast<uint64_t>(RF_BLOCK_X) * op.n;
   for (uint32_t i = RF_THREAD; i < op.n; i += RF_THREADS) {
     T::Store(Activated(T::Load(out + i) + op.bias[i], op.activation), out + i);
   }

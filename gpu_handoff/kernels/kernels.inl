@@ -11,7 +11,7 @@
 
 #include "kernels/elements.inl"
 // One after the other: each uses those before.
-#include "kernels/rows.inl"
-#include "kernels/norm.inl"
-#include "kernels/gemm.inl"
 #include "kernels/attention.inl"
+#include "kernels/gemm.inl"
+#include "kernels/norm.inl"
+#include "kernels/rows.inl"

@@ -32,28 +32,33 @@ int32_t ByType(uint32_t dtype, const rankfeed_op_at* at, const Op* op) {
 int32_t UnpackOp(const rankfeed_op_at* at, const rankfeed_op_unpack* op) {
   if (op->rows == 0 || op->row_length == 0) return 0;
   if (op->wide != 0) {
-    return RF_LAUNCH(UnpackKernel<int64_t>, op->rows, 1, kThreads, 2 * kThreads, at->stream, op->ids, op->cu_seqlens,
-                     op->row_length, op->pad_id, static_cast<int64_t*>(op->ids_out), static_cast<int64_t*>(op->mask_out),
+    return RF_LAUNCH(UnpackKernel<int64_t>, op->rows, 1, kThreads, 2 * kThreads, at->stream,
+                     op->ids, op->cu_seqlens, op->row_length, op->pad_id,
+                     static_cast<int64_t*>(op->ids_out), static_cast<int64_t*>(op->mask_out),
                      static_cast<int64_t*>(op->positions_out));
   }
-  return RF_LAUNCH(UnpackKernel<int32_t>, op->rows, 1, kThreads, 2 * kThreads, at->stream, op->ids, op->cu_seqlens,
-                   op->row_length, op->pad_id, static_cast<int32_t*>(op->ids_out), static_cast<int32_t*>(op->mask_out),
-                   static_cast<int32_t*>(op->positions_out));
+  return RF_LAUNCH(UnpackKernel<int32_t>, op->rows, 1, kThreads, 2 * kThreads, at->stream, op->ids,
+                   op->cu_seqlens, op->row_length, op->pad_id, static_cast<int32_t*>(op->ids_out),
+                   static_cast<int32_t*>(op->mask_out), static_cast<int32_t*>(op->positions_out));
 }
 
 int32_t PositionsOp(const rankfeed_op_at* at, const rankfeed_op_positions* op) {
   if (op->rows == 0) return 0;
-  return RF_LAUNCH(PositionsKernel, op->rows, 1, kThreads, 2 * kThreads, at->stream, op->ids, op->cu_seqlens, op->pad_id,
-                   op->out);
+  return RF_LAUNCH(PositionsKernel, op->rows, 1, kThreads, 2 * kThreads, at->stream, op->ids,
+                   op->cu_seqlens, op->pad_id, op->out);
 }
 
 template <class T>
 struct RunEmbed {
   static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_embed& op) {
-    return op.tokens == 0 ? 0 : RF_LAUNCH(EmbedKernel<T>, op.tokens, 1, kThreads, kThreads, at->stream, op);
+    return op.tokens == 0
+               ? 0
+               : RF_LAUNCH(EmbedKernel<T>, op.tokens, 1, kThreads, kThreads, at->stream, op);
   }
 };
-int32_t EmbedOp(const rankfeed_op_at* at, const rankfeed_op_embed* op) { return ByType<RunEmbed>(op->dtype, at, op); }
+int32_t EmbedOp(const rankfeed_op_at* at, const rankfeed_op_embed* op) {
+  return ByType<RunEmbed>(op->dtype, at, op);
+}
 
 template <class T>
 struct RunGemm {
@@ -62,18 +67,21 @@ struct RunGemm {
     const int32_t rc = VendorGemm(at, &op);
     if (rc == 0) return RF_LAUNCH(BiasKernel<T>, op.m, 1, kThreads, 0, at->stream, op);
     if (rc != kNoVendorGemm) return rc;
-    return RF_LAUNCH(GemmKernel<T>, (op.m + kGemmTile - 1) / kGemmTile, (op.n + kGemmTile - 1) / kGemmTile,
-                     kGemmThreads, kGemmShared, at->stream, op);
+    return RF_LAUNCH(GemmKernel<T>, (op.m + kGemmTile - 1) / kGemmTile,
+                     (op.n + kGemmTile - 1) / kGemmTile, kGemmThreads, kGemmShared, at->stream, op);
   }
 };
-int32_t GemmOp(const rankfeed_op_at* at, const rankfeed_op_gemm* op) { return ByType<RunGemm>(op->dtype, at, op); }
+int32_t GemmOp(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
+  return ByType<RunGemm>(op->dtype, at, op);
+}
 
 template <class T, uint32_t kDim>
 int32_t LaunchAttention(const rankfeed_op_at* at, const rankfeed_op_attention& op) {
   using Tile = AttentionTile<kDim>;
   const uint32_t tiles = (op.max_seqlen + Tile::kQueries - 1) / Tile::kQueries;
   if (uint64_t{tiles} * op.rows > INT32_MAX) return kInvalid;
-  return RF_LAUNCH((AttentionKernel<T, kDim>), tiles * op.rows, op.heads, kThreads, Tile::kShared, at->stream, op, tiles);
+  return RF_LAUNCH((AttentionKernel<T, kDim>), tiles * op.rows, op.heads, kThreads, Tile::kShared,
+                   at->stream, op, tiles);
 }
 template <class T>
 struct RunAttention {
@@ -92,7 +100,9 @@ int32_t AttentionOp(const rankfeed_op_at* at, const rankfeed_op_attention* op) {
 template <class T>
 struct RunAddNorm {
   static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_add_norm& op) {
-    return op.tokens == 0 ? 0 : RF_LAUNCH(AddNormKernel<T>, op.tokens, 1, kThreads, kThreads, at->stream, op);
+    return op.tokens == 0
+               ? 0
+               : RF_LAUNCH(AddNormKernel<T>, op.tokens, 1, kThreads, kThreads, at->stream, op);
   }
 };
 int32_t AddNormOp(const rankfeed_op_at* at, const rankfeed_op_add_norm* op) {
@@ -104,24 +114,32 @@ struct RunFirst {
   static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_first& op) {
     using Stored = typename T::Stored;
     if (op.rows == 0) return 0;
-    return RF_LAUNCH(FirstKernel<T>, op.rows, 1, kThreads, 0, at->stream, static_cast<const Stored*>(op.x), op.cu_seqlens,
-                     op.hidden, static_cast<Stored*>(op.out));
+    return RF_LAUNCH(FirstKernel<T>, op.rows, 1, kThreads, 0, at->stream,
+                     static_cast<const Stored*>(op.x), op.cu_seqlens, op.hidden,
+                     static_cast<Stored*>(op.out));
   }
 };
-int32_t FirstOp(const rankfeed_op_at* at, const rankfeed_op_first* op) { return ByType<RunFirst>(op->dtype, at, op); }
+int32_t FirstOp(const rankfeed_op_at* at, const rankfeed_op_first* op) {
+  return ByType<RunFirst>(op->dtype, at, op);
+}
 
 template <class T>
 struct RunLogits {
   static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_logits& op) {
     using Stored = typename T::Stored;
     if (op.rows == 0) return 0;
-    return RF_LAUNCH(LogitsKernel<T>, op.rows, 1, kThreads, kThreads, at->stream, static_cast<const Stored*>(op.x),
-                     static_cast<const Stored*>(op.w), op.bias, op.cu_seqlens, op.labels, op.hidden, op.logits);
+    return RF_LAUNCH(LogitsKernel<T>, op.rows, 1, kThreads, kThreads, at->stream,
+                     static_cast<const Stored*>(op.x), static_cast<const Stored*>(op.w), op.bias,
+                     op.cu_seqlens, op.labels, op.hidden, op.logits);
   }
 };
-int32_t LogitsOp(const rankfeed_op_at* at, const rankfeed_op_logits* op) { return ByType<RunLogits>(op->dtype, at, op); }
+int32_t LogitsOp(const rankfeed_op_at* at, const rankfeed_op_logits* op) {
+  return ByType<RunLogits>(op->dtype, at, op);
+}
 
-uint64_t ScratchBytes(void* ctx, uint32_t) { return GemmScratch(ctx); }
+uint64_t ScratchBytes(void* ctx, uint32_t) {
+  return GemmScratch(ctx);
+}
 
 constexpr rankfeed_gpu_ops kDeviceOps = {
     sizeof(rankfeed_gpu_ops),

@@ -3,7 +3,8 @@
 // token of each row, the head's scores. One block per row.
 
 // out[t] = pad + tokens of the row so far that are not pad; pad for a pad (ops.h, positions).
-RF_KERNEL PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad, int32_t* out) {
+RF_KERNEL PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad,
+                          int32_t* out) {
   RF_SHARED(shared);
   int32_t* const scratch = reinterpret_cast<int32_t*>(shared);
   const int32_t base = cu_seqlens[0];
@@ -20,8 +21,8 @@ RF_KERNEL PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t
 }
 
 template <class Id>
-RF_KERNEL UnpackKernel(const int32_t* ids, const int32_t* cu_seqlens, uint32_t row_length, int32_t pad, Id* ids_out,
-                       Id* mask_out, Id* positions_out) {
+RF_KERNEL UnpackKernel(const int32_t* ids, const int32_t* cu_seqlens, uint32_t row_length,
+                       int32_t pad, Id* ids_out, Id* mask_out, Id* positions_out) {
   RF_SHARED(shared);
   int32_t* const scratch = reinterpret_cast<int32_t*>(shared);
   const int32_t begin = cu_seqlens[RF_BLOCK_X] - cu_seqlens[0];
@@ -44,7 +45,8 @@ RF_KERNEL UnpackKernel(const int32_t* ids, const int32_t* cu_seqlens, uint32_t r
 }
 
 template <class T>
-RF_KERNEL FirstKernel(const typename T::Stored* x, const int32_t* cu_seqlens, uint32_t hidden, typename T::Stored* out) {
+RF_KERNEL FirstKernel(const typename T::Stored* x, const int32_t* cu_seqlens, uint32_t hidden,
+                      typename T::Stored* out) {
   const int32_t begin = cu_seqlens[RF_BLOCK_X] - cu_seqlens[0];
   const bool empty = cu_seqlens[RF_BLOCK_X + 1] == cu_seqlens[RF_BLOCK_X];
   for (uint32_t i = RF_THREAD; i < hidden; i += RF_THREADS) {
@@ -70,7 +72,8 @@ RF_KERNEL LogitsKernel(const typename T::Stored* x, const typename T::Stored* w,
     }
     sum = BlockSum(sum, shared);
     if (RF_THREAD == 0) {
-      logits[static_cast<uint64_t>(RF_BLOCK_X) * labels + l] = empty ? FloatOfBits(0x7fc00000u) : sum + bias[l];
+      logits[static_cast<uint64_t>(RF_BLOCK_X) * labels + l] =
+          empty ? FloatOfBits(0x7fc00000u) : sum + bias[l];
     }
   }
 }

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// cuda/backend_cuda.cc: the backend over the CUDA runtime. Plain C++; the kernels are in
+// ops_cuda.cu. hip/backend_hip.cc is the same file over HIP: a change belongs in both.
+//
+// The runtime is linked statically (libcudart_static) and finds the driver when it is first asked,
+// so a machine without a driver gets NO_DEVICE and nothing fails to load.
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "backend.h"
+#include "cuda/ops_cuda.h"
+
+namespace rankfeed::handoff {
+namespace {
+
+struct Context {
+  int device;
+};
+
+int32_t ResultOf(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return RANKFEED_GPU_OK;
+    case cudaErrorNotReady:
+      return RANKFEED_GPU_NOT_READY;
+    case cudaErrorMemoryAllocation:
+      return RANKFEED_GPU_NO_MEMORY;
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorInvalidDevice:
+      return RANKFEED_GPU_NO_DEVICE;
+    default:
+      return static_cast<int32_t>(error);
+  }
+}
+
+// The device is a property of the calling thread; every entry selects its own.
+int32_t Select(void* ctx) {
+  return ResultOf(cudaSetDevice(static_cast<Context*>(ctx)->device));
+}
+
+// Clears the error that the runtime keeps for the next caller, unless it is one that sticks.
+int32_t Finish(cudaError_t error) {
+  if (error != cudaSuccess) (void)cudaGetLastError();
+  return ResultOf(error);
+}
+
+cudaStream_t StreamOf(void* stream) {
+  return static_cast<cudaStream_t>(stream);
+}
+cudaEvent_t EventOf(void* event) {
+  return static_cast<cudaEvent_t>(event);
+}
+
+int32_t DeviceCount(void*, int32_t* count) {
+  int devices = 0;
+  const int32_t rc = Finish(cudaGetDeviceCount(&devices));
+  *count = rc == RANKFEED_GPU_OK ? devices : 0;
+  return rc == RANKFEED_GPU_OK && devices == 0 ? int32_t{RANKFEED_GPU_NO_DEVICE} : rc;
+}
+
+int32_t DeviceOpen(void* self, int32_t device, void** ctx) {
+  *ctx = nullptr;
+  int32_t count = 0;
+  if (const int32_t rc = DeviceCount(self, &count)) return rc;
+  if (device < 0 || device >= count) return RANKFEED_GPU_NO_DEVICE;
+  auto* context = new (std::nothrow) Context{device};
+  if (context == nullptr) return RANKFEED_GPU_NO_MEMORY;
+  // The first call that needs the device makes the runtime's own context: here, not in a batch.
+  int32_t rc = Select(context);
+  if (rc == RANKFEED_GPU_OK) rc = Finish(cudaFree(nullptr));
+  if (rc != RANKFEED_GPU_OK) {
+    delete context;
+    return rc;
+  }
+  *ctx = context;
+  return RANKFEED_GPU_OK;
+}
+
+void DeviceClose(void* ctx) {
+  delete static_cast<Context*>(ctx);
+}
+
+void Describe(void* ctx, char* out, size_t capacity) {
+  cudaDeviceProp properties;
+  if (cudaGetDeviceProperties(&properties, static_cast<Context*>(ctx)->device) != cudaSuccess) {
+    std::snprintf(out, capacity, "unknown device");
+    return;
+  }
+  std::snprintf(out, capacity, "%.40s, sm_%d%d", properties.name, properties.major,
+                properties.minor);
+}
+
+int32_t PageLock(void* ctx, size_t bytes, uint32_t flags, rankfeed_gpu_host_block* out) {
+  *out = {};
+  if (flags != 0 || bytes == 0) return RANKFEED_GPU_INVALID;
+  if (const int32_t rc = Select(ctx)) return rc;
+  void* host = nullptr;
+  if (const int32_t rc =
+          Finish(cudaHostAlloc(&host, bytes, cudaHostAllocPortable | cudaHostAllocMapped)))
+    return rc;
+  std::memset(host, 0, bytes);
+  void* mapped = nullptr;
+  if (cudaHostGetDevicePointer(&mapped, host, 0) != cudaSuccess) {
+    (void)cudaGetLastError();
+    mapped = nullptr;
+  }
+  out->host = host;
+  out->mapped = mapped;
+  out->bytes = bytes;
+  out->locked = 1;
+  return RANKFEED_GPU_OK;
+}
+
+// Waits for the device (CUDA C Programming Guide, implicit synchronization), as backend.h asks.
+void PageUnlock(void* ctx, rankfeed_gpu_host_block* block) {
+  if (Select(ctx) == RANKFEED_GPU_OK) (void)Finish(cudaFreeHost(block->host));
+  *block = {};
+}
+
+int32_t DeviceAlloc(void* ctx, size_t bytes, void** out) {
+  *out = nullptr;
+  if (bytes == 0) return RANKFEED_GPU_INVALID;
+  if (const int32_t rc = Select(ctx)) return rc;
+  return Finish(cudaMalloc(out, bytes));
+}
+void DeviceFree(void* ctx, void* memory) {
+  if (memory != nullptr && Select(ctx) == RANKFEED_GPU_OK) (void)Finish(cudaFree(memory));
+}
+
+int32_t StreamCreate(void* ctx, void** stream) {
+  *stream = nullptr;
+  if (const int32_t rc = Select(ctx)) return rc;
+  cudaStream_t made = nullptr;
+  const int32_t rc = Finish(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+  *stream = made;
+  return rc;
+}
+void StreamDestroy(void* ctx, void* stream) {
+  if (stream != nullptr && Select(ctx) == RANKFEED_GPU_OK)
+    (void)Finish(cudaStreamDestroy(StreamOf(stream)));
+}
+int32_t StreamSynchronize(void* ctx, void* stream) {
+  if (const int32_t rc = Select(ctx)) return rc;
+  return Finish(cudaStreamSynchronize(StreamOf(stream)));
+}
+int32_t LaunchHost(void* ctx, void* stream, void (*function)(void*), void* argument) {
+  if (function == nullptr) return RANKFEED_GPU_INVALID;
+  if (const int32_t rc = Select(ctx)) return rc;
+  return Finish(cudaLaunchHostFunc(StreamOf(stream), function, argument));
+}
+
+int32_t CopyAsync(void* ctx, void* dst, const void* src, size_t bytes, void* stream) {
+  if (dst == nullptr || src == nullptr) return RANKFEED_GPU_INVALID;
+  if (const int32_t rc = Select(ctx)) return rc;
+  return Finish(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, StreamOf(stream)));
+}
+
+int32_t EventCreate(void* ctx, void** event) {
+  *event = nullptr;
+  if (const int32_t rc = Select(ctx)) return rc;
+  cudaEvent_t made = nullptr;
+  const int32_t rc = Finish(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
+  *event = made;
+  return rc;
+}
+void EventDestroy(void* ctx, void* event) {
+  if (event != nullptr && Select(ctx) == RANKFEED_GPU_OK)
+    (void)Finish(cudaEventDestroy(EventOf(event)));
+}
+int32_t EventRecord(void* ctx, void* event, void* stream) {
+  if (const int32_t rc = Select(ctx)) return rc;
+  return Finish(cudaEventRecord(EventOf(event), StreamOf(stream)));
+}
+// Needs no current device, and is what a full ring does most.
+int32_t EventQuery(void*, void* event) {
+  return Finish(cudaEventQuery(EventOf(event)));
+}
+int32_t StreamWaitEvent(void* ctx, void* stream, void* event) {
+  if (const int32_t rc = Select(ctx)) return rc;
+  return Finish(cudaStreamWaitEvent(StreamOf(stream), EventOf(event), 0));
+}
+
+}  // namespace
+
+int32_t CudaSelect(void* ctx) {
+  return Select(ctx);
+}
+int CudaDevice(void* ctx) {
+  return static_cast<Context*>(ctx)->device;
+}
+
+}  // namespace rankfeed::handoff
+
+extern "C" RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_cuda_backend(void) {
+  using namespace rankfeed::handoff;
+  static const rankfeed_gpu_backend kBackend = [] {
+    rankfeed_gpu_backend b{};
+    b.struct_size = sizeof(b);
+    b.abi = RANKFEED_GPU_BACKEND_ABI;
+    b.name = "cuda";
+    b.dl_host_device_type = RANKFEED_DL_CUDA_HOST;
+    b.dl_device_type = RANKFEED_DL_CUDA;
+    b.device_count = DeviceCount;
+    b.device_open = DeviceOpen;
+    b.device_close = DeviceClose;
+    b.describe = Describe;
+    b.page_lock = PageLock;
+    b.page_unlock = PageUnlock;
+    b.device_alloc = DeviceAlloc;
+    b.device_free = DeviceFree;
+    b.stream_create = StreamCreate;
+    b.stream_destroy = StreamDestroy;
+    b.stream_synchronize = StreamSynchronize;
+    b.launch_host = LaunchHost;
+    b.copy_async = CopyAsync;
+    b.event_create = EventCreate;
+    b.event_destroy = EventDestroy;
+    b.event_record = EventRecord;
+    b.event_query = EventQuery;
+    b.stream_wait_event = StreamWaitEvent;
+    b.ops = CudaOps();
+    return b;
+  }();
+  return &kBackend;
+}
