@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * rankfeed/recorder.h: writes the requests of a live service as a trace for `rankfeed audit`
- * (docs/audit.md has the format). Library rankfeed_audit; it allocates and writes files.
+ * (docs/audit.md has the format). Library rankfeed_counters; it allocates and writes files.
  *
  * rankfeed_recorder: internally synchronised; any thread may add. Traces hold the texts of queries and
  * documents: treat the file as you treat those. */

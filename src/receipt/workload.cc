@@ -10,9 +10,10 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <stdexcept>
+
+#include "counters/trace_line.h"
 
 namespace rankfeed::receipt {
 
@@ -47,29 +48,16 @@ size_t Workload::MostCandidates() const {
   return most;
 }
 
-std::string TraceHeader() { return "{\"rankfeed_trace\":1}\n"; }
-
-std::string TraceLine(double arrival_s, std::string_view query,
-                      const std::vector<std::string_view>& candidates) {
-  nlohmann::ordered_json line;
-  line["t"] = std::round(arrival_s * 1e6) / 1e6;
-  line["query"] = query;
-  auto list = nlohmann::ordered_json::array();
-  for (const std::string_view text : candidates) list.push_back(text);
-  line["candidates"] = std::move(list);
-  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
 void WriteTrace(const Workload& workload, const std::string& path) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << TraceHeader();
+  out << counters::TraceHeader();
   for (const Request& request : workload.requests) {
     std::vector<std::string_view> candidates;
     for (const Candidate& candidate : request.candidates) {
       if (candidate.tokenized) throw std::runtime_error("a trace of token ids is not written");
       candidates.push_back(workload.texts[candidate.index]);
     }
-    out << TraceLine(request.arrival_s, workload.texts[request.query], candidates);
+    out << counters::TraceLine(request.arrival_s, workload.texts[request.query], candidates);
   }
   out.flush();
   if (!out) throw std::runtime_error(path + ": cannot be written");

@@ -46,11 +46,6 @@ using DocumentLookup = std::function<bool(const std::string& id, Workload* workl
 // Throws std::runtime_error with path and line on a bad trace.
 Workload ReadTrace(const std::string& path, const DocumentLookup& lookup = {});
 void WriteTrace(const Workload& workload, const std::string& path);
-// One line of a trace; the recorder writes the same.
-std::string TraceLine(double arrival_s, std::string_view query,
-                      const std::vector<std::string_view>& candidates);
-std::string TraceHeader();
-
 struct SyntheticOptions {
   uint32_t requests = 200;
   uint32_t candidates = 50;       // mean; uniform within +-50 % when spread

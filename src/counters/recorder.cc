@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// audit/recorder.cc: rankfeed/recorder.h.
+// counters/recorder.cc: rankfeed/recorder.h.
 #include "rankfeed/recorder.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,8 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "receipt/engine.h"
-#include "receipt/workload.h"
+#include "counters/trace_line.h"
 
 struct rankfeed_recorder {
   static constexpr size_t kFlushAt = 1 << 20;
@@ -56,7 +56,7 @@ rankfeed_status rankfeed_recorder_open(const char* path, const rankfeed_recorder
       recorder->one_in = std::max<uint64_t>(1, options->one_in);
       recorder->max_bytes = options->max_bytes;
     }
-    recorder->buffer = rankfeed::receipt::TraceHeader();
+    recorder->buffer = rankfeed::counters::TraceHeader();
     recorder->bytes = recorder->buffer.size();
     *out = recorder;
     return RANKFEED_OK;
@@ -72,7 +72,12 @@ rankfeed_status rankfeed_recorder_add(rankfeed_recorder* recorder, uint64_t arri
       (query.data == nullptr && query.size != 0)) {
     return RANKFEED_E_ARGUMENT;
   }
-  if (arrival_ns == 0) arrival_ns = rankfeed::receipt::MonotonicNs();
+  if (arrival_ns == 0) {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    arrival_ns =
+        static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+  }
   try {
     const std::lock_guard lock(recorder->mutex);
     if (recorder->failed) return RANKFEED_E_IO;
@@ -81,7 +86,7 @@ rankfeed_status rankfeed_recorder_add(rankfeed_recorder* recorder, uint64_t arri
     recorder->last_ns = std::max(recorder->last_ns, arrival_ns);
     std::vector<std::string_view> texts;
     for (size_t i = 0; i < count; ++i) texts.emplace_back(candidates[i].data, candidates[i].size);
-    const std::string line = rankfeed::receipt::TraceLine(
+    const std::string line = rankfeed::counters::TraceLine(
         static_cast<double>(recorder->last_ns - recorder->first_ns) / 1e9,
         std::string_view(query.data, query.size), texts);
     if (recorder->max_bytes != 0 && recorder->bytes + line.size() > recorder->max_bytes) {
