@@ -94,7 +94,7 @@ def compare(o, language, folder):
 
     start("rankfeed", [peer, "rankfeed", os.path.join(folder, "hf.rfimg"), path], "huggingface", "rankfeed_encode, word cache 4 MB")
     start("rankfeed_sp", [peer, "rankfeed", os.path.join(folder, "sp.rfimg"), path], "sentencepiece", "rankfeed_encode, SentencePiece parity")
-    start("sentencepiece_cpp", [peer, "sentencepiece", model, path], "sentencepiece", "libsentencepiece, Encode to ids")
+    start("sentencepiece_cpp", [peer, "sentencepiece", model, path], "sentencepiece", "libsentencepiece on mimalloc, Encode to ids")
     for name in o.engines.split(","):
         start(name, [o.python, os.path.join(HERE, "worker.py"), name, model, tokenizer_json, path], greets=True)
     if o.python_021:

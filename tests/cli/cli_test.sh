@@ -151,5 +151,20 @@ cases=$((cases + 1))
 "$rankfeed" encode --vocab v.rfimg texts.txt >/dev/full 2>err.txt && fail "full disk: succeeded"
 grep -q "standard output" err.txt || fail "full disk: stderr is '$(cat err.txt)'"
 
+# receipt, audit, trace
+"$rankfeed" trace make --docs docs.jsonl --requests 6 --candidates 2 --rate 200 -o t.jsonl >/dev/null || fail "trace make"
+equal "trace lines" 7 "$(wc -l <t.jsonl)"
+measure=(--vocab v.rfimg --trace t.jsonl --encode-seconds 0.02)
+"$rankfeed" receipt run "${measure[@]}" -o r.json >/dev/null || fail "receipt run"
+equal "a receipt and itself" "0 fields differ by more than 5 %, 0 of them for the worse" "$("$rankfeed" receipt diff r.json r.json)"
+"$rankfeed" audit "${measure[@]}" --load 1 --html report.html --json >audit.json || fail "audit"
+equal "findings" 10 "$(grep -c '"verdict"' audit.json)"
+grep -q '"schema":"rankfeed-receipt"' report.html || fail "report"
+refused "no workload" "give requests" "$rankfeed" audit --vocab v.rfimg
+refused "bad trace" "docs.jsonl:1: no string field \"query\"" "$rankfeed" audit --vocab v.rfimg --trace docs.jsonl
+refused "dead adapter" "ended without an answer" "$rankfeed" receipt run "${measure[@]}" --reference true -o none.json
+no_file "dead adapter" none.json
+refused "not a receipt" "not a receipt" "$rankfeed" receipt diff r.json audit.json
+
 echo "$cases cases, $failures failed"
 exit $((failures > 0))
