@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds rankfeed in build/, compiles the default vocabulary into an image
-# and prepares the sample: one question against the passages of data/sample, as a reranker takes it.
-# Arguments are handed to `rankfeed batch`, for example: scripts/demo.sh --layout packed --json
+# and ranks the sample: the passages of data/sample for one question, with the reranker of data/reranker.
+# Arguments are handed to `rankfeed rerank`, for example: scripts/demo.sh --top 3 --json
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +11,7 @@ if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
   export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=true # another clone finds the same objects
 fi
-# Build output goes to stderr, so that `scripts/demo.sh --json > batch.json` holds the batch only.
+# Build output goes to stderr, so that `scripts/demo.sh --json > ranked.json` holds the result only.
 {
   cmake --preset demo
   cmake --build --preset demo
@@ -22,4 +22,5 @@ image=build/default.rfimg
 if [[ ! -s $image || $image -ot data/default.model || $image -ot $rankfeed ]]; then
   "$rankfeed" compile data/default.model -o "$image" >&2
 fi
-"$rankfeed" batch --vocab "$image" --query "$(<data/sample/query.txt)" --docs data/sample/docs.jsonl "$@"
+"$rankfeed" rerank --vocab "$image" --model data/reranker --query "$(<data/sample/query.txt)" \
+  --docs data/sample/docs.jsonl "$@"

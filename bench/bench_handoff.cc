@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// bench_handoff: from a filled slot to scores, stage by stage, on any backend.
+//   bench_handoff [--device=host|cuda|hip] [--model=DIR] [Google Benchmark's options]
+//
+//   submit_to_landed/BYTES   submit of one slot until poll says it landed, the host polling all the
+//   time pageable_copy/BYTES      the same copy out of ordinary memory (what frameworks do without
+//   a ring) forward/PAIRS            one packed batch of pairs of 128 tokens through --model, queue
+//   to scores
+// p50 and p99 are counters beside the mean. Without a device the run says so and ends with
+// status 1.
+#include <benchmark/benchmark.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "backend.h"
+#include "rankfeed/crossencoder.h"
+#include "rankfeed/handoff.h"
+#include "rankfeed/rankfeed.hpp"
+
+namespace {
+
+const rankfeed_gpu_backend* g_backend = nullptr;
+std::string g_model;
+
+using Clock = std::chrono::steady_clock;
+
+// Collects the time of each round.
+class Rounds {
+ public:
+  explicit Rounds(benchmark::State& state) : state_(state) { times_.reserve(1 << 20); }
+  ~Rounds() {
+    if (times_.empty()) return;
+    std::sort(times_.begin(), times_.end());
+    state_.counters["p50_us"] = times_[times_.size() / 2] * 1e6;
+    state_.counters["p99_us"] = times_[times_.size() * 99 / 100] * 1e6;
+  }
+  void Add(Clock::time_point begin) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    state_.SetIterationTime(seconds);
+    times_.push_back(seconds);
+  }
+
+ private:
+  benchmark::State& state_;
+  std::vector<double> times_;
+};
+
+void Must(int32_t status, const char* what) {
+  if (status == 0) return;
+  std::fprintf(stderr, "bench_handoff: %s failed (%d)\n", what, status);
+  std::exit(1);
+}
+
+void SubmitToLanded(benchmark::State& state) {
+  rankfeed_handoff_options options{};
+  options.struct_size = sizeof options;
+  options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
+  options.slot_bytes = static_cast<uint64_t>(state.range(0));
+  options.slots = 3;
+  options.backend = g_backend;
+  rankfeed_handoff* ring = nullptr;
+  void* stream = nullptr;
+  Must(rankfeed_handoff_open(&options, &ring, nullptr), "open");
+  Must(rankfeed_handoff_stream_create(ring, &stream), "stream");
+  {
+    Rounds rounds(state);
+    for (auto _ : state) {
+      rankfeed_handoff_slot slot;
+      rankfeed_handoff_view view{};
+      view.struct_size = sizeof view;
+      Must(rankfeed_handoff_wait_acquire(ring, UINT64_MAX, &slot, &view), "acquire");
+      std::memset(view.host, 1, options.slot_bytes);
+      const auto begin = Clock::now();
+      Must(rankfeed_handoff_submit(ring, slot, options.slot_bytes, stream, nullptr, 0), "submit");
+      while (rankfeed_handoff_poll(ring, slot) == RANKFEED_E_BUSY) {
+      }
+      rounds.Add(begin);
+      Must(rankfeed_handoff_release_now(ring, slot), "release");
+    }
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+  rankfeed_handoff_stream_destroy(ring, stream);
+  rankfeed_handoff_close(ring);
+}
+BENCHMARK(SubmitToLanded)
+    ->Name("submit_to_landed")
+    ->RangeMultiplier(4)
+    ->Range(1 << 10, 1 << 22)
+    ->UseManualTime();
+
+void PageableCopy(benchmark::State& state) {
+  const auto bytes = static_cast<size_t>(state.range(0));
+  void *ctx = nullptr, *stream = nullptr, *device = nullptr;
+  Must(g_backend->device_open(g_backend->self, 0, &ctx), "device");
+  Must(g_backend->stream_create(ctx, &stream), "stream");
+  Must(g_backend->device_alloc(ctx, bytes, &device), "device memory");
+  std::vector<char> source(bytes);
+  {
+    Rounds rounds(state);
+    for (auto _ : state) {
+      std::memset(source.data(), 1, bytes);
+      const auto begin = Clock::now();
+      Must(g_backend->copy_async(ctx, device, source.data(), bytes, stream), "copy");
+      Must(g_backend->stream_synchronize(ctx, stream), "copy");
+      rounds.Add(begin);
+    }
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+  g_backend->device_free(ctx, device);
+  g_backend->stream_destroy(ctx, stream);
+  g_backend->device_close(ctx);
+}
+BENCHMARK(PageableCopy)
+    ->Name("pageable_copy")
+    ->RangeMultiplier(4)
+    ->Range(1 << 10, 1 << 22)
+    ->UseManualTime();
+
+void Forward(benchmark::State& state) {
+  constexpr uint32_t kTokens = 128;
+  const auto rows = static_cast<uint32_t>(state.range(0));
+  if (g_model.empty()) {
+    state.SkipWithError("no --model");
+    return;
+  }
+  rankfeed_crossencoder_options options{};
+  options.struct_size = sizeof options;
+  options.backend = g_backend;
+  rankfeed_crossencoder_error error{};
+  error.struct_size = sizeof error;
+  rankfeed_crossencoder* model = nullptr;
+  if (rankfeed_crossencoder_open(g_model.c_str(), &options, &model, &error) != RANKFEED_OK) {
+    state.SkipWithError(error.message);
+    return;
+  }
+  rankfeed_crossencoder_info info{};
+  info.struct_size = sizeof info;
+  Must(rankfeed_crossencoder_get_info(model, &info), "info");
+  std::vector<int32_t> arena(rows * kTokens + rows + 1);
+  for (uint32_t i = 0; i < rows * kTokens; ++i)
+    arena[i] = static_cast<int32_t>(5 + i * 7919u % (info.vocab_size - 5));
+  for (uint32_t r = 0; r <= rows; ++r)
+    arena[rows * kTokens + r] = static_cast<int32_t>(r * kTokens);
+  rankfeed_mem_req need{};
+  Must(rankfeed_crossencoder_workspace(model, rows, rows * kTokens, kTokens, &need), "workspace");
+  void *ctx = nullptr, *stream = nullptr, *device = nullptr, *workspace = nullptr;
+  Must(g_backend->device_open(g_backend->self, 0, &ctx), "device");
+  Must(g_backend->stream_create(ctx, &stream), "stream");
+  Must(g_backend->device_alloc(ctx, arena.size() * 4, &device), "device memory");
+  Must(g_backend->device_alloc(ctx, need.size, &workspace), "device memory");
+  rankfeed_gpu_host_block logits{};
+  Must(g_backend->page_lock(ctx, size_t{rows} * info.labels * 4, 0, &logits), "page-locked memory");
+  Must(g_backend->copy_async(ctx, device, arena.data(), arena.size() * 4, stream), "copy");
+  Must(g_backend->stream_synchronize(ctx, stream), "copy");
+  const auto* ids = static_cast<const int32_t*>(device);
+  const rankfeed_packed_batch batch{sizeof batch,         rows,   rows * kTokens, kTokens, ids,
+                                    ids + rows * kTokens, nullptr};
+  {
+    Rounds rounds(state);
+    for (auto _ : state) {
+      const auto begin = Clock::now();
+      Must(rankfeed_crossencoder_enqueue(model, &batch, stream, workspace, need.size,
+                                         static_cast<float*>(logits.mapped)),
+           "forward");
+      Must(g_backend->stream_synchronize(ctx, stream), "forward");
+      rounds.Add(begin);
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * rows);
+  state.SetLabel(std::string(info.backend) + ", " + info.gemm);
+  g_backend->page_unlock(ctx, &logits);
+  g_backend->device_free(ctx, device);
+  g_backend->device_free(ctx, workspace);
+  g_backend->stream_destroy(ctx, stream);
+  g_backend->device_close(ctx);
+  rankfeed_crossencoder_close(model);
+}
+BENCHMARK(Forward)->Name("forward")->Arg(1)->Arg(10)->Arg(100)->UseManualTime()->Unit(
+    benchmark::kMillisecond);
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string device = "host";
+  std::vector<char*> rest;
+  for (int i = 0; i < argc; ++i) {
+    if (std::strncmp(argv[i], "--device=", 9) == 0) {
+      device = argv[i] + 9;
+    } else if (std::strncmp(argv[i], "--model=", 8) == 0) {
+      g_model = argv[i] + 8;
+    } else {
+      rest.push_back(argv[i]);
+    }
+  }
+  if (device == "host") {
+    g_backend = rankfeed_handoff_host_backend();
+  } else {
+    const std::string file = RANKFEED_BACKEND_FOLDER "/librankfeed_handoff_" + device + ".so";
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    using Get = const rankfeed_gpu_backend* (*)();
+    const auto get = library == nullptr
+                         ? nullptr
+                         : reinterpret_cast<Get>(
+                               dlsym(library, ("rankfeed_handoff_" + device + "_backend").c_str()));
+    if (get == nullptr) {
+      std::fprintf(stderr, "bench_handoff: %s was not built\n", file.c_str());
+      return 1;
+    }
+    g_backend = get();
+  }
+  int32_t count = 0;
+  const rankfeed_status status = rankfeed_handoff_device_count(g_backend, &count);
+  if (status != RANKFEED_OK) {
+    std::fprintf(stderr, "bench_handoff: NOT RUN on %s: %s\n", device.c_str(),
+                 rankfeed_status_message(status));
+    return 1;
+  }
+  void* ctx = nullptr;
+  char name[128] = "";
+  Must(g_backend->device_open(g_backend->self, 0, &ctx), "device");
+  g_backend->describe(ctx, name, sizeof name);
+  g_backend->device_close(ctx);
+  benchmark::AddCustomContext("device", name);
+  int count_of_rest = static_cast<int>(rest.size());
+  benchmark::Initialize(&count_of_rest, rest.data());
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# rerank_cli_test.sh RANKFEED SOURCE_DIR: `rankfeed rerank` ranks the sample, says the same on several
+# threads and in small batches, and names what is wrong.
+set -uo pipefail
+rankfeed=$1 source=$2
+failures=0
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+rerank() { "$rankfeed" rerank --vocab "$source/data/default.model" --model "$source/data/reranker" "$@"; }
+sample=(--query "$(<"$source/data/sample/query.txt")" --docs "$source/data/sample/docs.jsonl")
+
+ranked=$(rerank "${sample[@]}" --top 10 --json) || fail "rerank"
+[[ $ranked == *'"results":[{"index":0,"id":"panda-en"'* ]] || fail "the answer is not first: ${ranked:0:300}"
+[[ $ranked == *'"tokenize_and_pack":'* ]] || fail "no times"
+results() { sed 's/,"rows":.*//' <<<"$1"; }
+for extra in "--threads 3" "--max-rows 3 --slots 2" "--max-tokens 512 --slots 5"; do
+  # shellcheck disable=SC2086
+  other=$(rerank "${sample[@]}" --top 10 --json $extra) || fail "rerank $extra"
+  ids() { grep -o '"id":"[^"]*"' <<<"$1" | tr '\n' ' '; }
+  [[ $(ids "$(results "$ranked")") == "$(ids "$(results "$other")")" ]] || fail "another order with $extra"
+done
+[[ $(rerank "${sample[@]}" --top 3 | wc -l) -eq 7 ]] || fail "table"
+
+refused() {
+  local words=$1 out
+  shift
+  if out=$("$@" 2>&1 >/dev/null); then fail "succeeded: $*"; fi
+  [[ $out == *"$words"* ]] || fail "'$out' does not say '$words'"
+}
+refused "No such file" "$rankfeed" rerank --vocab "$source/data/default.model" --model "$source/absent" "${sample[@]}"
+refused "do not belong together" "$rankfeed" rerank --vocab "$source/data/default.model" \
+  --model "$source/tests/gpu_handoff/golden/xlmr" "${sample[@]}"
+echo -n >empty.txt
+refused "no documents" rerank --query q --docs empty.txt
+for device in cuda hip; do
+  if ! out=$(rerank "${sample[@]}" --device $device 2>&1 >/dev/null); then
+    [[ $out == *"--device host works everywhere"* ]] || fail "$device: $out"
+  fi
+done
+exit $((failures > 0))
