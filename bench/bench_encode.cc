@@ -4,7 +4,8 @@
 //   rankfeed_hf/LANG/cold   HuggingFace parity; the word cache is emptied before every pass
 //   rankfeed_hf/LANG/warm   the cache keeps the words of the pass before
 //   rankfeed_hf_plain/LANG  the plain path (what a call that wants offsets takes)
-//   rankfeed_sp/LANG        SentencePiece parity
+//   rankfeed_sp/LANG/cold   SentencePiece parity, as above
+//   rankfeed_sp/LANG/warm
 //   sentencepiece/LANG      libsentencepiece, Encode to ids
 //
 // Ids are compared before anything is timed: word path with plain path, SentencePiece parity with
@@ -150,7 +151,10 @@ int Main(int argc, char** argv) {
     benchmark::RegisterBenchmark(("rankfeed_hf_plain" + name).c_str(), [=, &hf](auto& s) {
       Encode(s, hf->model(), *corpus, true, Cache::kWarm);
     });
-    benchmark::RegisterBenchmark(("rankfeed_sp" + name).c_str(), [=, &sp](auto& s) {
+    benchmark::RegisterBenchmark(("rankfeed_sp" + name + "/cold").c_str(), [=, &sp](auto& s) {
+      Encode(s, sp->model(), *corpus, false, Cache::kCold);
+    });
+    benchmark::RegisterBenchmark(("rankfeed_sp" + name + "/warm").c_str(), [=, &sp](auto& s) {
       Encode(s, sp->model(), *corpus, false, Cache::kWarm);
     });
     benchmark::RegisterBenchmark(("sentencepiece" + name).c_str(), [=, &processor](auto& s) {

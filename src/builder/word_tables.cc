@@ -1,36 +1,48 @@
 // SPDX-License-Identifier: MIT
-// builder/word_tables.cc: which pipelines may run word by word, and the tables for it.
+// builder/word_tables.cc: which pipelines may run segment by segment, and the tables for it.
 //
-// Three forms of pipeline are eligible; each splits normalized text at spaces and drops empty words,
-// so that encoding the words of raw text one after the other gives the ids of the text. They are the
-// published forms of XLM-R files (A, B and C below) and their relatives:
+// Eligible are SentencePiece models with the usual white space handling, and three forms of
+// HuggingFace pipelines, those of published XLM-R files (A, B and C below) and their relatives:
 //
 //   B  [Precompiled]                              WhitespaceSplit, Metaspace(always, split)
 //   A  [Precompiled], Strip(right), Replace( {2,}) Metaspace(always, split)
 //   C  [Precompiled], Replace( {2,})               Metaspace(always, split)
 //
-// In A and C runs of spaces become one separator, and a leading one becomes the word's own U+2581. C
-// keeps a space at the end, which is then a word of one U+2581 (kTrailingSpaceIsWord).
+// All split normalized text at spaces, with a U+2581 at the front of every word, and drop empty
+// words; no piece holds a U+2581 but at its front, or words are searched one by one anyway. In A
+// and C runs of spaces become one separator. C keeps a space at the end, which is then a word of
+// one U+2581 (kTrailingSpaceIsWord).
 //
-// A raw byte separates words when it is ASCII and normalizes to one space on its own. Precompiled
-// works on grapheme clusters (tokenizers 0.23.2 normalizers/precompiled.rs): clusters shorter than 6
-// bytes are replaced as a whole when a key is a prefix of them. A word that begins with a mark could
-// share a cluster with the separator before it, so it sends its text down the plain path; inside a
-// word, a mark after a character that begins some key sends the word through the normalizer; other
-// characters normalize on their own.
+// A raw byte separates words when it is ASCII and normalizes to one space on its own. Inside words,
+// segments end between the common bytes (ASCII punctuation and digits) and characters that share no
+// piece with them. Which bytes are common is read off the pieces: a byte that is next to an ASCII
+// letter in some piece is not common, and a character next to a common byte is loose. Two unknown
+// characters never meet there, because common bytes are pieces themselves.
+//
+// Normalization by single characters is exact because a character is marked when it could be read
+// together with the one before it. HuggingFace's Precompiled works on grapheme clusters (tokenizers
+// 0.23.2 normalizers/precompiled.rs): clusters shorter than 6 bytes are replaced as a whole when a
+// key is a prefix of them. A word that begins with a mark could share a cluster with the separator
+// before it, so it sends its text down the plain path; elsewhere, a mark after a character that
+// begins some key sends the segment through the normalizer. SentencePiece takes the longest key
+// there is, so there every character that stands second or later in a key plays the mark's part.
 #include "builder/word_tables.h"
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 
 #include "simd/kernels.h"
 #include "text/charsmap.h"
 #include "text/utf8.h"
-#include "unigram/viterbi.h"
+#include "words/stream.h"
 #include "words/word_key.h"
 
 namespace rankfeed::builder {
@@ -40,7 +52,7 @@ constexpr char32_t kSpaceMark = 0x2581;
 constexpr std::string_view kSpaceMarkBytes = "\xe2\x96\x81";
 constexpr uint32_t kMaxMapped = 7;  // longer replacements are rare and go through the normalizer
 
-enum class Form { kWhitespaceSplit, kStripped, kTrailing };
+enum class Form { kWhitespaceSplit, kStripped, kTrailing, kSentencePiece };
 
 bool Is(const image::Step& step, image::Op op) { return step.op == static_cast<uint32_t>(op); }
 
@@ -49,14 +61,34 @@ struct Pipeline {
   bool precompiled;
 };
 
-std::optional<Pipeline> Classify(const Model& model) {
-  if (!model.huggingface() || model.has(image::kByteFallback) ||
-      model.config->unk_id == image::kNoId || !model.added_normalized.empty()) {
-    return std::nullopt;
-  }
+// What the search over costs needs of the pieces.
+bool CostsFit(const Model& model) {
   // Two unknown characters must never beat a piece that spells them, so that no fused unknown is in
   // the vocabulary: unk_score is min_score - 10.
-  if (model.config->unk_score >= 10 || model.config->code_count <= kMaxMapped) return std::nullopt;
+  if (model.config->unk_score >= -10 || model.config->unk_score < -1e9) return false;
+  for (const double score : model.scores) {
+    if (score > 0) return false;
+  }
+  return model.config->max_piece_chars <= image::kMaxWordPieceChars &&
+         model.config->code_count > kMaxMapped && model.config->code_count + 1 < trie::kEmptyLabel;
+}
+
+std::optional<Pipeline> ClassifySentencePiece(const Model& model) {
+  if (!model.user_defined.empty() || !model.has(image::kAddDummyPrefix) ||
+      !model.has(image::kRemoveExtraWhitespaces) || !model.has(image::kEscapeWhitespaces) ||
+      model.has(image::kTreatWhitespaceAsSuffix)) {
+    return std::nullopt;
+  }
+  return Pipeline{Form::kSentencePiece, !model.charsmap_units.empty()};
+}
+
+std::optional<Pipeline> Classify(const Model& model) {
+  if (model.has(image::kByteFallback) || model.config->unk_id == image::kNoId ||
+      !CostsFit(model)) {
+    return std::nullopt;
+  }
+  if (!model.huggingface()) return ClassifySentencePiece(model);
+  if (!model.added_normalized.empty()) return std::nullopt;
 
   auto steps = model.normalizer;
   Pipeline pipeline{};
@@ -101,29 +133,8 @@ std::optional<Pipeline> Classify(const Model& model) {
   return pipeline;
 }
 
-// Whether some key of the charsmap is longer than prefix and begins with it, or equals it. Units
-// were checked when the image was opened.
-bool SomeKeyBegins(const Model& model, std::string_view prefix, bool proper) {
-  const auto units = model.charsmap_units;
-  if (units.empty()) return false;
-  const auto offset = [](uint32_t u) { return static_cast<size_t>(u >> 10) << ((u & 0x200) >> 6); };
-  size_t node = offset(units[0]);
-  uint32_t unit = 0;
-  for (const char c : prefix) {
-    const auto byte = static_cast<unsigned char>(c);
-    node ^= byte;
-    if (node >= units.size()) return false;
-    unit = units[node];
-    if ((unit & 0x800000ffu) != byte) return false;
-    node ^= offset(unit);
-  }
-  if (!proper && (unit & 0x100) != 0) return true;
-  for (uint32_t byte = 1; byte < 256; ++byte) {
-    const size_t child = node ^ byte;
-    if (child < units.size() && (units[child] & 0x800000ffu) == byte) return true;
-  }
-  return false;
-}
+// Charsmap units, as text/charsmap.h. Units were checked when the image was opened.
+constexpr size_t Offset(uint32_t u) { return static_cast<size_t>(u >> 10) << ((u & 0x200) >> 6); }
 
 class Tables {
  public:
@@ -132,7 +143,41 @@ class Tables {
         pipeline_(pipeline),
         charsmap_(model.charsmap_units, model.charsmap_pool) {}
 
+  // Which characters are next to each other in some piece. False when a U+2581 stands inside a
+  // piece of a model whose words are one search.
+  bool FindNeighbours() {
+    const auto units = model_.pieces.units();
+    // No two nodes share a base, so a child's place less its label names its parent.
+    std::vector<uint32_t> owner(units.size(), 0);
+    for (uint32_t i = 1; i < units.size(); ++i) {
+      if (trie::Label(units[i]) != trie::kEmptyLabel) owner[trie::Base(units[i])] = i;
+    }
+    owner[trie::Base(units[0])] = 0;
+    parent_.assign(units.size(), 0);
+    pairs_.assign(image::kPairBits / 64, 0);
+    code_point_.assign(model_.config->code_count, 0);
+    for (char32_t cp = 0; cp < 0x110000; ++cp) {
+      if (model_.codes[cp] != 0) code_point_[model_.codes[cp]] = cp;
+    }
+    const uint32_t space = model_.codes[kSpaceMark];
+    for (uint32_t i = 1; i < units.size(); ++i) {
+      const uint32_t code = trie::Label(units[i]);
+      if (code == trie::kEmptyLabel) continue;
+      parent_[i] = owner[i - code];
+      if (parent_[i] == 0) continue;
+      const uint32_t before = trie::Label(units[parent_[i]]);
+      if (code == space && pipeline_.form == Form::kSentencePiece) return false;
+      const uint32_t bit = image::PairBit(before, code);
+      pairs_[bit / 64] |= uint64_t{1} << bit % 64;
+      const char32_t a = code_point_[before], b = code_point_[code];
+      if (MaybeCommon(a) || MaybeCommon(b)) neighbours_.insert({a, b});
+    }
+    // The U+2581 between two words has to be known, or it would join the unknowns around it.
+    return pipeline_.form != Form::kSentencePiece || IsPiece(kSpaceMark);
+  }
+
   bool FindSeparators() {
+    if (pipeline_.form == Form::kSentencePiece) CollectLaterCharacters();
     bool is_separator[128] = {};
     for (uint32_t b = 1; b < 128; ++b) {
       const char byte = static_cast<char>(b);
@@ -142,7 +187,8 @@ class Tables {
                                   pipeline_.form == Form::kWhitespaceSplit;
       is_separator[b] = normal == " " || unmapped_space;
       if (is_separator[b]) {
-        if (pipeline_.precompiled && SomeKeyBegins(model_, c, /*proper=*/true)) return false;
+        if (pipeline_.precompiled && SomeKeyBegins(c, /*proper=*/true)) return false;
+        if (later_.contains(b)) return false;
         separators_.Add(static_cast<uint8_t>(b));
       }
     }
@@ -157,10 +203,11 @@ class Tables {
       if (cp >= 0xd800 && cp < 0xe000) continue;
       char bytes[4];
       const std::string_view c(bytes, utf8::Encode(cp, bytes));
-      uint32_t info = pipeline_.precompiled ? ClusterFlags(cp, c) : 0;
+      uint32_t info = pipeline_.precompiled ? JoinFlags(cp, c) : 0;
       // A cluster may join a Prepend character with a separator after it.
-      if (pipeline_.precompiled && GraphemeOf(cp) == image::kGraphemePrepend) {
-        if (SomeKeyBegins(model_, c, false)) return false;
+      if (pipeline_.form != Form::kSentencePiece && pipeline_.precompiled &&
+          GraphemeOf(cp) == image::kGraphemePrepend) {
+        if (SomeKeyBegins(c, false)) return false;
         info |= image::kWordSlow;
       }
       info_[cp] = info | Meaning(cp, c);
@@ -168,31 +215,143 @@ class Tables {
     return true;
   }
 
+  // The greatest set of ASCII bytes other than letters that are pieces, stay as they are, join
+  // nothing, and share no piece with an ASCII letter.
+  void FindCommonBytes() {
+    constexpr uint32_t kNotCommon = image::kWordMappedChar | image::kWordSlow | image::kWordBail |
+                                    image::kWordExtend | image::kWordSpace;
+    for (char32_t cp = 0x21; cp < 0x7f; ++cp) {
+      common_[cp] = MaybeCommon(cp) && (info_[cp] & kNotCommon) == 0 && IsPiece(cp);
+    }
+    for (const auto& [a, b] : neighbours_) {
+      if (a < 0x80 && IsLetter(b)) common_[a] = false;
+      if (b < 0x80 && IsLetter(a)) common_[b] = false;
+    }
+  }
+
+  void MarkLooseCharacters() {
+    std::set<char32_t> loose;  // next to a common byte in some piece
+    for (const auto& [a, b] : neighbours_) {
+      if (Common(a) && !Common(b)) loose.insert(b);
+      if (Common(b) && !Common(a)) loose.insert(a);
+    }
+    const auto is_loose = [&](char32_t cp) { return Common(cp) || loose.contains(cp); };
+    for (char32_t cp = 0; cp < 0x110000; ++cp) {
+      if (Common(cp)) continue;
+      const uint32_t info = info_[cp];
+      bool mark = (info & (image::kWordSlow | image::kWordBail | image::kWordExtend |
+                           image::kWordSpace)) != 0;
+      if ((info & image::kWordMappedChar) != 0) {
+        const uint16_t* list = mapped_.data() + (info & image::kWordCodeMask);
+        mark |= list[0] == 0;
+        for (uint32_t i = 1; i <= list[0]; ++i) {
+          mark |= list[i] < model_.config->code_count && is_loose(code_point_[list[i]]);
+        }
+      } else {
+        mark |= loose.contains(cp);
+      }
+      if (mark) info_[cp] |= image::kWordLoose;
+      if (cp < 0x80 && IsLetter(cp) && !mark) letters_.Add(static_cast<uint8_t>(cp));
+    }
+    for (uint8_t b = 0; b < 0x80; ++b) {
+      if (Common(b)) common_set_.Add(b);
+    }
+  }
+
+  // The piece trie with costs in place of values, and the units of first characters after it.
+  void FillUnits() {
+    double greatest = -model_.config->unk_score;
+    for (const double score : model_.scores) greatest = std::max(greatest, -score);
+    cost_unit_ = std::exp2(std::ceil(std::log2(greatest / image::kMaxCost)));
+    const auto cost = [&](double score) {
+      return static_cast<uint64_t>(std::llround(-score / cost_unit_));
+    };
+    const auto units = model_.pieces.units();
+    const uint32_t codes = model_.config->code_count, unk_id = model_.config->unk_id;
+    first_unit_ = static_cast<uint32_t>(units.size());
+    units_.reserve(units.size() + codes + 1);
+    unit_ids_.reserve(units.size() + codes + 1);
+    const auto add = [&](uint32_t label, uint32_t base, uint64_t unit_cost, uint32_t id) {
+      units_.push_back(uint64_t{label} | uint64_t{base} << 16 | unit_cost << 40);
+      unit_ids_.push_back(id);
+    };
+    const auto id_of = [&](uint32_t value) {
+      const uint32_t id = model_.value_ids[value];
+      return id == unk_id ? image::kUnitLiteral : id;
+    };
+    for (const trie::Unit u : units) {
+      const uint32_t value = trie::Value(u);
+      if (value == trie::kNoValue) {
+        add(trie::Label(u), trie::Base(u), image::kNoCost, image::kUnitUnknown);
+      } else {
+        add(trie::Label(u), trie::Base(u), cost(model_.scores[value]), id_of(value));
+      }
+    }
+    for (uint32_t code = 0; code <= codes; ++code) {
+      trie::Unit u = model_.pieces.root();
+      const bool child = code != 0 && code != codes && model_.pieces.Step(u, code);
+      const uint32_t base = child ? trie::Base(u) : 0;
+      if (code == 0) {
+        add(0, 0, image::kNoCost, image::kUnitUnknown);
+      } else if (child && trie::Value(u) != trie::kNoValue) {
+        add(code, base, cost(model_.scores[trie::Value(u)]), id_of(trie::Value(u)));
+      } else {
+        add(code, base, cost(model_.config->unk_score), image::kUnitUnknown);
+      }
+    }
+    scores_.assign(model_.config->id_count, 0);
+    for (size_t v = 0; v < model_.scores.size(); ++v) {
+      scores_[model_.value_ids[v]] = model_.scores[v];
+    }
+  }
+
+  // Every piece that is a segment as it stands and wins its own search. Values are in order of
+  // falling score, so that a full bucket drops the rarest.
   void FillWordTable() {
-    std::vector<uint32_t> values;  // most likely first, so that a full bucket drops the rarest
-    for (uint32_t v = 0; v < model_.value_ids.size(); ++v) values.push_back(v);
-    std::stable_sort(values.begin(), values.end(), [&](uint32_t a, uint32_t b) {
-      return model_.scores[a] > model_.scores[b];
-    });
-    std::vector<std::pair<std::string_view, uint32_t>> words;
-    for (const uint32_t v : values) {
-      const std::string_view piece = model_.text(model_.id_pieces[model_.value_ids[v]]);
-      if (!piece.starts_with(kSpaceMarkBytes)) continue;
-      const std::string_view word = piece.substr(kSpaceMarkBytes.size());
-      if (Plain(word) && WinsAlone(piece, v)) words.push_back({word, model_.value_ids[v]});
+    std::vector<uint32_t> unit_of(model_.value_ids.size(), 0);
+    const auto units = model_.pieces.units();
+    for (uint32_t i = 1; i < units.size(); ++i) {
+      if (trie::Value(units[i]) != trie::kNoValue) unit_of[trie::Value(units[i])] = i;
+    }
+    struct Word {
+      std::string text;
+      bool start;
+      image::WordEntry entry;
+    };
+    std::vector<Word> words;
+    PathFinder finder(model_, *this);
+    std::vector<uint16_t> codes;
+    for (const uint32_t unit : unit_of) {
+      codes.clear();
+      for (uint32_t u = unit; u != 0; u = parent_[u]) {
+        codes.push_back(static_cast<uint16_t>(trie::Label(units[u])));
+      }
+      std::reverse(codes.begin(), codes.end());
+      Word word;
+      word.start = code_point_[codes[0]] == kSpaceMark;
+      if (!Spell(std::span(codes).subspan(word.start ? 1 : 0), &word.text)) continue;
+      const words::StreamResult path = finder.Solve(codes);
+      if (path.count != 1 || path.unknown || path.literal || path.exact.limit == 0) continue;
+      word.entry = {finder.id(),
+                    static_cast<uint8_t>(word.text.size() |
+                                         (word.start ? image::kEntryWordStart : 0)),
+                    static_cast<uint8_t>(path.exact.limit),
+                    static_cast<uint16_t>(path.exact.weight),
+                    {}};
+      words.push_back(std::move(word));
     }
     table_bits_ = static_cast<uint32_t>(
         std::countr_zero(std::bit_ceil(std::max<size_t>(1, words.size() / 2))));
     table_.assign(size_t{2} << table_bits_, image::WordEntry{});
-    for (const auto& [word, id] : words) {
-      const auto key = words::WordKey::Make(word.data(), static_cast<uint32_t>(word.size()), 0);
+    for (Word& word : words) {
+      const auto key = words::WordKey::Make(
+          word.text.data(), static_cast<uint32_t>(word.text.size()), word.start, 0);
       image::WordEntry* bucket =
           &table_[2 * (key.Hash() & ((uint64_t{1} << table_bits_) - 1))];
       image::WordEntry* entry = bucket[0].size == 0 ? bucket : bucket[1].size == 0 ? bucket + 1 : nullptr;
       if (entry == nullptr) continue;
-      entry->id = id;
-      entry->size = static_cast<uint8_t>(word.size());
-      std::memcpy(entry->key, key.part, sizeof(entry->key));
+      std::memcpy(word.entry.key, key.part, sizeof(word.entry.key));
+      *entry = word.entry;
     }
   }
 
@@ -201,7 +360,11 @@ class Tables {
     config.rules = pipeline_.form == Form::kTrailing ? uint32_t{image::kTrailingSpaceIsWord} : 0;
     config.table_bits = table_bits_;
     config.space_code = model_.codes[kSpaceMark];
+    config.first_unit = first_unit_;
+    config.cost_unit = cost_unit_;
     std::memcpy(config.separators, separators_.low, sizeof(config.separators));
+    std::memcpy(config.common, common_set_.low, sizeof(config.common));
+    std::memcpy(config.letters, letters_.low, sizeof(config.letters));
 
     std::vector<uint16_t> blocks;
     std::vector<uint32_t> chars;
@@ -221,22 +384,123 @@ class Tables {
             section(image::SectionId::kWordTable, table_.data(), table_.size()),
             section(image::SectionId::kWordCharBlocks, blocks.data(), blocks.size()),
             section(image::SectionId::kWordChars, chars.data(), chars.size()),
-            section(image::SectionId::kWordMapped, mapped_.data(), mapped_.size())};
+            section(image::SectionId::kWordMapped, mapped_.data(), mapped_.size()),
+            section(image::SectionId::kWordUnits, units_.data(), units_.size()),
+            section(image::SectionId::kWordUnitIds, unit_ids_.data(), unit_ids_.size()),
+            section(image::SectionId::kWordScores, scores_.data(), scores_.size()),
+            section(image::SectionId::kWordPairs, pairs_.data(), pairs_.size())};
   }
 
  private:
-  bool WhiteSpace(char32_t cp) const { return (model_.props[cp] & image::kWhiteSpace) != 0; }
+  // The encoder's own search, over one piece at a time.
+  class PathFinder {
+   public:
+    PathFinder(const Model& model, const Tables& tables) : model_(model) {
+      config_.first_unit = tables.first_unit_;
+      config_.cost_unit = tables.cost_unit_;
+      model_.word_config = &config_;
+      model_.word_units = tables.units_;
+      model_.word_unit_ids = tables.unit_ids_;
+      Layout measure(nullptr);
+      stream_.Carve(measure);
+      memory_.resize(measure.size() + Layout::kAlignment);
+      void* base = memory_.data();
+      size_t space = memory_.size();
+      Layout carve(std::align(Layout::kAlignment, measure.size(), base, space));
+      stream_.Carve(carve);
+    }
+    words::StreamResult Solve(std::span<const uint16_t> codes) {
+      stream_.Clear();
+      for (const uint16_t code : codes) stream_.Add(code);
+      stream_.Close();
+      stream_.Solve(model_);
+      return stream_.Result(model_, 0, static_cast<uint32_t>(codes.size()));
+    }
+    uint32_t id() const { return static_cast<uint32_t>(stream_.ids()[0]); }
+
+   private:
+    Model model_;
+    image::WordConfig config_{};
+    words::Stream stream_;
+    std::vector<unsigned char> memory_;
+  };
+
+  static bool IsLetter(char32_t cp) { return (cp | 0x20) >= 'a' && (cp | 0x20) <= 'z'; }
+  static bool MaybeCommon(char32_t cp) { return cp > 0x20 && cp < 0x7f && !IsLetter(cp); }
+  bool WhiteSpace(char32_t cp) const {
+    return model_.props.present() && (model_.props[cp] & image::kWhiteSpace) != 0;
+  }
   uint32_t GraphemeOf(char32_t cp) const { return model_.props[cp] & image::kGraphemeMask; }
+  bool Common(char32_t cp) const { return cp < 0x80 && common_[cp]; }
+  bool IsPiece(char32_t cp) const {
+    trie::Unit u = model_.pieces.root();
+    return model_.codes[cp] != 0 && model_.pieces.Step(u, model_.codes[cp]) &&
+           trie::Value(u) != trie::kNoValue;
+  }
+  uint16_t CodeOf(char32_t cp) const {
+    const uint16_t code = model_.codes[cp];
+    return code != 0 ? code : static_cast<uint16_t>(model_.config->code_count);
+  }
+
+  // Whether some key of the charsmap is longer than prefix and begins with it, or equals it.
+  bool SomeKeyBegins(std::string_view prefix, bool proper) const {
+    const auto units = model_.charsmap_units;
+    if (units.empty()) return false;
+    size_t node = Offset(units[0]);
+    uint32_t unit = 0;
+    for (const char c : prefix) {
+      const auto byte = static_cast<unsigned char>(c);
+      node ^= byte;
+      if (node >= units.size()) return false;
+      unit = units[node];
+      if ((unit & 0x800000ffu) != byte) return false;
+      node ^= Offset(unit);
+    }
+    if (!proper && (unit & 0x100) != 0) return true;
+    for (uint32_t byte = 1; byte < 256; ++byte) {
+      const size_t child = node ^ byte;
+      if (child < units.size() && (units[child] & 0x800000ffu) == byte) return true;
+    }
+    return false;
+  }
+
+  // Characters that stand second or later in some key. Keys were checked to be UTF-8 and finite
+  // when the file was read (builder/charsmap_check.cc).
+  void CollectLaterCharacters() {
+    if (!model_.charsmap_units.empty()) CollectLater(Offset(model_.charsmap_units[0]), "");
+  }
+  void CollectLater(size_t node, std::string key) {
+    const auto units = model_.charsmap_units;
+    for (uint32_t byte = 1; byte < 256; ++byte) {
+      const size_t child = node ^ byte;
+      if (child >= units.size() || (units[child] & 0x800000ffu) != byte) continue;
+      key.push_back(static_cast<char>(byte));
+      if ((units[child] & 0x100) != 0) {
+        for (size_t pos = utf8::Decode(key, 0).size; pos < key.size();) {
+          const utf8::Decoded c = utf8::Decode(key, pos);
+          later_.insert(c.code_point);
+          pos += c.size;
+        }
+      }
+      CollectLater(child ^ Offset(units[child]), key);
+      key.pop_back();
+    }
+  }
 
   // One character through the charsmap, on its own.
   std::string_view Normalized(std::string_view c) const {
     if (!pipeline_.precompiled) return c;
-    const CharsmapMatch match = charsmap_.Shortest(c);
+    const CharsmapMatch match = pipeline_.form == Form::kSentencePiece ? charsmap_.Longest(c)
+                                                                       : charsmap_.Shortest(c);
     return match ? match.replacement : c;
   }
 
-  uint32_t ClusterFlags(char32_t cp, std::string_view c) const {
-    uint32_t info = SomeKeyBegins(model_, c, false) ? uint32_t{image::kWordKeyStart} : 0;
+  uint32_t JoinFlags(char32_t cp, std::string_view c) const {
+    if (pipeline_.form == Form::kSentencePiece) {
+      return (SomeKeyBegins(c, true) ? uint32_t{image::kWordKeyStart} : 0) |
+             (later_.contains(cp) ? uint32_t{image::kWordExtend} : 0);
+    }
+    uint32_t info = SomeKeyBegins(c, false) ? uint32_t{image::kWordKeyStart} : 0;
     switch (GraphemeOf(cp)) {
       case image::kGraphemeExtend: case image::kGraphemeZwj: case image::kGraphemeSpacingMark:
       case image::kGraphemeLinker: case image::kGraphemeZwnj:
@@ -246,20 +510,27 @@ class Tables {
   }
 
   uint32_t Meaning(char32_t cp, std::string_view c) {
+    const bool sentencepiece = pipeline_.form == Form::kSentencePiece;
+    if (cp == 0 && sentencepiece) return image::kWordBail;  // ends keys in no reference's tests
     const std::string_view normal = Normalized(c);
     if (normal == c) {
       if (cp == kSpaceMark) return image::kWordBail;
       // Splits words, or is stripped from the end of the text: leave it to the plain path.
-      if (WhiteSpace(cp) && pipeline_.form != Form::kTrailing) return image::kWordBail;
-      return model_.codes[cp];
+      if (!sentencepiece && WhiteSpace(cp) && pipeline_.form != Form::kTrailing) {
+        return image::kWordBail;
+      }
+      return CodeOf(cp);
     }
+    if (normal == " ") return image::kWordSpace;
     std::vector<uint16_t> list = {0};
     for (size_t at = 0; at < normal.size();) {
       const utf8::Decoded out = utf8::Decode(normal, at);
       at += out.size;
       if (out.code_point == ' ') return image::kWordSlow;
-      if (out.code_point == kSpaceMark || WhiteSpace(out.code_point)) return image::kWordBail;
-      list.push_back(model_.codes[out.code_point]);
+      if (out.code_point == kSpaceMark || (!sentencepiece && WhiteSpace(out.code_point))) {
+        return image::kWordBail;
+      }
+      list.push_back(CodeOf(out.code_point));
     }
     list[0] = static_cast<uint16_t>(list.size() - 1);
     if (list[0] > kMaxMapped) return image::kWordSlow;
@@ -274,39 +545,40 @@ class Tables {
     return image::kWordMappedChar | it->second;
   }
 
-  // A raw word that reaches the model as it is.
-  bool Plain(std::string_view word) const {
-    if (word.empty() || word.size() > sizeof(image::WordEntry::key)) return false;
-    for (size_t at = 0; at < word.size();) {
-      const utf8::Decoded c = utf8::Decode(word, at);
-      const uint32_t info = info_[c.code_point];
-      if (!c.valid || c.code_point == 0 ||
-          (info & (image::kWordMappedChar | image::kWordSlow | image::kWordBail)) != 0 ||
-          (c.code_point < 0x80 && separators_.Has(static_cast<uint8_t>(c.code_point)))) {
+  // The raw text of a segment that reaches the model as it is; false if there is none, or it is too
+  // long for the table. Marks depend on what is before them; those segments go through the cache.
+  bool Spell(std::span<const uint16_t> codes, std::string* text) const {
+    constexpr uint32_t kNotPlain = image::kWordMappedChar | image::kWordSlow | image::kWordBail |
+                                   image::kWordExtend | image::kWordSpace;
+    for (const uint16_t code : codes) {
+      const char32_t cp = code_point_[code];
+      if (cp == 0 || (info_[cp] & kNotPlain) != 0 ||
+          (cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp)))) {
         return false;
       }
-      // Marks depend on what is before them; those words go through the cache.
-      if ((info & image::kWordExtend) != 0) return false;
-      at += c.size;
+      char bytes[4];
+      text->append(bytes, utf8::Encode(cp, bytes));
     }
-    return true;
-  }
-
-  bool WinsAlone(std::string_view piece, uint32_t value) const {
-    double best[64];
-    uint32_t link[64], values[64];
-    if (piece.size() >= 64) return false;
-    unigram::BestPathHuggingFace(model_, piece, {best, link, values});
-    return link[0] == piece.size() && values[piece.size()] == value;
+    return !text->empty() && text->size() <= sizeof(image::WordEntry::key);
   }
 
   const Model& model_;
   const Pipeline pipeline_;
   const Charsmap charsmap_;
-  simd::ByteSet separators_;
+  std::vector<uint32_t> parent_;       // by unit
+  std::vector<char32_t> code_point_;   // by code
+  std::set<std::pair<char32_t, char32_t>> neighbours_;  // one of them MaybeCommon
+  std::set<char32_t> later_;
+  bool common_[128] = {};
+  simd::ByteSet separators_, common_set_, letters_;
   std::vector<uint32_t> info_;
   std::vector<uint16_t> mapped_;
   std::map<std::vector<uint16_t>, uint32_t> lists_;
+  double cost_unit_ = 0;
+  uint32_t first_unit_ = 0;
+  std::vector<uint64_t> units_, pairs_;
+  std::vector<uint32_t> unit_ids_;
+  std::vector<double> scores_;
   uint32_t table_bits_ = 0;
   std::vector<image::WordEntry> table_;
 };
@@ -317,7 +589,12 @@ std::vector<SectionData> BuildWordTables(const Model& model) {
   const std::optional<Pipeline> pipeline = Classify(model);
   if (!pipeline || model.codes[kSpaceMark] == 0) return {};
   Tables tables(model, *pipeline);
-  if (!tables.FindSeparators() || !tables.ClassifyCharacters()) return {};
+  if (!tables.FindNeighbours() || !tables.FindSeparators() || !tables.ClassifyCharacters()) {
+    return {};
+  }
+  tables.FindCommonBytes();
+  tables.MarkLooseCharacters();
+  tables.FillUnits();
   tables.FillWordTable();
   return tables.Sections();
 }

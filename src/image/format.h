@@ -12,7 +12,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 1;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 2;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -78,6 +78,10 @@ enum class SectionId : uint32_t {
   kWordCharBlocks = 42,   // uint16_t[0x1100]
   kWordChars = 43,        // uint32_t[blocks * 256]: WordChar
   kWordMapped = 44,       // uint16_t: lists of a count and that many character codes
+  kWordUnits = 45,        // uint64_t: the piece trie with costs, see WordConfig::first_unit
+  kWordUnitIds = 46,      // uint32_t[units]: token id of the piece that ends there, or kUnit...
+  kWordScores = 47,       // double[id_count]: score of each id's piece, 0 where it has none
+  kWordPairs = 48,        // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
 };
 
 struct Section {
@@ -211,37 +215,61 @@ struct ComposePair {
   uint32_t first, second, composed;
 };
 
-// How raw text becomes words, for pipelines whose words can be found and encoded one by one. What
-// makes a pipeline eligible, and why each rule is exact, is in builder/word_tables.cc.
+// How raw text becomes segments, for pipelines whose segments can be found and encoded one by one.
+// What makes a pipeline eligible, and why each rule is exact, is in builder/word_tables.cc.
 enum WordRule : uint32_t {
   kTrailingSpaceIsWord = 1,  // separators after the last word make a word of one U+2581
 };
 struct WordConfig {
   uint32_t rules;  // WordRule
   uint32_t table_bits;
-  uint32_t space_code;      // character code of U+2581
-  uint32_t reserved;
-  uint8_t separators[16];   // simd::ByteSet::low of the raw bytes that separate words
+  uint32_t space_code;  // character code of U+2581
+  // Index of the unit of each first character: kWordUnits[first_unit + code]. The code after the
+  // last, Config::code_count, stands for a character that is in no piece.
+  uint32_t first_unit;
+  double cost_unit;  // cost = round(-score / cost_unit), a power of two
+  uint32_t reserved[2];
+  // simd::ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
+  // and digits) and the letters. No piece spans a common byte and a letter.
+  uint8_t separators[16], common[16], letters[16];
 };
-static_assert(sizeof(WordConfig) == 32);
+static_assert(sizeof(WordConfig) == 80);
 
-// A raw word that is one token. key is zero padded; size 0 marks an unused entry.
+// kWordUnits, same places as in kTrieUnits: label and base as in trie/double_array.h, and the cost
+// of the piece that ends there in the upper 24 bits.
+inline constexpr uint32_t kNoCost = 0xffffff, kMaxCost = 0x3fffff;
+inline constexpr uint32_t kMaxWordPieceChars = 16;
+// kWordUnitIds without a piece.
+inline constexpr uint32_t kUnitUnknown = 0xffffffff;  // a character that is no piece
+inline constexpr uint32_t kUnitLiteral = 0xfffffffe;  // the unknown piece, spelled out
+
+// A hash of two neighbouring character codes; a clear bit says that no piece holds them.
+inline constexpr uint32_t kPairBits = 1u << 19;
+constexpr uint32_t PairBit(uint32_t first, uint32_t second) {
+  return ((first << 16 | second) * 0x9e3779b1u) >> 13;
+}
+
+// A segment that is one token. key is zero padded; flags & kEntrySize is 0 in unused entries.
 struct WordEntry {
   uint32_t id;
-  uint8_t size;
-  uint8_t reserved[3];
+  uint8_t size;     // bytes of the key, | kEntryWordStart when a U+2581 stands before it
+  uint8_t limit;    // see words/exactness.h
+  uint16_t weight;  // see words/exactness.h
   char key[24];
 };
 static_assert(sizeof(WordEntry) == 32);
+inline constexpr uint8_t kEntryWordStart = 0x80;
 
 // What a raw character means inside a word.
 enum WordChar : uint32_t {
   kWordCodeMask = 0xffff,     // character code, or with kWordMappedChar an index into kWordMapped
   kWordMappedChar = 1 << 16,  // normalizes, on its own, to the codes of that list
-  kWordSlow = 1 << 17,        // its word must go through the normalizer
+  kWordSlow = 1 << 17,        // its segment must go through the normalizer
   kWordBail = 1 << 18,        // its text must take the plain path
-  kWordExtend = 1 << 19,      // joins the character before it to a cluster
+  kWordExtend = 1 << 19,      // may be read together with the character before it
   kWordKeyStart = 1 << 20,    // some charsmap key begins with it
+  kWordSpace = 1 << 21,       // normalizes to one space: ends a word
+  kWordLoose = 1 << 22,       // no segment may end next to it
 };
 
 // Bits of kProps. Unicode versions follow the reference wheel, see builder/unicode_delta.h.

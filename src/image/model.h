@@ -71,11 +71,15 @@ struct Model {
     return text(id_pieces[*found]) == piece ? static_cast<int32_t>(*found) : -1;
   }
 
-  // Word engine; word_config is null when the pipeline does not allow it.
+  // Word engine (words/); word_config is null when the pipeline does not allow it.
   const image::WordConfig* word_config;
   std::span<const image::WordEntry> word_table;
   CodePointTable<uint32_t> word_chars;
   std::span<const uint16_t> word_mapped;
+  std::span<const uint64_t> word_units;
+  std::span<const uint32_t> word_unit_ids;
+  std::span<const double> word_scores;
+  std::span<const uint64_t> word_pairs;
 
   std::string_view text(image::Text t) const { return {strings.data() + t.offset, t.size}; }
   bool huggingface() const { return config->parity == RANKFEED_PARITY_HUGGINGFACE; }

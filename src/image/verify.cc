@@ -281,29 +281,44 @@ class Verifier {
     }
   }
 
-  // words/word_engine.cc: the hash masks to table_bits, codes go to trie::View::Step, a mapped
-  // character copies its list.
+  // words/: the hash masks to table_bits, a walk reads word_units[base + code] for codes up to
+  // code_count, a unit's index reads word_unit_ids, a mapped character copies its list.
   void Words() {
     if (m_.word_config == nullptr) return;
     const WordConfig& w = *m_.word_config;
     const uint32_t codes = m_.config->code_count;
     Require(w.table_bits < 28 && m_.word_table.size() == size_t{2} << w.table_bits,
             SectionId::kWordTable);
-    Require(w.space_code < codes && m_.word_chars.present(), SectionId::kWordConfig);
+    Require(w.space_code != 0 && w.space_code < codes && m_.word_chars.present() &&
+                m_.config->unk_id < m_.config->id_count && w.cost_unit > 0 && w.cost_unit < 1e6,
+            SectionId::kWordConfig);
+    const size_t units = m_.word_units.size();
+    Require(units < trie::kMaxUnits && w.first_unit < units && units - w.first_unit > codes,
+            SectionId::kWordUnits);
+    Require(m_.word_unit_ids.size() == units, SectionId::kWordUnitIds);
+    Require(m_.word_scores.size() == m_.config->id_count, SectionId::kWordScores);
+    Require(m_.word_pairs.size() == kPairBits / 64, SectionId::kWordPairs);
     Blocks(SectionId::kWordCharBlocks, m_.word_chars);
-    for (size_t i = 0; i < m_.word_table.size(); ++i) {
-      const WordEntry& entry = m_.word_table[i];
-      if (entry.id >= m_.config->id_count || entry.size > sizeof(entry.key)) {
-        Require(false, SectionId::kWordTable, i);
-      }
+    if (status_ != RANKFEED_OK) return;
+    uint32_t bad_size = 0, bad_id = 0, bad_unit = 0, bad_unit_id = 0, bad_code = 0;
+    for (const WordEntry& entry : m_.word_table) {
+      bad_size |= (entry.size & ~uint32_t{kEntryWordStart}) > sizeof(entry.key);
+      bad_id |= entry.id >= m_.config->id_count;
     }
-    uint32_t bad_code = 0;
-    for (const uint16_t code : m_.word_mapped) bad_code |= code >= codes;
+    Require(!(bad_size | bad_id), SectionId::kWordTable);
+    const auto last_base = static_cast<uint32_t>(units - codes - 1);
+    for (const uint64_t unit : m_.word_units) bad_unit |= trie::Base(unit) > last_base;
+    Require(!bad_unit, SectionId::kWordUnits);
+    for (const uint32_t id : m_.word_unit_ids) {
+      bad_unit_id |= id >= m_.config->id_count && id < kUnitLiteral;
+    }
+    Require(!bad_unit_id, SectionId::kWordUnitIds);
+    for (const uint16_t code : m_.word_mapped) bad_code |= code > codes;
     Require(!bad_code, SectionId::kWordMapped);
     for (size_t i = 0; i < m_.word_chars.size; ++i) {
       const uint32_t c = m_.word_chars.data[i], index = c & kWordCodeMask;
       if ((c & kWordMappedChar) == 0) {
-        if (index >= codes) Require(false, SectionId::kWordChars, i);
+        if (index > codes) Require(false, SectionId::kWordChars, i);
       } else if (index >= m_.word_mapped.size() ||
                  m_.word_mapped[index] >= m_.word_mapped.size() - index) {
         Require(false, SectionId::kWordChars, i);

@@ -120,16 +120,6 @@ class PathReader {
 
 }  // namespace
 
-text::SpNormalizer SpNormalizerOf(const Model& model) {
-  return {.charsmap = Charsmap(model.charsmap_units, model.charsmap_pool),
-          .user_defined = model.user_defined,
-          .max_symbol_bytes = model.config->max_piece_bytes,
-          .add_dummy_prefix = model.has(image::kAddDummyPrefix),
-          .remove_extra_whitespaces = model.has(image::kRemoveExtraWhitespaces),
-          .escape_whitespaces = model.has(image::kEscapeWhitespaces),
-          .treat_whitespace_as_suffix = model.has(image::kTreatWhitespaceAsSuffix)};
-}
-
 rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
                                     const uint8_t sp_extra[8], uint32_t /*flags*/,
                                     TokenSink& sink) {
@@ -142,8 +132,18 @@ rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::s
   }
 
   const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
+  if (!with_offsets && !frame.reversed && words::Available(model)) {
+    const uint32_t before = sink.count;
+    for (size_t i = frame.before_count; i-- > 0;) sink.Push(frame.before[i], 0, 0);
+    if (words::EncodeWords(model, scratch.words, text, sink)) {
+      for (size_t i = 0; i < frame.after_count; ++i) sink.Push(frame.after[i], 0, 0);
+      return RANKFEED_OK;
+    }
+    sink.count = before;
+  }
+
   text::SpNormalized normalized;
-  if (!text::SpNormalize(SpNormalizerOf(model), text, scratch.text[0],
+  if (!text::SpNormalize(text::SpNormalizerOf(model), text, scratch.text[0],
                          with_offsets ? scratch.begin[0] : nullptr, scratch.text_capacity,
                          &normalized)) {
     return RANKFEED_E_LIMIT;

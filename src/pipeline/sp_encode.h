@@ -13,9 +13,6 @@
 
 namespace rankfeed {
 
-// The normalizer that the image describes.
-text::SpNormalizer SpNormalizerOf(const Model& model);
-
 // Normalizes the whole text, finds the best path through it as one lattice, merges runs of unknown
 // characters into one token (or spells them as byte pieces), applies sp_extra (RANKFEED_SP_*, 0
 // ends the list) in the order written. text is any bytes.

@@ -15,6 +15,21 @@ namespace rankfeed::simd {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
+void Classify(const char* text, size_t size, const ByteSet& separators, const ByteSet& common,
+              const ByteSet& letters, ClassMasks* masks) {
+  for (size_t at = 0; at < size; at += 64) {
+    ClassMasks m = {};
+    for (size_t i = 0; i < 64; ++i) {
+      const bool inside = at + i < size;
+      const auto byte = static_cast<uint8_t>(inside ? text[at + i] : 0);
+      m.separator |= uint64_t{!inside || separators.Has(byte)} << i;
+      m.common |= uint64_t{inside && common.Has(byte)} << i;
+      m.letter |= uint64_t{inside && letters.Has(byte)} << i;
+    }
+    masks[at / 64] = m;
+  }
+}
+
 // One lane has no byte table to look up in; these are also the definitions the others must meet.
 
 void MatchMask(const char* text, size_t size, const ByteSet& set, uint64_t* masks) {
@@ -48,6 +63,56 @@ HWY_INLINE hn::Mask<D> InSet(D d, V bytes, V low, V high) {
   const V row = hn::TableLookupBytes(low, hn::And(bytes, nibble));
   const V column = hn::TableLookupBytes(high, hn::ShiftRight<4>(bytes));
   return hn::Ne(hn::And(row, column), hn::Zero(d));
+}
+
+template <class D>
+HWY_INLINE uint64_t MaskBits(D d, hn::Mask<D> mask) {
+  uint8_t bits[8] = {};
+  hn::StoreMaskBits(d, mask, bits);
+  uint64_t word;
+  std::memcpy(&word, bits, sizeof(word));
+  return word;
+}
+
+void Classify(const char* text, size_t size, const ByteSet& separators, const ByteSet& common,
+              const ByteSet& letters, ClassMasks* masks) {
+  const Bytes d;
+  const size_t lanes = hn::Lanes(d);
+  const auto high = hn::LoadDup128(d, separators.high);
+  const auto low_s = hn::LoadDup128(d, separators.low), low_c = hn::LoadDup128(d, common.low),
+             low_l = hn::LoadDup128(d, letters.low);
+  const auto zero = hn::Zero(d);
+  const auto nibble = hn::Set(d, 0x0f);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text);
+  alignas(64) uint8_t tail[64];
+  for (size_t at = 0; at < size; at += 64) {
+    const uint8_t* from = bytes + at;
+    if (size - at < 64) {
+      std::memset(tail, 0, sizeof(tail));
+      std::memcpy(tail, from, size - at);
+      from = tail;
+    }
+    ClassMasks m = {};
+    for (size_t i = 0; i < 64; i += lanes) {
+      const auto v = hn::LoadU(d, from + i);
+      // Bytes from 0x80 on find a zero in `high`, whatever their low nibble finds.
+      const auto row = hn::And(v, nibble);
+      const auto column = hn::TableLookupBytes(high, hn::ShiftRight<4>(v));
+      const auto in = [&](auto low) {
+        return MaskBits(d, hn::Ne(hn::And(hn::TableLookupBytes(low, row), column), zero)) << i;
+      };
+      m.separator |= in(low_s);
+      m.common |= in(low_c);
+      m.letter |= in(low_l);
+    }
+    if (from == tail) {
+      const uint64_t outside = ~uint64_t{0} << (size - at);
+      m.separator |= outside;
+      m.common &= ~outside;
+      m.letter &= ~outside;
+    }
+    masks[at / 64] = m;
+  }
 }
 
 void MatchMask(const char* text, size_t size, const ByteSet& set, uint64_t* masks) {
@@ -90,7 +155,7 @@ size_t FindFirst(const char* text, size_t size, const ByteSet& set) {
 
 #endif  // HWY_TARGET == HWY_SCALAR
 
-constexpr Kernels kKernels = {MatchMask, FindFirst};
+constexpr Kernels kKernels = {Classify, MatchMask, FindFirst};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

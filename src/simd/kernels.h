@@ -19,7 +19,16 @@ struct alignas(16) ByteSet {
   constexpr bool Has(uint8_t byte) const { return (low[byte & 15] & high[byte >> 4]) != 0; }
 };
 
+// Classes of 64 consecutive bytes, a bit each.
+struct ClassMasks {
+  uint64_t separator, common, letter;
+};
+
 struct Kernels {
+  // The classes of text[64 k .. 64 k + 63] go to masks[k], for all k with 64 k < size; bytes from
+  // size on count as separators. Reads nothing past the text.
+  void (*classify)(const char* text, size_t size, const ByteSet& separators, const ByteSet& common,
+                   const ByteSet& letters, ClassMasks* masks);
   // Bit i of masks[i / 64] is set iff text[i] is in set; bits from size on are set too, so that the
   // end of the text ends the last word. Writes size / 64 + 1 words. Reads nothing past the text.
   void (*match_mask)(const char* text, size_t size, const ByteSet& set, uint64_t* masks);

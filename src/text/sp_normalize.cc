@@ -87,6 +87,16 @@ class Writer {
 
 }  // namespace
 
+SpNormalizer SpNormalizerOf(const Model& model) {
+  return {.charsmap = Charsmap(model.charsmap_units, model.charsmap_pool),
+          .user_defined = model.user_defined,
+          .max_symbol_bytes = model.config->max_piece_bytes,
+          .add_dummy_prefix = model.has(image::kAddDummyPrefix),
+          .remove_extra_whitespaces = model.has(image::kRemoveExtraWhitespaces),
+          .escape_whitespaces = model.has(image::kEscapeWhitespaces),
+          .treat_whitespace_as_suffix = model.has(image::kTreatWhitespaceAsSuffix)};
+}
+
 bool SpNormalize(const SpNormalizer& normalizer, std::string_view input, char* out,
                  uint32_t* origin, uint32_t capacity, SpNormalized* result) {
   *result = {};

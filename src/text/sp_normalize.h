@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "image/model.h"
 #include "text/charsmap.h"
 #include "trie/double_array.h"
 
@@ -26,6 +27,9 @@ struct SpNormalizer {
   bool escape_whitespaces = true;
   bool treat_whitespace_as_suffix = false;
 };
+
+// The normalizer that an image describes.
+SpNormalizer SpNormalizerOf(const Model& model);
 
 struct SpNormalized {
   uint32_t size = 0;  // bytes written

@@ -6,34 +6,21 @@
 // first character, an unknown edge does.
 #include "unigram/viterbi.h"
 
+#include <type_traits>
+
 #include "text/utf8.h"
+#include "unigram/arithmetic.h"
 
 namespace rankfeed::unigram {
 namespace {
 
 constexpr uint32_t kUnset = 0xffffffffu;
 
-// The two references differ only in how a candidate is summed, compared and stored.
-struct HuggingFaceArithmetic {
-  static constexpr bool kSkipsSpecials = false;
-  double Unknown(double score, double best) const { return score + best; }
-  double Store(double sum) const { return sum; }
-};
-struct WithoutSpecials : HuggingFaceArithmetic {
-  static constexpr bool kSkipsSpecials = true;
-};
-struct SentencePieceArithmetic {
-  static constexpr bool kSkipsSpecials = false;
-  // unigram_model.cc 0.1.97: `const float target_score = unk_score + best_path_score_till_here`.
-  double Unknown(double score, double best) const {
-    return static_cast<float>(static_cast<float>(score) + static_cast<float>(best));
-  }
-  double Store(double sum) const { return static_cast<float>(sum); }
-};
+// Pieces spelled like special tokens are passed over.
+struct WithoutSpecials : HuggingFaceArithmetic {};
 
 template <class Arithmetic>
 void BestPath(const Model& model, std::string_view text, const Lattice& lattice) {
-  const Arithmetic arithmetic;
   const auto n = static_cast<uint32_t>(text.size());
   const trie::View trie = model.pieces;
   const uint32_t max_chars = model.config->max_piece_chars;
@@ -44,7 +31,7 @@ void BestPath(const Model& model, std::string_view text, const Lattice& lattice)
   const auto relax = [&](uint32_t begin, uint32_t end, double sum, uint32_t value) {
     // Strictly greater: on a tie the candidate found first, with the earlier begin, stays.
     if (lattice.link[end] == kUnset || sum > lattice.best[end]) {
-      lattice.best[end] = arithmetic.Store(sum);
+      lattice.best[end] = Arithmetic::Store(sum);
       lattice.link[end] = begin;
       lattice.value[end] = value;
     }
@@ -65,13 +52,13 @@ void BestPath(const Model& model, std::string_view text, const Lattice& lattice)
       end += size;
       const uint32_t value = trie::Value(unit);
       if (value == trie::kNoValue) continue;
-      if constexpr (Arithmetic::kSkipsSpecials) {
+      if constexpr (std::is_same_v<Arithmetic, WithoutSpecials>) {
         if ((model.id_flags[model.value_ids[value]] & image::kIdSpecial) != 0) continue;
       }
       relax(begin, end, model.scores[value] + best, value);
       single |= end == next;
     }
-    if (!single) relax(begin, next, arithmetic.Unknown(unk_score, best), trie::kNoValue);
+    if (!single) relax(begin, next, Arithmetic::Unknown(unk_score, best), trie::kNoValue);
     begin = next;
   }
 

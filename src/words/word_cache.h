@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// words/word_cache.h: words seen before, with their ids. Direct mapped, in the encoder's scratch,
-// never shared. An entry is a pure function of the model and the word, so the content of the cache
-// cannot change a result, only the time it takes.
+// words/word_cache.h: segments seen before, with their ids. Direct mapped, in the encoder's
+// scratch, never shared. An entry is a pure function of the model and the segment, so the content
+// of the cache cannot change a result, only the time it takes.
 #pragma once
 
 #include <bit>
@@ -15,28 +15,30 @@ namespace rankfeed::words {
 
 struct alignas(64) CachedWord {
   static constexpr uint32_t kMaxIds = 6;
-  static constexpr uint8_t kUnused = 0xff;  // never a key size
-  uint64_t key[4];
+  static constexpr uint8_t kUnused = 0x7f;  // never the tag of a key
   int32_t ids[kMaxIds];
-  uint8_t size;  // bytes of the key
-  uint8_t count;  // ids
-  uint8_t reserved[6];
+  uint8_t count;            // ids
+  uint8_t limit;            // Exactness
+  uint16_t weight;
+  uint8_t tag;              // WordKey::tag
+  uint8_t reserved[3];
+  uint64_t key[4];
 };
 static_assert(sizeof(CachedWord) == 64);
 
 class WordCache {
  public:
-  // As many entries as cache_bytes holds, rounded down to a power of two; none if not even one.
+  // As many entries as cache_bytes holds, rounded down to a power of two. A cache of no entries
+  // keeps one that is never written, so that looking up needs no test.
   void Carve(Layout& layout, uint32_t cache_bytes) {
     const uint32_t entries = std::bit_floor(cache_bytes / static_cast<uint32_t>(sizeof(CachedWord)));
-    mask_ = entries == 0 ? 0 : entries - 1;
     enabled_ = entries != 0;
-    words_ = layout.Take<CachedWord>(entries);
+    mask_ = enabled_ ? entries - 1 : 0;
+    words_ = layout.Take<CachedWord>(size_t{mask_} + 1);
   }
 
   void Clear() {
-    if (!enabled_) return;
-    for (uint32_t i = 0; i <= mask_; ++i) words_[i].size = CachedWord::kUnused;
+    for (uint32_t i = 0; i <= mask_; ++i) words_[i].tag = CachedWord::kUnused;
   }
 
   bool enabled() const { return enabled_; }

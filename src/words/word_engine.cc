@@ -3,245 +3,323 @@
 #include "words/word_engine.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "text/precompiled.h"
-#include "text/utf8.h"
+#include "text/sp_normalize.h"
+#include "unigram/arithmetic.h"
 
 namespace rankfeed::words {
 namespace {
 
-constexpr uint32_t kUnset = 0xffffffffu;
+constexpr uint32_t kBeginMask = ~Segment::kWordStart;
+constexpr uint32_t kNoKey = 0x7e;  // tag of a segment too long for a key: in no table
 
+template <class Arithmetic>
 class Engine {
  public:
   Engine(const Model& model, WordScratch& scratch, std::string_view text, TokenSink& sink)
       : model_(model),
-        scratch_(scratch),
         config_(*model.word_config),
-        units_(model.pieces.units().data()),
-        table_mask_((uint32_t{1} << config_.table_bits) - 1),
+        scratch_(scratch),
+        stream_(scratch.stream),
+        decoder_(model, scratch.stream, scratch.sequences),
         text_(text),
-        sink_(sink) {
-    std::memcpy(separators_.low, config_.separators, sizeof(separators_.low));
-  }
+        sink_(sink),
+        checkpoint_(sink.count) {}
 
   bool Run() {
-    size_t word = 0;  // where the current word begins
-    for (size_t block = 0; block < text_.size(); block += WordScratch::kBlockBytes) {
-      const size_t size = std::min<size_t>(WordScratch::kBlockBytes, text_.size() - block);
-      scratch_.kernels->match_mask(text_.data() + block, size, separators_, scratch_.masks);
-      for (size_t i = 0; i * 64 < size; ++i) {
-        for (uint64_t mask = scratch_.masks[i]; mask != 0; mask &= mask - 1) {
-          const size_t at = block + i * 64 + static_cast<size_t>(std::countr_zero(mask));
-          if (at >= block + size) break;
-          if (at > word && !Word(word, at)) return false;
-          space_ = true;
-          word = at + 1;
-        }
+    SegmentScanner scanner(model_, *scratch_.kernels, text_, scratch_.segments, scratch_.masks);
+    uint32_t count;
+    while (scanner.Next(&count)) {
+      for (uint32_t i = 0; i < count;) {
+        const uint32_t batch = std::min(count - i, WordScratch::kBatch);
+        const uint32_t done = Batch(scratch_.segments + i, batch);
+        if (done == 0 && !partial_) return false;
+        i += done;
       }
     }
-    if (word < text_.size() && !Word(word, text_.size())) return false;
-    if (space_ && (config_.rules & image::kTrailingSpaceIsWord) != 0) {
-      scratch_.codes[0] = static_cast<uint16_t>(config_.space_code);
-      return BestPath(1);
-    }
+    if ((config_.rules & image::kTrailingSpaceIsWord) != 0) return TrailingSpace();
     return true;
   }
 
  private:
-  // One raw word, text_[begin, end), not empty.
-  bool Word(size_t begin, size_t end) {
-    const char* data = text_.data() + begin;
-    const auto size = static_cast<uint32_t>(end - begin);
-    if (end - begin > kMaxKeyBytes) return Miss(data, end - begin);
-    const WordKey key = WordKey::Make(data, size, text_.size() - begin);
-    const uint64_t hash = key.Hash();
-    const image::WordEntry* bucket = &model_.word_table[size_t{2} * (hash & table_mask_)];
-    for (int i = 0; i < 2; ++i) {
-      if (bucket[i].size == size && std::memcmp(bucket[i].key, key.part, 24) == 0) {
-        sink_.Push(bucket[i].id, 0, 0);
-        space_ = false;
-        return true;
+  static constexpr bool kFloat32 = std::is_same_v<Arithmetic, unigram::SentencePieceArithmetic>;
+
+  std::string_view Bytes(const Segment& segment) const {
+    const uint32_t begin = segment.begin & kBeginMask;
+    return {text_.data() + begin, segment.end - begin};
+  }
+  static bool WordStart(const Segment& segment) { return segment.begin > kBeginMask; }
+
+  // Encodes the first segments of a batch and returns how many; 0 and not partial_ on failure.
+  // Fewer than all when the stream is full. What was looked up for the others is void then: the
+  // cache has changed.
+  uint32_t Batch(const Segment* segments, uint32_t count) {
+    if (!partial_) LookUp(segments, count);
+    stream_.Clear();
+    decoder_.Clear();
+    uint32_t first_at = partial_ ? resume_at_ : 0;
+    bool first_word_start = partial_ ? resume_word_start_ : WordStart(segments[0]);
+    const bool resumed = partial_;
+    if (resumed) scratch_.found[0].ids = nullptr;
+    partial_ = false;
+    uint32_t end = 0;
+    misses_ = 0;
+    for (; end < count; ++end) {
+      if (scratch_.found[end].ids != nullptr) continue;
+      uint32_t at = end == 0 ? first_at : 0;
+      bool word_start = end == 0 ? first_word_start : WordStart(segments[end]);
+      const uint32_t first = decoder_.count();
+      DecodeStatus status = decoder_.Raw(Bytes(segments[end]), &at, &word_start);
+      const bool slow = status == DecodeStatus::kSlow;
+      if (slow) status = Normalize(segments[end]);
+      if (status == DecodeStatus::kBail) return 0;
+      if (status == DecodeStatus::kFull && decoder_.count() == first) break;
+      partial_ = status == DecodeStatus::kFull;
+      resume_at_ = at;
+      resume_word_start_ = word_start;
+      const bool whole = !partial_ && !slow && !(resumed && end == 0);
+      miss_[misses_++] = {static_cast<uint16_t>(end), static_cast<uint16_t>(first),
+                          static_cast<uint16_t>(decoder_.count()), decoder_.trailing_space(),
+                          whole};
+      if (partial_ || resumed) {
+        // The rest of a segment in parts is on its own: later look-ups are not kept over flushes.
+        if (!partial_) ++end;
+        break;
       }
     }
-    if (!scratch_.cache.enabled()) return Miss(data, size);
-    CachedWord& cached = scratch_.cache.Slot(hash);
-    if (cached.size == size && key.Equals(cached.key)) {
-      for (uint32_t i = 0; i < cached.count; ++i) {
-        sink_.Push(static_cast<uint32_t>(cached.ids[i]), 0, 0);
-      }
-      space_ &= cached.count == 0;  // deleted characters are no word
-      return true;
+    if (misses_ != 0) stream_.Solve(model_);
+    const uint32_t emit = end + (partial_ ? 1 : 0);
+    if (!Emit(segments, emit)) {
+      partial_ = false;
+      return 0;
     }
-    const uint32_t before = sink_.count;
-    slow_ = false;
-    if (!Miss(data, size)) return false;
-    const uint32_t count = sink_.count - before;
-    // Words that went through the normalizer may hold or end in spaces: not cached.
-    if (!slow_ && count <= CachedWord::kMaxIds && sink_.count <= sink_.capacity) {
-      std::memcpy(cached.key, key.part, sizeof(cached.key));
-      std::copy_n(sink_.ids + before, count, cached.ids);
-      cached.count = static_cast<uint8_t>(count);
-      cached.size = static_cast<uint8_t>(size);
-    }
-    return true;
+    Insert(segments);
+    return end;
   }
 
-  bool Miss(const char* data, size_t size) {
-    const int64_t chars = Decode(data, size);
-    if (chars == kBail) return false;
-    if (chars == kSlow) return SlowWord(data, size);
-    if (chars == 1) return true;  // everything was deleted: no word
-    space_ = false;
-    return BestPath(static_cast<uint32_t>(chars));
-  }
-
-  static constexpr int64_t kSlow = -1, kBail = -2;
-
-  // Raw word to character codes with the leading U+2581. Returns their number, kSlow or kBail.
-  int64_t Decode(const char* data, size_t size) {
-    uint16_t* codes = scratch_.codes;
-    codes[0] = static_cast<uint16_t>(config_.space_code);
-    uint32_t count = 1, previous = 0, previous_size = 0;
-    bool slow = false;
-    const std::string_view word(data, size);
-    for (size_t at = 0; at < size;) {
-      const utf8::Decoded c = utf8::Decode(word, at);
-      if (!c.valid) return kBail;
-      const uint32_t info = model_.word_chars[c.code_point];
-      if ((info & (image::kWordSlow | image::kWordBail | image::kWordExtend)) != 0) {
-        // A mark at the start of a word may belong to a cluster with the separator before it.
-        const bool extend = (info & image::kWordExtend) != 0;
-        if ((info & image::kWordBail) != 0 || (extend && at == 0)) return kBail;
-        // Clusters below 6 bytes are looked up as a whole (precompiled.rs), which only matters when
-        // a key begins with their first character.
-        slow |= (info & image::kWordSlow) != 0 ||
-                (extend && (previous & image::kWordKeyStart) != 0 && previous_size + c.size < 6);
-      }
-      if (slow) {  // only looks on for what sends the text to the plain path
-      } else if ((info & image::kWordMappedChar) != 0) {
-        const uint16_t* list = model_.word_mapped.data() + (info & image::kWordCodeMask);
-        if (count + list[0] >= kMaxWordChars) return kBail;
-        for (uint32_t i = 0; i < list[0]; ++i) codes[count++] = list[1 + i];
-      } else {
-        if (count + 1 >= kMaxWordChars) return kBail;
-        codes[count++] = static_cast<uint16_t>(info & image::kWordCodeMask);
-      }
-      previous = info;
-      previous_size = c.size;
-      at += c.size;
+  void LookUp(const Segment* segments, uint32_t count) {
+    const uint64_t table_mask = (uint64_t{1} << config_.table_bits) - 1;
+    const image::WordEntry* table = model_.word_table.data();
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t begin = segments[i].begin & kBeginMask, size = segments[i].end - begin;
+      WordKey& key = scratch_.keys[i];
+      key = WordKey::Make(text_.data() + begin, std::min(size, kMaxKeyBytes),
+                          WordStart(segments[i]), text_.size() - begin);
+      if (size > kMaxKeyBytes) key.tag = kNoKey;
+      const uint64_t hash = key.Hash();
+      scratch_.hashes[i] = hash;
+      __builtin_prefetch(table + 2 * (hash & table_mask));
+      __builtin_prefetch(&scratch_.cache.Slot(hash));
     }
-    return slow ? kSlow : int64_t{count};
-  }
-
-  // A word that needs the normalizer: the result may hold several words, or none.
-  bool SlowWord(const char* data, size_t size) {
-    slow_ = true;
-    if (size > WordScratch::kNormalizedBytes / 16) return false;
-    char raw[WordScratch::kNormalizedBytes / 16];
-    std::memcpy(raw, data, size);
-    text::NormalizedText in{raw, nullptr, nullptr, static_cast<uint32_t>(size),
-                            static_cast<uint32_t>(size)};
-    text::NormalizedText out{scratch_.normalized, nullptr, nullptr, WordScratch::kNormalizedBytes,
-                             0};
-    if (!text::RunPrecompiled(model_, in, &out)) return false;
-    uint16_t* codes = scratch_.codes;
-    codes[0] = static_cast<uint16_t>(config_.space_code);
-    uint32_t count = 1;
-    for (uint32_t at = 0; at < out.size;) {
-      uint32_t char_size;
-      const char32_t c = utf8::DecodeValid(out.data + at, &char_size);
-      at += char_size;
-      const bool space = c == ' ';
-      if (!space) {
-        if (count + 1 >= kMaxWordChars) return false;
-        codes[count++] = model_.codes[c];
-      }
-      if ((space || at == out.size) && count > 1) {
-        space_ = false;
-        if (!BestPath(count)) return false;
-        count = 1;
-      }
-      space_ |= space;
+    for (uint32_t i = 0; i < count; ++i) {
+      // All three entries are compared and the answer selected with masks: which of them it is
+      // follows no pattern that a branch predictor could learn.
+      const WordKey& key = scratch_.keys[i];
+      const uint64_t hash = scratch_.hashes[i];
+      const image::WordEntry* bucket = table + 2 * (hash & table_mask);
+      const CachedWord& cached = scratch_.cache.Slot(hash);
+      const bool in0 = Equal(bucket[0], key), in1 = Equal(bucket[1], key);
+      const bool in_bucket = in0 | in1;
+      const bool in_cache = (cached.tag == key.tag) &
+                            (((cached.key[0] ^ key.part[0]) | (cached.key[1] ^ key.part[1]) |
+                              (cached.key[2] ^ key.part[2]) | (cached.key[3] ^ key.part[3])) == 0);
+      const image::WordEntry& entry = bucket[in1];
+      uint32_t entry_info, cached_info;
+      std::memcpy(&entry_info, &entry.size, sizeof(entry_info));
+      std::memcpy(&cached_info, &cached.count, sizeof(cached_info));
+      entry_info = (entry_info & ~0xffu) | 1;
+      const uint64_t in_table = -uint64_t{in_bucket}, dynamic = -uint64_t{in_cache} & ~in_table;
+      const auto ids = (reinterpret_cast<uintptr_t>(&entry.id) & in_table) |
+                       (reinterpret_cast<uintptr_t>(cached.ids) & dynamic);
+      scratch_.found[i] = {reinterpret_cast<const int32_t*>(ids),
+                           static_cast<uint32_t>((entry_info & in_table) | (cached_info & dynamic))};
     }
-    return true;
   }
 
-  // models/unigram/model.rs encode_optimized (tokenizers 0.23.2) over character codes, as
-  // unigram/viterbi.cc, for a word of n characters in scratch_.codes.
-  bool BestPath(uint32_t n) {
-    uint16_t* codes = scratch_.codes;
-    double* best = scratch_.best;
-    uint32_t *link = scratch_.link, *value = scratch_.value;
-    codes[n] = 0;  // in no trie: every walk ends here
-    for (uint32_t i = 1; i <= n; ++i) link[i] = kUnset;
-    best[0] = 0;
-    const double* scores = model_.scores.data();
-    const trie::Unit root = units_[0];
-    for (uint32_t begin = 0; begin < n; ++begin) {
-      const double sum = best[begin];
-      trie::Unit unit = root;
-      uint32_t end = begin;
-      bool single = false;
-      while (true) {
-        const uint32_t code = codes[end];
-        unit = units_[trie::Base(unit) + code];
-        if (trie::Label(unit) != code) break;
-        ++end;
-        const uint32_t v = trie::Value(unit);
-        if (v == trie::kNoValue) continue;
-        const double candidate = scores[v] + sum;
-        if (link[end] == kUnset || candidate > best[end]) {
-          best[end] = candidate;
-          link[end] = begin;
-          value[end] = v;
+  static bool Equal(const image::WordEntry& entry, const WordKey& key) {
+    uint64_t part[3];
+    std::memcpy(part, entry.key, sizeof(part));
+    return (entry.size == key.tag) & (((part[0] ^ key.part[0]) | (part[1] ^ key.part[1]) |
+                                       (part[2] ^ key.part[2])) == 0);
+  }
+
+  // A segment with characters that are not normalized one by one.
+  DecodeStatus Normalize(const Segment& segment) {
+    const std::string_view bytes = Bytes(segment);
+    if (bytes.size() > WordScratch::kNormalizedBytes / 16) return DecodeStatus::kBail;
+    std::string_view normalized;
+    if constexpr (kFloat32) {
+      text::SpNormalizer normalizer = text::SpNormalizerOf(model_);
+      normalizer.add_dummy_prefix = normalizer.escape_whitespaces = false;
+      text::SpNormalized result;
+      if (!text::SpNormalize(normalizer, bytes, scratch_.normalized, nullptr,
+                             WordScratch::kNormalizedBytes, &result)) {
+        return DecodeStatus::kBail;
+      }
+      normalized = {scratch_.normalized, result.size};
+    } else {
+      char raw[WordScratch::kNormalizedBytes / 16];
+      std::memcpy(raw, bytes.data(), bytes.size());
+      const auto size = static_cast<uint32_t>(bytes.size());
+      text::NormalizedText in{raw, nullptr, nullptr, size, size};
+      text::NormalizedText out{scratch_.normalized, nullptr, nullptr,
+                               WordScratch::kNormalizedBytes, 0};
+      if (!text::RunPrecompiled(model_, in, &out)) return DecodeStatus::kBail;
+      normalized = {out.data, out.size};
+    }
+    return decoder_.Normalized(normalized, WordStart(segment));
+  }
+
+  bool Emit(const Segment* segments, uint32_t count) {
+    uint32_t miss = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const bool word_start = WordStart(segments[i]);
+      if (word_start) space_ |= (segments[i].begin & kBeginMask) != 0;
+      const Found& found = scratch_.found[i];
+      if (found.ids != nullptr) {
+        if (word_start) StartWord();
+        if (Settled(found.info)) {
+          Copy(found.ids, found.info & 0xff);
+        } else {
+          const uint32_t codes =
+              DecodePlain(model_, Bytes(segments[i]), word_start, scratch_.codes);
+          if (!Exact(scratch_.codes, codes)) return false;
         }
-        single |= end == begin + 1;
-      }
-      if (!single) {
-        const double candidate = model_.config->unk_score + sum;
-        if (link[begin + 1] == kUnset || candidate > best[begin + 1]) {
-          best[begin + 1] = candidate;
-          link[begin + 1] = begin;
-          value[begin + 1] = trie::kNoValue;
-        }
-      }
-    }
-    uint32_t end = n, after = kUnset;
-    while (end > 0) {
-      const uint32_t begin = link[end];
-      link[end] = after;
-      after = end;
-      end = begin;
-    }
-    const uint32_t unk_id = model_.config->unk_id;
-    bool unknown = false;  // consecutive unknown characters are one token
-    for (uint32_t at = after; at != kUnset; at = link[at]) {
-      if (value[at] == trie::kNoValue) {
-        if (!unknown) sink_.Push(unk_id, 0, 0);
-        unknown = true;
+        space_ = false;
         continue;
       }
-      const uint32_t id = model_.value_ids[value[at]];
-      if (id == unk_id) return false;  // the unknown piece, literally: fuses like an unknown
-      sink_.Push(id, 0, 0);
-      unknown = false;
+      if (!EmitMiss(miss_[miss++])) return false;
     }
     return true;
+  }
+
+  struct Miss {
+    uint16_t segment, first, last;  // its sequences
+    bool trailing_space, whole;
+  };
+
+  bool EmitMiss(Miss& miss) {
+    for (uint32_t k = miss.first; k < miss.last; ++k) {
+      const Sequence& sequence = scratch_.sequences[k];
+      if (sequence.word_start) StartWord();
+      const StreamResult result = stream_.Result(model_, sequence.begin, sequence.end);
+      if (result.literal) return false;
+      // Replaying sums needs to know how many characters one unknown token stands for, so its sums
+      // are made here and now.
+      const uint32_t limit = kFloat32 && result.unknown ? 0 : result.exact.limit;
+      const uint32_t info = result.count | limit << 8 | result.exact.weight << 16;
+      if (Settled(info)) {
+        Copy(stream_.ids() + result.first_id, result.count);
+      } else if (!Exact(stream_.codes() + sequence.begin, sequence.end - sequence.begin)) {
+        return false;
+      }
+      space_ = false;
+      if (miss.whole && miss.last - miss.first == 1 && !miss.trailing_space && limit != 0 &&
+          result.count <= CachedWord::kMaxIds) {
+        insert_[inserts_++] = {miss.segment, static_cast<uint16_t>(result.first_id), info};
+      }
+    }
+    space_ |= miss.trailing_space;
+    return true;
+  }
+
+  void Insert(const Segment* segments) {
+    if (scratch_.cache.enabled()) {
+      for (uint32_t k = 0; k < inserts_; ++k) {
+        const uint32_t i = insert_[k].segment;
+        if (Bytes(segments[i]).size() > kMaxKeyBytes) continue;
+        CachedWord& cached = scratch_.cache.Slot(scratch_.hashes[i]);
+        std::memcpy(cached.ids, stream_.ids() + insert_[k].first_id, sizeof(cached.ids));
+        std::memcpy(&cached.count, &insert_[k].info, sizeof(uint32_t));
+        std::memcpy(cached.key, scratch_.keys[i].part, sizeof(cached.key));
+        cached.tag = static_cast<uint8_t>(scratch_.keys[i].tag);
+      }
+    }
+    inserts_ = 0;
+  }
+
+  // HuggingFace searches every word on its own, from score 0.
+  void StartWord() {
+    if constexpr (!kFloat32) {
+      checkpoint_ = sink_.count;
+      score_ = 0;
+    }
+  }
+
+  // Whether ids of that info hold at the score accumulated so far; if so, moves it on.
+  bool Settled(uint32_t info) {
+    const uint64_t sum = sum_ + (info >> 16);
+    if (sum >> (info >> 8 & 0xff) != 0) return false;
+    if constexpr (kFloat32) sum_ = sum;
+    return true;
+  }
+
+  // ids may be read up to CachedWord::kMaxIds.
+  void Copy(const int32_t* ids, uint32_t count) {
+    if (sink_.count + std::max(count, CachedWord::kMaxIds) <= sink_.capacity) {
+      std::memcpy(sink_.ids + sink_.count, ids, CachedWord::kMaxIds * sizeof(int32_t));
+      if (count > CachedWord::kMaxIds) {
+        std::memcpy(sink_.ids + sink_.count, ids, count * sizeof(int32_t));
+      }
+      sink_.count += count;
+      return;
+    }
+    for (uint32_t i = 0; i < count; ++i) sink_.Push(static_cast<uint32_t>(ids[i]), 0, 0);
+  }
+
+  // The reference's sums: up to here by adding the scores of the tokens so far, in its order, then
+  // through codes by its own search.
+  bool Exact(const uint16_t* codes, uint32_t n) {
+    if (sink_.count > sink_.capacity) return false;  // the tokens were not kept
+    const uint32_t unk_id = model_.config->unk_id;
+    for (; checkpoint_ < sink_.count; ++checkpoint_) {
+      const auto id = static_cast<uint32_t>(sink_.ids[checkpoint_]);
+      if (id == unk_id) return false;  // of how many characters?
+      score_ = Arithmetic::Store(model_.word_scores[id] + score_);
+    }
+    if (!scratch_.exact.Run<Arithmetic>(model_, codes, n, &score_, sink_)) return false;
+    checkpoint_ = sink_.count;
+    if constexpr (kFloat32) sum_ = static_cast<uint64_t>(std::max(-score_, 0.0)) + 2;
+    return true;
+  }
+
+  bool TrailingSpace() {
+    space_ |= !text_.empty() &&
+              (config_.separators[static_cast<uint8_t>(text_.back()) & 15] >>
+                   (static_cast<uint8_t>(text_.back()) >> 4) & 1) != 0 &&
+              static_cast<uint8_t>(text_.back()) < 0x80;
+    if (!space_) return true;
+    StartWord();
+    const auto code = static_cast<uint16_t>(config_.space_code);
+    return Exact(&code, 1);
   }
 
   const Model& model_;
-  WordScratch& scratch_;
   const image::WordConfig& config_;
-  const trie::Unit* units_;
-  const uint32_t table_mask_;
+  WordScratch& scratch_;
+  Stream& stream_;
+  Decoder decoder_;
   const std::string_view text_;
   TokenSink& sink_;
-  simd::ByteSet separators_;
-  bool space_ = false;  // a separator came after the last word
-  bool slow_ = false;   // the last word went through the normalizer
+
+  struct Inserted {
+    uint16_t segment, first_id;
+    uint32_t info;
+  };
+  Miss miss_[WordScratch::kBatch];
+  Inserted insert_[WordScratch::kBatch];
+  uint32_t misses_ = 0, inserts_ = 0;
+
+  uint64_t sum_ = 0;     // at least -score at the end of the tokens so far (SentencePiece)
+  double score_ = 0;     // the reference's, at token checkpoint_
+  uint32_t checkpoint_;  // index in sink_
+  bool space_ = false;   // a separator came after the last word
+  bool partial_ = false;  // the first segment of the next batch goes on at resume_at_
+  uint32_t resume_at_ = 0;
+  bool resume_word_start_ = false;
 };
 
 }  // namespace
@@ -249,9 +327,12 @@ class Engine {
 bool EncodeWords(const Model& model, WordScratch& scratch, std::string_view text,
                  TokenSink& sink) {
   const uint32_t before = sink.count;
-  if (Engine(model, scratch, text, sink).Run()) return true;
-  sink.count = before;
-  return false;
+  const bool done =
+      model.huggingface()
+          ? Engine<unigram::HuggingFaceArithmetic>(model, scratch, text, sink).Run()
+          : Engine<unigram::SentencePieceArithmetic>(model, scratch, text, sink).Run();
+  if (!done) sink.count = before;
+  return done;
 }
 
 }  // namespace rankfeed::words

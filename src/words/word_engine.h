@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// words/word_engine.h: HuggingFace parity, one word at a time.
+// words/word_engine.h: the fast path: text cut into segments that are looked up or searched one by
+// one, in both parity modes.
 //
-// In pipelines that split text into words before the model, every word is its own best-path problem
-// that starts at score 0, so a word's ids depend on nothing but the word. That makes it exact to
-// look whole words up: first in the image's table of words that are one token, then in a cache of
-// words seen before, and only then to run the dynamic program over the word's characters. Raw bytes
-// are the keys, so text that needs no normalization is never copied, and most words are never even
-// decoded.
+// A segment (words/segments.h) is a stretch that no piece of the vocabulary crosses the ends of, so
+// the best path of a text is the best paths of its segments, up to rounding (words/exactness.h).
+// Segments are looked up by their raw bytes, a batch at a time with all memory fetched ahead: first
+// in the image's table of segments that are one token, then in a cache of segments seen before
+// (words/word_cache.h). What both miss is decoded (words/decode.h) and searched together
+// (words/stream.h). Text that needs no normalization is never copied, and most of it is never even
+// decoded. A segment whose margin does not settle its ids at the score accumulated so far is
+// searched once more with the reference's own sums (words/exact_path.h).
 //
-// Exactness does not rest on this file alone: builder/word_tables.cc decides which pipelines may use
-// it and which characters force a word through the normalizer or a text off this path.
+// Exactness does not rest on these files alone: builder/word_tables.cc decides which pipelines may
+// use them and which characters force a segment through the normalizer or a text off this path.
 #pragma once
 
 #include <cstdint>
@@ -19,43 +22,58 @@
 #include "image/model.h"
 #include "pipeline/token_sink.h"
 #include "simd/kernels.h"
-#include "text/normalized_text.h"
+#include "words/decode.h"
+#include "words/exact_path.h"
+#include "words/segments.h"
+#include "words/stream.h"
 #include "words/word_cache.h"
 
 namespace rankfeed::words {
 
-// Working arrays for one word; longer words take the plain path.
-inline constexpr uint32_t kMaxWordChars = 2048;
+// What a look-up found for a segment.
+struct Found {
+  const int32_t* ids;  // null: neither table has it
+  // Bytes from the low one: count of ids, Exactness::limit, Exactness::weight (two bytes).
+  uint32_t info;
+};
 
 struct WordScratch {
+  static constexpr uint32_t kBatch = 128;  // segments looked up together
+  static constexpr uint32_t kNormalizedBytes = 16 * 1024;
+
   const simd::Kernels* kernels = nullptr;
   WordCache cache;
-  uint16_t* codes = nullptr;
-  double* best = nullptr;
-  uint32_t* link = nullptr;
-  uint32_t* value = nullptr;
+  Stream stream;
+  ExactPath exact;
+  simd::ClassMasks* masks = nullptr;
+  Segment* segments = nullptr;
+  WordKey* keys = nullptr;    // kBatch
+  uint64_t* hashes = nullptr;  // kBatch
+  Found* found = nullptr;     // kBatch
+  Sequence* sequences = nullptr;
+  uint16_t* codes = nullptr;   // of one cached segment
   char* normalized = nullptr;  // kNormalizedBytes
-
-  static constexpr uint32_t kBlockBytes = 4096;  // raw text scanned for separators at a time
-  static constexpr uint32_t kNormalizedBytes = 16 * 1024;
-  uint64_t* masks = nullptr;  // kBlockBytes / 64 + 1
 
   void Carve(Layout& layout, uint32_t cache_bytes) {
     cache.Carve(layout, cache_bytes);
-    codes = layout.Take<uint16_t>(kMaxWordChars + 1);
-    best = layout.Take<double>(kMaxWordChars + 1);
-    link = layout.Take<uint32_t>(kMaxWordChars + 1);
-    value = layout.Take<uint32_t>(kMaxWordChars + 1);
+    stream.Carve(layout);
+    exact.Carve(layout, Stream::kCapacity);
+    masks = layout.Take<simd::ClassMasks>(SegmentScanner::kBlockBytes / 64);
+    segments = layout.Take<Segment>(SegmentScanner::kMaxSegments);
+    keys = layout.Take<WordKey>(kBatch);
+    hashes = layout.Take<uint64_t>(kBatch);
+    found = layout.Take<Found>(kBatch);
+    sequences = layout.Take<Sequence>(Stream::kMaxSequences);
+    codes = layout.Take<uint16_t>(8 * kMaxKeyBytes);
     normalized = layout.Take<char>(kNormalizedBytes);
-    masks = layout.Take<uint64_t>(kBlockBytes / 64 + 1);
   }
 };
 
 // Whether the image allows this path at all.
 inline bool Available(const Model& model) { return model.word_config != nullptr; }
 
-// Encodes a section of text that holds no added token. Returns false when the text needs the plain
-// path; sink.count is then what it was before, and columns beyond it are unspecified.
+// Encodes a text (HuggingFace: a stretch that holds no added token). Returns false when it needs
+// the plain path; sink.count is then what it was before, and columns beyond it are unspecified.
 bool EncodeWords(const Model& model, WordScratch& scratch, std::string_view text, TokenSink& sink);
 
 }  // namespace rankfeed::words

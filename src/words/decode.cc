@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// words/decode.cc: see decode.h.
+#include "words/decode.h"
+
+#include "text/utf8.h"
+
+namespace rankfeed::words {
+
+void Decoder::Open(bool word_start) {
+  open_ = stream_.size();
+  open_word_start_ = word_start;
+  if (word_start) stream_.Add(model_.word_config->space_code);
+}
+
+// Empty words vanish, and so do the separators around them.
+void Decoder::Close() {
+  const uint32_t size = stream_.size() - open_;
+  if (size == (open_word_start_ ? 1u : 0u)) {
+    stream_.Truncate(open_);
+    return;
+  }
+  sequences_[count_++] = {static_cast<uint16_t>(open_), static_cast<uint16_t>(stream_.size()),
+                          open_word_start_};
+  stream_.Close();
+}
+
+// Whether the open sequence may end before code. Unknown characters next to each other are one
+// token, so they stay together.
+bool Decoder::Cuttable(uint32_t code) const {
+  if (stream_.size() - open_ < kCutFrom) return false;
+  const uint32_t last = stream_.codes()[stream_.size() - 1];
+  if (last == model_.config->code_count || code == model_.config->code_count) return false;
+  const uint32_t bit = image::PairBit(last, code);
+  return (model_.word_pairs[bit / 64] >> bit % 64 & 1) == 0;
+}
+
+// Whether what is left of a segment holds nothing that sends its text to the plain path.
+bool Decoder::Normalizable(std::string_view rest) const {
+  for (size_t pos = 0; pos < rest.size();) {
+    const utf8::Decoded c = utf8::Decode(rest, pos);
+    if (!c.valid || (model_.word_chars[c.code_point] & image::kWordBail) != 0) return false;
+    pos += c.size;
+  }
+  return true;
+}
+
+DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_start) {
+  const uint32_t first_size = stream_.size(), first_count = count_;
+  uint32_t previous = 0, previous_size = 0;
+  uint32_t resume = *at;  // where the open sequence begins in the segment
+  trailing_space_ = false;
+  if (stream_.room() < kReserve || count_ + 1 >= Stream::kMaxSequences) {
+    return first_size == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
+  }
+  Open(*word_start);
+  const bool huggingface = model_.huggingface();
+  for (size_t pos = *at; pos < segment.size();) {
+    if (stream_.room() < kReserve || count_ + 2 >= Stream::kMaxSequences) {
+      if (count_ == first_count) {
+        stream_.Truncate(first_size);
+        return first_size == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
+      }
+      stream_.Truncate(open_);
+      *at = resume;
+      *word_start = open_word_start_;
+      return DecodeStatus::kFull;
+    }
+    const utf8::Decoded c = utf8::Decode(segment, pos);
+    if (!c.valid) return DecodeStatus::kBail;
+    const uint32_t info = model_.word_chars[c.code_point];
+    constexpr uint32_t kSpecial =
+        image::kWordSlow | image::kWordBail | image::kWordExtend | image::kWordSpace;
+    if ((info & kSpecial) != 0) {
+      if ((info & image::kWordBail) != 0) return DecodeStatus::kBail;
+      const bool extend = (info & image::kWordExtend) != 0;
+      // A mark at the start of a word may belong to a cluster with the separator before it.
+      if (extend && huggingface && pos == 0 && *word_start) return DecodeStatus::kBail;
+      // SentencePiece takes the longest key there is. HuggingFace looks clusters below 6 bytes up
+      // as a whole (precompiled.rs). Both matter only after a character that begins a key.
+      if ((info & image::kWordSlow) != 0 ||
+          (extend && (previous & image::kWordKeyStart) != 0 &&
+           (!huggingface || previous_size + c.size < 6))) {
+        if (*at != 0 || !Normalizable(segment.substr(pos))) return DecodeStatus::kBail;
+        stream_.Truncate(first_size);
+        count_ = first_count;
+        return DecodeStatus::kSlow;
+      }
+    }
+    previous = info;
+    previous_size = c.size;
+    pos += c.size;
+    if ((info & image::kWordSpace) != 0) {
+      Close();
+      Open(true);
+      resume = static_cast<uint32_t>(pos);
+      trailing_space_ = true;
+      continue;
+    }
+    trailing_space_ = false;
+    if ((info & image::kWordMappedChar) != 0) {
+      const uint16_t* list = model_.word_mapped.data() + (info & image::kWordCodeMask);
+      if (list[0] > kReserve - 2) return DecodeStatus::kBail;  // the builder makes none
+      for (uint32_t i = 0; i < list[0]; ++i) stream_.Add(list[1 + i]);
+      continue;
+    }
+    const uint32_t code = info & image::kWordCodeMask;
+    if ((info & image::kWordExtend) == 0 && Cuttable(code)) {
+      Close();
+      Open(false);
+      resume = static_cast<uint32_t>(pos - c.size);
+    }
+    stream_.Add(code);
+  }
+  Close();
+  return DecodeStatus::kDone;
+}
+
+DecodeStatus Decoder::Normalized(std::string_view text, bool word_start) {
+  trailing_space_ = false;
+  if (stream_.room() < kReserve || count_ + 1 >= Stream::kMaxSequences) return DecodeStatus::kFull;
+  const uint32_t first_size = stream_.size(), first_count = count_;
+  Open(word_start);
+  for (size_t pos = 0; pos < text.size();) {
+    if (stream_.room() < kReserve || count_ + 2 >= Stream::kMaxSequences) {
+      stream_.Truncate(first_size);
+      count_ = first_count;
+      return first_size == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
+    }
+    uint32_t size;
+    const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
+    pos += size;
+    trailing_space_ = c == ' ';
+    if (trailing_space_) {
+      Close();
+      Open(true);
+      continue;
+    }
+    uint32_t code = model_.codes[c];
+    if (code == 0) code = model_.config->code_count;
+    stream_.Add(code);
+  }
+  Close();
+  return DecodeStatus::kDone;
+}
+
+uint32_t DecodePlain(const Model& model, std::string_view segment, bool word_start,
+                     uint16_t* codes) {
+  uint32_t count = 0;
+  if (word_start) codes[count++] = static_cast<uint16_t>(model.word_config->space_code);
+  for (size_t pos = 0; pos < segment.size();) {
+    uint32_t size;
+    const uint32_t info = model.word_chars[utf8::DecodeValid(segment.data() + pos, &size)];
+    pos += size;
+    if ((info & image::kWordMappedChar) != 0) {
+      const uint16_t* list = model.word_mapped.data() + (info & image::kWordCodeMask);
+      for (uint32_t i = 0; i < list[0]; ++i) codes[count++] = list[1 + i];
+    } else {
+      codes[count++] = static_cast<uint16_t>(info & image::kWordCodeMask);
+    }
+  }
+  return count;
+}
+
+}  // namespace rankfeed::words

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// words/decode.h: raw bytes of a segment to sequences of character codes in the stream.
+//
+// A segment is usually one sequence. It becomes several at characters that normalize to a space,
+// and where a long run can be cut because no piece holds the two characters there; without that,
+// text in scripts without spaces would be one search per paragraph.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "image/model.h"
+#include "words/stream.h"
+
+namespace rankfeed::words {
+
+struct Sequence {
+  uint16_t begin, end;  // codes in the stream
+  bool word_start;      // begins with U+2581
+};
+
+enum class DecodeStatus {
+  kDone,
+  kFull,  // the stream is: *at and *word_start say where to go on
+  kSlow,  // must go through the normalizer; nothing was appended
+  kBail,  // the text needs the plain path
+};
+
+class Decoder {
+ public:
+  Decoder(const Model& model, Stream& stream, Sequence* sequences)
+      : model_(model), stream_(stream), sequences_(sequences) {}
+
+  void Clear() { count_ = 0; }
+  uint32_t count() const { return count_; }
+  bool trailing_space() const { return trailing_space_; }
+
+  // Appends segment[*at, end). word_start: a U+2581 stands before it.
+  DecodeStatus Raw(std::string_view segment, uint32_t* at, bool* word_start);
+
+  // The same for text that the normalizer has seen.
+  DecodeStatus Normalized(std::string_view text, bool word_start);
+
+ private:
+  // Runs are cut from this length on. Shorter ones gain nothing, and the pieces' own cuts in
+  // alphabetic words would only make more sequences.
+  static constexpr uint32_t kCutFrom = 24;
+  static constexpr uint32_t kReserve = 16;  // room one character may take, and its closing zero
+
+  void Open(bool word_start);
+  void Close();
+  bool Cuttable(uint32_t code) const;
+  bool Normalizable(std::string_view rest) const;
+
+  const Model& model_;
+  Stream& stream_;
+  Sequence* sequences_;  // Stream::kMaxSequences
+  uint32_t count_ = 0;
+  uint32_t open_ = 0;  // begin of the open sequence
+  bool open_word_start_ = false;
+  bool trailing_space_ = false;
+};
+
+// Codes of a raw segment that Raw made one sequence of; at most 7 codes a byte. Returns the count.
+uint32_t DecodePlain(const Model& model, std::string_view segment, bool word_start,
+                     uint16_t* codes);
+
+}  // namespace rankfeed::words

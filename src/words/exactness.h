@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// words/exactness.h: when the ids of a segment, found on its own, are the ids it gets in its text.
+//
+// A reference runs its best path over a whole text (SentencePiece, sums in float32) or over a word
+// (HuggingFace, float64). No piece spans the ends of a segment, so the path always passes there and
+// the choice inside differs only by rounding: the reference sums from the score accumulated before
+// the segment, this library from 0 in integers. The margin of a segment is the smallest lead of its
+// best path over the next candidate, over the nodes of that path. Two sums of at most `steps` and
+// `chars` terms, each term off by half a cost unit and each float32 addition by half an ulp of the
+// accumulated score, cannot change places while
+//
+//   margin > (steps + chars) cost_unit / 2 + (steps + chars + 1) ulp(accumulated) / 2
+//
+// `limit` stores this as an exponent: the ids hold while |accumulated| < 2^limit. In float64 the
+// ulp of any score that fits into memory is far below a cost unit, so there the limit is all or
+// nothing. `weight` bounds the segment's own share of |accumulated| from above.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace rankfeed::words {
+
+struct Exactness {
+  static constexpr uint32_t kAlways = 60, kMaxWeight = 0xffff;
+  uint32_t limit = 0, weight = kMaxWeight;  // limit 0: never without the reference's own sums
+};
+
+// total and margin in cost units; cost_unit: score per unit.
+inline Exactness MakeExactness(uint64_t total, uint64_t margin, uint32_t steps, uint32_t chars,
+                               double cost_unit, bool float32) {
+  Exactness exact;
+  const double weight = static_cast<double>(total) * cost_unit + 2;
+  if (!(weight < Exactness::kMaxWeight)) return exact;
+  exact.weight = static_cast<uint32_t>(weight) + 1;
+  const uint32_t terms = steps + chars;
+  if (margin <= (terms + 1) / 2) return exact;  // (terms + 1) / 2 >= terms / 2
+  if (!float32) {
+    exact.limit = Exactness::kAlways;
+    return exact;
+  }
+  const double lead = static_cast<double>(margin - (terms + 1) / 2) * cost_unit / (terms + 1);
+  // float32 has 24 bits: below 2^e half an ulp is 2^(e - 25) at most.
+  const int exponent =
+      static_cast<int>(std::bit_cast<uint64_t>(lead) >> 52 & 0x7ff) - 1023 + 25;
+  exact.limit = static_cast<uint32_t>(
+      std::clamp(exponent, 0, static_cast<int>(Exactness::kAlways)));
+  return exact;
+}
+
+}  // namespace rankfeed::words

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// words/segments.cc: see segments.h.
+#include "words/segments.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "text/utf8.h"
+
+namespace rankfeed::words {
+
+SegmentScanner::SegmentScanner(const Model& model, const simd::Kernels& kernels,
+                               std::string_view text, Segment* segments, simd::ClassMasks* masks)
+    : model_(model), kernels_(kernels), text_(text), segments_(segments), masks_(masks) {
+  std::memcpy(separators_.low, model.word_config->separators, sizeof(separators_.low));
+  std::memcpy(common_.low, model.word_config->common, sizeof(common_.low));
+  std::memcpy(letters_.low, model.word_config->letters, sizeof(letters_.low));
+}
+
+bool SegmentScanner::Next(uint32_t* count) {
+  *count = 0;
+  if (at_ >= text_.size()) return false;
+  const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
+  kernels_.classify(text_.data() + at_, size, separators_, common_, letters_, masks_);
+  uint32_t begins = 0, ends = 0;
+  if (has_open_) segments_[begins++].begin = open_;
+  for (size_t k = 0; 64 * k < size; ++k) {
+    const uint64_t s = masks_[k].separator, c = masks_[k].common;
+    const uint64_t other = ~(s | c | masks_[k].letter);
+    const uint64_t s1 = s << 1 | separator_, c1 = c << 1 | common_carry_,
+                   other1 = other << 1 | other_;
+    separator_ = s >> 63, common_carry_ = c >> 63, other_ = other >> 63;
+    // Places where a segment may begin: after a separator, or between the classes.
+    uint64_t starts = ~s & (s1 | (c ^ c1));
+    const auto base = static_cast<uint32_t>(at_ + 64 * k);
+    for (uint64_t ask = starts & ~s1 & ((other & c1) | (c & other1)); ask != 0; ask &= ask - 1) {
+      if (Loose(base + static_cast<uint32_t>(std::countr_zero(ask)))) starts ^= ask & -ask;
+    }
+    uint64_t stops = ~s1 & (s | starts);
+    for (uint64_t m = starts; m != 0; m &= m - 1) {
+      const auto bit = static_cast<uint32_t>(std::countr_zero(m));
+      segments_[begins++].begin = (base + bit) | static_cast<uint32_t>(s1 >> bit & 1) << 31;
+    }
+    for (; stops != 0; stops &= stops - 1) {
+      segments_[ends++].end = base + static_cast<uint32_t>(std::countr_zero(stops));
+    }
+  }
+  at_ += size;
+  if (at_ == text_.size() && ends < begins) {  // ends with the text, at a multiple of 64
+    segments_[ends++].end = static_cast<uint32_t>(at_);
+  }
+  has_open_ = ends < begins;
+  if (has_open_) open_ = segments_[ends].begin;
+  *count = ends;
+  return true;
+}
+
+// Whether the character outside the plain classes on either side of text_[at] keeps segments from
+// ending there. The byte on the other side is a common one.
+bool SegmentScanner::Loose(size_t at) const {
+  if (common_.Has(static_cast<uint8_t>(text_[at]))) {
+    size_t begin = at - 1;
+    while (begin > 0 && at - begin < 4 && (static_cast<uint8_t>(text_[begin]) & 0xc0) == 0x80) {
+      --begin;
+    }
+    const utf8::Decoded c = utf8::Decode(text_.substr(0, at), begin);
+    if (!c.valid || begin + c.size != at) return true;
+    return (model_.word_chars[c.code_point] & image::kWordLoose) != 0;
+  }
+  const utf8::Decoded c = utf8::Decode(text_, at);
+  return !c.valid || (model_.word_chars[c.code_point] & image::kWordLoose) != 0;
+}
+
+}  // namespace rankfeed::words

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// words/segments.h: raw text to segments: words at separators, and words cut where punctuation and
+// digits meet letters ("well-known," is four segments), as far as no piece spans such a place.
+//
+// Classes come from SIMD as bit masks, 64 bytes at a time; starts and ends of segments are bit
+// arithmetic on them. Only next to characters outside ASCII (and controls) a place must be looked
+// at: some of them share pieces with punctuation, and some normalize to something else.
+// Cost: O(bytes), a few cycles per segment.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "image/model.h"
+#include "simd/kernels.h"
+
+namespace rankfeed::words {
+
+struct Segment {
+  static constexpr uint32_t kWordStart = 1u << 31;  // in begin: a word begins here
+  uint32_t begin, end;  // bytes of the text; begin < end
+};
+
+class SegmentScanner {
+ public:
+  static constexpr uint32_t kBlockBytes = 4096;
+  static constexpr uint32_t kMaxSegments = kBlockBytes + 2;
+
+  // segments: kMaxSegments entries; masks: kBlockBytes / 64.
+  SegmentScanner(const Model& model, const simd::Kernels& kernels, std::string_view text,
+                 Segment* segments, simd::ClassMasks* masks);
+
+  // Segments of the next block, in order; a segment is reported in the block it ends in. Returns
+  // false when the text is used up.
+  bool Next(uint32_t* count);
+
+ private:
+  bool Loose(size_t at) const;
+
+  const Model& model_;
+  const simd::Kernels& kernels_;
+  const std::string_view text_;
+  Segment* segments_;
+  simd::ClassMasks* masks_;
+  simd::ByteSet separators_, common_, letters_;
+  size_t at_ = 0;          // where the next block begins
+  uint64_t separator_ = 1, common_carry_ = 0, other_ = 0;  // classes of the byte before
+  uint32_t open_ = 0;      // begin of the segment that goes on past the last block
+  bool has_open_ = false;
+};
+
+}  // namespace rankfeed::words
