@@ -316,7 +316,7 @@ class Tables {
     struct Word {
       std::string text;
       bool start;
-      image::WordEntry entry;
+      image::WordEntry entry{};
     };
     std::vector<Word> words;
     PathFinder finder(model_, *this);
@@ -332,25 +332,23 @@ class Tables {
       if (!Spell(std::span(codes).subspan(word.start ? 1 : 0), &word.text)) continue;
       const words::StreamResult path = finder.Solve(codes);
       if (path.count != 1 || path.unknown || path.literal || path.exact.limit == 0) continue;
-      word.entry = {finder.id(),
-                    static_cast<uint8_t>(word.text.size() |
-                                         (word.start ? image::kEntryWordStart : 0)),
-                    static_cast<uint8_t>(path.exact.limit),
-                    static_cast<uint16_t>(path.exact.weight),
-                    {}};
+      word.entry.id = finder.id();
+      word.entry.info = 1 | path.exact.limit << 8 | path.exact.weight << 16;
       words.push_back(std::move(word));
     }
     table_bits_ = static_cast<uint32_t>(
         std::countr_zero(std::bit_ceil(std::max<size_t>(1, words.size() / 2))));
-    table_.assign(size_t{2} << table_bits_, image::WordEntry{});
+    table_.assign((size_t{2} << table_bits_) + 1, image::WordEntry{});
     for (Word& word : words) {
-      const auto key = words::WordKey::Make(
-          word.text.data(), static_cast<uint32_t>(word.text.size()), word.start, 0);
-      image::WordEntry* bucket =
-          &table_[2 * (key.Hash() & ((uint64_t{1} << table_bits_) - 1))];
-      image::WordEntry* entry = bucket[0].size == 0 ? bucket : bucket[1].size == 0 ? bucket + 1 : nullptr;
+      const auto size = static_cast<uint32_t>(word.text.size());
+      const auto key = words::WordKey::Make(word.text.data(), size,
+                                            words::WordKey::Tag(size, word.start));
+      image::WordEntry* bucket = &table_[2 * (key.Hash() & ((uint64_t{1} << table_bits_) - 1))];
+      image::WordEntry* entry = bucket[0].info == 0   ? bucket
+                                : bucket[1].info == 0 ? bucket + 1
+                                                      : nullptr;
       if (entry == nullptr) continue;
-      std::memcpy(word.entry.key, key.part, sizeof(word.entry.key));
+      std::copy_n(key.part, 3, word.entry.key);
       *entry = word.entry;
     }
   }
@@ -413,7 +411,7 @@ class Tables {
       stream_.Clear();
       for (const uint16_t code : codes) stream_.Add(code);
       stream_.Close();
-      stream_.Solve(model_);
+      stream_.Solve(model_, words::DispatchKernels());
       return stream_.Result(model_, 0, static_cast<uint32_t>(codes.size()));
     }
     uint32_t id() const { return static_cast<uint32_t>(stream_.ids()[0]); }
@@ -559,7 +557,7 @@ class Tables {
       char bytes[4];
       text->append(bytes, utf8::Encode(cp, bytes));
     }
-    return !text->empty() && text->size() <= sizeof(image::WordEntry::key);
+    return !text->empty() && text->size() <= image::kMaxEntryBytes;
   }
 
   const Model& model_;

@@ -74,7 +74,7 @@ enum class SectionId : uint32_t {
   kDenormPool = 37,       // char
   // Word-at-a-time engine (words/): all present, or none when the pipeline does not allow it.
   kWordConfig = 40,       // WordConfig, exactly one element
-  kWordTable = 41,        // WordEntry[2 << WordConfig::table_bits], buckets of two
+  kWordTable = 41,        // WordEntry[(2 << WordConfig::table_bits) + 1], buckets of two; last unused
   kWordCharBlocks = 42,   // uint16_t[0x1100]
   kWordChars = 43,        // uint32_t[blocks * 256]: WordChar
   kWordMapped = 44,       // uint16_t: lists of a count and that many character codes
@@ -249,16 +249,15 @@ constexpr uint32_t PairBit(uint32_t first, uint32_t second) {
   return ((first << 16 | second) * 0x9e3779b1u) >> 13;
 }
 
-// A segment that is one token. key is zero padded; flags & kEntrySize is 0 in unused entries.
+// A segment that is one token.
 struct WordEntry {
+  uint64_t key[3];  // words::WordKey without its last 8 bytes; all zero in unused entries
   uint32_t id;
-  uint8_t size;     // bytes of the key, | kEntryWordStart when a U+2581 stands before it
-  uint8_t limit;    // see words/exactness.h
-  uint16_t weight;  // see words/exactness.h
-  char key[24];
+  uint32_t info;  // from the low byte: count of ids (1), limit, weight (two bytes); words/exactness.h
 };
 static_assert(sizeof(WordEntry) == 32);
-inline constexpr uint8_t kEntryWordStart = 0x80;
+inline constexpr uint32_t kMaxEntryBytes = 23;      // of a segment in the table
+inline constexpr uint8_t kEntryWordStart = 0x80;  // in a key's tag: a U+2581 stands before it
 
 // What a raw character means inside a word.
 enum WordChar : uint32_t {

@@ -287,7 +287,7 @@ class Verifier {
     if (m_.word_config == nullptr) return;
     const WordConfig& w = *m_.word_config;
     const uint32_t codes = m_.config->code_count;
-    Require(w.table_bits < 28 && m_.word_table.size() == size_t{2} << w.table_bits,
+    Require(w.table_bits < 28 && m_.word_table.size() == (size_t{2} << w.table_bits) + 1,
             SectionId::kWordTable);
     Require(w.space_code != 0 && w.space_code < codes && m_.word_chars.present() &&
                 m_.config->unk_id < m_.config->id_count && w.cost_unit > 0 && w.cost_unit < 1e6,
@@ -300,12 +300,12 @@ class Verifier {
     Require(m_.word_pairs.size() == kPairBits / 64, SectionId::kWordPairs);
     Blocks(SectionId::kWordCharBlocks, m_.word_chars);
     if (status_ != RANKFEED_OK) return;
-    uint32_t bad_size = 0, bad_id = 0, bad_unit = 0, bad_unit_id = 0, bad_code = 0;
+    uint32_t bad_count = 0, bad_id = 0, bad_unit = 0, bad_unit_id = 0, bad_code = 0;
     for (const WordEntry& entry : m_.word_table) {
-      bad_size |= (entry.size & ~uint32_t{kEntryWordStart}) > sizeof(entry.key);
+      bad_count |= (entry.info & 0xff) > 1;
       bad_id |= entry.id >= m_.config->id_count;
     }
-    Require(!(bad_size | bad_id), SectionId::kWordTable);
+    Require(!(bad_count | bad_id), SectionId::kWordTable);
     const auto last_base = static_cast<uint32_t>(units - codes - 1);
     for (const uint64_t unit : m_.word_units) bad_unit |= trie::Base(unit) > last_base;
     Require(!bad_unit, SectionId::kWordUnits);

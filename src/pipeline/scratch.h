@@ -48,6 +48,7 @@ struct Scratch {
   // Fills in what depends on the model; once, after carving.
   void Prepare(const Model& model) {
     words.kernels = kernels = &simd::Dispatch();
+    words.word_kernels = &words::DispatchKernels();
     words.cache.Clear();
     added_first_usable = true;
     for (const image::AddedToken& token : model.added_tokens) {

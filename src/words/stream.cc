@@ -16,77 +16,20 @@ void Stream::Carve(Layout& layout) {
   ids_ = layout.Take<int32_t>(kCapacity + 8);
 }
 
-void Stream::Solve(const Model& model) {
+void Stream::Solve(const Model& model, const Kernels& kernels) {
   for (uint32_t i = 0; i < kRow; ++i) codes_[size_ + i] = 0;
   best_[0] = 0;
   for (uint32_t i = 0; i < size_; ++i) {
-    best_[i + 1] = codes_[i] == 0 ? 0 : kNone;
-    second_[i + 1] = kNone;
+    best_[i + 1] = codes_[i] == 0 ? 0 : Lattice::kNone;
+    second_[i + 1] = Lattice::kNone;
   }
-  for (uint32_t i = 1; i < kRow; ++i) best_[size_ + i] = second_[size_ + i] = kNone;
+  for (uint32_t i = 1; i < kRow; ++i) best_[size_ + i] = second_[size_ + i] = Lattice::kNone;
   for (uint32_t begin = 0; begin < size_; begin += kWindow) {
-    const uint32_t end = std::min(size_, begin + kWindow);
-    Walk(model, begin, end);
-    Search(begin, end);
-  }
-}
-
-void Stream::Walk(const Model& model, uint32_t begin, uint32_t end) {
-  const uint64_t* units = model.word_units.data();
-  const uint32_t first_unit = model.word_config->first_unit;
-  uint32_t live = 0;
-  for (uint32_t i = begin; i < end; ++i) {
-    const uint32_t code = codes_[i], next = codes_[i + 1], row = i - begin;
-    const uint32_t unit = first_unit + code;
-    const uint64_t u = units[unit];
-    uint64_t* const edges = rows_ + size_t{row} * kRow;
-    // Four entries at least, so that the search runs four without looking at the size.
-    edges[0] = code == 0 ? kNone : u >> 40 << 28 | unit;
-    edges[1] = edges[2] = edges[3] = kNone;
-    row_size_[row] = 1;
-    const uint32_t base = trie::Base(u);
-    walkers_[live] = (base + next) | uint64_t{row} << 32;
-    live += (base != 0) & (next != 0);
-    __builtin_prefetch(units + base + next);
-  }
-  // A real trie is at most kRow deep; the bound holds for a crafted one too.
-  for (uint32_t depth = 1; live != 0 && depth < kRow; ++depth) {
-    const uint16_t* const codes = codes_ + begin + depth;
-    const uint32_t count = live;
-    live = 0;
-    for (uint32_t k = 0; k < count; ++k) {
-      const auto unit = static_cast<uint32_t>(walkers_[k]);
-      const auto row = static_cast<uint32_t>(walkers_[k] >> 32);
-      const uint64_t u = units[unit];
-      const uint32_t code = codes[row], next = codes[row + 1];
-      const bool found = trie::Label(u) == code;
-      const uint64_t cost = u >> 40;
-      const uint32_t size = row_size_[row];
-      rows_[size_t{row} * kRow + size] = found & (cost != image::kNoCost)
-                                             ? cost << 28 | uint64_t{depth} << 24 | unit
-                                             : kNone;
-      row_size_[row] = static_cast<uint8_t>(size + (found & (cost != image::kNoCost)));
-      const uint32_t base = trie::Base(u);
-      walkers_[live] = (base + next) | uint64_t{row} << 32;
-      live += found & (base != 0) & (next != 0);
-      __builtin_prefetch(units + base + next);
-    }
-  }
-}
-
-void Stream::Search(uint32_t begin, uint32_t end) {
-  for (uint32_t i = begin; i < end; ++i) {
-    const uint64_t sum = best_[i] & kSumMask;
-    const uint64_t* const edges = rows_ + size_t{i - begin} * kRow;
-    const auto relax = [&](uint64_t edge) {
-      const uint64_t candidate = sum + edge;
-      const uint32_t node = i + 1 + static_cast<uint32_t>(edge >> 24 & 15);
-      const uint64_t best = best_[node];
-      second_[node] = std::min(second_[node], std::max(best, candidate));
-      best_[node] = std::min(best, candidate);
-    };
-    for (uint32_t k = 0; k < 4; ++k) relax(edges[k]);
-    for (uint32_t k = 4; k < row_size_[i - begin]; ++k) relax(edges[k]);
+    const Lattice lattice{model.word_units.data(), model.word_config->first_unit,
+                          codes_ + begin,          best_ + begin,
+                          second_ + begin,         rows_,
+                          row_size_,               walkers_};
+    kernels.solve(lattice, std::min(kWindow, size_ - begin));
   }
 }
 

@@ -25,6 +25,7 @@
 #include "base/layout.h"
 #include "image/model.h"
 #include "words/exactness.h"
+#include "words/kernels.h"
 
 namespace rankfeed::words {
 
@@ -54,26 +55,20 @@ class Stream {
   const int32_t* ids() const { return ids_; }
 
   // Solves everything in the stream: fills the states that Result reads.
-  void Solve(const Model& model);
+  void Solve(const Model& model, const Kernels& kernels);
 
   // The best path of codes [begin, end), which a 0 follows. Each sequence once, after Solve.
   StreamResult Result(const Model& model, uint32_t begin, uint32_t end);
 
  private:
   static constexpr uint32_t kWindow = 192;
-  static constexpr uint32_t kRow = 16;  // most pieces that begin at one position
-  static_assert(kRow == image::kMaxWordPieceChars);
-  static constexpr uint64_t kNone = uint64_t{1} << 63;  // a sum that no path reaches
-  static constexpr uint64_t kSumMask = ~uint64_t{0} << 28;
-
-  void Walk(const Model& model, uint32_t begin, uint32_t end);
-  void Search(uint32_t begin, uint32_t end);
+  static constexpr uint32_t kRow = Lattice::kRow;
 
   uint16_t* codes_ = nullptr;    // kCapacity + kRow
   uint64_t *best_ = nullptr, *second_ = nullptr;  // kCapacity + kRow + 1
   uint64_t* rows_ = nullptr;     // kWindow * kRow
   uint8_t* row_size_ = nullptr;  // kWindow
-  uint64_t* walkers_ = nullptr;  // kWindow: unit | position in the window << 32
+  uint64_t* walkers_ = nullptr;  // kWindow
   int32_t* ids_ = nullptr;       // kCapacity, and room for a copy of six beyond
   uint32_t size_ = 0, ids_size_ = 0;
 };

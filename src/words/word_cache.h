@@ -15,14 +15,10 @@ namespace rankfeed::words {
 
 struct alignas(64) CachedWord {
   static constexpr uint32_t kMaxIds = 6;
-  static constexpr uint8_t kUnused = 0x7f;  // never the tag of a key
+  uint64_t key[4];  // WordKey; all zero in unused entries
   int32_t ids[kMaxIds];
-  uint8_t count;            // ids
-  uint8_t limit;            // Exactness
-  uint16_t weight;
-  uint8_t tag;              // WordKey::tag
-  uint8_t reserved[3];
-  uint64_t key[4];
+  uint32_t info;  // as image::WordEntry::info
+  uint32_t reserved;
 };
 static_assert(sizeof(CachedWord) == 64);
 
@@ -38,11 +34,12 @@ class WordCache {
   }
 
   void Clear() {
-    for (uint32_t i = 0; i <= mask_; ++i) words_[i].tag = CachedWord::kUnused;
+    for (uint32_t i = 0; i <= mask_; ++i) std::memset(words_[i].key, 0, sizeof(words_[i].key));
   }
 
   bool enabled() const { return enabled_; }
-  CachedWord& Slot(uint64_t hash) const { return words_[(hash >> 32) & mask_]; }
+  CachedWord* words() const { return words_; }
+  uint32_t mask() const { return mask_; }
 
  private:
   CachedWord* words_ = nullptr;

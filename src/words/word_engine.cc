@@ -14,7 +14,6 @@ namespace rankfeed::words {
 namespace {
 
 constexpr uint32_t kBeginMask = ~Segment::kWordStart;
-constexpr uint32_t kNoKey = 0x7e;  // tag of a segment too long for a key: in no table
 
 template <class Arithmetic>
 class Engine {
@@ -25,6 +24,8 @@ class Engine {
         scratch_(scratch),
         stream_(scratch.stream),
         decoder_(model, scratch.stream, scratch.sequences),
+        tables_{model.word_table.data(), (uint64_t{1} << model.word_config->table_bits) - 1,
+                scratch.cache.words(), scratch.cache.mask()},
         text_(text),
         sink_(sink),
         checkpoint_(sink.count) {}
@@ -57,7 +58,10 @@ class Engine {
   // Fewer than all when the stream is full. What was looked up for the others is void then: the
   // cache has changed.
   uint32_t Batch(const Segment* segments, uint32_t count) {
-    if (!partial_) LookUp(segments, count);
+    if (!partial_) {
+      scratch_.word_kernels->look_up(tables_, text_.data(), text_.size(), segments, count,
+                                     scratch_.keys, scratch_.hashes, scratch_.found);
+    }
     stream_.Clear();
     decoder_.Clear();
     uint32_t first_at = partial_ ? resume_at_ : 0;
@@ -90,7 +94,7 @@ class Engine {
         break;
       }
     }
-    if (misses_ != 0) stream_.Solve(model_);
+    if (misses_ != 0) stream_.Solve(model_, *scratch_.word_kernels);
     const uint32_t emit = end + (partial_ ? 1 : 0);
     if (!Emit(segments, emit)) {
       partial_ = false;
@@ -98,52 +102,6 @@ class Engine {
     }
     Insert(segments);
     return end;
-  }
-
-  void LookUp(const Segment* segments, uint32_t count) {
-    const uint64_t table_mask = (uint64_t{1} << config_.table_bits) - 1;
-    const image::WordEntry* table = model_.word_table.data();
-    for (uint32_t i = 0; i < count; ++i) {
-      const uint32_t begin = segments[i].begin & kBeginMask, size = segments[i].end - begin;
-      WordKey& key = scratch_.keys[i];
-      key = WordKey::Make(text_.data() + begin, std::min(size, kMaxKeyBytes),
-                          WordStart(segments[i]), text_.size() - begin);
-      if (size > kMaxKeyBytes) key.tag = kNoKey;
-      const uint64_t hash = key.Hash();
-      scratch_.hashes[i] = hash;
-      __builtin_prefetch(table + 2 * (hash & table_mask));
-      __builtin_prefetch(&scratch_.cache.Slot(hash));
-    }
-    for (uint32_t i = 0; i < count; ++i) {
-      // All three entries are compared and the answer selected with masks: which of them it is
-      // follows no pattern that a branch predictor could learn.
-      const WordKey& key = scratch_.keys[i];
-      const uint64_t hash = scratch_.hashes[i];
-      const image::WordEntry* bucket = table + 2 * (hash & table_mask);
-      const CachedWord& cached = scratch_.cache.Slot(hash);
-      const bool in0 = Equal(bucket[0], key), in1 = Equal(bucket[1], key);
-      const bool in_bucket = in0 | in1;
-      const bool in_cache = (cached.tag == key.tag) &
-                            (((cached.key[0] ^ key.part[0]) | (cached.key[1] ^ key.part[1]) |
-                              (cached.key[2] ^ key.part[2]) | (cached.key[3] ^ key.part[3])) == 0);
-      const image::WordEntry& entry = bucket[in1];
-      uint32_t entry_info, cached_info;
-      std::memcpy(&entry_info, &entry.size, sizeof(entry_info));
-      std::memcpy(&cached_info, &cached.count, sizeof(cached_info));
-      entry_info = (entry_info & ~0xffu) | 1;
-      const uint64_t in_table = -uint64_t{in_bucket}, dynamic = -uint64_t{in_cache} & ~in_table;
-      const auto ids = (reinterpret_cast<uintptr_t>(&entry.id) & in_table) |
-                       (reinterpret_cast<uintptr_t>(cached.ids) & dynamic);
-      scratch_.found[i] = {reinterpret_cast<const int32_t*>(ids),
-                           static_cast<uint32_t>((entry_info & in_table) | (cached_info & dynamic))};
-    }
-  }
-
-  static bool Equal(const image::WordEntry& entry, const WordKey& key) {
-    uint64_t part[3];
-    std::memcpy(part, entry.key, sizeof(part));
-    return (entry.size == key.tag) & (((part[0] ^ key.part[0]) | (part[1] ^ key.part[1]) |
-                                       (part[2] ^ key.part[2])) == 0);
   }
 
   // A segment with characters that are not normalized one by one.
@@ -230,12 +188,11 @@ class Engine {
     if (scratch_.cache.enabled()) {
       for (uint32_t k = 0; k < inserts_; ++k) {
         const uint32_t i = insert_[k].segment;
-        if (Bytes(segments[i]).size() > kMaxKeyBytes) continue;
-        CachedWord& cached = scratch_.cache.Slot(scratch_.hashes[i]);
-        std::memcpy(cached.ids, stream_.ids() + insert_[k].first_id, sizeof(cached.ids));
-        std::memcpy(&cached.count, &insert_[k].info, sizeof(uint32_t));
+        if (Bytes(segments[i]).size() > WordKey::kMaxBytes) continue;
+        CachedWord& cached = *tables_.Slot(scratch_.hashes[i]);
         std::memcpy(cached.key, scratch_.keys[i].part, sizeof(cached.key));
-        cached.tag = static_cast<uint8_t>(scratch_.keys[i].tag);
+        std::memcpy(cached.ids, stream_.ids() + insert_[k].first_id, sizeof(cached.ids));
+        cached.info = insert_[k].info;
       }
     }
     inserts_ = 0;
@@ -302,6 +259,7 @@ class Engine {
   WordScratch& scratch_;
   Stream& stream_;
   Decoder decoder_;
+  const LookUpTables tables_;
   const std::string_view text_;
   TokenSink& sink_;
 

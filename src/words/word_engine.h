@@ -24,24 +24,19 @@
 #include "simd/kernels.h"
 #include "words/decode.h"
 #include "words/exact_path.h"
+#include "words/kernels.h"
 #include "words/segments.h"
 #include "words/stream.h"
 #include "words/word_cache.h"
 
 namespace rankfeed::words {
 
-// What a look-up found for a segment.
-struct Found {
-  const int32_t* ids;  // null: neither table has it
-  // Bytes from the low one: count of ids, Exactness::limit, Exactness::weight (two bytes).
-  uint32_t info;
-};
-
 struct WordScratch {
   static constexpr uint32_t kBatch = 128;  // segments looked up together
   static constexpr uint32_t kNormalizedBytes = 16 * 1024;
 
   const simd::Kernels* kernels = nullptr;
+  const Kernels* word_kernels = nullptr;
   WordCache cache;
   Stream stream;
   ExactPath exact;
@@ -64,7 +59,7 @@ struct WordScratch {
     hashes = layout.Take<uint64_t>(kBatch);
     found = layout.Take<Found>(kBatch);
     sequences = layout.Take<Sequence>(Stream::kMaxSequences);
-    codes = layout.Take<uint16_t>(8 * kMaxKeyBytes);
+    codes = layout.Take<uint16_t>(8 * sizeof(WordKey));
     normalized = layout.Take<char>(kNormalizedBytes);
   }
 };
