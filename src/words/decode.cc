@@ -65,6 +65,19 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
       *word_start = open_word_start_;
       return DecodeStatus::kFull;
     }
+    // Plain ASCII, which is most of what is left of most texts.
+    if (const auto byte = static_cast<unsigned char>(segment[pos]); byte < 0x80) {
+      const uint32_t info = ascii_[byte];
+      if ((info & ~(image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose)) == 0 &&
+          stream_.size() - open_ < kCutFrom) {
+        stream_.Add(info);
+        previous = info;
+        previous_size = 1;
+        trailing_space_ = false;
+        ++pos;
+        continue;
+      }
+    }
     const utf8::Decoded c = utf8::Decode(segment, pos);
     if (!c.valid) return DecodeStatus::kBail;
     const uint32_t info = model_.word_chars[c.code_point];

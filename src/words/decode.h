@@ -29,7 +29,10 @@ enum class DecodeStatus {
 class Decoder {
  public:
   Decoder(const Model& model, Stream& stream, Sequence* sequences)
-      : model_(model), stream_(stream), sequences_(sequences) {}
+      : model_(model),
+        ascii_(&model.word_chars.data[size_t{model.word_chars.blocks[0]} << 8]),
+        stream_(stream),
+        sequences_(sequences) {}
 
   void Clear() { count_ = 0; }
   uint32_t count() const { return count_; }
@@ -53,6 +56,7 @@ class Decoder {
   bool Normalizable(std::string_view rest) const;
 
   const Model& model_;
+  const uint32_t* const ascii_;  // model.word_chars of the first block
   Stream& stream_;
   Sequence* sequences_;  // Stream::kMaxSequences
   uint32_t count_ = 0;

@@ -7,6 +7,10 @@
 
 #include "trie/double_array.h"
 
+// These loops have no use for wider vectors, and GCC 12 spills general registers to vector registers
+// in AVX-512 functions: 15 % slower than the AVX2 ones on the same CPU (bench/NOTES.md).
+#define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "words/kernels.cc"
 #include <hwy/foreach_target.h>
@@ -27,14 +31,14 @@ HWY_INLINE void MakeKey(const char* data, uint32_t size, uint32_t tag, WordKey* 
   *key = WordKey::Make(data, size, tag);
 #else
   const Words d;
-  uint64_t first[4] = {tag, 0, 0, 0};
   const auto* from = reinterpret_cast<const uint8_t*>(data) - 1;
   const hn::Repartition<uint8_t, Words> d8;
   for (size_t i = 0; i < 4; i += hn::Lanes(d)) {
     const auto bytes = hn::BitCast(d, hn::LoadU(d8, from + 8 * i));
     const auto mask = hn::BitCast(d, hn::Load(d8, kKeyMasks.of[size] + 8 * i));
-    hn::Store(hn::Or(hn::And(bytes, mask), hn::LoadU(d, first + i)), d, key->part + i);
+    hn::Store(hn::And(bytes, mask), d, key->part + i);
   }
+  key->part[0] |= tag;
 #endif
 }
 
@@ -49,9 +53,9 @@ HWY_INLINE bool Same(const uint64_t* a, const uint64_t* b, const uint64_t* lanes
   return hn::AllTrue(d, hn::Eq(difference, hn::Zero(d)));
 }
 
-void LookUp(const LookUpTables& tables, const char* text, size_t text_size,
-            const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes,
-            Found* found) {
+uint32_t LookUp(const LookUpTables& tables, const char* text, size_t text_size,
+                const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes,
+                Found* found, uint16_t* misses) {
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t begin = segments[i].begin & ~Segment::kWordStart;
     const uint32_t size = std::min(segments[i].end - begin, WordKey::kMaxBytes + 1);
@@ -64,30 +68,36 @@ void LookUp(const LookUpTables& tables, const char* text, size_t text_size,
     const uint64_t hash = keys[i].Hash();
     hashes[i] = hash;
     __builtin_prefetch(tables.Bucket(hash));
-    __builtin_prefetch(tables.Slot(hash));
   }
+  // Both entries of a bucket are compared and the answer is selected with masks: which of them it
+  // is follows no pattern that a branch predictor could learn. Only what the table lacks goes on to
+  // the cache, so that most segments cost one cache line.
   constexpr uint64_t kTable[4] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, 0};
   constexpr uint64_t kAll[4] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}};
+  uint32_t lacking = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    // All three entries are compared and the answer is selected with masks: which of them it is
-    // follows no pattern that a branch predictor could learn.
     const uint64_t* key = keys[i].part;
     const image::WordEntry* bucket = tables.Bucket(hashes[i]);
-    const CachedWord* cached = tables.Slot(hashes[i]);
     const bool in0 = Same(bucket[0].key, key, kTable), in1 = Same(bucket[1].key, key, kTable);
-    const bool in_cache = Same(cached->key, key, kAll);
     const image::WordEntry& entry = bucket[in1];
-    const uint64_t in_table = -uint64_t{in0} | -uint64_t{in1};
-    const uint64_t dynamic = -uint64_t{in_cache} & ~in_table;
-    const uint64_t ids = (reinterpret_cast<uintptr_t>(&entry.id) & in_table) |
-                         (reinterpret_cast<uintptr_t>(cached->ids) & dynamic);
-    found[i] = {reinterpret_cast<const int32_t*>(ids),
-                (entry.info & static_cast<uint32_t>(in_table)) |
-                    (cached->info & static_cast<uint32_t>(dynamic))};
+    found[i] = {reinterpret_cast<const int32_t*>(&entry.id), entry.info};
+    misses[lacking] = static_cast<uint16_t>(i);
+    lacking += !(in0 | in1);
   }
+  for (uint32_t k = 0; k < lacking; ++k) __builtin_prefetch(tables.Slot(hashes[misses[k]]));
+  uint32_t miss_count = 0;
+  for (uint32_t k = 0; k < lacking; ++k) {
+    const uint32_t i = misses[k];
+    const CachedWord* cached = tables.Slot(hashes[i]);
+    found[i] = {cached->ids, cached->info};
+    misses[miss_count] = static_cast<uint16_t>(i);
+    miss_count += !Same(cached->key, keys[i].part, kAll);
+  }
+  return miss_count;
 }
 
 // A walker: its next unit in bits 0..31; from bit 32 on its next entry in rows, row * kRow + size.
+// A row's entries are in order of length, with a void one after the last.
 void Walk(const Lattice& lattice, uint32_t size) {
   constexpr uint32_t kRow = Lattice::kRow;
   static_assert(kRow == 16);
@@ -95,16 +105,15 @@ void Walk(const Lattice& lattice, uint32_t size) {
   const uint16_t* const codes = lattice.codes;
   uint64_t* const rows = lattice.rows;
   uint64_t* const walkers = lattice.walkers;
-  uint8_t* const row_size = lattice.row_size;
+  const Words d;
+  const auto none = hn::Set(d, Lattice::kNone);
   uint64_t live = 0;
   for (uint64_t row = 0; row < size; ++row) {
     const uint64_t code = codes[row], next = codes[row + 1];
     const uint64_t unit = lattice.first_unit + code, u = units[unit];
     uint64_t* const edges = rows + row * kRow;
+    for (size_t k = 0; k < kRow; k += hn::Lanes(d)) hn::Store(none, d, edges + k);
     edges[0] = (u >> 40 << 28 | unit) | uint64_t{code == 0} << 63;
-    // As many entries as the search looks at without asking for the size.
-    for (uint32_t k = 1; k < Lattice::kUnchecked; ++k) edges[k] = Lattice::kNone;
-    row_size[row] = 1;
     const uint64_t base = trie::Base(u), place = base + next;
     walkers[live] = place | (row * kRow + 1) << 32;
     live += (base != 0) & (next != 0);
@@ -125,11 +134,8 @@ void Walk(const Lattice& lattice, uint32_t size) {
       const uint64_t next = pair >> 16, base = trie::Base(u), place = base + next;
       const uint64_t found = static_cast<uint16_t>(u) == static_cast<uint16_t>(pair);
       const uint64_t piece = found & (u < uint64_t{image::kNoCost} << 40);
-      // Without a piece the entry is void, and the next one takes its place.
       rows[entry] = (u >> 40 << 28 | depth_bits | unit) + ((piece ^ 1) << 63);
-      const uint64_t after = entry + piece;
-      row_size[entry / kRow] = static_cast<uint8_t>(after);
-      *alive = place | after << 32;
+      *alive = place | (entry + piece) << 32;
       alive += found & (base != 0) & (next != 0);
       __builtin_prefetch(units + place);
     }
@@ -148,10 +154,9 @@ void Search(const Lattice& lattice, uint32_t size) {
       second[node] = std::min(second[node], std::max(was, candidate));
       best[node] = std::min(was, candidate);
     };
-    for (uint32_t k = 0; k < Lattice::kUnchecked; ++k) relax(edges[k]);
-    for (uint32_t k = Lattice::kUnchecked; k < lattice.row_size[i] % Lattice::kRow; ++k) {
-      relax(edges[k]);
-    }
+    // Most rows have up to three entries: those are relaxed without a branch.
+    for (uint32_t k = 0; k < 3; ++k) relax(edges[k]);
+    for (uint32_t k = 3; k < Lattice::kRow && edges[k] < Lattice::kNone; ++k) relax(edges[k]);
   }
 }
 

@@ -7,29 +7,29 @@
 namespace rankfeed::words {
 
 void Stream::Carve(Layout& layout) {
-  codes_ = layout.Take<uint16_t>(kCapacity + kRow);
-  best_ = layout.Take<uint64_t>(kCapacity + kRow + 1);
-  second_ = layout.Take<uint64_t>(kCapacity + kRow + 1);
-  rows_ = layout.Take<uint64_t>(kWindow * kRow);
-  row_size_ = layout.Take<uint8_t>(kWindow);
-  walkers_ = layout.Take<uint64_t>(kWindow);
+  codes_ = layout.Take<uint16_t>(kCapacity + kRow + 1);
+  best_ = layout.Take<uint64_t>(kCapacity + 2 * kRow);
+  second_ = layout.Take<uint64_t>(kCapacity + 2 * kRow);
+  rows_ = layout.Take<uint64_t>(Lattice::kPositions * size_t{kRow});
+  walkers_ = layout.Take<uint64_t>(Lattice::kPositions + 1);
   ids_ = layout.Take<int32_t>(kCapacity + 8);
 }
 
 void Stream::Solve(const Model& model, const Kernels& kernels) {
-  for (uint32_t i = 0; i < kRow; ++i) codes_[size_ + i] = 0;
+  std::fill_n(codes_ + size_, kRow + 1, uint16_t{0});
   best_[0] = 0;
   for (uint32_t i = 0; i < size_; ++i) {
     best_[i + 1] = codes_[i] == 0 ? 0 : Lattice::kNone;
     second_[i + 1] = Lattice::kNone;
   }
-  for (uint32_t i = 1; i < kRow; ++i) best_[size_ + i] = second_[size_ + i] = Lattice::kNone;
-  for (uint32_t begin = 0; begin < size_; begin += kWindow) {
+  std::fill_n(best_ + size_ + 1, kRow + 1, Lattice::kNone);
+  std::fill_n(second_ + size_ + 1, kRow + 1, Lattice::kNone);
+  for (uint32_t begin = 0; begin < size_; begin += Lattice::kPositions) {
     const Lattice lattice{model.word_units.data(), model.word_config->first_unit,
                           codes_ + begin,          best_ + begin,
                           second_ + begin,         rows_,
-                          row_size_,               walkers_};
-    kernels.solve(lattice, std::min(kWindow, size_ - begin));
+                          walkers_};
+    kernels.solve(lattice, std::min(Lattice::kPositions, size_ - begin));
   }
 }
 

@@ -61,14 +61,11 @@ class Stream {
   StreamResult Result(const Model& model, uint32_t begin, uint32_t end);
 
  private:
-  static constexpr uint32_t kWindow = 192;
   static constexpr uint32_t kRow = Lattice::kRow;
 
-  uint16_t* codes_ = nullptr;    // kCapacity + kRow
-  uint64_t *best_ = nullptr, *second_ = nullptr;  // kCapacity + kRow + 1
-  uint64_t* rows_ = nullptr;     // kWindow * kRow
-  uint8_t* row_size_ = nullptr;  // kWindow
-  uint64_t* walkers_ = nullptr;  // kWindow
+  uint16_t* codes_ = nullptr;  // kCapacity, and what Lattice::codes asks for
+  uint64_t *best_ = nullptr, *second_ = nullptr;
+  uint64_t *rows_ = nullptr, *walkers_ = nullptr;
   int32_t* ids_ = nullptr;       // kCapacity, and room for a copy of six beyond
   uint32_t size_ = 0, ids_size_ = 0;
 };

@@ -58,45 +58,43 @@ class Engine {
   // Fewer than all when the stream is full. What was looked up for the others is void then: the
   // cache has changed.
   uint32_t Batch(const Segment* segments, uint32_t count) {
-    if (!partial_) {
-      scratch_.word_kernels->look_up(tables_, text_.data(), text_.size(), segments, count,
-                                     scratch_.keys, scratch_.hashes, scratch_.found);
+    const bool resumed = partial_;
+    partial_ = false;
+    uint32_t lacking = 1;
+    if (resumed) {
+      scratch_.misses[0] = 0;
+    } else {
+      lacking = scratch_.word_kernels->look_up(tables_, text_.data(), text_.size(), segments, count,
+                                               scratch_.keys, scratch_.hashes, scratch_.found,
+                                               scratch_.misses);
     }
     stream_.Clear();
     decoder_.Clear();
-    uint32_t first_at = partial_ ? resume_at_ : 0;
-    bool first_word_start = partial_ ? resume_word_start_ : WordStart(segments[0]);
-    const bool resumed = partial_;
-    if (resumed) scratch_.found[0].ids = nullptr;
-    partial_ = false;
-    uint32_t end = 0;
     misses_ = 0;
-    for (; end < count; ++end) {
-      if (scratch_.found[end].ids != nullptr) continue;
-      uint32_t at = end == 0 ? first_at : 0;
-      bool word_start = end == 0 ? first_word_start : WordStart(segments[end]);
+    uint32_t end = resumed ? 1 : count;
+    for (uint32_t k = 0; k < lacking; ++k) {
+      const uint32_t i = scratch_.misses[k];
+      uint32_t at = resumed ? resume_at_ : 0;
+      bool word_start = resumed ? resume_word_start_ : WordStart(segments[i]);
       const uint32_t first = decoder_.count();
-      DecodeStatus status = decoder_.Raw(Bytes(segments[end]), &at, &word_start);
+      DecodeStatus status = decoder_.Raw(Bytes(segments[i]), &at, &word_start);
       const bool slow = status == DecodeStatus::kSlow;
-      if (slow) status = Normalize(segments[end]);
+      if (slow) status = Normalize(segments[i]);
       if (status == DecodeStatus::kBail) return 0;
-      if (status == DecodeStatus::kFull && decoder_.count() == first) break;
-      partial_ = status == DecodeStatus::kFull;
-      resume_at_ = at;
-      resume_word_start_ = word_start;
-      const bool whole = !partial_ && !slow && !(resumed && end == 0);
-      miss_[misses_++] = {static_cast<uint16_t>(end), static_cast<uint16_t>(first),
-                          static_cast<uint16_t>(decoder_.count()), decoder_.trailing_space(),
-                          whole};
-      if (partial_ || resumed) {
-        // The rest of a segment in parts is on its own: later look-ups are not kept over flushes.
-        if (!partial_) ++end;
-        break;
+      if (status == DecodeStatus::kFull) {
+        end = i;
+        partial_ = decoder_.count() != first;
+        resume_at_ = at;
+        resume_word_start_ = word_start;
+        if (!partial_) break;
       }
+      miss_[misses_++] = {static_cast<uint16_t>(i), static_cast<uint16_t>(first),
+                          static_cast<uint16_t>(decoder_.count()), decoder_.trailing_space(),
+                          !partial_ && !slow && !resumed};
+      if (partial_) break;
     }
     if (misses_ != 0) stream_.Solve(model_, *scratch_.word_kernels);
-    const uint32_t emit = end + (partial_ ? 1 : 0);
-    if (!Emit(segments, emit)) {
+    if (!Emit(segments, end)) {
       partial_ = false;
       return 0;
     }
@@ -131,25 +129,55 @@ class Engine {
     return decoder_.Normalized(normalized, WordStart(segment));
   }
 
+  // segments[0, count) in order, and the part of the one after them that was decoded.
   bool Emit(const Segment* segments, uint32_t count) {
-    uint32_t miss = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-      const bool word_start = WordStart(segments[i]);
-      if (word_start) space_ |= (segments[i].begin & kBeginMask) != 0;
-      const Found& found = scratch_.found[i];
-      if (found.ids != nullptr) {
-        if (word_start) StartWord();
-        if (Settled(found.info)) {
-          Copy(found.ids, found.info & 0xff);
-        } else {
-          const uint32_t codes =
-              DecodePlain(model_, Bytes(segments[i]), word_start, scratch_.codes);
-          if (!Exact(scratch_.codes, codes)) return false;
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < misses_; ++k) {
+      if (!EmitFound(segments, i, miss_[k].segment)) return false;
+      i = miss_[k].segment;
+      if (WordStart(segments[i])) space_ |= (segments[i].begin & kBeginMask) != 0;
+      if (!EmitMiss(miss_[k])) return false;
+      ++i;
+    }
+    return EmitFound(segments, i, count);
+  }
+
+  bool EmitFound(const Segment* segments, uint32_t begin, uint32_t end) {
+    if (begin < end) space_ = false;
+    for (uint32_t i = begin; i < end;) {
+      // Without a look at anything but the info as long as there is room for all.
+      const uint64_t room = sink_.capacity > sink_.count ? sink_.capacity - sink_.count : 0;
+      const uint32_t stop =
+          i + static_cast<uint32_t>(std::min<uint64_t>(end - i, room / CachedWord::kMaxIds));
+      int32_t* out = sink_.ids + sink_.count;
+      uint64_t sum = sum_;
+      for (; i < stop; ++i) {
+        const Found& found = scratch_.found[i];
+        const uint64_t after = sum + (found.info >> 16);
+        if (after >> (found.info >> 8 & 0xff) != 0) break;
+        if constexpr (kFloat32) {
+          sum = after;
+        } else if (WordStart(segments[i])) {
+          checkpoint_ = static_cast<uint32_t>(out - sink_.ids);
+          score_ = 0;
         }
-        space_ = false;
-        continue;
+        std::memcpy(out, found.ids, CachedWord::kMaxIds * sizeof(int32_t));
+        out += found.info & 0xff;
       }
-      if (!EmitMiss(miss_[miss++])) return false;
+      sink_.count = static_cast<uint32_t>(out - sink_.ids);
+      sum_ = sum;
+      if (i == end) break;
+      // One that has to be searched, or that may not fit.
+      const Found& found = scratch_.found[i];
+      if (WordStart(segments[i])) StartWord();
+      if (Settled(found.info)) {
+        Copy(found.ids, found.info & 0xff);
+      } else {
+        const uint32_t codes =
+            DecodePlain(model_, Bytes(segments[i]), WordStart(segments[i]), scratch_.codes);
+        if (!Exact(scratch_.codes, codes)) return false;
+      }
+      ++i;
     }
     return true;
   }

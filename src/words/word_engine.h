@@ -44,7 +44,8 @@ struct WordScratch {
   Segment* segments = nullptr;
   WordKey* keys = nullptr;    // kBatch
   uint64_t* hashes = nullptr;  // kBatch
-  Found* found = nullptr;     // kBatch
+  Found* found = nullptr;      // kBatch
+  uint16_t* misses = nullptr;  // kBatch + 1
   Sequence* sequences = nullptr;
   uint16_t* codes = nullptr;   // of one cached segment
   char* normalized = nullptr;  // kNormalizedBytes
@@ -58,6 +59,7 @@ struct WordScratch {
     keys = layout.Take<WordKey>(kBatch);
     hashes = layout.Take<uint64_t>(kBatch);
     found = layout.Take<Found>(kBatch);
+    misses = layout.Take<uint16_t>(kBatch + 1);
     sequences = layout.Take<Sequence>(Stream::kMaxSequences);
     codes = layout.Take<uint16_t>(8 * sizeof(WordKey));
     normalized = layout.Take<char>(kNormalizedBytes);
