@@ -37,6 +37,8 @@ void Run(std::span<const uint8_t> bytes) {
     set.Add(b);
     expected[b] = true;
   }
+  simd::ByteSet other;
+  for (size_t n = in.Below(12); n > 0; --n) other.Add(in.U8() % 128);
   const size_t skip = in.Below(64);  // alignment
   const std::string_view text = in.Take(bytes.size());
   const std::unique_ptr<char[]> block(new char[skip + text.size()]);
@@ -50,11 +52,15 @@ void Run(std::span<const uint8_t> bytes) {
   for (const simd::Kernels& kernels : AllKernels()) {
     ++counters.executions;
     FUZZ_ASSERT(kernels.find_first(data, text.size(), set) == first);
-    const std::unique_ptr<uint64_t[]> masks(new uint64_t[words]);
-    kernels.match_mask(data, text.size(), set, masks.get());
-    for (size_t i = 0; i < words * 64; ++i) {
-      const bool bit = i >= text.size() || expected[static_cast<unsigned char>(data[i])];
-      FUZZ_ASSERT((masks[i / 64] >> (i % 64) & 1) == (bit ? 1u : 0u));
+    const std::unique_ptr<simd::ClassMasks[]> masks(new simd::ClassMasks[words]);
+    kernels.classify(data, text.size(), set, other, set, masks.get());
+    for (size_t i = 0; i < (text.size() + 63) / 64 * 64; ++i) {
+      const bool inside = i < text.size();
+      const auto byte = static_cast<unsigned char>(inside ? data[i] : 0);
+      const simd::ClassMasks& m = masks[i / 64];
+      FUZZ_ASSERT((m.separator >> (i % 64) & 1) == (!inside || expected[byte] ? 1u : 0u));
+      FUZZ_ASSERT((m.letter >> (i % 64) & 1) == (inside && expected[byte] ? 1u : 0u));
+      FUZZ_ASSERT((m.common >> (i % 64) & 1) == (inside && other.Has(byte) ? 1u : 0u));
     }
   }
 }

@@ -32,17 +32,6 @@ void Classify(const char* text, size_t size, const ByteSet& separators, const By
 
 // One lane has no byte table to look up in; these are also the definitions the others must meet.
 
-void MatchMask(const char* text, size_t size, const ByteSet& set, uint64_t* masks) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(text);
-  for (size_t at = 0; at <= size; at += 64) {
-    uint64_t word = 0;
-    for (size_t i = 0; i < 64; ++i) {
-      word |= uint64_t{at + i >= size || set.Has(bytes[at + i])} << i;
-    }
-    masks[at / 64] = word;
-  }
-}
-
 size_t FindFirst(const char* text, size_t size, const ByteSet& set) {
   size_t at = 0;
   while (at < size && !set.Has(static_cast<uint8_t>(text[at]))) ++at;
@@ -115,29 +104,6 @@ void Classify(const char* text, size_t size, const ByteSet& separators, const By
   }
 }
 
-void MatchMask(const char* text, size_t size, const ByteSet& set, uint64_t* masks) {
-  const Bytes d;
-  const size_t lanes = hn::Lanes(d);
-  const auto low = hn::LoadDup128(d, set.low);
-  const auto high = hn::LoadDup128(d, set.high);
-  const auto* bytes = reinterpret_cast<const uint8_t*>(text);
-  size_t at = 0;
-  for (; at + 64 <= size; at += 64) {
-    uint64_t word = 0;
-    for (size_t i = 0; i < 64; i += lanes) {
-      uint8_t bits[8] = {};
-      hn::StoreMaskBits(d, InSet(d, hn::LoadU(d, bytes + at + i), low, high), bits);
-      uint64_t part;
-      std::memcpy(&part, bits, sizeof(part));
-      word |= part << i;
-    }
-    masks[at / 64] = word;
-  }
-  uint64_t word = 0;
-  for (size_t i = at; i < size; ++i) word |= uint64_t{set.Has(bytes[i])} << (i - at);
-  masks[at / 64] = word | ~uint64_t{0} << (size - at);
-}
-
 size_t FindFirst(const char* text, size_t size, const ByteSet& set) {
   const Bytes d;
   const size_t lanes = hn::Lanes(d);
@@ -155,7 +121,7 @@ size_t FindFirst(const char* text, size_t size, const ByteSet& set) {
 
 #endif  // HWY_TARGET == HWY_SCALAR
 
-constexpr Kernels kKernels = {Classify, MatchMask, FindFirst};
+constexpr Kernels kKernels = {Classify, FindFirst};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

@@ -29,9 +29,6 @@ struct Kernels {
   // size on count as separators. Reads nothing past the text.
   void (*classify)(const char* text, size_t size, const ByteSet& separators, const ByteSet& common,
                    const ByteSet& letters, ClassMasks* masks);
-  // Bit i of masks[i / 64] is set iff text[i] is in set; bits from size on are set too, so that the
-  // end of the text ends the last word. Writes size / 64 + 1 words. Reads nothing past the text.
-  void (*match_mask)(const char* text, size_t size, const ByteSet& set, uint64_t* masks);
   // Index of the first byte in set, or size.
   size_t (*find_first)(const char* text, size_t size, const ByteSet& set);
 };

@@ -109,13 +109,14 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
       trailing_space_ = true;
       continue;
     }
-    trailing_space_ = false;
     if ((info & image::kWordMappedChar) != 0) {
       const uint16_t* list = model_.word_mapped.data() + (info & image::kWordCodeMask);
+      trailing_space_ &= list[0] == 0;  // characters that vanish change nothing
       if (list[0] > kReserve - 2) return DecodeStatus::kBail;  // the builder makes none
       for (uint32_t i = 0; i < list[0]; ++i) stream_.Add(list[1 + i]);
       continue;
     }
+    trailing_space_ = false;
     const uint32_t code = info & image::kWordCodeMask;
     if ((info & image::kWordExtend) == 0 && Cuttable(code)) {
       Close();

@@ -62,15 +62,24 @@ TEST(Kernels, EveryTargetEqualsTheDefinition) {
         for (size_t i = 0; i < size; ++i) {
           text[i] = static_cast<char>(random() % (round == 3 ? 256 : 48));
         }
-        std::vector<uint64_t> masks(size / 64 + 2, 0x5a5a5a5a5a5a5a5a);
-        kernels.match_mask(text.get(), size, set, masks.data());
+        ByteSet common, letters;
+        for (int k = 0; k < 12; ++k) common.Add(static_cast<uint8_t>(random() % 128));
+        for (int k = 0; k < 40; ++k) letters.Add(static_cast<uint8_t>(random() % 128));
+        const ClassMasks untouched = {0x5a, 0x5a, 0x5a};
+        std::vector<ClassMasks> masks(size / 64 + 2, untouched);
+        kernels.classify(text.get(), size, set, common, letters, masks.data());
         size_t first = size;
-        for (size_t i = 0; i < (size / 64 + 1) * 64; ++i) {
-          const bool expected = i >= size || set.Has(static_cast<uint8_t>(text[i]));
-          if (i < size && expected && first == size) first = i;
-          ASSERT_EQ((masks[i / 64] >> (i % 64)) & 1, expected ? 1u : 0u) << size << " " << i;
+        const size_t blocks = (size + 63) / 64;
+        for (size_t i = 0; i < blocks * 64; ++i) {
+          const bool inside = i < size;
+          const auto byte = static_cast<uint8_t>(inside ? text[i] : 0);
+          const ClassMasks& m = masks[i / 64];
+          if (inside && set.Has(byte) && first == size) first = i;
+          ASSERT_EQ(m.separator >> (i % 64) & 1, !inside || set.Has(byte) ? 1u : 0u) << size << " " << i;
+          ASSERT_EQ(m.common >> (i % 64) & 1, inside && common.Has(byte) ? 1u : 0u) << size << " " << i;
+          ASSERT_EQ(m.letter >> (i % 64) & 1, inside && letters.Has(byte) ? 1u : 0u) << size << " " << i;
         }
-        EXPECT_EQ(masks[size / 64 + 1], 0x5a5a5a5a5a5a5a5a);  // nothing past the last word
+        EXPECT_EQ(masks[blocks].separator, untouched.separator);  // nothing past the last block
         EXPECT_EQ(kernels.find_first(text.get(), size, set), first);
       }
     }
