@@ -20,6 +20,7 @@ void AddEncode(CLI::App& app);
 void AddDecode(CLI::App& app);
 void AddBatch(CLI::App& app);
 void AddCorpus(CLI::App& app);
+void AddParity(CLI::App& app);
 void AddReceipt(CLI::App& app);
 void AddAudit(CLI::App& app);
 void AddRerank(CLI::App& app);  // only with rankfeed_crossencoder

@@ -10,9 +10,9 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "cli/cli.h"
+#include "cli/growing_encoder.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
 
@@ -47,29 +47,6 @@ class Writer {
 
  private:
   std::string buffer_;
-};
-
-// An encoder that is made again, larger, when a longer text comes.
-class GrowingEncoder {
- public:
-  GrowingEncoder(const rankfeed_model* model, bool offsets) : model_(model), offsets_(offsets) {}
-  Encoder& For(size_t text_bytes) {
-    if (!encoder_ || text_bytes > max_bytes_) {
-      while (max_bytes_ < text_bytes) max_bytes_ *= 2;
-      if (max_bytes_ > 0xffffffffu) throw Failure("a text is longer than 4 GiB");
-      encoder_.reset();
-      auto made = Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_);
-      if (!made) throw Failure(made.error().message);
-      encoder_.emplace(std::move(*made));
-    }
-    return *encoder_;
-  }
-
- private:
-  const rankfeed_model* model_;
-  bool offsets_;
-  size_t max_bytes_ = 64 << 10;
-  std::optional<Encoder> encoder_;
 };
 
 void ParseExtraOptions(const std::string& text, rankfeed_encode_options* options) {

@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   rankfeed::cli::AddDecode(app);
   rankfeed::cli::AddBatch(app);
   rankfeed::cli::AddCorpus(app);
+  rankfeed::cli::AddParity(app);
   rankfeed::cli::AddReceipt(app);
   rankfeed::cli::AddAudit(app);
 #ifdef RANKFEED_WITH_CROSSENCODER

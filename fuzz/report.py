@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes fuzz/REPORT.md of fuzz/results.jsonl, which fuzz/run.py and the soak program write.
+
+  fuzz/report.py            writes REPORT.md
+  fuzz/report.py --check    fails when REPORT.md is not what it would write
+"""
+
+import json
+import pathlib
+import sys
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+PARITY = ["encode_parity_hf", "encode_parity_sp"]
+LOADERS = ["charsmap", "corpus_store", "hf_json", "image_open", "spm_model"]
+
+HEAD = """# What was fuzzed
+
+Made by `fuzz/report.py` of `fuzz/results.jsonl`; not written by hand. [README.md](README.md) says what each target
+checks and how to run it.
+
+One execution is one comparison that could have failed: for the parity targets one text through the engine (plain
+and fast path) and the reference; for loaders one file; for `kernels` one text through one SIMD target; for
+`handoff_states` one call; for `pairs` one document; for `workspace` one text; for `roundtrip` one list of ids.
+"Failed" runs are those that ended with a finding; each finding has been fixed, and is a test.
+"""
+
+
+def number(n):
+    return f"{n:,}"
+
+
+def table(rows, head):
+    lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---" for _ in head) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def report():
+    entries = [json.loads(line) for line in (FOLDER / "results.jsonl").read_text().splitlines() if line]
+    runs = [e for e in entries if "target" in e]
+    soaks = [e["soak"] for e in entries if "soak" in e]
+    out = [HEAD]
+    groups = {}
+    for run in runs:
+        groups.setdefault((run["target"], run["mode"], run["build"]), []).append(run)
+    rows = []
+    for (target, mode, build), group in sorted(groups.items()):
+        failed = sum(r["outcome"] != "clean" for r in group)
+        rows.append([f"`{target}`", mode, build, str(len(group)), number(sum(r["executions"] for r in group)),
+                     number(sum(r["accepted"] for r in group)), f"{sum(r['seconds'] for r in group):,.0f}",
+                     str(max((r.get("edges", 0) for r in group), default=0) or "-"), str(failed)])
+    out.append("\n## By target\n\n" + table(rows, ["target", "inputs", "build", "runs", "executions", "accepted",
+                                                     "seconds", "edges", "failed runs"]))
+    def total(names, builds=None):
+        return sum(r["executions"] for r in runs if r["target"] in names and (builds is None or r["build"] in builds))
+    rows = [["differential executions, parity targets", number(total(PARITY)), "100,000,000"]]
+    for loader in LOADERS:
+        rows.append([f"hostile files, `{loader}`", f"{number(total([loader]))}, of them "
+                     f"{number(total([loader], ['asan-ubsan']))} under ASan and UBSan", "10,000,000"])
+    open_findings = [r for r in runs if r["outcome"] != "clean" and not r.get("fixed")]
+    rows.append(["findings that are not fixed", str(len(open_findings)), "0"])
+    out.append("\n## Against the goals\n\n" + table(rows, ["", "reached", "goal"]))
+    commits = sorted({r["commit"] for r in runs})
+    out.append("\nCommits: " + ", ".join(commits) + ".\n")
+    if soaks:
+        rows = [[str(s["threads"]), number(s["documents"]), number(s["tokens"]), number(s["swaps"]),
+                 str(s["differences"]), f"{s['seconds']:,.0f}", f"{s['resident_early'] / 2**20:.1f}",
+                 f"{s['resident_end'] / 2**20:.1f}", s["outcome"]] for s in soaks]
+        out.append("\n## Load\n\n`tests/soak`: both parity modes at once, vocabularies swapped under load, every result "
+                   "compared with that of one thread.\n\n" +
+                   table(rows, ["threads", "documents", "tokens", "swaps", "differences", "seconds",
+                                "MiB resident, first third", "at the end", "outcome"]))
+    out.append("\n## Findings\n\n" + table(
+        [[f"`{f['target']}`", f["what"], f["test"]] for f in
+         (json.loads(line) for line in (FOLDER / "findings.jsonl").read_text().splitlines() if line)],
+        ["target", "what", "test"]))
+    return "".join(out)
+
+
+def main():
+    text = report()
+    path = FOLDER / "REPORT.md"
+    if "--check" in sys.argv[1:]:
+        if path.read_text() != text:
+            print("fuzz/REPORT.md is not what fuzz/report.py makes of the results; run fuzz/report.py")
+            return 1
+        return 0
+    path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// cli/oracle.cc: see oracle.h. Frames on both pipes are little-endian u32: texts go as a count, sizes
+// and bytes; ids come back as a count for each text and then all ids.
+#include "cli/oracle.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+namespace rankfeed::cli {
+namespace {
+
+// Arguments: library, file, 1 for special tokens. The first line of the answer is "ok VERSION" or
+// "error REASON". Bad UTF-8 is replaced for tokenizers, which takes only valid text, as rankfeed's
+// HuggingFace parity does (rankfeed/encode.h).
+constexpr char kScript[] = R"py(
+import struct, sys
+library, path, special = sys.argv[1], sys.argv[2], sys.argv[3] == "1"
+out = sys.stdout.buffer
+
+def say(line):
+    out.write(line.replace("\n", " ").encode("utf-8", "replace") + b"\n")
+    out.flush()
+
+try:
+    if library == "huggingface":
+        import tokenizers
+        tokenizer = tokenizers.Tokenizer.from_file(path)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        version = "tokenizers " + tokenizers.__version__
+        def one(text):
+            return tokenizer.encode(text, add_special_tokens=special).ids
+        def encode(texts):
+            texts = [t.decode("utf-8", "replace") for t in texts]
+            try:
+                return [e.ids for e in tokenizer.encode_batch(texts, add_special_tokens=special)]
+            except Exception:
+                return [guarded(t) for t in texts]
+        def guarded(text):
+            try:
+                return one(text)
+            except Exception:
+                return [-1]
+    else:
+        import sentencepiece
+        processor = sentencepiece.SentencePieceProcessor(model_file=path)
+        version = "sentencepiece " + sentencepiece.__version__
+        def encode(texts):
+            return processor.encode(texts) if texts else []
+except ImportError as problem:
+    say("error the interpreter has no module %s (pip install %s)" % (problem.name, problem.name))
+    sys.exit(3)
+except Exception as problem:
+    say("error " + str(problem))
+    sys.exit(3)
+say("ok " + version)
+data = sys.stdin.buffer
+while True:
+    head = data.read(4)
+    if len(head) < 4:
+        break
+    count, = struct.unpack("<I", head)
+    sizes = struct.unpack("<%dI" % count, data.read(4 * count))
+    ids = encode([data.read(size) for size in sizes])
+    out.write(struct.pack("<%dI" % count, *[len(i) for i in ids]))
+    for i in ids:
+        out.write(struct.pack("<%di" % len(i), *i))
+    out.flush()
+)py";
+
+}  // namespace
+
+Oracle::Oracle(const std::string& python, const std::string& library, const std::string& file,
+               bool special)
+    : python_(python) {
+  signal(SIGPIPE, SIG_IGN);  // a child that ended is an error of the next write
+  int request[2], answer[2];
+  if (pipe(request) != 0 || pipe(answer) != 0) {
+    throw Failure(fmt::format("cannot make a pipe: {}", strerror(errno)));
+  }
+  child_ = fork();
+  if (child_ < 0) throw Failure(fmt::format("cannot start {}: {}", python, strerror(errno)));
+  if (child_ == 0) {
+    dup2(request[0], STDIN_FILENO);
+    dup2(answer[1], STDOUT_FILENO);
+    for (const int fd : {request[0], request[1], answer[0], answer[1]}) close(fd);
+    execlp(python.c_str(), python.c_str(), "-c", kScript, library.c_str(), file.c_str(),
+           special ? "1" : "0", static_cast<char*>(nullptr));
+    const std::string line =
+        fmt::format("error cannot run {}: {} (--python chooses another interpreter)\n", python,
+                    strerror(errno));
+    (void)!write(STDOUT_FILENO, line.data(), line.size());
+    _exit(127);
+  }
+  close(request[0]);
+  close(answer[1]);
+  to_ = fdopen(request[1], "wb");
+  from_ = fdopen(answer[0], "rb");
+  if (to_ == nullptr || from_ == nullptr) throw Failure("cannot open a pipe");
+  const std::string line = ReadLine();
+  if (line.rfind("ok ", 0) == 0) {
+    version_ = line.substr(3);
+  } else if (line.rfind("error ", 0) == 0) {
+    throw Failure(fmt::format("reference {}: {}", library, line.substr(6)));
+  } else {
+    throw Failure(fmt::format("{} answered \"{}\"", python, line));
+  }
+}
+
+Oracle::~Oracle() {
+  if (to_ != nullptr) std::fclose(to_);  // its end of input ends the child
+  if (from_ != nullptr) std::fclose(from_);
+  if (child_ > 0) waitpid(child_, nullptr, 0);
+}
+
+void Oracle::Ended() {
+  throw Failure(fmt::format("{} ended before it had answered", python_));
+}
+
+std::string Oracle::ReadLine() {
+  std::string line;
+  for (int c; (c = std::fgetc(from_)) != '\n';) {
+    if (c == EOF) Ended();
+    line += static_cast<char>(c);
+  }
+  return line;
+}
+
+void Oracle::Read(void* out, size_t size) {
+  if (std::fread(out, 1, size, from_) != size) Ended();
+}
+
+void Oracle::Write(const void* data, size_t size) {
+  if (std::fwrite(data, 1, size, to_) != size) Ended();
+}
+
+std::vector<std::vector<int32_t>> Oracle::Encode(const std::vector<std::string>& texts) {
+  const auto count = static_cast<uint32_t>(texts.size());
+  std::vector<uint32_t> sizes;
+  for (const std::string& text : texts) sizes.push_back(static_cast<uint32_t>(text.size()));
+  Write(&count, sizeof(count));
+  Write(sizes.data(), sizes.size() * sizeof(uint32_t));
+  for (const std::string& text : texts) Write(text.data(), text.size());
+  if (std::fflush(to_) != 0) Ended();
+  Read(sizes.data(), sizes.size() * sizeof(uint32_t));
+  std::vector<std::vector<int32_t>> ids(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    ids[i].resize(sizes[i]);
+    Read(ids[i].data(), ids[i].size() * sizeof(int32_t));
+  }
+  return ids;
+}
+
+}  // namespace rankfeed::cli

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# cli_fault_test.sh RANKFEED SOURCE_DIR WORK_DIR [ROUNDS]: `compile` and `corpus build` killed at random
+# times, out of disk, over the file size limit, and files cut short. What is under the output's name is
+# always the file that was there before, or the whole new one; a part of a file is never accepted.
+# Allocation failures are in tests/builder, tests/corpus and tests/gpu_handoff; RLIMIT_MEMLOCK and lost
+# devices in tests/gpu_handoff.
+set -uo pipefail
+rankfeed=$1 source=$2 work=$3 rounds=${4:-25}
+rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
+failures=0 cases=0 survived=0
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+model=$source/data/default.model
+"$rankfeed" compile "$model" -o good.rfimg >/dev/null || fail "compile"
+seq 1 3000 | sed 's/.*/{"id": "&", "text": "document & about pandas and rivers"}/' >docs.jsonl
+"$rankfeed" corpus build --vocab good.rfimg --docs docs.jsonl -o good.rfc >/dev/null || fail "corpus build"
+head -n 10 docs.jsonl >few.jsonl
+"$rankfeed" corpus build --vocab good.rfimg --docs few.jsonl -o few.rfc >/dev/null || fail "corpus build"
+
+# started NAME SECONDS COMMAND...: runs it and kills it after that time
+killed() {
+  local seconds=$1
+  shift
+  "$@" >/dev/null 2>&1 &
+  local pid=$!
+  sleep "$seconds"
+  kill -KILL "$pid" 2>/dev/null || survived=$((survived + 1))
+  wait "$pid" 2>/dev/null
+}
+for ((round = 0; round < rounds; ++round)); do
+  seconds=0.0$((RANDOM % 9))$((RANDOM % 10))
+  cases=$((cases + 2))
+  # over nothing, and over a file that is there
+  if ((round % 2)); then cp few.rfc out.rfc; else rm -f out.rfc out.rfimg; fi
+  killed $seconds "$rankfeed" compile "$model" -o out.rfimg
+  if [[ -e out.rfimg ]]; then cmp -s out.rfimg good.rfimg || fail "round $round: another image"; fi
+  killed $seconds "$rankfeed" corpus build --vocab good.rfimg --docs docs.jsonl -o out.rfc --threads 1
+  if [[ -e out.rfc ]]; then
+    cmp -s out.rfc few.rfc || "$rankfeed" corpus verify out.rfc >/dev/null || fail "round $round: a broken store"
+    count=$("$rankfeed" corpus info out.rfc --json | grep -o '"documents": *[0-9]*' | grep -o '[0-9]*$')
+    [[ $count == 10 || $count == 3000 ]] || fail "round $round: $count documents"
+  fi
+  rm -f out.rfimg.tmp.*
+done
+((survived < 2 * rounds)) || fail "no command was killed in time"
+
+# refused NAME COMMAND...: fails with a reason, and leaves the output as it was
+refused() {
+  local name=$1
+  shift
+  cases=$((cases + 1))
+  if "$@" >out.txt 2>err.txt; then fail "$name: succeeded"; fi
+  [[ -s err.txt ]] || fail "$name: gave no reason"
+}
+limited() { # blocks of 1024 bytes; the signal of the limit is ignored, so that writes fail instead
+  local blocks=$1
+  shift
+  (
+    trap '' XFSZ
+    ulimit -f "$blocks"
+    "$@"
+  )
+}
+for blocks in 0 1 8 64; do
+  cp good.rfimg out.rfimg
+  refused "compile over a limit of $blocks" limited $blocks "$rankfeed" compile "$model" -o out.rfimg
+  cmp -s out.rfimg good.rfimg || fail "limit $blocks: the old image is gone"
+  cp few.rfc out.rfc
+  refused "corpus build over a limit of $blocks" limited $blocks "$rankfeed" corpus build --vocab good.rfimg \
+    --docs docs.jsonl -o out.rfc
+  cmp -s out.rfc few.rfc || fail "limit $blocks: the old store is gone"
+done
+compgen -G 'out.rfimg.*' >/dev/null && fail "a temporary is left: $(compgen -G 'out.rfimg.*')"
+refused "compile to a full device" "$rankfeed" compile "$model" -o /dev/full
+# A real full disk, where one may mount a small one.
+mkdir -p small
+if mount -t tmpfs -o size=64k tmpfs small 2>/dev/null; then
+  refused "compile on a full disk" "$rankfeed" compile "$model" -o small/v.rfimg
+  grep -q "No space left" err.txt || fail "full disk: $(cat err.txt)"
+  refused "corpus build on a full disk" "$rankfeed" corpus build --vocab good.rfimg --docs docs.jsonl -o small/c.rfc
+  [[ -z $(ls small) ]] || fail "full disk: left $(ls small)"
+  umount small
+else
+  echo "no tmpfs can be mounted here: the full disk was not tried"
+fi
+
+# Files cut short, at any length, are refused by their readers.
+cut() { # FILE: its lengths to try
+  local size
+  size=$(stat -c %s "$1")
+  echo 0 1 63 64 4096 $((size / 2)) $((size - 1))
+}
+for size in $(cut good.rfimg); do
+  head -c "$size" good.rfimg >cut.rfimg
+  refused "image of $size bytes" "$rankfeed" info --vocab cut.rfimg
+done
+for size in $(cut good.rfc); do
+  head -c "$size" good.rfc >cut.rfc
+  refused "store of $size bytes" "$rankfeed" corpus verify cut.rfc
+done
+for size in $(cut "$model"); do
+  head -c "$size" "$model" >cut.model
+  refused "model of $size bytes" "$rankfeed" compile cut.model -o cut-model.rfimg
+  [[ ! -e cut-model.rfimg ]] || fail "model of $size bytes gave an image"
+done
+echo "$cases cases, $((2 * rounds - survived)) commands killed, $failures failures"
+exit $((failures > 0))
