@@ -119,9 +119,10 @@ class AgainstTokenizers(unittest.TestCase):
             mine, theirs = rankfeed.Tokenizer.from_file(path), tokenizers.Tokenizer.from_file(path)
             docs = texts(60, seed=5)
             pad = mine.info["pad_id"]
-            # longest_first is left to transformers' test below: 0.23 and 0.22 differ only in speed.
             for query, max_length, cut in itertools.product(("What is a panda?", "q"), (12, 13, 64),
                                                             ("longest_first", "only_second")):
+                if cut == "longest_first" and (max_length - mine.num_special_tokens_to_add(True)) % 2:
+                    max_length += 1  # see test_callable
                 theirs.enable_truncation(max_length, strategy=cut)
                 theirs.enable_padding(pad_id=pad, pad_type_id=mine.info["pad_type_id"], pad_token=mine.id_to_token(pad))
                 try:
@@ -174,9 +175,15 @@ class AgainstTransformers(unittest.TestCase):
             mine, theirs = self.tokenizers_of(path)
             sample = texts(40, seed=7)
             queries, docs = sample[:12], sample[12:24]
+            # longest_first with an odd number of places left follows tokenizers up to 0.22, whose rule 0.23
+            # changed (docs/python.md); tests/rerank compares those with the 0.22 wheel. Even here.
+            odd = mine.num_special_tokens_to_add(True) % 2
+            mine.model_max_length = theirs.model_max_length = 512 + odd
             for padding, truncation, max_length, kind in itertools.product(
                     (True, False, "max_length", "longest"),
-                    (True, False, None, "longest_first", "only_second", "only_first"), (None, 9, 40, 128), ("np", None)):
+                    (True, False, None, "longest_first", "only_second", "only_first"), (None, 8, 40, 128), ("np", None)):
+                if max_length is not None:
+                    max_length += odd
                 arguments = dict(padding=padding, truncation=truncation, max_length=max_length, return_tensors=kind)
                 self.both(mine, theirs, queries, docs, **arguments)
                 if truncation != "only_second":
@@ -200,16 +207,21 @@ class AgainstTransformers(unittest.TestCase):
                 self.both(mine, theirs, ["What is a panda?", "x"], padding="longest", **kwargs)
 
     def test_windows_of_one_text(self):
-        """return_overflowing_tokens where the wheel keeps all windows (tokenizers#2091 loses those of
-        longer texts since 0.21): up to two."""
-        for path in Files.all():
-            mine, theirs = self.tokenizers_of(path)
-            limit = 24
-            for text in texts(60, seed=9):
-                if not limit < len(mine.encode(text).ids) <= limit + 10:
-                    continue
-                self.both(mine, theirs, [text], truncation=True, max_length=limit, stride=4, padding=True,
-                          return_overflowing_tokens=True, return_tensors="np")
+        """return_overflowing_tokens: the wheel's first window; tokenizers 0.23 loses later ones
+        (tokenizers#2091), so these are checked against the whole text's ids. tests/rerank compares all
+        windows with the 0.22 wheel."""
+        path, limit, stride = hf_file("roberta"), 24, 4
+        mine, theirs = self.tokenizers_of(path)
+        for text in texts(20, seed=9):
+            whole = mine.encode(text, add_special_tokens=False).ids
+            arguments = dict(truncation=True, max_length=limit, stride=stride, return_overflowing_tokens=True)
+            rows = mine([text], **arguments)["input_ids"]
+            self.assertEqual(rows[0], theirs([text], **arguments)["input_ids"][0])
+            joined = rows[0][1:-1]
+            for row in rows[1:]:
+                self.assertEqual(row[1:1 + stride], joined[-stride:])
+                joined = joined + row[1 + stride:-1]
+            self.assertEqual(joined, whole)
 
     def test_refused(self):
         mine, _ = self.tokenizers_of(hf_file("roberta"))
