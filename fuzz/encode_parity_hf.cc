@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // fuzz/encode_parity_hf.cc: ids of HuggingFace parity, with offsets (plain path) and without (word
-// path), equal the plain reference of tests/reference, which tests/oracle/pin_reference.py compares
-// with the wheel. Vocabulary and whole pipeline come from the input; the real XLM-RoBERTa file takes
+// path), equal the plain reference of tests/reference, whose model and normalizers
+// tests/oracle/pin_reference.py compares with the wheel. Vocabulary and whole pipeline come from the input; the real XLM-RoBERTa file takes
 // part where the folder of real inputs is there. Special tokens as tokens, split as the reference
 // library can, escaped, and forbidden. An execution is one text.
 #include "engine.h"
