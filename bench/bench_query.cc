@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // bench/bench_query.cc: what one answered query costs on the CPU before the forward pass: one XQuAD
-// question against 10, 100 or 1,000 passages of 12 languages, XLM-R vocabulary (HuggingFace parity),
+// question against 1 to 10,000 passages of 12 languages, XLM-R vocabulary (HuggingFace parity),
 // max_length 512, packed layout, one thread.
 //
 //   query/text/N    every passage is tokenized (fastest path, warm word cache)
@@ -34,7 +34,7 @@ namespace rankfeed::bench {
 namespace {
 
 constexpr uint32_t kMaxTextBytes = 64 << 10;
-constexpr uint32_t kMaxDocuments = 1000;
+constexpr uint32_t kMaxDocuments = 10000;
 constexpr uint32_t kMaxLength = 512;
 constexpr size_t kTokensPerDocument = 2048;  // capacity; the longest XQuAD passage has about 1,000
 
@@ -253,7 +253,7 @@ int Main(int argc, char** argv) {
         return 1;
       }
     }
-    for (const uint32_t count : {10u, 100u, 1000u}) {
+    for (const uint32_t count : {1u, 10u, 100u, 1000u, 10000u}) {
       for (const bool from_store : {false, true}) {
         const std::string name = std::string("query/") + (from_store ? "store/" : "text/") +
                                  std::to_string(count);
