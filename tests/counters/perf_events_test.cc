@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -163,17 +164,23 @@ TEST(Counters, SoftwareEventsOfKnownWork) {
   void* memory = mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   madvise(memory, pages * page, MADV_NOHUGEPAGE);
+  rusage before{}, after{};
+  ASSERT_EQ(getrusage(RUSAGE_THREAD, &before), 0);
   ASSERT_EQ(rankfeed_counters_start(counters), RANKFEED_OK);
   for (size_t i = 0; i < pages; ++i) static_cast<volatile char*>(memory)[i * page] = 1;
   for (int i = 0; i < 10; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   ASSERT_EQ(rankfeed_counters_stop(counters), RANKFEED_OK);
+  ASSERT_EQ(getrusage(RUSAGE_THREAD, &after), 0);
   rankfeed_counters_snapshot all{};
   all.struct_size = sizeof(all);
   ASSERT_EQ(rankfeed_counters_read(counters, &all), RANKFEED_OK);
   const auto& faults = all.counters[RANKFEED_COUNTER_PAGE_FAULTS];
   ASSERT_TRUE(faults.valid);
   EXPECT_GE(faults.value, pages);
-  EXPECT_LE(faults.value, pages + pages / 10);
+  // A kernel that reclaims pages while the loop runs adds faults of its own; the thread's own books
+  // around the counted stretch have them too.
+  EXPECT_LE(faults.value, static_cast<uint64_t>(after.ru_minflt - before.ru_minflt + after.ru_majflt -
+                                                before.ru_majflt));
   EXPECT_GE(all.counters[RANKFEED_COUNTER_CONTEXT_SWITCHES].value, 10u);
   EXPECT_GT(all.counters[RANKFEED_COUNTER_TASK_CLOCK_NS].value, 100000u);
   for (const rankfeed_counter& counter : all.counters) {
