@@ -32,19 +32,26 @@ namespace {
 using Contents = std::map<std::string, std::vector<int32_t>>;
 constexpr uint32_t kIdCount = 1000;
 
-std::string Path() {
-  static const std::string path = [] {
+// A file of this process, removed when it ends.
+class StoreFile {
+ public:
+  StoreFile() {
     const std::string folder = std::filesystem::is_directory("/dev/shm")
                                    ? "/dev/shm"
                                    : std::filesystem::temp_directory_path().string();
-    std::atexit([] {
-      std::error_code ignored;
-      std::filesystem::remove(Path(), ignored);
-      std::filesystem::remove(Path() + ".tmp", ignored);
-    });
-    return folder + "/rankfeed-fuzz-" + std::to_string(getpid()) + ".rfc";
-  }();
-  return path;
+    path = folder + "/rankfeed-fuzz-" + std::to_string(getpid()) + ".rfc";
+  }
+  ~StoreFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+    std::filesystem::remove(path + ".tmp", ignored);
+  }
+  std::string path;
+};
+
+const std::string& Path() {
+  static const StoreFile file;
+  return file.path;
 }
 
 Bytes ReadStore() {
