@@ -132,11 +132,12 @@ class Engine {
     if (!NormalizedBound(*model_, text_bytes, &capacity)) throw std::runtime_error("bound");
     if (capacity > capacity_) {
       Layout measure(nullptr);
-      scratch_.Carve(measure, capacity, /*with_offsets=*/true, /*cache_bytes=*/0);
+      scratch_.Carve(measure, capacity, /*with_offsets=*/true, /*cache_bytes=*/1 << 14);
       memory_ = AllocateAligned(measure.size());
       std::memset(memory_.get(), 0xa5, measure.size());
       Layout carve(memory_.get());
-      scratch_.Carve(carve, capacity, /*with_offsets=*/true, /*cache_bytes=*/0);
+      scratch_.Carve(carve, capacity, /*with_offsets=*/true, /*cache_bytes=*/1 << 14);
+      scratch_.Prepare(*model_);
       capacity_ = capacity;
     }
     // Texts get no more room than their own size grants.
