@@ -25,11 +25,12 @@ void Decoder::Close() {
 }
 
 // Whether the open sequence may end before code. Unknown characters next to each other are one
-// token, so they stay together.
+// token, so two that are no pieces of their own stay together, even if longer pieces hold them.
 bool Decoder::Cuttable(uint32_t code) const {
   if (stream_.size() - open_ < kCutFrom) return false;
   const uint32_t last = stream_.codes()[stream_.size() - 1];
-  if (last == model_.config->code_count || code == model_.config->code_count) return false;
+  const uint32_t* first_ids = model_.word_unit_ids.data() + model_.word_config->first_unit;
+  if (first_ids[last] == image::kUnitUnknown && first_ids[code] == image::kUnitUnknown) return false;
   const uint32_t bit = image::PairBit(last, code);
   return (model_.word_pairs[bit / 64] >> bit % 64 & 1) == 0;
 }
