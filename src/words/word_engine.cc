@@ -116,6 +116,8 @@ class Engine {
         return DecodeStatus::kBail;
       }
       normalized = {scratch_.normalized, result.size};
+      // Spaces inside one replacement do not collapse: each is a U+2581 of its own.
+      if (normalized.find("  ") != std::string_view::npos) return DecodeStatus::kBail;
     } else {
       char raw[WordScratch::kNormalizedBytes / 16];
       std::memcpy(raw, bytes.data(), bytes.size());
