@@ -128,6 +128,8 @@ class Engine {
       if (!text::RunPrecompiled(model_, in, &out)) return DecodeStatus::kBail;
       normalized = {out.data, out.size};
     }
+    // A U+2581 that a replacement spells acts as a separator.
+    if (normalized.find("\xe2\x96\x81") != std::string_view::npos) return DecodeStatus::kBail;
     return decoder_.Normalized(normalized, WordStart(segment));
   }
 
