@@ -79,6 +79,12 @@ std::optional<Pipeline> ClassifySentencePiece(const Model& model) {
       model.has(image::kTreatWhitespaceAsSuffix)) {
     return std::nullopt;
   }
+  // Several spaces in one replacement do not collapse, and a U+2581 in one is a space too.
+  const std::string_view pool(model.charsmap_pool.data(), model.charsmap_pool.size());
+  if (pool.find("  ") != std::string_view::npos ||
+      pool.find(kSpaceMarkBytes) != std::string_view::npos) {
+    return std::nullopt;
+  }
   return Pipeline{Form::kSentencePiece, !model.charsmap_units.empty()};
 }
 
