@@ -75,9 +75,11 @@ class Server:
                 out[name] = float(value)
         return out
 
-    def rss(self):
+    def resources(self):
+        """Resident bytes, threads, open files."""
         with open(f"/proc/{self.process.pid}/status") as file:
-            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmRSS"))
+            fields = dict(line.split(":", 1) for line in file)
+        return int(fields["VmRSS"].split()[0]) << 10, int(fields["Threads"]), len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def stop(self):
         """SIGTERM; what the server printed, and its exit status."""
