@@ -2,7 +2,9 @@
  * rankfeed/builder.h: model files to vocabulary images. Library rankfeed_builder; it allocates,
  * reads files and may take a second, and is not needed by programs that ship images.
  *
- * All functions: any thread, no shared state. */
+ * All functions: any thread, no shared state. A rankfeed_loaded is immutable until it is freed:
+ * share it freely between threads. error is nullable everywhere; set its struct_size before the
+ * call, the rest is filled on failure only. */
 #ifndef RANKFEED_BUILDER_H_
 #define RANKFEED_BUILDER_H_
 
@@ -39,28 +41,39 @@ typedef struct {
 } rankfeed_image;
 
 /* Compiles source bytes (SentencePiece .model or HuggingFace tokenizer.json, told apart by
- * content). source_name only appears in messages. options may be null.
+ * content). source and source_name are borrowed for the call; the name appears in messages and may
+ * be null. options may be null. On failure *out is zeroed.
  * Errors: ARGUMENT, PARSE, UNSUPPORTED, PARITY, LIMIT, NO_MEMORY. O(source) time and memory. */
 RANKFEED_API rankfeed_status rankfeed_compile(const void* source, size_t source_size,
                                               const char* source_name,
                                               const rankfeed_compile_options* options,
                                               rankfeed_image* out, rankfeed_builder_error* error);
+/* Frees the bytes and zeroes *image; models over them must not be used any more. Null or zeroed is
+ * a no-op. O(1). */
 RANKFEED_API void rankfeed_image_free(rankfeed_image* image);
 
 /* Compiles a file to a file: written to a temporary beside out_path, synced, then renamed, so that
- * a killed or failed run leaves no half image. Errors: as above, and IO. */
+ * a killed or failed run leaves no half image. Errors: those of rankfeed_compile, IO. O(source)
+ * time and memory. */
 RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, const char* out_path,
                                                    const rankfeed_compile_options* options,
                                                    rankfeed_builder_error* error);
 
-/* An image, .model or tokenizer.json file to a ready model: maps an image, compiles anything else
- * in memory. Owns everything behind it. */
+/* A model and everything behind it. */
 typedef struct rankfeed_loaded rankfeed_loaded;
+
+/* An image, .model or tokenizer.json file to a ready model: maps an image, compiles anything else
+ * in memory. options may be null; of an image, only the parity is compared. On failure *out is
+ * null.
+ * Errors: those of rankfeed_compile and rankfeed_model_open, IO. O(file). */
 RANKFEED_API rankfeed_status rankfeed_load(const char* path, const rankfeed_compile_options* options,
                                            rankfeed_loaded** out, rankfeed_builder_error* error);
+/* The model, valid until rankfeed_loaded_free. Null gives null. O(1). */
 RANKFEED_API const rankfeed_model* rankfeed_loaded_model(const rankfeed_loaded* loaded);
-/* The image bytes behind the model, valid until rankfeed_loaded_free. */
+/* The image bytes behind the model, valid until rankfeed_loaded_free; *size (nullable) gets their
+ * number. Null gives null and 0. O(1). */
 RANKFEED_API const void* rankfeed_loaded_image(const rankfeed_loaded* loaded, size_t* size);
+/* No thread may use the model any more. Null is a no-op. O(1). */
 RANKFEED_API void rankfeed_loaded_free(rankfeed_loaded* loaded);
 
 RANKFEED_END_C

@@ -44,7 +44,7 @@ typedef struct {
   uint32_t encode_flags; /* as in rankfeed_rerank_options: the store must be made with the same */
 } rankfeed_corpus_options;
 
-/* Storage that open needs. Constant for one library version. */
+/* Storage that open needs. Constant for one library version. O(1). */
 RANKFEED_API rankfeed_mem_req rankfeed_corpus_mem_req(void);
 
 /* Opens a store that lies in memory, 64-byte aligned, which must outlive the corpus. model: whose
@@ -64,7 +64,7 @@ RANKFEED_API rankfeed_status rankfeed_corpus_open(const void* data, size_t size,
 /* Maps the file and opens it; *mapping is to be released by rankfeed_image_unmap when no thread
  * uses the corpus any more. A writer may be at work on the file. On failure nothing is mapped.
  * Errors: those of rankfeed_corpus_open; IO (detail->item = errno); BUSY when the file grew faster
- * than it could be mapped. */
+ * than it could be mapped. O(file), or O(1) when trusted. */
 RANKFEED_API rankfeed_status rankfeed_corpus_open_file(
     const char* path, const rankfeed_model* model, const rankfeed_corpus_options* options,
     void* storage, size_t storage_size, rankfeed_mapping* mapping, rankfeed_corpus** out,
@@ -72,7 +72,7 @@ RANKFEED_API rankfeed_status rankfeed_corpus_open_file(
 
 /* The linear pass that an open without RANKFEED_CORPUS_TRUSTED makes: every checksum, every
  * document's bounds and ids, and that every document is found by its id.
- * Errors: ARGUMENT, IMAGE_CHECKSUM, IMAGE_STRUCTURE (detail->byte_offset says where). */
+ * Errors: ARGUMENT, IMAGE_CHECKSUM, IMAGE_STRUCTURE (detail->byte_offset says where). O(store). */
 RANKFEED_API rankfeed_status rankfeed_corpus_verify(const rankfeed_corpus* corpus,
                                                     rankfeed_error_detail* detail);
 
@@ -106,7 +106,8 @@ RANKFEED_API rankfeed_status rankfeed_corpus_find(const rankfeed_corpus* corpus,
  * statuses[i] (nullable) its status; where ids[i] is empty, out[i] is left as it is, so that raw
  * texts stand among documents of the store. Memory accesses overlap: in a large store this is much
  * faster than one find after the other.
- * Returns OK, or the first status that is not OK; the others are still looked up. */
+ * Errors: ARGUMENT; else the first status of a document that is not OK: the others are still looked
+ * up. O(count * info.index_levels). */
 RANKFEED_API rankfeed_status rankfeed_corpus_find_all(const rankfeed_corpus* corpus,
                                                       const rankfeed_text* ids, size_t count,
                                                       rankfeed_source* out,

@@ -41,7 +41,7 @@ typedef struct {
 /* Opens path for writing. model must outlive the writer; null only when appending, then only ids
  * can be put. options may be null: CREATE. An existing store is not verified document by document.
  * Errors: ARGUMENT, STRUCT_SIZE, BUSY, IO, NO_MEMORY, and those of rankfeed_corpus_open. error is
- * nullable here and below. */
+ * nullable here and below. O(index levels of the store). */
 RANKFEED_API rankfeed_status rankfeed_corpus_writer_open(
     const char* path, const rankfeed_model* model, const rankfeed_corpus_writer_options* options,
     rankfeed_corpus_writer** out, rankfeed_builder_error* error);
@@ -50,13 +50,14 @@ RANKFEED_API rankfeed_status rankfeed_corpus_writer_open(
  * if the store has them), or text, which is tokenized here. id: 1 to 65,535 bytes.
  * Errors: ARGUMENT, ID_RANGE, LIMIT, NO_MEMORY, what rankfeed_encode answers for the text: the
  * document is not added, the writer goes on; IO: only close is allowed after it (others E_STATE).
- */
+ * O(source), amortized; id and source are borrowed for the call. */
 RANKFEED_API rankfeed_status rankfeed_corpus_writer_put(rankfeed_corpus_writer* writer,
                                                         rankfeed_text id,
                                                         const rankfeed_source* source,
                                                         rankfeed_builder_error* error);
 
-/* Removes a document. Errors: ARGUMENT, NOT_FOUND, NO_MEMORY; IO as above. */
+/* Removes a document. Errors: ARGUMENT, NOT_FOUND, NO_MEMORY; IO and STATE as for put. O(1) for
+ * each of the store's index levels. */
 RANKFEED_API rankfeed_status rankfeed_corpus_writer_remove(rankfeed_corpus_writer* writer,
                                                            rankfeed_text id,
                                                            rankfeed_builder_error* error);
@@ -64,22 +65,24 @@ RANKFEED_API rankfeed_status rankfeed_corpus_writer_remove(rankfeed_corpus_write
 /* Makes everything since the last commit part of the store, durably: returns when it is on disk.
  * Costs O(what changed) and, now and then, a rewrite of the index (28 bytes per document; each
  * document's share is rewritten O(log n) times in all), never of documents.
- * Errors: LIMIT (ids made to collide), NO_MEMORY: may be tried again; IO: only close. */
+ * Errors: ARGUMENT, STATE; LIMIT (ids made to collide), NO_MEMORY: may be tried again; IO: only
+ * close. */
 RANKFEED_API rankfeed_status rankfeed_corpus_writer_commit(rankfeed_corpus_writer* writer,
                                                            rankfeed_builder_error* error);
 
-/* Ends the writer. What was not committed is dropped. Null is a no-op. */
+/* Ends the writer. What was not committed is dropped. Null is a no-op. O(what is dropped). */
 RANKFEED_API void rankfeed_corpus_writer_close(rankfeed_corpus_writer* writer);
 
 /* Rewrites a store without its dead bytes and with one index, in the order of
  * rankfeed_corpus_get; replaced by rename, so readers keep the old file. Every document's checksum
- * is checked on the way. Errors: as above. O(live bytes). */
+ * is checked on the way. Any thread. Errors: ARGUMENT, BUSY (it has a writer), IO, NO_MEMORY,
+ * LIMIT, and those of rankfeed_corpus_open. O(live bytes). */
 RANKFEED_API rankfeed_status rankfeed_corpus_compact(const char* path,
                                                      rankfeed_builder_error* error);
 
 /* Writes the documents of several stores to a new one at path; of equal ids the one of the later
  * store wins. All must have one vocabulary, one encode_flags, and all or none offsets (VOCABULARY).
- * Errors: as above. O(live bytes). */
+ * Any thread. Errors: VOCABULARY, and those of rankfeed_corpus_compact. O(live bytes). */
 RANKFEED_API rankfeed_status rankfeed_corpus_merge(const char* const* sources, size_t source_count,
                                                    const char* path, rankfeed_builder_error* error);
 

@@ -4,8 +4,9 @@
  * costs. A null rankfeed_counters is "off": start, stop and read do nothing and answer OK.
  *
  * Hardware events are opened with perf_event_open in small groups, user mode only, and scaled
- * when the kernel had to take turns between groups; `multiplex` says by how much. A counter that the
- * kernel, the CPU or the hypervisor does not offer is never 0: `valid` is 0 and `reason` says why.
+ * when the kernel had to take turns between groups; `multiplex` says by how much. A counter that
+ * the kernel, the CPU or the hypervisor does not offer is never 0: `valid` is 0 and `reason` says
+ * why.
  *
  * rankfeed_counters: one thread, the one that opened it. */
 #ifndef RANKFEED_COUNTERS_H_
@@ -50,19 +51,23 @@ typedef struct {
   rankfeed_counter counters[RANKFEED_COUNTER_COUNT];
 } rankfeed_counters_snapshot;
 
-/* Name such as "dtlb_load_misses"; null for unknown numbers. Static storage. */
+/* Name such as "dtlb_load_misses"; null for unknown numbers. Static storage. O(1), any thread. */
 RANKFEED_API const char* rankfeed_counter_name(uint32_t counter);
 
 /* Opens what can be opened for the calling thread; counters that cannot be had do not make it
- * fail. Errors: ARGUMENT, NO_MEMORY. A few system calls per event. */
+ * fail. Errors: ARGUMENT, NO_MEMORY. O(counters): a few system calls for each. */
 RANKFEED_API rankfeed_status rankfeed_counters_open(rankfeed_counters** out);
-/* Zeroes and starts all counters: one system call per group (three of hardware, one of software). */
+/* Zeroes and starts all counters. Errors: none, also for null. O(groups): a system call for each
+ * (three of hardware, one of software). */
 RANKFEED_API rankfeed_status rankfeed_counters_start(rankfeed_counters* counters);
+/* Stops all counters; what they hold stays readable. Errors: none, also for null. O(groups), as
+ * start. */
 RANKFEED_API rankfeed_status rankfeed_counters_stop(rankfeed_counters* counters);
 /* What was counted from start to stop (or to now). With null counters every entry is invalid with
- * the reason "off". Errors: ARGUMENT, STRUCT_SIZE. */
+ * the reason "off". Errors: ARGUMENT, STRUCT_SIZE. O(counters): a system call for each. */
 RANKFEED_API rankfeed_status rankfeed_counters_read(rankfeed_counters* counters,
                                                     rankfeed_counters_snapshot* out);
+/* Null is a no-op. O(counters). */
 RANKFEED_API void rankfeed_counters_close(rankfeed_counters* counters);
 
 RANKFEED_END_C

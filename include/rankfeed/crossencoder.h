@@ -2,11 +2,11 @@
  * rankfeed/crossencoder.h: the forward pass of an XLM-RoBERTa-family cross-encoder over packed
  * batches: ids in, one score per row and label out. Library rankfeed_crossencoder.
  *
- * Models: HuggingFace's RobertaForSequenceClassification and what shares its layers and tensor names
- * (model_type xlm-roberta, roberta, camembert), read from config.json and model.safetensors. Layers:
- * word + position + type embeddings, LayerNorm; N times attention, LayerNorm, GELU (erf) MLP,
- * LayerNorm (after the residual); classification head dense + tanh + out_proj on the first token.
- * Anything else in the files is refused by name.
+ * Models: HuggingFace's RobertaForSequenceClassification and what shares its layers and tensor
+ * names (model_type xlm-roberta, roberta, camembert), read from config.json and model.safetensors.
+ * Layers: word + position + type embeddings, LayerNorm; N times attention, LayerNorm, GELU (erf)
+ * MLP, LayerNorm (after the residual); classification head dense + tanh + out_proj on the first
+ * token. Anything else in the files is refused by name.
  *
  * Batches are packed (rankfeed/rerank.h, RANKFEED_PACKED): no pad tokens, row r is
  * input_ids[cu_seqlens[r] .. cu_seqlens[r+1]). Position ids are made inside as HuggingFace makes
@@ -14,8 +14,9 @@
  * row, which only text that spells one has, stays at position pad_token_id.
  *
  * Memory: open allocates the weights once, in the backend's device memory. The forward allocates
- * nothing (but a queue entry of the host backend's streams): it works in a workspace that the caller measures with rankfeed_crossencoder_workspace
- * and takes from where it likes (device memory for a device).
+ * nothing (but a queue entry of the host backend's streams): it works in a workspace that the
+ * caller measures with rankfeed_crossencoder_workspace and takes from where it likes (device
+ * memory for a device).
  *
  * rankfeed_crossencoder: immutable after open; any threads and streams at once, each call with a
  * workspace of its own. */
@@ -35,8 +36,9 @@ RANKFEED_BEGIN_C
 
 typedef struct rankfeed_crossencoder rankfeed_crossencoder;
 
-/* Type of weights and activations. AUTO: float32 on the host; on a device that of the file. LayerNorm,
- * softmax, sums and scores are float32 always. The host backend computes in float32 only. */
+/* Type of weights and activations. AUTO: float32 on the host; on a device that of the file.
+ * LayerNorm, softmax, sums and scores are float32 always. The host backend computes in float32
+ * only. */
 enum {
   RANKFEED_DTYPE_AUTO = 0,
   RANKFEED_DTYPE_F32 = 1,
@@ -74,7 +76,7 @@ RANKFEED_API rankfeed_status rankfeed_crossencoder_open(
     const char* path, const rankfeed_crossencoder_options* options, rankfeed_crossencoder** out,
     rankfeed_crossencoder_error* error);
 
-/* No call may be running and no enqueued work pending. Null is a no-op. */
+/* No call may be running and no enqueued work pending. Null is a no-op. O(1). */
 RANKFEED_API void rankfeed_crossencoder_close(rankfeed_crossencoder* model);
 
 /* Set struct_size before the call. Strings are NUL-terminated. */
@@ -107,18 +109,20 @@ typedef struct {
   const int32_t* token_type_ids; /* tokens entries; null: all 0 */
 } rankfeed_packed_batch;
 
-/* Workspace of batches of up to this many rows, tokens and tokens per row. Monotonic in each. Errors:
- * ARGUMENT (max_seqlen above max_row_tokens or zero rows, tokens), STRUCT_SIZE, LIMIT. O(1). */
+/* Workspace of batches of up to this many rows, tokens and tokens per row. Monotonic in each.
+ * Errors: ARGUMENT (max_seqlen above max_row_tokens or zero rows, tokens), STRUCT_SIZE, LIMIT.
+ * O(1). */
 RANKFEED_API rankfeed_status rankfeed_crossencoder_workspace(const rankfeed_crossencoder* model,
                                                              uint32_t rows, uint32_t tokens,
                                                              uint32_t max_seqlen,
                                                              rankfeed_mem_req* out);
 
-/* Host backend: scores a batch and returns. logits[rows * labels], row-major. An empty row gets NaN.
- * Checks everything: ARGUMENT (also cu_seqlens that descend or do not end at tokens, a row longer
- * than max_seqlen), STRUCT_SIZE, ID_RANGE (an id or type outside the model's tables), TOO_LONG
- * (max_seqlen above max_row_tokens), ALIGNMENT, WORKSPACE_SIZE, STATE (the model is on a device).
- * Nothing is written on failure. O(layers * tokens * hidden^2 + sum of squared row lengths). */
+/* Host backend: scores a batch and returns. logits[rows * labels], row-major. An empty row gets
+ * NaN. Checks everything. Errors: ARGUMENT (also cu_seqlens that descend or do not end at tokens,
+ * a row longer than max_seqlen), STRUCT_SIZE, ID_RANGE (an id or type outside the model's tables),
+ * TOO_LONG (max_seqlen above max_row_tokens), ALIGNMENT, WORKSPACE_SIZE, STATE (the model is on a
+ * device). Nothing is written on failure. O(layers * tokens * hidden^2 + sum of squared row
+ * lengths). */
 RANKFEED_API rankfeed_status rankfeed_crossencoder_score(const rankfeed_crossencoder* model,
                                                          const rankfeed_packed_batch* batch,
                                                          void* workspace, size_t workspace_size,
@@ -126,19 +130,21 @@ RANKFEED_API rankfeed_status rankfeed_crossencoder_score(const rankfeed_crossenc
 
 /* Any backend: queues the forward on `stream` (a stream of the model's backend and device) and
  * returns; *batch may be dropped, the memory it points to, workspace and logits must stay until the
- * stream has come past. Batches of one stream may share a workspace. logits: memory the device can write (device memory, or the mapped address of
- * page-locked memory). What a device cannot report, NaN says: a row that is empty, longer than
- * max_row_tokens or with an id or type outside the model's tables scores NaN, and nothing outside
- * the tables is read.
- * Errors: ARGUMENT, STRUCT_SIZE, TOO_LONG, ALIGNMENT, WORKSPACE_SIZE, NO_MEMORY, DEVICE. */
+ * stream has come past. Batches of one stream may share a workspace. logits: memory the device can
+ * write (device memory, or the mapped address of page-locked memory). What a device cannot report,
+ * NaN says: a row that is empty, longer than max_row_tokens or with an id or type outside the
+ * model's tables scores NaN, and nothing outside the tables is read.
+ * Errors: ARGUMENT, STRUCT_SIZE, TOO_LONG, ALIGNMENT, WORKSPACE_SIZE, NO_MEMORY, DEVICE. O(layers)
+ * on the calling thread; on the stream the work of rankfeed_crossencoder_score. */
 RANKFEED_API rankfeed_status rankfeed_crossencoder_enqueue(const rankfeed_crossencoder* model,
                                                            const rankfeed_packed_batch* batch,
                                                            void* stream, void* workspace,
                                                            size_t workspace_size, float* logits);
 
-/* The packed batch of a rankfeed_batch whose arena lies at `arena` now (the slot's device memory, its
- * mapped address, or batch->arena itself). with_types 1: token_type_ids too.
- * Errors: ARGUMENT (not packed, not int32, no token_type_ids, a tensor missing), STRUCT_SIZE. O(1). */
+/* The packed batch of a rankfeed_batch whose arena lies at `arena` now (the slot's device memory,
+ * its mapped address, or batch->arena itself). with_types 1: token_type_ids too.
+ * Errors: ARGUMENT (not packed, not int32, no token_type_ids, a tensor missing), STRUCT_SIZE.
+ * O(1). */
 RANKFEED_API rankfeed_status rankfeed_packed_batch_of(const rankfeed_batch* batch,
                                                       const void* arena, uint32_t with_types,
                                                       rankfeed_packed_batch* out);

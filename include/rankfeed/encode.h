@@ -32,15 +32,16 @@ typedef struct {
   uint32_t cache_bytes;    /* word cache kept in the scratch; 0 = none. Never changes an output */
 } rankfeed_limits;
 
-/* Scratch an encoder needs for these limits: monotonic in each limit, overflow checked
- * (E_LIMIT). Pages that are not touched cost nothing: the worst case of the normalizer's growth
- * is reserved, ordinary text uses a small part. O(1). */
+/* Scratch an encoder needs for these limits: monotonic in each limit. Pages that are not touched
+ * cost nothing: the worst case of the normalizer's growth is reserved, ordinary text uses a small
+ * part. Errors: ARGUMENT, STRUCT_SIZE, LIMIT (the size overflows). O(1), any thread. */
 RANKFEED_API rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model,
                                                       const rankfeed_limits* limits,
                                                       rankfeed_mem_req* out);
 
-/* Carves an encoder out of scratch. Size and alignment are checked in every build.
- * Errors: ARGUMENT, STRUCT_SIZE, LIMIT, ALIGNMENT, WORKSPACE_SIZE; on failure *out is null. */
+/* Carves an encoder out of scratch, which it keeps until its last call; model must outlive it.
+ * Size and alignment are checked in every build. Errors: ARGUMENT, STRUCT_SIZE, LIMIT, ALIGNMENT,
+ * WORKSPACE_SIZE; on failure *out is null. O(cache_bytes). */
 RANKFEED_API rankfeed_status rankfeed_encoder_init(const rankfeed_model* model,
                                                    const rankfeed_limits* limits, void* scratch,
                                                    size_t scratch_size, rankfeed_encoder** out);
@@ -62,7 +63,8 @@ enum {
  *        (RANKFEED_SPLIT_SPECIAL_TOKENS): there the model still finds "</s>" where it is a piece of
  *        the vocabulary, as in XLM-RoBERTa's files, also when a normalizer made it of other
  *        characters. Texts without special tokens get the same ids in all modes.
- * ERROR  E_SPECIAL_IN_TEXT for that text only, in all those cases; rankfeed_find_special says where.
+ * ERROR  E_SPECIAL_IN_TEXT for that text only, in all those cases; rankfeed_find_special says
+ *        where.
  * Tokens of the file that are not special are always parsed. In SentencePiece parity no control
  * piece is ever matched in text, so all three are the same there. ESCAPE wins over ERROR, and both
  * over SPLIT_SPECIAL_TOKENS but for ERROR with SPLIT_SPECIAL_TOKENS, which is the latter. */
@@ -118,7 +120,8 @@ RANKFEED_API rankfeed_status rankfeed_find_special(rankfeed_encoder* encoder, ra
                                                    rankfeed_special_match* out);
 
 /* Tokens a text of text_bytes can have at most, specials of the single template included
- * (not those of sp_extra, one for each bos and eos); UINT32_MAX when it does not fit. O(1). */
+ * (not those of sp_extra, one for each bos and eos); UINT32_MAX when it does not fit. O(1), any
+ * thread. */
 RANKFEED_API uint32_t rankfeed_token_bound(const rankfeed_model* model, size_t text_bytes);
 
 enum { RANKFEED_SKIP_SPECIAL_TOKENS = 1u };
@@ -126,7 +129,7 @@ enum { RANKFEED_SKIP_SPECIAL_TOKENS = 1u };
 /* Ids back to text, by the reference's rules (HuggingFace drops unknown ids silently, SentencePiece
  * answers ID_RANGE). Writes at most capacity bytes to out; *size gets the bytes written, or needed
  * when E_OUTPUT_SIZE (then out's content is undefined). count is bounded by the encoder's
- * max_text_bytes. Errors: ARGUMENT, LIMIT, OUTPUT_SIZE, ID_RANGE. */
+ * max_text_bytes. Errors: ARGUMENT, LIMIT, OUTPUT_SIZE, ID_RANGE. O(count + bytes written). */
 RANKFEED_API rankfeed_status rankfeed_decode(rankfeed_encoder* encoder, const int32_t* input_ids,
                                              size_t count, uint32_t flags, char* out,
                                              size_t capacity, size_t* size);

@@ -52,11 +52,11 @@ enum {
 };
 
 /* The built-in backend: threads as streams, ordinary memory, mlock tried. Always there; for
- * programs without an accelerator and for tests. Static; any thread. */
+ * programs without an accelerator and for tests. Static; never null. O(1), any thread. */
 RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_host_backend(void);
 
 /* Devices a backend sees; 0 with RANKFEED_E_NO_DEVICE when its runtime finds none. backend null =
- * host. Errors: ARGUMENT, NO_DEVICE. Any thread. */
+ * host. Errors: ARGUMENT, NO_DEVICE. O(1); the first call may load a driver. Any thread. */
 RANKFEED_API rankfeed_status rankfeed_handoff_device_count(const rankfeed_gpu_backend* backend,
                                                            int32_t* count);
 
@@ -90,7 +90,8 @@ RANKFEED_API rankfeed_status rankfeed_handoff_open(const rankfeed_handoff_option
 
 /* Blocks until every queued copy has landed and every released slot has drained, then frees all.
  * Leases not yet released are taken as over, FILLING slots are dropped: their memory is gone when
- * this returns, and so is memory behind tensors exported from it. Null is a no-op. */
+ * this returns, and so is memory behind tensors exported from it. Null is a no-op. O(slots), and
+ * BLOCKS as said. */
 RANKFEED_API void rankfeed_handoff_close(rankfeed_handoff* handoff);
 
 /* ---- the slot cycle ---------------------------------------------------------------------- */
@@ -114,7 +115,8 @@ RANKFEED_API rankfeed_status rankfeed_handoff_acquire(rankfeed_handoff* handoff,
                                                       rankfeed_handoff_view* view);
 
 /* As acquire, but BLOCKS up to timeout_ns (UINT64_MAX: no limit; 0: one try) by sleeping in
- * growing steps of 2 to 64 microseconds. Errors: as acquire with DEADLINE in place of BUSY. */
+ * growing steps of 2 to 64 microseconds. Errors: ARGUMENT, STRUCT_SIZE, DEADLINE (no slot became
+ * free in time; *slot = 0), DEVICE as acquire. O(slots) for each try. */
 RANKFEED_API rankfeed_status rankfeed_handoff_wait_acquire(rankfeed_handoff* handoff,
                                                            uint64_t timeout_ns,
                                                            rankfeed_handoff_slot* slot,
@@ -166,7 +168,8 @@ RANKFEED_API rankfeed_status rankfeed_handoff_stream_wait(rankfeed_handoff* hand
 RANKFEED_API rankfeed_status rankfeed_handoff_release(rankfeed_handoff* handoff,
                                                       rankfeed_handoff_slot slot,
                                                       void* consumer_stream);
-/* The same for a consumer that knows its reads are over (it read on the host, or synchronised). */
+/* The same for a consumer that knows its reads are over (it read on the host, or synchronised).
+ * Errors: ARGUMENT, STATE (not leased), DEVICE (quarantined). O(1). */
 RANKFEED_API rankfeed_status rankfeed_handoff_release_now(rankfeed_handoff* handoff,
                                                           rankfeed_handoff_slot slot);
 
@@ -240,18 +243,23 @@ RANKFEED_API rankfeed_status rankfeed_handoff_get_stats(const rankfeed_handoff* 
 
 /* ---- streams and device memory for callers that have none of their own --------------------- */
 
-/* A non-blocking stream of the ring's backend. Errors: ARGUMENT, NO_MEMORY, DEVICE. */
+/* A non-blocking stream of the ring's backend, to be given to rankfeed_handoff_stream_destroy. On
+ * failure *stream is null. Errors: ARGUMENT, NO_MEMORY, DEVICE. O(1). */
 RANKFEED_API rankfeed_status rankfeed_handoff_stream_create(rankfeed_handoff* handoff,
                                                             void** stream);
 /* Waits for the stream's queued work where the backend has to (the host backend does), so destroy a
- * ring's streams before the ring is closed and after their work can finish. Null is a no-op. */
+ * ring's streams before the ring is closed and after their work can finish. Null is a no-op.
+ * O(1). */
 RANKFEED_API void rankfeed_handoff_stream_destroy(rankfeed_handoff* handoff, void* stream);
-/* BLOCKS until the work queued on stream is done. Errors: ARGUMENT, DEVICE. */
+/* BLOCKS until the work queued on stream is done; null: the default stream. Errors: ARGUMENT,
+ * DEVICE. O(queued work). */
 RANKFEED_API rankfeed_status rankfeed_handoff_stream_synchronize(rankfeed_handoff* handoff,
                                                                  void* stream);
-/* Device memory, aligned to 256 bytes. Errors: ARGUMENT, NO_MEMORY, DEVICE. */
+/* Device memory, aligned to 256 bytes, until rankfeed_handoff_device_free. On failure *out is null.
+ * Errors: ARGUMENT, NO_MEMORY, DEVICE. O(bytes) at worst; may wait for the device. */
 RANKFEED_API rankfeed_status rankfeed_handoff_device_alloc(rankfeed_handoff* handoff,
                                                            uint64_t bytes, void** out);
+/* Waits for queued copies that touch the memory. Null is a no-op. O(1) but for that. */
 RANKFEED_API void rankfeed_handoff_device_free(rankfeed_handoff* handoff, void* memory);
 
 /* ---- DLPack 1.1 ---------------------------------------------------------------------------- */
@@ -314,7 +322,7 @@ RANKFEED_API rankfeed_status rankfeed_handoff_dl_tensor(const rankfeed_handoff* 
 RANKFEED_API rankfeed_status rankfeed_dlpack_export(const rankfeed_dl_tensor* tensor,
                                                     struct DLManagedTensorVersioned** out);
 /* The same for consumers older than DLPack 1.0 (capsule "dltensor"). That struct cannot say
- * READ_ONLY: refused with UNSUPPORTED. */
+ * READ_ONLY: refused. Errors: those of rankfeed_dlpack_export, UNSUPPORTED. O(rank); allocates. */
 RANKFEED_API rankfeed_status rankfeed_dlpack_export_legacy(const rankfeed_dl_tensor* tensor,
                                                            struct DLManagedTensor** out);
 

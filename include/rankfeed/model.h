@@ -30,7 +30,8 @@ typedef struct rankfeed_model rankfeed_model;
 /* Checks magic, version, size, checksum and every index the encoder relies on, in one linear pass
  * over image_size bytes (XXH3 plus one look at each unit). Reads image[0, image_size); writes only
  * *detail (nullable). image must be 64-byte aligned. Any thread.
- * Errors: ARGUMENT, ALIGNMENT, IMAGE_*, PLATFORM. */
+ * Errors: ARGUMENT, ALIGNMENT, IMAGE_MAGIC, IMAGE_VERSION, IMAGE_CHECKSUM, IMAGE_STRUCTURE,
+ * PLATFORM. O(image_size). */
 RANKFEED_API rankfeed_status rankfeed_image_verify(const void* image, size_t image_size,
                                                    rankfeed_error_detail* detail);
 
@@ -47,13 +48,15 @@ typedef struct {
 
 /* Maps a file read-only and shared between processes. The file must not be truncated while it is
  * mapped (the kernel answers with SIGBUS); replace image files by rename, as the builder does.
- * Errors: ARGUMENT, IO (detail->item = errno). O(1) plus page faults on use. */
+ * *out is written on success only. Errors: ARGUMENT, IO (detail->item = errno). O(1) plus page faults on
+ * use. Any thread. */
 RANKFEED_API rankfeed_status rankfeed_image_map(const char* path, rankfeed_mapping* out,
                                                 rankfeed_error_detail* detail);
-/* Ends the mapping; models opened over it must not be used any more. Null or zeroed is a no-op. */
+/* Ends the mapping and zeroes *mapping; models opened over it must not be used any more. Null or
+ * zeroed is a no-op. O(1). */
 RANKFEED_API void rankfeed_image_unmap(rankfeed_mapping* mapping);
 
-/* Storage that rankfeed_model_open needs. Constant for one library version. */
+/* Storage that rankfeed_model_open needs. Constant for one library version. O(1), any thread. */
 RANKFEED_API rankfeed_mem_req rankfeed_model_mem_req(void);
 
 enum {
@@ -93,10 +96,12 @@ typedef struct {
 RANKFEED_API rankfeed_status rankfeed_model_get_info(const rankfeed_model* model,
                                                      rankfeed_model_info* info);
 
-/* The piece of an id, as bytes inside the image (not NUL-terminated). Errors: ARGUMENT, ID_RANGE. */
+/* The piece of an id: *data points into the image (not NUL-terminated), *size gets its bytes.
+ * Errors: ARGUMENT, ID_RANGE. O(1), any thread. */
 RANKFEED_API rankfeed_status rankfeed_model_id_to_piece(const rankfeed_model* model, uint32_t id,
                                                         const char** data, size_t* size);
-/* The id of a piece or added token by its exact bytes; -1 when there is none. O(size). */
+/* The id of a piece or added token by its exact bytes; -1 when there is none, and for null
+ * arguments. O(size * log id_count), any thread. */
 RANKFEED_API int32_t rankfeed_model_piece_to_id(const rankfeed_model* model, const char* data,
                                                 size_t size);
 

@@ -2,8 +2,8 @@
  * rankfeed/parallel.h: an executor for rankfeed_request over oneTBB. Library rankfeed_parallel; it
  * allocates and starts threads, which the runtime library never does.
  *
- * rankfeed_parallel: internally synchronised; requests of several rerankers, each on a thread of its
- * own, may share one. */
+ * rankfeed_parallel: internally synchronised; requests of several rerankers, each on a thread of
+ * its own, may share one. */
 #ifndef RANKFEED_PARALLEL_H_
 #define RANKFEED_PARALLEL_H_
 
@@ -18,14 +18,15 @@ RANKFEED_BEGIN_C
 typedef struct rankfeed_parallel rankfeed_parallel;
 
 /* workers: threads that work on a request at the same time, the calling one included; 0: as many as
- * the process may run on. Errors: ARGUMENT, NO_MEMORY. */
+ * the process may run on. On failure *out is null. Errors: ARGUMENT, NO_MEMORY. O(workers). */
 RANKFEED_API rankfeed_status rankfeed_parallel_open(uint32_t workers, rankfeed_parallel** out);
 
 /* The executor to put into requests, valid until close. Its workers field says how many encoders a
- * reranker needs. Null gives null. */
+ * reranker needs. Null gives null. O(1). */
 RANKFEED_API const rankfeed_executor* rankfeed_parallel_executor(const rankfeed_parallel* parallel);
 
-/* No request may be using it. Null is a no-op. */
+/* No request may be using it; waits for its threads to come to rest. Null is a no-op.
+ * O(workers). */
 RANKFEED_API void rankfeed_parallel_close(rankfeed_parallel* parallel);
 
 RANKFEED_END_C

@@ -22,7 +22,10 @@
  *   rankfeed_rerank_rank                                  documents, best first
  *
  * Results do not depend on the number of threads, on scratch or arena size, or on what either held
- * before. */
+ * before.
+ *
+ * Threads: a reranker serves one thread at a time; functions without one may be called from any
+ * thread. Lengths and positions count tokens, sizes count bytes, shapes count elements. */
 #ifndef RANKFEED_RERANK_H_
 #define RANKFEED_RERANK_H_
 
@@ -169,7 +172,7 @@ typedef struct {
   const rankfeed_pair_template* pair_template; /* with RANKFEED_TEMPLATE_CUSTOM */
 } rankfeed_rerank_options;
 
-/* Fills *options with zeros and struct_size. */
+/* Fills *options with zeros and struct_size. Null is a no-op. O(1). */
 RANKFEED_API void rankfeed_rerank_options_init(rankfeed_rerank_options* options);
 
 /* ---- tensors of a batch ---- */
@@ -220,7 +223,8 @@ RANKFEED_API rankfeed_status rankfeed_batch_arena_size(const rankfeed_rerank_opt
 /* Lays the tensors of a batch of this shape into io->arena and fills rows, row_length, tokens,
  * arena_size and the tensors of *io. Only computes addresses, touches no memory of the arena: with
  * the address of a device copy as arena it gives the tensors on the device.
- * Errors: ARGUMENT, STRUCT_SIZE, ALIGNMENT, LIMIT, OUTPUT_SIZE (arena_size holds the need). O(1). */
+ * Errors: ARGUMENT, STRUCT_SIZE, ALIGNMENT, LIMIT, OUTPUT_SIZE (arena_size holds the need).
+ * O(1). */
 RANKFEED_API rankfeed_status rankfeed_batch_carve(const rankfeed_rerank_options* options,
                                                   uint32_t rows, uint32_t row_length,
                                                   uint64_t tokens, rankfeed_batch* io);
@@ -274,16 +278,17 @@ RANKFEED_API rankfeed_status rankfeed_reranker_mem_req(const rankfeed_model* mod
                                                        const rankfeed_rerank_options* options,
                                                        rankfeed_mem_req* out);
 
-/* Makes a reranker. encoders: limits->workers of them, each for this model and only used from now
- * on by this reranker's calls; they, model and options->buckets must outlive it, everything else is
- * copied. Checks all options, so that requests need not:
+/* Makes a reranker in scratch, which it keeps until its last call. encoders: limits->workers of
+ * them, each for this model and only used from now on by this reranker's calls; they, model and
+ * options->buckets must outlive it, everything else is copied. Checks all options, so that
+ * requests need not. Errors:
  * ARGUMENT: an option out of range, or contradictory: max_length below the template's tokens;
  *   stride not below what max_length leaves; windows without max_length, or with a strategy that
  *   may cut the query; ONLY_SECOND with the single template; pads without a pad id in the model;
  *   attention_mask or padding options with the packed layout.
  * UNSUPPORTED: a template that does not hold each sequence once.
  * STRUCT_SIZE, LIMIT, ALIGNMENT, WORKSPACE_SIZE, and what rankfeed_encode answers for a template
- * text. On failure *out is null. */
+ * text. On failure *out is null. O(template + workers). */
 RANKFEED_API rankfeed_status rankfeed_reranker_init(const rankfeed_model* model,
                                                     const rankfeed_rerank_limits* limits,
                                                     const rankfeed_rerank_options* options,
@@ -314,16 +319,18 @@ RANKFEED_API rankfeed_status rankfeed_rerank_begin(rankfeed_reranker* reranker,
  * tokenizes all.
  * Errors: ARGUMENT, STRUCT_SIZE, ALIGNMENT; OUTPUT_SIZE: arena too small, io->arena_size holds the
  * need, call again with more; STATE: no request; CANCELLED, DEADLINE, WORKSPACE_SIZE (all remaining
- * texts are still counted, see rankfeed_reranker_need): the request is over. */
+ * texts are still counted, see rankfeed_reranker_need): the request is over.
+ * O(texts tokenized now + rows * log rows when sorting + arena_size). */
 RANKFEED_API rankfeed_status rankfeed_rerank_next(rankfeed_reranker* reranker, rankfeed_batch* io);
 
 /* After WORKSPACE_SIZE or LIMIT from begin or next: limits that suffice for that request, given the
- * same options. Otherwise the limits of the reranker. Errors: ARGUMENT, STRUCT_SIZE. */
+ * same options. Otherwise the limits of the reranker. Errors: ARGUMENT, STRUCT_SIZE. O(1). */
 RANKFEED_API rankfeed_status rankfeed_reranker_need(const rankfeed_reranker* reranker,
                                                     rankfeed_rerank_limits* limits);
 
 /* begin and next in one call, with all rows in one batch whatever the batch options say; in the
- * documents' order unless sort is set. Errors: those of both, the request is over after any. */
+ * documents' order unless sort is set. Errors: those of both, the request is over after any.
+ * O(query + documents + arena_size). */
 RANKFEED_API rankfeed_status rankfeed_encode_pairs(rankfeed_reranker* reranker,
                                                    const rankfeed_request* request,
                                                    rankfeed_batch* io);

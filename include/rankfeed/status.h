@@ -63,9 +63,10 @@ typedef struct {
   uint32_t item;        /* index of the element (unit, piece, row, step), or 0 */
 } rankfeed_error_detail;
 
-/* Name such as "RANKFEED_E_IMAGE_MAGIC"; "RANKFEED_E_?" for unknown numbers, never null. */
+/* Name such as "RANKFEED_E_IMAGE_MAGIC"; "RANKFEED_E_?" for unknown numbers, never null. Static
+ * storage. O(1), any thread. */
 RANKFEED_API const char* rankfeed_status_name(rankfeed_status status);
-/* One sentence for people; never null. Both: constant time, static storage, any thread. */
+/* One sentence for people; never null. Static storage. O(1), any thread. */
 RANKFEED_API const char* rankfeed_status_message(rankfeed_status status);
 
 RANKFEED_END_C

@@ -17,9 +17,9 @@
 RANKFEED_BEGIN_C
 
 /* Version of the linked library, comparable with RANKFEED_VERSION of the header compiled against.
- * Constant time; any thread. */
+ * O(1), any thread. */
 RANKFEED_API uint32_t rankfeed_version(void);
-/* The same as text, for example "0.1.0". Static storage. */
+/* The same as text, for example "0.1.0". Static storage. O(1), any thread. */
 RANKFEED_API const char* rankfeed_version_string(void);
 
 RANKFEED_END_C

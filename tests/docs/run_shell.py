@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""run_shell.py SOURCE BUILD RANKFEED PYTHON [SERVER]: executes the shell blocks of the documents.
+
+Every fenced block of README.md, CONTRIBUTING.md, docs/ and fuzz/README.md is looked at. Shell commands run
+in a scratch folder that holds the files their pages name (vocab.rfimg, passages.jsonl, ...), with the
+build's `rankfeed` first on the path; a command that fails fails the test. Commands that install, build, or
+take minutes are not run again here: ELSEWHERE says which part of the tests or of continuous integration
+runs each, and a name there that is not a test, preset, target or file any more fails too, as does an
+entry that no page uses. Blocks of a language that nobody executes fail. Standard library only."""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+# What executes blocks of other languages.
+LANGUAGES = {"cpp": "tests/readme/CMakeLists.txt", "c": "tests/readme/CMakeLists.txt",
+             "python": "tests/readme/run_docs.py", "cmake": "tests/docs/run_cmake.sh", "json": "below"}
+
+# Commands (their beginning) that run elsewhere, and where: kind:name, looked up below.
+ELSEWHERE = {
+    "scripts/demo.sh": "preset:demo",  # ci runs its parts; tests/gpu_handoff/rerank_cli_test.sh its last command
+    "scripts/test.sh": "file:scripts/test.sh",  # this very run
+    "cmake --install build": "test:consumer_install",
+    "c++ -std=c++20 main.cc $(pkg-config": "test:consumer_pkgconfig_shared",
+    "cc -std=c11 main.c $(pkg-config": "test:consumer_c_only",
+    "cmake --preset bench": "preset:bench",
+    "cmake --build --preset bench": "preset:bench",
+    "build-bench/bench/bench_encode": "target:bench_encode",
+    "build-bench/bench/bench_query": "target:bench_query",
+    "bench/run.py": "file:bench/run.py",
+    "bench/callgrind.py": "file:bench/callgrind.py",
+    "cmake --preset dev": "preset:dev",
+    "cmake --build --preset dev": "preset:dev",
+    "ctest --preset dev": "preset:dev",
+    "cmake --preset release": "preset:release",
+    "cmake --build --preset release": "preset:release",
+    "cmake --preset clang": "preset:clang",
+    "cmake --build --preset clang": "preset:clang",
+    "cmake --preset fuzz": "preset:fuzz",
+    "cmake --build --preset fuzz": "preset:fuzz",
+    "fuzz/run.py": "file:fuzz/run.py",
+    "tests/examples/test_rerank_load.py": "test:example_rerank_server_load",
+    "pip install .": "test:python_wheel",
+    "tests/examples/pretokenize_ray.py": "test:example_pretokenize_ray_long",
+    "rankfeed corpus merge -o docs.rfc shards": "test:example_pretokenize_ray_long",
+    "ctest --test-dir build-release -R handoff_device_test": "target:handoff_device_test",
+    "compute-sanitizer ": "target:handoff_device_test",
+    "build-release/bench/bench_handoff": "target:bench_handoff",
+}
+
+# Sizes that make an example worth reading are made smaller for the test.
+SMALLER = [("--requests 1000", "--requests 40"), ("--sweep 0.5,2,4", "--sweep 2"), ("--load 1 ", "--load 8 "),
+           ("adapter.py tokie", "adapter.py tokenizers")]
+
+
+def blocks(path):
+    """(line, language, text) of each fenced block."""
+    found, language, begin, lines = [], None, 0, []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("```"):
+            if language is None:
+                language, begin, lines = line[3:].strip(), number, []
+            else:
+                found.append((begin, language, "\n".join(lines)))
+                language = None
+        elif language is not None:
+            lines.append(line)
+    assert language is None, f"{path}: a block does not end"
+    return found
+
+
+def commands(text):
+    """Commands of a block: continued lines joined, comments dropped, `a && b` apart."""
+    for line in re.sub(r"\\\n\s*", " ", text).splitlines():
+        line = re.sub(r"(^|\s)#.*$", "", line).strip()
+        for part in re.split(r"\s&&\s", line):
+            if part:
+                yield part
+
+
+def exists(source, build, kind, name):
+    if kind == "file":
+        return (source / name).exists()
+    if kind == "preset":
+        presets = json.loads((source / "CMakePresets.json").read_text())
+        return any(p["name"] == name for p in presets["configurePresets"])
+    text = "\n".join(p.read_text(encoding="utf-8") for p in source.rglob("CMakeLists.txt")
+                     if not p.relative_to(source).parts[0].startswith(("build", ".")))
+    if kind == "target":
+        return name in text
+    stem = name.split("_long")[0]
+    return name in text or any(f"{prefix}_${{" in text or f"{prefix}_{stem[len(prefix) + 1:]}" in text
+                               for prefix in ("consumer", "example_rerank_server") if stem.startswith(prefix))
+
+
+def compile_vocabulary(folder, source, rankfeed):
+    subprocess.run([rankfeed, "compile", source / "data/default.model", "-o", folder / "vocab.rfimg"], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def prepare(folder, source, rankfeed, python):
+    """The files that the pages name."""
+    for name in ("data", "bench", "tests", "fuzz", "scripts"):
+        (folder / name).symlink_to(source / name)
+    docs = (source / "data/sample/docs.jsonl").read_text(encoding="utf-8")
+    (folder / "passages.jsonl").write_text(docs, encoding="utf-8")
+    texts = [json.loads(line)["text"] for line in docs.splitlines()]
+    (folder / "passages.txt").write_text("\n".join(" ".join(t.split()) for t in texts) + "\n", encoding="utf-8")
+    (folder / "questions.txt").write_text("What is a panda?\nWhere do bears live?\n", encoding="utf-8")
+    model = source / "data/default.model"
+    with open(folder / "tokenizer.json", "w", encoding="utf-8") as file:
+        subprocess.run([python, source / "data/make_tokenizer_json.py", model], check=True, stdout=file)
+    compile_vocabulary(folder, source, rankfeed)
+    subprocess.run([rankfeed, "trace", "make", "--docs", folder / "passages.jsonl", "--queries", folder / "questions.txt",
+                    "--requests", "40", "--rate", "40", "-o", folder / "live.jsonl"], check=True, stdout=subprocess.DEVNULL)
+    with open(folder / "ids.txt", "w", encoding="utf-8") as file:
+        subprocess.run([rankfeed, "encode", "--vocab", folder / "vocab.rfimg", folder / "passages.txt"], check=True, stdout=file)
+
+
+def curl(command, port):
+    """The few options of curl that the pages use; curl itself need not be installed."""
+    words = shlex.split(command)[1:]
+    url = next(w for w in words if "localhost" in w)
+    body = words[words.index("-d") + 1].encode() if "-d" in words else None
+    headers = dict([words[words.index("-H") + 1].split(": ", 1)]) if "-H" in words else {}
+    request = urllib.request.Request("http://" + re.sub(r"localhost:\d+", f"127.0.0.1:{port}", url), body, headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        content = answer.read()
+        assert answer.status == 200 and content, (answer.status, content)
+
+
+def main():
+    source, build, rankfeed, python = (pathlib.Path(a) for a in sys.argv[1:5])
+    server = sys.argv[5] if len(sys.argv) > 5 else None
+    pages = [source / "README.md", source / "CONTRIBUTING.md", *sorted((source / "docs").glob("*.md")),
+             source / "fuzz/README.md"]
+    problems, executed, used, processes = [], 0, set(), []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        prepare(folder, source, rankfeed, python)
+        bin_folder = folder / ".bin"
+        bin_folder.mkdir()
+        (bin_folder / "rankfeed").symlink_to(rankfeed)
+        wrapper = bin_folder / "python3"  # a link would lose its virtual environment
+        wrapper.write_text(f"#!/bin/sh\nexec '{python}' \"$@\"\n")
+        wrapper.chmod(0o755)
+        environment = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
+        for page in pages:
+            compile_vocabulary(folder, source, rankfeed)  # a page may have made another one
+            for line, language, text in blocks(page):
+                where = f"{page.relative_to(source)}:{line}"
+                if language == "json":
+                    json.loads(text)
+                elif language == "sh":
+                    port = None
+                    for command in commands(text):
+                        name = next((n for n in sorted(ELSEWHERE, key=len, reverse=True) if command.startswith(n)), None)
+                        if name is not None:
+                            used.add(name)
+                            continue
+                        if "tests/examples/rerank_server " in command:
+                            if server is None:
+                                continue
+                            words = shlex.split(command)
+                            words[0], words[words.index("--port") + 1] = server, "0"
+                            words = ["data/reranker" if w == "MODEL_FOLDER" else w for w in words]
+                            process = subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+                            processes.append(process)
+                            port = int(re.search(r":(\d+)", process.stdout.readline())[1])
+                            executed += 1
+                            continue
+                        if command.startswith("curl "):
+                            if port is not None:
+                                curl(command, port)
+                                executed += 1
+                            continue
+                        for large, small in SMALLER:
+                            command = command.replace(large, small)
+                        begin = time.monotonic()
+                        done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True,
+                                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+                        executed += 1
+                        print(f"{where}: {command} ({time.monotonic() - begin:.1f} s)")
+                        if done.returncode != 0:
+                            problems.append(f"{where}: {command}\n{done.stdout[-2000:]}")
+                elif language and language not in LANGUAGES:
+                    problems.append(f"{where}: nothing executes blocks of {language!r}")
+                elif language:
+                    if LANGUAGES[language] != "below" and not (source / LANGUAGES[language]).exists():
+                        problems.append(f"{where}: {LANGUAGES[language]} is not there")
+        for process in processes:
+            process.terminate()
+            if process.wait(timeout=60) != 0:
+                problems.append(f"{process.args[0]} ended with {process.returncode}")
+    problems += [f"ELSEWHERE has {n!r}, which no page uses" for n in sorted(set(ELSEWHERE) - used)]
+    for name in sorted(used):
+        kind, what = ELSEWHERE[name].split(":", 1)
+        if not exists(source, build, kind, what):
+            problems.append(f"{name!r} is said to run as {ELSEWHERE[name]}, which is not there")
+    print("\n".join(problems) or f"{executed} commands executed, {len(used)} run elsewhere")
+    sys.exit(1 if problems or executed < 15 else 0)
+
+
+main()
