@@ -8,6 +8,22 @@
 #include <string_view>
 
 namespace rankfeed::bench {
+namespace {
+
+// Objects with "text"; "kind" tells questions from passages where it is there.
+void ReadLines(const std::string& path, Corpus* corpus) {
+  simdjson::dom::parser parser;
+  simdjson::dom::document_stream lines;
+  if (parser.load_many(path).get(lines)) return;
+  for (const auto line : lines) {
+    std::string_view kind = "passage", text;
+    if (line["text"].get(text)) continue;
+    if (line["kind"].get(kind)) kind = "passage";
+    (kind == "passage" ? corpus->passages : corpus->questions).emplace_back(text);
+  }
+}
+
+}  // namespace
 
 std::string SharedFile(const std::string& name) {
   const char* folder = std::getenv("RANKFEED_SHARED_DATA");
@@ -38,16 +54,19 @@ Corpus LoadXquad(const std::string& language) {
     corpus.passages = interleave(&Corpus::passages);
     corpus.questions = interleave(&Corpus::questions);
   } else {
-    simdjson::dom::parser parser;
-    simdjson::dom::document_stream lines;
-    if (parser.load_many(SharedFile("xquad/" + language + ".jsonl")).get(lines)) return corpus;
-    for (const auto line : lines) {
-      std::string_view kind, text;
-      if (line["kind"].get(kind) || line["text"].get(text)) continue;
-      (kind == "passage" ? corpus.passages : corpus.questions).emplace_back(text);
-    }
+    ReadLines(SharedFile("xquad/" + language + ".jsonl"), &corpus);
   }
   for (const std::string& passage : corpus.passages) corpus.passage_bytes += passage.size();
+  return corpus;
+}
+
+Corpus LoadManyLanguages() {
+  Corpus corpus;
+  corpus.name = "many-languages";
+  const char* path = std::getenv("RANKFEED_MANY_LANGUAGES");
+  if (path == nullptr || *path == '\0') return corpus;
+  ReadLines(path, &corpus);
+  for (const std::string& text : corpus.passages) corpus.passage_bytes += text.size();
   return corpus;
 }
 

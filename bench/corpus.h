@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // bench/corpus.h: the texts benchmarks run on: XQuAD passages and questions by language, from the
-// folder in RANKFEED_SHARED_DATA.
+// folder in RANKFEED_SHARED_DATA, and the stream that bench/many_languages.py assembles.
 #pragma once
 
 #include <string>
@@ -17,6 +17,9 @@ struct Corpus {
 // "en" ... "zh", or "all" for the 12 languages interleaved passage by passage. Empty passages if
 // the files are absent.
 Corpus LoadXquad(const std::string& language);
+
+// The stream of bench/many_languages.py, when RANKFEED_MANY_LANGUAGES names its file; else no passages.
+Corpus LoadManyLanguages();
 
 // RANKFEED_SHARED_DATA with a file name appended.
 std::string SharedFile(const std::string& name);

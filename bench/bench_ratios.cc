@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+// bench/bench_ratios.cc: how many times faster than other exact engines, one thread, XLM-R vocabulary.
+//
+// Engines, in one process on the same texts: rankfeed in both parity modes, libsentencepiece, and whole_sentence (64-byte
+// trie nodes and one search over the sentence: whole_sentence.h). Rows:
+//
+//   cold     the word cache is emptied, then every text once
+//   stream   new texts on a cache that has seen others: an eighth of the corpus is timed after the other seven
+//   p50      of single calls on English documents of about 512 tokens: each with an encoder made just before (cold),
+//            and the same again at once (warm)
+//
+// Ids of every text of every row are compared with libsentencepiece's before anything is timed (rankfeed's HuggingFace mode:
+// fast path with plain path); a difference ends the program with exit code 1. Then rounds: each engine once, in an order
+// that changes from round to round; a ratio is taken within a round, and median, lowest and highest round are printed.
+// Times are the thread's CPU time, single calls the monotonic clock.
+//
+// usage: bench_ratios [--rounds N] [--json FILE] [--rows NAME,...]
+#include <hwy/targets.h>
+#include <sentencepiece_processor.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "corpus.h"
+#include "image/model.h"
+#include "rankfeed/builder.hpp"
+#include "receipt/placed_image.h"
+#include "whole_sentence.h"
+
+namespace rankfeed::bench {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+constexpr uint32_t kMaxTextBytes = 1 << 20;
+constexpr uint32_t kCacheBytes = 1 << 20;
+
+uint64_t Clock(clockid_t id) {
+  timespec t;
+  clock_gettime(id, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+[[noreturn]] void Die(const std::string& what) {
+  std::fprintf(stderr, "bench_ratios: %s\n", what.c_str());
+  std::exit(1);
+}
+
+// The best of the targets compiled in that this CPU has.
+const char* SimdTarget() {
+  const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
+  return hwy::TargetName(targets & -targets);
+}
+
+struct Engine {
+  std::string name;
+  std::function<size_t(const std::string&, int32_t* out)> encode;
+  std::function<void()> reset = [] {};  // forgets what it has seen
+};
+
+// An image of a file of the shared folder, on the largest pages there are, and an encoder over it.
+class Rankfeed {
+ public:
+  Rankfeed(const std::string& file, bool offsets) {
+    rankfeed_builder_error error{};
+    error.struct_size = sizeof(error);
+    rankfeed_loaded* loaded = nullptr;
+    if (rankfeed_load(SharedFile(file).c_str(), nullptr, &loaded, &error) != RANKFEED_OK) Die(error.message);
+    size_t size = 0;
+    const void* image = rankfeed_loaded_image(loaded, &size);
+    placed_ = std::make_unique<receipt::PlacedImage>(image, size, receipt::Pages::kLargest);
+    rankfeed_loaded_free(loaded);
+    limits_ = {sizeof(limits_), kMaxTextBytes, offsets ? 1u : 0u, kCacheBytes};
+    rankfeed_mem_req need{};
+    Check(rankfeed_encoder_mem_req(placed_->model(), &limits_, &need));
+    memory_ = AlignedBytes(need);
+    begin_.resize(offsets ? kMaxTextBytes : 0);
+    Reset();
+  }
+  void Reset() { Check(rankfeed_encoder_init(placed_->model(), &limits_, memory_.data(), memory_.size(), &encoder_)); }
+  size_t Encode(const std::string& text, int32_t* out) {
+    rankfeed_encoding io{};
+    io.struct_size = sizeof(io);
+    io.capacity = kMaxTextBytes;
+    io.input_ids = out;
+    io.offset_begin = begin_.empty() ? nullptr : begin_.data();
+    Check(rankfeed_encode(encoder_, {text.data(), text.size()}, nullptr, &io));
+    return io.count;
+  }
+  const receipt::PlacedImage& placed() const { return *placed_; }
+
+ private:
+  static void Check(rankfeed_status status) {
+    if (status != RANKFEED_OK) Die(rankfeed_status_message(status));
+  }
+  std::unique_ptr<receipt::PlacedImage> placed_;
+  rankfeed_limits limits_{};
+  AlignedBytes memory_;
+  std::vector<uint32_t> begin_;
+  rankfeed_encoder* encoder_ = nullptr;
+};
+
+double Nanoseconds(const Engine& engine, const Texts& texts, size_t begin, size_t end, int32_t* out) {
+  const uint64_t start = Clock(CLOCK_THREAD_CPUTIME_ID);
+  for (size_t i = begin; i < end; ++i) engine.encode(texts[i], out);
+  return static_cast<double>(Clock(CLOCK_THREAD_CPUTIME_ID) - start);
+}
+
+double Cold(const Engine& engine, const Texts& texts, int32_t* out) {
+  engine.reset();
+  return Nanoseconds(engine, texts, 0, texts.size(), out);
+}
+
+double Stream(const Engine& engine, const Texts& texts, int32_t* out) {
+  constexpr size_t kParts = 8;
+  double ns = 0;
+  for (size_t part = 0; part < kParts; ++part) {
+    const size_t begin = texts.size() * part / kParts, end = texts.size() * (part + 1) / kParts;
+    engine.reset();
+    (void)Nanoseconds(engine, texts, 0, begin, out);
+    (void)Nanoseconds(engine, texts, end, texts.size(), out);
+    ns += Nanoseconds(engine, texts, begin, end, out);
+  }
+  return ns;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double Single(const Engine& engine, const Texts& texts, bool warm, int32_t* out) {
+  std::vector<double> ns;
+  for (const std::string& text : texts) {
+    if (warm) {
+      engine.encode(text, out);
+    } else {
+      engine.reset();
+    }
+    const uint64_t start = Clock(CLOCK_MONOTONIC);
+    engine.encode(text, out);
+    ns.push_back(static_cast<double>(Clock(CLOCK_MONOTONIC) - start));
+  }
+  return Median(ns);
+}
+
+// Passages joined and cut at a space to at most 512 tokens, at least 500.
+Texts Documents(const Texts& passages, const Engine& engine, int32_t* out) {
+  Texts documents;
+  std::string text;
+  for (const std::string& passage : passages) {
+    text += passage + " ";
+    while (engine.encode(text, out) > 512) text.resize(text.rfind(' ', text.size() - 2) + 1);
+    if (engine.encode(text, out) < 500) continue;
+    documents.push_back(std::move(text));
+    text.clear();
+  }
+  return documents;
+}
+
+struct Row {
+  std::string name, what;
+  const Texts* texts;
+  std::function<double(const Engine&, const Texts&, int32_t*)> time;
+  size_t rounds;
+};
+
+int Main(int argc, char** argv) {
+  size_t rounds = 5;
+  std::string json_file, only;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::strtoul(argv[i + 1], nullptr, 10);
+    else if (std::strcmp(argv[i], "--json") == 0) json_file = argv[i + 1];
+    else if (std::strcmp(argv[i], "--rows") == 0) only = std::string(",") + argv[i + 1] + ",";
+    else Die("usage: bench_ratios [--rounds N] [--json FILE] [--rows NAME,...]");
+  }
+  sentencepiece::SentencePieceProcessor processor;
+  const Corpus english = LoadXquad("en");
+  if (!processor.Load(SharedFile("xlmr.model")).ok() || english.passages.empty()) {
+    Die("not run: no XLM-R vocabulary or texts in RANKFEED_SHARED_DATA");
+  }
+  Rankfeed sp("xlmr.model", false), hf("xlmr.tokenizer.json", false), hf_plain("xlmr.tokenizer.json", true);
+  const rankfeed_model& model = *sp.placed().model();
+  WholeSentence whole(processor, Charsmap(model.charsmap_units, model.charsmap_pool));
+  std::vector<int> pieces;
+  std::vector<Engine> engines = {
+      {"rankfeed_sp", [&](const std::string& t, int32_t* out) { return sp.Encode(t, out); }, [&] { sp.Reset(); }},
+      {"rankfeed_hf", [&](const std::string& t, int32_t* out) { return hf.Encode(t, out); }, [&] { hf.Reset(); }},
+      {"sentencepiece", [&](const std::string& t, int32_t* out) {
+         if (!processor.Encode(t, &pieces).ok()) Die("sentencepiece failed");
+         std::memcpy(out, pieces.data(), pieces.size() * sizeof(int32_t));
+         return pieces.size();
+       }},
+      {"whole_sentence", [&](const std::string& t, int32_t* out) { return whole.Encode(t, out); }}};
+
+  std::vector<int32_t> ids(kMaxTextBytes), other(kMaxTextBytes);
+  const Corpus all = LoadXquad("all"), thai = LoadXquad("th"), chinese = LoadXquad("zh"), many = LoadManyLanguages();
+  const Texts documents = Documents(english.passages, engines[0], ids.data());
+  const auto warm = [](const Engine& e, const Texts& t, int32_t* out) { return Single(e, t, true, out); };
+  const auto cold = [](const Engine& e, const Texts& t, int32_t* out) { return Single(e, t, false, out); };
+  std::vector<Row> rows = {
+      {"en_cold", "English, cold", &english.passages, Cold, rounds},
+      {"en_stream", "English, stream of new documents", &english.passages, Stream, rounds},
+      {"all_cold", "12 languages mixed, cold", &all.passages, Cold, rounds},
+      {"many_cold", "many languages, cold stream", &many.passages, Cold, std::min<size_t>(rounds, 3)},
+      {"th_cold", "Thai, cold", &thai.passages, Cold, rounds},
+      {"zh_cold", "Chinese, cold", &chinese.passages, Cold, rounds},
+      {"document_cold", "p50 of one 512-token English document, cold", &documents, cold, rounds},
+      {"document_warm", "p50 of one 512-token English document, warm", &documents, warm, rounds}};
+  std::erase_if(rows, [&](const Row& r) { return !only.empty() && only.find("," + r.name + ",") == std::string::npos; });
+
+  for (const Row& row : rows) {
+    for (const std::string& text : *row.texts) {
+      const size_t count = engines[2].encode(text, ids.data());
+      for (const size_t engine : {0u, 3u}) {
+        const size_t got = engines[engine].encode(text, other.data());
+        if (got != count || std::memcmp(ids.data(), other.data(), count * sizeof(int32_t)) != 0) {
+          Die(row.name + ": ids of " + engines[engine].name + " and libsentencepiece differ: " + text.substr(0, 200));
+        }
+      }
+      const size_t plain = hf_plain.Encode(text, ids.data()), fast = hf.Encode(text, other.data());
+      if (plain != fast || std::memcmp(ids.data(), other.data(), plain * sizeof(int32_t)) != 0) {
+        Die(row.name + ": fast and plain path of HuggingFace parity differ: " + text.substr(0, 200));
+      }
+    }
+  }
+
+  nlohmann::ordered_json report;
+  report["pages"] = {{"kind", sp.placed().ladder().obtained.kind}, {"page_bytes", sp.placed().ladder().obtained.page_size}};
+  report["simd_target"] = SimdTarget();
+  report["cache_bytes"] = kCacheBytes;
+  report["image_bytes"] = sp.placed().size();
+  report["whole_sentence_trie_bytes"] = whole.trie_bytes();
+  report["rows"] = nlohmann::ordered_json::array();
+  std::printf("pages of the image: %s; SIMD target: %s; word cache %u KiB\n\n", sp.placed().ladder().obtained.kind.c_str(),
+              SimdTarget(), kCacheBytes >> 10);
+  std::printf("%-46s %10s | %-46s | %-46s\n", "", "rankfeed_sp", "rankfeed_sp against", "rankfeed_hf against");
+  std::mt19937 random(1);
+  for (const Row& row : rows) {
+    if (row.texts->empty()) {
+      report["rows"].push_back({{"name", row.name}, {"what", row.what}, {"not_run", "RANKFEED_MANY_LANGUAGES names no file"}});
+      continue;
+    }
+    size_t bytes = 0;
+    for (const std::string& text : *row.texts) bytes += text.size();
+    std::map<std::string, std::vector<double>> ns;
+    std::vector<size_t> order = {0, 1, 2, 3};
+    for (size_t round = 0; round < row.rounds; ++round) {
+      std::shuffle(order.begin(), order.end(), random);
+      for (const size_t i : order) ns[engines[i].name].push_back(row.time(engines[i], *row.texts, ids.data()));
+    }
+    nlohmann::ordered_json entry = {{"name", row.name}, {"what", row.what}, {"texts", row.texts->size()}, {"bytes", bytes},
+                                    {"rounds", row.rounds}};
+    const bool single = row.name.starts_with("document");
+    for (const auto& [name, values] : ns) {
+      entry["engines"][name] = single ? nlohmann::ordered_json{{"p50_us", Median(values) / 1e3}}
+                                      : nlohmann::ordered_json{{"megabytes_per_second", static_cast<double>(bytes) / Median(values) * 1e3}};
+    }
+    std::string line;
+    for (const char* mine : {"rankfeed_sp", "rankfeed_hf"}) {
+      line += " |";
+      for (const char* peer : {"sentencepiece", "whole_sentence"}) {
+        std::vector<double> ratios;
+        for (size_t round = 0; round < row.rounds; ++round) ratios.push_back(ns[peer][round] / ns[mine][round]);
+        const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+        entry["ratios"][mine][peer] = {{"median", Median(ratios)}, {"min", *low}, {"max", *high}};
+        char text[64];
+        std::snprintf(text, sizeof(text), " %s x%.1f (%.1f-%.1f)", peer, Median(ratios), *low, *high);
+        line += text;
+      }
+    }
+    const double mine = Median(ns["rankfeed_sp"]);
+    std::printf("%-46s %7.1f %s%s\n", row.what.c_str(), single ? mine / 1e3 : static_cast<double>(bytes) / mine * 1e3,
+                single ? "us  " : "MB/s", line.c_str());
+    std::fflush(stdout);
+    report["rows"].push_back(std::move(entry));
+  }
+  if (!json_file.empty()) std::ofstream(json_file) << report.dump(1) << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace rankfeed::bench
+
+int main(int argc, char** argv) { return rankfeed::bench::Main(argc, argv); }
