@@ -131,12 +131,7 @@ void Run(std::span<const uint8_t> bytes) {
 }
 
 void Generate(Random& random, Bytes* input) {
-  const size_t size = 400 + (random.OneIn(4) ? random.Below(512) : random.Below(48 << 10));
-  while (input->size() < size) {
-    for (uint64_t word = random.Next(), i = 0; i < 8; ++i) {
-      input->push_back(static_cast<uint8_t>(word >> (8 * i)));
-    }
-  }
+  *input = RandomBytes(random, 400 + (random.OneIn(4) ? random.Below(512) : random.Below(48 << 10)));
 }
 
 const Register registered({"encode_parity_hf", Run, Generate});

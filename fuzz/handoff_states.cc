@@ -37,8 +37,7 @@ void Run(std::span<const uint8_t> bytes) {
 }
 
 void Generate(Random& random, Bytes* input) {
-  const size_t size = 256 + random.Below(12 << 10);
-  while (input->size() < size) input->push_back(static_cast<uint8_t>(random.Next()));
+  *input = RandomBytes(random, 256 + random.Below(12 << 10));
 }
 
 const Register registered({"handoff_states", Run, Generate});

@@ -66,28 +66,32 @@ void ReplaceValue(Random& random, std::string* json) {
 
 void Generate(Random& random, Bytes* input) {
   static Pool pool;
-  const auto make = [&] {
+  const auto make = [&] {  // small: most have 400 to 1000 bytes, of which the form takes 300
     const Bytes bytes = RandomBytes(random, 300);
     Input in(bytes);
     HfVocabulary vocabulary = DrawHfVocabulary(in);
-    if (vocabulary.pieces.size() > 60) vocabulary.pieces.resize(60);
-    Bytes json = ToBytes(DrawTokenizerJson(in, vocabulary));
-    if (json.size() > 8192) json = ToBytes(DrawTokenizerJson(in, vocabulary));
-    return json;
+    const size_t most = random.OneIn(16) ? 60 : 2 + random.Below(10);
+    if (vocabulary.pieces.size() > most) vocabulary.pieces.resize(most);
+    std::string json = DrawTokenizerJson(in, vocabulary);
+    for (int tries = 0; tries < 8 && json.size() > 1200; ++tries) {  // without a charsmap
+      json = DrawTokenizerJson(in, vocabulary);
+    }
+    return ToBytes(json);
   };
   const Bytes& good = pool.Pick(random, make);
   const size_t how = random.Below(512);
   if (how == 0) {
     *input = good;
-  } else if (how < 128) {
+  } else if (how < 40) {
     std::string json(good.begin(), good.end());
     for (size_t n = 1 + random.Below(3); n > 0; --n) ReplaceValue(random, &json);
     *input = ToBytes(json);
   } else {
     *input = good;
     Mutate(random, input);
-    // Most damage should be to the form: a changed letter of a piece is a good file again.
-    if (!random.OneIn(16) && !input->empty()) {
+    // Most damage should be to the form: a changed letter of a piece is a good file again, and a good
+    // file costs as much as fifty that are refused.
+    if (!random.OneIn(64) && !input->empty()) {
       static constexpr char kForm[] = "{}[]\",:\\0tfn-e.\x01\xff";
       (*input)[random.Below(input->size())] =
           static_cast<uint8_t>(kForm[random.Below(sizeof(kForm) - 1)]);

@@ -55,12 +55,6 @@ class Pool {
   size_t uses_ = 0;
 };
 
-inline Bytes RandomBytes(Random& random, size_t size) {
-  Bytes bytes(size);
-  for (uint8_t& b : bytes) b = static_cast<uint8_t>(random.Next());
-  return bytes;
-}
-
 inline Bytes ToBytes(std::string_view text) {
   return {text.begin(), text.end()};
 }

@@ -263,8 +263,7 @@ void Run(std::span<const uint8_t> bytes) {
 }
 
 void Generate(Random& random, Bytes* input) {
-  const size_t size = 64 + random.Below(2000);
-  while (input->size() < size) input->push_back(static_cast<uint8_t>(random.Next()));
+  *input = RandomBytes(random, 64 + random.Below(2000));
 }
 
 const Register registered({"pairs", Run, Generate});

@@ -22,7 +22,25 @@ checks and how to run it.
 One execution is one comparison that could have failed: for the parity targets one text through the engine (plain
 and fast path) and the reference; for loaders one file; for `kernels` one text through one SIMD target; for
 `handoff_states` one call; for `pairs` one document; for `workspace` one text; for `roundtrip` one list of ids.
-"Failed" runs are those that ended with a finding; each finding has been fixed, and is a test.
+Not every file is another one: "distinct" is how many different inputs there were, estimated within 2%. "Failed" runs
+are those that ended with a finding; each finding has been fixed, and is a test.
+"""
+
+COVERAGE = """
+## Coverage
+
+Lines that the inputs kept by libFuzzer reach, all targets together ({inputs:,} inputs, `fuzz/run.py --coverage`, commit
+{commit}). What only the command line, the counters, the receipts and the GPU backends use is not linked into the
+targets and not listed.
+
+"""
+
+FAULTS = """
+## Faults injected
+
+By `fuzz/run.py --faults` (commit {commit}); each was answered with an error that names it, or by going on without, as
+the tests named say: {tests}.
+
 """
 
 
@@ -39,6 +57,8 @@ def report():
     entries = [json.loads(line) for line in (FOLDER / "results.jsonl").read_text().splitlines() if line]
     runs = [e for e in entries if "target" in e]
     soaks = [e["soak"] for e in entries if "soak" in e]
+    measured = [e for e in entries if "coverage" in e]
+    injected = [e for e in entries if "faults" in e]
     out = [HEAD]
     groups = {}
     for run in runs:
@@ -47,10 +67,11 @@ def report():
     for (target, mode, build), group in sorted(groups.items()):
         failed = sum(r["outcome"] != "clean" for r in group)
         rows.append([f"`{target}`", mode, build, str(len(group)), number(sum(r["executions"] for r in group)),
-                     number(sum(r["accepted"] for r in group)), f"{sum(r['seconds'] for r in group):,.0f}",
+                     number(sum(r["accepted"] for r in group)), number(sum(r.get("distinct", 0) for r in group)) if
+                     all("distinct" in r for r in group) else "-", f"{sum(r['seconds'] for r in group):,.0f}",
                      str(max((r.get("edges", 0) for r in group), default=0) or "-"), str(failed)])
     out.append("\n## By target\n\n" + table(rows, ["target", "inputs", "build", "runs", "executions", "accepted",
-                                                     "seconds", "edges", "failed runs"]))
+                                                     "distinct", "seconds", "edges", "failed runs"]))
     def total(names, builds=None):
         return sum(r["executions"] for r in runs if r["target"] in names and (builds is None or r["build"] in builds))
     rows = [["differential executions, parity targets", number(total(PARITY)), "100,000,000"]]
@@ -70,6 +91,20 @@ def report():
                    "compared with that of one thread.\n\n" +
                    table(rows, ["threads", "documents", "tokens", "swaps", "differences", "seconds",
                                 "MiB resident, first third", "at the end", "outcome"]))
+    if measured:
+        lines = measured[-1]["coverage"]["lines"]
+        rows = [[f"`{path}`", number(count), f"{100 * reached / max(count, 1):.1f}%"]
+                for path, (count, reached) in lines.items()]
+        count, reached = (sum(pair[i] for pair in lines.values()) for i in (0, 1))
+        rows.append(["all", number(count), f"{100 * reached / max(count, 1):.1f}%"])
+        out.append(COVERAGE.format(inputs=measured[-1]["coverage"]["inputs"], commit=measured[-1]["commit"]) +
+                   table(rows, ["file", "lines", "reached"]))
+    if injected:
+        latest = injected[-1]
+        rows = [[kind, number(count)] for kind, count in sorted(latest["faults"].items())]
+        rows.append(["all", number(sum(latest["faults"].values()))])
+        out.append(FAULTS.format(commit=latest["commit"], tests=", ".join(f"`{t}`" for t in latest["tests"])) +
+                   table(rows, ["fault", "times"]))
     out.append("\n## Findings\n\n" + table(
         [[f"`{f['target']}`", f["what"], f["test"]] for f in
          (json.loads(line) for line in (FOLDER / "findings.jsonl").read_text().splitlines() if line)],

@@ -4,21 +4,34 @@
 
   fuzz/run.py --program build/fuzz/rankfeed_fuzz --seconds 60 [TARGET ...]
   fuzz/run.py --libfuzzer build-fuzz/fuzz --seconds 60 [--corpus DIR] [TARGET ...]
+  fuzz/run.py --coverage build-fuzz/fuzz [--corpus DIR] [TARGET ...]
+  fuzz/run.py --faults build-release
 
 The first runs generated inputs, with whatever compiler and sanitizer the program was built with; the
-second runs libFuzzer programs, which keep inputs that reach new code in DIR/TARGET. Without targets,
-all of them, one after the other. --results FILE (default fuzz/results.jsonl): one line for each run,
+second runs libFuzzer programs, which keep inputs that reach new code in DIR/TARGET; the third replays
+those inputs in programs built with RANKFEED_COVERAGE and writes down which lines of which file they
+reach. Without targets, all of them, one after the other. The last runs the tests that injure the
+library and adds up their faults. --results FILE (default fuzz/results.jsonl): one line for each run,
 which fuzz/report.py turns into REPORT.md. Ends with status 1 when any property failed; the input is
 then in the current folder.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
+
+# What sanitizers spend most of their time on here, and need not: a quarantine that outgrows the cache, and
+# a stack trace of each allocation (an input that fails is replayed with the defaults). No check is off.
+FAST_SANITIZERS = "quarantine_size_mb=1:thread_local_quarantine_size_kb=64:malloc_context_size=0:max_malloc_fill_size=0"
+# Tests that print "faults injected: N KIND" (tests/support/faults.h).
+FAULT_TESTS = ["capi_builder_test", "cli_fault_test", "corpus_capi_test", "corpus_writer_crash_test", "degrade_test",
+               "handoff_ring_model_test", "handoff_ring_open_test"]
 
 FUZZ = pathlib.Path(__file__).resolve().parent
 
@@ -29,22 +42,29 @@ def git(*arguments):
 
 
 def build_kind(program):
-    """release, asan-ubsan, tsan: by the symbols of a sanitizer's runtime."""
+    """optimized, asan, asan-ubsan, tsan: by the symbols of the sanitizers' runtimes."""
     data = pathlib.Path(program).read_bytes()
     if b"__tsan_init" in data:
         return "tsan"
-    return "asan-ubsan" if b"__asan_init" in data else "optimized"
+    if b"__asan_init" not in data:
+        return "optimized"
+    return "asan-ubsan" if b"__ubsan_handle_" in data else "asan"
+
+
+def environment(**more):
+    return {"ASAN_OPTIONS": FAST_SANITIZERS, **os.environ, **more}
 
 
 def run_generated(arguments, target):
     command = [arguments.program, target, "--generate", str(arguments.seconds), "--seed", str(arguments.seed)]
     if arguments.max_executions:
         command += ["--max-executions", str(arguments.max_executions)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    match = re.search(r": (\d+) inputs, (\d+) executions, (\d+) accepted", done.stdout)
-    numbers = [int(n) for n in match.groups()] if match else [0, 0, 0]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment())
+    match = re.search(r": (\d+) inputs, (\d+) executions, (\d+) accepted, (\d+) distinct, ([\d.]+) s of proc", done.stdout)
+    numbers = [float(n) if "." in n else int(n) for n in match.groups()] if match else [0, 0, 0, 0, 0.0]
     return done.returncode, {"mode": "generated", "seed": arguments.seed, "build": build_kind(arguments.program),
-                             "inputs": numbers[0], "executions": numbers[1], "accepted": numbers[2]}
+                             "inputs": numbers[0], "executions": numbers[1], "accepted": numbers[2],
+                             "distinct": numbers[3], "processor_seconds": numbers[4]}
 
 
 def run_libfuzzer(arguments, target):
@@ -59,7 +79,8 @@ def run_libfuzzer(arguments, target):
     dictionary = FUZZ / "dict" / f"{target}.dict"
     if dictionary.exists():
         command.append(f"-dict={dictionary}")
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          env=environment(LLVM_PROFILE_FILE="/dev/null"))
     units = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stdout)
     counts = re.search(rf"{target}: (\d+) executions, (\d+) accepted", done.stdout)
     coverage = re.findall(r"cov: (\d+) ft: (\d+) corp: (\d+)", done.stdout)
@@ -72,11 +93,52 @@ def run_libfuzzer(arguments, target):
         "corpus": int(coverage[-1][2]) if coverage else 0}
 
 
+def coverage(arguments, targets):
+    """Lines of each source file that the corpora reach, all targets together."""
+    folder = pathlib.Path(arguments.coverage)
+    with tempfile.TemporaryDirectory() as work:
+        files = 0
+        for target in targets:
+            corpus = pathlib.Path(arguments.corpus) / target
+            files += sum(1 for _ in corpus.iterdir())
+            subprocess.run([str(folder / f"fuzz_{target}"), "-runs=0", "-rss_limit_mb=4096", str(corpus)], check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                           env=environment(LLVM_PROFILE_FILE=f"{work}/{target}.profraw"))
+        merged = f"{work}/all.profdata"
+        subprocess.run([arguments.llvm_profdata, "merge", "-o", merged, *(f"{work}/{t}.profraw" for t in targets)], check=True)
+        objects = [str(folder / f"fuzz_{t}") for t in targets]
+        done = subprocess.run([arguments.llvm_cov, "export", "-summary-only", f"-instr-profile={merged}", objects[0],
+                               *(f"-object={o}" for o in objects[1:])], check=True, capture_output=True, text=True)
+    lines = {}
+    for entry in json.loads(done.stdout)["data"][0]["files"]:
+        path = pathlib.Path(entry["filename"])
+        if path.is_relative_to(FUZZ.parent) and path.relative_to(FUZZ.parent).parts[0] in ("src", "gpu_handoff"):
+            counts = entry["summary"]["lines"]
+            lines[str(path.relative_to(FUZZ.parent))] = [counts["count"], counts["covered"]]
+    return {"coverage": {"targets": targets, "inputs": files, "lines": dict(sorted(lines.items()))}}
+
+
+def faults(arguments):
+    """What the fault tests injected: all of them must pass."""
+    done = subprocess.run(["ctest", "--test-dir", arguments.faults, "--verbose", "--tests-regex",
+                           "^(" + "|".join(FAULT_TESTS) + ")$"], stdout=subprocess.PIPE, text=True)
+    counts = {}
+    for count, kind in re.findall(r"faults injected: (\d+) (.*)", done.stdout):
+        counts[kind] = counts.get(kind, 0) + int(count)
+    passed = sorted(re.findall(r"Test +#\d+: (\w+) \.+ +Passed", done.stdout))
+    missing = sorted(set(FAULT_TESTS) - set(passed))
+    return {"faults": counts, "tests": passed, "outcome": "clean" if not missing else "failed: " + ", ".join(missing)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     how = parser.add_mutually_exclusive_group(required=True)
     how.add_argument("--program")
     how.add_argument("--libfuzzer", metavar="FOLDER")
+    how.add_argument("--coverage", metavar="FOLDER")
+    how.add_argument("--faults", metavar="BUILD")
+    parser.add_argument("--llvm-cov", default="llvm-cov")
+    parser.add_argument("--llvm-profdata", default="llvm-profdata")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--seed", type=int, default=None, help="default: the time")
     parser.add_argument("--max-executions", type=int)
@@ -87,20 +149,31 @@ def main():
     arguments = parser.parse_args()
     if arguments.seed is None:
         arguments.seed = int(time.time())
-    listing = arguments.program or str(pathlib.Path(arguments.libfuzzer) / "rankfeed_fuzz")
-    targets = arguments.targets or subprocess.run([listing, "--list"], capture_output=True, text=True,
-                                                  check=True).stdout.split()
     commit = arguments.commit or git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+
+    def record(entry):
+        with open(arguments.results, "a", encoding="ascii") as results:
+            results.write(json.dumps(entry) + "\n")
+        print(json.dumps(entry), flush=True)
+
+    about = {"commit": commit, "date": time.strftime("%Y-%m-%d", time.gmtime())}
+    if arguments.faults:
+        entry = faults(arguments)
+        record({**entry, **about})
+        return 0 if entry["outcome"] == "clean" else 1
+    listing = arguments.program or str(pathlib.Path(arguments.libfuzzer or arguments.coverage) / "rankfeed_fuzz")
+    targets = arguments.targets or subprocess.run([listing, "--list"], capture_output=True, text=True, check=True,
+                                                  env=environment(LLVM_PROFILE_FILE="/dev/null")).stdout.split()
+    if arguments.coverage:
+        record({**coverage(arguments, targets), **about})
+        return 0
     failed = 0
     for target in targets:
         start = time.time()
         code, entry = (run_generated if arguments.program else run_libfuzzer)(arguments, target)
-        entry = {"target": target, **entry, "seconds": round(time.time() - start, 1), "commit": commit,
-                 "date": time.strftime("%Y-%m-%d", time.gmtime(start)), "outcome": "clean" if code == 0 else f"failed ({code})"}
+        record({"target": target, **entry, "seconds": round(time.time() - start, 1), **about,
+                "outcome": "clean" if code == 0 else f"failed ({code})"})
         failed += code != 0
-        with open(arguments.results, "a", encoding="ascii") as results:
-            results.write(json.dumps(entry) + "\n")
-        print(json.dumps(entry), flush=True)
     return 1 if failed else 0
 
 

@@ -66,15 +66,23 @@ void Poison(Random& random, sp_test::ModelProto* model) {
 
 void Generate(Random& random, Bytes* input) {
   static Pool good, poisoned;
+  // Small: most have 100 to 400 bytes. Byte pieces (4 KB) and charsmaps (1 KB and more) are rarer
+  // than in the models that the parity targets draw.
   const auto make = [&](bool poison) {
-    const Bytes bytes = RandomBytes(random, 200);
+    const Bytes bytes = RandomBytes(random, 24 + random.Below(72));
     Input in(bytes);
     sp_test::ModelProto model = DrawSpModel(in);
-    if (model.normalizer.charsmap.size() > 8192) model.normalizer.charsmap.clear();
+    if (model.byte_fallback && !random.OneIn(8)) {
+      std::erase_if(model.pieces, [](const auto& piece) { return piece.kind == sp_test::kByte; });
+      model.byte_fallback = false;
+    }
+    if (model.normalizer.charsmap.size() > 8192 || !random.OneIn(4)) {
+      model.normalizer.charsmap.clear();
+    }
     if (poison) Poison(random, &model);
     return ToBytes(sp_test::Serialize(model));
   };
-  if (random.OneIn(256)) {  // as it is: many of these are accepted, which takes long
+  if (random.OneIn(512)) {  // as it is: many of these are accepted, which takes as long as fifty that are not
     *input = make(random.OneIn(2));
     if (random.OneIn(2)) return;
   } else {
@@ -84,7 +92,7 @@ void Generate(Random& random, Bytes* input) {
   // Damage to the structure comes first in a file; later damage may only change a piece.
   Mutate(random, input);
   // Tags and lengths of the first pieces: 0a LL 0a LL.
-  for (size_t n = random.OneIn(32) ? 0 : 1 + random.Below(2); n > 0 && !input->empty(); --n) {
+  for (size_t n = random.OneIn(128) ? 0 : 1 + random.Below(2); n > 0 && !input->empty(); --n) {
     size_t at = random.Below(std::min<size_t>(input->size(), 200));
     while (at > 0 && (*input)[at] >= 0x20) --at;
     (*input)[at] ^= static_cast<uint8_t>(1 + random.Below(255));

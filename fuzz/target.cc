@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace rankfeed::fuzz {
 namespace {
@@ -60,6 +61,15 @@ std::string Escape(std::string_view bytes) {
     }
   }
   return out;
+}
+
+Bytes RandomBytes(Random& random, size_t size) {
+  Bytes bytes(size);
+  for (size_t at = 0; at < size; at += 8) {
+    const uint64_t word = random.Next();
+    std::memcpy(bytes.data() + at, &word, std::min<size_t>(8, size - at));
+  }
+  return bytes;
 }
 
 void Mutate(Random& random, Bytes* file) {

@@ -76,6 +76,8 @@ void SetFailureHook(void (*hook)());
 // Printable ASCII, everything else as \xHH: a report can be pasted into a test.
 std::string Escape(std::string_view bytes);
 
+Bytes RandomBytes(Random& random, size_t size);
+
 // Damages a file the way transmission, editors and attackers do.
 void Mutate(Random& random, Bytes* file);
 

@@ -232,6 +232,7 @@ sp_test::ModelProto DrawSpModel(Input& in) {
     model.unk_piece = "<?>";
     if (in.OneIn(2)) model.Add("</s>", 0, sp_test::kControl);
     if (in.OneIn(2)) model.unk_surface = "\u2049\u2581";
+    if (in.OneIn(8)) model.unk_surface = std::string("x\0y", 3);  // read up to the NUL
   } else {
     model.AddSpecials();
   }

@@ -112,8 +112,7 @@ void Run(std::span<const uint8_t> bytes) {
 }
 
 void Generate(Random& random, Bytes* input) {
-  const size_t size = 400 + random.Below(4 << 10);
-  while (input->size() < size) input->push_back(static_cast<uint8_t>(random.Next()));
+  *input = RandomBytes(random, 400 + random.Below(4 << 10));
 }
 
 const Register registered({"workspace", Run, Generate});

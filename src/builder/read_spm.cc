@@ -322,7 +322,8 @@ class Reader {
   void FillRest() {
     spec_.parity = RANKFEED_PARITY_SENTENCEPIECE;
     spec_.source_name = "sentencepiece";
-    spec_.unk_surface = trainer_.unk_surface;
+    // As a C string: what follows a NUL is lost there (sentencepiece_processor.cc 0.1.97, Decode).
+    spec_.unk_surface = trainer_.unk_surface.c_str();
     spec_.unk_piece = trainer_.unk_piece;
     spec_.bos_id = Find(trainer_.bos_piece);
     spec_.eos_id = Find(trainer_.eos_piece);

@@ -17,6 +17,7 @@
 #include "builder/builder_test_util.h"
 #include "builder/hf_file.h"
 #include "pipeline/sp_model_proto.h"
+#include "support/faults.h"
 
 namespace {
 
@@ -260,6 +261,7 @@ TEST_F(BuilderFiles, EveryAllocationFailsOnce) {
   HfFile file;
   file.added_tokens = "[" + builder_test::Added(0, "<s>") + "]";
   file.post_processor = builder_test::kRobertaTemplate;
+  uint64_t all_failures = 0;
   for (const std::string& source : {SmallModel(), file.Text()}) {
     int failures = 0;
     bool done = false;
@@ -280,7 +282,9 @@ TEST_F(BuilderFiles, EveryAllocationFailsOnce) {
       rankfeed_image_free(&image);
     }
     EXPECT_GT(failures, 10);
+    all_failures += static_cast<uint64_t>(failures);
   }
+  test::ReportFaults("allocations of the builder", all_failures);
 }
 
 TEST_F(BuilderFiles, ManyThreadsCompileTheSame) {

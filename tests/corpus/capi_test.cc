@@ -8,6 +8,7 @@
 
 #include "corpus_files.h"
 #include "rankfeed/corpus_writer.h"
+#include "support/faults.h"
 #include "support/sanitizers.h"
 
 // Allocations still to come until one fails, once; 0: none does. Only those of this thread count
@@ -148,6 +149,7 @@ long ForEveryFailingAllocation(F f) {
     allocations_left = 0;
     if (all_done) {
       EXPECT_EQ(status, RANKFEED_OK);
+      test::ReportFaults("allocations of the corpus writer", static_cast<uint64_t>(k - 1));
       return k;
     }
     EXPECT_TRUE(status == RANKFEED_OK || status == RANKFEED_E_NO_MEMORY)

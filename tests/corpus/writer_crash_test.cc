@@ -16,6 +16,7 @@
 #include "builder/model_spec.h"
 #include "corpus_builder/rewrite.h"
 #include "corpus_files.h"
+#include "support/faults.h"
 #include "support/sanitizers.h"
 
 namespace rankfeed::corpus_test {
@@ -162,6 +163,8 @@ void CheckAllCrashes(const History& history, const std::string& path, uint64_t s
       if (testing::Test::HasFatalFailure()) return;
     }
   }
+  test::ReportFaults("power cuts of the corpus writer",
+                     (history.events.size() + 1) * static_cast<size_t>(variants));
 }
 
 TEST(CorpusCrash, PowerCutAtAnyMomentOfAnAppend) {
@@ -279,6 +282,7 @@ TEST(CorpusCrash, EveryFailingOperationLeavesAWholeStore) {
     if (!failed) break;
     ++failures;
   }
+  test::ReportFaults("file operations of the corpus writer", failures);
   EXPECT_GE(failures, 7u);  // two blocks, padding, entries, slots, commits, syncs
 }
 
@@ -307,6 +311,7 @@ TEST(CorpusCrash, EveryFailingOperationOfABuildLeavesTheOldStore) {
     if (!failed) break;
     ++failures;
   }
+  test::ReportFaults("file operations of the corpus writer", failures);
   EXPECT_GE(failures, 8u);
 }
 

@@ -105,5 +105,7 @@ for size in $(cut "$model"); do
   refused "model of $size bytes" "$rankfeed" compile cut.model -o cut-model.rfimg
   [[ ! -e cut-model.rfimg ]] || fail "model of $size bytes gave an image"
 done
+echo "faults injected: $((2 * rounds - survived)) processes killed"
+echo "faults injected: $((cases - 2 * rounds)) full disks and files cut short"
 echo "$cases cases, $((2 * rounds - survived)) commands killed, $failures failures"
 exit $((failures > 0))

@@ -2,6 +2,7 @@
 // ring_model_test.cc: random interleavings of every call, event completion and failure, each answer
 // and each slot's state compared with the reference machine of reference_ring.h.
 #include "ring_machine.h"
+#include "support/faults.h"
 
 namespace rankfeed::handoff {
 namespace {
@@ -28,6 +29,7 @@ TEST(RingModel, RandomInterleavingsMatchTheReference) {
   }
   std::cout << total << " steps, " << submits << " submissions, " << errors << " errors, " << busy
             << " times busy\n";
+  test::ReportFaults("device calls and events of the ring", errors);
   // The mix must reach what it is meant to reach.
   EXPECT_GT(submits, total / 50);
   EXPECT_GT(errors, total / 500);

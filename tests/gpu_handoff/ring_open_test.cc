@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "support.h"
+#include "support/faults.h"
 
 namespace rankfeed::handoff {
 namespace {
@@ -114,6 +115,7 @@ TEST(RingOpen, EachFailingAllocationIsReportedAndUndone) {
                                                    : 0);
     EXPECT_EQ(detail.item, k >= 5 ? (k - 5) / 2 : 0);
   }
+  test::ReportFaults("allocations of the ring", kAllocations);
   script.FailAllocation(kAllocations + 1);
   rankfeed_handoff* ring = nullptr;
   ASSERT_EQ(rankfeed_handoff_open(&options, &ring, nullptr), RANKFEED_OK);

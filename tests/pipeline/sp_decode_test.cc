@@ -132,7 +132,9 @@ TEST(SpDecode, ShortOutputReportsTheNeedAndStaysInside) {
 }
 
 TEST(SpDecode, UnknownSurface) {
-  for (const char* surface : {"", "?", " \u2047 ", "\u2581x"}) {
+  for (const std::string& surface :
+       {std::string(), std::string("?"), std::string(" \u2047 "), std::string("\u2581x"),
+        std::string("x\0y", 3), std::string("\0y", 2)}) {
     ModelProto model = SmallModel();
     model.unk_surface = surface;
     Engine engine(Serialize(model));

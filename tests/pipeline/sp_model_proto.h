@@ -16,7 +16,7 @@
 
 namespace rankfeed::sp_test {
 
-enum PieceKind {
+enum PieceKind : int {  // hostile files have others
   kNormal = 1,
   kUnknown = 2,
   kControl = 3,
@@ -109,9 +109,9 @@ inline std::string CharsmapOf(const std::string& model) {
   return {};
 }
 
-// A precompiled charsmap: u32 size of the trie, Darts-clone units, NUL-separated replacements. The
-// layout is the plainest one that the format allows: each inner node has a block of 256 units of
-// its own, so no fitting is needed. Keys must not be empty nor hold NUL.
+// A precompiled charsmap: u32 size of the trie, Darts-clone units, NUL-separated replacements. Each
+// node takes the first free place that fits, so that a few rules need one block of 256 units. Keys
+// must not be empty nor hold NUL.
 inline std::string MakeCharsmap(const std::map<std::string, std::string>& rules) {
   struct Node {
     std::map<unsigned char, uint32_t> children;  // node indices
@@ -133,23 +133,35 @@ inline std::string MakeCharsmap(const std::map<std::string, std::string>& rules)
     pool += replacement;
     pool += '\0';
   }
-  // Node n's children, and at label 0 its value, are in the block that starts at 256 * (n + 1);
-  // unit 0 is the root.
-  std::vector<uint32_t> units(256 * (nodes.size() + 1), 0);
-  const auto block = [](size_t node) { return static_cast<uint32_t>(256 * (node + 1)); };
+  // A node's children are at base ^ label, its value at base itself. Bases differ, so that no byte
+  // leads from one node to a child of another; the place of a value is taken also where there is
+  // none, by a unit that is no byte's child. Unit 0 is the root.
+  std::vector<uint32_t> units(256, 0), base(nodes.size());
+  std::vector<bool> taken(256);
+  taken[0] = true;
+  uint32_t first_free = 1;
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    while (first_free < units.size() && taken[first_free]) ++first_free;
+    for (uint32_t b = first_free;; ++b) {
+      if ((b | 0xff) >= units.size()) units.resize(units.size() + 256), taken.resize(units.size());
+      bool fits = !taken[b];
+      for (const auto& [label, child] : nodes[n].children) fits = fits && !taken[b ^ label];
+      if (!fits) continue;
+      base[n] = b;
+      taken[b] = true;
+      for (const auto& [label, child] : nodes[n].children) taken[b ^ label] = true;
+      break;
+    }
+  }
   const auto unit = [&](uint32_t position, uint32_t label, size_t node) {
-    const uint32_t offset = position ^ block(node);
-    // Offsets of 2^21 and more are stored divided by 256 (bit 9).
-    const uint32_t packed = offset < 1u << 21 ? offset << 10 : (offset >> 8) << 10 | 0x200;
-    return packed | label | (nodes[node].value ? 0x100u : 0u);
+    const uint32_t offset = position ^ base[node];  // below 2^21: larger ones have another form
+    return offset << 10 | label | (nodes[node].value ? 0x100u : 0u);
   };
   units[0] = unit(0, 0, 0);
   for (size_t n = 0; n < nodes.size(); ++n) {
-    // Label 0 is where the value is; a node without one must not seem to have a child there.
-    units[block(n)] = nodes[n].value ? *nodes[n].value | 0x80000000u : 0xff;
+    units[base[n]] = 0x80000000u | nodes[n].value.value_or(0);
     for (const auto& [label, child] : nodes[n].children) {
-      const uint32_t position = block(n) ^ label;
-      units[position] = unit(position, label, child);
+      units[base[n] ^ label] = unit(base[n] ^ label, label, child);
     }
   }
   std::string blob;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // reference/reference_driver.cc: the plain references behind pipes, so that tests/oracle can pin
-// them to the wheels. Framing as in support/driver.cc: u32 command, u64 size, payload; answer u64
-// size, payload; little-endian.
+// them to the wheels. Framing: support/pipe.h, requests of u32 command and a frame.
 //   'C' charsmap  char blob[]                                            -> -
 //   'H' hf model  i32 unk_id (-1: none), u32 byte_fallback, u32 n, n x {f64 score, u32 size, text}
 //   'h' encode    u32 n, u32 size[n], text[]  -> u32 count[n] (ffffffff: no unknown id), u32 ids[],
@@ -12,12 +11,7 @@
 //   's' encode    as 'h'
 //   'N' normalize u32 operation, u32 x, u32 y, u32 size, text a, u32 size, text b, u32 n, u32
 //                 size[n], text[]             -> u32 size[n], text[]
-#include <unistd.h>
-
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,31 +20,16 @@
 #include "reference/hf_normalize.h"
 #include "reference/hf_unigram.h"
 #include "reference/sp_unigram.h"
+#include "support/pipe.h"
 
 namespace rankfeed::reference {
 namespace {
 
-[[noreturn]] void Die(const char* what) {
-  std::fprintf(stderr, "rankfeed_reference_driver: %s\n", what);
-  std::exit(2);
-}
+using test::Die;
 
-class Reader {
+class Reader : public test::FrameReader {
  public:
-  explicit Reader(std::string_view data) : data_(data) {}
-  template <typename T>
-  T Number() {
-    T value;
-    std::memcpy(&value, Bytes(sizeof(T)).data(), sizeof(T));
-    return value;
-  }
-  uint32_t U32() { return Number<uint32_t>(); }
-  std::string_view Bytes(size_t size) {
-    if (size > data_.size()) Die("short request");
-    const std::string_view out = data_.substr(0, size);
-    data_.remove_prefix(size);
-    return out;
-  }
+  using FrameReader::FrameReader;
   std::string Text() {
     const uint32_t size = U32();
     return std::string(Bytes(size));
@@ -62,9 +41,6 @@ class Reader {
     for (const uint32_t size : sizes) texts.emplace_back(Bytes(size));
     return texts;
   }
-
- private:
-  std::string_view data_;
 };
 
 struct Answer {
@@ -205,30 +181,11 @@ class Driver {
   std::unique_ptr<SpUnigram> sp_;
 };
 
-bool ReadAll(void* out, size_t size) {
-  return std::fread(out, 1, size, stdin) == size;
-}
-
-int Main() {
-  Driver driver;
-  for (;;) {
-    uint32_t command;
-    uint64_t size;
-    if (!ReadAll(&command, sizeof(command))) return 0;
-    if (!ReadAll(&size, sizeof(size))) Die("short request");
-    std::string payload(size, '\0');
-    if (!ReadAll(payload.data(), size)) Die("short request");
-    const std::string answer = driver.Run(command, payload);
-    const uint64_t answer_size = answer.size();
-    std::fwrite(&answer_size, 1, sizeof(answer_size), stdout);
-    std::fwrite(answer.data(), 1, answer.size(), stdout);
-    std::fflush(stdout);
-  }
-}
-
 }  // namespace
 }  // namespace rankfeed::reference
 
 int main() {
-  return rankfeed::reference::Main();
+  rankfeed::reference::Driver driver;
+  rankfeed::test::AnswerRequests(
+      [&](uint32_t command, std::string_view payload) { return driver.Run(command, payload); });
 }

@@ -12,11 +12,7 @@
 // Each frame of cases is answered by a frame: for each case
 //   i32 status; when it is 0: i32 document_status[], u32 rows[], then for each row in the
 //   documents' order u32 length, i32 ids[length], i32 types[length]
-// A frame is u64 size, then the bytes.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -30,64 +26,17 @@
 #include "rankfeed/encode.h"
 #include "rankfeed/parallel.h"
 #include "rankfeed/rerank.h"
+#include "support/pipe.h"
 
 namespace {
 
 constexpr uint32_t kWorkers = 3;
 constexpr uint32_t kMaxTextBytes = 1u << 15;
 
-[[noreturn]] void Die(const char* what, long number = 0) {
-  std::fprintf(stderr, "rankfeed_request_driver: %s (%ld)\n", what, number);
-  std::exit(2);
-}
-
-bool ReadAll(void* out, size_t size) {
-  for (char* p = static_cast<char*>(out); size > 0;) {
-    const ssize_t got = read(STDIN_FILENO, p, size);
-    if (got <= 0) return false;
-    p += got;
-    size -= static_cast<size_t>(got);
-  }
-  return true;
-}
-
-void WriteFrame(const std::string& data) {
-  const uint64_t size = data.size();
-  const std::string frame = std::string(reinterpret_cast<const char*>(&size), 8) + data;
-  for (size_t at = 0; at < frame.size();) {
-    const ssize_t put = write(STDOUT_FILENO, frame.data() + at, frame.size() - at);
-    if (put <= 0) Die("write failed");
-    at += static_cast<size_t>(put);
-  }
-}
-
-bool ReadFrame(std::string* out) {
-  uint64_t size;
-  if (!ReadAll(&size, 8)) return false;
-  out->resize(size);
-  return ReadAll(out->data(), size);
-}
-
-class Reader {
- public:
-  explicit Reader(const std::string& data) : data_(data) {}
-  uint32_t U32() {
-    if (at_ + 4 > data_.size()) Die("short frame");
-    uint32_t value;
-    std::memcpy(&value, data_.data() + at_, 4);
-    at_ += 4;
-    return value;
-  }
-  std::string Bytes(size_t size) {
-    if (at_ + size > data_.size()) Die("short frame");
-    at_ += size;
-    return data_.substr(at_ - size, size);
-  }
-
- private:
-  const std::string& data_;
-  size_t at_ = 0;
-};
+using rankfeed::test::Die;
+using rankfeed::test::ReadFrame;
+using rankfeed::test::WriteFrame;
+using Reader = rankfeed::test::FrameReader;
 
 void Append(std::string* out, const void* data, size_t bytes) {
   out->append(static_cast<const char*>(data), bytes);

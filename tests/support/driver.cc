@@ -21,11 +21,8 @@
 // An encoding whose status is not OK has count 0.
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -37,54 +34,12 @@
 #include "rankfeed/model.h"
 #include "rankfeed/rerank.h"
 #include "rankfeed/status.h"
+#include "support/pipe.h"
 
 namespace {
 
-[[noreturn]] void Die(const char* what) {
-  std::fprintf(stderr, "rankfeed_test_driver: %s\n", what);
-  std::exit(2);
-}
-
-bool ReadAll(void* out, size_t size) {
-  char* p = static_cast<char*>(out);
-  while (size > 0) {
-    const ssize_t got = read(STDIN_FILENO, p, size);
-    if (got <= 0) return false;
-    p += got;
-    size -= static_cast<size_t>(got);
-  }
-  return true;
-}
-
-void WriteAll(const void* data, size_t size) {
-  const char* p = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t put = write(STDOUT_FILENO, p, size);
-    if (put <= 0) Die("write failed");
-    p += put;
-    size -= static_cast<size_t>(put);
-  }
-}
-
-class Reader {
- public:
-  explicit Reader(std::string_view data) : data_(data) {}
-  uint32_t U32() {
-    uint32_t value;
-    std::memcpy(&value, Bytes(4).data(), 4);
-    return value;
-  }
-  std::string_view Bytes(size_t size) {
-    if (size > data_.size()) Die("short request");
-    const std::string_view out = data_.substr(0, size);
-    data_.remove_prefix(size);
-    return out;
-  }
-  std::string_view Rest() { return Bytes(data_.size()); }
-
- private:
-  std::string_view data_;
-};
+using rankfeed::test::Die;
+using Reader = rankfeed::test::FrameReader;
 
 template <typename T>
 void Append(std::string& out, const std::vector<T>& values) {
@@ -424,16 +379,6 @@ class Driver {
 
 int main() {
   Driver driver;
-  for (;;) {
-    uint32_t command;
-    uint64_t size;
-    if (!ReadAll(&command, sizeof(command))) return 0;
-    if (!ReadAll(&size, sizeof(size))) Die("short request");
-    std::string payload(size, '\0');
-    if (!ReadAll(payload.data(), size)) Die("short request");
-    const std::string answer = driver.Answer(command, payload);
-    const uint64_t answer_size = answer.size();
-    WriteAll(&answer_size, sizeof(answer_size));
-    WriteAll(answer.data(), answer.size());
-  }
+  rankfeed::test::AnswerRequests(
+      [&](uint32_t command, std::string_view payload) { return driver.Answer(command, payload); });
 }
