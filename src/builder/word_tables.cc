@@ -39,6 +39,7 @@
 #include <span>
 #include <string>
 
+#include "builder/word_automaton.h"
 #include "simd/kernels.h"
 #include "text/charsmap.h"
 #include "text/utf8.h"
@@ -264,51 +265,13 @@ class Tables {
     }
   }
 
-  // The piece trie with costs in place of values, and the units of first characters after it.
-  void FillUnits() {
-    double greatest = -model_.config->unk_score;
-    for (const double score : model_.scores) greatest = std::max(greatest, -score);
-    cost_unit_ = std::exp2(std::ceil(std::log2(greatest / image::kMaxCost)));
-    const auto cost = [&](double score) {
-      return static_cast<uint64_t>(std::llround(-score / cost_unit_));
-    };
-    const auto units = model_.pieces.units();
-    const uint32_t codes = model_.config->code_count, unk_id = model_.config->unk_id;
-    first_unit_ = static_cast<uint32_t>(units.size());
-    units_.reserve(units.size() + codes + 1);
-    unit_ids_.reserve(units.size() + codes + 1);
-    const auto add = [&](uint32_t label, uint32_t base, uint64_t unit_cost, uint32_t id) {
-      units_.push_back(uint64_t{label} | uint64_t{base} << 16 | unit_cost << 40);
-      unit_ids_.push_back(id);
-    };
-    const auto id_of = [&](uint32_t value) {
-      const uint32_t id = model_.value_ids[value];
-      return id == unk_id ? image::kUnitLiteral : id;
-    };
-    for (const trie::Unit u : units) {
-      const uint32_t value = trie::Value(u);
-      if (value == trie::kNoValue) {
-        add(trie::Label(u), trie::Base(u), image::kNoCost, image::kUnitUnknown);
-      } else {
-        add(trie::Label(u), trie::Base(u), cost(model_.scores[value]), id_of(value));
-      }
-    }
-    for (uint32_t code = 0; code <= codes; ++code) {
-      trie::Unit u = model_.pieces.root();
-      const bool child = code != 0 && code != codes && model_.pieces.Step(u, code);
-      const uint32_t base = child ? trie::Base(u) : 0;
-      if (code == 0) {
-        add(0, 0, image::kNoCost, image::kUnitUnknown);
-      } else if (child && trie::Value(u) != trie::kNoValue) {
-        add(code, base, cost(model_.scores[trie::Value(u)]), id_of(trie::Value(u)));
-      } else {
-        add(code, base, cost(model_.config->unk_score), image::kUnitUnknown);
-      }
-    }
+  bool BuildAutomaton() {
+    automaton_ = builder::BuildAutomaton(model_, parent_);
     scores_.assign(model_.config->id_count, 0);
     for (size_t v = 0; v < model_.scores.size(); ++v) {
       scores_[model_.value_ids[v]] = model_.scores[v];
     }
+    return !automaton_.states.empty();
   }
 
   // Every piece that is a segment as it stands and wins its own search. Values are in order of
@@ -364,8 +327,8 @@ class Tables {
     config.rules = pipeline_.form == Form::kTrailing ? uint32_t{image::kTrailingSpaceIsWord} : 0;
     config.table_bits = table_bits_;
     config.space_code = model_.codes[kSpaceMark];
-    config.first_unit = first_unit_;
-    config.cost_unit = cost_unit_;
+    config.root_base = automaton_.root_base;
+    config.cost_unit = automaton_.cost_unit;
     std::memcpy(config.separators, separators_.low, sizeof(config.separators));
     std::memcpy(config.common, common_set_.low, sizeof(config.common));
     std::memcpy(config.letters, letters_.low, sizeof(config.letters));
@@ -389,8 +352,10 @@ class Tables {
             section(image::SectionId::kWordCharBlocks, blocks.data(), blocks.size()),
             section(image::SectionId::kWordChars, chars.data(), chars.size()),
             section(image::SectionId::kWordMapped, mapped_.data(), mapped_.size()),
-            section(image::SectionId::kWordUnits, units_.data(), units_.size()),
-            section(image::SectionId::kWordUnitIds, unit_ids_.data(), unit_ids_.size()),
+            section(image::SectionId::kWordStates, automaton_.states.data(),
+                    automaton_.states.size()),
+            section(image::SectionId::kWordFails, automaton_.fails.data(), automaton_.fails.size()),
+            section(image::SectionId::kWordEdges, automaton_.edges.data(), automaton_.edges.size()),
             section(image::SectionId::kWordScores, scores_.data(), scores_.size()),
             section(image::SectionId::kWordPairs, pairs_.data(), pairs_.size())};
   }
@@ -400,11 +365,12 @@ class Tables {
   class PathFinder {
    public:
     PathFinder(const Model& model, const Tables& tables) : model_(model) {
-      config_.first_unit = tables.first_unit_;
-      config_.cost_unit = tables.cost_unit_;
+      config_.root_base = tables.automaton_.root_base;
+      config_.cost_unit = tables.automaton_.cost_unit;
       model_.word_config = &config_;
-      model_.word_units = tables.units_;
-      model_.word_unit_ids = tables.unit_ids_;
+      model_.word_states = tables.automaton_.states;
+      model_.word_fails = tables.automaton_.fails;
+      model_.word_edges = tables.automaton_.edges;
       Layout measure(nullptr);
       stream_.Carve(measure);
       memory_.resize(measure.size() + Layout::kAlignment);
@@ -417,16 +383,20 @@ class Tables {
       stream_.Clear();
       for (const uint16_t code : codes) stream_.Add(code);
       stream_.Close();
-      stream_.Solve(model_, words::DispatchKernels());
-      return stream_.Result(model_, 0, static_cast<uint32_t>(codes.size()));
+      const words::Sequence sequence = {0, static_cast<uint16_t>(codes.size()), true};
+      stream_.Solve(model_, words::DispatchKernels(), {&sequence, 1});
+      const words::StreamResult result = stream_.Result(model_, sequence);
+      id_ = static_cast<uint32_t>(stream_.ids()[result.first_id]);
+      return result;
     }
-    uint32_t id() const { return static_cast<uint32_t>(stream_.ids()[0]); }
+    uint32_t id() const { return id_; }
 
    private:
     Model model_;
     image::WordConfig config_{};
     words::Stream stream_;
     std::vector<unsigned char> memory_;
+    uint32_t id_ = 0;
   };
 
   static bool IsLetter(char32_t cp) { return (cp | 0x20) >= 'a' && (cp | 0x20) <= 'z'; }
@@ -578,10 +548,8 @@ class Tables {
   std::vector<uint32_t> info_;
   std::vector<uint16_t> mapped_;
   std::map<std::vector<uint16_t>, uint32_t> lists_;
-  double cost_unit_ = 0;
-  uint32_t first_unit_ = 0;
-  std::vector<uint64_t> units_, pairs_;
-  std::vector<uint32_t> unit_ids_;
+  Automaton automaton_;
+  std::vector<uint64_t> pairs_;
   std::vector<double> scores_;
   uint32_t table_bits_ = 0;
   std::vector<image::WordEntry> table_;
@@ -598,7 +566,7 @@ std::vector<SectionData> BuildWordTables(const Model& model) {
   }
   tables.FindCommonBytes();
   tables.MarkLooseCharacters();
-  tables.FillUnits();
+  if (!tables.BuildAutomaton()) return {};
   tables.FillWordTable();
   return tables.Sections();
 }

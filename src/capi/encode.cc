@@ -44,6 +44,7 @@ struct Columns {
   rankfeed_encoding* io;
 
   void Mark(uint32_t from, uint32_t to, uint8_t special, uint32_t type_id) const {
+    if (io->special_tokens_mask == nullptr && io->token_type_ids == nullptr) return;
     for (uint32_t i = from; i < to && i < io->capacity; ++i) {
       if (io->special_tokens_mask != nullptr) io->special_tokens_mask[i] = special;
       if (io->token_type_ids != nullptr) io->token_type_ids[i] = type_id;

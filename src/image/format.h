@@ -12,7 +12,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 2;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 3;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -78,10 +78,11 @@ enum class SectionId : uint32_t {
   kWordCharBlocks = 42,   // uint16_t[0x1100]
   kWordChars = 43,        // uint32_t[blocks * 256]: WordChar
   kWordMapped = 44,       // uint16_t: lists of a count and that many character codes
-  kWordUnits = 45,        // uint64_t: the piece trie with costs, see WordConfig::first_unit
-  kWordUnitIds = 46,      // uint32_t[units]: token id of the piece that ends there, or kUnit...
+  kWordStates = 45,       // WordState: the pieces as an Aho-Corasick automaton
+  kWordEdges = 46,        // uint64_t: pieces that end in a state, see WordEdge
   kWordScores = 47,       // double[id_count]: score of each id's piece, 0 where it has none
   kWordPairs = 48,        // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
+  kWordFails = 49,        // uint32_t[states], see WordState
 };
 
 struct Section {
@@ -224,9 +225,9 @@ struct WordConfig {
   uint32_t rules;  // WordRule
   uint32_t table_bits;
   uint32_t space_code;  // character code of U+2581
-  // Index of the unit of each first character: kWordUnits[first_unit + code]. The code after the
-  // last, Config::code_count, stands for a character that is in no piece.
-  uint32_t first_unit;
+  // Base of the root: kWordStates[root_base + code] is the state after that character alone, for
+  // every code. The code after the last, Config::code_count, stands for a character in no piece.
+  uint32_t root_base;
   double cost_unit;  // cost = round(-score / cost_unit), a power of two
   uint32_t reserved[2];
   // simd::ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
@@ -235,13 +236,34 @@ struct WordConfig {
 };
 static_assert(sizeof(WordConfig) == 80);
 
-// kWordUnits, same places as in kTrieUnits: label and base as in trie/double_array.h, and the cost
-// of the piece that ends there in the upper 24 bits.
-inline constexpr uint32_t kNoCost = 0xffffff, kMaxCost = 0x3fffff;
-inline constexpr uint32_t kMaxWordPieceChars = 16;
-// kWordUnitIds without a piece.
-inline constexpr uint32_t kUnitUnknown = 0xffffffff;  // a character that is no piece
-inline constexpr uint32_t kUnitLiteral = 0xfffffffe;  // the unknown piece, spelled out
+// A state of the automaton stands for the longest stretch before a place that begins some piece.
+// The states in 0 .. size of kTrieUnits lie where their units lie there, so transitions are those of
+// trie/double_array.h: base + code, if that has the code as its label. The states of single
+// characters come after them, one for each code. As no two states share a base, a base names the
+// state that owns it.
+struct WordState {
+  uint32_t base;   // of the longest suffix of this state that goes on at all, itself included
+  uint32_t fail;   // the base to try next: of the longest proper suffix of base's owner that goes on
+  uint32_t edges;  // first of the pieces that end here, in kWordEdges, longest first
+  uint16_t label;  // trie::kEmptyLabel in the root and in unused states
+  uint16_t edge_count;
+};
+static_assert(sizeof(WordState) == 16);
+// kWordFails, by base: bits 23..0 the fail of its owner, 31..24 the characters of that one's owner,
+// so that ways along it can be checked to end at the root.
+inline constexpr uint32_t kFailMask = 0xffffff;
+inline constexpr uint32_t kMaxWordPieceChars = 16;  // greatest depth and edge_count
+
+// An edge of the lattice: bits 51..28 cost of the piece, 27..24 its characters - 1, 23..0 its id.
+// A character that is no piece has an edge of its own, with kEdgeUnknown. The last kMaxWordPieceChars
+// edges are never part of a state: readers may look that far past any.
+inline constexpr uint32_t kMaxCost = 0x3fffff;
+inline constexpr uint32_t kEdgeIdMask = 0xffffff;
+inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
+inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out
+constexpr uint64_t MakeEdge(uint64_t cost, uint32_t chars, uint32_t id) {
+  return cost << 28 | uint64_t{chars - 1} << 24 | id;
+}
 
 // A hash of two neighbouring character codes; a clear bit says that no piece holds them.
 inline constexpr uint32_t kPairBits = 1u << 19;

@@ -55,8 +55,9 @@ constexpr uint32_t ElementSize(uint32_t id) {
     case SectionId::kWordConfig: return sizeof(WordConfig);
     case SectionId::kWordTable: return sizeof(WordEntry);
     case SectionId::kWordCharBlocks: case SectionId::kWordMapped: return 2;
-    case SectionId::kWordChars: case SectionId::kWordUnitIds: return 4;
-    case SectionId::kWordUnits: case SectionId::kWordScores: case SectionId::kWordPairs: return 8;
+    case SectionId::kWordChars: case SectionId::kWordFails: return 4;
+    case SectionId::kWordStates: return sizeof(WordState);
+    case SectionId::kWordEdges: case SectionId::kWordScores: case SectionId::kWordPairs: return 8;
   }
   return 0;
 }
@@ -167,8 +168,9 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->word_table = s.Get<WordEntry>(SectionId::kWordTable);
   model->word_chars = Table<uint32_t>(s, SectionId::kWordCharBlocks, SectionId::kWordChars);
   model->word_mapped = s.Get<uint16_t>(SectionId::kWordMapped);
-  model->word_units = s.Get<uint64_t>(SectionId::kWordUnits);
-  model->word_unit_ids = s.Get<uint32_t>(SectionId::kWordUnitIds);
+  model->word_states = s.Get<WordState>(SectionId::kWordStates);
+  model->word_fails = s.Get<uint32_t>(SectionId::kWordFails);
+  model->word_edges = s.Get<uint64_t>(SectionId::kWordEdges);
   model->word_scores = s.Get<double>(SectionId::kWordScores);
   model->word_pairs = s.Get<uint64_t>(SectionId::kWordPairs);
 

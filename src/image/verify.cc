@@ -281,8 +281,9 @@ class Verifier {
     }
   }
 
-  // words/: the hash masks to table_bits, a walk reads word_units[base + code] for codes up to
-  // code_count, a unit's index reads word_unit_ids, a mapped character copies its list.
+  // words/: the hash masks to table_bits; a search reads word_states[base + code] for codes up to
+  // code_count, goes along `fail` until a label fits, which at the root's base one always does, and
+  // reads the state's edges; a mapped character copies its list.
   void Words() {
     if (m_.word_config == nullptr) return;
     const WordConfig& w = *m_.word_config;
@@ -292,27 +293,44 @@ class Verifier {
     Require(w.space_code != 0 && w.space_code < codes && m_.word_chars.present() &&
                 m_.config->unk_id < m_.config->id_count && w.cost_unit > 0 && w.cost_unit < 1e6,
             SectionId::kWordConfig);
-    const size_t units = m_.word_units.size();
-    Require(units < trie::kMaxUnits && w.first_unit < units && units - w.first_unit > codes,
-            SectionId::kWordUnits);
-    Require(m_.word_unit_ids.size() == units, SectionId::kWordUnitIds);
+    const size_t states = m_.word_states.size(), edges = m_.word_edges.size();
+    Require(states <= kFailMask && w.root_base < states && states - w.root_base > codes,
+            SectionId::kWordStates);
+    Require(m_.word_fails.size() == states, SectionId::kWordFails);
+    Require(edges > kMaxWordPieceChars && edges <= UINT32_MAX, SectionId::kWordEdges);
     Require(m_.word_scores.size() == m_.config->id_count, SectionId::kWordScores);
     Require(m_.word_pairs.size() == kPairBits / 64, SectionId::kWordPairs);
     Blocks(SectionId::kWordCharBlocks, m_.word_chars);
     if (status_ != RANKFEED_OK) return;
-    uint32_t bad_count = 0, bad_id = 0, bad_unit = 0, bad_unit_id = 0, bad_code = 0;
+    uint32_t bad_count = 0, bad_id = 0, bad_code = 0;
+    bool bad_state = false, bad_fail = false, bad_edge = false;
     for (const WordEntry& entry : m_.word_table) {
       bad_count |= (entry.info & 0xff) > 1;
       bad_id |= entry.id >= m_.config->id_count;
     }
     Require(!(bad_count | bad_id), SectionId::kWordTable);
-    const auto last_base = static_cast<uint32_t>(units - codes - 1);
-    for (const uint64_t unit : m_.word_units) bad_unit |= trie::Base(unit) > last_base;
-    Require(!bad_unit, SectionId::kWordUnits);
-    for (const uint32_t id : m_.word_unit_ids) {
-      bad_unit_id |= id >= m_.config->id_count && id < kUnitLiteral;
+    for (uint32_t code = 1; code <= codes; ++code) {
+      const WordState& state = m_.word_states[w.root_base + code];
+      bad_state |= state.label != code || state.edge_count != 1;
     }
-    Require(!bad_unit_id, SectionId::kWordUnitIds);
+    const size_t last_base = states - codes - 1;
+    for (const WordState& state : m_.word_states) {
+      bad_state |= state.base > last_base || state.fail > last_base ||
+                   state.edge_count > kMaxWordPieceChars ||
+                   state.edges > edges - kMaxWordPieceChars;
+    }
+    for (const uint32_t fail : m_.word_fails) {
+      const uint32_t base = fail & kFailMask, depth = fail >> 24;
+      bad_fail |= base > last_base ||
+                  (depth == 0 ? base != w.root_base : m_.word_fails[base] >> 24 >= depth);
+    }
+    Require(!bad_fail, SectionId::kWordFails);
+    Require(!bad_state, SectionId::kWordStates);
+    for (const uint64_t edge : m_.word_edges) {
+      const uint32_t id = static_cast<uint32_t>(edge) & kEdgeIdMask;
+      bad_edge |= edge >> 52 != 0 || (id >= m_.config->id_count && id < kEdgeLiteral);
+    }
+    Require(!bad_edge, SectionId::kWordEdges);
     for (const uint16_t code : m_.word_mapped) bad_code |= code > codes;
     Require(!bad_code, SectionId::kWordMapped);
     for (size_t i = 0; i < m_.word_chars.size; ++i) {

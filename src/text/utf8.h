@@ -27,6 +27,15 @@ constexpr Decoded Decode(std::string_view text, size_t pos) {
   const size_t left = text.size() - pos;
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {lead, 1, true};
+  // Well-formed sequences of two and three bytes, which is most of what is not ASCII.
+  if ((lead & 0xf0) == 0xe0 && left >= 3 &&
+      (((byte(1) ^ 0x80u) | (byte(2) ^ 0x80u)) & 0xc0) == 0) {
+    const char32_t cp = (lead & 0x0fu) << 12 | (byte(1) & 0x3fu) << 6 | (byte(2) & 0x3fu);
+    if (cp >= 0x800 && (cp & 0xf800) != 0xd800) return {cp, 3, true};
+  }
+  if (lead >= 0xc2 && lead < 0xe0 && left >= 2 && (byte(1) & 0xc0) == 0x80) {
+    return {(lead & 0x1fu) << 6 | (byte(1) & 0x3fu), 2, true};
+  }
   // Bounds of the second byte: they exclude overlong forms, surrogates and too large values.
   uint32_t size = 0;
   unsigned char low = 0x80, high = 0xbf;

@@ -24,15 +24,17 @@ void Decoder::Close() {
   stream_.Close();
 }
 
-// Whether the open sequence may end before code. Unknown characters next to each other are one
-// token, so two that are no pieces of their own stay together, even if longer pieces hold them.
-bool Decoder::Cuttable(uint32_t code) const {
-  if (stream_.size() - open_ < kCutFrom) return false;
-  const uint32_t last = stream_.codes()[stream_.size() - 1];
-  const uint32_t* first_ids = model_.word_unit_ids.data() + model_.word_config->first_unit;
-  if (first_ids[last] == image::kUnitUnknown && first_ids[code] == image::kUnitUnknown) return false;
+// Whether a sequence of at least kCutFrom codes may end between these two. Unknown characters next
+// to each other are one token, so two that are no pieces of their own stay together, even if longer
+// pieces hold them.
+bool Decoder::Cuttable(uint32_t last, uint32_t code) const {
   const uint32_t bit = image::PairBit(last, code);
-  return (model_.word_pairs[bit / 64] >> bit % 64 & 1) == 0;
+  if ((model_.word_pairs[bit / 64] >> bit % 64 & 1) != 0) return false;
+  const image::WordState* const alone = &model_.word_states[model_.word_config->root_base];
+  const auto unknown = [&](uint32_t c) {
+    return (model_.word_edges[alone[c].edges] & image::kEdgeIdMask) == image::kEdgeUnknown;
+  };
+  return !(unknown(last) && unknown(code));
 }
 
 // Whether what is left of a segment holds nothing that sends its text to the plain path.
@@ -45,11 +47,38 @@ bool Decoder::Normalizable(std::string_view rest) const {
   return true;
 }
 
+// A segment that is not cut and in which each character stands for one code, as most are. Returns
+// false, with nothing appended, for others.
+bool Decoder::Short(std::string_view segment, bool word_start) {
+  constexpr uint32_t kPlain = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
+  if (segment.size() >= kCutFrom || stream_.room() < kCutFrom + kReserve ||
+      count_ + 2 >= Stream::kMaxSequences) {
+    return false;
+  }
+  uint16_t* const codes = stream_.codes() + stream_.size();
+  uint32_t count = 0;
+  codes[0] = static_cast<uint16_t>(model_.word_config->space_code);
+  count += word_start;
+  for (size_t pos = 0; pos < segment.size();) {
+    const utf8::Decoded c = utf8::Decode(segment, pos);
+    const uint32_t info = c.size == 1 ? ascii_[c.code_point & 0x7f] : model_.word_chars[c.code_point];
+    if (!c.valid || (info & ~kPlain) != 0) return false;
+    pos += c.size;
+    codes[count++] = static_cast<uint16_t>(info);
+  }
+  open_ = stream_.size();
+  open_word_start_ = word_start;
+  stream_.Grow(count);
+  Close();
+  return true;
+}
+
 DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_start) {
   const uint32_t first_size = stream_.size(), first_count = count_;
   uint32_t previous = 0, previous_size = 0;
   uint32_t resume = *at;  // where the open sequence begins in the segment
   trailing_space_ = false;
+  if (*at == 0 && Short(segment, *word_start)) return DecodeStatus::kDone;
   if (stream_.room() < kReserve || count_ + 1 >= Stream::kMaxSequences) {
     return first_size == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
   }
@@ -66,24 +95,36 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
       *word_start = open_word_start_;
       return DecodeStatus::kFull;
     }
-    // Plain ASCII, which is most of what is left of most texts.
-    if (const auto byte = static_cast<unsigned char>(segment[pos]); byte < 0x80) {
-      const uint32_t info = ascii_[byte];
-      if ((info & ~(image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose)) == 0 &&
-          stream_.size() - open_ < kCutFrom) {
-        stream_.Add(info);
-        previous = info;
-        previous_size = 1;
-        trailing_space_ = false;
-        ++pos;
-        continue;
+    // Characters that stand for one code each, as most do, up to a place to cut.
+    constexpr uint32_t kSpecial =
+        image::kWordSlow | image::kWordBail | image::kWordExtend | image::kWordSpace;
+    uint16_t* const codes = stream_.codes();
+    const uint32_t first = stream_.size();
+    uint32_t size = first;
+    for (; pos < segment.size() && size < Stream::kCapacity - kReserve; ++size) {
+      const utf8::Decoded c = utf8::Decode(segment, pos);
+      const uint32_t info = model_.word_chars[c.code_point];
+      constexpr uint32_t kNotOne = (kSpecial & ~image::kWordExtend) | image::kWordMappedChar;
+      if (!c.valid || (info & kNotOne) != 0) break;
+      if ((info & image::kWordExtend) != 0) {
+        if ((previous & image::kWordKeyStart) != 0 || pos == 0) break;
+      } else if (size - open_ >= kCutFrom &&
+                 Cuttable(codes[size - 1], info & image::kWordCodeMask)) {
+        break;
       }
+      codes[size] = static_cast<uint16_t>(info);
+      previous = info;
+      previous_size = c.size;
+      pos += c.size;
+    }
+    if (size != first) {
+      stream_.Grow(size - first);
+      trailing_space_ = false;
+      continue;
     }
     const utf8::Decoded c = utf8::Decode(segment, pos);
     if (!c.valid) return DecodeStatus::kBail;
     const uint32_t info = model_.word_chars[c.code_point];
-    constexpr uint32_t kSpecial =
-        image::kWordSlow | image::kWordBail | image::kWordExtend | image::kWordSpace;
     if ((info & kSpecial) != 0) {
       if ((info & image::kWordBail) != 0) return DecodeStatus::kBail;
       const bool extend = (info & image::kWordExtend) != 0;
@@ -119,7 +160,8 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
     }
     trailing_space_ = false;
     const uint32_t code = info & image::kWordCodeMask;
-    if ((info & image::kWordExtend) == 0 && Cuttable(code)) {
+    if ((info & image::kWordExtend) == 0 && stream_.size() - open_ >= kCutFrom &&
+        Cuttable(codes[stream_.size() - 1], code)) {
       Close();
       Open(false);
       resume = static_cast<uint32_t>(pos - c.size);

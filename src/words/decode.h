@@ -14,11 +14,6 @@
 
 namespace rankfeed::words {
 
-struct Sequence {
-  uint16_t begin, end;  // codes in the stream
-  bool word_start;      // begins with U+2581
-};
-
 enum class DecodeStatus {
   kDone,
   kFull,  // the stream is: *at and *word_start say where to go on
@@ -50,9 +45,10 @@ class Decoder {
   static constexpr uint32_t kCutFrom = 24;
   static constexpr uint32_t kReserve = 16;  // room one character may take, and its closing zero
 
+  bool Short(std::string_view segment, bool word_start);
   void Open(bool word_start);
   void Close();
-  bool Cuttable(uint32_t code) const;
+  bool Cuttable(uint32_t last, uint32_t code) const;
   bool Normalizable(std::string_view rest) const;
 
   const Model& model_;

@@ -3,9 +3,9 @@
 #include "words/kernels.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
-#include "trie/double_array.h"
 
 // These loops have no use for wider vectors, and GCC 12 spills general registers to vector registers
 // in AVX-512 functions: 15 % slower than the AVX2 ones on the same CPU (bench/NOTES.md).
@@ -96,73 +96,101 @@ uint32_t LookUp(const LookUpTables& tables, const char* text, size_t text_size,
   return miss_count;
 }
 
-// A walker: its next unit in bits 0..31; from bit 32 on its next entry in rows, row * kRow + size.
-// A row's entries are in order of length, with a void one after the last.
-void Walk(const Lattice& lattice, uint32_t size) {
-  constexpr uint32_t kRow = Lattice::kRow;
-  static_assert(kRow == 16);
-  const uint64_t* const units = lattice.units;
-  const uint16_t* const codes = lattice.codes;
-  uint64_t* const rows = lattice.rows;
-  uint64_t* const walkers = lattice.walkers;
-  const Words d;
-  const auto none = hn::Set(d, Lattice::kNone);
-  uint64_t live = 0;
-  for (uint64_t row = 0; row < size; ++row) {
-    const uint64_t code = codes[row], next = codes[row + 1];
-    const uint64_t unit = lattice.first_unit + code, u = units[unit];
-    uint64_t* const edges = rows + row * kRow;
-    for (size_t k = 0; k < kRow; k += hn::Lanes(d)) hn::Store(none, d, edges + k);
-    edges[0] = (u >> 40 << 28 | unit) | uint64_t{code == 0} << 63;
-    const uint64_t base = trie::Base(u), place = base + next;
-    walkers[live] = place | (row * kRow + 1) << 32;
-    live += (base != 0) & (next != 0);
-    __builtin_prefetch(units + place);
-  }
-  // A real trie is at most kRow deep; the bound holds for a crafted one too.
-  for (uint32_t depth = 1; live != 0 && depth < kRow; ++depth) {
-    const uint16_t* const at = codes + depth;
-    const uint64_t depth_bits = uint64_t{depth} << 24;
-    const uint64_t* const end = walkers + live;
-    uint64_t* alive = walkers;
-    for (const uint64_t* w = walkers; w != end; ++w) {
-      const uint64_t walker = *w;
-      const uint64_t unit = static_cast<uint32_t>(walker), entry = walker >> 32;
-      const uint64_t u = units[unit];
-      uint32_t pair;  // the code of this depth and the next
-      std::memcpy(&pair, at + entry / kRow, sizeof(pair));
-      const uint64_t next = pair >> 16, base = trie::Base(u), place = base + next;
-      const uint64_t found = static_cast<uint16_t>(u) == static_cast<uint16_t>(pair);
-      const uint64_t piece = found & (u < uint64_t{image::kNoCost} << 40);
-      rows[entry] = (u >> 40 << 28 | depth_bits | unit) + ((piece ^ 1) << 63);
-      *alive = place | (entry + piece) << 32;
-      alive += found & (base != 0) & (next != 0);
-      __builtin_prefetch(units + place);
+// Void marks for the edges of a state beyond its own, so that the first few are relaxed without a
+// branch on how many there are.
+constexpr uint32_t kAtOnce = 3;
+struct VoidEdges {
+  uint64_t of[Lattice::kMaxChars + 1][kAtOnce];
+  constexpr VoidEdges() : of() {
+    for (uint32_t count = 0; count <= Lattice::kMaxChars; ++count) {
+      for (uint32_t k = count; k < kAtOnce; ++k) of[count][k] = Lattice::kNone;
     }
-    live = static_cast<uint64_t>(alive - walkers);
   }
+};
+constexpr VoidEdges kVoid;
+
+// Best and second best of the node that `count` edges end in; best: of the node before it.
+HWY_INLINE void Relax(const uint64_t* edges, uint64_t count, uint64_t* best, uint64_t* second) {
+  const auto sum = [best](uint64_t edge) {
+    return (best[-static_cast<int64_t>(edge >> 24 & 15)] & Lattice::kSumMask) + edge;
+  };
+  const uint64_t* const marks = kVoid.of[count];
+  uint64_t least = sum(edges[0]) | marks[0], next = sum(edges[1]) | marks[1];
+  const uint64_t greater = std::max(least, next);
+  least = std::min(least, next);
+  next = greater;
+  const auto relax = [&](uint64_t s) {
+    next = std::min(next, std::max(least, s));
+    least = std::min(least, s);
+  };
+  for (uint32_t k = 2; k < kAtOnce; ++k) relax(sum(edges[k]) | marks[k]);
+  for (uint32_t k = kAtOnce; k < count; ++k) relax(sum(edges[k]));
+  best[1] = least;
+  second[1] = next;
 }
 
-void Search(const Lattice& lattice, uint32_t size) {
-  for (uint32_t i = 0; i < size; ++i) {
-    uint64_t* const best = lattice.best + i + 1;
-    uint64_t* const second = lattice.second + i + 1;
-    const uint64_t* const edges = lattice.rows + size_t{i} * Lattice::kRow;
-    const uint64_t sum = lattice.best[i] & Lattice::kSumMask;
-    const auto relax = [&](uint64_t edge) {
-      const uint64_t candidate = sum + edge, node = edge >> 24 & 15, was = best[node];
-      second[node] = std::min(second[node], std::max(was, candidate));
-      best[node] = std::min(was, candidate);
-    };
-    // Most rows have up to three entries: those are relaxed without a branch.
-    for (uint32_t k = 0; k < 3; ++k) relax(edges[k]);
-    for (uint32_t k = 3; k < Lattice::kRow && edges[k] < Lattice::kNone; ++k) relax(edges[k]);
-  }
-}
+// One sequence of several that are searched in turns, so that what one fetches arrives while the
+// others work.
+struct Lane {
+  uint64_t at;     // the code that led to the state
+  uint64_t place;  // where the next code leads, if there is such a state
+  uint64_t fail;   // the base to try if there is not, or with kLater one whose fail to try
+  uint64_t edges;  // WordState::edges, and the count in the upper 16 bits
+};
+constexpr uint64_t kLater = uint64_t{1} << 32;
 
-void Solve(const Lattice& lattice, uint32_t size) {
-  Walk(lattice, size);
-  Search(lattice, size);
+void Solve(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
+  constexpr uint32_t kLanes = 12;
+  const image::WordState* const states = lattice.states;
+  const uint16_t* const codes = lattice.codes;
+  const uint32_t* const fails = lattice.fails;
+  const uint64_t* const edges = lattice.edges;
+  uint64_t *const best = lattice.best, *const second = lattice.second;
+  const uint64_t root = lattice.root_base;
+  Lane lanes[kLanes];
+  const Sequence* const end = sequences + count;
+  const auto enter = [&](Lane* lane, uint64_t state, uint64_t at) {
+    uint64_t half[2];
+    std::memcpy(half, states + state, sizeof(half));
+    const uint64_t place = static_cast<uint32_t>(half[0]) + uint64_t{codes[at + 1]};
+    __builtin_prefetch(states + place);
+    __builtin_prefetch(edges + static_cast<uint32_t>(half[1]));
+    lane->at = at;
+    lane->place = place;
+    lane->fail = half[0] >> 32;
+    lane->edges = half[1];
+  };
+  const auto begin = [&](Lane* lane) {
+    const uint64_t at = sequences++->begin;
+    enter(lane, root + codes[at], at);
+  };
+  uint32_t live = 0;
+  while (live < kLanes && sequences != end) begin(&lanes[live++]);
+  while (live != 0) {
+    for (uint32_t i = 0; i < live; ++i) {
+      Lane& lane = lanes[i];
+      const uint64_t at = lane.at, place = lane.place;
+      const uint32_t code = codes[at + 1];
+      if (code != 0 && states[place].label != code) {
+        uint64_t fail = lane.fail;
+        if ((fail & kLater) != 0) fail = fails[static_cast<uint32_t>(fail)] & image::kFailMask;
+        __builtin_prefetch(states + fail + code);
+        __builtin_prefetch(fails + fail);
+        lane.place = fail + code;
+        lane.fail = fail | kLater;
+        continue;
+      }
+      Relax(edges + static_cast<uint32_t>(lane.edges), lane.edges >> 48, best + at, second + at);
+      if (code != 0) {
+        enter(&lane, place, at + 1);
+      } else if (sequences != end) {
+        begin(&lane);
+      } else {
+        lane = lanes[--live];
+        --i;
+      }
+    }
+  }
 }
 
 constexpr Kernels kKernels = {LookUp, Solve};

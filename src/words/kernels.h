@@ -3,6 +3,7 @@
 // and on x86 the bit manipulation instructions that come with them).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "image/format.h"
@@ -28,20 +29,27 @@ struct LookUpTables {
   CachedWord* Slot(uint64_t hash) const { return cache + (hash >> 32 & cache_mask); }
 };
 
-// The lattice of a stretch of the stream, see words/stream.h. Arrays begin at the stretch.
-struct Lattice {
-  static constexpr uint32_t kRow = image::kMaxWordPieceChars;  // most pieces from one position
-  static constexpr uint32_t kPositions = 96;  // most positions at once; rows stay in the L1 cache
-  static constexpr uint64_t kNone = uint64_t{1} << 63;  // set in void entries, above any sum
-  static constexpr uint64_t kSumMask = ~uint64_t{0} << 28;
-
-  const uint64_t* units;
-  uint32_t first_unit;
-  const uint16_t* codes;    // kRow beyond the last may be read
-  uint64_t *best, *second;  // by node, kRow + 1 beyond the last position
-  uint64_t* rows;           // kRow entries for each position
-  uint64_t* walkers;        // kPositions + 1
+// A run of character codes in a stream, followed by a 0, that is searched on its own.
+struct Sequence {
+  uint16_t begin, end;
+  bool word_start;  // begins with U+2581
 };
+
+// See words/stream.h.
+struct Lattice {
+  static constexpr uint64_t kNone = uint64_t{1} << 63;  // set in void edges, above any sum
+  static constexpr uint64_t kSumMask = ~uint64_t{0} << 28;
+  static constexpr uint32_t kMaxChars = image::kMaxWordPieceChars;
+
+  const image::WordState* states;
+  const uint32_t* fails;
+  const uint64_t* edges;
+  uint32_t root_base;
+  const uint16_t* codes;
+  uint64_t *best, *second;  // by node; kMaxChars before the first may be read
+};
+
+static_assert(offsetof(image::WordState, edges) == 8 && offsetof(image::WordState, edge_count) == 14);
 
 struct Kernels {
   // Makes the keys of segments[0, count) and looks them up in both tables.
@@ -49,8 +57,8 @@ struct Kernels {
   uint32_t (*look_up)(const LookUpTables& tables, const char* text, size_t text_size,
                       const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes,
                       Found* found, uint16_t* misses);
-  // Finds all pieces in codes[0, size), then the best sums of all nodes after them.
-  void (*solve)(const Lattice& lattice, uint32_t size);
+  // Best and second best sums of all nodes of the sequences; best of their first nodes is given.
+  void (*solve)(const Lattice& lattice, const Sequence* sequences, uint32_t count);
 };
 
 const Kernels& DispatchKernels();

@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: MIT
 // words/stream.h: best paths of many short character sequences at once.
 //
-// The sequences lie one after the other in a stream of character codes, each closed by a 0. Two
-// passes over windows of the stream:
+// The sequences lie one after the other in a stream of character codes, each closed by a 0. Every
+// sequence is read once by the automaton of the pieces (image::WordState), which knows at each
+// character all pieces that end there; the node after it takes the best of them, and keeps the
+// runner-up for the margin (words/exactness.h). A dozen sequences take turns, a character each: a
+// load that misses the cache has a round of others to arrive in.
 //
-//   walk     From every position of the window one walker goes down the piece trie. All walkers
-//            take a step, then all take the next: a load that misses the cache has a round of other
-//            walkers to arrive in, and nothing branches on how deep a walk goes. Pieces found are
-//            appended to their position's row.
-//   search   Forward dynamic program over the rows, sums in integers, with the runner-up of every
-//            node for the margin (words/exactness.h). Words do not interrupt it: the 0 between two
-//            has no pieces, and the node after it starts at 0.
+// A node packs the sum, the length and the id of the last piece into 64 bits, so that one minimum
+// moves all three; an edge of the lattice is laid out the same (image::MakeEdge):
 //
-// A state packs the sum, the length and the trie unit of the last piece into 64 bits, so that one
-// minimum moves all three:
+//   bits 63..28 sum of costs, 27..24 characters of the piece - 1, 23..0 its id
 //
-//   bits 63..28 sum of costs, 27..24 characters of the piece - 1, 23..0 its unit
-//
-// Measured against one walk after the other, see bench/NOTES.md ("Lockstep walks").
+// Cost: O(characters * pieces that end at one). What it replaced: bench/NOTES.md, "Automaton".
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/layout.h"
 #include "image/model.h"
@@ -43,31 +39,29 @@ class Stream {
 
   void Carve(Layout& layout);
 
-  void Clear() { size_ = ids_size_ = 0; }
+  void Clear() { size_ = 0; }
   uint32_t size() const { return size_; }
   uint32_t room() const { return kCapacity - size_; }
 
   // Appends; the caller checks room() and leaves one for each closing zero.
   void Add(uint32_t code) { codes_[size_++] = static_cast<uint16_t>(code); }
   void Close() { codes_[size_++] = 0; }
+  void Grow(uint32_t count) { size_ += count; }  // codes written beyond the last
   void Truncate(uint32_t size) { size_ = size; }
   uint16_t* codes() { return codes_; }
   const int32_t* ids() const { return ids_; }
 
-  // Solves everything in the stream: fills the states that Result reads.
-  void Solve(const Model& model, const Kernels& kernels);
+  // Finds the best sums of all nodes of the sequences.
+  void Solve(const Model& model, const Kernels& kernels, std::span<const Sequence> sequences);
 
-  // The best path of codes [begin, end), which a 0 follows. Each sequence once, after Solve.
-  StreamResult Result(const Model& model, uint32_t begin, uint32_t end);
+  // The best path of a sequence after Solve. Its ids stay until Clear.
+  StreamResult Result(const Model& model, const Sequence& sequence);
 
  private:
-  static constexpr uint32_t kRow = Lattice::kRow;
-
-  uint16_t* codes_ = nullptr;  // kCapacity, and what Lattice::codes asks for
-  uint64_t *best_ = nullptr, *second_ = nullptr;
-  uint64_t *rows_ = nullptr, *walkers_ = nullptr;
-  int32_t* ids_ = nullptr;       // kCapacity, and room for a copy of six beyond
-  uint32_t size_ = 0, ids_size_ = 0;
+  uint16_t* codes_ = nullptr;                     // kCapacity
+  uint64_t *best_ = nullptr, *second_ = nullptr;  // by node, as Lattice asks for
+  int32_t* ids_ = nullptr;  // a place for each character, and room for a copy of six beyond
+  uint32_t size_ = 0;
 };
 
 }  // namespace rankfeed::words

@@ -93,7 +93,9 @@ class Engine {
                           !partial_ && !slow && !resumed};
       if (partial_) break;
     }
-    if (misses_ != 0) stream_.Solve(model_, *scratch_.word_kernels);
+    if (misses_ != 0) {
+      stream_.Solve(model_, *scratch_.word_kernels, {scratch_.sequences, decoder_.count()});
+    }
     if (!Emit(segments, end)) {
       partial_ = false;
       return 0;
@@ -195,7 +197,7 @@ class Engine {
     for (uint32_t k = miss.first; k < miss.last; ++k) {
       const Sequence& sequence = scratch_.sequences[k];
       if (sequence.word_start) StartWord();
-      const StreamResult result = stream_.Result(model_, sequence.begin, sequence.end);
+      const StreamResult result = stream_.Result(model_, sequence);
       if (result.literal) return false;
       // Replaying sums needs to know how many characters one unknown token stands for, so its sums
       // are made here and now.
