@@ -56,6 +56,45 @@ RANKFEED_API rankfeed_status rankfeed_image_map(const char* path, rankfeed_mappi
  * zeroed is a no-op. O(1). */
 RANKFEED_API void rankfeed_image_unmap(rankfeed_mapping* mapping);
 
+/* Pages that hold an image, from the largest. */
+enum {
+  RANKFEED_PAGES_HUGETLB = 1,     /* preallocated 2 MiB pages (vm.nr_hugepages) */
+  RANKFEED_PAGES_TRANSPARENT = 2, /* transparent huge pages */
+  RANKFEED_PAGES_BASE = 3
+};
+enum { RANKFEED_PLACE_SHARED = 1u };
+
+/* What rankfeed_image_place got. Error fields hold errno values. */
+typedef struct {
+  uint32_t struct_size;
+  uint32_t pages;            /* RANKFEED_PAGES_...: the step that was taken */
+  uint64_t huge_bytes;       /* of the copy on huge pages, as the kernel tells; UINT64_MAX: it does not */
+  int32_t hugetlb_error;     /* why that step was left; 0: it was not */
+  int32_t transparent_error; /* likewise; ENODATA: advice accepted, base pages given */
+  int32_t fd;                /* RANKFEED_PLACE_SHARED: the memfd, to pass on and close; else -1 */
+  uint32_t reserved;
+} rankfeed_placement;
+
+/* Copies image[0, image_size) to read-only memory on the largest pages there are: hugetlb pages,
+ * else transparent huge pages, else base pages. Encoding from a cold cache is some percent faster
+ * there (bench/NOTES.md). With RANKFEED_PLACE_SHARED the copy lies in a sealed memfd that other
+ * processes map with rankfeed_image_map_fd; several processes then share one copy.
+ * End with rankfeed_image_unmap. *out and *report (nullable, struct_size set) are written on
+ * success only. Errors: ARGUMENT, STRUCT_SIZE, IO (detail->item = errno). O(image_size). Any
+ * thread. */
+RANKFEED_API rankfeed_status rankfeed_image_place(const void* image, size_t image_size,
+                                                  uint32_t flags, rankfeed_mapping* out,
+                                                  rankfeed_placement* report,
+                                                  rankfeed_error_detail* detail);
+
+/* Maps the image in an open file, of another process's placement say. image_size: 0, or fewer bytes
+ * than the file has (a memfd on hugetlb pages is rounded up to them). The descriptor may be closed
+ * afterwards. End with rankfeed_image_unmap. Errors: ARGUMENT, IO (detail->item = errno). O(1) plus
+ * page faults on use. Any thread. */
+RANKFEED_API rankfeed_status rankfeed_image_map_fd(int fd, size_t image_size,
+                                                   rankfeed_mapping* out,
+                                                   rankfeed_error_detail* detail);
+
 /* Storage that rankfeed_model_open needs. Constant for one library version. O(1), any thread. */
 RANKFEED_API rankfeed_mem_req rankfeed_model_mem_req(void);
 

@@ -11,6 +11,7 @@
 #include "image/model.h"
 #include "image/reader.h"
 #include "platform/map_file.h"
+#include "platform/place.h"
 
 using rankfeed::Fail;
 using rankfeed::Model;
@@ -35,6 +36,55 @@ rankfeed_status rankfeed_image_map(const char* path, rankfeed_mapping* out,
   out->data = out->base = mapping.base;
   out->size = out->base_size = mapping.size;
   out->page_size_obtained = static_cast<uint32_t>(rankfeed::platform::PageSize());
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_image_place(const void* image, size_t image_size, uint32_t flags,
+                                     rankfeed_mapping* out, rankfeed_placement* report,
+                                     rankfeed_error_detail* detail) {
+  if (image == nullptr || image_size == 0 || out == nullptr ||
+      (flags & ~uint32_t{RANKFEED_PLACE_SHARED}) != 0) {
+    return Fail(detail, RANKFEED_E_ARGUMENT);
+  }
+  if (report != nullptr && report->struct_size != sizeof(rankfeed_placement)) {
+    return Fail(detail, RANKFEED_E_STRUCT_SIZE);
+  }
+  const bool shared = (flags & RANKFEED_PLACE_SHARED) != 0;
+  if (shared && report == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);  // nobody to close fd
+  rankfeed::platform::Placement placement;
+  if (const int error = rankfeed::platform::Place(image, image_size, shared, &placement)) {
+    return Fail(detail, RANKFEED_E_IO, 0, 0, static_cast<uint32_t>(error));
+  }
+  *out = {};
+  out->data = out->base = placement.mapping.base;
+  out->size = image_size;
+  out->base_size = placement.mapping.size;
+  out->page_size_obtained = static_cast<uint32_t>(
+      placement.pages == rankfeed::platform::Pages::kBase ? rankfeed::platform::PageSize()
+                                                          : rankfeed::platform::kHugePage);
+  if (report != nullptr) {
+    *report = {sizeof(rankfeed_placement), static_cast<uint32_t>(placement.pages),
+               placement.huge_bytes,       placement.hugetlb_error,
+               placement.transparent_error, placement.fd, 0};
+  }
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_image_map_fd(int fd, size_t image_size, rankfeed_mapping* out,
+                                      rankfeed_error_detail* detail) {
+  if (fd < 0 || out == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);
+  rankfeed::platform::Mapping mapping;
+  if (const int error = rankfeed::platform::MapDescriptor(fd, &mapping)) {
+    return Fail(detail, RANKFEED_E_IO, 0, 0, static_cast<uint32_t>(error));
+  }
+  if (image_size > mapping.size) {
+    rankfeed::platform::Unmap(mapping);
+    return Fail(detail, RANKFEED_E_ARGUMENT);
+  }
+  *out = {};
+  out->data = out->base = mapping.base;
+  out->size = image_size == 0 ? mapping.size : image_size;
+  out->base_size = mapping.size;
   return RANKFEED_OK;
 }
 

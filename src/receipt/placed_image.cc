@@ -14,78 +14,65 @@
 namespace rankfeed::receipt {
 namespace {
 
-constexpr size_t kHuge = 2 << 20;  // the only huge page size tried; 1 GiB pages serve no 20 MB image
+constexpr size_t kHuge = 2 << 20;
 
-size_t RoundUp(size_t size) { return (size + kHuge - 1) / kHuge * kHuge; }
+// An errno value of a step of the ladder, or ENODATA where only the outcome shows that it was left.
+std::string TransparentReason(int error, size_t size) {
+  if (error != ENODATA) return fmt::format("madvise: {}", strerror(error));
+  if (counters::TransparentHugePageMode() == "never") return "transparent_hugepage/enabled is never";
+  if (size < kHuge) return "the image is smaller than one huge page";
+  return "the kernel accepted the advice and gave base pages";
+}
 
 }  // namespace
 
 PlacedImage::PlacedImage(const void* image, size_t size, Pages pages)
-    : size_(size), storage_(rankfeed_model_mem_req()) {
+    : storage_(rankfeed_model_mem_req()) {
   ladder_.asked = pages == Pages::kLargest ? "largest" : "base";
-  if (pages == Pages::kBase || (!TryHugetlb(image) && !TryTransparent(image))) UseBase(image);
+  if (pages == Pages::kLargest) {
+    UseLadder(image, size);
+  } else {
+    UseBase(image, size);
+  }
+  ladder_.obtained = counters::PagesOf(mapping_.data, mapping_.size);
   const rankfeed_status status =
-      rankfeed_model_open(data_, size_, RANKFEED_OPEN_TRUSTED_IMAGE, storage_.data(),
-                          storage_.size(), &model_, nullptr);
+      rankfeed_model_open(mapping_.data, mapping_.size, RANKFEED_OPEN_TRUSTED_IMAGE,
+                          storage_.data(), storage_.size(), &model_, nullptr);
   if (status != RANKFEED_OK) {
-    munmap(base_, mapped_);
+    rankfeed_image_unmap(&mapping_);
     CheckStatus(status, "image");
   }
 }
 
-PlacedImage::~PlacedImage() { munmap(base_, mapped_); }
+PlacedImage::~PlacedImage() { rankfeed_image_unmap(&mapping_); }
 
-void PlacedImage::Measure() { ladder_.obtained = counters::PagesOf(data_, size_); }
-
-bool PlacedImage::TryHugetlb(const void* image) {
-  mapped_ = RoundUp(size_);
-  base_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (21 << MAP_HUGE_SHIFT), -1, 0);
-  if (base_ == MAP_FAILED) {
-    ladder_.steps.push_back({"hugetlb", fmt::format("{} pages of 2 MiB asked, {} free: {}",
-                                                    mapped_ / kHuge, counters::FreeHugetlbPages(),
-                                                    strerror(errno))});
-    return false;
+void PlacedImage::UseLadder(const void* image, size_t size) {
+  rankfeed_placement placement{};
+  placement.struct_size = sizeof(placement);
+  rankfeed_error_detail detail{};
+  detail.struct_size = sizeof(detail);
+  if (rankfeed_image_place(image, size, 0, &mapping_, &placement, &detail) != RANKFEED_OK) {
+    throw std::runtime_error(fmt::format("image: {}", strerror(static_cast<int>(detail.item))));
   }
-  data_ = base_;
-  memcpy(data_, image, size_);
-  Measure();
-  ladder_.steps.push_back({"hugetlb", "used"});
-  return true;
+  const auto step = [&](const char* kind, std::string outcome) {
+    ladder_.steps.push_back({kind, std::move(outcome)});
+  };
+  if (placement.pages == RANKFEED_PAGES_HUGETLB) return step("hugetlb", "used");
+  step("hugetlb", fmt::format("{} pages of 2 MiB asked, {} free: {}", (size + kHuge - 1) / kHuge,
+                              counters::FreeHugetlbPages(), strerror(placement.hugetlb_error)));
+  if (placement.pages == RANKFEED_PAGES_TRANSPARENT) return step("transparent huge", "used");
+  step("transparent huge", TransparentReason(placement.transparent_error, size));
+  step("base", "used");
 }
 
-bool PlacedImage::TryTransparent(const void* image) {
-  mapped_ = RoundUp(size_) + kHuge;  // room to align
-  base_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (base_ == MAP_FAILED) throw std::runtime_error(fmt::format("image: {}", strerror(errno)));
-  data_ = reinterpret_cast<void*>(RoundUp(reinterpret_cast<uintptr_t>(base_)));
-  const int advised = madvise(data_, RoundUp(size_), MADV_HUGEPAGE) == 0 ? 0 : errno;
-  memcpy(data_, image, size_);
-  Measure();
-  if (ladder_.obtained.page_size >= kHuge) {
-    ladder_.steps.push_back({"transparent huge", "used"});
-    return true;
-  }
-  const std::string mode = counters::TransparentHugePageMode();
-  ladder_.steps.push_back(
-      {"transparent huge",
-       advised != 0       ? fmt::format("madvise: {}", strerror(advised))
-       : mode == "never"  ? std::string("transparent_hugepage/enabled is never")
-       : size_ < kHuge    ? std::string("the image is smaller than one huge page")
-                          : fmt::format("the kernel gave {} of {} bytes on huge pages",
-                                        ladder_.obtained.huge_bytes, size_)});
-  munmap(base_, mapped_);
-  return false;
-}
-
-void PlacedImage::UseBase(const void* image) {
-  mapped_ = RoundUp(size_);
-  base_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (base_ == MAP_FAILED) throw std::runtime_error(fmt::format("image: {}", strerror(errno)));
-  data_ = base_;
-  (void)madvise(base_, mapped_, MADV_NOHUGEPAGE);  // what was asked for, and what is measured
-  memcpy(data_, image, size_);
-  Measure();
+void PlacedImage::UseBase(const void* image, size_t size) {
+  void* const base =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) throw std::runtime_error(fmt::format("image: {}", strerror(errno)));
+  (void)madvise(base, size, MADV_NOHUGEPAGE);  // what was asked for, and what is measured
+  memcpy(base, image, size);
+  mapping_.data = mapping_.base = base;
+  mapping_.size = mapping_.base_size = size;
   ladder_.steps.push_back({"base", "used"});
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// receipt/placed_image.h: a copy of a vocabulary image on the largest pages there are, and what the
-// kernel really gave. The ladder: hugetlb pages, transparent huge pages, base pages; each step that
-// was left has its reason.
+// receipt/placed_image.h: a copy of a vocabulary image on the largest pages there are
+// (rankfeed_image_place), why each step of that ladder was left, and what the kernel really gave.
 #pragma once
 
 #include <string>
@@ -34,17 +33,13 @@ class PlacedImage {
 
   const rankfeed_model* model() const { return model_; }
   const PageLadder& ladder() const { return ladder_; }
-  size_t size() const { return size_; }
+  size_t size() const { return mapping_.size; }
 
  private:
-  bool TryHugetlb(const void* image);
-  bool TryTransparent(const void* image);
-  void UseBase(const void* image);
-  void Measure();
+  void UseLadder(const void* image, size_t size);
+  void UseBase(const void* image, size_t size);
 
-  size_t size_, mapped_ = 0;
-  void* base_ = nullptr;   // of the mapping
-  void* data_ = nullptr;   // of the image in it
+  rankfeed_mapping mapping_{};
   PageLadder ladder_;
   AlignedBytes storage_;
   rankfeed_model* model_ = nullptr;

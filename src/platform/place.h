@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// platform/place.h: read-only copies of bytes on the largest pages there are. System calls only.
+//
+// A vocabulary image is read at random, a few tens of bytes at a time: on 4 KiB pages nearly every
+// read also misses the TLB. The ladder: preallocated 2 MiB pages (hugetlb), transparent huge pages,
+// base pages. What a step really got is read from /proc/self/smaps, because a madvise that
+// succeeds proves nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "platform/map_file.h"
+
+namespace rankfeed::platform {
+
+inline constexpr size_t kHugePage = size_t{2} << 20;  // larger ones serve no image of some ten MB
+inline constexpr uint64_t kUnknownBytes = ~uint64_t{0};
+
+enum class Pages : uint32_t { kHugetlb = 1, kTransparent = 2, kBase = 3 };
+
+struct Placement {
+  Mapping mapping;               // what to unmap; the bytes are at its base
+  Pages pages = Pages::kBase;
+  uint64_t huge_bytes = 0;       // of the mapping, on huge pages; kUnknownBytes without smaps
+  int hugetlb_error = 0;         // why this step was left, 0 if it was not
+  int transparent_error = 0;     // ENODATA: the kernel accepted the advice and gave base pages
+  int fd = -1;                   // of a shared placement
+};
+
+// Copies data[0, size), size > 0. shared: in a sealed memfd that other processes can map, else in
+// private memory. Returns 0 or an errno value. O(size).
+int Place(const void* data, size_t size, bool shared, Placement* out);
+
+// Maps what another process placed, or any other file, read-only. Returns 0 or an errno value.
+int MapDescriptor(int fd, Mapping* out);
+
+// Bytes of [base, base + size) on huge pages; kUnknownBytes when smaps cannot be read.
+uint64_t HugeBytes(const void* base, size_t size);
+
+}  // namespace rankfeed::platform
