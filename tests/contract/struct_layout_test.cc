@@ -37,7 +37,7 @@ TEST(StructLayout, Model) {
   EXPECT_FIELD(rankfeed_mapping, page_size_obtained, 16);
   EXPECT_FIELD(rankfeed_mapping, base, 24);
   EXPECT_FIELD(rankfeed_mapping, base_size, 32);
-  EXPECT_EQ(sizeof(rankfeed_placement), 40u);
+  EXPECT_EQ(sizeof(rankfeed_placement), 32u);
   EXPECT_FIELD(rankfeed_placement, pages, 4);
   EXPECT_FIELD(rankfeed_placement, huge_bytes, 8);
   EXPECT_FIELD(rankfeed_placement, hugetlb_error, 16);
