@@ -115,10 +115,10 @@ HWY_INLINE void Relax(const uint64_t* edges, uint64_t count, uint64_t* best, uin
     return (best[-static_cast<int64_t>(edge >> 24 & 15)] & Lattice::kSumMask) + edge;
   };
   const uint64_t* const marks = kVoid.of[count];
-  uint64_t least = sum(edges[0]) | marks[0], next = sum(edges[1]) | marks[1];
-  const uint64_t greater = std::max(least, next);
-  least = std::min(least, next);
-  next = greater;
+  // The greater of two by what is left of them: GCC makes a branch of a min and a max, which is
+  // taken as often as not.
+  const uint64_t a = sum(edges[0]) | marks[0], b = sum(edges[1]) | marks[1];
+  uint64_t least = std::min(a, b), next = a ^ b ^ least;
   const auto relax = [&](uint64_t s) {
     next = std::min(next, std::max(least, s));
     least = std::min(least, s);
