@@ -9,9 +9,6 @@
 namespace rankfeed::builder {
 namespace {
 
-constexpr uint32_t kNoEdges = 0xffffffffu;
-constexpr uint32_t kEdgesPerLine = 8;
-
 class Build {
  public:
   Build(const Model& model, std::span<const uint32_t> parent)
@@ -27,12 +24,10 @@ class Build {
       if (depth_[state] > 1) suffix_[state] = Suffix(state);
     }
     FindFails();
+    out_.edges.push_back(image::kNoEdge);
+    list_.assign(out_.states.size(), 0);
     // Longest first, so that the lists of suffixes are found in those of their extensions.
-    for (size_t i = order_.size(); i-- > 0;) ListEdges(order_[i]);
-    out_.edges.resize(out_.edges.size() + image::kMaxWordPieceChars, 0);
-    for (image::WordState& state : out_.states) {
-      if (state.edges == kNoEdges) state.edges = 0;  // unused ones and the root
-    }
+    for (size_t i = order_.size(); i-- > 0;) SetEdges(order_[i]);
     return std::move(out_);
   }
 
@@ -51,7 +46,8 @@ class Build {
     const auto size = static_cast<uint32_t>(units_.size());
     out_.root_base = size;
     out_.states.assign(size + codes + 1,
-                       {out_.root_base, out_.root_base, kNoEdges, trie::kEmptyLabel, 0});
+                       {{image::kNoEdge, image::kNoEdge}, out_.root_base, out_.root_base, 0,
+                        trie::kEmptyLabel, 0});
     own_.assign(out_.states.size(), 0);
     base_.assign(out_.states.size(), 0);
     suffix_.assign(out_.states.size(), 0);
@@ -116,23 +112,29 @@ class Build {
     }
   }
 
-  void ListEdges(uint32_t state) {
-    if (out_.states[state].edges != kNoEdges) return;
-    uint32_t count = 0;
-    for (uint32_t s = state; s != 0; s = suffix_[s]) count += own_[s] != 0;
-    // A list does not cross a cache line that it fits into.
-    const auto in_line = static_cast<uint32_t>(out_.edges.size()) % kEdgesPerLine;
-    if (in_line + count > kEdgesPerLine && count <= kEdgesPerLine) {
-      out_.edges.resize(out_.edges.size() + kEdgesPerLine - in_line, 0);
+  // The longest suffix of state, itself included, that is a piece; 0 at the end.
+  uint32_t Piece(uint32_t state) const {
+    while (state != 0 && own_[state] == 0) state = suffix_[state];
+    return state;
+  }
+
+  void SetEdges(uint32_t state) {
+    image::WordState& out = out_.states[state];
+    uint32_t piece = Piece(state);
+    for (; piece != 0 && out.edge_count < 2; piece = Piece(suffix_[piece])) {
+      out.edge[out.edge_count++] = own_[piece];
     }
-    for (uint32_t s = state; s != 0; s = suffix_[s]) {
-      if (out_.states[s].edges == kNoEdges) {
-        out_.states[s].edges = static_cast<uint32_t>(out_.edges.size());
-        out_.states[s].edge_count = static_cast<uint8_t>(count);
-      }
-      if (own_[s] == 0) continue;
-      out_.edges.push_back(own_[s]);
-      --count;
+    if (piece == 0) return;
+    if (list_[piece] == 0) List(piece);
+    out.more = list_[piece];
+    for (; piece != 0; piece = Piece(suffix_[piece])) ++out.edge_count;
+  }
+
+  // Lays out the edges of a piece and its suffixes.
+  void List(uint32_t piece) {
+    for (; piece != 0; piece = Piece(suffix_[piece])) {
+      if (list_[piece] == 0) list_[piece] = static_cast<uint32_t>(out_.edges.size());
+      out_.edges.push_back(own_[piece]);
     }
   }
 
@@ -141,6 +143,7 @@ class Build {
   const std::span<const uint32_t> parent_;
   Automaton out_;
   std::vector<uint64_t> own_;    // by state: the edge of the piece that it spells, or 0
+  std::vector<uint32_t> list_;   // by state that is a piece: its edge and those of its suffixes, or 0
   std::vector<uint32_t> base_;   // of its children, 0 without any
   std::vector<uint32_t> suffix_;
   std::vector<uint8_t> depth_;   // characters; 0 in the root and in unused states

@@ -4,9 +4,10 @@
 //
 // Aho and Corasick (1975): each state is a beginning of some piece; `fail` leads to the longest
 // proper suffix of it that is one too. The pieces that end at a place of a text are those on the
-// way along `fail` from the state there; they are laid out as one list. Lists that end alike share
+// way along `fail` from the state there. A state holds the two longest of them itself, so that most
+// characters of a text cost one cache line; the others are a list, and lists that end alike share
 // their memory: a suffix's list is the end of its extension's list.
-// Cost: O(states * longest piece) time, 24 bytes a state besides the result.
+// Cost: O(states * longest piece) time, some 24 bytes a state besides the result.
 #pragma once
 
 #include <cstdint>

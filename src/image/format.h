@@ -79,7 +79,7 @@ enum class SectionId : uint32_t {
   kWordChars = 43,        // uint32_t[blocks * 256]: WordChar
   kWordMapped = 44,       // uint16_t: lists of a count and that many character codes
   kWordStates = 45,       // WordState: the pieces as an Aho-Corasick automaton
-  kWordEdges = 46,        // uint64_t: pieces that end in a state, see WordEdge
+  kWordEdges = 46,        // uint64_t: pieces that end in a state beyond its first two
   kWordScores = 47,       // double[id_count]: score of each id's piece, 0 where it has none
   kWordPairs = 48,        // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
   kWordFails = 49,        // uint32_t[states], see WordState
@@ -242,21 +242,22 @@ static_assert(sizeof(WordConfig) == 80);
 // characters come after them, one for each code. As no two states share a base, a base names the
 // state that owns it.
 struct WordState {
-  uint32_t base;   // of the longest suffix of this state that goes on at all, itself included
-  uint32_t fail;   // the base to try next: of the longest proper suffix of base's owner that goes on
-  uint32_t edges;  // first of the pieces that end here, in kWordEdges, longest first
-  uint16_t label;  // trie::kEmptyLabel in the root and in unused states
-  uint16_t edge_count;
+  uint64_t edge[2];  // the two longest pieces that end here; kNoEdge where there is none
+  uint32_t base;  // of the longest suffix of this state that goes on at all, itself included
+  uint32_t fail;  // the base to try next: of the longest proper suffix of base's owner that goes on
+  uint32_t more;  // first of the shorter pieces that end here, in kWordEdges; 0 without any
+  uint16_t label;       // trie::kEmptyLabel in the root and in unused states
+  uint16_t edge_count;  // of all pieces that end here
 };
-static_assert(sizeof(WordState) == 16);
+static_assert(sizeof(WordState) == 32);
 // kWordFails, by base: bits 23..0 the fail of its owner, 31..24 the characters of that one's owner,
 // so that ways along it can be checked to end at the root.
 inline constexpr uint32_t kFailMask = 0xffffff;
 inline constexpr uint32_t kMaxWordPieceChars = 16;  // greatest depth and edge_count
 
 // An edge of the lattice: bits 51..28 cost of the piece, 27..24 its characters - 1, 23..0 its id.
-// A character that is no piece has an edge of its own, with kEdgeUnknown. The last kMaxWordPieceChars
-// edges are never part of a state: readers may look that far past any.
+// A character that is no piece has an edge of its own, with kEdgeUnknown. kWordEdges[0] is kNoEdge.
+inline constexpr uint64_t kNoEdge = uint64_t{1} << 63;  // above any sum of costs
 inline constexpr uint32_t kMaxCost = 0x3fffff;
 inline constexpr uint32_t kEdgeIdMask = 0xffffff;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece

@@ -281,6 +281,11 @@ class Verifier {
     }
   }
 
+  bool Edge(uint64_t edge) const {
+    const uint32_t id = static_cast<uint32_t>(edge) & kEdgeIdMask;
+    return edge == kNoEdge || (edge >> 52 == 0 && (id < m_.config->id_count || id >= kEdgeLiteral));
+  }
+
   // words/: the hash masks to table_bits; a search reads word_states[base + code] for codes up to
   // code_count, goes along `fail` until a label fits, which at the root's base one always does, and
   // reads the state's edges; a mapped character copies its list.
@@ -297,7 +302,7 @@ class Verifier {
     Require(states <= kFailMask && w.root_base < states && states - w.root_base > codes,
             SectionId::kWordStates);
     Require(m_.word_fails.size() == states, SectionId::kWordFails);
-    Require(edges > kMaxWordPieceChars && edges <= UINT32_MAX, SectionId::kWordEdges);
+    Require(edges > 0 && edges <= UINT32_MAX, SectionId::kWordEdges);
     Require(m_.word_scores.size() == m_.config->id_count, SectionId::kWordScores);
     Require(m_.word_pairs.size() == kPairBits / 64, SectionId::kWordPairs);
     Blocks(SectionId::kWordCharBlocks, m_.word_chars);
@@ -316,8 +321,9 @@ class Verifier {
     const size_t last_base = states - codes - 1;
     for (const WordState& state : m_.word_states) {
       bad_state |= state.base > last_base || state.fail > last_base ||
-                   state.edge_count > kMaxWordPieceChars ||
-                   state.edges > edges - kMaxWordPieceChars;
+                   state.edge_count > kMaxWordPieceChars || state.more >= edges ||
+                   state.edge_count > edges - state.more + 2;
+      for (const uint64_t edge : state.edge) bad_edge |= !Edge(edge);
     }
     for (const uint32_t fail : m_.word_fails) {
       const uint32_t base = fail & kFailMask, depth = fail >> 24;
@@ -326,10 +332,7 @@ class Verifier {
     }
     Require(!bad_fail, SectionId::kWordFails);
     Require(!bad_state, SectionId::kWordStates);
-    for (const uint64_t edge : m_.word_edges) {
-      const uint32_t id = static_cast<uint32_t>(edge) & kEdgeIdMask;
-      bad_edge |= edge >> 52 != 0 || (id >= m_.config->id_count && id < kEdgeLiteral);
-    }
+    for (const uint64_t edge : m_.word_edges) bad_edge |= !Edge(edge);
     Require(!bad_edge, SectionId::kWordEdges);
     for (const uint16_t code : m_.word_mapped) bad_code |= code > codes;
     Require(!bad_code, SectionId::kWordMapped);

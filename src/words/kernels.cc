@@ -3,7 +3,6 @@
 #include "words/kernels.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 
 
@@ -96,35 +95,23 @@ uint32_t LookUp(const LookUpTables& tables, const char* text, size_t text_size,
   return miss_count;
 }
 
-// Void marks for the edges of a state beyond its own, so that the first few are relaxed without a
-// branch on how many there are.
-constexpr uint32_t kAtOnce = 3;
-struct VoidEdges {
-  uint64_t of[Lattice::kMaxChars + 1][kAtOnce];
-  constexpr VoidEdges() : of() {
-    for (uint32_t count = 0; count <= Lattice::kMaxChars; ++count) {
-      for (uint32_t k = count; k < kAtOnce; ++k) of[count][k] = Lattice::kNone;
-    }
-  }
-};
-constexpr VoidEdges kVoid;
-
-// Best and second best of the node that `count` edges end in; best: of the node before it.
-HWY_INLINE void Relax(const uint64_t* edges, uint64_t count, uint64_t* best, uint64_t* second) {
+// Best and second best of the node that the edges of a state end in; best: of the node before it.
+// Three edges are relaxed without a branch on how many there are: void ones are above any sum.
+HWY_INLINE void Relax(const image::WordState& state, const uint64_t* more, uint64_t* best,
+                      uint64_t* second) {
   const auto sum = [best](uint64_t edge) {
     return (best[-static_cast<int64_t>(edge >> 24 & 15)] & Lattice::kSumMask) + edge;
   };
-  const uint64_t* const marks = kVoid.of[count];
   // The greater of two by what is left of them: GCC makes a branch of a min and a max, which is
   // taken as often as not.
-  const uint64_t a = sum(edges[0]) | marks[0], b = sum(edges[1]) | marks[1];
+  const uint64_t a = sum(state.edge[0]), b = sum(state.edge[1]);
   uint64_t least = std::min(a, b), next = a ^ b ^ least;
   const auto relax = [&](uint64_t s) {
     next = std::min(next, std::max(least, s));
     least = std::min(least, s);
   };
-  for (uint32_t k = 2; k < kAtOnce; ++k) relax(sum(edges[k]) | marks[k]);
-  for (uint32_t k = kAtOnce; k < count; ++k) relax(sum(edges[k]));
+  relax(sum(more[0]));
+  for (uint32_t k = 3; k < state.edge_count; ++k) relax(sum(more[k - 2]));
   best[1] = least;
   second[1] = next;
 }
@@ -133,9 +120,9 @@ HWY_INLINE void Relax(const uint64_t* edges, uint64_t count, uint64_t* best, uin
 // others work.
 struct Lane {
   uint64_t at;     // the code that led to the state
+  uint64_t state;
   uint64_t place;  // where the next code leads, if there is such a state
   uint64_t fail;   // the base to try if there is not, or with kLater one whose fail to try
-  uint64_t edges;  // WordState::edges, and the count in the upper 16 bits
 };
 constexpr uint64_t kLater = uint64_t{1} << 32;
 
@@ -150,15 +137,14 @@ void Solve(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
   Lane lanes[kLanes];
   const Sequence* const end = sequences + count;
   const auto enter = [&](Lane* lane, uint64_t state, uint64_t at) {
-    uint64_t half[2];
-    std::memcpy(half, states + state, sizeof(half));
-    const uint64_t place = static_cast<uint32_t>(half[0]) + uint64_t{codes[at + 1]};
+    const image::WordState& entered = states[state];
+    const uint64_t place = uint64_t{entered.base} + codes[at + 1];
     __builtin_prefetch(states + place);
-    __builtin_prefetch(edges + static_cast<uint32_t>(half[1]));
+    __builtin_prefetch(edges + entered.more);
     lane->at = at;
+    lane->state = state;
     lane->place = place;
-    lane->fail = half[0] >> 32;
-    lane->edges = half[1];
+    lane->fail = entered.fail;
   };
   const auto begin = [&](Lane* lane) {
     const uint64_t at = sequences++->begin;
@@ -180,7 +166,8 @@ void Solve(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
         lane.fail = fail | kLater;
         continue;
       }
-      Relax(edges + static_cast<uint32_t>(lane.edges), lane.edges >> 48, best + at, second + at);
+      const image::WordState& state = states[lane.state];
+      Relax(state, edges + state.more, best + at, second + at);
       if (code != 0) {
         enter(&lane, place, at + 1);
       } else if (sequences != end) {

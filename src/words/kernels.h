@@ -3,7 +3,6 @@
 // and on x86 the bit manipulation instructions that come with them).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "image/format.h"
@@ -37,7 +36,6 @@ struct Sequence {
 
 // See words/stream.h.
 struct Lattice {
-  static constexpr uint64_t kNone = uint64_t{1} << 63;  // set in void edges, above any sum
   static constexpr uint64_t kSumMask = ~uint64_t{0} << 28;
   static constexpr uint32_t kMaxChars = image::kMaxWordPieceChars;
 
@@ -48,8 +46,6 @@ struct Lattice {
   const uint16_t* codes;
   uint64_t *best, *second;  // by node; kMaxChars before the first may be read
 };
-
-static_assert(offsetof(image::WordState, edges) == 8 && offsetof(image::WordState, edge_count) == 14);
 
 struct Kernels {
   // Makes the keys of segments[0, count) and looks them up in both tables.
