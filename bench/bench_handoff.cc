@@ -2,10 +2,11 @@
 // bench_handoff: from a filled slot to scores, stage by stage, on any backend.
 //   bench_handoff [--device=host|cuda|hip] [--model=DIR] [Google Benchmark's options]
 //
-//   submit_to_landed/BYTES   submit of one slot until poll says it landed, the host polling all the
-//   time pageable_copy/BYTES      the same copy out of ordinary memory (what frameworks do without
-//   a ring) forward/PAIRS            one packed batch of pairs of 128 tokens through --model, queue
-//   to scores
+//   submit_to_landed/BYTES        submit of one slot until poll says it landed, the host polling
+//   submit_mapped_and_read/BYTES  no copy: until a kernel has read all of it in place
+//   pageable_copy/BYTES           the copy out of ordinary memory (what frameworks do without a
+//   ring) forward/PAIRS                 one packed batch of pairs of 128 tokens through --model, to
+//   scores
 // p50 and p99 are counters beside the mean. Without a device the run says so and ends with
 // status 1.
 #include <benchmark/benchmark.h>
@@ -16,10 +17,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "backend.h"
+#include "forward/ops.h"
 #include "rankfeed/crossencoder.h"
 #include "rankfeed/handoff.h"
 #include "rankfeed/rankfeed.hpp"
@@ -91,6 +94,64 @@ void SubmitToLanded(benchmark::State& state) {
 }
 BENCHMARK(SubmitToLanded)
     ->Name("submit_to_landed")
+    ->RangeMultiplier(4)
+    ->Range(1 << 10, 1 << 22)
+    ->UseManualTime();
+
+// A slot that the device reads where it lies: submit until its event has completed. What the reads
+// cost is in the consumer; bench_pipeline --mapped measure weighs the two.
+void SubmitMapped(benchmark::State& state) {
+  rankfeed_handoff_options options{};
+  options.struct_size = sizeof options;
+  options.slot_bytes = static_cast<uint64_t>(state.range(0));
+  options.slots = 3;
+  options.backend = g_backend;
+  rankfeed_handoff* ring = nullptr;
+  void *stream = nullptr, *ctx = nullptr, *out = nullptr;
+  Must(rankfeed_handoff_open(&options, &ring, nullptr), "open");
+  Must(rankfeed_handoff_stream_create(ring, &stream), "stream");
+  Must(g_backend->device_open(g_backend->self, 0, &ctx), "device");
+  Must(rankfeed_handoff_device_alloc(ring, options.slot_bytes, &out), "device memory");
+  const int32_t ends[2] = {0, static_cast<int32_t>(options.slot_bytes / 4)};
+  void* row = nullptr;
+  Must(rankfeed_handoff_device_alloc(ring, sizeof ends, &row), "device memory");
+  Must(g_backend->copy_async(ctx, row, ends, sizeof ends, stream), "copy");
+  Must(rankfeed_handoff_stream_synchronize(ring, stream), "copy");
+  {
+    Rounds rounds(state);
+    for (auto _ : state) {
+      rankfeed_handoff_slot slot;
+      rankfeed_handoff_view view{};
+      view.struct_size = sizeof view;
+      Must(rankfeed_handoff_wait_acquire(ring, UINT64_MAX, &slot, &view), "acquire");
+      std::memset(view.host, 1, options.slot_bytes);
+      const auto begin = Clock::now();
+      Must(rankfeed_handoff_submit(ring, slot, options.slot_bytes, stream, nullptr,
+                                   RANKFEED_HANDOFF_MAPPED),
+           "submit");
+      if (g_backend->ops != nullptr) {  // one kernel that reads all of it over the bus
+        const rankfeed_op_at at = {ctx, stream, nullptr, 0};
+        const rankfeed_op_positions op = {static_cast<const int32_t*>(view.mapped),
+                                          static_cast<const int32_t*>(row), 1, 0,
+                                          static_cast<int32_t*>(out)};
+        Must(g_backend->ops->positions(&at, &op), "kernel");
+      }
+      Must(rankfeed_handoff_release(ring, slot, stream), "release");
+      while (rankfeed_handoff_poll(ring, slot) == RANKFEED_E_BUSY) {
+      }
+      Must(rankfeed_handoff_stream_synchronize(ring, stream), "kernel");
+      rounds.Add(begin);
+    }
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+  rankfeed_handoff_device_free(ring, out);
+  rankfeed_handoff_device_free(ring, row);
+  g_backend->device_close(ctx);
+  rankfeed_handoff_stream_destroy(ring, stream);
+  rankfeed_handoff_close(ring);
+}
+BENCHMARK(SubmitMapped)
+    ->Name("submit_mapped_and_read")
     ->RangeMultiplier(4)
     ->Range(1 << 10, 1 << 22)
     ->UseManualTime();
@@ -202,13 +263,21 @@ int main(int argc, char** argv) {
   if (device == "host") {
     g_backend = rankfeed_handoff_host_backend();
   } else {
-    const std::string file = RANKFEED_BACKEND_FOLDER "/librankfeed_handoff_" + device + ".so";
-    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    // Beside this program, or in the build's folder of backends.
+    const std::string file = "librankfeed_handoff_" + device + ".so";
+    std::error_code ignored;
+    const auto beside =
+        std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / file;
+    void* library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr)
+      library = dlopen((RANKFEED_BACKEND_FOLDER "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);
     using Get = const rankfeed_gpu_backend* (*)();
     const auto get = library == nullptr
                          ? nullptr
-                         : reinterpret_cast<Get>(
-                               dlsym(library, ("rankfeed_handoff_" + device + "_backend").c_str()));
+                         : reinterpret_cast<Get>(dlsym(
+                               library, ("rankfeed_handoff_" +
+                                         (device == "hip_nvidia" ? "hip" : device) + "_backend")
+                                            .c_str()));
     if (get == nullptr) {
       std::fprintf(stderr, "bench_handoff: %s was not built\n", file.c_str());
       return 1;

@@ -1,5 +1,5 @@
-# What `cmake --install` and CPack put where. Every component is one static library, and one shared
-# library of the same objects; the package (rankfeed-config.cmake, *.pc) lets a program choose.
+# What `cmake --install` and CPack put where. Every component but CUDA's and HIP's is one static library,
+# and one shared library of the same objects; the package (rankfeed-config.cmake, *.pc) lets a program choose.
 #
 # Shared libraries export what cmake/symbols/COMPONENT.txt lists and nothing else, under the version
 # node RANKFEED_MAJOR.MINOR; tests/consumer compares the lists with the archives. The builder uses
@@ -96,18 +96,56 @@ rankfeed_component(parallel LIBRARIES TBB::tbb
   PC rankfeed-parallel PC_DESCRIPTION "rankfeed: executor over oneTBB"
   PC_PRIVATE "-lstdc++" PC_REQUIRES_PRIVATE "tbb")
 rankfeed_component(counters
-  PC rankfeed-counters PC_DESCRIPTION "rankfeed: hardware counters of a thread" PC_PRIVATE "-lstdc++")
-foreach(vendor cuda hip)
-  if(TARGET rankfeed_handoff_${vendor})
-    rankfeed_component(handoff_${vendor} LIBRARIES rankfeed_handoff ${CMAKE_DL_LIBS}
-      PC rankfeed-handoff-${vendor} PC_DESCRIPTION "rankfeed: ${vendor} backend of the slot ring"
-      PC_REQUIRES rankfeed-handoff PC_PRIVATE "-lstdc++ -ldl")
+  PC rankfeed-counters PC_DESCRIPTION "rankfeed: hardware counters of a thread, recorder of requests"
+  PC_PRIVATE "-lstdc++ -lm")
+if(TARGET rankfeed_crossencoder)
+  set(rankfeed_crossencoder_ring "")
+  if(TARGET rankfeed_handoff_shared)
+    set(rankfeed_crossencoder_ring rankfeed_handoff_shared)
   endif()
-endforeach()
+  rankfeed_component(crossencoder
+    LIBRARIES ${rankfeed_crossencoder_ring} hwy::hwy simdjson::simdjson ${RANKFEED_BLIS_LIBRARY} Threads::Threads
+    PC rankfeed-crossencoder PC_DESCRIPTION "rankfeed: forward pass of cross-encoders"
+    PC_REQUIRES rankfeed-handoff PC_PRIVATE "-lblis -lstdc++ -lm -pthread"
+    PC_REQUIRES_PRIVATE "simdjson, libhwy")
+  if(TARGET rankfeed_crossencoder_shared)  # finds the ring beside itself, wherever the two are moved
+    set_target_properties(rankfeed_crossencoder_shared PROPERTIES INSTALL_RPATH "$ORIGIN")
+  endif()
+endif()
+
+# CUDA's and HIP's backend: shared libraries only, that programs link or load by name. Debian packages
+# of their own (RankfeedPackage.cmake), because HIP's needs a vendor's runtime.
+function(rankfeed_vendor vendor)
+  set(target rankfeed_gpu_${vendor})
+  if(NOT TARGET ${target})
+    return()
+  endif()
+  set(list ${PROJECT_SOURCE_DIR}/cmake/symbols/handoff_${vendor}.txt)
+  file(STRINGS ${list} symbols REGEX "^rankfeed_")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
+  list(JOIN symbols ";\n    " symbols)
+  set(map ${PROJECT_BINARY_DIR}/${target}.map)
+  file(CONFIGURE OUTPUT ${map} @ONLY
+       CONTENT "RANKFEED_@RANKFEED_ABI@ {\n  global:\n    @symbols@;\n  local:\n    *;\n};\n")
+  target_link_options(${target} PRIVATE LINKER:--version-script=${map} LINKER:--exclude-libs,ALL)
+  target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME handoff_${vendor}_shared
+    VERSION ${PROJECT_VERSION} SOVERSION ${RANKFEED_ABI} LINK_DEPENDS ${map})
+  if(NOT RANKFEED_INSTALL)
+    return()
+  endif()
+  install(TARGETS ${target} EXPORT rankfeed-handoff_${vendor}-shared
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${vendor} NAMELINK_COMPONENT dev
+          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT rankfeed-handoff_${vendor}-shared NAMESPACE rankfeed::
+          DESTINATION ${rankfeed_package_dir} COMPONENT dev)
+endfunction()
+rankfeed_vendor(cuda)
+rankfeed_vendor(hip)
 
 # What programs in the same build link, under the names that the package gives them; static unless
 # they set BUILD_SHARED_LIBS.
-foreach(name runtime builder handoff parallel counters handoff_cuda handoff_hip)
+foreach(name runtime builder handoff parallel counters crossencoder)
   if(TARGET rankfeed::${name})
     continue()
   elseif(BUILD_SHARED_LIBS AND TARGET rankfeed_${name}_shared)
@@ -117,13 +155,21 @@ foreach(name runtime builder handoff parallel counters handoff_cuda handoff_hip)
   endif()
 endforeach()
 
+foreach(vendor cuda hip)
+  if(TARGET rankfeed_gpu_${vendor})
+    add_library(rankfeed::handoff_${vendor} ALIAS rankfeed_gpu_${vendor})
+  endif()
+endforeach()
+
 if(NOT RANKFEED_INSTALL)
   return()
 endif()
+set(rankfeed_headers_left_out "")
+if(NOT TARGET rankfeed_crossencoder)
+  set(rankfeed_headers_left_out PATTERN "crossencoder.h" EXCLUDE)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rankfeed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp"
-        # These two serve this tree's command line and examples; their libraries are not installed.
-        PATTERN "crossencoder.h" EXCLUDE PATTERN "recorder.h" EXCLUDE)
+        COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${rankfeed_headers_left_out})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/rankfeed-config.cmake.in
   ${PROJECT_BINARY_DIR}/rankfeed-config.cmake INSTALL_DESTINATION ${rankfeed_package_dir}
   NO_SET_AND_CHECK_MACRO)

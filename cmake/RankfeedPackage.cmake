@@ -1,6 +1,7 @@
 # `cpack` in a build folder makes three Debian packages, split as Debian splits libraries:
 # librankfeed0.1 (shared libraries, named after the SONAME), librankfeed-dev (headers, static
-# libraries, CMake package, pkg-config) and rankfeed (the command line).
+# libraries, CMake package, pkg-config) and rankfeed (the command line); and one for each vendor's
+# backend that was built, librankfeed-cuda0.1 and librankfeed-hip0.1.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME rankfeed)
 set(CPACK_PACKAGE_VENDOR rankfeed)
@@ -12,13 +13,24 @@ set(CPACK_COMPONENTS_ALL libs dev)
 if(TARGET rankfeed_cli)
   list(APPEND CPACK_COMPONENTS_ALL bin)
 endif()
+foreach(vendor cuda hip)
+  if(TARGET rankfeed_gpu_${vendor})
+    list(APPEND CPACK_COMPONENTS_ALL ${vendor})
+    string(TOUPPER ${vendor} component)
+    set(CPACK_DEBIAN_${component}_PACKAGE_NAME librankfeed-${vendor}${RANKFEED_ABI})
+    set(CPACK_DEBIAN_${component}_PACKAGE_SECTION libs)
+    set(CPACK_COMPONENT_${component}_DESCRIPTION "rankfeed: ${vendor} backend of the slot ring, with its kernels")
+    install(FILES LICENSE DESTINATION share/doc/librankfeed-${vendor}${RANKFEED_ABI} RENAME copyright
+            COMPONENT ${vendor} EXCLUDE_FROM_ALL)
+  endif()
+endforeach()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # dpkg-shlibdeps looks for the libraries of the same build.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
-    ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/src ${PROJECT_BINARY_DIR}/gpu_handoff)
+    ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/src ${PROJECT_BINARY_DIR}/gpu_handoff ${PROJECT_BINARY_DIR}/bin)
 
 set(CPACK_DEBIAN_LIBS_PACKAGE_NAME librankfeed${RANKFEED_ABI})
 set(CPACK_DEBIAN_LIBS_PACKAGE_SECTION libs)
@@ -31,7 +43,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "librankfeed${RANKFEED_ABI} (= ${PROJECT_VERSION})")
 # For static linking only.
-set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libhwy-dev, libicu-dev, libsimdjson-dev, libtbb-dev")
+set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libhwy-dev, libicu-dev, libsimdjson-dev, libtbb-dev, libblis-serial-dev")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Exact Unigram tokenization for rerankers, development files")
 
 set(CPACK_DEBIAN_BIN_PACKAGE_NAME rankfeed)

@@ -18,6 +18,7 @@
  *  event_create         cudaEventCreateWithFlags(DisableTiming) hipEventCreateWithFlags
  *  event_record/query   cudaEventRecord/Query                   hipEventRecord/Query
  *  stream_wait_event    cudaStreamWaitEvent                     hipStreamWaitEvent
+ *  event_elapsed        cudaEventElapsedTime                    hipEventElapsedTime
  *  launch_host          cudaLaunchHostFunc                      hipStreamAddCallback*/
 #ifndef RANKFEED_GPU_HANDOFF_BACKEND_H_
 #define RANKFEED_GPU_HANDOFF_BACKEND_H_
@@ -29,7 +30,7 @@
 
 RANKFEED_BEGIN_C
 
-enum { RANKFEED_GPU_BACKEND_ABI = 2 };
+enum { RANKFEED_GPU_BACKEND_ABI = 3 };
 
 struct rankfeed_gpu_ops; /* forward/ops.h */
 
@@ -98,6 +99,13 @@ struct rankfeed_gpu_backend {
    * that work ended with. */
   int32_t (*event_query)(void* ctx, void* event);
   int32_t (*stream_wait_event)(void* ctx, void* stream, void* event);
+
+  /* Events that keep the time of their record on the device's clock, for measuring; destroyed by
+   * event_destroy, recorded and queried as others. They cost more than those of event_create. */
+  int32_t (*event_create_timed)(void* ctx, void** event);
+  /* Nanoseconds between the last records of two timed events; 0 when end came before begin.
+   * NOT_READY: one of them has not completed, or was never recorded. */
+  int32_t (*event_elapsed)(void* ctx, void* begin, void* end, uint64_t* ns);
 
   /* Kernels of the cross-encoder (rankfeed/crossencoder.h), for this backend's contexts and streams;
    * null: none. The host backend's are part of the library rankfeed_crossencoder. */

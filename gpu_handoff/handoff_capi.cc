@@ -122,6 +122,23 @@ rankfeed_status rankfeed_handoff_state(const rankfeed_handoff* handoff, rankfeed
   return ToRing(handoff)->State(slot, state);
 }
 
+rankfeed_status rankfeed_handoff_data(const rankfeed_handoff* handoff, rankfeed_handoff_slot slot,
+                                      void** data) {
+  if (data == nullptr) return RANKFEED_E_ARGUMENT;
+  *data = nullptr;
+  return handoff ? ToRing(handoff)->Data(slot, data) : RANKFEED_E_ARGUMENT;
+}
+
+rankfeed_status rankfeed_handoff_calibrate(rankfeed_handoff* handoff, void* stream,
+                                           rankfeed_handoff_consume consume, void* context,
+                                           uint64_t* limit) {
+  uint64_t ignored = 0;
+  if (limit == nullptr) limit = &ignored;
+  *limit = 0;
+  if (handoff == nullptr || consume == nullptr) return RANKFEED_E_ARGUMENT;
+  return ToRing(handoff)->Calibrate(stream, consume, context, limit);
+}
+
 rankfeed_status rankfeed_handoff_get_info(const rankfeed_handoff* handoff,
                                           rankfeed_handoff_info* info) {
   if (handoff == nullptr || info == nullptr) return RANKFEED_E_ARGUMENT;
@@ -136,6 +153,7 @@ rankfeed_status rankfeed_handoff_get_info(const rankfeed_handoff* handoff,
   info->page_locked = ring.block.locked;
   info->page_lock_error = ring.block.locked ? 0 : ring.block.lock_error;
   info->has_mapped = ring.block.mapped != nullptr;
+  info->mapped_limit = ring.mapped_limit.load(std::memory_order_relaxed);
   CopyText(ring.backend->name, info->backend, sizeof info->backend);
   std::memset(info->device_name, 0, sizeof info->device_name);
   ring.backend->describe(ring.ctx, info->device_name, sizeof info->device_name);
@@ -147,7 +165,8 @@ rankfeed_status rankfeed_handoff_get_stats(const rankfeed_handoff* handoff,
                                            rankfeed_handoff_stats* stats) {
   if (handoff == nullptr || stats == nullptr) return RANKFEED_E_ARGUMENT;
   if (stats->struct_size != sizeof(rankfeed_handoff_stats)) return RANKFEED_E_STRUCT_SIZE;
-  ToRing(handoff)->Stats(stats);
+  // Counts timed events that have completed meanwhile: the ring's state stays as it is.
+  const_cast<Ring*>(ToRing(handoff))->Stats(stats);
   return RANKFEED_OK;
 }
 

@@ -166,11 +166,16 @@ rankfeed_status Ring::Submit(uint64_t ticket, uint64_t bytes, void* stream, void
                              uint32_t flags) {
   Slot* slot = Find(ticket);
   if (slot == nullptr || bytes > slot_bytes) return RANKFEED_E_ARGUMENT;
-  if (flags & ~uint32_t{RANKFEED_HANDOFF_LEASE | RANKFEED_HANDOFF_MAPPED}) {
+  if (flags &
+      ~uint32_t{RANKFEED_HANDOFF_LEASE | RANKFEED_HANDOFF_MAPPED | RANKFEED_HANDOFF_CHOOSE}) {
     return RANKFEED_E_ARGUMENT;
   }
   const uint32_t index = TicketIndex(ticket);
-  const bool mapped = (flags & RANKFEED_HANDOFF_MAPPED) != 0;
+  bool mapped = (flags & RANKFEED_HANDOFF_MAPPED) != 0;
+  if (flags & RANKFEED_HANDOFF_CHOOSE) {
+    if (mapped || device_dst != nullptr || device_block == nullptr) return RANKFEED_E_ARGUMENT;
+    mapped = block.mapped != nullptr && bytes <= mapped_limit.load(std::memory_order_relaxed);
+  }
   bool leased = mapped || (flags & RANKFEED_HANDOFF_LEASE) != 0;
   if (mapped) {
     if (device_dst != nullptr || block.mapped == nullptr) return RANKFEED_E_ARGUMENT;
@@ -186,6 +191,7 @@ rankfeed_status Ring::Submit(uint64_t ticket, uint64_t bytes, void* stream, void
   uint64_t word = PackWord(TicketUse(ticket), SlotState::kFilling);
   if (!Move(*slot, &word, SlotState::kSubmitting)) return RANKFEED_E_STATE;
   slot->submit_ns.store(NowNs(), std::memory_order_relaxed);
+  slot->data.store(mapped ? MappedOf(index) : device_dst, std::memory_order_relaxed);
   const bool copy = !mapped && bytes != 0;
   if (copy) {
     const int32_t rc = backend->copy_async(ctx, device_dst, HostOf(index), bytes, stream);
@@ -208,6 +214,7 @@ rankfeed_status Ring::Submit(uint64_t ticket, uint64_t bytes, void* stream, void
     return RANKFEED_E_DEVICE;
   }
   Count(counters_.submits);
+  if (mapped) Count(counters_.mapped);
   // A slot is counted out after it was freed, so a slot freed and submitted again by two threads at
   // once may be counted twice for an instant: hence the cap.
   uint32_t now = counters_.in_flight.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -305,11 +312,19 @@ rankfeed_status Ring::StreamWait(uint64_t ticket, void* consumer_stream) {
     case SlotState::kDraining:
       break;
   }
-  if (LandedOf(word)) return RANKFEED_OK;
+  // A lease will say where the consumer's work ends; without one there is nothing to measure.
+  const bool measured = idle_.on() && StateOf(word) == SlotState::kLeased;
+  if (LandedOf(word)) {
+    if (measured) idle_.Begin(consumer_stream);
+    return RANKFEED_OK;
+  }
   // If the slot lands and is submitted again before the next line, the consumer waits for the later
   // copy too: more than needed, never less.
   const int32_t rc = backend->stream_wait_event(ctx, consumer_stream, slot->landed);
-  if (rc == RANKFEED_GPU_OK) return RANKFEED_OK;
+  if (rc == RANKFEED_GPU_OK) {
+    if (measured) idle_.Begin(consumer_stream);
+    return RANKFEED_OK;
+  }
   NoteError(rc);
   return RANKFEED_E_DEVICE;
 }
@@ -329,6 +344,7 @@ rankfeed_status Ring::Release(uint64_t ticket, void* consumer_stream) {
     slot->word.store(word, std::memory_order_release);  // kLeased again
     return RANKFEED_E_DEVICE;
   }
+  if (idle_.on()) idle_.End(consumer_stream);
   slot->word.store(WithState(word, SlotState::kDraining), std::memory_order_release);
   return RANKFEED_OK;
 }
@@ -413,7 +429,19 @@ void Ring::View(uint64_t ticket, rankfeed_handoff_view* view) const {
   view->bytes = slot_bytes;
 }
 
-void Ring::Stats(rankfeed_handoff_stats* stats) const {
+// Relaxed is enough: whoever has the ticket submitted the slot or was told of it.
+rankfeed_status Ring::Data(uint64_t ticket, void** data) const {
+  const Slot* slot = Find(ticket);
+  if (slot == nullptr) return RANKFEED_E_ARGUMENT;
+  const uint64_t word = slot->word.load(std::memory_order_acquire);
+  if (UseOf(word) != TicketUse(ticket)) return RANKFEED_E_STATE;
+  const uint32_t state = PublicState(StateOf(word));
+  if (state != RANKFEED_SLOT_IN_FLIGHT && state != RANKFEED_SLOT_LEASED) return RANKFEED_E_STATE;
+  *data = slot->data.load(std::memory_order_relaxed);
+  return RANKFEED_OK;
+}
+
+void Ring::Stats(rankfeed_handoff_stats* stats) {
   const auto load = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
   uint32_t states[5] = {};
   for (uint32_t i = 0; i < slot_count; ++i) ++states[PublicState(StateOf(load(slots()[i].word)))];
@@ -438,6 +466,12 @@ void Ring::Stats(rankfeed_handoff_stats* stats) const {
   stats->landed_ns_p50 = landed_ns_.Quantile(500);
   stats->landed_ns_p99 = landed_ns_.Quantile(990);
   stats->landed_ns_max = landed_ns_.Max();
+  stats->mapped = load(counters_.mapped);
+  const IdleMeter::Totals idle = idle_.Collect();
+  stats->consumer_batches = idle.batches;
+  stats->consumer_busy_ns = idle.busy_ns;
+  stats->consumer_idle_ns = idle.idle_ns;
+  stats->consumer_unmeasured = idle.unmeasured;
 }
 
 }  // namespace rankfeed::handoff

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "backend.h"
+#include "idle_meter.h"
 #include "latency_histogram.h"
 #include "rankfeed/handoff.h"
 #include "slot_state.h"
@@ -24,13 +25,14 @@ struct alignas(64) Slot {
   // Written by the submitter before it publishes kInFlight; readers check the word afterwards.
   std::atomic<uint64_t> submit_ns{0};
   std::atomic<uint64_t> last_failed_use{0};
-  void* landed = nullptr;    // event behind the copy
-  void* released = nullptr;  // event behind the consumer's work
+  std::atomic<void*> data{nullptr};  // where the device reads this use's bytes
+  void* landed = nullptr;            // event behind the copy
+  void* released = nullptr;          // event behind the consumer's work
 };
 
 struct Counters {
   std::atomic<uint64_t> acquires{0}, acquires_busy{0}, waits{0}, wait_ns{0};
-  std::atomic<uint64_t> copies{0}, bytes{0}, submits{0}, landed{0}, abandoned{0};
+  std::atomic<uint64_t> copies{0}, bytes{0}, submits{0}, mapped{0}, landed{0}, abandoned{0};
   std::atomic<uint64_t> device_errors{0};
   std::atomic<int32_t> last_device_error{0};
   std::atomic<uint32_t> in_flight{0}, in_flight_high_water{0};
@@ -55,8 +57,13 @@ class alignas(64) Ring {
   rankfeed_status ReleaseNow(uint64_t ticket);
   rankfeed_status Reset(uint64_t ticket);
   rankfeed_status State(uint64_t ticket, uint32_t* state) const;
+  rankfeed_status Data(uint64_t ticket, void** data) const;
   void View(uint64_t ticket, rankfeed_handoff_view* view) const;
-  void Stats(rankfeed_handoff_stats* stats) const;
+  void Stats(rankfeed_handoff_stats* stats);
+
+  // ring_calibrate.cc
+  rankfeed_status Calibrate(void* stream, rankfeed_handoff_consume consume, void* context,
+                            uint64_t* limit);
 
   void* HostOf(uint32_t index) const;
   void* DeviceOf(uint32_t index) const;  // null without RANKFEED_HANDOFF_DEVICE_SLOTS
@@ -67,6 +74,7 @@ class alignas(64) Ring {
   rankfeed_gpu_host_block block{};
   void* device_block = nullptr;
   uint64_t slot_bytes = 0, stride = 0;
+  std::atomic<uint64_t> mapped_limit{0};
   uint32_t slot_count = 0;
   int32_t device = 0;
 
@@ -98,6 +106,7 @@ class alignas(64) Ring {
   std::atomic<uint32_t> next_{0};  // where the next acquire starts to look
   Counters counters_;
   LatencyHistogram landed_ns_;
+  IdleMeter idle_;
 };
 
 }  // namespace rankfeed::handoff

@@ -66,7 +66,8 @@ rankfeed_status Ring::Open(const rankfeed_handoff_options& options, Ring** out,
       options.backend ? options.backend : rankfeed_handoff_host_backend();
   if (!Usable(*backend)) return Fail(RANKFEED_E_STRUCT_SIZE, 1, 0, 0, detail);
   if (options.slots == 0 || options.slots > RANKFEED_HANDOFF_MAX_SLOTS || options.slot_bytes == 0 ||
-      (options.flags & ~uint32_t{RANKFEED_HANDOFF_DEVICE_SLOTS})) {
+      (options.flags &
+       ~uint32_t{RANKFEED_HANDOFF_DEVICE_SLOTS | RANKFEED_HANDOFF_MEASURE_IDLE})) {
     return Fail(RANKFEED_E_ARGUMENT, 0, 0, 0, detail);
   }
   constexpr uint64_t kAlign = RANKFEED_HANDOFF_ALIGNMENT;
@@ -98,6 +99,7 @@ rankfeed_status Ring::Open(const rankfeed_handoff_options& options, Ring** out,
   ring->slot_bytes = options.slot_bytes;
   ring->stride = stride;
   ring->device = options.device;
+  ring->mapped_limit.store(options.mapped_limit, std::memory_order_relaxed);
 
   rc = backend->page_lock(ctx, total, 0, &ring->block);
   if (rc != RANKFEED_GPU_OK) {
@@ -123,6 +125,13 @@ rankfeed_status Ring::Open(const rankfeed_handoff_options& options, Ring** out,
       }
     }
   }
+  if (options.flags & RANKFEED_HANDOFF_MEASURE_IDLE) {
+    rc = ring->idle_.Open(backend, ctx);
+    if (rc != RANKFEED_GPU_OK) {
+      Destroy(ring);
+      return Fail(StatusOf(rc), 6, 0, 0, detail);
+    }
+  }
   *out = ring;
   return RANKFEED_OK;
 }
@@ -131,6 +140,7 @@ rankfeed_status Ring::Open(const rankfeed_handoff_options& options, Ring** out,
 void Ring::Destroy(Ring* ring) {
   const rankfeed_gpu_backend* backend = ring->backend;
   void* ctx = ring->ctx;
+  ring->idle_.Close();
   for (uint32_t i = 0; i < ring->slot_count; ++i) {
     Slot& slot = ring->slots()[i];
     if (slot.landed != nullptr) backend->event_destroy(ctx, slot.landed);

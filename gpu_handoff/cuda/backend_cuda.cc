@@ -167,6 +167,14 @@ int32_t EventCreate(void* ctx, void** event) {
   *event = made;
   return rc;
 }
+int32_t EventCreateTimed(void* ctx, void** event) {
+  *event = nullptr;
+  if (const int32_t rc = Select(ctx)) return rc;
+  cudaEvent_t made = nullptr;
+  const int32_t rc = Finish(cudaEventCreateWithFlags(&made, cudaEventDefault));
+  *event = made;
+  return rc;
+}
 void EventDestroy(void* ctx, void* event) {
   if (event != nullptr && Select(ctx) == RANKFEED_GPU_OK)
     (void)Finish(cudaEventDestroy(EventOf(event)));
@@ -182,6 +190,16 @@ int32_t EventQuery(void*, void* event) {
 int32_t StreamWaitEvent(void* ctx, void* stream, void* event) {
   if (const int32_t rc = Select(ctx)) return rc;
   return Finish(cudaStreamWaitEvent(StreamOf(stream), EventOf(event), 0));
+}
+// Milliseconds in a float: good to half a microsecond within seconds, which batches stay below.
+int32_t EventElapsed(void*, void* begin, void* end, uint64_t* ns) {
+  float ms = 0;
+  const cudaError_t error = cudaEventElapsedTime(&ms, EventOf(begin), EventOf(end));
+  *ns = error == cudaSuccess && ms > 0 ? static_cast<uint64_t>(static_cast<double>(ms) * 1e6) : 0;
+  // Never recorded: the vendor calls the handle invalid.
+  return error == cudaErrorInvalidResourceHandle
+             ? (void(cudaGetLastError()), int32_t{RANKFEED_GPU_NOT_READY})
+             : Finish(error);
 }
 
 }  // namespace
@@ -222,6 +240,8 @@ extern "C" RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_cuda_backen
     b.event_record = EventRecord;
     b.event_query = EventQuery;
     b.stream_wait_event = StreamWaitEvent;
+    b.event_create_timed = EventCreateTimed;
+    b.event_elapsed = EventElapsed;
     b.ops = CudaOps();
     return b;
   }();

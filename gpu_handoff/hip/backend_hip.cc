@@ -182,6 +182,14 @@ int32_t EventCreate(void* ctx, void** event) {
   *event = made;
   return rc;
 }
+int32_t EventCreateTimed(void* ctx, void** event) {
+  *event = nullptr;
+  if (const int32_t rc = Select(ctx)) return rc;
+  hipEvent_t made = nullptr;
+  const int32_t rc = Finish(hipEventCreateWithFlags(&made, hipEventDefault));
+  *event = made;
+  return rc;
+}
 void EventDestroy(void* ctx, void* event) {
   if (event != nullptr && Select(ctx) == RANKFEED_GPU_OK)
     (void)Finish(hipEventDestroy(EventOf(event)));
@@ -197,6 +205,15 @@ int32_t EventQuery(void*, void* event) {
 int32_t StreamWaitEvent(void* ctx, void* stream, void* event) {
   if (const int32_t rc = Select(ctx)) return rc;
   return Finish(hipStreamWaitEvent(StreamOf(stream), EventOf(event), 0));
+}
+// Milliseconds in a float: good to half a microsecond within seconds, which batches stay below.
+int32_t EventElapsed(void*, void* begin, void* end, uint64_t* ns) {
+  float ms = 0;
+  const hipError_t error = hipEventElapsedTime(&ms, EventOf(begin), EventOf(end));
+  *ns = error == hipSuccess && ms > 0 ? static_cast<uint64_t>(static_cast<double>(ms) * 1e6) : 0;
+  // Never recorded: the vendor calls the handle invalid.
+  return error == hipErrorInvalidHandle ? (void(hipGetLastError()), int32_t{RANKFEED_GPU_NOT_READY})
+                                        : Finish(error);
 }
 
 }  // namespace
@@ -217,8 +234,13 @@ extern "C" RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_hip_backend
     b.struct_size = sizeof(b);
     b.abi = RANKFEED_GPU_BACKEND_ABI;
     b.name = "hip";
+#ifdef __HIP_PLATFORM_NVIDIA__  // the same sources over CUDA, to run them where no AMD device is
+    b.dl_host_device_type = RANKFEED_DL_CUDA_HOST;
+    b.dl_device_type = RANKFEED_DL_CUDA;
+#else
     b.dl_host_device_type = RANKFEED_DL_ROCM_HOST;
     b.dl_device_type = RANKFEED_DL_ROCM;
+#endif
     b.device_count = DeviceCount;
     b.device_open = DeviceOpen;
     b.device_close = DeviceClose;
@@ -237,6 +259,8 @@ extern "C" RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_hip_backend
     b.event_record = EventRecord;
     b.event_query = EventQuery;
     b.stream_wait_event = StreamWaitEvent;
+    b.event_create_timed = EventCreateTimed;
+    b.event_elapsed = EventElapsed;
     b.ops = HipOps();
     return b;
   }();

@@ -236,6 +236,21 @@ struct HostTable {
     CountFree(backend);
     return RANKFEED_GPU_NO_MEMORY;
   }
+  // Every event of this backend keeps its time.
+  static int32_t EventElapsed(void*, void* begin, void* end, uint64_t* ns) {
+    *ns = 0;
+    uint64_t times[2];
+    int at = 0;
+    for (void* event : {begin, end}) {
+      const auto record = static_cast<HostEvent*>(event)->Get();
+      if (record == nullptr) return RANKFEED_GPU_NOT_READY;
+      const int32_t result = record->result.load(std::memory_order_acquire);
+      if (result != RANKFEED_GPU_OK) return result;
+      times[at++] = record->time_ns;
+    }
+    if (times[1] > times[0]) *ns = times[1] - times[0];
+    return RANKFEED_GPU_OK;
+  }
   static void EventDestroy(void* ctx, void* event) {
     delete static_cast<HostEvent*>(event);
     CountFree(Of(ctx));
@@ -297,6 +312,8 @@ HostBackend::HostBackend(int32_t devices, HostScript* script)
   table_.event_record = &HostTable::EventRecord;
   table_.event_query = &HostTable::EventQuery;
   table_.stream_wait_event = &HostTable::StreamWaitEvent;
+  table_.event_create_timed = &HostTable::EventCreate;
+  table_.event_elapsed = &HostTable::EventElapsed;
 }
 
 HostBackend::~HostBackend() = default;

@@ -2,6 +2,8 @@
 // host_script.cc: the rule tables behind host_script.h. TEST SURFACE, see there.
 #include "host/host_script.h"
 
+#include <chrono>
+
 #include "backend.h"
 
 namespace rankfeed::handoff {
@@ -9,6 +11,9 @@ namespace rankfeed::handoff {
 HostRecord::HostRecord() : result(RANKFEED_GPU_NOT_READY) {}
 
 void HostRecord::Complete(int32_t rc) {
+  time_ns = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                      std::chrono::steady_clock::now().time_since_epoch())
+                                      .count());
   result.store(rc, std::memory_order_release);
   result.notify_all();
 }

@@ -22,6 +22,7 @@ namespace rankfeed::handoff {
 // What one event_record stands for: NOT_READY until its stream has come by, then 0 or an error.
 struct HostRecord {
   std::atomic<int32_t> result;
+  uint64_t time_ns = 0;  // of the steady clock; written before result
   HostRecord();
   void Complete(int32_t rc);
   int32_t Wait();  // blocks

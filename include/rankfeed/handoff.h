@@ -55,6 +55,13 @@ enum {
  * programs without an accelerator and for tests. Static; never null. O(1), any thread. */
 RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_host_backend(void);
 
+/* The backends over the vendors' runtimes, each in a library of its own (rankfeed_handoff_cuda,
+ * rankfeed_handoff_hip), linked or loaded by name where wanted. Static; never null, also on a machine
+ * without a device, where calls answer NO_DEVICE. O(1), any thread. */
+RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_cuda_backend(void);
+/* As rankfeed_handoff_cuda_backend, for HIP. O(1), any thread. */
+RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_hip_backend(void);
+
 /* Devices a backend sees; 0 with RANKFEED_E_NO_DEVICE when its runtime finds none. backend null =
  * host. Errors: ARGUMENT, NO_DEVICE. O(1); the first call may load a driver. Any thread. */
 RANKFEED_API rankfeed_status rankfeed_handoff_device_count(const rankfeed_gpu_backend* backend,
@@ -65,22 +72,28 @@ RANKFEED_API rankfeed_status rankfeed_handoff_device_count(const rankfeed_gpu_ba
 enum {
   /* Allocate slot_bytes of device memory beside each slot (view.device); submit with a null
    * device_dst copies there. */
-  RANKFEED_HANDOFF_DEVICE_SLOTS = 1u
+  RANKFEED_HANDOFF_DEVICE_SLOTS = 1u,
+  /* Count how long consumer streams had work and how long they waited for the next batch
+   * (rankfeed_handoff_stats), between stream_wait and release of leased slots, by timed events: two
+   * more records per batch. Of up to 4 streams, 31 batches ahead; the rest counts as unmeasured. */
+  RANKFEED_HANDOFF_MEASURE_IDLE = 2u
 };
 
 typedef struct {
   uint32_t struct_size;
-  uint32_t flags;                      /* RANKFEED_HANDOFF_DEVICE_SLOTS or 0 */
+  uint32_t flags;                      /* RANKFEED_HANDOFF_DEVICE_SLOTS ... */
   uint64_t slot_bytes;                 /* 1 ..; rounded up to a multiple of 256 internally */
   uint32_t slots;                      /* 1 .. 4096; 3 let filling, copying and consuming overlap */
   int32_t device;                      /* index in the backend's numbering */
   const rankfeed_gpu_backend* backend; /* null = host; must outlive the ring */
+  uint64_t mapped_limit; /* for RANKFEED_HANDOFF_CHOOSE; rankfeed_handoff_calibrate measures it */
 } rankfeed_handoff_options;
 
 /* Allocates everything the ring will ever use: a control block, page-locked memory for all slots
  * in one piece, two events per slot, device memory when asked. On failure *out is null, nothing is
  * left behind, and *detail (nullable) says which step failed: section = 1 device, 2 control block,
- * 3 page-locked memory, 4 device memory, 5 events (item = slot); byte_offset = bytes asked for.
+ * 3 page-locked memory, 4 device memory, 5 events (item = slot), 6 timed events; byte_offset = bytes
+ * asked for.
  * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (sizes overflow), NO_MEMORY, NO_DEVICE, DEVICE.
  * O(slots * slot_bytes): pages are touched. Slow with vendor backends (milliseconds); once per
  * program, never per batch. */
@@ -127,7 +140,11 @@ enum {
   RANKFEED_HANDOFF_LEASE = 1u,
   /* No copy: the consumer reads view.mapped. Needs view.mapped and a null device_dst; implies
    * LEASE. */
-  RANKFEED_HANDOFF_MAPPED = 2u
+  RANKFEED_HANDOFF_MAPPED = 2u,
+  /* The ring chooses: at most mapped_limit bytes are read in place as with MAPPED, more are copied to
+   * the slot's device memory. Needs RANKFEED_HANDOFF_DEVICE_SLOTS and a null device_dst; implies
+   * LEASE. rankfeed_handoff_data says where the bytes are. */
+  RANKFEED_HANDOFF_CHOOSE = 4u
 };
 
 /* FILLING -> IN_FLIGHT (or LEASED). Queues one copy of the first `bytes` bytes on `stream` (the
@@ -142,6 +159,26 @@ RANKFEED_API rankfeed_status rankfeed_handoff_submit(rankfeed_handoff* handoff,
                                                      rankfeed_handoff_slot slot, uint64_t bytes,
                                                      void* stream, void* device_dst,
                                                      uint32_t flags);
+
+/* *data: where the device reads the bytes of a submitted slot: view.mapped, the slot's device memory,
+ * or the device_dst of the submission. Errors: ARGUMENT, STATE (not IN_FLIGHT or LEASED under this
+ * ticket; *data is null). O(1). */
+RANKFEED_API rankfeed_status rankfeed_handoff_data(const rankfeed_handoff* handoff,
+                                                   rankfeed_handoff_slot slot, void** data);
+
+/* Queues what a consumer does with a batch at data; for rankfeed_handoff_calibrate. */
+typedef rankfeed_status (*rankfeed_handoff_consume)(void* context, void* stream, void* data,
+                                                    uint64_t bytes);
+
+/* Measures up to which size reading in place beats a copy with this consumer, on this machine, and
+ * makes it the ring's mapped_limit; *limit (nullable) gets it, 0 where in place never wins or cannot be
+ * had. For set-up: every slot must be FREE, their content is sent as it is; BLOCKS for some ten batches
+ * of each size from 1 KiB, doubling, to slot_bytes at most. Errors: ARGUMENT (also without
+ * RANKFEED_HANDOFF_DEVICE_SLOTS), BUSY, DEVICE, and what consume answers; the limit is then as it was.
+ * O(slot_bytes). */
+RANKFEED_API rankfeed_status rankfeed_handoff_calibrate(rankfeed_handoff* handoff, void* stream,
+                                                        rankfeed_handoff_consume consume,
+                                                        void* context, uint64_t* limit);
 
 /* FILLING -> FREE without sending anything. Errors: ARGUMENT, STATE. O(1). */
 RANKFEED_API rankfeed_status rankfeed_handoff_abandon(rankfeed_handoff* handoff,
@@ -209,6 +246,7 @@ typedef struct {
   char backend[16];
   char device_name[64];
   char note[104]; /* why page_locked is 0, or empty */
+  uint64_t mapped_limit; /* bytes, see RANKFEED_HANDOFF_CHOOSE */
 } rankfeed_handoff_info;
 
 /* Errors: ARGUMENT, STRUCT_SIZE. O(1). */
@@ -234,10 +272,17 @@ typedef struct {
   uint64_t abandoned;
   uint64_t device_errors; /* calls and events that failed */
   uint64_t landed_ns_min, landed_ns_p50, landed_ns_p99, landed_ns_max;
+  uint64_t mapped; /* submissions read in place */
+  /* RANKFEED_HANDOFF_MEASURE_IDLE, by the device's clock; else 0. idle is the time between the end of
+   * one measured batch's work and the begin of the next one's on the same stream: its share is
+   * idle / (idle + busy). Batches that have completed so far. */
+  uint64_t consumer_batches, consumer_busy_ns, consumer_idle_ns;
+  uint64_t consumer_unmeasured; /* batches, and gaps between them, that were not measured */
 } rankfeed_handoff_stats;
 
 /* A snapshot: counters that other threads move meanwhile may be a step apart.
- * Errors: ARGUMENT, STRUCT_SIZE. O(slots + histogram steps), no locks. */
+ * Errors: ARGUMENT, STRUCT_SIZE. O(slots + histogram steps), no locks; with MEASURE_IDLE a few event
+ * queries for each batch that has completed since the last call. */
 RANKFEED_API rankfeed_status rankfeed_handoff_get_stats(const rankfeed_handoff* handoff,
                                                         rankfeed_handoff_stats* stats);
 

@@ -200,7 +200,7 @@ class Tables {
       }
     }
     // CR LF is one cluster and becomes what CR becomes.
-    return is_separator['\r'] == is_separator['\n'];
+    return is_separator[int{'\r'}] == is_separator[int{'\n'}];
   }
 
   bool ClassifyCharacters() {

@@ -56,8 +56,14 @@ const rankfeed_gpu_backend* Backend(const std::string& device) {
   const std::string file = "librankfeed_handoff_" + device + ".so";
   std::error_code error;
   const auto beside = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / file;
-  void* library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::string versioned =
+      fmt::format("{}.{}.{}", file, RANKFEED_VERSION_MAJOR, RANKFEED_VERSION_MINOR);
+  void* library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);  // a build folder
+  for (const std::filesystem::path& place :
+       {beside.parent_path() / "../lib" / versioned, std::filesystem::path(versioned),
+        std::filesystem::path(file)}) {
+    if (library == nullptr) library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
   if (library == nullptr) {
     throw Failure(fmt::format(
         "--device {}: {}; this build has no {} backend (--device host works everywhere)", device,
@@ -305,7 +311,8 @@ class Rerank {
     std::vector<rankfeed_handoff_slot> tickets;
     Ring scores(backend, std::max<uint64_t>(documents_->texts.size() * sizeof(float) * labels, 1),
                 1, 0);
-    Ring ring(backend, options_.max_arena_bytes, c.slots, RANKFEED_HANDOFF_DEVICE_SLOTS);
+    Ring ring(backend, options_.max_arena_bytes, c.slots,
+              RANKFEED_HANDOFF_DEVICE_SLOTS | RANKFEED_HANDOFF_MEASURE_IDLE);
     void* const copies = ring.Stream();
     void* const work = ring.Stream();
     rankfeed_mem_req need;
@@ -436,15 +443,18 @@ class Rerank {
     out["device"] = {{"backend", ring_info_.backend},
                      {"name", ring_info_.device_name},
                      {"gemm", model_->info.gemm}};
-    out["ms"] = {{"open_vocabulary", times_.vocabulary},
-                 {"open_model", times_.model},
-                 {"read_documents", times_.documents},
-                 {"tokenize_and_pack", times_.fill},
-                 {"wait_for_slot", times_.wait},
-                 {"copy_p50", static_cast<double>(handoff_.landed_ns_p50) / 1e6},
-                 {"forward_left", times_.drain},
-                 {"rank", times_.rank},
-                 {"request", times_.total}};
+    out["ms"] = {
+        {"open_vocabulary", times_.vocabulary},
+        {"open_model", times_.model},
+        {"read_documents", times_.documents},
+        {"tokenize_and_pack", times_.fill},
+        {"wait_for_slot", times_.wait},
+        {"copy_p50", static_cast<double>(handoff_.landed_ns_p50) / 1e6},
+        {"forward", static_cast<double>(handoff_.consumer_busy_ns) / 1e6},
+        {"forward_waited_for_batches", static_cast<double>(handoff_.consumer_idle_ns) / 1e6},
+        {"forward_left", times_.drain},
+        {"rank", times_.rank},
+        {"request", times_.total}};
     fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 

@@ -79,7 +79,7 @@ class Verifier {
     uint32_t bad_base = 0, bad_value = 0;  // branch-free, so the pass runs at memory speed
     for (const trie::Unit u : units) {
       bad_base |= trie::Base(u) + codes > units.size();
-      bad_value |= (trie::Value(u) >= values) & (trie::Value(u) != trie::kNoValue);
+      bad_value |= uint32_t{trie::Value(u) >= values} & uint32_t{trie::Value(u) != trie::kNoValue};
     }
     Require(!bad_base && !bad_value && units.size() <= trie::kMaxUnits, id);
   }

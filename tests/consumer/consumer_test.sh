@@ -4,6 +4,7 @@
 set -euo pipefail
 way=$1 work=$2 build=$3 cmake=$4
 here=$(cd "$(dirname "$0")" && pwd)
+source_dir=$(cd "$here/../.." && pwd)
 prefix=$work/prefix
 text="What is a panda?"
 
@@ -15,6 +16,20 @@ check() { # PROGRAM NAME: prints the ids of the text
     exit 1
   }
   echo "$2: $got"
+}
+
+check_others() { # FOLDER: the programs of the other components
+  [[ -x $1/program_scores ]] || { echo "no program_scores"; exit 1; }
+  "$1/program_scores" "$source_dir/data/reranker" "$work/requests.$$.jsonl"
+  rm -f "$work/requests.$$.jsonl"
+  for vendor in cuda hip; do
+    if [[ -n $(find "$prefix" -name "librankfeed_handoff_$vendor.so.0.1") ]]; then
+      "$1/program_$vendor" # prints how many devices there are; none is a status, not a failure
+      is_linked_with "$1/program_$vendor" "librankfeed_handoff_$vendor.so.0.1" yes
+    else
+      echo "component $vendor was not built here: no nvcc or hipcc"
+    fi
+  done
 }
 
 is_linked_with() { # PROGRAM LIBRARY yes|no
@@ -58,6 +73,8 @@ find_static)
   check "$work/$way/program" "$way, C++"
   check "$work/$way/program_c" "$way, C"
   is_linked_with "$work/$way/program" librankfeed no
+  is_linked_with "$work/$way/program_scores" librankfeed no
+  check_others "$work/$way"
   ;;
 find_shared)
   find_project "$work/$way" "$prefix" -DBUILD_SHARED_LIBS=ON
@@ -65,6 +82,9 @@ find_shared)
   check "$work/$way/program_c" "$way, C"
   is_linked_with "$work/$way/program" "librankfeed_builder.so.0.1" yes
   is_linked_with "$work/$way/program_c" "libstdc" no
+  is_linked_with "$work/$way/program_scores" "librankfeed_crossencoder.so.0.1" yes
+  is_linked_with "$work/$way/program_scores" "libblis" no # it is the library's own business
+  check_others "$work/$way"
   ;;
 find_static_only) # asks for shared libraries where there are none
   find_project "$work/$way" "$work/static" -DBUILD_SHARED_LIBS=ON
@@ -75,12 +95,20 @@ pkgconfig_shared)
   g++ -std=c++20 "$here/program/program.cc" -o "$work/$way" $(pc "$prefix" --cflags --libs rankfeed-builder rankfeed-handoff rankfeed-parallel)
   LD_LIBRARY_PATH=$(libdir "$prefix") check "$work/$way" "$way"
   is_linked_with "$work/$way" librankfeed_runtime.so.0.1 yes
+  # shellcheck disable=SC2046
+  gcc -std=c11 "$here/program/program_scores.c" -o "$work/${way}_scores" $(pc "$prefix" --cflags --libs rankfeed-crossencoder rankfeed-counters)
+  LD_LIBRARY_PATH=$(libdir "$prefix") "$work/${way}_scores" "$source_dir/data/reranker" "$work/requests.$$.jsonl"
+  rm -f "$work/requests.$$.jsonl"
   ;;
 pkgconfig_static)
   # shellcheck disable=SC2046
   g++ -std=c++20 "$here/program/program.cc" -o "$work/$way" $(pc "$work/static" --static --cflags --libs rankfeed-builder rankfeed-handoff rankfeed-parallel)
   check "$work/$way" "$way"
   is_linked_with "$work/$way" librankfeed no
+  # shellcheck disable=SC2046
+  gcc -std=c11 "$here/program/program_scores.c" -o "$work/${way}_scores" $(pc "$work/static" --static --cflags --libs rankfeed-crossencoder rankfeed-counters)
+  "$work/${way}_scores" "$source_dir/data/reranker" "$work/requests.$$.jsonl"
+  rm -f "$work/requests.$$.jsonl"
   ;;
 c_only) # no C++ compiler involved: C11, pedantic, shared library
   # shellcheck disable=SC2046
@@ -97,9 +125,11 @@ symbols) # exported symbols, SONAME and needed libraries of every shared library
       continue
     fi
     nm -D --defined-only --with-symbol-versions "$library" | awk '$2 != "A" { print $3 }' | sed 's/@@RANKFEED_0\.1$//' | LC_ALL=C sort >"$work/$name.exported"
-    # What the headers declare for this library: the visible symbols of its archive.
-    readelf --symbols --wide "$(libdir "$prefix")/librankfeed_$name.a" |
+    # What the headers declare for this library: the visible symbols of its archive, where it has one.
+    archive=$(libdir "$prefix")/librankfeed_$name.a
+    if [[ -e $archive ]]; then readelf --symbols --wide "$archive" |
       awk '($4 == "FUNC" || $4 == "OBJECT") && $5 != "LOCAL" && $6 == "DEFAULT" && $7 != "UND" && $8 ~ /^rankfeed_/ { print $8 }' | LC_ALL=C sort -u >"$work/$name.archive"
+    else cp "$work/$name.exported" "$work/$name.archive"; fi
     grep '^rankfeed_' "$list" >"$work/$name.listed"
     for made in exported archive; do
       if ! diff "$work/$name.listed" "$work/$name.$made" >"$work/$name.diff"; then
@@ -134,7 +164,12 @@ deb)
     dpkg-deb --field "$deb" Package Version Architecture Depends
     dpkg-deb -x "$deb" "$work/root"
   done
-  [[ $(ls "$work"/deb/*.deb | wc -l) == 3 ]]
+  vendors=$(find "$prefix" -name 'librankfeed_handoff_cuda.so.0.1' -o -name 'librankfeed_handoff_hip.so.0.1' | wc -l)
+  [[ $(ls "$work"/deb/*.deb | wc -l) == $((3 + vendors)) ]]
+  for vendor in cuda hip; do # the base package needs no vendor's runtime
+    dpkg-deb -c "$work"/deb/librankfeed0.1_*.deb | grep "handoff_$vendor" && { echo "$vendor in librankfeed0.1"; exit 1; }
+  done
+  dpkg-deb -c "$work"/deb/librankfeed-dev_*.deb | grep './usr/include/rankfeed/crossencoder.h'
   dpkg-deb -c "$work"/deb/librankfeed-dev_*.deb | grep './usr/include/rankfeed/rerank.h'
   dpkg-deb -c "$work"/deb/librankfeed0.1_*.deb | grep 'librankfeed_runtime.so.0.1 '
   dpkg-deb --field "$work"/deb/rankfeed_*.deb Depends | grep libicu

@@ -227,13 +227,14 @@ TEST(StructLayout, Rerank) {
 
 TEST(StructLayout, Handoff) {
   if (sizeof(void*) != 8) GTEST_SKIP() << "layouts are pinned for 64-bit targets";
-  EXPECT_EQ(sizeof(rankfeed_handoff_options), 32u);
+  EXPECT_EQ(sizeof(rankfeed_handoff_options), 40u);
   EXPECT_FIELD(rankfeed_handoff_options, struct_size, 0);
   EXPECT_FIELD(rankfeed_handoff_options, flags, 4);
   EXPECT_FIELD(rankfeed_handoff_options, slot_bytes, 8);
   EXPECT_FIELD(rankfeed_handoff_options, slots, 16);
   EXPECT_FIELD(rankfeed_handoff_options, device, 20);
   EXPECT_FIELD(rankfeed_handoff_options, backend, 24);
+  EXPECT_FIELD(rankfeed_handoff_options, mapped_limit, 32);
   EXPECT_EQ(sizeof(rankfeed_handoff_view), 40u);
   EXPECT_FIELD(rankfeed_handoff_view, struct_size, 0);
   EXPECT_FIELD(rankfeed_handoff_view, index, 4);
@@ -241,7 +242,8 @@ TEST(StructLayout, Handoff) {
   EXPECT_FIELD(rankfeed_handoff_view, device, 16);
   EXPECT_FIELD(rankfeed_handoff_view, mapped, 24);
   EXPECT_FIELD(rankfeed_handoff_view, bytes, 32);
-  EXPECT_EQ(sizeof(rankfeed_handoff_info), 232u);
+  EXPECT_EQ(sizeof(rankfeed_handoff_info), 240u);
+  EXPECT_FIELD(rankfeed_handoff_info, mapped_limit, 232);
   EXPECT_FIELD(rankfeed_handoff_info, struct_size, 0);
   EXPECT_FIELD(rankfeed_handoff_info, slots, 4);
   EXPECT_FIELD(rankfeed_handoff_info, slot_bytes, 8);
@@ -255,7 +257,12 @@ TEST(StructLayout, Handoff) {
   EXPECT_FIELD(rankfeed_handoff_info, backend, 48);
   EXPECT_FIELD(rankfeed_handoff_info, device_name, 64);
   EXPECT_FIELD(rankfeed_handoff_info, note, 128);
-  EXPECT_EQ(sizeof(rankfeed_handoff_stats), 144u);
+  EXPECT_EQ(sizeof(rankfeed_handoff_stats), 184u);
+  EXPECT_FIELD(rankfeed_handoff_stats, mapped, 144);
+  EXPECT_FIELD(rankfeed_handoff_stats, consumer_batches, 152);
+  EXPECT_FIELD(rankfeed_handoff_stats, consumer_busy_ns, 160);
+  EXPECT_FIELD(rankfeed_handoff_stats, consumer_idle_ns, 168);
+  EXPECT_FIELD(rankfeed_handoff_stats, consumer_unmeasured, 176);
   EXPECT_FIELD(rankfeed_handoff_stats, struct_size, 0);
   EXPECT_FIELD(rankfeed_handoff_stats, slots_free, 4);
   EXPECT_FIELD(rankfeed_handoff_stats, slots_filling, 8);

@@ -39,8 +39,6 @@ ELSEWHERE = {
     "cmake --preset dev": "preset:dev",
     "cmake --build --preset dev": "preset:dev",
     "ctest --preset dev": "preset:dev",
-    "cmake --preset release": "preset:release",
-    "cmake --build --preset release": "preset:release",
     "cmake --preset clang": "preset:clang",
     "cmake --build --preset clang": "preset:clang",
     "cmake --preset fuzz": "preset:fuzz",
@@ -50,9 +48,7 @@ ELSEWHERE = {
     "pip install .": "test:python_wheel",
     "tests/examples/pretokenize_ray.py": "test:example_pretokenize_ray_long",
     "rankfeed corpus merge -o docs.rfc shards": "test:example_pretokenize_ray_long",
-    "ctest --test-dir build-release -R handoff_device_test": "target:handoff_device_test",
-    "compute-sanitizer ": "target:handoff_device_test",
-    "build-release/bench/bench_handoff": "target:bench_handoff",
+    "scripts/gpu-check.sh": "test:gpu_check_dry_run",
 }
 
 # Sizes that make an example worth reading are made smaller for the test.

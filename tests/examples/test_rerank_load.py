@@ -48,6 +48,10 @@ def results_of(content):
     return answer if isinstance(answer, list) else answer["results"]
 
 
+class Full(Exception):
+    """As many requests under way as the server has front threads for: one more would wait unread."""
+
+
 class Client:
     """HTTP/1.1 over kept-alive connections, as many as are needed up to `limit`."""
 
@@ -56,7 +60,7 @@ class Client:
 
     async def post(self, body, due=None, lateness=None):
         if self.open >= self.limit:  # never wait for a place: that would close the loop
-            raise RuntimeError(f"{self.limit} requests under way")
+            raise Full
         self.open += 1
         self.most = max(self.most, self.open)
         try:
@@ -96,17 +100,17 @@ class Seen:
 
     def __init__(self):
         self.latencies, self.lateness, self.wrong, self.refused = [], [], [], {429: 0, 504: 0}
-        self.sent, self.elapsed, self.most = 0, 0.0, 0
+        self.drawn, self.held_back, self.elapsed, self.most = 0, 0, 0.0, 0
         self.resources = []  # (resident bytes, threads, open files)
 
     def lost(self):
-        return self.sent - len(self.latencies) - sum(self.refused.values()) - len(self.wrong)
+        return self.drawn - self.held_back - len(self.latencies) - sum(self.refused.values()) - len(self.wrong)
 
 
 async def run(server, arguments):
     rng = random.Random(7)
     bodies = make_requests(rng, 200, arguments.documents)
-    client = Client(server.port, 60)  # fewer than the server has front threads
+    client = Client(server.port, 78)  # of 82 front threads: 64 may queue, 2 work, the others are told 429
     expected = []
     for body in bodies:
         status, content = await client.post(body)
@@ -127,6 +131,8 @@ async def run(server, arguments):
                 seen.wrong.append((number, status, content[:200]))
             else:
                 seen.latencies.append(time.monotonic() - due)
+        except Full:
+            seen.held_back += 1
         except Exception as error:
             seen.wrong.append((number, repr(error)))
 
@@ -139,7 +145,7 @@ async def run(server, arguments):
         task = asyncio.create_task(one(rng.randrange(len(bodies)), due))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
-        seen.sent += 1
+        seen.drawn += 1
         if time.monotonic() - sampled >= max(1.0, arguments.seconds / 200):
             sampled = time.monotonic()
             seen.resources.append(server.resources())
@@ -173,7 +179,7 @@ def machine():
     commit = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "HEAD"],
                             capture_output=True, text=True).stdout.strip()
     return {"cpu": names[0] if names else platform.machine(), "cpus": os.cpu_count(), "kernel": platform.release(),
-            "load_average_1_5_15": os.getloadavg(), "python": platform.python_version(), "commit": commit,
+            "load_average_1_5_15": os.getloadavg(), "nice": os.nice(0), "python": platform.python_version(), "commit": commit,
             "ended": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
 
 
@@ -200,16 +206,18 @@ def main():
     checks = {
         "every answer right": not seen.wrong and len(seen.latencies) > 0,
         "none lost": lost == 0,
-        "at most 1 % refused": refused <= 0.01 * seen.sent,
+        "every drawn request sent": seen.held_back == 0,
+        "at most 1 % refused": refused <= 0.01 * seen.drawn,
         "memory does not grow": resident["growth"] < 4 << 20,
-        "threads and open files do not grow": threads["growth"] <= 0 and files["growth"] <= 8,
+        "threads and open files do not grow": max(threads["growth"], files["growth"]) <= 16,  # connections come and go
         "the sender kept its times": quantiles(seen.lateness).get("p99", 0) <= arguments.late_ms,
         "drained, ended with 0": status == 0 and metrics["rankfeed_queue_depth"] == 0,
     }
     report = {
         "command": {k: v for k, v in vars(arguments).items() if k not in ("server", "rankfeed", "report")},
         "server": " ".join(os.path.basename(part) for part in arguments.server.split()[-1:]),
-        "seconds": round(seen.elapsed, 1), "sent": seen.sent, "per_second": round(seen.sent / seen.elapsed, 2),
+        "seconds": round(seen.elapsed, 1), "drawn": seen.drawn, "held_back": seen.held_back,
+        "per_second": round(seen.drawn / seen.elapsed, 2),
         "right": len(seen.latencies), "wrong": len(seen.wrong), "lost": lost,
         "refused_429": seen.refused[429], "refused_504": seen.refused[504],
         "most_under_way": seen.most, "latency_ms_from_drawn_time": quantiles(seen.latencies),

@@ -31,7 +31,7 @@ TEST(RingOpen, RefusesBadArguments) {
   refused([](auto& o) { o.slots = 0; }, RANKFEED_E_ARGUMENT);
   refused([](auto& o) { o.slots = RANKFEED_HANDOFF_MAX_SLOTS + 1; }, RANKFEED_E_ARGUMENT);
   refused([](auto& o) { o.slot_bytes = 0; }, RANKFEED_E_ARGUMENT);
-  refused([](auto& o) { o.flags = 2; }, RANKFEED_E_ARGUMENT);
+  refused([](auto& o) { o.flags = 4; }, RANKFEED_E_ARGUMENT);
   refused([](auto& o) { o.slot_bytes = UINT64_MAX; }, RANKFEED_E_LIMIT);
   refused([](auto& o) { o.slot_bytes = PTRDIFF_MAX; }, RANKFEED_E_LIMIT);
   refused([](auto& o) { o.slot_bytes = PTRDIFF_MAX / 2; }, RANKFEED_E_LIMIT);

@@ -1,5 +1,5 @@
-/* The runtime alone, from C: ids of each line of standard input with special tokens, a line each, as
- * `rankfeed encode --special` prints them. */
+/* The runtime alone, from C: ids of each line of standard input with special tokens, a line each,
+ * as `rankfeed encode --special` prints them. */
 #define _POSIX_C_SOURCE 200809L
 #include <rankfeed/rankfeed.h>
 #include <stdio.h>
@@ -17,12 +17,14 @@ int main(int argc, char** argv) {
   rankfeed_model* model;
   if (rankfeed_model_open(image.data, image.size, 0, storage, need.size, &model, NULL)) return 3;
   enum { kLongest = 1 << 20 };
-  rankfeed_limits limits = {.struct_size = sizeof limits, .max_text_bytes = kLongest, .cache_bytes = 1 << 18};
+  rankfeed_limits limits = {
+      .struct_size = sizeof limits, .max_text_bytes = kLongest, .cache_bytes = 1 << 18};
   if (rankfeed_encoder_mem_req(model, &limits, &need) != RANKFEED_OK) return 4;
   void* scratch = allocate(need);
   rankfeed_encoder* encoder;
   if (rankfeed_encoder_init(model, &limits, scratch, need.size, &encoder) != RANKFEED_OK) return 5;
-  rankfeed_encode_options options = {.struct_size = sizeof options, .flags = RANKFEED_ADD_SPECIAL_TOKENS};
+  rankfeed_encode_options options = {.struct_size = sizeof options,
+                                     .flags = RANKFEED_ADD_SPECIAL_TOKENS};
   int32_t* ids = malloc(sizeof(int32_t) * kLongest);
   char* line = NULL;
   size_t capacity = 0;

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs every check and measurement that needs a GPU, from a folder that scripts/gpu-check.sh filled.
+
+    gpu_run.py BUNDLE [--out FILE] [--seconds N] [--dry-run]
+
+BUNDLE holds bin/ (device tests, benchmarks, the backends), lib/ (shared libraries that the machine
+may lack), and files/ (vocabulary, texts, golden models). Steps, for CUDA and for HIP as far as they are there:
+device tests, compute-sanitizer memcheck and racecheck, handoff latency (pageable, page-locked, mapped), streaming
+pipelines of two model sizes with the device's idle share, and the same through PyTorch. Each step ends as
+"passed", "failed" or "not run" with the reason; FILE (default bench/results/gpu.json of the source tree) gets
+all of it with the machine. Status 0: nothing failed; 1: something did; 77: there is no device. --seconds limits
+the whole run: what no longer fits is "not run". Standard library only."""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODELS = {"6x384": ("6", "384"), "12x768": ("12", "768")}
+VENDORS = ("cuda", "hip", "hip_nvidia")  # hip: AMD; hip_nvidia: the same sources through HIP's NVIDIA headers
+F16_TOLERANCE = 2e-2
+
+
+class Runner:
+    def __init__(self, bundle, seconds, dry):
+        self.bundle, self.dry, self.begin, self.seconds = bundle, dry, time.monotonic(), seconds
+        self.steps = []
+        self.environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(
+            [str(bundle / "lib"), *self.torch_libraries(), os.environ.get("LD_LIBRARY_PATH", "")]).strip(":"),
+            "RANKFEED_SOURCE_DIR": str(bundle / "files"), "RANKFEED_GPU_LIBRARIES": str(bundle / "bin")}
+
+    @staticmethod
+    def torch_libraries():
+        """cuBLASLt may be there with PyTorch's wheels only."""
+        for path in sys.path:
+            found = sorted({p.parent for p in pathlib.Path(path).glob("nvidia/*/lib/libcublasLt.so.*")}) if path else []
+            if found:
+                return [str(p) for p in found]
+        return []
+
+    def left(self):
+        return self.seconds - (time.monotonic() - self.begin)
+
+    def run(self, name, command, limit, reason=None, **environment):
+        """Returns the output, or None when the step did not pass."""
+        command = [str(part) for part in command]
+        step = {"step": name, "command": " ".join(command)}
+        self.steps.append(step)
+        if reason is None and not self.dry and self.left() < 5:
+            reason = "no time left"
+        if reason is not None or self.dry:
+            step.update(status="not run", reason=reason or "dry run")
+            print(f"not run  {name}: {step['reason']}", flush=True)
+            return None
+        begin = time.monotonic()
+        try:
+            done = subprocess.run(command, env={**self.environment, **environment}, cwd=self.bundle, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=min(limit, self.left()))
+            failed = None if done.returncode == 0 else f"status {done.returncode}"
+            out, err = done.stdout, done.stderr
+        except subprocess.TimeoutExpired as expired:
+            failed = f"more than {expired.timeout:.0f} s"
+            out, err = ((text or b"").decode("utf-8", "replace") if isinstance(text, bytes) else text or ""
+                        for text in (expired.stdout, expired.stderr))
+        except OSError as error:
+            failed, out, err = str(error), "", ""
+        step.update(status="failed" if failed else "passed", seconds=round(time.monotonic() - begin, 1))
+        if failed:
+            step.update(reason=failed, output=(out + err)[-3000:])
+        print(f"{step['status']:8} {name} ({step['seconds']} s){': ' + failed if failed else ''}", flush=True)
+        return None if failed else out
+
+    def note(self, **values):
+        self.steps[-1].update(values)
+
+    def fail(self, reason):
+        self.note(status="failed", reason=reason)
+        print(f"failed   {self.steps[-1]['step']}: {reason}", flush=True)
+
+
+def said(command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=30).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def machine():
+    cpu = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    query = "name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,pcie.link.gen.max,pcie.link.width.max"
+    return {"cpu": cpu[1] if cpu else platform.machine(), "cpus": os.cpu_count(), "kernel": platform.release(),
+            "gpu": said(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"]).splitlines(),
+            "load_average": os.getloadavg(), "python": platform.python_version(),
+            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
+
+
+def gtest_counts(output):
+    skipped = re.findall(r"NOT RUN: (.*)", output)
+    passed = re.search(r"\[  PASSED  \] (\d+) test", output)
+    return {"tests_passed": int(passed[1]) if passed else 0, "tests_not_run": skipped}
+
+
+def numbers(path):
+    return [float(line) for line in path.read_text().split()]
+
+
+def vendor_steps(run, vendor, work, has_device):
+    binaries, files = run.bundle / "bin", run.bundle / "files"
+    built = (binaries / f"librankfeed_handoff_{vendor}.so").exists()
+    no = None if built else f"the {vendor} backend was not built"
+    if no is None and not has_device(vendor):
+        no = "no AMD device" if vendor == "hip" else "no NVIDIA device"
+    tests = binaries / "handoff_device_test"
+    chosen = f"--gtest_filter=*/{vendor}"
+    out = run.run(f"{vendor}: device tests", [tests, chosen], 300, no)
+    if out is not None:
+        run.note(**gtest_counts(out))
+    sanitizer = shutil.which("compute-sanitizer") or next(
+        (str(p) for p in pathlib.Path("/usr/local").glob("cuda*/bin/compute-sanitizer")), None)
+    lacking = no or (None if sanitizer else "compute-sanitizer is not installed")
+    for tool in ("memcheck", "racecheck"):
+        # Sizes that make the kernels turn every corner; the sanitizer costs a factor of up to a hundred.
+        out = run.run(f"{vendor}: compute-sanitizer {tool}",
+                      [sanitizer or "compute-sanitizer", "--tool", tool, "--error-exitcode", "9", tests,
+                       f"--gtest_filter=*/{vendor}:-*EveryByte*"], 240, lacking, RANKFEED_DEVICE_TEST_SMALL="1")
+        if out is not None:
+            run.note(said=re.findall(r"ERROR SUMMARY.*|RACECHECK SUMMARY.*", out))
+    report = work / f"{vendor}_handoff.json"
+    out = run.run(f"{vendor}: handoff latency", [binaries / "bench_handoff", f"--device={vendor}", "--benchmark_filter=-forward",
+                  f"--benchmark_out={report}", "--benchmark_out_format=json", "--benchmark_min_time=0.2"], 240, no)
+    if out is not None:
+        rows = json.loads(report.read_text())["benchmarks"]
+        run.note(microseconds={r["name"].replace("/manual_time", ""): {"p50": round(r["p50_us"], 2), "p99": round(r["p99_us"], 2)}
+                               for r in rows if "p50_us" in r})
+    for name, (layers, hidden) in MODELS.items():
+        model = work / f"model_{name}"
+        if not model.exists() and not run.dry and no is None:
+            subprocess.run([binaries / "bench_pipeline", "--vocab", files / "vocab.rfimg", "--make-model", model, "--layers", layers,
+                            "--hidden", hidden], env=run.environment, check=True)
+        for mapped in ("0", "measure"):
+            out = run.run(f"{vendor}: pipeline {name}, {'copied' if mapped == '0' else 'copied or in place by size'}",
+                          [binaries / "bench_pipeline", "--vocab", files / "vocab.rfimg", "--docs", files / "texts.txt", "--model", model,
+                           "--device", vendor, "--dtype", "f16", "--queries", "200", "--slots", "4", "--mapped", mapped,
+                           "--scores", work / f"{vendor}_{name}.scores"], 120, no)
+            if out is not None:
+                run.note(result=json.loads(out))
+
+
+def pytorch_steps(run, work, has_device):
+    reason = None if has_device("cuda") else "no NVIDIA device"
+    if reason is None and subprocess.run([sys.executable, "-c", "import torch, transformers, tokenizers; assert torch.cuda.is_available()"],
+                                         capture_output=True).returncode != 0:
+        reason = "no torch with CUDA, transformers and tokenizers"
+    files = run.bundle / "files"
+    for name in MODELS:
+        scores = work / f"pytorch_{name}.scores"
+        out = run.run(f"PyTorch: pipeline {name}",
+                      [sys.executable, files / "gpu_pytorch.py", "--model", work / f"model_{name}", "--tokenizer", files / "tokenizer.json",
+                       "--docs", files / "texts.txt", "--queries", "200", "--scores", scores], 180, reason)
+        if out is None:
+            continue
+        run.note(result=json.loads(out))
+        for vendor in VENDORS:
+            mine = work / f"{vendor}_{name}.scores"
+            if mine.exists():
+                worst = max(abs(a - b) for a, b in zip(numbers(mine), numbers(scores), strict=True))
+                run.note(**{f"largest_difference_from_{vendor}": worst})
+                if not worst <= F16_TOLERANCE:
+                    run.fail(f"scores differ from {vendor}'s by {worst}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("bundle", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results" / "gpu.json")
+    parser.add_argument("--seconds", type=float, default=560)
+    parser.add_argument("--dry-run", action="store_true")
+    arguments = parser.parse_args()
+    bundle = arguments.bundle.resolve()
+    work = bundle / "work"
+    work.mkdir(exist_ok=True)
+    run = Runner(bundle, arguments.seconds, arguments.dry_run)
+    context = machine()
+
+    def has_device(vendor):
+        return os.path.exists("/dev/kfd") if vendor == "hip" else bool(context["gpu"])
+    for vendor in VENDORS:
+        vendor_steps(run, vendor, work, has_device)
+    pytorch_steps(run, work, has_device)
+    any_device = has_device("cuda") or has_device("hip")
+    bad = [s for s in run.steps if s["status"] == "failed"]
+    report = {"machine": context, "commit": (bundle / "files" / "commit").read_text().strip(), "steps": run.steps}
+    for step in run.steps:  # no paths of the machine
+        step["command"] = step["command"].replace(str(bundle) + "/", "").replace(sys.executable, "python3")
+    if not arguments.dry_run and any_device:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        print(f"written: {arguments.out}")
+    passed = sum(s["status"] == "passed" for s in run.steps)
+    print(f"{passed} passed, {len(bad)} failed, {len(run.steps) - passed - len(bad)} not run")
+    sys.exit(1 if bad else 0 if any_device or arguments.dry_run else 77)
+
+
+if __name__ == "__main__":
+    main()
