@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // fuzz/driver.cc: runs the targets without libFuzzer, with any compiler.
 //
-//   rankfeed_fuzz --list
+//   rankfeed_fuzz --list                                 the targets
+//   rankfeed_fuzz --build                                the sanitizers it was built with
 //   rankfeed_fuzz TARGET FILE|FOLDER ...                 replays inputs
 //   rankfeed_fuzz TARGET --generate SECONDS [--seed S] [--inputs N] [--max-executions N]
 //                                                        runs generated inputs
@@ -146,7 +147,7 @@ Bytes ReadFile(const std::filesystem::path& path) {
 
 int Usage() {
   std::fprintf(stderr,
-               "usage: rankfeed_fuzz --list\n"
+               "usage: rankfeed_fuzz --list | --build\n"
                "       rankfeed_fuzz TARGET FILE|FOLDER ...\n"
                "       rankfeed_fuzz TARGET --generate SECONDS [--seed S] [--inputs N] "
                "[--max-executions N]\n"
@@ -205,6 +206,10 @@ int WriteSeeds(const Target& target, const Options& o) {
 int Main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
     for (const Target& target : AllTargets()) std::printf("%s\n", target.name);
+    return 0;
+  }
+  if (argc == 2 && std::strcmp(argv[1], "--build") == 0) {
+    std::printf("%s\n", RANKFEED_FUZZ_SANITIZE);
     return 0;
   }
   Options o;

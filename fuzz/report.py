@@ -84,12 +84,12 @@ def report():
     commits = sorted({r["commit"] for r in runs})
     out.append("\nCommits: " + ", ".join(commits) + ".\n")
     if soaks:
-        rows = [[str(s["threads"]), number(s["documents"]), number(s["tokens"]), number(s["swaps"]),
+        rows = [[str(s["threads"]), s.get("build", "optimized"), number(s["documents"]), number(s["tokens"]), number(s["swaps"]),
                  str(s["differences"]), f"{s['seconds']:,.0f}", f"{s['resident_early'] / 2**20:.1f}",
                  f"{s['resident_end'] / 2**20:.1f}", s["outcome"]] for s in soaks]
         out.append("\n## Load\n\n`tests/soak`: both parity modes at once, vocabularies swapped under load, every result "
                    "compared with that of one thread.\n\n" +
-                   table(rows, ["threads", "documents", "tokens", "swaps", "differences", "seconds",
+                   table(rows, ["threads", "build", "documents", "tokens", "swaps", "differences", "seconds",
                                 "MiB resident, first third", "at the end", "outcome"]))
     if measured:
         lines = measured[-1]["coverage"]["lines"]

@@ -6,12 +6,13 @@
   fuzz/run.py --libfuzzer build-fuzz/fuzz --seconds 60 [--corpus DIR] [TARGET ...]
   fuzz/run.py --coverage build-fuzz/fuzz [--corpus DIR] [TARGET ...]
   fuzz/run.py --faults build-release
+  fuzz/run.py --soak build-release/tests/soak/rankfeed_soak [--documents N] [--threads T]...
 
 The first runs generated inputs, with whatever compiler and sanitizer the program was built with; the
 second runs libFuzzer programs, which keep inputs that reach new code in DIR/TARGET; the third replays
 those inputs in programs built with RANKFEED_COVERAGE and writes down which lines of which file they
-reach. Without targets, all of them, one after the other. The last runs the tests that injure the
-library and adds up their faults. --results FILE (default fuzz/results.jsonl): one line for each run,
+reach. Without targets, all of them, one after the other. The fourth runs the tests that injure
+the library and adds up their faults; the last, the load of tests/soak. --results FILE (default fuzz/results.jsonl): one line for each run,
 which fuzz/report.py turns into REPORT.md. Ends with status 1 when any property failed; the input is
 then in the current folder.
 """
@@ -41,18 +42,15 @@ def git(*arguments):
     return done.stdout.strip()
 
 
-def build_kind(program):
-    """optimized, asan, asan-ubsan, tsan: by the symbols of the sanitizers' runtimes."""
-    data = pathlib.Path(program).read_bytes()
-    if b"__tsan_init" in data:
-        return "tsan"
-    if b"__asan_init" not in data:
-        return "optimized"
-    return "asan-ubsan" if b"__ubsan_handle_" in data else "asan"
+def build_kind(rankfeed_fuzz):
+    """optimized, asan, asan-ubsan, ...: as the program says."""
+    done = subprocess.run([rankfeed_fuzz, "--build"], capture_output=True, text=True, check=True, env=environment())
+    names = {"": "optimized", "address": "asan", "address,undefined": "asan-ubsan", "thread": "tsan"}
+    return names.get(done.stdout.strip(), done.stdout.strip())
 
 
 def environment(**more):
-    return {"ASAN_OPTIONS": FAST_SANITIZERS, **os.environ, **more}
+    return {"ASAN_OPTIONS": FAST_SANITIZERS, "LLVM_PROFILE_FILE": "/dev/null", **os.environ, **more}
 
 
 def run_generated(arguments, target):
@@ -80,14 +78,14 @@ def run_libfuzzer(arguments, target):
     if dictionary.exists():
         command.append(f"-dict={dictionary}")
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                          env=environment(LLVM_PROFILE_FILE="/dev/null"))
+                          env=environment())
     units = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stdout)
     counts = re.search(rf"{target}: (\d+) executions, (\d+) accepted", done.stdout)
     coverage = re.findall(r"cov: (\d+) ft: (\d+) corp: (\d+)", done.stdout)
     if done.returncode:
         print(done.stdout[-8000:])
     return done.returncode, {
-        "mode": "libfuzzer", "build": build_kind(program), "inputs": int(units.group(1)) if units else 0,
+        "mode": "libfuzzer", "build": build_kind(program.parent / "rankfeed_fuzz"), "inputs": int(units.group(1)) if units else 0,
         "executions": int(counts.group(1)) if counts else 0, "accepted": int(counts.group(2)) if counts else 0,
         "edges": int(coverage[-1][0]) if coverage else 0, "features": int(coverage[-1][1]) if coverage else 0,
         "corpus": int(coverage[-1][2]) if coverage else 0}
@@ -130,6 +128,19 @@ def faults(arguments):
     return {"faults": counts, "tests": passed, "outcome": "clean" if not missing else "failed: " + ", ".join(missing)}
 
 
+def soaks(arguments):
+    """One entry for each number of threads."""
+    command = [arguments.soak, "--documents", str(arguments.documents)]
+    for threads in arguments.threads or [64]:
+        command += ["--threads", str(threads)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    entries = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"soak"')]
+    for entry in entries:
+        data = pathlib.Path(arguments.soak).read_bytes()
+        entry["soak"]["build"] = "tsan" if b"__tsan_init" in data else "asan" if b"__asan_init" in data else "optimized"
+    return done.returncode, entries
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     how = parser.add_mutually_exclusive_group(required=True)
@@ -137,6 +148,9 @@ def main():
     how.add_argument("--libfuzzer", metavar="FOLDER")
     how.add_argument("--coverage", metavar="FOLDER")
     how.add_argument("--faults", metavar="BUILD")
+    how.add_argument("--soak", metavar="PROGRAM")
+    parser.add_argument("--documents", type=int, default=10000000)
+    parser.add_argument("--threads", type=int, action="append")
     parser.add_argument("--llvm-cov", default="llvm-cov")
     parser.add_argument("--llvm-profdata", default="llvm-profdata")
     parser.add_argument("--seconds", type=int, default=60)
@@ -161,9 +175,14 @@ def main():
         entry = faults(arguments)
         record({**entry, **about})
         return 0 if entry["outcome"] == "clean" else 1
+    if arguments.soak:
+        code, entries = soaks(arguments)
+        for entry in entries:
+            record({**entry, **about})
+        return code
     listing = arguments.program or str(pathlib.Path(arguments.libfuzzer or arguments.coverage) / "rankfeed_fuzz")
     targets = arguments.targets or subprocess.run([listing, "--list"], capture_output=True, text=True, check=True,
-                                                  env=environment(LLVM_PROFILE_FILE="/dev/null")).stdout.split()
+                                                  env=environment()).stdout.split()
     if arguments.coverage:
         record({**coverage(arguments, targets), **about})
         return 0

@@ -67,6 +67,7 @@ def units_in_a_circle():
 FILES = {
     "charsmap/units-in-a-circle": b"\x00" + units_in_a_circle(),  # the first byte chooses the parity
     "spm_model/charsmap-value-outside-pool": model(piece("o", -1), charsmap=value_outside_pool()),
+    "spm_model/flag-without-value-at-the-end": model(piece("o", -1)) + field(3, b"\x18"),
     "spm_model/unk-surface-with-nul": model(piece("o", -1), unk_surface=b"x\0y"),
     "spm_model/user-defined-score-overflows":
         model(piece("o", -0.5), piece("AAA\u2581A", -0.4, USER_DEFINED), piece("big", 3.4e38)),

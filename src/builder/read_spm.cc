@@ -102,6 +102,9 @@ class Reader {
     return message.next();
   }
 
+  // protozero 1.7.1 get_bool looks at one byte, also where the message has none left.
+  static bool Bool(protozero::pbf_reader& message) { return message.get_uint64() != 0; }
+
   void Parse() {
     protozero::pbf_reader model(bytes_.data(), bytes_.size());
     while (Next(model)) {
@@ -163,10 +166,10 @@ class Reader {
           trainer_.model_type = message.get_uint64();
           break;
         case Tag(kTrainerWhitespaceAsSuffix, pbf_wire_type::varint):
-          trainer_.whitespace_as_suffix = message.get_bool();
+          trainer_.whitespace_as_suffix = Bool(message);
           break;
         case Tag(kTrainerByteFallback, pbf_wire_type::varint):
-          trainer_.byte_fallback = message.get_bool();
+          trainer_.byte_fallback = Bool(message);
           break;
         case Tag(kTrainerUnkSurface, pbf_wire_type::length_delimited):
           trainer_.unk_surface = message.get_string();
@@ -201,13 +204,13 @@ class Reader {
           normalizer->charsmap = message.get_string();
           break;
         case Tag(kNormalizerAddDummyPrefix, pbf_wire_type::varint):
-          normalizer->add_dummy_prefix = message.get_bool();
+          normalizer->add_dummy_prefix = Bool(message);
           break;
         case Tag(kNormalizerRemoveExtraWhitespaces, pbf_wire_type::varint):
-          normalizer->remove_extra_whitespaces = message.get_bool();
+          normalizer->remove_extra_whitespaces = Bool(message);
           break;
         case Tag(kNormalizerEscapeWhitespaces, pbf_wire_type::varint):
-          normalizer->escape_whitespaces = message.get_bool();
+          normalizer->escape_whitespaces = Bool(message);
           break;
         default:
           message.skip();

@@ -7,6 +7,7 @@
 #include <cfloat>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <random>
 
 #include "builder/builder_test_util.h"
@@ -229,6 +230,47 @@ TEST(ReadSpm, FlagsAndDefaults) {
             uint32_t{image::kTreatWhitespaceAsSuffix | image::kByteFallback});
   EXPECT_EQ(compiled.view().text(compiled.view().config->unk_surface), "?");
   EXPECT_EQ(compiled.view().text(compiled.view().config->unk_piece), "<UNK>");
+}
+
+// Found by fuzz/spm_model under AddressSanitizer: a flag without a value at the end of the file was read
+// one byte past it. And a flag is all of its varint, not the first byte.
+TEST(ReadSpm, FlagsAreWholeVarints) {
+  struct Flag {
+    uint32_t message;  // of the model
+    std::string tag;
+    uint32_t flag;
+  };
+  const Flag kFlags[] = {{3, "\x18", image::kAddDummyPrefix},
+                         {3, "\x20", image::kRemoveExtraWhitespaces},
+                         {3, "\x28", image::kEscapeWhitespaces},
+                         {2, "\xc0\x01", image::kTreatWhitespaceAsSuffix},
+                         {2, "\x98\x02", image::kByteFallback}};
+  const auto with = [&](const Flag& flag, std::string_view value, bool set) {
+    ModelProto model = Small();
+    if (set && flag.flag == image::kByteFallback) model.AddBytes();
+    std::string bytes = Serialize(model);
+    protozero::pbf_writer(bytes).add_message(flag.message, flag.tag + std::string(value));
+    return bytes;
+  };
+  for (const Flag& flag : kFlags) {
+    for (const auto& [value, set] : {std::pair(std::string("\0", 1), false),
+                                     {std::string("\x80\0", 2), false},
+                                     {std::string("\x80\x01", 2), true},
+                                     {std::string("\x80\x80\x80\x80\x10", 5), true}}) {
+      const std::string bytes = with(flag, value, set);
+      const Compiled compiled(bytes);
+      EXPECT_TRUE(OracleAccepts(bytes));
+      ASSERT_EQ(compiled.status, RANKFEED_OK) << compiled.message();
+      EXPECT_EQ((compiled.view().config->flags & flag.flag) != 0, set) << flag.flag;
+    }
+    for (const char* value : {"", "\x80"}) {
+      const std::string bytes = with(flag, value, false);
+      const std::unique_ptr<char[]> exact(new char[bytes.size()]);
+      bytes.copy(exact.get(), bytes.size());
+      EXPECT_TRUE(FailsWith(Compiled(std::string_view(exact.get(), bytes.size())), RANKFEED_E_PARSE, "cut short"));
+      EXPECT_FALSE(OracleAccepts(bytes));
+    }
+  }
 }
 
 TEST(ReadSpm, CharsmapsAreCarried) {
