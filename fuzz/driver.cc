@@ -9,8 +9,9 @@
 //   rankfeed_fuzz TARGET --write-seeds FOLDER [--inputs N]  writes generated inputs for libFuzzer
 //
 // The input at work when a property fails or a signal comes is saved as crash-TARGET-HASH. An input
-// that takes longer than kSlowest seconds of processor time is a failure. The last line of a run is for
-// run.py; "distinct" there is how many different inputs there were, estimated within 2% (HyperLogLog).
+// that takes longer than kSlowest seconds of processor time is a failure. The last line of a run, also
+// of one ended by SIGTERM, is for run.py; "distinct" there is how many different inputs there were,
+// estimated within 2% (HyperLogLog).
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -42,6 +43,7 @@ constexpr unsigned kTick = 5;      // of processor time, between two looks of th
 const Target* current_target = nullptr;
 Bytes current;
 volatile sig_atomic_t ticks = 0;  // of the input at work
+volatile sig_atomic_t stop = 0;   // asked to end after it
 
 uint64_t Hash(const Bytes& bytes) {  // FNV-1a over words, and a finalizer: every bit counts
   uint64_t h = 0xcbf29ce484222325u ^ bytes.size();
@@ -224,6 +226,7 @@ int Main(int argc, char** argv) {
 
   SetFailureHook(SaveCurrent);
   signal(SIGPROF, OnSignal);
+  for (const int number : {SIGINT, SIGTERM}) signal(number, [](int) { stop = 1; });
   const itimerval watchdog = {{kTick, 0}, {kTick, 0}};
   setitimer(ITIMER_PROF, &watchdog, nullptr);
   if (__sanitizer_set_death_callback != nullptr) {
@@ -250,7 +253,7 @@ int Main(int argc, char** argv) {
   if (o.seconds >= 0) {
     Random random(o.seed);
     for (uint64_t i = 0; i < o.inputs && counters.executions < o.max_executions; ++i) {
-      if (Seconds() >= o.seconds) break;
+      if (stop != 0 || Seconds() >= o.seconds) break;
       current.clear();
       target->generate(random, &current);
       RunOne(*target);

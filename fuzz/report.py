@@ -22,8 +22,8 @@ checks and how to run it.
 One execution is one comparison that could have failed: for the parity targets one text through the engine (plain
 and fast path) and the reference; for loaders one file; for `kernels` one text through one SIMD target; for
 `handoff_states` one call; for `pairs` one document; for `workspace` one text; for `roundtrip` one list of ids.
-Not every file is another one: "distinct" is how many different inputs there were, estimated within 2%. "Failed" runs
-are those that ended with a finding; each finding has been fixed, and is a test.
+Not every file is another one: "distinct" is how many different inputs there were, estimated within 2%. "Per s" is
+per second of processor time. "Failed" runs are those that ended with a finding; each finding has been fixed, and is a test.
 """
 
 COVERAGE = """
@@ -53,6 +53,12 @@ def table(rows, head):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
+def rate(group):
+    """Executions per second of processor time, where that was measured."""
+    timed = [r for r in group if r.get("processor_seconds")]
+    return number(round(sum(r["executions"] for r in timed) / sum(r["processor_seconds"] for r in timed))) if timed else "-"
+
+
 def report():
     entries = [json.loads(line) for line in (FOLDER / "results.jsonl").read_text().splitlines() if line]
     runs = [e for e in entries if "target" in e]
@@ -68,10 +74,10 @@ def report():
         failed = sum(r["outcome"] != "clean" for r in group)
         rows.append([f"`{target}`", mode, build, str(len(group)), number(sum(r["executions"] for r in group)),
                      number(sum(r["accepted"] for r in group)), number(sum(r.get("distinct", 0) for r in group)) if
-                     all("distinct" in r for r in group) else "-", f"{sum(r['seconds'] for r in group):,.0f}",
+                     all("distinct" in r for r in group) else "-", f"{sum(r['seconds'] for r in group):,.0f}", rate(group),
                      str(max((r.get("edges", 0) for r in group), default=0) or "-"), str(failed)])
     out.append("\n## By target\n\n" + table(rows, ["target", "inputs", "build", "runs", "executions", "accepted",
-                                                     "distinct", "seconds", "edges", "failed runs"]))
+                                                     "distinct", "seconds", "per s", "edges", "failed runs"]))
     def total(names, builds=None):
         return sum(r["executions"] for r in runs if r["target"] in names and (builds is None or r["build"] in builds))
     rows = [["differential executions, parity targets", number(total(PARITY)), "100,000,000"]]
