@@ -1,23 +1,28 @@
 #!/usr/bin/env python3
 """Trains data/reranker: a cross-encoder of XLM-RoBERTa's architecture for the default vocabulary.
 
-    train_reranker.py PAIRS_FILE OUTPUT_DIR [--steps N] [--seed S]
+    train_reranker.py PAIRS_FILE OUTPUT_DIR [--steps N] [--stop N] [--seed S]
 
 PAIRS_FILE comes from reranker_pairs.py. Needs torch, transformers and sentencepiece (PyPI); one thread.
 Written to OUTPUT_DIR: config.json and model.safetensors (float16), as transformers saves and loads them.
 
-A model this small learns little about meaning in half an hour on one core, so it starts out as something
-that already counts shared words, with rarities taken from the pairs. `--steps 0` writes that start: it is
-what data/reranker holds now (data/README.md says how well it ranks). Training goes on from there, all
-weights free except the positions:
+A model this small learns little about meaning in an hour on one core; five runs with all weights free
+ended below where they had begun. So it is laid out as something that counts shared words, and what is
+trained is how it counts: every weight of that layout, and how a piece's rarity depends on the number of
+passages that hold it (a curve of 12 points). All other weights stay zero. `--steps 0` writes the layout
+as it is before training.
 
   embeddings  random codes, one per piece, nearly orthogonal; one dimension holds the piece's rarity
-              (inverse passage frequency), two more say "query" and "passage" (token types 0 and 1)
+              (from its passage frequency), two more say "query" and "passage" (token types 0 and 1)
   layer 1     queries and keys are the codes: a piece attends to equal pieces. What it collects is the
               share of its attention that lies in the passage: tf / (tf + 1), BM25's saturation
   layer 2     <s> attends to the query's pieces by rarity and collects that share
-  layer 3     free
+  layer 3     nothing: room for those who train on
 Positions stay zero, so that rows longer than those of the training behave the same.
+
+Documents whose names' checksums are divisible by 20 are held out: every --check steps the loss on fixed
+lists from them and the mean reciprocal rank are printed; the weights that ranked best (those before
+training among them) are what is written.
 
 Loss: cross-entropy of the right passage among eight: two of the same document, three that share the
 rarest pieces with the question out of 256 random ones, two random; plus a tenth of the binary loss,
@@ -31,6 +36,7 @@ import pathlib
 import random
 import re
 import time
+import zlib
 from collections import defaultdict
 
 import numpy as np
@@ -43,9 +49,10 @@ HIDDEN, LAYERS, INTERMEDIATE = 64, 3, 128
 CODE = slice(0, 58)  # dimensions of the embeddings
 RARITY, QUERY, PASSAGE, MATCH, COVERAGE = 58, 59, 60, 61, 62
 BOS, PAD, EOS = 0, 1, 2
-QUERIES, CANDIDATES, POOL = 12, 8, 256  # per step
+QUERIES, CANDIDATES, POOL = 6, 8, 256  # per step
 RARITY_PIECES = 128  # of a passage, that rarities are counted on
-MAX_QUERY, MAX_PASSAGE = 24, 72        # pieces
+MAX_QUERY, MAX_PASSAGE = 24, 200       # pieces
+CURVE = 12
 OPENINGS = ("What is", "What was", "What", "Who", "When did", "When was", "How many", "How much", "How",
             "Where", "Where did", "Which", "Why", "In what", "What did", "What kind of", "Who was")
 UNSPACED = {"zh", "ja", "th"}
@@ -59,17 +66,23 @@ class Pairs:
         ids = self.sp.encode([r["passage"] for r in rows])
         self.rows = rows
         self.ids = [i[:MAX_PASSAGE] for i in ids]
-        self.by_language, self.by_group = defaultdict(list), defaultdict(list)
+        self.groups = defaultdict(list)
+        counts, passages = np.zeros(self.sp.vocab_size()), 0
+        self.parts = {"train": defaultdict(list), "held out": defaultdict(list)}
         for n, row in enumerate(rows):
-            self.by_language[row["language"]].append(n)
-            self.by_group[row["group"]].append(n)
-        counts = np.zeros(self.sp.vocab_size())
-        for i in ids:
-            counts[np.unique(i[:RARITY_PIECES])] += 1
-        self.idf = np.log((len(rows) + 1) / (counts + 1)).astype(np.float32)
+            self.groups[row["group"]].append(n)
+            if zlib.crc32(row["group"].encode()) % 20 == 0:
+                self.parts["held out"][row["language"]].append(n)
+                continue
+            self.parts["train"][row["language"]].append(n)
+            counts[np.unique(ids[n][:RARITY_PIECES])] += 1
+            passages += 1
+        self.idf = np.log((passages + 1) / (counts + 1)).astype(np.float32)
         # Large languages are drawn more often, but not in proportion.
-        self.languages = sorted(l for l, members in self.by_language.items() if len(members) >= POOL)
-        self.weights = [len(self.by_language[l]) ** 0.5 for l in self.languages]
+        self.languages, self.weights = {}, {}
+        for part, by_language in self.parts.items():
+            self.languages[part] = sorted(l for l, members in by_language.items() if len(members) >= POOL)
+            self.weights[part] = [len(by_language[l]) ** 0.5 for l in self.languages[part]]
 
     def question(self, n):
         """A question for a passage: its heading, or words of one of its sentences; the sentence is
@@ -99,10 +112,10 @@ class Pairs:
             kept = self.sp.encode(text.replace(sentence, " "))[:MAX_PASSAGE]
         return self.sp.encode(query), kept
 
-    def batch(self):
+    def batch(self, part="train"):
         rng = self.rng
-        language = rng.choices(self.languages, self.weights)[0]
-        members = self.by_language[language]
+        language = rng.choices(self.languages[part], self.weights[part])[0]
+        members = self.parts[part][language]
         pool = rng.sample(members, POOL)
         present = np.zeros((POOL, len(self.idf)), dtype=bool)
         for i, n in enumerate(pool):
@@ -117,7 +130,7 @@ class Pairs:
             shared = present[:, query] @ self.idf[query]
             shared[i] = -1
             hard = [pool[j] for j in np.argsort(-shared)[:3]]
-            group = [m for m in self.by_group[self.rows[n]["group"]] if m != n]
+            group = [m for m in self.groups[self.rows[n]["group"]] if m != n]
             near = rng.sample(group, min(2, len(group)))
             others = [m for m in pool[QUERIES:] if m not in hard]
             rest = rng.sample(others, CANDIDATES - 1 - len(hard) - len(near))
@@ -142,6 +155,7 @@ def pack(pairs):
 
 
 def initial_model(idf, seed):
+    """The layout, and for each parameter the mask of what belongs to it."""
     torch.manual_seed(seed)
     config = XLMRobertaConfig(
         vocab_size=32000, hidden_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=1,
@@ -150,88 +164,118 @@ def initial_model(idf, seed):
         hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, classifier_dropout=0.0)
     model = XLMRobertaForSequenceClassification(config)
     base = model.roberta
+    first, second = (base.encoder.layer[i].attention for i in (0, 1))
     with torch.no_grad():
+        for name, p in model.named_parameters():
+            if "LayerNorm" not in name:
+                p.zero_()
         e = base.embeddings
-        # By its logarithm, so that the softmax of layer 2 weighs pieces in proportion to it.
-        rarity = 2.0 * (torch.tensor(idf).clamp(min=0.3).log() - 1.8)
-        e.word_embeddings.weight.zero_()
         e.word_embeddings.weight[:, CODE] = torch.randn(32000, CODE.stop).sign() * 0.9
-        e.word_embeddings.weight[:, RARITY] = rarity
-        e.position_embeddings.weight.zero_()
-        e.position_embeddings.weight.requires_grad = False
-        e.token_type_embeddings.weight.zero_()
+        # By its logarithm, so that the softmax of layer 2 weighs pieces in proportion to it.
+        e.word_embeddings.weight[:, RARITY] = 2.0 * (torch.tensor(idf).clamp(min=0.3).log() - 1.8)
         e.token_type_embeddings.weight[0, QUERY] = 2.0
         e.token_type_embeddings.weight[1, PASSAGE] = 2.0
-
-        first = base.encoder.layer[0].attention
         for linear in (first.self.query, first.self.key):
-            linear.weight.mul_(0.1)
-            linear.weight[CODE, CODE] += 1.2 * torch.eye(CODE.stop)
-        first.self.value.weight.mul_(0.3)
+            linear.weight[CODE, CODE] = 1.2 * torch.eye(CODE.stop)
         first.self.value.weight[MATCH, PASSAGE] = 2.0
-        first.output.dense.weight.mul_(0.3)
-        first.output.dense.weight[MATCH] = 0
         first.output.dense.weight[MATCH, MATCH] = 1.0
-
-        second = base.encoder.layer[1].attention
-        second.self.query.weight.mul_(0.1)
         second.self.query.bias[0] = 8.0
-        second.self.key.weight.mul_(0.1)
         second.self.key.weight[0, QUERY] = 2.0
         second.self.key.weight[0, PASSAGE] = -2.0
         second.self.key.weight[0, RARITY] = 0.5
-        second.self.value.weight.mul_(0.3)
-        second.self.value.weight[COVERAGE] = 0
         second.self.value.weight[COVERAGE, MATCH] = 2.0
-        second.output.dense.weight.mul_(0.3)
-        second.output.dense.weight[COVERAGE] = 0
         second.output.dense.weight[COVERAGE, COVERAGE] = 1.0
-
-        model.classifier.dense.weight[0] = 0
         model.classifier.dense.weight[0, COVERAGE] = 0.5
         model.classifier.out_proj.weight[0, 0] = 6.0
     return model
+
+
+def curve(idf):
+    """[piece, point]: how much each point of the curve counts for a piece; lines between the points."""
+    points = np.linspace(math.log(0.3), math.log(idf.max()), CURVE)
+    at = np.log(np.clip(idf, 0.3, None))
+    weights = np.maximum(0, 1 - np.abs(at[:, None] - points) / (points[1] - points[0]))
+    return torch.tensor(weights / weights.sum(1, keepdims=True), dtype=torch.float32)
+
+
+def losses(model, batch):
+    """Cross-entropy, binary loss, and the mean reciprocal rank of the questions' own passages."""
+    ids, mask, types = batch
+    scores = model(input_ids=ids, attention_mask=mask, token_type_ids=types).logits.view(QUERIES, CANDIDATES)
+    loss = torch.nn.functional.cross_entropy(scores, torch.zeros(QUERIES, dtype=torch.long))
+    labels = torch.zeros_like(scores)
+    labels[:, 0] = 1
+    binary = torch.nn.functional.binary_cross_entropy_with_logits(scores, labels)
+    ranks = 1 + (scores[:, 1:] >= scores[:, :1]).sum(1)
+    return loss, binary, (1.0 / ranks).mean().item()
+
+
+def check(model, batches):
+    with torch.no_grad():
+        seen = [losses(model, batch) for batch in batches]
+    return float(np.mean([s[0].item() for s in seen])), float(np.mean([s[2] for s in seen]))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pairs")
     parser.add_argument("output")
-    parser.add_argument("--steps", type=int, default=2500)
+    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--stop", type=int, help="end after so many of the steps")
+    parser.add_argument("--check", type=int, default=50, help="look at the held-out lists every so many steps")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(1)
     rng = random.Random(args.seed)
     data = Pairs(args.pairs, rng)
-    print(f"{len(data.rows)} pairs, languages {' '.join(data.languages)}", flush=True)
+    print(f"{len(data.rows)} pairs, languages {' '.join(data.languages['train'])}", flush=True)
+    held_out = [data.batch("held out") for _ in range(60)] if args.steps else []
     model = initial_model(data.idf, args.seed)
-    embeddings = [model.roberta.embeddings.word_embeddings.weight]
-    rest = [p for p in model.parameters() if p.requires_grad and p is not embeddings[0]]
-    groups = [{"params": embeddings, "lr": 5e-4}, {"params": rest, "lr": 3e-4}]
-    rates = [g["lr"] for g in groups]
-    optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), weight_decay=0.0)
-    begin, losses, hits = time.monotonic(), [], []
-    for step in range(args.steps):
-        scale = min(1.0, (step + 1) / 100) * 0.5 * (1 + math.cos(math.pi * step / args.steps))
-        for group, rate in zip(groups, rates):
+    embeddings = model.roberta.embeddings.word_embeddings.weight
+    layout = {p: (p != 0).float() for name, p in model.named_parameters()
+              if p is not embeddings and "LayerNorm" not in name and "position" not in name and bool((p != 0).any())}
+    for p in model.parameters():
+        p.requires_grad = p in layout or p is embeddings
+    # The head's bias moves the sigmoid, not the order.
+    bias = model.classifier.out_proj.bias
+    bias.requires_grad = True
+    layout[bias] = torch.ones_like(bias)
+    weights = curve(data.idf)
+    points = torch.zeros(CURVE, requires_grad=True)
+    rarity = embeddings.detach()[:, RARITY].clone()
+    optimizer = torch.optim.Adam([{"params": list(layout), "lr": 0.02}, {"params": [points], "lr": 0.05}], betas=(0.9, 0.98))
+    rates = [g["lr"] for g in optimizer.param_groups]
+    best, best_rank = {k: v.clone() for k, v in model.state_dict().items()}, 0.0
+    if held_out:
+        there, best_rank = check(model, held_out)
+        print(f"before: held out loss {there:.4f} MRR {best_rank:.4f}", flush=True)
+    begin, seen, ranks = time.monotonic(), [], []
+    for step in range(min(args.steps, args.stop or args.steps)):
+        scale = min(1.0, (step + 1) / 20) * 0.5 * (1 + math.cos(math.pi * step / args.steps))
+        for group, rate in zip(optimizer.param_groups, rates):
             group["lr"] = rate * scale
-        ids, mask, types = data.batch()
-        logits = model(input_ids=ids, attention_mask=mask, token_type_ids=types).logits
-        scores = logits.view(QUERIES, CANDIDATES)
-        target = torch.zeros(QUERIES, dtype=torch.long)
-        loss = torch.nn.functional.cross_entropy(scores, target)
-        labels = torch.zeros_like(scores)
-        labels[:, 0] = 1
-        total = loss + 0.1 * torch.nn.functional.binary_cross_entropy_with_logits(scores, labels)
-        optimizer.zero_grad()
-        total.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        loss, binary, rank = losses(model, data.batch())
+        model.zero_grad()
+        (loss + 0.1 * binary).backward()
+        points.grad = embeddings.grad[:, RARITY] @ weights
+        for p, mask in layout.items():
+            p.grad *= mask
+        # One gain for all dimensions of the codes: they mean the same.
+        for linear in (model.roberta.encoder.layer[0].attention.self.query, model.roberta.encoder.layer[0].attention.self.key):
+            linear.weight.grad.copy_(linear.weight.grad.sum() * layout[linear.weight])
         optimizer.step()
-        losses.append(loss.item())
-        hits.append((scores.argmax(1) == 0).float().mean().item())
-        if step % 100 == 99 or step == 0:
-            print(f"step {step + 1} loss {np.mean(losses[-100:]):.4f} first {np.mean(hits[-100:]):.3f} "
-                  f"{time.monotonic() - begin:.0f} s", flush=True)
+        with torch.no_grad():
+            embeddings[:, RARITY] = rarity + weights @ points
+        seen.append(loss.item())
+        ranks.append(rank)
+        if (step + 1) % args.check == 0 or step + 1 == args.steps:
+            there, there_rank = check(model, held_out)
+            print(f"step {step + 1} loss {np.mean(seen[-args.check:]):.4f} MRR {np.mean(ranks[-args.check:]):.4f}, held out "
+                  f"loss {there:.4f} MRR {there_rank:.4f}, {time.monotonic() - begin:.0f} s", flush=True)
+            if there_rank > best_rank:
+                best, best_rank = {k: v.clone() for k, v in model.state_dict().items()}, there_rank
+                model.save_pretrained(args.output, state_dict={k: v.half() for k, v in best.items()}, safe_serialization=True)
+    model.load_state_dict(best)
     model.half()
     model.save_pretrained(args.output, safe_serialization=True)
     print(f"saved {args.output}", flush=True)

@@ -7,7 +7,7 @@
 #   scripts/gpu-check.sh --run FOLDER     runs such a folder, on the machine with the GPU
 #   scripts/gpu-check.sh --dry-run        builds, bundles, and says what would run
 # Other arguments go to bench/gpu_run.py (--out FILE, --seconds N). Ends with 0 when nothing failed, 77 when
-# there is no device. BUILD names another build folder than build-release, JOBS how many compilers at once.
+# there is no device. NO_BUILD=1 takes what is built. BUILD names another build folder than build-release, JOBS how many compilers at once.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${BUILD:-$root/build-release}
@@ -21,7 +21,7 @@ bundle() { # FOLDER
   local hip_nvidia=OFF
   if command -v nvcc >/dev/null && [[ -e /usr/include/hip/nvidia_detail/nvidia_hip_runtime_api.h ]]; then hip_nvidia=ON; fi
   if [[ -z ${BUILD-} ]]; then cmake -S "$root" --preset release -DRANKFEED_HIP_NVIDIA=$hip_nvidia >&2; fi
-  cmake --build "$build" --parallel "${JOBS:-2}" --target handoff_device_test bench_handoff bench_pipeline rankfeed_cli >&2
+  [[ -n ${NO_BUILD-} ]] || cmake --build "$build" --parallel "${JOBS:-2}" --target handoff_device_test bench_handoff bench_pipeline rankfeed_cli >&2
   rm -rf "$1"
   mkdir -p "$1/bin" "$1/lib" "$1/files"
   cp "$build/tests/gpu_handoff/handoff_device_test" "$build/bench/bench_handoff" "$build/bench/bench_pipeline" "$1/bin/"
