@@ -36,10 +36,12 @@ void* operator new(size_t size) {
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   return std::malloc(size != 0 ? size : 1);
 }
-void operator delete(void* p) noexcept {
+// Not inlined: GCC would see free() on what operator new returned and take it for a mistake
+// (-Wmismatched-new-delete).
+[[gnu::noinline]] void operator delete(void* p) noexcept {
   std::free(p);
 }
-void operator delete(void* p, size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* p, size_t) noexcept {
   std::free(p);
 }
 

@@ -70,7 +70,9 @@ void CheckContents(const std::vector<trie::Unit>& units, const std::map<Codes, u
   for (const auto& [prefix, value] : want) {
     trie::Unit unit = view.root();
     for (const uint16_t code : prefix) ASSERT_TRUE(view.Step(unit, code));
-    if (!prefix.empty()) ASSERT_EQ(trie::Value(unit), value);
+    if (!prefix.empty()) {
+      ASSERT_EQ(trie::Value(unit), value);
+    }
     Codes child = prefix;
     child.push_back(0);
     for (uint32_t code = 0; code < code_count; ++code) {

@@ -216,6 +216,6 @@ class ContractTest : public ::testing::TestWithParam<const char*> {
 };
 #define RANKFEED_CONTRACT_SUITE(suite)                                                      \
   INSTANTIATE_TEST_SUITE_P(Modes, suite, ::testing::Values("sentencepiece", "huggingface"), \
-                           [](const auto& info) { return std::string(info.param); })
+                           [](const auto& test) { return std::string(test.param); })
 
 }  // namespace rankfeed::contract

@@ -380,7 +380,9 @@ TEST_P(MemoryContract, DecodeStaysInsideAndReportsTheNeed) {
       ASSERT_EQ(status, capacity < need ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK);
       ASSERT_EQ(size, need);
       ASSERT_EQ(out.substr(capacity), std::string(need + 8 - capacity, '\x7f'));
-      if (status == RANKFEED_OK) ASSERT_EQ(out.substr(0, need), full);
+      if (status == RANKFEED_OK) {
+        ASSERT_EQ(out.substr(0, need), full);
+      }
     }
   }
 }

@@ -236,7 +236,7 @@ TEST_P(Exhaustive, HuggingFace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Alphabets, Exhaustive, ::testing::Values(size_t{0}, size_t{1}, size_t{2}),
-                         [](const auto& info) { return Alphabets()[info.param].name; });
+                         [](const auto& test) { return Alphabets()[test.param].name; });
 
 }  // namespace
 }  // namespace rankfeed::exhaustive

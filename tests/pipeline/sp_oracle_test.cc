@@ -93,8 +93,8 @@ TEST_P(SpOracle, OneLongTextWithoutSpaces) {
 INSTANTIATE_TEST_SUITE_P(Models, SpOracle,
                          ::testing::Values("xlmr.model", "models/xlnet.model",
                                            "models/sp_en_1k.model", "models/sp_ja_8k.model"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& test) {
+                           std::string name = test.param;
                            name = name.substr(name.rfind('/') + 1);
                            return name.substr(0, name.find('.'));
                          });
