@@ -4,6 +4,9 @@
 // number of rounds, so the difference of two runs is encoding alone.
 //
 // usage: bench_instructions VOCABULARY TEXTS.jsonl ROUNDS
+//
+// bench_instructions_planted is the same with RANKFEED_PLANTED_DELAY defined: a few instructions more for every byte, a
+// regression that the gate of callgrind.py has to see (callgrind_test.sh).
 #include <simdjson.h>
 
 #include <cstdio>
@@ -40,6 +43,9 @@ int main(int argc, char** argv) {
       io.input_ids = ids.data();
       if (rankfeed_encode(encoder->get(), {text.data(), text.size()}, nullptr, &io) != RANKFEED_OK) return 1;
       tokens += io.count;
+#ifdef RANKFEED_PLANTED_DELAY
+      for (size_t i = 0; i < text.size(); ++i) asm volatile("" : : "r"(i));
+#endif
     }
   }
   std::printf("%zu %zu\n", bytes, tokens);

@@ -70,6 +70,8 @@ def main():
     parser.add_argument("-o", "--output")
     parser.add_argument("--gate", action="store_true")
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--baseline", default=BASELINE, help="default: bench/instructions.json")
+    parser.add_argument("--rounds", type=int, help="warm rounds; default: as many as a million bytes of text need, 2 to 40")
     o = parser.parse_args()
     vocab = o.vocab or os.path.join(ROOT, "data", "default.model")
     texts = o.texts or os.path.join(ROOT, "data", "sample", "docs.jsonl")
@@ -80,7 +82,7 @@ def main():
             vocab = image
         none, _, _ = count(o.program, vocab, texts, 0)
         one, size, tokens = count(o.program, vocab, texts, 1)
-        rounds = max(2, min(40, 1000000 // size))
+        rounds = o.rounds or max(2, min(40, 1000000 // size))
         many, _, _ = count(o.program, vocab, texts, 1 + rounds)
     warm, first = difference(one, many, rounds, size, tokens), difference(none, one, 1, size, tokens)
     report = {"tool": subprocess.run(["valgrind", "--version"], capture_output=True, text=True).stdout.strip() + " cachegrind",
@@ -91,10 +93,10 @@ def main():
     else:
         print(text, end="")
     if o.update:
-        open(BASELINE, "w").write(text)
-        print(f"{BASELINE} written", file=sys.stderr)
+        open(o.baseline, "w").write(text)
+        print(f"{o.baseline} written", file=sys.stderr)
     if o.gate:
-        baseline = json.load(open(BASELINE))
+        baseline = json.load(open(o.baseline))
         ratio = warm["instructions_per_byte"] / baseline["instructions_per_byte"]
         failed = ratio > 1 + TOLERANCE
         print(f"instructions per byte, warm: {baseline['instructions_per_byte']} -> {warm['instructions_per_byte']} (x{ratio:.3f})"
