@@ -5,10 +5,16 @@
 //   run        encodes all texts once, ids into one buffer, and answers with "wall_ns cpu_ns tokens"
 //   cold       the same with an encoder made anew (empty word cache); making it is not timed
 //
-// usage: bench_peer rankfeed IMAGE TEXTS.jsonl | bench_peer sentencepiece FILE.model TEXTS.jsonl
+//   resident   answers with the bytes of memory that loading and the passes so far have added, texts and ids apart
+//
+// With THREADS each thread has its own encoder (libsentencepiece is shared, as it allows) and its share of the texts,
+// neighbours in the file; time is then until all are done.
+//
+// usage: bench_peer rankfeed IMAGE TEXTS.jsonl [THREADS] | bench_peer sentencepiece FILE.model TEXTS.jsonl [THREADS]
 #include <sentencepiece_processor.h>
 #include <simdjson.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -17,6 +23,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "rankfeed/builder.hpp"
@@ -38,14 +45,62 @@ uint64_t Clock(clockid_t id) {
   std::exit(1);
 }
 
-// Encodes text i into out, which has room; returns the number of ids.
-struct Peer {
+size_t ResidentBytes() {
+  size_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// What one thread encodes with: text into out, which has room; returns the number of ids.
+struct Worker {
   std::function<size_t(const std::string&, int32_t* out, size_t capacity)> encode;
-  std::function<void()> reset;
+  std::function<void()> reset = [] {};
+  size_t begin = 0, end = 0, capacity = 0, tokens = 0;  // its texts; room for its ids
+  int32_t* ids = nullptr;
 };
 
+Worker SentencePieceWorker(const sentencepiece::SentencePieceProcessor& processor) {
+  Worker worker;
+  auto ids = std::make_shared<std::vector<int>>();
+  worker.encode = [ids, &processor](const std::string& text, int32_t* out, size_t) {
+    if (!processor.Encode(text, ids.get()).ok()) Die("sentencepiece failed");
+    std::memcpy(out, ids->data(), ids->size() * sizeof(int32_t));
+    return ids->size();
+  };
+  return worker;
+}
+
+Worker RankfeedWorker(const rankfeed_model* model) {
+  struct State {
+    AlignedBytes scratch;
+    rankfeed_encoder* encoder = nullptr;
+  };
+  auto state = std::make_shared<State>();
+  const rankfeed_limits limits{sizeof(limits), kMaxTextBytes, 0, kCacheBytes};
+  rankfeed_mem_req need{};
+  if (rankfeed_encoder_mem_req(model, &limits, &need) != RANKFEED_OK) Die("encoder");
+  state->scratch = AlignedBytes(need);
+  Worker worker;
+  worker.reset = [=] {
+    if (rankfeed_encoder_init(model, &limits, state->scratch.data(), state->scratch.size(), &state->encoder) != RANKFEED_OK) {
+      Die("encoder");
+    }
+  };
+  worker.reset();
+  worker.encode = [state](const std::string& text, int32_t* out, size_t capacity) {
+    rankfeed_encoding io{};
+    io.struct_size = sizeof(io);
+    io.capacity = static_cast<uint32_t>(capacity);
+    io.input_ids = out;
+    if (rankfeed_encode(state->encoder, {text.data(), text.size()}, nullptr, &io) != RANKFEED_OK) Die("encode failed");
+    return size_t{io.count};
+  };
+  return worker;
+}
+
 int Main(int argc, char** argv) {
-  if (argc != 4) Die("usage: bench_peer rankfeed|sentencepiece VOCABULARY TEXTS.jsonl");
+  if (argc != 4 && argc != 5) Die("usage: bench_peer rankfeed|sentencepiece VOCABULARY TEXTS.jsonl [THREADS]");
+  const size_t threads = argc == 5 ? std::strtoul(argv[4], nullptr, 10) : 1;
   std::vector<std::string> texts;
   size_t bytes = 0;
   simdjson::dom::parser parser;
@@ -57,61 +112,66 @@ int Main(int argc, char** argv) {
     texts.emplace_back(text);
     bytes += text.size() + 8;
   }
-  Peer peer;
+  std::vector<int32_t> ids(4 * bytes);  // written once here: its pages are not the engine's
+  const size_t before = ResidentBytes();
   sentencepiece::SentencePieceProcessor processor;
   std::unique_ptr<Vocabulary> vocabulary;
-  AlignedBytes scratch;
-  rankfeed_encoder* encoder = nullptr;
-  std::vector<int> piece_ids;
+  std::vector<Worker> workers;
   if (std::string(argv[1]) == "sentencepiece") {
     if (!processor.Load(argv[2]).ok()) Die("sentencepiece cannot load the model");
-    peer.encode = [&](const std::string& text, int32_t* out, size_t) {
-      if (!processor.Encode(text, &piece_ids).ok()) Die("sentencepiece failed");
-      std::memcpy(out, piece_ids.data(), piece_ids.size() * sizeof(int32_t));
-      return piece_ids.size();
-    };
-    peer.reset = [] {};
+    for (size_t i = 0; i < threads; ++i) workers.push_back(SentencePieceWorker(processor));
   } else {
     auto loaded = Vocabulary::Load(argv[2]);
     if (!loaded) Die(loaded.error().message);
     vocabulary = std::make_unique<Vocabulary>(std::move(*loaded));
-    const rankfeed_limits limits{sizeof(limits), kMaxTextBytes, 0, kCacheBytes};
-    rankfeed_mem_req need{};
-    if (rankfeed_encoder_mem_req(vocabulary->model(), &limits, &need) != RANKFEED_OK) Die("encoder");
-    scratch = AlignedBytes(need);
-    peer.reset = [&, limits] {
-      if (rankfeed_encoder_init(vocabulary->model(), &limits, scratch.data(), scratch.size(), &encoder) != RANKFEED_OK) {
-        Die("encoder");
-      }
-    };
-    peer.reset();
-    peer.encode = [&](const std::string& text, int32_t* out, size_t capacity) {
-      rankfeed_encoding io{};
-      io.struct_size = sizeof(io);
-      io.capacity = static_cast<uint32_t>(capacity);
-      io.input_ids = out;
-      if (rankfeed_encode(encoder, {text.data(), text.size()}, nullptr, &io) != RANKFEED_OK) Die("encode failed");
-      return size_t{io.count};
-    };
+    for (size_t i = 0; i < threads; ++i) workers.push_back(RankfeedWorker(vocabulary->model()));
   }
-  std::vector<int32_t> ids(4 * bytes);
+  // Shares of equal size in bytes.
+  size_t text = 0, done = 0;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    Worker& worker = workers[i];
+    worker.begin = text;
+    worker.ids = ids.data() + 4 * done;
+    const size_t from = done;
+    while (text < texts.size() && (i + 1 == workers.size() || done < bytes * (i + 1) / workers.size())) {
+      done += texts[text++].size() + 8;
+    }
+    worker.end = text;
+    worker.capacity = 4 * (done - from);
+  }
+  const auto pass = [&](Worker& worker) {
+    worker.tokens = 0;
+    for (size_t i = worker.begin; i < worker.end; ++i) {
+      worker.tokens += worker.encode(texts[i], worker.ids + worker.tokens, worker.capacity - worker.tokens);
+    }
+  };
   for (std::string command; std::getline(std::cin, command);) {
     if (command.starts_with("ids ")) {
       std::ofstream out(command.substr(4), std::ios::binary);
-      for (const std::string& text : texts) {
-        const auto count = static_cast<uint32_t>(peer.encode(text, ids.data(), ids.size()));
-        out.write(reinterpret_cast<const char*>(&count), sizeof(count));
-        out.write(reinterpret_cast<const char*>(ids.data()), count * sizeof(int32_t));
+      for (Worker& worker : workers) {
+        for (size_t i = worker.begin; i < worker.end; ++i) {
+          const auto count = static_cast<uint32_t>(worker.encode(texts[i], worker.ids, worker.capacity));
+          out.write(reinterpret_cast<const char*>(&count), sizeof(count));
+          out.write(reinterpret_cast<const char*>(worker.ids), count * sizeof(int32_t));
+        }
       }
       out.close();
       std::printf("%s\n", out ? "ok" : "failed");
+    } else if (command == "resident") {
+      std::printf("%zu\n", ResidentBytes() - before);
     } else {
-      if (command == "cold") peer.reset();
+      for (Worker& worker : workers) {
+        if (command == "cold") worker.reset();
+      }
       const uint64_t wall = Clock(CLOCK_MONOTONIC), cpu = Clock(CLOCK_PROCESS_CPUTIME_ID);
-      size_t at = 0;
-      for (const std::string& text : texts) at += peer.encode(text, ids.data() + at, ids.size() - at);
+      std::vector<std::thread> others;
+      for (size_t i = 1; i < workers.size(); ++i) others.emplace_back([&, i] { pass(workers[i]); });
+      pass(workers[0]);
+      for (std::thread& other : others) other.join();
+      size_t tokens = 0;
+      for (const Worker& worker : workers) tokens += worker.tokens;
       std::printf("%llu %llu %zu\n", static_cast<unsigned long long>(Clock(CLOCK_MONOTONIC) - wall),
-                  static_cast<unsigned long long>(Clock(CLOCK_PROCESS_CPUTIME_ID) - cpu), at);
+                  static_cast<unsigned long long>(Clock(CLOCK_PROCESS_CPUTIME_ID) - cpu), tokens);
     }
     std::fflush(stdout);
   }

@@ -2,23 +2,28 @@
 # SPDX-License-Identifier: MIT
 """Runs the benchmarks and writes bench/RESULTS.md with its tables and plots, and bench/results/*.json.
 
-usage: bench/run.py [--build build-bench] [--rounds 5] [--languages en,th,all] [--min-time 0.2] [--only peers,receipt,programs,instructions]
+usage: bench/run.py [--build build-bench] [--rounds 5] [--languages en,th,all] [--min-time 0.1] [--only ratios,peers,...]
 
 Needs a build with benchmarks and the command line (cmake --preset bench && cmake --build --preset bench), the texts of
-RANKFEED_SHARED_DATA, valgrind for the simulated counts, and PyPI the first time: wheels go to .venv-bench and
-.venv-bench-0.21. A part that cannot run is named in RESULTS.md instead of left out.
+RANKFEED_SHARED_DATA, valgrind for the simulated counts, and the first time PyPI (wheels go to .venv-bench*) and Debian
+(bench/many_languages.py). A part that cannot run is named in RESULTS.md instead of left out; a part that is not asked for
+keeps the numbers it had. Parts: ratios, peers, threads, latency, query, scaling, open, instructions, receipt.
 """
 import argparse
-import datetime
 import hashlib
 import json
 import os
+import statistics
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(ROOT, "bench", "results")
-PROGRAMS = ("bench_query", "bench_open", "bench_latency", "bench_scaling")
+PROGRAMS = {"latency": "bench_latency", "query": "bench_query", "scaling": "bench_scaling", "open": "bench_open"}
+PARTS = "ratios,peers,threads,latency,query,scaling,open,instructions,receipt"
+# Other versions of tokenizers beside the current one, in environments of their own.
+OTHER_TOKENIZERS = {"tokenizers_0.21": ("0.21", "requirements-0.21.txt"), "tokenizers_1.0rc": ("pre", "requirements-pre.txt")}
 
 
 def venv(name, requirements):
@@ -39,204 +44,319 @@ def venv(name, requirements):
     return python
 
 
+def result(name):
+    return os.path.join(RESULTS, name)
+
+
+def read(name):
+    return json.load(open(result(name))) if os.path.exists(result(name)) else None
+
+
 def table(head, rows):
     return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] + ["| " + " | ".join(map(str, r)) + " |" for r in rows]) + "\n"
 
 
+def number(v):
+    return f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.3g}"
+
+
+def micro(us):
+    return f"{number(us / 1e6)} s" if us >= 1e6 else f"{number(us / 1e3)} ms" if us >= 1e3 else f"{number(us)} µs"
+
+
+# ---- the parts: each leaves files in bench/results ----
+
+class Runner:
+    def __init__(self, o):
+        self.o = o
+        self.environment = dict(os.environ, RANKFEED_SHARED_DATA=o.shared)
+        self.rankfeed = os.path.join(o.build, "bin", "rankfeed")
+        try:
+            stream = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "many_languages.py")] + (["--cache", o.many_cache] if o.many_cache else []),
+                                    check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+            self.environment["RANKFEED_MANY_LANGUAGES"] = self.many = stream
+        except subprocess.CalledProcessError:
+            self.many = ""
+
+    def program(self, name):
+        return os.path.join(self.o.build, "bench", name)
+
+    def ratios(self):
+        subprocess.run([self.program("bench_ratios"), "--rounds", str(self.o.rounds), "--json", result("ratios.json")], check=True, env=self.environment, stdout=sys.stderr)
+
+    def compare(self, output, languages, threads, engines=None):
+        python = venv(".venv-bench", "requirements.txt")
+        command = [python, os.path.join(ROOT, "bench", "peers", "compare.py"), "--build", self.o.build, "--shared", self.o.shared, "--languages", languages,
+                   "--rounds", str(self.o.rounds), "--python", python, "--many", self.many, "--threads", str(threads), "-o", result(output)]
+        for name, (suffix, requirements) in OTHER_TOKENIZERS.items():
+            command += ["--other", f"{name}={venv('.venv-bench-' + suffix, requirements)}"]
+        if engines:
+            command += ["--engines", engines]
+        subprocess.run(command, check=True)
+
+    def peers(self):
+        languages = [l for l in self.o.languages.split(",") if l != "many" or self.many]
+        self.compare("peers.json", ",".join(languages), 1)
+
+    def threads(self):
+        # Those that use more than one thread when told to.
+        self.compare("peers_threads.json", "all", os.cpu_count(), "tokenizers,sentencepiece,tokie,kitoken,kitoken_sp")
+
+    def google(self, part):
+        # Repetitions of all benchmarks in random order, so that a busy minute does not hit one of them alone.
+        out = subprocess.run([self.program(PROGRAMS[part]), f"--benchmark_min_time={self.o.min_time}", f"--benchmark_repetitions={min(3, self.o.rounds)}",
+                              "--benchmark_enable_random_interleaving=true", "--benchmark_format=json"], stdout=subprocess.PIPE, text=True, env=self.environment)
+        if out.returncode != 0:
+            raise RuntimeError(f"{PROGRAMS[part]} ended with {out.returncode}")
+        runs = {}
+        for b in json.loads(out.stdout)["benchmarks"]:
+            if b.get("run_type") != "aggregate" and not b.get("error_occurred"):
+                runs.setdefault(b["name"].split("/repeats:")[0].removesuffix("/manual_time"), []).append(b)
+        skip = ("name", "run_name", "run_type", "repetitions", "repetition_index", "threads", "iterations", "family_index", "per_family_instance_index", "label")
+        median = lambda rows, key: statistics.median(r[key] for r in rows)
+        report = [{"name": name, "repetitions": len(rows), "time_unit": rows[0]["time_unit"], "cpu_time_min": min(r["cpu_time"] for r in rows),
+                   "cpu_time_max": max(r["cpu_time"] for r in rows), **{k: median(rows, k) for k, v in rows[0].items() if k not in skip and isinstance(v, (int, float))}}
+                  for name, rows in runs.items()]
+        json.dump(report, open(result(PROGRAMS[part] + ".json"), "w"), indent=1)
+
+    def instructions(self):
+        for name, vocab in (("instructions_xlmr_hf.json", "xlmr.tokenizer.json"), ("instructions_xlmr_sp.json", "xlmr.model")):
+            texts = result("texts.tmp.jsonl")
+            with open(texts, "w") as f:
+                for line in open(os.path.join(self.o.shared, "xquad", "en.jsonl")):
+                    row = json.loads(line)
+                    if row["kind"] == "passage":
+                        f.write(json.dumps({"text": row["text"]}) + "\n")
+            subprocess.run([sys.executable, os.path.join(ROOT, "bench", "callgrind.py"), "--program", self.program("bench_instructions"), "--rounds", "3",
+                            "--rankfeed", self.rankfeed, "--vocab", os.path.join(self.o.shared, vocab), "--texts", texts, "-o", result(name)], check=True)
+            os.remove(texts)
+
+    def receipt(self):
+        docs, queries = result("docs.tmp.jsonl"), result("queries.tmp.txt")
+        with open(docs, "w") as d, open(queries, "w") as q:
+            for line in open(os.path.join(self.o.shared, "xquad", "en.jsonl")):
+                row = json.loads(line)
+                if row["kind"] == "passage":
+                    d.write(json.dumps({"text": row["text"]}) + "\n")
+                else:
+                    q.write(row["text"].replace("\n", " ") + "\n")
+        vocab = os.path.join(self.o.shared, "xlmr.tokenizer.json")
+        command = [self.rankfeed, "receipt", "run", "--vocab", vocab, "--docs", docs, "--queries", queries, "--requests", "300",
+                   "--candidates", "50", "--price-per-core-hour", "0.05", "-o", result("receipt.json")]
+        if os.path.exists(result("instructions_xlmr_hf.json")):
+            command += ["--simulated", result("instructions_xlmr_hf.json")]
+        reference = os.path.join(ROOT, ".venv-bench", "bin", "python")
+        if os.path.exists(reference):
+            command += ["--reference", f"'{reference}' '{os.path.join(ROOT, 'bench', 'peers', 'adapter.py')}' tokenizers --json '{vocab}'"]
+        subprocess.run(command, check=True, stdout=sys.stderr)
+        for name in (docs, queries):
+            os.remove(name)
+
+    def plots(self):
+        subprocess.run([venv(".venv-bench", "requirements.txt"), os.path.join(ROOT, "bench", "plots.py"), RESULTS], check=True)
+
+
+# ---- the sections of RESULTS.md ----
+
+def machine_section(receipt):
+    m, b = receipt["machine"], receipt["build"]
+    return table(["", ""], [["date", receipt["created"]], ["CPU", m["cpu"] + (", virtual machine" if m["hypervisor"] else "")],
+                            ["cores", f"{m['cores_usable']} usable of {m['cores']}"], ["load average at the time", m["load_average"]], ["kernel", m["kernel"]],
+                            ["compiler", f"{b['compiler']} {b['flags']}"], ["revision", (b["revision"] or "unknown") + (" (modified)" if b["modified"] else "")]])
+
+
+def ratios_section(r):
+    def ratio(row, mine, peer):
+        x = row["ratios"][mine][peer]
+        return f"**{x['median']:.1f}×** ({x['min']:.1f}–{x['max']:.1f})"
+
+    rows, left = [], []
+    for row in r["rows"]:
+        if "not_run" in row:
+            left.append(f"{row['what']}: {row['not_run']}")
+            continue
+        e = row["engines"]
+        own = " / ".join((micro(e[n]["p50_us"]) if "p50_us" in e[n] else f"{e[n]['megabytes_per_second']:.0f} MB/s") for n in ("rankfeed_sp", "rankfeed_hf"))
+        base = e["sentencepiece"]
+        strength = row["ratios"]["rankfeed_sp"]
+        rows.append([row["what"], own, ratio(row, "rankfeed_sp", "sentencepiece"), ratio(row, "rankfeed_sp", "whole_sentence"), ratio(row, "rankfeed_hf", "sentencepiece"),
+                     ratio(row, "rankfeed_hf", "whole_sentence"), micro(base["p50_us"]) if "p50_us" in base else f"{base['megabytes_per_second']:.1f} MB/s",
+                     f"{strength['sentencepiece']['median'] / strength['whole_sentence']['median']:.1f}×"])
+    return ("One thread, XLM-R vocabulary, all in one process on mimalloc; `bench_ratios` compares the ids of every text with libsentencepiece before it times anything. "
+            "Median of the ratios within each round, lowest and highest round in brackets. *Whole sentence*: 64-byte trie nodes on huge pages and one search over "
+            "the sentence, the layout pplx-unigram publishes, written anew with SentencePiece's ids (`bench/whole_sentence.cc`); the last column says how much faster than "
+            "libsentencepiece that is. *Cold*: word cache emptied, every text once. *Stream*: an eighth of the texts at a time, after the other seven.\n\n"
+            + f"Pages of the image: {r['pages']['kind']}; best SIMD target of the CPU: {r['simd_target']}; word cache {r['cache_bytes'] >> 10} KiB.\n\n"
+            + table(["", "rankfeed, SentencePiece / HuggingFace parity", "SP parity : libsentencepiece", "SP parity : whole sentence", "HF parity : libsentencepiece", "HF parity : whole sentence",
+                     "libsentencepiece", "whole sentence : libsentencepiece"], rows)
+            + ("\nNot run: " + "; ".join(left) + "\n" if left else ""))
+
+
 def peers_section(results):
     out = []
-    by = {r["language"]: r for r in results}
-    main = by.get("all") or results[-1]
+    main = next((r for r in results if r["language"] == "all"), results[-1])
     languages = [r["language"] for r in results]
     ratio = {(r["language"], e["name"]): e for r in results for e in r["engines"]}
-    names = [e["name"] for e in main["engines"]]
-    out.append("CPU time per pass, median over interleaved rounds, as a multiple of libsentencepiece in the same round (higher is faster); lowest and highest "
-               "round in brackets for the column \"all\". One thread. *Other ids*: documents of all languages run whose ids differ from the engine's own "
-               "reference (tokenizers 0.23 or libsentencepiece).\n")
     rows = []
-    for name in names:
+    for name in [e["name"] for e in main["engines"]]:
         e = ratio[(main["language"], name)]
         wrong = sum(ratio[(l, name)]["mismatches"] for l in languages if (l, name) in ratio)
         total = sum(ratio[(l, name)]["documents"] for l in languages if (l, name) in ratio)
         r = e["ratio_to_libsentencepiece"]
         rows.append([("**" + name + "**") if name.startswith("rankfeed") else name, e["version"] or "–"]
                     + [ratio[(l, name)]["ratio_to_libsentencepiece"]["median"] if (l, name) in ratio else "–" for l in languages if l != main["language"]]
-                    + [f"{r['median']} ({r['min']}–{r['max']})", e["megabytes_per_second"], f"{wrong} of {total:,}"])
-    out.append(table(["engine", "version"] + [l for l in languages if l != main["language"]] + [main["language"], f"MB/s, {main['language']}", "other ids"], rows))
-    out.append("![peers](results/peers.svg)\n")
-    out.append("How each was called:\n\n" + "\n".join(f"* {e['name']}: {e['path']}; an empty call of as many texts, which is subtracted, takes {e['empty_call_us']} µs"
-                                                        if e["empty_call_us"] else f"* {e['name']}: {e['path']}" for e in sorted(main["engines"], key=lambda e: e["name"])) + "\n")
+                    + [f"{r['median']} ({r['min']}–{r['max']})", e["megabytes_per_second"], e["resident_megabytes"], f"{wrong} of {total:,}"])
+    out.append(table(["engine", "version"] + [l for l in languages if l != main["language"]] + [main["language"], f"MB/s, {main['language']}", "resident MB", "other ids"], rows))
     if main["failed"]:
         out.append("Did not run: " + "; ".join(f"{f['name']} ({f['error']})" for f in main["failed"]) + "\n")
     return "\n".join(out)
 
 
-def programs_section(data):
-    out = []
-    for name, result in data.items():
-        if "error" in result:
-            out.append(f"### {name}\n\nnot run: {result['error']}\n")
-            continue
-        rows = []
-        for b in result["benchmarks"]:
-            if b.get("run_type") == "aggregate" or b.get("error_occurred"):
-                continue
-            skip = {"name", "run_name", "run_type", "repetitions", "repetition_index", "threads", "iterations", "real_time", "cpu_time", "time_unit",
-                    "family_index", "per_family_instance_index", "bytes_per_second", "items_per_second", "label"}
-            extra = ", ".join(f"{k} {v:.4g}" for k, v in b.items() if k not in skip and isinstance(v, (int, float)))
-            rows.append([b["name"], f"{b['cpu_time']:.4g} {b['time_unit']}", f"{b['bytes_per_second'] / 1e6:.1f}" if "bytes_per_second" in b else "–", extra or "–"])
-        out.append(f"### {name}\n\n" + table(["benchmark", "CPU time", "MB/s", "counters"], rows))
+def calls_section(main):
+    return ("How each was called, and what an empty call of as many texts takes, which is subtracted:\n\n"
+            + "\n".join(f"* {e['name']}: {e['path']}" + (f"; {micro(e['empty_call_us'])}" if e["empty_call_us"] else "") for e in sorted(main["engines"], key=lambda e: e["name"])) + "\n")
+
+
+def length_section(rows):
+    sizes = sorted({int(b["name"].split("/")[2]) for b in rows if b["name"].startswith("length/")})
+    by = {b["name"]: b for b in rows}
+    lines = []
+    for size in sizes:
+        cells = []
+        for engine in ("hf", "sp", "libsentencepiece"):
+            b = by.get(f"length/{engine}/{size}")
+            cells.append(f"{micro(b['p50_us'])}, {b['p50_us'] * 1e3 / size:.1f} ns/B" if b else "–")
+        lines.append([f"{size:,} B"] + cells)
+    return table(["text", "rankfeed, HuggingFace parity", "rankfeed, SentencePiece parity", "libsentencepiece"], lines)
+
+
+def latency_section(rows):
+    keep = [b for b in rows if not b["name"].startswith("length/")]
+    return table(["call", "p50", "p95", "p99"], [[b["name"]] + [micro(b[p + "_us"]) for p in ("p50", "p95", "p99")] for b in keep])
+
+
+def query_section(rows):
+    order = sorted(rows, key=lambda b: (b["name"].split("/")[1], int(b["name"].split("/")[2])))
+    lines = []
+    for b in order:
+        _, source, count = b["name"].split("/")
+        lines.append([f"{int(count):,}", "texts" if source == "text" else "corpus store", number(b["tokens"]), micro(b["cpu_us"]), f"{b['cpu_us'] / int(count):.3g} µs",
+                      *[micro(b[s + "_p50_us"]) for s in ("query", "documents", "pack", "handoff", "total")], micro(b["total_p99_us"])])
+    return table(["candidates", "from", "tokens", "CPU per query", "CPU per candidate", "query p50", "documents p50", "pack p50", "handoff p50", "total p50", "total p99"], lines)
+
+
+def scaling_section(rows):
+    return table(["", "threads", "MB/s of all", "times one thread in the same round"],
+                 [["HuggingFace parity" if "/hf/" in b["name"] else "SentencePiece parity", n := b["name"].split("threads:")[1].split("/")[0], f"{b['bytes_per_second'] / 1e6:.1f}",
+                   f"{int(n) * b['of_one_thread']:.2f}"] for b in rows])
+
+
+def open_section(rows):
+    unit = {"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6}
+    lines = []
+    for b in rows:
+        extra = ", ".join(f"{k.removesuffix('_bytes').replace('_', ' ')} {b[k] / 1e6:.1f} MB" for k in ("image_bytes", "scratch_bytes", "resident_bytes", "after_passages") if k in b)
+        lines.append([b["name"], micro(b["cpu_time"] * unit[b["time_unit"]]), f"{micro(b['cpu_time_min'] * unit[b['time_unit']])}–{micro(b['cpu_time_max'] * unit[b['time_unit']])}", extra or "–"])
+    return table(["", "median", "range", "size"], lines)
+
+
+def receipt_section(receipt):
+    q, e = receipt["per_query"], receipt["encode"]
+    out = [f"{receipt['workload']['requests']} queries of {q['candidates']:.0f} candidates, {q['row_tokens']:.0f} tokens in the batch, one thread, closed loop; "
+           f"the whole receipt is [results/receipt.json](results/receipt.json).\n"]
+    total = q["host"]["cpu_us"]
+    out.append(table(["stage", "CPU µs", "wall p50", "p95", "p99"], [[n, s["cpu_us"], s["wall_us"]["p50"], s["wall_us"]["p95"], s["wall_us"]["p99"]] for n, s in q["stages"].items()]
+                     + [["sum of stages", f"{q['sum_of_stages']['cpu_us']} ({100 * (q['sum_of_stages']['cpu_us'] / total - 1):+.1f} %)", "", "", ""],
+                        ["measured around all", total, q["host"]["wall_us"]["p50"], q["host"]["wall_us"]["p95"], q["host"]["wall_us"]["p99"]]]))
+    missing = [n for n, c in receipt["counters"]["encode"].items() if c["value"] is None]
+    parity = receipt["parity"]
+    out.append(f"* one text: p50 {e['latency_us']['p50']} µs, p99 {e['latency_us']['p99']} µs, first time {e['latency_us']['first_p50']} µs; "
+               f"{e['allocations_per_encode']['value']} allocations\n* pages of the vocabulary: {receipt['pages']['obtained']['kind'] if receipt['pages']['obtained'] else 'unknown'}\n"
+               f"* cost at 0.05 USD per core-hour: {q['cost'].get('per_million_queries')} USD per million queries\n"
+               + (f"* ids: {parity['mismatches']} of {parity['compared']} texts (documents, special tokens, Unicode stress) differ from {parity['reference']['implementation']} {parity['reference']['version']}\n"
+                  if parity["compared"] else "* ids: not compared\n")
+               + (f"* counters this machine does not offer: {', '.join(missing)}\n" if missing else ""))
     return "\n".join(out)
 
 
-PLOT = r"""
-import json, sys
-import matplotlib
-matplotlib.use("svg")
-matplotlib.rcParams["svg.hashsalt"] = "rankfeed"
-import matplotlib.pyplot as plt
-results, out = json.load(open(sys.argv[1])), sys.argv[2]
-main = next((r for r in results if r["language"] == "all"), results[-1])
-rows = list(reversed(main["engines"]))
-fig, ax = plt.subplots(figsize=(8, 0.38 * len(rows) + 1))
-colors = ["#1f5fd6" if r["name"].startswith("rankfeed") else "#9aa0ac" for r in rows]
-values = [r["ratio_to_libsentencepiece"]["median"] for r in rows]
-low = [v - r["ratio_to_libsentencepiece"]["min"] for v, r in zip(values, rows)]
-high = [r["ratio_to_libsentencepiece"]["max"] - v for v, r in zip(values, rows)]
-ax.barh([r["name"] for r in rows], values, color=colors, xerr=[low, high], error_kw={"elinewidth": 1, "ecolor": "#52565f"})
-for i, v in enumerate(values):
-    ax.text(v + high[i] + max(values) * 0.01, i, f"{v:g}\u00d7", va="center", fontsize=9)
-ax.set_xlabel(f"throughput, libsentencepiece = 1 (XQuAD {main['language']}, one thread)")
-for side in ("top", "right"):
-    ax.spines[side].set_visible(False)
-fig.tight_layout()
-fig.savefig(out, metadata={"Date": None})
-"""
+def write(problems):
+    out = ["# Results\n", "Written by `bench/run.py` (do not edit); the numbers behind it are in `bench/results`. How to read and what to distrust: "
+           "[NOTES.md](NOTES.md).\n"]
+    receipt, ratios, peers, threads = read("receipt.json"), read("ratios.json"), read("peers.json"), read("peers_threads.json")
+    if receipt:
+        out.append(machine_section(receipt))
+    if ratios:
+        out += ["## Ratios to other exact engines\n", ratios_section(ratios)]
+    many = json.load(open(os.path.join(ROOT, "bench", "many_languages.json")))
+    if peers:
+        names = [r["language"] for r in peers]
+        out += ["## Peers\n", f"XLM-R vocabulary, XQuAD passages ({', '.join(l for l in names if l != 'many')}"
+                + (f"; *many*: every 20th text of the stream of `bench/many_languages.py`, {many['languages']} languages" if "many" in names else "")
+                + "); ids compared before anything is timed. CPU time per pass, median over interleaved rounds, as a multiple of libsentencepiece in the same round (higher is "
+                  "faster); lowest and highest round in brackets for the column \"all\". One thread; every engine has seen the texts before, except in \"(cold)\" rows. *Resident*: "
+                  "memory that loading added (texts and ids apart). *Other ids*: documents of all columns whose ids differ from the engine's own reference "
+                  "(tokenizers 0.23 or libsentencepiece).\n", peers_section(peers), "![peers](results/peers.svg)\n",
+                calls_section(next((r for r in peers if r["language"] == "all"), peers[-1]))]
+    if threads:
+        out += [f"## Peers, {threads[0]['threads']} threads\n", "The same on 12 languages with that many threads on both sides, by the wall clock, as a multiple of libsentencepiece "
+                "on as many threads; what other programs take from the machine is in it.\n", peers_section(threads)]
+    data = {part: read(PROGRAMS[part] + ".json") for part in PROGRAMS}
+    if data["latency"]:
+        out += ["## One call\n", "`bench_latency`: English documents of about 512 tokens and short questions, a call at a time, by the thread's CPU clock. *cold*: encoder made just before; "
+                "*warm*: the same text again; *stream*: text after text.\n", latency_section(data["latency"]),
+                "## Cost against length\n", "One text cut from passages of 12 languages, p50 of its encoding.\n", length_section(data["latency"]), "![length](results/length.svg)\n"]
+    if data["query"]:
+        out += ["## Cost against candidates\n", "`bench_query`: one question against N passages of 12 languages, max_length 512, packed, one thread.\n", query_section(data["query"]),
+                "![candidates](results/candidates.svg)\n"]
+    if data["scaling"]:
+        out += ["## Threads\n", "`bench_scaling`: one vocabulary, each thread its own encoder, all passages of 12 languages.\n", scaling_section(data["scaling"])]
+    if data["open"]:
+        out += ["## Opening and memory\n", "`bench_open`, warm page cache. *open/…*: map the image and open a model over it; *first_use*: that and the first text; *resident*: what of the image is in memory then, and after all passages of 12 languages.\n",
+                open_section(data["open"])]
+    if receipt:
+        out += ["## Per answered query\n", receipt_section(receipt)]
+    rows = []
+    for name, label in (("instructions_xlmr_hf.json", "HuggingFace parity"), ("instructions_xlmr_sp.json", "SentencePiece parity")):
+        r = read(name)
+        if r:
+            rows.append([label, r["instructions_per_token"], r["instructions_per_byte"], r["d1_read_misses_per_token"], r["ll_read_misses_per_token"], r["first_pass"]["instructions_per_token"],
+                         r["first_pass"]["instructions_per_byte"]])
+    if rows:
+        out += ["## Instructions\n", "cachegrind (no AVX-512), XLM-R, XQuAD English; per token and byte.\n",
+                table(["", "per token, warm", "per byte, warm", "first-level read misses per token", "2 MiB-level read misses per token", "per token, first pass", "per byte, first pass"], rows)]
+    if problems:
+        out += ["## Not run\n", "\n".join("* " + p for p in problems) + "\n"]
+    open(os.path.join(ROOT, "bench", "RESULTS.md"), "w").write("\n".join(out))
+    print("bench/RESULTS.md", file=sys.stderr)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(ROOT, "build-bench"))
     parser.add_argument("--shared", default=os.environ.get("RANKFEED_SHARED_DATA", os.path.join(ROOT, "..", "shared", "data")))
+    parser.add_argument("--many-cache", default="", help="folder of bench/many_languages.py")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--languages", default="en,de,ru,ar,hi,th,zh,all")
-    parser.add_argument("--min-time", default="0.2", help="seconds per benchmark of the C++ programs")
-    parser.add_argument("--only", default="peers,receipt,instructions,programs")
+    parser.add_argument("--languages", default="en,de,ru,ar,hi,th,zh,many,all", help="of the peers on one thread")
+    parser.add_argument("--min-time", default="0.1", help="seconds per repetition of the Google Benchmark programs")
+    parser.add_argument("--only", default=PARTS)
     o = parser.parse_args()
     os.makedirs(RESULTS, exist_ok=True)
-    wanted = o.only.split(",")
-    environment = dict(os.environ, RANKFEED_SHARED_DATA=o.shared)
-    rankfeed = os.path.join(o.build, "bin", "rankfeed")
-    path = lambda name: os.path.join(RESULTS, name)
-    problems = []
-
-    def attempt(part, function):
-        if part not in wanted:
-            return
-        print(f"== {part}", file=sys.stderr, flush=True)
+    runner, problems = Runner(o), []
+    for part in PARTS.split(","):
+        if part not in o.only.split(","):
+            continue
+        begin = time.time()
         try:
-            function()
+            runner.google(part) if part in PROGRAMS else getattr(runner, part)()
         except Exception as e:
             problems.append(f"{part}: {e}")
             print(f"{part}: {e}", file=sys.stderr)
-
-    def peers():
-        python, old = venv(".venv-bench", "requirements.txt"), venv(".venv-bench-0.21", "requirements-0.21.txt")
-        subprocess.run([python, os.path.join(ROOT, "bench", "peers", "compare.py"), "--build", o.build, "--shared", o.shared, "--languages", o.languages,
-                        "--rounds", str(o.rounds), "--python", python, "--python-0.21", old, "-o", path("peers.json")], check=True)
-        subprocess.run([python, "-c", PLOT, path("peers.json"), path("peers.svg")], check=True)
-
-    def instructions():
-        for name, vocab in (("instructions_xlmr_hf.json", "xlmr.tokenizer.json"), ("instructions_xlmr_sp.json", "xlmr.model")):
-            texts = path("texts.tmp.jsonl")
-            with open(texts, "w") as f:
-                for line in open(os.path.join(o.shared, "xquad", "en.jsonl")):
-                    row = json.loads(line)
-                    if row["kind"] == "passage":
-                        f.write(json.dumps({"text": row["text"]}) + "\n")
-            subprocess.run([sys.executable, os.path.join(ROOT, "bench", "callgrind.py"), "--program", os.path.join(o.build, "bench", "bench_instructions"),
-                            "--rankfeed", rankfeed, "--vocab", os.path.join(o.shared, vocab), "--texts", texts, "-o", path(name)], check=True)
-            os.remove(texts)
-
-    def receipt():
-        docs, queries = path("docs.tmp.jsonl"), path("queries.tmp.txt")
-        with open(docs, "w") as d, open(queries, "w") as q:
-            for line in open(os.path.join(o.shared, "xquad", "en.jsonl")):
-                row = json.loads(line)
-                if row["kind"] == "passage":
-                    d.write(json.dumps({"text": row["text"]}) + "\n")
-                else:
-                    q.write(row["text"].replace("\n", " ") + "\n")
-        command = [rankfeed, "receipt", "run", "--vocab", os.path.join(o.shared, "xlmr.tokenizer.json"), "--docs", docs, "--queries", queries, "--requests", "300",
-                   "--candidates", "50", "--price-per-core-hour", "0.05", "-o", path("receipt.json")]
-        if os.path.exists(path("instructions_xlmr_hf.json")):
-            command += ["--simulated", path("instructions_xlmr_hf.json")]
-        reference = os.path.join(ROOT, ".venv-bench", "bin", "python")
-        if os.path.exists(reference):
-            command += ["--reference", f"'{reference}' '{os.path.join(ROOT, 'bench', 'peers', 'adapter.py')}' tokenizers --json '{os.path.join(o.shared, 'xlmr.tokenizer.json')}'"]
-        subprocess.run(command, check=True)
-        for name in (docs, queries):
-            os.remove(name)
-
-    def programs():
-        for name in PROGRAMS:
-            program = os.path.join(o.build, "bench", name)
-            if not os.path.exists(program):
-                continue
-            out = subprocess.run([program, f"--benchmark_min_time={o.min_time}", "--benchmark_format=json"], capture_output=True, text=True, env=environment)
-            if out.returncode != 0:
-                problems.append(f"{name}: {out.stderr.strip()[-200:]}")
-                continue
-            open(path(name + ".json"), "w").write(out.stdout)
-
-    attempt("peers", peers)
-    attempt("instructions", instructions)
-    attempt("receipt", receipt)
-    attempt("programs", programs)
-    write(path, problems)
-
-
-def write(path, problems):
-    read = lambda name: json.load(open(path(name))) if os.path.exists(path(name)) else None
-    out = ["# Results\n", "Written by `bench/run.py` (do not edit); the numbers behind it are in `bench/results`. How to read and what to distrust: "
-           "[NOTES.md](NOTES.md).\n"]
-    receipt, peers = read("receipt.json"), read("peers.json")
-    if receipt:
-        m, b = receipt["machine"], receipt["build"]
-        out.append(table(["", ""], [["date", receipt["created"]], ["CPU", m["cpu"] + (", virtual machine" if m["hypervisor"] else "")],
-                                     ["cores", f"{m['cores_usable']} usable of {m['cores']}"], ["load average at the time", m["load_average"]], ["kernel", m["kernel"]],
-                                     ["compiler", f"{b['compiler']} {b['flags']}"], ["revision", (b["revision"] or "unknown") + (" (modified)" if b["modified"] else "")]]))
-    if peers:
-        out += ["## Peers\n", f"XLM-R vocabulary, XQuAD passages ({', '.join(r['language'] for r in peers)}); ids compared before anything is timed.\n", peers_section(peers)]
-    if receipt:
-        q, e = receipt["per_query"], receipt["encode"]
-        out.append("## Per answered query\n")
-        out.append(f"{receipt['workload']['requests']} queries of {q['candidates']} candidates, {q['row_tokens']} tokens in the batch, one thread, closed loop; "
-                   f"the whole receipt is [results/receipt.json](results/receipt.json).\n")
-        out.append(table(["stage", "CPU µs", "wall p50", "p95", "p99"], [[n, s["cpu_us"], s["wall_us"]["p50"], s["wall_us"]["p95"], s["wall_us"]["p99"]] for n, s in q["stages"].items()]
-                         + [["sum of stages", q["sum_of_stages"]["cpu_us"], "", "", ""], ["measured around all", q["host"]["cpu_us"], q["host"]["wall_us"]["p50"], q["host"]["wall_us"]["p95"], q["host"]["wall_us"]["p99"]]]))
-        missing = [n for n, c in receipt["counters"]["encode"].items() if c["value"] is None]
-        parity = receipt["parity"]
-        out.append(f"* one text: p50 {e['latency_us']['p50']} µs, p99 {e['latency_us']['p99']} µs, first time {e['latency_us']['first_p50']} µs; "
-                   f"{e['allocations_per_encode']['value']} allocations\n* pages of the vocabulary: {receipt['pages']['obtained']['kind'] if receipt['pages']['obtained'] else 'unknown'}\n"
-                   f"* cost at 0.05 USD per core-hour: {q['cost'].get('per_million_queries')} USD per million queries\n"
-                   + (f"* ids: {parity['mismatches']} of {parity['compared']} texts (documents, special tokens, Unicode stress) differ from {parity['reference']['implementation']} {parity['reference']['version']}\n"
-                      if parity["compared"] else "* ids: not compared\n")
-                   + (f"* counters this machine does not offer: {', '.join(missing)}\n" if missing else ""))
-    rows = []
-    for name, label in (("instructions_xlmr_hf.json", "HuggingFace parity"), ("instructions_xlmr_sp.json", "SentencePiece parity")):
-        r = read(name)
-        if r:
-            rows.append([label, r["instructions_per_token"], r["instructions_per_byte"], r["d1_read_misses_per_token"], r["ll_read_misses_per_token"], r["first_pass"]["instructions_per_byte"]])
-    if rows:
-        out += ["## Instructions (cachegrind, XLM-R, XQuAD English)\n", table(["", "per token, warm", "per byte, warm", "first-level read misses per token", "2 MiB-level read misses per token", "per byte, first pass"], rows)]
-    data = {name: read(name + ".json") for name in PROGRAMS if read(name + ".json")}
-    if data:
-        out += ["## C++ benchmarks\n", programs_section(data)]
-    if problems:
-        out += ["## Not run\n", "\n".join("* " + p for p in problems) + "\n"]
-    open(os.path.join(ROOT, "bench", "RESULTS.md"), "w").write("\n".join(out))
-    print("bench/RESULTS.md", file=sys.stderr)
+        print(f"== {part}: {time.time() - begin:.0f} s", file=sys.stderr, flush=True)
+    try:
+        runner.plots()
+    except Exception as e:
+        problems.append(f"plots: {e}")
+    write(problems)
 
 
 if __name__ == "__main__":

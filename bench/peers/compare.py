@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: MIT
 """All engines on the same texts in one run: ids compared first, then rounds in which every engine encodes the corpus once,
 in an order that changes from round to round. Time is CPU time of the engine's process, so that other programs on the
-machine take little from it; the median of an engine's ratios to libsentencepiece within each round is what compares.
+machine take little from it; with --threads it is wall time instead. The median of an engine's ratios to libsentencepiece
+within each round is what compares.
 
-usage: compare.py --build BUILD --shared FOLDER --languages en,th --rounds 5 --python VENV/bin/python --python-0.21 VENV/bin/python -o RESULT.json
+usage: compare.py --build BUILD --shared FOLDER --languages en,th --rounds 5 --python VENV/bin/python --other NAME=VENV/bin/python -o RESULT.json
+
+--other adds another version of tokenizers, from another environment. The language "many" is a sample of the stream of
+bench/many_languages.py, when --many names its file.
 """
 import argparse
-import array
 import hashlib
 import json
 import os
@@ -22,15 +25,16 @@ LANGUAGES = "ar de el en es hi ro ru th tr vi zh".split()
 
 
 class Process:
-    def __init__(self, name, command, reference, path):
-        self.name, self.reference, self.path, self.version = name, reference, path, ""
-        environment = dict(os.environ, RAYON_NUM_THREADS="1", OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false")
+    def __init__(self, name, command, reference, path, threads):
+        self.name, self.reference, self.path, self.threads, self.version = name, reference, path, threads, ""
+        environment = dict(os.environ, RAYON_NUM_THREADS=str(threads), OMP_NUM_THREADS=str(threads), TOKENIZERS_PARALLELISM="true" if threads > 1 else "false")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-        self.samples, self.empty_call_ns, self.mismatches, self.error = [], 0, None, ""
+        self.samples, self.empty_call_ns, self.mismatches, self.resident_bytes = [], 0, None, None
 
     def greeting(self):
         facts = json.loads(self.readline())
-        self.version, self.reference, self.path, self.empty_call_ns = facts["version"], facts["reference"], facts["path"], facts["empty_call_ns"]
+        self.version, self.reference, self.path, self.empty_call_ns = facts["version"], facts["reference"], facts["path"], facts["empty_call_ns"][1 if self.threads == 1 else 0]
+        self.resident_bytes = facts["resident_bytes"]
 
     def readline(self):
         line = self.process.stdout.readline()
@@ -62,18 +66,20 @@ def read_ids(path):
     return out
 
 
-def load(shared, language):
+def load(shared, language, many):
     def passages(name):
         rows = map(json.loads, open(os.path.join(shared, "xquad", name + ".jsonl"), encoding="utf-8"))
         return [row["text"] for row in rows if row["kind"] == "passage"]
 
+    if language == "many":
+        return [json.loads(line)["text"] for i, line in enumerate(open(many, encoding="utf-8")) if i % 20 == 0]
     if language != "all":
         return passages(language)
     return [text for group in zip(*map(passages, LANGUAGES)) for text in group]
 
 
 def compare(o, language, folder):
-    texts = load(o.shared, language)
+    texts = load(o.shared, language, o.many)
     size = sum(len(t.encode()) for t in texts)
     path = os.path.join(folder, language + ".jsonl")
     with open(path, "w", encoding="utf-8") as f:
@@ -85,20 +91,20 @@ def compare(o, language, folder):
 
     def start(name, command, reference="", note="", greets=False):
         try:
-            process = Process(name, command, reference, note)
+            process = Process(name, command, reference, note, o.threads)
             if greets:
                 process.greeting()
             engines.append(process)
         except Exception as e:
             failed.append({"name": name, "error": str(e)})
 
-    start("rankfeed", [peer, "rankfeed", os.path.join(folder, "hf.rfimg"), path], "huggingface", "rankfeed_encode, word cache 4 MB")
-    start("rankfeed_sp", [peer, "rankfeed", os.path.join(folder, "sp.rfimg"), path], "sentencepiece", "rankfeed_encode, SentencePiece parity")
-    start("sentencepiece_cpp", [peer, "sentencepiece", model, path], "sentencepiece", "libsentencepiece on mimalloc, Encode to ids")
+    start("rankfeed", [peer, "rankfeed", os.path.join(folder, "hf.rfimg"), path, str(o.threads)], "huggingface", "rankfeed_encode, word cache 4 MB")
+    start("rankfeed_sp", [peer, "rankfeed", os.path.join(folder, "sp.rfimg"), path, str(o.threads)], "sentencepiece", "rankfeed_encode, SentencePiece parity")
+    start("sentencepiece_cpp", [peer, "sentencepiece", model, path, str(o.threads)], "sentencepiece", "libsentencepiece on mimalloc, Encode to ids")
     for name in o.engines.split(","):
         start(name, [o.python, os.path.join(HERE, "worker.py"), name, model, tokenizer_json, path], greets=True)
-    if o.python_021:
-        start("tokenizers_0.21", [o.python_021, os.path.join(HERE, "worker.py"), "tokenizers", model, tokenizer_json, path], greets=True)
+    for name, python in (other.split("=", 1) for other in o.other):
+        start(name, [python, os.path.join(HERE, "worker.py"), "tokenizers", model, tokenizer_json, path], greets=True)
 
     ids = {}
     for engine in list(engines):
@@ -117,6 +123,8 @@ def compare(o, language, folder):
     first = {}
     for engine in engines:
         engine.run()  # warm: words have been seen, buffers have grown
+        if engine.resident_bytes is None:
+            engine.resident_bytes = int(engine.ask("resident"))
     order = random.Random(1)
     for _ in range(o.rounds):
         order.shuffle(engines)
@@ -129,12 +137,13 @@ def compare(o, language, folder):
     rows = []
 
     def row(name, engine, samples, note):
-        net = [max(1, cpu - engine.empty_call_ns) for _, cpu in samples]
-        ratios = sorted(b / n for n, (_, b) in zip(net, base))
+        clock = 1 if o.threads == 1 else 0  # CPU time; wall with more threads
+        net = [max(1, s[clock] - engine.empty_call_ns) for s in samples]
+        ratios = sorted(b[clock] / n for n, b in zip(net, base))
         rows.append({"name": name, "version": engine.version, "reference": engine.reference, "path": note, "documents": len(texts),
                      "mismatches": engine.mismatches, "megabytes_per_second": round(size / statistics.median(net) * 1e3, 2),
                      "ratio_to_libsentencepiece": {"median": round(statistics.median(ratios), 2), "min": round(ratios[0], 2), "max": round(ratios[-1], 2)},
-                     "wall_over_cpu": round(statistics.median(w / c for w, c in samples), 2), "empty_call_us": round(engine.empty_call_ns / 1e3, 1)})
+                     "resident_megabytes": round(engine.resident_bytes / 1e6, 1), "wall_over_cpu": round(statistics.median(w / c for w, c in samples), 2), "empty_call_us": round(engine.empty_call_ns / 1e3, 1)})
 
     for engine in sorted(engines, key=lambda e: e.name):
         row(engine.name, engine, engine.samples, engine.path)
@@ -143,7 +152,7 @@ def compare(o, language, folder):
     for engine in engines:
         engine.close()
     rows.sort(key=lambda r: -r["ratio_to_libsentencepiece"]["median"])
-    return {"language": language, "bytes": size, "documents": len(texts), "sha256": hashlib.sha256(open(path, "rb").read()).hexdigest(),
+    return {"language": language, "threads": o.threads, "bytes": size, "documents": len(texts), "sha256": hashlib.sha256(open(path, "rb").read()).hexdigest(),
             "engines": rows, "failed": failed}
 
 
@@ -155,7 +164,9 @@ def main():
     parser.add_argument("--engines", default="tokenizers,sentencepiece,tokie,kitoken,kitoken_sp,blingfire,iree,onnxruntime")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--python-0.21", dest="python_021", default="")
+    parser.add_argument("--other", action="append", default=[], metavar="NAME=PYTHON")
+    parser.add_argument("--many", default="")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("-o", "--output")
     o = parser.parse_args()
     results = []

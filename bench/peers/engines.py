@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tokenizers in Python wheels, each by its best documented path for many texts on one thread.
+"""Tokenizers in Python wheels, each by its best documented path for many texts, on RAYON_NUM_THREADS threads (default 1).
 
 make(name, model, tokenizer_json) -> Engine, or raises when the wheel is not installed. Ids are without special
 tokens. `reference` says whose ids it claims: "huggingface" or "sentencepiece".
@@ -7,10 +7,11 @@ tokens. `reference` says whose ids it claims: "huggingface" or "sentencepiece".
 import os
 from importlib.metadata import version
 
-# One thread everywhere, before any of the wheels starts its pool.
+# One thread everywhere unless said otherwise, before any of the wheels starts its pool.
 for variable in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+THREADS = int(os.environ["RAYON_NUM_THREADS"])
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "true" if THREADS > 1 else "false")
 
 
 class Engine:
@@ -37,8 +38,8 @@ def _sentencepiece(model, tokenizer_json):
     import sentencepiece
 
     processor = sentencepiece.SentencePieceProcessor(model_file=model)
-    return Engine("sentencepiece", "sentencepiece", "sentencepiece", lambda texts: processor.encode(texts, num_threads=1),
-                  lambda result: result, "encode(list), num_threads=1")
+    return Engine("sentencepiece", "sentencepiece", "sentencepiece", lambda texts: processor.encode(texts, num_threads=THREADS),
+                  lambda result: result, f"encode(list), num_threads={THREADS}")
 
 
 def _tokie(model, tokenizer_json):

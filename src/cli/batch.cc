@@ -18,9 +18,12 @@
 #include "rankfeed/handoff.h"
 #include "rankfeed/parallel.h"
 #include "rankfeed/rerank.h"
+#include "receipt/slot_ring.h"
 
 namespace rankfeed::cli {
 namespace {
+
+using receipt::CheckStatus;
 
 using Choices = std::map<std::string, uint8_t>;
 
@@ -63,12 +66,6 @@ struct BatchCommand {
 // monoT5's prompt (castorini/monot5 model cards): one text, scored by the first decoder step.
 constexpr const char *kMonoT5Prefix = "Query:", *kMonoT5Middle = "Document:",
                      *kMonoT5Suffix = "Relevant:</s>";
-
-void Check(rankfeed_status status, std::string_view what) {
-  if (status == RANKFEED_OK) return;
-  throw Failure(fmt::format("{}: {} ({})", what, rankfeed_status_message(status),
-                            rankfeed_status_name(status)));
-}
 
 // The request's documents and everything that must outlive its batches.
 struct Documents {
@@ -155,7 +152,7 @@ class Reranker {
     limits_.max_tokens = documents.total + documents.stored_tokens + query.size() + 64 * documents.texts.size() + 64;
     if (threads != 1) {
       rankfeed_parallel* parallel = nullptr;
-      Check(rankfeed_parallel_open(threads, &parallel), "threads");
+      CheckStatus(rankfeed_parallel_open(threads, &parallel), "threads");
       parallel_.reset(parallel);
     }
     limits_.workers = parallel_ ? executor()->workers : 1;
@@ -172,7 +169,7 @@ class Reranker {
 
   // Makes it again with what the last request turned out to need.
   void Grow() {
-    Check(rankfeed_reranker_need(reranker_, &limits_), "reranker");
+    CheckStatus(rankfeed_reranker_need(reranker_, &limits_), "reranker");
     Init();
   }
   rankfeed_reranker* get() const { return reranker_; }
@@ -180,11 +177,11 @@ class Reranker {
  private:
   void Init() {
     rankfeed_mem_req need;
-    Check(rankfeed_reranker_mem_req(model_, &limits_, &options_, &need), "batch options");
+    CheckStatus(rankfeed_reranker_mem_req(model_, &limits_, &options_, &need), "batch options");
     scratch_ = AlignedBytes(need);
     std::vector<rankfeed_encoder*> encoders;
     for (Encoder& encoder : encoders_) encoders.push_back(encoder.get());
-    Check(rankfeed_reranker_init(model_, &limits_, &options_, encoders.data(), scratch_.data(),
+    CheckStatus(rankfeed_reranker_init(model_, &limits_, &options_, encoders.data(), scratch_.data(),
                                  scratch_.size(), &reranker_),
           "batch options");
   }
@@ -197,36 +194,6 @@ class Reranker {
   std::vector<Encoder> encoders_;
   AlignedBytes scratch_;
   rankfeed_reranker* reranker_ = nullptr;
-};
-
-// The ring of slots, and one stream to copy on.
-class Ring {
- public:
-  explicit Ring(const BatchCommand& c) {
-    rankfeed_handoff_options options{};
-    options.struct_size = sizeof(options);
-    options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
-    options.slot_bytes = c.slot_bytes;
-    options.slots = c.slots;
-    Check(rankfeed_handoff_open(&options, &ring_, nullptr), "slot ring");
-    const rankfeed_status status = rankfeed_handoff_stream_create(ring_, &stream_);
-    if (status != RANKFEED_OK) {
-      rankfeed_handoff_close(ring_);
-      Check(status, "slot ring");
-    }
-  }
-  ~Ring() {
-    rankfeed_handoff_stream_destroy(ring_, stream_);
-    rankfeed_handoff_close(ring_);
-  }
-  Ring(const Ring&) = delete;
-  Ring& operator=(const Ring&) = delete;
-  rankfeed_handoff* get() const { return ring_; }
-  void* stream() const { return stream_; }
-
- private:
-  rankfeed_handoff* ring_ = nullptr;
-  void* stream_ = nullptr;
 };
 
 nlohmann::ordered_json TensorJson(const rankfeed_tensor& t) {
@@ -313,8 +280,8 @@ class Output {
     stats.struct_size = sizeof(stats);
     rankfeed_handoff_info info{};
     info.struct_size = sizeof(info);
-    Check(rankfeed_handoff_get_stats(ring, &stats), "slot ring");
-    Check(rankfeed_handoff_get_info(ring, &info), "slot ring");
+    CheckStatus(rankfeed_handoff_get_stats(ring, &stats), "slot ring");
+    CheckStatus(rankfeed_handoff_get_info(ring, &info), "slot ring");
     fmt::print("{} documents ({} failed), {} rows, {} tokens, {:.1f}% padding, {} batches\n",
                status.size(), failed, rows_, tokens_,
                area_ == 0 ? 0.0 : 100.0 * static_cast<double>(area_ - tokens_) / static_cast<double>(area_),
@@ -398,7 +365,7 @@ void RunBatch(BatchCommand c) {
   const Documents documents(c, store ? store->get() : nullptr);
   if (documents.texts.empty()) throw Failure(fmt::format("{}: no documents", c.docs));
   Reranker reranker(vocab->model(), options, documents, c.query, c.threads);
-  Ring ring(c);
+  const receipt::SlotRing ring(c.slot_bytes, c.slots);
   Output output(c, documents);
 
   std::vector<rankfeed_status> status(documents.texts.size());
@@ -410,44 +377,44 @@ void RunBatch(BatchCommand c) {
   request.document_status = status.data();
   request.executor = reranker.executor();
 
-  Check(rankfeed_rerank_begin(reranker.get(), &request), "query");
+  CheckStatus(rankfeed_rerank_begin(reranker.get(), &request), "query");
   for (bool first = true;;) {
     rankfeed_handoff_slot slot;
     rankfeed_handoff_view view{};
     view.struct_size = sizeof(view);
-    Check(rankfeed_handoff_wait_acquire(ring.get(), UINT64_MAX, &slot, &view), "slot ring");
+    CheckStatus(rankfeed_handoff_wait_acquire(ring.get(), UINT64_MAX, &slot, &view), "slot ring");
     rankfeed_batch batch{};
     batch.struct_size = sizeof(batch);
     batch.arena = view.host;
     batch.arena_capacity = view.bytes;
     const rankfeed_status filled = rankfeed_rerank_next(reranker.get(), &batch);
     if (filled == RANKFEED_E_WORKSPACE_SIZE && first) {
-      Check(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
+      CheckStatus(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
       reranker.Grow();
-      Check(rankfeed_rerank_begin(reranker.get(), &request), "query");
+      CheckStatus(rankfeed_rerank_begin(reranker.get(), &request), "query");
       continue;
     }
     if (filled == RANKFEED_E_OUTPUT_SIZE) {
       throw Failure(fmt::format("a row needs {} bytes, a slot has {}: raise --slot-bytes",
                                 batch.arena_size, view.bytes));
     }
-    Check(filled, "batch");
+    CheckStatus(filled, "batch");
     if (batch.rows == 0) {
-      Check(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
+      CheckStatus(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
       break;
     }
     first = false;
-    Check(rankfeed_handoff_submit(ring.get(), slot, batch.arena_size, ring.stream(), nullptr, 0),
+    CheckStatus(rankfeed_handoff_submit(ring.get(), slot, batch.arena_size, ring.stream(), nullptr, 0),
           "slot ring");
-    Check(rankfeed_handoff_stream_synchronize(ring.get(), ring.stream()), "slot ring");
+    CheckStatus(rankfeed_handoff_stream_synchronize(ring.get(), ring.stream()), "slot ring");
     // The same tensors over the landed copy.
     rankfeed_batch landed = batch;
     landed.arena = view.device;
-    Check(rankfeed_batch_carve(&options, batch.rows, batch.row_length, batch.tokens, &landed),
+    CheckStatus(rankfeed_batch_carve(&options, batch.rows, batch.row_length, batch.tokens, &landed),
           "batch");
     landed.max_seqlen = batch.max_seqlen;
     output.Batch(landed);
-    Check(rankfeed_handoff_release_now(ring.get(), slot), "slot ring");
+    CheckStatus(rankfeed_handoff_release_now(ring.get(), slot), "slot ring");
   }
   output.Finish(status, ring.get(), vocab->model());
 }

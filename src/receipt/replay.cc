@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "rankfeed/rerank.h"
+#include "receipt/slot_ring.h"
 
 namespace rankfeed::receipt {
 namespace {
@@ -24,36 +25,6 @@ void SleepUntil(uint64_t ns) {
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {
   }
 }
-
-class Ring {
- public:
-  Ring(const ReplayOptions& options, size_t slot_bytes) {
-    rankfeed_handoff_options ring{};
-    ring.struct_size = sizeof(ring);
-    ring.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
-    ring.slot_bytes = slot_bytes;
-    ring.slots = std::max(1u, options.slots);
-    ring.backend = options.backend;
-    CheckStatus(rankfeed_handoff_open(&ring, &ring_, nullptr), "slot ring");
-    const rankfeed_status status = rankfeed_handoff_stream_create(ring_, &stream_);
-    if (status != RANKFEED_OK) {
-      rankfeed_handoff_close(ring_);
-      CheckStatus(status, "slot ring");
-    }
-  }
-  ~Ring() {
-    rankfeed_handoff_stream_destroy(ring_, stream_);
-    rankfeed_handoff_close(ring_);
-  }
-  Ring(const Ring&) = delete;
-  Ring& operator=(const Ring&) = delete;
-  rankfeed_handoff* get() const { return ring_; }
-  void* stream() const { return stream_; }
-
- private:
-  rankfeed_handoff* ring_ = nullptr;
-  void* stream_ = nullptr;
-};
 
 // Takes submitted slots in order, waits for their copies, sleeps a forward pass, gives them back.
 class Device {
@@ -170,96 +141,83 @@ class Worker {
   }
   Engine& engine() { return *engine_; }
 
-  void Answer(const Request& request, const ReplayOptions& o, Ring& ring, Device& device,
+  void Answer(const Request& request, const ReplayOptions& o, SlotRing& ring, Device& device,
               uint64_t epoch, RequestRecord* r) {
-    const uint64_t wall = MonotonicNs(), cpu = ThreadCpuNs();
+    const uint64_t cpu = ThreadCpuNs(), wall = MonotonicNs();
+    StageClock clock(r);
     const counters::ThreadAllocations allocated = counters::AllocationsOfThisThread();
     r->candidates = static_cast<uint32_t>(request.candidates.size());
-    {
-      const Timer timer(r, kQuery);
-      const std::string_view query = workload_.texts[request.query];
-      engine_->Encode({&query, 1}, &query_);
-    }
+    const std::string_view query = workload_.texts[request.query];
+    engine_->Encode({&query, 1}, &query_);
+    clock.End(kQuery);
     r->query_tokens = query_.tokens();
     r->text_bytes = workload_.texts[request.query].size();
-    {
-      const Timer timer(r, kDocuments);
-      texts_.clear();
-      for (const Candidate& candidate : request.candidates) {
-        if (!candidate.tokenized) texts_.push_back(workload_.texts[candidate.index]);
-      }
-      if (!texts_.empty()) engine_->Encode(texts_, &documents_);
-      size_t text = 0;
-      for (size_t i = 0; i < request.candidates.size(); ++i) {
-        const Candidate& candidate = request.candidates[i];
-        std::span<const int32_t> ids;
-        if (candidate.tokenized) {
-          ids = workload_.token_lists[candidate.index];
-        } else {
-          ids = documents_.Of(text++);
-        }
-        sources_[i] = {};
-        sources_[i].ids = ids.data();
-        sources_[i].id_count = static_cast<uint32_t>(ids.size());
-        r->document_tokens += static_cast<uint32_t>(ids.size());
-      }
+    texts_.clear();
+    for (const Candidate& candidate : request.candidates) {
+      if (!candidate.tokenized) texts_.push_back(workload_.texts[candidate.index]);
     }
+    if (!texts_.empty()) engine_->Encode(texts_, &documents_);
+    size_t text = 0;
+    for (size_t i = 0; i < request.candidates.size(); ++i) {
+      const Candidate& candidate = request.candidates[i];
+      std::span<const int32_t> ids;
+      if (candidate.tokenized) {
+        ids = workload_.token_lists[candidate.index];
+      } else {
+        ids = documents_.Of(text++);
+      }
+      sources_[i] = {};
+      sources_[i].ids = ids.data();
+      sources_[i].id_count = static_cast<uint32_t>(ids.size());
+      r->document_tokens += static_cast<uint32_t>(ids.size());
+    }
+    clock.End(kDocuments);
     const counters::ThreadAllocations now = counters::AllocationsOfThisThread();
     r->allocations = now.count - allocated.count;
     r->allocated_bytes = now.bytes - allocated.bytes;
-    r->tokenized = static_cast<uint32_t>(texts_.size()) + 1;
-    for (const std::string_view text : texts_) r->text_bytes += text.size();
-    if (query_.foreign_allocations >= 0) {
-      r->foreign_allocations =
-          query_.foreign_allocations + std::max(0.0, documents_.foreign_allocations);
-    }
-    {
-      const Timer timer(r, kAssemble);
-      rankfeed_request q{};
-      q.struct_size = sizeof(q);
-      q.document_count = r->candidates;
-      q.query.ids = query_.ids.data();
-      q.query.id_count = query_.tokens();
-      q.documents = sources_.data();
-      q.document_status = status_.data();
-      CheckStatus(rankfeed_rerank_begin(reranker_, &q), "request");
-      if (o.in_assemble) o.in_assemble();
-    }
+    rankfeed_request q{};
+    q.struct_size = sizeof(q);
+    q.document_count = r->candidates;
+    q.query.ids = query_.ids.data();
+    q.query.id_count = query_.tokens();
+    q.documents = sources_.data();
+    q.document_status = status_.data();
+    CheckStatus(rankfeed_rerank_begin(reranker_, &q), "request");
+    if (o.in_assemble) o.in_assemble();
+    clock.End(kAssemble);
     rankfeed_handoff_slot slot = 0;
     rankfeed_handoff_view view{};
     view.struct_size = sizeof(view);
-    {
-      const uint64_t busy = device.BusyNs();
-      {
-        const Timer timer(r, kSlot);
-        CheckStatus(rankfeed_handoff_wait_acquire(ring.get(), 60000000000u, &slot, &view),
-                    "waiting for a slot");
-      }
-      const uint64_t overlap = device.BusyNs() - busy;
-      r->slot_idle_ns = r->wall_ns[kSlot] - std::min(r->wall_ns[kSlot], overlap);
-    }
+    const uint64_t busy = device.BusyNs();
+    CheckStatus(rankfeed_handoff_wait_acquire(ring.get(), 60000000000u, &slot, &view),
+                "waiting for a slot");
+    const uint64_t overlap = device.BusyNs() - busy;
+    clock.End(kSlot);
+    r->slot_idle_ns = r->wall_ns[kSlot] - std::min(r->wall_ns[kSlot], overlap);
     rankfeed_batch batch{};
     batch.struct_size = sizeof(batch);
     batch.arena = view.host;
     batch.arena_capacity = view.bytes;
-    {
-      const Timer timer(r, kBatch);
-      CheckStatus(rankfeed_rerank_next(reranker_, &batch), "batch");
-      if (o.in_batch) o.in_batch();
-    }
+    CheckStatus(rankfeed_rerank_next(reranker_, &batch), "batch");
+    if (o.in_batch) o.in_batch();
+    clock.End(kBatch);
+    const uint64_t submitted = clock.wall_ns();
+    CheckStatus(rankfeed_handoff_submit(ring.get(), slot, batch.arena_size, ring.stream(), nullptr, 0),
+                "submit");
+    clock.End(kSubmit);
+    const uint64_t end = MonotonicNs();
+    r->host_cpu_ns = ThreadCpuNs() - cpu;
+    r->host_wall_ns = end - wall;
+    r->host_end_ns = end - epoch;
     if (batch.rows != r->candidates) throw std::runtime_error("a candidate became no row");
     r->batch_bytes = batch.arena_size;
     r->row_tokens = static_cast<uint32_t>(batch.tokens);
-    const uint64_t submitted = MonotonicNs();
-    {
-      const Timer timer(r, kSubmit);
-      CheckStatus(rankfeed_handoff_submit(ring.get(), slot, batch.arena_size, ring.stream(), nullptr, 0),
-                  "submit");
+    r->tokenized = static_cast<uint32_t>(texts_.size()) + 1;
+    for (const std::string_view document : texts_) r->text_bytes += document.size();
+    if (query_.foreign_allocations >= 0) {
+      r->foreign_allocations =
+          query_.foreign_allocations + std::max(0.0, documents_.foreign_allocations);
     }
-    r->host_cpu_ns = ThreadCpuNs() - cpu;
-    const uint64_t end = MonotonicNs();
-    r->host_wall_ns = end - wall;
-    r->host_end_ns = end - epoch;
     // An engine in another process: its own times stand for tokenization, not the pipe's.
     if (!engine_->info().in_process) {
       TakeForeignTimes(r);
@@ -268,20 +226,23 @@ class Worker {
   }
 
  private:
-  class Timer {
+  // Stages follow one another without a gap: one reading of the clocks ends a stage and begins the next, so
+  // that what the clocks cost is in the stages as it is in the total.
+  class StageClock {
    public:
-    Timer(RequestRecord* record, Stage stage)
-        : record_(record), stage_(stage), cpu_(ThreadCpuNs()), wall_(MonotonicNs()) {}
-    ~Timer() {
-      record_->wall_ns[stage_] += MonotonicNs() - wall_;
-      record_->cpu_ns[stage_] += ThreadCpuNs() - cpu_;
+    explicit StageClock(RequestRecord* record)
+        : record_(record), cpu_(ThreadCpuNs()), wall_(MonotonicNs()) {}
+    void End(Stage stage) {
+      const uint64_t cpu = ThreadCpuNs(), wall = MonotonicNs();
+      record_->wall_ns[stage] += wall - wall_;
+      record_->cpu_ns[stage] += cpu - cpu_;
+      cpu_ = cpu;
+      wall_ = wall;
     }
-    Timer(const Timer&) = delete;
-    Timer& operator=(const Timer&) = delete;
+    uint64_t wall_ns() const { return wall_; }  // when the last stage ended
 
    private:
     RequestRecord* record_;
-    Stage stage_;
     uint64_t cpu_, wall_;
   };
 
@@ -380,7 +341,7 @@ ReplayResult Replay(const Workload& workload, const rankfeed_model* model,
   }
   result.engine = workers[0]->engine().info();
 
-  Ring ring(options, slot_bytes);
+  SlotRing ring(slot_bytes, options.slots, options.backend);
   std::atomic<size_t> next{0};
   std::atomic<bool> failed{false};
   std::atomic<uint64_t> busy{0};

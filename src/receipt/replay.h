@@ -12,8 +12,8 @@
 //   copy, forward     on the device: a thread that waits for each copy to land, then sleeps for as long
 //                     as a forward pass is said to take, one request after the other, as a GPU would
 //
-// Stages of the host are timed one by one and the request as a whole separately, so that their sum
-// can be compared with the total. Open loop: a request is due at its arrival time over `load`
+// Stages of the host follow one another without a gap, and the request as a whole is timed separately, so
+// that their sum can be compared with the total. Open loop: a request is due at its arrival time over `load`
 // whether or not earlier ones are done, so latency holds the time in the queue (no coordinated
 // omission). Closed loop (load 0): every thread takes the next request when it is done.
 #pragma once

@@ -25,7 +25,7 @@ inline std::string SourceFile(const std::string& name) {
   return std::string(std::getenv("RANKFEED_SOURCE_DIR")) + "/" + name;
 }
 
-// The image of data/default.model (2 MB), compiled once.
+// The image of data/default.model (5 MB), compiled once.
 inline const rankfeed_image& DefaultImage() {
   static const rankfeed_image image = [] {
     const std::string source = ReadFile(SourceFile("data/default.model"));
