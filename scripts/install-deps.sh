@@ -33,6 +33,7 @@ test_packages=(
   clang libclang-rt-14-dev           # second compiler, libFuzzer
   binutils                           # nm: symbol checks
   hipcc libamdhip64-dev              # HIP backend: compiled, needs no device
+  linux-perf                         # perf stat: what the counters are compared with
   valgrind                           # instruction counts: the gate and its planted regression
   chromium                           # draws the audit report
 )
