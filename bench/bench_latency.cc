@@ -157,7 +157,8 @@ int Main(int argc, char** argv) {
   for (const Texts* texts : std::initializer_list<const Texts*>{&documents, &english.questions, &lengths}) {
     for (const std::string& text : *texts) {
       if (!same(text)) {
-        std::fprintf(stderr, "bench_latency: SentencePiece parity and libsentencepiece differ\n");
+        std::fprintf(stderr, "bench_latency: ids of SentencePiece parity and of the reference differ on %zu bytes: %.60s\n",
+                     text.size(), text.c_str());
         return 1;
       }
     }

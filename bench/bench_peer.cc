@@ -11,6 +11,7 @@
 // neighbours in the file; time is then until all are done.
 //
 // usage: bench_peer rankfeed IMAGE TEXTS.jsonl [THREADS] | bench_peer sentencepiece FILE.model TEXTS.jsonl [THREADS]
+//        bench_peer compile FILE IMAGE
 #include <sentencepiece_processor.h>
 #include <simdjson.h>
 #include <time.h>
@@ -99,6 +100,12 @@ Worker RankfeedWorker(const rankfeed_model* model) {
 }
 
 int Main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == "compile") {
+    rankfeed_builder_error error{};
+    error.struct_size = sizeof(error);
+    if (rankfeed_compile_file(argv[2], argv[3], nullptr, &error) != RANKFEED_OK) Die(error.message);
+    return 0;
+  }
   if (argc != 4 && argc != 5) Die("usage: bench_peer rankfeed|sentencepiece VOCABULARY TEXTS.jsonl [THREADS]");
   const size_t threads = argc == 5 ? std::strtoul(argv[4], nullptr, 10) : 1;
   std::vector<std::string> texts;

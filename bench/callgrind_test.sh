@@ -11,7 +11,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 here=$(cd "$(dirname "$0")" && pwd)
 count() { # PYTHON RANKFEED PROGRAM OPTIONS...
-  "$1" "$here/callgrind.py" --rankfeed "$2" --program "$3" --rounds 4 --baseline "$folder/baseline.json" -o "$folder/report.json" "${@:4}"
+  "$1" "$here/callgrind.py" --rankfeed "$2" --program "$3" --rounds 40 --baseline "$folder/baseline.json" -o "$folder/report.json" "${@:4}"
 }
 count "$1" "$2" "$3" --update
 count "$1" "$2" "$3" --gate || { echo "FAILED: the gate stopped a program that did not change"; exit 1; }

@@ -205,7 +205,7 @@ def peers_section(results):
         r = e["ratio_to_libsentencepiece"]
         rows.append([("**" + name + "**") if name.startswith("rankfeed") else name, e["version"] or "–"]
                     + [ratio[(l, name)]["ratio_to_libsentencepiece"]["median"] if (l, name) in ratio else "–" for l in languages if l != main["language"]]
-                    + [f"{r['median']} ({r['min']}–{r['max']})", e["megabytes_per_second"], e["resident_megabytes"], f"{wrong} of {total:,}"])
+                    + [f"{r['median']} ({r['min']}–{r['max']})", e["megabytes_per_second"], e.get("resident_megabytes", "–"), f"{wrong} of {total:,}"])
     out.append(table(["engine", "version"] + [l for l in languages if l != main["language"]] + [main["language"], f"MB/s, {main['language']}", "resident MB", "other ids"], rows))
     if main["failed"]:
         out.append("Did not run: " + "; ".join(f"{f['name']} ({f['error']})" for f in main["failed"]) + "\n")

@@ -172,8 +172,7 @@ def main():
     results = []
     with tempfile.TemporaryDirectory() as folder:
         for source, image in (("xlmr.tokenizer.json", "hf.rfimg"), ("xlmr.model", "sp.rfimg")):
-            subprocess.run([os.path.join(o.build, "bin", "rankfeed"), "compile", os.path.join(o.shared, source), "-o", os.path.join(folder, image)],
-                           check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([os.path.join(o.build, "bench", "bench_peer"), "compile", os.path.join(o.shared, source), os.path.join(folder, image)], check=True)
         for language in o.languages.split(","):
             print(f"peers: {language}", file=sys.stderr, flush=True)
             results.append(compare(o, language, folder))
