@@ -29,8 +29,8 @@ per second of processor time. "Failed" runs are those that ended with a finding;
 COVERAGE = """
 ## Coverage
 
-Lines that the inputs kept by libFuzzer reach, all targets together ({inputs:,} inputs, `fuzz/run.py --coverage`, commit
-{commit}). What only the command line, the counters, the receipts and the GPU backends use is not linked into the
+Lines that the inputs kept by libFuzzer reach, all targets together ({inputs:,} inputs{note}; `fuzz/run.py --coverage`,
+commit {commit}). What only the command line, the counters, the receipts and the GPU backends use is not linked into the
 targets and not listed.
 
 """
@@ -103,7 +103,8 @@ def report():
                 for path, (count, reached) in lines.items()]
         count, reached = (sum(pair[i] for pair in lines.values()) for i in (0, 1))
         rows.append(["all", number(count), f"{100 * reached / max(count, 1):.1f}%"])
-        out.append(COVERAGE.format(inputs=measured[-1]["coverage"]["inputs"], commit=measured[-1]["commit"]) +
+        out.append(COVERAGE.format(inputs=measured[-1]["coverage"]["inputs"],
+                                   note="".join(": " + n for n in [measured[-1]["coverage"].get("note")] if n), commit=measured[-1]["commit"]) +
                    table(rows, ["file", "lines", "reached"]))
     if injected:
         latest = injected[-1]

@@ -109,7 +109,7 @@ def coverage(arguments, targets):
                                *(f"-object={o}" for o in objects[1:])], check=True, capture_output=True, text=True)
     lines = {}
     for entry in json.loads(done.stdout)["data"][0]["files"]:
-        path = pathlib.Path(entry["filename"])
+        path = pathlib.Path(os.path.normpath(folder.parent.resolve() / entry["filename"]))  # as the compiler was given it
         if path.is_relative_to(FUZZ.parent) and path.relative_to(FUZZ.parent).parts[0] in ("src", "gpu_handoff"):
             counts = entry["summary"]["lines"]
             lines[str(path.relative_to(FUZZ.parent))] = [counts["count"], counts["covered"]]
