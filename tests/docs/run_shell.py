@@ -43,6 +43,8 @@ ELSEWHERE = {
     "cmake --build --preset clang": "preset:clang",
     "cmake --preset fuzz": "preset:fuzz",
     "cmake --build --preset fuzz": "preset:fuzz",
+    "cmake --preset asan-ubsan": "preset:asan-ubsan",
+    "cmake --build build-fuzz-asan": "target:rankfeed_fuzz",
     "fuzz/run.py": "file:fuzz/run.py",
     "tests/examples/test_rerank_load.py": "test:example_rerank_server_load",
     "pip install .": "test:python_wheel",
