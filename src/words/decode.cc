@@ -77,7 +77,7 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
   const uint32_t first_size = stream_.size(), first_count = count_;
   uint32_t previous = 0, previous_size = 0;
   uint32_t resume = *at;  // where the open sequence begins in the segment
-  trailing_space_ = false;
+  trailing_space_ = spaces_ = false;
   if (*at == 0 && Short(segment, *word_start)) return DecodeStatus::kDone;
   if (stream_.room() < kReserve || count_ + 1 >= Stream::kMaxSequences) {
     return first_size == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
@@ -148,7 +148,7 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
       Close();
       Open(true);
       resume = static_cast<uint32_t>(pos);
-      trailing_space_ = true;
+      trailing_space_ = spaces_ = true;
       continue;
     }
     if ((info & image::kWordMappedChar) != 0) {

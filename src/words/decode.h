@@ -32,6 +32,8 @@ class Decoder {
   void Clear() { count_ = 0; }
   uint32_t count() const { return count_; }
   bool trailing_space() const { return trailing_space_; }
+  // Whether the last segment held a character that normalizes to a space.
+  bool spaces() const { return spaces_; }
 
   // Appends segment[*at, end). word_start: a U+2581 stands before it.
   DecodeStatus Raw(std::string_view segment, uint32_t* at, bool* word_start);
@@ -58,10 +60,11 @@ class Decoder {
   uint32_t count_ = 0;
   uint32_t open_ = 0;  // begin of the open sequence
   bool open_word_start_ = false;
-  bool trailing_space_ = false;
+  bool trailing_space_ = false, spaces_ = false;
 };
 
-// Codes of a raw segment that Raw made one sequence of; at most 7 codes a byte. Returns the count.
+// Codes of a raw segment that Raw made one sequence of and that holds no spaces(); at most 7 codes a
+// byte. Returns the count.
 uint32_t DecodePlain(const Model& model, std::string_view segment, bool word_start,
                      uint16_t* codes);
 

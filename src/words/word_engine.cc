@@ -90,7 +90,7 @@ class Engine {
       }
       miss_[misses_++] = {static_cast<uint16_t>(i), static_cast<uint16_t>(first),
                           static_cast<uint16_t>(decoder_.count()), decoder_.trailing_space(),
-                          !partial_ && !slow && !resumed};
+                          !partial_ && !slow && !resumed && !decoder_.spaces()};
       if (partial_) break;
     }
     if (misses_ != 0) {

@@ -124,6 +124,27 @@ TEST(SpEncode, EmptyAndVanishingTexts) {
   }
 }
 
+// Segments with a character that normalizes to a space, seen before, whose margin stops settling
+// their ids as the text grows.
+TEST(SpEncode, SpacesInsideKnownSegmentsOfLongTexts) {
+  ModelProto model;
+  model.AddSpecials();
+  model.Add("\u2581", -30);
+  model.Add("\u2581a", -10);
+  model.Add("b", -10.001f);
+  model.Add("\u2581ab", -20);
+  model.Add("a", -15);
+  for (char c = 'c'; c < 'l'; ++c) model.Add(std::string(1, c), -20);  // enough for the fast path
+  model.normalizer.charsmap = MakeCharsmap({{"\ufeff", " "}, {"\u00a0", " "}});
+  Engine engine(Serialize(model));
+  Oracle oracle(Serialize(model));
+  for (const char* word : {" \ufeffab", " \u00a0ab", " ab", " a,\ufeffab", " ab\ufeff", " ab\u00a0ab"}) {
+    std::string text;
+    for (int i = 0; i < 4000; ++i) text += word;
+    ExpectSame(engine, oracle, text);
+  }
+}
+
 TEST(SpEncode, IllFormedBytesBecomeOneReplacementEach) {
   ModelProto model = SmallModel();
   model.Add("\ufffd", -3);
