@@ -153,7 +153,8 @@ class Build {
 }  // namespace
 
 Automaton BuildAutomaton(const Model& model, std::span<const uint32_t> parent) {
-  if (model.config->id_count >= image::kEdgeLiteral) return {};
+  const size_t states = model.pieces.units().size() + model.config->code_count + 1;
+  if (model.config->id_count >= image::kEdgeLiteral || states > image::kFailMask) return {};
   return Build(model, parent).Run();
 }
 
