@@ -76,6 +76,8 @@ if(RANKFEED_BUILD_SHARED)  # imported targets are known in the directory that fo
   find_package(hwy CONFIG REQUIRED)
   if(RANKFEED_BUILD_BUILDER)
     find_package(ICU REQUIRED COMPONENTS uc)
+  endif()
+  if(RANKFEED_BUILD_BUILDER OR TARGET rankfeed_crossencoder)
     find_package(simdjson REQUIRED)
   endif()
   if(RANKFEED_BUILD_PARALLEL)

@@ -135,7 +135,7 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
       if ((info & image::kWordSlow) != 0 ||
           (extend && (previous & image::kWordKeyStart) != 0 &&
            (!huggingface || previous_size + c.size < 6))) {
-        if (*at != 0 || !Normalizable(segment.substr(pos))) return DecodeStatus::kBail;
+        if (*at != 0 || !Normalizable({segment.data() + pos, segment.size() - pos})) return DecodeStatus::kBail;
         stream_.Truncate(first_size);
         count_ = first_count;
         return DecodeStatus::kSlow;
