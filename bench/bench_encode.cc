@@ -21,6 +21,7 @@
 #include <optional>
 
 #include "corpus.h"
+#include "measure.h"
 #include "rankfeed/builder.hpp"
 
 namespace rankfeed::bench {
@@ -58,11 +59,6 @@ class Bencher {
   }
 
  private:
-  static void Check(rankfeed_status status) {
-    if (status == RANKFEED_OK) return;
-    std::fprintf(stderr, "bench_encode: %s\n", rankfeed_status_message(status));
-    std::exit(1);
-  }
   const rankfeed_model* model_;
   rankfeed_limits limits_;
   AlignedBytes memory_;

@@ -4,24 +4,22 @@
 //
 //   submit_to_landed/BYTES        submit of one slot until poll says it landed, the host polling
 //   submit_mapped_and_read/BYTES  no copy: until a kernel has read all of it in place
-//   pageable_copy/BYTES           the copy out of ordinary memory (what frameworks do without a
-//   ring) forward/PAIRS                 one packed batch of pairs of 128 tokens through --model, to
-//   scores
+//   pageable_copy/BYTES           the copy out of ordinary memory: what frameworks do without a ring
+//   forward/PAIRS                 one packed batch of pairs of 128 tokens through --model, to scores
 // p50 and p99 are counters beside the mean. Without a device the run says so and ends with
 // status 1.
 #include <benchmark/benchmark.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "backend.h"
+#include "backend_library.h"
 #include "forward/ops.h"
 #include "rankfeed/crossencoder.h"
 #include "rankfeed/handoff.h"
@@ -61,36 +59,71 @@ void Must(int32_t status, const char* what) {
   std::exit(1);
 }
 
-void SubmitToLanded(benchmark::State& state) {
-  rankfeed_handoff_options options{};
-  options.struct_size = sizeof options;
-  options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
-  options.slot_bytes = static_cast<uint64_t>(state.range(0));
-  options.slots = 3;
-  options.backend = g_backend;
-  rankfeed_handoff* ring = nullptr;
-  void* stream = nullptr;
-  Must(rankfeed_handoff_open(&options, &ring, nullptr), "open");
-  Must(rankfeed_handoff_stream_create(ring, &stream), "stream");
-  {
+// A ring of three slots with a stream.
+class Slots {
+ public:
+  Slots(uint64_t bytes, uint32_t flags) : bytes_(bytes) {
+    rankfeed_handoff_options options{};
+    options.struct_size = sizeof options;
+    options.flags = flags;
+    options.slot_bytes = bytes;
+    options.slots = 3;
+    options.backend = g_backend;
+    Must(rankfeed_handoff_open(&options, &ring_, nullptr), "open");
+    Must(rankfeed_handoff_stream_create(ring_, &stream_), "stream");
+  }
+  ~Slots() {
+    rankfeed_handoff_stream_destroy(ring_, stream_);
+    rankfeed_handoff_close(ring_);
+  }
+  Slots(const Slots&) = delete;
+  Slots& operator=(const Slots&) = delete;
+
+  rankfeed_handoff* ring() const { return ring_; }
+  void* stream() const { return stream_; }
+
+  // Fills slot after slot. `hand` (slot, view) submits one and waits for it, and is timed; `after`
+  // (slot) is not.
+  template <typename Hand, typename After>
+  void Time(benchmark::State& state, const Hand& hand, const After& after) const {
     Rounds rounds(state);
     for (auto _ : state) {
       rankfeed_handoff_slot slot;
       rankfeed_handoff_view view{};
       view.struct_size = sizeof view;
-      Must(rankfeed_handoff_wait_acquire(ring, UINT64_MAX, &slot, &view), "acquire");
-      std::memset(view.host, 1, options.slot_bytes);
+      Must(rankfeed_handoff_wait_acquire(ring_, UINT64_MAX, &slot, &view), "acquire");
+      std::memset(view.host, 1, bytes_);
       const auto begin = Clock::now();
-      Must(rankfeed_handoff_submit(ring, slot, options.slot_bytes, stream, nullptr, 0), "submit");
-      while (rankfeed_handoff_poll(ring, slot) == RANKFEED_E_BUSY) {
-      }
+      hand(slot, view);
       rounds.Add(begin);
-      Must(rankfeed_handoff_release_now(ring, slot), "release");
+      after(slot);
+    }
+    state.SetBytesProcessed(state.iterations() * state.range(0));
+  }
+  void Poll(rankfeed_handoff_slot slot) const {
+    while (rankfeed_handoff_poll(ring_, slot) == RANKFEED_E_BUSY) {
     }
   }
-  state.SetBytesProcessed(state.iterations() * state.range(0));
-  rankfeed_handoff_stream_destroy(ring, stream);
-  rankfeed_handoff_close(ring);
+
+ private:
+  uint64_t bytes_;
+  rankfeed_handoff* ring_ = nullptr;
+  void* stream_ = nullptr;
+};
+
+void SubmitToLanded(benchmark::State& state) {
+  const auto bytes = static_cast<uint64_t>(state.range(0));
+  const Slots slots(bytes, RANKFEED_HANDOFF_DEVICE_SLOTS);
+  slots.Time(
+      state,
+      [&](rankfeed_handoff_slot slot, const rankfeed_handoff_view&) {
+        Must(rankfeed_handoff_submit(slots.ring(), slot, bytes, slots.stream(), nullptr, 0),
+             "submit");
+        slots.Poll(slot);
+      },
+      [&](rankfeed_handoff_slot slot) {
+        Must(rankfeed_handoff_release_now(slots.ring(), slot), "release");
+      });
 }
 BENCHMARK(SubmitToLanded)
     ->Name("submit_to_landed")
@@ -101,54 +134,36 @@ BENCHMARK(SubmitToLanded)
 // A slot that the device reads where it lies: submit until its event has completed. What the reads
 // cost is in the consumer; bench_pipeline --mapped measure weighs the two.
 void SubmitMapped(benchmark::State& state) {
-  rankfeed_handoff_options options{};
-  options.struct_size = sizeof options;
-  options.slot_bytes = static_cast<uint64_t>(state.range(0));
-  options.slots = 3;
-  options.backend = g_backend;
-  rankfeed_handoff* ring = nullptr;
-  void *stream = nullptr, *ctx = nullptr, *out = nullptr;
-  Must(rankfeed_handoff_open(&options, &ring, nullptr), "open");
-  Must(rankfeed_handoff_stream_create(ring, &stream), "stream");
+  const auto bytes = static_cast<uint64_t>(state.range(0));
+  const Slots slots(bytes, 0);
+  rankfeed_handoff* ring = slots.ring();
+  void *stream = slots.stream(), *ctx = nullptr, *out = nullptr, *row = nullptr;
   Must(g_backend->device_open(g_backend->self, 0, &ctx), "device");
-  Must(rankfeed_handoff_device_alloc(ring, options.slot_bytes, &out), "device memory");
-  const int32_t ends[2] = {0, static_cast<int32_t>(options.slot_bytes / 4)};
-  void* row = nullptr;
+  Must(rankfeed_handoff_device_alloc(ring, bytes, &out), "device memory");
+  const int32_t ends[2] = {0, static_cast<int32_t>(bytes / 4)};
   Must(rankfeed_handoff_device_alloc(ring, sizeof ends, &row), "device memory");
   Must(g_backend->copy_async(ctx, row, ends, sizeof ends, stream), "copy");
   Must(rankfeed_handoff_stream_synchronize(ring, stream), "copy");
-  {
-    Rounds rounds(state);
-    for (auto _ : state) {
-      rankfeed_handoff_slot slot;
-      rankfeed_handoff_view view{};
-      view.struct_size = sizeof view;
-      Must(rankfeed_handoff_wait_acquire(ring, UINT64_MAX, &slot, &view), "acquire");
-      std::memset(view.host, 1, options.slot_bytes);
-      const auto begin = Clock::now();
-      Must(rankfeed_handoff_submit(ring, slot, options.slot_bytes, stream, nullptr,
-                                   RANKFEED_HANDOFF_MAPPED),
-           "submit");
-      if (g_backend->ops != nullptr) {  // one kernel that reads all of it over the bus
-        const rankfeed_op_at at = {ctx, stream, nullptr, 0};
-        const rankfeed_op_positions op = {static_cast<const int32_t*>(view.mapped),
-                                          static_cast<const int32_t*>(row), 1, 0,
-                                          static_cast<int32_t*>(out)};
-        Must(g_backend->ops->positions(&at, &op), "kernel");
-      }
-      Must(rankfeed_handoff_release(ring, slot, stream), "release");
-      while (rankfeed_handoff_poll(ring, slot) == RANKFEED_E_BUSY) {
-      }
-      Must(rankfeed_handoff_stream_synchronize(ring, stream), "kernel");
-      rounds.Add(begin);
-    }
-  }
-  state.SetBytesProcessed(state.iterations() * state.range(0));
+  slots.Time(
+      state,
+      [&](rankfeed_handoff_slot slot, const rankfeed_handoff_view& view) {
+        Must(rankfeed_handoff_submit(ring, slot, bytes, stream, nullptr, RANKFEED_HANDOFF_MAPPED),
+             "submit");
+        if (g_backend->ops != nullptr) {  // one kernel that reads all of it over the bus
+          const rankfeed_op_at at = {ctx, stream, nullptr, 0};
+          const rankfeed_op_positions op = {static_cast<const int32_t*>(view.mapped),
+                                            static_cast<const int32_t*>(row), 1, 0,
+                                            static_cast<int32_t*>(out)};
+          Must(g_backend->ops->positions(&at, &op), "kernel");
+        }
+        Must(rankfeed_handoff_release(ring, slot, stream), "release");
+        slots.Poll(slot);
+        Must(rankfeed_handoff_stream_synchronize(ring, stream), "kernel");
+      },
+      [](rankfeed_handoff_slot) {});
   rankfeed_handoff_device_free(ring, out);
   rankfeed_handoff_device_free(ring, row);
   g_backend->device_close(ctx);
-  rankfeed_handoff_stream_destroy(ring, stream);
-  rankfeed_handoff_close(ring);
 }
 BENCHMARK(SubmitMapped)
     ->Name("submit_mapped_and_read")
@@ -260,37 +275,14 @@ int main(int argc, char** argv) {
       rest.push_back(argv[i]);
     }
   }
-  if (device == "host") {
-    g_backend = rankfeed_handoff_host_backend();
-  } else {
-    // Beside this program, or in the build's folder of backends.
-    const std::string file = "librankfeed_handoff_" + device + ".so";
-    std::error_code ignored;
-    const auto beside =
-        std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / file;
-    void* library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr)
-      library = dlopen((RANKFEED_BACKEND_FOLDER "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);
-    using Get = const rankfeed_gpu_backend* (*)();
-    const auto get = library == nullptr
-                         ? nullptr
-                         : reinterpret_cast<Get>(dlsym(
-                               library, ("rankfeed_handoff_" +
-                                         (device == "hip_nvidia" ? "hip" : device) + "_backend")
-                                            .c_str()));
-    if (get == nullptr) {
-      std::fprintf(stderr, "bench_handoff: %s was not built\n", file.c_str());
-      return 1;
-    }
-    g_backend = get();
-  }
-  int32_t count = 0;
-  const rankfeed_status status = rankfeed_handoff_device_count(g_backend, &count);
-  if (status != RANKFEED_OK) {
-    std::fprintf(stderr, "bench_handoff: NOT RUN on %s: %s\n", device.c_str(),
-                 rankfeed_status_message(status));
+  // Beside this program, in the build's folder of backends, or where the loader looks.
+  const auto found =
+      rankfeed::handoff::FindBackend(device, {rankfeed::handoff::ProgramFolder(), RANKFEED_BACKEND_FOLDER});
+  if (found.backend == nullptr) {
+    std::fprintf(stderr, "bench_handoff: NOT RUN on %s: %s\n", device.c_str(), found.message.c_str());
     return 1;
   }
+  g_backend = found.backend;
   void* ctx = nullptr;
   char name[128] = "";
   Must(g_backend->device_open(g_backend->self, 0, &ctx), "device");

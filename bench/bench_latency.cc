@@ -15,7 +15,6 @@
 #include <benchmark/benchmark.h>
 #include <sentencepiece_processor.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -24,6 +23,7 @@
 
 #include "corpus.h"
 #include "image/model.h"
+#include "measure.h"
 #include "rankfeed/builder.hpp"
 #include "whole_sentence.h"
 
@@ -33,18 +33,6 @@ namespace {
 constexpr uint32_t kCacheBytes = 1 << 20;
 constexpr size_t kLargest = 100000000;
 constexpr size_t kLargestOfLibrary = 10000000;
-
-uint64_t Now() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
-}
-
-void Check(rankfeed_status status) {
-  if (status == RANKFEED_OK) return;
-  std::fprintf(stderr, "bench_latency: %s\n", rankfeed_status_message(status));
-  std::exit(1);
-}
 
 class Encoding {
  public:
@@ -90,9 +78,9 @@ void Percentiles(benchmark::State& state, const std::function<void()>& prepare,
   size_t i = 0, bytes = 0;
   for (auto _ : state) {
     prepare();
-    const uint64_t begin = Now();
+    const uint64_t begin = Clock(CLOCK_THREAD_CPUTIME_ID);
     bytes += call(i++);
-    const double ns = static_cast<double>(Now() - begin);
+    const double ns = static_cast<double>(Clock(CLOCK_THREAD_CPUTIME_ID) - begin);
     times.push_back(ns / 1e3);
     state.SetIterationTime(ns / 1e9);
   }

@@ -14,7 +14,6 @@
 //        bench_peer compile FILE IMAGE
 #include <sentencepiece_processor.h>
 #include <simdjson.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -27,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "measure.h"
 #include "rankfeed/builder.hpp"
 
 namespace rankfeed::bench {
@@ -34,17 +34,6 @@ namespace {
 
 constexpr uint32_t kMaxTextBytes = 1 << 20;
 constexpr uint32_t kCacheBytes = 4 << 20;
-
-uint64_t Clock(clockid_t id) {
-  timespec t;
-  clock_gettime(id, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
-}
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "bench_peer: %s\n", what.c_str());
-  std::exit(1);
-}
 
 size_t ResidentBytes() {
   size_t size = 0, resident = 0;

@@ -11,7 +11,6 @@
 // clock starts and must give the same scores. Prints one JSON object: rates, and for one request
 // the CPU's tokenizing and packing, the wait for a slot, the copy, the forward by the device's own
 // clock, and the share of time in which the stream that computes had nothing to do.
-#include <dlfcn.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -29,6 +28,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "backend_library.h"
 #include "forward/ops.h"
 #include "model/float16.h"
 #include "rankfeed/crossencoder.h"
@@ -148,28 +148,13 @@ void MakeModel(const Arguments& a, uint32_t vocab_size, int32_t pad) {
   if (!out.flush()) throw std::runtime_error(a.make_model + ": cannot be written");
 }
 
+// Beside this program, in the build's folder of backends, or where the loader looks.
 const rankfeed_gpu_backend* Backend(const std::string& device) {
-  if (device == "host") return rankfeed_handoff_host_backend();
-  // Beside this program, in the build's folder of backends, or where the loader looks.
-  std::error_code ignored;
-  const std::string name = "librankfeed_handoff_" + device + ".so";
-  const auto beside = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / name;
-  void* library = nullptr;
-  for (const std::string& file :
-       {beside.string(), std::string(RANKFEED_BACKEND_FOLDER "/") + name, name}) {
-    if (library == nullptr) library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  }
-  using Get = const rankfeed_gpu_backend* (*)();
-  const auto get = library == nullptr
-                       ? nullptr
-                       : reinterpret_cast<Get>(
-                             dlsym(library, ("rankfeed_handoff_" +
-                                             (device == "hip_nvidia" ? "hip" : device) + "_backend")
-                                                .c_str()));
-  if (get == nullptr) throw std::runtime_error(name + " was not built");
-  int32_t count = 0;
-  Must(rankfeed_handoff_device_count(get(), &count), ("NOT RUN on " + device).c_str());
-  return get();
+  const auto found =
+      rankfeed::handoff::FindBackend(device, {rankfeed::handoff::ProgramFolder(), RANKFEED_BACKEND_FOLDER});
+  if (found.backend == nullptr)
+    throw std::runtime_error("NOT RUN on " + device + ": " + found.message);
+  return found.backend;
 }
 
 volatile int32_t g_sum;  // what the host's stand-in for a kernel reads

@@ -14,7 +14,6 @@
 // "cpu" is the thread's CPU time for all four per request. Every request takes another question and
 // other passages. Batches of both sources are compared byte for byte before anything is timed.
 #include <benchmark/benchmark.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +23,7 @@
 #include <memory>
 
 #include "corpus.h"
+#include "measure.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/corpus.h"
 #include "rankfeed/corpus_writer.h"
@@ -40,14 +40,7 @@ constexpr size_t kTokensPerDocument = 2048;  // capacity; the longest XQuAD pass
 
 void Check(rankfeed_status status, const char* what) {
   if (status == RANKFEED_OK) return;
-  std::fprintf(stderr, "bench_query: %s: %s\n", what, rankfeed_status_message(status));
-  std::exit(1);
-}
-
-uint64_t Clock(clockid_t id) {
-  timespec t;
-  clock_gettime(id, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+  Die(std::string(what) + ": " + rankfeed_status_message(status));
 }
 
 enum Stage { kQuery, kDocuments, kPack, kHandoff, kTotal, kStages };

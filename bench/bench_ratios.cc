@@ -17,7 +17,6 @@
 // usage: bench_ratios [--rounds N] [--json FILE] [--rows NAME,...]
 #include <hwy/targets.h>
 #include <sentencepiece_processor.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -31,6 +30,7 @@
 
 #include "corpus.h"
 #include "image/model.h"
+#include "measure.h"
 #include "rankfeed/builder.hpp"
 #include "receipt/placed_image.h"
 #include "whole_sentence.h"
@@ -42,17 +42,6 @@ using Texts = std::vector<std::string>;
 
 constexpr uint32_t kMaxTextBytes = 1 << 20;
 constexpr uint32_t kCacheBytes = 1 << 20;
-
-uint64_t Clock(clockid_t id) {
-  timespec t;
-  clock_gettime(id, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
-}
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "bench_ratios: %s\n", what.c_str());
-  std::exit(1);
-}
 
 // The best of the targets compiled in that this CPU has.
 const char* SimdTarget() {
@@ -98,9 +87,6 @@ class Rankfeed {
   const receipt::PlacedImage& placed() const { return *placed_; }
 
  private:
-  static void Check(rankfeed_status status) {
-    if (status != RANKFEED_OK) Die(rankfeed_status_message(status));
-  }
   std::unique_ptr<receipt::PlacedImage> placed_;
   rankfeed_limits limits_{};
   AlignedBytes memory_;

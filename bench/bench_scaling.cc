@@ -11,24 +11,18 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <thread>
 
 #include "corpus.h"
+#include "measure.h"
 #include "rankfeed/builder.hpp"
 
 namespace rankfeed::bench {
 namespace {
 
 constexpr uint32_t kMaxTextBytes = 64 << 10;
-
-void Check(rankfeed_status status) {
-  if (status == RANKFEED_OK) return;
-  std::fprintf(stderr, "bench_scaling: %s\n", rankfeed_status_message(status));
-  std::exit(1);
-}
 
 class Worker {
  public:
@@ -60,14 +54,14 @@ class Worker {
 
 // Seconds until `count` workers are through.
 double Pass(std::vector<std::unique_ptr<Worker>>& workers, size_t count, const Corpus& corpus) {
-  const auto begin = std::chrono::steady_clock::now();
+  const uint64_t begin = Clock(CLOCK_MONOTONIC);
   std::vector<std::thread> threads;
   for (size_t t = 1; t < count; ++t) {
     threads.emplace_back([&, t] { workers[t]->Run(corpus.passages, t * corpus.passages.size() / count); });
   }
   workers[0]->Run(corpus.passages, 0);
   for (std::thread& thread : threads) thread.join();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return 1e-9 * static_cast<double>(Clock(CLOCK_MONOTONIC) - begin);
 }
 
 void Scaling(benchmark::State& state, const rankfeed_model* model, const Corpus& corpus) {

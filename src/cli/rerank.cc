@@ -3,7 +3,6 @@
 // each stage took. Batches go the way they go in a service: filled in place in a slot, copied on
 // one stream, scored on another, while the next slot is filled; scores are written to page-locked
 // memory by the device and read once at the end.
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "backend_library.h"
 #include "cli/cli.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
@@ -49,38 +49,16 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// The backend of --device. CUDA's and HIP's are libraries of their own, beside the program or where
-// the loader looks; a program without them, or without a device, says so.
+// The backend of --device: beside the program (a build folder), in lib beside its folder (an
+// installation), or where the loader looks. A program without it, or without a device, says so.
 const rankfeed_gpu_backend* Backend(const std::string& device) {
-  if (device == "host") return rankfeed_handoff_host_backend();
-  const std::string file = "librankfeed_handoff_" + device + ".so";
-  std::error_code error;
-  const auto beside = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / file;
-  const std::string versioned =
-      fmt::format("{}.{}.{}", file, RANKFEED_VERSION_MAJOR, RANKFEED_VERSION_MINOR);
-  void* library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);  // a build folder
-  for (const std::filesystem::path& place :
-       {beside.parent_path() / "../lib" / versioned, std::filesystem::path(versioned),
-        std::filesystem::path(file)}) {
-    if (library == nullptr) library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::filesystem::path program = handoff::ProgramFolder();
+  const auto found = handoff::FindBackend(device, {program, program / "../lib"});
+  if (found.backend == nullptr) {
+    throw Failure(
+        fmt::format("--device {}: {}; --device host works everywhere", device, found.message));
   }
-  if (library == nullptr) {
-    throw Failure(fmt::format(
-        "--device {}: {}; this build has no {} backend (--device host works everywhere)", device,
-        dlerror(), device));
-  }
-  using Get = const rankfeed_gpu_backend* (*)();
-  const auto get =
-      reinterpret_cast<Get>(dlsym(library, ("rankfeed_handoff_" + device + "_backend").c_str()));
-  if (get == nullptr) throw Failure(fmt::format("{}: not a backend of rankfeed", file));
-  const rankfeed_gpu_backend* backend = get();
-  int32_t count = 0;
-  const rankfeed_status status = rankfeed_handoff_device_count(backend, &count);
-  if (status != RANKFEED_OK) {
-    throw Failure(fmt::format("--device {}: {} ({}); --device host works everywhere", device,
-                              rankfeed_status_message(status), rankfeed_status_name(status)));
-  }
-  return backend;
+  return found.backend;
 }
 
 class Model {
