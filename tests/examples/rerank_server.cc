@@ -17,6 +17,7 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "service.h"
@@ -97,6 +98,19 @@ class Front {
     out.set_content(body.dump(-1, ' ', false, Json::error_handler_t::replace), "application/json");
   }
 
+  // Milliseconds: the server's, or the request's own when it is sooner.
+  uint32_t Deadline(const httplib::Request& in) const {
+    if (!in.has_header("X-Deadline-Ms")) return deadline_ms_;
+    const std::string text = in.get_header_value("X-Deadline-Ms");
+    uint32_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc::result_out_of_range) return deadline_ms_;
+    if (error != std::errc{} || end != text.data() + text.size()) {
+      throw Problem{422, "header X-Deadline-Ms is no number of milliseconds", "Validation"};
+    }
+    return std::min(deadline_ms_, value);
+  }
+
   // Both request shapes. `tei` tells which answer is due.
   std::shared_ptr<Job> Parse(const httplib::Request& in, bool* tei, bool* with_text) {
     const Json body = Json::parse(in.body, nullptr, /*allow_exceptions=*/false);
@@ -138,11 +152,7 @@ class Front {
       job->policy.max_chunks = std::clamp(Count(body, "max_chunks_per_doc", 1), 1u, 1024u);
       job->policy.max_tokens_per_doc = Count(body, "max_tokens_per_doc", 0);
     }
-    uint64_t deadline_ms = deadline_ms_;
-    if (in.has_header("X-Deadline-Ms")) {
-      deadline_ms = std::min<uint64_t>(deadline_ms, std::strtoull(in.get_header_value("X-Deadline-Ms").c_str(), nullptr, 10));
-    }
-    job->deadline = job->arrival + std::chrono::milliseconds(deadline_ms);
+    job->deadline = job->arrival + std::chrono::milliseconds(Deadline(in));
     return job;
   }
 

@@ -25,6 +25,7 @@ import numpy as np
 import onnxruntime
 import rankfeed
 
+MOST_BYTES = 64 << 20  # of a request's body
 EDGES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0]
 
 
@@ -83,6 +84,7 @@ class Service:
         self.counts = dict.fromkeys(("requests", "documents", "tokens", "batches", "swaps"), 0)
         self.outcomes = dict.fromkeys(("ok", "overloaded", "deadline", "invalid", "failed"), 0)
         self.buckets, self.seconds, self.running = [0] * (len(EDGES) + 1), 0.0, 0
+        self.unanswered = 0  # requests read, whose answer is not yet written
         self.jobs: "queue.Queue[Optional[Job]]" = queue.Queue(arguments.queue)
         self.stopping = False
         self.assets = Assets({"vocab": arguments.vocab, "corpus": arguments.corpus, "model": arguments.model}, 1)
@@ -232,7 +234,10 @@ def parse(data, headers, arguments):
         if chunks > 1:
             options.update(truncation="only_second", overflow="short_last", max_chunks_per_doc=chunks,
                            max_query_tokens=arguments.max_length // 4, stride=arguments.max_length // 16)
-    limit = min(arguments.deadline_ms, int(headers.get("X-Deadline-Ms", arguments.deadline_ms)))
+    sooner = headers.get("X-Deadline-Ms", str(arguments.deadline_ms))
+    if not (sooner.isascii() and sooner.isdigit()):
+        raise Problem(422, "header X-Deadline-Ms is no number of milliseconds")
+    limit = min(arguments.deadline_ms, int(sooner))
     return Job(query, documents, options, top_n, get(body, "raw_scores", bool, False), arrival + limit / 1e3, arrival), tei, with_text
 
 
@@ -269,7 +274,21 @@ def make_handler(service, serial=itertools.count(1)):
                 self.answer(404, {"message": "no such page"})
 
         def do_POST(self):
-            data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            length = self.headers.get("Content-Length", "0")
+            if not (length.isascii() and length.isdigit()) or int(length) > MOST_BYTES:
+                self.close_connection = True  # what follows cannot be told from the next request
+                self.answer(413 if length.isdigit() else 400, {"error": "Content-Length", "error_type": "Validation"})
+                return
+            data = self.rfile.read(int(length))
+            with service.lock:
+                service.unanswered += 1
+            try:
+                self.post(data)
+            finally:
+                with service.lock:
+                    service.unanswered -= 1
+
+        def post(self, data):
             if self.path == "/admin/reload":
                 try:
                     changes = {k: v for k, v in json.loads(data or b"{}").items() if k in ("vocab", "corpus", "model")}
@@ -329,7 +348,9 @@ def main():
     def drain(*_):
         def end():
             service.stop()  # accepted requests are computed
-            time.sleep(0.2)  # and their answers written
+            until = time.monotonic() + 10  # and their answers written, unless a client does not read
+            while service.unanswered and time.monotonic() < until:
+                time.sleep(0.01)
             server.shutdown()
         threading.Thread(target=end).start()
     signal.signal(signal.SIGTERM, drain)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 
 import random_model
@@ -40,14 +41,25 @@ class Server:
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def write_model(self, folder, seed):
+    def write_model(self, folder, seed, id_count=None):
         """For the server in C++ and, as ONNX, for the one in Python."""
-        random_model.write(folder, self.id_count, self.pad_id, seed)
-        random_onnx.write(os.path.join(folder, "model.onnx"), self.id_count, seed)
+        random_model.write(folder, id_count or self.id_count, self.pad_id, seed)
+        random_onnx.write(os.path.join(folder, "model.onnx"), id_count or self.id_count, seed)
 
-    def build_corpus(self, path, documents):
+    def compile_permuted(self, image):
+        """The default vocabulary as a tokenizer.json whose ordinary pieces have other ids; how many ids it has."""
+        file = json.loads(subprocess.run([sys.executable, os.path.join(SOURCE, "data", "make_tokenizer_json.py"), MODEL],
+                                         check=True, capture_output=True).stdout)
+        vocab = file["model"]["vocab"]
+        vocab[4:] = vocab[:3:-1]  # <s>, <pad>, </s>, <unk> stay
+        with open(image + ".json", "w", encoding="utf-8") as out:
+            json.dump(file, out, ensure_ascii=False)
+        subprocess.run([self.rankfeed, "compile", image + ".json", "-o", image], check=True, stdout=subprocess.DEVNULL)
+        return len(vocab) + 1  # <mask>
+
+    def build_corpus(self, path, documents, vocab=None):
         lines = "".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in documents)
-        subprocess.run([self.rankfeed, "corpus", "build", "--vocab", self.vocab, "--jsonl", "-o", path],
+        subprocess.run([self.rankfeed, "corpus", "build", "--vocab", vocab or self.vocab, "--jsonl", "-o", path],
                        input=lines, text=True, check=True, stdout=subprocess.DEVNULL)
 
     def call(self, method, path, body=None, headers=None, timeout=60):

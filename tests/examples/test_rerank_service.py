@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import math
+import socket
 import sys
 import threading
 import time
@@ -94,6 +95,12 @@ class Rerank(unittest.TestCase):
         left = self.server.post("/rerank", {"query": QUERY, "texts": long, "truncate": True, "truncation_direction": "Left"})
         self.assertEqual(left[0], 200)
         self.assertEqual(self.server.call("GET", "/rerank")[0], 404)
+        for value in ("soon", "-1", "1e3"):
+            got, answer = self.server.post("/rerank", {"query": QUERY, "texts": ["a"]}, **{"X-Deadline-Ms": value})
+            self.assertEqual(got, 422, (value, answer))
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=60) as raw:
+            raw.sendall(b"POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Length: some\r\nConnection: close\r\n\r\n")
+            self.assertTrue(raw.recv(1 << 16).startswith(b"HTTP/1.1 400 "))
 
     def test_deadline(self):
         got, answer = self.server.post("/rerank", {"query": QUERY, "texts": ["word " * 5000] * 200, "truncate": True}, **{"X-Deadline-Ms": "1"})
@@ -126,23 +133,33 @@ class Rerank(unittest.TestCase):
         self.assertEqual(self.server.call("GET", "/health")[0], 200)
 
     def test_hot_swap_under_load(self):
-        """While clients ask, the model and the corpus change: every answer is that of one set."""
-        other = self.server.path("other")
-        self.server.write_model(other, 2)
-        corpus = self.server.path("other.rfc")
-        self.server.build_corpus(corpus, [(str(i), t) for i, t in enumerate(reversed(TEXTS))])
-        body = {"query": QUERY, "documents": [{"id": str(i)} for i in range(len(TEXTS))]}
-        original = {"model": self.server.model, "corpus": self.server.corpus}
+        """While clients ask, vocabulary, corpus and model change: every answer is that of one set."""
+        path, server = self.server.path, self.server
+        vocab = path("other.rfimg")
+        ids = server.compile_permuted(vocab)
+        server.write_model(path("larger"), 1, ids)
+        server.write_model(path("other"), 2)
+        server.build_corpus(path("reversed.rfc"), [(str(i), t) for i, t in enumerate(reversed(TEXTS))])
+        server.build_corpus(path("permuted.rfc"), [(str(i), t) for i, t in enumerate(TEXTS)], vocab)
+        body = {"query": QUERY, "documents": [*({"id": str(i)} for i in range(len(TEXTS))), "A text of its own."]}
+        original = {"vocab": server.vocab, "model": server.model, "corpus": server.corpus}
+        sets = [{**original, "model": path("other"), "corpus": path("reversed.rfc")}, original,
+                {"vocab": vocab, "model": path("larger"), "corpus": path("permuted.rfc")}]
         expected = []
-        for paths in ({"model": other, "corpus": corpus}, original):
-            self.assertEqual(self.server.post("/admin/reload", paths)[0], 200)
-            expected.append(self.server.post("/v1/rerank", body)[1]["results"])
-        self.assertNotEqual(expected[0], expected[1])
+        for paths in sets:
+            self.assertEqual(server.post("/admin/reload", paths)[0], 200)
+            expected.append(server.post("/v1/rerank", body)[1]["results"])
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            self.assertNotEqual(expected[i], expected[j])
+        # A store of another vocabulary, or a file that is not there, leaves the set that serves.
+        for paths in ({"vocab": server.vocab}, {"corpus": server.corpus}, {"vocab": "/no/such"}):
+            self.assertEqual(server.post("/admin/reload", paths)[0], 422, paths)
+        self.assertEqual(server.post("/v1/rerank", body)[1]["results"], expected[2])
         stop, seen, wrong = threading.Event(), set(), []
 
         def ask():
             while not stop.is_set():
-                status, answer = self.server.post("/v1/rerank", body)
+                status, answer = server.post("/v1/rerank", body)
                 if status != 200 or answer["results"] not in expected:
                     wrong.append((status, answer))
                 else:
@@ -150,16 +167,16 @@ class Rerank(unittest.TestCase):
         threads = [threading.Thread(target=ask) for _ in range(3)]
         for t in threads:
             t.start()
-        for round in range(8):
-            paths = {"model": other, "corpus": corpus} if round % 2 == 0 else original
-            self.assertEqual(self.server.post("/admin/reload", paths)[0], 200)
+        for round in range(9):
+            self.assertEqual(server.post("/admin/reload", sets[round % 3])[0], 200)
             time.sleep(0.1)
-        self.assertEqual(self.server.post("/admin/reload", {"model": "/no/such"})[0], 422)
+        self.assertEqual(server.post("/admin/reload", original)[0], 200)
+        self.assertEqual(server.post("/admin/reload", {"model": "/no/such"})[0], 422)
         stop.set()
         for t in threads:
             t.join()
         self.assertEqual(wrong, [])
-        self.assertEqual(seen, {0, 1})
+        self.assertEqual(seen, {0, 1, 2})
 
 
 class Drain(unittest.TestCase):
