@@ -16,6 +16,7 @@ readme_example() { # LANGUAGE: the README's example
 }
 rankfeed=$work/prefix/bin/rankfeed
 text="What is a panda?"
+expected=$(printf '%s\n' "$text" | "$rankfeed" encode --special --vocab "$work/default.rfimg")
 for n in 1 2; do
   project=$here/project$n
   mkdir -p "$project/third_party"
@@ -25,11 +26,9 @@ for n in 1 2; do
   if grep -q rankfeed::builder "$here/block$n.cmake"; then
     file=main.cc
     readme_example cpp >"$project/$file"
-    expected=$(printf '%s\n' "$text" | "$rankfeed" encode --special --vocab "$work/default.rfimg")
   else
     file=main.c
     readme_example c >"$project/$file"
-    expected=$(printf '%s\n' "$text" | "$rankfeed" encode --vocab "$work/default.rfimg")
   fi
   {
     echo 'cmake_minimum_required(VERSION 3.22)'

@@ -28,6 +28,13 @@ ELSEWHERE = {
     "scripts/demo.sh": "preset:demo",  # ci runs its parts; tests/gpu_handoff/rerank_cli_test.sh its last command
     "scripts/test.sh": "file:scripts/test.sh",  # this very run
     "cmake --install build": "test:consumer_install",
+    "ldconfig": "test:readme_bare_debian_long",
+    "c++ -std=c++20 main.cc -o main $(pkg-config": "test:readme_bare_debian_long",
+    "cc -std=c11 main.c -o main_c $(pkg-config": "test:readme_bare_debian_long",
+    "./main": "test:readme_examples",
+    "python3 -m venv venv": "test:readme_bare_debian_long",
+    "venv/bin/pip install .": "test:python_wheel",
+    "venv/bin/python main.py": "test:readme_python",
     "c++ -std=c++20 main.cc $(pkg-config": "test:consumer_pkgconfig_shared",
     "cc -std=c11 main.c $(pkg-config": "test:consumer_c_only",
     "cmake --preset bench": "preset:bench",
