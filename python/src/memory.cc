@@ -4,6 +4,7 @@
 #include "memory.h"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 
 #include <cstring>
 #include <new>
@@ -71,11 +72,12 @@ nb::object Capsule(Managed* managed, const char* name, PyCapsule_Destructor dest
 nb::object Tensor::DLPack(nb::handle max_version, nb::handle dl_device, nb::handle copy) const {
   std::shared_ptr<Arena> memory = arena;
   size_t offset = byte_offset;
-  int32_t device_type = arena->device_type();
+  // Page-locked memory is the CPU's too, and torch (2.11) refuses kDLCUDAHost and kDLROCMHost, although
+  // it sees by the address that memory is page-locked. So they are given to those who ask for them.
+  int32_t device_type = RANKFEED_DL_CPU;
   if (!dl_device.is_none()) {
     const auto [type, id] = nb::cast<std::pair<int32_t, int32_t>>(dl_device);
-    // Page-locked memory is readable as ordinary memory.
-    if ((type != device_type && type != RANKFEED_DL_CPU) || id != 0) {
+    if ((type != arena->device_type() && type != RANKFEED_DL_CPU) || id != 0) {
       PyErr_SetString(PyExc_BufferError, "the tensor is in host memory; copy it to the device");
       throw nb::python_error();
     }
@@ -157,8 +159,12 @@ void BindMemory(nb::module_& module) {
            nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: object = None, copy: object = None) -> numpy.ndarray"))
       .def("__dlpack_device__",
-           [](const Tensor& t) { return nb::make_tuple(t.arena->device_type(), 0); },
+           [](const Tensor&) { return nb::make_tuple(int32_t{RANKFEED_DL_CPU}, 0); },
            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
+      .def_prop_ro("host_device_type", [](const Tensor& t) { return t.arena->device_type(); },
+                   "DLPack's type of the memory: 1 (kDLCPU), or 3 (kDLCUDAHost), 11 (kDLROCMHost) where "
+                   "that runtime page-locked it. __dlpack__ says 1 unless dl_device asks for the other, "
+                   "because torch refuses those.")
       .def("__dlpack__",
            [](const Tensor& t, nb::handle, nb::handle max_version, nb::handle dl_device,
               nb::handle copy) { return t.DLPack(max_version, dl_device, copy); },

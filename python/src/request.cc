@@ -12,13 +12,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 
+#include "backend_library.h"
 #include "model.h"
 
 namespace rankfeed::python {
@@ -332,11 +336,15 @@ struct Batch {
 // A ring of slots; a batch filled into one keeps it until its last tensor is gone.
 class Ring : public std::enable_shared_from_this<Ring> {
  public:
-  Ring(uint32_t slots, uint64_t slot_bytes) {
+  Ring(uint32_t slots, uint64_t slot_bytes, const std::string& backend, int32_t device) {
+    const handoff::FoundBackend found = handoff::FindBackend(backend, {ModuleFolder()});
+    if (found.backend == nullptr) throw StatusError(found.status, "ring: " + found.message);
     rankfeed_handoff_options options{};
     options.struct_size = sizeof(options);
     options.slot_bytes = slot_bytes;
     options.slots = slots;
+    options.device = device;
+    options.backend = found.backend;
     Check(rankfeed_handoff_open(&options, &ring_, nullptr), "ring");
     info_.struct_size = sizeof(info_);
     Check(rankfeed_handoff_get_info(ring_, &info_), "ring");
@@ -356,6 +364,12 @@ class Ring : public std::enable_shared_from_this<Ring> {
   const rankfeed_handoff_info& info() const { return info_; }
 
  private:
+  static std::filesystem::path ModuleFolder() {  // a backend may be put beside the extension
+    Dl_info here;
+    if (dladdr(reinterpret_cast<const void*>(&kNoIds), &here) == 0) return {};
+    return std::filesystem::path(here.dli_fname).parent_path();
+  }
+
   rankfeed_handoff* ring_ = nullptr;
   rankfeed_handoff_info info_{};
 };
@@ -539,9 +553,14 @@ void BindRequest(nb::module_& module) {
       .def("__init__",
            [](nb::handle_t<Ring>) { throw StatusError(RANKFEED_E_STATE, "use Ring.open"); })
       .def_static("open",
-                  [](uint32_t slots, uint64_t slot_bytes) { return std::make_shared<Ring>(slots, slot_bytes); },
+                  [](uint32_t slots, uint64_t slot_bytes, const std::string& backend, int32_t device) {
+                    const nb::gil_scoped_release release;
+                    return std::make_shared<Ring>(slots, slot_bytes, backend, device);
+                  },
                   nb::arg("slots") = 3, nb::arg("slot_bytes") = 16 << 20,
-                  nb::call_guard<nb::gil_scoped_release>())
+                  nb::arg("backend") = "host", nb::arg("device") = 0,
+                  "backend: host, cuda or hip, whose runtime page-locks the memory; see "
+                  "Tensor.host_device_type. device: its number there.")
       .def_prop_ro("backend", [](const Ring& r) { return std::string(r.info().backend); })
       .def_prop_ro("page_locked", [](const Ring& r) { return r.info().page_locked != 0; })
       .def_prop_ro("slot_bytes", [](const Ring& r) { return r.info().slot_bytes; });

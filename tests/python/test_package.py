@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 import unittest
@@ -23,6 +24,7 @@ try:
 except ImportError:
     torch = None
 
+BACKEND = os.environ.get("RANKFEED_BACKEND_FOLDER")  # of page_locked_backend.cc
 PASSAGES = ["A panda is a bear.", "", "It eats bamboo in the mountains of China, day after day after day.", "Bears."]
 
 
@@ -102,6 +104,7 @@ class Package(unittest.TestCase):
         first, second = np.from_dlpack(ids), ids.numpy()
         self.assertEqual(first.dtype, np.int64)
         self.assertTrue(np.shares_memory(first, second))
+        self.assertTrue(np.shares_memory(first, np.from_dlpack(ids, device="cpu")))  # passes dl_device
         copied = np.from_dlpack(ids, copy=True)
         self.assertFalse(np.shares_memory(first, copied))
         np.testing.assert_array_equal(first, copied)
@@ -220,6 +223,54 @@ class Package(unittest.TestCase):
         gc.collect()
         self.assertEqual(len(request.next(ring, timeout=0)), 4)
         del two, ring, request
+
+    def test_ring_of_a_backend(self):
+        with self.assertRaises(rankfeed.RankfeedError) as caught:
+            rankfeed.Ring.open(backend="absent")
+        self.assertEqual(caught.exception.name, "RANKFEED_E_UNSUPPORTED")
+        self.assertIn("librankfeed_handoff_absent.so", str(caught.exception))
+        with self.assertRaises(rankfeed.RankfeedError):
+            rankfeed.Ring.open(device=7)
+
+    @unittest.skipUnless(BACKEND, "SKIPPED: RANKFEED_BACKEND_FOLDER is not set")
+    def test_page_locked_tensors(self):
+        """Slots of a vendor's backend, found by name through the loader's path: here one that stands in for CUDA's."""
+        code = textwrap.dedent('''
+            import gc, sys
+            import numpy as np
+            import rankfeed
+            tok = rankfeed.Tokenizer.from_file(sys.argv[1])
+            ring = rankfeed.Ring.open(slots=1, slot_bytes=1 << 16, backend="cuda")
+            assert (ring.backend, ring.page_locked) == ("cuda", True)
+            request = tok.request("q", ["pandas", "bears"], max_rows_per_batch=1, max_arena_bytes=1 << 16)
+            ids = request.next(ring).tensors["input_ids"]
+            assert ids.host_device_type == 3 and ids.__dlpack_device__() == (1, 0)
+            array = np.from_dlpack(ids)
+            assert np.shares_memory(array, ids.numpy())
+            class Asks:  # a consumer that wants to know
+                __dlpack_device__ = lambda self: (3, 0)
+                __dlpack__ = lambda self, **k: ids.__dlpack__(**{**k, "dl_device": (3, 0)})
+            assert np.shares_memory(np.from_dlpack(Asks()), array)
+            for wrong in ((2, 0), (11, 0), (3, 1)):
+                try:
+                    ids.__dlpack__(dl_device=wrong)
+                except BufferError:
+                    continue
+                raise AssertionError(wrong)
+            if len(sys.argv) > 2:
+                import torch
+                tensor = torch.from_dlpack(ids)
+                assert tensor.data_ptr() == array.ctypes.data and tensor.tolist() == array.tolist()
+                del tensor
+            assert array.tolist() == tok.encode_pairs("q", ["pandas"])["input_ids"].tolist()
+            del ids, array
+            gc.collect()
+            assert request.next(ring, timeout=0).tensors["input_ids"].numpy().shape[0] == 1  # the slot is free again
+            print("ok")
+        ''')
+        done = subprocess.run([sys.executable, "-c", code, MODEL, *(["torch"] if torch else [])], capture_output=True, text=True,
+                              env={**os.environ, "LD_LIBRARY_PATH": BACKEND})
+        self.assertEqual((done.returncode, done.stdout), (0, "ok\n"), done.stderr)
 
     def test_corpus(self):
         path = self.path("docs.rfc")
