@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Runs every check and measurement that needs a GPU, from a folder that scripts/gpu-check.sh filled.
 
-    gpu_run.py BUNDLE [--out FILE] [--seconds N] [--dry-run]
+    gpu_run.py BUNDLE [--out FILE] [--seconds N] [--only REGEX] [--dry-run]
 
 BUNDLE holds bin/ (device tests, benchmarks, the backends), lib/ (shared libraries that the machine
 may lack), and files/ (vocabulary, texts, golden models). Steps, for CUDA and for HIP as far as they are there:
 device tests, compute-sanitizer memcheck and racecheck, handoff latency (pageable, page-locked, mapped), streaming
-pipelines of two model sizes with the device's idle share, and the same through PyTorch. Each step ends as
+pipelines of two model sizes with the device's idle share, the same through PyTorch, and a batch of the Python package
+that torch takes in place. Each step ends as
 "passed", "failed" or "not run" with the reason; FILE (default bench/results/gpu.json of the source tree) gets
-all of it with the machine. Status 0: nothing failed; 1: something did; 77: there is no device. --seconds limits
+all of it with the machine. --only: steps whose name the expression is found in. Status 0: nothing failed; 1: something did; 77: there is no device. --seconds limits
 the whole run: what no longer fits is "not run". Standard library only."""
 
 import argparse
@@ -31,8 +32,8 @@ F16_TOLERANCE = 2e-2
 
 
 class Runner:
-    def __init__(self, bundle, seconds, dry):
-        self.bundle, self.dry, self.begin, self.seconds = bundle, dry, time.monotonic(), seconds
+    def __init__(self, bundle, seconds, dry, only):
+        self.bundle, self.dry, self.begin, self.seconds, self.only = bundle, dry, time.monotonic(), seconds, only
         self.steps = []
         self.environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(
             [str(bundle / "lib"), *self.torch_libraries(), os.environ.get("LD_LIBRARY_PATH", "")]).strip(":"),
@@ -50,8 +51,10 @@ class Runner:
     def left(self):
         return self.seconds - (time.monotonic() - self.begin)
 
-    def run(self, name, command, limit, reason=None, **environment):
-        """Returns the output, or None when the step did not pass."""
+    def run(self, name, command, limit, reason=None, before=None, **environment):
+        """Returns the output, or None when the step did not pass. before: what makes its inputs, not timed."""
+        if not re.search(self.only, name):
+            return None
         command = [str(part) for part in command]
         step = {"step": name, "command": " ".join(command)}
         self.steps.append(step)
@@ -61,6 +64,8 @@ class Runner:
             step.update(status="not run", reason=reason or "dry run")
             print(f"not run  {name}: {step['reason']}", flush=True)
             return None
+        if before is not None:
+            before()
         begin = time.monotonic()
         try:
             done = subprocess.run(command, env={**self.environment, **environment}, cwd=self.bundle, text=True, stdout=subprocess.PIPE,
@@ -113,6 +118,15 @@ def numbers(path):
     return [float(line) for line in path.read_text().split()]
 
 
+def make_model(run, work, name):
+    """A model of that size with random weights, in work; made by the first step that asks for it."""
+    model = work / f"model_{name}"
+    layers, hidden = MODELS[name]
+    if not model.exists():
+        subprocess.run([run.bundle / "bin" / "bench_pipeline", "--vocab", run.bundle / "files" / "vocab.rfimg", "--make-model", model, "--layers",
+                        layers, "--hidden", hidden], env=run.environment, check=True)
+
+
 def vendor_steps(run, vendor, work, has_device):
     binaries, files = run.bundle / "bin", run.bundle / "files"
     built = (binaries / f"librankfeed_handoff_{vendor}.so").exists()
@@ -141,16 +155,12 @@ def vendor_steps(run, vendor, work, has_device):
         rows = json.loads(report.read_text())["benchmarks"]
         run.note(microseconds={r["name"].replace("/manual_time", ""): {"p50": round(r["p50_us"], 2), "p99": round(r["p99_us"], 2)}
                                for r in rows if "p50_us" in r})
-    for name, (layers, hidden) in MODELS.items():
-        model = work / f"model_{name}"
-        if not model.exists() and not run.dry and no is None:
-            subprocess.run([binaries / "bench_pipeline", "--vocab", files / "vocab.rfimg", "--make-model", model, "--layers", layers,
-                            "--hidden", hidden], env=run.environment, check=True)
+    for name in MODELS:
         for mapped in ("0", "measure"):
             out = run.run(f"{vendor}: pipeline {name}, {'copied' if mapped == '0' else 'copied or in place by size'}",
-                          [binaries / "bench_pipeline", "--vocab", files / "vocab.rfimg", "--docs", files / "texts.txt", "--model", model,
+                          [binaries / "bench_pipeline", "--vocab", files / "vocab.rfimg", "--docs", files / "texts.txt", "--model", work / f"model_{name}",
                            "--device", vendor, "--dtype", "f16", "--queries", "200", "--slots", "4", "--mapped", mapped,
-                           "--scores", work / f"{vendor}_{name}.scores"], 120, no)
+                           "--scores", work / f"{vendor}_{name}.scores"], 120, no, before=lambda: make_model(run, work, name))
             if out is not None:
                 run.note(result=json.loads(out))
 
@@ -165,7 +175,8 @@ def pytorch_steps(run, work, has_device):
         scores = work / f"pytorch_{name}.scores"
         out = run.run(f"PyTorch: pipeline {name}",
                       [sys.executable, files / "gpu_pytorch.py", "--model", work / f"model_{name}", "--tokenizer", files / "tokenizer.json",
-                       "--docs", files / "texts.txt", "--queries", "200", "--scores", scores], 180, reason)
+                       "--docs", files / "texts.txt", "--queries", "200", "--scores", scores], 180, reason,
+                      before=lambda: make_model(run, work, name))
         if out is None:
             continue
         run.note(result=json.loads(out))
@@ -176,6 +187,13 @@ def pytorch_steps(run, work, has_device):
                 run.note(**{f"largest_difference_from_{vendor}": worst})
                 if not worst <= F16_TOLERANCE:
                     run.fail(f"scores differ from {vendor}'s by {worst}")
+    if reason is None and subprocess.run([sys.executable, "-c", "import rankfeed"], capture_output=True).returncode != 0:
+        reason = "no rankfeed package (pip install .)"
+    libraries = f"{run.bundle / 'bin'}:{run.environment['LD_LIBRARY_PATH']}"
+    out = run.run("PyTorch: page-locked batch", [sys.executable, files / "gpu_page_locked.py", "--vocab", files / "vocab.rfimg"], 120, reason,
+                  LD_LIBRARY_PATH=libraries)
+    if out is not None:
+        run.note(result=json.loads(out))
 
 
 def main():
@@ -183,12 +201,13 @@ def main():
     parser.add_argument("bundle", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results" / "gpu.json")
     parser.add_argument("--seconds", type=float, default=560)
+    parser.add_argument("--only", default="", help="expression that a step's name must match")
     parser.add_argument("--dry-run", action="store_true")
     arguments = parser.parse_args()
     bundle = arguments.bundle.resolve()
     work = bundle / "work"
     work.mkdir(exist_ok=True)
-    run = Runner(bundle, arguments.seconds, arguments.dry_run)
+    run = Runner(bundle, arguments.seconds, arguments.dry_run, arguments.only)
     context = machine()
 
     def has_device(vendor):

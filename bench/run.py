@@ -3,6 +3,7 @@
 """Runs the benchmarks and writes bench/RESULTS.md with its tables and plots, and bench/results/*.json.
 
 usage: bench/run.py [--build build-bench] [--rounds 5] [--languages en,th,all] [--min-time 0.1] [--only ratios,peers,...]
+       bench/run.py --readme     only the README's table, from the numbers that are there
 
 Needs a build with benchmarks and the command line (cmake --preset bench && cmake --build --preset bench), the texts of
 RANKFEED_SHARED_DATA, valgrind for the simulated counts, and the first time PyPI (wheels go to .venv-bench*) and Debian
@@ -279,6 +280,31 @@ def receipt_section(receipt):
     return "\n".join(out)
 
 
+def readme_table():
+    """The README's table: speeds, how many times libsentencepiece's, and what a query costs."""
+    def cell(row, engine):
+        e, r = row["engines"][engine], row["ratios"].get(engine)
+        text = micro(e["p50_us"]) if "p50_us" in e else f"{e['megabytes_per_second']:.1f} MB/s" if engine == "sentencepiece" else f"{e['megabytes_per_second']:.0f} MB/s"
+        return text + (f", **{r['sentencepiece']['median']:.1f}×**" if r else "")
+
+    rows = [[row["what"]] + [cell(row, e) for e in ("rankfeed_hf", "rankfeed_sp", "sentencepiece")] for row in read("ratios.json")["rows"] if "not_run" not in row]
+    for b in read("bench_query.json"):
+        _, source, count = b["name"].split("/")
+        if count == "100":
+            rows.append([f"CPU of a query with {count} candidates, {'from texts' if source == 'text' else 'from a corpus store'}", micro(b["cpu_us"]), "", ""])
+    return table(["XLM-R vocabulary, one thread", "HuggingFace parity", "SentencePiece parity", "libsentencepiece"], rows)
+
+
+README_MARKS = "<!-- bench/run.py writes this table -->\n", "<!-- its end -->\n"
+
+
+def write_readme():
+    path = os.path.join(ROOT, "README.md")
+    head, rest = open(path, encoding="utf-8").read().split(README_MARKS[0])
+    tail = rest.split(README_MARKS[1])[1]
+    open(path, "w", encoding="utf-8").write(head + README_MARKS[0] + readme_table() + README_MARKS[1] + tail)
+
+
 def write(problems):
     out = ["# Results\n", "Written by `bench/run.py` (do not edit); the numbers behind it are in `bench/results`. How to read and what to distrust: "
            "[NOTES.md](NOTES.md).\n"]
@@ -339,7 +365,11 @@ def main():
     parser.add_argument("--languages", default="en,de,ru,ar,hi,th,zh,many,all", help="of the peers on one thread")
     parser.add_argument("--min-time", default="0.1", help="seconds per repetition of the Google Benchmark programs")
     parser.add_argument("--only", default=PARTS)
+    parser.add_argument("--readme", action="store_true")
     o = parser.parse_args()
+    if o.readme:
+        write_readme()
+        return
     os.makedirs(RESULTS, exist_ok=True)
     runner, problems = Runner(o), []
     for part in PARTS.split(","):
@@ -357,6 +387,7 @@ def main():
     except Exception as e:
         problems.append(f"plots: {e}")
     write(problems)
+    write_readme()
 
 
 if __name__ == "__main__":

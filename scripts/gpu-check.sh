@@ -6,7 +6,7 @@
 #                                         driver and python3 where it is run: no packages, no network
 #   scripts/gpu-check.sh --run FOLDER     runs such a folder, on the machine with the GPU
 #   scripts/gpu-check.sh --dry-run        builds, bundles, and says what would run
-# Other arguments go to bench/gpu_run.py (--out FILE, --seconds N). Ends with 0 when nothing failed, 77 when
+# Other arguments go to bench/gpu_run.py (--out FILE, --seconds N, --only REGEX). Ends with 0 when nothing failed, 77 when
 # there is no device. NO_BUILD=1 takes what is built. BUILD names another build folder than build-release, JOBS how many compilers at once.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -43,7 +43,7 @@ for line in open(sys.argv[1], encoding="utf-8"):
 PY
   mkdir -p "$1/files/tests/gpu_handoff"
   cp -r "$root/tests/gpu_handoff/golden" "$1/files/tests/gpu_handoff/"
-  cp "$root/bench/gpu_run.py" "$root/bench/gpu_pytorch.py" "$1/files/"
+  cp "$root"/bench/gpu_{run,pytorch,page_locked}.py "$1/files/"
   git -C "$root" rev-parse HEAD >"$1/files/commit" 2>/dev/null || echo unknown >"$1/files/commit"
   echo "gpu-check: $1, $(du -sm "$1" | cut -f1) MB" >&2
 }
