@@ -173,11 +173,15 @@ def growth(values):
     return {"second_quarter": middle[0], "last_quarter": middle[1], "growth": middle[1] - middle[0]}
 
 
-def machine():
+def revision():
+    """Of the source tree, asked for at the start."""
+    return subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "HEAD"],
+                          capture_output=True, text=True).stdout.strip()
+
+
+def machine(commit):
     with open("/proc/cpuinfo") as file:
         names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    commit = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "HEAD"],
-                            capture_output=True, text=True).stdout.strip()
     return {"cpu": names[0] if names else platform.machine(), "cpus": os.cpu_count(), "kernel": platform.release(),
             "load_average_1_5_15": os.getloadavg(), "nice": os.nice(0), "python": platform.python_version(), "commit": commit,
             "ended": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
@@ -194,6 +198,7 @@ def main():
     parser.add_argument("--late-ms", type=float, default=250, help="99 %% must be sent no later than this")
     parser.add_argument("--report", help="JSON file")
     arguments = parser.parse_args()
+    commit = revision()
     server = Server(arguments.server.split(), arguments.rankfeed, (),
                     ["--workers", 2, "--queue", 64, "--deadline-ms", arguments.deadline_ms])
     try:
@@ -224,7 +229,7 @@ def main():
         "sender_lateness_ms": quantiles(seen.lateness), "resident_bytes": resident, "threads": threads,
         "open_files": files, "server_tokens": int(metrics["rankfeed_tokens_total"]),
         "server_documents": int(metrics["rankfeed_documents_total"]), "server_said": rest.strip(),
-        "checks": checks, "machine": machine()}
+        "checks": checks, "machine": machine(commit)}
     print(json.dumps(report, indent=1))
     for item in seen.wrong[:5]:
         print("WRONG", item)
