@@ -50,7 +50,7 @@ echo "== $((SECONDS - begin)) s"
 ranked=$(grep -cE '^ *[0-9]+ ' "$work/demo.out" || true)
 documents=$(wc -l <"$root/root/rankfeed/data/sample/docs.jsonl")
 grep -q "ranks $documents passages" "$readme" || { echo "README does not say that it ranks $documents passages"; exit 1; }
-[[ $ranked -ge $documents ]] || { echo "$ranked lines of a ranking, expected $documents"; exit 1; }
+[[ $ranked -eq $documents ]] || { echo "$ranked lines of a ranking, expected $documents"; exit 1; }
 
 block cpp 'int main' >"$root/root/rankfeed/main.cc"
 block c 'int main' >"$root/root/rankfeed/main.c"
