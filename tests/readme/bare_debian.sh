@@ -47,7 +47,7 @@ begin=$SECONDS
 inside "$(block sh scripts/demo.sh | grep scripts/demo.sh)" >"$work/demo.out" 2>"$work/demo.log" || { tail -40 "$work/demo.log"; exit 1; }
 cat "$work/demo.out"
 echo "== $((SECONDS - begin)) s"
-ranked=$(grep -cE '^ *[0-9]+ ' "$work/demo.out" || true)
+ranked=$(grep -cE '^ *[0-9]+ +[0-9.]+ ' "$work/demo.out" || true)
 documents=$(wc -l <"$root/root/rankfeed/data/sample/docs.jsonl")
 grep -q "ranks $documents passages" "$readme" || { echo "README does not say that it ranks $documents passages"; exit 1; }
 [[ $ranked -eq $documents ]] || { echo "$ranked lines of a ranking, expected $documents"; exit 1; }
