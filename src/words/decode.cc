@@ -2,6 +2,8 @@
 // words/decode.cc: see decode.h.
 #include "words/decode.h"
 
+#include <cstring>
+
 #include "text/utf8.h"
 
 namespace rankfeed::words {
@@ -73,9 +75,51 @@ bool Decoder::Short(std::string_view segment, bool word_start) {
   return true;
 }
 
+// Whether a character is one code after the one before it. Marks are, unless that one begins a key.
+bool Decoder::Follows(uint32_t info, uint32_t previous) {
+  constexpr uint32_t kNotOne = image::kWordSlow | image::kWordBail | image::kWordSpace |
+                               image::kWordMappedChar;
+  static_assert(image::kWordKeyStart == image::kWordExtend << 1);
+  return ((info & kNotOne) | (info & image::kWordExtend & previous >> 1)) == 0;
+}
+
+// Appends characters of three bytes, as scripts without spaces have, behind codes[size], as long as
+// each is one code; may leave the last few. Returns the new size. A third of what the loop below
+// takes for them.
+uint32_t Decoder::ThreeByteRun(std::string_view segment, uint32_t size, size_t* at,
+                               uint32_t* last) const {
+  const auto* const begin = reinterpret_cast<const unsigned char*>(segment.data());
+  const auto* p = begin + *at;
+  const auto* const end = begin + segment.size();
+  const uint16_t* const blocks = model_.word_chars.blocks;
+  const uint32_t* const chars = model_.word_chars.data;
+  uint16_t* const codes = stream_.codes();
+  const uint32_t limit = Stream::kCapacity - kReserve, cut_from = open_ + kCutFrom;
+  uint32_t previous = *last;
+  for (; end - p >= 4 && size < limit; p += 3) {
+    uint32_t word;
+    std::memcpy(&word, p, sizeof(word));  // the layouts of the image are little-endian too
+    // 1110xxxx 10xxxxxx 10xxxxxx, neither overlong (E0 80..9F) nor a surrogate (ED A0..BF).
+    if ((word & 0xc0c0f0) != 0x8080e0 || (word & 0x200f) == 0 || (word & 0x200f) == 0x200d) break;
+    const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
+    const uint32_t info = chars[uint32_t{blocks[c >> 8]} << 8 | (c & 0xff)];
+    if (!Follows(info, previous)) break;
+    if (size >= cut_from && (info & image::kWordExtend) == 0 &&
+        Cuttable(codes[size - 1], info & image::kWordCodeMask)) {
+      break;
+    }
+    codes[size++] = static_cast<uint16_t>(info);
+    previous = info;
+  }
+  *at = static_cast<size_t>(p - begin);
+  *last = previous;
+  return size;
+}
+
 DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_start) {
   const uint32_t first_size = stream_.size(), first_count = count_;
-  uint32_t previous = 0, previous_size = 0;
+  uint32_t previous = 0;
+  if (*at == 0) previous = image::kWordKeyStart;  // a mark at the start is no plain code
   uint32_t resume = *at;  // where the open sequence begins in the segment
   trailing_space_ = spaces_ = false;
   if (*at == 0 && Short(segment, *word_start)) return DecodeStatus::kDone;
@@ -101,20 +145,18 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
     uint16_t* const codes = stream_.codes();
     const uint32_t first = stream_.size();
     uint32_t size = first;
-    for (; pos < segment.size() && size < Stream::kCapacity - kReserve; ++size) {
+    for (;;) {
+      size = ThreeByteRun(segment, size, &pos, &previous);
+      if (pos == segment.size() || size == Stream::kCapacity - kReserve) break;
       const utf8::Decoded c = utf8::Decode(segment, pos);
       const uint32_t info = model_.word_chars[c.code_point];
-      constexpr uint32_t kNotOne = (kSpecial & ~image::kWordExtend) | image::kWordMappedChar;
-      if (!c.valid || (info & kNotOne) != 0) break;
-      if ((info & image::kWordExtend) != 0) {
-        if ((previous & image::kWordKeyStart) != 0 || pos == 0) break;
-      } else if (size - open_ >= kCutFrom &&
-                 Cuttable(codes[size - 1], info & image::kWordCodeMask)) {
+      if (!c.valid || !Follows(info, previous)) break;
+      if (size - open_ >= kCutFrom && (info & image::kWordExtend) == 0 &&
+          Cuttable(codes[size - 1], info & image::kWordCodeMask)) {
         break;
       }
-      codes[size] = static_cast<uint16_t>(info);
+      codes[size++] = static_cast<uint16_t>(info);
       previous = info;
-      previous_size = c.size;
       pos += c.size;
     }
     if (size != first) {
@@ -133,8 +175,8 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
       // SentencePiece takes the longest key there is. HuggingFace looks clusters below 6 bytes up
       // as a whole (precompiled.rs). Both matter only after a character that begins a key.
       if ((info & image::kWordSlow) != 0 ||
-          (extend && (previous & image::kWordKeyStart) != 0 &&
-           (!huggingface || previous_size + c.size < 6))) {
+          (extend && pos != 0 && (previous & image::kWordKeyStart) != 0 &&
+           (!huggingface || pos - utf8::Previous(segment, pos) + c.size < 6))) {
         if (*at != 0 || !Normalizable({segment.data() + pos, segment.size() - pos})) return DecodeStatus::kBail;
         stream_.Truncate(first_size);
         count_ = first_count;
@@ -142,7 +184,6 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
       }
     }
     previous = info;
-    previous_size = c.size;
     pos += c.size;
     if ((info & image::kWordSpace) != 0) {
       Close();

@@ -48,6 +48,8 @@ class Decoder {
   static constexpr uint32_t kReserve = 16;  // room one character may take, and its closing zero
 
   bool Short(std::string_view segment, bool word_start);
+  static bool Follows(uint32_t info, uint32_t previous);
+  uint32_t ThreeByteRun(std::string_view segment, uint32_t size, size_t* at, uint32_t* last) const;
   void Open(bool word_start);
   void Close();
   bool Cuttable(uint32_t last, uint32_t code) const;
