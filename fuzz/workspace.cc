@@ -2,8 +2,9 @@
 // fuzz/workspace.cc: the memory contract of an encoder. Whatever the limits, the bytes that were in
 // the scratch before, the texts it has seen and the errors it has answered: outputs are those of a
 // fresh, roomy encoder; a scratch one byte smaller is refused; a too small output says what it needs
-// and nothing past it is written; a text over the limit is refused and changes nothing. All blocks
-// have exactly the size that was asked for. An execution is one text.
+// and nothing past it is written; a text over the limit is refused and changes nothing; texts in one
+// call get the ids they have alone. All blocks have exactly the size that was asked for. An execution
+// is one text.
 #include "engine.h"
 #include "vocabulary.h"
 
@@ -40,6 +41,30 @@ bool IsPrefix(const Tokens& part, const Tokens& whole) {
          std::equal(part.ids.begin(), part.ids.end(), whole.ids.begin()) &&
          std::equal(part.begin.begin(), part.begin.end(), whole.begin.begin()) &&
          std::equal(part.end.begin(), part.end.end(), whole.end.begin());
+}
+
+// The texts in one call give the same ids, as far as there is room.
+void CheckTogether(rankfeed_encoder* encoder, const std::vector<std::string>& texts,
+                   const std::vector<int32_t>& expected, size_t capacity) {
+  std::vector<std::unique_ptr<ExactText>> exact;
+  std::vector<rankfeed_text> views;
+  for (const std::string& text : texts) {
+    exact.push_back(std::make_unique<ExactText>(text));
+    views.push_back({exact.back()->view().data(), text.size()});
+  }
+  const std::unique_ptr<int32_t[]> ids(new int32_t[capacity]);
+  const std::unique_ptr<uint32_t[]> cu_seqlens(new uint32_t[texts.size() + 1]);
+  rankfeed_encodings io{};
+  io.struct_size = sizeof(io);
+  io.capacity = static_cast<uint32_t>(capacity);
+  io.input_ids = ids.get();
+  io.cu_seqlens = cu_seqlens.get();
+  const rankfeed_status status =
+      rankfeed_encode_batch(encoder, views.data(), views.size(), nullptr, &io);
+  FUZZ_ASSERT(status == (capacity < expected.size() ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK));
+  FUZZ_ASSERT(io.text_count == texts.size() && io.count == expected.size());
+  FUZZ_ASSERT(cu_seqlens[0] == 0 && cu_seqlens[texts.size()] == expected.size());
+  FUZZ_ASSERT(std::equal(ids.get(), ids.get() + capacity, expected.begin()));
 }
 
 void Run(std::span<const uint8_t> bytes) {
@@ -80,6 +105,8 @@ void Run(std::span<const uint8_t> bytes) {
     FUZZ_ASSERT(encoder == nullptr);
     FUZZ_ASSERT(rankfeed_encoder_init(model->get(), &limits, scratch.data(), need.size, &encoder) ==
                 RANKFEED_OK);
+    std::vector<std::string> seen;  // and the ids of them all
+    std::vector<int32_t> seen_ids;
     for (size_t n = 1 + in.Below(12); n > 0; --n) {
       texts.Next(in, &text);
       ++counters.executions;
@@ -107,7 +134,11 @@ void Run(std::span<const uint8_t> bytes) {
       FUZZ_ASSERT(EncodeInto(encoder, text, flags, needed, offsets, &got, &count) == RANKFEED_OK);
       FUZZ_ASSERT(got == expected);
       FUZZ_ASSERT(needed <= rankfeed_token_bound(model->get(), text.size()));
+      seen.push_back(text);
+      seen_ids.insert(seen_ids.end(), expected.ids.begin(), expected.ids.end());
     }
+    const size_t all = seen_ids.size();
+    CheckTogether(encoder, seen, seen_ids, in.OneIn(3) ? in.Below(static_cast<uint32_t>(all) + 1) : all);
   }
 }
 

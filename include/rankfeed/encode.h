@@ -104,6 +104,29 @@ RANKFEED_API rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed
                                              const rankfeed_encode_options* options,
                                              rankfeed_encoding* io);
 
+/* Ids of several texts, one behind the other: text i has
+ * input_ids[cu_seqlens[i], cu_seqlens[i + 1]). */
+typedef struct {
+  uint32_t struct_size;
+  uint32_t capacity;     /* tokens in input_ids */
+  int32_t* input_ids;    /* nullable only with capacity 0 (to ask for the counts) */
+  uint32_t* cu_seqlens;  /* as many as there are texts, and one */
+  uint32_t count;        /* out: tokens written, or needed when E_OUTPUT_SIZE */
+  size_t text_count;     /* out: texts encoded; after an error, the index of the text it is about */
+} rankfeed_encodings;
+
+/* Encodes several texts, each to the ids that rankfeed_encode gives it. Short texts share the work
+ * that would leave the processor waiting for memory if done one by one (README, "Measured"), except
+ * with sp_extra and with SPECIALS_ESCAPE or SPECIALS_ERROR in HuggingFace parity. On E_OUTPUT_SIZE
+ * cu_seqlens and count hold the need and nothing past capacity was written. After other errors the
+ * texts before the one with the error are complete; the call can go on after it.
+ * Errors: those of rankfeed_encode; LIMIT also for a text with which the count might outgrow 32
+ * bits (rankfeed_token_bound). O(bytes * max_piece_chars) worst case. */
+RANKFEED_API rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder,
+                                                   const rankfeed_text* texts, size_t text_count,
+                                                   const rankfeed_encode_options* options,
+                                                   rankfeed_encodings* io);
+
 /* The first special token written in a text: what RANKFEED_SPECIALS_ERROR refuses. Bytes of the
  * text; white space that the token takes with it is included. Special tokens that appear in the
  * normalized text alone are placed exactly by encoders with offsets, else the range is that of the

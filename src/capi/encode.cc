@@ -23,6 +23,8 @@ using rankfeed::Model;
 using rankfeed::Scratch;
 using rankfeed::TokenSink;
 
+constexpr uint64_t kMaxTokens = 0xffffffff;  // of a batch of texts
+
 bool Open(const rankfeed_model* model) {
   return model != nullptr && model->magic == rankfeed::kModelMagic;
 }
@@ -39,17 +41,99 @@ rankfeed_status CheckLimits(const rankfeed_model* model, const rankfeed_limits* 
                                                                             : RANKFEED_E_LIMIT;
 }
 
-// Ids of a template side, with their mask and type columns.
-struct Columns {
-  rankfeed_encoding* io;
+// One text through the template. io (nullable): columns beside those of sink. [*text_from, *text_to):
+// tokens whose offsets are in the text.
+class TemplateEncoder {
+ public:
+  TemplateEncoder(rankfeed_encoder* encoder, const rankfeed_encode_options* options)
+      : model_(*encoder->model),
+        scratch_(encoder->scratch),
+        flags_(options != nullptr ? options->flags : 0),
+        sp_extra_(options != nullptr ? options->sp_extra : kNoExtra) {}
 
-  void Mark(uint32_t from, uint32_t to, uint8_t special, uint32_t type_id) const {
-    if (io->special_tokens_mask == nullptr && io->token_type_ids == nullptr) return;
+  rankfeed_status Encode(std::string_view text, TokenSink& sink, const rankfeed_encoding* io,
+                         uint32_t* text_from, uint32_t* text_to) const {
+    *text_from = *text_to = sink.count;
+    if (model_.template_single.empty()) {
+      if (const rankfeed_status status = Model(text, sink)) return status;
+      *text_to = sink.count;
+      Mark(io, *text_from, *text_to, 0, 0);
+    }
+    // Without special tokens the template still gives the text its type
+    // (processors/template.rs apply_template, tokenizers 0.23.2).
+    for (const rankfeed::image::TemplateItem& item : model_.template_single) {
+      const uint32_t from = sink.count;
+      const bool special = IsSpecial(item);
+      if (special) {
+        if (!specials()) continue;
+        sink.Push(item.id, 0, 0);
+      } else {
+        if (const rankfeed_status status = Model(text, sink)) return status;
+        *text_from = from;
+        *text_to = sink.count;
+      }
+      Mark(io, from, sink.count, special ? 1 : 0, item.type_id);
+    }
+    return RANKFEED_OK;
+  }
+
+  // Ids around every text, if that is all that the template and the options do. False if not.
+  static constexpr size_t kMaxAround = 16;
+  bool Around(uint32_t* before, size_t* before_count, uint32_t* after, size_t* after_count) const {
+    *before_count = *after_count = 0;
+    if (sp_extra_[0] != 0 && !model_.huggingface()) return false;
+    size_t texts = model_.template_single.empty() ? 1 : 0;
+    for (const rankfeed::image::TemplateItem& item : model_.template_single) {
+      if (!IsSpecial(item)) {
+        ++texts;
+      } else if (specials()) {
+        uint32_t* const ids = texts == 0 ? before : after;
+        size_t* const count = texts == 0 ? before_count : after_count;
+        if (*count == kMaxAround) return false;
+        ids[(*count)++] = item.id;
+      }
+    }
+    return texts == 1;
+  }
+
+  // Whether the word engine takes a text as it is.
+  bool Whole(std::string_view text) const {
+    if (!rankfeed::words::Available(model_)) return false;
+    if (!model_.huggingface()) return true;
+    constexpr uint32_t kGuarded = RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
+    return (flags_ & kGuarded) == 0 && !rankfeed::MayHoldAddedToken(model_, scratch_, text);
+  }
+
+ private:
+  static constexpr uint8_t kNoExtra[8] = {};
+
+  bool specials() const { return (flags_ & RANKFEED_ADD_SPECIAL_TOKENS) != 0; }
+  static bool IsSpecial(const rankfeed::image::TemplateItem& item) {
+    return item.kind == static_cast<uint32_t>(rankfeed::image::TemplateKind::kSpecial);
+  }
+
+  rankfeed_status Model(std::string_view text, TokenSink& sink) const {
+    if (model_.huggingface()) {
+      return rankfeed::EncodeHuggingFace(model_, scratch_, text, flags_, sink);
+    }
+    return rankfeed::EncodeSentencePiece(model_, scratch_, text, sp_extra_, flags_, sink);
+  }
+
+  static void Mark(const rankfeed_encoding* io, uint32_t from, uint32_t to, uint8_t special,
+                   uint32_t type_id) {
+    if (io == nullptr || (io->special_tokens_mask == nullptr && io->token_type_ids == nullptr)) {
+      return;
+    }
     for (uint32_t i = from; i < to && i < io->capacity; ++i) {
       if (io->special_tokens_mask != nullptr) io->special_tokens_mask[i] = special;
       if (io->token_type_ids != nullptr) io->token_type_ids[i] = type_id;
     }
   }
+
+  const rankfeed::Model& model_;
+  Scratch& scratch_;
+  const uint32_t flags_;
+  const uint8_t* const sp_extra_;
 };
 
 // Byte offsets to code points by walking from each offset to the next, in either direction: offsets
@@ -150,38 +234,10 @@ rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
   const uint32_t flags = options != nullptr ? options->flags : 0;
   const std::string_view bytes(text.data, text.size);
   TokenSink sink{io->input_ids, io->offset_begin, io->offset_end, io->capacity, 0};
-  static constexpr uint8_t kNoExtra[8] = {};
-  const auto encode = [&]() -> rankfeed_status {
-    if (model.huggingface()) {
-      return rankfeed::EncodeHuggingFace(model, encoder->scratch, bytes, flags, sink);
-    }
-    return rankfeed::EncodeSentencePiece(model, encoder->scratch, bytes,
-                                         options != nullptr ? options->sp_extra : kNoExtra, flags,
-                                         sink);
-  };
-
-  const Columns columns{io};
-  uint32_t text_from = 0, text_to = 0;  // tokens whose offsets are in the text
-  if (model.template_single.empty()) {
-    if (const rankfeed_status status = encode()) return status;
-    text_to = sink.count;
-    columns.Mark(0, sink.count, 0, 0);
-  }
-  // Without special tokens the template still gives the text its type
-  // (processors/template.rs apply_template, tokenizers 0.23.2).
-  const bool specials = (flags & RANKFEED_ADD_SPECIAL_TOKENS) != 0;
-  for (const rankfeed::image::TemplateItem& item : model.template_single) {
-    const uint32_t from = sink.count;
-    if (item.kind == static_cast<uint32_t>(rankfeed::image::TemplateKind::kSpecial)) {
-      if (!specials) continue;
-      sink.Push(item.id, 0, 0);
-      columns.Mark(from, sink.count, 1, item.type_id);
-    } else {
-      if (const rankfeed_status status = encode()) return status;
-      text_from = from;
-      text_to = sink.count;
-      columns.Mark(from, sink.count, 0, item.type_id);
-    }
+  uint32_t text_from, text_to;
+  if (const rankfeed_status status =
+          TemplateEncoder(encoder, options).Encode(bytes, sink, io, &text_from, &text_to)) {
+    return status;
   }
   io->count = sink.count;
   const uint32_t written = std::min(sink.count, io->capacity);
@@ -197,6 +253,83 @@ rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
   }
   if (sink.count > io->capacity) return RANKFEED_E_OUTPUT_SIZE;
   return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder, const rankfeed_text* texts,
+                                      size_t text_count, const rankfeed_encode_options* options,
+                                      rankfeed_encodings* io) {
+  if (!Open(encoder) || io == nullptr || (texts == nullptr && text_count != 0)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  if (io->struct_size != sizeof(rankfeed_encodings) ||
+      (options != nullptr && options->struct_size != sizeof(rankfeed_encode_options))) {
+    return RANKFEED_E_STRUCT_SIZE;
+  }
+  if ((io->input_ids == nullptr && io->capacity != 0) || io->cu_seqlens == nullptr) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  io->count = 0;
+  io->text_count = 0;
+  io->cu_seqlens[0] = 0;
+
+  const TemplateEncoder single(encoder, options);
+  constexpr size_t kAround = TemplateEncoder::kMaxAround;
+  uint32_t before[kAround], after[kAround];
+  size_t before_count, after_count;
+  const bool together = single.Around(before, &before_count, after, &after_count);
+
+  TokenSink sink{io->input_ids, nullptr, nullptr, io->capacity, 0};
+  constexpr size_t kTogether = 64;  // texts handed to the word engine at once
+  std::string_view views[kTogether];
+  // A text that cannot go with the others voids what was read ahead of those after it. So it is
+  // followed by one alone, and that by two ...
+  size_t window = kTogether;
+  rankfeed_status status = RANKFEED_OK;
+  for (size_t i = 0; i < text_count && status == RANKFEED_OK;) {
+    size_t count = 0;
+    while (count < window && i + count < text_count) {
+      const rankfeed_text& text = texts[i + count];
+      if ((text.data == nullptr && text.size != 0) || text.size > encoder->limits.max_text_bytes) break;
+      views[count] = {text.data, text.size};
+      if (!together || !single.Whole(views[count])) break;
+      ++count;
+    }
+    // 32 bits count the tokens: no text may have more than are left.
+    uint64_t bound = sink.count;
+    for (size_t k = 0; k < count; ++k) {
+      bound += rankfeed_token_bound(encoder->model, views[k].size());
+      if (bound > kMaxTokens) count = k;
+    }
+    const rankfeed::words::WordTexts words{{views, count},
+                                           {before, before_count},
+                                           {after, after_count},
+                                           io->cu_seqlens + i + 1};
+    const size_t done =
+        count == 0 ? 0
+                   : rankfeed::words::EncodeWords(*encoder->model, encoder->scratch.words, words, sink);
+    i += done;
+    window = std::min(done < count ? 1 : 2 * window, kTogether);
+    if (i == text_count || (done != 0 && done == count)) continue;
+
+    const rankfeed_text& text = texts[i];
+    if (text.data == nullptr && text.size != 0) {
+      status = RANKFEED_E_ARGUMENT;
+    } else if (text.size > encoder->limits.max_text_bytes ||
+               uint64_t{sink.count} + rankfeed_token_bound(encoder->model, text.size) > kMaxTokens) {
+      status = RANKFEED_E_LIMIT;
+    } else {
+      const uint32_t begin = sink.count;
+      uint32_t text_from, text_to;
+      status = single.Encode({text.data, text.size}, sink, nullptr, &text_from, &text_to);
+      if (status != RANKFEED_OK) sink.count = begin;
+    }
+    if (status == RANKFEED_OK) io->cu_seqlens[++i] = sink.count;
+    io->text_count = i;
+  }
+  if (status == RANKFEED_OK) io->text_count = text_count;
+  io->count = sink.count;
+  if (status == RANKFEED_OK && sink.count > io->capacity) return RANKFEED_E_OUTPUT_SIZE;
+  return status;
 }
 
 rankfeed_status rankfeed_find_special(rankfeed_encoder* encoder, rankfeed_text text,

@@ -49,7 +49,7 @@ class Encoder {
   rankfeed_status Encode(std::string_view text) {
     if (text.size() > scratch_.text_capacity) return RANKFEED_E_LIMIT;
     text_ = text;
-    if (!MayHoldAddedToken(text)) return Stretch(0, static_cast<uint32_t>(text.size()));
+    if (!MayHoldAddedToken(model_, scratch_, text)) return Stretch(0, static_cast<uint32_t>(text.size()));
     AddedTokenScanner scanner(model_, model_.added_raw, text, skip_special_);
     uint32_t done = 0;
     AddedMatch match;
@@ -93,23 +93,6 @@ class Encoder {
     for (uint32_t i = from; i < sink_.count; ++i) {
       // Past the capacity there are no ids to look at.
       if (i >= sink_.capacity || IsSpecial(static_cast<uint32_t>(sink_.ids[i]))) return true;
-    }
-    return false;
-  }
-
-  // False only if no added token occurs in the raw text. The scan for first bytes is much cheaper
-  // than the scanner, which must know the characters around each place.
-  bool MayHoldAddedToken(std::string_view text) const {
-    if (!scratch_.added_first_usable) return true;
-    if (model_.added_raw.empty()) return false;
-    for (size_t at = 0; at < text.size(); ++at) {
-      at += scratch_.kernels->find_first(text.data() + at, text.size() - at, scratch_.added_first);
-      trie::Unit unit = model_.added_raw.root();
-      for (size_t end = at; end < text.size(); ++end) {
-        if (static_cast<unsigned char>(text[end]) >= 0x80) return true;
-        if (!model_.added_raw.Step(unit, static_cast<unsigned char>(text[end]) + 1u)) break;
-        if (trie::Value(unit) != trie::kNoValue) return true;
-      }
     }
     return false;
   }
@@ -334,6 +317,23 @@ class Encoder {
 rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
                                   uint32_t flags, TokenSink& sink, SpecialPlace* refused) {
   return Encoder(model, scratch, flags, sink, refused).Encode(text);
+}
+
+// The scan for first bytes is much cheaper than the scanner, which must know the characters around
+// each place.
+bool MayHoldAddedToken(const Model& model, const Scratch& scratch, std::string_view text) {
+  if (!scratch.added_first_usable) return true;
+  if (model.added_raw.empty()) return false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    at += scratch.kernels->find_first(text.data() + at, text.size() - at, scratch.added_first);
+    trie::Unit unit = model.added_raw.root();
+    for (size_t end = at; end < text.size(); ++end) {
+      if (static_cast<unsigned char>(text[end]) >= 0x80) return true;
+      if (!model.added_raw.Step(unit, static_cast<unsigned char>(text[end]) + 1u)) break;
+      if (trie::Value(unit) != trie::kNoValue) return true;
+    }
+  }
+  return false;
 }
 
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,

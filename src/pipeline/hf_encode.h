@@ -28,6 +28,10 @@ rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::str
                                   uint32_t flags, TokenSink& sink,
                                   SpecialPlace* refused = nullptr);
 
+// Whether the raw text may hold an added token; false only if none occurs. A fraction of the cost of
+// EncodeHuggingFace.
+bool MayHoldAddedToken(const Model& model, const Scratch& scratch, std::string_view text);
+
 // Runs only the normalizer; *out is a view into scratch. Errors: LIMIT.
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
                                      text::NormalizedText* out);

@@ -12,7 +12,8 @@ namespace rankfeed::rerank {
 namespace {
 
 // Documents per worker that are tokenized between two looks at whether a batch is full. More make
-// the first batch later, fewer leave workers idle at the end of each group.
+// the first batch later, fewer leave workers idle at the end of each group and give the encoder
+// fewer texts to work on at once.
 constexpr size_t kGroupPerWorker = 8;
 
 rankfeed_status CheckRequest(const rankfeed_request& request, uint32_t workers) {
@@ -57,11 +58,11 @@ void Reranker::CarveArrays(Layout& layout, const Sizes& sizes) {
 }
 
 rankfeed_status Reranker::Init(const Setup& checked, const rankfeed_rerank_options& options,
-                               const rankfeed_rerank_limits& given, EncodeFunction encode,
+                               const rankfeed_rerank_limits& given, const EncodeFunctions& functions,
                                rankfeed_encoder* const* encoders) {
   setup = checked;
   limits = need = given;
-  store_.SetEncoders(encode, encoders);
+  store_.SetEncoders(functions, encoders);
   const PartEncoder parts = {
       &store_, [](void* context, rankfeed_text text, const int32_t** ids, uint32_t* count) {
         return static_cast<TokenStore*>(context)->EncodeText(text, 0, ids, count);
@@ -119,7 +120,7 @@ rankfeed_status Reranker::TokenizeMore(const BatchLimits& batch_limits, bool all
   size_t end = count;
   if (!all && setup.sort == RANKFEED_SORT_NONE) {
     const size_t group =
-        request_.executor != nullptr ? kGroupPerWorker * request_.executor->workers : 1;
+        kGroupPerWorker * (request_.executor != nullptr ? request_.executor->workers : 1);
     end = std::min(count, begin + group);
   }
   Tokenize(begin, end);

@@ -31,7 +31,7 @@ struct Reranker {
   void CarveArrays(Layout& layout, const Sizes& sizes);
 
   rankfeed_status Init(const Setup& checked, const rankfeed_rerank_options& options,
-                       const rankfeed_rerank_limits& given, EncodeFunction encode,
+                       const rankfeed_rerank_limits& given, const EncodeFunctions& functions,
                        rankfeed_encoder* const* encoders);
 
   rankfeed_status Begin(const rankfeed_request& request);

@@ -16,6 +16,8 @@ class Stop {
     control_ = control;
     reason_.store(RANKFEED_OK, std::memory_order_relaxed);
   }
+  // Whether the caller may end the request from outside.
+  bool controlled() const { return control_ != nullptr; }
   // True when the request is to end; reads the clock when there is a deadline.
   bool Check();
   // Ends the request for another reason.

@@ -37,8 +37,8 @@ void TokenStore::Carve(Layout& layout, const Sizes& sizes) {
   }
 }
 
-void TokenStore::SetEncoders(EncodeFunction encode, rankfeed_encoder* const* encoders) {
-  encode_ = encode;
+void TokenStore::SetEncoders(const EncodeFunctions& functions, rankfeed_encoder* const* encoders) {
+  functions_ = functions;
   for (uint32_t i = 0; i < sizes_.workers; ++i) workers_[i].encoder = encoders[i];
 }
 
@@ -56,7 +56,7 @@ rankfeed_status TokenStore::Encode(rankfeed_text text, uint32_t flags, uint32_t 
   out.input_ids = own.staging.ids;
   out.offset_begin = own.staging.begin;
   out.offset_end = own.staging.end;
-  const rankfeed_status status = encode_(own.encoder, text, &options, &out);
+  const rankfeed_status status = functions_.encode(own.encoder, text, &options, &out);
   *count = out.count;
   return status;
 }
@@ -86,37 +86,84 @@ rankfeed_status TokenStore::SetQuery(const rankfeed_source& query, uint32_t flag
 rankfeed_status TokenStore::TokenizeOne(const Job& job, const rankfeed_source& source,
                                         uint32_t worker, Document* out) {
   if (!SourceIsGood(source)) return RANKFEED_E_ARGUMENT;
-  const bool has_ids = source.ids != nullptr;
-  if (has_ids) {
+  if (source.ids != nullptr) {
     out->tokens = ViewOfIds(source);
-  } else {
-    const rankfeed_status status = Encode(source.text, job.flags, worker, &out->tokens.count);
-    if (status != RANKFEED_OK) return status;
+    out->rows = PlanDocument(*job.rules, job.query_tokens, out->tokens.count);
+    return out->rows.status;
   }
-  out->rows = PlanDocument(*job.rules, job.query_tokens, out->tokens.count);
-  if (out->rows.status != RANKFEED_OK || has_ids) return out->rows.status;
+  uint32_t count;
+  const rankfeed_status status = Encode(source.text, job.flags, worker, &count);
+  return status == RANKFEED_OK ? Keep(job, workers_[worker].staging, count, out) : status;
+}
 
+// Plans the rows of a document and keeps what they need of its tokens.
+rankfeed_status TokenStore::Keep(const Job& job, const TokenArray& tokens, uint32_t count,
+                                 Document* out) {
+  out->tokens.count = count;
+  out->rows = PlanDocument(*job.rules, job.query_tokens, count);
+  if (out->rows.status != RANKFEED_OK) return out->rows.status;
   const Range used = out->rows.used();
   const uint64_t place = used_.fetch_add(used.size(), std::memory_order_relaxed);
   if (place + used.size() > sizes_.max_tokens) return RANKFEED_OK;  // full() says so
-  const TokenArray& staging = workers_[worker].staging;
-  const auto move = [&](auto* to, const auto* from) {
+  const auto keep = [&](auto* to, const auto* from) {
     if (to == nullptr) return to;
     CopyColumn(to + place, from + used.begin, used.size());
     return to + place;
   };
-  out->tokens = {move(store_.ids, staging.ids), move(store_.begin, staging.begin),
-                 move(store_.end, staging.end), used.begin, out->tokens.count};
+  out->tokens = {keep(store_.ids, tokens.ids), keep(store_.begin, tokens.begin),
+                 keep(store_.end, tokens.end), used.begin, count};
   return RANKFEED_OK;
 }
 
+// The texts from begin on that fit together into the staging area; returns how many were done.
+size_t TokenStore::TokenizeTexts(const Job& job, size_t begin, size_t end, uint32_t worker) {
+  // Who may cancel is asked before every document.
+  if (sizes_.with_offsets || job.stop->controlled() || worker >= sizes_.workers) return 0;
+  rankfeed_text texts[kTogether];
+  uint32_t cu_seqlens[kTogether + 1];
+  size_t count = 0;
+  uint64_t bytes = 0;
+  for (; count < kTogether && begin + count < end; ++count) {
+    const rankfeed_source& source = job.sources[begin + count];
+    if (!SourceIsGood(source) || source.ids != nullptr) break;
+    bytes += source.text.size;
+    if (bytes > sizes_.max_text_bytes) break;
+    texts[count] = source.text;
+  }
+  if (count < 2) return 0;
+  const Worker& own = workers_[worker];
+  const rankfeed_encode_options options = {sizeof(options), job.flags, {}};
+  rankfeed_encodings out = {sizeof(out), sizes_.text_tokens, own.staging.ids, cu_seqlens, 0, 0};
+  const rankfeed_status status =
+      functions_.encode_batch(own.encoder, texts, count, &options, &out);
+  size_t done = 0;
+  for (; done < out.text_count && cu_seqlens[done + 1] <= sizes_.text_tokens; ++done) {
+    const TokenArray tokens = {own.staging.ids + cu_seqlens[done], nullptr, nullptr};
+    Document document = {};
+    job.status[begin + done] =
+        Keep(job, tokens, cu_seqlens[done + 1] - cu_seqlens[done], &document);
+    if (job.status[begin + done] != RANKFEED_OK) document.rows.count = 0;
+    job.documents[begin + done] = document;
+  }
+  if (done == out.text_count && done < count && status != RANKFEED_OK) {
+    job.status[begin + done] = status;
+    job.documents[begin + done] = {};
+    ++done;
+  }
+  return done;
+}
+
 void TokenStore::Tokenize(const Job& job, size_t begin, size_t end, uint32_t worker) {
-  for (size_t i = begin; i < end; ++i) {
+  for (size_t i = begin; i < end;) {
     if (job.stop->Check()) return;
+    if (const size_t done = TokenizeTexts(job, i, end, worker)) {
+      i += done;
+      continue;
+    }
     Document document = {};
     job.status[i] = TokenizeOne(job, job.sources[i], worker, &document);
     if (job.status[i] != RANKFEED_OK) document.rows.count = 0;
-    job.documents[i] = document;
+    job.documents[i++] = document;
   }
 }
 

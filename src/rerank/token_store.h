@@ -44,9 +44,13 @@ struct Document {
   uint64_t first_row;  // of this document, counting rows in the documents' order
 };
 
-// rankfeed_encode, or a stand-in with the same contract.
-using EncodeFunction = rankfeed_status (*)(rankfeed_encoder*, rankfeed_text,
-                                           const rankfeed_encode_options*, rankfeed_encoding*);
+// rankfeed_encode and rankfeed_encode_batch, which lie above this module.
+struct EncodeFunctions {
+  rankfeed_status (*encode)(rankfeed_encoder*, rankfeed_text, const rankfeed_encode_options*,
+                            rankfeed_encoding*);
+  rankfeed_status (*encode_batch)(rankfeed_encoder*, const rankfeed_text*, size_t,
+                                  const rankfeed_encode_options*, rankfeed_encodings*);
+};
 
 struct Worker {
   rankfeed_encoder* encoder;
@@ -65,7 +69,7 @@ class TokenStore {
 
   // Measures or carves; sizes are kept.
   void Carve(Layout& layout, const Sizes& sizes);
-  void SetEncoders(EncodeFunction encode, rankfeed_encoder* const* encoders);
+  void SetEncoders(const EncodeFunctions& functions, rankfeed_encoder* const* encoders);
   uint32_t workers() const { return sizes_.workers; }
 
   // Forgets all documents.
@@ -95,11 +99,15 @@ class TokenStore {
 
  private:
   rankfeed_status Encode(rankfeed_text text, uint32_t flags, uint32_t worker, uint32_t* count);
+  // Texts that are encoded together at most: what short ones wait for arrives while others work.
+  static constexpr size_t kTogether = 32;
+  size_t TokenizeTexts(const Job& job, size_t begin, size_t end, uint32_t worker);
   rankfeed_status TokenizeOne(const Job& job, const rankfeed_source& source, uint32_t worker,
                               Document* out);
+  rankfeed_status Keep(const Job& job, const TokenArray& tokens, uint32_t count, Document* out);
 
   Sizes sizes_ = {};
-  EncodeFunction encode_ = nullptr;
+  EncodeFunctions functions_ = {};
   Worker* workers_ = nullptr;
   TokenArray query_, store_;
   std::atomic<uint64_t> used_{0};

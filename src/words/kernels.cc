@@ -52,22 +52,38 @@ HWY_INLINE bool Same(const uint64_t* a, const uint64_t* b, const uint64_t* lanes
   return hn::AllTrue(d, hn::Eq(difference, hn::Zero(d)));
 }
 
-uint32_t LookUp(const LookUpTables& tables, const char* text, size_t text_size,
-                const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes,
-                Found* found, uint16_t* misses) {
+void MakeKeys(const LookUpTables& tables, const char* text, size_t text_size,
+              const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes) {
+  // A key is made of the 32 bytes from the one before the segment; near the ends of the text those
+  // are read from a copy of its last bytes.
+  constexpr size_t kLast = sizeof(WordKey) - 1;
+  const size_t direct = text_size > kLast ? text_size - kLast : 0;
+  char copy[3 * sizeof(WordKey)];
+  const auto begin_of = [](const Segment& segment) { return segment.begin & ~Segment::kWordStart; };
+  if (count != 0 && begin_of(segments[count - 1]) >= direct) {
+    std::memset(copy, 0, sizeof(copy));
+    std::memcpy(copy + 1, text + direct, text_size - direct);
+  }
   for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t begin = segments[i].begin & ~Segment::kWordStart;
+    const uint32_t begin = begin_of(segments[i]);
     const uint32_t size = std::min(segments[i].end - begin, WordKey::kMaxBytes + 1);
     const uint32_t tag = WordKey::Tag(size, segments[i].begin != begin);
-    if (begin != 0 && text_size - begin >= sizeof(WordKey)) {
-      MakeKey(text + begin, std::min(size, WordKey::kMaxBytes), tag, &keys[i]);
+    const uint32_t bytes = std::min(size, WordKey::kMaxBytes);
+    if (begin >= direct) {
+      MakeKey(copy + 1 + (begin - direct), bytes, tag, &keys[i]);
+    } else if (begin != 0) {
+      MakeKey(text + begin, bytes, tag, &keys[i]);
     } else {
-      keys[i] = WordKey::Make(text + begin, std::min(size, WordKey::kMaxBytes), tag);
+      keys[i] = WordKey::Make(text, bytes, tag);
     }
     const uint64_t hash = keys[i].Hash();
     hashes[i] = hash;
     __builtin_prefetch(tables.Bucket(hash));
   }
+}
+
+uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
+               uint32_t count, Found* found, uint16_t* misses) {
   // Both entries of a bucket are compared and the answer is selected with masks: which of them it
   // is follows no pattern that a branch predictor could learn. Only what the table lacks goes on to
   // the cache, so that most segments cost one cache line.
@@ -180,7 +196,7 @@ void Solve(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
   }
 }
 
-constexpr Kernels kKernels = {LookUp, Solve};
+constexpr Kernels kKernels = {MakeKeys, Match, Solve};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

@@ -48,11 +48,13 @@ struct Lattice {
 };
 
 struct Kernels {
-  // Makes the keys of segments[0, count) and looks them up in both tables.
-  // The indices of those in neither, whose found is void, go to misses; returns how many.
-  uint32_t (*look_up)(const LookUpTables& tables, const char* text, size_t text_size,
-                      const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes,
-                      Found* found, uint16_t* misses);
+  // Makes the keys of segments[0, count) of a text and fetches what match will look at.
+  void (*make_keys)(const LookUpTables& tables, const char* text, size_t text_size,
+                    const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes);
+  // Looks keys up in both tables. The indices of those in neither, whose found is void, go to
+  // misses; returns how many.
+  uint32_t (*match)(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
+                    uint32_t count, Found* found, uint16_t* misses);
   // Best and second best sums of all nodes of the sequences; best of their first nodes is given.
   void (*solve)(const Lattice& lattice, const Sequence* sequences, uint32_t count);
 };

@@ -11,20 +11,26 @@
 namespace rankfeed::words {
 
 SegmentScanner::SegmentScanner(const Model& model, const simd::Kernels& kernels,
-                               std::string_view text, Segment* segments, simd::ClassMasks* masks)
-    : model_(model), kernels_(kernels), text_(text), segments_(segments), masks_(masks) {
+                               simd::ClassMasks* masks)
+    : model_(model), kernels_(kernels), masks_(masks) {
   std::memcpy(separators_.low, model.word_config->separators, sizeof(separators_.low));
   std::memcpy(common_.low, model.word_config->common, sizeof(common_.low));
   std::memcpy(letters_.low, model.word_config->letters, sizeof(letters_.low));
 }
 
-bool SegmentScanner::Next(uint32_t* count) {
-  *count = 0;
-  if (at_ >= text_.size()) return false;
+void SegmentScanner::Start(std::string_view text) {
+  text_ = text;
+  at_ = 0;
+  separator_ = 1;
+  common_carry_ = other_ = 0;
+  has_open_ = false;
+}
+
+uint32_t SegmentScanner::Next(Segment* segments) {
   const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
   kernels_.classify(text_.data() + at_, size, separators_, common_, letters_, masks_);
   uint32_t begins = 0, ends = 0;
-  if (has_open_) segments_[begins++].begin = open_;
+  if (has_open_) segments[begins++].begin = open_;
   for (size_t k = 0; 64 * k < size; ++k) {
     const uint64_t s = masks_[k].separator, c = masks_[k].common;
     const uint64_t other = ~(s | c | masks_[k].letter);
@@ -40,20 +46,19 @@ bool SegmentScanner::Next(uint32_t* count) {
     uint64_t stops = ~s1 & (s | starts);
     for (uint64_t m = starts; m != 0; m &= m - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(m));
-      segments_[begins++].begin = (base + bit) | static_cast<uint32_t>(s1 >> bit & 1) << 31;
+      segments[begins++].begin = (base + bit) | static_cast<uint32_t>(s1 >> bit & 1) << 31;
     }
     for (; stops != 0; stops &= stops - 1) {
-      segments_[ends++].end = base + static_cast<uint32_t>(std::countr_zero(stops));
+      segments[ends++].end = base + static_cast<uint32_t>(std::countr_zero(stops));
     }
   }
   at_ += size;
   if (at_ == text_.size() && ends < begins) {  // ends with the text, at a multiple of 64
-    segments_[ends++].end = static_cast<uint32_t>(at_);
+    segments[ends++].end = static_cast<uint32_t>(at_);
   }
   has_open_ = ends < begins;
-  if (has_open_) open_ = segments_[ends].begin;
-  *count = ends;
-  return true;
+  if (has_open_) open_ = segments[ends].begin;
+  return ends;
 }
 
 // Whether the character outside the plain classes on either side of text_[at] keeps segments from

@@ -26,23 +26,24 @@ class SegmentScanner {
   static constexpr uint32_t kBlockBytes = 4096;
   static constexpr uint32_t kMaxSegments = kBlockBytes + 2;
 
-  // segments: kMaxSegments entries; masks: kBlockBytes / 64.
-  SegmentScanner(const Model& model, const simd::Kernels& kernels, std::string_view text,
-                 Segment* segments, simd::ClassMasks* masks);
+  // masks: kBlockBytes / 64.
+  SegmentScanner(const Model& model, const simd::Kernels& kernels, simd::ClassMasks* masks);
 
-  // Segments of the next block, in order; a segment is reported in the block it ends in. Returns
-  // false when the text is used up.
-  bool Next(uint32_t* count);
+  void Start(std::string_view text);
+  bool done() const { return at_ == text_.size(); }
+
+  // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
+  // segment is reported in the block it ends in. Only while not done().
+  uint32_t Next(Segment* segments);
 
  private:
   bool Loose(size_t at) const;
 
   const Model& model_;
   const simd::Kernels& kernels_;
-  const std::string_view text_;
-  Segment* segments_;
   simd::ClassMasks* masks_;
   simd::ByteSet separators_, common_, letters_;
+  std::string_view text_;
   size_t at_ = 0;          // where the next block begins
   uint64_t separator_ = 1, common_carry_ = 0, other_ = 0;  // classes of the byte before
   uint32_t open_ = 0;      // begin of the segment that goes on past the last block

@@ -18,69 +18,99 @@ constexpr uint32_t kBeginMask = ~Segment::kWordStart;
 template <class Arithmetic>
 class Engine {
  public:
-  Engine(const Model& model, WordScratch& scratch, std::string_view text, TokenSink& sink)
+  Engine(const Model& model, WordScratch& scratch, const WordTexts& texts, TokenSink& sink)
       : model_(model),
         config_(*model.word_config),
         scratch_(scratch),
         stream_(scratch.stream),
         decoder_(model, scratch.stream, scratch.sequences),
+        scanner_(model, *scratch.kernels, scratch.masks),
         tables_{model.word_table.data(), (uint64_t{1} << model.word_config->table_bits) - 1,
                 scratch.cache.words(), scratch.cache.mask()},
-        text_(text),
-        sink_(sink),
-        checkpoint_(sink.count) {}
+        texts_(texts),
+        sink_(sink) {}
 
-  bool Run() {
-    SegmentScanner scanner(model_, *scratch_.kernels, text_, scratch_.segments, scratch_.masks);
-    uint32_t count;
-    while (scanner.Next(&count)) {
-      for (uint32_t i = 0; i < count;) {
-        const uint32_t batch = std::min(count - i, WordScratch::kBatch);
-        const uint32_t done = Batch(scratch_.segments + i, batch);
-        if (done == 0 && !partial_) return false;
-        i += done;
-      }
+  size_t Run() {
+    while (!bailed_ && done_ < texts_.texts.size()) {
+      if (tail_ - head_ < WordScratch::kBatch) Fill();
+      Batch();
     }
-    if ((config_.rules & image::kTrailingSpaceIsWord) != 0) return TrailingSpace();
-    return true;
+    if (bailed_) sink_.count = text_begin_;
+    return done_;
   }
 
  private:
   static constexpr bool kFloat32 = std::is_same_v<Arithmetic, unigram::SentencePieceArithmetic>;
 
-  std::string_view Bytes(const Segment& segment) const {
+  static std::string_view Bytes(std::string_view text, const Segment& segment) {
     const uint32_t begin = segment.begin & kBeginMask;
-    return {text_.data() + begin, segment.end - begin};
+    return {text.data() + begin, segment.end - begin};
   }
   static bool WordStart(const Segment& segment) { return segment.begin > kBeginMask; }
 
-  // Encodes the first segments of a batch and returns how many; 0 and not partial_ on failure.
-  // Fewer than all when the stream is full. What was looked up for the others is void then: the
+  // Segments until there are enough for a batch. Those left over move to the front.
+  void Fill() {
+    std::copy(scratch_.segments + head_, scratch_.segments + tail_, scratch_.segments);
+    std::copy(scratch_.runs + first_run_, scratch_.runs + run_count_, scratch_.runs);
+    tail_ -= head_;
+    run_count_ -= first_run_;
+    first_run_ = 0;
+    for (uint32_t r = 0; r < run_count_; ++r) {
+      SegmentRun& run = scratch_.runs[r];
+      run.begin = run.begin > head_ ? run.begin - head_ : 0;
+      run.end -= head_;
+    }
+    head_ = 0;
+    while (tail_ < WordScratch::kBatch && run_count_ < WordScratch::kRuns) {
+      const bool first = !scanning_;
+      if (first) {
+        if (next_ == texts_.texts.size()) break;
+        scanner_.Start(texts_.texts[next_++]);
+      }
+      SegmentRun& run = scratch_.runs[run_count_++];
+      run = {texts_.texts[next_ - 1], tail_, tail_, first, false};
+      if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments + tail_);
+      tail_ = run.end;
+      scanning_ = !scanner_.done();
+      run.last = !scanning_;
+    }
+  }
+
+  // Encodes the segments ahead, as many as go together, and ends the texts that end with them. Fewer
+  // than a batch when the stream is full: what was looked up for the others is void then, as the
   // cache has changed.
-  uint32_t Batch(const Segment* segments, uint32_t count) {
+  void Batch() {
     const bool resumed = partial_;
     partial_ = false;
-    uint32_t lacking = 1;
+    const Segment* const segments = scratch_.segments + head_;
+    const uint32_t count = resumed ? 1 : std::min(tail_ - head_, WordScratch::kBatch);
+    uint32_t end = count, lacking = 1;
     if (resumed) {
       scratch_.misses[0] = 0;
     } else {
-      lacking = scratch_.word_kernels->look_up(tables_, text_.data(), text_.size(), segments, count,
-                                               scratch_.keys, scratch_.hashes, scratch_.found,
-                                               scratch_.misses);
+      lacking = LookUp(count);
     }
     stream_.Clear();
     decoder_.Clear();
     misses_ = 0;
-    uint32_t end = resumed ? 1 : count;
+    const SegmentRun* run = scratch_.runs + first_run_;
     for (uint32_t k = 0; k < lacking; ++k) {
       const uint32_t i = scratch_.misses[k];
+      while (run->end <= head_ + i) ++run;
+      const std::string_view bytes = Bytes(run->text, segments[i]);
       uint32_t at = resumed ? resume_at_ : 0;
       bool word_start = resumed ? resume_word_start_ : WordStart(segments[i]);
       const uint32_t first = decoder_.count();
-      DecodeStatus status = decoder_.Raw(Bytes(segments[i]), &at, &word_start);
+      DecodeStatus status = decoder_.Raw(bytes, &at, &word_start);
       const bool slow = status == DecodeStatus::kSlow;
-      if (slow) status = Normalize(segments[i]);
-      if (status == DecodeStatus::kBail) return 0;
+      if (slow) status = Normalize(bytes, WordStart(segments[i]));
+      if (status == DecodeStatus::kBail) {
+        // The texts before it are encoded to their end.
+        bailed_ = true;
+        end = std::max(run->begin, head_) - head_;
+        while (misses_ != 0 && miss_[misses_ - 1].segment >= end) --misses_;
+        break;
+      }
       if (status == DecodeStatus::kFull) {
         end = i;
         partial_ = decoder_.count() != first;
@@ -96,17 +126,27 @@ class Engine {
     if (misses_ != 0) {
       stream_.Solve(model_, *scratch_.word_kernels, {scratch_.sequences, decoder_.count()});
     }
-    if (!Emit(segments, end)) {
-      partial_ = false;
-      return 0;
-    }
+    if (!Emit(segments, end)) bailed_ = true;
     Insert(segments);
-    return end;
+    head_ += end;
+  }
+
+  // Looks up the next segments; returns how many are in neither table.
+  uint32_t LookUp(uint32_t count) {
+    uint32_t made = 0;
+    for (const SegmentRun* run = scratch_.runs + first_run_; made < count; ++run) {
+      const uint32_t size = std::min(run->end - head_, count) - made;
+      scratch_.word_kernels->make_keys(tables_, run->text.data(), run->text.size(),
+                                       scratch_.segments + head_ + made, size,
+                                       scratch_.keys + made, scratch_.hashes + made);
+      made += size;
+    }
+    return scratch_.word_kernels->match(tables_, scratch_.keys, scratch_.hashes, count,
+                                        scratch_.found, scratch_.misses);
   }
 
   // A segment with characters that are not normalized one by one.
-  DecodeStatus Normalize(const Segment& segment) {
-    const std::string_view bytes = Bytes(segment);
+  DecodeStatus Normalize(std::string_view bytes, bool word_start) {
     if (bytes.size() > WordScratch::kNormalizedBytes / 16) return DecodeStatus::kBail;
     std::string_view normalized;
     if constexpr (kFloat32) {
@@ -132,20 +172,54 @@ class Engine {
     }
     // A U+2581 that a replacement spells acts as a separator.
     if (normalized.find("\xe2\x96\x81") != std::string_view::npos) return DecodeStatus::kBail;
-    return decoder_.Normalized(normalized, WordStart(segment));
+    return decoder_.Normalized(normalized, word_start);
   }
 
-  // segments[0, count) in order, and the part of the one after them that was decoded.
+  // segments[0, count) in order, and the part of the one after them that was decoded. With each
+  // text's last segment, what comes after it.
   bool Emit(const Segment* segments, uint32_t count) {
-    uint32_t i = 0;
-    for (uint32_t k = 0; k < misses_; ++k) {
-      if (!EmitFound(segments, i, miss_[k].segment)) return false;
-      i = miss_[k].segment;
-      if (WordStart(segments[i])) space_ |= (segments[i].begin & kBeginMask) != 0;
-      if (!EmitMiss(miss_[k])) return false;
-      ++i;
+    uint32_t miss = 0;
+    for (; first_run_ < run_count_; ++first_run_) {
+      SegmentRun& run = scratch_.runs[first_run_];
+      if (run.begin > head_ + count) break;
+      // What goes on here and was not looked up, or was not even begun.
+      const bool rest = run.end > head_ + count;
+      if (rest && run.begin == head_ + count && !partial_) break;
+      if (run.first) BeginText();
+      run.first = false;
+      text_ = run.text;
+      const uint32_t end = rest ? count : run.end - head_;
+      uint32_t i = run.begin > head_ ? run.begin - head_ : 0;
+      for (; miss < misses_ && head_ + miss_[miss].segment < run.end; ++miss) {
+        if (!EmitFound(segments, i, miss_[miss].segment)) return false;
+        i = miss_[miss].segment;
+        if (WordStart(segments[i])) space_ |= (segments[i].begin & kBeginMask) != 0;
+        if (!EmitMiss(miss_[miss])) return false;
+        ++i;
+      }
+      if (!EmitFound(segments, i, end)) return false;
+      if (rest) break;
+      if (run.last && !EndText()) return false;
     }
-    return EmitFound(segments, i, count);
+    return true;
+  }
+
+  void BeginText() {
+    text_begin_ = sink_.count;
+    for (const uint32_t id : texts_.before) sink_.Push(id, 0, 0);
+    checkpoint_ = sink_.count;
+    sum_ = 0;
+    score_ = 0;
+    space_ = false;
+  }
+
+  bool EndText() {
+    if ((config_.rules & image::kTrailingSpaceIsWord) != 0 && !TrailingSpace()) return false;
+    for (const uint32_t id : texts_.after) sink_.Push(id, 0, 0);
+    if (texts_.ends != nullptr) texts_.ends[done_] = sink_.count;
+    ++done_;
+    text_begin_ = sink_.count;
+    return true;
   }
 
   bool EmitFound(const Segment* segments, uint32_t begin, uint32_t end) {
@@ -180,7 +254,7 @@ class Engine {
         Copy(found.ids, found.info & 0xff);
       } else {
         const uint32_t codes =
-            DecodePlain(model_, Bytes(segments[i]), WordStart(segments[i]), scratch_.codes);
+            DecodePlain(model_, Bytes(text_, segments[i]), WordStart(segments[i]), scratch_.codes);
         if (!Exact(scratch_.codes, codes)) return false;
       }
       ++i;
@@ -222,7 +296,7 @@ class Engine {
     if (scratch_.cache.enabled()) {
       for (uint32_t k = 0; k < inserts_; ++k) {
         const uint32_t i = insert_[k].segment;
-        if (Bytes(segments[i]).size() > WordKey::kMaxBytes) continue;
+        if (segments[i].end - (segments[i].begin & kBeginMask) > WordKey::kMaxBytes) continue;
         CachedWord& cached = *tables_.Slot(scratch_.hashes[i]);
         std::memcpy(cached.key, scratch_.keys[i].part, sizeof(cached.key));
         std::memcpy(cached.ids, stream_.ids() + insert_[k].first_id, sizeof(cached.ids));
@@ -293,9 +367,18 @@ class Engine {
   WordScratch& scratch_;
   Stream& stream_;
   Decoder decoder_;
+  SegmentScanner scanner_;
   const LookUpTables tables_;
-  const std::string_view text_;
+  const WordTexts& texts_;
   TokenSink& sink_;
+
+  // Segments and runs that wait; those of the next texts join them.
+  uint32_t head_ = 0, tail_ = 0;            // in WordScratch::segments
+  uint32_t first_run_ = 0, run_count_ = 0;  // in WordScratch::runs
+  size_t next_ = 0;                         // text to scan next
+  size_t done_ = 0;                         // texts
+  bool scanning_ = false;                   // the one before next_ goes on
+  bool bailed_ = false;                     // text done_ needs the plain path
 
   struct Inserted {
     uint16_t segment, first_id;
@@ -305,10 +388,14 @@ class Engine {
   Inserted insert_[WordScratch::kBatch];
   uint32_t misses_ = 0, inserts_ = 0;
 
-  uint64_t sum_ = 0;     // at least -score at the end of the tokens so far (SentencePiece)
-  double score_ = 0;     // the reference's, at token checkpoint_
-  uint32_t checkpoint_;  // index in sink_
-  bool space_ = false;   // a separator came after the last word
+  // Of the text whose tokens are being written:
+  std::string_view text_;
+  uint32_t text_begin_ = sink_.count;  // in sink_
+  uint64_t sum_ = 0;         // at least -score at the end of the tokens so far (SentencePiece)
+  double score_ = 0;         // the reference's, at token checkpoint_
+  uint32_t checkpoint_ = 0;  // index in sink_
+  bool space_ = false;       // a separator came after the last word
+
   bool partial_ = false;  // the first segment of the next batch goes on at resume_at_
   uint32_t resume_at_ = 0;
   bool resume_word_start_ = false;
@@ -316,15 +403,11 @@ class Engine {
 
 }  // namespace
 
-bool EncodeWords(const Model& model, WordScratch& scratch, std::string_view text,
-                 TokenSink& sink) {
-  const uint32_t before = sink.count;
-  const bool done =
-      model.huggingface()
-          ? Engine<unigram::HuggingFaceArithmetic>(model, scratch, text, sink).Run()
-          : Engine<unigram::SentencePieceArithmetic>(model, scratch, text, sink).Run();
-  if (!done) sink.count = before;
-  return done;
+size_t EncodeWords(const Model& model, WordScratch& scratch, const WordTexts& texts,
+                   TokenSink& sink) {
+  return model.huggingface()
+             ? Engine<unigram::HuggingFaceArithmetic>(model, scratch, texts, sink).Run()
+             : Engine<unigram::SentencePieceArithmetic>(model, scratch, texts, sink).Run();
 }
 
 }  // namespace rankfeed::words

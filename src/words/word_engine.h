@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/layout.h"
@@ -31,8 +32,16 @@
 
 namespace rankfeed::words {
 
+// Segments of one text that lie next to each other in the scratch.
+struct SegmentRun {
+  std::string_view text;
+  uint32_t begin, end;  // in WordScratch::segments
+  bool first, last;     // of the text's runs
+};
+
 struct WordScratch {
   static constexpr uint32_t kBatch = 128;  // segments looked up together
+  static constexpr uint32_t kRuns = 128;   // whose segments may wait
   static constexpr uint32_t kNormalizedBytes = 16 * 1024;
 
   const simd::Kernels* kernels = nullptr;
@@ -41,7 +50,8 @@ struct WordScratch {
   Stream stream;
   ExactPath exact;
   simd::ClassMasks* masks = nullptr;
-  Segment* segments = nullptr;
+  Segment* segments = nullptr;  // a block's, behind those of a batch
+  SegmentRun* runs = nullptr;   // kRuns
   WordKey* keys = nullptr;    // kBatch
   uint64_t* hashes = nullptr;  // kBatch
   Found* found = nullptr;      // kBatch
@@ -55,7 +65,8 @@ struct WordScratch {
     stream.Carve(layout);
     exact.Carve(layout, Stream::kCapacity);
     masks = layout.Take<simd::ClassMasks>(SegmentScanner::kBlockBytes / 64);
-    segments = layout.Take<Segment>(SegmentScanner::kMaxSegments);
+    segments = layout.Take<Segment>(kBatch + SegmentScanner::kMaxSegments);
+    runs = layout.Take<SegmentRun>(kRuns);
     keys = layout.Take<WordKey>(kBatch);
     hashes = layout.Take<uint64_t>(kBatch);
     found = layout.Take<Found>(kBatch);
@@ -69,8 +80,24 @@ struct WordScratch {
 // Whether the image allows this path at all.
 inline bool Available(const Model& model) { return model.word_config != nullptr; }
 
-// Encodes a text (HuggingFace: a stretch that holds no added token). Returns false when it needs
-// the plain path; sink.count is then what it was before, and columns beyond it are unspecified.
-bool EncodeWords(const Model& model, WordScratch& scratch, std::string_view text, TokenSink& sink);
+// What to encode together. Short texts share batches, so that what one of them fetches arrives while
+// others work; each one's ids are those it has alone.
+struct WordTexts {
+  std::span<const std::string_view> texts;
+  std::span<const uint32_t> before, after;  // ids put around every text
+  uint32_t* ends = nullptr;                 // nullable; by text: sink.count after it
+};
+
+// Encodes texts (HuggingFace: stretches that hold no added token), one behind the other. Returns how
+// many were done: the next one, if any, needs the plain path. sink.count is where the last one done
+// ends; columns beyond it are unspecified.
+size_t EncodeWords(const Model& model, WordScratch& scratch, const WordTexts& texts,
+                   TokenSink& sink);
+
+// The same for one text; false when it needs the plain path.
+inline bool EncodeWords(const Model& model, WordScratch& scratch, std::string_view text,
+                        TokenSink& sink) {
+  return EncodeWords(model, scratch, WordTexts{{&text, 1}, {}, {}, nullptr}, sink) == 1;
+}
 
 }  // namespace rankfeed::words

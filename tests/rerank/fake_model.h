@@ -44,6 +44,27 @@ struct FakeEncoder {
     self->busy = false;
     return status;
   }
+
+  // As rankfeed_encode_batch; a call for each text.
+  static rankfeed_status EncodeBatch(rankfeed_encoder* encoder, const rankfeed_text* texts,
+                                     size_t text_count, const rankfeed_encode_options* options,
+                                     rankfeed_encodings* io) {
+    EXPECT_EQ(io->struct_size, sizeof(*io));
+    io->count = 0;
+    io->cu_seqlens[0] = 0;
+    for (io->text_count = 0; io->text_count < text_count; ++io->text_count) {
+      const uint32_t place = std::min(io->count, io->capacity);
+      rankfeed_encoding one = {};
+      one.struct_size = sizeof(one);
+      one.capacity = io->capacity - place;
+      one.input_ids = io->input_ids + place;
+      const rankfeed_status status = Encode(encoder, texts[io->text_count], options, &one);
+      if (status != RANKFEED_OK && status != RANKFEED_E_OUTPUT_SIZE) return status;
+      io->count += one.count;
+      io->cu_seqlens[io->text_count + 1] = io->count;
+    }
+    return io->count > io->capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
+  }
 };
 
 // <s> query </s> </s> document </s>, types 0 0 0 1 1 1.
@@ -103,7 +124,8 @@ class FakeReranker {
     for (uint32_t i = 0; i < limits.workers; ++i) {
       handles.push_back(reinterpret_cast<rankfeed_encoder*>(&encoders[i]));
     }
-    init_status = reranker->Init(setup, options, limits, &FakeEncoder::Encode, handles.data());
+    init_status = reranker->Init(setup, options, limits, {&FakeEncoder::Encode, &FakeEncoder::EncodeBatch},
+                                 handles.data());
     batch_limits = setup.batch;
   }
 

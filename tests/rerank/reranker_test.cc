@@ -432,8 +432,8 @@ TEST(Reranker, FirstBatchIsReadyBeforeTheLastDocumentIsRead) {
   rankfeed_batch batch = arena.Batch();
   ASSERT_EQ(fake.reranker->Next(fake.batch_limits, false, &batch), RANKFEED_OK);
   EXPECT_EQ(batch.rows, 10u);
-  EXPECT_EQ(fake.encoders[0].calls, 12u);  // ten documents and the one that did not fit any more
-  EXPECT_EQ(request.status[11], RANKFEED_E_STATE);
+  EXPECT_EQ(fake.encoders[0].calls, 17u);  // two groups of eight documents hold ten rows
+  EXPECT_EQ(request.status[16], RANKFEED_E_STATE);
 }
 
 TEST(Reranker, NumberOfDocuments) {
