@@ -25,7 +25,8 @@
 // key is a prefix of them. A word that begins with a mark could share a cluster with the separator
 // before it, so it sends its text down the plain path; elsewhere, a mark after a character that
 // begins some key sends the segment through the normalizer. SentencePiece takes the longest key
-// there is, so there every character that stands second or later in a key plays the mark's part.
+// there is, so there every character that stands second or later in a key plays the mark's part. A
+// character that begins such a key is loose if the replacement might share a piece with a common byte.
 #include "builder/word_tables.h"
 
 #include <algorithm>
@@ -184,7 +185,7 @@ class Tables {
   }
 
   bool FindSeparators() {
-    if (pipeline_.form == Form::kSentencePiece) CollectLaterCharacters();
+    if (pipeline_.precompiled) CollectJoins();
     bool is_separator[128] = {};
     for (uint32_t b = 1; b < 128; ++b) {
       const char byte = static_cast<char>(b);
@@ -243,6 +244,12 @@ class Tables {
       if (Common(b) && !Common(a)) loose.insert(a);
     }
     const auto is_loose = [&](char32_t cp) { return Common(cp) || loose.contains(cp); };
+    // Characters that may become, with those after them, something that ends a word or shares a piece
+    // with a common byte before them. The last of a key is a mark, so the other side needs no such look.
+    std::set<char32_t> joined;
+    for (const auto& [first, begin] : joins_) {
+      if (begin == ' ' || begin == kSpaceMark || is_loose(begin)) joined.insert(first);
+    }
     for (char32_t cp = 0; cp < 0x110000; ++cp) {
       if (Common(cp)) continue;
       const uint32_t info = info_[cp];
@@ -257,6 +264,7 @@ class Tables {
       } else {
         mark |= loose.contains(cp);
       }
+      mark |= joined.contains(cp);
       if (mark) info_[cp] |= image::kWordLoose;
       if (cp < 0x80 && IsLetter(cp) && !mark) letters_.Add(static_cast<uint8_t>(cp));
     }
@@ -438,25 +446,28 @@ class Tables {
     return false;
   }
 
-  // Characters that stand second or later in some key. Keys were checked to be UTF-8 and finite
-  // when the file was read (builder/charsmap_check.cc).
-  void CollectLaterCharacters() {
-    if (!model_.charsmap_units.empty()) CollectLater(Offset(model_.charsmap_units[0]), "");
+  // Keys of several characters. They were checked to be UTF-8 and finite when the file was read
+  // (builder/charsmap_check.cc).
+  void CollectJoins() {
+    if (!model_.charsmap_units.empty()) CollectJoins(Offset(model_.charsmap_units[0]), "");
   }
-  void CollectLater(size_t node, std::string key) {
+  void CollectJoins(size_t node, std::string key) {
     const auto units = model_.charsmap_units;
     for (uint32_t byte = 1; byte < 256; ++byte) {
       const size_t child = node ^ byte;
       if (child >= units.size() || (units[child] & 0x800000ffu) != byte) continue;
       key.push_back(static_cast<char>(byte));
-      if ((units[child] & 0x100) != 0) {
-        for (size_t pos = utf8::Decode(key, 0).size; pos < key.size();) {
+      const utf8::Decoded first = utf8::Decode(key, 0);
+      if ((units[child] & 0x100) != 0 && first.size < key.size()) {
+        const std::string_view value = charsmap_.Longest(key).replacement;
+        joins_.insert({first.code_point, value.empty() ? U' ' : utf8::Decode(value, 0).code_point});
+        for (size_t pos = first.size; pos < key.size();) {
           const utf8::Decoded c = utf8::Decode(key, pos);
-          later_.insert(c.code_point);
+          if (pipeline_.form == Form::kSentencePiece) later_.insert(c.code_point);
           pos += c.size;
         }
       }
-      CollectLater(child ^ Offset(units[child]), key);
+      CollectJoins(child ^ Offset(units[child]), key);
       key.pop_back();
     }
   }
@@ -542,7 +553,9 @@ class Tables {
   std::vector<uint32_t> parent_;       // by unit
   std::vector<char32_t> code_point_;   // by code
   std::set<std::pair<char32_t, char32_t>> neighbours_;  // one of them MaybeCommon
-  std::set<char32_t> later_;
+  std::set<char32_t> later_;  // second or later in some key (SentencePiece)
+  // Of keys of several characters, the first and what the replacement begins with; a space for none.
+  std::set<std::pair<char32_t, char32_t>> joins_;
   bool common_[128] = {};
   simd::ByteSet separators_, common_set_, letters_;
   std::vector<uint32_t> info_;

@@ -145,6 +145,28 @@ TEST(SpEncode, SpacesInsideKnownSegmentsOfLongTexts) {
   }
 }
 
+// A segment may not end before a character that becomes, with the one after it, a space, nothing, or
+// the rest of a piece that the digit before it begins.
+TEST(SpEncode, ReplacementsOfSeveralCharactersAfterDigits) {
+  ModelProto model;
+  model.AddSpecials();
+  model.Add("\u2581", -4);
+  model.Add("1\u0436", -5);
+  for (const char* piece : {"1", "e", "\u0436", "x", "7"}) model.Add(piece, -8);
+  for (char c = 'f'; c < 'p'; ++c) model.Add(std::string(1, c), -20);  // enough for the fast path
+  model.normalizer.charsmap = MakeCharsmap(
+      {{"\r\n", " "}, {"ab", ""}, {"cd", "\u0436"}, {"\u00e9\u0301", " x"}, {"gh", "x"}});
+  Engine engine(Serialize(model));
+  Oracle oracle(Serialize(model));
+  for (const char* key : {"\r\n", "\r", "\n", "ab", "a", "b", "cd", "c", "d", "\u00e9\u0301", "\u00e9", "gh", "g"}) {
+    for (const char* before : {"1", "e1", "1 ", "1e", "", "71"}) {
+      for (const char* after : {"e", "\u0436", "1", "", " e", "\r\ne", "\u0436ab1"}) {
+        ExpectSame(engine, oracle, std::string(before) + key + after);
+      }
+    }
+  }
+}
+
 TEST(SpEncode, IllFormedBytesBecomeOneReplacementEach) {
   ModelProto model = SmallModel();
   model.Add("\ufffd", -3);
