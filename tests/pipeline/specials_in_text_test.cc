@@ -34,7 +34,7 @@ std::vector<int32_t> Ids(TestEngine& engine, std::string_view text, uint32_t fla
   return encoding.ids;
 }
 
-constexpr int32_t kSpace = 4, kLess = 5, kS = 7, kMore = 8, kA = 9, kB = 10, kOpen = 12;
+constexpr int32_t kSpace = 4, kS = 7, kMore = 8, kB = 10, kOpen = 12;
 
 TEST(SpecialsInText, EachModeDoesWhatItSays) {
   TestEngine engine(File());
