@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """bench_python.py VOCABULARY.json [TEXTS.jsonl ...]: the Python package beside the tokenizers wheel, on
-equal threads. Ids are compared before anything is timed. Per case the median, least and spread (CV) of
-the rounds; a ratio is printed only when it is larger than the noise. transformers' callable is timed too
-when the wheel is there."""
+equal threads. Ids are compared before anything is timed. Rounds take turns; per case the medians and the
+ratio within a round (median, and between which four fifths of the rounds lie). On one thread times are the
+process's CPU time. transformers' callable is timed too when the wheel is there."""
 
 import argparse
 import json
@@ -23,23 +23,27 @@ except ImportError:
     transformers = None
 
 
-def timed(function, seconds):
-    function()
-    rounds = []
+def rounds_of(mine, theirs, seconds, clock):
+    """Times of both, in turns, so that a busy moment of the machine hits both."""
+    mine(), theirs()
+    times = [], []
     begin = time.perf_counter()
-    while time.perf_counter() - begin < seconds or len(rounds) < 5:
-        at = time.perf_counter()
-        function()
-        rounds.append(time.perf_counter() - at)
-    return rounds
+    while time.perf_counter() - begin < seconds or len(times[0]) < 5:
+        for function, out in zip((mine, theirs), times):
+            at = clock()
+            function()
+            out.append(clock() - at)
+    return times
 
 
-def report(name, mine, theirs, tokens):
+def report(name, mine, theirs, tokens, arguments):
+    # One thread: its processor time, which other programs take no part of.
+    clock = time.process_time if arguments.threads == 1 else time.perf_counter
+    mine, theirs = rounds_of(mine, theirs, arguments.seconds, clock)
     a, b = statistics.median(mine), statistics.median(theirs)
-    spread = [statistics.stdev(r) / statistics.mean(r) for r in (mine, theirs)]
-    ratio = f"{b / a:5.2f}x" if abs(b / a - 1) > 2 * max(spread) else "  n/a"
-    print(f"{name:34} {1e3 * a:9.2f} {1e3 * min(mine):9.2f} {100 * spread[0]:5.1f}% {1e3 * b:9.2f} "
-          f"{1e3 * min(theirs):9.2f} {100 * spread[1]:5.1f}%  {ratio}  {tokens / a / 1e6:7.2f} M tokens/s")
+    ratios = sorted(y / x for x, y in zip(mine, theirs))
+    low, high = ratios[len(ratios) // 10], ratios[-1 - len(ratios) // 10]
+    print(f"| {name} | {1e3 * a:.3g} ms | {1e3 * b:.3g} ms | {statistics.median(ratios):.1f}x ({low:.1f}-{high:.1f}) | {tokens / a / 1e6:.2f} |")
 
 
 def main():
@@ -70,12 +74,12 @@ def main():
     print(f"rankfeed {rankfeed.__version__}, tokenizers {tokenizers.__version__}, Python {platform.python_version()}, "
           f"{platform.processor() or platform.machine()}, {arguments.threads} thread(s), {len(docs)} texts, "
           f"{sum(len(d.encode()) for d in docs)} bytes, {tokens} tokens")
-    print(f"{'':34} {'rankfeed':>9} {'least':>9} {'CV':>6} {'wheel':>9} {'least':>9} {'CV':>6}   ms; ratio of medians")
-    report("encode_batch, ids read", timed(lambda: [e.ids for e in mine.encode_batch(docs)], arguments.seconds),
-           timed(lambda: [e.ids for e in theirs.encode_batch(docs)], arguments.seconds), tokens)
+    print("\n| | rankfeed | wheel | ratio | M tokens/s of rankfeed |\n|---|---|---|---|---|")
+    report(f"`encode_batch` of {len(docs)} texts, ids read", lambda: [e.ids for e in mine.encode_batch(docs)],
+           lambda: [e.ids for e in theirs.encode_batch(docs)], tokens, arguments)
     one = docs[len(docs) // 2]
-    report("encode of one text", timed(lambda: [mine.encode(one).ids for _ in range(100)], arguments.seconds),
-           timed(lambda: [theirs.encode(one).ids for _ in range(100)], arguments.seconds), 100 * len(mine.encode(one)))
+    report(f"`encode` of one text of {len(one.encode())} bytes, 100 times", lambda: [mine.encode(one).ids for _ in range(100)],
+           lambda: [theirs.encode(one).ids for _ in range(100)], 100 * len(mine.encode(one)), arguments)
 
     theirs.enable_truncation(512, strategy="only_second")
     theirs.enable_padding(pad_id=mine.pad_token_id, pad_token=mine.id_to_token(mine.pad_token_id))
@@ -90,16 +94,16 @@ def main():
     ours, other = package(), wheel()
     if not all((ours[name] == other[name]).all() for name in other):
         sys.exit("pairs differ: nothing is timed")
-    report("1 query x 100 documents, arrays", timed(package, arguments.seconds), timed(wheel, arguments.seconds),
-           int(ours["attention_mask"].sum()))
+    report(f"1 query, {len(batch)} documents, as arrays: `encode_pairs`", package, wheel, int(ours["attention_mask"].sum()), arguments)
     if transformers is not None:
         fast = transformers.PreTrainedTokenizerFast(tokenizer_file=arguments.vocabulary, model_max_length=512,
                                                     pad_token=mine.id_to_token(mine.pad_token_id))
+        queries = [query] * len(batch)
         call = dict(padding=True, truncation="only_second", return_tensors="np")
-        if not (mine([query] * 100, batch, **call)["input_ids"] == fast([query] * 100, batch, **call)["input_ids"]).all():
+        if not (mine(queries, batch, **call)["input_ids"] == fast(queries, batch, **call)["input_ids"]).all():
             sys.exit("the callables differ: nothing is timed")
-        report("transformers' callable, 100 pairs", timed(lambda: mine([query] * 100, batch, **call), arguments.seconds),
-               timed(lambda: fast([query] * 100, batch, **call), arguments.seconds), int(ours["attention_mask"].sum()))
+        report(f"the same by transformers' callable ({transformers.__version__})", lambda: mine(queries, batch, **call),
+               lambda: fast(queries, batch, **call), int(ours["attention_mask"].sum()), arguments)
 
 
 main()

@@ -23,7 +23,9 @@ class Request:
     counts), sort: how rows are grouped. max_query_tokens, max_tokens_per_doc, max_chunks_per_doc:
     limits of the parts. overflow: "drop", or windows "short_last" (HuggingFace) or "aligned_last".
     specials_in_text: what becomes of a special token that somebody typed into a text: "parse" (as
-    HuggingFace), "escape" (plain text), "error" (that document fails). tensors: names besides input_ids; default: what the model family reads.
+    HuggingFace), "escape" (plain text), "error" (that document fails). byte_ranges: row_map says which
+    bytes of the document a row holds, which takes the slower path that knows offsets; default: with
+    windows only. tensors: names besides input_ids; default: what the model family reads.
     One thread at a time."""
 
     def __init__(self, tokenizer: "Tokenizer", query: Any, docs: Sequence[Any], *,
@@ -36,7 +38,7 @@ class Request:
                  max_chunks_per_doc: Optional[int] = None, max_rows_per_batch: Optional[int] = None,
                  max_tokens_per_batch: Optional[int] = None, budget: str = "layout", sort: str = "none",
                  dtype: str = "int64", tensors: Optional[Sequence[str]] = None,
-                 max_arena_bytes: int = 0):
+                 max_arena_bytes: int = 0, byte_ranges: Optional[bool] = None):
         kind = _options.padding_name(padding)
         packed = kind == "do_not_pad"
         if tensors is None:
@@ -76,7 +78,9 @@ class Request:
                     raise ValueError('padding="max_length" needs max_length')
                 options["pad_to_length"] = max_length
         self.tokenizer = tokenizer
-        self._core = _core.Request(tokenizer._model, query, list(docs), options)
+        if byte_ranges is None:
+            byte_ranges = overflow != "drop"
+        self._core = _core.Request(tokenizer._model, query, list(docs), options, byte_ranges)
 
     def next(self, ring: Optional["_core.Ring"] = None, timeout: Optional[float] = None) -> Optional["_core.Batch"]:
         """The next batch, or None. ring: fill a slot of it, waiting up to timeout seconds for one;

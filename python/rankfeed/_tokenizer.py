@@ -17,14 +17,34 @@ Text = Union[str, bytes]
 _NO_LIMIT = int(1e20)  # transformers' bound for "no model_max_length" (LARGE_INTEGER)
 
 
+class _Call:
+    """Rows of one call. Ids alone take the fast path, so offsets are made when first asked for."""
+
+    __slots__ = ("_arguments", "rows", "_with_offsets")
+
+    def __init__(self, *arguments: Any):
+        self._arguments = arguments
+        self.rows: "_core.Rows" = _core.encode_rows(*arguments, False, True)
+        self._with_offsets: Optional["_core.Rows"] = None
+
+    def with_offsets(self) -> "_core.Rows":
+        if self._with_offsets is None:
+            self._with_offsets = _core.encode_rows(*self._arguments, True, True)
+        return self._with_offsets
+
+
 class Encoding:
     """One row, with the attributes of tokenizers.Encoding. Lists are made when asked for."""
 
-    __slots__ = ("_model", "_rows", "_row", "overflowing")
+    __slots__ = ("_model", "_call", "_row", "overflowing")
 
-    def __init__(self, model: "_core.Model", rows: "_core.Rows", row: int):
-        self._model, self._rows, self._row = model, rows, row
+    def __init__(self, model: "_core.Model", call: _Call, row: int):
+        self._model, self._call, self._row = model, call, row
         self.overflowing: List[Encoding] = []
+
+    @property
+    def _rows(self) -> "_core.Rows":
+        return self._call.rows
 
     def __len__(self) -> int:
         return self._rows.lengths[self._row]
@@ -47,7 +67,7 @@ class Encoding:
 
     @property
     def offsets(self) -> List[Tuple[int, int]]:
-        return self._rows.column("offset_mapping", self._row)
+        return self._call.with_offsets().column("offset_mapping", self._row)
 
     @property
     def sequence_ids(self) -> List[Optional[int]]:
@@ -179,11 +199,9 @@ class Tokenizer:
         pairs = [isinstance(item, (tuple, list)) for item in inputs]
         if any(pairs) and not all(pairs):
             raise TypeError("a batch holds texts or pairs, not both")
-        if any(pairs):
-            rows = self._rows([a for a, _ in inputs], [b for _, b in inputs], options, True)
-        else:
-            rows = self._rows(inputs, None, options, True)
-        return [Encoding(self._model, rows, i) for i in range(len(rows))]
+        second = [b for _, b in inputs] if any(pairs) else None
+        call = _Call(self._model, [a for a, _ in inputs] if any(pairs) else inputs, second, options)
+        return [Encoding(self._model, call, i) for i in range(len(call.rows))]
 
     def decode(self, ids: Any, skip_special_tokens: bool = True) -> str:
         """ids: a sequence of int, or an int32 array of NumPy or any DLPack framework (not copied)."""

@@ -377,7 +377,8 @@ class Ring : public std::enable_shared_from_this<Ring> {
 class Request {
  public:
   // documents: str, bytes, or int32 arrays of ids without special tokens, which stay alive with it.
-  Request(Model& model, nb::handle query, const nb::list& documents, const nb::dict& options)
+  // byte_ranges: rows know which bytes of their texts they hold; offsets cost the fast path.
+  Request(Model& model, nb::handle query, const nb::list& documents, const nb::dict& options, bool byte_ranges)
       : options_(OptionsOf(options)) {
     std::vector<rankfeed_text> texts;
     std::vector<int64_t> text_of;  // per source; -1: ids
@@ -398,7 +399,7 @@ class Request {
     for (nb::handle document : documents) add(document);
     add(query);
     const nb::gil_scoped_release release;
-    tokens_ = model.Tokenize(texts, options_.encode_flags, /*with_offsets=*/true);
+    tokens_ = model.Tokenize(texts, options_.encode_flags, byte_ranges);
     if (text_of.back() >= 0) Check(tokens_[static_cast<size_t>(text_of.back())].status, "query");
     for (size_t i = 0; i < sources_.size(); ++i) {
       if (text_of[i] >= 0) sources_[i] = SourceOf(tokens_[static_cast<size_t>(text_of[i])]);
@@ -578,8 +579,8 @@ void BindRequest(nb::module_& module) {
                    "query_tokens, length.");
 
   nb::class_<Request>(module, "Request", "One query against many documents; see rankfeed.Request.")
-      .def(nb::init<Model&, nb::handle, const nb::list&, const nb::dict&>(), nb::keep_alive<1, 2>(),
-           nb::arg("model"), nb::arg("query"), nb::arg("documents"), nb::arg("options"))
+      .def(nb::init<Model&, nb::handle, const nb::list&, const nb::dict&, bool>(), nb::keep_alive<1, 2>(),
+           nb::arg("model"), nb::arg("query"), nb::arg("documents"), nb::arg("options"), nb::arg("byte_ranges") = false)
       .def("next", &Request::Next, nb::arg("ring").none() = nb::none(), nb::arg("timeout") = -1.0)
       .def("put_scores", &Request::PutScores, nb::arg("batch"), nb::arg("logits"), nb::arg("activation") = 0,
            nb::arg("label") = 0)

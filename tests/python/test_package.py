@@ -186,6 +186,19 @@ class Package(unittest.TestCase):
             self.assertEqual(a[3] - b[2], 6)
             self.assertEqual(long.encode()[b[4]:b[5]].decode().strip()[:1].isspace(), False)
 
+    def test_byte_ranges(self):
+        long = " ".join(PASSAGES * 10)
+        options = dict(max_length=32, truncation="only_second")
+        plain = self.tok.encode_pairs("What is a panda?", [long], **options)
+        known = self.tok.encode_pairs("What is a panda?", [long], byte_ranges=True, **options)
+        self.assertEqual(plain["input_ids"].tolist(), known["input_ids"].tolist())
+        self.assertEqual(plain.row_map[0][4:6], (0, 0))
+        begin, end = known.row_map[0][4:6]
+        self.assertEqual(begin, 0)
+        kept = self.tok.encode(long[:end], add_special_tokens=False).ids
+        self.assertEqual(kept, self.tok.encode(long, add_special_tokens=False).ids[:len(kept)])
+        self.assertEqual(len(kept), known.row_map[0][3])
+
     def test_request_scores_and_rank(self):
         request = self.tok.request("What is a panda?", PASSAGES, max_rows_per_batch=2, sort="descending")
         lengths = []
