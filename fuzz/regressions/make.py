@@ -64,8 +64,15 @@ def units_in_a_circle():
     return charsmap(units, b"b\0")
 
 
+# Inputs of the parity targets are no files but choices: each word says what the generator of models and texts
+# does next. This one draws a charsmap with the key CR LF and the text "1", CR, LF, "<s>".
+CR_LF_AFTER_A_DIGIT = bytes.fromhex(
+    "00ff000000040060000000b7000000730085e64a00000042a10000000000000000000000000000000000000000000047"
+    "00000000000000e100df000000000000000000000000b285d443")
+
 FILES = {
     "charsmap/units-in-a-circle": b"\x00" + units_in_a_circle(),  # the first byte chooses the parity
+    "encode_parity_sp/cr-lf-after-a-digit": CR_LF_AFTER_A_DIGIT,
     "spm_model/charsmap-value-outside-pool": model(piece("o", -1), charsmap=value_outside_pool()),
     "spm_model/flag-without-value-at-the-end": model(piece("o", -1)) + field(3, b"\x18"),
     "spm_model/unk-surface-with-nul": model(piece("o", -1), unk_surface=b"x\0y"),
