@@ -32,6 +32,8 @@ std::atomic<uint64_t> trapped{0};
 // Every allocation of the process passes here: malloc itself is replaced, by forwarding to glibc's.
 #if defined(__GLIBC__) && !defined(RANKFEED_TEST_SANITIZED)
 #define RANKFEED_TEST_TRAPS_MALLOC 1
+// Clang applies -fvisibility=hidden to them, and then the C++ library would not see them.
+#pragma GCC visibility push(default)
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
@@ -51,6 +53,7 @@ void free(void* p) {
   __libc_free(p);
 }
 }
+#pragma GCC visibility pop
 #endif
 
 namespace {

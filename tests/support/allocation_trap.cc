@@ -51,6 +51,8 @@ void OnFree(const volatile void*) {}
 
 using rankfeed::allocation_trap::Count;
 
+// Clang applies -fvisibility=hidden to them, and then shared libraries would not see them.
+#pragma GCC visibility push(default)
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
@@ -91,6 +93,7 @@ void* mmap(void* address, size_t length, int protection, int flags, int fd, off_
   return reinterpret_cast<void*>(syscall(SYS_mmap, address, length, protection, flags, fd, offset));
 }
 }  // extern "C"
+#pragma GCC visibility pop
 
 void* operator new(size_t size) {
   if (void* p = malloc(size)) return p;
