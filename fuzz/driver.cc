@@ -118,7 +118,8 @@ void SaveCurrent() {
 
 void OnSignal(int number) {
   if (number == SIGPROF) {
-    if (++ticks <= static_cast<int>(kSlowest / kTick)) return;
+    ticks = ticks + 1;
+    if (ticks <= static_cast<int>(kSlowest / kTick)) return;
     std::fprintf(stderr, "an input takes longer than %u s of processor time\n", kSlowest);
   }
   SaveCurrent();
