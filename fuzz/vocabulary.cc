@@ -8,6 +8,8 @@
 #include <iterator>
 #include <set>
 
+#include "support/base64.h"
+
 namespace rankfeed::fuzz {
 namespace {
 
@@ -78,22 +80,6 @@ std::string Hex(unsigned byte) {
   return name;
 }
 
-std::string Base64(std::string_view bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t word = 0;
-    for (size_t k = 0; k < 3; ++k) {
-      word = word << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    }
-    for (size_t k = 0; k < 4; ++k) {
-      out += i + k <= bytes.size() ? kDigits[word >> (18 - 6 * k) & 63] : '=';
-    }
-  }
-  return out;
-}
-
 std::string Object(const std::string& type, const std::string& rest = {}) {
   return R"({"type":")" + type + '"' + (rest.empty() ? "" : "," + rest) + "}";
 }
@@ -107,7 +93,7 @@ std::string DrawNormalizer(Input& in, std::optional<std::string>* charsmap) {
     case 0:
     case 1:
     case 2:
-      if (!*charsmap) *charsmap = Base64(sp_test::MakeCharsmap(DrawRules(in)));
+      if (!*charsmap) *charsmap = test::Base64(sp_test::MakeCharsmap(DrawRules(in)));
       return Object("Precompiled", "\"precompiled_charsmap\":\"" + **charsmap + '"');
     case 3:
       return Object("NFC");

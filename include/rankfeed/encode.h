@@ -116,7 +116,7 @@ typedef struct {
 } rankfeed_encodings;
 
 /* Encodes several texts, each to the ids that rankfeed_encode gives it. Short texts share the work
- * that would leave the processor waiting for memory if done one by one (README, "Measured"), except
+ * that would leave the processor waiting for memory if done one by one (bench/NOTES.md), except
  * with sp_extra and with SPECIALS_ESCAPE or SPECIALS_ERROR in HuggingFace parity. On E_OUTPUT_SIZE
  * cu_seqlens and count hold the need and nothing past capacity was written. After other errors the
  * texts before the one with the error are complete; the call can go on after it.

@@ -13,6 +13,7 @@
 #include "builder/hf_file.h"
 #include "pipeline/sp_model_proto.h"
 #include "rankfeed/encode.h"
+#include "support/base64.h"
 #include "support/sanitizers.h"
 
 namespace rankfeed::builder {
@@ -134,24 +135,8 @@ std::string Replace(const char* pattern, const char* content) {
          "\"}";
 }
 
-std::string Base64(const std::string& bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t bits = 0;
-    for (size_t k = 0; k < 3; ++k) {
-      bits = bits << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    }
-    for (size_t k = 0; k < 4; ++k) {
-      out += i + k > bytes.size() ? '=' : kDigits[bits >> (18 - 6 * k) & 63];
-    }
-  }
-  return out;
-}
-
 std::string Precompiled(const std::string& blob) {
-  return R"({"type":"Precompiled","precompiled_charsmap":")" + Base64(blob) + "\"}";
+  return R"({"type":"Precompiled","precompiled_charsmap":")" + test::Base64(blob) + "\"}";
 }
 
 TEST(Growth, HuggingFacePipelines) {

@@ -32,7 +32,7 @@ mount -t proc proc "$root/proc"
 mapfile -t settings < <(env | grep -iE '^((https?|no)_proxy|PIP_[A-Z_]*)=' | grep -v '^PIP_FIND_LINKS=' || true)
 inside() { # COMMANDS: a login of root in the clone
   chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "${settings[@]}" \
-    bash -c "cd /root/rankfeed && set -euo pipefail && $1"
+    bash -c "cd ~/rankfeed && set -euo pipefail && $1"
 }
 readme=$root/root/rankfeed/README.md
 block() { # LANGUAGE PATTERN: the first block of that language with a line that matches

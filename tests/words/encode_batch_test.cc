@@ -2,8 +2,6 @@
 // rankfeed_encode_batch against rankfeed_encode, text by text: every form of the fast path, texts that
 // leave it in the middle of a batch, templates, SentencePiece options, small outputs, errors.
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
-#include <hwy/targets.h>
 
 #include <random>
 
@@ -170,19 +168,12 @@ TEST(EncodeBatch, TakesSentencePieceOptions) {
 TEST(EncodeBatch, EverySimdTargetGivesTheSameIds) {
   const Image image(Form("SentencePiece"));
   Encoder plain = Make(image.model(), true, 0);
-  for (int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
-    const int64_t target = left & -left;
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target | HWY_STATIC_TARGET);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    Encoder fast = Make(image.model(), false, 4096);
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  OnEverySimdTarget(image.model(), [&](Encoder& fast) {
     std::mt19937_64 random(13);
     for (int round = 0; round < static_cast<int>(Scaled(100)); ++round) {
       ASSERT_NO_FATAL_FAILURE(ExpectSingles(fast, plain, Texts(random), Options(0), random));
     }
-  }
+  });
 }
 
 TEST(EncodeBatch, SaysWhichTextAnErrorIsAbout) {

@@ -5,8 +5,6 @@
 #include "words/word_engine.h"
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
-#include <hwy/targets.h>
 
 #include <random>
 
@@ -70,20 +68,13 @@ TEST(WordEngine, EverySimdTargetGivesTheSameIds) {
   for (const char* name : {"B", "SentencePiece"}) {
     const Image image(Form(name));
     Encoder plain = Make(image.model(), true, 0);
-    for (int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
-      const int64_t target = left & -left;
-      SCOPED_TRACE(hwy::TargetName(target));
-      hwy::SetSupportedTargetsForTest(target | HWY_STATIC_TARGET);
-      hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-      Encoder fast = Make(image.model(), false, 4096);
-      hwy::SetSupportedTargetsForTest(0);
-      hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    OnEverySimdTarget(image.model(), [&](Encoder& fast) {
       std::mt19937_64 random(13);
       for (int round = 0; round < static_cast<int>(Scaled(3000)); ++round) {
         const std::string text = Text(random);
         ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
       }
-    }
+    });
   }
 }
 

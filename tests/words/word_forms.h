@@ -3,6 +3,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <hwy/highway.h>
+#include <hwy/targets.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -14,26 +16,11 @@
 #include "pipeline/sp_texts.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/rankfeed.hpp"
+#include "support/base64.h"
 
 namespace rankfeed::words_test {
 
 using nlohmann::json;
-
-inline std::string Base64(std::string_view bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t word = 0;
-    for (size_t k = 0; k < 3; ++k) {
-      word = word << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    }
-    for (size_t k = 0; k < 4; ++k) {
-      out += i + k <= bytes.size() ? kDigits[word >> (18 - 6 * k) & 63] : '=';
-    }
-  }
-  return out;
-}
 
 inline std::string DefaultModel() {
   const char* root = std::getenv("RANKFEED_SOURCE_DIR");
@@ -82,7 +69,7 @@ inline json DefaultTokenizer() {
   }
   return {{"version", "1.0"},
           {"added_tokens", added},
-          {"normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", Base64(charsmap)}}},
+          {"normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", test::Base64(charsmap)}}},
           {"pre_tokenizer", nullptr},
           {"post_processor", nullptr},
           {"decoder", nullptr},
@@ -166,6 +153,21 @@ inline Encoder Make(const rankfeed_model* model, bool offsets, uint32_t cache_by
   auto encoder = Encoder::Create(model, 1 << 16, offsets, cache_bytes);
   EXPECT_TRUE(encoder) << encoder.error().message;
   return std::move(*encoder);
+}
+
+// Calls check(encoder) with an encoder of every SIMD target this CPU has.
+template <class Check>
+void OnEverySimdTarget(const rankfeed_model* model, Check check) {
+  for (int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
+    const int64_t target = left & -left;
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target | HWY_STATIC_TARGET);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    Encoder encoder = Make(model, false, 4096);
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    check(encoder);
+  }
 }
 
 // What words are made of: pieces, separators in and out of ASCII, marks, characters that vanish.
