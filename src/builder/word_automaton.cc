@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "builder/word_pruning.h"
+
 namespace rankfeed::builder {
 namespace {
 
@@ -24,10 +26,7 @@ class Build {
       if (depth_[state] > 1) suffix_[state] = Suffix(state);
     }
     FindFails();
-    out_.edges.push_back(image::kNoEdge);
-    list_.assign(out_.states.size(), 0);
-    // Longest first, so that the lists of suffixes are found in those of their extensions.
-    for (size_t i = order_.size(); i-- > 0;) SetEdges(order_[i]);
+    SetEdges();
     return std::move(out_);
   }
 
@@ -41,21 +40,26 @@ class Build {
     return parent_[unit] == 0 ? out_.root_base + trie::Label(units_[unit]) : unit;
   }
 
+  void SetLabel(uint32_t state, uint32_t label) {
+    out_.units[state] = trie::MakeUnit(label, out_.root_base, out_.root_base);
+  }
+
   void PlaceStates() {
     const uint32_t codes = model_.config->code_count;
     const auto size = static_cast<uint32_t>(units_.size());
     out_.root_base = size;
-    out_.states.assign(size + codes + 1,
-                       {{image::kNoEdge, image::kNoEdge}, out_.root_base, out_.root_base, 0,
-                        trie::kEmptyLabel, 0});
+    out_.units.assign(size + codes + 1,
+                      trie::MakeUnit(trie::kEmptyLabel, out_.root_base, out_.root_base));
+    out_.states.assign(out_.units.size(),
+                       {{image::kNoEdge, image::kNoEdge, image::kNoEdge}, 0, 0});
     own_.assign(out_.states.size(), 0);
     base_.assign(out_.states.size(), 0);
     suffix_.assign(out_.states.size(), 0);
     depth_.assign(out_.states.size(), 0);
+    up_.assign(out_.states.size(), 0);
     base_[0] = out_.root_base;
     for (uint32_t code = 1; code <= codes; ++code) {
-      image::WordState& state = out_.states[size + code];
-      state.label = static_cast<uint16_t>(code);
+      SetLabel(size + code, code);
       depth_[size + code] = 1;
       own_[size + code] = image::MakeEdge(Cost(model_.config->unk_score), 1, image::kEdgeUnknown);
     }
@@ -66,8 +70,9 @@ class Build {
       for (uint32_t p = parent_[unit]; p != 0; p = parent_[p]) ++depth;
       const uint32_t at = StateOf(unit);
       base_[at] = trie::Base(u);
-      out_.states[at].label = static_cast<uint16_t>(trie::Label(u));
+      SetLabel(at, trie::Label(u));
       depth_[at] = static_cast<uint8_t>(depth);
+      if (depth > 1) up_[at] = StateOf(parent_[unit]);
       if (trie::Value(u) != trie::kNoValue) {
         const uint32_t id = model_.value_ids[trie::Value(u)];
         own_[at] = image::MakeEdge(Cost(model_.scores[trie::Value(u)]), depth,
@@ -90,10 +95,10 @@ class Build {
 
   // The longest proper suffix that is a state. Those of shallower states are known.
   uint32_t Suffix(uint32_t state) const {
-    const uint32_t code = out_.states[state].label;
-    for (uint32_t at = suffix_[StateOf(parent_[state])];; at = suffix_[at]) {
+    const uint32_t code = trie::Label(out_.units[state]);
+    for (uint32_t at = suffix_[up_[state]];; at = suffix_[at]) {
       const uint32_t next = base_[at] + code;
-      if (base_[at] != 0 && out_.states[next].label == code) return next;
+      if (base_[at] != 0 && trie::Label(out_.units[next]) == code) return next;
     }
   }
 
@@ -105,36 +110,30 @@ class Build {
       const uint32_t suffix = owner[suffix_[state]];
       owner[state] = base_[state] != 0 ? state : suffix;
       if (base_[state] != 0) {
-        out_.fails[base_[state]] = base_[suffix] | uint32_t{depth_[suffix]} << 24;
+        out_.fails[base_[state]] = base_[suffix] | uint32_t{depth_[state]} << 24;
       }
-      out_.states[state].base = base_[owner[state]];
-      out_.states[state].fail = out_.fails[out_.states[state].base] & image::kFailMask;
+      const uint32_t base = base_[owner[state]];
+      out_.units[state] = trie::MakeUnit(trie::Label(out_.units[state]), base,
+                                         image::FailBase(out_.fails[base]));
     }
   }
 
-  // The longest suffix of state, itself included, that is a piece; 0 at the end.
-  uint32_t Piece(uint32_t state) const {
-    while (state != 0 && own_[state] == 0) state = suffix_[state];
-    return state;
-  }
-
-  void SetEdges(uint32_t state) {
-    image::WordState& out = out_.states[state];
-    uint32_t piece = Piece(state);
-    for (; piece != 0 && out.edge_count < 2; piece = Piece(suffix_[piece])) {
-      out.edge[out.edge_count++] = own_[piece];
-    }
-    if (piece == 0) return;
-    if (list_[piece] == 0) List(piece);
-    out.more = list_[piece];
-    for (; piece != 0; piece = Piece(suffix_[piece])) ++out.edge_count;
-  }
-
-  // Lays out the edges of a piece and its suffixes.
-  void List(uint32_t piece) {
-    for (; piece != 0; piece = Piece(suffix_[piece])) {
-      if (list_[piece] == 0) list_[piece] = static_cast<uint32_t>(out_.edges.size());
-      out_.edges.push_back(own_[piece]);
+  void SetEdges() {
+    const Pruner pruner({order_, depth_, up_, suffix_, own_},
+                        std::max(1, static_cast<int32_t>(image::kPrunedLead / out_.cost_unit)));
+    out_.edges.push_back(image::kNoEdge);
+    std::array<uint32_t, image::kMaxWordPieceChars> pieces;
+    for (const uint32_t at : order_) {
+      image::WordState& state = out_.states[at];
+      state.edge_count = pruner.Keep(at, &pieces);
+      for (uint32_t k = 0; k < state.edge_count; ++k) {
+        if (k < std::size(state.edge)) {
+          state.edge[k] = own_[pieces[k]];
+          continue;
+        }
+        if (k == std::size(state.edge)) state.more = static_cast<uint32_t>(out_.edges.size());
+        out_.edges.push_back(own_[pieces[k]]);
+      }
     }
   }
 
@@ -143,9 +142,9 @@ class Build {
   const std::span<const uint32_t> parent_;
   Automaton out_;
   std::vector<uint64_t> own_;    // by state: the edge of the piece that it spells, or 0
-  std::vector<uint32_t> list_;   // by state that is a piece: its edge and those of its suffixes, or 0
   std::vector<uint32_t> base_;   // of its children, 0 without any
   std::vector<uint32_t> suffix_;
+  std::vector<uint32_t> up_;     // the state without the last character
   std::vector<uint8_t> depth_;   // characters; 0 in the root and in unused states
   std::vector<uint32_t> order_;  // states by depth
 };
@@ -154,7 +153,7 @@ class Build {
 
 Automaton BuildAutomaton(const Model& model, std::span<const uint32_t> parent) {
   const size_t states = model.pieces.units().size() + model.config->code_count + 1;
-  if (model.config->id_count >= image::kEdgeLiteral || states > image::kFailMask) return {};
+  if (model.config->id_count >= image::kEdgeLiteral || states > trie::kMaxUnits) return {};
   return Build(model, parent).Run();
 }
 

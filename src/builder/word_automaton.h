@@ -4,10 +4,10 @@
 //
 // Aho and Corasick (1975): each state is a beginning of some piece; `fail` leads to the longest
 // proper suffix of it that is one too. The pieces that end at a place of a text are those on the
-// way along `fail` from the state there. A state holds the two longest of them itself, so that most
-// characters of a text cost one cache line; the others are a list, and lists that end alike share
-// their memory: a suffix's list is the end of its extension's list.
-// Cost: O(states * longest piece) time, some 24 bytes a state besides the result.
+// way along `fail` from the state there; those that can be on a best path are the state's edges
+// (word_pruning.h). A state holds three of them itself, so that most characters of a text cost one
+// cache line for the way and one for the edges; the others are in lists.
+// Cost: O(states * longest piece) time, some 200 bytes a state besides the result.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 namespace rankfeed::builder {
 
 struct Automaton {
+  std::vector<trie::Unit> units;
   std::vector<image::WordState> states;
   std::vector<uint32_t> fails;
   std::vector<uint64_t> edges;

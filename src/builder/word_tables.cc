@@ -52,7 +52,6 @@ namespace {
 
 constexpr char32_t kSpaceMark = 0x2581;
 constexpr std::string_view kSpaceMarkBytes = "\xe2\x96\x81";
-constexpr uint32_t kMaxMapped = 7;  // longer replacements are rare and go through the normalizer
 
 enum class Form { kWhitespaceSplit, kStripped, kTrailing, kSentencePiece };
 
@@ -72,7 +71,7 @@ bool CostsFit(const Model& model) {
     if (score > 0) return false;
   }
   return model.config->max_piece_chars <= image::kMaxWordPieceChars &&
-         model.config->code_count > kMaxMapped && model.config->code_count + 1 < trie::kEmptyLabel;
+         model.config->code_count > image::kMaxMappedCodes && model.config->code_count + 1 < trie::kEmptyLabel;
 }
 
 std::optional<Pipeline> ClassifySentencePiece(const Model& model) {
@@ -208,7 +207,10 @@ class Tables {
     info_.assign(0x110000, 0);
     mapped_.clear();
     for (char32_t cp = 0; cp < 0x110000; ++cp) {
-      if (cp >= 0xd800 && cp < 0xe000) continue;
+      if (cp >= 0xd800 && cp < 0xe000) {  // not in any text, but in three bytes that are no UTF-8
+        info_[cp] = image::kWordBail;
+        continue;
+      }
       char bytes[4];
       const std::string_view c(bytes, utf8::Encode(cp, bytes));
       uint32_t info = pipeline_.precompiled ? JoinFlags(cp, c) : 0;
@@ -347,9 +349,11 @@ class Tables {
     for (size_t block = 0; block < image::kCodePointBlocks; ++block) {
       const std::vector<uint32_t> content(info_.begin() + static_cast<ptrdiff_t>(block * 256),
                                           info_.begin() + static_cast<ptrdiff_t>(block * 256 + 256));
-      const auto [it, added] = known.try_emplace(content, static_cast<uint16_t>(known.size()));
-      if (added) chars.insert(chars.end(), content.begin(), content.end());
-      blocks.push_back(it->second);
+      const auto next = static_cast<uint16_t>(chars.size() / 256);
+      const auto [it, added] = known.try_emplace(content, next);
+      const bool basic = block < image::kWordBasicBlocks;
+      if (added || basic) chars.insert(chars.end(), content.begin(), content.end());
+      blocks.push_back(basic ? next : it->second);
     }
     const auto section = [](image::SectionId id, const auto* data, size_t count) {
       return SectionData{id, static_cast<uint32_t>(sizeof(*data)),
@@ -360,6 +364,7 @@ class Tables {
             section(image::SectionId::kWordCharBlocks, blocks.data(), blocks.size()),
             section(image::SectionId::kWordChars, chars.data(), chars.size()),
             section(image::SectionId::kWordMapped, mapped_.data(), mapped_.size()),
+            section(image::SectionId::kWordUnits, automaton_.units.data(), automaton_.units.size()),
             section(image::SectionId::kWordStates, automaton_.states.data(),
                     automaton_.states.size()),
             section(image::SectionId::kWordFails, automaton_.fails.data(), automaton_.fails.size()),
@@ -376,6 +381,7 @@ class Tables {
       config_.root_base = tables.automaton_.root_base;
       config_.cost_unit = tables.automaton_.cost_unit;
       model_.word_config = &config_;
+      model_.word_units = tables.automaton_.units;
       model_.word_states = tables.automaton_.states;
       model_.word_fails = tables.automaton_.fails;
       model_.word_edges = tables.automaton_.edges;
@@ -393,7 +399,8 @@ class Tables {
       stream_.Close();
       const words::Sequence sequence = {0, static_cast<uint16_t>(codes.size()), true};
       stream_.Solve(model_, words::DispatchKernels(), {&sequence, 1});
-      const words::StreamResult result = stream_.Result(model_, sequence);
+      const words::ExactnessRule rule(config_.cost_unit, !model_.huggingface());
+      const words::StreamResult result = stream_.Result(model_, rule, sequence);
       id_ = static_cast<uint32_t>(stream_.ids()[result.first_id]);
       return result;
     }
@@ -518,7 +525,7 @@ class Tables {
       list.push_back(CodeOf(out.code_point));
     }
     list[0] = static_cast<uint16_t>(list.size() - 1);
-    if (list[0] > kMaxMapped) return image::kWordSlow;
+    if (list[0] > image::kMaxMappedCodes) return image::kWordSlow;
     const auto [it, added] = lists_.try_emplace(list, static_cast<uint32_t>(mapped_.size()));
     if (added) {
       if (mapped_.size() + list.size() > image::kWordCodeMask) {

@@ -12,7 +12,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 3;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 4;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -75,14 +75,15 @@ enum class SectionId : uint32_t {
   // Word-at-a-time engine (words/): all present, or none when the pipeline does not allow it.
   kWordConfig = 40,       // WordConfig, exactly one element
   kWordTable = 41,        // WordEntry[(2 << WordConfig::table_bits) + 1], buckets of two; last unused
-  kWordCharBlocks = 42,   // uint16_t[0x1100]
+  kWordCharBlocks = 42,   // uint16_t[0x1100]; the first kWordBasicBlocks are 0, 1, 2, ...
   kWordChars = 43,        // uint32_t[blocks * 256]: WordChar
-  kWordMapped = 44,       // uint16_t: lists of a count and that many character codes
-  kWordStates = 45,       // WordState: the pieces as an Aho-Corasick automaton
-  kWordEdges = 46,        // uint64_t: pieces that end in a state beyond its first two
+  kWordMapped = 44,       // uint16_t: lists of a count, kMaxMappedCodes at most, and character codes
+  kWordStates = 45,       // WordState: what ends in each state of kWordUnits
+  kWordEdges = 46,        // uint64_t: edges of a state beyond its first three
   kWordScores = 47,       // double[id_count]: score of each id's piece, 0 where it has none
   kWordPairs = 48,        // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
-  kWordFails = 49,        // uint32_t[states], see WordState
+  kWordFails = 49,        // uint32_t[states]: where to go on when a unit has no child, see FailBase
+  kWordUnits = 50,        // uint64_t[states]: the pieces as an Aho-Corasick automaton, see WordState
 };
 
 struct Section {
@@ -225,7 +226,7 @@ struct WordConfig {
   uint32_t rules;  // WordRule
   uint32_t table_bits;
   uint32_t space_code;  // character code of U+2581
-  // Base of the root: kWordStates[root_base + code] is the state after that character alone, for
+  // Base of the root: state root_base + code is the one after that character alone, for
   // every code. The code after the last, Config::code_count, stands for a character in no piece.
   uint32_t root_base;
   double cost_unit;  // cost = round(-score / cost_unit), a power of two
@@ -236,35 +237,49 @@ struct WordConfig {
 };
 static_assert(sizeof(WordConfig) == 80);
 
-// A state of the automaton stands for the longest stretch before a place that begins some piece.
-// The states in 0 .. size of kTrieUnits lie where their units lie there, so transitions are those of
-// trie/double_array.h: base + code, if that has the code as its label. The states of single
-// characters come after them, one for each code. As no two states share a base, a base names the
-// state that owns it.
+// A state of the automaton stands for the longest stretch before a place that begins some piece. Its
+// transitions are in kWordUnits, laid out as trie/double_array.h says: from a state to base + code, if
+// the unit there has the code as its label, else on to fail + code and along kWordFails. Base is that
+// of the longest suffix of the state that goes on at all, itself included; the unit's value is the
+// fail, the base of the longest proper suffix of that one that goes on. The states in 0 .. size of
+// kTrieUnits lie where their units lie there; those of single characters come after them, one for each
+// code. As no two states share a base, a base names the state that owns it.
+//
+// What a search needs besides is here: the pieces that end in the state, longest first, without those
+// that no best path takes (builder/word_pruning.h).
 struct WordState {
-  uint64_t edge[2];  // the two longest pieces that end here; kNoEdge where there is none
-  uint32_t base;  // of the longest suffix of this state that goes on at all, itself included
-  uint32_t fail;  // the base to try next: of the longest proper suffix of base's owner that goes on
-  uint32_t more;  // first of the shorter pieces that end here, in kWordEdges; 0 without any
-  uint16_t label;       // trie::kEmptyLabel in the root and in unused states
-  uint16_t edge_count;  // of all pieces that end here
+  uint64_t edge[3];     // kNoEdge where there is none
+  uint32_t more;        // the edges after these, in kWordEdges; 0 without any
+  uint32_t edge_count;  // of all
 };
 static_assert(sizeof(WordState) == 32);
-// kWordFails, by base: bits 23..0 the fail of its owner, 31..24 the characters of that one's owner,
-// so that ways along it can be checked to end at the root.
-inline constexpr uint32_t kFailMask = 0xffffff;
+// A best path leads by this much score over one through an edge that was left out.
+inline constexpr double kPrunedLead = 4;
+// kWordFails, by base: bits 23..0 the fail of its owner, 31..24 the characters of the owner, so that
+// ways along the fails can be checked to end at the root.
+constexpr uint32_t FailBase(uint32_t fail) { return fail & 0xffffff; }
+constexpr uint32_t FailDepth(uint32_t fail) { return fail >> 24; }
 inline constexpr uint32_t kMaxWordPieceChars = 16;  // greatest depth and edge_count
 
-// An edge of the lattice: bits 51..28 cost of the piece, 27..24 its characters - 1, 23..0 its id.
-// A character that is no piece has an edge of its own, with kEdgeUnknown. kWordEdges[0] is kNoEdge.
-inline constexpr uint64_t kNoEdge = uint64_t{1} << 63;  // above any sum of costs
-inline constexpr uint32_t kMaxCost = 0x3fffff;
+// An edge of the lattice: bits 63..60 16 - characters of the piece, 59..28 its cost, 27..24 its
+// characters - 1, 23..0 its id. A character that is no piece has an edge of its own, with
+// kEdgeUnknown. kWordEdges[0] is kNoEdge.
+inline constexpr uint32_t kMaxCost = 0x1fffff;  // sums of 2048 fit below the cost of kNoEdge
 inline constexpr uint32_t kEdgeIdMask = 0xffffff;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
 inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out
+inline constexpr uint32_t kEdgeCharsShift = 60, kEdgeCostShift = 28;
+inline constexpr uint64_t kEdgeSumMask = (uint64_t{1} << kEdgeCharsShift) - 1;
+inline constexpr uint64_t kEdgeCostMask = kEdgeSumMask & ~uint64_t{0} << kEdgeCostShift;
+inline constexpr uint64_t kNoEdge = ~uint64_t{0} << kEdgeCostShift;  // of one character
 constexpr uint64_t MakeEdge(uint64_t cost, uint32_t chars, uint32_t id) {
-  return cost << 28 | uint64_t{chars - 1} << 24 | id;
+  return uint64_t{kMaxWordPieceChars - chars} << kEdgeCharsShift | cost << kEdgeCostShift |
+         uint64_t{chars - 1} << 24 | id;
 }
+constexpr uint32_t EdgeCost(uint64_t edge) {
+  return static_cast<uint32_t>((edge & kEdgeSumMask) >> kEdgeCostShift);
+}
+static_assert(kMaxWordPieceChars == 16);
 
 // A hash of two neighbouring character codes; a clear bit says that no piece holds them.
 inline constexpr uint32_t kPairBits = 1u << 19;
@@ -283,6 +298,9 @@ inline constexpr uint32_t kMaxEntryBytes = 23;      // of a segment in the table
 inline constexpr uint8_t kEntryWordStart = 0x80;  // in a key's tag: a U+2581 stands before it
 
 // What a raw character means inside a word.
+inline constexpr uint32_t kMaxMappedCodes = 7;  // longer replacements go through the normalizer
+// Code points of up to three bytes are looked up in kWordChars at once.
+inline constexpr uint32_t kWordBasicBlocks = 0x10000 >> 8;
 enum WordChar : uint32_t {
   kWordCodeMask = 0xffff,     // character code, or with kWordMappedChar an index into kWordMapped
   kWordMappedChar = 1 << 16,  // normalizes, on its own, to the codes of that list

@@ -76,6 +76,7 @@ struct Model {
   std::span<const image::WordEntry> word_table;
   CodePointTable<uint32_t> word_chars;
   std::span<const uint16_t> word_mapped;
+  std::span<const trie::Unit> word_units;
   std::span<const image::WordState> word_states;
   std::span<const uint64_t> word_edges;
   std::span<const uint32_t> word_fails;

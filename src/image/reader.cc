@@ -57,7 +57,8 @@ constexpr uint32_t ElementSize(uint32_t id) {
     case SectionId::kWordCharBlocks: case SectionId::kWordMapped: return 2;
     case SectionId::kWordChars: case SectionId::kWordFails: return 4;
     case SectionId::kWordStates: return sizeof(WordState);
-    case SectionId::kWordEdges: case SectionId::kWordScores: case SectionId::kWordPairs: return 8;
+    case SectionId::kWordEdges: case SectionId::kWordScores: case SectionId::kWordPairs:
+    case SectionId::kWordUnits: return 8;
   }
   return 0;
 }
@@ -169,6 +170,7 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->word_chars = Table<uint32_t>(s, SectionId::kWordCharBlocks, SectionId::kWordChars);
   model->word_mapped = s.Get<uint16_t>(SectionId::kWordMapped);
   model->word_states = s.Get<WordState>(SectionId::kWordStates);
+  model->word_units = s.Get<trie::Unit>(SectionId::kWordUnits);
   model->word_fails = s.Get<uint32_t>(SectionId::kWordFails);
   model->word_edges = s.Get<uint64_t>(SectionId::kWordEdges);
   model->word_scores = s.Get<double>(SectionId::kWordScores);

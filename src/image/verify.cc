@@ -283,11 +283,13 @@ class Verifier {
 
   bool Edge(uint64_t edge) const {
     const uint32_t id = static_cast<uint32_t>(edge) & kEdgeIdMask;
-    return edge == kNoEdge || (edge >> 52 == 0 && (id < m_.config->id_count || id >= kEdgeLiteral));
+    return edge == kNoEdge ||
+           (EdgeCost(edge) <= kMaxCost && (edge >> kEdgeCharsShift) + (edge >> 24 & 15) == 15 &&
+            (id < m_.config->id_count || id >= kEdgeLiteral));
   }
 
-  // words/: the hash masks to table_bits; a search reads word_states[base + code] for codes up to
-  // code_count, goes along `fail` until a label fits, which at the root's base one always does, and
+  // words/: the hash masks to table_bits; a search reads word_units[base + code] for codes up to
+  // code_count, goes along the fails until a label fits, which at the root's base one always does, and
   // reads the state's edges; a mapped character copies its list.
   void Words() {
     if (m_.word_config == nullptr) return;
@@ -296,54 +298,65 @@ class Verifier {
     Require(w.table_bits < 28 && m_.word_table.size() == (size_t{2} << w.table_bits) + 1,
             SectionId::kWordTable);
     Require(w.space_code != 0 && w.space_code < codes && m_.word_chars.present() &&
-                m_.config->unk_id < m_.config->id_count && w.cost_unit > 0 && w.cost_unit < 1e6,
+                m_.config->unk_id < m_.config->id_count && w.cost_unit > 1e-9 && w.cost_unit < 1e6,
             SectionId::kWordConfig);
     const size_t states = m_.word_states.size(), edges = m_.word_edges.size();
-    Require(states <= kFailMask && w.root_base < states && states - w.root_base > codes,
+    Require(states <= trie::kMaxUnits && w.root_base < states && states - w.root_base > codes,
             SectionId::kWordStates);
+    Require(m_.word_units.size() == states, SectionId::kWordUnits);
     Require(m_.word_fails.size() == states, SectionId::kWordFails);
     Require(edges > 0 && edges <= UINT32_MAX, SectionId::kWordEdges);
     Require(m_.word_scores.size() == m_.config->id_count, SectionId::kWordScores);
     Require(m_.word_pairs.size() == kPairBits / 64, SectionId::kWordPairs);
     Blocks(SectionId::kWordCharBlocks, m_.word_chars);
     if (status_ != RANKFEED_OK) return;
+    for (uint32_t block = 0; block < kWordBasicBlocks; ++block) {
+      if (m_.word_chars.blocks[block] != block) Require(false, SectionId::kWordCharBlocks, block);
+    }
     uint32_t bad_count = 0, bad_id = 0, bad_code = 0;
-    bool bad_state = false, bad_fail = false, bad_edge = false;
+    bool bad_unit = false, bad_state = false, bad_fail = false, bad_edge = false;
     for (const WordEntry& entry : m_.word_table) {
       bad_count |= (entry.info & 0xff) > 1;
       bad_id |= entry.id >= m_.config->id_count;
     }
     Require(!(bad_count | bad_id), SectionId::kWordTable);
     for (uint32_t code = 1; code <= codes; ++code) {
-      const WordState& state = m_.word_states[w.root_base + code];
-      bad_state |= state.label != code || state.edge_count != 1;
+      bad_unit |= trie::Label(m_.word_units[w.root_base + code]) != code;
+      bad_state |= m_.word_states[w.root_base + code].edge_count != 1;
     }
     const size_t last_base = states - codes - 1;
+    for (const trie::Unit unit : m_.word_units) {
+      bad_unit |= trie::Base(unit) > last_base || trie::Value(unit) > last_base;
+    }
     for (const WordState& state : m_.word_states) {
-      bad_state |= state.base > last_base || state.fail > last_base ||
-                   state.edge_count > kMaxWordPieceChars || state.more >= edges ||
-                   state.edge_count > edges - state.more + 2;
+      bad_state |= state.edge_count > kMaxWordPieceChars || state.more >= edges ||
+                   state.edge_count > edges - state.more + 3;
       for (const uint64_t edge : state.edge) bad_edge |= !Edge(edge);
     }
-    for (const uint32_t fail : m_.word_fails) {
-      const uint32_t base = fail & kFailMask, depth = fail >> 24;
-      bad_fail |= base > last_base ||
-                  (depth == 0 ? base != w.root_base : m_.word_fails[base] >> 24 >= depth);
+    for (size_t base = 0; base <= last_base; ++base) {
+      const uint32_t fail = FailBase(m_.word_fails[base]), depth = FailDepth(m_.word_fails[base]);
+      bad_fail |= fail > last_base ||
+                  (depth == 0 ? fail != w.root_base : FailDepth(m_.word_fails[fail]) >= depth);
     }
     Require(!bad_fail, SectionId::kWordFails);
+    Require(!bad_unit, SectionId::kWordUnits);
     Require(!bad_state, SectionId::kWordStates);
     for (const uint64_t edge : m_.word_edges) bad_edge |= !Edge(edge);
     Require(!bad_edge, SectionId::kWordEdges);
     for (const uint16_t code : m_.word_mapped) bad_code |= code > codes;
     Require(!bad_code, SectionId::kWordMapped);
     for (size_t i = 0; i < m_.word_chars.size; ++i) {
+      // A 0 would close the sequence.
       const uint32_t c = m_.word_chars.data[i], index = c & kWordCodeMask;
-      if ((c & kWordMappedChar) == 0) {
-        if (index > codes) Require(false, SectionId::kWordChars, i);
-      } else if (index >= m_.word_mapped.size() ||
-                 m_.word_mapped[index] >= m_.word_mapped.size() - index) {
-        Require(false, SectionId::kWordChars, i);
+      bool good = index <= codes && (index != 0 || (c & (kWordSlow | kWordBail | kWordSpace)) != 0);
+      if ((c & kWordMappedChar) != 0) {
+        good = index < m_.word_mapped.size() && m_.word_mapped[index] <= kMaxMappedCodes &&
+               m_.word_mapped[index] < m_.word_mapped.size() - index;
+        for (uint32_t k = 1; good && k <= m_.word_mapped[index]; ++k) {
+          good = m_.word_mapped[index + k] != 0;
+        }
       }
+      if (!good) Require(false, SectionId::kWordChars, i);
     }
   }
 

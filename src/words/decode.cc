@@ -2,6 +2,7 @@
 // words/decode.cc: see decode.h.
 #include "words/decode.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "text/utf8.h"
@@ -51,26 +52,67 @@ bool Decoder::Normalizable(std::string_view rest) const {
 
 // A segment that is not cut and in which each character stands for one code, as most are. Returns
 // false, with nothing appended, for others.
-bool Decoder::Short(std::string_view segment, bool word_start) {
+//
+// Segments of ASCII only and of two-byte characters only are read several characters at a time from
+// their key, with the first character again in the place of what is missing in the last group: how long
+// a segment is follows no pattern that a branch predictor could learn.
+bool Decoder::Short(std::string_view segment, const WordKey& key, bool word_start) {
   constexpr uint32_t kPlain = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
+  static_assert(kCutFrom <= WordKey::kMaxBytes);
   if (segment.size() >= kCutFrom || stream_.room() < kCutFrom + kReserve ||
       count_ + 2 >= Stream::kMaxSequences) {
     return false;
   }
   uint16_t* const codes = stream_.codes() + stream_.size();
-  uint32_t count = 0;
   codes[0] = static_cast<uint16_t>(model_.word_config->space_code);
-  count += word_start;
-  for (size_t pos = 0; pos < segment.size();) {
-    const utf8::Decoded c = utf8::Decode(segment, pos);
-    const uint32_t info = c.size == 1 ? ascii_[c.code_point & 0x7f] : model_.word_chars[c.code_point];
-    if (!c.valid || (info & ~kPlain) != 0) return false;
-    pos += c.size;
-    codes[count++] = static_cast<uint16_t>(info);
+  uint16_t* const out = codes + word_start;
+  const auto size = static_cast<uint32_t>(segment.size());
+  uint64_t bytes[3], mask[3];  // of the segment; kCutFrom are enough
+  std::memcpy(bytes, reinterpret_cast<const char*>(&key) + 1, sizeof(bytes));
+  std::memcpy(mask, kKeyMasks.of[size] + 1, sizeof(mask));
+  constexpr uint64_t kHigh = 0x8080808080808080, kTwoMask = 0xc0e0c0e0c0e0c0e0, kTwo = 0x80c080c080c080c0;
+  uint32_t count = size;
+  if (((bytes[0] | bytes[1] | bytes[2]) & kHigh) == 0) {
+    const uint64_t fill = 0x0101010101010101 * (bytes[0] & 0xff);
+    for (int i = 0; i < 3; ++i) bytes[i] |= fill & ~mask[i];
+    uint32_t flags = 0;
+    for (uint32_t i = 0; i < size; i += 8) {
+      for (uint32_t k = 0; k < 8; ++k) {
+        const uint32_t info = basic_[bytes[i / 8] >> 8 * k & 0x7f];
+        flags |= info;
+        out[i + k] = static_cast<uint16_t>(info);
+      }
+    }
+    if ((flags & ~kPlain) != 0) return false;
+  } else if ((((bytes[0] ^ kTwo) & kTwoMask & mask[0]) | ((bytes[1] ^ kTwo) & kTwoMask & mask[1]) |
+              ((bytes[2] ^ kTwo) & kTwoMask & mask[2])) == 0 && size % 2 == 0) {
+    const uint64_t fill = 0x0001000100010001 * (bytes[0] & 0xffff);
+    for (int i = 0; i < 3; ++i) bytes[i] |= fill & ~mask[i];
+    count = size / 2;
+    uint32_t flags = 0;
+    for (uint32_t i = 0; i < count; i += 4) {
+      for (uint32_t k = 0; k < 4; ++k) {
+        const auto two = static_cast<uint32_t>(bytes[i / 4] >> 16 * k);
+        const uint32_t c = (two & 0x1f) << 6 | (two >> 8 & 0x3f);
+        const uint32_t info = basic_[c];
+        flags |= info | (c < 0x80 ? ~uint32_t{0} : 0);  // overlong
+        out[i + k] = static_cast<uint16_t>(info);
+      }
+    }
+    if ((flags & ~kPlain) != 0) return false;
+  } else {
+    count = 0;
+    for (size_t pos = 0; pos < segment.size();) {
+      const utf8::Decoded c = utf8::Decode(segment, pos);
+      const uint32_t info = c.size <= 3 ? basic_[c.code_point] : model_.word_chars[c.code_point];
+      if (!c.valid || (info & ~kPlain) != 0) return false;
+      pos += c.size;
+      out[count++] = static_cast<uint16_t>(info);
+    }
   }
   open_ = stream_.size();
   open_word_start_ = word_start;
-  stream_.Grow(count);
+  stream_.Grow(count + word_start);
   Close();
   return true;
 }
@@ -80,49 +122,63 @@ bool Decoder::Follows(uint32_t info, uint32_t previous) {
   constexpr uint32_t kNotOne = image::kWordSlow | image::kWordBail | image::kWordSpace |
                                image::kWordMappedChar;
   static_assert(image::kWordKeyStart == image::kWordExtend << 1);
-  return ((info & kNotOne) | (info & image::kWordExtend & previous >> 1)) == 0;
+  return (info & (kNotOne | (image::kWordExtend & previous >> 1))) == 0;
 }
 
 // Appends characters of three bytes, as scripts without spaces have, behind codes[size], as long as
-// each is one code; may leave the last few. Returns the new size. A third of what the loop below
-// takes for them.
-uint32_t Decoder::ThreeByteRun(std::string_view segment, uint32_t size, size_t* at,
-                               uint32_t* last) const {
+// each is one code, and cuts sequences where it may. May leave the last few. Returns the new size.
+uint32_t Decoder::ThreeByteRun(std::string_view segment, uint32_t size, size_t* at, uint32_t* last,
+                               uint32_t* resume) {
   const auto* const begin = reinterpret_cast<const unsigned char*>(segment.data());
   const auto* p = begin + *at;
   const auto* const end = begin + segment.size();
-  const uint16_t* const blocks = model_.word_chars.blocks;
-  const uint32_t* const chars = model_.word_chars.data;
   uint16_t* const codes = stream_.codes();
-  const uint32_t limit = Stream::kCapacity - kReserve, cut_from = open_ + kCutFrom;
-  uint32_t previous = *last;
-  for (; end - p >= 4 && size < limit; p += 3) {
+  constexpr uint32_t kLimit = Stream::kCapacity - kReserve;
+  uint32_t previous = *last, info = 0;
+  const auto read = [&] {
+    if (size >= kLimit || end - p < 4) return false;
     uint32_t word;
     std::memcpy(&word, p, sizeof(word));  // the layouts of the image are little-endian too
-    // 1110xxxx 10xxxxxx 10xxxxxx, neither overlong (E0 80..9F) nor a surrogate (ED A0..BF).
-    if ((word & 0xc0c0f0) != 0x8080e0 || (word & 0x200f) == 0 || (word & 0x200f) == 0x200d) break;
+    // 1110xxxx 10xxxxxx 10xxxxxx, not overlong (E0 80..9F). Surrogates are no plain code.
     const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
-    const uint32_t info = chars[uint32_t{blocks[c >> 8]} << 8 | (c & 0xff)];
-    if (!Follows(info, previous)) break;
-    if (size >= cut_from && (info & image::kWordExtend) == 0 &&
-        Cuttable(codes[size - 1], info & image::kWordCodeMask)) {
-      break;
-    }
+    info = basic_[c];
+    return (word & 0xc0c0f0) == 0x8080e0 && c >= 0x800 && Follows(info, previous);
+  };
+  const auto append = [&] {
     codes[size++] = static_cast<uint16_t>(info);
     previous = info;
+    p += 3;
+  };
+  for (bool more = true; more;) {
+    const uint32_t cut_from = open_ + kCutFrom;
+    while ((more = read()) && size < cut_from) append();
+    while (more && ((info & image::kWordExtend) != 0 ||
+                    !Cuttable(codes[size - 1], info & image::kWordCodeMask))) {
+      append();
+      more = read();
+    }
+    if (!more || count_ + 3 >= Stream::kMaxSequences) break;
+    codes[size] = 0;
+    sequences_[count_++] = {static_cast<uint16_t>(open_), static_cast<uint16_t>(size),
+                            open_word_start_};
+    open_ = ++size;
+    open_word_start_ = false;
+    *resume = static_cast<uint32_t>(p - begin);
+    append();
   }
   *at = static_cast<size_t>(p - begin);
   *last = previous;
   return size;
 }
 
-DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_start) {
+DecodeStatus Decoder::Raw(std::string_view segment, const WordKey* key, uint32_t* at,
+                          bool* word_start) {
   const uint32_t first_size = stream_.size(), first_count = count_;
   uint32_t previous = 0;
   if (*at == 0) previous = image::kWordKeyStart;  // a mark at the start is no plain code
   uint32_t resume = *at;  // where the open sequence begins in the segment
   trailing_space_ = spaces_ = false;
-  if (*at == 0 && Short(segment, *word_start)) return DecodeStatus::kDone;
+  if (key != nullptr && Short(segment, *key, *word_start)) return DecodeStatus::kDone;
   if (stream_.room() < kReserve || count_ + 1 >= Stream::kMaxSequences) {
     return first_size == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
   }
@@ -146,8 +202,8 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
     const uint32_t first = stream_.size();
     uint32_t size = first;
     for (;;) {
-      size = ThreeByteRun(segment, size, &pos, &previous);
-      if (pos == segment.size() || size == Stream::kCapacity - kReserve) break;
+      size = ThreeByteRun(segment, size, &pos, &previous, &resume);
+      if (pos == segment.size() || size >= Stream::kCapacity - kReserve) break;
       const utf8::Decoded c = utf8::Decode(segment, pos);
       const uint32_t info = model_.word_chars[c.code_point];
       if (!c.valid || !Follows(info, previous)) break;
@@ -195,7 +251,7 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
     if ((info & image::kWordMappedChar) != 0) {
       const uint16_t* list = model_.word_mapped.data() + (info & image::kWordCodeMask);
       trailing_space_ &= list[0] == 0;  // characters that vanish change nothing
-      if (list[0] > kReserve - 2) return DecodeStatus::kBail;  // the builder makes none
+      static_assert(image::kMaxMappedCodes <= kReserve - 2);
       for (uint32_t i = 0; i < list[0]; ++i) stream_.Add(list[1 + i]);
       continue;
     }

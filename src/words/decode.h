@@ -11,6 +11,7 @@
 
 #include "image/model.h"
 #include "words/stream.h"
+#include "words/word_key.h"
 
 namespace rankfeed::words {
 
@@ -25,7 +26,7 @@ class Decoder {
  public:
   Decoder(const Model& model, Stream& stream, Sequence* sequences)
       : model_(model),
-        ascii_(&model.word_chars.data[size_t{model.word_chars.blocks[0]} << 8]),
+        basic_(model.word_chars.data),
         stream_(stream),
         sequences_(sequences) {}
 
@@ -35,8 +36,8 @@ class Decoder {
   // Whether the last segment held a character that normalizes to a space.
   bool spaces() const { return spaces_; }
 
-  // Appends segment[*at, end). word_start: a U+2581 stands before it.
-  DecodeStatus Raw(std::string_view segment, uint32_t* at, bool* word_start);
+  // Appends segment[*at, end). key: of the segment, nullable. word_start: a U+2581 stands before it.
+  DecodeStatus Raw(std::string_view segment, const WordKey* key, uint32_t* at, bool* word_start);
 
   // The same for text that the normalizer has seen.
   DecodeStatus Normalized(std::string_view text, bool word_start);
@@ -47,16 +48,17 @@ class Decoder {
   static constexpr uint32_t kCutFrom = 24;
   static constexpr uint32_t kReserve = 16;  // room one character may take, and its closing zero
 
-  bool Short(std::string_view segment, bool word_start);
+  bool Short(std::string_view segment, const WordKey& key, bool word_start);
   static bool Follows(uint32_t info, uint32_t previous);
-  uint32_t ThreeByteRun(std::string_view segment, uint32_t size, size_t* at, uint32_t* last) const;
+  uint32_t ThreeByteRun(std::string_view segment, uint32_t size, size_t* at, uint32_t* last,
+                        uint32_t* resume);
   void Open(bool word_start);
   void Close();
   bool Cuttable(uint32_t last, uint32_t code) const;
   bool Normalizable(std::string_view rest) const;
 
   const Model& model_;
-  const uint32_t* const ascii_;  // model.word_chars of the first block
+  const uint32_t* const basic_;  // model.word_chars by code point, of the first 65,536
   Stream& stream_;
   Sequence* sequences_;  // Stream::kMaxSequences
   uint32_t count_ = 0;

@@ -18,8 +18,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
+
+#include "image/format.h"
 
 namespace rankfeed::words {
 
@@ -28,26 +29,43 @@ struct Exactness {
   uint32_t limit = 0, weight = kMaxWeight;  // limit 0: never without the reference's own sums
 };
 
-// total and margin in cost units; cost_unit: score per unit.
-inline Exactness MakeExactness(uint64_t total, uint64_t margin, uint32_t steps, uint32_t chars,
-                               double cost_unit, bool float32) {
-  Exactness exact;
-  const double weight = static_cast<double>(total) * cost_unit + 2;
-  if (!(weight < Exactness::kMaxWeight)) return exact;
-  exact.weight = static_cast<uint32_t>(weight) + 1;
-  const uint32_t terms = steps + chars;
-  if (margin <= (terms + 1) / 2) return exact;  // (terms + 1) / 2 >= terms / 2
-  if (!float32) {
-    exact.limit = Exactness::kAlways;
+// Makes them from sums in cost units, in integers. cost_unit: score per unit, a power of two.
+class ExactnessRule {
+ public:
+  ExactnessRule(double cost_unit, bool float32)
+      : most_margin_(static_cast<uint64_t>(image::kPrunedLead / cost_unit)),
+        unit_exponent_(static_cast<int>(std::bit_cast<uint64_t>(cost_unit) >> 52 & 0x7ff) - 1023),
+        float32_(float32) {}
+
+  // total, margin: of the best path.
+  Exactness Make(uint64_t total, uint64_t margin, uint32_t steps, uint32_t chars) const {
+    Exactness exact;
+    const uint64_t weight =
+        (unit_exponent_ <= 0 ? total >> -unit_exponent_ : total << unit_exponent_) + 3;
+    if (weight >= Exactness::kMaxWeight || total >> 36 != 0) return exact;
+    exact.weight = static_cast<uint32_t>(weight);
+    const uint32_t terms = steps + chars;
+    if (margin <= (terms + 1) / 2) return exact;  // (terms + 1) / 2 >= terms / 2
+    if (!float32_) {
+      exact.limit = Exactness::kAlways;
+      return exact;
+    }
+    // 2^exponent <= (margin - (terms + 1) / 2) cost_unit / (terms + 1), a factor of four away at most.
+    // float32 has 24 bits: below 2^e half an ulp is 2^(e - 25) at most.
+    const int exponent = static_cast<int>(std::bit_width(margin - (terms + 1) / 2)) - 1 -
+                         static_cast<int>(std::bit_width(terms)) + unit_exponent_ + 25;
+    exact.limit =
+        static_cast<uint32_t>(std::clamp(exponent, 0, static_cast<int>(Exactness::kAlways)));
     return exact;
   }
-  const double lead = static_cast<double>(margin - (terms + 1) / 2) * cost_unit / (terms + 1);
-  // float32 has 24 bits: below 2^e half an ulp is 2^(e - 25) at most.
-  const int exponent =
-      static_cast<int>(std::bit_cast<uint64_t>(lead) >> 52 & 0x7ff) - 1023 + 25;
-  exact.limit = static_cast<uint32_t>(
-      std::clamp(exponent, 0, static_cast<int>(Exactness::kAlways)));
-  return exact;
-}
+
+  // In units: runner-ups that lead by more were left out.
+  uint64_t most_margin() const { return most_margin_; }
+
+ private:
+  uint64_t most_margin_;
+  int unit_exponent_;
+  bool float32_;
+};
 
 }  // namespace rankfeed::words

@@ -111,88 +111,102 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
   return miss_count;
 }
 
-// Best and second best of the node that the edges of a state end in; best: of the node before it.
-// Three edges are relaxed without a branch on how many there are: void ones are above any sum.
-HWY_INLINE void Relax(const image::WordState& state, const uint64_t* more, uint64_t* best,
-                      uint64_t* second) {
-  const auto sum = [best](uint64_t edge) {
-    return (best[-static_cast<int64_t>(edge >> 24 & 15)] & Lattice::kSumMask) + edge;
-  };
-  // The greater of two by what is left of them: GCC makes a branch of a min and a max, which is
-  // taken as often as not.
-  const uint64_t a = sum(state.edge[0]), b = sum(state.edge[1]);
-  uint64_t least = std::min(a, b), next = a ^ b ^ least;
-  const auto relax = [&](uint64_t s) {
-    next = std::min(next, std::max(least, s));
-    least = std::min(least, s);
-  };
-  relax(sum(more[0]));
-  for (uint32_t k = 3; k < state.edge_count; ++k) relax(sum(more[k - 2]));
-  best[1] = least;
-  second[1] = next;
-}
-
-// One sequence of several that are searched in turns, so that what one fetches arrives while the
-// others work.
+// One sequence of several that are read in turns, so that what one fetches arrives while the others work.
 struct Lane {
-  uint64_t at;     // the code that led to the state
-  uint64_t state;
-  uint64_t place;  // where the next code leads, if there is such a state
-  uint64_t fail;   // the base to try if there is not, or with kLater one whose fail to try
+  trie::Unit from;  // where to go on from
+  Visit visit;      // of the next code, if there is such a state
 };
-constexpr uint64_t kLater = uint64_t{1} << 32;
 
-void Solve(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
-  constexpr uint32_t kLanes = 12;
-  const image::WordState* const states = lattice.states;
-  const uint16_t* const codes = lattice.codes;
+// Reads the codes of all sequences, in turns; returns how many. Whether a code leads on or its lane has
+// to try again from a shorter suffix follows no pattern, so there is no branch on it: both ways are
+// computed and one is masked out.
+uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
+  constexpr uint32_t kLanes = 16;
+  const trie::Unit* const units = lattice.units;
   const uint32_t* const fails = lattice.fails;
-  const uint64_t* const edges = lattice.edges;
-  uint64_t *const best = lattice.best, *const second = lattice.second;
-  const uint64_t root = lattice.root_base;
+  const uint16_t* const codes = lattice.codes;
+  Visit* visit = lattice.visits;
+  const trie::Unit root = trie::MakeUnit(0, lattice.root_base, lattice.root_base);
   Lane lanes[kLanes];
   const Sequence* const end = sequences + count;
-  const auto enter = [&](Lane* lane, uint64_t state, uint64_t at) {
-    const image::WordState& entered = states[state];
-    const uint64_t place = uint64_t{entered.base} + codes[at + 1];
-    __builtin_prefetch(states + place);
-    __builtin_prefetch(edges + entered.more);
-    lane->at = at;
-    lane->state = state;
-    lane->place = place;
-    lane->fail = entered.fail;
-  };
   const auto begin = [&](Lane* lane) {
-    const uint64_t at = sequences++->begin;
-    enter(lane, root + codes[at], at);
+    const uint32_t at = sequences->begin;
+    *lane = {root, Visit{at} << 32 | (lattice.root_base + codes[at])};
+    lattice.sum[at] = 0;
+    ++sequences;
   };
-  uint32_t live = 0;
-  while (live < kLanes && sequences != end) begin(&lanes[live++]);
-  while (live != 0) {
-    for (uint32_t i = 0; i < live; ++i) {
-      Lane& lane = lanes[i];
-      const uint64_t at = lane.at, place = lane.place;
-      const uint32_t code = codes[at + 1];
-      if (code != 0 && states[place].label != code) {
-        uint64_t fail = lane.fail;
-        if ((fail & kLater) != 0) fail = fails[static_cast<uint32_t>(fail)] & image::kFailMask;
-        __builtin_prefetch(states + fail + code);
-        __builtin_prefetch(fails + fail);
-        lane.place = fail + code;
-        lane.fail = fail | kLater;
-        continue;
+  Lane* last = lanes;
+  while (last != lanes + kLanes && sequences != end) begin(last++);
+  while (last != lanes) {
+    for (Lane* lane = lanes; lane != last;) {
+      const trie::Unit unit = units[static_cast<uint32_t>(lane->visit)];
+      const uint64_t at = lane->visit >> 32;
+      *visit = lane->visit;
+      uint64_t is = trie::Label(unit) == codes[at];
+      asm("" : "+r"(is));  // GCC 12 makes branches of what follows otherwise: a third slower
+      visit += is;
+      const uint64_t mask = -is;
+      const uint64_t fail = trie::Value(lane->from);
+      const trie::Unit shorter = uint64_t{fails[fail & ~mask]} << 40 | fail << 16;
+      const trie::Unit from = shorter ^ ((unit ^ shorter) & mask);
+      const uint64_t next = at + is;
+      const uint32_t code = codes[next];
+      const uint32_t place = trie::Base(from) + code;
+      __builtin_prefetch(units + place);
+      *lane = {from, next << 32 | place};
+      if (code == 0) [[unlikely]] {
+        if (sequences == end) {
+          *lane = *--last;
+          continue;
+        }
+        begin(lane);
       }
-      const image::WordState& state = states[lane.state];
-      Relax(state, edges + state.more, best + at, second + at);
-      if (code != 0) {
-        enter(&lane, place, at + 1);
-      } else if (sequences != end) {
-        begin(&lane);
-      } else {
-        lane = lanes[--live];
-        --i;
-      }
+      ++lane;
     }
+  }
+  return static_cast<uint32_t>(visit - lattice.visits);
+}
+
+// GCC 12 makes branches of std::min on sums, which are taken as often as not.
+HWY_INLINE uint64_t Min(uint64_t a, uint64_t b) {
+#if defined(__x86_64__)
+  asm("cmp %1, %0\n\tcmovae %1, %0" : "+r"(a) : "r"(b) : "cc");
+  return a;
+#else
+  return std::min(a, b);
+#endif
+}
+
+// The node after a code. Three edges are relaxed whether there are as many or not: void ones are above any
+// sum.
+HWY_INLINE void Relax(const Lattice& lattice, Visit visit) {
+  const image::WordState& state = lattice.states[static_cast<uint32_t>(visit)];
+  const uint64_t at = visit >> 32;
+  // From the node as many characters back as the longest piece has; the top bits of an edge count on.
+  const uint64_t* const from = lattice.sum + at - (Lattice::kMaxChars - 1);
+  const auto sum = [from](uint64_t edge) {
+    return (edge & image::kEdgeSumMask) + from[edge >> image::kEdgeCharsShift];
+  };
+  const uint64_t a = sum(state.edge[0]), b = sum(state.edge[1]);
+  uint64_t least = Min(a, b), next = a ^ b ^ least;  // the greater of the two
+  const auto relax = [&](uint64_t s) {
+    const uint64_t m = Min(least, s);
+    next = Min(next, least ^ s ^ m);
+    least = m;
+  };
+  relax(sum(state.edge[2]));
+  for (uint32_t k = 3; k < state.edge_count; ++k) relax(sum(lattice.edges[state.more + k - 3]));
+  lattice.last[at + 1] = static_cast<uint32_t>(least);
+  lattice.sum[at + 1] = least & image::kEdgeCostMask;
+  lattice.second[at + 1] = next;
+}
+
+// Neighbours among the visits are of different sequences, so that no node waits for the one before it.
+void Solve(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
+  const uint32_t visits = Walk(lattice, sequences, count);
+  for (uint32_t k = 0; k < visits; ++k) {
+    __builtin_prefetch(lattice.states + static_cast<uint32_t>(lattice.visits[k + Lattice::kAhead]));
+    Relax(lattice, lattice.visits[k]);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "image/format.h"
+#include "trie/double_array.h"
 #include "words/segments.h"
 #include "words/word_cache.h"
 #include "words/word_key.h"
@@ -34,17 +35,25 @@ struct Sequence {
   bool word_start;  // begins with U+2581
 };
 
-// See words/stream.h.
-struct Lattice {
-  static constexpr uint64_t kSumMask = ~uint64_t{0} << 28;
-  static constexpr uint32_t kMaxChars = image::kMaxWordPieceChars;
+// A code that was read: its place in the stream, and in the low half the state after it.
+using Visit = uint64_t;
 
-  const image::WordState* states;
+// See words/stream.h. A node comes before each code and behind the last; node n + 1 follows codes[n].
+struct Lattice {
+  static constexpr uint32_t kMaxChars = image::kMaxWordPieceChars;
+  static constexpr uint32_t kAhead = 40;  // states fetched before they are needed
+
+  const trie::Unit* units;
   const uint32_t* fails;
+  const image::WordState* states;
   const uint64_t* edges;
   uint32_t root_base;
   const uint16_t* codes;
-  uint64_t *best, *second;  // by node; kMaxChars before the first may be read
+  Visit* visits;     // for all codes, and kAhead more to read
+  uint64_t* sum;     // by node: the least sum of costs, where an edge has its cost; kMaxChars before the
+                     // first may be read
+  uint32_t* last;    // by node: characters and id of the edge it ends in
+  uint64_t* second;  // by node: the next least sum
 };
 
 struct Kernels {
@@ -55,7 +64,7 @@ struct Kernels {
   // misses; returns how many.
   uint32_t (*match)(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
                     uint32_t count, Found* found, uint16_t* misses);
-  // Best and second best sums of all nodes of the sequences; best of their first nodes is given.
+  // Finds sum, last and second of all nodes of the sequences.
   void (*solve)(const Lattice& lattice, const Sequence* sequences, uint32_t count);
 };
 

@@ -8,40 +8,42 @@ namespace rankfeed::words {
 
 void Stream::Carve(Layout& layout) {
   codes_ = layout.Take<uint16_t>(kCapacity + 1);
-  best_ = layout.Take<uint64_t>(kCapacity + 1 + Lattice::kMaxChars);
+  visits_ = layout.Take<Visit>(kCapacity + Lattice::kAhead);
+  sum_ = layout.Take<uint64_t>(kCapacity + 1 + Lattice::kMaxChars);
+  last_ = layout.Take<uint32_t>(kCapacity + 1);
   second_ = layout.Take<uint64_t>(kCapacity + 1);
   ids_ = layout.Take<int32_t>(kCapacity + 8);
 }
 
 void Stream::Solve(const Model& model, const Kernels& kernels,
                    std::span<const Sequence> sequences) {
-  uint64_t* const best = best_ + Lattice::kMaxChars;
-  for (const Sequence& sequence : sequences) best[sequence.begin] = 0;
-  const Lattice lattice{model.word_states.data(), model.word_fails.data(), model.word_edges.data(),
-                        model.word_config->root_base, codes_, best, second_};
+  const Lattice lattice{model.word_units.data(),      model.word_fails.data(),
+                        model.word_states.data(),     model.word_edges.data(),
+                        model.word_config->root_base, codes_,
+                        visits_,                      sum_ + Lattice::kMaxChars,
+                        last_,                        second_};
   kernels.solve(lattice, sequences.data(), static_cast<uint32_t>(sequences.size()));
 }
 
-StreamResult Stream::Result(const Model& model, const Sequence& sequence) {
-  const uint64_t* const best = best_ + Lattice::kMaxChars;
+StreamResult Stream::Result(const Model& model, const ExactnessRule& rule,
+                            const Sequence& sequence) {
+  const uint64_t* const sum = sum_ + Lattice::kMaxChars;
   const int32_t begin = sequence.begin, end = sequence.end;
-  uint64_t margin = ~uint64_t{0};
+  uint64_t margin = rule.most_margin();
   int32_t first = end;  // in ids_: every character is at most one id
   bool unknown = false, literal = false;
   for (int32_t node = end; node > begin;) {
-    const uint64_t sum = best[node];
-    margin = std::min(margin, (second_[node] >> 28) - (sum >> 28));
-    const uint32_t id = static_cast<uint32_t>(sum) & image::kEdgeIdMask;
+    margin = std::min(margin, (second_[node] - sum[node]) >> image::kEdgeCostShift);
+    const uint32_t last = last_[node], id = last & image::kEdgeIdMask;
     unknown |= id == image::kEdgeUnknown;
     literal |= id == image::kEdgeLiteral;
     ids_[--first] = static_cast<int32_t>(id);
-    node -= static_cast<int32_t>(sum >> 24 & 15) + 1;
+    node -= static_cast<int32_t>(last >> 24 & 15) + 1;
   }
   const auto steps = static_cast<uint32_t>(end - first);
   StreamResult result{static_cast<uint32_t>(first), steps, {}, unknown, literal};
-  result.exact = MakeExactness((best[end] - best[begin]) >> 28, margin, steps,
-                               static_cast<uint32_t>(end - begin), model.word_config->cost_unit,
-                               !model.huggingface());
+  result.exact = rule.Make(sum[end] >> image::kEdgeCostShift, margin, steps,
+                           static_cast<uint32_t>(end - begin));
   if (unknown) {
     // Consecutive unknown characters are one token.
     constexpr auto kUnknown = static_cast<int32_t>(image::kEdgeUnknown);

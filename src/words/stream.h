@@ -3,14 +3,13 @@
 //
 // The sequences lie one after the other in a stream of character codes, each closed by a 0. Every
 // sequence is read once by the automaton of the pieces (image::WordState), which knows at each
-// character all pieces that end there; the node after it takes the best of them, and keeps the
-// runner-up for the margin (words/exactness.h). A dozen sequences take turns, a character each: a
-// load that misses the cache has a round of others to arrive in.
+// character which pieces end there. That is done first for all characters, sixteen sequences taking
+// turns: a load that misses the cache has a round of others to arrive in. Then the node after each
+// character takes the best of the pieces, and keeps the runner-up for the margin (words/exactness.h).
 //
-// A node packs the sum, the length and the id of the last piece into 64 bits, so that one minimum
-// moves all three; an edge of the lattice is laid out the same (image::MakeEdge):
-//
-//   bits 63..28 sum of costs, 27..24 characters of the piece - 1, 23..0 its id
+// Costs are integers with the length and the id of a piece packed below them (image::MakeEdge), so that
+// one minimum moves all three. Pieces that no best path takes are not in the automaton
+// (builder/word_pruning.h).
 //
 // Cost: O(characters * pieces that end at one). What it replaced: bench/NOTES.md, "Automaton".
 #pragma once
@@ -55,11 +54,14 @@ class Stream {
   void Solve(const Model& model, const Kernels& kernels, std::span<const Sequence> sequences);
 
   // The best path of a sequence after Solve. Its ids stay until Clear.
-  StreamResult Result(const Model& model, const Sequence& sequence);
+  StreamResult Result(const Model& model, const ExactnessRule& rule, const Sequence& sequence);
 
  private:
-  uint16_t* codes_ = nullptr;                     // kCapacity
-  uint64_t *best_ = nullptr, *second_ = nullptr;  // by node, as Lattice asks for
+  uint16_t* codes_ = nullptr;  // kCapacity
+  // As Lattice asks for.
+  Visit* visits_ = nullptr;
+  uint32_t* last_ = nullptr;
+  uint64_t *sum_ = nullptr, *second_ = nullptr;
   int32_t* ids_ = nullptr;  // a place for each character, and room for a copy of six beyond
   uint32_t size_ = 0;
 };

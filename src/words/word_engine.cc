@@ -24,6 +24,7 @@ class Engine {
         scratch_(scratch),
         stream_(scratch.stream),
         decoder_(model, scratch.stream, scratch.sequences),
+        rule_(config_.cost_unit, kFloat32),
         scanner_(model, *scratch.kernels, scratch.masks),
         tables_{model.word_table.data(), (uint64_t{1} << model.word_config->table_bits) - 1,
                 scratch.cache.words(), scratch.cache.mask()},
@@ -32,7 +33,7 @@ class Engine {
 
   size_t Run() {
     while (!bailed_ && done_ < texts_.texts.size()) {
-      if (tail_ - head_ < WordScratch::kBatch) Fill();
+      if (tail_ - head_ < batch_) Fill();
       Batch();
     }
     if (bailed_) sink_.count = text_begin_;
@@ -40,6 +41,7 @@ class Engine {
   }
 
  private:
+  static constexpr uint32_t kLeastBatch = 32;
   static constexpr bool kFloat32 = std::is_same_v<Arithmetic, unigram::SentencePieceArithmetic>;
 
   static std::string_view Bytes(std::string_view text, const Segment& segment) {
@@ -61,7 +63,7 @@ class Engine {
       run.end -= head_;
     }
     head_ = 0;
-    while (tail_ < WordScratch::kBatch && run_count_ < WordScratch::kRuns) {
+    while (tail_ < batch_ && run_count_ < WordScratch::kRuns) {
       const bool first = !scanning_;
       if (first) {
         if (next_ == texts_.texts.size()) break;
@@ -83,7 +85,7 @@ class Engine {
     const bool resumed = partial_;
     partial_ = false;
     const Segment* const segments = scratch_.segments + head_;
-    const uint32_t count = resumed ? 1 : std::min(tail_ - head_, WordScratch::kBatch);
+    const uint32_t count = resumed ? 1 : std::min(tail_ - head_, batch_);
     uint32_t end = count, lacking = 1;
     if (resumed) {
       scratch_.misses[0] = 0;
@@ -101,7 +103,7 @@ class Engine {
       uint32_t at = resumed ? resume_at_ : 0;
       bool word_start = resumed ? resume_word_start_ : WordStart(segments[i]);
       const uint32_t first = decoder_.count();
-      DecodeStatus status = decoder_.Raw(bytes, &at, &word_start);
+      DecodeStatus status = decoder_.Raw(bytes, resumed ? nullptr : &scratch_.keys[i], &at, &word_start);
       const bool slow = status == DecodeStatus::kSlow;
       if (slow) status = Normalize(bytes, WordStart(segments[i]));
       if (status == DecodeStatus::kBail) {
@@ -125,10 +127,13 @@ class Engine {
     }
     if (misses_ != 0) {
       stream_.Solve(model_, *scratch_.word_kernels, {scratch_.sequences, decoder_.count()});
+      SettleMisses();
     }
     if (!Emit(segments, end)) bailed_ = true;
     Insert(segments);
     head_ += end;
+    // As many as the stream had room for, and twice that as long as it has.
+    if (!resumed) batch_ = std::clamp(end < count ? end : 2 * batch_, kLeastBatch, WordScratch::kBatch);
   }
 
   // Looks up the next segments; returns how many are in neither table.
@@ -265,28 +270,54 @@ class Engine {
   struct Miss {
     uint16_t segment, first, last;  // its sequences
     bool trailing_space, whole;
+    StreamResult result = {};  // if it is one sequence
   };
 
-  bool EmitMiss(Miss& miss) {
+  // Misses that are like segments of the tables become found; what is left in miss_ needs EmitMiss. Most
+  // are few ids, and then ids are written by one loop without a branch on where they come from.
+  void SettleMisses() {
+    uint32_t left = 0;
+    for (uint32_t k = 0; k < misses_; ++k) {
+      Miss& miss = miss_[k];
+      if (miss.last - miss.first == 1) {
+        const Sequence& sequence = scratch_.sequences[miss.first];
+        const StreamResult& result = miss.result = stream_.Result(model_, rule_, sequence);
+        // What EmitFound cannot settle it decodes again, into scratch_.codes.
+        if (miss.whole && !miss.trailing_space && !result.literal && !(kFloat32 && result.unknown) &&
+            result.count <= CachedWord::kMaxIds &&
+            sequence.end - sequence.begin <= int{WordScratch::kSegmentCodes}) {
+          const uint32_t info = Info(result);
+          scratch_.found[miss.segment] = {stream_.ids() + result.first_id, info};
+          insert_[inserts_] = miss.segment;
+          inserts_ += result.exact.limit != 0;
+          continue;
+        }
+      }
+      miss_[left++] = miss;
+    }
+    misses_ = left;
+  }
+
+  static uint32_t Info(const StreamResult& result) {
+    return result.count | result.exact.limit << 8 | result.exact.weight << 16;
+  }
+
+  bool EmitMiss(const Miss& miss) {
     for (uint32_t k = miss.first; k < miss.last; ++k) {
       const Sequence& sequence = scratch_.sequences[k];
       if (sequence.word_start) StartWord();
-      const StreamResult result = stream_.Result(model_, sequence);
+      const StreamResult result = miss.last - miss.first == 1
+                                      ? miss.result
+                                      : stream_.Result(model_, rule_, sequence);
       if (result.literal) return false;
       // Replaying sums needs to know how many characters one unknown token stands for, so its sums
       // are made here and now.
-      const uint32_t limit = kFloat32 && result.unknown ? 0 : result.exact.limit;
-      const uint32_t info = result.count | limit << 8 | result.exact.weight << 16;
-      if (Settled(info)) {
+      if (!(kFloat32 && result.unknown) && Settled(Info(result))) {
         Copy(stream_.ids() + result.first_id, result.count);
       } else if (!Exact(stream_.codes() + sequence.begin, sequence.end - sequence.begin)) {
         return false;
       }
       space_ = false;
-      if (miss.whole && miss.last - miss.first == 1 && !miss.trailing_space && limit != 0 &&
-          result.count <= CachedWord::kMaxIds) {
-        insert_[inserts_++] = {miss.segment, static_cast<uint16_t>(result.first_id), info};
-      }
     }
     space_ |= miss.trailing_space;
     return true;
@@ -295,12 +326,12 @@ class Engine {
   void Insert(const Segment* segments) {
     if (scratch_.cache.enabled()) {
       for (uint32_t k = 0; k < inserts_; ++k) {
-        const uint32_t i = insert_[k].segment;
+        const uint32_t i = insert_[k];
         if (segments[i].end - (segments[i].begin & kBeginMask) > WordKey::kMaxBytes) continue;
         CachedWord& cached = *tables_.Slot(scratch_.hashes[i]);
         std::memcpy(cached.key, scratch_.keys[i].part, sizeof(cached.key));
-        std::memcpy(cached.ids, stream_.ids() + insert_[k].first_id, sizeof(cached.ids));
-        cached.info = insert_[k].info;
+        std::memcpy(cached.ids, scratch_.found[i].ids, sizeof(cached.ids));
+        cached.info = scratch_.found[i].info;
       }
     }
     inserts_ = 0;
@@ -367,10 +398,13 @@ class Engine {
   WordScratch& scratch_;
   Stream& stream_;
   Decoder decoder_;
+  const ExactnessRule rule_;
   SegmentScanner scanner_;
   const LookUpTables tables_;
   const WordTexts& texts_;
   TokenSink& sink_;
+
+  uint32_t batch_ = WordScratch::kBatch;  // segments to look up together
 
   // Segments and runs that wait; those of the next texts join them.
   uint32_t head_ = 0, tail_ = 0;            // in WordScratch::segments
@@ -380,12 +414,8 @@ class Engine {
   bool scanning_ = false;                   // the one before next_ goes on
   bool bailed_ = false;                     // text done_ needs the plain path
 
-  struct Inserted {
-    uint16_t segment, first_id;
-    uint32_t info;
-  };
   Miss miss_[WordScratch::kBatch];
-  Inserted insert_[WordScratch::kBatch];
+  uint16_t insert_[WordScratch::kBatch + 1];
   uint32_t misses_ = 0, inserts_ = 0;
 
   // Of the text whose tokens are being written:

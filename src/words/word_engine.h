@@ -40,8 +40,10 @@ struct SegmentRun {
 };
 
 struct WordScratch {
-  static constexpr uint32_t kBatch = 128;  // segments looked up together
-  static constexpr uint32_t kRuns = 128;   // whose segments may wait
+  static constexpr uint32_t kBatch = 256;  // segments looked up together, at most
+  static constexpr uint32_t kRuns = 256;   // whose segments may wait
+  // A cached segment has no more: seven codes a byte, and the U+2581.
+  static constexpr uint32_t kSegmentCodes = 8 * sizeof(WordKey);
   static constexpr uint32_t kNormalizedBytes = 16 * 1024;
 
   const simd::Kernels* kernels = nullptr;
@@ -57,7 +59,7 @@ struct WordScratch {
   Found* found = nullptr;      // kBatch
   uint16_t* misses = nullptr;  // kBatch + 1
   Sequence* sequences = nullptr;
-  uint16_t* codes = nullptr;   // of one cached segment
+  uint16_t* codes = nullptr;   // of one segment
   char* normalized = nullptr;  // kNormalizedBytes
 
   void Carve(Layout& layout, uint32_t cache_bytes) {
@@ -72,7 +74,7 @@ struct WordScratch {
     found = layout.Take<Found>(kBatch);
     misses = layout.Take<uint16_t>(kBatch + 1);
     sequences = layout.Take<Sequence>(Stream::kMaxSequences);
-    codes = layout.Take<uint16_t>(8 * sizeof(WordKey));
+    codes = layout.Take<uint16_t>(kSegmentCodes);
     normalized = layout.Take<char>(kNormalizedBytes);
   }
 };
