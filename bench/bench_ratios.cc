@@ -43,7 +43,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 constexpr uint32_t kMaxTextBytes = 1 << 20;
-constexpr uint32_t kCacheBytes = 1 << 20;
+constexpr uint32_t kCacheBytes = 4 << 20;
 constexpr size_t kTogether = 64;  // texts in one call of rankfeed_encode_batch
 
 // The best of the targets compiled in that this CPU has.

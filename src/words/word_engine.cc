@@ -270,7 +270,6 @@ class Engine {
   struct Miss {
     uint16_t segment, first, last;  // its sequences
     bool trailing_space, whole;
-    StreamResult result = {};  // if it is one sequence
   };
 
   // Misses that are like segments of the tables become found; what is left in miss_ needs EmitMiss. Most
@@ -281,7 +280,8 @@ class Engine {
       Miss& miss = miss_[k];
       if (miss.last - miss.first == 1) {
         const Sequence& sequence = scratch_.sequences[miss.first];
-        const StreamResult& result = miss.result = stream_.Result(model_, rule_, sequence);
+        const StreamResult& result = scratch_.results[miss.segment] =
+            stream_.Result(model_, rule_, sequence);
         // What EmitFound cannot settle it decodes again, into scratch_.codes.
         if (miss.whole && !miss.trailing_space && !result.literal && !(kFloat32 && result.unknown) &&
             result.count <= CachedWord::kMaxIds &&
@@ -307,7 +307,7 @@ class Engine {
       const Sequence& sequence = scratch_.sequences[k];
       if (sequence.word_start) StartWord();
       const StreamResult result = miss.last - miss.first == 1
-                                      ? miss.result
+                                      ? scratch_.results[miss.segment]
                                       : stream_.Result(model_, rule_, sequence);
       if (result.literal) return false;
       // Replaying sums needs to know how many characters one unknown token stands for, so its sums
