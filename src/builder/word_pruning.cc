@@ -81,6 +81,10 @@ int32_t Pruner::LeastDifference(const Prefixes& prefix, uint32_t from, uint32_t 
 uint32_t Pruner::Keep(uint32_t state, std::array<uint32_t, kMaxChars>* pieces) const {
   uint32_t all[kMaxChars], count = 0, kept = 0;
   for (uint32_t p = piece_[state]; p != 0; p = piece_[states_.suffix[p]]) all[count++] = p;
+  if (count == 1) {
+    (*pieces)[0] = all[0];
+    return 1;
+  }
   const Prefixes prefix = PrefixesOf(state);
   const auto begin = [&](uint32_t k) {
     return uint32_t{states_.depth[state]} - states_.depth[all[k]];

@@ -236,21 +236,18 @@ class Engine {
           i + static_cast<uint32_t>(std::min<uint64_t>(end - i, room / CachedWord::kMaxIds));
       int32_t* out = sink_.ids + sink_.count;
       uint64_t sum = sum_;
+      const uint32_t from = i;
       for (; i < stop; ++i) {
         const Found& found = scratch_.found[i];
         const uint64_t after = sum + (found.info >> 16);
         if (after >> (found.info >> 8 & 0xff) != 0) break;
-        if constexpr (kFloat32) {
-          sum = after;
-        } else if (WordStart(segments[i])) {
-          checkpoint_ = static_cast<uint32_t>(out - sink_.ids);
-          score_ = 0;
-        }
+        if constexpr (kFloat32) sum = after;
         std::memcpy(out, found.ids, CachedWord::kMaxIds * sizeof(int32_t));
         out += found.info & 0xff;
       }
       sink_.count = static_cast<uint32_t>(out - sink_.ids);
       sum_ = sum;
+      FindWordStart(segments, from, i);
       if (i == end) break;
       // One that has to be searched, or that may not fit.
       const Found& found = scratch_.found[i];
@@ -342,6 +339,22 @@ class Engine {
     if constexpr (!kFloat32) {
       checkpoint_ = sink_.count;
       score_ = 0;
+    }
+  }
+
+  // The same for the last word that began in found segments [begin, end), which were just written: looked
+  // for afterwards, so that writing them needs no look at where words begin.
+  void FindWordStart(const Segment* segments, uint32_t begin, uint32_t end) {
+    if constexpr (!kFloat32) {
+      uint32_t at = sink_.count;
+      for (uint32_t i = end; i > begin;) {
+        at -= scratch_.found[--i].info & 0xff;
+        if (WordStart(segments[i])) {
+          checkpoint_ = at;
+          score_ = 0;
+          return;
+        }
+      }
     }
   }
 
