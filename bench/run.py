@@ -188,7 +188,7 @@ def ratios_section(r):
             "the sentence, the layout pplx-unigram publishes, written anew with SentencePiece's ids (`bench/whole_sentence.cc`); the last column says how much faster than "
             "libsentencepiece that is. *Cold*: word cache emptied, every text once. *Stream*: an eighth of the texts at a time, after the other seven. "
             f"In rows of many texts rankfeed takes {r['texts_together']} a call (`rankfeed_encode_batch`); one column has it with one text a call.\n\n"
-            + f"Pages of the image: {r['pages']['kind']}; best SIMD target of the CPU: {r['simd_target']}; word cache {r['cache_bytes'] >> 10} KiB.\n\n"
+            + f"Pages of the image: {r['pages']['kind']}; best SIMD target of the CPU: {r['simd_target']}; word cache {r['cache_bytes'] >> 10} KiB, in the row of the stream {r['stream_cache_bytes'] >> 10} KiB.\n\n"
             + table(["", "rankfeed, SentencePiece / HuggingFace parity", "SP parity : libsentencepiece", "SP parity : whole sentence", "SP parity, a text a call : libsentencepiece", "HF parity : libsentencepiece", "HF parity : whole sentence",
                      "libsentencepiece", "whole sentence : libsentencepiece"], rows)
             + ("\nNot run: " + "; ".join(left) + "\n" if left else ""))
