@@ -58,8 +58,8 @@ bool Decoder::Normalizable(std::string_view rest) const {
 // a segment is follows no pattern that a branch predictor could learn.
 bool Decoder::Short(std::string_view segment, const WordKey& key, bool word_start) {
   constexpr uint32_t kPlain = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
-  static_assert(kCutFrom <= WordKey::kMaxBytes);
-  if (segment.size() >= kCutFrom || stream_.room() < kCutFrom + kReserve ||
+  static_assert(kShortBytes <= WordKey::kMaxBytes && kShortBytes <= kCutFrom);
+  if (segment.size() >= kShortBytes || stream_.room() < kShortBytes + kReserve ||
       count_ + 2 >= Stream::kMaxSequences) {
     return false;
   }
@@ -67,7 +67,7 @@ bool Decoder::Short(std::string_view segment, const WordKey& key, bool word_star
   codes[0] = static_cast<uint16_t>(model_.word_config->space_code);
   uint16_t* const out = codes + word_start;
   const auto size = static_cast<uint32_t>(segment.size());
-  uint64_t bytes[3], mask[3];  // of the segment; kCutFrom are enough
+  uint64_t bytes[3], mask[3];  // of the segment; kShortBytes are enough
   std::memcpy(bytes, reinterpret_cast<const char*>(&key) + 1, sizeof(bytes));
   std::memcpy(mask, kKeyMasks.of[size] + 1, sizeof(mask));
   constexpr uint64_t kHigh = 0x8080808080808080, kTwoMask = 0xc0e0c0e0c0e0c0e0, kTwo = 0x80c080c080c080c0;

@@ -45,7 +45,8 @@ class Decoder {
  private:
   // Runs are cut from this length on. Shorter ones gain nothing, and the pieces' own cuts in
   // alphabetic words would only make more sequences.
-  static constexpr uint32_t kCutFrom = 24;
+  static constexpr uint32_t kCutFrom = 40;
+  static constexpr uint32_t kShortBytes = 24;  // segments of less are read from their keys
   static constexpr uint32_t kReserve = 16;  // room one character may take, and its closing zero
 
   bool Short(std::string_view segment, const WordKey& key, bool word_start);
