@@ -50,8 +50,7 @@ class Build {
     out_.root_base = size;
     out_.units.assign(size + codes + 1,
                       trie::MakeUnit(trie::kEmptyLabel, out_.root_base, out_.root_base));
-    out_.states.assign(out_.units.size(),
-                       {{image::kNoEdge, image::kNoEdge, image::kNoEdge}, 0, 0});
+    out_.states.assign(out_.units.size(), {{image::kNoEdge, image::kNoEdge, image::kNoEdge}, 0, 0});
     own_.assign(out_.states.size(), 0);
     base_.assign(out_.states.size(), 0);
     suffix_.assign(out_.states.size(), 0);
@@ -113,8 +112,8 @@ class Build {
         out_.fails[base_[state]] = base_[suffix] | uint32_t{depth_[state]} << 24;
       }
       const uint32_t base = base_[owner[state]];
-      out_.units[state] = trie::MakeUnit(trie::Label(out_.units[state]), base,
-                                         image::FailBase(out_.fails[base]));
+      out_.units[state] =
+          trie::MakeUnit(trie::Label(out_.units[state]), base, image::FailBase(out_.fails[base]));
     }
   }
 

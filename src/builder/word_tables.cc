@@ -71,7 +71,8 @@ bool CostsFit(const Model& model) {
     if (score > 0) return false;
   }
   return model.config->max_piece_chars <= image::kMaxWordPieceChars &&
-         model.config->code_count > image::kMaxMappedCodes && model.config->code_count + 1 < trie::kEmptyLabel;
+         model.config->code_count > image::kMaxMappedCodes &&
+         model.config->code_count + 1 < trie::kEmptyLabel;
 }
 
 std::optional<Pipeline> ClassifySentencePiece(const Model& model) {
@@ -359,18 +360,18 @@ class Tables {
       return SectionData{id, static_cast<uint32_t>(sizeof(*data)),
                          std::string(reinterpret_cast<const char*>(data), count * sizeof(*data))};
     };
-    return {section(image::SectionId::kWordConfig, &config, 1),
-            section(image::SectionId::kWordTable, table_.data(), table_.size()),
-            section(image::SectionId::kWordCharBlocks, blocks.data(), blocks.size()),
-            section(image::SectionId::kWordChars, chars.data(), chars.size()),
-            section(image::SectionId::kWordMapped, mapped_.data(), mapped_.size()),
-            section(image::SectionId::kWordUnits, automaton_.units.data(), automaton_.units.size()),
-            section(image::SectionId::kWordStates, automaton_.states.data(),
-                    automaton_.states.size()),
-            section(image::SectionId::kWordFails, automaton_.fails.data(), automaton_.fails.size()),
-            section(image::SectionId::kWordEdges, automaton_.edges.data(), automaton_.edges.size()),
-            section(image::SectionId::kWordScores, scores_.data(), scores_.size()),
-            section(image::SectionId::kWordPairs, pairs_.data(), pairs_.size())};
+    return {
+        section(image::SectionId::kWordConfig, &config, 1),
+        section(image::SectionId::kWordTable, table_.data(), table_.size()),
+        section(image::SectionId::kWordCharBlocks, blocks.data(), blocks.size()),
+        section(image::SectionId::kWordChars, chars.data(), chars.size()),
+        section(image::SectionId::kWordMapped, mapped_.data(), mapped_.size()),
+        section(image::SectionId::kWordUnits, automaton_.units.data(), automaton_.units.size()),
+        section(image::SectionId::kWordStates, automaton_.states.data(), automaton_.states.size()),
+        section(image::SectionId::kWordFails, automaton_.fails.data(), automaton_.fails.size()),
+        section(image::SectionId::kWordEdges, automaton_.edges.data(), automaton_.edges.size()),
+        section(image::SectionId::kWordScores, scores_.data(), scores_.size()),
+        section(image::SectionId::kWordPairs, pairs_.data(), pairs_.size())};
   }
 
  private:

@@ -54,8 +54,8 @@ bool Decoder::Normalizable(std::string_view rest) const {
 // false, with nothing appended, for others.
 //
 // Segments of ASCII only and of two-byte characters only are read several characters at a time from
-// their key, with the first character again in the place of what is missing in the last group: how long
-// a segment is follows no pattern that a branch predictor could learn.
+// their key, with the first character again in the place of what is missing in the last group: how
+// long a segment is follows no pattern that a branch predictor could learn.
 bool Decoder::Short(std::string_view segment, const WordKey& key, bool word_start) {
   constexpr uint32_t kPlain = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
   static_assert(kShortBytes <= WordKey::kMaxBytes && kShortBytes <= kCutFrom);
@@ -70,7 +70,8 @@ bool Decoder::Short(std::string_view segment, const WordKey& key, bool word_star
   uint64_t bytes[3], mask[3];  // of the segment; kShortBytes are enough
   std::memcpy(bytes, reinterpret_cast<const char*>(&key) + 1, sizeof(bytes));
   std::memcpy(mask, kKeyMasks.of[size] + 1, sizeof(mask));
-  constexpr uint64_t kHigh = 0x8080808080808080, kTwoMask = 0xc0e0c0e0c0e0c0e0, kTwo = 0x80c080c080c080c0;
+  constexpr uint64_t kHigh = 0x8080808080808080, kTwoMask = 0xc0e0c0e0c0e0c0e0,
+                     kTwo = 0x80c080c080c080c0;
   uint32_t count = size;
   if (((bytes[0] | bytes[1] | bytes[2]) & kHigh) == 0) {
     const uint64_t fill = 0x0101010101010101 * (bytes[0] & 0xff);
@@ -85,7 +86,8 @@ bool Decoder::Short(std::string_view segment, const WordKey& key, bool word_star
     }
     if ((flags & ~kPlain) != 0) return false;
   } else if ((((bytes[0] ^ kTwo) & kTwoMask & mask[0]) | ((bytes[1] ^ kTwo) & kTwoMask & mask[1]) |
-              ((bytes[2] ^ kTwo) & kTwoMask & mask[2])) == 0 && size % 2 == 0) {
+              ((bytes[2] ^ kTwo) & kTwoMask & mask[2])) == 0 &&
+             size % 2 == 0) {
     const uint64_t fill = 0x0001000100010001 * (bytes[0] & 0xffff);
     for (int i = 0; i < 3; ++i) bytes[i] |= fill & ~mask[i];
     count = size / 2;

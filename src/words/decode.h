@@ -25,10 +25,7 @@ enum class DecodeStatus {
 class Decoder {
  public:
   Decoder(const Model& model, Stream& stream, Sequence* sequences)
-      : model_(model),
-        basic_(model.word_chars.data),
-        stream_(stream),
-        sequences_(sequences) {}
+      : model_(model), basic_(model.word_chars.data), stream_(stream), sequences_(sequences) {}
 
   void Clear() { count_ = 0; }
   uint32_t count() const { return count_; }
@@ -36,7 +33,8 @@ class Decoder {
   // Whether the last segment held a character that normalizes to a space.
   bool spaces() const { return spaces_; }
 
-  // Appends segment[*at, end). key: of the segment, nullable. word_start: a U+2581 stands before it.
+  // Appends segment[*at, end). key: of the segment, nullable. word_start: a U+2581 stands before
+  // it.
   DecodeStatus Raw(std::string_view segment, const WordKey* key, uint32_t* at, bool* word_start);
 
   // The same for text that the normalizer has seen.

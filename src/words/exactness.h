@@ -50,8 +50,8 @@ class ExactnessRule {
       exact.limit = Exactness::kAlways;
       return exact;
     }
-    // 2^exponent <= (margin - (terms + 1) / 2) cost_unit / (terms + 1), a factor of four away at most.
-    // float32 has 24 bits: below 2^e half an ulp is 2^(e - 25) at most.
+    // 2^exponent <= (margin - (terms + 1) / 2) cost_unit / (terms + 1), a factor of four away at
+    // most. float32 has 24 bits: below 2^e half an ulp is 2^(e - 25) at most.
     const int exponent = static_cast<int>(std::bit_width(margin - (terms + 1) / 2)) - 1 -
                          static_cast<int>(std::bit_width(terms)) + unit_exponent_ + 25;
     exact.limit =

@@ -111,15 +111,16 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
   return miss_count;
 }
 
-// One sequence of several that are read in turns, so that what one fetches arrives while the others work.
+// One sequence of several that are read in turns, so that what one fetches arrives while the others
+// work.
 struct Lane {
   trie::Unit from;  // where to go on from
   Visit visit;      // of the next code, if there is such a state
 };
 
-// Reads the codes of all sequences, in turns; returns how many. Whether a code leads on or its lane has
-// to try again from a shorter suffix follows no pattern, so there is no branch on it: both ways are
-// computed and one is masked out.
+// Reads the codes of all sequences, in turns; returns how many. Whether a code leads on or its lane
+// has to try again from a shorter suffix follows no pattern, so there is no branch on it: both ways
+// are computed and one is masked out.
 uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
   constexpr uint32_t kLanes = 16;
   const trie::Unit* const units = lattice.units;
@@ -177,12 +178,13 @@ HWY_INLINE uint64_t Min(uint64_t a, uint64_t b) {
 #endif
 }
 
-// The node after a code. Three edges are relaxed whether there are as many or not: void ones are above any
-// sum.
+// The node after a code. Three edges are relaxed whether there are as many or not: void ones are
+// above any sum.
 HWY_INLINE void Relax(const Lattice& lattice, Visit visit) {
   const image::WordState& state = lattice.states[static_cast<uint32_t>(visit)];
   const uint64_t at = visit >> 32;
-  // From the node as many characters back as the longest piece has; the top bits of an edge count on.
+  // From the node as many characters back as the longest piece has; the top bits of an edge count
+  // on.
   const uint64_t* const from = lattice.sum + at - (Lattice::kMaxChars - 1);
   const auto sum = [from](uint64_t edge) {
     return (edge & image::kEdgeSumMask) + from[edge >> image::kEdgeCharsShift];
@@ -201,7 +203,8 @@ HWY_INLINE void Relax(const Lattice& lattice, Visit visit) {
   lattice.second[at + 1] = next;
 }
 
-// Neighbours among the visits are of different sequences, so that no node waits for the one before it.
+// Neighbours among the visits are of different sequences, so that no node waits for the one before
+// it.
 void Solve(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
   const uint32_t visits = Walk(lattice, sequences, count);
   for (uint32_t k = 0; k < visits; ++k) {

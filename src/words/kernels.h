@@ -38,7 +38,8 @@ struct Sequence {
 // A code that was read: its place in the stream, and in the low half the state after it.
 using Visit = uint64_t;
 
-// See words/stream.h. A node comes before each code and behind the last; node n + 1 follows codes[n].
+// See words/stream.h. A node comes before each code and behind the last; node n + 1 follows
+// codes[n].
 struct Lattice {
   static constexpr uint32_t kMaxChars = image::kMaxWordPieceChars;
   static constexpr uint32_t kAhead = 40;  // states fetched before they are needed
@@ -49,9 +50,9 @@ struct Lattice {
   const uint64_t* edges;
   uint32_t root_base;
   const uint16_t* codes;
-  Visit* visits;     // for all codes, and kAhead more to read
-  uint64_t* sum;     // by node: the least sum of costs, where an edge has its cost; kMaxChars before the
-                     // first may be read
+  Visit* visits;  // for all codes, and kAhead more to read
+  uint64_t* sum;  // by node: the least sum of costs, where an edge has its cost; kMaxChars before
+                  // the first may be read
   uint32_t* last;    // by node: characters and id of the edge it ends in
   uint64_t* second;  // by node: the next least sum
 };

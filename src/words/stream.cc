@@ -17,11 +17,16 @@ void Stream::Carve(Layout& layout) {
 
 void Stream::Solve(const Model& model, const Kernels& kernels,
                    std::span<const Sequence> sequences) {
-  const Lattice lattice{model.word_units.data(),      model.word_fails.data(),
-                        model.word_states.data(),     model.word_edges.data(),
-                        model.word_config->root_base, codes_,
-                        visits_,                      sum_ + Lattice::kMaxChars,
-                        last_,                        second_};
+  const Lattice lattice{model.word_units.data(),
+                        model.word_fails.data(),
+                        model.word_states.data(),
+                        model.word_edges.data(),
+                        model.word_config->root_base,
+                        codes_,
+                        visits_,
+                        sum_ + Lattice::kMaxChars,
+                        last_,
+                        second_};
   kernels.solve(lattice, sequences.data(), static_cast<uint32_t>(sequences.size()));
 }
 

@@ -5,10 +5,11 @@
 // sequence is read once by the automaton of the pieces (image::WordState), which knows at each
 // character which pieces end there. That is done first for all characters, sixteen sequences taking
 // turns: a load that misses the cache has a round of others to arrive in. Then the node after each
-// character takes the best of the pieces, and keeps the runner-up for the margin (words/exactness.h).
+// character takes the best of the pieces, and keeps the runner-up for the margin
+// (words/exactness.h).
 //
-// Costs are integers with the length and the id of a piece packed below them (image::MakeEdge), so that
-// one minimum moves all three. Pieces that no best path takes are not in the automaton
+// Costs are integers with the length and the id of a piece packed below them (image::MakeEdge), so
+// that one minimum moves all three. Pieces that no best path takes are not in the automaton
 // (builder/word_pruning.h).
 //
 // Cost: O(characters * pieces that end at one). What it replaced: bench/NOTES.md, "Automaton".

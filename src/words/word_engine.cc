@@ -103,7 +103,8 @@ class Engine {
       uint32_t at = resumed ? resume_at_ : 0;
       bool word_start = resumed ? resume_word_start_ : WordStart(segments[i]);
       const uint32_t first = decoder_.count();
-      DecodeStatus status = decoder_.Raw(bytes, resumed ? nullptr : &scratch_.keys[i], &at, &word_start);
+      DecodeStatus status =
+          decoder_.Raw(bytes, resumed ? nullptr : &scratch_.keys[i], &at, &word_start);
       const bool slow = status == DecodeStatus::kSlow;
       if (slow) status = Normalize(bytes, WordStart(segments[i]));
       if (status == DecodeStatus::kBail) {
@@ -133,7 +134,8 @@ class Engine {
     Insert(segments);
     head_ += end;
     // As many as the stream had room for, and twice that as long as it has.
-    if (!resumed) batch_ = std::clamp(end < count ? end : 2 * batch_, kLeastBatch, WordScratch::kBatch);
+    if (!resumed)
+      batch_ = std::clamp(end < count ? end : 2 * batch_, kLeastBatch, WordScratch::kBatch);
   }
 
   // Looks up the next segments; returns how many are in neither table.
@@ -269,8 +271,9 @@ class Engine {
     bool trailing_space, whole;
   };
 
-  // Misses that are like segments of the tables become found; what is left in miss_ needs EmitMiss. Most
-  // are few ids, and then ids are written by one loop without a branch on where they come from.
+  // Misses that are like segments of the tables become found; what is left in miss_ needs EmitMiss.
+  // Most are few ids, and then ids are written by one loop without a branch on where they come
+  // from.
   void SettleMisses() {
     uint32_t left = 0;
     for (uint32_t k = 0; k < misses_; ++k) {
@@ -280,8 +283,8 @@ class Engine {
         const StreamResult& result = scratch_.results[miss.segment] =
             stream_.Result(model_, rule_, sequence);
         // What EmitFound cannot settle it decodes again, into scratch_.codes.
-        if (miss.whole && !miss.trailing_space && !result.literal && !(kFloat32 && result.unknown) &&
-            result.count <= CachedWord::kMaxIds &&
+        if (miss.whole && !miss.trailing_space && !result.literal &&
+            !(kFloat32 && result.unknown) && result.count <= CachedWord::kMaxIds &&
             sequence.end - sequence.begin <= int{WordScratch::kSegmentCodes}) {
           const uint32_t info = Info(result);
           scratch_.found[miss.segment] = {stream_.ids() + result.first_id, info};
@@ -342,8 +345,8 @@ class Engine {
     }
   }
 
-  // The same for the last word that began in found segments [begin, end), which were just written: looked
-  // for afterwards, so that writing them needs no look at where words begin.
+  // The same for the last word that began in found segments [begin, end), which were just written:
+  // looked for afterwards, so that writing them needs no look at where words begin.
   void FindWordStart(const Segment* segments, uint32_t begin, uint32_t end) {
     if constexpr (!kFloat32) {
       uint32_t at = sink_.count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The search of words/stream.h, over the pieces that builder/word_pruning.h leaves, against one over
-// all pieces: best paths and margins, for random vocabularies and strings.
+// The search of words/stream.h, over the pieces that builder/word_pruning.h leaves, against one
+// over all pieces: best paths and margins, for random vocabularies and strings.
 #include "words/stream.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,8 @@ Vocabulary Random(std::mt19937& random) {
   for (const char* special : {"<s>", "<pad>", "</s>", "<unk>"}) vocab.push_back({special, 0.0});
   const auto add = [&](const std::string& text) {
     // Steps of a quarter make ties.
-    const double score = -0.25 * static_cast<double>(1 + below(static_cast<uint32_t>(text.size()) * 12 + 20));
+    const double score =
+        -0.25 * static_cast<double>(1 + below(static_cast<uint32_t>(text.size()) * 12 + 20));
     if (v.pieces.emplace(text, std::pair{static_cast<int>(vocab.size()), score}).second) {
       vocab.push_back({Spelled(text), score});
     }
@@ -71,7 +72,9 @@ struct Path {
 // Over all pieces, in the same costs.
 Path Search(const Vocabulary& v, const rankfeed_model& model, const std::string& text) {
   const double unit = model.word_config->cost_unit;
-  const auto cost = [&](double score) { return static_cast<uint64_t>(std::llround(-score / unit)); };
+  const auto cost = [&](double score) {
+    return static_cast<uint64_t>(std::llround(-score / unit));
+  };
   const size_t n = text.size();
   struct Node {
     uint64_t least = ~uint64_t{0}, next = ~uint64_t{0};
@@ -104,7 +107,8 @@ Path Search(const Vocabulary& v, const rankfeed_model& model, const std::string&
   for (size_t at = n; at > 0; at = nodes[at].from) {
     const Node& node = nodes[at];
     ++path.steps;
-    path.margin = std::min(path.margin, node.next == ~uint64_t{0} ? node.next : node.next - node.least);
+    path.margin =
+        std::min(path.margin, node.next == ~uint64_t{0} ? node.next : node.next - node.least);
     if (node.id != 3 || path.ids.empty() || path.ids.back() != 3) path.ids.push_back(node.id);
   }
   std::reverse(path.ids.begin(), path.ids.end());
@@ -139,7 +143,8 @@ TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
           text += static_cast<char>('a' + random() % (random() % 10 == 0 ? 8 : 3));
         }
         const auto begin = static_cast<uint16_t>(stream.size());
-        for (const char c : text) stream.Add(model.codes[c == '_' ? U'\u2581' : static_cast<char32_t>(c)]);
+        for (const char c : text)
+          stream.Add(model.codes[c == '_' ? U'\u2581' : static_cast<char32_t>(c)]);
         sequences.push_back({begin, static_cast<uint16_t>(stream.size()), text[0] == '_'});
         stream.Close();
         texts.push_back(std::move(text));
