@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "builder/word_pruning.h"
+#include "image/word_begin.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -27,6 +28,7 @@ class Build {
     }
     FindFails();
     SetEdges();
+    SetBegins();
     return std::move(out_);
   }
 
@@ -133,6 +135,17 @@ class Build {
         if (k == std::size(state.edge)) state.more = static_cast<uint32_t>(out_.edges.size());
         out_.edges.push_back(own_[pieces[k]]);
       }
+    }
+  }
+
+  void SetBegins() {
+    const uint32_t codes = model_.config->code_count, mark = model_.codes[U'\u2581'];
+    const image::WordAutomaton automaton{out_.units, out_.fails, out_.states, out_.root_base};
+    out_.begins.resize(2 * (size_t{codes} + 1));
+    out_.begins[0] = image::BeginWith(automaton, mark);
+    for (uint32_t code = 1; code <= codes; ++code) {
+      out_.begins[code] = image::BeginWith(automaton, mark, code);
+      out_.begins[codes + 1 + code] = image::BeginWith(automaton, code);
     }
   }
 

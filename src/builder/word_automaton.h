@@ -23,6 +23,7 @@ struct Automaton {
   std::vector<image::WordState> states;
   std::vector<uint32_t> fails;
   std::vector<uint64_t> edges;
+  std::vector<image::WordBegin> begins;
   uint32_t root_base = 0;
   double cost_unit = 0;
 };

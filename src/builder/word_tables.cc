@@ -310,7 +310,7 @@ class Tables {
       Word word;
       word.start = code_point_[codes[0]] == kSpaceMark;
       if (!Spell(std::span(codes).subspan(word.start ? 1 : 0), &word.text)) continue;
-      const words::StreamResult path = finder.Solve(codes);
+      const words::StreamResult path = finder.Solve(codes, word.start);
       if (path.count != 1 || path.unknown || path.literal || path.exact.limit == 0) continue;
       word.entry.id = finder.id();
       word.entry.info = 1 | path.exact.limit << 8 | path.exact.weight << 16;
@@ -370,6 +370,7 @@ class Tables {
         section(image::SectionId::kWordStates, automaton_.states.data(), automaton_.states.size()),
         section(image::SectionId::kWordFails, automaton_.fails.data(), automaton_.fails.size()),
         section(image::SectionId::kWordEdges, automaton_.edges.data(), automaton_.edges.size()),
+        section(image::SectionId::kWordBegins, automaton_.begins.data(), automaton_.begins.size()),
         section(image::SectionId::kWordScores, scores_.data(), scores_.size()),
         section(image::SectionId::kWordPairs, pairs_.data(), pairs_.size())};
   }
@@ -386,6 +387,7 @@ class Tables {
       model_.word_states = tables.automaton_.states;
       model_.word_fails = tables.automaton_.fails;
       model_.word_edges = tables.automaton_.edges;
+      model_.word_begins = tables.automaton_.begins;
       Layout measure(nullptr);
       stream_.Carve(measure);
       memory_.resize(measure.size() + Layout::kAlignment);
@@ -394,11 +396,11 @@ class Tables {
       Layout carve(std::align(Layout::kAlignment, measure.size(), base, space));
       stream_.Carve(carve);
     }
-    words::StreamResult Solve(std::span<const uint16_t> codes) {
+    words::StreamResult Solve(std::span<const uint16_t> codes, bool word_start) {
       stream_.Clear();
       for (const uint16_t code : codes) stream_.Add(code);
       stream_.Close();
-      const words::Sequence sequence = {0, static_cast<uint16_t>(codes.size()), true};
+      const words::Sequence sequence = {0, static_cast<uint16_t>(codes.size()), word_start};
       stream_.Solve(model_, words::DispatchKernels(), {&sequence, 1});
       const words::ExactnessRule rule(config_.cost_unit, !model_.huggingface());
       const words::StreamResult result = stream_.Result(model_, rule, sequence);

@@ -12,7 +12,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 4;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 5;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -84,6 +84,7 @@ enum class SectionId : uint32_t {
   kWordPairs = 48,        // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
   kWordFails = 49,        // uint32_t[states]: where to go on when a unit has no child, see FailBase
   kWordUnits = 50,        // uint64_t[states]: the pieces as an Aho-Corasick automaton, see WordState
+  kWordBegins = 51,       // WordBegin[2 * (code_count + 1)]: how searches begin
 };
 
 struct Section {
@@ -264,14 +265,17 @@ inline constexpr uint32_t kMaxWordPieceChars = 16;  // greatest depth and edge_c
 // An edge of the lattice: bits 63..60 16 - characters of the piece, 59..28 its cost, 27..24 its
 // characters - 1, 23..0 its id. A character that is no piece has an edge of its own, with
 // kEdgeUnknown. kWordEdges[0] is kNoEdge.
-inline constexpr uint32_t kMaxCost = 0x1fffff;  // sums of 2048 fit below the cost of kNoEdge
+inline constexpr uint32_t kMaxCost = 0x1fffff;
 inline constexpr uint32_t kEdgeIdMask = 0xffffff;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
 inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out
 inline constexpr uint32_t kEdgeCharsShift = 60, kEdgeCostShift = 28;
 inline constexpr uint64_t kEdgeSumMask = (uint64_t{1} << kEdgeCharsShift) - 1;
 inline constexpr uint64_t kEdgeCostMask = kEdgeSumMask & ~uint64_t{0} << kEdgeCostShift;
-inline constexpr uint64_t kNoEdge = ~uint64_t{0} << kEdgeCostShift;  // of one character
+// Of one character, above what any sum of kMaxWordPieceChars edges is, and below what two sums that
+// differ by it would need more than 32 bits for.
+inline constexpr uint64_t kNoEdge = uint64_t{15} << kEdgeCharsShift |
+                                    uint64_t{kMaxCost + 1} << 5 << kEdgeCostShift;
 constexpr uint64_t MakeEdge(uint64_t cost, uint32_t chars, uint32_t id) {
   return uint64_t{kMaxWordPieceChars - chars} << kEdgeCharsShift | cost << kEdgeCostShift |
          uint64_t{chars - 1} << 24 | id;
@@ -280,6 +284,21 @@ constexpr uint32_t EdgeCost(uint64_t edge) {
   return static_cast<uint32_t>((edge & kEdgeSumMask) >> kEdgeCostShift);
 }
 static_assert(kMaxWordPieceChars == 16);
+
+// A node of a search: the best edge that ends there, bits 27..0 of it, and the lead of its sum over
+// the next best, in cost units.
+struct WordNode {
+  uint32_t last, margin;
+};
+
+// Searches begin behind their first codes: kWordBegins[c] is what one knows behind U+2581 and
+// code c ([0]: behind U+2581 alone), kWordBegins[code_count + 1 + c] behind code c alone.
+struct WordBegin {
+  uint64_t unit;  // of the state, in kWordUnits
+  uint64_t sum;   // least sum of costs, where an edge has its cost
+  WordNode node;
+};
+static_assert(sizeof(WordBegin) == 24);
 
 // A hash of two neighbouring character codes; a clear bit says that no piece holds them.
 inline constexpr uint32_t kPairBits = 1u << 19;

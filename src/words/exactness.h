@@ -33,7 +33,7 @@ struct Exactness {
 class ExactnessRule {
  public:
   ExactnessRule(double cost_unit, bool float32)
-      : most_margin_(static_cast<uint64_t>(image::kPrunedLead / cost_unit)),
+      : most_margin_(static_cast<uint32_t>(std::min(image::kPrunedLead / cost_unit, 0x7fffffffp0))),
         unit_exponent_(static_cast<int>(std::bit_cast<uint64_t>(cost_unit) >> 52 & 0x7ff) - 1023),
         float32_(float32) {}
 
@@ -60,10 +60,10 @@ class ExactnessRule {
   }
 
   // In units: runner-ups that lead by more were left out.
-  uint64_t most_margin() const { return most_margin_; }
+  uint32_t most_margin() const { return most_margin_; }
 
  private:
-  uint64_t most_margin_;
+  uint32_t most_margin_;
   int unit_exponent_;
   bool float32_;
 };

@@ -127,17 +127,32 @@ uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count)
   const uint32_t* const fails = lattice.fails;
   const uint16_t* const codes = lattice.codes;
   Visit* visit = lattice.visits;
-  const trie::Unit root = trie::MakeUnit(0, lattice.root_base, lattice.root_base);
   Lane lanes[kLanes];
   const Sequence* const end = sequences + count;
+  // The next sequence that has codes beyond those that searches begin with; false if there is none.
   const auto begin = [&](Lane* lane) {
-    const uint32_t at = sequences->begin;
-    *lane = {root, Visit{at} << 32 | (lattice.root_base + codes[at])};
-    lattice.sum[at] = 0;
-    ++sequences;
+    while (sequences != end) {
+      const uint32_t at = sequences->begin;
+      const bool mark = sequences->word_start;
+      ++sequences;
+      const auto node = [&lattice](uint32_t n, const image::WordBegin& is) {
+        lattice.sum[n] = is.sum;
+        lattice.nodes[n] = is.node;
+      };
+      lattice.sum[at] = 0;
+      node(at + 1, lattice.begins[0]);
+      const uint32_t next = at + 1 + mark;
+      const image::WordBegin& first =
+          lattice.begins[(mark ? 0 : lattice.code_count + 1) + codes[next - 1]];
+      node(next, first);
+      const uint32_t place = trie::Base(first.unit) + codes[next];
+      *lane = {first.unit, Visit{next} << 32 | place};
+      if (codes[next] != 0) return true;
+    }
+    return false;
   };
   Lane* last = lanes;
-  while (last != lanes + kLanes && sequences != end) begin(last++);
+  while (last != lanes + kLanes && begin(last)) ++last;
   while (last != lanes) {
     for (Lane* lane = lanes; lane != last;) {
       const trie::Unit unit = units[static_cast<uint32_t>(lane->visit)];
@@ -156,11 +171,10 @@ uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count)
       __builtin_prefetch(units + place);
       *lane = {from, next << 32 | place};
       if (code == 0) [[unlikely]] {
-        if (sequences == end) {
+        if (!begin(lane)) {
           *lane = *--last;
           continue;
         }
-        begin(lane);
       }
       ++lane;
     }
@@ -198,9 +212,9 @@ HWY_INLINE void Relax(const Lattice& lattice, Visit visit) {
   };
   relax(sum(state.edge[2]));
   for (uint32_t k = 3; k < state.edge_count; ++k) relax(sum(lattice.edges[state.more + k - 3]));
-  lattice.last[at + 1] = static_cast<uint32_t>(least);
   lattice.sum[at + 1] = least & image::kEdgeCostMask;
-  lattice.second[at + 1] = next;
+  lattice.nodes[at + 1] = {static_cast<uint32_t>(least),
+                           static_cast<uint32_t>((next - least) >> image::kEdgeCostShift)};
 }
 
 // Neighbours among the visits are of different sequences, so that no node waits for the one before

@@ -29,7 +29,8 @@ struct LookUpTables {
   CachedWord* Slot(uint64_t hash) const { return cache + (hash >> 32 & cache_mask); }
 };
 
-// A run of character codes in a stream, followed by a 0, that is searched on its own.
+// A run of character codes in a stream, followed by a 0, that is searched on its own. With a word
+// start, more codes follow the U+2581.
 struct Sequence {
   uint16_t begin, end;
   bool word_start;  // begins with U+2581
@@ -48,13 +49,13 @@ struct Lattice {
   const uint32_t* fails;
   const image::WordState* states;
   const uint64_t* edges;
-  uint32_t root_base;
+  const image::WordBegin* begins;
+  uint32_t code_count;
   const uint16_t* codes;
   Visit* visits;  // for all codes, and kAhead more to read
   uint64_t* sum;  // by node: the least sum of costs, where an edge has its cost; kMaxChars before
                   // the first may be read
-  uint32_t* last;    // by node: characters and id of the edge it ends in
-  uint64_t* second;  // by node: the next least sum
+  image::WordNode* nodes;  // unspecified before the first code of a sequence
 };
 
 struct Kernels {
@@ -65,7 +66,7 @@ struct Kernels {
   // misses; returns how many.
   uint32_t (*match)(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
                     uint32_t count, Found* found, uint16_t* misses);
-  // Finds sum, last and second of all nodes of the sequences.
+  // Finds sum and nodes of all nodes of the sequences.
   void (*solve)(const Lattice& lattice, const Sequence* sequences, uint32_t count);
 };
 

@@ -49,7 +49,7 @@ class Stream {
   void Grow(uint32_t count) { size_ += count; }  // codes written beyond the last
   void Truncate(uint32_t size) { size_ = size; }
   uint16_t* codes() { return codes_; }
-  const int32_t* ids() const { return ids_; }
+  const int32_t* ids() const { return ids_ + 1; }
 
   // Finds the best sums of all nodes of the sequences.
   void Solve(const Model& model, const Kernels& kernels, std::span<const Sequence> sequences);
@@ -61,9 +61,10 @@ class Stream {
   uint16_t* codes_ = nullptr;  // kCapacity
   // As Lattice asks for.
   Visit* visits_ = nullptr;
-  uint32_t* last_ = nullptr;
-  uint64_t *sum_ = nullptr, *second_ = nullptr;
-  int32_t* ids_ = nullptr;  // a place for each character, and room for a copy of six beyond
+  uint64_t* sum_ = nullptr;
+  image::WordNode* nodes_ = nullptr;
+  int32_t* ids_ = nullptr;  // one before the first, a place for each character, and room for a
+                            // copy of six beyond
   uint32_t size_ = 0;
 };
 
