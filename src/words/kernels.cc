@@ -3,6 +3,7 @@
 #include "words/kernels.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 
@@ -23,6 +24,31 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using Words = hn::CappedTag<uint64_t, 4>;  // a key is one vector of them, or two or four
+
+void List(const SegmentMasks* masks, uint32_t count, uint32_t base, Segment* segments,
+          uint32_t* begins, uint32_t* ends) {
+  Segment *begin = segments + *begins, *end = segments + *ends;
+  for (uint32_t k = 0; k < count; ++k, base += 64) {
+    uint64_t starts = masks[k].starts, stops = masks[k].stops;
+    const uint64_t word_starts = masks[k].word_starts;
+    const auto begin_count = std::popcount(starts), end_count = std::popcount(stops);
+    // Begins and ends together and four at a time: how many there are follows no pattern.
+    Segment *b = begin, *e = end;
+    for (int left = std::max(begin_count, end_count); left > 0; left -= 4) {
+      for (int i = 0; i < 4; ++i) {
+        const auto bit = static_cast<uint32_t>(std::countr_zero(starts));
+        b++->begin = (base + bit) | static_cast<uint32_t>(word_starts >> (bit & 63)) << 31;
+        starts &= starts - 1;
+        e++->end = base + static_cast<uint32_t>(std::countr_zero(stops));
+        stops &= stops - 1;
+      }
+    }
+    begin += begin_count;
+    end += end_count;
+  }
+  *begins = static_cast<uint32_t>(begin - segments);
+  *ends = static_cast<uint32_t>(end - segments);
+}
 
 // data[-1] must be readable, and kMaxKeyBytes bytes from there.
 HWY_INLINE void MakeKey(const char* data, uint32_t size, uint32_t tag, WordKey* key) {
@@ -227,7 +253,7 @@ void Solve(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
   }
 }
 
-constexpr Kernels kKernels = {MakeKeys, Match, Solve};
+constexpr Kernels kKernels = {List, MakeKeys, Match, Solve};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

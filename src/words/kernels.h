@@ -59,6 +59,10 @@ struct Lattice {
 };
 
 struct Kernels {
+  // Lists what masks[0, count) say, of bytes from base on, as segments: begins[*begins ...] and
+  // ends[*ends ...], both moved on. The four segments behind them may be written too.
+  void (*list)(const SegmentMasks* masks, uint32_t count, uint32_t base, Segment* segments,
+               uint32_t* begins, uint32_t* ends);
   // Makes the keys of segments[0, count) of a text and fetches what match will look at.
   void (*make_keys)(const LookUpTables& tables, const char* text, size_t text_size,
                     const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes);

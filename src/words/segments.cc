@@ -7,12 +7,18 @@
 #include <cstring>
 
 #include "text/utf8.h"
+#include "words/kernels.h"
 
 namespace rankfeed::words {
 
 SegmentScanner::SegmentScanner(const Model& model, const simd::Kernels& kernels,
-                               simd::ClassMasks* masks)
-    : model_(model), kernels_(kernels), masks_(masks) {
+                               const Kernels& word_kernels, simd::ClassMasks* masks,
+                               SegmentMasks* segment_masks)
+    : model_(model),
+      kernels_(kernels),
+      word_kernels_(word_kernels),
+      masks_(masks),
+      segment_masks_(segment_masks) {
   std::memcpy(separators_.low, model.word_config->separators, sizeof(separators_.low));
   std::memcpy(common_.low, model.word_config->common, sizeof(common_.low));
   std::memcpy(letters_.low, model.word_config->letters, sizeof(letters_.low));
@@ -29,8 +35,7 @@ void SegmentScanner::Start(std::string_view text) {
 uint32_t SegmentScanner::Next(Segment* segments) {
   const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
   kernels_.classify(text_.data() + at_, size, separators_, common_, letters_, masks_);
-  uint32_t begins = 0, ends = 0;
-  if (has_open_) segments[begins++].begin = open_;
+  uint32_t words = 0;
   for (size_t k = 0; 64 * k < size; ++k) {
     const uint64_t s = masks_[k].separator, c = masks_[k].common;
     const uint64_t other = ~(s | c | masks_[k].letter);
@@ -43,15 +48,11 @@ uint32_t SegmentScanner::Next(Segment* segments) {
     for (uint64_t ask = starts & ~s1 & ((other & c1) | (c & other1)); ask != 0; ask &= ask - 1) {
       if (Loose(base + static_cast<uint32_t>(std::countr_zero(ask)))) starts ^= ask & -ask;
     }
-    uint64_t stops = ~s1 & (s | starts);
-    for (uint64_t m = starts; m != 0; m &= m - 1) {
-      const auto bit = static_cast<uint32_t>(std::countr_zero(m));
-      segments[begins++].begin = (base + bit) | static_cast<uint32_t>(s1 >> bit & 1) << 31;
-    }
-    for (; stops != 0; stops &= stops - 1) {
-      segments[ends++].end = base + static_cast<uint32_t>(std::countr_zero(stops));
-    }
+    segment_masks_[words++] = {starts, ~s1 & (s | starts), s1};
   }
+  uint32_t begins = 0, ends = 0;
+  if (has_open_) segments[begins++].begin = open_;
+  word_kernels_.list(segment_masks_, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
   at_ += size;
   if (at_ == text_.size() && ends < begins) {  // ends with the text, at a multiple of 64
     segments[ends++].end = static_cast<uint32_t>(at_);

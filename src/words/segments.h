@@ -21,13 +21,22 @@ struct Segment {
   uint32_t begin, end;  // bytes of the text; begin < end
 };
 
+// Of 64 bytes, a bit each: where segments begin, where they end, and of those that begin which are
+// the beginning of a word.
+struct SegmentMasks {
+  uint64_t starts, stops, word_starts;
+};
+
+struct Kernels;
+
 class SegmentScanner {
  public:
   static constexpr uint32_t kBlockBytes = 4096;
-  static constexpr uint32_t kMaxSegments = kBlockBytes + 2;
+  static constexpr uint32_t kMaxSegments = kBlockBytes + 2 + 8;  // eight more may be written
 
-  // masks: kBlockBytes / 64.
-  SegmentScanner(const Model& model, const simd::Kernels& kernels, simd::ClassMasks* masks);
+  // masks and segment_masks: kBlockBytes / 64.
+  SegmentScanner(const Model& model, const simd::Kernels& kernels, const Kernels& word_kernels,
+                 simd::ClassMasks* masks, SegmentMasks* segment_masks);
 
   void Start(std::string_view text);
   bool done() const { return at_ == text_.size(); }
@@ -41,7 +50,9 @@ class SegmentScanner {
 
   const Model& model_;
   const simd::Kernels& kernels_;
+  const Kernels& word_kernels_;
   simd::ClassMasks* masks_;
+  SegmentMasks* segment_masks_;
   simd::ByteSet separators_, common_, letters_;
   std::string_view text_;
   size_t at_ = 0;          // where the next block begins

@@ -52,6 +52,7 @@ struct WordScratch {
   Stream stream;
   ExactPath exact;
   simd::ClassMasks* masks = nullptr;
+  SegmentMasks* segment_masks = nullptr;
   Segment* segments = nullptr;  // a block's, behind those of a batch
   SegmentRun* runs = nullptr;   // kRuns
   WordKey* keys = nullptr;    // kBatch
@@ -68,6 +69,7 @@ struct WordScratch {
     stream.Carve(layout);
     exact.Carve(layout, Stream::kCapacity);
     masks = layout.Take<simd::ClassMasks>(SegmentScanner::kBlockBytes / 64);
+    segment_masks = layout.Take<SegmentMasks>(SegmentScanner::kBlockBytes / 64);
     segments = layout.Take<Segment>(kBatch + SegmentScanner::kMaxSegments);
     runs = layout.Take<SegmentRun>(kRuns);
     keys = layout.Take<WordKey>(kBatch);
