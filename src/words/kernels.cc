@@ -50,10 +50,10 @@ void List(const SegmentMasks* masks, uint32_t count, uint32_t base, Segment* seg
   *ends = static_cast<uint32_t>(end - segments);
 }
 
-// data[-1] must be readable, and kMaxKeyBytes bytes from there.
+// data[-1] must be readable, and the 32 bytes from there. size: kMaxBytes + 1 at most.
 HWY_INLINE void MakeKey(const char* data, uint32_t size, uint32_t tag, WordKey* key) {
 #if HWY_TARGET == HWY_SCALAR
-  *key = WordKey::Make(data, size, tag);
+  *key = WordKey::Make(data, std::min(size, WordKey::kMaxBytes), tag);
 #else
   const Words d;
   const auto* from = reinterpret_cast<const uint8_t*>(data) - 1;
@@ -67,45 +67,46 @@ HWY_INLINE void MakeKey(const char* data, uint32_t size, uint32_t tag, WordKey* 
 #endif
 }
 
-// Whether the lanes of a and b whose bits are set in `lanes` are equal.
-HWY_INLINE bool Same(const uint64_t* a, const uint64_t* b, const uint64_t* lanes) {
+// Whether the first `parts` of a and b are equal.
+template <size_t parts>
+HWY_INLINE bool Same(const uint64_t* a, const uint64_t* b) {
+  alignas(32) static constexpr uint64_t kIgnored[4] = {0, 0, 0, parts < 4 ? ~uint64_t{0} : 0};
+  static_assert(parts == 3 || parts == 4);
   const Words d;
-  auto difference = hn::Zero(d);
+  auto same = hn::Set(d, ~uint64_t{0});
   for (size_t i = 0; i < 4; i += hn::Lanes(d)) {
-    difference = hn::Or(difference, hn::And(hn::Xor(hn::LoadU(d, a + i), hn::LoadU(d, b + i)),
-                                            hn::LoadU(d, lanes + i)));
+    const auto equal = hn::VecFromMask(d, hn::Eq(hn::LoadU(d, a + i), hn::LoadU(d, b + i)));
+    same = hn::And(same, parts == 4 ? equal : hn::Or(equal, hn::Load(d, kIgnored + i)));
   }
-  return hn::AllTrue(d, hn::Eq(difference, hn::Zero(d)));
+  return hn::AllTrue(d, hn::MaskFromVec(same));
 }
 
 void MakeKeys(const LookUpTables& tables, const char* text, size_t text_size,
               const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes) {
-  // A key is made of the 32 bytes from the one before the segment; near the ends of the text those
-  // are read from a copy of its last bytes.
-  constexpr size_t kLast = sizeof(WordKey) - 1;
-  const size_t direct = text_size > kLast ? text_size - kLast : 0;
-  char copy[3 * sizeof(WordKey)];
   const auto begin_of = [](const Segment& segment) { return segment.begin & ~Segment::kWordStart; };
-  if (count != 0 && begin_of(segments[count - 1]) >= direct) {
-    std::memset(copy, 0, sizeof(copy));
-    std::memcpy(copy + 1, text + direct, text_size - direct);
-  }
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t begin = begin_of(segments[i]);
-    const uint32_t size = std::min(segments[i].end - begin, WordKey::kMaxBytes + 1);
-    const uint32_t tag = WordKey::Tag(size, segments[i].begin != begin);
-    const uint32_t bytes = std::min(size, WordKey::kMaxBytes);
-    if (begin >= direct) {
-      MakeKey(copy + 1 + (begin - direct), bytes, tag, &keys[i]);
-    } else if (begin != 0) {
-      MakeKey(text + begin, bytes, tag, &keys[i]);
-    } else {
-      keys[i] = WordKey::Make(text, bytes, tag);
-    }
+  const auto make = [&](uint32_t i, const char* data) {
+    const uint32_t size = std::min(segments[i].end - begin_of(segments[i]), WordKey::kMaxBytes + 1);
+    MakeKey(data, size, WordKey::Tag(size, segments[i].begin >= Segment::kWordStart), &keys[i]);
     const uint64_t hash = keys[i].Hash();
     hashes[i] = hash;
     __builtin_prefetch(tables.Bucket(hash));
+  };
+  // A key is made of the 32 bytes from the one before the segment; at the begin and near the end of
+  // the text they are read from a copy.
+  constexpr size_t kLast = sizeof(WordKey) - 1;
+  const size_t direct = text_size > kLast ? text_size - kLast : 0;
+  char copy[3 * sizeof(WordKey)];
+  uint32_t i = 0, near_end = count;
+  while (near_end > 0 && begin_of(segments[near_end - 1]) >= direct) --near_end;
+  if (near_end > 0 && begin_of(segments[0]) == 0) {
+    std::memcpy(copy + 1, text, kLast);
+    make(i++, copy + 1);
   }
+  for (; i < near_end; ++i) make(i, text + begin_of(segments[i]));
+  if (i == count) return;
+  std::memset(copy, 0, sizeof(copy));
+  std::memcpy(copy + 1, text + direct, text_size - direct);
+  for (; i < count; ++i) make(i, copy + 1 + (begin_of(segments[i]) - direct));
 }
 
 uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
@@ -113,13 +114,11 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
   // Both entries of a bucket are compared and the answer is selected with masks: which of them it
   // is follows no pattern that a branch predictor could learn. Only what the table lacks goes on to
   // the cache, so that most segments cost one cache line.
-  constexpr uint64_t kTable[4] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, 0};
-  constexpr uint64_t kAll[4] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}};
   uint32_t lacking = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t* key = keys[i].part;
     const image::WordEntry* bucket = tables.Bucket(hashes[i]);
-    const bool in0 = Same(bucket[0].key, key, kTable), in1 = Same(bucket[1].key, key, kTable);
+    const bool in0 = Same<3>(bucket[0].key, key), in1 = Same<3>(bucket[1].key, key);
     const image::WordEntry& entry = bucket[in1];
     found[i] = {reinterpret_cast<const int32_t*>(&entry.id), entry.info};
     misses[lacking] = static_cast<uint16_t>(i);
@@ -132,7 +131,7 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
     const CachedWord* cached = tables.Slot(hashes[i]);
     found[i] = {cached->ids, cached->info};
     misses[miss_count] = static_cast<uint16_t>(i);
-    miss_count += !Same(cached->key, keys[i].part, kAll);
+    miss_count += !Same<4>(cached->key, keys[i].part);
   }
   return miss_count;
 }

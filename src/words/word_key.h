@@ -35,22 +35,24 @@ struct alignas(32) WordKey {
     return key;
   }
 
-  // Multiplicative mixing: three odd constants from the fractional digits of pi (hexadecimal). The
-  // low bits index the static table, the high bits the cache.
+  // The two halves of one product: most segments have nothing in parts 2 and 3, and those of up to
+  // seven bytes nothing in 1. The constant is of the fractional digits of pi (hexadecimal). The low
+  // bits index the static table, the high bits the cache.
   uint64_t Hash() const {
-    uint64_t h = part[0] * 0x243f6a8885a308d3u;
-    h = (std::rotl(h, 29) ^ part[1]) * 0x13198a2e03707345u;
-    h = (std::rotl(h, 29) ^ part[2] ^ std::rotl(part[3], 17)) * 0xa4093822299f31d1u;
-    return h ^ h >> 32;
+    const uint64_t a = part[0] ^ std::rotl(part[2], 23);
+    const uint64_t b = part[1] ^ std::rotl(part[3], 41) ^ 0x13198a2e03707345u;
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
   }
 };
 
-// By size: ones over the bytes of the segment, zeros over the tag and what follows.
+// By size, up to one more than there are keys of: ones over the bytes of the segment that a key has,
+// zeros over the tag and what follows.
 struct KeyMasks {
-  alignas(64) uint8_t of[WordKey::kMaxBytes + 1][sizeof(WordKey)];
+  alignas(64) uint8_t of[WordKey::kMaxBytes + 2][sizeof(WordKey)];
   constexpr KeyMasks() : of() {
-    for (uint32_t size = 0; size <= WordKey::kMaxBytes; ++size) {
-      for (uint32_t i = 1; i <= size; ++i) of[size][i] = 0xff;
+    for (uint32_t size = 0; size <= WordKey::kMaxBytes + 1; ++size) {
+      for (uint32_t i = 1; i <= size && i <= WordKey::kMaxBytes; ++i) of[size][i] = 0xff;
     }
   }
 };
