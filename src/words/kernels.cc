@@ -110,12 +110,12 @@ void MakeKeys(const LookUpTables& tables, const char* text, size_t text_size,
 }
 
 uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
-               uint32_t count, Found* found, uint16_t* misses) {
+               uint32_t begin, uint32_t end, Found* found, uint16_t* misses) {
   // Both entries of a bucket are compared and the answer is selected with masks: which of them it
   // is follows no pattern that a branch predictor could learn. Only what the table lacks goes on to
   // the cache, so that most segments cost one cache line.
   uint32_t lacking = 0;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = begin; i < end; ++i) {
     const uint64_t* key = keys[i].part;
     const image::WordEntry* bucket = tables.Bucket(hashes[i]);
     const bool in0 = Same<3>(bucket[0].key, key), in1 = Same<3>(bucket[1].key, key);

@@ -66,10 +66,10 @@ struct Kernels {
   // Makes the keys of segments[0, count) of a text and fetches what match will look at.
   void (*make_keys)(const LookUpTables& tables, const char* text, size_t text_size,
                     const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes);
-  // Looks keys up in both tables. The indices of those in neither, whose found is void, go to
-  // misses; returns how many.
+  // Looks keys [begin, end) up in both tables. The indices of those in neither, whose found is void,
+  // go to misses; returns how many.
   uint32_t (*match)(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
-                    uint32_t count, Found* found, uint16_t* misses);
+                    uint32_t begin, uint32_t end, Found* found, uint16_t* misses);
   // Finds sum and nodes of all nodes of the sequences.
   void (*solve)(const Lattice& lattice, const Sequence* sequences, uint32_t count);
 };

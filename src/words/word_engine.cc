@@ -43,6 +43,8 @@ class Engine {
 
  private:
   static constexpr uint32_t kLeastBatch = 32;
+  // Looked up at once: what that fetches stays in the first level cache.
+  static constexpr uint32_t kLookUps = 128;
   static constexpr bool kFloat32 = std::is_same_v<Arithmetic, unigram::SentencePieceArithmetic>;
 
   static std::string_view Bytes(std::string_view text, const Segment& segment) {
@@ -141,16 +143,22 @@ class Engine {
 
   // Looks up the next segments; returns how many are in neither table.
   uint32_t LookUp(uint32_t count) {
-    uint32_t made = 0;
-    for (const SegmentRun* run = scratch_.runs + first_run_; made < count; ++run) {
-      const uint32_t size = std::min(run->end - head_, count) - made;
-      scratch_.word_kernels->make_keys(tables_, run->text.data(), run->text.size(),
-                                       scratch_.segments + head_ + made, size,
-                                       scratch_.keys + made, scratch_.hashes + made);
-      made += size;
+    uint32_t lacking = 0;
+    const SegmentRun* run = scratch_.runs + first_run_;
+    for (uint32_t begin = 0, made = 0; begin < count; begin = made) {
+      const uint32_t end = std::min(count, begin + kLookUps);
+      for (;; ++run) {
+        const uint32_t size = std::min(run->end - head_, end) - made;
+        scratch_.word_kernels->make_keys(tables_, run->text.data(), run->text.size(),
+                                         scratch_.segments + head_ + made, size,
+                                         scratch_.keys + made, scratch_.hashes + made);
+        made += size;
+        if (made == end) break;
+      }
+      lacking += scratch_.word_kernels->match(tables_, scratch_.keys, scratch_.hashes, begin, end,
+                                              scratch_.found, scratch_.misses + lacking);
     }
-    return scratch_.word_kernels->match(tables_, scratch_.keys, scratch_.hashes, count,
-                                        scratch_.found, scratch_.misses);
+    return lacking;
   }
 
   // A segment with characters that are not normalized one by one.
