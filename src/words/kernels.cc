@@ -147,7 +147,7 @@ struct Lane {
 // has to try again from a shorter suffix follows no pattern, so there is no branch on it: both ways
 // are computed and one is masked out.
 uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
-  constexpr uint32_t kLanes = 16;
+  constexpr uint32_t kLanes = 24;
   const trie::Unit* const units = lattice.units;
   const uint32_t* const fails = lattice.fails;
   const uint16_t* const codes = lattice.codes;
