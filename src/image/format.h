@@ -262,31 +262,28 @@ constexpr uint32_t FailBase(uint32_t fail) { return fail & 0xffffff; }
 constexpr uint32_t FailDepth(uint32_t fail) { return fail >> 24; }
 inline constexpr uint32_t kMaxWordPieceChars = 16;  // greatest depth and edge_count
 
-// An edge of the lattice: bits 63..60 16 - characters of the piece, 59..28 its cost, 27..24 its
-// characters - 1, 23..0 its id. A character that is no piece has an edge of its own, with
-// kEdgeUnknown. kWordEdges[0] is kNoEdge.
+// An edge of the lattice: bits 63..28 its cost, 27..4 its id, 3..0 16 - characters of the piece, so
+// that a sum needs nothing masked off and the least sum says what it ends in. A character that is no
+// piece has an edge of its own, with kEdgeUnknown. kWordEdges[0] is kNoEdge.
 inline constexpr uint32_t kMaxCost = 0x1fffff;
-inline constexpr uint32_t kEdgeIdMask = 0xffffff;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
 inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out
-inline constexpr uint32_t kEdgeCharsShift = 60, kEdgeCostShift = 28;
-inline constexpr uint64_t kEdgeSumMask = (uint64_t{1} << kEdgeCharsShift) - 1;
-inline constexpr uint64_t kEdgeCostMask = kEdgeSumMask & ~uint64_t{0} << kEdgeCostShift;
-// Of one character, above what any sum of kMaxWordPieceChars edges is, and below what two sums that
-// differ by it would need more than 32 bits for.
-inline constexpr uint64_t kNoEdge = uint64_t{15} << kEdgeCharsShift |
-                                    uint64_t{kMaxCost + 1} << 5 << kEdgeCostShift;
+inline constexpr uint32_t kEdgeCostShift = 28;
+inline constexpr uint64_t kEdgeCostMask = ~uint64_t{0} << kEdgeCostShift;
 constexpr uint64_t MakeEdge(uint64_t cost, uint32_t chars, uint32_t id) {
-  return uint64_t{kMaxWordPieceChars - chars} << kEdgeCharsShift | cost << kEdgeCostShift |
-         uint64_t{chars - 1} << 24 | id;
+  return cost << kEdgeCostShift | uint64_t{id} << 4 | (kMaxWordPieceChars - chars);
 }
-constexpr uint32_t EdgeCost(uint64_t edge) {
-  return static_cast<uint32_t>((edge & kEdgeSumMask) >> kEdgeCostShift);
+constexpr uint64_t EdgeCost(uint64_t edge) { return edge >> kEdgeCostShift; }
+constexpr uint32_t EdgeId(uint64_t edge) { return static_cast<uint32_t>(edge) >> 4 & 0xffffff; }
+constexpr uint32_t EdgeChars(uint64_t edge) {
+  return kMaxWordPieceChars - (static_cast<uint32_t>(edge) & 15);
 }
+// Above any sum of kMaxWordPieceChars edges; what sums differ by stays below 2^32 costs.
+inline constexpr uint64_t kNoEdge = MakeEdge(uint64_t{kMaxCost + 1} << 5, 1, 0);
 static_assert(kMaxWordPieceChars == 16);
 
-// A node of a search: the best edge that ends there, bits 27..0 of it, and the lead of its sum over
-// the next best, in cost units.
+// A node of a search: the low half of the least sum that ends there, and how much less it is than the
+// next, in cost units.
 struct WordNode {
   uint32_t last, margin;
 };

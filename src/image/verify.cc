@@ -283,10 +283,9 @@ class Verifier {
   }
 
   bool Edge(uint64_t edge) const {
-    const uint32_t id = static_cast<uint32_t>(edge) & kEdgeIdMask;
+    const uint32_t id = EdgeId(edge);
     return edge == kNoEdge ||
-           (EdgeCost(edge) <= kMaxCost && (edge >> kEdgeCharsShift) + (edge >> 24 & 15) == 15 &&
-            (id < m_.config->id_count || id >= kEdgeLiteral));
+           (EdgeCost(edge) <= kMaxCost && (id < m_.config->id_count || id >= kEdgeLiteral));
   }
 
   // words/: the hash masks to table_bits; a search reads word_units[base + code] for codes up to

@@ -35,9 +35,8 @@ inline WordBegin BeginWith(const WordAutomaton& automaton, uint32_t first, uint3
     begin.unit = automaton.units[state];
     uint64_t least = ~uint64_t{0}, next = ~uint64_t{0};
     for (const uint64_t edge : automaton.states[state].edge) {
-      const uint64_t chars = kMaxWordPieceChars - (edge >> kEdgeCharsShift);
-      if (chars > read + 1) continue;  // of no state there
-      const uint64_t sum = (edge & kEdgeSumMask) + sums[read + 1 - chars];
+      if (EdgeChars(edge) > read + 1) continue;  // of no state there
+      const uint64_t sum = edge + sums[read + 1 - EdgeChars(edge)];
       next = std::min(next, std::max(least, sum));
       least = std::min(least, sum);
     }

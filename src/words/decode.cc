@@ -35,7 +35,7 @@ bool Decoder::Cuttable(uint32_t last, uint32_t code) const {
   if ((model_.word_pairs[bit / 64] >> bit % 64 & 1) != 0) return false;
   const image::WordState* const alone = &model_.word_states[model_.word_config->root_base];
   const auto unknown = [&](uint32_t c) {
-    return (alone[c].edge[0] & image::kEdgeIdMask) == image::kEdgeUnknown;
+    return image::EdgeId(alone[c].edge[0]) == image::kEdgeUnknown;
   };
   return !(unknown(last) && unknown(code));
 }

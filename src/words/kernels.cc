@@ -168,7 +168,7 @@ uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count)
       node(at + 1, lattice.begins[0]);
       const uint32_t next = at + 1 + mark;
       const image::WordBegin& first =
-          lattice.begins[(mark ? 0 : lattice.code_count + 1) + codes[next - 1]];
+          lattice.begins[((lattice.code_count + 1) & (uint32_t{mark} - 1)) + codes[next - 1]];
       node(next, first);
       const uint32_t place = trie::Base(first.unit) + codes[next];
       *lane = {first.unit, Visit{next} << 32 | place};
@@ -207,7 +207,22 @@ uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count)
   return static_cast<uint32_t>(visit - lattice.visits);
 }
 
-// GCC 12 makes branches of std::min on sums, which are taken as often as not.
+// Both of a and b in order. GCC 12 makes branches of std::min on sums, which are taken as often as
+// not.
+HWY_INLINE void Sort(uint64_t* a, uint64_t* b) {
+#if defined(__x86_64__)
+  uint64_t less = *a, more = *b;
+  asm("cmp %3, %2\n\tcmovae %3, %0\n\tcmovae %2, %1"
+      : "+&r"(less), "+&r"(more)
+      : "r"(*a), "r"(*b)
+      : "cc");
+  *a = less, *b = more;
+#else
+  const uint64_t less = std::min(*a, *b);
+  *b = std::max(*a, *b);
+  *a = less;
+#endif
+}
 HWY_INLINE uint64_t Min(uint64_t a, uint64_t b) {
 #if defined(__x86_64__)
   asm("cmp %1, %0\n\tcmovae %1, %0" : "+r"(a) : "r"(b) : "cc");
@@ -222,18 +237,16 @@ HWY_INLINE uint64_t Min(uint64_t a, uint64_t b) {
 HWY_INLINE void Relax(const Lattice& lattice, Visit visit) {
   const image::WordState& state = lattice.states[static_cast<uint32_t>(visit)];
   const uint64_t at = visit >> 32;
-  // From the node as many characters back as the longest piece has; the top bits of an edge count
+  // From the node as many characters back as the longest piece has; the low bits of an edge count
   // on.
+  static_assert(image::MakeEdge(0, Lattice::kMaxChars, 0) == 0);
   const uint64_t* const from = lattice.sum + at - (Lattice::kMaxChars - 1);
-  const auto sum = [from](uint64_t edge) {
-    return (edge & image::kEdgeSumMask) + from[edge >> image::kEdgeCharsShift];
-  };
-  const uint64_t a = sum(state.edge[0]), b = sum(state.edge[1]);
-  uint64_t least = Min(a, b), next = a ^ b ^ least;  // the greater of the two
+  const auto sum = [from](uint64_t edge) { return edge + from[edge & 15]; };
+  uint64_t least = sum(state.edge[0]), next = sum(state.edge[1]);
+  Sort(&least, &next);
   const auto relax = [&](uint64_t s) {
-    const uint64_t m = Min(least, s);
-    next = Min(next, least ^ s ^ m);
-    least = m;
+    Sort(&least, &s);
+    next = Min(next, s);
   };
   relax(sum(state.edge[2]));
   for (uint32_t k = 3; k < state.edge_count; ++k) relax(sum(lattice.edges[state.more + k - 3]));

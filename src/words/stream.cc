@@ -41,12 +41,12 @@ StreamResult Stream::Result(const Model& model, const ExactnessRule& rule,
     for (int k = 0; k < 3; ++k) {
       const uint32_t more = node > begin ? ~uint32_t{0} : 0;
       const image::WordNode& at = nodes_[node];
-      const uint32_t id = at.last & image::kEdgeIdMask & more;
+      const uint32_t id = image::EdgeId(at.last) & more;
       margin = std::min(margin, at.margin | ~more);
       special = std::max(special, id);
       ids[first - 1] = static_cast<int32_t>(id);
       first += static_cast<int32_t>(more);
-      node -= static_cast<int32_t>(((at.last >> 24 & 15) + 1) & more);
+      node -= static_cast<int32_t>(image::EdgeChars(at.last) & more);
     }
   }
   bool unknown = false, literal = false;
