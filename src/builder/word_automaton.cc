@@ -106,16 +106,19 @@ class Build {
   // A state without children goes on as its suffix does.
   void FindFails() {
     std::vector<uint32_t> owner(out_.states.size(), 0);  // the state itself or a suffix, with a base
-    out_.fails.assign(out_.states.size(), out_.root_base);
+    out_.fails.resize(out_.states.size());
+    for (uint32_t base = 0; base < out_.fails.size(); ++base) {
+      out_.fails[base] = trie::MakeUnit(0, base, out_.root_base);
+    }
     for (const uint32_t state : order_) {
       const uint32_t suffix = owner[suffix_[state]];
       owner[state] = base_[state] != 0 ? state : suffix;
       if (base_[state] != 0) {
-        out_.fails[base_[state]] = base_[suffix] | uint32_t{depth_[state]} << 24;
+        out_.fails[base_[state]] = trie::MakeUnit(depth_[state], base_[state], base_[suffix]);
       }
       const uint32_t base = base_[owner[state]];
       out_.units[state] =
-          trie::MakeUnit(trie::Label(out_.units[state]), base, image::FailBase(out_.fails[base]));
+          trie::MakeUnit(trie::Label(out_.units[state]), base, trie::Value(out_.fails[base]));
     }
   }
 

@@ -21,7 +21,7 @@ namespace rankfeed::builder {
 struct Automaton {
   std::vector<trie::Unit> units;
   std::vector<image::WordState> states;
-  std::vector<uint32_t> fails;
+  std::vector<trie::Unit> fails;
   std::vector<uint64_t> edges;
   std::vector<image::WordBegin> begins;
   uint32_t root_base = 0;

@@ -82,7 +82,7 @@ enum class SectionId : uint32_t {
   kWordEdges = 46,        // uint64_t: edges of a state beyond its first three
   kWordScores = 47,       // double[id_count]: score of each id's piece, 0 where it has none
   kWordPairs = 48,        // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
-  kWordFails = 49,        // uint32_t[states]: where to go on when a unit has no child, see FailBase
+  kWordFails = 49,        // uint64_t[states]: where to go on when a unit has no child, see WordState
   kWordUnits = 50,        // uint64_t[states]: the pieces as an Aho-Corasick automaton, see WordState
   kWordBegins = 51,       // WordBegin[2 * (code_count + 1)]: how searches begin
 };
@@ -242,7 +242,9 @@ static_assert(sizeof(WordConfig) == 80);
 // transitions are in kWordUnits, laid out as trie/double_array.h says: from a state to base + code, if
 // the unit there has the code as its label, else on to fail + code and along kWordFails. Base is that
 // of the longest suffix of the state that goes on at all, itself included; the unit's value is the
-// fail, the base of the longest proper suffix of that one that goes on. The states in 0 .. size of
+// fail, the base of the longest proper suffix of that one that goes on. kWordFails holds, by base, such
+// a unit with that base: of its owner, with the characters of the owner as the label, so that ways along
+// the fails can be checked to end at the root. The states in 0 .. size of
 // kTrieUnits lie where their units lie there; those of single characters come after them, one for each
 // code. As no two states share a base, a base names the state that owns it.
 //
@@ -256,10 +258,6 @@ struct WordState {
 static_assert(sizeof(WordState) == 32);
 // A best path leads by this much score over one through an edge that was left out.
 inline constexpr double kPrunedLead = 4;
-// kWordFails, by base: bits 23..0 the fail of its owner, 31..24 the characters of the owner, so that
-// ways along the fails can be checked to end at the root.
-constexpr uint32_t FailBase(uint32_t fail) { return fail & 0xffffff; }
-constexpr uint32_t FailDepth(uint32_t fail) { return fail >> 24; }
 inline constexpr uint32_t kMaxWordPieceChars = 16;  // greatest depth and edge_count
 
 // An edge of the lattice: bits 63..28 its cost, 27..4 its id, 3..0 16 - characters of the piece, so

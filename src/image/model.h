@@ -79,7 +79,7 @@ struct Model {
   std::span<const trie::Unit> word_units;
   std::span<const image::WordState> word_states;
   std::span<const uint64_t> word_edges;
-  std::span<const uint32_t> word_fails;
+  std::span<const trie::Unit> word_fails;
   std::span<const image::WordBegin> word_begins;
   std::span<const double> word_scores;
   std::span<const uint64_t> word_pairs;

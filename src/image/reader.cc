@@ -55,11 +55,11 @@ constexpr uint32_t ElementSize(uint32_t id) {
     case SectionId::kWordConfig: return sizeof(WordConfig);
     case SectionId::kWordTable: return sizeof(WordEntry);
     case SectionId::kWordCharBlocks: case SectionId::kWordMapped: return 2;
-    case SectionId::kWordChars: case SectionId::kWordFails: return 4;
+    case SectionId::kWordChars: return 4;
     case SectionId::kWordStates: return sizeof(WordState);
     case SectionId::kWordBegins: return sizeof(WordBegin);
     case SectionId::kWordEdges: case SectionId::kWordScores: case SectionId::kWordPairs:
-    case SectionId::kWordUnits: return 8;
+    case SectionId::kWordUnits: case SectionId::kWordFails: return 8;
   }
   return 0;
 }
@@ -172,7 +172,7 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->word_mapped = s.Get<uint16_t>(SectionId::kWordMapped);
   model->word_states = s.Get<WordState>(SectionId::kWordStates);
   model->word_units = s.Get<trie::Unit>(SectionId::kWordUnits);
-  model->word_fails = s.Get<uint32_t>(SectionId::kWordFails);
+  model->word_fails = s.Get<trie::Unit>(SectionId::kWordFails);
   model->word_edges = s.Get<uint64_t>(SectionId::kWordEdges);
   model->word_begins = s.Get<WordBegin>(SectionId::kWordBegins);
   model->word_scores = s.Get<double>(SectionId::kWordScores);

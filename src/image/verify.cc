@@ -335,9 +335,10 @@ class Verifier {
       for (const uint64_t edge : state.edge) bad_edge |= !Edge(edge);
     }
     for (size_t base = 0; base <= last_base; ++base) {
-      const uint32_t fail = FailBase(m_.word_fails[base]), depth = FailDepth(m_.word_fails[base]);
-      bad_fail |= fail > last_base ||
-                  (depth == 0 ? fail != w.root_base : FailDepth(m_.word_fails[fail]) >= depth);
+      const trie::Unit unit = m_.word_fails[base];
+      const uint32_t fail = trie::Value(unit), depth = trie::Label(unit);
+      bad_fail |= trie::Base(unit) != base || fail > last_base ||
+                  (depth == 0 ? fail != w.root_base : trie::Label(m_.word_fails[fail]) >= depth);
     }
     Require(!bad_fail, SectionId::kWordFails);
     Require(!bad_unit, SectionId::kWordUnits);

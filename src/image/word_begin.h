@@ -14,7 +14,7 @@ namespace rankfeed::image {
 
 struct WordAutomaton {
   std::span<const trie::Unit> units;
-  std::span<const uint32_t> fails;
+  std::span<const trie::Unit> fails;
   std::span<const WordState> states;
   uint32_t root_base;
 };
@@ -29,8 +29,7 @@ inline WordBegin BeginWith(const WordAutomaton& automaton, uint32_t first, uint3
     for (;;) {
       state = trie::Base(begin.unit) + codes[read];
       if (trie::Label(automaton.units[state]) == codes[read]) break;
-      const uint32_t fail = trie::Value(begin.unit);
-      begin.unit = trie::MakeUnit(0, fail, FailBase(automaton.fails[fail]));
+      begin.unit = automaton.fails[trie::Value(begin.unit)];
     }
     begin.unit = automaton.units[state];
     uint64_t least = ~uint64_t{0}, next = ~uint64_t{0};

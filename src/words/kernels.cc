@@ -149,7 +149,7 @@ struct Lane {
 uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
   constexpr uint32_t kLanes = 24;
   const trie::Unit* const units = lattice.units;
-  const uint32_t* const fails = lattice.fails;
+  const trie::Unit* const fails = lattice.fails;
   const uint16_t* const codes = lattice.codes;
   Visit* visit = lattice.visits;
   Lane lanes[kLanes];
@@ -187,8 +187,7 @@ uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count)
       asm("" : "+r"(is));  // GCC 12 makes branches of what follows otherwise: a third slower
       visit += is;
       const uint64_t mask = -is;
-      const uint64_t fail = trie::Value(lane->from);
-      const trie::Unit shorter = uint64_t{fails[fail & ~mask]} << 40 | fail << 16;
+      const trie::Unit shorter = fails[trie::Value(lane->from) & ~mask];
       const trie::Unit from = shorter ^ ((unit ^ shorter) & mask);
       const uint64_t next = at + is;
       const uint32_t code = codes[next];

@@ -46,7 +46,7 @@ struct Lattice {
   static constexpr uint32_t kAhead = 40;  // states fetched before they are needed
 
   const trie::Unit* units;
-  const uint32_t* fails;
+  const trie::Unit* fails;
   const image::WordState* states;
   const uint64_t* edges;
   const image::WordBegin* begins;
