@@ -145,7 +145,7 @@ class Builder {
     uint32_t max_base = 0;
     for (const uint32_t node : order) {
       const auto children = tree_.Children(node);
-      const uint32_t base = FindBase(children);
+      const uint32_t base = FindBase(unit_of[node], children);
       base_of[node] = base;
       base_used_[base] = 1;
       max_base = std::max(max_base, base);
@@ -167,6 +167,8 @@ class Builder {
   // Searches are first fit from a cursor per width class. After this many refusals the node goes to
   // fresh units at the end: it keeps the build linear, and costs a few percent of space.
   static constexpr uint32_t kMaxTries = 2048;
+  static constexpr size_t kFewChildren = 4;
+  static constexpr uint32_t kUnitsPerLine = 64 / sizeof(trie::Unit);
 
   void Reserve(uint32_t size) {
     if (size <= free_.size()) return;
@@ -183,7 +185,20 @@ class Builder {
     return true;
   }
 
-  uint32_t FindBase(std::span<const uint32_t> children) {
+  // A unit for the first of few children in the cache line of the parent: who goes on finds it there.
+  uint32_t NearParent(uint32_t parent, std::span<const uint32_t> children) const {
+    const uint32_t first = tree_.label[children.front()];
+    if (children.size() > kFewChildren) return FreeUnits::kEnd;
+    for (uint32_t distance = 1; distance < kUnitsPerLine; ++distance) {
+      const uint32_t unit = parent ^ distance;
+      if (unit > first && unit < free_.size() && free_.free(unit) && Fits(unit - first, children)) {
+        return unit;
+      }
+    }
+    return FreeUnits::kEnd;
+  }
+
+  uint32_t FindUnit(std::span<const uint32_t> children) {
     const uint32_t first = tree_.label[children.front()];
     // Nodes of one child start at the front, to fill holes; wide ones where their class stopped.
     uint32_t& cursor = cursor_[std::bit_width(children.size())];
@@ -200,10 +215,16 @@ class Builder {
         if (!base_used_[unit - first]) break;
       }
     }
-    const uint32_t base = unit - first;
+    cursor = unit;
+    return unit;
+  }
+
+  uint32_t FindBase(uint32_t parent, std::span<const uint32_t> children) {
+    uint32_t unit = NearParent(parent, children);
+    if (unit == FreeUnits::kEnd) unit = FindUnit(children);
+    const uint32_t base = unit - tree_.label[children.front()];
     Reserve(base + code_count_ + 1);
     top_ = std::max(top_, base + tree_.label[children.back()]);
-    cursor = unit;
     return base;
   }
 
