@@ -313,7 +313,7 @@ class Tables {
       const words::StreamResult path = finder.Solve(codes, word.start);
       if (path.count != 1 || path.unknown || path.literal || path.exact.limit == 0) continue;
       word.entry.id = finder.id();
-      word.entry.info = 1 | path.exact.limit << 8 | path.exact.weight << 16;
+      word.entry.info = {1, path.exact.limit, path.exact.weight};
       words.push_back(std::move(word));
     }
     table_bits_ = static_cast<uint32_t>(
@@ -324,8 +324,8 @@ class Tables {
       const auto key = words::WordKey::Make(word.text.data(), size,
                                             words::WordKey::Tag(size, word.start));
       image::WordEntry* bucket = &table_[2 * (key.Hash() & ((uint64_t{1} << table_bits_) - 1))];
-      image::WordEntry* entry = bucket[0].info == 0   ? bucket
-                                : bucket[1].info == 0 ? bucket + 1
+      image::WordEntry* entry = bucket[0].info.count == 0   ? bucket
+                                : bucket[1].info.count == 0 ? bucket + 1
                                                       : nullptr;
       if (entry == nullptr) continue;
       std::copy_n(key.part, 3, word.entry.key);
@@ -401,9 +401,9 @@ class Tables {
       for (const uint16_t code : codes) stream_.Add(code);
       stream_.Close();
       const words::Sequence sequence = {0, static_cast<uint16_t>(codes.size()), word_start};
-      stream_.Solve(model_, words::DispatchKernels(), {&sequence, 1});
       const words::ExactnessRule rule(config_.cost_unit, !model_.huggingface());
-      const words::StreamResult result = stream_.Result(model_, rule, sequence);
+      stream_.Solve(model_, words::DispatchKernels(), rule, {&sequence, 1});
+      const words::StreamResult& result = stream_.result(0);
       id_ = static_cast<uint32_t>(stream_.ids()[result.first_id]);
       return result;
     }

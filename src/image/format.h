@@ -301,11 +301,18 @@ constexpr uint32_t PairBit(uint32_t first, uint32_t second) {
   return ((first << 16 | second) * 0x9e3779b1u) >> 13;
 }
 
+// Of the ids of a segment: how many, and when they hold (words/exactness.h).
+struct alignas(4) WordInfo {
+  uint8_t count, limit;
+  uint16_t weight;
+};
+static_assert(sizeof(WordInfo) == 4);
+
 // A segment that is one token.
 struct WordEntry {
   uint64_t key[3];  // words::WordKey without its last 8 bytes; all zero in unused entries
   uint32_t id;
-  uint32_t info;  // from the low byte: count of ids (1), limit, weight (two bytes); words/exactness.h
+  WordInfo info;  // count 1; all zero in unused entries
 };
 static_assert(sizeof(WordEntry) == 32);
 inline constexpr uint32_t kMaxEntryBytes = 23;      // of a segment in the table

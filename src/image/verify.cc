@@ -317,7 +317,7 @@ class Verifier {
     uint32_t bad_count = 0, bad_id = 0, bad_code = 0;
     bool bad_unit = false, bad_state = false, bad_fail = false, bad_edge = false;
     for (const WordEntry& entry : m_.word_table) {
-      bad_count |= (entry.info & 0xff) > 1;
+      bad_count |= entry.info.count > 1;
       bad_id |= entry.id >= m_.config->id_count;
     }
     Require(!(bad_count | bad_id), SectionId::kWordTable);

@@ -26,7 +26,8 @@ namespace rankfeed::words {
 
 struct Exactness {
   static constexpr uint32_t kAlways = 60, kMaxWeight = 0xffff;
-  uint32_t limit = 0, weight = kMaxWeight;  // limit 0: never without the reference's own sums
+  uint8_t limit = 0;  // 0: never without the reference's own sums
+  uint16_t weight = kMaxWeight;
 };
 
 // Makes them from sums in cost units, in integers. cost_unit: score per unit, a power of two.
@@ -43,7 +44,7 @@ class ExactnessRule {
     const uint64_t weight =
         (unit_exponent_ <= 0 ? total >> -unit_exponent_ : total << unit_exponent_) + 3;
     if (weight >= Exactness::kMaxWeight || total >> 36 != 0) return exact;
-    exact.weight = static_cast<uint32_t>(weight);
+    exact.weight = static_cast<uint16_t>(weight);
     const uint32_t terms = steps + chars;
     if (margin <= (terms + 1) / 2) return exact;  // (terms + 1) / 2 >= terms / 2
     if (!float32_) {
@@ -55,7 +56,7 @@ class ExactnessRule {
     const int exponent = static_cast<int>(std::bit_width(margin - (terms + 1) / 2)) - 1 -
                          static_cast<int>(std::bit_width(terms)) + unit_exponent_ + 25;
     exact.limit =
-        static_cast<uint32_t>(std::clamp(exponent, 0, static_cast<int>(Exactness::kAlways)));
+        static_cast<uint8_t>(std::clamp(exponent, 0, static_cast<int>(Exactness::kAlways)));
     return exact;
   }
 

@@ -63,6 +63,8 @@ HWY_INLINE void MakeKey(const char* data, uint32_t size, uint32_t tag, WordKey* 
     const auto mask = hn::BitCast(d, hn::Load(d8, kKeyMasks.of[size] + 8 * i));
     hn::Store(hn::And(bytes, mask), d, key->part + i);
   }
+  // GCC 12 takes the parts out of the vector register otherwise, at two or three instructions each.
+  asm("" : "+m"(*key));
   key->part[0] |= tag;
 #endif
 }
@@ -120,7 +122,8 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
     const image::WordEntry* bucket = tables.Bucket(hashes[i]);
     const bool in0 = Same<3>(bucket[0].key, key), in1 = Same<3>(bucket[1].key, key);
     const image::WordEntry& entry = bucket[in1];
-    found[i] = {reinterpret_cast<const int32_t*>(&entry.id), entry.info};
+    found[i].ids = reinterpret_cast<const int32_t*>(&entry.id);
+    found[i].info = entry.info;
     misses[lacking] = static_cast<uint16_t>(i);
     lacking += !(in0 | in1);
   }
@@ -129,7 +132,8 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
   for (uint32_t k = 0; k < lacking; ++k) {
     const uint32_t i = misses[k];
     const CachedWord* cached = tables.Slot(hashes[i]);
-    found[i] = {cached->ids, cached->info};
+    found[i].ids = cached->ids;
+    found[i].info = cached->info;
     misses[miss_count] = static_cast<uint16_t>(i);
     miss_count += !Same<4>(cached->key, keys[i].part);
   }
@@ -254,14 +258,59 @@ HWY_INLINE void Relax(const Lattice& lattice, Visit visit) {
                            static_cast<uint32_t>((next - least) >> image::kEdgeCostShift)};
 }
 
+// The best path to the end of a sequence, backwards.
+HWY_INLINE StreamResult Trace(const Lattice& lattice, const ExactnessRule& rule,
+                              const Sequence& sequence) {
+  const int32_t begin = sequence.begin, end = sequence.end;
+  uint32_t margin = rule.most_margin(), greatest = 0;
+  int32_t first = end;
+  // Two tokens at a time, past the first too: how many there are follows no pattern that a branch
+  // predictor could learn.
+  for (int32_t node = end; node > begin;) {
+    for (int k = 0; k < 2; ++k) {
+      const uint32_t more = node > begin ? ~uint32_t{0} : 0;
+      const image::WordNode at = lattice.nodes[node];
+      const uint32_t id = image::EdgeId(at.last) & more;
+      margin = std::min(margin, at.margin | ~more);
+      greatest = std::max(greatest, id);
+      lattice.ids[first - 1] = static_cast<int32_t>(id);
+      first += static_cast<int32_t>(more);
+      node -= static_cast<int32_t>(image::EdgeChars(at.last) & more);
+    }
+  }
+  const auto steps = static_cast<uint32_t>(end - first);
+  StreamResult result{static_cast<uint16_t>(first), static_cast<uint16_t>(steps),
+                      rule.Make(lattice.sum[end] >> image::kEdgeCostShift, margin, steps,
+                                static_cast<uint32_t>(end - begin)),
+                      false, false};
+  if (greatest >= image::kEdgeLiteral) [[unlikely]] {
+    // Consecutive unknown characters are one token.
+    int32_t* out = lattice.ids + first;
+    bool after_unknown = false;
+    for (int32_t i = first; i < end; ++i) {
+      const bool unknown = lattice.ids[i] == int32_t{image::kEdgeUnknown};
+      result.unknown |= unknown;
+      result.literal |= lattice.ids[i] == int32_t{image::kEdgeLiteral};
+      if (!(unknown && after_unknown)) {
+        *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : lattice.ids[i];
+      }
+      after_unknown = unknown;
+    }
+    result.count = static_cast<uint16_t>(out - (lattice.ids + first));
+  }
+  return result;
+}
+
 // Neighbours among the visits are of different sequences, so that no node waits for the one before
 // it.
-void Solve(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
+void Solve(const Lattice& lattice, const ExactnessRule& rule, const Sequence* sequences,
+           uint32_t count, StreamResult* results) {
   const uint32_t visits = Walk(lattice, sequences, count);
   for (uint32_t k = 0; k < visits; ++k) {
     __builtin_prefetch(lattice.states + static_cast<uint32_t>(lattice.visits[k + Lattice::kAhead]));
     Relax(lattice, lattice.visits[k]);
   }
+  for (uint32_t k = 0; k < count; ++k) results[k] = Trace(lattice, rule, sequences[k]);
 }
 
 constexpr Kernels kKernels = {List, MakeKeys, Match, Solve};

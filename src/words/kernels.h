@@ -7,6 +7,7 @@
 
 #include "image/format.h"
 #include "trie/double_array.h"
+#include "words/exactness.h"
 #include "words/segments.h"
 #include "words/word_cache.h"
 #include "words/word_key.h"
@@ -16,7 +17,7 @@ namespace rankfeed::words {
 // What a look-up found for a segment.
 struct Found {
   const int32_t* ids;  // CachedWord::kMaxIds may be read
-  uint32_t info;       // image::WordEntry::info
+  image::WordInfo info;
 };
 
 struct LookUpTables {
@@ -36,6 +37,14 @@ struct Sequence {
   bool word_start;  // begins with U+2581
 };
 
+// The best path of a sequence.
+struct StreamResult {
+  uint16_t first_id, count;  // in Lattice::ids
+  Exactness exact;
+  bool unknown;   // holds an unknown character
+  bool literal;   // holds the unknown piece itself: take the plain path
+};
+
 // A code that was read: its place in the stream, and in the low half the state after it.
 using Visit = uint64_t;
 
@@ -50,12 +59,13 @@ struct Lattice {
   const image::WordState* states;
   const uint64_t* edges;
   const image::WordBegin* begins;
-  uint32_t code_count;
+  uint32_t code_count, unk_id;
   const uint16_t* codes;
   Visit* visits;  // for all codes, and kAhead more to read
   uint64_t* sum;  // by node: the least sum of costs, where an edge has its cost; kMaxChars before
                   // the first may be read
   image::WordNode* nodes;  // unspecified before the first code of a sequence
+  int32_t* ids;  // a place for each code, where the path through it lies; ids[-1] may be written
 };
 
 struct Kernels {
@@ -70,8 +80,9 @@ struct Kernels {
   // go to misses; returns how many.
   uint32_t (*match)(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
                     uint32_t begin, uint32_t end, Found* found, uint16_t* misses);
-  // Finds sum and nodes of all nodes of the sequences.
-  void (*solve)(const Lattice& lattice, const Sequence* sequences, uint32_t count);
+  // Finds sums, nodes, ids and results of the sequences.
+  void (*solve)(const Lattice& lattice, const ExactnessRule& rule, const Sequence* sequences,
+                uint32_t count, StreamResult* results);
 };
 
 const Kernels& DispatchKernels();

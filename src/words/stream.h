@@ -25,13 +25,6 @@
 
 namespace rankfeed::words {
 
-struct StreamResult {
-  uint32_t first_id, count;  // in Stream::ids
-  Exactness exact;
-  bool unknown;   // holds an unknown character
-  bool literal;   // holds the unknown piece itself: take the plain path
-};
-
 class Stream {
  public:
   static constexpr uint32_t kCapacity = 2048;  // codes, the closing zeros included
@@ -51,11 +44,12 @@ class Stream {
   uint16_t* codes() { return codes_; }
   const int32_t* ids() const { return ids_ + 1; }
 
-  // Finds the best sums of all nodes of the sequences.
-  void Solve(const Model& model, const Kernels& kernels, std::span<const Sequence> sequences);
+  // Finds the best paths of sequences[0 .. kMaxSequences).
+  void Solve(const Model& model, const Kernels& kernels, const ExactnessRule& rule,
+             std::span<const Sequence> sequences);
 
-  // The best path of a sequence after Solve. Its ids stay until Clear.
-  StreamResult Result(const Model& model, const ExactnessRule& rule, const Sequence& sequence);
+  // Of the last Solve, by sequence. Its ids stay until the next.
+  const StreamResult& result(uint32_t sequence) const { return results_[sequence]; }
 
  private:
   uint16_t* codes_ = nullptr;  // kCapacity
@@ -65,6 +59,7 @@ class Stream {
   image::WordNode* nodes_ = nullptr;
   int32_t* ids_ = nullptr;  // one before the first, a place for each character, and room for a
                             // copy of six beyond
+  StreamResult* results_ = nullptr;  // kMaxSequences
   uint32_t size_ = 0;
 };
 

@@ -17,7 +17,7 @@ struct alignas(64) CachedWord {
   static constexpr uint32_t kMaxIds = 6;
   uint64_t key[4];  // WordKey; all zero in unused entries
   int32_t ids[kMaxIds];
-  uint32_t info;  // as image::WordEntry::info
+  image::WordInfo info;
   uint32_t reserved;
 };
 static_assert(sizeof(CachedWord) == 64);

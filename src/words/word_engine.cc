@@ -130,7 +130,8 @@ class Engine {
       if (partial_) break;
     }
     if (misses_ != 0) {
-      stream_.Solve(model_, *scratch_.word_kernels, {scratch_.sequences, decoder_.count()});
+      stream_.Solve(model_, *scratch_.word_kernels, rule_,
+                    {scratch_.sequences, decoder_.count()});
       SettleMisses();
     }
     if (!Emit(segments, end)) bailed_ = true;
@@ -250,11 +251,11 @@ class Engine {
       const uint32_t from = i;
       for (; i < stop; ++i) {
         const Found& found = scratch_.found[i];
-        const uint64_t after = sum + (found.info >> 16);
-        if (after >> (found.info >> 8 & 0xff) != 0) break;
+        const uint64_t after = sum + found.info.weight;
+        if (after >> found.info.limit != 0) break;
         if constexpr (kFloat32) sum = after;
         std::memcpy(out, found.ids, CachedWord::kMaxIds * sizeof(int32_t));
-        out += found.info & 0xff;
+        out += found.info.count;
       }
       sink_.count = static_cast<uint32_t>(out - sink_.ids);
       sum_ = sum;
@@ -263,8 +264,8 @@ class Engine {
       // One that has to be searched, or that may not fit.
       const Found& found = scratch_.found[i];
       if (WordStart(segments[i])) StartWord();
-      if (Settled(found.info)) {
-        Copy(found.ids, found.info & 0xff);
+      if (Settled(found.info.limit, found.info.weight)) {
+        Copy(found.ids, found.info.count);
       } else {
         const uint32_t codes =
             DecodePlain(model_, Bytes(text_, segments[i]), WordStart(segments[i]), scratch_.codes);
@@ -289,14 +290,14 @@ class Engine {
       Miss& miss = miss_[k];
       if (miss.last - miss.first == 1) {
         const Sequence& sequence = scratch_.sequences[miss.first];
-        const StreamResult& result = scratch_.results[miss.segment] =
-            stream_.Result(model_, rule_, sequence);
+        const StreamResult& result = stream_.result(miss.first);
         // What EmitFound cannot settle it decodes again, into scratch_.codes.
         if (miss.whole && !miss.trailing_space && !result.literal &&
             !(kFloat32 && result.unknown) && result.count <= CachedWord::kMaxIds &&
             sequence.end - sequence.begin <= int{WordScratch::kSegmentCodes}) {
-          const uint32_t info = Info(result);
-          scratch_.found[miss.segment] = {stream_.ids() + result.first_id, info};
+          scratch_.found[miss.segment] = {
+              stream_.ids() + result.first_id,
+              {static_cast<uint8_t>(result.count), result.exact.limit, result.exact.weight}};
           insert_[inserts_] = miss.segment;
           inserts_ += result.exact.limit != 0;
           continue;
@@ -307,21 +308,15 @@ class Engine {
     misses_ = left;
   }
 
-  static uint32_t Info(const StreamResult& result) {
-    return result.count | result.exact.limit << 8 | result.exact.weight << 16;
-  }
-
   bool EmitMiss(const Miss& miss) {
     for (uint32_t k = miss.first; k < miss.last; ++k) {
       const Sequence& sequence = scratch_.sequences[k];
       if (sequence.word_start) StartWord();
-      const StreamResult result = miss.last - miss.first == 1
-                                      ? scratch_.results[miss.segment]
-                                      : stream_.Result(model_, rule_, sequence);
+      const StreamResult& result = stream_.result(k);
       if (result.literal) return false;
       // Replaying sums needs to know how many characters one unknown token stands for, so its sums
       // are made here and now.
-      if (!(kFloat32 && result.unknown) && Settled(Info(result))) {
+      if (!(kFloat32 && result.unknown) && Settled(result.exact.limit, result.exact.weight)) {
         Copy(stream_.ids() + result.first_id, result.count);
       } else if (!Exact(stream_.codes() + sequence.begin, sequence.end - sequence.begin)) {
         return false;
@@ -360,7 +355,7 @@ class Engine {
     if constexpr (!kFloat32) {
       uint32_t at = sink_.count;
       for (uint32_t i = end; i > begin;) {
-        at -= scratch_.found[--i].info & 0xff;
+        at -= scratch_.found[--i].info.count;
         if (WordStart(segments[i])) {
           checkpoint_ = at;
           score_ = 0;
@@ -370,10 +365,10 @@ class Engine {
     }
   }
 
-  // Whether ids of that info hold at the score accumulated so far; if so, moves it on.
-  bool Settled(uint32_t info) {
-    const uint64_t sum = sum_ + (info >> 16);
-    if (sum >> (info >> 8 & 0xff) != 0) return false;
+  // Whether ids of that limit hold at the score accumulated so far; if so, moves it on.
+  bool Settled(uint32_t limit, uint32_t weight) {
+    const uint64_t sum = sum_ + weight;
+    if (sum >> limit != 0) return false;
     if constexpr (kFloat32) sum_ = sum;
     return true;
   }

@@ -59,7 +59,6 @@ struct WordScratch {
   uint64_t* hashes = nullptr;  // kBatch
   Found* found = nullptr;      // kBatch
   uint16_t* misses = nullptr;  // kBatch + 1
-  StreamResult* results = nullptr;  // kBatch: of misses that are one sequence
   Sequence* sequences = nullptr;
   uint16_t* codes = nullptr;   // of one segment
   char* normalized = nullptr;  // kNormalizedBytes
@@ -76,7 +75,6 @@ struct WordScratch {
     hashes = layout.Take<uint64_t>(kBatch);
     found = layout.Take<Found>(kBatch);
     misses = layout.Take<uint16_t>(kBatch + 1);
-    results = layout.Take<StreamResult>(kBatch);
     sequences = layout.Take<Sequence>(Stream::kMaxSequences);
     codes = layout.Take<uint16_t>(kSegmentCodes);
     normalized = layout.Take<char>(kNormalizedBytes);

@@ -149,11 +149,11 @@ TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
         stream.Close();
         texts.push_back(std::move(text));
       }
-      stream.Solve(model, words::DispatchKernels(), sequences);
-      for (size_t k = 0; k < texts.size(); ++k) {
+      stream.Solve(model, words::DispatchKernels(), rule, sequences);
+      for (uint32_t k = 0; k < texts.size(); ++k) {
         SCOPED_TRACE(texts[k]);
         const Path expected = Search(v, model, texts[k]);
-        const words::StreamResult result = stream.Result(model, rule, sequences[k]);
+        const words::StreamResult& result = stream.result(k);
         const words::Exactness exact =
             rule.Make(expected.total, std::min(expected.margin, lead), expected.steps,
                       static_cast<uint32_t>(texts[k].size()));
