@@ -324,10 +324,11 @@ class Tables {
       const auto key = words::WordKey::Make(word.text.data(), size,
                                             words::WordKey::Tag(size, word.start));
       image::WordEntry* bucket = &table_[2 * (key.Hash() & ((uint64_t{1} << table_bits_) - 1))];
+      // Entries of a bucket differ in the first parts of their keys.
       image::WordEntry* entry = bucket[0].info.count == 0   ? bucket
                                 : bucket[1].info.count == 0 ? bucket + 1
-                                                      : nullptr;
-      if (entry == nullptr) continue;
+                                                            : nullptr;
+      if (entry == nullptr || bucket[0].key[0] == key.part[0]) continue;
       std::copy_n(key.part, 3, word.entry.key);
       *entry = word.entry;
     }
