@@ -311,9 +311,9 @@ class Tables {
       word.start = code_point_[codes[0]] == kSpaceMark;
       if (!Spell(std::span(codes).subspan(word.start ? 1 : 0), &word.text)) continue;
       const words::StreamResult path = finder.Solve(codes, word.start);
-      if (path.count != 1 || path.unknown || path.literal || path.exact.limit == 0) continue;
+      if (path.count != 1 || path.flags != 0 || path.info.limit == 0) continue;
       word.entry.id = finder.id();
-      word.entry.info = {1, path.exact.limit, path.exact.weight};
+      word.entry.info = path.info;
       words.push_back(std::move(word));
     }
     table_bits_ = static_cast<uint32_t>(

@@ -56,7 +56,7 @@ bool Decoder::Normalizable(std::string_view rest) const {
 // Segments of ASCII only and of two-byte characters only are read several characters at a time from
 // their key, with the first character again in the place of what is missing in the last group: how
 // long a segment is follows no pattern that a branch predictor could learn.
-bool Decoder::Short(std::string_view segment, const WordKey& key, bool word_start) {
+inline bool Decoder::ShortSegment(std::string_view segment, const WordKey& key, bool word_start) {
   constexpr uint32_t kPlain = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
   static_assert(kShortBytes <= WordKey::kMaxBytes && kShortBytes <= kCutFrom);
   if (segment.size() >= kShortBytes || stream_.room() < kShortBytes + kReserve ||
@@ -119,6 +119,22 @@ bool Decoder::Short(std::string_view segment, const WordKey& key, bool word_star
   return true;
 }
 
+uint32_t Decoder::Short(std::string_view text, const Segment* segments, const WordKey* keys,
+                        uint32_t end, const uint16_t* misses, uint32_t count, Decoded* out) {
+  uint32_t done = 0;
+  for (; done < count && misses[done] < end; ++done) {
+    const uint16_t i = misses[done];
+    const uint32_t begin = segments[i].begin & ~Segment::kWordStart;
+    const auto first = static_cast<uint16_t>(count_);
+    if (!ShortSegment({text.data() + begin, segments[i].end - begin}, keys[i],
+                      segments[i].begin >= Segment::kWordStart)) {
+      break;
+    }
+    out[done] = {i, first, static_cast<uint16_t>(first + 1), true, false};
+  }
+  return done;
+}
+
 // Whether a character is one code after the one before it. Marks are, unless that one begins a key.
 bool Decoder::Follows(uint32_t info, uint32_t previous) {
   constexpr uint32_t kNotOne = image::kWordSlow | image::kWordBail | image::kWordSpace |
@@ -173,14 +189,12 @@ uint32_t Decoder::ThreeByteRun(std::string_view segment, uint32_t size, size_t* 
   return size;
 }
 
-DecodeStatus Decoder::Raw(std::string_view segment, const WordKey* key, uint32_t* at,
-                          bool* word_start) {
+DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_start) {
   const uint32_t first_size = stream_.size(), first_count = count_;
   uint32_t previous = 0;
   if (*at == 0) previous = image::kWordKeyStart;  // a mark at the start is no plain code
   uint32_t resume = *at;  // where the open sequence begins in the segment
   trailing_space_ = spaces_ = false;
-  if (key != nullptr && Short(segment, *key, *word_start)) return DecodeStatus::kDone;
   if (stream_.room() < kReserve || count_ + 1 >= Stream::kMaxSequences) {
     return first_size == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
   }

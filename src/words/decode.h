@@ -22,6 +22,13 @@ enum class DecodeStatus {
   kBail,  // the text needs the plain path
 };
 
+// What a segment was decoded to.
+struct Decoded {
+  uint16_t segment, first, last;  // its sequences
+  bool plain;  // one sequence of its own characters, WordScratch::kSegmentCodes at most
+  bool trailing_space;
+};
+
 class Decoder {
  public:
   Decoder(const Model& model, Stream& stream, Sequence* sequences)
@@ -33,9 +40,13 @@ class Decoder {
   // Whether the last segment held a character that normalizes to a space.
   bool spaces() const { return spaces_; }
 
-  // Appends segment[*at, end). key: of the segment, nullable. word_start: a U+2581 stands before
-  // it.
-  DecodeStatus Raw(std::string_view segment, const WordKey* key, uint32_t* at, bool* word_start);
+  // Appends the segments misses[0 .. count) that are below end, as long as each is short and of plain
+  // characters; returns how many. keys: by segment.
+  uint32_t Short(std::string_view text, const Segment* segments, const WordKey* keys, uint32_t end,
+                 const uint16_t* misses, uint32_t count, Decoded* out);
+
+  // Appends segment[*at, end). word_start: a U+2581 stands before it.
+  DecodeStatus Raw(std::string_view segment, uint32_t* at, bool* word_start);
 
   // The same for text that the normalizer has seen.
   DecodeStatus Normalized(std::string_view text, bool word_start);
@@ -47,7 +58,7 @@ class Decoder {
   static constexpr uint32_t kShortBytes = 24;  // segments of less are read from their keys
   static constexpr uint32_t kReserve = 16;  // room one character may take, and its closing zero
 
-  bool Short(std::string_view segment, const WordKey& key, bool word_start);
+  bool ShortSegment(std::string_view segment, const WordKey& key, bool word_start);
   static bool Follows(uint32_t info, uint32_t previous);
   uint32_t ThreeByteRun(std::string_view segment, uint32_t size, size_t* at, uint32_t* last,
                         uint32_t* resume);

@@ -24,12 +24,6 @@
 
 namespace rankfeed::words {
 
-struct Exactness {
-  static constexpr uint32_t kAlways = 60, kMaxWeight = 0xffff;
-  uint8_t limit = 0;  // 0: never without the reference's own sums
-  uint16_t weight = kMaxWeight;
-};
-
 // Makes them from sums in cost units, in integers. cost_unit: score per unit, a power of two.
 class ExactnessRule {
  public:
@@ -38,26 +32,29 @@ class ExactnessRule {
         unit_exponent_(static_cast<int>(std::bit_cast<uint64_t>(cost_unit) >> 52 & 0x7ff) - 1023),
         float32_(float32) {}
 
-  // total, margin: of the best path.
-  Exactness Make(uint64_t total, uint64_t margin, uint32_t steps, uint32_t chars) const {
-    Exactness exact;
+  // Limits above any sum; 0 says never without the reference's own sums.
+  static constexpr uint8_t kAlways = 60;
+  static constexpr uint16_t kMaxWeight = 0xffff;
+
+  // total, margin: of the best path. count: of its tokens.
+  image::WordInfo Make(uint64_t total, uint64_t margin, uint32_t steps, uint32_t chars) const {
+    image::WordInfo info{static_cast<uint8_t>(std::min(steps, 255u)), 0, kMaxWeight};
     const uint64_t weight =
         (unit_exponent_ <= 0 ? total >> -unit_exponent_ : total << unit_exponent_) + 3;
-    if (weight >= Exactness::kMaxWeight || total >> 36 != 0) return exact;
-    exact.weight = static_cast<uint16_t>(weight);
+    if (weight >= kMaxWeight || total >> 36 != 0) return info;
+    info.weight = static_cast<uint16_t>(weight);
     const uint32_t terms = steps + chars;
-    if (margin <= (terms + 1) / 2) return exact;  // (terms + 1) / 2 >= terms / 2
+    if (margin <= (terms + 1) / 2) return info;  // (terms + 1) / 2 >= terms / 2
     if (!float32_) {
-      exact.limit = Exactness::kAlways;
-      return exact;
+      info.limit = kAlways;
+      return info;
     }
     // 2^exponent <= (margin - (terms + 1) / 2) cost_unit / (terms + 1), a factor of four away at
     // most. float32 has 24 bits: below 2^e half an ulp is 2^(e - 25) at most.
     const int exponent = static_cast<int>(std::bit_width(margin - (terms + 1) / 2)) - 1 -
                          static_cast<int>(std::bit_width(terms)) + unit_exponent_ + 25;
-    exact.limit =
-        static_cast<uint8_t>(std::clamp(exponent, 0, static_cast<int>(Exactness::kAlways)));
-    return exact;
+    info.limit = static_cast<uint8_t>(std::clamp(exponent, 0, int{kAlways}));
+    return info;
   }
 
   // In units: runner-ups that lead by more were left out.

@@ -257,6 +257,22 @@ HWY_INLINE void Relax(const Lattice& lattice, Visit visit) {
                            static_cast<uint32_t>((next - least) >> image::kEdgeCostShift)};
 }
 
+// Consecutive unknown characters are one token.
+void MarkUnknown(const Lattice& lattice, int32_t end, StreamResult* result) {
+  int32_t* const ids = lattice.ids;
+  int32_t* out = ids + result->first_id;
+  bool after_unknown = false;
+  for (int32_t i = result->first_id; i < end; ++i) {
+    const bool unknown = ids[i] == int32_t{image::kEdgeUnknown};
+    if (unknown) result->flags |= StreamResult::kUnknown;
+    if (ids[i] == int32_t{image::kEdgeLiteral}) result->flags |= StreamResult::kLiteral;
+    if (!(unknown && after_unknown)) *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : ids[i];
+    after_unknown = unknown;
+  }
+  result->count = static_cast<uint16_t>(out - (ids + result->first_id));
+  result->info.count = static_cast<uint8_t>(std::min<uint32_t>(result->count, 255));
+}
+
 // The best path to the end of a sequence, backwards.
 HWY_INLINE StreamResult Trace(const Lattice& lattice, const ExactnessRule& rule,
                               const Sequence& sequence) {
@@ -281,22 +297,8 @@ HWY_INLINE StreamResult Trace(const Lattice& lattice, const ExactnessRule& rule,
   StreamResult result{static_cast<uint16_t>(first), static_cast<uint16_t>(steps),
                       rule.Make(lattice.sum[end] >> image::kEdgeCostShift, margin, steps,
                                 static_cast<uint32_t>(end - begin)),
-                      false, false};
-  if (greatest >= image::kEdgeLiteral) [[unlikely]] {
-    // Consecutive unknown characters are one token.
-    int32_t* out = lattice.ids + first;
-    bool after_unknown = false;
-    for (int32_t i = first; i < end; ++i) {
-      const bool unknown = lattice.ids[i] == int32_t{image::kEdgeUnknown};
-      result.unknown |= unknown;
-      result.literal |= lattice.ids[i] == int32_t{image::kEdgeLiteral};
-      if (!(unknown && after_unknown)) {
-        *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : lattice.ids[i];
-      }
-      after_unknown = unknown;
-    }
-    result.count = static_cast<uint16_t>(out - (lattice.ids + first));
-  }
+                      0};
+  if (greatest >= image::kEdgeLiteral) [[unlikely]] MarkUnknown(lattice, end, &result);
   return result;
 }
 

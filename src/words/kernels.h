@@ -39,10 +39,13 @@ struct Sequence {
 
 // The best path of a sequence.
 struct StreamResult {
+  enum : uint8_t {
+    kUnknown = 1,  // holds an unknown character
+    kLiteral = 2   // holds the unknown piece itself: take the plain path
+  };
   uint16_t first_id, count;  // in Lattice::ids
-  Exactness exact;
-  bool unknown;   // holds an unknown character
-  bool literal;   // holds the unknown piece itself: take the plain path
+  image::WordInfo info;      // its count is 255 at most
+  uint8_t flags;
 };
 
 // A code that was read: its place in the stream, and in the low half the state after it.

@@ -42,10 +42,15 @@ class Engine {
   }
 
  private:
+  static constexpr bool kFloat32 = std::is_same_v<Arithmetic, unigram::SentencePieceArithmetic>;
   static constexpr uint32_t kLeastBatch = 32;
   // Looked up at once: what that fetches stays in the first level cache.
   static constexpr uint32_t kLookUps = 128;
-  static constexpr bool kFloat32 = std::is_same_v<Arithmetic, unigram::SentencePieceArithmetic>;
+  static constexpr uint32_t kAll = 0xffffffff;
+  // Results that are not kept. Replaying SentencePiece's sums needs to know how many characters one
+  // unknown token stands for, so sums over unknown characters are made at once.
+  static constexpr uint8_t kNotFound =
+      StreamResult::kLiteral | (kFloat32 ? StreamResult::kUnknown : 0);
 
   static std::string_view Bytes(std::string_view text, const Segment& segment) {
     const uint32_t begin = segment.begin & kBeginMask;
@@ -95,6 +100,24 @@ class Engine {
     } else {
       lacking = LookUp(count);
     }
+    const uint32_t decoded = Decode(segments, lacking, resumed);
+    if (decoded != kAll) end = decoded;
+    if (misses_ != 0) {
+      stream_.Solve(model_, *scratch_.word_kernels, rule_,
+                    {scratch_.sequences, decoder_.count()});
+      SettleMisses();
+    }
+    if (!Emit(segments, end)) bailed_ = true;
+    Insert();
+    head_ += end;
+    // As many as the stream had room for, and twice that as long as it has.
+    if (!resumed)
+      batch_ = std::clamp(end < count ? end : 2 * batch_, kLeastBatch, WordScratch::kBatch);
+  }
+
+  // Segments scratch_.misses[0 .. lacking) to sequences. Returns kAll, or the segment to end the batch
+  // before: the stream is full or the text needs the plain path.
+  uint32_t Decode(const Segment* segments, uint32_t lacking, bool resumed) {
     stream_.Clear();
     decoder_.Clear();
     misses_ = 0;
@@ -102,44 +125,46 @@ class Engine {
     for (uint32_t k = 0; k < lacking; ++k) {
       const uint32_t i = scratch_.misses[k];
       while (run->end <= head_ + i) ++run;
+      if (!resumed) {
+        const uint32_t done =
+            decoder_.Short(run->text, segments, scratch_.keys, run->end - head_,
+                           scratch_.misses + k, lacking - k, miss_ + misses_);
+        misses_ += done;
+        if (done != 0) {
+          k += done - 1;
+          continue;
+        }
+      }
       const std::string_view bytes = Bytes(run->text, segments[i]);
       uint32_t at = resumed ? resume_at_ : 0;
       bool word_start = resumed ? resume_word_start_ : WordStart(segments[i]);
       const uint32_t first = decoder_.count();
-      DecodeStatus status =
-          decoder_.Raw(bytes, resumed ? nullptr : &scratch_.keys[i], &at, &word_start);
+      DecodeStatus status = decoder_.Raw(bytes, &at, &word_start);
       const bool slow = status == DecodeStatus::kSlow;
       if (slow) status = Normalize(bytes, WordStart(segments[i]));
       if (status == DecodeStatus::kBail) {
         // The texts before it are encoded to their end.
         bailed_ = true;
-        end = std::max(run->begin, head_) - head_;
+        const uint32_t end = std::max(run->begin, head_) - head_;
         while (misses_ != 0 && miss_[misses_ - 1].segment >= end) --misses_;
-        break;
+        return end;
       }
       if (status == DecodeStatus::kFull) {
-        end = i;
         partial_ = decoder_.count() != first;
         resume_at_ = at;
         resume_word_start_ = word_start;
-        if (!partial_) break;
+        if (!partial_) return i;
       }
+      const uint32_t last = decoder_.count();
+      const bool plain = !partial_ && !slow && !resumed && last - first == 1 &&
+                         !decoder_.spaces() && !decoder_.trailing_space() &&
+                         scratch_.sequences[first].end - scratch_.sequences[first].begin <=
+                             int{WordScratch::kSegmentCodes};
       miss_[misses_++] = {static_cast<uint16_t>(i), static_cast<uint16_t>(first),
-                          static_cast<uint16_t>(decoder_.count()), decoder_.trailing_space(),
-                          !partial_ && !slow && !resumed && !decoder_.spaces()};
-      if (partial_) break;
+                          static_cast<uint16_t>(last), plain, decoder_.trailing_space()};
+      if (partial_) return i;
     }
-    if (misses_ != 0) {
-      stream_.Solve(model_, *scratch_.word_kernels, rule_,
-                    {scratch_.sequences, decoder_.count()});
-      SettleMisses();
-    }
-    if (!Emit(segments, end)) bailed_ = true;
-    Insert(segments);
-    head_ += end;
-    // As many as the stream had room for, and twice that as long as it has.
-    if (!resumed)
-      batch_ = std::clamp(end < count ? end : 2 * batch_, kLeastBatch, WordScratch::kBatch);
+    return kAll;
   }
 
   // Looks up the next segments; returns how many are in neither table.
@@ -264,7 +289,7 @@ class Engine {
       // One that has to be searched, or that may not fit.
       const Found& found = scratch_.found[i];
       if (WordStart(segments[i])) StartWord();
-      if (Settled(found.info.limit, found.info.weight)) {
+      if (Settled(found.info)) {
         Copy(found.ids, found.info.count);
       } else {
         const uint32_t codes =
@@ -276,47 +301,35 @@ class Engine {
     return true;
   }
 
-  struct Miss {
-    uint16_t segment, first, last;  // its sequences
-    bool trailing_space, whole;
-  };
-
   // Misses that are like segments of the tables become found; what is left in miss_ needs EmitMiss.
   // Most are few ids, and then ids are written by one loop without a branch on where they come
   // from.
   void SettleMisses() {
     uint32_t left = 0;
     for (uint32_t k = 0; k < misses_; ++k) {
-      Miss& miss = miss_[k];
-      if (miss.last - miss.first == 1) {
-        const Sequence& sequence = scratch_.sequences[miss.first];
-        const StreamResult& result = stream_.result(miss.first);
-        // What EmitFound cannot settle it decodes again, into scratch_.codes.
-        if (miss.whole && !miss.trailing_space && !result.literal &&
-            !(kFloat32 && result.unknown) && result.count <= CachedWord::kMaxIds &&
-            sequence.end - sequence.begin <= int{WordScratch::kSegmentCodes}) {
-          scratch_.found[miss.segment] = {
-              stream_.ids() + result.first_id,
-              {static_cast<uint8_t>(result.count), result.exact.limit, result.exact.weight}};
-          insert_[inserts_] = miss.segment;
-          inserts_ += result.exact.limit != 0;
-          continue;
-        }
+      const Decoded& miss = miss_[k];
+      const StreamResult& result = stream_.result(miss.first);
+      // What EmitFound cannot settle it decodes again, into scratch_.codes.
+      if (miss.plain && (result.flags & kNotFound) == 0 && result.count <= CachedWord::kMaxIds) {
+        Found& found = scratch_.found[miss.segment];
+        found.ids = stream_.ids() + result.first_id;
+        found.info = result.info;
+        insert_[inserts_] = miss.segment;
+        inserts_ += result.info.limit != 0;
+      } else {
+        miss_[left++] = miss;
       }
-      miss_[left++] = miss;
     }
     misses_ = left;
   }
 
-  bool EmitMiss(const Miss& miss) {
+  bool EmitMiss(const Decoded& miss) {
     for (uint32_t k = miss.first; k < miss.last; ++k) {
       const Sequence& sequence = scratch_.sequences[k];
       if (sequence.word_start) StartWord();
       const StreamResult& result = stream_.result(k);
-      if (result.literal) return false;
-      // Replaying sums needs to know how many characters one unknown token stands for, so its sums
-      // are made here and now.
-      if (!(kFloat32 && result.unknown) && Settled(result.exact.limit, result.exact.weight)) {
+      if ((result.flags & StreamResult::kLiteral) != 0) return false;
+      if ((result.flags & kNotFound) == 0 && Settled(result.info)) {
         Copy(stream_.ids() + result.first_id, result.count);
       } else if (!Exact(stream_.codes() + sequence.begin, sequence.end - sequence.begin)) {
         return false;
@@ -327,11 +340,11 @@ class Engine {
     return true;
   }
 
-  void Insert(const Segment* segments) {
+  void Insert() {
     if (scratch_.cache.enabled()) {
       for (uint32_t k = 0; k < inserts_; ++k) {
         const uint32_t i = insert_[k];
-        if (segments[i].end - (segments[i].begin & kBeginMask) > WordKey::kMaxBytes) continue;
+        if (!scratch_.keys[i].whole()) continue;
         CachedWord& cached = *tables_.Slot(scratch_.hashes[i]);
         std::memcpy(cached.key, scratch_.keys[i].part, sizeof(cached.key));
         std::memcpy(cached.ids, scratch_.found[i].ids, sizeof(cached.ids));
@@ -365,10 +378,10 @@ class Engine {
     }
   }
 
-  // Whether ids of that limit hold at the score accumulated so far; if so, moves it on.
-  bool Settled(uint32_t limit, uint32_t weight) {
-    const uint64_t sum = sum_ + weight;
-    if (sum >> limit != 0) return false;
+  // Whether ids of that info hold at the score accumulated so far; if so, moves it on.
+  bool Settled(image::WordInfo info) {
+    const uint64_t sum = sum_ + info.weight;
+    if (sum >> info.limit != 0) return false;
     if constexpr (kFloat32) sum_ = sum;
     return true;
   }
@@ -434,7 +447,7 @@ class Engine {
   bool scanning_ = false;                   // the one before next_ goes on
   bool bailed_ = false;                     // text done_ needs the plain path
 
-  Miss miss_[WordScratch::kBatch];
+  Decoded miss_[WordScratch::kBatch];
   uint16_t insert_[WordScratch::kBatch + 1];
   uint32_t misses_ = 0, inserts_ = 0;
 

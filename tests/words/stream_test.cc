@@ -154,17 +154,17 @@ TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
         SCOPED_TRACE(texts[k]);
         const Path expected = Search(v, model, texts[k]);
         const words::StreamResult& result = stream.result(k);
-        const words::Exactness exact =
+        const image::WordInfo exact =
             rule.Make(expected.total, std::min(expected.margin, lead), expected.steps,
                       static_cast<uint32_t>(texts[k].size()));
         if (expected.margin == 0) {
           ++ties;
-          ASSERT_EQ(result.exact.limit, 0u);
+          ASSERT_EQ(result.info.limit, 0u);
           continue;
         }
         ++compared;
-        ASSERT_EQ(result.exact.limit, exact.limit);
-        ASSERT_EQ(result.exact.weight, exact.weight);
+        ASSERT_EQ(result.info.limit, exact.limit);
+        ASSERT_EQ(result.info.weight, exact.weight);
         const std::vector<int> ids(stream.ids() + result.first_id,
                                    stream.ids() + result.first_id + result.count);
         ASSERT_EQ(ids, expected.ids);
