@@ -50,142 +50,58 @@ bool Decoder::Normalizable(std::string_view rest) const {
   return true;
 }
 
-// A segment that is not cut and in which each character stands for one code, as most are. Returns
-// false, with nothing appended, for others.
-//
-// Segments of ASCII only and of two-byte characters only are read several characters at a time from
-// their key, with the first character again in the place of what is missing in the last group: how
-// long a segment is follows no pattern that a branch predictor could learn.
-inline bool Decoder::ShortSegment(std::string_view segment, const WordKey& key, bool word_start) {
-  constexpr uint32_t kPlain = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
-  static_assert(kShortBytes <= WordKey::kMaxBytes && kShortBytes <= kCutFrom);
-  if (segment.size() >= kShortBytes || stream_.room() < kShortBytes + kReserve ||
-      count_ + 2 >= Stream::kMaxSequences) {
-    return false;
-  }
-  uint16_t* const codes = stream_.codes() + stream_.size();
-  codes[0] = static_cast<uint16_t>(model_.word_config->space_code);
-  uint16_t* const out = codes + word_start;
-  const auto size = static_cast<uint32_t>(segment.size());
-  uint64_t bytes[3], mask[3];  // of the segment; kShortBytes are enough
-  std::memcpy(bytes, reinterpret_cast<const char*>(&key) + 1, sizeof(bytes));
-  std::memcpy(mask, kKeyMasks.of[size] + 1, sizeof(mask));
-  constexpr uint64_t kHigh = 0x8080808080808080, kTwoMask = 0xc0e0c0e0c0e0c0e0,
-                     kTwo = 0x80c080c080c080c0;
-  uint32_t count = size;
-  if (((bytes[0] | bytes[1] | bytes[2]) & kHigh) == 0) {
-    const uint64_t fill = 0x0101010101010101 * (bytes[0] & 0xff);
-    for (int i = 0; i < 3; ++i) bytes[i] |= fill & ~mask[i];
-    uint32_t flags = 0;
-    for (uint32_t i = 0; i < size; i += 8) {
-      for (uint32_t k = 0; k < 8; ++k) {
-        const uint32_t info = basic_[bytes[i / 8] >> 8 * k & 0x7f];
-        flags |= info;
-        out[i + k] = static_cast<uint16_t>(info);
-      }
-    }
-    if ((flags & ~kPlain) != 0) return false;
-  } else if ((((bytes[0] ^ kTwo) & kTwoMask & mask[0]) | ((bytes[1] ^ kTwo) & kTwoMask & mask[1]) |
-              ((bytes[2] ^ kTwo) & kTwoMask & mask[2])) == 0 &&
-             size % 2 == 0) {
-    const uint64_t fill = 0x0001000100010001 * (bytes[0] & 0xffff);
-    for (int i = 0; i < 3; ++i) bytes[i] |= fill & ~mask[i];
-    count = size / 2;
-    uint32_t flags = 0;
-    for (uint32_t i = 0; i < count; i += 4) {
-      for (uint32_t k = 0; k < 4; ++k) {
-        const auto two = static_cast<uint32_t>(bytes[i / 4] >> 16 * k);
-        const uint32_t c = (two & 0x1f) << 6 | (two >> 8 & 0x3f);
-        const uint32_t info = basic_[c];
-        flags |= info | (c < 0x80 ? ~uint32_t{0} : 0);  // overlong
-        out[i + k] = static_cast<uint16_t>(info);
-      }
-    }
-    if ((flags & ~kPlain) != 0) return false;
-  } else {
-    count = 0;
-    for (size_t pos = 0; pos < segment.size();) {
-      const utf8::Decoded c = utf8::Decode(segment, pos);
-      const uint32_t info = c.size <= 3 ? basic_[c.code_point] : model_.word_chars[c.code_point];
-      if (!c.valid || (info & ~kPlain) != 0) return false;
-      pos += c.size;
-      out[count++] = static_cast<uint16_t>(info);
-    }
-  }
-  open_ = stream_.size();
-  open_word_start_ = word_start;
-  stream_.Grow(count + word_start);
-  Close();
-  return true;
-}
-
-uint32_t Decoder::Short(std::string_view text, const Segment* segments, const WordKey* keys,
-                        uint32_t end, const uint16_t* misses, uint32_t count, Decoded* out) {
-  uint32_t done = 0;
-  for (; done < count && misses[done] < end; ++done) {
-    const uint16_t i = misses[done];
-    const uint32_t begin = segments[i].begin & ~Segment::kWordStart;
-    const auto first = static_cast<uint16_t>(count_);
-    if (!ShortSegment({text.data() + begin, segments[i].end - begin}, keys[i],
-                      segments[i].begin >= Segment::kWordStart)) {
-      break;
-    }
-    out[done] = {i, first, static_cast<uint16_t>(first + 1), true, false};
-  }
+uint32_t Decoder::Short(const Segment* segments, const WordKey* keys, const uint16_t* misses,
+                        uint32_t count, Decoded* out) {
+  static_assert(ShortDecode::kMaxBytes < kCutFrom);
+  // Groups of eight are written whole.
+  constexpr uint32_t kRoom = ShortDecode::kMaxBytes + 1 + kReserve;
+  ShortDecode to{basic_,
+                 stream_.codes(),
+                 sequences_,
+                 stream_.size(),
+                 count_,
+                 Stream::kCapacity - kRoom,
+                 Stream::kMaxSequences - 2,
+                 static_cast<uint16_t>(model_.word_config->space_code)};
+  const uint32_t done = kernels_.decode_short(segments, keys, misses, count, &to, out);
+  stream_.Grow(to.size - stream_.size());
+  count_ = to.count;
   return done;
-}
-
-// Whether a character is one code after the one before it. Marks are, unless that one begins a key.
-bool Decoder::Follows(uint32_t info, uint32_t previous) {
-  constexpr uint32_t kNotOne = image::kWordSlow | image::kWordBail | image::kWordSpace |
-                               image::kWordMappedChar;
-  static_assert(image::kWordKeyStart == image::kWordExtend << 1);
-  return (info & (kNotOne | (image::kWordExtend & previous >> 1))) == 0;
 }
 
 // Appends characters of three bytes, as scripts without spaces have, behind codes[size], as long as
 // each is one code, and cuts sequences where it may. May leave the last few. Returns the new size.
 uint32_t Decoder::ThreeByteRun(std::string_view segment, uint32_t size, size_t* at, uint32_t* last,
                                uint32_t* resume) {
-  const auto* const begin = reinterpret_cast<const unsigned char*>(segment.data());
-  const auto* p = begin + *at;
-  const auto* const end = begin + segment.size();
+  if (segment.size() < 4) return size;
   uint16_t* const codes = stream_.codes();
+  const char* const begin = segment.data();
+  const char* const end = begin + segment.size() - 3;  // each is read with the byte behind it
+  const char* p = begin + *at;
   constexpr uint32_t kLimit = Stream::kCapacity - kReserve;
-  uint32_t previous = *last, info = 0;
-  const auto read = [&] {
-    if (size >= kLimit || end - p < 4) return false;
-    uint32_t word;
-    std::memcpy(&word, p, sizeof(word));  // the layouts of the image are little-endian too
-    // 1110xxxx 10xxxxxx 10xxxxxx, not overlong (E0 80..9F). Surrogates are no plain code.
-    const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
-    info = basic_[c];
-    return (word & 0xc0c0f0) == 0x8080e0 && c >= 0x800 && Follows(info, previous);
+  const auto append = [&](uint32_t to) {
+    if (size >= kLimit) return false;
+    const uint32_t most = std::min(to, kLimit) - size;
+    const uint32_t done = kernels_.decode_three(basic_, p, end, codes + size, most, last);
+    size += done;
+    p += size_t{3} * done;
+    return size == to;
   };
-  const auto append = [&] {
-    codes[size++] = static_cast<uint16_t>(info);
-    previous = info;
-    p += 3;
-  };
-  for (bool more = true; more;) {
-    const uint32_t cut_from = open_ + kCutFrom;
-    while ((more = read()) && size < cut_from) append();
-    while (more && ((info & image::kWordExtend) != 0 ||
-                    !Cuttable(codes[size - 1], info & image::kWordCodeMask))) {
-      append();
-      more = read();
-    }
-    if (!more || count_ + 3 >= Stream::kMaxSequences) break;
-    codes[size] = 0;
-    sequences_[count_++] = {static_cast<uint16_t>(open_), static_cast<uint16_t>(size),
+  // To the next place where a sequence may be long enough.
+  while (append(std::max(size, open_ + kCutFrom) + 1)) {
+    const uint32_t cut = size - 1;
+    const uint16_t code = codes[cut];
+    if ((*last & image::kWordExtend) != 0 || !Cuttable(codes[cut - 1], code)) continue;
+    if (count_ + 3 >= Stream::kMaxSequences) break;
+    codes[cut] = 0;
+    sequences_[count_++] = {static_cast<uint16_t>(open_), static_cast<uint16_t>(cut),
                             open_word_start_};
-    open_ = ++size;
+    open_ = size;
     open_word_start_ = false;
-    *resume = static_cast<uint32_t>(p - begin);
-    append();
+    *resume = static_cast<uint32_t>(p - 3 - begin);
+    codes[size++] = code;
   }
   *at = static_cast<size_t>(p - begin);
-  *last = previous;
   return size;
 }
 

@@ -22,17 +22,14 @@ enum class DecodeStatus {
   kBail,  // the text needs the plain path
 };
 
-// What a segment was decoded to.
-struct Decoded {
-  uint16_t segment, first, last;  // its sequences
-  bool plain;  // one sequence of its own characters, WordScratch::kSegmentCodes at most
-  bool trailing_space;
-};
-
 class Decoder {
  public:
-  Decoder(const Model& model, Stream& stream, Sequence* sequences)
-      : model_(model), basic_(model.word_chars.data), stream_(stream), sequences_(sequences) {}
+  Decoder(const Model& model, const Kernels& kernels, Stream& stream, Sequence* sequences)
+      : model_(model),
+        kernels_(kernels),
+        basic_(model.word_chars.data),
+        stream_(stream),
+        sequences_(sequences) {}
 
   void Clear() { count_ = 0; }
   uint32_t count() const { return count_; }
@@ -40,10 +37,9 @@ class Decoder {
   // Whether the last segment held a character that normalizes to a space.
   bool spaces() const { return spaces_; }
 
-  // Appends the segments misses[0 .. count) that are below end, as long as each is short and of plain
-  // characters; returns how many. keys: by segment.
-  uint32_t Short(std::string_view text, const Segment* segments, const WordKey* keys, uint32_t end,
-                 const uint16_t* misses, uint32_t count, Decoded* out);
+  // Kernels::decode_short.
+  uint32_t Short(const Segment* segments, const WordKey* keys, const uint16_t* misses,
+                 uint32_t count, Decoded* out);
 
   // Appends segment[*at, end). word_start: a U+2581 stands before it.
   DecodeStatus Raw(std::string_view segment, uint32_t* at, bool* word_start);
@@ -55,11 +51,8 @@ class Decoder {
   // Runs are cut from this length on. Shorter ones gain nothing, and the pieces' own cuts in
   // alphabetic words would only make more sequences.
   static constexpr uint32_t kCutFrom = 40;
-  static constexpr uint32_t kShortBytes = 24;  // segments of less are read from their keys
   static constexpr uint32_t kReserve = 16;  // room one character may take, and its closing zero
 
-  bool ShortSegment(std::string_view segment, const WordKey& key, bool word_start);
-  static bool Follows(uint32_t info, uint32_t previous);
   uint32_t ThreeByteRun(std::string_view segment, uint32_t size, size_t* at, uint32_t* last,
                         uint32_t* resume);
   void Open(bool word_start);
@@ -68,6 +61,7 @@ class Decoder {
   bool Normalizable(std::string_view rest) const;
 
   const Model& model_;
+  const Kernels& kernels_;
   const uint32_t* const basic_;  // model.word_chars by code point, of the first 65,536
   Stream& stream_;
   Sequence* sequences_;  // Stream::kMaxSequences

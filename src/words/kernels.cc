@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "text/utf8.h"
 
 // These loops have no use for wider vectors, and GCC 12 spills general registers to vector registers
 // in AVX-512 functions: 15 % slower than the AVX2 ones on the same CPU (bench/NOTES.md).
@@ -137,6 +138,118 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
     miss_count += !Same<4>(cached->key, keys[i].part);
   }
   return miss_count;
+}
+
+uint32_t DecodeThree(const uint32_t* basic, const char* text, const char* end, uint16_t* codes,
+                     uint32_t most, uint32_t* previous) {
+  uint32_t last = *previous, done = 0;
+  for (; done < most && text < end; ++done, text += 3) {
+    uint32_t word;
+    std::memcpy(&word, text, sizeof(word));  // the layouts of the image are little-endian too
+    // 1110xxxx 10xxxxxx 10xxxxxx, not overlong (E0 80..9F). Surrogates are no plain code.
+    const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
+    const uint32_t info = basic[c];
+    if ((word & 0xc0c0f0) != 0x8080e0 || c < 0x800 || !Follows(info, last)) break;
+    codes[done] = static_cast<uint16_t>(info);
+    last = info;
+  }
+  *previous = last;
+  return done;
+}
+
+// Characters that are one code wherever they stand.
+constexpr uint32_t kPlain = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
+
+// Several characters at a time, with the first again in the place of what is missing in the last group:
+// how long a segment is follows no pattern that a branch predictor could learn. Returns the count of
+// codes, 0 if some character is not one.
+HWY_INLINE uint32_t DecodeOnes(const uint32_t* basic, const uint64_t (&key)[3],
+                               const uint64_t (&mask)[3], uint32_t size, uint16_t* out) {
+  const uint64_t fill = 0x0101010101010101 * (key[0] & 0xff);
+  uint8_t bytes[24];
+  for (int i = 0; i < 3; ++i) {
+    const uint64_t filled = key[i] | (fill & ~mask[i]);
+    std::memcpy(bytes + 8 * i, &filled, sizeof(filled));
+  }
+  uint32_t flags = 0;
+  for (uint32_t i = 0; i < size; i += 8) {
+    for (uint32_t k = 0; k < 8; ++k) {
+      const uint32_t info = basic[bytes[i + k]];
+      flags |= info;
+      out[i + k] = static_cast<uint16_t>(info);
+    }
+  }
+  return (flags & ~kPlain) == 0 ? size : 0;
+}
+
+HWY_INLINE uint32_t DecodeTwos(const uint32_t* basic, const uint64_t (&key)[3],
+                               const uint64_t (&mask)[3], uint32_t size, uint16_t* out) {
+  const uint64_t fill = 0x0001000100010001 * (key[0] & 0xffff);
+  uint32_t flags = 0;
+  for (uint32_t i = 0; 2 * i < size; i += 4) {
+    const uint64_t filled = key[i / 4] | (fill & ~mask[i / 4]);
+    for (uint32_t k = 0; k < 4; ++k) {
+      const auto two = static_cast<uint32_t>(filled >> 16 * k);
+      const uint32_t c = (two & 0x1f) << 6 | (two >> 8 & 0x3f);
+      const uint32_t info = basic[c];
+      flags |= info | (c < 0x80 ? ~uint32_t{0} : 0);  // overlong
+      out[i + k] = static_cast<uint16_t>(info);
+    }
+  }
+  return (flags & ~kPlain) == 0 ? size / 2 : 0;
+}
+
+uint32_t DecodeMixed(const uint32_t* basic, const char* bytes, uint32_t size, uint16_t* out) {
+  uint32_t previous = image::kWordKeyStart;  // a mark at the start is no plain code
+  uint32_t count = DecodeThree(basic, bytes, bytes + size, out, size, &previous);
+  for (size_t pos = size_t{3} * count; pos < size; ++count) {
+    const utf8::Decoded c = utf8::Decode({bytes, size}, pos);
+    if (!c.valid || c.size > 3) return 0;
+    const uint32_t info = basic[c.code_point];
+    if (!Follows(info, previous)) return 0;
+    out[count] = static_cast<uint16_t>(info);
+    previous = info;
+    pos += c.size;
+  }
+  return count;
+}
+
+uint32_t DecodeShort(const Segment* segments, const WordKey* keys, const uint16_t* misses,
+                     uint32_t count, ShortDecode* to, Decoded* out) {
+  constexpr uint64_t kHigh = 0x8080808080808080, kTwoMask = 0xc0e0c0e0c0e0c0e0,
+                     kTwo = 0x80c080c080c080c0;
+  uint32_t size = to->size, sequence = to->count, done = 0;
+  for (; done < count && size < to->size_limit && sequence < to->count_limit; ++done) {
+    const uint16_t i = misses[done];
+    const bool word_start = segments[i].begin >= Segment::kWordStart;
+    const uint32_t bytes = segments[i].end - (segments[i].begin & ~Segment::kWordStart);
+    if (bytes > ShortDecode::kMaxBytes) break;
+    uint16_t* const codes = to->codes + size;
+    codes[0] = to->space_code;
+    const char* const begin = reinterpret_cast<const char*>(&keys[i]) + 1;
+    uint64_t key[3], mask[3];
+    std::memcpy(key, begin, sizeof(key));
+    std::memcpy(mask, kKeyMasks.of[bytes] + 1, sizeof(mask));
+    uint32_t codes_count;
+    if (((key[0] | key[1] | key[2]) & kHigh) == 0) {
+      codes_count = DecodeOnes(to->basic, key, mask, bytes, codes + word_start);
+    } else if ((((key[0] ^ kTwo) & kTwoMask & mask[0]) | ((key[1] ^ kTwo) & kTwoMask & mask[1]) |
+                ((key[2] ^ kTwo) & kTwoMask & mask[2])) == 0 &&
+               bytes % 2 == 0) {
+      codes_count = DecodeTwos(to->basic, key, mask, bytes, codes + word_start);
+    } else {
+      codes_count = DecodeMixed(to->basic, begin, bytes, codes + word_start);
+    }
+    if (codes_count == 0) break;
+    const uint32_t end = size + word_start + codes_count;
+    to->codes[end] = 0;
+    out[done] = {i, static_cast<uint16_t>(sequence), static_cast<uint16_t>(sequence + 1), true, false};
+    to->sequences[sequence++] = {static_cast<uint16_t>(size), static_cast<uint16_t>(end), word_start};
+    size = end + 1;
+  }
+  to->size = size;
+  to->count = sequence;
+  return done;
 }
 
 // One sequence of several that are read in turns, so that what one fetches arrives while the others
@@ -314,7 +427,7 @@ void Solve(const Lattice& lattice, const ExactnessRule& rule, const Sequence* se
   for (uint32_t k = 0; k < count; ++k) results[k] = Trace(lattice, rule, sequences[k]);
 }
 
-constexpr Kernels kKernels = {List, MakeKeys, Match, Solve};
+constexpr Kernels kKernels = {List, MakeKeys, Match, DecodeShort, DecodeThree, Solve};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

@@ -30,11 +30,40 @@ struct LookUpTables {
   CachedWord* Slot(uint64_t hash) const { return cache + (hash >> 32 & cache_mask); }
 };
 
+// Whether a character is one code after the one before it, by image::WordChar of both. Marks are,
+// unless that one begins a key.
+inline bool Follows(uint32_t info, uint32_t previous) {
+  constexpr uint32_t kNotOne = image::kWordSlow | image::kWordBail | image::kWordSpace |
+                               image::kWordMappedChar;
+  static_assert(image::kWordKeyStart == image::kWordExtend << 1);
+  return (info & (kNotOne | (image::kWordExtend & previous >> 1))) == 0;
+}
+
 // A run of character codes in a stream, followed by a 0, that is searched on its own. With a word
 // start, more codes follow the U+2581.
 struct Sequence {
   uint16_t begin, end;
   bool word_start;  // begins with U+2581
+};
+
+// What a segment was decoded to.
+struct Decoded {
+  uint16_t segment, first, last;  // its sequences
+  bool plain;  // one sequence of its own characters, WordScratch::kSegmentCodes at most
+  bool trailing_space;
+};
+
+// Where short segments are decoded to: codes and sequences are appended up to limits that leave room for
+// one more.
+struct ShortDecode {
+  static constexpr uint32_t kMaxBytes = 23;  // of a segment
+
+  const uint32_t* basic;  // image::WordChar by code point, of the first 65,536
+  uint16_t* codes;
+  Sequence* sequences;
+  uint32_t size, count;  // of codes and sequences, moved on
+  uint32_t size_limit, count_limit;
+  uint16_t space_code;
 };
 
 // The best path of a sequence.
@@ -83,6 +112,15 @@ struct Kernels {
   // go to misses; returns how many.
   uint32_t (*match)(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
                     uint32_t begin, uint32_t end, Found* found, uint16_t* misses);
+  // Decodes segments misses[0 .. count), from their keys and the first on, as long as each is short and
+  // each of its characters one code; returns how many. out: what they became.
+  uint32_t (*decode_short)(const Segment* segments, const WordKey* keys, const uint16_t* misses,
+                           uint32_t count, ShortDecode* to, Decoded* out);
+  // Decodes characters of three bytes, as long as each is one code, to codes[0 .. most) at most, and
+  // returns how many. Reads one byte behind each. basic: see ShortDecode. previous: WordChar of the last
+  // character, moved on.
+  uint32_t (*decode_three)(const uint32_t* basic, const char* text, const char* end, uint16_t* codes,
+                           uint32_t most, uint32_t* previous);
   // Finds sums, nodes, ids and results of the sequences.
   void (*solve)(const Lattice& lattice, const ExactnessRule& rule, const Sequence* sequences,
                 uint32_t count, StreamResult* results);

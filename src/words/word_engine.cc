@@ -23,7 +23,7 @@ class Engine {
         config_(*model.word_config),
         scratch_(scratch),
         stream_(scratch.stream),
-        decoder_(model, scratch.stream, scratch.sequences),
+        decoder_(model, *scratch.word_kernels, scratch.stream, scratch.sequences),
         rule_(config_.cost_unit, kFloat32),
         scanner_(model, *scratch.kernels, *scratch.word_kernels, scratch.masks,
                  scratch.segment_masks),
@@ -123,18 +123,18 @@ class Engine {
     misses_ = 0;
     const SegmentRun* run = scratch_.runs + first_run_;
     for (uint32_t k = 0; k < lacking; ++k) {
-      const uint32_t i = scratch_.misses[k];
-      while (run->end <= head_ + i) ++run;
       if (!resumed) {
         const uint32_t done =
-            decoder_.Short(run->text, segments, scratch_.keys, run->end - head_,
-                           scratch_.misses + k, lacking - k, miss_ + misses_);
+            decoder_.Short(segments, scratch_.keys, scratch_.misses + k, lacking - k,
+                           miss_ + misses_);
         misses_ += done;
         if (done != 0) {
           k += done - 1;
           continue;
         }
       }
+      const uint32_t i = scratch_.misses[k];
+      while (run->end <= head_ + i) ++run;
       const std::string_view bytes = Bytes(run->text, segments[i]);
       uint32_t at = resumed ? resume_at_ : 0;
       bool word_start = resumed ? resume_word_start_ : WordStart(segments[i]);
