@@ -27,19 +27,6 @@ void Decoder::Close() {
   stream_.Close();
 }
 
-// Whether a sequence of at least kCutFrom codes may end between these two. Unknown characters next
-// to each other are one token, so two that are no pieces of their own stay together, even if longer
-// pieces hold them.
-bool Decoder::Cuttable(uint32_t last, uint32_t code) const {
-  const uint32_t bit = image::PairBit(last, code);
-  if ((model_.word_pairs[bit / 64] >> bit % 64 & 1) != 0) return false;
-  const image::WordState* const alone = &model_.word_states[model_.word_config->root_base];
-  const auto unknown = [&](uint32_t c) {
-    return image::EdgeId(alone[c].edge[0]) == image::kEdgeUnknown;
-  };
-  return !(unknown(last) && unknown(code));
-}
-
 // Whether what is left of a segment holds nothing that sends its text to the plain path.
 bool Decoder::Normalizable(std::string_view rest) const {
   for (size_t pos = 0; pos < rest.size();) {
@@ -52,7 +39,7 @@ bool Decoder::Normalizable(std::string_view rest) const {
 
 uint32_t Decoder::Short(const Segment* segments, const WordKey* keys, const uint16_t* misses,
                         uint32_t count, Decoded* out) {
-  static_assert(ShortDecode::kMaxBytes < kCutFrom);
+  static_assert(ShortDecode::kMaxBytes < RunDecode::kCutFrom);
   // Groups of eight are written whole.
   constexpr uint32_t kRoom = ShortDecode::kMaxBytes + 1 + kReserve;
   ShortDecode to{basic_,
@@ -67,42 +54,6 @@ uint32_t Decoder::Short(const Segment* segments, const WordKey* keys, const uint
   stream_.Grow(to.size - stream_.size());
   count_ = to.count;
   return done;
-}
-
-// Appends characters of three bytes, as scripts without spaces have, behind codes[size], as long as
-// each is one code, and cuts sequences where it may. May leave the last few. Returns the new size.
-uint32_t Decoder::ThreeByteRun(std::string_view segment, uint32_t size, size_t* at, uint32_t* last,
-                               uint32_t* resume) {
-  if (segment.size() < 4) return size;
-  uint16_t* const codes = stream_.codes();
-  const char* const begin = segment.data();
-  const char* const end = begin + segment.size() - 3;  // each is read with the byte behind it
-  const char* p = begin + *at;
-  constexpr uint32_t kLimit = Stream::kCapacity - kReserve;
-  const auto append = [&](uint32_t to) {
-    if (size >= kLimit) return false;
-    const uint32_t most = std::min(to, kLimit) - size;
-    const uint32_t done = kernels_.decode_three(basic_, p, end, codes + size, most, last);
-    size += done;
-    p += size_t{3} * done;
-    return size == to;
-  };
-  // To the next place where a sequence may be long enough.
-  while (append(std::max(size, open_ + kCutFrom) + 1)) {
-    const uint32_t cut = size - 1;
-    const uint16_t code = codes[cut];
-    if ((*last & image::kWordExtend) != 0 || !Cuttable(codes[cut - 1], code)) continue;
-    if (count_ + 3 >= Stream::kMaxSequences) break;
-    codes[cut] = 0;
-    sequences_[count_++] = {static_cast<uint16_t>(open_), static_cast<uint16_t>(cut),
-                            open_word_start_};
-    open_ = size;
-    open_word_start_ = false;
-    *resume = static_cast<uint32_t>(p - 3 - begin);
-    codes[size++] = code;
-  }
-  *at = static_cast<size_t>(p - begin);
-  return size;
 }
 
 DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_start) {
@@ -130,25 +81,44 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
     // Characters that stand for one code each, as most do, up to a place to cut.
     constexpr uint32_t kSpecial =
         image::kWordSlow | image::kWordBail | image::kWordExtend | image::kWordSpace;
-    uint16_t* const codes = stream_.codes();
-    const uint32_t first = stream_.size();
-    uint32_t size = first;
+    RunDecode run{basic_,
+                  model_.word_pairs.data(),
+                  alone_,
+                  stream_.codes(),
+                  sequences_,
+                  stream_.size(),
+                  count_,
+                  Stream::kCapacity - kReserve,
+                  Stream::kMaxSequences - 3,
+                  previous,
+                  open_,
+                  open_word_start_,
+                  nullptr};
     for (;;) {
-      size = ThreeByteRun(segment, size, &pos, &previous, &resume);
-      if (pos == segment.size() || size >= Stream::kCapacity - kReserve) break;
+      if (segment.size() - pos >= 4) {  // each is read with the byte behind it
+        pos = static_cast<size_t>(kernels_.decode_run(segment.data() + pos,
+                                                      segment.data() + segment.size() - 3, &run) -
+                                  segment.data());
+      }
+      if (pos == segment.size() || run.size >= run.size_limit) break;
       const utf8::Decoded c = utf8::Decode(segment, pos);
       const uint32_t info = model_.word_chars[c.code_point];
-      if (!c.valid || !Follows(info, previous)) break;
-      if (size - open_ >= kCutFrom && (info & image::kWordExtend) == 0 &&
-          Cuttable(codes[size - 1], info & image::kWordCodeMask)) {
+      if (!c.valid || !Follows(info, run.previous)) break;
+      if (run.size - run.open >= RunDecode::kCutFrom && (info & image::kWordExtend) == 0 &&
+          run.Cuttable(run.codes[run.size - 1], info & image::kWordCodeMask)) {
         break;
       }
-      codes[size++] = static_cast<uint16_t>(info);
-      previous = info;
+      run.codes[run.size++] = static_cast<uint16_t>(info);
+      run.previous = info;
       pos += c.size;
     }
-    if (size != first) {
-      stream_.Grow(size - first);
+    previous = run.previous;
+    count_ = run.count;
+    open_ = run.open;
+    open_word_start_ = run.open_word_start;
+    if (run.resume != nullptr) resume = static_cast<uint32_t>(run.resume - segment.data());
+    if (run.size != stream_.size()) {
+      stream_.Grow(run.size - stream_.size());
       trailing_space_ = false;
       continue;
     }
@@ -189,8 +159,8 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
     }
     trailing_space_ = false;
     const uint32_t code = info & image::kWordCodeMask;
-    if ((info & image::kWordExtend) == 0 && stream_.size() - open_ >= kCutFrom &&
-        Cuttable(codes[stream_.size() - 1], code)) {
+    if ((info & image::kWordExtend) == 0 && stream_.size() - open_ >= RunDecode::kCutFrom &&
+        run.Cuttable(run.codes[stream_.size() - 1], code)) {
       Close();
       Open(false);
       resume = static_cast<uint32_t>(pos - c.size);

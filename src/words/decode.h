@@ -28,6 +28,7 @@ class Decoder {
       : model_(model),
         kernels_(kernels),
         basic_(model.word_chars.data),
+        alone_(model.word_states.data() + model.word_config->root_base),
         stream_(stream),
         sequences_(sequences) {}
 
@@ -48,21 +49,16 @@ class Decoder {
   DecodeStatus Normalized(std::string_view text, bool word_start);
 
  private:
-  // Runs are cut from this length on. Shorter ones gain nothing, and the pieces' own cuts in
-  // alphabetic words would only make more sequences.
-  static constexpr uint32_t kCutFrom = 40;
   static constexpr uint32_t kReserve = 16;  // room one character may take, and its closing zero
 
-  uint32_t ThreeByteRun(std::string_view segment, uint32_t size, size_t* at, uint32_t* last,
-                        uint32_t* resume);
   void Open(bool word_start);
   void Close();
-  bool Cuttable(uint32_t last, uint32_t code) const;
   bool Normalizable(std::string_view rest) const;
 
   const Model& model_;
   const Kernels& kernels_;
   const uint32_t* const basic_;  // model.word_chars by code point, of the first 65,536
+  const image::WordState* const alone_;  // by code
   Stream& stream_;
   Sequence* sequences_;  // Stream::kMaxSequences
   uint32_t count_ = 0;

@@ -140,21 +140,52 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
   return miss_count;
 }
 
-uint32_t DecodeThree(const uint32_t* basic, const char* text, const char* end, uint16_t* codes,
-                     uint32_t most, uint32_t* previous) {
-  uint32_t last = *previous, done = 0;
-  for (; done < most && text < end; ++done, text += 3) {
+// Characters of three bytes, as long as each is one code and begins before end. Reads one byte behind
+// each. *codes and *previous, the WordChar of the last, are moved on; returns where it stopped.
+HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, const char* end,
+                                   uint16_t** codes, uint32_t* previous) {
+  uint32_t last = *previous;
+  uint16_t* out = *codes;
+  for (; text < end; text += 3) {
     uint32_t word;
     std::memcpy(&word, text, sizeof(word));  // the layouts of the image are little-endian too
     // 1110xxxx 10xxxxxx 10xxxxxx, not overlong (E0 80..9F). Surrogates are no plain code.
     const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
     const uint32_t info = basic[c];
     if ((word & 0xc0c0f0) != 0x8080e0 || c < 0x800 || !Follows(info, last)) break;
-    codes[done] = static_cast<uint16_t>(info);
+    *out++ = static_cast<uint16_t>(info);
     last = info;
   }
+  *codes = out;
   *previous = last;
-  return done;
+  return text;
+}
+
+const char* Run(const char* text, const char* end, RunDecode* to) {
+  const auto append = [&](uint32_t size) {
+    const uint32_t most = std::min(size, to->size_limit);
+    if (to->size >= most) return false;
+    const char* const stop = text + std::min<ptrdiff_t>(end - text, ptrdiff_t{3} * (most - to->size));
+    uint16_t* out = to->codes + to->size;
+    text = DecodeThree(to->basic, text, stop, &out, &to->previous);
+    to->size = static_cast<uint32_t>(out - to->codes);
+    return to->size == size;
+  };
+  // To the next place where a sequence may be long enough.
+  while (append(std::max(to->size, to->open + RunDecode::kCutFrom) + 1)) {
+    const uint32_t cut = to->size - 1;
+    const uint16_t code = to->codes[cut];
+    if ((to->previous & image::kWordExtend) != 0 || !to->Cuttable(to->codes[cut - 1], code)) continue;
+    if (to->count >= to->count_limit) break;
+    to->codes[cut] = 0;
+    to->sequences[to->count++] = {static_cast<uint16_t>(to->open), static_cast<uint16_t>(cut),
+                                  to->open_word_start};
+    to->open = to->size;
+    to->open_word_start = false;
+    to->resume = text - 3;
+    to->codes[to->size++] = code;
+  }
+  return text;
 }
 
 // Characters that are one code wherever they stand.
@@ -201,17 +232,18 @@ HWY_INLINE uint32_t DecodeTwos(const uint32_t* basic, const uint64_t (&key)[3],
 
 uint32_t DecodeMixed(const uint32_t* basic, const char* bytes, uint32_t size, uint16_t* out) {
   uint32_t previous = image::kWordKeyStart;  // a mark at the start is no plain code
-  uint32_t count = DecodeThree(basic, bytes, bytes + size, out, size, &previous);
-  for (size_t pos = size_t{3} * count; pos < size; ++count) {
+  uint16_t* to = out;
+  size_t pos = static_cast<size_t>(DecodeThree(basic, bytes, bytes + size, &to, &previous) - bytes);
+  while (pos < size) {
     const utf8::Decoded c = utf8::Decode({bytes, size}, pos);
     if (!c.valid || c.size > 3) return 0;
     const uint32_t info = basic[c.code_point];
     if (!Follows(info, previous)) return 0;
-    out[count] = static_cast<uint16_t>(info);
+    *to++ = static_cast<uint16_t>(info);
     previous = info;
     pos += c.size;
   }
-  return count;
+  return static_cast<uint32_t>(to - out);
 }
 
 uint32_t DecodeShort(const Segment* segments, const WordKey* keys, const uint16_t* misses,
@@ -427,7 +459,7 @@ void Solve(const Lattice& lattice, const ExactnessRule& rule, const Sequence* se
   for (uint32_t k = 0; k < count; ++k) results[k] = Trace(lattice, rule, sequences[k]);
 }
 
-constexpr Kernels kKernels = {List, MakeKeys, Match, DecodeShort, DecodeThree, Solve};
+constexpr Kernels kKernels = {List, MakeKeys, Match, DecodeShort, Run, Solve};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

@@ -66,6 +66,36 @@ struct ShortDecode {
   uint16_t space_code;
 };
 
+// The same for a run of characters.
+struct RunDecode {
+  // Sequences are cut from this length on. Shorter ones gain nothing, and the pieces' own cuts in
+  // alphabetic words would only make more sequences.
+  static constexpr uint32_t kCutFrom = 40;
+
+  const uint32_t* basic;
+  const uint64_t* pairs;          // Model::word_pairs
+  const image::WordState* alone;  // by code, after that character alone
+  uint16_t* codes;
+  Sequence* sequences;
+  uint32_t size, count, size_limit, count_limit;
+  uint32_t previous;     // WordChar of the last character
+  uint32_t open;         // begin of the open sequence
+  bool open_word_start;
+  const char* resume;    // where the open sequence begins; left alone if it is still the one there was
+
+  // Whether a sequence of at least kCutFrom codes may end between these two. Unknown characters next
+  // to each other are one token, so two that are no pieces of their own stay together, even if longer
+  // pieces hold them.
+  bool Cuttable(uint32_t last, uint32_t code) const {
+    const uint32_t bit = image::PairBit(last, code);
+    if ((pairs[bit / 64] >> bit % 64 & 1) != 0) return false;
+    const auto unknown = [this](uint32_t c) {
+      return image::EdgeId(alone[c].edge[0]) == image::kEdgeUnknown;
+    };
+    return !(unknown(last) && unknown(code));
+  }
+};
+
 // The best path of a sequence.
 struct StreamResult {
   enum : uint8_t {
@@ -116,11 +146,10 @@ struct Kernels {
   // each of its characters one code; returns how many. out: what they became.
   uint32_t (*decode_short)(const Segment* segments, const WordKey* keys, const uint16_t* misses,
                            uint32_t count, ShortDecode* to, Decoded* out);
-  // Decodes characters of three bytes, as long as each is one code, to codes[0 .. most) at most, and
-  // returns how many. Reads one byte behind each. basic: see ShortDecode. previous: WordChar of the last
-  // character, moved on.
-  uint32_t (*decode_three)(const uint32_t* basic, const char* text, const char* end, uint16_t* codes,
-                           uint32_t most, uint32_t* previous);
+  // Appends characters of three bytes, as scripts without spaces have, as long as each is one code, and
+  // ends sequences where they may end. Begins only before end, and reads one byte behind each; returns
+  // where it stopped.
+  const char* (*decode_run)(const char* text, const char* end, RunDecode* to);
   // Finds sums, nodes, ids and results of the sequences.
   void (*solve)(const Lattice& lattice, const ExactnessRule& rule, const Sequence* sequences,
                 uint32_t count, StreamResult* results);
