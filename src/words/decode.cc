@@ -56,7 +56,7 @@ uint32_t Decoder::Short(const Segment* segments, const WordKey* keys, const uint
   return done;
 }
 
-DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_start) {
+DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, bool* word_start) {
   const uint32_t first_size = stream_.size(), first_count = count_;
   uint32_t previous = 0;
   if (*at == 0) previous = image::kWordKeyStart;  // a mark at the start is no plain code
@@ -67,6 +67,7 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
   }
   Open(*word_start);
   const bool huggingface = model_.huggingface();
+  const size_t run_end = more ? segment.size() : std::max<size_t>(segment.size(), 3) - 3;
   for (size_t pos = *at; pos < segment.size();) {
     if (stream_.room() < kReserve || count_ + 2 >= Stream::kMaxSequences) {
       if (count_ == first_count) {
@@ -95,10 +96,10 @@ DecodeStatus Decoder::Raw(std::string_view segment, uint32_t* at, bool* word_sta
                   open_word_start_,
                   nullptr};
     for (;;) {
-      if (segment.size() - pos >= 4) {  // each is read with the byte behind it
-        pos = static_cast<size_t>(kernels_.decode_run(segment.data() + pos,
-                                                      segment.data() + segment.size() - 3, &run) -
-                                  segment.data());
+      if (pos < run_end) {
+        pos = static_cast<size_t>(
+            kernels_.decode_run(segment.data() + pos, segment.data() + run_end, &run) -
+            segment.data());
       }
       if (pos == segment.size() || run.size >= run.size_limit) break;
       const utf8::Decoded c = utf8::Decode(segment, pos);

@@ -42,8 +42,9 @@ class Decoder {
   uint32_t Short(const Segment* segments, const WordKey* keys, const uint16_t* misses,
                  uint32_t count, Decoded* out);
 
-  // Appends segment[*at, end). word_start: a U+2581 stands before it.
-  DecodeStatus Raw(std::string_view segment, uint32_t* at, bool* word_start);
+  // Appends segment[*at, end). word_start: a U+2581 stands before it. more: the byte behind the segment
+  // may be read.
+  DecodeStatus Raw(std::string_view segment, bool more, uint32_t* at, bool* word_start);
 
   // The same for text that the normalizer has seen.
   DecodeStatus Normalized(std::string_view text, bool word_start);

@@ -139,7 +139,8 @@ class Engine {
       uint32_t at = resumed ? resume_at_ : 0;
       bool word_start = resumed ? resume_word_start_ : WordStart(segments[i]);
       const uint32_t first = decoder_.count();
-      DecodeStatus status = decoder_.Raw(bytes, &at, &word_start);
+      const bool more = segments[i].end < run->text.size();
+      DecodeStatus status = decoder_.Raw(bytes, more, &at, &word_start);
       const bool slow = status == DecodeStatus::kSlow;
       if (slow) status = Normalize(bytes, WordStart(segments[i]));
       if (status == DecodeStatus::kBail) {
