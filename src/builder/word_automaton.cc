@@ -144,12 +144,10 @@ class Build {
   void SetBegins() {
     const uint32_t codes = model_.config->code_count, mark = model_.codes[U'\u2581'];
     const image::WordAutomaton automaton{out_.units, out_.fails, out_.states, out_.root_base};
-    out_.begins.resize(2 * (size_t{codes} + 1));
-    out_.begins[0] = image::BeginWith(automaton, mark);
-    for (uint32_t code = 1; code <= codes; ++code) {
-      out_.begins[code] = image::BeginWith(automaton, mark, code);
-      out_.begins[codes + 1 + code] = image::BeginWith(automaton, code);
-    }
+    out_.begins.resize(image::WordBeginCount(codes));
+    image::ForEachWordBegin(automaton, codes, mark, [&](uint32_t i, const image::WordBegin& begin) {
+      out_.begins[i] = begin;
+    });
   }
 
   const Model& model_;

@@ -84,7 +84,7 @@ enum class SectionId : uint32_t {
   kWordPairs = 48,        // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
   kWordFails = 49,        // uint64_t[states]: where to go on when a unit has no child, see WordState
   kWordUnits = 50,        // uint64_t[states]: the pieces as an Aho-Corasick automaton, see WordState
-  kWordBegins = 51,       // WordBegin[2 * (code_count + 1)]: how searches begin
+  kWordBegins = 51,       // WordBegin[WordBeginCount(code_count)]: how searches begin
 };
 
 struct Section {
@@ -287,13 +287,18 @@ struct WordNode {
 };
 
 // Searches begin behind their first codes: kWordBegins[c] is what one knows behind U+2581 and
-// code c ([0]: behind U+2581 alone), kWordBegins[code_count + 1 + c] behind code c alone.
+// code c ([0]: behind U+2581 alone), kWordBegins[code_count + 1 + c] behind code c alone, and
+// kWordBegins[2 * (code_count + 1) + (c << kBeginBits | d)] behind U+2581 and the frequent codes c and d.
 struct WordBegin {
   uint64_t unit;  // of the state, in kWordUnits
   uint64_t sum;   // least sum of costs, where an edge has its cost
   WordNode node;
 };
 static_assert(sizeof(WordBegin) == 24);
+inline constexpr uint32_t kBeginBits = 8;  // codes are in order of falling frequency
+constexpr size_t WordBeginCount(uint32_t code_count) {
+  return 2 * (size_t{code_count} + 1) + (size_t{1} << 2 * kBeginBits);
+}
 
 // A hash of two neighbouring character codes; a clear bit says that no piece holds them.
 inline constexpr uint32_t kPairBits = 1u << 19;

@@ -306,7 +306,7 @@ class Verifier {
     Require(m_.word_units.size() == states, SectionId::kWordUnits);
     Require(m_.word_fails.size() == states, SectionId::kWordFails);
     Require(edges > 0 && edges <= UINT32_MAX, SectionId::kWordEdges);
-    Require(m_.word_begins.size() == 2 * (size_t{codes} + 1), SectionId::kWordBegins);
+    Require(m_.word_begins.size() == WordBeginCount(codes), SectionId::kWordBegins);
     Require(m_.word_scores.size() == m_.config->id_count, SectionId::kWordScores);
     Require(m_.word_pairs.size() == kPairBits / 64, SectionId::kWordPairs);
     Blocks(SectionId::kWordCharBlocks, m_.word_chars);
@@ -367,17 +367,12 @@ class Verifier {
     const uint32_t codes = m_.config->code_count, mark = m_.word_config->space_code;
     const WordAutomaton automaton{m_.word_units, m_.word_fails, m_.word_states,
                                   m_.word_config->root_base};
-    const auto check = [&](uint32_t i, const WordBegin& begin) {
+    ForEachWordBegin(automaton, codes, mark, [&](uint32_t i, const WordBegin& begin) {
       const WordBegin& is = m_.word_begins[i];
       Require(is.unit == begin.unit && is.sum == begin.sum && is.node.last == begin.node.last &&
                   is.node.margin == begin.node.margin,
               SectionId::kWordBegins, i);
-    };
-    check(0, BeginWith(automaton, mark));
-    for (uint32_t code = 1; code <= codes; ++code) {
-      check(code, BeginWith(automaton, mark, code));
-      check(codes + 1 + code, BeginWith(automaton, code));
-    }
+    });
   }
 
   const Model& m_;

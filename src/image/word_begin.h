@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 
 #include "image/format.h"
@@ -19,16 +20,16 @@ struct WordAutomaton {
   uint32_t root_base;
 };
 
-// A search over one code or two. No code has more edges than a state holds itself.
-inline WordBegin BeginWith(const WordAutomaton& automaton, uint32_t first, uint32_t second = 0) {
+// A search over one to three codes. So few have no more edges than a state holds itself.
+inline WordBegin BeginWith(const WordAutomaton& automaton, std::initializer_list<uint32_t> codes) {
   WordBegin begin{trie::MakeUnit(0, automaton.root_base, automaton.root_base), 0, {}};
-  uint64_t sums[3] = {};  // by node
-  const uint32_t codes[2] = {first, second};
-  for (uint32_t read = 0; read < 2 && codes[read] != 0; ++read) {
+  uint64_t sums[4] = {};  // by node
+  uint32_t read = 0;
+  for (const uint32_t code : codes) {
     uint32_t state;
     for (;;) {
-      state = trie::Base(begin.unit) + codes[read];
-      if (trie::Label(automaton.units[state]) == codes[read]) break;
+      state = trie::Base(begin.unit) + code;
+      if (trie::Label(automaton.units[state]) == code) break;
       begin.unit = automaton.fails[trie::Value(begin.unit)];
     }
     begin.unit = automaton.units[state];
@@ -39,11 +40,27 @@ inline WordBegin BeginWith(const WordAutomaton& automaton, uint32_t first, uint3
       next = std::min(next, std::max(least, sum));
       least = std::min(least, sum);
     }
-    begin.sum = sums[read + 1] = least & kEdgeCostMask;
+    begin.sum = sums[++read] = least & kEdgeCostMask;
     begin.node = {static_cast<uint32_t>(least),
                   static_cast<uint32_t>((next - least) >> kEdgeCostShift)};
   }
   return begin;
+}
+
+// All of kWordBegins, in order; f(index, begin).
+template <class F>
+void ForEachWordBegin(const WordAutomaton& automaton, uint32_t code_count, uint32_t mark, F f) {
+  f(0, BeginWith(automaton, {mark}));
+  for (uint32_t code = 1; code <= code_count; ++code) f(code, BeginWith(automaton, {mark, code}));
+  const uint32_t alone = code_count + 1, pairs = 2 * alone;
+  f(alone, WordBegin{});
+  for (uint32_t code = 1; code <= code_count; ++code) f(alone + code, BeginWith(automaton, {code}));
+  constexpr uint32_t kCodes = 1u << kBeginBits;
+  for (uint32_t pair = 0; pair < kCodes * kCodes; ++pair) {
+    const uint32_t first = pair / kCodes, second = pair % kCodes;
+    const bool codes = first != 0 && second != 0 && std::max(first, second) <= code_count;
+    f(pairs + pair, codes ? BeginWith(automaton, {mark, first, second}) : WordBegin{});
+  }
 }
 
 }  // namespace rankfeed::image

@@ -300,6 +300,7 @@ uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count)
   const trie::Unit* const fails = lattice.fails;
   const uint16_t* const codes = lattice.codes;
   Visit* visit = lattice.visits;
+  const image::WordBegin* const pairs = lattice.begins + 2 * (size_t{lattice.code_count} + 1);
   Lane lanes[kLanes];
   const Sequence* const end = sequences + count;
   // The next sequence that has codes beyond those that searches begin with; false if there is none.
@@ -314,12 +315,17 @@ uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count)
       };
       lattice.sum[at] = 0;
       node(at + 1, lattice.begins[0]);
-      const uint32_t next = at + 1 + mark;
-      const image::WordBegin& first =
-          lattice.begins[((lattice.code_count + 1) & (uint32_t{mark} - 1)) + codes[next - 1]];
-      node(next, first);
-      const uint32_t place = trie::Base(first.unit) + codes[next];
-      *lane = {first.unit, Visit{next} << 32 | place};
+      uint32_t next = at + 1 + mark;
+      const image::WordBegin* first =
+          &lattice.begins[((lattice.code_count + 1) & (uint32_t{mark} - 1)) + codes[next - 1]];
+      node(next, *first);
+      const uint32_t c = codes[next - 1], d = codes[next];
+      if (mark && (c | d) >> image::kBeginBits == 0 && d != 0) {
+        first = pairs + (c << image::kBeginBits | d);
+        node(++next, *first);
+      }
+      const uint32_t place = trie::Base(first->unit) + codes[next];
+      *lane = {first->unit, Visit{next} << 32 | place};
       if (codes[next] != 0) return true;
     }
     return false;
