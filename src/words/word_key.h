@@ -44,8 +44,7 @@ struct alignas(32) WordKey {
   uint64_t Hash() const {
     const uint64_t a = part[0] ^ std::rotl(part[2], 23);
     const uint64_t b = part[1] ^ std::rotl(part[3], 41) ^ 0x13198a2e03707345u;
-    const auto product = static_cast<unsigned __int128>(a) * b;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+    return a * b ^ static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b >> 64);
   }
 };
 
