@@ -465,7 +465,33 @@ void Solve(const Lattice& lattice, const ExactnessRule& rule, const Sequence* se
   for (uint32_t k = 0; k < count; ++k) results[k] = Trace(lattice, rule, sequences[k]);
 }
 
-constexpr Kernels kKernels = {List, MakeKeys, Match, DecodeShort, Run, Solve};
+template <bool sums>
+HWY_INLINE uint32_t EmitRun(const Found* found, uint32_t begin, uint32_t end, int32_t** out,
+                            uint64_t* sum) {
+  int32_t* to = *out;
+  uint64_t total = *sum;
+  uint32_t i = begin;
+  for (; i < end; ++i) {
+    const image::WordInfo info = found[i].info;
+    const uint64_t after = total + info.weight;
+    if (after >> info.limit != 0) break;
+    if (sums) total = after;
+    std::memcpy(to, found[i].ids, CachedWord::kMaxIds * sizeof(int32_t));
+    to += info.count;
+  }
+  *out = to;
+  *sum = total;
+  return i;
+}
+uint32_t Emit(const Found* found, uint32_t begin, uint32_t end, int32_t** out) {
+  uint64_t none = 0;
+  return EmitRun<false>(found, begin, end, out, &none);
+}
+uint32_t EmitSums(const Found* found, uint32_t begin, uint32_t end, int32_t** out, uint64_t* sum) {
+  return EmitRun<true>(found, begin, end, out, sum);
+}
+
+constexpr Kernels kKernels = {List, MakeKeys, Match, DecodeShort, Run, Emit, EmitSums, Solve};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

@@ -150,6 +150,12 @@ struct Kernels {
   // ends sequences where they may end. Begins only before end, and reads one byte behind each; returns
   // where it stopped.
   const char* (*decode_run)(const char* text, const char* end, RunDecode* to);
+  // Writes the ids of found[begin, end), as long as they hold at the score accumulated so far; returns
+  // where it stopped. CachedWord::kMaxIds may be written at any *out, which is moved on.
+  uint32_t (*emit)(const Found* found, uint32_t begin, uint32_t end, int32_t** out);
+  // The same where *sum counts: at least -score so far, moved on.
+  uint32_t (*emit_sums)(const Found* found, uint32_t begin, uint32_t end, int32_t** out,
+                        uint64_t* sum);
   // Finds sums, nodes, ids and results of the sequences.
   void (*solve)(const Lattice& lattice, const ExactnessRule& rule, const Sequence* sequences,
                 uint32_t count, StreamResult* results);

@@ -273,18 +273,11 @@ class Engine {
       const uint32_t stop =
           i + static_cast<uint32_t>(std::min<uint64_t>(end - i, room / CachedWord::kMaxIds));
       int32_t* out = sink_.ids + sink_.count;
-      uint64_t sum = sum_;
       const uint32_t from = i;
-      for (; i < stop; ++i) {
-        const Found& found = scratch_.found[i];
-        const uint64_t after = sum + found.info.weight;
-        if (after >> found.info.limit != 0) break;
-        if constexpr (kFloat32) sum = after;
-        std::memcpy(out, found.ids, CachedWord::kMaxIds * sizeof(int32_t));
-        out += found.info.count;
-      }
+      const Kernels& kernels = *scratch_.word_kernels;
+      i = kFloat32 ? kernels.emit_sums(scratch_.found, i, stop, &out, &sum_)
+                   : kernels.emit(scratch_.found, i, stop, &out);
       sink_.count = static_cast<uint32_t>(out - sink_.ids);
-      sum_ = sum;
       FindWordStart(segments, from, i);
       if (i == end) break;
       // One that has to be searched, or that may not fit.
