@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 
 #include "text/utf8.h"
@@ -127,15 +128,34 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
     misses[lacking] = static_cast<uint16_t>(i);
     lacking += !Same<3>(entry.key, key);
   }
-  for (uint32_t k = 0; k < lacking; ++k) __builtin_prefetch(tables.Slot(hashes[misses[k]]));
+  for (uint32_t k = 0; k < lacking; ++k) __builtin_prefetch(tables.Line(hashes[misses[k]]));
   uint32_t miss_count = 0;
   for (uint32_t k = 0; k < lacking; ++k) {
     const uint32_t i = misses[k];
-    const CachedWord* cached = tables.Slot(hashes[i]);
-    found[i].ids = cached->ids;
-    found[i].info = cached->info;
+    const uint64_t* key = keys[i].part;
+    const auto* line = reinterpret_cast<const char*>(tables.Line(hashes[i]));
+    // The kind and place of the entry by the first part of its key, as above.
+    const auto part = [line](uint64_t at) {
+      uint64_t value;
+      std::memcpy(&value, line + at, sizeof(value));
+      return value;
+    };
+    const uint64_t is_long = part(0) == (key[0] | CachedLine::kLongTag);
+    const uint64_t second = part(sizeof(CachedLine::Short)) == key[0];
+    const uint64_t at = second * sizeof(CachedLine::Short);
+    const uint64_t differs = (part(at) ^ key[0] ^ is_long * CachedLine::kLongTag) |
+                             (part(at + 8) ^ key[1]) |
+                             (((part(16) ^ key[2]) | (part(24) ^ key[3])) & -is_long);
+    constexpr uint64_t kShortIds = offsetof(CachedLine::Short, ids),
+                       kShortInfo = offsetof(CachedLine::Short, info),
+                       kLongIds = offsetof(CachedLine::Long, ids),
+                       kLongInfo = offsetof(CachedLine::Long, info);
+    found[i].ids = reinterpret_cast<const int32_t*>(line + at + kShortIds +
+                                                    is_long * (kLongIds - kShortIds));
+    std::memcpy(&found[i].info, line + at + kShortInfo + is_long * (kLongInfo - kShortInfo),
+                sizeof(found[i].info));
     misses[miss_count] = static_cast<uint16_t>(i);
-    miss_count += !Same<4>(cached->key, keys[i].part);
+    miss_count += differs != 0;
   }
   return miss_count;
 }
@@ -476,7 +496,7 @@ HWY_INLINE uint32_t EmitRun(const Found* found, uint32_t begin, uint32_t end, in
     const uint64_t after = total + info.weight;
     if (after >> info.limit != 0) break;
     if (sums) total = after;
-    std::memcpy(to, found[i].ids, CachedWord::kMaxIds * sizeof(int32_t));
+    std::memcpy(to, found[i].ids, CachedLine::kMaxIds * sizeof(int32_t));
     to += info.count;
   }
   *out = to;

@@ -16,18 +16,18 @@ namespace rankfeed::words {
 
 // What a look-up found for a segment.
 struct Found {
-  const int32_t* ids;  // CachedWord::kMaxIds may be read
+  const int32_t* ids;  // CachedLine::kMaxIds may be read
   image::WordInfo info;
 };
 
 struct LookUpTables {
   const image::WordEntry* table;
   uint64_t table_mask;
-  CachedWord* cache;
+  CachedLine* cache;
   uint64_t cache_mask;
 
   const image::WordEntry* Bucket(uint64_t hash) const { return table + 2 * (hash & table_mask); }
-  CachedWord* Slot(uint64_t hash) const { return cache + (hash >> 32 & cache_mask); }
+  CachedLine* Line(uint64_t hash) const { return cache + (hash >> 32 & cache_mask); }
 };
 
 // Whether a character is one code after the one before it, by image::WordChar of both. Marks are,
@@ -151,7 +151,7 @@ struct Kernels {
   // where it stopped.
   const char* (*decode_run)(const char* text, const char* end, RunDecode* to);
   // Writes the ids of found[begin, end), as long as they hold at the score accumulated so far; returns
-  // where it stopped. CachedWord::kMaxIds may be written at any *out, which is moved on.
+  // where it stopped. CachedLine::kMaxIds may be written at any *out, which is moved on.
   uint32_t (*emit)(const Found* found, uint32_t begin, uint32_t end, int32_t** out);
   // The same where *sum counts: at least -score so far, moved on.
   uint32_t (*emit_sums)(const Found* found, uint32_t begin, uint32_t end, int32_t** out,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// words/word_cache.h: segments seen before, with their ids. Direct mapped, in the encoder's
-// scratch, never shared. An entry is a pure function of the model and the segment, so the content
-// of the cache cannot change a result, only the time it takes.
+// words/word_cache.h: segments seen before, with their ids. Direct mapped to lines of 64 bytes, in
+// the encoder's scratch, never shared. A line holds two short segments of few ids, as most are, or
+// one long one. A new short segment takes the first place and the one there the second. An entry
+// is a pure function of the model and the segment, so the content of the cache cannot change a
+// result, only the time it takes.
 #pragma once
 
 #include <bit>
@@ -13,38 +15,73 @@
 
 namespace rankfeed::words {
 
-struct alignas(64) CachedWord {
+union alignas(64) CachedLine {
   static constexpr uint32_t kMaxIds = 6;
-  uint64_t key[4];  // WordKey; all zero in unused entries
-  int32_t ids[kMaxIds];
-  image::WordInfo info;
-  uint32_t reserved;
+  // In the tag of a long entry, so that the two kinds are never taken for each other.
+  static constexpr uint64_t kLongTag = 0x40;
+
+  struct Short {
+    static constexpr uint32_t kMaxBytes = 15, kMaxIds = 3;
+    uint64_t key[2];  // of the WordKey, whose other parts are 0; all zero in unused entries
+    int32_t ids[kMaxIds];
+    image::WordInfo info;
+  } shorts[2];
+  struct Long {
+    uint64_t key[4];  // of the WordKey, with kLongTag
+    uint32_t no_tag;  // 0, where the second short entry would have its tag
+    image::WordInfo info;
+    int32_t ids[CachedLine::kMaxIds];
+  } whole;
 };
-static_assert(sizeof(CachedWord) == 64);
+static_assert(sizeof(CachedLine) == 64);
 
 class WordCache {
  public:
-  // As many entries as cache_bytes holds, rounded down to a power of two. A cache of no entries
-  // keeps one that is never written, so that looking up needs no test.
+  // As many lines as cache_bytes holds, rounded down to a power of two. A cache of none keeps one that
+  // is never written, so that looking up needs no test.
   void Carve(Layout& layout, uint32_t cache_bytes) {
-    const uint32_t entries = std::bit_floor(cache_bytes / static_cast<uint32_t>(sizeof(CachedWord)));
-    enabled_ = entries != 0;
-    mask_ = enabled_ ? entries - 1 : 0;
-    words_ = layout.Take<CachedWord>(size_t{mask_} + 1);
+    const uint32_t lines = std::bit_floor(cache_bytes / static_cast<uint32_t>(sizeof(CachedLine)));
+    enabled_ = lines != 0;
+    mask_ = enabled_ ? lines - 1 : 0;
+    lines_ = layout.Take<CachedLine>(size_t{mask_} + 2);  // ids are read beyond the last
   }
 
   void Clear() {
-    for (uint32_t i = 0; i <= mask_; ++i) std::memset(words_[i].key, 0, sizeof(words_[i].key));
+    for (uint32_t i = 0; i <= mask_; ++i) {
+      for (CachedLine::Short& entry : lines_[i].shorts) entry.key[0] = 0;
+    }
   }
 
   bool enabled() const { return enabled_; }
-  CachedWord* words() const { return words_; }
+  CachedLine* lines() const { return lines_; }
   uint32_t mask() const { return mask_; }
 
  private:
-  CachedWord* words_ = nullptr;
+  CachedLine* lines_ = nullptr;
   uint32_t mask_ = 0;
   bool enabled_ = false;
 };
+
+// Keeps a segment of up to CachedLine::kMaxIds ids, as many of which are read.
+inline void Keep(const WordKey& key, const int32_t* ids, image::WordInfo info, CachedLine* line) {
+  if (key.size() > CachedLine::Short::kMaxBytes || info.count > CachedLine::Short::kMaxIds) {
+    CachedLine::Long& entry = line->whole;
+    std::memcpy(entry.key, key.part, sizeof(entry.key));
+    entry.key[0] |= CachedLine::kLongTag;
+    entry.no_tag = 0;
+    entry.info = info;
+    std::memcpy(entry.ids, ids, sizeof(entry.ids));
+    return;
+  }
+  CachedLine::Short &first = line->shorts[0], &second = line->shorts[1];
+  if ((first.key[0] & CachedLine::kLongTag) != 0) {
+    second.key[0] = 0;
+  } else if (first.key[0] != key.part[0] || first.key[1] != key.part[1]) {
+    second = first;
+  }
+  std::memcpy(first.key, key.part, sizeof(first.key));
+  std::memcpy(first.ids, ids, sizeof(first.ids));
+  first.info = info;
+}
 
 }  // namespace rankfeed::words

@@ -10,6 +10,10 @@
 #include "text/sp_normalize.h"
 #include "unigram/arithmetic.h"
 
+extern "C" { unsigned long long g_tsc[16], g_cnt[20]; }
+static unsigned long long g_last;
+#define TSC0() g_last=__builtin_ia32_rdtsc()
+#define TSC(i) do{unsigned long long t_=__builtin_ia32_rdtsc(); g_tsc[i]+=t_-g_last; g_last=t_;}while(0)
 namespace rankfeed::words {
 namespace {
 
@@ -28,13 +32,13 @@ class Engine {
         scanner_(model, *scratch.kernels, *scratch.word_kernels, scratch.masks,
                  scratch.segment_masks),
         tables_{model.word_table.data(), (uint64_t{1} << model.word_config->table_bits) - 1,
-                scratch.cache.words(), scratch.cache.mask()},
+                scratch.cache.lines(), scratch.cache.mask()},
         texts_(texts),
         sink_(sink) {}
 
   size_t Run() {
     while (!bailed_ && done_ < texts_.texts.size()) {
-      if (tail_ - head_ < batch_) Fill();
+      TSC0();if (tail_ - head_ < batch_) Fill();TSC(1);
       Batch();
     }
     if (bailed_) sink_.count = text_begin_;
@@ -102,14 +106,14 @@ class Engine {
     }
     const uint32_t decoded = Decode(segments, lacking, resumed);
     if (decoded != kAll) end = decoded;
-    if (misses_ != 0) {
+    TSC(4);if (misses_ != 0) {
       stream_.Solve(model_, *scratch_.word_kernels, rule_,
                     {scratch_.sequences, decoder_.count()});
       SettleMisses();
     }
-    if (!Emit(segments, end)) bailed_ = true;
+    TSC(5);if (!Emit(segments, end)) bailed_ = true;TSC(6);
     Insert();
-    head_ += end;
+    head_ += end;TSC(7);g_tsc[10]+=end;g_tsc[11]+=lacking;g_tsc[12]+=stream_.size();g_tsc[13]+=1;g_tsc[0]=1;
     // As many as the stream had room for, and twice that as long as it has.
     if (!resumed)
       batch_ = std::clamp(end < count ? end : 2 * batch_, kLeastBatch, WordScratch::kBatch);
@@ -118,7 +122,7 @@ class Engine {
   // Segments scratch_.misses[0 .. lacking) to sequences. Returns kAll, or the segment to end the batch
   // before: the stream is full or the text needs the plain path.
   uint32_t Decode(const Segment* segments, uint32_t lacking, bool resumed) {
-    stream_.Clear();
+    TSC(3);stream_.Clear();
     decoder_.Clear();
     misses_ = 0;
     const SegmentRun* run = scratch_.runs + first_run_;
@@ -182,8 +186,8 @@ class Engine {
         made += size;
         if (made == end) break;
       }
-      lacking += scratch_.word_kernels->match(tables_, scratch_.keys, scratch_.hashes, begin, end,
-                                              scratch_.found, scratch_.misses + lacking);
+      TSC(2);lacking += scratch_.word_kernels->match(tables_, scratch_.keys, scratch_.hashes, begin, end,
+                                              scratch_.found, scratch_.misses + lacking);TSC(3);
     }
     return lacking;
   }
@@ -271,7 +275,7 @@ class Engine {
       // Without a look at anything but the info as long as there is room for all.
       const uint64_t room = sink_.capacity > sink_.count ? sink_.capacity - sink_.count : 0;
       const uint32_t stop =
-          i + static_cast<uint32_t>(std::min<uint64_t>(end - i, room / CachedWord::kMaxIds));
+          i + static_cast<uint32_t>(std::min<uint64_t>(end - i, room / CachedLine::kMaxIds));
       int32_t* out = sink_.ids + sink_.count;
       const uint32_t from = i;
       const Kernels& kernels = *scratch_.word_kernels;
@@ -304,7 +308,7 @@ class Engine {
       const Decoded& miss = miss_[k];
       const StreamResult& result = stream_.result(miss.first);
       // What EmitFound cannot settle it decodes again, into scratch_.codes.
-      if (miss.plain && (result.flags & kNotFound) == 0 && result.count <= CachedWord::kMaxIds) {
+      if (miss.plain && (result.flags & kNotFound) == 0 && result.count <= CachedLine::kMaxIds) {
         Found& found = scratch_.found[miss.segment];
         found.ids = stream_.ids() + result.first_id;
         found.info = result.info;
@@ -338,11 +342,9 @@ class Engine {
     if (scratch_.cache.enabled()) {
       for (uint32_t k = 0; k < inserts_; ++k) {
         const uint32_t i = insert_[k];
-        if (!scratch_.keys[i].whole()) continue;
-        CachedWord& cached = *tables_.Slot(scratch_.hashes[i]);
-        std::memcpy(cached.key, scratch_.keys[i].part, sizeof(cached.key));
-        std::memcpy(cached.ids, scratch_.found[i].ids, sizeof(cached.ids));
-        cached.info = scratch_.found[i].info;
+        const WordKey& key = scratch_.keys[i];
+        if (key.size() > WordKey::kMaxBytes) continue;
+        Keep(key, scratch_.found[i].ids, scratch_.found[i].info, tables_.Line(scratch_.hashes[i]));
       }
     }
     inserts_ = 0;
@@ -380,11 +382,11 @@ class Engine {
     return true;
   }
 
-  // ids may be read up to CachedWord::kMaxIds.
+  // ids may be read up to CachedLine::kMaxIds.
   void Copy(const int32_t* ids, uint32_t count) {
-    if (sink_.count + std::max(count, CachedWord::kMaxIds) <= sink_.capacity) {
-      std::memcpy(sink_.ids + sink_.count, ids, CachedWord::kMaxIds * sizeof(int32_t));
-      if (count > CachedWord::kMaxIds) {
+    if (sink_.count + std::max(count, CachedLine::kMaxIds) <= sink_.capacity) {
+      std::memcpy(sink_.ids + sink_.count, ids, CachedLine::kMaxIds * sizeof(int32_t));
+      if (count > CachedLine::kMaxIds) {
         std::memcpy(sink_.ids + sink_.count, ids, count * sizeof(int32_t));
       }
       sink_.count += count;

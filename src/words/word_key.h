@@ -25,8 +25,8 @@ struct alignas(32) WordKey {
     return size | (word_start ? uint32_t{image::kEntryWordStart} : 0);
   }
 
-  // Whether it holds all of its segment.
-  bool whole() const { return (part[0] & 0x7f) <= kMaxBytes; }
+  // Of the segment, kMaxBytes + 1 for all that are longer.
+  uint32_t size() const { return part[0] & 0x7f; }
 
   // The first size <= kMaxBytes bytes at data.
   static WordKey Make(const char* data, uint32_t size, uint32_t tag) {
