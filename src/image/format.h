@@ -295,7 +295,7 @@ struct WordBegin {
   WordNode node;
 };
 static_assert(sizeof(WordBegin) == 24);
-inline constexpr uint32_t kBeginBits = 8;  // codes are in order of falling frequency
+inline constexpr uint32_t kBeginBits = 7;  // codes are in order of falling frequency
 constexpr size_t WordBeginCount(uint32_t code_count) {
   return 2 * (size_t{code_count} + 1) + (size_t{1} << 2 * kBeginBits);
 }

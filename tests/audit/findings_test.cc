@@ -178,7 +178,7 @@ TEST(Findings, PointerChase) {
 }
 
 TEST(Findings, VocabularyOnBasePages) {
-  // The default image (5 MB) is within reach of any TLB: never a finding, whatever its pages.
+  // The default image (7.9 MB) is within reach of the TLB: never a finding, whatever its pages.
   const Subject small(receipt::Pages::kBase);
   receipt::Run run = MeasureRun(small, SmallWorkload(3, 3), Quick());
   ASSERT_EQ(run.pages.obtained.kind, "base");
