@@ -10,10 +10,6 @@
 #include "text/sp_normalize.h"
 #include "unigram/arithmetic.h"
 
-extern "C" { unsigned long long g_tsc[16], g_cnt[20]; }
-static unsigned long long g_last;
-#define TSC0() g_last=__builtin_ia32_rdtsc()
-#define TSC(i) do{unsigned long long t_=__builtin_ia32_rdtsc(); g_tsc[i]+=t_-g_last; g_last=t_;}while(0)
 namespace rankfeed::words {
 namespace {
 
@@ -38,7 +34,7 @@ class Engine {
 
   size_t Run() {
     while (!bailed_ && done_ < texts_.texts.size()) {
-      TSC0();if (tail_ - head_ < batch_) Fill();TSC(1);
+      if (tail_ - head_ < batch_) Fill();
       Batch();
     }
     if (bailed_) sink_.count = text_begin_;
@@ -106,14 +102,14 @@ class Engine {
     }
     const uint32_t decoded = Decode(segments, lacking, resumed);
     if (decoded != kAll) end = decoded;
-    TSC(4);if (misses_ != 0) {
+    if (misses_ != 0) {
       stream_.Solve(model_, *scratch_.word_kernels, rule_,
                     {scratch_.sequences, decoder_.count()});
       SettleMisses();
     }
-    TSC(5);if (!Emit(segments, end)) bailed_ = true;TSC(6);
+    if (!Emit(segments, end)) bailed_ = true;
     Insert();
-    head_ += end;TSC(7);g_tsc[10]+=end;g_tsc[11]+=lacking;g_tsc[12]+=stream_.size();g_tsc[13]+=1;g_tsc[0]=1;
+    head_ += end;
     // As many as the stream had room for, and twice that as long as it has.
     if (!resumed)
       batch_ = std::clamp(end < count ? end : 2 * batch_, kLeastBatch, WordScratch::kBatch);
@@ -122,7 +118,7 @@ class Engine {
   // Segments scratch_.misses[0 .. lacking) to sequences. Returns kAll, or the segment to end the batch
   // before: the stream is full or the text needs the plain path.
   uint32_t Decode(const Segment* segments, uint32_t lacking, bool resumed) {
-    TSC(3);stream_.Clear();
+    stream_.Clear();
     decoder_.Clear();
     misses_ = 0;
     const SegmentRun* run = scratch_.runs + first_run_;
@@ -186,8 +182,8 @@ class Engine {
         made += size;
         if (made == end) break;
       }
-      TSC(2);lacking += scratch_.word_kernels->match(tables_, scratch_.keys, scratch_.hashes, begin, end,
-                                              scratch_.found, scratch_.misses + lacking);TSC(3);
+      lacking += scratch_.word_kernels->match(tables_, scratch_.keys, scratch_.hashes, begin, end,
+                                              scratch_.found, scratch_.misses + lacking);
     }
     return lacking;
   }
