@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
 #include <cstring>
 
 #include "text/utf8.h"
@@ -71,16 +70,14 @@ HWY_INLINE void MakeKey(const char* data, uint32_t size, uint32_t tag, WordKey* 
 #endif
 }
 
-// Whether the first `parts` of a and b are equal.
-template <size_t parts>
+// Whether the first three parts of a and b are equal.
 HWY_INLINE bool Same(const uint64_t* a, const uint64_t* b) {
-  alignas(32) static constexpr uint64_t kIgnored[4] = {0, 0, 0, parts < 4 ? ~uint64_t{0} : 0};
-  static_assert(parts == 3 || parts == 4);
+  alignas(32) static constexpr uint64_t kIgnored[4] = {0, 0, 0, ~uint64_t{0}};
   const Words d;
   auto same = hn::Set(d, ~uint64_t{0});
   for (size_t i = 0; i < 4; i += hn::Lanes(d)) {
     const auto equal = hn::VecFromMask(d, hn::Eq(hn::LoadU(d, a + i), hn::LoadU(d, b + i)));
-    same = hn::And(same, parts == 4 ? equal : hn::Or(equal, hn::Load(d, kIgnored + i)));
+    same = hn::And(same, hn::Or(equal, hn::Load(d, kIgnored + i)));
   }
   return hn::AllTrue(d, hn::MaskFromVec(same));
 }
@@ -126,36 +123,33 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
     found[i].ids = reinterpret_cast<const int32_t*>(&entry.id);
     found[i].info = entry.info;
     misses[lacking] = static_cast<uint16_t>(i);
-    lacking += !Same<3>(entry.key, key);
+    lacking += !Same(entry.key, key);
   }
   for (uint32_t k = 0; k < lacking; ++k) __builtin_prefetch(tables.Line(hashes[misses[k]]));
-  uint32_t miss_count = 0;
+  // Most of a line are short entries; only who is not among them is looked for among the long.
+  uint32_t not_short = 0;
   for (uint32_t k = 0; k < lacking; ++k) {
     const uint32_t i = misses[k];
     const uint64_t* key = keys[i].part;
-    const auto* line = reinterpret_cast<const char*>(tables.Line(hashes[i]));
-    // The kind and place of the entry by the first part of its key, as above.
-    const auto part = [line](uint64_t at) {
-      uint64_t value;
-      std::memcpy(&value, line + at, sizeof(value));
-      return value;
-    };
-    const uint64_t is_long = part(0) == (key[0] | CachedLine::kLongTag);
-    const uint64_t second = part(sizeof(CachedLine::Short)) == key[0];
-    const uint64_t at = second * sizeof(CachedLine::Short);
-    const uint64_t differs = (part(at) ^ key[0] ^ is_long * CachedLine::kLongTag) |
-                             (part(at + 8) ^ key[1]) |
-                             (((part(16) ^ key[2]) | (part(24) ^ key[3])) & -is_long);
-    constexpr uint64_t kShortIds = offsetof(CachedLine::Short, ids),
-                       kShortInfo = offsetof(CachedLine::Short, info),
-                       kLongIds = offsetof(CachedLine::Long, ids),
-                       kLongInfo = offsetof(CachedLine::Long, info);
-    found[i].ids = reinterpret_cast<const int32_t*>(line + at + kShortIds +
-                                                    is_long * (kLongIds - kShortIds));
-    std::memcpy(&found[i].info, line + at + kShortInfo + is_long * (kLongInfo - kShortInfo),
-                sizeof(found[i].info));
+    const CachedLine::Short* const entries = tables.Line(hashes[i])->shorts;
+    uint64_t second = entries[1].key[0] == key[0];
+    asm("" : "+r"(second));  // GCC 12 makes it twice otherwise
+    const CachedLine::Short& entry = entries[second];
+    found[i].ids = entry.ids;
+    found[i].info = entry.info;
+    misses[not_short] = static_cast<uint16_t>(i);
+    not_short += ((entry.key[0] ^ key[0]) | (entry.key[1] ^ key[1])) != 0;
+  }
+  uint32_t miss_count = 0;
+  for (uint32_t k = 0; k < not_short; ++k) {
+    const uint32_t i = misses[k];
+    const uint64_t* key = keys[i].part;
+    const CachedLine::Long& entry = tables.Line(hashes[i])->whole;
+    found[i].ids = entry.ids;
+    found[i].info = entry.info;
     misses[miss_count] = static_cast<uint16_t>(i);
-    miss_count += differs != 0;
+    miss_count += ((entry.key[0] ^ key[0] ^ CachedLine::kLongTag) | (entry.key[1] ^ key[1]) |
+                   (entry.key[2] ^ key[2]) | (entry.key[3] ^ key[3])) != 0;
   }
   return miss_count;
 }

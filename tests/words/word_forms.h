@@ -155,19 +155,27 @@ inline Encoder Make(const rankfeed_model* model, bool offsets, uint32_t cache_by
   return std::move(*encoder);
 }
 
-// Calls check(encoder) with an encoder of every SIMD target this CPU has.
-template <class Check>
-void OnEverySimdTarget(const rankfeed_model* model, Check check) {
+// Calls use() with every SIMD target this CPU has in turn.
+template <class Use>
+void OnEverySimdTarget(Use use) {
   for (int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
     const int64_t target = left & -left;
     SCOPED_TRACE(hwy::TargetName(target));
     hwy::SetSupportedTargetsForTest(target | HWY_STATIC_TARGET);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    Encoder encoder = Make(model, false, 4096);
+    use();
     hwy::SetSupportedTargetsForTest(0);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    check(encoder);
   }
+}
+
+// Calls check(encoder) with an encoder of every SIMD target this CPU has.
+template <class Check>
+void OnEverySimdTarget(const rankfeed_model* model, Check check) {
+  OnEverySimdTarget([&] {
+    Encoder encoder = Make(model, false, 4096);
+    check(encoder);
+  });
 }
 
 // What words are made of: pieces, separators in and out of ASCII, marks, characters that vanish.

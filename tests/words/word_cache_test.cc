@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// words/word_cache.h and the look-up in it (Kernels::match): what is found is what was kept, on every
+// SIMD target, whatever shares a line.
+#include "words/word_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "words/kernels.h"
+#include "words/word_forms.h"
+
+namespace rankfeed {
+namespace {
+
+using words::CachedLine;
+using words::WordKey;
+
+struct Kept {
+  std::string text;
+  bool word_start;
+  std::vector<int32_t> ids;  // CachedLine::kMaxIds
+  image::WordInfo info;
+};
+
+class Cache {
+ public:
+  explicit Cache(uint32_t bytes) : memory_({1 << 16, Layout::kAlignment}) {
+    Layout layout(memory_.data());
+    cache_.Carve(layout, bytes);
+    cache_.Clear();
+    tables_ = {table_, 0, cache_.lines(), cache_.mask()};
+  }
+
+  static WordKey Key(const Kept& word) {
+    const auto size = static_cast<uint32_t>(word.text.size());
+    return WordKey::Make(word.text.data(), size, WordKey::Tag(size, word.word_start));
+  }
+  void Keep(const Kept& word) {
+    const WordKey key = Key(word);
+    words::Keep(key, word.ids.data(), word.info, tables_.Line(key.Hash()));
+  }
+  bool Find(const Kept& word, words::Found* found) const {
+    const WordKey key = Key(word);
+    const uint64_t hash = key.Hash();
+    uint16_t misses[2];
+    return words::DispatchKernels().match(tables_, &key, &hash, 0, 1, found, misses) == 0;
+  }
+
+ private:
+  const AlignedBytes memory_;
+  alignas(64) image::WordEntry table_[3] = {};
+  words::WordCache cache_;
+  words::LookUpTables tables_{};
+};
+
+Kept Random(std::mt19937& random) {
+  Kept word;
+  const uint32_t size = random() % 4 == 0 ? 1 + random() % 31 : 1 + random() % 4;
+  // Few letters and bytes that ids have too, so that keys and ids look alike.
+  for (uint32_t i = 0; i < size; ++i) word.text += static_cast<char>("ab\x01\x10"[random() % 4]);
+  word.word_start = random() % 2 == 0;
+  word.info.count = static_cast<uint8_t>(1 + random() % CachedLine::kMaxIds);
+  word.info.limit = static_cast<uint8_t>(random() % 61);
+  word.info.weight = static_cast<uint16_t>(random());
+  word.ids.resize(CachedLine::kMaxIds);
+  for (int32_t& id : word.ids) id = static_cast<int32_t>(random() % 3 == 0 ? 0 : random() % 0x2000);
+  return word;
+}
+
+TEST(WordCache, FindsWhatWasKeptAndNothingElse) {
+  words_test::OnEverySimdTarget([] {
+    std::mt19937 random(9);
+    for (const uint32_t bytes : {64u, 256u, 4096u}) {
+      Cache cache(bytes);
+      std::map<std::pair<std::string, bool>, Kept> kept;  // by segment: an entry is a function of it
+      size_t hits = 0;
+      constexpr size_t kSteps = 20000;
+      for (size_t step = 0; step < kSteps; ++step) {
+        Kept word = Random(random);
+        const auto known = kept.find({word.text, word.word_start});
+        if (known != kept.end()) word = known->second;
+        words::Found found{};
+        if (!cache.Find(word, &found)) {
+          cache.Keep(word);
+          kept[{word.text, word.word_start}] = word;
+          ASSERT_TRUE(cache.Find(word, &found)) << testing::PrintToString(word.text);
+        } else {
+          ++hits;
+          ASSERT_NE(known, kept.end()) << testing::PrintToString(word.text);
+        }
+        ASSERT_EQ(found.info.count, word.info.count);
+        ASSERT_EQ(found.info.limit, word.info.limit);
+        ASSERT_EQ(found.info.weight, word.info.weight);
+        for (uint32_t i = 0; i < word.info.count; ++i) ASSERT_EQ(found.ids[i], word.ids[i]);
+      }
+      EXPECT_GT(hits, 20u);
+      EXPECT_GT(kSteps - hits, 1000u);
+    }
+  });
+}
+
+TEST(WordCache, ALineHoldsTwoShortSegmentsOrALongOne) {
+  Cache cache(sizeof(CachedLine));
+  const Kept a{"aa", true, {1, 2, 3, 4, 5, 6}, {2, 9, 7}}, b{"bb", true, {7, 8, 9, 0, 0, 0}, {3, 9, 7}},
+      c{"cc", false, {7, 8, 9, 0, 0, 0}, {3, 9, 7}}, many{"dd", false, {1, 2, 3, 4, 5, 6}, {6, 9, 7}},
+      lengthy{"sixteen letters!", false, {1, 2, 3, 4, 5, 6}, {1, 9, 7}};
+  words::Found found{};
+  cache.Keep(a);
+  cache.Keep(b);
+  EXPECT_TRUE(cache.Find(a, &found));
+  EXPECT_TRUE(cache.Find(b, &found));
+  cache.Keep(c);
+  EXPECT_FALSE(cache.Find(a, &found));
+  EXPECT_TRUE(cache.Find(b, &found));
+  cache.Keep(c);  // the same again takes no second place
+  EXPECT_TRUE(cache.Find(b, &found));
+  for (const Kept& whole : {many, lengthy}) {
+    cache.Keep(whole);
+    EXPECT_TRUE(cache.Find(whole, &found));
+    EXPECT_EQ(found.ids[5], 6);
+    EXPECT_FALSE(cache.Find(b, &found) || cache.Find(c, &found));
+    cache.Keep(a);
+    EXPECT_FALSE(cache.Find(whole, &found) || cache.Find(b, &found) || cache.Find(c, &found));
+    EXPECT_TRUE(cache.Find(a, &found));
+  }
+}
+
+}  // namespace
+}  // namespace rankfeed
