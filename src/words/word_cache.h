@@ -74,11 +74,9 @@ inline void Keep(const WordKey& key, const int32_t* ids, image::WordInfo info, C
     return;
   }
   CachedLine::Short &first = line->shorts[0], &second = line->shorts[1];
-  if ((first.key[0] & CachedLine::kLongTag) != 0) {
-    second.key[0] = 0;
-  } else if (first.key[0] != key.part[0] || first.key[1] != key.part[1]) {
-    second = first;
-  }
+  // In the place of a long one there is no second. The same segment again takes no second place.
+  const bool was_long = (first.key[0] & CachedLine::kLongTag) != 0;
+  if (!was_long && (first.key[0] != key.part[0] || first.key[1] != key.part[1])) second = first;
   std::memcpy(first.key, key.part, sizeof(first.key));
   std::memcpy(first.ids, ids, sizeof(first.ids));
   first.info = info;

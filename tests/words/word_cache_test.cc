@@ -127,6 +127,15 @@ TEST(WordCache, ALineHoldsTwoShortSegmentsOrALongOne) {
     EXPECT_FALSE(cache.Find(whole, &found) || cache.Find(b, &found) || cache.Find(c, &found));
     EXPECT_TRUE(cache.Find(a, &found));
   }
+  // The ids and info of a long one where a short one had its key, and looking the same.
+  const Kept alike{"abc\x06\x09\x07\x01", true, {1, 2, 3, 0, 0, 0}, {3, 9, 7}},
+      over{"dd", false, {0, 0, 3, 4, 5, 6}, {6, 9, 0x0107}};
+  cache.Keep(alike);
+  cache.Keep(b);
+  EXPECT_TRUE(cache.Find(alike, &found));
+  cache.Keep(over);
+  EXPECT_TRUE(cache.Find(over, &found));
+  EXPECT_FALSE(cache.Find(alike, &found));
 }
 
 }  // namespace
