@@ -23,6 +23,16 @@ void ReadLines(const std::string& path, Corpus* corpus) {
   }
 }
 
+Corpus LoadStream(const char* name, const char* variable) {
+  Corpus corpus;
+  corpus.name = name;
+  const char* path = std::getenv(variable);
+  if (path == nullptr || *path == '\0') return corpus;
+  ReadLines(path, &corpus);
+  for (const std::string& text : corpus.passages) corpus.passage_bytes += text.size();
+  return corpus;
+}
+
 }  // namespace
 
 std::string SharedFile(const std::string& name) {
@@ -60,14 +70,8 @@ Corpus LoadXquad(const std::string& language) {
   return corpus;
 }
 
-Corpus LoadManyLanguages() {
-  Corpus corpus;
-  corpus.name = "many-languages";
-  const char* path = std::getenv("RANKFEED_MANY_LANGUAGES");
-  if (path == nullptr || *path == '\0') return corpus;
-  ReadLines(path, &corpus);
-  for (const std::string& text : corpus.passages) corpus.passage_bytes += text.size();
-  return corpus;
-}
+Corpus LoadManyLanguages() { return LoadStream("many-languages", "RANKFEED_MANY_LANGUAGES"); }
+
+Corpus LoadEnglish() { return LoadStream("english", "RANKFEED_ENGLISH"); }
 
 }  // namespace rankfeed::bench

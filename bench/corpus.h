@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // bench/corpus.h: the texts benchmarks run on: XQuAD passages and questions by language, from the
-// folder in RANKFEED_SHARED_DATA, and the stream that bench/many_languages.py assembles.
+// folder in RANKFEED_SHARED_DATA, and the streams that bench/many_languages.py assembles.
 #pragma once
 
 #include <string>
@@ -18,8 +18,10 @@ struct Corpus {
 // the files are absent.
 Corpus LoadXquad(const std::string& language);
 
-// The stream of bench/many_languages.py, when RANKFEED_MANY_LANGUAGES names its file; else no passages.
+// The streams "many" and "english" of bench/many_languages.py, when RANKFEED_MANY_LANGUAGES and RANKFEED_ENGLISH name their
+// files; else no passages.
 Corpus LoadManyLanguages();
+Corpus LoadEnglish();
 
 // RANKFEED_SHARED_DATA with a file name appended.
 std::string SharedFile(const std::string& name);

@@ -1,21 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Assembles a stream of text in very many languages and scripts from Debian packages: documentation (GNOME help, the
-installation guide, the administrator's handbook, manual pages), translated messages (gettext catalogues) and the names of
-languages, countries and characters in the Unicode CLDR. For measurements on a cold, diverse stream and for comparing ids.
+"""Assembles streams of text from Debian packages:
 
-usage: bench/many_languages.py [--cache FOLDER] [--update]        # prints the path of the stream
+* many: very many languages and scripts: documentation (GNOME help, the installation guide, the administrator's handbook,
+  manual pages), translated messages (gettext catalogues) and the names of languages, countries and characters in the Unicode
+  CLDR. For measurements on a cold, diverse stream and for comparing ids.
+* english: running text of English documentation (the kernel, Python, SQLite, PostgreSQL, LibreOffice, git, GIMP, Debian) and
+  fortunes. For measurements on a steady stream: enough of one language for a word cache to have seen most of it.
 
-The folder (default: $XDG_CACHE_HOME/rankfeed/many_languages) gets the packages, `texts.jsonl` (one {"text", "language"} per line)
-and `manifest.json`: packages with version and SHA-256, bytes per language, scripts. bench/many_languages.json is the manifest
-of the stream the figures in the repository are of; a newer Debian package makes another stream, which is said on standard
-error. Packages come through apt-get download, no root needed; nothing is installed.
+usage: bench/many_languages.py [--stream many|english] [--cache FOLDER] [--update]        # prints the path of the stream
+
+The folder (default: $XDG_CACHE_HOME/rankfeed/many_languages or .../english) gets the packages, `texts.jsonl` (one {"text",
+"language"} per line) and `manifest.json`: packages with version and SHA-256, bytes per language, scripts. many_languages.json
+and english.json in bench are the manifests of the streams the figures in the repository are of; a newer Debian package makes
+another stream, which is said on standard error. Packages come through apt-get download, no root needed; nothing is installed.
+Names with versions in them are those of Debian 12.
 
 A text is made of neighbouring paragraphs or messages up to a length drawn from 100 bytes to 4 kB. Paragraphs that were
-seen before are dropped; a language gets 0.5 MB at most, its long documents first; texts are shuffled with a fixed seed.
+seen before are dropped; of many languages each gets 0.5 MB at most, its long documents first; texts are shuffled with a
+fixed seed.
 """
 import argparse
 import collections
+import dataclasses
 import glob
 import gzip
 import hashlib
@@ -31,20 +38,35 @@ import unicodedata
 import xml.etree.ElementTree as ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MANIFEST = os.path.join(HERE, "many_languages.json")
-MOST_PER_LANGUAGE = 500000
 LEAST_PER_LANGUAGE = 2000  # less than that is a stray file
 
-# Documentation first: what comes first fills a language's share.
-PACKAGES = (["gnome-user-docs", "installation-guide-amd64", "debian-handbook"]
-            + ["manpages-" + l for l in ("de", "es", "fr", "ja", "pl", "pt-br", "ru", "tr", "zh")]
-            + ["gimp-data", "evolution-common", "libgtk-3-common", "vlc-l10n", "atril-common", "gnumeric-common", "binutils-common"]
-            # Languages and scripts that little else is translated into.
-            + ["libreoffice-l10n-" + l for l in ("am", "as", "bn", "dz", "gu", "ka", "km", "kn", "ml", "ne", "or", "pa-in", "si", "ta", "te", "th", "ug", "zu")]
-            + ["iso-codes", "unicode-cldr-core"])
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    name: str  # of its folder, of its manifest beside this script and in messages
+    packages: list  # what comes first fills a language's share
+    kinds: list  # (path inside a package, how its text is read)
+    most_per_language: int
+    language: str = ""  # of all texts; else the first group of the path names it
+
+    @property
+    def manifest(self):
+        return os.path.join(HERE, self.name + ".json")
 
 
-def paragraphs_of_html(data):
+# Documentation first.
+MANY_PACKAGES = (["gnome-user-docs", "installation-guide-amd64", "debian-handbook"]
+                 + ["manpages-" + l for l in ("de", "es", "fr", "ja", "pl", "pt-br", "ru", "tr", "zh")]
+                 + ["gimp-data", "evolution-common", "libgtk-3-common", "vlc-l10n", "atril-common", "gnumeric-common", "binutils-common"]
+                 # Languages and scripts that little else is translated into.
+                 + ["libreoffice-l10n-" + l for l in ("am", "as", "bn", "dz", "gu", "ka", "km", "kn", "ml", "ne", "or", "pa-in", "si", "ta", "te", "th", "ug", "zu")]
+                 + ["iso-codes", "unicode-cldr-core"])
+
+ENGLISH_PACKAGES = ["python3.11-doc", "postgresql-doc-15", "git-doc", "sqlite3-doc", "libreoffice-help-en-us", "gimp-help-en", "debian-policy",
+                    "developers-reference", "debian-reference-en", "fortunes", "linux-doc-6.1"]
+
+
+def paragraphs_of_html(data, unread=("script", "style")):
     class Parser(html.parser.HTMLParser):
         blocks = {"p", "li", "dd", "dt", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "title", "div"}
 
@@ -57,12 +79,12 @@ def paragraphs_of_html(data):
             self.now = []
 
         def handle_starttag(self, tag, attributes):
-            self.hidden += tag in ("script", "style")
+            self.hidden += tag in unread
             if tag in self.blocks:
                 self.flush()
 
         def handle_endtag(self, tag):
-            self.hidden -= tag in ("script", "style")
+            self.hidden -= tag in unread
             if tag in self.blocks:
                 self.flush()
 
@@ -122,14 +144,47 @@ def paragraphs_of_manual(data):
     return [re.sub(r"\\(f\(..|f\[\w*\]|f.|s[-+]?\d|&|%|:|[|^])", "", p).replace("\\-", "-").replace("\\e", "\\") for p in out]
 
 
-# Path inside a package -> language in group 1, and how its text is read.
-KINDS = [(re.compile(p), f) for p, f in (
+PLAIN_WORD = re.compile(r"[\"'(“‘]*[A-Za-z]+(?:[-'’][A-Za-z]+)*[.,:;!?)\"'”’]*")
+FUNCTION_WORDS = {"the", "a", "of", "to", "is", "in", "and", "for", "it", "that", "not", "are", "with", "you", "this", "be", "or", "on", "if", "as", "by"}
+
+
+def running_text(paragraphs):
+    """Those with a dozen words and more, three quarters of them plain ones and some that tell sentences from lists of names."""
+    for paragraph in paragraphs:
+        words = paragraph.split()
+        if (len(words) >= 12 and 4 * sum(bool(PLAIN_WORD.fullmatch(w)) for w in words) >= 3 * len(words)
+                and 10 * sum(w.lower() in FUNCTION_WORDS for w in words) >= len(words)):
+            yield paragraph
+
+
+def paragraphs_of_documentation(data):
+    return running_text(paragraphs_of_html(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data, ("script", "style", "pre")))
+
+
+def paragraphs_of_fortunes(data):
+    return running_text(" ".join(p.split()) for p in re.split(r"^%$", data.decode("utf-8", "replace"), flags=re.MULTILINE))
+
+
+def kinds(*of):
+    return [(re.compile(pattern), read) for pattern, read in of]
+
+
+MANY_KINDS = kinds(
     (r"usr/share/help/([^/]+)/.*\.page$", paragraphs_of_mallard),
     (r"usr/share/doc/installation-guide-[^/]*/([^/]+)/.*\.html$", paragraphs_of_html),
     (r"usr/share/doc/debian-handbook/html/([^/]+)/.*\.html$", paragraphs_of_html),
     (r"usr/share/man/([^/]+)/man\d/.*\.gz$", paragraphs_of_manual),
     (r"usr/(?:share/locale|lib/libreoffice/program/resource)/([^/]+)/LC_MESSAGES/.*\.mo$", paragraphs_of_catalogue),
-    (r"usr/share/unicode/cldr/common/(?:main|annotations|annotationsDerived|rbnf)/([^/.]+)\.xml$", paragraphs_of_cldr))]
+    (r"usr/share/unicode/cldr/common/(?:main|annotations|annotationsDerived|rbnf)/([^/.]+)\.xml$", paragraphs_of_cldr))
+
+# Without what is translated: the kernel's translations, and pages like index.ja.html.
+ENGLISH_KINDS = kinds(
+    (r"usr/share/(?:doc|debian-reference|developers-reference|gimp/2\.0/help/en|libreoffice/help/en-US)/"
+     r"(?!.*/translations/)(?!.*\.(?!en\.)[a-z]{2}(?:[-_][A-Za-z]+)?\.html).*\.html(?:\.gz)?$", paragraphs_of_documentation),
+    (r"usr/share/games/fortunes/[^/.]+$", paragraphs_of_fortunes))
+
+STREAMS = {"many": Plan("many_languages", MANY_PACKAGES, MANY_KINDS, 500000),
+           "english": Plan("english", ENGLISH_PACKAGES, ENGLISH_KINDS, 100000000, "en")}
 
 
 def language_of(name):
@@ -141,19 +196,19 @@ def language_of(name):
     return base.lower() + ("_" + tail if tail else "")
 
 
-def download(folder):
+def download(plan, folder):
     """(package, version, sha256, extracted folder) for each; packages that are there already stay."""
     for name in ("debs", "files"):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
-    path = {p: glob.glob(os.path.join(folder, "debs", p + "_*.deb")) for p in PACKAGES}
-    missing = [p for p in PACKAGES if not path[p]]
+    path = {p: glob.glob(os.path.join(folder, "debs", p + "_*.deb")) for p in plan.packages}
+    missing = [p for p in plan.packages if not path[p]]
     if missing:
-        print(f"many_languages: downloading {', '.join(missing)}", file=sys.stderr, flush=True)
+        print(f"{plan.name}: downloading {', '.join(missing)}", file=sys.stderr, flush=True)
         result = subprocess.run(["apt-get", "download", "-q", *missing], cwd=os.path.join(folder, "debs"), capture_output=True, text=True)
         if result.returncode != 0:
-            sys.exit(f"many_languages: apt-get download: {result.stderr.strip()}")
+            sys.exit(f"{plan.name}: apt-get download: {result.stderr.strip()}")
     out = []
-    for package in PACKAGES:
+    for package in plan.packages:
         found = glob.glob(os.path.join(folder, "debs", package + "_*.deb"))
         tree = os.path.join(folder, "files", package)
         if not os.path.exists(tree):
@@ -164,24 +219,24 @@ def download(folder):
     return out
 
 
-def texts_of(packages):
-    """language -> list of texts, in the order of PACKAGES and of paths."""
+def texts_of(plan, packages):
+    """language -> list of texts, in the order of packages and of paths."""
     texts, size, seen = collections.defaultdict(list), collections.Counter(), set()
     lengths = random.Random(50)
     for _, _, _, tree in packages:
         paths = sorted(os.path.relpath(os.path.join(base, f), tree) for base, _, files in os.walk(tree) for f in files)
         for path in paths:
-            kind = next(((m, read) for m, read in ((p.match(path), read) for p, read in KINDS) if m), None)
+            kind = next(((m, read) for m, read in ((p.match(path), read) for p, read in plan.kinds) if m), None)
             full = os.path.join(tree, path)
             if kind is None or os.path.islink(full):
                 continue
-            language = language_of(kind[0][1])
-            if size[language] >= MOST_PER_LANGUAGE or language in ("c", "root", "en_dsrt", "en_shaw"):
+            language = plan.language or language_of(kind[0][1])
+            if size[language] >= plan.most_per_language or language in ("c", "root", "en_dsrt", "en_shaw"):
                 continue
             try:
                 parts = kind[1](open(full, "rb").read())
             except (ElementTree.ParseError, struct.error) as problem:
-                print(f"many_languages: {path}: {problem}", file=sys.stderr)
+                print(f"{plan.name}: {path}: {problem}", file=sys.stderr)
                 continue
             now, wanted = "", lengths.choice((100, 400, 1000, 2000, 4000))
             for part in parts:
@@ -194,7 +249,7 @@ def texts_of(packages):
                     texts[language].append(now)
                     size[language] += len(now.encode())
                     now, wanted = "", lengths.choice((100, 400, 1000, 2000, 4000))
-                    if size[language] >= MOST_PER_LANGUAGE:
+                    if size[language] >= plan.most_per_language:
                         break
             if now:
                 texts[language].append(now)
@@ -223,14 +278,17 @@ def scripts_of(texts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cache", default=os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "rankfeed", "many_languages"))
+    parser.add_argument("--stream", choices=STREAMS, default="many")
+    parser.add_argument("--cache", help="folder of the packages and of the stream")
     parser.add_argument("--update", action="store_true", help="make the result the manifest in the repository")
     o = parser.parse_args()
-    stream, manifest = os.path.join(o.cache, "texts.jsonl"), os.path.join(o.cache, "manifest.json")
+    plan = STREAMS[o.stream]
+    cache = o.cache or os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "rankfeed", plan.name)
+    stream, manifest = os.path.join(cache, "texts.jsonl"), os.path.join(cache, "manifest.json")
     script = hashlib.sha256(open(__file__, "rb").read()).hexdigest()
     if not (os.path.exists(manifest) and json.load(open(manifest))["script_sha256"] == script) or o.update:
-        packages = download(o.cache)
-        languages = texts_of(packages)
+        packages = download(plan, cache)
+        languages = texts_of(plan, packages)
         rows = [{"text": t, "language": l} for l in sorted(languages) for t in languages[l]]
         random.Random(1).shuffle(rows)
         with open(stream, "w", encoding="utf-8") as f:
@@ -245,11 +303,11 @@ def main():
         os.rename(manifest + ".part", manifest)
     facts = json.load(open(manifest))
     if o.update:
-        open(MANIFEST, "w").write(open(manifest).read())
-    known = json.load(open(MANIFEST)) if os.path.exists(MANIFEST) else {}
+        open(plan.manifest, "w").write(open(manifest).read())
+    known = json.load(open(plan.manifest)) if os.path.exists(plan.manifest) else {}
     if known.get("stream_sha256") != facts["stream_sha256"]:
-        print("many_languages: not the stream of bench/many_languages.json: Debian packages or this script are newer", file=sys.stderr)
-    print(f"many_languages: {facts['text_bytes'] / 1e6:.1f} MB, {facts['texts']} texts, {facts['languages']} languages, {len(facts['scripts'])} scripts", file=sys.stderr)
+        print(f"{plan.name}: not the stream of bench/{plan.name}.json: Debian packages or this script are newer", file=sys.stderr)
+    print(f"{plan.name}: {facts['text_bytes'] / 1e6:.1f} MB, {facts['texts']} texts, {facts['languages']} languages, {len(facts['scripts'])} scripts", file=sys.stderr)
     print(stream)
 
 
