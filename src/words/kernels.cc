@@ -277,7 +277,9 @@ uint32_t DecodeShort(const Segment* segments, const WordKey* keys, const uint16_
     std::memcpy(key, begin, sizeof(key));
     std::memcpy(mask, kKeyMasks.of[bytes] + 1, sizeof(mask));
     uint32_t codes_count;
-    if (((key[0] | key[1] | key[2]) & kHigh) == 0) {
+    if (bytes > sizeof(key)) {
+      codes_count = DecodeMixed(to->basic, begin, bytes, codes + word_start);
+    } else if (((key[0] | key[1] | key[2]) & kHigh) == 0) {
       codes_count = DecodeOnes(to->basic, key, mask, bytes, codes + word_start);
     } else if ((((key[0] ^ kTwo) & kTwoMask & mask[0]) | ((key[1] ^ kTwo) & kTwoMask & mask[1]) |
                 ((key[2] ^ kTwo) & kTwoMask & mask[2])) == 0 &&

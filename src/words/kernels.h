@@ -56,7 +56,8 @@ struct Decoded {
 // Where short segments are decoded to: codes and sequences are appended up to limits that leave room for
 // one more.
 struct ShortDecode {
-  static constexpr uint32_t kMaxBytes = 23;  // of a segment
+  // Of a segment. Behind it the key has a 0, so that no character is read beyond it.
+  static constexpr uint32_t kMaxBytes = WordKey::kMaxBytes - 1;
 
   const uint32_t* basic;  // image::WordChar by code point, of the first 65,536
   uint16_t* codes;

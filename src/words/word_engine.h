@@ -55,7 +55,7 @@ struct WordScratch {
   SegmentMasks* segment_masks = nullptr;
   Segment* segments = nullptr;  // a block's, behind those of a batch
   SegmentRun* runs = nullptr;   // kRuns
-  WordKey* keys = nullptr;    // kBatch
+  WordKey* keys = nullptr;    // kBatch, and one to read beyond
   uint64_t* hashes = nullptr;  // kBatch
   Found* found = nullptr;      // kBatch
   uint16_t* misses = nullptr;  // kBatch + 1
@@ -71,7 +71,7 @@ struct WordScratch {
     segment_masks = layout.Take<SegmentMasks>(SegmentScanner::kBlockBytes / 64);
     segments = layout.Take<Segment>(kBatch + SegmentScanner::kMaxSegments);
     runs = layout.Take<SegmentRun>(kRuns);
-    keys = layout.Take<WordKey>(kBatch);
+    keys = layout.Take<WordKey>(kBatch + 1);
     hashes = layout.Take<uint64_t>(kBatch);
     found = layout.Take<Found>(kBatch);
     misses = layout.Take<uint16_t>(kBatch + 1);
