@@ -185,7 +185,8 @@ class Builder {
     return true;
   }
 
-  // A unit for the first of few children in the cache line of the parent: who goes on finds it there.
+  // A unit for the first of few children in the cache line of the parent: who goes on finds it
+  // there.
   uint32_t NearParent(uint32_t parent, std::span<const uint32_t> children) const {
     const uint32_t first = tree_.label[children.front()];
     if (children.size() > kFewChildren) return FreeUnits::kEnd;

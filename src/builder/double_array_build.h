@@ -3,8 +3,8 @@
 //
 // The keys' prefix tree is laid out node by node, heaviest subtree first, so that the part of the
 // array an encoder walks for ordinary text is small and contiguous. A node takes the first base at
-// which all its children fall on free units and which no other node has taken, next to its own unit if
-// it has few; nodes of one child fill the holes that wide nodes leave.
+// which all its children fall on free units and which no other node has taken, next to its own unit
+// if it has few; nodes of one child fill the holes that wide nodes leave.
 #pragma once
 
 #include <cstdint>

@@ -105,7 +105,8 @@ class Build {
 
   // A state without children goes on as its suffix does.
   void FindFails() {
-    std::vector<uint32_t> owner(out_.states.size(), 0);  // the state itself or a suffix, with a base
+    // The state itself or a suffix, with a base.
+    std::vector<uint32_t> owner(out_.states.size(), 0);
     out_.fails.resize(out_.states.size());
     for (uint32_t base = 0; base < out_.fails.size(); ++base) {
       out_.fails[base] = trie::MakeUnit(0, base, out_.root_base);

@@ -136,7 +136,9 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
       if ((info & image::kWordSlow) != 0 ||
           (extend && pos != 0 && (previous & image::kWordKeyStart) != 0 &&
            (!huggingface || pos - utf8::Previous(segment, pos) + c.size < 6))) {
-        if (*at != 0 || !Normalizable({segment.data() + pos, segment.size() - pos})) return DecodeStatus::kBail;
+        if (*at != 0 || !Normalizable({segment.data() + pos, segment.size() - pos})) {
+          return DecodeStatus::kBail;
+        }
         stream_.Truncate(first_size);
         count_ = first_count;
         return DecodeStatus::kSlow;

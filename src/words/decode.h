@@ -42,8 +42,8 @@ class Decoder {
   uint32_t Short(const Segment* segments, const WordKey* keys, const uint16_t* misses,
                  uint32_t count, Decoded* out);
 
-  // Appends segment[*at, end). word_start: a U+2581 stands before it. more: the byte behind the segment
-  // may be read.
+  // Appends segment[*at, end). word_start: a U+2581 stands before it. more: the byte behind the
+  // segment may be read.
   DecodeStatus Raw(std::string_view segment, bool more, uint32_t* at, bool* word_start);
 
   // The same for text that the normalizer has seen.
@@ -68,8 +68,8 @@ class Decoder {
   bool trailing_space_ = false, spaces_ = false;
 };
 
-// Codes of a raw segment that Raw made one sequence of and that holds no spaces(); at most 7 codes a
-// byte. Returns the count.
+// Codes of a raw segment that Raw made one sequence of and that holds no spaces(); at most 7 codes
+// a byte. Returns the count.
 uint32_t DecodePlain(const Model& model, std::string_view segment, bool word_start,
                      uint16_t* codes);
 

@@ -8,8 +8,8 @@
 
 #include "text/utf8.h"
 
-// These loops have no use for wider vectors, and GCC 12 spills general registers to vector registers
-// in AVX-512 functions: 15 % slower than the AVX2 ones on the same CPU (bench/NOTES.md).
+// These loops have no use for wider vectors, and GCC 12 spills general registers to vector
+// registers in AVX-512 functions: 15 % slower than the AVX2 ones on the same CPU (bench/NOTES.md).
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
 
 #undef HWY_TARGET_INCLUDE
@@ -113,8 +113,8 @@ void MakeKeys(const LookUpTables& tables, const char* text, size_t text_size,
 uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
                uint32_t begin, uint32_t end, Found* found, uint16_t* misses) {
   // Which entry of a bucket it is follows no pattern that a branch predictor could learn, so one is
-  // selected by the first part of its key, and then compared. Only what the table lacks goes on to the
-  // cache, so that most segments cost one cache line.
+  // selected by the first part of its key, and then compared. Only what the table lacks goes on to
+  // the cache, so that most segments cost one cache line.
   uint32_t lacking = 0;
   for (uint32_t i = begin; i < end; ++i) {
     const uint64_t* key = keys[i].part;
@@ -154,8 +154,9 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
   return miss_count;
 }
 
-// Characters of three bytes, as long as each is one code and begins before end. Reads one byte behind
-// each. *codes and *previous, the WordChar of the last, are moved on; returns where it stopped.
+// Characters of three bytes, as long as each is one code and begins before end. Reads one byte
+// behind each. *codes and *previous, the WordChar of the last, are moved on; returns where it
+// stopped.
 HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, const char* end,
                                    uint16_t** codes, uint32_t* previous) {
   uint32_t last = *previous;
@@ -179,7 +180,8 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
   const auto append = [&](uint32_t size) {
     const uint32_t most = std::min(size, to->size_limit);
     if (to->size >= most) return false;
-    const char* const stop = text + std::min<ptrdiff_t>(end - text, ptrdiff_t{3} * (most - to->size));
+    const ptrdiff_t room = ptrdiff_t{3} * (most - to->size);
+    const char* const stop = text + std::min<ptrdiff_t>(end - text, room);
     uint16_t* out = to->codes + to->size;
     text = DecodeThree(to->basic, text, stop, &out, &to->previous);
     to->size = static_cast<uint32_t>(out - to->codes);
@@ -189,7 +191,10 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
   while (append(std::max(to->size, to->open + RunDecode::kCutFrom) + 1)) {
     const uint32_t cut = to->size - 1;
     const uint16_t code = to->codes[cut];
-    if ((to->previous & image::kWordExtend) != 0 || !to->Cuttable(to->codes[cut - 1], code)) continue;
+    if ((to->previous & image::kWordExtend) != 0 ||
+        !to->Cuttable(to->codes[cut - 1], code)) {
+      continue;
+    }
     if (to->count >= to->count_limit) break;
     to->codes[cut] = 0;
     to->sequences[to->count++] = {static_cast<uint16_t>(to->open), static_cast<uint16_t>(cut),
@@ -205,9 +210,9 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
 // Characters that are one code wherever they stand.
 constexpr uint32_t kPlain = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
 
-// Several characters at a time, with the first again in the place of what is missing in the last group:
-// how long a segment is follows no pattern that a branch predictor could learn. Returns the count of
-// codes, 0 if some character is not one.
+// Several characters at a time, with the first again in the place of what is missing in the last
+// group: how long a segment is follows no pattern that a branch predictor could learn. Returns the
+// count of codes, 0 if some character is not one.
 HWY_INLINE uint32_t DecodeOnes(const uint32_t* basic, const uint64_t (&key)[3],
                                const uint64_t (&mask)[3], uint32_t size, uint16_t* out) {
   const uint64_t fill = 0x0101010101010101 * (key[0] & 0xff);
@@ -291,8 +296,10 @@ uint32_t DecodeShort(const Segment* segments, const WordKey* keys, const uint16_
     if (codes_count == 0) break;
     const uint32_t end = size + word_start + codes_count;
     to->codes[end] = 0;
-    out[done] = {i, static_cast<uint16_t>(sequence), static_cast<uint16_t>(sequence + 1), true, false};
-    to->sequences[sequence++] = {static_cast<uint16_t>(size), static_cast<uint16_t>(end), word_start};
+    out[done] = {i, static_cast<uint16_t>(sequence), static_cast<uint16_t>(sequence + 1), true,
+                 false};
+    to->sequences[sequence++] = {static_cast<uint16_t>(size), static_cast<uint16_t>(end),
+                                 word_start};
     size = end + 1;
   }
   to->size = size;
@@ -433,7 +440,9 @@ void MarkUnknown(const Lattice& lattice, int32_t end, StreamResult* result) {
     const bool unknown = ids[i] == int32_t{image::kEdgeUnknown};
     if (unknown) result->flags |= StreamResult::kUnknown;
     if (ids[i] == int32_t{image::kEdgeLiteral}) result->flags |= StreamResult::kLiteral;
-    if (!(unknown && after_unknown)) *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : ids[i];
+    if (!(unknown && after_unknown)) {
+      *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : ids[i];
+    }
     after_unknown = unknown;
   }
   result->count = static_cast<uint16_t>(out - (ids + result->first_id));

@@ -53,8 +53,8 @@ struct Decoded {
   bool trailing_space;
 };
 
-// Where short segments are decoded to: codes and sequences are appended up to limits that leave room for
-// one more.
+// Where short segments are decoded to: codes and sequences are appended up to limits that leave
+// room for one more.
 struct ShortDecode {
   // Of a segment. Behind it the key has a 0, so that no character is read beyond it.
   static constexpr uint32_t kMaxBytes = WordKey::kMaxBytes - 1;
@@ -82,11 +82,11 @@ struct RunDecode {
   uint32_t previous;     // WordChar of the last character
   uint32_t open;         // begin of the open sequence
   bool open_word_start;
-  const char* resume;    // where the open sequence begins; left alone if it is still the one there was
+  const char* resume;    // where the open sequence begins; left alone while it is the first
 
-  // Whether a sequence of at least kCutFrom codes may end between these two. Unknown characters next
-  // to each other are one token, so two that are no pieces of their own stay together, even if longer
-  // pieces hold them.
+  // Whether a sequence of at least kCutFrom codes may end between these two. Unknown characters
+  // next to each other are one token, so two that are no pieces of their own stay together, even if
+  // longer pieces hold them.
   bool Cuttable(uint32_t last, uint32_t code) const {
     const uint32_t bit = image::PairBit(last, code);
     if ((pairs[bit / 64] >> bit % 64 & 1) != 0) return false;
@@ -139,20 +139,20 @@ struct Kernels {
   // Makes the keys of segments[0, count) of a text and fetches what match will look at.
   void (*make_keys)(const LookUpTables& tables, const char* text, size_t text_size,
                     const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes);
-  // Looks keys [begin, end) up in both tables. The indices of those in neither, whose found is void,
-  // go to misses; returns how many.
+  // Looks keys [begin, end) up in both tables. The indices of those in neither, whose found is
+  // void, go to misses; returns how many.
   uint32_t (*match)(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
                     uint32_t begin, uint32_t end, Found* found, uint16_t* misses);
-  // Decodes segments misses[0 .. count), from their keys and the first on, as long as each is short and
-  // each of its characters one code; returns how many. out: what they became.
+  // Decodes segments misses[0 .. count), from their keys and the first on, as long as each is short
+  // and each of its characters one code; returns how many. out: what they became.
   uint32_t (*decode_short)(const Segment* segments, const WordKey* keys, const uint16_t* misses,
                            uint32_t count, ShortDecode* to, Decoded* out);
-  // Appends characters of three bytes, as scripts without spaces have, as long as each is one code, and
-  // ends sequences where they may end. Begins only before end, and reads one byte behind each; returns
-  // where it stopped.
+  // Appends characters of three bytes, as scripts without spaces have, as long as each is one code,
+  // and ends sequences where they may end. Begins only before end, and reads one byte behind each;
+  // returns where it stopped.
   const char* (*decode_run)(const char* text, const char* end, RunDecode* to);
-  // Writes the ids of found[begin, end), as long as they hold at the score accumulated so far; returns
-  // where it stopped. CachedLine::kMaxIds may be written at any *out, which is moved on.
+  // Writes the ids of found[begin, end), as long as they hold at the score accumulated so far;
+  // returns where it stopped. CachedLine::kMaxIds may be written at any *out, which is moved on.
   uint32_t (*emit)(const Found* found, uint32_t begin, uint32_t end, int32_t** out);
   // The same where *sum counts: at least -score so far, moved on.
   uint32_t (*emit_sums)(const Found* found, uint32_t begin, uint32_t end, int32_t** out,

@@ -37,8 +37,8 @@ static_assert(sizeof(CachedLine) == 64);
 
 class WordCache {
  public:
-  // As many lines as cache_bytes holds, rounded down to a power of two. A cache of none keeps one that
-  // is never written, so that looking up needs no test.
+  // As many lines as cache_bytes holds, rounded down to a power of two. A cache of none keeps one
+  // that is never written, so that looking up needs no test.
   void Carve(Layout& layout, uint32_t cache_bytes) {
     const uint32_t lines = std::bit_floor(cache_bytes / static_cast<uint32_t>(sizeof(CachedLine)));
     enabled_ = lines != 0;

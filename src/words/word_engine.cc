@@ -86,9 +86,9 @@ class Engine {
     }
   }
 
-  // Encodes the segments ahead, as many as go together, and ends the texts that end with them. Fewer
-  // than a batch when the stream is full: what was looked up for the others is void then, as the
-  // cache has changed.
+  // Encodes the segments ahead, as many as go together, and ends the texts that end with them.
+  // Fewer than a batch when the stream is full: what was looked up for the others is void then, as
+  // the cache has changed.
   void Batch() {
     const bool resumed = partial_;
     partial_ = false;
@@ -115,8 +115,8 @@ class Engine {
       batch_ = std::clamp(end < count ? end : 2 * batch_, kLeastBatch, WordScratch::kBatch);
   }
 
-  // Segments scratch_.misses[0 .. lacking) to sequences. Returns kAll, or the segment to end the batch
-  // before: the stream is full or the text needs the plain path.
+  // Segments scratch_.misses[0 .. lacking) to sequences. Returns kAll, or the segment to end the
+  // batch before: the stream is full or the text needs the plain path.
   uint32_t Decode(const Segment* segments, uint32_t lacking, bool resumed) {
     stream_.Clear();
     decoder_.Clear();

@@ -84,17 +84,17 @@ struct WordScratch {
 // Whether the image allows this path at all.
 inline bool Available(const Model& model) { return model.word_config != nullptr; }
 
-// What to encode together. Short texts share batches, so that what one of them fetches arrives while
-// others work; each one's ids are those it has alone.
+// What to encode together. Short texts share batches, so that what one of them fetches arrives
+// while others work; each one's ids are those it has alone.
 struct WordTexts {
   std::span<const std::string_view> texts;
   std::span<const uint32_t> before, after;  // ids put around every text
   uint32_t* ends = nullptr;                 // nullable; by text: sink.count after it
 };
 
-// Encodes texts (HuggingFace: stretches that hold no added token), one behind the other. Returns how
-// many were done: the next one, if any, needs the plain path. sink.count is where the last one done
-// ends; columns beyond it are unspecified.
+// Encodes texts (HuggingFace: stretches that hold no added token), one behind the other. Returns
+// how many were done: the next one, if any, needs the plain path. sink.count is where the last one
+// done ends; columns beyond it are unspecified.
 size_t EncodeWords(const Model& model, WordScratch& scratch, const WordTexts& texts,
                    TokenSink& sink);
 

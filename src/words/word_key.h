@@ -48,8 +48,8 @@ struct alignas(32) WordKey {
   }
 };
 
-// By size, up to one more than there are keys of: ones over the bytes of the segment that a key has,
-// zeros over the tag and what follows.
+// By size, up to one more than there are keys of: ones over the bytes of the segment that a key
+// has, zeros over the tag and what follows.
 struct KeyMasks {
   alignas(64) uint8_t of[WordKey::kMaxBytes + 2][sizeof(WordKey)];
   constexpr KeyMasks() : of() {

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: MIT
-// words/word_cache.h and the look-up in it (Kernels::match): what is found is what was kept, on every
-// SIMD target, whatever shares a line.
+// SPDX-License-Identifier: MIT words/word_cache.h and the look-up in it (Kernels::match): what is
+// found is what was kept, on every SIMD target, whatever shares a line.
 #include "words/word_cache.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +75,8 @@ TEST(WordCache, FindsWhatWasKeptAndNothingElse) {
     std::mt19937 random(9);
     for (const uint32_t bytes : {64u, 256u, 4096u}) {
       Cache cache(bytes);
-      std::map<std::pair<std::string, bool>, Kept> kept;  // by segment: an entry is a function of it
+      // By segment: an entry is a function of it.
+      std::map<std::pair<std::string, bool>, Kept> kept;
       size_t hits = 0;
       constexpr size_t kSteps = 20000;
       for (size_t step = 0; step < kSteps; ++step) {
@@ -105,8 +105,9 @@ TEST(WordCache, FindsWhatWasKeptAndNothingElse) {
 
 TEST(WordCache, ALineHoldsTwoShortSegmentsOrALongOne) {
   Cache cache(sizeof(CachedLine));
-  const Kept a{"aa", true, {1, 2, 3, 4, 5, 6}, {2, 9, 7}}, b{"bb", true, {7, 8, 9, 0, 0, 0}, {3, 9, 7}},
-      c{"cc", false, {7, 8, 9, 0, 0, 0}, {3, 9, 7}}, many{"dd", false, {1, 2, 3, 4, 5, 6}, {6, 9, 7}},
+  const Kept a{"aa", true, {1, 2, 3, 4, 5, 6}, {2, 9, 7}},
+      b{"bb", true, {7, 8, 9, 0, 0, 0}, {3, 9, 7}}, c{"cc", false, {7, 8, 9, 0, 0, 0}, {3, 9, 7}},
+      many{"dd", false, {1, 2, 3, 4, 5, 6}, {6, 9, 7}},
       lengthy{"sixteen letters!", false, {1, 2, 3, 4, 5, 6}, {1, 9, 7}};
   words::Found found{};
   cache.Keep(a);
