@@ -67,7 +67,9 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
   }
   Open(*word_start);
   const bool huggingface = model_.huggingface();
-  const size_t run_end = more ? segment.size() : std::max<size_t>(segment.size(), 3) - 3;
+  // A character of three bytes that begins below run_end is read with the byte behind it.
+  const size_t beyond = more ? 2 : 3;
+  const size_t run_end = segment.size() > beyond ? segment.size() - beyond : 0;
   for (size_t pos = *at; pos < segment.size();) {
     if (stream_.room() < kReserve || count_ + 2 >= Stream::kMaxSequences) {
       if (count_ == first_count) {

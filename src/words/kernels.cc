@@ -154,8 +154,8 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
   return miss_count;
 }
 
-// Characters of three bytes, as long as each is one code and begins before end. Reads one byte
-// behind each. *codes and *previous, the WordChar of the last, are moved on; returns where it
+// Characters of three bytes, as long as each is one code and begins before end. Reads four bytes
+// from there. *codes and *previous, the WordChar of the last, are moved on; returns where it
 // stopped.
 HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, const char* end,
                                    uint16_t** codes, uint32_t* previous) {

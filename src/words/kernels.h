@@ -148,7 +148,7 @@ struct Kernels {
   uint32_t (*decode_short)(const Segment* segments, const WordKey* keys, const uint16_t* misses,
                            uint32_t count, ShortDecode* to, Decoded* out);
   // Appends characters of three bytes, as scripts without spaces have, as long as each is one code,
-  // and ends sequences where they may end. Begins only before end, and reads one byte behind each;
+  // and ends sequences where they may end. Begins only before end, and reads four bytes from there;
   // returns where it stopped.
   const char* (*decode_run)(const char* text, const char* end, RunDecode* to);
   // Writes the ids of found[begin, end), as long as they hold at the score accumulated so far;

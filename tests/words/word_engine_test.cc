@@ -5,7 +5,10 @@
 #include "words/word_engine.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <random>
 
 #include "support/sanitizers.h"
@@ -79,6 +82,46 @@ TEST(WordEngine, EverySimdTargetGivesTheSameIds) {
 }
 
 // Every code point, alone, inside a word, after and before a space, and before a mark.
+// A page with nothing to read before and behind it.
+class GuardedPage {
+ public:
+  GuardedPage() : size_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+    base_ = static_cast<char*>(
+        mmap(nullptr, 3 * size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_NE(base_, MAP_FAILED);
+    EXPECT_EQ(mprotect(base_ + size_, size_, PROT_READ | PROT_WRITE), 0);
+  }
+  ~GuardedPage() { munmap(base_, 3 * size_); }
+  std::string_view AtBegin(std::string_view text) { return Put(text, base_ + size_); }
+  std::string_view AtEnd(std::string_view text) { return Put(text, base_ + 2 * size_ - text.size()); }
+
+ private:
+  static std::string_view Put(std::string_view text, char* to) {
+    std::memcpy(to, text.data(), text.size());
+    return {to, text.size()};
+  }
+  size_t size_;
+  char* base_;
+};
+
+TEST(WordEngine, ReadsNothingOutsideTheText) {
+  GuardedPage page;
+  for (const char* name : {"B", "SentencePiece"}) {
+    const Image image(Form(name));
+    Encoder plain = Make(image.model(), true, 0);
+    OnEverySimdTarget(image.model(), [&](Encoder& fast) {
+      std::mt19937_64 random(17);
+      for (int round = 0; round < static_cast<int>(Scaled(5000)); ++round) {
+        std::string text = Text(random);
+        text.resize(std::min<size_t>(text.size(), random() % 4 == 0 ? 4000 : random() % 80));
+        const std::vector<int32_t> expected = Encode(plain, text, 0);
+        ASSERT_EQ(Encode(fast, page.AtEnd(text), 0), expected) << testing::PrintToString(text);
+        ASSERT_EQ(Encode(fast, page.AtBegin(text), 0), expected) << testing::PrintToString(text);
+      }
+    });
+  }
+}
+
 TEST(WordEngine, EqualsThePlainPathOnEveryCodePoint) {
   for (const auto& [name, file] : Forms()) {
     SCOPED_TRACE(name);

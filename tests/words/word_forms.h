@@ -139,7 +139,7 @@ class Image {
   rankfeed_model* model_ = nullptr;
 };
 
-inline std::vector<int32_t> Encode(Encoder& encoder, const std::string& text, uint32_t flags) {
+inline std::vector<int32_t> Encode(Encoder& encoder, std::string_view text, uint32_t flags) {
   Encoding encoding;
   rankfeed_encode_options options{};
   options.struct_size = sizeof(options);
