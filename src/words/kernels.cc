@@ -314,9 +314,9 @@ struct Lane {
   Visit visit;      // of the next code, if there is such a state
 };
 
-// Reads the codes of all sequences, in turns; returns how many. Whether a code leads on or its lane
-// has to try again from a shorter suffix follows no pattern, so there is no branch on it: both ways
-// are computed and one is masked out.
+// Reads the codes of all sequences beyond those that searches begin with, in turns; returns how
+// many. Whether a code leads on or its lane has to try again from a shorter suffix follows no
+// pattern, so there is no branch on it: both ways are computed and one is masked out.
 uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
   constexpr uint32_t kLanes = 24;
   const trie::Unit* const units = lattice.units;
