@@ -24,19 +24,20 @@
 
 namespace rankfeed::words {
 
-// Makes them from sums in cost units, in integers. cost_unit: score per unit, a power of two.
+// Makes limit and weight from sums in cost units, in integers. cost_unit: score per unit, a power
+// of two.
 class ExactnessRule {
  public:
+  // A limit above any sum. A limit of 0: never without the reference's own sums.
+  static constexpr uint8_t kAlways = 60;
+  static constexpr uint16_t kMaxWeight = 0xffff;
+
   ExactnessRule(double cost_unit, bool float32)
       : most_margin_(static_cast<uint32_t>(std::min(image::kPrunedLead / cost_unit, 0x7fffffffp0))),
         unit_exponent_(static_cast<int>(std::bit_cast<uint64_t>(cost_unit) >> 52 & 0x7ff) - 1023),
         float32_(float32) {}
 
-  // Limits above any sum; 0 says never without the reference's own sums.
-  static constexpr uint8_t kAlways = 60;
-  static constexpr uint16_t kMaxWeight = 0xffff;
-
-  // total, margin: of the best path. count: of its tokens.
+  // total, margin: of the best path. The count is that of the steps, 255 at most.
   image::WordInfo Make(uint64_t total, uint64_t margin, uint32_t steps, uint32_t chars) const {
     image::WordInfo info{static_cast<uint8_t>(std::min(steps, 255u)), 0, kMaxWeight};
     const uint64_t weight =

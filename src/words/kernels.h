@@ -132,8 +132,8 @@ struct Lattice {
 };
 
 struct Kernels {
-  // Lists what masks[0, count) say, of bytes from base on, as segments: begins[*begins ...] and
-  // ends[*ends ...], both moved on. The four segments behind them may be written too.
+  // Lists what masks[0, count) say of the bytes from base on: begins of segments[*begins ...] and
+  // ends of segments[*ends ...], both moved on. Four more of each may be written.
   void (*list)(const SegmentMasks* masks, uint32_t count, uint32_t base, Segment* segments,
                uint32_t* begins, uint32_t* ends);
   // Makes the keys of segments[0, count) of a text and fetches what match will look at.

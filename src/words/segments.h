@@ -32,7 +32,8 @@ struct Kernels;
 class SegmentScanner {
  public:
   static constexpr uint32_t kBlockBytes = 4096;
-  static constexpr uint32_t kMaxSegments = kBlockBytes + 2 + 8;  // eight more may be written
+  // Kernels::list may write four more than there are.
+  static constexpr uint32_t kMaxSegments = kBlockBytes + 2 + 4;
 
   // masks and segment_masks: kBlockBytes / 64.
   SegmentScanner(const Model& model, const simd::Kernels& kernels, const Kernels& word_kernels,

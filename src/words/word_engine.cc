@@ -46,7 +46,6 @@ class Engine {
   static constexpr uint32_t kLeastBatch = 32;
   // Looked up at once: what that fetches stays in the first level cache.
   static constexpr uint32_t kLookUps = 128;
-  static constexpr uint32_t kAll = 0xffffffff;
   // Results that are not kept. Replaying SentencePiece's sums needs to know how many characters one
   // unknown token stands for, so sums over unknown characters are made at once.
   static constexpr uint8_t kNotFound =
@@ -94,14 +93,13 @@ class Engine {
     partial_ = false;
     const Segment* const segments = scratch_.segments + head_;
     const uint32_t count = resumed ? 1 : std::min(tail_ - head_, batch_);
-    uint32_t end = count, lacking = 1;
+    uint32_t lacking = 1;
     if (resumed) {
       scratch_.misses[0] = 0;
     } else {
       lacking = LookUp(count);
     }
-    const uint32_t decoded = Decode(segments, lacking, resumed);
-    if (decoded != kAll) end = decoded;
+    const uint32_t end = Decode(segments, count, lacking, resumed);
     if (misses_ != 0) {
       stream_.Solve(model_, *scratch_.word_kernels, rule_,
                     {scratch_.sequences, decoder_.count()});
@@ -115,9 +113,9 @@ class Engine {
       batch_ = std::clamp(end < count ? end : 2 * batch_, kLeastBatch, WordScratch::kBatch);
   }
 
-  // Segments scratch_.misses[0 .. lacking) to sequences. Returns kAll, or the segment to end the
-  // batch before: the stream is full or the text needs the plain path.
-  uint32_t Decode(const Segment* segments, uint32_t lacking, bool resumed) {
+  // Segments scratch_.misses[0 .. lacking), of count, to sequences. Returns where the batch ends:
+  // before count when the stream is full or a text needs the plain path.
+  uint32_t Decode(const Segment* segments, uint32_t count, uint32_t lacking, bool resumed) {
     stream_.Clear();
     decoder_.Clear();
     misses_ = 0;
@@ -165,7 +163,7 @@ class Engine {
                           static_cast<uint16_t>(last), plain, decoder_.trailing_space()};
       if (partial_) return i;
     }
-    return kAll;
+    return count;
   }
 
   // Looks up the next segments; returns how many are in neither table.

@@ -67,21 +67,6 @@ TEST(WordEngine, EqualsThePlainPathOnLongTexts) {
   }
 }
 
-TEST(WordEngine, EverySimdTargetGivesTheSameIds) {
-  for (const char* name : {"B", "SentencePiece"}) {
-    const Image image(Form(name));
-    Encoder plain = Make(image.model(), true, 0);
-    OnEverySimdTarget(image.model(), [&](Encoder& fast) {
-      std::mt19937_64 random(13);
-      for (int round = 0; round < static_cast<int>(Scaled(3000)); ++round) {
-        const std::string text = Text(random);
-        ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
-      }
-    });
-  }
-}
-
-// Every code point, alone, inside a word, after and before a space, and before a mark.
 // A page with nothing to read before and behind it.
 class GuardedPage {
  public:
@@ -104,7 +89,7 @@ class GuardedPage {
   char* base_;
 };
 
-TEST(WordEngine, ReadsNothingOutsideTheText) {
+TEST(WordEngine, EverySimdTargetGivesTheSameIdsAndReadsOnlyTheText) {
   GuardedPage page;
   for (const char* name : {"B", "SentencePiece"}) {
     const Image image(Form(name));
@@ -113,7 +98,8 @@ TEST(WordEngine, ReadsNothingOutsideTheText) {
       std::mt19937_64 random(17);
       for (int round = 0; round < static_cast<int>(Scaled(5000)); ++round) {
         std::string text = Text(random);
-        text.resize(std::min<size_t>(text.size(), random() % 4 == 0 ? 4000 : random() % 80));
+        if (random() % 2 == 0) text.resize(std::min<size_t>(text.size(), random() % 80));
+        ASSERT_LE(text.size(), 4096u);
         const std::vector<int32_t> expected = Encode(plain, text, 0);
         ASSERT_EQ(Encode(fast, page.AtEnd(text), 0), expected) << testing::PrintToString(text);
         ASSERT_EQ(Encode(fast, page.AtBegin(text), 0), expected) << testing::PrintToString(text);
