@@ -8,7 +8,7 @@
 //   rankfeed_sp/LANG/warm
 //   sentencepiece/LANG      libsentencepiece, Encode to ids
 //
-// LANG is a language of XQuAD, "all" for 12 of them mixed, or "many": the stream of bench/many_languages.py, when
+// LANG is a language of XQuAD, "all" for 12 of them mixed, or "many": the stream of bench/text_streams.py, when
 // RANKFEED_MANY_LANGUAGES names its file.
 //
 // Ids are compared before anything is timed: word path with plain path, SentencePiece parity with

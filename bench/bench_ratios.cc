@@ -6,11 +6,11 @@
 //
 //   cold     the word cache is emptied, then every text once
 //   stream   new texts on a cache that has seen the language: the last quarter of 40 MB of English documentation, every text
-//            once, after the other three quarters. The stream is that of `bench/many_languages.py --stream english`, its file
+//            once, after the other three quarters. The stream is that of `bench/text_streams.py --stream english`, its file
 //            named by RANKFEED_ENGLISH; all its texts are distinct. Engines that remember nothing encode only the quarter.
 //   eighth   new texts on a cache that has seen few: an eighth of XQuAD's English (190 KB) at a time, after the other seven
 // In those, rankfeed encodes 64 texts a call (rankfeed_encode_batch), and once more one by one. Of many languages it is the
-// stream of `bench/many_languages.py`, its file named by RANKFEED_MANY_LANGUAGES.
+// stream of `bench/text_streams.py`, its file named by RANKFEED_MANY_LANGUAGES.
 //
 //   p50      of single calls on English documents of about 512 tokens: each with an encoder made just before (cold),
 //            and the same again at once (warm)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // bench/corpus.h: the texts benchmarks run on: XQuAD passages and questions by language, from the
-// folder in RANKFEED_SHARED_DATA, and the streams that bench/many_languages.py assembles.
+// folder in RANKFEED_SHARED_DATA, and the streams that bench/text_streams.py assembles.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct Corpus {
 // the files are absent.
 Corpus LoadXquad(const std::string& language);
 
-// The streams "many" and "english" of bench/many_languages.py, when RANKFEED_MANY_LANGUAGES and RANKFEED_ENGLISH name their
+// The streams "many" and "english" of bench/text_streams.py, when RANKFEED_MANY_LANGUAGES and RANKFEED_ENGLISH name their
 // files; else no passages.
 Corpus LoadManyLanguages();
 Corpus LoadEnglish();

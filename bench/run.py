@@ -7,7 +7,7 @@ usage: bench/run.py [--build build-bench] [--rounds 5] [--languages en,th,all] [
 
 Needs a build with benchmarks and the command line (cmake --preset bench && cmake --build --preset bench), the texts of
 RANKFEED_SHARED_DATA, valgrind for the simulated counts, and the first time PyPI (wheels go to .venv-bench*) and Debian
-(bench/many_languages.py). A part that cannot run is named in RESULTS.md instead of left out; a part that is not asked for
+(bench/text_streams.py). A part that cannot run is named in RESULTS.md instead of left out; a part that is not asked for
 keeps the numbers it had. Parts: ratios, peers, threads, latency, query, scaling, open, instructions, receipt.
 """
 import argparse
@@ -76,8 +76,8 @@ class Runner:
         self.stream("english", o.english_cache, "RANKFEED_ENGLISH")
 
     def stream(self, name, cache, variable):
-        """File of a stream of bench/many_languages.py, which the variable names to the programs; "" where it cannot be assembled."""
-        command = [sys.executable, os.path.join(ROOT, "bench", "many_languages.py"), "--stream", name] + (["--cache", cache] if cache else [])
+        """File of a stream of bench/text_streams.py, which the variable names to the programs; "" where it cannot be assembled."""
+        command = [sys.executable, os.path.join(ROOT, "bench", "text_streams.py"), "--stream", name] + (["--cache", cache] if cache else [])
         try:
             self.environment[variable] = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         except subprocess.CalledProcessError:
@@ -193,7 +193,7 @@ def ratios_section(r):
             "Median of the ratios within each round, lowest and highest round in brackets. *Whole sentence*: 64-byte trie nodes on huge pages and one search over "
             "the sentence, the layout pplx-unigram publishes, written anew with SentencePiece's ids (`bench/whole_sentence.cc`); the last column says how much faster than "
             f"libsentencepiece that is. *Cold*: word cache emptied, every text once. *Steady stream*: of the {english['text_bytes'] / 1e6:.0f} MB of English documentation that "
-            "`bench/many_languages.py --stream english` assembles, the last quarter, in texts that differ from all before, after the other three; engines that remember nothing "
+            "`bench/text_streams.py --stream english` assembles, the last quarter, in texts that differ from all before, after the other three; engines that remember nothing "
             "encode the quarter only. *An eighth*: an eighth of the texts at a time, after the other seven. "
             f"In rows of many texts rankfeed takes {r['texts_together']} a call (`rankfeed_encode_batch`); one column has it with one text a call.\n\n"
             + f"Pages of the image: {r['pages']['kind']}; best SIMD target of the CPU: {r['simd_target']}; word cache {r['cache_bytes'] >> 10} KiB, in the rows of English after other texts {r['stream_cache_bytes'] >> 10} KiB.\n\n"
@@ -326,7 +326,7 @@ def write(problems):
     if peers:
         names = [r["language"] for r in peers]
         out += ["## Peers\n", f"XLM-R vocabulary, XQuAD passages ({', '.join(l for l in names if l != 'many')}"
-                + (f"; *many*: every 20th text of the stream of `bench/many_languages.py`, {many['languages']} languages" if "many" in names else "")
+                + (f"; *many*: every 20th text of the stream of `bench/text_streams.py`, {many['languages']} languages" if "many" in names else "")
                 + "); ids compared before anything is timed. CPU time per pass, median over interleaved rounds, as a multiple of libsentencepiece in the same round (higher is "
                   "faster); lowest and highest round in brackets for the column \"all\". One thread; every engine has seen the texts before, except in \"(cold)\" rows. *Resident*: "
                   "memory that loading added (texts and ids apart). *Other ids*: documents of all columns whose ids differ from the engine's own reference "
@@ -369,8 +369,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(ROOT, "build-bench"))
     parser.add_argument("--shared", default=os.environ.get("RANKFEED_SHARED_DATA", os.path.join(ROOT, "..", "shared", "data")))
-    parser.add_argument("--many-cache", default="", help="folder of bench/many_languages.py")
-    parser.add_argument("--english-cache", default="", help="folder of bench/many_languages.py --stream english")
+    parser.add_argument("--many-cache", default="", help="folder of bench/text_streams.py")
+    parser.add_argument("--english-cache", default="", help="folder of bench/text_streams.py --stream english")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--languages", default="en,de,ru,ar,hi,th,zh,many,all", help="of the peers on one thread")
     parser.add_argument("--min-time", default="0.1", help="seconds per repetition of the Google Benchmark programs")

@@ -8,7 +8,7 @@ within each round is what compares.
 usage: compare.py --build BUILD --shared FOLDER --languages en,th --rounds 5 --python VENV/bin/python --other NAME=VENV/bin/python -o RESULT.json
 
 --other adds another version of tokenizers, from another environment. The language "many" is a sample of the stream of
-bench/many_languages.py, when --many names its file.
+bench/text_streams.py, when --many names its file.
 """
 import argparse
 import hashlib

@@ -8,7 +8,7 @@
 * english: running text of English documentation (the kernel, Python, SQLite, PostgreSQL, LibreOffice, git, GIMP, Debian) and
   fortunes. For measurements on a steady stream: enough of one language for a word cache to have seen most of it.
 
-usage: bench/many_languages.py [--stream many|english] [--cache FOLDER] [--update]        # prints the path of the stream
+usage: bench/text_streams.py [--stream many|english] [--cache FOLDER] [--update]        # prints the path of the stream
 
 The folder (default: $XDG_CACHE_HOME/rankfeed/many_languages or .../english) gets the packages, `texts.jsonl` (one {"text",
 "language"} per line) and `manifest.json`: packages with version and SHA-256, bytes per language, scripts. many_languages.json
