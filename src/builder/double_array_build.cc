@@ -128,22 +128,29 @@ class FreeUnits {
 
 class Builder {
  public:
-  Builder(const Tree& tree, uint32_t code_count) : tree_(tree), code_count_(code_count), free_(1) {}
+  Builder(const Tree& tree, uint32_t code_count, std::span<const uint16_t> groups)
+      : tree_(tree), code_count_(code_count), groups_(groups), free_(1) {}
 
   std::vector<trie::Unit> Run() {
     std::vector<uint32_t> order;
     for (uint32_t node = 0; node < tree_.size(); ++node) {
       if (!tree_.Children(node).empty()) order.push_back(node);
     }
-    // Heaviest first; a parent is never lighter than its child and comes first among equals.
-    std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t a, uint32_t b) { return tree_.weight[a] > tree_.weight[b]; });
+    // By group, heaviest first; parents of the same group are never lighter than their children and
+    // come first among equals.
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      const uint32_t x = Group(a), y = Group(b);
+      return x != y ? x < y : tree_.weight[a] > tree_.weight[b];
+    });
     Reserve(code_count_ + 1);
-    std::fill(std::begin(cursor_), std::end(cursor_), free_.head());
+    StartGroup();
     base_used_[0] = 1;  // the base of leaves: no unit may hold a child of base 0
     std::vector<uint32_t> unit_of(tree_.size(), 0), base_of(tree_.size(), 0);
     uint32_t max_base = 0;
+    uint32_t group = 0;
     for (const uint32_t node : order) {
+      if (Group(node) != group) StartGroup();
+      group = Group(node);
       const auto children = tree_.Children(node);
       const uint32_t base = FindBase(unit_of[node], children);
       base_of[node] = base;
@@ -185,6 +192,19 @@ class Builder {
     return true;
   }
 
+  uint32_t Group(uint32_t node) const {
+    return node == 0 || groups_.empty() ? 0 : groups_[tree_.label[node]];
+  }
+
+  // A group begins where the last one thins out.
+  void StartGroup() {
+    const uint32_t from = std::max(top_, code_count_) - code_count_;
+    uint32_t unit = free_.head();
+    while (unit < from && free_.next(unit) != FreeUnits::kEnd) unit = free_.next(unit);
+    std::fill(std::begin(cursor_), std::end(cursor_), unit);
+    hole_ = unit;
+  }
+
   // A unit for the first of few children in the cache line of the parent: who goes on finds it
   // there.
   uint32_t NearParent(uint32_t parent, std::span<const uint32_t> children) const {
@@ -201,9 +221,11 @@ class Builder {
 
   uint32_t FindUnit(std::span<const uint32_t> children) {
     const uint32_t first = tree_.label[children.front()];
-    // Nodes of one child start at the front, to fill holes; wide ones where their class stopped.
+    // Nodes of one child start at the group's front, to fill holes; wide ones where their class
+    // stopped.
     uint32_t& cursor = cursor_[std::bit_width(children.size())];
-    uint32_t unit = children.size() == 1 ? free_.head() : free_.NextFree(cursor);
+    hole_ = free_.NextFree(hole_);
+    uint32_t unit = children.size() == 1 ? hole_ : free_.NextFree(cursor);
     for (uint32_t tries = 0; unit != FreeUnits::kEnd && tries < kMaxTries; ++tries) {
       if (unit > first && Fits(unit - first, children)) break;
       unit = free_.next(unit);
@@ -231,19 +253,22 @@ class Builder {
 
   const Tree& tree_;
   const uint32_t code_count_;
+  const std::span<const uint16_t> groups_;
   FreeUnits free_;
   std::vector<uint8_t> base_used_;
   uint32_t top_ = 0;          // highest unit taken
   uint32_t cursor_[33] = {};  // by bit width of the child count
+  uint32_t hole_ = 0;         // no unit of the group before it is free
 };
 
 }  // namespace
 
-std::vector<trie::Unit> BuildDoubleArray(std::span<const TrieKey> keys, uint32_t code_count) {
+std::vector<trie::Unit> BuildDoubleArray(std::span<const TrieKey> keys, uint32_t code_count,
+                                         std::span<const uint16_t> groups) {
   if (code_count < 1 || code_count > trie::kMaxCodes) {
     throw std::invalid_argument("double array: code_count out of range");
   }
-  return Builder(MakeTree(keys, code_count), code_count).Run();
+  return Builder(MakeTree(keys, code_count), code_count, groups).Run();
 }
 
 }  // namespace rankfeed::builder

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "builder/write_image.h"
 
+#include <unicode/uscript.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -306,7 +308,30 @@ class Writer {
                       Weight(spec_.pieces[values_[v]])});
     }
     SortKeys(&keys);
-    sections_.Add(SectionId::kTrieUnits, BuildDoubleArray(keys, config_.code_count));
+    sections_.Add(SectionId::kTrieUnits,
+                  BuildDoubleArray(keys, config_.code_count, ScriptGroups()));
+  }
+
+  // Text is mostly of one script: what it needs of the trie lies together. By code; the characters
+  // that go with every script first, then the scripts with the most pieces.
+  std::vector<uint16_t> ScriptGroups() const {
+    std::vector<uint16_t> script(config_.code_count, USCRIPT_COMMON);
+    for (uint32_t cp = 0; cp < codes_.size(); ++cp) {
+      UErrorCode error = U_ZERO_ERROR;
+      if (codes_[cp] == 0) continue;
+      const UScriptCode is = uscript_getScript(static_cast<UChar32>(cp), &error);
+      if (U_SUCCESS(error)) script[codes_[cp]] = static_cast<uint16_t>(is);
+    }
+    std::vector<size_t> characters(USCRIPT_CODE_LIMIT, 0);  // of all pieces
+    for (const uint32_t cp : key_text_) ++characters[script[codes_[cp]]];
+    characters[USCRIPT_COMMON] = SIZE_MAX;
+    std::vector<uint16_t> order(USCRIPT_CODE_LIMIT), rank(USCRIPT_CODE_LIMIT);
+    std::iota(order.begin(), order.end(), uint16_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint16_t a, uint16_t b) { return characters[a] > characters[b]; });
+    for (size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<uint16_t>(i);
+    for (uint16_t& of : script) of = rank[of];
+    return script;
   }
 
   // By codes. The first four are compared as one number, which settles most comparisons without
