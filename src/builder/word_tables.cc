@@ -26,7 +26,8 @@
 // before it, so it sends its text down the plain path; elsewhere, a mark after a character that
 // begins some key sends the segment through the normalizer. SentencePiece takes the longest key
 // there is, so there every character that stands second or later in a key plays the mark's part. A
-// character that begins such a key is loose if the replacement might share a piece with a common byte.
+// character that begins such a key is loose if the replacement might share a piece with a common
+// byte.
 #include "builder/word_tables.h"
 
 #include <algorithm>
@@ -179,6 +180,9 @@ class Tables {
       pairs_[bit / 64] |= uint64_t{1} << bit % 64;
       const char32_t a = code_point_[before], b = code_point_[code];
       if (MaybeCommon(a) || MaybeCommon(b)) neighbours_.insert({a, b});
+      if (std::max(a, b) >= image::kFirstApart) {
+        apart_.insert({static_cast<uint16_t>(before), static_cast<uint16_t>(code)});
+      }
     }
     // The U+2581 between two words has to be known, or it would join the unknowns around it.
     return pipeline_.form != Form::kSentencePiece || IsPiece(kSpaceMark);
@@ -247,8 +251,9 @@ class Tables {
       if (Common(b) && !Common(a)) loose.insert(a);
     }
     const auto is_loose = [&](char32_t cp) { return Common(cp) || loose.contains(cp); };
-    // Characters that may become, with those after them, something that ends a word or shares a piece
-    // with a common byte before them. The last of a key is a mark, so the other side needs no such look.
+    // Characters that may become, with those after them, something that ends a word or shares a
+    // piece with a common byte before them. The last of a key is a mark, so the other side needs no
+    // such look.
     std::set<char32_t> joined;
     for (const auto& [first, begin] : joins_) {
       if (begin == ' ' || begin == kSpaceMark || is_loose(begin)) joined.insert(first);
@@ -265,7 +270,8 @@ class Tables {
           mark |= list[i] < model_.config->code_count && is_loose(code_point_[list[i]]);
         }
       } else {
-        mark |= loose.contains(cp);
+        const uint32_t code = info & image::kWordCodeMask;
+        mark |= code < model_.config->code_count && code != 0 && is_loose(code_point_[code]);
       }
       mark |= joined.contains(cp);
       if (mark) info_[cp] |= image::kWordLoose;
@@ -312,7 +318,7 @@ class Tables {
       if (!Spell(std::span(codes).subspan(word.start ? 1 : 0), &word.text)) continue;
       const words::StreamResult path = finder.Solve(codes, word.start);
       if (path.count != 1 || path.flags != 0 || path.info.limit == 0) continue;
-      word.entry.id = finder.id();
+      word.entry.id = finder.id(0);
       word.entry.info = path.info;
       words.push_back(std::move(word));
     }
@@ -334,11 +340,46 @@ class Tables {
     }
   }
 
+  // Every character, and every two neighbours in some piece one of which is from image::kFirstApart
+  // on. Those of two in order of falling score, so that a full bucket drops the rarest.
+  void FillPartTable() {
+    const uint32_t code_count = model_.config->code_count;
+    PathFinder finder(model_, *this);
+    const auto find = [&](std::span<const uint16_t> codes) {
+      image::WordPart part{};
+      const words::StreamResult path = finder.Solve(codes, code_point_[codes[0]] == kSpaceMark);
+      if (path.flags != 0 || path.info.limit == 0) return part;
+      part.codes = codes[0] | (codes.size() > 1 ? uint32_t{codes[1]} << 16 : 0);
+      for (uint32_t i = 0; i < path.count; ++i) part.ids[i] = finder.id(i);
+      part.info = path.info;
+      return part;
+    };
+    std::vector<image::WordPart> twos;
+    for (const auto& [first, second] : apart_) {
+      const uint16_t codes[] = {first, second};
+      if (const image::WordPart part = find(codes); part.codes != 0) twos.push_back(part);
+    }
+    std::stable_sort(twos.begin(), twos.end(), [](const auto& a, const auto& b) {
+      return a.info.weight < b.info.weight;
+    });
+    part_bits_ = static_cast<uint32_t>(
+        std::countr_zero(std::bit_ceil(std::max<size_t>(2, twos.size()))));
+    part_table_.assign(image::WordPartCount(code_count, part_bits_), image::WordPart{});
+    for (uint16_t code = 1; code < code_count; ++code) part_table_[code] = find({&code, 1});
+    for (const image::WordPart& part : twos) {
+      image::WordPart* const bucket =
+          &part_table_[code_count + 1 + 2 * image::WordPartHash(part.codes, part_bits_)];
+      image::WordPart* const at = bucket[0].codes == 0 ? bucket : bucket + 1;
+      if (at->codes == 0) *at = part;
+    }
+  }
+
   std::vector<SectionData> Sections() const {
     image::WordConfig config{};
     config.rules = pipeline_.form == Form::kTrailing ? uint32_t{image::kTrailingSpaceIsWord} : 0;
     config.table_bits = table_bits_;
     config.space_code = model_.codes[kSpaceMark];
+    config.part_bits = part_bits_;
     config.root_base = automaton_.root_base;
     config.cost_unit = automaton_.cost_unit;
     std::memcpy(config.separators, separators_.low, sizeof(config.separators));
@@ -373,7 +414,8 @@ class Tables {
         section(image::SectionId::kWordEdges, automaton_.edges.data(), automaton_.edges.size()),
         section(image::SectionId::kWordBegins, automaton_.begins.data(), automaton_.begins.size()),
         section(image::SectionId::kWordScores, scores_.data(), scores_.size()),
-        section(image::SectionId::kWordPairs, pairs_.data(), pairs_.size())};
+        section(image::SectionId::kWordPairs, pairs_.data(), pairs_.size()),
+        section(image::SectionId::kWordParts, part_table_.data(), part_table_.size())};
   }
 
  private:
@@ -399,23 +441,21 @@ class Tables {
     }
     words::StreamResult Solve(std::span<const uint16_t> codes, bool word_start) {
       stream_.Clear();
-      for (const uint16_t code : codes) stream_.Add(code);
-      stream_.Close();
-      const words::Sequence sequence = {0, static_cast<uint16_t>(codes.size()), word_start};
+      stream_.Append(codes, word_start);
       const words::ExactnessRule rule(config_.cost_unit, !model_.huggingface());
-      stream_.Solve(model_, words::DispatchKernels(), rule, {&sequence, 1});
-      const words::StreamResult& result = stream_.result(0);
-      id_ = static_cast<uint32_t>(stream_.ids()[result.first_id]);
-      return result;
+      stream_.Solve(model_, words::DispatchKernels(), rule);
+      return stream_.result(0);
     }
-    uint32_t id() const { return id_; }
+    // Of the last Solve.
+    uint32_t id(uint32_t i) const {
+      return static_cast<uint32_t>(stream_.ids()[stream_.result(0).first_id + i]);
+    }
 
    private:
     Model model_;
     image::WordConfig config_{};
     words::Stream stream_;
     std::vector<unsigned char> memory_;
-    uint32_t id_ = 0;
   };
 
   static bool IsLetter(char32_t cp) { return (cp | 0x20) >= 'a' && (cp | 0x20) <= 'z'; }
@@ -433,6 +473,10 @@ class Tables {
   uint16_t CodeOf(char32_t cp) const {
     const uint16_t code = model_.codes[cp];
     return code != 0 ? code : static_cast<uint16_t>(model_.config->code_count);
+  }
+  // The same as a WordChar.
+  uint32_t CharOf(char32_t cp) const {
+    return CodeOf(cp) | (IsPiece(cp) ? 0 : uint32_t{image::kWordUnknown});
   }
 
   // Whether some key of the charsmap is longer than prefix and begins with it, or equals it.
@@ -515,7 +559,7 @@ class Tables {
       if (!sentencepiece && WhiteSpace(cp) && pipeline_.form != Form::kTrailing) {
         return image::kWordBail;
       }
-      return CodeOf(cp);
+      return CharOf(cp);
     }
     if (normal == " ") return image::kWordSpace;
     std::vector<uint16_t> list = {0};
@@ -528,6 +572,8 @@ class Tables {
       }
       list.push_back(CodeOf(out.code_point));
     }
+    // ASCII bytes that change stay apart from those that are themselves (FindCommonBytes).
+    if (list.size() == 2 && cp >= 0x80) return CharOf(utf8::Decode(normal, 0).code_point);
     list[0] = static_cast<uint16_t>(list.size() - 1);
     if (list[0] > image::kMaxMappedCodes) return image::kWordSlow;
     const auto [it, added] = lists_.try_emplace(list, static_cast<uint32_t>(mapped_.size()));
@@ -548,7 +594,7 @@ class Tables {
                                    image::kWordExtend | image::kWordSpace;
     for (const uint16_t code : codes) {
       const char32_t cp = code_point_[code];
-      if (cp == 0 || (info_[cp] & kNotPlain) != 0 ||
+      if (cp == 0 || (info_[cp] & kNotPlain) != 0 || (info_[cp] & image::kWordCodeMask) != code ||
           (cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp)))) {
         return false;
       }
@@ -565,7 +611,8 @@ class Tables {
   std::vector<char32_t> code_point_;   // by code
   std::set<std::pair<char32_t, char32_t>> neighbours_;  // one of them MaybeCommon
   std::set<char32_t> later_;  // second or later in some key (SentencePiece)
-  // Of keys of several characters, the first and what the replacement begins with; a space for none.
+  // Of keys of several characters, the first and what the replacement begins with; a space for
+  // none.
   std::set<std::pair<char32_t, char32_t>> joins_;
   bool common_[128] = {};
   simd::ByteSet separators_, common_set_, letters_;
@@ -574,9 +621,12 @@ class Tables {
   std::map<std::vector<uint16_t>, uint32_t> lists_;
   Automaton automaton_;
   std::vector<uint64_t> pairs_;
+  std::set<std::pair<uint16_t, uint16_t>> apart_;  // neighbours, by code
   std::vector<double> scores_;
   uint32_t table_bits_ = 0;
   std::vector<image::WordEntry> table_;
+  uint32_t part_bits_ = 0;
+  std::vector<image::WordPart> part_table_;
 };
 
 }  // namespace
@@ -592,6 +642,7 @@ std::vector<SectionData> BuildWordTables(const Model& model) {
   tables.MarkLooseCharacters();
   if (!tables.BuildAutomaton()) return {};
   tables.FillWordTable();
+  tables.FillPartTable();
   return tables.Sections();
 }
 

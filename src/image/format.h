@@ -12,7 +12,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 5;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 6;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -42,8 +42,9 @@ enum class SectionId : uint32_t {
   kValueIds = 7,        // uint32_t[value_count]: token id of the piece
   kValueTypes = 8,      // uint8_t[value_count]: PieceType
   kIdPieces = 9,        // Text[id_count]: token string of each id, added tokens included
-  // uint8_t[id_count]: PieceType in the low bits | kIdSpecial | kIdAdded. A SentencePiece piece that
-  // is spelled like a control, unknown or byte piece has that one's type (PieceToId looks there first).
+  // uint8_t[id_count]: PieceType in the low bits | kIdSpecial | kIdAdded. A SentencePiece piece
+  // that is spelled like a control, unknown or byte piece has that one's type (PieceToId looks
+  // there first).
   kIdFlags = 10,
   kNormalizer = 11,     // Step[]
   kPreTokenizer = 12,   // Step[]
@@ -85,6 +86,7 @@ enum class SectionId : uint32_t {
   kWordFails = 49,        // uint64_t[states]: where to go on when a unit has no child, see WordState
   kWordUnits = 50,        // uint64_t[states]: the pieces as an Aho-Corasick automaton, see WordState
   kWordBegins = 51,       // WordBegin[WordBeginCount(code_count)]: how searches begin
+  kWordParts = 52,        // WordPart[WordPartCount(code_count, part_bits)]: paths of short parts
 };
 
 struct Section {
@@ -231,25 +233,26 @@ struct WordConfig {
   // every code. The code after the last, Config::code_count, stands for a character in no piece.
   uint32_t root_base;
   double cost_unit;  // cost = round(-score / cost_unit), a power of two
-  uint32_t reserved[2];
+  uint32_t part_bits;
+  uint32_t reserved;
   // simd::ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
   // and digits) and the letters. No piece spans a common byte and a letter.
   uint8_t separators[16], common[16], letters[16];
 };
 static_assert(sizeof(WordConfig) == 80);
 
-// A state of the automaton stands for the longest stretch before a place that begins some piece. Its
-// transitions are in kWordUnits, laid out as trie/double_array.h says: from a state to base + code, if
-// the unit there has the code as its label, else on to fail + code and along kWordFails. Base is that
-// of the longest suffix of the state that goes on at all, itself included; the unit's value is the
-// fail, the base of the longest proper suffix of that one that goes on. kWordFails holds, by base, such
-// a unit with that base: of its owner, with the characters of the owner as the label, so that ways along
-// the fails can be checked to end at the root. The states in 0 .. size of
-// kTrieUnits lie where their units lie there; those of single characters come after them, one for each
-// code. As no two states share a base, a base names the state that owns it.
+// A state of the automaton stands for the longest stretch before a place that begins some piece.
+// Its transitions are in kWordUnits, laid out as trie/double_array.h says: from a state to base +
+// code, if the unit there has the code as its label, else on to fail + code and along kWordFails.
+// Base is that of the longest suffix of the state that goes on at all, itself included; the unit's
+// value is the fail, the base of the longest proper suffix of that one that goes on. kWordFails
+// holds, by base, such a unit with that base: of its owner, with the characters of the owner as the
+// label, so that ways along the fails can be checked to end at the root. The states in 0 .. size of
+// kTrieUnits lie where their units lie there; those of single characters come after them, one for
+// each code. As no two states share a base, a base names the state that owns it.
 //
-// What a search needs besides is here: the pieces that end in the state, longest first, without those
-// that no best path takes (builder/word_pruning.h).
+// What a search needs besides is here: the pieces that end in the state, longest first, without
+// those that no best path takes (builder/word_pruning.h).
 struct WordState {
   uint64_t edge[3];     // kNoEdge where there is none
   uint32_t more;        // the edges after these, in kWordEdges; 0 without any
@@ -261,8 +264,8 @@ inline constexpr double kPrunedLead = 4;
 inline constexpr uint32_t kMaxWordPieceChars = 16;  // greatest depth and edge_count
 
 // An edge of the lattice: bits 63..28 its cost, 27..4 its id, 3..0 16 - characters of the piece, so
-// that a sum needs nothing masked off and the least sum says what it ends in. A character that is no
-// piece has an edge of its own, with kEdgeUnknown. kWordEdges[0] is kNoEdge.
+// that a sum needs nothing masked off and the least sum says what it ends in. A character that is
+// no piece has an edge of its own, with kEdgeUnknown. kWordEdges[0] is kNoEdge.
 inline constexpr uint32_t kMaxCost = 0x1fffff;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
 inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out
@@ -280,15 +283,16 @@ constexpr uint32_t EdgeChars(uint64_t edge) {
 inline constexpr uint64_t kNoEdge = MakeEdge(uint64_t{kMaxCost + 1} << 5, 1, 0);
 static_assert(kMaxWordPieceChars == 16);
 
-// A node of a search: the low half of the least sum that ends there, and how much less it is than the
-// next, in cost units.
+// A node of a search: the low half of the least sum that ends there, and how much less it is than
+// the next, in cost units.
 struct WordNode {
   uint32_t last, margin;
 };
 
-// Searches begin behind their first codes: kWordBegins[c] is what one knows behind U+2581 and
-// code c ([0]: behind U+2581 alone), kWordBegins[code_count + 1 + c] behind code c alone, and
-// kWordBegins[2 * (code_count + 1) + (c << kBeginBits | d)] behind U+2581 and the frequent codes c and d.
+// Searches begin behind their first codes: kWordBegins[c] is what one knows behind U+2581 and code
+// c ([0]: behind U+2581 alone), kWordBegins[code_count + 1 + c] behind code c alone, and
+// kWordBegins[2 * (code_count + 1) + (c << kBeginBits | d)] behind U+2581 and the frequent codes c
+// and d.
 struct WordBegin {
   uint64_t unit;  // of the state, in kWordUnits
   uint64_t sum;   // least sum of costs, where an edge has its cost
@@ -301,10 +305,15 @@ constexpr size_t WordBeginCount(uint32_t code_count) {
 }
 
 // A hash of two neighbouring character codes; a clear bit says that no piece holds them.
-inline constexpr uint32_t kPairBits = 1u << 19;
+inline constexpr uint32_t kPairFactor = 0x9e3779b1u, kPairShift = 12;
+inline constexpr uint32_t kPairBits = 1u << (32 - kPairShift);
 constexpr uint32_t PairBit(uint32_t first, uint32_t second) {
-  return ((first << 16 | second) * 0x9e3779b1u) >> 13;
+  return ((first << 16 | second) * kPairFactor) >> kPairShift;
 }
+
+// Scripts without spaces are written on without an end, but in those of many characters few
+// neighbours share a piece. From here on segments are cut at every place where none does.
+inline constexpr char32_t kFirstApart = 0x2e80;
 
 // Of the ids of a segment: how many, and when they hold (words/exactness.h).
 struct alignas(4) WordInfo {
@@ -323,6 +332,22 @@ static_assert(sizeof(WordEntry) == 32);
 inline constexpr uint32_t kMaxEntryBytes = 23;      // of a segment in the table
 inline constexpr uint8_t kEntryWordStart = 0x80;  // in a key's tag: a U+2581 stands before it
 
+// The ids of a part of one or two characters, between places where no piece crosses. In kWordParts:
+// at [code] that of one, behind those buckets of two at code_count + 1 + 2 * hash, and one to read
+// beyond.
+struct WordPart {
+  uint32_t codes;  // both, the first in the low half; 0 in unused entries
+  uint32_t ids[2];
+  WordInfo info;
+};
+static_assert(sizeof(WordPart) == 16);
+constexpr size_t WordPartCount(uint32_t code_count, uint32_t part_bits) {
+  return size_t{code_count} + 1 + (size_t{2} << part_bits) + 1;
+}
+constexpr uint32_t WordPartHash(uint32_t codes, uint32_t part_bits) {
+  return (codes * kPairFactor) >> (32 - part_bits);
+}
+
 // What a raw character means inside a word.
 inline constexpr uint32_t kMaxMappedCodes = 7;  // longer replacements go through the normalizer
 // Code points of up to three bytes are looked up in kWordChars at once.
@@ -336,6 +361,7 @@ enum WordChar : uint32_t {
   kWordKeyStart = 1 << 20,    // some charsmap key begins with it
   kWordSpace = 1 << 21,       // normalizes to one space: ends a word
   kWordLoose = 1 << 22,       // no segment may end next to it
+  kWordUnknown = 1 << 23,     // its code is no piece of its own
 };
 
 // Bits of kProps. Unicode versions follow the reference wheel, see builder/unicode_delta.h.

@@ -58,6 +58,7 @@ constexpr uint32_t ElementSize(uint32_t id) {
     case SectionId::kWordChars: return 4;
     case SectionId::kWordStates: return sizeof(WordState);
     case SectionId::kWordBegins: return sizeof(WordBegin);
+    case SectionId::kWordParts: return sizeof(WordPart);
     case SectionId::kWordEdges: case SectionId::kWordScores: case SectionId::kWordPairs:
     case SectionId::kWordUnits: case SectionId::kWordFails: return 8;
   }
@@ -177,6 +178,7 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->word_begins = s.Get<WordBegin>(SectionId::kWordBegins);
   model->word_scores = s.Get<double>(SectionId::kWordScores);
   model->word_pairs = s.Get<uint64_t>(SectionId::kWordPairs);
+  model->word_parts = s.Get<WordPart>(SectionId::kWordParts);
 
   // The block tables have a fixed length; everything else is checked by Verify.
   const struct {

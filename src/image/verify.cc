@@ -309,6 +309,9 @@ class Verifier {
     Require(m_.word_begins.size() == WordBeginCount(codes), SectionId::kWordBegins);
     Require(m_.word_scores.size() == m_.config->id_count, SectionId::kWordScores);
     Require(m_.word_pairs.size() == kPairBits / 64, SectionId::kWordPairs);
+    Require(w.part_bits > 0 && w.part_bits < 28 &&
+                m_.word_parts.size() == WordPartCount(codes, w.part_bits),
+            SectionId::kWordParts);
     Blocks(SectionId::kWordCharBlocks, m_.word_chars);
     if (status_ != RANKFEED_OK) return;
     for (uint32_t block = 0; block < kWordBasicBlocks; ++block) {
@@ -321,6 +324,13 @@ class Verifier {
       bad_id |= entry.id >= m_.config->id_count;
     }
     Require(!(bad_count | bad_id), SectionId::kWordTable);
+    // One of no ids is never used; more than two codes are never looked up.
+    bool bad_part = false;
+    for (const WordPart& part : m_.word_parts) {
+      bad_part |= part.codes != 0 && (part.info.count - 1u > 1 || part.codes >> 16 > codes);
+      for (const uint32_t id : part.ids) bad_part |= id >= m_.config->id_count;
+    }
+    Require(!bad_part, SectionId::kWordParts);
     for (uint32_t code = 1; code <= codes; ++code) {
       bad_unit |= trie::Label(m_.word_units[w.root_base + code]) != code;
       bad_state |= m_.word_states[w.root_base + code].edge_count != 1;

@@ -9,22 +9,27 @@
 
 namespace rankfeed::words {
 
-void Decoder::Open(bool word_start) {
-  open_ = stream_.size();
-  open_word_start_ = word_start;
-  if (word_start) stream_.Add(model_.word_config->space_code);
+// Whether the character of three bytes at text is one of those from image::kFirstApart on.
+static bool IsApart(const char* text) {
+  static_assert(image::kFirstApart == 0x2e80);  // E2 BA 80
+  const auto lead = static_cast<unsigned char>(text[0]);
+  return lead > 0xe2 || (lead == 0xe2 && static_cast<unsigned char>(text[1]) >= 0xba);
+}
+
+void Decoder::Open(bool word_start, const char* resume) {
+  run_.begins[run_.count] = static_cast<uint16_t>(run_.size);
+  run_.resume = resume;
+  if (word_start) Add(model_.word_config->space_code);
 }
 
 // Empty words vanish, and so do the separators around them.
 void Decoder::Close() {
-  const uint32_t size = stream_.size() - open_;
-  if (size == (open_word_start_ ? 1u : 0u)) {
-    stream_.Truncate(open_);
-    return;
+  const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
+  if (open.empty() || (open.size() == 1 && BeginsWord(open))) {
+    run_.size = run_.open();
+  } else {
+    run_.Cut(nullptr);
   }
-  sequences_[count_++] = {static_cast<uint16_t>(open_), static_cast<uint16_t>(stream_.size()),
-                          open_word_start_};
-  stream_.Close();
 }
 
 // Whether what is left of a segment holds nothing that sends its text to the plain path.
@@ -42,86 +47,69 @@ uint32_t Decoder::Short(const Segment* segments, const WordKey* keys, const uint
   static_assert(ShortDecode::kMaxBytes < RunDecode::kCutFrom);
   // Groups of eight are written whole.
   constexpr uint32_t kRoom = ShortDecode::kMaxBytes + 1 + kReserve;
-  ShortDecode to{basic_,
+  ShortDecode to{run_.basic,
                  stream_.codes(),
-                 sequences_,
+                 stream_.sequences(),
                  stream_.size(),
-                 count_,
-                 Stream::kCapacity - kRoom,
+                 stream_.count(),
+                 std::max(Stream::kCapacity - run_.size - run_.count, kRoom) - kRoom,
                  Stream::kMaxSequences - 2,
                  static_cast<uint16_t>(model_.word_config->space_code)};
   const uint32_t done = kernels_.decode_short(segments, keys, misses, count, &to, out);
-  stream_.Grow(to.size - stream_.size());
-  count_ = to.count;
+  stream_.Grow(to.size, to.count);
   return done;
 }
 
 DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, bool* word_start) {
-  const uint32_t first_size = stream_.size(), first_count = count_;
-  uint32_t previous = 0;
-  if (*at == 0) previous = image::kWordKeyStart;  // a mark at the start is no plain code
-  uint32_t resume = *at;  // where the open sequence begins in the segment
+  const uint32_t first_size = run_.size, first_count = run_.count;
+  const char* const text = segment.data();
+  uint32_t& previous = run_.previous;
+  // A mark at the start is no plain code, and a U+2581 before it may be unknown.
+  previous = (*at == 0 ? uint32_t{image::kWordKeyStart} : 0) | image::kWordUnknown;
   trailing_space_ = spaces_ = false;
-  if (stream_.room() < kReserve || count_ + 1 >= Stream::kMaxSequences) {
-    return first_size == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
-  }
-  Open(*word_start);
+  // What is open goes to the next batch.
+  const auto full = [&] {
+    if (run_.count == first_count) {
+      run_.size = first_size;
+      return first_size + stream_.size() == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
+    }
+    const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
+    *word_start = !open.empty() && BeginsWord(open);
+    run_.size = run_.open();
+    *at = static_cast<uint32_t>(run_.resume - text);
+    return DecodeStatus::kFull;
+  };
+  if (room() < 2 * kReserve) return full();
+  Open(*word_start, text + *at);
   const bool huggingface = model_.huggingface();
   // A character of three bytes that begins below run_end is read with the byte behind it.
   const size_t beyond = more ? 2 : 3;
-  const size_t run_end = segment.size() > beyond ? segment.size() - beyond : 0;
+  const char* const run_end = text + std::max(segment.size(), beyond) - beyond;
   for (size_t pos = *at; pos < segment.size();) {
-    if (stream_.room() < kReserve || count_ + 2 >= Stream::kMaxSequences) {
-      if (count_ == first_count) {
-        stream_.Truncate(first_size);
-        return first_size == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
-      }
-      stream_.Truncate(open_);
-      *at = resume;
-      *word_start = open_word_start_;
-      return DecodeStatus::kFull;
-    }
+    if (room() < 2 * kReserve) return full();
     // Characters that stand for one code each, as most do, up to a place to cut.
     constexpr uint32_t kSpecial =
         image::kWordSlow | image::kWordBail | image::kWordExtend | image::kWordSpace;
-    RunDecode run{basic_,
-                  model_.word_pairs.data(),
-                  alone_,
-                  stream_.codes(),
-                  sequences_,
-                  stream_.size(),
-                  count_,
-                  Stream::kCapacity - kReserve,
-                  Stream::kMaxSequences - 3,
-                  previous,
-                  open_,
-                  open_word_start_,
-                  nullptr};
+    const size_t from = pos;
     for (;;) {
-      if (pos < run_end) {
-        pos = static_cast<size_t>(
-            kernels_.decode_run(segment.data() + pos, segment.data() + run_end, &run) -
-            segment.data());
+      if (text + pos < run_end) {
+        run_.size_limit = run_.size + (room() - kReserve) / 2;  // codes, and as many parts
+        const auto decode = IsApart(text + pos) ? kernels_.decode_apart : kernels_.decode_run;
+        pos = static_cast<size_t>(decode(text + pos, run_end, &run_) - text);
       }
-      if (pos == segment.size() || run.size >= run.size_limit) break;
+      if (pos == segment.size() || room() < 2 * kReserve) break;
       const utf8::Decoded c = utf8::Decode(segment, pos);
       const uint32_t info = model_.word_chars[c.code_point];
-      if (!c.valid || !Follows(info, run.previous)) break;
-      if (run.size - run.open >= RunDecode::kCutFrom && (info & image::kWordExtend) == 0 &&
-          run.Cuttable(run.codes[run.size - 1], info & image::kWordCodeMask)) {
+      if (!c.valid || !Follows(info, previous)) break;
+      if (run_.size - run_.open() >= RunDecode::kCutFrom && (info & image::kWordExtend) == 0 &&
+          run_.Cuttable(run_.codes[run_.size - 1], info) != 0) {
         break;
       }
-      run.codes[run.size++] = static_cast<uint16_t>(info);
-      run.previous = info;
+      Add(info);
+      previous = info;
       pos += c.size;
     }
-    previous = run.previous;
-    count_ = run.count;
-    open_ = run.open;
-    open_word_start_ = run.open_word_start;
-    if (run.resume != nullptr) resume = static_cast<uint32_t>(run.resume - segment.data());
-    if (run.size != stream_.size()) {
-      stream_.Grow(run.size - stream_.size());
+    if (pos != from) {
       trailing_space_ = false;
       continue;
     }
@@ -138,54 +126,51 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
       if ((info & image::kWordSlow) != 0 ||
           (extend && pos != 0 && (previous & image::kWordKeyStart) != 0 &&
            (!huggingface || pos - utf8::Previous(segment, pos) + c.size < 6))) {
-        if (*at != 0 || !Normalizable({segment.data() + pos, segment.size() - pos})) {
+        if (*at != 0 || !Normalizable({text + pos, segment.size() - pos})) {
           return DecodeStatus::kBail;
         }
-        stream_.Truncate(first_size);
-        count_ = first_count;
+        run_.size = first_size;
+        run_.count = first_count;
         return DecodeStatus::kSlow;
       }
     }
-    previous = info;
     pos += c.size;
     if ((info & image::kWordSpace) != 0) {
+      previous = info | image::kWordUnknown;
       Close();
-      Open(true);
-      resume = static_cast<uint32_t>(pos);
+      Open(true, text + pos);
       trailing_space_ = spaces_ = true;
       continue;
     }
     if ((info & image::kWordMappedChar) != 0) {
+      previous = info | image::kWordUnknown;  // the last code may be
       const uint16_t* list = model_.word_mapped.data() + (info & image::kWordCodeMask);
       trailing_space_ &= list[0] == 0;  // characters that vanish change nothing
       static_assert(image::kMaxMappedCodes <= kReserve - 2);
-      for (uint32_t i = 0; i < list[0]; ++i) stream_.Add(list[1 + i]);
+      for (uint32_t i = 0; i < list[0]; ++i) Add(list[1 + i]);
       continue;
     }
     trailing_space_ = false;
-    const uint32_t code = info & image::kWordCodeMask;
-    if ((info & image::kWordExtend) == 0 && stream_.size() - open_ >= RunDecode::kCutFrom &&
-        run.Cuttable(run.codes[stream_.size() - 1], code)) {
-      Close();
-      Open(false);
-      resume = static_cast<uint32_t>(pos - c.size);
+    if ((info & image::kWordExtend) == 0 && run_.size - run_.open() >= RunDecode::kCutFrom &&
+        run_.Cuttable(run_.codes[run_.size - 1], info) != 0) {
+      run_.Cut(text + pos - c.size);
     }
-    stream_.Add(code);
+    previous = info;
+    Add(info);
   }
   Close();
   return DecodeStatus::kDone;
 }
 
 DecodeStatus Decoder::Normalized(std::string_view text, bool word_start) {
-  trailing_space_ = false;
-  if (stream_.room() < kReserve || count_ + 1 >= Stream::kMaxSequences) return DecodeStatus::kFull;
-  const uint32_t first_size = stream_.size(), first_count = count_;
-  Open(word_start);
+  trailing_space_ = spaces_ = false;
+  const uint32_t first_size = run_.size, first_count = run_.count;
+  Open(word_start, nullptr);
   for (size_t pos = 0; pos < text.size();) {
-    if (stream_.room() < kReserve || count_ + 2 >= Stream::kMaxSequences) {
-      stream_.Truncate(first_size);
-      count_ = first_count;
-      return first_size == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
+    if (room() < kReserve) {
+      run_.size = first_size;
+      run_.count = first_count;
+      return first_size + stream_.size() == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
     }
     uint32_t size;
     const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
@@ -193,15 +178,39 @@ DecodeStatus Decoder::Normalized(std::string_view text, bool word_start) {
     trailing_space_ = c == ' ';
     if (trailing_space_) {
       Close();
-      Open(true);
+      Open(true, nullptr);
+      spaces_ = true;
       continue;
     }
-    uint32_t code = model_.codes[c];
-    if (code == 0) code = model_.config->code_count;
-    stream_.Add(code);
+    const uint32_t code = model_.codes[c];
+    Add(code != 0 ? code : model_.config->code_count);
   }
   Close();
   return DecodeStatus::kDone;
+}
+
+void Decoder::Solve(const ExactnessRule& rule) {
+  uint32_t search_count = 0;
+  if (run_.count != 0) {
+    const PartTable table{model_.word_parts.data(), model_.config->code_count,
+                          model_.word_config->part_bits};
+    search_count = kernels_.find_parts(table, run_, scratch_.found, scratch_.searches);
+  }
+  for (uint32_t k = 0; k < search_count; ++k) {
+    const uint32_t i = scratch_.searches[k];
+    scratch_.sequences[i] = static_cast<uint16_t>(stream_.Append(part(i), BeginsWord(part(i))));
+  }
+  if (stream_.count() == 0) return;
+  stream_.Solve(model_, kernels_, rule);
+  for (uint32_t k = 0; k < search_count; ++k) {
+    const uint32_t i = scratch_.searches[k];
+    const StreamResult& result = part_result(i);
+    const bool kept = (result.flags & StreamResult::NotKept(rule.float32())) == 0 &&
+                      result.count <= CachedLine::kMaxIds;
+    // A limit of 0 and a weight stop whoever writes ids by their infos.
+    scratch_.found[i] = {stream_.ids() + result.first_id,
+                         kept ? result.info : image::WordInfo{0, 0, ExactnessRule::kMaxWeight}};
+  }
 }
 
 uint32_t DecodePlain(const Model& model, std::string_view segment, bool word_start,

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
-// words/decode.h: raw bytes of a segment to sequences of character codes in the stream.
+// words/decode.h: raw bytes of segments to character codes, and their best paths.
 //
-// A segment is usually one sequence. It becomes several at characters that normalize to a space,
-// and where a long run can be cut because no piece holds the two characters there; without that,
-// text in scripts without spaces would be one search per paragraph.
+// Short segments of characters that are one code each, as most are, become one sequence of the
+// stream each. Others become parts: they are cut at characters that normalize to a space, and in
+// long runs where no piece holds the two characters there; without that, text in scripts without
+// spaces would be one search per paragraph. From image::kFirstApart on, where most neighbours share
+// no piece, runs are cut wherever they can be. Half of those parts are one character and most
+// others two: they are looked up in a table of the image (image::WordPart), and only what it lacks
+// goes to the stream.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "image/model.h"
@@ -22,53 +27,88 @@ enum class DecodeStatus {
   kBail,  // the text needs the plain path
 };
 
+// The parts of a batch.
+struct PartScratch {
+  uint16_t* codes = nullptr;
+  uint16_t* begins = nullptr;
+  Found* found = nullptr;         // by part
+  uint16_t* searches = nullptr;   // parts that are not in the table
+  uint16_t* sequences = nullptr;  // by part, of those
+
+  void Carve(Layout& layout) {
+    codes = layout.Take<uint16_t>(Stream::kCapacity + 1);
+    begins = layout.Take<uint16_t>(Stream::kCapacity + 1);
+    found = layout.Take<Found>(Stream::kCapacity + 1);
+    searches = layout.Take<uint16_t>(Stream::kCapacity);
+    sequences = layout.Take<uint16_t>(Stream::kCapacity);
+  }
+};
+
 class Decoder {
  public:
-  Decoder(const Model& model, const Kernels& kernels, Stream& stream, Sequence* sequences)
-      : model_(model),
-        kernels_(kernels),
-        basic_(model.word_chars.data),
-        alone_(model.word_states.data() + model.word_config->root_base),
-        stream_(stream),
-        sequences_(sequences) {}
+  Decoder(const Model& model, const Kernels& kernels, Stream& stream, const PartScratch& scratch)
+      : model_(model), kernels_(kernels), stream_(stream), scratch_(scratch) {
+    run_.basic = model.word_chars.data;
+    run_.pairs = model.word_pairs.data();
+    run_.codes = scratch.codes;
+    run_.begins = scratch.begins;
+  }
 
-  void Clear() { count_ = 0; }
-  uint32_t count() const { return count_; }
+  void Clear() {
+    stream_.Clear();
+    run_.size = run_.count = 0;
+  }
   bool trailing_space() const { return trailing_space_; }
   // Whether the last segment held a character that normalizes to a space.
   bool spaces() const { return spaces_; }
 
-  // Kernels::decode_short.
+  // Kernels::decode_short, to the stream.
   uint32_t Short(const Segment* segments, const WordKey* keys, const uint16_t* misses,
                  uint32_t count, Decoded* out);
 
-  // Appends segment[*at, end). word_start: a U+2581 stands before it. more: the byte behind the
-  // segment may be read.
+  // Appends the parts of segment[*at, end). word_start: a U+2581 stands before it. more: the byte
+  // behind the segment may be read.
   DecodeStatus Raw(std::string_view segment, bool more, uint32_t* at, bool* word_start);
 
   // The same for text that the normalizer has seen.
   DecodeStatus Normalized(std::string_view text, bool word_start);
 
+  uint32_t part_count() const { return run_.count; }
+  std::span<const uint16_t> part(uint32_t i) const {
+    return {run_.codes + run_.begins[i], run_.codes + run_.begins[i + 1]};
+  }
+  bool BeginsWord(std::span<const uint16_t> codes) const {
+    return codes[0] == model_.word_config->space_code;
+  }
+
+  // Finds the best paths of everything appended since Clear.
+  void Solve(const ExactnessRule& rule);
+
+  // What was found of a part; ids stay until the next Solve. Of no ids if only part_result has it.
+  const Found* part_found() const { return scratch_.found; }
+  const StreamResult& part_result(uint32_t i) const {
+    return stream_.result(scratch_.sequences[i]);
+  }
+
  private:
   static constexpr uint32_t kReserve = 16;  // room one character may take, and its closing zero
 
-  void Open(bool word_start);
+  // Every part may become a sequence of the stream, with its closing zero.
+  uint32_t room() const { return Stream::kCapacity - stream_.size() - run_.size - run_.count; }
+  void Add(uint32_t code) { run_.codes[run_.size++] = static_cast<uint16_t>(code); }
+  void Open(bool word_start, const char* resume);
   void Close();
   bool Normalizable(std::string_view rest) const;
 
   const Model& model_;
   const Kernels& kernels_;
-  const uint32_t* const basic_;  // model.word_chars by code point, of the first 65,536
-  const image::WordState* const alone_;  // by code
   Stream& stream_;
-  Sequence* sequences_;  // Stream::kMaxSequences
-  uint32_t count_ = 0;
-  uint32_t open_ = 0;  // begin of the open sequence
-  bool open_word_start_ = false;
+  const PartScratch& scratch_;
+  RunDecode run_{};
   bool trailing_space_ = false, spaces_ = false;
 };
 
-// Codes of a raw segment that Raw made one sequence of and that holds no spaces(); at most 7 codes
+// Codes of a raw segment that Raw made one part of and that holds no spaces(); at most 7 codes
 // a byte. Returns the count.
 uint32_t DecodePlain(const Model& model, std::string_view segment, bool word_start,
                      uint16_t* codes);

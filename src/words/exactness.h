@@ -58,6 +58,7 @@ class ExactnessRule {
     return info;
   }
 
+  bool float32() const { return float32_; }
   // In units: runner-ups that lead by more were left out.
   uint32_t most_margin() const { return most_margin_; }
 

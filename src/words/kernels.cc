@@ -154,9 +154,10 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
   return miss_count;
 }
 
-// Characters of three bytes, as long as each is one code and begins before end. Reads four bytes
-// from there. *codes and *previous, the WordChar of the last, are moved on; returns where it
-// stopped.
+// Characters of three bytes from kFirst up to kEnd, as long as each is one code and begins before
+// end. Reads four bytes from there. *codes and *previous, the WordChar of the last, are moved on;
+// returns where it stopped.
+template <uint32_t kFirst, uint32_t kEnd>
 HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, const char* end,
                                    uint16_t** codes, uint32_t* previous) {
   uint32_t last = *previous;
@@ -167,7 +168,7 @@ HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, cons
     // 1110xxxx 10xxxxxx 10xxxxxx, not overlong (E0 80..9F). Surrogates are no plain code.
     const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
     const uint32_t info = basic[c];
-    if ((word & 0xc0c0f0) != 0x8080e0 || c < 0x800 || !Follows(info, last)) break;
+    if ((word & 0xc0c0f0) != 0x8080e0 || c - kFirst >= kEnd - kFirst || !Follows(info, last)) break;
     *out++ = static_cast<uint16_t>(info);
     last = info;
   }
@@ -177,38 +178,104 @@ HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, cons
 }
 
 const char* Run(const char* text, const char* end, RunDecode* to) {
-  const auto append = [&](uint32_t size) {
-    const uint32_t most = std::min(size, to->size_limit);
-    if (to->size >= most) return false;
-    const ptrdiff_t room = ptrdiff_t{3} * (most - to->size);
-    const char* const stop = text + std::min<ptrdiff_t>(end - text, room);
-    uint16_t* out = to->codes + to->size;
-    text = DecodeThree(to->basic, text, stop, &out, &to->previous);
-    to->size = static_cast<uint32_t>(out - to->codes);
-    return to->size == size;
-  };
-  // To the next place where a sequence may be long enough.
-  while (append(std::max(to->size, to->open + RunDecode::kCutFrom) + 1)) {
-    const uint32_t cut = to->size - 1;
-    const uint16_t code = to->codes[cut];
-    if ((to->previous & image::kWordExtend) != 0 ||
-        !to->Cuttable(to->codes[cut - 1], code)) {
-      continue;
+  const uint32_t* const basic = to->basic;
+  // To the next place where a part is long enough, and from there on one by one.
+  for (;;) {
+    const uint32_t most =
+        std::min(std::max(to->size, to->open() + RunDecode::kCutFrom), to->size_limit);
+    if (to->size < most) {
+      const ptrdiff_t room = ptrdiff_t{3} * (most - to->size);
+      const char* const stop = text + std::min<ptrdiff_t>(end - text, room);
+      uint16_t* out = to->codes + to->size;
+      text = DecodeThree<0x800, image::kFirstApart>(basic, text, stop, &out, &to->previous);
+      to->size = static_cast<uint32_t>(out - to->codes);
+      if (to->size < most) return text;
     }
-    if (to->count >= to->count_limit) break;
-    to->codes[cut] = 0;
-    to->sequences[to->count++] = {static_cast<uint16_t>(to->open), static_cast<uint16_t>(cut),
-                                  to->open_word_start};
-    to->open = to->size;
-    to->open_word_start = false;
-    to->resume = text - 3;
+    if (text >= end || to->size >= to->size_limit) return text;
+    uint16_t code;
+    uint16_t* out = &code;
+    uint32_t info = to->previous;
+    if (DecodeThree<0x800, image::kFirstApart>(basic, text, text + 1, &out, &info) == text) {
+      return text;
+    }
+    if ((info & image::kWordExtend) == 0 && to->Cuttable(to->codes[to->size - 1], info)) {
+      to->Cut(text);
+    }
     to->codes[to->size++] = code;
+    to->previous = info;
+    text += 3;
   }
+}
+
+// In Chinese two of three neighbours share no piece; which ones follows no pattern, so there is no
+// branch on it.
+const char* RunApart(const char* text, const char* end, RunDecode* to) {
+  RunDecode run = *to;
+  uint32_t open = run.open();
+  uint32_t some = run.size != open;  // characters in the open part
+  uint32_t last_code = some ? run.codes[run.size - 1] : 0;
+  const ptrdiff_t room = ptrdiff_t{3} * (run.size_limit - run.size);
+  for (const char* const stop = text + std::min(end - text, room); text < stop; text += 3) {
+    uint32_t word;
+    std::memcpy(&word, text, sizeof(word));
+    const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
+    const uint32_t info = run.basic[c];
+    if ((word & 0xc0c0f0) != 0x8080e0 || c < image::kFirstApart || !Follows(info, run.previous)) {
+      break;
+    }
+    const uint32_t cut = run.Cuttable(last_code, info) & some;
+    run.begins[run.count] = static_cast<uint16_t>(open);
+    run.count += cut;
+    open += (run.size - open) & (0 - cut);
+    last_code = info & image::kWordCodeMask;
+    run.codes[run.size++] = static_cast<uint16_t>(info);
+    run.previous = info;
+    some = 1;
+  }
+  run.begins[run.count] = static_cast<uint16_t>(open);
+  if (run.count != to->count) run.resume = text - ptrdiff_t{3} * (run.size - open);
+  *to = run;
   return text;
 }
 
+uint32_t FindParts(const PartTable& table, const RunDecode& run, Found* found,
+                   uint16_t* searches) {
+  constexpr uint32_t kAhead = 32;
+  const image::WordPart* places[kAhead];
+  uint32_t keys[kAhead];
+  const uint32_t count = run.count, twos = table.code_count + 1, bits = table.bits;
+  const uint16_t *const begins = run.begins, *const codes = run.codes;
+  const image::WordPart* const parts = table.parts;
+  const auto fetch = [&](uint32_t k) {
+    const uint32_t size = uint32_t{begins[k + 1]} - begins[k];
+    uint32_t both;
+    std::memcpy(&both, codes + begins[k], sizeof(both));
+    uint32_t one = 0u - (size == 1), more = 0u - (size > 2);
+    asm("" : "+r"(one), "+r"(more));  // GCC 12 makes branches of what follows otherwise
+    const uint32_t key = both & ~(one << 16);
+    const uint32_t bucket = twos + 2 * image::WordPartHash(key, bits);
+    const image::WordPart* const place = parts + (bucket ^ ((bucket ^ key) & one));
+    __builtin_prefetch(place);
+    places[k % kAhead] = place;
+    keys[k % kAhead] = key | more;
+  };
+  uint32_t search_count = 0;
+  for (uint32_t k = 0; k < std::min(count, kAhead); ++k) fetch(k);
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint32_t key = keys[k % kAhead];
+    const image::WordPart* part = places[k % kAhead];
+    part += part[1].codes == key;
+    found[k] = {reinterpret_cast<const int32_t*>(part->ids), part->info};
+    searches[search_count] = static_cast<uint16_t>(k);
+    search_count += part->codes != key;
+    if (k + kAhead < count) fetch(k + kAhead);
+  }
+  return search_count;
+}
+
 // Characters that are one code wherever they stand.
-constexpr uint32_t kPlain = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
+constexpr uint32_t kPlain =
+    image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose | image::kWordUnknown;
 
 // Several characters at a time, with the first again in the place of what is missing in the last
 // group: how long a segment is follows no pattern that a branch predictor could learn. Returns the
@@ -252,7 +319,8 @@ HWY_INLINE uint32_t DecodeTwos(const uint32_t* basic, const uint64_t (&key)[3],
 uint32_t DecodeMixed(const uint32_t* basic, const char* bytes, uint32_t size, uint16_t* out) {
   uint32_t previous = image::kWordKeyStart;  // a mark at the start is no plain code
   uint16_t* to = out;
-  size_t pos = static_cast<size_t>(DecodeThree(basic, bytes, bytes + size, &to, &previous) - bytes);
+  size_t pos = static_cast<size_t>(
+      DecodeThree<0x800, 0x10000>(basic, bytes, bytes + size, &to, &previous) - bytes);
   while (pos < size) {
     const utf8::Decoded c = utf8::Decode({bytes, size}, pos);
     if (!c.valid || c.size > 3) return 0;
@@ -296,8 +364,7 @@ uint32_t DecodeShort(const Segment* segments, const WordKey* keys, const uint16_
     if (codes_count == 0) break;
     const uint32_t end = size + word_start + codes_count;
     to->codes[end] = 0;
-    out[done] = {i, static_cast<uint16_t>(sequence), static_cast<uint16_t>(sequence + 1), true,
-                 false};
+    out[done] = {i, static_cast<uint16_t>(sequence), 0, true, true, false, false};
     to->sequences[sequence++] = {static_cast<uint16_t>(size), static_cast<uint16_t>(end),
                                  word_start};
     size = end + 1;
@@ -516,7 +583,8 @@ uint32_t EmitSums(const Found* found, uint32_t begin, uint32_t end, int32_t** ou
   return EmitRun<true>(found, begin, end, out, sum);
 }
 
-constexpr Kernels kKernels = {List, MakeKeys, Match, DecodeShort, Run, Emit, EmitSums, Solve};
+constexpr Kernels kKernels = {List,      MakeKeys, Match,    DecodeShort, Run, RunApart,
+                              FindParts, Emit,     EmitSums, Solve};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

@@ -39,17 +39,19 @@ inline bool Follows(uint32_t info, uint32_t previous) {
   return (info & (kNotOne | (image::kWordExtend & previous >> 1))) == 0;
 }
 
-// A run of character codes in a stream, followed by a 0, that is searched on its own. With a word
-// start, more codes follow the U+2581.
+// A run of character codes that has a best path of its own. In a stream it is followed by a 0; with
+// a word start, more codes follow the U+2581 there.
 struct Sequence {
   uint16_t begin, end;
   bool word_start;  // begins with U+2581
 };
 
-// What a segment was decoded to.
+// What a segment was decoded to: a short one to a sequence of the stream, others to parts.
 struct Decoded {
-  uint16_t segment, first, last;  // its sequences
-  bool plain;  // one sequence of its own characters, WordScratch::kSegmentCodes at most
+  uint16_t segment, first, last;
+  bool is_short;  // the sequence is first; otherwise parts [first, last)
+  bool plain;     // one part of its own characters, WordScratch::kSegmentCodes at most
+  bool spaces;    // between its parts or behind them
   bool trailing_space;
 };
 
@@ -67,34 +69,44 @@ struct ShortDecode {
   uint16_t space_code;
 };
 
-// The same for a run of characters.
+// Where other segments are decoded to: parts that lie one behind the other, and the one that is
+// open. A U+2581 begins a part wherever it stands. One code more than size is read.
 struct RunDecode {
-  // Sequences are cut from this length on. Shorter ones gain nothing, and the pieces' own cuts in
-  // alphabetic words would only make more sequences.
+  // In most scripts parts are cut from this length on: shorter ones gain nothing, and the pieces'
+  // own cuts in alphabetic words would only make more of them.
   static constexpr uint32_t kCutFrom = 40;
 
   const uint32_t* basic;
-  const uint64_t* pairs;          // Model::word_pairs
-  const image::WordState* alone;  // by code, after that character alone
+  const uint64_t* pairs;  // Model::word_pairs
   uint16_t* codes;
-  Sequence* sequences;
-  uint32_t size, count, size_limit, count_limit;
-  uint32_t previous;     // WordChar of the last character
-  uint32_t open;         // begin of the open sequence
-  bool open_word_start;
-  const char* resume;    // where the open sequence begins; left alone while it is the first
+  uint16_t* begins;      // of parts, and of the open one behind them
+  uint32_t size, count;  // of codes and parts
+  uint32_t size_limit;
+  uint32_t previous;   // WordChar of the last character
+  const char* resume;  // where the open part begins
 
-  // Whether a sequence of at least kCutFrom codes may end between these two. Unknown characters
-  // next to each other are one token, so two that are no pieces of their own stay together, even if
-  // longer pieces hold them.
-  bool Cuttable(uint32_t last, uint32_t code) const {
-    const uint32_t bit = image::PairBit(last, code);
-    if ((pairs[bit / 64] >> bit % 64 & 1) != 0) return false;
-    const auto unknown = [this](uint32_t c) {
-      return image::EdgeId(alone[c].edge[0]) == image::kEdgeUnknown;
-    };
-    return !(unknown(last) && unknown(code));
+  uint32_t open() const { return begins[count]; }
+  // The next code begins another part; there is at least one in this one.
+  void Cut(const char* text) {
+    begins[++count] = static_cast<uint16_t>(size);
+    resume = text;
   }
+
+  // 1 if a part may end between the last code and this one. Unknown characters next to each other
+  // are one token, so two that are no pieces of their own stay together, even if longer pieces hold
+  // them.
+  uint32_t Cuttable(uint32_t last_code, uint32_t info) const {
+    const uint32_t bit = image::PairBit(last_code, info & image::kWordCodeMask);
+    const auto spanned = static_cast<uint32_t>(pairs[bit / 64] >> bit % 64);
+    static_assert(image::kWordUnknown == 1 << 23);
+    return ~(spanned | (previous & info) >> 23) & 1;
+  }
+};
+
+// Model::word_parts.
+struct PartTable {
+  const image::WordPart* parts;
+  uint32_t code_count, bits;  // Config::code_count, WordConfig::part_bits
 };
 
 // The best path of a sequence.
@@ -103,6 +115,9 @@ struct StreamResult {
     kUnknown = 1,  // holds an unknown character
     kLiteral = 2   // holds the unknown piece itself: take the plain path
   };
+  // Flags of results that are not kept. Replaying SentencePiece's sums needs to know how many
+  // characters one unknown token stands for, so sums over unknown characters are made at once.
+  static constexpr uint8_t NotKept(bool float32) { return kLiteral | (float32 ? kUnknown : 0); }
   uint16_t first_id, count;  // in Lattice::ids
   image::WordInfo info;      // its count is 255 at most
   uint8_t flags;
@@ -147,10 +162,16 @@ struct Kernels {
   // and each of its characters one code; returns how many. out: what they became.
   uint32_t (*decode_short)(const Segment* segments, const WordKey* keys, const uint16_t* misses,
                            uint32_t count, ShortDecode* to, Decoded* out);
-  // Appends characters of three bytes, as scripts without spaces have, as long as each is one code,
-  // and ends sequences where they may end. Begins only before end, and reads four bytes from there;
-  // returns where it stopped.
+  // Appends characters of three bytes below image::kFirstApart, as long as each is one code, and
+  // ends parts where they may end. Begins only before end, and reads four bytes from there; returns
+  // where it stopped.
   const char* (*decode_run)(const char* text, const char* end, RunDecode* to);
+  // The same for those from there on, where parts of any length end.
+  const char* (*decode_apart)(const char* text, const char* end, RunDecode* to);
+  // Looks the parts up. Those that are not in the table, whose found is void, go to searches;
+  // returns how many.
+  uint32_t (*find_parts)(const PartTable& table, const RunDecode& run, Found* found,
+                         uint16_t* searches);
   // Writes the ids of found[begin, end), as long as they hold at the score accumulated so far;
   // returns where it stopped. CachedLine::kMaxIds may be written at any *out, which is moved on.
   uint32_t (*emit)(const Found* found, uint32_t begin, uint32_t end, int32_t** out);

@@ -6,6 +6,7 @@ namespace rankfeed::words {
 
 void Stream::Carve(Layout& layout) {
   codes_ = layout.Take<uint16_t>(kCapacity + 1);
+  sequences_ = layout.Take<Sequence>(kMaxSequences);
   visits_ = layout.Take<Visit>(kCapacity + Lattice::kAhead);
   sum_ = layout.Take<uint64_t>(kCapacity + 1 + Lattice::kMaxChars);
   nodes_ = layout.Take<image::WordNode>(kCapacity + 1);
@@ -13,8 +14,7 @@ void Stream::Carve(Layout& layout) {
   results_ = layout.Take<StreamResult>(kMaxSequences);
 }
 
-void Stream::Solve(const Model& model, const Kernels& kernels, const ExactnessRule& rule,
-                   std::span<const Sequence> sequences) {
+void Stream::Solve(const Model& model, const Kernels& kernels, const ExactnessRule& rule) {
   const Lattice lattice{model.word_units.data(),
                         model.word_fails.data(),
                         model.word_states.data(),
@@ -27,7 +27,7 @@ void Stream::Solve(const Model& model, const Kernels& kernels, const ExactnessRu
                         sum_ + Lattice::kMaxChars,
                         nodes_,
                         ids_ + 1};
-  kernels.solve(lattice, rule, sequences.data(), static_cast<uint32_t>(sequences.size()), results_);
+  kernels.solve(lattice, rule, sequences_, count_, results_);
 }
 
 }  // namespace rankfeed::words

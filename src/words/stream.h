@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "base/layout.h"
@@ -32,27 +33,36 @@ class Stream {
 
   void Carve(Layout& layout);
 
-  void Clear() { size_ = 0; }
+  void Clear() { size_ = count_ = 0; }
   uint32_t size() const { return size_; }
-  uint32_t room() const { return kCapacity - size_; }
+  uint32_t count() const { return count_; }
 
-  // Appends; the caller checks room() and leaves one for each closing zero.
-  void Add(uint32_t code) { codes_[size_++] = static_cast<uint16_t>(code); }
-  void Close() { codes_[size_++] = 0; }
-  void Grow(uint32_t count) { size_ += count; }  // codes written beyond the last
-  void Truncate(uint32_t size) { size_ = size; }
+  // Appends a sequence of codes, at least one; there must be room for one more. word_start: it
+  // begins with U+2581. Returns its number.
+  uint32_t Append(std::span<const uint16_t> codes, bool word_start) {
+    const auto end = size_ + static_cast<uint32_t>(codes.size());
+    std::memcpy(codes_ + size_, codes.data(), codes.size_bytes());
+    codes_[end] = 0;
+    sequences_[count_] = {static_cast<uint16_t>(size_), static_cast<uint16_t>(end),
+                          word_start && codes.size() > 1};
+    size_ = end + 1;
+    return count_++;
+  }
+  // The same for what a kernel has written there.
   uint16_t* codes() { return codes_; }
-  const int32_t* ids() const { return ids_ + 1; }
+  Sequence* sequences() { return sequences_; }
+  void Grow(uint32_t size, uint32_t count) { size_ = size, count_ = count; }
 
-  // Finds the best paths of sequences[0 .. kMaxSequences).
-  void Solve(const Model& model, const Kernels& kernels, const ExactnessRule& rule,
-             std::span<const Sequence> sequences);
+  // Finds the best paths of all sequences.
+  void Solve(const Model& model, const Kernels& kernels, const ExactnessRule& rule);
 
   // Of the last Solve, by sequence. Its ids stay until the next.
   const StreamResult& result(uint32_t sequence) const { return results_[sequence]; }
+  const int32_t* ids() const { return ids_ + 1; }
 
  private:
-  uint16_t* codes_ = nullptr;  // kCapacity
+  uint16_t* codes_ = nullptr;       // kCapacity
+  Sequence* sequences_ = nullptr;  // kMaxSequences
   // As Lattice asks for.
   Visit* visits_ = nullptr;
   uint64_t* sum_ = nullptr;
@@ -60,7 +70,7 @@ class Stream {
   int32_t* ids_ = nullptr;  // one before the first, a place for each character, and room for a
                             // copy of six beyond
   StreamResult* results_ = nullptr;  // kMaxSequences
-  uint32_t size_ = 0;
+  uint32_t size_ = 0, count_ = 0;
 };
 
 }  // namespace rankfeed::words

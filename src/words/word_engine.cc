@@ -23,7 +23,7 @@ class Engine {
         config_(*model.word_config),
         scratch_(scratch),
         stream_(scratch.stream),
-        decoder_(model, *scratch.word_kernels, scratch.stream, scratch.sequences),
+        decoder_(model, *scratch.word_kernels, scratch.stream, scratch.parts),
         rule_(config_.cost_unit, kFloat32),
         scanner_(model, *scratch.kernels, *scratch.word_kernels, scratch.masks,
                  scratch.segment_masks),
@@ -46,10 +46,7 @@ class Engine {
   static constexpr uint32_t kLeastBatch = 32;
   // Looked up at once: what that fetches stays in the first level cache.
   static constexpr uint32_t kLookUps = 128;
-  // Results that are not kept. Replaying SentencePiece's sums needs to know how many characters one
-  // unknown token stands for, so sums over unknown characters are made at once.
-  static constexpr uint8_t kNotFound =
-      StreamResult::kLiteral | (kFloat32 ? StreamResult::kUnknown : 0);
+  static constexpr uint8_t kNotKept = StreamResult::NotKept(kFloat32);
 
   static std::string_view Bytes(std::string_view text, const Segment& segment) {
     const uint32_t begin = segment.begin & kBeginMask;
@@ -101,8 +98,7 @@ class Engine {
     }
     const uint32_t end = Decode(segments, count, lacking, resumed);
     if (misses_ != 0) {
-      stream_.Solve(model_, *scratch_.word_kernels, rule_,
-                    {scratch_.sequences, decoder_.count()});
+      decoder_.Solve(rule_);
       SettleMisses();
     }
     if (!Emit(segments, end)) bailed_ = true;
@@ -116,7 +112,6 @@ class Engine {
   // Segments scratch_.misses[0 .. lacking), of count, to sequences. Returns where the batch ends:
   // before count when the stream is full or a text needs the plain path.
   uint32_t Decode(const Segment* segments, uint32_t count, uint32_t lacking, bool resumed) {
-    stream_.Clear();
     decoder_.Clear();
     misses_ = 0;
     const SegmentRun* run = scratch_.runs + first_run_;
@@ -136,7 +131,7 @@ class Engine {
       const std::string_view bytes = Bytes(run->text, segments[i]);
       uint32_t at = resumed ? resume_at_ : 0;
       bool word_start = resumed ? resume_word_start_ : WordStart(segments[i]);
-      const uint32_t first = decoder_.count();
+      const uint32_t first = decoder_.part_count();
       const bool more = segments[i].end < run->text.size();
       DecodeStatus status = decoder_.Raw(bytes, more, &at, &word_start);
       const bool slow = status == DecodeStatus::kSlow;
@@ -149,18 +144,19 @@ class Engine {
         return end;
       }
       if (status == DecodeStatus::kFull) {
-        partial_ = decoder_.count() != first;
+        partial_ = decoder_.part_count() != first;
         resume_at_ = at;
         resume_word_start_ = word_start;
         if (!partial_) return i;
       }
-      const uint32_t last = decoder_.count();
+      const uint32_t last = decoder_.part_count();
       const bool plain = !partial_ && !slow && !resumed && last - first == 1 &&
                          !decoder_.spaces() && !decoder_.trailing_space() &&
-                         scratch_.sequences[first].end - scratch_.sequences[first].begin <=
-                             int{WordScratch::kSegmentCodes};
-      miss_[misses_++] = {static_cast<uint16_t>(i), static_cast<uint16_t>(first),
-                          static_cast<uint16_t>(last), plain, decoder_.trailing_space()};
+                         decoder_.part(first).size() <= WordScratch::kSegmentCodes;
+      miss_[misses_++] = {static_cast<uint16_t>(i),    static_cast<uint16_t>(first),
+                          static_cast<uint16_t>(last), false,
+                          plain,                       decoder_.spaces(),
+                          decoder_.trailing_space()};
       if (partial_) return i;
     }
     return count;
@@ -266,16 +262,8 @@ class Engine {
   bool EmitFound(const Segment* segments, uint32_t begin, uint32_t end) {
     if (begin < end) space_ = false;
     for (uint32_t i = begin; i < end;) {
-      // Without a look at anything but the info as long as there is room for all.
-      const uint64_t room = sink_.capacity > sink_.count ? sink_.capacity - sink_.count : 0;
-      const uint32_t stop =
-          i + static_cast<uint32_t>(std::min<uint64_t>(end - i, room / CachedLine::kMaxIds));
-      int32_t* out = sink_.ids + sink_.count;
       const uint32_t from = i;
-      const Kernels& kernels = *scratch_.word_kernels;
-      i = kFloat32 ? kernels.emit_sums(scratch_.found, i, stop, &out, &sum_)
-                   : kernels.emit(scratch_.found, i, stop, &out);
-      sink_.count = static_cast<uint32_t>(out - sink_.ids);
+      i = EmitSettled(scratch_.found, i, end);
       FindWordStart(segments, from, i);
       if (i == end) break;
       // One that has to be searched, or that may not fit.
@@ -286,11 +274,25 @@ class Engine {
       } else {
         const uint32_t codes =
             DecodePlain(model_, Bytes(text_, segments[i]), WordStart(segments[i]), scratch_.codes);
-        if (!Exact(scratch_.codes, codes)) return false;
+        if (!Exact({scratch_.codes, codes})) return false;
       }
       ++i;
     }
     return true;
+  }
+
+  // Writes found[begin, end) without a look at anything but their infos, as far as they hold and
+  // there is room for all; returns where it stopped.
+  uint32_t EmitSettled(const Found* found, uint32_t begin, uint32_t end) {
+    const uint64_t room = sink_.capacity > sink_.count ? sink_.capacity - sink_.count : 0;
+    const uint32_t stop =
+        begin + static_cast<uint32_t>(std::min<uint64_t>(end - begin, room / CachedLine::kMaxIds));
+    int32_t* out = sink_.ids + sink_.count;
+    const Kernels& kernels = *scratch_.word_kernels;
+    const uint32_t done = kFloat32 ? kernels.emit_sums(found, begin, stop, &out, &sum_)
+                                   : kernels.emit(found, begin, stop, &out);
+    sink_.count = static_cast<uint32_t>(out - sink_.ids);
+    return done;
   }
 
   // Misses that are like segments of the tables become found; what is left in miss_ needs EmitMiss.
@@ -300,14 +302,21 @@ class Engine {
     uint32_t left = 0;
     for (uint32_t k = 0; k < misses_; ++k) {
       const Decoded& miss = miss_[k];
-      const StreamResult& result = stream_.result(miss.first);
+      Found found;
+      bool kept;
+      if (miss.is_short) {
+        const StreamResult& result = stream_.result(miss.first);
+        found = {stream_.ids() + result.first_id, result.info};
+        kept = (result.flags & kNotKept) == 0 && result.count <= CachedLine::kMaxIds;
+      } else {
+        found = decoder_.part_found()[miss.first];
+        kept = miss.plain && found.info.count != 0;
+      }
       // What EmitFound cannot settle it decodes again, into scratch_.codes.
-      if (miss.plain && (result.flags & kNotFound) == 0 && result.count <= CachedLine::kMaxIds) {
-        Found& found = scratch_.found[miss.segment];
-        found.ids = stream_.ids() + result.first_id;
-        found.info = result.info;
+      if (kept) {
+        scratch_.found[miss.segment] = found;
         insert_[inserts_] = miss.segment;
-        inserts_ += result.info.limit != 0;
+        inserts_ += found.info.limit != 0;
       } else {
         miss_[left++] = miss;
       }
@@ -316,19 +325,39 @@ class Engine {
   }
 
   bool EmitMiss(const Decoded& miss) {
-    for (uint32_t k = miss.first; k < miss.last; ++k) {
-      const Sequence& sequence = scratch_.sequences[k];
+    if (miss.is_short) {
+      const Sequence& sequence = stream_.sequences()[miss.first];
       if (sequence.word_start) StartWord();
-      const StreamResult& result = stream_.result(k);
-      if ((result.flags & StreamResult::kLiteral) != 0) return false;
-      if ((result.flags & kNotFound) == 0 && Settled(result.info)) {
-        Copy(stream_.ids() + result.first_id, result.count);
-      } else if (!Exact(stream_.codes() + sequence.begin, sequence.end - sequence.begin)) {
+      space_ = false;
+      return EmitPath(stream_.result(miss.first), {stream_.codes() + sequence.begin,
+                                                   size_t{sequence.end} - sequence.begin});
+    }
+    const Found* const found = decoder_.part_found();
+    if (miss.first != miss.last) space_ = false;
+    for (uint32_t k = miss.first; k < miss.last; ++k) {
+      if (decoder_.BeginsWord(decoder_.part(k))) StartWord();
+      if (found[k].info.count != 0) {
+        // Without spaces only the first begins a word.
+        const uint32_t stop = EmitSettled(found, k, miss.spaces ? k + 1 : miss.last);
+        if (stop != k) {
+          k = stop - 1;
+        } else if (Settled(found[k].info)) {
+          Copy(found[k].ids, found[k].info.count);
+        } else if (!Exact(decoder_.part(k))) {
+          return false;
+        }
+      } else if (!EmitPath(decoder_.part_result(k), decoder_.part(k))) {
         return false;
       }
-      space_ = false;
     }
     space_ |= miss.trailing_space;
+    return true;
+  }
+
+  bool EmitPath(const StreamResult& result, std::span<const uint16_t> codes) {
+    if ((result.flags & StreamResult::kLiteral) != 0) return false;
+    if ((result.flags & kNotKept) != 0 || !Settled(result.info)) return Exact(codes);
+    Copy(stream_.ids() + result.first_id, result.count);
     return true;
   }
 
@@ -391,7 +420,7 @@ class Engine {
 
   // The reference's sums: up to here by adding the scores of the tokens so far, in its order, then
   // through codes by its own search.
-  bool Exact(const uint16_t* codes, uint32_t n) {
+  bool Exact(std::span<const uint16_t> codes) {
     if (sink_.count > sink_.capacity) return false;  // the tokens were not kept
     const uint32_t unk_id = model_.config->unk_id;
     for (; checkpoint_ < sink_.count; ++checkpoint_) {
@@ -399,7 +428,8 @@ class Engine {
       if (id == unk_id) return false;  // of how many characters?
       score_ = Arithmetic::Store(model_.word_scores[id] + score_);
     }
-    if (!scratch_.exact.Run<Arithmetic>(model_, codes, n, &score_, sink_)) return false;
+    if (!scratch_.exact.Run<Arithmetic>(model_, codes.data(), static_cast<uint32_t>(codes.size()),
+                                        &score_, sink_)) return false;
     checkpoint_ = sink_.count;
     if constexpr (kFloat32) sum_ = static_cast<uint64_t>(std::max(-score_, 0.0)) + 2;
     return true;
@@ -413,7 +443,7 @@ class Engine {
     if (!space_) return true;
     StartWord();
     const auto code = static_cast<uint16_t>(config_.space_code);
-    return Exact(&code, 1);
+    return Exact({&code, 1});
   }
 
   const Model& model_;

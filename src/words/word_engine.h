@@ -59,7 +59,7 @@ struct WordScratch {
   uint64_t* hashes = nullptr;  // kBatch
   Found* found = nullptr;      // kBatch
   uint16_t* misses = nullptr;  // kBatch + 1
-  Sequence* sequences = nullptr;
+  PartScratch parts;
   uint16_t* codes = nullptr;   // of one segment
   char* normalized = nullptr;  // kNormalizedBytes
 
@@ -75,7 +75,7 @@ struct WordScratch {
     hashes = layout.Take<uint64_t>(kBatch);
     found = layout.Take<Found>(kBatch);
     misses = layout.Take<uint16_t>(kBatch + 1);
-    sequences = layout.Take<Sequence>(Stream::kMaxSequences);
+    parts.Carve(layout);
     codes = layout.Take<uint16_t>(kSegmentCodes);
     normalized = layout.Take<char>(kNormalizedBytes);
   }

@@ -135,21 +135,20 @@ TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
     for (int string = 0; string < 400; ++string) {
       // Several sequences at once, as many as take turns and more.
       std::vector<std::string> texts;
-      std::vector<words::Sequence> sequences;
       stream.Clear();
       for (uint32_t k = 1 + random() % 20; k > 0; --k) {
         std::string text(random() % 2 == 0 ? "_" : "");
         for (uint32_t i = 1 + random() % 24; i > 0; --i) {
           text += static_cast<char>('a' + random() % (random() % 10 == 0 ? 8 : 3));
         }
-        const auto begin = static_cast<uint16_t>(stream.size());
-        for (const char c : text)
-          stream.Add(model.codes[c == '_' ? U'\u2581' : static_cast<char32_t>(c)]);
-        sequences.push_back({begin, static_cast<uint16_t>(stream.size()), text[0] == '_'});
-        stream.Close();
+        std::vector<uint16_t> codes;
+        for (const char c : text) {
+          codes.push_back(model.codes[c == '_' ? U'\u2581' : static_cast<char32_t>(c)]);
+        }
+        stream.Append(codes, text[0] == '_');
         texts.push_back(std::move(text));
       }
-      stream.Solve(model, words::DispatchKernels(), rule, sequences);
+      stream.Solve(model, words::DispatchKernels(), rule);
       for (uint32_t k = 0; k < texts.size(); ++k) {
         SCOPED_TRACE(texts[k]);
         const Path expected = Search(v, model, texts[k]);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Text that is cut where no piece crosses: the fast path against the plain path, for random
+// vocabularies of few characters, so that parts of every length, unknown characters, ties and
+// neighbours of other scripts all occur.
+#include "words/decode.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "pipeline/sp_model_proto.h"
+#include "support/sanitizers.h"
+#include "words/word_forms.h"
+
+namespace rankfeed {
+namespace {
+
+using namespace words_test;  // NOLINT: the test's own vocabulary
+
+// Han, kana and Hangul, a fullwidth letter and comma that normalize to one character, a ligature
+// that does to two, and characters of other scripts; the last three are in no piece.
+const std::vector<std::string> kCharacters = {
+    "\u4e00", "\u4e01", "\u4e02", "\u4e03", "\u3042", "\u30a2", "\uac00", "\uff21", "\uff0c",
+    "\ufb01", "a", "f", "i", ",", "7", "\u0e01", "\u0e02", "\u00e9", "\u9999", "\u9998", "\u0e2f"};
+constexpr size_t kKnown = 18;
+
+struct Vocabulary {
+  json pieces = json::array();
+  std::set<std::string> known;
+  void Add(const std::string& text, double score) {
+    if (known.insert(text).second) pieces.push_back({text, score});
+  }
+};
+
+Vocabulary Random(std::mt19937& random) {
+  const auto below = [&](size_t n) { return random() % n; };
+  Vocabulary v;
+  for (const char* special : {"<s>", "<pad>", "</s>", "<unk>"}) v.Add(special, 0);
+  v.Add("\u2581", -2.5);
+  // Steps of a quarter make ties.
+  const auto score = [&] { return -0.25 * static_cast<double>(1 + below(60)); };
+  const auto normalized = [&] {  // never a character that the charsmap changes
+    const std::string& c = kCharacters[below(kKnown)];
+    return c == "\uff21" || c == "\uff0c" || c == "\ufb01" ? std::string("\u4e00") : c;
+  };
+  for (size_t i = 0; i < kKnown; ++i) {
+    if (below(6) != 0) v.Add(kCharacters[i], score());  // the others may be in longer pieces
+  }
+  for (size_t count = 10 + below(120); count > 0; --count) {
+    std::string text(below(4) == 0 ? "\u2581" : "");
+    for (size_t size = 1 + below(below(3) == 0 ? 6 : 2); size > 0; --size) text += normalized();
+    v.Add(text, score());
+  }
+  return v;
+}
+
+// space: whether U+2581 is a piece of its own, as it has to be for SentencePiece.
+std::string HuggingFaceFile(const Vocabulary& v, bool space) {
+  json file = json::parse(Form("B"));
+  file["model"]["vocab"] = v.pieces;
+  for (json& piece : file["model"]["vocab"]) {
+    if (!space && piece[0] == "\u2581") piece[0] = "\u2581xyz";
+  }
+  return file.dump();
+}
+
+std::string SentencePieceFile(const Vocabulary& v) {
+  sp_test::ModelProto model;
+  model.AddSpecials();
+  for (const json& piece : v.pieces) {
+    if (piece[0].get<std::string>()[0] == '<') continue;  // HuggingFace's own
+    model.Add(piece[0], piece[1].get<float>());
+  }
+  model.normalizer.charsmap = sp_test::CharsmapOf(DefaultModel());
+  return sp_test::Serialize(model);
+}
+
+std::string RandomText(std::mt19937& random) {
+  static const std::vector<std::string> kBetween = {" ", "\u3000", "  ", "\u3001", "\u3099"};
+  std::string text;
+  const size_t letters = 2 + random() % (kCharacters.size() - 2);
+  for (size_t size = random() % 120; size > 0; --size) {
+    const uint32_t what = random() % 64;
+    text += what < 2 ? kBetween[random() % kBetween.size()] : kCharacters[random() % letters];
+  }
+  return text;
+}
+
+void Compare(const std::string& file, std::mt19937& random, size_t* ones, size_t* twos) {
+  const Image image(file);
+  const rankfeed_model& model = *image.model();
+  ASSERT_NE(model.word_config, nullptr);
+  for (const image::WordPart& part : model.word_parts) {
+    *ones += part.codes != 0 && part.codes >> 16 == 0;
+    *twos += part.codes >> 16 != 0;
+  }
+  Encoder plain = Make(image.model(), true, 0);
+  Encoder none = Make(image.model(), false, 0);
+  Encoder large = Make(image.model(), false, 1 << 18);
+  for (int i = 0; i < 500; ++i) {
+    const std::string text = RandomText(random);
+    const std::vector<int32_t> expected = Encode(plain, text, 0);
+    ASSERT_EQ(Encode(none, text, 0), expected) << testing::PrintToString(text);
+    ASSERT_EQ(Encode(large, text, 0), expected) << testing::PrintToString(text);
+  }
+}
+
+TEST(Decode, PartsEqualThePlainPathForRandomVocabularies) {
+  std::mt19937 random(23);
+  size_t ones = 0, twos = 0;
+  for (int round = 0; round < static_cast<int>(Scaled(30)); ++round) {
+    SCOPED_TRACE(round);
+    const Vocabulary v = Random(random);
+    Compare(HuggingFaceFile(v, round % 2 == 0), random, &ones, &twos);
+    Compare(SentencePieceFile(v), random, &ones, &twos);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(ones, Scaled(30) * 10);
+  EXPECT_GT(twos, Scaled(30) * 10);
+}
+
+TEST(Decode, EverySimdTargetFindsTheSameParts) {
+  std::mt19937 random(29);
+  const Image image(SentencePieceFile(Random(random)));
+  Encoder plain = Make(image.model(), true, 0);
+  OnEverySimdTarget(image.model(), [&](Encoder& fast) {
+    for (int i = 0; i < static_cast<int>(Scaled(2000)); ++i) {
+      const std::string text = RandomText(random);
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rankfeed
