@@ -441,7 +441,9 @@ class Tables {
     }
     words::StreamResult Solve(std::span<const uint16_t> codes, bool word_start) {
       stream_.Clear();
-      stream_.Append(codes, word_start);
+      uint16_t padded[image::kMaxWordPieceChars + words::Stream::kPadding] = {};
+      std::copy(codes.begin(), codes.end(), padded);
+      stream_.Append(padded, static_cast<uint32_t>(codes.size()), word_start);
       const words::ExactnessRule rule(config_.cost_unit, !model_.huggingface());
       stream_.Solve(model_, words::DispatchKernels(), rule);
       return stream_.result(0);

@@ -42,6 +42,12 @@ bool Decoder::Normalizable(std::string_view rest) const {
   return true;
 }
 
+// Whether the open part may end before that character.
+bool Decoder::MayCut(uint32_t info) const {
+  return run_.size - run_.open() >= RunDecode::kCutFrom && (info & image::kWordExtend) == 0 &&
+         Cuttable(run_.pairs, run_.codes[run_.size - 1], run_.previous, info) != 0;
+}
+
 uint32_t Decoder::Short(const Segment* segments, const WordKey* keys, const uint16_t* misses,
                         uint32_t count, Decoded* out) {
   static_assert(ShortDecode::kMaxBytes < RunDecode::kCutFrom);
@@ -94,17 +100,16 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
     for (;;) {
       if (text + pos < run_end) {
         run_.size_limit = run_.size + (room() - kReserve) / 2;  // codes, and as many parts
-        const auto decode = IsApart(text + pos) ? kernels_.decode_apart : kernels_.decode_run;
+        const bool apart = IsApart(text + pos);
+        const auto decode = apart ? kernels_.decode_apart : kernels_.decode_run;
         pos = static_cast<size_t>(decode(text + pos, run_end, &run_) - text);
+        apart_ |= apart;
       }
       if (pos == segment.size() || room() < 2 * kReserve) break;
       const utf8::Decoded c = utf8::Decode(segment, pos);
       const uint32_t info = model_.word_chars[c.code_point];
       if (!c.valid || !Follows(info, previous)) break;
-      if (run_.size - run_.open() >= RunDecode::kCutFrom && (info & image::kWordExtend) == 0 &&
-          run_.Cuttable(run_.codes[run_.size - 1], info) != 0) {
-        break;
-      }
+      if (MayCut(info)) break;
       Add(info);
       previous = info;
       pos += c.size;
@@ -151,10 +156,7 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
       continue;
     }
     trailing_space_ = false;
-    if ((info & image::kWordExtend) == 0 && run_.size - run_.open() >= RunDecode::kCutFrom &&
-        run_.Cuttable(run_.codes[run_.size - 1], info) != 0) {
-      run_.Cut(text + pos - c.size);
-    }
+    if (MayCut(info)) run_.Cut(text + pos - c.size);
     previous = info;
     Add(info);
   }
@@ -190,20 +192,23 @@ DecodeStatus Decoder::Normalized(std::string_view text, bool word_start) {
 }
 
 void Decoder::Solve(const ExactnessRule& rule) {
-  uint32_t search_count = 0;
-  if (run_.count != 0) {
+  // Without characters of those scripts hardly any part is short.
+  uint32_t search_count = run_.count;
+  if (apart_) {
     const PartTable table{model_.word_parts.data(), model_.config->code_count,
                           model_.word_config->part_bits};
     search_count = kernels_.find_parts(table, run_, scratch_.found, scratch_.searches);
   }
   for (uint32_t k = 0; k < search_count; ++k) {
-    const uint32_t i = scratch_.searches[k];
-    scratch_.sequences[i] = static_cast<uint16_t>(stream_.Append(part(i), BeginsWord(part(i))));
+    const uint32_t i = apart_ ? scratch_.searches[k] : k;
+    const std::span<const uint16_t> codes = part(i);
+    scratch_.sequences[i] = static_cast<uint16_t>(
+        stream_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
   }
   if (stream_.count() == 0) return;
   stream_.Solve(model_, kernels_, rule);
   for (uint32_t k = 0; k < search_count; ++k) {
-    const uint32_t i = scratch_.searches[k];
+    const uint32_t i = apart_ ? scratch_.searches[k] : k;
     const StreamResult& result = part_result(i);
     const bool kept = (result.flags & StreamResult::NotKept(rule.float32())) == 0 &&
                       result.count <= CachedLine::kMaxIds;

@@ -36,7 +36,7 @@ struct PartScratch {
   uint16_t* sequences = nullptr;  // by part, of those
 
   void Carve(Layout& layout) {
-    codes = layout.Take<uint16_t>(Stream::kCapacity + 1);
+    codes = layout.Take<uint16_t>(Stream::kCapacity + Stream::kPadding);
     begins = layout.Take<uint16_t>(Stream::kCapacity + 1);
     found = layout.Take<Found>(Stream::kCapacity + 1);
     searches = layout.Take<uint16_t>(Stream::kCapacity);
@@ -57,6 +57,7 @@ class Decoder {
   void Clear() {
     stream_.Clear();
     run_.size = run_.count = 0;
+    apart_ = false;
   }
   bool trailing_space() const { return trailing_space_; }
   // Whether the last segment held a character that normalizes to a space.
@@ -98,6 +99,7 @@ class Decoder {
   void Add(uint32_t code) { run_.codes[run_.size++] = static_cast<uint16_t>(code); }
   void Open(bool word_start, const char* resume);
   void Close();
+  bool MayCut(uint32_t info) const;
   bool Normalizable(std::string_view rest) const;
 
   const Model& model_;
@@ -106,6 +108,7 @@ class Decoder {
   const PartScratch& scratch_;
   RunDecode run_{};
   bool trailing_space_ = false, spaces_ = false;
+  bool apart_ = false;  // some part holds a character from image::kFirstApart on
 };
 
 // Codes of a raw segment that Raw made one part of and that holds no spaces(); at most 7 codes

@@ -198,7 +198,7 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
     if (DecodeThree<0x800, image::kFirstApart>(basic, text, text + 1, &out, &info) == text) {
       return text;
     }
-    if ((info & image::kWordExtend) == 0 && to->Cuttable(to->codes[to->size - 1], info)) {
+    if ((info & image::kWordExtend) == 0 && Cuttable(to->pairs, to->codes[to->size - 1], to->previous, info) != 0) {
       to->Cut(text);
     }
     to->codes[to->size++] = code;
@@ -210,65 +210,73 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
 // In Chinese two of three neighbours share no piece; which ones follows no pattern, so there is no
 // branch on it.
 const char* RunApart(const char* text, const char* end, RunDecode* to) {
-  RunDecode run = *to;
-  uint32_t open = run.open();
-  uint32_t some = run.size != open;  // characters in the open part
-  uint32_t last_code = some ? run.codes[run.size - 1] : 0;
-  const ptrdiff_t room = ptrdiff_t{3} * (run.size_limit - run.size);
-  for (const char* const stop = text + std::min(end - text, room); text < stop; text += 3) {
+  const uint32_t* const basic = to->basic;
+  uint32_t open = to->open(), previous = to->previous;
+  uint32_t some = to->size != open;  // characters in the open part
+  uint32_t last_code = some ? to->codes[to->size - 1] : 0;
+  uint16_t* code = to->codes + to->size;
+  uint16_t* begin = to->begins + to->count;
+  const ptrdiff_t room = ptrdiff_t{3} * (to->size_limit - to->size);
+  const char* const stop = text + std::min(end - text, room);
+  for (; text < stop; text += 3) {
     uint32_t word;
     std::memcpy(&word, text, sizeof(word));
     const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
-    const uint32_t info = run.basic[c];
-    if ((word & 0xc0c0f0) != 0x8080e0 || c < image::kFirstApart || !Follows(info, run.previous)) {
-      break;
-    }
-    const uint32_t cut = run.Cuttable(last_code, info) & some;
-    run.begins[run.count] = static_cast<uint16_t>(open);
-    run.count += cut;
-    open += (run.size - open) & (0 - cut);
+    const uint32_t info = basic[c];
+    if ((word & 0xc0c0f0) != 0x8080e0 || c < image::kFirstApart || !Follows(info, previous)) break;
+    const uint32_t cut = Cuttable(to->pairs, last_code, previous, info) & some;
+    *begin = static_cast<uint16_t>(open);
+    begin += cut;
+    const auto size = static_cast<uint32_t>(code - to->codes);
+    open += (size - open) & (0 - cut);
     last_code = info & image::kWordCodeMask;
-    run.codes[run.size++] = static_cast<uint16_t>(info);
-    run.previous = info;
+    *code++ = static_cast<uint16_t>(info);
+    previous = info;
     some = 1;
   }
-  run.begins[run.count] = static_cast<uint16_t>(open);
-  if (run.count != to->count) run.resume = text - ptrdiff_t{3} * (run.size - open);
-  *to = run;
+  const auto count = static_cast<uint32_t>(begin - to->begins);
+  to->size = static_cast<uint32_t>(code - to->codes);
+  to->previous = previous;
+  *begin = static_cast<uint16_t>(open);
+  if (count != to->count) to->resume = text - ptrdiff_t{3} * (to->size - open);
+  to->count = count;
   return text;
 }
 
 uint32_t FindParts(const PartTable& table, const RunDecode& run, Found* found,
                    uint16_t* searches) {
-  constexpr uint32_t kAhead = 32;
-  const image::WordPart* places[kAhead];
-  uint32_t keys[kAhead];
-  const uint32_t count = run.count, twos = table.code_count + 1, bits = table.bits;
-  const uint16_t *const begins = run.begins, *const codes = run.codes;
-  const image::WordPart* const parts = table.parts;
-  const auto fetch = [&](uint32_t k) {
-    const uint32_t size = uint32_t{begins[k + 1]} - begins[k];
-    uint32_t both;
-    std::memcpy(&both, codes + begins[k], sizeof(both));
-    uint32_t one = 0u - (size == 1), more = 0u - (size > 2);
-    asm("" : "+r"(one), "+r"(more));  // GCC 12 makes branches of what follows otherwise
-    const uint32_t key = both & ~(one << 16);
-    const uint32_t bucket = twos + 2 * image::WordPartHash(key, bits);
-    const image::WordPart* const place = parts + (bucket ^ ((bucket ^ key) & one));
-    __builtin_prefetch(place);
-    places[k % kAhead] = place;
-    keys[k % kAhead] = key | more;
-  };
+  constexpr uint32_t kTogether = 64;
+  const image::WordPart* places[kTogether];
+  uint32_t keys[kTogether];
+  const image::WordPart *const ones = table.parts, *const twos = ones + table.code_count + 1;
+  const uint32_t bits = table.bits;
   uint32_t search_count = 0;
-  for (uint32_t k = 0; k < std::min(count, kAhead); ++k) fetch(k);
-  for (uint32_t k = 0; k < count; ++k) {
-    const uint32_t key = keys[k % kAhead];
-    const image::WordPart* part = places[k % kAhead];
-    part += part[1].codes == key;
-    found[k] = {reinterpret_cast<const int32_t*>(part->ids), part->info};
-    searches[search_count] = static_cast<uint16_t>(k);
-    search_count += part->codes != key;
-    if (k + kAhead < count) fetch(k + kAhead);
+  for (uint32_t first = 0; first < run.count; first += kTogether) {
+    const uint32_t count = std::min(run.count - first, kTogether);
+    const uint16_t *const begins = run.begins + first, *const codes = run.codes;
+    for (uint32_t k = 0; k < count; ++k) {
+      const uint32_t size = uint32_t{begins[k + 1]} - begins[k];
+      uint32_t both;
+      std::memcpy(&both, codes + begins[k], sizeof(both));
+      uint64_t one = uint64_t{0} - (size == 1);
+      asm("" : "+r"(one));  // GCC 12 makes branches of what follows otherwise
+      const uint32_t key = both & ~static_cast<uint32_t>(one << 16);
+      const auto* const single = ones + key;
+      const auto* const bucket = twos + 2 * image::WordPartHash(key, bits);
+      const auto place = reinterpret_cast<uintptr_t>(bucket) ^
+                         ((reinterpret_cast<uintptr_t>(bucket) ^ reinterpret_cast<uintptr_t>(single)) & one);
+      places[k] = reinterpret_cast<const image::WordPart*>(place);
+      __builtin_prefetch(places[k]);
+      keys[k] = key | (size > 2 ? ~uint32_t{0} : 0);
+    }
+    for (uint32_t k = 0; k < count; ++k) {
+      const uint32_t key = keys[k];
+      const image::WordPart* part = places[k];
+      part += part[1].codes == key;
+      found[first + k] = {reinterpret_cast<const int32_t*>(part->ids), part->info};
+      searches[search_count] = static_cast<uint16_t>(first + k);
+      search_count += part->codes != key;
+    }
   }
   return search_count;
 }

@@ -91,17 +91,18 @@ struct RunDecode {
     begins[++count] = static_cast<uint16_t>(size);
     resume = text;
   }
-
-  // 1 if a part may end between the last code and this one. Unknown characters next to each other
-  // are one token, so two that are no pieces of their own stay together, even if longer pieces hold
-  // them.
-  uint32_t Cuttable(uint32_t last_code, uint32_t info) const {
-    const uint32_t bit = image::PairBit(last_code, info & image::kWordCodeMask);
-    const auto spanned = static_cast<uint32_t>(pairs[bit / 64] >> bit % 64);
-    static_assert(image::kWordUnknown == 1 << 23);
-    return ~(spanned | (previous & info) >> 23) & 1;
-  }
 };
+
+// 1 if a part may end between two characters, of which one knows last_code and previous, info.
+// Unknown characters next to each other are one token, so two that are no pieces of their own stay
+// together, even if longer pieces hold them. pairs: Model::word_pairs.
+inline uint32_t Cuttable(const uint64_t* pairs, uint32_t last_code, uint32_t previous,
+                         uint32_t info) {
+  const uint32_t bit = image::PairBit(last_code, info & image::kWordCodeMask);
+  const auto spanned = static_cast<uint32_t>(pairs[bit / 64] >> bit % 64);
+  static_assert(image::kWordUnknown == 1 << 23);
+  return ~(spanned | (previous & info) >> 23) & 1;
+}
 
 // Model::word_parts.
 struct PartTable {

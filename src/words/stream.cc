@@ -5,7 +5,7 @@
 namespace rankfeed::words {
 
 void Stream::Carve(Layout& layout) {
-  codes_ = layout.Take<uint16_t>(kCapacity + 1);
+  codes_ = layout.Take<uint16_t>(kCapacity + kPadding);
   sequences_ = layout.Take<Sequence>(kMaxSequences);
   visits_ = layout.Take<Visit>(kCapacity + Lattice::kAhead);
   sum_ = layout.Take<uint64_t>(kCapacity + 1 + Lattice::kMaxChars);

@@ -17,7 +17,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <span>
 
 #include "base/layout.h"
 #include "image/model.h"
@@ -37,14 +36,17 @@ class Stream {
   uint32_t size() const { return size_; }
   uint32_t count() const { return count_; }
 
-  // Appends a sequence of codes, at least one; there must be room for one more. word_start: it
-  // begins with U+2581. Returns its number.
-  uint32_t Append(std::span<const uint16_t> codes, bool word_start) {
-    const auto end = size_ + static_cast<uint32_t>(codes.size());
-    std::memcpy(codes_ + size_, codes.data(), codes.size_bytes());
+  // Appends a sequence of count codes, at least one; there must be room for one more. Reads up to
+  // kPadding beyond them. word_start: it begins with U+2581. Returns its number.
+  static constexpr uint32_t kPadding = 16;
+  uint32_t Append(const uint16_t* codes, uint32_t count, bool word_start) {
+    const uint32_t end = size_ + count;
+    for (uint32_t i = 0; i < count; i += kPadding) {
+      std::memcpy(codes_ + size_ + i, codes + i, kPadding * sizeof(uint16_t));
+    }
     codes_[end] = 0;
     sequences_[count_] = {static_cast<uint16_t>(size_), static_cast<uint16_t>(end),
-                          word_start && codes.size() > 1};
+                          word_start && count > 1};
     size_ = end + 1;
     return count_++;
   }

@@ -145,7 +145,8 @@ TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
         for (const char c : text) {
           codes.push_back(model.codes[c == '_' ? U'\u2581' : static_cast<char32_t>(c)]);
         }
-        stream.Append(codes, text[0] == '_');
+        codes.resize(text.size() + words::Stream::kPadding);
+        stream.Append(codes.data(), static_cast<uint32_t>(text.size()), text[0] == '_');
         texts.push_back(std::move(text));
       }
       stream.Solve(model, words::DispatchKernels(), rule);
