@@ -198,7 +198,9 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
     if (DecodeThree<0x800, image::kFirstApart>(basic, text, text + 1, &out, &info) == text) {
       return text;
     }
-    if ((info & image::kWordExtend) == 0 && Cuttable(to->pairs, to->codes[to->size - 1], to->previous, info) != 0) {
+    const uint16_t last_code = to->codes[to->size - 1];
+    if ((info & image::kWordExtend) == 0 &&
+        Cuttable(to->pairs, last_code, to->previous, info) != 0) {
       to->Cut(text);
     }
     to->codes[to->size++] = code;
@@ -246,10 +248,9 @@ const char* RunApart(const char* text, const char* end, RunDecode* to) {
 uint32_t FindParts(const PartTable& table, const RunDecode& run, Found* found,
                    uint16_t* searches) {
   constexpr uint32_t kTogether = 64;
-  const image::WordPart* places[kTogether];
-  uint32_t keys[kTogether];
-  const image::WordPart *const ones = table.parts, *const twos = ones + table.code_count + 1;
-  const uint32_t bits = table.bits;
+  uint32_t places[kTogether], keys[kTogether];
+  const image::WordPart* const parts = table.parts;
+  const uint32_t twos = table.code_count + 1, bits = table.bits;
   uint32_t search_count = 0;
   for (uint32_t first = 0; first < run.count; first += kTogether) {
     const uint32_t count = std::min(run.count - first, kTogether);
@@ -258,20 +259,17 @@ uint32_t FindParts(const PartTable& table, const RunDecode& run, Found* found,
       const uint32_t size = uint32_t{begins[k + 1]} - begins[k];
       uint32_t both;
       std::memcpy(&both, codes + begins[k], sizeof(both));
-      uint64_t one = uint64_t{0} - (size == 1);
+      uint32_t one = 0u - (size == 1);
       asm("" : "+r"(one));  // GCC 12 makes branches of what follows otherwise
-      const uint32_t key = both & ~static_cast<uint32_t>(one << 16);
-      const auto* const single = ones + key;
-      const auto* const bucket = twos + 2 * image::WordPartHash(key, bits);
-      const auto place = reinterpret_cast<uintptr_t>(bucket) ^
-                         ((reinterpret_cast<uintptr_t>(bucket) ^ reinterpret_cast<uintptr_t>(single)) & one);
-      places[k] = reinterpret_cast<const image::WordPart*>(place);
-      __builtin_prefetch(places[k]);
+      const uint32_t key = both & ~(one << 16);
+      const uint32_t bucket = twos + 2 * image::WordPartHash(key, bits);
+      places[k] = bucket ^ ((bucket ^ key) & one);
+      __builtin_prefetch(parts + places[k]);
       keys[k] = key | (size > 2 ? ~uint32_t{0} : 0);
     }
     for (uint32_t k = 0; k < count; ++k) {
       const uint32_t key = keys[k];
-      const image::WordPart* part = places[k];
+      const image::WordPart* part = parts + places[k];
       part += part[1].codes == key;
       found[first + k] = {reinterpret_cast<const int32_t*>(part->ids), part->info};
       searches[search_count] = static_cast<uint16_t>(first + k);
