@@ -54,7 +54,7 @@ void List(const SegmentMasks* masks, uint32_t count, uint32_t base, Segment* seg
 // data[-1] must be readable, and the 32 bytes from there. size: kMaxBytes + 1 at most.
 HWY_INLINE void MakeKey(const char* data, uint32_t size, uint32_t tag, WordKey* key) {
 #if HWY_TARGET == HWY_SCALAR
-  *key = WordKey::Make(data, std::min(size, WordKey::kMaxBytes), tag);
+  *key = WordKey::Make(data, size > WordKey::kMaxBytes ? 0 : size, tag);
 #else
   const Words d;
   const auto* from = reinterpret_cast<const uint8_t*>(data) - 1;

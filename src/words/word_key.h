@@ -48,13 +48,14 @@ struct alignas(32) WordKey {
   }
 };
 
-// By size, up to one more than there are keys of: ones over the bytes of the segment that a key
-// has, zeros over the tag and what follows.
+// By size: ones over the bytes of the segment that a key has, zeros over the tag and what follows.
+// Longer segments have keys of their tag only, so that looking for them touches no more than two
+// lines of either table.
 struct KeyMasks {
   alignas(64) uint8_t of[WordKey::kMaxBytes + 2][sizeof(WordKey)];
   constexpr KeyMasks() : of() {
-    for (uint32_t size = 0; size <= WordKey::kMaxBytes + 1; ++size) {
-      for (uint32_t i = 1; i <= size && i <= WordKey::kMaxBytes; ++i) of[size][i] = 0xff;
+    for (uint32_t size = 0; size <= WordKey::kMaxBytes; ++size) {
+      for (uint32_t i = 1; i <= size; ++i) of[size][i] = 0xff;
     }
   }
 };
