@@ -374,6 +374,14 @@ class Tables {
     }
   }
 
+  void FillApartTable() {
+    constexpr uint32_t kCodeOnly = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
+    apart_codes_.assign(0x10000, 0);
+    for (char32_t cp = image::kFirstApart; cp < 0x10000; ++cp) {
+      if ((info_[cp] & ~kCodeOnly) == 0) apart_codes_[cp] = static_cast<uint16_t>(info_[cp]);
+    }
+  }
+
   std::vector<SectionData> Sections() const {
     image::WordConfig config{};
     config.rules = pipeline_.form == Form::kTrailing ? uint32_t{image::kTrailingSpaceIsWord} : 0;
@@ -415,7 +423,8 @@ class Tables {
         section(image::SectionId::kWordBegins, automaton_.begins.data(), automaton_.begins.size()),
         section(image::SectionId::kWordScores, scores_.data(), scores_.size()),
         section(image::SectionId::kWordPairs, pairs_.data(), pairs_.size()),
-        section(image::SectionId::kWordParts, part_table_.data(), part_table_.size())};
+        section(image::SectionId::kWordParts, part_table_.data(), part_table_.size()),
+        section(image::SectionId::kWordApart, apart_codes_.data(), apart_codes_.size())};
   }
 
  private:
@@ -629,6 +638,7 @@ class Tables {
   std::vector<image::WordEntry> table_;
   uint32_t part_bits_ = 0;
   std::vector<image::WordPart> part_table_;
+  std::vector<uint16_t> apart_codes_;
 };
 
 }  // namespace
@@ -645,6 +655,7 @@ std::vector<SectionData> BuildWordTables(const Model& model) {
   if (!tables.BuildAutomaton()) return {};
   tables.FillWordTable();
   tables.FillPartTable();
+  tables.FillApartTable();
   return tables.Sections();
 }
 

@@ -87,6 +87,7 @@ enum class SectionId : uint32_t {
   kWordUnits = 50,        // uint64_t[states]: the pieces as an Aho-Corasick automaton, see WordState
   kWordBegins = 51,       // WordBegin[WordBeginCount(code_count)]: how searches begin
   kWordParts = 52,        // WordPart[WordPartCount(code_count, part_bits)]: paths of short parts
+  kWordApart = 53,        // uint16_t[0x10000]: codes of characters from kFirstApart on, or 0
 };
 
 struct Section {
@@ -311,8 +312,15 @@ constexpr uint32_t PairBit(uint32_t first, uint32_t second) {
   return ((first << 16 | second) * kPairFactor) >> kPairShift;
 }
 
+constexpr bool Spanned(const uint64_t* pairs, uint32_t first, uint32_t second) {
+  const uint32_t bit = PairBit(first, second);
+  return (pairs[bit / 64] >> bit % 64 & 1) != 0;
+}
+
 // Scripts without spaces are written on without an end, but in those of many characters few
 // neighbours share a piece. From here on segments are cut at every place where none does.
+// kWordApart has the code of those that are one code, a piece, and not read with the character
+// before them.
 inline constexpr char32_t kFirstApart = 0x2e80;
 
 // Of the ids of a segment: how many, and when they hold (words/exactness.h).

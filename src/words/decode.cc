@@ -45,7 +45,7 @@ bool Decoder::Normalizable(std::string_view rest) const {
 // Whether the open part may end before that character.
 bool Decoder::MayCut(uint32_t info) const {
   return run_.size - run_.open() >= RunDecode::kCutFrom && (info & image::kWordExtend) == 0 &&
-         Cuttable(run_.pairs, run_.codes[run_.size - 1], run_.previous, info) != 0;
+         Cuttable(run_.pairs, run_.codes[run_.size - 1], run_.previous, info);
 }
 
 uint32_t Decoder::Short(const Segment* segments, const WordKey* keys, const uint16_t* misses,

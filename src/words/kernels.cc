@@ -200,7 +200,7 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
     }
     const uint16_t last_code = to->codes[to->size - 1];
     if ((info & image::kWordExtend) == 0 &&
-        Cuttable(to->pairs, last_code, to->previous, info) != 0) {
+        Cuttable(to->pairs, last_code, to->previous, info)) {
       to->Cut(text);
     }
     to->codes[to->size++] = code;
@@ -212,36 +212,34 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
 // In Chinese two of three neighbours share no piece; which ones follows no pattern, so there is no
 // branch on it.
 const char* RunApart(const char* text, const char* end, RunDecode* to) {
-  const uint32_t* const basic = to->basic;
-  uint32_t open = to->open(), previous = to->previous;
-  uint32_t some = to->size != open;  // characters in the open part
-  uint32_t last_code = some ? to->codes[to->size - 1] : 0;
-  uint16_t* code = to->codes + to->size;
-  uint16_t* begin = to->begins + to->count;
-  const ptrdiff_t room = ptrdiff_t{3} * (to->size_limit - to->size);
+  const uint16_t* const apart = to->apart;
+  uint16_t *const codes = to->codes, *begin = to->begins + to->count;
+  uint32_t size = to->size, open = to->open();
+  uint32_t some = size != open;  // characters in the open part
+  uint32_t last = some ? codes[size - 1] : 0;
+  const ptrdiff_t room = ptrdiff_t{3} * (to->size_limit - size);
   const char* const stop = text + std::min(end - text, room);
   for (; text < stop; text += 3) {
     uint32_t word;
     std::memcpy(&word, text, sizeof(word));
-    const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
-    const uint32_t info = basic[c];
-    if ((word & 0xc0c0f0) != 0x8080e0 || c < image::kFirstApart || !Follows(info, previous)) break;
-    const uint32_t cut = Cuttable(to->pairs, last_code, previous, info) & some;
+    const uint32_t code = apart[(word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f)];
+    if ((word & 0xc0c0f0) != 0x8080e0 || code == 0) break;
+    const uint32_t cut = some & ~uint32_t{image::Spanned(to->pairs, last, code)};
     *begin = static_cast<uint16_t>(open);
     begin += cut;
-    const auto size = static_cast<uint32_t>(code - to->codes);
     open += (size - open) & (0 - cut);
-    last_code = info & image::kWordCodeMask;
-    *code++ = static_cast<uint16_t>(info);
-    previous = info;
+    codes[size++] = static_cast<uint16_t>(code);
+    last = code;
     some = 1;
   }
-  const auto count = static_cast<uint32_t>(begin - to->begins);
-  to->size = static_cast<uint32_t>(code - to->codes);
-  to->previous = previous;
   *begin = static_cast<uint16_t>(open);
-  if (count != to->count) to->resume = text - ptrdiff_t{3} * (to->size - open);
+  if (size == to->size) return text;
+  const auto* c = reinterpret_cast<const uint8_t*>(text) - 3;
+  to->previous = to->basic[(c[0] & 0x0f) << 12 | (c[1] & 0x3f) << 6 | (c[2] & 0x3f)];
+  const auto count = static_cast<uint32_t>(begin - to->begins);
+  if (count != to->count) to->resume = text - ptrdiff_t{3} * (size - open);
   to->count = count;
+  to->size = size;
   return text;
 }
 

@@ -77,6 +77,7 @@ struct RunDecode {
   static constexpr uint32_t kCutFrom = 40;
 
   const uint32_t* basic;
+  const uint16_t* apart;  // Model::word_apart
   const uint64_t* pairs;  // Model::word_pairs
   uint16_t* codes;
   uint16_t* begins;      // of parts, and of the open one behind them
@@ -93,15 +94,12 @@ struct RunDecode {
   }
 };
 
-// 1 if a part may end between two characters, of which one knows last_code and previous, info.
+// Whether a part may end between two characters, of which one knows last_code and previous, info.
 // Unknown characters next to each other are one token, so two that are no pieces of their own stay
 // together, even if longer pieces hold them. pairs: Model::word_pairs.
-inline uint32_t Cuttable(const uint64_t* pairs, uint32_t last_code, uint32_t previous,
-                         uint32_t info) {
-  const uint32_t bit = image::PairBit(last_code, info & image::kWordCodeMask);
-  const auto spanned = static_cast<uint32_t>(pairs[bit / 64] >> bit % 64);
-  static_assert(image::kWordUnknown == 1 << 23);
-  return ~(spanned | (previous & info) >> 23) & 1;
+inline bool Cuttable(const uint64_t* pairs, uint32_t last_code, uint32_t previous, uint32_t info) {
+  return !image::Spanned(pairs, last_code, info & image::kWordCodeMask) &&
+         (previous & info & image::kWordUnknown) == 0;
 }
 
 // Model::word_parts.
@@ -167,7 +165,7 @@ struct Kernels {
   // ends parts where they may end. Begins only before end, and reads four bytes from there; returns
   // where it stopped.
   const char* (*decode_run)(const char* text, const char* end, RunDecode* to);
-  // The same for those from there on, where parts of any length end.
+  // The same for those that have codes in Model::word_apart; there parts of any length end.
   const char* (*decode_apart)(const char* text, const char* end, RunDecode* to);
   // Looks the parts up. Those that are not in the table, whose found is void, go to searches;
   // returns how many.
