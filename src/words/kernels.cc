@@ -389,7 +389,7 @@ struct Lane {
 // many. Whether a code leads on or its lane has to try again from a shorter suffix follows no
 // pattern, so there is no branch on it: both ways are computed and one is masked out.
 uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
-  constexpr uint32_t kLanes = 24;
+  constexpr uint32_t kLanes = 16;
   const trie::Unit* const units = lattice.units;
   const trie::Unit* const fails = lattice.fails;
   const uint16_t* const codes = lattice.codes;
