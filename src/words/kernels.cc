@@ -154,6 +154,29 @@ uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* 
   return miss_count;
 }
 
+uint32_t FindRepeats(const WordKey* keys, const uint64_t* hashes, uint32_t none, uint16_t* misses,
+                     uint32_t count, uint16_t* slots, Repeat* repeats, uint32_t* repeat_count) {
+  std::fill(slots, slots + kRepeatSlots, static_cast<uint16_t>(none));
+  uint32_t left = 0, found = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint16_t i = misses[k];
+    uint16_t* const slot = slots + (hashes[i] >> 32) % kRepeatSlots;
+    const uint16_t of = *slot;
+    *slot = i;
+    const uint64_t *a = keys[i].part, *b = keys[of].part;
+    // Segments too long for a key all have the same.
+    const uint32_t same =
+        uint32_t{((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) == 0} &
+        uint32_t{keys[i].size() <= WordKey::kMaxBytes};
+    repeats[found] = {i, of};
+    found += same;
+    misses[left] = i;
+    left += same ^ 1;
+  }
+  *repeat_count = found;
+  return left;
+}
+
 // Characters of three bytes from kFirst up to kEnd, as long as each is one code and begins before
 // end. Reads four bytes from there. *codes and *previous, the WordChar of the last, are moved on;
 // returns where it stopped.
@@ -587,8 +610,8 @@ uint32_t EmitSums(const Found* found, uint32_t begin, uint32_t end, int32_t** ou
   return EmitRun<true>(found, begin, end, out, sum);
 }
 
-constexpr Kernels kKernels = {List,      MakeKeys, Match,    DecodeShort, Run, RunApart,
-                              FindParts, Emit,     EmitSums, Solve};
+constexpr Kernels kKernels = {List, MakeKeys, Match,     FindRepeats, DecodeShort, Run,
+                              RunApart, FindParts, Emit,    EmitSums,    Solve};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

@@ -20,6 +20,11 @@ struct Found {
   image::WordInfo info;
 };
 
+// A segment that is the same as one before it in the batch.
+struct Repeat {
+  uint16_t segment, of;
+};
+
 struct LookUpTables {
   const image::WordEntry* table;
   uint64_t table_mask;
@@ -145,6 +150,9 @@ struct Lattice {
   int32_t* ids;  // a place for each code, where the path through it lies; ids[-1] may be written
 };
 
+// Where find_repeats remembers segments, by their hashes.
+inline constexpr uint32_t kRepeatSlots = 512;
+
 struct Kernels {
   // Lists what masks[0, count) say of the bytes from base on: begins of segments[*begins ...] and
   // ends of segments[*ends ...], both moved on. Four more of each may be written.
@@ -157,6 +165,12 @@ struct Kernels {
   // void, go to misses; returns how many.
   uint32_t (*match)(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
                     uint32_t begin, uint32_t end, Found* found, uint16_t* misses);
+  // Takes those out of misses that have the same key as another before them, which may be a repeat
+  // too; returns how many are left. keys[none] is read and must equal none of them. slots:
+  // kRepeatSlots.
+  uint32_t (*find_repeats)(const WordKey* keys, const uint64_t* hashes, uint32_t none,
+                           uint16_t* misses, uint32_t count, uint16_t* slots, Repeat* repeats,
+                           uint32_t* repeat_count);
   // Decodes segments misses[0 .. count), from their keys and the first on, as long as each is short
   // and each of its characters one code; returns how many. out: what they became.
   uint32_t (*decode_short)(const Segment* segments, const WordKey* keys, const uint16_t* misses,

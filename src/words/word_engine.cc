@@ -91,6 +91,7 @@ class Engine {
     const Segment* const segments = scratch_.segments + head_;
     const uint32_t count = resumed ? 1 : std::min(tail_ - head_, batch_);
     uint32_t lacking = 1;
+    repeats_ = 0;
     if (resumed) {
       scratch_.misses[0] = 0;
     } else {
@@ -100,6 +101,7 @@ class Engine {
     if (misses_ != 0) {
       decoder_.Solve(rule_);
       SettleMisses();
+      SettleRepeats(end);
     }
     if (!Emit(segments, end)) bailed_ = true;
     Insert();
@@ -179,7 +181,13 @@ class Engine {
       lacking += scratch_.word_kernels->match(tables_, scratch_.keys, scratch_.hashes, begin, end,
                                               scratch_.found, scratch_.misses + lacking);
     }
-    return lacking;
+    if (lacking < 2) return lacking;
+    // What a text is about comes several times in a batch.
+    constexpr uint32_t kNone = WordScratch::kBatch;
+    scratch_.keys[kNone] = {{WordKey::Tag(0x7f, false), 0, 0, 0}};
+    return scratch_.word_kernels->find_repeats(scratch_.keys, scratch_.hashes, kNone,
+                                               scratch_.misses, lacking, scratch_.slots, repeat_,
+                                               &repeats_);
   }
 
   // A segment with characters that are not normalized one by one.
@@ -318,10 +326,29 @@ class Engine {
         insert_[inserts_] = miss.segment;
         inserts_ += found.info.limit != 0;
       } else {
+        scratch_.found[miss.segment].ids = nullptr;
         miss_[left++] = miss;
       }
     }
     misses_ = left;
+  }
+
+  // Repeats before end are what the segments are that they repeat: found, or misses in order.
+  void SettleRepeats(uint32_t end) {
+    const uint32_t own = misses_;
+    for (uint32_t k = 0; k < repeats_ && repeat_[k].segment < end; ++k) {
+      const auto [segment, of] = repeat_[k];
+      scratch_.found[segment] = scratch_.found[of];
+      if (scratch_.found[of].ids != nullptr) continue;
+      const Decoded* miss = miss_ + misses_ - 1;
+      while (miss->segment != of) --miss;
+      miss_[misses_] = *miss;
+      miss_[misses_++].segment = segment;
+    }
+    if (misses_ != own) {
+      std::sort(miss_, miss_ + misses_,
+                [](const Decoded& a, const Decoded& b) { return a.segment < b.segment; });
+    }
   }
 
   bool EmitMiss(const Decoded& miss) {
@@ -469,7 +496,8 @@ class Engine {
 
   Decoded miss_[WordScratch::kBatch];
   uint16_t insert_[WordScratch::kBatch + 1];
-  uint32_t misses_ = 0, inserts_ = 0;
+  Repeat repeat_[WordScratch::kBatch + 1];
+  uint32_t misses_ = 0, inserts_ = 0, repeats_ = 0;
 
   // Of the text whose tokens are being written:
   std::string_view text_;

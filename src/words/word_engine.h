@@ -59,6 +59,7 @@ struct WordScratch {
   uint64_t* hashes = nullptr;  // kBatch
   Found* found = nullptr;      // kBatch
   uint16_t* misses = nullptr;  // kBatch + 1
+  uint16_t* slots = nullptr;   // kRepeatSlots
   PartScratch parts;
   uint16_t* codes = nullptr;   // of one segment
   char* normalized = nullptr;  // kNormalizedBytes
@@ -75,6 +76,7 @@ struct WordScratch {
     hashes = layout.Take<uint64_t>(kBatch);
     found = layout.Take<Found>(kBatch);
     misses = layout.Take<uint16_t>(kBatch + 1);
+    slots = layout.Take<uint16_t>(kRepeatSlots);
     parts.Carve(layout);
     codes = layout.Take<uint16_t>(kSegmentCodes);
     normalized = layout.Take<char>(kNormalizedBytes);

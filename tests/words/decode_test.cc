@@ -87,6 +87,22 @@ std::string RandomText(std::mt19937& random) {
   return text;
 }
 
+// Few words, each of them several times: most are repeats within a batch. Many begin like another.
+std::string RepeatedWords(std::mt19937& random) {
+  std::vector<std::string> words(1 + random() % 6);
+  for (std::string& word : words) {
+    if (random() % 2 == 0) word = words[0];  // the same begin
+    for (size_t size = 1 + random() % 9; size > 0; --size) {
+      word += kCharacters[random() % kCharacters.size()];
+    }
+  }
+  std::string text;
+  for (size_t count = random() % 60; count > 0; --count) {
+    text += words[random() % words.size()] + (random() % 16 == 0 ? "" : " ");
+  }
+  return text;
+}
+
 void Compare(const std::string& file, std::mt19937& random, size_t* ones, size_t* twos) {
   const Image image(file);
   const rankfeed_model& model = *image.model();
@@ -99,7 +115,7 @@ void Compare(const std::string& file, std::mt19937& random, size_t* ones, size_t
   Encoder none = Make(image.model(), false, 0);
   Encoder large = Make(image.model(), false, 1 << 18);
   for (int i = 0; i < 500; ++i) {
-    const std::string text = RandomText(random);
+    const std::string text = i % 2 == 0 ? RandomText(random) : RepeatedWords(random);
     const std::vector<int32_t> expected = Encode(plain, text, 0);
     ASSERT_EQ(Encode(none, text, 0), expected) << testing::PrintToString(text);
     ASSERT_EQ(Encode(large, text, 0), expected) << testing::PrintToString(text);
@@ -120,13 +136,36 @@ TEST(Decode, PartsEqualThePlainPathForRandomVocabularies) {
   EXPECT_GT(twos, Scaled(30) * 10);
 }
 
+// Two words of one slot that differ in each part of their keys in turn.
+TEST(Decode, WordsOfOneSlotAreNotRepeats) {
+  const Image image(Form("SentencePiece"));
+  Encoder plain = Make(image.model(), true, 0);
+  Encoder fast = Make(image.model(), false, 0);
+  const auto slot = [](const std::string& word) {
+    const auto size = static_cast<uint32_t>(word.size());
+    const auto key = words::WordKey::Make(word.data(), size, words::WordKey::Tag(size, true));
+    return (key.Hash() >> 32) % words::kRepeatSlots;
+  };
+  for (const size_t at : {0, 7, 15, 23}) {  // a part begins there
+    std::string first(28, 'q'), second;
+    for (uint32_t n = 1; second.empty(); ++n) {
+      std::string word = first;
+      for (uint32_t k = 0; k < 4; ++k) word[at + k] = static_cast<char>('a' + (n >> 4 * k & 15));
+      if (word != first && slot(word) == slot(first)) second = word;
+    }
+    std::string text;
+    for (int i = 0; i < 20; ++i) text += " " + (i % 3 == 0 ? second : first);
+    ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << second;
+  }
+}
+
 TEST(Decode, EverySimdTargetFindsTheSameParts) {
   std::mt19937 random(29);
   const Image image(SentencePieceFile(Random(random)));
   Encoder plain = Make(image.model(), true, 0);
   OnEverySimdTarget(image.model(), [&](Encoder& fast) {
     for (int i = 0; i < static_cast<int>(Scaled(2000)); ++i) {
-      const std::string text = RandomText(random);
+      const std::string text = i % 2 == 0 ? RandomText(random) : RepeatedWords(random);
       ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
     }
   });
