@@ -374,6 +374,7 @@ class Tables {
     }
   }
 
+  // By code point.
   void FillApartTable() {
     constexpr uint32_t kCodeOnly = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
     apart_codes_.assign(0x10000, 0);

@@ -63,7 +63,7 @@ class Stream {
   const int32_t* ids() const { return ids_ + 1; }
 
  private:
-  uint16_t* codes_ = nullptr;       // kCapacity
+  uint16_t* codes_ = nullptr;      // kCapacity, and kPadding to write beyond
   Sequence* sequences_ = nullptr;  // kMaxSequences
   // As Lattice asks for.
   Visit* visits_ = nullptr;
