@@ -49,6 +49,7 @@ struct Scratch {
   void Prepare(const Model& model) {
     words.kernels = kernels = &simd::Dispatch();
     words.word_kernels = &words::DispatchKernels();
+    words.look_up = words::DispatchLookUp();
     words.cache.Clear();
     added_first_usable = true;
     for (const image::AddedToken& token : model.added_tokens) {

@@ -48,7 +48,7 @@ bool Decoder::MayCut(uint32_t info) const {
          Cuttable(run_.pairs, run_.codes[run_.size - 1], run_.previous, info);
 }
 
-uint32_t Decoder::Short(const Segment* segments, const WordKey* keys, const uint16_t* misses,
+uint32_t Decoder::Short(const Segments& segments, const WordKey* keys, const uint16_t* misses,
                         uint32_t count, Decoded* out) {
   static_assert(ShortDecode::kMaxBytes < RunDecode::kCutFrom);
   // Groups of eight are written whole.
@@ -213,7 +213,7 @@ void Decoder::Solve(const ExactnessRule& rule) {
     const bool kept = (result.flags & StreamResult::NotKept(rule.float32())) == 0 &&
                       result.count <= CachedLine::kMaxIds;
     // A limit of 0 and a weight stop whoever writes ids by their infos.
-    scratch_.found[i] = {stream_.ids() + result.first_id,
+    scratch_.found[i] = {stream_.ids() + result.first_id, 0,
                          kept ? result.info : image::WordInfo{0, 0, ExactnessRule::kMaxWeight}};
   }
 }

@@ -65,7 +65,7 @@ class Decoder {
   bool spaces() const { return spaces_; }
 
   // Kernels::decode_short, to the stream.
-  uint32_t Short(const Segment* segments, const WordKey* keys, const uint16_t* misses,
+  uint32_t Short(const Segments& segments, const WordKey* keys, const uint16_t* misses,
                  uint32_t count, Decoded* out);
 
   // Appends the parts of segment[*at, end). word_start: a U+2581 stands before it. more: the byte

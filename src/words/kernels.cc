@@ -24,159 +24,6 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Words = hn::CappedTag<uint64_t, 4>;  // a key is one vector of them, or two or four
-
-void List(const SegmentMasks* masks, uint32_t count, uint32_t base, Segment* segments,
-          uint32_t* begins, uint32_t* ends) {
-  Segment *begin = segments + *begins, *end = segments + *ends;
-  for (uint32_t k = 0; k < count; ++k, base += 64) {
-    uint64_t starts = masks[k].starts, stops = masks[k].stops;
-    const uint64_t word_starts = masks[k].word_starts;
-    const auto begin_count = std::popcount(starts), end_count = std::popcount(stops);
-    // Begins and ends together and four at a time: how many there are follows no pattern.
-    Segment *b = begin, *e = end;
-    for (int left = std::max(begin_count, end_count); left > 0; left -= 4) {
-      for (int i = 0; i < 4; ++i) {
-        const auto bit = static_cast<uint32_t>(std::countr_zero(starts));
-        b++->begin = (base + bit) | static_cast<uint32_t>(word_starts >> (bit & 63)) << 31;
-        starts &= starts - 1;
-        e++->end = base + static_cast<uint32_t>(std::countr_zero(stops));
-        stops &= stops - 1;
-      }
-    }
-    begin += begin_count;
-    end += end_count;
-  }
-  *begins = static_cast<uint32_t>(begin - segments);
-  *ends = static_cast<uint32_t>(end - segments);
-}
-
-// data[-1] must be readable, and the 32 bytes from there. size: kMaxBytes + 1 at most.
-HWY_INLINE void MakeKey(const char* data, uint32_t size, uint32_t tag, WordKey* key) {
-#if HWY_TARGET == HWY_SCALAR
-  *key = WordKey::Make(data, size > WordKey::kMaxBytes ? 0 : size, tag);
-#else
-  const Words d;
-  const auto* from = reinterpret_cast<const uint8_t*>(data) - 1;
-  const hn::Repartition<uint8_t, Words> d8;
-  for (size_t i = 0; i < 4; i += hn::Lanes(d)) {
-    const auto bytes = hn::BitCast(d, hn::LoadU(d8, from + 8 * i));
-    const auto mask = hn::BitCast(d, hn::Load(d8, kKeyMasks.of[size] + 8 * i));
-    hn::Store(hn::And(bytes, mask), d, key->part + i);
-  }
-  // GCC 12 takes the parts out of the vector register otherwise, at two or three instructions each.
-  asm("" : "+m"(*key));
-  key->part[0] |= tag;
-#endif
-}
-
-// Whether the first three parts of a and b are equal.
-HWY_INLINE bool Same(const uint64_t* a, const uint64_t* b) {
-  alignas(32) static constexpr uint64_t kIgnored[4] = {0, 0, 0, ~uint64_t{0}};
-  const Words d;
-  auto same = hn::Set(d, ~uint64_t{0});
-  for (size_t i = 0; i < 4; i += hn::Lanes(d)) {
-    const auto equal = hn::VecFromMask(d, hn::Eq(hn::LoadU(d, a + i), hn::LoadU(d, b + i)));
-    same = hn::And(same, hn::Or(equal, hn::Load(d, kIgnored + i)));
-  }
-  return hn::AllTrue(d, hn::MaskFromVec(same));
-}
-
-void MakeKeys(const LookUpTables& tables, const char* text, size_t text_size,
-              const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes) {
-  const auto begin_of = [](const Segment& segment) { return segment.begin & ~Segment::kWordStart; };
-  const auto make = [&](uint32_t i, const char* data) {
-    const uint32_t size = std::min(segments[i].end - begin_of(segments[i]), WordKey::kMaxBytes + 1);
-    MakeKey(data, size, WordKey::Tag(size, segments[i].begin >= Segment::kWordStart), &keys[i]);
-    const uint64_t hash = keys[i].Hash();
-    hashes[i] = hash;
-    __builtin_prefetch(tables.Bucket(hash));
-  };
-  // A key is made of the 32 bytes from the one before the segment; at the begin and near the end of
-  // the text they are read from a copy.
-  constexpr size_t kLast = sizeof(WordKey) - 1;
-  const size_t direct = text_size > kLast ? text_size - kLast : 0;
-  char copy[3 * sizeof(WordKey)];
-  uint32_t i = 0, near_end = count;
-  while (near_end > 0 && begin_of(segments[near_end - 1]) >= direct) --near_end;
-  if (near_end > 0 && begin_of(segments[0]) == 0) {
-    std::memcpy(copy + 1, text, kLast);
-    make(i++, copy + 1);
-  }
-  for (; i < near_end; ++i) make(i, text + begin_of(segments[i]));
-  if (i == count) return;
-  std::memset(copy, 0, sizeof(copy));
-  std::memcpy(copy + 1, text + direct, text_size - direct);
-  for (; i < count; ++i) make(i, copy + 1 + (begin_of(segments[i]) - direct));
-}
-
-uint32_t Match(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
-               uint32_t begin, uint32_t end, Found* found, uint16_t* misses) {
-  // Which entry of a bucket it is follows no pattern that a branch predictor could learn, so one is
-  // selected by the first part of its key, and then compared. Only what the table lacks goes on to
-  // the cache, so that most segments cost one cache line.
-  uint32_t lacking = 0;
-  for (uint32_t i = begin; i < end; ++i) {
-    const uint64_t* key = keys[i].part;
-    const image::WordEntry* bucket = tables.Bucket(hashes[i]);
-    const image::WordEntry& entry = bucket[bucket[1].key[0] == key[0]];
-    found[i].ids = reinterpret_cast<const int32_t*>(&entry.id);
-    found[i].info = entry.info;
-    misses[lacking] = static_cast<uint16_t>(i);
-    lacking += !Same(entry.key, key);
-  }
-  for (uint32_t k = 0; k < lacking; ++k) __builtin_prefetch(tables.Line(hashes[misses[k]]));
-  // Most of a line are short entries; only who is not among them is looked for among the long.
-  uint32_t not_short = 0;
-  for (uint32_t k = 0; k < lacking; ++k) {
-    const uint32_t i = misses[k];
-    const uint64_t* key = keys[i].part;
-    const CachedLine::Short* const entries = tables.Line(hashes[i])->shorts;
-    uint64_t second = entries[1].key[0] == key[0];
-    asm("" : "+r"(second));  // GCC 12 makes it twice otherwise
-    const CachedLine::Short& entry = entries[second];
-    found[i].ids = entry.ids;
-    found[i].info = entry.info;
-    misses[not_short] = static_cast<uint16_t>(i);
-    not_short += ((entry.key[0] ^ key[0]) | (entry.key[1] ^ key[1])) != 0;
-  }
-  uint32_t miss_count = 0;
-  for (uint32_t k = 0; k < not_short; ++k) {
-    const uint32_t i = misses[k];
-    const uint64_t* key = keys[i].part;
-    const CachedLine::Long& entry = tables.Line(hashes[i])->whole;
-    found[i].ids = entry.ids;
-    found[i].info = entry.info;
-    misses[miss_count] = static_cast<uint16_t>(i);
-    miss_count += ((entry.key[0] ^ key[0] ^ CachedLine::kLongTag) | (entry.key[1] ^ key[1]) |
-                   (entry.key[2] ^ key[2]) | (entry.key[3] ^ key[3])) != 0;
-  }
-  return miss_count;
-}
-
-uint32_t FindRepeats(const WordKey* keys, const uint64_t* hashes, uint32_t none, uint16_t* misses,
-                     uint32_t count, uint16_t* slots, Repeat* repeats, uint32_t* repeat_count) {
-  std::fill(slots, slots + kRepeatSlots, static_cast<uint16_t>(none));
-  uint32_t left = 0, found = 0;
-  for (uint32_t k = 0; k < count; ++k) {
-    const uint16_t i = misses[k];
-    uint16_t* const slot = slots + (hashes[i] >> 32) % kRepeatSlots;
-    const uint16_t of = *slot;
-    *slot = i;
-    const uint64_t *a = keys[i].part, *b = keys[of].part;
-    // Segments too long for a key all have the same.
-    const uint32_t same =
-        uint32_t{((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) == 0} &
-        uint32_t{keys[i].size() <= WordKey::kMaxBytes};
-    repeats[found] = {i, of};
-    found += same;
-    misses[left] = i;
-    left += same ^ 1;
-  }
-  *repeat_count = found;
-  return left;
-}
-
 // Characters of three bytes from kFirst up to kEnd, as long as each is one code and begins before
 // end. Reads four bytes from there. *codes and *previous, the WordChar of the last, are moved on;
 // returns where it stopped.
@@ -292,7 +139,7 @@ uint32_t FindParts(const PartTable& table, const RunDecode& run, Found* found,
       const uint32_t key = keys[k];
       const image::WordPart* part = parts + places[k];
       part += part[1].codes == key;
-      found[first + k] = {reinterpret_cast<const int32_t*>(part->ids), part->info};
+      found[first + k] = {reinterpret_cast<const int32_t*>(part->ids), 0, part->info};
       searches[search_count] = static_cast<uint16_t>(first + k);
       search_count += part->codes != key;
     }
@@ -360,15 +207,15 @@ uint32_t DecodeMixed(const uint32_t* basic, const char* bytes, uint32_t size, ui
   return static_cast<uint32_t>(to - out);
 }
 
-uint32_t DecodeShort(const Segment* segments, const WordKey* keys, const uint16_t* misses,
+uint32_t DecodeShort(const Segments& segments, const WordKey* keys, const uint16_t* misses,
                      uint32_t count, ShortDecode* to, Decoded* out) {
   constexpr uint64_t kHigh = 0x8080808080808080, kTwoMask = 0xc0e0c0e0c0e0c0e0,
                      kTwo = 0x80c080c080c080c0;
   uint32_t size = to->size, sequence = to->count, done = 0;
   for (; done < count && size < to->size_limit && sequence < to->count_limit; ++done) {
     const uint16_t i = misses[done];
-    const bool word_start = segments[i].begin >= Segment::kWordStart;
-    const uint32_t bytes = segments[i].end - (segments[i].begin & ~Segment::kWordStart);
+    const bool word_start = segments.word_start(i);
+    const uint32_t bytes = segments.size(i);
     if (bytes > ShortDecode::kMaxBytes) break;
     uint16_t* const codes = to->codes + size;
     codes[0] = to->space_code;
@@ -584,34 +431,7 @@ void Solve(const Lattice& lattice, const ExactnessRule& rule, const Sequence* se
   for (uint32_t k = 0; k < count; ++k) results[k] = Trace(lattice, rule, sequences[k]);
 }
 
-template <bool sums>
-HWY_INLINE uint32_t EmitRun(const Found* found, uint32_t begin, uint32_t end, int32_t** out,
-                            uint64_t* sum) {
-  int32_t* to = *out;
-  uint64_t total = *sum;
-  uint32_t i = begin;
-  for (; i < end; ++i) {
-    const image::WordInfo info = found[i].info;
-    const uint64_t after = total + info.weight;
-    if (after >> info.limit != 0) break;
-    if (sums) total = after;
-    std::memcpy(to, found[i].ids, CachedLine::kMaxIds * sizeof(int32_t));
-    to += info.count;
-  }
-  *out = to;
-  *sum = total;
-  return i;
-}
-uint32_t Emit(const Found* found, uint32_t begin, uint32_t end, int32_t** out) {
-  uint64_t none = 0;
-  return EmitRun<false>(found, begin, end, out, &none);
-}
-uint32_t EmitSums(const Found* found, uint32_t begin, uint32_t end, int32_t** out, uint64_t* sum) {
-  return EmitRun<true>(found, begin, end, out, sum);
-}
-
-constexpr Kernels kKernels = {List, MakeKeys, Match,     FindRepeats, DecodeShort, Run,
-                              RunApart, FindParts, Emit,    EmitSums,    Solve};
+constexpr Kernels kKernels = {DecodeShort, Run, RunApart, FindParts, Solve};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

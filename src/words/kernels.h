@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// words/kernels.h: the inner loops of the word engine, compiled for every Highway target (vectors,
-// and on x86 the bit manipulation instructions that come with them).
+// words/kernels.h: the inner loops over segments that have to be decoded and searched, compiled for
+// every Highway target (vectors, and on x86 the bit manipulation instructions that come with them).
 #pragma once
 
 #include <cstdint>
@@ -8,32 +8,9 @@
 #include "image/format.h"
 #include "trie/double_array.h"
 #include "words/exactness.h"
-#include "words/segments.h"
-#include "words/word_cache.h"
-#include "words/word_key.h"
+#include "words/look_up.h"
 
 namespace rankfeed::words {
-
-// What a look-up found for a segment.
-struct Found {
-  const int32_t* ids;  // CachedLine::kMaxIds may be read
-  image::WordInfo info;
-};
-
-// A segment that is the same as one before it in the batch.
-struct Repeat {
-  uint16_t segment, of;
-};
-
-struct LookUpTables {
-  const image::WordEntry* table;
-  uint64_t table_mask;
-  CachedLine* cache;
-  uint64_t cache_mask;
-
-  const image::WordEntry* Bucket(uint64_t hash) const { return table + 2 * (hash & table_mask); }
-  CachedLine* Line(uint64_t hash) const { return cache + (hash >> 32 & cache_mask); }
-};
 
 // Whether a character is one code after the one before it, by image::WordChar of both. Marks are,
 // unless that one begins a key.
@@ -150,30 +127,10 @@ struct Lattice {
   int32_t* ids;  // a place for each code, where the path through it lies; ids[-1] may be written
 };
 
-// Where find_repeats remembers segments, by their hashes.
-inline constexpr uint32_t kRepeatSlots = 512;
-
 struct Kernels {
-  // Lists what masks[0, count) say of the bytes from base on: begins of segments[*begins ...] and
-  // ends of segments[*ends ...], both moved on. Four more of each may be written.
-  void (*list)(const SegmentMasks* masks, uint32_t count, uint32_t base, Segment* segments,
-               uint32_t* begins, uint32_t* ends);
-  // Makes the keys of segments[0, count) of a text and fetches what match will look at.
-  void (*make_keys)(const LookUpTables& tables, const char* text, size_t text_size,
-                    const Segment* segments, uint32_t count, WordKey* keys, uint64_t* hashes);
-  // Looks keys [begin, end) up in both tables. The indices of those in neither, whose found is
-  // void, go to misses; returns how many.
-  uint32_t (*match)(const LookUpTables& tables, const WordKey* keys, const uint64_t* hashes,
-                    uint32_t begin, uint32_t end, Found* found, uint16_t* misses);
-  // Takes those out of misses that have the same key as another before them, which may be a repeat
-  // too; returns how many are left. keys[none] is read and must equal none of them. slots:
-  // kRepeatSlots.
-  uint32_t (*find_repeats)(const WordKey* keys, const uint64_t* hashes, uint32_t none,
-                           uint16_t* misses, uint32_t count, uint16_t* slots, Repeat* repeats,
-                           uint32_t* repeat_count);
   // Decodes segments misses[0 .. count), from their keys and the first on, as long as each is short
   // and each of its characters one code; returns how many. out: what they became.
-  uint32_t (*decode_short)(const Segment* segments, const WordKey* keys, const uint16_t* misses,
+  uint32_t (*decode_short)(const Segments& segments, const WordKey* keys, const uint16_t* misses,
                            uint32_t count, ShortDecode* to, Decoded* out);
   // Appends characters of three bytes below image::kFirstApart, as long as each is one code, and
   // ends parts where they may end. Begins only before end, and reads four bytes from there; returns
@@ -185,12 +142,6 @@ struct Kernels {
   // returns how many.
   uint32_t (*find_parts)(const PartTable& table, const RunDecode& run, Found* found,
                          uint16_t* searches);
-  // Writes the ids of found[begin, end), as long as they hold at the score accumulated so far;
-  // returns where it stopped. CachedLine::kMaxIds may be written at any *out, which is moved on.
-  uint32_t (*emit)(const Found* found, uint32_t begin, uint32_t end, int32_t** out);
-  // The same where *sum counts: at least -score so far, moved on.
-  uint32_t (*emit_sums)(const Found* found, uint32_t begin, uint32_t end, int32_t** out,
-                        uint64_t* sum);
   // Finds sums, nodes, ids and results of the sequences.
   void (*solve)(const Lattice& lattice, const ExactnessRule& rule, const Sequence* sequences,
                 uint32_t count, StreamResult* results);

@@ -7,16 +7,16 @@
 #include <cstring>
 
 #include "text/utf8.h"
-#include "words/kernels.h"
+#include "words/look_up.h"
 
 namespace rankfeed::words {
 
 SegmentScanner::SegmentScanner(const Model& model, const simd::Kernels& kernels,
-                               const Kernels& word_kernels, simd::ClassMasks* masks,
+                               const LookUpKernels& look_up, simd::ClassMasks* masks,
                                SegmentMasks* segment_masks)
     : model_(model),
       kernels_(kernels),
-      word_kernels_(word_kernels),
+      look_up_(look_up),
       masks_(masks),
       segment_masks_(segment_masks) {
   std::memcpy(separators_.low, model.word_config->separators, sizeof(separators_.low));
@@ -32,7 +32,7 @@ void SegmentScanner::Start(std::string_view text) {
   has_open_ = false;
 }
 
-uint32_t SegmentScanner::Next(Segment* segments) {
+uint32_t SegmentScanner::Next(const Segments& segments) {
   const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
   kernels_.classify(text_.data() + at_, size, separators_, common_, letters_, masks_);
   uint32_t words = 0;
@@ -51,14 +51,14 @@ uint32_t SegmentScanner::Next(Segment* segments) {
     segment_masks_[words++] = {starts, ~s1 & (s | starts), s1};
   }
   uint32_t begins = 0, ends = 0;
-  if (has_open_) segments[begins++].begin = open_;
-  word_kernels_.list(segment_masks_, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
+  if (has_open_) segments.begins[begins++] = open_;
+  look_up_.list(segment_masks_, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
   at_ += size;
   if (at_ == text_.size() && ends < begins) {  // ends with the text, at a multiple of 64
-    segments[ends++].end = static_cast<uint32_t>(at_);
+    segments.ends[ends++] = static_cast<uint32_t>(at_);
   }
   has_open_ = ends < begins;
-  if (has_open_) open_ = segments[ends].begin;
+  if (has_open_) open_ = segments.begins[ends];
   return ends;
 }
 

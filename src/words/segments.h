@@ -16,9 +16,16 @@
 
 namespace rankfeed::words {
 
-struct Segment {
-  static constexpr uint32_t kWordStart = 1u << 31;  // in begin: a word begins here
-  uint32_t begin, end;  // bytes of the text; begin < end
+// Segments by number: bytes [begin, end) of their text, begin < end.
+struct Segments {
+  static constexpr uint32_t kWordStart = 1u << 31;  // in begins: a word begins here
+  uint32_t* begins;
+  uint32_t* ends;
+
+  Segments From(uint32_t i) const { return {begins + i, ends + i}; }
+  uint32_t begin(uint32_t i) const { return begins[i] & ~kWordStart; }
+  uint32_t size(uint32_t i) const { return ends[i] - begin(i); }
+  bool word_start(uint32_t i) const { return begins[i] >= kWordStart; }
 };
 
 // Of 64 bytes, a bit each: where segments begin, where they end, and of those that begin which are
@@ -27,16 +34,16 @@ struct SegmentMasks {
   uint64_t starts, stops, word_starts;
 };
 
-struct Kernels;
+struct LookUpKernels;
 
 class SegmentScanner {
  public:
   static constexpr uint32_t kBlockBytes = 4096;
-  // Kernels::list may write four more than there are.
-  static constexpr uint32_t kMaxSegments = kBlockBytes + 2 + 4;
+  static constexpr uint32_t kBeyond = 16;  // LookUpKernels::list writes so many more
+  static constexpr uint32_t kMaxSegments = kBlockBytes + 2 + kBeyond;
 
   // masks and segment_masks: kBlockBytes / 64.
-  SegmentScanner(const Model& model, const simd::Kernels& kernels, const Kernels& word_kernels,
+  SegmentScanner(const Model& model, const simd::Kernels& kernels, const LookUpKernels& look_up,
                  simd::ClassMasks* masks, SegmentMasks* segment_masks);
 
   void Start(std::string_view text);
@@ -44,14 +51,14 @@ class SegmentScanner {
 
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
-  uint32_t Next(Segment* segments);
+  uint32_t Next(const Segments& segments);
 
  private:
   bool Loose(size_t at) const;
 
   const Model& model_;
   const simd::Kernels& kernels_;
-  const Kernels& word_kernels_;
+  const LookUpKernels& look_up_;
   simd::ClassMasks* masks_;
   SegmentMasks* segment_masks_;
   simd::ByteSet separators_, common_, letters_;

@@ -31,6 +31,11 @@ union alignas(64) CachedLine {
     uint32_t no_tag;  // 0, where the second short entry would have its tag
     image::WordInfo info;
     int32_t ids[CachedLine::kMaxIds];
+
+    bool Has(const WordKey& of) const {
+      return ((key[0] ^ of.part[0] ^ kLongTag) | (key[1] ^ of.part[1]) | (key[2] ^ of.part[2]) |
+              (key[3] ^ of.part[3])) == 0;
+    }
   } whole;
 };
 static_assert(sizeof(CachedLine) == 64);

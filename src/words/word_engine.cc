@@ -13,8 +13,6 @@
 namespace rankfeed::words {
 namespace {
 
-constexpr uint32_t kBeginMask = ~Segment::kWordStart;
-
 template <class Arithmetic>
 class Engine {
  public:
@@ -22,11 +20,11 @@ class Engine {
       : model_(model),
         config_(*model.word_config),
         scratch_(scratch),
+        batch_(scratch.batch),
         stream_(scratch.stream),
         decoder_(model, *scratch.word_kernels, scratch.stream, scratch.parts),
         rule_(config_.cost_unit, kFloat32),
-        scanner_(model, *scratch.kernels, *scratch.word_kernels, scratch.masks,
-                 scratch.segment_masks),
+        scanner_(model, *scratch.kernels, scratch.look_up, scratch.masks, scratch.segment_masks),
         tables_{model.word_table.data(), (uint64_t{1} << model.word_config->table_bits) - 1,
                 scratch.cache.lines(), scratch.cache.mask()},
         texts_(texts),
@@ -34,7 +32,7 @@ class Engine {
 
   size_t Run() {
     while (!bailed_ && done_ < texts_.texts.size()) {
-      if (tail_ - head_ < batch_) Fill();
+      if (tail_ - head_ < batch_size_) Fill();
       Batch();
     }
     if (bailed_) sink_.count = text_begin_;
@@ -48,15 +46,15 @@ class Engine {
   static constexpr uint32_t kLookUps = 128;
   static constexpr uint8_t kNotKept = StreamResult::NotKept(kFloat32);
 
-  static std::string_view Bytes(std::string_view text, const Segment& segment) {
-    const uint32_t begin = segment.begin & kBeginMask;
-    return {text.data() + begin, segment.end - begin};
+  static std::string_view Bytes(std::string_view text, const Segments& segments, uint32_t i) {
+    return {text.data() + segments.begin(i), segments.size(i)};
   }
-  static bool WordStart(const Segment& segment) { return segment.begin > kBeginMask; }
 
   // Segments until there are enough for a batch. Those left over move to the front.
   void Fill() {
-    std::copy(scratch_.segments + head_, scratch_.segments + tail_, scratch_.segments);
+    for (uint32_t* of : {scratch_.segments.begins, scratch_.segments.ends}) {
+      std::copy(of + head_, of + tail_, of);
+    }
     std::copy(scratch_.runs + first_run_, scratch_.runs + run_count_, scratch_.runs);
     tail_ -= head_;
     run_count_ -= first_run_;
@@ -67,7 +65,7 @@ class Engine {
       run.end -= head_;
     }
     head_ = 0;
-    while (tail_ < batch_ && run_count_ < WordScratch::kRuns) {
+    while (tail_ < batch_size_ && run_count_ < WordScratch::kRuns) {
       const bool first = !scanning_;
       if (first) {
         if (next_ == texts_.texts.size()) break;
@@ -75,7 +73,7 @@ class Engine {
       }
       SegmentRun& run = scratch_.runs[run_count_++];
       run = {texts_.texts[next_ - 1], tail_, tail_, first, false};
-      if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments + tail_);
+      if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments.From(tail_));
       tail_ = run.end;
       scanning_ = !scanner_.done();
       run.last = !scanning_;
@@ -88,12 +86,12 @@ class Engine {
   void Batch() {
     const bool resumed = partial_;
     partial_ = false;
-    const Segment* const segments = scratch_.segments + head_;
-    const uint32_t count = resumed ? 1 : std::min(tail_ - head_, batch_);
+    const Segments segments = scratch_.segments.From(head_);
+    const uint32_t count = resumed ? 1 : std::min(tail_ - head_, batch_size_);
     uint32_t lacking = 1;
     repeats_ = 0;
     if (resumed) {
-      scratch_.misses[0] = 0;
+      batch_.misses[0] = 0;
     } else {
       lacking = LookUp(count);
     }
@@ -107,20 +105,22 @@ class Engine {
     Insert();
     head_ += end;
     // As many as the stream had room for, and twice that as long as it has.
-    if (!resumed)
-      batch_ = std::clamp(end < count ? end : 2 * batch_, kLeastBatch, WordScratch::kBatch);
+    if (!resumed) {
+      batch_size_ =
+          std::clamp(end < count ? end : 2 * batch_size_, kLeastBatch, WordScratch::kBatch);
+    }
   }
 
-  // Segments scratch_.misses[0 .. lacking), of count, to sequences. Returns where the batch ends:
+  // Segments batch_.misses[0 .. lacking), of count, to sequences. Returns where the batch ends:
   // before count when the stream is full or a text needs the plain path.
-  uint32_t Decode(const Segment* segments, uint32_t count, uint32_t lacking, bool resumed) {
+  uint32_t Decode(const Segments& segments, uint32_t count, uint32_t lacking, bool resumed) {
     decoder_.Clear();
     misses_ = 0;
     const SegmentRun* run = scratch_.runs + first_run_;
     for (uint32_t k = 0; k < lacking; ++k) {
       if (!resumed) {
         const uint32_t done =
-            decoder_.Short(segments, scratch_.keys, scratch_.misses + k, lacking - k,
+            decoder_.Short(segments, batch_.keys, batch_.misses + k, lacking - k,
                            miss_ + misses_);
         misses_ += done;
         if (done != 0) {
@@ -128,16 +128,16 @@ class Engine {
           continue;
         }
       }
-      const uint32_t i = scratch_.misses[k];
+      const uint32_t i = batch_.misses[k];
       while (run->end <= head_ + i) ++run;
-      const std::string_view bytes = Bytes(run->text, segments[i]);
+      const std::string_view bytes = Bytes(run->text, segments, i);
       uint32_t at = resumed ? resume_at_ : 0;
-      bool word_start = resumed ? resume_word_start_ : WordStart(segments[i]);
+      bool word_start = resumed ? resume_word_start_ : segments.word_start(i);
       const uint32_t first = decoder_.part_count();
-      const bool more = segments[i].end < run->text.size();
+      const bool more = segments.ends[i] < run->text.size();
       DecodeStatus status = decoder_.Raw(bytes, more, &at, &word_start);
       const bool slow = status == DecodeStatus::kSlow;
-      if (slow) status = Normalize(bytes, WordStart(segments[i]));
+      if (slow) status = Normalize(bytes, segments.word_start(i));
       if (status == DecodeStatus::kBail) {
         // The texts before it are encoded to their end.
         bailed_ = true;
@@ -167,27 +167,25 @@ class Engine {
   // Looks up the next segments; returns how many are in neither table.
   uint32_t LookUp(uint32_t count) {
     uint32_t lacking = 0;
+    const LookUpKernels& kernels = scratch_.look_up;
     const SegmentRun* run = scratch_.runs + first_run_;
     for (uint32_t begin = 0, made = 0; begin < count; begin = made) {
       const uint32_t end = std::min(count, begin + kLookUps);
       for (;; ++run) {
         const uint32_t size = std::min(run->end - head_, end) - made;
-        scratch_.word_kernels->make_keys(tables_, run->text.data(), run->text.size(),
-                                         scratch_.segments + head_ + made, size,
-                                         scratch_.keys + made, scratch_.hashes + made);
+        kernels.make_keys(tables_, run->text.data(), run->text.size(),
+                          scratch_.segments.From(head_ + made), size, made, batch_);
         made += size;
         if (made == end) break;
       }
-      lacking += scratch_.word_kernels->match(tables_, scratch_.keys, scratch_.hashes, begin, end,
-                                              scratch_.found, scratch_.misses + lacking);
+      lacking = kernels.match_table(tables_, begin, end, batch_, lacking);
     }
+    lacking = kernels.match_cache(tables_, batch_, lacking);
     if (lacking < 2) return lacking;
     // What a text is about comes several times in a batch.
     constexpr uint32_t kNone = WordScratch::kBatch;
-    scratch_.keys[kNone] = {{WordKey::Tag(0x7f, false), 0, 0, 0}};
-    return scratch_.word_kernels->find_repeats(scratch_.keys, scratch_.hashes, kNone,
-                                               scratch_.misses, lacking, scratch_.slots, repeat_,
-                                               &repeats_);
+    batch_.keys[kNone] = {{WordKey::Tag(0x7f, false), 0, 0, 0}};
+    return kernels.find_repeats(batch_, kNone, lacking, scratch_.slots, repeat_, &repeats_);
   }
 
   // A segment with characters that are not normalized one by one.
@@ -222,7 +220,7 @@ class Engine {
 
   // segments[0, count) in order, and the part of the one after them that was decoded. With each
   // text's last segment, what comes after it.
-  bool Emit(const Segment* segments, uint32_t count) {
+  bool Emit(const Segments& segments, uint32_t count) {
     uint32_t miss = 0;
     for (; first_run_ < run_count_; ++first_run_) {
       SegmentRun& run = scratch_.runs[first_run_];
@@ -238,7 +236,7 @@ class Engine {
       for (; miss < misses_ && head_ + miss_[miss].segment < run.end; ++miss) {
         if (!EmitFound(segments, i, miss_[miss].segment)) return false;
         i = miss_[miss].segment;
-        if (WordStart(segments[i])) space_ |= (segments[i].begin & kBeginMask) != 0;
+        if (segments.word_start(i)) space_ |= segments.begin(i) != 0;
         if (!EmitMiss(miss_[miss])) return false;
         ++i;
       }
@@ -267,21 +265,21 @@ class Engine {
     return true;
   }
 
-  bool EmitFound(const Segment* segments, uint32_t begin, uint32_t end) {
+  bool EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
     if (begin < end) space_ = false;
     for (uint32_t i = begin; i < end;) {
       const uint32_t from = i;
-      i = EmitSettled(scratch_.found, i, end);
+      i = EmitSettled(batch_.found, i, end);
       FindWordStart(segments, from, i);
       if (i == end) break;
       // One that has to be searched, or that may not fit.
-      const Found& found = scratch_.found[i];
-      if (WordStart(segments[i])) StartWord();
+      const Found& found = batch_.found[i];
+      if (segments.word_start(i)) StartWord();
       if (Settled(found.info)) {
         Copy(found.ids, found.info.count);
       } else {
         const uint32_t codes =
-            DecodePlain(model_, Bytes(text_, segments[i]), WordStart(segments[i]), scratch_.codes);
+            DecodePlain(model_, Bytes(text_, segments, i), segments.word_start(i), scratch_.codes);
         if (!Exact({scratch_.codes, codes})) return false;
       }
       ++i;
@@ -296,7 +294,7 @@ class Engine {
     const uint32_t stop =
         begin + static_cast<uint32_t>(std::min<uint64_t>(end - begin, room / CachedLine::kMaxIds));
     int32_t* out = sink_.ids + sink_.count;
-    const Kernels& kernels = *scratch_.word_kernels;
+    const LookUpKernels& kernels = scratch_.look_up;
     const uint32_t done = kFloat32 ? kernels.emit_sums(found, begin, stop, &out, &sum_)
                                    : kernels.emit(found, begin, stop, &out);
     sink_.count = static_cast<uint32_t>(out - sink_.ids);
@@ -314,7 +312,7 @@ class Engine {
       bool kept;
       if (miss.is_short) {
         const StreamResult& result = stream_.result(miss.first);
-        found = {stream_.ids() + result.first_id, result.info};
+        found = {stream_.ids() + result.first_id, 0, result.info};
         kept = (result.flags & kNotKept) == 0 && result.count <= CachedLine::kMaxIds;
       } else {
         found = decoder_.part_found()[miss.first];
@@ -322,11 +320,11 @@ class Engine {
       }
       // What EmitFound cannot settle it decodes again, into scratch_.codes.
       if (kept) {
-        scratch_.found[miss.segment] = found;
+        batch_.found[miss.segment] = found;
         insert_[inserts_] = miss.segment;
         inserts_ += found.info.limit != 0;
       } else {
-        scratch_.found[miss.segment].ids = nullptr;
+        batch_.found[miss.segment].ids = nullptr;
         miss_[left++] = miss;
       }
     }
@@ -338,8 +336,8 @@ class Engine {
     const uint32_t own = misses_;
     for (uint32_t k = 0; k < repeats_ && repeat_[k].segment < end; ++k) {
       const auto [segment, of] = repeat_[k];
-      scratch_.found[segment] = scratch_.found[of];
-      if (scratch_.found[of].ids != nullptr) continue;
+      batch_.found[segment] = batch_.found[of];
+      if (batch_.found[of].ids != nullptr) continue;
       const Decoded* miss = miss_ + misses_ - 1;
       while (miss->segment != of) --miss;
       miss_[misses_] = *miss;
@@ -392,9 +390,10 @@ class Engine {
     if (scratch_.cache.enabled()) {
       for (uint32_t k = 0; k < inserts_; ++k) {
         const uint32_t i = insert_[k];
-        const WordKey& key = scratch_.keys[i];
+        const WordKey& key = batch_.keys[i];
         if (key.size() > WordKey::kMaxBytes) continue;
-        Keep(key, scratch_.found[i].ids, scratch_.found[i].info, tables_.Line(scratch_.hashes[i]));
+        const Found& found = batch_.found[i];
+        Keep(key, found.ids, found.info, tables_.Line(batch_.hashes[i]));
       }
     }
     inserts_ = 0;
@@ -410,12 +409,12 @@ class Engine {
 
   // The same for the last word that began in found segments [begin, end), which were just written:
   // looked for afterwards, so that writing them needs no look at where words begin.
-  void FindWordStart(const Segment* segments, uint32_t begin, uint32_t end) {
+  void FindWordStart(const Segments& segments, uint32_t begin, uint32_t end) {
     if constexpr (!kFloat32) {
       uint32_t at = sink_.count;
       for (uint32_t i = end; i > begin;) {
-        at -= scratch_.found[--i].info.count;
-        if (WordStart(segments[i])) {
+        at -= batch_.found[--i].info.count;
+        if (segments.word_start(i)) {
           checkpoint_ = at;
           score_ = 0;
           return;
@@ -476,6 +475,7 @@ class Engine {
   const Model& model_;
   const image::WordConfig& config_;
   WordScratch& scratch_;
+  const LookUpBatch& batch_;
   Stream& stream_;
   Decoder decoder_;
   const ExactnessRule rule_;
@@ -484,7 +484,7 @@ class Engine {
   const WordTexts& texts_;
   TokenSink& sink_;
 
-  uint32_t batch_ = WordScratch::kBatch;  // segments to look up together
+  uint32_t batch_size_ = WordScratch::kBatch;  // segments to look up together
 
   // Segments and runs that wait; those of the next texts join them.
   uint32_t head_ = 0, tail_ = 0;            // in WordScratch::segments

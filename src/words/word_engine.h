@@ -48,17 +48,15 @@ struct WordScratch {
 
   const simd::Kernels* kernels = nullptr;
   const Kernels* word_kernels = nullptr;
+  LookUpKernels look_up = {};
   WordCache cache;
   Stream stream;
   ExactPath exact;
   simd::ClassMasks* masks = nullptr;
   SegmentMasks* segment_masks = nullptr;
-  Segment* segments = nullptr;  // a block's, behind those of a batch
+  Segments segments = {};  // a block's, behind those of a batch
   SegmentRun* runs = nullptr;   // kRuns
-  WordKey* keys = nullptr;    // kBatch, and one to read beyond
-  uint64_t* hashes = nullptr;  // kBatch
-  Found* found = nullptr;      // kBatch
-  uint16_t* misses = nullptr;  // kBatch + 1
+  LookUpBatch batch = {};
   uint16_t* slots = nullptr;   // kRepeatSlots
   PartScratch parts;
   uint16_t* codes = nullptr;   // of one segment
@@ -70,12 +68,15 @@ struct WordScratch {
     exact.Carve(layout, Stream::kCapacity);
     masks = layout.Take<simd::ClassMasks>(SegmentScanner::kBlockBytes / 64);
     segment_masks = layout.Take<SegmentMasks>(SegmentScanner::kBlockBytes / 64);
-    segments = layout.Take<Segment>(kBatch + SegmentScanner::kMaxSegments);
+    segments.begins = layout.Take<uint32_t>(kBatch + SegmentScanner::kMaxSegments);
+    segments.ends = layout.Take<uint32_t>(kBatch + SegmentScanner::kMaxSegments);
     runs = layout.Take<SegmentRun>(kRuns);
-    keys = layout.Take<WordKey>(kBatch + 1);
-    hashes = layout.Take<uint64_t>(kBatch);
-    found = layout.Take<Found>(kBatch);
-    misses = layout.Take<uint16_t>(kBatch + 1);
+    constexpr uint32_t kEntries = kBatch + LookUpBatch::kBeyond;
+    batch.keys = layout.Take<WordKey>(kEntries);
+    for (uint64_t*& part : batch.parts) part = layout.Take<uint64_t>(kEntries);
+    batch.hashes = layout.Take<uint64_t>(kEntries);
+    batch.found = layout.Take<Found>(kEntries);
+    batch.misses = layout.Take<uint16_t>(kEntries);
     slots = layout.Take<uint16_t>(kRepeatSlots);
     parts.Carve(layout);
     codes = layout.Take<uint16_t>(kSegmentCodes);

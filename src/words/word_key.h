@@ -38,13 +38,16 @@ struct alignas(32) WordKey {
     return key;
   }
 
-  // The two halves of one product: most segments have nothing in parts 2 and 3, and those of up to
-  // seven bytes nothing in 1. The constant is of the fractional digits of pi (hexadecimal). The low
-  // bits index the static table, the high bits the cache.
+  // The low bits index the tables, so the 17 highest bits of the sum, in which all bytes of a key
+  // have a part, are folded onto them. Products of 64 bits are what vectors have too. The factors
+  // are the first fractional digits of pi (hexadecimal; the second made odd).
+  static constexpr uint64_t kFactor0 = 0x243f6a8885a308d3, kFactor1 = 0x13198a2e03707345;
+  static constexpr int kTurn2 = 23, kTurn3 = 13;  // most segments have nothing in parts 2 and 3
+  static constexpr int kFold = 47;
   uint64_t Hash() const {
-    const uint64_t a = part[0] ^ std::rotl(part[2], 23);
-    const uint64_t b = part[1] ^ std::rotl(part[3], 41) ^ 0x13198a2e03707345u;
-    return a * b ^ static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b >> 64);
+    const uint64_t sum = (part[0] ^ std::rotl(part[2], kTurn2)) * kFactor0 +
+                         (part[1] ^ std::rotl(part[3], kTurn3)) * kFactor1;
+    return sum ^ sum >> kFold;
   }
 };
 
