@@ -48,7 +48,7 @@ struct Scratch {
   // Fills in what depends on the model; once, after carving.
   void Prepare(const Model& model) {
     words.kernels = kernels = &simd::Dispatch();
-    words.word_kernels = &words::DispatchKernels();
+    words.word_kernels = words::DispatchKernels();
     words.look_up = words::DispatchLookUp();
     words.cache.Clear();
     added_first_usable = true;

@@ -59,6 +59,7 @@ class ExactnessRule {
   }
 
   bool float32() const { return float32_; }
+  int unit_exponent() const { return unit_exponent_; }  // of cost_unit
   // In units: runner-ups that lead by more were left out.
   uint32_t most_margin() const { return most_margin_; }
 

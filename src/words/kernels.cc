@@ -255,10 +255,10 @@ struct Lane {
   Visit visit;      // of the next code, if there is such a state
 };
 
-// Reads the codes of all sequences beyond those that searches begin with, in turns; returns how
-// many. Whether a code leads on or its lane has to try again from a shorter suffix follows no
-// pattern, so there is no branch on it: both ways are computed and one is masked out.
-uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
+// Reads the codes of all sequences in turns. Whether a code leads on or its lane has to try again
+// from a shorter suffix follows no pattern, so there is no branch on it: both ways are computed and
+// one is masked out.
+Visits Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
   constexpr uint32_t kLanes = 16;
   const trie::Unit* const units = lattice.units;
   const trie::Unit* const fails = lattice.fails;
@@ -321,7 +321,7 @@ uint32_t Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count)
       ++lane;
     }
   }
-  return static_cast<uint32_t>(visit - lattice.visits);
+  return {static_cast<uint32_t>(visit - lattice.visits), 0};
 }
 
 // Both of a and b in order. GCC 12 makes branches of std::min on sums, which are taken as often as
@@ -351,7 +351,7 @@ HWY_INLINE uint64_t Min(uint64_t a, uint64_t b) {
 
 // The node after a code. Three edges are relaxed whether there are as many or not: void ones are
 // above any sum.
-HWY_INLINE void Relax(const Lattice& lattice, Visit visit) {
+HWY_INLINE void RelaxOne(const Lattice& lattice, Visit visit) {
   const image::WordState& state = lattice.states[static_cast<uint32_t>(visit)];
   const uint64_t at = visit >> 32;
   // From the node as many characters back as the longest piece has; the low bits of an edge count
@@ -372,26 +372,8 @@ HWY_INLINE void Relax(const Lattice& lattice, Visit visit) {
                            static_cast<uint32_t>((next - least) >> image::kEdgeCostShift)};
 }
 
-// Consecutive unknown characters are one token.
-void MarkUnknown(const Lattice& lattice, int32_t end, StreamResult* result) {
-  int32_t* const ids = lattice.ids;
-  int32_t* out = ids + result->first_id;
-  bool after_unknown = false;
-  for (int32_t i = result->first_id; i < end; ++i) {
-    const bool unknown = ids[i] == int32_t{image::kEdgeUnknown};
-    if (unknown) result->flags |= StreamResult::kUnknown;
-    if (ids[i] == int32_t{image::kEdgeLiteral}) result->flags |= StreamResult::kLiteral;
-    if (!(unknown && after_unknown)) {
-      *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : ids[i];
-    }
-    after_unknown = unknown;
-  }
-  result->count = static_cast<uint16_t>(out - (ids + result->first_id));
-  result->info.count = static_cast<uint8_t>(std::min<uint32_t>(result->count, 255));
-}
-
 // The best path to the end of a sequence, backwards.
-HWY_INLINE StreamResult Trace(const Lattice& lattice, const ExactnessRule& rule,
+HWY_INLINE StreamResult TraceOne(const Lattice& lattice, const ExactnessRule& rule,
                               const Sequence& sequence) {
   const int32_t begin = sequence.begin, end = sequence.end;
   uint32_t margin = rule.most_margin(), greatest = 0;
@@ -421,17 +403,22 @@ HWY_INLINE StreamResult Trace(const Lattice& lattice, const ExactnessRule& rule,
 
 // Neighbours among the visits are of different sequences, so that no node waits for the one before
 // it.
-void Solve(const Lattice& lattice, const ExactnessRule& rule, const Sequence* sequences,
-           uint32_t count, StreamResult* results) {
-  const uint32_t visits = Walk(lattice, sequences, count);
-  for (const Visit *visit = lattice.visits, *end = visit + visits; visit != end; ++visit) {
+void Relax(const Lattice& lattice, uint32_t begin, uint32_t end) {
+  for (const Visit *visit = lattice.visits + begin, *last = lattice.visits + end; visit != last;
+       ++visit) {
     __builtin_prefetch(lattice.states + static_cast<uint32_t>(visit[Lattice::kAhead]));
-    Relax(lattice, *visit);
+    RelaxOne(lattice, *visit);
   }
-  for (uint32_t k = 0; k < count; ++k) results[k] = Trace(lattice, rule, sequences[k]);
 }
 
-constexpr Kernels kKernels = {DecodeShort, Run, RunApart, FindParts, Solve};
+void Trace(const Lattice& lattice, const ExactnessRule& rule, const Sequence* sequences,
+           uint32_t count, StreamResult* results) {
+  for (uint32_t k = 0; k < count; ++k) results[k] = TraceOne(lattice, rule, sequences[k]);
+}
+
+constexpr Kernels kKernels = {DecodeShort, Run,     RunApart, FindParts,
+                              Walk,        Walk,    nullptr,  Relax,
+                              Trace};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE
@@ -443,7 +430,11 @@ namespace rankfeed::words {
 
 HWY_EXPORT(Get);
 
-const Kernels& DispatchKernels() { return *HWY_DYNAMIC_DISPATCH(Get)(); }
+Kernels DispatchKernels() {
+  Kernels kernels = *HWY_DYNAMIC_DISPATCH(Get)();
+  UseGathers(&kernels);
+  return kernels;
+}
 
 }  // namespace rankfeed::words
 #endif  // HWY_ONCE

@@ -107,6 +107,13 @@ struct StreamResult {
 // A code that was read: its place in the stream, and in the low half the state after it.
 using Visit = uint64_t;
 
+// How many there are, and of those that are first: of any eight from a multiple of eight on, no two
+// are of the same sequence.
+struct Visits {
+  uint32_t count, apart;
+};
+inline constexpr uint32_t kFewSequences = 16;
+
 // See words/stream.h. A node comes before each code and behind the last; node n + 1 follows
 // codes[n].
 struct Lattice {
@@ -120,11 +127,14 @@ struct Lattice {
   const image::WordBegin* begins;
   uint32_t code_count, unk_id;
   const uint16_t* codes;
-  Visit* visits;  // for all codes, and kAhead more to read
+  Visit* visits;  // for all codes, and kAhead + 8 more to read or write
   uint64_t* sum;  // by node: the least sum of costs, where an edge has its cost; kMaxChars before
                   // the first may be read
   image::WordNode* nodes;  // unspecified before the first code of a sequence
   int32_t* ids;  // a place for each code, where the path through it lies; ids[-1] may be written
+  // For kernels that list where searches begin before they read on; by sequence, and eight more.
+  trie::Unit* start_units;
+  Visit* start_visits;
 };
 
 struct Kernels {
@@ -142,11 +152,26 @@ struct Kernels {
   // returns how many.
   uint32_t (*find_parts)(const PartTable& table, const RunDecode& run, Found* found,
                          uint16_t* searches);
-  // Finds sums, nodes, ids and results of the sequences.
-  void (*solve)(const Lattice& lattice, const ExactnessRule& rule, const Sequence* sequences,
+  // Reads the codes of the sequences beyond those that searches begin with, and makes the nodes
+  // behind these. The second is for few sequences.
+  Visits (*walk)(const Lattice& lattice, const Sequence* sequences, uint32_t count);
+  Visits (*walk_few)(const Lattice& lattice, const Sequence* sequences, uint32_t count);
+  // Makes the nodes of visits [0, Visits::apart), eight at a time. Null without kernels for that.
+  void (*relax_apart)(const Lattice& lattice, uint32_t count);
+  // Makes the nodes of visits [begin, end).
+  void (*relax)(const Lattice& lattice, uint32_t begin, uint32_t end);
+  // Finds ids and results of the sequences.
+  void (*trace)(const Lattice& lattice, const ExactnessRule& rule, const Sequence* sequences,
                 uint32_t count, StreamResult* results);
 };
 
-const Kernels& DispatchKernels();
+// Of a result whose path, to the node `end`, holds unknown characters or the unknown piece itself:
+// its flags, and one token for consecutive unknown characters.
+void MarkUnknown(const Lattice& lattice, int32_t end, StreamResult* result);
+
+// Those for this CPU.
+Kernels DispatchKernels();
+// Puts those of search_gather.cc in their places if this CPU has fast gathers.
+void UseGathers(Kernels* kernels);
 
 }  // namespace rankfeed::words

@@ -85,7 +85,6 @@ struct LookUpKernels {
 
 // Those for this CPU.
 LookUpKernels DispatchLookUp();
-
 // Puts those of look_up_gather.cc in their places if this CPU has fast gathers.
 void UseGathers(LookUpKernels* kernels);
 

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: MIT
 // words/look_up_gather.cc: the loops of look_up.h eight segments at a time, with AVX-512: keys of
 // eight places of the text, entries of eight places of a table. A fifth less time for a hit.
-//
-// Only where gathers are as fast as the loads they stand for: Intel CPUs before Sapphire Rapids are
-// mended against gather data sampling (INTEL-SA-00828) at the cost of their speed. Intrinsics, as
-// Highway 1.0 has no compression of bytes.
-#include <hwy/targets.h>
-
+#include "words/gather.h"
 #include "words/look_up.h"
 
 #if HWY_ARCH_X86
-#include <cpuid.h>
-#include <immintrin.h>
-#endif
 
 #include <algorithm>
 #include <array>
@@ -20,34 +12,14 @@
 #include <cstddef>
 #include <cstring>
 
-#if HWY_ARCH_X86
-
-// Of the undefined vectors inside GCC 12's own intrinsics (GCC bug 105593).
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-
-// Function by function, so that nothing inline of another header is compiled for these CPUs.
-#define RANKFEED_GATHER                                                                  \
-  __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl," \
-                        "avx512vbmi,avx512vbmi2")))
-
 namespace rankfeed::words {
 namespace {
 
-constexpr uint32_t kLanes = 8;
+constexpr uint32_t kLanes = kGatherLanes;
 static_assert(LookUpBatch::kBeyond >= kLanes && SegmentScanner::kBeyond >= 16);
 
-RANKFEED_GATHER inline __m512i Set(uint64_t value) {
-  return _mm512_set1_epi64(static_cast<int64_t>(value));
-}
-RANKFEED_GATHER inline __m512i Load(const uint64_t* from) { return _mm512_loadu_si512(from); }
 RANKFEED_GATHER inline __m512i Widen(const uint32_t* from) {
   return _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-}
-// Eight times base[at].
-RANKFEED_GATHER inline __m512i Gather(const uint64_t* base, __m512i at) {
-  return _mm512_i64gather_epi64(at, base, sizeof(uint64_t));
 }
 // In halves: products of 512-bit vectors lower the clock of the whole core, by a tenth on Sapphire
 // Rapids (bench/NOTES.md).
@@ -259,16 +231,10 @@ RANKFEED_GATHER void List(const SegmentMasks* masks, uint32_t count, uint32_t ba
   *end = static_cast<uint32_t>(ends - segments.ends);
 }
 
-// AVX512-FP16 came with Sapphire Rapids.
-bool FastGathers() {
-  uint32_t a, b, c, d;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 23 & 1) != 0;
-}
-
 }  // namespace
 
 void UseGathers(LookUpKernels* kernels) {
-  if ((hwy::SupportedTargets() & HWY_AVX3_DL) == 0 || !FastGathers()) return;
+  if (!FastGathers()) return;
   kernels->list = List;
   kernels->make_keys = MakeKeys;
   kernels->match_table = MatchTable;

@@ -7,11 +7,30 @@ namespace rankfeed::words {
 void Stream::Carve(Layout& layout) {
   codes_ = layout.Take<uint16_t>(kCapacity + kPadding);
   sequences_ = layout.Take<Sequence>(kMaxSequences);
-  visits_ = layout.Take<Visit>(kCapacity + Lattice::kAhead);
+  visits_ = layout.Take<Visit>(kCapacity + Lattice::kAhead + 8);
+  start_units_ = layout.Take<trie::Unit>(kMaxSequences + 8);
+  start_visits_ = layout.Take<Visit>(kMaxSequences + 8);
   sum_ = layout.Take<uint64_t>(kCapacity + 1 + Lattice::kMaxChars);
   nodes_ = layout.Take<image::WordNode>(kCapacity + 1);
   ids_ = layout.Take<int32_t>(kCapacity + 8);
   results_ = layout.Take<StreamResult>(kMaxSequences);
+}
+
+void MarkUnknown(const Lattice& lattice, int32_t end, StreamResult* result) {
+  int32_t* const ids = lattice.ids;
+  int32_t* out = ids + result->first_id;
+  bool after_unknown = false;
+  for (int32_t i = result->first_id; i < end; ++i) {
+    const bool unknown = ids[i] == int32_t{image::kEdgeUnknown};
+    if (unknown) result->flags |= StreamResult::kUnknown;
+    if (ids[i] == int32_t{image::kEdgeLiteral}) result->flags |= StreamResult::kLiteral;
+    if (!(unknown && after_unknown)) {
+      *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : ids[i];
+    }
+    after_unknown = unknown;
+  }
+  result->count = static_cast<uint16_t>(out - (ids + result->first_id));
+  result->info.count = static_cast<uint8_t>(std::min<uint32_t>(result->count, 255));
 }
 
 void Stream::Solve(const Model& model, const Kernels& kernels, const ExactnessRule& rule) {
@@ -26,8 +45,14 @@ void Stream::Solve(const Model& model, const Kernels& kernels, const ExactnessRu
                         visits_,
                         sum_ + Lattice::kMaxChars,
                         nodes_,
-                        ids_ + 1};
-  kernels.solve(lattice, rule, sequences_, count_, results_);
+                        ids_ + 1,
+                        start_units_,
+                        start_visits_};
+  const auto walk = count_ < kFewSequences ? kernels.walk_few : kernels.walk;
+  const Visits visits = walk(lattice, sequences_, count_);
+  if (visits.apart != 0) kernels.relax_apart(lattice, visits.apart);
+  kernels.relax(lattice, visits.apart, visits.count);
+  kernels.trace(lattice, rule, sequences_, count_, results_);
 }
 
 }  // namespace rankfeed::words

@@ -67,6 +67,8 @@ class Stream {
   Sequence* sequences_ = nullptr;  // kMaxSequences
   // As Lattice asks for.
   Visit* visits_ = nullptr;
+  trie::Unit* start_units_ = nullptr;
+  Visit* start_visits_ = nullptr;
   uint64_t* sum_ = nullptr;
   image::WordNode* nodes_ = nullptr;
   int32_t* ids_ = nullptr;  // one before the first, a place for each character, and room for a

@@ -22,7 +22,7 @@ class Engine {
         scratch_(scratch),
         batch_(scratch.batch),
         stream_(scratch.stream),
-        decoder_(model, *scratch.word_kernels, scratch.stream, scratch.parts),
+        decoder_(model, scratch.word_kernels, scratch.stream, scratch.parts),
         rule_(config_.cost_unit, kFloat32),
         scanner_(model, *scratch.kernels, scratch.look_up, scratch.masks, scratch.segment_masks),
         tables_{model.word_table.data(), (uint64_t{1} << model.word_config->table_bits) - 1,

@@ -47,7 +47,7 @@ struct WordScratch {
   static constexpr uint32_t kNormalizedBytes = 16 * 1024;
 
   const simd::Kernels* kernels = nullptr;
-  const Kernels* word_kernels = nullptr;
+  Kernels word_kernels = {};
   LookUpKernels look_up = {};
   WordCache cache;
   Stream stream;
