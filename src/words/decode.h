@@ -83,6 +83,9 @@ class Decoder {
     return codes[0] == model_.word_config->space_code;
   }
 
+  // Of Stream::kCapacity, before Solve: every part may become a sequence, with its closing zero.
+  uint32_t used() const { return stream_.size() + run_.size + run_.count; }
+
   // Finds the best paths of everything appended since Clear.
   void Solve(const ExactnessRule& rule);
 
@@ -95,8 +98,7 @@ class Decoder {
  private:
   static constexpr uint32_t kReserve = 16;  // room one character may take, and its closing zero
 
-  // Every part may become a sequence of the stream, with its closing zero.
-  uint32_t room() const { return Stream::kCapacity - stream_.size() - run_.size - run_.count; }
+  uint32_t room() const { return Stream::kCapacity - used(); }
   void Add(uint32_t code) { run_.codes[run_.size++] = static_cast<uint16_t>(code); }
   void Open(bool word_start, const char* resume);
   void Close();

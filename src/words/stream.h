@@ -27,7 +27,7 @@ namespace rankfeed::words {
 
 class Stream {
  public:
-  static constexpr uint32_t kCapacity = 2048;  // codes, the closing zeros included
+  static constexpr uint32_t kCapacity = 4096;  // codes, the closing zeros included
   static constexpr uint32_t kMaxSequences = kCapacity / 2;
 
   void Carve(Layout& layout);

@@ -41,7 +41,8 @@ class Engine {
 
  private:
   static constexpr bool kFloat32 = std::is_same_v<Arithmetic, unigram::SentencePieceArithmetic>;
-  static constexpr uint32_t kLeastBatch = 32;
+  static constexpr uint32_t kLeastBatch = 32, kFirstBatch = 512;
+  static constexpr uint32_t kGoal = Stream::kCapacity * 7 / 8;
   // Looked up at once: what that fetches stays in the first level cache.
   static constexpr uint32_t kLookUps = 128;
   static constexpr uint8_t kNotKept = StreamResult::NotKept(kFloat32);
@@ -96,6 +97,7 @@ class Engine {
       lacking = LookUp(count);
     }
     const uint32_t end = Decode(segments, count, lacking, resumed);
+    const uint32_t used = decoder_.used();
     if (misses_ != 0) {
       decoder_.Solve(rule_);
       SettleMisses();
@@ -104,10 +106,10 @@ class Engine {
     if (!Emit(segments, end)) bailed_ = true;
     Insert();
     head_ += end;
-    // As many as the stream had room for, and twice that as long as it has.
+    // As many as will use kGoal of the stream if they are like these.
     if (!resumed) {
-      batch_size_ =
-          std::clamp(end < count ? end : 2 * batch_size_, kLeastBatch, WordScratch::kBatch);
+      const uint32_t fits = end * kGoal / std::max(used, 1u);
+      batch_size_ = std::clamp(std::min(fits, 2 * batch_size_), kLeastBatch, WordScratch::kBatch);
     }
   }
 
@@ -484,7 +486,7 @@ class Engine {
   const WordTexts& texts_;
   TokenSink& sink_;
 
-  uint32_t batch_size_ = WordScratch::kBatch;  // segments to look up together
+  uint32_t batch_size_ = kFirstBatch;  // segments to look up together
 
   // Segments and runs that wait; those of the next texts join them.
   uint32_t head_ = 0, tail_ = 0;            // in WordScratch::segments
