@@ -36,10 +36,12 @@ struct PartScratch {
   uint16_t* sequences = nullptr;  // by part, of those
 
   void Carve(Layout& layout) {
-    codes = layout.Take<uint16_t>(Stream::kCapacity + Stream::kPadding);
-    begins = layout.Take<uint16_t>(Stream::kCapacity + 1);
-    found = layout.Take<Found>(Stream::kCapacity + 1);
-    searches = layout.Take<uint16_t>(Stream::kCapacity);
+    constexpr uint32_t kParts = Stream::kCapacity + 1 + RunDecode::kBeyond;
+    static_assert(RunDecode::kBeyond >= Stream::kPadding);
+    codes = layout.Take<uint16_t>(kParts);
+    begins = layout.Take<uint16_t>(kParts);
+    found = layout.Take<Found>(kParts);
+    searches = layout.Take<uint16_t>(kParts);
     sequences = layout.Take<uint16_t>(Stream::kCapacity);
   }
 };
@@ -51,6 +53,7 @@ class Decoder {
     run_.basic = model.word_chars.data;
     run_.apart = model.word_apart.data();
     run_.pairs = model.word_pairs.data();
+    run_.mapped = model.word_mapped.data();
     run_.codes = scratch.codes;
     run_.begins = scratch.begins;
   }

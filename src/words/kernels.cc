@@ -50,7 +50,7 @@ HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, cons
 const char* Run(const char* text, const char* end, RunDecode* to) {
   const uint32_t* const basic = to->basic;
   // To the next place where a part is long enough, and from there on one by one.
-  for (;;) {
+  while (text < end && to->size < to->size_limit) {
     const uint32_t most =
         std::min(std::max(to->size, to->open() + RunDecode::kCutFrom), to->size_limit);
     if (to->size < most) {
@@ -59,14 +59,18 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
       uint16_t* out = to->codes + to->size;
       text = DecodeThree<0x800, image::kFirstApart>(basic, text, stop, &out, &to->previous);
       to->size = static_cast<uint32_t>(out - to->codes);
-      if (to->size < most) return text;
+      if (text >= stop) continue;
+      if (!AppendMapped(text, to)) return text;
+      text += 3;
+      continue;
     }
-    if (text >= end || to->size >= to->size_limit) return text;
     uint16_t code;
     uint16_t* out = &code;
     uint32_t info = to->previous;
     if (DecodeThree<0x800, image::kFirstApart>(basic, text, text + 1, &out, &info) == text) {
-      return text;
+      if (!AppendMapped(text, to)) return text;
+      text += 3;
+      continue;
     }
     const uint16_t last_code = to->codes[to->size - 1];
     if ((info & image::kWordExtend) == 0 &&
@@ -77,6 +81,7 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
     to->previous = info;
     text += 3;
   }
+  return text;
 }
 
 // In Chinese two of three neighbours share no piece; which ones follows no pattern, so there is no
@@ -432,7 +437,8 @@ HWY_EXPORT(Get);
 
 Kernels DispatchKernels() {
   Kernels kernels = *HWY_DYNAMIC_DISPATCH(Get)();
-  UseGathers(&kernels);
+  UseGatheringDecode(&kernels);
+  UseGatheringSearch(&kernels);
   return kernels;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "image/format.h"
 #include "trie/double_array.h"
@@ -57,12 +58,14 @@ struct RunDecode {
   // In most scripts parts are cut from this length on: shorter ones gain nothing, and the pieces'
   // own cuts in alphabetic words would only make more of them.
   static constexpr uint32_t kCutFrom = 40;
+  static constexpr uint32_t kBeyond = 16;
 
   const uint32_t* basic;
   const uint16_t* apart;  // Model::word_apart
   const uint64_t* pairs;  // Model::word_pairs
-  uint16_t* codes;
-  uint16_t* begins;      // of parts, and of the open one behind them
+  const uint16_t* mapped;  // Model::word_mapped
+  uint16_t* codes;       // kBeyond more may be written
+  uint16_t* begins;      // of parts, and of the open one behind them; kBeyond more may be written
   uint32_t size, count;  // of codes and parts
   uint32_t size_limit;
   uint32_t previous;   // WordChar of the last character
@@ -82,6 +85,24 @@ struct RunDecode {
 inline bool Cuttable(const uint64_t* pairs, uint32_t last_code, uint32_t previous, uint32_t info) {
   return !image::Spanned(pairs, last_code, info & image::kWordCodeMask) &&
          (previous & info & image::kWordUnknown) == 0;
+}
+
+// Appends what the character of three bytes at text is replaced by, if nothing but that has to be
+// done with it; false if so, or if it vanishes. Reads four bytes.
+inline bool AppendMapped(const char* text, RunDecode* to) {
+  uint32_t word;
+  std::memcpy(&word, text, sizeof(word));
+  const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
+  if ((word & 0xc0c0f0) != 0x8080e0 || c < 0x800) return false;
+  const uint32_t info = to->basic[c];
+  constexpr uint32_t kMore =
+      image::kWordSlow | image::kWordBail | image::kWordExtend | image::kWordSpace;
+  if ((info & (kMore | image::kWordMappedChar)) != image::kWordMappedChar) return false;
+  const uint16_t* const list = to->mapped + (info & image::kWordCodeMask);
+  if (list[0] == 0) return false;
+  for (uint32_t i = 0; i < list[0]; ++i) to->codes[to->size++] = list[1 + i];
+  to->previous = info | image::kWordUnknown;  // the last code may be
+  return true;
 }
 
 // Model::word_parts.
@@ -142,14 +163,15 @@ struct Kernels {
   // and each of its characters one code; returns how many. out: what they became.
   uint32_t (*decode_short)(const Segments& segments, const WordKey* keys, const uint16_t* misses,
                            uint32_t count, ShortDecode* to, Decoded* out);
-  // Appends characters of three bytes below image::kFirstApart, as long as each is one code, and
-  // ends parts where they may end. Begins only before end, and reads four bytes from there; returns
-  // where it stopped.
+  // Appends characters of three bytes below image::kFirstApart, as long as each is one code or
+  // AppendMapped, and ends parts where they may end. Begins only before end, and reads four bytes
+  // from there; returns where it stopped.
   const char* (*decode_run)(const char* text, const char* end, RunDecode* to);
-  // The same for those that have codes in Model::word_apart; there parts of any length end.
+  // The same for those that have codes in Model::word_apart, which are nothing else; there parts of
+  // any length end.
   const char* (*decode_apart)(const char* text, const char* end, RunDecode* to);
   // Looks the parts up. Those that are not in the table, whose found is void, go to searches;
-  // returns how many.
+  // returns how many. RunDecode::kBeyond more of both may be written.
   uint32_t (*find_parts)(const PartTable& table, const RunDecode& run, Found* found,
                          uint16_t* searches);
   // Reads the codes of the sequences beyond those that searches begin with, and makes the nodes
@@ -171,7 +193,8 @@ void MarkUnknown(const Lattice& lattice, int32_t end, StreamResult* result);
 
 // Those for this CPU.
 Kernels DispatchKernels();
-// Puts those of search_gather.cc in their places if this CPU has fast gathers.
-void UseGathers(Kernels* kernels);
+// Put those of decode_gather.cc and search_gather.cc in their places if this CPU has fast gathers.
+void UseGatheringDecode(Kernels* kernels);
+void UseGatheringSearch(Kernels* kernels);
 
 }  // namespace rankfeed::words

@@ -222,7 +222,7 @@ HWY_EXPORT(GetLookUp);
 
 LookUpKernels DispatchLookUp() {
   LookUpKernels kernels = *HWY_DYNAMIC_DISPATCH(GetLookUp)();
-  UseGathers(&kernels);
+  UseGatheringLookUp(&kernels);
   return kernels;
 }
 

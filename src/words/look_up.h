@@ -86,6 +86,6 @@ struct LookUpKernels {
 // Those for this CPU.
 LookUpKernels DispatchLookUp();
 // Puts those of look_up_gather.cc in their places if this CPU has fast gathers.
-void UseGathers(LookUpKernels* kernels);
+void UseGatheringLookUp(LookUpKernels* kernels);
 
 }  // namespace rankfeed::words

@@ -101,15 +101,6 @@ RANKFEED_GATHER void MakeKeys(const LookUpTables& tables, const char* text, size
              first + near_end, batch);
 }
 
-// The numbers of those of i, i + 1 ... whose bits are set go to misses.
-RANKFEED_GATHER inline void Append(__mmask8 which, uint32_t i, uint16_t* misses) {
-  const __m256i numbers = _mm256_add_epi32(_mm256_set1_epi32(static_cast<int32_t>(i)),
-                                           _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-  // By 32 bits: vpcompressw takes longer.
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(misses),
-                   _mm256_cvtepi32_epi16(_mm256_maskz_compress_epi32(which, numbers)));
-}
-
 RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, uint32_t end,
                                     const LookUpBatch& batch, uint32_t lacking) {
   const auto* const table = reinterpret_cast<const uint64_t*>(tables.table);
@@ -131,10 +122,7 @@ RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, 
     Found* const found = batch.found + i;
     const __m512i ids = _mm512_add_epi64(Set(reinterpret_cast<uintptr_t>(&found->id)),
                                          _mm512_setr_epi64(0, 16, 32, 48, 64, 80, 96, 112));
-    _mm512_storeu_si512(found, _mm512_permutex2var_epi64(
-        ids, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), id_and_info));
-    _mm512_storeu_si512(found + 4, _mm512_permutex2var_epi64(
-        ids, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), id_and_info));
+    StoreFound(ids, id_and_info, found);
     const uint32_t there = end - i < kLanes ? (1u << (end - i)) - 1 : 0xff;
     const auto lacks = static_cast<__mmask8>(~equal & there);
     Append(lacks, i, misses + lacking);
@@ -233,8 +221,8 @@ RANKFEED_GATHER void List(const SegmentMasks* masks, uint32_t count, uint32_t ba
 
 }  // namespace
 
-void UseGathers(LookUpKernels* kernels) {
-  if (!FastGathers()) return;
+void UseGatheringLookUp(LookUpKernels* kernels) {
+  if (!simd::FastGathers()) return;
   kernels->list = List;
   kernels->make_keys = MakeKeys;
   kernels->match_table = MatchTable;
@@ -245,6 +233,6 @@ void UseGathers(LookUpKernels* kernels) {
 
 #else
 
-void rankfeed::words::UseGathers(LookUpKernels*) {}
+void rankfeed::words::UseGatheringLookUp(LookUpKernels*) {}
 
 #endif

@@ -261,8 +261,8 @@ RANKFEED_GATHER void Trace(const Lattice& lattice, const ExactnessRule& rule,
 
 }  // namespace
 
-void UseGathers(Kernels* kernels) {
-  if (!FastGathers()) return;
+void UseGatheringSearch(Kernels* kernels) {
+  if (!simd::FastGathers()) return;
   kernels->walk = Walk;
   kernels->relax_apart = RelaxApart;
   kernels->trace = Trace;
@@ -272,6 +272,6 @@ void UseGathers(Kernels* kernels) {
 
 #else
 
-void rankfeed::words::UseGathers(Kernels*) {}
+void rankfeed::words::UseGatheringSearch(Kernels*) {}
 
 #endif

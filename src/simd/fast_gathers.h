@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// simd/fast_gathers.h: whether loops that load from eight places at once pay on this CPU.
+#pragma once
+
+namespace rankfeed::simd {
+
+// Whether this CPU has the AVX-512 of Highway's AVX3_DL, and gathers as fast as the loads they stand
+// for: Intel CPUs before Sapphire Rapids are mended against gather data sampling (INTEL-SA-00828) at
+// the cost of their speed. Tests choose other targets through hwy::SetSupportedTargetsForTest.
+bool FastGathers();
+
+}  // namespace rankfeed::simd

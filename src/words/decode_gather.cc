@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// words/decode_gather.cc: decoding of kernels.h, sixteen characters or eight parts at a time.
+#include "words/gather.h"
+#include "words/kernels.h"
+
+#if HWY_ARCH_X86
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+namespace rankfeed::words {
+namespace {
+
+constexpr int kCharacters = 16;
+
+RANKFEED_GATHER inline __m512i Set32(uint32_t value) {
+  return _mm512_set1_epi32(static_cast<int32_t>(value));
+}
+
+// Code points of characters of three bytes, and which of them are from first up to end and not
+// overlong. count: at most kCharacters; what is beyond is not read.
+struct CodePoints {
+  __m512i at;
+  __mmask16 are;
+};
+RANKFEED_GATHER inline CodePoints Threes(const char* text, uint32_t count, uint32_t first,
+                                         uint32_t end) {
+  // Bytes 3 i + 2, 3 i + 1 and 3 i go to 4 i on.
+  alignas(64) static constexpr uint8_t kPlaces[64] = {
+      2,  1,  0,  0, 5,  4,  3,  0, 8,  7,  6,  0, 11, 10, 9,  0, 14, 13, 12, 0, 17, 16,
+      15, 0, 20, 19, 18, 0, 23, 22, 21, 0, 26, 25, 24, 0, 29, 28, 27, 0, 32, 31, 30, 0,
+      35, 34, 33, 0, 38, 37, 36, 0, 41, 40, 39, 0, 44, 43, 42, 0, 47, 46, 45, 0};
+  const __m512i bytes = _mm512_maskz_loadu_epi8(_bzhi_u64(~uint64_t{0}, 3 * count), text);
+  const __m512i word = _mm512_maskz_permutexvar_epi8(0x7777777777777777,
+                                                     _mm512_load_si512(kPlaces), bytes);
+  // 1110xxxx 10xxxxxx 10xxxxxx
+  const __mmask16 whole = _mm512_cmpeq_epi32_mask(_mm512_and_si512(word, Set32(0xf0c0c0)),
+                                                  Set32(0xe08080));
+  const __m512i low = _mm512_and_si512(word, Set32(0x3f));
+  const __m512i middle = _mm512_and_si512(_mm512_srli_epi32(word, 2), Set32(0xfc0));
+  const __m512i high = _mm512_and_si512(_mm512_srli_epi32(word, 4), Set32(0xf000));
+  const __m512i at = _mm512_or_si512(_mm512_or_si512(low, middle), high);
+  return {at, _mm512_mask_cmplt_epu32_mask(whole, _mm512_sub_epi32(at, Set32(first)),
+                                           Set32(end - first))};
+}
+
+// How many characters may be read: those that begin before end, up to most of them.
+inline uint32_t Room(const char* text, const char* end, uint32_t most) {
+  const auto there = static_cast<uint32_t>(std::min<ptrdiff_t>((end - text + 2) / 3, kCharacters));
+  return std::min(there, most);
+}
+
+// What comes before each of values, the last of before first.
+RANKFEED_GATHER inline __m512i Shifted(__m512i values, __m512i before) {
+  return _mm512_alignr_epi32(values, before, 15);
+}
+// The one of values whose bit is set.
+RANKFEED_GATHER inline uint32_t One(__m512i values, uint32_t bit) {
+  return static_cast<uint32_t>(_mm_cvtsi128_si32(_mm512_castsi512_si128(
+      _mm512_maskz_compress_epi32(static_cast<__mmask16>(bit), values))));
+}
+
+// image::Spanned by pairs of codes. In halves: products of 512-bit vectors lower the clock.
+RANKFEED_GATHER inline __mmask16 Spanned(const uint64_t* pairs, __m512i first, __m512i second) {
+  const __m256i factor = _mm256_set1_epi32(static_cast<int32_t>(image::kPairFactor));
+  const __m512i both = _mm512_or_si512(_mm512_slli_epi32(first, 16), second);
+  const __m256i low = _mm256_mullo_epi32(_mm512_castsi512_si256(both), factor);
+  const __m256i high = _mm256_mullo_epi32(_mm512_extracti64x4_epi64(both, 1), factor);
+  const __m512i bit = _mm512_srli_epi32(
+      _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), image::kPairShift);
+  const __m512i bits = _mm512_i32gather_epi32(_mm512_srli_epi32(bit, 5), pairs, 4);
+  return _mm512_test_epi32_mask(_mm512_srlv_epi32(bits, _mm512_and_si512(bit, Set32(31))),
+                                Set32(1));
+}
+
+RANKFEED_GATHER const char* Run(const char* text, const char* end, RunDecode* to) {
+  constexpr uint32_t kNotOne = image::kWordSlow | image::kWordBail | image::kWordSpace |
+                               image::kWordMappedChar;
+  uint32_t size = to->size;
+  if (text >= end || size >= to->size_limit) return text;
+  __m512i before = Set32(to->previous), codes_before = Set32(size != 0 ? to->codes[size - 1] : 0);
+  for (;;) {
+    const uint32_t count = Room(text, end, to->size_limit - size);
+    const auto [at, are] = Threes(text, count, 0x800, image::kFirstApart);
+    const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), are, at, to->basic, 4);
+    const __m512i codes = _mm512_and_si512(info, Set32(image::kWordCodeMask));
+    const __m512i previous = Shifted(info, before);
+    // Follows()
+    const __m512i marks = _mm512_and_si512(_mm512_srli_epi32(previous, 1),
+                                           Set32(image::kWordExtend));
+    const uint32_t follow = _mm512_mask_testn_epi32_mask(
+        are, info, _mm512_or_si512(marks, Set32(kNotOne)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(info));
+    const auto done = static_cast<uint32_t>(std::countr_one(follow));
+    if (size + done > to->open() + RunDecode::kCutFrom) {
+      const uint32_t spanned = Spanned(to->pairs, Shifted(codes, codes_before), codes);
+      const uint32_t marked = _mm512_test_epi32_mask(info, Set32(image::kWordExtend));
+      const uint32_t unknown = _mm512_test_epi32_mask(
+          _mm512_and_si512(info, previous), Set32(image::kWordUnknown));
+      const uint32_t from = std::max(to->open() + RunDecode::kCutFrom, size) - size;
+      // Parts are longer than a vector, so that there is one cut at most.
+      static_assert(RunDecode::kCutFrom >= kCharacters);
+      const uint32_t cuts = _bzhi_u32(~(spanned | marked | unknown), done) >> from << from;
+      if (cuts != 0) {
+        const auto i = static_cast<uint32_t>(std::countr_zero(cuts));
+        to->size = size + i;
+        to->Cut(text + 3 * i);
+      }
+    }
+    // A branch, so that the next characters need not wait for these.
+    if (done == kCharacters && end - text > 3 * kCharacters && size + done < to->size_limit) {
+      text += 3 * kCharacters;
+      size += kCharacters;
+      before = info;
+      codes_before = codes;
+      continue;
+    }
+    if (done != 0) to->previous = One(info, 1u << (done - 1));
+    to->size = size + done;
+    text += 3 * done;
+    if (text >= end || to->size >= to->size_limit || !AppendMapped(text, to)) return text;
+    text += 3;
+    if (text >= end || to->size >= to->size_limit) return text;
+    size = to->size;
+    before = Set32(to->previous);
+    codes_before = Set32(to->codes[size - 1]);
+  }
+}
+
+RANKFEED_GATHER const char* RunApart(const char* text, const char* end, RunDecode* to) {
+  uint32_t size = to->size;
+  if (text >= end || size >= to->size_limit) return text;
+  // The first of an open part is no place to cut.
+  uint32_t cuttable = size != to->open() ? ~0u : ~1u;
+  __m512i before = Set32(size != 0 ? to->codes[size - 1] : 0);
+  for (;;) {
+    const uint32_t count = Room(text, end, to->size_limit - size);
+    // Of apart, four bytes are read at a code point.
+    const auto [at, are] = Threes(text, count, image::kFirstApart, 0xffff);
+    const __m512i codes = _mm512_and_si512(
+        _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), are, at, to->apart, 2), Set32(0xffff));
+    const auto done = static_cast<uint32_t>(
+        std::countr_one(uint32_t{_mm512_test_epi32_mask(codes, codes)}));
+    const uint32_t spanned = Spanned(to->pairs, Shifted(codes, before), codes);
+    const uint32_t cuts = _bzhi_u32(~spanned & cuttable, done);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(codes));
+    const __m512i places = _mm512_add_epi32(
+        Set32(size), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    _mm256_storeu_si256(
+        reinterpret_cast<__m256i*>(to->begins + to->count + 1),
+        _mm512_cvtepi32_epi16(
+            _mm512_maskz_compress_epi32(static_cast<__mmask16>(cuts), places)));
+    to->count += static_cast<uint32_t>(std::popcount(cuts));
+    if (cuts != 0) to->resume = text + 3 * (31 - std::countl_zero(cuts));
+    if (done == kCharacters && end - text > 3 * kCharacters && size + done < to->size_limit) {
+      text += 3 * kCharacters;
+      size += kCharacters;
+      before = codes;
+      cuttable = ~0u;
+      continue;
+    }
+    to->size = size + done;
+    text += 3 * done;
+    if (done != 0) {
+      const auto* c = reinterpret_cast<const uint8_t*>(text) - 3;
+      to->previous = to->basic[(c[0] & 0x0f) << 12 | (c[1] & 0x3f) << 6 | (c[2] & 0x3f)];
+    }
+    return text;
+  }
+}
+
+RANKFEED_GATHER inline __m256i Widen(const uint16_t* from) {
+  return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+
+RANKFEED_GATHER uint32_t FindParts(const PartTable& table, const RunDecode& run, Found* found,
+                                   uint16_t* searches) {
+  const auto* const parts = reinterpret_cast<const uint64_t*>(table.parts);
+  static_assert(sizeof(image::WordPart) == 2 * sizeof(uint64_t));
+  const __m512i low32 = Set(0xffffffff);
+  uint32_t search_count = 0;
+  for (uint32_t i = 0; i < run.count; i += kGatherLanes) {
+    const __m256i begin = Widen(run.begins + i);
+    const __m256i size = _mm256_sub_epi32(Widen(run.begins + i + 1), begin);
+    const uint32_t there = _bzhi_u32(0xff, std::min(run.count - i, kGatherLanes));
+    // Beyond the last part there is no place of a code.
+    const __m256i both = _mm256_mmask_i32gather_epi32(
+        _mm256_setzero_si256(), static_cast<__mmask8>(there), begin, run.codes, 2);
+    const __mmask8 one = _mm256_cmpeq_epi32_mask(size, _mm256_set1_epi32(1));
+    const __m256i code = _mm256_and_si256(both, _mm256_set1_epi32(0xffff));
+    const __m256i key = _mm256_mask_mov_epi32(both, one, code);
+    // image::WordPartHash
+    const __m256i hash = _mm256_srl_epi32(
+        _mm256_mullo_epi32(key, _mm256_set1_epi32(static_cast<int32_t>(image::kPairFactor))),
+        _mm_cvtsi32_si128(static_cast<int32_t>(32 - table.bits)));
+    const __m256i twos = _mm256_set1_epi32(static_cast<int32_t>(table.code_count + 1));
+    __m256i place = _mm256_add_epi32(twos, _mm256_slli_epi32(hash, 1));
+    place = _mm256_mask_mov_epi32(place, one, code);
+    __m512i at = _mm512_slli_epi64(_mm512_cvtepu32_epi64(place), 1);
+    const __m512i keys = _mm512_cvtepu32_epi64(key);
+    const __mmask8 second =
+        _mm512_cmpeq_epi64_mask(_mm512_and_si512(Gather(parts + 2, at), low32), keys);
+    at = _mm512_mask_add_epi64(at, second, at, Set(2));
+    const __m512i codes_and_id = Gather(parts, at), id_and_info = Gather(parts + 1, at);
+    const __mmask8 is = _mm512_cmpeq_epi64_mask(_mm512_and_si512(codes_and_id, low32), keys) &
+                        _mm256_cmple_epu32_mask(size, _mm256_set1_epi32(2));
+    StoreFound(_mm512_add_epi64(Set(reinterpret_cast<uintptr_t>(parts) +
+                                    offsetof(image::WordPart, ids)),
+                                _mm512_slli_epi64(at, 3)),
+               id_and_info, found + i);
+    const auto lacks = static_cast<__mmask8>(~is & there);
+    Append(lacks, i, searches + search_count);
+    search_count += static_cast<uint32_t>(std::popcount(lacks));
+  }
+  return search_count;
+}
+
+}  // namespace
+
+void UseGatheringDecode(Kernels* kernels) {
+  if (!simd::FastGathers()) return;
+  kernels->decode_run = Run;
+  kernels->decode_apart = RunApart;
+  kernels->find_parts = FindParts;
+}
+
+}  // namespace rankfeed::words
+
+#else
+
+void rankfeed::words::UseGatheringDecode(Kernels*) {}
+
+#endif
