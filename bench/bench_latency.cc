@@ -24,7 +24,7 @@
 #include "corpus.h"
 #include "image/model.h"
 #include "measure.h"
-#include "rankfeed/builder.hpp"
+#include "placed.h"
 #include "whole_sentence.h"
 
 namespace rankfeed::bench {
@@ -108,14 +108,14 @@ std::vector<std::string> Documents(const Corpus& english, Encoding& encoder) {
 
 int Main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  auto hf = Vocabulary::Load(SharedFile("xlmr.tokenizer.json"));
-  auto sp = Vocabulary::Load(SharedFile("xlmr.model"));
   sentencepiece::SentencePieceProcessor processor;
   const Corpus english = LoadXquad("en"), all = LoadXquad("all");
-  if (!hf || !sp || !processor.Load(SharedFile("xlmr.model")).ok() || english.passages.empty()) {
+  if (!processor.Load(SharedFile("xlmr.model")).ok() || english.passages.empty()) {
     std::fprintf(stderr, "bench_latency: not run: no XLM-R vocabulary or texts in RANKFEED_SHARED_DATA\n");
     return 1;
   }
+  const auto hf = Place("xlmr.tokenizer.json"), sp = Place("xlmr.model");
+  benchmark::AddCustomContext("pages of the image", sp->ladder().obtained.kind);
   std::string everything;
   while (everything.size() < kLargest) {
     for (const std::string& passage : all.passages) everything += passage + "\n";

@@ -39,8 +39,7 @@
 #include "corpus.h"
 #include "image/model.h"
 #include "measure.h"
-#include "rankfeed/builder.hpp"
-#include "receipt/placed_image.h"
+#include "placed.h"
 #include "simd/fast_gathers.h"
 #include "whole_sentence.h"
 
@@ -74,14 +73,7 @@ struct Engine {
 class Rankfeed {
  public:
   Rankfeed(const std::string& file, bool offsets) {
-    rankfeed_builder_error error{};
-    error.struct_size = sizeof(error);
-    rankfeed_loaded* loaded = nullptr;
-    if (rankfeed_load(SharedFile(file).c_str(), nullptr, &loaded, &error) != RANKFEED_OK) Die(error.message);
-    size_t size = 0;
-    const void* image = rankfeed_loaded_image(loaded, &size);
-    placed_ = std::make_unique<receipt::PlacedImage>(image, size, receipt::Pages::kLargest);
-    rankfeed_loaded_free(loaded);
+    placed_ = Place(file);
     limits_ = {sizeof(limits_), kMaxTextBytes, offsets ? 1u : 0u, kStreamCacheBytes};
     rankfeed_mem_req need{};
     Check(rankfeed_encoder_mem_req(placed_->model(), &limits_, &need));

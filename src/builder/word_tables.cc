@@ -455,7 +455,7 @@ class Tables {
       std::copy(codes.begin(), codes.end(), padded);
       stream_.Append(padded, static_cast<uint32_t>(codes.size()), word_start);
       const words::ExactnessRule rule(config_.cost_unit, !model_.huggingface());
-      stream_.Solve(model_, words::DispatchKernels(), rule);
+      stream_.Solve(model_, kernels_, rule);
       return stream_.result(0);
     }
     // Of the last Solve.
@@ -466,6 +466,7 @@ class Tables {
    private:
     Model model_;
     image::WordConfig config_{};
+    const words::Kernels kernels_ = words::DispatchKernels();
     words::Stream stream_;
     std::vector<unsigned char> memory_;
   };

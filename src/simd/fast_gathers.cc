@@ -4,6 +4,7 @@
 
 #include <hwy/targets.h>
 
+#include <atomic>
 #include <cstdint>
 
 #if HWY_ARCH_X86
@@ -12,12 +13,25 @@
 
 namespace rankfeed::simd {
 
+#if HWY_ARCH_X86
+// Asked for once: in a virtual machine cpuid takes tens of microseconds.
+static bool SapphireRapids() {
+  enum : int { kUnknown, kNo, kYes };
+  static std::atomic<int> known{kUnknown};
+  int is = known.load(std::memory_order_relaxed);
+  if (is == kUnknown) {
+    // AVX512-FP16 (leaf 7, EDX bit 23) came with it.
+    uint32_t a, b, c, d;
+    is = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 23 & 1) != 0 ? kYes : kNo;
+    known.store(is, std::memory_order_relaxed);
+  }
+  return is == kYes;
+}
+#endif
+
 bool FastGathers() {
 #if HWY_ARCH_X86
-  // AVX512-FP16 (leaf 7, EDX bit 23) came with Sapphire Rapids.
-  uint32_t a, b, c, d;
-  return (hwy::SupportedTargets() & HWY_AVX3_DL) != 0 &&
-         __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 23 & 1) != 0;
+  return (hwy::SupportedTargets() & HWY_AVX3_DL) != 0 && SapphireRapids();
 #else
   return false;
 #endif

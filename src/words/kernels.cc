@@ -422,8 +422,8 @@ void Trace(const Lattice& lattice, const ExactnessRule& rule, const Sequence* se
 }
 
 constexpr Kernels kKernels = {DecodeShort, Run,     RunApart, FindParts,
-                              Walk,        Walk,    nullptr,  Relax,
-                              Trace};
+                              Walk,        nullptr, Relax,    Trace,
+                              &kKernels};
 const Kernels* Get() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

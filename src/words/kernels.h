@@ -175,9 +175,8 @@ struct Kernels {
   uint32_t (*find_parts)(const PartTable& table, const RunDecode& run, Found* found,
                          uint16_t* searches);
   // Reads the codes of the sequences beyond those that searches begin with, and makes the nodes
-  // behind these. The second is for few sequences.
+  // behind these.
   Visits (*walk)(const Lattice& lattice, const Sequence* sequences, uint32_t count);
-  Visits (*walk_few)(const Lattice& lattice, const Sequence* sequences, uint32_t count);
   // Makes the nodes of visits [0, Visits::apart), eight at a time. Null without kernels for that.
   void (*relax_apart)(const Lattice& lattice, uint32_t count);
   // Makes the nodes of visits [begin, end).
@@ -185,6 +184,8 @@ struct Kernels {
   // Finds ids and results of the sequences.
   void (*trace)(const Lattice& lattice, const ExactnessRule& rule, const Sequence* sequences,
                 uint32_t count, StreamResult* results);
+
+  const Kernels* few;  // those that are as fast or faster for less than kFewSequences
 };
 
 // Of a result whose path, to the node `end`, holds unknown characters or the unknown piece itself:

@@ -208,7 +208,7 @@ uint32_t EmitSums(const Found* found, uint32_t begin, uint32_t end, int32_t** ou
 }
 
 constexpr LookUpKernels kKernels = {List,        MakeKeys, MatchTable, MatchCache,
-                                    FindRepeats, Emit,     EmitSums};
+                                    FindRepeats, Emit,     EmitSums,   &kKernels};
 const LookUpKernels* GetLookUp() { return &kKernels; }
 
 }  // namespace HWY_NAMESPACE

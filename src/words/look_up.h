@@ -81,7 +81,10 @@ struct LookUpKernels {
   // The same where *sum counts: at least -score so far, moved on.
   uint32_t (*emit_sums)(const Found* found, uint32_t begin, uint32_t end, int32_t** out,
                         uint64_t* sum);
+
+  const LookUpKernels* few;  // those that are as fast or faster for less than kFewSegments
 };
+inline constexpr uint32_t kFewSegments = 32;
 
 // Those for this CPU.
 LookUpKernels DispatchLookUp();

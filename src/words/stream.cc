@@ -33,7 +33,8 @@ void MarkUnknown(const Lattice& lattice, int32_t end, StreamResult* result) {
   result->info.count = static_cast<uint8_t>(std::min<uint32_t>(result->count, 255));
 }
 
-void Stream::Solve(const Model& model, const Kernels& kernels, const ExactnessRule& rule) {
+void Stream::Solve(const Model& model, const Kernels& many, const ExactnessRule& rule) {
+  const Kernels& kernels = count_ < kFewSequences ? *many.few : many;
   const Lattice lattice{model.word_units.data(),
                         model.word_fails.data(),
                         model.word_states.data(),
@@ -48,8 +49,7 @@ void Stream::Solve(const Model& model, const Kernels& kernels, const ExactnessRu
                         ids_ + 1,
                         start_units_,
                         start_visits_};
-  const auto walk = count_ < kFewSequences ? kernels.walk_few : kernels.walk;
-  const Visits visits = walk(lattice, sequences_, count_);
+  const Visits visits = kernels.walk(lattice, sequences_, count_);
   if (visits.apart != 0) kernels.relax_apart(lattice, visits.apart);
   kernels.relax(lattice, visits.apart, visits.count);
   kernels.trace(lattice, rule, sequences_, count_, results_);

@@ -169,7 +169,8 @@ class Engine {
   // Looks up the next segments; returns how many are in neither table.
   uint32_t LookUp(uint32_t count) {
     uint32_t lacking = 0;
-    const LookUpKernels& kernels = scratch_.look_up;
+    const LookUpKernels& kernels =
+        count < kFewSegments ? *scratch_.look_up.few : scratch_.look_up;
     const SegmentRun* run = scratch_.runs + first_run_;
     for (uint32_t begin = 0, made = 0; begin < count; begin = made) {
       const uint32_t end = std::min(count, begin + kLookUps);
