@@ -36,8 +36,8 @@ RANKFEED_GATHER inline __m512i Part(__m512i bytes, __m512i bits, uint64_t first)
   return _mm512_andnot_si512(none, bytes);
 }
 
-// Keys [i, end) of the batch. data: the text from byte low on; 32 bytes can be read wherever a
-// segment begins, and up to high.
+// Makes the keys of segments[0, count). data: the text from byte low on, where 32 bytes can be read
+// at all places from low to high, in which segments begin.
 RANKFEED_GATHER void MakeKeysOf(const LookUpTables& tables, const char* data, uint64_t low,
                                 uint64_t high, const Segments& segments, uint32_t count,
                                 uint32_t first, const LookUpBatch& batch) {

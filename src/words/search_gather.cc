@@ -60,7 +60,7 @@ RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Sequence* sequences, u
   // the unit there, which is loaded while other groups work.
   __m512i from[kGroups], next[kGroups], place[kGroups], unit[kGroups];
   uint32_t live[kGroups];
-  const Visit* last[kGroups] = {};  // visits of the group end there
+  uint32_t last[kGroups] = {};  // where visits of the group end
   uint32_t started = 0;
   const auto begin = [&](uint32_t g, uint32_t lanes) RANKFEED_GATHER {
     const uint32_t left = starts - started;
@@ -94,12 +94,11 @@ RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Sequence* sequences, u
           static_cast<__mmask8>(live[g]), _mm512_xor_si512(unit[g], next[g]), low16);
       // Two visits of a sequence are of the same group, so they are apart if those of a group are.
       const auto here = static_cast<uint32_t>(visit - lattice.visits);
-      const auto before = static_cast<uint32_t>(last[g] - lattice.visits) - 1;
-      if (before / kGatherLanes == here / kGatherLanes) apart = std::min(apart, here);
+      if ((last[g] - 1) / kGatherLanes == here / kGatherLanes) apart = std::min(apart, here);
       _mm512_storeu_si512(visit, _mm512_maskz_compress_epi64(
           is, _mm512_or_si512(_mm512_andnot_si512(low32, next[g]), place[g])));
-      visit += std::popcount(is);
-      last[g] = visit;
+      last[g] = here + static_cast<uint32_t>(std::popcount(is));
+      visit = lattice.visits + last[g];
       from[g] = _mm512_mask_i64gather_epi64(unit[g], static_cast<__mmask8>(~is),
                                             _mm512_srli_epi64(from[g], 40), fails,
                                             sizeof(uint64_t));

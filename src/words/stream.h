@@ -3,9 +3,9 @@
 //
 // The sequences lie one after the other in a stream of character codes, each closed by a 0. Every
 // sequence is read once by the automaton of the pieces (image::WordState), which knows at each
-// character which pieces end there. That is done first for all characters, sixteen sequences
-// taking turns: a load that misses the cache has a round of others to arrive in. Then the node
-// after each character takes the best of the pieces, and keeps the runner-up for the margin
+// character which pieces end there. That is done first for all characters, sixteen or more
+// sequences taking turns: a load that misses the cache has a round of others to arrive in. Then the
+// node after each character takes the best of the pieces, and keeps the runner-up for the margin
 // (words/exactness.h).
 //
 // Costs are integers with the length and the id of a piece packed below them (image::MakeEdge), so
