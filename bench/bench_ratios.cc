@@ -4,7 +4,7 @@
 // Engines, in one process on the same texts: rankfeed in both parity modes, libsentencepiece, and whole_sentence (64-byte
 // trie nodes and one search over the sentence: whole_sentence.h). Rows:
 //
-//   cold     the word cache is emptied, then every text once; again until 20 ms are timed, so that the CPU's caches are as the
+//   cold     the word cache is emptied, then every text once; again until 100 ms are timed, so that the CPU's caches are as the
 //            engine itself leaves them
 //   first    one such pass, right after another engine's
 //   stream   new texts on a cache that has seen the language: the last quarter of 40 MB of English documentation, every text
@@ -73,7 +73,7 @@ struct Engine {
 class Rankfeed {
  public:
   Rankfeed(const std::string& file, bool offsets) {
-    placed_ = Place(file);
+    placed_ = Place(SharedFile(file));
     limits_ = {sizeof(limits_), kMaxTextBytes, offsets ? 1u : 0u, kStreamCacheBytes};
     rankfeed_mem_req need{};
     Check(rankfeed_encoder_mem_req(placed_->model(), &limits_, &need));
@@ -138,7 +138,7 @@ double First(const Engine& engine, const Texts& texts, int32_t* out) {
 
 double Cold(const Engine& engine, const Texts& texts, int32_t* out) {
   double total = 0, passes = 0;
-  for (; total < 20e6; ++passes) total += First(engine, texts, out);
+  for (; total < 100e6; ++passes) total += First(engine, texts, out);
   return total / passes;
 }
 

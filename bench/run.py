@@ -192,7 +192,7 @@ def ratios_section(r):
     return ("One thread, XLM-R vocabulary, all in one process on mimalloc; `bench_ratios` compares the ids of every text with libsentencepiece before it times anything. "
             "Median of the ratios within each round, lowest and highest round in brackets. *Whole sentence*: 64-byte trie nodes on huge pages and one search over "
             "the sentence, the layout pplx-unigram publishes, written anew with SentencePiece's ids (`bench/whole_sentence.cc`); the last column says how much faster than "
-            f"libsentencepiece that is. *Cold*: word cache emptied, every text once, again until 20 ms are timed; *right after another engine*: one such pass, when the CPU's caches hold what that one used. *Steady stream*: of the {english['text_bytes'] / 1e6:.0f} MB of English documentation that "
+            f"libsentencepiece that is. *Cold*: word cache emptied, every text once, again until 100 ms are timed; *right after another engine*: one such pass, when the CPU's caches hold what that one used. *Steady stream*: of the {english['text_bytes'] / 1e6:.0f} MB of English documentation that "
             "`bench/text_streams.py --stream english` assembles, the last quarter, in texts that differ from all before, after the other three; engines that remember nothing "
             "encode the quarter only. *An eighth*: an eighth of the texts at a time, after the other seven. "
             f"In rows of many texts rankfeed takes {r['texts_together']} a call (`rankfeed_encode_batch`); one column has it with one text a call.\n\n"
@@ -357,7 +357,7 @@ def write(problems):
             rows.append([label, r["instructions_per_token"], r["instructions_per_byte"], r["d1_read_misses_per_token"], r["ll_read_misses_per_token"], r["first_pass"]["instructions_per_token"],
                          r["first_pass"]["instructions_per_byte"]])
     if rows:
-        out += ["## Instructions\n", "cachegrind (no AVX-512), XLM-R, XQuAD English; per token and byte.\n",
+        out += ["## Instructions\n", "callgrind (no AVX-512), XLM-R, XQuAD English; per token and byte.\n",
                 table(["", "per token, warm", "per byte, warm", "first-level read misses per token", "2 MiB-level read misses per token", "per token, first pass", "per byte, first pass"], rows)]
     if problems:
         out += ["## Not run\n", "\n".join("* " + p for p in problems) + "\n"]

@@ -98,8 +98,8 @@ def compare(o, language, folder):
         except Exception as e:
             failed.append({"name": name, "error": str(e)})
 
-    start("rankfeed", [peer, "rankfeed", os.path.join(folder, "hf.rfimg"), path, str(o.threads)], "huggingface", "rankfeed_encode, word cache 4 MB")
-    start("rankfeed_sp", [peer, "rankfeed", os.path.join(folder, "sp.rfimg"), path, str(o.threads)], "sentencepiece", "rankfeed_encode, SentencePiece parity")
+    start("rankfeed", [peer, "rankfeed", os.path.join(folder, "hf.rfimg"), path, str(o.threads)], "huggingface", "rankfeed_encode_batch, 64 texts a call, word cache 4 MB")
+    start("rankfeed_sp", [peer, "rankfeed", os.path.join(folder, "sp.rfimg"), path, str(o.threads)], "sentencepiece", "rankfeed_encode_batch, SentencePiece parity")
     start("sentencepiece_cpp", [peer, "sentencepiece", model, path, str(o.threads)], "sentencepiece", "libsentencepiece on mimalloc, Encode to ids")
     for name in o.engines.split(","):
         start(name, [o.python, os.path.join(HERE, "worker.py"), name, model, tokenizer_json, path], greets=True)

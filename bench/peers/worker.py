@@ -47,11 +47,14 @@ def main():
                     f.write(array.array("I", [len(ids)]).tobytes() + array.array("i", [int(i) for i in ids]).tobytes())
             say("ok")
         else:
-            wall, cpu = time.perf_counter_ns(), time.process_time_ns()
-            result = engine.call(texts)
-            wall, cpu = time.perf_counter_ns() - wall, time.process_time_ns() - cpu
-            say(f"{wall} {cpu} 0")
-            del result
+            # As bench_peer: passes one behind another until 20 ms are timed.
+            wall = cpu = passes = 0
+            while wall < 20_000_000:
+                wall_from, cpu_from = time.perf_counter_ns(), time.process_time_ns()
+                result = engine.call(texts)
+                wall, cpu, passes = wall + time.perf_counter_ns() - wall_from, cpu + time.process_time_ns() - cpu_from, passes + 1
+                del result
+            say(f"{wall // passes} {cpu // passes} 0")
 
 
 if __name__ == "__main__":

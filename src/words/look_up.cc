@@ -80,14 +80,18 @@ HWY_INLINE bool Same(const uint64_t* a, const uint64_t* b) {
   return hn::AllTrue(d, hn::MaskFromVec(same));
 }
 
-void MakeKeys(const LookUpTables& tables, const char* text, size_t text_size,
-              const Segments& segments, uint32_t count, uint32_t first, const LookUpBatch& batch) {
+void MakeKeys(const LookUpTables& in, const char* text, size_t text_size, const Segments& of,
+              uint32_t count, uint32_t first, const LookUpBatch& batch) {
+  // Copies: for all the compiler knows the vectors stored below are what the pointers lie in.
+  const LookUpTables tables = in;
+  const Segments segments = of;
   WordKey* const keys = batch.keys + first;
+  uint64_t* const hashes = batch.hashes + first;
   const auto make = [&](uint32_t i, const char* data) {
     const uint32_t size = std::min(segments.size(i), WordKey::kMaxBytes + 1);
     MakeKey(data, size, WordKey::Tag(size, segments.word_start(i)), &keys[i]);
     const uint64_t hash = keys[i].Hash();
-    batch.hashes[first + i] = hash;
+    hashes[i] = hash;
     __builtin_prefetch(tables.Bucket(hash));
   };
   // A key is made of the 32 bytes from the one before the segment; at the begin and near the end of
@@ -108,8 +112,10 @@ void MakeKeys(const LookUpTables& tables, const char* text, size_t text_size,
   for (; i < count; ++i) make(i, copy + 1 + (segments.begin(i) - direct));
 }
 
-uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, uint32_t end,
-                    const LookUpBatch& batch, uint32_t lacking) {
+uint32_t MatchTable(const LookUpTables& in, uint32_t begin, uint32_t end, const LookUpBatch& of,
+                    uint32_t lacking) {
+  const LookUpTables tables = in;
+  const LookUpBatch batch = of;
   // Which entry of a bucket it is follows no pattern that a branch predictor could learn, so one is
   // selected by the first part of its key, and then compared. Only what the table lacks goes on to
   // the cache, so that most segments cost one cache line.
@@ -130,7 +136,9 @@ uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, uint32_t end,
   return lacking;
 }
 
-uint32_t MatchCache(const LookUpTables& tables, const LookUpBatch& batch, uint32_t lacking) {
+uint32_t MatchCache(const LookUpTables& in, const LookUpBatch& of, uint32_t lacking) {
+  const LookUpTables tables = in;
+  const LookUpBatch batch = of;
   uint16_t* const misses = batch.misses;
   // Most of a line are short entries; only who is not among them is looked for among the long.
   uint32_t not_short = 0;
