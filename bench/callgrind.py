@@ -8,7 +8,8 @@ usage: callgrind.py --program build-bench/bench/bench_instructions [--vocab FILE
        callgrind.py --program ... --update    make that the new baseline
 
 Counted is what happens inside first_pass() and warm_rounds() of the program, not opening and reading; the gate looks at
-both. valgrind knows no AVX-512 and says so to programs: the vector code that runs is the AVX2 target. Cache sizes are fixed here, not the machine's. Counts depend on compiler and flags, which the baseline names.
+both. valgrind knows no AVX-512 and says so to programs: the vector code that runs is the AVX2 target. Cache sizes are
+fixed here, not the machine's. Counts depend on compiler and flags, which the baseline names.
 """
 import argparse
 import json

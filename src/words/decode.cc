@@ -9,9 +9,11 @@
 
 namespace rankfeed::words {
 
-static bool IsThree(const char* text) {
+// Whether a character of three bytes begins at text.
+static bool BeginsThree(const char* text) {
   return (static_cast<unsigned char>(text[0]) & 0xf0) == 0xe0;
 }
+
 // Whether the character of three bytes at text is one of those from image::kFirstApart on.
 static bool IsApart(const char* text) {
   static_assert(image::kFirstApart == 0x2e80);  // E2 BA 80
@@ -101,7 +103,7 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
         image::kWordSlow | image::kWordBail | image::kWordExtend | image::kWordSpace;
     const size_t from = pos;
     for (;;) {
-      if (text + pos < run_end && IsThree(text + pos)) {
+      if (text + pos < run_end && BeginsThree(text + pos)) {
         run_.size_limit = run_.size + (room() - kReserve) / 2;  // codes, and as many parts
         const bool apart = IsApart(text + pos);
         const auto decode = apart ? kernels_.decode_apart : kernels_.decode_run;

@@ -162,10 +162,7 @@ RANKFEED_GATHER const char* RunApart(const char* text, const char* end, RunDecod
     }
     to->size = size + done;
     text += 3 * done;
-    if (done != 0) {
-      const auto* c = reinterpret_cast<const uint8_t*>(text) - 3;
-      to->previous = to->basic[(c[0] & 0x0f) << 12 | (c[1] & 0x3f) << 6 | (c[2] & 0x3f)];
-    }
+    if (done != 0) to->previous = to->basic[CodePointOfThree(LoadThree(text - 3))];
     return text;
   }
 }
@@ -219,7 +216,6 @@ RANKFEED_GATHER uint32_t FindParts(const PartTable& table, const RunDecode& run,
 }  // namespace
 
 void UseGatheringDecode(Kernels* kernels) {
-  if (!simd::FastGathers()) return;
   kernels->decode_run = Run;
   kernels->decode_apart = RunApart;
   kernels->find_parts = FindParts;
@@ -227,8 +223,4 @@ void UseGatheringDecode(Kernels* kernels) {
 
 }  // namespace rankfeed::words
 
-#else
-
-void rankfeed::words::UseGatheringDecode(Kernels*) {}
-
-#endif
+#endif  // HWY_ARCH_X86

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // words/gather.h: what the files that load from eight places at a time share (x86 with AVX-512).
-// Their loops run where simd::FastGathers(). Intrinsics, as Highway 1.0 has neither masked gathers
-// nor compression of bytes.
+// Their loops run where simd::FastGathers(); the dispatchers see to that. Intrinsics, as Highway 1.0
+// has neither masked gathers nor compression of bytes.
 #pragma once
 
 #include <hwy/detect_targets.h>
 
 #include <cstdint>
 
-#include "simd/fast_gathers.h"
 #include "words/look_up.h"
 
 #if HWY_ARCH_X86

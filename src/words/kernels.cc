@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "simd/fast_gathers.h"
 #include "text/utf8.h"
 
 // These loops have no use for wider vectors, and GCC 12 spills general registers to vector
@@ -22,8 +23,6 @@ HWY_BEFORE_NAMESPACE();
 namespace rankfeed::words {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // Characters of three bytes from kFirst up to kEnd, as long as each is one code and begins before
 // end. Reads four bytes from there. *codes and *previous, the WordChar of the last, are moved on;
 // returns where it stopped.
@@ -33,12 +32,10 @@ HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, cons
   uint32_t last = *previous;
   uint16_t* out = *codes;
   for (; text < end; text += 3) {
-    uint32_t word;
-    std::memcpy(&word, text, sizeof(word));  // the layouts of the image are little-endian too
-    // 1110xxxx 10xxxxxx 10xxxxxx, not overlong (E0 80..9F). Surrogates are no plain code.
-    const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
+    // Not overlong (E0 80..9F). Surrogates are no plain code.
+    const uint32_t word = LoadThree(text), c = CodePointOfThree(word);
     const uint32_t info = basic[c];
-    if ((word & 0xc0c0f0) != 0x8080e0 || c - kFirst >= kEnd - kFirst || !Follows(info, last)) break;
+    if (!IsThree(word) || c - kFirst >= kEnd - kFirst || !Follows(info, last)) break;
     *out++ = static_cast<uint16_t>(info);
     last = info;
   }
@@ -95,10 +92,8 @@ const char* RunApart(const char* text, const char* end, RunDecode* to) {
   const ptrdiff_t room = ptrdiff_t{3} * (to->size_limit - size);
   const char* const stop = text + std::min(end - text, room);
   for (; text < stop; text += 3) {
-    uint32_t word;
-    std::memcpy(&word, text, sizeof(word));
-    const uint32_t code = apart[(word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f)];
-    if ((word & 0xc0c0f0) != 0x8080e0 || code == 0) break;
+    const uint32_t word = LoadThree(text), code = apart[CodePointOfThree(word)];
+    if (!IsThree(word) || code == 0) break;
     const uint32_t cut = some & ~uint32_t{image::Spanned(to->pairs, last, code)};
     *begin = static_cast<uint16_t>(open);
     begin += cut;
@@ -109,8 +104,7 @@ const char* RunApart(const char* text, const char* end, RunDecode* to) {
   }
   *begin = static_cast<uint16_t>(open);
   if (size == to->size) return text;
-  const auto* c = reinterpret_cast<const uint8_t*>(text) - 3;
-  to->previous = to->basic[(c[0] & 0x0f) << 12 | (c[1] & 0x3f) << 6 | (c[2] & 0x3f)];
+  to->previous = to->basic[CodePointOfThree(LoadThree(text - 3))];
   const auto count = static_cast<uint32_t>(begin - to->begins);
   if (count != to->count) to->resume = text - ptrdiff_t{3} * (size - open);
   to->count = count;
@@ -437,8 +431,12 @@ HWY_EXPORT(Get);
 
 Kernels DispatchKernels() {
   Kernels kernels = *HWY_DYNAMIC_DISPATCH(Get)();
-  UseGatheringDecode(&kernels);
-  UseGatheringSearch(&kernels);
+#if HWY_ARCH_X86
+  if (simd::FastGathers()) {
+    UseGatheringDecode(&kernels);
+    UseGatheringSearch(&kernels);
+  }
+#endif
   return kernels;
 }
 

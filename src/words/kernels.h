@@ -87,13 +87,23 @@ inline bool Cuttable(const uint64_t* pairs, uint32_t last_code, uint32_t previou
          (previous & info & image::kWordUnknown) == 0;
 }
 
+// A character of three bytes as one little-endian word, as the layouts of the image are: whether it
+// is 1110xxxx 10xxxxxx 10xxxxxx, and its code point then. Four bytes are read.
+inline uint32_t LoadThree(const char* text) {
+  uint32_t word;
+  std::memcpy(&word, text, sizeof(word));
+  return word;
+}
+constexpr bool IsThree(uint32_t word) { return (word & 0xc0c0f0) == 0x8080e0; }
+constexpr uint32_t CodePointOfThree(uint32_t word) {
+  return (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
+}
+
 // Appends what the character of three bytes at text is replaced by, if nothing but that has to be
 // done with it; false if so, or if it vanishes. Reads four bytes.
 inline bool AppendMapped(const char* text, RunDecode* to) {
-  uint32_t word;
-  std::memcpy(&word, text, sizeof(word));
-  const uint32_t c = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
-  if ((word & 0xc0c0f0) != 0x8080e0 || c < 0x800) return false;
+  const uint32_t word = LoadThree(text), c = CodePointOfThree(word);
+  if (!IsThree(word) || c < 0x800) return false;
   const uint32_t info = to->basic[c];
   constexpr uint32_t kMore =
       image::kWordSlow | image::kWordBail | image::kWordExtend | image::kWordSpace;
@@ -140,6 +150,7 @@ inline constexpr uint32_t kFewSequences = 16;
 struct Lattice {
   static constexpr uint32_t kMaxChars = image::kMaxWordPieceChars;
   static constexpr uint32_t kAhead = 40;  // states fetched before they are needed
+  static constexpr uint32_t kBeyond = 8;  // read and written at a time
 
   const trie::Unit* units;
   const trie::Unit* fails;
@@ -148,12 +159,12 @@ struct Lattice {
   const image::WordBegin* begins;
   uint32_t code_count, unk_id;
   const uint16_t* codes;
-  Visit* visits;  // for all codes, and kAhead + 8 more to read or write
+  Visit* visits;  // for all codes, and kAhead + kBeyond more to read or write
   uint64_t* sum;  // by node: the least sum of costs, where an edge has its cost; kMaxChars before
                   // the first may be read
   image::WordNode* nodes;  // unspecified before the first code of a sequence
   int32_t* ids;  // a place for each code, where the path through it lies; ids[-1] may be written
-  // For kernels that list where searches begin before they read on; by sequence, and eight more.
+  // For kernels that list where searches begin before they read on; by sequence.
   trie::Unit* start_units;
   Visit* start_visits;
 };
@@ -194,7 +205,7 @@ void MarkUnknown(const Lattice& lattice, int32_t end, StreamResult* result);
 
 // Those for this CPU.
 Kernels DispatchKernels();
-// Put those of decode_gather.cc and search_gather.cc in their places if this CPU has fast gathers.
+// Put those of decode_gather.cc and search_gather.cc, which x86 has, in their places.
 void UseGatheringDecode(Kernels* kernels);
 void UseGatheringSearch(Kernels* kernels);
 

@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstring>
 
+#include "simd/fast_gathers.h"
+
 // GCC 12 spills general registers to vector registers in AVX-512 functions: 15 % slower than the
 // AVX2 ones on the same CPU (bench/NOTES.md).
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
@@ -230,7 +232,9 @@ HWY_EXPORT(GetLookUp);
 
 LookUpKernels DispatchLookUp() {
   LookUpKernels kernels = *HWY_DYNAMIC_DISPATCH(GetLookUp)();
-  UseGatheringLookUp(&kernels);
+#if HWY_ARCH_X86
+  if (simd::FastGathers()) UseGatheringLookUp(&kernels);
+#endif
   return kernels;
 }
 

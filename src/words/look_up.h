@@ -88,7 +88,7 @@ inline constexpr uint32_t kFewSegments = 32;
 
 // Those for this CPU.
 LookUpKernels DispatchLookUp();
-// Puts those of look_up_gather.cc in their places if this CPU has fast gathers.
+// Puts those of look_up_gather.cc, which x86 has, in their places.
 void UseGatheringLookUp(LookUpKernels* kernels);
 
 }  // namespace rankfeed::words

@@ -222,7 +222,6 @@ RANKFEED_GATHER void List(const SegmentMasks* masks, uint32_t count, uint32_t ba
 }  // namespace
 
 void UseGatheringLookUp(LookUpKernels* kernels) {
-  if (!simd::FastGathers()) return;
   kernels->list = List;
   kernels->make_keys = MakeKeys;
   kernels->match_table = MatchTable;
@@ -231,8 +230,4 @@ void UseGatheringLookUp(LookUpKernels* kernels) {
 
 }  // namespace rankfeed::words
 
-#else
-
-void rankfeed::words::UseGatheringLookUp(LookUpKernels*) {}
-
-#endif
+#endif  // HWY_ARCH_X86

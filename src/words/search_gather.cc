@@ -14,6 +14,7 @@ namespace rankfeed::words {
 namespace {
 
 constexpr uint32_t kGroups = 4;  // of eight sequences, in turns
+static_assert(Lattice::kBeyond >= kGatherLanes);
 constexpr uint64_t kLow16 = 0xffff, kLow24 = 0xffffff, kLow32 = 0xffffffff;
 
 // Where searches begin: of each sequence that has codes beyond those, the state it is in and
@@ -261,7 +262,6 @@ RANKFEED_GATHER void Trace(const Lattice& lattice, const ExactnessRule& rule,
 }  // namespace
 
 void UseGatheringSearch(Kernels* kernels) {
-  if (!simd::FastGathers()) return;
   kernels->walk = Walk;
   kernels->relax_apart = RelaxApart;
   kernels->trace = Trace;
@@ -269,8 +269,4 @@ void UseGatheringSearch(Kernels* kernels) {
 
 }  // namespace rankfeed::words
 
-#else
-
-void rankfeed::words::UseGatheringSearch(Kernels*) {}
-
-#endif
+#endif  // HWY_ARCH_X86

@@ -7,9 +7,9 @@ namespace rankfeed::words {
 void Stream::Carve(Layout& layout) {
   codes_ = layout.Take<uint16_t>(kCapacity + kPadding);
   sequences_ = layout.Take<Sequence>(kMaxSequences);
-  visits_ = layout.Take<Visit>(kCapacity + Lattice::kAhead + 8);
-  start_units_ = layout.Take<trie::Unit>(kMaxSequences + 8);
-  start_visits_ = layout.Take<Visit>(kMaxSequences + 8);
+  visits_ = layout.Take<Visit>(kCapacity + Lattice::kAhead + Lattice::kBeyond);
+  start_units_ = layout.Take<trie::Unit>(kMaxSequences);
+  start_visits_ = layout.Take<Visit>(kMaxSequences);
   sum_ = layout.Take<uint64_t>(kCapacity + 1 + Lattice::kMaxChars);
   nodes_ = layout.Take<image::WordNode>(kCapacity + 1);
   ids_ = layout.Take<int32_t>(kCapacity + 8);

@@ -158,7 +158,7 @@ inline Encoder Make(const rankfeed_model* model, bool offsets, uint32_t cache_by
 // Calls use() with every SIMD target this CPU has in turn.
 template <class Use>
 void OnEverySimdTarget(Use use) {
-  // words/look_up_gather.cc is for one that this file is not compiled for.
+  // The loops that gather (simd/fast_gathers.h) are for one that this file is not compiled for.
   constexpr int64_t kTargets = HWY_TARGETS | HWY_AVX3_DL;
   for (int64_t left = hwy::SupportedTargets() & kTargets; left != 0; left &= left - 1) {
     const int64_t target = left & -left;
