@@ -22,12 +22,13 @@
 // Normalization by single characters is exact because a character is marked when it could be read
 // together with the one before it. HuggingFace's Precompiled works on grapheme clusters (tokenizers
 // 0.23.2 normalizers/precompiled.rs): clusters shorter than 6 bytes are replaced as a whole when a
-// key is a prefix of them. A word that begins with a mark could share a cluster with the separator
-// before it, so it sends its text down the plain path; elsewhere, a mark after a character that
-// begins some key sends the segment through the normalizer. SentencePiece takes the longest key
+// key is a prefix of them. A mark sends its segment through the normalizer if that may happen to it
+// and the character before it (kWordMarks): if that is a key, or begins some and the mark stands
+// later in some, and both are short enough together. A separator begins no longer key, and where it
+// is a key itself it is a control, which marks do not join. SentencePiece takes the longest key
 // there is, so there every character that stands second or later in a key plays the mark's part. A
 // character that begins such a key is loose if the replacement might share a piece with a common
-// byte.
+// byte, and no common byte itself.
 #include "builder/word_tables.h"
 
 #include <algorithm>
@@ -44,6 +45,7 @@
 #include "builder/word_automaton.h"
 #include "simd/kernels.h"
 #include "text/charsmap.h"
+#include "text/precompiled.h"
 #include "text/utf8.h"
 #include "words/stream.h"
 #include "words/word_key.h"
@@ -200,7 +202,11 @@ class Tables {
       is_separator[b] = normal == " " || unmapped_space;
       if (is_separator[b]) {
         if (pipeline_.precompiled && SomeKeyBegins(c, /*proper=*/true)) return false;
-        if (later_.contains(b)) return false;
+        if (pipeline_.form == Form::kSentencePiece) {
+          if (later_.contains(b)) return false;
+        } else if (pipeline_.precompiled && charsmap_.Shortest(c) && !BreaksClusters(b)) {
+          return false;  // it would replace a mark behind it too
+        }
         separators_.Add(static_cast<uint8_t>(b));
       }
     }
@@ -234,7 +240,7 @@ class Tables {
   // nothing, and share no piece with an ASCII letter.
   void FindCommonBytes() {
     constexpr uint32_t kNotCommon = image::kWordMappedChar | image::kWordSlow | image::kWordBail |
-                                    image::kWordExtend | image::kWordSpace;
+                                    image::kWordMarks | image::kWordBases | image::kWordSpace;
     for (char32_t cp = 0x21; cp < 0x7f; ++cp) {
       common_[cp] = MaybeCommon(cp) && (info_[cp] & kNotCommon) == 0 && IsPiece(cp);
     }
@@ -258,11 +264,14 @@ class Tables {
     for (const auto& [first, begin] : joins_) {
       if (begin == ' ' || begin == kSpaceMark || is_loose(begin)) joined.insert(first);
     }
+    // HuggingFace's marks are only where another character swallows them (words/segments.cc).
+    const uint32_t loose_flags =
+        image::kWordSlow | image::kWordBail | image::kWordSpace |
+        (pipeline_.form == Form::kSentencePiece ? uint32_t{image::kWordMarks} : 0);
     for (char32_t cp = 0; cp < 0x110000; ++cp) {
       if (Common(cp)) continue;
       const uint32_t info = info_[cp];
-      bool mark = (info & (image::kWordSlow | image::kWordBail | image::kWordExtend |
-                           image::kWordSpace)) != 0;
+      bool mark = (info & loose_flags) != 0;
       if ((info & image::kWordMappedChar) != 0) {
         const uint16_t* list = mapped_.data() + (info & image::kWordCodeMask);
         mark |= list[0] == 0;
@@ -376,7 +385,7 @@ class Tables {
 
   // By code point.
   void FillApartTable() {
-    constexpr uint32_t kCodeOnly = image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose;
+    constexpr uint32_t kCodeOnly = image::kWordCodeMask | image::kWordBases | image::kWordLoose;
     apart_codes_.assign(0x10000, 0);
     for (char32_t cp = image::kFirstApart; cp < 0x10000; ++cp) {
       if ((info_[cp] & ~kCodeOnly) == 0) apart_codes_[cp] = static_cast<uint16_t>(info_[cp]);
@@ -476,6 +485,10 @@ class Tables {
   bool WhiteSpace(char32_t cp) const {
     return model_.props.present() && (model_.props[cp] & image::kWhiteSpace) != 0;
   }
+  bool BreaksClusters(char32_t cp) const {
+    const uint32_t is = GraphemeOf(cp);
+    return is == image::kGraphemeControl || is == image::kGraphemeCr || is == image::kGraphemeLf;
+  }
   uint32_t GraphemeOf(char32_t cp) const { return model_.props[cp] & image::kGraphemeMask; }
   bool Common(char32_t cp) const { return cp < 0x80 && common_[cp]; }
   bool IsPiece(char32_t cp) const {
@@ -531,8 +544,10 @@ class Tables {
         joins_.insert({first.code_point, value.empty() ? U' ' : utf8::Decode(value, 0).code_point});
         for (size_t pos = first.size; pos < key.size();) {
           const utf8::Decoded c = utf8::Decode(key, pos);
-          if (pipeline_.form == Form::kSentencePiece) later_.insert(c.code_point);
           pos += c.size;
+          if (pipeline_.form != Form::kSentencePiece && pos >= text::kWholeClusterBytes) break;
+          first_.insert(first.code_point);
+          later_.insert(c.code_point);
         }
       }
       CollectJoins(child ^ Offset(units[child]), key);
@@ -549,15 +564,20 @@ class Tables {
   }
 
   uint32_t JoinFlags(char32_t cp, std::string_view c) const {
-    if (pipeline_.form == Form::kSentencePiece) {
-      return (SomeKeyBegins(c, true) ? uint32_t{image::kWordKeyStart} : 0) |
-             (later_.contains(cp) ? uint32_t{image::kWordExtend} : 0);
+    uint32_t marks = later_.contains(cp) ? uint32_t{image::kWordMarkOfKey} : 0;
+    uint32_t bases = first_.contains(cp) ? uint32_t{image::kWordMarkOfKey} : 0;
+    if (pipeline_.form == Form::kSentencePiece) return marks | bases << image::kWordBaseShift;
+    // The shortest key that a cluster begins with replaces all of it, the marks behind that too.
+    marks |= c.size() <= 2 ? image::kWordMarkOfTwo : image::kWordMarkOfMore;
+    if (charsmap_.Shortest(c)) {
+      if (c.size() + 2 < text::kWholeClusterBytes) bases |= image::kWordMarkOfTwo;
+      if (c.size() + 3 < text::kWholeClusterBytes) bases |= image::kWordMarkOfMore;
     }
-    uint32_t info = SomeKeyBegins(c, false) ? uint32_t{image::kWordKeyStart} : 0;
+    const uint32_t info = bases << image::kWordBaseShift;
     switch (GraphemeOf(cp)) {
       case image::kGraphemeExtend: case image::kGraphemeZwj: case image::kGraphemeSpacingMark:
       case image::kGraphemeLinker: case image::kGraphemeZwnj:
-        info |= image::kWordExtend;
+        return info | marks;
     }
     return info;
   }
@@ -601,16 +621,19 @@ class Tables {
   }
 
   // The raw text of a segment that reaches the model as it is; false if there is none, or it is too
-  // long for the table. Marks depend on what is before them; those segments go through the cache.
+  // long for the table.
   bool Spell(std::span<const uint16_t> codes, std::string* text) const {
     constexpr uint32_t kNotPlain = image::kWordMappedChar | image::kWordSlow | image::kWordBail |
-                                   image::kWordExtend | image::kWordSpace;
+                                   image::kWordSpace;
+    uint32_t joining = 0;
     for (const uint16_t code : codes) {
       const char32_t cp = code_point_[code];
-      if (cp == 0 || (info_[cp] & kNotPlain) != 0 || (info_[cp] & image::kWordCodeMask) != code ||
+      if (cp == 0 || (info_[cp] & (kNotPlain | joining)) != 0 ||
+          (info_[cp] & image::kWordCodeMask) != code ||
           (cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp)))) {
         return false;
       }
+      joining = image::JoiningMarks(info_[cp]);
       char bytes[4];
       text->append(bytes, utf8::Encode(cp, bytes));
     }
@@ -623,7 +646,9 @@ class Tables {
   std::vector<uint32_t> parent_;       // by unit
   std::vector<char32_t> code_point_;   // by code
   std::set<std::pair<char32_t, char32_t>> neighbours_;  // one of them MaybeCommon
-  std::set<char32_t> later_;  // second or later in some key (SentencePiece)
+  // In keys of several characters, without those that only end clusters that are too long to be
+  // looked up (HuggingFace).
+  std::set<char32_t> first_, later_;
   // Of keys of several characters, the first and what the replacement begins with; a space for
   // none.
   std::set<std::pair<char32_t, char32_t>> joins_;

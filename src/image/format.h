@@ -12,7 +12,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 7;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 8;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -365,12 +365,22 @@ enum WordChar : uint32_t {
   kWordMappedChar = 1 << 16,  // normalizes, on its own, to the codes of that list
   kWordSlow = 1 << 17,        // its segment must go through the normalizer
   kWordBail = 1 << 18,        // its text must take the plain path
-  kWordExtend = 1 << 19,      // may be read together with the character before it
-  kWordKeyStart = 1 << 20,    // some charsmap key begins with it
-  kWordSpace = 1 << 21,       // normalizes to one space: ends a word
-  kWordLoose = 1 << 22,       // no segment may end next to it
-  kWordUnknown = 1 << 23,     // its code is no piece of its own
+  kWordSpace = 1 << 19,       // normalizes to one space: ends a word
+  kWordLoose = 1 << 20,       // no segment may end next to it
+  kWordUnknown = 1 << 21,     // its code is no piece of its own
+  // Why a mark may be read together with the character before it, one bit each: if that one has the
+  // same bit of kWordBases.
+  kWordMarkOfKey = 1 << 22,   // stands behind the first character of some key
+  kWordMarkOfTwo = 1 << 23,   // has two bytes (HuggingFace: vanishes behind a key)
+  kWordMarkOfMore = 1 << 24,  // has three or four
+  kWordMarks = 7 << 22,
+  kWordBases = 7 << 25,       // kWordMarks << kWordBaseShift
 };
+inline constexpr uint32_t kWordBaseShift = 3;
+// The marks that may be read together with a character.
+constexpr uint32_t JoiningMarks(uint32_t word_char) {
+  return kWordMarks & word_char >> kWordBaseShift;
+}
 
 // Bits of kProps. Unicode versions follow the reference wheel, see builder/unicode_delta.h.
 enum UnicodeProp : uint16_t {

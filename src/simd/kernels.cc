@@ -110,10 +110,22 @@ size_t FindFirst(const char* text, size_t size, const ByteSet& set) {
   const auto low = hn::LoadDup128(d, set.low);
   const auto high = hn::LoadDup128(d, set.high);
   const auto* bytes = reinterpret_cast<const uint8_t*>(text);
+  const auto in = [&](size_t at) { return InSet(d, hn::LoadU(d, bytes + at), low, high); };
   size_t at = 0;
+  // One branch for several vectors; the loop below finds the byte.
+  for (; at + 4 * lanes <= size; at += 4 * lanes) {
+    const auto first = hn::Or(in(at), in(at + lanes));
+    const auto second = hn::Or(in(at + 2 * lanes), in(at + 3 * lanes));
+    if (!hn::AllFalse(d, hn::Or(first, second))) break;
+  }
   for (; at + lanes <= size; at += lanes) {
-    const auto found = hn::FindFirstTrue(d, InSet(d, hn::LoadU(d, bytes + at), low, high));
+    const auto found = hn::FindFirstTrue(d, in(at));
     if (found >= 0) return at + static_cast<size_t>(found);
+  }
+  // The last bytes, and some before them that are not in the set.
+  if (size >= lanes) {
+    const auto found = hn::FindFirstTrue(d, in(size - lanes));
+    return found >= 0 ? size - lanes + static_cast<size_t>(found) : size;
   }
   while (at < size && !set.Has(bytes[at])) ++at;
   return at;

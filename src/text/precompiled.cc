@@ -14,8 +14,6 @@
 namespace rankfeed::text {
 namespace {
 
-constexpr uint32_t kWholeClusterBytes = 6;  // precompiled.rs: `grapheme.len() < 6`
-
 // count input characters become replacement. The first count of the new ones replace, the rest are
 // added; if there are fewer new ones, the last pushed character takes the removals.
 void Replace(std::string_view replacement, int32_t count, Transform* transform) {

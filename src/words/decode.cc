@@ -49,7 +49,7 @@ bool Decoder::Normalizable(std::string_view rest) const {
 
 // Whether the open part may end before that character.
 bool Decoder::MayCut(uint32_t info) const {
-  return run_.size - run_.open() >= RunDecode::kCutFrom && (info & image::kWordExtend) == 0 &&
+  return run_.size - run_.open() >= RunDecode::kCutFrom && (info & image::kWordMarks) == 0 &&
          Cuttable(run_.pairs, run_.codes[run_.size - 1], run_.previous, info);
 }
 
@@ -75,8 +75,7 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
   const uint32_t first_size = run_.size, first_count = run_.count;
   const char* const text = segment.data();
   uint32_t& previous = run_.previous;
-  // A mark at the start is no plain code, and a U+2581 before it may be unknown.
-  previous = (*at == 0 ? uint32_t{image::kWordKeyStart} : 0) | image::kWordUnknown;
+  previous = image::kWordUnknown;  // the U+2581 before it may be
   trailing_space_ = spaces_ = false;
   // What is open goes to the next batch.
   const auto full = [&] {
@@ -92,15 +91,12 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
   };
   if (room() < 2 * kReserve) return full();
   Open(*word_start, text + *at);
-  const bool huggingface = model_.huggingface();
   // A character of three bytes that begins below run_end is read with the byte behind it.
   const size_t beyond = more ? 2 : 3;
   const char* const run_end = text + std::max(segment.size(), beyond) - beyond;
   for (size_t pos = *at; pos < segment.size();) {
     if (room() < 2 * kReserve) return full();
     // Characters that stand for one code each, as most do, up to a place to cut.
-    constexpr uint32_t kSpecial =
-        image::kWordSlow | image::kWordBail | image::kWordExtend | image::kWordSpace;
     const size_t from = pos;
     for (;;) {
       if (text + pos < run_end && BeginsThree(text + pos)) {
@@ -126,23 +122,17 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
     const utf8::Decoded c = utf8::Decode(segment, pos);
     if (!c.valid) return DecodeStatus::kBail;
     const uint32_t info = model_.word_chars[c.code_point];
-    if ((info & kSpecial) != 0) {
-      if ((info & image::kWordBail) != 0) return DecodeStatus::kBail;
-      const bool extend = (info & image::kWordExtend) != 0;
-      // A mark at the start of a word may belong to a cluster with the separator before it.
-      if (extend && huggingface && pos == 0 && *word_start) return DecodeStatus::kBail;
-      // SentencePiece takes the longest key there is. HuggingFace looks clusters below 6 bytes up
-      // as a whole (precompiled.rs). Both matter only after a character that begins a key.
-      if ((info & image::kWordSlow) != 0 ||
-          (extend && pos != 0 && (previous & image::kWordKeyStart) != 0 &&
-           (!huggingface || pos - utf8::Previous(segment, pos) + c.size < 6))) {
-        if (*at != 0 || !Normalizable({text + pos, segment.size() - pos})) {
-          return DecodeStatus::kBail;
-        }
-        run_.size = first_size;
-        run_.count = first_count;
-        return DecodeStatus::kSlow;
+    if ((info & image::kWordBail) != 0) return DecodeStatus::kBail;
+    if ((info & (image::kWordSlow | image::JoiningMarks(previous))) != 0) {
+      // A mark at the start is in one cluster with the separator before it.
+      const uint32_t first = model_.word_chars[utf8::Decode(segment, 0).code_point];
+      if (*at != 0 || (model_.huggingface() && (first & image::kWordMarks) != 0) ||
+          !Normalizable({text + pos, segment.size() - pos})) {
+        return DecodeStatus::kBail;
       }
+      run_.size = first_size;
+      run_.count = first_count;
+      return DecodeStatus::kSlow;
     }
     pos += c.size;
     if ((info & image::kWordSpace) != 0) {

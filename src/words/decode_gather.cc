@@ -87,15 +87,15 @@ RANKFEED_GATHER const char* Run(const char* text, const char* end, RunDecode* to
     const __m512i codes = _mm512_and_si512(info, Set32(image::kWordCodeMask));
     const __m512i previous = Shifted(info, before);
     // Follows()
-    const __m512i marks = _mm512_and_si512(_mm512_srli_epi32(previous, 1),
-                                           Set32(image::kWordExtend));
+    const __m512i marks = _mm512_and_si512(_mm512_srli_epi32(previous, image::kWordBaseShift),
+                                           Set32(image::kWordMarks));
     const uint32_t follow = _mm512_mask_testn_epi32_mask(
         are, info, _mm512_or_si512(marks, Set32(kNotOne)));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(info));
     const auto done = static_cast<uint32_t>(std::countr_one(follow));
     if (size + done > to->open() + RunDecode::kCutFrom) {
       const uint32_t spanned = Spanned(to->pairs, Shifted(codes, codes_before), codes);
-      const uint32_t marked = _mm512_test_epi32_mask(info, Set32(image::kWordExtend));
+      const uint32_t marked = _mm512_test_epi32_mask(info, Set32(image::kWordMarks));
       const uint32_t unknown = _mm512_test_epi32_mask(
           _mm512_and_si512(info, previous), Set32(image::kWordUnknown));
       const uint32_t from = std::max(to->open() + RunDecode::kCutFrom, size) - size;
@@ -116,7 +116,8 @@ RANKFEED_GATHER const char* Run(const char* text, const char* end, RunDecode* to
       codes_before = codes;
       continue;
     }
-    if (done != 0) to->previous = One(info, 1u << (done - 1));
+    // Without any, the last of those before.
+    to->previous = done != 0 ? One(info, 1u << (done - 1)) : One(before, 1u << (kCharacters - 1));
     to->size = size + done;
     text += 3 * done;
     if (text >= end || to->size >= to->size_limit || !AppendMapped(text, to)) return text;
@@ -131,6 +132,7 @@ RANKFEED_GATHER const char* Run(const char* text, const char* end, RunDecode* to
 RANKFEED_GATHER const char* RunApart(const char* text, const char* end, RunDecode* to) {
   uint32_t size = to->size;
   if (text >= end || size >= to->size_limit) return text;
+  const char* const begin = text;
   // The first of an open part is no place to cut.
   uint32_t cuttable = size != to->open() ? ~0u : ~1u;
   __m512i before = Set32(size != 0 ? to->codes[size - 1] : 0);
@@ -162,7 +164,7 @@ RANKFEED_GATHER const char* RunApart(const char* text, const char* end, RunDecod
     }
     to->size = size + done;
     text += 3 * done;
-    if (done != 0) to->previous = to->basic[CodePointOfThree(LoadThree(text - 3))];
+    if (text != begin) to->previous = to->basic[CodePointOfThree(LoadThree(text - 3))];
     return text;
   }
 }

@@ -70,7 +70,7 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
       continue;
     }
     const uint16_t last_code = to->codes[to->size - 1];
-    if ((info & image::kWordExtend) == 0 &&
+    if ((info & image::kWordMarks) == 0 &&
         Cuttable(to->pairs, last_code, to->previous, info)) {
       to->Cut(text);
     }
@@ -148,7 +148,7 @@ uint32_t FindParts(const PartTable& table, const RunDecode& run, Found* found,
 
 // Characters that are one code wherever they stand.
 constexpr uint32_t kPlain =
-    image::kWordCodeMask | image::kWordKeyStart | image::kWordLoose | image::kWordUnknown;
+    image::kWordCodeMask | image::kWordBases | image::kWordLoose | image::kWordUnknown;
 
 // Several characters at a time, with the first again in the place of what is missing in the last
 // group: how long a segment is follows no pattern that a branch predictor could learn. Returns the
@@ -190,7 +190,7 @@ HWY_INLINE uint32_t DecodeTwos(const uint32_t* basic, const uint64_t (&key)[3],
 }
 
 uint32_t DecodeMixed(const uint32_t* basic, const char* bytes, uint32_t size, uint16_t* out) {
-  uint32_t previous = image::kWordKeyStart;  // a mark at the start is no plain code
+  uint32_t previous = 0;
   uint16_t* to = out;
   size_t pos = static_cast<size_t>(
       DecodeThree<0x800, 0x10000>(basic, bytes, bytes + size, &to, &previous) - bytes);
@@ -231,6 +231,10 @@ uint32_t DecodeShort(const Segments& segments, const WordKey* keys, const uint16
                 ((key[2] ^ kTwo) & kTwoMask & mask[2])) == 0 &&
                bytes % 2 == 0) {
       codes_count = DecodeTwos(to->basic, key, mask, bytes, codes + word_start);
+      // With marks the order of its characters matters.
+      if (codes_count == 0) {
+        codes_count = DecodeMixed(to->basic, begin, bytes, codes + word_start);
+      }
     } else {
       codes_count = DecodeMixed(to->basic, begin, bytes, codes + word_start);
     }

@@ -13,13 +13,11 @@
 
 namespace rankfeed::words {
 
-// Whether a character is one code after the one before it, by image::WordChar of both. Marks are,
-// unless that one begins a key.
+// Whether a character is one code after the one before it, by image::WordChar of both.
 inline bool Follows(uint32_t info, uint32_t previous) {
   constexpr uint32_t kNotOne = image::kWordSlow | image::kWordBail | image::kWordSpace |
                                image::kWordMappedChar;
-  static_assert(image::kWordKeyStart == image::kWordExtend << 1);
-  return (info & (kNotOne | (image::kWordExtend & previous >> 1))) == 0;
+  return (info & (kNotOne | image::JoiningMarks(previous))) == 0;
 }
 
 // A run of character codes that has a best path of its own. In a stream it is followed by a 0; with
@@ -105,9 +103,9 @@ inline bool AppendMapped(const char* text, RunDecode* to) {
   const uint32_t word = LoadThree(text), c = CodePointOfThree(word);
   if (!IsThree(word) || c < 0x800) return false;
   const uint32_t info = to->basic[c];
-  constexpr uint32_t kMore =
-      image::kWordSlow | image::kWordBail | image::kWordExtend | image::kWordSpace;
-  if ((info & (kMore | image::kWordMappedChar)) != image::kWordMappedChar) return false;
+  const uint32_t more = image::kWordSlow | image::kWordBail | image::kWordSpace |
+                        image::JoiningMarks(to->previous);
+  if ((info & (more | image::kWordMappedChar)) != image::kWordMappedChar) return false;
   const uint16_t* const list = to->mapped + (info & image::kWordCodeMask);
   if (list[0] == 0) return false;
   for (uint32_t i = 0; i < list[0]; ++i) to->codes[to->size++] = list[1 + i];

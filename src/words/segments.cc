@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "text/precompiled.h"
 #include "text/utf8.h"
 #include "words/look_up.h"
 
@@ -65,17 +66,27 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
 // Whether the character outside the plain classes on either side of text_[at] keeps segments from
 // ending there. The byte on the other side is a common one.
 bool SegmentScanner::Loose(size_t at) const {
-  if (common_.Has(static_cast<uint8_t>(text_[at]))) {
-    size_t begin = at - 1;
-    while (begin > 0 && at - begin < 4 && (static_cast<uint8_t>(text_[begin]) & 0xc0) == 0x80) {
-      --begin;
-    }
-    const utf8::Decoded c = utf8::Decode(text_.substr(0, at), begin);
-    if (!c.valid || begin + c.size != at) return true;
-    return (model_.word_chars[c.code_point] & image::kWordLoose) != 0;
+  if (!common_.Has(static_cast<uint8_t>(text_[at]))) {
+    const utf8::Decoded c = utf8::Decode(text_, at);
+    return !c.valid || (model_.word_chars[c.code_point] & image::kWordLoose) != 0;
   }
-  const utf8::Decoded c = utf8::Decode(text_, at);
-  return !c.valid || (model_.word_chars[c.code_point] & image::kWordLoose) != 0;
+  // Behind marks that the character before them swallows comes what that one becomes. marks: of the
+  // kinds seen so far.
+  uint32_t marks = 0;
+  for (size_t end = at; end != 0;) {
+    size_t begin = end - 1;
+    while (begin > 0 && end - begin < 4 && utf8::IsContinuation(text_[begin])) --begin;
+    if (marks != 0 && at - begin >= text::kWholeClusterBytes) break;  // nothing is swallowed
+    const utf8::Decoded c = utf8::Decode(text_, begin);
+    if (!c.valid || begin + c.size != end) return true;
+    const uint32_t info = model_.word_chars[c.code_point];
+    if ((marks & image::JoiningMarks(info)) != 0) return true;
+    if (marks == 0 && (info & image::kWordLoose) != 0) return true;
+    if ((info & image::kWordMarks) == 0) break;
+    marks |= info & image::kWordMarks;
+    end = begin;
+  }
+  return false;
 }
 
 }  // namespace rankfeed::words

@@ -7,6 +7,7 @@
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
@@ -81,6 +82,24 @@ TEST(Kernels, EveryTargetEqualsTheDefinition) {
         }
         EXPECT_EQ(masks[blocks].separator, untouched.separator);  // nothing past the last block
         EXPECT_EQ(kernels.find_first(text.get(), size, set), first);
+      }
+    }
+  });
+}
+
+// At every place of texts of every length up to several rounds of the widest vectors, behind which
+// there is another.
+TEST(Kernels, EveryTargetFindsTheFirst) {
+  ForEachTarget([](const Kernels& kernels) {
+    const ByteSet set = Whitespace();
+    for (size_t size = 0; size < 600; size += size < 70 ? 1 : 13) {
+      const std::unique_ptr<char[]> text(new char[size]);
+      std::fill_n(text.get(), size, 'a');
+      EXPECT_EQ(kernels.find_first(text.get(), size, set), size);
+      for (size_t at = size; at-- > 0;) {
+        text[at] = ' ';
+        EXPECT_EQ(kernels.find_first(text.get(), size, set), at);
+        if (at % 7 != 0) text[at] = 'a';
       }
     }
   });

@@ -159,6 +159,42 @@ TEST(Decode, WordsOfOneSlotAreNotRepeats) {
   }
 }
 
+// Runs of every length up to several vectors, begun by a character of another kind, and behind them
+// one that depends on the last of the run: a mark, or an unknown character next to an unknown one.
+TEST(Decode, WhatFollowsARunSeesItsLastCharacter) {
+  const std::vector<std::string> firsts = {"", "\u4e00", "\u0e01", "\u05d0", "\u0928"};
+  // Characters that begin keys with marks and that do not, unknown ones, and what is replaced by one
+  // and by several.
+  const std::vector<std::string> lasts = {
+      "\u0928", "\u0915", "\u0e01", "\u304b", "\u4e00", "\uac00",
+      "\ua4d0", "\u9f98", "\u1e9b", "\uff76", "\u0e33", "\uff21"};
+  const std::vector<std::string> nexts = {
+      "\u093c", "\u0301", "\u3099", "\u0654", "\u200d", "\u0e33",
+      "\u0307", "\ua4d1", "\u9f99", "\ufb01", "\u1161", "x"};
+  for (const char* name : {"B", "SentencePiece"}) {
+    SCOPED_TRACE(name);
+    const Image image(Form(name));
+    Encoder plain = Make(image.model(), true, 0);
+    OnEverySimdTarget(image.model(), [&](Encoder& fast) {
+      for (size_t size = 1; size <= 50; size += size < 34 || Scaled(2) > 1 ? 1 : 7) {
+        for (const std::string& last : lasts) {
+          const std::string fill = last < "\u2e80" ? "\u0915" : "\u4e00";
+          std::string run;
+          for (size_t i = 1; i < size; ++i) run += fill;
+          run += last;
+          for (const std::string& first : firsts) {
+            for (const std::string& next : nexts) {
+              const std::string text = first + run + next + "\u0915\u0e02 ab";
+              ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0))
+                  << testing::PrintToString(text);
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
 TEST(Decode, EverySimdTargetFindsTheSameParts) {
   std::mt19937 random(29);
   const Image image(SentencePieceFile(Random(random)));

@@ -102,6 +102,28 @@ TEST(WordEngine, EqualsThePlainPathOnEveryCodePoint) {
   }
 }
 
+// All texts of four characters out of those that may be read together with their neighbours: what
+// begins charsmap keys, what is one, marks of every length, separators, common bytes.
+TEST(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
+  const std::vector<std::string> characters = {
+      " ",      "\t",     "\u3000", "\u9f98", ",",      "<",      "5",      "a",
+      "\u00e9", "\u00bd", "\u00a9", "\uff21", "\uff76", "\u304b", "\u0928", "\u0627",
+      "\uac00", "\u0600", "\u0301", "\u0338", "\u0340", "\u0345", "\u064b", "\u0654",
+      "\u093c", "\u093f", "\u0e33", "\u3099", "\uff9e", "\u200c", "\u200d", "\U0001d165"};
+  const size_t count = characters.size(), step = kSanitized ? 97 : 1;
+  for (const char* name : {"B", "SentencePiece"}) {
+    SCOPED_TRACE(name);
+    const Image image(Form(name));
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    for (size_t n = 0; n < count * count * count * count; n += step) {
+      std::string text;
+      for (size_t k = 0, rest = n; k < 4; ++k, rest /= count) text += characters[rest % count];
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+    }
+  }
+}
+
 TEST(WordEngine, EqualsThePlainPathOnLongWords) {
   const Image image(Forms()[1].second);
   Encoder plain = Make(image.model(), true, 0);
