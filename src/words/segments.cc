@@ -70,20 +70,20 @@ bool SegmentScanner::Loose(size_t at) const {
     const utf8::Decoded c = utf8::Decode(text_, at);
     return !c.valid || (model_.word_chars[c.code_point] & image::kWordLoose) != 0;
   }
-  // Behind marks that the character before them swallows comes what that one becomes. marks: of the
-  // kinds seen so far.
-  uint32_t marks = 0;
+  // Behind marks that the character before them swallows comes what that one becomes. mark: the one
+  // behind the character that is looked at.
+  uint32_t mark = 0;
   for (size_t end = at; end != 0;) {
     size_t begin = end - 1;
     while (begin > 0 && end - begin < 4 && utf8::IsContinuation(text_[begin])) --begin;
-    if (marks != 0 && at - begin >= text::kWholeClusterBytes) break;  // nothing is swallowed
+    if (mark != 0 && at - begin >= text::kWholeClusterBytes) break;  // nothing is swallowed
     const utf8::Decoded c = utf8::Decode(text_, begin);
     if (!c.valid || begin + c.size != end) return true;
     const uint32_t info = model_.word_chars[c.code_point];
-    if ((marks & image::JoiningMarks(info)) != 0) return true;
-    if (marks == 0 && (info & image::kWordLoose) != 0) return true;
-    if ((info & image::kWordMarks) == 0) break;
-    marks |= info & image::kWordMarks;
+    if ((mark & image::JoiningMarks(info)) != 0) return true;
+    if (mark == 0 && (info & image::kWordLoose) != 0) return true;
+    mark = info & image::kWordMarks;
+    if (mark == 0) break;
     end = begin;
   }
   return false;
