@@ -123,14 +123,16 @@ struct PartTable {
 struct StreamResult {
   enum : uint8_t {
     kUnknown = 1,  // holds an unknown character
-    kLiteral = 2   // holds the unknown piece itself: take the plain path
+    kFused = 2,    // holds an unknown token of several characters
+    kLiteral = 4   // holds the unknown piece itself: take the plain path
   };
   // Flags of results that are not kept. Replaying SentencePiece's sums needs to know how many
-  // characters one unknown token stands for, so sums over unknown characters are made at once.
-  static constexpr uint8_t NotKept(bool float32) { return kLiteral | (float32 ? kUnknown : 0); }
+  // characters an unknown token stands for: of those that are kept, one.
+  static constexpr uint8_t NotKept(bool float32) { return kLiteral | (float32 ? kFused : 0); }
   uint16_t first_id, count;  // in Lattice::ids
   image::WordInfo info;      // its count is 255 at most
   uint8_t flags;
+  uint16_t fused;  // with kFused: characters of its unknown token, 0 if there are several
 };
 
 // A code that was read: its place in the stream, and in the low half the state after it.

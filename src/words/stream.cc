@@ -20,15 +20,20 @@ void MarkUnknown(const Lattice& lattice, int32_t end, StreamResult* result) {
   int32_t* const ids = lattice.ids;
   int32_t* out = ids + result->first_id;
   bool after_unknown = false;
+  uint32_t unknown_tokens = 0;
   for (int32_t i = result->first_id; i < end; ++i) {
     const bool unknown = ids[i] == int32_t{image::kEdgeUnknown};
     if (unknown) result->flags |= StreamResult::kUnknown;
     if (ids[i] == int32_t{image::kEdgeLiteral}) result->flags |= StreamResult::kLiteral;
     if (!(unknown && after_unknown)) {
+      unknown_tokens += unknown;
       *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : ids[i];
     }
     after_unknown = unknown;
   }
+  const auto more = static_cast<uint16_t>(ids + end - out);  // characters that are fused to others
+  if (more != 0) result->flags |= StreamResult::kFused;
+  result->fused = unknown_tokens == 1 ? static_cast<uint16_t>(more + 1) : uint16_t{0};
   result->count = static_cast<uint16_t>(out - (ids + result->first_id));
   result->info.count = static_cast<uint8_t>(std::min<uint32_t>(result->count, 255));
 }

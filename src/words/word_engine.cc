@@ -263,6 +263,7 @@ class Engine {
     text_begin_ = sink_.count;
     for (const uint32_t id : texts_.before) sink_.Push(id, 0, 0);
     checkpoint_ = sink_.count;
+    fused_count_ = 0;
     sum_ = 0;
     score_ = 0;
     space_ = false;
@@ -393,8 +394,20 @@ class Engine {
 
   bool EmitPath(const StreamResult& result, std::span<const uint16_t> codes) {
     if ((result.flags & StreamResult::kLiteral) != 0) return false;
-    if ((result.flags & kNotKept) != 0 || !Settled(result.info)) return Exact(codes);
+    if (!Settled(result.info) || !Fuse(result)) return Exact(codes);
     Copy(stream_.ids() + result.first_id, result.count);
+    return true;
+  }
+
+  // Remembers for the reference's sums how many characters an unknown token stands for. False if
+  // that is not known.
+  bool Fuse(const StreamResult& result) {
+    if ((result.flags & kNotKept) == 0) return true;
+    if (result.fused == 0 || fused_count_ == kMaxFused) return false;
+    const int32_t* const ids = stream_.ids() + result.first_id;
+    const int32_t* const unknown =
+        std::find(ids, ids + result.count, static_cast<int32_t>(model_.config->unk_id));
+    fused_[fused_count_++] = {sink_.count + static_cast<uint32_t>(unknown - ids), result.fused};
     return true;
   }
 
@@ -461,11 +474,20 @@ class Engine {
   bool Exact(std::span<const uint16_t> codes) {
     if (sink_.count > sink_.capacity) return false;  // the tokens were not kept
     const uint32_t unk_id = model_.config->unk_id;
+    const Fused* fused = fused_;
     for (; checkpoint_ < sink_.count; ++checkpoint_) {
       const auto id = static_cast<uint32_t>(sink_.ids[checkpoint_]);
-      if (id == unk_id) return false;  // of how many characters?
-      score_ = Arithmetic::Store(model_.word_scores[id] + score_);
+      if (id != unk_id) {
+        score_ = Arithmetic::Store(model_.word_scores[id] + score_);
+        continue;
+      }
+      if (!kFloat32) return false;  // of how many characters?
+      const bool is_fused = fused != fused_ + fused_count_ && fused->token == checkpoint_;
+      for (uint32_t chars = is_fused ? (fused++)->chars : 1; chars > 0; --chars) {
+        score_ = Arithmetic::Unknown(model_.config->unk_score, score_);
+      }
     }
+    fused_count_ = 0;
     if (!scratch_.exact.Run<Arithmetic>(model_, codes.data(), static_cast<uint32_t>(codes.size()),
                                         &score_, sink_)) return false;
     checkpoint_ = sink_.count;
@@ -517,6 +539,13 @@ class Engine {
   uint64_t sum_ = 0;         // at least -score at the end of the tokens so far (SentencePiece)
   double score_ = 0;         // the reference's, at token checkpoint_
   uint32_t checkpoint_ = 0;  // index in sink_
+  // Unknown tokens from there on that stand for several characters (SentencePiece).
+  struct Fused {
+    uint32_t token, chars;  // index in sink_
+  };
+  static constexpr uint32_t kMaxFused = 64;
+  Fused fused_[kMaxFused];
+  uint32_t fused_count_ = 0;
   bool space_ = false;       // a separator came after the last word
 
   bool partial_ = false;  // the first segment of the next batch goes on at resume_at_

@@ -33,13 +33,13 @@ struct Vocabulary {
   }
 };
 
-Vocabulary Random(std::mt19937& random) {
+// Scores are multiples of step: with a quarter many paths tie, with a tenth rounding decides.
+Vocabulary Random(std::mt19937& random, double step = 0.25) {
   const auto below = [&](size_t n) { return random() % n; };
   Vocabulary v;
   for (const char* special : {"<s>", "<pad>", "</s>", "<unk>"}) v.Add(special, 0);
   v.Add("\u2581", -2.5);
-  // Steps of a quarter make ties.
-  const auto score = [&] { return -0.25 * static_cast<double>(1 + below(60)); };
+  const auto score = [&] { return -step * static_cast<double>(1 + below(60)); };
   const auto normalized = [&] {  // never a character that the charsmap changes
     const std::string& c = kCharacters[below(kKnown)];
     return c == "\uff21" || c == "\uff0c" || c == "\ufb01" ? std::string("\u4e00") : c;
@@ -76,11 +76,11 @@ std::string SentencePieceFile(const Vocabulary& v) {
   return sp_test::Serialize(model);
 }
 
-std::string RandomText(std::mt19937& random) {
+std::string RandomText(std::mt19937& random, size_t most = 120) {
   static const std::vector<std::string> kBetween = {" ", "\u3000", "  ", "\u3001", "\u3099"};
   std::string text;
   const size_t letters = 2 + random() % (kCharacters.size() - 2);
-  for (size_t size = random() % 120; size > 0; --size) {
+  for (size_t size = random() % most; size > 0; --size) {
     const uint32_t what = random() % 64;
     text += what < 2 ? kBetween[random() % kBetween.size()] : kCharacters[random() % letters];
   }
@@ -156,6 +156,36 @@ TEST(Decode, WordsOfOneSlotAreNotRepeats) {
     std::string text;
     for (int i = 0; i < 20; ++i) text += " " + (i % 3 == 0 ? second : first);
     ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << second;
+  }
+}
+
+// Sums that have to be made as SentencePiece makes them, over unknown tokens of one character and of
+// several, more of these than are remembered.
+TEST(Decode, SumsOverUnknownTokens) {
+  std::mt19937 random(31);
+  for (int round = 0; round < static_cast<int>(Scaled(20)); ++round) {
+    const Image image(SentencePieceFile(Random(random, 0.1)));
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 1 << 16);
+    std::vector<std::string> texts(20);
+    for (std::string& text : texts) {
+      for (size_t words = 1 + random() % 300; words > 0; --words) {
+        const uint32_t unknown = random() % 4;
+        for (uint32_t k = random() % 4; k > 0; --k) text += kCharacters[random() % kKnown];
+        for (uint32_t k = 0; k < unknown; ++k) text += kCharacters[kKnown + random() % 3];
+        text += RandomText(random, 4) + (random() % 3 == 0 ? "" : " ");
+      }
+    }
+    // Together, so that what is remembered of one text must not reach the next.
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    const rankfeed_encode_options options{sizeof(options), 0};
+    std::vector<int32_t> ids;
+    std::vector<uint32_t> cu_seqlens;
+    ASSERT_FALSE(fast.EncodeBatch(views, options, &ids, &cu_seqlens));
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const std::vector<int32_t> own(ids.begin() + cu_seqlens[i], ids.begin() + cu_seqlens[i + 1]);
+      ASSERT_EQ(own, Encode(plain, texts[i], 0)) << testing::PrintToString(texts[i]);
+    }
   }
 }
 
