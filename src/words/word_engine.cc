@@ -122,7 +122,8 @@ class Engine {
     misses_ = 0;
     const SegmentRun* run = scratch_.runs + first_run_;
     for (uint32_t k = 0; k < lacking; ++k) {
-      if (!resumed) {
+      const uint32_t i = batch_.misses[k];
+      if (!resumed && segments.size(i) <= ShortDecode::kMaxBytes) {
         const uint32_t done =
             decoder_.Short(segments, batch_.keys, batch_.misses + k, lacking - k,
                            miss_ + misses_);
@@ -132,7 +133,6 @@ class Engine {
           continue;
         }
       }
-      const uint32_t i = batch_.misses[k];
       while (run->end <= head_ + i) ++run;
       const std::string_view bytes = Bytes(run->text, segments, i);
       uint32_t at = resumed ? resume_at_ : 0;
