@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "base/layout.h"
-#include "simd/fast_gathers.h"
 #include "words/word_key.h"
 
 namespace rankfeed::words {
@@ -52,17 +51,9 @@ class WordCache {
     lines_ = layout.Take<CachedLine>(size_t{mask_} + 2);  // ids are read beyond the last
   }
 
-  // Touches every line. What that displaces from the CPU's second level cache is the vocabulary, so
-  // the lines are handed on to the third at once, where the CPU can do that (bench/NOTES.md).
   void Clear() {
-#if defined(__x86_64__)
-    const bool demote = simd::FastGathers();  // those have CLDEMOTE too, a hint to others
-#endif
     for (uint32_t i = 0; i <= mask_; ++i) {
       for (CachedLine::Short& entry : lines_[i].shorts) entry.key[0] = 0;
-#if defined(__x86_64__)
-      if (demote) asm volatile("cldemote %0" : "+m"(lines_[i]));
-#endif
     }
   }
 
