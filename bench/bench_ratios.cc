@@ -49,8 +49,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 constexpr uint32_t kMaxTextBytes = 1 << 20;
-// What a stream fills; else a smaller one, which is quick to make.
-// A service that sees tens of megabytes has the larger one.
+// What a stream of tens of megabytes fills; else a smaller one, which is quick to make.
 constexpr uint32_t kCacheBytes = 1 << 20, kStreamCacheBytes = 4 << 20;
 constexpr size_t kTogether = 64;  // texts in one call of rankfeed_encode_batch
 
