@@ -6,6 +6,7 @@
 #if HWY_ARCH_X86
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 
@@ -74,9 +75,69 @@ RANKFEED_GATHER inline __mmask16 Spanned(const uint64_t* pairs, __m512i first, _
                                 Set32(1));
 }
 
-RANKFEED_GATHER const char* Run(const char* text, const char* end, RunDecode* to) {
+// Follows(), of those that are.
+RANKFEED_GATHER inline __mmask16 FollowMask(__mmask16 are, __m512i info, __m512i previous) {
   constexpr uint32_t kNotOne = image::kWordSlow | image::kWordBail | image::kWordSpace |
                                image::kWordMappedChar;
+  const __m512i marks = _mm512_and_si512(_mm512_srli_epi32(previous, image::kWordBaseShift),
+                                         Set32(image::kWordMarks));
+  return _mm512_mask_testn_epi32_mask(are, info, _mm512_or_si512(marks, Set32(kNotOne)));
+}
+
+// Of up to 64 bytes: where characters begin, and where one goes on that should not or the other way
+// round.
+struct Utf8Bytes {
+  uint64_t leads, wrong;
+};
+// those: the bytes there are.
+RANKFEED_GATHER inline Utf8Bytes Leads(__m512i bytes, uint64_t those) {
+  const auto from = [bytes, those](uint32_t byte) RANKFEED_GATHER {
+    return _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(static_cast<char>(byte))) & those;
+  };
+  const uint64_t two = from(0xc0), three = from(0xe0), on = from(0x80) ^ two;
+  return {those ^ on, (two << 1 | three << 2) ^ on};
+}
+
+// What decoding characters of one to three bytes needs in registers.
+class Utf8Vectors {
+ public:
+  RANKFEED_GATHER Utf8Vectors()
+      : quads_(_mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0)),
+        steps_(Set32(0x03020100)),
+        shifts_(_mm512_setr_epi32(16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 8, 8, 0, 0)),
+        leasts_(_mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x800, -1)) {
+    alignas(64) static constexpr auto kPlaces = [] {
+      std::array<uint8_t, 64> places{};
+      for (uint8_t i = 0; i < 64; ++i) places[i] = i;
+      return places;
+    }();
+    places_ = _mm512_load_si512(kPlaces.data());
+  }
+
+  RANKFEED_GATHER __m512i Places(uint64_t of) const {
+    return _mm512_maskz_compress_epi8(of, places_);
+  }
+
+  // Characters of bytes that begin at those of places that are there, and go on as long as they
+  // should: their code points, and which are not overlong or longer than three bytes.
+  RANKFEED_GATHER CodePoints Decode(__m512i bytes, __m128i places, __mmask16 there) const {
+    const __m512i place = _mm512_shuffle_epi8(_mm512_cvtepu8_epi32(places), quads_);
+    __m512i word = _mm512_permutexvar_epi8(_mm512_add_epi8(place, steps_), bytes);
+    // By the high half of the first byte: as if there were three bytes.
+    const __m512i kind = _mm512_srli_epi32(word, 4);
+    word = _mm512_sllv_epi32(word, _mm512_permutexvar_epi32(kind, shifts_));
+    const __m512i low = _mm512_and_si512(_mm512_srli_epi32(word, 16), Set32(0x7f));
+    const __m512i middle = _mm512_and_si512(_mm512_srli_epi32(word, 2), Set32(0xfc0));
+    const __m512i high = _mm512_and_si512(_mm512_slli_epi32(word, 12), Set32(0xf000));
+    const __m512i at = _mm512_or_si512(_mm512_or_si512(low, middle), high);
+    return {at, _mm512_mask_cmpge_epu32_mask(there, at, _mm512_permutexvar_epi32(kind, leasts_))};
+  }
+
+ private:
+  __m512i places_, quads_, steps_, shifts_, leasts_;
+};
+
+RANKFEED_GATHER const char* Run(const char* text, const char* end, RunDecode* to) {
   uint32_t size = to->size;
   if (text >= end || size >= to->size_limit) return text;
   __m512i before = Set32(to->previous), codes_before = Set32(size != 0 ? to->codes[size - 1] : 0);
@@ -86,11 +147,7 @@ RANKFEED_GATHER const char* Run(const char* text, const char* end, RunDecode* to
     const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), are, at, to->basic, 4);
     const __m512i codes = _mm512_and_si512(info, Set32(image::kWordCodeMask));
     const __m512i previous = Shifted(info, before);
-    // Follows()
-    const __m512i marks = _mm512_and_si512(_mm512_srli_epi32(previous, image::kWordBaseShift),
-                                           Set32(image::kWordMarks));
-    const uint32_t follow = _mm512_mask_testn_epi32_mask(
-        are, info, _mm512_or_si512(marks, Set32(kNotOne)));
+    const uint32_t follow = FollowMask(are, info, previous);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(info));
     const auto done = static_cast<uint32_t>(std::countr_one(follow));
     if (size + done > to->open() + RunDecode::kCutFrom) {
@@ -169,6 +226,53 @@ RANKFEED_GATHER const char* RunApart(const char* text, const char* end, RunDecod
   }
 }
 
+// Without a branch on what scripts the characters are of or how many, which follow no pattern.
+RANKFEED_GATHER uint32_t Short(const Segments& segments, const WordKey* keys,
+                               const uint16_t* misses, uint32_t count, ShortDecode* to,
+                               Decoded* out) {
+  const Utf8Vectors utf8;
+  const uint32_t* const basic = to->basic;
+  uint16_t* const all_codes = to->codes;
+  uint32_t size = to->size, sequence = to->count, done = 0;
+  for (; done < count && size < to->size_limit && sequence < to->count_limit; ++done) {
+    const uint16_t i = misses[done];
+    const bool word_start = segments.word_start(i);
+    const uint32_t bytes = segments.size(i);
+    if (bytes > ShortDecode::kMaxBytes) break;
+    // Of the key, behind its tag.
+    const __m512i key = _mm512_zextsi256_si512(
+        _mm256_load_si256(reinterpret_cast<const __m256i*>(&keys[i])));
+    const Utf8Bytes are = Leads(key, _bzhi_u64(~uint64_t{1}, bytes + 1));
+    bool is = are.wrong == 0;
+    const __m512i places = utf8.Places(are.leads);
+    const auto codes_count = static_cast<uint32_t>(std::popcount(are.leads));
+    all_codes[size] = to->space_code;
+    uint16_t* const codes = all_codes + size + word_start;
+    __m512i previous = _mm512_setzero_si512();
+    for (uint32_t k = 0; k < codes_count; k += kCharacters) {
+      const auto there = static_cast<__mmask16>(_bzhi_u32(0xffff, codes_count - k));
+      const auto [at, known] = utf8.Decode(
+          key, k == 0 ? _mm512_castsi512_si128(places) : _mm512_extracti32x4_epi32(places, 1),
+          there);
+      const __m512i info =
+          _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, basic, 4);
+      is &= there == FollowMask(known, info, Shifted(info, previous));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), _mm512_cvtepi32_epi16(info));
+      previous = info;
+    }
+    if (!is) break;
+    const uint32_t end = size + word_start + codes_count;
+    all_codes[end] = 0;
+    out[done] = {i, static_cast<uint16_t>(sequence), 0, true, true, false, false};
+    to->sequences[sequence++] = {static_cast<uint16_t>(size), static_cast<uint16_t>(end),
+                                 word_start};
+    size = end + 1;
+  }
+  to->size = size;
+  to->count = sequence;
+  return done;
+}
+
 RANKFEED_GATHER inline __m256i Widen(const uint16_t* from) {
   return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
@@ -218,6 +322,7 @@ RANKFEED_GATHER uint32_t FindParts(const PartTable& table, const RunDecode& run,
 }  // namespace
 
 void UseGatheringDecode(Kernels* kernels) {
+  kernels->decode_short = Short;
   kernels->decode_run = Run;
   kernels->decode_apart = RunApart;
   kernels->find_parts = FindParts;
