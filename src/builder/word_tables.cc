@@ -384,11 +384,11 @@ class Tables {
   }
 
   // By code point.
-  void FillApartTable() {
+  void FillPlainTable() {
     constexpr uint32_t kCodeOnly = image::kWordCodeMask | image::kWordBases | image::kWordLoose;
-    apart_codes_.assign(0x10000, 0);
-    for (char32_t cp = image::kFirstApart; cp < 0x10000; ++cp) {
-      if ((info_[cp] & ~kCodeOnly) == 0) apart_codes_[cp] = static_cast<uint16_t>(info_[cp]);
+    plain_codes_.assign(image::kPlainCount, 0);
+    for (char32_t cp = 1; cp < 0x10000; ++cp) {
+      if ((info_[cp] & ~kCodeOnly) == 0) plain_codes_[cp] = static_cast<uint16_t>(info_[cp]);
     }
   }
 
@@ -434,7 +434,7 @@ class Tables {
         section(image::SectionId::kWordScores, scores_.data(), scores_.size()),
         section(image::SectionId::kWordPairs, pairs_.data(), pairs_.size()),
         section(image::SectionId::kWordParts, part_table_.data(), part_table_.size()),
-        section(image::SectionId::kWordApart, apart_codes_.data(), apart_codes_.size())};
+        section(image::SectionId::kWordPlain, plain_codes_.data(), plain_codes_.size())};
   }
 
  private:
@@ -665,7 +665,7 @@ class Tables {
   std::vector<image::WordEntry> table_;
   uint32_t part_bits_ = 0;
   std::vector<image::WordPart> part_table_;
-  std::vector<uint16_t> apart_codes_;
+  std::vector<uint16_t> plain_codes_;
 };
 
 }  // namespace
@@ -682,7 +682,7 @@ std::vector<SectionData> BuildWordTables(const Model& model) {
   if (!tables.BuildAutomaton()) return {};
   tables.FillWordTable();
   tables.FillPartTable();
-  tables.FillApartTable();
+  tables.FillPlainTable();
   return tables.Sections();
 }
 

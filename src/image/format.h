@@ -12,7 +12,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 8;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 9;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -87,7 +87,7 @@ enum class SectionId : uint32_t {
   kWordUnits = 50,        // uint64_t[states]: the pieces as an Aho-Corasick automaton, see WordState
   kWordBegins = 51,       // WordBegin[WordBeginCount(code_count)]: how searches begin
   kWordParts = 52,        // WordPart[WordPartCount(code_count, part_bits)]: paths of short parts
-  kWordApart = 53,        // uint16_t[0x10000]: codes of characters from kFirstApart on, or 0
+  kWordPlain = 53,        // uint16_t[kPlainCount]: codes of characters that are nothing else, or 0
 };
 
 struct Section {
@@ -319,9 +319,11 @@ constexpr bool Spanned(const uint64_t* pairs, uint32_t first, uint32_t second) {
 
 // Scripts without spaces are written on without an end, but in those of many characters few
 // neighbours share a piece. From here on segments are cut at every place where none does.
-// kWordApart has the code of those that are one code, a piece, and not read with the character
-// before them.
 inline constexpr char32_t kFirstApart = 0x2e80;
+
+// In kWordPlain: the first 65,536 characters, and one to read beyond. Those that are one code, a
+// piece, and not read with the character before them.
+inline constexpr uint32_t kPlainCount = 0x10001;
 
 // Of the ids of a segment: how many, and when they hold (words/exactness.h).
 struct alignas(4) WordInfo {

@@ -84,7 +84,7 @@ struct Model {
   std::span<const double> word_scores;
   std::span<const uint64_t> word_pairs;
   std::span<const image::WordPart> word_parts;
-  std::span<const uint16_t> word_apart;
+  std::span<const uint16_t> word_plain;
 
   std::string_view text(image::Text t) const { return {strings.data() + t.offset, t.size}; }
   bool huggingface() const { return config->parity == RANKFEED_PARITY_HUGGINGFACE; }

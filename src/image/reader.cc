@@ -54,7 +54,7 @@ constexpr uint32_t ElementSize(uint32_t id) {
     case SectionId::kCompose: return sizeof(ComposePair);
     case SectionId::kWordConfig: return sizeof(WordConfig);
     case SectionId::kWordTable: return sizeof(WordEntry);
-    case SectionId::kWordCharBlocks: case SectionId::kWordMapped: case SectionId::kWordApart:
+    case SectionId::kWordCharBlocks: case SectionId::kWordMapped: case SectionId::kWordPlain:
       return 2;
     case SectionId::kWordChars: return 4;
     case SectionId::kWordStates: return sizeof(WordState);
@@ -180,7 +180,7 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->word_scores = s.Get<double>(SectionId::kWordScores);
   model->word_pairs = s.Get<uint64_t>(SectionId::kWordPairs);
   model->word_parts = s.Get<WordPart>(SectionId::kWordParts);
-  model->word_apart = s.Get<uint16_t>(SectionId::kWordApart);
+  model->word_plain = s.Get<uint16_t>(SectionId::kWordPlain);
 
   // The block tables have a fixed length; everything else is checked by Verify.
   const struct {

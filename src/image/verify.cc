@@ -312,7 +312,7 @@ class Verifier {
     Require(w.part_bits > 0 && w.part_bits < 28 &&
                 m_.word_parts.size() == WordPartCount(codes, w.part_bits),
             SectionId::kWordParts);
-    Require(m_.word_apart.size() == 0x10000, SectionId::kWordApart);
+    Require(m_.word_plain.size() == image::kPlainCount, SectionId::kWordPlain);
     Blocks(SectionId::kWordCharBlocks, m_.word_chars);
     if (status_ != RANKFEED_OK) return;
     for (uint32_t block = 0; block < kWordBasicBlocks; ++block) {
@@ -359,8 +359,8 @@ class Verifier {
     if (status_ == RANKFEED_OK) WordBegins();
     for (const uint16_t code : m_.word_mapped) bad_code |= code > codes;
     Require(!bad_code, SectionId::kWordMapped);
-    for (const uint16_t code : m_.word_apart) bad_code |= code > codes;
-    Require(!bad_code, SectionId::kWordApart);
+    for (const uint16_t code : m_.word_plain) bad_code |= code > codes;
+    Require(!bad_code, SectionId::kWordPlain);
     for (size_t i = 0; i < m_.word_chars.size; ++i) {
       // A 0 would close the sequence.
       const uint32_t c = m_.word_chars.data[i], index = c & kWordCodeMask;

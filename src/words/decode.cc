@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "text/unicode.h"
 #include "text/utf8.h"
 
 namespace rankfeed::words {
@@ -91,19 +92,20 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
   };
   if (room() < 2 * kReserve) return full();
   Open(*word_start, text + *at);
-  // A character of three bytes that begins below run_end is read with the byte behind it.
+  // A character of three bytes may be read with the byte behind it.
   const size_t beyond = more ? 2 : 3;
-  const char* const run_end = text + std::max(segment.size(), beyond) - beyond;
+  run_.readable = text + std::max(segment.size(), beyond) - beyond;
+  const char* const end = text + segment.size();
   for (size_t pos = *at; pos < segment.size();) {
     if (room() < 2 * kReserve) return full();
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t from = pos;
     for (;;) {
-      if (text + pos < run_end && BeginsThree(text + pos)) {
+      if (pos + 3 <= segment.size() && BeginsThree(text + pos)) {
         run_.size_limit = run_.size + (room() - kReserve) / 2;  // codes, and as many parts
         const bool apart = IsApart(text + pos);
         const auto decode = apart ? kernels_.decode_apart : kernels_.decode_run;
-        pos = static_cast<size_t>(decode(text + pos, run_end, &run_) - text);
+        pos = static_cast<size_t>(decode(text + pos, end, &run_) - text);
         apart_ |= apart;
       }
       if (pos == segment.size() || room() < 2 * kReserve) break;
@@ -172,6 +174,11 @@ DecodeStatus Decoder::Normalized(std::string_view text, bool word_start) {
     uint32_t size;
     const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
     pos += size;
+    // A U+2581 that a replacement spells acts as a separator. HuggingFace splits at other white
+    // space too, but drops only spaces.
+    if (c == 0x2581 || (model_.huggingface() && c != ' ' && text::IsWhiteSpace(c))) {
+      return DecodeStatus::kBail;
+    }
     trailing_space_ = c == ' ';
     if (trailing_space_) {
       Close();

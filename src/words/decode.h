@@ -51,7 +51,7 @@ class Decoder {
   Decoder(const Model& model, const Kernels& kernels, Stream& stream, const PartScratch& scratch)
       : model_(model), kernels_(kernels), stream_(stream), scratch_(scratch) {
     run_.basic = model.word_chars.data;
-    run_.apart = model.word_apart.data();
+    run_.plain = model.word_plain.data();
     run_.pairs = model.word_pairs.data();
     run_.mapped = model.word_mapped.data();
     run_.codes = scratch.codes;

@@ -19,14 +19,15 @@ RANKFEED_GATHER inline __m512i Set32(uint32_t value) {
   return _mm512_set1_epi32(static_cast<int32_t>(value));
 }
 
-// Code points of characters of three bytes, and which of them are from first up to end and not
-// overlong. count: at most kCharacters; what is beyond is not read.
+// Sixteen, and which of them are some.
 struct CodePoints {
   __m512i at;
   __mmask16 are;
 };
-RANKFEED_GATHER inline CodePoints Threes(const char* text, uint32_t count, uint32_t first,
-                                         uint32_t end) {
+
+// Those of characters of three bytes below image::kFirstApart. count: at most kCharacters; what is
+// beyond is not read.
+RANKFEED_GATHER inline CodePoints Threes(const char* text, uint32_t count) {
   // Bytes 3 i + 2, 3 i + 1 and 3 i go to 4 i on.
   alignas(64) static constexpr uint8_t kPlaces[64] = {
       2,  1,  0,  0, 5,  4,  3,  0, 8,  7,  6,  0, 11, 10, 9,  0, 14, 13, 12, 0, 17, 16,
@@ -42,8 +43,8 @@ RANKFEED_GATHER inline CodePoints Threes(const char* text, uint32_t count, uint3
   const __m512i middle = _mm512_and_si512(_mm512_srli_epi32(word, 2), Set32(0xfc0));
   const __m512i high = _mm512_and_si512(_mm512_srli_epi32(word, 4), Set32(0xf000));
   const __m512i at = _mm512_or_si512(_mm512_or_si512(low, middle), high);
-  return {at, _mm512_mask_cmplt_epu32_mask(whole, _mm512_sub_epi32(at, Set32(first)),
-                                           Set32(end - first))};
+  return {at, _mm512_mask_cmplt_epu32_mask(whole, _mm512_sub_epi32(at, Set32(0x800)),  // overlong
+                                           Set32(image::kFirstApart - 0x800))};
 }
 
 // How many characters may be read: those that begin before end, up to most of them.
@@ -75,6 +76,15 @@ RANKFEED_GATHER inline __mmask16 Spanned(const uint64_t* pairs, __m512i first, _
                                 Set32(1));
 }
 
+// is, by a branch on whether it is what is likely, so that what comes next need not wait for it.
+inline uint32_t IfPredicted(uint32_t likely, uint32_t is) {
+  if (is != likely) [[unlikely]] {
+    likely = is;
+    asm volatile("" : "+r"(likely));  // no conditional move
+  }
+  return likely;
+}
+
 // Follows(), of those that are.
 RANKFEED_GATHER inline __mmask16 FollowMask(__mmask16 are, __m512i info, __m512i previous) {
   constexpr uint32_t kNotOne = image::kWordSlow | image::kWordBail | image::kWordSpace |
@@ -84,8 +94,8 @@ RANKFEED_GATHER inline __mmask16 FollowMask(__mmask16 are, __m512i info, __m512i
   return _mm512_mask_testn_epi32_mask(are, info, _mm512_or_si512(marks, Set32(kNotOne)));
 }
 
-// Of up to 64 bytes: where characters begin, and where one goes on that should not or the other way
-// round.
+// Of up to 64 bytes: where characters begin, and where one goes on that should not or does not and
+// should. A character that has no end in those is wrong behind them.
 struct Utf8Bytes {
   uint64_t leads, wrong;
 };
@@ -99,9 +109,9 @@ RANKFEED_GATHER inline Utf8Bytes Leads(__m512i bytes, uint64_t those) {
 }
 
 // What decoding characters of one to three bytes needs in registers.
-class Utf8Vectors {
+class Utf8Decoder {
  public:
-  RANKFEED_GATHER Utf8Vectors()
+  RANKFEED_GATHER Utf8Decoder()
       : quads_(_mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0)),
         steps_(Set32(0x03020100)),
         shifts_(_mm512_setr_epi32(16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 8, 8, 0, 0)),
@@ -137,19 +147,20 @@ class Utf8Vectors {
   __m512i places_, quads_, steps_, shifts_, leasts_;
 };
 
-RANKFEED_GATHER const char* Run(const char* text, const char* end, RunDecode* to) {
+RANKFEED_GATHER const char* Run(const char* text, const char*, RunDecode* to) {
+  const char* const end = to->readable;
   uint32_t size = to->size;
   if (text >= end || size >= to->size_limit) return text;
   __m512i before = Set32(to->previous), codes_before = Set32(size != 0 ? to->codes[size - 1] : 0);
   for (;;) {
     const uint32_t count = Room(text, end, to->size_limit - size);
-    const auto [at, are] = Threes(text, count, 0x800, image::kFirstApart);
+    const auto [at, are] = Threes(text, count);
     const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), are, at, to->basic, 4);
     const __m512i codes = _mm512_and_si512(info, Set32(image::kWordCodeMask));
     const __m512i previous = Shifted(info, before);
     const uint32_t follow = FollowMask(are, info, previous);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(info));
-    const auto done = static_cast<uint32_t>(std::countr_one(follow));
+    const uint32_t done = IfPredicted(count, static_cast<uint32_t>(std::countr_one(follow)));
     if (size + done > to->open() + RunDecode::kCutFrom) {
       const uint32_t spanned = Spanned(to->pairs, Shifted(codes, codes_before), codes);
       const uint32_t marked = _mm512_test_epi32_mask(info, Set32(image::kWordMarks));
@@ -165,7 +176,6 @@ RANKFEED_GATHER const char* Run(const char* text, const char* end, RunDecode* to
         to->Cut(text + 3 * i);
       }
     }
-    // A branch, so that the next characters need not wait for these.
     if (done == kCharacters && end - text > 3 * kCharacters && size + done < to->size_limit) {
       text += 3 * kCharacters;
       size += kCharacters;
@@ -188,40 +198,64 @@ RANKFEED_GATHER const char* Run(const char* text, const char* end, RunDecode* to
 
 RANKFEED_GATHER const char* RunApart(const char* text, const char* end, RunDecode* to) {
   uint32_t size = to->size;
-  if (text >= end || size >= to->size_limit) return text;
-  const char* const begin = text;
+  if (text == end || size >= to->size_limit) return text;
+  const Utf8Decoder utf8;
   // The first of an open part is no place to cut.
   uint32_t cuttable = size != to->open() ? ~0u : ~1u;
   __m512i before = Set32(size != 0 ? to->codes[size - 1] : 0);
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const char* const begin = text;
+  __m512i last = before;  // code points
   for (;;) {
-    const uint32_t count = Room(text, end, to->size_limit - size);
-    // Of apart, four bytes are read at a code point.
-    const auto [at, are] = Threes(text, count, image::kFirstApart, 0xffff);
+    // As much as sixteen characters take, and more.
+    const auto left = static_cast<uint32_t>(std::min<ptrdiff_t>(end - text, 64));
+    const uint64_t those = _bzhi_u64(~uint64_t{0}, left);
+    const __m512i bytes = _mm512_maskz_loadu_epi8(those, text);
+    const auto [leads, wrong] = Leads(bytes, those);
+    auto count = static_cast<uint32_t>(std::popcount(leads));
+    if (wrong != 0) {
+      // The last one before may be cut short there, or go on for too long.
+      count = static_cast<uint32_t>(
+          std::popcount(_bzhi_u64(leads, static_cast<uint32_t>(std::countr_zero(wrong)))));
+      count -= count != 0;
+    }
+    count = std::min({count, to->size_limit - size, uint32_t{kCharacters}});
+    const auto there = static_cast<__mmask16>(_bzhi_u32(0xffff, count));
+    const auto [at, known] =
+        utf8.Decode(bytes, _mm512_castsi512_si128(utf8.Places(leads)), there);
     const __m512i codes = _mm512_and_si512(
-        _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), are, at, to->apart, 2), Set32(0xffff));
-    const auto done = static_cast<uint32_t>(
-        std::countr_one(uint32_t{_mm512_test_epi32_mask(codes, codes)}));
+        _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, to->plain, 2),
+        Set32(0xffff));
+    const uint32_t done = IfPredicted(count, static_cast<uint32_t>(std::countr_one(
+        uint32_t{_mm512_test_epi32_mask(codes, codes)})));
     const uint32_t spanned = Spanned(to->pairs, Shifted(codes, before), codes);
     const uint32_t cuts = _bzhi_u32(~spanned & cuttable, done);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(codes));
-    const __m512i places = _mm512_add_epi32(
-        Set32(size), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    const __m512i places = _mm512_add_epi32(Set32(size), lanes);
     _mm256_storeu_si256(
         reinterpret_cast<__m256i*>(to->begins + to->count + 1),
         _mm512_cvtepi32_epi16(
             _mm512_maskz_compress_epi32(static_cast<__mmask16>(cuts), places)));
     to->count += static_cast<uint32_t>(std::popcount(cuts));
-    if (cuts != 0) to->resume = text + 3 * (31 - std::countl_zero(cuts));
-    if (done == kCharacters && end - text > 3 * kCharacters && size + done < to->size_limit) {
-      text += 3 * kCharacters;
-      size += kCharacters;
+    // Where character i begins; behind the last, where the bytes end.
+    const auto place = [leads, left](uint32_t i) RANKFEED_GATHER {
+      return std::min(static_cast<uint32_t>(_tzcnt_u64(_pdep_u64(uint64_t{1} << i, leads))), left);
+    };
+    if (cuts != 0) to->resume = text + place(31 - static_cast<uint32_t>(std::countl_zero(cuts)));
+    size += done;
+    text += place(done);
+    if (done == kCharacters && text != end && size < to->size_limit) {
       before = codes;
+      last = at;
       cuttable = ~0u;
       continue;
     }
-    to->size = size + done;
-    text += 3 * done;
-    if (text != begin) to->previous = to->basic[CodePointOfThree(LoadThree(text - 3))];
+    to->size = size;
+    if (done != 0) {
+      to->previous = to->basic[One(at, 1u << (done - 1))];
+    } else if (text != begin) {
+      to->previous = to->basic[One(last, 1u << (kCharacters - 1))];
+    }
     return text;
   }
 }
@@ -230,7 +264,7 @@ RANKFEED_GATHER const char* RunApart(const char* text, const char* end, RunDecod
 RANKFEED_GATHER uint32_t Short(const Segments& segments, const WordKey* keys,
                                const uint16_t* misses, uint32_t count, ShortDecode* to,
                                Decoded* out) {
-  const Utf8Vectors utf8;
+  const Utf8Decoder utf8;
   const uint32_t* const basic = to->basic;
   uint16_t* const all_codes = to->codes;
   uint32_t size = to->size, sequence = to->count, done = 0;

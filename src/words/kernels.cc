@@ -44,7 +44,8 @@ HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, cons
   return text;
 }
 
-const char* Run(const char* text, const char* end, RunDecode* to) {
+const char* Run(const char* text, const char*, RunDecode* to) {
+  const char* const end = to->readable;
   const uint32_t* const basic = to->basic;
   // To the next place where a part is long enough, and from there on one by one.
   while (text < end && to->size < to->size_limit) {
@@ -83,17 +84,18 @@ const char* Run(const char* text, const char* end, RunDecode* to) {
 
 // In Chinese two of three neighbours share no piece; which ones follows no pattern, so there is no
 // branch on it.
-const char* RunApart(const char* text, const char* end, RunDecode* to) {
-  const uint16_t* const apart = to->apart;
+const char* RunApart(const char* text, const char*, RunDecode* to) {
+  if (text >= to->readable) return text;
+  const uint16_t* const plain = to->plain;
   uint16_t *const codes = to->codes, *begin = to->begins + to->count;
   uint32_t size = to->size, open = to->open();
   uint32_t some = size != open;  // characters in the open part
   uint32_t last = some ? codes[size - 1] : 0;
   const ptrdiff_t room = ptrdiff_t{3} * (to->size_limit - size);
-  const char* const stop = text + std::min(end - text, room);
+  const char* const stop = text + std::min(to->readable - text, room);
   for (; text < stop; text += 3) {
-    const uint32_t word = LoadThree(text), code = apart[CodePointOfThree(word)];
-    if (!IsThree(word) || code == 0) break;
+    const uint32_t word = LoadThree(text), c = CodePointOfThree(word), code = plain[c];
+    if (!IsThree(word) || c < image::kFirstApart || code == 0) break;
     const uint32_t cut = some & ~uint32_t{image::Spanned(to->pairs, last, code)};
     *begin = static_cast<uint16_t>(open);
     begin += cut;

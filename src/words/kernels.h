@@ -59,7 +59,7 @@ struct RunDecode {
   static constexpr uint32_t kBeyond = 16;
 
   const uint32_t* basic;
-  const uint16_t* apart;  // Model::word_apart
+  const uint16_t* plain;  // Model::word_plain
   const uint64_t* pairs;  // Model::word_pairs
   const uint16_t* mapped;  // Model::word_mapped
   uint16_t* codes;       // kBeyond more may be written
@@ -68,6 +68,7 @@ struct RunDecode {
   uint32_t size_limit;
   uint32_t previous;   // WordChar of the last character
   const char* resume;  // where the open part begins
+  const char* readable;  // four bytes can be read at places before it
 
   uint32_t open() const { return begins[count]; }
   // The next code begins another part; there is at least one in this one.
@@ -175,11 +176,10 @@ struct Kernels {
   uint32_t (*decode_short)(const Segments& segments, const WordKey* keys, const uint16_t* misses,
                            uint32_t count, ShortDecode* to, Decoded* out);
   // Appends characters of three bytes below image::kFirstApart, as long as each is one code or
-  // AppendMapped, and ends parts where they may end. Begins only before end, and reads four bytes
-  // from there; returns where it stopped.
+  // AppendMapped, and ends parts where they may end. Of text up to end; returns where it stopped.
   const char* (*decode_run)(const char* text, const char* end, RunDecode* to);
-  // The same for those that have codes in Model::word_apart, which are nothing else; there parts of
-  // any length end.
+  // The same for characters that have codes in Model::word_plain, at least those of three bytes from
+  // kFirstApart on; here parts of any length end.
   const char* (*decode_apart)(const char* text, const char* end, RunDecode* to);
   // Looks the parts up. Those that are not in the table, whose found is void, go to searches;
   // returns how many. RunDecode::kBeyond more of both may be written.

@@ -8,8 +8,6 @@
 
 #include "text/precompiled.h"
 #include "text/sp_normalize.h"
-#include "text/unicode.h"
-#include "text/utf8.h"
 #include "unigram/arithmetic.h"
 
 namespace rankfeed::words {
@@ -217,16 +215,7 @@ class Engine {
                                WordScratch::kNormalizedBytes, 0};
       if (!text::RunPrecompiled(model_, in, &out)) return DecodeStatus::kBail;
       normalized = {out.data, out.size};
-      // Only spaces are known to be separators from here on.
-      for (size_t pos = 0; pos < normalized.size();) {
-        uint32_t c_size;
-        const char32_t c = utf8::DecodeValid(normalized.data() + pos, &c_size);
-        if (c != ' ' && text::IsWhiteSpace(c)) return DecodeStatus::kBail;
-        pos += c_size;
-      }
     }
-    // A U+2581 that a replacement spells acts as a separator.
-    if (normalized.find("\xe2\x96\x81") != std::string_view::npos) return DecodeStatus::kBail;
     return decoder_.Normalized(normalized, word_start);
   }
 

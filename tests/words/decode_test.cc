@@ -225,6 +225,102 @@ TEST(Decode, WhatFollowsARunSeesItsLastCharacter) {
   }
 }
 
+// Characters of one to four bytes between Han, and bytes that are none: cut short, stray, overlong,
+// surrogates and beyond Unicode.
+TEST(Decode, MixedAndBadBytesBetweenHan) {
+  const std::vector<std::string> between = {
+      "7", "a", "\u00e9", "\u00b7", "\u0e01", "\u201c", "\U0001f600", "\U00020000", "\u3099",
+      "\uff21", "\ufb01", "\u0301", "\u0915\u093c", "\uffff", "\u9999", "\u0416",
+      "\xe4", "\xe4\xb8", "\x80", "\xb8\x80", "\xc3", "\xc1\xa1", "\xe0\x81\xa1", "\xed\xa0\x80",
+      "\xf0\x9f", "\xf0\x9f\x98", "\xf0\xb8\x80", "\xf8\x88\x80\x80\x80", "\xff"};
+  std::mt19937 random(41);
+  for (const char* name : {"B", "SentencePiece"}) {
+    SCOPED_TRACE(name);
+    const Image image(Form(name));
+    Encoder plain = Make(image.model(), true, 0);
+    OnEverySimdTarget(image.model(), [&](Encoder& fast) {
+      for (int i = 0; i < static_cast<int>(Scaled(3000)); ++i) {
+        std::string text;
+        const size_t kinds = 1 + random() % between.size(), rare = 2 + random() % 24;
+        for (size_t size = random() % 60; size > 0; --size) {
+          text += random() % rare == 0 ? between[random() % kinds] : kCharacters[random() % 4];
+        }
+        if (random() % 2 == 0) text += between[random() % between.size()];
+        ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+      }
+    });
+  }
+}
+
+// Of the kernel that all short segments go through, as engines would hide it if it refused some.
+TEST(Decode, ShortSegmentsAreTheSameOnEverySimdTarget) {
+  const Image image(Form("SentencePiece"));
+  const rankfeed_model& model = *image.model();
+  std::vector<words::Kernels> kernels;
+  OnEverySimdTarget([&] { kernels.push_back(words::DispatchKernels()); });
+  const std::vector<std::string> characters = {
+      "a", "7", "~", "\u00e9", "\u0416", "\u0645", "\u0915", "\u093c", "\u0301", "\u0e01", "\u4e00",
+      "\uff21", "\ufb01", "\u3000", "\uac00", "\uffff", "\u9999", "\U0001f600", "\x80", "\xe4\xb8",
+      "\xc1\xa1", "\xe0\x81\xa1", "\xed\xa0\x80", "\xf0\xb8\x80", "\xff", std::string(1, '\0')};
+  constexpr uint32_t kMost = words::ShortDecode::kMaxBytes, kCount = 64;
+  std::mt19937 random(43);
+  size_t good = 0, bad = 0;
+  for (int round = 0; round < static_cast<int>(Scaled(4000)); ++round) {
+    std::vector<words::WordKey> keys;
+    std::vector<uint32_t> begins, ends;
+    std::vector<uint16_t> numbers;
+    const size_t kinds = 1 + random() % characters.size(), least = random() % kinds;
+    for (uint32_t i = 0; i < kCount; ++i) {
+      std::string text;
+      for (size_t size = 1 + random() % (1 + random() % kMost); text.size() < size;) {
+        text += characters[least + random() % (kinds - least)];
+      }
+      text.resize(std::min<size_t>(text.size(), kMost));
+      const auto size = static_cast<uint32_t>(text.size());
+      const bool word_start = random() % 2 == 0;
+      text.resize(64);
+      keys.push_back(words::WordKey::Make(text.data(), size, words::WordKey::Tag(size, word_start)));
+      const uint32_t begin = ends.empty() ? 0 : ends.back();
+      begins.push_back(begin | (word_start ? words::Segments::kWordStart : 0));
+      ends.push_back(begin + size);
+      numbers.push_back(static_cast<uint16_t>(i));
+    }
+    const words::Segments segments{begins.data(), ends.data()};
+    for (uint32_t from = 0; from < kCount; ++from) {
+      std::vector<uint16_t> first_codes;
+      std::vector<uint32_t> first_ends;
+      for (const words::Kernels& kernel : kernels) {
+        std::vector<uint16_t> codes(kCount * (kMost + 2) + 64);
+        std::vector<words::Sequence> sequences(kCount);
+        std::vector<words::Decoded> out(kCount);
+        words::ShortDecode to{model.word_chars.data, codes.data(), sequences.data(), 0, 0,
+                              kCount * (kMost + 2),  kCount,       1};
+        const uint32_t done = kernel.decode_short(segments, keys.data(), numbers.data() + from,
+                                                  kCount - from, &to, out.data());
+        codes.resize(to.size);
+        std::vector<uint32_t> all_ends = {done};
+        for (uint32_t i = 0; i < done; ++i) {
+          ASSERT_EQ(out[i].segment, from + i);
+          ASSERT_TRUE(out[i].is_short && out[i].plain);
+          ASSERT_EQ(sequences[i].word_start, segments.word_start(from + i));
+          all_ends.push_back(sequences[i].end);
+        }
+        if (&kernel == &kernels[0]) {
+          first_codes = codes;
+          first_ends = all_ends;
+        }
+        ASSERT_EQ(codes, first_codes);
+        ASSERT_EQ(all_ends, first_ends);
+      }
+      good += first_ends[0];
+      bad += from + first_ends[0] != kCount;
+      from += first_ends[0];
+    }
+  }
+  EXPECT_GT(good, Scaled(4000) * 10);
+  EXPECT_GT(bad, Scaled(4000));
+}
+
 TEST(Decode, EverySimdTargetFindsTheSameParts) {
   std::mt19937 random(29);
   const Image image(SentencePieceFile(Random(random)));
