@@ -46,8 +46,10 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
     // Places where a segment may begin: after a separator, or between the classes.
     uint64_t starts = ~s & (s1 | (c ^ c1));
     const auto base = static_cast<uint32_t>(at_ + 64 * k);
-    for (uint64_t ask = starts & ~s1 & ((other & c1) | (c & other1)); ask != 0; ask &= ask - 1) {
-      if (Loose(base + static_cast<uint32_t>(std::countr_zero(ask)))) starts ^= ask & -ask;
+    const uint64_t behind_other = c & other1;
+    for (uint64_t ask = starts & ~s1 & ((other & c1) | behind_other); ask != 0; ask &= ask - 1) {
+      const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
+      starts ^= uint64_t{Loose(base + bit, (behind_other >> bit & 1) != 0)} << bit;
     }
     segment_masks_[words++] = {starts, ~s1 & (s | starts), s1};
   }
@@ -63,10 +65,47 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
   return ends;
 }
 
-// Whether the character outside the plain classes on either side of text_[at] keeps segments from
-// ending there. The byte on the other side is a common one.
-bool SegmentScanner::Loose(size_t at) const {
-  if (!common_.Has(static_cast<uint8_t>(text_[at]))) {
+// The character of two or three bytes at text, as one little-endian word; without a branch on which.
+struct TwoOrThree {
+  uint32_t size, code_point;
+  bool valid;
+
+  // Reads four bytes.
+  explicit TwoOrThree(const char* text) {
+    uint32_t word;
+    std::memcpy(&word, text, sizeof(word));
+    const uint32_t three = (word & 0xf0) == 0xe0;
+    word <<= 8 * (1 - three);  // as if there were three
+    size = 2 + three;
+    code_point = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
+    const uint32_t mask = three != 0 ? 0xc0c0f0 : 0xc0e000;
+    const uint32_t pattern = three != 0 ? 0x8080e0 : 0x80c000;
+    valid = ((word & mask) == pattern) & (code_point >= (three != 0 ? 0x800u : 0x80u)) &
+            ((code_point & 0xf800) != 0xd800);
+  }
+};
+
+// Whether the character outside the plain classes behind which, or before which, text_[at] is a
+// common byte keeps segments from ending there.
+bool SegmentScanner::Loose(size_t at, bool before) const {
+  // Most are of two or three bytes and no marks. Which, and on which side, follows no pattern.
+  if (at >= 4 && text_.size() - at >= 4) {
+    const char* const text = text_.data() + at;
+    uint32_t last;
+    std::memcpy(&last, text - 4, sizeof(last));
+    const uint32_t no_continuation = ((last ^ 0x80808080) & 0xc0c0c0c0) | 1;
+    const auto back = 1 + static_cast<uint32_t>(std::countl_zero(no_continuation)) / 8;
+    const TwoOrThree c(text - (before ? back : 0));
+    const uint32_t info = model_.word_chars.data[c.code_point];
+    const bool is = c.valid & ((c.size == back) | !before) &
+                    ((info & (before ? uint32_t{image::kWordMarks} : 0)) == 0);
+    if (is) return (info & image::kWordLoose) != 0;
+  }
+  return LooseInGeneral(at, before);
+}
+
+bool SegmentScanner::LooseInGeneral(size_t at, bool before) const {
+  if (!before) {
     const utf8::Decoded c = utf8::Decode(text_, at);
     return !c.valid || (model_.word_chars[c.code_point] & image::kWordLoose) != 0;
   }

@@ -54,7 +54,8 @@ class SegmentScanner {
   uint32_t Next(const Segments& segments);
 
  private:
-  bool Loose(size_t at) const;
+  bool Loose(size_t at, bool before) const;
+  bool LooseInGeneral(size_t at, bool before) const;
 
   const Model& model_;
   const simd::Kernels& kernels_;
