@@ -270,13 +270,10 @@ class Engine {
   bool EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
     if (begin < end) space_ = false;
     for (uint32_t i = begin; i < end;) {
-      const uint32_t from = i;
       i = EmitSettled(batch_.found, i, end);
-      FindWordStart(segments, from, i);
       if (i == end) break;
       // One that has to be searched, or that may not fit.
       const Found& found = batch_.found[i];
-      if (segments.word_start(i)) StartWord();
       if (Settled(found.info)) {
         Copy(found.ids, found.info.count);
       } else {
@@ -354,7 +351,6 @@ class Engine {
   bool EmitMiss(const Decoded& miss) {
     if (miss.is_short) {
       const Sequence& sequence = stream_.sequences()[miss.first];
-      if (sequence.word_start) StartWord();
       space_ = false;
       return EmitPath(stream_.result(miss.first), {stream_.codes() + sequence.begin,
                                                    size_t{sequence.end} - sequence.begin});
@@ -362,7 +358,6 @@ class Engine {
     const Found* const found = decoder_.part_found();
     if (miss.first != miss.last) space_ = false;
     for (uint32_t k = miss.first; k < miss.last; ++k) {
-      if (decoder_.BeginsWord(decoder_.part(k))) StartWord();
       if (found[k].info.count != 0) {
         // Without spaces only the first begins a word.
         const uint32_t stop = EmitSettled(found, k, miss.spaces ? k + 1 : miss.last);
@@ -413,30 +408,6 @@ class Engine {
     inserts_ = 0;
   }
 
-  // HuggingFace searches every word on its own, from score 0.
-  void StartWord() {
-    if constexpr (!kFloat32) {
-      checkpoint_ = sink_.count;
-      score_ = 0;
-    }
-  }
-
-  // The same for the last word that began in found segments [begin, end), which were just written:
-  // looked for afterwards, so that writing them needs no look at where words begin.
-  void FindWordStart(const Segments& segments, uint32_t begin, uint32_t end) {
-    if constexpr (!kFloat32) {
-      uint32_t at = sink_.count;
-      for (uint32_t i = end; i > begin;) {
-        at -= batch_.found[--i].info.count;
-        if (segments.word_start(i)) {
-          checkpoint_ = at;
-          score_ = 0;
-          return;
-        }
-      }
-    }
-  }
-
   // Whether ids of that info hold at the score accumulated so far; if so, moves it on.
   bool Settled(image::WordInfo info) {
     const uint64_t sum = sum_ + info.weight;
@@ -462,6 +433,7 @@ class Engine {
   // through codes by its own search.
   bool Exact(std::span<const uint16_t> codes) {
     if (sink_.count > sink_.capacity) return false;  // the tokens were not kept
+    if constexpr (!kFloat32) FindWord(codes);
     const uint32_t unk_id = model_.config->unk_id;
     const Fused* fused = fused_;
     for (; checkpoint_ < sink_.count; ++checkpoint_) {
@@ -484,13 +456,28 @@ class Engine {
     return true;
   }
 
+  // HuggingFace searches every word on its own, from score 0. Looked for only here, so that writing
+  // ids needs no look at where words begin: U+2581 stands nowhere else, so nor do pieces that begin
+  // with it. Those that began before the checkpoint are in its score.
+  void FindWord(std::span<const uint16_t> codes) {
+    uint32_t begin = sink_.count;
+    if (!decoder_.BeginsWord(codes)) {
+      do {
+        if (begin == checkpoint_) return;
+        --begin;
+      } while (!model_.text(model_.id_pieces[static_cast<uint32_t>(sink_.ids[begin])])
+                    .starts_with("\xe2\x96\x81"));
+    }
+    checkpoint_ = begin;
+    score_ = 0;
+  }
+
   bool TrailingSpace() {
     space_ |= !text_.empty() &&
               (config_.separators[static_cast<uint8_t>(text_.back()) & 15] >>
                    (static_cast<uint8_t>(text_.back()) >> 4) & 1) != 0 &&
               static_cast<uint8_t>(text_.back()) < 0x80;
     if (!space_) return true;
-    StartWord();
     const auto code = static_cast<uint16_t>(config_.space_code);
     return Exact({&code, 1});
   }
