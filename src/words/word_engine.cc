@@ -45,6 +45,7 @@ class Engine {
   static constexpr uint32_t kGoal = Stream::kCapacity * 7 / 8;
   // Looked up at once: what that fetches stays in the first level cache.
   static constexpr uint32_t kLookUps = 128;
+  static constexpr uint32_t kFetchLines = 10;  // of 64 bytes: what kLookUps take in English
   static constexpr uint8_t kNotKept = StreamResult::NotKept(kFloat32);
 
   static std::string_view Bytes(std::string_view text, const Segments& segments, uint32_t i) {
@@ -166,9 +167,22 @@ class Engine {
     return count;
   }
 
+  // Fetches kFetchLines of the texts that will be scanned next, from byte *at of text *i on, which
+  // are moved on. Here, a few at a time, as scanning waits for memory and looking up seldom does.
+  void FetchTexts(size_t* i, size_t* at) const {
+    for (uint32_t lines = 0; *i < texts_.texts.size(); ++*i, *at = 0) {
+      const std::string_view text = texts_.texts[*i];
+      for (; *at < text.size(); *at += 64) {
+        if (lines++ == kFetchLines) return;
+        __builtin_prefetch(text.data() + *at, 0, 2);  // not to the first level cache
+      }
+    }
+  }
+
   // Looks up the next segments; returns how many are in neither table.
   uint32_t LookUp(uint32_t count) {
     uint32_t lacking = 0;
+    size_t fetched = next_, fetched_to = 0;
     const LookUpKernels& kernels =
         count < kFewSegments ? *scratch_.look_up.few : scratch_.look_up;
     const SegmentRun* run = scratch_.runs + first_run_;
@@ -181,6 +195,7 @@ class Engine {
         made += size;
         if (made == end) break;
       }
+      FetchTexts(&fetched, &fetched_to);
       lacking = kernels.match_table(tables_, begin, end, batch_, lacking);
     }
     lacking = kernels.match_cache(tables_, batch_, lacking);
