@@ -312,7 +312,7 @@ class Verifier {
     Require(w.part_bits > 0 && w.part_bits < 28 &&
                 m_.word_parts.size() == WordPartCount(codes, w.part_bits),
             SectionId::kWordParts);
-    Require(m_.word_plain.size() == image::kPlainCount, SectionId::kWordPlain);
+    Require(m_.word_plain.size() == kPlainCount, SectionId::kWordPlain);
     Blocks(SectionId::kWordCharBlocks, m_.word_chars);
     if (status_ != RANKFEED_OK) return;
     for (uint32_t block = 0; block < kWordBasicBlocks; ++block) {

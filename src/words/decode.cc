@@ -94,8 +94,8 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
   Open(*word_start, text + *at);
   // A character of three bytes may be read with the byte behind it.
   const size_t beyond = more ? 2 : 3;
+  run_.end = text + segment.size();
   run_.readable = text + std::max(segment.size(), beyond) - beyond;
-  const char* const end = text + segment.size();
   for (size_t pos = *at; pos < segment.size();) {
     if (room() < 2 * kReserve) return full();
     // Characters that stand for one code each, as most do, up to a place to cut.
@@ -105,7 +105,7 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
         run_.size_limit = run_.size + (room() - kReserve) / 2;  // codes, and as many parts
         const bool apart = IsApart(text + pos);
         const auto decode = apart ? kernels_.decode_apart : kernels_.decode_run;
-        pos = static_cast<size_t>(decode(text + pos, end, &run_) - text);
+        pos = static_cast<size_t>(decode(text + pos, &run_) - text);
         apart_ |= apart;
       }
       if (pos == segment.size() || room() < 2 * kReserve) break;

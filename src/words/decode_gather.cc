@@ -147,7 +147,7 @@ class Utf8Decoder {
   __m512i places_, quads_, steps_, shifts_, leasts_;
 };
 
-RANKFEED_GATHER const char* Run(const char* text, const char*, RunDecode* to) {
+RANKFEED_GATHER const char* Run(const char* text, RunDecode* to) {
   const char* const end = to->readable;
   uint32_t size = to->size;
   if (text >= end || size >= to->size_limit) return text;
@@ -196,7 +196,8 @@ RANKFEED_GATHER const char* Run(const char* text, const char*, RunDecode* to) {
   }
 }
 
-RANKFEED_GATHER const char* RunApart(const char* text, const char* end, RunDecode* to) {
+RANKFEED_GATHER const char* RunApart(const char* text, RunDecode* to) {
+  const char* const end = to->end;
   uint32_t size = to->size;
   if (text == end || size >= to->size_limit) return text;
   const Utf8Decoder utf8;
@@ -297,7 +298,7 @@ RANKFEED_GATHER uint32_t Short(const Segments& segments, const WordKey* keys,
     if (!is) break;
     const uint32_t end = size + word_start + codes_count;
     all_codes[end] = 0;
-    out[done] = {i, static_cast<uint16_t>(sequence), 0, true, true, false, false};
+    out[done] = {i, static_cast<uint16_t>(sequence), 0, true, true, false};
     to->sequences[sequence++] = {static_cast<uint16_t>(size), static_cast<uint16_t>(end),
                                  word_start};
     size = end + 1;

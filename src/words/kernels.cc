@@ -44,7 +44,7 @@ HWY_INLINE const char* DecodeThree(const uint32_t* basic, const char* text, cons
   return text;
 }
 
-const char* Run(const char* text, const char*, RunDecode* to) {
+const char* Run(const char* text, RunDecode* to) {
   const char* const end = to->readable;
   const uint32_t* const basic = to->basic;
   // To the next place where a part is long enough, and from there on one by one.
@@ -84,7 +84,7 @@ const char* Run(const char* text, const char*, RunDecode* to) {
 
 // In Chinese two of three neighbours share no piece; which ones follows no pattern, so there is no
 // branch on it.
-const char* RunApart(const char* text, const char*, RunDecode* to) {
+const char* RunApart(const char* text, RunDecode* to) {
   if (text >= to->readable) return text;
   const uint16_t* const plain = to->plain;
   uint16_t *const codes = to->codes, *begin = to->begins + to->count;
@@ -243,7 +243,7 @@ uint32_t DecodeShort(const Segments& segments, const WordKey* keys, const uint16
     if (codes_count == 0) break;
     const uint32_t end = size + word_start + codes_count;
     to->codes[end] = 0;
-    out[done] = {i, static_cast<uint16_t>(sequence), 0, true, true, false, false};
+    out[done] = {i, static_cast<uint16_t>(sequence), 0, true, true, false};
     to->sequences[sequence++] = {static_cast<uint16_t>(size), static_cast<uint16_t>(end),
                                  word_start};
     size = end + 1;

@@ -32,7 +32,6 @@ struct Decoded {
   uint16_t segment, first, last;
   bool is_short;  // the sequence is first; otherwise parts [first, last)
   bool plain;     // one part of its own characters, WordScratch::kSegmentCodes at most
-  bool spaces;    // between its parts or behind them
   bool trailing_space;
 };
 
@@ -68,6 +67,7 @@ struct RunDecode {
   uint32_t size_limit;
   uint32_t previous;   // WordChar of the last character
   const char* resume;  // where the open part begins
+  const char* end;       // of the segment
   const char* readable;  // four bytes can be read at places before it
 
   uint32_t open() const { return begins[count]; }
@@ -176,11 +176,12 @@ struct Kernels {
   uint32_t (*decode_short)(const Segments& segments, const WordKey* keys, const uint16_t* misses,
                            uint32_t count, ShortDecode* to, Decoded* out);
   // Appends characters of three bytes below image::kFirstApart, as long as each is one code or
-  // AppendMapped, and ends parts where they may end. Of text up to end; returns where it stopped.
-  const char* (*decode_run)(const char* text, const char* end, RunDecode* to);
+  // AppendMapped, and ends parts where they may end. text: before RunDecode::end. Returns where it
+  // stopped.
+  const char* (*decode_run)(const char* text, RunDecode* to);
   // The same for characters that have codes in Model::word_plain, at least those of three bytes from
   // kFirstApart on; here parts of any length end.
-  const char* (*decode_apart)(const char* text, const char* end, RunDecode* to);
+  const char* (*decode_apart)(const char* text, RunDecode* to);
   // Looks the parts up. Those that are not in the table, whose found is void, go to searches;
   // returns how many. RunDecode::kBeyond more of both may be written.
   uint32_t (*find_parts)(const PartTable& table, const RunDecode& run, Found* found,

@@ -85,8 +85,8 @@ struct TwoOrThree {
   }
 };
 
-// Whether the character outside the plain classes behind which, or before which, text_[at] is a
-// common byte keeps segments from ending there.
+// Whether the character outside the plain classes that begins at text_[at] keeps segments from ending
+// there; before: the one that ends there. The byte on the other side is a common one.
 bool SegmentScanner::Loose(size_t at, bool before) const {
   // Most are of two or three bytes and no marks. Which, and on which side, follows no pattern.
   if (at >= 4 && text_.size() - at >= 4) {

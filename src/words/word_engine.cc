@@ -160,8 +160,7 @@ class Engine {
                          decoder_.part(first).size() <= WordScratch::kSegmentCodes;
       miss_[misses_++] = {static_cast<uint16_t>(i),    static_cast<uint16_t>(first),
                           static_cast<uint16_t>(last), false,
-                          plain,                       decoder_.spaces(),
-                          decoder_.trailing_space()};
+                          plain,                       decoder_.trailing_space()};
       if (partial_) return i;
     }
     return count;
@@ -374,8 +373,7 @@ class Engine {
     if (miss.first != miss.last) space_ = false;
     for (uint32_t k = miss.first; k < miss.last; ++k) {
       if (found[k].info.count != 0) {
-        // Without spaces only the first begins a word.
-        const uint32_t stop = EmitSettled(found, k, miss.spaces ? k + 1 : miss.last);
+        const uint32_t stop = EmitSettled(found, k, miss.last);
         if (stop != k) {
           k = stop - 1;
         } else if (Settled(found[k].info)) {
