@@ -174,9 +174,9 @@ DecodeStatus Decoder::Normalized(std::string_view text, bool word_start) {
     uint32_t size;
     const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
     pos += size;
-    // A U+2581 that a replacement spells acts as a separator. HuggingFace splits at other white
-    // space too, but drops only spaces.
-    if (c == 0x2581 || (model_.huggingface() && c != ' ' && text::IsWhiteSpace(c))) {
+    // HuggingFace may split here too. SentencePiece splits at spaces, and no charsmap that spells
+    // a U+2581 comes here (builder/word_tables.cc).
+    if (model_.huggingface() && c != ' ' && (c == 0x2581 || text::IsWhiteSpace(c))) {
       return DecodeStatus::kBail;
     }
     trailing_space_ = c == ' ';

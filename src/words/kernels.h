@@ -179,8 +179,8 @@ struct Kernels {
   // AppendMapped, and ends parts where they may end. text: before RunDecode::end. Returns where it
   // stopped.
   const char* (*decode_run)(const char* text, RunDecode* to);
-  // The same for characters that have codes in Model::word_plain, at least those of three bytes from
-  // kFirstApart on; here parts of any length end.
+  // The same for characters that have codes in Model::word_plain, at least those of three bytes
+  // from kFirstApart on; here parts of any length end.
   const char* (*decode_apart)(const char* text, RunDecode* to);
   // Looks the parts up. Those that are not in the table, whose found is void, go to searches;
   // returns how many. RunDecode::kBeyond more of both may be written.

@@ -65,10 +65,10 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
   return ends;
 }
 
-// The character of two or three bytes at text, as one little-endian word; without a branch on which.
+// The character of two or three bytes at text, without a branch on which.
 struct TwoOrThree {
-  uint32_t size, code_point;
-  bool valid;
+  uint32_t code_point;  // may be overlong or a surrogate
+  bool is;              // a first byte and as many as go on with it
 
   // Reads four bytes.
   explicit TwoOrThree(const char* text) {
@@ -76,19 +76,18 @@ struct TwoOrThree {
     std::memcpy(&word, text, sizeof(word));
     const uint32_t three = (word & 0xf0) == 0xe0;
     word <<= 8 * (1 - three);  // as if there were three
-    size = 2 + three;
     code_point = (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
     const uint32_t mask = three != 0 ? 0xc0c0f0 : 0xc0e000;
     const uint32_t pattern = three != 0 ? 0x8080e0 : 0x80c000;
-    valid = ((word & mask) == pattern) & (code_point >= (three != 0 ? 0x800u : 0x80u)) &
-            ((code_point & 0xf800) != 0xd800);
+    is = (word & mask) == pattern;
   }
 };
 
-// Whether the character outside the plain classes that begins at text_[at] keeps segments from ending
-// there; before: the one that ends there. The byte on the other side is a common one.
+// Whether the character outside the plain classes that begins at text_[at] (before: that ends
+// there) keeps segments from ending there. The byte on the other side is a common one.
 bool SegmentScanner::Loose(size_t at, bool before) const {
-  // Most are of two or three bytes and no marks. Which, and on which side, follows no pattern.
+  // Most are of two or three bytes and no marks. Which, and on which side, follows no pattern. Of
+  // bytes that are no character any answer will do: their text takes the plain path.
   if (at >= 4 && text_.size() - at >= 4) {
     const char* const text = text_.data() + at;
     uint32_t last;
@@ -97,9 +96,8 @@ bool SegmentScanner::Loose(size_t at, bool before) const {
     const auto back = 1 + static_cast<uint32_t>(std::countl_zero(no_continuation)) / 8;
     const TwoOrThree c(text - (before ? back : 0));
     const uint32_t info = model_.word_chars.data[c.code_point];
-    const bool is = c.valid & ((c.size == back) | !before) &
-                    ((info & (before ? uint32_t{image::kWordMarks} : 0)) == 0);
-    if (is) return (info & image::kWordLoose) != 0;
+    const bool mark = (info & (before ? uint32_t{image::kWordMarks} : 0)) != 0;
+    if (c.is & !mark) return (info & image::kWordLoose) != 0;
   }
   return LooseInGeneral(at, before);
 }

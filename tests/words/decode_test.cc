@@ -189,6 +189,26 @@ TEST(Decode, SumsOverUnknownTokens) {
   }
 }
 
+// The same of HuggingFace, where they begin anew with every word: words of many parts, with paths
+// that tie but for rounding.
+TEST(Decode, SumsWithinWords) {
+  std::mt19937 random(37);
+  for (int round = 0; round < static_cast<int>(Scaled(20)); ++round) {
+    const Vocabulary v = Random(random, 0.1);
+    const Image image(HuggingFaceFile(v, true));
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 1 << 16);
+    for (int i = 0; i < 400; ++i) {
+      std::string text;
+      for (size_t size = random() % 80; size > 0; --size) {
+        text += random() % 12 == 0 ? " " : kCharacters[random() % (kKnown - 3)];
+      }
+      const std::vector<int32_t> expected = Encode(plain, text, 0);
+      ASSERT_EQ(Encode(fast, text, 0), expected) << testing::PrintToString(text);
+    }
+  }
+}
+
 // Runs of every length up to several vectors, begun by a character of another kind, and behind them
 // one that depends on the last of the run: a mark, or an unknown character next to an unknown one.
 TEST(Decode, WhatFollowsARunSeesItsLastCharacter) {
