@@ -425,7 +425,9 @@ std::vector<HfPipeline::Stretch> HfPipeline::FindAdded(std::string_view text,
       while (end < text.size() && IsSpace(CharacterAt(text, end))) end += CharacterSize(text, end);
     }
     if (done < begin) out.push_back({text.substr(done, begin - done), done, nullptr});
-    out.push_back({text.substr(begin, end - begin), begin, token});
+    // One whose text the token before it took as white space is dropped like every empty split
+    // (tokenizer/pre_tokenizer.rs split, tokenizers 0.23.2).
+    if (begin < end) out.push_back({text.substr(begin, end - begin), begin, token});
     done = end;
   }
   if (done < text.size()) out.push_back({text.substr(done), done, nullptr});

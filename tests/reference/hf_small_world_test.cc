@@ -220,5 +220,29 @@ TEST(HfSmallWorld, ScoresAreReadAsSerdeReadsThem) {
   }
 }
 
+// Found by fuzz/encode_parity_hf, in the reference: of two added tokens that both take the spaces
+// around them, the second has none left and vanishes. The expected ids are those of the tokenizers
+// 0.23.2 wheel.
+TEST(HfSmallWorld, AddedTokensWithNothingLeftVanish) {
+  World world;
+  world.unk_id = 0;
+  world.pieces = {{"<unk>", -10}, {"a", -1}, {"b", -2}, {" ", -3}};
+  const std::string added =
+      R"("added_tokens":[{"id":3,"content":" ","special":false,"single_word":false,"lstrip":true,)"
+      R"("rstrip":true,"normalized":false}])";
+  const std::string none = R"("added_tokens":[])";
+  std::string json = Json(world, "null");
+  json.replace(json.find(none), none.size(), added);
+  const HfPipeline reference(json);
+  TestEngine engine(json);
+  const std::vector<std::pair<std::string, std::vector<uint32_t>>> cases = {
+      {"a  b", {1, 3, 2}}, {"  ", {3}}, {"a b", {1, 3, 2}}, {"   a", {3, 1}}};
+  for (const auto& [text, ids] : cases) {
+    EXPECT_EQ(reference.Encode(text, false), ids) << text;
+    const Encoding actual = engine.Encode(text);
+    EXPECT_EQ(std::vector<uint32_t>(actual.ids.begin(), actual.ids.end()), ids) << text;
+  }
+}
+
 }  // namespace
 }  // namespace rankfeed::reference
