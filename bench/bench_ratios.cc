@@ -249,11 +249,11 @@ int Main(int argc, char** argv) {
   std::vector<Row> rows = {
       {"en_cold", "English, cold", &english.passages, Cold, rounds},
       {"en_first", "English, cold, right after another engine", &english.passages, First, rounds},
-      {"en_stream", "English, steady stream of new documents", &documentation.passages, Stream, std::min<size_t>(rounds, 3), kStreamCacheBytes,
+      {"en_stream", "English, steady stream of new documents", &documentation.passages, Stream, rounds, kStreamCacheBytes,
        LastQuarter(documentation.passages), "RANKFEED_ENGLISH names no file"},
       {"en_eighth", "English, XQuAD, an eighth after the other seven", &english.passages, Eighth, rounds, kStreamCacheBytes},
       {"all_cold", "12 languages mixed, cold", &all.passages, Cold, rounds},
-      {"many_cold", "many languages, cold stream", &many.passages, Cold, std::min<size_t>(rounds, 3), kStreamCacheBytes, 0,
+      {"many_cold", "many languages, cold stream", &many.passages, Cold, std::min<size_t>(rounds, 5), kCacheBytes, 0,
        "RANKFEED_MANY_LANGUAGES names no file"},
       {"th_cold", "Thai, cold", &thai.passages, Cold, rounds},
       {"zh_cold", "Chinese, cold", &chinese.passages, Cold, rounds},

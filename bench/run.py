@@ -196,7 +196,7 @@ def ratios_section(r):
             "`bench/text_streams.py --stream english` assembles, the last quarter, in texts that differ from all before, after the other three; engines that remember nothing "
             "encode the quarter only. *An eighth*: an eighth of the texts at a time, after the other seven. "
             f"In rows of many texts rankfeed takes {r['texts_together']} a call (`rankfeed_encode_batch`); one column has it with one text a call.\n\n"
-            + f"Pages of the image: {r['pages']['kind']}; best SIMD target of the CPU: {r['simd_target']}; word cache {r['cache_bytes'] >> 10} KiB, in the rows of streams and of the eighth {r['stream_cache_bytes'] >> 10} KiB.\n\n"
+            + f"Pages of the image: {r['pages']['kind']}; best SIMD target of the CPU: {r['simd_target']}; word cache {r['cache_bytes'] >> 10} KiB, in the rows of the steady stream and of the eighth {r['stream_cache_bytes'] >> 10} KiB.\n\n"
             + table(["", "rankfeed, SentencePiece / HuggingFace parity", "SP parity : libsentencepiece", "SP parity : whole sentence", "SP parity, a text a call : libsentencepiece", "HF parity : libsentencepiece", "HF parity : whole sentence",
                      "libsentencepiece", "whole sentence : libsentencepiece"], rows)
             + ("\nNot run: " + "; ".join(left) + "\n" if left else ""))
