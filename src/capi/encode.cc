@@ -96,12 +96,15 @@ class TemplateEncoder {
     return texts == 1;
   }
 
-  // Whether the word engine takes a text as it is.
-  bool Whole(std::string_view text) const {
+  // Whether the word engine takes texts as they are, but those that Leave() tells.
+  bool Whole() const {
     if (!rankfeed::words::Available(model_)) return false;
-    if (!model_.huggingface()) return true;
     constexpr uint32_t kGuarded = RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
-    return (flags_ & kGuarded) == 0 && !rankfeed::MayHoldAddedToken(model_, scratch_, text);
+    return !model_.huggingface() || (flags_ & kGuarded) == 0;
+  }
+  static bool Leave(const void* self, std::string_view text) {
+    const auto* const encoder = static_cast<const TemplateEncoder*>(self);
+    return rankfeed::MayHoldAddedToken(encoder->model_, encoder->scratch_, text);
   }
 
  private:
@@ -276,23 +279,23 @@ rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder, const rankfeed_
   constexpr size_t kAround = TemplateEncoder::kMaxAround;
   uint32_t before[kAround], after[kAround];
   size_t before_count, after_count;
-  const bool together = single.Around(before, &before_count, after, &after_count);
+  const bool together =
+      single.Whole() && single.Around(before, &before_count, after, &after_count);
+  const auto leave = encoder->model->huggingface() ? TemplateEncoder::Leave : nullptr;
 
   TokenSink sink{io->input_ids, nullptr, nullptr, io->capacity, 0};
   constexpr size_t kTogether = 64;  // texts handed to the word engine at once
   std::string_view views[kTogether];
-  // A text that cannot go with the others voids what was read ahead of those after it. So it is
-  // followed by one alone, and that by two ...
+  // A text that turns out not to go with the others voids what was read ahead of those after it. So
+  // it is followed by one alone, and that by two ...
   size_t window = kTogether;
   rankfeed_status status = RANKFEED_OK;
   for (size_t i = 0; i < text_count && status == RANKFEED_OK;) {
     size_t count = 0;
-    while (count < window && i + count < text_count) {
+    while (together && count < window && i + count < text_count) {
       const rankfeed_text& text = texts[i + count];
       if ((text.data == nullptr && text.size != 0) || text.size > encoder->limits.max_text_bytes) break;
-      views[count] = {text.data, text.size};
-      if (!together || !single.Whole(views[count])) break;
-      ++count;
+      views[count++] = {text.data, text.size};
     }
     // 32 bits count the tokens: no text may have more than are left.
     uint64_t bound = sink.count;
@@ -303,12 +306,15 @@ rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder, const rankfeed_
     const rankfeed::words::WordTexts words{{views, count},
                                            {before, before_count},
                                            {after, after_count},
-                                           io->cu_seqlens + i + 1};
+                                           io->cu_seqlens + i + 1,
+                                           leave,
+                                           &single};
     const size_t done =
         count == 0 ? 0
                    : rankfeed::words::EncodeWords(*encoder->model, encoder->scratch.words, words, sink);
     i += done;
-    window = std::min(done < count ? 1 : 2 * window, kTogether);
+    const bool voided = done < count && (leave == nullptr || !leave(&single, views[done]));
+    window = std::min(voided ? 1 : 2 * window, kTogether);
     if (i == text_count || (done != 0 && done == count)) continue;
 
     const rankfeed_text& text = texts[i];

@@ -25,13 +25,14 @@ class Engine {
         decoder_(model, scratch.word_kernels, scratch.stream, scratch.parts),
         rule_(config_.cost_unit, kFloat32),
         scanner_(model, *scratch.kernels, scratch.look_up, scratch.masks, scratch.segment_masks),
+        text_count_(texts.texts.size()),
         tables_{model.word_table.data(), (uint64_t{1} << model.word_config->table_bits) - 1,
                 scratch.cache.lines(), scratch.cache.mask()},
         texts_(texts),
         sink_(sink) {}
 
   size_t Run() {
-    while (!bailed_ && done_ < texts_.texts.size()) {
+    while (!bailed_ && done_ < text_count_) {
       if (tail_ - head_ < batch_size_) Fill();
       Batch();
     }
@@ -45,7 +46,7 @@ class Engine {
   static constexpr uint32_t kGoal = Stream::kCapacity * 7 / 8;
   // Looked up at once: what that fetches stays in the first level cache.
   static constexpr uint32_t kLookUps = 128;
-  static constexpr uint32_t kFetchLines = 10;  // of 64 bytes: what kLookUps take in English
+  static constexpr uint32_t kFetchLines = 16;  // of 64 bytes: about what kLookUps are
   static constexpr uint8_t kNotKept = StreamResult::NotKept(kFloat32);
 
   static std::string_view Bytes(std::string_view text, const Segments& segments, uint32_t i) {
@@ -70,7 +71,11 @@ class Engine {
     while (tail_ < batch_size_ && run_count_ < WordScratch::kRuns) {
       const bool first = !scanning_;
       if (first) {
-        if (next_ == texts_.texts.size()) break;
+        if (next_ == text_count_) break;
+        if (texts_.leave != nullptr && texts_.leave(texts_.leave_for, texts_.texts[next_])) {
+          text_count_ = next_;
+          break;
+        }
         scanner_.Start(texts_.texts[next_++]);
       }
       SegmentRun& run = scratch_.runs[run_count_++];
@@ -169,7 +174,7 @@ class Engine {
   // Fetches kFetchLines of the texts that will be scanned next, from byte *at of text *i on, which
   // are moved on. Here, a few at a time, as scanning waits for memory and looking up seldom does.
   void FetchTexts(size_t* i, size_t* at) const {
-    for (uint32_t lines = 0; *i < texts_.texts.size(); ++*i, *at = 0) {
+    for (uint32_t lines = 0; *i < text_count_; ++*i, *at = 0) {
       const std::string_view text = texts_.texts[*i];
       for (; *at < text.size(); *at += 64) {
         if (lines++ == kFetchLines) return;
@@ -503,6 +508,7 @@ class Engine {
   Decoder decoder_;
   const ExactnessRule rule_;
   SegmentScanner scanner_;
+  size_t text_count_;  // of texts_, up to one to leave
   const LookUpTables tables_;
   const WordTexts& texts_;
   TokenSink& sink_;

@@ -93,6 +93,10 @@ struct WordTexts {
   std::span<const std::string_view> texts;
   std::span<const uint32_t> before, after;  // ids put around every text
   uint32_t* ends = nullptr;                 // nullable; by text: sink.count after it
+  // Nullable. Whether a text is to take the plain path, asked in order as texts are about to be read:
+  // looking at all of them before would wait for memory.
+  bool (*leave)(const void* leave_for, std::string_view text) = nullptr;
+  const void* leave_for = nullptr;
 };
 
 // Encodes texts (HuggingFace: stretches that hold no added token), one behind the other. Returns
@@ -104,7 +108,7 @@ size_t EncodeWords(const Model& model, WordScratch& scratch, const WordTexts& te
 // The same for one text; false when it needs the plain path.
 inline bool EncodeWords(const Model& model, WordScratch& scratch, std::string_view text,
                         TokenSink& sink) {
-  return EncodeWords(model, scratch, WordTexts{{&text, 1}, {}, {}, nullptr}, sink) == 1;
+  return EncodeWords(model, scratch, WordTexts{{&text, 1}, {}, {}}, sink) == 1;
 }
 
 }  // namespace rankfeed::words
