@@ -53,7 +53,7 @@ void Run(std::span<const uint8_t> bytes) {
     ++counters.executions;
     FUZZ_ASSERT(kernels.find_first(data, text.size(), set) == first);
     const std::unique_ptr<simd::ClassMasks[]> masks(new simd::ClassMasks[words]);
-    kernels.classify(data, text.size(), set, other, set, masks.get());
+    kernels.classify(data, text.size(), set, other, set, other, masks.get());
     for (size_t i = 0; i < (text.size() + 63) / 64 * 64; ++i) {
       const bool inside = i < text.size();
       const auto byte = static_cast<unsigned char>(inside ? data[i] : 0);

@@ -100,7 +100,7 @@ class TemplateEncoder {
   bool Whole() const {
     if (!rankfeed::words::Available(model_)) return false;
     constexpr uint32_t kGuarded = RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
-    return !model_.huggingface() || (flags_ & kGuarded) == 0;
+    return !model_.huggingface() || ((flags_ & kGuarded) == 0 && scratch_.added_first_usable);
   }
   static bool Leave(const void* self, std::string_view text) {
     const auto* const encoder = static_cast<const TemplateEncoder*>(self);
@@ -308,7 +308,8 @@ rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder, const rankfeed_
                                            {after, after_count},
                                            io->cu_seqlens + i + 1,
                                            leave,
-                                           &single};
+                                           &single,
+                                           encoder->scratch.added_first};
     const size_t done =
         count == 0 ? 0
                    : rankfeed::words::EncodeWords(*encoder->model, encoder->scratch.words, words, sink);

@@ -15,8 +15,9 @@ namespace rankfeed::simd {
 namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
-void Classify(const char* text, size_t size, const ByteSet& separators, const ByteSet& common,
-              const ByteSet& letters, ClassMasks* masks) {
+bool Classify(const char* text, size_t size, const ByteSet& separators, const ByteSet& common,
+              const ByteSet& letters, const ByteSet& sought, ClassMasks* masks) {
+  bool found = false;
   for (size_t at = 0; at < size; at += 64) {
     ClassMasks m = {};
     for (size_t i = 0; i < 64; ++i) {
@@ -25,9 +26,11 @@ void Classify(const char* text, size_t size, const ByteSet& separators, const By
       m.separator |= uint64_t{!inside || separators.Has(byte)} << i;
       m.common |= uint64_t{inside && common.Has(byte)} << i;
       m.letter |= uint64_t{inside && letters.Has(byte)} << i;
+      found |= inside && sought.Has(byte);
     }
     masks[at / 64] = m;
   }
+  return found;
 }
 
 // One lane has no byte table to look up in; these are also the definitions the others must meet.
@@ -63,13 +66,14 @@ HWY_INLINE uint64_t MaskBits(D d, hn::Mask<D> mask) {
   return word;
 }
 
-void Classify(const char* text, size_t size, const ByteSet& separators, const ByteSet& common,
-              const ByteSet& letters, ClassMasks* masks) {
+bool Classify(const char* text, size_t size, const ByteSet& separators, const ByteSet& common,
+              const ByteSet& letters, const ByteSet& sought, ClassMasks* masks) {
   const Bytes d;
   const size_t lanes = hn::Lanes(d);
   const auto high = hn::LoadDup128(d, separators.high);
   const auto low_s = hn::LoadDup128(d, separators.low), low_c = hn::LoadDup128(d, common.low),
-             low_l = hn::LoadDup128(d, letters.low);
+             low_l = hn::LoadDup128(d, letters.low), low_f = hn::LoadDup128(d, sought.low);
+  auto found = hn::Zero(d);
   const auto zero = hn::Zero(d);
   const auto nibble = hn::Set(d, 0x0f);
   const auto* bytes = reinterpret_cast<const uint8_t*>(text);
@@ -77,7 +81,7 @@ void Classify(const char* text, size_t size, const ByteSet& separators, const By
   for (size_t at = 0; at < size; at += 64) {
     const uint8_t* from = bytes + at;
     if (size - at < 64) {
-      std::memset(tail, 0, sizeof(tail));
+      std::memset(tail, 0xff, sizeof(tail));  // in no set
       std::memcpy(tail, from, size - at);
       from = tail;
     }
@@ -93,6 +97,7 @@ void Classify(const char* text, size_t size, const ByteSet& separators, const By
       m.separator |= in(low_s);
       m.common |= in(low_c);
       m.letter |= in(low_l);
+      found = hn::Or(found, hn::And(hn::TableLookupBytes(low_f, row), column));
     }
     if (from == tail) {
       const uint64_t outside = ~uint64_t{0} << (size - at);
@@ -102,6 +107,7 @@ void Classify(const char* text, size_t size, const ByteSet& separators, const By
     }
     masks[at / 64] = m;
   }
+  return !hn::AllFalse(d, hn::Ne(found, zero));
 }
 
 size_t FindFirst(const char* text, size_t size, const ByteSet& set) {

@@ -13,13 +13,14 @@
 namespace rankfeed::words {
 
 SegmentScanner::SegmentScanner(const Model& model, const simd::Kernels& kernels,
-                               const LookUpKernels& look_up, simd::ClassMasks* masks,
-                               SegmentMasks* segment_masks)
+                               const LookUpKernels& look_up, const simd::ByteSet& sought,
+                               simd::ClassMasks* masks, SegmentMasks* segment_masks)
     : model_(model),
       kernels_(kernels),
       look_up_(look_up),
       masks_(masks),
-      segment_masks_(segment_masks) {
+      segment_masks_(segment_masks),
+      sought_(sought) {
   std::memcpy(separators_.low, model.word_config->separators, sizeof(separators_.low));
   std::memcpy(common_.low, model.word_config->common, sizeof(common_.low));
   std::memcpy(letters_.low, model.word_config->letters, sizeof(letters_.low));
@@ -30,12 +31,13 @@ void SegmentScanner::Start(std::string_view text) {
   at_ = 0;
   separator_ = 1;
   common_carry_ = other_ = 0;
-  has_open_ = false;
+  has_open_ = found_ = false;
 }
 
 uint32_t SegmentScanner::Next(const Segments& segments) {
   const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
-  kernels_.classify(text_.data() + at_, size, separators_, common_, letters_, masks_);
+  found_ = kernels_.classify(text_.data() + at_, size, separators_, common_, letters_, sought_,
+                             masks_);
   uint32_t words = 0;
   for (size_t k = 0; 64 * k < size; ++k) {
     const uint64_t s = masks_[k].separator, c = masks_[k].common;

@@ -42,9 +42,10 @@ class SegmentScanner {
   static constexpr uint32_t kBeyond = 16;  // LookUpKernels::list writes so many more
   static constexpr uint32_t kMaxSegments = kBlockBytes + 2 + kBeyond;
 
-  // masks and segment_masks: kBlockBytes / 64.
+  // masks and segment_masks: kBlockBytes / 64. sought: bytes that a block is asked for.
   SegmentScanner(const Model& model, const simd::Kernels& kernels, const LookUpKernels& look_up,
-                 simd::ClassMasks* masks, SegmentMasks* segment_masks);
+                 const simd::ByteSet& sought, simd::ClassMasks* masks,
+                 SegmentMasks* segment_masks);
 
   void Start(std::string_view text);
   bool done() const { return at_ == text_.size(); }
@@ -52,6 +53,8 @@ class SegmentScanner {
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
   uint32_t Next(const Segments& segments);
+  // Whether the last block holds one of the bytes sought.
+  bool found() const { return found_; }
 
  private:
   bool Loose(size_t at, bool before) const;
@@ -62,12 +65,13 @@ class SegmentScanner {
   const LookUpKernels& look_up_;
   simd::ClassMasks* masks_;
   SegmentMasks* segment_masks_;
-  simd::ByteSet separators_, common_, letters_;
+  simd::ByteSet separators_, common_, letters_, sought_;
   std::string_view text_;
   size_t at_ = 0;          // where the next block begins
   uint64_t separator_ = 1, common_carry_ = 0, other_ = 0;  // classes of the byte before
   uint32_t open_ = 0;      // begin of the segment that goes on past the last block
   bool has_open_ = false;
+  bool found_ = false;
 };
 
 }  // namespace rankfeed::words

@@ -24,7 +24,8 @@ class Engine {
         stream_(scratch.stream),
         decoder_(model, scratch.word_kernels, scratch.stream, scratch.parts),
         rule_(config_.cost_unit, kFloat32),
-        scanner_(model, *scratch.kernels, scratch.look_up, scratch.masks, scratch.segment_masks),
+        scanner_(model, *scratch.kernels, scratch.look_up, texts.sought, scratch.masks,
+                 scratch.segment_masks),
         text_count_(texts.texts.size()),
         tables_{model.word_table.data(), (uint64_t{1} << model.word_config->table_bits) - 1,
                 scratch.cache.lines(), scratch.cache.mask()},
@@ -70,21 +71,30 @@ class Engine {
     head_ = 0;
     while (tail_ < batch_size_ && run_count_ < WordScratch::kRuns) {
       const bool first = !scanning_;
-      if (first) {
-        if (next_ == text_count_) break;
-        if (texts_.leave != nullptr && texts_.leave(texts_.leave_for, texts_.texts[next_])) {
-          text_count_ = next_;
-          break;
-        }
-        scanner_.Start(texts_.texts[next_++]);
-      }
-      SegmentRun& run = scratch_.runs[run_count_++];
-      run = {texts_.texts[next_ - 1], tail_, tail_, first, false};
+      if (first && next_ == text_count_) break;
+      const std::string_view text = texts_.texts[first ? next_ : next_ - 1];
+      // Of a text of several blocks nothing may go on before the last one is read.
+      if (first && text.size() > SegmentScanner::kBlockBytes && Leave(text)) break;
+      if (first) scanner_.Start(text);
+      SegmentRun& run = scratch_.runs[run_count_];
+      run = {text, tail_, tail_, first, false};
       if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments.From(tail_));
+      if (first) {
+        if (scanner_.done() && scanner_.found() && Leave(text)) break;
+        ++next_;
+      }
+      ++run_count_;
       tail_ = run.end;
       scanning_ = !scanner_.done();
       run.last = !scanning_;
     }
+  }
+
+  // Whether the next text takes the plain path. No other is read then.
+  bool Leave(std::string_view text) {
+    if (texts_.leave == nullptr || !texts_.leave(texts_.leave_for, text)) return false;
+    text_count_ = next_;
+    return true;
   }
 
   // Encodes the segments ahead, as many as go together, and ends the texts that end with them.

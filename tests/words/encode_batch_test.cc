@@ -107,6 +107,23 @@ TEST(EncodeBatch, EqualsTheTextsOneByOne) {
   }
 }
 
+// Added tokens anywhere in texts of up to several blocks of the scanner, between texts without any.
+TEST(EncodeBatch, AddedTokensInLongTexts) {
+  const Image image(Form("B"));
+  Encoder plain = Make(image.model(), true, 0);
+  Encoder fast = Make(image.model(), false, 1 << 16);
+  std::mt19937_64 random(7);
+  for (int round = 0; round < static_cast<int>(Scaled(60)); ++round) {
+    std::vector<std::string> texts(1 + random() % 12);
+    for (std::string& text : texts) {
+      const size_t size = random() % 3 == 0 ? random() % 10000 : random() % 200;
+      while (text.size() < size) text += random() % 50 == 0 ? "< " : "word, ";
+      if (random() % 3 == 0) text.insert(random() % (text.size() + 1), "</s>");
+    }
+    ASSERT_NO_FATAL_FAILURE(ExpectSingles(fast, plain, texts, Options(0), random)) << round;
+  }
+}
+
 // Sums of scores begin anew with each text, however long the ones before were.
 TEST(EncodeBatch, LongTextsBesideShortOnes) {
   for (const char* form : {"B", "SentencePiece"}) {
