@@ -14,7 +14,7 @@
 // In all these, rankfeed encodes 64 texts a call (rankfeed_encode_batch), and once more one by one. Of many languages it is the
 // stream of `bench/text_streams.py`, its file named by RANKFEED_MANY_LANGUAGES.
 //
-//   p50      of single calls on English documents of about 512 tokens: each with an encoder made just before (cold),
+//   p50      of single calls on English documents of about 512 tokens, four passes: each with an encoder made just before (cold),
 //            and the same again at once (warm)
 //
 // Ids of every text of every row are compared with libsentencepiece's before anything is timed (rankfeed's HuggingFace mode:
