@@ -53,7 +53,11 @@ void Run(std::span<const uint8_t> bytes) {
     ++counters.executions;
     FUZZ_ASSERT(kernels.find_first(data, text.size(), set) == first);
     const std::unique_ptr<simd::ClassMasks[]> masks(new simd::ClassMasks[words]);
-    kernels.classify(data, text.size(), set, other, set, other, masks.get());
+    const bool found =
+        kernels.classify(data, text.size(), set, other, set, other, masks.get());
+    bool any = false;
+    for (size_t i = 0; i < text.size(); ++i) any |= other.Has(static_cast<uint8_t>(data[i]));
+    FUZZ_ASSERT(found == any);
     for (size_t i = 0; i < (text.size() + 63) / 64 * 64; ++i) {
       const bool inside = i < text.size();
       const auto byte = static_cast<unsigned char>(inside ? data[i] : 0);

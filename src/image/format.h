@@ -321,8 +321,8 @@ constexpr bool Spanned(const uint64_t* pairs, uint32_t first, uint32_t second) {
 // neighbours share a piece. From here on segments are cut at every place where none does.
 inline constexpr char32_t kFirstApart = 0x2e80;
 
-// In kWordPlain: the first 65,536 characters, and one to read beyond. Those that are one code, a
-// piece, and not read with the character before them.
+// Of kWordPlain: by code point the codes of those of the first 65,536 characters that are one code,
+// a piece, and not read with the character before them; the last element is only read beyond.
 inline constexpr uint32_t kPlainCount = 0x10001;
 
 // Of the ids of a segment: how many, and when they hold (words/exactness.h).

@@ -5,9 +5,9 @@
 // stream each. Others become parts: they are cut at characters that normalize to a space, and in
 // long runs where no piece holds the two characters there; without that, text in scripts without
 // spaces would be one search per paragraph. From image::kFirstApart on, where most neighbours share
-// no piece, runs are cut wherever they can be. Half of those parts are one character and most
-// others two: they are looked up in a table of the image (image::WordPart), and only what it lacks
-// goes to the stream.
+// no piece, runs are cut wherever they can be, and go on over plain characters of other scripts.
+// Half of those parts are one character and most others two: they are looked up in a table of the
+// image (image::WordPart), and only what it lacks goes to the stream.
 #pragma once
 
 #include <cstdint>

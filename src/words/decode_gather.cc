@@ -6,7 +6,6 @@
 #if HWY_ARCH_X86
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 
@@ -112,17 +111,11 @@ RANKFEED_GATHER inline Utf8Bytes Leads(__m512i bytes, uint64_t those) {
 class Utf8Decoder {
  public:
   RANKFEED_GATHER Utf8Decoder()
-      : quads_(_mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0)),
+      : places_(_mm512_load_si512(kBytePlaces.data())),
+        quads_(_mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0)),
         steps_(Set32(0x03020100)),
         shifts_(_mm512_setr_epi32(16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 8, 8, 0, 0)),
-        leasts_(_mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x800, -1)) {
-    alignas(64) static constexpr auto kPlaces = [] {
-      std::array<uint8_t, 64> places{};
-      for (uint8_t i = 0; i < 64; ++i) places[i] = i;
-      return places;
-    }();
-    places_ = _mm512_load_si512(kPlaces.data());
-  }
+        leasts_(_mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x800, -1)) {}
 
   RANKFEED_GATHER __m512i Places(uint64_t of) const {
     return _mm512_maskz_compress_epi8(of, places_);
@@ -296,12 +289,7 @@ RANKFEED_GATHER uint32_t Short(const Segments& segments, const WordKey* keys,
       previous = info;
     }
     if (!is) break;
-    const uint32_t end = size + word_start + codes_count;
-    all_codes[end] = 0;
-    out[done] = {i, static_cast<uint16_t>(sequence), 0, true, true, false};
-    to->sequences[sequence++] = {static_cast<uint16_t>(size), static_cast<uint16_t>(end),
-                                 word_start};
-    size = end + 1;
+    out[done] = EndShort(*to, i, word_start, codes_count, &size, &sequence);
   }
   to->size = size;
   to->count = sequence;

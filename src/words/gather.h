@@ -6,6 +6,7 @@
 
 #include <hwy/detect_targets.h>
 
+#include <array>
 #include <cstdint>
 
 #include "words/look_up.h"
@@ -27,6 +28,13 @@
 namespace rankfeed::words {
 
 inline constexpr uint32_t kGatherLanes = 8;
+
+// 0, 1 ... 63.
+alignas(64) inline constexpr auto kBytePlaces = [] {
+  std::array<uint8_t, 64> places{};
+  for (uint8_t i = 0; i < 64; ++i) places[i] = i;
+  return places;
+}();
 
 RANKFEED_GATHER inline __m512i Set(uint64_t value) {
   return _mm512_set1_epi64(static_cast<int64_t>(value));

@@ -241,12 +241,7 @@ uint32_t DecodeShort(const Segments& segments, const WordKey* keys, const uint16
       codes_count = DecodeMixed(to->basic, begin, bytes, codes + word_start);
     }
     if (codes_count == 0) break;
-    const uint32_t end = size + word_start + codes_count;
-    to->codes[end] = 0;
-    out[done] = {i, static_cast<uint16_t>(sequence), 0, true, true, false};
-    to->sequences[sequence++] = {static_cast<uint16_t>(size), static_cast<uint16_t>(end),
-                                 word_start};
-    size = end + 1;
+    out[done] = EndShort(*to, i, word_start, codes_count, &size, &sequence);
   }
   to->size = size;
   to->count = sequence;

@@ -49,6 +49,17 @@ struct ShortDecode {
   uint16_t space_code;
 };
 
+// Ends the sequence at *size of to->codes, which a segment of codes_count codes has become; *size and
+// *sequence are moved on.
+inline Decoded EndShort(const ShortDecode& to, uint16_t segment, bool word_start,
+                        uint32_t codes_count, uint32_t* size, uint32_t* sequence) {
+  const uint32_t end = *size + word_start + codes_count;
+  to.codes[end] = 0;
+  to.sequences[*sequence] = {static_cast<uint16_t>(*size), static_cast<uint16_t>(end), word_start};
+  *size = end + 1;
+  return {segment, static_cast<uint16_t>((*sequence)++), 0, true, true, false};
+}
+
 // Where other segments are decoded to: parts that lie one behind the other, and the one that is
 // open. A U+2581 begins a part wherever it stands. One code more than size is read.
 struct RunDecode {

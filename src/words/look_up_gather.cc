@@ -7,7 +7,6 @@
 #if HWY_ARCH_X86
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstring>
@@ -186,12 +185,7 @@ RANKFEED_GATHER uint32_t MatchCache(const LookUpTables& tables, const LookUpBatc
 RANKFEED_GATHER void List(const SegmentMasks* masks, uint32_t count, uint32_t base,
                           const Segments& segments, uint32_t* begin, uint32_t* end) {
   uint32_t *begins = segments.begins + *begin, *ends = segments.ends + *end;
-  alignas(64) static constexpr auto kPlaces = [] {
-    std::array<uint8_t, 64> places{};
-    for (uint8_t i = 0; i < 64; ++i) places[i] = i;
-    return places;
-  }();
-  const __m512i places = _mm512_load_si512(kPlaces.data());
+  const __m512i places = _mm512_load_si512(kBytePlaces.data());
   const __m512i mark = _mm512_set1_epi32(static_cast<int32_t>(Segments::kWordStart));
   for (uint32_t k = 0; k < count; ++k, base += 64) {
     const uint64_t starts = masks[k].starts, stops = masks[k].stops;

@@ -94,7 +94,7 @@ struct WordTexts {
   std::span<const uint32_t> before, after;  // ids put around every text
   uint32_t* ends = nullptr;                 // nullable; by text: sink.count after it
   // Nullable. Whether a text is to take the plain path; asked in order as texts are read, as looking
-  // at all of them before would wait for memory. Texts with none of the bytes sought may not be asked.
+  // at all of them before would wait for memory, and of some only if they hold a byte of sought.
   bool (*leave)(const void* leave_for, std::string_view text) = nullptr;
   const void* leave_for = nullptr;
   simd::ByteSet sought = {};
