@@ -51,7 +51,7 @@ typedef struct {
 } rankfeed_source;
 
 /* How a row longer than max_length is cut. n(query), n(document): their tokens.
- * LONGEST_FIRST: HuggingFace tokenizers, closed form of versions up to 0.22: the longer side is cut
+ * LONGEST_FIRST: HuggingFace tokenizers, all versions but 0.23.1 and 0.23.2: the longer side is cut
  *   first, then both to half; an odd token goes to the longer side, to the document on a tie.
  * LONGEST_FIRST_SLOW: transformers' Python tokenizers: the odd token always goes to the query.
  * ONLY_FIRST, ONLY_SECOND: the query, or the document, alone. At least one of its tokens must

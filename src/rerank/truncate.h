@@ -2,7 +2,7 @@
 // rerank/truncate.h: how many tokens of query and document stay in a row. Pure arithmetic, O(1).
 //
 // References: HuggingFace tokenizers utils/truncation.rs (0.22.2) and transformers
-// tokenization_utils_base.py truncate_sequences (4.x). From 0.23.1 on, tokenizers stops tokenizing
+// tokenization_utils_base.py truncate_sequences (4.x). In 0.23.1 and 0.23.2, tokenizers stops tokenizing
 // after max_length tokens and so sees shorter inputs: with an odd budget its longest_first can then
 // put the odd token elsewhere. The rule here is the one of the full lengths.
 #pragma once

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Compares the engine's SentencePiece mode with the wheel sentencepiece 0.2.1.
+"""Compares the engine's SentencePiece modes with a sentencepiece wheel: the mode that follows its version.
 
-  diff_sp.py --driver D MODEL... [--xquad DIR] [--count N] [--random K]
+  diff_sp.py --driver D [--wheel VERSION] MODEL... [--xquad DIR] [--count N] [--random K] [--long KIB]
 
 For each .model: ids and byte offsets of the fixed list, of XQuAD and of N stress texts, one in eight
-of them not valid UTF-8; extra options in every order of bos, eos and reverse; decode of the ids
-found, of random ones and of ids outside the vocabulary. --random adds K generated models with all
-piece types and normalizer flags. Models that are not Unigram must be refused.
+of them not valid UTF-8; extra options in every order that the wheel offers; decode of the ids found,
+of random ones and of ids outside the vocabulary; texts of KIB kilobytes, past the sums where the
+newest rule rebases. --random adds K generated models with all piece types and normalizer flags, and
+as many with scores so large that short texts pass those sums. Models that are not Unigram must be
+refused. --wheel (default: the version that tests/requirements.txt pins) says which version must be
+installed.
 """
 
 import argparse
-import itertools
 import json
 import random
 import sys
@@ -19,125 +21,125 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import engine as E  # noqa: E402
-import pin_reference  # noqa: E402
+import long_texts  # noqa: E402
+import sp_models  # noqa: E402
 import spm_proto  # noqa: E402
 import stress  # noqa: E402
 
 try:
-    import numpy as np
-    import sentencepiece
+    import sp_wheel
 except ImportError as error:
     E.require(False, f"the reference wheel is not installed: {error}")
-E.require(sentencepiece.__version__ == "0.2.1", f"sentencepiece {sentencepiece.__version__} is not 0.2.1")
 
 BATCH = 4096
-EXTRA = {"bos": 1, "eos": 2, "reverse": 3}
 
 
 class Comparison:
     def __init__(self, eng, model_bytes, report, name):
         self.engine, self.report, self.name = eng, report, name
-        self.wheel = sentencepiece.SentencePieceProcessor(model_proto=model_bytes)
+        self.wheel = sp_wheel.Wheel(model_bytes)
 
-    def _wheel_columns(self, texts, with_offsets):
-        ids = self.wheel.encode(texts)
-        starts = np.concatenate([[0], np.cumsum([len(x) for x in ids], dtype=np.int64)])
-        out = E.Columns(np.zeros(len(texts), np.int32), starts,
-                        np.array(list(itertools.chain.from_iterable(ids)), np.int32))
-        if with_offsets:  # of SentencePieceText, in bytes; the immutable proto gives code points
-            begin, end = [], []
-            for text in texts:
-                spt = self.wheel.encode_as_serialized_proto(text)
-                for b, e in _ranges(spt):
-                    begin.append(b)
-                    end.append(e)
-            out.begin, out.end = np.array(begin, np.uint32), np.array(end, np.uint32)
-        return out
+    def _both(self, texts, with_offsets):
+        if with_offsets:
+            return self.engine.encode(texts, 0, E.COLUMN_OFFSETS), self.wheel.columns(texts)
+        return self.engine.encode(texts), self.wheel.ids(texts)
+
+    def _compare(self, batch, with_offsets):
+        """Counts and explains; returns the wheel's columns."""
+        mine, theirs = self._both(batch, with_offsets)
+        self.report.checks += len(batch)
+        for i in mine.differing_rows(theirs).tolist():
+            self._explain(batch[i], mine.row(i), theirs.row(i), with_offsets)
+        return theirs
 
     def texts(self, texts, with_offsets=False):
+        """Returns some of the ids, to decode."""
         kept = []
         for first in range(0, len(texts), BATCH):
             batch = texts[first:first + BATCH]
-            mine = self.engine.encode(batch, 0, E.COLUMN_OFFSETS if with_offsets else 0)
-            theirs = self._wheel_columns(batch, with_offsets)
-            self.report.checks += len(batch)
-            for i in mine.differing_rows(theirs).tolist():
-                self._explain(batch[i], mine.row(i), theirs.row(i), with_offsets)
+            theirs = self._compare(batch, with_offsets)
             kept += [theirs.row(i)["ids"] for i in range(0, len(batch), 5)]
         return kept
 
+    def count(self, texts):
+        """Compares the ids of all texts at once; returns how many there are."""
+        return len(self._compare(texts, False).ids)
+
     def _explain(self, text, mine, theirs, with_offsets):
-        columns = E.COLUMN_OFFSETS if with_offsets else 0
-
-        def both(part):
-            return self.engine.encode([part], 0, columns), self._wheel_columns([part], with_offsets)
-
         def differs(part):
-            a, b = both(part)
+            a, b = self._both([part], with_offsets)
             return len(a.differing_rows(b)) > 0
 
         fragment = None
         if self.report.shown.get(self.name, 0) < self.report.limit:
             part = E.reduce_text(text, differs)
-            a, b = both(part)
+            a, b = self._both([part], with_offsets)
             fragment = part, a.row(0), b.row(0)
         self.report.mismatch(self.name, text, mine, theirs, fragment)
 
     def extras(self, texts):
         """The library applies its options in the order written."""
-        for count in range(1, 4):
-            for names in itertools.permutations(EXTRA, count):
-                self.wheel.set_encode_extra_options(":".join(names))
-                mine = self.engine.encode(texts, 0, 0, [EXTRA[n] for n in names])
-                for i, text in enumerate(texts):
-                    got, expected = mine.row(i)["ids"], [i for i, _ in _pieces(self.wheel.encode_as_serialized_proto(text))]
-                    self.report.checks += 1
-                    if got != expected:
-                        self.report.mismatch(f"{self.name} {':'.join(names)}", text, got, expected)
-        self.wheel.set_encode_extra_options("")
+        for names in self.wheel.orders():
+            mine = self.engine.encode(texts, 0, 0, [sp_wheel.EXTRA[n] for n in names])
+            for i, (text, expected) in enumerate(zip(texts, self.wheel.with_extras(names, texts))):
+                got = mine.row(i)["ids"]
+                self.report.checks += 1
+                if got != expected:
+                    self.report.mismatch(f"{self.name} {':'.join(names)}", text, got, expected)
 
     def decode(self, id_lists):
         for ids, got in zip(id_lists, self.engine.decode(id_lists)):
-            try:
-                expected = _text(self.wheel.decode_ids_as_serialized_proto(ids))
-            except IndexError:
-                expected = E.E_ID_RANGE
+            expected = self.wheel.decode(ids)
             self.report.checks += 1
             if got != expected:
                 self.report.mismatch(f"{self.name} decode", ids, got, expected)
 
     def everything(self, texts, seed):
         ids = self.texts(texts, with_offsets=True)
-        has_both = self.wheel.bos_id() >= 0 and self.wheel.eos_id() >= 0
-        if has_both:
+        if self.wheel.has_bos_and_eos:
             self.extras(texts[:40])
         r = random.Random(seed)
-        size = self.wheel.get_piece_size()
+        size = self.wheel.size
         self.decode(ids[:500] + [[r.randrange(size) for _ in range(r.randint(0, 12))] for _ in range(500)])
         self.decode([[size], [0, size + 5, 1], [-1]])
 
-
-# SentencePieceText (sentencepiece.proto): text=1, pieces=2 {piece=1, id=2, surface=3, begin=4, end=5}.
-def _pieces(data):
-    for number, value in spm_proto._fields(data):
-        if number == 2:
-            token_id, begin, end = 0, 0, 0
-            for n, v in spm_proto._fields(value):
-                if n == 2:
-                    token_id = v
-                elif n == 4:
-                    begin = v
-                elif n == 5:
-                    end = v
-            yield token_id, (begin, end)
+    def stress(self, pieces, count, seed):
+        generator = stress.byte_strings(count, seed, pieces)
+        while batch := [t for _, t in zip(range(BATCH), generator)]:
+            self.texts(batch)
 
 
-def _ranges(data):
-    return [r for _, r in _pieces(data)]
+FIXED = [t.encode() for _, t in stress.MINIMUM]
 
 
-def _text(data):
-    return next((v for n, v in spm_proto._fields(data) if n == 1), b"")
+def load(eng, path, mode, report):
+    """A Comparison of the model with the wheel, and pieces to make texts of."""
+    data = path.read_bytes()
+    eng.load(path, E.MODES[mode])
+    pieces = [p.decode() for p, _, k in spm_proto.read(data).pieces if k == spm_proto.NORMAL]
+    return (Comparison(eng, data, report, path.name),
+            pieces if len(pieces) < 4000 else random.Random(3).sample(pieces, 4000))
+
+
+def compare_xquad(comparison, folder):
+    for file in sorted(Path(folder).glob("*.jsonl")):
+        texts = [json.loads(line)["text"].encode() for line in file.read_text().splitlines()]
+        comparison.texts(texts)
+        comparison.texts(texts[::20], with_offsets=True)
+
+
+def compare_generated(eng, mode, report, seeds, make=sp_models.random_model, count=300):
+    """Generated models. Some that one version loads are refused by another: both must refuse, or neither."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "generated.model"
+        for seed in seeds:
+            model = make(seed)
+            path.write_bytes(spm_proto.write(model))
+            eng.load(path, E.MODES[mode])
+            comparison = Comparison(eng, path.read_bytes(), report, f"{make.__name__} {seed}")
+            pieces = [p.decode() for p, _, _ in model.pieces[3:80]]
+            comparison.everything(FIXED + list(stress.byte_strings(count, seed, pieces)), seed)
+            comparison.texts([t for _, t in long_texts.repeated(pieces, 1 << 13, seed)])
 
 
 def check_refused(eng, path, report):
@@ -154,50 +156,38 @@ def check_refused(eng, path, report):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--driver", required=True)
+    parser.add_argument("--wheel", default=E.pinned("sentencepiece"), help="version that must be installed")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--limit", type=int, default=3)
+    parser.add_argument("--limit", type=int, default=3, help="mismatches shown of each kind")
     parser.add_argument("--xquad")
     parser.add_argument("--count", type=int, default=12500, help="stress texts for each model")
-    parser.add_argument("--random", type=int, default=30, help="generated models")
+    parser.add_argument("--random", type=int, default=30, help="generated models of each kind")
+    parser.add_argument("--long", type=int, default=256, help="kilobytes of each long text")
     parser.add_argument("models", nargs="*")
     args = parser.parse_args()
+    E.require(sp_wheel.VERSION == args.wheel, f"sentencepiece {sp_wheel.VERSION} is not {args.wheel}")
+    mode = sp_wheel.MODE
     eng, report = E.Engine(args.driver), E.Report(args.limit)
-    fixed = [t.encode() for _, t in stress.MINIMUM]
     missing = [p for p in args.models if not Path(p).exists()]
     E.require(not missing, f"{missing} not there")
     for path in map(Path, args.models):
-        data = path.read_bytes()
-        model = spm_proto.read(data)
-        if model.model_type != 1:
+        if spm_proto.read(path.read_bytes()).model_type != 1:
             check_refused(eng, path, report)
             continue
-        eng.load(path)
-        comparison = Comparison(eng, data, report, path.name)
-        comparison.everything(fixed, args.seed)
+        comparison, pieces = load(eng, path, mode, report)
+        comparison.everything(FIXED, args.seed)
         comparison.texts([stress.LONG_UNSPACED[1].encode()])
         if args.xquad:
-            for file in sorted(Path(args.xquad).glob("*.jsonl")):
-                texts = [json.loads(line)["text"].encode() for line in file.read_text().splitlines()]
-                comparison.texts(texts)
-                comparison.texts(texts[::20], with_offsets=True)
-        pieces = [p.decode() for p, _, k in model.pieces if k == 1]
-        pieces = pieces if len(pieces) < 4000 else random.Random(3).sample(pieces, 4000)
+            compare_xquad(comparison, args.xquad)
+        for _, text in long_texts.texts(pieces, args.long << 10, args.seed, args.xquad):
+            comparison.texts([text])
         comparison.everything(list(stress.byte_strings(2000, args.seed + 1, pieces)), args.seed)
-        generator = stress.byte_strings(args.count, args.seed, pieces)
-        while batch := [t for _, t in zip(range(BATCH), generator)]:
-            comparison.texts(batch)
-    with tempfile.TemporaryDirectory() as directory:
-        for seed in range(args.seed * 1000, args.seed * 1000 + args.random):
-            model = pin_reference.random_sp_model(seed)
-            data = spm_proto.write(model)
-            path = Path(directory) / f"random{seed}.model"
-            path.write_bytes(data)
-            eng.load(path)
-            pieces = [p.decode() for p, _, _ in model.pieces[3:80]]
-            texts = fixed + list(stress.byte_strings(300, seed, pieces))
-            Comparison(eng, data, report, path.name).everything(texts, seed)
+        comparison.stress(pieces, args.count, args.seed)
+    seeds = range(args.seed * 1000, args.seed * 1000 + args.random)
+    compare_generated(eng, mode, report, seeds)
+    compare_generated(eng, mode, report, seeds, sp_models.with_large_scores, 100)
     eng.close()
-    return report.finish("sentencepiece")
+    return report.finish(f"{mode} against sentencepiece {sp_wheel.VERSION}")
 
 
 if __name__ == "__main__":

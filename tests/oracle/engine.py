@@ -3,11 +3,13 @@
 all comparisons share: columns of results, escaping, and reduction of a differing text."""
 
 import os
+import re
 import struct
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +17,8 @@ ADD_SPECIAL_TOKENS, OFFSETS_CODE_POINTS, SPLIT_SPECIAL_TOKENS, ERROR_ON_SPECIAL 
 SKIP_SPECIAL_TOKENS = 1
 OK, E_OUTPUT_SIZE, E_UNSUPPORTED, E_UNK_ID, E_ID_RANGE, E_TRUNCATION = 0, 4, 25, 100, 101, 103
 COLUMN_OFFSETS, COLUMN_MASK, COLUMN_TYPES = 1, 2, 4
-AUTO, HUGGINGFACE, SENTENCEPIECE = -1, 0, 1
+AUTO, HUGGINGFACE, SENTENCEPIECE, SENTENCEPIECE_0_2_1 = -1, 0, 1, 2
+MODES = {"huggingface": HUGGINGFACE, "sentencepiece": SENTENCEPIECE, "sentencepiece-0.2.1": SENTENCEPIECE_0_2_1}
 SKIPPED = 77  # ctest SKIP_RETURN_CODE
 
 INFO = ("parity id_count piece_count unk_id bos_id eos_id pad_id cls_id sep_id mask_id pad_type_id "
@@ -198,6 +201,7 @@ class Report:
     """Counts comparisons and prints the first mismatches of each kind; the verdict of a run."""
 
     def __init__(self, limit=5):
+        """limit: mismatches printed of each kind; 0 only counts."""
         self.limit, self.checks, self.bad, self.shown = limit, 0, 0, {}
         self.started = time.monotonic()
 
@@ -219,6 +223,18 @@ class Report:
             print(f"  {count:6} x {where}")
         print(f"{what}: {self.checks} comparisons, {self.bad} mismatches, {seconds:.1f} s")
         return 1 if self.bad or not self.checks else 0
+
+
+def version_key(version):
+    """Orders versions as PEP 440 does those of the reference packages: 1.0.0rc3 < 1.0.0."""
+    numbers, pre = re.fullmatch(r"(\d+(?:\.\d+)*)(.*)", version).groups()
+    return [int(x) for x in numbers.split(".")], not pre, pre
+
+
+def pinned(package):
+    """The version that tests/requirements.txt pins: the one that tests and documents speak of."""
+    text = (Path(__file__).parents[1] / "requirements.txt").read_text()
+    return re.search(rf"^{package}==(\S+)$", text, re.MULTILINE).group(1)
 
 
 def require(condition, reason):

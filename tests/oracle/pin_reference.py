@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import engine as E  # noqa: E402
+import sp_models  # noqa: E402
 import spm_proto  # noqa: E402
 import stress  # noqa: E402
 import variants as V  # noqa: E402
@@ -132,31 +133,8 @@ def pin_hf(reference, report, seed, count):
             report.mismatch("hf_unigram", (seed, text), got, expected)
 
 
-def random_sp_model(seed):
-    r = random.Random(seed)
-    base = V.small_base(seed)
-    model = spm_proto.SpmModel()
-    model.pieces = [(b"<unk>", 0.0, spm_proto.UNKNOWN), (b"<s>", 0.0, spm_proto.CONTROL),
-                    (b"</s>", 0.0, spm_proto.CONTROL)]
-    taken = {p for p, _, _ in model.pieces}
-    for piece, score in base.vocab:
-        data = piece.encode()
-        if data not in taken:
-            taken.add(data)
-            kind = r.choices([spm_proto.NORMAL, spm_proto.USER_DEFINED, spm_proto.UNUSED], [8, 1, 1])[0]
-            model.pieces.append((data, score, kind))
-    model.byte_fallback = r.random() < 0.4
-    if model.byte_fallback:
-        model.pieces += [(b"<0x%02X>" % b, 0.0, spm_proto.BYTE) for b in range(256)]
-    model.charsmap = V.trap_charsmap() if r.random() < 0.7 else b""
-    model.add_dummy_prefix, model.remove_extra_whitespaces = r.random() < 0.7, r.random() < 0.6
-    model.escape_whitespaces = r.random() < 0.8
-    model.treat_whitespace_as_suffix = r.random() < 0.2
-    return model
-
-
 def pin_sp(reference, report, seed, count):
-    model = random_sp_model(seed)
+    model = sp_models.random_model(seed)
     wheel = sentencepiece.SentencePieceProcessor(model_proto=spm_proto.write(model))
     reference.sp_model(model)
     r = random.Random(seed)

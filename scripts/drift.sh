@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Runs the parity suites with every version of the references that tests/oracle/drift.json lists, and with the newest
+# and pre-release wheels, each in an environment of its own under build-drift. Prints versions x suites, writes
+# docs/drift.md and docs/drift-results.json, and fails when a difference is not explained in tests/oracle/drift.json.
+#   scripts/drift.sh [--quick] [--package NAME]... [--version V]...   with less texts, or with some only: writes nothing
+#   scripts/drift.sh --keep                                           keeps environments of an earlier run
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cmake --preset dev >/dev/null
+cmake --build --preset dev --target rankfeed_test_driver
+stream=$(bench/text_streams.py)
+exec python3 tests/oracle/drift.py --driver build-dev/tests/support/rankfeed_test_driver \
+  --data "${RANKFEED_SHARED_DATA:-../shared/data}" --stream "$stream" "$@"

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Compares ids of very many short texts with the sentencepiece wheel that is installed, in the mode that follows it.
+
+  bulk_sp.py --driver D [--texts N] [--seed S] [--results FILE] MODEL...
+
+Three kinds, in turn over the models:
+  ties    all texts of a length over two to four characters, pieces and unknown characters among them: where sums tie
+  words   words of XQuAD and of the many-language stream (--xquad, --stream), one to eight of them, put together anew
+  stress  the classes of stress.py, one in eight not valid UTF-8
+One text is one comparison. About 5 us each; differing texts are printed, reduced. --results appends a line for
+fuzz/report.py. Another seed gives other texts.
+"""
+
+import argparse
+import itertools
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import diff_sp  # noqa: E402
+import engine as E  # noqa: E402
+import sp_wheel  # noqa: E402
+import stress  # noqa: E402
+
+ROUND = {"ties": 65536, "words": 65536, "stress": 4096}  # texts of one batch, at most
+
+
+def ties(r, pieces, _words):
+    """Every text of one length over a small alphabet; the longest for which there are no more than a round's."""
+    letters = {c for p in r.sample(pieces, min(40, len(pieces))) for c in p.replace("▁", " ")}
+    alphabet = r.sample(sorted(letters | {" ", "o", "\U00012000"}), r.randint(2, 4))
+    if r.random() < 0.3:
+        alphabet[0] = r.choice(pieces).replace("▁", " ")
+    length = next(n for n in itertools.count(1) if len(alphabet) ** (n + 1) > ROUND["ties"])
+    units = [unit.encode() for unit in alphabet]
+    return list(map(b"".join, itertools.product(units, repeat=r.randint(max(1, length - 3), length))))
+
+
+def of_words(r, _pieces, words):
+    chosen, glue = r.choices(words, k=ROUND["words"] * 4), r.choice([b" ", b" ", b" ", b"", b"  ", b"-"])
+    out, at = [], 0
+    while at < len(chosen):
+        size = r.randint(1, 8)
+        out.append(glue.join(chosen[at:at + size]))
+        at += size
+    return out
+
+
+def of_stress(r, pieces, _words):
+    return list(stress.byte_strings(ROUND["stress"], r.randrange(1 << 32), pieces))
+
+
+# Rounds of each kind: stress costs most, and its classes have a long test of their own.
+KINDS = [("ties", ties), ("words", of_words), ("ties", ties), ("words", of_words), ("stress", of_stress)]
+
+
+def words_of(args):
+    words = set()
+    files = sorted(Path(args.xquad).glob("*.jsonl")) if args.xquad else []
+    for path in files + ([Path(args.stream)] if args.stream else []):
+        with open(path) as lines:
+            for line in itertools.islice(lines, 20000):
+                words.update(json.loads(line)["text"].split())
+    return [w.encode() for w in sorted(words)] or [b"word", b"words"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--driver", required=True)
+    parser.add_argument("--texts", type=int, default=100_000_000, help="of all models together")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--limit", type=int, default=5)
+    parser.add_argument("--xquad")
+    parser.add_argument("--stream", help="texts.jsonl of bench/text_streams.py")
+    parser.add_argument("--results", help="fuzz/results.jsonl, to append to")
+    parser.add_argument("models", nargs="+", type=Path)
+    args = parser.parse_args()
+    words, report, started = words_of(args), E.Report(args.limit), time.monotonic()
+    r = random.Random(args.seed)
+    counts = {kind: 0 for kind, _ in KINDS}
+    tokens = 0
+    loaded = []
+    for path in args.models:  # one engine for each, so that no image is built twice
+        loaded.append(diff_sp.load(E.Engine(args.driver), path, sp_wheel.MODE, report))
+    for turn in itertools.count():
+        if report.checks >= args.texts:
+            break
+        comparison, pieces = loaded[turn % len(loaded)]
+        kind, make = KINDS[turn // len(loaded) % len(KINDS)]
+        texts = make(r, pieces, words)
+        tokens += comparison.count(texts)
+        counts[kind] += len(texts)
+        if turn % 200 == 0:
+            print(f"{report.checks:,} texts, {tokens:,} tokens, {report.bad} differ, {time.monotonic() - started:,.0f} s", flush=True)
+    if args.results:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+        with open(args.results, "a") as out:
+            out.write(json.dumps({"wheel": {"version": sp_wheel.VERSION, "mode": sp_wheel.MODE, "seed": args.seed,
+                                            "models": [p.name for p in args.models], "texts": counts, "tokens": tokens,
+                                            "differences": report.bad, "seconds": round(time.monotonic() - started)},
+                                  "commit": commit}) + "\n")
+    return report.finish(f"{sp_wheel.MODE} against sentencepiece {sp_wheel.VERSION}, {tokens:,} tokens")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
