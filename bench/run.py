@@ -202,6 +202,12 @@ def ratios_section(r):
             + ("\nNot run: " + "; ".join(left) + "\n" if left else ""))
 
 
+OTHER_IDS = """Why other ids: libsentencepiece is Debian's 0.1.97; the wheel sentencepiece, from 0.2.2 on, compares sums in float and
+rebases them ([docs/parity.md](../docs/parity.md#sentencepiece-two-rules)), which rankfeed's mode `sentencepiece` follows and `sentencepiece-0.2.1` does not. blingfire and onnxruntime have
+algorithms or files of their own. Those of iree and kitoken were counted, not looked into.
+"""
+
+
 def peers_section(results):
     out = []
     main = next((r for r in results if r["language"] == "all"), results[-1])
@@ -330,7 +336,7 @@ def write(problems):
                 + "); ids compared before anything is timed. CPU time per pass, median over interleaved rounds, as a multiple of libsentencepiece in the same round (higher is "
                   "faster); lowest and highest round in brackets for the column \"all\". One thread; every engine has seen the texts before, except in \"(cold)\" rows. *Resident*: "
                   "memory that loading added (texts and ids apart). *Other ids*: documents of all columns whose ids differ from the engine's own reference "
-                  "(tokenizers 0.23 or libsentencepiece).\n", peers_section(peers), "![peers](results/peers.svg)\n",
+                  "(tokenizers 0.23 or libsentencepiece).\n", peers_section(peers), OTHER_IDS, "![peers](results/peers.svg)\n",
                 calls_section(next((r for r in peers if r["language"] == "all"), peers[-1]))]
     if threads:
         out += [f"## Peers, {threads[0]['threads']} threads\n", "The same on 12 languages with that many threads on both sides, by the wall clock, as a multiple of libsentencepiece "

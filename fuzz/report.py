@@ -35,6 +35,23 @@ targets and not listed.
 
 """
 
+WHEEL = """
+## Against the SentencePiece wheel
+
+By `tests/oracle/bulk_sp.py`: ids of generated texts, one text one comparison. "Ties" are all texts of one length over
+few characters, "words" are real words put together anew, "stress" the classes of `tests/oracle/stress.py`.
+
+"""
+
+DRIFT = """
+## Versions of the references
+
+By `scripts/drift.sh`, the table of all suites in [docs/drift.md](../docs/drift.md). "Differ" counts comparisons in the mode that
+follows a version; those of the SentencePiece mode that does not are in docs/drift.md only. All are explained there but those
+in the last column.
+
+"""
+
 FAULTS = """
 ## Faults injected
 
@@ -59,10 +76,23 @@ def rate(group):
     return number(round(sum(r["executions"] for r in timed) / sum(r["processor_seconds"] for r in timed))) if timed else "-"
 
 
+def drift_cells(result):
+    """Mode that follows a version (the one with fewer differences), comparisons, differences, suites not explained."""
+    if "not run" in result:
+        return ["not run: " + result["not run"], "", "", ""]
+    suites = result["suites"]
+    def differing(mode):
+        return sum(s["differ"] for s in suites if s["mode"] == mode)
+    mode = min(sorted({s["mode"] for s in suites}), key=differing)
+    unexplained = sum((s["differ"] or "error" in s or "refused" in s) and "explanation" not in s for s in suites)
+    return [mode, number(sum(s["compared"] for s in suites if s["mode"] == mode)), number(differing(mode)), str(unexplained)]
+
+
 def report():
     entries = [json.loads(line) for line in (FOLDER / "results.jsonl").read_text().splitlines() if line]
     runs = [e for e in entries if "target" in e]
     soaks = [e["soak"] for e in entries if "soak" in e]
+    wheels = [e["wheel"] | {"commit": e["commit"]} for e in entries if "wheel" in e]
     measured = [e for e in entries if "coverage" in e]
     injected = [e for e in entries if "faults" in e]
     out = [HEAD]
@@ -84,11 +114,18 @@ def report():
     for loader in LOADERS:
         rows.append([f"hostile files, `{loader}`", f"{number(total([loader]))}, of them "
                      f"{number(total([loader], ['asan-ubsan']))} under ASan and UBSan", "10,000,000"])
+    newest = [w for w in wheels if w["mode"] == "sentencepiece"]
+    rows.append(["texts against the newest SentencePiece wheel", number(sum(sum(w["texts"].values()) for w in newest)), "100,000,000"])
+    rows.append(["of them, other ids", number(sum(w["differences"] for w in newest)), "0"])
     open_findings = [r for r in runs if r["outcome"] != "clean" and not r.get("fixed")]
     rows.append(["findings that are not fixed", str(len(open_findings)), "0"])
     out.append("\n## Against the goals\n\n" + table(rows, ["", "reached", "goal"]))
     commits = sorted({r["commit"] for r in runs})
     out.append("\nCommits: " + ", ".join(commits) + ".\n")
+    if wheels:
+        rows = [[w["version"], w["mode"], ", ".join(w["models"]), *(number(w["texts"][kind]) for kind in ("ties", "words", "stress")),
+                 number(w["tokens"]), str(w["differences"]), number(w["seconds"]), w["commit"]] for w in wheels]
+        out.append(WHEEL + table(rows, ["wheel", "mode", "models", "ties", "words", "stress", "tokens", "other ids", "seconds", "commit"]))
     if soaks:
         rows = [[str(s["threads"]), s.get("build", "optimized"), number(s["documents"]), number(s["tokens"]), number(s["swaps"]),
                  str(s["differences"]), f"{s['seconds']:,.0f}", f"{s['resident_early'] / 2**20:.1f}",
@@ -97,6 +134,11 @@ def report():
                    "compared with that of one thread.\n\n" +
                    table(rows, ["threads", "build", "documents", "tokens", "swaps", "differences", "seconds",
                                 "MiB resident, first third", "at the end", "outcome"]))
+    drift = FOLDER.parent / "docs" / "drift-results.json"
+    if drift.exists():
+        rows = [[package, version, *cells] for package, entry in json.loads(drift.read_text()).items()
+                for version, result in entry["versions"].items() for cells in [drift_cells(result)]]
+        out.append(DRIFT + table(rows, ["package", "version", "mode", "comparisons", "differ", "not explained"]))
     if measured:
         lines = measured[-1]["coverage"]["lines"]
         rows = [[f"`{path}`", number(count), f"{100 * reached / max(count, 1):.1f}%"]

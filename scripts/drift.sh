@@ -2,8 +2,9 @@
 # Runs the parity suites with every version of the references that tests/oracle/drift.json lists, and with the newest
 # and pre-release wheels, each in an environment of its own under build-drift. Prints versions x suites, writes
 # docs/drift.md and docs/drift-results.json, and fails when a difference is not explained in tests/oracle/drift.json.
-#   scripts/drift.sh [--quick] [--package NAME]... [--version V]...   with less texts, or with some only: writes nothing
-#   scripts/drift.sh --keep                                           keeps environments of an earlier run
+#   scripts/drift.sh [--package NAME]... [--keep]   of some packages only; with the environments of an earlier run
+#   scripts/drift.sh --quick | --version V          fewer texts, or some versions only: writes nothing
+# About an hour on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --preset dev >/dev/null

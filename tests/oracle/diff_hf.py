@@ -34,6 +34,20 @@ BATCH = 4096
 TRUNCATE = {"longest_first": 1, "only_first": 3, "only_second": 4}
 
 
+PANICKED = -1  # no status of the engine
+
+
+def failure(problem):
+    """Status of an exception of the wheel that is an answer; others are raised again."""
+    if "unk_id" in str(problem):
+        return E.E_UNK_ID
+    if "truncat" in str(problem).lower():
+        return E.E_TRUNCATION
+    if type(problem).__name__ == "PanicException":
+        return PANICKED
+    raise problem
+
+
 class Wheel:
     def __init__(self, text):
         self.tokenizer = Tokenizer.from_str(text)
@@ -41,31 +55,33 @@ class Wheel:
         self.tokenizer.no_padding()
 
     def encode(self, texts, specials):
-        """Columns as the engine gives them; status E_UNK_ID where the wheel raises for that."""
+        """Columns as the engine gives them; status E_UNK_ID where the wheel raises for that, PANICKED where it panics."""
         try:
             encodings = self.encode_batch(texts, specials)
             status = np.zeros(len(texts), np.int32)
-        except Exception:  # one failing text fails the batch: each on its own
+        except BaseException:  # one failing text fails the batch: each on its own
             encodings, codes = [], []
             for text in texts:
                 try:
                     encodings += self.encode_batch([text], specials)
                     codes.append(E.OK)
-                except Exception as problem:
-                    if "unk_id" not in str(problem):
-                        raise
+                except BaseException as problem:
                     encodings.append(None)
-                    codes.append(E.E_UNK_ID)
+                    codes.append(failure(problem))
             status = np.array(codes, np.int32)
-
-        def column(name):
-            return list(chain.from_iterable(getattr(e, name) for e in encodings if e is not None))
-
         counts = [0 if e is None else len(e) for e in encodings]
         starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        offsets = np.array(column("offsets"), np.uint32).reshape(-1, 2)
-        return E.Columns(status, starts, np.array(column("ids"), np.int32), offsets[:, 0], offsets[:, 1],
-                         np.array(column("special_tokens_mask"), np.uint8), np.array(column("type_ids"), np.uint32))
+        return self.columns(status, starts, [e for e in encodings if e is not None])
+
+    @staticmethod
+    def column(encodings, name, kind):
+        return np.array(list(chain.from_iterable(getattr(e, name) for e in encodings)), kind)
+
+    def columns(self, status, starts, encodings):
+        offsets = self.column(encodings, "offsets", np.uint32).reshape(-1, 2)
+        return E.Columns(status, starts, self.column(encodings, "ids", np.int32), offsets[:, 0], offsets[:, 1],
+                         self.column(encodings, "special_tokens_mask", np.uint8),
+                         self.column(encodings, "type_ids", np.uint32))
 
     def encode_batch(self, texts, specials):
         return self.tokenizer.encode_batch(texts, add_special_tokens=specials)
@@ -87,7 +103,9 @@ class Wheel:
 
 
 def byte_offsets(columns, texts):
-    """The same columns with offsets in bytes."""
+    """The same columns with offsets in bytes, if there are any."""
+    if columns.begin is None:
+        return columns
     begin, end = columns.begin.copy(), columns.end.copy()
     for i, text in enumerate(texts):
         a, b = columns.starts[i], columns.starts[i + 1]
@@ -158,10 +176,8 @@ class Comparison:
             try:
                 encoding = self.wheel.pair(a, b, specials, strategy, max_length)
                 expected = [(encoding.ids, encoding.type_ids)]
-            except Exception as problem:
-                text = str(problem)
-                expected = (E.E_UNK_ID if "unk_id" in text else
-                            E.E_TRUNCATION if "truncat" in text.lower() else text)
+            except BaseException as problem:
+                expected = failure(problem)
             self.report.checks += 1
             if got != expected:
                 self.report.mismatch(f"{self.name} pair{'' if specials else ' without specials'}"
@@ -181,6 +197,7 @@ class Comparison:
 
 
 def load_both(eng, text, name, report, directory, wheel=Wheel):
+    """None where the engine refuses, which is a mismatch, or where wheel() returns None."""
     path = Path(directory) / f"{name}.json"
     path.write_text(text)
     try:
@@ -190,7 +207,8 @@ def load_both(eng, text, name, report, directory, wheel=Wheel):
         return None
     finally:
         path.unlink()
-    return Comparison(eng, wheel(text), report, name)
+    of_text = wheel(text)
+    return Comparison(eng, of_text, report, name) if of_text else None
 
 
 def run_file(args, eng, report):

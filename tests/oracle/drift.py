@@ -4,7 +4,8 @@
 drift.json holds the list and the differences that are explained. An explanation names package, suite, mode, the first
 and the last version it is of ("from", "to", both included, both may be left out), how many comparisons differ,
 the reason, and what follows it. The number must be met exactly, and an explanation that nothing needs fails too:
-a difference is never expected to be there some day. "error" instead of "differ" explains a suite that cannot run.
+an expectation that has become wrong is not kept. "refused" explains files that a version cannot read, "error" a
+suite that cannot run.
 """
 
 import argparse
@@ -96,25 +97,23 @@ def covers(explanation, package, version, suite):
             and (high is None or version_key(version) <= version_key(high)))
 
 
+def outcome(entry):
+    """What must be met exactly: differences, files that the version refuses, an exception."""
+    return {key: entry[key] for key in ("differ", "refused", "error") if entry.get(key)}
+
+
 def judge(results, expected):
-    """Failures, as sentences. Gives each differing suite its explanation."""
+    """Failures, as sentences, and which explanations were needed. Gives each suite its explanation."""
     failures, used = [], set()
     for package, versions in results.items():
         for version, result in versions.items():
             for suite in result.get("suites", []):
-                where = f"{package} {version}, {suite['suite']}, {suite['mode']}"
                 mine = [i for i, e in enumerate(expected) if covers(e, package, version, suite)]
                 used.update(mine)
-                wanted = [(expected[i].get("differ", 0), expected[i].get("error")) for i in mine] or [(0, None)]
-                if len(mine) > 1:
-                    failures.append(f"{where}: explained {len(mine)} times")
-                differ, error = wanted[0]
-                if suite["differ"] != differ or (error or "") not in suite.get("error", "") or (
-                        "error" in suite and not error):
-                    failures.append(f"{where}: {suite.get('error', '')} {suite['differ']:,} of {suite['compared']:,} differ; "
-                                    f"{differ:,} are explained")
-                elif not suite["compared"] and not error:
-                    failures.append(f"{where}: nothing was compared")
+                explained = [outcome(expected[i]) for i in mine] or [{}]
+                if explained != [outcome(suite)] or not (suite["compared"] or suite.get("error")):
+                    failures.append(f"{package} {version}, {suite['suite']}, {suite['mode']}: {outcome(suite)} of "
+                                    f"{suite['compared']:,} comparisons; explained: {explained}")
                 elif mine:
                     suite["explanation"] = mine[0]
     return failures, used
@@ -136,13 +135,17 @@ def table(results, expected):
                 continue
             cells = []
             for column in columns:
-                suite = next(s for s in result["suites"] if (s["suite"], s["mode"]) == column)
+                suite = next((s for s in result["suites"] if (s["suite"], s["mode"]) == column), None)
+                if suite is None:
+                    cells.append("-")
+                    continue
                 mark = ""
                 if "explanation" in suite:
                     if suite["explanation"] not in notes:
                         notes.append(suite["explanation"])
                     mark = f" [{notes.index(suite['explanation']) + 1}]"
-                cells.append(("cannot run" if "error" in suite else f"{suite['differ']:,}") + mark)
+                files = f", {suite['refused']} files refused" if "refused" in suite else ""
+                cells.append(("cannot run" if "error" in suite else f"{suite['differ']:,}{files}") + mark)
             with_tokenizers = result["versions"].get("tokenizers") if package == "transformers" else None
             lines.append(f"| {version}" + (f" (tokenizers {with_tokenizers})" if with_tokenizers else "")
                          + " | " + " | ".join(cells) + " |")
@@ -155,12 +158,32 @@ def table(results, expected):
 
 HEAD = """# Drift: the engine against every version of its references
 
-Made by `scripts/drift.sh` on {date}; not written by hand. Each version was installed into a fresh environment and
-ran the same suites: a number is how many comparisons differ. Of SentencePiece both rules are run with every
-version; a version follows one of them, and what differs from the other one shows that the suites tell them apart.
-Every number but 0 is explained below and in `tests/oracle/drift.json`, which the run checks exactly: a difference
-that is not explained, or one that is gone, fails it. Versions last seen: {seen}.
+Made by `scripts/drift.sh`; not written by hand. Each version was installed into a fresh environment and ran the same
+suites: a number is how many comparisons differ. Of SentencePiece both rules are run with every version; a version
+follows one of them, and what differs from the other one shows that the suites tell them apart. Every number but 0 is
+explained below and in `tests/oracle/drift.json`, and the run checks both: a difference that is not explained, one that is
+gone, another number fail it. Versions last seen: {seen}.
 """
+RESULTS = ROOT / "docs" / "drift-results.json"
+
+
+def last_seen(entry):
+    return [version for version, result in entry["versions"].items() if "suites" in result][-1]
+
+
+def write(kept, expected):
+    """docs/drift.md and docs/drift-results.json of all packages; returns what is not explained."""
+    results = {package: entry["versions"] for package, entry in kept.items()}
+    failures, used = judge(results, expected)
+    failures += [f"nothing differs as explained: {e}" for i, e in enumerate(expected)
+                 if i not in used and e["package"] in results]
+    seen = ", ".join(f"{package} {last_seen(entry)} ({entry['date']})" for package, entry in kept.items())
+    text = HEAD.format(seen=seen) + table(results, expected)
+    if failures:
+        text += "\n## Not explained\n\n" + "".join(f"* {failure}\n" for failure in failures)
+    (ROOT / "docs" / "drift.md").write_text(text)
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+    return failures
 
 
 def main():
@@ -168,31 +191,26 @@ def main():
     parser.add_argument("--driver", required=True)
     parser.add_argument("--data", required=True)
     parser.add_argument("--stream", required=True)
-    parser.add_argument("--quick", action="store_true", help="a twentieth of the texts; numbers are not judged")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the texts; judges and writes nothing")
     parser.add_argument("--keep", action="store_true", help="use environments of an earlier run")
-    parser.add_argument("--package", action="append")
-    parser.add_argument("--version", action="append")
+    parser.add_argument("--package", action="append", help="these only; results of the others are kept")
+    parser.add_argument("--version", action="append", help="these only; judges, but writes nothing")
     args = parser.parse_args()
     plan = json.loads(Path(__file__).with_name("drift.json").read_text())
     results = run_all(plan, args)
     if args.quick:
         print("quick: differences were not judged")
         return 0
-    failures, used = judge(results, plan["expected"])
-    text = table(results, plan["expected"])
-    print(text)
-    if not (args.package or args.version):
-        for i, e in enumerate(plan["expected"]):
-            if i not in used:
-                failures.append(f"nothing differs as explained: {e}")
-        seen = {package: [v for v, r in versions.items() if "suites" in r][-1] for package, versions in results.items()}
-        date = datetime.date.today().isoformat()
-        (ROOT / "docs/drift.md").write_text(
-            HEAD.format(date=date, seen=", ".join(f"{p} {v}" for p, v in seen.items())) + text)
-        (ROOT / "docs/drift-results.json").write_text(json.dumps({
-            "date": date, "python": platform.python_version(),
-            "stream_sha256": hashlib.sha256(Path(args.stream).read_bytes()).hexdigest(),
-            "failures": failures, "results": results}, indent=1) + "\n")
+    if args.version:
+        failures, _ = judge(results, plan["expected"])
+    else:
+        kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        kept = {package: kept[package] for package in plan["versions"] if package in kept}
+        for package, versions in results.items():
+            kept[package] = {"date": datetime.date.today().isoformat(), "python": platform.python_version(),
+                             "stream_sha256": hashlib.sha256(Path(args.stream).read_bytes()).hexdigest(),
+                             "versions": versions}
+        failures = write(kept, plan["expected"])
     for failure in failures:
         print("DRIFT " + failure)
     return 1 if failures else 0

@@ -23,6 +23,8 @@ def random_model(seed):
             taken.add(data)
             kind = r.choices([spm_proto.NORMAL, spm_proto.USER_DEFINED, spm_proto.UNUSED], [8, 1, 1])[0]
             model.pieces.append((data, score, kind))
+    if r.random() < 0.3:  # spelled as special pieces are: another id of the same text
+        model.pieces += [(b"<s>", -2.5, spm_proto.NORMAL), (b"<unk>", -3.0, spm_proto.USER_DEFINED)]
     model.byte_fallback = r.random() < 0.4
     if model.byte_fallback:
         model.pieces += [(b"<0x%02X>" % b, 0.0, spm_proto.BYTE) for b in range(256)]

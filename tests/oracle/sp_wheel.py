@@ -70,7 +70,8 @@ class Wheel:
         try:
             if self.any_order:
                 return _text(self.processor.decode_ids_as_serialized_proto(ids))
-            return _text(self.processor.decode(ids, return_type="serialized_proto"))
+            # By ids, which since 0.2.2 is not what decoding to SentencePieceText does: that looks the pieces up again.
+            return self.processor.decode(ids, return_type=bytes)
         except IndexError:
             return E.E_ID_RANGE
 
@@ -90,5 +91,6 @@ def _pieces(data):
             yield token_id, (begin, end)
 
 
+# Its text.
 def _text(data):
     return next((v for n, v in spm_proto._fields(data) if n == 1), b"")
