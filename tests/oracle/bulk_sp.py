@@ -94,7 +94,7 @@ def main():
         texts = make(r, pieces, words)
         tokens += comparison.count(texts)
         counts[kind] += len(texts)
-        if turn % 200 == 0:
+        if turn % 50 == 0:
             print(f"{report.checks:,} texts, {tokens:,} tokens, {report.bad} differ, {time.monotonic() - started:,.0f} s", flush=True)
     if args.results:
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()

@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import engine as E  # noqa: E402
 import stress  # noqa: E402
+from versions import pinned  # noqa: E402
 
 try:
     import numpy as np
@@ -305,8 +306,8 @@ def main():
     none = commands.add_parser("refused")
     none.add_argument("--base", action="append", default=[])
     args = parser.parse_args()
-    E.require(tokenizers.__version__ == E.pinned("tokenizers"),
-              f"tokenizers {tokenizers.__version__} is not {E.pinned('tokenizers')}")
+    E.require(tokenizers.__version__ == pinned("tokenizers"),
+              f"tokenizers {tokenizers.__version__} is not {pinned('tokenizers')}")
     eng = E.Engine(args.driver)
     report = E.Report(args.limit)
     run = {"xlmr": run_file, "variants": run_variants, "refused": run_refused}[args.command]

@@ -25,6 +25,7 @@ import long_texts  # noqa: E402
 import sp_models  # noqa: E402
 import spm_proto  # noqa: E402
 import stress  # noqa: E402
+from versions import pinned  # noqa: E402
 
 try:
     import sp_wheel
@@ -156,7 +157,7 @@ def check_refused(eng, path, report):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--driver", required=True)
-    parser.add_argument("--wheel", default=E.pinned("sentencepiece"), help="version that must be installed")
+    parser.add_argument("--wheel", default=pinned("sentencepiece"), help="version that must be installed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit", type=int, default=3, help="mismatches shown of each kind")
     parser.add_argument("--xquad")

@@ -18,15 +18,12 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+from versions import version_key  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = ROOT / "build-drift"
 NEWEST, PRE_RELEASE = "newest", "pre-release"
 NOT_RUN = "not run"
-
-
-def version_key(version):
-    from pip._vendor.packaging.version import Version
-    return Version(version)
 
 
 def install(package, version, keep):
@@ -51,11 +48,8 @@ def install(package, version, keep):
     return python, None
 
 
-def run(package, version, args):
+def run(package, python, args):
     """{"versions", "suites"}, or {"not run": reason}."""
-    python, reason = install(package, version, args.keep)
-    if python is None:
-        return {NOT_RUN: reason}
     command = [python, Path(__file__).with_name("drift_suites.py"), package, "--driver", args.driver,
                "--data", args.data, "--stream", args.stream, *(["--quick"] if args.quick else [])]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -74,14 +68,14 @@ def run_all(plan, args):
         for version in [*versions, NEWEST, PRE_RELEASE]:
             if args.version and version not in args.version:
                 continue
-            if version in (NEWEST, PRE_RELEASE):
-                python, reason = install(package, version, False)
-                if python is not None:
-                    code = f"import importlib.metadata as m; print(m.version({package!r}))"
-                    found = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-                    if found in of_package:
-                        continue
-            result = run(package, version, args)
+            open_end = version in (NEWEST, PRE_RELEASE)
+            python, reason = install(package, version, args.keep and not open_end)
+            if python and open_end:
+                code = f"import importlib.metadata as m; print(m.version({package!r}))"
+                found = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+                if found in of_package:
+                    continue
+            result = run(package, python, args) if python else {NOT_RUN: reason}
             name = result["versions"][package] if "versions" in result else version
             of_package[name] = result
             print(f"{package} {name}: " + (result.get(NOT_RUN) or ", ".join(

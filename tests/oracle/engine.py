@@ -3,13 +3,11 @@
 all comparisons share: columns of results, escaping, and reduction of a differing text."""
 
 import os
-import re
 import struct
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -223,18 +221,6 @@ class Report:
             print(f"  {count:6} x {where}")
         print(f"{what}: {self.checks} comparisons, {self.bad} mismatches, {seconds:.1f} s")
         return 1 if self.bad or not self.checks else 0
-
-
-def version_key(version):
-    """Orders versions as PEP 440 does those of the reference packages: 1.0.0rc3 < 1.0.0."""
-    numbers, pre = re.fullmatch(r"(\d+(?:\.\d+)*)(.*)", version).groups()
-    return [int(x) for x in numbers.split(".")], not pre, pre
-
-
-def pinned(package):
-    """The version that tests/requirements.txt pins: the one that tests and documents speak of."""
-    text = (Path(__file__).parents[1] / "requirements.txt").read_text()
-    return re.search(rf"^{package}==(\S+)$", text, re.MULTILINE).group(1)
 
 
 def require(condition, reason):

@@ -8,10 +8,11 @@ import engine as E
 import numpy as np
 import sentencepiece
 import spm_proto
+from versions import version_key
 
 VERSION = sentencepiece.__version__
 # Which rule of the engine this version follows: from 0.2.2 on candidates are compared in float and sums are rebased.
-MODE = "sentencepiece" if E.version_key(VERSION) >= E.version_key("0.2.2") else "sentencepiece-0.2.1"
+MODE = "sentencepiece" if version_key(VERSION) >= version_key("0.2.2") else "sentencepiece-0.2.1"
 EXTRA = {"bos": 1, "eos": 2, "reverse": 3}
 
 
