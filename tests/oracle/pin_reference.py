@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import engine as E  # noqa: E402
+import long_texts  # noqa: E402
 import sp_models  # noqa: E402
 import spm_proto  # noqa: E402
 import stress  # noqa: E402
@@ -145,6 +146,7 @@ def pin_sp(reference, report, model, seed, count):
     letters = sorted({c for p, _, k in model.pieces[3:] if k != spm_proto.BYTE for c in p.decode()})
     texts = ["".join(r.choices(letters + [" ", "é", "Ａ"], k=r.randint(0, 25))).encode() for _ in range(count)]
     texts += list(stress.byte_strings(count // 4, seed, [p.decode() for p, _, _ in model.pieces[3:80]]))
+    texts += [text for _, text in long_texts.repeated([p.decode() for p, _, _ in model.pieces[3:80]], 1000, seed)]
     if model.charsmap:
         # A NUL can walk libsentencepiece's double array through units that belong to no key, so what
         # it does depends on the array's layout, which a reference over keys does not have. The engine

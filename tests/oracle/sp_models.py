@@ -7,8 +7,6 @@ import numpy as np
 import spm_proto
 import variants as V
 
-SCALES = [300.0, 4e3, 3.3e4, 99999.0, 1e5, 1.00001e5, 7e6]
-
 
 def random_model(seed):
     r = random.Random(seed)
@@ -36,10 +34,11 @@ def random_model(seed):
 
 
 def with_large_scores(seed):
-    """A generated model whose sums pass the threshold soon; one in three has positive scores, one in three both."""
+    """A generated model whose sums pass the threshold soon; one in three has positive scores, one in three both.
+    The factor has all bits of a float, so that sums are rounded and equal ones differ by where they were rounded."""
     r = random.Random(seed)
     model = random_model(seed)
-    scale, sign = r.choice(SCALES), r.choice([(1,), (-1,), (1, -1)])
+    scale, sign = 10 ** r.uniform(2, 6.5), r.choice([(1,), (-1,), (1, -1)])
     model.pieces = [(p, float(np.float32(s * scale * r.choice(sign))) if k == spm_proto.NORMAL else s, k)
                     for p, s, k in model.pieces]
     return model
