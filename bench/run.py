@@ -203,7 +203,7 @@ def ratios_section(r):
 
 
 OTHER_IDS = """Why other ids: libsentencepiece is Debian's 0.1.97; the wheel sentencepiece, from 0.2.2 on, compares sums in float and
-rebases them ([docs/parity.md](../docs/parity.md#sentencepiece-two-rules)), which rankfeed's mode `sentencepiece` follows and `sentencepiece-0.2.1` does not. blingfire and onnxruntime have
+rebases them ([docs/parity.md](../docs/parity.md#sentencepiece)), which rankfeed's mode `sentencepiece` follows and `sentencepiece-0.2.1` does not. blingfire and onnxruntime have
 algorithms or files of their own. Those of iree and kitoken were counted, not looked into.
 """
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
-// fuzz/encode_parity_sp.cc: ids and offsets of SentencePiece parity equal libsentencepiece's, for a
-// vocabulary out of the input, and for the real XLM-RoBERTa one where the folder of real inputs is
-// there. With offsets (plain path) and without them. An execution is one text.
+// fuzz/encode_parity_sp.cc: ids and offsets of SentencePiece parity equal libsentencepiece's
+// (0.1.97, the rule up to 0.2.1), for a vocabulary out of the input, and for the real XLM-RoBERTa
+// one where the folder of real inputs is there; and those of the newest rule equal a plain
+// reference's. With offsets (plain path) and without them. An execution is one text through one
+// rule.
 #include <sentencepiece_processor.h>
 
+#include <cmath>
+
 #include "engine.h"
+#include "reference/sp_unigram.h"
 #include "support/stress.h"
 #include "vocabulary.h"
 
@@ -15,55 +20,106 @@ using sentencepiece::SentencePieceProcessor;
 
 constexpr uint32_t kMaxText = 32 << 10;
 
-class Pair {
+// The engine's two paths over one vocabulary.
+class Paths {
  public:
-  // oracle and engine must agree on whether the file is good; an engine that refuses by name what
-  // it does not implement is within its promise.
-  explicit Pair(const std::string& source) {
+  Paths(const std::string& source, int32_t parity) {
     rankfeed_builder_error error;
-    model_ = Compile(source, &error);
-    const auto loaded = oracle_.LoadFromSerializedProto(source);
-    if (!loaded.ok() && model_ != nullptr) FUZZ_FAIL("only the engine takes the file: " + loaded.ToString());
-    if (model_ == nullptr || !loaded.ok()) {
-      model_.reset();
-      return;
-    }
+    model_ = Compile(source, &error, parity);
+    if (model_ == nullptr) return;
     plain_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 0);
     fast_ = std::make_unique<Encoder>(model_->get(), kMaxText, false, 4096);
   }
   bool usable() const { return model_ != nullptr; }
 
-  void Check(std::string_view text) {
+  void Check(std::string_view text, const Tokens& expected, const char* reference) {
     const ExactText exact(text);
-    const auto proto = oracle_.EncodeAsImmutableProto({text.data(), text.size()});
-    expected_.ids.clear();
-    expected_.begin.clear();
-    expected_.end.clear();
-    for (int i = 0; i < static_cast<int>(proto.pieces_size()); ++i) {
-      const auto piece = proto.pieces(i);
-      expected_.ids.push_back(static_cast<int32_t>(piece.id()));
-      expected_.begin.push_back(piece.begin());
-      expected_.end.push_back(piece.end());
-    }
     const Tokens plain = plain_->Encode(exact.view()), fast = fast_->Encode(exact.view());
-    if (plain != expected_ || fast.status != RANKFEED_OK || fast.ids != expected_.ids) {
-      FUZZ_FAIL("text " + Escape(text) + "\n  libsentencepiece " + Show(expected_) +
+    if (plain != expected || fast.status != RANKFEED_OK || fast.ids != expected.ids) {
+      FUZZ_FAIL("text " + Escape(text) + "\n  " + reference + " " + Show(expected) +
                 "\n  engine           " + Show(plain) + "\n  without offsets  " + Show(fast));
     }
     ++counters.executions;
   }
 
  private:
-  SentencePieceProcessor oracle_;
   std::unique_ptr<OpenModel> model_;
   std::unique_ptr<Encoder> plain_, fast_;
-  Tokens expected_;
 };
 
-Pair* RealPair() {
-  static const std::unique_ptr<Pair> pair = [] {
+class LibraryPair {
+ public:
+  // oracle and engine must agree on whether the file is good; an engine that refuses by name what
+  // it does not implement is within its promise.
+  explicit LibraryPair(const std::string& source)
+      : engine_(source, RANKFEED_PARITY_SENTENCEPIECE_0_2_1) {
+    const auto loaded = oracle_.LoadFromSerializedProto(source);
+    usable_ = engine_.usable() && loaded.ok();
+    if (engine_.usable() && !loaded.ok()) {
+      FUZZ_FAIL("only the engine takes the file: " + loaded.ToString());
+    }
+  }
+  bool usable() const { return usable_; }
+
+  void Check(std::string_view text) {
+    const auto proto = oracle_.EncodeAsImmutableProto({text.data(), text.size()});
+    Tokens expected;
+    for (int i = 0; i < static_cast<int>(proto.pieces_size()); ++i) {
+      const auto piece = proto.pieces(i);
+      expected.ids.push_back(static_cast<int32_t>(piece.id()));
+      expected.begin.push_back(piece.begin());
+      expected.end.push_back(piece.end());
+    }
+    engine_.Check(text, expected, "libsentencepiece");
+  }
+
+ private:
+  SentencePieceProcessor oracle_;
+  Paths engine_;
+  bool usable_;
+};
+
+class NewestPair {
+ public:
+  NewestPair(const sp_test::ModelProto& proto, const std::string& source)
+      : plain_(ToReference(proto)), engine_(source, RANKFEED_PARITY_SENTENCEPIECE) {}
+  bool usable() const { return engine_.usable(); }
+
+  void Check(std::string_view text) {
+    Tokens expected;
+    for (const reference::SpToken& token : plain_.Encode(text)) {
+      expected.ids.push_back(static_cast<int32_t>(token.id));
+      expected.begin.push_back(token.begin);
+      expected.end.push_back(token.end);
+    }
+    engine_.Check(text, expected, "plain reference ");
+  }
+
+ private:
+  static reference::SpModel ToReference(const sp_test::ModelProto& proto) {
+    reference::SpModel model;
+    for (const sp_test::PieceProto& piece : proto.pieces) {
+      model.pieces.push_back({piece.text, piece.score, static_cast<reference::SpKind>(piece.kind)});
+    }
+    if (!proto.normalizer.charsmap.empty()) {
+      model.charsmap = reference::CharsmapRules(proto.normalizer.charsmap);
+    }
+    model.add_dummy_prefix = proto.normalizer.add_dummy_prefix.value_or(true);
+    model.remove_extra_whitespaces = proto.normalizer.remove_extra_whitespaces.value_or(true);
+    model.escape_whitespaces = proto.normalizer.escape_whitespaces.value_or(true);
+    model.treat_whitespace_as_suffix = proto.treat_whitespace_as_suffix;
+    model.byte_fallback = proto.byte_fallback;
+    return model;
+  }
+
+  reference::SpUnigram plain_;
+  Paths engine_;
+};
+
+LibraryPair* RealPair() {
+  static const std::unique_ptr<LibraryPair> pair = [] {
     const std::string source = RealFile("xlmr.model");
-    return source.empty() ? nullptr : std::make_unique<Pair>(source);
+    return source.empty() ? nullptr : std::make_unique<LibraryPair>(source);
   }();
   return pair.get();
 }
@@ -78,9 +134,17 @@ void Run(std::span<const uint8_t> bytes) {
     }
     return;
   }
-  const sp_test::ModelProto proto = DrawSpModel(in);
-  Pair pair(sp_test::Serialize(proto));
+  sp_test::ModelProto proto = DrawSpModel(in);
+  // Scores so great that texts of these sizes pass the threshold of the newest rule.
+  if (in.OneIn(3)) {
+    const float scale = std::ldexp(1.0f, static_cast<int>(4 + in.Below(12)));
+    for (sp_test::PieceProto& piece : proto.pieces) piece.score *= scale;
+  }
+  const std::string source = sp_test::Serialize(proto);
+  LibraryPair pair(source);
   if (!pair.usable()) return;
+  NewestPair newest(proto, source);
+  FUZZ_ASSERT(newest.usable());
   ++counters.accepted;
   std::vector<std::string> fragments;
   for (const auto& piece : proto.pieces) {
@@ -92,6 +156,7 @@ void Run(std::span<const uint8_t> bytes) {
   while (!in.empty()) {
     texts.Next(in, &text);
     pair.Check(text);
+    newest.Check(text);
   }
 }
 

@@ -79,12 +79,14 @@ class OpenModel {
 };
 
 // Compiles; null with the reason in *error when the file is refused.
-inline std::unique_ptr<OpenModel> Compile(std::string_view source, rankfeed_builder_error* error) {
+inline std::unique_ptr<OpenModel> Compile(std::string_view source, rankfeed_builder_error* error,
+                                          int32_t parity = RANKFEED_PARITY_AUTO) {
   rankfeed_image image{};
   *error = {};
   error->struct_size = sizeof(*error);
+  const rankfeed_compile_options options{sizeof(options), parity, nullptr};
   const rankfeed_status status =
-      rankfeed_compile(source.data(), source.size(), "fuzz", nullptr, &image, error);
+      rankfeed_compile(source.data(), source.size(), "fuzz", &options, &image, error);
   if (status != RANKFEED_OK) {
     FUZZ_ASSERT(error->code == status && error->message[0] != '\0' && image.data == nullptr);
     FUZZ_ASSERT(status != RANKFEED_E_IMAGE_STRUCTURE);  // the builder's own image

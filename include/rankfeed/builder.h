@@ -25,12 +25,13 @@ typedef struct {
   char message[496];    /* NUL-terminated, cut if longer */
 } rankfeed_builder_error;
 
-/* -1: the reference of the file's format (.model: SentencePiece, tokenizer.json: HuggingFace). */
+/* -1: the reference of the file's format (.model: RANKFEED_PARITY_SENTENCEPIECE, tokenizer.json:
+ * RANKFEED_PARITY_HUGGINGFACE). */
 enum { RANKFEED_PARITY_AUTO = -1 };
 
 typedef struct {
   uint32_t struct_size;
-  int32_t parity;     /* RANKFEED_PARITY_AUTO, or one that must equal the format's reference */
+  int32_t parity;     /* RANKFEED_PARITY_AUTO, or a mode of the format's reference */
   const char* preset; /* null, or a model family whose template and id map to use, see README */
 } rankfeed_compile_options;
 

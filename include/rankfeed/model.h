@@ -22,8 +22,23 @@ typedef struct {
   size_t size, alignment;
 } rankfeed_mem_req;
 
-/* Which reference the ids equal. Fixed when the image is compiled. */
-enum { RANKFEED_PARITY_HUGGINGFACE = 0, RANKFEED_PARITY_SENTENCEPIECE = 1 };
+/* Which reference the ids equal. Fixed when the image is compiled and part of its config_hash.
+ * SentencePiece changed how it sums scores in 0.2.2 (docs/parity.md). A rule keeps its number: a
+ * later release with other ids gets a number of its own, and RANKFEED_PARITY_SENTENCEPIECE becomes
+ * that one. */
+enum {
+  RANKFEED_PARITY_HUGGINGFACE = 0,         /* tokenizers 0.23.3 */
+  RANKFEED_PARITY_SENTENCEPIECE_0_2_1 = 1, /* sentencepiece 0.1.97 to 0.2.1 */
+  RANKFEED_PARITY_SENTENCEPIECE = 2        /* the newest: sentencepiece 0.2.2 and 0.2.3 */
+};
+
+/* The name of a parity mode, as command line and Python have it: "huggingface",
+ * "sentencepiece-0.2.1", "sentencepiece"; null for other numbers. Static storage. O(1), any thread.
+ */
+RANKFEED_API const char* rankfeed_parity_name(uint32_t parity);
+/* The mode of a name, to *parity (written on success only). Errors: ARGUMENT, NOT_FOUND. O(1), any
+ * thread. */
+RANKFEED_API rankfeed_status rankfeed_parity_from_name(const char* name, uint32_t* parity);
 
 typedef struct rankfeed_model rankfeed_model;
 

@@ -127,13 +127,12 @@ class Tokenizer:
                   preset: Optional[str] = None, threads: int = 0, **attributes: Any) -> "Tokenizer":
         """An image of `rankfeed compile` (mapped), a SentencePiece .model or a tokenizer.json.
 
-        parity: "huggingface" or "sentencepiece"; default: the reference of the file's format.
+        parity: "huggingface", "sentencepiece" (of the newest releases) or "sentencepiece-0.2.1" (of
+        those up to it); default: the first or the second, by the file's format.
         preset: a model family for files without template. threads: of batches; 0: all cores.
         attributes: those of the class."""
-        numbers = {None: -1, "huggingface": 0, "sentencepiece": 1}
-        if parity not in numbers:
-            raise ValueError(f"parity must be huggingface or sentencepiece, not {parity!r}")
-        model = _core.Model(os.fspath(path), numbers[parity], preset or "")
+        model = _core.Model(os.fspath(path), -1 if parity is None else _core.parity_number(parity),
+                            preset or "")
         if threads:
             model.set_threads(threads)
         self = cls(model, **attributes)

@@ -304,6 +304,21 @@ nb::object Decode(Model& model, Ids ids,
 }  // namespace
 
 void BindModel(nb::module_& module) {
+  module.def(
+      "parity_number",
+      [](const std::string& name) {
+        uint32_t number;
+        if (rankfeed_parity_from_name(name.c_str(), &number) != RANKFEED_OK) {
+          std::string names;
+          for (uint32_t i = 0; const char* known = rankfeed_parity_name(i); ++i) {
+            names += std::string(i == 0 ? "" : ", ") + known;
+          }
+          throw nb::value_error(
+              ("parity must be one of " + names + ", not '" + name + "'").c_str());
+        }
+        return static_cast<int32_t>(number);
+      },
+      nb::arg("name"), "RANKFEED_PARITY_* of a name.");
   nb::class_<Model>(module, "Model", "A vocabulary; see rankfeed.Tokenizer.")
       .def("__init__",
            [](Model* self, const std::string& path, int32_t parity, const std::string& preset) {
@@ -317,7 +332,7 @@ void BindModel(nb::module_& module) {
            [](const Model& m) {
              const rankfeed_model_info& i = m.info();
              nb::dict d;
-             d["parity"] = i.parity == RANKFEED_PARITY_HUGGINGFACE ? "huggingface" : "sentencepiece";
+             d["parity"] = rankfeed_parity_name(i.parity);
              d["id_count"] = i.id_count;
              d["piece_count"] = i.piece_count;
              d["unk_id"] = i.unk_id;

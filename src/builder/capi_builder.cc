@@ -194,7 +194,7 @@ void CheckParity(const rankfeed_model& model, const rankfeed_compile_options* op
   }
   throw BuildError(RANKFEED_E_PARITY, 0,
                    std::string(path) + ": the image was compiled for " +
-                       (model.huggingface() ? "HuggingFace" : "SentencePiece") +
+                       rankfeed_parity_name(model.config->parity) +
                        " parity and cannot be used for another");
 }
 

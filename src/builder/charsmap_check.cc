@@ -53,7 +53,7 @@ class Checker {
                        where_ + " has more than " + std::to_string(kMaxCharsmapRules) +
                            " rules, or more than 64 MiB of keys");
     }
-    if (parity_ == RANKFEED_PARITY_SENTENCEPIECE && all.chain > kMaxKeysOnPath) {
+    if (parity_ != RANKFEED_PARITY_HUGGINGFACE && all.chain > kMaxKeysOnPath) {
       throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
                        where_ +
                            " has more than 32 keys that start each other; libsentencepiece "

@@ -18,16 +18,17 @@
 namespace rankfeed::builder {
 namespace {
 
-// Reference of a format, after checking that options do not ask for the other.
+// The mode to compile for, after checking that options do not ask for another format's.
 uint32_t ParityOf(SourceFormat format, const std::string& name,
                   const rankfeed_compile_options* options) {
   const bool json = format == SourceFormat::kHuggingFace;
   const uint32_t own = json ? RANKFEED_PARITY_HUGGINGFACE : RANKFEED_PARITY_SENTENCEPIECE;
   const int32_t asked = options == nullptr ? RANKFEED_PARITY_AUTO : options->parity;
   if (asked == RANKFEED_PARITY_AUTO || asked == static_cast<int32_t>(own)) return own;
-  if (asked != RANKFEED_PARITY_HUGGINGFACE && asked != RANKFEED_PARITY_SENTENCEPIECE) {
+  if (asked < 0 || rankfeed_parity_name(static_cast<uint32_t>(asked)) == nullptr) {
     throw BuildError(RANKFEED_E_ARGUMENT, 0, "parity " + std::to_string(asked) + " is not known");
   }
+  if (!json && asked != RANKFEED_PARITY_HUGGINGFACE) return static_cast<uint32_t>(asked);
   throw BuildError(
       RANKFEED_E_PARITY, 0,
       json ? name +
@@ -141,7 +142,7 @@ std::vector<unsigned char> Compile(std::string_view source, const std::string& n
   const std::string preset =
       options != nullptr && options->preset != nullptr ? options->preset : "";
   ModelSpec spec = format == SourceFormat::kHuggingFace ? ReadHuggingFace(source, name)
-                                                        : ReadSentencePiece(source, name);
+                                                        : ReadSentencePiece(source, name, parity);
   ApplyPreset(preset, &spec);
   const ConfigHash hash = HashConfig(source, parity, preset);
   std::vector<unsigned char> bytes = WriteImage(spec, hash, {});

@@ -271,7 +271,7 @@ Growth ComputeGrowth(const ModelSpec& spec, const CharsmapView* charsmap) {
   Costs costs;
   double constant = 0;
   size_t shortest_raw = 0;
-  if (spec.parity == RANKFEED_PARITY_SENTENCEPIECE) {
+  if (spec.sentencepiece()) {
     constexpr double kMetaSize = 3;  // U+2581
     if ((spec.flags & image::kEscapeWhitespaces) != 0) costs.Raise(' ', kMetaSize);
     if ((spec.flags & image::kAddDummyPrefix) != 0) constant = kMetaSize;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "image/format.h"
+#include "rankfeed/model.h"
 #include "rankfeed/status.h"
 
 namespace rankfeed::builder {
@@ -48,6 +49,8 @@ struct TemplateItemSpec {
 
 struct ModelSpec {
   uint32_t parity = 0;  // RANKFEED_PARITY_*
+  bool sentencepiece() const { return parity != RANKFEED_PARITY_HUGGINGFACE; }
+  bool sentencepiece_0_2_1() const { return parity == RANKFEED_PARITY_SENTENCEPIECE_0_2_1; }
   uint32_t flags = 0;   // image::ConfigFlags
   std::string source_name;
   std::vector<PieceSpec> pieces;  // by the model's own id

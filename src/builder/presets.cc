@@ -74,9 +74,8 @@ class Tokens {
       if (spec_.pieces[i].text != text) continue;
       const PieceType type = spec_.pieces[i].type;
       found = spec_.id_map[i];
-      if (spec_.parity == RANKFEED_PARITY_SENTENCEPIECE &&
-          (type == PieceType::kControl || type == PieceType::kUnknown ||
-           type == PieceType::kByte)) {
+      if (spec_.sentencepiece() && (type == PieceType::kControl || type == PieceType::kUnknown ||
+                                    type == PieceType::kByte)) {
         break;
       }
     }
@@ -237,7 +236,7 @@ void ApplyPreset(const std::string& name, ModelSpec* spec) {
     throw BuildError(RANKFEED_E_ARGUMENT, 0,
                      "unknown preset \"" + name + "\"; there are: " + PresetNames());
   }
-  const bool model_file = spec->parity == RANKFEED_PARITY_SENTENCEPIECE;
+  const bool model_file = spec->sentencepiece();
   const Tokens tokens(*spec);
   if (preset != nullptr) {
     spec->family = preset->name;

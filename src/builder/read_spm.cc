@@ -34,6 +34,7 @@ constexpr uint32_t kNormalizerCharsmap = 2, kNormalizerAddDummyPrefix = 3,
 constexpr uint64_t kModelTypeUnigram = 1;
 constexpr const char* kModelTypeNames[] = {"0", "UNIGRAM", "BPE", "WORD", "CHAR"};
 constexpr uint32_t kMaxPieces = trie::kNoValue - 1;
+constexpr size_t kMaxPieceBytes = 7999;  // model_interface.cc 0.2.2: below kMaxPieceSize
 
 constexpr uint64_t Tag(uint32_t field, pbf_wire_type type) {
   return protozero::tag_and_type(field, type);
@@ -65,8 +66,10 @@ int ByteOfPiece(std::string_view piece) {
 
 class Reader {
  public:
-  Reader(std::string_view bytes, const std::string& name)
-      : bytes_(bytes), name_(name), at_(bytes.data()) {}
+  Reader(std::string_view bytes, const std::string& name, uint32_t parity)
+      : bytes_(bytes), name_(name), at_(bytes.data()) {
+    spec_.parity = parity;
+  }
 
   ModelSpec Run() {
     try {
@@ -227,6 +230,14 @@ class Reader {
               "SentencePiece model_type " + name + " is not supported; only UNIGRAM is");
   }
 
+  // From 0.2.2 on: a piece that is a NUL is as good as not there if it is unused, which byte
+  // fallback makes it (sentencepiece_processor.cc Load, model_interface.cc InitializePieces).
+  bool IsNullPiece(PieceSpec* piece) const {
+    if (spec_.sentencepiece_0_2_1() || piece->text != std::string_view("\0", 1)) return false;
+    if (trainer_.byte_fallback) piece->type = PieceType::kUnused;
+    return piece->type == PieceType::kUnused;
+  }
+
   // The conditions of ModelInterface::InitializePieces, in its order per piece.
   void CheckPieces() {
     if (spec_.pieces.empty()) FailModel(RANKFEED_E_PARSE, "the model has no pieces");
@@ -237,6 +248,13 @@ class Reader {
     for (size_t i = 0; i < spec_.pieces.size(); ++i) {
       const PieceSpec& piece = spec_.pieces[i];
       if (piece.text.empty()) FailPiece(i, RANKFEED_E_PARSE, "is empty");
+      if (!spec_.sentencepiece_0_2_1() && piece.text.size() > kMaxPieceBytes) {
+        FailPiece(i, RANKFEED_E_PARSE,
+                  "has " + std::to_string(piece.text.size()) +
+                      " bytes; sentencepiece from 0.2.2 on loads " +
+                      std::to_string(kMaxPieceBytes) + " at most");
+      }
+      if (IsNullPiece(&spec_.pieces[i])) continue;
       if (piece.text.find('\0') != std::string::npos) FailPiece(i, RANKFEED_E_PARSE, "holds a NUL");
       scratch.clear();
       if (!DecodeUtf8(piece.text, &scratch)) {
@@ -272,7 +290,10 @@ class Reader {
       if (!std::isfinite(scores_[i]))
         FailPiece(i, RANKFEED_E_PARSE, "has a score that is not finite");
     }
-    if (spec_.unk_id == image::kNoId) FailModel(RANKFEED_E_PARSE, "the model has no UNKNOWN piece");
+    // From 0.2.2 on byte pieces are enough.
+    if (spec_.unk_id == image::kNoId && (spec_.sentencepiece_0_2_1() || !trainer_.byte_fallback)) {
+      FailModel(RANKFEED_E_PARSE, "the model has no UNKNOWN piece");
+    }
     if (trainer_.byte_fallback) {
       const auto missing = std::find(byte_found.begin(), byte_found.end(), false);
       if (missing != byte_found.end()) {
@@ -287,8 +308,8 @@ class Reader {
   }
 
   void Scores() {
-    // unigram_model.cc Model::Model: over NORMAL pieces only; max starts at the smallest positive
-    // float, so for log probabilities it stays there.
+    // unigram_model.cc 0.2.1 Model::Model: over NORMAL pieces only; max starts at the smallest
+    // positive float, so for log probabilities it stays there.
     float max_score = FLT_MIN;
     for (size_t i = 0; i < spec_.pieces.size(); ++i) {
       if (spec_.pieces[i].type == PieceType::kNormal) max_score = std::max(max_score, scores_[i]);
@@ -296,15 +317,20 @@ class Reader {
     for (size_t i = 0; i < spec_.pieces.size(); ++i) {
       PieceSpec& piece = spec_.pieces[i];
       piece.score = scores_[i];
-      if (piece.type == PieceType::kUserDefined) {
-        // EncodeOptimized: length * max_score_ - 0.1, a float product, then double.
-        const float product = static_cast<float>(static_cast<int>(piece.text.size())) * max_score;
-        piece.score = static_cast<double>(product) - 0.1;
-        if (!std::isfinite(product)) {
-          FailPiece(i, RANKFEED_E_UNSUPPORTED,
-                    "is user-defined and its score, its length times the greatest score, is not "
-                    "finite");
-        }
+      if (piece.type != PieceType::kUserDefined) continue;
+      const int bytes = static_cast<int>(piece.text.size());
+      if (!spec_.sentencepiece_0_2_1()) {
+        // 0.2.2 GetUserDefinedScore: a double product, returned as a float.
+        piece.score = static_cast<float>(0.1 * (bytes - 1));
+        continue;
+      }
+      // 0.2.1 EncodeOptimized: length * max_score_ - 0.1, a float product, then double.
+      const float product = static_cast<float>(bytes) * max_score;
+      piece.score = static_cast<double>(product) - 0.1;
+      if (!std::isfinite(product)) {
+        FailPiece(i, RANKFEED_E_UNSUPPORTED,
+                  "is user-defined and its score, its length times the greatest score, is not "
+                  "finite");
       }
     }
   }
@@ -323,10 +349,12 @@ class Reader {
   }
 
   void FillRest() {
-    spec_.parity = RANKFEED_PARITY_SENTENCEPIECE;
     spec_.source_name = "sentencepiece";
-    // As a C string: what follows a NUL is lost there (sentencepiece_processor.cc 0.1.97, Decode).
-    spec_.unk_surface = trainer_.unk_surface.c_str();
+    spec_.unk_surface = std::move(trainer_.unk_surface);
+    if (spec_.sentencepiece_0_2_1()) {
+      // A C string there: what follows a NUL is lost (sentencepiece_processor.cc 0.1.97, Decode).
+      spec_.unk_surface.resize(std::strlen(spec_.unk_surface.c_str()));
+    }
     spec_.unk_piece = trainer_.unk_piece;
     spec_.bos_id = Find(trainer_.bos_piece);
     spec_.eos_id = Find(trainer_.eos_piece);
@@ -365,8 +393,9 @@ class Reader {
 
 }  // namespace
 
-ModelSpec ReadSentencePiece(std::string_view bytes, const std::string& source_name) {
-  return Reader(bytes, source_name).Run();
+ModelSpec ReadSentencePiece(std::string_view bytes, const std::string& source_name,
+                            uint32_t parity) {
+  return Reader(bytes, source_name, parity).Run();
 }
 
 }  // namespace rankfeed::builder

@@ -212,7 +212,7 @@ std::vector<SectionData> Tables(const Wanted& wanted) {
 }  // namespace
 
 std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec) {
-  if (spec.parity != RANKFEED_PARITY_HUGGINGFACE) return {};
+  if (spec.sentencepiece()) return {};
   // The corrections are against the data, not only against the headers.
   UVersionInfo unicode;
   u_getUnicodeVersion(unicode);

@@ -463,7 +463,7 @@ class Tables {
       uint16_t padded[image::kMaxWordPieceChars + words::Stream::kPadding] = {};
       std::copy(codes.begin(), codes.end(), padded);
       stream_.Append(padded, static_cast<uint32_t>(codes.size()), word_start);
-      const words::ExactnessRule rule(config_.cost_unit, !model_.huggingface());
+      const words::ExactnessRule rule(model_, config_.cost_unit);
       stream_.Solve(model_, kernels_, rule);
       return stream_.result(0);
     }

@@ -148,7 +148,7 @@ class Writer {
     AddedTokens();
     Template(SectionId::kTemplateSingle, spec_.template_single, &config_.template_specials_single);
     Template(SectionId::kTemplatePair, spec_.template_pair, &config_.template_specials_pair);
-    if (spec_.parity == RANKFEED_PARITY_HUGGINGFACE) {
+    if (!sentencepiece()) {
       for (SectionData& section : BuildUnicodeTables(spec_)) sections_.Add(std::move(section));
     }
     Config();
@@ -169,7 +169,7 @@ class Writer {
   }
 
  private:
-  bool sentencepiece() const { return spec_.parity == RANKFEED_PARITY_SENTENCEPIECE; }
+  bool sentencepiece() const { return spec_.sentencepiece(); }
 
   void Charsmaps() {
     Growth growth;
@@ -399,7 +399,9 @@ class Writer {
         if (byte >= 0) byte_ids[static_cast<size_t>(byte)] = id;  // the last of equal pieces
       }
     }
-    if (!reserved_type.empty()) {
+    // Decode looks up the piece of an id again, and reserved pieces come first; from 0.2.2 on it
+    // takes the id (sentencepiece_processor.cc Decode, DecodeOptimized).
+    if (spec_.sentencepiece_0_2_1()) {
       for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
         const auto it = reserved_type.find(spec_.pieces[i].text);
         if (it != reserved_type.end()) flags[spec_.id_map[i]] = static_cast<uint8_t>(it->second);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "base/error_detail.h"
@@ -15,6 +16,25 @@
 
 using rankfeed::Fail;
 using rankfeed::Model;
+
+namespace {
+// By number.
+constexpr const char* kParityNames[] = {"huggingface", "sentencepiece-0.2.1", "sentencepiece"};
+}  // namespace
+
+const char* rankfeed_parity_name(uint32_t parity) {
+  return parity < std::size(kParityNames) ? kParityNames[parity] : nullptr;
+}
+
+rankfeed_status rankfeed_parity_from_name(const char* name, uint32_t* parity) {
+  if (name == nullptr || parity == nullptr) return RANKFEED_E_ARGUMENT;
+  for (uint32_t i = 0; i < std::size(kParityNames); ++i) {
+    if (std::strcmp(kParityNames[i], name) != 0) continue;
+    *parity = i;
+    return RANKFEED_OK;
+  }
+  return RANKFEED_E_NOT_FOUND;
+}
 
 rankfeed_status rankfeed_image_verify(const void* image, size_t image_size,
                                       rankfeed_error_detail* detail) {

@@ -25,6 +25,9 @@ void AddReceipt(CLI::App& app);
 void AddAudit(CLI::App& app);
 void AddRerank(CLI::App& app);  // only with rankfeed_crossencoder
 
+// --parity, as every command that reads a model file has it.
+void AddParityOption(CLI::App& command, std::string* parity);
+
 // --vocab and --parity, as every command that opens a vocabulary has them.
 struct VocabOptions {
   std::string path, parity, preset;

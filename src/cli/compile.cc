@@ -21,10 +21,6 @@ std::string Hex(const uint8_t* bytes, size_t size) {
   return text;
 }
 
-const char* ParityName(uint32_t parity) {
-  return parity == RANKFEED_PARITY_HUGGINGFACE ? "huggingface" : "sentencepiece";
-}
-
 struct CompileOptions {
   std::string source, output, parity, preset;
   bool verbose = false;
@@ -51,7 +47,8 @@ void RunCompile(const CompileOptions& o) {
   if (!model) throw Failure(model.error().message);
   const rankfeed_model_info info = Info(model->get());
   fmt::print("{}: {} ids, {} pieces, {} parity, {:.1f} MB, {:.2f} s\n", o.output, info.id_count,
-             info.piece_count, ParityName(info.parity), info.image_size / 1e6, seconds.count());
+             info.piece_count, rankfeed_parity_name(info.parity), info.image_size / 1e6,
+             seconds.count());
   if (!o.verbose) return;
   if (counters::AllocationAccountingInstalled()) {
     fmt::print("memory: peak {:.1f} MB, {} allocations of {:.1f} MB in total (mimalloc)\n",
@@ -72,7 +69,7 @@ void RunInfo(const VocabOptions& vocab, bool json) {
   };
   const nlohmann::ordered_json facts = {
       {"vocab", vocab.path},
-      {"parity", ParityName(i.parity)},
+      {"parity", rankfeed_parity_name(i.parity)},
       {"id_count", i.id_count},
       {"piece_count", i.piece_count},
       {"max_piece_chars", i.max_piece_chars},
@@ -110,10 +107,7 @@ void AddCompile(CLI::App& app) {
       ->required();
   command->add_option("-o,--output", o->output, "Image file to write (replaced by rename)")
       ->required();
-  command
-      ->add_option("--parity", o->parity,
-                   "huggingface or sentencepiece; must be the reference of the file's format")
-      ->check(CLI::IsMember({"huggingface", "sentencepiece"}));
+  AddParityOption(*command, &o->parity);
   command->add_option("--preset", o->preset,
                       "Model family whose template and id map to use for files that lack one");
   command->add_flag("--verbose", o->verbose, "Also print what the compile allocated");

@@ -199,7 +199,7 @@ nlohmann::ordered_json InfoJson(const std::string& path, const rankfeed_corpus_i
   std::string hash;
   for (const uint8_t byte : i.config_hash) hash += fmt::format("{:02x}", byte);
   return {{"store", path},
-          {"parity", i.parity == RANKFEED_PARITY_HUGGINGFACE ? "huggingface" : "sentencepiece"},
+          {"parity", rankfeed_parity_name(i.parity)},
           {"id_count", i.id_count},
           {"config_hash", hash},
           {"split_special_tokens", (i.encode_flags & RANKFEED_SPLIT_SPECIAL_TOKENS) != 0},

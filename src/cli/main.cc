@@ -14,25 +14,33 @@
 
 namespace rankfeed::cli {
 
+void AddParityOption(CLI::App& command, std::string* parity) {
+  command
+      .add_option(
+          "--parity", *parity,
+          "Reference whose ids to equal: huggingface (tokenizer.json), sentencepiece (.model, "
+          "the newest releases) or sentencepiece-0.2.1 (.model, releases up to 0.2.1). "
+          "Default: huggingface or sentencepiece, by the file's format")
+      ->check(CLI::IsMember({"huggingface", "sentencepiece", "sentencepiece-0.2.1"}));
+}
+
 void VocabOptions::Add(CLI::App& command) {
   command
       .add_option("--vocab", path,
                   "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model or a "
                   "HuggingFace tokenizer.json")
       ->required();
-  command
-      .add_option("--parity", parity,
-                  "Reference whose ids to equal: huggingface (tokenizer.json) or sentencepiece "
-                  "(.model). Default: the reference of the file's format")
-      ->check(CLI::IsMember({"huggingface", "sentencepiece"}));
+  AddParityOption(command, &parity);
   command.add_option("--preset", preset,
                      "Model family whose template and id map to use for files that lack one, for "
                      "example xlm-roberta");
 }
 
 int32_t VocabOptions::parity_number() const {
-  if (parity.empty()) return RANKFEED_PARITY_AUTO;
-  return parity == "huggingface" ? RANKFEED_PARITY_HUGGINGFACE : RANKFEED_PARITY_SENTENCEPIECE;
+  uint32_t number = 0;
+  if (rankfeed_parity_from_name(parity.c_str(), &number) != RANKFEED_OK)
+    return RANKFEED_PARITY_AUTO;
+  return static_cast<int32_t>(number);
 }
 
 void SpecialsOption::Add(CLI::App& command) {

@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "cli/cli.h"
 #include "cli/growing_encoder.h"
@@ -137,15 +139,33 @@ std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
+// Whether libsentencepiece of that version ("sentencepiece 0.2.3") sums scores as up to 0.2.1.
+bool IsUpTo021(const std::string& version) {
+  int parts[3] = {};
+  return std::sscanf(version.c_str(), "sentencepiece %d.%d.%d", &parts[0], &parts[1], &parts[2]) >=
+             2 &&
+         std::tie(parts[0], parts[1], parts[2]) <= std::make_tuple(0, 2, 1);
+}
+
+// Two releases of the reference with different ids are not the same reference.
+void CheckVersion(const std::string& version, const rankfeed_model_info& info) {
+  if (info.parity == RANKFEED_PARITY_HUGGINGFACE) return;
+  const uint32_t theirs =
+      IsUpTo021(version) ? RANKFEED_PARITY_SENTENCEPIECE_0_2_1 : RANKFEED_PARITY_SENTENCEPIECE;
+  if (info.parity == theirs) return;
+  throw Failure(
+      fmt::format("the vocabulary has parity {}, and {} has other ids; compile it with --parity {}",
+                  rankfeed_parity_name(info.parity), version, rankfeed_parity_name(theirs)));
+}
+
 // The file that the reference loads must be the one the vocabulary was made of.
 std::string ReferenceFile(const ParityOptions& o, const rankfeed_model_info& info) {
   const std::string path = o.reference.empty() ? o.vocab.path : o.reference;
-  const int32_t parity =
-      o.against == "huggingface" ? RANKFEED_PARITY_HUGGINGFACE : RANKFEED_PARITY_SENTENCEPIECE;
-  if (static_cast<int32_t>(info.parity) != parity) {
+  const bool huggingface = info.parity == RANKFEED_PARITY_HUGGINGFACE;
+  if (huggingface != (o.against == "huggingface")) {
     throw Failure(fmt::format("{} has {} parity; compare it with --against {}", o.vocab.path,
-                              info.parity == RANKFEED_PARITY_HUGGINGFACE ? "HuggingFace" : "SentencePiece",
-                              info.parity == RANKFEED_PARITY_HUGGINGFACE ? "huggingface" : "sentencepiece"));
+                              huggingface ? "HuggingFace" : "SentencePiece",
+                              huggingface ? "huggingface" : "sentencepiece"));
   }
   if (o.reference.empty()) {
     if (Model::Open(path.c_str())) {
@@ -155,7 +175,7 @@ std::string ReferenceFile(const ParityOptions& o, const rankfeed_model_info& inf
     }
     return path;
   }
-  auto source = Vocabulary::Load(path, RANKFEED_PARITY_AUTO,
+  auto source = Vocabulary::Load(path, static_cast<int32_t>(info.parity),
                                  o.vocab.preset.empty() ? nullptr : o.vocab.preset.c_str());
   if (!source) throw Failure(source.error().message);
   const rankfeed_model_info other = Info(source->model());
@@ -174,6 +194,7 @@ void RunParity(ParityOptions o) {
     throw Failure("--special belongs to HuggingFace parity");
   }
   Oracle oracle(o.python, o.against, file, o.special);
+  CheckVersion(oracle.version(), Info(vocab->model()));
   Comparison comparison(o, vocab->model(), &oracle);
 
   uint64_t documents = 0, tokens = 0, bytes = 0, mismatches = 0;

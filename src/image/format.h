@@ -12,7 +12,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 9;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 10;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -33,61 +33,61 @@ inline constexpr size_t kChecksumFrom = offsetof(Header, config_hash);
 
 // An image may hold each id at most once; absent sections have no entry.
 enum class SectionId : uint32_t {
-  kConfig = 1,          // Config, exactly one element
-  kStrings = 2,         // char: pool that Text ranges point into
-  kTrieUnits = 3,       // uint64_t: pieces over character codes, see trie/double_array.h
-  kCodeBlocks = 4,      // uint16_t[0x1100]: code point >> 8 -> block
-  kCodes = 5,           // uint16_t[blocks * 256]: character code, 0 = in no piece
-  kValueScores = 6,     // double[value_count]: score of the piece (see Config::parity)
-  kValueIds = 7,        // uint32_t[value_count]: token id of the piece
-  kValueTypes = 8,      // uint8_t[value_count]: PieceType
-  kIdPieces = 9,        // Text[id_count]: token string of each id, added tokens included
-  // uint8_t[id_count]: PieceType in the low bits | kIdSpecial | kIdAdded. A SentencePiece piece
-  // that is spelled like a control, unknown or byte piece has that one's type (PieceToId looks
-  // there first).
+  kConfig = 1,       // Config, exactly one element
+  kStrings = 2,      // char: pool that Text ranges point into
+  kTrieUnits = 3,    // uint64_t: pieces over character codes, see trie/double_array.h
+  kCodeBlocks = 4,   // uint16_t[0x1100]: code point >> 8 -> block
+  kCodes = 5,        // uint16_t[blocks * 256]: character code, 0 = in no piece
+  kValueScores = 6,  // double[value_count]: score of the piece (see Config::parity)
+  kValueIds = 7,     // uint32_t[value_count]: token id of the piece
+  kValueTypes = 8,   // uint8_t[value_count]: PieceType
+  kIdPieces = 9,     // Text[id_count]: token string of each id, added tokens included
+  // uint8_t[id_count]: PieceType in the low bits | kIdSpecial | kIdAdded. Up to SentencePiece 0.2.1
+  // a piece that is spelled like a control, unknown or byte piece has that one's type (PieceToId
+  // looks there first).
   kIdFlags = 10,
-  kNormalizer = 11,     // Step[]
-  kPreTokenizer = 12,   // Step[]
-  kDecoder = 13,        // Step[]
-  kAddedTokens = 14,    // AddedToken[]
-  kAddedTrieRaw = 15,   // uint64_t: added tokens matched on raw text; code = byte + 1
+  kNormalizer = 11,           // Step[]
+  kPreTokenizer = 12,         // Step[]
+  kDecoder = 13,              // Step[]
+  kAddedTokens = 14,          // AddedToken[]
+  kAddedTrieRaw = 15,         // uint64_t: added tokens matched on raw text; code = byte + 1
   kAddedTrieNormalized = 16,  // uint64_t: the normalized=true ones, on normalized text
-  kTemplateSingle = 17,  // TemplateItem[]
-  kTemplatePair = 18,    // TemplateItem[]
-  kCharsmapUnits = 19,   // uint32_t: Darts-clone units of the precompiled charsmap
-  kCharsmapPool = 20,    // char: NUL-separated replacements
-  kByteIds = 21,         // uint32_t[256]: token id of byte b, kNoId if absent
-  kPieceIndex = 22,      // uint32_t[id_count]: ids sorted by token string, for piece_to_id
-  kPropBlocks = 23,      // uint16_t[0x1100]: code point >> 8 -> block
-  kProps = 24,           // uint16_t[blocks * 256]: UnicodeProp bits
-  kCccBlocks = 25,       // uint16_t[0x1100]
-  kCcc = 26,             // uint8_t[blocks * 256]: canonical combining class
-  kLowerBlocks = 27,     // uint16_t[0x1100]: CodePointMap of char::to_lowercase
-  kLower = 28,           // uint32_t[blocks * 256]: offset << 8 | length into kMapPool, 0 = itself
-  kDecompBlocks = 29,    // uint16_t[0x1100]: full canonical decomposition
-  kDecomp = 30,          // uint32_t[blocks * 256]
-  kDecompKBlocks = 31,   // uint16_t[0x1100]: full compatibility decomposition
-  kDecompK = 32,         // uint32_t[blocks * 256]
-  kMapPool = 33,         // uint32_t: code points that the maps above point into
-  kCompose = 34,         // ComposePair[], sorted by (first, second)
+  kTemplateSingle = 17,       // TemplateItem[]
+  kTemplatePair = 18,         // TemplateItem[]
+  kCharsmapUnits = 19,        // uint32_t: Darts-clone units of the precompiled charsmap
+  kCharsmapPool = 20,         // char: NUL-separated replacements
+  kByteIds = 21,              // uint32_t[256]: token id of byte b, kNoId if absent
+  kPieceIndex = 22,           // uint32_t[id_count]: ids sorted by token string, for piece_to_id
+  kPropBlocks = 23,           // uint16_t[0x1100]: code point >> 8 -> block
+  kProps = 24,                // uint16_t[blocks * 256]: UnicodeProp bits
+  kCccBlocks = 25,            // uint16_t[0x1100]
+  kCcc = 26,                  // uint8_t[blocks * 256]: canonical combining class
+  kLowerBlocks = 27,          // uint16_t[0x1100]: CodePointMap of char::to_lowercase
+  kLower = 28,            // uint32_t[blocks * 256]: offset << 8 | length into kMapPool, 0 = itself
+  kDecompBlocks = 29,     // uint16_t[0x1100]: full canonical decomposition
+  kDecomp = 30,           // uint32_t[blocks * 256]
+  kDecompKBlocks = 31,    // uint16_t[0x1100]: full compatibility decomposition
+  kDecompK = 32,          // uint32_t[blocks * 256]
+  kMapPool = 33,          // uint32_t: code points that the maps above point into
+  kCompose = 34,          // ComposePair[], sorted by (first, second)
   kUserDefinedTrie = 35,  // uint64_t: SentencePiece user-defined symbols; code = byte + 1
   kDenormUnits = 36,      // uint32_t: charsmap of SentencePiece's denormalizer_spec
   kDenormPool = 37,       // char
   // Word-at-a-time engine (words/): all present, or none when the pipeline does not allow it.
-  kWordConfig = 40,       // WordConfig, exactly one element
-  kWordTable = 41,        // WordEntry[(2 << WordConfig::table_bits) + 1], buckets of two; last unused
-  kWordCharBlocks = 42,   // uint16_t[0x1100]; the first kWordBasicBlocks are 0, 1, 2, ...
-  kWordChars = 43,        // uint32_t[blocks * 256]: WordChar
-  kWordMapped = 44,       // uint16_t: lists of a count, kMaxMappedCodes at most, and character codes
-  kWordStates = 45,       // WordState: what ends in each state of kWordUnits
-  kWordEdges = 46,        // uint64_t: edges of a state beyond its first three
-  kWordScores = 47,       // double[id_count]: score of each id's piece, 0 where it has none
-  kWordPairs = 48,        // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
-  kWordFails = 49,        // uint64_t[states]: where to go on when a unit has no child, see WordState
-  kWordUnits = 50,        // uint64_t[states]: the pieces as an Aho-Corasick automaton, see WordState
-  kWordBegins = 51,       // WordBegin[WordBeginCount(code_count)]: how searches begin
-  kWordParts = 52,        // WordPart[WordPartCount(code_count, part_bits)]: paths of short parts
-  kWordPlain = 53,        // uint16_t[kPlainCount]: codes of characters that are nothing else, or 0
+  kWordConfig = 40,  // WordConfig, exactly one element
+  kWordTable = 41,   // WordEntry[(2 << WordConfig::table_bits) + 1], buckets of two; last unused
+  kWordCharBlocks = 42,  // uint16_t[0x1100]; the first kWordBasicBlocks are 0, 1, 2, ...
+  kWordChars = 43,       // uint32_t[blocks * 256]: WordChar
+  kWordMapped = 44,      // uint16_t: lists of a count, kMaxMappedCodes at most, and character codes
+  kWordStates = 45,      // WordState: what ends in each state of kWordUnits
+  kWordEdges = 46,       // uint64_t: edges of a state beyond its first three
+  kWordScores = 47,      // double[id_count]: score of each id's piece, 0 where it has none
+  kWordPairs = 48,       // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
+  kWordFails = 49,       // uint64_t[states]: where to go on when a unit has no child, see WordState
+  kWordUnits = 50,       // uint64_t[states]: the pieces as an Aho-Corasick automaton, see WordState
+  kWordBegins = 51,      // WordBegin[WordBeginCount(code_count)]: how searches begin
+  kWordParts = 52,       // WordPart[WordPartCount(code_count, part_bits)]: paths of short parts
+  kWordPlain = 53,       // uint16_t[kPlainCount]: codes of characters that are nothing else, or 0
 };
 
 struct Section {

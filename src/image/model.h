@@ -88,6 +88,8 @@ struct Model {
 
   std::string_view text(image::Text t) const { return {strings.data() + t.offset, t.size}; }
   bool huggingface() const { return config->parity == RANKFEED_PARITY_HUGGINGFACE; }
+  // SentencePiece as it was up to 0.2.1.
+  bool sentencepiece_0_2_1() const { return config->parity == RANKFEED_PARITY_SENTENCEPIECE_0_2_1; }
   bool has(uint32_t config_flag) const { return (config->flags & config_flag) != 0; }
 };
 

@@ -168,9 +168,9 @@ class Verifier {
     for (size_t i = 0; i < m_.byte_ids.size(); ++i) {
       Require(IdOrNone(m_.byte_ids[i]), SectionId::kByteIds, i);
     }
-    // SentencePiece has no way to encode without an unknown id, and all its byte pieces exist.
+    // SentencePiece has no way to encode without an unknown id or all byte pieces.
     if (!m_.huggingface()) {
-      Require(c.unk_id != kNoId, SectionId::kConfig);
+      Require(c.unk_id != kNoId || m_.has(kByteFallback), SectionId::kConfig);
       if (m_.has(kByteFallback)) {
         for (size_t i = 0; i < m_.byte_ids.size(); ++i) {
           Require(m_.byte_ids[i] != kNoId, SectionId::kByteIds, i);

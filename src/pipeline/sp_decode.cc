@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // pipeline/sp_decode.cc: see sp_decode.h. Mirrors Decode, DecodeSentencePiece, ProcessBytePieces
-// and ApplyExtraOptions of sentencepiece_processor.cc, 0.1.97.
+// and ApplyExtraOptions of sentencepiece_processor.cc, 0.1.97, and DecodeOptimized of 0.2.3.
 #include "pipeline/sp_decode.h"
 
 #include <algorithm>
@@ -93,8 +93,6 @@ void DecodePieces(const Model& model, std::span<const int32_t> ids, TextSink& si
   bool at_front = true;     // is_bos_ws: a leading space symbol may still be taken off
   bool took_space = false;  // bos_ws_seen, of the latest piece that is not a byte
   for (const int32_t id : ids) {
-    // A normal piece spelled like a control, unknown or byte piece carries the flags of that one:
-    // SentencePiece looks the piece of an id up again, and reserved pieces come first.
     const uint8_t flags = model.id_flags[static_cast<uint32_t>(id)];
     const auto type = static_cast<image::PieceType>(flags & image::kIdTypeMask);
     std::string_view piece = model.text(model.id_pieces[static_cast<uint32_t>(id)]);
@@ -108,17 +106,20 @@ void DecodePieces(const Model& model, std::span<const int32_t> ids, TextSink& si
     if (took_space || sink.size() > 0) at_front = false;
     took_space = false;
     if (type == image::PieceType::kControl) continue;
-    if (type == image::PieceType::kUnknown) {
-      sink.Append(model.text(model.config->unk_surface));
-      continue;
-    }
-    if (at_front && strips_front && piece.starts_with(kSpaceSymbol)) {
+    const bool unknown = type == image::PieceType::kUnknown;
+    // From 0.2.2 on the unknown piece's own symbol counts as taken, though its surface is written.
+    if (at_front && strips_front && piece.starts_with(kSpaceSymbol) &&
+        !(unknown && model.sentencepiece_0_2_1())) {
       piece.remove_prefix(kSpaceSymbol.size());
       // When extra white space is removed, every piece at the front loses its symbol; else only
       // the first one, the dummy prefix.
       took_space = !model.has(image::kRemoveExtraWhitespaces);
     }
-    AppendWithSpaces(piece, sink);
+    if (unknown) {
+      sink.Append(model.text(model.config->unk_surface));
+    } else {
+      AppendWithSpaces(piece, sink);
+    }
   }
   bytes.Flush();
 }

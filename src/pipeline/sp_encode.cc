@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // pipeline/sp_encode.cc: see sp_encode.h. The order of work is that of SentencePieceProcessor::
-// Encode, PopulateSentencePieceText and ApplyExtraOptions (sentencepiece_processor.cc, 0.1.97).
+// Encode, PopulateSentencePieceText and ApplyExtraOptions (sentencepiece_processor.cc, 0.1.97; the
+// same in 0.2.3 but where the code says so).
 // Cost: normalizer + best path + one pass over the tokens (two when reversed).
 #include "pipeline/sp_encode.h"
 
@@ -20,14 +21,15 @@ struct Frame {
   size_t before_count = 0, after_count = 0;
   bool reversed = false;
 
-  rankfeed_status Apply(const image::Config& config, uint8_t option) {
+  rankfeed_status Apply(const Model& model, uint8_t option) {
+    const image::Config& config = *model.config;
     switch (option) {
       case RANKFEED_SP_BOS:
-        if (config.bos_id == image::kNoId) return RANKFEED_E_ARGUMENT;
+        if (!Defined(model, config.bos_id)) return RANKFEED_E_ARGUMENT;
         before[before_count++] = config.bos_id;
         return RANKFEED_OK;
       case RANKFEED_SP_EOS:
-        if (config.eos_id == image::kNoId) return RANKFEED_E_ARGUMENT;
+        if (!Defined(model, config.eos_id)) return RANKFEED_E_ARGUMENT;
         after[after_count++] = config.eos_id;
         return RANKFEED_OK;
       case RANKFEED_SP_REVERSE:
@@ -40,6 +42,14 @@ struct Frame {
       default:
         return RANKFEED_E_ARGUMENT;
     }
+  }
+
+ private:
+  // From 0.2.2 on bos and eos must be control pieces (ParseExtraOptions); before, any known piece.
+  static bool Defined(const Model& model, uint32_t id) {
+    if (id == image::kNoId) return false;
+    return model.sentencepiece_0_2_1() || (model.id_flags[id] & image::kIdTypeMask) ==
+                                              static_cast<uint8_t>(image::PieceType::kControl);
   }
 };
 
@@ -126,7 +136,7 @@ rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::s
   Frame frame;
   if (sp_extra != nullptr) {
     for (size_t i = 0; i < Frame::kMaxOptions && sp_extra[i] != 0; ++i) {
-      const rankfeed_status status = frame.Apply(*model.config, sp_extra[i]);
+      const rankfeed_status status = frame.Apply(model, sp_extra[i]);
       if (status != RANKFEED_OK) return status;
     }
   }
@@ -151,14 +161,21 @@ rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::s
   const std::string_view view(scratch.text[0], normalized.size);
   if (!view.empty()) unigram::BestPathSentencePiece(model, view, scratch.lattice);
 
-  for (size_t i = frame.before_count; i-- > 0;) sink.Push(frame.before[i], 0, 0);
+  // ApplyExtraOptions gives eos the end of the text as its place, bos the begin. 0.1.97 gives both
+  // 0.
+  const uint32_t end = model.sentencepiece_0_2_1() ? 0 : static_cast<uint32_t>(text.size());
+  const auto add = [&](uint32_t id) {
+    const uint32_t at = id == model.config->eos_id ? end : 0;
+    sink.Push(id, at, at);
+  };
+  for (size_t i = frame.before_count; i-- > 0;) add(frame.before[i]);
   const PathReader reader(model, scratch, normalized, with_offsets);
   if (frame.reversed) {
     reader.Backward(scratch.split_begin, sink);
   } else {
     reader.Forward(sink);
   }
-  for (size_t i = 0; i < frame.after_count; ++i) sink.Push(frame.after[i], 0, 0);
+  for (size_t i = 0; i < frame.after_count; ++i) add(frame.after[i]);
   return RANKFEED_OK;
 }
 

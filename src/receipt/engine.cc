@@ -37,7 +37,7 @@ RankfeedEngine::RankfeedEngine(const rankfeed_model* model, uint32_t max_text_by
   const rankfeed_model_info facts = Info(model_);
   info_.implementation = "rankfeed";
   info_.version = rankfeed_version_string();
-  info_.parity = facts.parity == RANKFEED_PARITY_HUGGINGFACE ? "huggingface" : "sentencepiece";
+  info_.parity = rankfeed_parity_name(facts.parity);
   for (const uint8_t byte : facts.config_hash) info_.config_hash += fmt::format("{:02x}", byte);
   info_.normalization = facts.parity == RANKFEED_PARITY_HUGGINGFACE
                             ? "normalizers of the tokenizer.json, in order"

@@ -29,9 +29,25 @@ static bool SapphireRapids() {
 }
 #endif
 
+static std::atomic<Gathers> gathers_for_test{Gathers::kWhereFast};
+
+void SetGathersForTest(Gathers gathers) {
+  gathers_for_test = gathers;
+}
+
+bool CanGather() {
+#if HWY_ARCH_X86
+  return (hwy::SupportedTargets() & HWY_AVX3_DL) != 0;
+#else
+  return false;
+#endif
+}
+
 bool FastGathers() {
 #if HWY_ARCH_X86
-  return (hwy::SupportedTargets() & HWY_AVX3_DL) != 0 && SapphireRapids();
+  const Gathers gathers = gathers_for_test.load(std::memory_order_relaxed);
+  return CanGather() && gathers != Gathers::kNever &&
+         (gathers == Gathers::kAlways || SapphireRapids());
 #else
   return false;
 #endif

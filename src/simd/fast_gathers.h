@@ -9,4 +9,12 @@ namespace rankfeed::simd {
 // the cost of their speed. Tests choose other targets through hwy::SetSupportedTargetsForTest.
 bool FastGathers();
 
+// Whether this CPU can run such loops at all, fast or not. The features are those of AVX3_DL.
+bool CanGather();
+
+// What FastGathers() answers from now on, where CanGather(): what it is, or yes or no whatever the
+// CPU. Tests run the loops on every CPU that has the features.
+enum class Gathers { kWhereFast, kAlways, kNever };
+void SetGathersForTest(Gathers gathers);
+
 }  // namespace rankfeed::simd

@@ -20,20 +20,24 @@ struct Prefix {
   uint32_t consumed;  // at least 1
 };
 
+// The longest of so many user-defined symbols, from the shortest (kResultSize of PrefixMatch; up to
+// 0.2.1 more of them were read past its array, without a defined result). Charsmaps with more than
+// kMaxTrieResultsSize = 32 nested keys, which its own builder refuses, do not get here.
+constexpr uint32_t kMaxSymbolMatches = 64;
+
 // Bytes of the longest user-defined symbol at the front of input, 0 if none (PrefixMatch).
-// SentencePiece looks at no more than the 64 shortest matches and reads past its array beyond
-// that, so models with deeper nesting have no defined result there; here depth is unlimited. The
-// same holds for kMaxTrieResultsSize = 32 nested charsmap keys, which its own builder enforces.
 uint32_t LongestSymbol(const SpNormalizer& normalizer, std::string_view input) {
   const trie::View& symbols = normalizer.user_defined;
   if (symbols.empty()) return 0;
   trie::Unit unit = symbols.root();
-  uint32_t longest = 0;
+  uint32_t longest = 0, matches = 0;
   // The bound keeps a crafted cyclic trie linear; real tries end by themselves.
   const size_t depth = std::min<size_t>(input.size(), normalizer.max_symbol_bytes);
   for (size_t i = 0; i < depth; ++i) {
     if (!symbols.Step(unit, static_cast<unsigned char>(input[i]) + 1u)) break;
-    if (trie::Value(unit) != trie::kNoValue) longest = static_cast<uint32_t>(i + 1);
+    if (trie::Value(unit) == trie::kNoValue) continue;
+    longest = static_cast<uint32_t>(i + 1);
+    if (++matches == kMaxSymbolMatches) break;
   }
   return longest;
 }

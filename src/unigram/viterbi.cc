@@ -6,6 +6,7 @@
 // first character, an unknown edge does.
 #include "unigram/viterbi.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "text/utf8.h"
@@ -28,7 +29,9 @@ void BestPath(const Model& model, std::string_view text, const Lattice& lattice)
 
   for (uint32_t i = 0; i <= n; ++i) lattice.link[i] = kUnset;
   lattice.best[0] = 0;
+  uint32_t frontier = 0;
   const auto relax = [&](uint32_t begin, uint32_t end, double sum, uint32_t value) {
+    if constexpr (Arithmetic::kRebases) frontier = std::max(frontier, end);
     // Strictly greater: on a tie the candidate found first, with the earlier begin, stays.
     if (lattice.link[end] == kUnset || sum > lattice.best[end]) {
       lattice.best[end] = Arithmetic::Store(sum);
@@ -38,6 +41,9 @@ void BestPath(const Model& model, std::string_view text, const Lattice& lattice)
   };
 
   for (uint32_t begin = 0; begin < n;) {
+    if constexpr (Arithmetic::kRebases) {
+      Rebase(lattice.best, lattice.link, kUnset, begin, frontier);
+    }
     const double best = lattice.best[begin];
     const uint32_t next =
         begin + utf8::SizeFromLead(static_cast<unsigned char>(text[begin]));
@@ -55,7 +61,7 @@ void BestPath(const Model& model, std::string_view text, const Lattice& lattice)
       if constexpr (std::is_same_v<Arithmetic, WithoutSpecials>) {
         if ((model.id_flags[model.value_ids[value]] & image::kIdSpecial) != 0) continue;
       }
-      relax(begin, end, model.scores[value] + best, value);
+      relax(begin, end, Arithmetic::Piece(model.scores[value], best), value);
       single |= end == next;
     }
     if (!single) relax(begin, next, Arithmetic::Unknown(unk_score, best), trie::kNoValue);
@@ -84,7 +90,11 @@ void BestPathWithoutSpecials(const Model& model, std::string_view text, const La
 }
 
 void BestPathSentencePiece(const Model& model, std::string_view text, const Lattice& lattice) {
-  BestPath<SentencePieceArithmetic>(model, text, lattice);
+  if (model.sentencepiece_0_2_1()) {
+    BestPath<SentencePiece021Arithmetic>(model, text, lattice);
+  } else {
+    BestPath<SentencePieceArithmetic>(model, text, lattice);
+  }
 }
 
 }  // namespace rankfeed::unigram

@@ -30,8 +30,8 @@ void BestPathHuggingFace(const Model& model, std::string_view text, const Lattic
 // The same without the pieces that are special tokens.
 void BestPathWithoutSpecials(const Model& model, std::string_view text, const Lattice& lattice);
 
-// SentencePiece 0.1.97-0.2.1, unigram_model.cc EncodeOptimized: candidates are summed and compared
-// in double against a best that is stored as float; the unknown candidate is summed in float.
+// SentencePiece, unigram_model.cc EncodeOptimized, by the arithmetic of the releases that the model
+// is compiled for (unigram/arithmetic.h).
 void BestPathSentencePiece(const Model& model, std::string_view text, const Lattice& lattice);
 
 }  // namespace rankfeed::unigram

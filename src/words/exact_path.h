@@ -3,11 +3,13 @@
 // margin does not settle them. As unigram/viterbi.cc, but begins at an accumulated score.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/layout.h"
 #include "image/model.h"
 #include "pipeline/token_sink.h"
+#include "unigram/arithmetic.h"
 
 namespace rankfeed::words {
 
@@ -28,7 +30,9 @@ class ExactPath {
     const uint32_t code_count = model.config->code_count;
     for (uint32_t i = 1; i <= n; ++i) link_[i] = kUnset;
     best_[0] = *score;
+    uint32_t frontier = 0;
     const auto relax = [&](uint32_t begin, uint32_t end, double sum, uint32_t value) {
+      if constexpr (Arithmetic::kRebases) frontier = std::max(frontier, end);
       if (link_[end] == kUnset || sum > best_[end]) {
         best_[end] = Arithmetic::Store(sum);
         link_[end] = begin;
@@ -36,6 +40,7 @@ class ExactPath {
       }
     };
     for (uint32_t begin = 0; begin < n; ++begin) {
+      if constexpr (Arithmetic::kRebases) unigram::Rebase(best_, link_, kUnset, begin, frontier);
       const double best = best_[begin];
       bool single = false;
       trie::Unit unit = model.pieces.root();
@@ -44,7 +49,7 @@ class ExactPath {
         if (!model.pieces.Step(unit, codes[end])) break;
         const uint32_t value = trie::Value(unit);
         if (value == trie::kNoValue) continue;
-        relax(begin, end + 1, model.scores[value] + best, value);
+        relax(begin, end + 1, Arithmetic::Piece(model.scores[value], best), value);
         single |= end == begin;
       }
       if (!single) {

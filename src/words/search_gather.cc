@@ -175,10 +175,24 @@ RANKFEED_GATHER inline __m512i BitWidth(__m512i of) {
 // ExactnessRule::Make, without the count.
 RANKFEED_GATHER inline __m512i LimitAndWeight(const ExactnessRule& rule, __m512i total,
                                               __m512i margin, __m512i steps, __m512i chars) {
-  const int unit = rule.unit_exponent();
-  __m512i weight = unit <= 0 ? _mm512_srl_epi64(total, _mm_cvtsi32_si128(-unit))
-                             : _mm512_sll_epi64(total, _mm_cvtsi32_si128(unit));
+  __m512i weight = total;
+  if (rule.rebased()) {
+    // Times kWeightFactor, without a product.
+    static_assert(ExactnessRule::kWeightFactor == 64 + 16 + 4 + 1);
+    weight = _mm512_add_epi64(
+        _mm512_add_epi64(weight, _mm512_slli_epi64(total, 2)),
+        _mm512_add_epi64(_mm512_slli_epi64(total, 4), _mm512_slli_epi64(total, 6)));
+  }
+  const int shift = rule.weight_exponent();
+  weight = shift <= 0 ? _mm512_srl_epi64(weight, _mm_cvtsi32_si128(-shift))
+                      : _mm512_sll_epi64(weight, _mm_cvtsi32_si128(shift));
   weight = _mm512_add_epi64(weight, Set(3));
+  const __mmask8 heavy = _mm512_cmpgt_epu64_mask(chars, Set(rule.light_chars()));
+  if (heavy != 0) [[unlikely]] {
+    const __m512i more = _mm512_sub_epi64(chars, Set(rule.light_chars()));
+    weight = _mm512_mask_add_epi64(weight, heavy, weight,
+                                   _mm512_mul_epu32(more, Set(rule.char_weight())));
+  }
   const __mmask8 light = _mm512_cmplt_epu64_mask(weight, Set(ExactnessRule::kMaxWeight)) &
                          _mm512_cmplt_epu64_mask(total, Set(uint64_t{1} << 36));
   weight = _mm512_mask_mov_epi64(Set(ExactnessRule::kMaxWeight), light, weight);
@@ -188,9 +202,9 @@ RANKFEED_GATHER inline __m512i LimitAndWeight(const ExactnessRule& rule, __m512i
   __m512i limit = Set(ExactnessRule::kAlways);
   if (rule.float32()) {
     limit = _mm512_sub_epi64(BitWidth(_mm512_sub_epi64(margin, half)), BitWidth(terms));
-    limit = _mm512_add_epi64(limit, _mm512_set1_epi64(unit + 24));
+    limit = _mm512_add_epi64(limit, _mm512_set1_epi64(rule.unit_exponent() + 24));
     limit = _mm512_max_epi64(limit, _mm512_setzero_si512());
-    limit = _mm512_min_epi64(limit, Set(ExactnessRule::kAlways));
+    limit = _mm512_min_epi64(limit, Set(rule.most_limit()));
   }
   limit = _mm512_maskz_mov_epi64(holds, limit);
   return _mm512_or_si512(_mm512_slli_epi64(limit, 8), _mm512_slli_epi64(weight, 16));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "text/precompiled.h"
 #include "text/sp_normalize.h"
@@ -23,7 +22,7 @@ class Engine {
         batch_(scratch.batch),
         stream_(scratch.stream),
         decoder_(model, scratch.word_kernels, scratch.stream, scratch.parts),
-        rule_(config_.cost_unit, kFloat32),
+        rule_(model, config_.cost_unit),
         scanner_(model, *scratch.kernels, scratch.look_up, texts.sought, scratch.masks,
                  scratch.segment_masks),
         text_count_(texts.texts.size()),
@@ -42,7 +41,7 @@ class Engine {
   }
 
  private:
-  static constexpr bool kFloat32 = std::is_same_v<Arithmetic, unigram::SentencePieceArithmetic>;
+  static constexpr bool kFloat32 = Arithmetic::kFloat32;
   static constexpr uint32_t kLeastBatch = 32, kFirstBatch = 512;
   static constexpr uint32_t kGoal = Stream::kCapacity * 7 / 8;
   // Looked up at once: what that fetches stays in the first level cache.
@@ -467,7 +466,7 @@ class Engine {
     for (; checkpoint_ < sink_.count; ++checkpoint_) {
       const auto id = static_cast<uint32_t>(sink_.ids[checkpoint_]);
       if (id != unk_id) {
-        score_ = Arithmetic::Store(model_.word_scores[id] + score_);
+        score_ = Arithmetic::Store(Arithmetic::Piece(model_.word_scores[id], score_));
         continue;
       }
       if (!kFloat32) return false;  // of how many characters?
@@ -480,7 +479,7 @@ class Engine {
     if (!scratch_.exact.Run<Arithmetic>(model_, codes.data(), static_cast<uint32_t>(codes.size()),
                                         &score_, sink_)) return false;
     checkpoint_ = sink_.count;
-    if constexpr (kFloat32) sum_ = static_cast<uint64_t>(std::max(-score_, 0.0)) + 2;
+    if constexpr (kFloat32) sum_ = rule_.Accumulated(score_);
     return true;
   }
 
@@ -541,7 +540,7 @@ class Engine {
   // Of the text whose tokens are being written:
   std::string_view text_;
   uint32_t text_begin_ = sink_.count;  // in sink_
-  uint64_t sum_ = 0;         // at least -score at the end of the tokens so far (SentencePiece)
+  uint64_t sum_ = 0;                   // weights of the segments so far (SentencePiece)
   double score_ = 0;         // the reference's, at token checkpoint_
   uint32_t checkpoint_ = 0;  // index in sink_
   // Unknown tokens from there on that stand for several characters (SentencePiece).
@@ -562,9 +561,15 @@ class Engine {
 
 size_t EncodeWords(const Model& model, WordScratch& scratch, const WordTexts& texts,
                    TokenSink& sink) {
-  return model.huggingface()
-             ? Engine<unigram::HuggingFaceArithmetic>(model, scratch, texts, sink).Run()
-             : Engine<unigram::SentencePieceArithmetic>(model, scratch, texts, sink).Run();
+  switch (ScoreSumsOf(model)) {
+    case ScoreSums::kFloat64:
+      return Engine<unigram::HuggingFaceArithmetic>(model, scratch, texts, sink).Run();
+    case ScoreSums::kFloat32:
+      return Engine<unigram::SentencePiece021Arithmetic>(model, scratch, texts, sink).Run();
+    case ScoreSums::kFloat32Rebased:
+      break;
+  }
+  return Engine<unigram::SentencePieceArithmetic>(model, scratch, texts, sink).Run();
 }
 
 }  // namespace rankfeed::words

@@ -144,7 +144,49 @@ TEST_F(BuilderFiles, ParityOfTheOtherFormatIsRefusedWithAdvice) {
                         RANKFEED_E_PARITY,
                         "For SentencePiece parity compile the model's .model file"));
   EXPECT_EQ(Compiled(SmallModel(), nullptr, RANKFEED_PARITY_SENTENCEPIECE).status, RANKFEED_OK);
+  EXPECT_EQ(Compiled(SmallModel(), nullptr, RANKFEED_PARITY_SENTENCEPIECE_0_2_1).status,
+            RANKFEED_OK);
+  EXPECT_TRUE(FailsWith(Compiled(HfFile().Text(), nullptr, RANKFEED_PARITY_SENTENCEPIECE_0_2_1),
+                        RANKFEED_E_PARITY,
+                        "For SentencePiece parity compile the model's .model file"));
   EXPECT_EQ(Compiled(HfFile().Text(), nullptr, RANKFEED_PARITY_HUGGINGFACE).status, RANKFEED_OK);
+  EXPECT_TRUE(
+      FailsWith(Compiled(SmallModel(), nullptr, 3), RANKFEED_E_ARGUMENT, "parity 3 is not known"));
+  EXPECT_TRUE(FailsWith(Compiled(SmallModel(), nullptr, -2), RANKFEED_E_ARGUMENT,
+                        "parity -2 is not known"));
+}
+
+// The rule is part of the hash, so that a corpus store of one is refused by a model of the other.
+TEST_F(BuilderFiles, ParityIsPartOfTheImageAndOfItsHash) {
+  const auto info = [](const Compiled& compiled) {
+    rankfeed_model_info i{};
+    i.struct_size = sizeof i;
+    EXPECT_EQ(rankfeed_model_get_info(compiled.model, &i), RANKFEED_OK);
+    return i;
+  };
+  const Compiled by_default(SmallModel()),
+      newest(SmallModel(), nullptr, RANKFEED_PARITY_SENTENCEPIECE),
+      older(SmallModel(), nullptr, RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
+  const rankfeed_model_info a = info(by_default), b = info(newest), c = info(older);
+  EXPECT_EQ(a.parity, uint32_t{RANKFEED_PARITY_SENTENCEPIECE});
+  EXPECT_EQ(c.parity, uint32_t{RANKFEED_PARITY_SENTENCEPIECE_0_2_1});
+  EXPECT_EQ(std::memcmp(a.config_hash, b.config_hash, sizeof a.config_hash), 0);
+  EXPECT_NE(std::memcmp(a.config_hash, c.config_hash, sizeof a.config_hash), 0);
+}
+
+TEST(ParityNames, GoBothWays) {
+  for (const uint32_t parity : {RANKFEED_PARITY_HUGGINGFACE, RANKFEED_PARITY_SENTENCEPIECE_0_2_1,
+                                RANKFEED_PARITY_SENTENCEPIECE}) {
+    uint32_t back = 99;
+    ASSERT_NE(rankfeed_parity_name(parity), nullptr);
+    EXPECT_EQ(rankfeed_parity_from_name(rankfeed_parity_name(parity), &back), RANKFEED_OK);
+    EXPECT_EQ(back, parity);
+  }
+  uint32_t untouched = 99;
+  EXPECT_EQ(rankfeed_parity_name(3), nullptr);
+  EXPECT_EQ(rankfeed_parity_from_name("sentencepiece-0.2", &untouched), RANKFEED_E_NOT_FOUND);
+  EXPECT_EQ(rankfeed_parity_from_name(nullptr, &untouched), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(untouched, 99u);
 }
 
 TEST_F(BuilderFiles, FormatsAreToldApartByContent) {

@@ -30,6 +30,9 @@ ModelProto Small() {
   return model;
 }
 
+// The rule of the linked library.
+constexpr int32_t kOlder = RANKFEED_PARITY_SENTENCEPIECE_0_2_1;
+
 // Whether libsentencepiece 0.1.97 loads it.
 bool OracleAccepts(const std::string& bytes) {
   sentencepiece::SentencePieceProcessor processor;
@@ -114,7 +117,7 @@ TEST(ReadSpm, Refusals) {
     ModelProto model = Small();
     c.change(model);
     const std::string bytes = Serialize(model);
-    const Compiled compiled(bytes);
+    const Compiled compiled(bytes, nullptr, kOlder);
     EXPECT_TRUE(FailsWith(compiled, c.status, c.message)) << c.name;
     // libsentencepiece builds its trie from NUL-terminated keys and may throw.
     if (std::string_view(c.name) == "NUL") continue;
@@ -164,7 +167,7 @@ TEST(ReadSpm, PiecesOfTheTrieAndScores) {
   model.Add("user", -77, sp_test::kUserDefined);
   model.Add("gone", -1, sp_test::kUnused);
   model.AddBytes();
-  const Compiled compiled(Serialize(model));
+  const Compiled compiled(Serialize(model), nullptr, kOlder);
   ASSERT_EQ(compiled.status, RANKFEED_OK) << compiled.message();
   const Model& m = compiled.view();
   ASSERT_EQ(m.value_ids.size(), 4u);  // three normal, one user-defined
@@ -199,7 +202,7 @@ TEST(ReadSpm, FloatArithmetic) {
   model.pieces[4].score = 0.3f;
   model.pieces[5].score = -7.7f;
   model.Add("\xc3\xa4xyz", 0, sp_test::kUserDefined);
-  const Compiled compiled(Serialize(model));
+  const Compiled compiled(Serialize(model), nullptr, kOlder);
   ASSERT_EQ(compiled.status, RANKFEED_OK);
   const Model& m = compiled.view();
   const float product = 5.0f * 0.3f;
@@ -327,13 +330,68 @@ TEST(ReadSpm, SpecialIdsByName) {
   EXPECT_EQ(info.position_offset, 0u);
 }
 
-// A piece that is spelled like a reserved one has the reserved one's type and is found second.
+// A piece that is spelled like a reserved one is found second. It has the reserved one's type up to
+// 0.2.1, its own from 0.2.2 on.
 TEST(ReadSpm, SpelledLikeReserved) {
   ModelProto model = Small();
   model.Add("<s>", -5);
+  for (const auto& [parity, type] : {std::pair{kOlder, 3}, {RANKFEED_PARITY_SENTENCEPIECE, 1}}) {
+    const Compiled compiled(Serialize(model), nullptr, parity);
+    EXPECT_EQ(rankfeed_model_piece_to_id(compiled.model, "<s>", 3), 1);
+    EXPECT_EQ(compiled.view().id_flags[6] & image::kIdTypeMask, type);
+  }
+}
+
+// What loads from 0.2.2 on, as the wheel 0.2.3 does it; the linked library is older.
+TEST(ReadSpm, RulesOfNewerReleases) {
+  const std::string nul(1, '\0');
+  ModelProto bytes = Small();
+  bytes.Add(nul, -1);
+  EXPECT_TRUE(FailsWith(Compiled(Serialize(bytes)), RANKFEED_E_PARSE, "piece 6 holds a NUL"));
+  bytes.AddBytes();  // now the piece is unused
+  EXPECT_EQ(Compiled(Serialize(bytes)).status, RANKFEED_OK);
+  EXPECT_TRUE(FailsWith(Compiled(Serialize(bytes), nullptr, kOlder), RANKFEED_E_PARSE,
+                        "piece 6 holds a NUL"));
+
+  ModelProto unused = Small();
+  unused.Add(nul, -1, sp_test::kUnused);
+  EXPECT_EQ(Compiled(Serialize(unused)).status, RANKFEED_OK);
+
+  for (const size_t size : {7999u, 8000u}) {
+    ModelProto longest = Small();
+    longest.Add(std::string(size, 'z'), -1);
+    const Compiled newest(Serialize(longest));
+    if (size == 7999) {
+      EXPECT_EQ(newest.status, RANKFEED_OK) << newest.message();
+    } else {
+      EXPECT_TRUE(FailsWith(newest, RANKFEED_E_PARSE, "piece 6 has 8000 bytes"));
+    }
+    EXPECT_EQ(Compiled(Serialize(longest), nullptr, kOlder).status, RANKFEED_OK);
+  }
+
+  ModelProto no_unknown = Small();
+  no_unknown.pieces.erase(no_unknown.pieces.begin());
+  no_unknown.AddBytes();
+  const Compiled without(Serialize(no_unknown));
+  ASSERT_EQ(without.status, RANKFEED_OK) << without.message();
+  EXPECT_EQ(without.view().config->unk_id, image::kNoId);
+  EXPECT_TRUE(FailsWith(Compiled(Serialize(no_unknown), nullptr, kOlder), RANKFEED_E_PARSE,
+                        "has no UNKNOWN piece"));
+}
+
+TEST(ReadSpm, UserDefinedScoresOfNewerReleases) {
+  ModelProto model = Small();
+  model.Add("abc", -7, sp_test::kUserDefined);
+  model.Add("x", -7, sp_test::kUserDefined);
   const Compiled compiled(Serialize(model));
-  EXPECT_EQ(rankfeed_model_piece_to_id(compiled.model, "<s>", 3), 1);
-  EXPECT_EQ(compiled.view().id_flags[6] & image::kIdTypeMask, 3);
+  ASSERT_EQ(compiled.status, RANKFEED_OK);
+  std::vector<double> scores;
+  for (const uint32_t id : {6u, 7u}) {
+    for (size_t v = 0; v < compiled.view().value_ids.size(); ++v) {
+      if (compiled.view().value_ids[v] == id) scores.push_back(compiled.view().scores[v]);
+    }
+  }
+  EXPECT_EQ(scores, (std::vector<double>{static_cast<float>(0.1 * 2), 0}));
 }
 
 TEST(ReadSpm, EveryPrefixIsRefusedOrComplete) {

@@ -42,7 +42,8 @@ class SpParity : public ::testing::TestWithParam<const char*> {
     if (path.empty()) GTEST_SKIP() << GetParam() << " is not there: nothing was compared";
     const std::string bytes = sp_test::ReadFile(path);
     ASSERT_TRUE(library_.LoadFromSerializedProto(bytes).ok());
-    engine_ = std::make_unique<TestEngine>(bytes, 4u << 20, 1u << 20);
+    engine_ = std::make_unique<TestEngine>(bytes, 4u << 20, 1u << 20,
+                                           RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
     for (int id = 0; id < library_.GetPieceSize();
          id += std::max(1, library_.GetPieceSize() / 4000)) {
       if (!library_.IsControl(id) && !library_.IsUnknown(id))

@@ -9,6 +9,7 @@
 #include "pipeline/sp_random_models.h"
 #include "pipeline/sp_texts.h"
 #include "support/sanitizers.h"
+#include "support/test_engine.h"
 
 namespace rankfeed::sp_test {
 namespace {
@@ -159,6 +160,35 @@ TEST(SpDecode, PiecesSpelledLikeReservedOnes) {
        {std::vector<int32_t>{next}, {next + 1}, {next + 2}, {4, next, next + 1, next + 2, 5}}) {
     ExpectSame(engine, oracle, ids);
   }
+}
+
+// What the wheel 0.2.3 answers, which no linked library does.
+TEST(SpDecode, RulesOfNewerReleases) {
+  const auto decode = [](const ModelProto& model, const std::vector<int32_t>& ids) {
+    test::TestEngine engine(Serialize(model));
+    std::string text;
+    EXPECT_EQ(engine.Decode(ids, &text), RANKFEED_OK);
+    return text;
+  };
+  const auto small = [] {
+    ModelProto model;
+    model.AddSpecials();
+    model.Add("\u2581", -2);
+    model.Add("a", -3);
+    model.Add("\u2581a", -2.5);
+    return model;
+  };
+  ModelProto spelled = small();  // the id decides, not what its piece is spelled like
+  spelled.Add("<s>", -1);
+  EXPECT_EQ(decode(spelled, {5, 6, 4}), "a<s>a");
+  ModelProto surface = small();
+  surface.unk_surface = std::string("x\0y", 3);
+  EXPECT_EQ(decode(surface, {4, 0, 4}), std::string("ax\0ya", 5));
+  ModelProto front = small();  // the unknown piece takes the place of the dummy prefix
+  front.pieces[0].text = "\u2581u";
+  front.unk_surface = "";
+  front.normalizer.remove_extra_whitespaces = false;
+  EXPECT_EQ(decode(front, {0, 5}), " a");
 }
 
 TEST(SpDecode, DenormalizerRunsOnlyWithACharsmap) {

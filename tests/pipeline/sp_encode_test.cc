@@ -12,6 +12,7 @@
 #include "pipeline/sp_random_models.h"
 #include "pipeline/sp_texts.h"
 #include "support/sanitizers.h"
+#include "support/test_engine.h"
 
 namespace rankfeed::sp_test {
 namespace {
@@ -295,6 +296,28 @@ std::string SmallWorldText(std::mt19937_64& random) {
   std::string text;
   for (size_t n = random() % 14; n > 0; --n) text += kParts[random() % std::size(kParts)];
   return text;
+}
+
+// From 0.2.2 on bos and eos have to be control pieces, and eos is at the end of the text.
+TEST(SpEncode, ExtraOptionsOfNewerReleases) {
+  ModelProto model;
+  model.AddSpecials();
+  model.Add("\u2581", -2);
+  model.Add("a", -3);
+  const auto engine = [&](int32_t parity) {
+    return std::make_unique<test::TestEngine>(Serialize(model), 1u << 16, 0, parity);
+  };
+  const auto newest = engine(RANKFEED_PARITY_SENTENCEPIECE);
+  const test::Encoding both = newest->Encode("aa", 0, {RANKFEED_SP_BOS, RANKFEED_SP_EOS});
+  EXPECT_EQ(both.ids, (std::vector<int32_t>{1, 3, 4, 4, 2}));
+  EXPECT_EQ(both.begin, (std::vector<uint32_t>{0, 0, 0, 1, 2}));
+  EXPECT_EQ(both.end, (std::vector<uint32_t>{0, 0, 1, 2, 2}));
+
+  model.pieces[1].kind = kNormal;
+  EXPECT_EQ(engine(RANKFEED_PARITY_SENTENCEPIECE)->Encode("a", 0, {RANKFEED_SP_BOS}).status,
+            RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(engine(RANKFEED_PARITY_SENTENCEPIECE_0_2_1)->Encode("a", 0, {RANKFEED_SP_BOS}).status,
+            RANKFEED_OK);
 }
 
 TEST(SpEncode, GeneratedModelsEqualTheReference) {

@@ -58,7 +58,7 @@ inline std::string Escape(std::string_view text) {
   return s;
 }
 
-// The reference: libsentencepiece 0.1.97, linked.
+// The reference: libsentencepiece 0.1.97, linked. The engine beside it has its rule.
 class Oracle {
  public:
   explicit Oracle(const std::string& model) {
@@ -105,7 +105,9 @@ class Engine {
  public:
   explicit Engine(const std::string& model_bytes) {
     rankfeed_builder_error error{.struct_size = sizeof(error)};
-    if (rankfeed_compile(model_bytes.data(), model_bytes.size(), "generated.model", nullptr,
+    const rankfeed_compile_options options{sizeof(options), RANKFEED_PARITY_SENTENCEPIECE_0_2_1,
+                                           nullptr};
+    if (rankfeed_compile(model_bytes.data(), model_bytes.size(), "generated.model", &options,
                          &image_, &error) != RANKFEED_OK) {
       throw std::runtime_error(std::string("rankfeed_compile: ") + error.message);
     }

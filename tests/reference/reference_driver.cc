@@ -108,6 +108,7 @@ class Driver {
     model.escape_whitespaces = flags & 4;
     model.treat_whitespace_as_suffix = flags & 8;
     model.byte_fallback = flags & 16;
+    model.release = flags & 32 ? SpRelease::k0_2_1 : SpRelease::k0_2_2;
     model.charsmap = charsmap_;
     model.pieces.resize(in.U32());
     for (SpPiece& piece : model.pieces) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // SentencePiece mode over small worlds: random models with every piece type, normalizer flag and
 // awkward charsmap rule, and every string of a few symbols, three ways: engine, plain reference and
-// libsentencepiece 0.1.97. The last one wins where they differ.
+// libsentencepiece 0.1.97, which wins where they differ. The rule of newer releases, which no
+// linked library has, two ways.
 #include <gtest/gtest.h>
 #include <sentencepiece_processor.h>
 
@@ -21,8 +22,9 @@ using test::Escape;
 using test::Show;
 using test::TestEngine;
 
-SpModel FromProto(const sp_test::ModelProto& proto) {
+SpModel FromProto(const sp_test::ModelProto& proto, SpRelease release) {
   SpModel model;
+  model.release = release;
   for (const sp_test::PieceProto& piece : proto.pieces) {
     model.pieces.push_back({piece.text, piece.score, static_cast<SpKind>(piece.kind)});
   }
@@ -83,8 +85,10 @@ TEST(SpSmallWorld, EngineReferenceAndLibraryAgree) {
     sentencepiece::SentencePieceProcessor library;
     if (!library.LoadFromSerializedProto(bytes).ok()) continue;
     models++;
-    TestEngine engine(bytes);
-    const SpUnigram reference(FromProto(proto));
+    TestEngine engine(bytes, 1u << 16, 1u << 16, RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
+    const SpUnigram reference(FromProto(proto, SpRelease::k0_2_1));
+    TestEngine newest_engine(bytes);
+    const SpUnigram newest(FromProto(proto, SpRelease::k0_2_2));
     // Four symbols of this world, all strings of up to four of them, and longer ones at random.
     std::vector<std::string> alphabet;
     for (int i = 0; i < 4; i++) alphabet.push_back(Symbols()[random() % Symbols().size()]);
@@ -108,6 +112,10 @@ TEST(SpSmallWorld, EngineReferenceAndLibraryAgree) {
                                  << Show(plain) << "\n  library   " << Show(expected);
       ASSERT_EQ(actual, expected) << "world " << w << " text " << Escape(text) << "\n  engine  "
                                   << Show(actual) << "\n  library " << Show(expected);
+      const Encoding wanted = FromReference(newest, text), got = newest_engine.Encode(text);
+      ASSERT_EQ(got, wanted) << "world " << w << " text " << Escape(text)
+                             << ", newest rule\n  engine    " << Show(got) << "\n  reference "
+                             << Show(wanted);
       strings++;
     }
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -81,12 +82,18 @@ SpUnigram::SpUnigram(SpModel model) : model_(std::move(model)) {
 }
 
 std::string SpUnigram::NormalizePrefix(std::string_view text, size_t* consumed) const {
-  for (size_t n = std::min(longest_user_defined_, text.size()); n > 0; n--) {
+  // The 64 shortest user-defined symbols count (PrefixMatch).
+  size_t symbol = 0, symbols = 0;
+  for (size_t n = 1; n <= std::min(longest_user_defined_, text.size()) && symbols < 64; n++) {
     const auto piece = searched_.find(text.substr(0, n));
     if (piece != searched_.end() && model_.pieces[piece->second].kind == SpKind::kUserDefined) {
-      *consumed = n;
-      return std::string(text.substr(0, n));
+      symbol = n;
+      symbols++;
     }
+  }
+  if (symbol > 0) {
+    *consumed = symbol;
+    return std::string(text.substr(0, symbol));
   }
   if (const std::string* replacement = model_.charsmap.Longest(text, consumed)) return *replacement;
   *consumed = ValidCharacter(text);
@@ -135,6 +142,12 @@ std::string SpUnigram::Normalize(std::string_view text, std::vector<size_t>* ori
   return out;
 }
 
+double SpUnigram::UserDefinedScore(size_t bytes) const {
+  if (model_.release == SpRelease::k0_2_2)
+    return static_cast<float>(0.1 * (static_cast<int>(bytes) - 1));
+  return static_cast<float>(bytes) * max_score_ - 0.1;
+}
+
 std::vector<SpUnigram::Segment> SpUnigram::BestPath(std::string_view normalized) const {
   struct Node {
     bool reached = false;
@@ -142,10 +155,18 @@ std::vector<SpUnigram::Segment> SpUnigram::BestPath(std::string_view normalized)
     size_t start = 0;
     int id = -1;
   };
+  const bool floats = model_.release == SpRelease::k0_2_2;
   std::vector<Node> best(normalized.size() + 1);
-  size_t next = 0;
+  best[0].reached = true;
+  size_t next = 0, frontier = 0;
   for (size_t start = 0; start < normalized.size(); start = next) {
     next = std::min(start + LeadLength(normalized[start]), normalized.size());
+    if (floats && std::abs(best[start].score) > 100000) {
+      const float offset = best[start].score;
+      for (size_t at = start; at <= frontier; at++) {
+        if (best[at].reached) best[at].score -= offset;
+      }
+    }
     const float here = best[start].score;
     bool single = false;
     for (size_t end = start + 1; end <= normalized.size() && end - start <= longest_piece_; end++) {
@@ -153,16 +174,18 @@ std::vector<SpUnigram::Segment> SpUnigram::BestPath(std::string_view normalized)
       if (found == searched_.end()) continue;
       const SpPiece& piece = model_.pieces[found->second];
       if (piece.kind == SpKind::kUnused) continue;
-      const double score = piece.kind == SpKind::kUserDefined
-                               ? static_cast<float>(end - start) * max_score_ - 0.1
-                               : static_cast<double>(piece.score);
-      const double candidate = score + here;
+      const double score = piece.kind == SpKind::kUserDefined ? UserDefinedScore(end - start)
+                                                              : static_cast<double>(piece.score);
+      const double candidate =
+          floats ? static_cast<double>(static_cast<float>(score) + here) : score + here;
+      frontier = std::max(frontier, end);
       if (!best[end].reached || candidate > best[end].score) {
         best[end] = {true, static_cast<float>(candidate), start, found->second};
       }
       if (end == next) single = true;
     }
     if (!single) {
+      frontier = std::max(frontier, next);
       const float candidate = unk_score_ + here;
       if (!best[next].reached || candidate > best[next].score) {
         best[next] = {true, candidate, start, -1};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// reference/sp_unigram.h: SentencePiece 0.1.97, Unigram: normalizer.cc, unigram_model.cc
-// (EncodeOptimized) and PopulateSentencePieceText, said as plainly as possible.
+// reference/sp_unigram.h: SentencePiece, Unigram: normalizer.cc, unigram_model.cc (EncodeOptimized)
+// and PopulateSentencePieceText, said as plainly as possible, of both groups of releases.
 //
-// The normalized text is one lattice. A candidate's score is a double; it is compared with the best
-// score so far, which is kept as a float: the rounding decides near ties. The score of an unknown
-// character is a float sum. O(n * longest piece * log pieces).
+// The normalized text is one lattice. Up to 0.2.1 a candidate's score is a double; it is compared
+// with the best score so far, which is kept as a float: the rounding decides near ties. The score
+// of an unknown character is a float sum. From 0.2.2 on every score is a float, and where the best
+// score at the place to go on from has passed 100,000 either way, it is taken off all places
+// reached so far. O(n * longest piece * log pieces).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +27,10 @@ struct SpPiece {
   SpKind kind = SpKind::kNormal;
 };
 
+enum class SpRelease { k0_2_1, k0_2_2 };  // up to, from
+
 struct SpModel {
+  SpRelease release = SpRelease::k0_2_2;
   std::vector<SpPiece> pieces;  // by id
   CharsmapRules charsmap;
   bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
@@ -51,6 +56,7 @@ class SpUnigram {
     size_t begin, end;
     int id;  // -1: unknown
   };
+  double UserDefinedScore(size_t bytes) const;
   std::vector<Segment> BestPath(std::string_view normalized) const;
   // What the text starts with, normalized, and how many bytes of it that was.
   std::string NormalizePrefix(std::string_view text, size_t* consumed) const;

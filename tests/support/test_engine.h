@@ -55,10 +55,11 @@ class TestEngine {
  public:
   // source: bytes of a .model or tokenizer.json.
   explicit TestEngine(std::string_view source, uint32_t max_text_bytes = 1u << 16,
-                      uint32_t cache_bytes = 1u << 16) {
+                      uint32_t cache_bytes = 1u << 16, int32_t parity = RANKFEED_PARITY_AUTO) {
     rankfeed_builder_error error{};
     error.struct_size = sizeof(error);
-    if (rankfeed_compile(source.data(), source.size(), "generated", nullptr, &image_, &error) !=
+    const rankfeed_compile_options options{sizeof(options), parity, nullptr};
+    if (rankfeed_compile(source.data(), source.size(), "generated", &options, &image_, &error) !=
         RANKFEED_OK) {
       throw std::runtime_error(std::string("rankfeed_compile: ") + error.message);
     }

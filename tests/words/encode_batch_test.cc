@@ -91,9 +91,9 @@ std::vector<std::string> Texts(std::mt19937_64& random) {
 }
 
 TEST(EncodeBatch, EqualsTheTextsOneByOne) {
-  for (const auto& [name, file] : Forms()) {
-    SCOPED_TRACE(name);
-    const Image image(file);
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder none = Make(image.model(), false, 0);
     Encoder large = Make(image.model(), false, 1 << 18);
@@ -144,7 +144,7 @@ TEST(EncodeBatch, LongTextsBesideShortOnes) {
 }
 
 TEST(EncodeBatch, PutsTheTemplateAroundEachText) {
-  json file = json::parse(Form("B"));
+  json file = json::parse(Form("B").file);
   const auto special = [](const char* token) {
     return json{{"SpecialToken", {{"id", token}, {"type_id", 0}}}};
   };

@@ -121,6 +121,8 @@ TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
   std::vector<words::Kernels> kernels;
   words_test::OnEverySimdTarget([&] { kernels.push_back(words::DispatchKernels()); });
   for (int round = 0; round < 60; ++round) {
+    const words::ScoreSums sums =
+        round % 2 == 0 ? words::ScoreSums::kFloat32Rebased : words::ScoreSums::kFloat32;
     const Vocabulary v = Random(random);
     const Image image(v.file);
     const rankfeed_model& model = *image.model();
@@ -132,7 +134,7 @@ TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
     const AlignedBytes memory({measure.size(), Layout::kAlignment});
     Layout carve(memory.data());
     stream.Carve(carve);
-    const words::ExactnessRule rule(model.word_config->cost_unit, true);
+    const words::ExactnessRule rule(model.word_config->cost_unit, sums, model.config->unk_score);
     const auto lead = static_cast<uint64_t>(image::kPrunedLead / model.word_config->cost_unit);
     for (size_t string = 0; string < 400; ++string) {
       // Several sequences at once, as many as take turns and more.

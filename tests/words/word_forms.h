@@ -6,6 +6,7 @@
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <protozero/pbf_reader.hpp>
@@ -16,6 +17,7 @@
 #include "pipeline/sp_texts.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/rankfeed.hpp"
+#include "simd/fast_gathers.h"
 #include "support/base64.h"
 
 namespace rankfeed::words_test {
@@ -87,11 +89,16 @@ inline json Sequence(const char* key, std::vector<json> elements) {
   return {{"type", "Sequence"}, {key, elements}};
 }
 
-// Files of the forms that builder/word_tables.cc accepts.
-inline std::vector<std::pair<std::string, std::string>> Forms() {
+// A file of a form that builder/word_tables.cc accepts, and the mode to compile it for.
+struct FormFile {
+  std::string name, file;
+  int32_t parity = RANKFEED_PARITY_AUTO;
+};
+
+inline std::vector<FormFile> Forms() {
   const json base = DefaultTokenizer();
   const json precompiled = base["normalizer"];
-  std::vector<std::pair<std::string, std::string>> forms;
+  std::vector<FormFile> forms;
   const auto add = [&](const std::string& name, const json& normalizer, const json& pre_tokenizer) {
     json file = base;
     file["normalizer"] = normalizer;
@@ -105,13 +112,14 @@ inline std::vector<std::pair<std::string, std::string>> Forms() {
   add("B without charsmap", nullptr, split);
   add("C without charsmap", ReplaceRun(" "), kMetaspace);
   forms.push_back({"SentencePiece", DefaultModel()});
+  forms.push_back({"SentencePiece 0.2.1", DefaultModel(), RANKFEED_PARITY_SENTENCEPIECE_0_2_1});
   return forms;
 }
 
 // One of them by name.
-inline std::string Form(std::string_view name) {
-  for (auto& [form, file] : Forms()) {
-    if (form == name) return file;
+inline FormFile Form(std::string_view name) {
+  for (FormFile& form : Forms()) {
+    if (form.name == name) return form;
   }
   return {};
 }
@@ -119,10 +127,12 @@ inline std::string Form(std::string_view name) {
 class Image {
  public:
   explicit Image(const json& file) : Image(file.dump()) {}
-  explicit Image(const std::string& source) {
+  explicit Image(const FormFile& form) : Image(form.file, form.parity) {}
+  explicit Image(const std::string& source, int32_t parity = RANKFEED_PARITY_AUTO) {
     rankfeed_builder_error error{};
     error.struct_size = sizeof(error);
-    EXPECT_EQ(rankfeed_compile(source.data(), source.size(), "test", nullptr, &image_, &error),
+    const rankfeed_compile_options options{sizeof(options), parity, nullptr};
+    EXPECT_EQ(rankfeed_compile(source.data(), source.size(), "test", &options, &image_, &error),
               RANKFEED_OK)
         << error.message;
     storage_ = AlignedBytes(rankfeed_model_mem_req());
@@ -155,20 +165,29 @@ inline Encoder Make(const rankfeed_model* model, bool offsets, uint32_t cache_by
   return std::move(*encoder);
 }
 
-// Calls use() with every SIMD target this CPU has in turn.
+// Calls use() with every SIMD target this CPU has in turn, AVX3_DL with and without the loops that
+// gather (simd/fast_gathers.h). Says once if those were not run.
 template <class Use>
 void OnEverySimdTarget(Use use) {
-  // The loops that gather (simd/fast_gathers.h) are for one that this file is not compiled for.
+  // The loops that gather are for a target that this file is not compiled for.
   constexpr int64_t kTargets = HWY_TARGETS | HWY_AVX3_DL;
   for (int64_t left = hwy::SupportedTargets() & kTargets; left != 0; left &= left - 1) {
     const int64_t target = left & -left;
-    SCOPED_TRACE(hwy::TargetName(target));
     hwy::SetSupportedTargetsForTest(target | HWY_STATIC_TARGET);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    use();
+    for (const bool gathers : {false, true}) {
+      if (gathers && !simd::CanGather()) continue;
+      SCOPED_TRACE(std::string(hwy::TargetName(target)) + (gathers ? " with gathers" : ""));
+      simd::SetGathersForTest(gathers ? simd::Gathers::kAlways : simd::Gathers::kNever);
+      use();
+    }
+    simd::SetGathersForTest(simd::Gathers::kWhereFast);
     hwy::SetSupportedTargetsForTest(0);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   }
+  [[maybe_unused]] static const bool said =
+      !simd::CanGather() &&
+      std::printf("NOT RUN: loops with gathers, as this CPU lacks AVX3_DL\n") > 0;
 }
 
 // Calls check(encoder) with an encoder of every SIMD target this CPU has.
