@@ -30,30 +30,33 @@ void* TakeOrThrow(size_t size, size_t alignment) {
 
 }  // namespace
 
-void* operator new(size_t size) {
+// Inlined, gcc takes them for mismatched pairs.
+#define KEPT __attribute__((noinline))
+KEPT void* operator new(size_t size) {
   return TakeOrThrow(size, alignof(std::max_align_t));
 }
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
+KEPT void* operator new(size_t size, const std::nothrow_t&) noexcept {
   return Take(size, alignof(std::max_align_t));
 }
-void* operator new(size_t size, std::align_val_t alignment) {
+KEPT void* operator new(size_t size, std::align_val_t alignment) {
   return TakeOrThrow(size, static_cast<size_t>(alignment));
 }
-void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+KEPT void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return Take(size, static_cast<size_t>(alignment));
 }
-void operator delete(void* p) noexcept {
+KEPT void operator delete(void* p) noexcept {
   std::free(p);
 }
-void operator delete(void* p, size_t) noexcept {
+KEPT void operator delete(void* p, size_t) noexcept {
   std::free(p);
 }
-void operator delete(void* p, std::align_val_t) noexcept {
+KEPT void operator delete(void* p, std::align_val_t) noexcept {
   std::free(p);
 }
-void operator delete(void* p, size_t, std::align_val_t) noexcept {
+KEPT void operator delete(void* p, size_t, std::align_val_t) noexcept {
   std::free(p);
 }
+#undef KEPT
 
 namespace rankfeed::contract {
 namespace {
