@@ -93,16 +93,16 @@ class TokenNormalizer {
     }
   }
 
-  // index: of the token, for messages.
-  std::string Normalize(size_t index, std::string_view text) {
-    if (!text::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers_)) TooLong(index);
+  // id: of the token, for messages.
+  std::string Normalize(uint32_t id, std::string_view text) {
+    if (!text::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers_)) TooLong(id);
     for (const Model& step : steps_) {
       done_ += buffers_.in().size;
-      if (text::RunNormalizer(step, &buffers_) != RANKFEED_OK) TooLong(index);
+      if (text::RunNormalizer(step, &buffers_) != RANKFEED_OK) TooLong(id);
       done_ += buffers_.in().size;
       if (done_ > kMaxAddedTokenWork) {
         throw BuildError(RANKFEED_E_LIMIT, 0,
-                         Name(index) + " makes it more than " + std::to_string(kMaxAddedTokenWork) +
+                         Name(id) + " makes it more than " + std::to_string(kMaxAddedTokenWork) +
                              " bytes that the normalizer reads and writes for added tokens; that "
                              "is the limit");
       }
@@ -113,10 +113,10 @@ class TokenNormalizer {
  private:
   static constexpr uint32_t kCapacity = kMaxStringBytes;
 
-  static std::string Name(size_t index) { return "added_tokens[" + std::to_string(index) + "]"; }
-  [[noreturn]] static void TooLong(size_t index) {
+  static std::string Name(uint32_t id) { return "the added token of id " + std::to_string(id); }
+  [[noreturn]] static void TooLong(uint32_t id) {
     throw BuildError(RANKFEED_E_LIMIT, 0,
-                     Name(index) + " is longer than " + std::to_string(kCapacity) +
+                     Name(id) + " is longer than " + std::to_string(kCapacity) +
                          " bytes when it is normalized; that is the limit of an added token");
   }
 
@@ -180,8 +180,7 @@ ImageBytes Compile(std::string_view source, const std::string& name,
     TokenNormalizer normalizer(first.model());
     for (const AddedTokenSpec& token : spec.added_tokens) {
       const bool wanted = (token.flags & image::kNormalized) != 0;
-      normalized.push_back(wanted ? normalizer.Normalize(normalized.size(), token.content)
-                                  : std::string());
+      normalized.push_back(wanted ? normalizer.Normalize(token.id, token.content) : std::string());
     }
   }
   bytes = {};

@@ -444,7 +444,7 @@ TEST(ReadHfJson, NormalizingAddedTokensHasALimit) {
                     std::string(1000, 'r') + R"("})";
   file.added_tokens = "[" + Added(7, std::string(9, 'q'), "00010") + "]";
   EXPECT_TRUE(FailsWith(Compiled(file.Text()), RANKFEED_E_LIMIT,
-                        "added_tokens[0] is longer than 8192 bytes when it is normalized"));
+                        "added token of id 7 is longer than 8192 bytes when it is normalized"));
   std::string many = Added(7, "qqqqqqqq0", "00010");
   for (int i = 1; i < 3000; ++i) {
     many += "," + Added(7, "qqqqqqqq" + std::to_string(i), "00010");
