@@ -60,9 +60,11 @@ void TryBlob(std::span<const uint8_t> blob, const std::map<std::string, std::str
       "ABA\t e\xcc\x81\xcc\xa3 oo  \xef\xbd\xb6\xef\xbe\x9e"sv, "\xef\xb7\xba\x7f\0A\xff\xe2\x96\x81"sv,
       kLong};
   for (const std::string_view text : texts) LookUp(map, nullptr, text);
+  LoadCost cost(blob.size());
   try {
     const builder::CharsmapView view = builder::CheckCharsmap(
         {reinterpret_cast<const char*>(blob.data()), blob.size()}, parity, "fuzz");
+    cost.Done();
     ++counters.accepted;
     std::map<std::string, std::string, std::less<>> rules;
     for (const builder::CharsmapRule& rule : view.rules) {
@@ -75,6 +77,7 @@ void TryBlob(std::span<const uint8_t> blob, const std::map<std::string, std::str
     const reference::CharsmapRules reference(rules);
     for (const std::string_view text : texts) LookUp(map, &reference, text);
   } catch (const builder::BuildError& error) {
+    cost.Done();
     FUZZ_ASSERT(error.what()[0] != '\0');
     FUZZ_ASSERT(made_of == nullptr);
   }

@@ -274,11 +274,13 @@ void Hostile(Input& in) {
   }
   if (repair) RepairChecksums(&store);
   ++counters.executions;
+  LoadCost cost(store.size());
   const OpenStore opened(store, flags);
+  if (opened.status() == RANKFEED_OK) (void)rankfeed_corpus_verify(opened.get(), nullptr);
+  cost.Done();
   if (opened.status() != RANKFEED_OK) return;
   ++counters.accepted;
   UseAll(opened.get());
-  (void)rankfeed_corpus_verify(opened.get(), nullptr);
 }
 
 void Run(std::span<const uint8_t> bytes) {

@@ -29,6 +29,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "load_cost.h"
 #include "target.h"
 
 // Of a sanitizer's runtime, where there is one.
@@ -94,12 +95,14 @@ double Seconds() {
 void PrintCounts() {
   if (current_target == nullptr) return;
   std::printf("%s: %llu inputs, %llu executions, %llu accepted, %llu distinct, %.1f s of processor "
-              "time, %.1f s\n",
+              "time, %.1f s",
               current_target->name, static_cast<unsigned long long>(inputs),
               static_cast<unsigned long long>(counters.executions),
               static_cast<unsigned long long>(counters.accepted),
               static_cast<unsigned long long>(std::min(distinct.Estimate(), inputs)),
               static_cast<double>(std::clock()) / CLOCKS_PER_SEC, Seconds());
+  PrintWorstLoads();
+  std::printf("\n");
   std::fflush(stdout);
 }
 

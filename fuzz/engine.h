@@ -63,7 +63,7 @@ inline std::string Show(const Tokens& tokens) {
 class OpenModel {
  public:
   OpenModel(const void* image, size_t size, uint32_t flags = 0)
-      : image_(size, 64), storage_(rankfeed_model_mem_req()) {
+      : image_(size, 64), storage_(rankfeed_model_mem_req()), size_(size) {
     if (size != 0) std::memcpy(image_.data(), image, size);
     status_ = rankfeed_model_open(image_.data(), size, flags, storage_.data(),
                                   rankfeed_model_mem_req().size, &model_, nullptr);
@@ -71,9 +71,11 @@ class OpenModel {
   }
   rankfeed_status status() const { return status_; }
   const rankfeed_model* get() const { return model_; }
+  size_t size() const { return size_; }
 
  private:
   Block image_, storage_;
+  size_t size_;
   rankfeed_status status_;
   rankfeed_model* model_ = nullptr;
 };

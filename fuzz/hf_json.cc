@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // fuzz/hf_json.cc: hostile tokenizer.json files (the property is in model_file.h). Generated ones are
-// good files with bytes damaged, values put in the place of others, and values that fit nowhere. An
-// execution is one file.
+// good files with bytes damaged, values put in the place of others, values that fit nowhere, and now
+// and then the dearest that there are (tests/support/hostile_files.h). An execution is one file.
 #include "model_file.h"
+#include "support/hostile_files.h"
 #include "vocabulary.h"
 
 namespace rankfeed::fuzz {
@@ -79,6 +80,11 @@ void Generate(Random& random, Bytes* input) {
     return ToBytes(json);
   };
   const Bytes& good = pool.Pick(random, make);
+  if (random.OneIn(2048)) {  // as dear as its size can be
+    const auto& files = test::HostileJson();
+    *input = ToBytes(files[random.Below(files.size())].make(1 + random.Below(100'000)));
+    return;
+  }
   const size_t how = random.Below(512);
   if (how == 0) {
     *input = good;

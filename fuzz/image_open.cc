@@ -192,7 +192,9 @@ void Run(std::span<const uint8_t> bytes) {
   for (size_t n = 0; n < 16 && !in.empty(); ++n) Change(in, &image);
   RepairChecksum(&image);
   ++counters.executions;
+  LoadCost cost(image.size());
   const OpenModel model(image.data(), image.size());
+  cost.Done();
   if (model.get() == nullptr) return;
   ++counters.accepted;
   UseAll(model.get());

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "load_cost.h"
 #include "target.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
@@ -17,9 +18,11 @@ const rankfeed::fuzz::Target& Chosen() {
     const auto* found = rankfeed::fuzz::FindTarget(RANKFEED_FUZZ_TARGET);
     if (found == nullptr) std::abort();
     std::atexit([] {
-      std::printf("%s: %llu executions, %llu accepted\n", RANKFEED_FUZZ_TARGET,
+      std::printf("%s: %llu executions, %llu accepted", RANKFEED_FUZZ_TARGET,
                   static_cast<unsigned long long>(rankfeed::fuzz::counters.executions),
                   static_cast<unsigned long long>(rankfeed::fuzz::counters.accepted));
+      rankfeed::fuzz::PrintWorstLoads();
+      std::printf("\n");
     });
     return found;
   }();

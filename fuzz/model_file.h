@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // fuzz/model_file.h: what every model file, however made, must keep to: it is refused with a status
 // and a message, or its image verifies, and any text then encodes within bounds, the same with and
-// without offsets (plain and fast path), and decodes.
+// without offsets (plain and fast path), and decodes. Reading it
+// costs no more than load_cost.h allows.
 #pragma once
 
 #include "engine.h"
+#include "load_cost.h"
 
 namespace rankfeed::fuzz {
 
@@ -29,8 +31,10 @@ inline void TryModel(const rankfeed_model* model) {
 inline void TryModelFile(std::span<const uint8_t> file) {
   ++counters.executions;
   rankfeed_builder_error error;
+  LoadCost cost(file.size());
   const auto model =
       Compile({reinterpret_cast<const char*>(file.data()), file.size()}, &error);
+  cost.Done(model != nullptr ? model->size() : 0);
   if (model == nullptr) return;
   ++counters.accepted;
   TryModel(model->get());

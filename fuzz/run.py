@@ -32,7 +32,7 @@ import time
 FAST_SANITIZERS = "quarantine_size_mb=1:thread_local_quarantine_size_kb=64:malloc_context_size=0:max_malloc_fill_size=0"
 # Tests that print "faults injected: N KIND" (tests/support/faults.h).
 FAULT_TESTS = ["capi_builder_test", "cli_fault_test", "corpus_capi_test", "corpus_writer_crash_test", "degrade_test",
-               "handoff_ring_model_test", "handoff_ring_open_test"]
+               "handoff_ring_model_test", "handoff_ring_open_test", "wrapper_memory_test"]
 
 FUZZ = pathlib.Path(__file__).resolve().parent
 
@@ -53,6 +53,15 @@ def environment(**more):
     return {"ASAN_OPTIONS": FAST_SANITIZERS, "LLVM_PROFILE_FILE": "/dev/null", **os.environ, **more}
 
 
+def dearest(output):
+    """The dearest loads of a run (fuzz/load_cost.h), of the targets that load files."""
+    match = re.search(r"dearest load ([\d.]+) s for (\d+) bytes, ([\d.]+) of the bound; "
+                      r"(\d+) heap bytes for (\d+) bytes, ([\d.]+) of the bound", output)
+    names = ["seconds", "seconds_file_bytes", "seconds_share", "heap", "heap_file_bytes", "heap_share"]
+    return {"dearest": {name: float(text) if "." in text else int(text)
+                        for name, text in zip(names, match.groups())}} if match else {}
+
+
 def run_generated(arguments, target):
     command = [arguments.program, target, "--generate", str(arguments.seconds), "--seed", str(arguments.seed)]
     if arguments.max_executions:
@@ -62,7 +71,7 @@ def run_generated(arguments, target):
     numbers = [float(n) if "." in n else int(n) for n in match.groups()] if match else [0, 0, 0, 0, 0.0]
     return done.returncode, {"mode": "generated", "seed": arguments.seed, "build": build_kind(arguments.program),
                              "inputs": numbers[0], "executions": numbers[1], "accepted": numbers[2],
-                             "distinct": numbers[3], "processor_seconds": numbers[4]}
+                             "distinct": numbers[3], "processor_seconds": numbers[4], **dearest(done.stdout)}
 
 
 def run_libfuzzer(arguments, target):
@@ -88,7 +97,7 @@ def run_libfuzzer(arguments, target):
         "mode": "libfuzzer", "build": build_kind(program.parent / "rankfeed_fuzz"), "inputs": int(units.group(1)) if units else 0,
         "executions": int(counts.group(1)) if counts else 0, "accepted": int(counts.group(2)) if counts else 0,
         "edges": int(coverage[-1][0]) if coverage else 0, "features": int(coverage[-1][1]) if coverage else 0,
-        "corpus": int(coverage[-1][2]) if coverage else 0}
+        "corpus": int(coverage[-1][2]) if coverage else 0, **dearest(done.stdout)}
 
 
 def coverage(arguments, targets):

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "model_file.h"
+#include "support/hostile_files.h"
 #include "vocabulary.h"
 
 namespace rankfeed::fuzz {
@@ -82,6 +83,11 @@ void Generate(Random& random, Bytes* input) {
     if (poison) Poison(random, &model);
     return ToBytes(sp_test::Serialize(model));
   };
+  if (random.OneIn(2048)) {  // as dear as its size can be
+    const auto& files = test::HostileModels();
+    *input = ToBytes(files[random.Below(files.size())].make(1 + random.Below(100'000)));
+    return;
+  }
   if (random.OneIn(512)) {  // as it is: many of these are accepted, which takes as long as fifty that are not
     *input = make(random.OneIn(2));
     if (random.OneIn(2)) return;

@@ -23,7 +23,9 @@ class Vocabulary {
     error.struct_size = sizeof(error);
     rankfeed_loaded* loaded = nullptr;
     const rankfeed_status status = rankfeed_load(path.c_str(), &options, &loaded, &error);
-    if (status != RANKFEED_OK) return Error{status, error.message};
+    if (status != RANKFEED_OK) {
+      return detail::OrNoMemory([&] { return Error{status, error.message}; });
+    }
     return Vocabulary(loaded);
   }
   const rankfeed_model* model() const { return rankfeed_loaded_model(loaded_.get()); }

@@ -46,6 +46,22 @@ RANKFEED_API rankfeed_status rankfeed_encoder_init(const rankfeed_model* model,
                                                    const rankfeed_limits* limits, void* scratch,
                                                    size_t scratch_size, rankfeed_encoder** out);
 
+/* Largest max_text_bytes an encoder of this model can have: positions are 31 bits, after the
+ * normalizer has made the text longer. 0 for no model. O(1), any thread. */
+RANKFEED_API uint32_t rankfeed_max_text_bytes(const rankfeed_model* model);
+
+/* Hands the pages of the scratch that texts have touched back to the system, where it lies on whole
+ * pages: a text that the normalizer makes longer touches up to 26 bytes (42 with offsets) for each
+ * of its normalized bytes, and they stay resident until then. Between any two calls: the working
+ * arrays hold nothing from one to the next. The encoder and its word cache are kept, no output
+ * changes, and the next texts touch their pages again.
+ * The memory is the caller's: private anonymous memory (malloc, new, mmap) shrinks, shared memory
+ * and files stay as large as they were, locked and hugetlb pages are refused (IO), and nothing else
+ * changes. *dropped (nullable) gets the bytes of those pages, resident or not; 0 after an error,
+ * when the encoder is as it was. One system call, madvise with MADV_DONTNEED.
+ * Errors: ARGUMENT, IO. O(resident pages). */
+RANKFEED_API rankfeed_status rankfeed_encoder_trim(rankfeed_encoder* encoder, size_t* dropped);
+
 enum {
   RANKFEED_ADD_SPECIAL_TOKENS = 1u,   /* run the single-sequence template */
   RANKFEED_OFFSETS_CODE_POINTS = 2u,  /* offsets count Unicode code points (Python), not bytes */

@@ -19,7 +19,9 @@ class Parallel {
   static Result<Parallel> Open(uint32_t workers) {
     rankfeed_parallel* parallel = nullptr;
     const rankfeed_status status = rankfeed_parallel_open(workers, &parallel);
-    if (status != RANKFEED_OK) return Error::From(status, "threads");
+    if (status != RANKFEED_OK) {
+      return detail::OrNoMemory([&] { return Error::From(status, "threads"); });
+    }
     return Parallel(parallel);
   }
   const rankfeed_executor* executor() const { return rankfeed_parallel_executor(parallel_.get()); }

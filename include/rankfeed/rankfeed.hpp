@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // rankfeed/rankfeed.hpp: header-only C++20 wrapper over the C API of the runtime library. Owns
-// memory with RAII and returns Result<T>; throws only std::bad_alloc. For model files (not images)
-// see rankfeed/builder.hpp.
+// memory with RAII and returns Result<T> or Error; throws nothing: memory that cannot be had is
+// RANKFEED_E_NO_MEMORY. For model files (not images) see rankfeed/builder.hpp.
 //
 // Model: immutable, share freely. Encoder: one thread at a time.
 #ifndef RANKFEED_RANKFEED_HPP_
@@ -53,12 +53,32 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-// Uninitialised bytes with the alignment a rankfeed_mem_req asks for.
+namespace detail {
+
+// What f returns, or NO_MEMORY where it runs out of memory. The message needs none: it fits into a
+// std::string itself.
+template <class F>
+auto OrNoMemory(const F& f) -> decltype(f()) {
+#if defined(__cpp_exceptions)
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return Error{RANKFEED_E_NO_MEMORY, "out of memory"};
+  }
+#else
+  return f();
+#endif
+}
+
+}  // namespace detail
+
+// Uninitialised bytes with the alignment a rankfeed_mem_req asks for; none, with data() null, where
+// there is no memory.
 class AlignedBytes {
  public:
   AlignedBytes() = default;
   explicit AlignedBytes(rankfeed_mem_req req)
-      : data_(::operator new(req.size, std::align_val_t(req.alignment))), req_(req) {}
+      : data_(::operator new(req.size, std::align_val_t(req.alignment), std::nothrow)), req_(req) {}
   AlignedBytes(AlignedBytes&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), req_(other.req_) {}
   AlignedBytes& operator=(AlignedBytes&& other) noexcept {
@@ -70,7 +90,8 @@ class AlignedBytes {
     if (data_ != nullptr) ::operator delete(data_, std::align_val_t(req_.alignment));
   }
   void* data() const { return data_; }
-  size_t size() const { return req_.size; }
+  size_t size() const { return data_ != nullptr ? req_.size : 0; }
+  explicit operator bool() const { return data_ != nullptr; }
 
  private:
   void* data_ = nullptr;
@@ -87,11 +108,16 @@ class Model {
     rankfeed_status status = rankfeed_image_map(image_path, &model.mapping_, &detail);
     if (status == RANKFEED_OK) {
       model.storage_ = AlignedBytes(rankfeed_model_mem_req());
+      if (!model.storage_) status = RANKFEED_E_NO_MEMORY;
+    }
+    if (status == RANKFEED_OK) {
       status = rankfeed_model_open(model.mapping_.data, model.mapping_.size, 0,
                                    model.storage_.data(), model.storage_.size(), &model.model_,
                                    &detail);
     }
-    if (status != RANKFEED_OK) return Error::From(status, image_path);
+    if (status != RANKFEED_OK) {
+      return detail::OrNoMemory([&] { return Error::From(status, image_path); });
+    }
     return model;
   }
   Model(Model&& other) noexcept
@@ -151,18 +177,87 @@ class Encoder {
                            cache_bytes};
     rankfeed_mem_req req;
     rankfeed_status status = rankfeed_encoder_mem_req(model, &limits, &req);
+    if (status == RANKFEED_E_LIMIT) {
+      return TooLong("max_text_bytes is", max_text_bytes, "the limit of the vocabulary",
+                     rankfeed_max_text_bytes(model));
+    }
     if (status == RANKFEED_OK) {
       encoder.scratch_ = AlignedBytes(req);
+      if (!encoder.scratch_) return NoScratch(max_text_bytes, req.size);
       status = rankfeed_encoder_init(model, &limits, encoder.scratch_.data(), req.size,
                                      &encoder.encoder_);
     }
-    if (status != RANKFEED_OK) return Error::From(status, "encoder");
+    if (status != RANKFEED_OK) {
+      return detail::OrNoMemory([&] { return Error::From(status, "encoder"); });
+    }
+    encoder.max_text_bytes_ = max_text_bytes;
     encoder.with_offsets_ = with_offsets;
     return encoder;
   }
 
   // Replaces the content of *out. The vectors grow to what the text needs and keep their capacity.
   Error Encode(std::string_view text, const rankfeed_encode_options& options, Encoding* out) {
+    return detail::OrNoMemory([&] { return EncodeInto(text, options, out); });
+  }
+
+  // Several texts at once: text i has input_ids[cu_seqlens[i], cu_seqlens[i + 1]). Replaces the
+  // content of both; after an error they hold the texts before the one it is about, which is number
+  // cu_seqlens->size() - 1. Short texts take less time together than one by one.
+  Error EncodeBatch(std::span<const std::string_view> texts, const rankfeed_encode_options& options,
+                    std::vector<int32_t>* input_ids, std::vector<uint32_t>* cu_seqlens) {
+    return detail::OrNoMemory([&] { return EncodeTexts(texts, options, input_ids, cu_seqlens); });
+  }
+
+  // Hands pages of the scratch back that texts have touched, see rankfeed_encoder_trim. Returns
+  // their bytes; 0 where the system refuses.
+  size_t Trim() {
+    size_t dropped = 0;
+    (void)rankfeed_encoder_trim(encoder_, &dropped);
+    return dropped;
+  }
+
+  // The first special token written in the text, if any.
+  std::optional<rankfeed_special_match> FindSpecial(std::string_view text) {
+    rankfeed_special_match match{};
+    match.struct_size = sizeof(match);
+    if (rankfeed_find_special(encoder_, {text.data(), text.size()}, &match) != RANKFEED_OK) {
+      return std::nullopt;
+    }
+    return match;
+  }
+
+  Error Decode(std::span<const int32_t> input_ids, bool skip_special_tokens, std::string* out) {
+    return detail::OrNoMemory([&] { return DecodeInto(input_ids, skip_special_tokens, out); });
+  }
+
+  rankfeed_encoder* get() const { return encoder_; }
+
+ private:
+  Encoder() = default;
+
+  static Error TooLong(const char* what, uint64_t bytes, const char* limit_of, uint64_t limit) {
+    return detail::OrNoMemory([&] {
+      return Error{RANKFEED_E_LIMIT, std::string("encoder: ") + what + " " + std::to_string(bytes) +
+                                         " bytes; " + limit_of + " is " + std::to_string(limit)};
+    });
+  }
+  static Error NoScratch(uint32_t max_text_bytes, size_t bytes) {
+    return detail::OrNoMemory([&] {
+      return Error{RANKFEED_E_NO_MEMORY, "encoder: no memory for the " + std::to_string(bytes) +
+                                             " bytes of scratch that max_text_bytes " +
+                                             std::to_string(max_text_bytes) + " needs"};
+    });
+  }
+  Error FromText(rankfeed_status status, std::string_view text) {
+    if (status == RANKFEED_OK) return Error{};
+    if (status == RANKFEED_E_SPECIAL_IN_TEXT) return SpecialError(text);
+    if (status == RANKFEED_E_LIMIT && text.size() > max_text_bytes_) {
+      return TooLong("the text has", text.size(), "max_text_bytes", max_text_bytes_);
+    }
+    return Error::From(status);
+  }
+
+  Error EncodeInto(std::string_view text, const rankfeed_encode_options& options, Encoding* out) {
     for (size_t capacity = out->input_ids.capacity() | 64;;) {
       out->input_ids.resize(capacity);
       out->special_tokens_mask.resize(capacity);
@@ -188,15 +283,11 @@ class Encoder {
       out->special_tokens_mask.resize(count);
       out->offset_begin.resize(with_offsets_ ? count : 0);
       out->offset_end.resize(with_offsets_ ? count : 0);
-      if (status == RANKFEED_E_SPECIAL_IN_TEXT) return SpecialError(text);
-      return status == RANKFEED_OK ? Error{} : Error::From(status);
+      return FromText(status, text);
     }
   }
 
-  // Several texts at once: text i has input_ids[cu_seqlens[i], cu_seqlens[i + 1]). Replaces the
-  // content of both; after an error they hold the texts before the one it is about, which is number
-  // cu_seqlens->size() - 1. Short texts take less time together than one by one.
-  Error EncodeBatch(std::span<const std::string_view> texts, const rankfeed_encode_options& options,
+  Error EncodeTexts(std::span<const std::string_view> texts, const rankfeed_encode_options& options,
                     std::vector<int32_t>* input_ids, std::vector<uint32_t>* cu_seqlens) {
     std::vector<rankfeed_text> views;
     for (const std::string_view text : texts) views.push_back({text.data(), text.size()});
@@ -216,22 +307,11 @@ class Encoder {
       }
       input_ids->resize(io.count);
       cu_seqlens->resize(io.text_count + 1);
-      if (status == RANKFEED_E_SPECIAL_IN_TEXT) return SpecialError(texts[io.text_count]);
-      return status == RANKFEED_OK ? Error{} : Error::From(status);
+      return status == RANKFEED_OK ? Error{} : FromText(status, texts[io.text_count]);
     }
   }
 
-  // The first special token written in the text, if any.
-  std::optional<rankfeed_special_match> FindSpecial(std::string_view text) {
-    rankfeed_special_match match{};
-    match.struct_size = sizeof(match);
-    if (rankfeed_find_special(encoder_, {text.data(), text.size()}, &match) != RANKFEED_OK) {
-      return std::nullopt;
-    }
-    return match;
-  }
-
-  Error Decode(std::span<const int32_t> input_ids, bool skip_special_tokens, std::string* out) {
+  Error DecodeInto(std::span<const int32_t> input_ids, bool skip_special_tokens, std::string* out) {
     const uint32_t flags = skip_special_tokens ? RANKFEED_SKIP_SPECIAL_TOKENS : 0;
     for (size_t capacity = out->capacity() | 256;;) {
       out->resize(capacity);
@@ -247,10 +327,6 @@ class Encoder {
     }
   }
 
-  rankfeed_encoder* get() const { return encoder_; }
-
- private:
-  Encoder() = default;
   Error SpecialError(std::string_view text) {
     Error error = Error::From(RANKFEED_E_SPECIAL_IN_TEXT);
     if (const auto match = FindSpecial(text)) {
@@ -262,6 +338,7 @@ class Encoder {
   }
   AlignedBytes scratch_;
   rankfeed_encoder* encoder_ = nullptr;
+  uint32_t max_text_bytes_ = 0;
   bool with_offsets_ = false;
 };
 

@@ -39,14 +39,16 @@ class Reranker {
   // are allowed; give an executor's workers to run requests on it.
   static Result<Reranker> Create(const rankfeed_model* model, rankfeed_rerank_limits limits,
                                  const rankfeed_rerank_options& options) {
-    Reranker r;
-    r.model_ = model;
-    r.options_ = options;
-    r.limits_ = limits;
-    r.limits_.struct_size = sizeof(r.limits_);
-    if (r.limits_.max_text_bytes != 0 && r.limits_.workers == 0) r.limits_.workers = 1;
-    if (Error error = r.Init()) return error;
-    return r;
+    return detail::OrNoMemory([&]() -> Result<Reranker> {
+      Reranker r;
+      r.model_ = model;
+      r.options_ = options;
+      r.limits_ = limits;
+      r.limits_.struct_size = sizeof(r.limits_);
+      if (r.limits_.max_text_bytes != 0 && r.limits_.workers == 0) r.limits_.workers = 1;
+      if (Error error = r.Init()) return error;
+      return r;
+    });
   }
 
   // Starts a request with these documents, which stay borrowed until its last batch. Statuses of
@@ -54,40 +56,12 @@ class Reranker {
   Error Begin(const rankfeed_source& query, std::span<const rankfeed_source> documents,
               const rankfeed_executor* executor = nullptr,
               const rankfeed_control* control = nullptr) {
-    status_.assign(documents.size(), RANKFEED_E_STATE);
-    request_ = {};
-    request_.struct_size = sizeof(request_);
-    request_.document_count = static_cast<uint32_t>(documents.size());
-    request_.query = query;
-    request_.documents = documents.data();
-    request_.document_status = status_.data();
-    request_.executor = executor;
-    request_.control = control;
-    batches_ = 0;
-    return Restart();
+    return detail::OrNoMemory([&] { return Start(query, documents, executor, control); });
   }
 
   // The next batch, in this object's arena until the next call; rows 0 when none is left.
   Error Next(rankfeed_batch* batch) {
-    for (;;) {
-      *batch = {};
-      batch->struct_size = sizeof(*batch);
-      batch->arena = arena_.data();
-      batch->arena_capacity = arena_.size();
-      const rankfeed_status status = rankfeed_rerank_next(reranker_, batch);
-      if (status == RANKFEED_OK) {
-        ++batches_;
-        return {};
-      }
-      if (status == RANKFEED_E_OUTPUT_SIZE) {
-        arena_ = AlignedBytes({batch->arena_size + batch->arena_size / 4, 256});
-        continue;
-      }
-      // Known at the first batch only when it tokenizes everything; later the request is over.
-      if (status != RANKFEED_E_WORKSPACE_SIZE || batches_ != 0) return Error::From(status);
-      if (Error error = Grow()) return error;
-      if (Error error = Restart()) return error;
-    }
+    return detail::OrNoMemory([&] { return Fill(batch); });
   }
 
   Error PutScores(const rankfeed_batch& batch, std::span<const float> logits,
@@ -101,12 +75,14 @@ class Reranker {
 
   // Replaces the content of *ranked.
   Error Rank(const rankfeed_rank_options& options, std::vector<rankfeed_ranked>* ranked) {
-    ranked->resize(status_.size());
-    uint32_t count = 0;
-    const rankfeed_status status = rankfeed_rerank_rank(
-        reranker_, &options, ranked->data(), static_cast<uint32_t>(ranked->size()), &count);
-    ranked->resize(status == RANKFEED_OK ? count : 0);
-    return From(status);
+    return detail::OrNoMemory([&] {
+      ranked->resize(status_.size());
+      uint32_t count = 0;
+      const rankfeed_status status = rankfeed_rerank_rank(
+          reranker_, &options, ranked->data(), static_cast<uint32_t>(ranked->size()), &count);
+      ranked->resize(status == RANKFEED_OK ? count : 0);
+      return From(status);
+    });
   }
 
   std::span<const rankfeed_status> status() const { return status_; }
@@ -115,10 +91,50 @@ class Reranker {
 
  private:
   Reranker() = default;
+  Error Start(const rankfeed_source& query, std::span<const rankfeed_source> documents,
+              const rankfeed_executor* executor, const rankfeed_control* control) {
+    status_.assign(documents.size(), RANKFEED_E_STATE);
+    request_ = {};
+    request_.struct_size = sizeof(request_);
+    request_.document_count = static_cast<uint32_t>(documents.size());
+    request_.query = query;
+    request_.documents = documents.data();
+    request_.document_status = status_.data();
+    request_.executor = executor;
+    request_.control = control;
+    batches_ = 0;
+    return Restart();
+  }
+  Error Fill(rankfeed_batch* batch) {
+    if (reranker_ == nullptr) return Error::From(RANKFEED_E_STATE);  // memory ran out before
+    for (;;) {
+      *batch = {};
+      batch->struct_size = sizeof(*batch);
+      batch->arena = arena_.data();
+      batch->arena_capacity = arena_.size();
+      const rankfeed_status status = rankfeed_rerank_next(reranker_, batch);
+      if (status == RANKFEED_OK) {
+        ++batches_;
+        return {};
+      }
+      if (status == RANKFEED_E_OUTPUT_SIZE) {
+        AlignedBytes larger({batch->arena_size + batch->arena_size / 4, 256});
+        if (!larger) return Error::From(RANKFEED_E_NO_MEMORY, "batch");
+        arena_ = std::move(larger);
+        continue;
+      }
+      // Known at the first batch only when it tokenizes everything; later the request is over.
+      if (status != RANKFEED_E_WORKSPACE_SIZE || batches_ != 0) return Error::From(status);
+      if (Error error = Grow()) return error;
+      if (Error error = Restart()) return error;
+    }
+  }
   static Error From(rankfeed_status status) {
     return status == RANKFEED_OK ? Error{} : Error::From(status);
   }
+  // After an error there is no reranker, and the next request makes one.
   Error Init() {
+    reranker_ = nullptr;
     std::vector<rankfeed_encoder*> pointers;
     for (uint32_t i = 0; i < limits_.workers; ++i) {
       if (i >= encoders_.size() || encoder_bytes_ < limits_.max_text_bytes) {
@@ -137,6 +153,8 @@ class Reranker {
     rankfeed_status status = rankfeed_reranker_mem_req(model_, &limits_, &options_, &need);
     if (status != RANKFEED_OK) return Error::From(status, "reranker");
     scratch_ = AlignedBytes(need);
+    if (!arena_) arena_ = AlignedBytes({64 << 10, 256});
+    if (!scratch_ || !arena_) return Error::From(RANKFEED_E_NO_MEMORY, "reranker");
     status = rankfeed_reranker_init(model_, &limits_, &options_, pointers.data(), scratch_.data(),
                                     scratch_.size(), &reranker_);
     return status == RANKFEED_OK ? Error{} : Error::From(status, "reranker");
@@ -159,6 +177,9 @@ class Reranker {
       limits_.workers = std::max(limits_.workers, workers);
       if (Error error = Init()) return error;
     }
+    if (reranker_ == nullptr) {
+      if (Error error = Init()) return error;
+    }
     rankfeed_status status = rankfeed_rerank_begin(reranker_, &request_);
     if (status == RANKFEED_E_WORKSPACE_SIZE || status == RANKFEED_E_LIMIT) {
       if (Error error = Grow()) return error;
@@ -173,7 +194,7 @@ class Reranker {
   std::vector<Encoder> encoders_;
   uint32_t encoder_bytes_ = 0;
   AlignedBytes scratch_;
-  AlignedBytes arena_{rankfeed_mem_req{64 << 10, 256}};
+  AlignedBytes arena_;
   rankfeed_reranker* reranker_ = nullptr;
   rankfeed_request request_{};
   std::vector<rankfeed_status> status_;
@@ -189,10 +210,13 @@ class Corpus {
     Corpus corpus;
     rankfeed_corpus_options options{sizeof(options), flags, encode_flags};
     corpus.storage_ = AlignedBytes(rankfeed_corpus_mem_req());
+    if (!corpus.storage_) return Error{RANKFEED_E_NO_MEMORY, "out of memory"};
     const rankfeed_status status = rankfeed_corpus_open_file(
         path.c_str(), model, &options, corpus.storage_.data(), corpus.storage_.size(),
         &corpus.mapping_, &corpus.corpus_, nullptr);
-    if (status != RANKFEED_OK) return Error::From(status, path);
+    if (status != RANKFEED_OK) {
+      return detail::OrNoMemory([&] { return Error::From(status, path); });
+    }
     return corpus;
   }
   Corpus(Corpus&& other) noexcept

@@ -216,6 +216,12 @@ class Tokenizer:
 
     batch_decode = decode_batch  # transformers' name
 
+    def trim(self) -> int:
+        """Hands the memory that texts have touched in encoders back to the system, except in those that
+        another thread uses now. Worth a call after texts that normalization makes many times longer. No
+        output changes. The bytes of the pages that were handed back, resident or not."""
+        return self._model.trim()
+
     # ---- one query, many documents -----------------------------------------------------------
 
     def encode_pairs(self, query: Text, docs: Sequence[Any], max_length: Optional[int] = None,

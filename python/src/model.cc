@@ -51,10 +51,14 @@ const rankfeed_executor* Model::executor() {
 
 Model::Lease::Lease(Model* model, size_t longest_text, bool with_offsets, bool parallel)
     : model_(model), with_offsets_(with_offsets) {
-  if (longest_text > std::numeric_limits<uint32_t>::max() / 2) {
-    throw StatusError(RANKFEED_E_LIMIT, "a text is longer than 2 GiB");
+  const uint32_t most = rankfeed_max_text_bytes(model->get());
+  if (longest_text > most) {
+    throw StatusError(RANKFEED_E_LIMIT, "a text has " + std::to_string(longest_text) +
+                                            " bytes; the limit of the vocabulary is " +
+                                            std::to_string(most));
   }
   max_text_bytes_ = std::bit_ceil(std::max(static_cast<uint32_t>(longest_text), kSmallestEncoder));
+  max_text_bytes_ = std::min(max_text_bytes_, most);
   const rankfeed_executor* executor = parallel ? model->executor() : nullptr;
   const size_t count = executor != nullptr ? executor->workers : 1;
   {
@@ -81,6 +85,13 @@ Model::Lease::~Lease() {
     if (model_->idle_.size() >= 64 || max_text_bytes_ > (16u << 20)) break;
     model_->idle_.push_back({max_text_bytes_, with_offsets_, std::move(encoder)});
   }
+}
+
+size_t Model::Trim() {
+  const std::lock_guard lock(mutex_);
+  size_t dropped = 0;
+  for (Idle& idle : idle_) dropped += idle.encoder.Trim();
+  return dropped;
 }
 
 std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32_t flags,
@@ -328,6 +339,8 @@ void BindModel(nb::module_& module) {
            nb::arg("path"), nb::arg("parity") = -1, nb::arg("preset") = "")
       .def("set_threads", &Model::set_threads, nb::arg("threads"),
            "Threads that a batch uses; 0: as many as the process may run on.")
+      .def("trim", &Model::Trim,
+           "Hands the memory that texts have touched in idle encoders back to the system; its bytes.")
       .def("info",
            [](const Model& m) {
              const rankfeed_model_info& i = m.info();

@@ -53,6 +53,7 @@ class Model {
   // Threads of batches; made at the first use. Null when threads is 1.
   const rankfeed_executor* executor();
   void set_threads(uint32_t threads);
+  size_t Trim();  // of idle encoders; bytes of the pages handed back
 
   // One result per text, in order; a text that fails has its status and no tokens.
   std::vector<Tokens> Tokenize(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets);

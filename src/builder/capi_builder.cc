@@ -18,6 +18,7 @@
 #include "rankfeed/builder.h"
 
 using rankfeed::builder::BuildError;
+using rankfeed::builder::ImageBytes;
 
 struct rankfeed_loaded {
   rankfeed_mapping mapping{};  // of an image file
@@ -93,7 +94,7 @@ std::string ReadFile(const std::string& path) {
 
 // Writes a temporary beside path, syncs it and renames it over path; the temporary is gone after
 // any failure.
-void WriteFile(const std::string& path, const std::vector<unsigned char>& bytes) {
+void WriteFile(const std::string& path, const ImageBytes& bytes) {
   struct stat target;
   if (stat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
     throw BuildError(RANKFEED_E_IO, 0, path + ": exists and is not a regular file");
@@ -161,12 +162,9 @@ void CheckNotNull(const void* pointer, const char* name) {
   if (pointer == nullptr) throw BuildError(RANKFEED_E_ARGUMENT, 0, std::string(name) + " is null");
 }
 
-rankfeed_image AlignedImage(const std::vector<unsigned char>& bytes) {
-  rankfeed_image image{std::aligned_alloc(rankfeed::image::kSectionAlignment, bytes.size()),
-                       bytes.size()};
-  if (image.data == nullptr) throw std::bad_alloc();
-  std::memcpy(image.data, bytes.data(), bytes.size());
-  return image;
+rankfeed_image Released(ImageBytes bytes) {
+  const size_t size = bytes.size();
+  return {bytes.release(), size};
 }
 
 // The detail of a failed call on an image as a message.
@@ -223,9 +221,9 @@ RANKFEED_API rankfeed_status rankfeed_compile(const void* source, size_t source_
     CheckNotNull(out, "out");
     if (source_size != 0) CheckNotNull(source, "source");
     CheckOptions(options);
-    *out = AlignedImage(rankfeed::builder::Compile({static_cast<const char*>(source), source_size},
-                                                   source_name != nullptr ? source_name : "model",
-                                                   options));
+    *out = Released(rankfeed::builder::Compile({static_cast<const char*>(source), source_size},
+                                               source_name != nullptr ? source_name : "model",
+                                               options));
   });
 }
 
@@ -270,7 +268,7 @@ RANKFEED_API rankfeed_status rankfeed_load(const char* path,
       OpenModel(loaded.get(), bytes.data(), bytes.size(), path);
       CheckParity(*loaded->model, options, path);
     } else {
-      loaded->image = AlignedImage(rankfeed::builder::Compile(bytes, path, options));
+      loaded->image = Released(rankfeed::builder::Compile(bytes, path, options));
       rankfeed_image_unmap(&loaded->mapping);
       loaded->mapping = {};
       OpenModel(loaded.get(), loaded->image.data, loaded->image.size, path);

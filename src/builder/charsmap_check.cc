@@ -13,7 +13,9 @@ namespace {
 constexpr uint32_t kMaxKeysOnPath = 32;       // sentencepiece normalizer.h kMaxTrieResultsSize
 constexpr uint32_t kMaxKeySize = kMaxCharsmapKeyBytes;
 constexpr size_t kMaxReplacementSize = 1024;  // bytes; published ones have at most 33
-constexpr uint64_t kMaxKeyBytes = 64u << 20;  // of all keys
+constexpr uint64_t kMaxKeyBytes = 8u << 20;   // of all keys; published: 225,000 of at most 12
+// Of the replacements of all rules. Rules may share them, so few bytes can stand for very many.
+constexpr uint64_t kMaxReplacementBytes = 8u << 20;
 
 uint32_t Offset(uint32_t unit) {
   return (unit >> 10) << ((unit & 0x200) >> 6);
@@ -48,11 +50,8 @@ class Checker {
     below_.assign(map_.units.size(), {});
     Visit(0, 0);
     const Below& all = below_[0];
-    if (all.keys > kMaxCharsmapRules || all.key_bytes > kMaxKeyBytes) {
-      throw BuildError(RANKFEED_E_LIMIT, 0,
-                       where_ + " has more than " + std::to_string(kMaxCharsmapRules) +
-                           " rules, or more than 64 MiB of keys");
-    }
+    if (all.keys > kMaxCharsmapRules) OverLimit(kMaxCharsmapRules, "rules");
+    if (all.key_bytes > kMaxKeyBytes) OverLimit(kMaxKeyBytes, "bytes of keys");
     if (parity_ != RANKFEED_PARITY_HUGGINGFACE && all.chain > kMaxKeysOnPath) {
       throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
                        where_ +
@@ -75,6 +74,12 @@ class Checker {
 
   [[noreturn]] void Broken(const std::string& why) const {
     throw BuildError(RANKFEED_E_PARSE, 0, where_ + " is broken: " + why);
+  }
+
+  [[noreturn]] void OverLimit(uint64_t limit, const char* of) const {
+    throw BuildError(RANKFEED_E_LIMIT, 0,
+                     where_ + " has more than " + std::to_string(limit) + " " + of +
+                         "; that is the limit of a charsmap");
   }
 
   void Pool() const {
@@ -150,6 +155,10 @@ class Checker {
     if (size == std::string_view::npos) {
       throw BuildError(RANKFEED_E_LIMIT, 0, where_ + " has a replacement of more than 1024 bytes");
     }
+    replacement_bytes_ += size;
+    if (replacement_bytes_ > kMaxReplacementBytes) {
+      OverLimit(kMaxReplacementBytes, "bytes of replacements");
+    }
     map_.rules.push_back({stored, rest.substr(0, size)});
   }
 
@@ -157,6 +166,7 @@ class Checker {
   const uint32_t parity_;
   const std::string& where_;
   std::vector<Below> below_;
+  uint64_t replacement_bytes_ = 0;
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ inline constexpr uint64_t kMaxCharsmapRules = 1u << 20;
 
 // Splits and checks a blob; where names it in messages. Checks, in linear time: sizes; every unit's
 // children inside the array; no cycle; every value the start of a replacement; the pool valid UTF-8
-// and NUL-terminated; every key valid UTF-8 without NUL. RANKFEED_PARITY_SENTENCEPIECE adds: at
+// and NUL-terminated; every key valid UTF-8 without NUL. SentencePiece parity adds: at
 // most 32 keys on one path (kMaxTrieResultsSize). Throws BuildError(PARSE, UNSUPPORTED, LIMIT).
 CharsmapView CheckCharsmap(std::string_view blob, uint32_t parity, const std::string& where);
 

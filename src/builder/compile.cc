@@ -2,17 +2,16 @@
 #include "builder/compile.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <new>
 
+#include "builder/limits.h"
 #include "builder/presets.h"
 #include "builder/read_hf_json.h"
 #include "builder/read_spm.h"
 #include "builder/write_image.h"
 #include "image/format.h"
 #include "image/model.h"
-#include "pipeline/encoder.h"
 #include "text/normalize.h"
 
 namespace rankfeed::builder {
@@ -41,17 +40,15 @@ uint32_t ParityOf(SourceFormat format, const std::string& name,
                  "For HuggingFace parity compile the model's tokenizer.json");
 }
 
-// An image opened from bytes in place of a file.
+// An image opened from bytes in place of a file; they have to outlive it.
 class OpenImage {
  public:
-  explicit OpenImage(const std::vector<unsigned char>& bytes)
-      : image_(Allocate(image::kSectionAlignment, bytes.size())),
-        storage_(Allocate(rankfeed_model_mem_req().alignment, rankfeed_model_mem_req().size)) {
-    std::memcpy(image_.get(), bytes.data(), bytes.size());
+  explicit OpenImage(const ImageBytes& bytes)
+      : storage_(Allocate(rankfeed_model_mem_req().alignment, rankfeed_model_mem_req().size)) {
     rankfeed_error_detail detail{};
     detail.struct_size = sizeof detail;
     const rankfeed_status status =
-        rankfeed_model_open(image_.get(), bytes.size(), 0, storage_.get(),
+        rankfeed_model_open(bytes.data(), bytes.size(), 0, storage_.get(),
                             rankfeed_model_mem_req().size, &model_, &detail);
     if (status == RANKFEED_OK) return;
     throw BuildError(status, detail.byte_offset,
@@ -73,34 +70,63 @@ class OpenImage {
     return memory;
   }
 
-  Memory image_, storage_;
+  Memory storage_;
   rankfeed_model* model_ = nullptr;
 };
 
-// text run through the model's normalizer.
-std::string Normalize(const Model& model, std::string_view text) {
-  uint32_t capacity = 0;
-  if (!NormalizedBound(model, static_cast<uint32_t>(text.size()), &capacity)) {
-    throw BuildError(RANKFEED_E_LIMIT, 0, "an added token is too long to normalize");
+// Runs the normalizer of a model over added tokens, one step at a time: what the steps read and
+// write is counted.
+class TokenNormalizer {
+ public:
+  explicit TokenNormalizer(const Model& model) {
+    for (size_t i = 0; i < model.normalizer.size(); ++i) {
+      steps_.push_back(model);
+      steps_.back().normalizer = model.normalizer.subspan(i, 1);
+    }
+    for (int i = 0; i < 2; ++i) {
+      bytes_[i].resize(kCapacity);
+      buffers_.text[i].data = bytes_[i].data();
+      buffers_.text[i].capacity = kCapacity;
+    }
+    for (int i = 0; i < 3; ++i) {
+      work_[i].resize(kCapacity);
+      buffers_.work[i] = work_[i].data();
+    }
   }
-  std::vector<char> bytes[2];
-  std::vector<uint32_t> work[3];
-  text::Buffers buffers;
-  for (int i = 0; i < 2; ++i) {
-    bytes[i].resize(capacity);
-    buffers.text[i].data = bytes[i].data();
-    buffers.text[i].capacity = capacity;
+
+  // id: of the token, for messages.
+  std::string Normalize(uint32_t id, std::string_view text) {
+    if (!text::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers_)) TooLong(id);
+    for (const Model& step : steps_) {
+      done_ += buffers_.in().size;
+      if (text::RunNormalizer(step, &buffers_) != RANKFEED_OK) TooLong(id);
+      done_ += buffers_.in().size;
+      if (done_ > kMaxAddedTokenWork) {
+        throw BuildError(RANKFEED_E_LIMIT, 0,
+                         Name(id) + " makes it more than " + std::to_string(kMaxAddedTokenWork) +
+                             " bytes that the normalizer reads and writes for added tokens; that "
+                             "is the limit");
+      }
+    }
+    return std::string(buffers_.in().view());
   }
-  for (int i = 0; i < 3; ++i) {
-    work[i].resize(capacity);
-    buffers.work[i] = work[i].data();
+
+ private:
+  static constexpr uint32_t kCapacity = kMaxStringBytes;
+
+  static std::string Name(uint32_t id) { return "the added token of id " + std::to_string(id); }
+  [[noreturn]] static void TooLong(uint32_t id) {
+    throw BuildError(RANKFEED_E_LIMIT, 0,
+                     Name(id) + " is longer than " + std::to_string(kCapacity) +
+                         " bytes when it is normalized; that is the limit of an added token");
   }
-  if (!text::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers) ||
-      text::RunNormalizer(model, &buffers) != RANKFEED_OK) {
-    throw BuildError(RANKFEED_E_LIMIT, 0, "an added token is too long to normalize");
-  }
-  return std::string(buffers.in().view());
-}
+
+  std::vector<Model> steps_;  // the model with one step each
+  std::vector<char> bytes_[2];
+  std::vector<uint32_t> work_[3];
+  text::Buffers buffers_;
+  uint64_t done_ = 0;
+};
 
 bool AnyNormalized(const ModelSpec& spec) {
   for (const AddedTokenSpec& token : spec.added_tokens) {
@@ -132,8 +158,8 @@ SourceFormat DetectFormat(std::string_view source) {
                                                           : SourceFormat::kSentencePiece;
 }
 
-std::vector<unsigned char> Compile(std::string_view source, const std::string& name,
-                                   const rankfeed_compile_options* options) {
+ImageBytes Compile(std::string_view source, const std::string& name,
+                   const rankfeed_compile_options* options) {
   const SourceFormat format = DetectFormat(source);
   if (format == SourceFormat::kImage) {
     throw BuildError(RANKFEED_E_ARGUMENT, 0, name + ": is a compiled image already");
@@ -145,16 +171,20 @@ std::vector<unsigned char> Compile(std::string_view source, const std::string& n
                                                         : ReadSentencePiece(source, name, parity);
   ApplyPreset(preset, &spec);
   const ConfigHash hash = HashConfig(source, parity, preset);
-  std::vector<unsigned char> bytes = WriteImage(spec, hash, {});
+  ImageBytes bytes = WriteImage(spec, hash, {});
   if (!AnyNormalized(spec)) return bytes;
   // Tokens that are looked for in normalized text are normalized themselves, by the normalizer the
   // encoder will run: that of a first image.
-  const OpenImage first(bytes);
   std::vector<std::string> normalized;
-  for (const AddedTokenSpec& token : spec.added_tokens) {
-    const bool wanted = (token.flags & image::kNormalized) != 0;
-    normalized.push_back(wanted ? Normalize(first.model(), token.content) : std::string());
+  {
+    const OpenImage first(bytes);
+    TokenNormalizer normalizer(first.model());
+    for (const AddedTokenSpec& token : spec.added_tokens) {
+      const bool wanted = (token.flags & image::kNormalized) != 0;
+      normalized.push_back(wanted ? normalizer.Normalize(token.id, token.content) : std::string());
+    }
   }
+  bytes = {};
   return WriteImage(spec, hash, normalized);
 }
 

@@ -4,8 +4,8 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "builder/image_bytes.h"
 #include "builder/model_spec.h"
 #include "rankfeed/builder.h"
 
@@ -17,7 +17,7 @@ enum class SourceFormat { kSentencePiece, kHuggingFace, kImage };
 SourceFormat DetectFormat(std::string_view source);
 
 // options may be null; its struct_size has been checked. Throws BuildError, std::bad_alloc.
-std::vector<unsigned char> Compile(std::string_view source, const std::string& name,
-                                   const rankfeed_compile_options* options);
+ImageBytes Compile(std::string_view source, const std::string& name,
+                   const rankfeed_compile_options* options);
 
 }  // namespace rankfeed::builder

@@ -15,8 +15,9 @@ namespace {
 // The prefix tree in preorder; children of a node are consecutive in child_list.
 struct Tree {
   std::vector<uint16_t> label;
-  std::vector<uint32_t> parent, value, first_child;  // first_child has one entry more than nodes
-  std::vector<uint64_t> weight;                      // of all keys in the subtree
+  std::vector<uint32_t> value, first_child;  // first_child has one entry more than nodes
+  std::vector<uint32_t> parent;              // while it is made
+  std::vector<uint64_t> weight;              // of all keys in the subtree
   std::vector<uint32_t> child_list;
 
   size_t size() const { return label.size(); }
@@ -25,8 +26,32 @@ struct Tree {
   }
 };
 
+// Nodes of the tree over sorted keys, the root included.
+size_t CountNodes(std::span<const TrieKey> keys) {
+  size_t nodes = 1;
+  std::span<const uint16_t> last;
+  for (const TrieKey& key : keys) {
+    const auto split = std::mismatch(last.begin(), last.end(), key.codes.begin(), key.codes.end());
+    nodes += static_cast<size_t>(key.codes.end() - split.second);
+    last = key.codes;
+  }
+  return nodes;
+}
+
 Tree MakeTree(std::span<const TrieKey> keys, uint32_t code_count) {
   Tree tree;
+  // A unit holds one node: refused before anything is built over it.
+  const size_t nodes = CountNodes(keys);
+  if (nodes > trie::kMaxUnits) {
+    throw BuildError(RANKFEED_E_LIMIT, 0,
+                     "the vocabulary needs " + std::to_string(nodes) +
+                         " trie units; the limit of trie units is " +
+                         std::to_string(trie::kMaxUnits));
+  }
+  tree.label.reserve(nodes);
+  tree.parent.reserve(nodes);
+  tree.value.reserve(nodes);
+  tree.weight.reserve(nodes);
   const auto add = [&](uint16_t label, uint32_t parent) {
     tree.label.push_back(label);
     tree.parent.push_back(parent);
@@ -69,6 +94,7 @@ Tree MakeTree(std::span<const TrieKey> keys, uint32_t code_count) {
   for (size_t i = 1; i < tree.size(); ++i) {
     tree.child_list[count[tree.parent[i]]++] = static_cast<uint32_t>(i);
   }
+  tree.parent = {};
   return tree;
 }
 
@@ -90,11 +116,19 @@ class FreeUnits {
   }
   uint32_t size() const { return static_cast<uint32_t>(next_.size()); }
 
+  // About as many units as there will be: growing by doubling would take three times the memory.
+  void ReserveFor(size_t size) {
+    size = std::min<size_t>(size, trie::kMaxUnits);
+    next_.reserve(size);
+    previous_.reserve(size);
+    used_.reserve(size);
+  }
+
   void GrowTo(uint32_t size) {
     if (size > trie::kMaxUnits) {
-      throw BuildError(
-          RANKFEED_E_LIMIT, 0,
-          "the vocabulary needs more than " + std::to_string(trie::kMaxUnits) + " trie units");
+      throw BuildError(RANKFEED_E_LIMIT, 0,
+                       "the vocabulary needs more trie units than the limit of " +
+                           std::to_string(trie::kMaxUnits));
     }
     for (uint32_t unit = this->size(); unit < size; ++unit) {
       next_.push_back(kEnd);
@@ -138,10 +172,12 @@ class Builder {
     }
     // By group, heaviest first; parents of the same group are never lighter than their children and
     // come first among equals.
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
       const uint32_t x = Group(a), y = Group(b);
-      return x != y ? x < y : tree_.weight[a] > tree_.weight[b];
+      if (x != y) return x < y;
+      return tree_.weight[a] != tree_.weight[b] ? tree_.weight[a] > tree_.weight[b] : a < b;
     });
+    free_.ReserveFor(tree_.size() + tree_.size() / 4 + 2 * size_t{code_count_});
     Reserve(code_count_ + 1);
     StartGroup();
     base_used_[0] = 1;  // the base of leaves: no unit may hold a child of base 0

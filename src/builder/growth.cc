@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "builder/code_points.h"
+#include "builder/limits.h"
 #include "rankfeed/model.h"
 
 namespace rankfeed::builder {
@@ -265,9 +266,23 @@ void BeforePreTokenizer(Costs& costs, const ModelSpec& spec, double* constant) {
   }
 }
 
+// Each step that runs the charsmap weighs all of its rules.
+void CheckCharsmapSteps(const ModelSpec& spec, const CharsmapView& charsmap) {
+  const auto steps = static_cast<size_t>(
+      std::count_if(spec.normalizer.begin(), spec.normalizer.end(),
+                    [](const StepSpec& step) { return step.op == image::Op::kPrecompiled; }));
+  if (steps <= 1 || steps * charsmap.rules.size() <= kMaxCharsmapWork) return;
+  throw BuildError(RANKFEED_E_LIMIT, 0,
+                   "the normalizer has " + std::to_string(steps) + " Precompiled steps of " +
+                       std::to_string(charsmap.rules.size()) +
+                       " rules; the limit of steps times rules is " +
+                       std::to_string(kMaxCharsmapWork));
+}
+
 }  // namespace
 
 Growth ComputeGrowth(const ModelSpec& spec, const CharsmapView* charsmap) {
+  if (charsmap != nullptr) CheckCharsmapSteps(spec, *charsmap);
   Costs costs;
   double constant = 0;
   size_t shortest_raw = 0;

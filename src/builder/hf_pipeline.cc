@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "builder/code_points.h"
+#include "builder/limits.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -16,7 +17,20 @@ using image::Op;
 }
 
 std::string TypeOf(const Json& element) {
-  return element.At("type").String();
+  return element.At("type").ShortString("a type");
+}
+
+// Each item of a sequence, which are counted together with those of the sequences inside and
+// outside of it: a list of sequences without steps costs time too.
+template <class Read>
+void ReadSequence(const Json& list, size_t* count, const Read& read) {
+  list.Each([&](const Json& item) {
+    if (++*count > kMaxSteps) {
+      item.Fail(RANKFEED_E_LIMIT, "is one step too many; the limit of a pipeline's part is " +
+                                      std::to_string(kMaxSteps) + " steps");
+    }
+    read(item);
+  });
 }
 
 StepSpec Step(Op op, uint32_t arg0 = 0, uint32_t arg1 = 0) {
@@ -31,7 +45,7 @@ StepSpec Step(Op op, uint32_t arg0 = 0, uint32_t arg1 = 0) {
 StepSpec ReadPattern(const Json& pattern) {
   if (const auto text = pattern.Find("String")) {
     StepSpec step = Step(Op::kReplace);
-    step.a = text->String();
+    step.a = text->ShortString("a pattern");
     if (step.a.empty()) {
       text->Fail(RANKFEED_E_UNSUPPORTED,
                  "is empty; a pattern that matches nothing is not supported");
@@ -39,9 +53,10 @@ StepSpec ReadPattern(const Json& pattern) {
     return step;
   }
   if (const auto regex = pattern.Find("Regex")) {
-    if (const auto step = ReadRegex(regex->String())) return *step;
+    const std::string text = regex->ShortString("a pattern");
+    if (const auto step = ReadRegex(text)) return *step;
     regex->Fail(RANKFEED_E_UNSUPPORTED,
-                "\"" + regex->String() +
+                "\"" + text +
                     "\" is not a supported regular expression (literal text, c{n,}, c+ and "
                     "\\s{2,}|[\\n\\r\\t] are)");
   }
@@ -193,14 +208,16 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
   return out;
 }
 
-void ReadNormalizer(const std::optional<Json>& value, std::vector<StepSpec>* steps,
-                    std::string* charsmap) {
-  if (!value) return;
-  const std::string type = TypeOf(*value);
+namespace {
+
+void AppendNormalizer(const Json& value, size_t* count, std::vector<StepSpec>* steps,
+                      std::string* charsmap) {
+  const std::string type = TypeOf(value);
   if (type == "Sequence") {
-    for (const Json& item : value->At("normalizers").Items()) ReadNormalizer(item, steps, charsmap);
+    ReadSequence(value.At("normalizers"), count,
+                 [&](const Json& item) { AppendNormalizer(item, count, steps, charsmap); });
   } else if (type == "Precompiled") {
-    const Json blob = value->At("precompiled_charsmap");
+    const Json blob = value.At("precompiled_charsmap");
     const std::optional<std::string> bytes = DecodeBase64(blob.String());
     if (!bytes) blob.Fail(RANKFEED_E_PARSE, "is not base64");
     if (!charsmap->empty() && *charsmap != *bytes) {
@@ -211,15 +228,15 @@ void ReadNormalizer(const std::optional<Json>& value, std::vector<StepSpec>* ste
     *charsmap = *bytes;
     steps->push_back(Step(Op::kPrecompiled));
   } else if (type == "Strip") {
-    const bool left = value->At("strip_left").Bool(), right = value->At("strip_right").Bool();
+    const bool left = value.At("strip_left").Bool(), right = value.At("strip_right").Bool();
     steps->push_back(Step(Op::kStrip, left, right));
   } else if (type == "Replace") {
-    StepSpec step = ReadPattern(value->At("pattern"));
-    step.b = value->At("content").String();
+    StepSpec step = ReadPattern(value.At("pattern"));
+    step.b = value.At("content").ShortString("a replacement");
     steps->push_back(std::move(step));
   } else if (type == "Prepend") {
     StepSpec step = Step(Op::kPrepend);
-    step.a = value->At("prepend").String();
+    step.a = value.At("prepend").ShortString("a prefix");
     steps->push_back(std::move(step));
   } else if (type == "Lowercase") {
     steps->push_back(Step(Op::kLowercase));
@@ -236,78 +253,96 @@ void ReadNormalizer(const std::optional<Json>& value, std::vector<StepSpec>* ste
   } else if (type == "Nmt") {
     steps->push_back(Step(Op::kNmt));
   } else {
-    Unsupported(*value, type);
+    Unsupported(value, type);
   }
 }
 
-void ReadPreTokenizer(const std::optional<Json>& value, std::vector<StepSpec>* steps) {
-  if (!value) return;
-  const std::string type = TypeOf(*value);
+void AppendPreTokenizer(const Json& value, size_t* count, std::vector<StepSpec>* steps) {
+  const std::string type = TypeOf(value);
   if (type == "Sequence") {
-    for (const Json& item : value->At("pretokenizers").Items()) ReadPreTokenizer(item, steps);
+    ReadSequence(value.At("pretokenizers"), count,
+                 [&](const Json& item) { AppendPreTokenizer(item, count, steps); });
   } else if (type == "Metaspace") {
-    steps->push_back(ReadMetaspace(*value, Op::kMetaspace));
+    steps->push_back(ReadMetaspace(value, Op::kMetaspace));
   } else if (type == "WhitespaceSplit") {
     steps->push_back(Step(Op::kWhitespaceSplit));
   } else if (type == "Whitespace") {
     steps->push_back(Step(Op::kWhitespace));
   } else if (type == "Punctuation") {
-    const auto behavior = value->Find("behavior");
+    const auto behavior = value.Find("behavior");
     steps->push_back(Step(Op::kPunctuation, behavior ? ReadBehavior(*behavior) : image::kIsolated));
   } else if (type == "Digits") {
-    steps->push_back(Step(Op::kDigits, value->At("individual_digits").Bool()));
+    steps->push_back(Step(Op::kDigits, value.At("individual_digits").Bool()));
   } else if (type == "CharDelimiterSplit") {
     // pre_tokenizers/delimiter.rs: a literal split that drops the delimiter.
     StepSpec step = Step(Op::kSplitString, image::kRemoved);
-    step.a = value->At("delimiter").Char();
+    step.a = value.At("delimiter").Char();
     steps->push_back(std::move(step));
   } else if (type == "Split") {
-    const Json pattern = value->At("pattern");
+    const Json pattern = value.At("pattern");
     StepSpec step = ReadPattern(pattern);
     if (step.op != Op::kReplace) {
       pattern.Fail(RANKFEED_E_UNSUPPORTED,
                    "is a regular expression; Split by literal text is supported");
     }
     step.op = Op::kSplitString;
-    step.arg0 = ReadBehavior(value->At("behavior"));
-    step.arg1 = value->At("invert").Bool();
+    step.arg0 = ReadBehavior(value.At("behavior"));
+    step.arg1 = value.At("invert").Bool();
     steps->push_back(std::move(step));
   } else {
-    Unsupported(*value, type);
+    Unsupported(value, type);
   }
 }
 
-void ReadDecoder(const std::optional<Json>& value, std::vector<StepSpec>* steps) {
-  if (!value) return;
-  const std::string type = TypeOf(*value);
+void AppendDecoder(const Json& value, size_t* count, std::vector<StepSpec>* steps) {
+  const std::string type = TypeOf(value);
   if (type == "Sequence") {
-    for (const Json& item : value->At("decoders").Items()) ReadDecoder(item, steps);
+    ReadSequence(value.At("decoders"), count,
+                 [&](const Json& item) { AppendDecoder(item, count, steps); });
     // Without steps the tokens are joined with spaces; a chain, even an empty one, joins with
     // nothing, which is what Fuse does.
     if (steps->empty()) steps->push_back(Step(Op::kFuse));
   } else if (type == "Metaspace") {
-    steps->push_back(ReadMetaspace(*value, Op::kMetaspaceDecode));
+    steps->push_back(ReadMetaspace(value, Op::kMetaspaceDecode));
   } else if (type == "Replace") {
-    const Json pattern = value->At("pattern");
+    const Json pattern = value.At("pattern");
     StepSpec step = ReadPattern(pattern);
     if (step.op != Op::kReplace) {
       pattern.Fail(RANKFEED_E_UNSUPPORTED,
                    "is a regular expression; a decoder that replaces literal text is supported");
     }
     step.op = Op::kReplaceDecode;
-    step.b = value->At("content").String();
+    step.b = value.At("content").ShortString("a replacement");
     steps->push_back(std::move(step));
   } else if (type == "ByteFallback") {
     steps->push_back(Step(Op::kByteFallbackDecode));
   } else if (type == "Fuse") {
     steps->push_back(Step(Op::kFuse));
   } else if (type == "Strip") {
-    StepSpec step = Step(Op::kStripDecode, value->At("start").U32(), value->At("stop").U32());
-    step.a = value->At("content").Char();
+    StepSpec step = Step(Op::kStripDecode, value.At("start").U32(), value.At("stop").U32());
+    step.a = value.At("content").Char();
     steps->push_back(std::move(step));
   } else {
-    Unsupported(*value, type);
+    Unsupported(value, type);
   }
+}
+
+}  // namespace
+
+void ReadNormalizer(const std::optional<Json>& value, std::vector<StepSpec>* steps,
+                    std::string* charsmap) {
+  size_t count = 0;
+  if (value) AppendNormalizer(*value, &count, steps, charsmap);
+}
+
+void ReadPreTokenizer(const std::optional<Json>& value, std::vector<StepSpec>* steps) {
+  size_t count = 0;
+  if (value) AppendPreTokenizer(*value, &count, steps);
+}
+
+void ReadDecoder(const std::optional<Json>& value, std::vector<StepSpec>* steps) {
+  size_t count = 0;
+  if (value) AppendDecoder(*value, &count, steps);
 }
 
 }  // namespace rankfeed::builder

@@ -33,9 +33,20 @@ class Json {
   // Members. Find: absent and null are the same, nothing. At: absent is an error, null is a value.
   std::optional<Json> Find(const char* key) const;
   Json At(const char* key) const;
-  std::vector<Json> Items() const;                    // of an array
+  // Calls f with each item of an array. Items are made one at a time: an array of millions costs
+  // what f keeps.
+  template <class F>
+  void Each(const F& f) const {
+    size_t i = 0;
+    for (const auto item : Array()) f(Json(*source_, item, Child(std::to_string(i++))));
+  }
   simdjson::dom::array::iterator ArrayBegin() const;  // the same without paths, for long ones
-  std::vector<std::pair<std::string, Json>> Members() const;
+  // The same with the name and value of each member of an object.
+  template <class F>
+  void EachMember(const F& f) const {
+    for (const auto& member : Object())
+      f(member.key, Json(*source_, member.value, Child(member.key)));
+  }
 
   bool is_null() const { return element_.is_null(); }
   bool is_object() const { return element_.is_object(); }
@@ -43,6 +54,8 @@ class Json {
   bool is_string() const { return element_.is_string(); }
 
   std::string String() const;
+  // A string of at most kMaxStringBytes; of names it in the message ("a piece").
+  std::string ShortString(const char* of) const;
   bool Bool() const;
   uint32_t U32() const;      // LIMIT-checked
   std::string Char() const;  // a string of exactly one code point
@@ -55,6 +68,7 @@ class Json {
 
  private:
   simdjson::dom::object Object() const;
+  simdjson::dom::array Array() const;
   std::optional<Json> Member(const char* key) const;  // null is a value
   std::string Child(std::string_view key) const;
 

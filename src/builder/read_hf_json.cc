@@ -8,6 +8,7 @@
 #include "builder/code_points.h"
 #include "builder/hf_pipeline.h"
 #include "builder/json_value.h"
+#include "builder/limits.h"
 #include "builder/serde_number.h"
 #include "rankfeed/model.h"
 #include "rankfeed/rerank.h"
@@ -212,6 +213,10 @@ class Reader {
     if (!pair.at(1).is_number()) {
       FailVocab(i, RANKFEED_E_PARSE, "must have a number as its score");
     }
+    if (text.size() > kMaxStringBytes) {
+      FailVocab(i, RANKFEED_E_LIMIT,
+                OverLimit(std::to_string(text.size()) + " bytes", "a piece", kMaxStringBytes));
+    }
     PieceSpec piece;
     piece.text = text;
     std::string_view digits;
@@ -231,10 +236,10 @@ class Reader {
   void AddedTokens(const Json& list) {
     std::unordered_map<std::string, uint32_t> flags_of;
     uint32_t next = static_cast<uint32_t>(spec_.pieces.size());
-    for (const Json& item : list.Items()) {
+    list.Each([&](const Json& item) {
       AddedTokenSpec token;
       item.At("id").U32();
-      token.content = item.At("content").String();
+      token.content = item.At("content").ShortString("an added token");
       const auto flag = [&](const char* key, image::AddedFlags bit) {
         if (item.At(key).Bool()) token.flags |= bit;
       };
@@ -243,15 +248,15 @@ class Reader {
       flag("rstrip", image::kRstrip);
       flag("normalized", image::kNormalized);
       flag("special", image::kSpecial);
-      if (token.content.empty()) continue;  // ignored there too
+      if (token.content.empty()) return;  // ignored there too
       if (const auto [it, inserted] = flags_of.emplace(token.content, token.flags); !inserted) {
-        if (it->second == token.flags) continue;
+        if (it->second == token.flags) return;
         item.Fail(RANKFEED_E_UNSUPPORTED, "repeats \"" + token.content + "\" with other flags");
       }
       const auto known = piece_ids_.find(token.content);
       token.id = known != piece_ids_.end() ? known->second : next++;
       spec_.added_tokens.push_back(std::move(token));
-    }
+    });
     spec_.id_count = next;
   }
 
@@ -271,7 +276,7 @@ class Reader {
     }
     const std::string type = value->At("type").String();
     if (type == "Sequence") {
-      for (const Json& item : value->At("processors").Items()) PostProcessor(item);
+      value->At("processors").Each([&](const Json& item) { PostProcessor(item); });
       if (!has_template_) DefaultTemplate();
       return;
     }
@@ -313,10 +318,15 @@ class Reader {
   void ClsSep(const Json& value, bool roberta) {
     const auto id = [&](const char* key) {
       const Json pair = value.At(key);
-      const std::vector<Json> items = pair.Items();
-      if (items.size() != 2) pair.Fail(RANKFEED_E_PARSE, "must be [token, id]");
-      items[0].String();
-      return TemplateId(items[1]);
+      size_t count = 0;
+      uint32_t of = 0;
+      pair.Each([&](const Json& item) {
+        if (count == 0) item.String();
+        if (count == 1) of = TemplateId(item);
+        ++count;
+      });
+      if (count != 2) pair.Fail(RANKFEED_E_PARSE, "must be [token, id]");
+      return of;
     };
     const uint32_t sep = id("sep"), cls = id("cls");
     const uint32_t second = roberta ? 0 : 1;
@@ -331,13 +341,21 @@ class Reader {
 
   void TemplateProcessing(const Json& value) {
     std::unordered_map<std::string, std::vector<uint32_t>> specials;
-    for (const auto& [name, token] : value.At("special_tokens").Members()) {
-      token.At("tokens").Items();
+    size_t id_count = 0;
+    value.At("special_tokens").EachMember([&](std::string_view name, const Json& token) {
+      token.At("tokens").ArrayBegin();  // must be an array
       std::vector<uint32_t> ids;
-      for (const Json& id : token.At("ids").Items()) ids.push_back(TemplateId(id));
+      const Json list = token.At("ids");
+      list.Each([&](const Json& id) {
+        if (++id_count > kMaxTemplateItems) {
+          list.Fail(RANKFEED_E_LIMIT,
+                    OverLimit("one id too many", "ids of special tokens", kMaxTemplateItems));
+        }
+        ids.push_back(TemplateId(id));
+      });
       if (!specials.emplace(name, std::move(ids)).second)
         token.Fail(RANKFEED_E_PARSE, "is given twice");
-    }
+    });
     Template(value.At("single"), specials, false, &spec_.template_single);
     Template(value.At("pair"), specials, true, &spec_.template_pair);
   }
@@ -346,7 +364,7 @@ class Reader {
                 const std::unordered_map<std::string, std::vector<uint32_t>>& specials, bool pair,
                 std::vector<TemplateItemSpec>* out) {
     int a = 0, b = 0;
-    for (const Json& item : list.Items()) {
+    list.Each([&](const Json& item) {
       if (const auto sequence = item.Find("Sequence")) {
         const std::string id = sequence->At("id").String();
         const uint32_t type = sequence->At("type_id").U32();
@@ -364,8 +382,11 @@ class Reader {
       } else {
         item.Fail(RANKFEED_E_PARSE, "must be a Sequence or a SpecialToken");
       }
-      if (out->size() > 4096) list.Fail(RANKFEED_E_LIMIT, "has more than 4096 items");
-    }
+      if (out->size() > kMaxTemplateItems) {
+        item.Fail(RANKFEED_E_LIMIT,
+                  OverLimit("one item too many", "a template's items", kMaxTemplateItems));
+      }
+    });
     if (a != 1 || b != (pair ? 1 : 0)) {
       list.Fail(RANKFEED_E_UNSUPPORTED,
                 pair ? "must use A once and B once" : "must use A once and B not at all");

@@ -12,6 +12,7 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "builder/code_points.h"
+#include "builder/limits.h"
 #include "rankfeed/model.h"
 #include "trie/double_array.h"
 
@@ -105,6 +106,16 @@ class Reader {
     return message.next();
   }
 
+  // of names the string in the message.
+  std::string ShortString(protozero::pbf_reader& message, const char* of) const {
+    const protozero::data_view text = message.get_view();
+    if (text.size() > kMaxStringBytes) {
+      Fail(RANKFEED_E_LIMIT,
+           OverLimit(std::to_string(text.size()) + " bytes", of, kMaxStringBytes));
+    }
+    return {text.data(), text.size()};
+  }
+
   // protozero 1.7.1 get_bool looks at one byte, also where the message has none left.
   static bool Bool(protozero::pbf_reader& message) { return message.get_uint64() != 0; }
 
@@ -141,7 +152,7 @@ class Reader {
     while (Next(message)) {
       switch (message.tag_and_type()) {
         case Tag(kPiecePiece, pbf_wire_type::length_delimited):
-          piece.text = message.get_string();
+          piece.text = ShortString(message, "a piece");
           break;
         case Tag(kPieceScore, pbf_wire_type::fixed32):
           score = message.get_float();
@@ -175,20 +186,20 @@ class Reader {
           trainer_.byte_fallback = Bool(message);
           break;
         case Tag(kTrainerUnkSurface, pbf_wire_type::length_delimited):
-          trainer_.unk_surface = message.get_string();
+          trainer_.unk_surface = ShortString(message, "unk_surface");
           break;
         // An empty name means the default (model_interface.cc, RETURN_PIECE).
         case Tag(kTrainerUnkPiece, pbf_wire_type::length_delimited):
-          Name(message.get_string(), &trainer_.unk_piece, "<unk>");
+          Name(ShortString(message, "unk_piece"), &trainer_.unk_piece, "<unk>");
           break;
         case Tag(kTrainerBosPiece, pbf_wire_type::length_delimited):
-          Name(message.get_string(), &trainer_.bos_piece, "<s>");
+          Name(ShortString(message, "bos_piece"), &trainer_.bos_piece, "<s>");
           break;
         case Tag(kTrainerEosPiece, pbf_wire_type::length_delimited):
-          Name(message.get_string(), &trainer_.eos_piece, "</s>");
+          Name(ShortString(message, "eos_piece"), &trainer_.eos_piece, "</s>");
           break;
         case Tag(kTrainerPadPiece, pbf_wire_type::length_delimited):
-          Name(message.get_string(), &trainer_.pad_piece, "<pad>");
+          Name(ShortString(message, "pad_piece"), &trainer_.pad_piece, "<pad>");
           break;
         default:
           message.skip();

@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <numeric>
 #include <unordered_map>
@@ -33,7 +32,8 @@ using image::SectionId;
 static_assert(std::endian::native == std::endian::little,
               "images are written as they lie in memory");
 
-// Collects sections, then lays them out in the order of their ids.
+// Collects sections, then lays them out in the order of their ids. A section that has been written
+// is kept in that image alone, which has to live until the next one is written.
 class Sections {
  public:
   template <class T>
@@ -45,12 +45,12 @@ class Sections {
     Add({id, sizeof(T), std::move(bytes)});
   }
   void Add(SectionData section) {
-    if (!section.bytes.empty()) sections_.push_back(std::move(section));
+    if (!section.bytes.empty()) sections_.push_back({std::move(section), {}});
   }
 
-  std::vector<unsigned char> Write(const ConfigHash& config_hash) {
+  ImageBytes Write(const ConfigHash& config_hash) {
     std::sort(sections_.begin(), sections_.end(),
-              [](const SectionData& a, const SectionData& b) { return a.id < b.id; });
+              [](const Entry& a, const Entry& b) { return a.data.id < b.data.id; });
     image::Header header{};
     std::memcpy(header.magic, image::kMagic, sizeof header.magic);
     header.version_major = image::kVersionMajor;
@@ -60,17 +60,21 @@ class Sections {
     header.section_count = static_cast<uint32_t>(sections_.size());
     std::vector<image::Section> table;
     uint64_t at = Aligned(sizeof header + sections_.size() * sizeof(image::Section));
-    for (const SectionData& section : sections_) {
+    for (const Entry& section : sections_) {
+      const size_t size = section.bytes().size();
       table.push_back(
-          {static_cast<uint32_t>(section.id), section.element_size, at, section.bytes.size()});
-      at = Aligned(at + section.bytes.size());
+          {static_cast<uint32_t>(section.data.id), section.data.element_size, at, size});
+      at = Aligned(at + size);
     }
     header.image_size = at;
-    std::vector<unsigned char> out(at, 0);
+    ImageBytes out(at);
     std::memcpy(out.data() + sizeof header, table.data(), table.size() * sizeof(image::Section));
     for (size_t i = 0; i < sections_.size(); ++i) {
-      std::memcpy(out.data() + table[i].offset, sections_[i].bytes.data(),
-                  sections_[i].bytes.size());
+      const std::string_view bytes = sections_[i].bytes();
+      unsigned char* const place = out.data() + table[i].offset;
+      std::memcpy(place, bytes.data(), bytes.size());
+      sections_[i].written = {reinterpret_cast<const char*>(place), bytes.size()};
+      std::string().swap(sections_[i].data.bytes);
     }
     std::memcpy(out.data(), &header, sizeof header);
     XXH128_canonical_t checksum;
@@ -82,11 +86,16 @@ class Sections {
   }
 
  private:
+  struct Entry {
+    SectionData data;
+    std::string_view written;  // in the last image; empty before there is one
+    std::string_view bytes() const { return written.empty() ? data.bytes : written; }
+  };
   static uint64_t Aligned(uint64_t size) {
     return (size + image::kSectionAlignment - 1) / image::kSectionAlignment *
            image::kSectionAlignment;
   }
-  std::vector<SectionData> sections_;
+  std::vector<Entry> sections_;
 };
 
 // The string pool; equal strings share one range.
@@ -122,18 +131,12 @@ uint64_t Weight(const PieceSpec& piece) {
   return uint64_t{1} << static_cast<int>(shift);
 }
 
-struct FreeAligned {
-  void operator()(unsigned char* p) const {
-    ::operator delete[](p, std::align_val_t(image::kSectionAlignment));
-  }
-};
-
 class Writer {
  public:
   Writer(const ModelSpec& spec, const std::vector<std::string>& normalized)
       : spec_(spec), normalized_(normalized) {}
 
-  std::vector<unsigned char> Run(const ConfigHash& config_hash) {
+  ImageBytes Run(const ConfigHash& config_hash) {
     config_.parity = spec_.parity;
     config_.flags = spec_.flags;
     config_.id_count = spec_.id_count;
@@ -154,12 +157,10 @@ class Writer {
     Config();
     sections_.Add(SectionId::kStrings, strings_.pool());
     // The word engine's tables come from running the finished model on its own pieces.
-    std::vector<unsigned char> image = sections_.Write(config_hash);
-    const std::unique_ptr<unsigned char[], FreeAligned> aligned(static_cast<unsigned char*>(
-        ::operator new[](image.size(), std::align_val_t(image::kSectionAlignment))));
-    std::memcpy(aligned.get(), image.data(), image.size());
+    ImageBytes image = sections_.Write(config_hash);
+    Release();
     Model model;
-    if (image::Bind(aligned.get(), image.size(), &model, nullptr) != RANKFEED_OK) {
+    if (image::Bind(image.data(), image.size(), &model, nullptr) != RANKFEED_OK) {
       throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, 0, "the image that was built does not open");
     }
     std::vector<SectionData> words = BuildWordTables(model);
@@ -169,6 +170,14 @@ class Writer {
   }
 
  private:
+  // What only the first image is made of.
+  void Release() {
+    strings_ = {};
+    values_ = {};
+    key_begin_ = {};
+    codes_ = {};
+  }
+
   bool sentencepiece() const { return spec_.sentencepiece(); }
 
   void Charsmaps() {
@@ -308,8 +317,9 @@ class Writer {
                       Weight(spec_.pieces[values_[v]])});
     }
     SortKeys(&keys);
-    sections_.Add(SectionId::kTrieUnits,
-                  BuildDoubleArray(keys, config_.code_count, ScriptGroups()));
+    const std::vector<uint16_t> groups = ScriptGroups();
+    key_text_ = {};  // the largest array so far, and the next ones are larger
+    sections_.Add(SectionId::kTrieUnits, BuildDoubleArray(keys, config_.code_count, groups));
   }
 
   // Text is mostly of one script: what it needs of the trie lies together. By code; the characters
@@ -358,22 +368,24 @@ class Writer {
 
   // A trie over bytes (code = byte + 1) of texts[i] -> i; later texts replace equal earlier ones,
   // empty ones are left out.
-  std::vector<trie::Unit> ByteTrie(
-      const std::vector<std::pair<std::string, uint32_t>>& texts) const {
-    std::vector<std::pair<std::string, uint32_t>> sorted = texts;
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<std::vector<uint16_t>> codes;
+  using ByteKey = std::pair<std::string_view, uint32_t>;
+  std::vector<trie::Unit> ByteTrie(std::vector<ByteKey> texts) const {
+    std::stable_sort(texts.begin(), texts.end(),
+                     [](const ByteKey& a, const ByteKey& b) { return a.first < b.first; });
+    size_t bytes = 0;
+    for (const ByteKey& text : texts) bytes += text.first.size();
+    std::vector<uint16_t> codes;
+    codes.reserve(bytes);  // spans into it stay
     std::vector<TrieKey> keys;
-    codes.reserve(sorted.size());
-    for (size_t i = 0; i < sorted.size(); ++i) {
-      const std::string& text = sorted[i].first;
-      if (text.empty() || (i + 1 < sorted.size() && sorted[i + 1].first == text)) continue;
-      codes.emplace_back();
+    keys.reserve(texts.size());
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const std::string_view text = texts[i].first;
+      if (text.empty() || (i + 1 < texts.size() && texts[i + 1].first == text)) continue;
+      const size_t begin = codes.size();
       for (const char c : text) {
-        codes.back().push_back(static_cast<uint16_t>(static_cast<unsigned char>(c) + 1));
+        codes.push_back(static_cast<uint16_t>(static_cast<unsigned char>(c) + 1));
       }
-      keys.push_back({codes.back(), sorted[i].second, 1});
+      keys.push_back({std::span(codes).subspan(begin), texts[i].second, 1});
     }
     if (keys.empty()) return {};
     return BuildDoubleArray(keys, 257);
@@ -472,9 +484,6 @@ class Writer {
   }
 
   void Steps(SectionId id, const std::vector<StepSpec>& steps) {
-    if (steps.size() > 256) {
-      throw BuildError(RANKFEED_E_LIMIT, 0, "more than 256 steps in one part of the pipeline");
-    }
     std::vector<image::Step> out;
     for (const StepSpec& step : steps) {
       out.push_back({static_cast<uint32_t>(step.op), step.arg0, step.arg1, 0, strings_.Add(step.a),
@@ -485,10 +494,10 @@ class Writer {
 
   void AddedTokens() {
     std::vector<image::AddedToken> tokens;
-    std::vector<std::pair<std::string, uint32_t>> raw;
+    std::vector<ByteKey> raw;
     // Of two tokens that normalize to one text, the reference keeps the last of special, then
     // other tokens (added_vocabulary.rs refresh_added_tokens).
-    std::vector<std::pair<std::string, uint32_t>> by_kind[2];
+    std::vector<ByteKey> by_kind[2];
     for (size_t i = 0; i < spec_.added_tokens.size(); ++i) {
       const AddedTokenSpec& token = spec_.added_tokens[i];
       const bool is_normalized = (token.flags & image::kNormalized) != 0;
@@ -506,14 +515,14 @@ class Writer {
       }
     }
     sections_.Add(SectionId::kAddedTokens, tokens);
-    sections_.Add(SectionId::kAddedTrieRaw, ByteTrie(raw));
+    sections_.Add(SectionId::kAddedTrieRaw, ByteTrie(std::move(raw)));
     by_kind[0].insert(by_kind[0].end(), by_kind[1].begin(), by_kind[1].end());
-    sections_.Add(SectionId::kAddedTrieNormalized, ByteTrie(by_kind[0]));
-    std::vector<std::pair<std::string, uint32_t>> user;
+    sections_.Add(SectionId::kAddedTrieNormalized, ByteTrie(std::move(by_kind[0])));
+    std::vector<ByteKey> user;
     for (size_t i = 0; i < spec_.user_defined.size(); ++i) {
       user.emplace_back(spec_.user_defined[i], static_cast<uint32_t>(i));
     }
-    sections_.Add(SectionId::kUserDefinedTrie, ByteTrie(user));
+    sections_.Add(SectionId::kUserDefinedTrie, ByteTrie(std::move(user)));
   }
 
   void Template(SectionId id, const std::vector<TemplateItemSpec>& items, uint32_t* specials) {
@@ -581,8 +590,8 @@ ConfigHash HashConfig(std::string_view source, uint32_t parity, std::string_view
   return hash;
 }
 
-std::vector<unsigned char> WriteImage(const ModelSpec& spec, const ConfigHash& config_hash,
-                                      const std::vector<std::string>& normalized) {
+ImageBytes WriteImage(const ModelSpec& spec, const ConfigHash& config_hash,
+                      const std::vector<std::string>& normalized) {
   return Writer(spec, normalized).Run(config_hash);
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "builder/image_bytes.h"
 #include "builder/model_spec.h"
 
 namespace rankfeed::builder {
@@ -21,7 +22,7 @@ ConfigHash HashConfig(std::string_view source, uint32_t parity, std::string_view
 // The image of spec, byte for byte the same for equal arguments. normalized holds, for each added
 // token with the normalized flag, its content run through the normalizer (empty vector: contents
 // as written). Cost: about 1 s for 250,000 pieces. Throws BuildError.
-std::vector<unsigned char> WriteImage(const ModelSpec& spec, const ConfigHash& config_hash,
-                                      const std::vector<std::string>& normalized);
+ImageBytes WriteImage(const ModelSpec& spec, const ConfigHash& config_hash,
+                      const std::vector<std::string>& normalized);
 
 }  // namespace rankfeed::builder

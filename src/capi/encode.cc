@@ -14,6 +14,7 @@
 #include "pipeline/sp_decode.h"
 #include "pipeline/sp_encode.h"
 #include "pipeline/token_sink.h"
+#include "platform/drop_pages.h"
 #include "text/utf8.h"
 
 namespace {
@@ -213,6 +214,28 @@ rankfeed_status rankfeed_encoder_init(const rankfeed_model* model, const rankfee
   rankfeed_encoder* place = rankfeed_encoder::Carve(layout, *model, *limits, capacity, &scratch);
   scratch.Prepare(*model);
   *out = new (place) rankfeed_encoder{rankfeed::kEncoderMagic, model, *limits, scratch};
+  return RANKFEED_OK;
+}
+
+uint32_t rankfeed_max_text_bytes(const rankfeed_model* model) {
+  if (!Open(model)) return 0;
+  uint32_t low = 0, high = 0x7fffffff;  // NormalizedBound of low fits, that of high does not
+  while (high - low > 1) {
+    const uint32_t middle = low + (high - low) / 2;
+    uint32_t bound;
+    (rankfeed::NormalizedBound(*model, middle, &bound) ? low : high) = middle;
+  }
+  return low;
+}
+
+rankfeed_status rankfeed_encoder_trim(rankfeed_encoder* encoder, size_t* dropped) {
+  if (dropped != nullptr) *dropped = 0;
+  if (!Open(encoder)) return RANKFEED_E_ARGUMENT;
+  size_t bytes = 0;
+  char* const begin = encoder->scratch.working_begin();
+  const size_t size = static_cast<size_t>(encoder->scratch.working_end() - begin);
+  if (rankfeed::platform::DropPages(begin, size, &bytes) != 0) return RANKFEED_E_IO;
+  if (dropped != nullptr) *dropped = bytes;
   return RANKFEED_OK;
 }
 

@@ -2,7 +2,9 @@
 // cli/growing_encoder.h: an encoder that is made again, larger, when a longer text comes.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "cli/cli.h"
@@ -15,8 +17,13 @@ class GrowingEncoder {
   GrowingEncoder(const rankfeed_model* model, bool offsets) : model_(model), offsets_(offsets) {}
   Encoder& For(size_t text_bytes) {
     if (!encoder_ || text_bytes > max_bytes_) {
+      const size_t most = rankfeed_max_text_bytes(model_);
+      if (text_bytes > most) {
+        throw Failure("a text has " + std::to_string(text_bytes) +
+                      " bytes; the limit of the vocabulary is " + std::to_string(most));
+      }
       while (max_bytes_ < text_bytes) max_bytes_ *= 2;
-      if (max_bytes_ > 0xffffffffu) throw Failure("a text is longer than 4 GiB");
+      max_bytes_ = std::min(max_bytes_, most);
       encoder_.reset();
       auto made = Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_);
       if (!made) throw Failure(made.error().message);

@@ -29,7 +29,8 @@ struct Scratch {
   simd::ByteSet added_first = {};
   bool added_first_usable = false;
 
-  // Measures (layout over null) or carves; the one description of the scratch.
+  // Measures (layout over null) or carves; the one description of the scratch. text[0] comes first
+  // and lattice.value last of what working_begin() and working_end() enclose.
   void Carve(Layout& layout, uint32_t capacity, bool with_offsets, uint32_t cache_bytes) {
     text_capacity = capacity;
     for (int i = 0; i < 2; ++i) {
@@ -43,6 +44,12 @@ struct Scratch {
     lattice.link = layout.Take<uint32_t>(size_t{capacity} + 1);
     lattice.value = layout.Take<uint32_t>(size_t{capacity} + 1);
     words.Carve(layout, cache_bytes);
+  }
+
+  // The arrays above that grow with the text: they hold nothing between two calls.
+  char* working_begin() const { return text[0]; }
+  char* working_end() const {
+    return reinterpret_cast<char*>(lattice.value + size_t{text_capacity} + 1);
   }
 
   // Fills in what depends on the model; once, after carving.

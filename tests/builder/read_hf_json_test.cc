@@ -383,6 +383,76 @@ TEST(ReadHfJson, DefaultsRefused) {
       FailsWith(Compiled(file.Text()), RANKFEED_E_UNSUPPORTED, "padding.pad_id 7 is not an id"));
 }
 
+// Each limit is found where the file passes it, with its name, its value and the place.
+TEST(ReadHfJson, LimitsAreToldWhereTheyArePassed) {
+  const auto list = [](size_t count, const std::string& unit) {
+    std::string text = unit;
+    for (size_t i = 1; i < count; ++i) text += "," + unit;
+    return text;
+  };
+  const auto refused = [](const HfFile& file, const char* path, const char* why) {
+    const Compiled compiled(file.Text());
+    EXPECT_NE(compiled.message().find(": byte "), std::string::npos) << compiled.message();
+    EXPECT_TRUE(FailsWith(compiled, RANKFEED_E_LIMIT, path));
+    EXPECT_TRUE(FailsWith(compiled, RANKFEED_E_LIMIT, why));
+  };
+  HfFile file;
+  for (const size_t count : {64, 65}) {
+    file.normalizer =
+        R"({"type":"Sequence","normalizers":[)" + list(count, R"({"type":"Nmt"})") + "]}";
+    if (count == 64) {
+      EXPECT_EQ(Compiled(file.Text()).status, RANKFEED_OK);
+    }
+  }
+  refused(file, "normalizer.normalizers[64] is one step too many", "is 64 steps");
+  file = {};
+  file.normalizer =  // sequences count, and steps inside of them
+      R"({"type":"Sequence","normalizers":[)" +
+      list(33, R"({"type":"Sequence","normalizers":[{"type":"Nmt"}]})") + "]}";
+  refused(file, "normalizer.normalizers[32] is one step too many", "is 64 steps");
+  file = {};
+  file.pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" +
+                       list(65, R"({"type":"WhitespaceSplit"})") + "]}";
+  refused(file, "pre_tokenizer.pretokenizers[64] is one step too many", "is 64 steps");
+  file = {};
+  file.decoder = R"({"type":"Sequence","decoders":[)" + list(65, R"({"type":"Fuse"})") + "]}";
+  refused(file, "decoder.decoders[64] is one step too many", "is 64 steps");
+  const std::string longest(8192, 'x'), longer(8193, 'x');
+  file = {};
+  file.vocab = R"([["<s>",0],["<pad>",0],["</s>",0],["<unk>",0],["a",-1],[")" + longest + "\",-2]]";
+  EXPECT_EQ(Compiled(file.Text()).status, RANKFEED_OK);
+  file.vocab = R"([["<s>",0],["<pad>",0],["</s>",0],["<unk>",0],["a",-1],[")" + longer + "\",-2]]";
+  refused(file, "model.vocab[5] has 8193 bytes", "the limit of a piece is 8192");
+  file = {};
+  file.added_tokens = "[" + Added(7, longer) + "]";
+  refused(file, "added_tokens[0].content has 8193 bytes", "the limit of an added token is 8192");
+  file = {};
+  file.normalizer =
+      R"({"type":"Replace","pattern":{"Regex":")" + longer + R"("},"content":""})";
+  refused(file, "normalizer.pattern.Regex has 8193 bytes", "the limit of a pattern is 8192");
+  file = {};
+  file.post_processor =
+      R"({"type":"TemplateProcessing","single":[],"pair":[],"special_tokens":{"s":{"ids":[)" +
+      list(4097, "1") + R"(],"tokens":[]}}})";
+  refused(file, "post_processor.special_tokens.s.ids", "is 4096");
+}
+
+// A token that grows at some step costs what the steps read and write, not what its file has.
+TEST(ReadHfJson, NormalizingAddedTokensHasALimit) {
+  HfFile file;
+  file.normalizer = R"({"type":"Replace","pattern":{"String":"q"},"content":")" +
+                    std::string(1000, 'r') + R"("})";
+  file.added_tokens = "[" + Added(7, std::string(9, 'q'), "00010") + "]";
+  EXPECT_TRUE(FailsWith(Compiled(file.Text()), RANKFEED_E_LIMIT,
+                        "added token of id 7 is longer than 8192 bytes when it is normalized"));
+  std::string many = Added(7, "qqqqqqqq0", "00010");
+  for (int i = 1; i < 3000; ++i) {
+    many += "," + Added(7, "qqqqqqqq" + std::to_string(i), "00010");
+  }
+  file.added_tokens = "[" + many + "]";
+  EXPECT_TRUE(FailsWith(Compiled(file.Text()), RANKFEED_E_LIMIT, "makes it more than 16777216"));
+}
+
 TEST(ReadHfJson, SpecialIdsAndPositions) {
   HfFile file;
   file.post_processor = builder_test::kRobertaTemplate;

@@ -410,6 +410,29 @@ TEST(ReadSpm, EveryPrefixIsRefusedOrComplete) {
   }
 }
 
+TEST(ReadSpm, LimitsAreToldWhereTheyArePassed) {
+  for (const size_t size : {7999, 8193}) {
+    ModelProto model;
+    model.AddSpecials();
+    model.Add("a", -1);
+    model.Add(std::string(size, 'x'), -2);
+    const builder_test::Compiled compiled(Serialize(model));
+    if (size <= 8192) {
+      EXPECT_EQ(compiled.status, RANKFEED_OK) << compiled.message();
+      continue;
+    }
+    EXPECT_TRUE(builder_test::FailsWith(compiled, RANKFEED_E_LIMIT,
+                                        "has 8193 bytes; the limit of a piece is 8192"));
+    EXPECT_NE(compiled.message().find(": byte "), std::string::npos) << compiled.message();
+  }
+  ModelProto model;
+  model.AddSpecials();
+  model.Add("a", -1);
+  model.unk_surface = std::string(8193, 'x');
+  EXPECT_TRUE(builder_test::FailsWith(builder_test::Compiled(Serialize(model)), RANKFEED_E_LIMIT,
+                                      "has 8193 bytes; the limit of unk_surface is 8192"));
+}
+
 TEST(ReadSpm, CutMessageSaysWhere) {
   std::string bytes = Serialize(Small());
   const Compiled compiled(std::string_view(bytes).substr(0, 5));

@@ -79,6 +79,12 @@ class Package(unittest.TestCase):
         self.assertEqual(batch.statuses, ["RANKFEED_OK", "RANKFEED_E_TOO_LONG"])
         self.assertEqual(batch.documents, [0])
 
+    def test_trim_keeps_ids(self):
+        text = "\ufdfa" * 20000
+        ids = self.tok.encode(text).ids
+        self.assertGreater(self.tok.trim(), 0)
+        self.assertEqual(self.tok.encode(text).ids, ids)
+
     def test_specials_in_text(self):
         tok = rankfeed.Tokenizer.from_file(hf_file("roberta"))
         docs = ["fine", "a </s> b", "also fine"]

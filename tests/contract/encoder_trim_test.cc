@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// rankfeed_encoder_trim: how much of the scratch is resident after a text that normalization makes
+// many times longer, within the bound of docs/memory.md; how little after the trim; that no output
+// changes.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "contract_models.h"
+#include "rankfeed/encode.h"
+#include "support/sanitizers.h"
+
+namespace rankfeed::contract {
+namespace {
+
+// docs/memory.md: bytes of scratch touched for each normalized byte, and what every encoder has.
+constexpr size_t kPerByte = 26, kPerByteWithOffsets = 42;
+constexpr size_t kFixed = size_t{512} << 10;
+
+// Private anonymous pages; nothing of them is resident before they are touched.
+class Pages {
+ public:
+  explicit Pages(size_t size, int flags = MAP_PRIVATE) : size_(size) {
+    data_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+    if (data_ == MAP_FAILED) throw std::bad_alloc();
+    madvise(data_, size, MADV_NOHUGEPAGE);  // where there are none, it does not matter
+  }
+  ~Pages() { munmap(data_, size_); }
+  Pages(const Pages&) = delete;
+  void* data() const { return data_; }
+  size_t Resident() const {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    std::vector<unsigned char> in((size_ + page - 1) / page);
+    if (mincore(data_, size_, in.data()) != 0) return SIZE_MAX;
+    size_t bytes = 0;
+    for (const unsigned char one : in) bytes += (one & 1) * page;
+    return bytes;
+  }
+
+ private:
+  size_t size_;
+  void* data_;
+};
+
+class EncoderTrim : public testing::TestWithParam<bool> {
+ protected:
+  static constexpr uint32_t kTextBytes = 300'000;
+
+  explicit EncoderTrim(int map_flags = MAP_PRIVATE)
+      : model_(SentencePieceSource()), limits_(Limits(kTextBytes, GetParam(), 4096)) {
+    rankfeed_mem_req need{};
+    EXPECT_EQ(rankfeed_encoder_mem_req(model_.get(), &limits_, &need), RANKFEED_OK);
+    pages_ = std::make_unique<Pages>(need.size, map_flags);
+    EXPECT_EQ(rankfeed_encoder_init(model_.get(), &limits_, pages_->data(), need.size, &encoder_),
+              RANKFEED_OK);
+  }
+
+  std::vector<int32_t> Encode(const std::string& text) {
+    std::vector<int32_t> ids(rankfeed_token_bound(model_.get(), text.size()));
+    rankfeed_encoding io{};
+    io.struct_size = sizeof io;
+    io.capacity = static_cast<uint32_t>(ids.size());
+    io.input_ids = ids.data();
+    EXPECT_EQ(rankfeed_encode(encoder_, {text.data(), text.size()}, nullptr, &io), RANKFEED_OK);
+    ids.resize(io.count);
+    return ids;
+  }
+
+  OpenModel model_;
+  rankfeed_limits limits_;
+  std::unique_ptr<Pages> pages_;
+  rankfeed_encoder* encoder_ = nullptr;
+};
+
+TEST_P(EncoderTrim, PagesThatAHostileTextTouchedAreHandedBack) {
+  const size_t fresh = pages_->Resident();
+  const std::string growing(kTextBytes, 'G');  // each becomes "ab ab ab": 8 bytes, 12 with U+2581
+  const std::string plain = "ab ba a b \xc3\xa9";
+  const std::vector<int32_t> expected = Encode(growing), expected_plain = Encode(plain);
+  const size_t touched = pages_->Resident();
+  const size_t normalized = size_t{kTextBytes} * 12 + 3;
+  EXPECT_GT(touched, normalized);  // there is something to hand back
+  EXPECT_LE(touched, normalized * (GetParam() ? kPerByteWithOffsets : kPerByte) + kFixed);
+
+  size_t dropped = 0;
+  ASSERT_EQ(rankfeed_encoder_trim(encoder_, &dropped), RANKFEED_OK);
+  EXPECT_GE(dropped, touched - kFixed);
+  EXPECT_LE(pages_->Resident(), fresh + kFixed / 8);
+
+  EXPECT_EQ(Encode(plain), expected_plain);
+  EXPECT_EQ(Encode(growing), expected);
+  EXPECT_EQ(rankfeed_encoder_trim(encoder_, nullptr), RANKFEED_OK);
+  EXPECT_EQ(Encode(growing), expected);
+}
+
+TEST_P(EncoderTrim, LockedPagesAreRefusedAndTheEncoderStaysUsable) {
+  if (kSanitized) GTEST_SKIP() << "mlock does nothing under a sanitizer";
+  const std::string text(1000, 'G');
+  const std::vector<int32_t> expected = Encode(text);
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const middle = static_cast<char*>(pages_->data()) + 16 * page;
+  if (mlock(middle, page) != 0) GTEST_SKIP() << "this process may not lock memory";
+  size_t dropped = 1;
+  EXPECT_EQ(rankfeed_encoder_trim(encoder_, &dropped), RANKFEED_E_IO);
+  EXPECT_EQ(dropped, 0u);
+  EXPECT_EQ(Encode(text), expected);
+  munlock(middle, page);
+}
+
+TEST_P(EncoderTrim, ScratchSmallerThanAPageHasNothingToHandBack) {
+  rankfeed_limits limits = Limits(8, GetParam());
+  const OwnedEncoder small(model_.get(), limits);
+  size_t dropped = 1;
+  EXPECT_EQ(rankfeed_encoder_trim(small.get(), &dropped), RANKFEED_OK);
+  EXPECT_LT(dropped, size_t{64} << 10);
+}
+
+TEST_P(EncoderTrim, NoEncoder) {
+  size_t dropped = 1;
+  EXPECT_EQ(rankfeed_encoder_trim(nullptr, &dropped), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(dropped, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Offsets, EncoderTrim, testing::Bool());
+
+TEST(MaxTextBytes, IsTheLastThatAnEncoderCanHave) {
+  for (const std::string& source : {SentencePieceSource(), HuggingFaceSource()}) {
+    const OpenModel model(source);
+    const uint32_t most = rankfeed_max_text_bytes(model.get());
+    rankfeed_mem_req need{};
+    rankfeed_limits limits = Limits(most, true);
+    EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_OK) << most;
+    limits = Limits(most + 1, false);
+    EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_E_LIMIT) << most;
+  }
+  EXPECT_EQ(rankfeed_max_text_bytes(nullptr), 0u);
+}
+
+}  // namespace
+}  // namespace rankfeed::contract
