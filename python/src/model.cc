@@ -15,8 +15,9 @@
 namespace rankfeed::python {
 namespace {
 
-Vocabulary LoadVocabulary(const std::string& path, int32_t parity, const std::string& preset) {
-  auto loaded = Vocabulary::Load(path, parity, preset.empty() ? nullptr : preset.c_str());
+Vocabulary LoadVocabulary(const std::string& path, int32_t parity, const std::string& preset,
+                          Mapping mapping) {
+  auto loaded = Vocabulary::Load(path, parity, preset.empty() ? nullptr : preset.c_str(), mapping);
   if (!loaded) throw StatusError(loaded.error().status, loaded.error().message);
   return std::move(*loaded);
 }
@@ -28,8 +29,9 @@ constexpr uint32_t kSmallestEncoder = 64 << 10;  // bytes of text
 
 }  // namespace
 
-Model::Model(const std::string& path, int32_t parity, const std::string& preset)
-    : vocabulary_(LoadVocabulary(path, parity, preset)), info_(Info(vocabulary_.model())) {}
+Model::Model(const std::string& path, int32_t parity, const std::string& preset, Mapping mapping)
+    : vocabulary_(LoadVocabulary(path, parity, preset, mapping)),
+      info_(Info(vocabulary_.model())) {}
 
 void Model::set_threads(uint32_t threads) {
   const std::lock_guard lock(mutex_);
@@ -306,11 +308,13 @@ nb::object Decode(Model& model, Ids ids,
 void BindModel(nb::module_& module) {
   nb::class_<Model>(module, "Model", "A vocabulary; see rankfeed.Tokenizer.")
       .def("__init__",
-           [](Model* self, const std::string& path, int32_t parity, const std::string& preset) {
+           [](Model* self, const std::string& path, int32_t parity, const std::string& preset,
+              bool map_file) {
              const nb::gil_scoped_release release;
-             new (self) Model(path, parity, preset);
+             new (self) Model(path, parity, preset, map_file ? Mapping::kFile : Mapping::kPrivate);
            },
-           nb::arg("path"), nb::arg("parity") = -1, nb::arg("preset") = "")
+           nb::arg("path"), nb::arg("parity") = -1, nb::arg("preset") = "",
+           nb::arg("map_file") = false)
       .def("set_threads", &Model::set_threads, nb::arg("threads"),
            "Threads that a batch uses; 0: as many as the process may run on.")
       .def("info",

@@ -12,7 +12,6 @@ namespace {
 
 constexpr uint32_t kMaxKeysOnPath = 32;       // sentencepiece normalizer.h kMaxTrieResultsSize
 constexpr uint32_t kMaxKeySize = kMaxCharsmapKeyBytes;
-constexpr size_t kMaxReplacementSize = 1024;  // bytes; published ones have at most 33
 constexpr uint64_t kMaxKeyBytes = 64u << 20;  // of all keys
 
 uint32_t Offset(uint32_t unit) {
@@ -146,7 +145,7 @@ class Checker {
       throw BuildError(RANKFEED_E_UNSUPPORTED, 0, where_ + " has a key that is not valid UTF-8");
     }
     const std::string_view rest = map_.pool.substr(map_.units[value] & 0x7fffffff);
-    const size_t size = rest.substr(0, kMaxReplacementSize + 1).find('\0');
+    const size_t size = rest.substr(0, kMaxReplacementBytes + 1).find('\0');
     if (size == std::string_view::npos) {
       throw BuildError(RANKFEED_E_LIMIT, 0, where_ + " has a replacement of more than 1024 bytes");
     }

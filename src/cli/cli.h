@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "rankfeed/builder.hpp"
+
 namespace rankfeed::cli {
 
 // Ends the command: the message goes to stderr, the process exits with code 1.
@@ -25,11 +27,13 @@ void AddReceipt(CLI::App& app);
 void AddAudit(CLI::App& app);
 void AddRerank(CLI::App& app);  // only with rankfeed_crossencoder
 
-// --vocab and --parity, as every command that opens a vocabulary has them.
+// --vocab and what goes with it, as every command that opens a vocabulary has them.
 struct VocabOptions {
   std::string path, parity, preset;
+  bool map_file = false;
   void Add(CLI::App& command);
   int32_t parity_number() const;  // RANKFEED_PARITY_*
+  Vocabulary Load() const;        // throws Failure
 };
 
 // --specials-in-text, as every command that tokenizes texts has it.

@@ -294,9 +294,10 @@ Visits Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
     }
     return false;
   };
+  uint32_t rounds = MostSteps(count != 0 ? sequences[count - 1].end : 0);
   Lane* last = lanes;
   while (last != lanes + kLanes && begin(last)) ++last;
-  while (last != lanes) {
+  for (; last != lanes && rounds != 0; --rounds) {
     for (Lane* lane = lanes; lane != last;) {
       const trie::Unit unit = units[static_cast<uint32_t>(lane->visit)];
       const uint64_t at = lane->visit >> 32;
@@ -366,7 +367,10 @@ HWY_INLINE void RelaxOne(const Lattice& lattice, Visit visit) {
     next = Min(next, s);
   };
   relax(sum(state.edge[2]));
-  for (uint32_t k = 3; k < state.edge_count; ++k) relax(sum(lattice.edges[state.more + k - 3]));
+  if (state.edge_count > 3) {
+    const uint32_t edges = std::min(state.edge_count, image::kMaxWordPieceChars);
+    for (uint32_t k = 3; k < edges; ++k) relax(sum(lattice.edges[state.more + k - 3]));
+  }
   lattice.sum[at + 1] = least & image::kEdgeCostMask;
   lattice.nodes[at + 1] = {static_cast<uint32_t>(least),
                            static_cast<uint32_t>((next - least) >> image::kEdgeCostShift)};
