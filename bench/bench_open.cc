@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// bench/bench_open.cc: what it takes until a vocabulary can be used: compiling a model file, opening an
-// image from a private copy, as by default, or mapped in place, with the verify pass and without, and
-// making an encoder. Warm page cache.
+// bench/bench_open.cc: what it takes until a vocabulary can be used: compiling a model file,
+// opening an image from a private copy, as by default, or mapped in place, with the verify pass and
+// without, and making an encoder. Warm page cache.
 //
 //   compile/FILE   encoder/FILE
 //   open/private/FILE  copied, then verified   open/mapped/FILE   mapped and verified
 //   open/copy/FILE     copied, not verified    open/trusted/FILE  mapped, not verified
-//   first_use/FILE  map in place, open, encode one sentence with an encoder that is there already: the pages that takes are
-//                   faulted in; `resident_bytes` is what of the image is in memory then, `after_passages` after all XQuAD
-//                   passages of 12 languages
+//   first_use/FILE     map in place, open, encode one sentence with an encoder that is there already:
+//                      the pages that takes are faulted in; `resident_bytes` is what of the image is
+//                      in memory then, `after_passages` after all XQuAD passages of 12 languages
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -95,8 +95,8 @@ void FirstUse(benchmark::State& state, const std::string& path, const Corpus& co
   for (auto _ : state) {
     rankfeed_image_unmap(&mapping);
     if (rankfeed_image_map_file(path.c_str(), &mapping, nullptr) != RANKFEED_OK ||
-        rankfeed_model_open(mapping.data, mapping.size, RANKFEED_OPEN_TRUSTED_IMAGE, storage.data(), storage.size(), &model,
-                            nullptr) != RANKFEED_OK) {
+        rankfeed_model_open(mapping.data, mapping.size, RANKFEED_OPEN_TRUSTED_IMAGE, storage.data(),
+                            storage.size(), &model, nullptr) != RANKFEED_OK) {
       return state.SkipWithError("open failed");
     }
     if (scratch.data() == nullptr) {

@@ -36,11 +36,12 @@ enum {
    * noticed, but nothing outside the store is read. Ids may be outside the vocabulary if the store
    * was made to deceive. */
   RANKFEED_CORPUS_TRUSTED = 1u,
-  /* Of rankfeed_corpus_open_file: map the file, in place of reading it to private memory. For stores
-   * that are larger than memory or shared by many processes, and that only their writers change, who
-   * append and rename. When others write to the file, what was verified no longer holds: ids may be
-   * wrong, or outside the vocabulary; when it is cut off, the kernel answers with SIGBUS. No function
-   * reads outside the store or goes on without end. SECURITY.md, "Files that change". */
+  /* Of rankfeed_corpus_open_file: map the file, in place of reading it to private memory. For
+   * stores that are larger than memory or shared by many processes, and that only their writers
+   * change, who append and rename. When others write to the file, what was verified no longer
+   * holds: ids may be wrong, or outside the vocabulary; when it is cut off, the kernel answers with
+   * SIGBUS. No function reads outside the store or goes on without end. SECURITY.md, "Files that
+   * change". */
   RANKFEED_CORPUS_MAP_FILE = 2u
 };
 
@@ -68,11 +69,11 @@ RANKFEED_API rankfeed_status rankfeed_corpus_open(const void* data, size_t size,
                                                   rankfeed_corpus** out,
                                                   rankfeed_error_detail* detail);
 
-/* Reads the file to private read-only memory, or maps it with RANKFEED_CORPUS_MAP_FILE, and opens it;
- * *mapping is to be released by rankfeed_image_unmap when no thread uses the corpus any more. A writer
- * may be at work on the file. On failure nothing is mapped.
- * Errors: those of rankfeed_corpus_open; IO (detail->item = errno); BUSY when the file grew faster
- * than it could be read. O(file), or O(1) when mapped and trusted. */
+/* Reads the file to private read-only memory, or maps it with RANKFEED_CORPUS_MAP_FILE, and opens
+ * it; *mapping is to be released by rankfeed_image_unmap when no thread uses the corpus any more. A
+ * writer may be at work on the file. On failure nothing is mapped. Errors: those of
+ * rankfeed_corpus_open; IO (detail->item = errno); BUSY when the file grew faster than it could be
+ * read. O(file), or O(1) when mapped and trusted. */
 RANKFEED_API rankfeed_status rankfeed_corpus_open_file(
     const char* path, const rankfeed_model* model, const rankfeed_corpus_options* options,
     void* storage, size_t storage_size, rankfeed_mapping* mapping, rankfeed_corpus** out,

@@ -80,8 +80,8 @@ class AlignedBytes {
 // Where the bytes of an image or a store lie while they are used.
 enum class Mapping : uint32_t {
   kPrivate,  // in a read-only copy of the file
-  kFile      // in the file itself, shared between processes: only for files that nobody else changes,
-             // see rankfeed_image_map_file
+  kFile  // in the file itself, shared between processes: only for files that nobody else changes,
+         // see rankfeed_image_map_file
 };
 
 // An image file in memory and the model over it.

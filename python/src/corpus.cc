@@ -201,16 +201,17 @@ void Compact(const std::string& path) {
 
 void BindCorpus(nb::module_& module) {
   nb::class_<Corpus>(module, "Corpus", "A store of token ids; see rankfeed.Corpus.")
-      .def("__init__",
-           [](Corpus* self, const std::string& path, const Model* model, bool trusted,
-              uint32_t encode_flags, bool map_file) {
-             const nb::gil_scoped_release release;
-             const uint32_t flags = (trusted ? uint32_t{RANKFEED_CORPUS_TRUSTED} : 0u) |
-                                    (map_file ? uint32_t{RANKFEED_CORPUS_MAP_FILE} : 0u);
-             new (self) Corpus(path, model, flags, encode_flags);
-           },
-           nb::arg("path"), nb::arg("model").none() = nb::none(), nb::arg("trusted") = false,
-           nb::arg("encode_flags") = 0, nb::arg("map_file") = false)
+      .def(
+          "__init__",
+          [](Corpus* self, const std::string& path, const Model* model, bool trusted,
+             uint32_t encode_flags, bool map_file) {
+            const nb::gil_scoped_release release;
+            const uint32_t flags = (trusted ? uint32_t{RANKFEED_CORPUS_TRUSTED} : 0u) |
+                                   (map_file ? uint32_t{RANKFEED_CORPUS_MAP_FILE} : 0u);
+            new (self) Corpus(path, model, flags, encode_flags);
+          },
+          nb::arg("path"), nb::arg("model").none() = nb::none(), nb::arg("trusted") = false,
+          nb::arg("encode_flags") = 0, nb::arg("map_file") = false)
       .def("__len__", [](const Corpus& c) { return c.info().documents; })
       .def_prop_ro("tokens", [](const Corpus& c) { return c.info().tokens; })
       .def_prop_ro("file_bytes", [](const Corpus& c) { return c.info().file_bytes; })

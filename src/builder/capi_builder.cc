@@ -231,9 +231,8 @@ bool IsImage(std::string_view bytes) {
 }
 
 // rankfeed_load.
-rankfeed_status Load(MapFunction* map, const char* path,
-                     const rankfeed_compile_options* options, rankfeed_loaded** out,
-                     rankfeed_builder_error* error) {
+rankfeed_status Load(MapFunction* map, const char* path, const rankfeed_compile_options* options,
+                     rankfeed_loaded** out, rankfeed_builder_error* error) {
   if (out != nullptr) *out = nullptr;
   return Guard(error, [&] {
     CheckNotNull(path, "path");

@@ -67,7 +67,8 @@ rankfeed_status CheckOpenArguments(const rankfeed_model* model,
 rankfeed_status Open(const void* data, size_t size, const rankfeed_model* model,
                      const rankfeed_corpus_options* options, rankfeed_corpus* corpus,
                      bool* in_motion, rankfeed_error_detail* detail) {
-  if (const rankfeed_status status = rankfeed::corpus::Bind(data, size, corpus, in_motion, detail)) {
+  if (const rankfeed_status status =
+          rankfeed::corpus::Bind(data, size, corpus, in_motion, detail)) {
     return status;
   }
   const uint32_t encode_flags = options != nullptr ? options->encode_flags : 0;

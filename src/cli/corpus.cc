@@ -40,8 +40,8 @@ void Checked(F f) {
   if (f(&error) != RANKFEED_OK) throw Failure(error.message);
 }
 
-// These commands look at a store once and may be asked about one that is larger than memory, so they
-// map it.
+// These commands look at a store once and may be asked about one that is larger than memory, so
+// they map it.
 rankfeed_corpus_info TrustedInfo(const std::string& path) {
   rankfeed_corpus_options options{};
   options.flags = RANKFEED_CORPUS_TRUSTED | RANKFEED_CORPUS_MAP_FILE;
@@ -181,8 +181,8 @@ void RunBuild(const BuildCommand& c, uint32_t mode) {
   }
   const auto start = std::chrono::steady_clock::now();
   const WriterPtr writer = OpenWriter(c.store, vocab.model(), options);
-  const Totals totals = PutDocuments(c, vocab.model(), options.encode_flags,
-                                     options.with_offsets != 0, writer.get());
+  const Totals totals =
+      PutDocuments(c, vocab.model(), options.encode_flags, options.with_offsets != 0, writer.get());
   Checked([&](rankfeed_builder_error* error) {
     return rankfeed_corpus_writer_commit(writer.get(), error);
   });

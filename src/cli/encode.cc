@@ -106,8 +106,7 @@ void RunEncode(const EncodeOptions& o) {
   options.flags |= o.specials.flags();
   if (!o.byte_offsets) options.flags |= RANKFEED_OFFSETS_CODE_POINTS;
   ParseExtraOptions(o.extra_options, &options);
-  if (!o.extra_options.empty() &&
-      Info(vocab.model()).parity != RANKFEED_PARITY_SENTENCEPIECE) {
+  if (!o.extra_options.empty() && Info(vocab.model()).parity != RANKFEED_PARITY_SENTENCEPIECE) {
     throw Failure("--extra-options belongs to SentencePiece parity");
   }
   const Output output = o.json ? Output::kJson : o.pieces ? Output::kPieces : Output::kIds;

@@ -29,9 +29,10 @@ void VocabOptions::Add(CLI::App& command) {
   command.add_option("--preset", preset,
                      "Model family whose template and id map to use for files that lack one, for "
                      "example xlm-roberta");
-  command.add_flag("--map-file", map_file,
-                   "Use images and stores in place, shared between processes, and not a private copy: only "
-                   "for files that nobody else changes");
+  command.add_flag(
+      "--map-file", map_file,
+      "Use images and stores in place, shared between processes, and not a private copy: only "
+      "for files that nobody else changes");
 }
 
 Vocabulary VocabOptions::Load() const {

@@ -37,8 +37,8 @@ struct Document {
   uint64_t offset, bytes;  // of the record
 };
 
-// *in_motion (nullable): after a failure, whether a writer at work is an explanation: the store is longer
-// than size, or both copies of its commit were taken halfway.
+// *in_motion (nullable): after a failure, whether a writer at work is an explanation: the store is
+// longer than size, or both copies of its commit were taken halfway.
 rankfeed_status Bind(const void* data, size_t size, Corpus* out, bool* in_motion,
                      rankfeed_error_detail* detail);
 

@@ -31,7 +31,8 @@ struct Model {
   const unsigned char* image;
   uint64_t image_size;
   const image::Header* header;
-  // Copies: buffers are sized and loops bounded by these, whatever is written to a mapped file later.
+  // Copies: buffers are sized and loops bounded by these, whatever is written to a mapped file
+  // later.
   std::optional<image::Config> config;  // always there once opened
 
   trie::View pieces;

@@ -60,7 +60,8 @@ class AddedTokenScanner {
     return (token.flags & flag) != 0;
   }
 
-  // The longest token at pos_. As deep as the longest token, also where a crafted trie leads in circles.
+  // The longest token at pos_. As deep as the longest token, also where a crafted trie leads in
+  // circles.
   uint32_t Longest(const image::AddedToken** token) const {
     trie::Unit unit = trie_.root();
     uint32_t end = pos_, left = model_.max_added_bytes;

@@ -99,8 +99,8 @@ void SplitWords(const Model& model, const NormalizedText& in, uint32_t begin, ui
   if (done < end) folder->Segment(done, end, kind == Kind::kSpace);
 }
 
-// Matches of a literal are the delimiters, or with invert the parts that stay. An empty one, which only an
-// image has that was written to while it is mapped, has no matches.
+// Matches of a literal are the delimiters, or with invert the parts that stay. An empty one, which
+// only an image has that was written to while it is mapped, has no matches.
 void SplitAtString(std::string_view pattern, bool invert, const NormalizedText& in, uint32_t begin,
                    uint32_t end, Folder* folder) {
   const std::string_view part = in.view(begin, end);

@@ -10,9 +10,9 @@
 //   bits 10..  offset, XORed with the node index     bit 31  set in the unit that holds a value
 //
 // Every index is checked, so any array of units and any pool is safe; a step outside the array ends
-// the walk, and so does kMaxCharsmapKeyBytes, because units of a forged image may lead in circles. A
-// replacement that does not end within kMaxReplacementBytes is none.
-// Cost: one unit per byte of the longest key that fits.
+// the walk, and so does kMaxCharsmapKeyBytes, because units of a forged image may lead in circles.
+// A replacement that does not end within kMaxReplacementBytes is none. Cost: one unit per byte of
+// the longest key that fits.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@
 
 namespace rankfeed {
 
-// The builder refuses charsmaps with longer keys and replacements (builder/charsmap_check.cc); published
-// ones have at most 12 and 33 bytes.
+// The builder refuses charsmaps with longer keys and replacements (builder/charsmap_check.cc);
+// published ones have at most 12 and 33 bytes.
 inline constexpr size_t kMaxCharsmapKeyBytes = 1024;
 inline constexpr size_t kMaxReplacementBytes = 1024;
 

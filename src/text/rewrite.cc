@@ -21,9 +21,9 @@ void ForEachChar(const NormalizedText& in, F f) {
   }
 }
 
-// Replaces the stretches that next(from, &begin, &end) finds at or after from. A pattern is not empty
-// (image/verify.cc); in an image that is written to while it is mapped it may become so, which is an error
-// here, as nothing would come to an end.
+// Replaces the stretches that next(from, &begin, &end) finds at or after from. A pattern is not
+// empty (image/verify.cc); in an image that is written to while it is mapped it may become so,
+// which is an error here, as nothing would come to an end.
 template <class Next>
 bool ReplaceEach(std::string_view content, const NormalizedText& in, NormalizedText* out,
                  Next next) {

@@ -110,8 +110,8 @@ constexpr uint32_t CodePointOfThree(uint32_t word) {
   return (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
 }
 
-// How many codes a list of Model::word_mapped has. Bounded also in an image that is written to while it is
-// mapped, as all loops here are, so that no call goes on without end.
+// How many codes a list of Model::word_mapped has. Bounded also in an image that is written to
+// while it is mapped, as all loops here are, so that no call goes on without end.
 inline uint32_t MappedCount(const uint16_t* list) {
   return std::min<uint32_t>(list[0], image::kMaxMappedCodes);
 }
@@ -158,10 +158,12 @@ struct StreamResult {
 // A code that was read: its place in the stream, and in the low half the state after it.
 using Visit = uint64_t;
 
-// Steps of a walk over sequences that end at the code `end`. A step reads a code or goes on along a fail,
-// which leads to a state of fewer characters (image/verify.cc). Only where an image is written to while it
-// is mapped do fails lead in circles, and the walk ends before the sequences.
-constexpr uint32_t MostSteps(uint32_t end) { return (image::kMaxWordPieceChars + 1) * end; }
+// Steps of a walk over sequences that end at the code `end`. A step reads a code or goes on along a
+// fail, which leads to a state of fewer characters (image/verify.cc). Only where an image is
+// written to while it is mapped do fails lead in circles, and the walk ends before the sequences.
+constexpr uint32_t MostSteps(uint32_t end) {
+  return (image::kMaxWordPieceChars + 1) * end;
+}
 
 // How many there are, and of those that are first: of any eight from a multiple of eight on, no two
 // are of the same sequence.

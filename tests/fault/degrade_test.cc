@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// fault/degrade_test.cc: what the operating system takes away while the library works. An image mapped in
-// place and cut short ends the process with SIGBUS, as SECURITY.md says, and never in an id; one opened as
-// by default, or replaced by rename, goes on serving. Without huge pages and without the right to lock memory everything works and
-// says what is missing. A device that is lost answers every call with an error, and lets go.
+// fault/degrade_test.cc: what the operating system takes away while the library works. An image
+// mapped in place and cut short ends the process with SIGBUS, as SECURITY.md says, and never in an
+// id; one opened as by default, or replaced by rename, goes on serving. Without huge pages and
+// without the right to lock memory everything works and says what is missing. A device that is lost
+// answers every call with an error, and lets go.
 //
 // Memory that cannot be had is in tests/builder, tests/corpus and tests/gpu_handoff (every k-th
 // allocation); disks, signals and short reads in cli_fault_test.sh and tests/corpus.
