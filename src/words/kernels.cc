@@ -294,10 +294,10 @@ Visits Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
     }
     return false;
   };
-  uint32_t rounds = MostSteps(count != 0 ? sequences[count - 1].end : 0);
+  const uint32_t most = MostSteps(count != 0 ? sequences[count - 1].end : 0);
   Lane* last = lanes;
   while (last != lanes + kLanes && begin(last)) ++last;
-  for (; last != lanes && rounds != 0; --rounds) {
+  for (uint32_t rounds = last != lanes ? most : 0; rounds != 0; --rounds) {
     for (Lane* lane = lanes; lane != last;) {
       const trie::Unit unit = units[static_cast<uint32_t>(lane->visit)];
       const uint64_t at = lane->visit >> 32;
@@ -316,6 +316,7 @@ Visits Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
       if (code == 0) [[unlikely]] {
         if (!begin(lane)) {
           *lane = *--last;
+          if (last == lanes) rounds = 1;
           continue;
         }
       }
