@@ -65,12 +65,13 @@ typedef struct rankfeed_loaded rankfeed_loaded;
 /* An image, .model or tokenizer.json file to a ready model: reads an image to private memory
  * (rankfeed_image_map), compiles anything else in memory. What becomes of the file afterwards
  * changes nothing. options may be null; of an image, only the parity is compared. On failure *out
- * is null. Errors: those of rankfeed_compile and rankfeed_model_open, IO. O(file). */
+ * is null.
+ * Errors: those of rankfeed_compile and rankfeed_model_open, IO. O(file). */
 RANKFEED_API rankfeed_status rankfeed_load(const char* path, const rankfeed_compile_options* options,
                                            rankfeed_loaded** out, rankfeed_builder_error* error);
-/* The same, but an image is mapped in place, and its memory shared between processes. Only for
- * files that nobody else changes: see rankfeed_image_map_file. Errors and cost: as rankfeed_load.
- */
+/* The same, but an image is mapped in place, and its memory shared between processes. Only for files
+ * that nobody else changes: see rankfeed_image_map_file.
+ * Errors: those of rankfeed_compile and rankfeed_model_open, IO. O(file). */
 RANKFEED_API rankfeed_status rankfeed_load_map_file(const char* path,
                                                     const rankfeed_compile_options* options,
                                                     rankfeed_loaded** out,

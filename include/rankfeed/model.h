@@ -112,14 +112,15 @@ RANKFEED_API rankfeed_mem_req rankfeed_model_mem_req(void);
 
 enum {
   /* Skip the linear verify pass: only for images this process or its deployment has verified
-   * before. Header, version, sizes and section table are still checked: O(1). */
+   * before and that nobody has written to since. Header, version, sizes and section table are still
+   * checked: O(added tokens). */
   RANKFEED_OPEN_TRUSTED_IMAGE = 1u
 };
 
 /* Opens a model over image in storage. On success *out points into storage; on failure *out is
  * null and storage may hold garbage. There is no close: release image and storage when no thread
- * uses the model. Errors: those of rankfeed_image_verify, WORKSPACE_SIZE. O(image_size), or O(1)
- * when trusted. */
+ * uses the model. Errors: those of rankfeed_image_verify, WORKSPACE_SIZE. O(image_size), or
+ * O(added tokens) when trusted. */
 RANKFEED_API rankfeed_status rankfeed_model_open(const void* image, size_t image_size,
                                                  uint32_t flags, void* storage,
                                                  size_t storage_size, rankfeed_model** out,
