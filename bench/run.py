@@ -352,7 +352,7 @@ def write(problems):
     if data["scaling"]:
         out += ["## Threads\n", "`bench_scaling`: one vocabulary, each thread its own encoder, all passages of 12 languages.\n", scaling_section(data["scaling"])]
     if data["open"]:
-        out += ["## Opening and memory\n", "`bench_open`, warm page cache. *open/…*: map the image and open a model over it; *first_use*: that and the first text; *resident*: what of the image is in memory then, and after all passages of 12 languages.\n",
+        out += ["## Opening and memory\n", "`bench_open`, warm page cache. *open/…*: *private*, as by default: read the image to private memory, verify it and open a model over it; *copy*: without verifying; *mapped*: in place, verified; *trusted*: in place, not verified; *first_use*: the last and the first text; *resident*: what of the image is in memory then, and after all passages of 12 languages.\n",
                 open_section(data["open"])]
     if receipt:
         out += ["## Per answered query\n", receipt_section(receipt)]

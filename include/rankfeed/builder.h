@@ -63,12 +63,20 @@ RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, cons
 /* A model and everything behind it. */
 typedef struct rankfeed_loaded rankfeed_loaded;
 
-/* An image, .model or tokenizer.json file to a ready model: maps an image, compiles anything else
- * in memory. options may be null; of an image, only the parity is compared. On failure *out is
- * null.
+/* An image, .model or tokenizer.json file to a ready model: reads an image to private memory
+ * (rankfeed_image_map), compiles anything else in memory. What becomes of the file afterwards
+ * changes nothing. options may be null; of an image, only the parity is compared. On failure *out
+ * is null.
  * Errors: those of rankfeed_compile and rankfeed_model_open, IO. O(file). */
 RANKFEED_API rankfeed_status rankfeed_load(const char* path, const rankfeed_compile_options* options,
                                            rankfeed_loaded** out, rankfeed_builder_error* error);
+/* The same, but an image is mapped in place, and its memory shared between processes. Only for files
+ * that nobody else changes: see rankfeed_image_map_file.
+ * Errors: those of rankfeed_compile and rankfeed_model_open, IO. O(file). */
+RANKFEED_API rankfeed_status rankfeed_load_map_file(const char* path,
+                                                    const rankfeed_compile_options* options,
+                                                    rankfeed_loaded** out,
+                                                    rankfeed_builder_error* error);
 /* The model, valid until rankfeed_loaded_free. Null gives null. O(1). */
 RANKFEED_API const rankfeed_model* rankfeed_loaded_model(const rankfeed_loaded* loaded);
 /* The image bytes behind the model, valid until rankfeed_loaded_free; *size (nullable) gets their

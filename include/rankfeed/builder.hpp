@@ -17,12 +17,14 @@ inline namespace v1 {
 class Vocabulary {
  public:
   static Result<Vocabulary> Load(const std::string& path, int32_t parity = RANKFEED_PARITY_AUTO,
-                                 const char* preset = nullptr) {
+                                 const char* preset = nullptr,
+                                 Mapping mapping = Mapping::kPrivate) {
     const rankfeed_compile_options options{sizeof(options), parity, preset};
     rankfeed_builder_error error{};
     error.struct_size = sizeof(error);
     rankfeed_loaded* loaded = nullptr;
-    const rankfeed_status status = rankfeed_load(path.c_str(), &options, &loaded, &error);
+    const auto load = mapping == Mapping::kFile ? rankfeed_load_map_file : rankfeed_load;
+    const rankfeed_status status = load(path.c_str(), &options, &loaded, &error);
     if (status != RANKFEED_OK) {
       return detail::OrNoMemory([&] { return Error{status, error.message}; });
     }

@@ -2,8 +2,8 @@
  * rankfeed/corpus.h: documents tokenized before, found by their id.
  *
  * A store holds the token ids of a corpus, keyed by document id, for one vocabulary. It is one
- * little-endian, versioned, checksummed file that is mapped and read in place: the input_ids of a
- * rankfeed_source found here point into the mapping, nothing is decoded or copied. Stores are made
+ * little-endian, versioned, checksummed file whose bytes are used as they are: the input_ids of a
+ * rankfeed_source found here point into the store, nothing is decoded or copied. Stores are made
  * and changed by rankfeed/corpus_writer.h or `rankfeed corpus`; docs/corpus-format.md describes the
  * file.
  *
@@ -31,16 +31,23 @@ RANKFEED_BEGIN_C
 typedef struct rankfeed_corpus rankfeed_corpus;
 
 enum {
-  /* Skip the linear verify pass: open costs O(1). For stores that this process or its deployment
+  /* Skip the linear verify pass. For stores that this process or its deployment
    * has verified before; a damaged store then gives wrong ids, or IMAGE_STRUCTURE where it is
    * noticed, but nothing outside the store is read. Ids may be outside the vocabulary if the store
    * was made to deceive. */
-  RANKFEED_CORPUS_TRUSTED = 1u
+  RANKFEED_CORPUS_TRUSTED = 1u,
+  /* Of rankfeed_corpus_open_file: map the file, in place of reading it to private memory. For
+   * stores that are larger than memory or shared by many processes, and that only their writers
+   * change, who append and rename. When others write to the file, what was verified no longer
+   * holds: ids may be wrong, or outside the vocabulary; when it is cut off, the kernel answers with
+   * SIGBUS. No function reads outside the store or goes on without end. SECURITY.md, "Files that
+   * change". */
+  RANKFEED_CORPUS_MAP_FILE = 2u
 };
 
 typedef struct {
   uint32_t struct_size;
-  uint32_t flags;        /* RANKFEED_CORPUS_TRUSTED */
+  uint32_t flags;        /* RANKFEED_CORPUS_TRUSTED, RANKFEED_CORPUS_MAP_FILE */
   uint32_t encode_flags; /* as in rankfeed_rerank_options: the store must be made with the same */
 } rankfeed_corpus_options;
 
@@ -53,7 +60,8 @@ RANKFEED_API rankfeed_mem_req rankfeed_corpus_mem_req(void);
  * When the store was being changed while its bytes were taken, the newest complete state within
  * size is opened.
  * Errors: ARGUMENT, STRUCT_SIZE, ALIGNMENT, WORKSPACE_SIZE, IMAGE_MAGIC, IMAGE_VERSION,
- * IMAGE_CHECKSUM, IMAGE_STRUCTURE, VOCABULARY, PLATFORM. O(size), or O(1) when trusted. */
+ * IMAGE_CHECKSUM, IMAGE_STRUCTURE, VOCABULARY, PLATFORM. O(size), or O(1) when trusted. The flag
+ * RANKFEED_CORPUS_MAP_FILE is ignored: the memory is the caller's. */
 RANKFEED_API rankfeed_status rankfeed_corpus_open(const void* data, size_t size,
                                                   const rankfeed_model* model,
                                                   const rankfeed_corpus_options* options,
@@ -61,10 +69,11 @@ RANKFEED_API rankfeed_status rankfeed_corpus_open(const void* data, size_t size,
                                                   rankfeed_corpus** out,
                                                   rankfeed_error_detail* detail);
 
-/* Maps the file and opens it; *mapping is to be released by rankfeed_image_unmap when no thread
- * uses the corpus any more. A writer may be at work on the file. On failure nothing is mapped.
- * Errors: those of rankfeed_corpus_open; IO (detail->item = errno); BUSY when the file grew faster
- * than it could be mapped. O(file), or O(1) when trusted. */
+/* Reads the file to private read-only memory, or maps it with RANKFEED_CORPUS_MAP_FILE, and opens
+ * it; *mapping is to be released by rankfeed_image_unmap when no thread uses the corpus any more. A
+ * writer may be at work on the file. On failure nothing is mapped. Errors: those of
+ * rankfeed_corpus_open; IO (detail->item = errno); BUSY when the file grew faster than it could be
+ * read. O(file), or O(1) when mapped and trusted. */
 RANKFEED_API rankfeed_status rankfeed_corpus_open_file(
     const char* path, const rankfeed_model* model, const rankfeed_corpus_options* options,
     void* storage, size_t storage_size, rankfeed_mapping* mapping, rankfeed_corpus** out,

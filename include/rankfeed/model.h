@@ -50,8 +50,8 @@ typedef struct rankfeed_model rankfeed_model;
 RANKFEED_API rankfeed_status rankfeed_image_verify(const void* image, size_t image_size,
                                                    rankfeed_error_detail* detail);
 
-/* A read-only image in memory: mapped from a file by rankfeed_image_map, or filled in by the caller
- * for bytes that are elsewhere. Plain data; one owner. */
+/* A read-only image in memory: of a file, by rankfeed_image_map, or filled in by the caller for
+ * bytes that are elsewhere. Plain data; one owner. */
 typedef struct {
   const void* data;
   size_t size;
@@ -61,12 +61,21 @@ typedef struct {
   size_t base_size;
 } rankfeed_mapping;
 
-/* Maps a file read-only and shared between processes. The file must not be truncated while it is
- * mapped (the kernel answers with SIGBUS); replace image files by rename, as the builder does.
- * *out is written on success only. Errors: ARGUMENT, IO (detail->item = errno). O(1) plus page faults on
- * use. Any thread. */
+/* Reads a file to private read-only memory, on transparent huge pages where there are some. What
+ * becomes of the file afterwards changes nothing: the bytes that rankfeed_model_open verifies are
+ * those that are used. *out is written on success only. Errors: ARGUMENT, IO (detail->item = errno;
+ * ESTALE: the file gets shorter all the time). O(file). Any thread. */
 RANKFEED_API rankfeed_status rankfeed_image_map(const char* path, rankfeed_mapping* out,
                                                 rankfeed_error_detail* detail);
+/* Maps the file itself, read-only: for commands that look at little of it, and for many processes
+ * that share one copy in the page cache. Only for files that nobody else changes: verifying says
+ * nothing about what is written to the file later. When it is written to, calls may read and write
+ * outside their buffers (they end, whatever the bytes are); when it is cut off, the kernel answers
+ * with SIGBUS. Replacing it by rename, as the builder does, is safe. SECURITY.md, "Files that
+ * change". *out is written on success only. Errors: ARGUMENT, IO (detail->item = errno). O(1) plus
+ * page faults on use. Any thread. */
+RANKFEED_API rankfeed_status rankfeed_image_map_file(const char* path, rankfeed_mapping* out,
+                                                     rankfeed_error_detail* detail);
 /* Ends the mapping and zeroes *mapping; models opened over it must not be used any more. Null or
  * zeroed is a no-op. O(1). */
 RANKFEED_API void rankfeed_image_unmap(rankfeed_mapping* mapping);
@@ -93,19 +102,22 @@ typedef struct {
 /* Copies image[0, image_size) to read-only memory on the largest pages there are: hugetlb pages,
  * else transparent huge pages, else base pages. Encoding from a cold cache is some percent faster
  * there (bench/NOTES.md). With RANKFEED_PLACE_SHARED the copy lies in a sealed memfd that other
- * processes map with rankfeed_image_map_fd; several processes then share one copy.
- * End with rankfeed_image_unmap. *out and *report (nullable, struct_size set) are written on
- * success only. Errors: ARGUMENT, STRUCT_SIZE, IO (detail->item = errno). O(image_size). Any
- * thread. */
+ * processes map with rankfeed_image_map_fd; several processes then share one copy. Verify the copy,
+ * by opening the model over it without RANKFEED_OPEN_TRUSTED_IMAGE: what was verified before, in
+ * memory that others write to, need not be what was copied. End with rankfeed_image_unmap. *out and
+ * *report (nullable, struct_size set) are written on success only. Errors: ARGUMENT, STRUCT_SIZE,
+ * IO (detail->item = errno). O(image_size). Any thread. */
 RANKFEED_API rankfeed_status rankfeed_image_place(const void* image, size_t image_size,
                                                   uint32_t flags, rankfeed_mapping* out,
                                                   rankfeed_placement* report,
                                                   rankfeed_error_detail* detail);
 
-/* Maps the image in an open file, of another process's placement say. image_size: 0, or fewer bytes
- * than the file has (a memfd on hugetlb pages is rounded up to them). The descriptor may be closed
- * afterwards. End with rankfeed_image_unmap. Errors: ARGUMENT, IO (detail->item = errno). O(1) plus
- * page faults on use. Any thread. */
+/* The image in an open file, of another process's placement say. A file sealed against writing and
+ * shrinking (fcntl(2), F_SEAL_WRITE and F_SEAL_SHRINK), as the memfd of a placement is, is mapped
+ * and its memory shared; of any other a private copy is made, as rankfeed_image_map does.
+ * image_size: 0, or fewer bytes than the file has (a memfd on hugetlb pages is rounded up to them).
+ * The descriptor may be closed afterwards. End with rankfeed_image_unmap. Errors: ARGUMENT, IO
+ * (detail->item = errno). O(1) plus page faults on use when sealed, else O(file). Any thread. */
 RANKFEED_API rankfeed_status rankfeed_image_map_fd(int fd, size_t image_size,
                                                    rankfeed_mapping* out,
                                                    rankfeed_error_detail* detail);
@@ -115,14 +127,15 @@ RANKFEED_API rankfeed_mem_req rankfeed_model_mem_req(void);
 
 enum {
   /* Skip the linear verify pass: only for images this process or its deployment has verified
-   * before. Header, version, sizes and section table are still checked: O(1). */
+   * before and that nobody has written to since. Header, version, sizes and section table are still
+   * checked: O(added tokens). */
   RANKFEED_OPEN_TRUSTED_IMAGE = 1u
 };
 
 /* Opens a model over image in storage. On success *out points into storage; on failure *out is
  * null and storage may hold garbage. There is no close: release image and storage when no thread
- * uses the model. Errors: those of rankfeed_image_verify, WORKSPACE_SIZE. O(image_size), or O(1)
- * when trusted. */
+ * uses the model. Errors: those of rankfeed_image_verify, WORKSPACE_SIZE. O(image_size), or
+ * O(added tokens) when trusted. */
 RANKFEED_API rankfeed_status rankfeed_model_open(const void* image, size_t image_size,
                                                  uint32_t flags, void* storage,
                                                  size_t storage_size, rankfeed_model** out,

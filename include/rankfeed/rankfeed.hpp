@@ -98,14 +98,22 @@ class AlignedBytes {
   rankfeed_mem_req req_{0, 64};
 };
 
-// An image file mapped into memory and the model over it.
+// Where the bytes of an image or a store lie while they are used.
+enum class Mapping : uint32_t {
+  kPrivate,  // in a read-only copy of the file
+  kFile  // in the file itself, shared between processes: only for files that nobody else changes,
+         // see rankfeed_image_map_file
+};
+
+// An image file in memory and the model over it.
 class Model {
  public:
-  static Result<Model> Open(const char* image_path) {
+  static Result<Model> Open(const char* image_path, Mapping mapping = Mapping::kPrivate) {
     Model model;
     rankfeed_error_detail detail{};
     detail.struct_size = sizeof(detail);
-    rankfeed_status status = rankfeed_image_map(image_path, &model.mapping_, &detail);
+    const auto map = mapping == Mapping::kFile ? rankfeed_image_map_file : rankfeed_image_map;
+    rankfeed_status status = map(image_path, &model.mapping_, &detail);
     if (status == RANKFEED_OK) {
       model.storage_ = AlignedBytes(rankfeed_model_mem_req());
       if (!model.storage_) status = RANKFEED_E_NO_MEMORY;

@@ -201,10 +201,10 @@ class Reranker {
   uint32_t batches_ = 0;
 };
 
-// A store of documents tokenized before, mapped.
+// A store of documents tokenized before.
 class Corpus {
  public:
-  // model null: any vocabulary.
+  // model null: any vocabulary. flags: RANKFEED_CORPUS_TRUSTED, RANKFEED_CORPUS_MAP_FILE.
   static Result<Corpus> Open(const std::string& path, const rankfeed_model* model,
                              uint32_t flags = 0, uint32_t encode_flags = 0) {
     Corpus corpus;

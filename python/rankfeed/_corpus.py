@@ -16,15 +16,17 @@ Key = Union[str, bytes]
 
 
 class Corpus:
-    """A store open for reading: `corpus[id]` is an int32 array over the mapped file, which
+    """A store open for reading: `corpus[id]` is an int32 array over the store's bytes, which
     Tokenizer.encode_pairs takes in place of a text. Share it between threads.
 
-    tokenizer: the store must be of its vocabulary; None: any. trusted: skip the pass over all bytes."""
+    tokenizer: the store must be of its vocabulary; None: any. trusted: skip the pass over all bytes.
+    map_file: map the file in place of reading it to private memory, for stores larger than memory;
+    only for files that nobody else changes (SECURITY.md, "Files that change")."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], tokenizer: Optional["Tokenizer"] = None,
-                 trusted: bool = False, split_special_tokens: bool = False):
+                 trusted: bool = False, split_special_tokens: bool = False, map_file: bool = False):
         self._core = _core.Corpus(os.fspath(path), tokenizer._model if tokenizer is not None else None,
-                                  trusted, SPLIT_SPECIAL_TOKENS if split_special_tokens else 0)
+                                  trusted, SPLIT_SPECIAL_TOKENS if split_special_tokens else 0, map_file)
 
     def __len__(self) -> int:
         return len(self._core)

@@ -124,20 +124,23 @@ class Tokenizer:
 
     @classmethod
     def from_file(cls, path: Union[str, "os.PathLike[str]"], *, parity: Optional[str] = None,
-                  preset: Optional[str] = None, threads: int = 0, **attributes: Any) -> "Tokenizer":
-        """An image of `rankfeed compile` (mapped), a SentencePiece .model or a tokenizer.json.
+                  preset: Optional[str] = None, threads: int = 0, map_file: bool = False,
+                  **attributes: Any) -> "Tokenizer":
+        """An image of `rankfeed compile`, a SentencePiece .model or a tokenizer.json.
 
         parity: "huggingface", "sentencepiece" (of the newest releases) or "sentencepiece-0.2.1" (of
         those up to it); default: the first or the second, by the file's format.
         preset: a model family for files without template. threads: of batches; 0: all cores.
+        map_file: map an image, in place of reading it to private memory, so that processes share it;
+        only for files that nobody else changes (SECURITY.md, "Files that change").
         attributes: those of the class."""
         model = _core.Model(os.fspath(path), -1 if parity is None else _core.parity_number(parity),
-                            preset or "")
+                            preset or "", map_file)
         if threads:
             model.set_threads(threads)
         self = cls(model, **attributes)
         self._source = (os.path.abspath(os.fspath(path)),
-                        dict(parity=parity, preset=preset, threads=threads))
+                        dict(parity=parity, preset=preset, threads=threads, map_file=map_file))
         return self
 
     def __reduce__(self) -> Any:  # workers of other processes open the file again

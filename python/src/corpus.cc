@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // python/src/corpus.cc: stores of documents tokenized before. Ids that a store hands out are arrays
-// over its mapping.
+// over its bytes.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -17,11 +17,12 @@ namespace {
 
 class Corpus {
  public:
-  Corpus(const std::string& path, const Model* model, bool trusted, uint32_t encode_flags)
+  // flags: RANKFEED_CORPUS_*.
+  Corpus(const std::string& path, const Model* model, uint32_t flags, uint32_t encode_flags)
       : storage_(rankfeed_corpus_mem_req()) {
     rankfeed_corpus_options options{};
     options.struct_size = sizeof(options);
-    options.flags = trusted ? uint32_t{RANKFEED_CORPUS_TRUSTED} : 0u;
+    options.flags = flags;
     options.encode_flags = encode_flags;
     rankfeed_error_detail detail{};
     detail.struct_size = sizeof(detail);
@@ -48,7 +49,7 @@ class Corpus {
   rankfeed_corpus_info info_{};
 };
 
-// The ids of a source, over the mapping, which `owner` keeps.
+// The ids of a source, over the store's bytes, which `owner` keeps.
 nb::object IdsOf(const rankfeed_source& source, nb::handle owner) {
   nb::ndarray<nb::numpy, const int32_t, nb::ndim<1>> array(source.ids, {source.id_count}, owner);
   return nb::cast(std::move(array), nb::rv_policy::reference);
@@ -200,20 +201,24 @@ void Compact(const std::string& path) {
 
 void BindCorpus(nb::module_& module) {
   nb::class_<Corpus>(module, "Corpus", "A store of token ids; see rankfeed.Corpus.")
-      .def("__init__",
-           [](Corpus* self, const std::string& path, const Model* model, bool trusted, uint32_t flags) {
-             const nb::gil_scoped_release release;
-             new (self) Corpus(path, model, trusted, flags);
-           },
-           nb::arg("path"), nb::arg("model").none() = nb::none(), nb::arg("trusted") = false,
-           nb::arg("encode_flags") = 0)
+      .def(
+          "__init__",
+          [](Corpus* self, const std::string& path, const Model* model, bool trusted,
+             uint32_t encode_flags, bool map_file) {
+            const nb::gil_scoped_release release;
+            const uint32_t flags = (trusted ? uint32_t{RANKFEED_CORPUS_TRUSTED} : 0u) |
+                                   (map_file ? uint32_t{RANKFEED_CORPUS_MAP_FILE} : 0u);
+            new (self) Corpus(path, model, flags, encode_flags);
+          },
+          nb::arg("path"), nb::arg("model").none() = nb::none(), nb::arg("trusted") = false,
+          nb::arg("encode_flags") = 0, nb::arg("map_file") = false)
       .def("__len__", [](const Corpus& c) { return c.info().documents; })
       .def_prop_ro("tokens", [](const Corpus& c) { return c.info().tokens; })
       .def_prop_ro("file_bytes", [](const Corpus& c) { return c.info().file_bytes; })
       .def_prop_ro("sequence", [](const Corpus& c) { return c.info().sequence; })
       .def("find", &Find, nb::arg("id"),
            nb::sig("def find(self, id: str | bytes) -> numpy.ndarray | None"),
-           "The ids of a document, over the store's mapping; None when there is none.")
+           "The ids of a document, over the store's bytes; None when there is none.")
       .def("find_all", &FindAll, nb::arg("ids"),
            nb::sig("def find_all(self, ids: list[str | bytes]) -> list[numpy.ndarray | None]"))
       .def("keys", &Keys, nb::sig("def keys(self) -> list[str]"));

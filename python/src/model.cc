@@ -15,8 +15,9 @@
 namespace rankfeed::python {
 namespace {
 
-Vocabulary LoadVocabulary(const std::string& path, int32_t parity, const std::string& preset) {
-  auto loaded = Vocabulary::Load(path, parity, preset.empty() ? nullptr : preset.c_str());
+Vocabulary LoadVocabulary(const std::string& path, int32_t parity, const std::string& preset,
+                          Mapping mapping) {
+  auto loaded = Vocabulary::Load(path, parity, preset.empty() ? nullptr : preset.c_str(), mapping);
   if (!loaded) throw StatusError(loaded.error().status, loaded.error().message);
   return std::move(*loaded);
 }
@@ -28,8 +29,9 @@ constexpr uint32_t kSmallestEncoder = 64 << 10;  // bytes of text
 
 }  // namespace
 
-Model::Model(const std::string& path, int32_t parity, const std::string& preset)
-    : vocabulary_(LoadVocabulary(path, parity, preset)), info_(Info(vocabulary_.model())) {}
+Model::Model(const std::string& path, int32_t parity, const std::string& preset, Mapping mapping)
+    : vocabulary_(LoadVocabulary(path, parity, preset, mapping)),
+      info_(Info(vocabulary_.model())) {}
 
 void Model::set_threads(uint32_t threads) {
   const std::lock_guard lock(mutex_);
@@ -331,57 +333,66 @@ void BindModel(nb::module_& module) {
       },
       nb::arg("name"), "RANKFEED_PARITY_* of a name.");
   nb::class_<Model>(module, "Model", "A vocabulary; see rankfeed.Tokenizer.")
-      .def("__init__",
-           [](Model* self, const std::string& path, int32_t parity, const std::string& preset) {
-             const nb::gil_scoped_release release;
-             new (self) Model(path, parity, preset);
-           },
-           nb::arg("path"), nb::arg("parity") = -1, nb::arg("preset") = "")
+      .def(
+          "__init__",
+          [](Model* self, const std::string& path, int32_t parity, const std::string& preset,
+             bool map_file) {
+            const nb::gil_scoped_release release;
+            new (self) Model(path, parity, preset, map_file ? Mapping::kFile : Mapping::kPrivate);
+          },
+          nb::arg("path"), nb::arg("parity") = -1, nb::arg("preset") = "",
+          nb::arg("map_file") = false)
       .def("set_threads", &Model::set_threads, nb::arg("threads"),
            "Threads that a batch uses; 0: as many as the process may run on.")
       .def("trim", &Model::Trim,
            "Hands the memory that texts have touched in idle encoders back to the system; its bytes.")
-      .def("info",
-           [](const Model& m) {
-             const rankfeed_model_info& i = m.info();
-             nb::dict d;
-             d["parity"] = rankfeed_parity_name(i.parity);
-             d["id_count"] = i.id_count;
-             d["piece_count"] = i.piece_count;
-             d["unk_id"] = i.unk_id;
-             d["bos_id"] = i.bos_id;
-             d["eos_id"] = i.eos_id;
-             d["pad_id"] = i.pad_id;
-             d["cls_id"] = i.cls_id;
-             d["sep_id"] = i.sep_id;
-             d["mask_id"] = i.mask_id;
-             d["pad_type_id"] = i.pad_type_id;
-             d["specials_single"] = i.specials_single;
-             d["specials_pair"] = i.specials_pair;
-             d["position_offset"] = i.position_offset;
-             d["has_token_type_ids"] = i.has_token_type_ids != 0;
-             d["byte_fallback"] = i.byte_fallback != 0;
-             d["image_size"] = i.image_size;
-             d["config_hash"] = nb::bytes(i.config_hash, sizeof(i.config_hash)).attr("hex")();
-             return d;
-           },
-           nb::sig("def info(self) -> dict[str, object]"))
-      .def("image",
-           [](const Model& m) {
-             size_t size;
-             const void* data = m.image(&size);
-             return nb::bytes(data, size);
-           },
-           "The bytes of the image, a copy.")
-      .def("id_to_piece", &Piece, nb::arg("id"), nb::sig("def id_to_piece(self, id: int) -> str | None"))
-      .def("piece_to_id",
-           [](const Model& m, nb::handle piece) {
-             const rankfeed_text text = TextOf(piece);
-             return rankfeed_model_piece_to_id(m.get(), text.data, text.size);
-           },
-           nb::arg("piece"), nb::sig("def piece_to_id(self, piece: str | bytes) -> int"))
-      .def("decode", &Decode, nb::arg("ids"), nb::arg("skip_special_tokens"), nb::arg("as_bytes") = false,
-           nb::sig("def decode(self, ids: object, skip_special_tokens: bool, as_bytes: bool = False) -> object"));
+      .def(
+          "info",
+          [](const Model& m) {
+            const rankfeed_model_info& i = m.info();
+            nb::dict d;
+            d["parity"] = rankfeed_parity_name(i.parity);
+            d["id_count"] = i.id_count;
+            d["piece_count"] = i.piece_count;
+            d["unk_id"] = i.unk_id;
+            d["bos_id"] = i.bos_id;
+            d["eos_id"] = i.eos_id;
+            d["pad_id"] = i.pad_id;
+            d["cls_id"] = i.cls_id;
+            d["sep_id"] = i.sep_id;
+            d["mask_id"] = i.mask_id;
+            d["pad_type_id"] = i.pad_type_id;
+            d["specials_single"] = i.specials_single;
+            d["specials_pair"] = i.specials_pair;
+            d["position_offset"] = i.position_offset;
+            d["has_token_type_ids"] = i.has_token_type_ids != 0;
+            d["byte_fallback"] = i.byte_fallback != 0;
+            d["image_size"] = i.image_size;
+            d["config_hash"] = nb::bytes(i.config_hash, sizeof(i.config_hash)).attr("hex")();
+            return d;
+          },
+          nb::sig("def info(self) -> dict[str, object]"))
+      .def(
+          "image",
+          [](const Model& m) {
+            size_t size;
+            const void* data = m.image(&size);
+            return nb::bytes(data, size);
+          },
+          "The bytes of the image, a copy.")
+      .def("id_to_piece", &Piece, nb::arg("id"),
+           nb::sig("def id_to_piece(self, id: int) -> str | None"))
+      .def(
+          "piece_to_id",
+          [](const Model& m, nb::handle piece) {
+            const rankfeed_text text = TextOf(piece);
+            return rankfeed_model_piece_to_id(m.get(), text.data, text.size);
+          },
+          nb::arg("piece"), nb::sig("def piece_to_id(self, piece: str | bytes) -> int"))
+      .def("decode", &Decode, nb::arg("ids"), nb::arg("skip_special_tokens"),
+           nb::arg("as_bytes") = false,
+           nb::sig("def decode(self, ids: object, skip_special_tokens: bool, as_bytes: bool = "
+                   "False) -> object"));
 }
 
 }  // namespace rankfeed::python

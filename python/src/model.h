@@ -27,7 +27,7 @@ struct Tokens {
 
 class Model {
  public:
-  Model(const std::string& path, int32_t parity, const std::string& preset);
+  Model(const std::string& path, int32_t parity, const std::string& preset, Mapping mapping);
 
   const rankfeed_model* get() const { return vocabulary_.model(); }
   const rankfeed_model_info& info() const { return info_; }

@@ -21,7 +21,7 @@ using rankfeed::builder::BuildError;
 using rankfeed::builder::ImageBytes;
 
 struct rankfeed_loaded {
-  rankfeed_mapping mapping{};  // of an image file
+  rankfeed_mapping mapping{};  // of an image file, or its copy
   rankfeed_image image{};      // compiled in memory
   void* storage = nullptr;
   rankfeed_model* model = nullptr;
@@ -208,6 +208,52 @@ void OpenModel(rankfeed_loaded* loaded, const void* data, size_t size, const std
   if (status != RANKFEED_OK) FailImage(path, status, detail);
 }
 
+// rankfeed_image_map or rankfeed_image_map_file.
+using MapFunction = decltype(rankfeed_image_map);
+
+std::string_view Map(MapFunction* map, const char* path, rankfeed_loaded* loaded) {
+  rankfeed_image_unmap(&loaded->mapping);
+  rankfeed_error_detail detail{};
+  detail.struct_size = sizeof detail;
+  const rankfeed_status status = map(path, &loaded->mapping, &detail);
+  if (status == RANKFEED_E_IO && IsEmptyFile(path)) {
+    throw BuildError(RANKFEED_E_PARSE, 0, std::string(path) + ": the file is empty");
+  }
+  if (status == RANKFEED_E_IO) FailIo("open", path, static_cast<int>(detail.item));
+  if (status != RANKFEED_OK) FailImage(path, status, detail);
+  return {static_cast<const char*>(loaded->mapping.data), loaded->mapping.size};
+}
+
+bool IsImage(std::string_view bytes) {
+  return rankfeed::builder::DetectFormat(bytes) == SourceFormat::kImage;
+}
+
+// rankfeed_load.
+rankfeed_status Load(MapFunction* map, const char* path, const rankfeed_compile_options* options,
+                     rankfeed_loaded** out, rankfeed_builder_error* error) {
+  if (out != nullptr) *out = nullptr;
+  return Guard(error, [&] {
+    CheckNotNull(path, "path");
+    CheckNotNull(out, "out");
+    CheckOptions(options);
+    auto loaded = std::make_unique<rankfeed_loaded>();
+    std::string_view bytes = Map(map, path, loaded.get());
+    // What is compiled is read once, so it need not be shared.
+    if (!IsImage(bytes) && map != rankfeed_image_map) {
+      bytes = Map(rankfeed_image_map, path, loaded.get());
+    }
+    if (IsImage(bytes)) {
+      OpenModel(loaded.get(), bytes.data(), bytes.size(), path);
+      CheckParity(*loaded->model, options, path);
+    } else {
+      loaded->image = Released(rankfeed::builder::Compile(bytes, path, options));
+      rankfeed_image_unmap(&loaded->mapping);
+      OpenModel(loaded.get(), loaded->image.data, loaded->image.size, path);
+    }
+    *out = loaded.release();
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -248,33 +294,14 @@ RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, cons
 RANKFEED_API rankfeed_status rankfeed_load(const char* path,
                                            const rankfeed_compile_options* options,
                                            rankfeed_loaded** out, rankfeed_builder_error* error) {
-  if (out != nullptr) *out = nullptr;
-  return Guard(error, [&] {
-    CheckNotNull(path, "path");
-    CheckNotNull(out, "out");
-    CheckOptions(options);
-    auto loaded = std::make_unique<rankfeed_loaded>();
-    rankfeed_error_detail detail{};
-    detail.struct_size = sizeof detail;
-    const rankfeed_status status = rankfeed_image_map(path, &loaded->mapping, &detail);
-    if (status == RANKFEED_E_IO && IsEmptyFile(path)) {
-      throw BuildError(RANKFEED_E_PARSE, 0, std::string(path) + ": the file is empty");
-    }
-    if (status == RANKFEED_E_IO) FailIo("open", path, static_cast<int>(detail.item));
-    if (status != RANKFEED_OK) FailImage(path, status, detail);
-    const std::string_view bytes(static_cast<const char*>(loaded->mapping.data),
-                                 loaded->mapping.size);
-    if (rankfeed::builder::DetectFormat(bytes) == SourceFormat::kImage) {
-      OpenModel(loaded.get(), bytes.data(), bytes.size(), path);
-      CheckParity(*loaded->model, options, path);
-    } else {
-      loaded->image = Released(rankfeed::builder::Compile(bytes, path, options));
-      rankfeed_image_unmap(&loaded->mapping);
-      loaded->mapping = {};
-      OpenModel(loaded.get(), loaded->image.data, loaded->image.size, path);
-    }
-    *out = loaded.release();
-  });
+  return Load(rankfeed_image_map, path, options, out, error);
+}
+
+RANKFEED_API rankfeed_status rankfeed_load_map_file(const char* path,
+                                                    const rankfeed_compile_options* options,
+                                                    rankfeed_loaded** out,
+                                                    rankfeed_builder_error* error) {
+  return Load(rankfeed_image_map_file, path, options, out, error);
 }
 
 RANKFEED_API const rankfeed_model* rankfeed_loaded_model(const rankfeed_loaded* loaded) {

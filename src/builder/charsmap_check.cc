@@ -12,10 +12,9 @@ namespace {
 
 constexpr uint32_t kMaxKeysOnPath = 32;       // sentencepiece normalizer.h kMaxTrieResultsSize
 constexpr uint32_t kMaxKeySize = kMaxCharsmapKeyBytes;
-constexpr size_t kMaxReplacementSize = 1024;  // bytes; published ones have at most 33
 constexpr uint64_t kMaxKeyBytes = 8u << 20;   // of all keys; published: 225,000 of at most 12
 // Of the replacements of all rules. Rules may share them, so few bytes can stand for very many.
-constexpr uint64_t kMaxReplacementBytes = 8u << 20;
+constexpr uint64_t kMaxBytesOfReplacements = 8u << 20;
 
 uint32_t Offset(uint32_t unit) {
   return (unit >> 10) << ((unit & 0x200) >> 6);
@@ -151,13 +150,13 @@ class Checker {
       throw BuildError(RANKFEED_E_UNSUPPORTED, 0, where_ + " has a key that is not valid UTF-8");
     }
     const std::string_view rest = map_.pool.substr(map_.units[value] & 0x7fffffff);
-    const size_t size = rest.substr(0, kMaxReplacementSize + 1).find('\0');
+    const size_t size = rest.substr(0, kMaxReplacementBytes + 1).find('\0');
     if (size == std::string_view::npos) {
       throw BuildError(RANKFEED_E_LIMIT, 0, where_ + " has a replacement of more than 1024 bytes");
     }
     replacement_bytes_ += size;
-    if (replacement_bytes_ > kMaxReplacementBytes) {
-      OverLimit(kMaxReplacementBytes, "bytes of replacements");
+    if (replacement_bytes_ > kMaxBytesOfReplacements) {
+      OverLimit(kMaxBytesOfReplacements, "bytes of replacements");
     }
     map_.rules.push_back({stored, rest.substr(0, size)});
   }

@@ -444,7 +444,7 @@ class Tables {
     PathFinder(const Model& model, const Tables& tables) : model_(model) {
       config_.root_base = tables.automaton_.root_base;
       config_.cost_unit = tables.automaton_.cost_unit;
-      model_.word_config = &config_;
+      model_.word_config = config_;
       model_.word_units = tables.automaton_.units;
       model_.word_states = tables.automaton_.states;
       model_.word_fails = tables.automaton_.fails;

@@ -54,7 +54,8 @@ rankfeed_status CheckOpenArguments(const rankfeed_model* model,
   }
   if (options != nullptr) {
     if (options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
-    if ((options->flags & ~uint32_t{RANKFEED_CORPUS_TRUSTED}) != 0) return RANKFEED_E_ARGUMENT;
+    constexpr uint32_t kFlags = RANKFEED_CORPUS_TRUSTED | RANKFEED_CORPUS_MAP_FILE;
+    if ((options->flags & ~kFlags) != 0) return RANKFEED_E_ARGUMENT;
   }
   if (reinterpret_cast<uintptr_t>(storage) % rankfeed::Layout::kAlignment != 0) {
     return RANKFEED_E_ALIGNMENT;
@@ -65,8 +66,9 @@ rankfeed_status CheckOpenArguments(const rankfeed_model* model,
 // After the arguments were checked. corpus lies in the storage.
 rankfeed_status Open(const void* data, size_t size, const rankfeed_model* model,
                      const rankfeed_corpus_options* options, rankfeed_corpus* corpus,
-                     bool* outgrown, rankfeed_error_detail* detail) {
-  if (const rankfeed_status status = rankfeed::corpus::Bind(data, size, corpus, outgrown, detail)) {
+                     bool* in_motion, rankfeed_error_detail* detail) {
+  if (const rankfeed_status status =
+          rankfeed::corpus::Bind(data, size, corpus, in_motion, detail)) {
     return status;
   }
   const uint32_t encode_flags = options != nullptr ? options->encode_flags : 0;
@@ -125,20 +127,22 @@ rankfeed_status rankfeed_corpus_open_file(const char* path, const rankfeed_model
     return Fail(detail, status);
   }
   auto* corpus = new (storage) rankfeed_corpus();
+  const bool map_file = options != nullptr && (options->flags & RANKFEED_CORPUS_MAP_FILE) != 0;
+  const auto map = map_file ? rankfeed_image_map_file : rankfeed_image_map;
   size_t last_size = 0;
   for (int attempt = 0; attempt < kMapAttempts; ++attempt) {
-    if (const rankfeed_status status = rankfeed_image_map(path, mapping, detail)) return status;
-    bool outgrown = false;
+    if (const rankfeed_status status = map(path, mapping, detail)) return status;
+    bool in_motion = false;
     const rankfeed_status status =
-        Open(mapping->data, mapping->size, model, options, corpus, &outgrown, detail);
+        Open(mapping->data, mapping->size, model, options, corpus, &in_motion, detail);
     if (status == RANKFEED_OK) {
       *out = corpus;
       return RANKFEED_OK;
     }
     const size_t size = mapping->size;
     rankfeed_image_unmap(mapping);
-    // Shorter than its commit says and not growing: cut off by someone, not in the making.
-    if (!outgrown || size == last_size) return status;
+    // The same again and not growing: damaged or cut off by someone, not in the making.
+    if (!in_motion || size == last_size) return status;
     last_size = size;
   }
   return Fail(detail, RANKFEED_E_BUSY);

@@ -45,18 +45,36 @@ rankfeed_status rankfeed_image_verify(const void* image, size_t image_size,
   return rankfeed::image::Verify(model, detail);
 }
 
-rankfeed_status rankfeed_image_map(const char* path, rankfeed_mapping* out,
-                                   rankfeed_error_detail* detail) {
+namespace {
+
+// take: platform::CopyFile or platform::MapFile.
+rankfeed_status FromFile(int (*take)(const char*, rankfeed::platform::Mapping*), const char* path,
+                         rankfeed_mapping* out, rankfeed_error_detail* detail) {
   if (path == nullptr || out == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);
   rankfeed::platform::Mapping mapping;
-  if (const int error = rankfeed::platform::MapFile(path, &mapping)) {
+  if (const int error = take(path, &mapping)) {
     return Fail(detail, RANKFEED_E_IO, 0, 0, static_cast<uint32_t>(error));
   }
   *out = {};
   out->data = out->base = mapping.base;
   out->size = out->base_size = mapping.size;
-  out->page_size_obtained = static_cast<uint32_t>(rankfeed::platform::PageSize());
   return RANKFEED_OK;
+}
+
+}  // namespace
+
+rankfeed_status rankfeed_image_map(const char* path, rankfeed_mapping* out,
+                                   rankfeed_error_detail* detail) {
+  return FromFile(rankfeed::platform::CopyFile, path, out, detail);
+}
+
+rankfeed_status rankfeed_image_map_file(const char* path, rankfeed_mapping* out,
+                                        rankfeed_error_detail* detail) {
+  const rankfeed_status status = FromFile(rankfeed::platform::MapFile, path, out, detail);
+  if (status == RANKFEED_OK) {
+    out->page_size_obtained = static_cast<uint32_t>(rankfeed::platform::PageSize());
+  }
+  return status;
 }
 
 rankfeed_status rankfeed_image_place(const void* image, size_t image_size, uint32_t flags,
@@ -94,7 +112,7 @@ rankfeed_status rankfeed_image_map_fd(int fd, size_t image_size, rankfeed_mappin
                                       rankfeed_error_detail* detail) {
   if (fd < 0 || out == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);
   rankfeed::platform::Mapping mapping;
-  if (const int error = rankfeed::platform::MapDescriptor(fd, &mapping)) {
+  if (const int error = rankfeed::platform::CopyOrMapSealed(fd, &mapping)) {
     return Fail(detail, RANKFEED_E_IO, 0, 0, static_cast<uint32_t>(error));
   }
   if (image_size > mapping.size) {

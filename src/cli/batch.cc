@@ -342,12 +342,10 @@ void RunBatch(BatchCommand c) {
     c.middle = c.middle.value_or(kMonoT5Middle);
     c.suffix = c.suffix.value_or(kMonoT5Suffix);
   }
-  auto vocab = Vocabulary::Load(c.vocab.path, c.vocab.parity_number(),
-                                c.vocab.preset.empty() ? nullptr : c.vocab.preset.c_str());
-  if (!vocab) throw Failure(vocab.error().message);
+  const Vocabulary vocab = c.vocab.Load();
   rankfeed_pair_template parts{};
   const rankfeed_rerank_options options = Options(c, &parts);
-  const rankfeed_model_info info = Info(vocab->model());
+  const rankfeed_model_info info = Info(vocab.model());
   const uint32_t specials = options.template_kind == RANKFEED_TEMPLATE_CUSTOM   ? 0
                             : options.template_kind == RANKFEED_TEMPLATE_SINGLE ? info.specials_single
                                                                                 : info.specials_pair;
@@ -361,10 +359,14 @@ void RunBatch(BatchCommand c) {
                               options.stride, options.max_length - specials));
   }
   std::optional<Store> store;
-  if (!c.corpus.empty()) store.emplace(c.corpus, vocab->model());
+  if (!c.corpus.empty()) {
+    rankfeed_corpus_options store_options{};
+    if (c.vocab.map_file) store_options.flags = RANKFEED_CORPUS_MAP_FILE;
+    store.emplace(c.corpus, vocab.model(), store_options);
+  }
   const Documents documents(c, store ? store->get() : nullptr);
   if (documents.texts.empty()) throw Failure(fmt::format("{}: no documents", c.docs));
-  Reranker reranker(vocab->model(), options, documents, c.query, c.threads);
+  Reranker reranker(vocab.model(), options, documents, c.query, c.threads);
   const receipt::SlotRing ring(c.slot_bytes, c.slots);
   Output output(c, documents);
 
@@ -416,7 +418,7 @@ void RunBatch(BatchCommand c) {
     output.Batch(landed);
     CheckStatus(rankfeed_handoff_release_now(ring.get(), slot), "slot ring");
   }
-  output.Finish(status, ring.get(), vocab->model());
+  output.Finish(status, ring.get(), vocab.model());
 }
 
 }  // namespace

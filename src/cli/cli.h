@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "rankfeed/builder.hpp"
+
 namespace rankfeed::cli {
 
 // Ends the command: the message goes to stderr, the process exits with code 1.
@@ -28,11 +30,13 @@ void AddRerank(CLI::App& app);  // only with rankfeed_crossencoder
 // --parity, as every command that reads a model file has it.
 void AddParityOption(CLI::App& command, std::string* parity);
 
-// --vocab and --parity, as every command that opens a vocabulary has them.
+// --vocab and what goes with it, as every command that opens a vocabulary has them.
 struct VocabOptions {
   std::string path, parity, preset;
+  bool map_file = false;
   void Add(CLI::App& command);
   int32_t parity_number() const;  // RANKFEED_PARITY_*
+  Vocabulary Load() const;        // throws Failure
 };
 
 // --specials-in-text, as every command that tokenizes texts has it.

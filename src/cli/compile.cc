@@ -60,10 +60,8 @@ void RunCompile(const CompileOptions& o) {
 }
 
 void RunInfo(const VocabOptions& vocab, bool json) {
-  auto loaded = Vocabulary::Load(vocab.path, vocab.parity_number(),
-                                 vocab.preset.empty() ? nullptr : vocab.preset.c_str());
-  if (!loaded) throw Failure(loaded.error().message);
-  const rankfeed_model_info i = Info(loaded->model());
+  const Vocabulary loaded = vocab.Load();
+  const rankfeed_model_info i = Info(loaded.model());
   const auto id = [](int32_t v) {
     return v < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(v);
   };

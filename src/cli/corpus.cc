@@ -40,9 +40,11 @@ void Checked(F f) {
   if (f(&error) != RANKFEED_OK) throw Failure(error.message);
 }
 
+// These commands look at a store once and may be asked about one that is larger than memory, so
+// they map it.
 rankfeed_corpus_info TrustedInfo(const std::string& path) {
   rankfeed_corpus_options options{};
-  options.flags = RANKFEED_CORPUS_TRUSTED;
+  options.flags = RANKFEED_CORPUS_TRUSTED | RANKFEED_CORPUS_MAP_FILE;
   return Store(path, nullptr, options).info();
 }
 
@@ -167,9 +169,7 @@ Totals PutDocuments(const BuildCommand& c, const rankfeed_model* model, uint32_t
 }
 
 void RunBuild(const BuildCommand& c, uint32_t mode) {
-  auto vocab = Vocabulary::Load(c.vocab.path, c.vocab.parity_number(),
-                                c.vocab.preset.empty() ? nullptr : c.vocab.preset.c_str());
-  if (!vocab) throw Failure(vocab.error().message);
+  const Vocabulary vocab = c.vocab.Load();
   rankfeed_corpus_writer_options options{};
   options.mode = mode;
   options.encode_flags = c.specials.flags();
@@ -180,9 +180,9 @@ void RunBuild(const BuildCommand& c, uint32_t mode) {
     options.with_offsets = info.has_offsets;
   }
   const auto start = std::chrono::steady_clock::now();
-  const WriterPtr writer = OpenWriter(c.store, vocab->model(), options);
-  const Totals totals = PutDocuments(c, vocab->model(), options.encode_flags,
-                                     options.with_offsets != 0, writer.get());
+  const WriterPtr writer = OpenWriter(c.store, vocab.model(), options);
+  const Totals totals =
+      PutDocuments(c, vocab.model(), options.encode_flags, options.with_offsets != 0, writer.get());
   Checked([&](rankfeed_builder_error* error) {
     return rankfeed_corpus_writer_commit(writer.get(), error);
   });
@@ -229,11 +229,9 @@ void RunInfo(const std::string& path, bool json) {
 void RunVerify(const std::string& path, const VocabOptions& vocab) {
   std::optional<Vocabulary> loaded;
   rankfeed_corpus_options options{};
+  options.flags = RANKFEED_CORPUS_MAP_FILE;
   if (!vocab.path.empty()) {
-    auto result = Vocabulary::Load(vocab.path, vocab.parity_number(),
-                                   vocab.preset.empty() ? nullptr : vocab.preset.c_str());
-    if (!result) throw Failure(result.error().message);
-    loaded.emplace(std::move(*result));
+    loaded.emplace(vocab.Load());
     options.encode_flags = TrustedInfo(path).encode_flags;
   }
   const auto start = std::chrono::steady_clock::now();
@@ -268,7 +266,7 @@ void PrintDocument(std::string_view id, const rankfeed_source& source, bool json
 
 void RunGet(const std::string& path, const std::vector<std::string>& ids, bool all, bool json) {
   rankfeed_corpus_options options{};
-  options.flags = RANKFEED_CORPUS_TRUSTED;
+  options.flags = RANKFEED_CORPUS_TRUSTED | RANKFEED_CORPUS_MAP_FILE;
   const Store store(path, nullptr, options);
   const auto check = [&](rankfeed_status status, std::string_view what) {
     if (status != RANKFEED_OK) {

@@ -99,23 +99,21 @@ void WriteEncoding(const rankfeed_model* model, Output output, const Encoding& e
 }
 
 void RunEncode(const EncodeOptions& o) {
-  auto vocab = Vocabulary::Load(o.vocab.path, o.vocab.parity_number(),
-                                o.vocab.preset.empty() ? nullptr : o.vocab.preset.c_str());
-  if (!vocab) throw Failure(vocab.error().message);
+  const Vocabulary vocab = o.vocab.Load();
   rankfeed_encode_options options{};
   options.struct_size = sizeof(options);
   if (o.special) options.flags |= RANKFEED_ADD_SPECIAL_TOKENS;
   options.flags |= o.specials.flags();
   if (!o.byte_offsets) options.flags |= RANKFEED_OFFSETS_CODE_POINTS;
   ParseExtraOptions(o.extra_options, &options);
-  if (!o.extra_options.empty() && Info(vocab->model()).parity == RANKFEED_PARITY_HUGGINGFACE) {
+  if (!o.extra_options.empty() && Info(vocab.model()).parity == RANKFEED_PARITY_HUGGINGFACE) {
     throw Failure("--extra-options belongs to SentencePiece parity");
   }
   const Output output = o.json ? Output::kJson : o.pieces ? Output::kPieces : Output::kIds;
 
   TextSource source(o.file,
                     o.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);
-  GrowingEncoder encoder(vocab->model(), output == Output::kJson);
+  GrowingEncoder encoder(vocab.model(), output == Output::kJson);
   Encoding encoding;
   Writer writer;
   std::string text;
@@ -124,7 +122,7 @@ void RunEncode(const EncodeOptions& o) {
       writer.Flush();
       throw Failure(fmt::format("text {}: {}", source.line(), error.message));
     }
-    WriteEncoding(vocab->model(), output, encoding, &writer.line());
+    WriteEncoding(vocab.model(), output, encoding, &writer.line());
     writer.EndLine();
   }
   writer.Flush();
@@ -154,11 +152,9 @@ void ParseIds(std::string_view line, uint64_t number, std::vector<int32_t>* ids)
 }
 
 void RunDecode(const DecodeOptions& o) {
-  auto vocab = Vocabulary::Load(o.vocab.path, o.vocab.parity_number(),
-                                o.vocab.preset.empty() ? nullptr : o.vocab.preset.c_str());
-  if (!vocab) throw Failure(vocab.error().message);
+  const Vocabulary vocab = o.vocab.Load();
   TextSource source(o.file, TextSource::Format::kLines);
-  GrowingEncoder encoder(vocab->model(), false);
+  GrowingEncoder encoder(vocab.model(), false);
   Writer writer;
   std::string line, text;
   std::vector<int32_t> ids;

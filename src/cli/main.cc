@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <new>
+#include <utility>
 
 #include "cli/cli.h"
 #include "rankfeed/builder.h"
@@ -34,6 +35,17 @@ void VocabOptions::Add(CLI::App& command) {
   command.add_option("--preset", preset,
                      "Model family whose template and id map to use for files that lack one, for "
                      "example xlm-roberta");
+  command.add_flag(
+      "--map-file", map_file,
+      "Use images and stores in place, shared between processes, and not a private copy: only "
+      "for files that nobody else changes");
+}
+
+Vocabulary VocabOptions::Load() const {
+  auto loaded = Vocabulary::Load(path, parity_number(), preset.empty() ? nullptr : preset.c_str(),
+                                 map_file ? Mapping::kFile : Mapping::kPrivate);
+  if (!loaded) throw Failure(loaded.error().message);
+  return std::move(*loaded);
 }
 
 int32_t VocabOptions::parity_number() const {

@@ -186,16 +186,14 @@ std::string ReferenceFile(const ParityOptions& o, const rankfeed_model_info& inf
 }
 
 void RunParity(ParityOptions o) {
-  auto vocab = Vocabulary::Load(o.vocab.path, o.vocab.parity_number(),
-                                o.vocab.preset.empty() ? nullptr : o.vocab.preset.c_str());
-  if (!vocab) throw Failure(vocab.error().message);
-  const std::string file = ReferenceFile(o, Info(vocab->model()));
+  const Vocabulary vocab = o.vocab.Load();
+  const std::string file = ReferenceFile(o, Info(vocab.model()));
   if (o.special && o.against == "sentencepiece") {
     throw Failure("--special belongs to HuggingFace parity");
   }
   Oracle oracle(o.python, o.against, file, o.special);
-  CheckVersion(oracle.version(), Info(vocab->model()));
-  Comparison comparison(o, vocab->model(), &oracle);
+  CheckVersion(oracle.version(), Info(vocab.model()));
+  Comparison comparison(o, vocab.model(), &oracle);
 
   uint64_t documents = 0, tokens = 0, bytes = 0, mismatches = 0;
   std::vector<Mismatch> shown;

@@ -202,10 +202,7 @@ class Rerank {
 
   void OpenVocabulary() {
     const Stopwatch watch;
-    auto loaded = Vocabulary::Load(c.vocab.path, c.vocab.parity_number(),
-                                   c.vocab.preset.empty() ? nullptr : c.vocab.preset.c_str());
-    if (!loaded) throw Failure(loaded.error().message);
-    vocabulary_ = std::make_unique<Vocabulary>(std::move(*loaded));
+    vocabulary_ = std::make_unique<Vocabulary>(c.vocab.Load());
     times_.vocabulary = watch.ms();
   }
 

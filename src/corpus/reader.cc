@@ -47,9 +47,9 @@ uint64_t HashId(std::string_view id) {
   return XXH3_64bits(id.data(), id.size());
 }
 
-rankfeed_status Bind(const void* data, size_t size, Corpus* out, bool* outgrown,
+rankfeed_status Bind(const void* data, size_t size, Corpus* out, bool* in_motion,
                      rankfeed_error_detail* detail) {
-  if (outgrown != nullptr) *outgrown = false;
+  if (in_motion != nullptr) *in_motion = false;
   if constexpr (std::endian::native != std::endian::little) {
     return Fail(detail, RANKFEED_E_PLATFORM);
   }
@@ -91,10 +91,10 @@ rankfeed_status Bind(const void* data, size_t size, Corpus* out, bool* outgrown,
       best = which;
     }
   }
-  if (!any_whole) return Fail(detail, RANKFEED_E_IMAGE_CHECKSUM, kCommitOffset[0]);
   if (best < 0) {
-    if (outgrown != nullptr) *outgrown = true;
-    return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, size);
+    if (in_motion != nullptr) *in_motion = true;
+    return any_whole ? Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, size)
+                     : Fail(detail, RANKFEED_E_IMAGE_CHECKSUM, kCommitOffset[0]);
   }
   if (!LevelsHold(out->commit)) {
     return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, kCommitOffset[best]);
@@ -115,7 +115,10 @@ bool ReadRecord(const Corpus& corpus, uint64_t offset, Document* out) {
     return false;
   }
   const uint8_t* at = corpus.data + offset;
-  const auto& record = *reinterpret_cast<const Record*>(at);
+  // A copy: what is checked is what is used, also in a mapped file that is written to meanwhile.
+  Record record;
+  std::memcpy(&record, at, sizeof(record));
+  asm("" : "+m"(record));
   const uint64_t bytes = RecordBytes(record.id_bytes, record.token_count, corpus.has_offsets);
   if (bytes > end - offset || record.id_bytes == 0 || (record.flags & ~kRemoved) != 0) return false;
   out->id = {reinterpret_cast<const char*>(at + sizeof(Record)), record.id_bytes};

@@ -37,8 +37,9 @@ struct Document {
   uint64_t offset, bytes;  // of the record
 };
 
-// *outgrown (nullable): the store is sound as far as one can tell, but longer than size.
-rankfeed_status Bind(const void* data, size_t size, Corpus* out, bool* outgrown,
+// *in_motion (nullable): after a failure, whether a writer at work is an explanation: the store is
+// longer than size, or both copies of its commit were taken halfway.
+rankfeed_status Bind(const void* data, size_t size, Corpus* out, bool* in_motion,
                      rankfeed_error_detail* detail);
 
 rankfeed_status Verify(const Corpus& corpus, rankfeed_error_detail* detail);

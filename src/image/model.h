@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -30,7 +31,9 @@ struct Model {
   const unsigned char* image;
   uint64_t image_size;
   const image::Header* header;
-  const image::Config* config;
+  // Copies: buffers are sized and loops bounded by these, whatever is written to a mapped file
+  // later.
+  std::optional<image::Config> config;  // always there once opened
 
   trie::View pieces;
   CodePointTable<uint16_t> codes;
@@ -47,6 +50,7 @@ struct Model {
   std::span<const image::Step> normalizer, pre_tokenizer, decoder;
   std::span<const image::AddedToken> added_tokens;
   trie::View added_raw, added_normalized;  // values index added_tokens
+  uint32_t max_added_bytes;                // of the longest of them, as it is looked for
   std::span<const image::TemplateItem> template_single, template_pair;
 
   std::span<const uint32_t> charsmap_units;
@@ -71,8 +75,8 @@ struct Model {
     return text(id_pieces[*found]) == piece ? static_cast<int32_t>(*found) : -1;
   }
 
-  // Word engine (words/); word_config is null when the pipeline does not allow it.
-  const image::WordConfig* word_config;
+  // Word engine (words/); there is no word_config when the pipeline does not allow it. A copy too.
+  std::optional<image::WordConfig> word_config;
   std::span<const image::WordEntry> word_table;
   CodePointTable<uint32_t> word_chars;
   std::span<const uint16_t> word_mapped;
@@ -86,7 +90,11 @@ struct Model {
   std::span<const image::WordPart> word_parts;
   std::span<const uint16_t> word_plain;
 
-  std::string_view text(image::Text t) const { return {strings.data() + t.offset, t.size}; }
+  // In bounds whatever t is, so that a string of a mapped file that was written to has an end.
+  std::string_view text(image::Text t) const {
+    const size_t offset = std::min<size_t>(t.offset, strings.size());
+    return {strings.data() + offset, std::min<size_t>(t.size, strings.size() - offset)};
+  }
   bool huggingface() const { return config->parity == RANKFEED_PARITY_HUGGINGFACE; }
   // SentencePiece as it was up to 0.2.1.
   bool sentencepiece_0_2_1() const { return config->parity == RANKFEED_PARITY_SENTENCEPIECE_0_2_1; }

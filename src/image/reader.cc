@@ -2,6 +2,7 @@
 // image/reader.cc: header and section table, see reader.h.
 #include "image/reader.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -18,7 +19,7 @@ struct Found {
 
 class Sections {
  public:
-  rankfeed_status Read(const unsigned char* image, uint64_t image_size,
+  rankfeed_status Read(const unsigned char* image, const Header& header,
                        rankfeed_error_detail* detail);
 
   template <class T>
@@ -66,10 +67,9 @@ constexpr uint32_t ElementSize(uint32_t id) {
   return 0;
 }
 
-rankfeed_status Sections::Read(const unsigned char* image, uint64_t image_size,
+rankfeed_status Sections::Read(const unsigned char* image, const Header& header,
                                rankfeed_error_detail* detail) {
-  Header header;
-  std::memcpy(&header, image, sizeof(header));
+  const uint64_t image_size = header.image_size;
   for (uint32_t i = 0; i < header.section_count; ++i) {
     const uint64_t at = sizeof(Header) + i * sizeof(Section);
     Section section;
@@ -109,24 +109,25 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   }
   if (image_size < sizeof(Header)) return Fail(detail, RANKFEED_E_IMAGE_MAGIC, image_size);
   const auto* bytes = static_cast<const unsigned char*>(image);
-  const auto* header = reinterpret_cast<const Header*>(bytes);
-  if (std::memcmp(header->magic, kMagic, sizeof(kMagic)) != 0) {
+  Header header;  // a copy, as of WordConfig and Config
+  std::memcpy(&header, bytes, sizeof(header));
+  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
     return Fail(detail, RANKFEED_E_IMAGE_MAGIC, 0);
   }
-  if (header->version_major != kVersionMajor) {
+  if (header.version_major != kVersionMajor) {
     return Fail(detail, RANKFEED_E_IMAGE_VERSION, offsetof(Header, version_major), 0,
-                header->version_major);
+                header.version_major);
   }
-  if (header->header_size != sizeof(Header) || header->section_count > kMaxSections) {
+  if (header.header_size != sizeof(Header) || header.section_count > kMaxSections) {
     return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, offsetof(Header, header_size));
   }
   // A longer buffer is fine (a mapping rounded up to pages); a shorter one is a truncated file.
-  if (header->image_size > image_size ||
-      header->image_size < sizeof(Header) + header->section_count * sizeof(Section)) {
+  if (header.image_size > image_size ||
+      header.image_size < sizeof(Header) + header.section_count * sizeof(Section)) {
     return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, offsetof(Header, image_size));
   }
   Sections s;
-  if (const rankfeed_status status = s.Read(bytes, header->image_size, detail)) return status;
+  if (const rankfeed_status status = s.Read(bytes, header, detail)) return status;
   const auto config = s.Get<Config>(SectionId::kConfig);
   if (config.size() != 1) {
     return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0, static_cast<uint32_t>(SectionId::kConfig));
@@ -134,9 +135,9 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
 
   *model = {};
   model->image = bytes;
-  model->image_size = header->image_size;
-  model->header = header;
-  model->config = config.data();
+  model->image_size = header.image_size;
+  model->header = reinterpret_cast<const Header*>(bytes);
+  model->config = config[0];
   model->pieces = trie::View(s.Get<trie::Unit>(SectionId::kTrieUnits));
   model->codes = Table<uint16_t>(s, SectionId::kCodeBlocks, SectionId::kCodes);
   model->scores = s.Get<double>(SectionId::kValueScores);
@@ -153,6 +154,10 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->added_tokens = s.Get<AddedToken>(SectionId::kAddedTokens);
   model->added_raw = trie::View(s.Get<trie::Unit>(SectionId::kAddedTrieRaw));
   model->added_normalized = trie::View(s.Get<trie::Unit>(SectionId::kAddedTrieNormalized));
+  for (const AddedToken& token : model->added_tokens) {
+    model->max_added_bytes =
+        std::max({model->max_added_bytes, token.content.size, token.normalized.size});
+  }
   model->template_single = s.Get<TemplateItem>(SectionId::kTemplateSingle);
   model->template_pair = s.Get<TemplateItem>(SectionId::kTemplatePair);
   model->charsmap_units = s.Get<uint32_t>(SectionId::kCharsmapUnits);
@@ -168,7 +173,7 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->map_pool = s.Get<uint32_t>(SectionId::kMapPool);
   model->compose = s.Get<ComposePair>(SectionId::kCompose);
   const auto words = s.Get<WordConfig>(SectionId::kWordConfig);
-  model->word_config = words.size() == 1 ? words.data() : nullptr;
+  if (words.size() == 1) model->word_config = words[0];
   model->word_table = s.Get<WordEntry>(SectionId::kWordTable);
   model->word_chars = Table<uint32_t>(s, SectionId::kWordCharBlocks, SectionId::kWordChars);
   model->word_mapped = s.Get<uint16_t>(SectionId::kWordMapped);

@@ -292,7 +292,7 @@ class Verifier {
   // code_count, goes along the fails until a label fits, which at the root's base one always does, and
   // reads the state's edges; a mapped character copies its list.
   void Words() {
-    if (m_.word_config == nullptr) return;
+    if (!m_.word_config) return;
     const WordConfig& w = *m_.word_config;
     const uint32_t codes = m_.config->code_count;
     Require(w.table_bits < 28 && m_.word_table.size() == (size_t{2} << w.table_bits) + 1,
@@ -348,7 +348,7 @@ class Verifier {
     for (size_t base = 0; base <= last_base; ++base) {
       const trie::Unit unit = m_.word_fails[base];
       const uint32_t fail = trie::Value(unit), depth = trie::Label(unit);
-      bad_fail |= trie::Base(unit) != base || fail > last_base ||
+      bad_fail |= trie::Base(unit) != base || fail > last_base || depth > kMaxWordPieceChars ||
                   (depth == 0 ? fail != w.root_base : trie::Label(m_.word_fails[fail]) >= depth);
     }
     Require(!bad_fail, SectionId::kWordFails);

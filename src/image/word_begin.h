@@ -26,11 +26,12 @@ inline WordBegin BeginWith(const WordAutomaton& automaton, std::initializer_list
   uint64_t sums[4] = {};  // by node
   uint32_t read = 0;
   for (const uint32_t code : codes) {
-    uint32_t state;
-    for (;;) {
-      state = trie::Base(begin.unit) + code;
-      if (trie::Label(automaton.units[state]) == code) break;
+    uint32_t state = trie::Base(begin.unit) + code;
+    // So many fails at most lead to the root, where every code has a state.
+    for (uint32_t left = kMaxWordPieceChars;
+         trie::Label(automaton.units[state]) != code && left != 0; --left) {
       begin.unit = automaton.fails[trie::Value(begin.unit)];
+      state = trie::Base(begin.unit) + code;
     }
     begin.unit = automaton.units[state];
     uint64_t least = ~uint64_t{0}, next = ~uint64_t{0};

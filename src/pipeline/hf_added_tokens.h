@@ -60,16 +60,17 @@ class AddedTokenScanner {
     return (token.flags & flag) != 0;
   }
 
-  // The longest token at pos_.
+  // The longest token at pos_. As deep as the longest token, also where a crafted trie leads in
+  // circles.
   uint32_t Longest(const image::AddedToken** token) const {
     trie::Unit unit = trie_.root();
-    uint32_t end = pos_;
+    uint32_t end = pos_, left = model_.max_added_bytes;
     for (uint32_t at = pos_; at < text_.size();) {
       const utf8::Decoded d = utf8::Decode(text_, at);
       const std::string_view bytes =
           d.valid ? std::string_view(text_.data() + at, d.size) : "\xef\xbf\xbd";
       for (const char byte : bytes) {
-        if (!trie_.Step(unit, static_cast<unsigned char>(byte) + 1u)) return end;
+        if (left-- == 0 || !trie_.Step(unit, static_cast<unsigned char>(byte) + 1u)) return end;
       }
       at += d.size;
       const uint32_t value = trie::Value(unit);

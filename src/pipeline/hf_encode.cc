@@ -327,7 +327,9 @@ bool MayHoldAddedToken(const Model& model, const Scratch& scratch, std::string_v
   for (size_t at = 0; at < text.size(); ++at) {
     at += scratch.kernels->find_first(text.data() + at, text.size() - at, scratch.added_first);
     trie::Unit unit = model.added_raw.root();
-    for (size_t end = at; end < text.size(); ++end) {
+    // As AddedTokenScanner does.
+    const size_t deepest = at + std::min<size_t>(text.size() - at, model.max_added_bytes);
+    for (size_t end = at; end < deepest; ++end) {
       if (static_cast<unsigned char>(text[end]) >= 0x80) return true;
       if (!model.added_raw.Step(unit, static_cast<unsigned char>(text[end]) + 1u)) break;
       if (trie::Value(unit) != trie::kNoValue) return true;

@@ -99,10 +99,12 @@ void SplitWords(const Model& model, const NormalizedText& in, uint32_t begin, ui
   if (done < end) folder->Segment(done, end, kind == Kind::kSpace);
 }
 
-// Matches of a literal are the delimiters, or with invert the parts that stay.
+// Matches of a literal are the delimiters, or with invert the parts that stay. An empty one, which
+// only an image has that was written to while it is mapped, has no matches.
 void SplitAtString(std::string_view pattern, bool invert, const NormalizedText& in, uint32_t begin,
                    uint32_t end, Folder* folder) {
   const std::string_view part = in.view(begin, end);
+  if (pattern.empty()) return folder->Segment(begin, end, invert);
   for (size_t done = 0; done < part.size();) {
     const size_t at = std::min(part.find(pattern, done), part.size());
     const auto from = static_cast<uint32_t>(begin + done), to = static_cast<uint32_t>(begin + at);
@@ -154,6 +156,7 @@ bool SplitOne(const Model& model, const image::Step& step, const NormalizedText&
 bool Metaspace(const Model& model, const image::Step& step, const NormalizedText& in,
                NormalizedText* out, const SplitList& splits, SplitList* result) {
   const std::string_view replacement = model.text(step.a);
+  if (replacement.empty()) return false;  // as in SplitAtString
   text::Writer writer(in, out);
   for (uint32_t i = 0; i < splits.count; ++i) {
     const uint32_t begin = splits.begin[i] & ~kTokenSplit, start = out->size;

@@ -8,37 +8,130 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace rankfeed::platform {
+#include <cstdint>
 
-int MapFile(const char* path, Mapping* out) {
+namespace rankfeed::platform {
+namespace {
+
+int SizeOf(int fd, size_t* size) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return errno;
+  if (!S_ISREG(info.st_mode) || info.st_size <= 0) return EINVAL;
+  *size = static_cast<size_t>(info.st_size);
+  return 0;
+}
+
+int Map(int fd, size_t size, int flags, Mapping* out) {
+  void* const base = mmap(nullptr, size, PROT_READ, flags, fd, 0);
+  if (base == MAP_FAILED) return errno;
+  *out = {base, size};
+  return 0;
+}
+
+// All of [0, size), front to back: what a store's writer has put into force before the beginning
+// was read, it has written to the end of the file before.
+int Read(int fd, char* to, size_t size) {
+  for (size_t done = 0; done < size;) {
+    const ssize_t got = pread(fd, to + done, size - done, static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno;
+    if (got == 0) return ESTALE;
+    done += static_cast<size_t>(got);
+  }
+  return 0;
+}
+
+int CopyOnce(int fd, size_t size, Mapping* out) {
+  void* const base = MapAligned(size, -1);
+  if (base == MAP_FAILED) return errno;
+  // Where there are none, base pages serve as well.
+  if (size >= kHugePage) (void)madvise(base, size, MADV_HUGEPAGE);
+  int error = Read(fd, static_cast<char*>(base), size);
+  if (error == 0 && mprotect(base, size, PROT_READ) != 0) error = errno;
+  if (error != 0) {
+    munmap(base, size);
+    return error;
+  }
+  *out = {base, size};
+  return 0;
+}
+
+// A store's writer that gives up a commit cuts off what it has written for it, which it does once.
+constexpr int kCopyAttempts = 8;
+
+int Copy(int fd, size_t size, Mapping* out) {
+  for (int attempt = 0; attempt < kCopyAttempts; ++attempt) {
+    int error = CopyOnce(fd, size, out);
+    if (error != ESTALE) return error;
+    if ((error = SizeOf(fd, &size)) != 0) return error;
+  }
+  return ESTALE;
+}
+
+// Whether nobody can change the file's bytes any more.
+bool IsSealed(int fd) {
+  constexpr int kAll = F_SEAL_WRITE | F_SEAL_SHRINK;
+  const int seals = fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & kAll) == kAll;
+}
+
+// take(fd, size) of the file at path.
+template <class Take>
+int WithFile(const char* path, Take take) {
   int fd;
   do {
     fd = open(path, O_RDONLY | O_CLOEXEC);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return errno;
-  struct stat info;
-  int error = 0;
-  if (fstat(fd, &info) != 0) {
-    error = errno;
-  } else if (!S_ISREG(info.st_mode) || info.st_size <= 0) {
-    error = EINVAL;
-  } else {
-    const auto size = static_cast<size_t>(info.st_size);
-    void* base = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
-    if (base == MAP_FAILED) {
-      error = errno;
-    } else {
-      *out = {base, size};
-    }
-  }
+  size_t size = 0;
+  int error = SizeOf(fd, &size);
+  if (error == 0) error = take(fd, size);
   close(fd);
   return error;
+}
+
+}  // namespace
+
+int CopyFile(const char* path, Mapping* out) {
+  return WithFile(path, [out](int fd, size_t size) { return Copy(fd, size, out); });
+}
+
+int MapFile(const char* path, Mapping* out) {
+  return WithFile(path, [out](int fd, size_t size) { return Map(fd, size, MAP_SHARED, out); });
+}
+
+int CopyOrMapSealed(int fd, Mapping* out) {
+  size_t size = 0;
+  if (const int error = SizeOf(fd, &size)) return error;
+  return IsSealed(fd) ? Map(fd, size, kSealedMapping, out) : Copy(fd, size, out);
 }
 
 void Unmap(const Mapping& mapping) {
   if (mapping.base != nullptr) munmap(mapping.base, mapping.size);
 }
 
-size_t PageSize() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+size_t PageSize() {
+  return static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+void* MapAligned(size_t size, int fd) {
+  const auto round_up = [](size_t value, size_t unit) { return (value + unit - 1) / unit * unit; };
+  const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  auto* reserved = static_cast<char*>(
+      mmap(nullptr, size + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (reserved == MAP_FAILED) return MAP_FAILED;
+  const auto at = reinterpret_cast<uintptr_t>(reserved);
+  char* const base = reserved + (round_up(at, kHugePage) - at);
+  char* const end = base + round_up(size, PageSize());
+  if (base != reserved) munmap(reserved, static_cast<size_t>(base - reserved));
+  munmap(end, static_cast<size_t>(reserved + size + kHugePage - end));
+  if (mmap(base, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0) == MAP_FAILED) {
+    const int error = errno;
+    munmap(base, round_up(size, PageSize()));
+    errno = error;
+    return MAP_FAILED;
+  }
+  return base;
+}
 
 }  // namespace rankfeed::platform

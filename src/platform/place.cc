@@ -84,26 +84,6 @@ bool Field(const char* line, size_t size, const char* name, uint64_t* kilobytes)
   return true;
 }
 
-// A mapping of `size` bytes that begins at a multiple of a huge page; fd < 0: anonymous.
-void* MapAligned(size_t size, int fd) {
-  const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-  auto* reserved = static_cast<char*>(
-      mmap(nullptr, size + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  if (reserved == MAP_FAILED) return MAP_FAILED;
-  char* const base = reserved + (RoundUp(reinterpret_cast<uintptr_t>(reserved), kHugePage) -
-                                 reinterpret_cast<uintptr_t>(reserved));
-  char* const end = base + RoundUp(size, PageSize());
-  if (base != reserved) munmap(reserved, static_cast<size_t>(base - reserved));
-  munmap(end, static_cast<size_t>(reserved + size + kHugePage - end));
-  if (mmap(base, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0) == MAP_FAILED) {
-    const int error = errno;
-    munmap(base, RoundUp(size, PageSize()));
-    errno = error;
-    return MAP_FAILED;
-  }
-  return base;
-}
-
 int Descriptor(unsigned flags, size_t size) {
   const int fd = memfd_create("rankfeed image", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
   if (fd < 0) return -1;
@@ -114,10 +94,6 @@ int Descriptor(unsigned flags, size_t size) {
   return -1;
 }
 
-// How a sealed memfd is mapped: before Linux 6.7 it could not be mapped MAP_SHARED at all, not even
-// for reading. Private mappings that nobody writes share their pages as well.
-constexpr int kReadOnly = MAP_PRIVATE | MAP_NORESERVE;
-
 // Gives up write access for good. The writable mapping of a memfd has to go before it can be
 // sealed, and is replaced in place.
 int Freeze(Placement* out) {
@@ -127,7 +103,7 @@ int Freeze(Placement* out) {
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
   if (mmap(m.base, m.size, PROT_NONE, kHole, -1, 0) == MAP_FAILED ||
       fcntl(out->fd, F_ADD_SEALS, kSeals) != 0 ||
-      mmap(m.base, m.size, PROT_READ, kReadOnly | MAP_FIXED, out->fd, 0) == MAP_FAILED) {
+      mmap(m.base, m.size, PROT_READ, kSealedMapping | MAP_FIXED, out->fd, 0) == MAP_FAILED) {
     return errno;
   }
   if (out->pages != Pages::kHugetlb) (void)madvise(m.base, m.size, MADV_HUGEPAGE);
@@ -224,17 +200,6 @@ int Place(const void* data, size_t size, bool shared, Placement* out) {
       out->pages = Pages::kTransparent;
     }
   }
-  return 0;
-}
-
-int MapDescriptor(int fd, Mapping* out) {
-  struct stat info;
-  if (fstat(fd, &info) != 0) return errno;
-  if (info.st_size <= 0) return EINVAL;
-  const auto size = static_cast<size_t>(info.st_size);
-  void* const base = mmap(nullptr, size, PROT_READ, kReadOnly, fd, 0);
-  if (base == MAP_FAILED) return errno;
-  *out = {base, size};
   return 0;
 }
 

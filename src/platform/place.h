@@ -14,7 +14,6 @@
 
 namespace rankfeed::platform {
 
-inline constexpr size_t kHugePage = size_t{2} << 20;  // larger ones serve no image of some ten MB
 inline constexpr uint64_t kUnknownBytes = ~uint64_t{0};
 
 enum class Pages : uint32_t { kHugetlb = 1, kTransparent = 2, kBase = 3 };
@@ -31,9 +30,6 @@ struct Placement {
 // Copies data[0, size), size > 0. shared: in a sealed memfd that other processes can map, else in
 // private memory. Returns 0 or an errno value. O(size).
 int Place(const void* data, size_t size, bool shared, Placement* out);
-
-// Maps what another process placed, or any other file, read-only. Returns 0 or an errno value.
-int MapDescriptor(int fd, Mapping* out);
 
 // Bytes of [base, base + size) on huge pages; kUnknownBytes when smaps cannot be read.
 uint64_t HugeBytes(const void* base, size_t size);

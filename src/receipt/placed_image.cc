@@ -35,9 +35,9 @@ PlacedImage::PlacedImage(const void* image, size_t size, Pages pages)
     UseBase(image, size);
   }
   ladder_.obtained = counters::PagesOf(mapping_.data, mapping_.size);
-  const rankfeed_status status =
-      rankfeed_model_open(mapping_.data, mapping_.size, RANKFEED_OPEN_TRUSTED_IMAGE,
-                          storage_.data(), storage_.size(), &model_, nullptr);
+  // The image given may lie in memory that others write to: what is verified is the copy.
+  const rankfeed_status status = rankfeed_model_open(
+      mapping_.data, mapping_.size, 0, storage_.data(), storage_.size(), &model_, nullptr);
   if (status != RANKFEED_OK) {
     rankfeed_image_unmap(&mapping_);
     CheckStatus(status, "image");
@@ -71,6 +71,7 @@ void PlacedImage::UseBase(const void* image, size_t size) {
   if (base == MAP_FAILED) throw std::runtime_error(fmt::format("image: {}", strerror(errno)));
   (void)madvise(base, size, MADV_NOHUGEPAGE);  // what was asked for, and what is measured
   memcpy(base, image, size);
+  (void)mprotect(base, size, PROT_READ);
   mapping_.data = mapping_.base = base;
   mapping_.size = mapping_.base_size = size;
   ladder_.steps.push_back({"base", "used"});

@@ -11,7 +11,8 @@
 //
 // Every index is checked, so any array of units and any pool is safe; a step outside the array ends
 // the walk, and so does kMaxCharsmapKeyBytes, because units of a forged image may lead in circles.
-// Cost: one unit per byte of the longest key that fits.
+// A replacement that does not end within kMaxReplacementBytes is none. Cost: one unit per byte of
+// the longest key that fits.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +22,10 @@
 
 namespace rankfeed {
 
-// The builder refuses charsmaps with longer keys (builder/charsmap_check.cc); published ones have at
-// most 12 bytes.
+// The builder refuses charsmaps with longer keys and replacements (builder/charsmap_check.cc);
+// published ones have at most 12 and 33 bytes.
 inline constexpr size_t kMaxCharsmapKeyBytes = 1024;
+inline constexpr size_t kMaxReplacementBytes = 1024;
 
 struct CharsmapMatch {
   uint32_t key_size = 0;  // bytes of text that the key covers; 0: no key matches
@@ -77,7 +79,8 @@ class Charsmap {
   std::string_view Replacement(size_t begin) const {
     if (begin >= pool_.size()) return {};
     const std::string_view rest(pool_.data() + begin, pool_.size() - begin);
-    return rest.substr(0, rest.find('\0'));
+    const size_t size = rest.substr(0, kMaxReplacementBytes + 1).find('\0');
+    return size == std::string_view::npos ? std::string_view() : rest.substr(0, size);
   }
 
   std::span<const uint32_t> units_;

@@ -98,9 +98,11 @@ class Transform {
     if (pending_) change_ -= n;
   }
 
+  bool ok() const { return writer_.ok(); }
+
   bool Finish() {
     Flush();
-    return writer_.ok();
+    return ok();
   }
 
  private:

@@ -16,7 +16,8 @@ namespace {
 
 // count input characters become replacement. The first count of the new ones replace, the rest are
 // added; if there are fewer new ones, the last pushed character takes the removals.
-void Replace(std::string_view replacement, int32_t count, Transform* transform) {
+// False when there is no room.
+bool Replace(std::string_view replacement, int32_t count, Transform* transform) {
   int32_t done = 0;
   for (uint32_t pos = 0; pos < replacement.size(); ++done) {
     // A hostile image may point into the middle of a character: decode with checks.
@@ -25,6 +26,7 @@ void Replace(std::string_view replacement, int32_t count, Transform* transform) 
     pos += d.size;
   }
   if (done < count) transform->Drop(count - done);
+  return transform->ok();
 }
 
 int32_t CountChars(std::string_view s) {
@@ -44,7 +46,7 @@ bool RunPrecompiled(const Model& model, const NormalizedText& in, NormalizedText
     if (cluster_end - pos < kWholeClusterBytes) {
       const std::string_view cluster = in.view(pos, cluster_end);
       if (const CharsmapMatch match = charsmap.Shortest(cluster)) {
-        Replace(match.replacement, CountChars(cluster), &transform);
+        if (!Replace(match.replacement, CountChars(cluster), &transform)) return false;
         pos = cluster_end;
         continue;
       }
@@ -53,7 +55,7 @@ bool RunPrecompiled(const Model& model, const NormalizedText& in, NormalizedText
       uint32_t size;
       const char32_t c = utf8::DecodeValid(in.data + pos, &size);
       if (const CharsmapMatch match = charsmap.Shortest(in.view(pos, pos + size))) {
-        Replace(match.replacement, 1, &transform);
+        if (!Replace(match.replacement, 1, &transform)) return false;
       } else {
         transform.Push(c, 0);
       }

@@ -21,7 +21,9 @@ void ForEachChar(const NormalizedText& in, F f) {
   }
 }
 
-// Replaces the stretches that next(from, &begin, &end) finds at or after from.
+// Replaces the stretches that next(from, &begin, &end) finds at or after from. A pattern is not
+// empty (image/verify.cc); in an image that is written to while it is mapped it may become so,
+// which is an error here, as nothing would come to an end.
 template <class Next>
 bool ReplaceEach(std::string_view content, const NormalizedText& in, NormalizedText* out,
                  Next next) {
@@ -104,6 +106,7 @@ bool RunPrepend(std::string_view prefix, const NormalizedText& in, NormalizedTex
 
 bool RunReplace(std::string_view pattern, std::string_view content, const NormalizedText& in,
                 NormalizedText* out) {
+  if (pattern.empty()) return false;
   return ReplaceEach(content, in, out, [&](uint32_t from, uint32_t* begin, uint32_t* end) {
     const size_t at = in.view().find(pattern, from);
     if (at == std::string_view::npos) return false;
@@ -116,6 +119,7 @@ bool RunReplace(std::string_view pattern, std::string_view content, const Normal
 bool RunReplaceRun(std::string_view character, uint32_t least, std::string_view content,
                    const NormalizedText& in, NormalizedText* out) {
   const auto size = static_cast<uint32_t>(character.size());
+  if (size == 0) return false;
   return ReplaceEach(content, in, out, [&](uint32_t from, uint32_t* begin, uint32_t* end) {
     for (;;) {
       const size_t at = in.view().find(character, from);

@@ -35,7 +35,7 @@ constexpr int32_t ChangeOf(uint32_t packed) {
   return packed >> 21 & 1;
 }
 constexpr uint32_t ClassOf(uint32_t packed) {
-  return packed >> 22;
+  return packed >> 22 & 0xff;
 }
 
 // The composition of two characters, or 0.

@@ -147,9 +147,10 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
     if ((info & image::kWordMappedChar) != 0) {
       previous = info | image::kWordUnknown;  // the last code may be
       const uint16_t* list = model_.word_mapped.data() + (info & image::kWordCodeMask);
-      trailing_space_ &= list[0] == 0;  // characters that vanish change nothing
+      const uint32_t count = MappedCount(list);
+      trailing_space_ &= count == 0;  // characters that vanish change nothing
       static_assert(image::kMaxMappedCodes <= kReserve - 2);
-      for (uint32_t i = 0; i < list[0]; ++i) Add(list[1 + i]);
+      for (uint32_t i = 0; i < count; ++i) Add(list[1 + i]);
       continue;
     }
     trailing_space_ = false;
@@ -230,7 +231,8 @@ uint32_t DecodePlain(const Model& model, std::string_view segment, bool word_sta
     pos += size;
     if ((info & image::kWordMappedChar) != 0) {
       const uint16_t* list = model.word_mapped.data() + (info & image::kWordCodeMask);
-      for (uint32_t i = 0; i < list[0]; ++i) codes[count++] = list[1 + i];
+      const uint32_t mapped = MappedCount(list);
+      for (uint32_t i = 0; i < mapped; ++i) codes[count++] = list[1 + i];
     } else {
       codes[count++] = static_cast<uint16_t>(info & image::kWordCodeMask);
     }

@@ -44,8 +44,10 @@ class ExactPath {
       const double best = best_[begin];
       bool single = false;
       trie::Unit unit = model.pieces.root();
-      // code_count stands for a character that is in no piece.
-      for (uint32_t end = begin; end < n && codes[end] < code_count; ++end) {
+      // As deep as a piece is long, also where a crafted trie leads in circles. code_count stands
+      // for a character that is in no piece.
+      const uint32_t deepest = std::min(n - begin, model.config->max_piece_chars) + begin;
+      for (uint32_t end = begin; end < deepest && codes[end] < code_count; ++end) {
         if (!model.pieces.Step(unit, codes[end])) break;
         const uint32_t value = trie::Value(unit);
         if (value == trie::kNoValue) continue;

@@ -294,9 +294,10 @@ Visits Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
     }
     return false;
   };
+  const uint32_t most = MostSteps(count != 0 ? sequences[count - 1].end : 0);
   Lane* last = lanes;
   while (last != lanes + kLanes && begin(last)) ++last;
-  while (last != lanes) {
+  for (uint32_t rounds = last != lanes ? most : 0; rounds != 0; --rounds) {
     for (Lane* lane = lanes; lane != last;) {
       const trie::Unit unit = units[static_cast<uint32_t>(lane->visit)];
       const uint64_t at = lane->visit >> 32;
@@ -315,6 +316,7 @@ Visits Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
       if (code == 0) [[unlikely]] {
         if (!begin(lane)) {
           *lane = *--last;
+          if (last == lanes) rounds = 1;
           continue;
         }
       }
@@ -366,7 +368,10 @@ HWY_INLINE void RelaxOne(const Lattice& lattice, Visit visit) {
     next = Min(next, s);
   };
   relax(sum(state.edge[2]));
-  for (uint32_t k = 3; k < state.edge_count; ++k) relax(sum(lattice.edges[state.more + k - 3]));
+  if (state.edge_count > 3) {
+    const uint32_t edges = std::min(state.edge_count, image::kMaxWordPieceChars);
+    for (uint32_t k = 3; k < edges; ++k) relax(sum(lattice.edges[state.more + k - 3]));
+  }
   lattice.sum[at + 1] = least & image::kEdgeCostMask;
   lattice.nodes[at + 1] = {static_cast<uint32_t>(least),
                            static_cast<uint32_t>((next - least) >> image::kEdgeCostShift)};

@@ -3,6 +3,7 @@
 // every Highway target (vectors, and on x86 the bit manipulation instructions that come with them).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -109,6 +110,12 @@ constexpr uint32_t CodePointOfThree(uint32_t word) {
   return (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
 }
 
+// How many codes a list of Model::word_mapped has. Bounded also in an image that is written to
+// while it is mapped, as all loops here are, so that no call goes on without end.
+inline uint32_t MappedCount(const uint16_t* list) {
+  return std::min<uint32_t>(list[0], image::kMaxMappedCodes);
+}
+
 // Appends what the character of three bytes at text is replaced by, if nothing but that has to be
 // done with it; false if so, or if it vanishes. Reads four bytes.
 inline bool AppendMapped(const char* text, RunDecode* to) {
@@ -119,8 +126,9 @@ inline bool AppendMapped(const char* text, RunDecode* to) {
                         image::JoiningMarks(to->previous);
   if ((info & (more | image::kWordMappedChar)) != image::kWordMappedChar) return false;
   const uint16_t* const list = to->mapped + (info & image::kWordCodeMask);
-  if (list[0] == 0) return false;
-  for (uint32_t i = 0; i < list[0]; ++i) to->codes[to->size++] = list[1 + i];
+  const uint32_t count = MappedCount(list);
+  if (count == 0) return false;
+  for (uint32_t i = 0; i < count; ++i) to->codes[to->size++] = list[1 + i];
   to->previous = info | image::kWordUnknown;  // the last code may be
   return true;
 }
@@ -149,6 +157,13 @@ struct StreamResult {
 
 // A code that was read: its place in the stream, and in the low half the state after it.
 using Visit = uint64_t;
+
+// Steps of a walk over sequences that end at the code `end`. A step reads a code or goes on along a
+// fail, which leads to a state of fewer characters (image/verify.cc). Only where an image is
+// written to while it is mapped do fails lead in circles, and the walk ends before the sequences.
+constexpr uint32_t MostSteps(uint32_t end) {
+  return (image::kMaxWordPieceChars + 1) * end;
+}
 
 // How many there are, and of those that are first: of any eight from a multiple of eight on, no two
 // are of the same sequence.

@@ -87,7 +87,8 @@ RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Sequence* sequences, u
     ++groups;
   }
   uint32_t apart = ~uint32_t{0};
-  while (groups != 0) {
+  uint32_t rounds = MostSteps(count != 0 ? sequences[count - 1].end : 0);
+  for (; groups != 0 && rounds != 0; --rounds) {
 #pragma GCC unroll 4
     for (uint32_t g = 0; g < kGroups; ++g) {
       if (live[g] == 0) continue;
@@ -147,7 +148,7 @@ RANKFEED_GATHER void RelaxApart(const Lattice& lattice, uint32_t count) {
     const __m512i edges = _mm512_srli_epi64(more, 32);
     __m512i edge_at = _mm512_and_si512(more, low32);
     __mmask8 left = _mm512_cmpgt_epu64_mask(edges, Set(3));
-    for (uint64_t k = 4; left != 0; ++k) {
+    for (uint64_t k = 4; left != 0 && k <= image::kMaxWordPieceChars; ++k) {
       const __m512i s = sum(_mm512_mask_i64gather_epi64(Set(image::kNoEdge), left, edge_at,
                                                         lattice.edges, sizeof(uint64_t)));
       next = _mm512_mask_min_epu64(next, left, next, _mm512_max_epu64(least, s));

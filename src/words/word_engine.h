@@ -85,7 +85,9 @@ struct WordScratch {
 };
 
 // Whether the image allows this path at all.
-inline bool Available(const Model& model) { return model.word_config != nullptr; }
+inline bool Available(const Model& model) {
+  return model.word_config.has_value();
+}
 
 // What to encode together. Short texts share batches, so that what one of them fetches arrives
 // while others work; each one's ids are those it has alone.

@@ -114,7 +114,7 @@ std::string SentencePieceFile(const json& pieces, const std::string& charsmap) {
 // Returns whether the file takes the fast path.
 bool Compare(const std::string& file, Random& random) {
   const Image image(file);
-  if (image.model()->word_config == nullptr) return false;
+  if (!image.model()->word_config) return false;
   Encoder plain = Make(image.model(), true, 0);
   Encoder fast = Make(image.model(), false, 4096);
   for (int i = 0; i < 400; ++i) {

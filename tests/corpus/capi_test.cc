@@ -249,7 +249,10 @@ TEST(CorpusWriterApi, ReadersDuringCommits) {
   std::vector<std::thread> readers;
   std::atomic<int> opened{0};
   for (int t = 0; t < 3; ++t) {
-    readers.emplace_back([&] {
+    readers.emplace_back([&, t] {
+      rankfeed_corpus_options options{};
+      options.struct_size = sizeof(options);
+      if (t == 0) options.flags = RANKFEED_CORPUS_MAP_FILE;
       alignas(64) uint8_t storage[2][2048];
       rankfeed_mapping mappings[2] = {};
       rankfeed_corpus* stores[2] = {};
@@ -259,7 +262,7 @@ TEST(CorpusWriterApi, ReadersDuringCommits) {
         rankfeed_image_unmap(&mappings[at]);
         const int least = committed;
         const rankfeed_status status =
-            rankfeed_corpus_open_file(path.c_str(), nullptr, nullptr, storage[at],
+            rankfeed_corpus_open_file(path.c_str(), nullptr, &options, storage[at],
                                       sizeof(storage[at]), &mappings[at], &stores[at], nullptr);
         ASSERT_EQ(status, RANKFEED_OK) << rankfeed_status_name(status);
         ++opened;

@@ -172,7 +172,7 @@ TEST(CorpusReader, ArgumentsAreChecked) {
   EXPECT_EQ(open(aligned, bytes.size(), nullptr, need, &corpus), RANKFEED_E_ARGUMENT);
   EXPECT_EQ(open(aligned, bytes.size(), storage, need, nullptr), RANKFEED_E_ARGUMENT);
   EXPECT_EQ(open(nullptr, 0, storage, need, &corpus), RANKFEED_E_ARGUMENT);
-  options.flags = 2;
+  options.flags = 4;
   EXPECT_EQ(open(aligned, bytes.size(), storage, need, &corpus), RANKFEED_E_ARGUMENT);
   options.flags = 0;
 

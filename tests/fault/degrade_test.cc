@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// fault/degrade_test.cc: what the operating system takes away while the library works. A mapped image
-// cut short ends the process with SIGBUS, as SECURITY.md says, and never in an id; one replaced by
-// rename goes on serving. Without huge pages and without the right to lock memory everything works and
-// says what is missing. A device that is lost answers every call with an error, and lets go.
+// fault/degrade_test.cc: what the operating system takes away while the library works. An image
+// mapped in place and cut short ends the process with SIGBUS, as SECURITY.md says, and never in an
+// id; one opened as by default, or replaced by rename, goes on serving. Without huge pages and
+// without the right to lock memory everything works and says what is missing. A device that is lost
+// answers every call with an error, and lets go.
 //
 // Memory that cannot be had is in tests/builder, tests/corpus and tests/gpu_handoff (every k-th
 // allocation); disks, signals and short reads in cli_fault_test.sh and tests/corpus.
@@ -37,15 +38,15 @@ std::string Model(int pieces) {
   return sp_test::Serialize(model);
 }
 
-// An image in a file of its own folder, opened through rankfeed_load, which maps it.
-class MappedImage : public testing::Test {
+// An image in a file of its own folder.
+class ImageFile : public testing::Test {
  protected:
-  MappedImage() {
+  ImageFile() {
     folder_ = std::filesystem::temp_directory_path() / ("rankfeed-degrade-" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
     Write("v.rfimg", Model(20000));
   }
-  ~MappedImage() override {
+  ~ImageFile() override {
     rankfeed_loaded_free(loaded_);
     std::filesystem::remove_all(folder_);
   }
@@ -54,8 +55,8 @@ class MappedImage : public testing::Test {
     std::ofstream(Path("m.model"), std::ios::binary) << source;
     ASSERT_EQ(rankfeed_compile_file(Path("m.model").c_str(), Path(name).c_str(), nullptr, nullptr), RANKFEED_OK);
   }
-  void Load() {
-    ASSERT_EQ(rankfeed_load(Path("v.rfimg").c_str(), nullptr, &loaded_, nullptr), RANKFEED_OK);
+  void Load(decltype(rankfeed_load)* load) {
+    ASSERT_EQ(load(Path("v.rfimg").c_str(), nullptr, &loaded_, nullptr), RANKFEED_OK);
     const rankfeed_model* model = rankfeed_loaded_model(loaded_);
     rankfeed_limits limits{};
     limits.struct_size = sizeof(limits);
@@ -93,8 +94,8 @@ class MappedImage : public testing::Test {
   std::vector<int32_t> ids_;
 };
 
-TEST_F(MappedImage, CutShortUnderUsItEndsInSigbusAndNeverInAnId) {
-  Load();
+TEST_F(ImageFile, CutShortUnderUsItEndsInSigbusAndNeverInAnId) {
+  Load(rankfeed_load_map_file);
   const std::string text = AllWords();
   const std::vector<int32_t> expected = Encode(text);
   ASSERT_EQ(expected.size(), 20000u);
@@ -111,14 +112,21 @@ TEST_F(MappedImage, CutShortUnderUsItEndsInSigbusAndNeverInAnId) {
     rankfeed_loaded_free(loaded_);
     loaded_ = nullptr;
     Write("v.rfimg", Model(20000));
-    Load();
+    Load(rankfeed_load_map_file);
     ++cuts;
   }
   test::ReportFaults("mapped files cut short", static_cast<uint64_t>(cuts));
 }
 
-TEST_F(MappedImage, ReplacedByRenameTheOldOneGoesOnServing) {
-  Load();
+TEST_F(ImageFile, CutShortUnderAPrivateCopyNothingHappens) {
+  Load(rankfeed_load);
+  const std::vector<int32_t> expected = Encode(AllWords());
+  std::filesystem::resize_file(Path("v.rfimg"), 0);
+  EXPECT_EQ(Encode(AllWords()), expected);
+}
+
+TEST_F(ImageFile, ReplacedByRenameTheOldOneGoesOnServing) {
+  Load(rankfeed_load_map_file);
   const std::vector<int32_t> before = Encode(AllWords());
   Write("v.rfimg", Model(10));  // by rename, as every compile
   EXPECT_EQ(Encode(AllWords()), before);

@@ -106,7 +106,7 @@ std::string RepeatedWords(std::mt19937& random) {
 void Compare(const std::string& file, std::mt19937& random, size_t* ones, size_t* twos) {
   const Image image(file);
   const rankfeed_model& model = *image.model();
-  ASSERT_NE(model.word_config, nullptr);
+  ASSERT_TRUE(model.word_config);
   for (const image::WordPart& part : model.word_parts) {
     *ones += part.codes != 0 && part.codes >> 16 == 0;
     *twos += part.codes >> 16 != 0;

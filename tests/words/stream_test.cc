@@ -126,7 +126,7 @@ TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
     const Vocabulary v = Random(random);
     const Image image(v.file);
     const rankfeed_model& model = *image.model();
-    ASSERT_NE(model.word_config, nullptr);
+    ASSERT_TRUE(model.word_config);
     for (const image::WordState& state : model.word_states) pruned += state.edge_count == 1;
     words::Stream stream;
     Layout measure(nullptr);
