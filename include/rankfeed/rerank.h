@@ -198,7 +198,8 @@ typedef struct {
 } rankfeed_batch_row;
 
 /* A batch and the tensors in its arena. Plain data of the caller; set struct_size, arena and
- * arena_capacity, the rest is written by the library. */
+ * arena_capacity, the rest is written by the library. The struct of programs that were compiled
+ * before generation was there ends before it and is taken too. */
 typedef struct {
   uint32_t struct_size;
   uint32_t rows;         /* 0: nothing left */
@@ -212,6 +213,7 @@ typedef struct {
   const rankfeed_batch_row* row_map; /* rows entries, in the reranker's scratch until next begin */
   rankfeed_tensor input_ids, attention_mask, token_type_ids, position_ids;
   rankfeed_tensor lengths, cu_seqlens, row_of_token;
+  uint64_t generation; /* of the request: no two requests of a process have the same; never 0 */
 } rankfeed_batch;
 
 /* Bytes of arena for a batch of this shape: padded, rows * row_length; packed, rows and tokens.
@@ -348,9 +350,12 @@ typedef struct {
 } rankfeed_score_options;
 
 /* Stores the scores of a filled batch: logits[batch->rows][labels]. Batches may come in any order,
- * until the next begin. options may be null (raw, one label).
- * Errors: ARGUMENT (also for a logit that is not a number; nothing is then stored), STRUCT_SIZE,
- * STATE. O(rows * labels). */
+ * until the next begin. options may be null (raw, one label). Of *batch it reads struct_size, rows,
+ * first_row and generation; without the last (the struct's older size) a late batch of an earlier
+ * request is not told from one of this request. Nothing is stored after an error.
+ * Errors: ARGUMENT (also for a logit that is not a number), STRUCT_SIZE; STALE: the batch is not of
+ * this reranker's latest begin; STATE: that request is over, or no batch had these rows yet.
+ * O(rows * labels). */
 RANKFEED_API rankfeed_status rankfeed_rerank_put_scores(rankfeed_reranker* reranker,
                                                         const rankfeed_batch* batch,
                                                         const float* logits,
