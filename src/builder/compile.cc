@@ -79,7 +79,7 @@ class OpenImage {
 // text run through the model's normalizer.
 std::string Normalize(const Model& model, std::string_view text) {
   uint32_t capacity = 0;
-  if (!NormalizedBound(model, static_cast<uint32_t>(text.size()), &capacity)) {
+  if (!NormalizedBound(model, text.size(), &capacity)) {
     throw BuildError(RANKFEED_E_LIMIT, 0, "an added token is too long to normalize");
   }
   std::vector<char> bytes[2];

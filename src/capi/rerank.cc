@@ -42,7 +42,8 @@ rankfeed_status Prepare(const rankfeed_model* model, const rankfeed_rerank_limit
   if (status != RANKFEED_OK) return status;
   if (limits->max_documents == 0 || limits->with_offsets > 1 ||
       (limits->workers == 0) != (limits->max_text_bytes == 0) ||
-      (model == nullptr && limits->workers != 0)) {
+      (model == nullptr && limits->workers != 0) ||
+      (limits->with_offsets != 0 && limits->workers == 0)) {
     return RANKFEED_E_ARGUMENT;
   }
   uint32_t text_tokens = 0;
@@ -50,9 +51,12 @@ rankfeed_status Prepare(const rankfeed_model* model, const rankfeed_rerank_limit
     text_tokens = rankfeed_token_bound(model, limits->max_text_bytes);
     if (text_tokens == 0xffffffffu) return RANKFEED_E_LIMIT;
   }
+  // Tokens of a row are counted in an int32 (cu_seqlens), those of the template too.
+  const uint64_t template_items = TemplateBound(setup->template_source, text_tokens);
+  if (template_items > 0x7fffffff) return RANKFEED_E_LIMIT;
   *sizes = {limits->max_documents,
             limits->max_rows != 0 ? limits->max_rows : limits->max_documents,
-            TemplateBound(setup->template_source, text_tokens),
+            static_cast<size_t>(template_items),
             {limits->max_tokens, text_tokens, limits->max_text_bytes, limits->workers,
              limits->with_offsets != 0}};
   return RANKFEED_OK;

@@ -30,6 +30,7 @@ rankfeed_status CheckRequest(const rankfeed_request& request, uint32_t workers) 
   }
   if (const rankfeed_control* control = request.control; control != nullptr) {
     if (control->struct_size != sizeof(*control)) return RANKFEED_E_STRUCT_SIZE;
+    if (control->reserved != 0) return RANKFEED_E_ARGUMENT;
   }
   if (const rankfeed_executor* executor = request.executor; executor != nullptr) {
     if (executor->struct_size != sizeof(*executor)) return RANKFEED_E_STRUCT_SIZE;

@@ -17,6 +17,7 @@
 #include "rankfeed/encode.h"
 #include "rankfeed/model.h"
 #include "rankfeed/rerank.h"
+#include "rankfeed/rerank.hpp"
 #include "support/sanitizers.h"
 
 namespace {
@@ -309,6 +310,39 @@ TEST_F(IdsOnly, LateBatchOfAnEarlierRequest) {
   ASSERT_EQ(rankfeed_encode_pairs(reranker, &request_, &fresh), RANKFEED_OK);
   EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &late, wrong, nullptr), RANKFEED_E_STALE);
   EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &fresh, logits, nullptr), RANKFEED_OK);
+}
+
+// Fewer logits than rows, or labels that do not come out even: nothing is read.
+TEST_F(IdsOnly, WrapperCountsLogits) {
+  auto made = rankfeed::Reranker::Create(nullptr, limits_, options_);
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_FALSE(made->Begin(request_.query, documents_));
+  rankfeed_batch batch;
+  ASSERT_FALSE(made->Next(&batch));
+  ASSERT_EQ(batch.rows, 2u);
+  const std::vector<float> logits = {1, 2, 3, 4};
+  for (const size_t count : {0, 1, 3}) {
+    const std::vector<float> few(logits.begin(), logits.begin() + static_cast<ptrdiff_t>(count));
+    const rankfeed::Error error = made->PutScores(batch, few);
+    EXPECT_EQ(error.status, RANKFEED_E_ARGUMENT);
+    EXPECT_NE(error.message.find(std::to_string(count) + " logits for 2 rows"), std::string::npos);
+  }
+  EXPECT_FALSE(made->PutScores(batch, logits));
+}
+
+// The wrapper makes a larger reranker when it needs one: batches of the old one are still refused.
+TEST_F(IdsOnly, WrapperRefusesLateBatches) {
+  limits_.max_documents = 1;
+  auto made = rankfeed::Reranker::Create(nullptr, limits_, options_);
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_FALSE(made->Begin(request_.query, {documents_, 1}));
+  rankfeed_batch late, batch;
+  ASSERT_FALSE(made->Next(&late));
+  const std::vector<float> one = {1}, two = {1, 2};
+  ASSERT_FALSE(made->Begin(request_.query, documents_));
+  ASSERT_FALSE(made->Next(&batch));
+  EXPECT_EQ(made->PutScores(late, one).status, RANKFEED_E_STALE);
+  EXPECT_FALSE(made->PutScores(batch, two));
 }
 
 // Programs compiled before the batch had a generation: nothing behind their struct is touched.
