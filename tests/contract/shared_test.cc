@@ -22,7 +22,7 @@
 namespace rankfeed::contract {
 namespace {
 
-constexpr size_t kThreads = 8, kRounds = 12;
+constexpr size_t kThreads = 8, kRounds = 5;
 
 // Sentences of several scripts, long enough for the search and short enough to go together.
 std::vector<std::string> Sentences() {
