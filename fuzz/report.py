@@ -21,7 +21,7 @@ checks and how to run it.
 
 One execution is one comparison that could have failed: for the parity targets one text through the engine (plain
 and fast path) and the reference; for loaders one file; for `kernels` one text through one SIMD target; for
-`handoff_states` one call; for `pairs` one document; for `workspace` one text; for `roundtrip` one list of ids.
+`handoff_states` and `api_calls` one call; for `handed_back` one struct; for `pairs` one document; for `workspace` one text; for `roundtrip` one list of ids.
 Not every file is another one: "distinct" is how many different inputs there were, estimated within 2%. "Per s" is
 per second of processor time. "Failed" runs are those that ended with a finding; each finding has been fixed, and is a test.
 """

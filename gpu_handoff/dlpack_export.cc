@@ -77,7 +77,8 @@ rankfeed_status Describe(const rankfeed_dl_tensor& in, DLTensor* out) {
     empty |= in.shape[i] == 0;
   }
   int64_t compact = 1;
-  for (uint32_t i = in.rank; i-- > 0;) {
+  for (uint32_t next = in.rank; next > 0; --next) {
+    const uint32_t i = next - 1;
     out->strides[i] = in.strides ? in.strides[i] : compact;
     // Of an empty tensor only the form of the strides matters; an extent of 0 counts as 1, as
     // NumPy and PyTorch count it.

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs everything, then builds and runs all tests three times: optimized, with AddressSanitizer
-# and UndefinedBehaviorSanitizer, and with ThreadSanitizer. Ends with one line per configuration and
-# a non-zero status when any of them failed.
-#   scripts/test.sh              all three
+# Installs everything, then builds and runs all tests optimized and with AddressSanitizer and
+# UndefinedBehaviorSanitizer, those that have threads with ThreadSanitizer, and the core of the runtime
+# with arithmetic that wraps or loses as an error. Ends with one line per configuration and a non-zero
+# status when any of them failed.
+#   scripts/test.sh              all four
 #   scripts/test.sh release ...  only the named presets of CMakePresets.json
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -17,7 +18,7 @@ fi
 export RANKFEED_PYTHON="$PWD/.venv/bin/python"
 
 presets=("$@")
-((${#presets[@]})) || presets=(release asan-ubsan tsan)
+((${#presets[@]})) || presets=(release asan-ubsan tsan integer)
 
 run_preset() {
   cmake --preset "$1" && cmake --build --preset "$1" && ctest --preset "$1" --parallel "$(nproc)"

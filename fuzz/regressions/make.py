@@ -70,9 +70,16 @@ CR_LF_AFTER_A_DIGIT = bytes.fromhex(
     "00ff000000040060000000b7000000730085e64a00000042a10000000000000000000000000000000000000000000047"
     "00000000000000e100df000000000000000000000000b285d443")
 
+# A reranker of two documents and a row per batch; begin; hand back the batch with first_row 2^64 - 1.
+FIRST_ROW_WRAPS = bytes.fromhex("0100" "0400" "04050101030001000005")
+# The same; begin twice; hand back the batch of the first request as it was.
+LATE_BATCH = bytes.fromhex("0100" "0400" "0400" "0405000001000005")
+
 FILES = {
     "charsmap/units-in-a-circle": b"\x00" + units_in_a_circle(),  # the first byte chooses the parity
     "encode_parity_sp/cr-lf-after-a-digit": CR_LF_AFTER_A_DIGIT,
+    "handed_back/first-row-wraps": FIRST_ROW_WRAPS,
+    "handed_back/late-batch": LATE_BATCH,
     "spm_model/charsmap-value-outside-pool": model(piece("o", -1), charsmap=value_outside_pool()),
     "spm_model/flag-without-value-at-the-end": model(piece("o", -1)) + field(3, b"\x18"),
     "spm_model/unk-surface-with-nul": model(piece("o", -1), unk_surface=b"x\0y"),

@@ -409,14 +409,24 @@ rankfeed_status rankfeed_crossencoder_enqueue(const rankfeed_crossencoder* model
 
 rankfeed_status rankfeed_packed_batch_of(const rankfeed_batch* batch, const void* arena,
                                          uint32_t with_types, rankfeed_packed_batch* out) {
-  if (batch == nullptr || arena == nullptr || out == nullptr) return RANKFEED_E_ARGUMENT;
-  if (batch->struct_size != sizeof(*batch) || out->struct_size != sizeof(*out))
-    return RANKFEED_E_STRUCT_SIZE;
-  const auto is_int32 = [](const rankfeed_tensor& t) {
-    return t.dimensions == 1 && t.type == RANKFEED_INT32;
+  if (batch == nullptr || arena == nullptr || out == nullptr || with_types > 1) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  // The struct's older size ends before generation, which is not needed here.
+  const bool known_size = batch->struct_size == sizeof(*batch) ||
+                          batch->struct_size == offsetof(rankfeed_batch, generation);
+  if (!known_size || out->struct_size != sizeof(*out)) return RANKFEED_E_STRUCT_SIZE;
+  // One dimension of `count` int32 inside the arena.
+  const auto is_column = [&](const rankfeed_tensor& t, uint64_t count) {
+    return t.dimensions == 1 && t.type == RANKFEED_INT32 &&
+           t.shape[0] == static_cast<int64_t>(count) && t.bytes == count * sizeof(int32_t) &&
+           t.byte_offset % alignof(int32_t) == 0 && t.bytes <= batch->arena_size &&
+           t.byte_offset <= batch->arena_size - t.bytes;
   };
-  if (batch->rows == 0 || batch->tokens > INT32_MAX || !is_int32(batch->input_ids) ||
-      !is_int32(batch->cu_seqlens) || (with_types != 0 && !is_int32(batch->token_type_ids))) {
+  if (batch->rows == 0 || batch->tokens > INT32_MAX ||
+      !is_column(batch->input_ids, batch->tokens) ||
+      !is_column(batch->cu_seqlens, uint64_t{batch->rows} + 1) ||
+      (with_types != 0 && !is_column(batch->token_type_ids, batch->tokens))) {
     return RANKFEED_E_ARGUMENT;
   }
   const auto at = [&](const rankfeed_tensor& t) {

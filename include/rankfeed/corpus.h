@@ -48,7 +48,8 @@ enum {
 typedef struct {
   uint32_t struct_size;
   uint32_t flags;        /* RANKFEED_CORPUS_TRUSTED, RANKFEED_CORPUS_MAP_FILE */
-  uint32_t encode_flags; /* as in rankfeed_rerank_options: the store must be made with the same */
+  uint32_t encode_flags; /* as in rankfeed_rerank_options: the store must be made with the same.
+                          * Unknown bits here or in flags: ARGUMENT */
 } rankfeed_corpus_options;
 
 /* Storage that open needs. Constant for one library version. O(1). */

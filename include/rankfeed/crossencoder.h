@@ -142,8 +142,9 @@ RANKFEED_API rankfeed_status rankfeed_crossencoder_enqueue(const rankfeed_crosse
                                                            size_t workspace_size, float* logits);
 
 /* The packed batch of a rankfeed_batch whose arena lies at `arena` now (the slot's device memory,
- * its mapped address, or batch->arena itself). with_types 1: token_type_ids too.
- * Errors: ARGUMENT (not packed, not int32, no token_type_ids, a tensor missing), STRUCT_SIZE.
+ * its mapped address, or batch->arena itself). with_types 0, or 1: token_type_ids too.
+ * Errors: ARGUMENT (not packed, not int32, no token_type_ids, a tensor missing, of another length
+ * than rows and tokens say, or not inside arena_size), STRUCT_SIZE.
  * O(1). */
 RANKFEED_API rankfeed_status rankfeed_packed_batch_of(const rankfeed_batch* batch,
                                                       const void* arena, uint32_t with_types,

@@ -82,7 +82,7 @@ enum {
  * ERROR  E_SPECIAL_IN_TEXT for that text only, in all those cases; rankfeed_find_special says
  *        where.
  * Tokens of the file that are not special are always parsed. In SentencePiece parity no control
- * piece is ever matched in text, so all three are the same there. ESCAPE wins over ERROR, and both
+ * piece is ever matched in text, so all three, and SPLIT_SPECIAL_TOKENS, are the same there. ESCAPE wins over ERROR, and both
  * over SPLIT_SPECIAL_TOKENS but for ERROR with SPLIT_SPECIAL_TOKENS, which is the latter. */
 enum {
   RANKFEED_SPECIALS_PARSE = 0,
@@ -94,10 +94,12 @@ enum {
  * "bos:reverse"; sentencepiece_processor.cc, ApplyExtraOptions, 0.1.97). 0 ends the list. */
 enum { RANKFEED_SP_BOS = 1, RANKFEED_SP_EOS = 2, RANKFEED_SP_REVERSE = 3, RANKFEED_SP_UNK = 4 };
 
+/* Bits and numbers that have no name above are refused (ARGUMENT), as is anything behind the end of
+ * the sp_extra list. */
 typedef struct {
   uint32_t struct_size;
   uint32_t flags;      /* RANKFEED_ADD_SPECIAL_TOKENS ... */
-  uint8_t sp_extra[8]; /* RANKFEED_SP_*, only in SentencePiece parity */
+  uint8_t sp_extra[8]; /* RANKFEED_SP_*; HuggingFace parity: all 0, else ARGUMENT */
 } rankfeed_encode_options;
 
 /* Output columns, all with one capacity in tokens. Unused columns are null. */
@@ -136,7 +138,8 @@ typedef struct {
  * with sp_extra and with SPECIALS_ESCAPE or SPECIALS_ERROR in HuggingFace parity. On E_OUTPUT_SIZE
  * cu_seqlens and count hold the need and nothing past capacity was written. After other errors the
  * texts before the one with the error are complete; the call can go on after it.
- * Errors: those of rankfeed_encode; LIMIT also for a text with which the count might outgrow 32
+ * Errors: those of rankfeed_encode; ARGUMENT also for RANKFEED_OFFSETS_CODE_POINTS, as there are no
+ * offsets here; LIMIT also for a text with which the count might outgrow 32
  * bits (rankfeed_token_bound). O(bytes * max_piece_chars) worst case. */
 RANKFEED_API rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder,
                                                    const rankfeed_text* texts, size_t text_count,
@@ -163,6 +166,7 @@ RANKFEED_API rankfeed_status rankfeed_find_special(rankfeed_encoder* encoder, ra
  * thread. */
 RANKFEED_API uint32_t rankfeed_token_bound(const rankfeed_model* model, size_t text_bytes);
 
+/* Other bits: ARGUMENT. SentencePiece parity never writes control pieces, with or without it. */
 enum { RANKFEED_SKIP_SPECIAL_TOKENS = 1u };
 
 /* Ids back to text, by the reference's rules (HuggingFace drops unknown ids silently, SentencePiece

@@ -7,6 +7,7 @@
 #ifndef RANKFEED_RANKFEED_HPP_
 #define RANKFEED_RANKFEED_HPP_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -266,7 +267,7 @@ class Encoder {
   }
 
   Error EncodeInto(std::string_view text, const rankfeed_encode_options& options, Encoding* out) {
-    for (size_t capacity = out->input_ids.capacity() | 64;;) {
+    for (size_t capacity = Capacity(out->input_ids);;) {
       out->input_ids.resize(capacity);
       out->special_tokens_mask.resize(capacity);
       out->offset_begin.resize(with_offsets_ ? capacity : 0);
@@ -300,7 +301,7 @@ class Encoder {
     std::vector<rankfeed_text> views;
     for (const std::string_view text : texts) views.push_back({text.data(), text.size()});
     cu_seqlens->resize(texts.size() + 1);
-    for (size_t capacity = input_ids->capacity() | 64;;) {
+    for (size_t capacity = Capacity(*input_ids);;) {
       input_ids->resize(capacity);
       rankfeed_encodings io{};
       io.struct_size = sizeof(io);
@@ -335,6 +336,10 @@ class Encoder {
     }
   }
 
+  // What the vector holds without growing, and 32 bits count.
+  static size_t Capacity(const std::vector<int32_t>& ids) {
+    return std::min<size_t>(ids.capacity() | 64, UINT32_MAX);
+  }
   Error SpecialError(std::string_view text) {
     Error error = Error::From(RANKFEED_E_SPECIAL_IN_TEXT);
     if (const auto match = FindSpecial(text)) {

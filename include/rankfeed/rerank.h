@@ -154,7 +154,7 @@ typedef struct {
   /* tensors */
   uint8_t layout;       /* RANKFEED_PADDED, RANKFEED_PACKED */
   uint8_t id_type;      /* RANKFEED_INT32, RANKFEED_INT64, RANKFEED_UINT32 */
-  uint8_t padding_side; /* RANKFEED_RIGHT, RANKFEED_LEFT, RANKFEED_SIDE_OF_MODEL */
+  uint8_t padding_side; /* RANKFEED_RIGHT, RANKFEED_LEFT, RANKFEED_SIDE_OF_MODEL; packed: 0 */
   uint32_t tensors;     /* RANKFEED_TENSOR_* */
   /* padded only: row_length is pad_to_length, or else the longest row of the batch; rounded up to
    * pad_to_multiple_of, then to the next bucket. A row that is longer than pad_to_length or the
@@ -198,7 +198,8 @@ typedef struct {
 } rankfeed_batch_row;
 
 /* A batch and the tensors in its arena. Plain data of the caller; set struct_size, arena and
- * arena_capacity, the rest is written by the library. */
+ * arena_capacity, the rest is written by the library. The struct of programs that were compiled
+ * before generation was there ends before it and is taken too. */
 typedef struct {
   uint32_t struct_size;
   uint32_t rows;         /* 0: nothing left */
@@ -212,6 +213,7 @@ typedef struct {
   const rankfeed_batch_row* row_map; /* rows entries, in the reranker's scratch until next begin */
   rankfeed_tensor input_ids, attention_mask, token_type_ids, position_ids;
   rankfeed_tensor lengths, cu_seqlens, row_of_token;
+  uint64_t generation; /* of the request: no two requests of a process have the same; never 0 */
 } rankfeed_batch;
 
 /* Bytes of arena for a batch of this shape: padded, rows * row_length; packed, rows and tokens.
@@ -246,7 +248,7 @@ typedef struct {
 /* How to stop a request early; looked at between documents. All fields may be zero. */
 typedef struct {
   uint32_t struct_size;
-  uint32_t reserved;
+  uint32_t reserved;      /* 0 */
   const uint32_t* cancel; /* nonzero there, from any thread: E_CANCELLED */
   uint64_t deadline_ns;   /* on the clock below; reached: E_DEADLINE. 0: none */
   uint64_t (*clock_ns)(void* clock_context); /* null: CLOCK_MONOTONIC; called from all workers */
@@ -267,7 +269,8 @@ typedef struct {
   uint64_t max_tokens;      /* ids of all texts of a request, as far as rows need them: without
                              * windows at most max_length per document */
   uint32_t workers;         /* encoders; 0: only ids */
-  uint32_t with_offsets;    /* 1: rows of texts get byte ranges; the encoders must have offsets */
+  uint32_t with_offsets;    /* 1: rows of texts get byte ranges; the encoders must have offsets,
+                             * and workers must not be 0 */
 } rankfeed_rerank_limits;
 
 /* Scratch of a reranker. Monotonic in each limit. model may be null when the template is CUSTOM
@@ -282,7 +285,8 @@ RANKFEED_API rankfeed_status rankfeed_reranker_mem_req(const rankfeed_model* mod
  * them, each for this model and only used from now on by this reranker's calls; they, model and
  * options->buckets must outlive it, everything else is copied. Checks all options, so that
  * requests need not. Errors:
- * ARGUMENT: an option out of range, or contradictory: max_length below the template's tokens;
+ * ARGUMENT: an option out of range, an unknown flag bit, something in a reserved field; or
+ *   contradictory: max_length below the template's tokens;
  *   stride not below what max_length leaves; windows without max_length, or with a strategy that
  *   may cut the query; ONLY_SECOND with the single template; pads without a pad id in the model;
  *   attention_mask or padding options with the packed layout.
@@ -348,9 +352,12 @@ typedef struct {
 } rankfeed_score_options;
 
 /* Stores the scores of a filled batch: logits[batch->rows][labels]. Batches may come in any order,
- * until the next begin. options may be null (raw, one label).
- * Errors: ARGUMENT (also for a logit that is not a number; nothing is then stored), STRUCT_SIZE,
- * STATE. O(rows * labels). */
+ * until the next begin. options may be null (raw, one label). Of *batch it reads struct_size, rows,
+ * first_row and generation; without the last (the struct's older size) a late batch of an earlier
+ * request is not told from one of this request. Nothing is stored after an error.
+ * Errors: ARGUMENT (also for a logit that is not a number), STRUCT_SIZE; STALE: the batch is not of
+ * this reranker's latest begin; STATE: that request is over, or no batch had these rows yet.
+ * O(rows * labels). */
 RANKFEED_API rankfeed_status rankfeed_rerank_put_scores(rankfeed_reranker* reranker,
                                                         const rankfeed_batch* batch,
                                                         const float* logits,

@@ -64,12 +64,20 @@ class Reranker {
     return detail::OrNoMemory([&] { return Fill(batch); });
   }
 
+  // logits: [batch.rows][labels], the same number of labels for each row.
   Error PutScores(const rankfeed_batch& batch, std::span<const float> logits,
                   uint32_t activation = RANKFEED_SCORE_RAW) {
+    const size_t labels = batch.rows == 0 ? 1 : logits.size() / batch.rows;
+    if (labels == 0 || labels > UINT32_MAX || logits.size() != labels * batch.rows) {
+      return detail::OrNoMemory([&] {
+        return Error::From(RANKFEED_E_ARGUMENT, std::to_string(logits.size()) + " logits for " +
+                                                    std::to_string(batch.rows) + " rows");
+      });
+    }
     rankfeed_score_options options{};
     options.struct_size = sizeof(options);
     options.activation = activation;
-    options.labels = batch.rows == 0 ? 1 : static_cast<uint32_t>(logits.size() / batch.rows);
+    options.labels = static_cast<uint32_t>(labels);
     return From(rankfeed_rerank_put_scores(reranker_, &batch, logits.data(), &options));
   }
 
@@ -93,6 +101,7 @@ class Reranker {
   Reranker() = default;
   Error Start(const rankfeed_source& query, std::span<const rankfeed_source> documents,
               const rankfeed_executor* executor, const rankfeed_control* control) {
+    if (documents.size() > UINT32_MAX) return Error::From(RANKFEED_E_LIMIT, "documents");
     status_.assign(documents.size(), RANKFEED_E_STATE);
     request_ = {};
     request_.struct_size = sizeof(request_);
@@ -164,10 +173,12 @@ class Reranker {
     return status == RANKFEED_OK ? Init() : Error::From(status);
   }
   Error Restart() {
-    uint32_t longest = static_cast<uint32_t>(request_.query.text.size);
-    for (uint32_t i = 0; i < request_.document_count; ++i) {
-      longest = std::max(longest, static_cast<uint32_t>(request_.documents[i].text.size));
-    }
+    uint32_t longest = 0;
+    const auto count = [&](size_t bytes) {  // no encoder takes more: E_LIMIT for that text
+      if (bytes <= UINT32_MAX) longest = std::max(longest, static_cast<uint32_t>(bytes));
+    };
+    count(request_.query.text.size);
+    for (uint32_t i = 0; i < request_.document_count; ++i) count(request_.documents[i].text.size);
     const uint32_t workers = request_.executor != nullptr ? request_.executor->workers : 0;
     if (request_.document_count > limits_.max_documents || longest > limits_.max_text_bytes ||
         workers > limits_.workers) {

@@ -38,6 +38,7 @@ enum {
   RANKFEED_E_STATE = 41,
   RANKFEED_E_CANCELLED = 42,
   RANKFEED_E_DEADLINE = 43,
+  RANKFEED_E_STALE = 44, /* batch of an earlier request, or of another reranker */
   /* system */
   RANKFEED_E_NO_MEMORY = 60,
   RANKFEED_E_IO = 61,

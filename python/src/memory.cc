@@ -35,7 +35,12 @@ std::shared_ptr<Arena> Arena::Allocate(size_t size) {
 
 size_t Tensor::bytes() const {
   size_t count = item_size();
-  for (uint32_t i = 0; i < rank; ++i) count *= static_cast<size_t>(shape[i]);
+  for (uint32_t i = 0; i < rank; ++i) {
+    if (__builtin_mul_overflow(count, static_cast<size_t>(shape[i]), &count)) {
+      throw StatusError(RANKFEED_E_LIMIT, "a tensor of " + std::to_string(shape[0]) + " x " +
+                                              std::to_string(shape[1]) + " elements does not fit into memory");
+    }
+  }
   return count;
 }
 

@@ -244,6 +244,9 @@ Ids IdsOfObject(nb::handle object) {
                  Py_TYPE(object.ptr())->tp_name);
     throw nb::python_error();
   }
+  if (ids.size() > std::numeric_limits<uint32_t>::max()) {
+    throw StatusError(RANKFEED_E_LIMIT, "a document of " + std::to_string(ids.size()) + " ids: 32 bits count them");
+  }
   return ids;
 }
 
@@ -253,11 +256,12 @@ rankfeed_rerank_options OptionsOf(const nb::dict& dict) {
   for (const auto [key, value] : dict) {
     const std::string name = nb::cast<std::string>(key);
     const auto number = nb::cast<uint64_t>(value);
-    const auto u8 = static_cast<uint8_t>(number);
     const auto u32 = static_cast<uint32_t>(number);
     if (number > std::numeric_limits<uint32_t>::max() && name != "max_arena_bytes") {
-      throw StatusError(RANKFEED_E_ARGUMENT, name + " is too large");
+      throw StatusError(RANKFEED_E_ARGUMENT, name + " is " + std::to_string(number) + ", at most 4294967295");
     }
+    // Choices: no number of one has more than 8 bits.
+    const auto u8 = static_cast<uint8_t>(std::min<uint64_t>(number, 255));
     if (name == "encode_flags") o.encode_flags = u32;
     else if (name == "max_length") o.max_length = u32;
     else if (name == "max_query_tokens") o.max_query_tokens = u32;

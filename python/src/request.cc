@@ -437,8 +437,7 @@ class Request {
     if (!cutter_) return nullptr;
     const nb::gil_scoped_release release;
     auto out = std::make_shared<Batch>();
-    out->arena = ring != nullptr ? ring->Acquire(timeout < 0 ? UINT64_MAX : static_cast<uint64_t>(timeout * 1e9))
-                                 : Arena::Allocate(arena_bytes_);
+    out->arena = ring != nullptr ? ring->Acquire(Nanoseconds(timeout)) : Arena::Allocate(arena_bytes_);
     for (;;) {
       out->batch.struct_size = sizeof(out->batch);
       out->batch.arena = out->arena->data();
@@ -462,6 +461,9 @@ class Request {
                  uint32_t activation, uint32_t label) {
     if (logits.ndim() == 0 || logits.ndim() > 2 || logits.shape(0) != batch.batch.rows) {
       throw StatusError(RANKFEED_E_ARGUMENT, "scores need the shape [rows] or [rows, labels]");
+    }
+    if (logits.ndim() == 2 && (logits.shape(1) == 0 || logits.shape(1) > std::numeric_limits<uint32_t>::max())) {
+      throw StatusError(RANKFEED_E_ARGUMENT, "logits has " + std::to_string(logits.shape(1)) + " labels per row");
     }
     rankfeed_score_options options{};
     options.struct_size = sizeof(options);
@@ -502,6 +504,11 @@ class Request {
   }
 
  private:
+  // Negative, endless and longer than 64 bits of nanoseconds: no limit.
+  static uint64_t Nanoseconds(double seconds) {
+    if (seconds != seconds) throw StatusError(RANKFEED_E_ARGUMENT, "timeout is not a number");
+    return seconds < 0 || seconds >= 1e10 ? UINT64_MAX : static_cast<uint64_t>(seconds * 1e9);
+  }
   rankfeed_reranker* Reranker() const {
     if (!cutter_) throw StatusError(RANKFEED_E_STATE, "the request has no documents");
     return cutter_->get();

@@ -55,7 +55,12 @@ rankfeed_status CheckOpenArguments(const rankfeed_model* model,
   if (options != nullptr) {
     if (options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
     constexpr uint32_t kFlags = RANKFEED_CORPUS_TRUSTED | RANKFEED_CORPUS_MAP_FILE;
-    if ((options->flags & ~kFlags) != 0) return RANKFEED_E_ARGUMENT;
+    constexpr uint32_t kEncodeFlags =
+        RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
+    if ((options->flags & ~kFlags) != 0 ||
+        (options->encode_flags & ~kEncodeFlags) != 0) {
+      return RANKFEED_E_ARGUMENT;
+    }
   }
   if (reinterpret_cast<uintptr_t>(storage) % rankfeed::Layout::kAlignment != 0) {
     return RANKFEED_E_ALIGNMENT;
@@ -168,11 +173,12 @@ rankfeed_status rankfeed_corpus_get_info(const rankfeed_corpus* corpus,
   info->tokens = commit.tokens;
   info->positions = corpus->positions;
   info->file_bytes = commit.file_size;
-  uint64_t used = rankfeed::corpus::kDataOffset + commit.live_bytes;
+  // Bind has checked that all this fits into file_size; live_bytes of a trusted store nobody has.
+  uint64_t records = commit.file_size - rankfeed::corpus::kDataOffset;
   for (uint32_t i = 0; i < commit.level_count; ++i) {
-    used += rankfeed::corpus::LevelBytes(commit.levels[i].count);
+    records -= rankfeed::corpus::LevelBytes(commit.levels[i].count);
   }
-  info->dead_bytes = commit.file_size - std::min(used, commit.file_size);
+  info->dead_bytes = records - std::min(commit.live_bytes, records);
   info->sequence = commit.sequence;
   std::memcpy(info->config_hash, corpus->header.config_hash, sizeof(info->config_hash));
   return RANKFEED_OK;

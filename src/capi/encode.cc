@@ -33,6 +33,26 @@ bool Open(const rankfeed_encoder* encoder) {
   return encoder != nullptr && encoder->magic == rankfeed::kEncoderMagic;
 }
 
+// Options that exist and mean something here: a bit that this library does not know may be one of a
+// newer header whose caller relies on it.
+rankfeed_status CheckOptions(const rankfeed_encode_options* options, const Model& model,
+                             uint32_t flags) {
+  if (options == nullptr) return RANKFEED_OK;
+  if (options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
+  if ((options->flags & ~flags) != 0) return RANKFEED_E_ARGUMENT;
+  bool ended = false;
+  for (const uint8_t extra : options->sp_extra) {
+    ended |= extra == 0;
+    if (extra > RANKFEED_SP_UNK || (extra != 0 && (ended || model.huggingface()))) {
+      return RANKFEED_E_ARGUMENT;
+    }
+  }
+  return RANKFEED_OK;
+}
+constexpr uint32_t kBatchFlags = RANKFEED_ADD_SPECIAL_TOKENS | RANKFEED_SPLIT_SPECIAL_TOKENS |
+                                 RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
+constexpr uint32_t kEncodeFlags = kBatchFlags | RANKFEED_OFFSETS_CODE_POINTS;
+
 rankfeed_status CheckLimits(const rankfeed_model* model, const rankfeed_limits* limits,
                             uint32_t* capacity) {
   if (!Open(model) || limits == nullptr) return RANKFEED_E_ARGUMENT;
@@ -244,9 +264,9 @@ rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
   if (!Open(encoder) || io == nullptr || (text.data == nullptr && text.size != 0)) {
     return RANKFEED_E_ARGUMENT;
   }
-  if (io->struct_size != sizeof(rankfeed_encoding) ||
-      (options != nullptr && options->struct_size != sizeof(rankfeed_encode_options))) {
-    return RANKFEED_E_STRUCT_SIZE;
+  if (io->struct_size != sizeof(rankfeed_encoding)) return RANKFEED_E_STRUCT_SIZE;
+  if (const rankfeed_status status = CheckOptions(options, *encoder->model, kEncodeFlags)) {
+    return status;
   }
   const bool offsets = io->offset_begin != nullptr || io->offset_end != nullptr;
   if ((io->input_ids == nullptr && io->capacity != 0) ||
@@ -287,9 +307,9 @@ rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder, const rankfeed_
   if (!Open(encoder) || io == nullptr || (texts == nullptr && text_count != 0)) {
     return RANKFEED_E_ARGUMENT;
   }
-  if (io->struct_size != sizeof(rankfeed_encodings) ||
-      (options != nullptr && options->struct_size != sizeof(rankfeed_encode_options))) {
-    return RANKFEED_E_STRUCT_SIZE;
+  if (io->struct_size != sizeof(rankfeed_encodings)) return RANKFEED_E_STRUCT_SIZE;
+  if (const rankfeed_status status = CheckOptions(options, *encoder->model, kBatchFlags)) {
+    return status;
   }
   if ((io->input_ids == nullptr && io->capacity != 0) || io->cu_seqlens == nullptr) {
     return RANKFEED_E_ARGUMENT;
@@ -387,13 +407,11 @@ rankfeed_status rankfeed_find_special(rankfeed_encoder* encoder, rankfeed_text t
 
 uint32_t rankfeed_token_bound(const rankfeed_model* model, size_t text_bytes) {
   uint32_t bound;
-  if (!Open(model) || text_bytes > 0xffffffffu ||
-      !rankfeed::NormalizedBound(*model, text_bytes, &bound)) {
-    return 0xffffffffu;
-  }
+  if (!Open(model) || !rankfeed::NormalizedBound(*model, text_bytes, &bound)) return 0xffffffffu;
   // Every token covers at least one normalized byte (byte fallback: exactly one) or comes from the
-  // template.
-  return bound + model->config->template_specials_single;
+  // template, whose count nobody has verified when the image was opened as trusted.
+  const uint64_t tokens = uint64_t{bound} + model->config->template_specials_single;
+  return static_cast<uint32_t>(std::min<uint64_t>(tokens, 0xffffffffu));
 }
 
 rankfeed_status rankfeed_decode(rankfeed_encoder* encoder, const int32_t* input_ids, size_t count,

@@ -80,7 +80,7 @@ rankfeed_status rankfeed_image_map_file(const char* path, rankfeed_mapping* out,
 rankfeed_status rankfeed_image_place(const void* image, size_t image_size, uint32_t flags,
                                      rankfeed_mapping* out, rankfeed_placement* report,
                                      rankfeed_error_detail* detail) {
-  if (image == nullptr || image_size == 0 || out == nullptr ||
+  if (image == nullptr || image_size == 0 || image_size > PTRDIFF_MAX || out == nullptr ||
       (flags & ~uint32_t{RANKFEED_PLACE_SHARED}) != 0) {
     return Fail(detail, RANKFEED_E_ARGUMENT);
   }

@@ -2,6 +2,8 @@
 // capi/rerank.cc: argument checks around the reranker.
 #include "rankfeed/rerank.h"
 
+#include <cstddef>
+#include <cstring>
 #include <new>
 
 #include "base/layout.h"
@@ -40,7 +42,8 @@ rankfeed_status Prepare(const rankfeed_model* model, const rankfeed_rerank_limit
   if (status != RANKFEED_OK) return status;
   if (limits->max_documents == 0 || limits->with_offsets > 1 ||
       (limits->workers == 0) != (limits->max_text_bytes == 0) ||
-      (model == nullptr && limits->workers != 0)) {
+      (model == nullptr && limits->workers != 0) ||
+      (limits->with_offsets != 0 && limits->workers == 0)) {
     return RANKFEED_E_ARGUMENT;
   }
   uint32_t text_tokens = 0;
@@ -48,9 +51,12 @@ rankfeed_status Prepare(const rankfeed_model* model, const rankfeed_rerank_limit
     text_tokens = rankfeed_token_bound(model, limits->max_text_bytes);
     if (text_tokens == 0xffffffffu) return RANKFEED_E_LIMIT;
   }
+  // Tokens of a row are counted in an int32 (cu_seqlens), those of the template too.
+  const uint64_t template_items = TemplateBound(setup->template_source, text_tokens);
+  if (template_items > 0x7fffffff) return RANKFEED_E_LIMIT;
   *sizes = {limits->max_documents,
             limits->max_rows != 0 ? limits->max_rows : limits->max_documents,
-            TemplateBound(setup->template_source, text_tokens),
+            static_cast<size_t>(template_items),
             {limits->max_tokens, text_tokens, limits->max_text_bytes, limits->workers,
              limits->with_offsets != 0}};
   return RANKFEED_OK;
@@ -60,8 +66,21 @@ bool Open(const rankfeed_reranker* reranker) {
   return reranker != nullptr && reranker->magic == kRerankerMagic;
 }
 
-bool Good(const rankfeed_batch* io) {
-  return io != nullptr && io->struct_size == sizeof(*io);
+// The size of programs compiled before the field was there.
+constexpr size_t kBatchWithoutGeneration = offsetof(rankfeed_batch, generation);
+
+bool Good(const rankfeed_batch& io) {
+  return io.struct_size == sizeof(io) || io.struct_size == kBatchWithoutGeneration;
+}
+
+// Nothing past the caller's struct_size is read or written.
+rankfeed_batch Load(const rankfeed_batch& io) {
+  rankfeed_batch batch = {};
+  std::memcpy(&batch, &io, io.struct_size);
+  return batch;
+}
+void Store(const rankfeed_batch& batch, rankfeed_batch* io) {
+  std::memcpy(io, &batch, batch.struct_size);
 }
 
 }  // namespace
@@ -85,18 +104,18 @@ rankfeed_status rankfeed_batch_arena_size(const rankfeed_rerank_options* options
 rankfeed_status rankfeed_batch_carve(const rankfeed_rerank_options* options, uint32_t rows,
                                      uint32_t row_length, uint64_t tokens, rankfeed_batch* io) {
   if (options == nullptr || io == nullptr) return RANKFEED_E_ARGUMENT;
-  if (io->struct_size != sizeof(*io)) return RANKFEED_E_STRUCT_SIZE;
+  if (!Good(*io)) return RANKFEED_E_STRUCT_SIZE;
   TensorSpec spec;
   if (const rankfeed_status status = CheckTensors(*options, &spec)) return status;
   if (reinterpret_cast<uintptr_t>(io->arena) % kTensorAlignment != 0) return RANKFEED_E_ALIGNMENT;
-  rankfeed_batch carved = *io;
+  rankfeed_batch carved = Load(*io);
   const rankfeed_status status = CarveBatch(spec, {rows, row_length, tokens}, io->arena, &carved);
   if (status != RANKFEED_OK) return status;
   if (carved.arena_size > io->arena_capacity) {
     io->arena_size = carved.arena_size;
     return RANKFEED_E_OUTPUT_SIZE;
   }
-  *io = carved;
+  Store(carved, io);
   return RANKFEED_OK;
 }
 
@@ -155,8 +174,11 @@ rankfeed_status rankfeed_rerank_begin(rankfeed_reranker* reranker,
 
 rankfeed_status rankfeed_rerank_next(rankfeed_reranker* reranker, rankfeed_batch* io) {
   if (!Open(reranker) || io == nullptr) return RANKFEED_E_ARGUMENT;
-  if (!Good(io)) return RANKFEED_E_STRUCT_SIZE;
-  return reranker->Next(reranker->setup.batch, false, io);
+  if (!Good(*io)) return RANKFEED_E_STRUCT_SIZE;
+  rankfeed_batch batch = Load(*io);
+  const rankfeed_status status = reranker->Next(reranker->setup.batch, false, &batch);
+  Store(batch, io);
+  return status;
 }
 
 rankfeed_status rankfeed_reranker_need(const rankfeed_reranker* reranker,
@@ -170,10 +192,12 @@ rankfeed_status rankfeed_reranker_need(const rankfeed_reranker* reranker,
 rankfeed_status rankfeed_encode_pairs(rankfeed_reranker* reranker, const rankfeed_request* request,
                                       rankfeed_batch* io) {
   if (!Open(reranker) || request == nullptr || io == nullptr) return RANKFEED_E_ARGUMENT;
-  if (!Good(io)) return RANKFEED_E_STRUCT_SIZE;
-  io->rows = 0;
+  if (!Good(*io)) return RANKFEED_E_STRUCT_SIZE;
+  rankfeed_batch batch = Load(*io);
+  batch.rows = 0;
   rankfeed_status status = reranker->Begin(*request);
-  if (status == RANKFEED_OK) status = reranker->Next(BatchLimits{}, true, io);
+  if (status == RANKFEED_OK) status = reranker->Next(BatchLimits{}, true, &batch);
+  Store(batch, io);
   return status == RANKFEED_OK ? status : reranker->End(status);
 }
 
@@ -183,8 +207,8 @@ rankfeed_status rankfeed_rerank_put_scores(rankfeed_reranker* reranker, const ra
   if (!Open(reranker) || batch == nullptr || logits == nullptr) return RANKFEED_E_ARGUMENT;
   const rankfeed_score_options none = {sizeof(none), RANKFEED_SCORE_RAW, 1, 0};
   if (options == nullptr) options = &none;
-  if (!Good(batch) || options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
-  return reranker->PutScores(*batch, logits, *options);
+  if (!Good(*batch) || options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
+  return reranker->PutScores(Load(*batch), logits, *options);
 }
 
 rankfeed_status rankfeed_rerank_rank(rankfeed_reranker* reranker,

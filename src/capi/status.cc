@@ -31,6 +31,7 @@ constexpr Entry kEntries[] = {
     {RANKFEED_E_STATE, "RANKFEED_E_STATE", "object is not in a state that allows this call"},
     {RANKFEED_E_CANCELLED, "RANKFEED_E_CANCELLED", "cancelled by the caller"},
     {RANKFEED_E_DEADLINE, "RANKFEED_E_DEADLINE", "deadline passed"},
+    {RANKFEED_E_STALE, "RANKFEED_E_STALE", "the batch belongs to an earlier request or to another reranker"},
     {RANKFEED_E_NO_MEMORY, "RANKFEED_E_NO_MEMORY", "out of memory"},
     {RANKFEED_E_IO, "RANKFEED_E_IO", "reading or writing a file failed"},
     {RANKFEED_E_DEVICE, "RANKFEED_E_DEVICE", "the device reported an error"},

@@ -32,7 +32,10 @@ bool LevelsHold(const Commit& commit) {
     }
     end = level.offset + LevelBytes(level.count);
   }
-  return commit.file_size >= end && commit.file_size <= kMaxFileSize;
+  // Each document takes part of the file, and each token of it.
+  return commit.file_size >= end && commit.file_size <= kMaxFileSize &&
+         commit.documents <= commit.file_size && commit.tokens <= commit.file_size &&
+         commit.live_bytes <= commit.file_size;
 }
 
 // Copies commit number `which`; false if its checksum does not hold.

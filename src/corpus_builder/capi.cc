@@ -89,11 +89,10 @@ class TextEncoder {
     if (end.size() < capacity) end.resize(capacity);
   }
   void Grow(size_t text_bytes) {
+    if (text_bytes > INT32_MAX)
+      throw BuildError(RANKFEED_E_LIMIT, 0, "a text is longer than 2 GiB");
     size_t max_bytes = std::max<size_t>(max_bytes_, 64 << 10);
     while (max_bytes < text_bytes) max_bytes *= 2;
-    if (max_bytes > UINT32_MAX) {
-      throw BuildError(RANKFEED_E_LIMIT, 0, "a text is longer than 2 GiB");
-    }
     rankfeed_limits limits{};
     limits.struct_size = sizeof(limits);
     limits.max_text_bytes = static_cast<uint32_t>(max_bytes);

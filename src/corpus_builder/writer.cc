@@ -218,6 +218,12 @@ void Writer::AppendRecord(std::string_view id, uint64_t hash, const Present& pre
   if (bytes > corpus::kMaxFileSize / 2 || tail_ > corpus::kMaxFileSize / 2) {
     throw BuildError(RANKFEED_E_LIMIT, 0, path_ + ": the store would get larger than 4 TiB");
   }
+  // The totals of a store that is appended to are those of its commit, which nobody has verified.
+  if (present.exists && (totals_.documents < 1 || totals_.tokens < present.totals.tokens ||
+                         totals_.live_bytes < present.totals.live_bytes)) {
+    throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, corpus::kCommitOffset[corpus_.commit_copy],
+                     path_ + ": its documents are more than its commit says");
+  }
   pending_.Reserve();
   const size_t at = buffer_.size();
   buffer_.resize(at + bytes);  // zeros, which the paddings stay
@@ -309,6 +315,9 @@ Writer::Merge Writer::MergeLevels() const {
 void Writer::Commit() {
   CheckState();
   if (published_ && pending_.items().empty()) return;
+  if (sequence_ == UINT64_MAX) {  // the next one would count as older than all others
+    throw BuildError(RANKFEED_E_LIMIT, 0, path_ + ": no number is left for a commit");
+  }
   const Merge merge = MergeLevels();
   const LevelSlots slots = merge.entries.empty() ? LevelSlots{} : BuildSlots(merge.entries);
 

@@ -45,7 +45,7 @@ rankfeed_status rankfeed_counters_stop(rankfeed_counters* counters) {
 rankfeed_status rankfeed_counters_read(rankfeed_counters* counters,
                                        rankfeed_counters_snapshot* out) {
   if (out == nullptr) return RANKFEED_E_ARGUMENT;
-  if (out->struct_size < sizeof(*out)) return RANKFEED_E_STRUCT_SIZE;
+  if (out->struct_size != sizeof(*out)) return RANKFEED_E_STRUCT_SIZE;
   if (counters != nullptr) {
     counters->perf.Read(out);
     return RANKFEED_OK;

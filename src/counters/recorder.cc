@@ -44,7 +44,7 @@ rankfeed_status rankfeed_recorder_open(const char* path, const rankfeed_recorder
                                        rankfeed_recorder** out) {
   if (path == nullptr || out == nullptr) return RANKFEED_E_ARGUMENT;
   *out = nullptr;
-  if (options != nullptr && options->struct_size < sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
+  if (options != nullptr && options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
   try {
     auto* recorder = new rankfeed_recorder;
     recorder->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

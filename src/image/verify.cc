@@ -328,7 +328,8 @@ class Verifier {
     // One of no ids is never used; more than two codes are never looked up.
     bool bad_part = false;
     for (const WordPart& part : m_.word_parts) {
-      bad_part |= part.codes != 0 && (part.info.count - 1u > 1 || part.codes >> 16 > codes);
+      bad_part |= part.codes != 0 && (part.info.count < 1 || part.info.count > 2 ||
+                                      part.codes >> 16 > codes);
       for (const uint32_t id : part.ids) bad_part |= id >= m_.config->id_count;
     }
     Require(!bad_part, SectionId::kWordParts);

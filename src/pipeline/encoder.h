@@ -16,6 +16,7 @@ inline constexpr uint64_t kEncoderMagic = 0x6564636e656b66ULL;
 
 // Normalized bytes that text_bytes of input can become; false on overflow of 32-bit positions.
 inline bool NormalizedBound(const Model& model, uint64_t text_bytes, uint32_t* out) {
+  if (text_bytes >= 0x7fffffff) return false;  // which keeps the product below 2^63
   const uint64_t grown =
       (text_bytes * model.config->growth_numerator + 255) / 256 + model.config->growth_constant;
   const uint64_t bound = grown > text_bytes ? grown : text_bytes;

@@ -260,8 +260,10 @@ class Chain {
 const image::AddedToken* FindAdded(const Model& model, uint32_t id) {
   const std::span<const image::AddedToken> tokens = model.added_tokens;
   if (tokens.empty()) return nullptr;
-  const uint32_t guess = id - tokens.front().id;  // lists are in id order as a rule
-  if (guess < tokens.size() && tokens[guess].id == id) return &tokens[guess];
+  const uint32_t first = tokens.front().id;  // lists are in id order as a rule
+  if (id >= first && id - first < tokens.size() && tokens[id - first].id == id) {
+    return &tokens[id - first];
+  }
   for (const image::AddedToken& token : tokens) {
     if (token.id == id) return &token;
   }

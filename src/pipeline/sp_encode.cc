@@ -144,7 +144,7 @@ rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::s
   const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
   if (!with_offsets && !frame.reversed && words::Available(model)) {
     const uint32_t before = sink.count;
-    for (size_t i = frame.before_count; i-- > 0;) sink.Push(frame.before[i], 0, 0);
+    for (size_t i = frame.before_count; i > 0; --i) sink.Push(frame.before[i - 1], 0, 0);
     if (words::EncodeWords(model, scratch.words, text, sink)) {
       for (size_t i = 0; i < frame.after_count; ++i) sink.Push(frame.after[i], 0, 0);
       return RANKFEED_OK;
@@ -168,7 +168,7 @@ rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::s
     const uint32_t at = id == model.config->eos_id ? end : 0;
     sink.Push(id, at, at);
   };
-  for (size_t i = frame.before_count; i-- > 0;) add(frame.before[i]);
+  for (size_t i = frame.before_count; i > 0; --i) add(frame.before[i - 1]);
   const PathReader reader(model, scratch, normalized, with_offsets);
   if (frame.reversed) {
     reader.Backward(scratch.split_begin, sink);

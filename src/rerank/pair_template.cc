@@ -66,7 +66,7 @@ size_t TemplateBound(const TemplateSource& source, uint32_t text_tokens) {
   if (source.kind == RANKFEED_TEMPLATE_PAIR) return source.model_pair.size();
   if (source.kind == RANKFEED_TEMPLATE_SINGLE) return source.model_single.size();
   const rankfeed_pair_template& custom = *source.custom;
-  size_t items = 2;
+  uint64_t items = 2;
   for (const rankfeed_template_part* part : {&custom.prefix, &custom.middle, &custom.suffix}) {
     items += part->ids != nullptr ? part->id_count : part->text.size != 0 ? text_tokens : 0;
   }

@@ -41,7 +41,7 @@ struct PartEncoder {
 
 // Items that BuildTemplate may write; a text part counts with text_tokens, what the longest text
 // that the encoder takes can have.
-size_t TemplateBound(const TemplateSource& source, uint32_t text_tokens);
+uint64_t TemplateBound(const TemplateSource& source, uint32_t text_tokens);
 
 // Writes the template to items, as many as from TemplateBound.
 // Errors: ARGUMENT (bad part), UNSUPPORTED (a sequence missing or twice), those of encode.

@@ -3,7 +3,9 @@
 #include "rerank/reranker.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "rerank/scores.h"
@@ -16,6 +18,10 @@ namespace {
 // fewer texts to work on at once.
 constexpr size_t kGroupPerWorker = 8;
 
+// Requests that the process has begun. One count for all rerankers: a batch must not pass for one
+// of a reranker that was made after its own, in the same scratch even.
+constinit std::atomic<uint64_t> g_generation{0};
+
 rankfeed_status CheckRequest(const rankfeed_request& request, uint32_t workers) {
   if (request.struct_size != sizeof(request)) return RANKFEED_E_STRUCT_SIZE;
   if (request.document_count == 0 || request.documents == nullptr ||
@@ -24,6 +30,7 @@ rankfeed_status CheckRequest(const rankfeed_request& request, uint32_t workers) 
   }
   if (const rankfeed_control* control = request.control; control != nullptr) {
     if (control->struct_size != sizeof(*control)) return RANKFEED_E_STRUCT_SIZE;
+    if (control->reserved != 0) return RANKFEED_E_ARGUMENT;
   }
   if (const rankfeed_executor* executor = request.executor; executor != nullptr) {
     if (executor->struct_size != sizeof(*executor)) return RANKFEED_E_STRUCT_SIZE;
@@ -75,6 +82,7 @@ rankfeed_status Reranker::Init(const Setup& checked, const rankfeed_rerank_optio
 
 rankfeed_status Reranker::Begin(const rankfeed_request& request) {
   active_ = false;
+  generation_ = g_generation.fetch_add(1, std::memory_order_relaxed) + 1;
   need = limits;
   if (const rankfeed_status status = CheckRequest(request, store_.workers())) return status;
   if (request.document_count > sizes_.documents) {
@@ -213,6 +221,7 @@ rankfeed_status Reranker::Next(const BatchLimits& batch_limits, bool all, rankfe
   io->max_seqlen = plan.max_seqlen();
   io->first_row = written_;
   io->row_map = rows_ + written_;
+  io->generation = generation_;
   Write(io);
   written_ = next;
   return RANKFEED_OK;
@@ -238,8 +247,16 @@ rankfeed_status Reranker::PutScores(const rankfeed_batch& batch, const float* lo
   if (options.activation > RANKFEED_SCORE_SOFTMAX || options.label >= labels) {
     return RANKFEED_E_ARGUMENT;
   }
-  if (!active_ || batch.first_row + batch.rows > written_) return RANKFEED_E_STATE;
-  const size_t count = size_t{batch.rows} * labels;
+  const bool has_generation = batch.struct_size == sizeof(batch);
+  if (has_generation && batch.generation != generation_) return RANKFEED_E_STALE;
+  if (!active_ || batch.first_row > written_ || batch.rows > written_ - batch.first_row) {
+    return RANKFEED_E_STATE;
+  }
+  size_t count, bytes;
+  if (__builtin_mul_overflow(size_t{batch.rows}, labels, &count) ||
+      __builtin_mul_overflow(count, sizeof(float), &bytes) || bytes > PTRDIFF_MAX) {
+    return RANKFEED_E_ARGUMENT;  // no array is as long
+  }
   if (std::any_of(logits, logits + count, [](float x) { return std::isnan(x); })) {
     return RANKFEED_E_ARGUMENT;
   }

@@ -68,6 +68,7 @@ struct Reranker {
 
   // The request under way.
   bool active_ = false;
+  uint64_t generation_ = 0;  // of the latest Begin
   rankfeed_request request_ = {};
   Stop stop_;
   TokenView query_;

@@ -45,7 +45,8 @@ bool TemplateIsGood(const rankfeed_rerank_options& o) {
 
 bool PaddingIsGood(const rankfeed_rerank_options& o, const ModelFacts& model) {
   if (o.layout == RANKFEED_PADDED) return model.has_pad;
-  return o.pad_to_length == 0 && o.pad_to_multiple_of == 0 && o.bucket_count == 0;
+  return o.pad_to_length == 0 && o.pad_to_multiple_of == 0 && o.bucket_count == 0 &&
+         o.padding_side == RANKFEED_RIGHT;  // the default: nothing was asked for
 }
 
 }  // namespace

@@ -122,12 +122,11 @@ size_t TokenStore::TokenizeTexts(const Job& job, size_t begin, size_t end, uint3
   rankfeed_text texts[kTogether];
   uint32_t cu_seqlens[kTogether + 1];
   size_t count = 0;
-  uint64_t bytes = 0;
+  size_t left = sizes_.max_text_bytes;
   for (; count < kTogether && begin + count < end; ++count) {
     const rankfeed_source& source = job.sources[begin + count];
-    if (!SourceIsGood(source) || source.ids != nullptr) break;
-    bytes += source.text.size;
-    if (bytes > sizes_.max_text_bytes) break;
+    if (!SourceIsGood(source) || source.ids != nullptr || source.text.size > left) break;
+    left -= source.text.size;
     texts[count] = source.text;
   }
   if (count < 2) return 0;

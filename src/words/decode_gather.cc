@@ -232,7 +232,7 @@ RANKFEED_GATHER const char* RunApart(const char* text, RunDecode* to) {
             _mm512_maskz_compress_epi32(static_cast<__mmask16>(cuts), places)));
     to->count += static_cast<uint32_t>(std::popcount(cuts));
     // Where character i begins; behind the last, where the bytes end.
-    const auto place = [leads, left](uint32_t i) RANKFEED_GATHER {
+    const auto place = [leads = leads, left](uint32_t i) RANKFEED_GATHER {
       return std::min(static_cast<uint32_t>(_tzcnt_u64(_pdep_u64(uint64_t{1} << i, leads))), left);
     };
     if (cuts != 0) to->resume = text + place(31 - static_cast<uint32_t>(std::countl_zero(cuts)));

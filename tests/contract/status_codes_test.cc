@@ -30,6 +30,7 @@ constexpr std::pair<rankfeed_status, const char*> kCodes[] = {
     {41, "RANKFEED_E_STATE"},
     {42, "RANKFEED_E_CANCELLED"},
     {43, "RANKFEED_E_DEADLINE"},
+    {44, "RANKFEED_E_STALE"},
     {60, "RANKFEED_E_NO_MEMORY"},
     {61, "RANKFEED_E_IO"},
     {80, "RANKFEED_E_DEVICE"},
@@ -51,7 +52,7 @@ static_assert(RANKFEED_E_IMAGE_MAGIC == 20 && RANKFEED_E_IMAGE_VERSION == 21 &&
               RANKFEED_E_PARSE == 24 && RANKFEED_E_UNSUPPORTED == 25 && RANKFEED_E_PARITY == 26 &&
               RANKFEED_E_PLATFORM == 27 && RANKFEED_E_VOCABULARY == 28);
 static_assert(RANKFEED_E_BUSY == 40 && RANKFEED_E_STATE == 41 && RANKFEED_E_CANCELLED == 42 &&
-              RANKFEED_E_DEADLINE == 43 && RANKFEED_E_NO_MEMORY == 60 && RANKFEED_E_IO == 61 &&
+              RANKFEED_E_DEADLINE == 43 && RANKFEED_E_STALE == 44 && RANKFEED_E_NO_MEMORY == 60 && RANKFEED_E_IO == 61 &&
               RANKFEED_E_DEVICE == 80 && RANKFEED_E_NO_DEVICE == 81);
 static_assert(RANKFEED_E_UNK_ID == 100 && RANKFEED_E_ID_RANGE == 101 &&
               RANKFEED_E_SPECIAL_IN_TEXT == 102 && RANKFEED_E_TRUNCATION == 103 &&

@@ -164,7 +164,7 @@ TEST(StructLayout, Rerank) {
   EXPECT_FIELD(rankfeed_batch_row, byte_end, 20);
   EXPECT_FIELD(rankfeed_batch_row, query_tokens, 24);
   EXPECT_FIELD(rankfeed_batch_row, length, 28);
-  EXPECT_EQ(sizeof(rankfeed_batch), 400u);
+  EXPECT_EQ(sizeof(rankfeed_batch), 408u);  // 400 without generation: still taken
   EXPECT_FIELD(rankfeed_batch, struct_size, 0);
   EXPECT_FIELD(rankfeed_batch, rows, 4);
   EXPECT_FIELD(rankfeed_batch, arena, 8);
@@ -182,6 +182,7 @@ TEST(StructLayout, Rerank) {
   EXPECT_FIELD(rankfeed_batch, lengths, 256);
   EXPECT_FIELD(rankfeed_batch, cu_seqlens, 304);
   EXPECT_FIELD(rankfeed_batch, row_of_token, 352);
+  EXPECT_FIELD(rankfeed_batch, generation, 400);
   EXPECT_EQ(sizeof(rankfeed_executor), 24u);
   EXPECT_FIELD(rankfeed_executor, struct_size, 0);
   EXPECT_FIELD(rankfeed_executor, workers, 4);

@@ -132,6 +132,34 @@ TEST(CorpusWriterApi, ArgumentsAreChecked) {
   EXPECT_EQ(DumpFile(path), (Contents{{"x", {1}}, {"y", {1, 2}}}));
 }
 
+// Sizes that doubling never reaches.
+TEST(CorpusWriterApi, TextsThatNothingHolds) {
+  TempDir dir;
+  const char* source = std::getenv("RANKFEED_SOURCE_DIR");
+  ASSERT_NE(source, nullptr);
+  rankfeed_loaded* loaded = nullptr;
+  ASSERT_EQ(rankfeed_load((std::string(source) + "/data/default.model").c_str(), nullptr, &loaded,
+                          nullptr),
+            RANKFEED_OK);
+  rankfeed_corpus_writer* writer = nullptr;
+  const std::string path = dir / "a.rfc";
+  ASSERT_EQ(rankfeed_corpus_writer_open(path.c_str(), rankfeed_loaded_model(loaded), nullptr,
+                                        &writer, nullptr),
+            RANKFEED_OK);
+  rankfeed_source text{};
+  for (const size_t size : {SIZE_MAX, SIZE_MAX / 2 + 2, size_t{1} << 32, size_t{1} << 31}) {
+    text.text = {"a", size};
+    EXPECT_EQ(rankfeed_corpus_writer_put(writer, Text("x"), &text, nullptr), RANKFEED_E_LIMIT)
+        << size;
+  }
+  text.text = Text("a text");
+  EXPECT_EQ(rankfeed_corpus_writer_put(writer, Text("x"), &text, nullptr), RANKFEED_OK);
+  EXPECT_EQ(rankfeed_corpus_writer_commit(writer, nullptr), RANKFEED_OK);
+  rankfeed_corpus_writer_close(writer);
+  EXPECT_EQ(DumpFile(path).size(), 1u);
+  rankfeed_loaded_free(loaded);
+}
+
 template <class F>
 rankfeed_status Counted(F call) {
   counting = true;

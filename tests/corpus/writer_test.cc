@@ -11,6 +11,9 @@
 #include "builder/model_spec.h"
 #include "corpus_files.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace rankfeed::corpus_test {
 namespace {
 
@@ -231,6 +234,55 @@ TEST(CorpusWriter, StoresOffsetsWhenAsked) {
   EXPECT_EQ(Ids(source.ids, source.ids + 3), ids);
   EXPECT_EQ(std::vector<uint32_t>(source.offset_begin, source.offset_begin + 3), begin);
   EXPECT_EQ(std::vector<uint32_t>(source.offset_end, source.offset_end + 3), end);
+}
+
+// Changes both copies of the commit, under right checksums.
+template <class F>
+void ForgeCommit(const std::string& path, F change) {
+  std::vector<uint8_t> bytes = ReadFile(path);
+  const auto& header = *reinterpret_cast<const corpus::Header*>(bytes.data());
+  for (const uint64_t at : corpus::kCommitOffset) {
+    auto& commit = *reinterpret_cast<corpus::Commit*>(bytes.data() + at);
+    change(commit);
+    commit.checksum =
+        XXH3_64bits_withSeed(&commit, offsetof(corpus::Commit, checksum), header.checksum);
+  }
+  WriteFile(path, bytes);
+}
+
+// Numbers of a commit that adding one, or taking a document away, would carry over the edge of 64
+// bits. The file stays as it was.
+TEST(CorpusWriter, NumbersOfTheCommitDoNotWrap) {
+  TempDir dir;
+  const std::string path = dir / "a.rfc";
+  MakeStore(path, {{"x", {1, 2, 3}}});
+  ForgeCommit(path, [](corpus::Commit& commit) { commit.sequence = UINT64_MAX; });
+  const std::vector<uint8_t> before = ReadFile(path);
+  {
+    Writer writer = Writer::Append(path);
+    Put(&writer, "y", {4});
+    EXPECT_EQ(StatusOf([&] { writer.Commit(); }), RANKFEED_E_LIMIT);
+  }
+  EXPECT_EQ(ReadFile(path), before);
+  EXPECT_EQ(DumpFile(path), (Contents{{"x", {1, 2, 3}}}));
+
+  using Number = uint64_t corpus::Commit::*;
+  for (const Number number :
+       {&corpus::Commit::documents, &corpus::Commit::tokens, &corpus::Commit::live_bytes}) {
+    MakeStore(path, {{"x", {1, 2, 3}}, {"y", {4, 5}}});
+    ForgeCommit(path, [&](corpus::Commit& commit) { commit.*number = 0; });
+    Writer writer = Writer::Append(path);
+    EXPECT_EQ(StatusOf([&] { writer.Remove("x"); }), RANKFEED_E_IMAGE_STRUCTURE);
+    EXPECT_EQ(StatusOf([&] { Put(&writer, "x", {1}); }), RANKFEED_E_IMAGE_STRUCTURE);
+  }
+  for (const Number number :
+       {&corpus::Commit::documents, &corpus::Commit::tokens, &corpus::Commit::live_bytes}) {
+    MakeStore(path, {{"x", {1, 2, 3}}});
+    ForgeCommit(path, [&](corpus::Commit& commit) { commit.*number = UINT64_MAX; });
+    EXPECT_EQ(StatusOf([&] { Writer::Append(path); }), RANKFEED_E_IMAGE_STRUCTURE);
+    OpenedBytes trusted(ReadFile(path), RANKFEED_CORPUS_TRUSTED);
+    EXPECT_EQ(trusted.status(), RANKFEED_E_IMAGE_STRUCTURE);
+  }
 }
 
 TEST(CorpusWriter, EmptyStoresWork) {

@@ -220,8 +220,34 @@ class Package(unittest.TestCase):
             request.rank()  # rows without a score
         with self.assertRaises(rankfeed.RankfeedError):
             request.put_scores(request.next(), [float("nan")])
+        # A batch of another request would score the wrong documents.
+        late, request = request.next(), self.tok.request("q", PASSAGES)
+        request.next()
+        with self.assertRaises(rankfeed.RankfeedError) as caught:
+            request.put_scores(late, [1.0] * late.rows)
+        self.assertEqual(caught.exception.name, "RANKFEED_E_STALE")
+        self.assertIn("earlier request", str(caught.exception))
         self.assertEqual(self.tok.request("q", []).rank(), [])
         self.assertIsNone(self.tok.request("q", []).next())
+
+    def test_numbers_that_wrap(self):
+        request = self.tok.request("q", PASSAGES)
+        batch = request.next()
+        with self.assertRaisesRegex(rankfeed.RankfeedError, "logits has 0 labels"):
+            request.put_scores(batch, np.zeros((batch.rows, 0), dtype=np.float32))
+        # 8 bytes times 2^61 elements is 0 in 64 bits.
+        with self.assertRaisesRegex(rankfeed.RankfeedError, "1 x 2305843009213693952 elements"):
+            self.tok(["a"], padding="max_length", max_length=2**61, truncation=False, return_tensors="np")
+        model, core = self.tok._model, rankfeed._core
+        for name, value in [("truncation", 257), ("layout", 256), ("sort", 2**32 - 1)]:
+            with self.assertRaisesRegex(rankfeed.RankfeedError, "RANKFEED_E_ARGUMENT|options"):
+                core.Request(model, "q", ["a"], {name: value})
+        with self.assertRaisesRegex(rankfeed.RankfeedError, "max_length is 4294967296"):
+            core.Request(model, "q", ["a"], {"max_length": 2**32})
+        ring = rankfeed.Ring.open(slots=1, slot_bytes=1 << 16)
+        with self.assertRaisesRegex(rankfeed.RankfeedError, "timeout"):
+            self.tok.request("q", PASSAGES).next(ring, timeout=float("nan"))
+        self.assertIsNotNone(self.tok.request("q", PASSAGES).next(ring, timeout=1e300))
 
     def test_ring(self):
         ring = rankfeed.Ring.open(slots=2, slot_bytes=1 << 16)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "rankfeed/encode.h"
 #include "rankfeed/model.h"
 #include "rankfeed/rerank.h"
+#include "rankfeed/rerank.hpp"
 #include "support/sanitizers.h"
 
 namespace {
@@ -246,6 +248,126 @@ TEST_F(IdsOnly, ArenaSizeIsWhatBatchesUse) {
   device.arena = reinterpret_cast<void*>(0x7f0000000080);
   EXPECT_EQ(rankfeed_batch_carve(&options_, batch.rows, batch.row_length, batch.tokens, &device),
             RANKFEED_E_ALIGNMENT);
+}
+
+// Scores of rows that no batch had. The sum of first_row and rows wraps to a row that there is.
+TEST_F(IdsOnly, ScoresOfRowsThatWrapAround) {
+  rankfeed_reranker* reranker = Make();
+  rankfeed_batch batch = Batch();
+  ASSERT_EQ(rankfeed_encode_pairs(reranker, &request_, &batch), RANKFEED_OK);
+  const float logits[] = {1, 2};
+  ASSERT_EQ(rankfeed_rerank_put_scores(reranker, &batch, logits, nullptr), RANKFEED_OK);
+  const float other[] = {9, 9};
+  for (const uint64_t first_row : {~uint64_t{0}, ~uint64_t{1}, ~uint64_t{0} / 2, uint64_t{1}}) {
+    rankfeed_batch forged = batch;
+    forged.first_row = first_row;
+    EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &forged, other, nullptr), RANKFEED_E_STATE)
+        << first_row;
+  }
+  rankfeed_batch forged = batch;
+  forged.first_row = 0 - uint64_t{0xffffffff};
+  forged.rows = 0xffffffff;
+  EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &forged, other, nullptr), RANKFEED_E_STATE);
+  // More logits than an address space holds.
+  const rankfeed_score_options labels = {sizeof(labels), RANKFEED_SCORE_RAW, 0xffffffff, 0};
+  forged = batch;
+  forged.rows = 0xffffffff;
+  EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &forged, other, &labels), RANKFEED_E_STATE);
+
+  rankfeed_ranked ranked[2];
+  uint32_t count = 0;
+  ASSERT_EQ(rankfeed_rerank_rank(reranker, nullptr, ranked, 2, &count), RANKFEED_OK);
+  EXPECT_EQ(ranked[0].index, 1u);
+  EXPECT_EQ(ranked[0].score, 2);
+  EXPECT_EQ(ranked[1].score, 1);
+}
+
+// A batch whose scores come after the next request has begun.
+TEST_F(IdsOnly, LateBatchOfAnEarlierRequest) {
+  rankfeed_reranker* reranker = Make();
+  rankfeed_batch late = Batch();
+  ASSERT_EQ(rankfeed_encode_pairs(reranker, &request_, &late), RANKFEED_OK);
+  rankfeed_batch batch = Batch();
+  ASSERT_EQ(rankfeed_encode_pairs(reranker, &request_, &batch), RANKFEED_OK);
+  EXPECT_NE(late.generation, batch.generation);
+  const float logits[] = {1, 2}, wrong[] = {9, 8};
+  EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &late, wrong, nullptr), RANKFEED_E_STALE);
+  ASSERT_EQ(rankfeed_rerank_put_scores(reranker, &batch, logits, nullptr), RANKFEED_OK);
+  EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &late, wrong, nullptr), RANKFEED_E_STALE);
+  rankfeed_ranked ranked[2];
+  uint32_t count = 0;
+  ASSERT_EQ(rankfeed_rerank_rank(reranker, nullptr, ranked, 2, &count), RANKFEED_OK);
+  EXPECT_EQ(ranked[0].score, 2);
+  EXPECT_EQ(ranked[1].score, 1);
+
+  // Also after a begin that failed, and from another reranker over the same scratch.
+  rankfeed_request bad = request_;
+  bad.document_count = 0;
+  EXPECT_EQ(rankfeed_rerank_begin(reranker, &bad), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &batch, logits, nullptr), RANKFEED_E_STALE);
+  reranker = Make();
+  rankfeed_batch fresh = Batch();
+  ASSERT_EQ(rankfeed_encode_pairs(reranker, &request_, &fresh), RANKFEED_OK);
+  EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &late, wrong, nullptr), RANKFEED_E_STALE);
+  EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &fresh, logits, nullptr), RANKFEED_OK);
+}
+
+// Fewer logits than rows, or labels that do not come out even: nothing is read.
+TEST_F(IdsOnly, WrapperCountsLogits) {
+  auto made = rankfeed::Reranker::Create(nullptr, limits_, options_);
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_FALSE(made->Begin(request_.query, documents_));
+  rankfeed_batch batch;
+  ASSERT_FALSE(made->Next(&batch));
+  ASSERT_EQ(batch.rows, 2u);
+  const std::vector<float> logits = {1, 2, 3, 4};
+  for (const size_t count : {0, 1, 3}) {
+    const std::vector<float> few(logits.begin(), logits.begin() + static_cast<ptrdiff_t>(count));
+    const rankfeed::Error error = made->PutScores(batch, few);
+    EXPECT_EQ(error.status, RANKFEED_E_ARGUMENT);
+    EXPECT_NE(error.message.find(std::to_string(count) + " logits for 2 rows"), std::string::npos);
+  }
+  EXPECT_FALSE(made->PutScores(batch, logits));
+}
+
+// The wrapper makes a larger reranker when it needs one: batches of the old one are still refused.
+TEST_F(IdsOnly, WrapperRefusesLateBatches) {
+  limits_.max_documents = 1;
+  auto made = rankfeed::Reranker::Create(nullptr, limits_, options_);
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_FALSE(made->Begin(request_.query, {documents_, 1}));
+  rankfeed_batch late, batch;
+  ASSERT_FALSE(made->Next(&late));
+  const std::vector<float> one = {1}, two = {1, 2};
+  ASSERT_FALSE(made->Begin(request_.query, documents_));
+  ASSERT_FALSE(made->Next(&batch));
+  EXPECT_EQ(made->PutScores(late, one).status, RANKFEED_E_STALE);
+  EXPECT_FALSE(made->PutScores(batch, two));
+}
+
+// Programs compiled before the batch had a generation: nothing behind their struct is touched.
+TEST_F(IdsOnly, BatchOfTheOlderSize) {
+  constexpr uint32_t kOlder = offsetof(rankfeed_batch, generation);
+  rankfeed_reranker* reranker = Make();
+  rankfeed_batch batch = Batch();
+  batch.struct_size = kOlder;
+  batch.generation = 77;
+  ASSERT_EQ(rankfeed_encode_pairs(reranker, &request_, &batch), RANKFEED_OK);
+  EXPECT_EQ(batch.rows, 2u);
+  EXPECT_EQ(batch.generation, 77u);
+  EXPECT_EQ(batch.struct_size, kOlder);
+  const float logits[] = {1, 2};
+  EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &batch, logits, nullptr), RANKFEED_OK);
+  rankfeed_batch carved = Batch();
+  carved.struct_size = kOlder;
+  carved.generation = 77;
+  EXPECT_EQ(rankfeed_batch_carve(&options_, 2, batch.row_length, batch.tokens, &carved), RANKFEED_OK);
+  EXPECT_EQ(carved.generation, 77u);
+  for (const uint32_t size : {0u, 8u, kOlder - 1, kOlder + 1, kOlder + 9}) {
+    batch.struct_size = size;
+    EXPECT_EQ(rankfeed_rerank_put_scores(reranker, &batch, logits, nullptr), RANKFEED_E_STRUCT_SIZE);
+    EXPECT_EQ(rankfeed_rerank_next(reranker, &batch), RANKFEED_E_STRUCT_SIZE);
+  }
 }
 
 // The vocabulary of the source tree, with two encoders.

@@ -138,8 +138,9 @@ class Driver {
     options.layout = static_cast<uint8_t>(below(2));
     options.id_type = static_cast<uint8_t>(below(3));
     options.sort = static_cast<uint8_t>(below(3));
-    options.padding_side = static_cast<uint8_t>(below(3));
+    const auto padding_side = static_cast<uint8_t>(below(3));
     if (options.layout == RANKFEED_PADDED) {
+      options.padding_side = padding_side;
       options.tensors |= RANKFEED_TENSOR_ATTENTION_MASK;
       if (below(2) == 0) options.pad_to_multiple_of = 1 + below(16);
     }

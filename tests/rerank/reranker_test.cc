@@ -75,6 +75,7 @@ class Random {
 
 rankfeed_rerank_options Packed(rankfeed_rerank_options options) {
   options.layout = RANKFEED_PACKED;
+  options.padding_side = RANKFEED_RIGHT;
   options.tensors &= ~static_cast<uint32_t>(RANKFEED_TENSOR_ATTENTION_MASK);
   options.tensors |= RANKFEED_TENSOR_ROW_OF_TOKEN;
   options.pad_to_multiple_of = 0;

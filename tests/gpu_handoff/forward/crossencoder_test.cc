@@ -298,5 +298,50 @@ TEST(Crossencoder, InfoDescribesTheModel) {
   EXPECT_NE(std::string(info.gemm), "");
 }
 
+// A batch whose tensors are not where its rows and tokens say is not followed.
+TEST(Crossencoder, BatchesHandedBack) {
+  alignas(256) int32_t arena[192] = {};
+  const auto column = [](size_t at, int64_t count) {
+    rankfeed_tensor tensor{};
+    tensor.byte_offset = at;
+    tensor.bytes = static_cast<size_t>(count) * sizeof(int32_t);
+    tensor.shape[0] = count;
+    tensor.dimensions = 1;
+    tensor.type = RANKFEED_INT32;
+    return tensor;
+  };
+  rankfeed_batch batch{};
+  batch.struct_size = sizeof(batch);
+  batch.rows = 2;
+  batch.tokens = 5;
+  batch.max_seqlen = 3;
+  batch.arena_size = 512 + 5 * sizeof(int32_t);
+  batch.input_ids = column(0, 5);
+  batch.cu_seqlens = column(256, 3);
+  batch.token_type_ids = column(512, 5);
+  rankfeed_packed_batch packed{};
+  packed.struct_size = sizeof(packed);
+  const auto status = [&](auto change, uint32_t with_types = 1) {
+    rankfeed_batch changed = batch;
+    change(changed);
+    return rankfeed_packed_batch_of(&changed, arena, with_types, &packed);
+  };
+  ASSERT_EQ(status([](auto&) {}), RANKFEED_OK);
+  EXPECT_EQ(packed.cu_seqlens, arena + 64);
+  EXPECT_EQ(packed.token_type_ids, arena + 128);
+  EXPECT_EQ(status([](auto& b) { b.struct_size = offsetof(rankfeed_batch, generation); }),
+            RANKFEED_OK);
+  EXPECT_EQ(status([](auto& b) { b.struct_size += 8; }), RANKFEED_E_STRUCT_SIZE);
+  EXPECT_EQ(status([](auto&) {}, 2), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(status([](auto& b) { b.tokens = 6; }), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(status([](auto& b) { b.rows = 3; }), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(status([](auto& b) { b.rows = UINT32_MAX; }), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(status([](auto& b) { b.arena_size -= 1; }), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(status([](auto& b) { b.arena_size -= 1; }, 0), RANKFEED_OK);  // not asked for
+  EXPECT_EQ(status([](auto& b) { b.input_ids.byte_offset = SIZE_MAX - 3; }), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(status([](auto& b) { b.input_ids.byte_offset = 2; }), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(status([](auto& b) { b.cu_seqlens.type = RANKFEED_INT64; }), RANKFEED_E_ARGUMENT);
+}
+
 }  // namespace
 }  // namespace rankfeed::handoff

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT
+// fuzz/api_calls.cc: sequences of C calls on encoders, a reranker and a ring that live together,
+// with the mistakes about ownership and order that the headers call detectable: handles that are
+// null or were never made, storage too small or askew, calls out of turn, late batches, texts and
+// requests beyond the limits, slots submitted twice. Every answer is predicted; ids, batches and
+// rankings are those of fresh objects that saw no mistake. An execution is one call.
+#include <cmath>
+#include <limits>
+
+#include "engine.h"
+#include "input.h"
+#include "pair_model.h"
+#include "rankfeed/handoff.h"
+#include "rankfeed/rerank.h"
+
+namespace rankfeed::fuzz {
+namespace {
+
+constexpr uint32_t kMaxText = 48, kMaxDocuments = 6, kWorkers = 2;
+constexpr size_t kSlotBytes = 8192;  // of every batch
+
+void Expect(rankfeed_status status, rankfeed_status expected) {
+  ++counters.executions;
+  counters.accepted += status == RANKFEED_OK;
+  FUZZ_ASSERT(status == expected);
+}
+
+std::string Letters(Input& in, size_t most) {
+  std::string text;
+  for (size_t n = in.Below(most + 1); n > 0; --n) text += static_cast<char>('a' + in.Below(8));
+  return text;
+}
+
+// Storage that no init has seen. Whatever is in it, it is no handle.
+template <class Handle>
+Handle* Unmade(Input& in) {
+  alignas(64) static unsigned char storage[4096];
+  std::memset(storage, in.U8(), sizeof(storage));
+  return in.OneIn(2) ? nullptr : reinterpret_cast<Handle*>(storage);
+}
+
+// What a reranker and its request are made of.
+struct Plan {
+  rankfeed_rerank_options options;
+  std::string query;
+  std::vector<std::string> documents;
+
+  std::vector<rankfeed_source> Sources() const {
+    std::vector<rankfeed_source> sources(documents.size());
+    for (size_t i = 0; i < documents.size(); ++i) {
+      sources[i].text = {documents[i].data(), documents[i].size()};
+    }
+    return sources;
+  }
+};
+
+class Reranker {
+ public:
+  explicit Reranker(const rankfeed_rerank_options& options) {
+    for (uint32_t i = 0; i < kWorkers; ++i) {
+      encoders_.push_back(std::make_unique<Encoder>(TheModel().get(), kMaxText, false, 0));
+      handles_[i] = encoders_[i]->get();
+    }
+    rankfeed_rerank_limits limits{};
+    limits.struct_size = sizeof(limits);
+    limits.max_documents = kMaxDocuments;
+    limits.max_text_bytes = kMaxText;
+    limits.max_tokens = kMaxDocuments * kMaxText;
+    limits.workers = kWorkers;
+    rankfeed_mem_req need{};
+    FUZZ_ASSERT(rankfeed_reranker_mem_req(TheModel().get(), &limits, &options, &need) ==
+                RANKFEED_OK);
+    scratch_ = Block(need);
+    const auto init = [&](void* scratch, size_t size) {
+      return rankfeed_reranker_init(TheModel().get(), &limits, &options, handles_, scratch, size,
+                                    &reranker_);
+    };
+    Expect(init(scratch_.data(), need.size - 1), RANKFEED_E_WORKSPACE_SIZE);
+    Expect(init(static_cast<char*>(scratch_.data()) + 8, need.size), RANKFEED_E_ALIGNMENT);
+    Expect(init(nullptr, need.size), RANKFEED_E_ARGUMENT);
+    FUZZ_ASSERT(reranker_ == nullptr);
+    Expect(init(scratch_.data(), need.size), RANKFEED_OK);
+  }
+  rankfeed_reranker* get() const { return reranker_; }
+
+ private:
+  std::vector<std::unique_ptr<Encoder>> encoders_;
+  rankfeed_encoder* handles_[kWorkers] = {};
+  Block scratch_;
+  rankfeed_reranker* reranker_ = nullptr;
+};
+
+rankfeed_request RequestOf(const Plan& plan, const std::vector<rankfeed_source>& sources,
+                           std::vector<rankfeed_status>* status) {
+  status->assign(sources.size(), -1);
+  rankfeed_request request{};
+  request.struct_size = sizeof(request);
+  request.document_count = static_cast<uint32_t>(sources.size());
+  request.query.text = {plan.query.data(), plan.query.size()};
+  request.documents = sources.data();
+  request.document_status = status->data();
+  return request;
+}
+
+// The bytes of all batches, by a reranker that saw nothing else.
+std::vector<std::string> FreshBatches(const Plan& plan) {
+  const Reranker fresh(plan.options);
+  const std::vector<rankfeed_source> sources = plan.Sources();
+  std::vector<rankfeed_status> status;
+  const rankfeed_request request = RequestOf(plan, sources, &status);
+  FUZZ_ASSERT(rankfeed_rerank_begin(fresh.get(), &request) == RANKFEED_OK);
+  const Block arena(kSlotBytes, 256);
+  std::vector<std::string> batches;
+  for (;;) {
+    rankfeed_batch batch{};
+    batch.struct_size = sizeof(batch);
+    batch.arena = arena.data();
+    batch.arena_capacity = kSlotBytes;
+    FUZZ_ASSERT(rankfeed_rerank_next(fresh.get(), &batch) == RANKFEED_OK);
+    if (batch.rows == 0) return batches;
+    batches.emplace_back(static_cast<const char*>(arena.data()), batch.arena_size);
+  }
+}
+
+rankfeed_rerank_options DrawOptions(Input& in) {
+  rankfeed_rerank_options o;
+  rankfeed_rerank_options_init(&o);
+  o.layout = static_cast<uint8_t>(in.Below(2));
+  o.tensors = RANKFEED_TENSOR_POSITION_IDS;
+  o.sort = static_cast<uint8_t>(in.Below(3));
+  o.max_rows_per_batch = 1 + static_cast<uint32_t>(in.Below(4));
+  return o;
+}
+
+// One after the other on the calling thread, by workers that change.
+rankfeed_status InTurn(void* context, size_t count, rankfeed_task task, void* task_context) {
+  auto* turns = static_cast<uint32_t*>(context);
+  for (size_t i = 0; i < count; ++i) task(task_context, i, i + 1, (*turns)++ % kWorkers);
+  return RANKFEED_OK;
+}
+
+class Calls {
+ public:
+  explicit Calls(Input& in)
+      : in_(in),
+        roomy_(TheModel().get(), 4096, true, 1024),
+        with_(TheModel().get(), kMaxText, true, 0),
+        without_(TheModel().get(), kMaxText, false, 256),
+        plan_{DrawOptions(in), "", {}},
+        reranker_(plan_.options) {
+    rankfeed_handoff_options options{};
+    options.struct_size = sizeof(options);
+    options.slots = 2;
+    options.slot_bytes = kSlotBytes;
+    FUZZ_ASSERT(rankfeed_handoff_open(&options, &ring_, nullptr) == RANKFEED_OK);
+  }
+  ~Calls() { rankfeed_handoff_close(ring_); }
+
+  void Step() {
+    switch (in_.Below(8)) {
+      case 0:
+        return Encode();
+      case 1:
+        return Decode();
+      case 2:
+        return Begin();
+      case 3:
+        return PutScores();
+      case 4:
+        return Rank();
+      case 5:
+        return CallUnmade();
+      default:
+        return Next();
+    }
+  }
+
+ private:
+  void Encode() {
+    const bool offsets = in_.OneIn(2), ask_offsets = in_.OneIn(2);
+    Encoder& encoder = offsets ? with_ : without_;
+    const std::string text = Letters(in_, in_.OneIn(4) ? 2 * kMaxText : kMaxText);
+    int32_t ids[2 * kMaxText];
+    uint32_t begin[2 * kMaxText];
+    rankfeed_encoding io{};
+    io.struct_size = sizeof(io);
+    io.capacity = 2 * kMaxText;
+    io.input_ids = ids;
+    io.offset_begin = ask_offsets ? begin : nullptr;
+    const rankfeed_status status =
+        rankfeed_encode(encoder.get(), {text.data(), text.size()}, nullptr, &io);
+    if (ask_offsets && !offsets) return Expect(status, RANKFEED_E_ARGUMENT);
+    if (text.size() > kMaxText) return Expect(status, RANKFEED_E_LIMIT);
+    Expect(status, RANKFEED_OK);
+    const Tokens expected = roomy_.Encode(text);
+    FUZZ_ASSERT(io.count == expected.ids.size());
+    FUZZ_ASSERT(std::equal(expected.ids.begin(), expected.ids.end(), ids));
+    FUZZ_ASSERT(!ask_offsets || std::equal(expected.begin.begin(), expected.begin.end(), begin));
+  }
+
+  void Decode() {
+    std::vector<int32_t> ids(in_.Below(2 * kMaxText));
+    for (int32_t& id : ids) id = kLetters + static_cast<int32_t>(in_.Below(8));
+    const uint32_t flags = in_.OneIn(4) ? uint32_t{2} << in_.Below(31) : 0;
+    char out[4 * kMaxText];
+    size_t size = 0;
+    const rankfeed_status status =
+        rankfeed_decode(without_.get(), ids.data(), ids.size(), flags, out, sizeof(out), &size);
+    if (flags != 0) return Expect(status, RANKFEED_E_ARGUMENT);
+    if (ids.size() > kMaxText) return Expect(status, RANKFEED_E_LIMIT);
+    Expect(status, RANKFEED_OK);
+    std::string expected;
+    FUZZ_ASSERT(roomy_.Decode(ids, 0, &expected) == RANKFEED_OK);
+    FUZZ_ASSERT(std::string(out, size) == expected);
+  }
+
+  void Begin() {
+    plan_.query = Letters(in_, kMaxText);
+    plan_.documents.clear();
+    for (size_t n = 1 + in_.Below(kMaxDocuments + 1); n > 0; --n) {
+      plan_.documents.push_back(Letters(in_, kMaxText));
+    }
+    sources_ = plan_.Sources();
+    rankfeed_request request = RequestOf(plan_, sources_, &status_);
+    executor_ = {sizeof(executor_), 1 + static_cast<uint32_t>(in_.Below(kWorkers + 1)), &turns_,
+                 InTurn};
+    if (in_.OneIn(3)) request.executor = &executor_;
+    control_ = {};
+    control_.struct_size = sizeof(control_);
+    control_.cancel = &cancel_;
+    cancel_ = in_.OneIn(6);
+    if (in_.OneIn(2)) request.control = &control_;
+    active_ = false;
+    generation_ = 0;
+    const rankfeed_status status = rankfeed_rerank_begin(reranker_.get(), &request);
+    if (request.document_count > kMaxDocuments ||
+        (request.executor != nullptr && executor_.workers > kWorkers)) {
+      return Expect(status, RANKFEED_E_LIMIT);
+    }
+    if (request.control != nullptr && cancel_ != 0) return Expect(status, RANKFEED_E_CANCELLED);
+    Expect(status, RANKFEED_OK);
+    active_ = true;
+    controlled_ = request.control != nullptr;
+    expected_ = FreshBatches(plan_);
+    taken_ = 0;
+    written_ = 0;
+    scores_.assign(request.document_count, std::numeric_limits<float>::quiet_NaN());
+  }
+
+  // The next batch into a slot of the ring, to the "device" and back; with mistakes on the way.
+  void Next() {
+    rankfeed_handoff_view view{};
+    view.struct_size = sizeof(view);
+    rankfeed_handoff_slot slot = 0;
+    FUZZ_ASSERT(rankfeed_handoff_wait_acquire(ring_, UINT64_MAX, &slot, &view) == RANKFEED_OK);
+    rankfeed_batch batch{};
+    batch.struct_size = sizeof(batch);
+    batch.arena = view.host;
+    batch.arena_capacity = view.bytes;
+    const size_t mistake = in_.Below(8);
+    if (mistake == 1) batch.arena = static_cast<char*>(view.host) + 64;
+    if (mistake == 2) batch.arena = nullptr;
+    if (mistake == 3) batch.arena_capacity = in_.Below(16);
+    if (mistake == 4 && active_ && controlled_) cancel_ = 1;
+    const rankfeed_status status = rankfeed_rerank_next(reranker_.get(), &batch);
+    const bool left = active_ && taken_ < expected_.size();
+    if (!active_ || mistake == 1 || mistake == 2 || (cancel_ != 0 && controlled_) || !left ||
+        mistake == 3) {
+      Expect(status, !active_                      ? RANKFEED_E_STATE
+                     : mistake == 2                ? RANKFEED_E_ARGUMENT
+                     : mistake == 1                ? RANKFEED_E_ALIGNMENT
+                     : cancel_ != 0 && controlled_ ? RANKFEED_E_CANCELLED
+                     : !left                       ? RANKFEED_OK
+                                                   : RANKFEED_E_OUTPUT_SIZE);
+      FUZZ_ASSERT(batch.rows == 0);
+      if (status == RANKFEED_E_CANCELLED) active_ = false;
+      if (status == RANKFEED_E_OUTPUT_SIZE)
+        FUZZ_ASSERT(batch.arena_size == expected_[taken_].size());
+      return Expect(rankfeed_handoff_abandon(ring_, slot), RANKFEED_OK);
+    }
+    Expect(status, RANKFEED_OK);
+    const std::string& expected = expected_[taken_++];
+    FUZZ_ASSERT(batch.arena_size == expected.size() && batch.first_row == written_);
+    FUZZ_ASSERT(std::memcmp(view.host, expected.data(), expected.size()) == 0);
+    written_ += batch.rows;
+    generation_ = batch.generation;
+    kept_.push_back({batch, {batch.row_map, batch.row_map + batch.rows}});
+    Send(slot, batch.arena_size);
+  }
+
+  void Send(rankfeed_handoff_slot slot, size_t bytes) {
+    const Block device(bytes, 256);
+    void* data = nullptr;
+    Expect(rankfeed_handoff_release(ring_, slot, nullptr), RANKFEED_E_STATE);
+    Expect(rankfeed_handoff_submit(ring_, slot, kSlotBytes + 1, nullptr, device.data(), 0),
+           RANKFEED_E_ARGUMENT);
+    Expect(rankfeed_handoff_submit(ring_, slot, bytes, nullptr, device.data(),
+                                   1u << (3 + in_.Below(29))),
+           RANKFEED_E_ARGUMENT);
+    Expect(rankfeed_handoff_data(ring_, slot, &data), RANKFEED_E_STATE);
+    Expect(
+        rankfeed_handoff_submit(ring_, slot, bytes, nullptr, device.data(), RANKFEED_HANDOFF_LEASE),
+        RANKFEED_OK);
+    Expect(rankfeed_handoff_submit(ring_, slot, bytes, nullptr, device.data(), 0),
+           RANKFEED_E_STATE);
+    Expect(rankfeed_handoff_abandon(ring_, slot), RANKFEED_E_STATE);
+    FUZZ_ASSERT(rankfeed_handoff_stream_synchronize(ring_, nullptr) == RANKFEED_OK);
+    Expect(rankfeed_handoff_poll(ring_, slot), RANKFEED_OK);
+    FUZZ_ASSERT(std::memcmp(device.data(), expected_[taken_ - 1].data(), bytes) == 0);
+    Expect(rankfeed_handoff_release_now(ring_, slot), RANKFEED_OK);
+    Expect(rankfeed_handoff_release_now(ring_, slot), RANKFEED_E_STATE);
+  }
+
+  void PutScores() {
+    if (kept_.empty()) return;
+    const Kept& kept = kept_[in_.Below(kept_.size())];
+    const std::unique_ptr<float[]> logits(new float[kept.batch.rows]);
+    for (uint32_t i = 0; i < kept.batch.rows; ++i) logits[i] = static_cast<float>(in_.U8());
+    const bool nan = in_.OneIn(6);
+    if (nan) logits[in_.Below(kept.batch.rows)] = std::numeric_limits<float>::quiet_NaN();
+    const rankfeed_status status =
+        rankfeed_rerank_put_scores(reranker_.get(), &kept.batch, logits.get(), nullptr);
+    if (kept.batch.generation != generation_) return Expect(status, RANKFEED_E_STALE);
+    if (!active_) return Expect(status, RANKFEED_E_STATE);
+    if (nan) return Expect(status, RANKFEED_E_ARGUMENT);
+    Expect(status, RANKFEED_OK);
+    for (uint32_t i = 0; i < kept.batch.rows; ++i) scores_[kept.rows[i].document] = logits[i];
+  }
+
+  void Rank() {
+    rankfeed_ranked ranked[kMaxDocuments];
+    uint32_t count = 0;
+    const auto capacity = static_cast<uint32_t>(in_.Below(kMaxDocuments + 1));
+    const rankfeed_status status =
+        rankfeed_rerank_rank(reranker_.get(), nullptr, ranked, capacity, &count);
+    if (!active_ ||
+        std::any_of(scores_.begin(), scores_.end(), [](float x) { return std::isnan(x); })) {
+      return Expect(status, RANKFEED_E_STATE);
+    }
+    if (scores_.size() > capacity) {
+      FUZZ_ASSERT(count == scores_.size());
+      return Expect(status, RANKFEED_E_OUTPUT_SIZE);
+    }
+    Expect(status, RANKFEED_OK);
+    FUZZ_ASSERT(count == scores_.size());
+    for (uint32_t i = 0; i < count; ++i) {
+      FUZZ_ASSERT(ranked[i].score == scores_[ranked[i].index]);
+      FUZZ_ASSERT(i == 0 || ranked[i - 1].score >= ranked[i].score);
+    }
+  }
+
+  // Handles that no init made, and null.
+  void CallUnmade() {
+    rankfeed_encoding io{};
+    io.struct_size = sizeof(io);
+    rankfeed_batch batch{};
+    batch.struct_size = sizeof(batch);
+    rankfeed_request request{};
+    request.struct_size = sizeof(request);
+    rankfeed_limits limits{sizeof(limits), 16, 0, 0};
+    rankfeed_mem_req need;
+    rankfeed_model_info info{};
+    info.struct_size = sizeof(info);
+    const float logit = 0;
+    uint32_t count;
+    size_t size;
+    char out;
+    constexpr rankfeed_status kRefused = RANKFEED_E_ARGUMENT;
+    switch (in_.Below(9)) {
+      case 0:
+        return Expect(rankfeed_encode(Unmade<rankfeed_encoder>(in_), {"a", 1}, nullptr, &io),
+                      kRefused);
+      case 1:
+        return Expect(rankfeed_decode(Unmade<rankfeed_encoder>(in_), nullptr, 0, 0, &out, 1, &size),
+                      kRefused);
+      case 2:
+        return Expect(rankfeed_rerank_begin(Unmade<rankfeed_reranker>(in_), &request), kRefused);
+      case 3:
+        return Expect(rankfeed_rerank_next(Unmade<rankfeed_reranker>(in_), &batch), kRefused);
+      case 4:
+        return Expect(
+            rankfeed_rerank_put_scores(Unmade<rankfeed_reranker>(in_), &batch, &logit, nullptr),
+            kRefused);
+      case 5:
+        return Expect(
+            rankfeed_rerank_rank(Unmade<rankfeed_reranker>(in_), nullptr, nullptr, 0, &count),
+            kRefused);
+      case 6:
+        return Expect(rankfeed_encoder_mem_req(Unmade<rankfeed_model>(in_), &limits, &need),
+                      kRefused);
+      case 7:
+        return Expect(rankfeed_model_get_info(Unmade<rankfeed_model>(in_), &info), kRefused);
+      default:
+        FUZZ_ASSERT(rankfeed_token_bound(Unmade<rankfeed_model>(in_), 1) == UINT32_MAX);
+    }
+  }
+
+  struct Kept {
+    rankfeed_batch batch;
+    std::vector<rankfeed_batch_row> rows;
+  };
+
+  Input& in_;
+  Encoder roomy_, with_, without_;
+  Plan plan_;
+  Reranker reranker_;
+  rankfeed_handoff* ring_ = nullptr;
+  // The request under way, borrowed by the reranker.
+  std::vector<rankfeed_source> sources_;
+  std::vector<rankfeed_status> status_;
+  rankfeed_executor executor_{};
+  rankfeed_control control_{};
+  uint32_t cancel_ = 0, turns_ = 0;
+  // What it must do.
+  bool active_ = false, controlled_ = false;
+  std::vector<std::string> expected_;
+  size_t taken_ = 0;
+  uint64_t written_ = 0, generation_ = 0;
+  std::vector<float> scores_;
+  std::vector<Kept> kept_;
+};
+
+void Run(std::span<const uint8_t> bytes) {
+  Input in(bytes);
+  Calls calls(in);
+  while (!in.empty()) calls.Step();
+}
+
+void Generate(Random& random, Bytes* input) {
+  *input = RandomBytes(random, 64 + random.Below(4000));
+}
+
+const Register registered({"api_calls", Run, Generate});
+
+}  // namespace
+}  // namespace rankfeed::fuzz

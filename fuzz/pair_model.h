@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// fuzz/pair_model.h: a vocabulary in which every letter from a to h is a token, with templates and a
+// pad, for targets about what happens around the ids.
+#pragma once
+
+#include <memory>
+
+#include "engine.h"
+
+namespace rankfeed::fuzz {
+
+// <s> 0, <pad> 1, </s> 2, letters from 4 on; every letter is a token.
+inline constexpr char kPairFile[] =
+    R"({"added_tokens":[],"normalizer":null,"pre_tokenizer":null,"decoder":null,"post_processor":
+    {"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},
+    {"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"</s>","type_id":0}}],
+    "pair":[{"SpecialToken":{"id":"<s>","type_id":0}},{"Sequence":{"id":"A","type_id":0}},
+    {"SpecialToken":{"id":"</s>","type_id":0}},{"SpecialToken":{"id":"</s>","type_id":1}},
+    {"Sequence":{"id":"B","type_id":1}},{"SpecialToken":{"id":"</s>","type_id":1}}],
+    "special_tokens":{"<s>":{"id":"<s>","ids":[0],"tokens":["<s>"]},
+    "</s>":{"id":"</s>","ids":[2],"tokens":["</s>"]}}},
+    "padding":{"strategy":"BatchLongest","direction":"Right","pad_to_multiple_of":null,"pad_id":1,
+    "pad_type_id":0,"pad_token":"<pad>"},
+    "model":{"type":"Unigram","unk_id":3,"vocab":[["<s>",0],["<pad>",0],["</s>",0],["<unk>",0],
+    ["a",-1],["b",-1],["c",-1],["d",-1],["e",-1],["f",-1],["g",-1],["h",-1]]}})";
+inline constexpr int32_t kBegin = 0, kPad = 1, kEnd = 2, kLetters = 4;
+inline constexpr uint32_t kSpecials = 4;
+
+inline const OpenModel& TheModel() {
+  static const std::unique_ptr<OpenModel> model = [] {
+    rankfeed_builder_error error;
+    auto made = Compile(kPairFile, &error);
+    if (made == nullptr) FUZZ_FAIL(error.message);
+    return made;
+  }();
+  return *model;
+}
+
+}  // namespace rankfeed::fuzz
