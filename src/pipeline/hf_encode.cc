@@ -95,8 +95,7 @@ class Encoder {
   rankfeed_status Encode(std::string_view text) {
     if (text.size() > scratch_.text_capacity) return RANKFEED_E_LIMIT;
     text_ = text;
-    if (!MayHoldAddedToken(model_, scratch_, text))
-      return Stretch(0, static_cast<uint32_t>(text.size()));
+    if (!MayHoldAddedToken(model_, scratch_, text)) return Stretch(0, static_cast<uint32_t>(text.size()));
     AddedTokenScanner scanner(model_, model_.added_raw, text, skip_special_);
     uint32_t done = 0;
     AddedMatch match;
@@ -263,7 +262,8 @@ class Encoder {
         Push(model_.value_ids[lattice.value[e]], begin + b, begin + e);
       } else {
         while (e < size && IsUnknown(lattice.value[lattice.link[e]])) e = lattice.link[e];
-        const rankfeed_status status = Unknown({split.data() + b, e - b}, begin + b, begin + e);
+        const rankfeed_status status =
+            Unknown({split.data() + b, e - b}, begin + b, begin + e);
         if (status != RANKFEED_OK) return status;
       }
       b = e;
@@ -391,8 +391,8 @@ bool MayHoldAddedToken(const Model& model, const Scratch& scratch, std::string_v
   if (!scratch.added_first_usable) return true;
   if (model.added_raw.empty()) return false;
   for (size_t at = 0; at < text.size(); ++at) {
-    if (!scratch.added_first.Has(
-            static_cast<uint8_t>(text[at]))) {  // or one call for each of "<<<<"
+    // Not a call for each character of "<<<<".
+    if (!scratch.added_first.Has(static_cast<uint8_t>(text[at]))) {
       at += scratch.kernels->find_first(text.data() + at, text.size() - at, scratch.added_first);
     }
     trie::Unit unit = model.added_raw.root();

@@ -21,8 +21,8 @@
 
 namespace rankfeed {
 
-// The builder refuses charsmaps with longer keys (builder/charsmap_check.cc); published ones have
-// at most 12 bytes.
+// The builder refuses charsmaps with longer keys (builder/charsmap_check.cc); published ones have at
+// most 12 bytes.
 inline constexpr size_t kMaxCharsmapKeyBytes = 1024;
 
 struct CharsmapMatch {
