@@ -587,9 +587,10 @@ class Tables {
     const std::string_view normal = Normalized(c);
     if (normal == c) {
       if (cp == kSpaceMark) return image::kWordBail;
-      // Splits words, or is stripped from the end of the text: leave it to the plain path.
-      if (!sentencepiece && WhiteSpace(cp) && pipeline_.form != Form::kTrailing) {
-        return image::kWordBail;
+      if (!sentencepiece && WhiteSpace(cp)) {
+        if (pipeline_.form == Form::kWhitespaceSplit) return image::kWordSpace;
+        // May be stripped from the end of the text: leave it to the plain path.
+        if (pipeline_.form == Form::kStripped) return image::kWordBail;
       }
       return CharOf(cp);
     }

@@ -39,9 +39,15 @@ bool RunWithoutRanges(const Model& model, const NormalizedText& in, NormalizedTe
   const std::string_view text = in.view();
   Writer writer(in, out);
   uint32_t unchanged = 0;  // from there on nothing was replaced
+  // Replacements that were found to be well formed, by their place.
+  constexpr size_t kKnown = 16;
+  const char* known[kKnown] = {};
   const auto replace = [&](std::string_view replacement, uint32_t pos, uint32_t end) {
     writer.Copy(unchanged, pos);
-    if (utf8::IsValid(replacement)) {
+    const char* const data = replacement.data();
+    const char*& checked = known[reinterpret_cast<uintptr_t>(data) / 4 % kKnown];
+    if (checked == data || utf8::IsValid(replacement)) {
+      checked = data;
       writer.Put(replacement, pos);
     } else {  // a hostile image
       for (uint32_t at = 0; at < replacement.size();) {
