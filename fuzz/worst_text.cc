@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
-// fuzz/worst_text.cc: looks for the texts that cost one pipeline most per byte, and measures texts that were found.
+// fuzz/worst_text.cc: looks for the texts that cost one pipeline most per byte, and measures texts
+// that were found.
 //
-//   worst_text search IMAGE PLAIN.jsonl [--seconds S] [--seed N] [--quick]   prints the dearest as recipes
-//   worst_text time   IMAGE PLAIN.jsonl RECIPES      prints nanoseconds per byte of each
+//   worst_text search IMAGE PLAIN.jsonl [--seconds S] [--seed N] [--quick]   prints the dearest as
+//   recipes worst_text time   IMAGE PLAIN.jsonl RECIPES      prints nanoseconds per byte of each
 //   worst_text count  IMAGE PLAIN.jsonl RECIPES      encodes each once, for callgrind to count
 //
-// A recipe is a line "SEED ATOM ATOM ...", an atom code points in hexadecimal joined by "+". With seed 0 the atoms follow
-// each other in order, again and again; with another they are drawn by a generator with that seed, so that few words come
-// twice and nothing is found in the word cache. Every text is encoded with an empty word cache, plain text too.
+// A recipe is a line "SEED ATOM ATOM ...", an atom code points in hexadecimal joined by "+". With
+// seed 0 the atoms follow each other in order, again and again; with another they are drawn by a
+// generator with that seed, so that few words come twice and nothing is found in the word cache.
+// Every text is encoded with an empty word cache, plain text too.
 //
-// The search: every code point alone; then every ordered pair of representatives of what costs alike; then
-// mixtures, changed at random and kept if dearer. Candidates are ranked by the least of several times; callgrind
-// then says what they cost (worst_text.py), which depends on no clock.
+// The search: every code point alone; then every ordered pair of representatives of what costs
+// alike; then mixtures, changed at random and kept if dearer. Candidates are ranked by the least of
+// several times; callgrind then says what they cost (worst_text.py), which depends on no clock.
 #include <simdjson.h>
 #include <time.h>
 
@@ -42,7 +44,7 @@
 
 namespace {
 
-constexpr uint32_t kLong = 1 << 16;  // bytes of a text that is reported
+constexpr uint32_t kLong = 1 << 16;   // bytes of a text that is reported
 constexpr uint32_t kShort = 1 << 11;  // of one that is only tried
 constexpr uint32_t kCacheBytes = 1 << 18;
 
@@ -121,8 +123,10 @@ class Engine {
     limits_.struct_size = sizeof(limits_);
     limits_.max_text_bytes = 8 * kLong;
     limits_.cache_bytes = kCacheBytes;
-    if (rankfeed_encoder_mem_req(model(), &limits_, &need_) != RANKFEED_OK) Fail("rankfeed_encoder_mem_req failed");
-    scratch_ = std::aligned_alloc(need_.alignment, (need_.size + need_.alignment - 1) / need_.alignment * need_.alignment);
+    if (rankfeed_encoder_mem_req(model(), &limits_, &need_) != RANKFEED_OK)
+      Fail("rankfeed_encoder_mem_req failed");
+    scratch_ = std::aligned_alloc(
+        need_.alignment, (need_.size + need_.alignment - 1) / need_.alignment * need_.alignment);
     if (scratch_ == nullptr) Fail("no memory");
   }
   ~Engine() { std::free(scratch_); }
@@ -142,13 +146,15 @@ class Engine {
       io.struct_size = sizeof(io);
       io.capacity = static_cast<uint32_t>(ids_.size());
       io.input_ids = ids_.data();
-      const rankfeed_status status = rankfeed_encode(encoder_, {text.data(), text.size()}, nullptr, &io);
+      const rankfeed_status status =
+          rankfeed_encode(encoder_, {text.data(), text.size()}, nullptr, &io);
       if (status != RANKFEED_OK) Fail(std::string("encode: ") + rankfeed_status_name(status));
       tokens_ += io.count;
     }
     CALLGRIND_STOP_INSTRUMENTATION;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
-    return static_cast<double>(to.tv_sec - from.tv_sec) * 1e9 + static_cast<double>(to.tv_nsec - from.tv_nsec);
+    return static_cast<double>(to.tv_sec - from.tv_sec) * 1e9 +
+           static_cast<double>(to.tv_nsec - from.tv_nsec);
   }
 
   // Nanoseconds per byte, the least of several times.
@@ -165,16 +171,19 @@ class Engine {
   Atom Piece(std::mt19937& random) const {
     rankfeed_model_info info{};
     info.struct_size = sizeof(info);
-    if (rankfeed_model_get_info(model(), &info) != RANKFEED_OK) Fail("rankfeed_model_get_info failed");
+    if (rankfeed_model_get_info(model(), &info) != RANKFEED_OK)
+      Fail("rankfeed_model_get_info failed");
     const char* data = nullptr;
     size_t size = 0;
     Atom piece;
-    if (rankfeed_model_id_to_piece(model(), random() % info.id_count, &data, &size) != RANKFEED_OK) return piece;
+    if (rankfeed_model_id_to_piece(model(), random() % info.id_count, &data, &size) != RANKFEED_OK)
+      return piece;
     for (size_t i = 0; i < size;) {
       const auto lead = static_cast<unsigned char>(data[i]);
       const size_t n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
       char32_t c = n == 1 ? lead : lead & (0x7fu >> n);
-      for (size_t k = 1; k < n && i + k < size; ++k) c = c << 6 | (static_cast<unsigned char>(data[i + k]) & 0x3f);
+      for (size_t k = 1; k < n && i + k < size; ++k)
+        c = c << 6 | (static_cast<unsigned char>(data[i + k]) & 0x3f);
       piece += c == 0x2581 ? U' ' : c;
       i += n;
     }
@@ -217,7 +226,8 @@ std::vector<std::string> Plain(const char* path, size_t size) {
 
 class Search {
  public:
-  Search(Engine& engine, double plain, uint32_t seed) : engine_(engine), plain_(plain), random_(seed) {}
+  Search(Engine& engine, double plain, uint32_t seed)
+      : engine_(engine), plain_(plain), random_(seed) {}
 
   void Run(double seconds, bool quick) {
     Alone(quick ? 0x3000 : 0x110000);
@@ -226,7 +236,8 @@ class Search {
     Climb(kinds, seconds);
   }
 
-  // The dearest, each measured again at length, dearest first; of those made of the same characters only one.
+  // The dearest, each measured again at length, dearest first; of those made of the same characters
+  // only one.
   std::vector<std::pair<double, Recipe>> Dearest(size_t count) {
     std::set<std::set<char32_t>> seen;
     std::vector<std::pair<double, Recipe>> best;
@@ -234,9 +245,11 @@ class Search {
       if (best.size() == 4 * count) break;
       std::set<char32_t> characters;
       for (const Atom& atom : recipe.atoms) characters.insert(atom.begin(), atom.end());
-      if (seen.insert(characters).second) best.emplace_back(engine_.Time({recipe.Text(kLong)}, 3), recipe);
+      if (seen.insert(characters).second)
+        best.emplace_back(engine_.Time({recipe.Text(kLong)}, 3), recipe);
     }
-    std::sort(best.begin(), best.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::sort(best.begin(), best.end(),
+              [](const auto& a, const auto& b) { return a.first > b.first; });
     if (best.size() > count) best.resize(count);
     return best;
   }
@@ -255,11 +268,13 @@ class Search {
     for (char32_t c = 1; c < end; ++c) {
       if (c >= 0xd800 && c < 0xe000) continue;
       const Recipe recipe{0, {Atom(1, c)}};
-      const double cost = Try(recipe);
-      const auto tokens = static_cast<int>(std::lround(4 * std::log2(1.0 + 64.0 * static_cast<double>(engine_.tokens()) / kShort)));
+      double cost = Try(recipe, kShort / 2, 1);
+      if (cost > 2 * plain_) cost = Try(recipe);  // or the machine did something else
+      const auto tokens = static_cast<int>(
+          std::lround(4 * std::log2(1.0 + 64.0 * static_cast<double>(engine_.tokens()) / kShort)));
       const auto level = static_cast<int>(std::lround(3 * std::log2(std::max(cost, 0.1))));
       kinds_.try_emplace({static_cast<int>(Utf8(c).size()), level, tokens}, c);
-      if (cost > plain_) Keep(cost, recipe);
+      if (cost > 2 * plain_) Keep(cost, recipe);
     }
   }
 
@@ -269,8 +284,10 @@ class Search {
     for (const auto& [kind, c] : kinds_) by_cost.emplace_back(-std::get<1>(kind), c);
     std::sort(by_cost.begin(), by_cost.end());
     std::vector<Atom> kinds;
-    for (const char32_t c : {U' ', U'a', U'e', U'Q', U'0', U'<', U',', U'\'', U'`', U'\n', U'\u00a0', U'\u0301', U'\u0323',
-                             U'\u200d', U'\u0600', U'\u3000', U'\ufdfa', U'\u4e00', U'\uac01', U'\u1100', U'\U0001f468'}) {
+    for (const char32_t c :
+         {U' ',      U'a',      U'e',      U'Q',      U'0',      U'<',      U',',
+          U'\'',     U'`',      U'\n',     U'\u00a0', U'\u0301', U'\u0323', U'\u200d',
+          U'\u0600', U'\u3000', U'\ufdfa', U'\u4e00', U'\uac01', U'\u1100', U'\U0001f468'}) {
       kinds.emplace_back(1, c);
     }
     for (const auto& [cost, c] : by_cost) {
@@ -295,20 +312,24 @@ class Search {
   void Climb(const std::vector<Atom>& kinds, double seconds) {
     const auto draw = [&] {
       switch (random_() % 4) {
-        case 0: return engine_.Piece(random_);
+        case 0:
+          return engine_.Piece(random_);
         case 1: {
           Atom piece = engine_.Piece(random_);
           if (piece.size() > 1) piece.pop_back();
           return piece;
         }
-        default: return kinds[random_() % kinds.size()];
+        default:
+          return kinds[random_() % kinds.size()];
       }
     };
     const double start = Now();
     while (Now() - start < seconds) {
       Recipe recipe;
       if (random_() % 2 == 0 && !found_.empty()) {
-        recipe = std::next(found_.begin(), static_cast<ptrdiff_t>(random_() % std::min<size_t>(found_.size(), 64)))->second;
+        recipe = std::next(found_.begin(),
+                           static_cast<ptrdiff_t>(random_() % std::min<size_t>(found_.size(), 64)))
+                     ->second;
       } else {
         for (size_t n = 1 + random_() % 8; n > 0; --n) recipe.atoms.push_back(draw());
         recipe.seed = random_() % 2 * (1 + random_() % 9999);
@@ -337,12 +358,23 @@ class Search {
     std::vector<Atom>& atoms = recipe->atoms;
     const size_t at = random_() % atoms.size();
     switch (random_() % 6) {
-      case 0: atoms.insert(atoms.begin() + static_cast<ptrdiff_t>(at), atom); break;
-      case 1: atoms[at] = atom; break;
-      case 2: atoms[at] += atom; break;
-      case 3: if (atoms.size() > 1) atoms.erase(atoms.begin() + static_cast<ptrdiff_t>(at)); break;
-      case 4: atoms[at] += atoms[random_() % atoms.size()]; break;
-      default: recipe->seed = recipe->seed == 0 ? 1 + random_() % 9999 : 0;
+      case 0:
+        atoms.insert(atoms.begin() + static_cast<ptrdiff_t>(at), atom);
+        break;
+      case 1:
+        atoms[at] = atom;
+        break;
+      case 2:
+        atoms[at] += atom;
+        break;
+      case 3:
+        if (atoms.size() > 1) atoms.erase(atoms.begin() + static_cast<ptrdiff_t>(at));
+        break;
+      case 4:
+        atoms[at] += atoms[random_() % atoms.size()];
+        break;
+      default:
+        recipe->seed = recipe->seed == 0 ? 1 + random_() % 9999 : 0;
     }
   }
 
@@ -371,7 +403,8 @@ class Search {
 };
 
 int Main(int argc, char** argv) {
-  if (argc < 4) Fail("usage: search|time|count IMAGE PLAIN.jsonl [RECIPES | --seconds S --seed N --quick]");
+  if (argc < 4)
+    Fail("usage: search|time|count IMAGE PLAIN.jsonl [RECIPES | --seconds S --seed N --quick]");
   const std::string mode = argv[1];
   Engine engine(argv[2]);
   const std::vector<std::string> plain = Plain(argv[3], 4 * kLong);
@@ -400,7 +433,8 @@ int Main(int argc, char** argv) {
     }
     return 0;
   }
-  if (argc != 5 || (mode != "time" && mode != "count")) Fail("time and count take a file of recipes");
+  if (argc != 5 || (mode != "time" && mode != "count"))
+    Fail("time and count take a file of recipes");
   std::vector<std::pair<std::string, std::vector<std::string>>> texts = {{"plain", plain}};
   std::ifstream lines(argv[4]);
   if (!lines) Fail(std::string(argv[4]) + " cannot be read");
@@ -423,4 +457,6 @@ int Main(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return Main(argc, argv); }
+int main(int argc, char** argv) {
+  return Main(argc, argv);
+}
