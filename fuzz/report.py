@@ -70,6 +70,17 @@ the tests named say: {tests}.
 """
 
 
+COSTS = """
+## Cost of hostile texts
+
+By `fuzz/worst_text.py record`: the dearest of the texts that its search found and of those made by hand, against the
+English passages of XQuAD in the same pipeline, both from an empty word cache on. Instructions are callgrind's (AVX2 code)
+and held to the bound by `worst_text_test`; times are the least of nine on the machine and with the load of the day. A
+text is a recipe (`fuzz/worst_text.cc`), cut off here.
+
+"""
+
+
 def number(n):
     return f"{n:,}"
 
@@ -178,6 +189,12 @@ def report():
         rows.append(["all", number(sum(latest["faults"].values()))])
         out.append(FAULTS.format(commit=latest["commit"], tests=", ".join(f"`{t}`" for t in latest["tests"])) +
                    table(rows, ["fault", "times"]))
+    costs = json.loads((FOLDER / "worst_text_results.json").read_text())
+    bounds = json.loads((FOLDER / "worst_texts.json").read_text())["bounds"]
+    rows = [[f"`{form}`", f"{cost['plain']:.0f}", f"{cost['ratio']:.1f}", str(bounds[form]), f"`{cost['text'][:40]}`", f"{cost['plain_ns']:.1f}",
+             f"{cost['ratio_ns']:.1f}", f"`{cost['text_ns'][:40]}`"] for form, cost in costs.items()]
+    out.append(COSTS + table(rows, ["vocabulary:form", "plain text, instructions per byte", "dearest, times that", "bound", "text",
+                                    "plain text, ns per byte", "slowest, times that", "text"]))
     out.append("\n## Findings\n\n" + table(
         [[f"`{f['target']}`", f["what"], f["test"]] for f in
          (json.loads(line) for line in (FOLDER / "findings.jsonl").read_text().splitlines() if line)],

@@ -74,7 +74,6 @@ bool CostsFit(const Model& model) {
     if (score > 0) return false;
   }
   return model.config->max_piece_chars <= image::kMaxWordPieceChars &&
-         model.config->code_count > image::kMaxMappedCodes &&
          model.config->code_count + 1 < trie::kEmptyLabel;
 }
 
@@ -588,18 +587,24 @@ class Tables {
     const std::string_view normal = Normalized(c);
     if (normal == c) {
       if (cp == kSpaceMark) return image::kWordBail;
-      // Splits words, or is stripped from the end of the text: leave it to the plain path.
-      if (!sentencepiece && WhiteSpace(cp) && pipeline_.form != Form::kTrailing) {
-        return image::kWordBail;
+      if (!sentencepiece && WhiteSpace(cp)) {
+        if (pipeline_.form == Form::kWhitespaceSplit) return image::kWordSpace;
+        // May be stripped from the end of the text: leave it to the plain path.
+        if (pipeline_.form == Form::kStripped) return image::kWordBail;
       }
       return CharOf(cp);
     }
     if (normal == " ") return image::kWordSpace;
     std::vector<uint16_t> list = {0};
+    bool spaces = false;
     for (size_t at = 0; at < normal.size();) {
       const utf8::Decoded out = utf8::Decode(normal, at);
       at += out.size;
-      if (out.code_point == ' ') return image::kWordSlow;
+      if (out.code_point == ' ') {
+        list.push_back(0);
+        spaces = true;
+        continue;
+      }
       if (out.code_point == kSpaceMark || (!sentencepiece && WhiteSpace(out.code_point))) {
         return image::kWordBail;
       }
@@ -617,7 +622,7 @@ class Tables {
       }
       mapped_.insert(mapped_.end(), list.begin(), list.end());
     }
-    return image::kWordMappedChar | it->second;
+    return image::kWordMappedChar | (spaces ? uint32_t{image::kWordSpace} : 0) | it->second;
   }
 
   // The raw text of a segment that reaches the model as it is; false if there is none, or it is too

@@ -78,7 +78,7 @@ enum class SectionId : uint32_t {
   kWordTable = 41,   // WordEntry[(2 << WordConfig::table_bits) + 1], buckets of two; last unused
   kWordCharBlocks = 42,  // uint16_t[0x1100]; the first kWordBasicBlocks are 0, 1, 2, ...
   kWordChars = 43,       // uint32_t[blocks * 256]: WordChar
-  kWordMapped = 44,      // uint16_t: lists of a count, kMaxMappedCodes at most, and character codes
+  kWordMapped = 44,      // uint16_t: lists of a count, kMaxMappedCodes at most, and codes or spaces
   kWordStates = 45,      // WordState: what ends in each state of kWordUnits
   kWordEdges = 46,       // uint64_t: edges of a state beyond its first three
   kWordScores = 47,      // double[id_count]: score of each id's piece, 0 where it has none
@@ -359,15 +359,17 @@ constexpr uint32_t WordPartHash(uint32_t codes, uint32_t part_bits) {
 }
 
 // What a raw character means inside a word.
-inline constexpr uint32_t kMaxMappedCodes = 7;  // longer replacements go through the normalizer
+// Longer replacements go through the normalizer; the longest of published charsmaps is U+FDFA's, of 18.
+inline constexpr uint32_t kMaxMappedCodes = 24;
 // Code points of up to three bytes are looked up in kWordChars at once.
 inline constexpr uint32_t kWordBasicBlocks = 0x10000 >> 8;
 enum WordChar : uint32_t {
   kWordCodeMask = 0xffff,     // character code, or with kWordMappedChar an index into kWordMapped
-  kWordMappedChar = 1 << 16,  // normalizes, on its own, to the codes of that list
+  // Normalizes, on its own, to the codes of that list; with kWordSpace too, a 0 in it is a space.
+  kWordMappedChar = 1 << 16,
   kWordSlow = 1 << 17,        // its segment must go through the normalizer
   kWordBail = 1 << 18,        // its text must take the plain path
-  kWordSpace = 1 << 19,       // normalizes to one space: ends a word
+  kWordSpace = 1 << 19,       // normalizes to one space, or to a list that holds some: ends a word
   kWordLoose = 1 << 20,       // no segment may end next to it
   kWordUnknown = 1 << 21,     // its code is no piece of its own
   // Why a mark may be read together with the character before it, one bit each: if that one has the

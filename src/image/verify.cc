@@ -358,8 +358,6 @@ class Verifier {
     for (const uint64_t edge : m_.word_edges) bad_edge |= !Edge(edge);
     Require(!bad_edge, SectionId::kWordEdges);
     if (status_ == RANKFEED_OK) WordBegins();
-    for (const uint16_t code : m_.word_mapped) bad_code |= code > codes;
-    Require(!bad_code, SectionId::kWordMapped);
     for (const uint16_t code : m_.word_plain) bad_code |= code > codes;
     Require(!bad_code, SectionId::kWordPlain);
     for (size_t i = 0; i < m_.word_chars.size; ++i) {
@@ -370,7 +368,8 @@ class Verifier {
         good = index < m_.word_mapped.size() && m_.word_mapped[index] <= kMaxMappedCodes &&
                m_.word_mapped[index] < m_.word_mapped.size() - index;
         for (uint32_t k = 1; good && k <= m_.word_mapped[index]; ++k) {
-          good = m_.word_mapped[index + k] != 0;
+          const uint32_t code = m_.word_mapped[index + k];
+          good = code <= codes && (code != 0 || (c & kWordSpace) != 0);
         }
       }
       if (!good) Require(false, SectionId::kWordChars, i);

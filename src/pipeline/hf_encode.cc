@@ -7,6 +7,8 @@
 #include "pipeline/hf_encode.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 
 #include "pipeline/hf_added_tokens.h"
 #include "pipeline/hf_pretokenize.h"
@@ -19,10 +21,12 @@
 namespace rankfeed {
 namespace {
 
-text::Buffers BuffersOf(const Scratch& scratch) {
+// ranges: whether to keep where each byte came from, if the scratch has room for that.
+text::Buffers BuffersOf(const Scratch& scratch, bool ranges) {
   text::Buffers buffers;
   for (int i = 0; i < 2; ++i) {
-    buffers.text[i] = {scratch.text[i], scratch.begin[i], scratch.end[i], scratch.text_capacity, 0};
+    buffers.text[i] = {scratch.text[i], ranges ? scratch.begin[i] : nullptr,
+                       ranges ? scratch.end[i] : nullptr, scratch.text_capacity, 0};
   }
   // The lattice and the splits are not in use while normalizing.
   buffers.work[0] = scratch.lattice.link;
@@ -31,16 +35,58 @@ text::Buffers BuffersOf(const Scratch& scratch) {
   return buffers;
 }
 
+// Splits of one text whose tokens are in the sink, found by their bytes: words come again, and
+// those of a character's long replacement with each such character.
+class KnownSplits {
+ public:
+  KnownSplits() {}
+
+  struct Tokens {
+    uint32_t first, last;  // in the sink; none if equal
+  };
+
+  void Clear() { std::fill(std::begin(entries_), std::end(entries_), Entry{}); }
+
+  // Tokens of that split, and where to put them otherwise. begin < end.
+  Tokens* Find(std::string_view text, uint32_t begin, uint32_t end) {
+    const char* const split = text.data() + begin;
+    const uint32_t size = end - begin;
+    uint64_t front = 0, back = 0;
+    if (size >= sizeof(front)) {
+      std::memcpy(&front, split, sizeof(front));
+      std::memcpy(&back, split + size - sizeof(back), sizeof(back));
+    } else {
+      std::memcpy(&front, split, size);
+    }
+    const uint64_t hash =
+        (front ^ size) * words::WordKey::kFactor0 + back * words::WordKey::kFactor1;
+    Entry& entry = entries_[hash >> (64 - kBits)];
+    const bool same =
+        entry.end - entry.begin == size && std::memcmp(text.data() + entry.begin, split, size) == 0;
+    if (!same) entry = {begin, end, {0, 0}};
+    return &entry.tokens;
+  }
+
+ private:
+  static constexpr int kBits = 8;
+  struct Entry {
+    uint32_t begin, end;  // in the normalized text
+    Tokens tokens;
+  };
+  Entry entries_[1 << kBits];  // unspecified before Clear
+};
+
 class Encoder {
  public:
   Encoder(const Model& model, Scratch& scratch, uint32_t flags, TokenSink& sink,
           SpecialPlace* refused)
       : model_(model),
         scratch_(scratch),
-        buffers_(BuffersOf(scratch)),
+        buffers_(BuffersOf(scratch, sink.begin != nullptr || sink.end != nullptr ||
+                                        refused != nullptr || HuggingFaceNeedsOffsets(model))),
         sink_(sink),
         first_token_(sink.count),
-        trim_(model.has(image::kTrimOffsets) && scratch.begin[0] != nullptr),
+        trim_(model.has(image::kTrimOffsets) && buffers_.in().begin != nullptr),
         skip_special_((flags & (RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL)) != 0),
         escape_special_((flags & RANKFEED_ESCAPE_SPECIAL) != 0),
         refuse_special_((flags & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skip_special_),
@@ -122,15 +168,32 @@ class Encoder {
       std::copy_n(splits.begin, splits.count, scratch_.split_begin);
       std::copy_n(splits.end, splits.count, scratch_.split_end);
     }
+    const bool remember = splits.count >= kManySplits && !offsets;
+    if (remember) known_.Clear();
     for (uint32_t i = 0; i < splits.count; ++i) {
       const uint32_t b = scratch_.split_begin[i], e = scratch_.split_end[i];
       if ((b & kTokenSplit) != 0) {
         PushMark(e, b & ~kTokenSplit);
-      } else if (const rankfeed_status status = Split(b, e)) {
+      } else if (const rankfeed_status status = remember ? SplitOnce(b, e) : Split(b, e)) {
         return status;
       }
     }
     return RANKFEED_OK;
+  }
+
+  // Split, or its tokens from where it stood before. Without offsets they depend on its bytes only.
+  rankfeed_status SplitOnce(uint32_t begin, uint32_t end) {
+    KnownSplits::Tokens* const tokens = known_.Find(buffers_.in().view(), begin, end);
+    if (tokens->first != tokens->last) {
+      for (uint32_t i = tokens->first; i < tokens->last; ++i) {
+        sink_.Push(static_cast<uint32_t>(sink_.ids[i]), 0, 0);
+      }
+      return RANKFEED_OK;
+    }
+    const uint32_t first = sink_.count;
+    const rankfeed_status status = Split(begin, end);
+    if (sink_.count <= sink_.capacity) *tokens = {first, sink_.count};
+    return status;
   }
 
   rankfeed_status FindNormalizedTokens(SplitList* splits) {
@@ -309,6 +372,9 @@ class Encoder {
   const bool trim_;             // RobertaProcessing trim_offsets
   const bool skip_special_, escape_special_, refuse_special_;
   SpecialPlace* const refused_;  // nullable
+  // Fewer splits than that are not worth clearing known_ for.
+  static constexpr uint32_t kManySplits = 16;
+  KnownSplits known_;
   uint32_t stretch_begin_ = 0, stretch_end_ = 0;
 };
 
@@ -325,7 +391,10 @@ bool MayHoldAddedToken(const Model& model, const Scratch& scratch, std::string_v
   if (!scratch.added_first_usable) return true;
   if (model.added_raw.empty()) return false;
   for (size_t at = 0; at < text.size(); ++at) {
-    at += scratch.kernels->find_first(text.data() + at, text.size() - at, scratch.added_first);
+    // Not a call for each character of "<<<<".
+    if (!scratch.added_first.Has(static_cast<uint8_t>(text[at]))) {
+      at += scratch.kernels->find_first(text.data() + at, text.size() - at, scratch.added_first);
+    }
     trie::Unit unit = model.added_raw.root();
     // As AddedTokenScanner does.
     const size_t deepest = at + std::min<size_t>(text.size() - at, model.max_added_bytes);
@@ -340,7 +409,7 @@ bool MayHoldAddedToken(const Model& model, const Scratch& scratch, std::string_v
 
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
                                      text::NormalizedText* out) {
-  text::Buffers buffers = BuffersOf(scratch);
+  text::Buffers buffers = BuffersOf(scratch, /*ranges=*/true);
   if (!text::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers)) return RANKFEED_E_LIMIT;
   if (const rankfeed_status status = text::RunNormalizer(model, &buffers)) return status;
   *out = buffers.in();

@@ -174,8 +174,8 @@ bool Metaspace(const Model& model, const image::Step& step, const NormalizedText
         (step.arg0 == image::kPrependFirst && in.begin != nullptr && in.begin[begin] == 0);
     if (!prefixed && wanted) writer.Put(replacement, begin);
     uint32_t done = begin;
-    for (uint32_t pos = begin; pos < end; ++pos) {
-      if (in.data[pos] != ' ') continue;
+    for (size_t at = part.find(' '); at != std::string_view::npos; at = part.find(' ', at + 1)) {
+      const uint32_t pos = begin + static_cast<uint32_t>(at);
       writer.Copy(done, pos);
       writer.Put(replacement, pos);
       done = pos + 1;

@@ -42,26 +42,25 @@ class Charsmap {
 
   // The shortest key that text starts with (HuggingFace: spm_precompiled 0.1.4 lib.rs transform
   // takes the first result). A NUL in text ends the walk, as it does there.
-  CharsmapMatch Shortest(std::string_view text) const {
-    return Walk(text, /*stop_at_nul=*/true, /*longest=*/false);
-  }
+  CharsmapMatch Shortest(std::string_view text) const { return Walk<Key::kShortest>(text); }
 
   // The longest key that text starts with (SentencePiece 0.1.97 normalizer.cc NormalizePrefix).
-  CharsmapMatch Longest(std::string_view text) const {
-    return Walk(text, /*stop_at_nul=*/false, /*longest=*/true);
-  }
+  CharsmapMatch Longest(std::string_view text) const { return Walk<Key::kLongest>(text); }
 
  private:
+  enum class Key { kShortest, kLongest };
+
   static constexpr uint32_t Offset(uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); }
 
-  CharsmapMatch Walk(std::string_view text, bool stop_at_nul, bool longest) const {
+  template <Key key>
+  CharsmapMatch Walk(std::string_view text) const {
     CharsmapMatch match;
     if (units_.empty()) return match;
     size_t node = Offset(units_[0]);
     const size_t size = text.size() < kMaxCharsmapKeyBytes ? text.size() : kMaxCharsmapKeyBytes;
     for (size_t i = 0; i < size; ++i) {
       const uint32_t byte = static_cast<unsigned char>(text[i]);
-      if (byte == 0 && stop_at_nul) break;
+      if (byte == 0 && key == Key::kShortest) break;
       node ^= byte;
       if (node >= units_.size()) break;
       const uint32_t unit = units_[node];
@@ -71,7 +70,7 @@ class Charsmap {
       if (node >= units_.size()) break;
       match.key_size = static_cast<uint32_t>(i + 1);
       match.replacement = Replacement(units_[node] & 0x7fffffff);
-      if (!longest) break;
+      if (key == Key::kShortest) break;
     }
     return match;
   }

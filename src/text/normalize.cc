@@ -2,6 +2,8 @@
 // text/normalize.cc: see normalize.h.
 #include "text/normalize.h"
 
+#include <cstring>
+
 #include "text/precompiled.h"
 #include "text/rewrite.h"
 #include "text/unicode_forms.h"
@@ -45,6 +47,22 @@ bool RunStep(const Model& model, const image::Step& step, const Buffers& buffers
   }
 }
 
+// How many bytes at the front of text are well formed.
+uint32_t ValidBytes(std::string_view text) {
+  size_t pos = 0;
+  for (;;) {
+    for (uint64_t eight; text.size() - pos >= sizeof(eight); pos += sizeof(eight)) {
+      std::memcpy(&eight, text.data() + pos, sizeof(eight));
+      if ((eight & 0x8080808080808080) != 0) break;
+    }
+    if (pos == text.size()) break;
+    const utf8::Decoded c = utf8::Decode(text, pos);
+    if (!c.valid) break;
+    pos += c.size;
+  }
+  return static_cast<uint32_t>(pos);
+}
+
 }  // namespace
 
 bool Load(std::string_view original, uint32_t begin, uint32_t end, Buffers* buffers) {
@@ -52,6 +70,14 @@ bool Load(std::string_view original, uint32_t begin, uint32_t end, Buffers* buff
   out.size = 0;
   original = original.substr(0, end);
   for (uint32_t pos = begin; pos < end;) {
+    if (out.begin == nullptr) {
+      const uint32_t valid = ValidBytes(original.substr(pos));
+      if (valid > out.capacity - out.size) return false;
+      std::memcpy(out.data + out.size, original.data() + pos, valid);
+      out.size += valid;
+      pos += valid;
+      if (pos == end) break;
+    }
     const utf8::Decoded d = utf8::Decode(original, pos);
     const uint32_t size = utf8::EncodedSize(d.code_point);
     if (size > out.capacity - out.size) return false;

@@ -35,9 +35,58 @@ int32_t CountChars(std::string_view s) {
   return count;
 }
 
+// Without ranges what does not change is copied in stretches, and a replacement as it stands.
+bool RunWithoutRanges(const Model& model, const NormalizedText& in, NormalizedText* out) {
+  const Charsmap charsmap(model.charsmap_units, model.charsmap_pool);
+  const std::string_view text = in.view();
+  Writer writer(in, out);
+  uint32_t unchanged = 0;  // from there on nothing was replaced
+  // Replacements that were found to be well formed, by their place.
+  constexpr size_t kKnown = 16;
+  const char* known[kKnown] = {};
+  const auto replace = [&](std::string_view replacement, uint32_t pos, uint32_t end) {
+    writer.Copy(unchanged, pos);
+    const char* const data = replacement.data();
+    const char*& checked = known[reinterpret_cast<uintptr_t>(data) / 4 % kKnown];
+    if (checked == data || utf8::IsValid(replacement)) {
+      checked = data;
+      writer.Put(replacement, pos);
+    } else {  // a hostile image
+      for (uint32_t at = 0; at < replacement.size();) {
+        const utf8::Decoded d = utf8::Decode(replacement, at);
+        writer.Put(d.code_point, pos);
+        at += d.size;
+      }
+    }
+    unchanged = end;
+  };
+  for (uint32_t pos = 0; pos < in.size;) {
+    const uint32_t cluster_end = ClusterEnd(model, text, pos);
+    if (cluster_end - pos < kWholeClusterBytes) {
+      if (const CharsmapMatch match = charsmap.Shortest(in.view(pos, cluster_end))) {
+        replace(match.replacement, pos, cluster_end);
+        pos = cluster_end;
+        continue;
+      }
+      // Nor does a key begin with its first character.
+      pos += utf8::SizeFromLead(static_cast<unsigned char>(in.data[pos]));
+    }
+    while (pos < cluster_end) {
+      const uint32_t end = pos + utf8::SizeFromLead(static_cast<unsigned char>(in.data[pos]));
+      if (const CharsmapMatch match = charsmap.Shortest(in.view(pos, end))) {
+        replace(match.replacement, pos, end);
+      }
+      pos = end;
+    }
+  }
+  writer.Copy(unchanged, in.size);
+  return writer.ok();
+}
+
 }  // namespace
 
 bool RunPrecompiled(const Model& model, const NormalizedText& in, NormalizedText* out) {
+  if (in.begin == nullptr) return RunWithoutRanges(model, in, out);
   const Charsmap charsmap(model.charsmap_units, model.charsmap_pool);
   const std::string_view text = in.view();
   Transform transform(in, out);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "text/unicode.h"
 #include "text/utf8.h"
@@ -22,9 +23,10 @@ static bool IsApart(const char* text) {
   return lead > 0xe2 || (lead == 0xe2 && static_cast<unsigned char>(text[1]) >= 0xba);
 }
 
-void Decoder::Open(bool word_start, const char* resume) {
+void Decoder::Open(bool word_start, const char* resume, uint32_t skip) {
   run_.begins[run_.count] = static_cast<uint16_t>(run_.size);
-  run_.resume = resume;
+  run_.resume = skip_at_ = resume;
+  skip_ = skip;
   if (word_start) Add(model_.word_config->space_code);
 }
 
@@ -35,6 +37,24 @@ void Decoder::Close() {
     run_.size = run_.open();
   } else {
     run_.Cut(nullptr);
+  }
+}
+
+// Appends what the character at text is replaced by, without the first `skip` elements.
+void Decoder::AddMapped(uint32_t info, const char* text, uint32_t skip) {
+  const uint16_t* const list = model_.word_mapped.data() + (info & image::kWordCodeMask);
+  // With a U+2581 and a closing zero for each space.
+  static_assert(2 * image::kMaxMappedCodes + 2 <= 2 * kReserve);
+  for (uint32_t i = skip, end = list[0]; i < end; ++i) {
+    uint16_t* out = run_.codes + run_.size;
+    for (; i < end && list[1 + i] != 0; ++i) *out++ = list[1 + i];
+    const auto size = static_cast<uint32_t>(out - run_.codes);
+    if (size != run_.size) trailing_space_ = false;
+    run_.size = size;
+    if (i == end) break;
+    Close();
+    Open(true, text, i + 1);
+    trailing_space_ = spaces_ = phrases_ = true;
   }
 }
 
@@ -72,7 +92,7 @@ uint32_t Decoder::Short(const Segments& segments, const WordKey* keys, const uin
   return done;
 }
 
-DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, bool* word_start) {
+DecodeStatus Decoder::Raw(std::string_view segment, bool more, Resume* from) {
   const uint32_t first_size = run_.size, first_count = run_.count;
   const char* const text = segment.data();
   uint32_t& previous = run_.previous;
@@ -85,28 +105,30 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
       return first_size + stream_.size() == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
     }
     const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
-    *word_start = !open.empty() && BeginsWord(open);
+    *from = {static_cast<uint32_t>(run_.resume - text), run_.resume == skip_at_ ? skip_ : 0,
+             !open.empty() && BeginsWord(open)};
     run_.size = run_.open();
-    *at = static_cast<uint32_t>(run_.resume - text);
     return DecodeStatus::kFull;
   };
   if (room() < 2 * kReserve) return full();
-  Open(*word_start, text + *at);
+  Open(from->word_start, text + from->at, from->skip);
+  uint32_t skip = from->skip;
   // A character of three bytes may be read with the byte behind it.
   const size_t beyond = more ? 2 : 3;
   run_.end = text + segment.size();
   run_.readable = text + std::max(segment.size(), beyond) - beyond;
-  for (size_t pos = *at; pos < segment.size();) {
+  for (size_t pos = from->at; pos < segment.size();) {
     if (room() < 2 * kReserve) return full();
     // Characters that stand for one code each, as most do, up to a place to cut.
-    const size_t from = pos;
+    const size_t begin = pos;
     for (;;) {
       if (pos + 3 <= segment.size() && BeginsThree(text + pos)) {
         run_.size_limit = run_.size + (room() - kReserve) / 2;  // codes, and as many parts
         const bool apart = IsApart(text + pos);
         const auto decode = apart ? kernels_.decode_apart : kernels_.decode_run;
-        pos = static_cast<size_t>(decode(text + pos, &run_) - text);
-        apart_ |= apart;
+        const auto end = static_cast<size_t>(decode(text + pos, &run_) - text);
+        apart_ |= apart && end != pos;
+        pos = end;
       }
       if (pos == segment.size() || room() < 2 * kReserve) break;
       const utf8::Decoded c = utf8::Decode(segment, pos);
@@ -117,7 +139,7 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
       previous = info;
       pos += c.size;
     }
-    if (pos != from) {
+    if (pos != begin) {
       trailing_space_ = false;
       continue;
     }
@@ -128,7 +150,7 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
     if ((info & (image::kWordSlow | image::JoiningMarks(previous))) != 0) {
       // A mark at the start is in one cluster with the separator before it.
       const uint32_t first = model_.word_chars[utf8::Decode(segment, 0).code_point];
-      if (*at != 0 || (model_.huggingface() && (first & image::kWordMarks) != 0) ||
+      if (from->at != 0 || (model_.huggingface() && (first & image::kWordMarks) != 0) ||
           !Normalizable({text + pos, segment.size() - pos})) {
         return DecodeStatus::kBail;
       }
@@ -137,20 +159,17 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, uint32_t* at, boo
       return DecodeStatus::kSlow;
     }
     pos += c.size;
+    if ((info & image::kWordMappedChar) != 0) {
+      previous = info | image::kWordUnknown;  // the last code may be
+      AddMapped(info, text + pos - c.size, skip);
+      skip = 0;
+      continue;
+    }
     if ((info & image::kWordSpace) != 0) {
       previous = info | image::kWordUnknown;
       Close();
       Open(true, text + pos);
       trailing_space_ = spaces_ = true;
-      continue;
-    }
-    if ((info & image::kWordMappedChar) != 0) {
-      previous = info | image::kWordUnknown;  // the last code may be
-      const uint16_t* list = model_.word_mapped.data() + (info & image::kWordCodeMask);
-      const uint32_t count = MappedCount(list);
-      trailing_space_ &= count == 0;  // characters that vanish change nothing
-      static_assert(image::kMaxMappedCodes <= kReserve - 2);
-      for (uint32_t i = 0; i < count; ++i) Add(list[1 + i]);
       continue;
     }
     trailing_space_ = false;
@@ -184,7 +203,7 @@ DecodeStatus Decoder::Normalized(std::string_view text, bool word_start) {
     if (trailing_space_) {
       Close();
       Open(true, nullptr);
-      spaces_ = true;
+      spaces_ = phrases_ = true;
       continue;
     }
     const uint32_t code = model_.codes[c];
@@ -192,6 +211,27 @@ DecodeStatus Decoder::Normalized(std::string_view text, bool word_start) {
   }
   Close();
   return DecodeStatus::kDone;
+}
+
+// As Stream::Append of that part. Words of characters that became several come again with each of
+// them: they are searched once.
+uint32_t Decoder::AppendOnce(uint32_t i, uint16_t* slots) {
+  static_assert(RunDecode::kBeyond >= 4);
+  const std::span<const uint16_t> codes = part(i);
+  const auto size = static_cast<uint32_t>(codes.size());
+  // Codes behind the last part may be read.
+  uint64_t front, back = 0;
+  std::memcpy(&front, codes.data(), sizeof(front));
+  if (size < 4) front &= (uint64_t{1} << 16 * size) - 1;
+  if (size > 4) std::memcpy(&back, &codes[size - 4], sizeof(back));
+  const uint64_t hash = (front ^ size) * WordKey::kFactor0 + back * WordKey::kFactor1;
+  uint16_t& slot = slots[hash >> (64 - kSlotBits)];
+  const std::span<const uint16_t> before = slot < i ? part(slot) : std::span<const uint16_t>();
+  if (!std::equal(codes.begin(), codes.end(), before.begin(), before.end())) {
+    slot = static_cast<uint16_t>(i);
+    return stream_.Append(codes.data(), size, BeginsWord(codes));
+  }
+  return scratch_.sequences[slot];
 }
 
 void Decoder::Solve(const ExactnessRule& rule) {
@@ -202,8 +242,14 @@ void Decoder::Solve(const ExactnessRule& rule) {
                           model_.word_config->part_bits};
     search_count = kernels_.find_parts(table, run_, scratch_.found, scratch_.searches);
   }
+  uint16_t slots[1 << kSlotBits];
+  if (phrases_) std::fill(std::begin(slots), std::end(slots), static_cast<uint16_t>(~0));
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = apart_ ? scratch_.searches[k] : k;
+    if (phrases_) {
+      scratch_.sequences[i] = static_cast<uint16_t>(AppendOnce(i, slots));
+      continue;
+    }
     const std::span<const uint16_t> codes = part(i);
     scratch_.sequences[i] = static_cast<uint16_t>(
         stream_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));

@@ -61,7 +61,7 @@ class Decoder {
   void Clear() {
     stream_.Clear();
     run_.size = run_.count = 0;
-    apart_ = false;
+    apart_ = phrases_ = false;
   }
   bool trailing_space() const { return trailing_space_; }
   // Whether the last segment held a character that normalizes to a space.
@@ -71,9 +71,16 @@ class Decoder {
   uint32_t Short(const Segments& segments, const WordKey* keys, const uint16_t* misses,
                  uint32_t count, Decoded* out);
 
-  // Appends the parts of segment[*at, end). word_start: a U+2581 stands before it. more: the byte
-  // behind the segment may be read.
-  DecodeStatus Raw(std::string_view segment, bool more, uint32_t* at, bool* word_start);
+  // Where a segment goes on that did not fit.
+  struct Resume {
+    uint32_t at;      // byte
+    uint32_t skip;    // elements of the list that the character there is replaced by
+    bool word_start;  // a U+2581 stands before it
+  };
+
+  // Appends the parts of the segment from `from` on, which kFull moves on. more: the byte behind
+  // the segment may be read.
+  DecodeStatus Raw(std::string_view segment, bool more, Resume* from);
 
   // The same for text that the normalizer has seen.
   DecodeStatus Normalized(std::string_view text, bool word_start);
@@ -99,14 +106,19 @@ class Decoder {
   }
 
  private:
-  static constexpr uint32_t kReserve = 16;  // room one character may take, and its closing zero
+  // Half the room that one character may take, with the closing zeros of the parts it ends.
+  static constexpr uint32_t kReserve = 32;
+
+  static constexpr int kSlotBits = 8;
 
   uint32_t room() const { return Stream::kCapacity - used(); }
   void Add(uint32_t code) { run_.codes[run_.size++] = static_cast<uint16_t>(code); }
-  void Open(bool word_start, const char* resume);
+  void Open(bool word_start, const char* resume, uint32_t skip = 0);
   void Close();
+  void AddMapped(uint32_t info, const char* text, uint32_t skip);
   bool MayCut(uint32_t info) const;
   bool Normalizable(std::string_view rest) const;
+  uint32_t AppendOnce(uint32_t part, uint16_t* slots);
 
   const Model& model_;
   const Kernels& kernels_;
@@ -114,11 +126,14 @@ class Decoder {
   const PartScratch& scratch_;
   RunDecode run_{};
   bool trailing_space_ = false, spaces_ = false;
-  bool apart_ = false;  // some part holds a character from image::kFirstApart on
+  bool apart_ = false;    // some part holds a character from image::kFirstApart on
+  bool phrases_ = false;  // some character became several words
+  // Resume::skip of a part that began at that text.
+  const char* skip_at_ = nullptr;
+  uint32_t skip_ = 0;
 };
 
-// Codes of a raw segment that Raw made one part of and that holds no spaces(); at most 7 codes
-// a byte. Returns the count.
+// Codes of a raw segment that Raw made one part of and that holds no spaces(). Returns the count.
 uint32_t DecodePlain(const Model& model, std::string_view segment, bool word_start,
                      uint16_t* codes);
 

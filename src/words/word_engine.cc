@@ -148,11 +148,11 @@ class Engine {
       }
       while (run->end <= head_ + i) ++run;
       const std::string_view bytes = Bytes(run->text, segments, i);
-      uint32_t at = resumed ? resume_at_ : 0;
-      bool word_start = resumed ? resume_word_start_ : segments.word_start(i);
+      Decoder::Resume from{0, 0, segments.word_start(i)};
+      if (resumed) from = resume_;
       const uint32_t first = decoder_.part_count();
       const bool more = segments.ends[i] < run->text.size();
-      DecodeStatus status = decoder_.Raw(bytes, more, &at, &word_start);
+      DecodeStatus status = decoder_.Raw(bytes, more, &from);
       const bool slow = status == DecodeStatus::kSlow;
       if (slow) status = Normalize(bytes, segments.word_start(i));
       if (status == DecodeStatus::kBail) {
@@ -164,8 +164,7 @@ class Engine {
       }
       if (status == DecodeStatus::kFull) {
         partial_ = decoder_.part_count() != first;
-        resume_at_ = at;
-        resume_word_start_ = word_start;
+        resume_ = from;
         if (!partial_) return i;
       }
       const uint32_t last = decoder_.part_count();
@@ -552,9 +551,8 @@ class Engine {
   uint32_t fused_count_ = 0;
   bool space_ = false;       // a separator came after the last word
 
-  bool partial_ = false;  // the first segment of the next batch goes on at resume_at_
-  uint32_t resume_at_ = 0;
-  bool resume_word_start_ = false;
+  bool partial_ = false;  // the first segment of the next batch goes on at resume_
+  Decoder::Resume resume_{};
 };
 
 }  // namespace

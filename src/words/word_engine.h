@@ -41,9 +41,9 @@ struct SegmentRun {
 
 struct WordScratch {
   static constexpr uint32_t kBatch = 2048;  // segments searched together, at most
-  static constexpr uint32_t kRuns = 256;   // whose segments may wait
-  // A cached segment has no more: seven codes a byte, and the U+2581.
-  static constexpr uint32_t kSegmentCodes = 8 * sizeof(WordKey);
+  static constexpr uint32_t kRuns = 256;    // whose segments may wait
+  // A segment of a key has no more, the U+2581 included.
+  static constexpr uint32_t kSegmentCodes = image::kMaxMappedCodes * sizeof(WordKey);
   static constexpr uint32_t kNormalizedBytes = 16 * 1024;
 
   const simd::Kernels* kernels = nullptr;

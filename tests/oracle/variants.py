@@ -227,6 +227,9 @@ def families(base):
         post=lambda ids, cls, sep: template(ids, [item("en_XX"), item(A), item(sep)],
                                             [item("en_XX"), item(A), item(B), item(sep)]))
     yield "pegasus", make(normalizer=c, pre_tokenizer=split_meta, post="pegasus_template")
+    yield "rembert", make(normalizer=seq("normalizers", quotes + [spaces, p]), pre_tokenizer=metaspace(),
+                          post="bert_template")
+    yield "bigbird", make(normalizer=replace_regex(" {2,}", "▁"), pre_tokenizer=metaspace(), post="bert_template")
     yield "legacy_no_type", make(normalizer=p, pre_tokenizer=split_meta, model_type=None)
 
 

@@ -140,6 +140,29 @@ TEST(WordEngine, EqualsThePlainPathOnLongWords) {
   }
 }
 
+// U+FDFA is four words, U+00A8 a space and a mark. Texts are longer than a batch, so that it ends
+// inside of them too.
+TEST(WordEngine, EqualsThePlainPathOnCharactersThatBecomeSeveralWords) {
+  const std::vector<std::string> units = {"\ufdfa", "\ufdfa", "\ufdfa", "\ufdfb", "\u00a8",
+                                          "\ufe70", "a",      "\u0301", "\u0650", "\u4e2d",
+                                          "<",      ",",      " ",      "\u3388"};
+  for (const auto& [name, file] : Forms()) {
+    SCOPED_TRACE(name);
+    const Image image(file);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    std::mt19937_64 random(23);
+    for (int round = 0; round < static_cast<int>(Scaled(400)); ++round) {
+      const size_t used = 1 + random() % units.size(),
+                   size = random() % (round % 8 == 0 ? 60000 : 3000);
+      std::string text;
+      while (text.size() < size) text += units[random() % used];
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0))
+          << round << ": " << testing::PrintToString(text);
+    }
+  }
+}
+
 TEST(WordEngine, EqualsThePlainPathOnXquad) {
   const std::string vocabulary = sp_test::SharedData("xlmr.tokenizer.json");
   if (vocabulary.empty()) GTEST_SKIP() << "no xlmr.tokenizer.json in RANKFEED_SHARED_DATA";
