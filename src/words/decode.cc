@@ -45,7 +45,7 @@ void Decoder::AddMapped(uint32_t info, const char* text, uint32_t skip) {
   const uint16_t* const list = model_.word_mapped.data() + (info & image::kWordCodeMask);
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxMappedCodes + 2 <= 2 * kReserve);
-  for (uint32_t i = skip, end = list[0]; i < end; ++i) {
+  for (uint32_t i = skip, end = MappedCount(list); i < end; ++i) {
     uint16_t* out = run_.codes + run_.size;
     for (; i < end && list[1 + i] != 0; ++i) *out++ = list[1 + i];
     const auto size = static_cast<uint32_t>(out - run_.codes);

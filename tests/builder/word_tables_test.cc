@@ -130,7 +130,7 @@ TEST(WordTables, SegmentsEqualThePlainPathForRandomCharsmaps) {
   const size_t rounds = Scaled(200);
   json forms[2];
   for (size_t i = 0; i < 2; ++i) {
-    forms[i] = json::parse(Form(i == 0 ? "A" : "B"));
+    forms[i] = json::parse(Form(i == 0 ? "A" : "B").file);
     forms[i]["model"]["vocab"] = nullptr;
   }
   size_t huggingface = 0, sentencepiece = 0;

@@ -46,7 +46,7 @@ std::string GeneralSource() {
 
 // A vocabulary of the word engine with tables so small that most changes are seen.
 std::string SmallSource() {
-  words_test::json file = words_test::json::parse(words_test::Form("B"));
+  words_test::json file = words_test::json::parse(words_test::Form("B").file);
   words_test::json& pieces = file["model"]["vocab"];
   pieces.erase(pieces.begin() + 1000, pieces.end());
   return file.dump();
@@ -244,7 +244,7 @@ struct Named {
   std::string (*source)();
 };
 const Named kVocabularies[] = {
-    {"word engine, HuggingFace", [] { return words_test::Form("B"); }},
+    {"word engine, HuggingFace", [] { return words_test::Form("B").file; }},
     {"word engine, HuggingFace, 1,000 pieces", SmallSource},
     {"word engine, SentencePiece", words_test::DefaultModel},
     {"general, HuggingFace", GeneralSource},

@@ -146,9 +146,9 @@ TEST(WordEngine, EqualsThePlainPathOnCharactersThatBecomeSeveralWords) {
   const std::vector<std::string> units = {"\ufdfa", "\ufdfa", "\ufdfa", "\ufdfb", "\u00a8",
                                           "\ufe70", "a",      "\u0301", "\u0650", "\u4e2d",
                                           "<",      ",",      " ",      "\u3388"};
-  for (const auto& [name, file] : Forms()) {
-    SCOPED_TRACE(name);
-    const Image image(file);
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     std::mt19937_64 random(23);
