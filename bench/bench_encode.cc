@@ -127,7 +127,7 @@ bool SameIds(const Corpus& corpus, const rankfeed_model* hf, const rankfeed_mode
 int Main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   auto hf = Vocabulary::Load(SharedFile("xlmr.tokenizer.json"));
-  auto sp = Vocabulary::Load(SharedFile("xlmr.model"));
+  auto sp = Vocabulary::Load(SharedFile("xlmr.model"), RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
   sentencepiece::SentencePieceProcessor processor;
   if (!hf || !sp || !processor.Load(SharedFile("xlmr.model")).ok()) {
     std::fprintf(stderr, "bench_encode: not run: no XLM-R vocabulary in RANKFEED_SHARED_DATA\n");

@@ -114,7 +114,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "bench_latency: not run: no XLM-R vocabulary or texts in RANKFEED_SHARED_DATA\n");
     return 1;
   }
-  const auto hf = Place(SharedFile("xlmr.tokenizer.json")), sp = Place(SharedFile("xlmr.model"));
+  const auto hf = Place(SharedFile("xlmr.tokenizer.json")), sp = Place(SharedFile("xlmr.model"), kLinkedParity);
   benchmark::AddCustomContext("pages of the image", sp->ladder().obtained.kind);
   std::string everything;
   while (everything.size() < kLargest) {

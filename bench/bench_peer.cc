@@ -119,7 +119,10 @@ int Main(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "compile") {
     rankfeed_builder_error error{};
     error.struct_size = sizeof(error);
-    if (rankfeed_compile_file(argv[2], argv[3], nullptr, &error) != RANKFEED_OK) Die(error.message);
+    const bool model_file = std::string(argv[2]).ends_with(".model");
+    const rankfeed_compile_options options{
+        sizeof(options), model_file ? kLinkedParity : int32_t{RANKFEED_PARITY_AUTO}, nullptr};
+    if (rankfeed_compile_file(argv[2], argv[3], &options, &error) != RANKFEED_OK) Die(error.message);
     return 0;
   }
   if (argc != 4 && argc != 5) Die("usage: bench_peer rankfeed|sentencepiece VOCABULARY TEXTS.jsonl [THREADS]");

@@ -72,8 +72,8 @@ struct Engine {
 // An image of a file of the shared folder, on the largest pages there are, and an encoder over it.
 class Rankfeed {
  public:
-  Rankfeed(const std::string& file, bool offsets) {
-    placed_ = Place(SharedFile(file));
+  Rankfeed(const std::string& file, bool offsets, int32_t parity = RANKFEED_PARITY_AUTO) {
+    placed_ = Place(SharedFile(file), parity);
     limits_ = {sizeof(limits_), kMaxTextBytes, offsets ? 1u : 0u, kStreamCacheBytes};
     rankfeed_mem_req need{};
     Check(rankfeed_encoder_mem_req(placed_->model(), &limits_, &need));
@@ -226,7 +226,7 @@ int Main(int argc, char** argv) {
   if (!processor.Load(SharedFile("xlmr.model")).ok() || english.passages.empty()) {
     Die("not run: no XLM-R vocabulary or texts in RANKFEED_SHARED_DATA");
   }
-  Rankfeed sp("xlmr.model", false), hf("xlmr.tokenizer.json", false), hf_plain("xlmr.tokenizer.json", true);
+  Rankfeed sp("xlmr.model", false, kLinkedParity), hf("xlmr.tokenizer.json", false), hf_plain("xlmr.tokenizer.json", true);
   const rankfeed_model& model = *sp.placed().model();
   WholeSentence whole(processor, Charsmap(model.charsmap_units, model.charsmap_pool));
   std::vector<int> pieces;

@@ -11,11 +11,16 @@
 
 namespace rankfeed::bench {
 
-inline std::unique_ptr<receipt::PlacedImage> Place(const std::string& file) {
+// The rule of the libsentencepiece that is linked here (Debian's 0.1.97): ids are compared with it.
+inline constexpr int32_t kLinkedParity = RANKFEED_PARITY_SENTENCEPIECE_0_2_1;
+
+inline std::unique_ptr<receipt::PlacedImage> Place(const std::string& file,
+                                                   int32_t parity = RANKFEED_PARITY_AUTO) {
   rankfeed_builder_error error{};
   error.struct_size = sizeof(error);
   rankfeed_loaded* loaded = nullptr;
-  if (rankfeed_load(file.c_str(), nullptr, &loaded, &error) != RANKFEED_OK) Die(error.message);
+  const rankfeed_compile_options options{sizeof(options), parity, nullptr};
+  if (rankfeed_load(file.c_str(), &options, &loaded, &error) != RANKFEED_OK) Die(error.message);
   size_t size = 0;
   const void* image = rankfeed_loaded_image(loaded, &size);
   auto placed = std::make_unique<receipt::PlacedImage>(image, size, receipt::Pages::kLargest);

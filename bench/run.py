@@ -189,7 +189,7 @@ def ratios_section(r):
         rows.append([row["what"], own, ratio(row, "rankfeed_sp", "sentencepiece"), ratio(row, "rankfeed_sp", "whole_sentence"), "" if single else ratio(row, "rankfeed_sp_single", "sentencepiece"), ratio(row, "rankfeed_hf", "sentencepiece"),
                      ratio(row, "rankfeed_hf", "whole_sentence"), micro(base["p50_us"]) if "p50_us" in base else f"{base['megabytes_per_second']:.1f} MB/s",
                      f"{strength['sentencepiece']['median'] / strength['whole_sentence']['median']:.1f}×"])
-    return ("One thread, XLM-R vocabulary, all in one process on mimalloc; `bench_ratios` compares the ids of every text with libsentencepiece before it times anything. "
+    return ("One thread, XLM-R vocabulary, all in one process on mimalloc; `bench_ratios` compares the ids of every text with libsentencepiece (Debian's 0.1.97, so SentencePiece parity is the mode `sentencepiece-0.2.1` here) before it times anything. "
             "Median of the ratios within each round, lowest and highest round in brackets. *Whole sentence*: 64-byte trie nodes on huge pages and one search over "
             "the sentence, the layout pplx-unigram publishes, written anew with SentencePiece's ids (`bench/whole_sentence.cc`); the last column says how much faster than "
             f"libsentencepiece that is. *Cold*: word cache emptied, every text once, again until 100 ms are timed; *right after another engine*: one such pass, when the CPU's caches hold what that one used. *Steady stream*: of the {english['text_bytes'] / 1e6:.0f} MB of English documentation that "
