@@ -71,7 +71,7 @@ bool Load(std::string_view original, uint32_t begin, uint32_t end, Buffers* buff
   original = original.substr(0, end);
   for (uint32_t pos = begin; pos < end;) {
     if (out.begin == nullptr) {
-      const uint32_t valid = ValidBytes(original.substr(pos));
+      const uint32_t valid = ValidBytes({original.data() + pos, end - pos});
       if (valid > out.capacity - out.size) return false;
       std::memcpy(out.data + out.size, original.data() + pos, valid);
       out.size += valid;
