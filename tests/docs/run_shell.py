@@ -52,6 +52,8 @@ ELSEWHERE = {
     "cmake --preset asan-ubsan": "preset:asan-ubsan",
     "cmake --build build-fuzz-asan": "target:rankfeed_fuzz",
     "fuzz/run.py": "file:fuzz/run.py",
+    "fuzz/worst_text.py": "test:worst_text_test",
+    ".venv/bin/python tests/oracle/bulk_sp.py": "file:tests/oracle/bulk_sp.py",
     "tests/examples/test_rerank_load.py": "test:example_rerank_server_load",
     "pip install .": "test:python_wheel",
     "tests/examples/pretokenize_ray.py": "test:example_pretokenize_ray_long",
