@@ -61,8 +61,8 @@ RANKFEED_API rankfeed_mem_req rankfeed_corpus_mem_req(void);
  * When the store was being changed while its bytes were taken, the newest complete state within
  * size is opened.
  * Errors: ARGUMENT, STRUCT_SIZE, ALIGNMENT, WORKSPACE_SIZE, IMAGE_MAGIC, IMAGE_VERSION,
- * IMAGE_CHECKSUM, IMAGE_STRUCTURE, VOCABULARY, PLATFORM. O(size), or O(1) when trusted. The flag
- * RANKFEED_CORPUS_MAP_FILE is ignored: the memory is the caller's. */
+ * IMAGE_CHECKSUM, IMAGE_STRUCTURE, VOCABULARY, PLATFORM. O(size), or O(1) when trusted.
+ * RANKFEED_CORPUS_MAP_FILE is refused (ARGUMENT): the memory is the caller's. */
 RANKFEED_API rankfeed_status rankfeed_corpus_open(const void* data, size_t size,
                                                   const rankfeed_model* model,
                                                   const rankfeed_corpus_options* options,

@@ -46,19 +46,18 @@ bool SameVocabulary(const Corpus& corpus, const rankfeed_model& model, uint32_t 
              0;
 }
 
+// flags: those that mean something to the caller.
 rankfeed_status CheckOpenArguments(const rankfeed_model* model,
-                                   const rankfeed_corpus_options* options, const void* storage,
-                                   size_t storage_size) {
+                                   const rankfeed_corpus_options* options, uint32_t flags,
+                                   const void* storage, size_t storage_size) {
   if (storage == nullptr || (model != nullptr && model->magic != rankfeed::kModelMagic)) {
     return RANKFEED_E_ARGUMENT;
   }
   if (options != nullptr) {
     if (options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
-    constexpr uint32_t kFlags = RANKFEED_CORPUS_TRUSTED | RANKFEED_CORPUS_MAP_FILE;
     constexpr uint32_t kEncodeFlags =
         RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
-    if ((options->flags & ~kFlags) != 0 ||
-        (options->encode_flags & ~kEncodeFlags) != 0) {
+    if ((options->flags & ~flags) != 0 || (options->encode_flags & ~kEncodeFlags) != 0) {
       return RANKFEED_E_ARGUMENT;
     }
   }
@@ -108,7 +107,8 @@ rankfeed_status rankfeed_corpus_open(const void* data, size_t size, const rankfe
                                      rankfeed_error_detail* detail) {
   if (out == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);
   *out = nullptr;
-  if (const rankfeed_status status = CheckOpenArguments(model, options, storage, storage_size)) {
+  if (const rankfeed_status status = CheckOpenArguments(model, options, RANKFEED_CORPUS_TRUSTED,
+                                                        storage, storage_size)) {
     return Fail(detail, status);
   }
   auto* corpus = new (storage) rankfeed_corpus();
@@ -128,7 +128,9 @@ rankfeed_status rankfeed_corpus_open_file(const char* path, const rankfeed_model
   if (path == nullptr || mapping == nullptr || out == nullptr) {
     return Fail(detail, RANKFEED_E_ARGUMENT);
   }
-  if (const rankfeed_status status = CheckOpenArguments(model, options, storage, storage_size)) {
+  constexpr uint32_t kFlags = RANKFEED_CORPUS_TRUSTED | RANKFEED_CORPUS_MAP_FILE;
+  if (const rankfeed_status status =
+          CheckOpenArguments(model, options, kFlags, storage, storage_size)) {
     return Fail(detail, status);
   }
   auto* corpus = new (storage) rankfeed_corpus();
