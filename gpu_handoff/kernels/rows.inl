@@ -3,16 +3,22 @@
 // token of each row, the head's scores. One block per row.
 
 // out[t] = pad + tokens of the row so far that are not pad; pad for a pad (ops.h, positions).
-RF_KERNEL PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad,
-                          int32_t* out) {
+RF_KERNEL PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad, int32_t* out,
+                          int32_t* ids_out, int32_t* cu_out) {
   RF_SHARED(shared);
   int32_t* const scratch = reinterpret_cast<int32_t*>(shared);
   const int32_t base = cu_seqlens[0];
   const int32_t begin = cu_seqlens[RF_BLOCK_X] - base, end = cu_seqlens[RF_BLOCK_X + 1] - base;
+  if (cu_out != nullptr && RF_THREAD == 0) {
+    if (RF_BLOCK_X == 0) cu_out[0] = 0;
+    cu_out[RF_BLOCK_X + 1] = end;
+  }
   int32_t before = 0;
   for (int32_t chunk = begin; chunk < end; chunk += static_cast<int32_t>(RF_THREADS)) {
     const int32_t t = chunk + static_cast<int32_t>(RF_THREAD);
-    const bool real = t < end && ids[t] != pad;
+    const int32_t id = t < end ? ids[t] : pad;
+    if (t < end && ids_out != nullptr) ids_out[t] = id;
+    const bool real = id != pad;
     int32_t total;
     const int32_t count = BlockCount(real, scratch, &total);
     if (t < end) out[t] = real ? pad + before + count : pad;

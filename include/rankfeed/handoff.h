@@ -63,7 +63,8 @@ RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_cuda_backend(void);
 RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_hip_backend(void);
 
 /* Devices a backend sees; 0 with RANKFEED_E_NO_DEVICE when its runtime finds none. backend null =
- * host. Errors: ARGUMENT, NO_DEVICE. O(1); the first call may load a driver. Any thread. */
+ * host. Errors: ARGUMENT, NO_DEVICE, UNSUPPORTED (the driver is older than the backend needs),
+ * DEVICE (the runtime has another error). O(1); the first call may load a driver. Any thread. */
 RANKFEED_API rankfeed_status rankfeed_handoff_device_count(const rankfeed_gpu_backend* backend,
                                                            int32_t* count);
 
@@ -94,7 +95,8 @@ typedef struct {
  * left behind, and *detail (nullable) says which step failed: section = 1 device, 2 control block,
  * 3 page-locked memory, 4 device memory, 5 events (item = slot), 6 timed events; byte_offset = bytes
  * asked for.
- * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (sizes overflow), NO_MEMORY, NO_DEVICE, DEVICE.
+ * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (sizes overflow), NO_MEMORY, NO_DEVICE, UNSUPPORTED (the
+ * driver is too old), DEVICE.
  * O(slots * slot_bytes): pages are touched. Slow with vendor backends (milliseconds); once per
  * program, never per batch. */
 RANKFEED_API rankfeed_status rankfeed_handoff_open(const rankfeed_handoff_options* options,

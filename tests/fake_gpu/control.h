@@ -65,6 +65,11 @@ RANKFEED_API void fake_gpu_leave_error(int32_t error);
 RANKFEED_API void fake_gpu_capture_begin(void);
 RANKFEED_API int32_t fake_gpu_capture_end(void);
 
+/* From now on this call fails, as with the options; null: none does. */
+RANKFEED_API void fake_gpu_fail(const char* call, uint64_t at, int32_t error);
+/* Runs up to count pieces of work of a stream. */
+RANKFEED_API void fake_gpu_run(void* stream, uint32_t count);
+
 RANKFEED_END_C
 
 #endif /* RANKFEED_TESTS_FAKE_GPU_CONTROL_H_ */

@@ -9,8 +9,6 @@
 #include "fake_gpu/device.h"
 #include "fake_gpu/memory.h"
 
-#pragma GCC visibility push(default)
-
 namespace {
 
 using fake_gpu::Call;
@@ -293,5 +291,3 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
 }
 
 }  // extern "C"
-
-#pragma GCC visibility pop

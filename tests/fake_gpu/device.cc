@@ -586,4 +586,18 @@ int32_t fake_gpu_capture_end(void) {
   return M().capture_broken ? 0 : 1;
 }
 
+void fake_gpu_fail(const char* call, uint64_t at, int32_t error) {
+  const Locked locked;
+  M().options.fail = call;
+  M().options.fail_at = at;
+  M().options.fail_error = error;
+}
+
+void fake_gpu_run(void* stream, uint32_t count) {
+  const Locked locked;
+  auto* const known = static_cast<Stream*>(stream);
+  for (size_t left = known->queue.size() - count; known->queue.size() > left && Step(known);) {
+  }
+}
+
 }  // extern "C"

@@ -238,11 +238,11 @@ TEST_P(DeviceTest, RingChoosesAndMeasures) {
   const rankfeed_gpu_backend* backend =
       Device("mapped against copied, idle time by the device's clock");
   if (backend == nullptr) GTEST_SKIP() << skip_;
-  constexpr uint64_t kSlotBytes = 256 << 10;
+  const uint64_t slot_bytes = Small() ? 16 << 10 : 256 << 10;
   rankfeed_handoff_options options{};
   options.struct_size = sizeof options;
   options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS | RANKFEED_HANDOFF_MEASURE_IDLE;
-  options.slot_bytes = kSlotBytes;
+  options.slot_bytes = slot_bytes;
   options.slots = 3;
   options.backend = backend;
   options.mapped_limit = 4096;
@@ -264,15 +264,15 @@ TEST_P(DeviceTest, RingChoosesAndMeasures) {
   ASSERT_EQ(backend->device_open(backend->self, 0, &c.ctx), 0);
   ASSERT_EQ(rankfeed_handoff_stream_create(ring, &c.copies), RANKFEED_OK);
   ASSERT_EQ(rankfeed_handoff_stream_create(ring, &c.work), RANKFEED_OK);
-  ASSERT_EQ(rankfeed_handoff_device_alloc(ring, kSlotBytes, &c.positions), RANKFEED_OK);
-  ASSERT_EQ(rankfeed_handoff_device_alloc(ring, kSlotBytes, &c.ends), RANKFEED_OK);
-  std::vector<int32_t> ends(kSlotBytes / 256 + 1);
+  ASSERT_EQ(rankfeed_handoff_device_alloc(ring, slot_bytes, &c.positions), RANKFEED_OK);
+  ASSERT_EQ(rankfeed_handoff_device_alloc(ring, slot_bytes, &c.ends), RANKFEED_OK);
+  std::vector<int32_t> ends(slot_bytes / 256 + 1);
   for (size_t i = 0; i < ends.size(); ++i) ends[i] = static_cast<int32_t>(64 * i);
   ASSERT_EQ(backend->copy_async(c.ctx, c.ends, ends.data(), ends.size() * 4, c.work), 0);
   ASSERT_EQ(rankfeed_handoff_stream_synchronize(ring, c.work), RANKFEED_OK);
 
-  std::vector<int32_t> got(kSlotBytes / 4);
-  for (const uint64_t bytes : {uint64_t{1024}, uint64_t{4096}, uint64_t{8192}, kSlotBytes}) {
+  std::vector<int32_t> got(slot_bytes / 4);
+  for (const uint64_t bytes : {uint64_t{1024}, uint64_t{4096}, uint64_t{8192}, slot_bytes}) {
     rankfeed_handoff_slot slot = 0;
     rankfeed_handoff_view view{};
     view.struct_size = sizeof view;
@@ -308,7 +308,7 @@ TEST_P(DeviceTest, RingChoosesAndMeasures) {
   uint64_t limit = 0;
   ASSERT_EQ(rankfeed_handoff_calibrate(ring, c.work, &Consumer::Consume, &c, &limit), RANKFEED_OK);
   RecordProperty("mapped_limit", std::to_string(limit));
-  EXPECT_LE(limit, kSlotBytes);
+  EXPECT_LE(limit, slot_bytes);
   rankfeed_handoff_device_free(ring, c.positions);
   rankfeed_handoff_device_free(ring, c.ends);
   rankfeed_handoff_stream_destroy(ring, c.copies);
