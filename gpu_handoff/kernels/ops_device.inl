@@ -9,7 +9,8 @@
 //   int32_t OpenGemm(void* ctx)
 //       makes ready what multiplies matrices
 //   int32_t VendorGemm(const rankfeed_op_at*, const rankfeed_op_gemm*)
-//       x w^T into out, without bias and activation; RANKFEED_GPU_TILED when there is no library for it
+//       x w^T into out, without bias and activation; RANKFEED_GPU_TILED when there is no library
+//       for it
 //   void DescribeGemm(void* ctx, char* out, uint64_t capacity), uint64_t GemmScratch(void* ctx)
 
 constexpr int32_t kInvalid = -4;  // RANKFEED_GPU_INVALID

@@ -128,6 +128,7 @@ void Reset(const fake_gpu_options* options) {
   m.capture_broken = false;
   ++m.generation;
   ForgetMemory();
+  OmitBarrier(static_cast<int>(m.options.omit_barrier) - 1);
   if (!m.ready) InstallFaultHandler();
   m.ready = true;
 }

@@ -24,6 +24,9 @@ const EmulatedKernel* FindKernel(const char* mangled);
 void RunKernel(const EmulatedKernel& kernel, uint32_t x, uint32_t y, uint32_t threads,
                size_t shared_bytes, void** arguments);
 
+// A place of a barrier that all threads pass, counted from 0 as kernels met them; -1: none.
+void OmitBarrier(int place);
+
 }  // namespace fake_gpu
 
 #endif  // RANKFEED_TESTS_FAKE_GPU_KERNELS_H_
