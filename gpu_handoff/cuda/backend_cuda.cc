@@ -70,6 +70,13 @@ int32_t DeviceCount(void*, int32_t* count) {
   return rc == RANKFEED_GPU_OK && devices == 0 ? int32_t{RANKFEED_GPU_NO_DEVICE} : rc;
 }
 
+// The thread's capture mode to the one given; the one before.
+int ExchangeCaptureMode(int wanted) {
+  auto mode = static_cast<cudaStreamCaptureMode>(wanted);
+  (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  return static_cast<int>(mode);
+}
+
 int32_t FindDriver(Driver* driver) {
   const auto find = [](auto* function, const char* name) {
     void* found = nullptr;
@@ -94,10 +101,12 @@ int32_t DeviceOpen(void* self, int32_t device, void** ctx) {
   if (device < 0 || device >= count) return RANKFEED_GPU_NO_DEVICE;
   auto* context = new (std::nothrow) Context{device, {}, nullptr, nullptr};
   if (context == nullptr) return RANKFEED_GPU_NO_MEMORY;
+  const int mode = ExchangeCaptureMode(cudaStreamCaptureModeRelaxed);
   int32_t rc = FindDriver(&context->driver);
   // Ordinals and the driver's device handles are the same numbers (cuDeviceGet).
   if (rc == RANKFEED_GPU_OK)
     rc = ResultOf(static_cast<cudaError_t>(context->driver.retain(&context->primary, device)));
+  (void)ExchangeCaptureMode(mode);
   if (rc != RANKFEED_GPU_OK) {
     delete context;
     return rc;
@@ -109,7 +118,9 @@ int32_t DeviceOpen(void* self, int32_t device, void** ctx) {
 void DeviceClose(void* ctx) {
   auto* const context = static_cast<Context*>(ctx);
   if (context->gemm != nullptr) CudaGemmClose(ctx);
+  const int mode = ExchangeCaptureMode(cudaStreamCaptureModeRelaxed);
   (void)context->driver.release(context->device);
+  (void)ExchangeCaptureMode(mode);
   delete context;
 }
 
@@ -260,18 +271,15 @@ int32_t EventElapsed(void* ctx, void* begin, void* end, uint64_t* ns) {
 
 }  // namespace
 
-CudaScope::CudaScope(void* ctx) : ctx_(ctx), mode_(cudaStreamCaptureModeRelaxed) {
+CudaScope::CudaScope(void* ctx) : ctx_(ctx), mode_(0) {
   const auto& context = *static_cast<Context*>(ctx);
   rc_ = ResultOf(static_cast<cudaError_t>(context.driver.push(context.primary)));
-  auto mode = static_cast<cudaStreamCaptureMode>(mode_);
-  if (rc_ == RANKFEED_GPU_OK) (void)cudaThreadExchangeStreamCaptureMode(&mode);
-  mode_ = static_cast<int>(mode);
+  if (rc_ == RANKFEED_GPU_OK) mode_ = ExchangeCaptureMode(cudaStreamCaptureModeRelaxed);
 }
 
 CudaScope::~CudaScope() {
   if (rc_ != RANKFEED_GPU_OK) return;
-  auto mode = static_cast<cudaStreamCaptureMode>(mode_);
-  (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  (void)ExchangeCaptureMode(mode_);
   (void)static_cast<Context*>(ctx_)->driver.pop(nullptr);
 }
 

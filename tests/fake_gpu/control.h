@@ -6,7 +6,7 @@
  * so a seed repeats an interleaving, and nothing is done before somebody asks. Calls are named
  * without the vendor's prefix ("StreamWaitEvent", "LtMatmul").
  *
- * A check that fails has a name (checks.md lists them); it is kept for fake_gpu_found, and the call
+ * A check that fails has a name; it is kept for fake_gpu_found, and the call
  * goes on as a careless device would. Stores and loads that memory protection catches end the
  * process with status FAKE_GPU_EXIT after printing "fake_gpu: NAME: ...". */
 #ifndef RANKFEED_TESTS_FAKE_GPU_CONTROL_H_
@@ -67,6 +67,8 @@ RANKFEED_API int32_t fake_gpu_capture_end(void);
 
 /* From now on this call fails, as with the options; null: none does. */
 RANKFEED_API void fake_gpu_fail(const char* call, uint64_t at, int32_t error);
+/* From now on copies of ordinary memory are a finding. */
+RANKFEED_API void fake_gpu_forbid_pageable(void);
 /* Runs up to count pieces of work of a stream. */
 RANKFEED_API void fake_gpu_run(void* stream, uint32_t count);
 

@@ -34,6 +34,7 @@ struct Stream {
   int device = 0;
   bool alive = true;
   std::deque<Work> queue;
+  uint64_t stalled_until = 0;  // step
   Fibre fibre;
 };
 
@@ -58,13 +59,13 @@ struct Machine {
   Stream* defaults[FAKE_GPU_MAX_DEVICES] = {};
   bool context[FAKE_GPU_MAX_DEVICES] = {};
   Code sticky[FAKE_GPU_MAX_DEVICES] = {};
-  uint64_t clock_ns = 0, kernels = 0;
+  uint64_t clock_ns = 0, kernels = 0, steps = 0;
   std::map<std::string, uint64_t> calls;
   std::set<std::string> found;
   int capturing = 0;  // threads that capture in the global mode
   bool capture_broken = false;
   uint64_t generation = 0;
-  bool stepping = false;
+  int matmul_objects = 0;
 };
 Machine& M() {
   static Machine* const machine = new Machine;  // outlives what static destructors call
@@ -122,6 +123,7 @@ void Reset(const fake_gpu_options* options) {
   std::fill(std::begin(m.context), std::end(m.context), false);
   std::fill(std::begin(m.sticky), std::end(m.sticky), Code::kOk);
   m.kernels = 0;
+  m.matmul_objects = 0;
   m.calls.clear();
   m.found.clear();
   m.capturing = 0;
@@ -183,25 +185,25 @@ void RunHead(Stream& stream) {
   stream.queue.pop_front();
   m.clock_ns += 2000 + m.random() % 3000;
   if (m.sticky[stream.device] != Code::kOk && work.what[0] != '(') return;
-  m.stepping = true;
   ShowDeviceMemory(true);
   {
     const OnFibre on(stream.fibre);
     work.run();
   }
   ShowDeviceMemory(false);
-  m.stepping = false;
 }
 
-// One step; false when nothing could be done.
-bool Step(Stream* only = nullptr) {
+// One step; false when nothing could be done. A stream may stall, so that another overtakes it;
+// whoever waits (hurry) gets stalled work done when there is no other.
+bool Step(bool hurry = false, Stream* only = nullptr) {
   Machine& m = M();
-  std::vector<Stream*> able;
+  ++m.steps;
+  std::vector<Stream*> able, stalled;
   for (const auto& stream : m.streams) {
-    if (only != nullptr ? stream.get() == only : true) {
-      if (Runnable(*stream)) able.push_back(stream.get());
-    }
+    if ((only != nullptr && stream.get() != only) || !Runnable(*stream)) continue;
+    (stream->stalled_until > m.steps ? stalled : able).push_back(stream.get());
   }
+  if (able.empty() && hurry) able = stalled;
   if (able.empty()) return false;
   Stream& stream = *able[m.random() % able.size()];
   if (stream.queue.front().delay > 0) {
@@ -218,6 +220,8 @@ void Add(Stream* stream, const char* what, std::function<void()> run,
   Machine& m = M();
   const auto delay = static_cast<uint32_t>(m.random() % (uint64_t{m.options.latency} + 1));
   stream->queue.push_back({what, delay, std::move(ready), std::move(run)});
+  if (m.random() % 8 == 0)
+    stream->stalled_until = m.steps + m.random() % (uint64_t{m.options.latency} * 10 + 1);
   stream->fibre.HostQueued();
 }
 
@@ -280,6 +284,10 @@ int ExchangeCaptureMode(int mode) {
   return before;
 }
 
+void CountMatmulObjects(int by) {
+  M().matmul_objects += by;
+}
+
 Code DeviceCount(int* count) {
   *count = M().options.devices;
   return *count == 0 ? Code::kNoDevice : Code::kOk;
@@ -336,7 +344,7 @@ Code StreamSynchronize(Stream* stream) {
   if (stream == nullptr) return Code::kInvalidHandle;
   while (!stream->queue.empty()) {
     // Other streams go on too, and may have to.
-    if (!Step()) {
+    if (!Step(true)) {
       Found("wait-without-end", "a stream waits for what nobody queued");
       return Code::kIllegalAddress;
     }
@@ -356,7 +364,7 @@ void Drain(int device) {
     return std::any_of(m.streams.begin(), m.streams.end(),
                        [&](const auto& s) { return s->device == device && !s->queue.empty(); });
   };
-  while (pending() && Step()) {
+  while (pending() && Step(true)) {
   }
   for (const auto& stream : m.streams) {
     if (stream->device == device) stream->fibre.HostSawEnd();
@@ -540,6 +548,8 @@ size_t fake_gpu_found(char* out, size_t capacity) {
       if (event->alive) Found("event-left", "an event was not destroyed");
     }
     CheckLeftMemory();
+    if (m.matmul_objects != 0)
+      Found("matmul-object-left", "a handle, description, layout or preference was not destroyed");
   }
   return fake_gpu_found_so_far(out, capacity);
 }
@@ -594,10 +604,16 @@ void fake_gpu_fail(const char* call, uint64_t at, int32_t error) {
   M().options.fail_error = error;
 }
 
+void fake_gpu_forbid_pageable(void) {
+  const Locked locked;
+  M().options.no_pageable = 1;
+}
+
 void fake_gpu_run(void* stream, uint32_t count) {
   const Locked locked;
   auto* const known = static_cast<Stream*>(stream);
-  for (size_t left = known->queue.size() - count; known->queue.size() > left && Step(known);) {
+  for (size_t left = known->queue.size() - count;
+       known->queue.size() > left && Step(true, known);) {
   }
 }
 

@@ -37,7 +37,7 @@ enum class Code {
 
 const fake_gpu_options& Options();
 
-// A check failed. name: as in checks.md.
+// A check failed.
 void Found(const char* name, const std::string& detail);
 
 // Runs one call of the runtime: counts it, leaves it out or fails it where the options say so,
@@ -81,6 +81,9 @@ struct Grid {
 // function: a kernel's name as the vendor's compiler mangled it. 2^32 threads is HIP's limit.
 Code LaunchKernel(const char* function, const Grid& grid, void** arguments, Stream* stream,
                   bool hip);
+
+// Handles, descriptions, layouts and preferences of the matrix libraries that are alive.
+void CountMatmulObjects(int by);
 
 // The thread's last error: returned and forgotten, unless its device's error sticks.
 Code TakeLastError();

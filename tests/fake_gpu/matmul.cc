@@ -82,24 +82,20 @@ bool Aligned(const void* at) {
 
 }  // namespace
 
-int& LiveObjects() {
-  static int live = 0;
-  return live;
-}
 Handle* NewHandle() {
-  ++LiveObjects();
+  CountMatmulObjects(1);
   return Keep(Handle{CurrentDevice(), true});
 }
 Description* NewDescription() {
-  ++LiveObjects();
+  CountMatmulObjects(1);
   return Keep(Description());
 }
 Layout* NewLayout(Element element, uint64_t rows, uint64_t columns, int64_t stride) {
-  ++LiveObjects();
+  CountMatmulObjects(1);
   return Keep(Layout{true, element, rows, columns, stride});
 }
 Preference* NewPreference() {
-  ++LiveObjects();
+  CountMatmulObjects(1);
   return Keep(Preference());
 }
 

@@ -59,7 +59,6 @@ void DestroyHandle(Handle* handle);
 Description* NewDescription();
 Layout* NewLayout(Element element, uint64_t rows, uint64_t columns, int64_t stride);
 Preference* NewPreference();
-int& LiveObjects();
 // Fails a check when the object is not alive. Destroyed objects stay readable.
 template <class Object>
 bool DestroyObject(Object* object, const char* what) {
@@ -68,7 +67,7 @@ bool DestroyObject(Object* object, const char* what) {
     return false;
   }
   object->alive = false;
-  --LiveObjects();
+  CountMatmulObjects(-1);
   return true;
 }
 
