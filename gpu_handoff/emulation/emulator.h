@@ -52,13 +52,13 @@ inline Word* Access(size_t index) {
 }
 inline uint32_t ReadWord(size_t index) {
   Word& word = *Access(index);
+  const bool race = word.written == now.phase && word.writer != now.thread;
   if (word.written == 0) Fault("shared memory: read and never written", index);
-  if (word.written == now.phase && word.writer != now.thread)
-    Fault("shared memory: race of a read with a write before", index);
+  if (race) Fault("shared memory: race of a read with a write before", index);
   word.many_readers = word.read == now.phase && (word.many_readers || word.reader != now.thread);
   word.read = now.phase;
   word.reader = now.thread;
-  return word.bits;
+  return race ? 0 : word.bits;  // whatever it is, it is wrong: nothing that overflows later
 }
 inline void WriteWord(size_t index, uint32_t bits) {
   Word& word = *Access(index);
