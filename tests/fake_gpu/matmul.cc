@@ -152,7 +152,9 @@ Code Multiply(const Product& p, Stream* stream) {
   }
   return Enqueue(stream, "matmul", [p] {
     const Layout w = *p.w, x = *p.x, out = *p.out;
-    const Seen seen;
+    SeenRead(p.w_at, Extent(w));
+    SeenRead(p.x_at, Extent(x));
+    SeenWrite(p.out_at, Extent(out));
     std::vector<float> product =
         p.beta != 0 ? Read(out, p.out_in) : std::vector<float>(out.rows * out.columns);
     const std::vector<float> left = Read(w, p.w_at), right = Read(x, p.x_at);

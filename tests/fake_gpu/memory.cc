@@ -160,6 +160,12 @@ class Held {
   size_t first_ = 0, last_ = 0;
 };
 
+void Copy(char* to, const char* from, size_t bytes) {
+  SeenRead(from, bytes);
+  SeenWrite(to, bytes);
+  std::memcpy(to, from, bytes);
+}
+
 char* DeviceAddress(Block* block, const char* at) {
   if (block == nullptr || block->alias == nullptr) return const_cast<char*>(at);
   return at >= block->begin && at < block->begin + block->bytes ? block->alias + (at - block->begin)
@@ -319,16 +325,13 @@ Code CopyAsync(void* dst, const void* src, size_t bytes, Stream* stream) {
       Found("copy-of-pageable-memory", "an asynchronous copy of memory that is not page-locked");
     if (to == nullptr) {  // such a copy to the host returns when it has ended
       const char* const in = DeviceAddress(from, static_cast<const char*>(src));
-      const Code code = Enqueue(stream, "copy", [=] {
-        const Seen seen;
-        std::memcpy(out, in, bytes);
-      });
+      const Code code = Enqueue(stream, "copy", [=] { Copy(out, in, bytes); });
       return code == Code::kOk ? StreamSynchronize(stream) : code;
     }
     // And one from the host when the source is no longer needed.
     auto staged = std::make_shared<std::vector<char>>(static_cast<const char*>(src),
                                                       static_cast<const char*>(src) + bytes);
-    return Enqueue(stream, "copy", [=] { std::memcpy(out, staged->data(), bytes); });
+    return Enqueue(stream, "copy", [=] { Copy(out, staged->data(), bytes); });
   }
   const char* const in = DeviceAddress(from, static_cast<const char*>(src));
   auto reading = std::make_shared<Held>(from, static_cast<const char*>(src), bytes, false);
@@ -339,10 +342,7 @@ Code CopyAsync(void* dst, const void* src, size_t bytes, Stream* stream) {
     // Changed at once after it was queued: what arrives depends on when.
     if (from_host && Hash(in, bytes) != hash)
       Found("source-changed-while-pending", "the source of a copy was written before it ran");
-    {
-      const Seen seen;
-      std::memcpy(out, in, bytes);
-    }
+    Copy(out, in, bytes);
     reading.reset();
     writing.reset();
   });

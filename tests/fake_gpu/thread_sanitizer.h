@@ -21,6 +21,8 @@ void __tsan_destroy_fiber(void* fiber);
 void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 void __tsan_acquire(void* address);
 void __tsan_release(void* address);
+void __tsan_read_range(void* address, unsigned long size);
+void __tsan_write_range(void* address, unsigned long size);
 void AnnotateIgnoreSyncBegin(const char* file, int line);
 void AnnotateIgnoreSyncEnd(const char* file, int line);
 void AnnotateIgnoreReadsBegin(const char* file, int line);
@@ -62,6 +64,21 @@ class Seen {
   Seen(const Seen&) = delete;
   Seen& operator=(const Seen&) = delete;
 };
+
+// The running stream reads, writes that memory. For work on the stack of whoever steps, which is
+// not the stream's and whose every access would look like a race.
+inline void SeenRead([[maybe_unused]] const void* at, [[maybe_unused]] unsigned long bytes) {
+#ifdef RANKFEED_FAKE_GPU_TSAN
+  const Seen seen;
+  __tsan_read_range(const_cast<void*>(at), bytes);
+#endif
+}
+inline void SeenWrite([[maybe_unused]] void* at, [[maybe_unused]] unsigned long bytes) {
+#ifdef RANKFEED_FAKE_GPU_TSAN
+  const Seen seen;
+  __tsan_write_range(at, bytes);
+#endif
+}
 
 // What is before Signal happens before what is behind Wait. Wait orders the thread or fibre that
 // calls it, also inside an Unseen.
