@@ -65,7 +65,13 @@ cudaEvent_t EventOf(void* event) {
 
 int32_t DeviceCount(void*, int32_t* count) {
   int devices = 0;
-  const int32_t rc = Finish(cudaGetDeviceCount(&devices));
+  int32_t rc = Finish(cudaGetDeviceCount(&devices));
+  // The runtime says of no driver what it says of an old one; only the former has no version.
+  int version = 0;
+  if (rc == RANKFEED_GPU_OLD_DRIVER &&
+      (Finish(cudaDriverGetVersion(&version)) != RANKFEED_GPU_OK || version == 0)) {
+    rc = RANKFEED_GPU_NO_DEVICE;
+  }
   *count = rc == RANKFEED_GPU_OK ? devices : 0;
   return rc == RANKFEED_GPU_OK && devices == 0 ? int32_t{RANKFEED_GPU_NO_DEVICE} : rc;
 }

@@ -3,9 +3,10 @@
 // passed on to the libamdhip64 that is there. Linked to a soname, the library would load with one
 // major version of ROCm only, and not at all on a machine without.
 //
-// The library's list of exports (cmake/RankfeedInstall.cmake) keeps these names inside, or they would
-// stand before the runtime's own in a program that links both. Only functions whose parameters are the same from ROCm 5 to 7 are here:
-// no structures of the runtime's but dim3, and no numbers beyond those of hip_runtime_api.h 5.2.
+// The library's list of exports (cmake/RankfeedInstall.cmake) keeps these names inside, or they
+// would stand before the runtime's own in a program that links both. Only functions whose
+// parameters are the same from ROCm 5 to 7 are here: no structures of the runtime's but dim3, and
+// no numbers beyond those of hip_runtime_api.h 5.2.
 #include <hip/hip_runtime_api.h>
 
 #include <cstdio>
@@ -72,6 +73,7 @@ void* Symbol(const char* name) {
   RANKFEED_HIP_FUNCTION(hipError_t, name, parameters, arguments, hipErrorNoDevice)
 
 RANKFEED_HIP_CALL(hipGetDeviceCount, (int* count), (count))
+RANKFEED_HIP_CALL(hipDriverGetVersion, (int* version), (version))
 RANKFEED_HIP_CALL(hipGetDevice, (int* device), (device))
 RANKFEED_HIP_CALL(hipSetDevice, (int device), (device))
 RANKFEED_HIP_CALL(hipDeviceGetName, (char* name, int size, hipDevice_t device),

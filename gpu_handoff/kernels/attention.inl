@@ -105,23 +105,32 @@ AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
       rescale[i] = shrink;
     }
     RF_SYNC();  // weights, rescaling and values are there
+    RF_UNROLL
     for (uint32_t i = 0; i < kEach; ++i) {
-      RF_SHARED_POINTER(float) const line = score + (ty * kEach + i) * Tile::kScoreStride;
       const float shrink = rescale[ty * kEach + i];
+      RF_UNROLL
       for (uint32_t d = 0; d < kDim / 8; ++d) sum[i][d] *= shrink;
-      for (uint32_t j = 0; j < kKeys; ++j) {
-        const float weight = line[j];
-        for (uint32_t d = 0; d < kDim / 8; ++d)
-          sum[i][d] += weight * key[j * Tile::kStride + tx + d * 8];
+    }
+    for (uint32_t j = 0; j < kKeys; ++j) {
+      float value[kDim / 8];  // read once for all queries of the thread
+      RF_UNROLL
+      for (uint32_t d = 0; d < kDim / 8; ++d) value[d] = key[j * Tile::kStride + tx + d * 8];
+      RF_UNROLL
+      for (uint32_t i = 0; i < kEach; ++i) {
+        const float weight = score[(ty * kEach + i) * Tile::kScoreStride + j];
+        RF_UNROLL
+        for (uint32_t d = 0; d < kDim / 8; ++d) sum[i][d] += weight * value[d];
       }
     }
   }
+  RF_UNROLL
   for (uint32_t i = 0; i < kEach; ++i) {
     const uint32_t r = begin + ty * kEach + i;
     if (r >= length) continue;
     const float inverse = 1.0f / total[ty * kEach + i];
     Stored* const out = static_cast<Stored*>(op.out) + (first + r) * width +
                         static_cast<uint64_t>(head) * op.head_dim;
+    RF_UNROLL
     for (uint32_t d = 0; d < kDim / 8; ++d) {
       if (tx + d * 8 < op.head_dim) T::Store(sum[i][d] * inverse, out + tx + d * 8);
     }

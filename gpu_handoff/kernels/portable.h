@@ -8,6 +8,7 @@
 //   RF_THREAD, RF_THREADS   index of the thread in its block, threads of a block
 //   RF_BLOCK_X, RF_BLOCK_Y  index of the block in the grid
 //   RF_SYNC()           all threads of the block wait for one another; all of them must come
+//   RF_UNROLL           before a loop of constant length over an array that has to stay in registers
 //   RF_SHARED(name)     the block's shared memory, as large as the launch said, of type
 //   RF_SHARED_POINTER(type)   float or int32_t; RF_SHARED_AS(type, pointer) from one to the other
 #ifndef RANKFEED_GPU_HANDOFF_KERNELS_PORTABLE_H_
@@ -22,6 +23,7 @@
 #define RF_BLOCK_X static_cast<uint32_t>(blockIdx.x)
 #define RF_BLOCK_Y static_cast<uint32_t>(blockIdx.y)
 #define RF_SYNC() __syncthreads()
+#define RF_UNROLL _Pragma("unroll")
 #define RF_SHARED_POINTER(type) type*
 #define RF_SHARED(name) extern __shared__ float name[]
 #define RF_SHARED_AS(type, pointer) reinterpret_cast<type*>(pointer)
@@ -36,6 +38,7 @@
 #define RF_THREADS (::rankfeed::handoff::emulation::Now().threads)
 #define RF_BLOCK_X (::rankfeed::handoff::emulation::Now().block_x)
 #define RF_BLOCK_Y (::rankfeed::handoff::emulation::Now().block_y)
+#define RF_UNROLL
 #define RF_SYNC() ::rankfeed::handoff::emulation::Sync(__FILE__, __LINE__)
 #define RF_SHARED_POINTER(type) ::rankfeed::handoff::emulation::Shared<type>
 #define RF_SHARED(name) RF_SHARED_POINTER(float) const name(0)

@@ -94,6 +94,10 @@ TEST_P(FakeBackendTest, OnlyNoDeviceIsNoDevice) {
   int32_t count = -1;
   EXPECT_EQ(rankfeed_handoff_device_count(backend_, &count), RANKFEED_E_NO_DEVICE);
   fake_gpu_options options = FakeOptions();
+  options.old_driver = 2;  // no driver at all, of which the runtime says the same
+  Reset(options);
+  EXPECT_EQ(rankfeed_handoff_device_count(backend_, &count), RANKFEED_E_NO_DEVICE);
+  options = FakeOptions();
   options.fail = "GetDeviceCount";
   options.fail_error = kUnknownError;
   Reset(options);
@@ -382,38 +386,30 @@ TEST_P(FakeBackendTest, PlansFromSeveralThreadsAndBeyondTheTable) {
   void* ctx = Open();
   ASSERT_EQ(backend_->ops->open(ctx), 0);
   const uint64_t scratch_bytes = backend_->ops->scratch_bytes(ctx, 1);
-  void *scratch = nullptr, *memory = nullptr;
-  ASSERT_EQ(backend_->device_alloc(ctx, scratch_bytes, &scratch), 0);
-  constexpr size_t kWidest = 8 * 600;
-  ASSERT_EQ(backend_->device_alloc(ctx, (128 * kWidest + 8 * kWidest + 128 * 8) * 4, &memory), 0);
+  constexpr size_t kWidest = 8 * 600, kX = 128 * kWidest, kW = 8 * kWidest, kOut = 128 * 8;
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&] {
-      void* stream = nullptr;
+      void *stream = nullptr, *scratch = nullptr, *memory = nullptr;
       EXPECT_EQ(backend_->stream_create(ctx, &stream), 0);
+      EXPECT_EQ(backend_->device_alloc(ctx, scratch_bytes, &scratch), 0);
+      EXPECT_EQ(backend_->device_alloc(ctx, (kX + kW + kOut) * 4, &memory), 0);
       const rankfeed_op_at at{ctx, stream, scratch, scratch_bytes};
       auto* floats = static_cast<float*>(memory);
       for (uint32_t step = 1; step <= 600; ++step) {
         for (const uint32_t dtype : {RANKFEED_DTYPE_F32, RANKFEED_DTYPE_F16}) {
-          const rankfeed_op_gemm op{dtype,
-                                    1,
-                                    8,
-                                    8 * step,
-                                    0,
-                                    floats,
-                                    floats + 128 * kWidest,
-                                    floats,
-                                    floats + 128 * kWidest + 8 * kWidest};
+          const rankfeed_op_gemm op{dtype,  1,           8,      8 * step,        0,
+                                    floats, floats + kX, floats, floats + kX + kW};
           EXPECT_EQ(backend_->ops->gemm(&at, &op), 0);
         }
         EXPECT_EQ(backend_->stream_synchronize(ctx, stream), 0);
       }
+      backend_->device_free(ctx, memory);
+      backend_->device_free(ctx, scratch);
       backend_->stream_destroy(ctx, stream);
     });
   }
   for (std::thread& thread : threads) thread.join();
-  backend_->device_free(ctx, memory);
-  backend_->device_free(ctx, scratch);
   backend_->device_close(ctx);
   EXPECT_EQ(Found(), "");
   EXPECT_EQ(fake_gpu_calls("LtMatrixLayoutCreate"), fake_gpu_calls("LtMatrixLayoutDestroy"));

@@ -24,7 +24,7 @@ enum { FAKE_GPU_EXIT = 86, FAKE_GPU_MAX_DEVICES = 4 };
 typedef struct {
   uint64_t seed;
   int32_t devices;       /* 0 .. FAKE_GPU_MAX_DEVICES */
-  int32_t old_driver;    /* 1: every call answers that the driver is too old */
+  int32_t old_driver;    /* 1: every call answers that the driver is too old; 2: there is none */
   uint32_t latency;      /* steps that queued work waits at most before it may begin */
   uint64_t memory;       /* bytes of each device */
   int32_t hide_memory;   /* 1: device memory faults outside the device's own work */

@@ -134,6 +134,11 @@ extern "C" {
 cudaError_t cudaGetDeviceCount(int* count) {
   return Safe("GetDeviceCount", [&] { return fake_gpu::DeviceCount(count); });
 }
+// No call in the sense of the others: it answers without a driver too.
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = fake_gpu::Options().old_driver == 1 ? 9000 : 0;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDevice(int* device) {
   return Safe("GetDevice", [&] { return fake_gpu::GetDevice(device); });
 }

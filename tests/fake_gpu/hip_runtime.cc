@@ -75,6 +75,11 @@ extern "C" {
 hipError_t hipGetDeviceCount(int* count) {
   return Safe("GetDeviceCount", [&] { return fake_gpu::DeviceCount(count); });
 }
+// No call in the sense of the others: it answers without a driver too.
+hipError_t hipDriverGetVersion(int* version) {
+  *version = fake_gpu::Options().old_driver == 1 ? 9000 : 0;
+  return hipSuccess;
+}
 hipError_t hipGetDevice(int* device) {
   return Safe("GetDevice", [&] { return fake_gpu::GetDevice(device); });
 }

@@ -428,6 +428,7 @@ TEST_P(PlantedFaultTest, NothingIsFoundWithoutAFault) {
 // nothing else: it reports a copy that nobody waited for, whether or not it came too late this
 // time.
 TEST_P(PlantedFaultTest, WorkThatIsNotWaitedForIsARace) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // it sees nothing more behind a fork
   for (const char* call : {"StreamWaitEvent", "EventRecord", "StreamSynchronize"}) {
     const Fault fault{call, nullptr, nullptr};
     EXPECT_DEATH(RunWith(&fault, 3), "ThreadSanitizer: data race") << call;
