@@ -143,9 +143,9 @@ void Sync(const char* file, int line) {
   {
     const std::lock_guard lock(places.mutex);
     const std::string place = std::string(name ? name + 1 : file) + ":" + std::to_string(line);
-    const auto found = std::find(places.names.begin(), places.names.end(), place);
+    auto found = std::find(places.names.begin(), places.names.end(), place);
+    if (found == places.names.end()) found = places.names.insert(found, place);
     if (found - places.names.begin() == places.omitted) return;
-    if (found == places.names.end()) places.names.push_back(place);
   }
   Leave(false);
 }

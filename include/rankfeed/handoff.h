@@ -277,7 +277,8 @@ typedef struct {
   uint64_t mapped; /* submissions read in place */
   /* RANKFEED_HANDOFF_MEASURE_IDLE, by the device's clock; else 0. idle is the time between the end of
    * one measured batch's work and the begin of the next one's on the same stream: its share is
-   * idle / (idle + busy). Batches that have completed so far. */
+   * idle / (idle + busy). busy is the rest, with the gaps between a batch's kernels in which the
+   * device waited for the host's next launch. Batches that have completed so far. */
   uint64_t consumer_batches, consumer_busy_ns, consumer_idle_ns;
   uint64_t consumer_unmeasured; /* batches, and gaps between them, that were not measured */
 } rankfeed_handoff_stats;

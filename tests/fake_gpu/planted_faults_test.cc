@@ -84,7 +84,7 @@ class Service {
     rankfeed_handoff_slot slot = 0;
     rankfeed_handoff_view view{};
     view.struct_size = sizeof view;
-    if (!Ok(rankfeed_handoff_wait_acquire(ring_, 2'000'000'000, &slot, &view), "acquire")) return;
+    if (!Ok(rankfeed_handoff_wait_acquire(ring_, 20'000'000'000, &slot, &view), "acquire")) return;
     const size_t size = round % 3 == 0 ? kSlotBytes : random_() % kSlotBytes + 1;
     std::vector<char> sent(size);
     for (char& byte : sent) byte = static_cast<char>(random_());
