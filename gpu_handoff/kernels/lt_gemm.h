@@ -157,7 +157,8 @@ class LtGemm {
 
   void Destroy(const Plan& plan) {
     if (plan.matmul != nullptr) (void)api_.DescriptionDestroy(plan.matmul);
-    for (typename Api::Layout layout : {plan.w, plan.x, plan.out}) {
+    const typename Api::Layout layouts[] = {plan.w, plan.x, plan.out};
+    for (typename Api::Layout layout : layouts) {
       if (layout != nullptr) (void)api_.LayoutDestroy(layout);
     }
   }
