@@ -450,12 +450,14 @@ TEST_P(FakeBackendTest, MappedBatchIsReadOnce) {
   ASSERT_EQ(backend_->device_alloc(ctx, need.size, &workspace), 0);
   ASSERT_EQ(backend_->device_alloc(ctx, 256, &logits), 0);
   ASSERT_EQ(backend_->stream_create(ctx, &stream), 0);
+  fake_gpu_hold(1);
   ASSERT_EQ(rankfeed_crossencoder_enqueue(model, &batch, stream, workspace, need.size,
                                           static_cast<float*>(logits)),
             RANKFEED_OK);
   // Gone as soon as the first kernel has run: whoever reads it later gets none of it.
   fake_gpu_run(stream, 1);
   std::memset(static_cast<char*>(block.host), 0xFF, 4096);
+  fake_gpu_hold(0);
   ASSERT_EQ(backend_->stream_synchronize(ctx, stream), 0);
   std::vector<float> got(2);
   ASSERT_EQ(backend_->copy_async(ctx, got.data(), logits, 8, stream), 0);

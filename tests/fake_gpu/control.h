@@ -69,6 +69,8 @@ RANKFEED_API int32_t fake_gpu_capture_end(void);
 RANKFEED_API void fake_gpu_fail(const char* call, uint64_t at, int32_t error);
 /* From now on copies of ordinary memory are a finding. */
 RANKFEED_API void fake_gpu_forbid_pageable(void);
+/* While on, calls make no device go on; only fake_gpu_run and waits do. */
+RANKFEED_API void fake_gpu_hold(int32_t on);
 /* Runs up to count pieces of work of a stream. */
 RANKFEED_API void fake_gpu_run(void* stream, uint32_t count);
 

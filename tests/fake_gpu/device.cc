@@ -63,7 +63,7 @@ struct Machine {
   std::map<std::string, uint64_t> calls;
   std::set<std::string> found;
   int capturing = 0;  // threads that capture in the global mode
-  bool capture_broken = false;
+  bool capture_broken = false, held = false;
   uint64_t generation = 0;
   int matmul_objects = 0;
 };
@@ -127,7 +127,7 @@ void Reset(const fake_gpu_options* options) {
   m.calls.clear();
   m.found.clear();
   m.capturing = 0;
-  m.capture_broken = false;
+  m.capture_broken = m.held = false;
   ++m.generation;
   ForgetMemory();
   OmitBarrier(static_cast<int>(m.options.omit_barrier) - 1);
@@ -197,6 +197,7 @@ void RunHead(Stream& stream) {
 // whoever waits (hurry) gets stalled work done when there is no other.
 bool Step(bool hurry = false, Stream* only = nullptr) {
   Machine& m = M();
+  if (m.held && !hurry) return false;
   ++m.steps;
   std::vector<Stream*> able, stalled;
   for (const auto& stream : m.streams) {
@@ -607,6 +608,11 @@ void fake_gpu_fail(const char* call, uint64_t at, int32_t error) {
 void fake_gpu_forbid_pageable(void) {
   const Locked locked;
   M().options.no_pageable = 1;
+}
+
+void fake_gpu_hold(int32_t on) {
+  const Locked locked;
+  M().held = on != 0;
 }
 
 void fake_gpu_run(void* stream, uint32_t count) {

@@ -19,6 +19,7 @@ namespace fake_gpu {
 namespace {
 
 constexpr size_t kPage = 4096, kAlign = 256;
+constexpr size_t kFence = 64 << 10;  // on both sides: also what lies a slot beyond the end is caught
 constexpr unsigned char kPoison = 0xFF;  // NaN in every element type, -1 as an id
 constexpr unsigned char kCanary = 0xC5;
 
@@ -37,8 +38,8 @@ struct Block {
     return (p >= begin && p < begin + bytes) ||
            (alias != nullptr && p >= alias && p < alias + bytes);
   }
-  char* pages() const { return base + kPage; }
-  size_t page_bytes() const { return mapped - 2 * kPage; }
+  char* pages() const { return base + kFence; }
+  size_t page_bytes() const { return mapped - 2 * kFence; }
 };
 
 std::vector<std::unique_ptr<Block>>& Blocks() {
@@ -54,7 +55,7 @@ size_t RoundUp(size_t bytes, size_t to) {
 std::unique_ptr<Block> Map(size_t bytes, int fd) {
   auto block = std::make_unique<Block>();
   const size_t pages = RoundUp(RoundUp(bytes, kAlign), kPage);
-  block->mapped = pages + 2 * kPage;
+  block->mapped = pages + 2 * kFence;
   void* base = mmap(nullptr, block->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return nullptr;
   block->base = static_cast<char*>(base);

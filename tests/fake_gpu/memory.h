@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// memory.h: memory of the fake devices. Every allocation ends at a page that nobody may touch, is
+// memory.h: memory of the fake devices. Every allocation lies between pages that nobody may touch, is
 // poisoned, and stays reserved, unreadable, after its free. Page-locked memory has two addresses:
 // the program's, which is made read-only while a copy from it is pending and unreadable while a
 // copy to it is, and the device's.
