@@ -61,7 +61,7 @@ double Ms(Clock::duration d) {
 void MakeModel(const Arguments& a, uint32_t vocab_size, int32_t pad) {
   namespace fs = std::filesystem;
   fs::create_directories(a.make_model);
-  const uint32_t inner = 4 * a.hidden, positions = 514, heads = a.hidden / 32;
+  const uint32_t inner = 4 * a.hidden, positions = 514, heads = a.hidden / (a.hidden < 768 ? 32 : 64);  // as MiniLM and the base models
   Json config = {{"architectures", {"XLMRobertaForSequenceClassification"}},
                  {"model_type", "xlm-roberta"},
                  {"hidden_act", "gelu"},

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs every check and measurement that needs a GPU, from a folder that scripts/gpu-check.sh filled.
 
-    gpu_run.py BUNDLE [--out FILE] [--seconds N] [--only REGEX] [--dry-run]
+    gpu_run.py BUNDLE [--out FILE] [--seconds N] [--only REGEX] [--dry-run | --fake]
 
 BUNDLE holds bin/ (device tests, benchmarks, the backends), lib/ (shared libraries that the machine
 may lack), and files/ (vocabulary, texts, golden models). Steps, for CUDA and for HIP as far as they are there:
@@ -10,8 +10,11 @@ device tests, compute-sanitizer memcheck and racecheck, handoff latency (pageabl
 pipelines of two model sizes with the device's idle share, the same through PyTorch, and a batch of the Python package
 that torch takes in place. Each step ends as
 "passed", "failed" or "not run" with the reason; FILE (default bench/results/gpu.json of the source tree) gets
-all of it with the machine. --only: steps whose name the expression is found in. Status 0: nothing failed; 1: something did; 77: there is no device. --seconds limits
-the whole run: what no longer fits is "not run". Standard library only."""
+all of it with the machine. Where a device is listed, tests that were skipped and products that the vendor's library did
+not do fail their step. --only: steps whose name the expression is found in. Status 0: nothing failed; 1: something
+did; 77: there is no device. --seconds limits the whole run: what no longer fits is "not run". --fake: the bundle's
+backends run over the fake runtime (tests/fake_gpu), in small sizes, to try this program; its numbers say nothing.
+Standard library only."""
 
 import argparse
 import datetime
@@ -27,17 +30,20 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = {"6x384": ("6", "384"), "12x768": ("12", "768")}
+FAKE_MODELS = {"1x32": ("1", "32")}  # the fake device takes seconds for a few tokens
 VENDORS = ("cuda", "hip", "hip_nvidia")  # hip: AMD; hip_nvidia: the same sources through HIP's NVIDIA headers
 F16_TOLERANCE = 2e-2
 
 
 class Runner:
-    def __init__(self, bundle, seconds, dry, only):
+    def __init__(self, bundle, seconds, dry, only, fake=False):
         self.bundle, self.dry, self.begin, self.seconds, self.only = bundle, dry, time.monotonic(), seconds, only
-        self.steps = []
+        self.fake, self.models, self.steps = fake, FAKE_MODELS if fake else MODELS, []
         self.environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(
             [str(bundle / "lib"), *self.torch_libraries(), os.environ.get("LD_LIBRARY_PATH", "")]).strip(":"),
             "RANKFEED_SOURCE_DIR": str(bundle / "files"), "RANKFEED_GPU_LIBRARIES": str(bundle / "bin")}
+        if fake:
+            self.environment["RANKFEED_DEVICE_TEST_SMALL"] = "1"
 
     @staticmethod
     def torch_libraries():
@@ -108,10 +114,19 @@ def machine():
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
 
 
-def gtest_counts(output):
+def note_tests(run, output):
+    """A step that ran on a machine with a device: whatever was skipped for want of one has failed."""
     skipped = re.findall(r"NOT RUN: (.*)", output)
     passed = re.search(r"\[  PASSED  \] (\d+) test", output)
-    return {"tests_passed": int(passed[1]) if passed else 0, "tests_not_run": skipped}
+    run.note(tests_passed=int(passed[1]) if passed else 0, tests_not_run=skipped)
+    if skipped or passed is None or passed[1] == "0":
+        run.fail(f"a device is listed, and the tests did not run on it: {skipped[0] if skipped else 'none passed'}")
+
+
+def note_pipeline(run, vendor, result):
+    run.note(result=result)
+    if "tiled" in result["gemm"] and vendor != "hip_nvidia":  # which has no library of its own
+        run.fail(f"products are not the vendor's library's: {result['gemm']}")
 
 
 def numbers(path):
@@ -121,7 +136,7 @@ def numbers(path):
 def make_model(run, work, name):
     """A model of that size with random weights, in work; made by the first step that asks for it."""
     model = work / f"model_{name}"
-    layers, hidden = MODELS[name]
+    layers, hidden = run.models[name]
     if not model.exists():
         subprocess.run([run.bundle / "bin" / "bench_pipeline", "--vocab", run.bundle / "files" / "vocab.rfimg", "--make-model", model, "--layers",
                         layers, "--hidden", hidden], env=run.environment, check=True)
@@ -137,10 +152,10 @@ def vendor_steps(run, vendor, work, has_device):
     chosen = f"--gtest_filter=*/{vendor}"
     out = run.run(f"{vendor}: device tests", [tests, chosen], 300, no)
     if out is not None:
-        run.note(**gtest_counts(out))
+        note_tests(run, out)
     sanitizer = shutil.which("compute-sanitizer") or next(
         (str(p) for p in pathlib.Path("/usr/local").glob("cuda*/bin/compute-sanitizer")), None)
-    lacking = no or (None if sanitizer else "compute-sanitizer is not installed")
+    lacking = no or ("over the fake runtime" if run.fake else None if sanitizer else "compute-sanitizer is not installed")
     for tool in ("memcheck", "racecheck"):
         # Sizes that make the kernels turn every corner; the sanitizer costs a factor of up to a hundred.
         out = run.run(f"{vendor}: compute-sanitizer {tool}",
@@ -150,28 +165,29 @@ def vendor_steps(run, vendor, work, has_device):
             run.note(said=re.findall(r"ERROR SUMMARY.*|RACECHECK SUMMARY.*", out))
     report = work / f"{vendor}_handoff.json"
     out = run.run(f"{vendor}: handoff latency", [binaries / "bench_handoff", f"--device={vendor}", "--benchmark_filter=-forward",
-                  f"--benchmark_out={report}", "--benchmark_out_format=json", "--benchmark_min_time=0.2"], 240, no)
+                  f"--benchmark_out={report}", "--benchmark_out_format=json", f"--benchmark_min_time={0.01 if run.fake else 0.2}"], 240, no)
     if out is not None:
         rows = json.loads(report.read_text())["benchmarks"]
         run.note(microseconds={r["name"].replace("/manual_time", ""): {"p50": round(r["p50_us"], 2), "p99": round(r["p99_us"], 2)}
                                for r in rows if "p50_us" in r})
-    for name in MODELS:
-        for mapped in ("0", "measure"):
+    few = ["--queries", "2", "--pairs", "3", "--max-length", "40"] if run.fake else ["--queries", "200"]
+    for name in run.models:
+        for mapped in ("0",) if run.fake else ("0", "measure"):
             out = run.run(f"{vendor}: pipeline {name}, {'copied' if mapped == '0' else 'copied or in place by size'}",
                           [binaries / "bench_pipeline", "--vocab", files / "vocab.rfimg", "--docs", files / "texts.txt", "--model", work / f"model_{name}",
-                           "--device", vendor, "--dtype", "f16", "--queries", "200", "--slots", "4", "--mapped", mapped,
+                           "--device", vendor, "--dtype", "f16", *few, "--slots", "4", "--mapped", mapped,
                            "--scores", work / f"{vendor}_{name}.scores"], 120, no, before=lambda: make_model(run, work, name))
             if out is not None:
-                run.note(result=json.loads(out))
+                note_pipeline(run, vendor, json.loads(out))
 
 
 def pytorch_steps(run, work, has_device):
-    reason = None if has_device("cuda") else "no NVIDIA device"
+    reason = "over the fake runtime" if run.fake else None if has_device("cuda") else "no NVIDIA device"
     if reason is None and subprocess.run([sys.executable, "-c", "import torch, transformers, tokenizers; assert torch.cuda.is_available()"],
                                          capture_output=True).returncode != 0:
         reason = "no torch with CUDA, transformers and tokenizers"
     files = run.bundle / "files"
-    for name in MODELS:
+    for name in run.models:
         scores = work / f"pytorch_{name}.scores"
         out = run.run(f"PyTorch: pipeline {name}",
                       [sys.executable, files / "gpu_pytorch.py", "--model", work / f"model_{name}", "--tokenizer", files / "tokenizer.json",
@@ -203,14 +219,17 @@ def main():
     parser.add_argument("--seconds", type=float, default=560)
     parser.add_argument("--only", default="", help="expression that a step's name must match")
     parser.add_argument("--dry-run", action="store_true")
+    parser.add_argument("--fake", action="store_true", help="the backends run over the fake runtime")
     arguments = parser.parse_args()
     bundle = arguments.bundle.resolve()
     work = bundle / "work"
     work.mkdir(exist_ok=True)
-    run = Runner(bundle, arguments.seconds, arguments.dry_run, arguments.only)
+    run = Runner(bundle, arguments.seconds, arguments.dry_run, arguments.only, arguments.fake)
     context = machine()
 
     def has_device(vendor):
+        if arguments.fake:
+            return True
         return os.path.exists("/dev/kfd") if vendor == "hip" else bool(context["gpu"])
     for vendor in VENDORS:
         vendor_steps(run, vendor, work, has_device)
@@ -220,6 +239,8 @@ def main():
     report = {"machine": context, "commit": (bundle / "files" / "commit").read_text().strip(), "steps": run.steps}
     for step in run.steps:  # no paths of the machine
         step["command"] = step["command"].replace(str(bundle) + "/", "").replace(sys.executable, "python3")
+    if arguments.fake:
+        report["machine"] = {"fake": "tests/fake_gpu: no number here is a device's"}
     if not arguments.dry_run and any_device:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

@@ -9,7 +9,8 @@
  *
  * Contract for every function: any thread, also concurrently on the same stream or event (as the
  * CUDA and HIP runtimes allow); no exception; nothing but stream_synchronize, the frees and the
- * destroys may wait for a device.
+ * destroys may wait for a device. The calling thread's current device is afterwards what it was, a
+ * thread that has none has none, and a graph that another thread captures meanwhile is not harmed.
  *
  *  table entry          CUDA                                    HIP
  *  page_lock            cudaHostAlloc(Portable|Mapped)          hipHostMalloc(Portable|Mapped)
@@ -38,8 +39,9 @@ enum {
   RANKFEED_GPU_OK = 0,
   RANKFEED_GPU_NOT_READY = -1, /* event_query: work before the event is still running */
   RANKFEED_GPU_NO_MEMORY = -2, /* allocation of any kind failed for want of memory */
-  RANKFEED_GPU_NO_DEVICE = -3, /* no runtime, no driver, or no such device */
-  RANKFEED_GPU_INVALID = -4    /* argument the vendor's runtime would not be asked about */
+  RANKFEED_GPU_NO_DEVICE = -3, /* no runtime, no driver, or no such device; nothing else */
+  RANKFEED_GPU_INVALID = -4,   /* argument the vendor's runtime would not be asked about */
+  RANKFEED_GPU_OLD_DRIVER = -5 /* there is a driver, older than this backend's runtime needs */
 };
 
 /* Page-locked memory. The backend fills it in page_lock and gets it back in page_unlock. */
@@ -107,8 +109,8 @@ struct rankfeed_gpu_backend {
    * NOT_READY: one of them has not completed, or was never recorded. */
   int32_t (*event_elapsed)(void* ctx, void* begin, void* end, uint64_t* ns);
 
-  /* Kernels of the cross-encoder (rankfeed/crossencoder.h), for this backend's contexts and streams;
-   * null: none. The host backend's are part of the library rankfeed_crossencoder. */
+  /* Kernels of the cross-encoder (rankfeed/crossencoder.h), for this backend's contexts and
+   * streams; null: none. The host backend's are part of the library rankfeed_crossencoder. */
   const struct rankfeed_gpu_ops* ops;
 };
 

@@ -19,7 +19,7 @@ namespace rankfeed::handoff {
 
 struct FoundBackend {
   const rankfeed_gpu_backend* backend = nullptr;  // has a device; null: see status and message
-  rankfeed_status status = RANKFEED_OK;           // UNSUPPORTED: no such library; or of device_count
+  rankfeed_status status = RANKFEED_OK;  // UNSUPPORTED: no such library, or of device_count
   std::string message;
 };
 
@@ -64,6 +64,8 @@ inline FoundBackend FindBackend(const std::string& name,
   found.status = rankfeed_handoff_device_count(get(), &count);
   if (found.status == RANKFEED_OK) {
     found.backend = get();
+  } else if (found.status == RANKFEED_E_UNSUPPORTED) {
+    found.message = "the driver is older than the " + name + " backend needs: update the driver";
   } else {
     found.message = std::string(rankfeed_status_message(found.status)) + " (" +
                     rankfeed_status_name(found.status) + ")";

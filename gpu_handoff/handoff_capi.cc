@@ -46,7 +46,9 @@ rankfeed_status rankfeed_handoff_device_count(const rankfeed_gpu_backend* backen
   const int32_t rc = backend->device_count(backend->self, count);
   if (rc == RANKFEED_GPU_OK && *count > 0) return RANKFEED_OK;
   *count = 0;
-  return RANKFEED_E_NO_DEVICE;
+  if (rc == RANKFEED_GPU_OLD_DRIVER) return RANKFEED_E_UNSUPPORTED;
+  return rc == RANKFEED_GPU_OK || rc == RANKFEED_GPU_NO_DEVICE ? RANKFEED_E_NO_DEVICE
+                                                               : RANKFEED_E_DEVICE;
 }
 
 rankfeed_status rankfeed_handoff_open(const rankfeed_handoff_options* options,

@@ -24,6 +24,8 @@ rankfeed_status StatusOf(int32_t rc) {
       return RANKFEED_E_NO_DEVICE;
     case RANKFEED_GPU_INVALID:
       return RANKFEED_E_ARGUMENT;
+    case RANKFEED_GPU_OLD_DRIVER:
+      return RANKFEED_E_UNSUPPORTED;
     default:
       return RANKFEED_E_DEVICE;
   }
@@ -66,8 +68,7 @@ rankfeed_status Ring::Open(const rankfeed_handoff_options& options, Ring** out,
       options.backend ? options.backend : rankfeed_handoff_host_backend();
   if (!Usable(*backend)) return Fail(RANKFEED_E_STRUCT_SIZE, 1, 0, 0, detail);
   if (options.slots == 0 || options.slots > RANKFEED_HANDOFF_MAX_SLOTS || options.slot_bytes == 0 ||
-      (options.flags &
-       ~uint32_t{RANKFEED_HANDOFF_DEVICE_SLOTS | RANKFEED_HANDOFF_MEASURE_IDLE})) {
+      (options.flags & ~uint32_t{RANKFEED_HANDOFF_DEVICE_SLOTS | RANKFEED_HANDOFF_MEASURE_IDLE})) {
     return Fail(RANKFEED_E_ARGUMENT, 0, 0, 0, detail);
   }
   constexpr uint64_t kAlign = RANKFEED_HANDOFF_ALIGNMENT;

@@ -6,6 +6,8 @@
 #                                         driver and python3 where it is run: no packages, no network
 #   scripts/gpu-check.sh --run FOLDER     runs such a folder, on the machine with the GPU
 #   scripts/gpu-check.sh --dry-run        builds, bundles, and says what would run
+#   scripts/gpu-check.sh --fake           builds, bundles, and runs it all over the fake runtime (tests/fake_gpu): nothing
+#                                         is measured, but every step is tried
 # Other arguments go to bench/gpu_run.py (--out FILE, --seconds N, --only REGEX). Ends with 0 when nothing failed, 77 when
 # there is no device. NO_BUILD=1 takes what is built. BUILD names another build folder than build-release, JOBS how many compilers at once.
 set -euo pipefail
@@ -15,6 +17,7 @@ mode=all folder=
 case ${1-} in
 --bundle | --run) mode=${1#--} folder=${2:?folder} && shift 2 ;;
 --dry-run) mode=dry && shift ;;
+--fake) mode=fake && shift ;;
 esac
 
 bundle() { # FOLDER
@@ -26,8 +29,13 @@ bundle() { # FOLDER
   mkdir -p "$1/bin" "$1/lib" "$1/files"
   cp "$build/tests/gpu_handoff/handoff_device_test" "$build/bench/bench_handoff" "$build/bench/bench_pipeline" "$1/bin/"
   local vendor library
+  local backends=$build/bin
+  if [[ $mode == fake ]]; then
+    backends=$build/fake_gpu
+    cp "$backends"/lib{rankfeed_fake_gpu,cudart,cublasLt,amdhip64,hipblaslt}.so* "$1/lib/"
+  fi
   for vendor in cuda hip hip_nvidia; do
-    library=$build/bin/librankfeed_handoff_$vendor.so
+    library=$backends/librankfeed_handoff_$vendor.so
     if [[ -e $library ]]; then cp -L "$library" "$1/bin/"; else echo "gpu-check: no $vendor backend in this build" >&2; fi
   done
   strip "$1"/bin/*
@@ -54,6 +62,10 @@ run) exec python3 "$folder/files/gpu_run.py" "$folder" --out "${OUT:-$PWD}/gpu.j
 dry)
   bundle "$build/gpu-check"
   exec python3 "$root/bench/gpu_run.py" "$build/gpu-check" --dry-run "$@"
+  ;;
+fake)
+  bundle "$build/gpu-check-fake"
+  exec python3 "$root/bench/gpu_run.py" "$build/gpu-check-fake" --fake --out "$build/gpu-check-fake/gpu.json" "$@"
   ;;
 all)
   bundle "$build/gpu-check"

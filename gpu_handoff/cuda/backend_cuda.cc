@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 #include "backend.h"
 #include "cuda/ops_cuda.h"
@@ -16,8 +17,21 @@
 namespace rankfeed::handoff {
 namespace {
 
+// The driver's part (cuda.h), whose results are the runtime's error numbers. Contexts are pushed
+// and popped, because cudaSetDevice has no way back: restoring a device that the thread had by
+// default would make a context there (CUDA 12 and later).
+struct Driver {
+  int (*retain)(void** context, int device);
+  int (*release)(int device);
+  int (*push)(void* context);
+  int (*pop)(void** context);
+};
+
 struct Context {
   int device;
+  Driver driver;
+  void* primary;  // the device's primary context, which the runtime uses too
+  void* gemm;     // gemm_cublaslt.cc
 };
 
 int32_t ResultOf(cudaError_t error) {
@@ -29,20 +43,14 @@ int32_t ResultOf(cudaError_t error) {
     case cudaErrorMemoryAllocation:
       return RANKFEED_GPU_NO_MEMORY;
     case cudaErrorNoDevice:
-    case cudaErrorInsufficientDriver:
-    case cudaErrorInvalidDevice:
       return RANKFEED_GPU_NO_DEVICE;
+    case cudaErrorInsufficientDriver:
+      return RANKFEED_GPU_OLD_DRIVER;
     default:
       return static_cast<int32_t>(error);
   }
 }
 
-// The device is a property of the calling thread; every entry selects its own.
-int32_t Select(void* ctx) {
-  return ResultOf(cudaSetDevice(static_cast<Context*>(ctx)->device));
-}
-
-// Clears the error that the runtime keeps for the next caller, unless it is one that sticks.
 int32_t Finish(cudaError_t error) {
   if (error != cudaSuccess) (void)cudaGetLastError();
   return ResultOf(error);
@@ -57,9 +65,39 @@ cudaEvent_t EventOf(void* event) {
 
 int32_t DeviceCount(void*, int32_t* count) {
   int devices = 0;
-  const int32_t rc = Finish(cudaGetDeviceCount(&devices));
+  int32_t rc = Finish(cudaGetDeviceCount(&devices));
+  // The runtime says of no driver what it says of an old one; only the former has no version.
+  int version = 0;
+  if (rc == RANKFEED_GPU_OLD_DRIVER &&
+      (Finish(cudaDriverGetVersion(&version)) != RANKFEED_GPU_OK || version == 0)) {
+    rc = RANKFEED_GPU_NO_DEVICE;
+  }
   *count = rc == RANKFEED_GPU_OK ? devices : 0;
   return rc == RANKFEED_GPU_OK && devices == 0 ? int32_t{RANKFEED_GPU_NO_DEVICE} : rc;
+}
+
+// The thread's capture mode to the one given; the one before.
+int ExchangeCaptureMode(int wanted) {
+  auto mode = static_cast<cudaStreamCaptureMode>(wanted);
+  (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  return static_cast<int>(mode);
+}
+
+int32_t FindDriver(Driver* driver) {
+  const auto find = [](auto* function, const char* name) {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    // 12000: none of these has changed since.
+    const int32_t rc =
+        Finish(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result));
+    *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(found);
+    return rc != RANKFEED_GPU_OK || found != nullptr ? rc : int32_t{RANKFEED_GPU_OLD_DRIVER};
+  };
+  int32_t rc = find(&driver->retain, "cuDevicePrimaryCtxRetain");
+  if (rc == RANKFEED_GPU_OK) rc = find(&driver->release, "cuDevicePrimaryCtxRelease");
+  if (rc == RANKFEED_GPU_OK) rc = find(&driver->push, "cuCtxPushCurrent");
+  if (rc == RANKFEED_GPU_OK) rc = find(&driver->pop, "cuCtxPopCurrent");
+  return rc;
 }
 
 int32_t DeviceOpen(void* self, int32_t device, void** ctx) {
@@ -67,11 +105,14 @@ int32_t DeviceOpen(void* self, int32_t device, void** ctx) {
   int32_t count = 0;
   if (const int32_t rc = DeviceCount(self, &count)) return rc;
   if (device < 0 || device >= count) return RANKFEED_GPU_NO_DEVICE;
-  auto* context = new (std::nothrow) Context{device};
+  auto* context = new (std::nothrow) Context{device, {}, nullptr, nullptr};
   if (context == nullptr) return RANKFEED_GPU_NO_MEMORY;
-  // The first call that needs the device makes the runtime's own context: here, not in a batch.
-  int32_t rc = Select(context);
-  if (rc == RANKFEED_GPU_OK) rc = Finish(cudaFree(nullptr));
+  const int mode = ExchangeCaptureMode(cudaStreamCaptureModeRelaxed);
+  int32_t rc = FindDriver(&context->driver);
+  // Ordinals and the driver's device handles are the same numbers (cuDeviceGet).
+  if (rc == RANKFEED_GPU_OK)
+    rc = ResultOf(static_cast<cudaError_t>(context->driver.retain(&context->primary, device)));
+  (void)ExchangeCaptureMode(mode);
   if (rc != RANKFEED_GPU_OK) {
     delete context;
     return rc;
@@ -81,12 +122,19 @@ int32_t DeviceOpen(void* self, int32_t device, void** ctx) {
 }
 
 void DeviceClose(void* ctx) {
-  delete static_cast<Context*>(ctx);
+  auto* const context = static_cast<Context*>(ctx);
+  if (context->gemm != nullptr) CudaGemmClose(ctx);
+  const int mode = ExchangeCaptureMode(cudaStreamCaptureModeRelaxed);
+  (void)context->driver.release(context->device);
+  (void)ExchangeCaptureMode(mode);
+  delete context;
 }
 
 void Describe(void* ctx, char* out, size_t capacity) {
   cudaDeviceProp properties;
-  if (cudaGetDeviceProperties(&properties, static_cast<Context*>(ctx)->device) != cudaSuccess) {
+  const cudaError_t error =
+      cudaGetDeviceProperties(&properties, static_cast<Context*>(ctx)->device);
+  if (Finish(error) != RANKFEED_GPU_OK) {
     std::snprintf(out, capacity, "unknown device");
     return;
   }
@@ -97,7 +145,8 @@ void Describe(void* ctx, char* out, size_t capacity) {
 int32_t PageLock(void* ctx, size_t bytes, uint32_t flags, rankfeed_gpu_host_block* out) {
   *out = {};
   if (flags != 0 || bytes == 0) return RANKFEED_GPU_INVALID;
-  if (const int32_t rc = Select(ctx)) return rc;
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   void* host = nullptr;
   if (const int32_t rc =
           Finish(cudaHostAlloc(&host, bytes, cudaHostAllocPortable | cudaHostAllocMapped)))
@@ -117,51 +166,61 @@ int32_t PageLock(void* ctx, size_t bytes, uint32_t flags, rankfeed_gpu_host_bloc
 
 // Waits for the device (CUDA C Programming Guide, implicit synchronization), as backend.h asks.
 void PageUnlock(void* ctx, rankfeed_gpu_host_block* block) {
-  if (Select(ctx) == RANKFEED_GPU_OK) (void)Finish(cudaFreeHost(block->host));
+  const CudaScope scope(ctx);
+  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(cudaFreeHost(block->host));
   *block = {};
 }
 
 int32_t DeviceAlloc(void* ctx, size_t bytes, void** out) {
   *out = nullptr;
   if (bytes == 0) return RANKFEED_GPU_INVALID;
-  if (const int32_t rc = Select(ctx)) return rc;
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   return Finish(cudaMalloc(out, bytes));
 }
 void DeviceFree(void* ctx, void* memory) {
-  if (memory != nullptr && Select(ctx) == RANKFEED_GPU_OK) (void)Finish(cudaFree(memory));
+  if (memory == nullptr) return;
+  const CudaScope scope(ctx);
+  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(cudaFree(memory));
 }
 
 int32_t StreamCreate(void* ctx, void** stream) {
   *stream = nullptr;
-  if (const int32_t rc = Select(ctx)) return rc;
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   cudaStream_t made = nullptr;
   const int32_t rc = Finish(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
   *stream = made;
   return rc;
 }
 void StreamDestroy(void* ctx, void* stream) {
-  if (stream != nullptr && Select(ctx) == RANKFEED_GPU_OK)
-    (void)Finish(cudaStreamDestroy(StreamOf(stream)));
+  if (stream == nullptr) return;
+  const CudaScope scope(ctx);
+  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(cudaStreamDestroy(StreamOf(stream)));
 }
 int32_t StreamSynchronize(void* ctx, void* stream) {
-  if (const int32_t rc = Select(ctx)) return rc;
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   return Finish(cudaStreamSynchronize(StreamOf(stream)));
 }
 int32_t LaunchHost(void* ctx, void* stream, void (*function)(void*), void* argument) {
   if (function == nullptr) return RANKFEED_GPU_INVALID;
-  if (const int32_t rc = Select(ctx)) return rc;
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   return Finish(cudaLaunchHostFunc(StreamOf(stream), function, argument));
 }
 
 int32_t CopyAsync(void* ctx, void* dst, const void* src, size_t bytes, void* stream) {
   if (dst == nullptr || src == nullptr) return RANKFEED_GPU_INVALID;
-  if (const int32_t rc = Select(ctx)) return rc;
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   return Finish(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, StreamOf(stream)));
 }
 
 int32_t EventCreate(void* ctx, void** event) {
   *event = nullptr;
-  if (const int32_t rc = Select(ctx)) return rc;
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   cudaEvent_t made = nullptr;
   const int32_t rc = Finish(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
   *event = made;
@@ -169,30 +228,44 @@ int32_t EventCreate(void* ctx, void** event) {
 }
 int32_t EventCreateTimed(void* ctx, void** event) {
   *event = nullptr;
-  if (const int32_t rc = Select(ctx)) return rc;
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   cudaEvent_t made = nullptr;
   const int32_t rc = Finish(cudaEventCreateWithFlags(&made, cudaEventDefault));
   *event = made;
   return rc;
 }
 void EventDestroy(void* ctx, void* event) {
-  if (event != nullptr && Select(ctx) == RANKFEED_GPU_OK)
-    (void)Finish(cudaEventDestroy(EventOf(event)));
+  if (event == nullptr) return;
+  const CudaScope scope(ctx);
+  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(cudaEventDestroy(EventOf(event)));
 }
 int32_t EventRecord(void* ctx, void* event, void* stream) {
-  if (const int32_t rc = Select(ctx)) return rc;
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   return Finish(cudaEventRecord(EventOf(event), StreamOf(stream)));
 }
-// Needs no current device, and is what a full ring does most.
-int32_t EventQuery(void*, void* event) {
-  return Finish(cudaEventQuery(EventOf(event)));
+// In a scope too: from a thread without a device the runtime would make a context on device 0. An
+// event that a capture has recorded says nothing about the slot before the graph has run.
+int32_t EventQuery(void* ctx, void* event) {
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  const cudaError_t error = cudaEventQuery(EventOf(event));
+  const int32_t rc = Finish(error);
+  return error == cudaErrorStreamCaptureUnsupported || error == cudaErrorCapturedEvent
+             ? int32_t{RANKFEED_GPU_NOT_READY}
+             : rc;
 }
 int32_t StreamWaitEvent(void* ctx, void* stream, void* event) {
-  if (const int32_t rc = Select(ctx)) return rc;
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   return Finish(cudaStreamWaitEvent(StreamOf(stream), EventOf(event), 0));
 }
 // Milliseconds in a float: good to half a microsecond within seconds, which batches stay below.
-int32_t EventElapsed(void*, void* begin, void* end, uint64_t* ns) {
+int32_t EventElapsed(void* ctx, void* begin, void* end, uint64_t* ns) {
+  *ns = 0;
+  const CudaScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
   float ms = 0;
   const cudaError_t error = cudaEventElapsedTime(&ms, EventOf(begin), EventOf(end));
   *ns = error == cudaSuccess && ms > 0 ? static_cast<uint64_t>(static_cast<double>(ms) * 1e6) : 0;
@@ -204,11 +277,23 @@ int32_t EventElapsed(void*, void* begin, void* end, uint64_t* ns) {
 
 }  // namespace
 
-int32_t CudaSelect(void* ctx) {
-  return Select(ctx);
+CudaScope::CudaScope(void* ctx) : ctx_(ctx), mode_(0) {
+  const auto& context = *static_cast<Context*>(ctx);
+  rc_ = ResultOf(static_cast<cudaError_t>(context.driver.push(context.primary)));
+  if (rc_ == RANKFEED_GPU_OK) mode_ = ExchangeCaptureMode(cudaStreamCaptureModeRelaxed);
 }
-int CudaDevice(void* ctx) {
-  return static_cast<Context*>(ctx)->device;
+
+CudaScope::~CudaScope() {
+  if (rc_ != RANKFEED_GPU_OK) return;
+  (void)ExchangeCaptureMode(mode_);
+  (void)static_cast<Context*>(ctx_)->driver.pop(nullptr);
+}
+
+int32_t CudaFinish(int error) {
+  return Finish(static_cast<cudaError_t>(error));
+}
+void** CudaGemmPlace(void* ctx) {
+  return &static_cast<Context*>(ctx)->gemm;
 }
 
 }  // namespace rankfeed::handoff

@@ -16,17 +16,20 @@ namespace {
 
 #include "kernels/kernels.inl"
 
-// What launching said; errors inside a kernel come out of a later event or synchronization.
-inline int32_t Launched() {
-  const cudaError_t error = cudaGetLastError();
-  return error == cudaErrorMemoryAllocation ? -2 : static_cast<int32_t>(error);
+// The launch's own answer, not the last error of the thread, which may be another's.
+template <class... Parameters>
+int32_t LaunchKernel(const rankfeed_op_at* at, void (*kernel)(Parameters...), uint32_t x,
+                     uint32_t y, uint32_t threads, size_t shared_bytes, Parameters... values) {
+  const CudaScope scope(at->ctx);
+  if (scope.rc() != 0) return scope.rc();
+  void* arguments[] = {&values...};
+  return CudaFinish(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(x, y),
+                                     dim3(threads), arguments, shared_bytes,
+                                     static_cast<cudaStream_t>(at->stream)));
 }
-#define RF_LAUNCH(kernel, x, y, threads, shared_floats, stream, ...)                          \
-  (CudaSelect(at->ctx) != 0 ? -3                                                              \
-                            : (kernel<<<dim3(x, y), threads, (shared_floats) * sizeof(float), \
-                                        static_cast<cudaStream_t>(stream)>>>(__VA_ARGS__),    \
-                               Launched()))
-
+inline int32_t OpenGemm(void* ctx) {
+  return CudaGemmOpen(ctx);
+}
 inline int32_t VendorGemm(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
   return CudaGemm(at, op);
 }

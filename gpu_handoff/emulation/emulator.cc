@@ -6,11 +6,12 @@
 #include <ucontext.h>
 
 #include <algorithm>
-#include <limits>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #if defined(__has_feature)
@@ -40,7 +41,8 @@ struct Coroutine {
 struct Machine {
   std::vector<Coroutine> coroutines;
   ucontext_t scheduler{};
-  Position now;
+  std::string fault;
+  std::vector<Word> shared;
   Coroutine* running = nullptr;
   const std::function<void()>* body = nullptr;
   Order order = Order::kForward;
@@ -75,7 +77,7 @@ void Main() {
 
 void Resume(Coroutine& coroutine, uint32_t thread) {
   machine.running = &coroutine;
-  machine.now.thread = thread;
+  now.thread = thread;
 #ifdef RANKFEED_EMULATOR_ASAN
   __sanitizer_start_switch_fiber(&machine.fake_stack, coroutine.stack.get(), kStackBytes);
 #endif
@@ -85,11 +87,21 @@ void Resume(Coroutine& coroutine, uint32_t thread) {
 #endif
 }
 
-void RunBlock(uint32_t threads, size_t shared_floats, std::mt19937& random) {
-  // Not a number everywhere: what a kernel reads before writing shows in its results.
-  const std::unique_ptr<float[]> shared(new float[shared_floats]);
-  std::fill_n(shared.get(), shared_floats, std::numeric_limits<float>::quiet_NaN());
-  machine.now.shared = shared.get();
+struct Places {
+  std::mutex mutex;
+  std::vector<std::string> names;
+  int omitted = -1;
+};
+Places& ThePlaces() {
+  static Places* const places = new Places;
+  return *places;
+}
+
+void RunBlock(uint32_t threads, size_t shared_words, std::mt19937& random) {
+  machine.shared.assign(shared_words, Word());
+  now.shared = machine.shared.data();
+  now.shared_words = shared_words;
+  now.phase = 1;
   for (uint32_t t = 0; t < threads; ++t) {
     Coroutine& coroutine = machine.coroutines[t];
     coroutine.done = false;
@@ -105,36 +117,61 @@ void RunBlock(uint32_t threads, size_t shared_floats, std::mt19937& random) {
   for (;;) {
     if (machine.order == Order::kShuffled) std::shuffle(turn.begin(), turn.end(), random);
     for (const uint32_t t : turn) Resume(machine.coroutines[t], t);
+    ++now.phase;
     uint32_t done = 0;
     for (uint32_t t = 0; t < threads; ++t) done += machine.coroutines[t].done;
+    if (done != 0 && done != threads)
+      machine.fault = "threads of a block returned while others wait";
+    if (!machine.fault.empty() && done != 0)
+      throw std::logic_error(std::exchange(machine.fault, ""));
     if (done == threads) return;
-    if (done != 0) throw std::logic_error("threads of a block returned while others wait in Sync");
   }
 }
 
 }  // namespace
 
-const Position& Now() {
-  return machine.now;
+void Fault(const char* what, size_t index) {
+  if (!machine.fault.empty()) return;
+  machine.fault = std::string(what) + ": word " + std::to_string(index) + ", thread " +
+                  std::to_string(now.thread) + ", after " + std::to_string(now.phase - 1) +
+                  " Syncs";
 }
-void Sync() {
+
+void Sync(const char* file, int line) {
+  const char* name = std::strrchr(file, '/');
+  Places& places = ThePlaces();
+  {
+    const std::lock_guard lock(places.mutex);
+    const std::string place = std::string(name ? name + 1 : file) + ":" + std::to_string(line);
+    auto found = std::find(places.names.begin(), places.names.end(), place);
+    if (found == places.names.end()) found = places.names.insert(found, place);
+    if (found - places.names.begin() == places.omitted) return;
+  }
   Leave(false);
+}
+std::vector<std::string> SyncPlaces() {
+  const std::lock_guard lock(ThePlaces().mutex);
+  return ThePlaces().names;
+}
+void OmitSync(int place) {
+  const std::lock_guard lock(ThePlaces().mutex);
+  ThePlaces().omitted = place;
 }
 void SetOrder(Order order) {
   machine.order = order;
 }
 
-void Run(uint32_t blocks_x, uint32_t blocks_y, uint32_t threads, size_t shared_floats,
+void Run(uint32_t blocks_x, uint32_t blocks_y, uint32_t threads, size_t shared_words,
          const std::function<void()>& body) {
   if (machine.coroutines.size() < threads) machine.coroutines.resize(threads);
   machine.body = &body;
-  machine.now.threads = threads;
+  now.threads = threads;
   std::mt19937 random(1);
   for (uint32_t y = 0; y < blocks_y; ++y) {
     for (uint32_t x = 0; x < blocks_x; ++x) {
-      machine.now.block_x = x;
-      machine.now.block_y = y;
-      RunBlock(threads, shared_floats, random);
+      now.block_x = x;
+      now.block_y = y;
+      RunBlock(threads, shared_words, random);
     }
   }
 }

@@ -13,13 +13,17 @@ namespace {
 
 #include "kernels/kernels.inl"
 
-// Parentheses around a kernel with commas in its arguments do no harm.
-#define RF_LAUNCH(kernel, x, y, threads, shared_floats, stream, ...) \
-  (static_cast<void>(stream),                                        \
-   emulation::Run(x, y, threads, shared_floats, [&] { (kernel)(__VA_ARGS__); }), 0)
-
+template <class... Parameters>
+int32_t LaunchKernel(const rankfeed_op_at*, void (*kernel)(Parameters...), uint32_t x, uint32_t y,
+                     uint32_t threads, size_t shared_bytes, Parameters... values) {
+  emulation::Run(x, y, threads, shared_bytes / sizeof(float), [&] { kernel(values...); });
+  return 0;
+}
+int32_t OpenGemm(void*) {
+  return 0;
+}
 int32_t VendorGemm(const rankfeed_op_at*, const rankfeed_op_gemm*) {
-  return -1000;
+  return RANKFEED_GPU_TILED;
 }
 void DescribeGemm(void*, char* out, uint64_t capacity) {
   std::snprintf(out, capacity, "tiled, emulated");

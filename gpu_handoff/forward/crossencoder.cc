@@ -14,6 +14,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "backend.h"
 #include "forward/forward.h"
@@ -42,6 +43,8 @@ rankfeed_status StatusOf(int32_t rc) {
       return RANKFEED_E_NO_MEMORY;
     case RANKFEED_GPU_NO_DEVICE:
       return RANKFEED_E_NO_DEVICE;
+    case RANKFEED_GPU_OLD_DRIVER:
+      return RANKFEED_E_UNSUPPORTED;
     default:
       return RANKFEED_E_DEVICE;
   }
@@ -221,6 +224,64 @@ rankfeed_status Fail(rankfeed_crossencoder_error* error, rankfeed_status status,
   return status;
 }
 
+void Check(int32_t rc, const char* what) {
+  if (rc == RANKFEED_GPU_OK) return;
+  throw ModelError(StatusOf(rc), std::string(what) + (rc == RANKFEED_GPU_OLD_DRIVER
+                                                          ? ": the device's driver is too old"
+                                                          : " failed with the device's error " +
+                                                                std::to_string(rc)));
+}
+
+// Things on the device that are gone when this is.
+class Temporary {
+ public:
+  explicit Temporary(const rankfeed_crossencoder& m) : m_(m) {}
+  ~Temporary() {
+    if (stream_ != nullptr) m_.backend->stream_destroy(m_.ctx, stream_);
+    for (void* memory : memory_) m_.backend->device_free(m_.ctx, memory);
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  void* Stream() {
+    if (stream_ == nullptr) Check(m_.backend->stream_create(m_.ctx, &stream_), "making a stream");
+    return stream_;
+  }
+  void* Memory(uint64_t bytes) {
+    memory_.push_back(nullptr);
+    Check(m_.backend->device_alloc(m_.ctx, bytes, &memory_.back()), "allocating device memory");
+    return memory_.back();
+  }
+
+ private:
+  const rankfeed_crossencoder& m_;
+  void* stream_ = nullptr;
+  std::vector<void*> memory_;
+};
+
+// One row of one token through the whole forward: drivers load kernels when they are first
+// launched, and the library of matrix products looks for its algorithms. The first batch shall not
+// pay for it, and what cannot run on this device shall be said here.
+void WarmUp(const rankfeed_crossencoder& m) {
+  WorkspacePlan plan;
+  if (!PlanWorkspace(m.model, m.ops->scratch_bytes(m.ctx, 1), 1, 1, &plan))
+    throw ModelError(RANKFEED_E_LIMIT, "the workspace of one token is too large");
+  const int32_t row[3] = {0, 0, 1};  // id 0; it begins at 0 and ends at 1
+  Temporary temporary(m);
+  void* const stream = temporary.Stream();
+  auto* const on_device = static_cast<int32_t*>(temporary.Memory(sizeof row));
+  void* const workspace = temporary.Memory(plan.bytes);
+  auto* const logits = static_cast<float*>(temporary.Memory(m.model.config.labels * sizeof(float)));
+  Check(m.backend->copy_async(m.ctx, on_device, row, sizeof row, stream), "copying to the device");
+  rankfeed_packed_batch batch{};
+  batch.struct_size = sizeof batch;
+  batch.rows = batch.tokens = batch.max_seqlen = 1;
+  batch.input_ids = on_device;
+  batch.cu_seqlens = on_device + 1;
+  const int32_t rc = Forward(*m.ops, m.ctx, stream, m.model, batch, plan, workspace, logits);
+  const int32_t waited = m.backend->stream_synchronize(m.ctx, stream);
+  Check(rc != RANKFEED_GPU_OK ? rc : waited, "running one token");
+}
+
 void OpenModel(rankfeed_crossencoder* m, const char* path,
                const rankfeed_crossencoder_options& options) {
   m->backend = options.backend != nullptr ? options.backend : rankfeed_handoff_host_backend();
@@ -256,15 +317,10 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
   m->model.offsets = weights.offsets();
   m->parameters = weights.parameters();
 
-  const auto check = [](int32_t rc, const char* what) {
-    if (rc != RANKFEED_GPU_OK) {
-      throw ModelError(StatusOf(rc),
-                       std::string(what) + " failed with the device's error " + std::to_string(rc));
-    }
-  };
-  check(m->backend->device_open(m->backend->self, options.device, &m->ctx), "opening the device");
+  Check(m->backend->device_open(m->backend->self, options.device, &m->ctx), "opening the device");
   const uint64_t bytes = m->model.offsets.bytes;
-  check(m->backend->device_alloc(m->ctx, bytes, &m->block),
+  Check(m->ops->open(m->ctx), "making ready for matrix products");
+  Check(m->backend->device_alloc(m->ctx, bytes, &m->block),
         "allocating device memory for the weights");
   m->model.block = static_cast<const char*>(m->block);
   if (m->backend->dl_device_type == RANKFEED_DL_CPU) {
@@ -274,13 +330,14 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
   // Written once in ordinary memory; the copy of pageable memory is slow and happens once.
   const std::unique_ptr<char[]> staged(new char[bytes]);
   weights.Write(staged.get());
-  void* stream = nullptr;
-  check(m->backend->stream_create(m->ctx, &stream), "making a stream");
-  int32_t rc = m->backend->copy_async(m->ctx, m->block, staged.get(), bytes, stream);
-  const int32_t waited = m->backend->stream_synchronize(m->ctx, stream);
-  if (rc == RANKFEED_GPU_OK) rc = waited;
-  m->backend->stream_destroy(m->ctx, stream);
-  check(rc, "copying the weights");
+  {
+    Temporary temporary(*m);
+    void* const stream = temporary.Stream();
+    const int32_t rc = m->backend->copy_async(m->ctx, m->block, staged.get(), bytes, stream);
+    const int32_t waited = m->backend->stream_synchronize(m->ctx, stream);
+    Check(rc != RANKFEED_GPU_OK ? rc : waited, "copying the weights");
+  }
+  WarmUp(*m);
 }
 
 }  // namespace

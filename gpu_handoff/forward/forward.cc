@@ -30,13 +30,18 @@ bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t ro
   };
   plan->scratch_bytes = scratch_bytes;
   plan->scratch = take(scratch_bytes);
+  plan->ids = take(tokens * sizeof(int32_t));
+  plan->cu_seqlens = take((rows + 1) * sizeof(int32_t));
   plan->positions = take(tokens * sizeof(int32_t));
-  plan->x = take(tokens * h * element);
-  plan->y = take(tokens * h * element);
-  plan->attended = take(tokens * h * element);
-  plan->wide = take(tokens * wide * element);
-  plan->first = take(rows * h * element);
-  plan->dense = take(rows * h * element);
+  constexpr uint64_t kStep = RANKFEED_GPU_GEMM_ROWS;
+  const uint64_t some_tokens = (tokens + kStep - 1) / kStep * kStep,
+                 some_rows = (rows + kStep - 1) / kStep * kStep;
+  plan->x = take(some_tokens * h * element);
+  plan->y = take(some_tokens * h * element);
+  plan->attended = take(some_tokens * h * element);
+  plan->wide = take(some_tokens * wide * element);
+  plan->first = take(some_rows * h * element);
+  plan->dense = take(some_rows * h * element);
   plan->bytes = at;
   return at <= kMaxBytes;
 }
@@ -56,6 +61,8 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
   void* const y = base + plan.y;
   void* const attended = base + plan.attended;
   void* const wide = base + plan.wide;
+  auto* const ids = reinterpret_cast<int32_t*>(base + plan.ids);
+  auto* const cu_seqlens = reinterpret_cast<int32_t*>(base + plan.cu_seqlens);
   auto* const positions = reinterpret_cast<int32_t*>(base + plan.positions);
   const uint32_t h = c.hidden;
 
@@ -72,17 +79,17 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
   };
 
   int32_t rc = 0;
+  const rankfeed_op_positions op_positions{
+      batch.input_ids, batch.cu_seqlens, batch.rows, c.pad_id, positions, ids, cu_seqlens};
+  if ((rc = ops.positions(&at, &op_positions)) != 0) return rc;
   if (batch.tokens != 0) {
-    const rankfeed_op_positions op_positions{batch.input_ids, batch.cu_seqlens, batch.rows,
-                                             c.pad_id, positions};
-    if ((rc = ops.positions(&at, &op_positions)) != 0) return rc;
     const rankfeed_op_embed op_embed{model.dtype,
                                      batch.tokens,
                                      h,
                                      c.vocab_size,
                                      c.max_positions,
                                      c.type_vocab,
-                                     batch.input_ids,
+                                     ids,
                                      positions,
                                      batch.token_type_ids,
                                      weight(o.word),
@@ -100,8 +107,8 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
                      wide)) != 0)
         return rc;
       const rankfeed_op_attention op_attention{
-          model.dtype, batch.rows,       batch.tokens, batch.max_seqlen, c.heads, c.head_dim(),
-          wide,        batch.cu_seqlens, scale,        attended};
+          model.dtype, batch.rows, batch.tokens, batch.max_seqlen, c.heads, c.head_dim(),
+          wide,        cu_seqlens, scale,        attended};
       if ((rc = ops.attention(&at, &op_attention)) != 0) return rc;
       if ((rc = gemm(attended, l.out_w, l.out_b, batch.tokens, h, h, RANKFEED_GPU_NO_ACTIVATION,
                      y)) != 0)
@@ -116,16 +123,15 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
       if ((rc = add_norm(y, x, l.norm2_g, l.norm2_b, x)) != 0) return rc;
     }
   }
-  const rankfeed_op_first op_first{model.dtype, batch.rows,       h,
-                                   x,           batch.cu_seqlens, base + plan.first};
+  const rankfeed_op_first op_first{model.dtype, batch.rows, h, x, cu_seqlens, base + plan.first};
   if ((rc = ops.first(&at, &op_first)) != 0) return rc;
   if ((rc = gemm(base + plan.first, o.dense_w, o.dense_b, batch.rows, h, h, RANKFEED_GPU_TANH,
                  base + plan.dense)) != 0) {
     return rc;
   }
   const rankfeed_op_logits op_logits{
-      model.dtype,      batch.rows,       c.labels,         h,     base + plan.dense,
-      weight(o.head_w), floats(o.head_b), batch.cu_seqlens, logits};
+      model.dtype,      batch.rows,       c.labels,   h,     base + plan.dense,
+      weight(o.head_w), floats(o.head_b), cu_seqlens, logits};
   return ops.logits(&at, &op_logits);
 }
 

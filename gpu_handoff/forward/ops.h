@@ -19,7 +19,16 @@
 
 RANKFEED_BEGIN_C
 
-enum { RANKFEED_GPU_OPS_ABI = 1 };
+enum { RANKFEED_GPU_OPS_ABI = 2 };
+
+/* Products work on whole steps of this many rows: x and out of op_gemm have room for m rounded up
+ * to it, in memory that may be read and written. What lies behind row m is of no meaning, before
+ * and after. One step for all of a batch's sizes within 128 tokens of each other, and the rows of
+ * the widest tile of matrix units (wgmma, 64 x 2). */
+enum { RANKFEED_GPU_GEMM_ROWS = 128 };
+
+/* What the files of a vendor's matrix library say of a product that the tiled kernel has to do. */
+enum { RANKFEED_GPU_TILED = -1000 };
 
 /* Largest head: the attention kernel keeps a tile of it in shared memory. Every published model of
  * the family has 64 (base, large) or 32 (MiniLM); 128 leaves room. */
@@ -44,12 +53,14 @@ typedef struct {
   void *ids_out, *mask_out, *positions_out;
 } rankfeed_op_unpack;
 
-/* out[t] = pad_id + number of non-pad tokens of the row up to and including t; pad_id for a pad. */
+/* out[t] = pad_id + number of non-pad tokens of the row up to and including t; pad_id for a pad.
+ * ids_out (tokens entries) and cu_out (rows + 1, from 0), both or neither: copies of what was read,
+ * for batches that lie in host memory, whose every read goes over the bus. */
 typedef struct {
   const int32_t *ids, *cu_seqlens;
   uint32_t rows;
   int32_t pad_id;
-  int32_t* out;
+  int32_t *out, *ids_out, *cu_out;
 } rankfeed_op_positions;
 
 /* out = LayerNorm(word[id] + position[position] + type[type]); NaN where an index is outside its
@@ -65,7 +76,8 @@ typedef struct {
 
 enum { RANKFEED_GPU_NO_ACTIVATION = 0, RANKFEED_GPU_GELU = 1, RANKFEED_GPU_TANH = 2 };
 
-/* out[m, n] = activation(x[m, k] * w[n, k]^T + bias[n]); sums in float. */
+/* out[m, n] = activation(x[m, k] * w[n, k]^T + bias[n]); sums in float. Room for more rows:
+ * RANKFEED_GPU_GEMM_ROWS. */
 typedef struct {
   uint32_t dtype, m, n, k, activation;
   const void *x, *w;
@@ -113,7 +125,11 @@ typedef struct rankfeed_gpu_ops {
   uint32_t struct_size;
   uint32_t abi;    /* RANKFEED_GPU_OPS_ABI */
   uint32_t dtypes; /* bit 1 << RANKFEED_DTYPE_* for each supported */
-  /* NUL-terminated name of what multiplies matrices. */
+  /* Loads and makes what only a forward needs, once for a context; before the others that take it.
+   * 0 or an error of the backend. */
+  int32_t (*open)(void* ctx);
+  /* NUL-terminated: what multiplies matrices, and how many products so far were left to a slower
+   * one. */
   void (*describe)(void* ctx, char* out, uint64_t capacity);
   /* Scratch for batches whose longest row is max_seqlen. Multiple of 256. */
   uint64_t (*scratch_bytes)(void* ctx, uint32_t max_seqlen);

@@ -1,107 +1,149 @@
 // SPDX-License-Identifier: MIT
-// hip/gemm_hipblaslt.cc: matrix products by hipBLASLt where its headers were found when this was
-// built (RANKFEED_HAVE_HIPBLASLT; ROCm 5.5 and later, not in Debian 12), else none: the tiled
-// kernel does the work. The mirror of cuda/gemm_cublaslt.cc, which explains the layout.
-#include "hip/ops_hip.h"
+// hip/gemm_hipblaslt.cc: matrix products by hipBLASLt, found with dlopen when a model is opened.
+// cuda/gemm_cublaslt.cc is the same over cuBLASLt; kernels/lt_gemm.h is what both share.
+//
+// Debian has no headers of hipBLASLt, so what is used of its interface is declared here: names,
+// numbers and layouts as documented for hipBLASLt 0.6 (ROCm 6.0) and later, up to ROCm 7
+// (hipblaslt.h, hipblas-common.h). Before 0.6 the element types had other numbers: refused.
+#include <dlfcn.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <new>
+#include <type_traits>
 
-#ifdef RANKFEED_HAVE_HIPBLASLT
-#include <hipblaslt/hipblaslt.h>
-
-#include <map>
-#include <mutex>
-#endif
+#include "hip/ops_hip.h"
+#include "kernels/lt_gemm.h"
 
 namespace rankfeed::handoff {
 namespace {
-constexpr int32_t kNoLibrary = -1000;
+
+struct HipblasLt {
+  using Status = int;
+  using Handle = void*;
+  using Description = void*;
+  using Layout = void*;
+  using Preference = void*;
+  struct Algorithm {
+    uint8_t data[16];
+    size_t max_workspace_bytes;
+  };
+  struct Result {
+    Algorithm algo;
+    size_t workspace_bytes;
+    Status state;
+    float waves;
+    int reserved[4];
+  };
+  static_assert(sizeof(Result) == 56);
+  static constexpr const char* kName = "hipBLASLt";
+  static constexpr Status kSuccess = 0;       // HIPBLAS_STATUS_SUCCESS
+  static constexpr int kSumsInFloat = 2;      // HIPBLAS_COMPUTE_32F
+  static constexpr int kFloat = 0;            // HIP_R_32F
+  static constexpr int kTransposeFirst = 0;   // HIPBLASLT_MATMUL_DESC_TRANSA
+  static constexpr int32_t kTranspose = 112;  // HIPBLAS_OP_T
+  static constexpr int kMaxWorkspace = 1;     // HIPBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
+  static constexpr int kFirstVersion = 600;   // 0.6.0
+
+  Status (*Create)(Handle*);
+  Status (*Destroy)(Handle);
+  Status (*DescriptionCreate)(Description*, int compute, int scale);
+  Status (*DescriptionDestroy)(Description);
+  Status (*DescriptionSet)(Description, int attribute, const void*, size_t);
+  Status (*LayoutCreate)(Layout*, int type, uint64_t rows, uint64_t columns, int64_t stride);
+  Status (*LayoutDestroy)(Layout);
+  Status (*PreferenceCreate)(Preference*);
+  Status (*PreferenceDestroy)(Preference);
+  Status (*PreferenceSet)(Preference, int attribute, const void*, size_t);
+  Status (*Heuristic)(Handle, Description, Layout, Layout, Layout, Layout, Preference, int wanted,
+                      Result*, int* found);
+  Status (*Multiply)(Handle, Description, const void* alpha, const void* a, Layout, const void* b,
+                     Layout, const void* beta, const void* c, Layout, void* d, Layout,
+                     const Algorithm*, void* workspace, size_t workspace_bytes, void* stream);
+  Status (*version)(Handle, int*);
+
+  bool Load() {
+    void* library = dlopen("libhipblaslt.so.1", RTLD_NOW | RTLD_LOCAL);  // ROCm 7
+    if (library == nullptr) library = dlopen("libhipblaslt.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return false;
+    const auto find = [library](auto* function, const char* symbol) {
+      *function =
+          reinterpret_cast<std::remove_pointer_t<decltype(function)>>(dlsym(library, symbol));
+      return *function != nullptr;
+    };
+    Handle handle = nullptr;
+    if (!find(&Create, "hipblasLtCreate") || !find(&Destroy, "hipblasLtDestroy") ||
+        !find(&DescriptionCreate, "hipblasLtMatmulDescCreate") ||
+        !find(&DescriptionDestroy, "hipblasLtMatmulDescDestroy") ||
+        !find(&DescriptionSet, "hipblasLtMatmulDescSetAttribute") ||
+        !find(&LayoutCreate, "hipblasLtMatrixLayoutCreate") ||
+        !find(&LayoutDestroy, "hipblasLtMatrixLayoutDestroy") ||
+        !find(&PreferenceCreate, "hipblasLtMatmulPreferenceCreate") ||
+        !find(&PreferenceDestroy, "hipblasLtMatmulPreferenceDestroy") ||
+        !find(&PreferenceSet, "hipblasLtMatmulPreferenceSetAttribute") ||
+        !find(&Heuristic, "hipblasLtMatmulAlgoGetHeuristic") ||
+        !find(&Multiply, "hipblasLtMatmul") || !find(&version, "hipblasLtGetVersion") ||
+        Create(&handle) != kSuccess) {
+      return false;
+    }
+    const bool known = Version(handle) >= kFirstVersion;
+    (void)Destroy(handle);
+    return known;
+  }
+  int Version(Handle handle) const {
+    int number = 0;
+    return version(handle, &number) == kSuccess ? number : 0;
+  }
+  // HIP_R_16F, HIP_R_16BF, HIP_R_32F.
+  static int TypeOf(uint32_t dtype) {
+    return dtype == RANKFEED_DTYPE_F16 ? 2 : dtype == RANKFEED_DTYPE_BF16 ? 14 : 0;
+  }
+  static void* StreamOf(void* stream) { return stream; }
+  // It has no choice of reductions: sums are of the compute type.
+  static bool KeepSumsInFloat(Preference) { return true; }
+};
+
+using Gemm = LtGemm<HipblasLt>;
+
 }  // namespace
 
-#ifdef RANKFEED_HAVE_HIPBLASLT
-
-namespace {
-
-constexpr uint64_t kScratch = 32u << 20;
-
-struct State {
-  std::mutex mutex;
-  std::map<int, hipblasLtHandle_t> handles;  // per device; kept for the life of the process
-};
-State& TheState() {
-  static State* const state = new State;
-  return *state;
+int32_t HipGemmOpen(void* ctx) {
+  void*& place = *HipGemmPlace(ctx);
+  if (place != nullptr) return 0;
+  auto* const made = new (std::nothrow) Gemm;
+  if (made == nullptr) return -2;
+  place = made;
+  const HipScope scope(ctx);
+  return scope.rc() != 0 ? scope.rc() : made->Open();
 }
 
-}  // namespace
+void HipGemmClose(void* ctx) {
+  void*& place = *HipGemmPlace(ctx);
+  const HipScope scope(ctx);
+  delete static_cast<Gemm*>(place);
+  place = nullptr;
+}
 
 int32_t HipGemm(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
-  if (op->k % 8 != 0 || op->n % 8 != 0) return kNoLibrary;
-  if (const int32_t rc = HipSelect(at->ctx)) return rc;
-  State& state = TheState();
-  const std::lock_guard lock(state.mutex);
-  hipblasLtHandle_t& handle = state.handles[HipDevice(at->ctx)];
-  if (handle == nullptr && hipblasLtCreate(&handle) != HIPBLAS_STATUS_SUCCESS) {
-    handle = nullptr;
-    return kNoLibrary;
+  auto* const gemm = static_cast<Gemm*>(*HipGemmPlace(at->ctx));
+  if (gemm == nullptr) return RANKFEED_GPU_TILED;
+  const HipScope scope(at->ctx);
+  return scope.rc() != 0 ? scope.rc() : gemm->Multiply(*at, *op);
+}
+
+void HipDescribeGemm(void* ctx, char* out, uint64_t capacity) {
+  auto* const gemm = static_cast<Gemm*>(*HipGemmPlace(ctx));
+  if (gemm == nullptr) {
+    std::snprintf(out, capacity, "tiled kernel (no model was opened)");
+  } else {
+    gemm->Describe(out, capacity);
   }
-  const auto type = op->dtype == RANKFEED_DTYPE_F16    ? HIP_R_16F
-                    : op->dtype == RANKFEED_DTYPE_BF16 ? HIP_R_16BF
-                                                       : HIP_R_32F;
-  hipblasLtMatmulDesc_t matmul = nullptr;
-  hipblasLtMatrixLayout_t w = nullptr, x = nullptr, out = nullptr;
-  hipblasLtMatmulPreference_t preference = nullptr;
-  const hipblasOperation_t transpose = HIPBLAS_OP_T;
-  const uint64_t limit = at->scratch_bytes;
-  hipblasLtMatmulHeuristicResult_t result{};
-  int found = 0;
-  int32_t rc = kNoLibrary;
-  if (hipblasLtMatmulDescCreate(&matmul, HIPBLAS_COMPUTE_32F, HIP_R_32F) ==
-          HIPBLAS_STATUS_SUCCESS &&
-      hipblasLtMatmulDescSetAttribute(matmul, HIPBLASLT_MATMUL_DESC_TRANSA, &transpose,
-                                      sizeof transpose) == HIPBLAS_STATUS_SUCCESS &&
-      hipblasLtMatrixLayoutCreate(&w, type, op->k, op->n, op->k) == HIPBLAS_STATUS_SUCCESS &&
-      hipblasLtMatrixLayoutCreate(&x, type, op->k, op->m, op->k) == HIPBLAS_STATUS_SUCCESS &&
-      hipblasLtMatrixLayoutCreate(&out, type, op->n, op->m, op->n) == HIPBLAS_STATUS_SUCCESS &&
-      hipblasLtMatmulPreferenceCreate(&preference) == HIPBLAS_STATUS_SUCCESS &&
-      hipblasLtMatmulPreferenceSetAttribute(preference, HIPBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                            &limit, sizeof limit) == HIPBLAS_STATUS_SUCCESS &&
-      hipblasLtMatmulAlgoGetHeuristic(handle, matmul, w, x, out, out, preference, 1, &result,
-                                      &found) == HIPBLAS_STATUS_SUCCESS &&
-      found > 0) {
-    const float one = 1.0f, zero = 0.0f;
-    const auto status = hipblasLtMatmul(handle, matmul, &one, op->w, w, op->x, x, &zero, op->out,
-                                        out, op->out, out, &result.algo, at->scratch,
-                                        at->scratch_bytes, static_cast<hipStream_t>(at->stream));
-    rc = status == HIPBLAS_STATUS_SUCCESS ? 0 : 100000 + static_cast<int32_t>(status);
-  }
-  if (preference != nullptr) (void)hipblasLtMatmulPreferenceDestroy(preference);
-  for (hipblasLtMatrixLayout_t layout : {w, x, out}) {
-    if (layout != nullptr) (void)hipblasLtMatrixLayoutDestroy(layout);
-  }
-  if (matmul != nullptr) (void)hipblasLtMatmulDescDestroy(matmul);
-  return rc;
 }
 
-void HipDescribeGemm(void*, char* out, uint64_t capacity) {
-  std::snprintf(out, capacity, "hipBLASLt");
+uint64_t HipGemmScratch(void* ctx) {
+  auto* const gemm = static_cast<Gemm*>(*HipGemmPlace(ctx));
+  return gemm == nullptr ? 0 : gemm->Scratch();
 }
-uint64_t HipGemmScratch(void*) {
-  return kScratch;
-}
-
-#else
-
-int32_t HipGemm(const rankfeed_op_at*, const rankfeed_op_gemm*) {
-  return kNoLibrary;
-}
-void HipDescribeGemm(void*, char* out, uint64_t capacity) {
-  std::snprintf(out, capacity, "tiled kernel (no hipBLASLt)");
-}
-uint64_t HipGemmScratch(void*) {
-  return 0;
-}
-
-#endif
 
 }  // namespace rankfeed::handoff

@@ -66,10 +66,13 @@ int32_t Unpack(const rankfeed_op_at*, const rankfeed_op_unpack* op) {
 }
 
 int32_t Positions(const rankfeed_op_at*, const rankfeed_op_positions* op) {
+  if (op->cu_out != nullptr) op->cu_out[0] = 0;
   for (uint32_t r = 0; r < op->rows; ++r) {
     const RowRange row = RowOf(op->cu_seqlens, r);
     int32_t counted = 0;
+    if (op->cu_out != nullptr) op->cu_out[r + 1] = static_cast<int32_t>(row.begin + row.size);
     for (uint32_t i = row.begin; i < row.begin + row.size; ++i) {
+      if (op->ids_out != nullptr) op->ids_out[i] = op->ids[i];
       counted += op->ids[i] != op->pad_id;
       op->out[i] = op->ids[i] == op->pad_id ? op->pad_id : op->pad_id + counted;
     }
@@ -189,9 +192,14 @@ int32_t Logits(const rankfeed_op_at*, const rankfeed_op_logits* op) {
   return 0;
 }
 
+int32_t Open(void*) {
+  return 0;
+}
+
 constexpr rankfeed_gpu_ops kOps = {sizeof(rankfeed_gpu_ops),
                                    RANKFEED_GPU_OPS_ABI,
                                    1u << RANKFEED_DTYPE_F32,
+                                   Open,
                                    Describe,
                                    ScratchBytes,
                                    Unpack,

@@ -6,7 +6,8 @@
 // One block takes kQueries queries of one row and head and goes through the row's keys, kKeys at a
 // time: scores into shared memory, running maximum and sum per query, then the sum of values, which
 // lives in registers. 128 threads as 16 x 8: thread (ty, tx) has the queries ty * kEach .. and the
-// keys tx * 4 .., and the values' dimensions tx, tx + 8, ... Shared memory for heads of 128: 34 KB.
+// keys tx * 4 .., and the values' dimensions tx, tx + 8, ... Shared memory: 21,888, 34,176 and
+// 37,632 bytes for heads of up to 32, 64 and 128.
 
 constexpr uint32_t kKeys = 32;
 
@@ -23,17 +24,18 @@ struct AttentionTile {
 };
 
 template <class T, uint32_t kDim>
-RF_KERNEL AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
+RF_KERNEL(kThreads)
+AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
   using Tile = AttentionTile<kDim>;
   using Stored = typename T::Stored;
   constexpr uint32_t kEach = Tile::kEach;
   RF_SHARED(shared);
-  float* const query = shared;
-  float* const key = shared + Tile::kKeyAt;  // then value
-  float* const score = shared + Tile::kScoreAt;
-  float* const most = shared + Tile::kStateAt;
-  float* const total = most + Tile::kQueries;
-  float* const rescale = total + Tile::kQueries;
+  RF_SHARED_POINTER(float) const query = shared;
+  RF_SHARED_POINTER(float) const key = shared + Tile::kKeyAt;  // then value
+  RF_SHARED_POINTER(float) const score = shared + Tile::kScoreAt;
+  RF_SHARED_POINTER(float) const most = shared + Tile::kStateAt;
+  RF_SHARED_POINTER(float) const total = most + Tile::kQueries;
+  RF_SHARED_POINTER(float) const rescale = total + Tile::kQueries;
 
   const uint32_t row = RF_BLOCK_X / tiles, head = RF_BLOCK_Y;
   const uint32_t length = static_cast<uint32_t>(op.cu_seqlens[row + 1] - op.cu_seqlens[row]);
@@ -89,7 +91,7 @@ RF_KERNEL AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
           keys + r < length && d < op.head_dim ? T::Load(v + (keys + r) * 3 * width + d) : 0.0f;
     }
     for (uint32_t i = RF_THREAD; i < Tile::kQueries; i += RF_THREADS) {
-      float* const line = score + i * Tile::kScoreStride;
+      RF_SHARED_POINTER(float) const line = score + i * Tile::kScoreStride;
       float largest = most[i];  // at least one key of every step is real, so it becomes finite
       for (uint32_t j = 0; j < kKeys; ++j) largest = fmaxf(largest, line[j]);
       const float shrink = expf(most[i] - largest);
@@ -103,23 +105,32 @@ RF_KERNEL AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
       rescale[i] = shrink;
     }
     RF_SYNC();  // weights, rescaling and values are there
+    RF_UNROLL
     for (uint32_t i = 0; i < kEach; ++i) {
-      const float* const line = score + (ty * kEach + i) * Tile::kScoreStride;
       const float shrink = rescale[ty * kEach + i];
+      RF_UNROLL
       for (uint32_t d = 0; d < kDim / 8; ++d) sum[i][d] *= shrink;
-      for (uint32_t j = 0; j < kKeys; ++j) {
-        const float weight = line[j];
-        for (uint32_t d = 0; d < kDim / 8; ++d)
-          sum[i][d] += weight * key[j * Tile::kStride + tx + d * 8];
+    }
+    for (uint32_t j = 0; j < kKeys; ++j) {
+      float value[kDim / 8];  // read once for all queries of the thread
+      RF_UNROLL
+      for (uint32_t d = 0; d < kDim / 8; ++d) value[d] = key[j * Tile::kStride + tx + d * 8];
+      RF_UNROLL
+      for (uint32_t i = 0; i < kEach; ++i) {
+        const float weight = score[(ty * kEach + i) * Tile::kScoreStride + j];
+        RF_UNROLL
+        for (uint32_t d = 0; d < kDim / 8; ++d) sum[i][d] += weight * value[d];
       }
     }
   }
+  RF_UNROLL
   for (uint32_t i = 0; i < kEach; ++i) {
     const uint32_t r = begin + ty * kEach + i;
     if (r >= length) continue;
     const float inverse = 1.0f / total[ty * kEach + i];
     Stored* const out = static_cast<Stored*>(op.out) + (first + r) * width +
                         static_cast<uint64_t>(head) * op.head_dim;
+    RF_UNROLL
     for (uint32_t d = 0; d < kDim / 8; ++d) {
       if (tx + d * 8 < op.head_dim) T::Store(sum[i][d] * inverse, out + tx + d * 8);
     }

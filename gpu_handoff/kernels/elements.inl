@@ -36,8 +36,9 @@ struct Bf16 {
 constexpr uint32_t kThreads = 128;
 
 // The sum of value over the block, in every thread; scratch[kThreads]. The order of additions is
-// fixed, so results are the same on every device.
-RF_DEVICE float BlockSum(float value, float* scratch) {
+// fixed, so the sum is the same in every run; devices may still differ in the last bit of what
+// they add, by fused multiply-adds and their own exp and erfc.
+RF_DEVICE float BlockSum(float value, RF_SHARED_POINTER(float) scratch) {
   RF_SYNC();  // scratch may still be read from before
   scratch[RF_THREAD] = value;
   for (uint32_t half = RF_THREADS / 2; half > 0; half /= 2) {
@@ -49,16 +50,17 @@ RF_DEVICE float BlockSum(float value, float* scratch) {
 }
 
 // The number of set flags of this thread and those before it, and of the whole block in *total.
-// scratch[2 * kThreads].
-RF_DEVICE int32_t BlockCount(bool flag, int32_t* scratch, int32_t* total) {
-  int32_t* from = scratch;
-  int32_t* to = scratch + RF_THREADS;
-  RF_SYNC();
+// scratch[2 * kThreads]. The halves change roles in each of the 7 steps, so the answer is read from
+// the second one, and the next call may write the first one at once.
+static_assert(kThreads == 128);
+RF_DEVICE int32_t BlockCount(bool flag, RF_SHARED_POINTER(int32_t) scratch, int32_t* total) {
+  RF_SHARED_POINTER(int32_t) from = scratch;
+  RF_SHARED_POINTER(int32_t) to = scratch + RF_THREADS;
   from[RF_THREAD] = flag ? 1 : 0;
   for (uint32_t step = 1; step < RF_THREADS; step *= 2) {
     RF_SYNC();
     to[RF_THREAD] = from[RF_THREAD] + (RF_THREAD >= step ? from[RF_THREAD - step] : 0);
-    int32_t* const swap = from;
+    RF_SHARED_POINTER(int32_t) const swap = from;
     from = to;
     to = swap;
   }

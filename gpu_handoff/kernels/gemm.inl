@@ -17,13 +17,14 @@ RF_DEVICE float Activated(float value, uint32_t activation) {
 }
 
 template <class T>
-RF_KERNEL GemmKernel(rankfeed_op_gemm op) {
+RF_KERNEL(kGemmThreads)
+GemmKernel(rankfeed_op_gemm op) {
   RF_SHARED(shared);
   using Stored = typename T::Stored;
   const Stored* const x = static_cast<const Stored*>(op.x);
   const Stored* const w = static_cast<const Stored*>(op.w);
-  float* const a = shared;  // [kGemmDepth][kGemmStride]: x, transposed
-  float* const b = shared + kGemmDepth * kGemmStride;
+  RF_SHARED_POINTER(float) const a = shared;  // [kGemmDepth][kGemmStride]: x, transposed
+  RF_SHARED_POINTER(float) const b = shared + kGemmDepth * kGemmStride;
   const uint32_t row = RF_BLOCK_X * kGemmTile, column = RF_BLOCK_Y * kGemmTile;
   const uint32_t ty = RF_THREAD / 16, tx = RF_THREAD % 16;
   float sum[kGemmEach][kGemmEach] = {};
@@ -66,7 +67,8 @@ RF_KERNEL GemmKernel(rankfeed_op_gemm op) {
 
 // out = activation(out + bias), one block per row.
 template <class T>
-RF_KERNEL BiasKernel(rankfeed_op_gemm op) {
+RF_KERNEL(kThreads)
+BiasKernel(rankfeed_op_gemm op) {
   typename T::Stored* const out =
       static_cast<typename T::Stored*>(op.out) + static_cast<uint64_t>(RF_BLOCK_X) * op.n;
   for (uint32_t i = RF_THREAD; i < op.n; i += RF_THREADS) {

@@ -6,7 +6,7 @@
 // value(i) is what is normalized; writes out[0 .. hidden).
 template <class T, class Value>
 RF_DEVICE void NormRow(const Value& value, const float* gamma, const float* beta, float eps,
-                       uint32_t hidden, float* shared, typename T::Stored* out) {
+                       uint32_t hidden, RF_SHARED_POINTER(float) shared, typename T::Stored* out) {
   float sum = 0;
   for (uint32_t i = RF_THREAD; i < hidden; i += RF_THREADS) sum += value(i);
   const float mean = BlockSum(sum, shared) / static_cast<float>(hidden);
@@ -44,7 +44,8 @@ RF_DEVICE bool IndexBelow(int32_t index, uint32_t size) {
 }
 
 template <class T>
-RF_KERNEL EmbedKernel(rankfeed_op_embed op) {
+RF_KERNEL(kThreads)
+EmbedKernel(rankfeed_op_embed op) {
   RF_SHARED(shared);
   using Stored = typename T::Stored;
   const uint32_t t = RF_BLOCK_X;
@@ -66,7 +67,8 @@ RF_KERNEL EmbedKernel(rankfeed_op_embed op) {
 }
 
 template <class T>
-RF_KERNEL AddNormKernel(rankfeed_op_add_norm op) {
+RF_KERNEL(kThreads)
+AddNormKernel(rankfeed_op_add_norm op) {
   RF_SHARED(shared);
   using Stored = typename T::Stored;
   const uint64_t at = static_cast<uint64_t>(RF_BLOCK_X) * op.hidden;

@@ -3,16 +3,23 @@
 // token of each row, the head's scores. One block per row.
 
 // out[t] = pad + tokens of the row so far that are not pad; pad for a pad (ops.h, positions).
-RF_KERNEL PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad,
-                          int32_t* out) {
+RF_KERNEL(kThreads)
+PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad, int32_t* out,
+                int32_t* ids_out, int32_t* cu_out) {
   RF_SHARED(shared);
-  int32_t* const scratch = reinterpret_cast<int32_t*>(shared);
+  RF_SHARED_POINTER(int32_t) const scratch = RF_SHARED_AS(int32_t, shared);
   const int32_t base = cu_seqlens[0];
   const int32_t begin = cu_seqlens[RF_BLOCK_X] - base, end = cu_seqlens[RF_BLOCK_X + 1] - base;
+  if (cu_out != nullptr && RF_THREAD == 0) {
+    if (RF_BLOCK_X == 0) cu_out[0] = 0;
+    cu_out[RF_BLOCK_X + 1] = end;
+  }
   int32_t before = 0;
   for (int32_t chunk = begin; chunk < end; chunk += static_cast<int32_t>(RF_THREADS)) {
     const int32_t t = chunk + static_cast<int32_t>(RF_THREAD);
-    const bool real = t < end && ids[t] != pad;
+    const int32_t id = t < end ? ids[t] : pad;
+    if (t < end && ids_out != nullptr) ids_out[t] = id;
+    const bool real = id != pad;
     int32_t total;
     const int32_t count = BlockCount(real, scratch, &total);
     if (t < end) out[t] = real ? pad + before + count : pad;
@@ -21,10 +28,11 @@ RF_KERNEL PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t
 }
 
 template <class Id>
-RF_KERNEL UnpackKernel(const int32_t* ids, const int32_t* cu_seqlens, uint32_t row_length,
-                       int32_t pad, Id* ids_out, Id* mask_out, Id* positions_out) {
+RF_KERNEL(kThreads)
+UnpackKernel(const int32_t* ids, const int32_t* cu_seqlens, uint32_t row_length, int32_t pad,
+             Id* ids_out, Id* mask_out, Id* positions_out) {
   RF_SHARED(shared);
-  int32_t* const scratch = reinterpret_cast<int32_t*>(shared);
+  RF_SHARED_POINTER(int32_t) const scratch = RF_SHARED_AS(int32_t, shared);
   const int32_t begin = cu_seqlens[RF_BLOCK_X] - cu_seqlens[0];
   const uint32_t size = static_cast<uint32_t>(cu_seqlens[RF_BLOCK_X + 1] - cu_seqlens[RF_BLOCK_X]);
   int32_t before = 0;
@@ -45,8 +53,9 @@ RF_KERNEL UnpackKernel(const int32_t* ids, const int32_t* cu_seqlens, uint32_t r
 }
 
 template <class T>
-RF_KERNEL FirstKernel(const typename T::Stored* x, const int32_t* cu_seqlens, uint32_t hidden,
-                      typename T::Stored* out) {
+RF_KERNEL(kThreads)
+FirstKernel(const typename T::Stored* x, const int32_t* cu_seqlens, uint32_t hidden,
+            typename T::Stored* out) {
   const int32_t begin = cu_seqlens[RF_BLOCK_X] - cu_seqlens[0];
   const bool empty = cu_seqlens[RF_BLOCK_X + 1] == cu_seqlens[RF_BLOCK_X];
   for (uint32_t i = RF_THREAD; i < hidden; i += RF_THREADS) {
@@ -60,8 +69,9 @@ RF_KERNEL FirstKernel(const typename T::Stored* x, const int32_t* cu_seqlens, ui
 }
 
 template <class T>
-RF_KERNEL LogitsKernel(const typename T::Stored* x, const typename T::Stored* w, const float* bias,
-                       const int32_t* cu_seqlens, uint32_t labels, uint32_t hidden, float* logits) {
+RF_KERNEL(kThreads)
+LogitsKernel(const typename T::Stored* x, const typename T::Stored* w, const float* bias,
+             const int32_t* cu_seqlens, uint32_t labels, uint32_t hidden, float* logits) {
   RF_SHARED(shared);
   const bool empty = cu_seqlens[RF_BLOCK_X + 1] == cu_seqlens[RF_BLOCK_X];
   const typename T::Stored* const row = x + static_cast<uint64_t>(RF_BLOCK_X) * hidden;

@@ -70,8 +70,9 @@ typedef struct {
  * On failure *out is null and *error (nullable) says why.
  * Errors: ARGUMENT, STRUCT_SIZE, IO (missing, unreadable), PARSE (a file is not what its format
  * says), UNSUPPORTED (another architecture, activation, element type, unknown or missing tensors,
- * shapes that do not fit, a backend without kernels), NO_MEMORY, NO_DEVICE, DEVICE.
- * O(file size). */
+ * shapes that do not fit, a backend without kernels, a driver that is too old), NO_MEMORY,
+ * NO_DEVICE, DEVICE. A device runs one token, so that what cannot run there is said here and no
+ * batch waits for kernels to be loaded. O(file size). */
 RANKFEED_API rankfeed_status rankfeed_crossencoder_open(
     const char* path, const rankfeed_crossencoder_options* options, rankfeed_crossencoder** out,
     rankfeed_crossencoder_error* error);
@@ -91,7 +92,10 @@ typedef struct {
   uint64_t parameters;
   uint64_t weight_bytes; /* in device memory */
   char backend[16];
-  char gemm[48]; /* what multiplies matrices, for example "BLIS 0.9.0" */
+  /* What multiplies matrices, for example "BLIS 0.9.0". On a device "cuBLASLt 130000", or "tiled
+   * kernel" where the vendor's library is missing; "..., 12 by tiled kernel" when so many products
+   * were left to it. */
+  char gemm[48];
 } rankfeed_crossencoder_info;
 
 /* Errors: ARGUMENT, STRUCT_SIZE. O(1). */

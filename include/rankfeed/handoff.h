@@ -63,7 +63,8 @@ RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_cuda_backend(void);
 RANKFEED_API const rankfeed_gpu_backend* rankfeed_handoff_hip_backend(void);
 
 /* Devices a backend sees; 0 with RANKFEED_E_NO_DEVICE when its runtime finds none. backend null =
- * host. Errors: ARGUMENT, NO_DEVICE. O(1); the first call may load a driver. Any thread. */
+ * host. Errors: ARGUMENT, NO_DEVICE, UNSUPPORTED (the driver is older than the backend needs),
+ * DEVICE (the runtime has another error). O(1); the first call may load a driver. Any thread. */
 RANKFEED_API rankfeed_status rankfeed_handoff_device_count(const rankfeed_gpu_backend* backend,
                                                            int32_t* count);
 
@@ -94,7 +95,8 @@ typedef struct {
  * left behind, and *detail (nullable) says which step failed: section = 1 device, 2 control block,
  * 3 page-locked memory, 4 device memory, 5 events (item = slot), 6 timed events; byte_offset = bytes
  * asked for.
- * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (sizes overflow), NO_MEMORY, NO_DEVICE, DEVICE.
+ * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (sizes overflow), NO_MEMORY, NO_DEVICE, UNSUPPORTED (the
+ * driver is too old), DEVICE.
  * O(slots * slot_bytes): pages are touched. Slow with vendor backends (milliseconds); once per
  * program, never per batch. */
 RANKFEED_API rankfeed_status rankfeed_handoff_open(const rankfeed_handoff_options* options,
@@ -275,7 +277,8 @@ typedef struct {
   uint64_t mapped; /* submissions read in place */
   /* RANKFEED_HANDOFF_MEASURE_IDLE, by the device's clock; else 0. idle is the time between the end of
    * one measured batch's work and the begin of the next one's on the same stream: its share is
-   * idle / (idle + busy). Batches that have completed so far. */
+   * idle / (idle + busy). busy is the rest, with the gaps between a batch's kernels in which the
+   * device waited for the host's next launch. Batches that have completed so far. */
   uint64_t consumer_batches, consumer_busy_ns, consumer_idle_ns;
   uint64_t consumer_unmeasured; /* batches, and gaps between them, that were not measured */
 } rankfeed_handoff_stats;

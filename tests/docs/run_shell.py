@@ -59,6 +59,7 @@ ELSEWHERE = {
     "tests/examples/pretokenize_ray.py": "test:example_pretokenize_ray_long",
     "rankfeed corpus merge -o docs.rfc shards": "test:example_pretokenize_ray_long",
     "scripts/gpu-check.sh": "test:gpu_check_dry_run",
+    "LD_LIBRARY_PATH=build-release/fake_gpu": "file:tests/fake_gpu/rerank_test.py",
 }
 
 # Sizes that make an example worth reading are made smaller for the test.

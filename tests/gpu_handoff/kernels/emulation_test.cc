@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
 
 #include "emulation/emulator.h"
 #include "emulation/ops_emulated.h"
@@ -26,23 +27,45 @@ TEST(Emulation, KernelsEqualHostOperations) {
   CheckAllKernels(&backend, EmulatedOps(), 1);
 }
 
-// A missing RF_SYNC gives other results, or NaN from shared memory, when threads run in another
-// order.
+void CheckEveryKernel(const rankfeed_gpu_backend& backend) {
+  KernelChecks checks(&backend, EmulatedOps(), 12);
+  checks.Positions({200, 0, 1});
+  checks.Unpack<int32_t>({140, 2}, 150);
+  checks.Embed(RANKFEED_DTYPE_F16, 7, 150);
+  checks.AddNorm(RANKFEED_DTYPE_F32, 3, 130);
+  checks.Gemm(RANKFEED_DTYPE_F32, 70, 66, 40, RANKFEED_GPU_GELU);
+  checks.Attention(RANKFEED_DTYPE_F32, {70, 1}, 1, 64);
+  checks.Attention(RANKFEED_DTYPE_BF16, {35}, 1, 128);
+  checks.Head(RANKFEED_DTYPE_F32, {2, 0}, 140, 2);
+}
+
 TEST(Emulation, OrderOfThreadsDoesNotMatter) {
   const rankfeed_gpu_backend backend = EmulatedBackend();
   for (const auto order : {emulation::Order::kBackward, emulation::Order::kShuffled}) {
     emulation::SetOrder(order);
-    KernelChecks checks(&backend, EmulatedOps(), 12);
-    checks.Positions({200, 0, 1});
-    checks.Unpack<int32_t>({140, 2}, 150);
-    checks.Embed(RANKFEED_DTYPE_F16, 7, 150);
-    checks.AddNorm(RANKFEED_DTYPE_F32, 3, 130);
-    checks.Gemm(RANKFEED_DTYPE_F32, 70, 66, 40, RANKFEED_GPU_GELU);
-    checks.Attention(RANKFEED_DTYPE_F32, {70, 1}, 1, 64);
-    checks.Attention(RANKFEED_DTYPE_BF16, {35}, 1, 128);
-    checks.Head(RANKFEED_DTYPE_F32, {2, 0}, 140, 2);
+    CheckEveryKernel(backend);
   }
   emulation::SetOrder(emulation::Order::kForward);
+}
+
+// Planted faults: each barrier of the kernels in turn is left out. The shadow of shared memory
+// finds every one of them, so none is there for nothing.
+TEST(Emulation, EveryMissingBarrierIsFound) {
+  const rankfeed_gpu_backend backend = EmulatedBackend();
+  CheckEveryKernel(backend);
+  const std::vector<std::string> places = emulation::SyncPlaces();
+  EXPECT_EQ(places.size(), 11u);
+  for (size_t i = 0; i < places.size(); ++i) {
+    emulation::OmitSync(static_cast<int>(i));
+    std::string said;
+    try {
+      CheckEveryKernel(backend);
+    } catch (const std::logic_error& fault) {
+      said = fault.what();
+    }
+    EXPECT_NE(said.find("shared memory: "), std::string::npos) << places[i] << ": " << said;
+  }
+  emulation::OmitSync(-1);
 }
 
 TEST(Emulation, ForwardEqualsPyTorchInEveryType) {
@@ -77,29 +100,51 @@ TEST(Emulation, ForwardEqualsPyTorchInEveryType) {
   }
 }
 
-TEST(Emulation, NoticesThreadsThatLeaveOthersWaiting) {
-  EXPECT_THROW(emulation::Run(1, 1, 4, 1,
-                              [] {
-                                if (emulation::Now().thread != 2) emulation::Sync();
-                              }),
-               std::logic_error);
+// What Run says of a kernel of four threads and four words.
+std::string Said(const std::function<void(emulation::Shared<float>, uint32_t)>& kernel) {
+  try {
+    emulation::Run(1, 1, 4, 4,
+                   [&] { kernel(emulation::Shared<float>(0), emulation::Now().thread); });
+  } catch (const std::logic_error& fault) {
+    const std::string text = fault.what();
+    return text.substr(0, text.rfind(": word"));
+  }
+  return "";
 }
 
-TEST(Emulation, OrderShowsAMissingSync) {
-  // Each thread reads what its left neighbour wrote without waiting for it.
-  const auto sum = [](emulation::Order order) {
+TEST(Emulation, NoticesWhatIsWrongInEveryOrder) {
+  const auto sync = [] { emulation::Sync("here", 1); };
+  for (const auto order :
+       {emulation::Order::kForward, emulation::Order::kBackward, emulation::Order::kShuffled}) {
     emulation::SetOrder(order);
-    float result = 0;
-    emulation::Run(1, 1, 4, 4, [&] {
-      const emulation::Position& now = emulation::Now();
-      now.shared[now.thread] = 1;
-      if (now.thread > 0) result += now.shared[now.thread - 1];
-    });
-    emulation::SetOrder(emulation::Order::kForward);
-    return result;
-  };
-  EXPECT_EQ(sum(emulation::Order::kForward), 3);
-  EXPECT_TRUE(std::isnan(sum(emulation::Order::kBackward)));
+    EXPECT_EQ(Said([&](auto, uint32_t t) {
+                if (t != 2) sync();
+              }),
+              "threads of a block returned while others wait");
+    // Each thread reads what its left neighbour wrote, without and with waiting for it.
+    const auto neighbour = [&](bool wait) {
+      return Said([&](auto shared, uint32_t t) {
+        shared[t] = 1;
+        if (wait) sync();
+        if (t > 0) (void)float(shared[t - 1]);
+      });
+    };
+    EXPECT_EQ(neighbour(true), "");
+    const std::string race = neighbour(false);
+    EXPECT_TRUE(race == "shared memory: race of a read with a write before" ||
+                race == "shared memory: race of a write with a read before" ||
+                race == "shared memory: read and never written")
+        << race;
+    EXPECT_EQ(Said([](auto shared, uint32_t) { shared[3] = 1; }),
+              "shared memory: race of two writes");
+    EXPECT_EQ(Said([](auto shared, uint32_t t) {
+                if (t == 1) shared[0] += 1;
+              }),
+              "shared memory: read and never written");
+    EXPECT_EQ(Said([](auto shared, uint32_t t) { shared[t + 1] = 1; }),
+              "shared memory: an index outside");
+  }
+  emulation::SetOrder(emulation::Order::kForward);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -30,6 +31,7 @@ class KernelChecks {
       : backend_(backend), ops_(ops), random_(seed) {
     EXPECT_EQ(backend_->device_open(backend_->self, 0, &ctx_), 0);
     EXPECT_EQ(backend_->stream_create(ctx_, &stream_), 0);
+    EXPECT_EQ(ops_->open(ctx_), 0);
     scratch_bytes_ = ops_->scratch_bytes(ctx_, 8192);
     if (scratch_bytes_ != 0) scratch_ = Alloc(scratch_bytes_);
     host_scratch_.resize(64 * 8192);
@@ -57,11 +59,17 @@ class KernelChecks {
     rankfeed_op_positions op{ids.data(), cu.data(), rows, 1, expected.data()};
     const rankfeed_op_at host = Host();
     ASSERT_EQ(HostOps()->positions(&host, &op), 0);
-    op = {Copy(ids), Copy(cu), rows, 1, static_cast<int32_t*>(Alloc(ids.size() * 4 + 4))};
+    const auto ints = [&](size_t size) { return static_cast<int32_t*>(Alloc(size * 4 + 4)); };
+    op = {Copy(ids), Copy(cu), rows, 1, ints(ids.size()), ints(ids.size()), ints(cu.size())};
     const rankfeed_op_at at = At();
     ASSERT_EQ(ops_->positions(&at, &op), 0);
     Fetch(op.out, &got);
     EXPECT_EQ(got, expected);
+    Fetch(op.ids_out, &got);
+    EXPECT_EQ(got, ids);
+    std::vector<int32_t> rows_got(cu.size(), -7);
+    Fetch(op.cu_out, &rows_got);
+    EXPECT_EQ(rows_got, cu);
     Release();
   }
 
@@ -145,8 +153,13 @@ class KernelChecks {
                         expected.data()};
     const rankfeed_op_at host = Host(), at = At();
     ASSERT_EQ(HostOps()->gemm(&host, &op), 0);
-    void* out = AllocElements(dtype, expected.size());
-    op = {dtype,      m,  n, k, activation, CopyElements(dtype, x), CopyElements(dtype, w),
+    // Room for whole steps of rows, as the forward gives.
+    const size_t room =
+        (m + RANKFEED_GPU_GEMM_ROWS - 1) / RANKFEED_GPU_GEMM_ROWS * size_t{RANKFEED_GPU_GEMM_ROWS};
+    void* out = AllocElements(dtype, room * n);
+    auto x_room = x;
+    x_room.resize(room * k, std::numeric_limits<float>::quiet_NaN());
+    op = {dtype,      m,  n, k, activation, CopyElements(dtype, x_room), CopyElements(dtype, w),
           Copy(bias), out};
     ASSERT_EQ(ops_->gemm(&at, &op), 0);
     Compare(dtype, expected, out, n);

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""gpu_run_test.py SOURCE: bench/gpu_run.py, over programs that say what real ones say when things go wrong: a step whose tests were
+skipped, and a pipeline whose products the tiled kernel did, have failed where a device is listed. Standard library only."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+source = pathlib.Path(sys.argv[1])
+problems = []
+
+
+def run(tests_say, gemm):
+    """Statuses of the steps "cuda: device tests" and "cuda: pipeline", and the exit status."""
+    with tempfile.TemporaryDirectory() as folder:
+        bundle = pathlib.Path(folder)
+        for name in ("bin", "files", "lib"):
+            (bundle / name).mkdir()
+        (bundle / "files" / "commit").write_text("none\n")
+        (bundle / "bin" / "librankfeed_handoff_cuda.so").write_text("")
+        programs = {"handoff_device_test": tests_say, "bench_pipeline": json.dumps({"gemm": gemm}), "bench_handoff": "{}"}
+        for name, says in programs.items():
+            (bundle / "bin" / name).write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\n")
+            (bundle / "bin" / name).chmod(0o755)
+        out = bundle / "gpu.json"
+        done = subprocess.run([sys.executable, "-B", source / "bench" / "gpu_run.py", bundle, "--fake", "--out", out, "--only",
+                               "^cuda: (device|pipeline)"], capture_output=True, text=True)
+        if not out.exists():
+            raise SystemExit(done.stdout + done.stderr)
+        steps = {s["step"].split(",")[0]: s["status"] for s in json.loads(out.read_text())["steps"]}
+        return steps["cuda: device tests"], steps["cuda: pipeline 1x32"], done.returncode
+
+
+def expect(wanted, *inputs):
+    got = run(*inputs)
+    if got != wanted:
+        problems.append(f"{inputs}: {got}, not {wanted}")
+
+
+PASSED = "[  PASSED  ] 4 tests."
+expect(("passed", "passed", 0), PASSED, "cuBLASLt 130000")
+expect(("failed", "passed", 1), PASSED + "\nNOT RUN: kernels against the CPU: the cuda backend finds no device", "cuBLASLt 130000")
+expect(("failed", "passed", 1), "[  PASSED  ] 0 tests.", "cuBLASLt 130000")
+expect(("passed", "failed", 1), PASSED, "tiled kernel (no cuBLASLt)")
+expect(("passed", "failed", 1), PASSED, "cuBLASLt 130000, 12 by tiled kernel")
+print("\n".join(problems) or "5 cases")
+sys.exit(1 if problems else 0)
