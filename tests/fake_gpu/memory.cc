@@ -19,7 +19,8 @@ namespace fake_gpu {
 namespace {
 
 constexpr size_t kPage = 4096, kAlign = 256;
-constexpr size_t kFence = 64 << 10;  // on both sides: also what lies a slot beyond the end is caught
+constexpr size_t kFence =
+    64 << 10;  // on both sides: also what lies a slot beyond the end is caught
 constexpr unsigned char kPoison = 0xFF;  // NaN in every element type, -1 as an id
 constexpr unsigned char kCanary = 0xC5;
 

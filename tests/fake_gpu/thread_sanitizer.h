@@ -104,7 +104,7 @@ class Fence {
     AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
   }
 #endif
-  char place_ = 0;
+  [[maybe_unused]] char place_ = 0;
 };
 
 // A stream, to ThreadSanitizer: a thread of execution of its own.
@@ -133,7 +133,7 @@ class Fibre {
 
  private:
   friend class OnFibre;
-  void* fiber_ = nullptr;
+  [[maybe_unused]] void* fiber_ = nullptr;
   Fence queued_, ended_;
 };
 
