@@ -40,7 +40,6 @@ enum class SectionId : uint32_t {
   kCodes = 5,        // uint16_t[blocks * 256]: character code, 0 = in no piece
   kValueScores = 6,  // double[value_count]: score of the piece (see Config::parity)
   kValueIds = 7,     // uint32_t[value_count]: token id of the piece
-  kValueTypes = 8,   // uint8_t[value_count]: PieceType
   kIdPieces = 9,     // Text[id_count]: token string of each id, added tokens included
   // uint8_t[id_count]: PieceType in the low bits | kIdSpecial | kIdAdded. Up to SentencePiece 0.2.1
   // a piece that is spelled like a control, unknown or byte piece has that one's type (PieceToId
@@ -148,20 +147,17 @@ struct Config {
   // Worst growth of the normalizer: output bytes <= growth_numerator * input bytes / 256
   // + growth_constant.
   uint32_t growth_numerator, growth_constant;
-  uint32_t max_added_bytes;  // longest added token content
+  // Defaults the file carries (tokenizer.json truncation/padding), 0 = none. default_truncation is
+  // one of RANKFEED_TRUNCATE_*, default_padding a length or kPadLongest.
+  uint32_t default_max_length, default_truncation, default_stride, default_padding;
+  uint32_t default_pad_multiple;
   double unk_score;          // min_score - 10 (kUnkPenalty / K_UNK_PENALTY), in the mode's width
   Text unk_surface;          // SentencePiece decode of the unknown id
   Text unk_piece;
   Text source_name;          // "sentencepiece" or "tokenizer.json"
   Text family;               // preset name, or empty
-  Text unused;
-  // Defaults the file carries (tokenizer.json truncation/padding), 0 = none. default_truncation is
-  // one of RANKFEED_TRUNCATE_*, default_padding a length or kPadLongest.
-  uint32_t default_max_length, default_truncation, default_stride, default_padding;
-  uint32_t default_pad_multiple;
-  uint32_t reserved[9];
 };
-static_assert(sizeof(Config) == 192);
+static_assert(sizeof(Config) == 144);
 
 // One element of a normalizer, pre-tokenizer or decoder, in the order the file runs them.
 // Numbers never change; arguments by op.

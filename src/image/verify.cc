@@ -98,7 +98,6 @@ class Verifier {
     Require(!bad_code, SectionId::kCodes);
     Require(m_.scores.size() == c.value_count, SectionId::kValueScores);
     Require(m_.value_ids.size() == c.value_count, SectionId::kValueIds);
-    Require(m_.value_types.size() == c.value_count, SectionId::kValueTypes);
     // Comparisons in the search assume an order; a NaN has none.
     for (size_t i = 0; i < m_.scores.size(); ++i) {
       if (!std::isfinite(m_.scores[i])) Require(false, SectionId::kValueScores, i);
