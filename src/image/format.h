@@ -98,6 +98,9 @@ static_assert(sizeof(Section) == 24);
 
 inline constexpr uint32_t kNoId = 0xffffffffu;
 inline constexpr uint32_t kPadLongest = 0xffffffffu;  // Config::default_padding
+// Bytes of a piece or an added token. Texts cost as much per character as the longest one has, also
+// those of an image that was made to be slow. sentencepiece 0.2.3 refuses pieces of 8,000 bytes.
+inline constexpr uint32_t kMaxStringBytes = 8192;
 
 // Range in kStrings.
 struct Text {
@@ -229,7 +232,7 @@ struct WordConfig {
   // Base of the root: state root_base + code is the one after that character alone, for
   // every code. The code after the last, Config::code_count, stands for a character in no piece.
   uint32_t root_base;
-  double cost_unit;  // cost = round(-score / cost_unit), a power of two
+  double cost_unit;  // cost = round(-score / cost_unit), a power of two, kMaxCostUnit at most
   uint32_t part_bits;
   uint32_t reserved;
   // simd::ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
@@ -264,6 +267,8 @@ inline constexpr uint32_t kMaxWordPieceChars = 16;  // greatest depth and edge_c
 // that a sum needs nothing masked off and the least sum says what it ends in. A character that is
 // no piece has an edge of its own, with kEdgeUnknown. kWordEdges[0] is kNoEdge.
 inline constexpr uint32_t kMaxCost = 0x1fffff;
+// Sums of scores over any text stay below 2^63 so; builder/word_tables.cc, CostsFit, asks for less.
+inline constexpr double kMaxCostUnit = 1024;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
 inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out
 inline constexpr uint32_t kEdgeCostShift = 28;
