@@ -8,12 +8,13 @@
 #include <cstdint>
 #include <string>
 
+#include "image/format.h"
+
 namespace rankfeed::builder {
 
-// Bytes of a piece, an added token, a pattern, a replacement, a name. A text costs as much per
-// character as the longest piece has characters, and every character of a piece is a trie node.
-// sentencepiece 0.2.3 refuses pieces of 8,000 bytes and more.
-inline constexpr size_t kMaxStringBytes = 8192;
+// Bytes of a piece, an added token, a pattern, a replacement, a name. Every character of a piece is a
+// trie node.
+inline constexpr size_t kMaxStringBytes = image::kMaxStringBytes;
 
 // Steps of the normalizer, the pre-tokenizer and the decoder each, empty sequences included. Each
 // one reads the text again; the published files of XLM-RoBERTa's family have at most 3.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // builder/unicode_delta.h: where the Unicode data of the HuggingFace reference differ from ICU 72.
 //
-// The pinned reference, the tokenizers 0.23.2 wheel, takes its Unicode data from five sources of
-// five ages; ICU 72 (Unicode 15.0) agrees with none of them. Each function below is ICU plus the
-// correction that reproduces the wheel. All were found by sweeping every code point through the
+// The reference, the tokenizers wheel (its sources were read at 0.23.2), takes its Unicode data from
+// five crates of five ages; ICU 72 (Unicode 15.0) agrees with none of them. Each function below is ICU
+// plus the correction that reproduces the wheel. All were found by sweeping every code point through the
 // wheel; tests/oracle/unicode_sweep.py does so again and compares with the engine.
 //
 //   property                    source in the wheel                          Unicode

@@ -45,9 +45,6 @@ class Pruner {
   // and memory, times the square and once the longest piece.
   Pruner(const PieceStates& states, int32_t lead);
 
-  // The longest suffix of state, itself included, that is a piece; 0 at the end.
-  uint32_t Piece(uint32_t state) const { return piece_[state]; }
-
   // Writes the pieces at the end of state that are left, longest first; returns how many, at
   // least 1.
   uint32_t Keep(uint32_t state, std::array<uint32_t, kMaxChars>* pieces) const;
@@ -69,7 +66,7 @@ class Pruner {
 
   const PieceStates states_;
   const int32_t lead_;
-  std::vector<uint32_t> piece_;
+  std::vector<uint32_t> piece_;  // the longest suffix, the state included, that is one; 0: none
   std::vector<Row> reach_;  // by state x and place i: the best path from x[i] to the end of x
   // By state x and k: the least that the end of x costs more than the place k + 1 characters before
   // it, when the path to it ends in a piece that is longer than x.

@@ -243,16 +243,13 @@ class Writer {
     std::vector<double> scores;
     scores.reserve(values_.size());
     std::vector<uint32_t> ids;
-    std::vector<uint8_t> types;
     for (const uint32_t piece : values_) {
       scores.push_back(spec_.pieces[piece].score);
       ids.push_back(spec_.id_map[piece]);
-      types.push_back(static_cast<uint8_t>(spec_.pieces[piece].type));
     }
     config_.value_count = static_cast<uint32_t>(values_.size());
     sections_.Add(SectionId::kValueScores, scores);
     sections_.Add(SectionId::kValueIds, ids);
-    sections_.Add(SectionId::kValueTypes, types);
   }
 
   // Character codes by falling weight: the children of a node then lie close together.
@@ -505,8 +502,6 @@ class Writer {
       tokens.push_back({token.id, token.flags, strings_.Add(token.content),
                         is_normalized ? strings_.Add(normalized) : image::Text{}});
       const auto index = static_cast<uint32_t>(i);
-      config_.max_added_bytes =
-          std::max(config_.max_added_bytes, static_cast<uint32_t>(token.content.size()));
       if (sentencepiece()) continue;  // only names of ids; libsentencepiece does not match them
       if (!is_normalized) {
         raw.emplace_back(token.content, index);

@@ -140,7 +140,7 @@ class TemplateEncoder {
     if (model_.huggingface()) {
       return rankfeed::EncodeHuggingFace(model_, scratch_, text, flags_, sink);
     }
-    return rankfeed::EncodeSentencePiece(model_, scratch_, text, sp_extra_, flags_, sink);
+    return rankfeed::EncodeSentencePiece(model_, scratch_, text, sp_extra_, sink);
   }
 
   static void Mark(const rankfeed_encoding* io, uint32_t from, uint32_t to, uint8_t special,

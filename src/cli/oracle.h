@@ -23,7 +23,7 @@ class Oracle {
   ~Oracle();
   Oracle(const Oracle&) = delete;
 
-  // Name and version, "tokenizers 0.23.2".
+  // Name and version, "tokenizers 0.23.3".
   const std::string& version() const { return version_; }
 
   // Ids of each text. A text that the reference has an error for gets one id, kError.

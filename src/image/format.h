@@ -40,7 +40,6 @@ enum class SectionId : uint32_t {
   kCodes = 5,        // uint16_t[blocks * 256]: character code, 0 = in no piece
   kValueScores = 6,  // double[value_count]: score of the piece (see Config::parity)
   kValueIds = 7,     // uint32_t[value_count]: token id of the piece
-  kValueTypes = 8,   // uint8_t[value_count]: PieceType
   kIdPieces = 9,     // Text[id_count]: token string of each id, added tokens included
   // uint8_t[id_count]: PieceType in the low bits | kIdSpecial | kIdAdded. Up to SentencePiece 0.2.1
   // a piece that is spelled like a control, unknown or byte piece has that one's type (PieceToId
@@ -99,6 +98,9 @@ static_assert(sizeof(Section) == 24);
 
 inline constexpr uint32_t kNoId = 0xffffffffu;
 inline constexpr uint32_t kPadLongest = 0xffffffffu;  // Config::default_padding
+// Bytes of a piece or an added token. Texts cost as much per character as the longest one has, also
+// those of an image that was made to be slow. sentencepiece 0.2.3 refuses pieces of 8,000 bytes.
+inline constexpr uint32_t kMaxStringBytes = 8192;
 
 // Range in kStrings.
 struct Text {
@@ -148,20 +150,17 @@ struct Config {
   // Worst growth of the normalizer: output bytes <= growth_numerator * input bytes / 256
   // + growth_constant.
   uint32_t growth_numerator, growth_constant;
-  uint32_t max_added_bytes;  // longest added token content
+  // Defaults the file carries (tokenizer.json truncation/padding), 0 = none. default_truncation is
+  // one of RANKFEED_TRUNCATE_*, default_padding a length or kPadLongest.
+  uint32_t default_max_length, default_truncation, default_stride, default_padding;
+  uint32_t default_pad_multiple;
   double unk_score;          // min_score - 10 (kUnkPenalty / K_UNK_PENALTY), in the mode's width
   Text unk_surface;          // SentencePiece decode of the unknown id
   Text unk_piece;
   Text source_name;          // "sentencepiece" or "tokenizer.json"
   Text family;               // preset name, or empty
-  Text unused;
-  // Defaults the file carries (tokenizer.json truncation/padding), 0 = none. default_truncation is
-  // one of RANKFEED_TRUNCATE_*, default_padding a length or kPadLongest.
-  uint32_t default_max_length, default_truncation, default_stride, default_padding;
-  uint32_t default_pad_multiple;
-  uint32_t reserved[9];
 };
-static_assert(sizeof(Config) == 192);
+static_assert(sizeof(Config) == 144);
 
 // One element of a normalizer, pre-tokenizer or decoder, in the order the file runs them.
 // Numbers never change; arguments by op.
@@ -233,7 +232,7 @@ struct WordConfig {
   // Base of the root: state root_base + code is the one after that character alone, for
   // every code. The code after the last, Config::code_count, stands for a character in no piece.
   uint32_t root_base;
-  double cost_unit;  // cost = round(-score / cost_unit), a power of two
+  double cost_unit;  // cost = round(-score / cost_unit), a power of two, kMaxCostUnit at most
   uint32_t part_bits;
   uint32_t reserved;
   // simd::ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
@@ -268,6 +267,8 @@ inline constexpr uint32_t kMaxWordPieceChars = 16;  // greatest depth and edge_c
 // that a sum needs nothing masked off and the least sum says what it ends in. A character that is
 // no piece has an edge of its own, with kEdgeUnknown. kWordEdges[0] is kNoEdge.
 inline constexpr uint32_t kMaxCost = 0x1fffff;
+// Sums of scores over any text stay below 2^63 so; builder/word_tables.cc, CostsFit, asks for less.
+inline constexpr double kMaxCostUnit = 1024;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
 inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out
 inline constexpr uint32_t kEdgeCostShift = 28;

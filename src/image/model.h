@@ -39,7 +39,6 @@ struct Model {
   CodePointTable<uint16_t> codes;
   std::span<const double> scores;       // by value
   std::span<const uint32_t> value_ids;  // by value
-  std::span<const uint8_t> value_types;
 
   std::span<const char> strings;
   std::span<const image::Text> id_pieces;

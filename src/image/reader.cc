@@ -37,7 +37,7 @@ constexpr uint32_t ElementSize(uint32_t id) {
   switch (static_cast<SectionId>(id)) {
     case SectionId::kConfig: return sizeof(Config);
     case SectionId::kStrings: case SectionId::kCharsmapPool: case SectionId::kDenormPool:
-    case SectionId::kValueTypes: case SectionId::kIdFlags: case SectionId::kCcc: return 1;
+    case SectionId::kIdFlags: case SectionId::kCcc: return 1;
     case SectionId::kTrieUnits: case SectionId::kAddedTrieRaw:
     case SectionId::kAddedTrieNormalized: case SectionId::kUserDefinedTrie: return 8;
     case SectionId::kCodeBlocks: case SectionId::kCodes: case SectionId::kPropBlocks:
@@ -142,7 +142,6 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->codes = Table<uint16_t>(s, SectionId::kCodeBlocks, SectionId::kCodes);
   model->scores = s.Get<double>(SectionId::kValueScores);
   model->value_ids = s.Get<uint32_t>(SectionId::kValueIds);
-  model->value_types = s.Get<uint8_t>(SectionId::kValueTypes);
   model->strings = s.Get<char>(SectionId::kStrings);
   model->id_pieces = s.Get<Text>(SectionId::kIdPieces);
   model->id_flags = s.Get<uint8_t>(SectionId::kIdFlags);

@@ -61,10 +61,14 @@ class Verifier {
   void ConfigRules() {
     const Config& c = *m_.config;
     Require(c.parity <= RANKFEED_PARITY_SENTENCEPIECE, SectionId::kConfig);
-    Require(c.id_count < 0x7fffffff && c.value_count < trie::kNoValue, SectionId::kConfig);
-    // unigram/viterbi.cc steps at most max_piece_chars characters and needs one.
-    Require(c.max_piece_chars > 0 && c.max_piece_bytes > 0, SectionId::kConfig);
-    Require(c.code_count > 0 && c.code_count <= trie::kMaxCodes, SectionId::kConfig);
+    // Ids are int32_t in the C API.
+    Require(c.id_count < 0x7fffffff, SectionId::kConfig);
+    // unigram/viterbi.cc steps at most max_piece_chars characters and needs one, text/sp_normalize.cc
+    // as many bytes.
+    Require(c.max_piece_chars > 0 && c.max_piece_chars <= c.max_piece_bytes, SectionId::kConfig);
+    Require(c.max_piece_bytes <= kMaxStringBytes, SectionId::kConfig);
+    // So kEmptyLabel is no code. There is one at least: Tries() asks each entry of kCodes for less.
+    Require(c.code_count <= trie::kMaxCodes, SectionId::kConfig);
     for (const uint32_t id : {c.unk_id, c.bos_id, c.eos_id, c.pad_id, c.cls_id, c.sep_id,
                               c.mask_id}) {
       Require(IdOrNone(id), SectionId::kConfig);
@@ -82,7 +86,7 @@ class Verifier {
       bad_base |= trie::Base(u) + codes > units.size();
       bad_value |= uint32_t{trie::Value(u) >= values} & uint32_t{trie::Value(u) != trie::kNoValue};
     }
-    Require(!bad_base && !bad_value && units.size() <= trie::kMaxUnits, id);
+    Require(!bad_base && !bad_value, id);
   }
 
   void Tries() {
@@ -98,7 +102,6 @@ class Verifier {
     Require(!bad_code, SectionId::kCodes);
     Require(m_.scores.size() == c.value_count, SectionId::kValueScores);
     Require(m_.value_ids.size() == c.value_count, SectionId::kValueIds);
-    Require(m_.value_types.size() == c.value_count, SectionId::kValueTypes);
     // Comparisons in the search assume an order; a NaN has none.
     for (size_t i = 0; i < m_.scores.size(); ++i) {
       if (!std::isfinite(m_.scores[i])) Require(false, SectionId::kValueScores, i);
@@ -149,9 +152,12 @@ class Verifier {
     }
     for (size_t i = 0; i < m_.added_tokens.size(); ++i) {
       const AddedToken& token = m_.added_tokens[i];
-      Require(ValidText(token.content) && ValidText(token.normalized) && token.content.size > 0 &&
-                  token.id < m_.config->id_count,
+      Require(ValidText(token.content) && ValidText(token.normalized), SectionId::kAddedTokens, i);
+      // pipeline/hf_added_tokens.h looks as deep as the longest at every byte.
+      Require(token.content.size > 0 && token.content.size <= kMaxStringBytes &&
+                  token.normalized.size <= kMaxStringBytes,
               SectionId::kAddedTokens, i);
+      Require(token.id < m_.config->id_count, SectionId::kAddedTokens, i);
     }
   }
 
@@ -288,24 +294,49 @@ class Verifier {
            (EdgeCost(edge) <= kMaxCost && (id < m_.config->id_count || id >= kEdgeLiteral));
   }
 
+  // words/exactness.h turns scores and the cost unit into integers: a cost unit is 2^-30 to
+  // kMaxCostUnit, and no score costs more than kMaxCost or less than 0. Finite, as NaN compares with
+  // nothing.
+  void WordScores() {
+    const double unit = m_.word_config->cost_unit;
+    Require(unit > 1e-9 && unit <= kMaxCostUnit && std::bit_cast<uint64_t>(unit) << 12 == 0,
+            SectionId::kWordConfig);
+    const double lowest = -unit * kMaxCost;
+    Require(m_.config->unk_score < 0 && m_.config->unk_score >= lowest, SectionId::kConfig);
+    for (size_t i = 0; i < m_.word_scores.size(); ++i) {
+      const double score = m_.word_scores[i];
+      if (!(score <= 0 && score >= lowest)) Require(false, SectionId::kWordScores, i);
+    }
+  }
+
+  // Whoever writes ids shifts by the limit (words/look_up.cc, Emit).
+  static bool BadLimit(WordInfo info) { return info.limit > 63; }
+
   // words/: the hash masks to table_bits; a search reads word_units[base + code] for codes up to
   // code_count, goes along the fails until a label fits, which at the root's base one always does, and
   // reads the state's edges; a mapped character copies its list.
   void Words() {
     if (!m_.word_config) return;
+    WordSizes();
+    if (status_ != RANKFEED_OK) return;  // what follows reads by these sizes
+    WordScores();
+    WordTables();
+    WordAutomatonRules();
+    WordChars();
+  }
+
+  void WordSizes() {
     const WordConfig& w = *m_.word_config;
     const uint32_t codes = m_.config->code_count;
     Require(w.table_bits < 28 && m_.word_table.size() == (size_t{2} << w.table_bits) + 1,
             SectionId::kWordTable);
-    Require(w.space_code != 0 && w.space_code < codes && m_.word_chars.present() &&
-                m_.config->unk_id < m_.config->id_count && w.cost_unit > 1e-9 && w.cost_unit < 1e6,
-            SectionId::kWordConfig);
-    const size_t states = m_.word_states.size(), edges = m_.word_edges.size();
-    Require(states <= trie::kMaxUnits && w.root_base < states && states - w.root_base > codes,
-            SectionId::kWordStates);
+    Require(w.space_code != 0 && w.space_code < codes, SectionId::kWordConfig);
+    Require(m_.config->unk_id < m_.config->id_count, SectionId::kConfig);
+    Require(m_.word_chars.present(), SectionId::kWordChars);
+    const size_t states = m_.word_states.size();
+    Require(w.root_base < states && states - w.root_base > codes, SectionId::kWordStates);
     Require(m_.word_units.size() == states, SectionId::kWordUnits);
     Require(m_.word_fails.size() == states, SectionId::kWordFails);
-    Require(edges > 0 && edges <= UINT32_MAX, SectionId::kWordEdges);
     Require(m_.word_begins.size() == WordBeginCount(codes), SectionId::kWordBegins);
     Require(m_.word_scores.size() == m_.config->id_count, SectionId::kWordScores);
     Require(m_.word_pairs.size() == kPairBits / 64, SectionId::kWordPairs);
@@ -314,28 +345,36 @@ class Verifier {
             SectionId::kWordParts);
     Require(m_.word_plain.size() == kPlainCount, SectionId::kWordPlain);
     Blocks(SectionId::kWordCharBlocks, m_.word_chars);
-    if (status_ != RANKFEED_OK) return;
-    for (uint32_t block = 0; block < kWordBasicBlocks; ++block) {
-      if (m_.word_chars.blocks[block] != block) Require(false, SectionId::kWordCharBlocks, block);
-    }
-    uint32_t bad_count = 0, bad_id = 0, bad_code = 0;
-    bool bad_unit = false, bad_state = false, bad_fail = false, bad_edge = false;
+  }
+
+  void WordTables() {
+    const uint32_t codes = m_.config->code_count;
+    uint32_t bad_entry = 0, bad_code = 0;
     for (const WordEntry& entry : m_.word_table) {
-      bad_count |= entry.info.count > 1;
-      bad_id |= entry.id >= m_.config->id_count;
+      bad_entry |= uint32_t{entry.info.count > 1} | uint32_t{BadLimit(entry.info)} |
+                   uint32_t{entry.id >= m_.config->id_count};
     }
-    Require(!(bad_count | bad_id), SectionId::kWordTable);
+    Require(!bad_entry, SectionId::kWordTable);
     // One of no ids is never used; more than two codes are never looked up.
     bool bad_part = false;
     for (const WordPart& part : m_.word_parts) {
       bad_part |= part.codes != 0 && (part.info.count < 1 || part.info.count > 2 ||
                                       part.codes >> 16 > codes);
+      bad_part |= BadLimit(part.info);
       for (const uint32_t id : part.ids) bad_part |= id >= m_.config->id_count;
     }
     Require(!bad_part, SectionId::kWordParts);
+    for (const uint16_t code : m_.word_plain) bad_code |= code > codes;
+    Require(!bad_code, SectionId::kWordPlain);
+  }
+
+  void WordAutomatonRules() {
+    const uint32_t codes = m_.config->code_count, root_base = m_.word_config->root_base;
+    const size_t states = m_.word_states.size(), edges = m_.word_edges.size();
+    bool bad_unit = false, bad_state = false, bad_fail = false, bad_edge = false;
     for (uint32_t code = 1; code <= codes; ++code) {
-      bad_unit |= trie::Label(m_.word_units[w.root_base + code]) != code;
-      bad_state |= m_.word_states[w.root_base + code].edge_count != 1;
+      bad_unit |= trie::Label(m_.word_units[root_base + code]) != code;
+      bad_state |= m_.word_states[root_base + code].edge_count != 1;
     }
     const size_t last_base = states - codes - 1;
     for (const trie::Unit unit : m_.word_units) {
@@ -350,16 +389,21 @@ class Verifier {
       const trie::Unit unit = m_.word_fails[base];
       const uint32_t fail = trie::Value(unit), depth = trie::Label(unit);
       bad_fail |= trie::Base(unit) != base || fail > last_base || depth > kMaxWordPieceChars ||
-                  (depth == 0 ? fail != w.root_base : trie::Label(m_.word_fails[fail]) >= depth);
+                  (depth == 0 ? fail != root_base : trie::Label(m_.word_fails[fail]) >= depth);
     }
     Require(!bad_fail, SectionId::kWordFails);
     Require(!bad_unit, SectionId::kWordUnits);
     Require(!bad_state, SectionId::kWordStates);
     for (const uint64_t edge : m_.word_edges) bad_edge |= !Edge(edge);
     Require(!bad_edge, SectionId::kWordEdges);
-    if (status_ == RANKFEED_OK) WordBegins();
-    for (const uint16_t code : m_.word_plain) bad_code |= code > codes;
-    Require(!bad_code, SectionId::kWordPlain);
+    if (status_ == RANKFEED_OK) WordBegins();  // goes along the automaton
+  }
+
+  void WordChars() {
+    const uint32_t codes = m_.config->code_count;
+    for (uint32_t block = 0; block < kWordBasicBlocks; ++block) {
+      if (m_.word_chars.blocks[block] != block) Require(false, SectionId::kWordCharBlocks, block);
+    }
     for (size_t i = 0; i < m_.word_chars.size; ++i) {
       // A 0 would close the sequence.
       const uint32_t c = m_.word_chars.data[i], index = c & kWordCodeMask;

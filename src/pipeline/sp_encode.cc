@@ -131,8 +131,7 @@ class PathReader {
 }  // namespace
 
 rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
-                                    const uint8_t sp_extra[8], uint32_t /*flags*/,
-                                    TokenSink& sink) {
+                                    const uint8_t sp_extra[8], TokenSink& sink) {
   Frame frame;
   if (sp_extra != nullptr) {
     for (size_t i = 0; i < Frame::kMaxOptions && sp_extra[i] != 0; ++i) {

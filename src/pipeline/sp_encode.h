@@ -23,10 +23,9 @@ namespace rankfeed {
 // (text size, text size) instead; nothing else differs up to 0.2.1.
 //
 // Needs scratch for the normalized text (Config::growth_*), with begin[0] when sink.begin or sink.end is set.
-// flags: RANKFEED_ADD_SPECIAL_TOKENS and RANKFEED_OFFSETS_CODE_POINTS are the caller's business,
-// the others mean nothing here (SentencePiece never matches special tokens in text). Errors:
+// Options of special tokens mean nothing here: SentencePiece never matches those in text. Errors:
 // ARGUMENT (unknown option, or bos/eos that the model lacks), LIMIT (scratch too small).
 rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
-                                    const uint8_t sp_extra[8], uint32_t flags, TokenSink& sink);
+                                    const uint8_t sp_extra[8], TokenSink& sink);
 
 }  // namespace rankfeed

@@ -142,7 +142,7 @@ struct PartTable {
 // The best path of a sequence.
 struct StreamResult {
   enum : uint8_t {
-    kUnknown = 1,  // holds an unknown character
+    kUnknown = 1,  // holds an unknown character: not for a table of the image
     kFused = 2,    // holds an unknown token of several characters
     kLiteral = 4   // holds the unknown piece itself: take the plain path
   };

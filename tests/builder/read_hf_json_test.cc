@@ -235,7 +235,7 @@ TEST(ReadHfJson, AddedTokenFlags) {
   EXPECT_EQ(tokens[2].flags, uint32_t{image::kRstrip});
   EXPECT_EQ(tokens[3].flags, uint32_t{image::kNormalized});
   EXPECT_EQ(tokens[4].flags, uint32_t{image::kSpecial});
-  EXPECT_EQ(compiled.view().config->max_added_bytes, 1u);
+  EXPECT_EQ(compiled.view().max_added_bytes, 1u);
   // Raw and normalized tokens are in tries of their own.
   const auto find = [&](trie::View view, char c) {
     trie::Unit unit = view.root();

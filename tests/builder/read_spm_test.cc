@@ -468,7 +468,8 @@ TEST(ReadSpm, SharedModels) {
   }
   const Model& m = compiled.view();
   for (size_t v = 0; v < m.scores.size(); ++v) {
-    if (m.value_types[v] != 1) continue;
+    const uint8_t type = m.id_flags[m.value_ids[v]] & image::kIdTypeMask;
+    if (type != static_cast<uint8_t>(image::PieceType::kNormal)) continue;
     ASSERT_EQ(m.scores[v], static_cast<double>(oracle.GetScore(static_cast<int>(m.value_ids[v]))));
   }
 }

@@ -73,6 +73,18 @@ static_assert(offsetof(rankfeed::image::Section, id) == 0 &&
               offsetof(rankfeed::image::Section, element_size) == 4 &&
               offsetof(rankfeed::image::Section, offset) == 8 &&
               offsetof(rankfeed::image::Section, size) == 16);
+// What docs/image-format.md says of the two configurations.
+static_assert(offsetof(rankfeed::image::Config, id_count) == 8 &&
+              offsetof(rankfeed::image::Config, template_specials_single) == 28 &&
+              offsetof(rankfeed::image::Config, unk_id) == 36 &&
+              offsetof(rankfeed::image::Config, pad_type_id) == 64 &&
+              offsetof(rankfeed::image::Config, growth_numerator) == 76 &&
+              offsetof(rankfeed::image::Config, default_max_length) == 84 &&
+              offsetof(rankfeed::image::Config, unk_score) == 104 &&
+              offsetof(rankfeed::image::Config, unk_surface) == 112);
+static_assert(offsetof(rankfeed::image::WordConfig, cost_unit) == 16 &&
+              offsetof(rankfeed::image::WordConfig, part_bits) == 24 &&
+              offsetof(rankfeed::image::WordConfig, separators) == 32);
 static_assert(rankfeed::image::kSectionAlignment == 64 && rankfeed::image::kMaxSections == 64);
 static_assert(sizeof(rankfeed::corpus::Header) == 64 && sizeof(rankfeed::corpus::Commit) == 440);
 static_assert(sizeof(rankfeed::corpus::Level) == 24 && sizeof(rankfeed::corpus::Entry) == 16 &&
@@ -131,6 +143,10 @@ TEST(FormatDocs, ImageVersionAndElementSizes) {
   names("11, 12, 13 | normalizer, pre_tokenizer, decoder | " + std::to_string(sizeof(Step)));
   names("14 | added_tokens | " + std::to_string(sizeof(AddedToken)));
   names("17, 18 | template_single, template_pair | " + std::to_string(sizeof(TemplateItem)));
+  names("34 | compose | " + std::to_string(sizeof(ComposePair)));
+  names("40 | word_config | " + std::to_string(sizeof(WordConfig)));
+  names("41 | word_table | " + std::to_string(sizeof(WordEntry)));
+  names("52 | word_parts | " + std::to_string(sizeof(WordPart)));
 }
 
 // Every section id of format.h is in the document's table, alone or inside a range.

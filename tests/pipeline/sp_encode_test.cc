@@ -268,7 +268,7 @@ TEST(SpEncode, ShortOutputStillCountsAndKeepsTheOrder) {
       std::vector<int32_t> ids(capacity);
       TokenSink sink{ids.data(), nullptr, nullptr, capacity, 0};
       ASSERT_EQ(
-          EncodeSentencePiece(engine.model(), engine.Prepare(text.size()), text, options, 0, sink),
+          EncodeSentencePiece(engine.model(), engine.Prepare(text.size()), text, options, sink),
           RANKFEED_OK);
       EXPECT_EQ(sink.count, full.ids.size());
       EXPECT_TRUE(std::equal(ids.begin(), ids.end(), full.ids.begin()));

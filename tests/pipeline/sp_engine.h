@@ -157,7 +157,7 @@ class Engine {
     tokens->end.resize(room);
     TokenSink sink{tokens->ids.data(), tokens->begin.data(), tokens->end.data(),
                    static_cast<uint32_t>(room), 0};
-    const rankfeed_status status = EncodeSentencePiece(*model_, scratch, text, options, 0, sink);
+    const rankfeed_status status = EncodeSentencePiece(*model_, scratch, text, options, sink);
     const size_t count = status == RANKFEED_OK ? sink.count : 0;
     if (count > room) throw std::runtime_error("more tokens than the bound allows");
     tokens->ids.resize(count);
@@ -181,7 +181,7 @@ class Engine {
     TokenSink sink{ids.data(), nullptr, nullptr, static_cast<uint32_t>(ids.size()), 0};
     static constexpr uint8_t kNone[8] = {};
     if (const rankfeed_status status =
-            EncodeSentencePiece(*model_, scratch, text, kNone, 0, sink)) {
+            EncodeSentencePiece(*model_, scratch, text, kNone, sink)) {
       throw std::runtime_error(std::string("encode: ") + rankfeed_status_name(status));
     }
     ids.resize(sink.count);

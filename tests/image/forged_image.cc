@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// tests/image/forged_image.cc: see forged_image.h.
+#include "image/forged_image.h"
+
+#include <cstdlib>
+
+#include "builder/hf_file.h"
+#include "image/word_begin.h"
+#include "pipeline/hf_tiny.h"
+#include "pipeline/sp_model_proto.h"
+#include "rankfeed/builder.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace rankfeed::image_test {
+namespace {
+
+using image::Header;
+using image::Section;
+
+std::string Compile(const std::string& source) {
+  rankfeed_image image{};
+  rankfeed_builder_error error{};
+  error.struct_size = sizeof(error);
+  EXPECT_EQ(rankfeed_compile(source.data(), source.size(), "test", nullptr, &image, &error),
+            RANKFEED_OK)
+      << error.message;
+  std::string bytes(static_cast<const char*>(image.data), image.size);
+  rankfeed_image_free(&image);
+  return bytes;
+}
+
+std::string SentencePiece(bool bytes) {
+  sp_test::ModelProto model;
+  model.AddSpecials();
+  if (bytes) model.AddBytes();
+  for (const char* piece : {"\u2581", "a", "b", "ab", "\u2581ab"}) {
+    model.Add(piece, -static_cast<float>(std::strlen(piece)));
+  }
+  if (!bytes) {
+    model.Add("wor", -1, sp_test::kUserDefined);
+    model.normalizer.charsmap = sp_test::MakeCharsmap({{"A", "a"}, {"\t", " "}});
+    model.denormalizer.emplace();
+    model.denormalizer->charsmap = sp_test::MakeCharsmap({{"a", "A"}, {"b", "B"}});
+  }
+  return Compile(Serialize(model));
+}
+
+std::string HuggingFace() {
+  builder_test::HfFile file;
+  file.added_tokens = "[" + builder_test::Added(0, "<s>") + "," + builder_test::Added(2, "</s>") +
+                      "," + builder_test::Added(7, "Wor", "00010") + "]";
+  file.normalizer =
+      R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"NFD"},{"type":"NFKC"},)"
+      R"({"type":"NFKD"},{"type":"Lowercase"}]})";
+  file.pre_tokenizer = hf_test::kWords;
+  file.decoder = hf_test::kAlways;
+  file.post_processor = builder_test::kRobertaTemplate;
+  return Compile(file.Text());
+}
+
+std::string Segments() {
+  hf_test::TinyFile file;
+  file.pre_tokenizer = hf_test::kWords;
+  return Compile(hf_test::Json(file));
+}
+
+}  // namespace
+
+Forged::Forged(std::string_view image) {
+  std::memcpy(&header_, image.data(), sizeof(header_));
+  for (uint32_t i = 0; i < header_.section_count; ++i) {
+    Section section;
+    std::memcpy(&section, image.data() + sizeof(Header) + i * sizeof(section), sizeof(section));
+    const auto* begin = reinterpret_cast<const uint8_t*>(image.data()) + section.offset;
+    sections_[static_cast<SectionId>(section.id)] = {section.element_size,
+                                                     {begin, begin + section.size}};
+  }
+}
+
+image::Text Forged::AddText(std::string_view text) {
+  const auto offset = static_cast<uint32_t>(Get<char>(SectionId::kStrings).size());
+  for (const char c : text) Add(SectionId::kStrings, c);
+  return {offset, static_cast<uint32_t>(text.size())};
+}
+
+void Forged::RemakeBegins() {
+  const image::WordAutomaton automaton{
+      Get<trie::Unit>(SectionId::kWordUnits), Get<trie::Unit>(SectionId::kWordFails),
+      Get<image::WordState>(SectionId::kWordStates), word_config().root_base};
+  const auto begins = Get<image::WordBegin>(SectionId::kWordBegins);
+  ForEachWordBegin(automaton, config().code_count, word_config().space_code,
+                   [&](uint32_t i, const image::WordBegin& begin) { begins[i] = begin; });
+}
+
+Forged::Sealed Forged::Seal() const {
+  const auto align = [](uint64_t at) {
+    return (at + image::kSectionAlignment - 1) / image::kSectionAlignment *
+           image::kSectionAlignment;
+  };
+  std::vector<Section> table;
+  uint64_t end = align(sizeof(Header) + sections_.size() * sizeof(Section));
+  for (const auto& [id, part] : sections_) {
+    table.push_back({static_cast<uint32_t>(id), part.element_size, end, part.bytes.size()});
+    end = align(end + part.bytes.size());
+  }
+  Header header = header_;
+  header.section_count = static_cast<uint32_t>(table.size());
+  header.image_size = end;
+  Sealed sealed{std::unique_ptr<uint8_t, Free>(
+                    static_cast<uint8_t*>(std::aligned_alloc(image::kSectionAlignment, end))),
+                end};
+  uint8_t* const data = sealed.data.get();
+  std::memset(data, 0, end);
+  std::memcpy(data + sizeof(Header), table.data(), table.size() * sizeof(Section));
+  for (const Section& section : table) {
+    const auto& bytes = sections_.at(static_cast<SectionId>(section.id)).bytes;
+    if (!bytes.empty()) std::memcpy(data + section.offset, bytes.data(), bytes.size());
+  }
+  std::memcpy(data, &header, sizeof(header));
+  XXH128_canonical_t sum;
+  XXH128_canonicalFromHash(&sum,
+                           XXH3_128bits(data + image::kChecksumFrom, end - image::kChecksumFrom));
+  std::memcpy(data + offsetof(Header, checksum), &sum, sizeof(sum));
+  return sealed;
+}
+
+std::string_view ImageOf(Original original) {
+  static const std::string images[] = {SentencePiece(false), SentencePiece(true), HuggingFace(),
+                                       Segments()};
+  return images[static_cast<size_t>(original)];
+}
+
+}  // namespace rankfeed::image_test

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+// The rules of the segment engine's sections; see verify_test.cc.
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "image/forged_image.h"
+#include "trie/double_array.h"
+
+namespace rankfeed::image_test {
+namespace {
+
+using image::WordConfig;
+using image::WordState;
+using Without = Case::Without;
+using Cases = std::vector<Case>;
+
+Case& Add(Cases& cases, const char* rule, const char* what, SectionId section,
+          std::function<uint32_t(Forged&)> forge) {
+  return cases.emplace_back(Case{rule, what, Original::kSegments, section, std::move(forge)});
+}
+
+// Greater than every base of the automaton.
+uint32_t NoBase(Forged& f) {
+  return static_cast<uint32_t>(f.Get<WordState>(SectionId::kWordStates).size()) -
+         f.config().code_count;
+}
+
+// A state that no step leads to.
+size_t FreeState(Forged& f) {
+  const auto units = f.Get<trie::Unit>(SectionId::kWordUnits);
+  for (size_t i = 1; i < units.size(); ++i) {
+    if (trie::Label(units[i]) == trie::kEmptyLabel) return i;
+  }
+  ADD_FAILURE() << "no state is free";
+  return 0;
+}
+
+// A place of kWordFails that no fail leads to.
+uint32_t FreeFail(Forged& f) {
+  std::set<uint32_t> used = {f.word_config().root_base};
+  for (const SectionId id : {SectionId::kWordUnits, SectionId::kWordFails}) {
+    for (const trie::Unit unit : f.Get<trie::Unit>(id)) {
+      used.insert(trie::Value(unit));
+      if (id == SectionId::kWordUnits) used.insert(trie::Base(unit));
+    }
+  }
+  uint32_t base = 0;
+  while (used.contains(base)) ++base;
+  EXPECT_LT(base, NoBase(f));
+  return base;
+}
+
+void AddSizeCases(Cases& cases) {
+  const auto one_more = [&](const char* rule, SectionId section, auto element) {
+    Add(cases, rule, "an element too many", section, [=](Forged& f) {
+      f.Add(section, element);
+      return 0u;
+    });
+  };
+  one_more("w.table_bits < 28 &&", SectionId::kWordTable, image::WordEntry{});
+  one_more("m_.word_begins.size() ==", SectionId::kWordBegins, image::WordBegin{});
+  one_more("m_.word_scores.size() ==", SectionId::kWordScores, 0.0);
+  one_more("m_.word_pairs.size() ==", SectionId::kWordPairs, uint64_t{0});
+  one_more("w.part_bits > 0 &&", SectionId::kWordParts, image::WordPart{});
+  one_more("m_.word_plain.size() ==", SectionId::kWordPlain, uint16_t{0});
+  for (const SectionId id : {SectionId::kWordUnits, SectionId::kWordFails}) {
+    Add(cases, id == SectionId::kWordUnits ? "m_.word_units.size() ==" : "m_.word_fails.size() ==",
+        "an element too many", id, [id](Forged& f) {
+          f.Add(id, f.Get<trie::Unit>(id)[0]);
+          return 0u;
+        });
+  }
+  const auto config = [&](const char* rule, const char* what, SectionId section, auto change) {
+    Add(cases, rule, what, section, [=](Forged& f) {
+      change(f.word_config());
+      return 0u;
+    });
+  };
+  config("w.table_bits < 28 &&", "a larger table", SectionId::kWordTable,
+         [](WordConfig& w) { ++w.table_bits; });
+  config("w.table_bits < 28 &&", "a table without end", SectionId::kWordTable,
+         [](WordConfig& w) { w.table_bits = 60; });
+  config("w.part_bits > 0 &&", "larger buckets", SectionId::kWordParts,
+         [](WordConfig& w) { ++w.part_bits; });
+  config("w.part_bits > 0 &&", "buckets without end", SectionId::kWordParts,
+         [](WordConfig& w) { w.part_bits = 60; });
+  Add(cases, "w.part_bits > 0 &&", "a shift by 32", SectionId::kWordParts, [](Forged& f) {
+    f.word_config().part_bits = 0;
+    f.Drop(SectionId::kWordParts);
+    f.Add(SectionId::kWordParts, image::WordPart{}, image::WordPartCount(f.config().code_count, 0));
+    return 0u;
+  });
+  // What follows in the verifier reads by these: without the rule other rules refuse the image by
+  // what they find, or there is nothing to read.
+  for (const uint32_t room : {0u, 1u}) {
+    Add(cases, "w.root_base < states &&", "no room for the states of all characters",
+        SectionId::kWordStates,
+        [room](Forged& f) {
+          f.word_config().root_base = NoBase(f) + f.config().code_count * room;
+          return 0u;
+        })
+        .without = Without::kRefusedElsewhere;
+  }
+  Add(cases, "m_.word_chars.present()", "no characters", SectionId::kWordChars, [](Forged& f) {
+    f.Drop(SectionId::kWordChars);
+    return 0u;
+  }).without = Without::kNotTried;
+  for (const bool none : {false, true}) {
+    Add(cases, "w.space_code != 0 &&", "a code of U+2581 that is none", SectionId::kWordConfig,
+        [none](Forged& f) {
+          f.word_config().space_code = none ? 0 : f.config().code_count;
+          f.RemakeBegins();
+          return 0u;
+        });
+  }
+  Add(cases, "m_.config->unk_id <", "no id for what is unknown", SectionId::kConfig, [](Forged& f) {
+    f.config().unk_id = image::kNoId;
+    return 0u;
+  });
+  Add(cases, "if (m_.word_chars.blocks[block] != block)", "a block out of order",
+      SectionId::kWordCharBlocks, [](Forged& f) {
+        f.Get<uint16_t>(SectionId::kWordCharBlocks)[7] = 6;
+        return 7u;
+      });
+}
+
+void AddScoreCases(Cases& cases) {
+  for (const double unit : {0x1p-31, 0x1p11, HUGE_VAL, 0x1.8p-10}) {
+    Add(cases, "unit > 1e-9 &&", "a cost unit", SectionId::kWordConfig, [unit](Forged& f) {
+      f.word_config().cost_unit = unit;
+      f.config().unk_score = -0x1p-20;
+      for (double& score : f.Get<double>(SectionId::kWordScores)) score = 0;
+      return 0u;
+    });
+  }
+  for (const double score : {0.0, 1.0, -1e9}) {
+    Add(cases, "m_.config->unk_score < 0", "a score of the unknown", SectionId::kConfig,
+        [score](Forged& f) {
+          f.config().unk_score = score;
+          return 0u;
+        });
+  }
+  for (const double score : {0.5, -1e9, HUGE_VAL, std::numeric_limits<double>::quiet_NaN()}) {
+    Add(cases, "if (!(score <= 0", "a score", SectionId::kWordScores, [score](Forged& f) {
+      f.Get<double>(SectionId::kWordScores)[9] = score;
+      return 9u;
+    });
+  }
+}
+
+void AddTableCases(Cases& cases) {
+  const auto entry = [&](const char* what, auto change) {
+    Add(cases, "!bad_entry", what, SectionId::kWordTable, [=](Forged& f) {
+      change(f, f.Get<image::WordEntry>(SectionId::kWordTable).back());
+      return 0u;
+    });
+  };
+  entry("two ids", [](Forged&, image::WordEntry& e) { e.info.count = 2; });
+  entry("a shift by 64", [](Forged&, image::WordEntry& e) { e.info.limit = 64; });
+  entry("an id that is none", [](Forged& f, image::WordEntry& e) { e.id = f.config().id_count; });
+  const auto part = [&](const char* what, auto change) {
+    Add(cases, "!bad_part", what, SectionId::kWordParts, [=](Forged& f) {
+      image::WordPart& of = f.Get<image::WordPart>(SectionId::kWordParts).back();
+      of = {1, {0, 0}, {1, 60, 1}};
+      change(f, of);
+      return 0u;
+    });
+  };
+  part("no ids", [](Forged&, image::WordPart& p) { p.info.count = 0; });
+  part("three ids", [](Forged&, image::WordPart& p) { p.info.count = 3; });
+  part("a shift by 64", [](Forged&, image::WordPart& p) { p.info.limit = 64; });
+  part("a code that is none",
+       [](Forged& f, image::WordPart& p) { p.codes |= (f.config().code_count + 1) << 16; });
+  part("an id that is none", [](Forged& f, image::WordPart& p) { p.ids[0] = f.config().id_count; });
+  part("a second id that is none",
+       [](Forged& f, image::WordPart& p) { p.ids[1] = f.config().id_count; });
+  Add(cases, "!bad_code, SectionId::kWordPlain", "a code that is none", SectionId::kWordPlain,
+      [](Forged& f) {
+        f.Get<uint16_t>(SectionId::kWordPlain)[65] =
+            static_cast<uint16_t>(f.config().code_count + 1);
+        return 0u;
+      });
+}
+
+void AddUnitCases(Cases& cases) {
+  const auto fail = [&](const char* what, auto change) {
+    Add(cases, "!bad_fail", what, SectionId::kWordFails, [=](Forged& f) {
+      const uint32_t base = FreeFail(f);
+      change(f, base, f.Get<trie::Unit>(SectionId::kWordFails)[base]);
+      return 0u;
+    });
+  };
+  fail("another base", [](Forged& f, uint32_t base, trie::Unit& is) {
+    is = trie::MakeUnit(0, base + 1, f.word_config().root_base);
+  });
+  fail("a fail that is none",
+       [](Forged& f, uint32_t base, trie::Unit& is) { is = trie::MakeUnit(2, base, NoBase(f)); });
+  fail("more characters than a piece has", [](Forged& f, uint32_t base, trie::Unit& is) {
+    is = trie::MakeUnit(17, base, f.word_config().root_base);
+  });
+  fail("no characters, but not the root",
+       [](Forged&, uint32_t base, trie::Unit& is) { is = trie::MakeUnit(0, base, base); });
+  fail("a circle",
+       [](Forged&, uint32_t base, trie::Unit& is) { is = trie::MakeUnit(3, base, base); });
+
+  Add(cases, "!bad_unit", "a character that leads nowhere from the root", SectionId::kWordUnits,
+      [](Forged& f) {
+        const uint32_t root_base = f.word_config().root_base;
+        f.Get<trie::Unit>(SectionId::kWordUnits)[root_base + 1] =
+            trie::MakeUnit(2, root_base, root_base);
+        f.RemakeBegins();
+        return 0u;
+      });
+  for (const bool value : {false, true}) {
+    Add(cases, "!bad_unit", "a base that is none", SectionId::kWordUnits, [value](Forged& f) {
+      const uint32_t root_base = f.word_config().root_base;
+      f.Get<trie::Unit>(SectionId::kWordUnits)[FreeState(f)] = trie::MakeUnit(
+          trie::kEmptyLabel, value ? root_base : NoBase(f), value ? NoBase(f) : root_base);
+      return 0u;
+    });
+  }
+}
+
+void AddStateCases(Cases& cases) {
+  for (const uint32_t count : {0u, 2u}) {
+    Add(cases, "!bad_state", "a character without its one edge", SectionId::kWordStates,
+        [count](Forged& f) {
+          f.Get<WordState>(SectionId::kWordStates)[f.word_config().root_base + 1].edge_count =
+              count;
+          return 0u;
+        });
+  }
+  const auto state = [&](const char* what, auto change) {
+    Add(cases, "!bad_state", what, SectionId::kWordStates, [=](Forged& f) {
+      const auto edges = static_cast<uint32_t>(f.Get<uint64_t>(SectionId::kWordEdges).size());
+      change(f.Get<WordState>(SectionId::kWordStates)[FreeState(f)], edges);
+      return 0u;
+    });
+  };
+  // As many as make room for seventeen.
+  Add(cases, "!bad_state", "seventeen edges", SectionId::kWordStates, [](Forged& f) {
+    f.Add(SectionId::kWordEdges, image::kNoEdge, 20);
+    f.Get<WordState>(SectionId::kWordStates)[FreeState(f)].edge_count = 17;
+    return 0u;
+  });
+  state("edges from outside on", [](WordState& s, uint32_t edges) { s.more = edges; });
+  state("edges that end outside", [](WordState& s, uint32_t edges) {
+    s.more = edges - 1;
+    s.edge_count = 5;
+  });
+  for (const uint64_t edge : {image::MakeEdge(1, 1, image::kEdgeLiteral - 1),
+                              image::MakeEdge(image::kMaxCost + 1, 1, image::kEdgeUnknown)}) {
+    Add(cases, "!bad_edge", "of a state", SectionId::kWordEdges, [edge](Forged& f) {
+      f.Get<WordState>(SectionId::kWordStates)[FreeState(f)].edge[2] = edge;
+      return 0u;
+    });
+    Add(cases, "!bad_edge", "of those beyond", SectionId::kWordEdges, [edge](Forged& f) {
+      f.Add(SectionId::kWordEdges, edge);
+      return 0u;
+    });
+  }
+  const auto begin = [&](const char* what, auto change) {
+    Add(cases, "is.unit == begin.unit", what, SectionId::kWordBegins, [=](Forged& f) {
+      change(f.Get<image::WordBegin>(SectionId::kWordBegins)[2]);
+      return 2u;
+    });
+  };
+  begin("another state", [](image::WordBegin& b) { b.unit += uint64_t{1} << 16; });
+  begin("another sum", [](image::WordBegin& b) { b.sum += uint64_t{1} << image::kEdgeCostShift; });
+  begin("another edge", [](image::WordBegin& b) { ++b.node.last; });
+  begin("another margin", [](image::WordBegin& b) { ++b.node.margin; });
+}
+
+void AddCharacterCases(Cases& cases) {
+  const auto character = [&](const char* what, auto change) {
+    Add(cases, "if (!good)", what, SectionId::kWordChars, [=](Forged& f) {
+      const uint32_t is =
+          change(f, static_cast<uint32_t>(f.Get<uint16_t>(SectionId::kWordMapped).size()));
+      f.Get<uint32_t>(SectionId::kWordChars)[0x40] = is;
+      return 0x40u;
+    });
+  };
+  character("a code that is none", [](Forged& f, uint32_t) { return f.config().code_count + 1; });
+  character("no code and no reason", [](Forged&, uint32_t) { return uint32_t{0}; });
+  character("a list outside", [](Forged&, uint32_t at) { return image::kWordMappedChar | at; });
+  character("a long list", [](Forged& f, uint32_t at) {
+    f.Add(SectionId::kWordMapped, uint16_t{25});
+    f.Add(SectionId::kWordMapped, uint16_t{1}, 25);
+    return image::kWordMappedChar | at;
+  });
+  character("a list that ends outside", [](Forged& f, uint32_t at) {
+    f.Add(SectionId::kWordMapped, uint16_t{2});
+    f.Add(SectionId::kWordMapped, uint16_t{1});
+    return image::kWordMappedChar | at;
+  });
+  character("a list with a code that is none", [](Forged& f, uint32_t at) {
+    f.Add(SectionId::kWordMapped, uint16_t{1});
+    f.Add(SectionId::kWordMapped, static_cast<uint16_t>(f.config().code_count + 1));
+    return image::kWordMappedChar | at;
+  });
+  character("a list with a space that is not said", [](Forged& f, uint32_t at) {
+    f.Add(SectionId::kWordMapped, uint16_t{1});
+    f.Add(SectionId::kWordMapped, uint16_t{0});
+    return image::kWordMappedChar | at;
+  });
+}
+
+}  // namespace
+
+std::vector<Case> CasesOfSegments() {
+  Cases cases;
+  AddSizeCases(cases);
+  AddScoreCases(cases);
+  AddTableCases(cases);
+  AddUnitCases(cases);
+  AddStateCases(cases);
+  AddCharacterCases(cases);
+  return cases;
+}
+
+}  // namespace rankfeed::image_test

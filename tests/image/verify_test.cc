@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: MIT
+// The trust boundary: for every rule of image/verify.cc images that this rule refuses and no other.
+// Each case is opened as a caller opens it, and given to a copy of the verifier in which its rule
+// does not count (rules.h). A rule without a case fails RulesHaveCases.
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <numeric>
+
+#include "image/forged_image.h"
+#include "image/reader.h"
+#include "image/rules.h"
+#include "trie/double_array.h"
+
+namespace rankfeed::image_test {
+
+int rule_off = -1;
+
+namespace {
+
+using enum Original;
+using image::AddedToken;
+using image::Config;
+using image::kNoId;
+using image::Op;
+using image::Step;
+using image::TemplateItem;
+using image::Text;
+using Without = Case::Without;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// The statements of image/verify.cc that hold a Require(), in order, with single spaces.
+std::vector<std::string> Rules() {
+  const char* root = std::getenv("RANKFEED_SOURCE_DIR");
+  std::ifstream file(std::string(root == nullptr ? "." : root) + "/src/image/verify.cc");
+  std::string text;
+  for (std::string line; std::getline(file, line);) {
+    text += line.substr(0, line.find("//")) + ' ';
+  }
+  constexpr std::string_view kCall = "Require(";
+  std::vector<std::string> rules;
+  for (size_t at = text.find(kCall); at != std::string::npos; at = text.find(kCall, at + 1)) {
+    if (text.substr(at - 5, 5) == "bool ") continue;  // the function itself
+    const size_t begin = text.find_last_of(";{}", at) + 1, end = text.find(';', at);
+    std::string rule;
+    for (const char c : text.substr(begin, end - begin)) {
+      if (c != ' ' || (!rule.empty() && rule.back() != ' ')) rule += c;
+    }
+    rules.push_back(rule);
+  }
+  return rules;
+}
+
+// The number of the one rule that holds the text; -1 if there is not exactly one.
+int RuleOf(const std::vector<std::string>& rules, std::string_view text) {
+  int found = -1;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i].find(text) == std::string::npos) continue;
+    if (found != -1) return -1;
+    found = static_cast<int>(i);
+  }
+  return found;
+}
+
+using Cases = std::vector<Case>;
+
+void AddConfigCases(Cases& cases) {
+  const auto add = [&](const char* rule, const char* what, auto change) -> Case& {
+    return cases.emplace_back(Case{rule, what, kSentencePiece, SectionId::kConfig, [=](Forged& f) {
+                                     change(f.config());
+                                     return 0u;
+                                   }});
+  };
+  add("c.parity <=", "a parity that is none", [](Config& c) { c.parity = 3; });
+  // So many ids take 16 GB of kIdPieces; in smaller images the size of that refuses them too.
+  add("c.id_count <", "ids above int32_t", [](Config& c) { c.id_count = 0x7fffffff; }).without =
+      Without::kRefusedElsewhere;
+  add("c.max_piece_chars > 0", "no characters", [](Config& c) { c.max_piece_chars = 0; });
+  add("c.max_piece_chars > 0", "more characters than bytes",
+      [](Config& c) { c.max_piece_chars = c.max_piece_bytes + 1; });
+  add("c.max_piece_bytes <=", "long pieces", [](Config& c) { c.max_piece_bytes = 8193; });
+  for (const auto id : {&Config::unk_id, &Config::bos_id, &Config::eos_id, &Config::pad_id,
+                        &Config::cls_id, &Config::sep_id, &Config::mask_id}) {
+    add("(IdOrNone(id)", "a special id that is none", [id](Config& c) { c.*id = c.id_count; });
+  }
+  for (const double score : {kNan, HUGE_VAL, -HUGE_VAL}) {
+    add("std::isfinite(c.unk_score)", "unknown score", [score](Config& c) { c.unk_score = score; });
+  }
+  for (const auto text :
+       {&Config::unk_surface, &Config::unk_piece, &Config::source_name, &Config::family}) {
+    add("(InStrings(t)", "a text that begins outside", [text](Config& c) {
+      c.*text = {0xffffffffu, 0};
+    });
+    add("(InStrings(t)", "a text that ends outside", [text](Config& c) {
+      c.*text = {0, 0xffffffffu};
+    });
+  }
+  cases.push_back({"c.code_count <=", "the empty label as a code", kSentencePiece,
+                   SectionId::kConfig, [](Forged& f) {
+                     f.config().code_count = trie::kMaxCodes + 1;
+                     f.Add(SectionId::kTrieUnits,
+                           trie::MakeUnit(trie::kEmptyLabel, 0, trie::kNoValue), 0x10000);
+                     return 0u;
+                   }});
+}
+
+// A unit of a trie that leads nowhere and is not led to.
+trie::Unit& FreeUnit(Forged& f, SectionId id) {
+  for (trie::Unit& unit : f.Get<trie::Unit>(id).subspan(1)) {
+    if (trie::Label(unit) == trie::kEmptyLabel) return unit;
+  }
+  ADD_FAILURE() << "no unit is free";
+  return f.Get<trie::Unit>(id)[0];
+}
+
+void AddTrieCases(Cases& cases) {
+  const auto bad_trie = [&](Original original, SectionId id, auto base, auto value) {
+    cases.push_back({"!bad_base && !bad_value", "a base", original, id, [=](Forged& f) {
+                       const auto units = static_cast<uint32_t>(f.Get<trie::Unit>(id).size());
+                       FreeUnit(f, id) =
+                           trie::MakeUnit(trie::kEmptyLabel, units - base(f) + 1, trie::kNoValue);
+                       return 0u;
+                     }});
+    if (id == SectionId::kUserDefinedTrie) return;  // its values mean nothing
+    cases.push_back({"!bad_base && !bad_value", "a value", original, id, [=](Forged& f) {
+                       FreeUnit(f, id) = trie::MakeUnit(trie::kEmptyLabel, 0, value(f));
+                       return 0u;
+                     }});
+  };
+  const auto bytes = [](Forged&) { return 257u; };
+  const auto tokens = [](Forged& f) {
+    return static_cast<uint32_t>(f.Get<AddedToken>(SectionId::kAddedTokens).size());
+  };
+  bad_trie(
+      kSentencePiece, SectionId::kTrieUnits, [](Forged& f) { return f.config().code_count; },
+      [](Forged& f) { return f.config().value_count; });
+  bad_trie(kHuggingFace, SectionId::kAddedTrieRaw, bytes, tokens);
+  bad_trie(kHuggingFace, SectionId::kAddedTrieNormalized, bytes, tokens);
+  bad_trie(kSentencePiece, SectionId::kUserDefinedTrie, bytes, bytes);
+
+  cases.push_back(
+      {"!bad_code, SectionId::kCodes", "a code", kSentencePiece, SectionId::kCodes, [](Forged& f) {
+         f.Get<uint16_t>(SectionId::kCodes)[5] = static_cast<uint16_t>(f.config().code_count);
+         return 0u;
+       }});
+  cases.push_back({"m_.scores.size() ==", "a score too many", kSentencePiece,
+                   SectionId::kValueScores, [](Forged& f) {
+                     f.Add(SectionId::kValueScores, -1.0);
+                     return 0u;
+                   }});
+  cases.push_back({"m_.value_ids.size() ==", "an id too many", kSentencePiece, SectionId::kValueIds,
+                   [](Forged& f) {
+                     f.Add(SectionId::kValueIds, 0u);
+                     return 0u;
+                   }});
+  for (const double score : {kNan, HUGE_VAL, -HUGE_VAL}) {
+    cases.push_back({"if (!std::isfinite(m_.scores[i]))", "a score", kSentencePiece,
+                     SectionId::kValueScores, [score](Forged& f) {
+                       f.Get<double>(SectionId::kValueScores)[1] = score;
+                       return 1u;
+                     }});
+  }
+  cases.push_back(
+      {"if (m_.value_ids[i] >=", "an id", kSentencePiece, SectionId::kValueIds, [](Forged& f) {
+         f.Get<uint32_t>(SectionId::kValueIds)[2] = f.config().id_count;
+         return 2u;
+       }});
+}
+
+// T: of the table's data, filler: an entry that means nothing.
+template <class T>
+void AddTableCases(Cases& cases, Original original, SectionId blocks, SectionId data, T filler) {
+  cases.push_back({"table.size % 256 == 0", "part of a block", original, blocks, [=](Forged& f) {
+                     f.Add(data, filler);
+                     return 0u;
+                   }});
+  cases.push_back(
+      {"if (table.blocks[i] >= blocks)", "a block that is none", original, blocks, [=](Forged& f) {
+         const auto index = f.Get<uint16_t>(blocks);
+         index.back() = static_cast<uint16_t>(f.Get<T>(data).size() / 256);
+         return static_cast<uint32_t>(index.size() - 1);
+       }});
+}
+
+void AddUnicodeCases(Cases& cases) {
+  AddTableCases<uint16_t>(cases, kSentencePiece, SectionId::kCodeBlocks, SectionId::kCodes, 0);
+  AddTableCases<uint16_t>(cases, kHuggingFace, SectionId::kPropBlocks, SectionId::kProps, 0);
+  AddTableCases<uint8_t>(cases, kHuggingFace, SectionId::kCccBlocks, SectionId::kCcc, 0);
+  AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kLowerBlocks, SectionId::kLower, 0);
+  AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kDecompBlocks, SectionId::kDecomp, 0);
+  AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kDecompKBlocks, SectionId::kDecompK, 0);
+  AddTableCases<uint32_t>(cases, kSegments, SectionId::kWordCharBlocks, SectionId::kWordChars,
+                          image::kWordBail);
+  for (const SectionId id : {SectionId::kLower, SectionId::kDecomp, SectionId::kDecompK}) {
+    cases.push_back({"if (end > m_.map_pool.size())", "a range beyond the pool", kHuggingFace, id,
+                     [id](Forged& f) {
+                       const auto pool = f.Get<uint32_t>(SectionId::kMapPool).size();
+                       f.Get<uint32_t>(id)[3] = static_cast<uint32_t>((pool - 1) << 8 | 2);
+                       return 3u;
+                     }});
+  }
+  for (const uint32_t c : {0xd800u, 0xdfffu, 0x110000u}) {
+    cases.push_back({"if (!scalar(m_.map_pool[i]))", "a code point", kHuggingFace,
+                     SectionId::kMapPool, [c](Forged& f) {
+                       f.Get<uint32_t>(SectionId::kMapPool)[1] = c;
+                       return 1u;
+                     }});
+    cases.push_back({"if (!scalar(m_.compose[i].composed))", "a code point", kHuggingFace,
+                     SectionId::kCompose, [c](Forged& f) {
+                       f.Get<image::ComposePair>(SectionId::kCompose)[4].composed = c;
+                       return 4u;
+                     }});
+  }
+}
+
+void AddStringCases(Cases& cases) {
+  // Texts that cannot be walked: outside the pool, and not UTF-8.
+  const std::function<Text(Forged&)> bad_texts[] = {
+      [](Forged&) {
+        return Text{0xffffffffu, 1};
+      },
+      [](Forged& f) {
+        return Text{static_cast<uint32_t>(f.Get<char>(SectionId::kStrings).size()) - 1, 2};
+      },
+      [](Forged& f) { return f.AddText("a\xc3"); },
+      [](Forged& f) { return f.AddText("12345678\xff"); }};
+  for (const auto& bad : bad_texts) {
+    cases.push_back({"if (!ValidText(m_.id_pieces[i]))", "a piece", kSentencePiece,
+                     SectionId::kIdPieces, [bad](Forged& f) {
+                       const Text text = bad(f);
+                       f.Get<Text>(SectionId::kIdPieces)[4] = text;
+                       return 4u;
+                     }});
+    for (const auto member : {&AddedToken::content, &AddedToken::normalized}) {
+      cases.push_back({"(ValidText(token.content)", "a text", kHuggingFace, SectionId::kAddedTokens,
+                       [bad, member](Forged& f) {
+                         const Text text = bad(f);
+                         f.Get<AddedToken>(SectionId::kAddedTokens)[1].*member = text;
+                         return 1u;
+                       }});
+    }
+    for (const auto member : {&Step::a, &Step::b}) {
+      for (const auto& [section, op] : {std::pair(SectionId::kNormalizer, Op::kReplace),
+                                        std::pair(SectionId::kPreTokenizer, Op::kSplitString),
+                                        std::pair(SectionId::kDecoder, Op::kReplaceDecode)}) {
+        cases.push_back({"s.op >= first && s.op <= last", "a text", kHuggingFace, section,
+                         [=, section = section, op = op](Forged& f) {
+                           const Text good = f.AddText("x");
+                           Step step{static_cast<uint32_t>(op), 0, 0, 0, good, good};
+                           step.*member = bad(f);
+                           f.Add(section, step);
+                           return static_cast<uint32_t>(f.Get<Step>(section).size() - 1);
+                         }});
+      }
+    }
+  }
+  const auto token = [&](const char* rule, const char* what, auto change) {
+    cases.push_back({rule, what, kHuggingFace, SectionId::kAddedTokens, [=](Forged& f) {
+                       const Text longest = f.AddText(std::string(8193, 'x'));
+                       change(f, longest, f.Get<AddedToken>(SectionId::kAddedTokens)[2]);
+                       return 2u;
+                     }});
+  };
+  token("token.content.size > 0", "empty",
+        [](Forged&, Text, AddedToken& t) { t.content.size = 0; });
+  token("token.content.size > 0", "long", [](Forged&, Text is, AddedToken& t) { t.content = is; });
+  token("token.content.size > 0", "long when it is normalized",
+        [](Forged&, Text is, AddedToken& t) { t.normalized = is; });
+  token("token.id <", "an id that is none",
+        [](Forged& f, Text, AddedToken& t) { t.id = f.config().id_count; });
+}
+
+void AddIdCases(Cases& cases) {
+  const auto add = [&](const char* rule, const char* what, Original original, SectionId section,
+                       std::function<uint32_t(Forged&)> forge) {
+    cases.push_back({rule, what, original, section, std::move(forge)});
+  };
+  add("m_.id_pieces.size() ==", "a piece too many", kSentencePiece, SectionId::kIdPieces,
+      [](Forged& f) {
+        f.Add(SectionId::kIdPieces, Text{});
+        return 0u;
+      });
+  add("m_.id_flags.size() ==", "a type too many", kSentencePiece, SectionId::kIdFlags,
+      [](Forged& f) {
+        f.Add(SectionId::kIdFlags, uint8_t{1});
+        return 0u;
+      });
+  add("m_.piece_index.size() ==", "an id too many", kSentencePiece, SectionId::kPieceIndex,
+      [](Forged& f) {
+        f.Add(SectionId::kPieceIndex, 0u);
+        return 0u;
+      });
+  add("if (m_.piece_index[i] >=", "an id that is none", kSentencePiece, SectionId::kPieceIndex,
+      [](Forged& f) {
+        f.Get<uint32_t>(SectionId::kPieceIndex)[3] = f.config().id_count;
+        return 3u;
+      });
+  add("m_.byte_ids.empty() ||", "255 bytes", kHuggingFace, SectionId::kByteIds, [](Forged& f) {
+    f.Drop(SectionId::kByteIds);
+    f.Add(SectionId::kByteIds, kNoId, 255);
+    return 0u;
+  });
+  add("!m_.has(kByteFallback) ||", "byte fallback without bytes", kHuggingFace, SectionId::kByteIds,
+      [](Forged& f) {
+        f.Drop(SectionId::kByteIds);
+        f.config().flags |= image::kByteFallback;
+        return 0u;
+      });
+  add("IdOrNone(m_.byte_ids[i])", "an id that is none", kHuggingFace, SectionId::kByteIds,
+      [](Forged& f) {
+        f.Drop(SectionId::kByteIds);
+        f.Add(SectionId::kByteIds, kNoId, 256);
+        f.Get<uint32_t>(SectionId::kByteIds)[200] = f.config().id_count;
+        return 200u;
+      });
+  add("c.unk_id != kNoId ||", "no id for what is unknown", kSentencePiece, SectionId::kConfig,
+      [](Forged& f) {
+        f.config().unk_id = kNoId;
+        return 0u;
+      });
+  add("m_.byte_ids[i] != kNoId", "a byte without an id", kBytes, SectionId::kByteIds,
+      [](Forged& f) {
+        f.Get<uint32_t>(SectionId::kByteIds)[65] = kNoId;
+        return 65u;
+      });
+}
+
+void AddStepCases(Cases& cases) {
+  const auto add = [&](const char* rule, const char* what, SectionId section, Op op, size_t count) {
+    cases.push_back({rule, what, kHuggingFace, section, [=](Forged& f) {
+                       f.Drop(section);
+                       f.Add(section, Step{static_cast<uint32_t>(op), 0, 0, 0, {}, {}}, count);
+                       return 0u;
+                     }});
+  };
+  for (const auto& [section, harmless, before, after] :
+       {std::tuple(SectionId::kNormalizer, Op::kNmt, Op{0}, Op{14}),
+        std::tuple(SectionId::kPreTokenizer, Op::kDigits, Op{29}, Op{36}),
+        std::tuple(SectionId::kDecoder, Op::kFuse, Op{49}, Op{55})}) {
+    add("steps.size() <= 256", "257 steps", section, harmless, 257);
+    add("s.op >= first && s.op <= last", "a number below", section, before, 1);
+    add("s.op >= first && s.op <= last", "a number above", section, after, 1);
+  }
+  for (const auto& [section, op] : {std::pair(SectionId::kNormalizer, Op::kReplace),
+                                    std::pair(SectionId::kNormalizer, Op::kReplaceRun),
+                                    std::pair(SectionId::kPreTokenizer, Op::kMetaspace),
+                                    std::pair(SectionId::kPreTokenizer, Op::kSplitString),
+                                    std::pair(SectionId::kDecoder, Op::kMetaspaceDecode),
+                                    std::pair(SectionId::kDecoder, Op::kReplaceDecode),
+                                    std::pair(SectionId::kDecoder, Op::kStripDecode)}) {
+    add("!needs_a ||", "no text to look for", section, op, 1);
+  }
+  cases.push_back(
+      {"m_.props.present()", "no properties", kHuggingFace, SectionId::kProps, [](Forged& f) {
+         f.Drop(SectionId::kPropBlocks);
+         return 0u;
+       }});
+  const auto without = [&](Op op, std::initializer_list<SectionId> tables) {
+    for (const SectionId table : tables) {
+      cases.push_back(
+          {"TablesFor(", "a step without its tables", kHuggingFace, SectionId::kNormalizer,
+           [=](Forged& f) {
+             f.Drop(SectionId::kNormalizer);
+             f.Add(SectionId::kNormalizer, Step{static_cast<uint32_t>(Op::kNmt), 0, 0, 0, {}, {}});
+             f.Add(SectionId::kNormalizer, Step{static_cast<uint32_t>(op), 0, 0, 0, {}, {}});
+             f.Drop(table);
+             return 1u;
+           }});
+    }
+  };
+  without(Op::kLowercase, {SectionId::kLowerBlocks, SectionId::kLower});
+  without(Op::kNfd, {SectionId::kDecompBlocks, SectionId::kCccBlocks});
+  without(Op::kNfkd, {SectionId::kDecompKBlocks, SectionId::kCccBlocks});
+  without(Op::kNfc, {SectionId::kDecompBlocks, SectionId::kCccBlocks, SectionId::kCompose});
+  without(Op::kNfkc, {SectionId::kDecompKBlocks, SectionId::kCccBlocks, SectionId::kCompose});
+}
+
+void AddTemplateCases(Cases& cases) {
+  for (const SectionId id : {SectionId::kTemplateSingle, SectionId::kTemplatePair}) {
+    cases.push_back({"items[i].kind <=", "a kind that is none", kHuggingFace, id, [id](Forged& f) {
+                       f.Get<TemplateItem>(id)[1].kind = 3;
+                       return 1u;
+                     }});
+    cases.push_back(
+        {"!special || items[i].id <", "an id that is none", kHuggingFace, id, [id](Forged& f) {
+           f.Get<TemplateItem>(id)[2].id = f.config().id_count;
+           return 2u;
+         }});
+    cases.push_back({"items.size() <= 4096 &&", "special tokens that are not counted", kHuggingFace,
+                     id, [id](Forged& f) {
+                       f.Add(id, TemplateItem{});
+                       return 0u;
+                     }});
+    cases.push_back({"items.size() <= 4096 &&", "4,097 items", kHuggingFace, id, [id](Forged& f) {
+                       const size_t more = 4097 - f.Get<TemplateItem>(id).size();
+                       f.Add(id, TemplateItem{1, 0, 0, 0}, more);
+                       return 0u;
+                     }});
+  }
+}
+
+void AddCharsmapCases(Cases& cases) {
+  for (const auto& [units_id, pool_id] :
+       {std::pair(SectionId::kCharsmapUnits, SectionId::kCharsmapPool),
+        std::pair(SectionId::kDenormUnits, SectionId::kDenormPool)}) {
+    const auto add = [&, units_id = units_id, pool_id = pool_id](const char* rule, const char* what,
+                                                                 SectionId section, auto change) {
+      cases.push_back({rule, what, kSentencePiece, section,
+                       [=](Forged& f) { return change(f, units_id, pool_id); }});
+    };
+    add("if ((u & 0x7fffffffu) >= pool.size())", "a replacement outside", units_id,
+        [](Forged& f, SectionId units, SectionId pool) {
+          f.Get<uint32_t>(units)[200] =
+              0x80000000u | static_cast<uint32_t>(f.Get<char>(pool).size());
+          return 200u;
+        });
+    add("if (((pos ^ offset) | 0xff) >= units.size())", "a step outside", units_id,
+        [](Forged& f, SectionId units, SectionId) {
+          const auto all = f.Get<uint32_t>(units);
+          all[200] = static_cast<uint32_t>(all.size()) << 10;
+          return 200u;
+        });
+    add("!pool.empty() && pool.back()", "a replacement without an end", pool_id,
+        [](Forged& f, SectionId, SectionId pool) {
+          f.Add(pool, 'x');
+          return 0u;
+        });
+    add("!pool.empty() && pool.back()", "not UTF-8", pool_id,
+        [](Forged& f, SectionId, SectionId pool) {
+          f.Add(pool, '\xff');
+          f.Add(pool, '\0');
+          return 0u;
+        });
+    add("!pool.empty() && pool.back()", "no replacements", pool_id,
+        [](Forged& f, SectionId units, SectionId pool) {
+          for (uint32_t& unit : f.Get<uint32_t>(units)) unit = 0;
+          f.Drop(pool);
+          return 0u;
+        });
+    add("& 0xc0) != 0x80", "a replacement from inside a character", units_id,
+        [](Forged& f, SectionId units, SectionId pool) {
+          for (const char c : {'\xc3', '\xa9', '\0'}) f.Add(pool, c);
+          f.Get<uint32_t>(units)[200] =
+              0x80000000u | static_cast<uint32_t>(f.Get<char>(pool).size() - 2);
+          return 200u;
+        });
+  }
+}
+
+Cases AllCases() {
+  Cases cases;
+  AddConfigCases(cases);
+  AddTrieCases(cases);
+  AddStringCases(cases);
+  AddIdCases(cases);
+  AddStepCases(cases);
+  AddTemplateCases(cases);
+  AddCharsmapCases(cases);
+  AddUnicodeCases(cases);
+  for (Case& of_segments : CasesOfSegments()) cases.push_back(std::move(of_segments));
+  return cases;
+}
+
+rankfeed_status Open(const Forged::Sealed& image, rankfeed_error_detail* detail) {
+  *detail = {};
+  detail->struct_size = sizeof(*detail);
+  alignas(64) static unsigned char storage[4096];
+  const rankfeed_mem_req need = rankfeed_model_mem_req();
+  EXPECT_LE(need.size, sizeof(storage));
+  rankfeed_model* model = nullptr;
+  return rankfeed_model_open(image.data.get(), image.size, 0, storage, need.size, &model, detail);
+}
+
+TEST(Verify, AcceptsTheOriginals) {
+  for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments}) {
+    rankfeed_error_detail detail;
+    EXPECT_EQ(Open(Forged(ImageOf(original)).Seal(), &detail), RANKFEED_OK)
+        << static_cast<int>(original) << " section " << detail.section << " item " << detail.item;
+  }
+  EXPECT_FALSE(Forged(ImageOf(kSegments)).Get<image::WordConfig>(SectionId::kWordConfig).empty());
+}
+
+TEST(Verify, RulesHaveCases) {
+  const std::vector<std::string> rules = Rules();
+  ASSERT_GT(rules.size(), 60u);
+  std::vector<int> cases(rules.size());
+  for (const Case& c : AllCases()) {
+    const int rule = RuleOf(rules, c.rule);
+    ASSERT_NE(rule, -1) << "not one rule: " << c.rule;
+    ++cases[static_cast<size_t>(rule)];
+  }
+  for (size_t i = 0; i < rules.size(); ++i) EXPECT_GT(cases[i], 0) << "no case: " << rules[i];
+  RecordProperty("rules", static_cast<int>(rules.size()));
+  RecordProperty("cases", std::accumulate(cases.begin(), cases.end(), 0));
+}
+
+TEST(Verify, EachRuleRefusesWhatNoOtherDoes) {
+  const std::vector<std::string> rules = Rules();
+  for (const Case& c : AllCases()) {
+    SCOPED_TRACE(std::string(c.rule) + ": " + c.what + ", section " +
+                 std::to_string(static_cast<uint32_t>(c.section)));
+    Forged forged(ImageOf(c.original));
+    const uint32_t item = c.forge(forged);
+    const Forged::Sealed image = forged.Seal();
+    rankfeed_error_detail detail;
+    ASSERT_EQ(Open(image, &detail), RANKFEED_E_IMAGE_STRUCTURE);
+    EXPECT_EQ(detail.section, static_cast<uint32_t>(c.section));
+    EXPECT_EQ(detail.item, item);
+    if (c.without == Without::kNotTried) continue;
+
+    Model model;
+    ASSERT_EQ(image::Bind(image.data.get(), image.size, &model, &detail), RANKFEED_OK);
+    EXPECT_EQ(image::VerifyWithout(model, &detail), RANKFEED_E_IMAGE_STRUCTURE);
+    rule_off = RuleOf(rules, c.rule);
+    detail = {};
+    detail.struct_size = sizeof(detail);
+    const rankfeed_status status = image::VerifyWithout(model, &detail);
+    rule_off = -1;
+    if (c.without == Without::kAccepted) {
+      EXPECT_EQ(status, RANKFEED_OK)
+          << "refused also by section " << detail.section << " item " << detail.item;
+    } else {
+      EXPECT_TRUE(status == RANKFEED_E_IMAGE_STRUCTURE &&
+                  detail.section != static_cast<uint32_t>(c.section));
+    }
+  }
+}
+
+TEST(Verify, RefusesAnyOtherChecksum) {
+  const Forged::Sealed image = Forged(ImageOf(kSentencePiece)).Seal();
+  rankfeed_error_detail detail;
+  for (const size_t at :
+       {offsetof(image::Header, checksum), offsetof(image::Header, config_hash), image.size - 1}) {
+    image.data.get()[at] ^= 1;
+    EXPECT_EQ(Open(image, &detail), RANKFEED_E_IMAGE_CHECKSUM);
+    EXPECT_EQ(detail.byte_offset, offsetof(image::Header, checksum));
+    image.data.get()[at] ^= 1;
+  }
+  EXPECT_EQ(Open(image, &detail), RANKFEED_OK);
+}
+
+}  // namespace
+}  // namespace rankfeed::image_test
