@@ -35,7 +35,8 @@ void SentencePiece(Input& in) {
   const sp_test::ModelProto proto = DrawSpModel(in);
   const std::string source = sp_test::Serialize(proto);
   rankfeed_builder_error error;
-  const auto model = Compile(source, &error);
+  // The rule of the linked library.
+  const auto model = Compile(source, &error, RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
   sentencepiece::SentencePieceProcessor oracle;
   if (model == nullptr || !oracle.LoadFromSerializedProto(source).ok()) return;
   ++counters.accepted;
