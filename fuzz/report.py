@@ -3,12 +3,17 @@
 """Makes fuzz/REPORT.md of fuzz/results.jsonl, which fuzz/run.py and the soak program write.
 
   fuzz/report.py            writes REPORT.md
-  fuzz/report.py --check    fails when REPORT.md is not what it would write
+  fuzz/report.py --check [--build FOLDER]
+                            fails when REPORT.md is not what it would write, or when a promise has no test (promises.py);
+                            with a build of everything, also when a test that is named is not one of ctest's
 """
 
+import argparse
 import json
 import pathlib
 import sys
+
+import promises
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PARITY = ["encode_parity_hf", "encode_parity_sp"]
@@ -26,7 +31,7 @@ Not every file is another one: "distinct" is how many different inputs there wer
 per second of processor time. "Failed" runs are those that ended with a finding; each finding has been fixed, and is a test.
 """
 
-COSTS = """
+LOADING = """
 ## Cost of loading
 
 The dearest files that the targets met, in processor time and in heap held at once, against what SECURITY.md promises:
@@ -69,7 +74,6 @@ the tests named say: {tests}.
 
 """
 
-
 COSTS = """
 ## Cost of hostile texts
 
@@ -77,6 +81,14 @@ By `fuzz/worst_text.py record`: the dearest of the texts that its search found a
 English passages of XQuAD in the same pipeline, both from an empty word cache on. Instructions are callgrind's (AVX2 code)
 and held to the bound by `worst_text_test`; times are the least of nine on the machine and with the load of the day. A
 text is a recipe (`fuzz/worst_text.cc`), cut off here.
+
+"""
+
+PROMISES = """
+## Promises and their tests
+
+What README's table of promises and SECURITY.md say, and what holds it: of `fuzz/promises.json`, which `fuzz/promises.py` compares
+with both, sentence by sentence. Explanations and advice are not listed here.
 
 """
 
@@ -136,7 +148,8 @@ def report():
                      f"{number(total([loader], ['asan-ubsan']))} under ASan and UBSan", "10,000,000"])
     newest = [w for w in wheels if w["mode"] == "sentencepiece"]
     rows.append(["texts against the newest SentencePiece wheel", number(sum(sum(w["texts"].values()) for w in newest)), "100,000,000"])
-    rows.append(["of them, other ids", number(sum(w["differences"] for w in newest)), "0"])
+    rows.append(["of them, tokens", number(sum(w["tokens"] for w in newest)), "-"])
+    rows.append(["of them, texts with other ids", number(sum(w["differences"] for w in newest)), "0"])
     open_findings = [r for r in runs if r["outcome"] != "clean" and not r.get("fixed")]
     rows.append(["findings that are not fixed", str(len(open_findings)), "0"])
     out.append("\n## Against the goals\n\n" + table(rows, ["", "reached", "goal"]))
@@ -153,7 +166,7 @@ def report():
                      f"{100 * slow['seconds_share']:.1f}%", f"{large['heap'] / 2**20:.1f}", number(large["heap_file_bytes"]),
                      number(round(large["heap"] / large["heap_file_bytes"])), f"{100 * large['heap_share']:.1f}%"])
     if rows:
-        out.append(COSTS + table(rows, ["target", "build", "files", "ms", "of bytes", "ns per byte", "of the bound", "MiB",
+        out.append(LOADING + table(rows, ["target", "build", "files", "ms", "of bytes", "ns per byte", "of the bound", "MiB",
                                         "of bytes", "memory ratio", "of the bound"]))
     commits = sorted({r["commit"] for r in runs})
     out.append("\nCommits: " + ", ".join(commits) + ".\n")
@@ -199,17 +212,24 @@ def report():
         [[f"`{f['target']}`", f["what"], f["test"]] for f in
          (json.loads(line) for line in (FOLDER / "findings.jsonl").read_text().splitlines() if line)],
         ["target", "what", "test"]))
+    out.append(PROMISES + table([promises.row(e) for e in promises.read() if "tests" in e], ["in", "promise", "held by"]))
     return "".join(out)
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--build")
+    arguments = parser.parse_args()
     text = report()
     path = FOLDER / "REPORT.md"
-    if "--check" in sys.argv[1:]:
+    if arguments.check:
+        problems = promises.errors(arguments.build)
         if path.read_text() != text:
-            print("fuzz/REPORT.md is not what fuzz/report.py makes of the results; run fuzz/report.py")
-            return 1
-        return 0
+            problems.append("fuzz/REPORT.md is not what fuzz/report.py makes of the results; run fuzz/report.py")
+        for problem in problems:
+            print(problem)
+        return 1 if problems else 0
     path.write_text(text)
     return 0
 

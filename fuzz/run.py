@@ -32,7 +32,7 @@ import time
 FAST_SANITIZERS = "quarantine_size_mb=1:thread_local_quarantine_size_kb=64:malloc_context_size=0:max_malloc_fill_size=0"
 # Tests that print "faults injected: N KIND" (tests/support/faults.h).
 FAULT_TESTS = ["capi_builder_test", "cli_fault_test", "corpus_capi_test", "corpus_writer_crash_test", "degrade_test",
-               "handoff_ring_model_test", "handoff_ring_open_test", "wrapper_memory_test"]
+               "handoff_ring_model_test", "handoff_ring_open_test", "rewritten_files_test", "wrapper_memory_test"]
 
 FUZZ = pathlib.Path(__file__).resolve().parent
 

@@ -9,6 +9,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "builder/model_spec.h"
+
 namespace rankfeed::builder {
 namespace {
 
@@ -198,6 +200,24 @@ TEST(DoubleArrayBuild, NodesOfAGroupLieTogether) {
 TEST(DoubleArrayBuild, SameInputSameArray) {
   std::map<Codes, uint32_t> keys = {{{1, 2, 3}, 0}, {{1, 2}, 1}, {{7}, 2}, {{3, 3}, 3}};
   EXPECT_EQ(Build(keys, 9, 5), Build(keys, 9, 5));
+}
+
+TEST(DoubleArrayBuild, MoreNodesThanUnitsAreALimit) {
+  const size_t length = 8192, count = trie::kMaxUnits / length;  // with the root one node too many
+  std::vector<Codes> codes(count, Codes(length, 1));
+  std::vector<TrieKey> keys;
+  for (uint32_t i = 0; i < count; ++i) {
+    codes[i][0] = static_cast<uint16_t>(i + 1);
+    keys.push_back({codes[i], i, 1});
+  }
+  try {
+    BuildDoubleArray(keys, static_cast<uint32_t>(count + 1));
+    FAIL() << "built";
+  } catch (const BuildError& error) {
+    EXPECT_EQ(error.code, RANKFEED_E_LIMIT);
+    EXPECT_STREQ(error.what(),
+                 "the vocabulary needs 16777217 trie units; the limit of trie units is 16777216");
+  }
 }
 
 TEST(DoubleArrayBuild, RefusesUnsortedDuplicateEmptyAndOutOfRange) {

@@ -431,10 +431,18 @@ TEST(ReadHfJson, LimitsAreToldWhereTheyArePassed) {
       R"({"type":"Replace","pattern":{"Regex":")" + longer + R"("},"content":""})";
   refused(file, "normalizer.pattern.Regex has 8193 bytes", "the limit of a pattern is 8192");
   file = {};
+  file.normalizer = R"({"type":"Replace","pattern":{"String":"a"},"content":")" + longer + R"("})";
+  refused(file, "normalizer.content has 8193 bytes", "the limit of a replacement is 8192");
+  file = {};
   file.post_processor =
       R"({"type":"TemplateProcessing","single":[],"pair":[],"special_tokens":{"s":{"ids":[)" +
       list(4097, "1") + R"(],"tokens":[]}}})";
   refused(file, "post_processor.special_tokens.s.ids", "is 4096");
+  file = {};
+  file.post_processor = R"({"type":"TemplateProcessing","single":[)" +
+                        list(4097, R"({"SpecialToken":{"id":"s","type_id":0}})") +
+                        R"(],"pair":[],"special_tokens":{"s":{"ids":[1],"tokens":[]}}})";
+  refused(file, "post_processor.single[4096]", "is 4096");
 }
 
 // A token that grows at some step costs what the steps read and write, not what its file has.

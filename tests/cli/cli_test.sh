@@ -106,6 +106,14 @@ mkfifo pipe && refused "pipe as output" "not a regular file" "$rankfeed" compile
 [[ -p pipe ]] || fail "the pipe was replaced"
 refused "image of another parity" "SentencePiece parity" "$rankfeed" encode --vocab v.rfimg --parity huggingface
 equal "image of the same parity" "$ids" "$("$rankfeed" encode --vocab v.rfimg --parity sentencepiece texts.txt; echo end)"
+for name in sentencepiece sentencepiece-0.2.1; do
+  "$rankfeed" compile "$model" --parity "$name" -o "$name.rfimg" >/dev/null || fail "compile --parity $name"
+  equal "parity of the image" 1 "$("$rankfeed" info --vocab "$name.rfimg" --json | grep -c "\"parity\": \"$name\"")"
+  equal "image and model of $name" "$("$rankfeed" encode --vocab "$name.rfimg" texts.txt)" \
+    "$("$rankfeed" encode --vocab "$model" --parity "$name" texts.txt)"
+done
+refused "image of the other rule" "compiled for sentencepiece parity" "$rankfeed" encode --vocab sentencepiece.rfimg --parity sentencepiece-0.2.1
+refused "parity that there is not" "sentencepiece-0.2.1" "$rankfeed" encode --vocab "$model" --parity sentencepiece-0.1
 refused "empty vocabulary" "empty" "$rankfeed" encode --vocab empty.model
 refused "unwritable output" "v|denied|no such" "$rankfeed" compile "$model" -o no-such-folder/v.rfimg
 if [[ -f $shared/models/barthez_bpe.model ]]; then
@@ -114,6 +122,10 @@ if [[ -f $shared/models/barthez_bpe.model ]]; then
 else
   echo "SKIPPED: the BPE .model, absent from $shared"
 fi
+
+# private copy and --map-file: the same answers
+equal "mapped image" "$ids" "$("$rankfeed" encode --vocab v.rfimg --map-file texts.txt; echo end)"
+equal "mapped store" "$(batch_of --docs full.jsonl)" "$(batch_of --docs mixed.jsonl --corpus c.rfc --map-file)"
 
 # bad images
 size=$(stat -c %s v.rfimg)

@@ -7,8 +7,9 @@ Three kinds, in turn over the models:
   ties    all texts of a length over two to four characters, pieces and unknown characters among them: where sums tie
   words   words of XQuAD and of the many-language stream (--xquad, --stream), one to eight of them, put together anew
   stress  the classes of stress.py, one in eight not valid UTF-8
-One text is one comparison. About 5 us each; differing texts are printed, reduced. --results appends a line for
-fuzz/report.py. Another seed gives other texts.
+Most are ties, which are what rules differ in. --large adds generated models with scores so large that the sums of these
+short texts are rebased. One text is one comparison. About 4 us each; differing texts are printed, reduced. --results
+appends a line for fuzz/report.py. Another seed gives other texts.
 """
 
 import argparse
@@ -17,16 +18,19 @@ import json
 import random
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import diff_sp  # noqa: E402
 import engine as E  # noqa: E402
+import sp_models  # noqa: E402
 import sp_wheel  # noqa: E402
+import spm_proto  # noqa: E402
 import stress  # noqa: E402
 
-ROUND = {"ties": 65536, "words": 65536, "stress": 4096}  # texts of one batch, at most
+ROUND = {"ties": 65536, "words": 16384, "stress": 4096}  # texts of one batch, at most
 
 
 def ties(r, pieces, _words):
@@ -37,7 +41,7 @@ def ties(r, pieces, _words):
         alphabet[0] = r.choice(pieces).replace("▁", " ")
     length = next(n for n in itertools.count(1) if len(alphabet) ** (n + 1) > ROUND["ties"])
     units = [unit.encode() for unit in alphabet]
-    return list(map(b"".join, itertools.product(units, repeat=r.randint(max(1, length - 3), length))))
+    return list(map(b"".join, itertools.product(units, repeat=r.randint(max(1, length - 1), length))))
 
 
 def of_words(r, _pieces, words):
@@ -54,8 +58,8 @@ def of_stress(r, pieces, _words):
     return list(stress.byte_strings(ROUND["stress"], r.randrange(1 << 32), pieces))
 
 
-# Rounds of each kind: stress costs most, and its classes have a long test of their own.
-KINDS = [("ties", ties), ("words", of_words), ("ties", ties), ("words", of_words), ("stress", of_stress)]
+# One round of each kind and six of ties, the cheapest. The classes of stress.py have a long test of their own.
+KINDS = [("ties", ties)] * 6 + [("words", of_words), ("stress", of_stress)]
 
 
 def words_of(args):
@@ -68,12 +72,20 @@ def words_of(args):
     return [w.encode() for w in sorted(words)] or [b"word", b"words"]
 
 
+def large_scores(folder, count, seed):
+    paths = [folder / f"large_scores_{seed + i}" for i in range(count)]
+    for i, path in enumerate(paths):
+        path.write_bytes(spm_proto.write(sp_models.with_large_scores(seed + i)))
+    return paths
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--driver", required=True)
     parser.add_argument("--texts", type=int, default=100_000_000, help="of all models together")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit", type=int, default=5)
+    parser.add_argument("--large", type=int, default=4, help="generated models with large scores")
     parser.add_argument("--xquad")
     parser.add_argument("--stream", help="texts.jsonl of bench/text_streams.py")
     parser.add_argument("--results", help="fuzz/results.jsonl, to append to")
@@ -83,9 +95,10 @@ def main():
     r = random.Random(args.seed)
     counts = {kind: 0 for kind, _ in KINDS}
     tokens = 0
-    loaded = []
-    for path in args.models:  # one engine for each, so that no image is built twice
-        loaded.append(diff_sp.load(E.Engine(args.driver), path, sp_wheel.MODE, report))
+    with tempfile.TemporaryDirectory() as folder:
+        models = args.models + large_scores(Path(folder), args.large, args.seed)
+        # One engine for each, so that no image is built twice.
+        loaded = [diff_sp.load(E.Engine(args.driver), path, sp_wheel.MODE, report) for path in models]
     for turn in itertools.count():
         if report.checks >= args.texts:
             break
@@ -100,7 +113,7 @@ def main():
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
         with open(args.results, "a") as out:
             out.write(json.dumps({"wheel": {"version": sp_wheel.VERSION, "mode": sp_wheel.MODE, "seed": args.seed,
-                                            "models": [p.name for p in args.models], "texts": counts, "tokens": tokens,
+                                            "models": [p.name for p in models], "texts": counts, "tokens": tokens,
                                             "differences": report.bad, "seconds": round(time.monotonic() - started)},
                                   "commit": commit}) + "\n")
     return report.finish(f"{sp_wheel.MODE} against sentencepiece {sp_wheel.VERSION}, {tokens:,} tokens")

@@ -102,6 +102,7 @@ def judge(results, expected):
     for package, versions in results.items():
         for version, result in versions.items():
             for suite in result.get("suites", []):
+                suite.pop("explanation", None)  # of an earlier run, perhaps with another list
                 mine = [i for i, e in enumerate(expected) if covers(e, package, version, suite)]
                 used.update(mine)
                 explained = [outcome(expected[i]) for i in mine] or [{}]

@@ -49,6 +49,12 @@ class Judge(unittest.TestCase):
         self.assertTrue(self.fails(results(differ=3), [EXPLAINED, EXPLAINED]))
         self.assertTrue(self.fails(results(compared=0), []))
 
+    def test_an_explanation_of_an_earlier_run_is_forgotten(self):
+        found = results(differ=3)
+        drift.judge(found, [EXPLAINED | {"suite": "XQuAD"}, EXPLAINED])
+        self.assertTrue(self.fails(found, []))
+        self.assertNotIn("explanation", found["p"]["0.2.1"]["suites"][0])
+
     def test_table_names_what_was_not_run(self):
         found = results(differ=3)
         found["p"]["0.1.0"] = {drift.NOT_RUN: "no wheel"}

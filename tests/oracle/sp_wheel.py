@@ -72,7 +72,8 @@ class Wheel:
             if self.any_order:
                 return _text(self.processor.decode_ids_as_serialized_proto(ids))
             # By ids, which since 0.2.2 is not what decoding to SentencePieceText does: that looks the pieces up again.
-            return self.processor.decode(ids, return_type=bytes)
+            text = self.processor.decode(ids, return_type=bytes)
+            return text.encode() if isinstance(text, str) else text  # 0.2.2 gives a str for no ids
         except IndexError:
             return E.E_ID_RANGE
 

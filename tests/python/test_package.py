@@ -79,6 +79,41 @@ class Package(unittest.TestCase):
         self.assertEqual(batch.statuses, ["RANKFEED_OK", "RANKFEED_E_TOO_LONG"])
         self.assertEqual(batch.documents, [0])
 
+    def test_parity(self):
+        text = "ssssss o ooooo"
+        ids = {}
+        for name in ("sentencepiece", "sentencepiece-0.2.1"):
+            tok = rankfeed.Tokenizer.from_file(MODEL, parity=name)
+            self.assertEqual(tok.info["parity"], name)
+            ids[name] = tok.encode(text).ids
+            image = self.path(name + ".rfimg")
+            tok.save_image(image)
+            self.assertEqual(rankfeed.Tokenizer.from_file(image, parity=name).info, tok.info)
+        self.assertEqual(rankfeed.Tokenizer.from_file(MODEL).encode(text).ids, ids["sentencepiece"])
+        with self.assertRaises(rankfeed.RankfeedError) as caught:
+            rankfeed.Tokenizer.from_file(self.path("sentencepiece.rfimg"), parity="sentencepiece-0.2.1")
+        self.assertEqual(caught.exception.name, "RANKFEED_E_PARITY")
+        with self.assertRaises(ValueError) as caught:
+            rankfeed.Tokenizer.from_file(MODEL, parity="sentencepiece-0.1")
+        self.assertIn("sentencepiece-0.2.1", str(caught.exception))
+
+    def test_map_file(self):
+        image, store, text = self.path("mapped.rfimg"), self.path("mapped.rfc"), "What is a panda?"
+        self.tok.save_image(image)
+        with rankfeed.CorpusWriter(store, self.tok) as writer:
+            writer.put("p", text)
+        ids = self.tok.encode(text).ids
+        for map_file in (False, True):
+            tok = rankfeed.Tokenizer.from_file(image, map_file=map_file)
+            self.assertEqual(tok.encode(text).ids, ids)
+            corpus = rankfeed.Corpus(store, tok, map_file=map_file)
+            self.assertEqual(corpus["p"].tolist(), tok.encode(text, add_special_tokens=False).ids)
+            with open("/proc/self/maps", encoding="utf-8") as maps:
+                mapped = maps.read()
+            self.assertEqual(image in mapped, map_file)
+            self.assertEqual(store in mapped, map_file)
+            self.assertEqual(pickle.loads(pickle.dumps(tok)).encode(text).ids, ids)
+
     def test_trim_keeps_ids(self):
         text = "\ufdfa" * 20000
         ids = self.tok.encode(text).ids
