@@ -144,8 +144,9 @@ TEST_F(WrapperMemory, Rerankers) {
   auto reranker = Reranker::Create(model_.get(), limits, options);
   ASSERT_TRUE(reranker);
   rankfeed_source query{}, documents[8] = {};
-  query.text = Text("ab");
-  for (rankfeed_source& document : documents) document.text = Text("ba ab");
+  const std::string query_text = "ab", document_text = "ba ab";
+  query.text = Text(query_text);
+  for (rankfeed_source& document : documents) document.text = Text(document_text);
   // A request that ran out of memory is over; the next one begins anew, with the same object.
   ExpectNoMemoryUntilItSucceeds("Reranker::Begin and Next", [&] {
     if (const Error error = reranker->Begin(query, documents)) return error.status;

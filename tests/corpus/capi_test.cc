@@ -28,6 +28,11 @@ void* operator new(std::size_t size) {
 void* operator new[](std::size_t size) {
   return Allocate(size, 16);
 }
+// For what takes memory it can do without, std::stable_sort among them.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  void* p = nullptr;
+  return posix_memalign(&p, 16, size) == 0 ? p : nullptr;
+}
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<std::size_t>(alignment));
 }

@@ -6,6 +6,7 @@
 //
 // RANKFEED_REWRITES: how many changes of the random tests, in all, for each of the two ways to
 // open.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -224,7 +225,7 @@ class Store : public Victim {
   static constexpr uint32_t kTogether = 16;
   static bool Same(const rankfeed_source& source, const corpus_test::Ids& ids) {
     return source.ids != nullptr && source.id_count == ids.size() &&
-           std::memcmp(source.ids, ids.data(), ids.size() * sizeof(int32_t)) == 0;
+           std::equal(ids.begin(), ids.end(), source.ids);
   }
   static uint64_t Sum(const rankfeed_source& source) {
     uint64_t sum = 0;
