@@ -70,7 +70,8 @@ class AddedTokenScanner {
       const std::string_view bytes =
           d.valid ? std::string_view(text_.data() + at, d.size) : "\xef\xbf\xbd";
       for (const char byte : bytes) {
-        if (left-- == 0 || !trie_.Step(unit, static_cast<unsigned char>(byte) + 1u)) return end;
+        if (left == 0 || !trie_.Step(unit, static_cast<unsigned char>(byte) + 1u)) return end;
+        --left;
       }
       at += d.size;
       const uint32_t value = trie::Value(unit);

@@ -58,9 +58,7 @@ class KnownSplits {
     } else {
       std::memcpy(&front, split, size);
     }
-    const uint64_t hash =
-        (front ^ size) * words::WordKey::kFactor0 + back * words::WordKey::kFactor1;
-    Entry& entry = entries_[hash >> (64 - kBits)];
+    Entry& entry = entries_[words::WordKey::Hash(size, front, back) >> (64 - kBits)];
     const bool same =
         entry.end - entry.begin == size && std::memcmp(text.data() + entry.begin, split, size) == 0;
     if (!same) entry = {begin, end, {0, 0}};

@@ -224,8 +224,7 @@ uint32_t Decoder::AppendOnce(uint32_t i, uint16_t* slots) {
   std::memcpy(&front, codes.data(), sizeof(front));
   if (size < 4) front &= (uint64_t{1} << 16 * size) - 1;
   if (size > 4) std::memcpy(&back, &codes[size - 4], sizeof(back));
-  const uint64_t hash = (front ^ size) * WordKey::kFactor0 + back * WordKey::kFactor1;
-  uint16_t& slot = slots[hash >> (64 - kSlotBits)];
+  uint16_t& slot = slots[WordKey::Hash(size, front, back) >> (64 - kSlotBits)];
   const std::span<const uint16_t> before = slot < i ? part(slot) : std::span<const uint16_t>();
   if (!std::equal(codes.begin(), codes.end(), before.begin(), before.end())) {
     slot = static_cast<uint16_t>(i);

@@ -49,6 +49,11 @@ struct alignas(32) WordKey {
                          (part[1] ^ std::rotl(part[3], kTurn3)) * kFactor1;
     return sum ^ sum >> kFold;
   }
+  // The same for what has no key: of a size, the first eight bytes and the last ones. The high bits
+  // are the good ones.
+  static constexpr uint64_t Hash(uint32_t size, uint64_t front, uint64_t back) {
+    return (front ^ size) * kFactor0 + back * kFactor1;
+  }
 };
 
 // By size: ones over the bytes of the segment that a key has, zeros over the tag and what follows.
