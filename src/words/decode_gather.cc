@@ -335,7 +335,7 @@ RANKFEED_GATHER uint32_t FindParts(const PartTable& table, const RunDecode& run,
                                     offsetof(image::WordPart, ids)),
                                 _mm512_slli_epi64(at, 3)),
                id_and_info, found + i);
-    const auto lacks = static_cast<__mmask8>(~is & there);
+    const auto lacks = static_cast<__mmask8>(~uint32_t{is} & there);
     Append(lacks, i, searches + search_count);
     search_count += static_cast<uint32_t>(std::popcount(lacks));
   }

@@ -123,7 +123,7 @@ RANKFEED_GATHER uint32_t MatchTable(const LookUpTables& tables, uint32_t begin, 
                                          _mm512_setr_epi64(0, 16, 32, 48, 64, 80, 96, 112));
     StoreFound(ids, id_and_info, found);
     const uint32_t there = end - i < kLanes ? (1u << (end - i)) - 1 : 0xff;
-    const auto lacks = static_cast<__mmask8>(~equal & there);
+    const auto lacks = static_cast<__mmask8>(~uint32_t{equal} & there);
     Append(lacks, i, misses + lacking);
     lacking += static_cast<uint32_t>(std::popcount(lacks));
   }
@@ -163,7 +163,7 @@ RANKFEED_GATHER uint32_t MatchCache(const LookUpTables& tables, const LookUpBatc
     const __m512i place = _mm512_slli_epi64(i, 1);
     _mm512_mask_i64scatter_epi64(found, there, place, ids, sizeof(uint64_t));
     _mm512_mask_i64scatter_epi64(found + 1, there, place, Gather(cache + 3, at), sizeof(uint64_t));
-    const auto lacks = static_cast<__mmask8>(~equal & there);
+    const auto lacks = static_cast<__mmask8>(~uint32_t{equal} & there);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(misses + not_short),
                      _mm_maskz_compress_epi16(lacks, numbers));
     not_short += static_cast<uint32_t>(std::popcount(lacks));
