@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "engine.h"
-#include "reference/sp_unigram.h"
+#include "reference/sp_from_proto.h"
 #include "support/stress.h"
 #include "vocabulary.h"
 
@@ -82,7 +82,8 @@ class LibraryPair {
 class NewestPair {
  public:
   NewestPair(const sp_test::ModelProto& proto, const std::string& source)
-      : plain_(ToReference(proto)), engine_(source, RANKFEED_PARITY_SENTENCEPIECE) {}
+      : plain_(reference::FromProto(proto, reference::SpRelease::k0_2_2)),
+        engine_(source, RANKFEED_PARITY_SENTENCEPIECE) {}
   bool usable() const { return engine_.usable(); }
 
   void Check(std::string_view text) {
@@ -96,22 +97,6 @@ class NewestPair {
   }
 
  private:
-  static reference::SpModel ToReference(const sp_test::ModelProto& proto) {
-    reference::SpModel model;
-    for (const sp_test::PieceProto& piece : proto.pieces) {
-      model.pieces.push_back({piece.text, piece.score, static_cast<reference::SpKind>(piece.kind)});
-    }
-    if (!proto.normalizer.charsmap.empty()) {
-      model.charsmap = reference::CharsmapRules(proto.normalizer.charsmap);
-    }
-    model.add_dummy_prefix = proto.normalizer.add_dummy_prefix.value_or(true);
-    model.remove_extra_whitespaces = proto.normalizer.remove_extra_whitespaces.value_or(true);
-    model.escape_whitespaces = proto.normalizer.escape_whitespaces.value_or(true);
-    model.treat_whitespace_as_suffix = proto.treat_whitespace_as_suffix;
-    model.byte_fallback = proto.byte_fallback;
-    return model;
-  }
-
   reference::SpUnigram plain_;
   Paths engine_;
 };

@@ -11,7 +11,7 @@
 #include "exhaustive/worlds.h"
 #include "pipeline/sp_model_proto.h"
 #include "reference/hf_unigram.h"
-#include "reference/sp_unigram.h"
+#include "reference/sp_from_proto.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"
 
@@ -57,20 +57,6 @@ sp_test::ModelProto ToProto(const Vocabulary& vocabulary) {
   return model;
 }
 
-reference::SpModel ToReference(const sp_test::ModelProto& proto, reference::SpRelease release) {
-  reference::SpModel model;
-  model.release = release;
-  for (const sp_test::PieceProto& piece : proto.pieces) {
-    model.pieces.push_back({piece.text, piece.score, static_cast<reference::SpKind>(piece.kind)});
-  }
-  model.add_dummy_prefix = proto.normalizer.add_dummy_prefix.value_or(true);
-  model.remove_extra_whitespaces = proto.normalizer.remove_extra_whitespaces.value_or(true);
-  model.escape_whitespaces = proto.normalizer.escape_whitespaces.value_or(true);
-  model.treat_whitespace_as_suffix = proto.treat_whitespace_as_suffix;
-  model.byte_fallback = proto.byte_fallback;
-  return model;
-}
-
 Encoding FromLibrary(const sentencepiece::SentencePieceProcessor& library,
                      const std::string& text) {
   Encoding encoding;
@@ -105,10 +91,10 @@ TEST_P(Exhaustive, SentencePiece) {
     const std::string bytes = sp_test::Serialize(proto);
     sentencepiece::SentencePieceProcessor library;
     ASSERT_TRUE(library.LoadFromSerializedProto(bytes).ok()) << vocabularies_[v].name;
-    const reference::SpUnigram plain(ToReference(proto, reference::SpRelease::k0_2_1));
+    const reference::SpUnigram plain(reference::FromProto(proto, reference::SpRelease::k0_2_1));
     TestEngine engine(bytes, /*max_text_bytes=*/64, /*cache_bytes=*/0,
                       RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
-    const reference::SpUnigram newest(ToReference(proto, reference::SpRelease::k0_2_2));
+    const reference::SpUnigram newest(reference::FromProto(proto, reference::SpRelease::k0_2_2));
     TestEngine newest_engine(bytes, /*max_text_bytes=*/64, /*cache_bytes=*/0,
                              RANKFEED_PARITY_SENTENCEPIECE);
     for (const std::string& text : strings_) {

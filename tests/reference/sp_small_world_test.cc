@@ -10,7 +10,7 @@
 #include <random>
 
 #include "pipeline/sp_random_models.h"
-#include "reference/sp_unigram.h"
+#include "reference/sp_from_proto.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"
 
@@ -21,21 +21,6 @@ using test::Encoding;
 using test::Escape;
 using test::Show;
 using test::TestEngine;
-
-SpModel FromProto(const sp_test::ModelProto& proto, SpRelease release) {
-  SpModel model;
-  model.release = release;
-  for (const sp_test::PieceProto& piece : proto.pieces) {
-    model.pieces.push_back({piece.text, piece.score, static_cast<SpKind>(piece.kind)});
-  }
-  model.charsmap = CharsmapRules(proto.normalizer.charsmap);
-  model.add_dummy_prefix = proto.normalizer.add_dummy_prefix.value_or(true);
-  model.remove_extra_whitespaces = proto.normalizer.remove_extra_whitespaces.value_or(true);
-  model.escape_whitespaces = proto.normalizer.escape_whitespaces.value_or(true);
-  model.treat_whitespace_as_suffix = proto.treat_whitespace_as_suffix;
-  model.byte_fallback = proto.byte_fallback;
-  return model;
-}
 
 Encoding FromReference(const SpUnigram& reference, const std::string& text) {
   Encoding out;

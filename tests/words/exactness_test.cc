@@ -12,8 +12,7 @@
 #include <set>
 
 #include "image/model.h"
-#include "pipeline/sp_model_proto.h"
-#include "reference/sp_unigram.h"
+#include "reference/sp_from_proto.h"
 #include "support/sanitizers.h"
 #include "text/utf8.h"
 #include "words/exactness.h"
@@ -57,15 +56,6 @@ sp_test::ModelProto RandomModel(std::mt19937_64& random, float scale) {
   return model;
 }
 
-reference::SpModel Plain(const sp_test::ModelProto& proto, reference::SpRelease release) {
-  reference::SpModel model;
-  model.release = release;
-  for (const sp_test::PieceProto& piece : proto.pieces) {
-    model.pieces.push_back({piece.text, piece.score, static_cast<reference::SpKind>(piece.kind)});
-  }
-  return model;
-}
-
 // Repetitions, unknown characters, long and short words.
 std::string Text(std::mt19937_64& random, size_t bytes) {
   std::string text;
@@ -100,7 +90,7 @@ TEST(Exactness, PathsAndReferenceAgreeAcrossTheRebasingThreshold) {
       const Image image(file, parity);
       ASSERT_TRUE(words::Available(*image.model()));
       const std::vector<int32_t> expected =
-          Reference(reference::SpUnigram(Plain(proto, release)), text);
+          Reference(reference::SpUnigram(reference::FromProto(proto, release)), text);
       Encoder plain = Make(image.model(), true, 0);
       ASSERT_EQ(Encode(plain, text, 0), expected) << "round " << round << " parity " << parity;
       OnEverySimdTarget(image.model(), [&](Encoder& fast) {
