@@ -3,7 +3,7 @@
 //
 //   rankfeed_hf/LANG/cold   HuggingFace parity; the word cache is emptied before every pass
 //   rankfeed_hf/LANG/warm   the cache keeps the words of the pass before
-//   rankfeed_hf_plain/LANG  the plain path (what a call that wants offsets takes)
+//   rankfeed_hf_plain/LANG  the general path (what a call that wants offsets takes)
 //   rankfeed_sp/LANG/cold   SentencePiece parity, as above
 //   rankfeed_sp/LANG/warm
 //   sentencepiece/LANG      libsentencepiece, Encode to ids
@@ -11,7 +11,7 @@
 // LANG is a language of XQuAD, "all" for 12 of them mixed, or "many": the stream of bench/text_streams.py, when
 // RANKFEED_MANY_LANGUAGES names its file.
 //
-// Ids are compared before anything is timed: word path with plain path, SentencePiece parity with
+// Ids are compared before anything is timed: word path with general path, SentencePiece parity with
 // libsentencepiece. A difference ends the program with exit code 1.
 #include <benchmark/benchmark.h>
 #include <sentencepiece_processor.h>
@@ -109,7 +109,7 @@ bool SameIds(const Corpus& corpus, const rankfeed_model* hf, const rankfeed_mode
   for (const std::string& text : corpus.passages) {
     const auto a = words.Encode(text), b = plain.Encode(text);
     if (!std::equal(a.begin(), a.end(), b.begin(), b.end())) {
-      std::fprintf(stderr, "%s: word path and plain path differ\n", corpus.name.c_str());
+      std::fprintf(stderr, "%s: word path and general path differ\n", corpus.name.c_str());
       return false;
     }
     std::vector<int> expected;

@@ -18,7 +18,7 @@
 //            and the same again at once (warm)
 //
 // Ids of every text of every row are compared with libsentencepiece's before anything is timed (rankfeed's HuggingFace mode:
-// fast path with plain path); a difference ends the program with exit code 1. Then rounds: each engine once, in an order
+// fast path with general path); a difference ends the program with exit code 1. Then rounds: each engine once, in an order
 // that changes from round to round; a ratio is taken within a round, and median, lowest and highest round are printed.
 // Times are the thread's CPU time, single calls the monotonic clock.
 //
@@ -288,7 +288,7 @@ int Main(int argc, char** argv) {
       }
       const size_t plain = hf_plain.Encode(text, ids.data()), fast = hf.Encode(text, other.data());
       if (plain != fast || std::memcmp(ids.data(), other.data(), plain * sizeof(int32_t)) != 0) {
-        Die(row.name + ": fast and plain path of HuggingFace parity differ: " + text.substr(0, 200));
+        Die(row.name + ": fast and general path of HuggingFace parity differ: " + text.substr(0, 200));
       }
     }
   }

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/charsmap.h"
+#include "normalize/charsmap.h"
 
 namespace rankfeed::bench {
 

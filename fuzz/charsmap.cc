@@ -9,7 +9,7 @@
 #include "builder/model_spec.h"
 #include "model_file.h"
 #include "reference/charsmap_rules.h"
-#include "text/charsmap.h"
+#include "normalize/charsmap.h"
 #include "vocabulary.h"
 
 namespace rankfeed::fuzz {

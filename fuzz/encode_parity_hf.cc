@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fuzz/encode_parity_hf.cc: ids of HuggingFace parity, with offsets (plain path) and without (word
+// fuzz/encode_parity_hf.cc: ids of HuggingFace parity, with offsets (general path) and without (word
 // path), equal the plain reference of tests/reference, whose model and normalizers
 // tests/oracle/pin_reference.py compares with the wheel. Vocabulary and whole pipeline come from the input; the real XLM-RoBERTa file takes
 // part where the folder of real inputs is there. Special tokens as tokens, split as the reference

@@ -2,7 +2,7 @@
 // fuzz/encode_parity_sp.cc: ids and offsets of SentencePiece parity equal libsentencepiece's
 // (0.1.97, the rule up to 0.2.1), for a vocabulary out of the input, and for the real XLM-RoBERTa
 // one where the folder of real inputs is there; and those of the newest rule equal a plain
-// reference's. With offsets (plain path) and without them. An execution is one text through one
+// reference's. With offsets (general path) and without them. An execution is one text through one
 // rule.
 #include <sentencepiece_processor.h>
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "input.h"
-#include "pipeline/sp_model_proto.h"
+#include "general/sp_model_proto.h"
 
 namespace rankfeed::fuzz {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "rankfeed/model.h"
-#include "text/charsmap.h"
-#include "text/utf8.h"
+#include "normalize/charsmap.h"
+#include "base/utf8.h"
 
 namespace rankfeed::builder {
 namespace {

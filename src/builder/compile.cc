@@ -12,7 +12,7 @@
 #include "builder/write_image.h"
 #include "image/format.h"
 #include "image/model.h"
-#include "text/normalize.h"
+#include "normalize/normalize.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -96,10 +96,10 @@ class TokenNormalizer {
 
   // id: of the token, for messages.
   std::string Normalize(uint32_t id, std::string_view text) {
-    if (!text::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers_)) TooLong(id);
+    if (!normalize::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers_)) TooLong(id);
     for (const Model& step : steps_) {
       done_ += buffers_.in().size;
-      if (text::RunNormalizer(step, &buffers_) != RANKFEED_OK) TooLong(id);
+      if (normalize::RunNormalizer(step, &buffers_) != RANKFEED_OK) TooLong(id);
       done_ += buffers_.in().size;
       if (done_ > kMaxAddedTokenWork) {
         throw BuildError(RANKFEED_E_LIMIT, 0,
@@ -124,7 +124,7 @@ class TokenNormalizer {
   std::vector<Model> steps_;  // the model with one step each
   std::vector<char> bytes_[2];
   std::vector<uint32_t> work_[3];
-  text::Buffers buffers_;
+  normalize::Buffers buffers_;
   uint64_t done_ = 0;
 };
 

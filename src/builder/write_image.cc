@@ -16,7 +16,7 @@
 #include "builder/double_array_build.h"
 #include "builder/growth.h"
 #include "builder/unicode_tables.h"
-#include "builder/word_tables.h"
+#include "builder/segment_tables.h"
 #include "image/reader.h"
 #include "rankfeed/model.h"
 
@@ -156,14 +156,14 @@ class Writer {
     }
     Config();
     sections_.Add(SectionId::kStrings, strings_.pool());
-    // The word engine's tables come from running the finished model on its own pieces.
+    // The segment engine's tables come from running the finished model on its own pieces.
     ImageBytes image = sections_.Write(config_hash);
     Release();
     Model model;
     if (image::Bind(image.data(), image.size(), &model, nullptr) != RANKFEED_OK) {
       throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, 0, "the image that was built does not open");
     }
-    std::vector<SectionData> words = BuildWordTables(model);
+    std::vector<SectionData> words = BuildSegmentTables(model);
     if (words.empty()) return image;
     for (SectionData& section : words) sections_.Add(std::move(section));
     return sections_.Write(config_hash);

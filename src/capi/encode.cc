@@ -8,14 +8,14 @@
 #include <string_view>
 
 #include "base/layout.h"
-#include "pipeline/encoder.h"
-#include "pipeline/hf_decode.h"
-#include "pipeline/hf_encode.h"
-#include "pipeline/sp_decode.h"
-#include "pipeline/sp_encode.h"
-#include "pipeline/token_sink.h"
+#include "encode/encoder.h"
+#include "general/hf_decode.h"
+#include "general/hf_encode.h"
+#include "general/sp_decode.h"
+#include "general/sp_encode.h"
+#include "base/token_sink.h"
 #include "platform/drop_pages.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace {
 
@@ -117,9 +117,9 @@ class TemplateEncoder {
     return texts == 1;
   }
 
-  // Whether the word engine takes texts as they are, but those that Leave() tells.
+  // Whether the segment engine takes texts as they are, but those that Leave() tells.
   bool Whole() const {
-    if (!rankfeed::words::Available(model_)) return false;
+    if (!rankfeed::segment::Available(model_)) return false;
     constexpr uint32_t kGuarded = RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
     return !model_.huggingface() || ((flags_ & kGuarded) == 0 && scratch_.added_first_usable);
   }
@@ -327,7 +327,7 @@ rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder, const rankfeed_
   const auto leave = encoder->model->huggingface() ? TemplateEncoder::Leave : nullptr;
 
   TokenSink sink{io->input_ids, nullptr, nullptr, io->capacity, 0};
-  constexpr size_t kTogether = 64;  // texts handed to the word engine at once
+  constexpr size_t kTogether = 64;  // texts handed to the segment engine at once
   std::string_view views[kTogether];
   // A text that turns out not to go with the others voids what was read ahead of those after it. So
   // it is followed by one alone, and that by two ...
@@ -346,7 +346,7 @@ rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder, const rankfeed_
       bound += rankfeed_token_bound(encoder->model, views[k].size());
       if (bound > kMaxTokens) count = k;
     }
-    const rankfeed::words::WordTexts words{{views, count},
+    const rankfeed::segment::Texts words{{views, count},
                                            {before, before_count},
                                            {after, after_count},
                                            io->cu_seqlens + i + 1,
@@ -355,7 +355,7 @@ rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder, const rankfeed_
                                            encoder->scratch.added_first};
     const size_t done =
         count == 0 ? 0
-                   : rankfeed::words::EncodeWords(*encoder->model, encoder->scratch.words, words, sink);
+                   : rankfeed::segment::Encode(*encoder->model, encoder->scratch.words, words, sink);
     i += done;
     const bool voided = done < count && (leave == nullptr || !leave(&single, views[done]));
     window = std::min(voided ? 1 : 2 * window, kTogether);

@@ -73,20 +73,20 @@ enum class SectionId : uint32_t {
   kDenormUnits = 36,      // uint32_t: charsmap of SentencePiece's denormalizer_spec
   kDenormPool = 37,       // char
   // Word-at-a-time engine (words/): all present, or none when the pipeline does not allow it.
-  kWordConfig = 40,  // WordConfig, exactly one element
-  kWordTable = 41,   // WordEntry[(2 << WordConfig::table_bits) + 1], buckets of two; last unused
-  kWordCharBlocks = 42,  // uint16_t[0x1100]; the first kWordBasicBlocks are 0, 1, 2, ...
-  kWordChars = 43,       // uint32_t[blocks * 256]: WordChar
-  kWordMapped = 44,      // uint16_t: lists of a count, kMaxMappedCodes at most, and codes or spaces
-  kWordStates = 45,      // WordState: what ends in each state of kWordUnits
-  kWordEdges = 46,       // uint64_t: edges of a state beyond its first three
-  kWordScores = 47,      // double[id_count]: score of each id's piece, 0 where it has none
-  kWordPairs = 48,       // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
-  kWordFails = 49,       // uint64_t[states]: where to go on when a unit has no child, see WordState
-  kWordUnits = 50,       // uint64_t[states]: the pieces as an Aho-Corasick automaton, see WordState
-  kWordBegins = 51,      // WordBegin[WordBeginCount(code_count)]: how searches begin
-  kWordParts = 52,       // WordPart[WordPartCount(code_count, part_bits)]: paths of short parts
-  kWordPlain = 53,       // uint16_t[kPlainCount]: codes of characters that are nothing else, or 0
+  kSegmentConfig = 40,  // SegmentConfig, exactly one element
+  kSegmentTable = 41,   // SegmentEntry[(2 << SegmentConfig::table_bits) + 1], buckets of two; last unused
+  kCharInfoBlocks = 42,  // uint16_t[0x1100]; the first kBasicBlocks are 0, 1, 2, ...
+  kCharInfo = 43,       // uint32_t[blocks * 256]: CharInfo
+  kExpansions = 44,      // uint16_t: lists of a count, kMaxExpansionCodes at most, and codes or spaces
+  kAutomatonStates = 45,      // AutomatonState: what ends in each state of kAutomatonUnits
+  kAutomatonEdges = 46,       // uint64_t: edges of a state beyond its first three
+  kIdScores = 47,      // double[id_count]: score of each id's piece, 0 where it has none
+  kSpannedPairs = 48,       // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
+  kAutomatonFails = 49,       // uint64_t[states]: where to go on when a unit has no child, see AutomatonState
+  kAutomatonUnits = 50,       // uint64_t[states]: the pieces as an Aho-Corasick automaton, see AutomatonState
+  kSearchStarts = 51,      // SearchStart[SearchStartCount(code_count)]: how searches begin
+  kSpanTable = 52,       // SpanEntry[SpanTableCount(code_count, span_bits)]: paths of short parts
+  kDirectCodes = 53,       // uint16_t[kDirectCodeCount]: codes of characters that are nothing else, or 0
 };
 
 struct Section {
@@ -221,89 +221,89 @@ struct ComposePair {
 };
 
 // How raw text becomes segments, for pipelines whose segments can be found and encoded one by one.
-// What makes a pipeline eligible, and why each rule is exact, is in builder/word_tables.cc.
-enum WordRule : uint32_t {
+// What makes a pipeline eligible, and why each rule is exact, is in builder/segment_tables.cc.
+enum SegmentRule : uint32_t {
   kTrailingSpaceIsWord = 1,  // separators after the last word make a word of one U+2581
 };
-struct WordConfig {
-  uint32_t rules;  // WordRule
+struct SegmentConfig {
+  uint32_t rules;  // SegmentRule
   uint32_t table_bits;
   uint32_t space_code;  // character code of U+2581
   // Base of the root: state root_base + code is the one after that character alone, for
   // every code. The code after the last, Config::code_count, stands for a character in no piece.
   uint32_t root_base;
   double cost_unit;  // cost = round(-score / cost_unit), a power of two, kMaxCostUnit at most
-  uint32_t part_bits;
+  uint32_t span_bits;
   uint32_t reserved;
   // simd::ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
   // and digits) and the letters. No piece spans a common byte and a letter.
   uint8_t separators[16], common[16], letters[16];
 };
-static_assert(sizeof(WordConfig) == 80);
+static_assert(sizeof(SegmentConfig) == 80);
 
 // A state of the automaton stands for the longest stretch before a place that begins some piece.
-// Its transitions are in kWordUnits, laid out as trie/double_array.h says: from a state to base +
-// code, if the unit there has the code as its label, else on to fail + code and along kWordFails.
+// Its transitions are in kAutomatonUnits, laid out as trie/double_array.h says: from a state to base +
+// code, if the unit there has the code as its label, else on to fail + code and along kAutomatonFails.
 // Base is that of the longest suffix of the state that goes on at all, itself included; the unit's
-// value is the fail, the base of the longest proper suffix of that one that goes on. kWordFails
+// value is the fail, the base of the longest proper suffix of that one that goes on. kAutomatonFails
 // holds, by base, such a unit with that base: of its owner, with the characters of the owner as the
 // label, so that ways along the fails can be checked to end at the root. The states in 0 .. size of
 // kTrieUnits lie where their units lie there; those of single characters come after them, one for
 // each code. As no two states share a base, a base names the state that owns it.
 //
 // What a search needs besides is here: the pieces that end in the state, longest first, without
-// those that no best path takes (builder/word_pruning.h).
-struct WordState {
+// those that no best path takes (builder/pruning.h).
+struct AutomatonState {
   uint64_t edge[3];     // kNoEdge where there is none
-  uint32_t more;        // the edges after these, in kWordEdges; 0 without any
+  uint32_t more;        // the edges after these, in kAutomatonEdges; 0 without any
   uint32_t edge_count;  // of all
 };
-static_assert(sizeof(WordState) == 32);
+static_assert(sizeof(AutomatonState) == 32);
 // A best path leads by this much score over one through an edge that was left out.
 inline constexpr double kPrunedLead = 4;
-inline constexpr uint32_t kMaxWordPieceChars = 16;  // greatest depth and edge_count
+inline constexpr uint32_t kMaxSegmentPieceChars = 16;  // greatest depth and edge_count
 
 // An edge of the lattice: bits 63..28 its cost, 27..4 its id, 3..0 16 - characters of the piece, so
 // that a sum needs nothing masked off and the least sum says what it ends in. A character that is
-// no piece has an edge of its own, with kEdgeUnknown. kWordEdges[0] is kNoEdge.
+// no piece has an edge of its own, with kEdgeUnknown. kAutomatonEdges[0] is kNoEdge.
 inline constexpr uint32_t kMaxCost = 0x1fffff;
-// Sums of scores over any text stay below 2^63 so; builder/word_tables.cc, CostsFit, asks for less.
+// Sums of scores over any text stay below 2^63 so; builder/segment_tables.cc, CostsFit, asks for less.
 inline constexpr double kMaxCostUnit = 1024;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
 inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out
 inline constexpr uint32_t kEdgeCostShift = 28;
 inline constexpr uint64_t kEdgeCostMask = ~uint64_t{0} << kEdgeCostShift;
 constexpr uint64_t MakeEdge(uint64_t cost, uint32_t chars, uint32_t id) {
-  return cost << kEdgeCostShift | uint64_t{id} << 4 | (kMaxWordPieceChars - chars);
+  return cost << kEdgeCostShift | uint64_t{id} << 4 | (kMaxSegmentPieceChars - chars);
 }
 constexpr uint64_t EdgeCost(uint64_t edge) { return edge >> kEdgeCostShift; }
 constexpr uint32_t EdgeId(uint64_t edge) { return static_cast<uint32_t>(edge) >> 4 & 0xffffff; }
 constexpr uint32_t EdgeChars(uint64_t edge) {
-  return kMaxWordPieceChars - (static_cast<uint32_t>(edge) & 15);
+  return kMaxSegmentPieceChars - (static_cast<uint32_t>(edge) & 15);
 }
-// Above any sum of kMaxWordPieceChars edges; what sums differ by stays below 2^32 costs.
+// Above any sum of kMaxSegmentPieceChars edges; what sums differ by stays below 2^32 costs.
 inline constexpr uint64_t kNoEdge = MakeEdge(uint64_t{kMaxCost + 1} << 5, 1, 0);
-static_assert(kMaxWordPieceChars == 16);
+static_assert(kMaxSegmentPieceChars == 16);
 
 // A node of a search: the low half of the least sum that ends there, and how much less it is than
 // the next, in cost units.
-struct WordNode {
+struct LatticeNode {
   uint32_t last, margin;
 };
 
-// Searches begin behind their first codes: kWordBegins[c] is what one knows behind U+2581 and code
-// c ([0]: behind U+2581 alone), kWordBegins[code_count + 1 + c] behind code c alone, and
-// kWordBegins[2 * (code_count + 1) + (c << kBeginBits | d)] behind U+2581 and the frequent codes c
+// Searches begin behind their first codes: kSearchStarts[c] is what one knows behind U+2581 and code
+// c ([0]: behind U+2581 alone), kSearchStarts[code_count + 1 + c] behind code c alone, and
+// kSearchStarts[2 * (code_count + 1) + (c << kStartBits | d)] behind U+2581 and the frequent codes c
 // and d.
-struct WordBegin {
-  uint64_t unit;  // of the state, in kWordUnits
+struct SearchStart {
+  uint64_t unit;  // of the state, in kAutomatonUnits
   uint64_t sum;   // least sum of costs, where an edge has its cost
-  WordNode node;
+  LatticeNode node;
 };
-static_assert(sizeof(WordBegin) == 24);
-inline constexpr uint32_t kBeginBits = 7;  // codes are in order of falling frequency
-constexpr size_t WordBeginCount(uint32_t code_count) {
-  return 2 * (size_t{code_count} + 1) + (size_t{1} << 2 * kBeginBits);
+static_assert(sizeof(SearchStart) == 24);
+inline constexpr uint32_t kStartBits = 7;  // codes are in order of falling frequency
+constexpr size_t SearchStartCount(uint32_t code_count) {
+  return 2 * (size_t{code_count} + 1) + (size_t{1} << 2 * kStartBits);
 }
 
 // A hash of two neighbouring character codes; a clear bit says that no piece holds them.
@@ -320,71 +320,72 @@ constexpr bool Spanned(const uint64_t* pairs, uint32_t first, uint32_t second) {
 
 // Scripts without spaces are written on without an end, but in those of many characters few
 // neighbours share a piece. From here on segments are cut at every place where none does.
-inline constexpr char32_t kFirstApart = 0x2e80;
+inline constexpr char32_t kFirstCjk = 0x2e80;
 
-// Of kWordPlain: by code point the codes of those of the first 65,536 characters that are one code,
+// Of kDirectCodes: by code point the codes of those of the first 65,536 characters that are one code,
 // a piece, and not read with the character before them; the last element is only read beyond.
-inline constexpr uint32_t kPlainCount = 0x10001;
+inline constexpr uint32_t kDirectCodeCount = 0x10001;
 
-// Of the ids of a segment: how many, and when they hold (words/exactness.h).
-struct alignas(4) WordInfo {
-  uint8_t count, limit;
-  uint16_t weight;
+// Of the ids of a segment: how many, and when they hold (segment/exactness.h).
+struct alignas(4) PathInfo {
+  uint8_t count;
+  uint8_t exact_below;    // the ids hold while the score so far is above -2^exact_below
+  uint16_t score_bound;   // what the segment adds to that at most
 };
-static_assert(sizeof(WordInfo) == 4);
+static_assert(sizeof(PathInfo) == 4);
 
 // A segment that is one token.
-struct WordEntry {
-  uint64_t key[3];  // words::WordKey without its last 8 bytes; all zero in unused entries
+struct SegmentEntry {
+  uint64_t key[3];  // segment::SegmentKey without its last 8 bytes; all zero in unused entries
   uint32_t id;
-  WordInfo info;  // count 1; all zero in unused entries
+  PathInfo info;  // count 1; all zero in unused entries
 };
-static_assert(sizeof(WordEntry) == 32);
+static_assert(sizeof(SegmentEntry) == 32);
 inline constexpr uint32_t kMaxEntryBytes = 23;      // of a segment in the table
-inline constexpr uint8_t kEntryWordStart = 0x80;  // in a key's tag: a U+2581 stands before it
+inline constexpr uint8_t kKeyWordStart = 0x80;  // in a key's tag: a U+2581 stands before it
 
-// The ids of a part of one or two characters, between places where no piece crosses. In kWordParts:
+// The ids of a part of one or two characters, between places where no piece crosses. In kSpanTable:
 // at [code] that of one, behind those buckets of two at code_count + 1 + 2 * hash, and one to read
 // beyond.
-struct WordPart {
+struct SpanEntry {
   uint32_t codes;  // both, the first in the low half; 0 in unused entries
   uint32_t ids[2];
-  WordInfo info;
+  PathInfo info;
 };
-static_assert(sizeof(WordPart) == 16);
-constexpr size_t WordPartCount(uint32_t code_count, uint32_t part_bits) {
-  return size_t{code_count} + 1 + (size_t{2} << part_bits) + 1;
+static_assert(sizeof(SpanEntry) == 16);
+constexpr size_t SpanTableCount(uint32_t code_count, uint32_t span_bits) {
+  return size_t{code_count} + 1 + (size_t{2} << span_bits) + 1;
 }
-constexpr uint32_t WordPartHash(uint32_t codes, uint32_t part_bits) {
-  return (codes * kPairFactor) >> (32 - part_bits);
+constexpr uint32_t SpanHash(uint32_t codes, uint32_t span_bits) {
+  return (codes * kPairFactor) >> (32 - span_bits);
 }
 
 // What a raw character means inside a word.
 // Longer replacements go through the normalizer; the longest of published charsmaps is U+FDFA's, of 18.
-inline constexpr uint32_t kMaxMappedCodes = 24;
-// Code points of up to three bytes are looked up in kWordChars at once.
-inline constexpr uint32_t kWordBasicBlocks = 0x10000 >> 8;
-enum WordChar : uint32_t {
-  kWordCodeMask = 0xffff,     // character code, or with kWordMappedChar an index into kWordMapped
-  // Normalizes, on its own, to the codes of that list; with kWordSpace too, a 0 in it is a space.
-  kWordMappedChar = 1 << 16,
-  kWordSlow = 1 << 17,        // its segment must go through the normalizer
-  kWordBail = 1 << 18,        // its text must take the plain path
-  kWordSpace = 1 << 19,       // normalizes to one space, or to a list that holds some: ends a word
-  kWordLoose = 1 << 20,       // no segment may end next to it
-  kWordUnknown = 1 << 21,     // its code is no piece of its own
+inline constexpr uint32_t kMaxExpansionCodes = 24;
+// Code points of up to three bytes are looked up in kCharInfo at once.
+inline constexpr uint32_t kBasicBlocks = 0x10000 >> 8;
+enum CharInfo : uint32_t {
+  kCharCodeMask = 0xffff,     // character code, or with kCharExpands an index into kExpansions
+  // Normalizes, on its own, to the codes of that list; with kCharSpace too, a 0 in it is a space.
+  kCharExpands = 1 << 16,
+  kCharNormalizes = 1 << 17,        // its segment must go through the normalizer
+  kCharGeneralPath = 1 << 18,        // its text must take the general path
+  kCharSpace = 1 << 19,       // normalizes to one space, or to a list that holds some: ends a word
+  kCharNoBoundary = 1 << 20,       // no segment may end next to it
+  kCharUnknown = 1 << 21,     // its code is no piece of its own
   // Why a mark may be read together with the character before it, one bit each: if that one has the
-  // same bit of kWordBases.
-  kWordMarkOfKey = 1 << 22,   // stands behind the first character of some key
-  kWordMarkOfTwo = 1 << 23,   // has two bytes (HuggingFace: vanishes behind a key)
-  kWordMarkOfMore = 1 << 24,  // has three or four
-  kWordMarks = 7 << 22,
-  kWordBases = 7 << 25,       // kWordMarks << kWordBaseShift
+  // same bit of kCharBases.
+  kMarkAfterKey = 1 << 22,   // stands behind the first character of some key
+  kMarkOfTwoBytes = 1 << 23,   // has two bytes (HuggingFace: vanishes behind a key)
+  kMarkOfMoreBytes = 1 << 24,  // has three or four
+  kCharMarks = 7 << 22,
+  kCharBases = 7 << 25,       // kCharMarks << kCharBaseShift
 };
-inline constexpr uint32_t kWordBaseShift = 3;
+inline constexpr uint32_t kCharBaseShift = 3;
 // The marks that may be read together with a character.
-constexpr uint32_t JoiningMarks(uint32_t word_char) {
-  return kWordMarks & word_char >> kWordBaseShift;
+constexpr uint32_t JoiningMarks(uint32_t char_info) {
+  return kCharMarks & char_info >> kCharBaseShift;
 }
 
 // Bits of kProps. Unicode versions follow the reference wheel, see builder/unicode_delta.h.

@@ -26,6 +26,24 @@ struct CodePointTable {
   }
 };
 
+// What the fast road (segment/) reads. config is a copy, and empty where the pipeline does not allow
+// that road: then nothing else is there either.
+struct SegmentTables {
+  std::optional<image::SegmentConfig> config;
+  std::span<const image::SegmentEntry> entries;  // buckets of segments that are one token
+  CodePointTable<uint32_t> char_info;            // image::CharInfo
+  std::span<const uint16_t> expansions;
+  std::span<const uint16_t> direct_codes;
+  std::span<const uint64_t> spanned_pairs;
+  std::span<const image::SpanEntry> spans;  // short spans and their ids
+  // The automaton of the pieces.
+  std::span<const trie::Unit> units, fails;
+  std::span<const image::AutomatonState> states;
+  std::span<const uint64_t> edges;
+  std::span<const image::SearchStart> starts;
+  std::span<const double> id_scores;  // by id
+};
+
 struct Model {
   uint64_t magic;  // kModelMagic while open: catches storage that was never opened
   const unsigned char* image;
@@ -74,20 +92,7 @@ struct Model {
     return text(id_pieces[*found]) == piece ? static_cast<int32_t>(*found) : -1;
   }
 
-  // Word engine (words/); there is no word_config when the pipeline does not allow it. A copy too.
-  std::optional<image::WordConfig> word_config;
-  std::span<const image::WordEntry> word_table;
-  CodePointTable<uint32_t> word_chars;
-  std::span<const uint16_t> word_mapped;
-  std::span<const trie::Unit> word_units;
-  std::span<const image::WordState> word_states;
-  std::span<const uint64_t> word_edges;
-  std::span<const trie::Unit> word_fails;
-  std::span<const image::WordBegin> word_begins;
-  std::span<const double> word_scores;
-  std::span<const uint64_t> word_pairs;
-  std::span<const image::WordPart> word_parts;
-  std::span<const uint16_t> word_plain;
+  SegmentTables segment;
 
   // In bounds whatever t is, so that a string of a mapped file that was written to has an end.
   std::string_view text(image::Text t) const {

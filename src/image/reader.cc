@@ -53,16 +53,16 @@ constexpr uint32_t ElementSize(uint32_t id) {
     case SectionId::kAddedTokens: return sizeof(AddedToken);
     case SectionId::kTemplateSingle: case SectionId::kTemplatePair: return sizeof(TemplateItem);
     case SectionId::kCompose: return sizeof(ComposePair);
-    case SectionId::kWordConfig: return sizeof(WordConfig);
-    case SectionId::kWordTable: return sizeof(WordEntry);
-    case SectionId::kWordCharBlocks: case SectionId::kWordMapped: case SectionId::kWordPlain:
+    case SectionId::kSegmentConfig: return sizeof(SegmentConfig);
+    case SectionId::kSegmentTable: return sizeof(SegmentEntry);
+    case SectionId::kCharInfoBlocks: case SectionId::kExpansions: case SectionId::kDirectCodes:
       return 2;
-    case SectionId::kWordChars: return 4;
-    case SectionId::kWordStates: return sizeof(WordState);
-    case SectionId::kWordBegins: return sizeof(WordBegin);
-    case SectionId::kWordParts: return sizeof(WordPart);
-    case SectionId::kWordEdges: case SectionId::kWordScores: case SectionId::kWordPairs:
-    case SectionId::kWordUnits: case SectionId::kWordFails: return 8;
+    case SectionId::kCharInfo: return 4;
+    case SectionId::kAutomatonStates: return sizeof(AutomatonState);
+    case SectionId::kSearchStarts: return sizeof(SearchStart);
+    case SectionId::kSpanTable: return sizeof(SpanEntry);
+    case SectionId::kAutomatonEdges: case SectionId::kIdScores: case SectionId::kSpannedPairs:
+    case SectionId::kAutomatonUnits: case SectionId::kAutomatonFails: return 8;
   }
   return 0;
 }
@@ -109,7 +109,7 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   }
   if (image_size < sizeof(Header)) return Fail(detail, RANKFEED_E_IMAGE_MAGIC, image_size);
   const auto* bytes = static_cast<const unsigned char*>(image);
-  Header header;  // a copy, as of WordConfig and Config
+  Header header;  // a copy, as of SegmentConfig and Config
   std::memcpy(&header, bytes, sizeof(header));
   if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
     return Fail(detail, RANKFEED_E_IMAGE_MAGIC, 0);
@@ -171,20 +171,20 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->decomp_k = Table<uint32_t>(s, SectionId::kDecompKBlocks, SectionId::kDecompK);
   model->map_pool = s.Get<uint32_t>(SectionId::kMapPool);
   model->compose = s.Get<ComposePair>(SectionId::kCompose);
-  const auto words = s.Get<WordConfig>(SectionId::kWordConfig);
-  if (words.size() == 1) model->word_config = words[0];
-  model->word_table = s.Get<WordEntry>(SectionId::kWordTable);
-  model->word_chars = Table<uint32_t>(s, SectionId::kWordCharBlocks, SectionId::kWordChars);
-  model->word_mapped = s.Get<uint16_t>(SectionId::kWordMapped);
-  model->word_states = s.Get<WordState>(SectionId::kWordStates);
-  model->word_units = s.Get<trie::Unit>(SectionId::kWordUnits);
-  model->word_fails = s.Get<trie::Unit>(SectionId::kWordFails);
-  model->word_edges = s.Get<uint64_t>(SectionId::kWordEdges);
-  model->word_begins = s.Get<WordBegin>(SectionId::kWordBegins);
-  model->word_scores = s.Get<double>(SectionId::kWordScores);
-  model->word_pairs = s.Get<uint64_t>(SectionId::kWordPairs);
-  model->word_parts = s.Get<WordPart>(SectionId::kWordParts);
-  model->word_plain = s.Get<uint16_t>(SectionId::kWordPlain);
+  const auto words = s.Get<SegmentConfig>(SectionId::kSegmentConfig);
+  if (words.size() == 1) model->segment.config = words[0];
+  model->segment.entries = s.Get<SegmentEntry>(SectionId::kSegmentTable);
+  model->segment.char_info = Table<uint32_t>(s, SectionId::kCharInfoBlocks, SectionId::kCharInfo);
+  model->segment.expansions = s.Get<uint16_t>(SectionId::kExpansions);
+  model->segment.states = s.Get<AutomatonState>(SectionId::kAutomatonStates);
+  model->segment.units = s.Get<trie::Unit>(SectionId::kAutomatonUnits);
+  model->segment.fails = s.Get<trie::Unit>(SectionId::kAutomatonFails);
+  model->segment.edges = s.Get<uint64_t>(SectionId::kAutomatonEdges);
+  model->segment.starts = s.Get<SearchStart>(SectionId::kSearchStarts);
+  model->segment.id_scores = s.Get<double>(SectionId::kIdScores);
+  model->segment.spanned_pairs = s.Get<uint64_t>(SectionId::kSpannedPairs);
+  model->segment.spans = s.Get<SpanEntry>(SectionId::kSpanTable);
+  model->segment.direct_codes = s.Get<uint16_t>(SectionId::kDirectCodes);
 
   // The block tables have a fixed length; everything else is checked by Verify.
   const struct {
@@ -196,7 +196,7 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
                 {model->lower.blocks, SectionId::kLowerBlocks},
                 {model->decomp.blocks, SectionId::kDecompBlocks},
                 {model->decomp_k.blocks, SectionId::kDecompKBlocks},
-                {model->word_chars.blocks, SectionId::kWordCharBlocks}};
+                {model->segment.char_info.blocks, SectionId::kCharInfoBlocks}};
   for (const auto& table : tables) {
     if (table.blocks != nullptr && s.Get<uint16_t>(table.id).size() != kCodePointBlocks) {
       return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0, static_cast<uint32_t>(table.id));

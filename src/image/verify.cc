@@ -7,8 +7,8 @@
 
 #include "base/error_detail.h"
 #include "image/reader.h"
-#include "image/word_begin.h"
-#include "text/utf8.h"
+#include "image/search_start.h"
+#include "base/utf8.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -63,7 +63,7 @@ class Verifier {
     Require(c.parity <= RANKFEED_PARITY_SENTENCEPIECE, SectionId::kConfig);
     // Ids are int32_t in the C API.
     Require(c.id_count < 0x7fffffff, SectionId::kConfig);
-    // unigram/viterbi.cc steps at most max_piece_chars characters and needs one, text/sp_normalize.cc
+    // general/best_path.cc steps at most max_piece_chars characters and needs one, normalize/sp_normalize.cc
     // as many bytes.
     Require(c.max_piece_chars > 0 && c.max_piece_chars <= c.max_piece_bytes, SectionId::kConfig);
     Require(c.max_piece_bytes <= kMaxStringBytes, SectionId::kConfig);
@@ -153,7 +153,7 @@ class Verifier {
     for (size_t i = 0; i < m_.added_tokens.size(); ++i) {
       const AddedToken& token = m_.added_tokens[i];
       Require(ValidText(token.content) && ValidText(token.normalized), SectionId::kAddedTokens, i);
-      // pipeline/hf_added_tokens.h looks as deep as the longest at every byte.
+      // general/hf_added_tokens.h looks as deep as the longest at every byte.
       Require(token.content.size > 0 && token.content.size <= kMaxStringBytes &&
                   token.normalized.size <= kMaxStringBytes,
               SectionId::kAddedTokens, i);
@@ -242,7 +242,7 @@ class Verifier {
     Template(SectionId::kTemplatePair, m_.template_pair, m_.config->template_specials_pair);
   }
 
-  // text/charsmap.h walks Darts-clone units: pos ^ offset ^ byte stays inside, and every value
+  // normalize/charsmap.h walks Darts-clone units: pos ^ offset ^ byte stays inside, and every value
   // points at the start of a NUL-terminated replacement.
   void Charsmap(SectionId id, std::span<const uint32_t> units, SectionId pool_id,
                 std::span<const char> pool) {
@@ -294,141 +294,141 @@ class Verifier {
            (EdgeCost(edge) <= kMaxCost && (id < m_.config->id_count || id >= kEdgeLiteral));
   }
 
-  // words/exactness.h turns scores and the cost unit into integers: a cost unit is 2^-30 to
+  // segment/exactness.h turns scores and the cost unit into integers: a cost unit is 2^-30 to
   // kMaxCostUnit, and no score costs more than kMaxCost or less than 0. Finite, as NaN compares with
   // nothing.
-  void WordScores() {
-    const double unit = m_.word_config->cost_unit;
+  void IdScores() {
+    const double unit = m_.segment.config->cost_unit;
     Require(unit > 1e-9 && unit <= kMaxCostUnit && std::bit_cast<uint64_t>(unit) << 12 == 0,
-            SectionId::kWordConfig);
+            SectionId::kSegmentConfig);
     const double lowest = -unit * kMaxCost;
     Require(m_.config->unk_score < 0 && m_.config->unk_score >= lowest, SectionId::kConfig);
-    for (size_t i = 0; i < m_.word_scores.size(); ++i) {
-      const double score = m_.word_scores[i];
-      if (!(score <= 0 && score >= lowest)) Require(false, SectionId::kWordScores, i);
+    for (size_t i = 0; i < m_.segment.id_scores.size(); ++i) {
+      const double score = m_.segment.id_scores[i];
+      if (!(score <= 0 && score >= lowest)) Require(false, SectionId::kIdScores, i);
     }
   }
 
-  // Whoever writes ids shifts by the limit (words/look_up.cc, Emit).
-  static bool BadLimit(WordInfo info) { return info.limit > 63; }
+  // Whoever writes ids shifts by the limit (segment/kernels/look_up.cc, Emit).
+  static bool BadLimit(PathInfo info) { return info.exact_below > 63; }
 
-  // words/: the hash masks to table_bits; a search reads word_units[base + code] for codes up to
+  // words/: the hash masks to table_bits; a search reads automaton_units[base + code] for codes up to
   // code_count, goes along the fails until a label fits, which at the root's base one always does, and
   // reads the state's edges; a mapped character copies its list.
   void Words() {
-    if (!m_.word_config) return;
+    if (!m_.segment.config) return;
     WordSizes();
     if (status_ != RANKFEED_OK) return;  // what follows reads by these sizes
-    WordScores();
-    WordTables();
+    IdScores();
+    SegmentTables();
     WordAutomatonRules();
     WordChars();
   }
 
   void WordSizes() {
-    const WordConfig& w = *m_.word_config;
+    const SegmentConfig& w = *m_.segment.config;
     const uint32_t codes = m_.config->code_count;
-    Require(w.table_bits < 28 && m_.word_table.size() == (size_t{2} << w.table_bits) + 1,
-            SectionId::kWordTable);
-    Require(w.space_code != 0 && w.space_code < codes, SectionId::kWordConfig);
+    Require(w.table_bits < 28 && m_.segment.entries.size() == (size_t{2} << w.table_bits) + 1,
+            SectionId::kSegmentTable);
+    Require(w.space_code != 0 && w.space_code < codes, SectionId::kSegmentConfig);
     Require(m_.config->unk_id < m_.config->id_count, SectionId::kConfig);
-    Require(m_.word_chars.present(), SectionId::kWordChars);
-    const size_t states = m_.word_states.size();
-    Require(w.root_base < states && states - w.root_base > codes, SectionId::kWordStates);
-    Require(m_.word_units.size() == states, SectionId::kWordUnits);
-    Require(m_.word_fails.size() == states, SectionId::kWordFails);
-    Require(m_.word_begins.size() == WordBeginCount(codes), SectionId::kWordBegins);
-    Require(m_.word_scores.size() == m_.config->id_count, SectionId::kWordScores);
-    Require(m_.word_pairs.size() == kPairBits / 64, SectionId::kWordPairs);
-    Require(w.part_bits > 0 && w.part_bits < 28 &&
-                m_.word_parts.size() == WordPartCount(codes, w.part_bits),
-            SectionId::kWordParts);
-    Require(m_.word_plain.size() == kPlainCount, SectionId::kWordPlain);
-    Blocks(SectionId::kWordCharBlocks, m_.word_chars);
+    Require(m_.segment.char_info.present(), SectionId::kCharInfo);
+    const size_t states = m_.segment.states.size();
+    Require(w.root_base < states && states - w.root_base > codes, SectionId::kAutomatonStates);
+    Require(m_.segment.units.size() == states, SectionId::kAutomatonUnits);
+    Require(m_.segment.fails.size() == states, SectionId::kAutomatonFails);
+    Require(m_.segment.starts.size() == SearchStartCount(codes), SectionId::kSearchStarts);
+    Require(m_.segment.id_scores.size() == m_.config->id_count, SectionId::kIdScores);
+    Require(m_.segment.spanned_pairs.size() == kPairBits / 64, SectionId::kSpannedPairs);
+    Require(w.span_bits > 0 && w.span_bits < 28 &&
+                m_.segment.spans.size() == SpanTableCount(codes, w.span_bits),
+            SectionId::kSpanTable);
+    Require(m_.segment.direct_codes.size() == kDirectCodeCount, SectionId::kDirectCodes);
+    Blocks(SectionId::kCharInfoBlocks, m_.segment.char_info);
   }
 
-  void WordTables() {
+  void SegmentTables() {
     const uint32_t codes = m_.config->code_count;
     uint32_t bad_entry = 0, bad_code = 0;
-    for (const WordEntry& entry : m_.word_table) {
+    for (const SegmentEntry& entry : m_.segment.entries) {
       bad_entry |= uint32_t{entry.info.count > 1} | uint32_t{BadLimit(entry.info)} |
                    uint32_t{entry.id >= m_.config->id_count};
     }
-    Require(!bad_entry, SectionId::kWordTable);
+    Require(!bad_entry, SectionId::kSegmentTable);
     // One of no ids is never used; more than two codes are never looked up.
     bool bad_part = false;
-    for (const WordPart& part : m_.word_parts) {
+    for (const SpanEntry& part : m_.segment.spans) {
       bad_part |= part.codes != 0 && (part.info.count < 1 || part.info.count > 2 ||
                                       part.codes >> 16 > codes);
       bad_part |= BadLimit(part.info);
       for (const uint32_t id : part.ids) bad_part |= id >= m_.config->id_count;
     }
-    Require(!bad_part, SectionId::kWordParts);
-    for (const uint16_t code : m_.word_plain) bad_code |= code > codes;
-    Require(!bad_code, SectionId::kWordPlain);
+    Require(!bad_part, SectionId::kSpanTable);
+    for (const uint16_t code : m_.segment.direct_codes) bad_code |= code > codes;
+    Require(!bad_code, SectionId::kDirectCodes);
   }
 
   void WordAutomatonRules() {
-    const uint32_t codes = m_.config->code_count, root_base = m_.word_config->root_base;
-    const size_t states = m_.word_states.size(), edges = m_.word_edges.size();
+    const uint32_t codes = m_.config->code_count, root_base = m_.segment.config->root_base;
+    const size_t states = m_.segment.states.size(), edges = m_.segment.edges.size();
     bool bad_unit = false, bad_state = false, bad_fail = false, bad_edge = false;
     for (uint32_t code = 1; code <= codes; ++code) {
-      bad_unit |= trie::Label(m_.word_units[root_base + code]) != code;
-      bad_state |= m_.word_states[root_base + code].edge_count != 1;
+      bad_unit |= trie::Label(m_.segment.units[root_base + code]) != code;
+      bad_state |= m_.segment.states[root_base + code].edge_count != 1;
     }
     const size_t last_base = states - codes - 1;
-    for (const trie::Unit unit : m_.word_units) {
+    for (const trie::Unit unit : m_.segment.units) {
       bad_unit |= trie::Base(unit) > last_base || trie::Value(unit) > last_base;
     }
-    for (const WordState& state : m_.word_states) {
-      bad_state |= state.edge_count > kMaxWordPieceChars || state.more >= edges ||
+    for (const AutomatonState& state : m_.segment.states) {
+      bad_state |= state.edge_count > kMaxSegmentPieceChars || state.more >= edges ||
                    state.edge_count > edges - state.more + 3;
       for (const uint64_t edge : state.edge) bad_edge |= !Edge(edge);
     }
     for (size_t base = 0; base <= last_base; ++base) {
-      const trie::Unit unit = m_.word_fails[base];
+      const trie::Unit unit = m_.segment.fails[base];
       const uint32_t fail = trie::Value(unit), depth = trie::Label(unit);
-      bad_fail |= trie::Base(unit) != base || fail > last_base || depth > kMaxWordPieceChars ||
-                  (depth == 0 ? fail != root_base : trie::Label(m_.word_fails[fail]) >= depth);
+      bad_fail |= trie::Base(unit) != base || fail > last_base || depth > kMaxSegmentPieceChars ||
+                  (depth == 0 ? fail != root_base : trie::Label(m_.segment.fails[fail]) >= depth);
     }
-    Require(!bad_fail, SectionId::kWordFails);
-    Require(!bad_unit, SectionId::kWordUnits);
-    Require(!bad_state, SectionId::kWordStates);
-    for (const uint64_t edge : m_.word_edges) bad_edge |= !Edge(edge);
-    Require(!bad_edge, SectionId::kWordEdges);
-    if (status_ == RANKFEED_OK) WordBegins();  // goes along the automaton
+    Require(!bad_fail, SectionId::kAutomatonFails);
+    Require(!bad_unit, SectionId::kAutomatonUnits);
+    Require(!bad_state, SectionId::kAutomatonStates);
+    for (const uint64_t edge : m_.segment.edges) bad_edge |= !Edge(edge);
+    Require(!bad_edge, SectionId::kAutomatonEdges);
+    if (status_ == RANKFEED_OK) SearchStarts();  // goes along the automaton
   }
 
   void WordChars() {
     const uint32_t codes = m_.config->code_count;
-    for (uint32_t block = 0; block < kWordBasicBlocks; ++block) {
-      if (m_.word_chars.blocks[block] != block) Require(false, SectionId::kWordCharBlocks, block);
+    for (uint32_t block = 0; block < kBasicBlocks; ++block) {
+      if (m_.segment.char_info.blocks[block] != block) Require(false, SectionId::kCharInfoBlocks, block);
     }
-    for (size_t i = 0; i < m_.word_chars.size; ++i) {
+    for (size_t i = 0; i < m_.segment.char_info.size; ++i) {
       // A 0 would close the sequence.
-      const uint32_t c = m_.word_chars.data[i], index = c & kWordCodeMask;
-      bool good = index <= codes && (index != 0 || (c & (kWordSlow | kWordBail | kWordSpace)) != 0);
-      if ((c & kWordMappedChar) != 0) {
-        good = index < m_.word_mapped.size() && m_.word_mapped[index] <= kMaxMappedCodes &&
-               m_.word_mapped[index] < m_.word_mapped.size() - index;
-        for (uint32_t k = 1; good && k <= m_.word_mapped[index]; ++k) {
-          const uint32_t code = m_.word_mapped[index + k];
-          good = code <= codes && (code != 0 || (c & kWordSpace) != 0);
+      const uint32_t c = m_.segment.char_info.data[i], index = c & kCharCodeMask;
+      bool good = index <= codes && (index != 0 || (c & (kCharNormalizes | kCharGeneralPath | kCharSpace)) != 0);
+      if ((c & kCharExpands) != 0) {
+        good = index < m_.segment.expansions.size() && m_.segment.expansions[index] <= kMaxExpansionCodes &&
+               m_.segment.expansions[index] < m_.segment.expansions.size() - index;
+        for (uint32_t k = 1; good && k <= m_.segment.expansions[index]; ++k) {
+          const uint32_t code = m_.segment.expansions[index + k];
+          good = code <= codes && (code != 0 || (c & kCharSpace) != 0);
         }
       }
-      if (!good) Require(false, SectionId::kWordChars, i);
+      if (!good) Require(false, SectionId::kCharInfo, i);
     }
   }
 
-  void WordBegins() {
-    const uint32_t codes = m_.config->code_count, mark = m_.word_config->space_code;
-    const WordAutomaton automaton{m_.word_units, m_.word_fails, m_.word_states,
-                                  m_.word_config->root_base};
-    ForEachWordBegin(automaton, codes, mark, [&](uint32_t i, const WordBegin& begin) {
-      const WordBegin& is = m_.word_begins[i];
+  void SearchStarts() {
+    const uint32_t codes = m_.config->code_count, mark = m_.segment.config->space_code;
+    const Automaton automaton{m_.segment.units, m_.segment.fails, m_.segment.states,
+                                  m_.segment.config->root_base};
+    ForEachSearchStart(automaton, codes, mark, [&](uint32_t i, const SearchStart& begin) {
+      const SearchStart& is = m_.segment.starts[i];
       Require(is.unit == begin.unit && is.sum == begin.sum && is.node.last == begin.node.last &&
                   is.node.margin == begin.node.margin,
-              SectionId::kWordBegins, i);
+              SectionId::kSearchStarts, i);
     });
   }
 

@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 bool Classify(const char* text, size_t size, const ByteSet& separators, const ByteSet& common,
-              const ByteSet& letters, const ByteSet& sought, ClassMasks* masks) {
+              const ByteSet& letters, const ByteSet& stop_bytes, ClassMasks* masks) {
   bool found = false;
   for (size_t at = 0; at < size; at += 64) {
     ClassMasks m = {};
@@ -26,7 +26,7 @@ bool Classify(const char* text, size_t size, const ByteSet& separators, const By
       m.separator |= uint64_t{!inside || separators.Has(byte)} << i;
       m.common |= uint64_t{inside && common.Has(byte)} << i;
       m.letter |= uint64_t{inside && letters.Has(byte)} << i;
-      found |= inside && sought.Has(byte);
+      found |= inside && stop_bytes.Has(byte);
     }
     masks[at / 64] = m;
   }
@@ -67,12 +67,12 @@ HWY_INLINE uint64_t MaskBits(D d, hn::Mask<D> mask) {
 }
 
 bool Classify(const char* text, size_t size, const ByteSet& separators, const ByteSet& common,
-              const ByteSet& letters, const ByteSet& sought, ClassMasks* masks) {
+              const ByteSet& letters, const ByteSet& stop_bytes, ClassMasks* masks) {
   const Bytes d;
   const size_t lanes = hn::Lanes(d);
   const auto high = hn::LoadDup128(d, separators.high);
   const auto low_s = hn::LoadDup128(d, separators.low), low_c = hn::LoadDup128(d, common.low),
-             low_l = hn::LoadDup128(d, letters.low), low_f = hn::LoadDup128(d, sought.low);
+             low_l = hn::LoadDup128(d, letters.low), low_f = hn::LoadDup128(d, stop_bytes.low);
   auto found = hn::Zero(d);
   const auto zero = hn::Zero(d);
   const auto nibble = hn::Set(d, 0x0f);

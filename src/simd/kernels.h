@@ -26,9 +26,9 @@ struct ClassMasks {
 
 struct Kernels {
   // The classes of text[64 k .. 64 k + 63] go to masks[k], for all k with 64 k < size; bytes from
-  // size on count as separators. Reads nothing past the text. Returns whether some byte is in sought.
+  // size on count as separators. Reads nothing past the text. Returns whether some byte is in stop_bytes.
   bool (*classify)(const char* text, size_t size, const ByteSet& separators, const ByteSet& common,
-                   const ByteSet& letters, const ByteSet& sought, ClassMasks* masks);
+                   const ByteSet& letters, const ByteSet& stop_bytes, ClassMasks* masks);
   // Index of the first byte in set, or size.
   size_t (*find_first)(const char* text, size_t size, const ByteSet& set);
 };

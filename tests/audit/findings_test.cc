@@ -12,7 +12,7 @@
 
 #include "backend.h"
 #include "counters/allocation.h"
-#include "pipeline/sp_model_proto.h"
+#include "general/sp_model_proto.h"
 #include "receipt/run_fixture.h"
 
 namespace rankfeed::test {

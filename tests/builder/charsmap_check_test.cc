@@ -7,9 +7,9 @@
 #include <random>
 
 #include "builder/builder_test_util.h"
-#include "pipeline/sp_model_proto.h"
+#include "general/sp_model_proto.h"
 #include "rankfeed/model.h"
-#include "text/charsmap.h"
+#include "normalize/charsmap.h"
 
 namespace rankfeed::builder {
 namespace {

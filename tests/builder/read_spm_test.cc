@@ -11,8 +11,8 @@
 #include <random>
 
 #include "builder/builder_test_util.h"
-#include "pipeline/sp_model_proto.h"
-#include "text/charsmap.h"
+#include "general/sp_model_proto.h"
+#include "normalize/charsmap.h"
 
 namespace rankfeed::builder {
 namespace {

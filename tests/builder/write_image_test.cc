@@ -10,7 +10,7 @@
 #include "builder/builder_test_util.h"
 #include "builder/code_points.h"
 #include "builder/hf_file.h"
-#include "pipeline/sp_model_proto.h"
+#include "general/sp_model_proto.h"
 
 namespace rankfeed::builder {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/sp_model_proto.h"
+#include "general/sp_model_proto.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/model.h"

@@ -82,9 +82,9 @@ static_assert(offsetof(rankfeed::image::Config, id_count) == 8 &&
               offsetof(rankfeed::image::Config, default_max_length) == 84 &&
               offsetof(rankfeed::image::Config, unk_score) == 104 &&
               offsetof(rankfeed::image::Config, unk_surface) == 112);
-static_assert(offsetof(rankfeed::image::WordConfig, cost_unit) == 16 &&
-              offsetof(rankfeed::image::WordConfig, part_bits) == 24 &&
-              offsetof(rankfeed::image::WordConfig, separators) == 32);
+static_assert(offsetof(rankfeed::image::SegmentConfig, cost_unit) == 16 &&
+              offsetof(rankfeed::image::SegmentConfig, span_bits) == 24 &&
+              offsetof(rankfeed::image::SegmentConfig, separators) == 32);
 static_assert(rankfeed::image::kSectionAlignment == 64 && rankfeed::image::kMaxSections == 64);
 static_assert(sizeof(rankfeed::corpus::Header) == 64 && sizeof(rankfeed::corpus::Commit) == 440);
 static_assert(sizeof(rankfeed::corpus::Level) == 24 && sizeof(rankfeed::corpus::Entry) == 16 &&
@@ -144,9 +144,9 @@ TEST(FormatDocs, ImageVersionAndElementSizes) {
   names("14 | added_tokens | " + std::to_string(sizeof(AddedToken)));
   names("17, 18 | template_single, template_pair | " + std::to_string(sizeof(TemplateItem)));
   names("34 | compose | " + std::to_string(sizeof(ComposePair)));
-  names("40 | word_config | " + std::to_string(sizeof(WordConfig)));
-  names("41 | word_table | " + std::to_string(sizeof(WordEntry)));
-  names("52 | word_parts | " + std::to_string(sizeof(WordPart)));
+  names("40 | segment_config | " + std::to_string(sizeof(SegmentConfig)));
+  names("41 | segment_table | " + std::to_string(sizeof(SegmentEntry)));
+  names("52 | span_table | " + std::to_string(sizeof(SpanEntry)));
 }
 
 // Every section id of format.h is in the document's table, alone or inside a range.

@@ -1,11 +1,9 @@
 # cmake -DSOURCE_DIR=... -P include_edges_test.cmake
 #
-# A file may include only files of its own module or of a module before it in this list. Three
-# headers are plain data that lower modules use and have a place of their own: the on-disk structs,
-# the view over them (image/reader and verify come after text/), and the token columns. builder/,
+# A file may include only files of its own module or of a module before it in this list. builder/,
 # corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
-set(order base platform simd trie image/format.h image/model.h pipeline/token_sink.h text image unigram
-    words pipeline rerank corpus capi parallel counters builder corpus_builder receipt audit cli)
+set(order base platform simd trie image unicode normalize general/arithmetic.h segment general encode
+    rerank corpus capi parallel counters builder corpus_builder receipt audit cli)
 set(problems "")
 set(edges 0)
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "corpus_files.h"
-#include "pipeline/sp_texts.h"
+#include "general/sp_texts.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/corpus_writer.h"
 #include "rankfeed/rankfeed.hpp"

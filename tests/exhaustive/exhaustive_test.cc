@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "exhaustive/worlds.h"
-#include "pipeline/sp_model_proto.h"
+#include "general/sp_model_proto.h"
 #include "reference/hf_unigram.h"
 #include "reference/sp_from_proto.h"
 #include "support/sanitizers.h"

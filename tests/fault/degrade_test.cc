@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "gpu_handoff/support.h"
-#include "pipeline/sp_model_proto.h"
+#include "general/sp_model_proto.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "receipt/placed_image.h"

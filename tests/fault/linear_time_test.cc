@@ -13,8 +13,8 @@
 #include <cstdio>
 #include <functional>
 
-#include "pipeline/sp_model_proto.h"
-#include "pipeline/sp_texts.h"
+#include "general/sp_model_proto.h"
+#include "general/sp_texts.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <string>
 
-#include "pipeline/sp_texts.h"
+#include "general/sp_texts.h"
 #include "rankfeed/builder.h"
 #include "support/hostile_files.h"
 #include "support/load_budget.h"

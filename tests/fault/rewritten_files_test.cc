@@ -20,7 +20,7 @@
 #include "image/model.h"
 #include "support/faults.h"
 #include "support/sanitizers.h"
-#include "words/word_forms.h"
+#include "segment/word_forms.h"
 
 namespace rankfeed::fault_test {
 namespace {
@@ -45,10 +45,10 @@ std::string GeneralSource() {
   return file.Text();
 }
 
-// A vocabulary of the word engine with tables so small that most changes are seen.
+// A vocabulary of the segment engine with tables so small that most changes are seen.
 std::string SmallSource() {
-  words_test::json file = words_test::json::parse(words_test::Form("B").file);
-  words_test::json& pieces = file["model"]["vocab"];
+  segment_test::json file = segment_test::json::parse(segment_test::Form("B").file);
+  segment_test::json& pieces = file["model"]["vocab"];
   pieces.erase(pieces.begin() + 1000, pieces.end());
   return file.dump();
 }
@@ -85,7 +85,7 @@ class Vocabulary : public Victim {
     for (std::string& text : all) text.resize(std::min<size_t>(text.size(), 400));
     std::mt19937_64 random(5);
     while (all.size() < kRounds)
-      all.push_back(words_test::Text(random) + " ab Aaa B<mask> ``12 words");
+      all.push_back(segment_test::Text(random) + " ab Aaa B<mask> ``12 words");
     char* to = texts_.as<char>();
     for (const std::string& text : all) {
       if (text.size() > 1000) continue;
@@ -245,9 +245,9 @@ struct Named {
   std::string (*source)();
 };
 const Named kVocabularies[] = {
-    {"word engine, HuggingFace", [] { return words_test::Form("B").file; }},
-    {"word engine, HuggingFace, 1,000 pieces", SmallSource},
-    {"word engine, SentencePiece", words_test::DefaultModel},
+    {"segment engine, HuggingFace", [] { return segment_test::Form("B").file; }},
+    {"segment engine, HuggingFace, 1,000 pieces", SmallSource},
+    {"segment engine, SentencePiece", segment_test::DefaultModel},
     {"general, HuggingFace", GeneralSource},
     {"general, SentencePiece", contract::SentencePieceSource},
 };

@@ -5,9 +5,9 @@
 #include <cstdlib>
 
 #include "builder/hf_file.h"
-#include "image/word_begin.h"
-#include "pipeline/hf_tiny.h"
-#include "pipeline/sp_model_proto.h"
+#include "image/search_start.h"
+#include "general/hf_tiny.h"
+#include "general/sp_model_proto.h"
 #include "rankfeed/builder.h"
 
 #define XXH_INLINE_ALL
@@ -86,12 +86,12 @@ image::Text Forged::AddText(std::string_view text) {
 }
 
 void Forged::RemakeBegins() {
-  const image::WordAutomaton automaton{
-      Get<trie::Unit>(SectionId::kWordUnits), Get<trie::Unit>(SectionId::kWordFails),
-      Get<image::WordState>(SectionId::kWordStates), word_config().root_base};
-  const auto begins = Get<image::WordBegin>(SectionId::kWordBegins);
-  ForEachWordBegin(automaton, config().code_count, word_config().space_code,
-                   [&](uint32_t i, const image::WordBegin& begin) { begins[i] = begin; });
+  const image::Automaton automaton{
+      Get<trie::Unit>(SectionId::kAutomatonUnits), Get<trie::Unit>(SectionId::kAutomatonFails),
+      Get<image::AutomatonState>(SectionId::kAutomatonStates), segment_config().root_base};
+  const auto begins = Get<image::SearchStart>(SectionId::kSearchStarts);
+  ForEachSearchStart(automaton, config().code_count, segment_config().space_code,
+                   [&](uint32_t i, const image::SearchStart& begin) { begins[i] = begin; });
 }
 
 Forged::Sealed Forged::Seal() const {

@@ -34,7 +34,7 @@ class Forged {
     return {reinterpret_cast<T*>(at->second.bytes.data()), at->second.bytes.size() / sizeof(T)};
   }
   image::Config& config() { return Get<image::Config>(SectionId::kConfig)[0]; }
-  image::WordConfig& word_config() { return Get<image::WordConfig>(SectionId::kWordConfig)[0]; }
+  image::SegmentConfig& segment_config() { return Get<image::SegmentConfig>(SectionId::kSegmentConfig)[0]; }
 
   template <class T>
   void Add(SectionId id, const T& element, size_t count = 1) {
@@ -46,7 +46,7 @@ class Forged {
   // Adds the string to the pool.
   image::Text AddText(std::string_view text);
   void Drop(SectionId id) { sections_.erase(id); }
-  // Makes kWordBegins as the builder does, for changes that it follows from.
+  // Makes kSearchStarts as the builder does, for changes that it follows from.
   void RemakeBegins();
 
   struct Free {

@@ -10,8 +10,8 @@
 namespace rankfeed::image_test {
 namespace {
 
-using image::WordConfig;
-using image::WordState;
+using image::SegmentConfig;
+using image::AutomatonState;
 using Without = Case::Without;
 using Cases = std::vector<Case>;
 
@@ -22,13 +22,13 @@ Case& Add(Cases& cases, const char* rule, const char* what, SectionId section,
 
 // Greater than every base of the automaton.
 uint32_t NoBase(Forged& f) {
-  return static_cast<uint32_t>(f.Get<WordState>(SectionId::kWordStates).size()) -
+  return static_cast<uint32_t>(f.Get<AutomatonState>(SectionId::kAutomatonStates).size()) -
          f.config().code_count;
 }
 
 // A state that no step leads to.
 size_t FreeState(Forged& f) {
-  const auto units = f.Get<trie::Unit>(SectionId::kWordUnits);
+  const auto units = f.Get<trie::Unit>(SectionId::kAutomatonUnits);
   for (size_t i = 1; i < units.size(); ++i) {
     if (trie::Label(units[i]) == trie::kEmptyLabel) return i;
   }
@@ -36,13 +36,13 @@ size_t FreeState(Forged& f) {
   return 0;
 }
 
-// A place of kWordFails that no fail leads to.
+// A place of kAutomatonFails that no fail leads to.
 uint32_t FreeFail(Forged& f) {
-  std::set<uint32_t> used = {f.word_config().root_base};
-  for (const SectionId id : {SectionId::kWordUnits, SectionId::kWordFails}) {
+  std::set<uint32_t> used = {f.segment_config().root_base};
+  for (const SectionId id : {SectionId::kAutomatonUnits, SectionId::kAutomatonFails}) {
     for (const trie::Unit unit : f.Get<trie::Unit>(id)) {
       used.insert(trie::Value(unit));
-      if (id == SectionId::kWordUnits) used.insert(trie::Base(unit));
+      if (id == SectionId::kAutomatonUnits) used.insert(trie::Base(unit));
     }
   }
   uint32_t base = 0;
@@ -58,14 +58,14 @@ void AddSizeCases(Cases& cases) {
       return 0u;
     });
   };
-  one_more("w.table_bits < 28 &&", SectionId::kWordTable, image::WordEntry{});
-  one_more("m_.word_begins.size() ==", SectionId::kWordBegins, image::WordBegin{});
-  one_more("m_.word_scores.size() ==", SectionId::kWordScores, 0.0);
-  one_more("m_.word_pairs.size() ==", SectionId::kWordPairs, uint64_t{0});
-  one_more("w.part_bits > 0 &&", SectionId::kWordParts, image::WordPart{});
-  one_more("m_.word_plain.size() ==", SectionId::kWordPlain, uint16_t{0});
-  for (const SectionId id : {SectionId::kWordUnits, SectionId::kWordFails}) {
-    Add(cases, id == SectionId::kWordUnits ? "m_.word_units.size() ==" : "m_.word_fails.size() ==",
+  one_more("w.table_bits < 28 &&", SectionId::kSegmentTable, image::SegmentEntry{});
+  one_more("m_.search_starts.size() ==", SectionId::kSearchStarts, image::SearchStart{});
+  one_more("m_.id_scores.size() ==", SectionId::kIdScores, 0.0);
+  one_more("m_.spanned_pairs.size() ==", SectionId::kSpannedPairs, uint64_t{0});
+  one_more("w.span_bits > 0 &&", SectionId::kSpanTable, image::SpanEntry{});
+  one_more("m_.direct_codes.size() ==", SectionId::kDirectCodes, uint16_t{0});
+  for (const SectionId id : {SectionId::kAutomatonUnits, SectionId::kAutomatonFails}) {
+    Add(cases, id == SectionId::kAutomatonUnits ? "m_.automaton_units.size() ==" : "m_.automaton_fails.size() ==",
         "an element too many", id, [id](Forged& f) {
           f.Add(id, f.Get<trie::Unit>(id)[0]);
           return 0u;
@@ -73,43 +73,43 @@ void AddSizeCases(Cases& cases) {
   }
   const auto config = [&](const char* rule, const char* what, SectionId section, auto change) {
     Add(cases, rule, what, section, [=](Forged& f) {
-      change(f.word_config());
+      change(f.segment_config());
       return 0u;
     });
   };
-  config("w.table_bits < 28 &&", "a larger table", SectionId::kWordTable,
-         [](WordConfig& w) { ++w.table_bits; });
-  config("w.table_bits < 28 &&", "a table without end", SectionId::kWordTable,
-         [](WordConfig& w) { w.table_bits = 60; });
-  config("w.part_bits > 0 &&", "larger buckets", SectionId::kWordParts,
-         [](WordConfig& w) { ++w.part_bits; });
-  config("w.part_bits > 0 &&", "buckets without end", SectionId::kWordParts,
-         [](WordConfig& w) { w.part_bits = 60; });
-  Add(cases, "w.part_bits > 0 &&", "a shift by 32", SectionId::kWordParts, [](Forged& f) {
-    f.word_config().part_bits = 0;
-    f.Drop(SectionId::kWordParts);
-    f.Add(SectionId::kWordParts, image::WordPart{}, image::WordPartCount(f.config().code_count, 0));
+  config("w.table_bits < 28 &&", "a larger table", SectionId::kSegmentTable,
+         [](SegmentConfig& w) { ++w.table_bits; });
+  config("w.table_bits < 28 &&", "a table without end", SectionId::kSegmentTable,
+         [](SegmentConfig& w) { w.table_bits = 60; });
+  config("w.span_bits > 0 &&", "larger buckets", SectionId::kSpanTable,
+         [](SegmentConfig& w) { ++w.span_bits; });
+  config("w.span_bits > 0 &&", "buckets without end", SectionId::kSpanTable,
+         [](SegmentConfig& w) { w.span_bits = 60; });
+  Add(cases, "w.span_bits > 0 &&", "a shift by 32", SectionId::kSpanTable, [](Forged& f) {
+    f.segment_config().span_bits = 0;
+    f.Drop(SectionId::kSpanTable);
+    f.Add(SectionId::kSpanTable, image::SpanEntry{}, image::SpanTableCount(f.config().code_count, 0));
     return 0u;
   });
   // What follows in the verifier reads by these: without the rule other rules refuse the image by
   // what they find, or there is nothing to read.
   for (const uint32_t room : {0u, 1u}) {
     Add(cases, "w.root_base < states &&", "no room for the states of all characters",
-        SectionId::kWordStates,
+        SectionId::kAutomatonStates,
         [room](Forged& f) {
-          f.word_config().root_base = NoBase(f) + f.config().code_count * room;
+          f.segment_config().root_base = NoBase(f) + f.config().code_count * room;
           return 0u;
         })
         .without = Without::kRefusedElsewhere;
   }
-  Add(cases, "m_.word_chars.present()", "no characters", SectionId::kWordChars, [](Forged& f) {
-    f.Drop(SectionId::kWordChars);
+  Add(cases, "m_.char_info.present()", "no characters", SectionId::kCharInfo, [](Forged& f) {
+    f.Drop(SectionId::kCharInfo);
     return 0u;
   }).without = Without::kNotTried;
   for (const bool none : {false, true}) {
-    Add(cases, "w.space_code != 0 &&", "a code of U+2581 that is none", SectionId::kWordConfig,
+    Add(cases, "w.space_code != 0 &&", "a code of U+2581 that is none", SectionId::kSegmentConfig,
         [none](Forged& f) {
-          f.word_config().space_code = none ? 0 : f.config().code_count;
+          f.segment_config().space_code = none ? 0 : f.config().code_count;
           f.RemakeBegins();
           return 0u;
         });
@@ -118,19 +118,19 @@ void AddSizeCases(Cases& cases) {
     f.config().unk_id = image::kNoId;
     return 0u;
   });
-  Add(cases, "if (m_.word_chars.blocks[block] != block)", "a block out of order",
-      SectionId::kWordCharBlocks, [](Forged& f) {
-        f.Get<uint16_t>(SectionId::kWordCharBlocks)[7] = 6;
+  Add(cases, "if (m_.char_info.blocks[block] != block)", "a block out of order",
+      SectionId::kCharInfoBlocks, [](Forged& f) {
+        f.Get<uint16_t>(SectionId::kCharInfoBlocks)[7] = 6;
         return 7u;
       });
 }
 
 void AddScoreCases(Cases& cases) {
   for (const double unit : {0x1p-31, 0x1p11, HUGE_VAL, 0x1.8p-10}) {
-    Add(cases, "unit > 1e-9 &&", "a cost unit", SectionId::kWordConfig, [unit](Forged& f) {
-      f.word_config().cost_unit = unit;
+    Add(cases, "unit > 1e-9 &&", "a cost unit", SectionId::kSegmentConfig, [unit](Forged& f) {
+      f.segment_config().cost_unit = unit;
       f.config().unk_score = -0x1p-20;
-      for (double& score : f.Get<double>(SectionId::kWordScores)) score = 0;
+      for (double& score : f.Get<double>(SectionId::kIdScores)) score = 0;
       return 0u;
     });
   }
@@ -142,8 +142,8 @@ void AddScoreCases(Cases& cases) {
         });
   }
   for (const double score : {0.5, -1e9, HUGE_VAL, std::numeric_limits<double>::quiet_NaN()}) {
-    Add(cases, "if (!(score <= 0", "a score", SectionId::kWordScores, [score](Forged& f) {
-      f.Get<double>(SectionId::kWordScores)[9] = score;
+    Add(cases, "if (!(score <= 0", "a score", SectionId::kIdScores, [score](Forged& f) {
+      f.Get<double>(SectionId::kIdScores)[9] = score;
       return 9u;
     });
   }
@@ -151,33 +151,33 @@ void AddScoreCases(Cases& cases) {
 
 void AddTableCases(Cases& cases) {
   const auto entry = [&](const char* what, auto change) {
-    Add(cases, "!bad_entry", what, SectionId::kWordTable, [=](Forged& f) {
-      change(f, f.Get<image::WordEntry>(SectionId::kWordTable).back());
+    Add(cases, "!bad_entry", what, SectionId::kSegmentTable, [=](Forged& f) {
+      change(f, f.Get<image::SegmentEntry>(SectionId::kSegmentTable).back());
       return 0u;
     });
   };
-  entry("two ids", [](Forged&, image::WordEntry& e) { e.info.count = 2; });
-  entry("a shift by 64", [](Forged&, image::WordEntry& e) { e.info.limit = 64; });
-  entry("an id that is none", [](Forged& f, image::WordEntry& e) { e.id = f.config().id_count; });
+  entry("two ids", [](Forged&, image::SegmentEntry& e) { e.info.count = 2; });
+  entry("a shift by 64", [](Forged&, image::SegmentEntry& e) { e.info.exact_below = 64; });
+  entry("an id that is none", [](Forged& f, image::SegmentEntry& e) { e.id = f.config().id_count; });
   const auto part = [&](const char* what, auto change) {
-    Add(cases, "!bad_part", what, SectionId::kWordParts, [=](Forged& f) {
-      image::WordPart& of = f.Get<image::WordPart>(SectionId::kWordParts).back();
+    Add(cases, "!bad_part", what, SectionId::kSpanTable, [=](Forged& f) {
+      image::SpanEntry& of = f.Get<image::SpanEntry>(SectionId::kSpanTable).back();
       of = {1, {0, 0}, {1, 60, 1}};
       change(f, of);
       return 0u;
     });
   };
-  part("no ids", [](Forged&, image::WordPart& p) { p.info.count = 0; });
-  part("three ids", [](Forged&, image::WordPart& p) { p.info.count = 3; });
-  part("a shift by 64", [](Forged&, image::WordPart& p) { p.info.limit = 64; });
+  part("no ids", [](Forged&, image::SpanEntry& p) { p.info.count = 0; });
+  part("three ids", [](Forged&, image::SpanEntry& p) { p.info.count = 3; });
+  part("a shift by 64", [](Forged&, image::SpanEntry& p) { p.info.exact_below = 64; });
   part("a code that is none",
-       [](Forged& f, image::WordPart& p) { p.codes |= (f.config().code_count + 1) << 16; });
-  part("an id that is none", [](Forged& f, image::WordPart& p) { p.ids[0] = f.config().id_count; });
+       [](Forged& f, image::SpanEntry& p) { p.codes |= (f.config().code_count + 1) << 16; });
+  part("an id that is none", [](Forged& f, image::SpanEntry& p) { p.ids[0] = f.config().id_count; });
   part("a second id that is none",
-       [](Forged& f, image::WordPart& p) { p.ids[1] = f.config().id_count; });
-  Add(cases, "!bad_code, SectionId::kWordPlain", "a code that is none", SectionId::kWordPlain,
+       [](Forged& f, image::SpanEntry& p) { p.ids[1] = f.config().id_count; });
+  Add(cases, "!bad_code, SectionId::kDirectCodes", "a code that is none", SectionId::kDirectCodes,
       [](Forged& f) {
-        f.Get<uint16_t>(SectionId::kWordPlain)[65] =
+        f.Get<uint16_t>(SectionId::kDirectCodes)[65] =
             static_cast<uint16_t>(f.config().code_count + 1);
         return 0u;
       });
@@ -185,37 +185,37 @@ void AddTableCases(Cases& cases) {
 
 void AddUnitCases(Cases& cases) {
   const auto fail = [&](const char* what, auto change) {
-    Add(cases, "!bad_fail", what, SectionId::kWordFails, [=](Forged& f) {
+    Add(cases, "!bad_fail", what, SectionId::kAutomatonFails, [=](Forged& f) {
       const uint32_t base = FreeFail(f);
-      change(f, base, f.Get<trie::Unit>(SectionId::kWordFails)[base]);
+      change(f, base, f.Get<trie::Unit>(SectionId::kAutomatonFails)[base]);
       return 0u;
     });
   };
   fail("another base", [](Forged& f, uint32_t base, trie::Unit& is) {
-    is = trie::MakeUnit(0, base + 1, f.word_config().root_base);
+    is = trie::MakeUnit(0, base + 1, f.segment_config().root_base);
   });
   fail("a fail that is none",
        [](Forged& f, uint32_t base, trie::Unit& is) { is = trie::MakeUnit(2, base, NoBase(f)); });
   fail("more characters than a piece has", [](Forged& f, uint32_t base, trie::Unit& is) {
-    is = trie::MakeUnit(17, base, f.word_config().root_base);
+    is = trie::MakeUnit(17, base, f.segment_config().root_base);
   });
   fail("no characters, but not the root",
        [](Forged&, uint32_t base, trie::Unit& is) { is = trie::MakeUnit(0, base, base); });
   fail("a circle",
        [](Forged&, uint32_t base, trie::Unit& is) { is = trie::MakeUnit(3, base, base); });
 
-  Add(cases, "!bad_unit", "a character that leads nowhere from the root", SectionId::kWordUnits,
+  Add(cases, "!bad_unit", "a character that leads nowhere from the root", SectionId::kAutomatonUnits,
       [](Forged& f) {
-        const uint32_t root_base = f.word_config().root_base;
-        f.Get<trie::Unit>(SectionId::kWordUnits)[root_base + 1] =
+        const uint32_t root_base = f.segment_config().root_base;
+        f.Get<trie::Unit>(SectionId::kAutomatonUnits)[root_base + 1] =
             trie::MakeUnit(2, root_base, root_base);
         f.RemakeBegins();
         return 0u;
       });
   for (const bool value : {false, true}) {
-    Add(cases, "!bad_unit", "a base that is none", SectionId::kWordUnits, [value](Forged& f) {
-      const uint32_t root_base = f.word_config().root_base;
-      f.Get<trie::Unit>(SectionId::kWordUnits)[FreeState(f)] = trie::MakeUnit(
+    Add(cases, "!bad_unit", "a base that is none", SectionId::kAutomatonUnits, [value](Forged& f) {
+      const uint32_t root_base = f.segment_config().root_base;
+      f.Get<trie::Unit>(SectionId::kAutomatonUnits)[FreeState(f)] = trie::MakeUnit(
           trie::kEmptyLabel, value ? root_base : NoBase(f), value ? NoBase(f) : root_base);
       return 0u;
     });
@@ -224,85 +224,85 @@ void AddUnitCases(Cases& cases) {
 
 void AddStateCases(Cases& cases) {
   for (const uint32_t count : {0u, 2u}) {
-    Add(cases, "!bad_state", "a character without its one edge", SectionId::kWordStates,
+    Add(cases, "!bad_state", "a character without its one edge", SectionId::kAutomatonStates,
         [count](Forged& f) {
-          f.Get<WordState>(SectionId::kWordStates)[f.word_config().root_base + 1].edge_count =
+          f.Get<AutomatonState>(SectionId::kAutomatonStates)[f.segment_config().root_base + 1].edge_count =
               count;
           return 0u;
         });
   }
   const auto state = [&](const char* what, auto change) {
-    Add(cases, "!bad_state", what, SectionId::kWordStates, [=](Forged& f) {
-      const auto edges = static_cast<uint32_t>(f.Get<uint64_t>(SectionId::kWordEdges).size());
-      change(f.Get<WordState>(SectionId::kWordStates)[FreeState(f)], edges);
+    Add(cases, "!bad_state", what, SectionId::kAutomatonStates, [=](Forged& f) {
+      const auto edges = static_cast<uint32_t>(f.Get<uint64_t>(SectionId::kAutomatonEdges).size());
+      change(f.Get<AutomatonState>(SectionId::kAutomatonStates)[FreeState(f)], edges);
       return 0u;
     });
   };
   // As many as make room for seventeen.
-  Add(cases, "!bad_state", "seventeen edges", SectionId::kWordStates, [](Forged& f) {
-    f.Add(SectionId::kWordEdges, image::kNoEdge, 20);
-    f.Get<WordState>(SectionId::kWordStates)[FreeState(f)].edge_count = 17;
+  Add(cases, "!bad_state", "seventeen edges", SectionId::kAutomatonStates, [](Forged& f) {
+    f.Add(SectionId::kAutomatonEdges, image::kNoEdge, 20);
+    f.Get<AutomatonState>(SectionId::kAutomatonStates)[FreeState(f)].edge_count = 17;
     return 0u;
   });
-  state("edges from outside on", [](WordState& s, uint32_t edges) { s.more = edges; });
-  state("edges that end outside", [](WordState& s, uint32_t edges) {
+  state("edges from outside on", [](AutomatonState& s, uint32_t edges) { s.more = edges; });
+  state("edges that end outside", [](AutomatonState& s, uint32_t edges) {
     s.more = edges - 1;
     s.edge_count = 5;
   });
   for (const uint64_t edge : {image::MakeEdge(1, 1, image::kEdgeLiteral - 1),
                               image::MakeEdge(image::kMaxCost + 1, 1, image::kEdgeUnknown)}) {
-    Add(cases, "!bad_edge", "of a state", SectionId::kWordEdges, [edge](Forged& f) {
-      f.Get<WordState>(SectionId::kWordStates)[FreeState(f)].edge[2] = edge;
+    Add(cases, "!bad_edge", "of a state", SectionId::kAutomatonEdges, [edge](Forged& f) {
+      f.Get<AutomatonState>(SectionId::kAutomatonStates)[FreeState(f)].edge[2] = edge;
       return 0u;
     });
-    Add(cases, "!bad_edge", "of those beyond", SectionId::kWordEdges, [edge](Forged& f) {
-      f.Add(SectionId::kWordEdges, edge);
+    Add(cases, "!bad_edge", "of those beyond", SectionId::kAutomatonEdges, [edge](Forged& f) {
+      f.Add(SectionId::kAutomatonEdges, edge);
       return 0u;
     });
   }
   const auto begin = [&](const char* what, auto change) {
-    Add(cases, "is.unit == begin.unit", what, SectionId::kWordBegins, [=](Forged& f) {
-      change(f.Get<image::WordBegin>(SectionId::kWordBegins)[2]);
+    Add(cases, "is.unit == begin.unit", what, SectionId::kSearchStarts, [=](Forged& f) {
+      change(f.Get<image::SearchStart>(SectionId::kSearchStarts)[2]);
       return 2u;
     });
   };
-  begin("another state", [](image::WordBegin& b) { b.unit += uint64_t{1} << 16; });
-  begin("another sum", [](image::WordBegin& b) { b.sum += uint64_t{1} << image::kEdgeCostShift; });
-  begin("another edge", [](image::WordBegin& b) { ++b.node.last; });
-  begin("another margin", [](image::WordBegin& b) { ++b.node.margin; });
+  begin("another state", [](image::SearchStart& b) { b.unit += uint64_t{1} << 16; });
+  begin("another sum", [](image::SearchStart& b) { b.sum += uint64_t{1} << image::kEdgeCostShift; });
+  begin("another edge", [](image::SearchStart& b) { ++b.node.last; });
+  begin("another margin", [](image::SearchStart& b) { ++b.node.margin; });
 }
 
 void AddCharacterCases(Cases& cases) {
   const auto character = [&](const char* what, auto change) {
-    Add(cases, "if (!good)", what, SectionId::kWordChars, [=](Forged& f) {
+    Add(cases, "if (!good)", what, SectionId::kCharInfo, [=](Forged& f) {
       const uint32_t is =
-          change(f, static_cast<uint32_t>(f.Get<uint16_t>(SectionId::kWordMapped).size()));
-      f.Get<uint32_t>(SectionId::kWordChars)[0x40] = is;
+          change(f, static_cast<uint32_t>(f.Get<uint16_t>(SectionId::kExpansions).size()));
+      f.Get<uint32_t>(SectionId::kCharInfo)[0x40] = is;
       return 0x40u;
     });
   };
   character("a code that is none", [](Forged& f, uint32_t) { return f.config().code_count + 1; });
   character("no code and no reason", [](Forged&, uint32_t) { return uint32_t{0}; });
-  character("a list outside", [](Forged&, uint32_t at) { return image::kWordMappedChar | at; });
+  character("a list outside", [](Forged&, uint32_t at) { return image::kCharExpands | at; });
   character("a long list", [](Forged& f, uint32_t at) {
-    f.Add(SectionId::kWordMapped, uint16_t{25});
-    f.Add(SectionId::kWordMapped, uint16_t{1}, 25);
-    return image::kWordMappedChar | at;
+    f.Add(SectionId::kExpansions, uint16_t{25});
+    f.Add(SectionId::kExpansions, uint16_t{1}, 25);
+    return image::kCharExpands | at;
   });
   character("a list that ends outside", [](Forged& f, uint32_t at) {
-    f.Add(SectionId::kWordMapped, uint16_t{2});
-    f.Add(SectionId::kWordMapped, uint16_t{1});
-    return image::kWordMappedChar | at;
+    f.Add(SectionId::kExpansions, uint16_t{2});
+    f.Add(SectionId::kExpansions, uint16_t{1});
+    return image::kCharExpands | at;
   });
   character("a list with a code that is none", [](Forged& f, uint32_t at) {
-    f.Add(SectionId::kWordMapped, uint16_t{1});
-    f.Add(SectionId::kWordMapped, static_cast<uint16_t>(f.config().code_count + 1));
-    return image::kWordMappedChar | at;
+    f.Add(SectionId::kExpansions, uint16_t{1});
+    f.Add(SectionId::kExpansions, static_cast<uint16_t>(f.config().code_count + 1));
+    return image::kCharExpands | at;
   });
   character("a list with a space that is not said", [](Forged& f, uint32_t at) {
-    f.Add(SectionId::kWordMapped, uint16_t{1});
-    f.Add(SectionId::kWordMapped, uint16_t{0});
-    return image::kWordMappedChar | at;
+    f.Add(SectionId::kExpansions, uint16_t{1});
+    f.Add(SectionId::kExpansions, uint16_t{0});
+    return image::kCharExpands | at;
   });
 }
 

@@ -192,8 +192,8 @@ void AddUnicodeCases(Cases& cases) {
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kLowerBlocks, SectionId::kLower, 0);
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kDecompBlocks, SectionId::kDecomp, 0);
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kDecompKBlocks, SectionId::kDecompK, 0);
-  AddTableCases<uint32_t>(cases, kSegments, SectionId::kWordCharBlocks, SectionId::kWordChars,
-                          image::kWordBail);
+  AddTableCases<uint32_t>(cases, kSegments, SectionId::kCharInfoBlocks, SectionId::kCharInfo,
+                          image::kCharGeneralPath);
   for (const SectionId id : {SectionId::kLower, SectionId::kDecomp, SectionId::kDecompK}) {
     cases.push_back({"if (end > m_.map_pool.size())", "a range beyond the pool", kHuggingFace, id,
                      [id](Forged& f) {
@@ -480,7 +480,7 @@ TEST(Verify, AcceptsTheOriginals) {
     EXPECT_EQ(Open(Forged(ImageOf(original)).Seal(), &detail), RANKFEED_OK)
         << static_cast<int>(original) << " section " << detail.section << " item " << detail.item;
   }
-  EXPECT_FALSE(Forged(ImageOf(kSegments)).Get<image::WordConfig>(SectionId::kWordConfig).empty());
+  EXPECT_FALSE(Forged(ImageOf(kSegments)).Get<image::SegmentConfig>(SectionId::kSegmentConfig).empty());
 }
 
 TEST(Verify, RulesHaveCases) {

@@ -13,7 +13,7 @@
 #include <memory>
 #include <random>
 
-#include "pipeline/sp_texts.h"
+#include "general/sp_texts.h"
 #include "support/sanitizers.h"
 #include "support/stress.h"
 #include "support/test_engine.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// reference/sp_from_proto.h: a generated .model (pipeline/sp_model_proto.h) as the plain reference
+// reference/sp_from_proto.h: a generated .model (general/sp_model_proto.h) as the plain reference
 // takes it, so that both are given the same model.
 #pragma once
 
-#include "pipeline/sp_model_proto.h"
+#include "general/sp_model_proto.h"
 #include "reference/sp_unigram.h"
 
 namespace rankfeed::reference {

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <random>
 
-#include "pipeline/sp_random_models.h"
+#include "general/sp_random_models.h"
 #include "reference/sp_from_proto.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"

@@ -68,9 +68,9 @@ TEST(Kernels, EveryTargetEqualsTheDefinition) {
         for (int k = 0; k < 40; ++k) letters.Add(static_cast<uint8_t>(random() % 128));
         const ClassMasks untouched = {0x5a, 0x5a, 0x5a};
         std::vector<ClassMasks> masks(size / 64 + 2, untouched);
-        ByteSet sought;
-        sought.Add(static_cast<uint8_t>(random() % 128));
-        const bool found = kernels.classify(text.get(), size, set, common, letters, sought, masks.data());
+        ByteSet stop_bytes;
+        stop_bytes.Add(static_cast<uint8_t>(random() % 128));
+        const bool found = kernels.classify(text.get(), size, set, common, letters, stop_bytes, masks.data());
         bool any = false;
         size_t first = size;
         const size_t blocks = (size + 63) / 64;
@@ -79,7 +79,7 @@ TEST(Kernels, EveryTargetEqualsTheDefinition) {
           const auto byte = static_cast<uint8_t>(inside ? text[i] : 0);
           const ClassMasks& m = masks[i / 64];
           if (inside && set.Has(byte) && first == size) first = i;
-          any |= inside && sought.Has(byte);
+          any |= inside && stop_bytes.Has(byte);
           ASSERT_EQ(m.separator >> (i % 64) & 1, !inside || set.Has(byte) ? 1u : 0u) << size << " " << i;
           ASSERT_EQ(m.common >> (i % 64) & 1, inside && common.Has(byte) ? 1u : 0u) << size << " " << i;
           ASSERT_EQ(m.letter >> (i % 64) & 1, inside && letters.Has(byte) ? 1u : 0u) << size << " " << i;

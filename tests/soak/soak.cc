@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/sp_model_proto.h"
+#include "general/sp_model_proto.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/rankfeed.hpp"
 #include "support/stress.h"

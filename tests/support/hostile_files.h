@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/sp_model_proto.h"
+#include "general/sp_model_proto.h"
 #include "support/base64.h"
-#include "text/charsmap_builder.h"
+#include "normalize/charsmap_builder.h"
 
 namespace rankfeed::test {
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// builder/automaton.h: the pieces as an Aho-Corasick automaton with the lattice's edges, for
+// the search of segment/search.h.
+//
+// Aho and Corasick (1975): each state is a beginning of some piece; `fail` leads to the longest
+// proper suffix of it that is one too. The pieces that end at a place of a text are those on the
+// way along `fail` from the state there; those that can be on a best path are the state's edges
+// (pruning.h). A state holds three of them itself, so that most characters of a text cost one
+// cache line for the way and one for the edges; the others are in lists.
+// Cost: O(states * longest piece) time, some 200 bytes a state besides the result.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "image/model.h"
+
+namespace rankfeed::builder {
+
+struct Automaton {
+  std::vector<trie::Unit> units;
+  std::vector<image::AutomatonState> states;
+  std::vector<trie::Unit> fails;
+  std::vector<uint64_t> edges;
+  std::vector<image::SearchStart> begins;
+  uint32_t root_base = 0;
+  double cost_unit = 0;
+};
+
+// parent: of each unit of model.pieces, 0 for the root's children. No states when the vocabulary
+// does not fit.
+Automaton BuildAutomaton(const Model& model, std::span<const uint32_t> parent);
+
+}  // namespace rankfeed::builder

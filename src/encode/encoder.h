@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// encode/encoder.h: the object behind rankfeed_encoder and the layout of its scratch.
+#pragma once
+
+#include <cstdint>
+
+#include "base/layout.h"
+#include "image/model.h"
+#include "general/hf_encode.h"
+#include "general/scratch.h"
+#include "rankfeed/encode.h"
+
+namespace rankfeed {
+
+inline constexpr uint64_t kEncoderMagic = 0x6564636e656b66ULL;
+
+// Normalized bytes that text_bytes of input can become; false on overflow of 32-bit positions.
+inline bool NormalizedBound(const Model& model, uint64_t text_bytes, uint32_t* out) {
+  if (text_bytes >= 0x7fffffff) return false;  // which keeps the product below 2^63
+  const uint64_t grown =
+      (text_bytes * model.config->growth_numerator + 255) / 256 + model.config->growth_constant;
+  const uint64_t bound = grown > text_bytes ? grown : text_bytes;
+  if (bound >= 0x7fffffff) return false;
+  *out = static_cast<uint32_t>(bound) + 1;
+  return true;
+}
+
+}  // namespace rankfeed
+
+struct rankfeed_encoder {
+  uint64_t magic;  // catches scratch that was never initialised; best effort
+  const rankfeed_model* model;
+  rankfeed_limits limits;
+  rankfeed::Scratch scratch;
+
+  // Measures (layout over null) or carves; returns the encoder's place, null when measuring.
+  static rankfeed_encoder* Carve(rankfeed::Layout& layout, const rankfeed::Model& model,
+                                 const rankfeed_limits& limits, uint32_t capacity,
+                                 rankfeed::Scratch* scratch) {
+    using namespace rankfeed;  // NOLINT: the struct must have the C API's name
+    auto* self = layout.Take<rankfeed_encoder>(1);
+    // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
+    const bool offsets =
+        limits.with_offsets != 0 || (model.huggingface() && HuggingFaceNeedsOffsets(model));
+    scratch->Carve(layout, capacity, offsets, limits.cache_bytes);
+    return self;
+  }
+};

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: MIT
+// general/hf_encode.cc: added tokens of the raw text, then for each stretch between them
+// normalizer, added tokens of the normalized text, pre-tokenizer, and the model for each split.
+//
+// Every stretch is normalized on its own, so "strip", "prepend" and the like see stretches, not the
+// text (added_vocabulary.rs extract_and_normalize, tokenizers 0.23.2).
+#include "general/hf_encode.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "general/hf_added_tokens.h"
+#include "general/hf_pretokenize.h"
+#include "general/hf_trim_offsets.h"
+#include "rankfeed/encode.h"
+#include "normalize/normalize.h"
+#include "base/utf8.h"
+#include "general/best_path.h"
+
+namespace rankfeed {
+namespace {
+
+// ranges: whether to keep where each byte came from, if the scratch has room for that.
+normalize::Buffers BuffersOf(const Scratch& scratch, bool ranges) {
+  normalize::Buffers buffers;
+  for (int i = 0; i < 2; ++i) {
+    buffers.text[i] = {scratch.text[i], ranges ? scratch.begin[i] : nullptr,
+                       ranges ? scratch.end[i] : nullptr, scratch.text_capacity, 0};
+  }
+  // The lattice and the splits are not in use while normalizing.
+  buffers.work[0] = scratch.lattice.link;
+  buffers.work[1] = scratch.lattice.value;
+  buffers.work[2] = scratch.split_begin;
+  return buffers;
+}
+
+// Splits of one text whose tokens are in the sink, found by their bytes: words come again, and
+// those of a character's long replacement with each such character.
+class KnownSplits {
+ public:
+  KnownSplits() {}
+
+  struct Tokens {
+    uint32_t first, last;  // in the sink; none if equal
+  };
+
+  void Clear() { std::fill(std::begin(entries_), std::end(entries_), Entry{}); }
+
+  // Tokens of that split, and where to put them otherwise. begin < end.
+  Tokens* Find(std::string_view text, uint32_t begin, uint32_t end) {
+    const char* const split = text.data() + begin;
+    const uint32_t size = end - begin;
+    uint64_t front = 0, back = 0;
+    if (size >= sizeof(front)) {
+      std::memcpy(&front, split, sizeof(front));
+      std::memcpy(&back, split + size - sizeof(back), sizeof(back));
+    } else {
+      std::memcpy(&front, split, size);
+    }
+    Entry& entry = entries_[segment::SegmentKey::Hash(size, front, back) >> (64 - kBits)];
+    const bool same =
+        entry.end - entry.begin == size && std::memcmp(text.data() + entry.begin, split, size) == 0;
+    if (!same) entry = {begin, end, {0, 0}};
+    return &entry.tokens;
+  }
+
+ private:
+  static constexpr int kBits = 8;
+  struct Entry {
+    uint32_t begin, end;  // in the normalized text
+    Tokens tokens;
+  };
+  Entry entries_[1 << kBits];  // unspecified before Clear
+};
+
+class Encoder {
+ public:
+  Encoder(const Model& model, Scratch& scratch, uint32_t flags, TokenSink& sink,
+          SpecialPlace* refused)
+      : model_(model),
+        scratch_(scratch),
+        buffers_(BuffersOf(scratch, sink.begin != nullptr || sink.end != nullptr ||
+                                        refused != nullptr || HuggingFaceNeedsOffsets(model))),
+        sink_(sink),
+        first_token_(sink.count),
+        trim_(model.has(image::kTrimOffsets) && buffers_.in().begin != nullptr),
+        skip_special_((flags & (RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL)) != 0),
+        escape_special_((flags & RANKFEED_ESCAPE_SPECIAL) != 0),
+        refuse_special_((flags & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skip_special_),
+        refused_(refused) {}
+
+  rankfeed_status Encode(std::string_view text) {
+    if (text.size() > scratch_.text_capacity) return RANKFEED_E_LIMIT;
+    text_ = text;
+    if (!MayHoldAddedToken(model_, scratch_, text)) return Stretch(0, static_cast<uint32_t>(text.size()));
+    AddedTokenScanner scanner(model_, model_.added_raw, text, skip_special_);
+    uint32_t done = 0;
+    AddedMatch match;
+    while (scanner.Next(&match)) {
+      // The stretch before comes first: a special token may appear in it too.
+      if (const rankfeed_status status = Stretch(done, match.begin)) return status;
+      if (Refused(match)) return Refuse(match.token->id, match.begin, match.end);
+      uint32_t end = match.end;
+      uint32_t leading = 0;
+      if (trim_) {
+        const EndSpaces spaces = CountEndSpaces({text.data() + match.begin, end - match.begin});
+        leading = spaces.leading;
+        end = TrimBack(text, end, spaces.trailing);
+      }
+      Emit(match.token->id, match.begin, end, leading, match.end);
+      done = match.end;
+    }
+    return Stretch(done, static_cast<uint32_t>(text.size()));
+  }
+
+ private:
+  bool Refused(const AddedMatch& match) const {
+    return refuse_special_ && (match.token->flags & image::kSpecial) != 0;
+  }
+
+  rankfeed_status Refuse(uint32_t id, uint32_t begin, uint32_t end) {
+    if (refused_ != nullptr) *refused_ = {id, begin, end};
+    return RANKFEED_E_SPECIAL_IN_TEXT;
+  }
+  // The same for bytes [begin, end) of the normalized text.
+  rankfeed_status RefuseNormalized(uint32_t id, uint32_t begin, uint32_t end) {
+    const normalize::NormalizedText& in = buffers_.in();
+    if (in.begin == nullptr) return Refuse(id, stretch_begin_, stretch_end_);
+    return Refuse(id, in.begin[begin], in.end[end - 1]);
+  }
+  bool IsSpecial(uint32_t id) const { return (model_.id_flags[id] & image::kIdSpecial) != 0; }
+
+  // Whether the word path, which knows all pieces, has found one that is a special token. Without
+  // any on the best path, the best path without them is the same.
+  bool HoldsSpecial(uint32_t from) const {
+    for (uint32_t i = from; i < sink_.count; ++i) {
+      // Past the capacity there are no ids to look at.
+      if (i >= sink_.capacity || IsSpecial(static_cast<uint32_t>(sink_.ids[i]))) return true;
+    }
+    return false;
+  }
+
+  // Text between two added tokens.
+  rankfeed_status Stretch(uint32_t begin, uint32_t end) {
+    if (begin >= end) return RANKFEED_OK;
+    stretch_begin_ = begin;
+    stretch_end_ = end;
+    const bool offsets = sink_.begin != nullptr || sink_.end != nullptr || refused_ != nullptr;
+    const uint32_t before = sink_.count;
+    if (!offsets && segment::Available(model_) &&
+        segment::Encode(model_, scratch_.words, {text_.data() + begin, end - begin}, sink_)) {
+      if (!(escape_special_ || refuse_special_) || !HoldsSpecial(before)) return RANKFEED_OK;
+      sink_.count = before;
+    }
+    if (!normalize::Load(text_, begin, end, &buffers_)) return RANKFEED_E_LIMIT;
+    if (const rankfeed_status status = normalize::RunNormalizer(model_, &buffers_)) return status;
+
+    SplitList splits{scratch_.split_begin, scratch_.split_end, scratch_.text_capacity};
+    SplitList spare{scratch_.lattice.link, scratch_.lattice.value, scratch_.text_capacity};
+    if (const rankfeed_status status = FindNormalizedTokens(&splits)) return status;
+    if (const rankfeed_status status = PreTokenize(model_, &buffers_, &splits, &spare)) {
+      return status;
+    }
+    if (splits.begin != scratch_.split_begin) {  // the model needs the lattice
+      std::copy_n(splits.begin, splits.count, scratch_.split_begin);
+      std::copy_n(splits.end, splits.count, scratch_.split_end);
+    }
+    const bool remember = splits.count >= kManySplits && !offsets;
+    if (remember) known_.Clear();
+    for (uint32_t i = 0; i < splits.count; ++i) {
+      const uint32_t b = scratch_.split_begin[i], e = scratch_.split_end[i];
+      if ((b & kTokenSplit) != 0) {
+        PushMark(e, b & ~kTokenSplit);
+      } else if (const rankfeed_status status = remember ? SplitOnce(b, e) : Split(b, e)) {
+        return status;
+      }
+    }
+    return RANKFEED_OK;
+  }
+
+  // Split, or its tokens from where it stood before. Without offsets they depend on its bytes only.
+  rankfeed_status SplitOnce(uint32_t begin, uint32_t end) {
+    KnownSplits::Tokens* const tokens = known_.Find(buffers_.in().view(), begin, end);
+    if (tokens->first != tokens->last) {
+      for (uint32_t i = tokens->first; i < tokens->last; ++i) {
+        sink_.Push(static_cast<uint32_t>(sink_.ids[i]), 0, 0);
+      }
+      return RANKFEED_OK;
+    }
+    const uint32_t first = sink_.count;
+    const rankfeed_status status = Split(begin, end);
+    if (sink_.count <= sink_.capacity) *tokens = {first, sink_.count};
+    return status;
+  }
+
+  rankfeed_status FindNormalizedTokens(SplitList* splits) {
+    const normalize::NormalizedText& in = buffers_.in();
+    AddedTokenScanner scanner(model_, model_.added_normalized, in.view(), skip_special_);
+    uint32_t done = 0;
+    AddedMatch match;
+    bool ok = true;
+    while (scanner.Next(&match)) {
+      if (Refused(match)) return RefuseNormalized(match.token->id, match.begin, match.end);
+      if (done < match.begin) ok = splits->Add(done, match.begin) && ok;
+      Mark(match);
+      ok = splits->AddToken(match.begin, match.token->id) && ok;
+      done = match.end;
+    }
+    if (done < in.size) ok = splits->Add(done, in.size) && ok;
+    return ok ? RANKFEED_OK : RANKFEED_E_LIMIT;
+  }
+
+  // Puts the mark of a token over its text, see kPlainMark.
+  void Mark(const AddedMatch& match) {
+    const normalize::NormalizedText& in = buffers_.in();
+    const uint32_t size = match.end - match.begin;
+    const EndSpaces spaces = trim_ ? CountEndSpaces(in.view(match.begin, match.end)) : EndSpaces();
+    in.data[match.begin] = spaces.leading == 0 ? kPlainMark
+                           : size == 1         ? kMarkOfSpace
+                                               : kMarkWithCount;
+    if (in.end == nullptr) return;
+    const uint32_t end = in.end[match.end - 1];
+    if (in.data[match.begin] == kMarkWithCount) {
+      in.begin[match.begin + 1] = spaces.leading;
+      in.end[match.begin + 1] = end;
+    }
+    in.end[match.begin] = TrimBack(text_, end, spaces.trailing);
+    if (in.data[match.begin] == kMarkOfSpace) in.end[match.begin] = end;
+  }
+
+  void PushMark(uint32_t id, uint32_t at) {
+    const normalize::NormalizedText& in = buffers_.in();
+    if (in.begin == nullptr) return sink_.Push(id, 0, 0);
+    const uint32_t begin = in.begin[at], end = in.end[at];
+    switch (in.data[at]) {
+      case kMarkOfSpace:
+        return Emit(id, begin, TrimBack(text_, end, 1), 1, end);
+      case kMarkWithCount:
+        return Emit(id, begin, end, in.begin[at + 1], in.end[at + 1]);
+      default:
+        return Emit(id, begin, end, 0, end);
+    }
+  }
+
+  // One model call (models/unigram/model.rs tokenize).
+  rankfeed_status Split(uint32_t begin, uint32_t end) {
+    const std::string_view split = buffers_.in().view(begin, end);
+    const general::Lattice& lattice = scratch_.lattice;
+    general::BestPathHuggingFace(model_, split, lattice);
+    if (escape_special_ || refuse_special_) {
+      if (const rankfeed_status status = GuardPath(begin, end)) return status;
+    }
+    if (model_.config->unk_id == image::kNoId && NeedsUnknown(split)) return RANKFEED_E_UNK_ID;
+
+    const auto size = static_cast<uint32_t>(split.size());
+    for (uint32_t b = 0; b < size;) {
+      uint32_t e = lattice.link[b];
+      if (!IsUnknown(lattice.value[e])) {
+        Push(model_.value_ids[lattice.value[e]], begin + b, begin + e);
+      } else {
+        while (e < size && IsUnknown(lattice.value[lattice.link[e]])) e = lattice.link[e];
+        const rankfeed_status status =
+            Unknown({split.data() + b, e - b}, begin + b, begin + e);
+        if (status != RANKFEED_OK) return status;
+      }
+      b = e;
+    }
+    return RANKFEED_OK;
+  }
+
+  // Special tokens that are pieces of the best path: refused, or the path is made without them.
+  rankfeed_status GuardPath(uint32_t begin, uint32_t end) {
+    const std::string_view split = buffers_.in().view(begin, end);
+    const general::Lattice& lattice = scratch_.lattice;
+    for (uint32_t b = 0, e = 0; b < split.size(); b = e) {
+      e = lattice.link[b];
+      if (lattice.value[e] == trie::kNoValue) continue;
+      const uint32_t id = model_.value_ids[lattice.value[e]];
+      if (!IsSpecial(id)) continue;
+      if (refuse_special_) return RefuseNormalized(id, begin + b, begin + e);
+      general::BestPathWithoutSpecials(model_, split, lattice);
+      return RANKFEED_OK;
+    }
+    return RANKFEED_OK;
+  }
+
+  // A piece whose id is the unknown id counts as unknown even when it is matched literally.
+  bool IsUnknown(uint32_t value) const {
+    return value == trie::kNoValue || model_.value_ids[value] == model_.config->unk_id;
+  }
+
+  // Without an unknown id the reference fails as soon as the unknown edge is the best way to any
+  // position, whether or not the best path goes there. That edge is the last candidate tried for
+  // its end, so it was the best at some time exactly if it is the best in the end.
+  bool NeedsUnknown(std::string_view split) const {
+    for (uint32_t pos = 0; pos < split.size();) {
+      pos += utf8::SizeFromLead(static_cast<unsigned char>(split[pos]));
+      if (scratch_.lattice.value[pos] == trie::kNoValue) return true;
+    }
+    return false;
+  }
+
+  // A stretch of unknown characters: a vocabulary entry by that name, else its bytes, else unknown.
+  rankfeed_status Unknown(std::string_view span, uint32_t begin, uint32_t end) {
+    const uint32_t value = Find(span);
+    if (value != trie::kNoValue) {
+      const uint32_t id = model_.value_ids[value];
+      if (refuse_special_ && IsSpecial(id)) return RefuseNormalized(id, begin, end);
+      if (!escape_special_ || !IsSpecial(id)) {
+        Push(id, begin, end);
+        return RANKFEED_OK;
+      }
+    }
+    if (model_.has(image::kByteFallback) && HasAllBytes(span)) {
+      for (const char byte : span) {
+        Push(model_.byte_ids[static_cast<unsigned char>(byte)], begin, end, /*is_byte=*/true);
+      }
+      return RANKFEED_OK;
+    }
+    Push(model_.config->unk_id, begin, end);
+    return RANKFEED_OK;
+  }
+
+  bool HasAllBytes(std::string_view span) const {
+    if (model_.byte_ids.empty()) return false;
+    for (const char byte : span) {
+      if (model_.byte_ids[static_cast<unsigned char>(byte)] == image::kNoId) return false;
+    }
+    return true;
+  }
+
+  uint32_t Find(std::string_view piece) const {
+    trie::Unit unit = model_.pieces.root();
+    for (uint32_t pos = 0; pos < piece.size();) {
+      uint32_t size;
+      const char32_t c = utf8::DecodeValid(piece.data() + pos, &size);
+      if (!model_.pieces.Step(unit, model_.codes[c])) return trie::kNoValue;
+      pos += size;
+    }
+    return trie::Value(unit);
+  }
+
+  // The token of bytes [begin, end) of the current text. A byte token is named <0xHH>, so it has no
+  // white space to trim.
+  void Push(uint32_t id, uint32_t begin, uint32_t end, bool is_byte = false) {
+    const normalize::NormalizedText& in = buffers_.in();
+    if (in.begin == nullptr) return sink_.Push(id, 0, 0);
+    const uint32_t b = in.begin[begin], e = in.end[end - 1];
+    if (!trim_ || is_byte) return sink_.Push(id, b, e);
+    const EndSpaces spaces = CountEndSpaces(in.view(begin, end));
+    Emit(id, b, TrimBack(text_, e, spaces.trailing), spaces.leading, e);
+  }
+
+  // A token whose end is trimmed already, with `leading` characters to trim off its front, which
+  // reaches whole_end before any trimming. add_prefix_space spares a single one at the very front.
+  void Emit(uint32_t id, uint32_t begin, uint32_t end, uint32_t leading, uint32_t whole_end) {
+    const bool first = sink_.count == first_token_ || begin == 0;
+    if (leading == 1 && first && model_.has(image::kTrimKeepsPrefix)) leading = 0;
+    begin = TrimFront(text_, begin, whole_end, leading);
+    sink_.Push(id, begin, std::max(begin, end));
+  }
+
+  const Model& model_;
+  Scratch& scratch_;
+  normalize::Buffers buffers_;
+  TokenSink& sink_;
+  std::string_view text_;       // the original
+  const uint32_t first_token_;  // of this text in the sink
+  const bool trim_;             // RobertaProcessing trim_offsets
+  const bool skip_special_, escape_special_, refuse_special_;
+  SpecialPlace* const refused_;  // nullable
+  // Fewer splits than that are not worth clearing known_ for.
+  static constexpr uint32_t kManySplits = 16;
+  KnownSplits known_;
+  uint32_t stretch_begin_ = 0, stretch_end_ = 0;
+};
+
+}  // namespace
+
+rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
+                                  uint32_t flags, TokenSink& sink, SpecialPlace* refused) {
+  return Encoder(model, scratch, flags, sink, refused).Encode(text);
+}
+
+// The scan for first bytes is much cheaper than the scanner, which must know the characters around
+// each place.
+bool MayHoldAddedToken(const Model& model, const Scratch& scratch, std::string_view text) {
+  if (!scratch.added_first_usable) return true;
+  if (model.added_raw.empty()) return false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    // Not a call for each character of "<<<<".
+    if (!scratch.added_first.Has(static_cast<uint8_t>(text[at]))) {
+      at += scratch.kernels->find_first(text.data() + at, text.size() - at, scratch.added_first);
+    }
+    trie::Unit unit = model.added_raw.root();
+    // As AddedTokenScanner does.
+    const size_t deepest = at + std::min<size_t>(text.size() - at, model.max_added_bytes);
+    for (size_t end = at; end < deepest; ++end) {
+      if (static_cast<unsigned char>(text[end]) >= 0x80) return true;
+      if (!model.added_raw.Step(unit, static_cast<unsigned char>(text[end]) + 1u)) break;
+      if (trie::Value(unit) != trie::kNoValue) return true;
+    }
+  }
+  return false;
+}
+
+rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
+                                     normalize::NormalizedText* out) {
+  normalize::Buffers buffers = BuffersOf(scratch, /*ranges=*/true);
+  if (!normalize::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers)) return RANKFEED_E_LIMIT;
+  if (const rankfeed_status status = normalize::RunNormalizer(model, &buffers)) return status;
+  *out = buffers.in();
+  return RANKFEED_OK;
+}
+
+bool HuggingFaceNeedsOffsets(const Model& model) {
+  for (const image::Step& step : model.pre_tokenizer) {
+    if (step.op == static_cast<uint32_t>(image::Op::kMetaspace) &&
+        step.arg0 == image::kPrependFirst) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace rankfeed

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// general/hf_encode.h: one text to ids in HuggingFace mode, without a template.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "image/model.h"
+#include "general/scratch.h"
+#include "base/token_sink.h"
+#include "rankfeed/status.h"
+#include "normalize/normalized_text.h"
+
+namespace rankfeed {
+
+// Where a text holds a special token, in bytes of the text.
+struct SpecialPlace {
+  uint32_t id, begin, end;
+};
+
+// Encodes text as one sequence (tokenizers 0.23.2, TokenizerImpl::encode_single_sequence). flags:
+// RANKFEED_SPLIT_SPECIAL_TOKENS, RANKFEED_ERROR_ON_SPECIAL, RANKFEED_ESCAPE_SPECIAL; others are the
+// caller's. refused (nullable): filled with SPECIAL_IN_TEXT. Offsets are
+// bytes of text, those of the reference; where text is not valid UTF-8 each maximal bad sequence
+// counts as the one character U+FFFD, so offsets still fall on sequence boundaries
+// (utf8::Decode). Errors: LIMIT, UNK_ID, SPECIAL_IN_TEXT. O(text * max_piece_chars).
+rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
+                                  uint32_t flags, TokenSink& sink,
+                                  SpecialPlace* refused = nullptr);
+
+// Whether the raw text may hold an added token; false only if none occurs. A fraction of the cost of
+// EncodeHuggingFace.
+bool MayHoldAddedToken(const Model& model, const Scratch& scratch, std::string_view text);
+
+// Runs only the normalizer; *out is a view into scratch. Errors: LIMIT.
+rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
+                                     normalize::NormalizedText* out);
+
+// Whether ids depend on where in the text a split begins (Metaspace "first"): then scratch needs
+// its offset arrays even when the caller wants no offsets.
+bool HuggingFaceNeedsOffsets(const Model& model);
+
+}  // namespace rankfeed

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// general/sp_encode.cc: see sp_encode.h. The order of work is that of SentencePieceProcessor::
+// Encode, PopulateSentencePieceText and ApplyExtraOptions (sentencepiece_processor.cc, 0.1.97; the
+// same in 0.2.3 but where the code says so).
+// Cost: normalizer + best path + one pass over the tokens (two when reversed).
+#include "general/sp_encode.h"
+
+#include <array>
+
+#include "general/best_path.h"
+
+namespace rankfeed {
+namespace {
+
+// The outcome of all extra options: ids before the text, ids after it, and whether the text's
+// tokens are reversed. Each option acts on the whole sequence so far, hence the reversal of what
+// earlier options added.
+struct Frame {
+  static constexpr size_t kMaxOptions = 8;
+  std::array<uint32_t, kMaxOptions> before{}, after{};  // before: last added stands first
+  size_t before_count = 0, after_count = 0;
+  bool reversed = false;
+
+  rankfeed_status Apply(const Model& model, uint8_t option) {
+    const image::Config& config = *model.config;
+    switch (option) {
+      case RANKFEED_SP_BOS:
+        if (!Defined(model, config.bos_id)) return RANKFEED_E_ARGUMENT;
+        before[before_count++] = config.bos_id;
+        return RANKFEED_OK;
+      case RANKFEED_SP_EOS:
+        if (!Defined(model, config.eos_id)) return RANKFEED_E_ARGUMENT;
+        after[after_count++] = config.eos_id;
+        return RANKFEED_OK;
+      case RANKFEED_SP_REVERSE:
+        before.swap(after);  // both are stored outwards, so a swap is a reversal
+        std::swap(before_count, after_count);
+        reversed = !reversed;
+        return RANKFEED_OK;
+      case RANKFEED_SP_UNK:
+        return RANKFEED_OK;  // renames the piece of unknown tokens; ids and offsets stay
+      default:
+        return RANKFEED_E_ARGUMENT;
+    }
+  }
+
+ private:
+  // From 0.2.2 on bos and eos must be control pieces (ParseExtraOptions); before, any known piece.
+  static bool Defined(const Model& model, uint32_t id) {
+    if (id == image::kNoId) return false;
+    return model.sentencepiece_0_2_1() || (model.id_flags[id] & image::kIdTypeMask) ==
+                                              static_cast<uint8_t>(image::PieceType::kControl);
+  }
+};
+
+// Tokens of a normalized text whose best path is known, forwards or backwards.
+class PathReader {
+ public:
+  PathReader(const Model& model, const Scratch& scratch, normalize::SpNormalized normalized,
+             bool with_offsets)
+      : model_(model),
+        text_(scratch.text[0], normalized.size),
+        origin_(with_offsets ? scratch.begin[0] : nullptr),
+        text_end_(normalized.end),
+        lattice_(scratch.lattice),
+        byte_fallback_(model.has(image::kByteFallback) && model.byte_ids.size() == 256) {}
+
+  void Forward(TokenSink& sink) const {
+    for (uint32_t begin = 0; begin < text_.size();) {
+      const uint32_t end = TokenEnd(begin);
+      Emit(begin, end, /*reversed=*/false, sink);
+      begin = end;
+    }
+  }
+
+  // starts holds at least as many entries as text_ has bytes.
+  void Backward(uint32_t* starts, TokenSink& sink) const {
+    size_t count = 0;
+    for (uint32_t begin = 0; begin < text_.size(); begin = TokenEnd(begin)) starts[count++] = begin;
+    uint32_t end = static_cast<uint32_t>(text_.size());
+    while (count > 0) {
+      const uint32_t begin = starts[--count];
+      Emit(begin, end, /*reversed=*/true, sink);
+      end = begin;
+    }
+  }
+
+ private:
+  // Where the piece, or the run of unknown characters to be merged, that begins at begin ends.
+  // With byte fallback every unknown character is spelled on its own.
+  uint32_t TokenEnd(uint32_t begin) const {
+    uint32_t end = lattice_.link[begin];
+    if (lattice_.value[end] == trie::kNoValue && !byte_fallback_) {
+      while (end < text_.size() && lattice_.value[lattice_.link[end]] == trie::kNoValue) {
+        end = lattice_.link[end];
+      }
+    }
+    return end;
+  }
+
+  uint32_t Origin(uint32_t position) const {
+    if (origin_ == nullptr) return 0;
+    return position < text_.size() ? origin_[position] : text_end_;
+  }
+
+  void Emit(uint32_t begin, uint32_t end, bool reversed, TokenSink& sink) const {
+    const uint32_t from = Origin(begin), to = Origin(end);
+    const uint32_t value = lattice_.value[end];
+    if (value != trie::kNoValue) {
+      sink.Push(model_.value_ids[value], from, to);
+    } else if (byte_fallback_) {
+      // Only the last byte of the character carries its range.
+      for (uint32_t i = 0; i < end - begin; ++i) {
+        const uint32_t at = reversed ? end - 1 - i : begin + i;
+        sink.Push(model_.byte_ids[static_cast<unsigned char>(text_[at])], from,
+                  at + 1 == end ? to : from);
+      }
+    } else {
+      sink.Push(model_.config->unk_id, from, to);
+    }
+  }
+
+  const Model& model_;
+  std::string_view text_;
+  const uint32_t* origin_;
+  uint32_t text_end_;
+  const general::Lattice& lattice_;
+  bool byte_fallback_;
+};
+
+}  // namespace
+
+rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
+                                    const uint8_t sp_extra[8], TokenSink& sink) {
+  Frame frame;
+  if (sp_extra != nullptr) {
+    for (size_t i = 0; i < Frame::kMaxOptions && sp_extra[i] != 0; ++i) {
+      const rankfeed_status status = frame.Apply(model, sp_extra[i]);
+      if (status != RANKFEED_OK) return status;
+    }
+  }
+
+  const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
+  if (!with_offsets && !frame.reversed && segment::Available(model)) {
+    const uint32_t before = sink.count;
+    for (size_t i = frame.before_count; i > 0; --i) sink.Push(frame.before[i - 1], 0, 0);
+    if (segment::Encode(model, scratch.words, text, sink)) {
+      for (size_t i = 0; i < frame.after_count; ++i) sink.Push(frame.after[i], 0, 0);
+      return RANKFEED_OK;
+    }
+    sink.count = before;
+  }
+
+  normalize::SpNormalized normalized;
+  if (!normalize::SpNormalize(normalize::SpNormalizerOf(model), text, scratch.text[0],
+                         with_offsets ? scratch.begin[0] : nullptr, scratch.text_capacity,
+                         &normalized)) {
+    return RANKFEED_E_LIMIT;
+  }
+  const std::string_view view(scratch.text[0], normalized.size);
+  if (!view.empty()) general::BestPathSentencePiece(model, view, scratch.lattice);
+
+  // ApplyExtraOptions gives eos the end of the text as its place, bos the begin. 0.1.97 gives both
+  // 0.
+  const uint32_t end = model.sentencepiece_0_2_1() ? 0 : static_cast<uint32_t>(text.size());
+  const auto add = [&](uint32_t id) {
+    const uint32_t at = id == model.config->eos_id ? end : 0;
+    sink.Push(id, at, at);
+  };
+  for (size_t i = frame.before_count; i > 0; --i) add(frame.before[i - 1]);
+  const PathReader reader(model, scratch, normalized, with_offsets);
+  if (frame.reversed) {
+    reader.Backward(scratch.split_begin, sink);
+  } else {
+    reader.Forward(sink);
+  }
+  for (size_t i = 0; i < frame.after_count; ++i) add(frame.after[i]);
+  return RANKFEED_OK;
+}
+
+}  // namespace rankfeed

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// general/sp_encode.h: one text to ids as SentencePieceProcessor::Encode does (0.1.97).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "image/model.h"
+#include "general/scratch.h"
+#include "base/token_sink.h"
+#include "rankfeed/encode.h"
+#include "normalize/sp_normalize.h"
+
+namespace rankfeed {
+
+// Normalizes the whole text, finds the best path through it as one lattice, merges runs of unknown
+// characters into one token (or spells them as byte pieces), applies sp_extra (RANKFEED_SP_*, 0
+// ends the list) in the order written. text is any bytes.
+//
+// Offsets are SentencePieceText begin/end of 0.1.97, in bytes of the text: a token begins where its
+// first normalized byte came from and ends where the next token begins; of the byte pieces of one
+// character only the last has a non-empty range; bos and eos are (0, 0). 0.1.98 and later give eos
+// (text size, text size) instead; nothing else differs up to 0.2.1.
+//
+// Needs scratch for the normalized text (Config::growth_*), with begin[0] when sink.begin or sink.end is set.
+// Options of special tokens mean nothing here: SentencePiece never matches those in text. Errors:
+// ARGUMENT (unknown option, or bos/eos that the model lacks), LIMIT (scratch too small).
+rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
+                                    const uint8_t sp_extra[8], TokenSink& sink);
+
+}  // namespace rankfeed

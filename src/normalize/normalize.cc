@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// normalize/normalize.cc: see normalize.h.
+#include "normalize/normalize.h"
+
+#include <cstring>
+
+#include "normalize/precompiled.h"
+#include "normalize/rewrite.h"
+#include "normalize/unicode_forms.h"
+
+namespace rankfeed::normalize {
+namespace {
+
+bool RunStep(const Model& model, const image::Step& step, const Buffers& buffers,
+             const NormalizedText& in, NormalizedText* out) {
+  using image::Op;
+  const std::string_view a = model.text(step.a), b = model.text(step.b);
+  switch (static_cast<Op>(step.op)) {
+    case Op::kPrecompiled:
+      return RunPrecompiled(model, in, out);
+    case Op::kStrip:
+      return RunStrip(step.arg0 != 0, step.arg1 != 0, in, out);
+    case Op::kLowercase:
+      return RunLowercase(model, in, out);
+    case Op::kNfc:
+      return RunForm(model, {false, true}, buffers.work, in, out);
+    case Op::kNfd:
+      return RunForm(model, {false, false}, buffers.work, in, out);
+    case Op::kNfkc:
+      return RunForm(model, {true, true}, buffers.work, in, out);
+    case Op::kNfkd:
+      return RunForm(model, {true, false}, buffers.work, in, out);
+    case Op::kStripAccents:
+      return RunStripAccents(model, in, out);
+    case Op::kNmt:
+      return RunNmt(in, out);
+    case Op::kPrepend:
+      return RunPrepend(a, in, out);
+    case Op::kReplace:
+      return RunReplace(a, b, in, out);
+    case Op::kReplaceRun:
+      return RunReplaceRun(a, step.arg0, b, in, out);
+    case Op::kReplaceSpaces:
+      return RunReplaceSpaces(b, in, out);
+    default:
+      return false;  // image/verify.cc: StepList admits normalizers only
+  }
+}
+
+// How many bytes at the front of text are well formed.
+uint32_t ValidBytes(std::string_view text) {
+  size_t pos = 0;
+  for (;;) {
+    for (uint64_t eight; text.size() - pos >= sizeof(eight); pos += sizeof(eight)) {
+      std::memcpy(&eight, text.data() + pos, sizeof(eight));
+      if ((eight & 0x8080808080808080) != 0) break;
+    }
+    if (pos == text.size()) break;
+    const utf8::Decoded c = utf8::Decode(text, pos);
+    if (!c.valid) break;
+    pos += c.size;
+  }
+  return static_cast<uint32_t>(pos);
+}
+
+}  // namespace
+
+bool Load(std::string_view original, uint32_t begin, uint32_t end, Buffers* buffers) {
+  NormalizedText& out = buffers->in();
+  out.size = 0;
+  original = original.substr(0, end);
+  for (uint32_t pos = begin; pos < end;) {
+    if (out.begin == nullptr) {
+      const uint32_t valid = ValidBytes({original.data() + pos, end - pos});
+      if (valid > out.capacity - out.size) return false;
+      std::memcpy(out.data + out.size, original.data() + pos, valid);
+      out.size += valid;
+      pos += valid;
+      if (pos == end) break;
+    }
+    const utf8::Decoded d = utf8::Decode(original, pos);
+    const uint32_t size = utf8::EncodedSize(d.code_point);
+    if (size > out.capacity - out.size) return false;
+    utf8::Encode(d.code_point, out.data + out.size);
+    if (out.begin != nullptr) {
+      std::fill_n(out.begin + out.size, size, pos);
+      std::fill_n(out.end + out.size, size, pos + d.size);
+    }
+    out.size += size;
+    pos += d.size;
+  }
+  return true;
+}
+
+rankfeed_status RunNormalizer(const Model& model, Buffers* buffers) {
+  for (const image::Step& step : model.normalizer) {
+    if (buffers->in().size == 0) break;  // no step makes something out of nothing
+    if (!RunStep(model, step, *buffers, buffers->in(), &buffers->out())) return RANKFEED_E_LIMIT;
+    buffers->Swap();
+  }
+  return RANKFEED_OK;
+}
+
+}  // namespace rankfeed::normalize

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// normalize/precompiled.cc: the charsmap by grapheme clusters (tokenizers 0.23.2,
+// normalizers/precompiled.rs).
+//
+// A cluster shorter than 6 bytes that begins with a key is replaced as a whole by what the shortest
+// such key maps to, whatever else the cluster holds: NFD "a U+0302 U+0301" loses its acute. Any
+// other cluster is replaced character by character, again by the shortest key, which for one
+// character is usually the character itself.
+#include "normalize/precompiled.h"
+
+#include "normalize/charsmap.h"
+#include "unicode/grapheme.h"
+
+namespace rankfeed::normalize {
+namespace {
+
+// count input characters become replacement. The first count of the new ones replace, the rest are
+// added; if there are fewer new ones, the last pushed character takes the removals.
+// False when there is no room.
+bool Replace(std::string_view replacement, int32_t count, Transform* transform) {
+  int32_t done = 0;
+  for (uint32_t pos = 0; pos < replacement.size(); ++done) {
+    // A hostile image may point into the middle of a character: decode with checks.
+    const utf8::Decoded d = utf8::Decode(replacement, pos);
+    transform->Push(d.code_point, done < count ? 0 : 1);
+    pos += d.size;
+  }
+  if (done < count) transform->Drop(count - done);
+  return transform->ok();
+}
+
+int32_t CountChars(std::string_view s) {
+  int32_t count = 0;
+  for (const char c : s) count += !utf8::IsContinuation(c);
+  return count;
+}
+
+// Without ranges what does not change is copied in stretches, and a replacement as it stands.
+bool RunWithoutRanges(const Model& model, const NormalizedText& in, NormalizedText* out) {
+  const Charsmap charsmap(model.charsmap_units, model.charsmap_pool);
+  const std::string_view text = in.view();
+  Writer writer(in, out);
+  uint32_t unchanged = 0;  // from there on nothing was replaced
+  // Replacements that were found to be well formed, by their place.
+  constexpr size_t kKnown = 16;
+  const char* known[kKnown] = {};
+  const auto replace = [&](std::string_view replacement, uint32_t pos, uint32_t end) {
+    writer.Copy(unchanged, pos);
+    const char* const data = replacement.data();
+    const char*& checked = known[reinterpret_cast<uintptr_t>(data) / 4 % kKnown];
+    if (checked == data || utf8::IsValid(replacement)) {
+      checked = data;
+      writer.Put(replacement, pos);
+    } else {  // a hostile image
+      for (uint32_t at = 0; at < replacement.size();) {
+        const utf8::Decoded d = utf8::Decode(replacement, at);
+        writer.Put(d.code_point, pos);
+        at += d.size;
+      }
+    }
+    unchanged = end;
+  };
+  for (uint32_t pos = 0; pos < in.size;) {
+    const uint32_t cluster_end = unicode::ClusterEnd(model, text, pos);
+    if (cluster_end - pos < kWholeClusterBytes) {
+      if (const CharsmapMatch match = charsmap.Shortest(in.view(pos, cluster_end))) {
+        replace(match.replacement, pos, cluster_end);
+        pos = cluster_end;
+        continue;
+      }
+      // Nor does a key begin with its first character.
+      pos += utf8::SizeFromLead(static_cast<unsigned char>(in.data[pos]));
+    }
+    while (pos < cluster_end) {
+      const uint32_t end = pos + utf8::SizeFromLead(static_cast<unsigned char>(in.data[pos]));
+      if (const CharsmapMatch match = charsmap.Shortest(in.view(pos, end))) {
+        replace(match.replacement, pos, end);
+      }
+      pos = end;
+    }
+  }
+  writer.Copy(unchanged, in.size);
+  return writer.ok();
+}
+
+}  // namespace
+
+bool RunPrecompiled(const Model& model, const NormalizedText& in, NormalizedText* out) {
+  if (in.begin == nullptr) return RunWithoutRanges(model, in, out);
+  const Charsmap charsmap(model.charsmap_units, model.charsmap_pool);
+  const std::string_view text = in.view();
+  Transform transform(in, out);
+  for (uint32_t pos = 0; pos < in.size;) {
+    const uint32_t cluster_end = unicode::ClusterEnd(model, text, pos);
+    if (cluster_end - pos < kWholeClusterBytes) {
+      const std::string_view cluster = in.view(pos, cluster_end);
+      if (const CharsmapMatch match = charsmap.Shortest(cluster)) {
+        if (!Replace(match.replacement, CountChars(cluster), &transform)) return false;
+        pos = cluster_end;
+        continue;
+      }
+    }
+    while (pos < cluster_end) {
+      uint32_t size;
+      const char32_t c = utf8::DecodeValid(in.data + pos, &size);
+      if (const CharsmapMatch match = charsmap.Shortest(in.view(pos, pos + size))) {
+        if (!Replace(match.replacement, 1, &transform)) return false;
+      } else {
+        transform.Push(c, 0);
+      }
+      pos += size;
+    }
+  }
+  return transform.Finish();
+}
+
+}  // namespace rankfeed::normalize

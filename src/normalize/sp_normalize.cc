@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// normalize/sp_normalize.cc: see sp_normalize.h. Function names in comments are those of SentencePiece
+// 0.1.97, normalizer.cc.
+#include "normalize/sp_normalize.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/utf8.h"
+
+namespace rankfeed::normalize {
+namespace {
+
+constexpr std::string_view kSpaceSymbol = "\xe2\x96\x81";      // U+2581
+constexpr std::string_view kReplacementChar = "\xef\xbf\xbd";  // U+FFFD
+
+// What one step reads and what it becomes, before any rule about spaces.
+struct Prefix {
+  std::string_view text;
+  uint32_t consumed;  // at least 1
+};
+
+// The longest of so many user-defined symbols, from the shortest (kResultSize of PrefixMatch; up to
+// 0.2.1 more of them were read past its array, without a defined result). Charsmaps with more than
+// kMaxTrieResultsSize = 32 nested keys, which its own builder refuses, do not get here.
+constexpr uint32_t kMaxSymbolMatches = 64;
+
+// Bytes of the longest user-defined symbol at the front of input, 0 if none (PrefixMatch).
+uint32_t LongestSymbol(const SpNormalizer& normalizer, std::string_view input) {
+  const trie::View& symbols = normalizer.user_defined;
+  if (symbols.empty()) return 0;
+  trie::Unit unit = symbols.root();
+  uint32_t longest = 0, matches = 0;
+  // The bound keeps a crafted cyclic trie linear; real tries end by themselves.
+  const size_t depth = std::min<size_t>(input.size(), normalizer.max_symbol_bytes);
+  for (size_t i = 0; i < depth; ++i) {
+    if (!symbols.Step(unit, static_cast<unsigned char>(input[i]) + 1u)) break;
+    if (trie::Value(unit) == trie::kNoValue) continue;
+    longest = static_cast<uint32_t>(i + 1);
+    if (++matches == kMaxSymbolMatches) break;
+  }
+  return longest;
+}
+
+// NormalizePrefix. input is not empty.
+Prefix NormalizePrefix(const SpNormalizer& normalizer, std::string_view input) {
+  if (const uint32_t size = LongestSymbol(normalizer, input); size != 0) {
+    return {input.substr(0, size), size};
+  }
+  if (const CharsmapMatch match = normalizer.charsmap.Longest(input)) {
+    return {match.replacement, match.key_size};
+  }
+  const utf8::Decoded c = utf8::Decode(input, 0);
+  // One byte at a time, not the maximal subpart. This U+FFFD does not go through the charsmap,
+  // although nmt maps turn a U+FFFD of the input into a space.
+  if (!c.valid) return {kReplacementChar, 1};
+  return {input.substr(0, c.size), c.size};
+}
+
+// Output cursor that refuses to pass capacity.
+class Writer {
+ public:
+  Writer(char* out, uint32_t* origin, uint32_t capacity)
+      : out_(out), origin_(origin), capacity_(capacity) {}
+
+  bool Append(std::string_view bytes, uint32_t from) {
+    if (bytes.size() > capacity_ - size_) return false;
+    if (!bytes.empty()) std::memcpy(out_ + size_, bytes.data(), bytes.size());
+    if (origin_ != nullptr) {
+      for (size_t i = 0; i < bytes.size(); ++i) origin_[size_ + i] = from;
+    }
+    size_ += static_cast<uint32_t>(bytes.size());
+    return true;
+  }
+
+  // Removes suffix if the output ends with it, and says where it came from.
+  bool Strip(std::string_view suffix, uint32_t* from) {
+    if (!std::string_view(out_, size_).ends_with(suffix)) return false;
+    size_ -= static_cast<uint32_t>(suffix.size());
+    if (origin_ != nullptr) *from = origin_[size_];
+    return true;
+  }
+
+  uint32_t size() const { return size_; }
+
+ private:
+  char* out_;
+  uint32_t* origin_;
+  uint32_t capacity_, size_ = 0;
+};
+
+}  // namespace
+
+SpNormalizer SpNormalizerOf(const Model& model) {
+  return {.charsmap = Charsmap(model.charsmap_units, model.charsmap_pool),
+          .user_defined = model.user_defined,
+          .max_symbol_bytes = model.config->max_piece_bytes,
+          .add_dummy_prefix = model.has(image::kAddDummyPrefix),
+          .remove_extra_whitespaces = model.has(image::kRemoveExtraWhitespaces),
+          .escape_whitespaces = model.has(image::kEscapeWhitespaces),
+          .treat_whitespace_as_suffix = model.has(image::kTreatWhitespaceAsSuffix)};
+}
+
+bool SpNormalize(const SpNormalizer& normalizer, std::string_view input, char* out,
+                 uint32_t* origin, uint32_t capacity, SpNormalized* result) {
+  *result = {};
+  const bool squeeze = normalizer.remove_extra_whitespaces;
+  const std::string_view space = normalizer.escape_whitespaces ? kSpaceSymbol : " ";
+  uint32_t consumed = 0;
+  const auto rest = [&] {
+    return std::string_view(input.data() + consumed, input.size() - consumed);
+  };
+
+  // Front white space: only steps that become exactly one space.
+  if (squeeze) {
+    while (consumed < input.size()) {
+      const Prefix prefix = NormalizePrefix(normalizer, rest());
+      if (prefix.text != " ") break;
+      consumed += prefix.consumed;
+    }
+  }
+  // Nothing left: empty output, not even the dummy prefix. SentencePiece returns no end position
+  // here; nothing can point at it.
+  if (consumed == input.size()) return true;
+
+  Writer writer(out, origin, capacity);
+  if (normalizer.add_dummy_prefix && !normalizer.treat_whitespace_as_suffix &&
+      !writer.Append(space, consumed)) {
+    return false;
+  }
+
+  bool after_space = squeeze;
+  while (consumed < input.size()) {
+    const Prefix prefix = NormalizePrefix(normalizer, rest());
+    std::string_view text = prefix.text;
+    if (after_space) text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    // Spaces may also stand inside a replacement or a user-defined symbol.
+    while (!text.empty()) {
+      const size_t run = std::min(text.find(' '), text.size());
+      if (!writer.Append(text.substr(0, run), consumed)) return false;
+      after_space = false;
+      text.remove_prefix(run);
+      if (text.empty()) break;
+      if (!writer.Append(space, consumed)) return false;
+      text.remove_prefix(1);
+      // A step that vanished (a character mapped to nothing) leaves after_space as it was.
+      after_space = squeeze;
+    }
+    consumed += prefix.consumed;
+  }
+
+  // Strips every trailing space symbol, those typed by the user included. The text then ends where
+  // the first stripped one came from.
+  if (squeeze) {
+    while (writer.Strip(space, &consumed)) {
+    }
+  }
+  if (normalizer.add_dummy_prefix && normalizer.treat_whitespace_as_suffix &&
+      !writer.Append(space, consumed)) {
+    return false;
+  }
+  *result = {writer.size(), consumed};
+  return true;
+}
+
+}  // namespace rankfeed::normalize

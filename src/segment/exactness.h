@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// segment/exactness.h: when the ids of a segment, found on its own, are the ids it gets in its text.
+//
+// A reference runs its best path over a whole text (SentencePiece, sums in float32) or over a word
+// (HuggingFace, float64). No piece spans the ends of a segment, so the path always passes there and
+// the choice inside differs only by rounding: the reference sums from the score accumulated before
+// the segment, this library from 0 in integers. The margin of a segment is the smallest lead of its
+// best path over the next candidate, over the nodes of that path. Two sums of at most `steps` and
+// `chars` terms, each term off by half a cost unit and each float32 addition by half an ulp of the
+// accumulated score, cannot change places while
+//
+//   margin > (steps + chars) cost_unit / 2 + (steps + chars + 1) ulp(accumulated) / 2
+//
+// `limit` stores this as an exponent: the ids hold while |accumulated| < 2^limit. In float64 the
+// ulp of any score that fits into memory is far below a cost unit, so there the limit is all or
+// nothing. `weight` bounds the segment's own share of |accumulated| from above.
+//
+// Rebased sums (general/arithmetic.h, Rebase) start anew where a path, also one that is not the
+// best in the end, has passed kRebaseBeyond. What a segment adds to the score behind that place is
+// known only to the reference's own search, so there no segment may be settled. Weights are counted
+// in 64/85 of a score unit: kRebasedLimit, the greatest limit, then stands for a score of 98,689.
+// The 1,311 up to the threshold are for the way inside of a segment, as a position that is not on
+// the best path lies below the best one's by one unknown character per character at most; segments
+// of so many characters that this may be more weigh the rest too.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "image/model.h"
+#include "general/arithmetic.h"
+
+namespace rankfeed::segment {
+
+// What the sums of a reference are (general/arithmetic.h).
+enum class ScoreSums : uint8_t { kFloat64, kFloat32, kFloat32Rebased };
+
+inline ScoreSums ScoreSumsOf(const Model& model) {
+  if (model.huggingface()) return ScoreSums::kFloat64;
+  return model.sentencepiece_0_2_1() ? ScoreSums::kFloat32 : ScoreSums::kFloat32Rebased;
+}
+
+// Makes limit and weight from sums in cost units, in integers. cost_unit: score per unit, a power
+// of two.
+class ExactnessRule {
+ public:
+  // A limit above any sum. A limit of 0: never without the reference's own sums.
+  static constexpr uint8_t kAlways = 60, kRebasedLimit = 17;
+  static constexpr uint16_t kMaxWeight = 0xffff;
+  // Of rebased sums: how much of a score unit a unit of weight is.
+  static constexpr uint32_t kWeightFactor = 85, kWeightShift = 6;
+
+  // unk_score: of one unknown character, below 0.
+  ExactnessRule(double cost_unit, ScoreSums sums, double unk_score)
+      : most_margin_(static_cast<uint32_t>(std::min(image::kPrunedLead / cost_unit, 0x7fffffffp0))),
+        unit_exponent_(static_cast<int>(std::bit_cast<uint64_t>(cost_unit) >> 52 & 0x7ff) - 1023),
+        sums_(sums) {
+    if (sums != ScoreSums::kFloat32Rebased) return;
+    constexpr double kScale = double{kWeightFactor} / (1 << kWeightShift);
+    constexpr double kLeft = general::kRebaseBeyond - (1 << kRebasedLimit) / kScale;
+    static_assert(kLeft > 1300);
+    light_chars_ = static_cast<uint32_t>(std::min(kLeft / -unk_score, 4096.0));
+    // Any greater weight than kMaxWeight is as good as that.
+    char_weight_ = static_cast<uint32_t>(std::min(-unk_score * kScale + 1, double{kMaxWeight}));
+  }
+  ExactnessRule(const Model& model, double cost_unit)
+      : ExactnessRule(cost_unit, ScoreSumsOf(model), model.config->unk_score) {}
+
+  // total, margin: of the best path. The count is that of the steps, 255 at most.
+  image::PathInfo Make(uint64_t total, uint64_t margin, uint32_t steps, uint32_t chars) const {
+    image::PathInfo info{static_cast<uint8_t>(std::min(steps, 255u)), 0, kMaxWeight};
+    uint64_t weight = rebased() ? total * kWeightFactor : total;
+    const int shift = weight_exponent();
+    weight = (shift <= 0 ? weight >> -shift : weight << shift) + 3;
+    if (chars > light_chars_) weight += uint64_t{chars - light_chars_} * char_weight_;
+    if (weight >= kMaxWeight || total >> 36 != 0) return info;
+    info.score_bound = static_cast<uint16_t>(weight);
+    const uint32_t terms = steps + chars;
+    if (margin <= (terms + 1) / 2) return info;  // (terms + 1) / 2 >= terms / 2
+    if (sums_ == ScoreSums::kFloat64) {
+      info.exact_below = kAlways;
+      return info;
+    }
+    // 2^exponent <= (margin - (terms + 1) / 2) cost_unit / (terms + 1), a factor of four away at
+    // most. float32 has 24 bits: below 2^e half an ulp is 2^(e - 25) at most.
+    const int exponent = static_cast<int>(std::bit_width(margin - (terms + 1) / 2)) - 1 -
+                         static_cast<int>(std::bit_width(terms)) + unit_exponent_ + 25;
+    info.exact_below = static_cast<uint8_t>(std::clamp(exponent, 0, int{most_limit()}));
+    return info;
+  }
+
+  // The weight of all before a place where the reference's score is `score`.
+  uint64_t Accumulated(double score) const {
+    const auto sum = static_cast<uint64_t>(std::max(-score, 0.0)) + 2;
+    return rebased() ? sum * kWeightFactor >> kWeightShift : sum;
+  }
+
+  bool float32() const { return sums_ != ScoreSums::kFloat64; }
+  bool rebased() const { return sums_ == ScoreSums::kFloat32Rebased; }
+  uint8_t most_limit() const { return rebased() ? kRebasedLimit : kAlways; }
+  int unit_exponent() const { return unit_exponent_; }  // of cost_unit
+  // Of a sum of costs (rebased: times kWeightFactor) to the weight.
+  int weight_exponent() const {
+    return unit_exponent_ - (rebased() ? static_cast<int>(kWeightShift) : 0);
+  }
+  // Characters beyond so many weigh char_weight() each.
+  uint32_t light_chars() const { return light_chars_; }
+  uint32_t char_weight() const { return char_weight_; }
+  // In units: runner-ups that lead by more were left out.
+  uint32_t most_margin() const { return most_margin_; }
+
+ private:
+  uint32_t most_margin_;
+  int unit_exponent_;
+  ScoreSums sums_;
+  uint32_t light_chars_ = 0xffffffffu, char_weight_ = 0;
+};
+
+}  // namespace rankfeed::segment

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// The fast path against the general path: the same model, once without offsets (fast) and once with
+// (plain), in both parity modes, over the published pipeline forms, stress strings, every cache size
+// and every SIMD target.
+#include "segment/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "support/sanitizers.h"
+#include "base/utf8.h"
+#include "segment/guarded_page.h"
+#include "segment/word_forms.h"
+
+namespace rankfeed {
+namespace {
+
+using namespace segment_test;  // NOLINT: the test's own vocabulary
+
+TEST(WordEngine, EqualsThePlainPathOnStressTexts) {
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    ASSERT_TRUE(segment::Available(*image.model()));
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder none = Make(image.model(), false, 0);
+    Encoder tiny = Make(image.model(), false, 128);
+    Encoder large = Make(image.model(), false, 1 << 20);
+    std::mt19937_64 random(7);
+    for (int round = 0; round < static_cast<int>(Scaled(20000)); ++round) {
+      const std::string text = Text(random);
+      const uint32_t flags = round % 5 == 0 ? uint32_t{RANKFEED_SPLIT_SPECIAL_TOKENS} : 0;
+      const std::vector<int32_t> expected = Encode(plain, text, flags);
+      ASSERT_EQ(Encode(none, text, flags), expected) << testing::PrintToString(text);
+      ASSERT_EQ(Encode(tiny, text, flags), expected) << testing::PrintToString(text);
+      ASSERT_EQ(Encode(large, text, flags), expected) << testing::PrintToString(text);
+    }
+  }
+}
+
+// Long enough that sums of float32 lose bits and margins have to decide.
+TEST(WordEngine, EqualsThePlainPathOnLongTexts) {
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 1 << 18);
+    std::mt19937_64 random(11);
+    for (int round = 0; round < static_cast<int>(Scaled(20)); ++round) {
+      std::string text;
+      while (text.size() < 50000) {
+        const std::string part = sp_test::StressText(random, 12);
+        // U+2581 and bad bytes would send all of the text down the general path.
+        if (utf8::IsValid(part) && part.find("\u2581") == std::string::npos &&
+            part.find('\0') == std::string::npos) {
+          text += part + (random() % 4 == 0 ? "" : " ");
+        }
+      }
+      text.resize(50000);
+      while (utf8::IsContinuation(text.back())) text.pop_back();
+      text.pop_back();
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << round;
+    }
+  }
+}
+
+TEST(WordEngine, EverySimdTargetGivesTheSameIdsAndReadsOnlyTheText) {
+  GuardedPage page;
+  for (const char* name : {"B", "SentencePiece", "SentencePiece 0.2.1"}) {
+    const Image image(Form(name));
+    Encoder plain = Make(image.model(), true, 0);
+    OnEverySimdTarget(image.model(), [&](Encoder& fast) {
+      std::mt19937_64 random(17);
+      for (int round = 0; round < static_cast<int>(Scaled(5000)); ++round) {
+        std::string text = Text(random);
+        if (random() % 2 == 0) text.resize(std::min<size_t>(text.size(), random() % 80));
+        ASSERT_LE(text.size(), 4096u);
+        const std::vector<int32_t> expected = Encode(plain, text, 0);
+        ASSERT_EQ(Encode(fast, page.AtEnd(text), 0), expected) << testing::PrintToString(text);
+        ASSERT_EQ(Encode(fast, page.AtBegin(text), 0), expected) << testing::PrintToString(text);
+      }
+    });
+  }
+}
+
+TEST(WordEngine, EqualsThePlainPathOnEveryCodePoint) {
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    const uint32_t step = kSanitized ? 61 : 7;
+    for (char32_t cp = 0; cp < 0x110000; cp += cp < 0x3400 ? 1 : step) {
+      if (cp >= 0xd800 && cp < 0xe000) continue;
+      char bytes[4];
+      const std::string c(bytes, utf8::Encode(cp, bytes));
+      const std::string text = c + " a" + c + "b, " + c + "\u0301x\t" + c + c + "." + c + "7" + c + "(";
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << std::hex << uint32_t{cp};
+    }
+  }
+}
+
+// All texts of four characters out of those that may be read together with their neighbours: what
+// begins charsmap keys, what is one, marks of every length, separators, common bytes.
+TEST(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
+  const std::vector<std::string> characters = {
+      " ",      "\t",     "\u3000", "\u9f98", ",",      "<",      "5",      "a",
+      "\u00e9", "\u00bd", "\u00a9", "\uff21", "\uff76", "\u304b", "\u0928", "\u0627",
+      "\uac00", "\u0600", "\u0301", "\u0338", "\u0340", "\u0345", "\u064b", "\u0654",
+      "\u093c", "\u093f", "\u0e33", "\u3099", "\uff9e", "\u200c", "\u200d", "\U0001d165"};
+  const size_t count = characters.size(), step = kSanitized ? 97 : 1;
+  for (const char* name : {"B", "SentencePiece", "SentencePiece 0.2.1"}) {
+    SCOPED_TRACE(name);
+    const Image image(Form(name));
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    for (size_t n = 0; n < count * count * count * count; n += step) {
+      std::string text;
+      for (size_t k = 0, rest = n; k < 4; ++k, rest /= count) text += characters[rest % count];
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+    }
+  }
+}
+
+TEST(WordEngine, EqualsThePlainPathOnLongWords) {
+  const Image image(Form("B"));
+  Encoder plain = Make(image.model(), true, 0);
+  Encoder fast = Make(image.model(), false, 4096);
+  for (const size_t size : {23, 24, 25, 31, 32, 33, 63, 64, 65, 1000, 2046, 2047, 2048, 5000, 65000}) {
+    for (const std::string unit : {"a", "ab", "\u4e2d", "\u0e01\u0e33", "\U0001f600"}) {
+      std::string word;
+      while (word.size() + unit.size() <= size) word += unit;
+      for (const std::string& text : {word, " " + word, word + " ", "x " + word + " y"}) {
+        if (text.size() > 65536) continue;
+        ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << unit << " " << size;
+      }
+    }
+  }
+}
+
+// U+FDFA is four words, U+00A8 a space and a mark. Texts are longer than a batch, so that it ends
+// inside of them too.
+TEST(WordEngine, EqualsThePlainPathOnCharactersThatBecomeSeveralWords) {
+  const std::vector<std::string> units = {"\ufdfa", "\ufdfa", "\ufdfa", "\ufdfb", "\u00a8",
+                                          "\ufe70", "a",      "\u0301", "\u0650", "\u4e2d",
+                                          "<",      ",",      " ",      "\u3388"};
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    std::mt19937_64 random(23);
+    for (int round = 0; round < static_cast<int>(Scaled(400)); ++round) {
+      const size_t used = 1 + random() % units.size(),
+                   size = random() % (round % 8 == 0 ? 60000 : 3000);
+      std::string text;
+      while (text.size() < size) text += units[random() % used];
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0))
+          << round << ": " << testing::PrintToString(text);
+    }
+  }
+}
+
+TEST(WordEngine, EqualsThePlainPathOnXquad) {
+  const std::string vocabulary = sp_test::SharedData("xlmr.tokenizer.json");
+  if (vocabulary.empty()) GTEST_SKIP() << "no xlmr.tokenizer.json in RANKFEED_SHARED_DATA";
+  const Image image(sp_test::ReadFile(vocabulary));
+  ASSERT_TRUE(segment::Available(*image.model()));
+  Encoder plain = Make(image.model(), true, 0);
+  Encoder fast = Make(image.model(), false, 1 << 20);
+  size_t texts = 0;
+  for (const char* language : sp_test::kXquadLanguages) {
+    const auto lines =
+        sp_test::ReadTexts(sp_test::SharedData(std::string("xquad/") + language + ".jsonl"));
+    // Sanitized builds take every tenth text; the optimized build takes all.
+    for (size_t i = 0; i < lines.size(); i += kSanitized ? 10 : 1, ++texts) {
+      ASSERT_EQ(Encode(fast, lines[i], 0), Encode(plain, lines[i], 0)) << lines[i];
+    }
+  }
+  EXPECT_GE(texts, kSanitized ? 1716u : 17160u);
+}
+
+// Pipelines whose words depend on each other must not be offered the word path.
+TEST(WordEngine, IsNotAvailableWhereWordsAreNotIndependent) {
+  const json base = DefaultTokenizer();
+  const auto with = [&](const json& normalizer, const json& pre_tokenizer) {
+    json file = base;
+    file["normalizer"] = normalizer;
+    file["pre_tokenizer"] = pre_tokenizer;
+    return file;
+  };
+  json unsplit = kMetaspace, first = kMetaspace, never = kMetaspace;
+  unsplit["split"] = false;
+  first["prepend_scheme"] = "first";
+  never["prepend_scheme"] = "never";
+  const json precompiled = base["normalizer"];
+  json fallback = with(precompiled, Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, kMetaspace}));
+  fallback["model"]["byte_fallback"] = true;
+  const json files[] = {
+      with(precompiled, kMetaspace),  // every space is a word
+      with(precompiled, unsplit),
+      with(precompiled, first),
+      with(precompiled, never),
+      with(precompiled, nullptr),
+      with(Sequence("normalizers", {precompiled, {{"type", "Lowercase"}}}),
+           Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, kMetaspace})),
+      fallback,
+  };
+  for (const json& file : files) {
+    const Image image(file);
+    EXPECT_FALSE(segment::Available(*image.model())) << file["normalizer"]["type"];
+  }
+}
+
+}  // namespace
+}  // namespace rankfeed

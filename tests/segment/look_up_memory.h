@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Memory of a segment::LookUpBatch.
+#pragma once
+
+#include <vector>
+
+#include "segment/look_up.h"
+
+namespace rankfeed::segment_test {
+
+class LookUpMemory {
+ public:
+  explicit LookUpMemory(uint32_t count)
+      : keys_(count + segment::LookUpBatch::kBeyond),
+        hashes_(keys_.size()),
+        found_(keys_.size()),
+        misses_(keys_.size()) {
+    for (int part = 0; part < 4; ++part) {
+      parts_[part].resize(keys_.size());
+      batch_.parts[part] = parts_[part].data();
+    }
+    batch_.keys = keys_.data();
+    batch_.hashes = hashes_.data();
+    batch_.found = found_.data();
+    batch_.misses = misses_.data();
+  }
+  LookUpMemory(const LookUpMemory&) = delete;
+  LookUpMemory& operator=(const LookUpMemory&) = delete;
+
+  const segment::LookUpBatch& batch() const { return batch_; }
+  // As make_keys of any kernels leaves it.
+  void Put(uint32_t i, const segment::SegmentKey& key) {
+    keys_[i] = key;
+    for (int part = 0; part < 4; ++part) parts_[part][i] = key.part[part];
+    hashes_[i] = key.Hash();
+  }
+
+ private:
+  std::vector<segment::SegmentKey> keys_;
+  std::vector<uint64_t> parts_[4], hashes_;
+  std::vector<segment::Found> found_;
+  std::vector<uint16_t> misses_;
+  segment::LookUpBatch batch_;
+};
+
+}  // namespace rankfeed::segment_test

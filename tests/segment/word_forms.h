@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// Pipelines that take the fast path, and texts made of what its segments are made of.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <protozero/pbf_reader.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "general/sp_texts.h"
+#include "rankfeed/builder.h"
+#include "rankfeed/rankfeed.hpp"
+#include "simd/fast_gathers.h"
+#include "support/base64.h"
+
+namespace rankfeed::segment_test {
+
+using nlohmann::json;
+
+inline std::string DefaultModel() {
+  const char* root = std::getenv("RANKFEED_SOURCE_DIR");
+  return sp_test::ReadFile(std::string(root) + "/data/default.model");
+}
+
+// Pieces and charsmap of the default vocabulary as a tokenizer.json without pipeline.
+inline json DefaultTokenizer() {
+  const std::string bytes = DefaultModel();
+  json vocab = json::array();
+  std::string charsmap;
+  protozero::pbf_reader model(bytes);
+  while (model.next()) {
+    if (model.tag() == 1) {
+      protozero::pbf_reader piece = model.get_message();
+      std::string text;
+      float score = 0;
+      while (piece.next()) {
+        if (piece.tag() == 1) {
+          text = piece.get_string();
+        } else if (piece.tag() == 2) {
+          score = piece.get_float();
+        } else {
+          piece.skip();
+        }
+      }
+      vocab.push_back({text, static_cast<double>(score)});
+    } else if (model.tag() == 3) {
+      protozero::pbf_reader normalizer = model.get_message();
+      while (normalizer.next()) {
+        if (normalizer.tag() == 2) {
+          charsmap = normalizer.get_bytes();
+        } else {
+          normalizer.skip();
+        }
+      }
+    } else {
+      model.skip();
+    }
+  }
+  json added = json::array();
+  for (int id = 0; id < 4; ++id) {
+    added.push_back({{"id", id}, {"content", vocab[id][0]}, {"single_word", false},
+                     {"lstrip", false}, {"rstrip", false}, {"normalized", false},
+                     {"special", true}});
+  }
+  return {{"version", "1.0"},
+          {"added_tokens", added},
+          {"normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", test::Base64(charsmap)}}},
+          {"pre_tokenizer", nullptr},
+          {"post_processor", nullptr},
+          {"decoder", nullptr},
+          {"model", {{"type", "Unigram"}, {"unk_id", 3}, {"vocab", vocab}}}};
+}
+
+inline const json kMetaspace = {
+    {"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", "always"}, {"split", true}};
+inline const json kStripRight = {{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}};
+
+inline json ReplaceRun(const char* content) {
+  return {{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", content}};
+}
+inline json Sequence(const char* key, std::vector<json> elements) {
+  return {{"type", "Sequence"}, {key, elements}};
+}
+
+// A file of a form that builder/segment_tables.cc accepts, and the mode to compile it for.
+struct FormFile {
+  std::string name, file;
+  int32_t parity = RANKFEED_PARITY_AUTO;
+};
+
+inline std::vector<FormFile> Forms() {
+  const json base = DefaultTokenizer();
+  const json precompiled = base["normalizer"];
+  std::vector<FormFile> forms;
+  const auto add = [&](const std::string& name, const json& normalizer, const json& pre_tokenizer) {
+    json file = base;
+    file["normalizer"] = normalizer;
+    file["pre_tokenizer"] = pre_tokenizer;
+    forms.push_back({name, file.dump()});
+  };
+  const json split = Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, kMetaspace});
+  add("A", Sequence("normalizers", {precompiled, kStripRight, ReplaceRun("\u2581")}), kMetaspace);
+  add("B", precompiled, split);
+  add("C", Sequence("normalizers", {precompiled, ReplaceRun(" ")}), kMetaspace);
+  add("B without charsmap", nullptr, split);
+  add("C without charsmap", ReplaceRun(" "), kMetaspace);
+  forms.push_back({"SentencePiece", DefaultModel()});
+  forms.push_back({"SentencePiece 0.2.1", DefaultModel(), RANKFEED_PARITY_SENTENCEPIECE_0_2_1});
+  return forms;
+}
+
+// One of them by name.
+inline FormFile Form(std::string_view name) {
+  for (FormFile& form : Forms()) {
+    if (form.name == name) return form;
+  }
+  return {};
+}
+
+class Image {
+ public:
+  explicit Image(const json& file) : Image(file.dump()) {}
+  explicit Image(const FormFile& form) : Image(form.file, form.parity) {}
+  explicit Image(const std::string& source, int32_t parity = RANKFEED_PARITY_AUTO) {
+    rankfeed_builder_error error{};
+    error.struct_size = sizeof(error);
+    const rankfeed_compile_options options{sizeof(options), parity, nullptr};
+    EXPECT_EQ(rankfeed_compile(source.data(), source.size(), "test", &options, &image_, &error),
+              RANKFEED_OK)
+        << error.message;
+    storage_ = AlignedBytes(rankfeed_model_mem_req());
+    EXPECT_EQ(rankfeed_model_open(image_.data, image_.size, 0, storage_.data(), storage_.size(),
+                                  &model_, nullptr),
+              RANKFEED_OK);
+  }
+  ~Image() { rankfeed_image_free(&image_); }
+  const rankfeed_model* model() const { return model_; }
+
+ private:
+  rankfeed_image image_{};
+  AlignedBytes storage_;
+  rankfeed_model* model_ = nullptr;
+};
+
+inline std::vector<int32_t> Encode(Encoder& encoder, std::string_view text, uint32_t flags) {
+  Encoding encoding;
+  rankfeed_encode_options options{};
+  options.struct_size = sizeof(options);
+  options.flags = flags;
+  const Error error = encoder.Encode(text, options, &encoding);
+  EXPECT_FALSE(error) << error.message;
+  return encoding.input_ids;
+}
+
+inline Encoder Make(const rankfeed_model* model, bool offsets, uint32_t cache_bytes) {
+  auto encoder = Encoder::Create(model, 1 << 16, offsets, cache_bytes);
+  EXPECT_TRUE(encoder) << encoder.error().message;
+  return std::move(*encoder);
+}
+
+// Calls use() with every SIMD target this CPU has in turn, AVX3_DL with and without the loops that
+// gather (simd/fast_gathers.h). Says once if those were not run.
+template <class Use>
+void OnEverySimdTarget(Use use) {
+  // The loops that gather are for a target that this file is not compiled for.
+  constexpr int64_t kTargets = HWY_TARGETS | HWY_AVX3_DL;
+  for (int64_t left = hwy::SupportedTargets() & kTargets; left != 0; left &= left - 1) {
+    const int64_t target = left & -left;
+    hwy::SetSupportedTargetsForTest(target | HWY_STATIC_TARGET);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    for (const bool gathers : {false, true}) {
+      if (gathers && !simd::CanGather()) continue;
+      SCOPED_TRACE(std::string(hwy::TargetName(target)) + (gathers ? " with gathers" : ""));
+      simd::SetGathersForTest(gathers ? simd::Gathers::kAlways : simd::Gathers::kNever);
+      use();
+    }
+    simd::SetGathersForTest(simd::Gathers::kWhereFast);
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  [[maybe_unused]] static const bool said =
+      !simd::CanGather() &&
+      std::printf("NOT RUN: loops with gathers, as this CPU lacks AVX3_DL\n") > 0;
+}
+
+// Calls check(encoder) with an encoder of every SIMD target this CPU has.
+template <class Check>
+void OnEverySimdTarget(const rankfeed_model* model, Check check) {
+  OnEverySimdTarget([&] {
+    Encoder encoder = Make(model, false, 4096);
+    check(encoder);
+  });
+}
+
+// What words are made of: pieces, separators in and out of ASCII, marks, characters that vanish.
+inline std::string Text(std::mt19937_64& random) {
+  static const std::vector<std::string> kGlue = {" ", "  ", "\t", "\n", "\r\n", "\r", "\x0b", "\x0c",
+      "\u0085", "\u00a0", "\u3000", "\u200b", "\u2028", "\x01", "", "", "", " \u0301", "\u0301 ",
+      ",", ".", "(", ")", "'s", "-", "3", "12.5", "\u201d,", ".\u201d", "\uff0c", "\u2026", "\u00bd",
+      "\u00b0", "5\u00b0", ":\uff1a", "\x7f", "a\u0301", "!\u0301",
+      "\u2581", " \u2581", "</s>", "<s> ", " \u0600", "\u0600 ", "\u200d", "\ufdfa", "\u00a8"};
+  std::string text;
+  for (size_t i = random() % 6; i-- > 0;) {
+    text += sp_test::StressText(random, 4);
+    text += kGlue[random() % kGlue.size()];
+  }
+  return text;
+}
+
+}  // namespace rankfeed::segment_test
