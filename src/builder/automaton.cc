@@ -28,7 +28,7 @@ class Build {
     }
     FindFails();
     SetEdges();
-    SetBegins();
+    SetStarts();
     return std::move(out_);
   }
 
@@ -142,21 +142,21 @@ class Build {
     }
   }
 
-  void SetBegins() {
-    const uint32_t codes = model_.config->code_count, mark = model_.codes[U'\u2581'];
+  void SetStarts() {
+    const uint32_t codes = model_.config->code_count, metaspace = model_.codes[U'\u2581'];
     const image::Automaton automaton{out_.units, out_.fails, out_.states, out_.root_base};
-    out_.begins.resize(image::SearchStartCount(codes));
-    image::ForEachSearchStart(automaton, codes, mark, [&](uint32_t i, const image::SearchStart& begin) {
-      out_.begins[i] = begin;
-    });
+    out_.starts.resize(image::SearchStartCount(codes));
+    image::ForEachSearchStart(
+        automaton, codes, metaspace,
+        [&](uint32_t i, const image::SearchStart& start) { out_.starts[i] = start; });
   }
 
   const Model& model_;
   const std::span<const trie::Unit> units_;
   const std::span<const uint32_t> parent_;
   Automaton out_;
-  std::vector<uint64_t> own_;    // by state: the edge of the piece that it spells, or 0
-  std::vector<uint32_t> base_;   // of its children, 0 without any
+  std::vector<uint64_t> own_;   // by state: the edge of the piece that it spells, or 0
+  std::vector<uint32_t> base_;  // of its children, 0 without any
   std::vector<uint32_t> suffix_;
   std::vector<uint32_t> up_;     // the state without the last character
   std::vector<uint8_t> depth_;   // characters; 0 in the root and in unused states

@@ -23,7 +23,7 @@ struct Automaton {
   std::vector<image::AutomatonState> states;
   std::vector<trie::Unit> fails;
   std::vector<uint64_t> edges;
-  std::vector<image::SearchStart> begins;
+  std::vector<image::SearchStart> starts;
   uint32_t root_base = 0;
   double cost_unit = 0;
 };

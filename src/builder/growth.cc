@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cost: in proportion to the charsmap's rules and to what the normalizer's steps single out. What ICU
-// is asked for is the same for every file and is asked once in a process.
+// Cost: in proportion to the charsmap's rules and to what the normalizer's steps single out. What
+// ICU is asked for is the same for every file and is asked once in a process.
 #include "builder/growth.h"
 
 #include <unicode/normalizer2.h>
@@ -174,30 +174,31 @@ void BeforeNormalizer(Costs& costs, const StepSpec& step, const CharsmapView* ch
     NextCodePoint(step.a, &at, &cp);
     return cp;
   };
-  switch (step.op) {
-    case image::Op::kPrecompiled:
+  using Op = image::NormalizerOp;
+  switch (Op{static_cast<uint32_t>(step.op)}) {
+    case Op::kPrecompiled:
       if (charsmap != nullptr) BeforeCharsmap(costs, *charsmap);
       break;
-    case image::Op::kLowercase: {
+    case Op::kLowercase: {
       // char::to_lowercase is the simple mapping except for U+0130 (i and a dot above).
       Becomes becomes = {{0x130, costs['i'] + costs[0x307]}};
       for (const auto& [cp, lower] : LowerCase()) becomes.emplace(cp, costs[lower]);
       costs.Before(becomes);
       break;
     }
-    case image::Op::kNfc:
+    case Op::kNfc:
       BeforeNormalization(costs, false, true);
       break;
-    case image::Op::kNfd:
+    case Op::kNfd:
       BeforeNormalization(costs, false, false);
       break;
-    case image::Op::kNfkc:
+    case Op::kNfkc:
       BeforeNormalization(costs, true, true);
       break;
-    case image::Op::kNfkd:
+    case Op::kNfkd:
       BeforeNormalization(costs, true, false);
       break;
-    case image::Op::kNmt: {
+    case Op::kNmt: {
       // Maps some characters to a space; all of them is a safe superset.
       const double space = costs[' '];
       Becomes becomes;
@@ -212,18 +213,18 @@ void BeforeNormalizer(Costs& costs, const StepSpec& step, const CharsmapView* ch
       costs.Before(becomes);
       break;
     }
-    case image::Op::kPrepend:
+    case Op::kPrepend:
       *constant += costs.Of(step.a);
       break;
-    case image::Op::kReplace: {
+    case Op::kReplace: {
       const double missing = costs.Of(step.b) - costs.Of(step.a);
       if (missing > 0) costs.Raise(first(), costs[first()] + missing);
       break;
     }
-    case image::Op::kReplaceRun:
+    case Op::kReplaceRun:
       costs.Raise(first(), costs.Of(step.b) / std::max(1u, step.arg0));
       break;
-    case image::Op::kReplaceSpaces: {
+    case Op::kReplaceSpaces: {
       const double becomes = costs.Of(step.b);
       for (uint32_t cp = 0; cp <= 0x3000; ++cp) {
         if (!u_hasBinaryProperty(static_cast<UChar32>(cp), UCHAR_WHITE_SPACE)) continue;
@@ -232,7 +233,8 @@ void BeforeNormalizer(Costs& costs, const StepSpec& step, const CharsmapView* ch
       }
       break;
     }
-    default:
+    case Op::kStrip:
+    case Op::kStripAccents:
       break;  // only remove characters
   }
 }
@@ -242,26 +244,37 @@ void BeforeNormalizer(Costs& costs, const StepSpec& step, const CharsmapView* ch
 void BeforePreTokenizer(Costs& costs, const ModelSpec& spec, double* constant) {
   bool splits = false;  // a step before may start a split at any character
   bool words = false;   // ... or after each dropped White_Space character
-  for (const StepSpec& step : spec.pre_tokenizer) {
-    if (step.op == image::Op::kWhitespaceSplit) {
-      words = true;
-    } else if (step.op != image::Op::kMetaspace) {
-      splits = true;
-    } else {
-      const double replacement = static_cast<double>(step.a.size());
-      const double prefix = step.arg0 == image::kPrependNever ? 0 : replacement;
-      costs.Raise(' ', replacement);
-      if (words) {
-        for (uint32_t cp = 0; cp <= 0x3000; ++cp) {
-          if (u_hasBinaryProperty(static_cast<UChar32>(cp), UCHAR_WHITE_SPACE)) {
-            costs.Raise(cp, prefix);  // the character goes, the next word's prefix comes
-          }
+  const auto metaspace = [&](const StepSpec& step) {
+    const double replacement = static_cast<double>(step.a.size());
+    const double prefix = step.arg0 == image::kPrependNever ? 0 : replacement;
+    costs.Raise(' ', replacement);
+    if (words) {
+      for (uint32_t cp = 0; cp <= 0x3000; ++cp) {
+        if (u_hasBinaryProperty(static_cast<UChar32>(cp), UCHAR_WHITE_SPACE)) {
+          costs.Raise(cp, prefix);  // the character goes, the next word's prefix comes
         }
       }
-      const bool again = *constant > 0;  // a second Metaspace can prefix what the first has split
-      if ((splits || again) && prefix > 0) costs.AddToAll(prefix);
-      *constant += prefix;
-      splits = splits || step.arg1 != 0;
+    }
+    const bool again = *constant > 0;  // a second Metaspace can prefix what the first has split
+    if ((splits || again) && prefix > 0) costs.AddToAll(prefix);
+    *constant += prefix;
+    splits = splits || step.arg1 != 0;
+  };
+  using Op = image::PreTokenizerOp;
+  for (const StepSpec& step : spec.pre_tokenizer) {
+    switch (Op{static_cast<uint32_t>(step.op)}) {
+      case Op::kMetaspace:
+        metaspace(step);
+        break;
+      case Op::kWhitespaceSplit:
+        words = true;
+        break;
+      case Op::kWhitespace:
+      case Op::kPunctuation:
+      case Op::kDigits:
+      case Op::kSplitString:
+        splits = true;
+        break;
     }
   }
 }

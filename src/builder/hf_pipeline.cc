@@ -79,7 +79,7 @@ uint32_t ReadBehavior(const Json& value) {
 
 // Metaspace of pre-tokenizer and decoder (pre_tokenizers/metaspace.rs, MetaspaceHelper).
 StepSpec ReadMetaspace(const Json& value, Op op) {
-  StepSpec step = Step(op, image::kPrependAlways, 1);
+  StepSpec step = Step(op, image::kPrependAlways);
   step.a = value.At("replacement").Char();
   if (const auto scheme = value.Find("prepend_scheme")) {
     const std::string name = scheme->String();
@@ -98,7 +98,8 @@ StepSpec ReadMetaspace(const Json& value, Op op) {
                 "is false but prepend_scheme is not \"never\"; tokenizers refuses this file too");
     }
   }
-  if (!value.BoolOr("split", true)) step.arg1 = 0;
+  const bool split = value.BoolOr("split", true);
+  if (op == Op::kMetaspace) step.arg1 = split;
   return step;
 }
 

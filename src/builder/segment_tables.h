@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// builder/segment_tables.h: the tables of the segment engine (segment/engine.h), made from an opened
-// image. Empty when the pipeline's words cannot be encoded one by one.
+// builder/segment_tables.h: the tables of the segment engine (segment/engine.h), made from an
+// opened image.
 #pragma once
 
+#include <variant>
 #include <vector>
 
+#include "builder/eligibility.h"
 #include "builder/unicode_tables.h"
 #include "image/model.h"
 
 namespace rankfeed::builder {
 
-std::vector<SectionData> BuildSegmentTables(const Model& model);
+// The sections of the fast road, or why texts of this model do not take it.
+std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const Model& model);
 
 }  // namespace rankfeed::builder

@@ -58,8 +58,8 @@ void AddTable(SectionId blocks_id, SectionId data_id, F value, std::vector<Secti
     if (added) data.insert(data.end(), block.begin(), block.end());
     blocks.push_back(it->second);
   }
-  out->push_back({blocks_id, sizeof(uint16_t), Bytes(blocks)});
-  out->push_back({data_id, sizeof(T), Bytes(data)});
+  out->push_back({blocks_id, Bytes(blocks)});
+  out->push_back({data_id, Bytes(data)});
 }
 
 uint16_t GraphemeClassOf(UChar32 c) {
@@ -156,12 +156,6 @@ uint32_t DecompositionOf(const icu::Normalizer2& forms, UChar32 c, MapPool* pool
   return forms.getDecomposition(c, parts) ? pool->Add(parts) : 0;
 }
 
-// Which tables a pipeline needs.
-struct Wanted {
-  bool lower, canonical, compatible, composed;
-  auto operator<=>(const Wanted&) const = default;
-};
-
 // Pairs of canonical decompositions that compose again, so without the composition exclusions.
 std::vector<image::ComposePair> ComposePairs() {
   const icu::Normalizer2& forms = Forms(false);
@@ -183,14 +177,14 @@ std::vector<image::ComposePair> ComposePairs() {
   return pairs;
 }
 
-std::vector<SectionData> Tables(const Wanted& wanted) {
+std::vector<SectionData> Tables(uint32_t wanted) {
   std::vector<SectionData> out;
   AddTable<uint16_t>(SectionId::kPropBlocks, SectionId::kProps, PropsOf, &out);
-  if (wanted.canonical || wanted.compatible) {
+  if ((wanted & (image::kCanonicalTable | image::kCompatibleTable)) != 0) {
     AddTable<uint8_t>(SectionId::kCccBlocks, SectionId::kCcc, HfCombiningClass, &out);
   }
   MapPool pool;
-  if (wanted.lower) {
+  if ((wanted & image::kLowerTable) != 0) {
     AddTable<uint32_t>(
         SectionId::kLowerBlocks, SectionId::kLower, [&](UChar32 c) { return LowerOf(c, &pool); },
         &out);
@@ -200,11 +194,13 @@ std::vector<SectionData> Tables(const Wanted& wanted) {
     AddTable<uint32_t>(
         blocks, data, [&](UChar32 c) { return DecompositionOf(forms, c, &pool); }, &out);
   };
-  if (wanted.canonical) decompositions(false, SectionId::kDecompBlocks, SectionId::kDecomp);
-  if (wanted.compatible) decompositions(true, SectionId::kDecompKBlocks, SectionId::kDecompK);
-  if (!pool.empty()) out.push_back({SectionId::kMapPool, sizeof(uint32_t), pool.bytes()});
-  if (wanted.composed) {
-    out.push_back({SectionId::kCompose, sizeof(image::ComposePair), Bytes(ComposePairs())});
+  if ((wanted & image::kCanonicalTable) != 0)
+    decompositions(false, SectionId::kDecompBlocks, SectionId::kDecomp);
+  if ((wanted & image::kCompatibleTable) != 0)
+    decompositions(true, SectionId::kDecompKBlocks, SectionId::kDecompK);
+  if (!pool.empty()) out.push_back({SectionId::kMapPool, pool.bytes()});
+  if ((wanted & image::kComposeTable) != 0) {
+    out.push_back({SectionId::kCompose, Bytes(ComposePairs())});
   }
   return out;
 }
@@ -220,22 +216,17 @@ std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec) {
     throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
                      "ICU holds Unicode data of another version than 15.0 (ICU 72)");
   }
-  const auto uses = [&](image::Op op) {
-    return std::any_of(spec.normalizer.begin(), spec.normalizer.end(),
-                       [op](const StepSpec& s) { return s.op == op; });
-  };
-  using image::Op;
-  const Wanted wanted = {.lower = uses(Op::kLowercase),
-                         .canonical = uses(Op::kNfc) || uses(Op::kNfd),
-                         .compatible = uses(Op::kNfkc) || uses(Op::kNfkd),
-                         .composed = uses(Op::kNfc) || uses(Op::kNfkc)};
+  uint32_t tables = 0;  // image::OpTables that some step reads
+  for (const StepSpec& step : spec.normalizer) {
+    tables |= image::FindOp(static_cast<uint32_t>(step.op))->tables;
+  }
   // The same for every model that wants them, so worked out once in a process: at most a dozen
   // sets of about 200 KB.
   static std::mutex mutex;
-  static std::map<Wanted, std::vector<SectionData>> known;
+  static std::map<uint32_t, std::vector<SectionData>> known;
   const std::lock_guard<std::mutex> lock(mutex);
-  auto found = known.find(wanted);
-  if (found == known.end()) found = known.emplace(wanted, Tables(wanted)).first;
+  auto found = known.find(tables);
+  if (found == known.end()) found = known.emplace(tables, Tables(tables)).first;
   return found->second;
 }
 

@@ -14,8 +14,7 @@ namespace rankfeed::builder {
 
 struct SectionData {
   image::SectionId id;
-  uint32_t element_size;
-  std::string bytes;  // little-endian elements
+  std::string bytes;  // little-endian elements, of the type that image/sections.h has for it
 };
 
 // The sections (props, ccc, lower, decompositions, map pool, compositions) that the steps and added

@@ -18,6 +18,7 @@
 #include "builder/unicode_tables.h"
 #include "builder/segment_tables.h"
 #include "image/reader.h"
+#include "image/sections.h"
 #include "rankfeed/model.h"
 
 #define XXH_INLINE_ALL
@@ -40,12 +41,25 @@ class Sections {
   void Add(SectionId id, const std::vector<T>& elements) {
     static_assert(std::is_trivially_copyable_v<T>);
     if (elements.empty()) return;
+    if (image::ElementSize(static_cast<uint32_t>(id)) != sizeof(T)) {
+      throw std::logic_error("a section has other elements than image/sections.def says");
+    }
     std::string bytes(elements.size() * sizeof(T), '\0');
     std::memcpy(bytes.data(), elements.data(), bytes.size());
-    Add({id, sizeof(T), std::move(bytes)});
+    Add({id, std::move(bytes)});
   }
   void Add(SectionData section) {
     if (!section.bytes.empty()) sections_.push_back({std::move(section), {}});
+  }
+
+  // Of one element, which Add() has been called with.
+  template <class T>
+  void Replace(SectionId id, const T& element) {
+    for (Entry& entry : sections_) {
+      if (entry.data.id != id) continue;
+      entry.data.bytes.assign(reinterpret_cast<const char*>(&element), sizeof(T));
+      entry.written = {};
+    }
   }
 
   ImageBytes Write(const ConfigHash& config_hash) {
@@ -62,8 +76,8 @@ class Sections {
     uint64_t at = Aligned(sizeof header + sections_.size() * sizeof(image::Section));
     for (const Entry& section : sections_) {
       const size_t size = section.bytes().size();
-      table.push_back(
-          {static_cast<uint32_t>(section.data.id), section.data.element_size, at, size});
+      const auto id = static_cast<uint32_t>(section.data.id);
+      table.push_back({id, image::ElementSize(id), at, size});
       at = Aligned(at + size);
     }
     header.image_size = at;
@@ -163,9 +177,14 @@ class Writer {
     if (image::Bind(image.data(), image.size(), &model, nullptr) != RANKFEED_OK) {
       throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, 0, "the image that was built does not open");
     }
-    std::vector<SectionData> words = BuildSegmentTables(model);
-    if (words.empty()) return image;
-    for (SectionData& section : words) sections_.Add(std::move(section));
+    auto fast_road = BuildSegmentTables(model);
+    if (const auto* off = std::get_if<OffTheFastRoad>(&fast_road)) {
+      config_.fast_road_reason = static_cast<uint32_t>(off->reason);
+      config_.fast_road_op = off->op;
+      sections_.Replace(SectionId::kConfig, config_);
+    } else {
+      for (SectionData& section : std::get<0>(fast_road)) sections_.Add(std::move(section));
+    }
     return sections_.Write(config_hash);
   }
 
@@ -187,7 +206,7 @@ class Writer {
                                                 : "the Precompiled normalizer's charsmap";
       const CharsmapView charsmap = CheckCharsmap(spec_.charsmap, spec_.parity, where);
       sections_.Add(SectionId::kCharsmapUnits, charsmap.units);
-      sections_.Add({SectionId::kCharsmapPool, 1, std::string(charsmap.pool)});
+      sections_.Add({SectionId::kCharsmapPool, std::string(charsmap.pool)});
       growth = ComputeGrowth(spec_, &charsmap);
     } else {
       growth = ComputeGrowth(spec_, nullptr);
@@ -198,7 +217,7 @@ class Writer {
       const CharsmapView charsmap = CheckCharsmap(spec_.denorm_charsmap, spec_.parity,
                                                   "denormalizer_spec.precompiled_charsmap");
       sections_.Add(SectionId::kDenormUnits, charsmap.units);
-      sections_.Add({SectionId::kDenormPool, 1, std::string(charsmap.pool)});
+      sections_.Add({SectionId::kDenormPool, std::string(charsmap.pool)});
     }
   }
 

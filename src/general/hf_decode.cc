@@ -16,7 +16,7 @@
 namespace rankfeed {
 namespace {
 
-using image::Op;
+using Op = image::DecoderOp;
 
 constexpr std::string_view kReplacementChar = "\xef\xbf\xbd";
 
@@ -56,7 +56,7 @@ class Chain {
   bool Add(const Model& model, const image::Step& step, Scratch& scratch) {
     if (count_ == kMaxDecoderSteps) return false;
     Stage& s = stages_[count_++];
-    s.op = static_cast<Op>(step.op);
+    s.op = Op{step.op};
     s.arg0 = step.arg0;
     s.arg1 = step.arg1;
     s.a = model.text(step.a);
@@ -109,9 +109,10 @@ class Chain {
       case Op::kStripDecode:
         for (const char c : text) StripByte(i, c);
         return;
-      default:
-        return Bytes(i + 1, text);
+      case Op::kFuse:
+        break;
     }
+    return Bytes(i + 1, text);
   }
 
   void EndToken(uint32_t i) {
@@ -130,10 +131,9 @@ class Chain {
         return;
       case Op::kStripDecode:
         StripEnd(i);
-        return EndToken(i + 1);
-      default:
-        return EndToken(i + 1);
+        break;
     }
+    return EndToken(i + 1);
   }
 
   // What a match of a becomes. Metaspace: nothing in token 0, unless "never"; else a space.

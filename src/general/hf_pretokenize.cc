@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "unicode/properties.h"
 #include "base/utf8.h"
+#include "unicode/properties.h"
 
 namespace rankfeed {
 namespace {
@@ -88,7 +88,7 @@ void SplitWords(const Model& model, const NormalizedText& in, uint32_t begin, ui
     const char32_t c = utf8::DecodeValid(in.data + pos, &size);
     const Kind now = unicode::HasProp(model, c, image::kWord) ? Kind::kWord
                      : unicode::IsWhiteSpace(c)               ? Kind::kSpace
-                                                           : Kind::kOther;
+                                                              : Kind::kOther;
     if (now != kind) {
       if (done < pos) folder->Segment(done, pos, kind == Kind::kSpace);
       done = pos;
@@ -117,7 +117,7 @@ void SplitAtString(std::string_view pattern, bool invert, const NormalizedText& 
 
 bool SplitOne(const Model& model, const image::Step& step, const NormalizedText& in, uint32_t begin,
               uint32_t end, SplitList* out) {
-  using image::Op;
+  using Op = image::PreTokenizerOp;
   const auto finish = [&](SplitBehavior behavior, auto split) {
     Folder folder(behavior, out);
     split(&folder);
@@ -126,7 +126,9 @@ bool SplitOne(const Model& model, const image::Step& step, const NormalizedText&
   const auto prop = [&](image::UnicodeProp p) {
     return [&model, p](char32_t c) { return unicode::HasProp(model, c, p); };
   };
-  switch (static_cast<Op>(step.op)) {
+  switch (Op{step.op}) {
+    case Op::kMetaspace:
+      return false;  // rewrites the text: PreTokenize
     case Op::kWhitespaceSplit:
       return finish(image::kRemoved, [&](Folder* folder) {
         SplitAtChars(in, begin, end, unicode::IsWhiteSpace, folder);
@@ -146,9 +148,8 @@ bool SplitOne(const Model& model, const image::Step& step, const NormalizedText&
       return finish(static_cast<SplitBehavior>(step.arg0), [&](Folder* folder) {
         SplitAtString(model.text(step.a), step.arg1 != 0, in, begin, end, folder);
       });
-    default:
-      return false;  // image/verify.cc: StepList admits pre-tokenizers only
   }
+  return false;  // image/verify.cc: StepList admits pre-tokenizers only
 }
 
 // Metaspace rewrites every split, U+0020 to the replacement and perhaps one in front, and then lets

@@ -9,10 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "image/ops.h"
+
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 10;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 11;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -31,67 +33,15 @@ struct Header {
 static_assert(sizeof(Header) == 64);
 inline constexpr size_t kChecksumFrom = offsetof(Header, config_hash);
 
-// An image may hold each id at most once; absent sections have no entry.
 enum class SectionId : uint32_t {
-  kConfig = 1,       // Config, exactly one element
-  kStrings = 2,      // char: pool that Text ranges point into
-  kTrieUnits = 3,    // uint64_t: pieces over character codes, see trie/double_array.h
-  kCodeBlocks = 4,   // uint16_t[0x1100]: code point >> 8 -> block
-  kCodes = 5,        // uint16_t[blocks * 256]: character code, 0 = in no piece
-  kValueScores = 6,  // double[value_count]: score of the piece (see Config::parity)
-  kValueIds = 7,     // uint32_t[value_count]: token id of the piece
-  kIdPieces = 9,     // Text[id_count]: token string of each id, added tokens included
-  // uint8_t[id_count]: PieceType in the low bits | kIdSpecial | kIdAdded. Up to SentencePiece 0.2.1
-  // a piece that is spelled like a control, unknown or byte piece has that one's type (PieceToId
-  // looks there first).
-  kIdFlags = 10,
-  kNormalizer = 11,           // Step[]
-  kPreTokenizer = 12,         // Step[]
-  kDecoder = 13,              // Step[]
-  kAddedTokens = 14,          // AddedToken[]
-  kAddedTrieRaw = 15,         // uint64_t: added tokens matched on raw text; code = byte + 1
-  kAddedTrieNormalized = 16,  // uint64_t: the normalized=true ones, on normalized text
-  kTemplateSingle = 17,       // TemplateItem[]
-  kTemplatePair = 18,         // TemplateItem[]
-  kCharsmapUnits = 19,        // uint32_t: Darts-clone units of the precompiled charsmap
-  kCharsmapPool = 20,         // char: NUL-separated replacements
-  kByteIds = 21,              // uint32_t[256]: token id of byte b, kNoId if absent
-  kPieceIndex = 22,           // uint32_t[id_count]: ids sorted by token string, for piece_to_id
-  kPropBlocks = 23,           // uint16_t[0x1100]: code point >> 8 -> block
-  kProps = 24,                // uint16_t[blocks * 256]: UnicodeProp bits
-  kCccBlocks = 25,            // uint16_t[0x1100]
-  kCcc = 26,                  // uint8_t[blocks * 256]: canonical combining class
-  kLowerBlocks = 27,          // uint16_t[0x1100]: CodePointMap of char::to_lowercase
-  kLower = 28,            // uint32_t[blocks * 256]: offset << 8 | length into kMapPool, 0 = itself
-  kDecompBlocks = 29,     // uint16_t[0x1100]: full canonical decomposition
-  kDecomp = 30,           // uint32_t[blocks * 256]
-  kDecompKBlocks = 31,    // uint16_t[0x1100]: full compatibility decomposition
-  kDecompK = 32,          // uint32_t[blocks * 256]
-  kMapPool = 33,          // uint32_t: code points that the maps above point into
-  kCompose = 34,          // ComposePair[], sorted by (first, second)
-  kUserDefinedTrie = 35,  // uint64_t: SentencePiece user-defined symbols; code = byte + 1
-  kDenormUnits = 36,      // uint32_t: charsmap of SentencePiece's denormalizer_spec
-  kDenormPool = 37,       // char
-  // Word-at-a-time engine (words/): all present, or none when the pipeline does not allow it.
-  kSegmentConfig = 40,  // SegmentConfig, exactly one element
-  kSegmentTable = 41,   // SegmentEntry[(2 << SegmentConfig::table_bits) + 1], buckets of two; last unused
-  kCharInfoBlocks = 42,  // uint16_t[0x1100]; the first kBasicBlocks are 0, 1, 2, ...
-  kCharInfo = 43,       // uint32_t[blocks * 256]: CharInfo
-  kExpansions = 44,      // uint16_t: lists of a count, kMaxExpansionCodes at most, and codes or spaces
-  kAutomatonStates = 45,      // AutomatonState: what ends in each state of kAutomatonUnits
-  kAutomatonEdges = 46,       // uint64_t: edges of a state beyond its first three
-  kIdScores = 47,      // double[id_count]: score of each id's piece, 0 where it has none
-  kSpannedPairs = 48,       // uint64_t[kPairBits / 64]: neighbours inside pieces, see PairBit
-  kAutomatonFails = 49,       // uint64_t[states]: where to go on when a unit has no child, see AutomatonState
-  kAutomatonUnits = 50,       // uint64_t[states]: the pieces as an Aho-Corasick automaton, see AutomatonState
-  kSearchStarts = 51,      // SearchStart[SearchStartCount(code_count)]: how searches begin
-  kSpanTable = 52,       // SpanEntry[SpanTableCount(code_count, span_bits)]: paths of short parts
-  kDirectCodes = 53,       // uint16_t[kDirectCodeCount]: codes of characters that are nothing else, or 0
+#define SECTION(number, id, member) id = number,
+#define TABLE(number, blocks, id, member) blocks = number, id = number + 1,
+#include "image/sections.def"
 };
 
 struct Section {
   uint32_t id;
-  uint32_t element_size;  // checked against the type above
+  uint32_t element_size;  // checked against the type of the member in sections.def
   uint64_t offset, size;  // bytes; size is a multiple of element_size
 };
 static_assert(sizeof(Section) == 24);
@@ -159,43 +109,16 @@ struct Config {
   Text unk_piece;
   Text source_name;          // "sentencepiece" or "tokenizer.json"
   Text family;               // preset name, or empty
+  // Why texts do not take the fast road: FastRoadReason, and for the reasons that are about an
+  // element its number in ops.def, else 0.
+  uint32_t fast_road_reason, fast_road_op;
 };
-static_assert(sizeof(Config) == 144);
+static_assert(sizeof(Config) == 152);
 
-// One element of a normalizer, pre-tokenizer or decoder, in the order the file runs them.
-// Numbers never change; arguments by op.
-enum class Op : uint32_t {
-  // normalizers
-  kPrecompiled = 1,   // HuggingFace grapheme rule over the charsmap
-  kStrip = 2,         // arg0: left, arg1: right
-  kLowercase = 3,
-  kNfc = 4, kNfd = 5, kNfkc = 6, kNfkd = 7,
-  kStripAccents = 8,
-  kNmt = 9,
-  kPrepend = 10,        // a: text, unless the input is empty
-  kReplace = 11,        // every a becomes b (a is not empty)
-  kReplaceRun = 12,     // runs of a (one character) of arg0 (0: no lower bound given) or more become b
-  kReplaceSpaces = 13,  // \s{2,}|[\n\r\t] becomes b (DeBERTa-v2 of transformers 5)
-  // pre-tokenizers
-  kMetaspace = 30,        // a: replacement; arg0: PrependScheme; arg1: split
-  kWhitespaceSplit = 31,  // drops White_Space
-  kWhitespace = 32,       // \w+|[^\w\s]+
-  kPunctuation = 33,      // arg0: SplitBehavior
-  kDigits = 34,           // arg0: individual
-  kSplitString = 35,      // a: literal pattern; arg0: SplitBehavior; arg1: invert
-  // decoders
-  kMetaspaceDecode = 50,  // a: replacement; arg0: PrependScheme
-  kReplaceDecode = 51,    // a -> b
-  kByteFallbackDecode = 52,
-  kFuse = 53,
-  kStripDecode = 54,      // a: character; arg0: start, arg1: stop
-};
-enum PrependScheme : uint32_t { kPrependAlways = 0, kPrependFirst = 1, kPrependNever = 2 };
-enum SplitBehavior : uint32_t {
-  kRemoved = 0, kIsolated = 1, kMergedWithPrevious = 2, kMergedWithNext = 3, kContiguous = 4
-};
+// One element of a normalizer, pre-tokenizer or decoder; what the fields mean stands in ops.def.
 struct Step {
-  uint32_t op, arg0, arg1, reserved;
+  uint32_t op;  // Op
+  uint32_t arg0, arg1, reserved;
   Text a, b;
 };
 static_assert(sizeof(Step) == 32);
@@ -221,7 +144,8 @@ struct ComposePair {
 };
 
 // How raw text becomes segments, for pipelines whose segments can be found and encoded one by one.
-// What makes a pipeline eligible, and why each rule is exact, is in builder/segment_tables.cc.
+// What makes a pipeline eligible, and why each rule is exact, is in builder/eligibility.cc,
+// characters.cc and boundaries.h.
 enum SegmentRule : uint32_t {
   kTrailingSpaceIsWord = 1,  // separators after the last word make a word of one U+2581
 };
@@ -267,7 +191,7 @@ inline constexpr uint32_t kMaxSegmentPieceChars = 16;  // greatest depth and edg
 // that a sum needs nothing masked off and the least sum says what it ends in. A character that is
 // no piece has an edge of its own, with kEdgeUnknown. kAutomatonEdges[0] is kNoEdge.
 inline constexpr uint32_t kMaxCost = 0x1fffff;
-// Sums of scores over any text stay below 2^63 so; builder/segment_tables.cc, CostsFit, asks for less.
+// Sums of scores over any text stay below 2^63 so; builder/eligibility.cc, ClassifyPieces, asks for less.
 inline constexpr double kMaxCostUnit = 1024;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
 inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out

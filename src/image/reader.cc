@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error_detail.h"
+#include "image/sections.h"
 
 namespace rankfeed::image {
 namespace {
@@ -32,41 +33,6 @@ class Sections {
   Found found_[kMaxSections] = {};
 };
 
-// Element size by section id; 0 = id unknown to this version (skipped: a newer minor added it).
-constexpr uint32_t ElementSize(uint32_t id) {
-  switch (static_cast<SectionId>(id)) {
-    case SectionId::kConfig: return sizeof(Config);
-    case SectionId::kStrings: case SectionId::kCharsmapPool: case SectionId::kDenormPool:
-    case SectionId::kIdFlags: case SectionId::kCcc: return 1;
-    case SectionId::kTrieUnits: case SectionId::kAddedTrieRaw:
-    case SectionId::kAddedTrieNormalized: case SectionId::kUserDefinedTrie: return 8;
-    case SectionId::kCodeBlocks: case SectionId::kCodes: case SectionId::kPropBlocks:
-    case SectionId::kProps: case SectionId::kCccBlocks: case SectionId::kLowerBlocks:
-    case SectionId::kDecompBlocks: case SectionId::kDecompKBlocks: return 2;
-    case SectionId::kValueScores: return sizeof(double);
-    case SectionId::kValueIds: case SectionId::kCharsmapUnits: case SectionId::kDenormUnits:
-    case SectionId::kByteIds: case SectionId::kPieceIndex: case SectionId::kLower:
-    case SectionId::kDecomp: case SectionId::kDecompK: case SectionId::kMapPool: return 4;
-    case SectionId::kIdPieces: return sizeof(Text);
-    case SectionId::kNormalizer: case SectionId::kPreTokenizer: case SectionId::kDecoder:
-      return sizeof(Step);
-    case SectionId::kAddedTokens: return sizeof(AddedToken);
-    case SectionId::kTemplateSingle: case SectionId::kTemplatePair: return sizeof(TemplateItem);
-    case SectionId::kCompose: return sizeof(ComposePair);
-    case SectionId::kSegmentConfig: return sizeof(SegmentConfig);
-    case SectionId::kSegmentTable: return sizeof(SegmentEntry);
-    case SectionId::kCharInfoBlocks: case SectionId::kExpansions: case SectionId::kDirectCodes:
-      return 2;
-    case SectionId::kCharInfo: return 4;
-    case SectionId::kAutomatonStates: return sizeof(AutomatonState);
-    case SectionId::kSearchStarts: return sizeof(SearchStart);
-    case SectionId::kSpanTable: return sizeof(SpanEntry);
-    case SectionId::kAutomatonEdges: case SectionId::kIdScores: case SectionId::kSpannedPairs:
-    case SectionId::kAutomatonUnits: case SectionId::kAutomatonFails: return 8;
-  }
-  return 0;
-}
-
 rankfeed_status Sections::Read(const unsigned char* image, const Header& header,
                                rankfeed_error_detail* detail) {
   const uint64_t image_size = header.image_size;
@@ -88,12 +54,37 @@ rankfeed_status Sections::Read(const unsigned char* image, const Header& header,
 }
 
 template <class T>
-CodePointTable<T> Table(const Sections& s, SectionId blocks, SectionId data) {
-  const auto b = s.Get<uint16_t>(blocks);
-  const auto d = s.Get<T>(data);
-  CodePointTable<T> table;
-  if (!b.empty() && !d.empty()) table = {b.data(), d.data(), d.size()};
-  return table;
+void Assign(const Sections& s, SectionId id, std::span<const T>* member) {
+  *member = s.Get<T>(id);
+}
+void Assign(const Sections& s, SectionId id, trie::View* member) {
+  *member = trie::View(s.Get<trie::Unit>(id));
+}
+template <class T>
+void Assign(const Sections& s, SectionId id, std::optional<T>* member) {
+  if (const auto elements = s.Get<T>(id); elements.size() == 1) *member = elements[0];
+}
+
+// False when the table has blocks for fewer or more code points than there are.
+template <class T>
+bool AssignTable(const Sections& s, SectionId blocks_id, SectionId id, CodePointTable<T>* member) {
+  const auto blocks = s.Get<uint16_t>(blocks_id);
+  const auto data = s.Get<T>(id);
+  if (blocks.empty() || data.empty()) return true;
+  *member = {blocks.data(), data.data(), data.size()};
+  return blocks.size() == kCodePointBlocks;
+}
+
+// Every member of model that sections.def names. Block tables have a fixed length; everything else
+// is checked by Verify.
+rankfeed_status AssignAll(const Sections& s, Model* model, rankfeed_error_detail* detail) {
+#define SECTION(number, id, member) Assign(s, SectionId::id, &model->member);
+#define TABLE(number, blocks, id, member)                                                         \
+  if (!AssignTable(s, SectionId::blocks, SectionId::id, &model->member)) {                        \
+    return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0, static_cast<uint32_t>(SectionId::blocks)); \
+  }
+#include "image/sections.def"
+  return RANKFEED_OK;
 }
 
 }  // namespace
@@ -128,79 +119,17 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   }
   Sections s;
   if (const rankfeed_status status = s.Read(bytes, header, detail)) return status;
-  const auto config = s.Get<Config>(SectionId::kConfig);
-  if (config.size() != 1) {
-    return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0, static_cast<uint32_t>(SectionId::kConfig));
-  }
-
   *model = {};
   model->image = bytes;
   model->image_size = header.image_size;
   model->header = reinterpret_cast<const Header*>(bytes);
-  model->config = config[0];
-  model->pieces = trie::View(s.Get<trie::Unit>(SectionId::kTrieUnits));
-  model->codes = Table<uint16_t>(s, SectionId::kCodeBlocks, SectionId::kCodes);
-  model->scores = s.Get<double>(SectionId::kValueScores);
-  model->value_ids = s.Get<uint32_t>(SectionId::kValueIds);
-  model->strings = s.Get<char>(SectionId::kStrings);
-  model->id_pieces = s.Get<Text>(SectionId::kIdPieces);
-  model->id_flags = s.Get<uint8_t>(SectionId::kIdFlags);
-  model->piece_index = s.Get<uint32_t>(SectionId::kPieceIndex);
-  model->byte_ids = s.Get<uint32_t>(SectionId::kByteIds);
-  model->normalizer = s.Get<Step>(SectionId::kNormalizer);
-  model->pre_tokenizer = s.Get<Step>(SectionId::kPreTokenizer);
-  model->decoder = s.Get<Step>(SectionId::kDecoder);
-  model->added_tokens = s.Get<AddedToken>(SectionId::kAddedTokens);
-  model->added_raw = trie::View(s.Get<trie::Unit>(SectionId::kAddedTrieRaw));
-  model->added_normalized = trie::View(s.Get<trie::Unit>(SectionId::kAddedTrieNormalized));
+  if (const rankfeed_status status = AssignAll(s, model, detail)) return status;
+  if (!model->config) {
+    return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0, static_cast<uint32_t>(SectionId::kConfig));
+  }
   for (const AddedToken& token : model->added_tokens) {
     model->max_added_bytes =
         std::max({model->max_added_bytes, token.content.size, token.normalized.size});
-  }
-  model->template_single = s.Get<TemplateItem>(SectionId::kTemplateSingle);
-  model->template_pair = s.Get<TemplateItem>(SectionId::kTemplatePair);
-  model->charsmap_units = s.Get<uint32_t>(SectionId::kCharsmapUnits);
-  model->charsmap_pool = s.Get<char>(SectionId::kCharsmapPool);
-  model->denorm_units = s.Get<uint32_t>(SectionId::kDenormUnits);
-  model->denorm_pool = s.Get<char>(SectionId::kDenormPool);
-  model->user_defined = trie::View(s.Get<trie::Unit>(SectionId::kUserDefinedTrie));
-  model->props = Table<uint16_t>(s, SectionId::kPropBlocks, SectionId::kProps);
-  model->ccc = Table<uint8_t>(s, SectionId::kCccBlocks, SectionId::kCcc);
-  model->lower = Table<uint32_t>(s, SectionId::kLowerBlocks, SectionId::kLower);
-  model->decomp = Table<uint32_t>(s, SectionId::kDecompBlocks, SectionId::kDecomp);
-  model->decomp_k = Table<uint32_t>(s, SectionId::kDecompKBlocks, SectionId::kDecompK);
-  model->map_pool = s.Get<uint32_t>(SectionId::kMapPool);
-  model->compose = s.Get<ComposePair>(SectionId::kCompose);
-  const auto words = s.Get<SegmentConfig>(SectionId::kSegmentConfig);
-  if (words.size() == 1) model->segment.config = words[0];
-  model->segment.entries = s.Get<SegmentEntry>(SectionId::kSegmentTable);
-  model->segment.char_info = Table<uint32_t>(s, SectionId::kCharInfoBlocks, SectionId::kCharInfo);
-  model->segment.expansions = s.Get<uint16_t>(SectionId::kExpansions);
-  model->segment.states = s.Get<AutomatonState>(SectionId::kAutomatonStates);
-  model->segment.units = s.Get<trie::Unit>(SectionId::kAutomatonUnits);
-  model->segment.fails = s.Get<trie::Unit>(SectionId::kAutomatonFails);
-  model->segment.edges = s.Get<uint64_t>(SectionId::kAutomatonEdges);
-  model->segment.starts = s.Get<SearchStart>(SectionId::kSearchStarts);
-  model->segment.id_scores = s.Get<double>(SectionId::kIdScores);
-  model->segment.spanned_pairs = s.Get<uint64_t>(SectionId::kSpannedPairs);
-  model->segment.spans = s.Get<SpanEntry>(SectionId::kSpanTable);
-  model->segment.direct_codes = s.Get<uint16_t>(SectionId::kDirectCodes);
-
-  // The block tables have a fixed length; everything else is checked by Verify.
-  const struct {
-    const uint16_t* blocks;
-    SectionId id;
-  } tables[] = {{model->codes.blocks, SectionId::kCodeBlocks},
-                {model->props.blocks, SectionId::kPropBlocks},
-                {model->ccc.blocks, SectionId::kCccBlocks},
-                {model->lower.blocks, SectionId::kLowerBlocks},
-                {model->decomp.blocks, SectionId::kDecompBlocks},
-                {model->decomp_k.blocks, SectionId::kDecompKBlocks},
-                {model->segment.char_info.blocks, SectionId::kCharInfoBlocks}};
-  for (const auto& table : tables) {
-    if (table.blocks != nullptr && s.Get<uint16_t>(table.id).size() != kCodePointBlocks) {
-      return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0, static_cast<uint32_t>(table.id));
-    }
   }
   if (model->pieces.empty() || !model->codes.present()) {
     return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// image/search_start.h: what kSearchStarts holds, from the automaton: written by the builder, compared
-// by the verifier.
+// image/search_start.h: what kSearchStarts holds, from the automaton: written by the builder,
+// compared by the verifier.
 #pragma once
 
 #include <algorithm>
@@ -22,18 +22,18 @@ struct Automaton {
 
 // A search over one to three codes. So few have no more edges than a state holds itself.
 inline SearchStart StartBehind(const Automaton& automaton, std::initializer_list<uint32_t> codes) {
-  SearchStart begin{trie::MakeUnit(0, automaton.root_base, automaton.root_base), 0, {}};
+  SearchStart start{trie::MakeUnit(0, automaton.root_base, automaton.root_base), 0, {}};
   uint64_t sums[4] = {};  // by node
   uint32_t read = 0;
   for (const uint32_t code : codes) {
-    uint32_t state = trie::Base(begin.unit) + code;
+    uint32_t state = trie::Base(start.unit) + code;
     // So many fails at most lead to the root, where every code has a state.
     for (uint32_t left = kMaxSegmentPieceChars;
          trie::Label(automaton.units[state]) != code && left != 0; --left) {
-      begin.unit = automaton.fails[trie::Value(begin.unit)];
-      state = trie::Base(begin.unit) + code;
+      start.unit = automaton.fails[trie::Value(start.unit)];
+      state = trie::Base(start.unit) + code;
     }
-    begin.unit = automaton.units[state];
+    start.unit = automaton.units[state];
     uint64_t least = ~uint64_t{0}, next = ~uint64_t{0};
     for (const uint64_t edge : automaton.states[state].edge) {
       if (EdgeChars(edge) > read + 1) continue;  // of no state there
@@ -41,26 +41,28 @@ inline SearchStart StartBehind(const Automaton& automaton, std::initializer_list
       next = std::min(next, std::max(least, sum));
       least = std::min(least, sum);
     }
-    begin.sum = sums[++read] = least & kEdgeCostMask;
-    begin.node = {static_cast<uint32_t>(least),
+    start.sum = sums[++read] = least & kEdgeCostMask;
+    start.node = {static_cast<uint32_t>(least),
                   static_cast<uint32_t>((next - least) >> kEdgeCostShift)};
   }
-  return begin;
+  return start;
 }
 
-// All of kSearchStarts, in order; f(index, begin).
+// All of kSearchStarts, in order; f(index, start).
 template <class F>
-void ForEachSearchStart(const Automaton& automaton, uint32_t code_count, uint32_t mark, F f) {
-  f(0, StartBehind(automaton, {mark}));
-  for (uint32_t code = 1; code <= code_count; ++code) f(code, StartBehind(automaton, {mark, code}));
+void ForEachSearchStart(const Automaton& automaton, uint32_t code_count, uint32_t metaspace, F f) {
+  f(0, StartBehind(automaton, {metaspace}));
+  for (uint32_t code = 1; code <= code_count; ++code)
+    f(code, StartBehind(automaton, {metaspace, code}));
   const uint32_t alone = code_count + 1, pairs = 2 * alone;
   f(alone, SearchStart{});
-  for (uint32_t code = 1; code <= code_count; ++code) f(alone + code, StartBehind(automaton, {code}));
+  for (uint32_t code = 1; code <= code_count; ++code)
+    f(alone + code, StartBehind(automaton, {code}));
   constexpr uint32_t kCodes = 1u << kStartBits;
   for (uint32_t pair = 0; pair < kCodes * kCodes; ++pair) {
     const uint32_t first = pair / kCodes, second = pair % kCodes;
     const bool codes = first != 0 && second != 0 && std::max(first, second) <= code_count;
-    f(pairs + pair, codes ? StartBehind(automaton, {mark, first, second}) : SearchStart{});
+    f(pairs + pair, codes ? StartBehind(automaton, {metaspace, first, second}) : SearchStart{});
   }
 }
 

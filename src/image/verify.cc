@@ -6,9 +6,10 @@
 #include <cstring>
 
 #include "base/error_detail.h"
+#include "base/utf8.h"
+#include "image/fast_road.h"
 #include "image/reader.h"
 #include "image/search_start.h"
-#include "base/utf8.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -23,6 +24,7 @@ class Verifier {
   rankfeed_status Run() {
     Checksum();
     ConfigRules();
+    Tables();
     Tries();
     Strings();
     Ids();
@@ -32,7 +34,7 @@ class Verifier {
              m_.charsmap_pool);
     Charsmap(SectionId::kDenormUnits, m_.denorm_units, SectionId::kDenormPool, m_.denorm_pool);
     UnicodeTables();
-    Words();
+    Segments();
     return status_;
   }
 
@@ -63,20 +65,34 @@ class Verifier {
     Require(c.parity <= RANKFEED_PARITY_SENTENCEPIECE, SectionId::kConfig);
     // Ids are int32_t in the C API.
     Require(c.id_count < 0x7fffffff, SectionId::kConfig);
-    // general/best_path.cc steps at most max_piece_chars characters and needs one, normalize/sp_normalize.cc
-    // as many bytes.
+    // general/best_path.cc steps at most max_piece_chars characters and needs one,
+    // normalize/sp_normalize.cc as many bytes.
     Require(c.max_piece_chars > 0 && c.max_piece_chars <= c.max_piece_bytes, SectionId::kConfig);
     Require(c.max_piece_bytes <= kMaxStringBytes, SectionId::kConfig);
     // So kEmptyLabel is no code. There is one at least: Tries() asks each entry of kCodes for less.
     Require(c.code_count <= trie::kMaxCodes, SectionId::kConfig);
-    for (const uint32_t id : {c.unk_id, c.bos_id, c.eos_id, c.pad_id, c.cls_id, c.sep_id,
-                              c.mask_id}) {
+    for (const uint32_t id :
+         {c.unk_id, c.bos_id, c.eos_id, c.pad_id, c.cls_id, c.sep_id, c.mask_id}) {
       Require(IdOrNone(id), SectionId::kConfig);
     }
     Require(std::isfinite(c.unk_score), SectionId::kConfig);
+    FastRoad();
     for (const Text t : {c.unk_surface, c.unk_piece, c.source_name, c.family}) {
       Require(InStrings(t), SectionId::kConfig);
     }
+  }
+
+  // What the reason says has to be so: whoever asks for it is told nothing else.
+  void FastRoad() {
+    const Config& c = *m_.config;
+    Require(c.fast_road_reason <= kLastFastRoadReason, SectionId::kConfig);
+    Require((c.fast_road_reason == 0) == m_.segment.config.has_value(), SectionId::kSegmentConfig);
+    const OpInfo* const op = FindOp(c.fast_road_op);
+    const auto reason = static_cast<FastRoadReason>(c.fast_road_reason);
+    const Part part =
+        reason == FastRoadReason::kNormalizer ? Part::kNormalizer : Part::kPreTokenizer;
+    Require(AboutAnElement(reason) ? op != nullptr && op->part == part : c.fast_road_op == 0,
+            SectionId::kConfig);
   }
 
   // trie::View::Step reads unit base + code: in bounds for every code of the trie.
@@ -96,7 +112,6 @@ class Verifier {
     Trie(SectionId::kAddedTrieRaw, m_.added_raw.units(), 257, added);
     Trie(SectionId::kAddedTrieNormalized, m_.added_normalized.units(), 257, added);
     Trie(SectionId::kUserDefinedTrie, m_.user_defined.units(), 257, trie::kNoValue);
-    Blocks(SectionId::kCodeBlocks, m_.codes);
     uint32_t bad_code = 0;
     for (size_t i = 0; i < m_.codes.size; ++i) bad_code |= m_.codes.data[i] >= c.code_count;
     Require(!bad_code, SectionId::kCodes);
@@ -122,12 +137,19 @@ class Verifier {
     }
   }
 
+  void Tables() {
+#define TABLE(number, blocks, id, member) Blocks(SectionId::blocks, m_.member);
+#include "image/sections.def"
+  }
+
   bool InStrings(Text t) const {
     return t.offset <= m_.strings.size() && t.size <= m_.strings.size() - t.offset;
   }
 
   // Texts are walked by lead byte (normalizers, decoders), so each must be valid on its own.
-  bool ValidText(Text t) const { return InStrings(t) && ValidUtf8(m_.text(t)); }
+  bool ValidText(Text t) const {
+    return InStrings(t) && ValidUtf8(m_.text(t));
+  }
 
   static bool ValidUtf8(std::string_view s) {
     for (size_t pos = 0; pos < s.size();) {
@@ -185,45 +207,36 @@ class Verifier {
     }
   }
 
-  void StepList(SectionId section, std::span<const Step> steps, uint32_t first, uint32_t last) {
+  // A switch over the elements of a part knows no others, and reads arguments without a look
+  // (normalize/normalize.cc, general/hf_pretokenize.cc, hf_decode.cc); an empty text would be found
+  // everywhere; a step whose tables are missing would read through null.
+  void StepList(SectionId section, Part part, std::span<const Step> steps) {
     Require(steps.size() <= 256, section);
     for (size_t i = 0; i < steps.size(); ++i) {
       const Step& s = steps[i];
-      Require(s.op >= first && s.op <= last && ValidText(s.a) && ValidText(s.b), section, i);
-      const bool needs_a = s.op == static_cast<uint32_t>(Op::kReplace) ||
-                           s.op == static_cast<uint32_t>(Op::kReplaceRun) ||
-                           s.op == static_cast<uint32_t>(Op::kMetaspace) ||
-                           s.op == static_cast<uint32_t>(Op::kSplitString) ||
-                           s.op == static_cast<uint32_t>(Op::kMetaspaceDecode) ||
-                           s.op == static_cast<uint32_t>(Op::kReplaceDecode) ||
-                           s.op == static_cast<uint32_t>(Op::kStripDecode);
-      Require(!needs_a || s.a.size > 0, section, i);
+      const OpInfo* const op = FindOp(s.op);
+      Require(op != nullptr && op->part == part, section, i);
+      if (op == nullptr) continue;
+      Require(ValidText(s.a) && ValidText(s.b), section, i);
+      Require(s.arg0 <= op->max_arg0 && s.arg1 <= op->max_arg1, section, i);
+      Require(!op->needs_text || s.a.size > 0, section, i);
+      if (m_.huggingface()) Require(HasTables(op->tables), section, i);
     }
   }
 
   void Steps() {
-    const auto op = [](Op o) { return static_cast<uint32_t>(o); };
-    StepList(SectionId::kNormalizer, m_.normalizer, op(Op::kPrecompiled), op(Op::kReplaceSpaces));
-    StepList(SectionId::kPreTokenizer, m_.pre_tokenizer, op(Op::kMetaspace), op(Op::kSplitString));
-    StepList(SectionId::kDecoder, m_.decoder, op(Op::kMetaspaceDecode), op(Op::kStripDecode));
-    if (m_.huggingface()) {
-      Require(m_.props.present(), SectionId::kProps);
-      for (size_t i = 0; i < m_.normalizer.size(); ++i) {
-        Require(TablesFor(static_cast<Op>(m_.normalizer[i].op)), SectionId::kNormalizer, i);
-      }
-    }
+    StepList(SectionId::kNormalizer, Part::kNormalizer, m_.normalizer);
+    StepList(SectionId::kPreTokenizer, Part::kPreTokenizer, m_.pre_tokenizer);
+    StepList(SectionId::kDecoder, Part::kDecoder, m_.decoder);
+    if (m_.huggingface()) Require(m_.props.present(), SectionId::kProps);
   }
 
-  // A step whose tables are missing would read through null.
-  bool TablesFor(Op op) const {
-    switch (op) {
-      case Op::kLowercase: return m_.lower.present();
-      case Op::kNfc: return m_.decomp.present() && m_.ccc.present() && !m_.compose.empty();
-      case Op::kNfd: return m_.decomp.present() && m_.ccc.present();
-      case Op::kNfkc: return m_.decomp_k.present() && m_.ccc.present() && !m_.compose.empty();
-      case Op::kNfkd: return m_.decomp_k.present() && m_.ccc.present();
-      default: return true;
-    }
+  bool HasTables(uint32_t tables) const {
+    const auto has = [&](OpTables table, bool present) { return (tables & table) == 0 || present; };
+    return has(kLowerTable, m_.lower.present()) &&
+           has(kCanonicalTable, m_.decomp.present() && m_.ccc.present()) &&
+           has(kCompatibleTable, m_.decomp_k.present() && m_.ccc.present()) &&
+           has(kComposeTable, !m_.compose.empty());
   }
 
   void Template(SectionId section, std::span<const TemplateItem> items, uint32_t specials) {
@@ -265,8 +278,7 @@ class Verifier {
     }
   }
 
-  void Map(SectionId blocks, SectionId id, const CodePointTable<uint32_t>& table) {
-    Blocks(blocks, table);
+  void Map(SectionId id, const CodePointTable<uint32_t>& table) {
     for (size_t i = 0; i < table.size; ++i) {
       const uint64_t end = uint64_t{table.data[i] >> 8} + (table.data[i] & 0xff);
       if (end > m_.map_pool.size()) Require(false, id, i);
@@ -274,11 +286,9 @@ class Verifier {
   }
 
   void UnicodeTables() {
-    Blocks(SectionId::kPropBlocks, m_.props);
-    Blocks(SectionId::kCccBlocks, m_.ccc);
-    Map(SectionId::kLowerBlocks, SectionId::kLower, m_.lower);
-    Map(SectionId::kDecompBlocks, SectionId::kDecomp, m_.decomp);
-    Map(SectionId::kDecompKBlocks, SectionId::kDecompK, m_.decomp_k);
+    Map(SectionId::kLower, m_.lower);
+    Map(SectionId::kDecomp, m_.decomp);
+    Map(SectionId::kDecompK, m_.decomp_k);
     const auto scalar = [](uint32_t c) { return c < 0xd800 || (c >= 0xe000 && c < 0x110000); };
     for (size_t i = 0; i < m_.map_pool.size(); ++i) {
       if (!scalar(m_.map_pool[i])) Require(false, SectionId::kMapPool, i);
@@ -295,8 +305,8 @@ class Verifier {
   }
 
   // segment/exactness.h turns scores and the cost unit into integers: a cost unit is 2^-30 to
-  // kMaxCostUnit, and no score costs more than kMaxCost or less than 0. Finite, as NaN compares with
-  // nothing.
+  // kMaxCostUnit, and no score costs more than kMaxCost or less than 0. Finite, as NaN compares
+  // with nothing.
   void IdScores() {
     const double unit = m_.segment.config->cost_unit;
     Require(unit > 1e-9 && unit <= kMaxCostUnit && std::bit_cast<uint64_t>(unit) << 12 == 0,
@@ -310,22 +320,24 @@ class Verifier {
   }
 
   // Whoever writes ids shifts by the limit (segment/kernels/look_up.cc, Emit).
-  static bool BadLimit(PathInfo info) { return info.exact_below > 63; }
+  static bool BadLimit(PathInfo info) {
+    return info.exact_below > 63;
+  }
 
-  // words/: the hash masks to table_bits; a search reads automaton_units[base + code] for codes up to
-  // code_count, goes along the fails until a label fits, which at the root's base one always does, and
-  // reads the state's edges; a mapped character copies its list.
-  void Words() {
+  // segment/: the hash masks to table_bits; a search reads automaton_units[base + code] for codes
+  // up to code_count, goes along the fails until a label fits, which at the root's base one always
+  // does, and reads the state's edges; a character that expands copies its list.
+  void Segments() {
     if (!m_.segment.config) return;
-    WordSizes();
+    SegmentSizes();
     if (status_ != RANKFEED_OK) return;  // what follows reads by these sizes
     IdScores();
     SegmentTables();
-    WordAutomatonRules();
-    WordChars();
+    AutomatonRules();
+    CharInfos();
   }
 
-  void WordSizes() {
+  void SegmentSizes() {
     const SegmentConfig& w = *m_.segment.config;
     const uint32_t codes = m_.config->code_count;
     Require(w.table_bits < 28 && m_.segment.entries.size() == (size_t{2} << w.table_bits) + 1,
@@ -344,7 +356,6 @@ class Verifier {
                 m_.segment.spans.size() == SpanTableCount(codes, w.span_bits),
             SectionId::kSpanTable);
     Require(m_.segment.direct_codes.size() == kDirectCodeCount, SectionId::kDirectCodes);
-    Blocks(SectionId::kCharInfoBlocks, m_.segment.char_info);
   }
 
   void SegmentTables() {
@@ -356,19 +367,19 @@ class Verifier {
     }
     Require(!bad_entry, SectionId::kSegmentTable);
     // One of no ids is never used; more than two codes are never looked up.
-    bool bad_part = false;
-    for (const SpanEntry& part : m_.segment.spans) {
-      bad_part |= part.codes != 0 && (part.info.count < 1 || part.info.count > 2 ||
-                                      part.codes >> 16 > codes);
-      bad_part |= BadLimit(part.info);
-      for (const uint32_t id : part.ids) bad_part |= id >= m_.config->id_count;
+    bool bad_span = false;
+    for (const SpanEntry& span : m_.segment.spans) {
+      bad_span |= span.codes != 0 &&
+                  (span.info.count < 1 || span.info.count > 2 || span.codes >> 16 > codes);
+      bad_span |= BadLimit(span.info);
+      for (const uint32_t id : span.ids) bad_span |= id >= m_.config->id_count;
     }
-    Require(!bad_part, SectionId::kSpanTable);
+    Require(!bad_span, SectionId::kSpanTable);
     for (const uint16_t code : m_.segment.direct_codes) bad_code |= code > codes;
     Require(!bad_code, SectionId::kDirectCodes);
   }
 
-  void WordAutomatonRules() {
+  void AutomatonRules() {
     const uint32_t codes = m_.config->code_count, root_base = m_.segment.config->root_base;
     const size_t states = m_.segment.states.size(), edges = m_.segment.edges.size();
     bool bad_unit = false, bad_state = false, bad_fail = false, bad_edge = false;
@@ -399,17 +410,20 @@ class Verifier {
     if (status_ == RANKFEED_OK) SearchStarts();  // goes along the automaton
   }
 
-  void WordChars() {
+  void CharInfos() {
     const uint32_t codes = m_.config->code_count;
     for (uint32_t block = 0; block < kBasicBlocks; ++block) {
-      if (m_.segment.char_info.blocks[block] != block) Require(false, SectionId::kCharInfoBlocks, block);
+      if (m_.segment.char_info.blocks[block] != block)
+        Require(false, SectionId::kCharInfoBlocks, block);
     }
     for (size_t i = 0; i < m_.segment.char_info.size; ++i) {
       // A 0 would close the sequence.
       const uint32_t c = m_.segment.char_info.data[i], index = c & kCharCodeMask;
-      bool good = index <= codes && (index != 0 || (c & (kCharNormalizes | kCharGeneralPath | kCharSpace)) != 0);
+      bool good = index <= codes &&
+                  (index != 0 || (c & (kCharNormalizes | kCharGeneralPath | kCharSpace)) != 0);
       if ((c & kCharExpands) != 0) {
-        good = index < m_.segment.expansions.size() && m_.segment.expansions[index] <= kMaxExpansionCodes &&
+        good = index < m_.segment.expansions.size() &&
+               m_.segment.expansions[index] <= kMaxExpansionCodes &&
                m_.segment.expansions[index] < m_.segment.expansions.size() - index;
         for (uint32_t k = 1; good && k <= m_.segment.expansions[index]; ++k) {
           const uint32_t code = m_.segment.expansions[index + k];
@@ -421,13 +435,14 @@ class Verifier {
   }
 
   void SearchStarts() {
-    const uint32_t codes = m_.config->code_count, mark = m_.segment.config->space_code;
+    const uint32_t codes = m_.config->code_count;
+    const uint32_t metaspace = m_.segment.config->space_code;
     const Automaton automaton{m_.segment.units, m_.segment.fails, m_.segment.states,
-                                  m_.segment.config->root_base};
-    ForEachSearchStart(automaton, codes, mark, [&](uint32_t i, const SearchStart& begin) {
+                              m_.segment.config->root_base};
+    ForEachSearchStart(automaton, codes, metaspace, [&](uint32_t i, const SearchStart& start) {
       const SearchStart& is = m_.segment.starts[i];
-      Require(is.unit == begin.unit && is.sum == begin.sum && is.node.last == begin.node.last &&
-                  is.node.margin == begin.node.margin,
+      Require(is.unit == start.unit && is.sum == start.sum && is.node.last == start.node.last &&
+                  is.node.margin == start.node.margin,
               SectionId::kSearchStarts, i);
     });
   }

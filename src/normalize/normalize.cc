@@ -13,9 +13,9 @@ namespace {
 
 bool RunStep(const Model& model, const image::Step& step, const Buffers& buffers,
              const NormalizedText& in, NormalizedText* out) {
-  using image::Op;
+  using Op = image::NormalizerOp;
   const std::string_view a = model.text(step.a), b = model.text(step.b);
-  switch (static_cast<Op>(step.op)) {
+  switch (Op{step.op}) {
     case Op::kPrecompiled:
       return RunPrecompiled(model, in, out);
     case Op::kStrip:
@@ -42,9 +42,8 @@ bool RunStep(const Model& model, const image::Step& step, const Buffers& buffers
       return RunReplaceRun(a, step.arg0, b, in, out);
     case Op::kReplaceSpaces:
       return RunReplaceSpaces(b, in, out);
-    default:
-      return false;  // image/verify.cc: StepList admits normalizers only
   }
+  return false;  // image/verify.cc: StepList admits normalizers only
 }
 
 // How many bytes at the front of text are well formed.

@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "builder/builder_test_util.h"
 #include "builder/hf_file.h"
+#include "general/sp_model_proto.h"
+#include "support/base64.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -14,10 +18,14 @@ using builder_test::FailsWith;
 using builder_test::HfFile;
 using image::Op;
 
+// Numbers of the steps that any test of this file made.
+std::set<uint32_t> tried;
+
 // "op(arg0,arg1,'a','b')" for each step.
 std::string ShowSteps(const Model& m, std::span<const image::Step> steps) {
   std::string s;
   for (const image::Step& step : steps) {
+    tried.insert(step.op);
     s += std::to_string(step.op) + "(" + std::to_string(step.arg0) + "," +
          std::to_string(step.arg1) + ",'" + std::string(m.text(step.a)) + "','" +
          std::string(m.text(step.b)) + "')";
@@ -47,6 +55,9 @@ TEST(HfPipeline, Normalizers) {
   EXPECT_EQ(Normalizer("null"), "");
   EXPECT_EQ(Normalizer(R"({"type":"Strip","strip_left":false,"strip_right":true})"),
             "2(0,1,'','')");
+  EXPECT_EQ(Normalizer(R"({"type":"Precompiled","precompiled_charsmap":")" +
+                       test::Base64(sp_test::MakeCharsmap({{"A", "a"}})) + "\"}"),
+            "1(0,0,'','')");
   EXPECT_EQ(Normalizer(R"({"type":"Lowercase"})"), "3(0,0,'','')");
   EXPECT_EQ(Normalizer(R"({"type":"NFC"})"), "4(0,0,'','')");
   EXPECT_EQ(Normalizer(R"({"type":"NFD"})"), "5(0,0,'','')");
@@ -200,7 +211,7 @@ TEST(HfPipeline, Decoders) {
   EXPECT_EQ(
       Decoder(
           R"({"type":"Metaspace","replacement":"\u2581","prepend_scheme":"always","split":true})"),
-      "50(0,1,'\xe2\x96\x81','')");
+      "50(0,0,'\xe2\x96\x81','')");
   EXPECT_EQ(Decoder(R"({"type":"Replace","pattern":{"String":"\u2581"},"content":" "})"),
             "51(0,0,'\xe2\x96\x81',' ')");
   EXPECT_EQ(Decoder(R"({"type":"Strip","content":" ","start":1,"stop":2})"), "54(1,2,' ','')");
@@ -287,6 +298,20 @@ TEST(HfPipeline, Base64) {
     EXPECT_EQ(DecodeBase64(bad), std::nullopt) << bad;
   }
 }
+
+// Runs last: the tests above make every element that image/ops.def has.
+class EveryElement : public testing::Environment {
+  void TearDown() override {
+    if (testing::GTEST_FLAG(filter) != "*") return;
+    for (const image::OpInfo& info : image::kOps) {
+      EXPECT_TRUE(tried.contains(static_cast<uint32_t>(info.op)))
+          << "no file was read that has number " << static_cast<uint32_t>(info.op) << ", "
+          << info.type;
+    }
+  }
+};
+const testing::Environment* const every_element =
+    testing::AddGlobalTestEnvironment(new EveryElement);
 
 }  // namespace
 }  // namespace rankfeed::builder

@@ -3,15 +3,17 @@
 // field's offset is asserted here at compile time, and its row is looked for in the document.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
-#include <set>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "corpus/format.h"
 #include "image/format.h"
+#include "image/sections.h"
 
 namespace {
 
@@ -81,7 +83,8 @@ static_assert(offsetof(rankfeed::image::Config, id_count) == 8 &&
               offsetof(rankfeed::image::Config, growth_numerator) == 76 &&
               offsetof(rankfeed::image::Config, default_max_length) == 84 &&
               offsetof(rankfeed::image::Config, unk_score) == 104 &&
-              offsetof(rankfeed::image::Config, unk_surface) == 112);
+              offsetof(rankfeed::image::Config, unk_surface) == 112 &&
+              offsetof(rankfeed::image::Config, fast_road_reason) == 144);
 static_assert(offsetof(rankfeed::image::SegmentConfig, cost_unit) == 16 &&
               offsetof(rankfeed::image::SegmentConfig, span_bits) == 24 &&
               offsetof(rankfeed::image::SegmentConfig, separators) == 32);
@@ -131,52 +134,57 @@ TEST(FormatDocs, FieldTables) {
   ExpectTable(corpus, "## Record (multiple of 8)", {CORPUS_RECORD(ROW)});
 }
 
-TEST(FormatDocs, ImageVersionAndElementSizes) {
+TEST(FormatDocs, ImageVersion) {
   using namespace rankfeed::image;
   const std::string image = Read("docs/image-format.md");
   const std::string version = "version " + std::to_string(kVersionMajor) + "." + std::to_string(kVersionMinor);
   EXPECT_NE(image.find(version), std::string::npos) << "docs/image-format.md does not name " << version;
-  const auto names = [&](const std::string& row) {
-    EXPECT_NE(image.find("| " + row + " |"), std::string::npos) << row;
-  };
-  names("1 | config | " + std::to_string(sizeof(Config)));
-  names("11, 12, 13 | normalizer, pre_tokenizer, decoder | " + std::to_string(sizeof(Step)));
-  names("14 | added_tokens | " + std::to_string(sizeof(AddedToken)));
-  names("17, 18 | template_single, template_pair | " + std::to_string(sizeof(TemplateItem)));
-  names("34 | compose | " + std::to_string(sizeof(ComposePair)));
-  names("40 | segment_config | " + std::to_string(sizeof(SegmentConfig)));
-  names("41 | segment_table | " + std::to_string(sizeof(SegmentEntry)));
-  names("52 | span_table | " + std::to_string(sizeof(SpanEntry)));
 }
 
-// Every section id of format.h is in the document's table, alone or inside a range.
+// A row of the sections' table for each section of image/sections.def: its number, its name, its element
+// and its count of bytes, alone or with others in the order of the numbers.
 TEST(FormatDocs, EverySectionIsDescribed) {
-  const std::string image = Read("docs/image-format.md"), code = Read("src/image/format.h");
-  std::set<int> described;
+  const std::string image = Read("docs/image-format.md");
+  std::map<int, std::pair<std::string, std::string>> described;  // name and element by number
   std::istringstream text(image.substr(std::min(image.find("## Sections"), image.size())));
   for (std::string line; std::getline(text, line) && line != "## Trie units";) {
     if (!line.starts_with("| ") || line.starts_with("| id")) continue;
-    std::string cell = line.substr(2, line.find('|', 2) - 2);
-    int first = 0, last = 0;
-    if (std::sscanf(cell.c_str(), "%d - %d", &first, &last) == 2) {
-      for (int i = first; i <= last; ++i) described.insert(i);
-      continue;
+    std::vector<std::string> cells[3];  // numbers, names, elements
+    std::istringstream row(line.substr(2));
+    for (auto& cell : cells) {
+      std::string part;
+      std::getline(row, part, '|');
+      std::istringstream parts(part);
+      for (std::string one; std::getline(parts, one, ',');) {
+        const size_t begin = one.find_first_not_of(' '), end = one.find_last_not_of(' ');
+        cell.push_back(one.substr(begin, end - begin + 1));
+      }
     }
-    std::istringstream numbers(cell);
-    for (std::string part; std::getline(numbers, part, ',');) described.insert(std::atoi(part.c_str()));
+    ASSERT_EQ(cells[0].size(), cells[1].size()) << line;
+    ASSERT_TRUE(cells[2].size() == 1 || cells[2].size() == cells[0].size()) << line;
+    for (size_t i = 0; i < cells[0].size(); ++i) {
+      described[std::atoi(cells[0][i].c_str())] = {cells[1][i],
+                                                   cells[2][cells[2].size() == 1 ? 0 : i]};
+    }
   }
-  const size_t begin = code.find("enum class SectionId"), end = code.find("};", begin);
-  ASSERT_NE(end, std::string::npos);
-  std::istringstream lines(code.substr(begin, end - begin));
-  int found = 0;
-  for (std::string line; std::getline(lines, line);) {
-    char name[64];
-    int id = 0;
-    if (std::sscanf(line.c_str(), " k%63[A-Za-z] = %d", name, &id) != 2) continue;
-    ++found;
-    EXPECT_TRUE(described.contains(id)) << "section " << id << ", k" << name << ", is not in docs/image-format.md";
+  const std::map<std::string, std::string> sizes = {{"char", "1"}, {"u8", "1"}, {"u16", "2"},
+                                                    {"u32", "4"}, {"u64", "8"}, {"f64", "8"}};
+  for (const rankfeed::image::SectionInfo& section : rankfeed::image::kSections) {
+    const auto found = described.find(static_cast<int>(section.id));
+    ASSERT_NE(found, described.end()) << section.name << " is not in docs/image-format.md";
+    std::string name;  // of kTrieUnits: trie_units
+    for (const char* c = section.name + 1; *c != 0; ++c) {
+      if (std::isupper(static_cast<unsigned char>(*c)) != 0 && !name.empty()) name += '_';
+      name += static_cast<char>(std::tolower(static_cast<unsigned char>(*c)));
+    }
+    EXPECT_EQ(found->second.first, name);
+    const auto size = sizes.find(found->second.second);
+    EXPECT_EQ(size == sizes.end() ? found->second.second : size->second,
+              std::to_string(rankfeed::image::ElementSize(static_cast<uint32_t>(section.id))))
+        << name;
+    described.erase(found);
   }
-  EXPECT_GE(found, 40);
+  for (const auto& [id, row] : described) ADD_FAILURE() << "no section: " << id << ", " << row.first;
 }
 
 }  // namespace

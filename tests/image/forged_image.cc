@@ -5,10 +5,11 @@
 #include <cstdlib>
 
 #include "builder/hf_file.h"
-#include "image/search_start.h"
 #include "general/hf_tiny.h"
 #include "general/sp_model_proto.h"
+#include "image/search_start.h"
 #include "rankfeed/builder.h"
+#include "support/base64.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -62,6 +63,8 @@ std::string HuggingFace() {
 
 std::string Segments() {
   hf_test::TinyFile file;
+  file.normalizer = R"({"type":"Precompiled","precompiled_charsmap":")" +
+                    test::Base64(sp_test::MakeCharsmap({{"\u00bd", "12"}})) + "\"}";
   file.pre_tokenizer = hf_test::kWords;
   return Compile(hf_test::Json(file));
 }
@@ -85,13 +88,13 @@ image::Text Forged::AddText(std::string_view text) {
   return {offset, static_cast<uint32_t>(text.size())};
 }
 
-void Forged::RemakeBegins() {
+void Forged::RemakeStarts() {
   const image::Automaton automaton{
       Get<trie::Unit>(SectionId::kAutomatonUnits), Get<trie::Unit>(SectionId::kAutomatonFails),
       Get<image::AutomatonState>(SectionId::kAutomatonStates), segment_config().root_base};
-  const auto begins = Get<image::SearchStart>(SectionId::kSearchStarts);
+  const auto starts = Get<image::SearchStart>(SectionId::kSearchStarts);
   ForEachSearchStart(automaton, config().code_count, segment_config().space_code,
-                   [&](uint32_t i, const image::SearchStart& begin) { begins[i] = begin; });
+                     [&](uint32_t i, const image::SearchStart& start) { starts[i] = start; });
 }
 
 Forged::Sealed Forged::Seal() const {

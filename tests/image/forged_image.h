@@ -34,7 +34,9 @@ class Forged {
     return {reinterpret_cast<T*>(at->second.bytes.data()), at->second.bytes.size() / sizeof(T)};
   }
   image::Config& config() { return Get<image::Config>(SectionId::kConfig)[0]; }
-  image::SegmentConfig& segment_config() { return Get<image::SegmentConfig>(SectionId::kSegmentConfig)[0]; }
+  image::SegmentConfig& segment_config() {
+    return Get<image::SegmentConfig>(SectionId::kSegmentConfig)[0];
+  }
 
   template <class T>
   void Add(SectionId id, const T& element, size_t count = 1) {
@@ -46,8 +48,9 @@ class Forged {
   // Adds the string to the pool.
   image::Text AddText(std::string_view text);
   void Drop(SectionId id) { sections_.erase(id); }
+  bool Has(SectionId id) const { return sections_.contains(id); }
   // Makes kSearchStarts as the builder does, for changes that it follows from.
-  void RemakeBegins();
+  void RemakeStarts();
 
   struct Free {
     void operator()(void* p) const { std::free(p); }

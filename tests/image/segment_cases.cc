@@ -10,8 +10,8 @@
 namespace rankfeed::image_test {
 namespace {
 
-using image::SegmentConfig;
 using image::AutomatonState;
+using image::SegmentConfig;
 using Without = Case::Without;
 using Cases = std::vector<Case>;
 
@@ -59,13 +59,15 @@ void AddSizeCases(Cases& cases) {
     });
   };
   one_more("w.table_bits < 28 &&", SectionId::kSegmentTable, image::SegmentEntry{});
-  one_more("m_.search_starts.size() ==", SectionId::kSearchStarts, image::SearchStart{});
-  one_more("m_.id_scores.size() ==", SectionId::kIdScores, 0.0);
-  one_more("m_.spanned_pairs.size() ==", SectionId::kSpannedPairs, uint64_t{0});
+  one_more("m_.segment.starts.size() ==", SectionId::kSearchStarts, image::SearchStart{});
+  one_more("m_.segment.id_scores.size() ==", SectionId::kIdScores, 0.0);
+  one_more("m_.segment.spanned_pairs.size() ==", SectionId::kSpannedPairs, uint64_t{0});
   one_more("w.span_bits > 0 &&", SectionId::kSpanTable, image::SpanEntry{});
-  one_more("m_.direct_codes.size() ==", SectionId::kDirectCodes, uint16_t{0});
+  one_more("m_.segment.direct_codes.size() ==", SectionId::kDirectCodes, uint16_t{0});
   for (const SectionId id : {SectionId::kAutomatonUnits, SectionId::kAutomatonFails}) {
-    Add(cases, id == SectionId::kAutomatonUnits ? "m_.automaton_units.size() ==" : "m_.automaton_fails.size() ==",
+    Add(cases,
+        id == SectionId::kAutomatonUnits ? "m_.segment.units.size() =="
+                                         : "m_.segment.fails.size() ==",
         "an element too many", id, [id](Forged& f) {
           f.Add(id, f.Get<trie::Unit>(id)[0]);
           return 0u;
@@ -88,7 +90,8 @@ void AddSizeCases(Cases& cases) {
   Add(cases, "w.span_bits > 0 &&", "a shift by 32", SectionId::kSpanTable, [](Forged& f) {
     f.segment_config().span_bits = 0;
     f.Drop(SectionId::kSpanTable);
-    f.Add(SectionId::kSpanTable, image::SpanEntry{}, image::SpanTableCount(f.config().code_count, 0));
+    f.Add(SectionId::kSpanTable, image::SpanEntry{},
+          image::SpanTableCount(f.config().code_count, 0));
     return 0u;
   });
   // What follows in the verifier reads by these: without the rule other rules refuse the image by
@@ -102,15 +105,17 @@ void AddSizeCases(Cases& cases) {
         })
         .without = Without::kRefusedElsewhere;
   }
-  Add(cases, "m_.char_info.present()", "no characters", SectionId::kCharInfo, [](Forged& f) {
-    f.Drop(SectionId::kCharInfo);
-    return 0u;
-  }).without = Without::kNotTried;
+  Add(cases, "m_.segment.char_info.present()", "no characters", SectionId::kCharInfo,
+      [](Forged& f) {
+        f.Drop(SectionId::kCharInfo);
+        return 0u;
+      })
+      .without = Without::kNotTried;
   for (const bool none : {false, true}) {
     Add(cases, "w.space_code != 0 &&", "a code of U+2581 that is none", SectionId::kSegmentConfig,
         [none](Forged& f) {
           f.segment_config().space_code = none ? 0 : f.config().code_count;
-          f.RemakeBegins();
+          f.RemakeStarts();
           return 0u;
         });
   }
@@ -118,7 +123,7 @@ void AddSizeCases(Cases& cases) {
     f.config().unk_id = image::kNoId;
     return 0u;
   });
-  Add(cases, "if (m_.char_info.blocks[block] != block)", "a block out of order",
+  Add(cases, "if (m_.segment.char_info.blocks[block] != block)", "a block out of order",
       SectionId::kCharInfoBlocks, [](Forged& f) {
         f.Get<uint16_t>(SectionId::kCharInfoBlocks)[7] = 6;
         return 7u;
@@ -158,9 +163,10 @@ void AddTableCases(Cases& cases) {
   };
   entry("two ids", [](Forged&, image::SegmentEntry& e) { e.info.count = 2; });
   entry("a shift by 64", [](Forged&, image::SegmentEntry& e) { e.info.exact_below = 64; });
-  entry("an id that is none", [](Forged& f, image::SegmentEntry& e) { e.id = f.config().id_count; });
+  entry("an id that is none",
+        [](Forged& f, image::SegmentEntry& e) { e.id = f.config().id_count; });
   const auto part = [&](const char* what, auto change) {
-    Add(cases, "!bad_part", what, SectionId::kSpanTable, [=](Forged& f) {
+    Add(cases, "!bad_span", what, SectionId::kSpanTable, [=](Forged& f) {
       image::SpanEntry& of = f.Get<image::SpanEntry>(SectionId::kSpanTable).back();
       of = {1, {0, 0}, {1, 60, 1}};
       change(f, of);
@@ -172,7 +178,8 @@ void AddTableCases(Cases& cases) {
   part("a shift by 64", [](Forged&, image::SpanEntry& p) { p.info.exact_below = 64; });
   part("a code that is none",
        [](Forged& f, image::SpanEntry& p) { p.codes |= (f.config().code_count + 1) << 16; });
-  part("an id that is none", [](Forged& f, image::SpanEntry& p) { p.ids[0] = f.config().id_count; });
+  part("an id that is none",
+       [](Forged& f, image::SpanEntry& p) { p.ids[0] = f.config().id_count; });
   part("a second id that is none",
        [](Forged& f, image::SpanEntry& p) { p.ids[1] = f.config().id_count; });
   Add(cases, "!bad_code, SectionId::kDirectCodes", "a code that is none", SectionId::kDirectCodes,
@@ -204,12 +211,12 @@ void AddUnitCases(Cases& cases) {
   fail("a circle",
        [](Forged&, uint32_t base, trie::Unit& is) { is = trie::MakeUnit(3, base, base); });
 
-  Add(cases, "!bad_unit", "a character that leads nowhere from the root", SectionId::kAutomatonUnits,
-      [](Forged& f) {
+  Add(cases, "!bad_unit", "a character that leads nowhere from the root",
+      SectionId::kAutomatonUnits, [](Forged& f) {
         const uint32_t root_base = f.segment_config().root_base;
         f.Get<trie::Unit>(SectionId::kAutomatonUnits)[root_base + 1] =
             trie::MakeUnit(2, root_base, root_base);
-        f.RemakeBegins();
+        f.RemakeStarts();
         return 0u;
       });
   for (const bool value : {false, true}) {
@@ -226,8 +233,8 @@ void AddStateCases(Cases& cases) {
   for (const uint32_t count : {0u, 2u}) {
     Add(cases, "!bad_state", "a character without its one edge", SectionId::kAutomatonStates,
         [count](Forged& f) {
-          f.Get<AutomatonState>(SectionId::kAutomatonStates)[f.segment_config().root_base + 1].edge_count =
-              count;
+          f.Get<AutomatonState>(SectionId::kAutomatonStates)[f.segment_config().root_base + 1]
+              .edge_count = count;
           return 0u;
         });
   }
@@ -261,13 +268,14 @@ void AddStateCases(Cases& cases) {
     });
   }
   const auto begin = [&](const char* what, auto change) {
-    Add(cases, "is.unit == begin.unit", what, SectionId::kSearchStarts, [=](Forged& f) {
+    Add(cases, "is.unit == start.unit", what, SectionId::kSearchStarts, [=](Forged& f) {
       change(f.Get<image::SearchStart>(SectionId::kSearchStarts)[2]);
       return 2u;
     });
   };
   begin("another state", [](image::SearchStart& b) { b.unit += uint64_t{1} << 16; });
-  begin("another sum", [](image::SearchStart& b) { b.sum += uint64_t{1} << image::kEdgeCostShift; });
+  begin("another sum",
+        [](image::SearchStart& b) { b.sum += uint64_t{1} << image::kEdgeCostShift; });
   begin("another edge", [](image::SearchStart& b) { ++b.node.last; });
   begin("another margin", [](image::SearchStart& b) { ++b.node.margin; });
 }

@@ -8,10 +8,13 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <set>
 
+#include "image/fast_road.h"
 #include "image/forged_image.h"
 #include "image/reader.h"
 #include "image/rules.h"
+#include "image/sections.h"
 #include "trie/double_array.h"
 
 namespace rankfeed::image_test {
@@ -96,6 +99,25 @@ void AddConfigCases(Cases& cases) {
     });
     add("(InStrings(t)", "a text that ends outside", [text](Config& c) {
       c.*text = {0, 0xffffffffu};
+    });
+  }
+  add("c.fast_road_reason <=", "a reason that is none", [](Config& c) {
+    c.fast_road_reason = image::kLastFastRoadReason + 1;
+  });
+  for (const Original original : {kSentencePiece, kSegments}) {
+    cases.push_back({"(c.fast_road_reason == 0)", "on the fast road and not", original,
+                     SectionId::kSegmentConfig, [](Forged& f) {
+                       uint32_t& reason = f.config().fast_road_reason;
+                       reason = reason == 0 ? 6 : 0;
+                       return 0u;
+                     }});
+  }
+  for (const auto& [reason, op] :
+       {std::pair(1u, Op{0}), std::pair(1u, Op::kDigits), std::pair(2u, Op::kNmt),
+        std::pair(2u, Op::kFuse), std::pair(3u, Op::kNmt)}) {
+    add("AboutAnElement(reason)", "another element", [reason = reason, op = op](Config& c) {
+      c.fast_road_reason = reason;
+      c.fast_road_op = static_cast<uint32_t>(op);
     });
   }
   cases.push_back({"c.code_count <=", "the empty label as a code", kSentencePiece,
@@ -246,7 +268,7 @@ void AddStringCases(Cases& cases) {
       for (const auto& [section, op] : {std::pair(SectionId::kNormalizer, Op::kReplace),
                                         std::pair(SectionId::kPreTokenizer, Op::kSplitString),
                                         std::pair(SectionId::kDecoder, Op::kReplaceDecode)}) {
-        cases.push_back({"s.op >= first && s.op <= last", "a text", kHuggingFace, section,
+        cases.push_back({"(ValidText(s.a)", "a text", kHuggingFace, section,
                          [=, section = section, op = op](Forged& f) {
                            const Text good = f.AddText("x");
                            Step step{static_cast<uint32_t>(op), 0, 0, 0, good, good};
@@ -328,30 +350,75 @@ void AddIdCases(Cases& cases) {
       });
 }
 
+// What each element takes, written once more. EveryElementIsTried says when one is not here.
+struct StepRow {
+  SectionId section;
+  Op op;
+  uint32_t arg0, arg1;  // the greatest
+  bool text;            // a may not be empty
+};
+constexpr uint32_t kAnyNumber = 0xffffffff;
+constexpr StepRow kStepRows[] = {
+    {SectionId::kNormalizer, Op::kPrecompiled, 0, 0, false},
+    {SectionId::kNormalizer, Op::kStrip, 1, 1, false},
+    {SectionId::kNormalizer, Op::kLowercase, 0, 0, false},
+    {SectionId::kNormalizer, Op::kNfc, 0, 0, false},
+    {SectionId::kNormalizer, Op::kNfd, 0, 0, false},
+    {SectionId::kNormalizer, Op::kNfkc, 0, 0, false},
+    {SectionId::kNormalizer, Op::kNfkd, 0, 0, false},
+    {SectionId::kNormalizer, Op::kStripAccents, 0, 0, false},
+    {SectionId::kNormalizer, Op::kNmt, 0, 0, false},
+    {SectionId::kNormalizer, Op::kPrepend, 0, 0, false},
+    {SectionId::kNormalizer, Op::kReplace, 0, 0, true},
+    {SectionId::kNormalizer, Op::kReplaceRun, kAnyNumber, 0, true},
+    {SectionId::kNormalizer, Op::kReplaceSpaces, 0, 0, false},
+    {SectionId::kPreTokenizer, Op::kMetaspace, 2, 1, true},
+    {SectionId::kPreTokenizer, Op::kWhitespaceSplit, 0, 0, false},
+    {SectionId::kPreTokenizer, Op::kWhitespace, 0, 0, false},
+    {SectionId::kPreTokenizer, Op::kPunctuation, 4, 0, false},
+    {SectionId::kPreTokenizer, Op::kDigits, 1, 0, false},
+    {SectionId::kPreTokenizer, Op::kSplitString, 4, 1, true},
+    {SectionId::kDecoder, Op::kMetaspaceDecode, 2, 0, true},
+    {SectionId::kDecoder, Op::kReplaceDecode, 0, 0, true},
+    {SectionId::kDecoder, Op::kByteFallbackDecode, 0, 0, false},
+    {SectionId::kDecoder, Op::kFuse, 0, 0, false},
+    {SectionId::kDecoder, Op::kStripDecode, kAnyNumber, kAnyNumber, true}};
+
 void AddStepCases(Cases& cases) {
-  const auto add = [&](const char* rule, const char* what, SectionId section, Op op, size_t count) {
+  const auto add = [&](const char* rule, const char* what, SectionId section, Step step,
+                       size_t count = 1) {
     cases.push_back({rule, what, kHuggingFace, section, [=](Forged& f) {
                        f.Drop(section);
-                       f.Add(section, Step{static_cast<uint32_t>(op), 0, 0, 0, {}, {}}, count);
+                       f.Add(section, step, count);
                        return 0u;
                      }});
   };
-  for (const auto& [section, harmless, before, after] :
-       {std::tuple(SectionId::kNormalizer, Op::kNmt, Op{0}, Op{14}),
-        std::tuple(SectionId::kPreTokenizer, Op::kDigits, Op{29}, Op{36}),
-        std::tuple(SectionId::kDecoder, Op::kFuse, Op{49}, Op{55})}) {
-    add("steps.size() <= 256", "257 steps", section, harmless, 257);
-    add("s.op >= first && s.op <= last", "a number below", section, before, 1);
-    add("s.op >= first && s.op <= last", "a number above", section, after, 1);
+  const auto step = [](Op op, uint32_t arg0 = 0, uint32_t arg1 = 0) {
+    return Step{static_cast<uint32_t>(op), arg0, arg1, 0, {}, {}};
+  };
+  for (const auto& [section, harmless, before, after, other] :
+       {std::tuple(SectionId::kNormalizer, Op::kNmt, Op{0}, Op{14}, Op::kFuse),
+        std::tuple(SectionId::kPreTokenizer, Op::kDigits, Op{29}, Op{36}, Op::kNmt),
+        std::tuple(SectionId::kDecoder, Op::kFuse, Op{49}, Op{55}, Op::kDigits)}) {
+    add("steps.size() <= 256", "257 steps", section, step(harmless), 257);
+    for (const Op bad : {before, after, other}) {
+      add("op->part == part, section", "no element of this part", section, step(bad));
+    }
   }
-  for (const auto& [section, op] : {std::pair(SectionId::kNormalizer, Op::kReplace),
-                                    std::pair(SectionId::kNormalizer, Op::kReplaceRun),
-                                    std::pair(SectionId::kPreTokenizer, Op::kMetaspace),
-                                    std::pair(SectionId::kPreTokenizer, Op::kSplitString),
-                                    std::pair(SectionId::kDecoder, Op::kMetaspaceDecode),
-                                    std::pair(SectionId::kDecoder, Op::kReplaceDecode),
-                                    std::pair(SectionId::kDecoder, Op::kStripDecode)}) {
-    add("!needs_a ||", "no text to look for", section, op, 1);
+  for (const StepRow& row : kStepRows) {
+    const auto with_text = [&](const char* what, Step bad) {
+      cases.push_back({"s.arg0 <= op->max_arg0", what, kHuggingFace, row.section,
+                       [bad, section = row.section](Forged& f) {
+                         Step changed = bad;
+                         changed.a = f.AddText("x");
+                         f.Drop(section);
+                         f.Add(section, changed);
+                         return 0u;
+                       }});
+    };
+    if (row.arg0 != kAnyNumber) with_text("a first argument", step(row.op, row.arg0 + 1));
+    if (row.arg1 != kAnyNumber) with_text("a second argument", step(row.op, 0, row.arg1 + 1));
+    if (row.text) add("!op->needs_text ||", "no text to look for", row.section, step(row.op));
   }
   cases.push_back(
       {"m_.props.present()", "no properties", kHuggingFace, SectionId::kProps, [](Forged& f) {
@@ -361,7 +428,7 @@ void AddStepCases(Cases& cases) {
   const auto without = [&](Op op, std::initializer_list<SectionId> tables) {
     for (const SectionId table : tables) {
       cases.push_back(
-          {"TablesFor(", "a step without its tables", kHuggingFace, SectionId::kNormalizer,
+          {"HasTables(op->tables)", "a step without its tables", kHuggingFace, SectionId::kNormalizer,
            [=](Forged& f) {
              f.Drop(SectionId::kNormalizer);
              f.Add(SectionId::kNormalizer, Step{static_cast<uint32_t>(Op::kNmt), 0, 0, 0, {}, {}});
@@ -481,6 +548,45 @@ TEST(Verify, AcceptsTheOriginals) {
         << static_cast<int>(original) << " section " << detail.section << " item " << detail.item;
   }
   EXPECT_FALSE(Forged(ImageOf(kSegments)).Get<image::SegmentConfig>(SectionId::kSegmentConfig).empty());
+}
+
+TEST(Verify, EveryElementIsTried) {
+  std::set<Op> tried;
+  for (const StepRow& row : kStepRows) tried.insert(row.op);
+  for (const image::OpInfo& info : image::kOps) {
+    EXPECT_TRUE(tried.contains(info.op))
+        << "kStepRows lacks number " << static_cast<uint32_t>(info.op) << ", " << info.type;
+  }
+}
+
+// The greatest arguments that a row allows are accepted, in an image with all tables.
+TEST(Verify, AcceptsEveryElement) {
+  for (const StepRow& row : kStepRows) {
+    Forged forged(ImageOf(kHuggingFace));
+    Step step{static_cast<uint32_t>(row.op), row.arg0, row.arg1, 0, {}, {}};
+    if (row.text) step.a = forged.AddText("x");
+    forged.Drop(row.section);
+    forged.Add(row.section, step);
+    rankfeed_error_detail detail;
+    EXPECT_EQ(Open(forged.Seal(), &detail), RANKFEED_OK) << static_cast<uint32_t>(row.op);
+  }
+}
+
+// Together the originals have every section, and some case is refused because of each.
+TEST(Verify, SectionsHaveCases) {
+  std::set<SectionId> refused;
+  for (const Case& c : AllCases()) refused.insert(c.section);
+  // Strings and lists are looked at where something points into them; any number is a class.
+  const std::set<SectionId> free = {SectionId::kStrings, SectionId::kExpansions, SectionId::kCcc};
+  for (const image::SectionInfo& section : image::kSections) {
+    bool present = false;
+    for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments}) {
+      Forged forged(ImageOf(original));
+      present = present || forged.Has(section.id);
+    }
+    EXPECT_TRUE(present) << "no original has " << section.name;
+    EXPECT_NE(refused.contains(section.id), free.contains(section.id)) << section.name;
+  }
 }
 
 TEST(Verify, RulesHaveCases) {

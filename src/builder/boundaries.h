@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// builder/boundaries.h: where segments may end inside a word.
+//
+// Segments end between the common bytes (ASCII punctuation and digits) and characters that share no
+// piece with them. Which bytes are common is read off the pieces: a byte that is next to an ASCII
+// letter in some piece is not common, and no segment ends beside a character that is next to a
+// common byte in some piece (kCharNoBoundary). Two unknown characters never meet at such an end,
+// because common bytes are pieces themselves.
+#pragma once
+
+#include "builder/characters.h"
+#include "builder/charsmap_keys.h"
+#include "builder/piece_neighbours.h"
+#include "simd/kernels.h"
+
+namespace rankfeed::builder {
+
+struct Boundaries {
+  simd::ByteSet common, letters;  // SegmentConfig::common and letters
+};
+
+// Sets kCharNoBoundary of characters. O(characters).
+Boundaries FindBoundaries(const Model& model, Pipeline pipeline, const PieceNeighbours& neighbours,
+                          const CharsmapKeys& keys, Characters* characters);
+
+}  // namespace rankfeed::builder

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// builder/characters.h: what each raw character means on the fast road (kCharInfo), and which ASCII
+// bytes separate words.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "builder/charsmap_keys.h"
+#include "builder/eligibility.h"
+#include "image/fast_road.h"
+#include "image/model.h"
+#include "simd/kernels.h"
+
+namespace rankfeed::builder {
+
+class Characters {
+ public:
+  // All three outlive it.
+  Characters(const Model& model, Pipeline pipeline, const CharsmapKeys& keys)
+      : model_(model), pipeline_(pipeline), keys_(keys) {}
+
+  // kNone, or why no text can take the fast road. O(characters * log characters).
+  image::FastRoadReason Classify();
+
+  const simd::ByteSet& separators() const { return separators_; }
+  uint32_t info(char32_t cp) const { return info_[cp]; }  // image::CharInfo
+  const std::vector<uint32_t>& info() const { return info_; }
+  const std::vector<uint16_t>& expansions() const { return expansions_; }
+  void Forbid(char32_t cp) { info_[cp] |= image::kCharNoBoundary; }
+
+ private:
+  image::FastRoadReason FindSeparators();
+  bool WhiteSpace(char32_t cp) const;
+  uint32_t GraphemeOf(char32_t cp) const;
+  bool BreaksClusters(char32_t cp) const;
+  uint32_t CodeOf(char32_t cp) const;
+  uint32_t CharOf(char32_t cp) const;
+  uint32_t JoinFlags(char32_t cp, std::string_view c) const;
+  uint32_t Meaning(char32_t cp, std::string_view c);
+  uint32_t Expansion(char32_t cp, std::string_view normal);
+  uint32_t AddExpansion(const std::vector<uint16_t>& list);
+
+  const Model& model_;
+  const Pipeline pipeline_;
+  const CharsmapKeys& keys_;
+  simd::ByteSet separators_;
+  std::vector<uint32_t> info_;  // by code point
+  std::vector<uint16_t> expansions_;
+  std::map<std::vector<uint16_t>, uint32_t> known_;  // lists of expansions_, and where they begin
+};
+
+}  // namespace rankfeed::builder

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// builder/look_up_tables.cc: see look_up_tables.h. The entries are what the encoder's own search
+// answers, over one piece at a time. Entries come in order of falling score, so that a full bucket
+// drops the rarest.
+#include "builder/look_up_tables.h"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/utf8.h"
+#include "segment/key.h"
+#include "segment/search.h"
+
+namespace rankfeed::builder {
+namespace {
+
+class PathFinder {
+ public:
+  PathFinder(const Model& model, const Automaton& automaton) : model_(model) {
+    config_.root_base = automaton.root_base;
+    config_.cost_unit = automaton.cost_unit;
+    model_.segment.config = config_;
+    model_.segment.units = automaton.units;
+    model_.segment.states = automaton.states;
+    model_.segment.fails = automaton.fails;
+    model_.segment.edges = automaton.edges;
+    model_.segment.starts = automaton.starts;
+    Layout measure(nullptr);
+    stream_.Carve(measure);
+    memory_.resize(measure.size() + Layout::kAlignment);
+    void* base = memory_.data();
+    size_t space = memory_.size();
+    Layout carve(std::align(Layout::kAlignment, measure.size(), base, space));
+    stream_.Carve(carve);
+  }
+
+  segment::PathResult Solve(std::span<const uint16_t> codes, bool word_start) {
+    stream_.Clear();
+    uint16_t padded[image::kMaxSegmentPieceChars + segment::Stream::kPadding] = {};
+    std::copy(codes.begin(), codes.end(), padded);
+    stream_.Append(padded, static_cast<uint32_t>(codes.size()), word_start);
+    const segment::ExactnessRule rule(model_, config_.cost_unit);
+    stream_.Solve(model_, kernels_, rule);
+    return stream_.result(0);
+  }
+  // Of the last Solve.
+  uint32_t id(uint32_t i) const {
+    return static_cast<uint32_t>(stream_.ids()[stream_.result(0).first_id + i]);
+  }
+
+ private:
+  Model model_;
+  image::SegmentConfig config_{};
+  const segment::Kernels kernels_ = segment::DispatchKernels();
+  segment::Stream stream_;
+  std::vector<unsigned char> memory_;
+};
+
+// Bits of a table of buckets of two with room for so many entries.
+uint32_t BitsFor(size_t buckets) {
+  return static_cast<uint32_t>(std::countr_zero(std::bit_ceil(buckets)));
+}
+
+// The raw text of a segment that reaches the model as it is; false if there is none, or it is too
+// long for the table.
+bool Spell(std::span<const uint16_t> codes, const PieceNeighbours& neighbours,
+           const Characters& characters, std::string* text) {
+  constexpr uint32_t kChanges =
+      image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
+  uint32_t joining = 0;
+  for (const uint16_t code : codes) {
+    const char32_t cp = neighbours.code_point[code];
+    const uint32_t info = characters.info(cp);
+    if (cp == 0 || (info & (kChanges | joining)) != 0 || (info & image::kCharCodeMask) != code ||
+        (cp < 0x80 && characters.separators().Has(static_cast<uint8_t>(cp)))) {
+      return false;
+    }
+    joining = image::JoiningMarks(info);
+    char bytes[4];
+    text->append(bytes, utf8::Encode(cp, bytes));
+  }
+  return !text->empty() && text->size() <= image::kMaxEntryBytes;
+}
+
+// The codes of the piece that a unit of the trie spells.
+void CodesOf(uint32_t unit, std::span<const trie::Unit> units, const PieceNeighbours& neighbours,
+             std::vector<uint16_t>* codes) {
+  codes->clear();
+  for (uint32_t at = unit; at != 0; at = neighbours.parent[at]) {
+    codes->push_back(static_cast<uint16_t>(trie::Label(units[at])));
+  }
+  std::reverse(codes->begin(), codes->end());
+}
+
+std::vector<uint32_t> UnitsOfValues(const Model& model) {
+  std::vector<uint32_t> unit_of(model.value_ids.size(), 0);
+  const auto units = model.pieces.units();
+  for (uint32_t i = 1; i < units.size(); ++i) {
+    if (trie::Value(units[i]) != trie::kNoValue) unit_of[trie::Value(units[i])] = i;
+  }
+  return unit_of;
+}
+
+// An entry, and which bucket it belongs to.
+struct Segment {
+  uint64_t hash;
+  image::SegmentEntry entry{};
+};
+
+void Insert(const Segment& segment, SegmentTable* table) {
+  const uint64_t mask = (uint64_t{1} << table->bits) - 1;
+  image::SegmentEntry* const bucket = &table->entries[2 * (segment.hash & mask)];
+  image::SegmentEntry* const entry = bucket[0].info.count == 0   ? bucket
+                                     : bucket[1].info.count == 0 ? bucket + 1
+                                                                 : nullptr;
+  // Entries of a bucket differ in the first parts of their keys.
+  if (entry == nullptr || bucket[0].key[0] == segment.entry.key[0]) return;
+  *entry = segment.entry;
+}
+
+}  // namespace
+
+SegmentTable MakeSegmentTable(const Model& model, const PieceNeighbours& neighbours,
+                              const Characters& characters, const Automaton& automaton) {
+  std::vector<Segment> segments;
+  PathFinder finder(model, automaton);
+  std::vector<uint16_t> codes;
+  std::string text;
+  for (const uint32_t unit : UnitsOfValues(model)) {
+    CodesOf(unit, model.pieces.units(), neighbours, &codes);
+    const bool word_start = neighbours.code_point[codes[0]] == kMetaspace;
+    text.clear();
+    if (!Spell(std::span(codes).subspan(word_start ? 1 : 0), neighbours, characters, &text)) {
+      continue;
+    }
+    const segment::PathResult path = finder.Solve(codes, word_start);
+    if (path.count != 1 || path.flags != 0 || path.info.exact_below == 0) continue;
+    const auto size = static_cast<uint32_t>(text.size());
+    const auto key =
+        segment::SegmentKey::Make(text.data(), size, segment::SegmentKey::Tag(size, word_start));
+    Segment segment{key.Hash()};
+    std::copy_n(key.part, 3, segment.entry.key);
+    segment.entry.id = finder.id(0);
+    segment.entry.info = path.info;
+    segments.push_back(segment);
+  }
+  SegmentTable table;
+  table.bits = BitsFor(std::max<size_t>(1, segments.size() / 2));
+  table.entries.assign((size_t{2} << table.bits) + 1, image::SegmentEntry{});
+  for (const Segment& segment : segments) Insert(segment, &table);
+  return table;
+}
+
+SpanTable MakeSpanTable(const Model& model, const PieceNeighbours& neighbours,
+                        const Automaton& automaton) {
+  const uint32_t code_count = model.config->code_count;
+  PathFinder finder(model, automaton);
+  const auto find = [&](std::span<const uint16_t> codes) {
+    image::SpanEntry span{};
+    const segment::PathResult path =
+        finder.Solve(codes, neighbours.code_point[codes[0]] == kMetaspace);
+    if (path.flags != 0 || path.info.exact_below == 0) return span;
+    span.codes = codes[0] | (codes.size() > 1 ? uint32_t{codes[1]} << 16 : 0);
+    for (uint32_t i = 0; i < path.count; ++i) span.ids[i] = finder.id(i);
+    span.info = path.info;
+    return span;
+  };
+  std::vector<image::SpanEntry> twos;
+  for (const auto& [first, second] : neighbours.cjk) {
+    const uint16_t codes[] = {first, second};
+    if (const image::SpanEntry span = find(codes); span.codes != 0) twos.push_back(span);
+  }
+  std::stable_sort(twos.begin(), twos.end(), [](const auto& a, const auto& b) {
+    return a.info.score_bound < b.info.score_bound;
+  });
+  SpanTable table;
+  table.bits = BitsFor(std::max<size_t>(2, twos.size()));
+  table.entries.assign(image::SpanTableCount(code_count, table.bits), image::SpanEntry{});
+  for (uint16_t code = 1; code < code_count; ++code) table.entries[code] = find({&code, 1});
+  for (const image::SpanEntry& span : twos) {
+    image::SpanEntry* const bucket =
+        &table.entries[code_count + 1 + 2 * image::SpanHash(span.codes, table.bits)];
+    image::SpanEntry* const at = bucket[0].codes == 0 ? bucket : bucket + 1;
+    if (at->codes == 0) *at = span;
+  }
+  return table;
+}
+
+std::vector<uint16_t> MakeDirectCodes(const Characters& characters) {
+  constexpr uint32_t kCodeOnly = image::kCharCodeMask | image::kCharBases | image::kCharNoBoundary;
+  std::vector<uint16_t> codes(image::kDirectCodeCount, 0);
+  for (char32_t cp = 1; cp < 0x10000; ++cp) {
+    const uint32_t info = characters.info(cp);
+    if ((info & ~kCodeOnly) == 0) codes[cp] = static_cast<uint16_t>(info);
+  }
+  return codes;
+}
+
+}  // namespace rankfeed::builder

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// image/fast_road.h: why the texts of a pipeline do not take the fast road (segment/), as an
+// image's Config says it. builder/eligibility.cc and what it calls give the reasons.
+#pragma once
+
+#include <cstdint>
+
+#include "image/ops.h"
+
+namespace rankfeed::image {
+
+// Numbers never change.
+enum class FastRoadReason : uint32_t {
+  kNone = 0,  // they take it
+  // About one element, whose number is in Config::fast_road_op.
+  kNormalizer = 1,
+  kPreTokenizer = 2,
+  // About the pipeline.
+  kNoMetaspace = 3,
+  kSpacesNotCollapsed = 4,
+  kNormalizedAddedTokens = 5,
+  kByteFallback = 6,
+  kNoUnknownId = 7,
+  kNoDummyPrefix = 8,
+  kExtraWhitespaces = 9,
+  kUnescapedWhitespaces = 10,
+  kWhitespaceAsSuffix = 11,
+  kUserDefinedSymbols = 12,
+  // About the charsmap.
+  kReplacementSpaces = 13,
+  kSeparatorKeys = 14,
+  kLineEnds = 15,
+  kPrependKeys = 16,
+  // About the pieces.
+  kUnknownScore = 17,
+  kPositiveScores = 18,
+  kLongPieces = 19,
+  kManyCharacters = 20,
+  kManyPieces = 21,
+  kMetaspaceNoPiece = 22,
+  kMetaspaceInsidePieces = 23,
+};
+inline constexpr uint32_t kLastFastRoadReason = 23;
+
+// What keeps texts off the fast road, in the words of the file formats; "" for kNone and for
+// numbers that are no reason. With kNormalizer and kPreTokenizer the element's OpInfo::type says
+// which.
+constexpr const char* FastRoadReasonName(FastRoadReason reason) {
+  switch (reason) {
+    case FastRoadReason::kNone:
+      return "";
+    case FastRoadReason::kNormalizer:
+      return "normalizer";
+    case FastRoadReason::kPreTokenizer:
+      return "pre-tokenizer";
+    case FastRoadReason::kNoMetaspace:
+      return "no Metaspace pre-tokenizer";
+    case FastRoadReason::kSpacesNotCollapsed:
+      return "Metaspace without a Replace of \" {2,}\" before it";
+    case FastRoadReason::kNormalizedAddedTokens:
+      return "added tokens with normalized=true";
+    case FastRoadReason::kByteFallback:
+      return "byte_fallback";
+    case FastRoadReason::kNoUnknownId:
+      return "no unk_id";
+    case FastRoadReason::kNoDummyPrefix:
+      return "add_dummy_prefix=false";
+    case FastRoadReason::kExtraWhitespaces:
+      return "remove_extra_whitespaces=false";
+    case FastRoadReason::kUnescapedWhitespaces:
+      return "escape_whitespaces=false";
+    case FastRoadReason::kWhitespaceAsSuffix:
+      return "treat_whitespace_as_suffix=true";
+    case FastRoadReason::kUserDefinedSymbols:
+      return "user-defined symbols";
+    case FastRoadReason::kReplacementSpaces:
+      return "charsmap replacements with two spaces in a row or U+2581";
+    case FastRoadReason::kSeparatorKeys:
+      return "charsmap keys that begin with white space";
+    case FastRoadReason::kLineEnds:
+      return "a charsmap that treats CR and LF differently";
+    case FastRoadReason::kPrependKeys:
+      return "charsmap keys that begin with a Prepend character";
+    case FastRoadReason::kUnknownScore:
+      return "a least score above 0 or below -1e9";
+    case FastRoadReason::kPositiveScores:
+      return "scores above 0";
+    case FastRoadReason::kLongPieces:
+      return "pieces of more than 16 characters";
+    case FastRoadReason::kManyCharacters:
+      return "more than 65,533 distinct characters";
+    case FastRoadReason::kManyPieces:
+      return "more pieces than the automaton has room for";
+    case FastRoadReason::kMetaspaceNoPiece:
+      return "U+2581 is no piece";
+    case FastRoadReason::kMetaspaceInsidePieces:
+      return "pieces with U+2581 behind their first character";
+  }
+  return "";
+}
+static_assert(*FastRoadReasonName(FastRoadReason{kLastFastRoadReason}) != 0 &&
+              *FastRoadReasonName(FastRoadReason{kLastFastRoadReason + 1}) == 0);
+
+constexpr bool AboutAnElement(FastRoadReason reason) {
+  return reason == FastRoadReason::kNormalizer || reason == FastRoadReason::kPreTokenizer;
+}
+
+}  // namespace rankfeed::image

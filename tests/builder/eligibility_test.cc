@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// Which pipelines take the fast road, and what an image says of those that do not: every reason of
+// image/fast_road.h that a small file can have, and the element where there is one.
+#include "builder/eligibility.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "builder/builder_test_util.h"
+#include "builder/hf_file.h"
+#include "general/hf_tiny.h"
+#include "general/sp_model_proto.h"
+#include "support/base64.h"
+
+namespace rankfeed::builder {
+namespace {
+
+using builder_test::Compiled;
+using builder_test::HfFile;
+using image::FastRoadReason;
+using image::Op;
+
+constexpr char kCollapse[] = R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})";
+constexpr char kStripRight[] = R"({"type":"Strip","strip_left":false,"strip_right":true})";
+constexpr char kStripBoth[] = R"({"type":"Strip","strip_left":true,"strip_right":true})";
+
+std::set<FastRoadReason> seen;
+
+void Expect(const std::string& source, FastRoadReason reason, Op op = Op{0}) {
+  const Compiled compiled(source);
+  ASSERT_EQ(compiled.status, RANKFEED_OK) << compiled.message();
+  const Model& model = compiled.view();
+  const auto is = static_cast<FastRoadReason>(model.config->fast_road_reason);
+  EXPECT_EQ(is, reason) << image::FastRoadReasonName(is) << " instead of "
+                        << image::FastRoadReasonName(reason);
+  EXPECT_EQ(model.config->fast_road_op, static_cast<uint32_t>(op));
+  EXPECT_EQ(model.segment.config.has_value(), reason == FastRoadReason::kNone);
+  EXPECT_EQ(image::AboutAnElement(reason), op != Op{0});
+  seen.insert(is);
+}
+
+std::string Sequence(const char* key, const std::vector<std::string>& elements) {
+  std::string list;
+  for (const std::string& element : elements) list += (list.empty() ? "" : ",") + element;
+  return std::string(R"({"type":"Sequence",")") + key + "\":[" + list + "]}";
+}
+
+// Form B with a change.
+template <class Change>
+std::string File(Change change) {
+  HfFile file;
+  file.pre_tokenizer = hf_test::kWords;
+  change(file);
+  return file.Text();
+}
+
+std::string WithCharsmap(const std::map<std::string, std::string>& rules) {
+  return File([&](HfFile& f) {
+    f.normalizer = R"({"type":"Precompiled","precompiled_charsmap":")" +
+                   test::Base64(sp_test::MakeCharsmap(rules)) + "\"}";
+  });
+}
+
+TEST(Eligibility, FormsOfHuggingFace) {
+  Expect(File([](HfFile&) {}), FastRoadReason::kNone);
+  Expect(WithCharsmap({{"\t", " "}}), FastRoadReason::kNone);
+  for (const std::vector<std::string>& normalizer :
+       {std::vector<std::string>{kCollapse}, {kStripRight, kCollapse}}) {
+    Expect(File([&](HfFile& f) {
+             f.normalizer = Sequence("normalizers", normalizer);
+             f.pre_tokenizer = hf_test::kAlways;
+           }),
+           FastRoadReason::kNone);
+  }
+}
+
+TEST(Eligibility, NormalizersThatKeepItOff) {
+  const std::pair<std::string, Op> normalizers[] = {
+      {R"({"type":"NFKC"})", Op::kNfkc},
+      {R"({"type":"Lowercase"})", Op::kLowercase},
+      {R"({"type":"Prepend","prepend":"a"})", Op::kPrepend},
+      {R"({"type":"Replace","pattern":{"Regex":" {3,}"},"content":" "})", Op::kReplaceRun},
+      {R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":"a"})", Op::kReplaceRun},
+      {R"({"type":"Replace","pattern":{"String":"a"},"content":"b"})", Op::kReplace},
+      {kStripBoth, Op::kStrip},
+      {kStripRight, Op::kStrip},  // before WhitespaceSplit
+      {kCollapse, Op::kReplaceRun},
+      {Sequence("normalizers", {kCollapse, R"({"type":"Nmt"})"}), Op::kNmt}};
+  for (const auto& [normalizer, op] : normalizers) {
+    Expect(File([&, text = normalizer](HfFile& f) { f.normalizer = text; }),
+           FastRoadReason::kNormalizer, op);
+  }
+}
+
+TEST(Eligibility, PreTokenizersThatKeepItOff) {
+  const auto with = [](const std::string& pre_tokenizer) {
+    return File([&](HfFile& f) { f.pre_tokenizer = pre_tokenizer; });
+  };
+  Expect(with(R"({"type":"Digits","individual_digits":true})"), FastRoadReason::kPreTokenizer,
+         Op::kDigits);
+  Expect(with(Sequence("pretokenizers", {R"({"type":"Whitespace"})", hf_test::kAlways})),
+         FastRoadReason::kPreTokenizer, Op::kWhitespace);
+  for (const char* metaspace : {hf_test::kFirst, hf_test::kNever, hf_test::kWhole}) {
+    Expect(with(metaspace), FastRoadReason::kPreTokenizer, Op::kMetaspace);
+  }
+  Expect(with(R"({"type":"WhitespaceSplit"})"), FastRoadReason::kNoMetaspace);
+  Expect(with("null"), FastRoadReason::kNoMetaspace);
+  Expect(with(hf_test::kAlways), FastRoadReason::kSpacesNotCollapsed);
+}
+
+TEST(Eligibility, OptionsOfHuggingFace) {
+  Expect(
+      File([](HfFile& f) { f.added_tokens = "[" + builder_test::Added(7, "wor", "00010") + "]"; }),
+      FastRoadReason::kNormalizedAddedTokens);
+  const auto model = [](const char* unk_id, const char* bytes, const char* pieces) {
+    return File([&](HfFile& f) {
+      f.model = std::string(R"({"type":"Unigram","unk_id":)") + unk_id + R"(,"byte_fallback":)" +
+                bytes + R"(,"vocab":[["<unk>",0.0],)" + pieces + "]}";
+    });
+  };
+  constexpr char kPieces[] = R"(["\u2581",-3.5],["a",-2.25])";
+  Expect(model("0", "true", kPieces), FastRoadReason::kByteFallback);
+  Expect(model("null", "false", kPieces), FastRoadReason::kNoUnknownId);
+  Expect(model("0", "false", R"(["\u2581",-3.5],["a",2.25])"), FastRoadReason::kPositiveScores);
+  Expect(model("0", "false", R"(["\u2581",-3.5],["a",-2e9])"), FastRoadReason::kUnknownScore);
+  Expect(model("0", "false", R"(["\u2581",-3.5],["aaaaaaaaaaaaaaaaa",-2])"),
+         FastRoadReason::kLongPieces);
+  Expect(model("0", "false", R"(["a",-2.25])"), FastRoadReason::kMetaspaceNoPiece);
+}
+
+TEST(Eligibility, Charsmaps) {
+  Expect(WithCharsmap({{"\t", " "}, {"\ta", "b"}}), FastRoadReason::kSeparatorKeys);
+  Expect(WithCharsmap({{"\u0600", "a"}}), FastRoadReason::kPrependKeys);
+  const HfFile file;
+  Expect(File([&](HfFile& f) {
+           f.normalizer = Sequence("normalizers",
+                                   {R"({"type":"Precompiled","precompiled_charsmap":")" +
+                                        test::Base64(sp_test::MakeCharsmap({{"\n", " "}})) + "\"}",
+                                    kCollapse});
+           f.pre_tokenizer = hf_test::kAlways;
+         }),
+         FastRoadReason::kLineEnds);
+}
+
+TEST(Eligibility, SentencePiece) {
+  const auto model = [](auto change) {
+    sp_test::ModelProto proto;
+    proto.AddSpecials();
+    for (const char* piece : {"\u2581", "a", "b", "\u2581ab"}) proto.Add(piece, -2);
+    change(proto);
+    return Serialize(proto);
+  };
+  using Proto = sp_test::ModelProto;
+  Expect(model([](Proto&) {}), FastRoadReason::kNone);
+  Expect(model([](Proto& m) { m.normalizer.add_dummy_prefix = false; }),
+         FastRoadReason::kNoDummyPrefix);
+  Expect(model([](Proto& m) { m.normalizer.remove_extra_whitespaces = false; }),
+         FastRoadReason::kExtraWhitespaces);
+  Expect(model([](Proto& m) { m.normalizer.escape_whitespaces = false; }),
+         FastRoadReason::kUnescapedWhitespaces);
+  Expect(model([](Proto& m) { m.treat_whitespace_as_suffix = true; }),
+         FastRoadReason::kWhitespaceAsSuffix);
+  Expect(model([](Proto& m) { m.Add("wor", -1, sp_test::kUserDefined); }),
+         FastRoadReason::kUserDefinedSymbols);
+  Expect(model([](Proto& m) {
+           m.normalizer.charsmap = sp_test::MakeCharsmap({{"A", "a  b"}});
+         }),
+         FastRoadReason::kReplacementSpaces);
+  Expect(model([](Proto& m) { m.Add("a\u2581", -3); }), FastRoadReason::kMetaspaceInsidePieces);
+  Expect(model([](Proto& m) { m.pieces.erase(m.pieces.begin() + 3); }),
+         FastRoadReason::kMetaspaceNoPiece);
+}
+
+// Those of kManyCharacters and kManyPieces take vocabularies of 65,533 characters and 2^24 units.
+TEST(Eligibility, EveryReasonHasAFileAndAName) {
+  if (testing::GTEST_FLAG(filter) != "*") GTEST_SKIP() << "other tests were left out";
+  for (uint32_t number = 0; number <= image::kLastFastRoadReason; ++number) {
+    const auto reason = static_cast<FastRoadReason>(number);
+    EXPECT_EQ(*image::FastRoadReasonName(reason) == '\0', reason == FastRoadReason::kNone);
+    const bool large =
+        reason == FastRoadReason::kManyCharacters || reason == FastRoadReason::kManyPieces;
+    EXPECT_NE(seen.contains(reason), large) << image::FastRoadReasonName(reason);
+  }
+}
+
+}  // namespace
+}  // namespace rankfeed::builder
