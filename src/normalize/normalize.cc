@@ -4,8 +4,9 @@
 
 #include <cstring>
 
+#include "normalize/filters.h"
 #include "normalize/precompiled.h"
-#include "normalize/rewrite.h"
+#include "normalize/replace.h"
 #include "normalize/unicode_forms.h"
 
 namespace rankfeed::normalize {

@@ -3,6 +3,8 @@
 // nothing else, and texts with ranges to run them on.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstring>
 #include <string>
 #include <vector>
@@ -86,5 +88,13 @@ struct OwnedText {
   std::vector<std::vector<uint32_t>> work;
   NormalizedText text;
 };
+
+// Characters with ranges after run(in, out).
+template <class F>
+std::string Ranges(std::string_view input, F run) {
+  OwnedText in(input, input.size() * 8 + 16), out(input.size() * 8 + 16);
+  EXPECT_TRUE(run(in.text, &out.text));
+  return out.ranges();
+}
 
 }  // namespace rankfeed::normalize

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The small normalizers with their ranges, as NormalizedString of tokenizers 0.23.2 keeps them.
-#include "normalize/rewrite.h"
+// Strip, Prepend and the Replace normalizers with their ranges, as NormalizedString of tokenizers
+// 0.23.2 keeps them.
+#include "normalize/replace.h"
 
 #include <gtest/gtest.h>
 
@@ -12,15 +13,7 @@
 namespace rankfeed::normalize {
 namespace {
 
-// Characters with ranges after run(in, out).
-template <class F>
-std::string Ranges(std::string_view input, F run) {
-  OwnedText in(input, input.size() * 8 + 16), out(input.size() * 8 + 16);
-  EXPECT_TRUE(run(in.text, &out.text));
-  return out.ranges();
-}
-
-TEST(Rewrite, Strip) {
+TEST(Replace, Strip) {
   const auto strip = [](bool left, bool right) {
     return Ranges(" \u3000a b\u00a0\n",
                   [&](const auto& in, auto* out) { return RunStrip(left, right, in, out); });
@@ -32,34 +25,12 @@ TEST(Rewrite, Strip) {
             "");
 }
 
-TEST(Rewrite, Lowercase) {
-  const TableModel tables({image::Op::kLowercase});
-  const auto lower = [&](const auto& in, auto* out) {
-    return RunLowercase(tables.model(), in, out);
-  };
-  EXPECT_EQ(Ranges("A\u0130b", lower), "a:0-1 i:1-3 \u0307:1-3 b:3-4");
-  EXPECT_EQ(Ranges("\u03a3\u03a3", lower), "\u03c3:0-2 \u03c3:2-4");  // no final sigma
-  EXPECT_EQ(Ranges("\u1e9e", lower), "\u00df:0-3");
-}
-
-TEST(Rewrite, FiltersKeepRanges) {
-  const TableModel tables({});
-  EXPECT_EQ(
-      Ranges("\u0301e\u0301x",
-             [&](const auto& in, auto* out) { return RunStripAccents(tables.model(), in, out); }),
-      "e:2-3 x:5-6");
-  EXPECT_EQ(Ranges("\x01"
-                   "a\x0b\t\u2581\u00a0",
-                   RunNmt),
-            "a:1-2  :3-4  :4-7 \u00a0:7-9");
-}
-
-TEST(Rewrite, Prepend) {
+TEST(Replace, Prepend) {
   EXPECT_EQ(Ranges("\u00e9x", [](const auto& in, auto* out) { return RunPrepend("ab", in, out); }),
             "a:0-2 b:0-2 \u00e9:0-2 x:2-3");
 }
 
-TEST(Rewrite, ReplacementsTakeTheRangeOfTheLastCharacter) {
+TEST(Replace, ReplacementsTakeTheRangeOfTheLastCharacter) {
   const auto replace = [](const char* pattern, const char* content) {
     return Ranges("aaab\u00e9",
                   [&](const auto& in, auto* out) { return RunReplace(pattern, content, in, out); });
@@ -69,7 +40,7 @@ TEST(Rewrite, ReplacementsTakeTheRangeOfTheLastCharacter) {
   EXPECT_EQ(replace("z", "y"), "a:0-1 a:1-2 a:2-3 b:3-4 \u00e9:4-6");
 }
 
-TEST(Rewrite, Runs) {
+TEST(Replace, Runs) {
   const auto runs = [](uint32_t least) {
     return Ranges("  a b   ", [&](const auto& in, auto* out) {
       return RunReplaceRun(" ", least, "_", in, out);
@@ -83,7 +54,7 @@ TEST(Rewrite, Runs) {
             "a:0-1  :2-3 b:3-4  :5-6 c:6-7  :7-8 d:8-9 \u3000:9-12 e:12-13  :13-14");
 }
 
-TEST(Rewrite, WhiteSpaceIsUnicodeWhiteSpace) {
+TEST(Replace, WhiteSpaceIsUnicodeWhiteSpace) {
   uint32_t count = 0;
   for (char32_t c = 0; c <= utf8::kMaxCodePoint; ++c) count += unicode::IsWhiteSpace(c);
   EXPECT_EQ(count, 25u);  // PropList.txt, unchanged since Unicode 6.3
@@ -92,7 +63,7 @@ TEST(Rewrite, WhiteSpaceIsUnicodeWhiteSpace) {
   EXPECT_FALSE(unicode::IsWhiteSpace(0x180e));
 }
 
-TEST(Rewrite, OutputTooSmall) {
+TEST(Replace, OutputTooSmall) {
   OwnedText in("abc", 16), out(4);
   EXPECT_FALSE(RunPrepend("xy", in.text, &out.text));
   EXPECT_TRUE(RunPrepend("x", in.text, &out.text));

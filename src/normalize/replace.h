@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// normalize/rewrite.h: the small normalizers: strip, case, filters, replacements.
+// normalize/replace.h: the normalizers that look for stretches of a text: strip, prepend, replace.
 //
 // Each reads in (never empty) and writes out; false when out is too small. All are O(in.size), the
 // literal search O(in.size * pattern) at worst.
@@ -14,9 +14,6 @@
 namespace rankfeed::normalize {
 
 bool RunStrip(bool left, bool right, const NormalizedText& in, NormalizedText* out);
-bool RunLowercase(const Model& model, const NormalizedText& in, NormalizedText* out);
-bool RunStripAccents(const Model& model, const NormalizedText& in, NormalizedText* out);
-bool RunNmt(const NormalizedText& in, NormalizedText* out);
 bool RunPrepend(std::string_view prefix, const NormalizedText& in, NormalizedText* out);
 bool RunReplace(std::string_view pattern, std::string_view content, const NormalizedText& in,
                 NormalizedText* out);
