@@ -35,7 +35,7 @@ LOADING = """
 ## Cost of loading
 
 The dearest files that the targets met, in processor time and in heap held at once, against what SECURITY.md promises:
-1 s and 100 ns for each byte; 64 MiB, 8 bytes for each byte of the file and 6 for each byte of the image that came of
+1 s and 100 ns for each byte; 64 MiB, 8 bytes for each byte of the file and 2 for each byte of the image that came of
 it. A sanitizer's build may take 20 times the time and 4 times the memory. A file over a bound is a finding.
 
 """

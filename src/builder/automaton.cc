@@ -27,6 +27,7 @@ class Build {
       if (depth_[state] > 1) suffix_[state] = Suffix(state);
     }
     FindFails();
+    std::vector<uint32_t>().swap(base_);
     SetEdges();
     SetStarts();
     return std::move(out_);

@@ -7,7 +7,7 @@
 // way along `fail` from the state there; those that can be on a best path are the state's edges
 // (pruning.h). A state holds three of them itself, so that most characters of a text cost one
 // cache line for the way and one for the edges; the others are in lists.
-// Cost: O(states * longest piece) time, some 200 bytes a state besides the result.
+// Cost: O(states * longest piece) time, some 80 bytes a state besides the result.
 #pragma once
 
 #include <cstdint>

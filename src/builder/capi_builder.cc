@@ -78,11 +78,11 @@ std::string ReadFile(const std::string& path) {
   struct stat info;
   if (fstat(file.fd(), &info) != 0) FailIo("read", path, errno);
   if (S_ISDIR(info.st_mode)) FailIo("read", path, EISDIR);
+  constexpr size_t kChunk = 1 << 20;
   std::string bytes;
-  bytes.reserve(static_cast<size_t>(info.st_size) + 1);
+  bytes.reserve(static_cast<size_t>(info.st_size) + kChunk);  // so that the last read has room
   for (;;) {
     const size_t size = bytes.size();
-    constexpr size_t kChunk = 1 << 20;
     bytes.resize(size + kChunk);
     const ssize_t got = read(file.fd(), bytes.data() + size, kChunk);
     const int error = errno;

@@ -171,12 +171,12 @@ ImageBytes Compile(std::string_view source, const std::string& name,
                                                         : ReadSentencePiece(source, name, parity);
   ApplyPreset(preset, &spec);
   const ConfigHash hash = HashConfig(source, parity, preset);
-  ImageBytes bytes = WriteImage(spec, hash, {});
-  if (!AnyNormalized(spec)) return bytes;
+  if (!AnyNormalized(spec)) return WriteImage(std::move(spec), hash, {});
   // Tokens that are looked for in normalized text are normalized themselves, by the normalizer the
   // encoder will run: that of a first image.
   std::vector<std::string> normalized;
   {
+    const ImageBytes bytes = WriteImage(spec, hash, {});
     const OpenImage first(bytes);
     TokenNormalizer normalizer(first.model());
     for (const AddedTokenSpec& token : spec.added_tokens) {
@@ -184,8 +184,7 @@ ImageBytes Compile(std::string_view source, const std::string& name,
       normalized.push_back(wanted ? normalizer.Normalize(token.id, token.content) : std::string());
     }
   }
-  bytes = {};
-  return WriteImage(spec, hash, normalized);
+  return WriteImage(std::move(spec), hash, normalized);
 }
 
 }  // namespace rankfeed::builder

@@ -12,12 +12,18 @@
 namespace rankfeed::builder {
 namespace {
 
+// Assigning {} would keep the memory.
+template <class T>
+void Free(std::vector<T>* elements) {
+  std::vector<T>().swap(*elements);
+}
+
 // The prefix tree in preorder; children of a node are consecutive in child_list.
 struct Tree {
   std::vector<uint16_t> label;
   std::vector<uint32_t> value, first_child;  // first_child has one entry more than nodes
   std::vector<uint32_t> parent;              // while it is made
-  std::vector<uint64_t> weight;              // of all keys in the subtree
+  std::vector<uint64_t> weight;              // of all keys in the subtree, until nodes are in order
   std::vector<uint32_t> child_list;
 
   size_t size() const { return label.size(); }
@@ -82,19 +88,19 @@ Tree MakeTree(std::span<const TrieKey> keys, uint32_t code_count) {
     last = key.codes;
   }
   // A parent's index is below its children's, so one pass backwards sums subtrees.
-  std::vector<uint32_t> count(tree.size() + 1, 0);
+  tree.first_child.assign(tree.size() + 1, 0);
   for (size_t i = tree.size(); i-- > 1;) {
     uint64_t& sum = tree.weight[tree.parent[i]];
     if (__builtin_add_overflow(sum, tree.weight[i], &sum)) sum = UINT64_MAX;
-    ++count[tree.parent[i] + 1];
+    ++tree.first_child[tree.parent[i]];
   }
-  std::partial_sum(count.begin(), count.end(), count.begin());
-  tree.first_child = count;
+  // First where a node's children end; filled from behind, each comes to where they begin.
+  std::partial_sum(tree.first_child.begin(), tree.first_child.end(), tree.first_child.begin());
   tree.child_list.resize(tree.size() - 1);
-  for (size_t i = 1; i < tree.size(); ++i) {
-    tree.child_list[count[tree.parent[i]]++] = static_cast<uint32_t>(i);
+  for (size_t i = tree.size(); i-- > 1;) {
+    tree.child_list[--tree.first_child[tree.parent[i]]] = static_cast<uint32_t>(i);
   }
-  tree.parent = {};
+  Free(&tree.parent);
   return tree;
 }
 
@@ -162,26 +168,19 @@ class FreeUnits {
 
 class Builder {
  public:
-  Builder(const Tree& tree, uint32_t code_count, std::span<const uint16_t> groups)
-      : tree_(tree), code_count_(code_count), groups_(groups), free_(1) {}
+  Builder(Tree tree, uint32_t code_count, std::span<const uint16_t> groups)
+      : tree_(std::move(tree)), code_count_(code_count), groups_(groups), free_(1) {}
 
   std::vector<trie::Unit> Run() {
-    std::vector<uint32_t> order;
-    for (uint32_t node = 0; node < tree_.size(); ++node) {
-      if (!tree_.Children(node).empty()) order.push_back(node);
-    }
-    // By group, heaviest first; parents of the same group are never lighter than their children and
-    // come first among equals.
-    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-      const uint32_t x = Group(a), y = Group(b);
-      if (x != y) return x < y;
-      return tree_.weight[a] != tree_.weight[b] ? tree_.weight[a] > tree_.weight[b] : a < b;
-    });
-    free_.ReserveFor(tree_.size() + tree_.size() / 4 + 2 * size_t{code_count_});
+    const std::vector<uint32_t> order = Order();
+    Free(&tree_.weight);
+    const size_t units = tree_.size() + tree_.size() / 4 + 2 * size_t{code_count_};
+    free_.ReserveFor(units);
+    base_used_.reserve(std::min<size_t>(units, trie::kMaxUnits));
     Reserve(code_count_ + 1);
     StartGroup();
     base_used_[0] = 1;  // the base of leaves: no unit may hold a child of base 0
-    std::vector<uint32_t> unit_of(tree_.size(), 0), base_of(tree_.size(), 0);
+    std::vector<uint32_t> unit_of(tree_.size(), 0);
     uint32_t max_base = 0;
     uint32_t group = 0;
     for (const uint32_t node : order) {
@@ -189,7 +188,6 @@ class Builder {
       group = Group(node);
       const auto children = tree_.Children(node);
       const uint32_t base = FindBase(unit_of[node], children);
-      base_of[node] = base;
       base_used_[base] = 1;
       max_base = std::max(max_base, base);
       for (const uint32_t child : children) {
@@ -199,11 +197,16 @@ class Builder {
     }
     const uint32_t size = max_base + code_count_;
     if (size > trie::kMaxUnits) Reserve(size);  // throws
-    std::vector<trie::Unit> units(size, trie::MakeUnit(trie::kEmptyLabel, 0, trie::kNoValue));
+    free_ = FreeUnits(0);
+    Free(&base_used_);
+    std::vector<trie::Unit> out(size, trie::MakeUnit(trie::kEmptyLabel, 0, trie::kNoValue));
     for (uint32_t node = 0; node < tree_.size(); ++node) {
-      units[unit_of[node]] = trie::MakeUnit(tree_.label[node], base_of[node], tree_.value[node]);
+      const auto children = tree_.Children(node);
+      const uint32_t base =
+          children.empty() ? 0 : unit_of[children.front()] - tree_.label[children.front()];
+      out[unit_of[node]] = trie::MakeUnit(tree_.label[node], base, tree_.value[node]);
     }
-    return units;
+    return out;
   }
 
  private:
@@ -212,6 +215,25 @@ class Builder {
   static constexpr uint32_t kMaxTries = 2048;
   static constexpr size_t kFewChildren = 4;
   static constexpr uint32_t kUnitsPerLine = 64 / sizeof(trie::Unit);
+
+  // The nodes with children: by group, heaviest first; parents of the same group are never lighter
+  // than their children and come first among equals.
+  std::vector<uint32_t> Order() const {
+    const auto inner = [&](uint32_t node) { return !tree_.Children(node).empty(); };
+    size_t count = 0;
+    for (uint32_t node = 0; node < tree_.size(); ++node) count += inner(node);
+    std::vector<uint32_t> order;
+    order.reserve(count);
+    for (uint32_t node = 0; node < tree_.size(); ++node) {
+      if (inner(node)) order.push_back(node);
+    }
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      const uint32_t x = Group(a), y = Group(b);
+      if (x != y) return x < y;
+      return tree_.weight[a] != tree_.weight[b] ? tree_.weight[a] > tree_.weight[b] : a < b;
+    });
+    return order;
+  }
 
   void Reserve(uint32_t size) {
     if (size <= free_.size()) return;
@@ -287,7 +309,7 @@ class Builder {
     return base;
   }
 
-  const Tree& tree_;
+  Tree tree_;
   const uint32_t code_count_;
   const std::span<const uint16_t> groups_;
   FreeUnits free_;
@@ -299,12 +321,14 @@ class Builder {
 
 }  // namespace
 
-std::vector<trie::Unit> BuildDoubleArray(std::span<const TrieKey> keys, uint32_t code_count,
+std::vector<trie::Unit> BuildDoubleArray(std::vector<TrieKey> keys, uint32_t code_count,
                                          std::span<const uint16_t> groups) {
   if (code_count < 1 || code_count > trie::kMaxCodes) {
     throw std::invalid_argument("double array: code_count out of range");
   }
-  return Builder(MakeTree(keys, code_count), code_count, groups).Run();
+  Tree tree = MakeTree(keys, code_count);
+  Free(&keys);
+  return Builder(std::move(tree), code_count, groups).Run();
 }
 
 }  // namespace rankfeed::builder

@@ -27,8 +27,9 @@ struct TrieKey {
 // last code's.
 // Postconditions: no two nodes share a base, leaves have base 0 and no other node has, and base +
 // code_count <= size for every unit. Throws BuildError(LIMIT) when the units exceed
-// trie::kMaxUnits. Deterministic. About 0.2 s for 250,000 keys.
-std::vector<trie::Unit> BuildDoubleArray(std::span<const TrieKey> keys, uint32_t code_count,
+// trie::kMaxUnits. Deterministic. About 0.2 s for 250,000 keys, and 40 bytes of memory for each
+// node.
+std::vector<trie::Unit> BuildDoubleArray(std::vector<TrieKey> keys, uint32_t code_count,
                                          std::span<const uint16_t> groups = {});
 
 }  // namespace rankfeed::builder

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -13,7 +12,7 @@
 
 namespace rankfeed::builder {
 
-// Zeroed bytes at image::kSectionAlignment, from malloc: free() releases them.
+// Bytes, not yet set, at image::kSectionAlignment, from malloc: free() releases them.
 class ImageBytes {
  public:
   ImageBytes() = default;
@@ -23,7 +22,6 @@ class ImageBytes {
                                           image::kSectionAlignment * image::kSectionAlignment))),
         size_(size) {
     if (data_ == nullptr) throw std::bad_alloc();
-    std::memset(data_.get(), 0, size);
   }
 
   unsigned char* data() const { return data_.get(); }

@@ -18,6 +18,14 @@ Pruner::Pruner(const PieceStates& states, int32_t lead) : states_(states), lead_
   for (const uint32_t x : states.order) {
     piece_[x] = states.own[x] != 0 ? x : piece_[states.suffix[x]];
   }
+  row_.assign(states.depth.size(), 0);
+  uint32_t size = 0;
+  for (const uint32_t x : states.order) {
+    row_[x] = size;
+    size += states.depth[x];
+  }
+  reach_.assign(size, kFar);
+  cross_.assign(size, kFar);
   FindReach();
   FindCrossing();
 }
@@ -29,28 +37,24 @@ Pruner::Prefixes Pruner::PrefixesOf(uint32_t state) const {
 }
 
 void Pruner::FindReach() {
-  Row far;
-  far.fill(kFar);
-  reach_.assign(states_.depth.size(), far);
   for (const uint32_t x : states_.order) {
     const Prefixes prefix = PrefixesOf(x);
     for (uint32_t p = piece_[x]; p != 0; p = piece_[states_.suffix[p]]) {
       const uint32_t begin = states_.depth[x] - states_.depth[p];
       for (uint32_t i = 0; i <= begin; ++i) {
-        reach_[x][i] = std::min(reach_[x][i], Reach(prefix, i, begin) + Cost(p));
+        int32_t& reach = reach_[row_[x] + i];
+        reach = std::min(reach, Reach(prefix, i, begin) + Cost(p));
       }
     }
   }
 }
 
 void Pruner::FindCrossing() {
-  Row far;
-  far.fill(kFar);
-  cross_.assign(states_.depth.size(), far);
   for (size_t n = states_.order.size(); n-- > 0;) {  // deepest first: extensions before suffixes
     const uint32_t x = states_.order[n], suffix = states_.suffix[x];
     if (suffix == 0) continue;
-    Row least = cross_[x];
+    std::array<int32_t, kMaxChars> least;
+    std::copy_n(cross_.begin() + row_[x], states_.depth[x], least.begin());
     if (states_.own[x] != 0) {
       const Prefixes prefix = PrefixesOf(x);
       for (uint32_t k = 1; k < states_.depth[x]; ++k) {
@@ -58,7 +62,8 @@ void Pruner::FindCrossing() {
       }
     }
     for (uint32_t k = 0; k < states_.depth[suffix]; ++k) {
-      cross_[suffix][k] = std::min(cross_[suffix][k], least[k]);
+      int32_t& cross = cross_[row_[suffix] + k];
+      cross = std::min(cross, least[k]);
     }
   }
 }
@@ -68,7 +73,7 @@ int32_t Pruner::LeastDifference(const Prefixes& prefix, uint32_t from, uint32_t 
   int32_t least = Reach(prefix, from, to);
   for (uint32_t end = from + 1; end <= to; ++end) {
     const int32_t rest = Reach(prefix, end, to);
-    least = std::min(least, cross_[prefix[end]][end - from - 1] + rest);
+    least = std::min(least, cross_[row_[prefix[end]] + (end - from - 1)] + rest);
     for (uint32_t q = piece_[prefix[end]]; q != 0; q = piece_[states_.suffix[q]]) {
       const uint32_t begin = end - states_.depth[q];
       if (begin >= from) break;  // the shorter ones too

@@ -50,7 +50,6 @@ class Pruner {
   uint32_t Keep(uint32_t state, std::array<uint32_t, kMaxChars>* pieces) const;
 
  private:
-  using Row = std::array<int32_t, kMaxChars>;
   using Prefixes = std::array<uint32_t, kMaxChars + 1>;  // by characters
 
   int32_t Cost(uint32_t piece) const {
@@ -58,7 +57,7 @@ class Pruner {
   }
   Prefixes PrefixesOf(uint32_t state) const;
   int32_t Reach(const Prefixes& prefix, uint32_t begin, uint32_t end) const {
-    return begin == end ? 0 : reach_[prefix[end]][begin];
+    return begin == end ? 0 : reach_[row_[prefix[end]] + begin];
   }
   int32_t LeastDifference(const Prefixes& prefix, uint32_t from, uint32_t to) const;
   void FindReach();
@@ -67,10 +66,12 @@ class Pruner {
   const PieceStates states_;
   const int32_t lead_;
   std::vector<uint32_t> piece_;  // the longest suffix, the state included, that is one; 0: none
-  std::vector<Row> reach_;  // by state x and place i: the best path from x[i] to the end of x
+  // Where the row of a state begins, which has an element for each of its characters.
+  std::vector<uint32_t> row_;
+  std::vector<int32_t> reach_;  // by state x and place i: the best path from x[i] to the end of x
   // By state x and k: the least that the end of x costs more than the place k + 1 characters before
   // it, when the path to it ends in a piece that is longer than x.
-  std::vector<Row> cross_;
+  std::vector<int32_t> cross_;
 };
 
 }  // namespace rankfeed::builder

@@ -25,19 +25,6 @@ namespace {
 using image::FastRoadReason;
 using image::SectionId;
 
-template <class T>
-SectionData Section(SectionId id, const T* data, size_t count) {
-  return {id, std::string(reinterpret_cast<const char*>(data), count * sizeof(T))};
-}
-
-// Takes the elements: one of the two copies lives on.
-template <class T>
-SectionData Section(SectionId id, std::vector<T>&& elements) {
-  SectionData section = Section(id, elements.data(), elements.size());
-  std::vector<T>().swap(elements);
-  return section;
-}
-
 void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* out) {
   std::vector<uint16_t> blocks;
   std::vector<uint32_t> chars;
@@ -51,8 +38,8 @@ void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* ou
     if (added || basic) chars.insert(chars.end(), content.begin(), content.end());
     blocks.push_back(basic ? next : it->second);
   }
-  out->push_back(Section(SectionId::kCharInfoBlocks, std::move(blocks)));
-  out->push_back(Section(SectionId::kCharInfo, std::move(chars)));
+  out->emplace_back(SectionId::kCharInfoBlocks, std::move(blocks));
+  out->emplace_back(SectionId::kCharInfo, std::move(chars));
 }
 
 std::vector<double> IdScores(const Model& model) {
@@ -61,9 +48,9 @@ std::vector<double> IdScores(const Model& model) {
   return scores;
 }
 
-std::vector<SectionData> Sections(const Model& model, Pipeline pipeline,
-                                  const Characters& characters, const Boundaries& boundaries,
-                                  PieceNeighbours neighbours, Automaton automaton) {
+std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
+                                      const Characters& characters, const Boundaries& boundaries,
+                                      PieceNeighbours neighbours, Automaton automaton) {
   SegmentTable segments = MakeSegmentTable(model, neighbours, characters, automaton);
   SpanTable spans = MakeSpanTable(model, neighbours, automaton);
   image::SegmentConfig config{};
@@ -82,20 +69,19 @@ std::vector<SectionData> Sections(const Model& model, Pipeline pipeline,
   copy(boundaries.letters, config.letters);
 
   std::vector<SectionData> out;
-  out.push_back(Section(SectionId::kSegmentConfig, &config, 1));
-  out.push_back(Section(SectionId::kSegmentTable, std::move(segments.entries)));
+  out.emplace_back(SectionId::kSegmentConfig, std::vector<image::SegmentConfig>{config});
+  out.emplace_back(SectionId::kSegmentTable, std::move(segments.entries));
   AddCharInfo(characters.info(), &out);
-  const std::vector<uint16_t>& expansions = characters.expansions();
-  out.push_back(Section(SectionId::kExpansions, expansions.data(), expansions.size()));
-  out.push_back(Section(SectionId::kAutomatonUnits, std::move(automaton.units)));
-  out.push_back(Section(SectionId::kAutomatonStates, std::move(automaton.states)));
-  out.push_back(Section(SectionId::kAutomatonFails, std::move(automaton.fails)));
-  out.push_back(Section(SectionId::kAutomatonEdges, std::move(automaton.edges)));
-  out.push_back(Section(SectionId::kSearchStarts, std::move(automaton.starts)));
-  out.push_back(Section(SectionId::kIdScores, IdScores(model)));
-  out.push_back(Section(SectionId::kSpannedPairs, std::move(neighbours.pairs)));
-  out.push_back(Section(SectionId::kSpanTable, std::move(spans.entries)));
-  out.push_back(Section(SectionId::kDirectCodes, MakeDirectCodes(characters)));
+  out.emplace_back(SectionId::kExpansions, characters.expansions());
+  out.emplace_back(SectionId::kAutomatonUnits, std::move(automaton.units));
+  out.emplace_back(SectionId::kAutomatonStates, std::move(automaton.states));
+  out.emplace_back(SectionId::kAutomatonFails, std::move(automaton.fails));
+  out.emplace_back(SectionId::kAutomatonEdges, std::move(automaton.edges));
+  out.emplace_back(SectionId::kSearchStarts, std::move(automaton.starts));
+  out.emplace_back(SectionId::kIdScores, IdScores(model));
+  out.emplace_back(SectionId::kSpannedPairs, std::move(neighbours.pairs));
+  out.emplace_back(SectionId::kSpanTable, std::move(spans.entries));
+  out.emplace_back(SectionId::kDirectCodes, MakeDirectCodes(characters));
   return out;
 }
 
@@ -120,8 +106,8 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   const Boundaries boundaries = FindBoundaries(model, pipeline, neighbours, keys, &characters);
   Automaton automaton = BuildAutomaton(model, neighbours.parent);
   if (automaton.states.empty()) return OffTheFastRoad{FastRoadReason::kManyPieces};
-  return Sections(model, pipeline, characters, boundaries, std::move(neighbours),
-                  std::move(automaton));
+  return MakeSections(model, pipeline, characters, boundaries, std::move(neighbours),
+                      std::move(automaton));
 }
 
 }  // namespace rankfeed::builder

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "builder/eligibility.h"
-#include "builder/unicode_tables.h"
+#include "builder/sections.h"
 #include "image/model.h"
 
 namespace rankfeed::builder {

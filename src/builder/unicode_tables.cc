@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <type_traits>
+#include <utility>
 
 #include "builder/unicode_delta.h"
 #include "rankfeed/model.h"
@@ -28,13 +28,6 @@ constexpr UChar32 kHangulFirst = 0xAC00, kHangulLast = 0xD7A3;  // composed by a
 
 bool IsScalar(uint32_t c) {
   return c < 0xD800 || (c > 0xDFFF && c < kCodePoints);
-}
-
-// The element type is unsigned and the host little-endian: image/reader.cc refuses others.
-template <class T>
-std::string Bytes(const std::vector<T>& values) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
 // Adds the two sections of value(c) for every scalar value c; surrogates get 0.
@@ -58,8 +51,8 @@ void AddTable(SectionId blocks_id, SectionId data_id, F value, std::vector<Secti
     if (added) data.insert(data.end(), block.begin(), block.end());
     blocks.push_back(it->second);
   }
-  out->push_back({blocks_id, Bytes(blocks)});
-  out->push_back({data_id, Bytes(data)});
+  out->emplace_back(blocks_id, std::move(blocks));
+  out->emplace_back(data_id, std::move(data));
 }
 
 uint16_t GraphemeClassOf(UChar32 c) {
@@ -137,7 +130,7 @@ class MapPool {
     return offset << 8 | (static_cast<uint32_t>(pool_.size()) - offset);
   }
   bool empty() const { return pool_.empty(); }
-  std::string bytes() const { return Bytes(pool_); }
+  std::vector<uint32_t> Take() { return std::move(pool_); }
 
  private:
   std::vector<uint32_t> pool_;
@@ -198,9 +191,9 @@ std::vector<SectionData> Tables(uint32_t wanted) {
     decompositions(false, SectionId::kDecompBlocks, SectionId::kDecomp);
   if ((wanted & image::kCompatibleTable) != 0)
     decompositions(true, SectionId::kDecompKBlocks, SectionId::kDecompK);
-  if (!pool.empty()) out.push_back({SectionId::kMapPool, pool.bytes()});
+  if (!pool.empty()) out.emplace_back(SectionId::kMapPool, pool.Take());
   if ((wanted & image::kComposeTable) != 0) {
-    out.push_back({SectionId::kCompose, Bytes(ComposePairs())});
+    out.emplace_back(SectionId::kCompose, ComposePairs());
   }
   return out;
 }

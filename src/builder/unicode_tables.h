@@ -3,19 +3,12 @@
 // an image means the same on every machine.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "builder/model_spec.h"
-#include "image/format.h"
+#include "builder/sections.h"
 
 namespace rankfeed::builder {
-
-struct SectionData {
-  image::SectionId id;
-  std::string bytes;  // little-endian elements, of the type that image/sections.h has for it
-};
 
 // The sections (props, ccc, lower, decompositions, map pool, compositions) that the steps and added
 // tokens of spec use, and no others. Values are those of the reference wheel: ICU's, corrected by

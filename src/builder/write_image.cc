@@ -15,10 +15,8 @@
 #include "builder/code_points.h"
 #include "builder/double_array_build.h"
 #include "builder/growth.h"
-#include "builder/unicode_tables.h"
 #include "builder/segment_tables.h"
-#include "image/reader.h"
-#include "image/sections.h"
+#include "builder/unicode_tables.h"
 #include "rankfeed/model.h"
 
 #define XXH_INLINE_ALL
@@ -30,87 +28,15 @@ namespace {
 using image::PieceType;
 using image::SectionId;
 
-static_assert(std::endian::native == std::endian::little,
-              "images are written as they lie in memory");
+// Assigning {} would keep the memory.
+template <class T>
+void Free(std::vector<T>* elements) {
+  std::vector<T>().swap(*elements);
+}
 
-// Collects sections, then lays them out in the order of their ids. A section that has been written
-// is kept in that image alone, which has to live until the next one is written.
-class Sections {
- public:
-  template <class T>
-  void Add(SectionId id, const std::vector<T>& elements) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    if (elements.empty()) return;
-    if (image::ElementSize(static_cast<uint32_t>(id)) != sizeof(T)) {
-      throw std::logic_error("a section has other elements than image/sections.def says");
-    }
-    std::string bytes(elements.size() * sizeof(T), '\0');
-    std::memcpy(bytes.data(), elements.data(), bytes.size());
-    Add({id, std::move(bytes)});
-  }
-  void Add(SectionData section) {
-    if (!section.bytes.empty()) sections_.push_back({std::move(section), {}});
-  }
-
-  // Of one element, which Add() has been called with.
-  template <class T>
-  void Replace(SectionId id, const T& element) {
-    for (Entry& entry : sections_) {
-      if (entry.data.id != id) continue;
-      entry.data.bytes.assign(reinterpret_cast<const char*>(&element), sizeof(T));
-      entry.written = {};
-    }
-  }
-
-  ImageBytes Write(const ConfigHash& config_hash) {
-    std::sort(sections_.begin(), sections_.end(),
-              [](const Entry& a, const Entry& b) { return a.data.id < b.data.id; });
-    image::Header header{};
-    std::memcpy(header.magic, image::kMagic, sizeof header.magic);
-    header.version_major = image::kVersionMajor;
-    header.version_minor = image::kVersionMinor;
-    header.header_size = sizeof header;
-    std::memcpy(header.config_hash, config_hash.bytes, sizeof header.config_hash);
-    header.section_count = static_cast<uint32_t>(sections_.size());
-    std::vector<image::Section> table;
-    uint64_t at = Aligned(sizeof header + sections_.size() * sizeof(image::Section));
-    for (const Entry& section : sections_) {
-      const size_t size = section.bytes().size();
-      const auto id = static_cast<uint32_t>(section.data.id);
-      table.push_back({id, image::ElementSize(id), at, size});
-      at = Aligned(at + size);
-    }
-    header.image_size = at;
-    ImageBytes out(at);
-    std::memcpy(out.data() + sizeof header, table.data(), table.size() * sizeof(image::Section));
-    for (size_t i = 0; i < sections_.size(); ++i) {
-      const std::string_view bytes = sections_[i].bytes();
-      unsigned char* const place = out.data() + table[i].offset;
-      std::memcpy(place, bytes.data(), bytes.size());
-      sections_[i].written = {reinterpret_cast<const char*>(place), bytes.size()};
-      std::string().swap(sections_[i].data.bytes);
-    }
-    std::memcpy(out.data(), &header, sizeof header);
-    XXH128_canonical_t checksum;
-    XXH128_canonicalFromHash(&checksum, XXH3_128bits(out.data() + image::kChecksumFrom,
-                                                     out.size() - image::kChecksumFrom));
-    static_assert(sizeof checksum == sizeof header.checksum);
-    std::memcpy(out.data() + offsetof(image::Header, checksum), &checksum, sizeof checksum);
-    return out;
-  }
-
- private:
-  struct Entry {
-    SectionData data;
-    std::string_view written;  // in the last image; empty before there is one
-    std::string_view bytes() const { return written.empty() ? data.bytes : written; }
-  };
-  static uint64_t Aligned(uint64_t size) {
-    return (size + image::kSectionAlignment - 1) / image::kSectionAlignment *
-           image::kSectionAlignment;
-  }
-  std::vector<Entry> sections_;
-};
+std::vector<char> Chars(std::string_view text) {
+  return {text.begin(), text.end()};
+}
 
 // The string pool; equal strings share one range.
 class Strings {
@@ -129,7 +55,7 @@ class Strings {
     }
     return it->second;
   }
-  const std::vector<char>& pool() const { return pool_; }
+  std::vector<char> Take() { return std::move(pool_); }
 
  private:
   std::unordered_map<std::string_view, image::Text> known_;
@@ -147,8 +73,8 @@ uint64_t Weight(const PieceSpec& piece) {
 
 class Writer {
  public:
-  Writer(const ModelSpec& spec, const std::vector<std::string>& normalized)
-      : spec_(spec), normalized_(normalized) {}
+  Writer(ModelSpec spec, const std::vector<std::string>& normalized)
+      : spec_(std::move(spec)), normalized_(normalized) {}
 
   ImageBytes Run(const ConfigHash& config_hash) {
     config_.parity = spec_.parity;
@@ -169,32 +95,32 @@ class Writer {
       for (SectionData& section : BuildUnicodeTables(spec_)) sections_.Add(std::move(section));
     }
     Config();
-    sections_.Add(SectionId::kStrings, strings_.pool());
-    // The segment engine's tables come from running the finished model on its own pieces.
-    ImageBytes image = sections_.Write(config_hash);
+    sections_.Add(SectionId::kStrings, strings_.Take());
     Release();
-    Model model;
-    if (image::Bind(image.data(), image.size(), &model, nullptr) != RANKFEED_OK) {
-      throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, 0, "the image that was built does not open");
-    }
-    auto fast_road = BuildSegmentTables(model);
-    if (const auto* off = std::get_if<OffTheFastRoad>(&fast_road)) {
-      config_.fast_road_reason = static_cast<uint32_t>(off->reason);
-      config_.fast_road_op = off->op;
-      sections_.Replace(SectionId::kConfig, config_);
-    } else {
-      for (SectionData& section : std::get<0>(fast_road)) sections_.Add(std::move(section));
-    }
+    AddFastRoad();
     return sections_.Write(config_hash);
   }
 
  private:
-  // What only the first image is made of.
+  // The segment engine's tables come from running the finished model on its own pieces.
+  void AddFastRoad() {
+    auto fast_road = BuildSegmentTables(sections_.Bind());
+    if (const auto* off = std::get_if<OffTheFastRoad>(&fast_road)) {
+      config_.fast_road_reason = static_cast<uint32_t>(off->reason);
+      config_.fast_road_op = off->op;
+      sections_.Replace({SectionId::kConfig, std::vector<image::Config>{config_}});
+    } else {
+      for (SectionData& section : std::get<0>(fast_road)) sections_.Add(std::move(section));
+    }
+  }
+
+  // What only the sections so far are made of.
   void Release() {
     strings_ = {};
-    values_ = {};
-    key_begin_ = {};
-    codes_ = {};
+    spec_ = {};
+    Free(&values_);
+    Free(&key_begin_);
+    Free(&codes_);
   }
 
   bool sentencepiece() const { return spec_.sentencepiece(); }
@@ -206,7 +132,7 @@ class Writer {
                                                 : "the Precompiled normalizer's charsmap";
       const CharsmapView charsmap = CheckCharsmap(spec_.charsmap, spec_.parity, where);
       sections_.Add(SectionId::kCharsmapUnits, charsmap.units);
-      sections_.Add({SectionId::kCharsmapPool, std::string(charsmap.pool)});
+      sections_.Add(SectionId::kCharsmapPool, Chars(charsmap.pool));
       growth = ComputeGrowth(spec_, &charsmap);
     } else {
       growth = ComputeGrowth(spec_, nullptr);
@@ -217,7 +143,7 @@ class Writer {
       const CharsmapView charsmap = CheckCharsmap(spec_.denorm_charsmap, spec_.parity,
                                                   "denormalizer_spec.precompiled_charsmap");
       sections_.Add(SectionId::kDenormUnits, charsmap.units);
-      sections_.Add({SectionId::kDenormPool, std::string(charsmap.pool)});
+      sections_.Add(SectionId::kDenormPool, Chars(charsmap.pool));
     }
   }
 
@@ -262,13 +188,14 @@ class Writer {
     std::vector<double> scores;
     scores.reserve(values_.size());
     std::vector<uint32_t> ids;
+    ids.reserve(values_.size());
     for (const uint32_t piece : values_) {
       scores.push_back(spec_.pieces[piece].score);
       ids.push_back(spec_.id_map[piece]);
     }
     config_.value_count = static_cast<uint32_t>(values_.size());
-    sections_.Add(SectionId::kValueScores, scores);
-    sections_.Add(SectionId::kValueIds, ids);
+    sections_.Add(SectionId::kValueScores, std::move(scores));
+    sections_.Add(SectionId::kValueIds, std::move(ids));
   }
 
   // Character codes by falling weight: the children of a node then lie close together.
@@ -318,8 +245,8 @@ class Writer {
       blocks[block] = static_cast<uint16_t>(data.size() / 256);
       data.insert(data.end(), begin, begin + 256);
     }
-    sections_.Add(SectionId::kCodeBlocks, blocks);
-    sections_.Add(SectionId::kCodes, data);
+    sections_.Add(SectionId::kCodeBlocks, std::move(blocks));
+    sections_.Add(SectionId::kCodes, std::move(data));
   }
 
   void PieceTrie() {
@@ -334,8 +261,9 @@ class Writer {
     }
     SortKeys(&keys);
     const std::vector<uint16_t> groups = ScriptGroups();
-    key_text_ = {};  // the largest array so far, and the next ones are larger
-    sections_.Add(SectionId::kTrieUnits, BuildDoubleArray(keys, config_.code_count, groups));
+    Free(&key_text_);  // the largest array so far, and the next ones are larger
+    sections_.Add(SectionId::kTrieUnits,
+                  BuildDoubleArray(std::move(keys), config_.code_count, groups));
   }
 
   // Text is mostly of one script: what it needs of the trie lies together. By code; the characters
@@ -404,7 +332,8 @@ class Writer {
       keys.push_back({std::span(codes).subspan(begin), texts[i].second, 1});
     }
     if (keys.empty()) return {};
-    return BuildDoubleArray(keys, 257);
+    Free(&texts);
+    return BuildDoubleArray(std::move(keys), 257);
   }
 
   void Ids() {
@@ -479,10 +408,10 @@ class Writer {
     std::vector<uint32_t> index;
     index.reserve(order.size());
     for (const auto& [prefix, id] : order) index.push_back(id);
-    sections_.Add(SectionId::kIdPieces, pieces);
-    sections_.Add(SectionId::kIdFlags, flags);
-    sections_.Add(SectionId::kPieceIndex, index);
-    sections_.Add(SectionId::kByteIds, byte_ids);
+    sections_.Add(SectionId::kIdPieces, std::move(pieces));
+    sections_.Add(SectionId::kIdFlags, std::move(flags));
+    sections_.Add(SectionId::kPieceIndex, std::move(index));
+    sections_.Add(SectionId::kByteIds, std::move(byte_ids));
   }
 
   // The byte of "<0xHH>" (upper case), or -1. In SentencePiece models only BYTE pieces count.
@@ -505,7 +434,7 @@ class Writer {
       out.push_back({static_cast<uint32_t>(step.op), step.arg0, step.arg1, 0, strings_.Add(step.a),
                      strings_.Add(step.b)});
     }
-    sections_.Add(id, out);
+    sections_.Add(id, std::move(out));
   }
 
   void AddedTokens() {
@@ -528,7 +457,7 @@ class Writer {
         by_kind[(token.flags & image::kSpecial) == 0].emplace_back(normalized, index);
       }
     }
-    sections_.Add(SectionId::kAddedTokens, tokens);
+    sections_.Add(SectionId::kAddedTokens, std::move(tokens));
     sections_.Add(SectionId::kAddedTrieRaw, ByteTrie(std::move(raw)));
     by_kind[0].insert(by_kind[0].end(), by_kind[1].begin(), by_kind[1].end());
     sections_.Add(SectionId::kAddedTrieNormalized, ByteTrie(std::move(by_kind[0])));
@@ -545,7 +474,7 @@ class Writer {
       out.push_back({static_cast<uint32_t>(item.kind), item.id, item.type_id, 0});
       *specials += item.kind == image::TemplateKind::kSpecial;
     }
-    sections_.Add(id, out);
+    sections_.Add(id, std::move(out));
   }
 
   void Config() {
@@ -571,7 +500,7 @@ class Writer {
     sections_.Add(SectionId::kConfig, std::vector<image::Config>{config_});
   }
 
-  const ModelSpec& spec_;
+  ModelSpec spec_;
   const std::vector<std::string>& normalized_;
   image::Config config_{};
   Sections sections_;
@@ -604,9 +533,9 @@ ConfigHash HashConfig(std::string_view source, uint32_t parity, std::string_view
   return hash;
 }
 
-ImageBytes WriteImage(const ModelSpec& spec, const ConfigHash& config_hash,
+ImageBytes WriteImage(ModelSpec spec, const ConfigHash& config_hash,
                       const std::vector<std::string>& normalized) {
-  return Writer(spec, normalized).Run(config_hash);
+  return Writer(std::move(spec), normalized).Run(config_hash);
 }
 
 }  // namespace rankfeed::builder

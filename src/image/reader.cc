@@ -22,6 +22,9 @@ class Sections {
  public:
   rankfeed_status Read(const unsigned char* image, const Header& header,
                        rankfeed_error_detail* detail);
+  void Set(SectionId id, const unsigned char* data, uint64_t size) {
+    found_[static_cast<uint32_t>(id)] = {data, size};
+  }
 
   template <class T>
   std::span<const T> Get(SectionId id) const {
@@ -87,6 +90,23 @@ rankfeed_status AssignAll(const Sections& s, Model* model, rankfeed_error_detail
   return RANKFEED_OK;
 }
 
+// What every model needs is there.
+rankfeed_status BindAll(const Sections& s, Model* model, rankfeed_error_detail* detail) {
+  if (const rankfeed_status status = AssignAll(s, model, detail)) return status;
+  if (!model->config) {
+    return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0, static_cast<uint32_t>(SectionId::kConfig));
+  }
+  for (const AddedToken& token : model->added_tokens) {
+    model->max_added_bytes =
+        std::max({model->max_added_bytes, token.content.size, token.normalized.size});
+  }
+  if (model->pieces.empty() || !model->codes.present()) {
+    return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0,
+                static_cast<uint32_t>(SectionId::kTrieUnits));
+  }
+  return RANKFEED_OK;
+}
+
 }  // namespace
 
 rankfeed_status Bind(const void* image, size_t image_size, Model* model,
@@ -123,19 +143,14 @@ rankfeed_status Bind(const void* image, size_t image_size, Model* model,
   model->image = bytes;
   model->image_size = header.image_size;
   model->header = reinterpret_cast<const Header*>(bytes);
-  if (const rankfeed_status status = AssignAll(s, model, detail)) return status;
-  if (!model->config) {
-    return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0, static_cast<uint32_t>(SectionId::kConfig));
-  }
-  for (const AddedToken& token : model->added_tokens) {
-    model->max_added_bytes =
-        std::max({model->max_added_bytes, token.content.size, token.normalized.size});
-  }
-  if (model->pieces.empty() || !model->codes.present()) {
-    return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, 0,
-                static_cast<uint32_t>(SectionId::kTrieUnits));
-  }
-  return RANKFEED_OK;
+  return BindAll(s, model, detail);
+}
+
+rankfeed_status BindSections(std::span<const SectionBytes> sections, Model* model) {
+  Sections s;
+  for (const SectionBytes& section : sections) s.Set(section.id, section.data, section.size);
+  *model = {};
+  return BindAll(s, model, nullptr);
 }
 
 }  // namespace rankfeed::image

@@ -39,8 +39,8 @@ class TableModel {
   template <class T>
   std::span<const T> Elements(image::SectionId id) const {
     for (const builder::SectionData& s : sections_) {
-      if (s.id == id)
-        return {reinterpret_cast<const T*>(s.bytes.data()), s.bytes.size() / sizeof(T)};
+      if (s.id() == id)
+        return {reinterpret_cast<const T*>(s.bytes().data()), s.bytes().size() / sizeof(T)};
     }
     return {};
   }

@@ -19,7 +19,7 @@ constexpr double SecondsFor(size_t file_bytes) {
 }
 // image_bytes: of the image that came of it, 0 for a file that is refused.
 constexpr uint64_t BytesFor(size_t file_bytes, uint64_t image_bytes = 0) {
-  return kMemoryFactor * ((uint64_t{64} << 20) + 8 * uint64_t{file_bytes} + 6 * image_bytes);
+  return kMemoryFactor * ((uint64_t{64} << 20) + 8 * uint64_t{file_bytes} + 2 * image_bytes);
 }
 
 }  // namespace rankfeed::test
