@@ -8,6 +8,7 @@
 #define RANKFEED_RANKFEED_HPP_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -223,6 +224,13 @@ class Encoder {
     size_t dropped = 0;
     (void)rankfeed_encoder_trim(encoder_, &dropped);
     return dropped;
+  }
+
+  // What was encoded so far, by rankfeed_reason (RANKFEED_REASON_NONE: on the fast road).
+  std::array<rankfeed_road_counts, RANKFEED_REASON_COUNT> Roads() const {
+    std::array<rankfeed_road_counts, RANKFEED_REASON_COUNT> counts{};
+    (void)rankfeed_encoder_roads(encoder_, counts.data(), counts.size());
+    return counts;
   }
 
   // The first special token written in the text, if any.

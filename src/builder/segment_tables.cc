@@ -43,7 +43,7 @@
 #include <string>
 
 #include "builder/automaton.h"
-#include "simd/kernels.h"
+#include "base/byte_set.h"
 #include "normalize/charsmap.h"
 #include "normalize/precompiled.h"
 #include "base/utf8.h"
@@ -324,7 +324,7 @@ class Tables {
       Word word;
       word.start = code_point_[codes[0]] == kSpaceMark;
       if (!Spell(std::span(codes).subspan(word.start ? 1 : 0), &word.text)) continue;
-      const segment::PathResult path = finder.Solve(codes, word.start);
+      const segment::Path path = finder.Solve(codes, word.start);
       if (path.count != 1 || path.flags != 0 || path.info.exact_below == 0) continue;
       word.entry.id = finder.id(0);
       word.entry.info = path.info;
@@ -355,7 +355,7 @@ class Tables {
     PathFinder finder(model_, *this);
     const auto find = [&](std::span<const uint16_t> codes) {
       image::SpanEntry part{};
-      const segment::PathResult path = finder.Solve(codes, code_point_[codes[0]] == kSpaceMark);
+      const segment::Path path = finder.Solve(codes, code_point_[codes[0]] == kSpaceMark);
       if (path.flags != 0 || path.info.exact_below == 0) return part;
       part.codes = codes[0] | (codes.size() > 1 ? uint32_t{codes[1]} << 16 : 0);
       for (uint32_t i = 0; i < path.count; ++i) part.ids[i] = finder.id(i);
@@ -457,25 +457,25 @@ class Tables {
       Layout carve(std::align(Layout::kAlignment, measure.size(), base, space));
       stream_.Carve(carve);
     }
-    segment::PathResult Solve(std::span<const uint16_t> codes, bool word_start) {
+    segment::Path Solve(std::span<const uint16_t> codes, bool word_start) {
       stream_.Clear();
-      uint16_t padded[image::kMaxSegmentPieceChars + segment::Stream::kPadding] = {};
+      uint16_t padded[image::kMaxSegmentPieceChars + segment::kVectorSlack] = {};
       std::copy(codes.begin(), codes.end(), padded);
       stream_.Append(padded, static_cast<uint32_t>(codes.size()), word_start);
       const segment::ExactnessRule rule(model_, config_.cost_unit);
       stream_.Solve(model_, kernels_, rule);
-      return stream_.result(0);
+      return stream_.path(0);
     }
     // Of the last Solve.
     uint32_t id(uint32_t i) const {
-      return static_cast<uint32_t>(stream_.ids()[stream_.result(0).first_id + i]);
+      return static_cast<uint32_t>(stream_.ids()[stream_.path(0).first_id + i]);
     }
 
    private:
     Model model_;
     image::SegmentConfig config_{};
-    const segment::Kernels kernels_ = segment::DispatchKernels();
-    segment::Stream stream_;
+    const segment::KernelTable& kernels_ = *segment::KernelsOf(segment::ChosenIsa());
+    segment::PathSearch stream_;
     std::vector<unsigned char> memory_;
   };
 
@@ -658,7 +658,7 @@ class Tables {
   // none.
   std::set<std::pair<char32_t, char32_t>> joins_;
   bool common_[128] = {};
-  simd::ByteSet separators_, common_set_, letters_;
+  ByteSet separators_, common_set_, letters_;
   std::vector<uint32_t> info_;
   std::vector<uint16_t> mapped_;
   std::map<std::vector<uint16_t>, uint32_t> lists_;

@@ -5,10 +5,12 @@
 #include <cstdint>
 
 #include "base/layout.h"
-#include "image/model.h"
 #include "general/hf_encode.h"
 #include "general/scratch.h"
+#include "image/model.h"
 #include "rankfeed/encode.h"
+#include "segment/engine.h"
+#include "segment/kernels/kernels.h"
 
 namespace rankfeed {
 
@@ -31,18 +33,27 @@ struct rankfeed_encoder {
   uint64_t magic;  // catches scratch that was never initialised; best effort
   const rankfeed_model* model;
   rankfeed_limits limits;
-  rankfeed::Scratch scratch;
+  rankfeed::general::Scratch general;
+  rankfeed::segment::Scratch segment;
+  rankfeed::segment::Isa isa;
+  rankfeed_road_counts roads[RANKFEED_REASON_COUNT];
 
-  // Measures (layout over null) or carves; returns the encoder's place, null when measuring.
+  const rankfeed::segment::KernelTable& kernels() const {
+    return *rankfeed::segment::KernelsOf(isa);
+  }
+
+  // Measures (layout over null) or carves into *out; returns the encoder's place, null when
+  // measuring.
   static rankfeed_encoder* Carve(rankfeed::Layout& layout, const rankfeed::Model& model,
                                  const rankfeed_limits& limits, uint32_t capacity,
-                                 rankfeed::Scratch* scratch) {
-    using namespace rankfeed;  // NOLINT: the struct must have the C API's name
+                                 rankfeed_encoder* out) {
     auto* self = layout.Take<rankfeed_encoder>(1);
     // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
     const bool offsets =
-        limits.with_offsets != 0 || (model.huggingface() && HuggingFaceNeedsOffsets(model));
-    scratch->Carve(layout, capacity, offsets, limits.cache_bytes);
+        limits.with_offsets != 0 ||
+        (model.huggingface() && rankfeed::general::HuggingFaceNeedsOffsets(model));
+    out->general.Carve(layout, capacity, offsets);
+    out->segment.Carve(layout, limits.cache_bytes);
     return self;
   }
 };

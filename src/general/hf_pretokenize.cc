@@ -7,7 +7,7 @@
 #include "unicode/properties.h"
 #include "base/utf8.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 namespace {
 
 using image::SplitBehavior;
@@ -222,4 +222,4 @@ rankfeed_status PreTokenize(const Model& model, normalize::Buffers* buffers, Spl
   return RANKFEED_OK;
 }
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

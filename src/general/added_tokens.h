@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// general/hf_added_tokens.h: finds the added tokens of a text (tokenizers 0.23.2,
+// general/added_tokens.h: finds the added tokens of a text (tokenizers 0.23.2,
 // tokenizer/added_vocabulary.rs find_matches).
 //
 // Leftmost, then longest match, without overlap. A match that single_word rejects is skipped as a
@@ -12,11 +12,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/byte_set.h"
+#include "base/utf8.h"
 #include "image/model.h"
 #include "unicode/properties.h"
-#include "base/utf8.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 
 struct AddedMatch {
   uint32_t begin, end;  // bytes
@@ -119,4 +120,59 @@ class AddedTokenScanner {
   bool after_space_ = false, after_word_ = false;
 };
 
-}  // namespace rankfeed
+// Whether a text may hold an added token that is matched on raw text, at a fraction of the cost of a
+// scanner, which must know the characters around each place.
+class AddedTokenFilter {
+ public:
+  // Once, before any other call.
+  void Prepare(const Model& model) {
+    model_ = &model;
+    for (const image::AddedToken& token : model.added_tokens) {
+      if ((token.flags & image::kNormalized) != 0) continue;
+      const auto first = static_cast<uint8_t>(model.text(token.content)[0]);
+      has_first_bytes_ &= first < 0x80;
+      if (first < 0x80) first_bytes_.Add(first);
+    }
+  }
+
+  // Whether those tokens all begin with one of first_bytes(); otherwise any text may hold one.
+  bool has_first_bytes() const { return has_first_bytes_; }
+  const ByteSet& first_bytes() const { return first_bytes_; }
+
+  // False only if none occurs. O(text bytes * longest token) at worst.
+  bool MayOccurIn(std::string_view text) const {
+    if (!has_first_bytes_) return true;
+    if (model_->added_raw.empty()) return false;
+    for (size_t at = 0; at < text.size(); ++at) {
+      if (!first_bytes_.Has(static_cast<uint8_t>(text[at]))) continue;
+      trie::Unit unit = model_->added_raw.root();
+      const size_t deepest = at + std::min<size_t>(text.size() - at, model_->max_added_bytes);
+      for (size_t end = at; end < deepest; ++end) {
+        const auto byte = static_cast<unsigned char>(text[end]);
+        if (byte >= 0x80) return true;
+        if (!model_->added_raw.Step(unit, byte + 1u)) break;
+        if (trie::Value(unit) != trie::kNoValue) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  const Model* model_ = nullptr;
+  ByteSet first_bytes_ = {};
+  bool has_first_bytes_ = true;
+};
+
+// How a call treats the added tokens of its texts.
+struct AddedTokens {
+  const Model* model;
+  const AddedTokenFilter* filter;
+  bool skip_special;    // special tokens are text
+  bool refuse_special;  // one in a text is an error
+
+  AddedTokenScanner Find(std::string_view text) const {
+    return {*model, model->added_raw, text, skip_special};
+  }
+};
+
+}  // namespace rankfeed::general

@@ -2,7 +2,6 @@
 // segment/kernels/look_up_avx512.cc: the loops of look_up.h eight segments at a time, with AVX-512: keys of
 // eight places of the text, entries of eight places of a table. A fifth less time for a hit.
 #include "segment/kernels/avx512.h"
-#include "segment/look_up.h"
 
 #if HWY_ARCH_X86
 
@@ -11,11 +10,11 @@
 #include <cstddef>
 #include <cstring>
 
-namespace rankfeed::segment {
+namespace rankfeed::segment::avx512 {
 namespace {
 
 constexpr uint32_t kLanes = kGatherLanes;
-static_assert(LookUpBatch::kBeyond >= kLanes && SegmentScanner::kBeyond >= 16);
+static_assert(kVectorSlack >= kLanes && kVectorSlack >= 16);
 
 RANKFEED_GATHER inline __m512i Widen(const uint32_t* from) {
   return _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
@@ -81,6 +80,8 @@ RANKFEED_GATHER void MakeKeysOf(const LookUpTables& tables, const char* data, ui
     for (const uint64_t bucket : buckets) __builtin_prefetch(table + bucket);
   }
 }
+
+}  // namespace
 
 RANKFEED_GATHER void MakeKeys(const LookUpTables& tables, const char* text, size_t text_size,
                               const Segments& segments, uint32_t count, uint32_t first,
@@ -182,7 +183,7 @@ RANKFEED_GATHER uint32_t MatchCache(const LookUpTables& tables, const LookUpBatc
   return left;
 }
 
-RANKFEED_GATHER void List(const SegmentMasks* masks, uint32_t count, uint32_t base,
+RANKFEED_GATHER void List(const BoundaryMasks* masks, uint32_t count, uint32_t base,
                           const Segments& segments, uint32_t* begin, uint32_t* end) {
   uint32_t *begins = segments.begins + *begin, *ends = segments.ends + *end;
   const __m512i places = _mm512_load_si512(kBytePlaces.data());
@@ -213,15 +214,6 @@ RANKFEED_GATHER void List(const SegmentMasks* masks, uint32_t count, uint32_t ba
   *end = static_cast<uint32_t>(ends - segments.ends);
 }
 
-}  // namespace
-
-void UseGatheringLookUp(LookUpKernels* kernels) {
-  kernels->list = List;
-  kernels->make_keys = MakeKeys;
-  kernels->match_table = MatchTable;
-  kernels->match_cache = MatchCache;
-}
-
-}  // namespace rankfeed::segment
+}  // namespace rankfeed::segment::avx512
 
 #endif  // HWY_ARCH_X86

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // segment/kernels/decode_avx512.cc: decoding of kernels.h, sixteen characters or eight parts at a time.
 #include "segment/kernels/avx512.h"
-#include "segment/kernels/kernels.h"
 
 #if HWY_ARCH_X86
 
@@ -9,7 +8,7 @@
 #include <bit>
 #include <cstddef>
 
-namespace rankfeed::segment {
+namespace rankfeed::segment::avx512 {
 namespace {
 
 constexpr int kCharacters = 16;
@@ -140,7 +139,9 @@ class Utf8Decoder {
   __m512i places_, quads_, steps_, shifts_, leasts_;
 };
 
-RANKFEED_GATHER const char* Run(const char* text, RunDecode* to) {
+}  // namespace
+
+RANKFEED_GATHER const char* DecodeRun(const char* text, RunDecode* to) {
   const char* const end = to->readable;
   uint32_t size = to->size;
   if (text >= end || size >= to->size_limit) return text;
@@ -218,7 +219,7 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
     const auto [at, known] =
         utf8.Decode(bytes, _mm512_castsi512_si128(utf8.Places(leads)), there);
     const __m512i codes = _mm512_and_si512(
-        _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, to->plain, 2),
+        _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, to->direct, 2),
         Set32(0xffff));
     const uint32_t done = IfPredicted(count, static_cast<uint32_t>(std::countr_one(
         uint32_t{_mm512_test_epi32_mask(codes, codes)})));
@@ -255,14 +256,13 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
 }
 
 // Without a branch on what scripts the characters are of or how many, which follow no pattern.
-RANKFEED_GATHER uint32_t Short(const Segments& segments, const SegmentKey* keys,
-                               const uint16_t* misses, uint32_t count, ShortDecode* to,
-                               Decoded* out) {
+RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey* keys,
+                               const uint16_t* misses, uint32_t count, ShortDecode* to) {
   const Utf8Decoder utf8;
   const uint32_t* const basic = to->basic;
   uint16_t* const all_codes = to->codes;
-  uint32_t size = to->size, sequence = to->count, done = 0;
-  for (; done < count && size < to->size_limit && sequence < to->count_limit; ++done) {
+  uint32_t size = to->size, span = to->count, done = 0;
+  for (; done < count && size < to->size_limit && span < to->count_limit; ++done) {
     const uint16_t i = misses[done];
     const bool word_start = segments.word_start(i);
     const uint32_t bytes = segments.size(i);
@@ -274,7 +274,7 @@ RANKFEED_GATHER uint32_t Short(const Segments& segments, const SegmentKey* keys,
     bool is = are.wrong == 0;
     const __m512i places = utf8.Places(are.leads);
     const auto codes_count = static_cast<uint32_t>(std::popcount(are.leads));
-    all_codes[size] = to->space_code;
+    all_codes[size] = to->metaspace;
     uint16_t* const codes = all_codes + size + word_start;
     __m512i previous = _mm512_setzero_si512();
     for (uint32_t k = 0; k < codes_count; k += kCharacters) {
@@ -289,20 +289,23 @@ RANKFEED_GATHER uint32_t Short(const Segments& segments, const SegmentKey* keys,
       previous = info;
     }
     if (!is) break;
-    out[done] = EndShort(*to, i, word_start, codes_count, &size, &sequence);
+    to->decoded[done] = EndShort(*to, i, word_start, codes_count, &size, &span);
   }
   to->size = size;
-  to->count = sequence;
+  to->count = span;
   return done;
 }
 
+namespace {
 RANKFEED_GATHER inline __m256i Widen(const uint16_t* from) {
   return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
 
+}  // namespace
+
 RANKFEED_GATHER uint32_t LookUpSpans(const SpanTable& table, const RunDecode& run, Found* found,
                                    uint16_t* searches) {
-  const auto* const parts = reinterpret_cast<const uint64_t*>(table.parts);
+  const auto* const parts = reinterpret_cast<const uint64_t*>(table.entries);
   static_assert(sizeof(image::SpanEntry) == 2 * sizeof(uint64_t));
   const __m512i low32 = Set(0xffffffff);
   uint32_t search_count = 0;
@@ -342,15 +345,6 @@ RANKFEED_GATHER uint32_t LookUpSpans(const SpanTable& table, const RunDecode& ru
   return search_count;
 }
 
-}  // namespace
-
-void UseGatheringDecode(Kernels* kernels) {
-  kernels->decode_short = Short;
-  kernels->decode_run = Run;
-  kernels->decode_cjk = DecodeCjk;
-  kernels->look_up_spans = LookUpSpans;
-}
-
-}  // namespace rankfeed::segment
+}  // namespace rankfeed::segment::avx512
 
 #endif  // HWY_ARCH_X86

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/look_up.cc: see look_up.h. Compiled once per Highway target.
-#include "segment/look_up.h"
-
+// segment/kernels/portable_look_up.cc: looking segments up and writing their ids. Compiled once per Highway target.
 #include <algorithm>
 #include <bit>
 #include <cstring>
-
-#include "simd/fast_gathers.h"
 
 // GCC 12 spills general registers to vector registers in AVX-512 functions: 15 % slower than the
 // AVX2 ones on the same CPU (bench/NOTES.md).
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "segment/kernels/look_up.cc"
+#define HWY_TARGET_INCLUDE "segment/kernels/portable_look_up.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h, which defines the target.
-#include <hwy/highway.h>
+#include "segment/kernels/portable.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rankfeed::segment {
@@ -26,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Words = hn::CappedTag<uint64_t, 4>;  // a key is one vector of them, or two or four
 
-void List(const SegmentMasks* masks, uint32_t count, uint32_t base, const Segments& segments,
+void List(const BoundaryMasks* masks, uint32_t count, uint32_t base, const Segments& segments,
           uint32_t* begin, uint32_t* end) {
   uint32_t *begins = segments.begins + *begin, *ends = segments.ends + *end;
   for (uint32_t k = 0; k < count; ++k, base += 64) {
@@ -217,26 +213,6 @@ uint32_t EmitSums(const Found* found, uint32_t begin, uint32_t end, int32_t** ou
   return EmitRun<true>(found, begin, end, out, sum);
 }
 
-constexpr LookUpKernels kKernels = {List,        MakeKeys, MatchTable, MatchCache,
-                                    FindRepeats, Emit,     EmitSums,   &kKernels};
-const LookUpKernels* GetLookUp() { return &kKernels; }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace rankfeed::segment
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace rankfeed::segment {
-
-HWY_EXPORT(GetLookUp);
-
-LookUpKernels DispatchLookUp() {
-  LookUpKernels kernels = *HWY_DYNAMIC_DISPATCH(GetLookUp)();
-#if HWY_ARCH_X86
-  if (simd::FastGathers()) UseGatheringLookUp(&kernels);
-#endif
-  return kernels;
-}
-
-}  // namespace rankfeed::segment
-#endif  // HWY_ONCE

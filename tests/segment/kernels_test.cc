@@ -1,36 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Every SIMD target against the scalar definition, at all alignments and around vector widths, in
 // buffers that end where the text ends.
-#include "simd/kernels.h"
+#include "segment/kernels/kernels.h"
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
 
-namespace rankfeed::simd {
-namespace {
+#include "segment/word_forms.h"
 
-// Runs body once per target that this build and this CPU both have.
-template <class Body>
-void ForEachTarget(const Body& body) {
-  int targets = 0;
-  for (int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
-    const int64_t target = left & -left;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    SCOPED_TRACE(hwy::TargetName(target));
-    body(Dispatch());
-    ++targets;
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  EXPECT_GT(targets, 0);
-}
+namespace rankfeed::segment {
+namespace {
 
 ByteSet Whitespace() {
   ByteSet set;
@@ -52,8 +35,9 @@ TEST(ByteSet, HoldsExactlyWhatWasAdded) {
   }
 }
 
-TEST(Kernels, EveryTargetEqualsTheDefinition) {
-  ForEachTarget([](const Kernels& kernels) {
+TEST(Kernels, EveryIsaClassifiesAsTheDefinition) {
+  segment_test::OnEveryIsa([] {
+    const KernelTable& kernels = segment_test::ForcedKernels();
     std::mt19937 random(2);
     for (size_t size = 0; size < 300; ++size) {
       for (int round = 0; round < 4; ++round) {
@@ -70,15 +54,13 @@ TEST(Kernels, EveryTargetEqualsTheDefinition) {
         std::vector<ClassMasks> masks(size / 64 + 2, untouched);
         ByteSet stop_bytes;
         stop_bytes.Add(static_cast<uint8_t>(random() % 128));
-        const bool found = kernels.classify(text.get(), size, set, common, letters, stop_bytes, masks.data());
+        const bool found = kernels.classify(text.get(), size, {set, common, letters, stop_bytes}, masks.data());
         bool any = false;
-        size_t first = size;
         const size_t blocks = (size + 63) / 64;
         for (size_t i = 0; i < blocks * 64; ++i) {
           const bool inside = i < size;
           const auto byte = static_cast<uint8_t>(inside ? text[i] : 0);
           const ClassMasks& m = masks[i / 64];
-          if (inside && set.Has(byte) && first == size) first = i;
           any |= inside && stop_bytes.Has(byte);
           ASSERT_EQ(m.separator >> (i % 64) & 1, !inside || set.Has(byte) ? 1u : 0u) << size << " " << i;
           ASSERT_EQ(m.common >> (i % 64) & 1, inside && common.Has(byte) ? 1u : 0u) << size << " " << i;
@@ -86,29 +68,10 @@ TEST(Kernels, EveryTargetEqualsTheDefinition) {
         }
         EXPECT_EQ(found, any);
         EXPECT_EQ(masks[blocks].separator, untouched.separator);  // nothing past the last block
-        EXPECT_EQ(kernels.find_first(text.get(), size, set), first);
-      }
-    }
-  });
-}
-
-// At every place of texts of every length up to several rounds of the widest vectors, behind which
-// there is another.
-TEST(Kernels, EveryTargetFindsTheFirst) {
-  ForEachTarget([](const Kernels& kernels) {
-    const ByteSet set = Whitespace();
-    for (size_t size = 0; size < 600; size += size < 70 ? 1 : 13) {
-      const std::unique_ptr<char[]> text(new char[size]);
-      std::fill_n(text.get(), size, 'a');
-      EXPECT_EQ(kernels.find_first(text.get(), size, set), size);
-      for (size_t at = size; at-- > 0;) {
-        text[at] = ' ';
-        EXPECT_EQ(kernels.find_first(text.get(), size, set), at);
-        if (at % 7 != 0) text[at] = 'a';
       }
     }
   });
 }
 
 }  // namespace
-}  // namespace rankfeed::simd
+}  // namespace rankfeed::segment

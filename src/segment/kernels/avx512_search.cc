@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/search_avx512.cc: the search of kernels.h, eight sequences or nodes at a time.
+// segment/kernels/search_avx512.cc: the search of kernels.h, eight spans or nodes at a time.
 #include "segment/kernels/avx512.h"
-#include "segment/kernels/kernels.h"
 
 #if HWY_ARCH_X86
 
@@ -10,19 +9,19 @@
 #include <cstddef>
 #include <cstring>
 
-namespace rankfeed::segment {
+namespace rankfeed::segment::avx512 {
 namespace {
 
-constexpr uint32_t kGroups = 4;  // of eight sequences, in turns
-static_assert(Lattice::kBeyond >= kGatherLanes);
+constexpr uint32_t kGroups = 4;  // of eight spans, in turns
+static_assert(kVectorSlack >= kGatherLanes);
 constexpr uint64_t kLow16 = 0xffff, kLow24 = 0xffffff, kLow32 = 0xffffffff;
 
 // Where searches begin: of each sequence that has codes beyond those, the state it is in and
 // at << 32 | code of the next one. Returns how many.
-uint32_t Starts(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
+uint32_t Starts(const Lattice& lattice, const Span* spans, uint32_t count) {
   const uint16_t* const codes = lattice.codes;
   const uint32_t alone = lattice.code_count + 1;
-  const image::SearchStart* const pairs = lattice.begins + 2 * size_t{alone};
+  const image::SearchStart* const pairs = lattice.starts + 2 * size_t{alone};
   const auto node = [&lattice](uint32_t n, const image::SearchStart& is) {
     lattice.sum[n] = is.sum;
     lattice.nodes[n] = is.node;
@@ -30,12 +29,12 @@ uint32_t Starts(const Lattice& lattice, const Sequence* sequences, uint32_t coun
   uint32_t starts = 0;
   // What of it there is follows no pattern: nodes are written again instead.
   for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t at = sequences[i].begin, mark = sequences[i].word_start;
+    const uint32_t at = spans[i].begin, mark = spans[i].word_start;
     lattice.sum[at] = 0;
-    node(at + 1, lattice.begins[0]);
+    node(at + 1, lattice.starts[0]);
     uint32_t next = at + 1 + mark;
     const uint32_t c = codes[next - 1], d = codes[next];
-    const image::SearchStart* begin = &lattice.begins[(alone & (mark - 1)) + c];
+    const image::SearchStart* begin = &lattice.starts[(alone & (mark - 1)) + c];
     node(next, *begin);
     const uint32_t both = mark & uint32_t{(c | d) >> image::kStartBits == 0} & uint32_t{d != 0};
     next += both;
@@ -48,10 +47,12 @@ uint32_t Starts(const Lattice& lattice, const Sequence* sequences, uint32_t coun
   return starts;
 }
 
+}  // namespace
+
 // Reads as Walk of kernels.cc does. A lane whose sequence has ended takes the next one in the same
-// step, so that the only branches are on how many sequences there are.
-RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Sequence* sequences, uint32_t count) {
-  const uint32_t starts = Starts(lattice, sequences, count);
+// step, so that the only branches are on how many spans there are.
+RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Span* spans, uint32_t count) {
+  const uint32_t starts = Starts(lattice, spans, count);
   const uint64_t* const units = lattice.units;
   const uint64_t* const fails = lattice.fails;
   const uint16_t* const codes = lattice.codes;
@@ -87,7 +88,7 @@ RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Sequence* sequences, u
     ++groups;
   }
   uint32_t apart = ~uint32_t{0};
-  uint32_t rounds = MostSteps(count != 0 ? sequences[count - 1].end : 0);
+  uint32_t rounds = MostSteps(count != 0 ? spans[count - 1].end : 0);
   for (; groups != 0 && rounds != 0; --rounds) {
 #pragma GCC unroll 4
     for (uint32_t g = 0; g < kGroups; ++g) {
@@ -130,7 +131,7 @@ RANKFEED_GATHER void RelaxIndependent(const Lattice& lattice, uint32_t count) {
   const uint64_t* const sums = lattice.sum - (Lattice::kMaxChars - 1);
   for (uint32_t i = 0; i < count; i += kGatherLanes) {
     for (uint32_t k = 0; k < kGatherLanes; ++k) {
-      const Visit ahead = lattice.visits[i + Lattice::kAhead + k];
+      const Visit ahead = lattice.visits[i + Lattice::kPrefetchAhead + k];
       __builtin_prefetch(lattice.states + static_cast<uint32_t>(ahead));
     }
     const __m512i visits = Load(lattice.visits + i);
@@ -166,6 +167,7 @@ RANKFEED_GATHER void RelaxIndependent(const Lattice& lattice, uint32_t count) {
   }
 }
 
+namespace {
 // Of 64-bit values. In halves: as products, this of 512-bit vectors lowers the clock.
 RANKFEED_GATHER inline __m512i BitWidth(__m512i of) {
   const __m256i low = _mm256_lzcnt_epi64(_mm512_castsi512_si256(of));
@@ -174,29 +176,29 @@ RANKFEED_GATHER inline __m512i BitWidth(__m512i of) {
 }
 
 // ExactnessRule::Make, without the count.
-RANKFEED_GATHER inline __m512i LimitAndWeight(const ExactnessRule& rule, __m512i total,
+RANKFEED_GATHER inline __m512i LimitAndBound(const ExactnessRule& rule, __m512i total,
                                               __m512i margin, __m512i steps, __m512i chars) {
   __m512i weight = total;
   if (rule.rebased()) {
-    // Times kWeightFactor, without a product.
-    static_assert(ExactnessRule::kWeightFactor == 64 + 16 + 4 + 1);
+    // Times kBoundFactor, without a product.
+    static_assert(ExactnessRule::kBoundFactor == 64 + 16 + 4 + 1);
     weight = _mm512_add_epi64(
         _mm512_add_epi64(weight, _mm512_slli_epi64(total, 2)),
         _mm512_add_epi64(_mm512_slli_epi64(total, 4), _mm512_slli_epi64(total, 6)));
   }
-  const int shift = rule.weight_exponent();
+  const int shift = rule.bound_exponent();
   weight = shift <= 0 ? _mm512_srl_epi64(weight, _mm_cvtsi32_si128(-shift))
                       : _mm512_sll_epi64(weight, _mm_cvtsi32_si128(shift));
   weight = _mm512_add_epi64(weight, Set(3));
-  const __mmask8 heavy = _mm512_cmpgt_epu64_mask(chars, Set(rule.light_chars()));
+  const __mmask8 heavy = _mm512_cmpgt_epu64_mask(chars, Set(rule.free_chars()));
   if (heavy != 0) [[unlikely]] {
-    const __m512i more = _mm512_sub_epi64(chars, Set(rule.light_chars()));
+    const __m512i more = _mm512_sub_epi64(chars, Set(rule.free_chars()));
     weight = _mm512_mask_add_epi64(weight, heavy, weight,
-                                   _mm512_mul_epu32(more, Set(rule.char_weight())));
+                                   _mm512_mul_epu32(more, Set(rule.char_bound())));
   }
-  const __mmask8 light = _mm512_cmplt_epu64_mask(weight, Set(ExactnessRule::kMaxWeight)) &
+  const __mmask8 light = _mm512_cmplt_epu64_mask(weight, Set(ExactnessRule::kMaxScoreBound)) &
                          _mm512_cmplt_epu64_mask(total, Set(uint64_t{1} << 36));
-  weight = _mm512_mask_mov_epi64(Set(ExactnessRule::kMaxWeight), light, weight);
+  weight = _mm512_mask_mov_epi64(Set(ExactnessRule::kMaxScoreBound), light, weight);
   const __m512i terms = _mm512_add_epi64(steps, chars);
   const __m512i half = _mm512_srli_epi64(_mm512_add_epi64(terms, Set(1)), 1);
   const __mmask8 holds = _mm512_mask_cmpgt_epu64_mask(light, margin, half);
@@ -205,15 +207,17 @@ RANKFEED_GATHER inline __m512i LimitAndWeight(const ExactnessRule& rule, __m512i
     limit = _mm512_sub_epi64(BitWidth(_mm512_sub_epi64(margin, half)), BitWidth(terms));
     limit = _mm512_add_epi64(limit, _mm512_set1_epi64(rule.unit_exponent() + 24));
     limit = _mm512_max_epi64(limit, _mm512_setzero_si512());
-    limit = _mm512_min_epi64(limit, Set(rule.most_limit()));
+    limit = _mm512_min_epi64(limit, Set(rule.greatest_exact_below()));
   }
   limit = _mm512_maskz_mov_epi64(holds, limit);
   return _mm512_or_si512(_mm512_slli_epi64(limit, 8), _mm512_slli_epi64(weight, 16));
 }
 
-// Trace of kernels.cc, sixteen sequences at a time: one step waits for the one before it.
+}  // namespace
+
+// Trace of kernels.cc, sixteen spans at a time: one step waits for the one before it.
 RANKFEED_GATHER void Trace(const Lattice& lattice, const ExactnessRule& rule,
-                           const Sequence* sequences, uint32_t count, PathResult* results) {
+                           const Span* spans, uint32_t count, Path* paths) {
   constexpr uint32_t kVectors = 2, kTogether = kVectors * kGatherLanes;
   const auto* const nodes = reinterpret_cast<const uint64_t*>(lattice.nodes);
   static_assert(sizeof(image::LatticeNode) == sizeof(uint64_t));
@@ -221,8 +225,8 @@ RANKFEED_GATHER void Trace(const Lattice& lattice, const ExactnessRule& rule,
     alignas(64) uint64_t begins[kTogether] = {}, ends[kTogether] = {}, packed[kTogether];
     const uint32_t here = std::min(count - k, kTogether);
     for (uint32_t i = 0; i < here; ++i) {
-      begins[i] = sequences[k + i].begin;
-      ends[i] = sequences[k + i].end;
+      begins[i] = spans[k + i].begin;
+      ends[i] = spans[k + i].end;
     }
     __m512i begin[kVectors], node[kVectors], first[kVectors], margin[kVectors], greatest[kVectors];
     __mmask8 live[kVectors];
@@ -254,7 +258,7 @@ RANKFEED_GATHER void Trace(const Lattice& lattice, const ExactnessRule& rule,
       const __m512i end = Load(ends + v * kGatherLanes);
       const __m512i steps = _mm512_sub_epi64(end, first[v]);
       const __m512i total = _mm512_srli_epi64(Gather(lattice.sum, end), image::kEdgeCostShift);
-      __m512i info = LimitAndWeight(rule, total, margin[v], steps,
+      __m512i info = LimitAndBound(rule, total, margin[v], steps,
                                     _mm512_sub_epi64(end, begin[v]));
       info = _mm512_or_si512(info, _mm512_min_epu64(steps, Set(255)));
       const __m512i first_and_count = _mm512_or_si512(first[v], _mm512_slli_epi64(steps, 16));
@@ -262,26 +266,18 @@ RANKFEED_GATHER void Trace(const Lattice& lattice, const ExactnessRule& rule,
                          _mm512_or_si512(first_and_count, _mm512_slli_epi64(info, 32)));
       unknown[v] = _mm512_cmpge_epu64_mask(greatest[v], Set(image::kEdgeLiteral));
     }
-    static_assert(offsetof(PathResult, count) == 2 && offsetof(PathResult, info) == 4);
+    static_assert(offsetof(Path, count) == 2 && offsetof(Path, info) == 4);
     for (uint32_t i = 0; i < here; ++i) {
-      std::memcpy(&results[k + i], &packed[i], sizeof(uint64_t));
-      results[k + i].flags = 0;
+      std::memcpy(&paths[k + i], &packed[i], sizeof(uint64_t));
+      paths[k + i].flags = 0;
     }
     for (uint32_t left = unknown[0] | unknown[1] << kGatherLanes; left != 0; left &= left - 1) {
       const auto i = static_cast<uint32_t>(std::countr_zero(left));
-      MarkUnknown(lattice, sequences[k + i].end, &results[k + i]);
+      FuseUnknown(lattice, spans[k + i].end, &paths[k + i]);
     }
   }
 }
 
-}  // namespace
-
-void UseGatheringSearch(Kernels* kernels) {
-  kernels->walk = Walk;
-  kernels->relax_independent = RelaxIndependent;
-  kernels->trace = Trace;
-}
-
-}  // namespace rankfeed::segment
+}  // namespace rankfeed::segment::avx512
 
 #endif  // HWY_ARCH_X86
