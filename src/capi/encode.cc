@@ -93,6 +93,11 @@ rankfeed_status rankfeed_encoder_init(const rankfeed_model* model, const rankfee
   encoder.limits = *limits;
   encoder.isa = rankfeed::segment::ChosenIsa();
   encoder.general.added.Prepare(*model);
+  if (rankfeed::segment::Available(*model)) {
+    encoder.engine.emplace(*model, *rankfeed::segment::KernelsOf(encoder.isa),
+                           encoder.general.added.first_bytes());
+  }
+  encoder.around.Prepare(*model);
   encoder.segment.look_up.cache.Clear();
   *out = new (place) rankfeed_encoder(encoder);
   return RANKFEED_OK;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/layout.h"
 #include "general/hf_encode.h"
@@ -29,6 +30,20 @@ inline bool NormalizedBound(const Model& model, uint64_t text_bytes, uint32_t* o
 
 }  // namespace rankfeed
 
+namespace rankfeed::encode {
+
+// Ids around every text, where that is all that the single template does.
+struct Around {
+  static constexpr size_t kMax = 16;
+  uint32_t before[kMax], after[kMax];
+  uint8_t before_count = 0, after_count = 0;
+  bool all = false;  // false: the template does more
+
+  void Prepare(const Model& model);
+};
+
+}  // namespace rankfeed::encode
+
 struct rankfeed_encoder {
   uint64_t magic;  // catches scratch that was never initialised; best effort
   const rankfeed_model* model;
@@ -36,11 +51,9 @@ struct rankfeed_encoder {
   rankfeed::general::Scratch general;
   rankfeed::segment::Scratch segment;
   rankfeed::segment::Isa isa;
+  std::optional<rankfeed::segment::Prepared> engine;  // where the model allows the fast road
+  rankfeed::encode::Around around;  // with special tokens; without, ids vanish
   rankfeed_road_counts roads[RANKFEED_REASON_COUNT];
-
-  const rankfeed::segment::KernelTable& kernels() const {
-    return *rankfeed::segment::KernelsOf(isa);
-  }
 
   // Measures (layout over null) or carves into *out; returns the encoder's place, null when
   // measuring.

@@ -41,38 +41,49 @@ uint32_t TokenBound(const Model& model, uint64_t text_bytes) {
   return static_cast<uint32_t>(std::min<uint64_t>(tokens, 0xffffffffu));
 }
 
-struct TextEncoder::Around {
-  static constexpr size_t kMax = 16;
-  uint32_t before[kMax], after[kMax];
-  size_t before_count = 0, after_count = 0;
-};
+void Around::Prepare(const Model& model) {
+  before_count = after_count = 0;
+  size_t texts = model.template_single.empty() ? 1 : 0;
+  for (const image::TemplateItem& item : model.template_single) {
+    if (!IsSpecial(item)) {
+      ++texts;
+      continue;
+    }
+    uint8_t& count = texts == 0 ? before_count : after_count;
+    if (count == kMax) return;
+    (texts == 0 ? before : after)[count++] = item.id;
+  }
+  all = texts == 1;
+}
 
 TextEncoder::TextEncoder(rankfeed_encoder& encoder, const rankfeed_encode_options& options)
     : model_(*encoder.model), encoder_(encoder), flags_(options.flags) {
   if (!model_.huggingface()) frame_status_ = frame_.Apply(model_, options.sp_extra);
 }
 
-// Ids around every text, if that is all that the template and the options do.
-bool TextEncoder::AroundOf(Around* around) const {
-  if (frame_.before_count + frame_.after_count != 0 || frame_.reversed) return false;
-  size_t texts = model_.template_single.empty() ? 1 : 0;
-  for (const image::TemplateItem& item : model_.template_single) {
-    if (!IsSpecial(item)) {
-      ++texts;
-    } else if (specials()) {
-      uint32_t* const ids = texts == 0 ? around->before : around->after;
-      size_t* const count = texts == 0 ? &around->before_count : &around->after_count;
-      if (*count == Around::kMax) return false;
-      ids[(*count)++] = item.id;
-    }
+// Texts on the fast road, with what is around them.
+rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, TokenSink& sink,
+                                          uint32_t* ends, size_t* done) const {
+  segment::Texts all{.texts = texts, .ends = ends};
+  if (specials()) {
+    all.before = {encoder_.around.before, encoder_.around.before_count};
+    all.after = {encoder_.around.after, encoder_.around.after_count};
   }
-  return texts == 1;
+  return Route(all, sink, done);
 }
 
 rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* io) const {
   io->count = 0;
   if (text.size > encoder_.limits.max_text_bytes) return RANKFEED_E_LIMIT;
   TokenSink sink{io->input_ids, io->offset_begin, io->offset_end, io->capacity, 0};
+  if (io->special_tokens_mask == nullptr && io->token_type_ids == nullptr && AroundIsAll() &&
+      Blocked(sink) == RANKFEED_REASON_NONE) {
+    size_t done;
+    const rankfeed_status status = EncodeAround({&text, 1}, sink, nullptr, &done);
+    io->count = sink.count;
+    if (status != RANKFEED_OK) return status;
+    return sink.count > io->capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
+  }
   uint32_t text_from, text_to;
   if (const rankfeed_status status = EncodeTemplate(View(text), sink, io, &text_from, &text_to)) {
     return status;
@@ -138,8 +149,7 @@ rankfeed_status TextEncoder::EncodeSequence(std::string_view text, TokenSink& si
 rankfeed_status TextEncoder::EncodeTexts(std::span<const rankfeed_text> texts,
                                          rankfeed_encodings* io) const {
   TokenSink sink{io->input_ids, nullptr, nullptr, io->capacity, 0};
-  Around around;
-  const bool together = Blocked(sink) == RANKFEED_REASON_NONE && AroundOf(&around);
+  const bool together = Blocked(sink) == RANKFEED_REASON_NONE && AroundIsAll();
   rankfeed_status status = texts.empty() ? RANKFEED_OK : frame_status_;
   size_t i = 0;
   io->cu_seqlens[0] = 0;
@@ -149,15 +159,9 @@ rankfeed_status TextEncoder::EncodeTexts(std::span<const rankfeed_text> texts,
     status = RANKFEED_OK;
     const std::span<const rankfeed_text> admitted = texts.subspan(i, count);
     size_t done = 0;
-    if (together) {
-      status = Route({.texts = admitted,
-                      .before = {around.before, around.before_count},
-                      .after = {around.after, around.after_count},
-                      .ends = io->cu_seqlens + i + 1},
-                     sink, &done);
-    } else {
-      status = EncodeOneByOne(admitted, sink, io->cu_seqlens + i + 1, &done);
-    }
+    uint32_t* const ends = io->cu_seqlens + i + 1;
+    status = together ? EncodeAround(admitted, sink, ends, &done)
+                      : EncodeOneByOne(admitted, sink, ends, &done);
     i += done;
   }
   io->text_count = i;
@@ -209,32 +213,27 @@ rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
 }
 
 // Texts that begin on the fast road. *done: those encoded to their end; the sink ends with them.
-rankfeed_status TextEncoder::Route(const segment::Texts& texts, TokenSink& sink,
-                                   size_t* done) const {
-  if (model_.huggingface()) {
-    return RunEngine<general::HuggingFaceArithmetic>(texts, sink, done);
+rankfeed_status TextEncoder::Route(segment::Texts texts, TokenSink& sink, size_t* done) const {
+  if (!model_.huggingface()) {
+    return model_.sentencepiece_0_2_1()
+               ? RunEngine<general::SentencePiece021Arithmetic>(texts, sink, done)
+               : RunEngine<general::SentencePieceArithmetic>(texts, sink, done);
   }
-  if (model_.sentencepiece_0_2_1()) {
-    return RunEngine<general::SentencePiece021Arithmetic>(texts, sink, done);
-  }
-  return RunEngine<general::SentencePieceArithmetic>(texts, sink, done);
+  constexpr uint32_t kSkips = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL;
+  const bool skips = (flags_ & kSkips) != 0;
+  const bool refuses = (flags_ & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skips;
+  const general::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
+  if (!model_.added_raw.empty()) texts.added = &added;
+  texts.refuse_special = refuses || (flags_ & RANKFEED_ESCAPE_SPECIAL) != 0;
+  return RunEngine<general::HuggingFaceArithmetic>(texts, sink, done);
 }
 
 template <class Arithmetic>
 rankfeed_status TextEncoder::RunEngine(const segment::Texts& texts, TokenSink& sink,
                                        size_t* done) const {
-  constexpr uint32_t kSkips = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL;
-  const bool skips = (flags_ & kSkips) != 0;
-  const bool refuses = (flags_ & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skips;
-  const general::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
-  segment::Texts all = texts;
-  if (model_.huggingface() && !model_.added_raw.empty()) all.added = &added;
-  all.refuse_special =
-      model_.huggingface() && (refuses || (flags_ & RANKFEED_ESCAPE_SPECIAL) != 0);
-
-  segment::Engine<Arithmetic> engine(model_, encoder_.kernels(), encoder_.segment, all, sink);
+  segment::Engine<Arithmetic> engine(model_, *encoder_.engine, encoder_.segment, texts, sink);
+  rankfeed_road_counts left = {};  // texts and bytes that left the road
   size_t last_left = texts.texts.size();
-  uint64_t left_texts = 0, left_bytes = 0;
   rankfeed_status status = RANKFEED_OK;
   for (;;) {
     const segment::Stop stop = engine.Run();
@@ -243,17 +242,18 @@ rankfeed_status TextEncoder::RunEngine(const segment::Texts& texts, TokenSink& s
     if (stop.reason == RANKFEED_REASON_NONE) break;
     const bool first = last_left != *done;  // stretch of its text that leaves
     last_left = *done;
-    left_texts += first;
-    left_bytes += stop.stretch.size();
     Count(stop.reason, first, stop.stretch.size());
     status = GeneralStretch(View(texts.texts[*done]), stop.stretch, sink);
     if (status != RANKFEED_OK) break;
+    left.texts += first;
+    left.bytes += stop.stretch.size();
   }
   if (status != RANKFEED_OK) sink.count = engine.text_begin();
   uint64_t bytes = 0;
-  for (size_t i = 0; i < *done; ++i) bytes += texts.texts[i].size;
-  Count(RANKFEED_REASON_NONE, *done - std::min<uint64_t>(*done, left_texts),
-        bytes - std::min(bytes, left_bytes));
+  for (const rankfeed_text& text : texts.texts.first(*done)) bytes += text.size;
+  // Of a text that failed some stretches may have been done.
+  Count(RANKFEED_REASON_NONE, *done - std::min<uint64_t>(*done, left.texts),
+        bytes - std::min(bytes, left.bytes));
   return status;
 }
 

@@ -35,18 +35,20 @@ class TextEncoder {
   rankfeed_status EncodeTexts(std::span<const rankfeed_text> texts, rankfeed_encodings* io) const;
 
  private:
-  // What is put around each text of a batch.
-  struct Around;
-
   bool specials() const { return (flags_ & RANKFEED_ADD_SPECIAL_TOKENS) != 0; }
-  bool AroundOf(Around* around) const;
+  // Whether texts are encoded with what is around them at once.
+  bool AroundIsAll() const {
+    return encoder_.around.all && frame_.before_count + frame_.after_count == 0;
+  }
+  rankfeed_status EncodeAround(std::span<const rankfeed_text> texts, TokenSink& sink,
+                               uint32_t* ends, size_t* done) const;
   rankfeed_status EncodeTemplate(std::string_view text, TokenSink& sink,
                                  const rankfeed_encoding* io, uint32_t* text_from,
                                  uint32_t* text_to) const;
   rankfeed_status EncodeSequence(std::string_view text, TokenSink& sink) const;
   rankfeed_status EncodeOneByOne(std::span<const rankfeed_text> texts, TokenSink& sink,
                                  uint32_t* ends, size_t* done) const;
-  rankfeed_status Route(const segment::Texts& texts, TokenSink& sink, size_t* done) const;
+  rankfeed_status Route(segment::Texts texts, TokenSink& sink, size_t* done) const;
   template <class Arithmetic>
   rankfeed_status RunEngine(const segment::Texts& texts, TokenSink& sink, size_t* done) const;
   rankfeed_status General(std::string_view text, TokenSink& sink) const;

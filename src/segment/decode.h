@@ -136,7 +136,7 @@ class SpanDecoder {
   PathSearch& search_;
   const uint16_t metaspace_;  // the code of U+2581
   const uint8_t not_kept_;    // Path::flags
-  RunDecode run_{};
+  RunDecode run_;
   // Of the segment that is decoded: where its spans begin, and what it held.
   uint32_t first_size_ = 0, first_count_ = 0;
   bool trailing_space_ = false, spaces_ = false;  // characters that normalize to a space

@@ -27,17 +27,16 @@ struct EmitScratch {
 template <class Arithmetic>
 class Emitter {
  public:
-  Emitter(const Model& model, const KernelTable& kernels, const SpanDecoder& spans,
-          const LookUp& look_up, const EmitScratch& scratch, TokenSink& sink)
+  Emitter(const Model& model, const KernelTable& kernels, const ExactnessRule& rule,
+          const SpanDecoder& spans, const LookUp& look_up, const EmitScratch& scratch,
+          TokenSink& sink)
       : model_(model),
         kernels_(kernels),
         spans_(spans),
         look_up_(look_up),
         scratch_(scratch),
-        ledger_(model, scratch.ledger),
+        ledger_(model, rule, scratch.ledger),
         sink_(sink) {}
-
-  const ExactnessRule& rule() const { return ledger_.rule(); }
 
   void BeginStretch(std::string_view stretch) {
     stretch_ = stretch;

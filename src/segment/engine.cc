@@ -15,15 +15,16 @@ constexpr uint32_t kGoal = PathSearch::kCapacity * 7 / 8;
 }  // namespace
 
 template <class Arithmetic>
-Engine<Arithmetic>::Engine(const Model& model, const KernelTable& kernels, Scratch& scratch,
+Engine<Arithmetic>::Engine(const Model& model, const Prepared& prepared, Scratch& scratch,
                            const Texts& texts, TokenSink& sink)
     : model_(model),
       texts_(texts),
       sink_(sink),
-      queue_(model, kernels, texts.texts, texts.added, scratch.queue),
-      look_up_(model, kernels, scratch.look_up),
-      spans_(model, kernels, scratch.spans),
-      emitter_(model, kernels, spans_, look_up_, scratch.emit, sink),
+      queue_(model, *prepared.kernels, prepared.classes, texts.texts, texts.added, scratch.queue),
+      look_up_(model, *prepared.kernels, scratch.look_up),
+      spans_(model, *prepared.kernels, scratch.spans),
+      emitter_(model, *prepared.kernels, prepared.rule, spans_, look_up_, scratch.emit, sink),
+      rule_(prepared.rule),
       batch_size_(kFirstBatch),
       text_begin_(sink.count),
       stretch_begin_(sink.count) {}
@@ -31,7 +32,7 @@ Engine<Arithmetic>::Engine(const Model& model, const KernelTable& kernels, Scrat
 template <class Arithmetic>
 Stop Engine<Arithmetic>::Run() {
   for (;;) {
-    if (queue_.waiting() < batch_size_) queue_.Fill(batch_size_);
+    if (queue_.waiting() < batch_size_ && queue_.more()) queue_.Fill(batch_size_);
     if (queue_.empty()) return {};
     const Segments segments = queue_.segments();
     const bool resumed = spans_.resumes();
@@ -45,12 +46,13 @@ Stop Engine<Arithmetic>::Run() {
     const uint32_t end = spans_.Decode(queue_, count, look_up_);
     const uint32_t used = spans_.used();
     if (look_up_.decoded_count() != 0) {
-      spans_.Solve(emitter_.rule());
+      spans_.Solve(rule_);
       look_up_.Resolve(spans_, end);
     }
-    const Stop stop = EmitBatch(segments, end);
+    Stop stop;
+    const bool stopped = EmitBatch(segments, end, &stop);
     look_up_.Insert();
-    if (stop.reason != RANKFEED_REASON_NONE || stop.token != nullptr) return stop;
+    if (stopped) [[unlikely]] return stop;
     queue_.PopSegments(end);
     // As many as will use kGoal if they are like these.
     if (!resumed && end != 0) {
@@ -61,9 +63,9 @@ Stop Engine<Arithmetic>::Run() {
 }
 
 // Segments [0, count) in order, and the part of the one after them that was decoded. With each
-// stretch's and each text's last segment, what comes after it.
+// stretch's and each text's last segment, what comes after it. Whether the engine stops.
 template <class Arithmetic>
-Stop Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count) {
+bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Stop* stop) {
   emitter_.BeginBatch();
   for (; !queue_.empty(); queue_.PopRun()) {
     SegmentRun& run = queue_.front();
@@ -78,36 +80,37 @@ Stop Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count) {
       emitter_.BeginStretch(run.stretch);
     }
     run.marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
-    if (run.reason != RANKFEED_REASON_NONE) return Leave(run.reason);
+    if (run.reason != RANKFEED_REASON_NONE) return Leave(run.reason, stop);
     if (run.token != nullptr) {
       if (texts_.added->refuse_special && (run.token->flags & image::kSpecial) != 0) {
-        return {.token = run.token};
+        stop->token = run.token;
+        return true;
       }
       sink_.Push(run.token->id, 0, 0);
     }
     rankfeed_reason reason = emitter_.Emit(segments, begin, rest ? count : end, end);
-    if (reason != RANKFEED_REASON_NONE) return Leave(reason);
+    if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
     if (rest) break;
     if ((run.marks & SegmentRun::kEndsStretch) != 0) {
       reason = emitter_.EndStretch();
       if (reason == RANKFEED_REASON_NONE && texts_.refuse_special && HoldsSpecial()) {
         reason = RANKFEED_REASON_OPTIONS;
       }
-      if (reason != RANKFEED_REASON_NONE) return Leave(reason);
+      if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
     }
     if ((run.marks & SegmentRun::kEndsText) != 0) EndText();
   }
-  return {};
+  return false;
 }
 
 // The stretch of the first run goes: its tokens, and what of it still waits.
 template <class Arithmetic>
-Stop Engine<Arithmetic>::Leave(rankfeed_reason reason) {
-  const Stop stop{reason, queue_.front().stretch};
+bool Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
+  *stop = {reason, queue_.front().stretch};
   sink_.count = stretch_begin_;
   queue_.DropStretch();
   spans_.ForgetCursor();
-  return stop;
+  return true;
 }
 
 template <class Arithmetic>

@@ -65,6 +65,18 @@ struct Scratch {
   }
 };
 
+// What engines need of a model, made once.
+struct Prepared {
+  Prepared(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes)
+      : kernels(&kernels),
+        rule(model, model.segment.config->cost_unit),
+        classes(SegmentScanner::ClassesOf(*model.segment.config, stop_bytes)) {}
+
+  const KernelTable* kernels;
+  ExactnessRule rule;
+  ByteClasses classes;
+};
+
 // What to encode, one text behind the other.
 struct Texts {
   std::span<const rankfeed_text> texts;
@@ -89,17 +101,18 @@ class Engine {
  public:
   // What is passed must outlive the engine. Of the scratch, only the cache is kept from one to the
   // next.
-  Engine(const Model& model, const KernelTable& kernels, Scratch& scratch, const Texts& texts,
+  Engine(const Model& model, const Prepared& prepared, Scratch& scratch, const Texts& texts,
          TokenSink& sink);
 
+  // Until a stretch leaves, or to the end.
   Stop Run();
 
   size_t done() const { return done_; }               // texts, to their end
   uint32_t text_begin() const { return text_begin_; }  // of the next one, in the sink
 
  private:
-  Stop EmitBatch(const Segments& segments, uint32_t count);
-  Stop Leave(rankfeed_reason reason);
+  bool EmitBatch(const Segments& segments, uint32_t count, Stop* stop);
+  bool Leave(rankfeed_reason reason, Stop* stop);
   void BeginText();
   void EndText();
   bool HoldsSpecial() const;
@@ -111,6 +124,7 @@ class Engine {
   LookUp look_up_;
   SpanDecoder spans_;
   Emitter<Arithmetic> emitter_;
+  const ExactnessRule& rule_;
 
   uint32_t batch_size_;  // segments to look up together
   size_t done_ = 0;

@@ -43,10 +43,8 @@ class ScoreLedger {
  public:
   static constexpr bool kFloat32 = Arithmetic::kFloat32;
 
-  ScoreLedger(const Model& model, const LedgerScratch& scratch)
-      : model_(model), rule_(model, model.segment.config->cost_unit), scratch_(scratch) {}
-
-  const ExactnessRule& rule() const { return rule_; }
+  ScoreLedger(const Model& model, const ExactnessRule& rule, const LedgerScratch& scratch)
+      : model_(model), rule_(rule), scratch_(scratch) {}
 
   // A stretch begins behind that many tokens of the sink.
   void Begin(uint32_t token) {
@@ -149,7 +147,7 @@ class ScoreLedger {
   }
 
   const Model& model_;
-  const ExactnessRule rule_;
+  const ExactnessRule& rule_;
   const LedgerScratch& scratch_;
   uint64_t bound_ = 0;  // of the segments so far (SentencePiece)
   double score_ = 0;    // the reference's, up to token known_to_

@@ -8,15 +8,6 @@ namespace rankfeed::segment {
 
 static std::string_view View(const rankfeed_text& text) { return {text.data, text.size}; }
 
-SegmentQueue::SegmentQueue(const Model& model, const KernelTable& kernels,
-                           std::span<const rankfeed_text> texts,
-                           const general::AddedTokens* added, const Scratch& scratch)
-    : texts_(texts),
-      added_(added),
-      scratch_(scratch),
-      scanner_(model, kernels, added != nullptr ? added->filter->first_bytes() : ByteSet{},
-               scratch.scanner) {}
-
 // What waits moves to the front.
 void SegmentQueue::Compact() {
   for (uint32_t* of : {scratch_.segments.begins, scratch_.segments.ends}) {
@@ -35,7 +26,7 @@ void SegmentQueue::Compact() {
 }
 
 void SegmentQueue::Fill(uint32_t wanted) {
-  Compact();
+  if ((head_ | first_run_) != 0) Compact();
   while (tail_ < wanted && run_count_ < kMaxRuns) {
     if (scanning_) {
       ScanBlock();

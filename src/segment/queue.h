@@ -47,8 +47,16 @@ class SegmentQueue {
   };
 
   // added: null where texts hold no added tokens.
-  SegmentQueue(const Model& model, const KernelTable& kernels, std::span<const rankfeed_text> texts,
-               const general::AddedTokens* added, const Scratch& scratch);
+  SegmentQueue(const Model& model, const KernelTable& kernels, const ByteClasses& classes,
+               std::span<const rankfeed_text> texts, const general::AddedTokens* added,
+               const Scratch& scratch)
+      : texts_(texts),
+        added_(added),
+        scratch_(scratch),
+        scanner_(model, kernels, classes, scratch.scanner) {}
+
+  // Whether there is anything left to scan.
+  bool more() const { return scanning_ || split_.has_value() || next_ != texts_.size(); }
 
   // Scans on until `wanted` segments wait, the texts end or there is no place for more. Numbers of
   // segments begin anew.

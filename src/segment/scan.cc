@@ -12,14 +12,13 @@
 
 namespace rankfeed::segment {
 
-SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
-                               const ByteSet& stop_bytes, const Scratch& scratch)
-    : model_(model), kernels_(kernels), scratch_(scratch) {
-  const image::SegmentConfig& config = *model.segment.config;
-  std::memcpy(classes_.separators.low, config.separators, sizeof(config.separators));
-  std::memcpy(classes_.common.low, config.common, sizeof(config.common));
-  std::memcpy(classes_.letters.low, config.letters, sizeof(config.letters));
-  classes_.stop_bytes = stop_bytes;
+ByteClasses SegmentScanner::ClassesOf(const image::SegmentConfig& config,
+                                      const ByteSet& stop_bytes) {
+  ByteClasses classes{.stop_bytes = stop_bytes};
+  std::memcpy(classes.separators.low, config.separators, sizeof(config.separators));
+  std::memcpy(classes.common.low, config.common, sizeof(config.common));
+  std::memcpy(classes.letters.low, config.letters, sizeof(config.letters));
+  return classes;
 }
 
 void SegmentScanner::Start(std::string_view text) {

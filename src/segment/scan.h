@@ -62,8 +62,11 @@ class SegmentScanner {
     }
   };
 
-  SegmentScanner(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes,
-                 const Scratch& scratch);
+  SegmentScanner(const Model& model, const KernelTable& kernels, const ByteClasses& classes,
+                 const Scratch& scratch)
+      : model_(model), kernels_(kernels), classes_(classes), scratch_(scratch) {}
+
+  static ByteClasses ClassesOf(const image::SegmentConfig& config, const ByteSet& stop_bytes);
 
   void Start(std::string_view text);
   // Nothing more of this text.
@@ -82,8 +85,8 @@ class SegmentScanner {
 
   const Model& model_;
   const KernelTable& kernels_;
+  const ByteClasses& classes_;
   const Scratch& scratch_;
-  ByteClasses classes_;
   std::string_view text_;
   size_t at_ = 0;  // where the next block begins
   uint64_t separator_ = 1, common_ = 0, other_ = 0;  // classes of the byte before
