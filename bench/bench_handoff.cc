@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "backend.h"
-#include "backend_library.h"
-#include "forward/ops.h"
+#include "backends/backend_library.h"
+#include "crossencoder/ops.h"
 #include "rankfeed/crossencoder.h"
 #include "rankfeed/handoff.h"
 #include "rankfeed/rankfeed.hpp"

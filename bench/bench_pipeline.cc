@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "backend.h"
-#include "backend_library.h"
-#include "forward/ops.h"
-#include "model/float16.h"
+#include "backends/backend_library.h"
+#include "crossencoder/ops.h"
+#include "crossencoder/model/float16.h"
 #include "rankfeed/crossencoder.h"
 #include "rankfeed/handoff.h"
 #include "rankfeed/parallel.hpp"

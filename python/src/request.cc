@@ -22,7 +22,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "backend_library.h"
+#include "backends/backend_library.h"
 #include "model.h"
 
 namespace rankfeed::python {

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "backend_library.h"
+#include "backends/backend_library.h"
 #include "cli/cli.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"

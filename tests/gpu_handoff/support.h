@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "host/backend_host.h"
-#include "host/host_script.h"
+#include "backends/host/backend_host.h"
+#include "backends/host/host_script.h"
 #include "rankfeed/handoff.h"
 
 // GCC defines the macros; clang answers through __has_feature.
