@@ -8,10 +8,13 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "backends/vendors.h"
 #include "rankfeed/handoff.h"
 #include "rankfeed/version.h"
 
@@ -23,13 +26,27 @@ struct FoundBackend {
   std::string message;
 };
 
-// name: host, cuda, hip; or hip_nvidia, the HIP sources for an NVIDIA GPU. folders are looked into
-// first, in order.
+// "host, cuda, hip"
+inline std::string BackendNames() {
+  std::string names;
+  for (const char* name : kBackendNames) names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
+}
+
+// name: one of kBackendNames; or hip_nvidia, the HIP sources for an NVIDIA GPU. folders are looked
+// into first, in order.
 inline FoundBackend FindBackend(const std::string& name,
                                 const std::vector<std::filesystem::path>& folders) {
   FoundBackend found;
   if (name == "host") {
     found.backend = rankfeed_handoff_host_backend();
+    return found;
+  }
+  const std::string vendor = name == "hip_nvidia" ? "hip" : name;
+  if (std::find(std::begin(kBackendNames), std::end(kBackendNames), vendor) ==
+      std::end(kBackendNames)) {
+    found.status = RANKFEED_E_UNSUPPORTED;
+    found.message = "there is no backend '" + name + "'; there are: " + BackendNames();
     return found;
   }
   const std::string file = "librankfeed_handoff_" + name + ".so";
@@ -51,7 +68,6 @@ inline FoundBackend FindBackend(const std::string& name,
     found.message = std::string(dlerror()) + "; there is no " + name + " backend here";
     return found;
   }
-  const std::string vendor = name == "hip_nvidia" ? "hip" : name;
   using Get = const rankfeed_gpu_backend* (*)();
   const auto get =
       reinterpret_cast<Get>(dlsym(library, ("rankfeed_handoff_" + vendor + "_backend").c_str()));

@@ -567,7 +567,7 @@ void BindRequest(nb::module_& module) {
                   },
                   nb::arg("slots") = 3, nb::arg("slot_bytes") = 16 << 20,
                   nb::arg("backend") = "host", nb::arg("device") = 0,
-                  "backend: host, cuda or hip, whose runtime page-locks the memory; see "
+                  "backend: 'host', or a vendor whose runtime page-locks the memory (docs/handoff.md); see "
                   "Tensor.host_device_type. device: its number there.")
       .def_prop_ro("backend", [](const Ring& r) { return std::string(r.info().backend); })
       .def_prop_ro("page_locked", [](const Ring& r) { return r.info().page_locked != 0; })

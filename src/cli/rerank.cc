@@ -515,7 +515,8 @@ void AddRerank(CLI::App& app) {
       ->required();
   command->add_flag("--jsonl", c->jsonl, "Documents are JSONL whatever the file is called");
   command->add_option("--device", c->device, "Where the forward pass runs")
-      ->check(CLI::IsMember({"host", "cuda", "hip"}))
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(handoff::kBackendNames),
+                                                     std::end(handoff::kBackendNames))))
       ->capture_default_str();
   command
       ->add_option("--dtype", c->dtype,

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <random>
 
+#include "backends/vendors.h"
 #include "gpu_handoff/crossencoder/forward/golden_models.h"
 #include "gpu_handoff/crossencoder/kernels/kernel_checks.h"
 #include "rankfeed/handoff.h"
@@ -22,15 +23,13 @@ struct Vendor {
   const char *name, *library, *function;
 };
 
-#ifndef RANKFEED_LIBRARY_cuda
-#define RANKFEED_LIBRARY_cuda nullptr
-#endif
-#ifndef RANKFEED_LIBRARY_hip
-#define RANKFEED_LIBRARY_hip nullptr
-#endif
-#ifndef RANKFEED_LIBRARY_hip_nvidia
-#define RANKFEED_LIBRARY_hip_nvidia nullptr
-#endif
+// CMake says of every vendor where its library is, or that it was not built.
+#define VENDOR(name) Vendor{#name, RANKFEED_LIBRARY_##name, "rankfeed_handoff_" #name "_backend"},
+constexpr Vendor kVendors[] = {
+    RANKFEED_GPU_VENDORS(VENDOR)
+    // The HIP sources on an NVIDIA GPU.
+    Vendor{"hip_nvidia", RANKFEED_LIBRARY_hip_nvidia, "rankfeed_handoff_hip_backend"}};
+#undef VENDOR
 
 class DeviceTest : public testing::TestWithParam<Vendor> {
  protected:
@@ -317,14 +316,8 @@ TEST_P(DeviceTest, RingChoosesAndMeasures) {
   backend->device_close(c.ctx);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , DeviceTest,
-    testing::Values(Vendor{"cuda", RANKFEED_LIBRARY_cuda, "rankfeed_handoff_cuda_backend"},
-                    Vendor{"hip", RANKFEED_LIBRARY_hip, "rankfeed_handoff_hip_backend"},
-                    // The HIP sources on an NVIDIA GPU.
-                    Vendor{"hip_nvidia", RANKFEED_LIBRARY_hip_nvidia,
-                           "rankfeed_handoff_hip_backend"}),
-    [](const auto& param) { return std::string(param.param.name); });
+INSTANTIATE_TEST_SUITE_P(, DeviceTest, testing::ValuesIn(kVendors),
+                         [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace
 }  // namespace rankfeed::handoff
