@@ -169,7 +169,7 @@ if(NOT RANKFEED_INSTALL)
 endif()
 set(rankfeed_headers_left_out "")
 if(NOT TARGET rankfeed_crossencoder)
-  set(rankfeed_headers_left_out PATTERN "crossencoder.h" EXCLUDE)
+  set(rankfeed_headers_left_out PATTERN "crossencoder.h*" EXCLUDE)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rankfeed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${rankfeed_headers_left_out})

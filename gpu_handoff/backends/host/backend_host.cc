@@ -71,15 +71,13 @@ struct HostTable {
   }
 
   static int32_t DeviceCount(void* self, int32_t* count) {
-    *count = static_cast<int32_t>(static_cast<HostBackend*>(self)->default_stream_.size());
+    *count = static_cast<HostBackend*>(self)->devices_;
     return RANKFEED_GPU_OK;
   }
 
   static int32_t DeviceOpen(void* self, int32_t device, void** ctx) {
     auto& backend = *static_cast<HostBackend*>(self);
-    if (device < 0 || static_cast<size_t>(device) >= backend.default_stream_.size()) {
-      return RANKFEED_GPU_NO_DEVICE;
-    }
+    if (device < 0 || device >= backend.devices_) return RANKFEED_GPU_NO_DEVICE;
     if (const int32_t rc = CountAllocation(backend)) return rc;
     auto* context = new (std::nothrow) Context{&backend, device};
     if (context == nullptr) {
@@ -286,7 +284,7 @@ struct HostTable {
 };
 
 HostBackend::HostBackend(int32_t devices, HostScript* script)
-    : table_{}, script_(script), default_stream_(static_cast<size_t>(std::max(devices, 1))) {
+    : table_{}, script_(script), devices_(std::max(devices, 1)) {
   table_.struct_size = sizeof table_;
   table_.abi = RANKFEED_GPU_BACKEND_ABI;
   table_.name = "host";
@@ -322,7 +320,7 @@ HostBackend::~HostBackend() = default;
 HostStream* HostBackend::StreamOf(int32_t device, void* stream) {
   if (stream != nullptr) return static_cast<HostStream*>(stream);
   const std::lock_guard lock(mutex_);
-  auto& slot = default_stream_[static_cast<size_t>(device)];
+  auto& slot = default_stream_[device];
   if (slot == nullptr) slot = std::make_unique<HostStream>(&pending_, script_);
   return slot.get();
 }
@@ -330,7 +328,9 @@ HostStream* HostBackend::StreamOf(int32_t device, void* stream) {
 }  // namespace rankfeed::handoff
 
 extern "C" const rankfeed_gpu_backend* rankfeed_handoff_host_backend(void) {
-  // Never destroyed: streams may outlive static destructors. One allocation, at the first call.
-  static const auto* const backend = new rankfeed::handoff::HostBackend();
+  // Never destroyed: streams may outlive static destructors. Not on the heap: this cannot fail.
+  using rankfeed::handoff::HostBackend;
+  alignas(HostBackend) static unsigned char place[sizeof(HostBackend)];
+  static const auto* const backend = new (place) HostBackend();
   return backend->table();
 }

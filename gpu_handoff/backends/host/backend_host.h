@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "backend.h"
 #include "backends/host/host_stream.h"
@@ -31,10 +30,11 @@ class HostBackend {
 
   rankfeed_gpu_backend table_;
   HostScript* const script_;
+  const int32_t devices_;
   PendingCopies pending_;
   std::mutex mutex_;
   std::map<void*, size_t> memory_;                           // device_alloc sizes
-  std::vector<std::unique_ptr<HostStream>> default_stream_;  // per device, made at first use
+  std::map<int32_t, std::unique_ptr<HostStream>> default_stream_;  // per device, made at first use
 };
 
 }  // namespace rankfeed::handoff
