@@ -57,7 +57,25 @@ class ScriptedBackend {
   ScriptedBackend& operator=(const ScriptedBackend&) = delete;
   const rankfeed_gpu_backend* table() const { return &table_; }
 
+  // Until the vendor too says that this record is done: what orders the calling thread behind the
+  // work before it. The script's lock is not a vendor's promise.
+  void Await(uint64_t number) {
+    Recorded recorded{};
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = recorded_.find(number);
+      if (found == recorded_.end()) return;
+      recorded = found->second;
+      recorded_.erase(found);
+    }
+    while (vendor_->event_query(recorded.ctx, recorded.event) == RANKFEED_GPU_NOT_READY) {
+    }
+  }
+
  private:
+  struct Recorded {
+    void *ctx, *event;
+  };
   struct Event {
     void* event;
     HostEvent latest;
@@ -115,8 +133,11 @@ class ScriptedBackend {
       return rc;
     }
     rc = current_->vendor_->event_record(ctx, Of(event)->event, stream);
-    if (rc == RANKFEED_GPU_OK) Of(event)->latest.Set(std::move(record));
-    return rc;
+    if (rc != RANKFEED_GPU_OK) return rc;
+    Of(event)->latest.Set(std::move(record));
+    const std::lock_guard lock(current_->mutex_);
+    current_->recorded_[number] = {ctx, Of(event)->event};
+    return RANKFEED_GPU_OK;
   }
   static int32_t Query(void* ctx, void* event) {
     const auto record = Of(event)->latest.Get();
@@ -152,6 +173,7 @@ class ScriptedBackend {
   rankfeed_gpu_backend table_;
   std::mutex mutex_;
   std::map<void*, int32_t> errors_;  // of a stream's copies, until the next event takes them
+  std::map<uint64_t, Recorded> recorded_;
   std::atomic<bool> stop_{false};
   std::thread pump_;
 };
@@ -172,6 +194,10 @@ class TestBackend {
   }
   const rankfeed_gpu_backend* table() const {
     return scripted_ != nullptr ? scripted_->table() : host_.table();
+  }
+  // The calling thread comes behind the work before that record, which the script has let complete.
+  void Await(uint64_t number) {
+    if (scripted_ != nullptr) scripted_->Await(number);
   }
 
  private:
