@@ -1,7 +1,7 @@
 # cmake -DSOURCE_DIR=... -DVENDORS="cuda;hip" -P backend_places_test.cmake
 #
 # Every backend of gpu_handoff/backends/vendors.h is in every place where the build, a test or a document has to
-# know it: CONTRIBUTING.md's recipe. A vendor that does not exist is in none, or a place would not be looked at.
+# know it and compiler and linker do not say so (CONTRIBUTING.md's recipe). A vendor that does not exist is in none, or a place would not be looked at.
 set(places 0)
 
 # Counts the place, and says so where the file has no such text.
