@@ -72,6 +72,18 @@ auto OrNoMemory(const F& f) -> decltype(f()) {
 #endif
 }
 
+// An error of that status, or none for OK; where there is no memory for words, without them.
+inline Error InWords(rankfeed_status status, std::string_view what) {
+  Error error{status, {}};
+  if (status != RANKFEED_OK) {
+    (void)OrNoMemory([&] {
+      error = Error::From(status, what);
+      return Error{};
+    });
+  }
+  return error;
+}
+
 }  // namespace detail
 
 // Uninitialised bytes with the alignment a rankfeed_mem_req asks for; none, with data() null, where
