@@ -16,14 +16,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend.h"
-#include "backend_library.h"
-#include "forward/ops.h"
-#include "rankfeed/crossencoder.h"
-#include "rankfeed/handoff.h"
-#include "rankfeed/rankfeed.hpp"
+#include "backends/backend_library.h"
+#include "crossencoder/ops.h"
+#include "rankfeed/crossencoder.hpp"
+#include "rankfeed/handoff.hpp"
 
 namespace {
 
@@ -59,71 +59,67 @@ void Must(int32_t status, const char* what) {
   std::exit(1);
 }
 
+template <class T>
+T Take(rankfeed::Result<T> result) {
+  if (result) return std::move(*result);
+  std::fprintf(stderr, "bench_handoff: %s\n", result.error().message.c_str());
+  std::exit(1);
+}
+
+rankfeed::Handoff OpenRing(uint64_t bytes, uint32_t flags) {
+  rankfeed_handoff_options options{};
+  options.flags = flags;
+  options.slot_bytes = bytes;
+  options.slots = 3;
+  options.backend = g_backend;
+  return Take(rankfeed::Handoff::Open(options));
+}
+
 // A ring of three slots with a stream.
 class Slots {
  public:
-  Slots(uint64_t bytes, uint32_t flags) : bytes_(bytes) {
-    rankfeed_handoff_options options{};
-    options.struct_size = sizeof options;
-    options.flags = flags;
-    options.slot_bytes = bytes;
-    options.slots = 3;
-    options.backend = g_backend;
-    Must(rankfeed_handoff_open(&options, &ring_, nullptr), "open");
-    Must(rankfeed_handoff_stream_create(ring_, &stream_), "stream");
-  }
-  ~Slots() {
-    rankfeed_handoff_stream_destroy(ring_, stream_);
-    rankfeed_handoff_close(ring_);
-  }
-  Slots(const Slots&) = delete;
-  Slots& operator=(const Slots&) = delete;
+  Slots(uint64_t bytes, uint32_t flags)
+      : ring_(OpenRing(bytes, flags)), stream_(Take(ring_.MakeStream())) {}
 
-  rankfeed_handoff* ring() const { return ring_; }
-  void* stream() const { return stream_; }
+  rankfeed::Handoff& ring() { return ring_; }
+  void* stream() const { return stream_.get(); }
 
-  // Fills slot after slot. `hand` (slot, view) submits one and waits for it, and is timed; `after`
-  // (slot) is not.
+  // Fills slot after slot. `hand` (slot) submits one and waits for it, and is timed; `after` gets
+  // what it answers, and is not.
   template <typename Hand, typename After>
-  void Time(benchmark::State& state, const Hand& hand, const After& after) const {
+  void Time(benchmark::State& state, const Hand& hand, const After& after) {
     Rounds rounds(state);
     for (auto _ : state) {
-      rankfeed_handoff_slot slot;
-      rankfeed_handoff_view view{};
-      view.struct_size = sizeof view;
-      Must(rankfeed_handoff_wait_acquire(ring_, UINT64_MAX, &slot, &view), "acquire");
-      std::memset(view.host, 1, bytes_);
+      rankfeed::FillingSlot slot = Take(ring_.WaitAcquire());
+      std::memset(slot.bytes().data(), 1, slot.bytes().size());
       const auto begin = Clock::now();
-      hand(slot, view);
+      rankfeed::LeasedSlot lease = hand(slot);
       rounds.Add(begin);
-      after(slot);
+      after(lease);
     }
     state.SetBytesProcessed(state.iterations() * state.range(0));
   }
-  void Poll(rankfeed_handoff_slot slot) const {
-    while (rankfeed_handoff_poll(ring_, slot) == RANKFEED_E_BUSY) {
+  void Poll(const rankfeed::LeasedSlot& lease) {
+    while (ring_.Poll(lease.ticket()) == RANKFEED_E_BUSY) {
     }
   }
 
  private:
-  uint64_t bytes_;
-  rankfeed_handoff* ring_ = nullptr;
-  void* stream_ = nullptr;
+  rankfeed::Handoff ring_;
+  rankfeed::HandoffStream stream_;
 };
 
 void SubmitToLanded(benchmark::State& state) {
   const auto bytes = static_cast<uint64_t>(state.range(0));
-  const Slots slots(bytes, RANKFEED_HANDOFF_DEVICE_SLOTS);
+  Slots slots(bytes, RANKFEED_HANDOFF_DEVICE_SLOTS);
   slots.Time(
       state,
-      [&](rankfeed_handoff_slot slot, const rankfeed_handoff_view&) {
-        Must(rankfeed_handoff_submit(slots.ring(), slot, bytes, slots.stream(), nullptr, 0),
-             "submit");
-        slots.Poll(slot);
+      [&](rankfeed::FillingSlot& slot) {
+        rankfeed::LeasedSlot lease = Take(slot.Submit(bytes, slots.stream()));
+        slots.Poll(lease);
+        return lease;
       },
-      [&](rankfeed_handoff_slot slot) {
-        Must(rankfeed_handoff_release_now(slots.ring(), slot), "release");
-      });
+      [](rankfeed::LeasedSlot& lease) { Must(lease.ReleaseNow().status, "release"); });
 }
 BENCHMARK(SubmitToLanded)
     ->Name("submit_to_landed")
@@ -135,34 +131,33 @@ BENCHMARK(SubmitToLanded)
 // cost is in the consumer; bench_pipeline --mapped measure weighs the two.
 void SubmitMapped(benchmark::State& state) {
   const auto bytes = static_cast<uint64_t>(state.range(0));
-  const Slots slots(bytes, 0);
-  rankfeed_handoff* ring = slots.ring();
-  void *stream = slots.stream(), *ctx = nullptr, *out = nullptr, *row = nullptr;
+  Slots slots(bytes, 0);
+  void *stream = slots.stream(), *ctx = nullptr;
   Must(g_backend->device_open(g_backend->self, 0, &ctx), "device");
-  Must(rankfeed_handoff_device_alloc(ring, bytes, &out), "device memory");
   const int32_t ends[2] = {0, static_cast<int32_t>(bytes / 4)};
-  Must(rankfeed_handoff_device_alloc(ring, sizeof ends, &row), "device memory");
-  Must(g_backend->copy_async(ctx, row, ends, sizeof ends, stream), "copy");
-  Must(rankfeed_handoff_stream_synchronize(ring, stream), "copy");
-  slots.Time(
-      state,
-      [&](rankfeed_handoff_slot slot, const rankfeed_handoff_view& view) {
-        Must(rankfeed_handoff_submit(ring, slot, bytes, stream, nullptr, RANKFEED_HANDOFF_MAPPED),
-             "submit");
-        if (g_backend->ops != nullptr) {  // one kernel that reads all of it over the bus
-          const rankfeed_op_at at = {ctx, stream, nullptr, 0};
-          const rankfeed_op_positions op = {static_cast<const int32_t*>(view.mapped),
-                                            static_cast<const int32_t*>(row), 1, 0,
-                                            static_cast<int32_t*>(out)};
-          Must(g_backend->ops->positions(&at, &op), "kernel");
-        }
-        Must(rankfeed_handoff_release(ring, slot, stream), "release");
-        slots.Poll(slot);
-        Must(rankfeed_handoff_stream_synchronize(ring, stream), "kernel");
-      },
-      [](rankfeed_handoff_slot) {});
-  rankfeed_handoff_device_free(ring, out);
-  rankfeed_handoff_device_free(ring, row);
+  {
+    const rankfeed::DeviceMemory out = Take(slots.ring().Allocate(bytes));
+    const rankfeed::DeviceMemory row = Take(slots.ring().Allocate(sizeof ends));
+    Must(g_backend->copy_async(ctx, row.get(), ends, sizeof ends, stream), "copy");
+    Must(g_backend->stream_synchronize(ctx, stream), "copy");
+    slots.Time(
+        state,
+        [&](rankfeed::FillingSlot& slot) {
+          rankfeed::LeasedSlot lease = Take(slot.Submit(bytes, stream, RANKFEED_HANDOFF_MAPPED));
+          if (g_backend->ops != nullptr) {  // one kernel that reads all of it over the bus
+            const rankfeed_op_at at = {ctx, stream, nullptr, 0};
+            const rankfeed_op_positions op = {static_cast<const int32_t*>(lease.data()),
+                                              static_cast<const int32_t*>(row.get()), 1, 0,
+                                              static_cast<int32_t*>(out.get())};
+            Must(g_backend->ops->positions(&at, &op), "kernel");
+          }
+          Must(lease.Release().status, "release");
+          slots.Poll(lease);
+          Must(g_backend->stream_synchronize(ctx, stream), "kernel");
+          return lease;
+        },
+        [](rankfeed::LeasedSlot&) {});
+  }
   g_backend->device_close(ctx);
 }
 BENCHMARK(SubmitMapped)
@@ -207,25 +202,20 @@ void Forward(benchmark::State& state) {
     return;
   }
   rankfeed_crossencoder_options options{};
-  options.struct_size = sizeof options;
   options.backend = g_backend;
-  rankfeed_crossencoder_error error{};
-  error.struct_size = sizeof error;
-  rankfeed_crossencoder* model = nullptr;
-  if (rankfeed_crossencoder_open(g_model.c_str(), &options, &model, &error) != RANKFEED_OK) {
-    state.SkipWithError(error.message);
+  auto opened = rankfeed::Crossencoder::Open(g_model.c_str(), options);
+  if (!opened) {
+    state.SkipWithError(opened.error().message.c_str());
     return;
   }
-  rankfeed_crossencoder_info info{};
-  info.struct_size = sizeof info;
-  Must(rankfeed_crossencoder_get_info(model, &info), "info");
+  const rankfeed::Crossencoder model = std::move(*opened);
+  const rankfeed_crossencoder_info info = model.info();
   std::vector<int32_t> arena(rows * kTokens + rows + 1);
   for (uint32_t i = 0; i < rows * kTokens; ++i)
     arena[i] = static_cast<int32_t>(5 + i * 7919u % (info.vocab_size - 5));
   for (uint32_t r = 0; r <= rows; ++r)
     arena[rows * kTokens + r] = static_cast<int32_t>(r * kTokens);
-  rankfeed_mem_req need{};
-  Must(rankfeed_crossencoder_workspace(model, rows, rows * kTokens, kTokens, &need), "workspace");
+  const rankfeed_mem_req need = Take(model.Workspace(rows, rows * kTokens, kTokens));
   void *ctx = nullptr, *stream = nullptr, *device = nullptr, *workspace = nullptr;
   Must(g_backend->device_open(g_backend->self, 0, &ctx), "device");
   Must(g_backend->stream_create(ctx, &stream), "stream");
@@ -242,8 +232,8 @@ void Forward(benchmark::State& state) {
     Rounds rounds(state);
     for (auto _ : state) {
       const auto begin = Clock::now();
-      Must(rankfeed_crossencoder_enqueue(model, &batch, stream, workspace, need.size,
-                                         static_cast<float*>(logits.mapped)),
+      Must(model.Enqueue(batch, stream, workspace, need.size, static_cast<float*>(logits.mapped))
+               .status,
            "forward");
       Must(g_backend->stream_synchronize(ctx, stream), "forward");
       rounds.Add(begin);
@@ -256,7 +246,6 @@ void Forward(benchmark::State& state) {
   g_backend->device_free(ctx, workspace);
   g_backend->stream_destroy(ctx, stream);
   g_backend->device_close(ctx);
-  rankfeed_crossencoder_close(model);
 }
 BENCHMARK(Forward)->Name("forward")->Arg(1)->Arg(10)->Arg(100)->UseManualTime()->Unit(
     benchmark::kMillisecond);

@@ -22,17 +22,19 @@
 #include <iomanip>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend.h"
-#include "backend_library.h"
-#include "forward/ops.h"
-#include "model/float16.h"
-#include "rankfeed/crossencoder.h"
-#include "rankfeed/handoff.h"
+#include "backends/backend_library.h"
+#include "crossencoder/model/float16.h"
+#include "crossencoder/ops.h"
+#include "rankfeed/crossencoder.hpp"
+#include "rankfeed/handoff.hpp"
 #include "rankfeed/parallel.hpp"
 #include "rankfeed/rerank.hpp"
 
@@ -51,6 +53,15 @@ void Must(rankfeed_status status, const char* what) {
   if (status != RANKFEED_OK) {
     throw std::runtime_error(std::string(what) + ": " + rankfeed_status_message(status));
   }
+}
+
+void Must(const rankfeed::Error& error) {
+  if (error) throw std::runtime_error(error.message);
+}
+template <class T>
+T Take(rankfeed::Result<T> result) {
+  if (!result) Must(result.error());
+  return std::move(*result);
 }
 
 double Ms(Clock::duration d) {
@@ -173,15 +184,6 @@ class Pipeline {
     MakeReranker();
     OpenRing();
   }
-  ~Pipeline() {
-    if (ring_ != nullptr) {
-      for (void* stream : {copies_, work_}) rankfeed_handoff_stream_destroy(ring_, stream);
-      rankfeed_handoff_device_free(ring_, workspace_);
-      rankfeed_handoff_close(ring_);
-    }
-    rankfeed_handoff_close(scores_);
-    rankfeed_crossencoder_close(model_);
-  }
 
   Json Run() {
     // The first request twice: warm, and equal.
@@ -199,7 +201,7 @@ class Pipeline {
       for (const float score : first) out << std::setprecision(9) << score << "\n";
       if (!out.flush()) throw std::runtime_error(a.scores + ": cannot be written");
     }
-    rankfeed_handoff_stats before = Stats();
+    const rankfeed_handoff_stats before = ring_->stats();
     fill_ = wait_ = {};
     tokens_ = batches_ = 0;
     const auto begin = Clock::now();
@@ -207,16 +209,14 @@ class Pipeline {
     const auto queued = Clock::now();
     Finish();
     const auto end = Clock::now();
-    const rankfeed_handoff_stats after = Stats();
+    const rankfeed_handoff_stats after = ring_->stats();
     for (uint32_t i = 0; i < a.queries * a.pairs * info_.labels; ++i) {
       if (!std::isfinite(logits_[i])) throw std::runtime_error("a score is no number");
     }
     const double all = Ms(end - begin), n = a.queries;
     const double busy = static_cast<double>(after.consumer_busy_ns - before.consumer_busy_ns) / 1e6;
     const double idle = static_cast<double>(after.consumer_idle_ns - before.consumer_idle_ns) / 1e6;
-    rankfeed_handoff_info ring{};
-    ring.struct_size = sizeof ring;
-    Must(rankfeed_handoff_get_info(ring_, &ring), "ring");
+    const rankfeed_handoff_info ring = ring_->info();
     return {{"backend", ring.backend},
             {"device", ring.device_name},
             {"gemm", info_.gemm},
@@ -250,20 +250,14 @@ class Pipeline {
  private:
   void OpenModel() {
     rankfeed_crossencoder_options options{};
-    options.struct_size = sizeof options;
     options.backend = backend_;
     options.dtype = a.dtype == "f32"    ? RANKFEED_DTYPE_F32
                     : a.dtype == "f16"  ? RANKFEED_DTYPE_F16
                     : a.dtype == "bf16" ? RANKFEED_DTYPE_BF16
                                         : RANKFEED_DTYPE_AUTO;
     options.executor = a.device == "host" ? parallel_->executor() : nullptr;
-    rankfeed_crossencoder_error error{};
-    error.struct_size = sizeof error;
-    if (rankfeed_crossencoder_open(a.model.c_str(), &options, &model_, &error) != RANKFEED_OK) {
-      throw std::runtime_error(error.message);
-    }
-    info_.struct_size = sizeof info_;
-    Must(rankfeed_crossencoder_get_info(model_, &info_), "model");
+    model_.emplace(Take(rankfeed::Crossencoder::Open(a.model.c_str(), options)));
+    info_ = model_->info();
   }
 
   void ReadTexts() {
@@ -305,20 +299,19 @@ class Pipeline {
   // Reads a batch as the forward does, twice (for the positions and for the embeddings), and
   // nothing more, so that what is compared is where the ids lie. Rows of 64 tokens, whose ends are
   // on the device already.
-  static rankfeed_status Consume(void* self, void* stream, void* data, uint64_t bytes) {
-    auto& p = *static_cast<Pipeline*>(self);
+  rankfeed_status Consume(void* stream, void* data, uint64_t bytes) const {
     const auto rows = static_cast<uint32_t>(bytes / sizeof(int32_t) / kRow);
     if (rows == 0) return RANKFEED_OK;
     int32_t rc = RANKFEED_GPU_OK;
     for (int i = 0; i < 2 && rc == RANKFEED_GPU_OK; ++i) {
-      if (const rankfeed_gpu_ops* ops = p.backend_->ops) {
-        const rankfeed_op_at at = {p.ctx_, stream, nullptr, 0};
-        const rankfeed_op_positions op = {static_cast<const int32_t*>(data), p.row_ends_, rows, 1,
-                                          p.positions_};
+      if (const rankfeed_gpu_ops* ops = backend_->ops) {
+        const rankfeed_op_at at = {ctx_, stream, nullptr, 0};
+        const rankfeed_op_positions op = {static_cast<const int32_t*>(data), row_ends_, rows, 1,
+                                          positions_};
         rc = ops->positions(&at, &op);
       } else {
-        rc = p.backend_->launch_host(
-            p.ctx_, stream, [](void* from) { g_sum = *static_cast<const int32_t*>(from); }, data);
+        rc = backend_->launch_host(
+            ctx_, stream, [](void* from) { g_sum = *static_cast<const int32_t*>(from); }, data);
       }
     }
     return rc == RANKFEED_GPU_OK ? RANKFEED_OK : RANKFEED_E_DEVICE;
@@ -329,62 +322,44 @@ class Pipeline {
     const auto rows = static_cast<uint32_t>(options_.max_arena_bytes / sizeof(int32_t) / kRow);
     std::vector<int32_t> ends(rows + 1);
     for (uint32_t i = 0; i <= rows; ++i) ends[i] = static_cast<int32_t>(i * kRow);
-    void *row_ends = nullptr, *positions = nullptr;
-    Must(rankfeed_handoff_device_alloc(ring_, ends.size() * sizeof(int32_t), &row_ends),
-         "device memory");
-    Must(rankfeed_handoff_device_alloc(ring_, options_.max_arena_bytes, &positions),
-         "device memory");
-    row_ends_ = static_cast<int32_t*>(row_ends);
-    positions_ = static_cast<int32_t*>(positions);
+    const auto row_ends = Take(ring_->Allocate(ends.size() * sizeof(int32_t)));
+    const auto positions = Take(ring_->Allocate(options_.max_arena_bytes));
+    row_ends_ = static_cast<int32_t*>(row_ends.get());
+    positions_ = static_cast<int32_t*>(positions.get());
     if (backend_->device_open(backend_->self, 0, &ctx_) != RANKFEED_GPU_OK ||
-        backend_->copy_async(ctx_, row_ends, ends.data(), ends.size() * sizeof(int32_t), work_) !=
-            RANKFEED_GPU_OK) {
+        backend_->copy_async(ctx_, row_ends_, ends.data(), ends.size() * sizeof(int32_t),
+                             work_->get()) != RANKFEED_GPU_OK) {
       throw std::runtime_error("calibration: the device answers with an error");
     }
     Finish();
-    Must(rankfeed_handoff_calibrate(ring_, work_, &Consume, this, nullptr), "calibration");
+    (void)Take(ring_->Calibrate(work_->get(), [this](void* stream, void* data, uint64_t bytes) {
+      return Consume(stream, data, bytes);
+    }));
     backend_->device_close(ctx_);
-    rankfeed_handoff_device_free(ring_, row_ends);
-    rankfeed_handoff_device_free(ring_, positions);
   }
 
   void OpenRing() {
     rankfeed_handoff_options ring{};
-    ring.struct_size = sizeof ring;
     ring.flags = RANKFEED_HANDOFF_DEVICE_SLOTS | RANKFEED_HANDOFF_MEASURE_IDLE;
     ring.slot_bytes = options_.max_arena_bytes;
     ring.slots = a.slots;
     ring.backend = backend_;
     if (a.mapped != "measure") ring.mapped_limit = std::stoull(a.mapped);
-    Must(rankfeed_handoff_open(&ring, &ring_, nullptr), "ring");
-    Must(rankfeed_handoff_stream_create(ring_, &copies_), "stream");
-    Must(rankfeed_handoff_stream_create(ring_, &work_), "stream");
-    rankfeed_mem_req need{};
-    Must(rankfeed_crossencoder_workspace(model_, a.pairs, a.pairs * options_.max_length,
-                                         options_.max_length, &need),
-         "workspace");
-    workspace_size_ = need.size;
-    Must(rankfeed_handoff_device_alloc(ring_, need.size, &workspace_), "workspace");
+    ring_.emplace(Take(rankfeed::Handoff::Open(ring)));
+    const rankfeed_mem_req need =
+        Take(model_->Workspace(a.pairs, a.pairs * options_.max_length, options_.max_length));
+    workspace_.emplace(Take(ring_->Allocate(need.size)));
+    copies_.emplace(Take(ring_->MakeStream()));
+    work_.emplace(Take(ring_->MakeStream()));
     rankfeed_handoff_options scores{};
-    scores.struct_size = sizeof scores;
     scores.slot_bytes = uint64_t{a.queries} * a.pairs * info_.labels * sizeof(float);
     scores.slots = 1;
     scores.backend = backend_;
-    Must(rankfeed_handoff_open(&scores, &scores_, nullptr), "scores");
-    rankfeed_handoff_slot slot = 0;
-    rankfeed_handoff_view view{};
-    view.struct_size = sizeof view;
-    Must(rankfeed_handoff_acquire(scores_, &slot, &view), "scores");
-    logits_ = static_cast<float*>(view.host);
-    device_logits_ = static_cast<float*>(view.mapped);
+    scores_.emplace(Take(rankfeed::Handoff::Open(scores)));
+    score_slot_.emplace(Take(scores_->Acquire()));
+    logits_ = static_cast<float*>(score_slot_->view().host);
+    device_logits_ = static_cast<float*>(score_slot_->view().mapped);
     if (a.mapped == "measure") Calibrate();
-  }
-
-  rankfeed_handoff_stats Stats() {
-    rankfeed_handoff_stats stats{};
-    stats.struct_size = sizeof stats;
-    Must(rankfeed_handoff_get_stats(ring_, &stats), "ring");
-    return stats;
   }
 
   // Queues request number q; its scores go to place number `place`.
@@ -404,55 +379,48 @@ class Pipeline {
     fill_ += Clock::now() - begin;
     uint32_t rows = 0;
     while (rows < a.pairs) {
-      rankfeed_handoff_slot slot = 0;
-      rankfeed_handoff_view view{};
-      view.struct_size = sizeof view;
       begin = Clock::now();
-      Must(rankfeed_handoff_wait_acquire(ring_, UINT64_MAX, &slot, &view), "slot");
+      rankfeed::FillingSlot slot = Take(ring_->WaitAcquire());
       wait_ += Clock::now() - begin;
       begin = Clock::now();
       rankfeed_batch batch{};
       batch.struct_size = sizeof batch;
-      batch.arena = view.host;
-      batch.arena_capacity = view.bytes;
+      batch.arena = slot.bytes().data();
+      batch.arena_capacity = slot.bytes().size();
       Must(rankfeed_rerank_next(reranker_->get(), &batch), "batch");
       fill_ += Clock::now() - begin;
       if (batch.rows == 0) throw std::runtime_error("a document became no row");
-      Must(rankfeed_handoff_submit(ring_, slot, batch.arena_size, copies_, nullptr,
-                                   RANKFEED_HANDOFF_CHOOSE),
-           "submit");
-      Must(rankfeed_handoff_stream_wait(ring_, slot, work_), "stream");
-      void* data = nullptr;
-      Must(rankfeed_handoff_data(ring_, slot, &data), "slot");
-      rankfeed_packed_batch packed{};
-      packed.struct_size = sizeof packed;
-      Must(rankfeed_packed_batch_of(&batch, data, 0, &packed), "batch");
-      Must(rankfeed_crossencoder_enqueue(
-               model_, &packed, work_, workspace_, workspace_size_,
-               device_logits_ + (uint64_t{place} * a.pairs + batch.first_row) * info_.labels),
-           "forward");
-      Must(rankfeed_handoff_release(ring_, slot, work_), "slot");
-      (void)rankfeed_handoff_poll(ring_, slot);
+      rankfeed::LeasedSlot lease =
+          Take(slot.Submit(batch.arena_size, copies_->get(), RANKFEED_HANDOFF_CHOOSE));
+      Must(lease.WaitOn(work_->get()));
+      const rankfeed_packed_batch packed = Take(rankfeed::PackedBatchOf(batch, lease.data()));
+      Must(model_->Enqueue(
+          packed, work_->get(), workspace_->get(), workspace_->size(),
+          device_logits_ + (uint64_t{place} * a.pairs + batch.first_row) * info_.labels));
+      Must(lease.Release());
+      (void)ring_->Poll(lease.ticket());
       rows += batch.rows;
       tokens_ += batch.tokens;
       ++batches_;
     }
   }
-  void Finish() { Must(rankfeed_handoff_stream_synchronize(ring_, work_), "forward"); }
+  void Finish() { Must(work_->Synchronize()); }
 
   static constexpr uint32_t kRow = 64;  // tokens
   const Arguments& a;
   const rankfeed_gpu_backend* backend_;
   std::unique_ptr<rankfeed::Model> vocabulary_;
   std::unique_ptr<rankfeed::Parallel> parallel_;
-  rankfeed_crossencoder* model_ = nullptr;
+  std::optional<rankfeed::Crossencoder> model_;
   rankfeed_crossencoder_info info_{};
   std::vector<std::string> texts_;
   rankfeed_rerank_options options_{};
   std::unique_ptr<rankfeed::Reranker> reranker_;
-  rankfeed_handoff *ring_ = nullptr, *scores_ = nullptr;
-  void *copies_ = nullptr, *work_ = nullptr, *workspace_ = nullptr;
-  size_t workspace_size_ = 0;
+  // What outlives the streams comes first.
+  std::optional<rankfeed::Handoff> scores_, ring_;
+  std::optional<rankfeed::FillingSlot> score_slot_;
+  std::optional<rankfeed::DeviceMemory> workspace_;
+  std::optional<rankfeed::HandoffStream> copies_, work_;
   float *logits_ = nullptr, *device_logits_ = nullptr;
   void* ctx_ = nullptr;
   int32_t *row_ends_ = nullptr, *positions_ = nullptr;

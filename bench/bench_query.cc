@@ -21,13 +21,14 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "corpus.h"
 #include "measure.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/corpus.h"
 #include "rankfeed/corpus_writer.h"
-#include "rankfeed/handoff.h"
+#include "rankfeed/handoff.hpp"
 #include "rankfeed/rerank.h"
 
 namespace rankfeed::bench {
@@ -41,6 +42,12 @@ constexpr size_t kTokensPerDocument = 2048;  // capacity; the longest XQuAD pass
 void Check(rankfeed_status status, const char* what) {
   if (status == RANKFEED_OK) return;
   Die(std::string(what) + ": " + rankfeed_status_message(status));
+}
+
+template <class T>
+T Take(Result<T> result) {
+  if (!result) Die(result.error().message);
+  return std::move(*result);
 }
 
 enum Stage { kQuery, kDocuments, kPack, kHandoff, kTotal, kStages };
@@ -81,19 +88,14 @@ class Service {
                                     uint64_t{kMaxDocuments} * kMaxLength, &slot_bytes),
           "slot size");
     rankfeed_handoff_options ring{};
-    ring.struct_size = sizeof(ring);
     ring.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
     ring.slot_bytes = slot_bytes;
     ring.slots = 3;
-    Check(rankfeed_handoff_open(&ring, &ring_, nullptr), "slot ring");
-    Check(rankfeed_handoff_stream_create(ring_, &stream_), "stream");
+    ring_.emplace(Take(Handoff::Open(ring)));
+    stream_.emplace(Take(ring_->MakeStream()));
     ids_.resize(kMaxDocuments * kTokensPerDocument);
     sources_.resize(kMaxDocuments);
     status_.resize(kMaxDocuments);
-  }
-  ~Service() {
-    rankfeed_handoff_stream_destroy(ring_, stream_);
-    rankfeed_handoff_close(ring_);
   }
 
   // One request over `count` passages; ns gets the time of each stage. Returns the batch bytes.
@@ -114,19 +116,16 @@ class Service {
     r.document_status = status_.data();
     Check(rankfeed_rerank_begin(reranker_, &r), "begin");
     const uint64_t t2 = Clock(CLOCK_MONOTONIC);
-    rankfeed_handoff_slot slot;
-    rankfeed_handoff_view view{};
-    view.struct_size = sizeof(view);
-    Check(rankfeed_handoff_wait_acquire(ring_, UINT64_MAX, &slot, &view), "acquire");
+    FillingSlot slot = Take(ring_->WaitAcquire());
     const uint64_t t3 = Clock(CLOCK_MONOTONIC);
     rankfeed_batch batch{};
     batch.struct_size = sizeof(batch);
-    batch.arena = view.host;
-    batch.arena_capacity = view.bytes;
+    batch.arena = slot.bytes().data();
+    batch.arena_capacity = slot.bytes().size();
     Check(rankfeed_rerank_next(reranker_, &batch), "next");
     const uint64_t t4 = Clock(CLOCK_MONOTONIC);
     if (batch.rows != count) Check(RANKFEED_E_STATE, "rows are missing");
-    Check(rankfeed_handoff_submit(ring_, slot, batch.arena_size, stream_, nullptr, 0), "submit");
+    LeasedSlot lease = Take(slot.Submit(batch.arena_size, stream_->get()));
     const uint64_t t5 = Clock(CLOCK_MONOTONIC);
     ns[kQuery] = t2 - t1;
     ns[kDocuments] = t1 - t0;
@@ -134,8 +133,8 @@ class Service {
     ns[kHandoff] = t3 - t2 + t5 - t4;
     ns[kTotal] = t5 - t0;
     tokens_ = batch.tokens;
-    Check(rankfeed_handoff_release_now(ring_, slot), "release");
-    return {static_cast<const char*>(view.host), batch.arena_size};
+    if (const Error error = lease.ReleaseNow()) Die(error.message);
+    return {static_cast<const char*>(slot.view().host), batch.arena_size};
   }
   uint64_t tokens() const { return tokens_; }
 
@@ -163,8 +162,8 @@ class Service {
   rankfeed_encoder* encoders_[2] = {};
   rankfeed_rerank_options options_;
   rankfeed_reranker* reranker_ = nullptr;
-  rankfeed_handoff* ring_ = nullptr;
-  void* stream_ = nullptr;
+  std::optional<Handoff> ring_;
+  std::optional<HandoffStream> stream_;
   std::vector<int32_t> ids_;
   std::vector<rankfeed_source> sources_;
   std::vector<rankfeed_status> status_;

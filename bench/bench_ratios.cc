@@ -23,7 +23,6 @@
 // Times are the thread's CPU time, single calls the monotonic clock.
 //
 // usage: bench_ratios [--rounds N] [--json FILE] [--rows NAME,...]
-#include <hwy/targets.h>
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
@@ -40,7 +39,6 @@
 #include "image/model.h"
 #include "measure.h"
 #include "placed.h"
-#include "simd/fast_gathers.h"
 #include "whole_sentence.h"
 
 namespace rankfeed::bench {
@@ -52,14 +50,6 @@ constexpr uint32_t kMaxTextBytes = 1 << 20;
 // What a stream of tens of megabytes fills; else a smaller one, which is quick to make.
 constexpr uint32_t kCacheBytes = 1 << 20, kStreamCacheBytes = 4 << 20;
 constexpr size_t kTogether = 64;  // texts in one call of rankfeed_encode_batch
-
-// The best of the targets compiled in that this CPU has.
-std::string SimdTarget() {
-  const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
-  std::string name = hwy::TargetName(targets & -targets);
-  if (simd::FastGathers()) name += " with gathers";
-  return name;
-}
 
 struct Engine {
   std::string name;
@@ -108,6 +98,7 @@ class Rankfeed {
     return io.count;
   }
   const receipt::PlacedImage& placed() const { return *placed_; }
+  const char* isa() const { return rankfeed_encoder_isa(encoder_); }
 
  private:
   std::unique_ptr<receipt::PlacedImage> placed_;
@@ -295,7 +286,7 @@ int Main(int argc, char** argv) {
 
   nlohmann::ordered_json report;
   report["pages"] = {{"kind", sp.placed().ladder().obtained.kind}, {"page_bytes", sp.placed().ladder().obtained.page_size}};
-  report["simd_target"] = SimdTarget();
+  report["simd_target"] = sp.isa();
   report["cache_bytes"] = kCacheBytes;
   report["stream_cache_bytes"] = kStreamCacheBytes;
   report["texts_together"] = kTogether;
@@ -303,7 +294,7 @@ int Main(int argc, char** argv) {
   report["whole_sentence_trie_bytes"] = whole.trie_bytes();
   report["rows"] = nlohmann::ordered_json::array();
   std::printf("pages of the image: %s; SIMD target: %s; word cache %u KiB, of the stream %u KiB\n\n", sp.placed().ladder().obtained.kind.c_str(),
-              SimdTarget().c_str(), kCacheBytes >> 10, kStreamCacheBytes >> 10);
+              sp.isa(), kCacheBytes >> 10, kStreamCacheBytes >> 10);
   std::printf("%-47s %10s | %-46s | %-46s | %-46s\n", "", "rankfeed_sp", "rankfeed_sp against", "rankfeed_hf against",
               "rankfeed_sp, a text a call, against");
   std::mt19937 random(1);

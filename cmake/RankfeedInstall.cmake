@@ -142,8 +142,9 @@ function(rankfeed_vendor vendor)
   install(EXPORT rankfeed-handoff_${vendor}-shared NAMESPACE rankfeed::
           DESTINATION ${rankfeed_package_dir} COMPONENT dev)
 endfunction()
-rankfeed_vendor(cuda)
-rankfeed_vendor(hip)
+foreach(vendor IN LISTS RANKFEED_GPU_VENDORS)
+  rankfeed_vendor(${vendor})
+endforeach()
 
 # What programs in the same build link, under the names that the package gives them; static unless
 # they set BUILD_SHARED_LIBS.
@@ -157,7 +158,7 @@ foreach(name runtime builder handoff parallel counters crossencoder)
   endif()
 endforeach()
 
-foreach(vendor cuda hip)
+foreach(vendor IN LISTS RANKFEED_GPU_VENDORS)
   if(TARGET rankfeed_gpu_${vendor})
     add_library(rankfeed::handoff_${vendor} ALIAS rankfeed_gpu_${vendor})
   endif()
@@ -168,7 +169,7 @@ if(NOT RANKFEED_INSTALL)
 endif()
 set(rankfeed_headers_left_out "")
 if(NOT TARGET rankfeed_crossencoder)
-  set(rankfeed_headers_left_out PATTERN "crossencoder.h" EXCLUDE)
+  set(rankfeed_headers_left_out PATTERN "crossencoder.h*" EXCLUDE)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rankfeed DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${rankfeed_headers_left_out})

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // fuzz/kernels.cc: every SIMD target of this processor equals the scalar definition, over texts in
 // blocks of their own, at every alignment. An execution is one text through one target.
-#include "simd/kernels.h"
-
-#include <hwy/highway.h>
-#include <hwy/targets.h>
+#include "segment/kernels/kernels.h"
 
 #include "engine.h"
 #include "input.h"
@@ -12,32 +9,26 @@
 namespace rankfeed::fuzz {
 namespace {
 
-const std::vector<simd::Kernels>& AllKernels() {
-  static const std::vector<simd::Kernels> all = [] {
-    std::vector<simd::Kernels> found;
-    for (int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
-      hwy::SetSupportedTargetsForTest(left & -left);
-      hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-      found.push_back(simd::Dispatch());
-    }
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    FUZZ_ASSERT(!found.empty());
-    return found;
-  }();
-  return all;
+std::vector<const segment::KernelTable*> AllKernels() {
+  std::vector<const segment::KernelTable*> found;
+  for (uint8_t i = 0; i < segment::kIsaCount; ++i) {
+    const segment::KernelTable* const kernels = segment::KernelsOf(segment::Isa{i});
+    if (kernels != nullptr) found.push_back(kernels);
+  }
+  FUZZ_ASSERT(!found.empty());
+  return found;
 }
 
 void Run(std::span<const uint8_t> bytes) {
   Input in(bytes);
-  simd::ByteSet set;
+  ByteSet set;
   bool expected[256] = {};
   for (size_t n = in.Below(12); n > 0; --n) {
     const uint8_t b = in.U8() % 128;
     set.Add(b);
     expected[b] = true;
   }
-  simd::ByteSet other;
+  ByteSet other;
   for (size_t n = in.Below(12); n > 0; --n) other.Add(in.U8() % 128);
   const size_t skip = in.Below(64);  // alignment
   const std::string_view text = in.Take(bytes.size());
@@ -45,23 +36,18 @@ void Run(std::span<const uint8_t> bytes) {
   if (!text.empty()) std::memcpy(block.get() + skip, text.data(), text.size());
   const char* data = block.get() + skip;
   const size_t words = text.size() / 64 + 1;
-  size_t first = text.size();
-  for (size_t i = text.size(); i-- > 0;) {
-    if (expected[static_cast<unsigned char>(data[i])]) first = i;
-  }
-  for (const simd::Kernels& kernels : AllKernels()) {
+  for (const segment::KernelTable* kernels : AllKernels()) {
     ++counters.executions;
-    FUZZ_ASSERT(kernels.find_first(data, text.size(), set) == first);
-    const std::unique_ptr<simd::ClassMasks[]> masks(new simd::ClassMasks[words]);
+    const std::unique_ptr<segment::ClassMasks[]> masks(new segment::ClassMasks[words]);
     const bool found =
-        kernels.classify(data, text.size(), set, other, set, other, masks.get());
+        kernels->classify(data, text.size(), {set, other, set, other}, masks.get());
     bool any = false;
     for (size_t i = 0; i < text.size(); ++i) any |= other.Has(static_cast<uint8_t>(data[i]));
     FUZZ_ASSERT(found == any);
     for (size_t i = 0; i < (text.size() + 63) / 64 * 64; ++i) {
       const bool inside = i < text.size();
       const auto byte = static_cast<unsigned char>(inside ? data[i] : 0);
-      const simd::ClassMasks& m = masks[i / 64];
+      const segment::ClassMasks& m = masks[i / 64];
       FUZZ_ASSERT((m.separator >> (i % 64) & 1) == (!inside || expected[byte] ? 1u : 0u));
       FUZZ_ASSERT((m.letter >> (i % 64) & 1) == (inside && expected[byte] ? 1u : 0u));
       FUZZ_ASSERT((m.common >> (i % 64) & 1) == (inside && other.Has(byte) ? 1u : 0u));

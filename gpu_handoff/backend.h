@@ -33,7 +33,7 @@ RANKFEED_BEGIN_C
 
 enum { RANKFEED_GPU_BACKEND_ABI = 3 };
 
-struct rankfeed_gpu_ops; /* forward/ops.h */
+struct rankfeed_gpu_ops; /* crossencoder/ops.h */
 
 enum {
   RANKFEED_GPU_OK = 0,

@@ -135,8 +135,7 @@ typedef struct {
 
 /* Encodes several texts, each to the ids that rankfeed_encode gives it. Short texts share the work
  * that would leave the processor waiting for memory if done one by one (bench/NOTES.md), except
- * with sp_extra and with SPECIALS_ESCAPE or SPECIALS_ERROR in HuggingFace parity. On E_OUTPUT_SIZE
- * cu_seqlens and count hold the need and nothing past capacity was written. After other errors the
+ * with sp_extra. On E_OUTPUT_SIZE cu_seqlens and count hold the need and nothing past capacity was written. After other errors the
  * texts before the one with the error are complete; the call can go on after it.
  * Errors: those of rankfeed_encode; ARGUMENT also for RANKFEED_OFFSETS_CODE_POINTS, as there are no
  * offsets here; LIMIT also for a text with which the count might outgrow 32
@@ -145,6 +144,51 @@ RANKFEED_API rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder,
                                                    const rankfeed_text* texts, size_t text_count,
                                                    const rankfeed_encode_options* options,
                                                    rankfeed_encodings* io);
+
+/* Which road texts take. On the fast road (docs/architecture.md) a text is looked up and searched in
+ * pieces that a vocabulary never crosses; the general path takes any pipeline and any text, more
+ * slowly. Both give the same ids. The reasons why a text, or a stretch of it between two added
+ * tokens, takes the general path: */
+typedef enum {
+  RANKFEED_REASON_NONE = 0,         /* none: the fast road */
+  RANKFEED_REASON_PIPELINE = 1,     /* the vocabulary's normalizer or pre-tokenizer */
+  RANKFEED_REASON_OPTIONS = 2,      /* offsets, "reverse", or a special token that is refused */
+  RANKFEED_REASON_INVALID_UTF8 = 3, /* a byte that is no character */
+  RANKFEED_REASON_CHARACTER = 4,    /* a character whose meaning depends on more than its segment,
+                                       as a U+2581 written in a text */
+  RANKFEED_REASON_CONTEXT = 5,      /* marks or spaces that are read with what comes before them */
+  RANKFEED_REASON_LENGTH = 6,       /* thousands of characters without a place to cut */
+  RANKFEED_REASON_UNKNOWN = 7,      /* the unknown piece, where its score must be known exactly */
+  RANKFEED_REASON_CAPACITY = 8,     /* tokens that did not fit, where a score depends on them */
+  RANKFEED_REASON_COUNT = 9
+} rankfeed_reason;
+
+/* A short name ("pipeline", "invalid utf-8"; "fast road" for none), null for other numbers. Any
+ * thread. */
+RANKFEED_API const char* rankfeed_reason_name(uint32_t reason);
+
+/* A text counts for its first reason, bytes for that of their stretch. */
+typedef struct {
+  uint64_t texts, bytes;
+} rankfeed_road_counts;
+
+/* What this encoder has encoded since it was made, by rankfeed_reason: fills out[0, count), count at
+ * most RANKFEED_REASON_COUNT. Texts of calls that failed may be missing. Errors: ARGUMENT. */
+RANKFEED_API rankfeed_status rankfeed_encoder_roads(const rankfeed_encoder* encoder,
+                                                    rankfeed_road_counts* out, size_t count);
+
+/* Instruction sets, by name: "scalar", "ssse3", "sse4", "avx2", "avx512", "avx512-gather", "neon".
+ * Fills *out with the name of the set number i that there are loops for, null behind the last one;
+ * *runs (nullable) with whether this CPU can run it. Errors: ARGUMENT. Any thread. */
+RANKFEED_API rankfeed_status rankfeed_isa(uint32_t i, const char** out, int32_t* runs);
+
+/* Makes encoders of this process that are initialised from now on run the loops of that set; null:
+ * the best for this CPU, as it is without a call. Outputs are the same with each. Errors: ARGUMENT
+ * (no such set), UNSUPPORTED (this CPU cannot run it): nothing changes. Any thread. */
+RANKFEED_API rankfeed_status rankfeed_force_isa(const char* name);
+
+/* The name of the set that this encoder runs; null for none. */
+RANKFEED_API const char* rankfeed_encoder_isa(const rankfeed_encoder* encoder);
 
 /* The first special token written in a text: what RANKFEED_SPECIALS_ERROR refuses. Bytes of the
  * text; white space that the token takes with it is included. Special tokens that appear in the

@@ -8,6 +8,7 @@
 #define RANKFEED_RANKFEED_HPP_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -69,6 +70,18 @@ auto OrNoMemory(const F& f) -> decltype(f()) {
 #else
   return f();
 #endif
+}
+
+// An error of that status, or none for OK; where there is no memory for words, without them.
+inline Error InWords(rankfeed_status status, std::string_view what) {
+  Error error{status, {}};
+  if (status != RANKFEED_OK) {
+    (void)OrNoMemory([&] {
+      error = Error::From(status, what);
+      return Error{};
+    });
+  }
+  return error;
 }
 
 }  // namespace detail
@@ -223,6 +236,13 @@ class Encoder {
     size_t dropped = 0;
     (void)rankfeed_encoder_trim(encoder_, &dropped);
     return dropped;
+  }
+
+  // What was encoded so far, by rankfeed_reason (RANKFEED_REASON_NONE: on the fast road).
+  std::array<rankfeed_road_counts, RANKFEED_REASON_COUNT> Roads() const {
+    std::array<rankfeed_road_counts, RANKFEED_REASON_COUNT> counts{};
+    (void)rankfeed_encoder_roads(encoder_, counts.data(), counts.size());
+    return counts;
   }
 
   // The first special token written in the text, if any.

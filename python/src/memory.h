@@ -11,8 +11,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "rankfeed/handoff.h"
+#include "rankfeed/rankfeed.hpp"
 #include "rankfeed/rerank.h"
 #include "rankfeed/status.h"
 
@@ -32,6 +34,13 @@ struct StatusError : std::exception {
 inline void Check(rankfeed_status status, std::string_view what) {
   if (status == RANKFEED_OK) return;
   throw StatusError(status, std::string(what) + ": " + rankfeed_status_message(status));
+}
+
+// The value of an answer, or its error.
+template <class T>
+T Take(Result<T> result) {
+  if (!result) throw StatusError(result.error().status, result.error().message);
+  return std::move(*result);
 }
 
 // The UTF-8 bytes of a str, or those of a bytes object; valid while the object lives. Throws what

@@ -19,11 +19,13 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 
-#include "backend_library.h"
+#include "backends/backend_library.h"
 #include "model.h"
+#include "rankfeed/handoff.hpp"
 
 namespace rankfeed::python {
 namespace {
@@ -340,26 +342,23 @@ class Ring : public std::enable_shared_from_this<Ring> {
     const handoff::FoundBackend found = handoff::FindBackend(backend, {ModuleFolder()});
     if (found.backend == nullptr) throw StatusError(found.status, "ring: " + found.message);
     rankfeed_handoff_options options{};
-    options.struct_size = sizeof(options);
     options.slot_bytes = slot_bytes;
     options.slots = slots;
     options.device = device;
     options.backend = found.backend;
-    Check(rankfeed_handoff_open(&options, &ring_, nullptr), "ring");
-    info_.struct_size = sizeof(info_);
-    Check(rankfeed_handoff_get_info(ring_, &info_), "ring");
+    ring_.emplace(Take(Handoff::Open(options)));
+    info_ = ring_->info();
   }
-  ~Ring() { rankfeed_handoff_close(ring_); }
-  Ring(const Ring&) = delete;
   std::shared_ptr<Arena> Acquire(uint64_t timeout_ns) {
-    rankfeed_handoff_slot slot;
-    rankfeed_handoff_view view{};
-    view.struct_size = sizeof(view);
-    Check(rankfeed_handoff_wait_acquire(ring_, timeout_ns, &slot, &view), "ring");
+    // The ring outlives the slot, which is abandoned when the last tensor in it is gone.
+    struct Use {
+      std::shared_ptr<Ring> ring;
+      FillingSlot slot;
+    };
+    auto use = std::make_shared<Use>(Use{shared_from_this(), Take(ring_->WaitAcquire(timeout_ns))});
+    const std::span<std::byte> bytes = use->slot.bytes();
     return std::make_shared<Arena>(
-        view.host, view.bytes,
-        [self = shared_from_this(), slot] { (void)rankfeed_handoff_abandon(self->ring_, slot); },
-        info_.dl_host_device_type);
+        bytes.data(), bytes.size(), [use]() mutable { use.reset(); }, info_.dl_host_device_type);
   }
   const rankfeed_handoff_info& info() const { return info_; }
 
@@ -370,7 +369,7 @@ class Ring : public std::enable_shared_from_this<Ring> {
     return std::filesystem::path(here.dli_fname).parent_path();
   }
 
-  rankfeed_handoff* ring_ = nullptr;
+  std::optional<Handoff> ring_;
   rankfeed_handoff_info info_{};
 };
 
@@ -567,7 +566,7 @@ void BindRequest(nb::module_& module) {
                   },
                   nb::arg("slots") = 3, nb::arg("slot_bytes") = 16 << 20,
                   nb::arg("backend") = "host", nb::arg("device") = 0,
-                  "backend: host, cuda or hip, whose runtime page-locks the memory; see "
+                  "backend: 'host', or a vendor whose runtime page-locks the memory (docs/handoff.md); see "
                   "Tensor.host_device_type. device: its number there.")
       .def_prop_ro("backend", [](const Ring& r) { return std::string(r.info().backend); })
       .def_prop_ro("page_locked", [](const Ring& r) { return r.info().page_locked != 0; })

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace rankfeed::utf8 {
@@ -122,6 +123,34 @@ constexpr uint32_t Encode(char32_t cp, char* out) {
   put(3, 0x80 | (cp & 0x3f));
   return 4;
 }
+
+// A character of three bytes as one little-endian word: whether it is 1110xxxx 10xxxxxx 10xxxxxx, and
+// its code point then, which may be overlong or a surrogate. Four bytes are read.
+inline uint32_t LoadThree(const char* text) {
+  uint32_t word;
+  std::memcpy(&word, text, sizeof(word));
+  return word;
+}
+constexpr bool IsThree(uint32_t word) { return (word & 0xc0c0f0) == 0x8080e0; }
+constexpr uint32_t CodePointOfThree(uint32_t word) {
+  return (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
+}
+
+// The same for a character of two or three bytes, without a branch on which.
+struct TwoOrThree {
+  uint32_t code_point;
+  bool valid;  // a first byte and as many as go on with it
+
+  explicit TwoOrThree(const char* text) {
+    uint32_t word = LoadThree(text);
+    const uint32_t three = (word & 0xf0) == 0xe0;
+    word <<= 8 * (1 - three);  // as if there were three
+    code_point = CodePointOfThree(word);
+    const uint32_t mask = three != 0 ? 0xc0c0f0 : 0xc0e000;
+    const uint32_t pattern = three != 0 ? 0x8080e0 : 0x80c000;
+    valid = (word & mask) == pattern;
+  }
+};
 
 constexpr bool IsContinuation(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;

@@ -5,14 +5,14 @@
 namespace rankfeed::builder {
 namespace {
 
-bool Has(const simd::ByteSet& bytes, char32_t cp) {
+bool Has(const ByteSet& bytes, char32_t cp) {
   return cp < 0x80 && bytes.Has(static_cast<uint8_t>(cp));
 }
 
 // The greatest set of ASCII bytes other than letters that are pieces, stay as they are, join
 // nothing, and share no piece with an ASCII letter.
-simd::ByteSet CommonBytes(const Model& model, const PieceNeighbours& neighbours,
-                          const Characters& characters) {
+ByteSet CommonBytes(const Model& model, const PieceNeighbours& neighbours,
+                    const Characters& characters) {
   constexpr uint32_t kNotCommon = image::kCharExpands | image::kCharNormalizes |
                                   image::kCharGeneralPath | image::kCharMarks | image::kCharBases |
                                   image::kCharSpace;
@@ -24,7 +24,7 @@ simd::ByteSet CommonBytes(const Model& model, const PieceNeighbours& neighbours,
     if (a < 0x80 && IsAsciiLetter(b)) common[a] = false;
     if (b < 0x80 && IsAsciiLetter(a)) common[b] = false;
   }
-  simd::ByteSet bytes;
+  ByteSet bytes;
   for (uint8_t b = 0; b < 128; ++b) {
     if (common[b]) bytes.Add(b);
   }
@@ -34,7 +34,7 @@ simd::ByteSet CommonBytes(const Model& model, const PieceNeighbours& neighbours,
 class Finder {
  public:
   Finder(const Model& model, Pipeline pipeline, const PieceNeighbours& neighbours,
-         const CharsmapKeys& keys, const simd::ByteSet& common, const Characters& characters)
+         const CharsmapKeys& keys, const ByteSet& common, const Characters& characters)
       : codes_(model.config->code_count),
         neighbours_(neighbours),
         common_(common),
@@ -77,7 +77,7 @@ class Finder {
 
   const uint32_t codes_;
   const PieceNeighbours& neighbours_;
-  const simd::ByteSet& common_;
+  const ByteSet& common_;
   const Characters& characters_;
   std::set<char32_t> shares_;  // next to a common byte in some piece
   // Characters that may become, with those after them, something that ends a word or shares a piece

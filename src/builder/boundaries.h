@@ -8,15 +8,15 @@
 // because common bytes are pieces themselves.
 #pragma once
 
+#include "base/byte_set.h"
 #include "builder/characters.h"
 #include "builder/charsmap_keys.h"
 #include "builder/piece_neighbours.h"
-#include "simd/kernels.h"
 
 namespace rankfeed::builder {
 
 struct Boundaries {
-  simd::ByteSet common, letters;  // SegmentConfig::common and letters
+  ByteSet common, letters;  // SegmentConfig::common and letters
 };
 
 // Sets kCharNoBoundary of characters. O(characters).

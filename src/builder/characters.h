@@ -7,11 +7,11 @@
 #include <map>
 #include <vector>
 
+#include "base/byte_set.h"
 #include "builder/charsmap_keys.h"
 #include "builder/eligibility.h"
 #include "image/fast_road.h"
 #include "image/model.h"
-#include "simd/kernels.h"
 
 namespace rankfeed::builder {
 
@@ -24,7 +24,7 @@ class Characters {
   // kNone, or why no text can take the fast road. O(characters * log characters).
   image::FastRoadReason Classify();
 
-  const simd::ByteSet& separators() const { return separators_; }
+  const ByteSet& separators() const { return separators_; }
   uint32_t info(char32_t cp) const { return info_[cp]; }  // image::CharInfo
   const std::vector<uint32_t>& info() const { return info_; }
   const std::vector<uint16_t>& expansions() const { return expansions_; }
@@ -45,7 +45,7 @@ class Characters {
   const Model& model_;
   const Pipeline pipeline_;
   const CharsmapKeys& keys_;
-  simd::ByteSet separators_;
+  ByteSet separators_;
   std::vector<uint32_t> info_;  // by code point
   std::vector<uint16_t> expansions_;
   std::map<std::vector<uint16_t>, uint32_t> known_;  // lists of expansions_, and where they begin

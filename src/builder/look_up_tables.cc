@@ -29,33 +29,33 @@ class PathFinder {
     model_.segment.edges = automaton.edges;
     model_.segment.starts = automaton.starts;
     Layout measure(nullptr);
-    stream_.Carve(measure);
+    search_.Carve(measure);
     memory_.resize(measure.size() + Layout::kAlignment);
     void* base = memory_.data();
     size_t space = memory_.size();
     Layout carve(std::align(Layout::kAlignment, measure.size(), base, space));
-    stream_.Carve(carve);
+    search_.Carve(carve);
   }
 
-  segment::PathResult Solve(std::span<const uint16_t> codes, bool word_start) {
-    stream_.Clear();
-    uint16_t padded[image::kMaxSegmentPieceChars + segment::Stream::kPadding] = {};
+  segment::Path Solve(std::span<const uint16_t> codes, bool word_start) {
+    search_.Clear();
+    uint16_t padded[image::kMaxSegmentPieceChars + segment::kVectorSlack] = {};
     std::copy(codes.begin(), codes.end(), padded);
-    stream_.Append(padded, static_cast<uint32_t>(codes.size()), word_start);
+    search_.Append(padded, static_cast<uint32_t>(codes.size()), word_start);
     const segment::ExactnessRule rule(model_, config_.cost_unit);
-    stream_.Solve(model_, kernels_, rule);
-    return stream_.result(0);
+    search_.Solve(model_, kernels_, rule);
+    return search_.path(0);
   }
   // Of the last Solve.
   uint32_t id(uint32_t i) const {
-    return static_cast<uint32_t>(stream_.ids()[stream_.result(0).first_id + i]);
+    return static_cast<uint32_t>(search_.ids()[search_.path(0).first_id + i]);
   }
 
  private:
   Model model_;
   image::SegmentConfig config_{};
-  const segment::Kernels kernels_ = segment::DispatchKernels();
-  segment::Stream stream_;
+  const segment::KernelTable& kernels_ = *segment::KernelsOf(segment::ChosenIsa());
+  segment::PathSearch search_;
   std::vector<unsigned char> memory_;
 };
 
@@ -136,7 +136,7 @@ SegmentTable MakeSegmentTable(const Model& model, const PieceNeighbours& neighbo
     if (!Spell(std::span(codes).subspan(word_start ? 1 : 0), neighbours, characters, &text)) {
       continue;
     }
-    const segment::PathResult path = finder.Solve(codes, word_start);
+    const segment::Path path = finder.Solve(codes, word_start);
     if (path.count != 1 || path.flags != 0 || path.info.exact_below == 0) continue;
     const auto size = static_cast<uint32_t>(text.size());
     const auto key =
@@ -160,8 +160,7 @@ SpanTable MakeSpanTable(const Model& model, const PieceNeighbours& neighbours,
   PathFinder finder(model, automaton);
   const auto find = [&](std::span<const uint16_t> codes) {
     image::SpanEntry span{};
-    const segment::PathResult path =
-        finder.Solve(codes, neighbours.code_point[codes[0]] == kMetaspace);
+    const segment::Path path = finder.Solve(codes, neighbours.code_point[codes[0]] == kMetaspace);
     if (path.flags != 0 || path.info.exact_below == 0) return span;
     span.codes = codes[0] | (codes.size() > 1 ? uint32_t{codes[1]} << 16 : 0);
     for (uint32_t i = 0; i < path.count; ++i) span.ids[i] = finder.id(i);

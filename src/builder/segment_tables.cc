@@ -60,7 +60,7 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
   config.span_bits = spans.bits;
   config.root_base = automaton.root_base;
   config.cost_unit = automaton.cost_unit;
-  const auto copy = [](const simd::ByteSet& bytes, uint8_t(&to)[16]) {
+  const auto copy = [](const ByteSet& bytes, uint8_t(&to)[16]) {
     static_assert(sizeof(bytes.low) == sizeof(to));
     std::memcpy(to, bytes.low, sizeof(to));
   };

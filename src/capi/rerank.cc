@@ -160,8 +160,7 @@ rankfeed_status rankfeed_reranker_init(const rankfeed_model* model,
   Layout layout(scratch);
   auto* reranker = new (layout.Take<rankfeed_reranker>(1)) rankfeed_reranker;
   reranker->CarveArrays(layout, sizes);
-  status = reranker->Init(setup, *options, *limits, {&rankfeed_encode, &rankfeed_encode_batch},
-                          encoders);
+  status = reranker->Init(setup, *options, *limits, encoders);
   if (status == RANKFEED_OK) *out = reranker;
   return status;
 }

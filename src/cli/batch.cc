@@ -4,6 +4,7 @@
 // slot, not from the memory it was written to.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -15,15 +16,17 @@
 #include "cli/store.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
-#include "rankfeed/handoff.h"
+#include "rankfeed/handoff.hpp"
 #include "rankfeed/parallel.h"
 #include "rankfeed/rerank.h"
-#include "receipt/slot_ring.h"
+#include "receipt/engine.h"
 
 namespace rankfeed::cli {
 namespace {
 
+using receipt::CheckError;
 using receipt::CheckStatus;
+using receipt::Take;
 
 using Choices = std::map<std::string, uint8_t>;
 
@@ -260,7 +263,7 @@ class Output {
     area_ += c_.layout == "padded" ? uint64_t{b.rows} * b.row_length : b.tokens;
   }
 
-  void Finish(const std::vector<rankfeed_status>& status, const rankfeed_handoff* ring,
+  void Finish(const std::vector<rankfeed_status>& status, const Handoff& ring,
               const rankfeed_model* model) {
     if (npz_) npz_->Finish();
     if (batches_ > 1 && c_.npz.ends_with(".npy")) {
@@ -276,12 +279,8 @@ class Output {
                  rankfeed_status_name(status[i]));
     }
     if (c_.json) return;
-    rankfeed_handoff_stats stats{};
-    stats.struct_size = sizeof(stats);
-    rankfeed_handoff_info info{};
-    info.struct_size = sizeof(info);
-    CheckStatus(rankfeed_handoff_get_stats(ring, &stats), "slot ring");
-    CheckStatus(rankfeed_handoff_get_info(ring, &info), "slot ring");
+    const rankfeed_handoff_stats stats = ring.stats();
+    const rankfeed_handoff_info info = ring.info();
     fmt::print("{} documents ({} failed), {} rows, {} tokens, {:.1f}% padding, {} batches\n",
                status.size(), failed, rows_, tokens_,
                area_ == 0 ? 0.0 : 100.0 * static_cast<double>(area_ - tokens_) / static_cast<double>(area_),
@@ -367,7 +366,12 @@ void RunBatch(BatchCommand c) {
   const Documents documents(c, store ? store->get() : nullptr);
   if (documents.texts.empty()) throw Failure(fmt::format("{}: no documents", c.docs));
   Reranker reranker(vocab.model(), options, documents, c.query, c.threads);
-  const receipt::SlotRing ring(c.slot_bytes, c.slots);
+  rankfeed_handoff_options ring_options{};
+  ring_options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
+  ring_options.slot_bytes = c.slot_bytes;
+  ring_options.slots = std::max(1u, c.slots);
+  Handoff ring = Take(Handoff::Open(ring_options));
+  const HandoffStream stream = Take(ring.MakeStream());
   Output output(c, documents);
 
   std::vector<rankfeed_status> status(documents.texts.size());
@@ -381,44 +385,36 @@ void RunBatch(BatchCommand c) {
 
   CheckStatus(rankfeed_rerank_begin(reranker.get(), &request), "query");
   for (bool first = true;;) {
-    rankfeed_handoff_slot slot;
-    rankfeed_handoff_view view{};
-    view.struct_size = sizeof(view);
-    CheckStatus(rankfeed_handoff_wait_acquire(ring.get(), UINT64_MAX, &slot, &view), "slot ring");
+    FillingSlot slot = Take(ring.WaitAcquire());
     rankfeed_batch batch{};
     batch.struct_size = sizeof(batch);
-    batch.arena = view.host;
-    batch.arena_capacity = view.bytes;
+    batch.arena = slot.bytes().data();
+    batch.arena_capacity = slot.bytes().size();
     const rankfeed_status filled = rankfeed_rerank_next(reranker.get(), &batch);
     if (filled == RANKFEED_E_WORKSPACE_SIZE && first) {
-      CheckStatus(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
       reranker.Grow();
       CheckStatus(rankfeed_rerank_begin(reranker.get(), &request), "query");
       continue;
     }
     if (filled == RANKFEED_E_OUTPUT_SIZE) {
       throw Failure(fmt::format("a row needs {} bytes, a slot has {}: raise --slot-bytes",
-                                batch.arena_size, view.bytes));
+                                batch.arena_size, slot.bytes().size()));
     }
     CheckStatus(filled, "batch");
-    if (batch.rows == 0) {
-      CheckStatus(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
-      break;
-    }
+    if (batch.rows == 0) break;
     first = false;
-    CheckStatus(rankfeed_handoff_submit(ring.get(), slot, batch.arena_size, ring.stream(), nullptr, 0),
-          "slot ring");
-    CheckStatus(rankfeed_handoff_stream_synchronize(ring.get(), ring.stream()), "slot ring");
+    LeasedSlot lease = Take(slot.Submit(batch.arena_size, stream.get()));
+    CheckError(stream.Synchronize());
     // The same tensors over the landed copy.
     rankfeed_batch landed = batch;
-    landed.arena = view.device;
+    landed.arena = lease.data();
     CheckStatus(rankfeed_batch_carve(&options, batch.rows, batch.row_length, batch.tokens, &landed),
           "batch");
     landed.max_seqlen = batch.max_seqlen;
     output.Batch(landed);
-    CheckStatus(rankfeed_handoff_release_now(ring.get(), slot), "slot ring");
+    CheckError(lease.ReleaseNow());
   }
-  output.Finish(status, ring.get(), vocab.model());
+  output.Finish(status, ring, vocab.model());
 }
 
 }  // namespace

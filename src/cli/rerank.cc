@@ -11,19 +11,25 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
-#include "backend_library.h"
+#include "backends/backend_library.h"
 #include "cli/cli.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
-#include "rankfeed/crossencoder.h"
-#include "rankfeed/handoff.h"
-#include "rankfeed/parallel.h"
+#include "rankfeed/crossencoder.hpp"
+#include "rankfeed/handoff.hpp"
+#include "rankfeed/parallel.hpp"
 #include "rankfeed/rerank.h"
+#include "receipt/engine.h"
 
 namespace rankfeed::cli {
 namespace {
+
+using receipt::CheckError;
+using receipt::CheckStatus;
+using receipt::Take;
 
 struct RerankCommand {
   VocabOptions vocab;
@@ -31,12 +37,6 @@ struct RerankCommand {
   bool jsonl = false, json = false, raw = false;
   uint32_t max_length = 512, top = 0, threads = 1, slots = 3, max_rows = 64, max_tokens = 8192;
 };
-
-void Check(rankfeed_status status, std::string_view what) {
-  if (status == RANKFEED_OK) return;
-  throw Failure(fmt::format("{}: {} ({})", what, rankfeed_status_message(status),
-                            rankfeed_status_name(status)));
-}
 
 class Stopwatch {
  public:
@@ -61,74 +61,27 @@ const rankfeed_gpu_backend* Backend(const std::string& device) {
   return found.backend;
 }
 
-class Model {
- public:
-  Model(const RerankCommand& c, const rankfeed_gpu_backend* backend,
-        const rankfeed_executor* executor) {
-    rankfeed_crossencoder_options options{};
-    options.struct_size = sizeof(options);
-    options.dtype = c.dtype == "f32"    ? RANKFEED_DTYPE_F32
-                    : c.dtype == "f16"  ? RANKFEED_DTYPE_F16
-                    : c.dtype == "bf16" ? RANKFEED_DTYPE_BF16
-                                        : RANKFEED_DTYPE_AUTO;
-    options.backend = backend;
-    options.executor = c.device == "host" ? executor : nullptr;
-    rankfeed_crossencoder_error error{};
-    error.struct_size = sizeof(error);
-    if (rankfeed_crossencoder_open(c.model.c_str(), &options, &model_, &error) != RANKFEED_OK) {
-      throw Failure(error.message);
-    }
-    info.struct_size = sizeof(info);
-    Check(rankfeed_crossencoder_get_info(model_, &info), "model");
-  }
-  ~Model() { rankfeed_crossencoder_close(model_); }
-  Model(const Model&) = delete;
-  Model& operator=(const Model&) = delete;
-  const rankfeed_crossencoder* get() const { return model_; }
+Crossencoder OpenModel(const RerankCommand& c, const rankfeed_gpu_backend* backend,
+                       const rankfeed_executor* executor) {
+  rankfeed_crossencoder_options options{};
+  options.dtype = c.dtype == "f32"    ? RANKFEED_DTYPE_F32
+                  : c.dtype == "f16"  ? RANKFEED_DTYPE_F16
+                  : c.dtype == "bf16" ? RANKFEED_DTYPE_BF16
+                                      : RANKFEED_DTYPE_AUTO;
+  options.backend = backend;
+  options.executor = c.device == "host" ? executor : nullptr;
+  return Take(Crossencoder::Open(c.model.c_str(), options));
+}
 
-  rankfeed_crossencoder_info info{};
-
- private:
-  rankfeed_crossencoder* model_ = nullptr;
-};
-
-// A ring with its streams and the device memory taken from it.
-class Ring {
- public:
-  Ring(const rankfeed_gpu_backend* backend, uint64_t slot_bytes, uint32_t slots, uint32_t flags) {
-    rankfeed_handoff_options options{};
-    options.struct_size = sizeof(options);
-    options.flags = flags;
-    options.slot_bytes = slot_bytes;
-    options.slots = slots;
-    options.backend = backend;
-    Check(rankfeed_handoff_open(&options, &ring_, nullptr), "slot ring");
-  }
-  ~Ring() {
-    for (void* stream : streams_) rankfeed_handoff_stream_destroy(ring_, stream);
-    for (void* memory : memory_) rankfeed_handoff_device_free(ring_, memory);
-    rankfeed_handoff_close(ring_);
-  }
-  Ring(const Ring&) = delete;
-  Ring& operator=(const Ring&) = delete;
-  rankfeed_handoff* get() const { return ring_; }
-  void* Stream() {
-    void* stream = nullptr;
-    Check(rankfeed_handoff_stream_create(ring_, &stream), "stream");
-    streams_.push_back(stream);
-    return stream;
-  }
-  void* Memory(uint64_t bytes) {
-    void* memory = nullptr;
-    Check(rankfeed_handoff_device_alloc(ring_, bytes, &memory), "device memory");
-    memory_.push_back(memory);
-    return memory;
-  }
-
- private:
-  rankfeed_handoff* ring_ = nullptr;
-  std::vector<void*> streams_, memory_;
-};
+Handoff OpenRing(const rankfeed_gpu_backend* backend, uint64_t slot_bytes, uint32_t slots,
+                 uint32_t flags) {
+  rankfeed_handoff_options options{};
+  options.flags = flags;
+  options.slot_bytes = slot_bytes;
+  options.slots = slots;
+  options.backend = backend;
+  return Take(Handoff::Open(options));
+}
 
 struct Documents {
   std::vector<std::string> texts, names;
@@ -184,7 +137,8 @@ class Rerank {
     OpenVocabulary();
     OpenThreads();
     Stopwatch watch;
-    model_ = std::make_unique<Model>(c, Backend(c.device), executor());
+    model_.emplace(OpenModel(c, Backend(c.device), executor()));
+    info_ = model_->info();
     times_.model = watch.ms();
     watch = {};
     documents_ = std::make_unique<Documents>(c);
@@ -198,7 +152,7 @@ class Rerank {
   }
 
  private:
-  const rankfeed_executor* executor() const { return rankfeed_parallel_executor(parallel_.get()); }
+  const rankfeed_executor* executor() const { return parallel_ ? parallel_->executor() : nullptr; }
 
   void OpenVocabulary() {
     const Stopwatch watch;
@@ -208,14 +162,12 @@ class Rerank {
 
   void OpenThreads() {
     if (c.threads == 1) return;
-    rankfeed_parallel* parallel = nullptr;
-    Check(rankfeed_parallel_open(c.threads, &parallel), "threads");
-    parallel_.reset(parallel);
+    parallel_.emplace(Take(Parallel::Open(c.threads)));
   }
 
   void MakeOptions() {
     const rankfeed_model_info vocabulary = Info(vocabulary_->model());
-    const rankfeed_crossencoder_info& info = model_->info;
+    const rankfeed_crossencoder_info& info = info_;
     if (vocabulary.id_count > info.vocab_size) {
       // One more is common: <mask>, which no text spells by accident.
       if (vocabulary.id_count > info.vocab_size + 1) {
@@ -243,9 +195,9 @@ class Rerank {
                                 options_.max_length, vocabulary.specials_pair));
     }
     size_t bytes = 0;
-    Check(rankfeed_batch_arena_size(&options_, options_.max_rows_per_batch, 0,
-                                    options_.max_tokens_per_batch, &bytes),
-          "batch options");
+    CheckStatus(rankfeed_batch_arena_size(&options_, options_.max_rows_per_batch, 0,
+                                          options_.max_tokens_per_batch, &bytes),
+                "batch options");
     options_.max_arena_bytes = bytes;
   }
 
@@ -267,41 +219,35 @@ class Rerank {
 
   void InitReranker() {
     rankfeed_mem_req need;
-    Check(rankfeed_reranker_mem_req(vocabulary_->model(), &limits_, &options_, &need),
-          "batch options");
+    CheckStatus(rankfeed_reranker_mem_req(vocabulary_->model(), &limits_, &options_, &need),
+                "batch options");
     scratch_ = AlignedBytes(need);
     std::vector<rankfeed_encoder*> encoders;
     for (Encoder& encoder : encoders_) encoders.push_back(encoder.get());
-    Check(rankfeed_reranker_init(vocabulary_->model(), &limits_, &options_, encoders.data(),
-                                 scratch_.data(), scratch_.size(), &reranker_),
-          "batch options");
+    CheckStatus(rankfeed_reranker_init(vocabulary_->model(), &limits_, &options_, encoders.data(),
+                                       scratch_.data(), scratch_.size(), &reranker_),
+                "batch options");
   }
 
   // Scores all batches; then every document that has a row has its place in ranked_.
   void Score() {
     const rankfeed_gpu_backend* backend = Backend(c.device);
-    const uint32_t labels = model_->info.labels;
+    const uint32_t labels = info_.labels;
     // What outlives the streams comes first, so that it is destroyed last.
     std::deque<rankfeed_batch> batches;
     std::vector<rankfeed_handoff_slot> tickets;
-    Ring scores(backend, std::max<uint64_t>(documents_->texts.size() * sizeof(float) * labels, 1),
-                1, 0);
-    Ring ring(backend, options_.max_arena_bytes, c.slots,
-              RANKFEED_HANDOFF_DEVICE_SLOTS | RANKFEED_HANDOFF_MEASURE_IDLE);
-    void* const copies = ring.Stream();
-    void* const work = ring.Stream();
-    rankfeed_mem_req need;
-    Check(
-        rankfeed_crossencoder_workspace(model_->get(), options_.max_rows_per_batch,
-                                        options_.max_tokens_per_batch, options_.max_length, &need),
-        "model");
-    void* const workspace = ring.Memory(need.size);
-    rankfeed_handoff_slot score_slot;
-    rankfeed_handoff_view score_view{};
-    score_view.struct_size = sizeof(score_view);
-    Check(rankfeed_handoff_acquire(scores.get(), &score_slot, &score_view), "scores");
-    if (score_view.mapped == nullptr)
+    Handoff scores = OpenRing(
+        backend, std::max<uint64_t>(documents_->texts.size() * sizeof(float) * labels, 1), 1, 0);
+    const FillingSlot score_slot = Take(scores.Acquire());
+    if (score_slot.view().mapped == nullptr)
       throw Failure("the device cannot write to page-locked memory");
+    Handoff ring = OpenRing(backend, options_.max_arena_bytes, c.slots,
+                            RANKFEED_HANDOFF_DEVICE_SLOTS | RANKFEED_HANDOFF_MEASURE_IDLE);
+    const rankfeed_mem_req need = Take(model_->Workspace(
+        options_.max_rows_per_batch, options_.max_tokens_per_batch, options_.max_length));
+    const DeviceMemory workspace = Take(ring.Allocate(need.size));
+    const HandoffStream copies = Take(ring.MakeStream());
+    const HandoffStream work = Take(ring.MakeStream());
 
     status_.resize(documents_->texts.size());
     rankfeed_request request{};
@@ -312,58 +258,45 @@ class Rerank {
     request.document_status = status_.data();
     request.executor = executor();
     Stopwatch watch;
-    Check(rankfeed_rerank_begin(reranker_, &request), "query");
+    CheckStatus(rankfeed_rerank_begin(reranker_, &request), "query");
     times_.fill += watch.ms();
     for (;;) {
-      rankfeed_handoff_slot slot;
-      rankfeed_handoff_view view{};
-      view.struct_size = sizeof(view);
       watch = {};
-      Check(rankfeed_handoff_wait_acquire(ring.get(), UINT64_MAX, &slot, &view), "slot ring");
+      FillingSlot slot = Take(ring.WaitAcquire());
       times_.wait += watch.ms();
       watch = {};
       rankfeed_batch batch{};
       batch.struct_size = sizeof(batch);
-      batch.arena = view.host;
-      batch.arena_capacity = view.bytes;
+      batch.arena = slot.bytes().data();
+      batch.arena_capacity = slot.bytes().size();
       const rankfeed_status filled = rankfeed_rerank_next(reranker_, &batch);
       times_.fill += watch.ms();
       if (filled == RANKFEED_E_WORKSPACE_SIZE &&
           batches.empty()) {  // more tokens than documents promised
-        Check(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
-        Check(rankfeed_reranker_need(reranker_, &limits_), "reranker");
+        CheckStatus(rankfeed_reranker_need(reranker_, &limits_), "reranker");
         InitReranker();
-        Check(rankfeed_rerank_begin(reranker_, &request), "query");
+        CheckStatus(rankfeed_rerank_begin(reranker_, &request), "query");
         continue;
       }
-      Check(filled, "batch");
-      if (batch.rows == 0) {
-        Check(rankfeed_handoff_abandon(ring.get(), slot), "slot ring");
-        break;
-      }
-      Check(rankfeed_handoff_submit(ring.get(), slot, batch.arena_size, copies, nullptr, 0),
-            "copy");
-      Check(rankfeed_handoff_stream_wait(ring.get(), slot, work), "stream");
-      rankfeed_packed_batch packed{};
-      packed.struct_size = sizeof(packed);
-      Check(rankfeed_packed_batch_of(&batch, view.device, with_types_, &packed), "batch");
-      float* const logits = static_cast<float*>(score_view.mapped) + batch.first_row * labels;
-      Check(
-          rankfeed_crossencoder_enqueue(model_->get(), &packed, work, workspace, need.size, logits),
-          "forward");
-      Check(rankfeed_handoff_release(ring.get(), slot, work), "slot ring");
+      CheckStatus(filled, "batch");
+      if (batch.rows == 0) break;
+      LeasedSlot lease = Take(slot.Submit(batch.arena_size, copies.get()));
+      CheckError(lease.WaitOn(work.get()));
+      const rankfeed_packed_batch packed = Take(PackedBatchOf(batch, lease.data(), with_types_));
+      float* const logits =
+          static_cast<float*>(score_slot.view().mapped) + batch.first_row * labels;
+      CheckError(model_->Enqueue(packed, work.get(), workspace.get(), workspace.size(), logits));
+      CheckError(lease.Release());
       rows_ += batch.rows;
       tokens_ += batch.tokens;
       batches.push_back(batch);
-      tickets.push_back(slot);
-      for (const rankfeed_handoff_slot ticket : tickets)
-        (void)rankfeed_handoff_poll(ring.get(), ticket);
+      tickets.push_back(lease.ticket());
+      for (const rankfeed_handoff_slot ticket : tickets) (void)ring.Poll(ticket);
     }
     watch = {};
-    Check(rankfeed_handoff_stream_synchronize(ring.get(), work), "forward");
+    CheckError(work.Synchronize());
     times_.drain = watch.ms();
-    for (const rankfeed_handoff_slot ticket : tickets)
-      Check(rankfeed_handoff_poll(ring.get(), ticket), "copy");
+    for (const rankfeed_handoff_slot ticket : tickets) CheckStatus(ring.Poll(ticket), "copy");
 
     watch = {};
     rankfeed_score_options score_options{};
@@ -372,26 +305,23 @@ class Rerank {
     score_options.activation = labels == 1 && !c.raw ? RANKFEED_SCORE_SIGMOID : RANKFEED_SCORE_RAW;
     score_options.labels = labels;
     score_options.label = labels - 1;
-    const auto* landed = static_cast<const float*>(score_view.host);
+    const auto* landed = reinterpret_cast<const float*>(score_slot.bytes().data());
     for (const rankfeed_batch& batch : batches) {
-      Check(rankfeed_rerank_put_scores(reranker_, &batch, landed + batch.first_row * labels,
-                                       &score_options),
-            "scores");
+      CheckStatus(rankfeed_rerank_put_scores(reranker_, &batch, landed + batch.first_row * labels,
+                                             &score_options),
+                  "scores");
     }
     ranked_.resize(documents_->texts.size());
     uint32_t count = 0;
-    Check(rankfeed_rerank_rank(reranker_, nullptr, ranked_.data(),
-                               static_cast<uint32_t>(ranked_.size()), &count),
-          "rank");
+    CheckStatus(rankfeed_rerank_rank(reranker_, nullptr, ranked_.data(),
+                                     static_cast<uint32_t>(ranked_.size()), &count),
+                "rank");
     ranked_.resize(count);
     if (c.top != 0 && ranked_.size() > c.top) ranked_.resize(c.top);
     times_.rank = watch.ms();
-    handoff_.struct_size = sizeof(handoff_);
-    Check(rankfeed_handoff_get_stats(ring.get(), &handoff_), "slot ring");
-    ring_info_.struct_size = sizeof(ring_info_);
-    Check(rankfeed_handoff_get_info(ring.get(), &ring_info_), "slot ring");
+    handoff_ = ring.stats();
+    ring_info_ = ring.info();
     batches_ = batches.size();
-    Check(rankfeed_handoff_abandon(scores.get(), score_slot), "scores");
   }
 
   void PrintJson() const {
@@ -415,9 +345,8 @@ class Rerank {
     out["rows"] = rows_;
     out["tokens"] = tokens_;
     out["batches"] = batches_;
-    out["device"] = {{"backend", ring_info_.backend},
-                     {"name", ring_info_.device_name},
-                     {"gemm", model_->info.gemm}};
+    out["device"] = {
+        {"backend", ring_info_.backend}, {"name", ring_info_.device_name}, {"gemm", info_.gemm}};
     out["ms"] = {
         {"open_vocabulary", times_.vocabulary},
         {"open_model", times_.model},
@@ -451,7 +380,7 @@ class Rerank {
       }
     }
     fmt::print("{} rows, {} tokens, {} batches on {} ({}, {})\n", rows_, tokens_, batches_,
-               ring_info_.backend, ring_info_.device_name, model_->info.gemm);
+               ring_info_.backend, ring_info_.device_name, info_.gemm);
     fmt::print(
         "ms: request {:.2f} = tokenize and pack {:.2f}, wait for a slot {:.2f}, forward left after "
         "the last "
@@ -479,9 +408,9 @@ class Rerank {
 
   const RerankCommand& c;
   std::unique_ptr<Vocabulary> vocabulary_;
-  std::unique_ptr<rankfeed_parallel, void (*)(rankfeed_parallel*)> parallel_{
-      nullptr, rankfeed_parallel_close};
-  std::unique_ptr<Model> model_;
+  std::optional<Parallel> parallel_;
+  std::optional<Crossencoder> model_;
+  rankfeed_crossencoder_info info_{};
   std::unique_ptr<Documents> documents_;
   std::unique_ptr<TwoTypes> two_types_;
   bool with_types_ = false;
@@ -515,7 +444,8 @@ void AddRerank(CLI::App& app) {
       ->required();
   command->add_flag("--jsonl", c->jsonl, "Documents are JSONL whatever the file is called");
   command->add_option("--device", c->device, "Where the forward pass runs")
-      ->check(CLI::IsMember({"host", "cuda", "hip"}))
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(handoff::kBackendNames),
+                                                     std::end(handoff::kBackendNames))))
       ->capture_default_str();
   command
       ->add_option("--dtype", c->dtype,

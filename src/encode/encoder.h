@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/layout.h"
-#include "image/model.h"
 #include "general/hf_encode.h"
 #include "general/scratch.h"
+#include "image/model.h"
 #include "rankfeed/encode.h"
+#include "segment/engine.h"
+#include "segment/kernels/kernels.h"
 
 namespace rankfeed {
 
@@ -27,22 +30,43 @@ inline bool NormalizedBound(const Model& model, uint64_t text_bytes, uint32_t* o
 
 }  // namespace rankfeed
 
+namespace rankfeed::encode {
+
+// Ids around every text, where that is all that the single template does.
+struct Around {
+  static constexpr size_t kMax = 16;
+  uint32_t before[kMax], after[kMax];
+  uint8_t before_count = 0, after_count = 0;
+  bool all = false;  // false: the template does more
+
+  void Prepare(const Model& model);
+};
+
+}  // namespace rankfeed::encode
+
 struct rankfeed_encoder {
   uint64_t magic;  // catches scratch that was never initialised; best effort
   const rankfeed_model* model;
   rankfeed_limits limits;
-  rankfeed::Scratch scratch;
+  rankfeed::general::Scratch general;
+  rankfeed::segment::Scratch segment;
+  rankfeed::segment::Isa isa;
+  std::optional<rankfeed::segment::Prepared> engine;  // where the model allows the fast road
+  rankfeed::encode::Around around;  // with special tokens; without, ids vanish
+  rankfeed_road_counts roads[RANKFEED_REASON_COUNT];
 
-  // Measures (layout over null) or carves; returns the encoder's place, null when measuring.
+  // Measures (layout over null) or carves into *out; returns the encoder's place, null when
+  // measuring.
   static rankfeed_encoder* Carve(rankfeed::Layout& layout, const rankfeed::Model& model,
                                  const rankfeed_limits& limits, uint32_t capacity,
-                                 rankfeed::Scratch* scratch) {
-    using namespace rankfeed;  // NOLINT: the struct must have the C API's name
+                                 rankfeed_encoder* out) {
     auto* self = layout.Take<rankfeed_encoder>(1);
     // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
     const bool offsets =
-        limits.with_offsets != 0 || (model.huggingface() && HuggingFaceNeedsOffsets(model));
-    scratch->Carve(layout, capacity, offsets, limits.cache_bytes);
+        limits.with_offsets != 0 ||
+        (model.huggingface() && rankfeed::general::HuggingFaceNeedsOffsets(model));
+    out->general.Carve(layout, capacity, offsets);
+    out->segment.Carve(layout, limits.cache_bytes);
     return self;
   }
 };

@@ -13,7 +13,7 @@
 #include "image/format.h"
 #include "base/utf8.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 namespace {
 
 using Op = image::DecoderOp;
@@ -313,4 +313,4 @@ rankfeed_status DecodeHuggingFace(const Model& model, Scratch& scratch,
   return chain.size() > capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
 }
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

@@ -10,7 +10,7 @@
 #include "general/scratch.h"
 #include "rankfeed/status.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 
 // Decodes ids (tokenizers 0.23.2, TokenizerImpl::decode). Ids that are no token are dropped. Writes
 // at most capacity bytes; *size gets the whole length. Where the reference panics (Strip on a token
@@ -22,4 +22,4 @@ rankfeed_status DecodeHuggingFace(const Model& model, Scratch& scratch,
                                   std::span<const int32_t> ids, bool skip_special, char* out,
                                   size_t capacity, size_t* size);
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

@@ -10,15 +10,16 @@
 #include <cstring>
 #include <iterator>
 
-#include "general/hf_added_tokens.h"
+#include "general/added_tokens.h"
 #include "general/hf_pretokenize.h"
 #include "general/hf_trim_offsets.h"
 #include "rankfeed/encode.h"
 #include "normalize/normalize.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "general/best_path.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 namespace {
 
 // ranges: whether to keep where each byte came from, if the scratch has room for that.
@@ -58,7 +59,7 @@ class KnownSplits {
     } else {
       std::memcpy(&front, split, size);
     }
-    Entry& entry = entries_[segment::SegmentKey::Hash(size, front, back) >> (64 - kBits)];
+    Entry& entry = entries_[HashEnds(size, front, back) >> (64 - kBits)];
     const bool same =
         entry.end - entry.begin == size && std::memcmp(text.data() + entry.begin, split, size) == 0;
     if (!same) entry = {begin, end, {0, 0}};
@@ -90,10 +91,15 @@ class Encoder {
         refuse_special_((flags & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skip_special_),
         refused_(refused) {}
 
+  rankfeed_status EncodeStretch(std::string_view text, uint32_t begin, uint32_t end) {
+    text_ = text;
+    return Stretch(begin, end);
+  }
+
   rankfeed_status Encode(std::string_view text) {
     if (text.size() > scratch_.text_capacity) return RANKFEED_E_LIMIT;
     text_ = text;
-    if (!MayHoldAddedToken(model_, scratch_, text)) return Stretch(0, static_cast<uint32_t>(text.size()));
+    if (!scratch_.added.MayOccurIn(text)) return Stretch(0, static_cast<uint32_t>(text.size()));
     AddedTokenScanner scanner(model_, model_.added_raw, text, skip_special_);
     uint32_t done = 0;
     AddedMatch match;
@@ -131,28 +137,12 @@ class Encoder {
   }
   bool IsSpecial(uint32_t id) const { return (model_.id_flags[id] & image::kIdSpecial) != 0; }
 
-  // Whether the word path, which knows all pieces, has found one that is a special token. Without
-  // any on the best path, the best path without them is the same.
-  bool HoldsSpecial(uint32_t from) const {
-    for (uint32_t i = from; i < sink_.count; ++i) {
-      // Past the capacity there are no ids to look at.
-      if (i >= sink_.capacity || IsSpecial(static_cast<uint32_t>(sink_.ids[i]))) return true;
-    }
-    return false;
-  }
-
   // Text between two added tokens.
   rankfeed_status Stretch(uint32_t begin, uint32_t end) {
     if (begin >= end) return RANKFEED_OK;
     stretch_begin_ = begin;
     stretch_end_ = end;
     const bool offsets = sink_.begin != nullptr || sink_.end != nullptr || refused_ != nullptr;
-    const uint32_t before = sink_.count;
-    if (!offsets && segment::Available(model_) &&
-        segment::Encode(model_, scratch_.words, {text_.data() + begin, end - begin}, sink_)) {
-      if (!(escape_special_ || refuse_special_) || !HoldsSpecial(before)) return RANKFEED_OK;
-      sink_.count = before;
-    }
     if (!normalize::Load(text_, begin, end, &buffers_)) return RANKFEED_E_LIMIT;
     if (const rankfeed_status status = normalize::RunNormalizer(model_, &buffers_)) return status;
 
@@ -383,26 +373,10 @@ rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::str
   return Encoder(model, scratch, flags, sink, refused).Encode(text);
 }
 
-// The scan for first bytes is much cheaper than the scanner, which must know the characters around
-// each place.
-bool MayHoldAddedToken(const Model& model, const Scratch& scratch, std::string_view text) {
-  if (!scratch.added_first_usable) return true;
-  if (model.added_raw.empty()) return false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    // Not a call for each character of "<<<<".
-    if (!scratch.added_first.Has(static_cast<uint8_t>(text[at]))) {
-      at += scratch.kernels->find_first(text.data() + at, text.size() - at, scratch.added_first);
-    }
-    trie::Unit unit = model.added_raw.root();
-    // As AddedTokenScanner does.
-    const size_t deepest = at + std::min<size_t>(text.size() - at, model.max_added_bytes);
-    for (size_t end = at; end < deepest; ++end) {
-      if (static_cast<unsigned char>(text[end]) >= 0x80) return true;
-      if (!model.added_raw.Step(unit, static_cast<unsigned char>(text[end]) + 1u)) break;
-      if (trie::Value(unit) != trie::kNoValue) return true;
-    }
-  }
-  return false;
+rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
+                                         std::string_view text, uint32_t begin, uint32_t end,
+                                         uint32_t flags, TokenSink& sink) {
+  return Encoder(model, scratch, flags, sink, nullptr).EncodeStretch(text, begin, end);
 }
 
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
@@ -424,4 +398,4 @@ bool HuggingFaceNeedsOffsets(const Model& model) {
   return false;
 }
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

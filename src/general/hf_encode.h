@@ -11,7 +11,7 @@
 #include "rankfeed/status.h"
 #include "normalize/normalized_text.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 
 // Where a text holds a special token, in bytes of the text.
 struct SpecialPlace {
@@ -28,9 +28,10 @@ rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::str
                                   uint32_t flags, TokenSink& sink,
                                   SpecialPlace* refused = nullptr);
 
-// Whether the raw text may hold an added token; false only if none occurs. A fraction of the cost of
-// EncodeHuggingFace.
-bool MayHoldAddedToken(const Model& model, const Scratch& scratch, std::string_view text);
+// The same for the stretch [begin, end) of a text between two of its added tokens, without offsets.
+rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
+                                         std::string_view text, uint32_t begin, uint32_t end,
+                                         uint32_t flags, TokenSink& sink);
 
 // Runs only the normalizer; *out is a view into scratch. Errors: LIMIT.
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
@@ -40,4 +41,4 @@ rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::
 // its offset arrays even when the caller wants no offsets.
 bool HuggingFaceNeedsOffsets(const Model& model);
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

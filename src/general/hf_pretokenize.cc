@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "unicode/properties.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 namespace {
 
 using image::SplitBehavior;
@@ -223,4 +223,4 @@ rankfeed_status PreTokenize(const Model& model, normalize::Buffers* buffers, Spl
   return RANKFEED_OK;
 }
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

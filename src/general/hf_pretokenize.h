@@ -9,7 +9,7 @@
 #include "rankfeed/status.h"
 #include "normalize/normalize.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 
 // Splits in text order. A split is a byte range of the current text, or an added token: then begin
 // is the place of its mark, with kTokenSplit, and end is the token's id.
@@ -49,4 +49,4 @@ struct SplitList {
 rankfeed_status PreTokenize(const Model& model, normalize::Buffers* buffers, SplitList* splits,
                             SplitList* spare);
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

@@ -13,7 +13,7 @@
 #include "unicode/properties.h"
 #include "base/utf8.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 
 struct EndSpaces {
   uint32_t leading = 0, trailing = 0;  // characters
@@ -52,4 +52,4 @@ inline uint32_t TrimBack(std::string_view text, uint32_t end, uint32_t count) {
   return static_cast<uint32_t>(pos);
 }
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

@@ -10,7 +10,7 @@
 #include "normalize/sp_normalize.h"
 #include "base/utf8.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 namespace {
 
 constexpr std::string_view kSpaceSymbol = "\xe2\x96\x81";      // U+2581
@@ -162,4 +162,4 @@ rankfeed_status DecodeSentencePiece(const Model& model, Scratch& scratch,
   return sink.overflown() ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
 }
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

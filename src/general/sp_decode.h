@@ -10,7 +10,7 @@
 #include "general/scratch.h"
 #include "rankfeed/status.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 
 // Control pieces are invisible, unknown ids become unk_surface, U+2581 becomes a space, and the
 // white space that the encoder put in front is taken off again; byte pieces join to characters, a
@@ -24,4 +24,4 @@ rankfeed_status DecodeSentencePiece(const Model& model, Scratch& scratch,
                                     std::span<const int32_t> ids, char* out, size_t capacity,
                                     size_t* size);
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

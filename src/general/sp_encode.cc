@@ -5,53 +5,10 @@
 // Cost: normalizer + best path + one pass over the tokens (two when reversed).
 #include "general/sp_encode.h"
 
-#include <array>
-
 #include "general/best_path.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 namespace {
-
-// The outcome of all extra options: ids before the text, ids after it, and whether the text's
-// tokens are reversed. Each option acts on the whole sequence so far, hence the reversal of what
-// earlier options added.
-struct Frame {
-  static constexpr size_t kMaxOptions = 8;
-  std::array<uint32_t, kMaxOptions> before{}, after{};  // before: last added stands first
-  size_t before_count = 0, after_count = 0;
-  bool reversed = false;
-
-  rankfeed_status Apply(const Model& model, uint8_t option) {
-    const image::Config& config = *model.config;
-    switch (option) {
-      case RANKFEED_SP_BOS:
-        if (!Defined(model, config.bos_id)) return RANKFEED_E_ARGUMENT;
-        before[before_count++] = config.bos_id;
-        return RANKFEED_OK;
-      case RANKFEED_SP_EOS:
-        if (!Defined(model, config.eos_id)) return RANKFEED_E_ARGUMENT;
-        after[after_count++] = config.eos_id;
-        return RANKFEED_OK;
-      case RANKFEED_SP_REVERSE:
-        before.swap(after);  // both are stored outwards, so a swap is a reversal
-        std::swap(before_count, after_count);
-        reversed = !reversed;
-        return RANKFEED_OK;
-      case RANKFEED_SP_UNK:
-        return RANKFEED_OK;  // renames the piece of unknown tokens; ids and offsets stay
-      default:
-        return RANKFEED_E_ARGUMENT;
-    }
-  }
-
- private:
-  // From 0.2.2 on bos and eos must be control pieces (ParseExtraOptions); before, any known piece.
-  static bool Defined(const Model& model, uint32_t id) {
-    if (id == image::kNoId) return false;
-    return model.sentencepiece_0_2_1() || (model.id_flags[id] & image::kIdTypeMask) ==
-                                              static_cast<uint8_t>(image::PieceType::kControl);
-  }
-};
 
 // Tokens of a normalized text whose best path is known, forwards or backwards.
 class PathReader {
@@ -124,33 +81,15 @@ class PathReader {
   std::string_view text_;
   const uint32_t* origin_;
   uint32_t text_end_;
-  const general::Lattice& lattice_;
+  const Lattice& lattice_;
   bool byte_fallback_;
 };
 
 }  // namespace
 
 rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
-                                    const uint8_t sp_extra[8], TokenSink& sink) {
-  Frame frame;
-  if (sp_extra != nullptr) {
-    for (size_t i = 0; i < Frame::kMaxOptions && sp_extra[i] != 0; ++i) {
-      const rankfeed_status status = frame.Apply(model, sp_extra[i]);
-      if (status != RANKFEED_OK) return status;
-    }
-  }
-
+                                    const SpFrame& frame, TokenSink& sink) {
   const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
-  if (!with_offsets && !frame.reversed && segment::Available(model)) {
-    const uint32_t before = sink.count;
-    for (size_t i = frame.before_count; i > 0; --i) sink.Push(frame.before[i - 1], 0, 0);
-    if (segment::Encode(model, scratch.words, text, sink)) {
-      for (size_t i = 0; i < frame.after_count; ++i) sink.Push(frame.after[i], 0, 0);
-      return RANKFEED_OK;
-    }
-    sink.count = before;
-  }
-
   normalize::SpNormalized normalized;
   if (!normalize::SpNormalize(normalize::SpNormalizerOf(model), text, scratch.text[0],
                          with_offsets ? scratch.begin[0] : nullptr, scratch.text_capacity,
@@ -178,4 +117,4 @@ rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::s
   return RANKFEED_OK;
 }
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

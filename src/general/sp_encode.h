@@ -7,15 +7,16 @@
 
 #include "image/model.h"
 #include "general/scratch.h"
+#include "general/sp_frame.h"
 #include "base/token_sink.h"
 #include "rankfeed/encode.h"
 #include "normalize/sp_normalize.h"
 
-namespace rankfeed {
+namespace rankfeed::general {
 
 // Normalizes the whole text, finds the best path through it as one lattice, merges runs of unknown
-// characters into one token (or spells them as byte pieces), applies sp_extra (RANKFEED_SP_*, 0
-// ends the list) in the order written. text is any bytes.
+// characters into one token (or spells them as byte pieces), and puts the frame around it. text is
+// any bytes.
 //
 // Offsets are SentencePieceText begin/end of 0.1.97, in bytes of the text: a token begins where its
 // first normalized byte came from and ends where the next token begins; of the byte pieces of one
@@ -26,6 +27,6 @@ namespace rankfeed {
 // Options of special tokens mean nothing here: SentencePiece never matches those in text. Errors:
 // ARGUMENT (unknown option, or bos/eos that the model lacks), LIMIT (scratch too small).
 rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
-                                    const uint8_t sp_extra[8], TokenSink& sink);
+                                    const SpFrame& frame, TokenSink& sink);
 
-}  // namespace rankfeed
+}  // namespace rankfeed::general

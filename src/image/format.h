@@ -159,7 +159,7 @@ struct SegmentConfig {
   double cost_unit;  // cost = round(-score / cost_unit), a power of two, kMaxCostUnit at most
   uint32_t span_bits;
   uint32_t reserved;
-  // simd::ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
+  // ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
   // and digits) and the letters. No piece spans a common byte and a letter.
   uint8_t separators[16], common[16], letters[16];
 };

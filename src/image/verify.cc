@@ -175,7 +175,7 @@ class Verifier {
     for (size_t i = 0; i < m_.added_tokens.size(); ++i) {
       const AddedToken& token = m_.added_tokens[i];
       Require(ValidText(token.content) && ValidText(token.normalized), SectionId::kAddedTokens, i);
-      // general/hf_added_tokens.h looks as deep as the longest at every byte.
+      // general/added_tokens.h looks as deep as the longest at every byte.
       Require(token.content.size > 0 && token.content.size <= kMaxStringBytes &&
                   token.normalized.size <= kMaxStringBytes,
               SectionId::kAddedTokens, i);

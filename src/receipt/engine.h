@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rankfeed/model.h"
@@ -78,5 +80,14 @@ uint64_t MonotonicNs();
 uint64_t ThreadCpuNs();
 // Throws std::runtime_error with what, message and name unless status is OK.
 void CheckStatus(rankfeed_status status, std::string_view what);
+// The same for what the C++ wrappers answer, in its own words; Take gives the value.
+inline void CheckError(const Error& error) {
+  if (error) throw std::runtime_error(error.message);
+}
+template <class T>
+T Take(Result<T> result) {
+  if (!result) CheckError(result.error());
+  return std::move(*result);
+}
 
 }  // namespace rankfeed::receipt

@@ -13,9 +13,10 @@
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
+#include "rankfeed/handoff.hpp"
 #include "rankfeed/rerank.h"
-#include "receipt/slot_ring.h"
 
 namespace rankfeed::receipt {
 namespace {
@@ -29,7 +30,7 @@ void SleepUntil(uint64_t ns) {
 // Takes submitted slots in order, waits for their copies, sleeps a forward pass, gives them back.
 class Device {
  public:
-  Device(rankfeed_handoff* ring, double forward_ms, uint64_t epoch)
+  Device(Handoff& ring, double forward_ms, uint64_t epoch)
       : ring_(ring),
         forward_ns_(forward_ms > 0 ? static_cast<uint64_t>(forward_ms * 1e6) : 0),
         epoch_(epoch),
@@ -37,10 +38,10 @@ class Device {
         thread_([this] { Run(); }) {}
   ~Device() { Finish(); }
 
-  void Push(rankfeed_handoff_slot slot, uint64_t submitted_ns, RequestRecord* record) {
+  void Push(LeasedSlot slot, uint64_t submitted_ns, RequestRecord* record) {
     {
       const std::lock_guard lock(mutex_);
-      queue_.push_back({slot, submitted_ns, record});
+      queue_.push_back({std::move(slot), submitted_ns, record});
     }
     ready_.notify_one();
   }
@@ -61,22 +62,23 @@ class Device {
 
  private:
   struct Job {
-    rankfeed_handoff_slot slot;
+    LeasedSlot slot;
     uint64_t submitted_ns;
     RequestRecord* record;
   };
   void Run() {
     for (;;) {
-      Job job;
+      std::optional<Job> taken;
       {
         std::unique_lock lock(mutex_);
         ready_.wait(lock, [&] { return finished_ || !queue_.empty(); });
         if (queue_.empty()) return;
-        job = queue_.front();
+        taken.emplace(std::move(queue_.front()));
         queue_.pop_front();
       }
+      Job& job = *taken;
       rankfeed_status status;
-      while ((status = rankfeed_handoff_poll(ring_, job.slot)) == RANKFEED_E_BUSY) {
+      while ((status = ring_.Poll(job.slot.ticket())) == RANKFEED_E_BUSY) {
         const timespec nap{0, 5000};
         clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, nullptr);
       }
@@ -98,12 +100,11 @@ class Device {
       }
       free_since_ = MonotonicNs();
       job.record->end_ns = free_since_ - epoch_;
-      status = rankfeed_handoff_release_now(ring_, job.slot);
-      if (status != RANKFEED_OK) error_ = fmt::format("release: {}", rankfeed_status_message(status));
+      if (const Error error = job.slot.ReleaseNow()) error_ = error.message;
     }
   }
 
-  rankfeed_handoff* ring_;
+  Handoff& ring_;
   const uint64_t forward_ns_, epoch_;
   std::mutex mutex_;
   std::condition_variable ready_;
@@ -141,8 +142,8 @@ class Worker {
   }
   Engine& engine() { return *engine_; }
 
-  void Answer(const Request& request, const ReplayOptions& o, SlotRing& ring, Device& device,
-              uint64_t epoch, RequestRecord* r) {
+  void Answer(const Request& request, const ReplayOptions& o, Handoff& ring,
+              const HandoffStream& stream, Device& device, uint64_t epoch, RequestRecord* r) {
     const uint64_t cpu = ThreadCpuNs(), wall = MonotonicNs();
     StageClock clock(r);
     const counters::ThreadAllocations allocated = counters::AllocationsOfThisThread();
@@ -185,25 +186,20 @@ class Worker {
     CheckStatus(rankfeed_rerank_begin(reranker_, &q), "request");
     if (o.in_assemble) o.in_assemble();
     clock.End(kAssemble);
-    rankfeed_handoff_slot slot = 0;
-    rankfeed_handoff_view view{};
-    view.struct_size = sizeof(view);
     const uint64_t busy = device.BusyNs();
-    CheckStatus(rankfeed_handoff_wait_acquire(ring.get(), 60000000000u, &slot, &view),
-                "waiting for a slot");
+    FillingSlot slot = Take(ring.WaitAcquire(60000000000u));
     const uint64_t overlap = device.BusyNs() - busy;
     clock.End(kSlot);
     r->slot_idle_ns = r->wall_ns[kSlot] - std::min(r->wall_ns[kSlot], overlap);
     rankfeed_batch batch{};
     batch.struct_size = sizeof(batch);
-    batch.arena = view.host;
-    batch.arena_capacity = view.bytes;
+    batch.arena = slot.bytes().data();
+    batch.arena_capacity = slot.bytes().size();
     CheckStatus(rankfeed_rerank_next(reranker_, &batch), "batch");
     if (o.in_batch) o.in_batch();
     clock.End(kBatch);
     const uint64_t submitted = clock.wall_ns();
-    CheckStatus(rankfeed_handoff_submit(ring.get(), slot, batch.arena_size, ring.stream(), nullptr, 0),
-                "submit");
+    LeasedSlot lease = Take(slot.Submit(batch.arena_size, stream.get()));
     clock.End(kSubmit);
     const uint64_t end = MonotonicNs();
     r->host_cpu_ns = ThreadCpuNs() - cpu;
@@ -222,7 +218,7 @@ class Worker {
     if (!engine_->info().in_process) {
       TakeForeignTimes(r);
     }
-    device.Push(slot, submitted, r);
+    device.Push(std::move(lease), submitted, r);
   }
 
  private:
@@ -341,7 +337,13 @@ ReplayResult Replay(const Workload& workload, const rankfeed_model* model,
   }
   result.engine = workers[0]->engine().info();
 
-  SlotRing ring(slot_bytes, options.slots, options.backend);
+  rankfeed_handoff_options ring_options{};
+  ring_options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
+  ring_options.slot_bytes = slot_bytes;
+  ring_options.slots = std::max(1u, options.slots);
+  ring_options.backend = options.backend;
+  Handoff ring = Take(Handoff::Open(ring_options));
+  const HandoffStream stream = Take(ring.MakeStream());
   std::atomic<size_t> next{0};
   std::atomic<bool> failed{false};
   std::atomic<uint64_t> busy{0};
@@ -349,7 +351,7 @@ ReplayResult Replay(const Workload& workload, const rankfeed_model* model,
   const uint64_t epoch = MonotonicNs() + 2000000;  // threads are up by then
   {
     const counters::AllocationPhase phase;  // thread numbers only move while one is open
-    Device device(ring.get(), options.gpu_forward_ms, epoch);
+    Device device(ring, options.gpu_forward_ms, epoch);
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < options.threads; ++i) {
       threads.emplace_back([&, i] {
@@ -368,7 +370,8 @@ ReplayResult Replay(const Workload& workload, const rankfeed_model* model,
             record.due_ns = due - epoch;
             const uint64_t start = MonotonicNs();
             record.start_ns = start - epoch;
-            workers[i]->Answer(workload.requests[at], options, ring, device, epoch, &record);
+            workers[i]->Answer(workload.requests[at], options, ring, stream, device, epoch,
+                               &record);
             busy += MonotonicNs() - start;
           }
         } catch (const std::exception& e) {
@@ -389,10 +392,8 @@ ReplayResult Replay(const Workload& workload, const rankfeed_model* model,
   }
   result.wall_s = static_cast<double>(MonotonicNs() - epoch) / 1e9;
   result.busy_s = static_cast<double>(busy.load()) / 1e9;
-  result.handoff.struct_size = sizeof(result.handoff);
-  CheckStatus(rankfeed_handoff_get_stats(ring.get(), &result.handoff), "slot ring");
-  result.handoff_info.struct_size = sizeof(result.handoff_info);
-  CheckStatus(rankfeed_handoff_get_info(ring.get(), &result.handoff_info), "slot ring");
+  result.handoff = ring.stats();
+  result.handoff_info = ring.info();
   if (!result.error.empty()) throw std::runtime_error(result.error);
   return result;
 }

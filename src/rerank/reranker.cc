@@ -65,11 +65,12 @@ void Reranker::CarveArrays(Layout& layout, const Sizes& sizes) {
 }
 
 rankfeed_status Reranker::Init(const Setup& checked, const rankfeed_rerank_options& options,
-                               const rankfeed_rerank_limits& given, const EncodeFunctions& functions,
-                               rankfeed_encoder* const* encoders) {
+                               const rankfeed_rerank_limits& given,
+                               rankfeed_encoder* const* encoders,
+                               const Tokenizer& tokenizer) {
   setup = checked;
   limits = need = given;
-  store_.SetEncoders(functions, encoders);
+  store_.SetEncoders(tokenizer, encoders);
   const PartEncoder parts = {
       &store_, [](void* context, rankfeed_text text, const int32_t** ids, uint32_t* count) {
         return static_cast<TokenStore*>(context)->EncodeText(text, 0, ids, count);

@@ -31,8 +31,9 @@ struct Reranker {
   void CarveArrays(Layout& layout, const Sizes& sizes);
 
   rankfeed_status Init(const Setup& checked, const rankfeed_rerank_options& options,
-                       const rankfeed_rerank_limits& given, const EncodeFunctions& functions,
-                       rankfeed_encoder* const* encoders);
+                       const rankfeed_rerank_limits& given,
+                       rankfeed_encoder* const* encoders,
+                       const Tokenizer& tokenizer = kTokenizer);
 
   rankfeed_status Begin(const rankfeed_request& request);
   // batch_limits: those of the options, or none. all: tokenize everything before planning.

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "encode/text_encoder.h"
+
 namespace rankfeed::rerank {
 namespace {
 
@@ -25,6 +27,16 @@ TokenView ViewOfIds(const rankfeed_source& source) {
 
 }  // namespace
 
+const Tokenizer kTokenizer = {
+    [](rankfeed_encoder* encoder, rankfeed_text text, const rankfeed_encode_options* options,
+       rankfeed_encoding* io) {
+      return encode::TextEncoder(*encoder, *options).EncodeText(text, io);
+    },
+    [](rankfeed_encoder* encoder, const rankfeed_text* texts, size_t count,
+       const rankfeed_encode_options* options, rankfeed_encodings* io) {
+      return encode::TextEncoder(*encoder, *options).EncodeTexts({texts, count}, io);
+    }};
+
 void TokenStore::Carve(Layout& layout, const Sizes& sizes) {
   sizes_ = sizes;
   workers_ = layout.Take<Worker>(sizes.workers);
@@ -37,8 +49,8 @@ void TokenStore::Carve(Layout& layout, const Sizes& sizes) {
   }
 }
 
-void TokenStore::SetEncoders(const EncodeFunctions& functions, rankfeed_encoder* const* encoders) {
-  functions_ = functions;
+void TokenStore::SetEncoders(const Tokenizer& tokenizer, rankfeed_encoder* const* encoders) {
+  tokenizer_ = tokenizer;
   for (uint32_t i = 0; i < sizes_.workers; ++i) workers_[i].encoder = encoders[i];
 }
 
@@ -56,7 +68,7 @@ rankfeed_status TokenStore::Encode(rankfeed_text text, uint32_t flags, uint32_t 
   out.input_ids = own.staging.ids;
   out.offset_begin = own.staging.begin;
   out.offset_end = own.staging.end;
-  const rankfeed_status status = functions_.encode(own.encoder, text, &options, &out);
+  const rankfeed_status status = tokenizer_.encode_text(own.encoder, text, &options, &out);
   *count = out.count;
   return status;
 }
@@ -134,7 +146,7 @@ size_t TokenStore::TokenizeTexts(const Job& job, size_t begin, size_t end, uint3
   const rankfeed_encode_options options = {sizeof(options), job.flags, {}};
   rankfeed_encodings out = {sizeof(out), sizes_.text_tokens, own.staging.ids, cu_seqlens, 0, 0};
   const rankfeed_status status =
-      functions_.encode_batch(own.encoder, texts, count, &options, &out);
+      tokenizer_.encode_texts(own.encoder, texts, count, &options, &out);
   size_t done = 0;
   for (; done < out.text_count && cu_seqlens[done + 1] <= sizes_.text_tokens; ++done) {
     const TokenArray tokens = {own.staging.ids + cu_seqlens[done], nullptr, nullptr};

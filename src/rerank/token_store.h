@@ -44,13 +44,15 @@ struct Document {
   uint64_t first_row;  // of this document, counting rows in the documents' order
 };
 
-// rankfeed_encode and rankfeed_encode_batch, which lie above this module.
-struct EncodeFunctions {
-  rankfeed_status (*encode)(rankfeed_encoder*, rankfeed_text, const rankfeed_encode_options*,
-                            rankfeed_encoding*);
-  rankfeed_status (*encode_batch)(rankfeed_encoder*, const rankfeed_text*, size_t,
+// What makes tokens of texts; tests put something else in its place. Each as the function of
+// encode::TextEncoder by that name.
+struct Tokenizer {
+  rankfeed_status (*encode_text)(rankfeed_encoder*, rankfeed_text, const rankfeed_encode_options*,
+                                 rankfeed_encoding*);
+  rankfeed_status (*encode_texts)(rankfeed_encoder*, const rankfeed_text*, size_t,
                                   const rankfeed_encode_options*, rankfeed_encodings*);
 };
+extern const Tokenizer kTokenizer;
 
 struct Worker {
   rankfeed_encoder* encoder;
@@ -69,7 +71,7 @@ class TokenStore {
 
   // Measures or carves; sizes are kept.
   void Carve(Layout& layout, const Sizes& sizes);
-  void SetEncoders(const EncodeFunctions& functions, rankfeed_encoder* const* encoders);
+  void SetEncoders(const Tokenizer& tokenizer, rankfeed_encoder* const* encoders);
   uint32_t workers() const { return sizes_.workers; }
 
   // Forgets all documents.
@@ -107,7 +109,7 @@ class TokenStore {
   rankfeed_status Keep(const Job& job, const TokenArray& tokens, uint32_t count, Document* out);
 
   Sizes sizes_ = {};
-  EncodeFunctions functions_ = {};
+  Tokenizer tokenizer_ = {};
   Worker* workers_ = nullptr;
   TokenArray query_, store_;
   std::atomic<uint64_t> used_{0};

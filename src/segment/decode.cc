@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
-// segment/decode.cc: see decode.h.
+// segment/decode.cc: see decode.h. The loops over characters that are one code each are in kernels/.
 #include "segment/decode.h"
 
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 
-#include "unicode/properties.h"
+#include "base/hash.h"
 #include "base/utf8.h"
+#include "normalize/precompiled.h"
+#include "normalize/sp_normalize.h"
+#include "unicode/properties.h"
 
 namespace rankfeed::segment {
+
+using Kind = Outcome::Kind;
 
 // Whether a character of three bytes begins at text.
 static bool BeginsThree(const char* text) {
@@ -23,15 +28,113 @@ static bool IsCjk(const char* text) {
   return lead > 0xe2 || (lead == 0xe2 && static_cast<unsigned char>(text[1]) >= 0xba);
 }
 
-void Decoder::Open(bool word_start, const char* resume, uint32_t skip) {
+void SpanDecoder::Scratch::Carve(Layout& layout) {
+  constexpr uint32_t kSpans = PathSearch::kCapacity + 1 + kVectorSlack;
+  search.Carve(layout);
+  codes = layout.Take<uint16_t>(kSpans);
+  begins = layout.Take<uint16_t>(kSpans);
+  found = layout.Take<Found>(kSpans);
+  searches = layout.Take<uint16_t>(kSpans);
+  searched = layout.Take<uint16_t>(kSpans);
+  raw = layout.Take<char>(kMaxNormalizable);
+  normalized = layout.Take<char>(kNormalizedBytes);
+}
+
+SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels, Scratch& scratch)
+    : model_(model),
+      tables_(model.segment),
+      kernels_(kernels),
+      scratch_(scratch),
+      search_(scratch.search),
+      metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
+      not_kept_(Path::NotKept(!model.huggingface())) {
+  run_.basic = tables_.char_info.data;
+  run_.direct = tables_.direct_codes.data();
+  run_.pairs = tables_.spanned_pairs.data();
+  run_.expansions = tables_.expansions.data();
+  run_.codes = scratch.codes;
+  run_.begins = scratch.begins;
+}
+
+uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_up) {
+  search_.Clear();
+  run_.size = run_.count = 0;
+  has_cjk_ = has_words_ = false;
+  const bool resumed = resumes_;
+  resumes_ = false;
+  const Segments segments = queue.segments();
+  Decoded* const decoded = look_up.decoded();
+  uint32_t done = 0, run_number = 0, end = count;
+  for (uint32_t k = 0; k < look_up.miss_count(); ++k) {
+    const uint32_t i = look_up.misses()[k];
+    if (!resumed && segments.size(i) <= ShortDecode::kMaxBytes) {
+      const uint32_t shorts = DecodeShort(segments, look_up, k, decoded + done);
+      done += shorts;
+      if (shorts != 0) {
+        k += shorts - 1;
+        continue;
+      }
+    }
+    SegmentRun& run = queue.RunOf(i, &run_number);
+    const std::string_view bytes = segments.Bytes(run.stretch, i);
+    if (!resumed) cursor_ = {0, 0, segments.word_start(i)};
+    const bool more = segments.ends[i] < run.stretch.size();
+    Outcome outcome = DecodeLong(bytes, more, &cursor_);
+    const bool normalized = outcome.kind == Kind::kNormalize;
+    if (normalized) outcome = DecodeNormalized(bytes, segments.word_start(i));
+    if (outcome.kind == Kind::kGeneral) {
+      // What comes before its stretch is encoded to the end.
+      run.reason = outcome.reason;
+      end = queue.begin(run);
+      while (done != 0 && decoded[done - 1].segment >= end) --done;
+      break;
+    }
+    resumes_ = outcome.kind == Kind::kFull && run_.count != first_count_;
+    if (outcome.kind == Kind::kFull) end = i;
+    if (outcome.kind == Kind::kFull && !resumes_) break;
+    const bool cacheable = !resumes_ && !normalized && !resumed &&
+                           run_.count - first_count_ == 1 && !spaces_ && !trailing_space_ &&
+                           RunSpan(first_count_).size() <= kMaxSegmentCodes;
+    decoded[done++] = {static_cast<uint16_t>(i),
+                       static_cast<uint16_t>(kFirstOfRuns + first_count_),
+                       static_cast<uint16_t>(kFirstOfRuns + run_.count), cacheable,
+                       trailing_space_};
+    if (resumes_) break;
+  }
+  look_up.SetDecoded(done);
+  return end;
+}
+
+uint32_t SpanDecoder::DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first,
+                                  Decoded* out) {
+  static_assert(ShortDecode::kMaxBytes < RunDecode::kCutFrom);
+  // Groups of eight are written whole.
+  constexpr uint32_t kRoom = ShortDecode::kMaxBytes + 1 + kCharRoom;
+  ShortDecode to{.basic = run_.basic,
+                 .codes = search_.codes(),
+                 .spans = search_.spans(),
+                 .decoded = out,
+                 .size = search_.size(),
+                 .count = search_.count(),
+                 .size_limit =
+                     std::max(PathSearch::kCapacity - run_.size - run_.count, kRoom) - kRoom,
+                 .count_limit = PathSearch::kMaxSpans - 2,
+                 .metaspace = metaspace_};
+  const uint32_t done = kernels_.decode_short(segments, look_up.keys(), look_up.misses() + first,
+                                              look_up.miss_count() - first, &to);
+  search_.Grow(to.size, to.count);
+  return done;
+}
+
+void SpanDecoder::Open(bool word_start, const char* resume, uint32_t skip) {
   run_.begins[run_.count] = static_cast<uint16_t>(run_.size);
   run_.resume = skip_at_ = resume;
   skip_ = skip;
-  if (word_start) Add(model_.segment.config->space_code);
+  if (word_start) Add(metaspace_);
 }
 
 // Empty words vanish, and so do the separators around them.
-void Decoder::Close() {
+void SpanDecoder::Close() {
   const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
   if (open.empty() || (open.size() == 1 && BeginsWord(open))) {
     run_.size = run_.open();
@@ -41,10 +144,10 @@ void Decoder::Close() {
 }
 
 // Appends what the character at text is replaced by, without the first `skip` elements.
-void Decoder::AddExpansion(uint32_t info, const char* text, uint32_t skip) {
-  const uint16_t* const list = model_.segment.expansions.data() + (info & image::kCharCodeMask);
+void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip) {
+  const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
   // With a U+2581 and a closing zero for each space.
-  static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kReserve);
+  static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
   for (uint32_t i = skip, end = ExpansionCount(list); i < end; ++i) {
     uint16_t* out = run_.codes + run_.size;
     for (; i < end && list[1 + i] != 0; ++i) *out++ = list[1 + i];
@@ -54,85 +157,73 @@ void Decoder::AddExpansion(uint32_t info, const char* text, uint32_t skip) {
     if (i == end) break;
     Close();
     Open(true, text, i + 1);
-    trailing_space_ = spaces_ = phrases_ = true;
+    trailing_space_ = spaces_ = has_words_ = true;
   }
 }
 
-// Whether what is left of a segment holds nothing that sends its text to the general path.
-bool Decoder::Normalizable(std::string_view rest) const {
+// Why what is left of a segment sends its stretch to the general path, if it does.
+rankfeed_reason SpanDecoder::NotNormalizable(std::string_view rest) const {
   for (size_t pos = 0; pos < rest.size();) {
     const utf8::Decoded c = utf8::Decode(rest, pos);
-    if (!c.valid || (model_.segment.char_info[c.code_point] & image::kCharGeneralPath) != 0) return false;
+    if (!c.valid) return RANKFEED_REASON_INVALID_UTF8;
+    if ((tables_.char_info[c.code_point] & image::kCharGeneralPath) != 0) {
+      return RANKFEED_REASON_CHARACTER;
+    }
     pos += c.size;
   }
-  return true;
+  return RANKFEED_REASON_NONE;
 }
 
-// Whether the open part may end before that character.
-bool Decoder::MayCut(uint32_t info) const {
+// Whether the open span may end before that character.
+bool SpanDecoder::MayCut(uint32_t info) const {
   return run_.size - run_.open() >= RunDecode::kCutFrom && (info & image::kCharMarks) == 0 &&
-         Cuttable(run_.pairs, run_.codes[run_.size - 1], run_.previous, info);
+         MayEndBetween(run_.pairs, run_.codes[run_.size - 1], run_.previous, info);
 }
 
-uint32_t Decoder::Short(const Segments& segments, const SegmentKey* keys, const uint16_t* misses,
-                        uint32_t count, Decoded* out) {
-  static_assert(ShortDecode::kMaxBytes < RunDecode::kCutFrom);
-  // Groups of eight are written whole.
-  constexpr uint32_t kRoom = ShortDecode::kMaxBytes + 1 + kReserve;
-  ShortDecode to{run_.basic,
-                 stream_.codes(),
-                 stream_.sequences(),
-                 stream_.size(),
-                 stream_.count(),
-                 std::max(Stream::kCapacity - run_.size - run_.count, kRoom) - kRoom,
-                 Stream::kMaxSequences - 2,
-                 static_cast<uint16_t>(model_.segment.config->space_code)};
-  const uint32_t done = kernels_.decode_short(segments, keys, misses, count, &to, out);
-  stream_.Grow(to.size, to.count);
-  return done;
+// The batch is full: what is open goes to the next one.
+Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
+  if (run_.count == first_count_) {
+    run_.size = first_size_;
+    if (first_size_ + search_.size() == 0) return Outcome::General(RANKFEED_REASON_LENGTH);
+    return {Kind::kFull};
+  }
+  const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
+  *cursor = {static_cast<uint32_t>(run_.resume - text), run_.resume == skip_at_ ? skip_ : 0,
+             !open.empty() && BeginsWord(open)};
+  run_.size = run_.open();
+  return {Kind::kFull};
 }
 
-DecodeStatus Decoder::Raw(std::string_view segment, bool more, Resume* from) {
-  const uint32_t first_size = run_.size, first_count = run_.count;
+// Appends the spans of the segment from *cursor on, which kFull moves on. more: the byte behind the
+// segment may be read.
+Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cursor) {
   const char* const text = segment.data();
+  first_size_ = run_.size, first_count_ = run_.count;
   uint32_t& previous = run_.previous;
   previous = image::kCharUnknown;  // the U+2581 before it may be
   trailing_space_ = spaces_ = false;
-  // What is open goes to the next batch.
-  const auto full = [&] {
-    if (run_.count == first_count) {
-      run_.size = first_size;
-      return first_size + stream_.size() == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
-    }
-    const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
-    *from = {static_cast<uint32_t>(run_.resume - text), run_.resume == skip_at_ ? skip_ : 0,
-             !open.empty() && BeginsWord(open)};
-    run_.size = run_.open();
-    return DecodeStatus::kFull;
-  };
-  if (room() < 2 * kReserve) return full();
-  Open(from->word_start, text + from->at, from->skip);
-  uint32_t skip = from->skip;
+  if (room() < 2 * kCharRoom) return Full(text, cursor);
+  Open(cursor->word_start, text + cursor->at, cursor->skip);
   // A character of three bytes may be read with the byte behind it.
   const size_t beyond = more ? 2 : 3;
   run_.end = text + segment.size();
   run_.readable = text + std::max(segment.size(), beyond) - beyond;
-  for (size_t pos = from->at; pos < segment.size();) {
-    if (room() < 2 * kReserve) return full();
+  for (size_t pos = cursor->at; pos < segment.size();) {
+    if (room() < 2 * kCharRoom) return Full(text, cursor);
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
     for (;;) {
       if (pos + 3 <= segment.size() && BeginsThree(text + pos)) {
-        run_.size_limit = run_.size + (room() - kReserve) / 2;  // codes, and as many parts
-        const bool apart = IsCjk(text + pos);
-        const auto decode = apart ? kernels_.decode_cjk : kernels_.decode_run;
+        run_.size_limit = run_.size + (room() - kCharRoom) / 2;  // codes, and as many spans
+        const bool cjk = IsCjk(text + pos);
+        const auto decode = cjk ? kernels_.decode_cjk : kernels_.decode_run;
         const auto end = static_cast<size_t>(decode(text + pos, &run_) - text);
-        has_cjk_ |= apart && end != pos;
+        has_cjk_ |= cjk && end != pos;
         pos = end;
       }
-      if (pos == segment.size() || room() < 2 * kReserve) break;
+      if (pos == segment.size() || room() < 2 * kCharRoom) break;
       const utf8::Decoded c = utf8::Decode(segment, pos);
-      const uint32_t info = model_.segment.char_info[c.code_point];
+      const uint32_t info = tables_.char_info[c.code_point];
       if (!c.valid || !Follows(info, previous)) break;
       if (MayCut(info)) break;
       Add(info);
@@ -143,53 +234,92 @@ DecodeStatus Decoder::Raw(std::string_view segment, bool more, Resume* from) {
       trailing_space_ = false;
       continue;
     }
-    const utf8::Decoded c = utf8::Decode(segment, pos);
-    if (!c.valid) return DecodeStatus::kBail;
-    const uint32_t info = model_.segment.char_info[c.code_point];
-    if ((info & image::kCharGeneralPath) != 0) return DecodeStatus::kBail;
-    if ((info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
-      // A mark at the start is in one cluster with the separator before it.
-      const uint32_t first = model_.segment.char_info[utf8::Decode(segment, 0).code_point];
-      if (from->at != 0 || (model_.huggingface() && (first & image::kCharMarks) != 0) ||
-          !Normalizable({text + pos, segment.size() - pos})) {
-        return DecodeStatus::kBail;
-      }
-      run_.size = first_size;
-      run_.count = first_count;
-      return DecodeStatus::kSlow;
+    const Outcome outcome = SpecialChar(segment, &pos, cursor);
+    if (outcome.kind != Kind::kSearch) return outcome;
+  }
+  Close();
+  return {};
+}
+
+// Appends the character at *at, which is more or less than one code, or behind which the open span
+// ends; *at is moved on.
+Outcome SpanDecoder::SpecialChar(std::string_view segment, size_t* at, Cursor* cursor) {
+  const utf8::Decoded c = utf8::Decode(segment, *at);
+  const char* const text = segment.data() + *at;
+  if (!c.valid) return Outcome::General(RANKFEED_REASON_INVALID_UTF8);
+  const uint32_t info = tables_.char_info[c.code_point];
+  if ((info & image::kCharGeneralPath) != 0) return Outcome::General(RANKFEED_REASON_CHARACTER);
+  uint32_t& previous = run_.previous;
+  if ((info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
+    // A mark at the begin is in one cluster with the separator before it.
+    const uint32_t first = tables_.char_info[utf8::Decode(segment, 0).code_point];
+    if (cursor->at != 0 || (model_.huggingface() && (first & image::kCharMarks) != 0)) {
+      return Outcome::General(RANKFEED_REASON_CONTEXT);
     }
-    pos += c.size;
-    if ((info & image::kCharExpands) != 0) {
-      previous = info | image::kCharUnknown;  // the last code may be
-      AddExpansion(info, text + pos - c.size, skip);
-      skip = 0;
-      continue;
-    }
-    if ((info & image::kCharSpace) != 0) {
-      previous = info | image::kCharUnknown;
-      Close();
-      Open(true, text + pos);
-      trailing_space_ = spaces_ = true;
-      continue;
-    }
+    const rankfeed_reason reason = NotNormalizable({segment.data() + *at, segment.size() - *at});
+    if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
+    TakeBack();
+    return {Kind::kNormalize};
+  }
+  *at += c.size;
+  if ((info & image::kCharExpands) != 0) {
+    previous = info | image::kCharUnknown;  // the last code may be
+    AddExpansion(info, text, cursor->skip);
+    cursor->skip = 0;
+  } else if ((info & image::kCharSpace) != 0) {
+    previous = info | image::kCharUnknown;
+    Close();
+    Open(true, text + c.size);
+    trailing_space_ = spaces_ = true;
+  } else {
     trailing_space_ = false;
-    if (MayCut(info)) run_.Cut(text + pos - c.size);
+    if (MayCut(info)) run_.Cut(text);
     previous = info;
     Add(info);
   }
-  Close();
-  return DecodeStatus::kDone;
+  return {};
 }
 
-DecodeStatus Decoder::Normalized(std::string_view text, bool word_start) {
+// A segment with characters that are not normalized one by one.
+Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* normalized) {
+  if (segment.size() > kMaxNormalizable) return Outcome::General(RANKFEED_REASON_LENGTH);
+  if (model_.huggingface()) {
+    std::memcpy(scratch_.raw, segment.data(), segment.size());
+    const auto size = static_cast<uint32_t>(segment.size());
+    const normalize::NormalizedText in{scratch_.raw, nullptr, nullptr, size, size};
+    normalize::NormalizedText out{scratch_.normalized, nullptr, nullptr, kNormalizedBytes, 0};
+    if (!normalize::RunPrecompiled(model_, in, &out)) {
+      return Outcome::General(RANKFEED_REASON_LENGTH);
+    }
+    *normalized = {out.data, out.size};
+    return {};
+  }
+  normalize::SpNormalizer normalizer = normalize::SpNormalizerOf(model_);
+  normalizer.add_dummy_prefix = normalizer.escape_whitespaces = false;
+  normalize::SpNormalized result;
+  if (!normalize::SpNormalize(normalizer, segment, scratch_.normalized, nullptr, kNormalizedBytes,
+                              &result)) {
+    return Outcome::General(RANKFEED_REASON_LENGTH);
+  }
+  *normalized = {scratch_.normalized, result.size};
+  // Spaces inside one replacement do not collapse: each is a U+2581 of its own.
+  if (normalized->find("  ") != std::string_view::npos) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
+  return {};
+}
+
+Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start) {
+  std::string_view text;
+  const Outcome outcome = Normalize(segment, &text);
+  if (outcome.kind != Kind::kSearch) return outcome;
   trailing_space_ = spaces_ = false;
-  const uint32_t first_size = run_.size, first_count = run_.count;
   Open(word_start, nullptr);
   for (size_t pos = 0; pos < text.size();) {
-    if (room() < kReserve) {
-      run_.size = first_size;
-      run_.count = first_count;
-      return first_size + stream_.size() == 0 ? DecodeStatus::kBail : DecodeStatus::kFull;
+    if (room() < kCharRoom) {
+      TakeBack();
+      if (first_size_ + search_.size() == 0) return Outcome::General(RANKFEED_REASON_LENGTH);
+      return {Kind::kFull};
     }
     uint32_t size;
     const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
@@ -197,87 +327,90 @@ DecodeStatus Decoder::Normalized(std::string_view text, bool word_start) {
     // HuggingFace may split here too. SentencePiece splits at spaces, and no charsmap that spells
     // a U+2581 comes here (builder/segment_tables.cc).
     if (model_.huggingface() && c != ' ' && (c == 0x2581 || unicode::IsWhiteSpace(c))) {
-      return DecodeStatus::kBail;
+      return Outcome::General(RANKFEED_REASON_CONTEXT);
     }
     trailing_space_ = c == ' ';
     if (trailing_space_) {
       Close();
       Open(true, nullptr);
-      spaces_ = phrases_ = true;
+      spaces_ = has_words_ = true;
       continue;
     }
     const uint32_t code = model_.codes[c];
     Add(code != 0 ? code : model_.config->code_count);
   }
   Close();
-  return DecodeStatus::kDone;
+  return {};
 }
 
-// As Stream::Append of that part. Words of characters that became several come again with each of
-// them: they are searched once.
-uint32_t Decoder::AppendOnce(uint32_t i, uint16_t* slots) {
-  static_assert(RunDecode::kBeyond >= 4);
-  const std::span<const uint16_t> codes = part(i);
+// As PathSearch::Append of that span. Words of characters that became several come again with each
+// of them: they are searched once.
+uint32_t SpanDecoder::AppendOnce(uint32_t i, uint16_t* slots) {
+  static_assert(kVectorSlack >= 4);
+  const std::span<const uint16_t> codes = RunSpan(i);
   const auto size = static_cast<uint32_t>(codes.size());
-  // Codes behind the last part may be read.
+  // Codes behind the last span may be read.
   uint64_t front, back = 0;
   std::memcpy(&front, codes.data(), sizeof(front));
   if (size < 4) front &= (uint64_t{1} << 16 * size) - 1;
   if (size > 4) std::memcpy(&back, &codes[size - 4], sizeof(back));
-  uint16_t& slot = slots[SegmentKey::Hash(size, front, back) >> (64 - kSlotBits)];
-  const std::span<const uint16_t> before = slot < i ? part(slot) : std::span<const uint16_t>();
+  uint16_t& slot = slots[HashEnds(size, front, back) >> (64 - kSlotBits)];
+  const std::span<const uint16_t> before = slot < i ? RunSpan(slot) : std::span<const uint16_t>();
   if (!std::equal(codes.begin(), codes.end(), before.begin(), before.end())) {
     slot = static_cast<uint16_t>(i);
-    return stream_.Append(codes.data(), size, BeginsWord(codes));
+    return search_.Append(codes.data(), size, BeginsWord(codes));
   }
-  return scratch_.sequences[slot];
+  return scratch_.searched[slot];
 }
 
-void Decoder::Solve(const ExactnessRule& rule) {
-  // Without characters of those scripts hardly any part is short.
+Found SpanDecoder::Kept(const Path& path) const {
+  const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
+  // A bound without a limit stops whoever writes ids by their infos.
+  return {search_.ids() + path.first_id, 0,
+          kept ? path.info : image::PathInfo{0, 0, ExactnessRule::kMaxScoreBound}};
+}
+
+void SpanDecoder::Solve(const ExactnessRule& rule) {
+  // Without characters of those scripts hardly any span is short.
   uint32_t search_count = run_.count;
   if (has_cjk_) {
-    const SpanTable table{model_.segment.spans.data(), model_.config->code_count,
-                          model_.segment.config->span_bits};
+    const SpanTable table{tables_.spans.data(), model_.config->code_count,
+                          tables_.config->span_bits};
     search_count = kernels_.look_up_spans(table, run_, scratch_.found, scratch_.searches);
   }
   uint16_t slots[1 << kSlotBits];
-  if (phrases_) std::fill(std::begin(slots), std::end(slots), static_cast<uint16_t>(~0));
+  if (has_words_) std::fill(std::begin(slots), std::end(slots), static_cast<uint16_t>(~0));
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = has_cjk_ ? scratch_.searches[k] : k;
-    if (phrases_) {
-      scratch_.sequences[i] = static_cast<uint16_t>(AppendOnce(i, slots));
+    if (has_words_) {
+      scratch_.searched[i] = static_cast<uint16_t>(AppendOnce(i, slots));
       continue;
     }
-    const std::span<const uint16_t> codes = part(i);
-    scratch_.sequences[i] = static_cast<uint16_t>(
-        stream_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
+    const std::span<const uint16_t> codes = RunSpan(i);
+    scratch_.searched[i] = static_cast<uint16_t>(search_.Append(
+        codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
   }
-  if (stream_.count() == 0) return;
-  stream_.Solve(model_, kernels_, rule);
+  if (search_.count() == 0) return;
+  search_.Solve(model_, kernels_, rule);
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = has_cjk_ ? scratch_.searches[k] : k;
-    const PathResult& result = part_result(i);
-    const bool kept = (result.flags & PathResult::NotKept(rule.float32())) == 0 &&
-                      result.count <= CacheLine::kMaxIds;
-    // A limit of 0 and a weight stop whoever writes ids by their infos.
-    scratch_.found[i] = {stream_.ids() + result.first_id, 0,
-                         kept ? result.info : image::PathInfo{0, 0, ExactnessRule::kMaxWeight}};
+    scratch_.found[i] = Kept(search_.path(scratch_.searched[i]));
   }
 }
 
-uint32_t DecodePlain(const Model& model, std::string_view segment, bool word_start,
+uint32_t DecodeCodes(const Model& model, std::string_view segment, bool word_start,
                      uint16_t* codes) {
+  const SegmentTables& tables = model.segment;
   uint32_t count = 0;
-  if (word_start) codes[count++] = static_cast<uint16_t>(model.segment.config->space_code);
+  if (word_start) codes[count++] = static_cast<uint16_t>(tables.config->space_code);
   for (size_t pos = 0; pos < segment.size();) {
     uint32_t size;
-    const uint32_t info = model.segment.char_info[utf8::DecodeValid(segment.data() + pos, &size)];
+    const uint32_t info = tables.char_info[utf8::DecodeValid(segment.data() + pos, &size)];
     pos += size;
     if ((info & image::kCharExpands) != 0) {
-      const uint16_t* list = model.segment.expansions.data() + (info & image::kCharCodeMask);
-      const uint32_t mapped = ExpansionCount(list);
-      for (uint32_t i = 0; i < mapped; ++i) codes[count++] = list[1 + i];
+      const uint16_t* list = tables.expansions.data() + (info & image::kCharCodeMask);
+      const uint32_t expanded = ExpansionCount(list);
+      for (uint32_t i = 0; i < expanded; ++i) codes[count++] = list[1 + i];
     } else {
       codes[count++] = static_cast<uint16_t>(info & image::kCharCodeMask);
     }

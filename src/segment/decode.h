@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// segment/decode.h: raw bytes of segments to character codes, and their best paths.
+// segment/decode.h: segments that were not found, to spans of character codes and their best paths.
 //
-// Short segments of characters that are one code each, as most are, become one sequence of the
-// stream each. Others become parts: they are cut at characters that normalize to a space, and in
-// long runs where no piece holds the two characters there; without that, text in scripts without
-// spaces would be one search per paragraph. From image::kFirstCjk on, where most neighbours share
-// no piece, runs are cut wherever they can be, and go on over plain characters of other scripts.
-// Half of those parts are one character and most others two: they are looked up in a table of the
-// image (image::SpanEntry), and only what it lacks goes to the stream.
+// Short segments of characters that are one code each, as most are, become one span each. Others
+// are cut into several: at characters that normalize to a space, and in long runs where no piece
+// holds the two characters there; without that, text in scripts without spaces would be one search
+// per paragraph. From image::kFirstCjk on, where most neighbours share no piece, runs are cut
+// wherever they can be, and go on over direct codes of other scripts. Half of those spans are one
+// character and most others two: they are looked up in a table of the image (image::SpanEntry), and
+// only what it lacks is searched.
 #pragma once
 
 #include <cstdint>
@@ -15,126 +15,145 @@
 #include <string_view>
 
 #include "image/model.h"
+#include "rankfeed/encode.h"
+#include "segment/look_up.h"
+#include "segment/queue.h"
 #include "segment/search.h"
-#include "segment/key.h"
+#include "segment/spans.h"
 
 namespace rankfeed::segment {
 
-enum class DecodeStatus {
-  kDone,
-  kFull,  // the stream is: *at and *word_start say where to go on
-  kSlow,  // must go through the normalizer; nothing was appended
-  kBail,  // the text needs the general path
+// Where a segment goes on whose spans did not fit into one batch.
+struct Cursor {
+  uint32_t at = 0;          // byte
+  uint32_t skip = 0;        // elements of the list that the character there is replaced by
+  bool word_start = false;  // a U+2581 stands before it
 };
 
-// The parts of a batch.
-struct PartScratch {
-  uint16_t* codes = nullptr;
-  uint16_t* begins = nullptr;
-  Found* found = nullptr;         // by part
-  uint16_t* searches = nullptr;   // parts that are not in the table
-  uint16_t* sequences = nullptr;  // by part, of those
+// What becomes of a segment that was not found, or of a batch of them.
+struct Outcome {
+  enum class Kind : uint8_t {
+    kSearch,     // it is spans now
+    kFull,       // the batch is; what did not fit comes first in the next one
+    kNormalize,  // it must go through the normalizer; nothing was appended
+    kGeneral,    // its stretch takes the general path
+  };
+  Kind kind = Kind::kSearch;
+  rankfeed_reason reason = RANKFEED_REASON_NONE;  // with kGeneral
 
-  void Carve(Layout& layout) {
-    constexpr uint32_t kParts = Stream::kCapacity + 1 + RunDecode::kBeyond;
-    static_assert(RunDecode::kBeyond >= Stream::kPadding);
-    codes = layout.Take<uint16_t>(kParts);
-    begins = layout.Take<uint16_t>(kParts);
-    found = layout.Take<Found>(kParts);
-    searches = layout.Take<uint16_t>(kParts);
-    sequences = layout.Take<uint16_t>(Stream::kCapacity);
-  }
+  static Outcome General(rankfeed_reason reason) { return {Kind::kGeneral, reason}; }
 };
 
-class Decoder {
+class SpanDecoder {
  public:
-  Decoder(const Model& model, const Kernels& kernels, Stream& stream, const PartScratch& scratch)
-      : model_(model), kernels_(kernels), stream_(stream), scratch_(scratch) {
-    run_.basic = model.segment.char_info.data;
-    run_.plain = model.segment.direct_codes.data();
-    run_.pairs = model.segment.spanned_pairs.data();
-    run_.mapped = model.segment.expansions.data();
-    run_.codes = scratch.codes;
-    run_.begins = scratch.begins;
-  }
+  // A segment of a key has no more, the U+2581 included.
+  static constexpr uint32_t kMaxSegmentCodes = image::kMaxExpansionCodes * sizeof(SegmentKey);
+  static constexpr uint32_t kNormalizedBytes = 16 * 1024;
+  static constexpr uint32_t kMaxNormalizable = kNormalizedBytes / 16;  // bytes of a segment
 
-  void Clear() {
-    stream_.Clear();
-    run_.size = run_.count = 0;
-    has_cjk_ = phrases_ = false;
-  }
-  bool trailing_space() const { return trailing_space_; }
-  // Whether the last segment held a character that normalizes to a space.
-  bool spaces() const { return spaces_; }
-
-  // Kernels::decode_short, to the stream.
-  uint32_t Short(const Segments& segments, const SegmentKey* keys, const uint16_t* misses,
-                 uint32_t count, Decoded* out);
-
-  // Where a segment goes on that did not fit.
-  struct Resume {
-    uint32_t at;      // byte
-    uint32_t skip;    // elements of the list that the character there is replaced by
-    bool word_start;  // a U+2581 stands before it
+  struct Scratch {
+    PathSearch search;
+    // Of the spans that are not short ones:
+    uint16_t* codes = nullptr;
+    uint16_t* begins = nullptr;
+    Found* found = nullptr;
+    uint16_t* searches = nullptr;  // those that are not in the table
+    uint16_t* searched = nullptr;  // by span, of those: the number in search
+    char* raw = nullptr;           // kMaxNormalizable
+    char* normalized = nullptr;    // kNormalizedBytes
+    void Carve(Layout& layout);
   };
 
-  // Appends the parts of the segment from `from` on, which kFull moves on. more: the byte behind
-  // the segment may be read.
-  DecodeStatus Raw(std::string_view segment, bool more, Resume* from);
+  SpanDecoder(const Model& model, const KernelTable& kernels, Scratch& scratch);
 
-  // The same for text that the normalizer has seen.
-  DecodeStatus Normalized(std::string_view text, bool word_start);
+  // Decodes the misses of a batch of count segments to look_up.decoded(), as far as they fit.
+  // Returns where the batch ends: before count when it is full, or where a stretch leaves, whose run
+  // says why.
+  uint32_t Decode(SegmentQueue& queue, uint32_t count, LookUp& look_up);
 
-  uint32_t part_count() const { return run_.count; }
-  std::span<const uint16_t> part(uint32_t i) const {
-    return {run_.codes + run_.begins[i], run_.codes + run_.begins[i + 1]};
-  }
-  bool BeginsWord(std::span<const uint16_t> codes) const {
-    return codes[0] == model_.segment.config->space_code;
-  }
+  // Whether the first segment of the next batch goes on behind what was decoded of it.
+  bool resumes() const { return resumes_; }
+  // Nothing is left of that segment.
+  void ForgetCursor() { resumes_ = false; }
 
-  // Of Stream::kCapacity, before Solve: every part may become a sequence, with its closing zero.
-  uint32_t used() const { return stream_.size() + run_.size + run_.count; }
+  // Of PathSearch::kCapacity, before Solve: every span may have to be searched, with its closing 0.
+  uint32_t used() const { return search_.size() + run_.size + run_.count; }
 
-  // Finds the best paths of everything appended since Clear.
+  // Finds the best paths of everything decoded.
   void Solve(const ExactnessRule& rule);
 
-  // What was found of a part; ids stay until the next Solve. Of no ids if only part_result has it.
-  const Found* part_found() const { return scratch_.found; }
-  const PathResult& part_result(uint32_t i) const {
-    return stream_.result(scratch_.sequences[i]);
+  // After Solve, by number of a span. Ids stay until the next. Without a count if only path() has
+  // them: too many, or of a path that is not kept.
+  Found found(uint32_t span) const {
+    return span < kFirstOfRuns ? Kept(search_.path(span)) : scratch_.found[span - kFirstOfRuns];
+  }
+  // The same by address, of spans that are not short ones; they lie in a row.
+  const Found* run_found(uint32_t span) const { return scratch_.found + (span - kFirstOfRuns); }
+  const Path& path(uint32_t span) const {
+    return search_.path(span < kFirstOfRuns ? span : scratch_.searched[span - kFirstOfRuns]);
+  }
+  const int32_t* ids() const { return search_.ids(); }
+  std::span<const uint16_t> codes(uint32_t span) const {
+    if (span >= kFirstOfRuns) return RunSpan(span - kFirstOfRuns);
+    const Span& of = search_.spans()[span];
+    return {search_.codes() + of.begin, search_.codes() + of.end};
   }
 
  private:
-  // Half the room that one character may take, with the closing zeros of the parts it ends.
-  static constexpr uint32_t kReserve = 32;
-
+  // Short segments' spans have their number in the search; those of runs count from here.
+  static constexpr uint32_t kFirstOfRuns = PathSearch::kMaxSpans;
+  // Half the room that one character may take, with the closing zeros of the spans it ends.
+  static constexpr uint32_t kCharRoom = 32;
   static constexpr int kSlotBits = 8;
 
-  uint32_t room() const { return Stream::kCapacity - used(); }
+  uint32_t DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first,
+                       Decoded* out);
+  Outcome DecodeLong(std::string_view segment, bool more, Cursor* cursor);
+  Outcome SpecialChar(std::string_view segment, size_t* at, Cursor* cursor);
+  Outcome Full(const char* text, Cursor* cursor);
+  Outcome DecodeNormalized(std::string_view segment, bool word_start);
+  Outcome Normalize(std::string_view segment, std::string_view* normalized);
+  rankfeed_reason NotNormalizable(std::string_view rest) const;
+
+  uint32_t room() const { return PathSearch::kCapacity - used(); }
+  std::span<const uint16_t> RunSpan(uint32_t i) const {
+    return {run_.codes + run_.begins[i], run_.codes + run_.begins[i + 1]};
+  }
+  bool BeginsWord(std::span<const uint16_t> codes) const { return codes[0] == metaspace_; }
   void Add(uint32_t code) { run_.codes[run_.size++] = static_cast<uint16_t>(code); }
   void Open(bool word_start, const char* resume, uint32_t skip = 0);
   void Close();
+  void TakeBack() { run_.size = first_size_, run_.count = first_count_; }
   void AddExpansion(uint32_t info, const char* text, uint32_t skip);
   bool MayCut(uint32_t info) const;
-  bool Normalizable(std::string_view rest) const;
-  uint32_t AppendOnce(uint32_t part, uint16_t* slots);
+  uint32_t AppendOnce(uint32_t span, uint16_t* slots);
+  Found Kept(const Path& path) const;
 
   const Model& model_;
-  const Kernels& kernels_;
-  Stream& stream_;
-  const PartScratch& scratch_;
-  RunDecode run_{};
-  bool trailing_space_ = false, spaces_ = false;
-  bool has_cjk_ = false;    // some part holds a character from image::kFirstCjk on
-  bool phrases_ = false;  // some character became several words
-  // Resume::skip of a part that began at that text.
+  const SegmentTables& tables_;
+  const KernelTable& kernels_;
+  Scratch& scratch_;
+  PathSearch& search_;
+  const uint16_t metaspace_;  // the code of U+2581
+  const uint8_t not_kept_;    // Path::flags
+  RunDecode run_;
+  // Of the segment that is decoded: where its spans begin, and what it held.
+  uint32_t first_size_ = 0, first_count_ = 0;
+  bool trailing_space_ = false, spaces_ = false;  // characters that normalize to a space
+  // Of the batch:
+  bool has_cjk_ = false;    // a character from image::kFirstCjk on
+  bool has_words_ = false;  // a character that became several words
+  // Elements to skip of the open span, if it began at that text.
   const char* skip_at_ = nullptr;
   uint32_t skip_ = 0;
+
+  bool resumes_ = false;
+  Cursor cursor_;
 };
 
-// Codes of a raw segment that Raw made one part of and that holds no spaces(). Returns the count.
-uint32_t DecodePlain(const Model& model, std::string_view segment, bool word_start,
+// Codes of a raw segment that DecodeLong made one span of and that holds no spaces. Returns the
+// count.
+uint32_t DecodeCodes(const Model& model, std::string_view segment, bool word_start,
                      uint16_t* codes);
 
 }  // namespace rankfeed::segment

@@ -1,117 +1,138 @@
 // SPDX-License-Identifier: MIT
-// segment/engine.h: the fast path: text cut into segments that are looked up or searched one by
-// one, in both parity modes.
+// segment/engine.h: the fast road from text to ids, in both parity modes.
 //
-// A segment (segment/scan.h) is a stretch that no piece of the vocabulary crosses the ends of, so
-// the best path of a text is the best paths of its segments, up to rounding (segment/exactness.h).
-// Segments are looked up by their raw bytes, a batch at a time with all memory fetched ahead: first
-// in the image's table of segments that are one token, then in a cache of segments seen before
-// (segment/cache.h). What both miss is decoded (segment/decode.h) and searched together
-// (segment/search.h). Text that needs no normalization is never copied, and most of it is never even
-// decoded. A segment whose margin does not settle its ids at the score accumulated so far is
-// searched once more with the reference's own sums (segment/exact_path.h).
+// The path of a text:
 //
-// Exactness does not rest on these files alone: builder/segment_tables.cc decides which pipelines may
-// use them and which characters force a segment through the normalizer or a text off this path.
+//   bytes ─scan─> segments ─look up─> found ───────────────────────────────────────┐
+//                              └─ misses ─decode─> spans ─look up, search─> paths ─┴─emit─> ids
+//
+// Words used here, in all files of this room and in the sections of an image:
+//
+//   stretch      text between two added tokens, or a whole text: what a reference encodes at once.
+//   segment      bytes whose ends no piece of the vocabulary crosses, so that the best path of a
+//                stretch is the best paths of its segments, up to rounding. Ends at a boundary.
+//   word start   a segment before which the reference puts a U+2581, the metaspace.
+//   span         codes of characters with one best path: a segment or a part of one.
+//   code         number of a character in the vocabulary's trie; unknown ones share the last.
+//   direct code  of a character that is a piece, one code, and stands for itself in any company.
+//   expansion    the codes of a character that normalizes to others.
+//   hit, miss    a segment that a table has, or has not.
+//   path         ids of a span, with the least score they can have, and the margin: by how much any
+//                other path is worse (exactness.h says what for).
+//   bound        at least -score so far. Ids of a path hold as long as it is low enough.
+//   to hold      a path is what the reference finds at the score so far. Where it may not be, the
+//                reference's own search decides (ledger.h).
+//   general path what encodes a stretch that the engine cannot (general/): any pipeline, any text.
+//   stop bytes   ASCII bytes that added tokens begin with.
+//
+// Exactness does not rest on these files alone: the builder decides which pipelines may use them
+// and which characters send a segment through the normalizer or a stretch to the general path.
+//
+// The files, in the order in which text meets them: queue (texts to runs of segments), scan, look_up
+// with cache and key, decode to spans, search over a lattice, emit with ledger and exactness. All
+// loops are in kernels/.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 #include "base/layout.h"
-#include "image/model.h"
 #include "base/token_sink.h"
-#include "simd/kernels.h"
+#include "general/added_tokens.h"
+#include "image/model.h"
+#include "rankfeed/encode.h"
 #include "segment/decode.h"
-#include "segment/exact_path.h"
-#include "segment/kernels/kernels.h"
-#include "segment/scan.h"
-#include "segment/search.h"
-#include "segment/cache.h"
+#include "segment/emit.h"
+#include "segment/look_up.h"
+#include "segment/queue.h"
 
 namespace rankfeed::segment {
 
-// Segments of one text that lie next to each other in the scratch.
-struct SegmentRun {
-  std::string_view text;
-  uint32_t begin, end;  // in Scratch::segments
-  bool first, last;     // of the text's runs
-};
+// Whether the image allows this road at all.
+inline bool Available(const Model& model) { return model.segment.config.has_value(); }
 
 struct Scratch {
-  static constexpr uint32_t kBatch = 2048;  // segments searched together, at most
-  static constexpr uint32_t kRuns = 256;    // whose segments may wait
-  // A segment of a key has no more, the U+2581 included.
-  static constexpr uint32_t kSegmentCodes = image::kMaxExpansionCodes * sizeof(SegmentKey);
-  static constexpr uint32_t kNormalizedBytes = 16 * 1024;
-
-  const simd::Kernels* kernels = nullptr;
-  Kernels word_kernels = {};
-  LookUpKernels look_up = {};
-  SegmentCache cache;
-  Stream stream;
-  ExactPath exact;
-  simd::ClassMasks* masks = nullptr;
-  SegmentMasks* segment_masks = nullptr;
-  Segments segments = {};  // a block's, behind those of a batch
-  SegmentRun* runs = nullptr;   // kRuns
-  LookUpBatch batch = {};
-  uint16_t* slots = nullptr;   // kRepeatSlots
-  PartScratch parts;
-  uint16_t* codes = nullptr;   // of one segment
-  char* normalized = nullptr;  // kNormalizedBytes
+  SegmentQueue::Scratch queue;
+  LookUp::Scratch look_up;
+  SpanDecoder::Scratch spans;
+  EmitScratch emit;
 
   void Carve(Layout& layout, uint32_t cache_bytes) {
-    cache.Carve(layout, cache_bytes);
-    stream.Carve(layout);
-    exact.Carve(layout, Stream::kCapacity);
-    masks = layout.Take<simd::ClassMasks>(SegmentScanner::kBlockBytes / 64);
-    segment_masks = layout.Take<SegmentMasks>(SegmentScanner::kBlockBytes / 64);
-    segments.begins = layout.Take<uint32_t>(kBatch + SegmentScanner::kMaxSegments);
-    segments.ends = layout.Take<uint32_t>(kBatch + SegmentScanner::kMaxSegments);
-    runs = layout.Take<SegmentRun>(kRuns);
-    constexpr uint32_t kEntries = kBatch + LookUpBatch::kBeyond;
-    batch.keys = layout.Take<SegmentKey>(kEntries);
-    for (uint64_t*& part : batch.parts) part = layout.Take<uint64_t>(kEntries);
-    batch.hashes = layout.Take<uint64_t>(kEntries);
-    batch.found = layout.Take<Found>(kEntries);
-    batch.misses = layout.Take<uint16_t>(kEntries);
-    slots = layout.Take<uint16_t>(kRepeatSlots);
-    parts.Carve(layout);
-    codes = layout.Take<uint16_t>(kSegmentCodes);
-    normalized = layout.Take<char>(kNormalizedBytes);
+    look_up.Carve(layout, cache_bytes);
+    spans.Carve(layout);
+    emit.Carve(layout);
+    queue.Carve(layout);
   }
 };
 
-// Whether the image allows this path at all.
-inline bool Available(const Model& model) {
-  return model.segment.config.has_value();
-}
+// What engines need of a model, made once.
+struct Prepared {
+  Prepared(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes)
+      : kernels(&kernels),
+        rule(model, model.segment.config->cost_unit),
+        classes(SegmentScanner::ClassesOf(*model.segment.config, stop_bytes)) {}
 
-// What to encode together. Short texts share batches, so that what one of them fetches arrives
-// while others work; each one's ids are those it has alone.
-struct Texts {
-  std::span<const std::string_view> texts;
-  std::span<const uint32_t> before, after;  // ids put around every text
-  uint32_t* ends = nullptr;                 // nullable; by text: sink.count after it
-  // Nullable. Whether a text is to take the general path; asked in order as texts are read, as looking
-  // at all of them before would wait for memory, and of some only if they hold a byte of stop_bytes.
-  bool (*leave)(const void* leave_for, std::string_view text) = nullptr;
-  const void* leave_for = nullptr;
-  simd::ByteSet stop_bytes = {};
+  const KernelTable* kernels;
+  ExactnessRule rule;
+  ByteClasses classes;
 };
 
-// Encodes texts (HuggingFace: stretches that hold no added token), one behind the other. Returns
-// how many were done: the next one, if any, needs the general path. sink.count is where the last one
-// done ends; columns beyond it are unspecified.
-size_t Encode(const Model& model, Scratch& scratch, const Texts& texts,
-                   TokenSink& sink);
+// What to encode, one text behind the other.
+struct Texts {
+  std::span<const rankfeed_text> texts;
+  std::span<const uint32_t> before, after;      // ids put around every text
+  uint32_t* ends = nullptr;                     // nullable; by text: sink.count after it
+  const general::AddedTokens* added = nullptr;  // null: texts hold none
+  bool refuse_special = false;  // a stretch with a special token among its pieces leaves
+};
 
-// The same for one text; false when it needs the general path.
-inline bool Encode(const Model& model, Scratch& scratch, std::string_view text,
-                        TokenSink& sink) {
-  return Encode(model, scratch, Texts{{&text, 1}, {}, {}}, sink) == 1;
-}
+// Why an engine stopped. With no reason: at the end of the texts, or at a token that is refused.
+struct Stop {
+  rankfeed_reason reason = RANKFEED_REASON_NONE;
+  std::string_view stretch = {};            // that takes the general path
+  const image::AddedToken* token = nullptr;  // a special one, where the call refuses those
+};
+
+// Encodes texts to a sink. Where a stretch leaves the fast road, whoever runs the engine encodes it
+// behind what is in the sink, and runs the engine on. Arithmetic: of general/arithmetic.h, as the
+// model's mode has it.
+template <class Arithmetic>
+class Engine {
+ public:
+  // What is passed must outlive the engine. Of the scratch, only the cache is kept from one to the
+  // next.
+  Engine(const Model& model, const Prepared& prepared, Scratch& scratch, const Texts& texts,
+         TokenSink& sink);
+
+  // Until a stretch leaves, or to the end.
+  Stop Run();
+
+  size_t done() const { return done_; }               // texts, to their end
+  uint32_t text_begin() const { return text_begin_; }  // of the next one, in the sink
+
+ private:
+  bool EmitBatch(const Segments& segments, uint32_t count, Stop* stop);
+  bool Leave(rankfeed_reason reason, Stop* stop);
+  void BeginText();
+  void EndText();
+  bool HoldsSpecial() const;
+
+  const Model& model_;
+  const Texts& texts_;
+  TokenSink& sink_;
+  SegmentQueue queue_;
+  LookUp look_up_;
+  SpanDecoder spans_;
+  Emitter<Arithmetic> emitter_;
+  const ExactnessRule& rule_;
+
+  uint32_t batch_size_;  // segments to look up together
+  size_t done_ = 0;
+  uint32_t text_begin_, stretch_begin_;  // in the sink
+};
+
+extern template class Engine<general::HuggingFaceArithmetic>;
+extern template class Engine<general::SentencePieceArithmetic>;
+extern template class Engine<general::SentencePiece021Arithmetic>;
 
 }  // namespace rankfeed::segment

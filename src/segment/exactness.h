@@ -11,17 +11,17 @@
 //
 //   margin > (steps + chars) cost_unit / 2 + (steps + chars + 1) ulp(accumulated) / 2
 //
-// `limit` stores this as an exponent: the ids hold while |accumulated| < 2^limit. In float64 the
+// `exact_below` stores this as an exponent: the ids hold while |accumulated| < 2^exact_below. In float64 the
 // ulp of any score that fits into memory is far below a cost unit, so there the limit is all or
-// nothing. `weight` bounds the segment's own share of |accumulated| from above.
+// nothing. `score_bound` bounds the segment's own share of |accumulated| from above.
 //
 // Rebased sums (general/arithmetic.h, Rebase) start anew where a path, also one that is not the
 // best in the end, has passed kRebaseBeyond. What a segment adds to the score behind that place is
-// known only to the reference's own search, so there no segment may be settled. Weights are counted
+// known only to the reference's own search, so there no segment may be settled. Bounds are counted
 // in 64/85 of a score unit: kRebasedLimit, the greatest limit, then stands for a score of 98,689.
 // The 1,311 up to the threshold are for the way inside of a segment, as a position that is not on
 // the best path lies below the best one's by one unknown character per character at most; segments
-// of so many characters that this may be more weigh the rest too.
+// of so many characters that this may be more add the rest too.
 #pragma once
 
 #include <algorithm>
@@ -41,15 +41,15 @@ inline ScoreSums ScoreSumsOf(const Model& model) {
   return model.sentencepiece_0_2_1() ? ScoreSums::kFloat32 : ScoreSums::kFloat32Rebased;
 }
 
-// Makes limit and weight from sums in cost units, in integers. cost_unit: score per unit, a power
+// Makes exact_below and score_bound from sums in cost units, in integers. cost_unit: score per unit, a power
 // of two.
 class ExactnessRule {
  public:
   // A limit above any sum. A limit of 0: never without the reference's own sums.
   static constexpr uint8_t kAlways = 60, kRebasedLimit = 17;
-  static constexpr uint16_t kMaxWeight = 0xffff;
-  // Of rebased sums: how much of a score unit a unit of weight is.
-  static constexpr uint32_t kWeightFactor = 85, kWeightShift = 6;
+  static constexpr uint16_t kMaxScoreBound = 0xffff;
+  // Of rebased sums: how much of a score unit a unit of the bound is.
+  static constexpr uint32_t kBoundFactor = 85, kBoundShift = 6;
 
   // unk_score: of one unknown character, below 0.
   ExactnessRule(double cost_unit, ScoreSums sums, double unk_score)
@@ -57,25 +57,25 @@ class ExactnessRule {
         unit_exponent_(static_cast<int>(std::bit_cast<uint64_t>(cost_unit) >> 52 & 0x7ff) - 1023),
         sums_(sums) {
     if (sums != ScoreSums::kFloat32Rebased) return;
-    constexpr double kScale = double{kWeightFactor} / (1 << kWeightShift);
+    constexpr double kScale = double{kBoundFactor} / (1 << kBoundShift);
     constexpr double kLeft = general::kRebaseBeyond - (1 << kRebasedLimit) / kScale;
     static_assert(kLeft > 1300);
-    light_chars_ = static_cast<uint32_t>(std::min(kLeft / -unk_score, 4096.0));
-    // Any greater weight than kMaxWeight is as good as that.
-    char_weight_ = static_cast<uint32_t>(std::min(-unk_score * kScale + 1, double{kMaxWeight}));
+    free_chars_ = static_cast<uint32_t>(std::min(kLeft / -unk_score, 4096.0));
+    // Any greater bound than kMaxScoreBound is as good as that.
+    char_bound_ = static_cast<uint32_t>(std::min(-unk_score * kScale + 1, double{kMaxScoreBound}));
   }
   ExactnessRule(const Model& model, double cost_unit)
       : ExactnessRule(cost_unit, ScoreSumsOf(model), model.config->unk_score) {}
 
   // total, margin: of the best path. The count is that of the steps, 255 at most.
   image::PathInfo Make(uint64_t total, uint64_t margin, uint32_t steps, uint32_t chars) const {
-    image::PathInfo info{static_cast<uint8_t>(std::min(steps, 255u)), 0, kMaxWeight};
-    uint64_t weight = rebased() ? total * kWeightFactor : total;
-    const int shift = weight_exponent();
-    weight = (shift <= 0 ? weight >> -shift : weight << shift) + 3;
-    if (chars > light_chars_) weight += uint64_t{chars - light_chars_} * char_weight_;
-    if (weight >= kMaxWeight || total >> 36 != 0) return info;
-    info.score_bound = static_cast<uint16_t>(weight);
+    image::PathInfo info{static_cast<uint8_t>(std::min(steps, 255u)), 0, kMaxScoreBound};
+    uint64_t bound = rebased() ? total * kBoundFactor : total;
+    const int shift = bound_exponent();
+    bound = (shift <= 0 ? bound >> -shift : bound << shift) + 3;
+    if (chars > free_chars_) bound += uint64_t{chars - free_chars_} * char_bound_;
+    if (bound >= kMaxScoreBound || total >> 36 != 0) return info;
+    info.score_bound = static_cast<uint16_t>(bound);
     const uint32_t terms = steps + chars;
     if (margin <= (terms + 1) / 2) return info;  // (terms + 1) / 2 >= terms / 2
     if (sums_ == ScoreSums::kFloat64) {
@@ -86,27 +86,27 @@ class ExactnessRule {
     // most. float32 has 24 bits: below 2^e half an ulp is 2^(e - 25) at most.
     const int exponent = static_cast<int>(std::bit_width(margin - (terms + 1) / 2)) - 1 -
                          static_cast<int>(std::bit_width(terms)) + unit_exponent_ + 25;
-    info.exact_below = static_cast<uint8_t>(std::clamp(exponent, 0, int{most_limit()}));
+    info.exact_below = static_cast<uint8_t>(std::clamp(exponent, 0, int{greatest_exact_below()}));
     return info;
   }
 
-  // The weight of all before a place where the reference's score is `score`.
+  // The bound of all before a place where the reference's score is `score`.
   uint64_t Accumulated(double score) const {
     const auto sum = static_cast<uint64_t>(std::max(-score, 0.0)) + 2;
-    return rebased() ? sum * kWeightFactor >> kWeightShift : sum;
+    return rebased() ? sum * kBoundFactor >> kBoundShift : sum;
   }
 
   bool float32() const { return sums_ != ScoreSums::kFloat64; }
   bool rebased() const { return sums_ == ScoreSums::kFloat32Rebased; }
-  uint8_t most_limit() const { return rebased() ? kRebasedLimit : kAlways; }
+  uint8_t greatest_exact_below() const { return rebased() ? kRebasedLimit : kAlways; }
   int unit_exponent() const { return unit_exponent_; }  // of cost_unit
-  // Of a sum of costs (rebased: times kWeightFactor) to the weight.
-  int weight_exponent() const {
-    return unit_exponent_ - (rebased() ? static_cast<int>(kWeightShift) : 0);
+  // Of a sum of costs (rebased: times kBoundFactor) to the bound.
+  int bound_exponent() const {
+    return unit_exponent_ - (rebased() ? static_cast<int>(kBoundShift) : 0);
   }
-  // Characters beyond so many weigh char_weight() each.
-  uint32_t light_chars() const { return light_chars_; }
-  uint32_t char_weight() const { return char_weight_; }
+  // Characters beyond so many add char_bound() each.
+  uint32_t free_chars() const { return free_chars_; }
+  uint32_t char_bound() const { return char_bound_; }
   // In units: runner-ups that lead by more were left out.
   uint32_t most_margin() const { return most_margin_; }
 
@@ -114,7 +114,7 @@ class ExactnessRule {
   uint32_t most_margin_;
   int unit_exponent_;
   ScoreSums sums_;
-  uint32_t light_chars_ = 0xffffffffu, char_weight_ = 0;
+  uint32_t free_chars_ = 0xffffffffu, char_bound_ = 0;
 };
 
 }  // namespace rankfeed::segment

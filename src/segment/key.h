@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/hash.h"
 #include "image/format.h"
 
 namespace rankfeed::segment {
@@ -39,20 +40,14 @@ struct alignas(32) SegmentKey {
   }
 
   // The low bits index the tables, so the 17 highest bits of the sum, in which all bytes of a key
-  // have a part, are folded onto them. Products of 64 bits are what vectors have too. The factors
-  // are the first fractional digits of pi (hexadecimal; the second made odd).
-  static constexpr uint64_t kFactor0 = 0x243f6a8885a308d3, kFactor1 = 0x13198a2e03707345;
+  // have a part, are folded onto them.
+  static constexpr uint64_t kFactor0 = kHashFactor0, kFactor1 = kHashFactor1;
   static constexpr int kTurn2 = 23, kTurn3 = 13;  // most segments have nothing in parts 2 and 3
   static constexpr int kFold = 47;
   uint64_t Hash() const {
     const uint64_t sum = (part[0] ^ std::rotl(part[2], kTurn2)) * kFactor0 +
                          (part[1] ^ std::rotl(part[3], kTurn3)) * kFactor1;
     return sum ^ sum >> kFold;
-  }
-  // The same for what has no key: of a size, the first eight bytes and the last ones. The high bits
-  // are the good ones.
-  static constexpr uint64_t Hash(uint32_t size, uint64_t front, uint64_t back) {
-    return (front ^ size) * kFactor0 + back * kFactor1;
   }
 };
 

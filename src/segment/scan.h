@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MIT
 // segment/scan.h: raw text to segments: words at separators, and words cut where punctuation and
-// digits meet letters ("well-known," is four segments), as far as no piece spans such a place.
+// digits meet letters ("well-known," is four segments), as far as no piece spans such a boundary.
 //
-// Classes come from SIMD as bit masks, 64 bytes at a time; starts and ends of segments are bit
-// arithmetic on them. Only next to characters outside ASCII (and controls) a place must be looked
-// at: some of them share pieces with punctuation, and some normalize to something else.
+// Classes of bytes come from vectors as bit masks, 64 bytes at a time; begins and ends of segments
+// are bit arithmetic on them. Only next to characters outside ASCII (and controls) a boundary must
+// be looked at: some of them share pieces with punctuation, and some normalize to something else.
 // Cost: O(bytes), a few cycles per segment.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
+#include "base/byte_set.h"
+#include "base/layout.h"
 #include "image/model.h"
-#include "simd/kernels.h"
+#include "segment/slack.h"
 
 namespace rankfeed::segment {
 
 // Segments by number: bytes [begin, end) of their text, begin < end.
 struct Segments {
-  static constexpr uint32_t kWordStart = 1u << 31;  // in begins: a word begins here
+  static constexpr uint32_t kWordStart = 1u << 31;  // in begins: a U+2581 stands before it
   uint32_t* begins;
   uint32_t* ends;
 
@@ -26,52 +28,71 @@ struct Segments {
   uint32_t begin(uint32_t i) const { return begins[i] & ~kWordStart; }
   uint32_t size(uint32_t i) const { return ends[i] - begin(i); }
   bool word_start(uint32_t i) const { return begins[i] >= kWordStart; }
+  std::string_view Bytes(std::string_view text, uint32_t i) const {
+    return {text.data() + begin(i), size(i)};
+  }
 };
 
-// Of 64 bytes, a bit each: where segments begin, where they end, and of those that begin which are
-// the beginning of a word.
-struct SegmentMasks {
+// What bytes of a text are told apart by. stop_bytes: those whose text must be looked at.
+struct ByteClasses {
+  ByteSet separators, common, letters, stop_bytes;
+};
+// Of 64 bytes, a bit each: their classes, and where segments begin, where they end, and of those
+// that begin which are the beginning of a word.
+struct ClassMasks {
+  uint64_t separator, common, letter;
+};
+struct BoundaryMasks {
   uint64_t starts, stops, word_starts;
 };
 
-struct LookUpKernels;
+struct KernelTable;
 
 class SegmentScanner {
  public:
   static constexpr uint32_t kBlockBytes = 4096;
-  static constexpr uint32_t kBeyond = 16;  // LookUpKernels::list writes so many more
-  static constexpr uint32_t kMaxSegments = kBlockBytes + 2 + kBeyond;
+  static constexpr uint32_t kMaxSegments = kBlockBytes + 2 + kVectorSlack;
 
-  // masks and segment_masks: kBlockBytes / 64. stop_bytes: bytes that a block is asked for.
-  SegmentScanner(const Model& model, const simd::Kernels& kernels, const LookUpKernels& look_up,
-                 const simd::ByteSet& stop_bytes, simd::ClassMasks* masks,
-                 SegmentMasks* segment_masks);
+  struct Scratch {
+    ClassMasks* classes = nullptr;
+    BoundaryMasks* boundaries = nullptr;
+    void Carve(Layout& layout) {
+      classes = layout.Take<ClassMasks>(kBlockBytes / 64);
+      boundaries = layout.Take<BoundaryMasks>(kBlockBytes / 64);
+    }
+  };
+
+  SegmentScanner(const Model& model, const KernelTable& kernels, const ByteClasses& classes,
+                 const Scratch& scratch)
+      : model_(model), kernels_(kernels), classes_(classes), scratch_(scratch) {}
+
+  static ByteClasses ClassesOf(const image::SegmentConfig& config, const ByteSet& stop_bytes);
 
   void Start(std::string_view text);
+  // Nothing more of this text.
+  void Stop() { at_ = text_.size(); }
   bool done() const { return at_ == text_.size(); }
 
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
   uint32_t Next(const Segments& segments);
-  // Whether the last block holds one of the bytes stop_bytes.
-  bool found() const { return found_; }
+  // Whether the last block holds a stop byte.
+  bool stopped() const { return stopped_; }
 
  private:
-  bool NoBoundary(size_t at, bool before) const;
-  bool NoBoundaryInGeneral(size_t at, bool before) const;
+  bool BoundaryForbidden(size_t at, bool before) const;
+  bool BoundaryForbiddenByMarks(size_t at, bool before) const;
 
   const Model& model_;
-  const simd::Kernels& kernels_;
-  const LookUpKernels& look_up_;
-  simd::ClassMasks* masks_;
-  SegmentMasks* segment_masks_;
-  simd::ByteSet separators_, common_, letters_, stop_bytes_;
+  const KernelTable& kernels_;
+  const ByteClasses& classes_;
+  const Scratch& scratch_;
   std::string_view text_;
-  size_t at_ = 0;          // where the next block begins
-  uint64_t separator_ = 1, common_carry_ = 0, other_ = 0;  // classes of the byte before
-  uint32_t open_ = 0;      // begin of the segment that goes on past the last block
+  size_t at_ = 0;  // where the next block begins
+  uint64_t separator_ = 1, common_ = 0, other_ = 0;  // classes of the byte before
+  uint32_t open_ = 0;  // begin of the segment that goes on past the last block
   bool has_open_ = false;
-  bool found_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace rankfeed::segment

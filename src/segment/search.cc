@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT
-// segment/search.cc: see stream.h.
+// segment/search.cc: memory and order of a search, see search.h. The loops are in kernels/.
 #include "segment/search.h"
 
 namespace rankfeed::segment {
 
-void Stream::Carve(Layout& layout) {
-  codes_ = layout.Take<uint16_t>(kCapacity + kPadding);
-  sequences_ = layout.Take<Sequence>(kMaxSequences);
-  visits_ = layout.Take<Visit>(kCapacity + Lattice::kAhead + Lattice::kBeyond);
-  start_units_ = layout.Take<trie::Unit>(kMaxSequences);
-  start_visits_ = layout.Take<Visit>(kMaxSequences);
+void PathSearch::Carve(Layout& layout) {
+  codes_ = layout.Take<uint16_t>(kCapacity + kVectorSlack);
+  spans_ = layout.Take<Span>(kMaxSpans);
+  visits_ = layout.Take<Visit>(kCapacity + kVectorSlack);
+  start_units_ = layout.Take<trie::Unit>(kMaxSpans);
+  start_visits_ = layout.Take<Visit>(kMaxSpans);
   sum_ = layout.Take<uint64_t>(kCapacity + 1 + Lattice::kMaxChars);
   nodes_ = layout.Take<image::LatticeNode>(kCapacity + 1);
-  ids_ = layout.Take<int32_t>(kCapacity + 8);
-  results_ = layout.Take<PathResult>(kMaxSequences);
+  ids_ = layout.Take<int32_t>(kCapacity + 1 + kVectorSlack);
+  paths_ = layout.Take<Path>(kMaxSpans);
 }
 
-void MarkUnknown(const Lattice& lattice, int32_t end, PathResult* result) {
+void FuseUnknown(const Lattice& lattice, int32_t end, Path* path) {
   int32_t* const ids = lattice.ids;
-  int32_t* out = ids + result->first_id;
+  int32_t* out = ids + path->first_id;
   bool after_unknown = false;
   uint32_t unknown_tokens = 0;
-  for (int32_t i = result->first_id; i < end; ++i) {
+  for (int32_t i = path->first_id; i < end; ++i) {
     const bool unknown = ids[i] == int32_t{image::kEdgeUnknown};
-    if (unknown) result->flags |= PathResult::kUnknown;
-    if (ids[i] == int32_t{image::kEdgeLiteral}) result->flags |= PathResult::kLiteral;
+    if (unknown) path->flags |= Path::kUnknown;
+    if (ids[i] == int32_t{image::kEdgeLiteral}) path->flags |= Path::kLiteral;
     if (!(unknown && after_unknown)) {
       unknown_tokens += unknown;
       *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : ids[i];
@@ -32,32 +32,33 @@ void MarkUnknown(const Lattice& lattice, int32_t end, PathResult* result) {
     after_unknown = unknown;
   }
   const auto more = static_cast<uint16_t>(ids + end - out);  // characters that are fused to others
-  if (more != 0) result->flags |= PathResult::kFused;
-  result->fused = unknown_tokens == 1 ? static_cast<uint16_t>(more + 1) : uint16_t{0};
-  result->count = static_cast<uint16_t>(out - (ids + result->first_id));
-  result->info.count = static_cast<uint8_t>(std::min<uint32_t>(result->count, 255));
+  if (more != 0) path->flags |= Path::kFused;
+  path->fused = unknown_tokens == 1 ? static_cast<uint16_t>(more + 1) : uint16_t{0};
+  path->count = static_cast<uint16_t>(out - (ids + path->first_id));
+  path->info.count = static_cast<uint8_t>(std::min<uint32_t>(path->count, 255));
 }
 
-void Stream::Solve(const Model& model, const Kernels& many, const ExactnessRule& rule) {
-  const Kernels& kernels = count_ < kFewSequences ? *many.few : many;
-  const Lattice lattice{model.segment.units.data(),
-                        model.segment.fails.data(),
-                        model.segment.states.data(),
-                        model.segment.edges.data(),
-                        model.segment.starts.data(),
-                        model.config->code_count,
-                        model.config->unk_id,
-                        codes_,
-                        visits_,
-                        sum_ + Lattice::kMaxChars,
-                        nodes_,
-                        ids_ + 1,
-                        start_units_,
-                        start_visits_};
-  const Visits visits = kernels.walk(lattice, sequences_, count_);
-  if (visits.apart != 0) kernels.relax_independent(lattice, visits.apart);
-  kernels.relax(lattice, visits.apart, visits.count);
-  kernels.trace(lattice, rule, sequences_, count_, results_);
+void PathSearch::Solve(const Model& model, const KernelTable& many, const ExactnessRule& rule) {
+  const KernelTable& kernels = count_ < kFewSpans ? *many.few : many;
+  const SegmentTables& tables = model.segment;
+  const Lattice lattice{.units = tables.units.data(),
+                        .fails = tables.fails.data(),
+                        .states = tables.states.data(),
+                        .edges = tables.edges.data(),
+                        .starts = tables.starts.data(),
+                        .code_count = model.config->code_count,
+                        .unk_id = model.config->unk_id,
+                        .codes = codes_,
+                        .visits = visits_,
+                        .sum = sum_ + Lattice::kMaxChars,
+                        .nodes = nodes_,
+                        .ids = ids_ + 1,
+                        .start_units = start_units_,
+                        .start_visits = start_visits_};
+  const Visits visits = kernels.walk(lattice, spans_, count_);
+  if (visits.independent != 0) kernels.relax_independent(lattice, visits.independent);
+  kernels.relax(lattice, visits.independent, visits.count);
+  kernels.trace(lattice, rule, spans_, count_, paths_);
 }
 
 }  // namespace rankfeed::segment

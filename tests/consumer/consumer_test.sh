@@ -7,6 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 source_dir=$(cd "$here/../.." && pwd)
 prefix=$work/prefix
 text="What is a panda?"
+vendors=(cuda hip)
 
 check() { # PROGRAM NAME: prints the ids of the text
   local got
@@ -22,7 +23,7 @@ check_others() { # FOLDER: the programs of the other components
   [[ -x $1/program_scores ]] || { echo "no program_scores"; exit 1; }
   "$1/program_scores" "$source_dir/data/reranker" "$work/requests.$$.jsonl"
   rm -f "$work/requests.$$.jsonl"
-  for vendor in cuda hip; do
+  for vendor in "${vendors[@]}"; do
     if [[ -n $(find "$prefix" -name "librankfeed_handoff_$vendor.so.0.1") ]]; then
       "$1/program_$vendor" # prints how many devices there are; none is a status, not a failure
       is_linked_with "$1/program_$vendor" "librankfeed_handoff_$vendor.so.0.1" yes
@@ -164,9 +165,12 @@ deb)
     dpkg-deb --field "$deb" Package Version Architecture Depends
     dpkg-deb -x "$deb" "$work/root"
   done
-  vendors=$(find "$prefix" -name 'librankfeed_handoff_cuda.so.0.1' -o -name 'librankfeed_handoff_hip.so.0.1' | wc -l)
-  [[ $(ls "$work"/deb/*.deb | wc -l) == $((3 + vendors)) ]]
-  for vendor in cuda hip; do # the base package needs no vendor's runtime
+  built=0
+  for vendor in "${vendors[@]}"; do
+    built=$((built + $(find "$prefix" -name "librankfeed_handoff_$vendor.so.0.1" | wc -l)))
+  done
+  [[ $(ls "$work"/deb/*.deb | wc -l) == $((3 + built)) ]]
+  for vendor in "${vendors[@]}"; do # the base package needs no vendor's runtime
     dpkg-deb -c "$work"/deb/librankfeed0.1_*.deb | grep "handoff_$vendor" && { echo "$vendor in librankfeed0.1"; exit 1; }
   done
   dpkg-deb -c "$work"/deb/librankfeed-dev_*.deb | grep './usr/include/rankfeed/crossencoder.h'

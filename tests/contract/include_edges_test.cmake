@@ -45,7 +45,7 @@ foreach(source IN LISTS sources)
       set(header "${CMAKE_MATCH_1}")
       if(header MATCHES "^(builder|corpus_writer)\\.h$" AND NOT module MATCHES "^(builder|corpus_builder|counters|receipt|audit|cli)$")
         string(APPEND problems "\n  src/${source} includes the builder's ${include}")
-      elseif(header STREQUAL "handoff.h" AND NOT module MATCHES "^(receipt|audit|cli)$")
+      elseif(header MATCHES "^(handoff|crossencoder)\\.h(pp)?$" AND NOT module MATCHES "^(receipt|audit|cli)$")
         string(APPEND problems "\n  src/${source} includes ${include} of gpu_handoff")
       endif()
     elseif(EXISTS "${SOURCE_DIR}/src/${include}")
@@ -57,7 +57,7 @@ foreach(source IN LISTS sources)
         string(APPEND problems "\n  src/${source} includes ${include}, which comes after it")
       endif()
     elseif(EXISTS "${SOURCE_DIR}/gpu_handoff/${include}")
-      if(NOT module STREQUAL "cli")
+      if(NOT include STREQUAL "backends/backend_library.h" OR NOT module STREQUAL "cli")
         string(APPEND problems "\n  src/${source} includes ${include} of gpu_handoff")
       endif()
     elseif(include MATCHES "^<(string|vector|map|set|unordered_map|unordered_set|memory|functional|iostream|ostream|istream|fstream|sstream|cstdio|stdio.h|mutex|thread|deque|list|regex|exception|stdexcept|locale|future|any)>$"
@@ -67,20 +67,55 @@ foreach(source IN LISTS sources)
   endforeach()
 endforeach()
 
-# gpu_handoff: public headers and base/ only.
-file(GLOB_RECURSE handoff RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/gpu_handoff/*.h"
-     "${SOURCE_DIR}/gpu_handoff/*.cc")
+# gpu_handoff: an order of its own, in the same way; of src/ nothing. The handoff itself, the files beside
+# backend.h, comes first and knows neither its backends nor the cross-encoder; the cross-encoder's kernels
+# know the devices they run on, and the emulator is what kernels are written in where there is no device.
+set(handoff_order . backends/host backends/cuda/names_cuda.h backends/hip/names_hip.h backends/device backends/cuda
+    backends/hip backends crossencoder/ops.h crossencoder/model crossencoder/host crossencoder/emulation/emulator.h
+    crossencoder/kernels/lt_gemm.h crossencoder/cuda crossencoder/hip crossencoder/kernels crossencoder/emulation
+    crossencoder/forward)
+
+# The place of a path inside gpu_handoff/: its own, or its folder's.
+function(handoff_rank_of path out)
+  list(FIND handoff_order "${path}" index)
+  if(index EQUAL -1)
+    get_filename_component(folder "./${path}" DIRECTORY)
+    string(REGEX REPLACE "^\\./" "" folder "${folder}")
+    list(FIND handoff_order "${folder}" index)
+  endif()
+  set(${out} ${index} PARENT_SCOPE)
+endfunction()
+
+file(GLOB_RECURSE handoff RELATIVE "${SOURCE_DIR}/gpu_handoff" "${SOURCE_DIR}/gpu_handoff/*.h" "${SOURCE_DIR}/gpu_handoff/*.cc"
+     "${SOURCE_DIR}/gpu_handoff/*.inl" "${SOURCE_DIR}/gpu_handoff/*.cu")
+set(handoff_edges 0)
 foreach(source IN LISTS handoff)
-  includes_of("${SOURCE_DIR}/${source}" includes)
+  handoff_rank_of("${source}" rank)
+  if(rank EQUAL -1)
+    string(APPEND problems "\n  gpu_handoff/${source}: its folder has no place in the order")
+    continue()
+  endif()
+  includes_of("${SOURCE_DIR}/gpu_handoff/${source}" includes)
   foreach(include IN LISTS includes)
     math(EXPR edges "${edges} + 1")
-    if(include MATCHES "^base/" OR include MATCHES "^rankfeed/")
+    if(include STREQUAL "rankfeed/crossencoder.h" AND NOT source MATCHES "^crossencoder/")
+      string(APPEND problems "\n  gpu_handoff/${source} includes ${include}: the handoff knows no cross-encoder")
+    elseif(include MATCHES "^(rankfeed/|<)")
       continue()
-    elseif(EXISTS "${SOURCE_DIR}/src/${include}")
-      string(APPEND problems "\n  ${source} includes ${include}")
+    elseif(EXISTS "${SOURCE_DIR}/gpu_handoff/${include}")
+      math(EXPR handoff_edges "${handoff_edges} + 1")
+      handoff_rank_of("${include}" target)
+      if(target EQUAL -1 OR target GREATER rank)
+        string(APPEND problems "\n  gpu_handoff/${source} includes ${include}, which comes after it")
+      endif()
+    else()
+      string(APPEND problems "\n  gpu_handoff/${source} includes ${include}, which is not in gpu_handoff/")
     endif()
   endforeach()
 endforeach()
+if(handoff_edges LESS 60)
+  message(FATAL_ERROR "only ${handoff_edges} includes found inside ${SOURCE_DIR}/gpu_handoff")
+endif()
 
 # Public headers: each other and the freestanding C headers.
 file(GLOB public RELATIVE "${SOURCE_DIR}" "${SOURCE_DIR}/include/rankfeed/*.h")

@@ -10,13 +10,16 @@
 
 #include "contract_models.h"
 #include "rankfeed/builder.hpp"
+#include "rankfeed/handoff.hpp"
 #include "rankfeed/rankfeed.hpp"
 #include "rankfeed/rerank.hpp"
 #include "support/faults.h"
 
 namespace {
 
-long allowed = -1;  // allocations before all fail; -1: none fails
+// Of this thread, because streams of the host backend are threads too: allocations before all fail;
+// -1: none fails.
+thread_local long allowed = -1;
 
 void* Take(size_t size, size_t alignment) {
   if (allowed == 0) return nullptr;
@@ -157,6 +160,53 @@ TEST_F(WrapperMemory, Rerankers) {
   do {
     ASSERT_FALSE(reranker->Next(&batch));
   } while (batch.rows != 0);
+}
+
+TEST_F(WrapperMemory, Rings) {
+  rankfeed_handoff_options options{};
+  options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
+  options.slot_bytes = 4096;
+  options.slots = 2;
+  ExpectNoMemoryUntilItSucceeds("Handoff::Open", [&] { return Status(Handoff::Open(options)); });
+  auto ring = Handoff::Open(options);
+  ASSERT_TRUE(ring);
+  ExpectNoMemoryUntilItSucceeds("Handoff::MakeStream", [&] { return Status(ring->MakeStream()); });
+  ExpectNoMemoryUntilItSucceeds("Handoff::Allocate", [&] { return Status(ring->Allocate(100)); });
+  auto stream = ring->MakeStream();
+  ASSERT_TRUE(stream);
+  // A copy that found no memory leaves the slot filling, an event that found none a quarantined one
+  // (handoff.h); both are free again here.
+  rankfeed_status status = RANKFEED_E_DEVICE;
+  int no_copy = 0, no_event = 0;
+  for (long n = 0; status != RANKFEED_OK; ++n) {
+    ASSERT_LT(n, 100);
+    uint32_t state = RANKFEED_SLOT_FREE;
+    allowed = n;
+    {
+      auto slot = ring->Acquire();
+      auto lease = slot ? slot->Submit(100, stream->get()) : Result<LeasedSlot>(slot.error());
+      status = Status(lease);
+      if (lease) status = lease->ReleaseNow().status;
+      if (slot) state = ring->State(slot->ticket());
+    }
+    allowed = -1;
+    if (status == RANKFEED_OK) break;
+    ++faults;
+    EXPECT_EQ(status, RANKFEED_E_DEVICE);
+    (state == RANKFEED_SLOT_FILLING ? no_copy : no_event) += 1;
+    EXPECT_TRUE(state == RANKFEED_SLOT_FILLING || state == RANKFEED_SLOT_QUARANTINED) << state;
+    ASSERT_FALSE(stream->Synchronize());
+    ASSERT_FALSE(ring->Reset());
+  }
+  EXPECT_GT(no_copy, 0);
+  EXPECT_GT(no_event, 0);
+  ASSERT_FALSE(stream->Synchronize());
+  auto first = ring->Acquire(), second = ring->Acquire();
+  ASSERT_TRUE(first && second);
+  allowed = 0;
+  const rankfeed_status none = Status(ring->Acquire());
+  allowed = -1;
+  EXPECT_EQ(none, RANKFEED_E_BUSY);  // without words
 }
 
 TEST(WrapperLimits, SayTheLimitAndTheValue) {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "rankfeed/builder.hpp"
-#include "rankfeed/crossencoder.h"
+#include "rankfeed/crossencoder.hpp"
 #include "rankfeed/rerank.hpp"
 
 namespace example {
@@ -24,30 +24,24 @@ struct Assets {
   uint64_t generation = 0;
   rankfeed::Vocabulary vocabulary;
   std::optional<rankfeed::Corpus> corpus;
-  std::unique_ptr<rankfeed_crossencoder, void (*)(rankfeed_crossencoder*)> model;
+  rankfeed::Crossencoder model;
   rankfeed_crossencoder_info model_info{};
 
   static rankfeed::Result<std::shared_ptr<const Assets>> Load(const AssetPaths& paths,
                                                               uint64_t generation) {
     auto vocabulary = rankfeed::Vocabulary::Load(paths.vocab);
     if (!vocabulary) return vocabulary.error();
-    rankfeed_crossencoder* model = nullptr;
-    rankfeed_crossencoder_error why{};
-    why.struct_size = sizeof(why);
-    const rankfeed_status status =
-        rankfeed_crossencoder_open(paths.model.c_str(), nullptr, &model, &why);
-    if (status != RANKFEED_OK) return rankfeed::Error{status, why.message};
+    auto model = rankfeed::Crossencoder::Open(paths.model.c_str());
+    if (!model) return model.error();
+    const rankfeed_crossencoder_info info = model->info();
     auto out = std::make_shared<Assets>(
-        Assets{paths, generation, std::move(*vocabulary), std::nullopt,
-               {model, rankfeed_crossencoder_close}});
+        Assets{paths, generation, std::move(*vocabulary), std::nullopt, std::move(*model), info});
     if (!paths.corpus.empty()) {
       // Checks that the store was made with this vocabulary.
       auto corpus = rankfeed::Corpus::Open(paths.corpus, out->vocabulary.model());
       if (!corpus) return corpus.error();
       out->corpus.emplace(std::move(*corpus));
     }
-    out->model_info.struct_size = sizeof(out->model_info);
-    (void)rankfeed_crossencoder_get_info(model, &out->model_info);
     if (out->model_info.vocab_size < rankfeed::Info(out->vocabulary.model()).id_count) {
       return rankfeed::Error{RANKFEED_E_VOCABULARY,
                              paths.model + ": fewer embeddings than the vocabulary has ids"};

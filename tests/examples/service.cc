@@ -106,23 +106,9 @@ class Service::Worker {
   }
 
   rankfeed::Error Score(const rankfeed_batch& batch, bool raw, rankfeed::Reranker* r) {
-    const auto from = [](rankfeed_status status) {
-      return status == RANKFEED_OK ? rankfeed::Error{} : rankfeed::Error::From(status, "scoring");
-    };
-    rankfeed_packed_batch packed{};
-    packed.struct_size = sizeof(packed);
-    if (auto error = from(rankfeed_packed_batch_of(&batch, batch.arena, 0, &packed))) return error;
-    rankfeed_mem_req need;
-    if (auto error = from(rankfeed_crossencoder_workspace(assets_->model.get(), packed.rows,
-                                                          packed.tokens, packed.max_seqlen, &need))) {
-      return error;
-    }
-    if (workspace_.size() < need.size) workspace_ = rankfeed::AlignedBytes(need);
-    logits_.resize(size_t{batch.rows} * assets_->model_info.labels);
-    if (auto error = from(rankfeed_crossencoder_score(assets_->model.get(), &packed, workspace_.data(),
-                                                      workspace_.size(), logits_.data()))) {
-      return error;
-    }
+    auto packed = rankfeed::PackedBatchOf(batch, batch.arena);
+    if (!packed) return packed.error();
+    if (auto error = assets_->model.Score(*packed, &workspace_, &logits_)) return error;
     return r->PutScores(batch, logits_, raw ? RANKFEED_SCORE_RAW : RANKFEED_SCORE_SIGMOID);
   }
 

@@ -8,10 +8,10 @@
 #include <cstring>
 #include <thread>
 
-#include "backend_library.h"
+#include "backends/backend_library.h"
+#include "crossencoder/ops.h"
 #include "fake_gpu/fake.h"
-#include "forward/ops.h"
-#include "gpu_handoff/forward/golden_models.h"
+#include "gpu_handoff/crossencoder/forward/golden_models.h"
 #include "rankfeed/handoff.h"
 
 namespace rankfeed::handoff {

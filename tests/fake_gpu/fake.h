@@ -34,14 +34,7 @@ inline const rankfeed_gpu_backend* FakeBackend(const std::string& vendor) {
 }
 
 inline std::vector<std::string> FakeVendors() {
-  std::vector<std::string> vendors;
-#ifdef RANKFEED_FAKE_CUDA
-  vendors.emplace_back("cuda");
-#endif
-#ifdef RANKFEED_FAKE_HIP
-  vendors.emplace_back("hip");
-#endif
-  return vendors;
+  return {RANKFEED_FAKE_VENDORS};  // those that were built
 }
 
 inline fake_gpu_options FakeOptions(int32_t devices = 1, uint64_t seed = 1) {

@@ -11,15 +11,15 @@
 #include <memory>
 #include <utility>
 
-#include "emulation/emulator.h"
-#include "forward/ops.h"
-#include "kernels/portable.h"
-#include "model/float16.h"
+#include "crossencoder/emulation/emulator.h"
+#include "crossencoder/kernels/portable.h"
+#include "crossencoder/model/float16.h"
+#include "crossencoder/ops.h"
 
 namespace rankfeed::handoff {
 namespace {
 
-#include "kernels/kernels.inl"
+#include "crossencoder/kernels/kernels.inl"
 
 using fake_gpu::EmulatedKernel;
 

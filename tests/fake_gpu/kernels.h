@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// kernels.h: the device source (gpu_handoff/kernels) run on the CPU by the emulation, by the names
-// that nvcc and hipcc register.
+// kernels.h: the device source (gpu_handoff/crossencoder/kernels) run on the CPU by the emulation,
+// by the names that nvcc and hipcc register.
 #ifndef RANKFEED_TESTS_FAKE_GPU_KERNELS_H_
 #define RANKFEED_TESTS_FAKE_GPU_KERNELS_H_
 

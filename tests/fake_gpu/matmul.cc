@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "crossencoder/model/float16.h"
 #include "fake_gpu/memory.h"
 #include "fake_gpu/thread_sanitizer.h"
-#include "model/float16.h"
 
 namespace fake_gpu {
 namespace {

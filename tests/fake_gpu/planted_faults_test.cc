@@ -10,10 +10,10 @@
 #include <random>
 #include <thread>
 
+#include "crossencoder/ops.h"
 #include "fake_gpu/fake.h"
 #include "fake_gpu/thread_sanitizer.h"
-#include "forward/ops.h"
-#include "gpu_handoff/forward/golden_models.h"
+#include "gpu_handoff/crossencoder/forward/golden_models.h"
 #include "rankfeed/handoff.h"
 
 namespace rankfeed::handoff {

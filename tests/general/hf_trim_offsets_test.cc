@@ -7,6 +7,9 @@
 #include "general/hf_tiny.h"
 
 namespace rankfeed::hf_test {
+
+using general::CountEndSpaces, general::EndSpaces, general::TrimBack, general::TrimFront;
+
 namespace {
 
 TEST(HfTrimOffsets, CountsCharactersAtBothEnds) {

@@ -108,7 +108,7 @@ TEST(SpDecode, IdsOutsideTheVocabularyAreAnErrorAndWriteNothing) {
     char out[8] = "canary!";
     size_t written = 99;
     EXPECT_EQ(
-        DecodeSentencePiece(engine.model(), engine.Prepare(64), ids, out, sizeof(out), &written),
+        general::DecodeSentencePiece(engine.model(), engine.Prepare(64), ids, out, sizeof(out), &written),
         RANKFEED_E_ID_RANGE);
     EXPECT_STREQ(out, "canary!");
     EXPECT_EQ(written, 0u);
@@ -124,7 +124,7 @@ TEST(SpDecode, ShortOutputReportsTheNeedAndStaysInside) {
     std::string out(capacity + 4, '\x7f');
     size_t size = 0;
     const rankfeed_status status =
-        DecodeSentencePiece(engine.model(), engine.Prepare(64), ids, out.data(), capacity, &size);
+        general::DecodeSentencePiece(engine.model(), engine.Prepare(64), ids, out.data(), capacity, &size);
     EXPECT_EQ(status, capacity < full.size() ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK);
     EXPECT_EQ(size, full.size());
     EXPECT_EQ(out.substr(0, capacity), full.substr(0, capacity));

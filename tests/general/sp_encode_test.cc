@@ -264,11 +264,14 @@ TEST(SpEncode, ShortOutputStillCountsAndKeepsTheOrder) {
     ASSERT_EQ(engine.Encode(text, extra, &full), RANKFEED_OK);
     uint8_t options[8] = {};
     std::copy(extra.begin(), extra.end(), options);
+    general::SpFrame frame;
+    ASSERT_EQ(frame.Apply(engine.model(), options), RANKFEED_OK);
     for (uint32_t capacity = 0; capacity <= full.ids.size(); ++capacity) {
       std::vector<int32_t> ids(capacity);
       TokenSink sink{ids.data(), nullptr, nullptr, capacity, 0};
       ASSERT_EQ(
-          EncodeSentencePiece(engine.model(), engine.Prepare(text.size()), text, options, sink),
+          general::EncodeSentencePiece(engine.model(), engine.Prepare(text.size()), text, frame,
+                                       sink),
           RANKFEED_OK);
       EXPECT_EQ(sink.count, full.ids.size());
       EXPECT_TRUE(std::equal(ids.begin(), ids.end(), full.ids.begin()));

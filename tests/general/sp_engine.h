@@ -129,17 +129,17 @@ class Engine {
   const rankfeed_model& model() const { return *model_; }
 
   // Scratch for exactly text_bytes, filled with garbage, grown as needed.
-  Scratch& Prepare(size_t text_bytes) {
+  general::Scratch& Prepare(size_t text_bytes) {
     uint32_t capacity;
     if (!NormalizedBound(*model_, text_bytes, &capacity)) throw std::runtime_error("bound");
     if (capacity > capacity_) {
       Layout measure(nullptr);
-      scratch_.Carve(measure, capacity, /*with_offsets=*/true, /*cache_bytes=*/1 << 14);
+      scratch_.Carve(measure, capacity, /*with_offsets=*/true);
       memory_ = AllocateAligned(measure.size());
       std::memset(memory_.get(), 0xa5, measure.size());
       Layout carve(memory_.get());
-      scratch_.Carve(carve, capacity, /*with_offsets=*/true, /*cache_bytes=*/1 << 14);
-      scratch_.Prepare(*model_);
+      scratch_.Carve(carve, capacity, /*with_offsets=*/true);
+      scratch_.added.Prepare(*model_);
       capacity_ = capacity;
     }
     // Texts get no more room than their own size grants.
@@ -150,14 +150,18 @@ class Engine {
   rankfeed_status Encode(std::string_view text, const std::vector<uint8_t>& extra, Tokens* tokens) {
     uint8_t options[8] = {};
     for (size_t i = 0; i < extra.size() && i < 8; ++i) options[i] = extra[i];
-    Scratch& scratch = Prepare(text.size());
+    general::Scratch& scratch = Prepare(text.size());
     const size_t room = scratch.text_capacity + extra.size();
     tokens->ids.resize(room);
     tokens->begin.resize(room);
     tokens->end.resize(room);
     TokenSink sink{tokens->ids.data(), tokens->begin.data(), tokens->end.data(),
                    static_cast<uint32_t>(room), 0};
-    const rankfeed_status status = EncodeSentencePiece(*model_, scratch, text, options, sink);
+    general::SpFrame frame;
+    rankfeed_status status = frame.Apply(*model_, options);
+    if (status == RANKFEED_OK) {
+      status = general::EncodeSentencePiece(*model_, scratch, text, frame, sink);
+    }
     const size_t count = status == RANKFEED_OK ? sink.count : 0;
     if (count > room) throw std::runtime_error("more tokens than the bound allows");
     tokens->ids.resize(count);
@@ -176,12 +180,11 @@ class Engine {
 
   // Without offset columns: the other path through the encoder.
   std::vector<int32_t> EncodeIds(std::string_view text) {
-    Scratch& scratch = Prepare(text.size());
+    general::Scratch& scratch = Prepare(text.size());
     std::vector<int32_t> ids(scratch.text_capacity);
     TokenSink sink{ids.data(), nullptr, nullptr, static_cast<uint32_t>(ids.size()), 0};
-    static constexpr uint8_t kNone[8] = {};
     if (const rankfeed_status status =
-            EncodeSentencePiece(*model_, scratch, text, kNone, sink)) {
+            general::EncodeSentencePiece(*model_, scratch, text, {}, sink)) {
       throw std::runtime_error(std::string("encode: ") + rankfeed_status_name(status));
     }
     ids.resize(sink.count);
@@ -190,13 +193,13 @@ class Engine {
 
   rankfeed_status Decode(const std::vector<int32_t>& ids, std::string* text) {
     // Only a denormalizer needs scratch.
-    Scratch& scratch = Prepare(model_->denorm_units.empty() ? 0 : 64 + ids.size() * 64);
+    general::Scratch& scratch = Prepare(model_->denorm_units.empty() ? 0 : 64 + ids.size() * 64);
     size_t size = 0;
-    rankfeed_status status = DecodeSentencePiece(*model_, scratch, ids, nullptr, 0, &size);
+    rankfeed_status status = general::DecodeSentencePiece(*model_, scratch, ids, nullptr, 0, &size);
     if (status != RANKFEED_OK && status != RANKFEED_E_OUTPUT_SIZE) return status;
     text->assign(size, '\x7f');
     size_t again = 0;
-    status = DecodeSentencePiece(*model_, scratch, ids, text->data(), size, &again);
+    status = general::DecodeSentencePiece(*model_, scratch, ids, text->data(), size, &again);
     if (again != size) throw std::runtime_error("decode needs another size than it reported");
     return status;
   }
@@ -206,7 +209,7 @@ class Engine {
   AlignedBlock storage_, memory_;
   rankfeed_model* model_ = nullptr;
   uint32_t capacity_ = 0;
-  Scratch scratch_;
+  general::Scratch scratch_;
 };
 
 }  // namespace rankfeed::sp_test

@@ -56,7 +56,7 @@ uint64_t RandomBytes(Random& random) {
 void RunIntegrity(const Setup& setup, uint64_t seed) {
   HostScript script;
   script.DelayWork(seed, 20);
-  HostBackend backend(1, &script);
+  TestBackend backend(1, &script);
   const rankfeed_gpu_backend* table = backend.table();
   void* ctx = nullptr;
   ASSERT_EQ(table->device_open(table->self, 0, &ctx), RANKFEED_GPU_OK);

@@ -247,6 +247,7 @@ class Machine {
     const auto [number, event] = *chosen;
     pending_.erase(chosen);
     ring_.script.CompleteEvent(number);
+    ring_.backend.Await(number);
     ReferenceSlot& slot = reference_.slots[event.slot];
     // The ring may hold neither free nor reused what an event was still out for.
     ASSERT_EQ(slot.use, event.use);

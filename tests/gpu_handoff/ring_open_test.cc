@@ -182,7 +182,7 @@ class Closer {
 
 // Streams must outlive the ring in these tests, so they are made on the backend itself.
 struct BackendStream {
-  explicit BackendStream(HostBackend& b) : table(b.table()) {
+  explicit BackendStream(const rankfeed_gpu_backend* of) : table(of) {
     EXPECT_EQ(table->device_open(table->self, 0, &ctx), 0);
     EXPECT_EQ(table->stream_create(ctx, &stream), 0);
   }
@@ -202,7 +202,7 @@ void DropStreams(TestRing& t) {
 TEST(RingClose, WaitsForSlotsInFlight) {
   TestRing t;
   DropStreams(t);
-  BackendStream s(t.backend);
+  BackendStream s(t.backend.table());
   t.script.HoldEvents(true);
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(rankfeed_handoff_submit(t.ring, t.Take(), 64, s.stream, t.destination.data(), 0),
@@ -221,7 +221,7 @@ TEST(RingClose, WaitsForSlotsInFlight) {
 TEST(RingClose, WaitsForTheCopyOfALeaseButNotForItsRelease) {
   TestRing t;
   DropStreams(t);
-  BackendStream s(t.backend);
+  BackendStream s(t.backend.table());
   t.script.HoldEvents(true);
   ASSERT_EQ(rankfeed_handoff_submit(t.ring, t.Take(), 64, s.stream, t.destination.data(),
                                     RANKFEED_HANDOFF_LEASE),
@@ -236,7 +236,7 @@ TEST(RingClose, WaitsForTheCopyOfALeaseButNotForItsRelease) {
 TEST(RingClose, WaitsForReleasedSlotsToDrain) {
   TestRing t;
   DropStreams(t);
-  BackendStream s(t.backend);
+  BackendStream s(t.backend.table());
   const auto slot = t.Take();
   ASSERT_EQ(rankfeed_handoff_submit(t.ring, slot, 64, s.stream, t.destination.data(),
                                     RANKFEED_HANDOFF_LEASE),
@@ -254,7 +254,7 @@ TEST(RingClose, WaitsForReleasedSlotsToDrain) {
 TEST(RingClose, KeepsMemoryOfQuarantinedSlotsUntilTheirCopiesEnd) {
   TestRing t;
   DropStreams(t);
-  BackendStream s(t.backend);
+  BackendStream s(t.backend.table());
   std::atomic<bool> go{false};
   ASSERT_EQ(s.table->launch_host(
                 s.ctx, s.stream,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// support.h: a ring over a scripted host backend, and shorthands, for the handoff tests.
+// support.h: a ring over a scripted backend, and shorthands, for the handoff tests.
 #ifndef RANKFEED_TESTS_GPU_HANDOFF_SUPPORT_H_
 #define RANKFEED_TESTS_GPU_HANDOFF_SUPPORT_H_
 
@@ -11,9 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "host/backend_host.h"
-#include "host/host_script.h"
 #include "rankfeed/handoff.h"
+#include "test_backend.h"
 
 // GCC defines the macros; clang answers through __has_feature.
 #if defined(__has_feature)
@@ -54,6 +53,10 @@ class TestRing {
       : backend(devices, &script) {
     const auto options = Options(backend.table(), slot_bytes, slots, flags, device);
     EXPECT_EQ(rankfeed_handoff_open(&options, &ring, nullptr), RANKFEED_OK);
+    rankfeed_handoff_info info{};
+    info.struct_size = sizeof info;
+    EXPECT_EQ(rankfeed_handoff_get_info(ring, &info), RANKFEED_OK);
+    EXPECT_STREQ(info.backend, TestBackend::Name());
     EXPECT_EQ(rankfeed_handoff_stream_create(ring, &copy_stream), RANKFEED_OK);
     EXPECT_EQ(rankfeed_handoff_stream_create(ring, &consumer_stream), RANKFEED_OK);
     destination.resize(slot_bytes);
@@ -102,7 +105,7 @@ class TestRing {
   }
 
   HostScript script;
-  HostBackend backend;
+  TestBackend backend;
   rankfeed_handoff* ring = nullptr;
   void *copy_stream = nullptr, *consumer_stream = nullptr;
   std::vector<unsigned char> destination;

@@ -308,7 +308,11 @@ class Package(unittest.TestCase):
         with self.assertRaises(rankfeed.RankfeedError) as caught:
             rankfeed.Ring.open(backend="absent")
         self.assertEqual(caught.exception.name, "RANKFEED_E_UNSUPPORTED")
-        self.assertIn("librankfeed_handoff_absent.so", str(caught.exception))
+        self.assertIn("there is no backend 'absent'; there are: host, cuda, hip", str(caught.exception))
+        with self.assertRaises(rankfeed.RankfeedError) as caught:
+            rankfeed.Ring.open(backend="hip_nvidia")  # a backend, but its library is never installed
+        self.assertEqual(caught.exception.name, "RANKFEED_E_UNSUPPORTED")
+        self.assertIn("librankfeed_handoff_hip_nvidia.so", str(caught.exception))
         with self.assertRaises(rankfeed.RankfeedError):
             rankfeed.Ring.open(device=7)
 

@@ -124,8 +124,8 @@ class FakeReranker {
     for (uint32_t i = 0; i < limits.workers; ++i) {
       handles.push_back(reinterpret_cast<rankfeed_encoder*>(&encoders[i]));
     }
-    init_status = reranker->Init(setup, options, limits, {&FakeEncoder::Encode, &FakeEncoder::EncodeBatch},
-                                 handles.data());
+    init_status = reranker->Init(setup, options, limits, handles.data(),
+                                 {&FakeEncoder::Encode, &FakeEncoder::EncodeBatch});
     batch_limits = setup.batch;
   }
 

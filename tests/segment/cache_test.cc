@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// segment/cache.h and the look-up in it (LookUpKernels): what is found is what was kept, on every
+// segment/cache.h and the look-up in it (KernelTable): what is found is what was kept, on every
 // SIMD target, whatever shares a line.
 #include "segment/cache.h"
 
@@ -49,7 +49,7 @@ class Cache {
     memory.Put(0, Key(word));
     const segment::LookUpBatch& batch = memory.batch();
     batch.misses[0] = 0;
-    const bool is = segment::DispatchLookUp().match_cache(tables_, batch, 1) == 0;
+    const bool is = segment_test::ForcedKernels().match_cache(tables_, batch, 1) == 0;
     *found = batch.found[0];
     return is;
   }
@@ -82,7 +82,7 @@ Kept Random(std::mt19937& random) {
 }
 
 TEST(SegmentCache, FindsWhatWasKeptAndNothingElse) {
-  segment_test::OnEverySimdTarget([] {
+  segment_test::OnEveryIsa([] {
     std::mt19937 random(9);
     for (const uint32_t bytes : {64u, 256u, 4096u}) {
       Cache cache(bytes);

@@ -225,7 +225,7 @@ TEST(Decode, WhatFollowsARunSeesItsLastCharacter) {
     SCOPED_TRACE(name);
     const Image image(Form(name));
     Encoder plain = Make(image.model(), true, 0);
-    OnEverySimdTarget(image.model(), [&](Encoder& fast) {
+    OnEveryIsa(image.model(), [&](Encoder& fast) {
       for (size_t size = 1; size <= 50; size += size < 34 || Scaled(2) > 1 ? 1 : 7) {
         for (const std::string& last : lasts) {
           const std::string fill = last < "\u2e80" ? "\u0915" : "\u4e00";
@@ -258,7 +258,7 @@ TEST(Decode, MixedAndBadBytesBetweenHan) {
     SCOPED_TRACE(name);
     const Image image(Form(name));
     Encoder plain = Make(image.model(), true, 0);
-    OnEverySimdTarget(image.model(), [&](Encoder& fast) {
+    OnEveryIsa(image.model(), [&](Encoder& fast) {
       for (int i = 0; i < static_cast<int>(Scaled(3000)); ++i) {
         std::string text;
         const size_t kinds = 1 + random() % between.size(), rare = 2 + random() % 24;
@@ -273,11 +273,11 @@ TEST(Decode, MixedAndBadBytesBetweenHan) {
 }
 
 // Of the kernel that all short segments go through, as engines would hide it if it refused some.
-TEST(Decode, ShortSegmentsAreTheSameOnEverySimdTarget) {
+TEST(Decode, ShortSegmentsAreTheSameOnEveryIsa) {
   const Image image(Form("SentencePiece"));
   const rankfeed_model& model = *image.model();
-  std::vector<segment::Kernels> kernels;
-  OnEverySimdTarget([&] { kernels.push_back(segment::DispatchKernels()); });
+  std::vector<const segment::KernelTable*> kernels;
+  OnEveryIsa([&] { kernels.push_back(&segment_test::ForcedKernels()); });
   const std::vector<std::string> characters = {
       "a", "7", "~", "\u00e9", "\u0416", "\u0645", "\u0915", "\u093c", "\u0301", "\u0e01", "\u4e00",
       "\uff21", "\ufb01", "\u3000", "\uac00", "\uffff", "\u9999", "\U0001f600", "\x80", "\xe4\xb8",
@@ -309,23 +309,23 @@ TEST(Decode, ShortSegmentsAreTheSameOnEverySimdTarget) {
     for (uint32_t from = 0; from < kCount; ++from) {
       std::vector<uint16_t> first_codes;
       std::vector<uint32_t> first_ends;
-      for (const segment::Kernels& kernel : kernels) {
+      for (const segment::KernelTable* kernel : kernels) {
         std::vector<uint16_t> codes(kCount * (kMost + 2) + 64);
-        std::vector<segment::Sequence> sequences(kCount);
+        std::vector<segment::Span> spans(kCount);
         std::vector<segment::Decoded> out(kCount);
-        segment::ShortDecode to{model.segment.char_info.data, codes.data(), sequences.data(), 0, 0,
+        segment::ShortDecode to{model.segment.char_info.data, codes.data(), spans.data(), out.data(), 0, 0,
                               kCount * (kMost + 2),  kCount,       1};
-        const uint32_t done = kernel.decode_short(segments, keys.data(), numbers.data() + from,
-                                                  kCount - from, &to, out.data());
+        const uint32_t done = kernel->decode_short(segments, keys.data(), numbers.data() + from,
+                                                  kCount - from, &to);
         codes.resize(to.size);
         std::vector<uint32_t> all_ends = {done};
         for (uint32_t i = 0; i < done; ++i) {
           ASSERT_EQ(out[i].segment, from + i);
-          ASSERT_TRUE(out[i].is_short && out[i].plain);
-          ASSERT_EQ(sequences[i].word_start, segments.word_start(from + i));
-          all_ends.push_back(sequences[i].end);
+          ASSERT_TRUE(out[i].cacheable);
+          ASSERT_EQ(spans[i].word_start, segments.word_start(from + i));
+          all_ends.push_back(spans[i].end);
         }
-        if (&kernel == &kernels[0]) {
+        if (kernel == kernels[0]) {
           first_codes = codes;
           first_ends = all_ends;
         }
@@ -341,11 +341,11 @@ TEST(Decode, ShortSegmentsAreTheSameOnEverySimdTarget) {
   EXPECT_GT(bad, Scaled(4000));
 }
 
-TEST(Decode, EverySimdTargetFindsTheSameParts) {
+TEST(Decode, EveryIsaFindsTheSameParts) {
   std::mt19937 random(29);
   const Image image(SentencePieceFile(Random(random)));
   Encoder plain = Make(image.model(), true, 0);
-  OnEverySimdTarget(image.model(), [&](Encoder& fast) {
+  OnEveryIsa(image.model(), [&](Encoder& fast) {
     for (int i = 0; i < static_cast<int>(Scaled(2000)); ++i) {
       const std::string text = i % 2 == 0 ? RandomText(random) : RepeatedWords(random);
       ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);

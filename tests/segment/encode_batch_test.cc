@@ -182,10 +182,10 @@ TEST(EncodeBatch, TakesSentencePieceOptions) {
   }
 }
 
-TEST(EncodeBatch, EverySimdTargetGivesTheSameIds) {
+TEST(EncodeBatch, EveryIsaGivesTheSameIds) {
   const Image image(Form("SentencePiece"));
   Encoder plain = Make(image.model(), true, 0);
-  OnEverySimdTarget(image.model(), [&](Encoder& fast) {
+  OnEveryIsa(image.model(), [&](Encoder& fast) {
     std::mt19937_64 random(13);
     for (int round = 0; round < static_cast<int>(Scaled(100)); ++round) {
       ASSERT_NO_FATAL_FAILURE(ExpectSingles(fast, plain, Texts(random), Options(0), random));

@@ -66,12 +66,12 @@ TEST(WordEngine, EqualsThePlainPathOnLongTexts) {
   }
 }
 
-TEST(WordEngine, EverySimdTargetGivesTheSameIdsAndReadsOnlyTheText) {
+TEST(WordEngine, EveryIsaGivesTheSameIdsAndReadsOnlyTheText) {
   GuardedPage page;
   for (const char* name : {"B", "SentencePiece", "SentencePiece 0.2.1"}) {
     const Image image(Form(name));
     Encoder plain = Make(image.model(), true, 0);
-    OnEverySimdTarget(image.model(), [&](Encoder& fast) {
+    OnEveryIsa(image.model(), [&](Encoder& fast) {
       std::mt19937_64 random(17);
       for (int round = 0; round < static_cast<int>(Scaled(5000)); ++round) {
         std::string text = Text(random);

@@ -25,7 +25,7 @@ namespace {
 using segment_test::Encode;
 using segment_test::Image;
 using segment_test::Make;
-using segment_test::OnEverySimdTarget;
+using segment_test::OnEveryIsa;
 
 constexpr const char* kLetters[] = {"a", "b", "o", "s", "\u4e2d", "\u0e01"};
 
@@ -93,7 +93,7 @@ TEST(Exactness, PathsAndReferenceAgreeAcrossTheRebasingThreshold) {
           Reference(reference::SpUnigram(reference::FromProto(proto, release)), text);
       Encoder plain = Make(image.model(), true, 0);
       ASSERT_EQ(Encode(plain, text, 0), expected) << "round " << round << " parity " << parity;
-      OnEverySimdTarget(image.model(), [&](Encoder& fast) {
+      OnEveryIsa(image.model(), [&](Encoder& fast) {
         ASSERT_EQ(Encode(fast, text, 0), expected) << "round " << round << " parity " << parity;
       });
       by_release.push_back(expected);

@@ -11,7 +11,7 @@ namespace rankfeed::segment_test {
 class LookUpMemory {
  public:
   explicit LookUpMemory(uint32_t count)
-      : keys_(count + segment::LookUpBatch::kBeyond),
+      : keys_(count + segment::kVectorSlack),
         hashes_(keys_.size()),
         found_(keys_.size()),
         misses_(keys_.size()) {

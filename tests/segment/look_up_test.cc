@@ -20,7 +20,6 @@ namespace rankfeed {
 namespace {
 
 using segment::LookUpBatch;
-using segment::LookUpKernels;
 using segment::Segments;
 using segment::SegmentKey;
 
@@ -50,12 +49,12 @@ SegmentKey KeyOf(const std::string& text, uint32_t begin, uint32_t end, bool wor
 }
 
 TEST(LookUp, ListsBeginsAndEnds) {
-  segment_test::OnEverySimdTarget([] {
-    const LookUpKernels kernels = segment::DispatchLookUp();
+  segment_test::OnEveryIsa([] {
+    const segment::KernelTable& kernels = segment_test::ForcedKernels();
     std::mt19937 random(3);
     for (int round = 0; round < 300; ++round) {
       const auto blocks = static_cast<uint32_t>(1 + random() % 5);
-      std::vector<segment::SegmentMasks> masks(blocks);
+      std::vector<segment::BoundaryMasks> masks(blocks);
       std::vector<uint32_t> begins{77}, ends;  // one is open
       for (uint32_t k = 0; k < blocks; ++k) {
         const uint32_t density = 1 + random() % 40;
@@ -75,7 +74,7 @@ TEST(LookUp, ListsBeginsAndEnds) {
           if ((masks[k].stops & is) != 0) ends.push_back(at);
         }
       }
-      const size_t room = 64 * blocks + 1 + segment::SegmentScanner::kBeyond;
+      const size_t room = 64 * blocks + 1 + segment::kVectorSlack;
       Cut got{std::vector<uint32_t>(room), std::vector<uint32_t>(room)};
       got.begins[0] = 77;
       uint32_t begin = 1, end = 0;
@@ -91,8 +90,8 @@ TEST(LookUp, ListsBeginsAndEnds) {
 // Texts of any length one behind the other in a batch, each between pages that cannot be read, and
 // a table that holds some of their segments and others that are alike.
 TEST(LookUp, FindsWhatTheTableHoldsAndNothingElse) {
-  segment_test::OnEverySimdTarget([] {
-    const LookUpKernels kernels = segment::DispatchLookUp();
+  segment_test::OnEveryIsa([] {
+    const segment::KernelTable& kernels = segment_test::ForcedKernels();
     segment_test::GuardedPage page;
     std::mt19937 random(4);
     size_t hits = 0, lacks = 0;
@@ -109,7 +108,7 @@ TEST(LookUp, FindsWhatTheTableHoldsAndNothingElse) {
         text.cut = RandomCut(random, static_cast<uint32_t>(text.bytes.size()));
         count += static_cast<uint32_t>(text.cut.size());
         // What lies behind the last segment is not of this text.
-        for (uint32_t i = 0; i < LookUpBatch::kBeyond; ++i) {
+        for (uint32_t i = 0; i < segment::kVectorSlack; ++i) {
           text.cut.begins.push_back(static_cast<uint32_t>(random()));
           text.cut.ends.push_back(static_cast<uint32_t>(random()));
         }
@@ -120,7 +119,7 @@ TEST(LookUp, FindsWhatTheTableHoldsAndNothingElse) {
       const segment::LookUpTables tables{table.data(), (1 << kBits) - 1, nullptr, 0};
       std::vector<SegmentKey> keys;
       for (const Text& text : texts) {
-        for (size_t i = 0; i + LookUpBatch::kBeyond < text.cut.size(); ++i) {
+        for (size_t i = 0; i + segment::kVectorSlack < text.cut.size(); ++i) {
           const bool word_start = text.cut.begins[i] >= Segments::kWordStart;
           const uint32_t begin = text.cut.begins[i] & ~Segments::kWordStart, end = text.cut.ends[i];
           keys.push_back(KeyOf(text.bytes, begin, end, word_start));
@@ -143,7 +142,7 @@ TEST(LookUp, FindsWhatTheTableHoldsAndNothingElse) {
       }
       uint32_t first = 0;
       for (Text& text : texts) {
-        const auto segments = static_cast<uint32_t>(text.cut.size() - LookUpBatch::kBeyond);
+        const auto segments = static_cast<uint32_t>(text.cut.size() - segment::kVectorSlack);
         const std::string_view bytes =
             random() % 2 == 0 ? page.AtBegin(text.bytes) : page.AtEnd(text.bytes);
         // In two calls, as when a batch ends within a text.

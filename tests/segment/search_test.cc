@@ -115,11 +115,11 @@ Path Search(const Vocabulary& v, const rankfeed_model& model, const std::string&
   return path;
 }
 
-TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
+TEST(Search, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
   std::mt19937 random(5);
   size_t pruned = 0, compared = 0, ties = 0;
-  std::vector<segment::Kernels> kernels;
-  segment_test::OnEverySimdTarget([&] { kernels.push_back(segment::DispatchKernels()); });
+  std::vector<const segment::KernelTable*> kernels;
+  segment_test::OnEveryIsa([&] { kernels.push_back(&segment_test::ForcedKernels()); });
   for (int round = 0; round < 60; ++round) {
     const segment::ScoreSums sums =
         round % 2 == 0 ? segment::ScoreSums::kFloat32Rebased : segment::ScoreSums::kFloat32;
@@ -128,18 +128,18 @@ TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
     const rankfeed_model& model = *image.model();
     ASSERT_TRUE(model.segment.config);
     for (const image::AutomatonState& state : model.segment.states) pruned += state.edge_count == 1;
-    segment::Stream stream;
+    segment::PathSearch search;
     Layout measure(nullptr);
-    stream.Carve(measure);
+    search.Carve(measure);
     const AlignedBytes memory({measure.size(), Layout::kAlignment});
     Layout carve(memory.data());
-    stream.Carve(carve);
+    search.Carve(carve);
     const segment::ExactnessRule rule(model.segment.config->cost_unit, sums, model.config->unk_score);
     const auto lead = static_cast<uint64_t>(image::kPrunedLead / model.segment.config->cost_unit);
     for (size_t string = 0; string < 400; ++string) {
-      // Several sequences at once, as many as take turns and more.
+      // Several spans at once, as many as take turns and more.
       std::vector<std::string> texts;
-      stream.Clear();
+      search.Clear();
       const uint32_t most = random() % 4 == 0 ? 80 : 20;
       for (uint32_t k = 1 + random() % most; k > 0; --k) {
         std::string text(random() % 2 == 0 ? "_" : "");
@@ -150,15 +150,15 @@ TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
         for (const char c : text) {
           codes.push_back(model.codes[c == '_' ? U'\u2581' : static_cast<char32_t>(c)]);
         }
-        codes.resize(text.size() + segment::Stream::kPadding);
-        stream.Append(codes.data(), static_cast<uint32_t>(text.size()), text[0] == '_');
+        codes.resize(text.size() + segment::kVectorSlack);
+        search.Append(codes.data(), static_cast<uint32_t>(text.size()), text[0] == '_');
         texts.push_back(std::move(text));
       }
-      stream.Solve(model, kernels[string % kernels.size()], rule);
+      search.Solve(model, *kernels[string % kernels.size()], rule);
       for (uint32_t k = 0; k < texts.size(); ++k) {
         SCOPED_TRACE(texts[k]);
         const Path expected = Search(v, model, texts[k]);
-        const segment::PathResult& result = stream.result(k);
+        const segment::Path& result = search.path(k);
         const image::PathInfo exact =
             rule.Make(expected.total, std::min(expected.margin, lead), expected.steps,
                       static_cast<uint32_t>(texts[k].size()));
@@ -170,8 +170,8 @@ TEST(Stream, PrunedPiecesAreOnNoBestPathAndHideNoMargin) {
         ++compared;
         ASSERT_EQ(result.info.exact_below, exact.exact_below);
         ASSERT_EQ(result.info.score_bound, exact.score_bound);
-        const std::vector<int> ids(stream.ids() + result.first_id,
-                                   stream.ids() + result.first_id + result.count);
+        const std::vector<int> ids(search.ids() + result.first_id,
+                                   search.ids() + result.first_id + result.count);
         ASSERT_EQ(ids, expected.ids);
       }
     }

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
-#include <hwy/targets.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -15,9 +13,9 @@
 #include <vector>
 
 #include "general/sp_texts.h"
+#include "segment/kernels/kernels.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/rankfeed.hpp"
-#include "simd/fast_gathers.h"
 #include "support/base64.h"
 
 namespace rankfeed::segment_test {
@@ -165,35 +163,34 @@ inline Encoder Make(const rankfeed_model* model, bool offsets, uint32_t cache_by
   return std::move(*encoder);
 }
 
-// Calls use() with every SIMD target this CPU has in turn, AVX3_DL with and without the loops that
-// gather (simd/fast_gathers.h). Says once if those were not run.
+// Calls use() with the loops of every instruction set that this CPU can run in turn, forced for
+// encoders that are made meanwhile. Says once which sets were not run.
 template <class Use>
-void OnEverySimdTarget(Use use) {
-  // The loops that gather are for a target that this file is not compiled for.
-  constexpr int64_t kTargets = HWY_TARGETS | HWY_AVX3_DL;
-  for (int64_t left = hwy::SupportedTargets() & kTargets; left != 0; left &= left - 1) {
-    const int64_t target = left & -left;
-    hwy::SetSupportedTargetsForTest(target | HWY_STATIC_TARGET);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    for (const bool gathers : {false, true}) {
-      if (gathers && !simd::CanGather()) continue;
-      SCOPED_TRACE(std::string(hwy::TargetName(target)) + (gathers ? " with gathers" : ""));
-      simd::SetGathersForTest(gathers ? simd::Gathers::kAlways : simd::Gathers::kNever);
-      use();
+void OnEveryIsa(Use use) {
+  std::string not_run;
+  for (uint8_t i = 0; i < segment::kIsaCount; ++i) {
+    const auto isa = segment::Isa{i};
+    if (!segment::ForceIsa(isa)) {
+      not_run += std::string(" ") + segment::IsaName(isa);
+      continue;
     }
-    simd::SetGathersForTest(simd::Gathers::kWhereFast);
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    SCOPED_TRACE(segment::IsaName(isa));
+    use();
   }
+  segment::ForgetForcedIsa();
   [[maybe_unused]] static const bool said =
-      !simd::CanGather() &&
-      std::printf("NOT RUN: loops with gathers, as this CPU lacks AVX3_DL\n") > 0;
+      std::printf("NOT RUN, as this CPU or build lacks them:%s\n", not_run.c_str()) > 0;
 }
 
-// Calls check(encoder) with an encoder of every SIMD target this CPU has.
+// The loops of the set that is forced.
+inline const segment::KernelTable& ForcedKernels() {
+  return *segment::KernelsOf(segment::ChosenIsa());
+}
+
+// Calls check(encoder) with an encoder of every instruction set this CPU has.
 template <class Check>
-void OnEverySimdTarget(const rankfeed_model* model, Check check) {
-  OnEverySimdTarget([&] {
+void OnEveryIsa(const rankfeed_model* model, Check check) {
+  OnEveryIsa([&] {
     Encoder encoder = Make(model, false, 4096);
     check(encoder);
   });

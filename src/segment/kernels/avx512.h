@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // segment/kernels/avx512.h: what the files that load from eight places at a time share (x86 with AVX-512).
-// Their loops run where simd::FastGathers(); the dispatchers see to that. Intrinsics, as Highway 1.0
+// Intrinsics, as Highway 1.0
 // has neither masked gathers nor compression of bytes.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <array>
 #include <cstdint>
 
-#include "segment/look_up.h"
+#include "segment/kernels/kernels.h"
 
 #if HWY_ARCH_X86
 
@@ -25,7 +25,7 @@
   __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl," \
                         "avx512cd,avx512vbmi,avx512vbmi2")))
 
-namespace rankfeed::segment {
+namespace rankfeed::segment::avx512 {
 
 inline constexpr uint32_t kGatherLanes = 8;
 
@@ -61,6 +61,23 @@ RANKFEED_GATHER inline void StoreFound(__m512i ids, __m512i id_and_info, Found* 
       ids, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), id_and_info));
 }
 
-}  // namespace rankfeed::segment
+// The loops themselves, as KernelTable has them.
+RANKFEED_GATHER void List(const BoundaryMasks*, uint32_t, uint32_t, const Segments&, uint32_t*,
+                          uint32_t*);
+RANKFEED_GATHER void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t,
+                              uint32_t, const LookUpBatch&);
+RANKFEED_GATHER uint32_t MatchTable(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&,
+                                    uint32_t);
+RANKFEED_GATHER uint32_t MatchCache(const LookUpTables&, const LookUpBatch&, uint32_t);
+RANKFEED_GATHER uint32_t DecodeShort(const Segments&, const SegmentKey*, const uint16_t*, uint32_t,
+                                     ShortDecode*);
+RANKFEED_GATHER const char* DecodeRun(const char*, RunDecode*);
+RANKFEED_GATHER const char* DecodeCjk(const char*, RunDecode*);
+RANKFEED_GATHER uint32_t LookUpSpans(const SpanTable&, const RunDecode&, Found*, uint16_t*);
+RANKFEED_GATHER Visits Walk(const Lattice&, const Span*, uint32_t);
+RANKFEED_GATHER void RelaxIndependent(const Lattice&, uint32_t);
+RANKFEED_GATHER void Trace(const Lattice&, const ExactnessRule&, const Span*, uint32_t, Path*);
+
+}  // namespace rankfeed::segment::avx512
 
 #endif  // HWY_ARCH_X86

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+// backends/device/backend_device.cc: the backend over a vendor's runtime, compiled once for each
+// vendor (vendor.h). Plain C++; the kernels are in crossencoder/kernels/ops_device.cu.
+#include <cstring>
+#include <new>
+
+#include "backend.h"
+#include "backends/device/device.h"
+#include "backends/device/vendor.h"
+
+namespace rankfeed::handoff {
+namespace {
+
+struct Context {
+  VendorDevice device;
+  Attachment attached;
+};
+
+Context& ContextOf(void* ctx) {
+  return *static_cast<Context*>(ctx);
+}
+
+int32_t ResultOf(vendor::Error error) {
+  switch (error) {
+    case vendor::kSuccess:
+      return RANKFEED_GPU_OK;
+    case vendor::kNotReady:
+      return RANKFEED_GPU_NOT_READY;
+    case vendor::kNoMemory:
+      return RANKFEED_GPU_NO_MEMORY;
+    case vendor::kNoDevice:
+      return RANKFEED_GPU_NO_DEVICE;
+    case vendor::kOldDriver:
+      return RANKFEED_GPU_OLD_DRIVER;
+    default:
+      return static_cast<int32_t>(error);
+  }
+}
+
+int32_t Finish(vendor::Error error) {
+  if (error != vendor::kSuccess) (void)vendor::GetLastError();
+  return ResultOf(error);
+}
+
+vendor::Stream StreamOf(void* stream) {
+  return static_cast<vendor::Stream>(stream);
+}
+vendor::Event EventOf(void* event) {
+  return static_cast<vendor::Event>(event);
+}
+
+int32_t DeviceCount(void*, int32_t* count) {
+  int devices = 0;
+  int32_t rc = Finish(vendor::GetDeviceCount(&devices));
+  // The runtime says of no driver what it says of an old one; only the former has no version.
+  int version = 0;
+  if (rc == RANKFEED_GPU_OLD_DRIVER &&
+      (Finish(vendor::DriverVersion(&version)) != RANKFEED_GPU_OK || version == 0)) {
+    rc = RANKFEED_GPU_NO_DEVICE;
+  }
+  *count = rc == RANKFEED_GPU_OK ? devices : 0;
+  return rc == RANKFEED_GPU_OK && devices == 0 ? int32_t{RANKFEED_GPU_NO_DEVICE} : rc;
+}
+
+int32_t DeviceOpen(void* self, int32_t device, void** ctx) {
+  *ctx = nullptr;
+  int32_t count = 0;
+  if (const int32_t rc = DeviceCount(self, &count)) return rc;
+  if (device < 0 || device >= count) return RANKFEED_GPU_NO_DEVICE;
+  auto* context = new (std::nothrow) Context{};
+  if (context == nullptr) return RANKFEED_GPU_NO_MEMORY;
+  if (const int32_t rc = OpenVendorDevice(device, &context->device)) {
+    delete context;
+    return rc;
+  }
+  *ctx = context;
+  return RANKFEED_GPU_OK;
+}
+
+void DeviceClose(void* ctx) {
+  Context& context = ContextOf(ctx);
+  if (context.attached.close != nullptr) context.attached.close(ctx);
+  CloseVendorDevice(context.device);
+  delete &context;
+}
+
+void Describe(void* ctx, char* out, size_t capacity) {
+  DescribeVendorDevice(ContextOf(ctx).device, out, capacity);
+}
+
+int32_t PageLock(void* ctx, size_t bytes, uint32_t flags, rankfeed_gpu_host_block* out) {
+  *out = {};
+  if (flags != 0 || bytes == 0) return RANKFEED_GPU_INVALID;
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  void* host = nullptr;
+  if (const int32_t rc = Finish(vendor::HostAlloc(&host, bytes))) return rc;
+  std::memset(host, 0, bytes);
+  void* mapped = nullptr;
+  if (vendor::HostDevicePointer(&mapped, host) != vendor::kSuccess) {
+    (void)vendor::GetLastError();
+    mapped = nullptr;
+  }
+  out->host = host;
+  out->mapped = mapped;
+  out->bytes = bytes;
+  out->locked = 1;
+  return RANKFEED_GPU_OK;
+}
+
+// Waits for the device, as backend.h asks.
+void PageUnlock(void* ctx, rankfeed_gpu_host_block* block) {
+  const DeviceScope scope(ctx);
+  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(vendor::HostFree(block->host));
+  *block = {};
+}
+
+int32_t DeviceAlloc(void* ctx, size_t bytes, void** out) {
+  *out = nullptr;
+  if (bytes == 0) return RANKFEED_GPU_INVALID;
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  return Finish(vendor::Malloc(out, bytes));
+}
+void DeviceFree(void* ctx, void* memory) {
+  if (memory == nullptr) return;
+  const DeviceScope scope(ctx);
+  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(vendor::Free(memory));
+}
+
+int32_t StreamCreate(void* ctx, void** stream) {
+  *stream = nullptr;
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  vendor::Stream made = nullptr;
+  const int32_t rc = Finish(vendor::StreamCreate(&made));
+  *stream = made;
+  return rc;
+}
+void StreamDestroy(void* ctx, void* stream) {
+  if (stream == nullptr) return;
+  const DeviceScope scope(ctx);
+  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(vendor::StreamDestroy(StreamOf(stream)));
+}
+int32_t StreamSynchronize(void* ctx, void* stream) {
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  return Finish(vendor::StreamSynchronize(StreamOf(stream)));
+}
+int32_t LaunchHost(void* ctx, void* stream, void (*function)(void*), void* argument) {
+  if (function == nullptr) return RANKFEED_GPU_INVALID;
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  return Finish(vendor::LaunchHost(StreamOf(stream), function, argument));
+}
+
+int32_t CopyAsync(void* ctx, void* dst, const void* src, size_t bytes, void* stream) {
+  if (dst == nullptr || src == nullptr) return RANKFEED_GPU_INVALID;
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  return Finish(vendor::CopyAsync(dst, src, bytes, StreamOf(stream)));
+}
+
+int32_t EventCreate(void* ctx, void** event) {
+  *event = nullptr;
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  vendor::Event made = nullptr;
+  const int32_t rc = Finish(vendor::EventCreate(&made, vendor::kEventWithoutTime));
+  *event = made;
+  return rc;
+}
+int32_t EventCreateTimed(void* ctx, void** event) {
+  *event = nullptr;
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  vendor::Event made = nullptr;
+  const int32_t rc = Finish(vendor::EventCreate(&made, vendor::kEventDefault));
+  *event = made;
+  return rc;
+}
+void EventDestroy(void* ctx, void* event) {
+  if (event == nullptr) return;
+  const DeviceScope scope(ctx);
+  if (scope.rc() == RANKFEED_GPU_OK) (void)Finish(vendor::EventDestroy(EventOf(event)));
+}
+int32_t EventRecord(void* ctx, void* event, void* stream) {
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  return Finish(vendor::EventRecord(EventOf(event), StreamOf(stream)));
+}
+// In a scope too: from a thread without a device the runtime would make a context on device 0. An
+// event that a capture has recorded says nothing about the slot before the graph has run.
+int32_t EventQuery(void* ctx, void* event) {
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  const vendor::Error error = vendor::EventQuery(EventOf(event));
+  const int32_t rc = Finish(error);
+  return error == vendor::kCaptureUnsupported || error == vendor::kCapturedEvent
+             ? int32_t{RANKFEED_GPU_NOT_READY}
+             : rc;
+}
+int32_t StreamWaitEvent(void* ctx, void* stream, void* event) {
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  return Finish(vendor::StreamWaitEvent(StreamOf(stream), EventOf(event)));
+}
+// Milliseconds in a float: good to half a microsecond within seconds, which batches stay below.
+int32_t EventElapsed(void* ctx, void* begin, void* end, uint64_t* ns) {
+  *ns = 0;
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  float ms = 0;
+  const vendor::Error error = vendor::EventElapsed(&ms, EventOf(begin), EventOf(end));
+  *ns = error == vendor::kSuccess && ms > 0 ? static_cast<uint64_t>(static_cast<double>(ms) * 1e6)
+                                            : 0;
+  // Never recorded: the vendor calls the handle invalid.
+  return error == vendor::kInvalidHandle
+             ? (void(vendor::GetLastError()), int32_t{RANKFEED_GPU_NOT_READY})
+             : Finish(error);
+}
+
+const rankfeed_gpu_backend* Table() {
+  static const rankfeed_gpu_backend kBackend = [] {
+    rankfeed_gpu_backend b{};
+    b.struct_size = sizeof(b);
+    b.abi = RANKFEED_GPU_BACKEND_ABI;
+    b.name = vendor::kName;
+    b.dl_host_device_type = vendor::kDlHostDeviceType;
+    b.dl_device_type = vendor::kDlDeviceType;
+    b.device_count = DeviceCount;
+    b.device_open = DeviceOpen;
+    b.device_close = DeviceClose;
+    b.describe = Describe;
+    b.page_lock = PageLock;
+    b.page_unlock = PageUnlock;
+    b.device_alloc = DeviceAlloc;
+    b.device_free = DeviceFree;
+    b.stream_create = StreamCreate;
+    b.stream_destroy = StreamDestroy;
+    b.stream_synchronize = StreamSynchronize;
+    b.launch_host = LaunchHost;
+    b.copy_async = CopyAsync;
+    b.event_create = EventCreate;
+    b.event_destroy = EventDestroy;
+    b.event_record = EventRecord;
+    b.event_query = EventQuery;
+    b.stream_wait_event = StreamWaitEvent;
+    b.event_create_timed = EventCreateTimed;
+    b.event_elapsed = EventElapsed;
+    b.ops = DeviceOps();
+    return b;
+  }();
+  return &kBackend;
+}
+
+}  // namespace
+
+DeviceScope::DeviceScope(void* ctx) : ctx_(ctx) {
+  rc_ = MakeCurrent(ContextOf(ctx).device, &before_);
+  if (rc_ == RANKFEED_GPU_OK) mode_ = RelaxCapture();
+}
+
+DeviceScope::~DeviceScope() {
+  if (rc_ != RANKFEED_GPU_OK) return;
+  (void)ExchangeCapture(mode_);
+  RestoreCurrent(ContextOf(ctx_).device, before_);
+}
+
+int ExchangeCapture(int wanted) {
+  auto mode = static_cast<vendor::CaptureMode>(wanted);
+  (void)vendor::ExchangeCaptureMode(&mode);
+  return static_cast<int>(mode);
+}
+int RelaxCapture() {
+  return ExchangeCapture(vendor::kCaptureRelaxed);
+}
+
+int32_t DeviceResult(int error) {
+  return ResultOf(static_cast<vendor::Error>(error));
+}
+int32_t DeviceFinish(int error) {
+  return Finish(static_cast<vendor::Error>(error));
+}
+Attachment& AttachedTo(void* ctx) {
+  return ContextOf(ctx).attached;
+}
+
+}  // namespace rankfeed::handoff
+
+extern "C" RANKFEED_API const rankfeed_gpu_backend* RANKFEED_GPU_BACKEND_FUNCTION(void) {
+  return rankfeed::handoff::Table();
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// crossencoder/forward/forward.h: the cross-encoder's forward pass as a sequence of operations
+// (ops.h), the same for every backend.
+#ifndef RANKFEED_GPU_HANDOFF_CROSSENCODER_FORWARD_FORWARD_H_
+#define RANKFEED_GPU_HANDOFF_CROSSENCODER_FORWARD_FORWARD_H_
+
+#include <cstdint>
+
+#include "crossencoder/model/config.h"
+#include "crossencoder/model/weights.h"
+#include "crossencoder/ops.h"
+
+namespace rankfeed::handoff {
+
+// A model in device memory.
+struct DeviceModel {
+  ModelConfig config;
+  uint32_t dtype = RANKFEED_DTYPE_F32;
+  WeightOffsets offsets;
+  const char* block = nullptr;  // offsets.bytes bytes
+};
+
+// Where a batch lies in a workspace; byte offsets, multiples of 256. `wide` holds the fused query,
+// key and value first and the MLP's inner activations later. ids and cu_seqlens are copies, made
+// once, because the batch may lie in host memory and every layer reads cu_seqlens. T' and R' are
+// the tokens and rows rounded up to RANKFEED_GPU_GEMM_ROWS.
+//
+//   scratch | ids [T] | cu_seqlens [R + 1] | positions [T] | x [T', h] | y [T', h] | attended [T',
+//   h]
+//           | wide [T', max(3h, inner)] | first [R', h] | dense [R', h]
+struct WorkspacePlan {
+  uint64_t scratch, scratch_bytes, ids, cu_seqlens, positions, x, y, attended, wide, first, dense;
+  uint64_t bytes;  // of the whole
+};
+
+// False when the sizes overflow.
+bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t rows, uint64_t tokens,
+                   WorkspacePlan* plan);
+
+// Queues the forward of batch (at->scratch is set from the workspace). 0 or the backend's error.
+// No allocation, locks or exceptions of its own.
+int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const DeviceModel& model,
+                const rankfeed_packed_batch& batch, const WorkspacePlan& plan, void* workspace,
+                float* logits) noexcept;
+
+}  // namespace rankfeed::handoff
+
+#endif  // RANKFEED_GPU_HANDOFF_CROSSENCODER_FORWARD_FORWARD_H_

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// crossencoder/host/elementwise.cc: see elementwise.h. Compiled once per Highway target.
+//
+// erf is formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions:
+// erfc(z) = (a1 t + ... + a5 t^5) exp(-z^2), t = 1 / (1 + p z), z >= 0, error below 1.5e-7. GELU of
+// a negative x uses erfc directly, so that nothing cancels.
+#include "crossencoder/host/elementwise.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "crossencoder/host/elementwise.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h, which defines the target.
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <cmath>
+
+HWY_BEFORE_NAMESPACE();
+namespace rankfeed::handoff {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// Calls step(vector) for all of x; the last, partial vector is filled with fill.
+template <class Step>
+HWY_INLINE void ForEach(float* x, size_t size, float fill, const Step& step) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= size; i += lanes) hn::StoreU(step(hn::LoadU(d, x + i)), d, x + i);
+  if (i == size) return;
+  HWY_ALIGN float rest[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(hn::Set(d, fill), d, rest);
+  for (size_t j = i; j < size; ++j) rest[j - i] = x[j];
+  hn::Store(step(hn::Load(d, rest)), d, rest);
+  for (size_t j = i; j < size; ++j) x[j] = rest[j - i];
+}
+
+void Add(const float* a, const float* b, size_t size, float* out) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= size; i += lanes)
+    hn::StoreU(hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, out + i);
+  for (; i < size; ++i) out[i] = a[i] + b[i];
+}
+
+float Dot(const float* a, const float* b, size_t size) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  V sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= size; i += lanes)
+    sum = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), sum);
+  float total = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; i < size; ++i) total += a[i] * b[i];
+  return total;
+}
+
+void Norm(float* x, const float* gamma, const float* beta, float eps, size_t size) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  V sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= size; i += lanes) sum = hn::Add(sum, hn::LoadU(d, x + i));
+  float total = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; i < size; ++i) total += x[i];
+  const float mean = total / static_cast<float>(size);
+  const V mean_v = hn::Set(d, mean);
+  V square = hn::Zero(d);
+  for (i = 0; i + lanes <= size; i += lanes) {
+    const V centred = hn::Sub(hn::LoadU(d, x + i), mean_v);
+    square = hn::MulAdd(centred, centred, square);
+  }
+  float variance = hn::GetLane(hn::SumOfLanes(d, square));
+  for (; i < size; ++i) variance += (x[i] - mean) * (x[i] - mean);
+  variance /= static_cast<float>(size);
+  const float scale = 1.0f / std::sqrt(variance + eps);
+  const V scale_v = hn::Set(d, scale);
+  for (i = 0; i + lanes <= size; i += lanes) {
+    const V unit = hn::Mul(hn::Sub(hn::LoadU(d, x + i), mean_v), scale_v);
+    hn::StoreU(hn::MulAdd(unit, hn::LoadU(d, gamma + i), hn::LoadU(d, beta + i)), d, x + i);
+  }
+  for (; i < size; ++i) x[i] = (x[i] - mean) * scale * gamma[i] + beta[i];
+}
+
+HWY_INLINE V GeluOf(V x) {
+  const D d;
+  const V z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678118654752f));
+  const V t = hn::Div(hn::Set(d, 1.0f), hn::MulAdd(z, hn::Set(d, 0.3275911f), hn::Set(d, 1.0f)));
+  V p = hn::Set(d, 1.061405429f);
+  p = hn::MulAdd(p, t, hn::Set(d, -1.453152027f));
+  p = hn::MulAdd(p, t, hn::Set(d, 1.421413741f));
+  p = hn::MulAdd(p, t, hn::Set(d, -0.284496736f));
+  p = hn::MulAdd(p, t, hn::Set(d, 0.254829592f));
+  // Below -80 exp is zero in float anyway; the clamp keeps its argument in range.
+  const V square = hn::Max(hn::Neg(hn::Mul(z, z)), hn::Set(d, -80.0f));
+  const V erfc = hn::Mul(hn::Mul(p, t), hn::Exp(d, square));
+  const V half = hn::Mul(hn::Mul(x, hn::Set(d, 0.5f)), erfc);  // x * Phi(-|x|)
+  // NaN stays NaN: the comparison is false and half is NaN.
+  return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), hn::Sub(x, half), half);
+}
+
+void Gelu(float* x, size_t size) {
+  ForEach(x, size, 0.0f, [](V v) { return GeluOf(v); });
+}
+
+void Tanh(float* x, size_t size) {
+  const D d;
+  ForEach(x, size, 0.0f, [&](V v) { return hn::Tanh(d, v); });
+}
+
+void Softmax(float* x, float scale, size_t size) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  float largest = x[0];
+  if (size >= lanes) {
+    V most = hn::LoadU(d, x);
+    for (; i + lanes <= size; i += lanes) most = hn::Max(most, hn::LoadU(d, x + i));
+    largest = hn::GetLane(hn::MaxOfLanes(d, most));
+  }
+  for (; i < size; ++i) largest = x[i] > largest ? x[i] : largest;
+  const V shift = hn::Set(d, -largest * scale);  // scale is positive
+  const V scale_v = hn::Set(d, scale);
+  // exp(-100) is zero next to the 1 of the largest; hn::Exp is defined from -104 on.
+  ForEach(x, size, largest, [&](V v) {
+    return hn::Exp(d, hn::Max(hn::MulAdd(v, scale_v, shift), hn::Set(d, -100.0f)));
+  });
+  V sums = hn::Zero(d);
+  for (i = 0; i + lanes <= size; i += lanes) sums = hn::Add(sums, hn::LoadU(d, x + i));
+  float sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; i < size; ++i) sum += x[i];
+  const V inverse = hn::Set(d, 1.0f / sum);
+  ForEach(x, size, 0.0f, [&](V v) { return hn::Mul(v, inverse); });
+}
+
+const ElementwiseKernels* Table() {
+  static constexpr ElementwiseKernels kTable = {Add, Norm, Gelu, Tanh, Softmax, Dot};
+  return &kTable;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rankfeed::handoff
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rankfeed::handoff {
+
+HWY_EXPORT(Table);
+
+const ElementwiseKernels& Elementwise() {
+  static const ElementwiseKernels& table = *HWY_DYNAMIC_DISPATCH(Table)();
+  return table;
+}
+
+}  // namespace rankfeed::handoff
+#endif  // HWY_ONCE

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// crossencoder/host/elementwise.h: the row-wise float32 steps of the host's forward pass, in SIMD
+// (Highway, chosen at run time). Pointers need no alignment; sizes are in elements.
+#ifndef RANKFEED_GPU_HANDOFF_CROSSENCODER_HOST_ELEMENTWISE_H_
+#define RANKFEED_GPU_HANDOFF_CROSSENCODER_HOST_ELEMENTWISE_H_
+
+#include <cstddef>
+
+namespace rankfeed::handoff {
+
+struct ElementwiseKernels {
+  // out = a + b; out may be a.
+  void (*add)(const float* a, const float* b, size_t size, float* out);
+  // x = (x - mean) / sqrt(variance + eps) * gamma + beta, with the biased variance.
+  void (*norm)(float* x, const float* gamma, const float* beta, float eps, size_t size);
+  // x = x * Phi(x), Phi by erf.
+  void (*gelu)(float* x, size_t size);
+  void (*tanh)(float* x, size_t size);
+  // x = exp(x * scale - max) / sum.
+  void (*softmax)(float* x, float scale, size_t size);
+  float (*dot)(const float* a, const float* b, size_t size);
+};
+
+// The best this CPU has; constant after the first call.
+const ElementwiseKernels& Elementwise();
+
+}  // namespace rankfeed::handoff
+
+#endif  // RANKFEED_GPU_HANDOFF_CROSSENCODER_HOST_ELEMENTWISE_H_

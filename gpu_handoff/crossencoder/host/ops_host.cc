@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+// crossencoder/host/ops_host.cc: see ops_host.h. Products by BLAS (cblas_sgemm, one thread: rows of
+// a batch are what threads share), the rest by elementwise.h.
+//
+// Attention of one row and head: kQueryTile rows of q k^T at a time, softmax in place, times v; so
+// the scratch is kQueryTile * max_seqlen floats however long a row is.
+#include "crossencoder/host/ops_host.h"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "crossencoder/host/elementwise.h"
+
+// From blis.h, which is half a megabyte.
+extern "C" const char* bli_info_get_version_str(void);
+
+namespace rankfeed::handoff {
+namespace {
+
+constexpr uint32_t kQueryTile = 64;
+constexpr int32_t kInvalid = -4;  // RANKFEED_GPU_INVALID
+
+struct RowRange {
+  uint32_t begin, size;
+};
+RowRange RowOf(const int32_t* cu_seqlens, uint32_t row) {
+  return {static_cast<uint32_t>(cu_seqlens[row] - cu_seqlens[0]),
+          static_cast<uint32_t>(cu_seqlens[row + 1] - cu_seqlens[row])};
+}
+
+void Describe(void*, char* out, uint64_t capacity) {
+  std::snprintf(out, capacity, "BLIS %s", bli_info_get_version_str());
+}
+
+uint64_t ScratchBytes(void*, uint32_t max_seqlen) {
+  return (uint64_t{kQueryTile} * max_seqlen * sizeof(float) + 255) / 256 * 256;
+}
+
+template <class Id>
+void UnpackAs(const rankfeed_op_unpack& op) {
+  auto* ids = static_cast<Id*>(op.ids_out);
+  auto* mask = static_cast<Id*>(op.mask_out);
+  auto* positions = static_cast<Id*>(op.positions_out);
+  for (uint32_t r = 0; r < op.rows; ++r) {
+    const RowRange row = RowOf(op.cu_seqlens, r);
+    int32_t counted = 0;
+    for (uint32_t i = 0; i < op.row_length; ++i) {
+      const size_t at = size_t{r} * op.row_length + i;
+      const bool real = i < row.size;
+      const int32_t id = real ? op.ids[row.begin + i] : op.pad_id;
+      counted += real && id != op.pad_id;
+      if (ids != nullptr) ids[at] = id;
+      if (mask != nullptr) mask[at] = real;
+      if (positions != nullptr) positions[at] = id == op.pad_id ? op.pad_id : op.pad_id + counted;
+    }
+  }
+}
+
+int32_t Unpack(const rankfeed_op_at*, const rankfeed_op_unpack* op) {
+  op->wide ? UnpackAs<int64_t>(*op) : UnpackAs<int32_t>(*op);
+  return 0;
+}
+
+int32_t Positions(const rankfeed_op_at*, const rankfeed_op_positions* op) {
+  if (op->cu_out != nullptr) op->cu_out[0] = 0;
+  for (uint32_t r = 0; r < op->rows; ++r) {
+    const RowRange row = RowOf(op->cu_seqlens, r);
+    int32_t counted = 0;
+    if (op->cu_out != nullptr) op->cu_out[r + 1] = static_cast<int32_t>(row.begin + row.size);
+    for (uint32_t i = row.begin; i < row.begin + row.size; ++i) {
+      if (op->ids_out != nullptr) op->ids_out[i] = op->ids[i];
+      counted += op->ids[i] != op->pad_id;
+      op->out[i] = op->ids[i] == op->pad_id ? op->pad_id : op->pad_id + counted;
+    }
+  }
+  return 0;
+}
+
+bool Below(int32_t index, uint32_t size) {
+  return index >= 0 && static_cast<uint32_t>(index) < size;
+}
+
+int32_t Embed(const rankfeed_op_at*, const rankfeed_op_embed* op) {
+  if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
+  const ElementwiseKernels& k = Elementwise();
+  const size_t h = op->hidden;
+  const auto* word = static_cast<const float*>(op->word);
+  const auto* position = static_cast<const float*>(op->position);
+  const auto* type = static_cast<const float*>(op->type);
+  auto* out = static_cast<float*>(op->out);
+  for (uint32_t t = 0; t < op->tokens; ++t, out += h) {
+    const int32_t id = op->ids[t], at = op->positions[t], kind = op->types ? op->types[t] : 0;
+    if (!Below(id, op->vocab) || !Below(at, op->max_positions) || !Below(kind, op->type_vocab)) {
+      std::fill_n(out, h, std::numeric_limits<float>::quiet_NaN());
+      continue;
+    }
+    k.add(word + static_cast<size_t>(id) * h, position + static_cast<size_t>(at) * h, h, out);
+    k.add(out, type + static_cast<size_t>(kind) * h, h, out);
+    k.norm(out, op->gamma, op->beta, op->eps, h);
+  }
+  return 0;
+}
+
+int32_t Gemm(const rankfeed_op_at*, const rankfeed_op_gemm* op) {
+  if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
+  if (op->m == 0) return 0;
+  auto* out = static_cast<float*>(op->out);
+  for (size_t i = 0; i < op->m; ++i) std::memcpy(out + i * op->n, op->bias, op->n * sizeof(float));
+  const int m = static_cast<int>(op->m), n = static_cast<int>(op->n), k = static_cast<int>(op->k);
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1.0f,
+              static_cast<const float*>(op->x), k, static_cast<const float*>(op->w), k, 1.0f, out,
+              n);
+  const size_t size = size_t{op->m} * op->n;
+  if (op->activation == RANKFEED_GPU_GELU) Elementwise().gelu(out, size);
+  if (op->activation == RANKFEED_GPU_TANH) Elementwise().tanh(out, size);
+  return 0;
+}
+
+int32_t Attention(const rankfeed_op_at* at, const rankfeed_op_attention* op) {
+  if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
+  const uint32_t d = op->head_dim, h = op->heads * d;
+  const int width = static_cast<int>(3 * h), head = static_cast<int>(d);
+  auto* scores = static_cast<float*>(at->scratch);
+  for (uint32_t r = 0; r < op->rows; ++r) {
+    const RowRange row = RowOf(op->cu_seqlens, r);
+    if (uint64_t{std::min(row.size, kQueryTile)} * row.size * sizeof(float) > at->scratch_bytes)
+      return kInvalid;
+    const float* qkv = static_cast<const float*>(op->qkv) + size_t{row.begin} * 3 * h;
+    float* out = static_cast<float*>(op->out) + size_t{row.begin} * h;
+    const int keys = static_cast<int>(row.size);
+    for (uint32_t i = 0; i < op->heads; ++i) {
+      const float *q = qkv + size_t{i} * d, *k = q + h, *v = k + h;
+      for (uint32_t begin = 0; begin < row.size; begin += kQueryTile) {
+        const uint32_t queries = std::min(kQueryTile, row.size - begin);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(queries), keys, head,
+                    1.0f, q + size_t{begin} * 3 * h, width, k, width, 0.0f, scores, keys);
+        for (uint32_t j = 0; j < queries; ++j)
+          Elementwise().softmax(scores + size_t{j} * row.size, op->scale, row.size);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(queries), head,
+                    keys, 1.0f, scores, keys, v, width, 0.0f,
+                    out + size_t{begin} * h + size_t{i} * d, static_cast<int>(h));
+      }
+    }
+  }
+  return 0;
+}
+
+int32_t AddNorm(const rankfeed_op_at*, const rankfeed_op_add_norm* op) {
+  if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
+  const ElementwiseKernels& k = Elementwise();
+  const size_t h = op->hidden;
+  for (size_t t = 0; t < op->tokens; ++t) {
+    float* out = static_cast<float*>(op->out) + t * h;
+    k.add(static_cast<const float*>(op->x) + t * h, static_cast<const float*>(op->residual) + t * h,
+          h, out);
+    k.norm(out, op->gamma, op->beta, op->eps, h);
+  }
+  return 0;
+}
+
+int32_t First(const rankfeed_op_at*, const rankfeed_op_first* op) {
+  if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
+  const size_t h = op->hidden;
+  for (uint32_t r = 0; r < op->rows; ++r) {
+    const RowRange row = RowOf(op->cu_seqlens, r);
+    float* out = static_cast<float*>(op->out) + r * h;
+    if (row.size == 0) {
+      std::fill_n(out, h, 0.0f);
+    } else {
+      std::memcpy(out, static_cast<const float*>(op->x) + size_t{row.begin} * h, h * sizeof(float));
+    }
+  }
+  return 0;
+}
+
+int32_t Logits(const rankfeed_op_at*, const rankfeed_op_logits* op) {
+  if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
+  const size_t h = op->hidden;
+  for (uint32_t r = 0; r < op->rows; ++r) {
+    const bool empty = RowOf(op->cu_seqlens, r).size == 0;
+    const float* x = static_cast<const float*>(op->x) + r * h;
+    for (uint32_t l = 0; l < op->labels; ++l) {
+      op->logits[size_t{r} * op->labels + l] =
+          empty ? std::numeric_limits<float>::quiet_NaN()
+                : Elementwise().dot(x, static_cast<const float*>(op->w) + l * h, h) + op->bias[l];
+    }
+  }
+  return 0;
+}
+
+int32_t Open(void*) {
+  return 0;
+}
+
+constexpr rankfeed_gpu_ops kOps = {sizeof(rankfeed_gpu_ops),
+                                   RANKFEED_GPU_OPS_ABI,
+                                   1u << RANKFEED_DTYPE_F32,
+                                   Open,
+                                   Describe,
+                                   ScratchBytes,
+                                   Unpack,
+                                   Positions,
+                                   Embed,
+                                   Gemm,
+                                   Attention,
+                                   AddNorm,
+                                   First,
+                                   Logits};
+
+}  // namespace
+
+const rankfeed_gpu_ops* HostOps() {
+  return &kOps;
+}
+
+}  // namespace rankfeed::handoff

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// crossencoder/model/safetensors.cc: see safetensors.h. Nothing of the file is trusted: every
+// number is checked before it is used, sums and products against overflow.
+#include "crossencoder/model/safetensors.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "crossencoder/model/float16.h"
+#include "crossencoder/model/model_error.h"
+
+namespace rankfeed::handoff {
+namespace {
+
+namespace dom = simdjson::dom;
+
+// The format's own reader stops at 100 MB (MAX_HEADER_SIZE). A tensor's entry is about 120 bytes,
+// so this is room for half a million tensors; a hostile file costs no more than this to parse.
+constexpr uint64_t kMaxHeader = 64u << 20;
+constexpr size_t kMaxRank = 8;
+
+struct TypeRow {
+  std::string_view name;
+  uint32_t bytes;
+  TensorType type;
+};
+// The types of the format whose elements are whole bytes.
+constexpr TypeRow kTypes[] = {{"F32", 4, TensorType::kF32},      {"F16", 2, TensorType::kF16},
+                              {"BF16", 2, TensorType::kBf16},    {"F64", 8, TensorType::kOther},
+                              {"I64", 8, TensorType::kOther},    {"U64", 8, TensorType::kOther},
+                              {"I32", 4, TensorType::kOther},    {"U32", 4, TensorType::kOther},
+                              {"I16", 2, TensorType::kOther},    {"U16", 2, TensorType::kOther},
+                              {"I8", 1, TensorType::kOther},     {"U8", 1, TensorType::kOther},
+                              {"BOOL", 1, TensorType::kOther},   {"F8_E5M2", 1, TensorType::kOther},
+                              {"F8_E4M3", 1, TensorType::kOther}};
+
+class HeaderReader {
+ public:
+  explicit HeaderReader(const std::string& name) : name_(name) {}
+
+  [[noreturn]] void Refuse(const std::string& why) const {
+    throw ModelError(RANKFEED_E_PARSE, name_ + ": " + why);
+  }
+  [[noreturn]] void Refuse(std::string_view tensor, const std::string& why) const {
+    // A hostile name must not fill the message.
+    Refuse("tensor \"" + std::string(tensor.substr(0, 120)) + "\" " + why);
+  }
+
+  StoredTensor Tensor(std::string_view name, dom::element entry,
+                      std::span<const std::byte> data) const {
+    dom::object object;
+    if (entry.get(object) != simdjson::SUCCESS) Refuse(name, "is not described by an object");
+    StoredTensor tensor;
+    std::string_view type;
+    if (object["dtype"].get(type) != simdjson::SUCCESS) Refuse(name, "has no dtype");
+    const auto* row = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                   [&](const TypeRow& r) { return r.name == type; });
+    if (row == std::end(kTypes))
+      Refuse(name, "has the unknown dtype " + std::string(type.substr(0, 40)));
+    tensor.type = row->type;
+    tensor.type_name = type;
+
+    dom::array shape;
+    if (object["shape"].get(shape) != simdjson::SUCCESS) Refuse(name, "has no shape");
+    if (shape.size() > kMaxRank) Refuse(name, "has more than 8 dimensions");
+    for (const dom::element size : shape) {
+      uint64_t value = 0;
+      if (size.get(value) != simdjson::SUCCESS)
+        Refuse(name, "has a shape that is not whole numbers");
+      if (value != 0 && tensor.elements > UINT64_MAX / value)
+        Refuse(name, "has a shape that overflows");
+      tensor.elements *= value;
+      tensor.shape.push_back(value);
+    }
+    if (tensor.elements > UINT64_MAX / row->bytes) Refuse(name, "has a shape that overflows");
+
+    dom::array offsets;
+    uint64_t begin = 0, end = 0;
+    if (object["data_offsets"].get(offsets) != simdjson::SUCCESS || offsets.size() != 2 ||
+        offsets.at(0).get(begin) != simdjson::SUCCESS ||
+        offsets.at(1).get(end) != simdjson::SUCCESS) {
+      Refuse(name, "has no data_offsets [begin, end]");
+    }
+    if (begin > end || end > data.size()) {
+      Refuse(name, "lies at " + std::to_string(begin) + " to " + std::to_string(end) + " of " +
+                       std::to_string(data.size()) + " bytes of data");
+    }
+    if (end - begin != tensor.elements * row->bytes) {
+      Refuse(name, "has " + std::to_string(end - begin) + " bytes, its shape and dtype need " +
+                       std::to_string(tensor.elements * row->bytes));
+    }
+    if (object.size() != 3) Refuse(name, "has fields besides dtype, shape and data_offsets");
+    tensor.data = data.subspan(begin, end - begin);
+    return tensor;
+  }
+
+ private:
+  const std::string& name_;
+};
+
+}  // namespace
+
+Safetensors::Safetensors(std::span<const std::byte> file, const std::string& name) : name_(name) {
+  const HeaderReader reader(name_);
+  if (file.size() < 8) reader.Refuse("shorter than the 8 bytes that hold the header's length");
+  uint64_t length = 0;
+  for (int i = 7; i >= 0; --i)
+    length = length << 8 | std::to_integer<uint64_t>(file[static_cast<size_t>(i)]);
+  if (length > file.size() - 8) {
+    reader.Refuse("header of " + std::to_string(length) + " bytes in a file of " +
+                  std::to_string(file.size()));
+  }
+  if (length > kMaxHeader) {
+    throw ModelError(RANKFEED_E_LIMIT, name_ + ": header of " + std::to_string(length) +
+                                           " bytes; at most 64 MiB are read");
+  }
+  const auto* text = reinterpret_cast<const char*>(file.data() + 8);
+  if (length == 0 || text[0] != '{') reader.Refuse("the header does not begin with '{'");
+  const std::span<const std::byte> data = file.subspan(8 + length);
+
+  dom::parser parser;
+  dom::element root;
+  if (const auto error = parser.parse(text, length).get(root)) {
+    reader.Refuse(std::string("header is not JSON: ") + simdjson::error_message(error));
+  }
+  dom::object object;
+  if (root.get(object) != simdjson::SUCCESS) reader.Refuse("header is not an object");
+  bool metadata = false;
+  for (const dom::key_value_pair field : object) {
+    if (field.key == "__metadata__") {
+      dom::object strings;
+      if (metadata || field.value.get(strings) != simdjson::SUCCESS) {
+        reader.Refuse("__metadata__ stands twice or is not an object");
+      }
+      metadata = true;
+      continue;
+    }
+    if (!tensors_.emplace(field.key, reader.Tensor(field.key, field.value, data)).second) {
+      reader.Refuse(field.key, "stands twice");
+    }
+  }
+
+  // Together the tensors must cover the data exactly.
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  for (const auto& [key, tensor] : tensors_) {
+    const auto begin = static_cast<uint64_t>(tensor.data.data() - data.data());
+    if (!tensor.data.empty()) ranges.emplace_back(begin, begin + tensor.data.size());
+  }
+  std::sort(ranges.begin(), ranges.end());
+  uint64_t at = 0;
+  for (const auto& [begin, end] : ranges) {
+    if (begin < at)
+      reader.Refuse("two tensors overlap at byte " + std::to_string(begin) + " of the data");
+    if (begin > at)
+      reader.Refuse("bytes " + std::to_string(at) + " to " + std::to_string(begin) +
+                    " belong to no tensor");
+    at = end;
+  }
+  if (at != data.size()) {
+    reader.Refuse(std::to_string(data.size() - at) + " bytes after the last tensor");
+  }
+}
+
+void CopyToFloat(const StoredTensor& tensor, float* out) {
+  const std::byte* in = tensor.data.data();
+  if (tensor.type == TensorType::kF32) {
+    if (!tensor.data.empty()) std::memcpy(out, in, tensor.data.size());
+    return;
+  }
+  for (uint64_t i = 0; i < tensor.elements; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, in + 2 * i, sizeof(bits));
+    out[i] = tensor.type == TensorType::kF16 ? FloatOfF16(bits) : FloatOfBf16(bits);
+  }
+}
+
+}  // namespace rankfeed::handoff

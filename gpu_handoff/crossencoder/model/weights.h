@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// crossencoder/model/weights.h: the tensors of a cross-encoder as one block of device memory, in
+// the layout the kernels read.
+//
+// Matrices and embeddings keep HuggingFace's orientation [out, in] and have the model's element
+// type; biases and LayerNorm are float32. Query, key and value of a layer become one [3 * hidden,
+// hidden] matrix, so that one product makes all three.
+#ifndef RANKFEED_GPU_HANDOFF_CROSSENCODER_MODEL_WEIGHTS_H_
+#define RANKFEED_GPU_HANDOFF_CROSSENCODER_MODEL_WEIGHTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "crossencoder/model/config.h"
+#include "crossencoder/model/safetensors.h"
+
+namespace rankfeed::handoff {
+
+// Byte offsets in the block, each a multiple of 256.
+struct LayerOffsets {
+  uint64_t qkv_w, qkv_b, out_w, out_b, norm1_g, norm1_b, up_w, up_b, down_w, down_b, norm2_g,
+      norm2_b;
+};
+struct WeightOffsets {
+  uint64_t word, position, type, norm_g, norm_b;
+  std::vector<LayerOffsets> layers;
+  uint64_t dense_w, dense_b, head_w, head_b;
+  uint64_t bytes = 0;  // of the block
+};
+
+class Weights {
+ public:
+  // Finds every tensor of config's architecture in file and checks its shape; sets config->labels
+  // when the config left it open. dtype: RANKFEED_DTYPE_*, AUTO takes the type of the word
+  // embeddings. Throws ModelError (UNSUPPORTED: missing or unknown tensors, shapes, types). Both
+  // arguments are borrowed until Write.
+  Weights(const Safetensors& file, ModelConfig* config, uint32_t dtype);
+
+  uint32_t dtype() const { return dtype_; }
+  const WeightOffsets& offsets() const { return offsets_; }
+  uint64_t parameters() const { return parameters_; }
+
+  // Fills block[offsets().bytes].
+  void Write(void* block) const;
+
+ private:
+  // One stored tensor at its place: rows of a fused matrix follow one another.
+  struct Piece {
+    const StoredTensor* tensor;
+    uint64_t offset;
+    bool as_float;  // float32 whatever dtype is
+  };
+  uint64_t Place(const Safetensors& file, std::initializer_list<std::string> names,
+                 const std::vector<uint64_t>& shape, bool as_float);
+
+  uint32_t dtype_;
+  WeightOffsets offsets_;
+  std::vector<Piece> pieces_;
+  uint64_t parameters_ = 0;
+};
+
+}  // namespace rankfeed::handoff
+
+#endif  // RANKFEED_GPU_HANDOFF_CROSSENCODER_MODEL_WEIGHTS_H_

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ * crossencoder/ops.h: the kernels of the cross-encoder as one C table of functions. Four tables
+ * exist: the host's (BLAS, SIMD; float32), CUDA's, HIP's and the emulation's (the device kernels
+ * compiled as C++ for tests). forward.cc calls them in order and knows no other difference; tests
+ * compare any two tables operation by operation.
+ *
+ * Every function queues its work on `at->stream` and returns 0 or an error number of the backend
+ * (backend.h); the host's works at once, on the calling thread. All pointers are device memory.
+ * "elements" have the type `dtype` (RANKFEED_DTYPE_F32, F16, BF16); float means float32 always.
+ * Matrices are row-major and compact. Row r of a batch has the tokens
+ * cu_seqlens[r] - cu_seqlens[0] .. cu_seqlens[r+1] - cu_seqlens[0]; rows may be empty. */
+#ifndef RANKFEED_GPU_HANDOFF_CROSSENCODER_OPS_H_
+#define RANKFEED_GPU_HANDOFF_CROSSENCODER_OPS_H_
+
+#include <stdint.h>
+
+#include "rankfeed/crossencoder.h"
+#include "rankfeed/export.h"
+
+RANKFEED_BEGIN_C
+
+enum { RANKFEED_GPU_OPS_ABI = 2 };
+
+/* Products work on whole steps of this many rows: x and out of op_gemm have room for m rounded up
+ * to it, in memory that may be read and written. What lies behind row m is of no meaning, before
+ * and after. One step for all of a batch's sizes within 128 tokens of each other, and the rows of
+ * the widest tile of matrix units (wgmma, 64 x 2). */
+enum { RANKFEED_GPU_GEMM_ROWS = 128 };
+
+/* What the files of a vendor's matrix library say of a product that the tiled kernel has to do. */
+enum { RANKFEED_GPU_TILED = -1000 };
+
+/* Largest head: the attention kernel keeps a tile of it in shared memory. Every published model of
+ * the family has 64 (base, large) or 32 (MiniLM); 128 leaves room. */
+enum { RANKFEED_GPU_MAX_HEAD = 128 };
+
+/* Where an operation runs. */
+typedef struct {
+  void* ctx; /* the backend's device context */
+  void* stream;
+  void* scratch; /* scratch_bytes() bytes, used by one operation at a time */
+  uint64_t scratch_bytes;
+} rankfeed_op_at;
+
+/* Packed ids to the padded tensors of a framework: ids_out, mask_out, positions_out
+ * [rows, row_length], each nullable, int32 or int64 (wide). Pads on the right: id pad_id, mask 0,
+ * position pad_id. Positions as in op_positions. Tokens beyond row_length are dropped. */
+typedef struct {
+  const int32_t *ids, *cu_seqlens;
+  uint32_t rows, row_length;
+  int32_t pad_id;
+  uint32_t wide;
+  void *ids_out, *mask_out, *positions_out;
+} rankfeed_op_unpack;
+
+/* out[t] = pad_id + number of non-pad tokens of the row up to and including t; pad_id for a pad.
+ * ids_out (tokens entries) and cu_out (rows + 1, from 0), both or neither: copies of what was read,
+ * for batches that lie in host memory, whose every read goes over the bus. */
+typedef struct {
+  const int32_t *ids, *cu_seqlens;
+  uint32_t rows;
+  int32_t pad_id;
+  int32_t *out, *ids_out, *cu_out;
+} rankfeed_op_positions;
+
+/* out = LayerNorm(word[id] + position[position] + type[type]); NaN where an index is outside its
+ * table. types null: 0. */
+typedef struct {
+  uint32_t dtype, tokens, hidden, vocab, max_positions, type_vocab;
+  const int32_t *ids, *positions, *types;
+  const void *word, *position, *type; /* elements */
+  const float *gamma, *beta;
+  float eps;
+  void* out; /* elements [tokens, hidden] */
+} rankfeed_op_embed;
+
+enum { RANKFEED_GPU_NO_ACTIVATION = 0, RANKFEED_GPU_GELU = 1, RANKFEED_GPU_TANH = 2 };
+
+/* out[m, n] = activation(x[m, k] * w[n, k]^T + bias[n]); sums in float. Room for more rows:
+ * RANKFEED_GPU_GEMM_ROWS. */
+typedef struct {
+  uint32_t dtype, m, n, k, activation;
+  const void *x, *w;
+  const float* bias;
+  void* out;
+} rankfeed_op_gemm;
+
+/* qkv [tokens, 3 * heads * head_dim]: query, key, value of each token. Softmax(scale * q k^T) v
+ * inside each row, head by head; out [tokens, heads * head_dim]. */
+typedef struct {
+  uint32_t dtype, rows, tokens, max_seqlen, heads, head_dim;
+  const void* qkv;
+  const int32_t* cu_seqlens;
+  float scale;
+  void* out;
+} rankfeed_op_attention;
+
+/* out = LayerNorm(x + residual); out may be x or residual. */
+typedef struct {
+  uint32_t dtype, tokens, hidden;
+  const void *x, *residual;
+  const float *gamma, *beta;
+  float eps;
+  void* out;
+} rankfeed_op_add_norm;
+
+/* out[r] = x[first token of row r]; zeros for an empty row. */
+typedef struct {
+  uint32_t dtype, rows, hidden;
+  const void* x;
+  const int32_t* cu_seqlens;
+  void* out; /* elements [rows, hidden] */
+} rankfeed_op_first;
+
+/* logits[r, l] = x[r] . w[l] + bias[l] in float; NaN for an empty row. */
+typedef struct {
+  uint32_t dtype, rows, labels, hidden;
+  const void *x, *w;
+  const float* bias;
+  const int32_t* cu_seqlens;
+  float* logits; /* [rows, labels] */
+} rankfeed_op_logits;
+
+typedef struct rankfeed_gpu_ops {
+  uint32_t struct_size;
+  uint32_t abi;    /* RANKFEED_GPU_OPS_ABI */
+  uint32_t dtypes; /* bit 1 << RANKFEED_DTYPE_* for each supported */
+  /* Loads and makes what only a forward needs, once for a context; before the others that take it.
+   * 0 or an error of the backend. */
+  int32_t (*open)(void* ctx);
+  /* NUL-terminated: what multiplies matrices, and how many products so far were left to a slower
+   * one. */
+  void (*describe)(void* ctx, char* out, uint64_t capacity);
+  /* Scratch for batches whose longest row is max_seqlen. Multiple of 256. */
+  uint64_t (*scratch_bytes)(void* ctx, uint32_t max_seqlen);
+  int32_t (*unpack)(const rankfeed_op_at* at, const rankfeed_op_unpack* op);
+  int32_t (*positions)(const rankfeed_op_at* at, const rankfeed_op_positions* op);
+  int32_t (*embed)(const rankfeed_op_at* at, const rankfeed_op_embed* op);
+  int32_t (*gemm)(const rankfeed_op_at* at, const rankfeed_op_gemm* op);
+  int32_t (*attention)(const rankfeed_op_at* at, const rankfeed_op_attention* op);
+  int32_t (*add_norm)(const rankfeed_op_at* at, const rankfeed_op_add_norm* op);
+  int32_t (*first)(const rankfeed_op_at* at, const rankfeed_op_first* op);
+  int32_t (*logits)(const rankfeed_op_at* at, const rankfeed_op_logits* op);
+} rankfeed_gpu_ops;
+
+RANKFEED_END_C
+
+#endif /* RANKFEED_GPU_HANDOFF_CROSSENCODER_OPS_H_ */

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+// encode/text_encoder.cc: template, batch and roads of a call, see text_encoder.h.
+#include "encode/text_encoder.h"
+
+#include <algorithm>
+
+#include "encode/code_points.h"
+#include "general/sp_encode.h"
+
+namespace rankfeed::encode {
+namespace {
+
+constexpr uint64_t kMaxTokens = 0xffffffff;  // of a batch of texts
+
+std::string_view View(const rankfeed_text& text) { return {text.data, text.size}; }
+
+bool IsSpecial(const image::TemplateItem& item) {
+  return item.kind == static_cast<uint32_t>(image::TemplateKind::kSpecial);
+}
+
+// The columns beside the ids.
+void Mark(const rankfeed_encoding* io, uint32_t from, uint32_t to, uint8_t special,
+          uint32_t type_id) {
+  if (io == nullptr || (io->special_tokens_mask == nullptr && io->token_type_ids == nullptr)) {
+    return;
+  }
+  for (uint32_t i = from; i < to && i < io->capacity; ++i) {
+    if (io->special_tokens_mask != nullptr) io->special_tokens_mask[i] = special;
+    if (io->token_type_ids != nullptr) io->token_type_ids[i] = type_id;
+  }
+}
+
+}  // namespace
+
+uint32_t TokenBound(const Model& model, uint64_t text_bytes) {
+  uint32_t bound;
+  if (!NormalizedBound(model, text_bytes, &bound)) return 0xffffffffu;
+  // Every token covers at least one normalized byte (byte fallback: exactly one) or comes from the
+  // template, whose count nobody has verified when the image was opened as trusted.
+  const uint64_t tokens = uint64_t{bound} + model.config->template_specials_single;
+  return static_cast<uint32_t>(std::min<uint64_t>(tokens, 0xffffffffu));
+}
+
+void Around::Prepare(const Model& model) {
+  before_count = after_count = 0;
+  size_t texts = model.template_single.empty() ? 1 : 0;
+  for (const image::TemplateItem& item : model.template_single) {
+    if (!IsSpecial(item)) {
+      ++texts;
+      continue;
+    }
+    uint8_t& count = texts == 0 ? before_count : after_count;
+    if (count == kMax) return;
+    (texts == 0 ? before : after)[count++] = item.id;
+  }
+  all = texts == 1;
+}
+
+TextEncoder::TextEncoder(rankfeed_encoder& encoder, const rankfeed_encode_options& options)
+    : model_(*encoder.model), encoder_(encoder), flags_(options.flags) {
+  if (!model_.huggingface()) frame_status_ = frame_.Apply(model_, options.sp_extra);
+}
+
+// Texts on the fast road, with what is around them.
+rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, TokenSink& sink,
+                                          uint32_t* ends, size_t* done) const {
+  segment::Texts all{.texts = texts, .ends = ends};
+  if (specials()) {
+    all.before = {encoder_.around.before, encoder_.around.before_count};
+    all.after = {encoder_.around.after, encoder_.around.after_count};
+  }
+  return Route(all, sink, done);
+}
+
+rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* io) const {
+  io->count = 0;
+  if (text.size > encoder_.limits.max_text_bytes) return RANKFEED_E_LIMIT;
+  TokenSink sink{io->input_ids, io->offset_begin, io->offset_end, io->capacity, 0};
+  if (io->special_tokens_mask == nullptr && io->token_type_ids == nullptr && AroundIsAll() &&
+      Blocked(sink) == RANKFEED_REASON_NONE) {
+    size_t done;
+    const rankfeed_status status = EncodeAround({&text, 1}, sink, nullptr, &done);
+    io->count = sink.count;
+    if (status != RANKFEED_OK) return status;
+    return sink.count > io->capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
+  }
+  uint32_t text_from, text_to;
+  if (const rankfeed_status status = EncodeTemplate(View(text), sink, io, &text_from, &text_to)) {
+    return status;
+  }
+  io->count = sink.count;
+  const uint32_t written = std::min(sink.count, io->capacity);
+  text_from = std::min(text_from, written);
+  text_to = std::min(text_to, written);
+  if ((flags_ & RANKFEED_OFFSETS_CODE_POINTS) != 0) {
+    CodePointCursor cursor(View(text), model_.huggingface());
+    for (uint32_t* const column : {io->offset_begin, io->offset_end}) {
+      if (column != nullptr) cursor.Convert(column + text_from, text_to - text_from);
+    }
+  }
+  return sink.count > io->capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
+}
+
+// One text through the template. io (nullable): columns beside those of sink. [*text_from,
+// *text_to): tokens whose offsets are in the text.
+rankfeed_status TextEncoder::EncodeTemplate(std::string_view text, TokenSink& sink,
+                                            const rankfeed_encoding* io, uint32_t* text_from,
+                                            uint32_t* text_to) const {
+  *text_from = *text_to = sink.count;
+  if (model_.template_single.empty()) {
+    if (const rankfeed_status status = EncodeSequence(text, sink)) return status;
+    *text_to = sink.count;
+    Mark(io, *text_from, *text_to, 0, 0);
+  }
+  // Without special tokens the template still gives the text its type
+  // (processors/template.rs apply_template, tokenizers 0.23.2).
+  for (const image::TemplateItem& item : model_.template_single) {
+    const uint32_t from = sink.count;
+    const bool special = IsSpecial(item);
+    if (special) {
+      if (!specials()) continue;
+      sink.Push(item.id, 0, 0);
+    } else {
+      if (const rankfeed_status status = EncodeSequence(text, sink)) return status;
+      *text_from = from;
+      *text_to = sink.count;
+    }
+    Mark(io, from, sink.count, special ? 1 : 0, item.type_id);
+  }
+  return RANKFEED_OK;
+}
+
+// One text without the template.
+rankfeed_status TextEncoder::EncodeSequence(std::string_view text, TokenSink& sink) const {
+  if (frame_status_ != RANKFEED_OK) return frame_status_;
+  const rankfeed_text one{text.data(), text.size()};
+  const rankfeed_reason blocked = Blocked(sink);
+  if (blocked != RANKFEED_REASON_NONE) {
+    Count(blocked, 1, text.size());
+    return General(text, sink);
+  }
+  size_t done;
+  for (size_t i = frame_.before_count; i > 0; --i) sink.Push(frame_.before[i - 1], 0, 0);
+  const rankfeed_status status = Route({.texts = {&one, 1}}, sink, &done);
+  for (size_t i = 0; i < frame_.after_count; ++i) sink.Push(frame_.after[i], 0, 0);
+  return status;
+}
+
+rankfeed_status TextEncoder::EncodeTexts(std::span<const rankfeed_text> texts,
+                                         rankfeed_encodings* io) const {
+  TokenSink sink{io->input_ids, nullptr, nullptr, io->capacity, 0};
+  const bool together = Blocked(sink) == RANKFEED_REASON_NONE && AroundIsAll();
+  rankfeed_status status = texts.empty() ? RANKFEED_OK : frame_status_;
+  size_t i = 0;
+  io->cu_seqlens[0] = 0;
+  while (i < texts.size() && status == RANKFEED_OK) {
+    const size_t count = Admit(texts.subspan(i), sink.count, &status);
+    if (count == 0) break;
+    status = RANKFEED_OK;
+    const std::span<const rankfeed_text> admitted = texts.subspan(i, count);
+    size_t done = 0;
+    uint32_t* const ends = io->cu_seqlens + i + 1;
+    status = together ? EncodeAround(admitted, sink, ends, &done)
+                      : EncodeOneByOne(admitted, sink, ends, &done);
+    i += done;
+  }
+  io->text_count = i;
+  io->count = sink.count;
+  if (status == RANKFEED_OK && sink.count > io->capacity) return RANKFEED_E_OUTPUT_SIZE;
+  return status;
+}
+
+rankfeed_status TextEncoder::EncodeOneByOne(std::span<const rankfeed_text> texts, TokenSink& sink,
+                                            uint32_t* ends, size_t* done) const {
+  for (*done = 0; *done < texts.size(); ++*done) {
+    const uint32_t begin = sink.count;
+    uint32_t text_from, text_to;
+    const rankfeed_status status =
+        EncodeTemplate(View(texts[*done]), sink, nullptr, &text_from, &text_to);
+    if (status != RANKFEED_OK) {
+      sink.count = begin;
+      return status;
+    }
+    ends[*done] = sink.count;
+  }
+  return RANKFEED_OK;
+}
+
+// How many of the texts from the first on may be encoded behind token_count tokens; if none, *status
+// says why. 32 bits count the tokens: no text may have more than are left.
+size_t TextEncoder::Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
+                          rankfeed_status* status) const {
+  size_t admitted = 0;
+  for (const rankfeed_text& text : texts) {
+    if (text.data == nullptr && text.size != 0) {
+      *status = RANKFEED_E_ARGUMENT;
+      break;
+    }
+    *status = RANKFEED_E_LIMIT;
+    if (text.size > encoder_.limits.max_text_bytes) break;
+    token_count += TokenBound(model_, text.size);
+    if (token_count > kMaxTokens) break;
+    ++admitted;
+  }
+  return admitted;
+}
+
+// Why texts of this call do not even begin on the fast road.
+rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
+  if (!segment::Available(model_)) return RANKFEED_REASON_PIPELINE;
+  const bool offsets = sink.begin != nullptr || sink.end != nullptr;
+  return offsets || frame_.reversed ? RANKFEED_REASON_OPTIONS : RANKFEED_REASON_NONE;
+}
+
+// Texts that begin on the fast road. *done: those encoded to their end; the sink ends with them.
+rankfeed_status TextEncoder::Route(segment::Texts texts, TokenSink& sink, size_t* done) const {
+  if (!model_.huggingface()) {
+    return model_.sentencepiece_0_2_1()
+               ? RunEngine<general::SentencePiece021Arithmetic>(texts, sink, done)
+               : RunEngine<general::SentencePieceArithmetic>(texts, sink, done);
+  }
+  constexpr uint32_t kSkips = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL;
+  const bool skips = (flags_ & kSkips) != 0;
+  const bool refuses = (flags_ & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skips;
+  const general::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
+  if (!model_.added_raw.empty()) texts.added = &added;
+  texts.refuse_special = refuses || (flags_ & RANKFEED_ESCAPE_SPECIAL) != 0;
+  return RunEngine<general::HuggingFaceArithmetic>(texts, sink, done);
+}
+
+template <class Arithmetic>
+rankfeed_status TextEncoder::RunEngine(const segment::Texts& texts, TokenSink& sink,
+                                       size_t* done) const {
+  segment::Engine<Arithmetic> engine(model_, *encoder_.engine, encoder_.segment, texts, sink);
+  rankfeed_road_counts left = {};  // texts and bytes that left the road
+  size_t last_left = texts.texts.size();
+  rankfeed_status status = RANKFEED_OK;
+  for (;;) {
+    const segment::Stop stop = engine.Run();
+    *done = engine.done();
+    if (stop.token != nullptr) status = RANKFEED_E_SPECIAL_IN_TEXT;
+    if (stop.reason == RANKFEED_REASON_NONE) break;
+    const bool first = last_left != *done;  // stretch of its text that leaves
+    last_left = *done;
+    Count(stop.reason, first, stop.stretch.size());
+    status = GeneralStretch(View(texts.texts[*done]), stop.stretch, sink);
+    if (status != RANKFEED_OK) break;
+    left.texts += first;
+    left.bytes += stop.stretch.size();
+  }
+  if (status != RANKFEED_OK) sink.count = engine.text_begin();
+  uint64_t bytes = 0;
+  for (const rankfeed_text& text : texts.texts.first(*done)) bytes += text.size;
+  // Of a text that failed some stretches may have been done.
+  Count(RANKFEED_REASON_NONE, *done - std::min<uint64_t>(*done, left.texts),
+        bytes - std::min(bytes, left.bytes));
+  return status;
+}
+
+rankfeed_status TextEncoder::General(std::string_view text, TokenSink& sink) const {
+  if (model_.huggingface()) {
+    return general::EncodeHuggingFace(model_, encoder_.general, text, flags_, sink);
+  }
+  return general::EncodeSentencePiece(model_, encoder_.general, text, frame_, sink);
+}
+
+rankfeed_status TextEncoder::GeneralStretch(std::string_view text, std::string_view stretch,
+                                            TokenSink& sink) const {
+  if (!model_.huggingface()) {
+    return general::EncodeSentencePiece(model_, encoder_.general, stretch, {}, sink);
+  }
+  const auto begin = static_cast<uint32_t>(stretch.data() - text.data());
+  const auto end = static_cast<uint32_t>(begin + stretch.size());
+  return general::EncodeHuggingFaceStretch(model_, encoder_.general, text, begin, end, flags_,
+                                           sink);
+}
+
+void TextEncoder::Count(rankfeed_reason road, uint64_t texts, uint64_t bytes) const {
+  encoder_.roads[road].texts += texts;
+  encoder_.roads[road].bytes += bytes;
+}
+
+}  // namespace rankfeed::encode

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// encode/text_encoder.h: texts to ids through the template, and which road each text takes.
+//
+// A call knows at once whether its texts may take the fast road (segment/engine.h): the pipeline
+// must allow it, and offsets and reversed ids are only known to the general path. On the fast road a
+// stretch of a text may leave for a reason of its own; it is encoded by the general path then and
+// there, and what was read ahead of the texts behind it stays of use. There is one batching policy,
+// the engine's: texts go to it as they come, as many as 32 bits can count the tokens of.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/token_sink.h"
+#include "encode/encoder.h"
+#include "general/sp_frame.h"
+#include "image/format.h"
+#include "rankfeed/encode.h"
+
+namespace rankfeed::encode {
+
+// Upper bound for the tokens of any text of that many bytes, 0xffffffff if it is not representable.
+uint32_t TokenBound(const Model& model, uint64_t text_bytes);
+
+// Texts of one call. options have been checked (capi/encode.cc).
+class TextEncoder {
+ public:
+  TextEncoder(rankfeed_encoder& encoder, const rankfeed_encode_options& options);
+
+  // One text, with offsets if io has a place for them. On an error io->count is unspecified.
+  rankfeed_status EncodeText(rankfeed_text text, rankfeed_encoding* io) const;
+
+  // Several texts. On an error io tells how many were done.
+  rankfeed_status EncodeTexts(std::span<const rankfeed_text> texts, rankfeed_encodings* io) const;
+
+ private:
+  bool specials() const { return (flags_ & RANKFEED_ADD_SPECIAL_TOKENS) != 0; }
+  // Whether texts are encoded with what is around them at once.
+  bool AroundIsAll() const {
+    return encoder_.around.all && frame_.before_count + frame_.after_count == 0;
+  }
+  rankfeed_status EncodeAround(std::span<const rankfeed_text> texts, TokenSink& sink,
+                               uint32_t* ends, size_t* done) const;
+  rankfeed_status EncodeTemplate(std::string_view text, TokenSink& sink,
+                                 const rankfeed_encoding* io, uint32_t* text_from,
+                                 uint32_t* text_to) const;
+  rankfeed_status EncodeSequence(std::string_view text, TokenSink& sink) const;
+  rankfeed_status EncodeOneByOne(std::span<const rankfeed_text> texts, TokenSink& sink,
+                                 uint32_t* ends, size_t* done) const;
+  rankfeed_status Route(segment::Texts texts, TokenSink& sink, size_t* done) const;
+  template <class Arithmetic>
+  rankfeed_status RunEngine(const segment::Texts& texts, TokenSink& sink, size_t* done) const;
+  rankfeed_status General(std::string_view text, TokenSink& sink) const;
+  rankfeed_status GeneralStretch(std::string_view text, std::string_view stretch,
+                                 TokenSink& sink) const;
+  size_t Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
+               rankfeed_status* status) const;
+  rankfeed_reason Blocked(const TokenSink& sink) const;
+  void Count(rankfeed_reason road, uint64_t texts, uint64_t bytes) const;
+
+  const Model& model_;
+  rankfeed_encoder& encoder_;
+  const uint32_t flags_;
+  general::SpFrame frame_;  // of SentencePiece's extra options
+  rankfeed_status frame_status_ = RANKFEED_OK;
+};
+
+}  // namespace rankfeed::encode

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// segment/emit.h: writes the ids of a stretch, segment by segment, from what was found or searched.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "base/token_sink.h"
+#include "segment/decode.h"
+#include "segment/kernels/kernels.h"
+#include "segment/ledger.h"
+#include "segment/look_up.h"
+
+namespace rankfeed::segment {
+
+struct EmitScratch {
+  LedgerScratch ledger;
+  uint16_t* codes = nullptr;  // of one segment
+  void Carve(Layout& layout) {
+    ledger.Carve(layout);
+    codes = layout.Take<uint16_t>(SpanDecoder::kMaxSegmentCodes);
+  }
+};
+
+template <class Arithmetic>
+class Emitter {
+ public:
+  Emitter(const Model& model, const KernelTable& kernels, const ExactnessRule& rule,
+          const SpanDecoder& spans, const LookUp& look_up, const EmitScratch& scratch,
+          TokenSink& sink)
+      : model_(model),
+        kernels_(kernels),
+        spans_(spans),
+        look_up_(look_up),
+        scratch_(scratch),
+        ledger_(model, rule, scratch.ledger),
+        sink_(sink) {}
+
+  void BeginStretch(std::string_view stretch) {
+    stretch_ = stretch;
+    trailing_space_ = false;
+    ledger_.Begin(sink_.count);
+  }
+
+  // A batch begins: what was decoded of it is taken in order from here on.
+  void BeginBatch() { next_decoded_ = 0; }
+
+  // Segments [begin, end) of the batch, and what was decoded of those before decoded_end, all of
+  // this stretch. All functions below return why the stretch leaves, if it does.
+  rankfeed_reason Emit(const Segments& segments, uint32_t begin, uint32_t end,
+                       uint32_t decoded_end) {
+    for (; next_decoded_ < look_up_.decoded_count(); ++next_decoded_) {
+      const Decoded& decoded = look_up_.decoded()[next_decoded_];
+      if (decoded.segment >= decoded_end) break;
+      if (const rankfeed_reason reason = EmitFound(segments, begin, decoded.segment)) return reason;
+      begin = decoded.segment;
+      // Separators were skipped before it.
+      if (segments.word_start(begin)) trailing_space_ |= segments.begin(begin) != 0;
+      if (const rankfeed_reason reason = EmitDecoded(decoded)) return reason;
+      ++begin;
+    }
+    return EmitFound(segments, begin, end);
+  }
+
+  // Separators after the last word may make a word of one U+2581.
+  rankfeed_reason EndStretch() {
+    const image::SegmentConfig& config = *model_.segment.config;
+    if ((config.rules & image::kTrailingSpaceIsWord) == 0) return RANKFEED_REASON_NONE;
+    ByteSet separators;
+    std::memcpy(separators.low, config.separators, sizeof(config.separators));
+    trailing_space_ |=
+        !stretch_.empty() && separators.Has(static_cast<uint8_t>(stretch_.back()));
+    if (!trailing_space_) return RANKFEED_REASON_NONE;
+    const auto code = static_cast<uint16_t>(config.space_code);
+    return ledger_.Search({&code, 1}, sink_);
+  }
+
+ private:
+  static constexpr bool kFloat32 = Arithmetic::kFloat32;
+
+  rankfeed_reason EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
+    if (begin < end) trailing_space_ = false;
+    for (uint32_t i = begin; i < end; ++i) {
+      i = EmitHolding(look_up_.found(), i, end);
+      if (i == end) break;
+      // One that has to be searched, or that may not fit.
+      const Found& found = look_up_.found()[i];
+      if (ledger_.Holds(found.info)) {
+        Copy(found.ids, found.info.count);
+        continue;
+      }
+      const uint32_t count = DecodeCodes(model_, segments.Bytes(stretch_, i),
+                                         segments.word_start(i), scratch_.codes);
+      const rankfeed_reason reason = ledger_.Search({scratch_.codes, count}, sink_);
+      if (reason != RANKFEED_REASON_NONE) return reason;
+    }
+    return RANKFEED_REASON_NONE;
+  }
+
+  // Writes found[begin, end) without a look at anything but their infos, as far as they hold and
+  // there is room for all; returns where it stopped.
+  uint32_t EmitHolding(const Found* found, uint32_t begin, uint32_t end) {
+    const uint64_t room = sink_.capacity > sink_.count ? sink_.capacity - sink_.count : 0;
+    const uint32_t stop =
+        begin + static_cast<uint32_t>(std::min<uint64_t>(end - begin, room / CacheLine::kMaxIds));
+    int32_t* out = sink_.ids + sink_.count;
+    const uint32_t done = kFloat32 ? kernels_.emit_sums(found, begin, stop, &out, ledger_.bound())
+                                   : kernels_.emit(found, begin, stop, &out);
+    sink_.count = static_cast<uint32_t>(out - sink_.ids);
+    return done;
+  }
+
+  rankfeed_reason EmitDecoded(const Decoded& decoded) {
+    if (decoded.first != decoded.last) trailing_space_ = false;
+    for (uint32_t k = decoded.first; k < decoded.last; ++k) {
+      const Found found = spans_.found(k);
+      if (found.info.count == 0) {
+        if (const rankfeed_reason reason = EmitPath(k)) return reason;
+        continue;
+      }
+      const uint32_t left = decoded.last - k;
+      const uint32_t done = EmitHolding(spans_.run_found(k), 0, left);
+      if (done != 0) {
+        k += done - 1;
+      } else if (ledger_.Holds(found.info)) {
+        Copy(found.ids, found.info.count);
+      } else if (const rankfeed_reason reason = ledger_.Search(spans_.codes(k), sink_)) {
+        return reason;
+      }
+    }
+    trailing_space_ |= decoded.trailing_space;
+    return RANKFEED_REASON_NONE;
+  }
+
+  rankfeed_reason EmitPath(uint32_t span) {
+    const Path& path = spans_.path(span);
+    if ((path.flags & Path::kLiteral) != 0) return RANKFEED_REASON_UNKNOWN;
+    const int32_t* const ids = spans_.ids() + path.first_id;
+    if (!ledger_.Holds(path.info) || !ledger_.NoteFused(path, ids, sink_.count)) {
+      return ledger_.Search(spans_.codes(span), sink_);
+    }
+    Copy(ids, path.count);
+    return RANKFEED_REASON_NONE;
+  }
+
+  // ids may be read up to CacheLine::kMaxIds.
+  void Copy(const int32_t* ids, uint32_t count) {
+    if (sink_.count + std::max(count, CacheLine::kMaxIds) <= sink_.capacity) {
+      std::memcpy(sink_.ids + sink_.count, ids, CacheLine::kMaxIds * sizeof(int32_t));
+      if (count > CacheLine::kMaxIds) {
+        std::memcpy(sink_.ids + sink_.count, ids, count * sizeof(int32_t));
+      }
+      sink_.count += count;
+      return;
+    }
+    for (uint32_t i = 0; i < count; ++i) sink_.Push(static_cast<uint32_t>(ids[i]), 0, 0);
+  }
+
+  const Model& model_;
+  const KernelTable& kernels_;
+  const SpanDecoder& spans_;
+  const LookUp& look_up_;
+  const EmitScratch& scratch_;
+  ScoreLedger<Arithmetic> ledger_;
+  TokenSink& sink_;
+  std::string_view stretch_;
+  bool trailing_space_ = false;  // a separator came after the last word
+  uint32_t next_decoded_ = 0;
+};
+
+}  // namespace rankfeed::segment

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// segment/kernels/dispatch.cc: the tables of loops, and which of them this CPU takes.
+#include <hwy/targets.h>
+
+#include <atomic>
+
+#if HWY_ARCH_X86
+#include <cpuid.h>
+
+#include "segment/kernels/avx512.h"
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "segment/kernels/dispatch.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h, which defines the target: declares its loops.
+#include "segment/kernels/portable.h"
+
+#if HWY_ONCE
+namespace rankfeed::segment {
+namespace {
+
+// The loops of one Highway target.
+#define RANKFEED_PORTABLE_TABLE(TARGET, CLASSIFY, FEW)         \
+  KernelTable {                                                \
+    .classify = CLASSIFY::Classify, .list = TARGET::List,      \
+    .make_keys = TARGET::MakeKeys,                             \
+    .match_table = TARGET::MatchTable,                         \
+    .match_cache = TARGET::MatchCache,                         \
+    .find_repeats = TARGET::FindRepeats,                       \
+    .decode_short = TARGET::DecodeShort,                       \
+    .decode_run = TARGET::DecodeRun,                           \
+    .decode_cjk = TARGET::DecodeCjk,                           \
+    .look_up_spans = TARGET::LookUpSpans, .walk = TARGET::Walk, \
+    .relax_independent = nullptr, .relax = TARGET::Relax,      \
+    .trace = TARGET::Trace, .emit = TARGET::Emit,              \
+    .emit_sums = TARGET::EmitSums, .few = FEW,                 \
+  }
+
+#if HWY_TARGETS & HWY_SCALAR
+constexpr KernelTable kScalarTable = RANKFEED_PORTABLE_TABLE(N_SCALAR, N_SCALAR, &kScalarTable);
+#elif HWY_TARGETS & HWY_EMU128
+constexpr KernelTable kScalarTable = RANKFEED_PORTABLE_TABLE(N_EMU128, N_EMU128, &kScalarTable);
+#endif
+#if HWY_TARGETS & HWY_SSSE3
+constexpr KernelTable kSsse3Table = RANKFEED_PORTABLE_TABLE(N_SSSE3, N_SSSE3, &kSsse3Table);
+#endif
+#if HWY_TARGETS & HWY_SSE4
+constexpr KernelTable kSse4Table = RANKFEED_PORTABLE_TABLE(N_SSE4, N_SSE4, &kSse4Table);
+#endif
+#if HWY_TARGETS & HWY_NEON
+constexpr KernelTable kNeonTable = RANKFEED_PORTABLE_TABLE(N_NEON, N_NEON, &kNeonTable);
+#endif
+#if HWY_TARGETS & HWY_AVX2
+constexpr KernelTable kAvx2Table = RANKFEED_PORTABLE_TABLE(N_AVX2, N_AVX2, &kAvx2Table);
+#if HWY_TARGETS & HWY_AVX3
+constexpr KernelTable kAvx512Table = RANKFEED_PORTABLE_TABLE(N_AVX2, N_AVX3, &kAvx512Table);
+constexpr KernelTable kAvx512GatherTable = {
+    .classify = N_AVX3::Classify,
+    .list = avx512::List,
+    .make_keys = avx512::MakeKeys,
+    .match_table = avx512::MatchTable,
+    .match_cache = avx512::MatchCache,
+    .find_repeats = N_AVX2::FindRepeats,
+    .decode_short = avx512::DecodeShort,
+    .decode_run = avx512::DecodeRun,
+    .decode_cjk = avx512::DecodeCjk,
+    .look_up_spans = avx512::LookUpSpans,
+    .walk = avx512::Walk,
+    .relax_independent = avx512::RelaxIndependent,
+    .relax = N_AVX2::Relax,
+    .trace = avx512::Trace,
+    .emit = N_AVX2::Emit,
+    .emit_sums = N_AVX2::EmitSums,
+    .few = &kAvx512Table,
+};
+#endif
+#endif
+
+constexpr int64_t TargetOf(Isa isa) {
+  switch (isa) {
+    case Isa::kScalar: return HWY_STATIC_TARGET | HWY_SCALAR | HWY_EMU128;
+    case Isa::kSsse3: return HWY_SSSE3;
+    case Isa::kSse4: return HWY_SSE4;
+    case Isa::kAvx2: return HWY_AVX2;
+    case Isa::kAvx512: return HWY_AVX3;
+    case Isa::kAvx512Gather: return HWY_AVX3_DL;
+    case Isa::kNeon: return HWY_NEON;
+  }
+  return 0;
+}
+
+const KernelTable* BuiltFor(Isa isa) {
+  switch (isa) {
+#if HWY_TARGETS & (HWY_SCALAR | HWY_EMU128)
+    case Isa::kScalar: return &kScalarTable;
+#endif
+#if HWY_TARGETS & HWY_SSSE3
+    case Isa::kSsse3: return &kSsse3Table;
+#endif
+#if HWY_TARGETS & HWY_SSE4
+    case Isa::kSse4: return &kSse4Table;
+#endif
+#if HWY_TARGETS & HWY_NEON
+    case Isa::kNeon: return &kNeonTable;
+#endif
+#if HWY_TARGETS & HWY_AVX2
+    case Isa::kAvx2: return &kAvx2Table;
+#if HWY_TARGETS & HWY_AVX3
+    case Isa::kAvx512: return &kAvx512Table;
+    case Isa::kAvx512Gather: return &kAvx512GatherTable;
+#endif
+#endif
+    default: return nullptr;
+  }
+}
+
+// Whether gathers are as fast as the loads they stand for: Intel CPUs before Sapphire Rapids are
+// mended against gather data sampling (INTEL-SA-00828) at the cost of their speed.
+bool FastGathers() {
+#if HWY_ARCH_X86
+  // AVX512-FP16 (leaf 7, EDX bit 23) came with that one.
+  uint32_t a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 23 & 1) != 0;
+#else
+  return false;
+#endif
+}
+
+// What the CPU can run, a bit each, and kFastGathers. Asked for once: in a virtual machine cpuid
+// takes tens of microseconds.
+constexpr uint32_t kKnown = 1u << 31, kFastGathers = 1u << 30;
+uint32_t Cpu() {
+  static std::atomic<uint32_t> known{0};
+  uint32_t cpu = known.load(std::memory_order_relaxed);
+  if (cpu != 0) return cpu;
+  cpu = kKnown | (FastGathers() ? kFastGathers : 0);
+  const int64_t supported = hwy::SupportedTargets();
+  for (uint32_t i = 0; i < kIsaCount; ++i) {
+    if ((TargetOf(Isa{static_cast<uint8_t>(i)}) & supported) != 0) cpu |= 1u << i;
+  }
+  known.store(cpu, std::memory_order_relaxed);
+  return cpu;
+}
+
+constexpr uint8_t kNotForced = 0xff;
+std::atomic<uint8_t> forced_isa{kNotForced};
+
+}  // namespace
+
+const char* IsaName(Isa isa) {
+  switch (isa) {
+    case Isa::kScalar: return "scalar";
+    case Isa::kSsse3: return "ssse3";
+    case Isa::kSse4: return "sse4";
+    case Isa::kAvx2: return "avx2";
+    case Isa::kAvx512: return "avx512";
+    case Isa::kAvx512Gather: return "avx512-gather";
+    case Isa::kNeon: return "neon";
+  }
+  return nullptr;
+}
+
+const KernelTable* KernelsOf(Isa isa) {
+  return (Cpu() >> static_cast<uint32_t>(isa) & 1) != 0 ? BuiltFor(isa) : nullptr;
+}
+
+Isa ChosenIsa() {
+  const uint8_t forced = forced_isa.load(std::memory_order_relaxed);
+  if (forced != kNotForced) return Isa{forced};
+  for (auto i = static_cast<uint8_t>(kIsaCount); i-- > 0;) {
+    const bool pays = Isa{i} != Isa::kAvx512Gather || (Cpu() & kFastGathers) != 0;
+    if (pays && KernelsOf(Isa{i}) != nullptr) return Isa{i};
+  }
+  return Isa::kScalar;
+}
+
+bool ForceIsa(Isa isa) {
+  if (KernelsOf(isa) == nullptr) return false;
+  forced_isa.store(static_cast<uint8_t>(isa), std::memory_order_relaxed);
+  return true;
+}
+
+void ForgetForcedIsa() { forced_isa.store(kNotForced, std::memory_order_relaxed); }
+
+}  // namespace rankfeed::segment
+#endif  // HWY_ONCE

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// segment/kernels/portable.h: the loops of portable_*.cc, as each Highway target has them. Included
+// again for every target, so it has no guard; dispatch.cc makes the tables.
+#include <hwy/highway.h>
+
+#include "segment/kernels/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rankfeed::segment {
+namespace HWY_NAMESPACE {
+
+bool Classify(const char*, size_t, const ByteClasses&, ClassMasks*);
+void List(const BoundaryMasks*, uint32_t, uint32_t, const Segments&, uint32_t*, uint32_t*);
+void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t, uint32_t,
+              const LookUpBatch&);
+uint32_t MatchTable(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&, uint32_t);
+uint32_t MatchCache(const LookUpTables&, const LookUpBatch&, uint32_t);
+uint32_t FindRepeats(const LookUpBatch&, uint32_t, uint32_t, uint16_t*, Repeat*, uint32_t*);
+uint32_t DecodeShort(const Segments&, const SegmentKey*, const uint16_t*, uint32_t, ShortDecode*);
+const char* DecodeRun(const char*, RunDecode*);
+const char* DecodeCjk(const char*, RunDecode*);
+uint32_t LookUpSpans(const SpanTable&, const RunDecode&, Found*, uint16_t*);
+Visits Walk(const Lattice&, const Span*, uint32_t);
+void Relax(const Lattice&, uint32_t, uint32_t);
+void Trace(const Lattice&, const ExactnessRule&, const Span*, uint32_t, Path*);
+uint32_t Emit(const Found*, uint32_t, uint32_t, int32_t**);
+uint32_t EmitSums(const Found*, uint32_t, uint32_t, int32_t**, uint64_t*);
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rankfeed::segment
+HWY_AFTER_NAMESPACE();

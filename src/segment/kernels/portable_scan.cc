@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// segment/kernels/portable_scan.cc: bytes to classes. Compiled once per Highway target.
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "segment/kernels/portable_scan.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h, which defines the target.
+#include "segment/kernels/portable.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rankfeed::segment {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+bool Classify(const char* text, size_t size, const ByteClasses& classes, ClassMasks* masks) {
+  bool found = false;
+  for (size_t at = 0; at < size; at += 64) {
+    ClassMasks m = {};
+    for (size_t i = 0; i < 64; ++i) {
+      const bool inside = at + i < size;
+      const auto byte = static_cast<uint8_t>(inside ? text[at + i] : 0);
+      m.separator |= uint64_t{!inside || classes.separators.Has(byte)} << i;
+      m.common |= uint64_t{inside && classes.common.Has(byte)} << i;
+      m.letter |= uint64_t{inside && classes.letters.Has(byte)} << i;
+      found |= inside && classes.stop_bytes.Has(byte);
+    }
+    masks[at / 64] = m;
+  }
+  return found;
+}
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 64 lanes, so that one vector never spans two mask words.
+using Bytes = hn::CappedTag<uint8_t, 64>;
+
+template <class D>
+HWY_INLINE uint64_t MaskBits(D d, hn::Mask<D> mask) {
+  uint8_t bits[8] = {};
+  hn::StoreMaskBits(d, mask, bits);
+  uint64_t word;
+  std::memcpy(&word, bits, sizeof(word));
+  return word;
+}
+
+bool Classify(const char* text, size_t size, const ByteClasses& classes, ClassMasks* masks) {
+  const Bytes d;
+  const size_t lanes = hn::Lanes(d);
+  const auto high = hn::LoadDup128(d, classes.separators.high);
+  const auto low_s = hn::LoadDup128(d, classes.separators.low), low_c = hn::LoadDup128(d, classes.common.low),
+             low_l = hn::LoadDup128(d, classes.letters.low), low_f = hn::LoadDup128(d, classes.stop_bytes.low);
+  auto found = hn::Zero(d);
+  const auto zero = hn::Zero(d);
+  const auto nibble = hn::Set(d, 0x0f);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text);
+  alignas(64) uint8_t tail[64];
+  for (size_t at = 0; at < size; at += 64) {
+    const uint8_t* from = bytes + at;
+    if (size - at < 64) {
+      std::memset(tail, 0xff, sizeof(tail));  // in no set
+      std::memcpy(tail, from, size - at);
+      from = tail;
+    }
+    ClassMasks m = {};
+    for (size_t i = 0; i < 64; i += lanes) {
+      const auto v = hn::LoadU(d, from + i);
+      // Bytes from 0x80 on find a zero in `high`, whatever their low nibble finds.
+      const auto row = hn::And(v, nibble);
+      const auto column = hn::TableLookupBytes(high, hn::ShiftRight<4>(v));
+      const auto in = [&](auto low) {
+        return MaskBits(d, hn::Ne(hn::And(hn::TableLookupBytes(low, row), column), zero)) << i;
+      };
+      m.separator |= in(low_s);
+      m.common |= in(low_c);
+      m.letter |= in(low_l);
+      found = hn::Or(found, hn::And(hn::TableLookupBytes(low_f, row), column));
+    }
+    if (from == tail) {
+      const uint64_t outside = ~uint64_t{0} << (size - at);
+      m.separator |= outside;
+      m.common &= ~outside;
+      m.letter &= ~outside;
+    }
+    masks[at / 64] = m;
+  }
+  return !hn::AllFalse(d, hn::Ne(found, zero));
+}
+
+#endif  // HWY_TARGET == HWY_SCALAR
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rankfeed::segment
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// segment/kernels/portable_search.cc: best paths of spans. Compiled once per Highway target.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+// GCC 12 spills general registers to vector registers in AVX-512 functions: 15 % slower than the
+// AVX2 ones on the same CPU (bench/NOTES.md).
+#define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "segment/kernels/portable_search.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h, which defines the target.
+#include "segment/kernels/portable.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rankfeed::segment {
+namespace HWY_NAMESPACE {
+
+// One sequence of several that are read in turns, so that what one fetches arrives while the others
+// work.
+struct Lane {
+  trie::Unit from;  // where to go on from
+  Visit visit;      // of the next code, if there is such a state
+};
+
+// Reads the codes of all spans in turns. Whether a code leads on or its lane has to try again
+// from a shorter suffix follows no pattern, so there is no branch on it: both ways are computed and
+// one is masked out.
+Visits Walk(const Lattice& lattice, const Span* spans, uint32_t count) {
+  constexpr uint32_t kLanes = 16;
+  const trie::Unit* const units = lattice.units;
+  const trie::Unit* const fails = lattice.fails;
+  const uint16_t* const codes = lattice.codes;
+  Visit* visit = lattice.visits;
+  const image::SearchStart* const pairs = lattice.starts + 2 * (size_t{lattice.code_count} + 1);
+  Lane lanes[kLanes];
+  const Span* const end = spans + count;
+  // The next sequence that has codes beyond those that searches begin with; false if there is none.
+  const auto begin = [&](Lane* lane) {
+    while (spans != end) {
+      const uint32_t at = spans->begin;
+      const bool mark = spans->word_start;
+      ++spans;
+      const auto node = [&lattice](uint32_t n, const image::SearchStart& is) {
+        lattice.sum[n] = is.sum;
+        lattice.nodes[n] = is.node;
+      };
+      lattice.sum[at] = 0;
+      node(at + 1, lattice.starts[0]);
+      uint32_t next = at + 1 + mark;
+      const image::SearchStart* first =
+          &lattice.starts[((lattice.code_count + 1) & (uint32_t{mark} - 1)) + codes[next - 1]];
+      node(next, *first);
+      const uint32_t c = codes[next - 1], d = codes[next];
+      if (mark && (c | d) >> image::kStartBits == 0 && d != 0) {
+        first = pairs + (c << image::kStartBits | d);
+        node(++next, *first);
+      }
+      const uint32_t place = trie::Base(first->unit) + codes[next];
+      *lane = {first->unit, Visit{next} << 32 | place};
+      if (codes[next] != 0) return true;
+    }
+    return false;
+  };
+  const uint32_t most = MostSteps(count != 0 ? spans[count - 1].end : 0);
+  Lane* last = lanes;
+  while (last != lanes + kLanes && begin(last)) ++last;
+  for (uint32_t rounds = last != lanes ? most : 0; rounds != 0; --rounds) {
+    for (Lane* lane = lanes; lane != last;) {
+      const trie::Unit unit = units[static_cast<uint32_t>(lane->visit)];
+      const uint64_t at = lane->visit >> 32;
+      *visit = lane->visit;
+      uint64_t is = trie::Label(unit) == codes[at];
+      asm("" : "+r"(is));  // GCC 12 makes branches of what follows otherwise: a third slower
+      visit += is;
+      const uint64_t mask = -is;
+      const trie::Unit shorter = fails[trie::Value(lane->from) & ~mask];
+      const trie::Unit from = shorter ^ ((unit ^ shorter) & mask);
+      const uint64_t next = at + is;
+      const uint32_t code = codes[next];
+      const uint32_t place = trie::Base(from) + code;
+      __builtin_prefetch(units + place);
+      *lane = {from, next << 32 | place};
+      if (code == 0) [[unlikely]] {
+        if (!begin(lane)) {
+          *lane = *--last;
+          if (last == lanes) rounds = 1;
+          continue;
+        }
+      }
+      ++lane;
+    }
+  }
+  return {static_cast<uint32_t>(visit - lattice.visits), 0};
+}
+
+// Both of a and b in order. GCC 12 makes branches of std::min on sums, which are taken as often as
+// not.
+HWY_INLINE void Sort(uint64_t* a, uint64_t* b) {
+#if defined(__x86_64__)
+  uint64_t less = *a, more = *b;
+  asm("cmp %3, %2\n\tcmovae %3, %0\n\tcmovae %2, %1"
+      : "+&r"(less), "+&r"(more)
+      : "r"(*a), "r"(*b)
+      : "cc");
+  *a = less, *b = more;
+#else
+  const uint64_t less = std::min(*a, *b);
+  *b = std::max(*a, *b);
+  *a = less;
+#endif
+}
+HWY_INLINE uint64_t Min(uint64_t a, uint64_t b) {
+#if defined(__x86_64__)
+  asm("cmp %1, %0\n\tcmovae %1, %0" : "+r"(a) : "r"(b) : "cc");
+  return a;
+#else
+  return std::min(a, b);
+#endif
+}
+
+// The node after a code. Three edges are relaxed whether there are as many or not: void ones are
+// above any sum.
+HWY_INLINE void RelaxOne(const Lattice& lattice, Visit visit) {
+  const image::AutomatonState& state = lattice.states[static_cast<uint32_t>(visit)];
+  const uint64_t at = visit >> 32;
+  // From the node as many characters back as the longest piece has; the low bits of an edge count
+  // on.
+  static_assert(image::MakeEdge(0, Lattice::kMaxChars, 0) == 0);
+  const uint64_t* const from = lattice.sum + at - (Lattice::kMaxChars - 1);
+  const auto sum = [from](uint64_t edge) { return edge + from[edge & 15]; };
+  uint64_t least = sum(state.edge[0]), next = sum(state.edge[1]);
+  Sort(&least, &next);
+  const auto relax = [&](uint64_t s) {
+    Sort(&least, &s);
+    next = Min(next, s);
+  };
+  relax(sum(state.edge[2]));
+  if (state.edge_count > 3) {
+    const uint32_t edges = std::min(state.edge_count, image::kMaxSegmentPieceChars);
+    for (uint32_t k = 3; k < edges; ++k) relax(sum(lattice.edges[state.more + k - 3]));
+  }
+  lattice.sum[at + 1] = least & image::kEdgeCostMask;
+  lattice.nodes[at + 1] = {static_cast<uint32_t>(least),
+                           static_cast<uint32_t>((next - least) >> image::kEdgeCostShift)};
+}
+
+// The best path to the end of a sequence, backwards.
+HWY_INLINE Path TraceOne(const Lattice& lattice, const ExactnessRule& rule,
+                              const Span& sequence) {
+  const int32_t begin = sequence.begin, end = sequence.end;
+  uint32_t margin = rule.most_margin(), greatest = 0;
+  int32_t first = end;
+  // Two tokens at a time, past the first too: how many there are follows no pattern that a branch
+  // predictor could learn.
+  for (int32_t node = end; node > begin;) {
+    for (int k = 0; k < 2; ++k) {
+      const uint32_t more = node > begin ? ~uint32_t{0} : 0;
+      const image::LatticeNode at = lattice.nodes[node];
+      const uint32_t id = image::EdgeId(at.last) & more;
+      margin = std::min(margin, at.margin | ~more);
+      greatest = std::max(greatest, id);
+      lattice.ids[first - 1] = static_cast<int32_t>(id);
+      first += static_cast<int32_t>(more);
+      node -= static_cast<int32_t>(image::EdgeChars(at.last) & more);
+    }
+  }
+  const auto steps = static_cast<uint32_t>(end - first);
+  Path result{static_cast<uint16_t>(first), static_cast<uint16_t>(steps),
+                      rule.Make(lattice.sum[end] >> image::kEdgeCostShift, margin, steps,
+                                static_cast<uint32_t>(end - begin)),
+                      0};
+  if (greatest >= image::kEdgeLiteral) [[unlikely]] FuseUnknown(lattice, end, &result);
+  return result;
+}
+
+// Neighbours among the visits are of different spans, so that no node waits for the one before
+// it.
+void Relax(const Lattice& lattice, uint32_t begin, uint32_t end) {
+  for (const Visit *visit = lattice.visits + begin, *last = lattice.visits + end; visit != last;
+       ++visit) {
+    __builtin_prefetch(lattice.states + static_cast<uint32_t>(visit[Lattice::kPrefetchAhead]));
+    RelaxOne(lattice, *visit);
+  }
+}
+
+void Trace(const Lattice& lattice, const ExactnessRule& rule, const Span* spans,
+           uint32_t count, Path* paths) {
+  for (uint32_t k = 0; k < count; ++k) paths[k] = TraceOne(lattice, rule, spans[k]);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rankfeed::segment
+HWY_AFTER_NAMESPACE();

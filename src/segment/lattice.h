@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// segment/lattice.h: what a search works on, and what it finds (segment/search.h).
+#pragma once
+
+#include <cstdint>
+
+#include "image/format.h"
+#include "segment/slack.h"
+#include "trie/double_array.h"
+
+namespace rankfeed::segment {
+
+// The best path of a span.
+struct Path {
+  enum : uint8_t {
+    kFused = 1,    // holds an unknown token of several characters
+    kLiteral = 2,  // holds the unknown piece itself: its text takes the general path
+    kUnknown = 4,  // holds an unknown token: not for a table of the image
+  };
+  // Flags of paths that are not kept. Replaying SentencePiece's sums needs to know how many
+  // characters an unknown token stands for: of those that are kept, one.
+  static constexpr uint8_t NotKept(bool float32) { return kLiteral | (float32 ? kFused : 0); }
+  uint16_t first_id, count;  // in Lattice::ids
+  image::PathInfo info;      // its count is 255 at most
+  uint8_t flags;
+  uint16_t fused;  // with kFused: characters of its unknown token, 0 if there are several
+};
+
+// A code that was read: its place in the codes, and in the low half the state after it.
+using Visit = uint64_t;
+
+// Steps of a walk over spans that end at the code `end`. A step reads a code or goes on along a
+// fail, which leads to a state of fewer characters (image/verify.cc). Only where an image is
+// written to while it is mapped do fails lead in circles, and the walk ends before the spans.
+constexpr uint32_t MostSteps(uint32_t end) {
+  return (image::kMaxSegmentPieceChars + 1) * end;
+}
+
+// How many there are, and how many of the first: of any eight from a multiple of eight on, no two
+// are of the same span.
+struct Visits {
+  uint32_t count, independent;
+};
+
+// A node comes before each code and behind the last; node n + 1 follows codes[n].
+struct Lattice {
+  static constexpr uint32_t kMaxChars = image::kMaxSegmentPieceChars;
+  static constexpr uint32_t kPrefetchAhead = 40;  // visits whose states are fetched
+  static_assert(kPrefetchAhead + 8 <= kVectorSlack);
+
+  const trie::Unit* units;
+  const trie::Unit* fails;
+  const image::AutomatonState* states;
+  const uint64_t* edges;
+  const image::SearchStart* starts;
+  uint32_t code_count, unk_id;
+  const uint16_t* codes;
+  Visit* visits;  // for all codes
+  uint64_t* sum;  // by node: the least sum of costs, where an edge has its cost; kMaxChars before
+                  // the first may be read
+  image::LatticeNode* nodes;  // unspecified before the first code of a span
+  int32_t* ids;  // a place for each code, where the path through it lies; ids[-1] may be written
+  // For loops that list where searches begin before they read on; by span.
+  trie::Unit* start_units;
+  Visit* start_visits;
+};
+
+// Of a path to the node `end` that holds unknown characters or the unknown piece itself: its flags,
+// and one token for consecutive unknown characters.
+void FuseUnknown(const Lattice& lattice, int32_t end, Path* path);
+
+}  // namespace rankfeed::segment

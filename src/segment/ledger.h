@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// segment/ledger.h: the score of a stretch so far: whether the ids of a segment hold behind it, and
+// the reference's own sums where that has to be searched.
+//
+// A bound of the score is all that counts as long as segments hold. For one that does not, the
+// reference's score is made up for by adding the scores of the tokens since the last such place, in
+// its order and arithmetic, and its own search goes on from there.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "base/layout.h"
+#include "base/token_sink.h"
+#include "general/best_path.h"
+#include "image/model.h"
+#include "rankfeed/encode.h"
+#include "segment/exactness.h"
+#include "segment/lattice.h"
+#include "segment/search.h"
+
+namespace rankfeed::segment {
+
+// An unknown token that stands for several characters.
+struct FusedUnknown {
+  uint32_t token, chars;  // index in the sink
+};
+
+struct LedgerScratch {
+  static constexpr uint32_t kMaxFused = 64;  // between two searches
+  FusedUnknown* fused = nullptr;
+  general::Lattice lattice = {};  // PathSearch::kCapacity
+
+  void Carve(Layout& layout) {
+    fused = layout.Take<FusedUnknown>(kMaxFused);
+    lattice.Carve(layout, PathSearch::kCapacity);
+  }
+};
+
+template <class Arithmetic>
+class ScoreLedger {
+ public:
+  static constexpr bool kFloat32 = Arithmetic::kFloat32;
+
+  ScoreLedger(const Model& model, const ExactnessRule& rule, const LedgerScratch& scratch)
+      : model_(model), rule_(rule), scratch_(scratch) {}
+
+  // A stretch begins behind that many tokens of the sink.
+  void Begin(uint32_t token) {
+    known_to_ = token;
+    fused_count_ = 0;
+    bound_ = 0;
+    score_ = 0;
+  }
+
+  // Whether ids of that info hold at the score so far; if so, moves it on.
+  bool Holds(image::PathInfo info) {
+    const uint64_t bound = bound_ + info.score_bound;
+    if (bound >> info.exact_below != 0) return false;
+    if constexpr (kFloat32) bound_ = bound;
+    return true;
+  }
+  // What Holds() moves on, for loops that do as much.
+  uint64_t* bound() { return &bound_; }
+
+  // Remembers of a path that is written next how many characters its unknown token stands for.
+  // False if that is not known, and the path has to be searched.
+  bool NoteFused(const Path& path, const int32_t* ids, uint32_t token) {
+    if ((path.flags & Path::kFused) == 0 || !kFloat32) return true;
+    if (path.fused == 0 || fused_count_ == LedgerScratch::kMaxFused) return false;
+    const int32_t* const unknown =
+        std::find(ids, ids + path.count, static_cast<int32_t>(model_.config->unk_id));
+    scratch_.fused[fused_count_++] = {token + static_cast<uint32_t>(unknown - ids), path.fused};
+    return true;
+  }
+
+  // The reference's own search through codes, behind the tokens in the sink: appends its tokens. A
+  // reason if that cannot be told from them.
+  rankfeed_reason Search(std::span<const uint16_t> codes, TokenSink& sink) {
+    if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
+    if constexpr (!kFloat32) FindWord(codes, sink);
+    if (!CatchUp(sink)) return RANKFEED_REASON_UNKNOWN;
+    const auto size = static_cast<uint32_t>(codes.size());
+    const general::CodeChars chars(model_, codes.data(), size);
+    general::FindBestPath<Arithmetic>(model_, chars, score_, scratch_.lattice);
+    if (!Push(size, sink)) return RANKFEED_REASON_UNKNOWN;
+    score_ = scratch_.lattice.best[size];
+    known_to_ = sink.count;
+    if constexpr (kFloat32) bound_ = rule_.Accumulated(score_);
+    return RANKFEED_REASON_NONE;
+  }
+
+ private:
+  // HuggingFace searches every word on its own, from score 0. Looked for only here, so that writing
+  // ids needs no look at where words begin: U+2581 stands nowhere else, so nor do pieces that begin
+  // with it. Those that began before known_to_ are in its score.
+  void FindWord(std::span<const uint16_t> codes, const TokenSink& sink) {
+    uint32_t begin = sink.count;
+    if (codes[0] != model_.segment.config->space_code) {
+      do {
+        if (begin == known_to_) return;
+        --begin;
+      } while (!model_.text(model_.id_pieces[static_cast<uint32_t>(sink.ids[begin])])
+                    .starts_with("\xe2\x96\x81"));
+    }
+    known_to_ = begin;
+    score_ = 0;
+  }
+
+  // Adds the scores of the tokens from known_to_ on. False if it is not known of how many
+  // characters an unknown one is.
+  bool CatchUp(const TokenSink& sink) {
+    const uint32_t unk_id = model_.config->unk_id;
+    const FusedUnknown *fused = scratch_.fused, *const end = fused + fused_count_;
+    for (; known_to_ < sink.count; ++known_to_) {
+      const auto id = static_cast<uint32_t>(sink.ids[known_to_]);
+      if (id != unk_id) {
+        score_ = Arithmetic::Store(Arithmetic::Piece(model_.segment.id_scores[id], score_));
+        continue;
+      }
+      if (!kFloat32) return false;
+      const bool is_fused = fused != end && fused->token == known_to_;
+      for (uint32_t chars = is_fused ? (fused++)->chars : 1; chars > 0; --chars) {
+        score_ = Arithmetic::Unknown(model_.config->unk_score, score_);
+      }
+    }
+    fused_count_ = 0;
+    return true;
+  }
+
+  // The tokens of the path that was found. False when the unknown piece itself is on it: it fuses
+  // like an unknown, which only the general path does.
+  bool Push(uint32_t size, TokenSink& sink) const {
+    const general::Lattice& lattice = scratch_.lattice;
+    const uint32_t unk_id = model_.config->unk_id;
+    bool after_unknown = false;  // consecutive unknown characters are one token
+    for (uint32_t at = 0; at < size;) {
+      at = lattice.link[at];
+      const bool unknown = lattice.value[at] == trie::kNoValue;
+      const uint32_t id = unknown ? unk_id : model_.value_ids[lattice.value[at]];
+      if (!unknown && id == unk_id) return false;
+      if (!(unknown && after_unknown)) sink.Push(id, 0, 0);
+      after_unknown = unknown;
+    }
+    return true;
+  }
+
+  const Model& model_;
+  const ExactnessRule& rule_;
+  const LedgerScratch& scratch_;
+  uint64_t bound_ = 0;  // of the segments so far (SentencePiece)
+  double score_ = 0;    // the reference's, up to token known_to_
+  uint32_t known_to_ = 0;
+  uint32_t fused_count_ = 0;  // unknown tokens from there on
+};
+
+}  // namespace rankfeed::segment

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// segment/look_up.cc: see look_up.h.
+#include "segment/look_up.h"
+
+#include <algorithm>
+
+#include "segment/decode.h"
+#include "segment/kernels/kernels.h"
+
+namespace rankfeed::segment {
+
+void LookUp::Scratch::Carve(Layout& layout, uint32_t cache_bytes) {
+  cache.Carve(layout, cache_bytes);
+  constexpr uint32_t kEntries = kMaxBatch + kVectorSlack;
+  batch.keys = layout.Take<SegmentKey>(kEntries);
+  for (uint64_t*& part : batch.parts) part = layout.Take<uint64_t>(kEntries);
+  batch.hashes = layout.Take<uint64_t>(kEntries);
+  batch.found = layout.Take<Found>(kEntries);
+  batch.misses = layout.Take<uint16_t>(kEntries);
+  slots = layout.Take<uint16_t>(kRepeatSlots);
+  repeats = layout.Take<Repeat>(kEntries);
+  decoded = layout.Take<Decoded>(kEntries);
+  inserts = layout.Take<uint16_t>(kEntries);
+}
+
+void LookUp::Miss() {
+  scratch_.batch.misses[0] = 0;
+  miss_count_ = 1;
+  repeat_count_ = 0;
+}
+
+void LookUp::Run(SegmentQueue& queue, uint32_t count) {
+  // Looked up at once: what that fetches stays in the first level cache.
+  constexpr uint32_t kTogether = 128;
+  const KernelTable& kernels = count < kFewSegments ? *kernels_.few : kernels_;
+  const LookUpBatch& batch = scratch_.batch;
+  const Segments segments = queue.segments();
+  SegmentQueue::Place next = queue.next_text();
+  miss_count_ = repeat_count_ = 0;
+  uint32_t run = 0;
+  for (uint32_t begin = 0, made = 0; begin < count; begin = made) {
+    const uint32_t end = std::min(count, begin + kTogether);
+    while (made < end) {
+      const SegmentRun& of = queue.RunOf(made, &run);
+      const uint32_t size = std::min(queue.end(of), end) - made;
+      kernels.make_keys(tables_, of.stretch.data(), of.stretch.size(), segments.From(made), size,
+                        made, batch);
+      made += size;
+    }
+    queue.Fetch(&next);
+    miss_count_ = kernels.match_table(tables_, begin, end, batch, miss_count_);
+  }
+  miss_count_ = kernels.match_cache(tables_, batch, miss_count_);
+  if (miss_count_ < 2) return;
+  // What a text is about comes several times in a batch.
+  batch.keys[kMaxBatch] = {{SegmentKey::Tag(0x7f, false), 0, 0, 0}};
+  miss_count_ = kernels.find_repeats(batch, kMaxBatch, miss_count_, scratch_.slots,
+                                     scratch_.repeats, &repeat_count_);
+}
+
+void LookUp::Resolve(const SpanDecoder& spans, uint32_t end) {
+  uint32_t left = 0;
+  for (uint32_t k = 0; k < decoded_count_; ++k) {
+    const Decoded& miss = scratch_.decoded[k];
+    const Found found = miss.cacheable ? spans.found(miss.first) : Found{};
+    // What cannot be settled by its info is decoded once more, from its bytes.
+    if (found.info.count != 0) {
+      scratch_.batch.found[miss.segment] = found;
+      scratch_.inserts[insert_count_] = miss.segment;
+      insert_count_ += found.info.exact_below != 0;
+    } else {
+      scratch_.batch.found[miss.segment].ids = nullptr;
+      scratch_.decoded[left++] = miss;
+    }
+  }
+  decoded_count_ = left;
+  ResolveRepeats(end);
+}
+
+void LookUp::ResolveRepeats(uint32_t end) {
+  Found* const found = scratch_.batch.found;
+  Decoded* const decoded = scratch_.decoded;
+  const uint32_t own = decoded_count_;
+  for (uint32_t k = 0; k < repeat_count_ && scratch_.repeats[k].segment < end; ++k) {
+    const auto [segment, of] = scratch_.repeats[k];
+    found[segment] = found[of];
+    if (found[of].ids != nullptr) continue;
+    const Decoded* miss = decoded + decoded_count_ - 1;
+    while (miss->segment != of) --miss;
+    decoded[decoded_count_] = *miss;
+    decoded[decoded_count_++].segment = segment;
+  }
+  if (decoded_count_ == own) return;
+  std::sort(decoded, decoded + decoded_count_,
+            [](const Decoded& a, const Decoded& b) { return a.segment < b.segment; });
+}
+
+void LookUp::Insert() {
+  if (scratch_.cache.enabled()) {
+    for (uint32_t k = 0; k < insert_count_; ++k) {
+      const uint32_t i = scratch_.inserts[k];
+      const SegmentKey& key = scratch_.batch.keys[i];
+      if (key.size() > SegmentKey::kMaxBytes) continue;
+      const Found& found = scratch_.batch.found[i];
+      Keep(key, found.ids, found.info, tables_.Line(scratch_.batch.hashes[i]));
+    }
+  }
+  insert_count_ = 0;
+}
+
+}  // namespace rankfeed::segment

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// segment/queue.h: the segments that wait, of several texts, scanned ahead of the work on them:
+// short texts share batches, so that what one of them fetches arrives while others work.
+//
+// A text is stretches between added tokens (HuggingFace; in SentencePiece parity one stretch). A
+// stretch is encoded on its own, as the reference does.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/layout.h"
+#include "general/added_tokens.h"
+#include "rankfeed/encode.h"
+#include "segment/scan.h"
+
+namespace rankfeed::segment {
+
+// Segments of one stretch that lie next to each other in the queue, or an added token.
+struct SegmentRun {
+  enum : uint8_t { kBeginsText = 1, kBeginsStretch = 2, kEndsStretch = 4, kEndsText = 8 };
+
+  std::string_view stretch;
+  uint32_t begin, end;  // segments, by number in the queue
+  const image::AddedToken* token;  // null: segments
+  uint8_t marks;
+  rankfeed_reason reason;  // why the stretch leaves the fast road
+};
+
+class SegmentQueue {
+ public:
+  static constexpr uint32_t kMaxWaiting = 2048;  // segments, before a block is added
+  static constexpr uint32_t kMaxRuns = 256;
+
+  struct Scratch {
+    SegmentScanner::Scratch scanner;
+    Segments segments = {};
+    SegmentRun* runs = nullptr;
+    void Carve(Layout& layout) {
+      scanner.Carve(layout);
+      segments.begins = layout.Take<uint32_t>(kMaxWaiting + SegmentScanner::kMaxSegments);
+      segments.ends = layout.Take<uint32_t>(kMaxWaiting + SegmentScanner::kMaxSegments);
+      runs = layout.Take<SegmentRun>(kMaxRuns);
+    }
+  };
+
+  // added: null where texts hold no added tokens.
+  SegmentQueue(const Model& model, const KernelTable& kernels, const ByteClasses& classes,
+               std::span<const rankfeed_text> texts, const general::AddedTokens* added,
+               const Scratch& scratch)
+      : texts_(texts),
+        added_(added),
+        scratch_(scratch),
+        scanner_(model, kernels, classes, scratch.scanner) {}
+
+  // Whether there is anything left to scan.
+  bool more() const { return scanning_ || split_.has_value() || next_ != texts_.size(); }
+
+  // Scans on until `wanted` segments wait, the texts end or there is no place for more. Numbers of
+  // segments begin anew.
+  void Fill(uint32_t wanted);
+
+  // Runs and segments wait, in order; numbers of segments count from the first that waits.
+  bool empty() const { return first_run_ == run_count_; }
+  uint32_t waiting() const { return tail_ - head_; }
+  Segments segments() const { return scratch_.segments.From(head_); }
+  SegmentRun& front() { return scratch_.runs[first_run_]; }
+  // The run of a segment, or of one behind those of *run, which is moved on.
+  SegmentRun& RunOf(uint32_t segment, uint32_t* run) {
+    while (scratch_.runs[first_run_ + *run].end <= head_ + segment) ++*run;
+    return scratch_.runs[first_run_ + *run];
+  }
+  // By number from the first that waits, 0 for those done before.
+  uint32_t begin(const SegmentRun& run) const { return run.begin > head_ ? run.begin - head_ : 0; }
+  uint32_t end(const SegmentRun& run) const { return run.end > head_ ? run.end - head_ : 0; }
+
+  void PopRun() { ++first_run_; }
+  void PopSegments(uint32_t count) { head_ += count; }
+  // The stretch of the first run leaves: its segments go, and a run stays that ends the text if it
+  // did.
+  void DropStretch();
+
+  // Fetches some lines of the texts that will be scanned next, from byte at of text i on. Here, a
+  // few at a time, as scanning waits for memory and looking up seldom does.
+  struct Place {
+    size_t text, at;
+  };
+  Place next_text() const { return {next_, 0}; }
+  void Fetch(Place* place) const;
+
+ private:
+  // A text that is split at added tokens, and how far.
+  struct Split {
+    explicit Split(const general::AddedTokenScanner& from) : matches(from) {}
+    general::AddedTokenScanner matches;
+    size_t done = 0;                             // bytes
+    const image::AddedToken* pending = nullptr;  // comes behind the stretch that was opened
+    bool last = false;                           // no match is left
+  };
+
+  void Compact();
+  void BeginText();
+  void BeginSplit();
+  void NextPart();
+  void OpenStretch(std::string_view stretch, uint8_t marks);
+  void ScanBlock();
+  void Add(const SegmentRun& run) { scratch_.runs[run_count_++] = run; }
+
+  const std::span<const rankfeed_text> texts_;
+  const general::AddedTokens* const added_;  // nullable
+  const Scratch& scratch_;
+  SegmentScanner scanner_;
+  // In the scratch: those that wait. Behind them goes what is scanned next.
+  uint32_t head_ = 0, tail_ = 0, first_run_ = 0, run_count_ = 0;
+  size_t next_ = 0;  // text to begin with
+  // Of the text before it, as long as there is more to come:
+  std::string_view text_, stretch_;
+  std::optional<Split> split_;
+  bool scanning_ = false;    // the stretch
+  uint8_t begin_marks_ = 0;  // of its next run
+};
+
+}  // namespace rankfeed::segment

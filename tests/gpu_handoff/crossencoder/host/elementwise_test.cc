@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The SIMD steps of the host's forward against plain double arithmetic, all sizes around the
+// vectors.
+#include "crossencoder/host/elementwise.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace rankfeed::handoff {
+namespace {
+
+std::vector<float> Random(size_t size, float spread, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(0, spread);
+  std::vector<float> values(size);  // exactly as large as needed: AddressSanitizer sees the end
+  for (float& v : values) v = normal(random);
+  return values;
+}
+
+TEST(Elementwise, EqualsDoubleArithmetic) {
+  const ElementwiseKernels& k = Elementwise();
+  for (size_t size = 1; size <= 150; ++size) {
+    SCOPED_TRACE(size);
+    const auto a = Random(size, 3, size), b = Random(size, 1, size + 1000),
+               g = Random(size, 1, size + 2000);
+    std::vector<float> out(size);
+    k.add(a.data(), b.data(), size, out.data());
+    double mean = 0, dot = 0, size_of_dot = 0;
+    for (size_t i = 0; i < size; ++i) {
+      EXPECT_EQ(out[i], a[i] + b[i]);
+      dot += double{a[i]} * b[i];
+      size_of_dot += std::fabs(double{a[i]} * b[i]);
+    }
+    EXPECT_NEAR(k.dot(a.data(), b.data(), size), dot, 1e-6 * size_of_dot + 1e-7);
+
+    for (const float v : a) mean += v / static_cast<double>(size);
+    double variance = 0;
+    for (const float v : a) variance += (v - mean) * (v - mean) / static_cast<double>(size);
+    out = a;
+    k.norm(out.data(), g.data(), b.data(), 1e-3f, size);
+    for (size_t i = 0; i < size; ++i) {
+      EXPECT_NEAR(out[i], (a[i] - mean) / std::sqrt(variance + 1e-3) * g[i] + b[i], 2e-5);
+    }
+
+    out = a;
+    k.gelu(out.data(), size);
+    for (size_t i = 0; i < size; ++i)
+      EXPECT_NEAR(out[i], 0.5 * a[i] * std::erfc(-a[i] / std::sqrt(2.0)), 1e-6);
+    out = a;
+    k.tanh(out.data(), size);
+    for (size_t i = 0; i < size; ++i) EXPECT_NEAR(out[i], std::tanh(double{a[i]}), 1e-6);
+
+    out = a;
+    k.softmax(out.data(), 0.7f, size);
+    double most = -1e30, sum = 0;
+    for (const float v : a) most = std::max(most, 0.7 * v);
+    for (const float v : a) sum += std::exp(0.7 * v - most);
+    for (size_t i = 0; i < size; ++i) EXPECT_NEAR(out[i], std::exp(0.7 * a[i] - most) / sum, 1e-6);
+  }
+}
+
+TEST(Elementwise, ExtremesStayFinite) {
+  const ElementwiseKernels& k = Elementwise();
+  std::vector<float> x = {-1e30f, -100, -20, -1e-30f, 0, 1e-30f, 20, 100, 1e30f};
+  k.gelu(x.data(), x.size());
+  const std::vector<float> expected = {0, 0, 0, 0, 0, 0, 20, 100, 1e30f};
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(x[i] + 1.0f, expected[i] + 1.0f) << i;
+  x = {1e4f, -1e4f, 0, 3};
+  k.softmax(x.data(), 1.0f, x.size());
+  EXPECT_FLOAT_EQ(x[0], 1.0f);
+  for (size_t i = 1; i < x.size(); ++i) EXPECT_LT(x[i], 1e-30f);
+  x = {NAN};
+  k.gelu(x.data(), 1);
+  EXPECT_TRUE(std::isnan(x[0]));
+}
+
+}  // namespace
+}  // namespace rankfeed::handoff

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Configs and weights that do not fit each other, or ask for something that is not computed, are
+// refused with the name of what is wrong.
+#include "crossencoder/model/weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "crossencoder/model/float16.h"
+#include "crossencoder/model/model_error.h"
+#include "gpu_handoff/crossencoder/forward/golden_models.h"
+#include "rankfeed/crossencoder.h"
+
+namespace rankfeed::handoff {
+namespace {
+
+std::string Slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+// The reason why a config, or the golden weights with it, are refused.
+std::string Refusal(const std::string& config_text, const std::string& weights) {
+  try {
+    ModelConfig config = ReadConfig(config_text, "config.json");
+    const Safetensors file(std::as_bytes(std::span(weights)), "w");
+    const Weights read(file, &config, RANKFEED_DTYPE_AUTO);
+  } catch (const ModelError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+class WeightsTest : public testing::Test {
+ protected:
+  const std::string config_ = Slurp(GoldenFolder() + "xlmr/config.json");
+  const std::string weights_ = Slurp(GoldenFolder() + "xlmr/model.safetensors");
+};
+
+TEST_F(WeightsTest, ConfigsThatAreRefused) {
+  ASSERT_EQ(Refusal(config_, weights_), "");
+  const struct {
+    const char *from, *to, *words;
+  } cases[] = {
+      {"\"xlm-roberta\"", "\"bert\"", "\"model_type\" is \"bert\""},
+      {"ForSequenceClassification", "ForMaskedLM", "ForMaskedLM"},
+      {"\"gelu\"", "\"gelu_new\"", "gelu_new"},
+      {"\"absolute\"", "\"relative_key\"", "relative_key"},
+      {"\"hidden_size\": 32", "\"hidden_size\": 0", "\"hidden_size\" is 0"},
+      {"\"hidden_size\": 32", "\"hidden_size\": -1", "whole number"},
+      {"\"hidden_size\": 32", "\"hidden_size\": 99999999999", "\"hidden_size\""},
+      {"\"hidden_size\": 32", "\"hidden_sise\": 32", "\"hidden_size\" is missing"},
+      {"\"hidden_size\": 32", "\"hidden_size\": 64", "[64, 32]"},
+      {"\"num_attention_heads\": 4", "\"num_attention_heads\": 5", "does not divide"},
+      {"\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3", "layer.2."},
+      {"\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1", "layer.1."},
+      {"\"vocab_size\": 64", "\"vocab_size\": 65", "word_embeddings"},
+      {"\"max_position_embeddings\": 40", "\"max_position_embeddings\": 2", "no room"},
+      {"\"max_position_embeddings\": 40", "\"max_position_embeddings\": 41", "position_embeddings"},
+      {"\"type_vocab_size\": 1", "\"type_vocab_size\": 2", "token_type_embeddings"},
+      {"\"intermediate_size\": 48", "\"intermediate_size\": 47", "intermediate.dense.weight"},
+      {"\"0\": \"LABEL_0\"", "\"0\": \"a\", \"1\": \"b\"", "out_proj.weight"},
+      {"\"layer_norm_eps\": 1e-05", "\"layer_norm_eps\": 0", "layer_norm_eps"},
+      {"\"use_cache\": true", "\"is_decoder\": true", "is_decoder"},
+      {"\"use_cache\": true", "\"hidden_size\": 32", "stands twice"},
+      {"{", "[", "not JSON"},
+  };
+  for (const auto& c : cases) {
+    const std::string why = Refusal(Replaced(config_, c.from, c.to), weights_);
+    EXPECT_NE(why.find(c.words), std::string::npos) << c.to << ": '" << why << "'";
+  }
+  // Heads larger than the kernels' limit.
+  const std::string wide =
+      Replaced(Replaced(config_, "\"hidden_size\": 32", "\"hidden_size\": 1024"),
+               "\"num_attention_heads\": 4", "\"num_attention_heads\": 4");
+  EXPECT_NE(Refusal(wide, weights_).find("heads of 256"), std::string::npos);
+}
+
+TEST_F(WeightsTest, TensorsThatAreRefused) {
+  const auto renamed = [&](const char* from, const char* to) {
+    return Refusal(config_, Replaced(weights_, from, to));
+  };
+  EXPECT_NE(renamed("roberta.encoder.layer.1.output.dense.bias",
+                    "roberta.encoder.layer.1.output.dense.biaz")
+                .find("\"roberta.encoder.layer.1.output.dense.bias\" is missing"),
+            std::string::npos);
+  EXPECT_NE(renamed("classifier.out_proj.bias\":{\"dtype\":\"F32\"",
+                    "classifier.out_proj.bias\":{\"dtype\":\"I32\"")
+                .find("is I32"),
+            std::string::npos);
+}
+
+TEST_F(WeightsTest, LabelsComeFromTheWeightsWhenTheConfigIsSilent) {
+  const size_t begin = config_.find("\"id2label\""), end = config_.find("},", begin) + 2;
+  ModelConfig config = ReadConfig(config_.substr(0, begin) + config_.substr(end), "c");
+  EXPECT_EQ(config.labels, 0u);
+  const Safetensors file(std::as_bytes(std::span(weights_)), "w");
+  const Weights weights(file, &config, RANKFEED_DTYPE_AUTO);
+  EXPECT_EQ(config.labels, 1u);
+}
+
+TEST_F(WeightsTest, BlockHoldsTheTensorsInEveryType) {
+  ModelConfig config = ReadConfig(config_, "c");
+  const Safetensors file(std::as_bytes(std::span(weights_)), "w");
+  const auto source = [&](const char* name) {
+    const StoredTensor& tensor = file.tensors().find(name)->second;
+    std::vector<float> values(tensor.elements);
+    CopyToFloat(tensor, values.data());
+    return values;
+  };
+  const auto key = source("roberta.encoder.layer.1.attention.self.key.weight");
+  const auto gamma = source("roberta.encoder.layer.1.output.LayerNorm.weight");
+  for (const uint32_t dtype : {RANKFEED_DTYPE_F32, RANKFEED_DTYPE_F16, RANKFEED_DTYPE_BF16}) {
+    const Weights weights(file, &config, dtype);
+    std::vector<char> block(weights.offsets().bytes);
+    weights.Write(block.data());
+    const LayerOffsets& layer = weights.offsets().layers[1];
+    EXPECT_EQ(layer.qkv_w % 256, 0u);
+    const size_t size = dtype == RANKFEED_DTYPE_F32 ? 4 : 2;
+    for (size_t i = 0; i < key.size(); ++i) {  // keys follow the 32 * 32 queries
+      const char* at = block.data() + layer.qkv_w + (1024 + i) * size;
+      float value;
+      uint16_t bits;
+      std::memcpy(&value, at, dtype == RANKFEED_DTYPE_F32 ? 4 : 0);
+      std::memcpy(&bits, at, sizeof bits);
+      if (dtype == RANKFEED_DTYPE_F16) value = FloatOfF16(bits);
+      if (dtype == RANKFEED_DTYPE_BF16) value = FloatOfBf16(bits);
+      const float step = dtype == RANKFEED_DTYPE_F32   ? 0
+                         : dtype == RANKFEED_DTYPE_F16 ? 1.0f / 2048
+                                                       : 1.0f / 256;
+      ASSERT_NEAR(value, key[i], std::abs(key[i]) * step + 1e-7f * (size == 2)) << i;
+    }
+    EXPECT_EQ(0, std::memcmp(block.data() + layer.norm2_g, gamma.data(), gamma.size() * 4))
+        << "float32 always";
+  }
+}
+
+}  // namespace
+}  // namespace rankfeed::handoff
