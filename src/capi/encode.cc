@@ -66,8 +66,8 @@ rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model, const rank
   if (out == nullptr) return RANKFEED_E_ARGUMENT;
   if (const rankfeed_status status = CheckLimits(model, limits, &capacity)) return status;
   Layout layout(nullptr);
-  rankfeed_encoder measured{};
-  rankfeed_encoder::Carve(layout, *model, *limits, capacity, &measured);
+  rankfeed::encode::Scratch scratch;
+  rankfeed_encoder::Carve(layout, *model, *limits, capacity, &scratch);
   if (!layout.ok()) return RANKFEED_E_LIMIT;
   *out = {layout.size(), Layout::kAlignment};
   return RANKFEED_OK;
@@ -86,20 +86,9 @@ rankfeed_status rankfeed_encoder_init(const rankfeed_model* model, const rankfee
   uint32_t capacity = 0;
   CheckLimits(model, limits, &capacity);  // succeeded above
   Layout layout(memory);
-  rankfeed_encoder encoder{};
-  rankfeed_encoder* place = rankfeed_encoder::Carve(layout, *model, *limits, capacity, &encoder);
-  encoder.magic = rankfeed::kEncoderMagic;
-  encoder.model = model;
-  encoder.limits = *limits;
-  encoder.isa = rankfeed::segment::ChosenIsa();
-  encoder.general.added.Prepare(*model);
-  if (rankfeed::segment::Available(*model)) {
-    encoder.engine.emplace(*model, *rankfeed::segment::KernelsOf(encoder.isa),
-                           encoder.general.added.first_bytes());
-  }
-  encoder.around.Prepare(*model);
-  encoder.segment.look_up.cache.Clear();
-  *out = new (place) rankfeed_encoder(encoder);
+  rankfeed::encode::Scratch scratch;
+  rankfeed_encoder* place = rankfeed_encoder::Carve(layout, *model, *limits, capacity, &scratch);
+  *out = new (place) rankfeed_encoder(*model, *limits, scratch);
   return RANKFEED_OK;
 }
 

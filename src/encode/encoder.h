@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// encode/encoder.h: the object behind rankfeed_encoder and the layout of its scratch.
+// encode/encoder.h: the object behind rankfeed_encoder and the layout of its scratch. It stays where
+// it was made: its parts refer to each other.
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <variant>
 
 #include "base/layout.h"
 #include "general/hf_encode.h"
@@ -42,31 +43,43 @@ struct Around {
   void Prepare(const Model& model);
 };
 
+// The arrays of an encoder.
+struct Scratch {
+  general::Scratch general;
+  segment::Scratch segment;
+};
+
 }  // namespace rankfeed::encode
 
 struct rankfeed_encoder {
-  uint64_t magic;  // catches scratch that was never initialised; best effort
+  uint64_t magic = rankfeed::kEncoderMagic;  // catches scratch that was never initialised
   const rankfeed_model* model;
   rankfeed_limits limits;
   rankfeed::general::Scratch general;
   rankfeed::segment::Scratch segment;
-  rankfeed::segment::Isa isa;
-  std::optional<rankfeed::segment::Prepared> engine;  // where the model allows the fast road
+  rankfeed::segment::Isa isa = rankfeed::segment::ChosenIsa();
+  // None where the model does not allow the fast road.
+  std::variant<std::monostate, rankfeed::segment::Engine<rankfeed::general::HuggingFaceArithmetic>,
+               rankfeed::segment::Engine<rankfeed::general::SentencePieceArithmetic>,
+               rankfeed::segment::Engine<rankfeed::general::SentencePiece021Arithmetic>>
+      engine;
   rankfeed::encode::Around around;  // with special tokens; without, ids vanish
-  rankfeed_road_counts roads[RANKFEED_REASON_COUNT];
+  rankfeed_road_counts roads[RANKFEED_REASON_COUNT] = {};
 
-  // Measures (layout over null) or carves into *out; returns the encoder's place, null when
-  // measuring.
+  // Measures (layout over null) or carves; returns the encoder's place, null when measuring.
   static rankfeed_encoder* Carve(rankfeed::Layout& layout, const rankfeed::Model& model,
                                  const rankfeed_limits& limits, uint32_t capacity,
-                                 rankfeed_encoder* out) {
+                                 rankfeed::encode::Scratch* scratch) {
     auto* self = layout.Take<rankfeed_encoder>(1);
     // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
     const bool offsets =
         limits.with_offsets != 0 ||
         (model.huggingface() && rankfeed::general::HuggingFaceNeedsOffsets(model));
-    out->general.Carve(layout, capacity, offsets);
-    out->segment.Carve(layout, limits.cache_bytes);
+    scratch->general.Carve(layout, capacity, offsets);
+    scratch->segment.Carve(layout, limits.cache_bytes);
     return self;
   }
+
+  rankfeed_encoder(const rankfeed_model& of, const rankfeed_limits& given,
+                   const rankfeed::encode::Scratch& scratch);
 };

@@ -41,21 +41,6 @@ uint32_t TokenBound(const Model& model, uint64_t text_bytes) {
   return static_cast<uint32_t>(std::min<uint64_t>(tokens, 0xffffffffu));
 }
 
-void Around::Prepare(const Model& model) {
-  before_count = after_count = 0;
-  size_t texts = model.template_single.empty() ? 1 : 0;
-  for (const image::TemplateItem& item : model.template_single) {
-    if (!IsSpecial(item)) {
-      ++texts;
-      continue;
-    }
-    uint8_t& count = texts == 0 ? before_count : after_count;
-    if (count == kMax) return;
-    (texts == 0 ? before : after)[count++] = item.id;
-  }
-  all = texts == 1;
-}
-
 TextEncoder::TextEncoder(rankfeed_encoder& encoder, const rankfeed_encode_options& options)
     : model_(*encoder.model), encoder_(encoder), flags_(options.flags) {
   if (!model_.huggingface()) frame_status_ = frame_.Apply(model_, options.sp_extra);
@@ -141,7 +126,8 @@ rankfeed_status TextEncoder::EncodeSequence(std::string_view text, TokenSink& si
   }
   size_t done;
   for (size_t i = frame_.before_count; i > 0; --i) sink.Push(frame_.before[i - 1], 0, 0);
-  const rankfeed_status status = Route({.texts = {&one, 1}}, sink, &done);
+  segment::Texts all{.texts = {&one, 1}};
+  const rankfeed_status status = Route(all, sink, &done);
   for (size_t i = 0; i < frame_.after_count; ++i) sink.Push(frame_.after[i], 0, 0);
   return status;
 }
@@ -207,39 +193,40 @@ size_t TextEncoder::Admit(std::span<const rankfeed_text> texts, uint64_t token_c
 
 // Why texts of this call do not even begin on the fast road.
 rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
-  if (!segment::Available(model_)) return RANKFEED_REASON_PIPELINE;
+  if (encoder_.engine.index() == 0) return RANKFEED_REASON_PIPELINE;
   const bool offsets = sink.begin != nullptr || sink.end != nullptr;
   return offsets || frame_.reversed ? RANKFEED_REASON_OPTIONS : RANKFEED_REASON_NONE;
 }
 
 // Texts that begin on the fast road. *done: those encoded to their end; the sink ends with them.
-rankfeed_status TextEncoder::Route(segment::Texts texts, TokenSink& sink, size_t* done) const {
-  if (!model_.huggingface()) {
-    return model_.sentencepiece_0_2_1()
-               ? RunEngine<general::SentencePiece021Arithmetic>(texts, sink, done)
-               : RunEngine<general::SentencePieceArithmetic>(texts, sink, done);
-  }
+rankfeed_status TextEncoder::Route(segment::Texts& texts, TokenSink& sink, size_t* done) const {
+  auto& engine = encoder_.engine;
+  if (auto* const newest = std::get_if<2>(&engine)) return RunEngine(*newest, texts, sink, done);
+  if (auto* const older = std::get_if<3>(&engine)) return RunEngine(*older, texts, sink, done);
   constexpr uint32_t kSkips = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL;
   const bool skips = (flags_ & kSkips) != 0;
   const bool refuses = (flags_ & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skips;
   const general::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
   if (!model_.added_raw.empty()) texts.added = &added;
   texts.refuse_special = refuses || (flags_ & RANKFEED_ESCAPE_SPECIAL) != 0;
-  return RunEngine<general::HuggingFaceArithmetic>(texts, sink, done);
+  return RunEngine(*std::get_if<1>(&engine), texts, sink, done);
 }
 
 template <class Arithmetic>
-rankfeed_status TextEncoder::RunEngine(const segment::Texts& texts, TokenSink& sink,
+rankfeed_status TextEncoder::RunEngine(segment::Engine<Arithmetic>& engine,
+                                       const segment::Texts& texts, TokenSink& sink,
                                        size_t* done) const {
-  segment::Engine<Arithmetic> engine(model_, *encoder_.engine, encoder_.segment, texts, sink);
+  engine.Start(texts, &sink);
   rankfeed_road_counts left = {};  // texts and bytes that left the road
   size_t last_left = texts.texts.size();
   rankfeed_status status = RANKFEED_OK;
-  for (;;) {
-    const segment::Stop stop = engine.Run();
+  segment::Stop stop;
+  while (engine.Run(&stop)) {
+    if (stop.token != nullptr) {
+      status = RANKFEED_E_SPECIAL_IN_TEXT;
+      break;
+    }
     *done = engine.done();
-    if (stop.token != nullptr) status = RANKFEED_E_SPECIAL_IN_TEXT;
-    if (stop.reason == RANKFEED_REASON_NONE) break;
     const bool first = last_left != *done;  // stretch of its text that leaves
     last_left = *done;
     Count(stop.reason, first, stop.stretch.size());
@@ -248,6 +235,7 @@ rankfeed_status TextEncoder::RunEngine(const segment::Texts& texts, TokenSink& s
     left.texts += first;
     left.bytes += stop.stretch.size();
   }
+  *done = engine.done();
   if (status != RANKFEED_OK) sink.count = engine.text_begin();
   uint64_t bytes = 0;
   for (const rankfeed_text& text : texts.texts.first(*done)) bytes += text.size;

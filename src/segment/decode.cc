@@ -363,13 +363,6 @@ uint32_t SpanDecoder::AppendOnce(uint32_t i, uint16_t* slots) {
   return scratch_.searched[slot];
 }
 
-Found SpanDecoder::Kept(const Path& path) const {
-  const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
-  // A bound without a limit stops whoever writes ids by their infos.
-  return {search_.ids() + path.first_id, 0,
-          kept ? path.info : image::PathInfo{0, 0, ExactnessRule::kMaxScoreBound}};
-}
-
 void SpanDecoder::Solve(const ExactnessRule& rule) {
   // Without characters of those scripts hardly any span is short.
   uint32_t search_count = run_.count;

@@ -127,7 +127,12 @@ class SpanDecoder {
   void AddExpansion(uint32_t info, const char* text, uint32_t skip);
   bool MayCut(uint32_t info) const;
   uint32_t AppendOnce(uint32_t span, uint16_t* slots);
-  Found Kept(const Path& path) const;
+  Found Kept(const Path& path) const {
+    const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
+    // A bound without a limit stops whoever writes ids by their infos.
+    return {search_.ids() + path.first_id, 0,
+            kept ? path.info : image::PathInfo{0, 0, ExactnessRule::kMaxScoreBound}};
+  }
 
   const Model& model_;
   const SegmentTables& tables_;

@@ -28,20 +28,22 @@ template <class Arithmetic>
 class Emitter {
  public:
   Emitter(const Model& model, const KernelTable& kernels, const ExactnessRule& rule,
-          const SpanDecoder& spans, const LookUp& look_up, const EmitScratch& scratch,
-          TokenSink& sink)
+          const SpanDecoder& spans, const LookUp& look_up, const EmitScratch& scratch)
       : model_(model),
         kernels_(kernels),
         spans_(spans),
         look_up_(look_up),
         scratch_(scratch),
-        ledger_(model, rule, scratch.ledger),
-        sink_(sink) {}
+        found_(look_up.found()),
+        ledger_(model, rule, scratch.ledger) {}
+
+  // Where tokens go from now on.
+  void Start(TokenSink* sink) { sink_ = sink; }
 
   void BeginStretch(std::string_view stretch) {
     stretch_ = stretch;
     trailing_space_ = false;
-    ledger_.Begin(sink_.count);
+    ledger_.Begin(sink_->count);
   }
 
   // A batch begins: what was decoded of it is taken in order from here on.
@@ -51,7 +53,7 @@ class Emitter {
   // this stretch. All functions below return why the stretch leaves, if it does.
   rankfeed_reason Emit(const Segments& segments, uint32_t begin, uint32_t end,
                        uint32_t decoded_end) {
-    for (; next_decoded_ < look_up_.decoded_count(); ++next_decoded_) {
+    for (const uint32_t count = look_up_.decoded_count(); next_decoded_ < count; ++next_decoded_) {
       const Decoded& decoded = look_up_.decoded()[next_decoded_];
       if (decoded.segment >= decoded_end) break;
       if (const rankfeed_reason reason = EmitFound(segments, begin, decoded.segment)) return reason;
@@ -74,7 +76,7 @@ class Emitter {
         !stretch_.empty() && separators.Has(static_cast<uint8_t>(stretch_.back()));
     if (!trailing_space_) return RANKFEED_REASON_NONE;
     const auto code = static_cast<uint16_t>(config.space_code);
-    return ledger_.Search({&code, 1}, sink_);
+    return ledger_.Search({&code, 1}, *sink_);
   }
 
  private:
@@ -83,17 +85,17 @@ class Emitter {
   rankfeed_reason EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
     if (begin < end) trailing_space_ = false;
     for (uint32_t i = begin; i < end; ++i) {
-      i = EmitHolding(look_up_.found(), i, end);
+      i = EmitHolding(found_, i, end);
       if (i == end) break;
       // One that has to be searched, or that may not fit.
-      const Found& found = look_up_.found()[i];
+      const Found& found = found_[i];
       if (ledger_.Holds(found.info)) {
         Copy(found.ids, found.info.count);
         continue;
       }
       const uint32_t count = DecodeCodes(model_, segments.Bytes(stretch_, i),
                                          segments.word_start(i), scratch_.codes);
-      const rankfeed_reason reason = ledger_.Search({scratch_.codes, count}, sink_);
+      const rankfeed_reason reason = ledger_.Search({scratch_.codes, count}, *sink_);
       if (reason != RANKFEED_REASON_NONE) return reason;
     }
     return RANKFEED_REASON_NONE;
@@ -102,13 +104,13 @@ class Emitter {
   // Writes found[begin, end) without a look at anything but their infos, as far as they hold and
   // there is room for all; returns where it stopped.
   uint32_t EmitHolding(const Found* found, uint32_t begin, uint32_t end) {
-    const uint64_t room = sink_.capacity > sink_.count ? sink_.capacity - sink_.count : 0;
+    const uint64_t room = sink_->capacity > sink_->count ? sink_->capacity - sink_->count : 0;
     const uint32_t stop =
         begin + static_cast<uint32_t>(std::min<uint64_t>(end - begin, room / CacheLine::kMaxIds));
-    int32_t* out = sink_.ids + sink_.count;
+    int32_t* out = sink_->ids + sink_->count;
     const uint32_t done = kFloat32 ? kernels_.emit_sums(found, begin, stop, &out, ledger_.bound())
                                    : kernels_.emit(found, begin, stop, &out);
-    sink_.count = static_cast<uint32_t>(out - sink_.ids);
+    sink_->count = static_cast<uint32_t>(out - sink_->ids);
     return done;
   }
 
@@ -126,7 +128,7 @@ class Emitter {
         k += done - 1;
       } else if (ledger_.Holds(found.info)) {
         Copy(found.ids, found.info.count);
-      } else if (const rankfeed_reason reason = ledger_.Search(spans_.codes(k), sink_)) {
+      } else if (const rankfeed_reason reason = ledger_.Search(spans_.codes(k), *sink_)) {
         return reason;
       }
     }
@@ -138,8 +140,8 @@ class Emitter {
     const Path& path = spans_.path(span);
     if ((path.flags & Path::kLiteral) != 0) return RANKFEED_REASON_UNKNOWN;
     const int32_t* const ids = spans_.ids() + path.first_id;
-    if (!ledger_.Holds(path.info) || !ledger_.NoteFused(path, ids, sink_.count)) {
-      return ledger_.Search(spans_.codes(span), sink_);
+    if (!ledger_.Holds(path.info) || !ledger_.NoteFused(path, ids, sink_->count)) {
+      return ledger_.Search(spans_.codes(span), *sink_);
     }
     Copy(ids, path.count);
     return RANKFEED_REASON_NONE;
@@ -147,15 +149,15 @@ class Emitter {
 
   // ids may be read up to CacheLine::kMaxIds.
   void Copy(const int32_t* ids, uint32_t count) {
-    if (sink_.count + std::max(count, CacheLine::kMaxIds) <= sink_.capacity) {
-      std::memcpy(sink_.ids + sink_.count, ids, CacheLine::kMaxIds * sizeof(int32_t));
+    if (sink_->count + std::max(count, CacheLine::kMaxIds) <= sink_->capacity) {
+      std::memcpy(sink_->ids + sink_->count, ids, CacheLine::kMaxIds * sizeof(int32_t));
       if (count > CacheLine::kMaxIds) {
-        std::memcpy(sink_.ids + sink_.count, ids, count * sizeof(int32_t));
+        std::memcpy(sink_->ids + sink_->count, ids, count * sizeof(int32_t));
       }
-      sink_.count += count;
+      sink_->count += count;
       return;
     }
-    for (uint32_t i = 0; i < count; ++i) sink_.Push(static_cast<uint32_t>(ids[i]), 0, 0);
+    for (uint32_t i = 0; i < count; ++i) sink_->Push(static_cast<uint32_t>(ids[i]), 0, 0);
   }
 
   const Model& model_;
@@ -163,8 +165,9 @@ class Emitter {
   const SpanDecoder& spans_;
   const LookUp& look_up_;
   const EmitScratch& scratch_;
+  const Found* const found_;  // of the batch
   ScoreLedger<Arithmetic> ledger_;
-  TokenSink& sink_;
+  TokenSink* sink_ = nullptr;
   std::string_view stretch_;
   bool trailing_space_ = false;  // a separator came after the last word
   uint32_t next_decoded_ = 0;

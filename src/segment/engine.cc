@@ -15,25 +15,33 @@ constexpr uint32_t kGoal = PathSearch::kCapacity * 7 / 8;
 }  // namespace
 
 template <class Arithmetic>
-Engine<Arithmetic>::Engine(const Model& model, const Prepared& prepared, Scratch& scratch,
-                           const Texts& texts, TokenSink& sink)
+Engine<Arithmetic>::Engine(const Model& model, const KernelTable& kernels,
+                           const ByteSet& stop_bytes, Scratch& scratch)
     : model_(model),
-      texts_(texts),
-      sink_(sink),
-      queue_(model, *prepared.kernels, prepared.classes, texts.texts, texts.added, scratch.queue),
-      look_up_(model, *prepared.kernels, scratch.look_up),
-      spans_(model, *prepared.kernels, scratch.spans),
-      emitter_(model, *prepared.kernels, prepared.rule, spans_, look_up_, scratch.emit, sink),
-      rule_(prepared.rule),
-      batch_size_(kFirstBatch),
-      text_begin_(sink.count),
-      stretch_begin_(sink.count) {}
+      rule_(model, model.segment.config->cost_unit),
+      classes_(SegmentScanner::ClassesOf(*model.segment.config, stop_bytes)),
+      queue_(model, kernels, classes_, scratch.queue),
+      look_up_(model, kernels, scratch.look_up),
+      spans_(model, kernels, scratch.spans),
+      emitter_(model, kernels, rule_, spans_, look_up_, scratch.emit) {}
 
 template <class Arithmetic>
-Stop Engine<Arithmetic>::Run() {
+void Engine<Arithmetic>::Start(const Texts& texts, TokenSink* sink) {
+  texts_ = &texts;
+  sink_ = sink;
+  queue_.Start(texts.texts, texts.added);
+  spans_.ForgetCursor();
+  emitter_.Start(sink);
+  batch_size_ = kFirstBatch;
+  done_ = 0;
+  text_begin_ = stretch_begin_ = sink->count;
+}
+
+template <class Arithmetic>
+bool Engine<Arithmetic>::Run(Stop* stop) {
   for (;;) {
     if (queue_.waiting() < batch_size_ && queue_.more()) queue_.Fill(batch_size_);
-    if (queue_.empty()) return {};
+    if (queue_.empty()) return false;
     const Segments segments = queue_.segments();
     const bool resumed = spans_.resumes();
     uint32_t count = 1;
@@ -49,10 +57,9 @@ Stop Engine<Arithmetic>::Run() {
       spans_.Solve(rule_);
       look_up_.Resolve(spans_, end);
     }
-    Stop stop;
-    const bool stopped = EmitBatch(segments, end, &stop);
+    const bool stopped = EmitBatch(segments, end, stop);
     look_up_.Insert();
-    if (stopped) [[unlikely]] return stop;
+    if (stopped) [[unlikely]] return true;
     queue_.PopSegments(end);
     // As many as will use kGoal if they are like these.
     if (!resumed && end != 0) {
@@ -76,24 +83,24 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
     if (rest && begin == count && !spans_.resumes()) break;
     if ((run.marks & SegmentRun::kBeginsText) != 0) BeginText();
     if ((run.marks & SegmentRun::kBeginsStretch) != 0) {
-      stretch_begin_ = sink_.count;
+      stretch_begin_ = sink_->count;
       emitter_.BeginStretch(run.stretch);
     }
     run.marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
     if (run.reason != RANKFEED_REASON_NONE) return Leave(run.reason, stop);
     if (run.token != nullptr) {
-      if (texts_.added->refuse_special && (run.token->flags & image::kSpecial) != 0) {
-        stop->token = run.token;
+      if (texts_->added->refuse_special && (run.token->flags & image::kSpecial) != 0) {
+        *stop = {.token = run.token};
         return true;
       }
-      sink_.Push(run.token->id, 0, 0);
+      sink_->Push(run.token->id, 0, 0);
     }
     rankfeed_reason reason = emitter_.Emit(segments, begin, rest ? count : end, end);
     if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
     if (rest) break;
     if ((run.marks & SegmentRun::kEndsStretch) != 0) {
       reason = emitter_.EndStretch();
-      if (reason == RANKFEED_REASON_NONE && texts_.refuse_special && HoldsSpecial()) {
+      if (reason == RANKFEED_REASON_NONE && texts_->refuse_special && HoldsSpecial()) {
         reason = RANKFEED_REASON_OPTIONS;
       }
       if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
@@ -107,7 +114,7 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
 template <class Arithmetic>
 bool Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
   *stop = {reason, queue_.front().stretch};
-  sink_.count = stretch_begin_;
+  sink_->count = stretch_begin_;
   queue_.DropStretch();
   spans_.ForgetCursor();
   return true;
@@ -115,25 +122,25 @@ bool Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
 
 template <class Arithmetic>
 void Engine<Arithmetic>::BeginText() {
-  text_begin_ = sink_.count;
-  for (const uint32_t id : texts_.before) sink_.Push(id, 0, 0);
+  text_begin_ = sink_->count;
+  for (const uint32_t id : texts_->before) sink_->Push(id, 0, 0);
 }
 
 template <class Arithmetic>
 void Engine<Arithmetic>::EndText() {
-  for (const uint32_t id : texts_.after) sink_.Push(id, 0, 0);
-  if (texts_.ends != nullptr) texts_.ends[done_] = sink_.count;
+  for (const uint32_t id : texts_->after) sink_->Push(id, 0, 0);
+  if (texts_->ends != nullptr) texts_->ends[done_] = sink_->count;
   ++done_;
-  text_begin_ = sink_.count;
+  text_begin_ = sink_->count;
 }
 
 // Whether a special token is among the pieces of the stretch. Without any on the best path, the best
 // path without them is the same.
 template <class Arithmetic>
 bool Engine<Arithmetic>::HoldsSpecial() const {
-  for (uint32_t i = stretch_begin_; i < sink_.count; ++i) {
-    if (i >= sink_.capacity) return true;  // there are no ids to look at
-    const auto id = static_cast<uint32_t>(sink_.ids[i]);
+  for (uint32_t i = stretch_begin_; i < sink_->count; ++i) {
+    if (i >= sink_->capacity) return true;  // there are no ids to look at
+    const auto id = static_cast<uint32_t>(sink_->ids[i]);
     if ((model_.id_flags[id] & image::kIdSpecial) != 0) return true;
   }
   return false;

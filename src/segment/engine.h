@@ -65,18 +65,6 @@ struct Scratch {
   }
 };
 
-// What engines need of a model, made once.
-struct Prepared {
-  Prepared(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes)
-      : kernels(&kernels),
-        rule(model, model.segment.config->cost_unit),
-        classes(SegmentScanner::ClassesOf(*model.segment.config, stop_bytes)) {}
-
-  const KernelTable* kernels;
-  ExactnessRule rule;
-  ByteClasses classes;
-};
-
 // What to encode, one text behind the other.
 struct Texts {
   std::span<const rankfeed_text> texts;
@@ -86,26 +74,30 @@ struct Texts {
   bool refuse_special = false;  // a stretch with a special token among its pieces leaves
 };
 
-// Why an engine stopped. With no reason: at the end of the texts, or at a token that is refused.
+// Why an engine stopped before the end of the texts. Without a reason: at a token that is refused.
 struct Stop {
   rankfeed_reason reason = RANKFEED_REASON_NONE;
   std::string_view stretch = {};            // that takes the general path
   const image::AddedToken* token = nullptr;  // a special one, where the call refuses those
 };
 
-// Encodes texts to a sink. Where a stretch leaves the fast road, whoever runs the engine encodes it
-// behind what is in the sink, and runs the engine on. Arithmetic: of general/arithmetic.h, as the
-// model's mode has it.
+// Encodes texts to a sink, call by call. Where a stretch leaves the fast road, whoever runs the
+// engine encodes it behind what is in the sink, and runs the engine on. Arithmetic: of
+// general/arithmetic.h, as the model's mode has it.
 template <class Arithmetic>
 class Engine {
  public:
-  // What is passed must outlive the engine. Of the scratch, only the cache is kept from one to the
-  // next.
-  Engine(const Model& model, const Prepared& prepared, Scratch& scratch, const Texts& texts,
-         TokenSink& sink);
+  // For the life of an encoder; what is passed must stay. stop_bytes: AddedTokenFilter's.
+  Engine(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes,
+         Scratch& scratch);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
-  // Until a stretch leaves, or to the end.
-  Stop Run();
+  // Begins a call: forgets all but the cache. What is passed must stay until its end.
+  void Start(const Texts& texts, TokenSink* sink);
+
+  // To the end: false; or until it stops.
+  bool Run(Stop* stop);
 
   size_t done() const { return done_; }               // texts, to their end
   uint32_t text_begin() const { return text_begin_; }  // of the next one, in the sink
@@ -118,17 +110,19 @@ class Engine {
   bool HoldsSpecial() const;
 
   const Model& model_;
-  const Texts& texts_;
-  TokenSink& sink_;
+  const ExactnessRule rule_;
+  const ByteClasses classes_;
   SegmentQueue queue_;
   LookUp look_up_;
   SpanDecoder spans_;
   Emitter<Arithmetic> emitter_;
-  const ExactnessRule& rule_;
 
-  uint32_t batch_size_;  // segments to look up together
+  // Of a call:
+  const Texts* texts_ = nullptr;
+  TokenSink* sink_ = nullptr;
+  uint32_t batch_size_ = 0;  // segments to look up together
   size_t done_ = 0;
-  uint32_t text_begin_, stretch_begin_;  // in the sink
+  uint32_t text_begin_ = 0, stretch_begin_ = 0;  // in the sink
 };
 
 extern template class Engine<general::HuggingFaceArithmetic>;

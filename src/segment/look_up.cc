@@ -47,7 +47,7 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
                         made, batch);
       made += size;
     }
-    queue.Fetch(&next);
+    if (queue.more()) queue.Fetch(&next);
     miss_count_ = kernels.match_table(tables_, begin, end, batch, miss_count_);
   }
   miss_count_ = kernels.match_cache(tables_, batch, miss_count_);
@@ -59,22 +59,28 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
 }
 
 void LookUp::Resolve(const SpanDecoder& spans, uint32_t end) {
-  uint32_t left = 0;
-  for (uint32_t k = 0; k < decoded_count_; ++k) {
-    const Decoded& miss = scratch_.decoded[k];
+  // Copies: for all the compiler knows what is stored below is what the members point to.
+  Found* const all = scratch_.batch.found;
+  Decoded* const decoded = scratch_.decoded;
+  uint16_t* const inserts = scratch_.inserts;
+  const uint32_t count = decoded_count_;
+  uint32_t left = 0, insert_count = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    const Decoded miss = decoded[k];
     const Found found = miss.cacheable ? spans.found(miss.first) : Found{};
     // What cannot be settled by its info is decoded once more, from its bytes.
     if (found.info.count != 0) {
-      scratch_.batch.found[miss.segment] = found;
-      scratch_.inserts[insert_count_] = miss.segment;
-      insert_count_ += found.info.exact_below != 0;
+      all[miss.segment] = found;
+      inserts[insert_count] = miss.segment;
+      insert_count += found.info.exact_below != 0;
     } else {
-      scratch_.batch.found[miss.segment].ids = nullptr;
-      scratch_.decoded[left++] = miss;
+      all[miss.segment].ids = nullptr;
+      decoded[left++] = miss;
     }
   }
   decoded_count_ = left;
-  ResolveRepeats(end);
+  insert_count_ = insert_count;
+  if (repeat_count_ != 0) ResolveRepeats(end);
 }
 
 void LookUp::ResolveRepeats(uint32_t end) {
@@ -96,14 +102,16 @@ void LookUp::ResolveRepeats(uint32_t end) {
 }
 
 void LookUp::Insert() {
-  if (scratch_.cache.enabled()) {
-    for (uint32_t k = 0; k < insert_count_; ++k) {
-      const uint32_t i = scratch_.inserts[k];
-      const SegmentKey& key = scratch_.batch.keys[i];
-      if (key.size() > SegmentKey::kMaxBytes) continue;
-      const Found& found = scratch_.batch.found[i];
-      Keep(key, found.ids, found.info, tables_.Line(scratch_.batch.hashes[i]));
-    }
+  const LookUpBatch batch = scratch_.batch;
+  const LookUpTables tables = tables_;
+  const uint16_t* const inserts = scratch_.inserts;
+  const uint32_t count = scratch_.cache.enabled() ? insert_count_ : 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint32_t i = inserts[k];
+    const SegmentKey& key = batch.keys[i];
+    if (key.size() > SegmentKey::kMaxBytes) continue;
+    const Found& found = batch.found[i];
+    Keep(key, found.ids, found.info, tables.Line(batch.hashes[i]));
   }
   insert_count_ = 0;
 }

@@ -47,11 +47,7 @@ void SegmentQueue::BeginText() {
                                                 !added_->filter->has_first_bytes());
   if (look_first && added_->filter->MayOccurIn(text_)) return BeginSplit();
   OpenStretch(text_, SegmentRun::kBeginsText);
-  ScanBlock();
-  if (added_ == nullptr || look_first || !scanner_.stopped()) return;
-  if (!added_->filter->MayOccurIn(text_)) return;
-  tail_ = scratch_.runs[--run_count_].begin;
-  BeginSplit();
+  look_later_ = added_ != nullptr && !look_first;
 }
 
 void SegmentQueue::BeginSplit() {
@@ -86,13 +82,23 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
 }
 
 void SegmentQueue::ScanBlock() {
-  SegmentRun run{stretch_, tail_, tail_, nullptr, begin_marks_, RANKFEED_REASON_NONE};
+  const uint32_t begin = tail_;
+  SegmentRun& run = Add({stretch_, tail_, tail_, nullptr, begin_marks_, RANKFEED_REASON_NONE});
   begin_marks_ = 0;
   if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments.From(tail_));
   tail_ = run.end;
   scanning_ = !scanner_.done();
-  if (!scanning_) run.marks |= SegmentRun::kEndsStretch | (split_.has_value() ? 0 : SegmentRun::kEndsText);
-  Add(run);
+  if (look_later_) [[unlikely]] {
+    look_later_ = false;
+    if (scanner_.stopped() && added_->filter->MayOccurIn(text_)) {
+      tail_ = begin;
+      --run_count_;
+      return BeginSplit();
+    }
+  }
+  if (scanning_) return;
+  run.marks |= SegmentRun::kEndsStretch;
+  if (!split_.has_value()) run.marks |= SegmentRun::kEndsText;
 }
 
 void SegmentQueue::DropStretch() {

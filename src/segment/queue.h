@@ -46,14 +46,19 @@ class SegmentQueue {
     }
   };
 
-  // added: null where texts hold no added tokens.
   SegmentQueue(const Model& model, const KernelTable& kernels, const ByteClasses& classes,
-               std::span<const rankfeed_text> texts, const general::AddedTokens* added,
                const Scratch& scratch)
-      : texts_(texts),
-        added_(added),
-        scratch_(scratch),
-        scanner_(model, kernels, classes, scratch.scanner) {}
+      : scratch_(scratch), scanner_(model, kernels, classes, scratch.scanner) {}
+
+  // The texts to scan, which must stay. added: null where they hold no added tokens.
+  void Start(std::span<const rankfeed_text> texts, const general::AddedTokens* added) {
+    texts_ = texts;
+    added_ = added;
+    head_ = tail_ = first_run_ = run_count_ = 0;
+    next_ = 0;
+    split_.reset();
+    scanning_ = look_later_ = false;
+  }
 
   // Whether there is anything left to scan.
   bool more() const { return scanning_ || split_.has_value() || next_ != texts_.size(); }
@@ -106,12 +111,12 @@ class SegmentQueue {
   void NextPart();
   void OpenStretch(std::string_view stretch, uint8_t marks);
   void ScanBlock();
-  void Add(const SegmentRun& run) { scratch_.runs[run_count_++] = run; }
+  SegmentRun& Add(const SegmentRun& run) { return scratch_.runs[run_count_++] = run; }
 
-  const std::span<const rankfeed_text> texts_;
-  const general::AddedTokens* const added_;  // nullable
   const Scratch& scratch_;
   SegmentScanner scanner_;
+  std::span<const rankfeed_text> texts_;
+  const general::AddedTokens* added_ = nullptr;
   // In the scratch: those that wait. Behind them goes what is scanned next.
   uint32_t head_ = 0, tail_ = 0, first_run_ = 0, run_count_ = 0;
   size_t next_ = 0;  // text to begin with
@@ -119,6 +124,7 @@ class SegmentQueue {
   std::string_view text_, stretch_;
   std::optional<Split> split_;
   bool scanning_ = false;    // the stretch
+  bool look_later_ = false;  // for added tokens, once its only block is scanned
   uint8_t begin_marks_ = 0;  // of its next run
 };
 

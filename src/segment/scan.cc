@@ -31,13 +31,16 @@ void SegmentScanner::Start(std::string_view text) {
 
 uint32_t SegmentScanner::Next(const Segments& segments) {
   const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
-  stopped_ = kernels_.classify(text_.data() + at_, size, classes_, scratch_.classes);
+  ClassMasks* const classes = scratch_.classes;
+  BoundaryMasks* const boundaries = scratch_.boundaries;
+  stopped_ = kernels_.classify(text_.data() + at_, size, classes_, classes);
+  uint64_t separator = separator_, common = common_, last_other = other_;
   uint32_t words = 0;
   for (size_t k = 0; 64 * k < size; ++k) {
-    const uint64_t s = scratch_.classes[k].separator, c = scratch_.classes[k].common;
-    const uint64_t other = ~(s | c | scratch_.classes[k].letter);
-    const uint64_t s1 = s << 1 | separator_, c1 = c << 1 | common_, other1 = other << 1 | other_;
-    separator_ = s >> 63, common_ = c >> 63, other_ = other >> 63;
+    const uint64_t s = classes[k].separator, c = classes[k].common;
+    const uint64_t other = ~(s | c | classes[k].letter);
+    const uint64_t s1 = s << 1 | separator, c1 = c << 1 | common, other1 = other << 1 | last_other;
+    separator = s >> 63, common = c >> 63, last_other = other >> 63;
     // Places where a segment may begin: after a separator, or between the classes.
     uint64_t starts = ~s & (s1 | (c ^ c1));
     const auto base = static_cast<uint32_t>(at_ + 64 * k);
@@ -47,11 +50,12 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
       const bool before = (behind_other >> bit & 1) != 0;
       starts ^= uint64_t{BoundaryForbidden(base + bit, before)} << bit;
     }
-    scratch_.boundaries[words++] = {starts, ~s1 & (s | starts), s1};
+    boundaries[words++] = {starts, ~s1 & (s | starts), s1};
   }
+  separator_ = separator, common_ = common, other_ = last_other;
   uint32_t begins = 0, ends = 0;
   if (has_open_) segments.begins[begins++] = open_;
-  kernels_.list(scratch_.boundaries, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
+  kernels_.list(boundaries, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
   at_ += size;
   if (at_ == text_.size() && ends < begins) {  // ends with the text, at a multiple of 64
     segments.ends[ends++] = static_cast<uint32_t>(at_);

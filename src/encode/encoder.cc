@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// encode/encoder.cc: what an encoder prepares of its model, once.
+#include "encode/encoder.h"
+
+#include "image/format.h"
+
+namespace rankfeed::encode {
+
+void Around::Prepare(const Model& model) {
+  size_t texts = model.template_single.empty() ? 1 : 0;
+  for (const image::TemplateItem& item : model.template_single) {
+    if (item.kind != static_cast<uint32_t>(image::TemplateKind::kSpecial)) {
+      ++texts;
+      continue;
+    }
+    uint8_t& count = texts == 0 ? before_count : after_count;
+    if (count == kMax) return;
+    (texts == 0 ? before : after)[count++] = item.id;
+  }
+  all = texts == 1;
+}
+
+}  // namespace rankfeed::encode
+
+rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limits& given,
+                                   const rankfeed::encode::Scratch& scratch)
+    : model(&of), limits(given), general(scratch.general), segment(scratch.segment) {
+  using namespace rankfeed;  // NOLINT: the struct must have the C API's name
+  general.added.Prepare(of);
+  around.Prepare(of);
+  segment.look_up.cache.Clear();
+  if (!rankfeed::segment::Available(of)) return;
+  const rankfeed::segment::KernelTable& kernels = *rankfeed::segment::KernelsOf(isa);
+  const ByteSet& stop_bytes = general.added.first_bytes();
+  if (of.huggingface()) {
+    engine.emplace<1>(of, kernels, stop_bytes, segment);
+  } else if (of.sentencepiece_0_2_1()) {
+    engine.emplace<3>(of, kernels, stop_bytes, segment);
+  } else {
+    engine.emplace<2>(of, kernels, stop_bytes, segment);
+  }
+}
