@@ -325,7 +325,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
     const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
     pos += size;
     // HuggingFace may split here too. SentencePiece splits at spaces, and no charsmap that spells
-    // a U+2581 comes here (builder/segment_tables.cc).
+    // a U+2581 comes here (builder/eligibility.cc).
     if (model_.huggingface() && c != ' ' && (c == 0x2581 || unicode::IsWhiteSpace(c))) {
       return Outcome::General(RANKFEED_REASON_CONTEXT);
     }

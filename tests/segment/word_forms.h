@@ -87,7 +87,7 @@ inline json Sequence(const char* key, std::vector<json> elements) {
   return {{"type", "Sequence"}, {key, elements}};
 }
 
-// A file of a form that builder/segment_tables.cc accepts, and the mode to compile it for.
+// A file of a form that builder/eligibility.cc accepts, and the mode to compile it for.
 struct FormFile {
   std::string name, file;
   int32_t parity = RANKFEED_PARITY_AUTO;
