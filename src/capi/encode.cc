@@ -53,7 +53,7 @@ rankfeed_status CheckLimits(const rankfeed_model* model, const rankfeed_limits* 
   if (limits->struct_size != sizeof(rankfeed_limits)) return RANKFEED_E_STRUCT_SIZE;
   if (limits->with_offsets > 1) return RANKFEED_E_ARGUMENT;
   return rankfeed::NormalizedBound(*model, limits->max_text_bytes, capacity) ? RANKFEED_OK
-                                                                            : RANKFEED_E_LIMIT;
+                                                                             : RANKFEED_E_LIMIT;
 }
 
 constexpr rankfeed_encode_options kNoOptions = {sizeof(kNoOptions), 0, {}};
@@ -161,10 +161,9 @@ rankfeed_status rankfeed_find_special(rankfeed_encoder* encoder, rankfeed_text t
   if (!encoder->model->huggingface()) return RANKFEED_E_NOT_FOUND;
   TokenSink sink;
   rankfeed::general::SpecialPlace place{};
-  const rankfeed_status status =
-      rankfeed::general::EncodeHuggingFace(*encoder->model, encoder->general,
-                                           {text.data, text.size}, RANKFEED_ERROR_ON_SPECIAL, sink,
-                                           &place);
+  const rankfeed_status status = rankfeed::general::EncodeHuggingFace(
+      *encoder->model, encoder->general, {text.data, text.size}, RANKFEED_ERROR_ON_SPECIAL, sink,
+      &place);
   if (status == RANKFEED_OK) return RANKFEED_E_NOT_FOUND;
   if (status != RANKFEED_E_SPECIAL_IN_TEXT) return status;
   out->id = place.id;
@@ -189,8 +188,8 @@ rankfeed_status rankfeed_decode(rankfeed_encoder* encoder, const int32_t* input_
   const std::span<const int32_t> ids(input_ids, count);
   if (model.huggingface()) {
     return rankfeed::general::DecodeHuggingFace(model, encoder->general, ids,
-                                       (flags & RANKFEED_SKIP_SPECIAL_TOKENS) != 0, out, capacity,
-                                       size);
+                                                (flags & RANKFEED_SKIP_SPECIAL_TOKENS) != 0, out,
+                                                capacity, size);
   }
   return rankfeed::general::DecodeSentencePiece(model, encoder->general, ids, out, capacity, size);
 }

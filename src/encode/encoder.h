@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// encode/encoder.h: the object behind rankfeed_encoder and the layout of its scratch. It stays where
-// it was made: its parts refer to each other.
+// encode/encoder.h: the object behind rankfeed_encoder and the layout of its scratch. It stays
+// where it was made: its parts refer to each other.
 #pragma once
 
 #include <cstdint>
@@ -72,9 +72,8 @@ struct rankfeed_encoder {
                                  rankfeed::encode::Scratch* scratch) {
     auto* self = layout.Take<rankfeed_encoder>(1);
     // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
-    const bool offsets =
-        limits.with_offsets != 0 ||
-        (model.huggingface() && rankfeed::general::HuggingFaceNeedsOffsets(model));
+    const bool offsets = limits.with_offsets != 0 ||
+                         (model.huggingface() && rankfeed::general::HuggingFaceNeedsOffsets(model));
     scratch->general.Carve(layout, capacity, offsets);
     scratch->segment.Carve(layout, limits.cache_bytes);
     return self;

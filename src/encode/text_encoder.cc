@@ -12,7 +12,9 @@ namespace {
 
 constexpr uint64_t kMaxTokens = 0xffffffff;  // of a batch of texts
 
-std::string_view View(const rankfeed_text& text) { return {text.data, text.size}; }
+std::string_view View(const rankfeed_text& text) {
+  return {text.data, text.size};
+}
 
 bool IsSpecial(const image::TemplateItem& item) {
   return item.kind == static_cast<uint32_t>(image::TemplateKind::kSpecial);
@@ -172,8 +174,8 @@ rankfeed_status TextEncoder::EncodeOneByOne(std::span<const rankfeed_text> texts
   return RANKFEED_OK;
 }
 
-// How many of the texts from the first on may be encoded behind token_count tokens; if none, *status
-// says why. 32 bits count the tokens: no text may have more than are left.
+// How many of the texts from the first on may be encoded behind token_count tokens; if none,
+// *status says why. 32 bits count the tokens: no text may have more than are left.
 size_t TextEncoder::Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
                           rankfeed_status* status) const {
   size_t admitted = 0;

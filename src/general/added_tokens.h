@@ -120,8 +120,8 @@ class AddedTokenScanner {
   bool after_space_ = false, after_word_ = false;
 };
 
-// Whether a text may hold an added token that is matched on raw text, at a fraction of the cost of a
-// scanner, which must know the characters around each place.
+// Whether a text may hold an added token that is matched on raw text, at a fraction of the cost of
+// a scanner, which must know the characters around each place.
 class AddedTokenFilter {
  public:
   // Once, before any other call.

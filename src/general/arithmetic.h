@@ -47,14 +47,14 @@ inline constexpr double kRebaseBeyond = 100000;
 
 // Where the search goes on from `begin` and the best score there lies beyond the threshold, that
 // score is taken off all positions up to the frontier, the furthest that some candidate has ended
-// at. Positions without a path (link unset) stay. Costs O(frontier - begin), once in kRebaseBeyond
-// of score.
-inline void Rebase(double* best, const uint32_t* link, uint32_t unset, uint32_t begin,
-                   uint32_t frontier) {
+// at. Positions that are not reached(position) stay. Costs O(frontier - begin), once in
+// kRebaseBeyond of score.
+template <class Reached>
+void Rebase(double* best, uint32_t begin, uint32_t frontier, const Reached& reached) {
   const double offset = best[begin];
   if (!(std::abs(offset) > kRebaseBeyond)) return;
   for (uint32_t i = begin; i <= frontier; ++i) {
-    if (i == begin || link[i] != unset) best[i] = AddFloats(best[i], -offset);
+    if (i == begin || reached(i)) best[i] = AddFloats(best[i], -offset);
   }
 }
 

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string_view>
 
 #include "base/layout.h"
@@ -36,83 +38,83 @@ struct Lattice {
 // begins there, up to size. value[end] is the piece's value (index into Model::scores), or
 // trie::kNoValue for one unknown character.
 
+// While a search runs, link[at] has the code of the character that begins at `at` in its high half,
+// so that every character is decoded once, and in the low half how far back the best piece to there
+// begins, 0 as long as there is none.
+inline constexpr uint32_t kLinkBits = 16, kLinkMask = (1u << kLinkBits) - 1;
+// Characters of a piece that reaches less far back; verified images have shorter ones.
+inline constexpr uint32_t kMaxLinkChars = kLinkMask / 4;
+
 // What is searched: valid UTF-8.
-class TextChars {
- public:
-  TextChars(const Model& model, std::string_view text) : codes_(model.codes), text_(text) {}
+struct TextChars {
+  const CodePointTable<uint16_t>& codes;
+  std::string_view text;
 
-  uint32_t size() const { return static_cast<uint32_t>(text_.size()); }
+  uint32_t size() const { return static_cast<uint32_t>(text.size()); }
   uint32_t Next(uint32_t at) const {
-    return at + utf8::SizeFromLead(static_cast<unsigned char>(text_[at]));
+    return at + utf8::SizeFromLead(static_cast<unsigned char>(text[at]));
   }
-  // Steps over the character at *at, which is moved on if the trie has it there.
-  bool Step(const trie::View& trie, trie::Unit& unit, uint32_t* at) const {
-    uint32_t size;
-    const char32_t c = utf8::DecodeValid(text_.data() + *at, &size);
-    if (!trie.Step(unit, codes_[c])) return false;
-    *at += size;
-    return true;
+  void PutCodes(uint32_t* link) const {
+    std::memset(link, 0, (text.size() + 1) * sizeof(*link));
+    for (size_t at = 0; at < text.size();) {
+      uint32_t bytes;
+      link[at] = uint32_t{codes[utf8::DecodeValid(text.data() + at, &bytes)]} << kLinkBits;
+      at += bytes;
+    }
   }
-
- private:
-  const CodePointTable<uint16_t>& codes_;
-  const std::string_view text_;
 };
 
-// The same as character codes; Config::code_count stands for a character that is in no piece.
-class CodeChars {
- public:
-  CodeChars(const Model& model, const uint16_t* codes, uint32_t size)
-      : codes_(codes), size_(size), code_count_(model.config->code_count) {}
+// The same as character codes; from code_count on they stand for characters that are in no piece.
+struct CodeChars {
+  std::span<const uint16_t> codes;
+  uint32_t code_count;
 
-  uint32_t size() const { return size_; }
+  uint32_t size() const { return static_cast<uint32_t>(codes.size()); }
   uint32_t Next(uint32_t at) const { return at + 1; }
-  bool Step(const trie::View& trie, trie::Unit& unit, uint32_t* at) const {
-    const uint32_t code = codes_[*at];
-    if (code >= code_count_ || !trie.Step(unit, code)) return false;
-    ++*at;
-    return true;
+  void PutCodes(uint32_t* link) const {
+    for (const uint16_t code : codes) {
+      *link++ = code < code_count ? uint32_t{code} << kLinkBits : 0;
+    }
+    *link = 0;
   }
-
- private:
-  const uint16_t* const codes_;
-  const uint32_t size_, code_count_;
 };
 
 // Searches from the score `start`. kSpecials: whether pieces that are special tokens count. Cost:
 // O(size * max_piece_chars).
 template <class Arithmetic, bool kSpecials = true, class Chars>
 void FindBestPath(const Model& model, const Chars& chars, double start, const Lattice& lattice) {
-  constexpr uint32_t kUnset = 0xffffffffu;
   const uint32_t size = chars.size();
   const trie::View trie = model.pieces;
-  const uint32_t max_chars = model.config->max_piece_chars;
+  // The depth bound keeps a crafted cyclic trie linear too; real tries end by themselves.
+  const uint32_t max_chars = std::min(model.config->max_piece_chars, kMaxLinkChars);
   const double unk_score = model.config->unk_score;
+  uint32_t* const link = lattice.link;
 
-  for (uint32_t i = 0; i <= size; ++i) lattice.link[i] = kUnset;
+  chars.PutCodes(link);
   lattice.best[0] = start;
   uint32_t frontier = 0;
   const auto relax = [&](uint32_t begin, uint32_t end, double sum, uint32_t value) {
     if constexpr (Arithmetic::kRebases) frontier = std::max(frontier, end);
     // Strictly greater: on a tie the candidate found first, with the earlier begin, stays.
-    if (lattice.link[end] == kUnset || sum > lattice.best[end]) {
+    if ((link[end] & kLinkMask) == 0 || sum > lattice.best[end]) {
       lattice.best[end] = Arithmetic::Store(sum);
-      lattice.link[end] = begin;
+      link[end] = (link[end] & ~kLinkMask) | (end - begin);
       lattice.value[end] = value;
     }
   };
 
   for (uint32_t begin = 0; begin < size;) {
     if constexpr (Arithmetic::kRebases) {
-      Rebase(lattice.best, lattice.link, kUnset, begin, frontier);
+      Rebase(lattice.best, begin, frontier,
+             [link](uint32_t i) { return (link[i] & kLinkMask) != 0; });
     }
     const double best = lattice.best[begin];
     const uint32_t next = chars.Next(begin);
     bool single = false;  // some piece is exactly the first character
     trie::Unit unit = trie.root();
-    // The depth bound keeps a crafted cyclic trie linear too; real tries end by themselves.
     for (uint32_t end = begin, depth = 0; end < size && depth < max_chars; ++depth) {
-      if (!chars.Step(trie, unit, &end)) break;
+      if (!trie.Step(unit, link[end] >> kLinkBits)) break;
+      end = chars.Next(end);
       const uint32_t value = trie::Value(unit);
       if (value == trie::kNoValue) continue;
       if constexpr (!kSpecials) {
@@ -126,18 +128,18 @@ void FindBestPath(const Model& model, const Chars& chars, double start, const La
   }
 
   // Turn the back links into forward links, in place.
-  uint32_t end = size, after = kUnset;
+  uint32_t end = size, after = ~uint32_t{0};
   while (end > 0) {
-    const uint32_t begin = lattice.link[end];
-    lattice.link[end] = after;
+    const uint32_t begin = end - (link[end] & kLinkMask);
+    link[end] = after;
     after = end;
     end = begin;
   }
-  lattice.link[0] = after;
+  link[0] = after;
 }
 
-// HuggingFace tokenizers 0.23.2, models/unigram/model.rs encode_optimized: float64 sums, a candidate
-// replaces only if strictly greater, so the earlier start wins a tie.
+// HuggingFace tokenizers 0.23.2, models/unigram/model.rs encode_optimized: float64 sums, a
+// candidate replaces only if strictly greater, so the earlier start wins a tie.
 void BestPathHuggingFace(const Model& model, std::string_view text, const Lattice& lattice);
 
 // The same without the pieces that are special tokens.

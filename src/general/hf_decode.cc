@@ -10,8 +10,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "image/format.h"
 #include "base/utf8.h"
+#include "image/format.h"
 
 namespace rankfeed::general {
 namespace {

@@ -10,14 +10,14 @@
 #include <cstring>
 #include <iterator>
 
-#include "general/added_tokens.h"
-#include "general/hf_pretokenize.h"
-#include "general/hf_trim_offsets.h"
-#include "rankfeed/encode.h"
-#include "normalize/normalize.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "general/added_tokens.h"
 #include "general/best_path.h"
+#include "general/hf_pretokenize.h"
+#include "general/hf_trim_offsets.h"
+#include "normalize/normalize.h"
+#include "rankfeed/encode.h"
 
 namespace rankfeed::general {
 namespace {
@@ -250,8 +250,7 @@ class Encoder {
         Push(model_.value_ids[lattice.value[e]], begin + b, begin + e);
       } else {
         while (e < size && IsUnknown(lattice.value[lattice.link[e]])) e = lattice.link[e];
-        const rankfeed_status status =
-            Unknown({split.data() + b, e - b}, begin + b, begin + e);
+        const rankfeed_status status = Unknown({split.data() + b, e - b}, begin + b, begin + e);
         if (status != RANKFEED_OK) return status;
       }
       b = e;
@@ -382,7 +381,8 @@ rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
                                      normalize::NormalizedText* out) {
   normalize::Buffers buffers = BuffersOf(scratch, /*ranges=*/true);
-  if (!normalize::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers)) return RANKFEED_E_LIMIT;
+  if (!normalize::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers))
+    return RANKFEED_E_LIMIT;
   if (const rankfeed_status status = normalize::RunNormalizer(model, &buffers)) return status;
   *out = buffers.in();
   return RANKFEED_OK;

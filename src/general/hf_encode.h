@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "image/model.h"
-#include "general/scratch.h"
 #include "base/token_sink.h"
-#include "rankfeed/status.h"
+#include "general/scratch.h"
+#include "image/model.h"
 #include "normalize/normalized_text.h"
+#include "rankfeed/status.h"
 
 namespace rankfeed::general {
 
@@ -25,8 +25,7 @@ struct SpecialPlace {
 // counts as the one character U+FFFD, so offsets still fall on sequence boundaries
 // (utf8::Decode). Errors: LIMIT, UNK_ID, SPECIAL_IN_TEXT. O(text * max_piece_chars).
 rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
-                                  uint32_t flags, TokenSink& sink,
-                                  SpecialPlace* refused = nullptr);
+                                  uint32_t flags, TokenSink& sink, SpecialPlace* refused = nullptr);
 
 // The same for the stretch [begin, end) of a text between two of its added tokens, without offsets.
 rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "image/model.h"
-#include "rankfeed/status.h"
 #include "normalize/normalize.h"
+#include "rankfeed/status.h"
 
 namespace rankfeed::general {
 

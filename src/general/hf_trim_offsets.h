@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "unicode/properties.h"
 #include "base/utf8.h"
+#include "unicode/properties.h"
 
 namespace rankfeed::general {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "normalize/sp_normalize.h"
 #include "base/utf8.h"
+#include "normalize/sp_normalize.h"
 
 namespace rankfeed::general {
 namespace {
@@ -152,8 +152,8 @@ rankfeed_status DecodeSentencePiece(const Model& model, Scratch& scratch,
     DecodePieces(model, ids, plain);
     normalize::SpNormalized denormalized;
     if (plain.overflown() ||
-        !normalize::SpNormalize(DenormalizerOf(model), {scratch.text[0], plain.size()}, scratch.text[1],
-                           nullptr, scratch.text_capacity, &denormalized)) {
+        !normalize::SpNormalize(DenormalizerOf(model), {scratch.text[0], plain.size()},
+                                scratch.text[1], nullptr, scratch.text_capacity, &denormalized)) {
       return RANKFEED_E_LIMIT;
     }
     sink.Append({scratch.text[1], denormalized.size});

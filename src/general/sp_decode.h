@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "image/model.h"
 #include "general/scratch.h"
+#include "image/model.h"
 #include "rankfeed/status.h"
 
 namespace rankfeed::general {

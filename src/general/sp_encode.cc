@@ -92,8 +92,8 @@ rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::s
   const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
   normalize::SpNormalized normalized;
   if (!normalize::SpNormalize(normalize::SpNormalizerOf(model), text, scratch.text[0],
-                         with_offsets ? scratch.begin[0] : nullptr, scratch.text_capacity,
-                         &normalized)) {
+                              with_offsets ? scratch.begin[0] : nullptr, scratch.text_capacity,
+                              &normalized)) {
     return RANKFEED_E_LIMIT;
   }
   const std::string_view view(scratch.text[0], normalized.size);

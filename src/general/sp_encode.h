@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "image/model.h"
+#include "base/token_sink.h"
 #include "general/scratch.h"
 #include "general/sp_frame.h"
-#include "base/token_sink.h"
-#include "rankfeed/encode.h"
+#include "image/model.h"
 #include "normalize/sp_normalize.h"
+#include "rankfeed/encode.h"
 
 namespace rankfeed::general {
 
@@ -23,9 +23,10 @@ namespace rankfeed::general {
 // character only the last has a non-empty range; bos and eos are (0, 0). 0.1.98 and later give eos
 // (text size, text size) instead; nothing else differs up to 0.2.1.
 //
-// Needs scratch for the normalized text (Config::growth_*), with begin[0] when sink.begin or sink.end is set.
-// Options of special tokens mean nothing here: SentencePiece never matches those in text. Errors:
-// ARGUMENT (unknown option, or bos/eos that the model lacks), LIMIT (scratch too small).
+// Needs scratch for the normalized text (Config::growth_*), with begin[0] when sink.begin or
+// sink.end is set. Options of special tokens mean nothing here: SentencePiece never matches those
+// in text. Errors: ARGUMENT (unknown option, or bos/eos that the model lacks), LIMIT (scratch too
+// small).
 rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
                                     const SpFrame& frame, TokenSink& sink);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// segment/decode.cc: see decode.h. The loops over characters that are one code each are in kernels/.
+// segment/decode.cc: see decode.h. The loops over characters that are one code each are in
+// kernels/.
 #include "segment/decode.h"
 
 #include <algorithm>
@@ -92,11 +93,10 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     resumes_ = outcome.kind == Kind::kFull && run_.count != first_count_;
     if (outcome.kind == Kind::kFull) end = i;
     if (outcome.kind == Kind::kFull && !resumes_) break;
-    const bool cacheable = !resumes_ && !normalized && !resumed &&
-                           run_.count - first_count_ == 1 && !spaces_ && !trailing_space_ &&
+    const bool cacheable = !resumes_ && !normalized && !resumed && run_.count - first_count_ == 1 &&
+                           !spaces_ && !trailing_space_ &&
                            RunSpan(first_count_).size() <= kMaxSegmentCodes;
-    decoded[done++] = {static_cast<uint16_t>(i),
-                       static_cast<uint16_t>(kFirstOfRuns + first_count_),
+    decoded[done++] = {static_cast<uint16_t>(i), static_cast<uint16_t>(kFirstOfRuns + first_count_),
                        static_cast<uint16_t>(kFirstOfRuns + run_.count), cacheable,
                        trailing_space_};
     if (resumes_) break;
@@ -110,16 +110,16 @@ uint32_t SpanDecoder::DecodeShort(const Segments& segments, const LookUp& look_u
   static_assert(ShortDecode::kMaxBytes < RunDecode::kCutFrom);
   // Groups of eight are written whole.
   constexpr uint32_t kRoom = ShortDecode::kMaxBytes + 1 + kCharRoom;
-  ShortDecode to{.basic = run_.basic,
-                 .codes = search_.codes(),
-                 .spans = search_.spans(),
-                 .decoded = out,
-                 .size = search_.size(),
-                 .count = search_.count(),
-                 .size_limit =
-                     std::max(PathSearch::kCapacity - run_.size - run_.count, kRoom) - kRoom,
-                 .count_limit = PathSearch::kMaxSpans - 2,
-                 .metaspace = metaspace_};
+  ShortDecode to{
+      .basic = run_.basic,
+      .codes = search_.codes(),
+      .spans = search_.spans(),
+      .decoded = out,
+      .size = search_.size(),
+      .count = search_.count(),
+      .size_limit = std::max(PathSearch::kCapacity - run_.size - run_.count, kRoom) - kRoom,
+      .count_limit = PathSearch::kMaxSpans - 2,
+      .metaspace = metaspace_};
   const uint32_t done = kernels_.decode_short(segments, look_up.keys(), look_up.misses() + first,
                                               look_up.miss_count() - first, &to);
   search_.Grow(to.size, to.count);
@@ -380,8 +380,8 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
       continue;
     }
     const std::span<const uint16_t> codes = RunSpan(i);
-    scratch_.searched[i] = static_cast<uint16_t>(search_.Append(
-        codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
+    scratch_.searched[i] = static_cast<uint16_t>(
+        search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
   }
   if (search_.count() == 0) return;
   search_.Solve(model_, kernels_, rule);

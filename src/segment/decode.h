@@ -67,8 +67,8 @@ class SpanDecoder {
   SpanDecoder(const Model& model, const KernelTable& kernels, Scratch& scratch);
 
   // Decodes the misses of a batch of count segments to look_up.decoded(), as far as they fit.
-  // Returns where the batch ends: before count when it is full, or where a stretch leaves, whose run
-  // says why.
+  // Returns where the batch ends: before count when it is full, or where a stretch leaves, whose
+  // run says why.
   uint32_t Decode(SegmentQueue& queue, uint32_t count, LookUp& look_up);
 
   // Whether the first segment of the next batch goes on behind what was decoded of it.

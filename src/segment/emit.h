@@ -72,8 +72,7 @@ class Emitter {
     if ((config.rules & image::kTrailingSpaceIsWord) == 0) return RANKFEED_REASON_NONE;
     ByteSet separators;
     std::memcpy(separators.low, config.separators, sizeof(config.separators));
-    trailing_space_ |=
-        !stretch_.empty() && separators.Has(static_cast<uint8_t>(stretch_.back()));
+    trailing_space_ |= !stretch_.empty() && separators.Has(static_cast<uint8_t>(stretch_.back()));
     if (!trailing_space_) return RANKFEED_REASON_NONE;
     const auto code = static_cast<uint16_t>(config.space_code);
     return ledger_.Search({&code, 1}, *sink_);
@@ -93,8 +92,8 @@ class Emitter {
         Copy(found.ids, found.info.count);
         continue;
       }
-      const uint32_t count = DecodeCodes(model_, segments.Bytes(stretch_, i),
-                                         segments.word_start(i), scratch_.codes);
+      const uint32_t count =
+          DecodeCodes(model_, segments.Bytes(stretch_, i), segments.word_start(i), scratch_.codes);
       const rankfeed_reason reason = ledger_.Search({scratch_.codes, count}, *sink_);
       if (reason != RANKFEED_REASON_NONE) return reason;
     }

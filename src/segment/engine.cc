@@ -59,7 +59,8 @@ bool Engine<Arithmetic>::Run(Stop* stop) {
     }
     const bool stopped = EmitBatch(segments, end, stop);
     look_up_.Insert();
-    if (stopped) [[unlikely]] return true;
+    if (stopped) [[unlikely]]
+      return true;
     queue_.PopSegments(end);
     // As many as will use kGoal if they are like these.
     if (!resumed && end != 0) {
@@ -134,8 +135,8 @@ void Engine<Arithmetic>::EndText() {
   text_begin_ = sink_->count;
 }
 
-// Whether a special token is among the pieces of the stretch. Without any on the best path, the best
-// path without them is the same.
+// Whether a special token is among the pieces of the stretch. Without any on the best path, the
+// best path without them is the same.
 template <class Arithmetic>
 bool Engine<Arithmetic>::HoldsSpecial() const {
   for (uint32_t i = stretch_begin_; i < sink_->count; ++i) {

@@ -28,9 +28,9 @@
 // Exactness does not rest on these files alone: the builder decides which pipelines may use them
 // and which characters send a segment through the normalizer or a stretch to the general path.
 //
-// The files, in the order in which text meets them: queue (texts to runs of segments), scan, look_up
-// with cache and key, decode to spans, search over a lattice, emit with ledger and exactness. All
-// loops are in kernels/.
+// The files, in the order in which text meets them: queue (texts to runs of segments), scan,
+// look_up with cache and key, decode to spans, search over a lattice, emit with ledger and
+// exactness. All loops are in kernels/.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,9 @@
 namespace rankfeed::segment {
 
 // Whether the image allows this road at all.
-inline bool Available(const Model& model) { return model.segment.config.has_value(); }
+inline bool Available(const Model& model) {
+  return model.segment.config.has_value();
+}
 
 struct Scratch {
   SegmentQueue::Scratch queue;
@@ -77,7 +79,7 @@ struct Texts {
 // Why an engine stopped before the end of the texts. Without a reason: at a token that is refused.
 struct Stop {
   rankfeed_reason reason = RANKFEED_REASON_NONE;
-  std::string_view stretch = {};            // that takes the general path
+  std::string_view stretch = {};             // that takes the general path
   const image::AddedToken* token = nullptr;  // a special one, where the call refuses those
 };
 
@@ -99,7 +101,7 @@ class Engine {
   // To the end: false; or until it stops.
   bool Run(Stop* stop);
 
-  size_t done() const { return done_; }               // texts, to their end
+  size_t done() const { return done_; }                // texts, to their end
   uint32_t text_begin() const { return text_begin_; }  // of the next one, in the sink
 
  private:

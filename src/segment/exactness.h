@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// segment/exactness.h: when the ids of a segment, found on its own, are the ids it gets in its text.
+// segment/exactness.h: when the ids of a segment, found on its own, are the ids it gets in its
+// text.
 //
 // A reference runs its best path over a whole text (SentencePiece, sums in float32) or over a word
 // (HuggingFace, float64). No piece spans the ends of a segment, so the path always passes there and
@@ -11,9 +12,9 @@
 //
 //   margin > (steps + chars) cost_unit / 2 + (steps + chars + 1) ulp(accumulated) / 2
 //
-// `exact_below` stores this as an exponent: the ids hold while |accumulated| < 2^exact_below. In float64 the
-// ulp of any score that fits into memory is far below a cost unit, so there the limit is all or
-// nothing. `score_bound` bounds the segment's own share of |accumulated| from above.
+// `exact_below` stores this as an exponent: the ids hold while |accumulated| < 2^exact_below. In
+// float64 the ulp of any score that fits into memory is far below a cost unit, so there the limit
+// is all or nothing. `score_bound` bounds the segment's own share of |accumulated| from above.
 //
 // Rebased sums (general/arithmetic.h, Rebase) start anew where a path, also one that is not the
 // best in the end, has passed kRebaseBeyond. What a segment adds to the score behind that place is
@@ -28,8 +29,8 @@
 #include <bit>
 #include <cstdint>
 
-#include "image/model.h"
 #include "general/arithmetic.h"
+#include "image/model.h"
 
 namespace rankfeed::segment {
 
@@ -41,8 +42,8 @@ inline ScoreSums ScoreSumsOf(const Model& model) {
   return model.sentencepiece_0_2_1() ? ScoreSums::kFloat32 : ScoreSums::kFloat32Rebased;
 }
 
-// Makes exact_below and score_bound from sums in cost units, in integers. cost_unit: score per unit, a power
-// of two.
+// Makes exact_below and score_bound from sums in cost units, in integers. cost_unit: score per
+// unit, a power of two.
 class ExactnessRule {
  public:
   // A limit above any sum. A limit of 0: never without the reference's own sums.

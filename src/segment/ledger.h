@@ -82,7 +82,7 @@ class ScoreLedger {
     if constexpr (!kFloat32) FindWord(codes, sink);
     if (!CatchUp(sink)) return RANKFEED_REASON_UNKNOWN;
     const auto size = static_cast<uint32_t>(codes.size());
-    const general::CodeChars chars(model_, codes.data(), size);
+    const general::CodeChars chars{codes, model_.config->code_count};
     general::FindBestPath<Arithmetic>(model_, chars, score_, scratch_.lattice);
     if (!Push(size, sink)) return RANKFEED_REASON_UNKNOWN;
     score_ = scratch_.lattice.best[size];

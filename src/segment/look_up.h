@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// segment/look_up.h: segments to ids by their raw bytes: first in the image's table of segments that
-// are one token, then in the cache of segments seen before, then among those of the same batch.
+// segment/look_up.h: segments to ids by their raw bytes: first in the image's table of segments
+// that are one token, then in the cache of segments seen before, then among those of the same
+// batch.
 //
 // A batch at a time, with all memory fetched ahead. Text that needs no normalization is never
 // copied, and most of it is never even decoded.
@@ -37,9 +38,7 @@ struct LookUpTables {
   CacheLine* cache;
   uint64_t cache_mask;
 
-  const image::SegmentEntry* Bucket(uint64_t hash) const {
-    return table + 2 * (hash & table_mask);
-  }
+  const image::SegmentEntry* Bucket(uint64_t hash) const { return table + 2 * (hash & table_mask); }
   CacheLine* Line(uint64_t hash) const { return cache + (hash & cache_mask); }
 };
 
@@ -74,9 +73,8 @@ class LookUp {
   LookUp(const Model& model, const KernelTable& kernels, Scratch& scratch)
       : kernels_(kernels),
         scratch_(scratch),
-        tables_{model.segment.entries.data(),
-                (uint64_t{1} << model.segment.config->table_bits) - 1, scratch.cache.lines(),
-                scratch.cache.mask()} {}
+        tables_{model.segment.entries.data(), (uint64_t{1} << model.segment.config->table_bits) - 1,
+                scratch.cache.lines(), scratch.cache.mask()} {}
 
   // Looks the first count segments of the queue up. What neither table has becomes the misses, each
   // segment once.

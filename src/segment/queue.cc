@@ -6,7 +6,9 @@
 
 namespace rankfeed::segment {
 
-static std::string_view View(const rankfeed_text& text) { return {text.data, text.size}; }
+static std::string_view View(const rankfeed_text& text) {
+  return {text.data, text.size};
+}
 
 // What waits moves to the front.
 void SegmentQueue::Compact() {
@@ -114,7 +116,11 @@ void SegmentQueue::DropStretch() {
     scanning_ = false;
     marks = split_.has_value() ? 0 : SegmentRun::kEndsText;
   }
-  front() = {front().stretch, head_, head_, nullptr, static_cast<uint8_t>(marks & SegmentRun::kEndsText),
+  front() = {front().stretch,
+             head_,
+             head_,
+             nullptr,
+             static_cast<uint8_t>(marks & SegmentRun::kEndsText),
              RANKFEED_REASON_NONE};
 }
 

@@ -23,7 +23,7 @@ struct SegmentRun {
   enum : uint8_t { kBeginsText = 1, kBeginsStretch = 2, kEndsStretch = 4, kEndsText = 8 };
 
   std::string_view stretch;
-  uint32_t begin, end;  // segments, by number in the queue
+  uint32_t begin, end;             // segments, by number in the queue
   const image::AddedToken* token;  // null: segments
   uint8_t marks;
   rankfeed_reason reason;  // why the stretch leaves the fast road

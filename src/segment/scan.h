@@ -88,7 +88,7 @@ class SegmentScanner {
   const ByteClasses& classes_;
   const Scratch& scratch_;
   std::string_view text_;
-  size_t at_ = 0;  // where the next block begins
+  size_t at_ = 0;                                    // where the next block begins
   uint64_t separator_ = 1, common_ = 0, other_ = 0;  // classes of the byte before
   uint32_t open_ = 0;  // begin of the segment that goes on past the last block
   bool has_open_ = false;

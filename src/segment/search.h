@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// segment/search.h: best paths of many short spans at once. This is all that the engine knows of the
-// model's kind: codes go in, ids with their score and its margin come out.
+// segment/search.h: best paths of many short spans at once. This is all that the engine knows of
+// the model's kind: codes go in, ids with their score and its margin come out.
 //
 // The spans lie one after the other in an array of character codes, each closed by a 0. Every span
-// is read once by the automaton of the pieces (image::AutomatonState), which knows at each character
-// which pieces end there. That is done first for all characters, sixteen or more spans taking turns:
-// a load that misses the cache has a round of others to arrive in. Then the node after each
-// character takes the best of the pieces, and keeps the runner-up for the margin
+// is read once by the automaton of the pieces (image::AutomatonState), which knows at each
+// character which pieces end there. That is done first for all characters, sixteen or more spans
+// taking turns: a load that misses the cache has a round of others to arrive in. Then the node
+// after each character takes the best of the pieces, and keeps the runner-up for the margin
 // (segment/exactness.h).
 //
 // Costs are integers with the length and the id of a piece packed below them (image::MakeEdge), so

@@ -29,8 +29,8 @@ struct Decoded {
 
 // Whether a character is one code after the one before it, by image::CharInfo of both.
 inline bool Follows(uint32_t info, uint32_t previous) {
-  constexpr uint32_t kNotOne = image::kCharNormalizes | image::kCharGeneralPath |
-                               image::kCharSpace | image::kCharExpands;
+  constexpr uint32_t kNotOne =
+      image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace | image::kCharExpands;
   return (info & (kNotOne | image::JoiningMarks(previous))) == 0;
 }
 
@@ -68,10 +68,10 @@ struct RunDecode {
   // own cuts in alphabetic words would only make more of them.
   static constexpr uint32_t kCutFrom = 40;
 
-  const uint32_t* basic;         // image::CharInfo, as above
-  const uint16_t* direct;        // SegmentTables::direct_codes
-  const uint64_t* pairs;         // SegmentTables::spanned_pairs
-  const uint16_t* expansions;    // SegmentTables::expansions
+  const uint32_t* basic;       // image::CharInfo, as above
+  const uint16_t* direct;      // SegmentTables::direct_codes
+  const uint64_t* pairs;       // SegmentTables::spanned_pairs
+  const uint16_t* expansions;  // SegmentTables::expansions
   uint16_t* codes;
   uint16_t* begins;      // of spans, and of the open one behind them
   uint32_t size, count;  // of codes and spans

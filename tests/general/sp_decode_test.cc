@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of pipeline/sp_decode: text against libsentencepiece 0.1.97 for any sequence of ids.
+// Tests of general/sp_decode: text against libsentencepiece 0.1.97 for any sequence of ids.
 #include "general/sp_decode.h"
 
 #include <gtest/gtest.h>

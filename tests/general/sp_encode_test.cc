@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests of pipeline/sp_encode: ids and offsets against libsentencepiece 0.1.97 over generated
+// Tests of general/sp_encode: ids and offsets against libsentencepiece 0.1.97 over generated
 // models, and the rules that are easy to get wrong, each with its own case.
 #include "general/sp_encode.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/avx512.h: what the files that load from eight places at a time share (x86 with AVX-512).
-// Intrinsics, as Highway 1.0
-// has neither masked gathers nor compression of bytes.
+// segment/kernels/avx512.h: what the files that load from eight places at a time share (x86 with
+// AVX-512). Intrinsics, as Highway 1.0 has neither masked gathers nor compression of bytes.
 #pragma once
 
 #include <hwy/detect_targets.h>
@@ -21,9 +20,10 @@
 #endif
 
 // Function by function, so that nothing inline of another header is compiled for these CPUs.
-#define RANKFEED_GATHER                                                                  \
-  __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl," \
-                        "avx512cd,avx512vbmi,avx512vbmi2")))
+#define RANKFEED_GATHER                                                       \
+  __attribute__((                                                             \
+      target("avx2,bmi,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl," \
+             "avx512cd,avx512vbmi,avx512vbmi2")))
 
 namespace rankfeed::segment::avx512 {
 
@@ -39,7 +39,9 @@ alignas(64) inline constexpr auto kBytePlaces = [] {
 RANKFEED_GATHER inline __m512i Set(uint64_t value) {
   return _mm512_set1_epi64(static_cast<int64_t>(value));
 }
-RANKFEED_GATHER inline __m512i Load(const uint64_t* from) { return _mm512_loadu_si512(from); }
+RANKFEED_GATHER inline __m512i Load(const uint64_t* from) {
+  return _mm512_loadu_si512(from);
+}
 // Eight times base[at].
 RANKFEED_GATHER inline __m512i Gather(const uint64_t* base, __m512i at) {
   return _mm512_i64gather_epi64(at, base, sizeof(uint64_t));
@@ -56,9 +58,10 @@ RANKFEED_GATHER inline void Append(__mmask8 which, uint32_t i, uint16_t* numbers
 // Eight of them. id_and_info: as they lie in Found.
 RANKFEED_GATHER inline void StoreFound(__m512i ids, __m512i id_and_info, Found* found) {
   _mm512_storeu_si512(found, _mm512_permutex2var_epi64(
-      ids, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), id_and_info));
-  _mm512_storeu_si512(found + 4, _mm512_permutex2var_epi64(
-      ids, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), id_and_info));
+                                 ids, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), id_and_info));
+  _mm512_storeu_si512(
+      found + 4,
+      _mm512_permutex2var_epi64(ids, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), id_and_info));
 }
 
 // The loops themselves, as KernelTable has them.

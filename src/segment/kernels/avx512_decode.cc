@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/decode_avx512.cc: decoding of kernels.h, sixteen characters or eight parts at a time.
+// segment/kernels/decode_avx512.cc: decoding of kernels.h, sixteen characters or eight parts at a
+// time.
 #include "segment/kernels/avx512.h"
 
 #if HWY_ARCH_X86
@@ -28,15 +29,15 @@ struct CodePoints {
 RANKFEED_GATHER inline CodePoints Threes(const char* text, uint32_t count) {
   // Bytes 3 i + 2, 3 i + 1 and 3 i go to 4 i on.
   alignas(64) static constexpr uint8_t kPlaces[64] = {
-      2,  1,  0,  0, 5,  4,  3,  0, 8,  7,  6,  0, 11, 10, 9,  0, 14, 13, 12, 0, 17, 16,
-      15, 0, 20, 19, 18, 0, 23, 22, 21, 0, 26, 25, 24, 0, 29, 28, 27, 0, 32, 31, 30, 0,
-      35, 34, 33, 0, 38, 37, 36, 0, 41, 40, 39, 0, 44, 43, 42, 0, 47, 46, 45, 0};
+      2,  1,  0,  0,  5,  4,  3,  0,  8,  7,  6,  0,  11, 10, 9,  0,  14, 13, 12, 0,  17, 16,
+      15, 0,  20, 19, 18, 0,  23, 22, 21, 0,  26, 25, 24, 0,  29, 28, 27, 0,  32, 31, 30, 0,
+      35, 34, 33, 0,  38, 37, 36, 0,  41, 40, 39, 0,  44, 43, 42, 0,  47, 46, 45, 0};
   const __m512i bytes = _mm512_maskz_loadu_epi8(_bzhi_u64(~uint64_t{0}, 3 * count), text);
-  const __m512i word = _mm512_maskz_permutexvar_epi8(0x7777777777777777,
-                                                     _mm512_load_si512(kPlaces), bytes);
+  const __m512i word =
+      _mm512_maskz_permutexvar_epi8(0x7777777777777777, _mm512_load_si512(kPlaces), bytes);
   // 1110xxxx 10xxxxxx 10xxxxxx
-  const __mmask16 whole = _mm512_cmpeq_epi32_mask(_mm512_and_si512(word, Set32(0xf0c0c0)),
-                                                  Set32(0xe08080));
+  const __mmask16 whole =
+      _mm512_cmpeq_epi32_mask(_mm512_and_si512(word, Set32(0xf0c0c0)), Set32(0xe08080));
   const __m512i low = _mm512_and_si512(word, Set32(0x3f));
   const __m512i middle = _mm512_and_si512(_mm512_srli_epi32(word, 2), Set32(0xfc0));
   const __m512i high = _mm512_and_si512(_mm512_srli_epi32(word, 4), Set32(0xf000));
@@ -57,8 +58,8 @@ RANKFEED_GATHER inline __m512i Shifted(__m512i values, __m512i before) {
 }
 // The one of values whose bit is set.
 RANKFEED_GATHER inline uint32_t One(__m512i values, uint32_t bit) {
-  return static_cast<uint32_t>(_mm_cvtsi128_si32(_mm512_castsi512_si128(
-      _mm512_maskz_compress_epi32(static_cast<__mmask16>(bit), values))));
+  return static_cast<uint32_t>(_mm_cvtsi128_si32(
+      _mm512_castsi512_si128(_mm512_maskz_compress_epi32(static_cast<__mmask16>(bit), values))));
 }
 
 // image::Spanned by pairs of codes. In halves: products of 512-bit vectors lower the clock.
@@ -67,8 +68,8 @@ RANKFEED_GATHER inline __mmask16 Spanned(const uint64_t* pairs, __m512i first, _
   const __m512i both = _mm512_or_si512(_mm512_slli_epi32(first, 16), second);
   const __m256i low = _mm256_mullo_epi32(_mm512_castsi512_si256(both), factor);
   const __m256i high = _mm256_mullo_epi32(_mm512_extracti64x4_epi64(both, 1), factor);
-  const __m512i bit = _mm512_srli_epi32(
-      _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), image::kPairShift);
+  const __m512i bit = _mm512_srli_epi32(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1),
+                                        image::kPairShift);
   const __m512i bits = _mm512_i32gather_epi32(_mm512_srli_epi32(bit, 5), pairs, 4);
   return _mm512_test_epi32_mask(_mm512_srlv_epi32(bits, _mm512_and_si512(bit, Set32(31))),
                                 Set32(1));
@@ -85,8 +86,8 @@ inline uint32_t IfPredicted(uint32_t likely, uint32_t is) {
 
 // Follows(), of those that are.
 RANKFEED_GATHER inline __mmask16 FollowMask(__mmask16 are, __m512i info, __m512i previous) {
-  constexpr uint32_t kNotOne = image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace |
-                               image::kCharExpands;
+  constexpr uint32_t kNotOne =
+      image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace | image::kCharExpands;
   const __m512i marks = _mm512_and_si512(_mm512_srli_epi32(previous, image::kCharBaseShift),
                                          Set32(image::kCharMarks));
   return _mm512_mask_testn_epi32_mask(are, info, _mm512_or_si512(marks, Set32(kNotOne)));
@@ -158,8 +159,8 @@ RANKFEED_GATHER const char* DecodeRun(const char* text, RunDecode* to) {
     if (size + done > to->open() + RunDecode::kCutFrom) {
       const uint32_t spanned = Spanned(to->pairs, Shifted(codes, codes_before), codes);
       const uint32_t marked = _mm512_test_epi32_mask(info, Set32(image::kCharMarks));
-      const uint32_t unknown = _mm512_test_epi32_mask(
-          _mm512_and_si512(info, previous), Set32(image::kCharUnknown));
+      const uint32_t unknown =
+          _mm512_test_epi32_mask(_mm512_and_si512(info, previous), Set32(image::kCharUnknown));
       const uint32_t from = std::max(to->open() + RunDecode::kCutFrom, size) - size;
       // Parts are longer than a vector, so that there is one cut at most.
       static_assert(RunDecode::kCutFrom >= kCharacters);
@@ -216,21 +217,20 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
     }
     count = std::min({count, to->size_limit - size, uint32_t{kCharacters}});
     const auto there = static_cast<__mmask16>(_bzhi_u32(0xffff, count));
-    const auto [at, known] =
-        utf8.Decode(bytes, _mm512_castsi512_si128(utf8.Places(leads)), there);
+    const auto [at, known] = utf8.Decode(bytes, _mm512_castsi512_si128(utf8.Places(leads)), there);
     const __m512i codes = _mm512_and_si512(
         _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, to->direct, 2),
         Set32(0xffff));
-    const uint32_t done = IfPredicted(count, static_cast<uint32_t>(std::countr_one(
-        uint32_t{_mm512_test_epi32_mask(codes, codes)})));
+    const uint32_t done = IfPredicted(
+        count,
+        static_cast<uint32_t>(std::countr_one(uint32_t{_mm512_test_epi32_mask(codes, codes)})));
     const uint32_t spanned = Spanned(to->pairs, Shifted(codes, before), codes);
     const uint32_t cuts = _bzhi_u32(~spanned & cuttable, done);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to->codes + size), _mm512_cvtepi32_epi16(codes));
     const __m512i places = _mm512_add_epi32(Set32(size), lanes);
     _mm256_storeu_si256(
         reinterpret_cast<__m256i*>(to->begins + to->count + 1),
-        _mm512_cvtepi32_epi16(
-            _mm512_maskz_compress_epi32(static_cast<__mmask16>(cuts), places)));
+        _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(static_cast<__mmask16>(cuts), places)));
     to->count += static_cast<uint32_t>(std::popcount(cuts));
     // Where character i begins; behind the last, where the bytes end.
     const auto place = [leads = leads, left](uint32_t i) RANKFEED_GATHER {
@@ -257,7 +257,7 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
 
 // Without a branch on what scripts the characters are of or how many, which follow no pattern.
 RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey* keys,
-                               const uint16_t* misses, uint32_t count, ShortDecode* to) {
+                                     const uint16_t* misses, uint32_t count, ShortDecode* to) {
   const Utf8Decoder utf8;
   const uint32_t* const basic = to->basic;
   uint16_t* const all_codes = to->codes;
@@ -268,8 +268,8 @@ RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey*
     const uint32_t bytes = segments.size(i);
     if (bytes > ShortDecode::kMaxBytes) break;
     // Of the key, behind its tag.
-    const __m512i key = _mm512_zextsi256_si512(
-        _mm256_load_si256(reinterpret_cast<const __m256i*>(&keys[i])));
+    const __m512i key =
+        _mm512_zextsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(&keys[i])));
     const Utf8Bytes are = Leads(key, _bzhi_u64(~uint64_t{1}, bytes + 1));
     bool is = are.wrong == 0;
     const __m512i places = utf8.Places(are.leads);
@@ -282,8 +282,7 @@ RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey*
       const auto [at, known] = utf8.Decode(
           key, k == 0 ? _mm512_castsi512_si128(places) : _mm512_extracti32x4_epi32(places, 1),
           there);
-      const __m512i info =
-          _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, basic, 4);
+      const __m512i info = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, at, basic, 4);
       is &= there == FollowMask(known, info, Shifted(info, previous));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), _mm512_cvtepi32_epi16(info));
       previous = info;
@@ -304,7 +303,7 @@ RANKFEED_GATHER inline __m256i Widen(const uint16_t* from) {
 }  // namespace
 
 RANKFEED_GATHER uint32_t LookUpSpans(const SpanTable& table, const RunDecode& run, Found* found,
-                                   uint16_t* searches) {
+                                     uint16_t* searches) {
   const auto* const parts = reinterpret_cast<const uint64_t*>(table.entries);
   static_assert(sizeof(image::SpanEntry) == 2 * sizeof(uint64_t));
   const __m512i low32 = Set(0xffffffff);
@@ -334,10 +333,10 @@ RANKFEED_GATHER uint32_t LookUpSpans(const SpanTable& table, const RunDecode& ru
     const __m512i codes_and_id = Gather(parts, at), id_and_info = Gather(parts + 1, at);
     const __mmask8 is = _mm512_cmpeq_epi64_mask(_mm512_and_si512(codes_and_id, low32), keys) &
                         _mm256_cmple_epu32_mask(size, _mm256_set1_epi32(2));
-    StoreFound(_mm512_add_epi64(Set(reinterpret_cast<uintptr_t>(parts) +
-                                    offsetof(image::SpanEntry, ids)),
-                                _mm512_slli_epi64(at, 3)),
-               id_and_info, found + i);
+    StoreFound(
+        _mm512_add_epi64(Set(reinterpret_cast<uintptr_t>(parts) + offsetof(image::SpanEntry, ids)),
+                         _mm512_slli_epi64(at, 3)),
+        id_and_info, found + i);
     const auto lacks = static_cast<__mmask8>(~uint32_t{is} & there);
     Append(lacks, i, searches + search_count);
     search_count += static_cast<uint32_t>(std::popcount(lacks));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/look_up_avx512.cc: the loops of look_up.h eight segments at a time, with AVX-512: keys of
-// eight places of the text, entries of eight places of a table. A fifth less time for a hit.
+// segment/kernels/look_up_avx512.cc: the loops of look_up.h eight segments at a time, with AVX-512:
+// keys of eight places of the text, entries of eight places of a table. A fifth less time for a
+// hit.
 #include "segment/kernels/avx512.h"
 
 #if HWY_ARCH_X86
@@ -43,8 +44,7 @@ RANKFEED_GATHER void MakeKeysOf(const LookUpTables& tables, const char* data, ui
     const __m512i begins = Widen(segments.begins + i);
     const __m512i begin = _mm512_and_si512(begins, Set(~Segments::kWordStart));
     __m512i size = _mm512_sub_epi64(Widen(segments.ends + i), begin);
-    const __m512i mark =
-        _mm512_and_si512(_mm512_srli_epi64(begins, 24), Set(image::kKeyWordStart));
+    const __m512i mark = _mm512_and_si512(_mm512_srli_epi64(begins, 24), Set(image::kKeyWordStart));
     size = _mm512_min_epu64(size, Set(SegmentKey::kMaxBytes + 1));
     const __m512i tag = _mm512_or_si512(mark, size);
     // Longer ones have nothing but a tag.
@@ -52,12 +52,10 @@ RANKFEED_GATHER void MakeKeysOf(const LookUpTables& tables, const char* data, ui
     // Beyond count lies what is no segment of this text.
     const __m512i at =
         _mm512_sub_epi64(_mm512_max_epu64(_mm512_min_epu64(begin, Set(high)), Set(low)), Set(low));
-    const auto bytes = [at, data](int from) RANKFEED_GATHER {
-      return _mm512_i64gather_epi64(at, data + from, 1);
-    };
+    const auto bytes = [at, data](int from)
+                           RANKFEED_GATHER { return _mm512_i64gather_epi64(at, data + from, 1); };
     const __m512i bits = _mm512_slli_epi64(size, 3);
-    const __m512i part0 =
-        _mm512_or_si512(tag, _mm512_slli_epi64(Part(bytes(0), bits, 0), 8));
+    const __m512i part0 = _mm512_or_si512(tag, _mm512_slli_epi64(Part(bytes(0), bits, 0), 8));
     const __m512i part1 = Part(bytes(7), bits, 56);
     __m512i part2 = _mm512_setzero_si512(), part3 = part2;
     if (_mm512_cmpgt_epu64_mask(size, Set(15)) != 0) {
@@ -66,7 +64,8 @@ RANKFEED_GATHER void MakeKeysOf(const LookUpTables& tables, const char* data, ui
     }
     const __m512i a = _mm512_xor_si512(part0, _mm512_rol_epi64(part2, SegmentKey::kTurn2));
     const __m512i b = _mm512_xor_si512(part1, _mm512_rol_epi64(part3, SegmentKey::kTurn3));
-    __m512i hash = _mm512_add_epi64(Multiply(a, SegmentKey::kFactor0), Multiply(b, SegmentKey::kFactor1));
+    __m512i hash =
+        _mm512_add_epi64(Multiply(a, SegmentKey::kFactor0), Multiply(b, SegmentKey::kFactor1));
     hash = _mm512_xor_si512(hash, _mm512_srli_epi64(hash, SegmentKey::kFold));
     _mm512_storeu_si512(batch.hashes + first + i, hash);
     _mm512_storeu_si512(batch.parts[0] + first + i, part0);

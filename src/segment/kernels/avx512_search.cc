@@ -93,18 +93,19 @@ RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Span* spans, uint32_t 
 #pragma GCC unroll 4
     for (uint32_t g = 0; g < kGroups; ++g) {
       if (live[g] == 0) continue;
-      const __mmask8 is = _mm512_mask_testn_epi64_mask(
-          static_cast<__mmask8>(live[g]), _mm512_xor_si512(unit[g], next[g]), low16);
+      const __mmask8 is = _mm512_mask_testn_epi64_mask(static_cast<__mmask8>(live[g]),
+                                                       _mm512_xor_si512(unit[g], next[g]), low16);
       // Two visits of a sequence are of the same group, so they are apart if those of a group are.
       const auto here = static_cast<uint32_t>(visit - lattice.visits);
       if ((last[g] - 1) / kGatherLanes == here / kGatherLanes) apart = std::min(apart, here);
-      _mm512_storeu_si512(visit, _mm512_maskz_compress_epi64(
-          is, _mm512_or_si512(_mm512_andnot_si512(low32, next[g]), place[g])));
+      _mm512_storeu_si512(visit,
+                          _mm512_maskz_compress_epi64(
+                              is, _mm512_or_si512(_mm512_andnot_si512(low32, next[g]), place[g])));
       last[g] = here + static_cast<uint32_t>(std::popcount(is));
       visit = lattice.visits + last[g];
-      from[g] = _mm512_mask_i64gather_epi64(unit[g], static_cast<__mmask8>(~is),
-                                            _mm512_srli_epi64(from[g], 40), fails,
-                                            sizeof(uint64_t));
+      from[g] =
+          _mm512_mask_i64gather_epi64(unit[g], static_cast<__mmask8>(~is),
+                                      _mm512_srli_epi64(from[g], 40), fails, sizeof(uint64_t));
       next[g] = _mm512_mask_add_epi64(next[g], is, next[g], Set(uint64_t{1} << 32));
       const __m512i code = _mm512_mask_i64gather_epi64(
           _mm512_setzero_si512(), is, _mm512_srli_epi64(next[g], 32), codes, sizeof(uint16_t));
@@ -160,10 +161,10 @@ RANKFEED_GATHER void RelaxIndependent(const Lattice& lattice, uint32_t count) {
     _mm512_i64scatter_epi64(lattice.sum + 1, at, _mm512_and_si512(least, Set(image::kEdgeCostMask)),
                             sizeof(uint64_t));
     const __m512i margin = _mm512_srli_epi64(_mm512_sub_epi64(next, least), image::kEdgeCostShift);
-    _mm512_i64scatter_epi64(lattice.nodes + 1, at,
-                            _mm512_or_si512(_mm512_and_si512(least, low32),
-                                            _mm512_slli_epi64(margin, 32)),
-                            sizeof(image::LatticeNode));
+    _mm512_i64scatter_epi64(
+        lattice.nodes + 1, at,
+        _mm512_or_si512(_mm512_and_si512(least, low32), _mm512_slli_epi64(margin, 32)),
+        sizeof(image::LatticeNode));
   }
 }
 
@@ -177,7 +178,7 @@ RANKFEED_GATHER inline __m512i BitWidth(__m512i of) {
 
 // ExactnessRule::Make, without the count.
 RANKFEED_GATHER inline __m512i LimitAndBound(const ExactnessRule& rule, __m512i total,
-                                              __m512i margin, __m512i steps, __m512i chars) {
+                                             __m512i margin, __m512i steps, __m512i chars) {
   __m512i weight = total;
   if (rule.rebased()) {
     // Times kBoundFactor, without a product.
@@ -216,8 +217,8 @@ RANKFEED_GATHER inline __m512i LimitAndBound(const ExactnessRule& rule, __m512i 
 }  // namespace
 
 // Trace of kernels.cc, sixteen spans at a time: one step waits for the one before it.
-RANKFEED_GATHER void Trace(const Lattice& lattice, const ExactnessRule& rule,
-                           const Span* spans, uint32_t count, Path* paths) {
+RANKFEED_GATHER void Trace(const Lattice& lattice, const ExactnessRule& rule, const Span* spans,
+                           uint32_t count, Path* paths) {
   constexpr uint32_t kVectors = 2, kTogether = kVectors * kGatherLanes;
   const auto* const nodes = reinterpret_cast<const uint64_t*>(lattice.nodes);
   static_assert(sizeof(image::LatticeNode) == sizeof(uint64_t));
@@ -247,8 +248,8 @@ RANKFEED_GATHER void Trace(const Lattice& lattice, const ExactnessRule& rule,
         first[v] = _mm512_mask_sub_epi64(first[v], live[v], first[v], Set(1));
         _mm512_mask_i64scatter_epi32(lattice.ids, live[v], first[v], _mm512_cvtepi64_epi32(id),
                                      sizeof(int32_t));
-        const __m512i chars = _mm512_sub_epi64(Set(Lattice::kMaxChars),
-                                               _mm512_and_si512(at, Set(15)));
+        const __m512i chars =
+            _mm512_sub_epi64(Set(Lattice::kMaxChars), _mm512_and_si512(at, Set(15)));
         node[v] = _mm512_mask_sub_epi64(node[v], live[v], node[v], chars);
         live[v] = _mm512_cmpgt_epu64_mask(node[v], begin[v]);
       }
@@ -258,8 +259,7 @@ RANKFEED_GATHER void Trace(const Lattice& lattice, const ExactnessRule& rule,
       const __m512i end = Load(ends + v * kGatherLanes);
       const __m512i steps = _mm512_sub_epi64(end, first[v]);
       const __m512i total = _mm512_srli_epi64(Gather(lattice.sum, end), image::kEdgeCostShift);
-      __m512i info = LimitAndBound(rule, total, margin[v], steps,
-                                    _mm512_sub_epi64(end, begin[v]));
+      __m512i info = LimitAndBound(rule, total, margin[v], steps, _mm512_sub_epi64(end, begin[v]));
       info = _mm512_or_si512(info, _mm512_min_epu64(steps, Set(255)));
       const __m512i first_and_count = _mm512_or_si512(first[v], _mm512_slli_epi64(steps, 16));
       _mm512_store_si512(packed + v * kGatherLanes,

@@ -21,20 +21,15 @@ namespace rankfeed::segment {
 namespace {
 
 // The loops of one Highway target.
-#define RANKFEED_PORTABLE_TABLE(TARGET, CLASSIFY, FEW)         \
-  KernelTable {                                                \
-    .classify = CLASSIFY::Classify, .list = TARGET::List,      \
-    .make_keys = TARGET::MakeKeys,                             \
-    .match_table = TARGET::MatchTable,                         \
-    .match_cache = TARGET::MatchCache,                         \
-    .find_repeats = TARGET::FindRepeats,                       \
-    .decode_short = TARGET::DecodeShort,                       \
-    .decode_run = TARGET::DecodeRun,                           \
-    .decode_cjk = TARGET::DecodeCjk,                           \
-    .look_up_spans = TARGET::LookUpSpans, .walk = TARGET::Walk, \
-    .relax_independent = nullptr, .relax = TARGET::Relax,      \
-    .trace = TARGET::Trace, .emit = TARGET::Emit,              \
-    .emit_sums = TARGET::EmitSums, .few = FEW,                 \
+#define RANKFEED_PORTABLE_TABLE(TARGET, CLASSIFY, FEW)                                        \
+  KernelTable {                                                                               \
+    .classify = CLASSIFY::Classify, .list = TARGET::List, .make_keys = TARGET::MakeKeys,      \
+    .match_table = TARGET::MatchTable, .match_cache = TARGET::MatchCache,                     \
+    .find_repeats = TARGET::FindRepeats, .decode_short = TARGET::DecodeShort,                 \
+    .decode_run = TARGET::DecodeRun, .decode_cjk = TARGET::DecodeCjk,                         \
+    .look_up_spans = TARGET::LookUpSpans, .walk = TARGET::Walk, .relax_independent = nullptr, \
+    .relax = TARGET::Relax, .trace = TARGET::Trace, .emit = TARGET::Emit,                     \
+    .emit_sums = TARGET::EmitSums, .few = FEW,                                                \
   }
 
 #if HWY_TARGETS & HWY_SCALAR
@@ -79,13 +74,20 @@ constexpr KernelTable kAvx512GatherTable = {
 
 constexpr int64_t TargetOf(Isa isa) {
   switch (isa) {
-    case Isa::kScalar: return HWY_STATIC_TARGET | HWY_SCALAR | HWY_EMU128;
-    case Isa::kSsse3: return HWY_SSSE3;
-    case Isa::kSse4: return HWY_SSE4;
-    case Isa::kAvx2: return HWY_AVX2;
-    case Isa::kAvx512: return HWY_AVX3;
-    case Isa::kAvx512Gather: return HWY_AVX3_DL;
-    case Isa::kNeon: return HWY_NEON;
+    case Isa::kScalar:
+      return HWY_STATIC_TARGET | HWY_SCALAR | HWY_EMU128;
+    case Isa::kSsse3:
+      return HWY_SSSE3;
+    case Isa::kSse4:
+      return HWY_SSE4;
+    case Isa::kAvx2:
+      return HWY_AVX2;
+    case Isa::kAvx512:
+      return HWY_AVX3;
+    case Isa::kAvx512Gather:
+      return HWY_AVX3_DL;
+    case Isa::kNeon:
+      return HWY_NEON;
   }
   return 0;
 }
@@ -93,25 +95,33 @@ constexpr int64_t TargetOf(Isa isa) {
 const KernelTable* BuiltFor(Isa isa) {
   switch (isa) {
 #if HWY_TARGETS & (HWY_SCALAR | HWY_EMU128)
-    case Isa::kScalar: return &kScalarTable;
+    case Isa::kScalar:
+      return &kScalarTable;
 #endif
 #if HWY_TARGETS & HWY_SSSE3
-    case Isa::kSsse3: return &kSsse3Table;
+    case Isa::kSsse3:
+      return &kSsse3Table;
 #endif
 #if HWY_TARGETS & HWY_SSE4
-    case Isa::kSse4: return &kSse4Table;
+    case Isa::kSse4:
+      return &kSse4Table;
 #endif
 #if HWY_TARGETS & HWY_NEON
-    case Isa::kNeon: return &kNeonTable;
+    case Isa::kNeon:
+      return &kNeonTable;
 #endif
 #if HWY_TARGETS & HWY_AVX2
-    case Isa::kAvx2: return &kAvx2Table;
+    case Isa::kAvx2:
+      return &kAvx2Table;
 #if HWY_TARGETS & HWY_AVX3
-    case Isa::kAvx512: return &kAvx512Table;
-    case Isa::kAvx512Gather: return &kAvx512GatherTable;
+    case Isa::kAvx512:
+      return &kAvx512Table;
+    case Isa::kAvx512Gather:
+      return &kAvx512GatherTable;
 #endif
 #endif
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -150,13 +160,20 @@ std::atomic<uint8_t> forced_isa{kNotForced};
 
 const char* IsaName(Isa isa) {
   switch (isa) {
-    case Isa::kScalar: return "scalar";
-    case Isa::kSsse3: return "ssse3";
-    case Isa::kSse4: return "sse4";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvx512: return "avx512";
-    case Isa::kAvx512Gather: return "avx512-gather";
-    case Isa::kNeon: return "neon";
+    case Isa::kScalar:
+      return "scalar";
+    case Isa::kSsse3:
+      return "ssse3";
+    case Isa::kSse4:
+      return "sse4";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAvx512Gather:
+      return "avx512-gather";
+    case Isa::kNeon:
+      return "neon";
   }
   return nullptr;
 }
@@ -181,7 +198,9 @@ bool ForceIsa(Isa isa) {
   return true;
 }
 
-void ForgetForcedIsa() { forced_isa.store(kNotForced, std::memory_order_relaxed); }
+void ForgetForcedIsa() {
+  forced_isa.store(kNotForced, std::memory_order_relaxed);
+}
 
 }  // namespace rankfeed::segment
 #endif  // HWY_ONCE

@@ -4,8 +4,8 @@
 //
 // portable_*.cc are compiled once per Highway target (vectors, and on x86 the bit manipulation
 // instructions that come with them); avx512_*.cc have some loops once more for CPUs that load from
-// eight places as fast as from one after the other. Whoever calls a loop goes through a KernelTable,
-// so that any set that the CPU can run may be forced: by a test, a fuzzer or a user.
+// eight places as fast as from one after the other. Whoever calls a loop goes through a
+// KernelTable, so that any set that the CPU can run may be forced: by a test, a fuzzer or a user.
 #pragma once
 
 #include <cstdint>
@@ -105,8 +105,10 @@ struct KernelTable {
 // Instruction sets that there are loops for, from the least to the greatest of an architecture.
 // A CPU runs one by its feature bits, whoever made it.
 enum class Isa : uint8_t {
-  kScalar,        // no vectors
-  kSsse3, kSse4, kAvx2,
+  kScalar,  // no vectors
+  kSsse3,
+  kSse4,
+  kAvx2,
   kAvx512,        // of Highway's AVX3: what gains from wider vectors; the rest as kAvx2
   kAvx512Gather,  // of Highway's AVX3_DL: the loops of avx512_*.cc besides
   kNeon,

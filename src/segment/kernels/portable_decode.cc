@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/portable_decode.cc: raw bytes to character codes, and short spans to their ids. Compiled once per Highway target.
+// segment/kernels/portable_decode.cc: raw bytes to character codes, and short spans to their ids.
+// Compiled once per Highway target.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -110,7 +111,7 @@ const char* DecodeCjk(const char* text, RunDecode* to) {
 }
 
 uint32_t LookUpSpans(const SpanTable& table, const RunDecode& run, Found* found,
-                   uint16_t* searches) {
+                     uint16_t* searches) {
   constexpr uint32_t kTogether = 64;
   uint32_t places[kTogether], keys[kTogether];
   const image::SpanEntry* const parts = table.entries;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/portable_look_up.cc: looking segments up and writing their ids. Compiled once per Highway target.
+// segment/kernels/portable_look_up.cc: looking segments up and writing their ids. Compiled once per
+// Highway target.
 #include <algorithm>
 #include <bit>
 #include <cstring>

@@ -50,8 +50,10 @@ bool Classify(const char* text, size_t size, const ByteClasses& classes, ClassMa
   const Bytes d;
   const size_t lanes = hn::Lanes(d);
   const auto high = hn::LoadDup128(d, classes.separators.high);
-  const auto low_s = hn::LoadDup128(d, classes.separators.low), low_c = hn::LoadDup128(d, classes.common.low),
-             low_l = hn::LoadDup128(d, classes.letters.low), low_f = hn::LoadDup128(d, classes.stop_bytes.low);
+  const auto low_s = hn::LoadDup128(d, classes.separators.low),
+             low_c = hn::LoadDup128(d, classes.common.low),
+             low_l = hn::LoadDup128(d, classes.letters.low),
+             low_f = hn::LoadDup128(d, classes.stop_bytes.low);
   auto found = hn::Zero(d);
   const auto zero = hn::Zero(d);
   const auto nibble = hn::Set(d, 0x0f);

@@ -148,8 +148,7 @@ HWY_INLINE void RelaxOne(const Lattice& lattice, Visit visit) {
 }
 
 // The best path to the end of a sequence, backwards.
-HWY_INLINE Path TraceOne(const Lattice& lattice, const ExactnessRule& rule,
-                              const Span& sequence) {
+HWY_INLINE Path TraceOne(const Lattice& lattice, const ExactnessRule& rule, const Span& sequence) {
   const int32_t begin = sequence.begin, end = sequence.end;
   uint32_t margin = rule.most_margin(), greatest = 0;
   int32_t first = end;
@@ -169,10 +168,11 @@ HWY_INLINE Path TraceOne(const Lattice& lattice, const ExactnessRule& rule,
   }
   const auto steps = static_cast<uint32_t>(end - first);
   Path result{static_cast<uint16_t>(first), static_cast<uint16_t>(steps),
-                      rule.Make(lattice.sum[end] >> image::kEdgeCostShift, margin, steps,
-                                static_cast<uint32_t>(end - begin)),
-                      0};
-  if (greatest >= image::kEdgeLiteral) [[unlikely]] FuseUnknown(lattice, end, &result);
+              rule.Make(lattice.sum[end] >> image::kEdgeCostShift, margin, steps,
+                        static_cast<uint32_t>(end - begin)),
+              0};
+  if (greatest >= image::kEdgeLiteral) [[unlikely]]
+    FuseUnknown(lattice, end, &result);
   return result;
 }
 
@@ -186,8 +186,8 @@ void Relax(const Lattice& lattice, uint32_t begin, uint32_t end) {
   }
 }
 
-void Trace(const Lattice& lattice, const ExactnessRule& rule, const Span* spans,
-           uint32_t count, Path* paths) {
+void Trace(const Lattice& lattice, const ExactnessRule& rule, const Span* spans, uint32_t count,
+           Path* paths) {
   for (uint32_t k = 0; k < count; ++k) paths[k] = TraceOne(lattice, rule, spans[k]);
 }
 
