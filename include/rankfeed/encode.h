@@ -163,8 +163,8 @@ typedef enum {
   RANKFEED_REASON_COUNT = 9
 } rankfeed_reason;
 
-/* A short name ("pipeline", "invalid utf-8"; "fast road" for none), null for other numbers. Any
- * thread. */
+/* A short name ("pipeline", "invalid utf-8"; "fast road" for none), null for other numbers. O(1),
+ * any thread. */
 RANKFEED_API const char* rankfeed_reason_name(uint32_t reason);
 
 /* A text counts for its first reason, bytes for that of their stretch. */
@@ -172,22 +172,22 @@ typedef struct {
   uint64_t texts, bytes;
 } rankfeed_road_counts;
 
-/* What this encoder has encoded since it was made, by rankfeed_reason: fills out[0, count), count at
- * most RANKFEED_REASON_COUNT. Texts of calls that failed may be missing. Errors: ARGUMENT. */
+/* What this encoder has encoded since it was made, by rankfeed_reason: fills out[0, count), count
+ * at most RANKFEED_REASON_COUNT. Texts of failed calls may be missing. Errors: ARGUMENT. O(1). */
 RANKFEED_API rankfeed_status rankfeed_encoder_roads(const rankfeed_encoder* encoder,
                                                     rankfeed_road_counts* out, size_t count);
 
 /* Instruction sets, by name: "scalar", "ssse3", "sse4", "avx2", "avx512", "avx512-gather", "neon".
  * Fills *out with the name of the set number i that there are loops for, null behind the last one;
- * *runs (nullable) with whether this CPU can run it. Errors: ARGUMENT. Any thread. */
+ * *runs (nullable) with whether this CPU can run it. Errors: ARGUMENT. O(1), any thread. */
 RANKFEED_API rankfeed_status rankfeed_isa(uint32_t i, const char** out, int32_t* runs);
 
 /* Makes encoders of this process that are initialised from now on run the loops of that set; null:
  * the best for this CPU, as it is without a call. Outputs are the same with each. Errors: ARGUMENT
- * (no such set), UNSUPPORTED (this CPU cannot run it): nothing changes. Any thread. */
+ * (no such set), UNSUPPORTED (this CPU cannot run it): nothing changes. O(1), any thread. */
 RANKFEED_API rankfeed_status rankfeed_force_isa(const char* name);
 
-/* The name of the set that this encoder runs; null for none. */
+/* The name of the set that this encoder runs; null for none. O(1), any thread. */
 RANKFEED_API const char* rankfeed_encoder_isa(const rankfeed_encoder* encoder);
 
 /* The first special token written in a text: what RANKFEED_SPECIALS_ERROR refuses. Bytes of the

@@ -169,6 +169,23 @@ inline rankfeed_model_info Info(const rankfeed_model* model) {
   return info;
 }
 
+// By rankfeed_reason; RANKFEED_REASON_NONE: on the fast road.
+using RoadCounts = std::array<rankfeed_road_counts, RANKFEED_REASON_COUNT>;
+inline void Add(const RoadCounts& counts, RoadCounts* sum) {
+  for (size_t i = 0; i < counts.size(); ++i) {
+    (*sum)[i].texts += counts[i].texts;
+    (*sum)[i].bytes += counts[i].bytes;
+  }
+}
+// What was added since.
+inline RoadCounts Since(const RoadCounts& before, RoadCounts counts) {
+  for (size_t i = 0; i < counts.size(); ++i) {
+    counts[i].texts -= before[i].texts;
+    counts[i].bytes -= before[i].bytes;
+  }
+  return counts;
+}
+
 // The columns of one encoded text.
 struct Encoding {
   std::vector<int32_t> input_ids;
@@ -238,12 +255,11 @@ class Encoder {
     return dropped;
   }
 
-  // What was encoded so far, by rankfeed_reason (RANKFEED_REASON_NONE: on the fast road).
-  std::array<rankfeed_road_counts, RANKFEED_REASON_COUNT> Roads() const {
-    std::array<rankfeed_road_counts, RANKFEED_REASON_COUNT> counts{};
-    (void)rankfeed_encoder_roads(encoder_, counts.data(), counts.size());
-    return counts;
-  }
+  // What Encode and EncodeBatch have encoded so far, each text once.
+  RoadCounts Roads() const { return Since(repeated_, AllRoads()); }
+
+  // The instruction set it runs, see rankfeed_isa.
+  const char* Isa() const { return rankfeed_encoder_isa(encoder_); }
 
   // The first special token written in the text, if any.
   std::optional<rankfeed_special_match> FindSpecial(std::string_view text) {
@@ -286,7 +302,16 @@ class Encoder {
     return Error::From(status);
   }
 
+  // With what is encoded again because its ids did not fit.
+  RoadCounts AllRoads() const {
+    RoadCounts counts{};
+    (void)rankfeed_encoder_roads(encoder_, counts.data(), counts.size());
+    return counts;
+  }
+  void Repeat(const RoadCounts& before) { Add(Since(before, AllRoads()), &repeated_); }
+
   Error EncodeInto(std::string_view text, const rankfeed_encode_options& options, Encoding* out) {
+    const RoadCounts before = AllRoads();
     for (size_t capacity = Capacity(out->input_ids);;) {
       out->input_ids.resize(capacity);
       out->special_tokens_mask.resize(capacity);
@@ -304,6 +329,7 @@ class Encoder {
       const rankfeed_status status =
           rankfeed_encode(encoder_, {text.data(), text.size()}, &options, &io);
       if (status == RANKFEED_E_OUTPUT_SIZE) {
+        Repeat(before);
         capacity = io.count;
         continue;
       }
@@ -321,6 +347,7 @@ class Encoder {
     std::vector<rankfeed_text> views;
     for (const std::string_view text : texts) views.push_back({text.data(), text.size()});
     cu_seqlens->resize(texts.size() + 1);
+    const RoadCounts before = AllRoads();
     for (size_t capacity = Capacity(*input_ids);;) {
       input_ids->resize(capacity);
       rankfeed_encodings io{};
@@ -331,6 +358,7 @@ class Encoder {
       const rankfeed_status status =
           rankfeed_encode_batch(encoder_, views.data(), views.size(), &options, &io);
       if (io.count > capacity) {
+        Repeat(before);
         capacity = io.count;
         continue;
       }
@@ -373,6 +401,7 @@ class Encoder {
   rankfeed_encoder* encoder_ = nullptr;
   uint32_t max_text_bytes_ = 0;
   bool with_offsets_ = false;
+  RoadCounts repeated_{};  // tries whose ids did not fit
 };
 
 }  // namespace v1

@@ -165,6 +165,23 @@ class Tokenizer:
     def pad_token_id(self) -> Optional[int]:
         return None if self.info["pad_id"] < 0 else self.info["pad_id"]
 
+    @property
+    def off_fast_road(self) -> Optional[str]:
+        """Why no text of this vocabulary takes the fast road, such as "normalizer, NFKC"; None where texts may."""
+        return self.info["off_fast_road"]
+
+    @property
+    def isa(self) -> str:
+        """The instruction set that encoders run, such as "avx2"."""
+        return self._model.isa()
+
+    def roads(self) -> Dict[str, Tuple[int, int]]:
+        """(texts, bytes) that calls have encoded up to now: under "fast road" those that took it, under
+        "pipeline", "options", "invalid utf-8", "character", "context", "length", "unknown" and "capacity" those
+        that left it for that reason. A text counts for its first reason, bytes for that of their stretch.
+        Asking an Encoding for its offsets encodes the texts of its call once more, with offsets."""
+        return self._model.roads()
+
     def id_to_token(self, id: int) -> Optional[str]:
         return self._model.id_to_piece(id)
 

@@ -27,6 +27,12 @@ Vocabulary LoadVocabulary(const std::string& path, int32_t parity, const std::st
 constexpr size_t kParallelFrom = 64 << 10;
 constexpr uint32_t kSmallestEncoder = 64 << 10;  // bytes of text
 
+RoadCounts RoadsOf(const rankfeed_encoder* encoder) {
+  RoadCounts roads{};
+  (void)rankfeed_encoder_roads(encoder, roads.data(), roads.size());
+  return roads;
+}
+
 }  // namespace
 
 Model::Model(const std::string& path, int32_t parity, const std::string& preset, Mapping mapping)
@@ -77,16 +83,27 @@ Model::Lease::Lease(Model* model, size_t longest_text, bool with_offsets, bool p
     if (!encoder) throw StatusError(encoder.error().status, encoder.error().message);
     encoders_.push_back(std::move(*encoder));
   }
-  for (Encoder& encoder : encoders_) pointers_.push_back(encoder.get());
+  for (Encoder& encoder : encoders_) {
+    pointers_.push_back(encoder.get());
+    Add(encoder.Roads(), &before_);
+  }
 }
 
 Model::Lease::~Lease() {
+  RoadCounts after{};
+  for (const Encoder& encoder : encoders_) Add(encoder.Roads(), &after);
   const std::lock_guard lock(model_->mutex_);
+  Add(Since(before_, after), &model_->roads_);
   for (Encoder& encoder : encoders_) {
     // Enough for every core twice over; what is beyond, or was made for giant texts, is freed.
     if (model_->idle_.size() >= 64 || max_text_bytes_ > (16u << 20)) break;
     model_->idle_.push_back({max_text_bytes_, with_offsets_, std::move(encoder)});
   }
+}
+
+RoadCounts Model::Roads() {
+  const std::lock_guard lock(mutex_);
+  return roads_;
 }
 
 size_t Model::Trim() {
@@ -106,8 +123,11 @@ std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32
   const bool parallel = texts.size() > 1 && total >= kParallelFrom;
   Lease lease(this, longest, with_offsets, parallel);
   std::vector<Tokens> out(texts.size());
+  std::vector<RoadCounts> repeated(lease.encoders().size());  // tries whose ids did not fit
 
-  const auto one = [&](size_t i, rankfeed_encoder* encoder) {
+  const auto one = [&](size_t i, size_t worker) {
+    rankfeed_encoder* const encoder = lease.encoders()[worker];
+    const RoadCounts before = RoadsOf(encoder);
     Tokens& tokens = out[i];
     rankfeed_encode_options options{};
     options.struct_size = sizeof(options);
@@ -126,6 +146,7 @@ std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32
       io.offset_end = with_offsets ? tokens.end.data() : nullptr;
       const rankfeed_status status = rankfeed_encode(encoder, texts[i], &options, &io);
       if (status == RANKFEED_E_OUTPUT_SIZE) {
+        Add(Since(before, RoadsOf(encoder)), &repeated[worker]);
         capacity = io.count;
         continue;
       }
@@ -144,18 +165,17 @@ std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32
   };
 
   if (lease.encoders().size() == 1) {
-    for (size_t i = 0; i < texts.size(); ++i) one(i, lease.encoders()[0]);
+    for (size_t i = 0; i < texts.size(); ++i) one(i, 0);
   } else {
     struct Context {
       const decltype(one)& run;
-      std::span<rankfeed_encoder* const> encoders;
       std::atomic<bool> out_of_memory{false};
-    } context{one, lease.encoders()};
+    } context{one};
     const rankfeed_executor* executor = this->executor();
     const auto task = [](void* p, size_t begin, size_t end, uint32_t worker) {
       auto* c = static_cast<Context*>(p);
       try {
-        for (size_t i = begin; i < end; ++i) c->run(i, c->encoders[worker]);
+        for (size_t i = begin; i < end; ++i) c->run(i, worker);
       } catch (const std::bad_alloc&) {
         c->out_of_memory = true;
       }
@@ -163,6 +183,7 @@ std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32
     Check(executor->parallel_for(executor->context, texts.size(), task, &context), "threads");
     if (context.out_of_memory) throw std::bad_alloc();
   }
+  for (const RoadCounts& roads : repeated) lease.Discount(roads);
   return out;
 }
 
@@ -349,7 +370,27 @@ void BindModel(nb::module_& module) {
       .def("set_threads", &Model::set_threads, nb::arg("threads"),
            "Threads that a batch uses; 0: as many as the process may run on.")
       .def("trim", &Model::Trim,
-           "Hands the memory that texts have touched in idle encoders back to the system; its bytes.")
+           "Hands the memory that texts have touched in idle encoders back to the system; its "
+           "bytes.")
+      .def(
+          "roads",
+          [](Model& m) {
+            const RoadCounts roads = m.Roads();
+            nb::dict d;
+            for (uint32_t i = 0; i < roads.size(); ++i) {
+              d[rankfeed_reason_name(i)] = nb::make_tuple(roads[i].texts, roads[i].bytes);
+            }
+            return d;
+          },
+          "Texts and bytes encoded so far, by the reason why they left the fast road.",
+          nb::sig("def roads(self) -> dict[str, tuple[int, int]]"))
+      .def(
+          "isa",
+          [](Model& m) {
+            const Model::Lease lease(&m, 0, false, false);
+            return rankfeed_encoder_isa(lease.encoders()[0]);
+          },
+          "The instruction set that encoders run.", nb::sig("def isa(self) -> str"))
       .def(
           "info",
           [](const Model& m) {
@@ -372,6 +413,7 @@ void BindModel(nb::module_& module) {
             d["has_token_type_ids"] = i.has_token_type_ids != 0;
             d["byte_fallback"] = i.byte_fallback != 0;
             d["image_size"] = i.image_size;
+            d["off_fast_road"] = rankfeed_model_off_fast_road(m.get());
             d["config_hash"] = nb::bytes(i.config_hash, sizeof(i.config_hash)).attr("hex")();
             return d;
           },

@@ -41,6 +41,8 @@ class Model {
     Lease(const Lease&) = delete;
     std::span<rankfeed_encoder* const> encoders() const { return pointers_; }
     uint32_t max_text_bytes() const { return max_text_bytes_; }
+    // Of what these encoders have encoded, for Model::Roads(): that does not count.
+    void Discount(const RoadCounts& roads) { Add(roads, &before_); }
 
    private:
     Model* model_;
@@ -48,11 +50,13 @@ class Model {
     bool with_offsets_;
     std::vector<Encoder> encoders_;
     std::vector<rankfeed_encoder*> pointers_;
+    RoadCounts before_{};  // of these encoders, when they were taken
   };
 
   // Threads of batches; made at the first use. Null when threads is 1.
   const rankfeed_executor* executor();
   void set_threads(uint32_t threads);
+  RoadCounts Roads();  // of the calls that have ended
   size_t Trim();  // of idle encoders; bytes of the pages handed back
 
   // One result per text, in order; a text that fails has its status and no tokens.
@@ -79,6 +83,7 @@ class Model {
   rankfeed_model_info info_{};
   std::mutex mutex_;  // of what follows
   std::vector<Idle> idle_;
+  RoadCounts roads_{};
   uint32_t threads_ = 0;
   std::shared_ptr<rankfeed_parallel> parallel_;
 };

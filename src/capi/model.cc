@@ -9,6 +9,7 @@
 
 #include "base/error_detail.h"
 #include "base/layout.h"
+#include "image/fast_road.h"
 #include "image/model.h"
 #include "image/reader.h"
 #include "platform/map_file.h"
@@ -190,6 +191,15 @@ rankfeed_status rankfeed_model_get_info(const rankfeed_model* model, rankfeed_mo
   info->image_size = model->image_size;
   std::memcpy(info->config_hash, model->header->config_hash, sizeof(info->config_hash));
   return RANKFEED_OK;
+}
+
+const char* rankfeed_model_off_fast_road(const rankfeed_model* model) {
+  using namespace rankfeed::image;
+  if (model == nullptr || model->magic != rankfeed::kModelMagic) return nullptr;
+  const FastRoadReason reason{model->config->fast_road_reason};
+  if (reason == FastRoadReason::kNone) return nullptr;
+  return AboutAnElement(reason) ? ElementOffTheFastRoad(model->config->fast_road_op)
+                                : FastRoadReasonName(reason);
 }
 
 rankfeed_status rankfeed_model_id_to_piece(const rankfeed_model* model, uint32_t id,

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "rankfeed/builder.hpp"
 
@@ -46,5 +47,9 @@ struct SpecialsOption {
   void Add(CLI::App& command);
   uint32_t flags() const;  // RANKFEED_SPECIALS_* and RANKFEED_SPLIT_SPECIAL_TOKENS
 };
+
+// Names of instruction sets, from the least to the greatest: those this CPU can run, or all.
+enum class Isas { kRun, kAll };
+std::vector<std::string> InstructionSets(Isas which);
 
 }  // namespace rankfeed::cli

@@ -65,7 +65,10 @@ void RunInfo(const VocabOptions& vocab, bool json) {
   const auto id = [](int32_t v) {
     return v < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(v);
   };
-  const nlohmann::ordered_json facts = {
+  auto encoder = Encoder::Create(loaded.model(), 64);
+  if (!encoder) throw Failure(encoder.error().message);
+  const char* const off_fast_road = rankfeed_model_off_fast_road(loaded.model());
+  nlohmann::ordered_json facts = {
       {"vocab", vocab.path},
       {"parity", rankfeed_parity_name(i.parity)},
       {"id_count", i.id_count},
@@ -85,14 +88,21 @@ void RunInfo(const VocabOptions& vocab, bool json) {
       {"byte_fallback", i.byte_fallback != 0},
       {"image_bytes", i.image_size},
       {"config_hash", Hex(i.config_hash, sizeof(i.config_hash))},
+      {"isa", encoder->Isa()},
+      {"isas", InstructionSets(Isas::kRun)},
   };
   if (json) {
+    facts["fast_road"] = off_fast_road == nullptr;
+    facts["off_fast_road"] =
+        off_fast_road != nullptr ? nlohmann::ordered_json(off_fast_road) : nlohmann::ordered_json();
     fmt::print("{}\n", facts.dump(2));
     return;
   }
   for (const auto& [name, value] : facts.items()) {
     fmt::print("{:<16} {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
   }
+  fmt::print("fast road: {}\n",
+             off_fast_road != nullptr ? fmt::format("no: {}", off_fast_road) : "yes");
 }
 
 }  // namespace

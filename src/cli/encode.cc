@@ -25,8 +25,8 @@ struct EncodeOptions {
   VocabOptions vocab;
   SpecialsOption specials;
   std::string file = "-", extra_options;
-  bool special = false, jsonl = false, ids = false, pieces = false,
-       json = false, byte_offsets = false;
+  bool special = false, jsonl = false, ids = false, pieces = false, json = false,
+       byte_offsets = false, stats = false;
 };
 
 // Writes to stdout in large blocks; a full disk or closed pipe ends the command.
@@ -98,6 +98,17 @@ void WriteEncoding(const rankfeed_model* model, Output output, const Encoding& e
   }
 }
 
+// Texts and bytes by road, to stderr.
+void PrintRoads(const RoadCounts& roads, const char* isa) {
+  fmt::print(stderr, "{:<14} {:>12} {:>16}\n", "road", "texts", "bytes");
+  for (uint32_t i = 0; i < roads.size(); ++i) {
+    if (i != RANKFEED_REASON_NONE && roads[i].texts == 0 && roads[i].bytes == 0) continue;
+    fmt::print(stderr, "{:<14} {:>12} {:>16}\n", rankfeed_reason_name(i), roads[i].texts,
+               roads[i].bytes);
+  }
+  fmt::print(stderr, "instruction set: {}\n", isa);
+}
+
 void RunEncode(const EncodeOptions& o) {
   const Vocabulary vocab = o.vocab.Load();
   rankfeed_encode_options options{};
@@ -126,6 +137,7 @@ void RunEncode(const EncodeOptions& o) {
     writer.EndLine();
   }
   writer.Flush();
+  if (o.stats) PrintRoads(encoder.Roads(), encoder.For(0).Isa());
 }
 
 struct DecodeOptions {
@@ -193,6 +205,9 @@ void AddEncode(CLI::App& app) {
   pieces->excludes(json);
   command->add_flag("--byte-offsets", o->byte_offsets, "With --json: offsets in bytes")
       ->needs(json);
+  command->add_flag("--stats", o->stats,
+                    "Then print to standard error how many texts and bytes took the fast road, and "
+                    "why others did not");
   command->callback([o] { RunEncode(*o); });
 }
 

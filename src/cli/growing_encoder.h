@@ -24,6 +24,7 @@ class GrowingEncoder {
       }
       while (max_bytes_ < text_bytes) max_bytes_ *= 2;
       max_bytes_ = std::min(max_bytes_, most);
+      roads_ = Roads();
       encoder_.reset();
       auto made = Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_);
       if (!made) throw Failure(made.error().message);
@@ -32,11 +33,19 @@ class GrowingEncoder {
     return *encoder_;
   }
 
+  // What all of them have encoded so far.
+  RoadCounts Roads() const {
+    RoadCounts roads = roads_;
+    if (encoder_) Add(encoder_->Roads(), &roads);
+    return roads;
+  }
+
  private:
   const rankfeed_model* model_;
   bool offsets_;
   size_t max_bytes_ = 64 << 10;
   std::optional<Encoder> encoder_;
+  RoadCounts roads_{};  // of those before it
 };
 
 }  // namespace rankfeed::cli

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <utility>
 
@@ -74,6 +75,31 @@ uint32_t SpecialsOption::flags() const {
                             : uint32_t{RANKFEED_SPECIALS_PARSE});
 }
 
+std::vector<std::string> InstructionSets(Isas which) {
+  std::vector<std::string> names;
+  const char* name = nullptr;
+  int32_t runs = 0;
+  for (uint32_t i = 0; rankfeed_isa(i, &name, &runs) == RANKFEED_OK && name != nullptr; ++i) {
+    if (runs != 0 || which == Isas::kAll) names.emplace_back(name);
+  }
+  return names;
+}
+
+namespace {
+
+// RANKFEED_ISA: the instruction set that all encoders of the command run.
+void ForceInstructionSet() {
+  const char* const name = std::getenv("RANKFEED_ISA");
+  if (name == nullptr || *name == 0) return;
+  const rankfeed_status status = rankfeed_force_isa(name);
+  if (status == RANKFEED_OK) return;
+  throw Failure(fmt::format(
+      "RANKFEED_ISA={}: {}; there are {}; this CPU can run {}", name,
+      status == RANKFEED_E_UNSUPPORTED ? "this CPU cannot run it" : "no such instruction set",
+      fmt::join(InstructionSets(Isas::kAll), ", "), fmt::join(InstructionSets(Isas::kRun), ", ")));
+}
+
+}  // namespace
 }  // namespace rankfeed::cli
 
 int main(int argc, char** argv) {
@@ -85,7 +111,9 @@ int main(int argc, char** argv) {
       "  rankfeed compile tokenizer.json -o vocab.rfimg\n"
       "  rankfeed encode --vocab vocab.rfimg --special passages.txt\n"
       "  rankfeed batch --vocab vocab.rfimg --query 'What is a panda?' --docs passages.jsonl\n"
-      "`rankfeed COMMAND --help` explains a command.");
+      "`rankfeed COMMAND --help` explains a command.\n"
+      "RANKFEED_ISA in the environment names the instruction set to run (`rankfeed info` lists "
+      "them).");
   rankfeed::cli::AddCompile(app);
   rankfeed::cli::AddInfo(app);
   rankfeed::cli::AddEncode(app);
@@ -99,6 +127,7 @@ int main(int argc, char** argv) {
   rankfeed::cli::AddRerank(app);
 #endif
   try {
+    rankfeed::cli::ForceInstructionSet();
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) throw rankfeed::cli::Failure("writing to standard output failed");
     return 0;

@@ -105,4 +105,19 @@ constexpr bool AboutAnElement(FastRoadReason reason) {
   return reason == FastRoadReason::kNormalizer || reason == FastRoadReason::kPreTokenizer;
 }
 
+// The reason together with the element it is about; "" for numbers of none.
+constexpr const char* ElementOffTheFastRoad(uint32_t op) {
+  switch (op) {
+#define NORMALIZER(number, op, type, arg0, arg1, a, tables) \
+  case number:                                              \
+    return "normalizer, " type;
+#define PRE_TOKENIZER(number, op, type, arg0, arg1, a) \
+  case number:                                         \
+    return "pre-tokenizer, " type;
+#include "image/ops.def"
+    default:
+      return "";
+  }
+}
+
 }  // namespace rankfeed::image

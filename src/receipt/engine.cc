@@ -42,6 +42,14 @@ RankfeedEngine::RankfeedEngine(const rankfeed_model* model, uint32_t max_text_by
   info_.normalization = facts.parity == RANKFEED_PARITY_HUGGINGFACE
                             ? "normalizers of the tokenizer.json, in order"
                             : "normalizer spec of the model (charsmap, whitespace escape)";
+  if (const char* why = rankfeed_model_off_fast_road(model_)) info_.off_fast_road = why;
+  info_.isa = rankfeed_encoder_isa(encoder_);
+}
+
+std::optional<RoadCounts> RankfeedEngine::Roads() const {
+  RoadCounts roads{};
+  CheckStatus(rankfeed_encoder_roads(encoder_, roads.data(), roads.size()), "roads");
+  return roads;
 }
 
 void RankfeedEngine::Reset() {

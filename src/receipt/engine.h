@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -23,6 +24,8 @@ struct EngineInfo {
   std::string parity;         // "huggingface", "sentencepiece" or "" when not known
   std::string config_hash;    // of the vocabulary; "" when not known
   std::string normalization;  // what happens to a text before it is searched
+  std::string off_fast_road;  // why no text takes the fast road; "" where they may, and not known
+  std::string isa;            // the instruction set it runs; "" when not known
   bool in_process = true;     // allocations and counters of the calling thread are the engine's
 };
 
@@ -53,6 +56,8 @@ class Engine {
   virtual const EngineInfo& info() const = 0;
   // Ids without special tokens. Throws std::runtime_error when a text cannot be encoded.
   virtual void Encode(std::span<const std::string_view> texts, EncodedTexts* out) = 0;
+  // What was encoded since the last Reset(), by road; none where there are no roads to tell apart.
+  virtual std::optional<RoadCounts> Roads() const { return std::nullopt; }
   // Forgets what it has cached, where that is possible.
   virtual void Reset() {}
 };
@@ -64,6 +69,7 @@ class RankfeedEngine final : public Engine {
   RankfeedEngine(const rankfeed_model* model, uint32_t max_text_bytes, uint32_t cache_bytes);
   const EngineInfo& info() const override { return info_; }
   void Encode(std::span<const std::string_view> texts, EncodedTexts* out) override;
+  std::optional<RoadCounts> Roads() const override;
   void Reset() override;
   size_t scratch_bytes() const { return scratch_.size(); }
 

@@ -56,6 +56,7 @@ EncodeCost MeasureEncode(Engine& engine, const std::vector<std::string_view>& te
     for (const uint32_t ns : e.ns) us.push_back(ns / 1e3);
     cost.tokens += e.tokens();
   });
+  cost.roads = engine.Roads();
   cost.first_p50_us = Percentile(us, 0.5);
   us.clear();
 

@@ -111,6 +111,16 @@ Json ParityJson(const Run& run) {
   return out;
 }
 
+// Texts and bytes of every road, by name.
+Json RoadsJson(const std::optional<RoadCounts>& roads) {
+  if (!roads) return NoValue("the engine does not tell roads apart");
+  Json out;
+  for (uint32_t i = 0; i < roads->size(); ++i) {
+    out[rankfeed_reason_name(i)] = {{"texts", (*roads)[i].texts}, {"bytes", (*roads)[i].bytes}};
+  }
+  return out;
+}
+
 Json PagesJson(const PageLadder& ladder) {
   Json out;
   out["asked"] = ladder.asked;
@@ -227,7 +237,10 @@ Json ReceiptJson(const Run& run) {
       {"config_hash", run.engine.config_hash.empty() ? Json() : Json(run.engine.config_hash)},
       {"normalization_path",
        run.engine.normalization.empty() ? Json() : Json(run.engine.normalization)},
-      {"image_bytes", run.engine.in_process ? Json(run.image_bytes) : Json()}};
+      {"image_bytes", run.engine.in_process ? Json(run.image_bytes) : Json()},
+      {"fast_road", run.encode.roads ? Json(run.engine.off_fast_road.empty()) : Json()},
+      {"off_fast_road", run.engine.off_fast_road.empty() ? Json() : Json(run.engine.off_fast_road)},
+      {"isa", run.engine.isa.empty() ? Json() : Json(run.engine.isa)}};
   std::vector<double> candidates;
   for (const RequestRecord& r : requests) candidates.push_back(r.candidates);
   out["workload"] = {{"name", run.workload_name},
@@ -242,26 +255,29 @@ Json ReceiptJson(const Run& run) {
   const EncodeCost& e = run.encode;
   const double encode_tokens = static_cast<double>(e.tokens * e.rounds);
   const double encode_bytes = static_cast<double>(e.text_bytes * e.rounds);
-  out["encode"] = {{"texts", e.texts},
-                   {"rounds", e.rounds},
-                   {"text_bytes", e.text_bytes},
-                   {"tokens", e.tokens},
-                   {"latency_us", {{"first_p50", Round(e.first_p50_us)},
-                                   {"p50", Round(e.p50_us)},
-                                   {"p95", Round(e.p95_us)},
-                                   {"p99", Round(e.p99_us)},
-                                   {"max", Round(e.max_us)}}},
-                   {"megabytes_per_second", Round(e.bytes_per_second() / 1e6)},
-                   {"cpu_ns_per_token", Round(e.tokens == 0 ? 0 : e.cpu_seconds * 1e9 / encode_tokens)},
-                   {"cpu_ns_per_byte", Round(e.text_bytes == 0 ? 0 : e.cpu_seconds * 1e9 / encode_bytes)},
-                   {"allocations_per_encode",
-                    e.allocations >= 0 ? Value(e.allocations) : NoValue(e.allocation_reason)},
-                   {"allocated_bytes_per_encode",
-                    e.allocated_bytes >= 0 ? Value(e.allocated_bytes)
-                                           : NoValue(e.allocation_reason.empty()
-                                                         ? "the adapter does not report bytes"
-                                                         : e.allocation_reason)},
-                   {"energy_joules", e.joules >= 0 ? Value(e.joules) : NoValue(e.energy_reason)}};
+  out["encode"] = {
+      {"texts", e.texts},
+      {"rounds", e.rounds},
+      {"text_bytes", e.text_bytes},
+      {"tokens", e.tokens},
+      {"roads", RoadsJson(e.roads)},
+      {"latency_us",
+       {{"first_p50", Round(e.first_p50_us)},
+        {"p50", Round(e.p50_us)},
+        {"p95", Round(e.p95_us)},
+        {"p99", Round(e.p99_us)},
+        {"max", Round(e.max_us)}}},
+      {"megabytes_per_second", Round(e.bytes_per_second() / 1e6)},
+      {"cpu_ns_per_token", Round(e.tokens == 0 ? 0 : e.cpu_seconds * 1e9 / encode_tokens)},
+      {"cpu_ns_per_byte", Round(e.text_bytes == 0 ? 0 : e.cpu_seconds * 1e9 / encode_bytes)},
+      {"allocations_per_encode",
+       e.allocations >= 0 ? Value(e.allocations) : NoValue(e.allocation_reason)},
+      {"allocated_bytes_per_encode",
+       e.allocated_bytes >= 0
+           ? Value(e.allocated_bytes)
+           : NoValue(e.allocation_reason.empty() ? "the adapter does not report bytes"
+                                                 : e.allocation_reason)},
+      {"energy_joules", e.joules >= 0 ? Value(e.joules) : NoValue(e.energy_reason)}};
   if (run.chase.valid) {
     out["encode"]["cold_caches"] = {
         {"texts", run.chase.texts},

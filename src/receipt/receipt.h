@@ -16,7 +16,7 @@
 
 namespace rankfeed::receipt {
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 
 struct RunOptions {
   ReplayOptions replay;

@@ -51,6 +51,41 @@ equal "pieces" "▁What▁is▁a▁panda?" "$("$rankfeed" encode --vocab v.rfimg
   fail "offsets in JSON"
 "$rankfeed" info --vocab v.rfimg --json | grep -q '"parity": "sentencepiece"' || fail "info"
 
+# roads: why texts take the general path, of a vocabulary and of texts; instruction sets
+equal "on the fast road" "fast road: yes" "$("$rankfeed" info --vocab v.rfimg | tail -n 1)"
+"$rankfeed" info --vocab v.rfimg --json | grep -A1 '"fast_road": true' | grep -q '"off_fast_road": null' ||
+  fail "fast road in JSON"
+echo '{"normalizer": {"type": "Lowercase"}, "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}' >lower.json
+equal "off the fast road" "fast road: no: normalizer, Lowercase" "$("$rankfeed" info --vocab lower.json | tail -n 1)"
+"$rankfeed" info --vocab lower.json --json | grep -A1 '"fast_road": false' |
+  grep -q '"off_fast_road": "normalizer, Lowercase"' || fail "off the fast road in JSON"
+# roads_of OPTION...: lines of --stats, one space between columns
+roads_of() { "$rankfeed" encode --stats "$@" 2>&1 >/dev/null | tr -s ' '; }
+{ printf 'What is a panda?\n\na \xe2\x96\x81 b\npa\xffnda\n'; printf '%05000d\n' 0 | tr 0 .; } >roads.txt
+expected=$(printf '%s\n' "road texts bytes" "fast road 3 23" "invalid utf-8 1 6" "length 1 5000")
+equal "roads" "$expected" "$(roads_of --vocab v.rfimg roads.txt | sed '$d')"
+equal "ids with --stats" "$ids" "$("$rankfeed" encode --stats --vocab v.rfimg texts.txt 2>/dev/null; echo end)"
+equal "road of offsets" "$(printf '%s\n' "fast road 0 0" "options 5 5029")" \
+  "$(roads_of --vocab v.rfimg --json roads.txt | sed -n 2,3p)"
+equal "road of a pipeline" "pipeline 1 1" "$(echo a | roads_of --vocab lower.json | sed -n 3p)"
+# A text longer than the encoder: another takes its place, and the counts go on.
+{ echo bear; for ((i = 0; i < 20000; ++i)); do printf 'panda '; done; echo; } >long.txt
+equal "roads of two encoders" "fast road 2 120004" "$(roads_of --vocab v.rfimg long.txt | sed -n 2p)"
+isas=$("$rankfeed" info --vocab v.rfimg --json | tr -d ' \n' | grep -o '"isas":\[[^]]*' | grep -o '[a-z0-9-]*' | grep -v '^isas$')
+grep -qx scalar <<<"$isas" || fail "scalar is no instruction set: $isas"
+default=$("$rankfeed" info --vocab v.rfimg --json | grep '"isa"')
+equal "no forced set" "$default" "$(RANKFEED_ISA="" "$rankfeed" info --vocab v.rfimg --json | grep '"isa"')"
+for isa in $isas; do
+  equal "forced $isa" "instruction set: $isa" "$(RANKFEED_ISA=$isa roads_of --vocab v.rfimg roads.txt | tail -n 1)"
+  equal "ids of $isa" "$("$rankfeed" encode --vocab v.rfimg roads.txt)" "$(RANKFEED_ISA=$isa "$rankfeed" encode --vocab v.rfimg roads.txt)"
+done
+refused "instruction set that there is not" "RANKFEED_ISA=avx9: no such instruction set; there are scalar, .*neon; this CPU can run scalar" \
+  env RANKFEED_ISA=avx9 "$rankfeed" info --vocab v.rfimg
+absent=neon # each CPU lacks one of these
+[[ $(uname -m) == aarch64 ]] && absent=avx2
+refused "instruction set of another CPU" "RANKFEED_ISA=$absent: this CPU cannot run it; there are scalar" \
+  env RANKFEED_ISA="$absent" "$rankfeed" encode --vocab v.rfimg texts.txt
+
 # batch: padded and packed hold the same tokens
 printf '{"text": "The giant panda is a bear."}\n{"text": "Paris"}\n' >docs.jsonl
 "$rankfeed" batch --vocab v.rfimg --query "What is a panda?" --docs docs.jsonl --json >padded.json ||

@@ -86,6 +86,9 @@ TEST(StructLayout, Encode) {
   EXPECT_FIELD(rankfeed_encoding, special_tokens_mask, 32);
   EXPECT_FIELD(rankfeed_encoding, token_type_ids, 40);
   EXPECT_FIELD(rankfeed_encoding, count, 48);
+  EXPECT_EQ(sizeof(rankfeed_road_counts), 16u);
+  EXPECT_FIELD(rankfeed_road_counts, texts, 0);
+  EXPECT_FIELD(rankfeed_road_counts, bytes, 8);
 }
 
 TEST(StructLayout, Builder) {

@@ -4,6 +4,7 @@ requests, errors, pickling, the installed files."""
 
 import gc
 import importlib.metadata
+import json
 import os
 import pickle
 import subprocess
@@ -47,7 +48,7 @@ class Package(unittest.TestCase):
             self.assertTrue(os.path.exists(os.path.join(folder, name)), name)
         with open(os.path.join(folder, "_core.pyi"), encoding="utf-8") as file:
             stubs = file.read()
-        for name in ("class Tensor", "class Request", "def encode_rows", "def __dlpack__"):
+        for name in ("class Tensor", "class Request", "def encode_rows", "def __dlpack__", "def roads", "def isa"):
             self.assertIn(name, stubs)
         self.assertEqual(importlib.metadata.version("rankfeed"), rankfeed.__version__)
 
@@ -113,6 +114,41 @@ class Package(unittest.TestCase):
             self.assertEqual(image in mapped, map_file)
             self.assertEqual(store in mapped, map_file)
             self.assertEqual(pickle.loads(pickle.dumps(tok)).encode(text).ids, ids)
+
+    def test_roads(self):
+        tok = rankfeed.Tokenizer.from_file(MODEL)
+        names = ["fast road", "pipeline", "options", "invalid utf-8", "character", "context", "length", "unknown",
+                 "capacity"]
+        self.assertEqual(tok.roads(), dict.fromkeys(names, (0, 0)))
+        self.assertIsNone(tok.off_fast_road)
+        self.assertIn(tok.isa, ("scalar", "ssse3", "sse4", "avx2", "avx512", "avx512-gather", "neon"))
+        plain = "What is a panda?"
+        encodings = tok.encode_batch([plain, "", "a\0 b", b"pa\xffnda"])
+        expected = dict.fromkeys(names, (0, 0)) | {"fast road": (2, len(plain)), "character": (1, 4),
+                                                   "invalid utf-8": (1, 6)}
+        self.assertEqual(tok.roads(), expected)
+        self.assertEqual(len(encodings[0].offsets), len(encodings[0].ids))
+        self.assertEqual(tok.roads(), expected | {"options": (4, len(plain) + 10)})
+        # Many encoders on many threads: every text counts once, whoever encoded it.
+        before = tok.roads()["fast road"]
+        threads = [threading.Thread(target=lambda: [tok.encode(plain) for _ in range(50)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        tok.encode_batch([plain * 100] * 100)
+        self.assertEqual(tok.roads()["fast road"],
+                         (before[0] + 300, before[1] + 200 * len(plain) + 10000 * len(plain)))
+
+    def test_off_fast_road(self):
+        path = self.path("lower.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"normalizer": {"type": "Lowercase"},
+                       "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}, file)
+        lower = rankfeed.Tokenizer.from_file(path)
+        self.assertEqual(lower.off_fast_road, "normalizer, Lowercase")
+        lower.encode("a panda")
+        self.assertEqual(lower.roads()["pipeline"], (1, 7))
 
     def test_trim_keeps_ids(self):
         text = "\ufdfa" * 20000

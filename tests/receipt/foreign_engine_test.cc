@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "receipt/json_schema.h"
 #include "receipt/receipt.h"
 #include "receipt/run_fixture.h"
 
@@ -62,6 +63,14 @@ TEST(ForeignEngine, CanBeReplayed) {
   const nlohmann::ordered_json json = receipt::ReceiptJson(run);
   EXPECT_EQ(json["tokenizer"]["implementation"], "bytes");
   EXPECT_EQ(json["encode"]["allocations_per_encode"]["value"], 3.0);
+  // Roads and instruction sets are rankfeed's.
+  for (const char* field : {"fast_road", "off_fast_road", "isa"}) {
+    EXPECT_TRUE(json["tokenizer"][field].is_null()) << field;
+  }
+  EXPECT_TRUE(json["encode"]["roads"]["value"].is_null());
+  EXPECT_EQ(JsonSchema(nlohmann::ordered_json::parse(ReadFile(SourceFile("docs/receipt.schema.json"))))
+                .Check(json),
+            "");
   // Times are the adapter's: 1 us per character, and what it says of the later stages.
   EXPECT_NEAR(json["per_query"]["stages"]["documents"]["cpu_us"].get<double>(), 3 * 705, 60);
   EXPECT_GE(json["per_query"]["stages"]["assemble"]["cpu_us"].get<double>(), 5000.0);

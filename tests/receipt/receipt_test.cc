@@ -36,6 +36,12 @@ TEST(Receipt, FitsItsSchema) {
   EXPECT_EQ(json["workload"]["requests"], 20);
   EXPECT_GT(json["per_query"]["cost"]["per_million_queries"].get<double>(), 0.0);
   EXPECT_FALSE(json["pages"]["obtained"].is_null());
+  EXPECT_EQ(json["tokenizer"]["fast_road"], true);
+  EXPECT_TRUE(json["tokenizer"]["off_fast_road"].is_null());
+  EXPECT_TRUE(json["tokenizer"]["isa"].is_string());
+  EXPECT_EQ(json["encode"]["roads"]["fast road"]["texts"], json["encode"]["texts"]);
+  EXPECT_EQ(json["encode"]["roads"]["fast road"]["bytes"], json["encode"]["text_bytes"]);
+  EXPECT_EQ(json["encode"]["roads"]["pipeline"]["texts"], 0);
   // The validator itself must be able to say no.
   Json broken = json;
   broken["encode"].erase("tokens");
@@ -153,7 +159,7 @@ TEST(ReceiptDiff, FindsWhatGotWorse) {
   EXPECT_NEAR(diff.changed[1].ratio, 1.2, 1e-9);
   EXPECT_FALSE(diff.changed[2].worse);
   ASSERT_EQ(diff.warnings.size(), 1u);
-  b["schema_version"] = 2;
+  b["schema_version"] = 1;
   EXPECT_THROW((void)receipt::Compare(a, b, 0.05), std::runtime_error);
   EXPECT_THROW((void)receipt::Compare(Json::object(), a, 0.05), std::runtime_error);
 }
