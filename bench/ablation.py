@@ -44,7 +44,7 @@ MECHANISMS = {
     "decode_short": ("loop for short segments", 130, None),
     "decode_cjk": ("loop of runs from U+2E80 on, with direct codes and their cuts", 80, None),
     "decode_run": ("loop of other three-byte runs", 60, None),
-    "pruning": ("pruning of pieces (`builder/pruning`)", 170, None),
+    "pruning": ("pruning of pieces (`builder/pruning`)", 190, None),
     "append_once": ("words of expansions searched once (`AppendOnce`)", 30, None),
     "cache": ("cache of segments", 180, None),
     "cache_shorts": ("two short segments to a line of it; all are long ones", 40, None),
@@ -55,13 +55,13 @@ MECHANISMS = {
     "few": ("`few` tables", 10, GATHER),
     "avx512_list": ("list of avx512_look_up.cc", 35, GATHER),
     "avx512_keys": ("make_keys, match_table and match_cache there, which share a layout", 165, GATHER),
-    "avx512_decode_short": ("decode_short of avx512_decode.cc", 45, GATHER),
+    "avx512_decode_short": ("decode_short of avx512_decode.cc", 40, GATHER),
     "avx512_decode_run": ("decode_run there", 70, GATHER),
     "avx512_decode_cjk": ("decode_cjk there", 65, GATHER),
     "avx512_look_up_spans": ("look_up_spans there", 50, GATHER),
-    "avx512_walk": ("walk of avx512_search.cc, with what it lets relax_independent do", 125, GATHER),
-    "avx512_relax_independent": ("relax_independent there", 50, GATHER),
-    "avx512_trace": ("trace there", 115, GATHER),
+    "avx512_walk": ("walk of avx512_search.cc, with what it lets relax_independent do", 105, GATHER),
+    "avx512_relax_independent": ("relax_independent there", 45, GATHER),
+    "avx512_trace": ("trace there", 110, GATHER),
 }
 
 
