@@ -22,11 +22,15 @@
 // that changes from round to round; a ratio is taken within a round, and median, lowest and highest round are printed.
 // Times are the thread's CPU time, single calls the monotonic clock.
 //
-// usage: bench_ratios [--rounds N] [--json FILE] [--rows NAME,...]
+// RANKFEED_ISA names the instruction set that all encoders are forced to, as rankfeed_force_isa has them.
+//
+// usage: bench_ratios [--rounds N] [--json FILE] [--rows NAME,...] [--engines NAME,...]
+//   --engines  those that are timed; ids of all are compared all the same
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -205,12 +209,16 @@ struct Row {
 
 int Main(int argc, char** argv) {
   size_t rounds = 5;
-  std::string json_file, only;
+  std::string json_file, only, timed;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::strtoul(argv[i + 1], nullptr, 10);
     else if (std::strcmp(argv[i], "--json") == 0) json_file = argv[i + 1];
     else if (std::strcmp(argv[i], "--rows") == 0) only = std::string(",") + argv[i + 1] + ",";
-    else Die("usage: bench_ratios [--rounds N] [--json FILE] [--rows NAME,...]");
+    else if (std::strcmp(argv[i], "--engines") == 0) timed = std::string(",") + argv[i + 1] + ",";
+    else Die("usage: bench_ratios [--rounds N] [--json FILE] [--rows NAME,...] [--engines NAME,...]");
+  }
+  if (const char* isa = std::getenv("RANKFEED_ISA"); isa != nullptr && rankfeed_force_isa(isa) != RANKFEED_OK) {
+    Die(std::string("RANKFEED_ISA: this CPU or this build has no ") + isa);
   }
   sentencepiece::SentencePieceProcessor processor;
   const Corpus english = LoadXquad("en");
@@ -313,6 +321,7 @@ int Main(int argc, char** argv) {
     const bool single = row.name.starts_with("document");
     std::vector<size_t> order = {0, 1, 2, 3};
     if (!single) order.push_back(4);
+    std::erase_if(order, [&](size_t i) { return !timed.empty() && timed.find("," + engines[i].name + ",") == std::string::npos; });
     for (size_t round = 0; round < row.rounds; ++round) {
       std::shuffle(order.begin(), order.end(), random);
       for (const size_t i : order) ns[engines[i].name].push_back(row.time(engines[i], *row.texts, ids.data()));
@@ -322,12 +331,14 @@ int Main(int argc, char** argv) {
     for (const auto& [name, values] : ns) {
       entry["engines"][name] = single ? nlohmann::ordered_json{{"p50_us", Median(values) / 1e3}}
                                       : nlohmann::ordered_json{{"megabytes_per_second", static_cast<double>(bytes) / Median(values) * 1e3}};
+      entry["engines"][name]["ns"] = values;  // by round
     }
     std::string line;
     for (const char* mine : {"rankfeed_sp", "rankfeed_hf", "rankfeed_sp_single"}) {
       if (!ns.contains(mine)) continue;
       line += " |";
       for (const char* peer : {"sentencepiece", "whole_sentence"}) {
+        if (!ns.contains(peer)) continue;
         std::vector<double> ratios;
         for (size_t round = 0; round < row.rounds; ++round) ratios.push_back(ns[peer][round] / ns[mine][round]);
         const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
@@ -337,9 +348,11 @@ int Main(int argc, char** argv) {
         line += text;
       }
     }
-    const double mine = Median(ns["rankfeed_sp"]);
-    std::printf("%-47s %7.1f %s%s\n", row.what.c_str(), single ? mine / 1e3 : static_cast<double>(bytes) / mine * 1e3,
-                single ? "us  " : "MB/s", line.c_str());
+    if (ns.contains("rankfeed_sp")) {
+      const double mine = Median(ns["rankfeed_sp"]);
+      std::printf("%-47s %7.1f %s%s\n", row.what.c_str(), single ? mine / 1e3 : static_cast<double>(bytes) / mine * 1e3,
+                  single ? "us  " : "MB/s", line.c_str());
+    }
     std::fflush(stdout);
     report["rows"].push_back(std::move(entry));
   }
