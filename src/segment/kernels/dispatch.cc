@@ -125,13 +125,18 @@ const KernelTable* BuiltFor(Isa isa) {
   }
 }
 
-// Whether gathers are as fast as the loads they stand for: Intel CPUs before Sapphire Rapids are
-// mended against gather data sampling (INTEL-SA-00828) at the cost of their speed.
+// Whether the loops that gather are the faster ones: from Sapphire Rapids and from Zen 5 on
+// (bench/NOTES.md). Intel CPUs before are mended against gather data sampling (INTEL-SA-00828) at
+// the cost of their speed.
 bool FastGathers() {
 #if HWY_ARCH_X86
-  // AVX512-FP16 (leaf 7, EDX bit 23) came with that one.
   uint32_t a, b, c, d;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 23 & 1) != 0;
+  // AVX512-FP16 (leaf 7, EDX bit 23) came with Sapphire Rapids.
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 23 & 1) != 0) return true;
+  if (__get_cpuid(0, &a, &b, &c, &d) == 0 || b != signature_AMD_ebx) return false;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return false;
+  constexpr uint32_t kZen5 = 0x1a;  // family: bits 11-8, and 27-20 added if those are all set
+  return (a >> 8 & 0xf) == 0xf && 0xf + (a >> 20 & 0xff) >= kZen5;
 #else
   return false;
 #endif
