@@ -48,6 +48,13 @@ def main():
         module = path.split("/")[1]
         if module not in runtime:
             problems.append(f"{path}: no module of the runtime")
+    picture = re.search(r"```mermaid\n(.*?)```", text, re.S)
+    drawn = re.findall(r"src/([a-z]+)", picture.group(1)) if picture else []
+    if len(drawn) < 8:
+        problems.append(f"the picture shows only {len(drawn)} rooms")
+    for module in drawn:
+        if not os.path.isdir(os.path.join(root, "src", module)):
+            problems.append(f"the picture shows src/{module}, which is not there")
     for problem in problems:
         print(problem)
     print(f"{len(walk)} files of the walk, {len(rooms)} rooms")
