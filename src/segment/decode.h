@@ -129,7 +129,7 @@ class SpanDecoder {
   uint32_t AppendOnce(uint32_t span, uint16_t* slots);
   Found Kept(const Path& path) const {
     const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
-    // A bound without a limit stops whoever writes ids by their infos.
+    // With a bound and exact_below 0 no loop that goes by infos writes the ids.
     return {search_.ids() + path.first_id, 0,
             kept ? path.info : image::PathInfo{0, 0, ExactnessRule::kMaxScoreBound}};
   }

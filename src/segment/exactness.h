@@ -13,13 +13,13 @@
 //   margin > (steps + chars) cost_unit / 2 + (steps + chars + 1) ulp(accumulated) / 2
 //
 // `exact_below` stores this as an exponent: the ids hold while |accumulated| < 2^exact_below. In
-// float64 the ulp of any score that fits into memory is far below a cost unit, so there the limit
-// is all or nothing. `score_bound` bounds the segment's own share of |accumulated| from above.
+// float64 the ulp of any score that fits into memory is far below a cost unit, so there it is
+// all or nothing. `score_bound` bounds the segment's own share of |accumulated| from above.
 //
 // Rebased sums (general/arithmetic.h, Rebase) start anew where a path, also one that is not the
 // best in the end, has passed kRebaseBeyond. What a segment adds to the score behind that place is
 // known only to the reference's own search, so there no segment may be settled. Bounds are counted
-// in 64/85 of a score unit: kRebasedLimit, the greatest limit, then stands for a score of 98,689.
+// in 64/85 of a score unit: kRebasedBelow, the greatest exponent, stands for a score of 98,689.
 // The 1,311 up to the threshold are for the way inside of a segment, as a position that is not on
 // the best path lies below the best one's by one unknown character per character at most; segments
 // of so many characters that this may be more add the rest too.
@@ -46,8 +46,8 @@ inline ScoreSums ScoreSumsOf(const Model& model) {
 // unit, a power of two.
 class ExactnessRule {
  public:
-  // A limit above any sum. A limit of 0: never without the reference's own sums.
-  static constexpr uint8_t kAlways = 60, kRebasedLimit = 17;
+  // Of exact_below: above any sum. At 0 ids never hold without the reference's own sums.
+  static constexpr uint8_t kAlways = 60, kRebasedBelow = 17;
   static constexpr uint16_t kMaxScoreBound = 0xffff;
   // Of rebased sums: how much of a score unit a unit of the bound is.
   static constexpr uint32_t kBoundFactor = 85, kBoundShift = 6;
@@ -59,7 +59,7 @@ class ExactnessRule {
         sums_(sums) {
     if (sums != ScoreSums::kFloat32Rebased) return;
     constexpr double kScale = double{kBoundFactor} / (1 << kBoundShift);
-    constexpr double kLeft = general::kRebaseBeyond - (1 << kRebasedLimit) / kScale;
+    constexpr double kLeft = general::kRebaseBeyond - (1 << kRebasedBelow) / kScale;
     static_assert(kLeft > 1300);
     free_chars_ = static_cast<uint32_t>(std::min(kLeft / -unk_score, 4096.0));
     // Any greater bound than kMaxScoreBound is as good as that.
@@ -99,7 +99,7 @@ class ExactnessRule {
 
   bool float32() const { return sums_ != ScoreSums::kFloat64; }
   bool rebased() const { return sums_ == ScoreSums::kFloat32Rebased; }
-  uint8_t greatest_exact_below() const { return rebased() ? kRebasedLimit : kAlways; }
+  uint8_t greatest_exact_below() const { return rebased() ? kRebasedBelow : kAlways; }
   int unit_exponent() const { return unit_exponent_; }  // of cost_unit
   // Of a sum of costs (rebased: times kBoundFactor) to the bound.
   int bound_exponent() const {
