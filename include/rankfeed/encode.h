@@ -152,15 +152,18 @@ RANKFEED_API rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder,
 typedef enum {
   RANKFEED_REASON_NONE = 0,         /* none: the fast road */
   RANKFEED_REASON_PIPELINE = 1,     /* the vocabulary's normalizer or pre-tokenizer */
-  RANKFEED_REASON_OPTIONS = 2,      /* offsets, "reverse", or a special token that is refused */
-  RANKFEED_REASON_INVALID_UTF8 = 3, /* a byte that is no character */
+  RANKFEED_REASON_OPTIONS = 2,      /* offsets that only the general path knows (all in
+                                       SentencePiece parity), "reverse", a special token that is
+                                       refused */
+  RANKFEED_REASON_INVALID_UTF8 = 3, /* given no longer: bytes that are no characters stay */
   RANKFEED_REASON_CHARACTER = 4,    /* a character whose meaning depends on more than its segment,
                                        as a U+2581 written in a text */
   RANKFEED_REASON_CONTEXT = 5,      /* marks or spaces that are read with what comes before them */
   RANKFEED_REASON_LENGTH = 6,       /* thousands of characters without a place to cut */
   RANKFEED_REASON_UNKNOWN = 7,      /* the unknown piece, where its score must be known exactly */
   RANKFEED_REASON_CAPACITY = 8,     /* tokens that did not fit, where a score depends on them */
-  RANKFEED_REASON_COUNT = 9
+  RANKFEED_REASON_ADDED_TOKEN = 9,  /* what may be an added token with "normalized": true */
+  RANKFEED_REASON_COUNT = 10
 } rankfeed_reason;
 
 /* A short name ("pipeline", "invalid utf-8"; "fast road" for none), null for other numbers. O(1),

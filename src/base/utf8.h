@@ -139,7 +139,8 @@ constexpr uint32_t CodePointOfThree(uint32_t word) {
 // The same for a character of two or three bytes, without a branch on which.
 struct TwoOrThree {
   uint32_t code_point;
-  bool valid;  // a first byte and as many as go on with it
+  uint32_t size;
+  bool valid;
 
   explicit TwoOrThree(const char* text) {
     uint32_t word = LoadThree(text);
@@ -148,7 +149,9 @@ struct TwoOrThree {
     code_point = CodePointOfThree(word);
     const uint32_t mask = three != 0 ? 0xc0c0f0 : 0xc0e000;
     const uint32_t pattern = three != 0 ? 0x8080e0 : 0x80c000;
-    valid = (word & mask) == pattern;
+    size = 2 + three;
+    const uint32_t least = three != 0 ? 0x800 : 0x80;  // else overlong; surrogates pass
+    valid = ((word & mask) == pattern) & (code_point >= least);
   }
 };
 

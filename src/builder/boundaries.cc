@@ -2,6 +2,8 @@
 // builder/boundaries.cc: see boundaries.h.
 #include "builder/boundaries.h"
 
+#include "base/utf8.h"
+
 namespace rankfeed::builder {
 namespace {
 
@@ -33,10 +35,12 @@ ByteSet CommonBytes(const Model& model, const PieceNeighbours& neighbours,
 
 class Finder {
  public:
-  Finder(const Model& model, Pipeline pipeline, const PieceNeighbours& neighbours,
-         const CharsmapKeys& keys, const ByteSet& common, const Characters& characters)
+  Finder(const Model& model, const Pipeline& pipeline, const PieceNeighbours& neighbours,
+         const CharsmapKeys& keys, const NormalizedCharacters& normalized, const ByteSet& common,
+         const Characters& characters)
       : codes_(model.config->code_count),
         neighbours_(neighbours),
+        normalized_(normalized),
         common_(common),
         characters_(characters) {
     for (const auto& [a, b] : neighbours.around_ascii) {
@@ -47,14 +51,16 @@ class Finder {
     for (const auto& [first, begin] : keys.joins()) {
       if (begin == ' ' || begin == kMetaspace || SharesPieces(begin)) joined_.insert(first);
     }
-    // HuggingFace's marks are only where another character swallows them (segment/scan.cc).
-    if (pipeline.sentencepiece()) never_ |= image::kCharMarks;
+    // Marks of HuggingFace's charsmap are only where another character swallows them
+    // (segment/scan.cc); with other steps around it none is looked at so closely.
+    if (pipeline.sentencepiece || normalized.composed()) never_ |= image::kCharMarks;
+    composed_ = !pipeline.sentencepiece && normalized.composed();
   }
 
   // Whether a segment must not end beside the character, which is no common byte.
   bool NoBoundary(char32_t cp) const {
     const uint32_t info = characters_.info(cp);
-    return (info & never_) != 0 || joined_.contains(cp) ||
+    return (info & never_) != 0 || Joined(cp) ||
            ((info & image::kCharExpands) != 0 ? Expansion(info & image::kCharCodeMask)
                                               : Code(info & image::kCharCodeMask));
   }
@@ -62,6 +68,18 @@ class Finder {
  private:
   // A common byte, or next to one in some piece.
   bool SharesPieces(char32_t cp) const { return Has(common_, cp) || shares_.contains(cp); }
+  // Whether it stands for one of joined_ in front of the charsmap.
+  bool Joined(char32_t cp) const {
+    if (!composed_) return joined_.contains(cp);
+    char room[4];
+    const std::string_view text = normalized_.BeforeCharsmap(cp, room);
+    for (size_t at = 0; at < text.size();) {
+      const utf8::Decoded c = utf8::Decode(text, at);
+      if (joined_.contains(c.code_point)) return true;
+      at += c.size;
+    }
+    return false;
+  }
   bool Code(uint32_t code) const {
     return code != 0 && code < codes_ && SharesPieces(neighbours_.code_point[code]);
   }
@@ -77,6 +95,8 @@ class Finder {
 
   const uint32_t codes_;
   const PieceNeighbours& neighbours_;
+  const NormalizedCharacters& normalized_;
+  bool composed_ = false;
   const ByteSet& common_;
   const Characters& characters_;
   std::set<char32_t> shares_;  // next to a common byte in some piece
@@ -88,11 +108,12 @@ class Finder {
 
 }  // namespace
 
-Boundaries FindBoundaries(const Model& model, Pipeline pipeline, const PieceNeighbours& neighbours,
-                          const CharsmapKeys& keys, Characters* characters) {
+Boundaries FindBoundaries(const Model& model, const Pipeline& pipeline,
+                          const PieceNeighbours& neighbours, const CharsmapKeys& keys,
+                          const NormalizedCharacters& normalized, Characters* characters) {
   Boundaries found;
   found.common = CommonBytes(model, neighbours, *characters);
-  const Finder finder(model, pipeline, neighbours, keys, found.common, *characters);
+  const Finder finder(model, pipeline, neighbours, keys, normalized, found.common, *characters);
   for (char32_t cp = 0; cp < 0x110000; ++cp) {
     if (Has(found.common, cp)) continue;
     if (finder.NoBoundary(cp)) {

@@ -20,7 +20,8 @@ struct Boundaries {
 };
 
 // Sets kCharNoBoundary of characters. O(characters).
-Boundaries FindBoundaries(const Model& model, Pipeline pipeline, const PieceNeighbours& neighbours,
-                          const CharsmapKeys& keys, Characters* characters);
+Boundaries FindBoundaries(const Model& model, const Pipeline& pipeline,
+                          const PieceNeighbours& neighbours, const CharsmapKeys& keys,
+                          const NormalizedCharacters& normalized, Characters* characters);
 
 }  // namespace rankfeed::builder

@@ -4,18 +4,18 @@
 // A raw byte separates words when it is ASCII and normalizes to one space on its own.
 //
 // Normalization by single characters is exact because a character is marked when it could be read
-// together with the one before it. HuggingFace's Precompiled works on grapheme clusters (tokenizers
-// 0.23.2 normalizers/precompiled.rs): clusters shorter than 6 bytes are replaced as a whole when a
-// key is a prefix of them. A mark sends its segment through the normalizer if that may happen to it
-// and the character before it (kCharMarks): if that is a key, or begins some and the mark stands
-// later in some, and both are short enough together. A separator begins no longer key, and where it
-// is a key itself it is a control, which marks do not join. SentencePiece takes the longest key
-// there is, so there every character that stands second or later in a key plays the mark's part.
+// together with the one before it (normalized_characters.h). HuggingFace's Precompiled works on
+// grapheme clusters (tokenizers 0.23.2 normalizers/precompiled.rs): clusters shorter than 6 bytes
+// are replaced as a whole when a key is a prefix of them. A mark sends its segment through the
+// normalizer if that may happen to it and the character before it (kCharMarks): if that is a key, or
+// begins some and the mark stands later in some, and both are short enough together. A separator
+// begins no longer key, and where it is a key itself it is a control, which marks do not join.
+// SentencePiece takes the longest key there is, so there every character that stands second or later
+// in a key plays the mark's part.
 #include "builder/characters.h"
 
 #include "base/utf8.h"
 #include "builder/piece_neighbours.h"
-#include "normalize/precompiled.h"
 
 namespace rankfeed::builder {
 
@@ -25,44 +25,65 @@ FastRoadReason Characters::Classify() {
   if (const FastRoadReason reason = FindSeparators(); reason != FastRoadReason::kNone)
     return reason;
   info_.assign(0x110000, 0);
+  FindTokenBegins();
   for (char32_t cp = 0; cp < 0x110000; ++cp) {
-    if (cp >= 0xd800 && cp < 0xe000) {  // not in any text, but in three bytes that are no UTF-8
-      info_[cp] = image::kCharGeneralPath;
-      continue;
-    }
-    char bytes[4];
-    const std::string_view c(bytes, utf8::Encode(cp, bytes));
-    uint32_t info = pipeline_.precompiled ? JoinFlags(cp, c) : 0;
-    // A cluster may join a Prepend character with a separator after it.
-    if (!pipeline_.sentencepiece() && pipeline_.precompiled &&
-        GraphemeOf(cp) == image::kGraphemePrepend) {
-      if (keys_.SomeBegin(c)) return FastRoadReason::kPrependKeys;
-      info |= image::kCharNormalizes;
-    }
-    info_[cp] = info | Meaning(cp, c);
+    // Surrogates are not in any text, but in three bytes that are no UTF-8.
+    const bool surrogate = cp >= 0xd800 && cp < 0xe000;
+    const uint32_t joins = surrogate ? uint32_t{image::kCharGeneralPath} : Joins(cp);
+    const bool leaves = (joins & image::kCharGeneralPath) != 0;
+    info_[cp] = leaves ? uint32_t{image::kCharGeneralPath} : joins | Meaning(cp);
   }
   return FastRoadReason::kNone;
 }
 
+// What added tokens begin with that are looked for in normalized text.
+void Characters::FindTokenBegins() {
+  for (const image::AddedToken& token : model_.added_tokens) {
+    const std::string_view text = model_.text(token.normalized);
+    if ((token.flags & image::kNormalized) != 0 && !text.empty()) token_begins_ += text[0];
+  }
+}
+
 FastRoadReason Characters::FindSeparators() {
   for (uint8_t b = 1; b < 128; ++b) {
-    const char byte = static_cast<char>(b);
-    const std::string_view c(&byte, 1);
-    const std::string_view normal = keys_.Normalized(c);
-    const bool unchanged_space =
-        normal == c && WhiteSpace(b) && pipeline_.form == Form::kWhitespaceSplit;
-    if (normal != " " && !unchanged_space) continue;
-    if (keys_.SomeLonger(c)) return FastRoadReason::kSeparatorKeys;
-    if (pipeline_.sentencepiece()) {
-      if (keys_.later().contains(b)) return FastRoadReason::kSeparatorKeys;
-    } else if (keys_.Replaces(c) && !BreaksClusters(b)) {
-      return FastRoadReason::kSeparatorKeys;  // it would replace a mark behind it too
+    if (const FastRoadReason reason = ClassifySeparator(b); reason != FastRoadReason::kNone) {
+      return reason;
     }
-    separators_.Add(b);
   }
-  // CR LF is one cluster and becomes what CR becomes.
-  return separators_.Has('\r') == separators_.Has('\n') ? FastRoadReason::kNone
-                                                        : FastRoadReason::kLineEnds;
+  const bool cluster = !pipeline_.sentencepiece && normalized_.JoinsLineEnds();
+  const bool differ = separators_.Has('\r') != separators_.Has('\n');
+  return cluster && differ ? FastRoadReason::kLineEnds : FastRoadReason::kNone;
+}
+
+FastRoadReason Characters::ClassifySeparator(uint8_t byte) {
+  char room[4], before_room[4];
+  const std::string_view normal = Normalized(byte, room);
+  const bool unchanged_space = normal.size() == 1 && normal[0] == static_cast<char>(byte) &&
+                               WhiteSpace(byte) && !pipeline_.sentencepiece &&
+                               pipeline_.words == Words::kSplitAtWhiteSpace;
+  if (normal != " " && !unchanged_space) return FastRoadReason::kNone;
+  separators_.Add(byte);
+  if (pipeline_.sentencepiece) {
+    const char c = static_cast<char>(byte);
+    const bool joins = keys_.SomeLonger({&c, 1}) || keys_.IsLater(byte);
+    return joins ? FastRoadReason::kSeparatorKeys : FastRoadReason::kNone;
+  }
+  constexpr uint32_t kPatterns = image::kMarkInPattern | image::kMarkReorders;
+  const uint32_t joins = normalized_.joins(byte);
+  if ((joins & (kPatterns | kPatterns << image::kCharBaseShift)) != 0) {
+    return FastRoadReason::kSeparatorPatterns;
+  }
+  const std::string_view before = normalized_.BeforeCharsmap(byte, before_room);
+  // Where it is a key it would replace a mark behind it too.
+  const bool replaces_more = before.size() != 1 || keys_.SomeLonger(before) ||
+                             (keys_.Replaces(before) && !BreaksClusters(before[0]));
+  return replaces_more ? FastRoadReason::kSeparatorKeys : FastRoadReason::kNone;
+}
+
+// What a character becomes on its own.
+std::string_view Characters::Normalized(char32_t cp, char (&room)[4]) const {
+  if (!pipeline_.sentencepiece) return normalized_.Of(cp, room);
+  return keys_.Normalized({room, utf8::Encode(cp, room)});
 }
 
 bool Characters::WhiteSpace(char32_t cp) const {
@@ -88,38 +109,34 @@ uint32_t Characters::CharOf(char32_t cp) const {
   return CodeOf(cp) | (IsPiece(model_, cp) ? 0 : uint32_t{image::kCharUnknown});
 }
 
-uint32_t Characters::JoinFlags(char32_t cp, std::string_view c) const {
-  uint32_t marks = keys_.later().contains(cp) ? uint32_t{image::kMarkAfterKey} : 0;
-  uint32_t bases = keys_.first().contains(cp) ? uint32_t{image::kMarkAfterKey} : 0;
-  if (pipeline_.sentencepiece()) return marks | bases << image::kCharBaseShift;
-  // The shortest key that a cluster begins with replaces all of it, the marks behind that too.
-  marks |= c.size() <= 2 ? image::kMarkOfTwoBytes : image::kMarkOfMoreBytes;
-  if (keys_.Replaces(c)) {
-    if (c.size() + 2 < normalize::kWholeClusterBytes) bases |= image::kMarkOfTwoBytes;
-    if (c.size() + 3 < normalize::kWholeClusterBytes) bases |= image::kMarkOfMoreBytes;
-  }
-  const uint32_t info = bases << image::kCharBaseShift;
-  switch (GraphemeOf(cp)) {
-    case image::kGraphemeExtend:
-    case image::kGraphemeZwj:
-    case image::kGraphemeSpacingMark:
-    case image::kGraphemeLinker:
-    case image::kGraphemeZwnj:
-      return info | marks;
-  }
-  return info;
+uint32_t Characters::Joins(char32_t cp) const {
+  if (!pipeline_.sentencepiece) return normalized_.joins(cp);
+  return (keys_.IsLater(cp) ? uint32_t{image::kMarkAfterKey} : 0) |
+         (keys_.IsFirst(cp) ? uint32_t{image::kMarkAfterKey} : 0) << image::kCharBaseShift;
 }
 
-uint32_t Characters::Meaning(char32_t cp, std::string_view c) {
+uint32_t Characters::Meaning(char32_t cp) {
   // Ends keys, in no reference's tests.
-  if (cp == 0 && pipeline_.sentencepiece()) return image::kCharGeneralPath;
-  const std::string_view normal = keys_.Normalized(c);
+  if (cp == 0 && pipeline_.sentencepiece) return image::kCharGeneralPath;
+  char room[4], own[4];
+  const std::string_view normal = Normalized(cp, room), c(own, utf8::Encode(cp, own));
+  const bool separator = cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp));
+  if (separator && (pipeline_.rules & image::kEverySpaceIsWord) != 0) return CharOf(kMetaspace);
+  // Only ASCII characters are looked at for such tokens (segment/normalized_tokens.h).
+  if (!token_begins_.empty() && (cp >= 0x80 || normal.size() != 1) &&
+      normal.find_first_of(token_begins_) != normal.npos) {
+    return image::kCharGeneralPath;
+  }
+  // Next to other white space it is part of a run.
+  if (!pipeline_.sentencepiece && normalized_.JoinsRuns(cp)) {
+    return normal == c ? image::kCharGeneralPath | CharOf(cp) : uint32_t{image::kCharGeneralPath};
+  }
   if (normal != c) return normal == " " ? image::kCharSpace : Expansion(cp, normal);
   if (cp == kMetaspace) return image::kCharGeneralPath;
-  if (!pipeline_.sentencepiece() && WhiteSpace(cp)) {
-    if (pipeline_.form == Form::kWhitespaceSplit) return image::kCharSpace;
-    // May be stripped from the end of the text: leave it to the general path.
-    if (pipeline_.form == Form::kStripped) return image::kCharGeneralPath;
+  if (!pipeline_.sentencepiece && WhiteSpace(cp)) {
+    if (pipeline_.words == Words::kSplitAtWhiteSpace) return image::kCharSpace;
+    // May be stripped from the end of the text: there it is left to the general path.
+    if (pipeline_.words == Words::kStripped) return image::kCharGeneralPath | CharOf(cp);
   }
   return CharOf(cp);
 }
@@ -137,13 +154,16 @@ uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
       continue;
     }
     if (out.code_point == kMetaspace ||
-        (!pipeline_.sentencepiece() && WhiteSpace(out.code_point))) {
+        (!pipeline_.sentencepiece && WhiteSpace(out.code_point))) {
       return image::kCharGeneralPath;
     }
     list.push_back(static_cast<uint16_t>(CodeOf(out.code_point)));
   }
-  // ASCII bytes that change are lists, so that no common byte is one of them (boundaries.cc).
-  if (list.size() == 2 && cp >= 0x80) return CharOf(utf8::Decode(normal, 0).code_point);
+  // ASCII bytes that change are lists, so that no common byte is one of them (boundaries.cc), but
+  // for letters, which never are.
+  if (list.size() == 2 && !spaces && (cp >= 0x80 || IsAsciiLetter(cp))) {
+    return CharOf(utf8::Decode(normal, 0).code_point);
+  }
   list[0] = static_cast<uint16_t>(list.size() - 1);
   if (list[0] > image::kMaxExpansionCodes) return image::kCharNormalizes;
   const uint32_t at = AddExpansion(list);

@@ -5,11 +5,14 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/byte_set.h"
 #include "builder/charsmap_keys.h"
 #include "builder/eligibility.h"
+#include "builder/normalized_characters.h"
 #include "image/fast_road.h"
 #include "image/model.h"
 
@@ -17,9 +20,10 @@ namespace rankfeed::builder {
 
 class Characters {
  public:
-  // All three outlive it.
-  Characters(const Model& model, Pipeline pipeline, const CharsmapKeys& keys)
-      : model_(model), pipeline_(pipeline), keys_(keys) {}
+  // All outlive it. normalized: of HuggingFace pipelines.
+  Characters(const Model& model, const Pipeline& pipeline, const CharsmapKeys& keys,
+             const NormalizedCharacters& normalized)
+      : model_(model), pipeline_(pipeline), keys_(keys), normalized_(normalized) {}
 
   // kNone, or why no text can take the fast road. O(characters * log characters).
   image::FastRoadReason Classify();
@@ -31,21 +35,26 @@ class Characters {
   void Forbid(char32_t cp) { info_[cp] |= image::kCharNoBoundary; }
 
  private:
+  void FindTokenBegins();
   image::FastRoadReason FindSeparators();
+  image::FastRoadReason ClassifySeparator(uint8_t byte);
+  std::string_view Normalized(char32_t cp, char (&room)[4]) const;
   bool WhiteSpace(char32_t cp) const;
   uint32_t GraphemeOf(char32_t cp) const;
   bool BreaksClusters(char32_t cp) const;
   uint32_t CodeOf(char32_t cp) const;
   uint32_t CharOf(char32_t cp) const;
-  uint32_t JoinFlags(char32_t cp, std::string_view c) const;
-  uint32_t Meaning(char32_t cp, std::string_view c);
+  uint32_t Joins(char32_t cp) const;
+  uint32_t Meaning(char32_t cp);
   uint32_t Expansion(char32_t cp, std::string_view normal);
   uint32_t AddExpansion(const std::vector<uint16_t>& list);
 
   const Model& model_;
-  const Pipeline pipeline_;
+  const Pipeline& pipeline_;
   const CharsmapKeys& keys_;
+  const NormalizedCharacters& normalized_;
   ByteSet separators_;
+  std::string token_begins_;
   std::vector<uint32_t> info_;  // by code point
   std::vector<uint16_t> expansions_;
   std::map<std::vector<uint16_t>, uint32_t> known_;  // lists of expansions_, and where they begin

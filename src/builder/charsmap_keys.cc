@@ -56,7 +56,7 @@ bool CharsmapKeys::SomeBegin(std::string_view prefix) const {
 std::string_view CharsmapKeys::Normalized(std::string_view character) const {
   if (!pipeline_.precompiled) return character;
   const CharsmapMatch match =
-      pipeline_.sentencepiece() ? charsmap_.Longest(character) : charsmap_.Shortest(character);
+      pipeline_.sentencepiece ? charsmap_.Longest(character) : charsmap_.Shortest(character);
   return match ? match.replacement : character;
 }
 
@@ -79,9 +79,9 @@ void CharsmapKeys::CollectKey(std::string_view key) {
   for (size_t pos = first.size; pos < key.size();) {
     const utf8::Decoded c = utf8::Decode(key, pos);
     pos += c.size;
-    if (!pipeline_.sentencepiece() && pos >= normalize::kWholeClusterBytes) break;
-    first_.insert(first.code_point);
-    later_.insert(c.code_point);
+    if (!pipeline_.sentencepiece && pos >= normalize::kWholeClusterBytes) break;
+    first_[first.code_point] = true;
+    later_[c.code_point] = true;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "builder/eligibility.h"
 #include "image/model.h"
@@ -32,8 +33,8 @@ class CharsmapKeys {
 
   // The characters that keys of several begin with, and those that stand later in them; without
   // those that only end clusters too long to be looked up (HuggingFace).
-  const std::set<char32_t>& first() const { return first_; }
-  const std::set<char32_t>& later() const { return later_; }
+  bool IsFirst(char32_t cp) const { return first_[cp]; }
+  bool IsLater(char32_t cp) const { return later_[cp]; }
   // Of keys of several characters, the first one and what the replacement begins with; a space for
   // none.
   const std::set<std::pair<char32_t, char32_t>>& joins() const { return joins_; }
@@ -52,7 +53,7 @@ class CharsmapKeys {
   const Pipeline pipeline_;
   const std::span<const uint32_t> units_;
   const Charsmap charsmap_;
-  std::set<char32_t> first_, later_;
+  std::vector<bool> first_ = std::vector<bool>(0x110000), later_ = first_;  // by code point
   std::set<std::pair<char32_t, char32_t>> joins_;
 };
 

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: MIT
 // builder/eligibility.cc: see eligibility.h.
 //
-// Eligible are SentencePiece models with the usual white space handling, and three forms of
-// HuggingFace pipelines, those of published XLM-R files (A, B and C below) and their relatives:
-//
-//   B  [Precompiled]                              WhitespaceSplit, Metaspace(always, split)
-//   A  [Precompiled], Strip(right), Replace( {2,}) Metaspace(always, split)
-//   C  [Precompiled], Replace( {2,})               Metaspace(always, split)
-//
-// All split normalized text at spaces, with a U+2581 at the front of every word, and drop empty
-// words; no piece holds a U+2581 but at its front, or words are searched one by one anyway. In A
-// and C runs of spaces become one separator. C keeps a space at the end, which is then a word of
-// one U+2581 (kTrailingSpaceIsWord).
+// Eligible are SentencePiece models with the usual white space handling, and HuggingFace pipelines
+// that split normalized text at spaces and put a U+2581 at the front of every word: Metaspace with
+// split, perhaps behind WhitespaceSplit. No piece holds a U+2581 but at its front, or words are
+// searched one by one anyway. What the normalizer may do is in normalized_characters.h.
 #include "builder/eligibility.h"
 
 #include <optional>
@@ -24,16 +17,6 @@ namespace {
 using image::FastRoadReason;
 using image::Op;
 using image::Step;
-
-using Steps = std::span<const Step>;
-
-// Takes the first step away if it is op.
-const Step* Take(Steps* steps, Op op) {
-  if (steps->empty() || (*steps)[0].op != static_cast<uint32_t>(op)) return nullptr;
-  const Step* const first = steps->data();
-  *steps = steps->subspan(1);
-  return first;
-}
 
 // What the search over costs needs of the pieces.
 FastRoadReason ClassifyPieces(const Model& model) {
@@ -67,47 +50,38 @@ FastRoadReason ClassifySentencePiece(const Model& model) {
   return FastRoadReason::kNone;
 }
 
-OffTheFastRoad Because(FastRoadReason reason, const Step& step) {
-  return {reason, step.op};
-}
-
 std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
-  if (!model.added_normalized.empty())
-    return OffTheFastRoad{FastRoadReason::kNormalizedAddedTokens};
-  Steps normalizer = model.normalizer;
-  const bool precompiled = Take(&normalizer, Op::kPrecompiled) != nullptr;
-  const Step* const strip = Take(&normalizer, Op::kStrip);
-  if (strip != nullptr && (strip->arg0 != 0 || strip->arg1 == 0)) {  // right only
-    return Because(FastRoadReason::kNormalizer, *strip);
+  Pipeline pipeline;
+  for (const Step& step : model.normalizer) {
+    pipeline.precompiled |= step.op == static_cast<uint32_t>(Op::kPrecompiled);
   }
-  const Step* const collapse = Take(&normalizer, Op::kReplaceRun);
-  if (collapse != nullptr) {
-    const std::string_view b = model.text(collapse->b);
-    if (model.text(collapse->a) != " " || collapse->arg0 != 2 ||
-        (b != " " && b != kMetaspaceBytes)) {
-      return Because(FastRoadReason::kNormalizer, *collapse);
+  const Step* metaspace = nullptr;
+  pipeline.words = Words::kTrailing;
+  for (const Step& step : model.pre_tokenizer) {
+    const bool first = &step == model.pre_tokenizer.data();
+    if (first && step.op == static_cast<uint32_t>(Op::kWhitespaceSplit)) {
+      pipeline.words = Words::kSplitAtWhiteSpace;
+    } else if (metaspace == nullptr && step.op == static_cast<uint32_t>(Op::kMetaspace) &&
+               model.text(step.a) == kMetaspaceBytes && step.arg1 != 0) {
+      metaspace = &step;
+    } else {
+      return OffTheFastRoad{FastRoadReason::kPreTokenizer, step.op};
     }
   }
-  if (!normalizer.empty()) return Because(FastRoadReason::kNormalizer, normalizer[0]);
-
-  Steps splits = model.pre_tokenizer;
-  const bool whitespace_split = Take(&splits, Op::kWhitespaceSplit) != nullptr;
-  const Step* const metaspace = Take(&splits, Op::kMetaspace);
-  if (!splits.empty()) return Because(FastRoadReason::kPreTokenizer, splits[0]);
   if (metaspace == nullptr) return OffTheFastRoad{FastRoadReason::kNoMetaspace};
-  if (model.text(metaspace->a) != kMetaspaceBytes || metaspace->arg0 != image::kPrependAlways ||
-      metaspace->arg1 == 0) {
-    return Because(FastRoadReason::kPreTokenizer, *metaspace);
+  switch (metaspace->arg0) {
+    case image::kPrependFirst:
+      pipeline.rules |= image::kPrependOnlyFirst;
+      break;
+    case image::kPrependNever:
+      pipeline.rules |= image::kPrependsNever;
+      break;
   }
-  if (whitespace_split) {
-    // Harmless together, but not seen in any file.
-    if (strip != nullptr) return Because(FastRoadReason::kNormalizer, *strip);
-    if (collapse != nullptr) return Because(FastRoadReason::kNormalizer, *collapse);
-    return Pipeline{Form::kWhitespaceSplit, precompiled};
+  // Each part of a stretch would begin with a U+2581, or none.
+  if (pipeline.rules != 0 && pipeline.words == Words::kSplitAtWhiteSpace) {
+    return OffTheFastRoad{FastRoadReason::kPreTokenizer, metaspace->op};
   }
-  // Every further space would be a word.
-  if (collapse == nullptr) return OffTheFastRoad{FastRoadReason::kSpacesNotCollapsed};
-  return Pipeline{strip != nullptr ? Form::kStripped : Form::kTrailing, precompiled};
+  return pipeline;
 }
 
 }  // namespace
@@ -116,7 +90,7 @@ std::variant<Pipeline, OffTheFastRoad> Classify(const Model& model) {
   if (model.has(image::kByteFallback)) return OffTheFastRoad{FastRoadReason::kByteFallback};
   if (model.config->unk_id == image::kNoId) return OffTheFastRoad{FastRoadReason::kNoUnknownId};
   std::variant<Pipeline, OffTheFastRoad> answer =
-      Pipeline{Form::kSentencePiece, !model.charsmap_units.empty()};
+      Pipeline{.sentencepiece = true, .precompiled = !model.charsmap_units.empty()};
   if (model.huggingface()) {
     answer = ClassifyHuggingFace(model);
   } else if (const FastRoadReason reason = ClassifySentencePiece(model);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // builder/eligibility.h: which pipelines may take the fast road, as far as their elements, options
-// and scores say; what the charsmap and the pieces add is found by the files that read them
-// (characters.cc, piece_neighbours.cc, automaton.cc).
+// and scores say; what normalizer and pieces add is found by the files that read them
+// (normalized_characters.cc, characters.cc, piece_neighbours.cc, automaton.cc).
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,26 @@ namespace rankfeed::builder {
 inline constexpr char32_t kMetaspace = 0x2581;
 inline constexpr char kMetaspaceBytes[] = "\xe2\x96\x81";
 
-// How raw text becomes words. SentencePiece models, and three forms of HuggingFace pipelines.
-enum class Form { kWhitespaceSplit, kStripped, kTrailing, kSentencePiece };
+// What becomes of white space that is left when all is normalized (HuggingFace).
+enum class Words {
+  kSplitAtWhiteSpace,  // it is dropped between words, and of any kind
+  kStripped,           // spaces are, and other white space at the end of a stretch
+  kTrailing,           // a space at the end is a word
+};
 
 struct Pipeline {
-  Form form;
-  bool precompiled;  // it has a charsmap
-  bool sentencepiece() const { return form == Form::kSentencePiece; }
+  bool sentencepiece = false;
+  bool precompiled = false;  // it has a charsmap
+  Words words = Words::kSplitAtWhiteSpace;
+  uint32_t rules = 0;  // image::SegmentRule
 };
 
 struct OffTheFastRoad {
-  image::FastRoadReason reason;
+  image::FastRoadReason reason = image::FastRoadReason::kNone;
   uint32_t op = 0;  // its number, of reasons about an element
 };
 
+// What pre-tokenizer and options say; the normalizer's part is that of normalized_characters.h.
 std::variant<Pipeline, OffTheFastRoad> Classify(const Model& model);
 
 }  // namespace rankfeed::builder

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/utf8.h"
 #include "builder/automaton.h"
 #include "builder/boundaries.h"
 #include "builder/characters.h"
@@ -48,13 +49,35 @@ std::vector<double> IdScores(const Model& model) {
   return scores;
 }
 
+// As segment/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
+bool NormalizedTokensCanBeFound(const Model& model) {
+  for (const image::AddedToken& token : model.added_tokens) {
+    if ((token.flags & image::kNormalized) == 0) continue;
+    const std::string_view text = model.text(token.normalized);
+    if (text.size() == 1) return false;
+    for (const char c : text) {
+      if (static_cast<unsigned char>(c) >= 0x80 || c <= ' ' || model.codes[c] == 0) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<uint8_t> IdCodes(const Model& model) {
+  std::vector<uint8_t> codes(model.config->id_count, 0);
+  for (const uint32_t id : model.value_ids) {
+    for (const char c : model.text(model.id_pieces[id])) codes[id] += !utf8::IsContinuation(c);
+  }
+  codes[model.config->unk_id] = 0;  // it stands for any number
+  return codes;
+}
+
 std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
                                       const Characters& characters, const Boundaries& boundaries,
                                       PieceNeighbours neighbours, Automaton automaton) {
   SegmentTable segments = MakeSegmentTable(model, neighbours, characters, automaton);
   SpanTable spans = MakeSpanTable(model, neighbours, automaton);
   image::SegmentConfig config{};
-  config.rules = pipeline.form == Form::kTrailing ? uint32_t{image::kTrailingSpaceIsWord} : 0;
+  config.rules = pipeline.rules;
   config.table_bits = segments.bits;
   config.space_code = model.codes[kMetaspace];
   config.span_bits = spans.bits;
@@ -79,6 +102,7 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
   out.emplace_back(SectionId::kAutomatonEdges, std::move(automaton.edges));
   out.emplace_back(SectionId::kSearchStarts, std::move(automaton.starts));
   out.emplace_back(SectionId::kIdScores, IdScores(model));
+  out.emplace_back(SectionId::kIdCodes, IdCodes(model));
   out.emplace_back(SectionId::kSpannedPairs, std::move(neighbours.pairs));
   out.emplace_back(SectionId::kSpanTable, std::move(spans.entries));
   out.emplace_back(SectionId::kDirectCodes, MakeDirectCodes(characters));
@@ -90,20 +114,28 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const Model& model) {
   const auto classified = Classify(model);
   if (const auto* off = std::get_if<OffTheFastRoad>(&classified)) return *off;
-  const Pipeline pipeline = std::get<Pipeline>(classified);
+  Pipeline pipeline = std::get<Pipeline>(classified);
+  if (!NormalizedTokensCanBeFound(model)) {
+    return OffTheFastRoad{FastRoadReason::kNormalizedAddedTokens};
+  }
   PieceNeighbours neighbours = FindPieceNeighbours(model);
-  if (pipeline.sentencepiece()) {
+  if (pipeline.sentencepiece) {
     // Words are one search there. The U+2581 between two of them has to be known, or it would join
     // the unknowns around it.
     if (neighbours.metaspace_inside) return OffTheFastRoad{FastRoadReason::kMetaspaceInsidePieces};
     if (!IsPiece(model, kMetaspace)) return OffTheFastRoad{FastRoadReason::kMetaspaceNoPiece};
   }
   const CharsmapKeys keys(model, pipeline);
-  Characters characters(model, pipeline, keys);
+  NormalizedCharacters normalized(model, keys);
+  if (!pipeline.sentencepiece) {
+    const OffTheFastRoad off = normalized.Compose(&pipeline);
+    if (off.reason != FastRoadReason::kNone) return off;
+  }
+  Characters characters(model, pipeline, keys, normalized);
   if (const FastRoadReason reason = characters.Classify(); reason != FastRoadReason::kNone) {
     return OffTheFastRoad{reason};
   }
-  const Boundaries boundaries = FindBoundaries(model, pipeline, neighbours, keys, &characters);
+  const Boundaries boundaries = FindBoundaries(model, pipeline, neighbours, keys, normalized, &characters);
   Automaton automaton = BuildAutomaton(model, neighbours.parent);
   if (automaton.states.empty()) return OffTheFastRoad{FastRoadReason::kManyPieces};
   return MakeSections(model, pipeline, characters, boundaries, std::move(neighbours),

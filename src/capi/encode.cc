@@ -197,7 +197,7 @@ rankfeed_status rankfeed_decode(rankfeed_encoder* encoder, const int32_t* input_
 const char* rankfeed_reason_name(uint32_t reason) {
   static constexpr const char* kNames[RANKFEED_REASON_COUNT] = {
       "fast road", "pipeline", "options", "invalid utf-8", "character",
-      "context",   "length",   "unknown", "capacity"};
+      "context",   "length",   "unknown", "capacity",      "added token"};
   return reason < RANKFEED_REASON_COUNT ? kNames[reason] : nullptr;
 }
 

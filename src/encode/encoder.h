@@ -63,6 +63,7 @@ struct rankfeed_encoder {
                rankfeed::segment::Engine<rankfeed::general::SentencePieceArithmetic>,
                rankfeed::segment::Engine<rankfeed::general::SentencePiece021Arithmetic>>
       engine;
+  bool fast_offsets = false;  // the engine knows them
   rankfeed::encode::Around around;  // with special tokens; without, ids vanish
   rankfeed_road_counts roads[RANKFEED_REASON_COUNT] = {};
 

@@ -69,6 +69,9 @@ rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* i
     const rankfeed_status status = EncodeAround({&text, 1}, sink, nullptr, &done);
     io->count = sink.count;
     if (status != RANKFEED_OK) return status;
+    const uint32_t around = specials() ? encoder_.around.after_count : 0;
+    ToCodePoints(View(text), io, specials() ? encoder_.around.before_count : 0,
+                 sink.count - std::min(sink.count, around));
     return sink.count > io->capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
   }
   uint32_t text_from, text_to;
@@ -76,16 +79,20 @@ rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* i
     return status;
   }
   io->count = sink.count;
-  const uint32_t written = std::min(sink.count, io->capacity);
-  text_from = std::min(text_from, written);
-  text_to = std::min(text_to, written);
-  if ((flags_ & RANKFEED_OFFSETS_CODE_POINTS) != 0) {
-    CodePointCursor cursor(View(text), model_.huggingface());
-    for (uint32_t* const column : {io->offset_begin, io->offset_end}) {
-      if (column != nullptr) cursor.Convert(column + text_from, text_to - text_from);
-    }
-  }
+  ToCodePoints(View(text), io, text_from, text_to);
   return sink.count > io->capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
+}
+
+// The offsets of tokens [from, to) of io, where the call asks for code points.
+void TextEncoder::ToCodePoints(std::string_view text, const rankfeed_encoding* io, uint32_t from,
+                               uint32_t to) const {
+  if ((flags_ & RANKFEED_OFFSETS_CODE_POINTS) == 0) return;
+  to = std::min(to, io->capacity);
+  from = std::min(from, to);
+  CodePointCursor cursor(text, model_.huggingface());
+  for (uint32_t* const column : {io->offset_begin, io->offset_end}) {
+    if (column != nullptr) cursor.Convert(column + from, to - from);
+  }
 }
 
 // One text through the template. io (nullable): columns beside those of sink. [*text_from,
@@ -197,7 +204,8 @@ size_t TextEncoder::Admit(std::span<const rankfeed_text> texts, uint64_t token_c
 rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
   if (encoder_.engine.index() == 0) return RANKFEED_REASON_PIPELINE;
   const bool offsets = sink.begin != nullptr || sink.end != nullptr;
-  return offsets || frame_.reversed ? RANKFEED_REASON_OPTIONS : RANKFEED_REASON_NONE;
+  const bool unknown_offsets = offsets && !encoder_.fast_offsets;
+  return unknown_offsets || frame_.reversed ? RANKFEED_REASON_OPTIONS : RANKFEED_REASON_NONE;
 }
 
 // Texts that begin on the fast road. *done: those encoded to their end; the sink ends with them.

@@ -45,6 +45,8 @@ class TextEncoder {
   rankfeed_status EncodeTemplate(std::string_view text, TokenSink& sink,
                                  const rankfeed_encoding* io, uint32_t* text_from,
                                  uint32_t* text_to) const;
+  void ToCodePoints(std::string_view text, const rankfeed_encoding* io, uint32_t from,
+                    uint32_t to) const;
   rankfeed_status EncodeSequence(std::string_view text, TokenSink& sink) const;
   rankfeed_status EncodeOneByOne(std::span<const rankfeed_text> texts, TokenSink& sink,
                                  uint32_t* ends, size_t* done) const;

@@ -129,15 +129,20 @@ class AddedTokenFilter {
     model_ = &model;
     for (const image::AddedToken& token : model.added_tokens) {
       if ((token.flags & image::kNormalized) != 0) continue;
-      const auto first = static_cast<uint8_t>(model.text(token.content)[0]);
+      const std::string_view content = model.text(token.content);
+      const auto first = static_cast<uint8_t>(content[0]);
       has_first_bytes_ &= first < 0x80;
-      if (first < 0x80) first_bytes_.Add(first);
+      if (first >= 0x80) continue;
+      first_bytes_.Add(first);
+      // Language codes ("en_XX") begin as words do: what is rarer in texts says as much.
+      const auto rare = std::find_if(content.begin(), content.end(), IsRare);
+      stop_bytes_.Add(rare == content.end() ? first : static_cast<uint8_t>(*rare));
     }
   }
 
-  // Whether those tokens all begin with one of first_bytes(); otherwise any text may hold one.
-  bool has_first_bytes() const { return has_first_bytes_; }
-  const ByteSet& first_bytes() const { return first_bytes_; }
+  // Whether those tokens all hold one of stop_bytes(); otherwise any text may hold one.
+  bool has_stop_bytes() const { return has_first_bytes_; }
+  const ByteSet& stop_bytes() const { return stop_bytes_; }
 
   // False only if none occurs. O(text bytes * longest token) at worst.
   bool MayOccurIn(std::string_view text) const {
@@ -158,8 +163,17 @@ class AddedTokenFilter {
   }
 
  private:
+  // ASCII, and neither a letter, a digit, white space nor common punctuation.
+  static bool IsRare(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    const int lower = byte | 0x20;
+    const bool word = (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9');
+    return byte > ' ' && byte < 0x7f && !word &&
+           std::string_view(",.-'\"():;").find(c) == std::string_view::npos;
+  }
+
   const Model* model_ = nullptr;
-  ByteSet first_bytes_ = {};
+  ByteSet first_bytes_ = {}, stop_bytes_ = {};
   bool has_first_bytes_ = true;
 };
 

@@ -17,7 +17,6 @@ enum class FastRoadReason : uint32_t {
   kPreTokenizer = 2,
   // About the pipeline.
   kNoMetaspace = 3,
-  kSpacesNotCollapsed = 4,
   kNormalizedAddedTokens = 5,
   kByteFallback = 6,
   kNoUnknownId = 7,
@@ -39,8 +38,10 @@ enum class FastRoadReason : uint32_t {
   kManyPieces = 21,
   kMetaspaceNoPiece = 22,
   kMetaspaceInsidePieces = 23,
+  kSeparatorPatterns = 24,
 };
-inline constexpr uint32_t kLastFastRoadReason = 23;
+inline constexpr uint32_t kLastFastRoadReason = 24;
+inline constexpr uint32_t kRetiredFastRoadReason = 4;  // spaces that are not collapsed make words
 
 // What keeps texts off the fast road, in the words of the file formats; "" for kNone and for
 // numbers that are no reason. With kNormalizer and kPreTokenizer the element's OpInfo::type says
@@ -55,8 +56,6 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
       return "pre-tokenizer";
     case FastRoadReason::kNoMetaspace:
       return "no Metaspace pre-tokenizer";
-    case FastRoadReason::kSpacesNotCollapsed:
-      return "Metaspace without a Replace of \" {2,}\" before it";
     case FastRoadReason::kNormalizedAddedTokens:
       return "added tokens with normalized=true";
     case FastRoadReason::kByteFallback:
@@ -95,6 +94,8 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
       return "U+2581 is no piece";
     case FastRoadReason::kMetaspaceInsidePieces:
       return "pieces with U+2581 behind their first character";
+    case FastRoadReason::kSeparatorPatterns:
+      return "patterns of several characters with white space among them";
   }
   return "";
 }

@@ -14,7 +14,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 11;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 12;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -147,8 +147,25 @@ struct ComposePair {
 // What makes a pipeline eligible, and why each rule is exact, is in builder/eligibility.cc,
 // characters.cc and boundaries.h.
 enum SegmentRule : uint32_t {
-  kTrailingSpaceIsWord = 1,  // separators after the last word make a word of one U+2581
+  kTrailingSpaceIsWord = 1 << 0,  // separators after the last word make a word of one U+2581
+  // White space at an end of a stretch is dropped before anything else.
+  kStripLeft = 1 << 1,
+  kStripRight = 1 << 2,
+  // Of several separators in a row each makes a word; the words between are of one U+2581. Those
+  // in runs of U+0020, and a line feed behind a carriage return, count as one with these rules.
+  kEverySpaceIsWord = 1 << 3,
+  kSpaceRunIsOne = 1 << 4,
+  kCrLfIsOne = 1 << 5,
+  // Metaspace "first" and "never": a stretch begins a word only at the begin of the text, or not.
+  kPrependOnlyFirst = 1 << 6,
+  kPrependsNever = 1 << 7,
+  // The U+2581 in front of a word has the offsets of the word's first character, not of a space.
+  kSpaceHasNoOffsets = 1 << 8,
+  // Offsets follow rules of their own: the general path knows them.
+  kNoOffsets = 1 << 9,
 };
+inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
+inline constexpr uint32_t kSegmentRules = (1 << 10) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;
@@ -294,7 +311,9 @@ enum CharInfo : uint32_t {
   // Normalizes, on its own, to the codes of that list; with kCharSpace too, a 0 in it is a space.
   kCharExpands = 1 << 16,
   kCharNormalizes = 1 << 17,        // its segment must go through the normalizer
-  kCharGeneralPath = 1 << 18,        // its text must take the general path
+  // Its text must take the general path; with a code, only where the character is at an end of its
+  // segment or next to another of these.
+  kCharGeneralPath = 1 << 18,
   kCharSpace = 1 << 19,       // normalizes to one space, or to a list that holds some: ends a word
   kCharNoBoundary = 1 << 20,       // no segment may end next to it
   kCharUnknown = 1 << 21,     // its code is no piece of its own
@@ -303,10 +322,14 @@ enum CharInfo : uint32_t {
   kMarkAfterKey = 1 << 22,   // stands behind the first character of some key
   kMarkOfTwoBytes = 1 << 23,   // has two bytes (HuggingFace: vanishes behind a key)
   kMarkOfMoreBytes = 1 << 24,  // has three or four
-  kCharMarks = 7 << 22,
-  kCharBases = 7 << 25,       // kCharMarks << kCharBaseShift
+  kMarkInPattern = 1 << 25,    // in a pattern of several characters that a Replace looks for
+  kMarkReorders = 1 << 26,     // a normalization form may put it before that one
+  kCharMarks = 31u << 22,
+  kCharBases = 31u << 27,      // kCharMarks << kCharBaseShift
 };
-inline constexpr uint32_t kCharBaseShift = 3;
+inline constexpr uint32_t kCharBaseShift = 5;
+// Marks of the charsmap, which may be in one cluster with what is before them.
+inline constexpr uint32_t kClusterMarks = kMarkAfterKey | kMarkOfTwoBytes | kMarkOfMoreBytes;
 // The marks that may be read together with a character.
 constexpr uint32_t JoiningMarks(uint32_t char_info) {
   return kCharMarks & char_info >> kCharBaseShift;

@@ -42,6 +42,7 @@ struct SegmentTables {
   std::span<const uint64_t> edges;
   std::span<const image::SearchStart> starts;
   std::span<const double> id_scores;  // by id
+  std::span<const uint8_t> id_codes;  // by id
 };
 
 struct Model {

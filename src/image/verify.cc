@@ -343,6 +343,7 @@ class Verifier {
     Require(w.table_bits < 28 && m_.segment.entries.size() == (size_t{2} << w.table_bits) + 1,
             SectionId::kSegmentTable);
     Require(w.space_code != 0 && w.space_code < codes, SectionId::kSegmentConfig);
+    Require((w.rules & ~kSegmentRules) == 0, SectionId::kSegmentConfig);
     Require(m_.config->unk_id < m_.config->id_count, SectionId::kConfig);
     Require(m_.segment.char_info.present(), SectionId::kCharInfo);
     const size_t states = m_.segment.states.size();
@@ -351,6 +352,7 @@ class Verifier {
     Require(m_.segment.fails.size() == states, SectionId::kAutomatonFails);
     Require(m_.segment.starts.size() == SearchStartCount(codes), SectionId::kSearchStarts);
     Require(m_.segment.id_scores.size() == m_.config->id_count, SectionId::kIdScores);
+    Require(m_.segment.id_codes.size() == m_.config->id_count, SectionId::kIdCodes);
     Require(m_.segment.spanned_pairs.size() == kPairBits / 64, SectionId::kSpannedPairs);
     Require(w.span_bits > 0 && w.span_bits < 28 &&
                 m_.segment.spans.size() == SpanTableCount(codes, w.span_bits),

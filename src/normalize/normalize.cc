@@ -92,11 +92,29 @@ bool Load(std::string_view original, uint32_t begin, uint32_t end, Buffers* buff
   return true;
 }
 
+rankfeed_status RunNormalizerStep(const Model& model, const image::Step& step, Buffers* buffers) {
+  if (buffers->in().size == 0) return RANKFEED_OK;  // no step makes something out of nothing
+  if (!RunStep(model, step, *buffers, buffers->in(), &buffers->out())) return RANKFEED_E_LIMIT;
+  buffers->Swap();
+  return RANKFEED_OK;
+}
+
 rankfeed_status RunNormalizer(const Model& model, Buffers* buffers) {
   for (const image::Step& step : model.normalizer) {
-    if (buffers->in().size == 0) break;  // no step makes something out of nothing
-    if (!RunStep(model, step, *buffers, buffers->in(), &buffers->out())) return RANKFEED_E_LIMIT;
-    buffers->Swap();
+    if (const rankfeed_status status = RunNormalizerStep(model, step, buffers)) return status;
+  }
+  return RANKFEED_OK;
+}
+
+bool IsAboutSpaces(const Model& model, const image::Step& step) {
+  return step.op == static_cast<uint32_t>(image::Op::kStrip) ||
+         (step.op == static_cast<uint32_t>(image::Op::kReplaceRun) && model.text(step.a) == " ");
+}
+
+rankfeed_status RunSegmentNormalizer(const Model& model, Buffers* buffers) {
+  for (const image::Step& step : model.normalizer) {
+    if (IsAboutSpaces(model, step)) continue;
+    if (const rankfeed_status status = RunNormalizerStep(model, step, buffers)) return status;
   }
   return RANKFEED_OK;
 }

@@ -33,4 +33,14 @@ bool Load(std::string_view original, uint32_t begin, uint32_t end, Buffers* buff
 // runs of combining marks, which is linear too.
 rankfeed_status RunNormalizer(const Model& model, Buffers* buffers);
 
+// One step of it.
+rankfeed_status RunNormalizerStep(const Model& model, const image::Step& step, Buffers* buffers);
+
+// Whether a step is about white space at the ends of a text or next to other white space, which
+// segments (segment/engine.h) have neither of: the segment engine does without it.
+bool IsAboutSpaces(const Model& model, const image::Step& step);
+
+// Runs the other steps over the current text, a segment.
+rankfeed_status RunSegmentNormalizer(const Model& model, Buffers* buffers);
+
 }  // namespace rankfeed::normalize

@@ -37,18 +37,21 @@ void SpanDecoder::Scratch::Carve(Layout& layout) {
   found = layout.Take<Found>(kSpans);
   searches = layout.Take<uint16_t>(kSpans);
   searched = layout.Take<uint16_t>(kSpans);
-  raw = layout.Take<char>(kMaxNormalizable);
-  normalized = layout.Take<char>(kNormalizedBytes);
+  for (char*& text : texts) text = layout.Take<char>(kNormalizedBytes);
+  for (uint32_t*& array : work) array = layout.Take<uint32_t>(kNormalizedBytes);
 }
 
-SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels, Scratch& scratch)
+SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
+                         const NormalizedTokens& normalized_tokens, Scratch& scratch)
     : model_(model),
       tables_(model.segment),
       kernels_(kernels),
+      normalized_tokens_(normalized_tokens),
       scratch_(scratch),
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
-      not_kept_(Path::NotKept(!model.huggingface())) {
+      not_kept_(Path::NotKept(!model.huggingface())),
+      every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0) {
   run_.basic = tables_.char_info.data;
   run_.direct = tables_.direct_codes.data();
   run_.pairs = tables_.spanned_pairs.data();
@@ -93,7 +96,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     resumes_ = outcome.kind == Kind::kFull && run_.count != first_count_;
     if (outcome.kind == Kind::kFull) end = i;
     if (outcome.kind == Kind::kFull && !resumes_) break;
-    const bool cacheable = !resumes_ && !normalized && !resumed && run_.count - first_count_ == 1 &&
+    const bool cacheable = !resumes_ && !resumed && run_.count - first_count_ == 1 &&
                            !spaces_ && !trailing_space_ &&
                            RunSpan(first_count_).size() <= kMaxSegmentCodes;
     decoded[done++] = {static_cast<uint16_t>(i), static_cast<uint16_t>(kFirstOfRuns + first_count_),
@@ -133,10 +136,10 @@ void SpanDecoder::Open(bool word_start, const char* resume, uint32_t skip) {
   if (word_start) Add(metaspace_);
 }
 
-// Empty words vanish, and so do the separators around them.
+// Empty words vanish, and so do the separators around them, but where every space makes a word.
 void SpanDecoder::Close() {
   const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
-  if (open.empty() || (open.size() == 1 && BeginsWord(open))) {
+  if (open.empty() || (open.size() == 1 && BeginsWord(open) && !every_space_)) {
     run_.size = run_.open();
   } else {
     run_.Cut(nullptr);
@@ -157,7 +160,8 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip) {
     if (i == end) break;
     Close();
     Open(true, text, i + 1);
-    trailing_space_ = spaces_ = has_words_ = true;
+    spaces_ = has_words_ = true;
+    trailing_space_ = !every_space_;
   }
 }
 
@@ -165,7 +169,6 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip) {
 rankfeed_reason SpanDecoder::NotNormalizable(std::string_view rest) const {
   for (size_t pos = 0; pos < rest.size();) {
     const utf8::Decoded c = utf8::Decode(rest, pos);
-    if (!c.valid) return RANKFEED_REASON_INVALID_UTF8;
     if ((tables_.char_info[c.code_point] & image::kCharGeneralPath) != 0) {
       return RANKFEED_REASON_CHARACTER;
     }
@@ -241,19 +244,31 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   return {};
 }
 
+// Whether a character of kCharGeneralPath is a code where it stands: between two that are.
+bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info) const {
+  constexpr uint32_t kNoCode = image::kCharExpands | image::kCharNormalizes |
+                               image::kCharGeneralPath | image::kCharSpace;
+  const size_t next = at + utf8::Decode(segment, at).size;
+  if ((info & image::kCharCodeMask) == 0 || at == 0 || next == segment.size()) return false;
+  const utf8::Decoded c = utf8::Decode(segment, next);
+  return c.valid && ((tables_.char_info[c.code_point] | run_.previous) & kNoCode) == 0;
+}
+
 // Appends the character at *at, which is more or less than one code, or behind which the open span
 // ends; *at is moved on.
 Outcome SpanDecoder::SpecialChar(std::string_view segment, size_t* at, Cursor* cursor) {
   const utf8::Decoded c = utf8::Decode(segment, *at);
   const char* const text = segment.data() + *at;
-  if (!c.valid) return Outcome::General(RANKFEED_REASON_INVALID_UTF8);
   const uint32_t info = tables_.char_info[c.code_point];
-  if ((info & image::kCharGeneralPath) != 0) return Outcome::General(RANKFEED_REASON_CHARACTER);
   uint32_t& previous = run_.previous;
-  if ((info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
+  if ((info & image::kCharGeneralPath) != 0 && !StandsApart(segment, *at, info)) {
+    return Outcome::General(RANKFEED_REASON_CHARACTER);
+  }
+  // A byte that is no character is read as U+FFFD there.
+  if (!c.valid || (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
     // A mark at the begin is in one cluster with the separator before it.
     const uint32_t first = tables_.char_info[utf8::Decode(segment, 0).code_point];
-    if (cursor->at != 0 || (model_.huggingface() && (first & image::kCharMarks) != 0)) {
+    if (cursor->at != 0 || (model_.huggingface() && (first & image::kClusterMarks) != 0)) {
       return Outcome::General(RANKFEED_REASON_CONTEXT);
     }
     const rankfeed_reason reason = NotNormalizable({segment.data() + *at, segment.size() - *at});
@@ -261,8 +276,14 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, size_t* at, Cursor* c
     TakeBack();
     return {Kind::kNormalize};
   }
+  const bool begins = *at == 0;
   *at += c.size;
   if ((info & image::kCharExpands) != 0) {
+    // Without a character between them CR and LF are read together.
+    const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
+    if (every_space_ && begins && ExpansionCount(list) == 0) {
+      return Outcome::General(RANKFEED_REASON_CONTEXT);
+    }
     previous = info | image::kCharUnknown;  // the last code may be
     AddExpansion(info, text, cursor->skip);
     cursor->skip = 0;
@@ -270,7 +291,8 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, size_t* at, Cursor* c
     previous = info | image::kCharUnknown;
     Close();
     Open(true, text + c.size);
-    trailing_space_ = spaces_ = true;
+    spaces_ = true;
+    trailing_space_ = !every_space_;
   } else {
     trailing_space_ = false;
     if (MayCut(info)) run_.Cut(text);
@@ -281,27 +303,30 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, size_t* at, Cursor* c
 }
 
 // A segment with characters that are not normalized one by one.
-Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* normalized) {
+Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* normalized) const {
   if (segment.size() > kMaxNormalizable) return Outcome::General(RANKFEED_REASON_LENGTH);
   if (model_.huggingface()) {
-    std::memcpy(scratch_.raw, segment.data(), segment.size());
-    const auto size = static_cast<uint32_t>(segment.size());
-    const normalize::NormalizedText in{scratch_.raw, nullptr, nullptr, size, size};
-    normalize::NormalizedText out{scratch_.normalized, nullptr, nullptr, kNormalizedBytes, 0};
-    if (!normalize::RunPrecompiled(model_, in, &out)) {
+    normalize::Buffers buffers;
+    for (int i = 0; i < 2; ++i) {
+      buffers.text[i] = {scratch_.texts[i], nullptr, nullptr, kNormalizedBytes, 0};
+    }
+    std::copy(std::begin(scratch_.work), std::end(scratch_.work), buffers.work);
+    if (!normalize::Load(segment, 0, static_cast<uint32_t>(segment.size()), &buffers) ||
+        normalize::RunSegmentNormalizer(model_, &buffers) != RANKFEED_OK) {
       return Outcome::General(RANKFEED_REASON_LENGTH);
     }
-    *normalized = {out.data, out.size};
-    return {};
+    *normalized = buffers.in().view();
+    const bool may_hold_token = normalized_tokens_.MayBeginIn(*normalized);
+    return may_hold_token ? Outcome::General(RANKFEED_REASON_ADDED_TOKEN) : Outcome{};
   }
   normalize::SpNormalizer normalizer = normalize::SpNormalizerOf(model_);
   normalizer.add_dummy_prefix = normalizer.escape_whitespaces = false;
   normalize::SpNormalized result;
-  if (!normalize::SpNormalize(normalizer, segment, scratch_.normalized, nullptr, kNormalizedBytes,
+  if (!normalize::SpNormalize(normalizer, segment, scratch_.texts[0], nullptr, kNormalizedBytes,
                               &result)) {
     return Outcome::General(RANKFEED_REASON_LENGTH);
   }
-  *normalized = {scratch_.normalized, result.size};
+  *normalized = {scratch_.texts[0], result.size};
   // Spaces inside one replacement do not collapse: each is a U+2581 of its own.
   if (normalized->find("  ") != std::string_view::npos) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
@@ -313,6 +338,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
   std::string_view text;
   const Outcome outcome = Normalize(segment, &text);
   if (outcome.kind != Kind::kSearch) return outcome;
+  if (every_space_ && text.empty()) return Outcome::General(RANKFEED_REASON_CONTEXT);
   trailing_space_ = spaces_ = false;
   Open(word_start, nullptr);
   for (size_t pos = 0; pos < text.size();) {
@@ -334,10 +360,10 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
       Close();
       Open(true, nullptr);
       spaces_ = has_words_ = true;
+      trailing_space_ = !every_space_;  // it makes a word here
       continue;
     }
-    const uint32_t code = model_.codes[c];
-    Add(code != 0 ? code : model_.config->code_count);
+    Add(CodeOf(c));
   }
   Close();
   return {};
@@ -391,22 +417,37 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   }
 }
 
-uint32_t DecodeCodes(const Model& model, std::string_view segment, bool word_start,
-                     uint16_t* codes) {
-  const SegmentTables& tables = model.segment;
-  uint32_t count = 0;
-  if (word_start) codes[count++] = static_cast<uint16_t>(tables.config->space_code);
+uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const {
+  uint32_t count = 0, previous = 0;
+  if (word_start) codes[count++] = metaspace_;
+  const uint32_t first = count;
   for (size_t pos = 0; pos < segment.size();) {
-    uint32_t size;
-    const uint32_t info = tables.char_info[utf8::DecodeValid(segment.data() + pos, &size)];
-    pos += size;
+    const utf8::Decoded c = utf8::Decode(segment, pos);
+    const uint32_t info = tables_.char_info[c.code_point];
+    if (!c.valid || (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
+      return first + NormalizedCodes(segment, codes + first);
+    }
+    pos += c.size;
+    previous = info;
     if ((info & image::kCharExpands) != 0) {
-      const uint16_t* list = tables.expansions.data() + (info & image::kCharCodeMask);
+      const uint16_t* list = tables_.expansions.data() + (info & image::kCharCodeMask);
       const uint32_t expanded = ExpansionCount(list);
       for (uint32_t i = 0; i < expanded; ++i) codes[count++] = list[1 + i];
     } else {
       codes[count++] = static_cast<uint16_t>(info & image::kCharCodeMask);
     }
+  }
+  return count;
+}
+
+uint32_t SpanDecoder::NormalizedCodes(std::string_view segment, uint16_t* codes) const {
+  std::string_view text;
+  if (Normalize(segment, &text).kind != Kind::kSearch) return 0;
+  uint32_t count = 0;
+  for (size_t pos = 0; pos < text.size() && count + 1 < kMaxSegmentCodes;) {
+    uint32_t size;
+    codes[count++] = static_cast<uint16_t>(CodeOf(utf8::DecodeValid(text.data() + pos, &size)));
+    pos += size;
   }
   return count;
 }

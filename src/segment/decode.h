@@ -16,7 +16,9 @@
 
 #include "image/model.h"
 #include "rankfeed/encode.h"
+#include "normalize/normalize.h"
 #include "segment/look_up.h"
+#include "segment/normalized_tokens.h"
 #include "segment/queue.h"
 #include "segment/search.h"
 #include "segment/spans.h"
@@ -59,12 +61,14 @@ class SpanDecoder {
     Found* found = nullptr;
     uint16_t* searches = nullptr;  // those that are not in the table
     uint16_t* searched = nullptr;  // by span, of those: the number in search
-    char* raw = nullptr;           // kMaxNormalizable
-    char* normalized = nullptr;    // kNormalizedBytes
+    // kNormalizedBytes each: a segment on its way through the normalizer.
+    char* texts[2] = {};
+    uint32_t* work[3] = {};
     void Carve(Layout& layout);
   };
 
-  SpanDecoder(const Model& model, const KernelTable& kernels, Scratch& scratch);
+  SpanDecoder(const Model& model, const KernelTable& kernels,
+              const NormalizedTokens& normalized_tokens, Scratch& scratch);
 
   // Decodes the misses of a batch of count segments to look_up.decoded(), as far as they fit.
   // Returns where the batch ends: before count when it is full, or where a stretch leaves, whose
@@ -93,6 +97,9 @@ class SpanDecoder {
     return search_.path(span < kFirstOfRuns ? span : scratch_.searched[span - kFirstOfRuns]);
   }
   const int32_t* ids() const { return search_.ids(); }
+  // Codes of a raw segment that was decoded to one span and is kept by its key; returns the count,
+  // kMaxSegmentCodes at most. What was decoded of the batch stays.
+  uint32_t CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const;
   std::span<const uint16_t> codes(uint32_t span) const {
     if (span >= kFirstOfRuns) return RunSpan(span - kFirstOfRuns);
     const Span& of = search_.spans()[span];
@@ -109,10 +116,16 @@ class SpanDecoder {
   uint32_t DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first,
                        Decoded* out);
   Outcome DecodeLong(std::string_view segment, bool more, Cursor* cursor);
+  bool StandsApart(std::string_view segment, size_t at, uint32_t info) const;
   Outcome SpecialChar(std::string_view segment, size_t* at, Cursor* cursor);
   Outcome Full(const char* text, Cursor* cursor);
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
-  Outcome Normalize(std::string_view segment, std::string_view* normalized);
+  Outcome Normalize(std::string_view segment, std::string_view* normalized) const;
+  uint32_t NormalizedCodes(std::string_view segment, uint16_t* codes) const;
+  uint32_t CodeOf(char32_t c) const {
+    const uint32_t code = model_.codes[c];
+    return code != 0 ? code : model_.config->code_count;
+  }
   rankfeed_reason NotNormalizable(std::string_view rest) const;
 
   uint32_t room() const { return PathSearch::kCapacity - used(); }
@@ -137,10 +150,12 @@ class SpanDecoder {
   const Model& model_;
   const SegmentTables& tables_;
   const KernelTable& kernels_;
+  const NormalizedTokens& normalized_tokens_;
   Scratch& scratch_;
   PathSearch& search_;
   const uint16_t metaspace_;  // the code of U+2581
   const uint8_t not_kept_;    // Path::flags
+  const bool every_space_;    // kEverySpaceIsWord
   RunDecode run_;
   // Of the segment that is decoded: where its spans begin, and what it held.
   uint32_t first_size_ = 0, first_count_ = 0;
@@ -155,10 +170,5 @@ class SpanDecoder {
   bool resumes_ = false;
   Cursor cursor_;
 };
-
-// Codes of a raw segment that DecodeLong made one span of and that holds no spaces. Returns the
-// count.
-uint32_t DecodeCodes(const Model& model, std::string_view segment, bool word_start,
-                     uint16_t* codes);
 
 }  // namespace rankfeed::segment

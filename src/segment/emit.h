@@ -12,6 +12,7 @@
 #include "segment/kernels/kernels.h"
 #include "segment/ledger.h"
 #include "segment/look_up.h"
+#include "segment/offsets.h"
 
 namespace rankfeed::segment {
 
@@ -35,13 +36,20 @@ class Emitter {
         look_up_(look_up),
         scratch_(scratch),
         found_(look_up.found()),
-        ledger_(model, rule, scratch.ledger) {}
+        ledger_(model, rule, scratch.ledger),
+        offsets_(model) {}
 
   // Where tokens go from now on.
-  void Start(TokenSink* sink) { sink_ = sink; }
+  void Start(TokenSink* sink) {
+    sink_ = sink;
+    wants_offsets_ = sink->begin != nullptr || sink->end != nullptr;
+  }
 
-  void BeginStretch(std::string_view stretch) {
+  // offset: of the stretch in its text.
+  void BeginStretch(std::string_view stretch, uint32_t offset) {
     stretch_ = stretch;
+    if (wants_offsets_) offsets_.Begin(stretch, offset);
+    goes_on_ = false;
     trailing_space_ = false;
     ledger_.Begin(sink_->count);
   }
@@ -60,7 +68,11 @@ class Emitter {
       begin = decoded.segment;
       // Separators were skipped before it.
       if (segments.word_start(begin)) trailing_space_ |= segments.begin(begin) != 0;
+      if (!goes_on_) segment_token_ = sink_->count;
       if (const rankfeed_reason reason = EmitDecoded(decoded)) return reason;
+      goes_on_ = decoded.segment >= end;  // in the next batch
+      const bool placed = !wants_offsets_ || goes_on_ || Place(segments, begin, segment_token_);
+      if (!placed) return RANKFEED_REASON_OPTIONS;
       ++begin;
     }
     return EmitFound(segments, begin, end);
@@ -75,29 +87,62 @@ class Emitter {
     trailing_space_ |= !stretch_.empty() && separators.Has(static_cast<uint8_t>(stretch_.back()));
     if (!trailing_space_) return RANKFEED_REASON_NONE;
     const auto code = static_cast<uint16_t>(config.space_code);
-    return ledger_.Search({&code, 1}, *sink_);
+    const uint32_t token = sink_->count;
+    const rankfeed_reason reason = ledger_.Search({&code, 1}, *sink_);
+    if (reason != RANKFEED_REASON_NONE || !wants_offsets_) return reason;
+    return offsets_.PlaceTrailing(token, *sink_) ? reason : RANKFEED_REASON_OPTIONS;
   }
 
  private:
   static constexpr bool kFloat32 = Arithmetic::kFloat32;
 
   rankfeed_reason EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
+    if (wants_offsets_) [[unlikely]]
+      return EmitFoundAnd<true>(segments, begin, end);
+    return EmitFoundAnd<false>(segments, begin, end);
+  }
+
+  // places: with offsets.
+  template <bool places>
+  rankfeed_reason EmitFoundAnd(const Segments& segments, uint32_t begin, uint32_t end) {
     if (begin < end) trailing_space_ = false;
     for (uint32_t i = begin; i < end; ++i) {
+      const uint32_t first = i, token = sink_->count;
       i = EmitHolding(found_, i, end);
+      if (places && !PlaceHolding(segments, first, i, token)) return RANKFEED_REASON_OPTIONS;
       if (i == end) break;
       // One that has to be searched, or that may not fit.
+      const uint32_t last_token = sink_->count;
       const Found& found = found_[i];
       if (ledger_.Holds(found.info)) {
         Copy(found.ids, found.info.count);
-        continue;
+      } else {
+        const uint32_t count =
+            spans_.CodesOf(segments.Bytes(stretch_, i), segments.word_start(i), scratch_.codes);
+        const rankfeed_reason reason = ledger_.Search({scratch_.codes, count}, *sink_);
+        if (reason != RANKFEED_REASON_NONE) return reason;
       }
-      const uint32_t count =
-          DecodeCodes(model_, segments.Bytes(stretch_, i), segments.word_start(i), scratch_.codes);
-      const rankfeed_reason reason = ledger_.Search({scratch_.codes, count}, *sink_);
-      if (reason != RANKFEED_REASON_NONE) return reason;
+      if (places && !Place(segments, i, last_token)) return RANKFEED_REASON_OPTIONS;
     }
     return RANKFEED_REASON_NONE;
+  }
+
+  // The last segment that was written, to its end, from that token on.
+  bool Place(const Segments& segments, uint32_t i, uint32_t token) {
+    return offsets_.Place(segments.begin(i), segments.ends[i], segments.word_start(i), token,
+                          sink_->count, *sink_);
+  }
+  // Segments [begin, end), from that token on, as EmitHolding wrote them.
+  bool PlaceHolding(const Segments& segments, uint32_t begin, uint32_t end, uint32_t token) {
+    for (uint32_t i = begin; i < end; ++i) {
+      const uint32_t last = token + found_[i].info.count;
+      if (!offsets_.Place(segments.begin(i), segments.ends[i], segments.word_start(i), token, last,
+                          *sink_)) {
+        return false;
+      }
+      token = last;
+    }
+    return true;
   }
 
   // Writes found[begin, end) without a look at anything but their infos, as far as they hold and
@@ -166,6 +211,10 @@ class Emitter {
   const EmitScratch& scratch_;
   const Found* const found_;  // of the batch
   ScoreLedger<Arithmetic> ledger_;
+  Offsets offsets_;
+  bool wants_offsets_ = false;
+  bool goes_on_ = false;        // the last segment was written in part
+  uint32_t segment_token_ = 0;  // its first one
   TokenSink* sink_ = nullptr;
   std::string_view stretch_;
   bool trailing_space_ = false;  // a separator came after the last word

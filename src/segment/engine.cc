@@ -19,10 +19,12 @@ Engine<Arithmetic>::Engine(const Model& model, const KernelTable& kernels,
                            const ByteSet& stop_bytes, Scratch& scratch)
     : model_(model),
       rule_(model, model.segment.config->cost_unit),
-      classes_(SegmentScanner::ClassesOf(*model.segment.config, stop_bytes)),
-      queue_(model, kernels, classes_, scratch.queue),
+      normalized_tokens_(model),
+      classes_(SegmentScanner::ClassesOf(*model.segment.config, stop_bytes,
+                                         normalized_tokens_.first_bytes())),
+      queue_(model, kernels, classes_, scratch.queue, normalized_tokens_),
       look_up_(model, kernels, scratch.look_up),
-      spans_(model, kernels, scratch.spans),
+      spans_(model, kernels, normalized_tokens_, scratch.spans),
       emitter_(model, kernels, rule_, spans_, look_up_, scratch.emit) {}
 
 template <class Arithmetic>
@@ -85,7 +87,7 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
     if ((run.marks & SegmentRun::kBeginsText) != 0) BeginText();
     if ((run.marks & SegmentRun::kBeginsStretch) != 0) {
       stretch_begin_ = sink_->count;
-      emitter_.BeginStretch(run.stretch);
+      emitter_.BeginStretch(run.stretch, OffsetOf(run.stretch));
     }
     run.marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
     if (run.reason != RANKFEED_REASON_NONE) return Leave(run.reason, stop);
@@ -94,7 +96,8 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
         *stop = {.token = run.token};
         return true;
       }
-      sink_->Push(run.token->id, 0, 0);
+      const uint32_t offset = OffsetOf(run.stretch);
+      sink_->Push(run.token->id, offset, offset + static_cast<uint32_t>(run.stretch.size()));
     }
     rankfeed_reason reason = emitter_.Emit(segments, begin, rest ? count : end, end);
     if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
@@ -119,6 +122,12 @@ bool Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
   queue_.DropStretch();
   spans_.ForgetCursor();
   return true;
+}
+
+// In its text, the one that is being encoded.
+template <class Arithmetic>
+uint32_t Engine<Arithmetic>::OffsetOf(std::string_view stretch) const {
+  return static_cast<uint32_t>(stretch.data() - texts_->texts[done_].data);
 }
 
 template <class Arithmetic>

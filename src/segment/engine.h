@@ -110,9 +110,11 @@ class Engine {
   void BeginText();
   void EndText();
   bool HoldsSpecial() const;
+  uint32_t OffsetOf(std::string_view stretch) const;
 
   const Model& model_;
   const ExactnessRule rule_;
+  const NormalizedTokens normalized_tokens_;
   const ByteClasses classes_;
   SegmentQueue queue_;
   LookUp look_up_;

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+#include "unicode/properties.h"
+
 namespace rankfeed::segment {
 
 static std::string_view View(const rankfeed_text& text) {
@@ -46,7 +49,7 @@ void SegmentQueue::BeginText() {
   text_ = View(texts_[next_++]);
   // Of a text of several blocks nothing may go on before the last one is looked at.
   const bool look_first = added_ != nullptr && (text_.size() > SegmentScanner::kBlockBytes ||
-                                                !added_->filter->has_first_bytes());
+                                                !added_->filter->has_stop_bytes());
   if (look_first && added_->filter->MayOccurIn(text_)) return BeginSplit();
   OpenStretch(text_, SegmentRun::kBeginsText);
   look_later_ = added_ != nullptr && !look_first;
@@ -59,7 +62,7 @@ void SegmentQueue::BeginSplit() {
 
 void SegmentQueue::NextPart() {
   if (split_->pending != nullptr) {
-    Add({text_, tail_, tail_, split_->pending, 0, RANKFEED_REASON_NONE});
+    Add({split_->token_text, tail_, tail_, split_->pending, 0, RANKFEED_REASON_NONE});
     split_->pending = nullptr;
     return;
   }
@@ -68,37 +71,102 @@ void SegmentQueue::NextPart() {
     split_.reset();
     return;
   }
-  general::AddedMatch match{};
+  general::AddedMatch match{.begin = 0, .end = static_cast<uint32_t>(text_.size()), .token = nullptr};
   split_->last = !split_->matches.Next(&match);
   const size_t begin = split_->done, end = split_->last ? text_.size() : match.begin;
   split_->pending = match.token;
   split_->done = match.end;
+  split_->token_text = {text_.data() + end, match.end - end};
   if (begin < end) OpenStretch({text_.data() + begin, end - begin}, 0);
 }
 
 void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
-  stretch_ = stretch;
   begin_marks_ = static_cast<uint8_t>(marks | SegmentRun::kBeginsStretch);
-  scanner_.Start(stretch);
   scanning_ = true;
+  if (looks_at_begin_) [[unlikely]]
+    return OpenLooking(stretch);
+  stretch_ = stretch;
+  scanner_.Start(stretch, true);
+}
+
+void SegmentQueue::OpenLooking(std::string_view stretch) {
+  const uint32_t rules = model_.segment.config->rules;
+  stretch_ = Stripped(stretch);
+  const bool at_text_begin = stretch_.data() == text_.data();
+  const bool prefixed = (rules & image::kPrependRules) == 0 ||
+                        ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
+  scanner_.Start(stretch_, prefixed);
+  look_for_normalized_ = !normalized_tokens_.empty();
+  reason_ = ReasonAtBegin(stretch_);
+  if (reason_ == RANKFEED_REASON_NONE && look_for_normalized_ &&
+      stretch_.size() > SegmentScanner::kBlockBytes) {
+    look_for_normalized_ = false;
+    if (normalized_tokens_.MayOccurIn(stretch_)) reason_ = RANKFEED_REASON_ADDED_TOKEN;
+  }
+  if (reason_ != RANKFEED_REASON_NONE) scanner_.Stop();
+}
+
+// Without the white space that a Strip takes off before anything else is done.
+std::string_view SegmentQueue::Stripped(std::string_view stretch) const {
+  const uint32_t rules = model_.segment.config->rules;
+  while ((rules & image::kStripLeft) != 0 && !stretch.empty()) {
+    const utf8::Decoded c = utf8::Decode(stretch, 0);
+    if (!unicode::IsWhiteSpace(c.code_point)) break;
+    stretch.remove_prefix(c.size);
+  }
+  while ((rules & image::kStripRight) != 0 && !stretch.empty()) {
+    size_t last = stretch.size() - 1;
+    while (last > 0 && stretch.size() - last < 3 && utf8::IsContinuation(stretch[last])) --last;
+    const utf8::Decoded c = utf8::Decode(stretch, last);
+    if (last + c.size != stretch.size() || !unicode::IsWhiteSpace(c.code_point)) break;
+    stretch.remove_suffix(c.size);
+  }
+  return stretch;
+}
+
+// Where spaces are counted, or only the begin of a text gets a U+2581, what the first character
+// becomes decides whether it gets one; if that is not itself, the general path finds out.
+rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
+  constexpr uint32_t kCounts = image::kEverySpaceIsWord | image::kPrependOnlyFirst;
+  const SegmentTables& tables = model_.segment;
+  if ((tables.config->rules & kCounts) == 0 || stretch.empty()) return RANKFEED_REASON_NONE;
+  const utf8::Decoded first = utf8::Decode(stretch, 0);
+  const bool ascii = first.code_point < 0x80;
+  if (ascii && separators_.Has(static_cast<uint8_t>(first.code_point))) {
+    return RANKFEED_REASON_NONE;  // as any separator
+  }
+  const uint32_t info = tables.char_info[first.code_point];
+  constexpr uint32_t kOther =
+      image::kCharNormalizes | image::kCharSpace | image::kCharGeneralPath;
+  bool begins_otherwise = (info & kOther) != 0;
+  if ((info & image::kCharExpands) != 0) {
+    const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
+    begins_otherwise = list[0] == 0 || list[1] == 0;
+  }
+  return begins_otherwise ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
 }
 
 void SegmentQueue::ScanBlock() {
   const uint32_t begin = tail_;
-  SegmentRun& run = Add({stretch_, tail_, tail_, nullptr, begin_marks_, RANKFEED_REASON_NONE});
+  SegmentRun& run = Add({stretch_, tail_, tail_, nullptr, begin_marks_, reason_});
   begin_marks_ = 0;
   if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments.From(tail_));
   tail_ = run.end;
   scanning_ = !scanner_.done();
-  if (look_later_) [[unlikely]] {
-    look_later_ = false;
-    if (scanner_.stopped() && added_->filter->MayOccurIn(text_)) {
+  if (scanning_) return;
+  if (scanner_.stopped() || reason_ != RANKFEED_REASON_NONE) [[unlikely]] {
+    if (look_later_ && added_->filter->MayOccurIn(text_)) {
+      look_later_ = false;
       tail_ = begin;
       --run_count_;
       return BeginSplit();
     }
+    if (look_for_normalized_ && normalized_tokens_.MayOccurIn(stretch_)) {
+      run.reason = RANKFEED_REASON_ADDED_TOKEN;
+      tail_ = run.end = begin;
+    }
   }
-  if (scanning_) return;
+  look_later_ = false;
   run.marks |= SegmentRun::kEndsStretch;
   if (!split_.has_value()) run.marks |= SegmentRun::kEndsText;
 }

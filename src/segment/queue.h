@@ -3,7 +3,9 @@
 // short texts share batches, so that what one of them fetches arrives while others work.
 //
 // A text is stretches between added tokens (HuggingFace; in SentencePiece parity one stretch). A
-// stretch is encoded on its own, as the reference does.
+// stretch is encoded on its own, as the reference does. One that may hold an added token that is
+// looked for in normalized text leaves the fast road before it is scanned, or as soon as its only
+// block shows a byte that such tokens begin with.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include "base/layout.h"
 #include "general/added_tokens.h"
 #include "rankfeed/encode.h"
+#include "segment/normalized_tokens.h"
 #include "segment/scan.h"
 
 namespace rankfeed::segment {
@@ -22,7 +25,7 @@ namespace rankfeed::segment {
 struct SegmentRun {
   enum : uint8_t { kBeginsText = 1, kBeginsStretch = 2, kEndsStretch = 4, kEndsText = 8 };
 
-  std::string_view stretch;
+  std::string_view stretch;        // or the bytes of the token
   uint32_t begin, end;             // segments, by number in the queue
   const image::AddedToken* token;  // null: segments
   uint8_t marks;
@@ -47,8 +50,14 @@ class SegmentQueue {
   };
 
   SegmentQueue(const Model& model, const KernelTable& kernels, const ByteClasses& classes,
-               const Scratch& scratch)
-      : scratch_(scratch), scanner_(model, kernels, classes, scratch.scanner) {}
+               const Scratch& scratch, const NormalizedTokens& normalized_tokens)
+      : model_(model),
+        normalized_tokens_(normalized_tokens),
+        looks_at_begin_((model.segment.config->rules & kAboutBegins) != 0 ||
+                        !normalized_tokens.empty()),
+        separators_(classes.separators),
+        scratch_(scratch),
+        scanner_(model, kernels, classes, scratch.scanner) {}
 
   // The texts to scan, which must stay. added: null where they hold no added tokens.
   void Start(std::span<const rankfeed_text> texts, const general::AddedTokens* added) {
@@ -102,6 +111,7 @@ class SegmentQueue {
     general::AddedTokenScanner matches;
     size_t done = 0;                             // bytes
     const image::AddedToken* pending = nullptr;  // comes behind the stretch that was opened
+    std::string_view token_text = {};            // its bytes
     bool last = false;                           // no match is left
   };
 
@@ -110,9 +120,20 @@ class SegmentQueue {
   void BeginSplit();
   void NextPart();
   void OpenStretch(std::string_view stretch, uint8_t marks);
+  void OpenLooking(std::string_view stretch);
   void ScanBlock();
+  std::string_view Stripped(std::string_view stretch) const;
+  rankfeed_reason ReasonAtBegin(std::string_view stretch) const;
   SegmentRun& Add(const SegmentRun& run) { return scratch_.runs[run_count_++] = run; }
 
+  const Model& model_;
+  // Rules for which the begin of a stretch is looked at.
+  static constexpr uint32_t kAboutBegins = image::kStripLeft | image::kStripRight |
+                                           image::kEverySpaceIsWord | image::kPrependRules;
+
+  const NormalizedTokens& normalized_tokens_;
+  const bool looks_at_begin_;
+  const ByteSet separators_;
   const Scratch& scratch_;
   SegmentScanner scanner_;
   std::span<const rankfeed_text> texts_;
@@ -124,8 +145,10 @@ class SegmentQueue {
   std::string_view text_, stretch_;
   std::optional<Split> split_;
   bool scanning_ = false;    // the stretch
-  bool look_later_ = false;  // for added tokens, once its only block is scanned
+  // For added tokens, once its only block is scanned: for those of the raw text, of the normalized.
+  bool look_later_ = false, look_for_normalized_ = false;
   uint8_t begin_marks_ = 0;  // of its next run
+  rankfeed_reason reason_ = RANKFEED_REASON_NONE;
 };
 
 }  // namespace rankfeed::segment

@@ -12,20 +12,22 @@
 
 namespace rankfeed::segment {
 
-ByteClasses SegmentScanner::ClassesOf(const image::SegmentConfig& config,
-                                      const ByteSet& stop_bytes) {
-  ByteClasses classes{.stop_bytes = stop_bytes};
+ByteClasses SegmentScanner::ClassesOf(const image::SegmentConfig& config, const ByteSet& stop,
+                                      const ByteSet& stop_too) {
+  ByteClasses classes{.stop_bytes = stop};
+  for (size_t i = 0; i < sizeof(stop.low); ++i) classes.stop_bytes.low[i] |= stop_too.low[i];
   std::memcpy(classes.separators.low, config.separators, sizeof(config.separators));
   std::memcpy(classes.common.low, config.common, sizeof(config.common));
   std::memcpy(classes.letters.low, config.letters, sizeof(config.letters));
   return classes;
 }
 
-void SegmentScanner::Start(std::string_view text) {
+void SegmentScanner::Start(std::string_view text, bool prefixed) {
   text_ = text;
+  prefixed_ = prefixed;
   at_ = 0;
   separator_ = 1;
-  common_ = other_ = 0;
+  common_ = other_ = empty_ = 0;
   has_open_ = stopped_ = false;
 }
 
@@ -52,6 +54,8 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
     }
     boundaries[words++] = {starts, ~s1 & (s | starts), s1};
   }
+  if (looks_at_spaces_) [[unlikely]]
+    ApplySpaceRules(words);
   separator_ = separator, common_ = common, other_ = last_other;
   uint32_t begins = 0, ends = 0;
   if (has_open_) segments.begins[begins++] = open_;
@@ -65,11 +69,39 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
   return ends;
 }
 
+// What the rules about white space change of the boundaries of a block.
+void SegmentScanner::ApplySpaceRules(uint32_t words) {
+  BoundaryMasks* const boundaries = scratch_.boundaries;
+  for (uint32_t k = 0; k < words && (rules_ & image::kEverySpaceIsWord) != 0; ++k) {
+    AddEmptyWords(at_ + 64 * k, scratch_.classes[k].separator & boundaries[k].word_starts,
+                  &boundaries[k]);
+  }
+  // The first byte may begin no word, but then a separator before a byte does.
+  if (at_ == 0 && !prefixed_) boundaries[0].word_starts &= ~uint64_t{1};
+}
+
+// Adds those of the separators behind others, from text_[base] on, that are empty words.
+void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks) {
+  uint64_t empty = 0;
+  for (; repeated != 0; repeated &= repeated - 1) {
+    const auto bit = static_cast<uint32_t>(std::countr_zero(repeated));
+    const size_t at = base + bit;
+    if (at == 0 || at >= text_.size()) continue;  // nothing is before it, or it is none
+    const char byte = text_[at], before = text_[at - 1];
+    const bool run = byte == ' ' && before == ' ' && (rules_ & image::kSpaceRunIsOne) != 0;
+    const bool line_end = byte == '\n' && before == '\r' && (rules_ & image::kCrLfIsOne) != 0;
+    if (!run && !line_end) empty |= uint64_t{1} << bit;
+  }
+  masks->starts |= empty;
+  masks->stops |= empty << 1 | empty_;
+  masks->word_starts &= ~empty;
+  empty_ = empty >> 63;
+}
+
 // Whether the character outside the ASCII classes that begins at text_[at] (before: that ends
 // there) keeps segments from ending there. The byte on the other side is a common one.
 bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
-  // Most are of two or three bytes and no marks. Which, and on which side, follows no pattern. Of
-  // bytes that are no character any answer will do: their stretch takes the general path.
+  // Most are of two or three bytes and no marks. Which, and on which side, follows no pattern.
   if (at >= 4 && text_.size() - at >= 4) {
     const char* const text = text_.data() + at;
     uint32_t last;
@@ -79,7 +111,8 @@ bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
     const utf8::TwoOrThree c(text - (before ? back : 0));
     const uint32_t info = model_.segment.char_info.data[c.code_point];
     const bool mark = (info & (before ? uint32_t{image::kCharMarks} : 0)) != 0;
-    if (c.valid & !mark) return (info & image::kCharNoBoundary) != 0;
+    const bool whole = c.valid & (!before | (c.size == back));
+    if (whole & !mark) return (info & image::kCharNoBoundary) != 0;
   }
   return BoundaryForbiddenByMarks(at, before);
 }
@@ -96,9 +129,9 @@ bool SegmentScanner::BoundaryForbiddenByMarks(size_t at, bool before) const {
   for (size_t end = at; end != 0;) {
     size_t begin = end - 1;
     while (begin > 0 && end - begin < 4 && utf8::IsContinuation(text_[begin])) --begin;
-    if (mark != 0 && at - begin >= normalize::kWholeClusterBytes) break;  // nothing is swallowed
     const utf8::Decoded c = utf8::Decode(text_, begin);
     if (!c.valid || begin + c.size != end) return true;
+    if (mark != 0 && at - begin >= normalize::kWholeClusterBytes) break;  // nothing is swallowed
     const uint32_t info = char_info[c.code_point];
     if ((mark & image::JoiningMarks(info)) != 0) return true;
     if (mark == 0 && (info & image::kCharNoBoundary) != 0) return true;

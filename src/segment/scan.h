@@ -5,6 +5,8 @@
 // Classes of bytes come from vectors as bit masks, 64 bytes at a time; begins and ends of segments
 // are bit arithmetic on them. Only next to characters outside ASCII (and controls) a boundary must
 // be looked at: some of them share pieces with punctuation, and some normalize to something else.
+// Where every space makes a word, a separator behind another is a segment too, of one U+2581: the
+// empty word between the two.
 // Cost: O(bytes), a few cycles per segment.
 #pragma once
 
@@ -64,11 +66,20 @@ class SegmentScanner {
 
   SegmentScanner(const Model& model, const KernelTable& kernels, const ByteClasses& classes,
                  const Scratch& scratch)
-      : model_(model), kernels_(kernels), classes_(classes), scratch_(scratch) {}
+      : model_(model),
+        kernels_(kernels),
+        classes_(classes),
+        scratch_(scratch),
+        rules_(model.segment.config->rules),
+        looks_at_spaces_(
+            (rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {}
 
-  static ByteClasses ClassesOf(const image::SegmentConfig& config, const ByteSet& stop_bytes);
+  // stop, stop_too: both are stop bytes.
+  static ByteClasses ClassesOf(const image::SegmentConfig& config, const ByteSet& stop,
+                               const ByteSet& stop_too);
 
-  void Start(std::string_view text);
+  // prefixed: the text begins a word, whatever it begins with.
+  void Start(std::string_view text, bool prefixed = true);
   // Nothing more of this text.
   void Stop() { at_ = text_.size(); }
   bool done() const { return at_ == text_.size(); }
@@ -80,6 +91,8 @@ class SegmentScanner {
   bool stopped() const { return stopped_; }
 
  private:
+  void ApplySpaceRules(uint32_t words);
+  void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
   bool BoundaryForbidden(size_t at, bool before) const;
   bool BoundaryForbiddenByMarks(size_t at, bool before) const;
 
@@ -87,9 +100,13 @@ class SegmentScanner {
   const KernelTable& kernels_;
   const ByteClasses& classes_;
   const Scratch& scratch_;
+  const uint32_t rules_;  // image::SegmentRule
+  const bool looks_at_spaces_;
   std::string_view text_;
+  bool prefixed_ = true;
   size_t at_ = 0;                                    // where the next block begins
-  uint64_t separator_ = 1, common_ = 0, other_ = 0;  // classes of the byte before
+  // Classes of the byte before, and whether it is an empty word.
+  uint64_t separator_ = 1, common_ = 0, other_ = 0, empty_ = 0;
   uint32_t open_ = 0;  // begin of the segment that goes on past the last block
   bool has_open_ = false;
   bool stopped_ = false;

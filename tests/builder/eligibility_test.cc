@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <tuple>
 
 #include "builder/builder_test_util.h"
 #include "builder/hf_file.h"
@@ -75,22 +76,60 @@ TEST(Eligibility, FormsOfHuggingFace) {
   }
 }
 
-TEST(Eligibility, NormalizersThatKeepItOff) {
-  const std::pair<std::string, Op> normalizers[] = {
-      {R"({"type":"NFKC"})", Op::kNfkc},
-      {R"({"type":"Lowercase"})", Op::kLowercase},
-      {R"({"type":"Prepend","prepend":"a"})", Op::kPrepend},
-      {R"({"type":"Replace","pattern":{"Regex":" {3,}"},"content":" "})", Op::kReplaceRun},
-      {R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":"a"})", Op::kReplaceRun},
-      {R"({"type":"Replace","pattern":{"String":"a"},"content":"b"})", Op::kReplace},
-      {kStripBoth, Op::kStrip},
-      {kStripRight, Op::kStrip},  // before WhitespaceSplit
-      {kCollapse, Op::kReplaceRun},
-      {Sequence("normalizers", {kCollapse, R"({"type":"Nmt"})"}), Op::kNmt}};
-  for (const auto& [normalizer, op] : normalizers) {
-    Expect(File([&, text = normalizer](HfFile& f) { f.normalizer = text; }),
-           FastRoadReason::kNormalizer, op);
+std::string Replace(const char* pattern, const char* content) {
+  return std::string(R"({"type":"Replace","pattern":{"String":")") + pattern + R"("},"content":")" +
+         content + "\"}";
+}
+
+std::string WithNormalizer(const std::vector<std::string>& elements, const char* pre_tokenizer) {
+  return File([&](HfFile& f) {
+    f.normalizer = Sequence("normalizers", elements);
+    f.pre_tokenizer = pre_tokenizer;
+  });
+}
+
+TEST(Eligibility, NormalizersOfAllSorts) {
+  for (const char* pre_tokenizer : {hf_test::kWords, hf_test::kAlways, hf_test::kFirst}) {
+    for (const std::string& element :
+         {std::string(R"({"type":"NFKC"})"), std::string(R"({"type":"Lowercase"})"),
+          std::string(kStripBoth), std::string(kStripRight), std::string(kCollapse),
+          Replace("a", "b"), Replace("ab", "b"), Replace("\\n", " "),
+          Sequence("normalizers", {kCollapse, R"({"type":"Nmt"})"})}) {
+      Expect(WithNormalizer({element}, pre_tokenizer), FastRoadReason::kNone);
+    }
   }
+}
+
+TEST(Eligibility, NormalizersThatKeepItOff) {
+  constexpr char kNmt[] = R"({"type":"Nmt"})";
+  constexpr char kToMetaspace[] =
+      R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":"\u2581"})";
+  constexpr char kLeft[] = R"({"type":"Strip","strip_left":true,"strip_right":false})";
+  const auto run = [](const char* regex, const char* content) {
+    return std::string(R"({"type":"Replace","pattern":{"Regex":")") + regex + R"("},"content":")" +
+           content + "\"}";
+  };
+  const std::tuple<std::vector<std::string>, const char*, Op> pipelines[] = {
+      {{R"({"type":"Prepend","prepend":"a"})"}, hf_test::kWords, Op::kPrepend},
+      {{run(" {3,}", " ")}, hf_test::kAlways, Op::kReplaceRun},
+      {{run(" {2,}", "a")}, hf_test::kAlways, Op::kReplaceRun},
+      {{kCollapse, kCollapse}, hf_test::kAlways, Op::kReplaceRun},
+      // A U+2581 that more than Metaspace sees.
+      {{kToMetaspace}, hf_test::kWords, Op::kReplaceRun},
+      {{kToMetaspace, kNmt}, hf_test::kAlways, Op::kReplaceRun},
+      {{kToMetaspace, kStripRight}, hf_test::kAlways, Op::kStrip},
+      // What vanishes before runs are collapsed makes them longer, or comes from between behind.
+      {{Replace("a", ""), kCollapse, kNmt}, hf_test::kAlways, Op::kReplaceRun},
+      // Spaces that come up behind a Strip, and none that a Strip may leave.
+      {{Replace("a", " "), kStripRight, Replace("b", " "), kCollapse}, hf_test::kAlways, Op::kStrip},
+      {{Replace("a", " "), kStripRight}, hf_test::kAlways, Op::kStrip},
+      {{Replace("a", " "), kLeft, kCollapse}, hf_test::kAlways, Op::kStrip},
+      {{Replace("a", " "), kStripBoth, kCollapse}, hf_test::kNever, Op::kStrip}};
+  for (const auto& [normalizer, pre_tokenizer, op] : pipelines) {
+    SCOPED_TRACE(Sequence("normalizers", normalizer));
+    Expect(WithNormalizer(normalizer, pre_tokenizer), FastRoadReason::kNormalizer, op);
+  }
+  Expect(WithNormalizer({Replace(" ,", ",")}, hf_test::kWords), FastRoadReason::kSeparatorPatterns);
 }
 
 TEST(Eligibility, PreTokenizersThatKeepItOff) {
@@ -101,18 +140,30 @@ TEST(Eligibility, PreTokenizersThatKeepItOff) {
          Op::kDigits);
   Expect(with(Sequence("pretokenizers", {R"({"type":"Whitespace"})", hf_test::kAlways})),
          FastRoadReason::kPreTokenizer, Op::kWhitespace);
-  for (const char* metaspace : {hf_test::kFirst, hf_test::kNever, hf_test::kWhole}) {
-    Expect(with(metaspace), FastRoadReason::kPreTokenizer, Op::kMetaspace);
-  }
+  Expect(with(hf_test::kWhole), FastRoadReason::kPreTokenizer, Op::kMetaspace);
+  Expect(with(Sequence("pretokenizers", {R"({"type":"WhitespaceSplit"})", hf_test::kFirst})),
+         FastRoadReason::kPreTokenizer, Op::kMetaspace);
   Expect(with(R"({"type":"WhitespaceSplit"})"), FastRoadReason::kNoMetaspace);
   Expect(with("null"), FastRoadReason::kNoMetaspace);
-  Expect(with(hf_test::kAlways), FastRoadReason::kSpacesNotCollapsed);
+  for (const char* metaspace : {hf_test::kAlways, hf_test::kFirst, hf_test::kNever}) {
+    Expect(with(metaspace), FastRoadReason::kNone);
+  }
 }
 
 TEST(Eligibility, OptionsOfHuggingFace) {
-  Expect(
-      File([](HfFile& f) { f.added_tokens = "[" + builder_test::Added(7, "wor", "00010") + "]"; }),
-      FastRoadReason::kNormalizedAddedTokens);
+  // Found in raw text, as long as it is of several ASCII characters that are in pieces.
+  const std::pair<const char*, FastRoadReason> tokens[] = {
+      {"aa", FastRoadReason::kNone},
+      {"a", FastRoadReason::kNormalizedAddedTokens},
+      {"a a", FastRoadReason::kNormalizedAddedTokens},
+      {"a\u2581", FastRoadReason::kNormalizedAddedTokens},
+      {"aQ", FastRoadReason::kNormalizedAddedTokens}};
+  for (const auto& [content, reason] : tokens) {
+    Expect(File([content = content](HfFile& f) {
+             f.added_tokens = "[" + builder_test::Added(7, content, "00010") + "]";
+           }),
+           reason);
+  }
   const auto model = [](const char* unk_id, const char* bytes, const char* pieces) {
     return File([&](HfFile& f) {
       f.model = std::string(R"({"type":"Unigram","unk_id":)") + unk_id + R"(,"byte_fallback":)" +
@@ -177,6 +228,7 @@ TEST(Eligibility, EveryReasonHasAFileAndAName) {
   if (testing::GTEST_FLAG(filter) != "*") GTEST_SKIP() << "other tests were left out";
   for (uint32_t number = 0; number <= image::kLastFastRoadReason; ++number) {
     const auto reason = static_cast<FastRoadReason>(number);
+    if (number == image::kRetiredFastRoadReason) continue;
     EXPECT_EQ(*image::FastRoadReasonName(reason) == '\0', reason == FastRoadReason::kNone);
     const bool large =
         reason == FastRoadReason::kManyCharacters || reason == FastRoadReason::kManyPieces;

@@ -130,8 +130,11 @@ TEST(Roads, AddedTokensInATextStayOnTheFastRoad) {
 }
 
 TEST(Roads, Pipeline) {
-  const OpenModel normalizer(HuggingFaceSource()), bytes(SentencePieceSource());
-  EXPECT_STREQ(rankfeed_model_off_fast_road(normalizer.get()), "normalizer, NFKC");
+  std::string prepends = HuggingFaceSource();
+  const std::string nfkc = R"({"type":"NFKC"})";
+  prepends.replace(prepends.find(nfkc), nfkc.size(), R"({"type":"Prepend","prepend":"a"})");
+  const OpenModel normalizer(prepends), bytes(SentencePieceSource());
+  EXPECT_STREQ(rankfeed_model_off_fast_road(normalizer.get()), "normalizer, Prepend");
   EXPECT_STREQ(rankfeed_model_off_fast_road(bytes.get()), "byte_fallback");
   EXPECT_EQ(rankfeed_model_off_fast_road(nullptr), nullptr);
   for (const OpenModel* model : {&normalizer, &bytes}) {
@@ -148,10 +151,14 @@ TEST(Roads, Pipeline) {
 }
 
 TEST(Roads, Options) {
-  for (const char* form : {"B", "SentencePiece"}) {
-    ExpectRoads({.form = form, .texts = {kPlain, "bear"}, .offsets = true},
-                {{RANKFEED_REASON_OPTIONS, 2, kPlain.size() + 4}});
+  ExpectRoads({.form = "SentencePiece", .texts = {kPlain, "bear"}, .offsets = true},
+              {{RANKFEED_REASON_OPTIONS, 2, kPlain.size() + 4}});
+  for (const char* form : {"A", "B", "C", "DeBERTa"}) {
+    ExpectRoads({.form = form, .texts = {kPlain, "bear </s>a "}, .offsets = true}, {});
   }
+  // The reference's alignment is its own there.
+  ExpectRoads({.form = "B", .texts = {kPlain, "\x01 bear"}, .offsets = true},
+              {{RANKFEED_REASON_OPTIONS, 1, 6}});
   ExpectRoads({.form = "SentencePiece", .texts = {kPlain}, .sp_extra = RANKFEED_SP_REVERSE},
               {{RANKFEED_REASON_OPTIONS, 1, kPlain.size()}});
   ExpectRoads({.form = "SentencePiece", .texts = {kPlain}, .sp_extra = RANKFEED_SP_EOS}, {});
@@ -160,10 +167,18 @@ TEST(Roads, Options) {
               {{RANKFEED_REASON_OPTIONS, 1, special.size()}});
 }
 
-TEST(Roads, InvalidUtf8) {
-  for (const char* form : {"B", "SentencePiece"}) {
-    ExpectRoads(Between(form, "a pa\xffnda"), {{RANKFEED_REASON_INVALID_UTF8, 1, 8}});
+TEST(Roads, InvalidUtf8StaysOnTheFastRoad) {
+  for (const char* form : {"B", "SentencePiece", "ALBERT"}) {
+    ExpectRoads(Between(form, "a pa\xffnda \xe2\x82. \xf0"), {});
   }
+}
+
+TEST(Roads, NormalizedAddedTokens) {
+  const char* const form = "normalized tokens";
+  ExpectRoads(Between(form, "a [unknown] [un"), {});
+  ExpectRoads(Between(form, "a [uNk] b"), {{RANKFEED_REASON_ADDED_TOKEN, 1, 9}});
+  ExpectRoads(Between(form, "a [un\uff4b] b"), {{RANKFEED_REASON_ADDED_TOKEN, 1, 11}});
+  ExpectRoads(Between(form, "a \uff3bunk] b"), {{RANKFEED_REASON_CHARACTER, 1, 11}});
 }
 
 TEST(Roads, Character) {
@@ -202,9 +217,9 @@ TEST(Roads, Capacity) {
 }
 
 TEST(Roads, BytesCountForTheirStretch) {
-  const std::string text = "A panda</s>a \u2581 b</s>a pa\xffnda</s>bears";
+  const std::string dots(5000, '.'), text = "A panda</s>a \u2581 b</s>" + dots + "</s>bears";
   ExpectRoads(Between("B without charsmap", text),
-              {{RANKFEED_REASON_CHARACTER, 1, 7}, {RANKFEED_REASON_INVALID_UTF8, 0, 8}});
+              {{RANKFEED_REASON_CHARACTER, 1, 7}, {RANKFEED_REASON_LENGTH, 0, dots.size()}});
 }
 
 TEST(Roads, Arguments) {
@@ -224,7 +239,7 @@ TEST(Roads, Arguments) {
                 RANKFEED_REASON_OPTIONS == 2 && RANKFEED_REASON_INVALID_UTF8 == 3 &&
                 RANKFEED_REASON_CHARACTER == 4 && RANKFEED_REASON_CONTEXT == 5 &&
                 RANKFEED_REASON_LENGTH == 6 && RANKFEED_REASON_UNKNOWN == 7 &&
-                RANKFEED_REASON_CAPACITY == 8);
+                RANKFEED_REASON_CAPACITY == 8 && RANKFEED_REASON_ADDED_TOKEN == 9);
   std::set<std::string> names;
   for (uint32_t i = 0; i < RANKFEED_REASON_COUNT; ++i) names.insert(rankfeed_reason_name(i));
   EXPECT_EQ(names.size(), size_t{RANKFEED_REASON_COUNT});

@@ -61,6 +61,7 @@ void AddSizeCases(Cases& cases) {
   one_more("w.table_bits < 28 &&", SectionId::kSegmentTable, image::SegmentEntry{});
   one_more("m_.segment.starts.size() ==", SectionId::kSearchStarts, image::SearchStart{});
   one_more("m_.segment.id_scores.size() ==", SectionId::kIdScores, 0.0);
+  one_more("m_.segment.id_codes.size() ==", SectionId::kIdCodes, uint8_t{0});
   one_more("m_.segment.spanned_pairs.size() ==", SectionId::kSpannedPairs, uint64_t{0});
   one_more("w.span_bits > 0 &&", SectionId::kSpanTable, image::SpanEntry{});
   one_more("m_.segment.direct_codes.size() ==", SectionId::kDirectCodes, uint16_t{0});
@@ -119,6 +120,11 @@ void AddSizeCases(Cases& cases) {
           return 0u;
         });
   }
+  Add(cases, "(w.rules & ~kSegmentRules)", "a rule that there is not", SectionId::kSegmentConfig,
+      [](Forged& f) {
+        f.segment_config().rules |= image::kSegmentRules + 1;
+        return 0u;
+      });
   Add(cases, "m_.config->unk_id <", "no id for what is unknown", SectionId::kConfig, [](Forged& f) {
     f.config().unk_id = image::kNoId;
     return 0u;

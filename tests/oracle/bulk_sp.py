@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+import bulk_texts  # noqa: E402
 import diff_sp  # noqa: E402
 import engine as E  # noqa: E402
 import sp_models  # noqa: E402
@@ -34,24 +35,11 @@ ROUND = {"ties": 65536, "words": 16384, "stress": 4096}  # texts of one batch, a
 
 
 def ties(r, pieces, _words):
-    """Every text of one length over a small alphabet; the longest for which there are no more than a round's."""
-    letters = {c for p in r.sample(pieces, min(40, len(pieces))) for c in p.replace("▁", " ")}
-    alphabet = r.sample(sorted(letters | {" ", "o", "\U00012000"}), r.randint(2, 4))
-    if r.random() < 0.3:
-        alphabet[0] = r.choice(pieces).replace("▁", " ")
-    length = next(n for n in itertools.count(1) if len(alphabet) ** (n + 1) > ROUND["ties"])
-    units = [unit.encode() for unit in alphabet]
-    return list(map(b"".join, itertools.product(units, repeat=r.randint(max(1, length - 1), length))))
+    return bulk_texts.ties(r, pieces, ROUND["ties"])
 
 
 def of_words(r, _pieces, words):
-    chosen, glue = r.choices(words, k=ROUND["words"] * 4), r.choice([b" ", b" ", b" ", b"", b"  ", b"-"])
-    out, at = [], 0
-    while at < len(chosen):
-        size = r.randint(1, 8)
-        out.append(glue.join(chosen[at:at + size]))
-        at += size
-    return out
+    return bulk_texts.of_words(r, words, ROUND["words"])
 
 
 def of_stress(r, pieces, _words):
@@ -60,16 +48,6 @@ def of_stress(r, pieces, _words):
 
 # One round of each kind and six of ties, the cheapest. The classes of stress.py have a long test of their own.
 KINDS = [("ties", ties)] * 6 + [("words", of_words), ("stress", of_stress)]
-
-
-def words_of(args):
-    words = set()
-    files = sorted(Path(args.xquad).glob("*.jsonl")) if args.xquad else []
-    for path in files + ([Path(args.stream)] if args.stream else []):
-        with open(path) as lines:
-            for line in itertools.islice(lines, 20000):
-                words.update(json.loads(line)["text"].split())
-    return [w.encode() for w in sorted(words)] or [b"word", b"words"]
 
 
 def large_scores(folder, count, seed):
@@ -91,7 +69,7 @@ def main():
     parser.add_argument("--results", help="fuzz/results.jsonl, to append to")
     parser.add_argument("models", nargs="+", type=Path)
     args = parser.parse_args()
-    words, report, started = words_of(args), E.Report(args.limit), time.monotonic()
+    words, report, started = bulk_texts.words(args.xquad, args.stream), E.Report(args.limit), time.monotonic()
     r = random.Random(args.seed)
     counts = {kind: 0 for kind, _ in KINDS}
     tokens = 0

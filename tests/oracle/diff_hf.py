@@ -197,7 +197,7 @@ class Comparison:
         self.pairs(pairs[:20], specials=False)
 
 
-def load_both(eng, text, name, report, directory, wheel=Wheel):
+def load_both(eng, text, name, report, directory, wheel=Wheel, make=Comparison):
     """None where the engine refuses, which is a mismatch, or where wheel() returns None."""
     path = Path(directory) / f"{name}.json"
     path.write_text(text)
@@ -209,7 +209,7 @@ def load_both(eng, text, name, report, directory, wheel=Wheel):
     finally:
         path.unlink()
     of_text = wheel(text)
-    return Comparison(eng, of_text, report, name) if of_text else None
+    return make(eng, of_text, report, name) if of_text else None
 
 
 def run_file(args, eng, report):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The fast path against the general path: the same model, once without offsets (fast) and once with
-// (plain), in both parity modes, over the published pipeline forms, stress strings, every cache size
+// The fast path against the general path: the same model with and without its engine, ids and offsets,
+// in both parity modes, over the published pipeline forms, stress strings, every cache size
 // and every SIMD target.
 #include "segment/engine.h"
 
@@ -37,6 +37,34 @@ TEST(WordEngine, EqualsThePlainPathOnStressTexts) {
       ASSERT_EQ(Encode(tiny, text, flags), expected) << testing::PrintToString(text);
       ASSERT_EQ(Encode(large, text, flags), expected) << testing::PrintToString(text);
     }
+  }
+}
+
+TEST(WordEngine, OffsetsEqualThoseOfThePlainPath) {
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    auto fast = Encoder::Create(image.model(), 1 << 16, /*offsets=*/true, 1 << 12);
+    ASSERT_TRUE(fast);
+    std::mt19937_64 random(17);
+    rankfeed_encode_options options{};
+    options.struct_size = sizeof(options);
+    for (int round = 0; round < static_cast<int>(Scaled(5000)); ++round) {
+      std::string text;
+      for (size_t parts = 1 + random() % 3; parts > 0; --parts) text += Text(random);
+      options.flags = round % 3 == 0 ? uint32_t{RANKFEED_OFFSETS_CODE_POINTS} : 0;
+      Encoding expected, encoding;
+      ASSERT_FALSE(plain.Encode(text, options, &expected));
+      ASSERT_FALSE(fast->Encode(text, options, &encoding));
+      ASSERT_EQ(encoding.input_ids, expected.input_ids) << testing::PrintToString(text);
+      ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
+      ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
+    }
+    const RoadCounts roads = fast->Roads();
+    const bool huggingface = image.model()->huggingface();
+    const bool known = huggingface && (image.model()->segment.config->rules & image::kNoOffsets) == 0;
+    EXPECT_EQ(roads[RANKFEED_REASON_NONE].texts != 0, known);
   }
 }
 
@@ -191,21 +219,15 @@ TEST(WordEngine, IsNotAvailableWhereWordsAreNotIndependent) {
     file["pre_tokenizer"] = pre_tokenizer;
     return file;
   };
-  json unsplit = kMetaspace, first = kMetaspace, never = kMetaspace;
+  json unsplit = kMetaspace;
   unsplit["split"] = false;
-  first["prepend_scheme"] = "first";
-  never["prepend_scheme"] = "never";
   const json precompiled = base["normalizer"];
   json fallback = with(precompiled, Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, kMetaspace}));
   fallback["model"]["byte_fallback"] = true;
   const json files[] = {
-      with(precompiled, kMetaspace),  // every space is a word
       with(precompiled, unsplit),
-      with(precompiled, first),
-      with(precompiled, never),
       with(precompiled, nullptr),
-      with(Sequence("normalizers", {precompiled, {{"type", "Lowercase"}}}),
-           Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, kMetaspace})),
+      with({{"type", "Prepend"}, {"prepend", "a"}}, kMetaspace),
       fallback,
   };
   for (const json& file : files) {

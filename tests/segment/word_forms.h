@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "general/sp_texts.h"
+#include "encode/encoder.h"
 #include "segment/kernels/kernels.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/rankfeed.hpp"
@@ -87,6 +88,18 @@ inline json Sequence(const char* key, std::vector<json> elements) {
   return {{"type", "Sequence"}, {key, elements}};
 }
 
+inline json Replace(const char* pattern, const char* content) {
+  return {{"type", "Replace"}, {"pattern", {{"String", pattern}}}, {"content", content}};
+}
+inline json Type(const char* type) {
+  return {{"type", type}};
+}
+inline json Metaspace(const char* prepend_scheme) {
+  json metaspace = kMetaspace;
+  metaspace["prepend_scheme"] = prepend_scheme;
+  return metaspace;
+}
+
 // A file of a form that builder/eligibility.cc accepts, and the mode to compile it for.
 struct FormFile {
   std::string name, file;
@@ -109,6 +122,32 @@ inline std::vector<FormFile> Forms() {
   add("C", Sequence("normalizers", {precompiled, ReplaceRun(" ")}), kMetaspace);
   add("B without charsmap", nullptr, split);
   add("C without charsmap", ReplaceRun(" "), kMetaspace);
+  const json strip_both = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
+  const json line = Replace("``", "\""), quote = Replace("''", "\"");
+  const json white_space = {{"type", "Replace"},
+                            {"pattern", {{"Regex", "\\s{2,}|[\\n\\r\\t]"}}},
+                            {"content", " "}};
+  add("ALBERT",
+      Sequence("normalizers", {line, quote, Type("NFKD"), Type("StripAccents"), Type("Lowercase"),
+                               precompiled, ReplaceRun(" ")}),
+      kMetaspace);
+  add("ALBERT, split", Sequence("normalizers", {line, quote, Type("Lowercase"), precompiled}), split);
+  add("DeBERTa", Sequence("normalizers", {strip_both, precompiled, ReplaceRun(" ")}), kMetaspace);
+  add("DeBERTa of transformers 5",
+      Sequence("normalizers", {Type("Lowercase"), white_space, Type("NFC"), kStripRight}),
+      kMetaspace);
+  add("RemBERT", Sequence("normalizers", {line, quote, ReplaceRun(" "), precompiled}), kMetaspace);
+  add("Pegasus", Sequence("normalizers", {precompiled, kStripRight, ReplaceRun("\u2581")}), split);
+  add("every space", precompiled, Metaspace("first"));
+  add("forms", Sequence("normalizers", {Type("NFD"), Type("Nmt"), Type("NFKC"), ReplaceRun(" ")}),
+      Metaspace("never"));
+  json tokens = base;
+  tokens["normalizer"] = Sequence("normalizers", {Type("Lowercase"), precompiled, ReplaceRun(" ")});
+  tokens["pre_tokenizer"] = kMetaspace;
+  tokens["added_tokens"].push_back({{"id", static_cast<int>(tokens["model"]["vocab"].size())},
+                                    {"content", "[Unk]"}, {"single_word", false}, {"lstrip", false},
+                                    {"rstrip", false}, {"normalized", true}, {"special", false}});
+  forms.push_back({"normalized tokens", tokens.dump()});
   forms.push_back({"SentencePiece", DefaultModel()});
   forms.push_back({"SentencePiece 0.2.1", DefaultModel(), RANKFEED_PARITY_SENTENCEPIECE_0_2_1});
   return forms;
@@ -157,9 +196,11 @@ inline std::vector<int32_t> Encode(Encoder& encoder, std::string_view text, uint
   return encoding.input_ids;
 }
 
-inline Encoder Make(const rankfeed_model* model, bool offsets, uint32_t cache_bytes) {
-  auto encoder = Encoder::Create(model, 1 << 16, offsets, cache_bytes);
+// plain: all texts take the general path, and offsets may be asked for.
+inline Encoder Make(const rankfeed_model* model, bool plain, uint32_t cache_bytes) {
+  auto encoder = Encoder::Create(model, 1 << 16, plain, cache_bytes);
   EXPECT_TRUE(encoder) << encoder.error().message;
+  if (plain) encoder->get()->engine.emplace<std::monostate>();
   return std::move(*encoder);
 }
 
@@ -202,7 +243,9 @@ inline std::string Text(std::mt19937_64& random) {
       "\u0085", "\u00a0", "\u3000", "\u200b", "\u2028", "\x01", "", "", "", " \u0301", "\u0301 ",
       ",", ".", "(", ")", "'s", "-", "3", "12.5", "\u201d,", ".\u201d", "\uff0c", "\u2026", "\u00bd",
       "\u00b0", "5\u00b0", ":\uff1a", "\x7f", "a\u0301", "!\u0301",
-      "\u2581", " \u2581", "</s>", "<s> ", " \u0600", "\u0600 ", "\u200d", "\ufdfa", "\u00a8"};
+      "\u2581", " \u2581", "</s>", "<s> ", " \u0600", "\u0600 ", "\u200d", "\ufdfa", "\u00a8",
+      "``", "''", "`", "'", "\u0130", "\u212b\u0323", "\u0344", "\u0f73", "[unk]", "[UNK]", "[UnK ",
+      "[", "\uff3bunk]", "\x80", "\xe2\x82", "\xf0\x90", "\xed\xa0\x80", "\xc0\xaf,", ",\xc3\xa9\x80,"};
   std::string text;
   for (size_t i = random() % 6; i-- > 0;) {
     text += sp_test::StressText(random, 4);

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Texts that mix plain running text with what a pipeline may treat in its own way.
+
+stress.py draws one class of characters a text; here most of a text is words, so that a scanner is in its stride when it
+meets the odd character, and the odd ones come singly, in runs, at the borders of words and of 64-byte blocks.
+mixtures(count, seed, words, added) yields str. The same arguments give the same texts on every machine.
+"""
+
+import random
+import unicodedata
+
+import stress
+
+WHITE_SPACE = [chr(c) for c in (9, 10, 11, 12, 13, 32, 0x85, 0xa0, 0x1680, *range(0x2000, 0x200b), 0x2028, 0x2029,
+                                0x202f, 0x205f, 0x3000)]
+
+# Groups of odd units; a text draws from one to four of them.
+ODD = {
+    "quotes": ["``", "''", "`", "'", "```", "'''", '"', "`'", "'`", "''``", "` `", "' '"],
+    "spaces": [" ", "  ", "   ", "\t", "\n", "\r", "\r\n", "\n\n", " \n ", "\t ", " " * 9, "\n" * 5],
+    "white space": WHITE_SPACE,
+    "invisible": [*map(chr, range(0x200b, 0x2010)), "\ufeff", "\u2060", "\u00ad", "\u180e", "\u034f", "\ufffd"],
+    "metaspace": ["▁", "▁▁", " ▁", "▁ ", "▁a", "_"],
+    "marks": stress.MARKS,
+    "clusters": [b + m for b in ("a", "e", "A", "Ａ", "ä", "ا", "か", "カ", "\u1fb3", "\r", " ", "▁", "``")
+                 for m in ("\u0301", "\u0323", "\u3099", "\u200d", "\ufe0f", "\u0301\u0323", "\u0903")],
+    "prepend": stress.PREPEND,
+    "jamo": stress.JAMO,
+    "half kana": stress.KANA_HALF,
+    "compatible": stress.EXPANDING + ["ﬁ", "ﬀ", "ﷺ", "㍿", "½", "①", "Ⅻ", "ǆ", "ſ"],
+    "full width": [chr(c) for c in range(0xff01, 0xff5f)],
+    "cased": stress.CASED + ["İ", "ß", "ẞ", "Σ", "ΑΣ", "ΑΣ ", "ΌΣΟΣ", "ς", "ŉ", "ǰ", "ΐ"],
+    "digits": stress.DIGITS,
+    "punctuation": stress.PUNCTUATION,
+    "controls": stress.CONTROLS + ["\0"],
+    "emoji": stress.EMOJI + stress.EMOJI_PARTS,
+    "unknown": ["\U00012000", "\U00012000\U00012001", "\U000e0001", "\ue000", "\U0010ffff"],
+    "bytes": ["<0x41>", "<0xE3>", "<0x0A>", "<unk>", "<s", "</s"],
+}
+GLUE = [" ", " ", " ", " ", "", "  ", "\n", "-", ", ", ". "]
+
+
+def _running(r, words):
+    text = "".join(word + r.choice(GLUE) for word in r.choices(words, k=r.randint(0, 12)))
+    form = r.random()
+    if form < 0.1:
+        return unicodedata.normalize("NFD", text)
+    return text.upper() if form < 0.15 else text
+
+
+def _insert(r, text, unit):
+    """At any place, mostly one of the borders that matter: of the text, of a word, of a block of 64 bytes."""
+    where = r.random()
+    if where < 0.15:
+        return unit + text if r.random() < 0.5 else text + unit
+    if where < 0.45 and " " in text:
+        at = r.choice([i for i, c in enumerate(text) if c == " "]) + r.randint(0, 1)
+    elif where < 0.6 and len(text) > 64 and text.isascii():
+        at = min(len(text), 64 * r.randint(1, len(text) // 64) - r.randint(0, 3))
+    else:
+        at = r.randint(0, len(text))
+    return text[:at] + unit + text[at:]
+
+
+def mixture(r, words, added):
+    groups = r.sample(sorted(ODD), r.randint(1, 4))
+    pool = [unit for name in groups for unit in r.choices(ODD[name], k=8)]
+    if added and r.random() < 0.25:
+        pool += r.choices(added, k=6)
+    if r.random() < 0.3:  # nothing but odd units
+        return "".join(r.choices(pool + [" ", r.choice(words)], k=r.randint(1, 24)))
+    text = _running(r, words)
+    for _ in range(r.choice((0, 1, 1, 1, 2, 3, 5, 9))):
+        text = _insert(r, text, "".join(r.choices(pool, k=r.choice((1, 1, 1, 2, 3)))))
+    return text
+
+
+def mixtures(count, seed, words, added=()):
+    """words: of real texts or pieces; added: contents of added tokens. About 20 us a text."""
+    r = random.Random(seed ^ 0x3171)
+    added = [form for token in added for form in (token, " " + token, token + " ", token[:-1], token.lower())]
+    for _ in range(count):
+        yield mixture(r, words, added)

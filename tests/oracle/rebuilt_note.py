@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""`rankfeed compile` notes a tokenizer.json that AutoTokenizer reads in another way, and no other.
+
+  rebuilt_note.py --rankfeed PROGRAM --base XLMR.tokenizer.json [--pieces N]
+
+Every form of forms.py is put into a folder with a tokenizer_config.json that names its class, with and without "Fast",
+with the options of other forms of the class, or with a config.json that names a model type only. The note must be there
+exactly where the normalizer or pre-tokenizer of transformers' AutoTokenizer over that folder is not the file's.
+Exit status 0: as it must be, 1: not, 77: transformers missing.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import engine as E  # noqa: E402
+import forms as F  # noqa: E402
+
+try:
+    from transformers import AutoTokenizer
+except ImportError as error:
+    E.require(False, f"transformers is not installed: {error}")
+
+MODEL_TYPES = {"albert": "albert-uncased", "big_bird": "bigbird", "bigbird_pegasus": "pegasus", "camembert": "camembert",
+               "deberta-v2": "deberta-v3", "mbart": "mbart", "mt5": "mt5", "pegasus": "pegasus", "rembert": "rembert",
+               "t5": "t5", "udop": "t5", "umt5": "umt5", "xglm": "xglm", "xlm-roberta": "xlmr-a",
+               "xlm-roberta-xl": "xlmr-a", "xlnet": "xlnet"}
+
+
+def steps(part):
+    """The steps of a normalizer or pre-tokenizer, without the charsmap itself and without those that do nothing."""
+    if part is None:
+        return []
+    if part["type"] == "Sequence":
+        return [s for p in part.get("normalizers", part.get("pretokenizers")) for s in steps(p)]
+    if part["type"] == "Strip" and not (part["strip_left"] or part["strip_right"]):
+        return []
+    return [{key: value for key, value in part.items() if key != "precompiled_charsmap"}]
+
+
+def cases(every):
+    """(form, tokenizer_config.json, config.json)"""
+    for form in every.values():
+        name = form.tokenizer_class or F.FAMILIES[form.family].tokenizer_class
+        yield form, {"tokenizer_class": name, **form.config}, {}
+        if form.family in ("xlmr", "deberta"):
+            yield form, {"tokenizer_class": name + "Fast", **form.config}, {"model_type": "xmod"}
+        if form.config:  # the class' own defaults
+            yield form, {"tokenizer_class": name}, {}
+    for model_type, name in MODEL_TYPES.items():
+        yield every[name], {}, {"model_type": model_type}
+        yield every[name], {"tokenizer_class": "T5Tokenizer"}, {"model_type": model_type}
+    for name in ("xlmr-a", "xlmr-b", "xlmr-rebuilt", "layoutxlm-rebuilt"):
+        for other in ("LayoutXLMTokenizer", "MT5Tokenizer", "PreTrainedTokenizerFast", "TokenizersBackend",
+                      "VideoPrismTokenizer", "FNetTokenizer"):
+            yield every[name], {"tokenizer_class": other}, {}
+
+
+def noted(program, folder):
+    run = subprocess.run([program, "compile", f"{folder}/tokenizer.json", "-o", f"{folder}/image"], capture_output=True,
+                         text=True)
+    if run.returncode:
+        sys.exit(f"rankfeed compile: {run.stderr}")
+    return "rankfeed: note:" in run.stderr
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rankfeed", required=True)
+    parser.add_argument("--base", required=True, type=Path, help="XLM-R's tokenizer.json")
+    parser.add_argument("--pieces", type=int, default=500)
+    args = parser.parse_args()
+    E.require(args.base.exists(), f"{args.base} is not there")
+    base = F.base_of_xlmr(args.base, args.pieces)
+    report, notes = E.Report(limit=4), 0
+    for form, tokenizer_config, config in cases(F.forms(base)):
+        document = F.document(form, base)
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "tokenizer.json").write_text(json.dumps(document, ensure_ascii=False))
+            Path(folder, "tokenizer_config.json").write_text(json.dumps(tokenizer_config))
+            if config:
+                Path(folder, "config.json").write_text(json.dumps(config))
+            made = json.loads(AutoTokenizer.from_pretrained(folder).backend_tokenizer.to_str())
+            got = noted(args.rankfeed, folder)
+        expected = any(steps(document[part]) != steps(made[part]) for part in ("normalizer", "pre_tokenizer"))
+        report.checks += 1
+        notes += expected
+        if got != expected:
+            report.mismatch(form.name, f"{tokenizer_config} {config}", f"note: {got}", f"differs: {expected}")
+    with tempfile.TemporaryDirectory() as folder:  # code of its own is not run, and not judged
+        Path(folder, "tokenizer.json").write_text(F.text_of(F.forms(base)["xlmr-a"], base))
+        config = {"tokenizer_class": "XLMRobertaTokenizer", "auto_map": {"AutoTokenizer": ["code.Tokenizer", None]}}
+        Path(folder, "tokenizer_config.json").write_text(json.dumps(config))
+        report.checks += 1
+        if noted(args.rankfeed, folder):
+            report.mismatch("auto_map", config, "a note", "none")
+    print(f"{notes} of {report.checks} folders have a note")
+    return report.finish("notes") or (not 0 < notes < report.checks)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
