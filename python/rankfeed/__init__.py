@@ -10,10 +10,11 @@ Ids equal HuggingFace tokenizers' for a tokenizer.json and SentencePiece's for a
 
 from ._core import Batch, Ring, Tensor, __version__
 from ._corpus import Corpus, CorpusWriter, compact_corpus, merge_corpus
+from ._encoding import Encoding
 from ._errors import RankfeedError
 from ._receipt import receipt
 from ._request import PairBatch, Request
-from ._tokenizer import BatchEncoding, Encoding, Tokenizer
+from ._tokenizer import BatchEncoding, Tokenizer
 
 __all__ = [
     "Batch", "BatchEncoding", "Corpus", "CorpusWriter", "Encoding", "PairBatch", "RankfeedError",

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sequence, Union
 
 from . import _core
-from ._options import SPLIT_SPECIAL_TOKENS
+from ._options import SPLIT_SPECIAL_TOKENS, Document, Texts
 
 if TYPE_CHECKING:
     from ._tokenizer import Tokenizer
@@ -75,13 +75,13 @@ class CorpusWriter:
         self._core = _core.CorpusWriter(os.fspath(path), tokenizer._model, append,
                                         SPLIT_SPECIAL_TOKENS if split_special_tokens else 0)
 
-    def put(self, id: Key, document: Any) -> None:
-        """document: a text, or an int32 array of ids without special tokens."""
+    def put(self, id: Key, document: Document) -> None:
+        """document: a text, or an array of int32 or int64 ids without special tokens."""
         self._core.put_all([id], [document])
 
-    def put_all(self, ids: Sequence[Key], documents: Sequence[Any]) -> None:
+    def put_all(self, ids: Texts, documents: Texts) -> None:
         """Tokenizes in parallel."""
-        self._core.put_all(list(ids), list(documents))
+        self._core.put_all(ids, documents)
 
     def remove(self, id: Key) -> None:
         self._core.remove(id)

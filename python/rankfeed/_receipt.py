@@ -31,4 +31,5 @@ def receipt(vocab: Path, docs: Path, *, program: str = "rankfeed", **options: An
     result = subprocess.run(arguments, capture_output=True, text=True)
     if result.returncode != 0:
         raise RuntimeError(result.stderr.strip() or f"rankfeed receipt ended with status {result.returncode}")
-    return json.loads(result.stdout)
+    measured: Dict[str, Any] = json.loads(result.stdout)
+    return measured

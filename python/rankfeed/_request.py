@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+import inspect
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 
 from . import _core, _options
+from ._options import (Activation, Aggregation, Budget, Document, DType, ModelSide, Overflow, Padding, Side, Sort,
+                       Specials, TensorName, Texts, Ties, Truncation)
+from ._plan import convert
 
 if TYPE_CHECKING:
     from ._tokenizer import Tokenizer
 
+Array = TypeVar("Array")
+Row = Tuple[int, int, int, int, int, int, int, int]
 _TENSORS = {"attention_mask": 1, "token_type_ids": 2, "position_ids": 4, "lengths": 8, "row_of_token": 16}
 
 
@@ -26,61 +32,76 @@ class Request:
     HuggingFace), "escape" (plain text), "error" (that document fails). byte_ranges: row_map says which
     bytes of the document a row holds, which takes the slower path that knows offsets; default: with
     windows only. tensors: names besides input_ids; default: what the model family reads.
+    max_length None: the tokenizer's model_max_length, where that is known and something is to be cut.
     One thread at a time."""
 
-    def __init__(self, tokenizer: "Tokenizer", query: Any, docs: Sequence[Any], *,
-                 max_length: Optional[int] = None, truncation: Union[bool, str] = "longest_first",
-                 padding: Union[bool, str] = True, stride: int = 0, truncation_side: str = "right",
-                 padding_side: str = "model", pad_to_multiple_of: Optional[int] = None,
+    def __init__(self, tokenizer: "Tokenizer", query: Document, docs: Texts, *,
+                 max_length: Optional[int] = None, truncation: Union[bool, Truncation] = "longest_first",
+                 padding: Union[bool, Padding] = True, stride: int = 0, truncation_side: Optional[Side] = None,
+                 padding_side: ModelSide = "model", pad_to_multiple_of: Optional[int] = None,
                  add_special_tokens: bool = True, split_special_tokens: bool = False,
-                 specials_in_text: str = "parse", overflow: str = "drop",
+                 specials_in_text: Specials = "parse", overflow: Overflow = "drop",
                  max_query_tokens: Optional[int] = None, max_tokens_per_doc: Optional[int] = None,
                  max_chunks_per_doc: Optional[int] = None, max_rows_per_batch: Optional[int] = None,
-                 max_tokens_per_batch: Optional[int] = None, budget: str = "layout", sort: str = "none",
-                 dtype: str = "int64", tensors: Optional[Sequence[str]] = None,
+                 max_tokens_per_batch: Optional[int] = None, budget: Budget = "layout", sort: Sort = "none",
+                 dtype: DType = "int64", tensors: Optional[Sequence[TensorName]] = None,
                  max_arena_bytes: int = 0, byte_ranges: Optional[bool] = None):
         kind = _options.padding_name(padding)
         packed = kind == "do_not_pad"
+        info = tokenizer.info
+        names: Sequence[str]
         if tensors is None:
-            tensors = ["position_ids"] if packed else ["attention_mask"]
-            if tokenizer.info["has_token_type_ids"]:
-                tensors = [*tensors, "token_type_ids"]
-        unknown = set(tensors) - set(_TENSORS)
-        if unknown:
-            raise ValueError(f"no tensor {', '.join(sorted(unknown))}; there are {', '.join(_TENSORS)}")
-        number = _options.positive
+            names = ["position_ids"] if packed else ["attention_mask"]
+            if info["has_token_type_ids"]:
+                names = [*names, "token_type_ids"]
+        else:
+            _options.check_tensors(tensors, _TENSORS)
+            names = tensors
+        choice, limit = _options.choice, _options.limit
+        if truncation_side is None:
+            truncation_side = tokenizer.truncation_side
+        special = _options.flag("add_special_tokens", add_special_tokens)
+        cut = _options.truncation_name(truncation)
+        if max_length is None and cut not in ("do_not_truncate", "none"):
+            max_length = tokenizer.row_limit("max_length", truncation is True)
+        least, why = _options.row_minimum(info["specials_pair"] if special else 0, True)
         options: Dict[str, int] = {
-            "max_length": number("max_length", max_length),
-            "stride": number("stride", stride),
-            "truncation": _options.choice(_options.TRUNCATION, "truncation", _options.truncation_name(truncation)),
-            "truncation_side": _options.choice(_options.SIDE, "truncation_side", truncation_side),
-            "no_special_tokens": int(not add_special_tokens),
+            "max_length": limit("max_length", max_length, least, why),
+            "stride": _options.number("stride", stride),
+            "truncation": _options.TRUNCATION[cut],
+            "truncation_side": choice(_options.ONE_SIDE, "truncation_side", truncation_side),
+            "no_special_tokens": int(not special),
             "encode_flags": (_options.SPLIT_SPECIAL_TOKENS if split_special_tokens else 0)
-            | _options.choice(_options.SPECIALS_IN_TEXT, "specials_in_text", specials_in_text),
-            "overflow": _options.choice(_options.OVERFLOW, "overflow", overflow),
-            "max_query_tokens": number("max_query_tokens", max_query_tokens),
-            "max_tokens_per_doc": number("max_tokens_per_doc", max_tokens_per_doc),
-            "max_chunks_per_doc": number("max_chunks_per_doc", max_chunks_per_doc),
-            "max_rows_per_batch": number("max_rows_per_batch", max_rows_per_batch),
-            "max_tokens_per_batch": number("max_tokens_per_batch", max_tokens_per_batch),
-            "budget": _options.choice(_options.BUDGET, "budget", budget),
-            "sort": _options.choice(_options.SORT, "sort", sort),
-            "id_type": _options.choice(_options.DTYPE, "dtype", dtype),
+            | choice(_options.SPECIALS_IN_TEXT, "specials_in_text", specials_in_text),
+            "overflow": choice(_options.OVERFLOW, "overflow", overflow),
+            "max_query_tokens": limit("max_query_tokens", max_query_tokens),
+            "max_tokens_per_doc": limit("max_tokens_per_doc", max_tokens_per_doc),
+            "max_chunks_per_doc": limit("max_chunks_per_doc", max_chunks_per_doc),
+            "max_rows_per_batch": limit("max_rows_per_batch", max_rows_per_batch),
+            "max_tokens_per_batch": limit("max_tokens_per_batch", max_tokens_per_batch),
+            "budget": choice(_options.BUDGET, "budget", budget),
+            "sort": choice(_options.SORT, "sort", sort),
+            "id_type": choice(_options.DTYPE, "dtype", dtype),
             "layout": int(packed),
-            "tensors": sum(_TENSORS[name] for name in set(tensors)),
-            "max_arena_bytes": max_arena_bytes,
+            "tensors": sum(_TENSORS[name] for name in set(names)),
+            "max_arena_bytes": _options.number("max_arena_bytes", max_arena_bytes, most=2**63 - 1),
         }
         if not packed:
-            options["padding_side"] = _options.choice(_options.SIDE, "padding_side", padding_side)
-            options["pad_to_multiple_of"] = number("pad_to_multiple_of", pad_to_multiple_of)
+            if padding_side == "model" and tokenizer._sided:
+                padding_side = tokenizer.padding_side
+            if tokenizer._pad_id != info["pad_id"]:
+                raise ValueError(f"the folder's pad_token has id {tokenizer._pad_id}, the vocabulary's {info['pad_id']}, which "
+                                 "Request pads with; padding must be False, or the tokenizer's callable used")
+            options["padding_side"] = choice(_options.SIDE, "padding_side", padding_side)
+            options["pad_to_multiple_of"] = limit("pad_to_multiple_of", pad_to_multiple_of)
             if kind == "max_length":
-                if not max_length:
-                    raise ValueError('padding="max_length" needs max_length')
-                options["pad_to_length"] = max_length
+                if not options["max_length"]:
+                    raise ValueError('padding is "max_length" and max_length is None; it must be an int')
+                options["pad_to_length"] = options["max_length"]
         self.tokenizer = tokenizer
         if byte_ranges is None:
             byte_ranges = overflow != "drop"
-        self._core = _core.Request(tokenizer._model, query, list(docs), options, byte_ranges)
+        self._core = _core.Request(tokenizer._model, query, docs, options, byte_ranges)
 
     def next(self, ring: Optional["_core.Ring"] = None, timeout: Optional[float] = None) -> Optional["_core.Batch"]:
         """The next batch, or None. ring: fill a slot of it, waiting up to timeout seconds for one;
@@ -91,17 +112,20 @@ class Request:
         while (batch := self.next()) is not None:
             yield batch
 
-    def put_scores(self, batch: Union["_core.Batch", "PairBatch"], logits: Any, activation: str = "raw",
+    def put_scores(self, batch: Union["_core.Batch", "PairBatch[Any]"], logits: Any, activation: Activation = "raw",
                    label: int = 0) -> None:
         """logits: [rows] or [rows, labels], any float array of NumPy or a DLPack framework."""
         if isinstance(batch, PairBatch):
             batch = batch.batch
         logits = np.ascontiguousarray(np.asarray(logits), dtype=np.float32)
-        self._core.put_scores(batch, logits, _options.choice(_options.ACTIVATION, "activation", activation), label)
+        self._core.put_scores(batch, logits, _options.choice(_options.ACTIVATION, "activation", activation),
+                              _options.number("label", label))
 
-    def rank(self, top_n: int = 0, aggregation: str = "max", ties: str = "ascending") -> List[Tuple[int, float]]:
+    def rank(self, top_n: int = 0, aggregation: Aggregation = "max",
+             ties: Ties = "ascending") -> List[Tuple[int, float]]:
         """(document, score), best first; documents without rows are left out."""
-        return self._core.rank(top_n, _options.choice(_options.AGGREGATION, "aggregation", aggregation),
+        return self._core.rank(_options.number("top_n", top_n),
+                               _options.choice(_options.AGGREGATION, "aggregation", aggregation),
                                _options.choice(_options.TIES, "ties", ties))
 
     @property
@@ -115,30 +139,56 @@ class Request:
         return self._core.tokens
 
 
-class PairBatch(Dict[str, Any]):
-    """Tensors by name, as a model takes them (`model(**batch)`), with what they came from."""
+OPTIONS = tuple(inspect.signature(Request.__init__).parameters)[4:]  # after self, tokenizer, query, docs
 
-    def __init__(self, batch: "_core.Batch", request: Request, return_tensors: str):
-        if return_tensors not in ("np", "dlpack", "pt"):
-            raise ValueError(f"return_tensors must be np, dlpack or pt, not {return_tensors!r}")
-        from ._tokenizer import _convert
-        super().__init__({name: _convert(tensor, return_tensors) for name, tensor in batch.tensors.items()})
-        self.batch = batch
-        self.request = request
+
+class PairBatch(Dict[str, Array]):
+    """Tensors by name, as a model takes them (`model(**batch)`), with what they came from. It pickles
+    without its request: scores are put where that is."""
+
+    def __init__(self, batch: "_core.Batch", request: Optional[Request], return_tensors: Any):
+        kind = _options.tensors_name(return_tensors, ("np", "dlpack", "pt"))
+        super().__init__({name: convert(tensor, kind) for name, tensor in batch.tensors.items()})
+        self._batch: Optional["_core.Batch"] = batch
+        self._request = request
+        self._facts: Optional[Tuple[List[Row], int, List[str]]] = None
+
+    @property
+    def batch(self) -> "_core.Batch":
+        if self._batch is None:
+            raise ValueError("a PairBatch that was pickled has no batch; put its scores where its request is")
+        return self._batch
+
+    @property
+    def request(self) -> Request:
+        if self._request is None:
+            raise ValueError("a PairBatch that was pickled has no request; put its scores where that is")
+        return self._request
 
     @property
     def documents(self) -> List[int]:
         """The document of each row."""
-        return [row[0] for row in self.batch.row_map]
+        return [row[0] for row in self.row_map]
 
     @property
-    def row_map(self) -> List[Tuple[int, ...]]:
-        return self.batch.row_map
+    def row_map(self) -> List[Row]:
+        return self._facts[0] if self._facts is not None else self.batch.row_map
 
     @property
     def max_seqlen(self) -> int:
-        return self.batch.max_seqlen
+        return self._facts[1] if self._facts is not None else self.batch.max_seqlen
 
     @property
     def statuses(self) -> List[str]:
-        return self.request.statuses
+        return self._facts[2] if self._facts is not None else self.request.statuses
+
+    def __reduce__(self) -> Any:
+        return (_restore, (dict(self), (self.row_map, self.max_seqlen, self.statuses)))
+
+
+def _restore(tensors: Dict[str, Any], facts: Tuple[List[Row], int, List[str]]) -> "PairBatch[Any]":
+    batch: PairBatch[Any] = PairBatch.__new__(PairBatch)
+    batch.update(tensors)
+    batch._batch = batch._request = None
+    batch._facts = facts
+    return batch

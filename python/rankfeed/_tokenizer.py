@@ -4,89 +4,32 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import UserDict
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
-from . import _core, _options
+from . import _core, _options, _transformers
+from ._encoding import Call, Encoding, Padded
 from ._errors import RankfeedError
-from ._request import PairBatch, Request
+from ._folder import FileDefaults, read_folder
+from ._options import Document, InvalidText, Padding, Parity, Side, Text, Texts, Truncation
+from ._plan import Plan, convert
+from ._request import OPTIONS, PairBatch, Request
 
-Text = Union[str, bytes]
+if TYPE_CHECKING:
+    from typing import Literal
+
+    import numpy.typing as npt
+    from typing_extensions import Unpack
+
+    from ._options import Attributes, RequestOptions, RowOptions
+
 _NO_LIMIT = int(1e20)  # transformers' bound for "no model_max_length" (LARGE_INTEGER)
+_Path = Union[str, "os.PathLike[str]"]
 
-
-class _Call:
-    """Rows of one call. Ids alone take the fast path, so offsets are made when first asked for."""
-
-    __slots__ = ("_arguments", "rows", "_with_offsets")
-
-    def __init__(self, *arguments: Any):
-        self._arguments = arguments
-        self.rows: "_core.Rows" = _core.encode_rows(*arguments, False, True)
-        self._with_offsets: Optional["_core.Rows"] = None
-
-    def with_offsets(self) -> "_core.Rows":
-        if self._with_offsets is None:
-            self._with_offsets = _core.encode_rows(*self._arguments, True, True)
-        return self._with_offsets
-
-
-class Encoding:
-    """One row, with the attributes of tokenizers.Encoding. Lists are made when asked for."""
-
-    __slots__ = ("_model", "_call", "_row", "overflowing")
-
-    def __init__(self, model: "_core.Model", call: _Call, row: int):
-        self._model, self._call, self._row = model, call, row
-        self.overflowing: List[Encoding] = []
-
-    @property
-    def _rows(self) -> "_core.Rows":
-        return self._call.rows
-
-    def __len__(self) -> int:
-        return self._rows.lengths[self._row]
-
-    @property
-    def ids(self) -> List[int]:
-        return self._rows.column("input_ids", self._row)
-
-    @property
-    def type_ids(self) -> List[int]:
-        return self._rows.column("token_type_ids", self._row)
-
-    @property
-    def attention_mask(self) -> List[int]:
-        return self._rows.column("attention_mask", self._row)
-
-    @property
-    def special_tokens_mask(self) -> List[int]:
-        return self._rows.column("special_tokens_mask", self._row)
-
-    @property
-    def offsets(self) -> List[Tuple[int, int]]:
-        return self._call.with_offsets().column("offset_mapping", self._row)
-
-    @property
-    def sequence_ids(self) -> List[Optional[int]]:
-        return [None if i < 0 else i for i in self._rows.column("sequence", self._row)]
-
-    @property
-    def tokens(self) -> List[str]:
-        return [self._model.id_to_piece(i) for i in self.ids]
-
-    @property
-    def n_sequences(self) -> int:
-        return 1 + max(self._rows.column("sequence", self._row), default=0)
-
-    def __repr__(self) -> str:
-        return f"Encoding(num_tokens={len(self)}, attributes=[ids, type_ids, tokens, offsets, " \
-               "attention_mask, special_tokens_mask, overflowing])"
-
-
-class BatchEncoding(UserDict):
+class BatchEncoding(UserDict[str, Any]):
     """The dictionary that transformers' callable returns; its keys are attributes too."""
 
     def __getattr__(self, name: str) -> Any:
@@ -113,19 +56,29 @@ class Tokenizer:
 
     def __init__(self, model: "_core.Model", *, model_max_length: Optional[int] = None,
                  model_input_names: Sequence[str] = ("input_ids", "attention_mask"),
-                 padding_side: str = "right", truncation_side: str = "right"):
+                 padding_side: Side = "right", truncation_side: Side = "right"):
         self._model = model
         self._source: Optional[Tuple[str, Dict[str, Any]]] = None
-        self.info = model.info()
+        self.info: Dict[str, Any] = model.info()
+        if isinstance(model_input_names, str):
+            raise TypeError(f"model_input_names is {model_input_names!r}, one str; it must be a list of names")
+        _options.limit("model_max_length", model_max_length, most=int(1e40))
+        _options.choice(_options.ONE_SIDE, "padding_side", padding_side)
+        _options.choice(_options.ONE_SIDE, "truncation_side", truncation_side)
         self.model_max_length = int(model_max_length) if model_max_length is not None else int(1e30)
         self.model_input_names = list(model_input_names)
-        self.padding_side = padding_side
-        self.truncation_side = truncation_side
+        self.padding_side: Side = padding_side
+        # What a model's folder says otherwise.
+        self._pad_id = int(self.info["pad_id"])
+        self._pad_type_id = int(self.info["pad_type_id"])
+        self._sided = False  # padding_side is the folder's
+        self._defaults = FileDefaults()
+        self.truncation_side: Side = truncation_side
 
     @classmethod
-    def from_file(cls, path: Union[str, "os.PathLike[str]"], *, parity: Optional[str] = None,
-                  preset: Optional[str] = None, threads: int = 0, map_file: bool = False,
-                  **attributes: Any) -> "Tokenizer":
+    def from_file(cls, path: _Path, *, parity: Optional[Parity] = None, preset: Optional[str] = None,
+                  threads: int = 0, map_file: bool = False, invalid_text: InvalidText = "reference",
+                  file_defaults: bool = False, **attributes: "Unpack[Attributes]") -> "Tokenizer":
         """An image of `rankfeed compile`, a SentencePiece .model or a tokenizer.json.
 
         parity: "huggingface", "sentencepiece" (of the newest releases) or "sentencepiece-0.2.1" (of
@@ -133,15 +86,58 @@ class Tokenizer:
         preset: a model family for files without template. threads: of batches; 0: all cores.
         map_file: map an image, in place of reading it to private memory, so that processes share it;
         only for files that nobody else changes (SECURITY.md, "Files that change").
+        invalid_text: what becomes of a str with lone surrogates and of bytes that are not UTF-8.
+        "reference": as the reference does, which refuses the str and replaces in bytes; "error": both are
+        refused; "replace": both are replaced by U+FFFD.
+        file_defaults: encode and encode_batch cut and pad as the truncation and padding of a tokenizer.json say,
+        like tokenizers.Tokenizer; everything else leaves them aside, like transformers (docs/parity.md).
         attributes: those of the class."""
+        _options.check_names("Tokenizer.from_file", attributes, _ATTRIBUTES)
+        policy = _options.choice(_options.INVALID_TEXT, "invalid_text", invalid_text)
+        workers = _options.number("threads", threads)
         model = _core.Model(os.fspath(path), -1 if parity is None else _core.parity_number(parity),
                             preset or "", map_file)
-        if threads:
-            model.set_threads(threads)
+        if workers:
+            model.set_threads(workers)
+        model.set_invalid_text(policy)
         self = cls(model, **attributes)
         self._source = (os.path.abspath(os.fspath(path)),
-                        dict(parity=parity, preset=preset, threads=threads, map_file=map_file))
+                        dict(parity=parity, preset=preset, threads=threads, map_file=map_file,
+                             invalid_text=invalid_text, file_defaults=file_defaults))
+        if _options.flag("file_defaults", file_defaults):
+            if not os.fspath(path).endswith(".json"):
+                raise ValueError(f"file_defaults is True; it must be False for {os.fspath(path)}, which is no tokenizer.json")
+            self._defaults = FileDefaults.read(os.fspath(path))
         return self
+
+    @classmethod
+    def from_pretrained(cls, folder: _Path, *, threads: int = 0, invalid_text: InvalidText = "reference",
+                        file_defaults: bool = False, **attributes: "Unpack[Attributes]") -> "Tokenizer":
+        """The tokenizer.json of a model's folder, with what tokenizer_config.json and special_tokens_map.json say:
+        model_max_length, sides, model_input_names, the padding token. Ids are those of the file as it is written;
+        where a class of transformers 5 rebuilds it, rankfeed.hf.AutoTokenizer has that class's ids.
+
+        threads, invalid_text, file_defaults, attributes: those of from_file; attributes come before the folder's."""
+        _options.check_names("Tokenizer.from_pretrained", attributes, _ATTRIBUTES)
+        found = read_folder(folder)
+        merged: Any = {**found.attributes, **attributes}
+        self = cls.from_file(found.tokenizer_json, threads=threads, invalid_text=invalid_text, file_defaults=file_defaults,
+                             **merged)
+        if found.pad_token is not None:
+            pad = self.token_to_id(found.pad_token)
+            if pad is None:
+                raise ValueError(f"pad_token is {found.pad_token!r}; it must be a token of {found.tokenizer_json}")
+            self._pad_id = pad
+        self._pad_type_id = 0  # as in transformers, whatever the files say
+        self._sided = "padding_side" in merged
+        return self
+
+    @classmethod
+    def from_transformers(cls, tokenizer: Any, *, threads: int = 0, **attributes: Any) -> "Tokenizer":
+        """What a fast tokenizer of transformers, or a tokenizers.Tokenizer, does now: its own serialized backend, which is
+        not always the file that it was loaded from (docs/parity.md). Attributes of the class that are not given are
+        the tokenizer's. Later changes to it have no effect here. To pickle or share it, save_image and from_file."""
+        return _transformers.tokenizer_from(cls, tokenizer, {"threads": threads, **attributes})
 
     def __reduce__(self) -> Any:  # workers of other processes open the file again
         if self._source is None:
@@ -150,25 +146,26 @@ class Tokenizer:
         arguments = dict(arguments, model_max_length=self.model_max_length,
                          model_input_names=self.model_input_names, padding_side=self.padding_side,
                          truncation_side=self.truncation_side)
-        return (_from_file, (path, arguments))
+        return (_from_file, (path, arguments, (self._pad_id, self._pad_type_id, self._sided)))
 
     # ---- facts -----------------------------------------------------------------------------
 
     @property
     def vocab_size(self) -> int:
-        return self.info["id_count"]
+        return int(self.info["id_count"])
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
-        return self.info["id_count"] if with_added_tokens else self.info["piece_count"]
+        return int(self.info["id_count" if with_added_tokens else "piece_count"])
 
     @property
     def pad_token_id(self) -> Optional[int]:
-        return None if self.info["pad_id"] < 0 else self.info["pad_id"]
+        return None if self._pad_id < 0 else self._pad_id
 
     @property
     def off_fast_road(self) -> Optional[str]:
-        """Why no text of this vocabulary takes the fast road, such as "normalizer, NFKC"; None where texts may."""
-        return self.info["off_fast_road"]
+        """Why no text of this vocabulary takes the fast road, such as "pre-tokenizer, Punctuation"; None where texts may."""
+        reason = self.info["off_fast_road"]
+        return None if reason is None else str(reason)
 
     @property
     def isa(self) -> str:
@@ -177,20 +174,28 @@ class Tokenizer:
 
     def roads(self) -> Dict[str, Tuple[int, int]]:
         """(texts, bytes) that calls have encoded up to now: under "fast road" those that took it, under
-        "pipeline", "options", "invalid utf-8", "character", "context", "length", "unknown" and "capacity" those
+        "pipeline", "options", "invalid utf-8", "character", "context", "length", "unknown", "capacity" and "added token" those
         that left it for that reason. A text counts for its first reason, bytes for that of their stretch.
         Asking an Encoding for its offsets encodes the texts of its call once more, with offsets."""
         return self._model.roads()
 
     def id_to_token(self, id: int) -> Optional[str]:
-        return self._model.id_to_piece(id)
+        return self._model.id_to_piece(_options.number("id", id))
 
     def token_to_id(self, token: Text) -> Optional[int]:
         found = self._model.piece_to_id(token)
         return None if found < 0 else found
 
     def num_special_tokens_to_add(self, is_pair: bool = False) -> int:
-        return self.info["specials_pair" if is_pair else "specials_single"]
+        return int(self.info["specials_pair" if is_pair else "specials_single"])
+
+    def row_limit(self, name: str, explicit: bool = True) -> Optional[int]:
+        """model_max_length, or None where it is not known; then, if `explicit`, warns that nothing is cut."""
+        if self.model_max_length <= _NO_LIMIT:
+            return self.model_max_length
+        if explicit:
+            warnings.warn(f"truncation cuts nothing: neither {name} nor model_max_length is set", stacklevel=4)
+        return None
 
     def save_image(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """The compiled image, which opens at once."""
@@ -201,35 +206,49 @@ class Tokenizer:
 
     # ---- tokenizers' methods ----------------------------------------------------------------
 
-    def _rows(self, first: Iterable[Text], second: Optional[Iterable[Text]], options: Dict[str, int],
-              with_offsets: bool) -> "_core.Rows":
-        return _core.encode_rows(self._model, list(first), None if second is None else list(second),
-                                 options, with_offsets, True)
-
     def encode(self, sequence: Text, pair: Optional[Text] = None, add_special_tokens: bool = True) -> Encoding:
         """One text or pair, as tokenizers.Tokenizer.encode; offsets are in code points."""
-        return self.encode_batch([sequence if pair is None else (sequence, pair)], add_special_tokens)[0]
+        _single("sequence", sequence)
+        if pair is not None:
+            _single("pair", pair)
+        return self._encodings(self._call(sequence, pair, add_special_tokens, ("sequence", "pair")))[0]
 
-    def encode_batch(self, input: Sequence[Union[Text, Tuple[Text, Text]]],
+    def encode_batch(self, input: Iterable[Union[Text, Tuple[Text, Text]]],
                      add_special_tokens: bool = True) -> List[Encoding]:
         """Texts, or pairs as tuples; not both in one call."""
-        inputs = list(input)
-        options = {"no_special_tokens": int(not add_special_tokens)}
-        pairs = [isinstance(item, (tuple, list)) for item in inputs]
-        if any(pairs) and not all(pairs):
-            raise TypeError("a batch holds texts or pairs, not both")
-        second = [b for _, b in inputs] if any(pairs) else None
-        call = _Call(self._model, [a for a, _ in inputs] if any(pairs) else inputs, second, options)
-        return [Encoding(self._model, call, i) for i in range(len(call.rows))]
+        first: Any
+        if isinstance(input, (str, bytes)):
+            raise TypeError(f"input is {_options.words(input)}, one text; it must be a sequence of texts, such as [input]")
+        first, second = _pairs("input", input)
+        call = self._call(first, second, add_special_tokens,
+                          ("input", "input") if second is None else ("first texts of input", "second texts of input"))
+        return self._encodings(call)
+
+    def _call(self, first: Any, second: Any, add_special_tokens: bool, names: Tuple[str, str]) -> Call:
+        options = {"no_special_tokens": int(not _options.flag("add_special_tokens", add_special_tokens))}
+        options.update(_options.numbers(self._defaults.options(second is not None)))
+        return Call(self._model, first, second, options, names)
+
+    def _encodings(self, call: Call) -> List[Encoding]:
+        """One of each text, with its further windows, if the file's defaults make any, in overflowing."""
+        length = self._defaults.length(call.rows.longest)
+        rows = Padded(call, length, self._defaults.padding) if self._defaults.padding is not None else call
+        if self._defaults.truncation is None:
+            return [Encoding(rows, i) for i in range(len(call.rows))]
+        out: List[Encoding] = []
+        for i, chunk in enumerate(call.rows.chunks):
+            encoding = Encoding(rows, i)
+            if chunk == 0:
+                out.append(encoding)
+            else:
+                out[-1].overflowing.append(encoding)
+        return out
 
     def decode(self, ids: Any, skip_special_tokens: bool = True) -> str:
         """ids: a sequence of int, or an int32 array of NumPy or any DLPack framework (not copied)."""
         if not hasattr(ids, "__dlpack__") or getattr(ids, "dtype", None) not in (np.dtype("int32"), "int32"):
-            ids = np.asarray(ids, dtype=np.int64)
-            if ids.size and (ids.min() < -2**31 or ids.max() >= 2**31):
-                raise OverflowError("ids must fit 32 bits")
-            ids = ids.astype(np.int32)
-        return self._model.decode(ids, skip_special_tokens)
+            ids = _int32("ids", ids)
+        return str(self._model.decode(ids, _options.flag("skip_special_tokens", skip_special_tokens)))
 
     def decode_batch(self, sequences: Iterable[Any], skip_special_tokens: bool = True) -> List[str]:
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
@@ -244,35 +263,63 @@ class Tokenizer:
 
     # ---- one query, many documents -----------------------------------------------------------
 
-    def encode_pairs(self, query: Text, docs: Sequence[Any], max_length: Optional[int] = None,
-                     truncation: Union[bool, str] = "longest_first", padding: Union[bool, str] = True,
-                     stride: int = 0, return_tensors: str = "np", **options: Any) -> PairBatch:
+    @overload
+    def encode_pairs(self, query: Document, docs: Texts, max_length: Optional[int] = ...,
+                     truncation: Union[bool, Truncation] = ..., padding: Union[bool, Padding] = ..., stride: int = ...,
+                     return_tensors: "Literal['np']" = ...,
+                     **options: "Unpack[RowOptions]") -> "PairBatch[npt.NDArray[Any]]": ...
+
+    @overload
+    def encode_pairs(self, query: Document, docs: Texts, max_length: Optional[int] = ...,
+                     truncation: Union[bool, Truncation] = ..., padding: Union[bool, Padding] = ..., stride: int = ...,
+                     *, return_tensors: "Literal['dlpack']",
+                     **options: "Unpack[RowOptions]") -> "PairBatch[_core.Tensor]": ...
+
+    @overload
+    def encode_pairs(self, query: Document, docs: Texts, max_length: Optional[int] = ...,
+                     truncation: Union[bool, Truncation] = ..., padding: Union[bool, Padding] = ..., stride: int = ...,
+                     *, return_tensors: "Literal['pt']", **options: "Unpack[RowOptions]") -> "PairBatch[Any]": ...
+
+    def encode_pairs(self, query: Document, docs: Texts, max_length: Optional[int] = None,
+                     truncation: Union[bool, Truncation] = "longest_first", padding: Union[bool, Padding] = True,
+                     stride: int = 0, return_tensors: "Literal['np', 'dlpack', 'pt']" = "np",
+                     **options: "Unpack[RowOptions]") -> "PairBatch[Any]":
         """One query with each document, as one batch of tensors that share one block of memory.
 
-        docs: texts, or int32 arrays of ids without special tokens (rows of a Corpus).
-        max_length: of a row, special tokens included; None: no limit.
+        docs: texts, or arrays of int32 or int64 ids without special tokens (rows of a Corpus); a column
+        of Arrow (pyarrow, pandas, polars) is read where it lies.
+        max_length: of a row, special tokens included; None: model_max_length, where that is known.
         truncation: longest_first, only_second, only_first, longest_first_slow, True, or False: a row
         that is too long is an error. padding: True or "longest", "max_length", or False for the packed
-        layout with cu_seqlens. return_tensors: "np", or "dlpack" for rankfeed.Tensor.
+        layout with cu_seqlens. return_tensors: "np", "dlpack" for rankfeed.Tensor, or "pt".
         options: those of Request. Documents that fail leave no row; see PairBatch.statuses."""
-        request = self.request(query, docs, max_length=max_length, truncation=truncation, padding=padding,
-                               stride=stride, **options)
+        _options.check_names("encode_pairs", options, _PAIR_NAMES)
+        request = Request(self, query, docs, max_length=max_length, truncation=truncation, padding=padding,
+                          stride=stride, **options)
         batch = request.next()
         if batch is None:
-            raise RankfeedError("no document became a row: " + ", ".join(request.statuses[:3]))
+            statuses = request.statuses
+            if not statuses:
+                raise ValueError("docs is empty; encode_pairs needs at least one document")
+            raise RankfeedError("no document became a row: " + ", ".join(statuses[:3]))
+        if not _ONE_BATCH.isdisjoint(options) and request.next() is not None:
+            raise ValueError(f"{' and '.join(sorted(_ONE_BATCH.intersection(options)))} split docs into several batches; "
+                             "encode_pairs makes one, request() makes all")
         return PairBatch(batch, request, return_tensors)
 
-    def request(self, query: Text, docs: Sequence[Any], **options: Any) -> Request:
+    def request(self, query: Document, docs: Texts, **options: "Unpack[RequestOptions]") -> Request:
         """As encode_pairs, in several batches; see Request."""
+        _options.check_names("request", options, OPTIONS)
         return Request(self, query, docs, **options)
 
     # ---- transformers' callable --------------------------------------------------------------
 
     def __call__(self, text: Any, text_pair: Any = None, add_special_tokens: bool = True,
-                 padding: Union[bool, str, None] = False, truncation: Union[bool, str, None] = None,
+                 padding: Union[bool, Padding, None] = False, truncation: Union[bool, Truncation, None] = None,
                  max_length: Optional[int] = None, stride: int = 0, is_split_into_words: bool = False,
-                 pad_to_multiple_of: Optional[int] = None, padding_side: Optional[str] = None,
-                 return_tensors: Optional[str] = None, return_token_type_ids: Optional[bool] = None,
+                 pad_to_multiple_of: Optional[int] = None, padding_side: Optional[Side] = None,
+                 return_tensors: "Optional[Literal['np', 'dlpack', 'pt']]" = None,
+                 return_token_type_ids: Optional[bool] = None,
                  return_attention_mask: Optional[bool] = None, return_overflowing_tokens: bool = False,
                  return_special_tokens_mask: bool = False, return_offsets_mapping: bool = False,
                  return_length: bool = False, verbose: bool = True,
@@ -281,114 +328,99 @@ class Tokenizer:
         transformers' fast tokenizer of the same file returns. return_tensors: None (lists), "np",
         "dlpack" (rankfeed.Tensor) or "pt"."""
         if is_split_into_words:
-            raise ValueError("is_split_into_words is not supported: texts are tokenized whole")
-        single = isinstance(text, (str, bytes))
-        first = [text] if single else list(text)
-        second = None if text_pair is None else [text_pair] if single else list(text_pair)
-        if second is None and first and not isinstance(first[0], (str, bytes)):
-            first, second = [a for a, _ in first], [b for _, b in first]
-        if second is not None and len(first) != len(second):
-            raise ValueError(f"batch length of `text`: {len(first)} does not match batch length of "
-                             f"`text_pair`: {len(second)}.")
+            raise ValueError("is_split_into_words is True; it must be False: texts are tokenized whole")
+        single, first, second = _inputs(text, text_pair)
         padding_kind = _options.padding_name(padding)
         cut = _options.truncation_name(truncation)
         if max_length is not None and padding_kind == "do_not_pad" and truncation is None:
             cut = "longest_first"  # transformers' rule for max_length without truncation
-        limit = max_length if max_length is not None else self.model_max_length
-        if limit > _NO_LIMIT:
-            if padding_kind == "max_length":
+        special = _options.flag("add_special_tokens", add_special_tokens)
+        specials = self.num_special_tokens_to_add(second is not None) if special else 0
+        least, why = _options.row_minimum(specials, second is not None)
+        cuts = cut not in ("do_not_truncate", "none")
+        if max_length is None:
+            if cuts and self.row_limit("max_length") is None:
+                cuts = False
+            if padding_kind == "max_length" and self.model_max_length > _NO_LIMIT:
                 padding_kind = "do_not_pad"
-            cut = "do_not_truncate"
+            limit = self.model_max_length
+            if cuts:
+                _options.number("model_max_length", limit, least, why)
+        else:
+            limit = _options.limit("max_length", max_length, least if cuts else 0, why if cuts else "", 2**62)
+        multiple = _options.limit("pad_to_multiple_of", pad_to_multiple_of)
         if padding_kind != "do_not_pad" and self.pad_token_id is None:
-            raise ValueError("the vocabulary has no padding token")
-        if cut != "do_not_truncate" and padding_kind != "do_not_pad" and pad_to_multiple_of is not None \
-                and limit % pad_to_multiple_of != 0:
-            raise ValueError("truncation and padding are both on, but max_length is not a multiple of "
-                             f"pad_to_multiple_of ({limit} and {pad_to_multiple_of})")
-        options = {"no_special_tokens": int(not add_special_tokens),
-                   "encode_flags": _options.SPLIT_SPECIAL_TOKENS if split_special_tokens else 0}
-        if cut != "do_not_truncate":
-            options["max_length"] = limit
-            options["truncation"] = _options.choice(_options.TRUNCATION, "truncation", cut)
-            options["truncation_side"] = _options.choice(_options.SIDE, "truncation_side", self.truncation_side)
-            if return_overflowing_tokens:
-                if second is not None and cut != "only_second":
-                    raise ValueError('overflowing pairs need truncation="only_second": windows of both '
-                                     "texts at once are not supported")
-                options["overflow"] = _options.OVERFLOW["short_last"]
-                options["stride"] = _options.positive("stride", stride)
-        rows = self._rows(first, second, options, return_offsets_mapping)
-
-        # Lengths after padding; one number unless rows stay ragged.
-        lengths = rows.lengths
-        longest = rows.longest
-        target = {"do_not_pad": 0, "longest": longest, "max_length": limit}[padding_kind]
-        if target and pad_to_multiple_of:
-            target = -(-target // pad_to_multiple_of) * pad_to_multiple_of
-        left = (padding_side or self.padding_side) == "left"
-        names = [("input_ids", self.pad_token_id or 0)]
+            raise ValueError(f"padding is {padding!r} and the vocabulary has no padding token; it must be False")
+        if cuts and padding_kind != "do_not_pad" and multiple and limit % multiple != 0:
+            raise ValueError(f"max_length is {limit}; with truncation and padding it must be a multiple of "
+                             f"pad_to_multiple_of, which is {multiple}")
+        side = _options.choice(_options.ONE_SIDE, "padding_side", padding_side or self.padding_side)
+        kind = _options.tensors_name(return_tensors, (None, "np", "dlpack", "pt"))
+        names = ["input_ids"]
         if return_token_type_ids or (return_token_type_ids is None and "token_type_ids" in self.model_input_names):
-            names.append(("token_type_ids", self.info["pad_type_id"]))
+            names.append("token_type_ids")
         if return_attention_mask or (return_attention_mask is None and "attention_mask" in self.model_input_names):
-            names.append(("attention_mask", 0))
-        if return_special_tokens_mask:
-            names.append(("special_tokens_mask", 1))
-        uniform = not lengths or max(target, longest) == min(max(n, target) for n in lengths)
-        width = max(target, longest)
-        data: Dict[str, Any] = {}
-        for name, pad in names:
-            if return_tensors is None:
-                data[name] = self._lists(rows, name, lengths, target, pad, left)
-            elif not uniform and str(getattr(return_tensors, "value", return_tensors)) == "np":
-                # transformers makes an object array of lists of these.
-                data[name] = np.asarray(self._lists(rows, name, lengths, target, pad, left), dtype=object)
-            elif not uniform:
-                raise ValueError("rows of different lengths make no tensor: set padding=True, and "
-                                 "truncation=True if needed")
-            else:
-                tensor = rows.padded(name, width, pad, left)
-                data[name] = _convert(tensor, return_tensors)
-        if return_offsets_mapping:
-            if return_tensors is None or not uniform:
-                data["offset_mapping"] = self._lists(rows, "offset_mapping", lengths, target, (0, 0), left)
-            else:
-                both = np.stack([rows.padded(name, width, 0, left).numpy()
-                                 for name in ("offset_begin", "offset_end")], axis=-1)
-                data["offset_mapping"] = both
-        if return_length:
-            padded = [max(n, target) for n in lengths]
-            data["length"] = padded if return_tensors is None else np.asarray(padded, dtype=np.int64)
-        if return_overflowing_tokens:
-            samples = rows.samples
-            data["overflow_to_sample_mapping"] = \
-                samples if return_tensors is None else np.asarray(samples, dtype=np.int64)
-        if single and return_tensors is None and not return_overflowing_tokens:
-            data = {name: value[0] if isinstance(value, list) and value else value
-                    for name, value in data.items()}
-        return BatchEncoding(data)
-
-    @staticmethod
-    def _lists(rows: "_core.Rows", name: str, lengths: List[int], target: int, pad: Any,
-               left: bool) -> List[List[Any]]:
-        out = []
-        for i, length in enumerate(lengths):
-            row = rows.column(name, i)
-            gap = [pad] * max(0, target - length)
-            out.append(gap + row if left else row + gap)
-        return out
+            names.append("attention_mask")
+        plan = Plan(pair=second is not None, special=special, cut=cut if cuts else None, limit=limit, multiple=multiple,
+                    padding=padding_kind, left=side == 1, names=names, stride=_options.number("stride", stride),
+                    truncation_side=_options.choice(_options.ONE_SIDE, "truncation_side", self.truncation_side),
+                    split_special_tokens=split_special_tokens, overflow=return_overflowing_tokens,
+                    special_tokens_mask=return_special_tokens_mask, offsets=return_offsets_mapping,
+                    length=return_length, pad_id=self.pad_token_id or 0, pad_type_id=self._pad_type_id, kind=kind)
+        return BatchEncoding(plan.run(self._model, first, second, single))
 
 
-def _from_file(path: str, arguments: Dict[str, Any]) -> Tokenizer:
-    return Tokenizer.from_file(path, **arguments)
+_ATTRIBUTES = ("model_max_length", "model_input_names", "padding_side", "truncation_side")
+_PAIR_NAMES = (*OPTIONS, "return_tensors")
+_ONE_BATCH = frozenset(("max_rows_per_batch", "max_tokens_per_batch", "max_arena_bytes"))
 
 
-def _convert(tensor: "_core.Tensor", kind: str) -> Any:
-    kind = str(getattr(kind, "value", kind))
-    if kind == "np":
-        return tensor.numpy()
-    if kind == "dlpack":
-        return tensor
-    if kind == "pt":
-        import torch  # only where asked for
-        return torch.from_dlpack(tensor)
-    raise ValueError(f"return_tensors must be np, dlpack, pt or None, not {kind!r}")
+def _from_file(path: str, arguments: Dict[str, Any], folder: Tuple[int, int, bool]) -> Tokenizer:
+    self = Tokenizer.from_file(path, **arguments)
+    self._pad_id, self._pad_type_id, self._sided = folder
+    return self
+
+
+def _single(name: str, text: Any) -> None:
+    if not isinstance(text, (str, bytes)) and not hasattr(text, "as_py"):
+        raise TypeError(f"{name} is {_options.words(text)}; it must be a str or bytes")
+
+
+def _pairs(name: str, items: Any) -> Tuple[Any, Optional[List[Any]]]:
+    """Texts as they are, or the first and the second texts of a list of pairs."""
+    if not isinstance(items, (list, tuple)) or not any(isinstance(item, (list, tuple)) for item in items):
+        return items, None
+    for i, item in enumerate(items):
+        if not isinstance(item, (list, tuple)):
+            raise TypeError(f"{name}[{i}] is {_options.words(item)} among pairs; it must be a pair of texts too")
+        if len(item) != 2:
+            raise ValueError(f"{name}[{i}] has {len(item)} items; it must be a pair of texts")
+    return [a for a, _ in items], [b for _, b in items]
+
+
+def _inputs(text: Any, text_pair: Any) -> Tuple[bool, Any, Any]:
+    """Whether it is one text, and the first and second texts of the callable's arguments."""
+    if isinstance(text, (str, bytes)) or hasattr(text, "as_py"):
+        if text_pair is not None:
+            _single("text_pair", text_pair)
+        return True, [text], None if text_pair is None else [text_pair]
+    if isinstance(text_pair, (str, bytes)):
+        raise TypeError(f"text_pair is {_options.words(text_pair)}, one text; with several texts it must be as many")
+    if text_pair is None:
+        text, text_pair = _pairs("text", text)
+    return False, text, text_pair
+
+
+def _int32(name: str, ids: Any) -> Any:
+    """Ids as int32, each of which fits."""
+    if isinstance(ids, (str, bytes)):
+        raise TypeError(f"{name} is {_options.words(ids)}; it must be a sequence of int")
+    wide = np.asarray(ids)
+    if wide.size == 0:
+        return np.zeros(0, np.int32)
+    if wide.dtype.kind not in "iu" or wide.ndim != 1:
+        raise TypeError(f"{name} is {_options.words(ids)}; it must be a sequence of int")
+    for bad in (int(wide.min()), int(wide.max())):
+        if not 0 <= bad < 2**31:
+            raise ValueError(f"{name}[{int(np.argmax(wide == bad))}] is {bad}; ids are 0 to {2**31 - 1}")
+    return np.ascontiguousarray(wide, dtype=np.int32)

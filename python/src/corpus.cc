@@ -113,40 +113,27 @@ class Writer {
   Writer(const Writer&) = delete;
 
   // Texts are tokenized in parallel, then put in order.
-  void PutAll(const nb::list& ids, const nb::list& documents) {
-    if (nb::len(ids) != nb::len(documents)) {
-      throw StatusError(RANKFEED_E_ARGUMENT, "as many ids as documents are needed");
-    }
-    std::vector<rankfeed_text> names, texts;
-    std::vector<Ids> arrays;
-    for (nb::handle id : ids) names.push_back(TextOf(id));
-    std::vector<int64_t> text_of;
-    for (nb::handle document : documents) {
-      if (PyUnicode_Check(document.ptr()) || PyBytes_Check(document.ptr())) {
-        text_of.push_back(static_cast<int64_t>(texts.size()));
-        texts.push_back(TextOf(document));
-      } else {
-        text_of.push_back(-1 - static_cast<int64_t>(arrays.size()));
-        arrays.push_back(IdsOfObject(document));
-      }
+  void PutAll(nb::handle ids, nb::handle documents) {
+    Inputs names = model_->NewInputs(), inputs = model_->NewInputs();
+    names.AddAll(ids, "ids", /*ids=*/false);
+    inputs.AddAll(documents, "documents", /*ids=*/true);
+    if (names.size() != inputs.size()) {
+      throw StatusError(RANKFEED_E_ARGUMENT, "ids has " + std::to_string(names.size()) + " items and documents " +
+                                                 std::to_string(inputs.size()) + "; they must have as many");
     }
     Open();
     const nb::gil_scoped_release release;
-    const std::vector<Tokens> tokens = model_->TokenizeAll(texts, flags_, false);
+    const Tokenized tokens = model_->TokenizeAll(inputs.texts(), flags_, false);
     static constexpr int32_t kNone[1] = {};
     for (size_t i = 0; i < names.size(); ++i) {
-      rankfeed_source source{};
-      if (text_of[i] >= 0) {
-        const Tokens& t = tokens[static_cast<size_t>(text_of[i])];
+      rankfeed_source source = inputs.source(i);
+      if (inputs.text_of(i) >= 0) {
+        const Tokens& t = tokens[static_cast<size_t>(inputs.text_of(i))];
         source.ids = t.ids.empty() ? kNone : t.ids.data();
         source.id_count = static_cast<uint32_t>(t.ids.size());
-      } else {
-        const Ids& array = arrays[static_cast<size_t>(-1 - text_of[i])];
-        source.ids = array.size() == 0 ? kNone : array.data();
-        source.id_count = static_cast<uint32_t>(array.size());
       }
       rankfeed_builder_error error = NoError();
-      Done(rankfeed_corpus_writer_put(writer_, names[i], &source, &error), error);
+      Done(rankfeed_corpus_writer_put(writer_, names.texts()[i], &source, &error), error);
     }
   }
   void Remove(nb::handle id) {
@@ -217,15 +204,15 @@ void BindCorpus(nb::module_& module) {
       .def_prop_ro("file_bytes", [](const Corpus& c) { return c.info().file_bytes; })
       .def_prop_ro("sequence", [](const Corpus& c) { return c.info().sequence; })
       .def("find", &Find, nb::arg("id"),
-           nb::sig("def find(self, id: str | bytes) -> numpy.ndarray | None"),
+           nb::sig("def find(self, id: str | bytes) -> NDArray[numpy.int32] | None"),
            "The ids of a document, over the store's bytes; None when there is none.")
       .def("find_all", &FindAll, nb::arg("ids"),
-           nb::sig("def find_all(self, ids: list[str | bytes]) -> list[numpy.ndarray | None]"))
+           nb::sig("def find_all(self, ids: list[str | bytes]) -> list[NDArray[numpy.int32] | None]"))
       .def("keys", &Keys, nb::sig("def keys(self) -> list[str]"));
   nb::class_<Writer>(module, "CorpusWriter", "Makes and changes a store; see rankfeed.CorpusWriter.")
       .def(nb::init<const std::string&, Model*, bool, uint32_t>(), nb::keep_alive<1, 3>(), nb::arg("path"),
            nb::arg("model"), nb::arg("append") = false, nb::arg("encode_flags") = 0)
-      .def("put_all", &Writer::PutAll, nb::arg("ids"), nb::arg("documents"))
+      .def("put_all", &Writer::PutAll, nb::arg("ids").none(), nb::arg("documents").none())
       .def("remove", &Writer::Remove, nb::arg("id"), nb::sig("def remove(self, id: str | bytes) -> None"))
       .def("commit", &Writer::Commit)
       .def("close", &Writer::Close);

@@ -5,7 +5,9 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -136,7 +138,29 @@ nb::object Tensor::DLPack(nb::handle max_version, nb::handle dl_device, nb::hand
   throw StatusError(status, std::string("DLPack: ") + rankfeed_status_message(status));
 }
 
+namespace {
+
+Tensor RestoredTensor(const nb::bytes& data, uint32_t dtype, const std::vector<int64_t>& shape) {
+  Tensor out;
+  out.dtype = dtype;
+  out.rank = static_cast<uint32_t>(shape.size());
+  if (dtype > RANKFEED_DL_UINT8 || shape.empty() || shape.size() > 2) {
+    throw StatusError(RANKFEED_E_ARGUMENT, "no tensor");
+  }
+  std::copy(shape.begin(), shape.end(), out.shape);
+  if (std::any_of(shape.begin(), shape.end(), [](int64_t n) { return n < 0; }) || out.bytes() != data.size()) {
+    throw StatusError(RANKFEED_E_ARGUMENT, "a tensor of another size");
+  }
+  out.arena = Arena::Allocate(data.size());
+  std::memcpy(out.arena->data(), data.c_str(), data.size());
+  return out;
+}
+
+}  // namespace
+
 void BindMemory(nb::module_& module) {
+  module.def("restored_tensor", &RestoredTensor, nb::arg("data"), nb::arg("dtype"), nb::arg("shape"),
+             "A tensor that was pickled.");
   nb::class_<Tensor>(module, "Tensor",
                      "A tensor that frameworks read in place: numpy.from_dlpack, torch.from_dlpack, "
                      "onnxruntime; or .numpy().")
@@ -154,7 +178,15 @@ void BindMemory(nb::module_& module) {
                                                             : "int32";
                    })
       .def_prop_ro("nbytes", &Tensor::bytes)
-      .def("numpy", &Tensor::Numpy, nb::sig("def numpy(self) -> numpy.ndarray"),
+      .def("__reduce__",
+           [](const Tensor& t) {
+             return nb::make_tuple(
+                 nb::module_::import_("rankfeed._pickling").attr("tensor"),
+                 nb::make_tuple(nb::bytes(static_cast<const char*>(t.arena->data()) + t.byte_offset, t.bytes()), t.dtype,
+                                std::vector<int64_t>(t.shape, t.shape + t.rank)));
+           },
+           nb::sig("def __reduce__(self) -> tuple[object, ...]"))
+      .def("numpy", &Tensor::Numpy, nb::sig("def numpy(self) -> NDArray[typing.Any]"),
            "An array over the same memory.")
       .def("__array__",
            [](const Tensor& t, nb::handle dtype, nb::handle) {
@@ -162,7 +194,7 @@ void BindMemory(nb::module_& module) {
              return dtype.is_none() ? array : array.attr("astype")(dtype);
            },
            nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
-           nb::sig("def __array__(self, dtype: object = None, copy: object = None) -> numpy.ndarray"))
+           nb::sig("def __array__(self, dtype: object = None, copy: object = None) -> NDArray[typing.Any]"))
       .def("__dlpack_device__",
            [](const Tensor&) { return nb::make_tuple(int32_t{RANKFEED_DL_CPU}, 0); },
            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))

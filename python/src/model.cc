@@ -45,6 +45,11 @@ void Model::set_threads(uint32_t threads) {
   parallel_.reset();
 }
 
+void Model::set_invalid_text(uint32_t policy) {
+  if (policy > static_cast<uint32_t>(InvalidText::kReplace)) throw StatusError(RANKFEED_E_ARGUMENT, "invalid_text");
+  invalid_text_ = static_cast<InvalidText>(policy);
+}
+
 const rankfeed_executor* Model::executor() {
   const std::lock_guard lock(mutex_);
   if (threads_ == 1) return nullptr;
@@ -113,8 +118,36 @@ size_t Model::Trim() {
   return dropped;
 }
 
-std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32_t flags,
-                                    bool with_offsets) {
+Tokenized::Tokenized(std::span<const rankfeed_text> texts, bool with_offsets)
+    : with_offsets_(with_offsets), texts_(texts.size()) {
+  for (size_t i = 0; i < texts.size(); ++i) {
+    texts_[i].at = capacity_;
+    texts_[i].capacity = texts[i].size / 3 + 16;
+    capacity_ += texts_[i].capacity;
+  }
+  block_ = Block(capacity_, with_offsets);
+}
+
+Tokens& Tokenized::Room(size_t i, size_t capacity) {
+  Text& text = texts_[i];
+  const Block* block = &block_;
+  size_t at = text.at, all = capacity_;
+  if (capacity > text.capacity) {
+    text.own = Block(capacity, with_offsets_);
+    block = &text.own;
+    at = 0, all = capacity;
+  } else {
+    capacity = text.capacity;
+  }
+  text.tokens.ids = {block->ids.get() + at, capacity};
+  if (with_offsets_) {
+    text.tokens.begin = {block->offsets.get() + at, capacity};
+    text.tokens.end = {block->offsets.get() + all + at, capacity};
+  }
+  return text.tokens;
+}
+
+Tokenized Model::Tokenize(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets) {
   size_t longest = 0, total = 0;
   for (const rankfeed_text& text : texts) {
     longest = std::max(longest, text.size);
@@ -122,25 +155,20 @@ std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32
   }
   const bool parallel = texts.size() > 1 && total >= kParallelFrom;
   Lease lease(this, longest, with_offsets, parallel);
-  std::vector<Tokens> out(texts.size());
+  Tokenized out(texts, with_offsets);
   std::vector<RoadCounts> repeated(lease.encoders().size());  // tries whose ids did not fit
 
   const auto one = [&](size_t i, size_t worker) {
     rankfeed_encoder* const encoder = lease.encoders()[worker];
     const RoadCounts before = RoadsOf(encoder);
-    Tokens& tokens = out[i];
     rankfeed_encode_options options{};
     options.struct_size = sizeof(options);
     options.flags = flags;
-    for (size_t capacity = texts[i].size / 3 + 16;;) {
-      tokens.ids.resize(capacity);
-      if (with_offsets) {
-        tokens.begin.resize(capacity);
-        tokens.end.resize(capacity);
-      }
+    for (size_t capacity = 0;;) {
+      Tokens& tokens = out.Room(i, capacity);
       rankfeed_encoding io{};
       io.struct_size = sizeof(io);
-      io.capacity = static_cast<uint32_t>(capacity);
+      io.capacity = static_cast<uint32_t>(tokens.ids.size());
       io.input_ids = tokens.ids.data();
       io.offset_begin = with_offsets ? tokens.begin.data() : nullptr;
       io.offset_end = with_offsets ? tokens.end.data() : nullptr;
@@ -155,10 +183,10 @@ std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32
         tokens.status = status;
         return;
       }
-      tokens.ids.resize(io.count);
+      tokens.ids = tokens.ids.first(io.count);
       if (with_offsets) {
-        tokens.begin.resize(io.count);
-        tokens.end.resize(io.count);
+        tokens.begin = tokens.begin.first(io.count);
+        tokens.end = tokens.end.first(io.count);
       }
       return;
     }
@@ -187,9 +215,8 @@ std::vector<Tokens> Model::Tokenize(std::span<const rankfeed_text> texts, uint32
   return out;
 }
 
-std::vector<Tokens> Model::TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flags,
-                                       bool with_offsets) {
-  std::vector<Tokens> out = Tokenize(texts, flags, with_offsets);
+Tokenized Model::TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets) {
+  Tokenized out = Tokenize(texts, flags, with_offsets);
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i].status != RANKFEED_OK) Check(out[i].status, "text " + std::to_string(i));
   }
@@ -254,21 +281,6 @@ Model::Template Model::TemplateOf(bool pair, bool add_special_tokens) {
   out.document_type = static_cast<uint32_t>(types[i++]);
   out.suffix = n - i;
   return out;
-}
-
-Ids IdsOfObject(nb::handle object) {
-  Ids ids;
-  if (!nb::try_cast(object, ids, /*convert=*/false)) {
-    PyErr_Format(PyExc_TypeError,
-                 "a document must be str, bytes, or a contiguous one-dimensional int32 array in host "
-                 "memory, not %s",
-                 Py_TYPE(object.ptr())->tp_name);
-    throw nb::python_error();
-  }
-  if (ids.size() > std::numeric_limits<uint32_t>::max()) {
-    throw StatusError(RANKFEED_E_LIMIT, "a document of " + std::to_string(ids.size()) + " ids: 32 bits count them");
-  }
-  return ids;
 }
 
 rankfeed_rerank_options OptionsOf(const nb::dict& dict) {
@@ -369,6 +381,10 @@ void BindModel(nb::module_& module) {
           nb::arg("map_file") = false)
       .def("set_threads", &Model::set_threads, nb::arg("threads"),
            "Threads that a batch uses; 0: as many as the process may run on.")
+      .def_prop_ro("pad_id", [](const Model& m) { return m.info().pad_id; })
+      .def_prop_ro("pad_type_id", [](const Model& m) { return m.info().pad_type_id; })
+      .def("set_invalid_text", &Model::set_invalid_text, nb::arg("policy"),
+           "What becomes of text that is no valid Unicode: 0: as the reference does; 1: an error; 2: U+FFFD.")
       .def("trim", &Model::Trim,
            "Hands the memory that texts have touched in idle encoders back to the system; its "
            "bytes.")
@@ -417,7 +433,7 @@ void BindModel(nb::module_& module) {
             d["config_hash"] = nb::bytes(i.config_hash, sizeof(i.config_hash)).attr("hex")();
             return d;
           },
-          nb::sig("def info(self) -> dict[str, object]"))
+          nb::sig("def info(self) -> dict[str, typing.Any]"))
       .def(
           "image",
           [](const Model& m) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "inputs.h"
 #include "memory.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/parallel.h"
@@ -20,9 +21,40 @@ namespace rankfeed::python {
 
 // Tokens of one text, without special tokens.
 struct Tokens {
-  std::vector<int32_t> ids;
-  std::vector<uint32_t> begin, end;  // when asked for
+  std::span<int32_t> ids;
+  std::span<uint32_t> begin, end;  // when asked for
   rankfeed_status status = RANKFEED_OK;
+};
+
+// Tokens of the texts of one call. One block holds them all; a text with more tokens than its part takes has a block of
+// its own.
+class Tokenized {
+ public:
+  Tokenized() = default;
+  Tokenized(std::span<const rankfeed_text> texts, bool with_offsets);
+  const Tokens& operator[](size_t i) const { return texts_[i].tokens; }
+  const Tokens& back() const { return texts_.back().tokens; }
+  size_t size() const { return texts_.size(); }
+  // Room for `capacity` tokens of text i, which may be more than it has had. Of different texts at once from any threads.
+  Tokens& Room(size_t i, size_t capacity);
+
+ private:
+  struct Block {
+    Block() = default;
+    Block(size_t capacity, bool with_offsets)
+        : ids(new int32_t[capacity]), offsets(with_offsets ? new uint32_t[2 * capacity] : nullptr) {}
+    std::unique_ptr<int32_t[]> ids;  // not cleared
+    std::unique_ptr<uint32_t[]> offsets;  // begins, then ends
+  };
+  struct Text {
+    Tokens tokens;
+    size_t at = 0, capacity = 0;  // of its part of the block
+    Block own;
+  };
+  bool with_offsets_ = false;
+  size_t capacity_ = 0;
+  Block block_;
+  std::vector<Text> texts_;
 };
 
 class Model {
@@ -56,15 +88,17 @@ class Model {
   // Threads of batches; made at the first use. Null when threads is 1.
   const rankfeed_executor* executor();
   void set_threads(uint32_t threads);
+  // For texts of this vocabulary; set before it is shared.
+  void set_invalid_text(uint32_t policy);
+  Inputs NewInputs() const { return Inputs(invalid_text_, info_.id_count); }
   RoadCounts Roads();  // of the calls that have ended
   size_t Trim();  // of idle encoders; bytes of the pages handed back
 
   // One result per text, in order; a text that fails has its status and no tokens.
-  std::vector<Tokens> Tokenize(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets);
+  Tokenized Tokenize(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets);
 
   // The same, throwing for the first text that failed.
-  std::vector<Tokens> TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flags,
-                                  bool with_offsets);
+  Tokenized TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets);
 
   // The parts of a row around query and document: ids and types of prefix, middle and suffix.
   struct Template {
@@ -81,17 +115,13 @@ class Model {
   };
   Vocabulary vocabulary_;
   rankfeed_model_info info_{};
+  InvalidText invalid_text_ = InvalidText::kReference;
   std::mutex mutex_;  // of what follows
   std::vector<Idle> idle_;
   RoadCounts roads_{};
   uint32_t threads_ = 0;
   std::shared_ptr<rankfeed_parallel> parallel_;
 };
-
-// Ids of a document, in memory of NumPy or of any DLPack framework.
-using Ids = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-// TypeError for anything else: what would have to be converted is not taken.
-Ids IdsOfObject(nb::handle object);
 
 // Fields of rankfeed_rerank_options from a dict of their names.
 rankfeed_rerank_options OptionsOf(const nb::dict& dict);

@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -98,6 +99,7 @@ void CheckDocuments(const std::vector<rankfeed_status>& status, size_t first) {
 struct Rows {
   std::vector<size_t> starts{0};
   std::vector<int32_t> ids, types;
+  bool with_offsets = false;
   std::vector<uint32_t> begin, end;  // empty unless asked for
   std::vector<uint8_t> special;
   std::vector<int8_t> sequence;  // 0 and 1: of the first and second text; -1: added by the template
@@ -110,6 +112,20 @@ struct Rows {
     return n;
   }
 
+  void Reserve(size_t tokens, size_t rows) {
+    ids.reserve(tokens);
+    types.reserve(tokens);
+    special.reserve(tokens);
+    sequence.reserve(tokens);
+    if (with_offsets) {
+      begin.reserve(tokens);
+      end.reserve(tokens);
+    }
+    starts.reserve(rows + 1);
+    sample.reserve(rows);
+    chunk.reserve(rows);
+  }
+
   // The texts' part of a row, and the template's around it.
   void Add(const rankfeed_batch_row& row, const Model::Template& parts, const Tokens* query,
            const Tokens& document, const int32_t* row_ids, const int32_t* row_types, bool left,
@@ -119,13 +135,14 @@ struct Rows {
     types.insert(types.end(), row_types, row_types + row.length);
     special.resize(ids.size(), 1);
     sequence.resize(ids.size(), -1);
-    const bool offsets = !document.begin.empty() || (query != nullptr && !query->begin.empty());
-    begin.resize(ids.size());
-    end.resize(ids.size());
+    if (with_offsets) {
+      begin.resize(ids.size());
+      end.resize(ids.size());
+    }
     const auto text = [&](size_t to, const Tokens& tokens, size_t from, size_t n, int8_t number) {
       std::fill_n(special.begin() + static_cast<ptrdiff_t>(to), n, uint8_t{0});
       std::fill_n(sequence.begin() + static_cast<ptrdiff_t>(to), n, number);
-      if (!offsets || tokens.begin.empty()) return;
+      if (!with_offsets || tokens.begin.empty()) return;
       std::copy_n(tokens.begin.begin() + static_cast<ptrdiff_t>(from), n,
                   begin.begin() + static_cast<ptrdiff_t>(to));
       std::copy_n(tokens.end.begin() + static_cast<ptrdiff_t>(from), n,
@@ -180,51 +197,73 @@ void RunPacked(rankfeed_reranker* reranker, const rankfeed_source& query,
   }
 }
 
-std::shared_ptr<Rows> EncodeRows(Model& model, const nb::list& first, const std::optional<nb::list>& second,
-                                 const nb::dict& dict, bool with_offsets, bool code_points) {
+// The rows of texts or pairs; a single str or bytes counts as one text. The names are those of the caller's arguments,
+// for messages.
+std::shared_ptr<Rows> EncodeRows(Model& model, nb::handle first, nb::handle second, const nb::dict& dict,
+                                 bool with_offsets, bool code_points, const std::string& first_name,
+                                 const std::string& second_name) {
   rankfeed_rerank_options options = OptionsOf(dict);
   options.layout = RANKFEED_PACKED;
   options.padding_side = RANKFEED_RIGHT;
   options.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS;
-  options.template_kind = second ? RANKFEED_TEMPLATE_PAIR : RANKFEED_TEMPLATE_SINGLE;
-  const size_t n = nb::len(first);
-  if (second && nb::len(*second) != n) {
-    throw StatusError(RANKFEED_E_ARGUMENT, "as many second texts as first ones are needed");
+  const bool pair = !second.is_none();
+  options.template_kind = pair ? RANKFEED_TEMPLATE_PAIR : RANKFEED_TEMPLATE_SINGLE;
+  Inputs firsts = model.NewInputs(), seconds = model.NewInputs();
+  const auto read = [](Inputs& to, nb::handle from, const std::string& name) {
+    if (PyUnicode_Check(from.ptr()) || PyBytes_Check(from.ptr()) || nb::hasattr(from, "as_py")) {
+      to.Add(from, name.c_str(), /*ids=*/false);
+    } else {
+      to.AddAll(from, name.c_str(), /*ids=*/false);
+    }
+  };
+  read(firsts, first, first_name);
+  if (pair) read(seconds, second, second_name);
+  const size_t n = firsts.size();
+  if (pair && seconds.size() != n) {
+    throw StatusError(RANKFEED_E_ARGUMENT, first_name + " has " + std::to_string(n) + " texts and " + second_name + " " +
+                                               std::to_string(seconds.size()) + "; they must have as many");
   }
   // All texts, equal queries once.
   std::vector<rankfeed_text> texts;
-  std::vector<uint32_t> query_of(second ? n : 0);
+  std::vector<uint32_t> query_of(pair ? n : 0);
   std::unordered_map<std::string_view, uint32_t> seen;
-  if (second) {
+  if (pair) {
     for (size_t i = 0; i < n; ++i) {
-      const rankfeed_text text = TextOf(first[i]);
+      const rankfeed_text text = firsts.texts()[i];
       const auto [at, added] = seen.try_emplace({text.data, text.size}, static_cast<uint32_t>(texts.size()));
       if (added) texts.push_back(text);
       query_of[i] = at->second;
     }
   }
   const size_t queries = texts.size();
-  for (size_t i = 0; i < n; ++i) texts.push_back(TextOf((second ? *second : first)[i]));
+  const std::vector<rankfeed_text>& documents = (pair ? seconds : firsts).texts();
+  texts.insert(texts.end(), documents.begin(), documents.end());
 
   auto out = std::make_shared<Rows>();
+  out->with_offsets = with_offsets;
   if (n == 0) return out;
   const nb::gil_scoped_release release;
   const uint32_t flags = options.encode_flags |
                          (with_offsets && code_points ? uint32_t{RANKFEED_OFFSETS_CODE_POINTS} : 0u);
-  const std::vector<Tokens> tokens = model.TokenizeAll(texts, flags, with_offsets);
+  const Tokenized tokens = model.TokenizeAll(texts, flags, with_offsets);
   std::vector<rankfeed_source> sources;
   for (size_t i = queries; i < tokens.size(); ++i) sources.push_back(SourceOf(tokens[i]));
-  const Model::Template parts = model.TemplateOf(second.has_value(), options.no_special_tokens == 0);
+  const Model::Template parts = model.TemplateOf(pair, options.no_special_tokens == 0);
   const bool left = options.truncation_side == RANKFEED_LEFT;
+  size_t total = n * (parts.prefix + parts.middle + parts.suffix);
+  for (size_t i = queries; i < tokens.size(); ++i) total += tokens[i].ids.size();
+  for (const uint32_t query : query_of) total += tokens[query].ids.size();
+  // A hint: windows take more, and a long query cut with each of many documents less.
+  out->Reserve(std::min(total, options.max_length != 0 ? n * size_t{options.max_length} : total), n);
 
   std::shared_ptr<Arena> arena = Arena::Allocate(1 << 20);
   std::optional<Cutter> cutter;
   size_t documents_limit = 0, rows_limit = 0;
   for (size_t begin = 0; begin < n;) {
     size_t end = begin + 1;
-    while (end < n && (!second || query_of[end] == query_of[begin])) ++end;
+    while (end < n && (!pair || query_of[end] == query_of[begin])) ++end;
     const std::span<const rankfeed_source> group(sources.data() + begin, end - begin);
-    const Tokens* query = second ? &tokens[query_of[begin]] : nullptr;
+    const Tokens* query = pair ? &tokens[query_of[begin]] : nullptr;
     const size_t rows = RowBound(options, model.info(), query != nullptr ? query->ids.size() : 0, group);
     if (!cutter || group.size() > documents_limit || rows > rows_limit) {
       documents_limit = std::max(documents_limit, group.size());
@@ -241,28 +280,77 @@ std::shared_ptr<Rows> EncodeRows(Model& model, const nb::list& first, const std:
   return out;
 }
 
-template <class T>
-nb::list ListOf(const std::vector<T>& column, size_t begin, size_t end) {
-  nb::list out;
-  for (size_t i = begin; i < end; ++i) out.append(static_cast<int64_t>(column[i]));
-  return out;
+// A list of n items, each made by item(i), a new reference.
+template <class Item>
+nb::list ListOf(size_t n, const Item& item) {
+  nb::object out = nb::steal(PyList_New(static_cast<Py_ssize_t>(n)));
+  if (!out.is_valid()) throw nb::python_error();
+  for (size_t i = 0; i < n; ++i) {
+    PyObject* const made = item(i);
+    if (made == nullptr) throw nb::python_error();
+    PyList_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), made);
+  }
+  return nb::list(std::move(out));
 }
 
-// Column `name` of row i as a list of int.
-nb::list RowList(const Rows& rows, const std::string& name, size_t i) {
-  if (i >= rows.count()) throw nb::index_error();
-  const size_t a = rows.starts[i], b = rows.starts[i + 1];
-  if (name == "input_ids") return ListOf(rows.ids, a, b);
-  if (name == "token_type_ids") return ListOf(rows.types, a, b);
-  if (name == "special_tokens_mask") return ListOf(rows.special, a, b);
-  if (name == "sequence") return ListOf(rows.sequence, a, b);
-  if (name == "attention_mask") return ListOf(std::vector<uint8_t>(b - a, 1), 0, b - a);
-  if (name == "offset_mapping") {
-    nb::list out;
-    for (size_t k = a; k < b; ++k) out.append(nb::make_tuple(rows.begin[k], rows.end[k]));
-    return out;
+// An int for an id, a new reference. Those of ids are kept for the life of the process, because making them is what lists
+// of ids would cost: 17,000 took as long as tokenizing their text. With the GIL.
+PyObject* IntOf(int64_t id) {
+#ifndef Py_GIL_DISABLED
+  constexpr int64_t kMost = int64_t{1} << 20;
+  static std::vector<PyObject*> kept;
+  if (id >= 0 && id < kMost) {
+    if (static_cast<size_t>(id) >= kept.size()) {
+      kept.resize(std::min(std::bit_ceil(static_cast<size_t>(id) + 1), static_cast<size_t>(kMost)));
+    }
+    PyObject*& number = kept[static_cast<size_t>(id)];
+    if (number == nullptr) number = PyLong_FromLongLong(id);
+    Py_XINCREF(number);
+    return number;
+  }
+#endif
+  return PyLong_FromLongLong(id);
+}
+
+// Calls use(item): item(k) is token k of column `name` as a new reference.
+template <class Use>
+auto WithColumn(const Rows& rows, const std::string& name, const Use& use) {
+  const auto numbers = [&](const auto& column) {
+    return use([&](size_t k) { return IntOf(column[k]); });
+  };
+  if (name == "input_ids") return numbers(rows.ids);
+  if (name == "token_type_ids") return numbers(rows.types);
+  if (name == "special_tokens_mask") return numbers(rows.special);
+  if (name == "sequence") return numbers(rows.sequence);
+  if (name == "attention_mask") return use([](size_t) { return PyLong_FromLong(1); });
+  if (name == "offset_mapping" && rows.with_offsets) {
+    return use([&](size_t k) { return nb::make_tuple(rows.begin[k], rows.end[k]).release().ptr(); });
   }
   throw StatusError(RANKFEED_E_ARGUMENT, "no column " + name);
+}
+
+// Column `name` of row i as a list of int, or of pairs of offsets.
+nb::list RowList(const Rows& rows, const std::string& name, size_t i) {
+  if (i >= rows.count()) throw nb::index_error();
+  const size_t a = rows.starts[i];
+  return WithColumn(rows, name, [&](const auto& item) {
+    return ListOf(rows.starts[i + 1] - a, [&](size_t k) { return item(a + k); });
+  });
+}
+
+// The same of all rows; those shorter than `length` filled with `pad`.
+nb::list RowLists(const Rows& rows, const std::string& name, size_t length, int64_t pad, bool left) {
+  const nb::object number = nb::int_(pad);
+  const nb::object filler = name == "offset_mapping" ? nb::object(nb::make_tuple(number, number)) : number;
+  return WithColumn(rows, name, [&](const auto& item) {
+    return ListOf(rows.count(), [&](size_t r) {
+      const size_t count = rows.starts[r + 1] - rows.starts[r], all = std::max(count, length);
+      const size_t gap = left ? all - count : 0;
+      return ListOf(all, [&](size_t k) {
+               return k < gap || k >= gap + count ? filler.inc_ref().ptr() : item(rows.starts[r] + k - gap);
+             }).release().ptr();
+    });
+  });
 }
 
 // Column `name` of all rows as [rows, length], int64 or int32; shorter rows filled with `pad`.
@@ -295,8 +383,8 @@ Tensor Padded(const Rows& rows, const std::string& name, size_t length, int64_t 
   else if (name == "token_type_ids") column([&](size_t k) { return rows.types[k]; });
   else if (name == "special_tokens_mask") column([&](size_t k) { return rows.special[k]; });
   else if (name == "attention_mask") column([](size_t) { return 1; });
-  else if (name == "offset_begin") column([&](size_t k) { return rows.begin[k]; });
-  else if (name == "offset_end") column([&](size_t k) { return rows.end[k]; });
+  else if (name == "offset_begin" && rows.with_offsets) column([&](size_t k) { return rows.begin[k]; });
+  else if (name == "offset_end" && rows.with_offsets) column([&](size_t k) { return rows.end[k]; });
   else throw StatusError(RANKFEED_E_ARGUMENT, "no column " + name);
   return out;
 }
@@ -307,6 +395,7 @@ struct Batch {
   std::shared_ptr<Arena> arena;
   rankfeed_batch batch{};
   std::vector<rankfeed_batch_row> rows;  // a copy: the reranker's map ends with the request
+  nb::object stored;  // dict of tensors of one that was pickled; those of others are in the arena
 
   std::optional<Tensor> tensor(const rankfeed_tensor& t) const {
     if (t.dimensions == 0) return std::nullopt;
@@ -322,6 +411,7 @@ struct Batch {
     return out;
   }
   nb::dict tensors() const {
+    if (stored.is_valid()) return nb::borrow<nb::dict>(stored);
     nb::dict out;
     const std::pair<const char*, const rankfeed_tensor*> all[] = {
         {"input_ids", &batch.input_ids},           {"attention_mask", &batch.attention_mask},
@@ -375,41 +465,36 @@ class Ring : public std::enable_shared_from_this<Ring> {
 
 class Request {
  public:
-  // documents: str, bytes, or int32 arrays of ids without special tokens, which stay alive with it.
+  // documents: texts, or arrays of ids without special tokens, which stay alive with it.
   // byte_ranges: rows know which bytes of their texts they hold; offsets cost the fast path.
-  Request(Model& model, nb::handle query, const nb::list& documents, const nb::dict& options, bool byte_ranges)
-      : options_(OptionsOf(options)) {
-    std::vector<rankfeed_text> texts;
-    std::vector<int64_t> text_of;  // per source; -1: ids
-    const auto add = [&](nb::handle object) {
-      rankfeed_source source{};
-      if (PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr())) {
-        text_of.push_back(static_cast<int64_t>(texts.size()));
-        texts.push_back(TextOf(object));
-      } else {
-        Ids ids = IdsOfObject(object);
-        source.ids = ids.size() == 0 ? kNoIds : ids.data();
-        source.id_count = static_cast<uint32_t>(ids.size());
-        text_of.push_back(-1);
-        kept_.push_back(std::move(ids));
-      }
-      sources_.push_back(source);
-    };
-    for (nb::handle document : documents) add(document);
-    add(query);
-    const nb::gil_scoped_release release;
-    tokens_ = model.Tokenize(texts, options_.encode_flags, byte_ranges);
-    if (text_of.back() >= 0) Check(tokens_[static_cast<size_t>(text_of.back())].status, "query");
-    for (size_t i = 0; i < sources_.size(); ++i) {
-      if (text_of[i] >= 0) sources_[i] = SourceOf(tokens_[static_cast<size_t>(text_of[i])]);
+  // The names are those of the caller's arguments, for messages.
+  Request(Model& model, nb::handle query, nb::handle documents, const nb::dict& options, bool byte_ranges,
+          const std::string& query_name, const std::string& documents_name)
+      : options_(OptionsOf(options)), inputs_(model.NewInputs()) {
+    inputs_.AddAll(documents, documents_name.c_str(), /*ids=*/true);
+    inputs_.Add(query, query_name.c_str(), /*ids=*/true);
+    {
+      const nb::gil_scoped_release release;
+      Begin(model, byte_ranges);
     }
+    inputs_.DropTexts();
+  }
+
+  // Tokenizes what is text and begins the request. Without the GIL.
+  void Begin(Model& model, bool byte_ranges) {
+    tokens_ = model.Tokenize(inputs_.texts(), options_.encode_flags, byte_ranges);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const int64_t text = inputs_.text_of(i);
+      sources_.push_back(text >= 0 ? SourceOf(tokens_[static_cast<size_t>(text)]) : inputs_.source(i));
+    }
+    if (inputs_.text_of(sources_.size() - 1) >= 0) Check(tokens_.back().status, "query");
     query_ = sources_.back();
     sources_.pop_back();
     // Documents whose text failed have a status of their own and are left out of the request.
     all_status_.resize(sources_.size(), RANKFEED_E_STATE);
     for (size_t i = 0; i < sources_.size(); ++i) {
-      const rankfeed_status status =
-          text_of[i] >= 0 ? tokens_[static_cast<size_t>(text_of[i])].status : RANKFEED_OK;
+      const int64_t text = inputs_.text_of(i);
+      const rankfeed_status status = text >= 0 ? tokens_[static_cast<size_t>(text)].status : RANKFEED_OK;
       if (status != RANKFEED_OK) {
         all_status_[i] = status;
         continue;
@@ -496,6 +581,10 @@ class Request {
     for (const rankfeed_status status : all) out.emplace_back(rankfeed_status_name(status));
     return out;
   }
+  bool complete() const {
+    return number_.size() == all_status_.size() &&
+           std::all_of(status_.begin(), status_.end(), [](rankfeed_status s) { return s == RANKFEED_OK; });
+  }
   uint64_t tokens() const {
     uint64_t n = query_.id_count;
     for (const rankfeed_source& source : sources_) n += source.id_count;
@@ -513,8 +602,8 @@ class Request {
     return cutter_->get();
   }
   rankfeed_rerank_options options_;
-  std::vector<Tokens> tokens_;
-  std::vector<Ids> kept_;
+  Tokenized tokens_;
+  Inputs inputs_;
   std::vector<rankfeed_source> sources_;
   rankfeed_source query_{};
   std::vector<uint32_t> number_;              // of the caller's documents, per source
@@ -524,13 +613,31 @@ class Request {
   size_t arena_bytes_ = 64 << 10;
 };
 
+nb::tuple RowMapOf(const rankfeed_batch_row& r) {
+  return nb::make_tuple(r.document, r.chunk, r.token_begin, r.token_end, r.byte_begin, r.byte_end, r.query_tokens,
+                        r.length);
+}
+
+// What Python sees of a batch that was pickled. Its request is not known: it takes no scores.
+std::shared_ptr<Batch> RestoredBatch(const nb::list& row_map, uint64_t tokens, uint32_t max_seqlen, uint32_t row_length,
+                                     const nb::dict& tensors) {
+  auto out = std::make_shared<Batch>();
+  for (nb::handle row : row_map) {
+    const auto at = [&](size_t i) { return nb::cast<uint32_t>(row[i]); };
+    out->rows.push_back({at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)});
+  }
+  out->batch.rows = static_cast<uint32_t>(out->rows.size());
+  out->batch.tokens = tokens;
+  out->batch.max_seqlen = max_seqlen;
+  out->batch.row_length = row_length;
+  out->stored = tensors;
+  return out;
+}
+
 // Per row: document, chunk, token_begin, token_end, byte_begin, byte_end, query_tokens, length.
 nb::list RowMap(const Batch& batch) {
   nb::list out;
-  for (const rankfeed_batch_row& r : batch.rows) {
-    out.append(nb::make_tuple(r.document, r.chunk, r.token_begin, r.token_end, r.byte_begin, r.byte_end,
-                              r.query_tokens, r.length));
-  }
+  for (const rankfeed_batch_row& r : batch.rows) out.append(RowMapOf(r));
   return out;
 }
 
@@ -548,11 +655,24 @@ void BindRequest(nb::module_& module) {
                      for (size_t i = 0; i < r.count(); ++i) out.push_back(r.starts[i + 1] - r.starts[i]);
                      return out;
                    })
-      .def("column", &RowList, nb::arg("name"), nb::arg("row"))
+      .def("length",
+           [](const Rows& r, size_t i) {
+             if (i >= r.count()) throw nb::index_error();
+             return r.starts[i + 1] - r.starts[i];
+           },
+           nb::arg("row"))
+      .def("column", &RowList, nb::arg("name"), nb::arg("row"),
+           nb::sig("def column(self, name: str, row: int) -> list[typing.Any]"))
+      .def("lists", &RowLists, nb::arg("name"), nb::arg("length"), nb::arg("pad"), nb::arg("left"),
+           nb::sig("def lists(self, name: str, length: int, pad: int, left: bool) -> list[typing.Any]"))
       .def("padded", &Padded, nb::arg("name"), nb::arg("length"), nb::arg("pad"), nb::arg("left"),
            nb::arg("wide") = true);
-  module.def("encode_rows", &EncodeRows, nb::arg("model"), nb::arg("first"), nb::arg("second").none(),
-             nb::arg("options"), nb::arg("with_offsets") = false, nb::arg("code_points") = true);
+  module.def("encode_rows", &EncodeRows, nb::arg("model"), nb::arg("first").none(), nb::arg("second").none(),
+             nb::arg("options"), nb::arg("with_offsets") = false, nb::arg("code_points") = true,
+             nb::arg("first_name") = "first", nb::arg("second_name") = "second",
+             nb::sig("def encode_rows(model: Model, first: object, second: object, options: dict[str, int], with_offsets: "
+                     "bool = False, code_points: bool = True, first_name: str = 'first', second_name: str = 'second') -> "
+                     "Rows"));
 
   nb::class_<Ring>(module, "Ring",
                    "A ring of slots of page-locked memory (rankfeed/handoff.h). A slot is free again "
@@ -579,19 +699,34 @@ void BindRequest(nb::module_& module) {
       .def_prop_ro("max_seqlen", [](const Batch& b) { return b.batch.max_seqlen; })
       .def_prop_ro("row_length", [](const Batch& b) { return b.batch.row_length; })
       .def_prop_ro("tensors", &Batch::tensors, nb::sig("def tensors(self) -> dict[str, Tensor]"))
+      .def("__reduce__",
+           [](const Batch& b) {
+             return nb::make_tuple(nb::module_::import_("rankfeed._pickling").attr("batch"),
+                                   nb::make_tuple(RowMap(b), b.batch.tokens, b.batch.max_seqlen, b.batch.row_length,
+                                                  b.tensors()));
+           },
+           nb::sig("def __reduce__(self) -> tuple[object, ...]"))
       .def_prop_ro("row_map", &RowMap,
                    nb::sig("def row_map(self) -> list[tuple[int, int, int, int, int, int, int, int]]"),
                    "Per row: document, chunk, token_begin, token_end, byte_begin, byte_end, "
                    "query_tokens, length.");
 
+  module.def("restored_batch", &RestoredBatch, nb::arg("row_map"), nb::arg("tokens"), nb::arg("max_seqlen"),
+             nb::arg("row_length"), nb::arg("tensors"), "A batch that was pickled.",
+             nb::sig("def restored_batch(row_map: list[tuple[int, ...]], tokens: int, max_seqlen: int, row_length: int, "
+                     "tensors: dict[str, Tensor]) -> Batch"));
   nb::class_<Request>(module, "Request", "One query against many documents; see rankfeed.Request.")
-      .def(nb::init<Model&, nb::handle, const nb::list&, const nb::dict&, bool>(), nb::keep_alive<1, 2>(),
-           nb::arg("model"), nb::arg("query"), nb::arg("documents"), nb::arg("options"), nb::arg("byte_ranges") = false)
-      .def("next", &Request::Next, nb::arg("ring").none() = nb::none(), nb::arg("timeout") = -1.0)
+      .def(nb::init<Model&, nb::handle, nb::handle, const nb::dict&, bool, const std::string&, const std::string&>(), nb::keep_alive<1, 2>(),
+           nb::arg("model"), nb::arg("query").none(), nb::arg("documents").none(), nb::arg("options"), nb::arg("byte_ranges") = false, nb::arg("query_name") = "query", nb::arg("documents_name") = "docs",
+           nb::sig("def __init__(self, model: Model, query: object, documents: object, options: dict[str, int], "
+                   "byte_ranges: bool = False, query_name: str = 'query', documents_name: str = 'docs') -> None"))
+      .def("next", &Request::Next, nb::arg("ring").none() = nb::none(), nb::arg("timeout") = -1.0,
+           nb::sig("def next(self, ring: Ring | None = None, timeout: float = -1.0) -> Batch | None"))
       .def("put_scores", &Request::PutScores, nb::arg("batch"), nb::arg("logits"), nb::arg("activation") = 0,
            nb::arg("label") = 0)
       .def("rank", &Request::Rank, nb::arg("top_n") = 0, nb::arg("aggregation") = 0, nb::arg("ties") = 0)
       .def_prop_ro("statuses", &Request::Statuses)
+      .def_prop_ro("complete", &Request::complete, "Whether every document has its rows.")
       .def_prop_ro("tokens", &Request::tokens);
 }
 

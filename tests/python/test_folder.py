@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Tokenizer.from_pretrained against transformers on the same folder, and file_defaults against tokenizers: what each
+door does with tokenizer_config.json, special_tokens_map.json and a tokenizer.json's own truncation and padding."""
+
+import itertools
+import json
+import os
+import pickle
+import sys
+import tempfile
+import unittest
+
+try:
+    import tokenizers
+    import transformers
+except ImportError:
+    print("SKIPPED: the tokenizers and transformers wheels are not installed")
+    sys.exit(77)
+
+import hf_models
+import rankfeed
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+transformers.logging.set_verbosity_error()
+TRUNCATION = {"direction": "Left", "max_length": 12, "strategy": "LongestFirst", "stride": 3}
+PADDING = {"strategy": "BatchLongest", "direction": "Left", "pad_to_multiple_of": 4, "pad_id": 1, "pad_type_id": 2,
+           "pad_token": "<pad>"}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.data = dict(hf_models.pipelines(1))["xlmr_a"]
+
+    def folder(self, kind="PreTrainedTokenizerFast", specials=None, **config):
+        folder = hf_models.write(tempfile.mkdtemp(dir=self.dir.name), self.data, kind, **config)
+        if specials is not None:
+            with open(os.path.join(folder, "special_tokens_map.json"), "w", encoding="utf-8") as file:
+                json.dump(specials, file)
+        return folder
+
+
+class FromPretrained(Case):
+    def same(self, folder):
+        mine, theirs = rankfeed.Tokenizer.from_pretrained(folder), transformers.AutoTokenizer.from_pretrained(folder)
+        for name in ("model_max_length", "padding_side", "truncation_side", "pad_token_id"):
+            self.assertEqual(getattr(mine, name), getattr(theirs, name), name)
+        self.assertEqual(set(mine.model_input_names), set(theirs.model_input_names))
+        docs = hf_models.texts(20, 2)
+        for again, kwargs in itertools.product((mine, pickle.loads(pickle.dumps(mine))), (
+                dict(), dict(truncation=True), dict(padding=True, truncation=True),
+                dict(padding="max_length", truncation="only_second", return_token_type_ids=True))):
+            a, b = again(["a b"] * 20, docs, **kwargs), theirs(["a b"] * 20, docs, **kwargs)
+            self.assertEqual((list(a), a.data), (list(b), dict(b)), kwargs)
+        return mine
+
+    def test_configurations(self):
+        pad = {"content": "<pad>", "lstrip": False, "normalized": False, "rstrip": False, "single_word": False}
+        for config in (dict(pad_token="<pad>"), dict(pad_token="<pad>", model_max_length=17, padding_side="left"),
+                       dict(pad_token="</s>", truncation_side="left"), dict(specials={"pad_token": "<pad>"}),
+                       dict(specials={"pad_token": pad}, pad_token="</s>"),
+                       dict(pad_token="<pad>", model_input_names=["input_ids", "token_type_ids", "attention_mask"]),
+                       dict(pad_token="<pad>", pad_token_type_id=2, model_max_length=24)):
+            with self.subTest(config=config):
+                self.same(self.folder(**config))
+        self.data["truncation"] = TRUNCATION
+        self.same(self.folder(pad_token="<pad>"))
+        self.data["padding"] = PADDING
+        self.same(self.folder())
+        self.same(self.folder(padding_side="right", truncation_side="right"))
+
+    def test_attributes_of_classes(self):
+        """Those that a class has where a folder's configuration does not say."""
+        for name, kind in hf_models.classes().items():
+            mine = rankfeed.Tokenizer.from_pretrained(self.folder(name))
+            self.assertEqual(sorted(mine.model_input_names), sorted(kind.model_input_names), name)
+            self.assertEqual((mine.padding_side, mine.truncation_side), (kind.padding_side, kind.truncation_side), name)
+            self.assertEqual(mine._pad_type_id, kind.from_pretrained(self.folder(name)).pad_token_type_id, name)
+
+    def test_limits_reach_encode_pairs(self):
+        mine = rankfeed.Tokenizer.from_pretrained(self.folder(pad_token="<pad>", model_max_length=11, padding_side="left"))
+        batch = mine.encode_pairs("a", ["b", "abc " * 30])
+        self.assertEqual(batch["input_ids"].shape, (2, 11))
+        self.assertEqual(batch["attention_mask"][0].tolist(), sorted(batch["attention_mask"][0].tolist()))
+        self.assertEqual(mine.encode_pairs("a", ["abc " * 30], max_length=7)["input_ids"].shape, (1, 7))
+        self.assertEqual(rankfeed.Tokenizer.from_pretrained(self.folder(), model_max_length=9).model_max_length, 9)
+        other = rankfeed.Tokenizer.from_pretrained(self.folder(pad_token="</s>"))
+        with self.assertRaisesRegex(ValueError, "the folder's pad_token has id 2, the vocabulary's 1"):
+            other.encode_pairs("a", ["b"])
+        self.assertEqual(len(other.encode_pairs("a", ["b"], padding=False).documents), 1)
+
+    def test_errors(self):
+        empty = tempfile.mkdtemp(dir=self.dir.name)
+        with self.assertRaisesRegex(FileNotFoundError, "has no tokenizer.json$"):
+            rankfeed.Tokenizer.from_pretrained(empty)
+        open(os.path.join(empty, "spiece.model"), "wb").close()
+        with self.assertRaisesRegex(FileNotFoundError, "from_file takes its spiece.model, with the ids of SentencePiece"):
+            rankfeed.Tokenizer.from_pretrained(empty)
+        with self.assertRaisesRegex(ValueError, "pad_token is 'no such'; it must be a token of"):
+            rankfeed.Tokenizer.from_pretrained(self.folder(pad_token="no such"))
+        with self.assertRaisesRegex(ValueError, "padding_side is 'up'"):
+            rankfeed.Tokenizer.from_pretrained(self.folder(padding_side="up"))
+        folder = self.folder()
+        with open(os.path.join(folder, "tokenizer_config.json"), "w", encoding="utf-8") as file:
+            file.write("{")
+        with self.assertRaisesRegex(ValueError, "tokenizer_config.json is no JSON"):
+            rankfeed.Tokenizer.from_pretrained(folder)
+
+
+class FileDefaults(Case):
+    def test_against_tokenizers(self):
+        docs = [t for t in hf_models.texts(30, 4)]
+        fixed = dict(PADDING, strategy={"Fixed": 20}, direction="Right", pad_to_multiple_of=None)
+        cuts = (None, TRUNCATION, dict(TRUNCATION, direction="Right", stride=0, strategy="OnlyFirst"),
+                dict(TRUNCATION, strategy="OnlySecond", direction="Right"))
+        for cut, pad in itertools.product(cuts, (None, PADDING, fixed)):
+            self.data.update(truncation=cut, padding=pad)
+            path = os.path.join(self.folder(), "tokenizer.json")
+            theirs = tokenizers.Tokenizer.from_file(path)
+            with self.subTest(cut=cut, pad=pad):
+                for mine in (rankfeed.Tokenizer.from_file(path, file_defaults=True),
+                             rankfeed.Tokenizer.from_pretrained(os.path.dirname(path), file_defaults=True)):
+                    single, pairs = cut is None or cut["strategy"] != "OnlySecond", list(zip(["a"] * 30, docs))
+                    if cut is not None and cut["strategy"] == "OnlyFirst":
+                        pairs = []  # documents alone are longer than the limit
+                    if cut is not None and cut["strategy"] == "OnlySecond":
+                        pairs = [p for p in pairs if len(p[1]) > 8]  # shorter ones cannot be cut: the batch fails there
+                    windows = cut is None or cut["strategy"] == "OnlySecond"
+                    for inputs in ([docs] if single else []) + ([pairs] if pairs else []):
+                        for a, b in zip(mine.encode_batch(inputs), theirs.encode_batch(inputs)):
+                            self.equal(a, b, windows or inputs is docs)
+                    if single:
+                        self.equal(mine.encode("abc " * 9), theirs.encode("abc " * 9), True)
+                        self.equal(pickle.loads(pickle.dumps(mine)).encode("abc"), theirs.encode("abc"), True)
+                plain = rankfeed.Tokenizer.from_file(path)  # leaves them aside
+                theirs.no_truncation()
+                theirs.no_padding()
+                for a, b in zip(plain.encode_batch(docs), theirs.encode_batch(docs)):
+                    self.equal(a, b, True)
+
+    def equal(self, mine, theirs, windows):
+        for name in ("ids", "type_ids", "attention_mask", "special_tokens_mask", "offsets"):
+            self.assertEqual(getattr(mine, name), getattr(theirs, name), name)
+        self.assertEqual(len(mine), len(theirs))
+        if windows:
+            self.assertEqual([w.ids for w in mine.overflowing], [w.ids for w in theirs.overflowing])
+            again = pickle.loads(pickle.dumps(mine))
+            self.assertEqual((again.ids, again.attention_mask, [w.ids for w in again.overflowing]),
+                             (mine.ids, mine.attention_mask, [w.ids for w in mine.overflowing]))
+
+    def test_refused(self):
+        with self.assertRaisesRegex(ValueError, "file_defaults is True; it must be False for .*, which is no tokenizer.json"):
+            rankfeed.Tokenizer.from_file(hf_models.MODEL, file_defaults=True)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
