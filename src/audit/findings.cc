@@ -56,16 +56,6 @@ double TokenizeSeconds(const Run& run, bool cpu) {
   return run.MeanStageSeconds(receipt::kQuery, cpu) + run.MeanStageSeconds(receipt::kDocuments, cpu);
 }
 
-// Work of the host: its stages without the wait for a slot. By the CPU clock, so that a machine busy
-// with other things does not shift shares.
-double HostWorkSeconds(const Run& run) {
-  double sum = 0;
-  for (int s = 0; s < receipt::kHostStages; ++s) {
-    if (s != receipt::kSlot) sum += run.MeanStageSeconds(static_cast<receipt::Stage>(s), true);
-  }
-  return sum;
-}
-
 Finding CpuBottleneck(const Run& run) {
   Finding f{.name = "tokenizer_cpu_bottleneck"};
   const double tokenize = TokenizeSeconds(run, true), host = HostWorkSeconds(run);
@@ -77,8 +67,8 @@ Finding CpuBottleneck(const Run& run) {
     f.evidence.push_back(Fact("queries per second the forward pass takes", need, "1/s"));
     f.evidence.push_back(LessThan("queries per second the tokenizing threads deliver", feed, "1/s", need));
     All(&f);
-    f.summary = fmt::format("{} of tokenization on {} threads against a forward pass of {}: {:.0f} of "
-                            "{:.0f} queries/s", Us(tokenize), threads, Us(forward), feed, need);
+    f.summary = fmt::format("{} of tokenization on {} threads feed {:.0f} queries/s; a forward pass of {} takes {:.0f}",
+                            Us(tokenize), threads, feed, Us(forward), need);
   } else {
     f.evidence.push_back(AtLeast("tokenization's share of the host's work", Share(tokenize, host), "",
                                  threshold::kTokenizeShareOfBusy));
@@ -345,6 +335,15 @@ Finding NotPrimary(const Run& run) {
 }
 
 }  // namespace
+
+// By the CPU clock, so that a machine busy with other things does not shift shares.
+double HostWorkSeconds(const Run& run) {
+  double sum = 0;
+  for (int s = 0; s < receipt::kHostStages; ++s) {
+    if (s != receipt::kSlot) sum += run.MeanStageSeconds(static_cast<receipt::Stage>(s), true);
+  }
+  return sum;
+}
 
 std::vector<Finding> Judge(const Run& run) {
   return {CpuBottleneck(run), AllocHotpath(run),   PointerChase(run), TlbPressure(run),

@@ -32,6 +32,10 @@ struct Finding {
   std::vector<Evidence> evidence;
 };
 
+// Mean CPU seconds of the host's stages for a query, without the wait for a slot: what reports call CPU per
+// query, and what shares of the host's work are shares of.
+double HostWorkSeconds(const receipt::Run& run);
+
 // All ten, always, in a fixed order.
 std::vector<Finding> Judge(const receipt::Run& run);
 

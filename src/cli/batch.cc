@@ -278,11 +278,17 @@ class Output {
                  status[i] == RANKFEED_E_SPECIAL_IN_TEXT ? Place(model, documents_.texts[i]) : "",
                  rankfeed_status_name(status[i]));
     }
-    if (c_.json) return;
+    if (!c_.json) Summary(status.size(), failed, ring);
+    std::fflush(stdout);
+    if (failed != 0) throw Failure(fmt::format("{} of {} documents failed", failed, status.size()));
+  }
+
+ private:
+  void Summary(size_t documents, size_t failed, const Handoff& ring) const {
     const rankfeed_handoff_stats stats = ring.stats();
     const rankfeed_handoff_info info = ring.info();
     fmt::print("{} documents ({} failed), {} rows, {} tokens, {:.1f}% padding, {} batches\n",
-               status.size(), failed, rows_, tokens_,
+               documents, failed, rows_, tokens_,
                area_ == 0 ? 0.0 : 100.0 * static_cast<double>(area_ - tokens_) / static_cast<double>(area_),
                batches_);
     fmt::print("handoff: backend {}, {} slots of {} bytes, {}, {} copies, {} bytes\n", info.backend,
@@ -291,7 +297,6 @@ class Output {
                stats.copies, stats.bytes);
   }
 
- private:
   static std::string Place(const rankfeed_model* model, const std::string& text) {
     auto encoder = Encoder::Create(model, static_cast<uint32_t>(text.size()), true, 0);
     const auto match = encoder ? encoder->FindSpecial(text) : std::nullopt;
@@ -441,7 +446,8 @@ void AddBatch(CLI::App& app) {
                       "Corpus store of the same vocabulary: documents whose id it holds are taken "
                       "from it, and need no text");
   command->add_flag("--jsonl", c->jsonl, "Documents are JSONL whatever the file is called");
-  command->add_option("--max-length", c->options.max_length, "Tokens of a row, specials included")
+  command->add_option("--max-length", c->options.max_length,
+                      "Tokens of a row, specials included; of a model's folder, its model_max_length")
       ->capture_default_str();
   choice("--truncation", c->truncation, kTruncation, "How a longer row is cut");
   choice("--truncation-side", c->truncation_side, kSide, "Which end is cut off");
@@ -483,7 +489,16 @@ void AddBatch(CLI::App& app) {
   command->add_option("--npz", c->npz,
                       "Write all tensors to a NumPy .npz file: batch0.input_ids, ...; a name that "
                       "ends in .npy gets the input_ids of the only batch");
-  command->callback([c] { RunBatch(*c); });
+  command->callback([c, command] {
+    const FolderConfig config = c->vocab.Config();
+    const auto take = [&](const char* option, const auto& from, auto* to) {
+      if (from && command->count(option) == 0) *to = *from;
+    };
+    take("--max-length", config.model_max_length, &c->options.max_length);
+    take("--truncation-side", config.truncation_side, &c->truncation_side);
+    take("--padding-side", config.padding_side, &c->padding_side);
+    RunBatch(*c);
+  });
 }
 
 }  // namespace rankfeed::cli

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/folder.h"
 #include "rankfeed/builder.hpp"
 
 namespace rankfeed::cli {
@@ -27,6 +28,20 @@ void AddParity(CLI::App& app);
 void AddReceipt(CLI::App& app);
 void AddAudit(CLI::App& app);
 void AddRerank(CLI::App& app);  // only with rankfeed_crossencoder
+void AddServe(CLI::App& app);   // likewise
+
+// The command line is wrong: the message goes to stderr, the process exits with code 2.
+struct WrongCommand : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Examples at the end of the help of each command, after all commands were added.
+void AddExamples(CLI::App& app);
+// Throws WrongCommand, with the command that may have been meant, where a word that ought to be one is none.
+void CheckCommandNames(const CLI::App& app, int argc, char** argv);
+
+// 8.3 MB, 57.4 kB, 812 bytes.
+std::string Bytes(double bytes);
 
 // --parity, as every command that reads a model file has it.
 void AddParityOption(CLI::App& command, std::string* parity);
@@ -34,10 +49,13 @@ void AddParityOption(CLI::App& command, std::string* parity);
 // --vocab and what goes with it, as every command that opens a vocabulary has them.
 struct VocabOptions {
   std::string path, parity, preset;
+  std::string folder;  // of a model, where --vocab was one; path is then its tokenizer.json
   bool map_file = false;
   void Add(CLI::App& command);
   int32_t parity_number() const;  // RANKFEED_PARITY_*
   Vocabulary Load() const;        // throws Failure
+  // What the folder's tokenizer_config.json says; nothing where --vocab was a file. Throws Failure.
+  FolderConfig Config() const;
 };
 
 // --specials-in-text, as every command that tokenizes texts has it.

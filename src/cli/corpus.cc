@@ -189,10 +189,10 @@ void RunBuild(const BuildCommand& c, uint32_t mode) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const rankfeed_corpus_info info = TrustedInfo(c.store);
   fmt::print(
-      "{}: {} documents read, {} tokens, {:.1f} MB of text, {:.2f} s; store: {} documents, "
-      "{:.1f} MB\n",
-      c.store, totals.documents, totals.tokens, totals.bytes / 1e6, seconds.count(), info.documents,
-      info.file_bytes / 1e6);
+      "{}: {} documents read, {} tokens, {} of text, {:.2f} s; store: {} documents, "
+      "{}\n",
+      c.store, totals.documents, totals.tokens, Bytes(totals.bytes), seconds.count(), info.documents,
+      Bytes(info.file_bytes));
 }
 
 nlohmann::ordered_json InfoJson(const std::string& path, const rankfeed_corpus_info& i) {
@@ -237,8 +237,8 @@ void RunVerify(const std::string& path, const VocabOptions& vocab) {
   const auto start = std::chrono::steady_clock::now();
   const Store store(path, loaded ? loaded->model() : nullptr, options);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  fmt::print("{}: sound: {} documents, {} tokens, {:.1f} MB in {:.2f} s\n", path,
-             store.info().documents, store.info().tokens, store.info().file_bytes / 1e6,
+  fmt::print("{}: sound: {} documents, {} tokens, {} in {:.2f} s\n", path,
+             store.info().documents, store.info().tokens, Bytes(store.info().file_bytes),
              seconds.count());
 }
 
@@ -307,8 +307,8 @@ void RunCompact(const std::string& path) {
   Checked(
       [&](rankfeed_builder_error* error) { return rankfeed_corpus_compact(path.c_str(), error); });
   const rankfeed_corpus_info after = TrustedInfo(path);
-  fmt::print("{}: {} documents, {:.1f} MB, before {:.1f} MB\n", path, after.documents,
-             after.file_bytes / 1e6, before / 1e6);
+  fmt::print("{}: {} documents, {}, before {}\n", path, after.documents,
+             Bytes(after.file_bytes), Bytes(before));
 }
 
 void RunMerge(const std::string& output, const std::vector<std::string>& stores) {
@@ -318,8 +318,8 @@ void RunMerge(const std::string& output, const std::vector<std::string>& stores)
     return rankfeed_corpus_merge(names.data(), names.size(), output.c_str(), error);
   });
   const rankfeed_corpus_info info = TrustedInfo(output);
-  fmt::print("{}: {} documents of {} stores, {} tokens, {:.1f} MB\n", output, info.documents,
-             stores.size(), info.tokens, info.file_bytes / 1e6);
+  fmt::print("{}: {} documents of {} stores, {} tokens, {}\n", output, info.documents,
+             stores.size(), info.tokens, Bytes(info.file_bytes));
 }
 
 void AddBuildOptions(CLI::App* command, BuildCommand* o) {

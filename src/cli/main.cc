@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 #include <utility>
 
@@ -29,8 +30,15 @@ void AddParityOption(CLI::App& command, std::string* parity) {
 void VocabOptions::Add(CLI::App& command) {
   command
       .add_option("--vocab", path,
-                  "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model or a "
-                  "HuggingFace tokenizer.json")
+                  "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model, a "
+                  "HuggingFace tokenizer.json, or a model's folder with one, whose "
+                  "tokenizer_config.json then gives batch and rerank their --max-length, and batch "
+                  "its sides. Truncation and padding inside a tokenizer.json are left aside")
+      ->transform([this](const std::string& given) {
+        if (!std::filesystem::is_directory(given)) return given;
+        folder = given;
+        return TokenizerJsonOf(given);
+      })
       ->required();
   AddParityOption(command, &parity);
   command.add_option("--preset", preset,
@@ -40,6 +48,10 @@ void VocabOptions::Add(CLI::App& command) {
       "--map-file", map_file,
       "Use images and stores in place, shared between processes, and not a private copy: only "
       "for files that nobody else changes");
+}
+
+FolderConfig VocabOptions::Config() const {
+  return folder.empty() ? FolderConfig{} : ReadFolderConfig(folder);
 }
 
 Vocabulary VocabOptions::Load() const {
@@ -125,14 +137,20 @@ int main(int argc, char** argv) {
   rankfeed::cli::AddAudit(app);
 #ifdef RANKFEED_WITH_CROSSENCODER
   rankfeed::cli::AddRerank(app);
+  rankfeed::cli::AddServe(app);
 #endif
+  rankfeed::cli::AddExamples(app);
   try {
+    rankfeed::cli::CheckCommandNames(app, argc, argv);
     rankfeed::cli::ForceInstructionSet();
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) throw rankfeed::cli::Failure("writing to standard output failed");
     return 0;
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
+  } catch (const rankfeed::cli::WrongCommand& e) {
+    fmt::print(stderr, "rankfeed: {}\n", e.what());
+    return 2;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "rankfeed: out of memory\n");
   } catch (const std::exception& e) {

@@ -23,6 +23,7 @@
 #include "rankfeed/parallel.hpp"
 #include "rankfeed/rerank.h"
 #include "receipt/engine.h"
+#include "serve/two_types.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -35,7 +36,7 @@ struct RerankCommand {
   VocabOptions vocab;
   std::string model, query, docs, device = "host", dtype = "auto";
   bool jsonl = false, json = false, raw = false;
-  uint32_t max_length = 512, top = 0, threads = 1, slots = 3, max_rows = 64, max_tokens = 8192;
+  uint32_t max_length = 512, top = 0, threads = 0, slots = 3, max_rows = 64, max_tokens = 8192;
 };
 
 class Stopwatch {
@@ -103,26 +104,6 @@ struct Documents {
   }
 };
 
-// Token types of a model that has two and a vocabulary whose template gives none: query 0, passage
-// 1, as BERT counts them.
-struct TwoTypes {
-  int32_t begin, middle[2], end;
-  rankfeed_pair_template parts{};
-
-  explicit TwoTypes(const rankfeed_model_info& info)
-      : begin(info.cls_id >= 0 ? info.cls_id : info.bos_id),
-        end(info.sep_id >= 0 ? info.sep_id : info.eos_id) {
-    if (begin < 0 || end < 0)
-      throw Failure("the vocabulary has no <s> and </s> to build pairs with");
-    middle[0] = middle[1] = end;
-    parts.struct_size = sizeof(parts);
-    parts.document_type_id = 1;
-    parts.prefix = {{}, &begin, 1, 0};
-    parts.middle = {{}, middle, 2, 0};
-    parts.suffix = {{}, &end, 1, 1};
-  }
-};
-
 struct Times {
   double vocabulary = 0, model = 0, documents = 0, fill = 0, wait = 0, drain = 0, rank = 0,
          total = 0;
@@ -186,7 +167,8 @@ class Rerank {
     with_types_ = info.type_vocab_size > 1;
     if (with_types_) options_.tensors |= RANKFEED_TENSOR_TOKEN_TYPE_IDS;
     if (with_types_ && !vocabulary.has_token_type_ids) {
-      two_types_ = std::make_unique<TwoTypes>(vocabulary);
+      two_types_ = std::make_unique<serve::TwoTypes>(vocabulary);
+      if (!two_types_->complete()) throw Failure("the vocabulary has no <s> and </s> to build pairs with");
       options_.template_kind = RANKFEED_TEMPLATE_CUSTOM;
       options_.pair_template = &two_types_->parts;
     }
@@ -412,7 +394,7 @@ class Rerank {
   std::optional<Crossencoder> model_;
   rankfeed_crossencoder_info info_{};
   std::unique_ptr<Documents> documents_;
-  std::unique_ptr<TwoTypes> two_types_;
+  std::unique_ptr<serve::TwoTypes> two_types_;
   bool with_types_ = false;
   rankfeed_rerank_options options_{};
   rankfeed_rerank_limits limits_{};
@@ -473,7 +455,11 @@ void AddRerank(CLI::App& app) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command->add_flag("--json", c->json, "Print one JSON object");
-  command->callback([c] { Rerank(*c).Run(); });
+  command->callback([c, command] {
+    const FolderConfig config = c->vocab.Config();
+    if (config.model_max_length && command->count("--max-length") == 0) c->max_length = *config.model_max_length;
+    Rerank(*c).Run();
+  });
 }
 
 }  // namespace rankfeed::cli

@@ -22,6 +22,11 @@ if grep -qE 'NaN|undefined|\[object' <(sed 's/<script.*//' "$2/dom.html"); then
   echo "FAILED: the drawn page shows NaN or undefined"
   exit 1
 fi
+for width in 390 768 1280; do
+  run "$2/report.html" "$2/profile" --window-size=$width,2000 --dump-dom | grep -qF 'data-fits="true"' ||
+    { echo "FAILED: the page is wider than $width pixels"; exit 1; }
+done
+run "$2/report.html" "$2/profile" --window-size=390,5200 --screenshot="$2/narrow.png"
 run "$2/report.html" "$2/profile" --window-size=1200,3200 --screenshot="$2/light.png"
 run "$2/report.html" "$2/profile" --window-size=1200,3200 --force-dark-mode --screenshot="$2/dark.png"
 for image in light dark; do

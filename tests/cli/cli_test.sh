@@ -55,19 +55,19 @@ equal "pieces" "▁What▁is▁a▁panda?" "$("$rankfeed" encode --vocab v.rfimg
 equal "on the fast road" "fast road: yes" "$("$rankfeed" info --vocab v.rfimg | tail -n 1)"
 "$rankfeed" info --vocab v.rfimg --json | grep -A1 '"fast_road": true' | grep -q '"off_fast_road": null' ||
   fail "fast road in JSON"
-echo '{"normalizer": {"type": "Lowercase"}, "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}' >lower.json
-equal "off the fast road" "fast road: no: normalizer, Lowercase" "$("$rankfeed" info --vocab lower.json | tail -n 1)"
-"$rankfeed" info --vocab lower.json --json | grep -A1 '"fast_road": false' |
-  grep -q '"off_fast_road": "normalizer, Lowercase"' || fail "off the fast road in JSON"
+echo '{"pre_tokenizer": {"type": "Whitespace"}, "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}' >whitespace.json
+equal "off the fast road" "fast road: no: pre-tokenizer, Whitespace" "$("$rankfeed" info --vocab whitespace.json | tail -n 1)"
+"$rankfeed" info --vocab whitespace.json --json | grep -A1 '"fast_road": false' |
+  grep -q '"off_fast_road": "pre-tokenizer, Whitespace"' || fail "off the fast road in JSON"
 # roads_of OPTION...: lines of --stats, one space between columns
 roads_of() { "$rankfeed" encode --stats "$@" 2>&1 >/dev/null | tr -s ' '; }
 { printf 'What is a panda?\n\na \xe2\x96\x81 b\npa\xffnda\n'; printf '%05000d\n' 0 | tr 0 .; } >roads.txt
-expected=$(printf '%s\n' "road texts bytes" "fast road 3 23" "invalid utf-8 1 6" "length 1 5000")
+expected=$(printf '%s\n' "road texts bytes" "fast road 4 29" "length 1 5000")
 equal "roads" "$expected" "$(roads_of --vocab v.rfimg roads.txt | sed '$d')"
 equal "ids with --stats" "$ids" "$("$rankfeed" encode --stats --vocab v.rfimg texts.txt 2>/dev/null; echo end)"
 equal "road of offsets" "$(printf '%s\n' "fast road 0 0" "options 5 5029")" \
   "$(roads_of --vocab v.rfimg --json roads.txt | sed -n 2,3p)"
-equal "road of a pipeline" "pipeline 1 1" "$(echo a | roads_of --vocab lower.json | sed -n 3p)"
+equal "road of a pipeline" "pipeline 1 1" "$(echo a | roads_of --vocab whitespace.json | sed -n 3p)"
 # A text longer than the encoder: another takes its place, and the counts go on.
 { echo bear; for ((i = 0; i < 20000; ++i)); do printf 'panda '; done; echo; } >long.txt
 equal "roads of two encoders" "fast road 2 120004" "$(roads_of --vocab v.rfimg long.txt | sed -n 2p)"
@@ -189,14 +189,65 @@ refused "not an id" "column 3" "$rankfeed" decode --vocab v.rfimg badids.txt
 echo '99999999' >rangeids.txt
 refused "id out of range" "outside the vocabulary" "$rankfeed" decode --vocab v.rfimg rangeids.txt
 refused "no vocabulary" "vocab" "$rankfeed" encode
-refused "unknown command" "" "$rankfeed" frobnicate
+refused "unknown command" "no command .rankfeed frobnicate.; there are compile, info" "$rankfeed" frobnicate
+refused "mistyped command" "did you mean .rankfeed encode.\\?" "$rankfeed" encoed --vocab v.rfimg
+refused "mistyped command of a command" "did you mean .rankfeed corpus verify.\\?" "$rankfeed" corpus verfiy docs.rfc
+cases=$((cases + 1))
+"$rankfeed" encoed 2>/dev/null
+[[ $? == 2 ]] || fail "mistyped command: exit status"
+# The help of every command ends in its own examples.
+commands_of() { "$rankfeed" "$@" --help | sed -n '/^Subcommands:/,/^[A-Z]/p' | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'; }
+for command in $(commands_of); do
+  inner=$(commands_of "$command")
+  for name in ${inner:-""}; do
+    full="$command${name:+ $name}"
+    # shellcheck disable=SC2086
+    examples=$("$rankfeed" $full --help | sed -n '/^Examples:$/,$p')
+    equal "examples of $full" "Examples:" "$(head -n 1 <<<"$examples")"
+    grep -q "rankfeed $full " <<<"$examples" || fail "examples of $full: $examples"
+  done
+done
+((cases > 60)) || fail "few cases: are the commands found?"
+printf '{"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}' >small.json
+"$rankfeed" compile small.json -o small.rfimg | grep -qE ', [0-9.]+ kB, ' || fail "a small image's size is not in kB"
+mkdir -p vocabulary && cp small.json vocabulary/tokenizer.json
+hash_of() { "$rankfeed" info --vocab "$1" --json | grep config_hash; }
+equal "vocabulary of a folder" "$(hash_of small.json)" "$(hash_of vocabulary)"
+mkdir -p empty
+refused "folder without a vocabulary" "empty has no tokenizer.json" "$rankfeed" info --vocab empty
 # A query that leaves a document no token is an error of each document, not of the batch.
 cases=$((cases + 1))
-"${batch[@]}" --truncation only_second --max-length 8 >out.txt 2>err.txt
+"${batch[@]}" --truncation only_second --max-length 8 >out.txt 2>err.txt && fail "documents failed, and batch succeeded"
+grep -qE "rankfeed: [0-9]+ of [0-9]+ documents failed" err.txt || fail "documents failed: stderr is '$(cat err.txt)'"
 grep -q "RANKFEED_E_TRUNCATION" err.txt || fail "query too long: stderr is '$(cat err.txt)'"
 cases=$((cases + 1))
 "$rankfeed" encode --vocab v.rfimg texts.txt >/dev/full 2>err.txt && fail "full disk: succeeded"
 grep -q "standard output" err.txt || fail "full disk: stderr is '$(cat err.txt)'"
+
+# a model's folder as vocabulary: its configuration gives what the command line does not
+mkdir folder other
+cat >folder/tokenizer.json <<'JSON'
+{"truncation": {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0},
+ "padding": {"strategy": {"Fixed": 9}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 2, "pad_type_id": 0, "pad_token": "<pad>"},
+ "added_tokens": [{"id": 2, "content": "<pad>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}],
+ "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0], ["<pad>", 0.0], ["b", -1.0]]}}
+JSON
+printf 'aaaabbbb\na\n' >ab.txt
+echo '{"model_max_length": 5, "truncation_side": "left", "padding_side": "left"}' >folder/tokenizer_config.json
+rows() { "$rankfeed" batch --query a --docs ab.txt --npz rows.npy "$@" >/dev/null && od -An -v -t d4 -w4 -j 128 rows.npy | xargs; }
+equal "encode with a folder" "1 1 1 1 3 3 3 3" "$("$rankfeed" encode --vocab folder ab.txt | head -n 1)"
+equal "folder's limit and sides" "1 3 3 3 3 2 2 2 1 1" "$(rows --vocab folder)"
+equal "options before the folder's" "1 1 1 1 1 2" "$(rows --vocab folder --max-length 3 --truncation-side right --padding-side right)"
+equal "its file by itself" "1 1 1 1 1 3 3 3 3 1 1 2 2 2 2 2 2 2" "$(rows --vocab folder/tokenizer.json --padding-side right)"
+echo '{"model_max_length": 1000000000000000019884624838656}' >folder/tokenizer_config.json
+equal "no limit" 18 "$(rows --vocab folder | wc -w)"
+refused "folder without a vocabulary" "other has no tokenizer.json" "$rankfeed" encode --vocab other ab.txt
+cp "$model" other/spiece.model
+refused "folder of a .model" "no tokenizer.json; --vocab takes its other/spiece.model" "$rankfeed" encode --vocab other ab.txt
+echo '{"padding_side": "up"}' >folder/tokenizer_config.json
+refused "bad configuration" 'padding_side is "up"; it must be left or right' "$rankfeed" batch --vocab folder --query a --docs ab.txt
+echo '[' >folder/tokenizer_config.json
+refused "broken configuration" "tokenizer_config.json is no JSON object" "$rankfeed" batch --vocab folder --query a --docs ab.txt
 
 # receipt, audit, trace
 "$rankfeed" trace make --docs docs.jsonl --requests 6 --candidates 2 --rate 200 -o t.jsonl >/dev/null || fail "trace make"

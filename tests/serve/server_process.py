@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starts a rerank server on the default vocabulary with a random cross-encoder, and talks to it."""
+"""Starts `rankfeed serve` on the default vocabulary with a random cross-encoder, and talks to it."""
 
 import http.client
 import json
@@ -10,7 +10,6 @@ import sys
 import tempfile
 
 import random_model
-import random_onnx
 
 SOURCE = os.environ["RANKFEED_SOURCE_DIR"]
 MODEL = os.path.join(SOURCE, "data", "default.model")
@@ -19,7 +18,7 @@ MODEL = os.path.join(SOURCE, "data", "default.model")
 class Server:
     """A running server and its files. rankfeed: the command line, which makes images and stores."""
 
-    def __init__(self, command, rankfeed, documents=(), arguments=()):
+    def __init__(self, rankfeed, documents=(), arguments=(), environment=None):
         self.folder = tempfile.TemporaryDirectory()
         self.rankfeed = rankfeed
         self.vocab, self.corpus, self.model = (self.path(n) for n in ("default.rfimg", "docs.rfc", "model"))
@@ -30,21 +29,23 @@ class Server:
         self.write_model(self.model, 1)
         self.build_corpus(self.corpus, documents or [("none", "")])
         self.process = subprocess.Popen(
-            [*command, "--vocab", self.vocab, "--model", self.model, "--corpus", self.corpus, *map(str, arguments)],
-            stdout=subprocess.PIPE, text=True)
+            [rankfeed, "serve", "--vocab", self.vocab, "--model", self.model, "--corpus", self.corpus, "--port", "0",
+             "--admin-port", "0", *map(str, arguments)],
+            stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
+        self.port, self.admin_port = self.printed_port(), self.printed_port()
+
+    def printed_port(self):
         line = self.process.stdout.readline()
-        found = re.search(r":(\d+)", line)
+        found = re.search(r":(\d+)$", line.strip())
         if not found:
             raise RuntimeError(f"the server printed {line!r}, status {self.process.wait()}")
-        self.port = int(found[1])
+        return int(found[1])
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
     def write_model(self, folder, seed, id_count=None):
-        """For the server in C++ and, as ONNX, for the one in Python."""
         random_model.write(folder, id_count or self.id_count, self.pad_id, seed)
-        random_onnx.write(os.path.join(folder, "model.onnx"), id_count or self.id_count, seed)
 
     def compile_permuted(self, image):
         """The default vocabulary as a tokenizer.json whose ordinary pieces have other ids; how many ids it has."""
@@ -63,7 +64,8 @@ class Server:
                        input=lines, text=True, check=True, stdout=subprocess.DEVNULL)
 
     def call(self, method, path, body=None, headers=None, timeout=60):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        port = self.admin_port if path.startswith("/admin/") else self.port
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
         data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
         connection.request(method, path, data, {"Content-Type": "application/json", **(headers or {})})
         answer = connection.getresponse()
@@ -81,7 +83,7 @@ class Server:
 
     def metrics(self):
         out = {}
-        for line in self.call("GET", "/metrics")[1].splitlines():
+        for line in self.call("GET", "/metrics")[1].split("\n"):
             if line and not line.startswith("#"):
                 name, value = line.rsplit(" ", 1)
                 out[name] = float(value)
@@ -92,6 +94,11 @@ class Server:
         with open(f"/proc/{self.process.pid}/status") as file:
             fields = dict(line.split(":", 1) for line in file)
         return int(fields["VmRSS"].split()[0]) << 10, int(fields["Threads"]), len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def highest_resident(self):
+        """Bytes, since it began."""
+        with open(f"/proc/{self.process.pid}/status") as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM"))
 
     def stop(self):
         """SIGTERM; what the server printed, and its exit status."""

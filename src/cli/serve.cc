@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// cli/serve.cc: `rankfeed serve`: the options of the HTTP service, see serve/service.h.
+#include "serve/service.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+#include "cli/cli.h"
+
+namespace rankfeed::cli {
+namespace {
+
+struct ServeCommand {
+  serve::Options options;
+  std::string api_key_file;
+  uint32_t deadline_ms = 30'000, head_ms = 10'000, idle_ms = 75'000, drain_ms = 8'000;
+  uint64_t max_body = 16 << 20, body_memory = 256 << 20;
+  bool no_auto_truncate = false;
+};
+
+// The key: the first line of the file, or the environment's. A command line is everybody's to read.
+std::string Key(const std::string& file) {
+  if (file.empty()) {
+    const char* const key = std::getenv("RANKFEED_API_KEY");
+    return key == nullptr ? "" : key;
+  }
+  std::ifstream in(file);
+  std::string key;
+  if (!std::getline(in, key) || key.empty()) throw Failure(file + ": no key in its first line");
+  return key;
+}
+
+void RunServe(const ServeCommand& c) {
+  serve::Options options = c.options;
+  options.api_key = Key(c.api_key_file);
+  options.auto_truncate = !c.no_auto_truncate;
+  auto& l = options.listener;
+  l.request = std::chrono::milliseconds(c.deadline_ms);
+  l.head = std::chrono::milliseconds(c.head_ms);
+  l.idle = std::chrono::milliseconds(c.idle_ms);
+  l.drain = std::chrono::milliseconds(c.drain_ms);
+  l.max_body_bytes = c.max_body;
+  l.body_budget = std::max(c.body_memory, c.max_body);
+  serve::Serve(std::move(options));
+}
+
+void AddLimits(CLI::App* command, ServeCommand* c) {
+  auto& o = c->options;
+  command
+      ->add_option("--deadline-ms", c->deadline_ms,
+                   "From a request's first byte to its answer, reading and parsing included; the "
+                   "header X-Deadline-Ms "
+                   "shortens it")
+      ->check(CLI::Range(1, 86'400'000))
+      ->capture_default_str();
+  command
+      ->add_option("--header-timeout-ms", c->head_ms,
+                   "For the head of a request, from its first byte")
+      ->check(CLI::Range(1, 86'400'000))
+      ->capture_default_str();
+  command
+      ->add_option("--idle-timeout-ms", c->idle_ms,
+                   "A connection without a request is closed after this")
+      ->check(CLI::Range(1, 86'400'000))
+      ->capture_default_str();
+  command
+      ->add_option("--drain-ms", c->drain_ms,
+                   "After SIGTERM, until requests that are not answered yet are given up; the "
+                   "process ends at most "
+                   "1.7 s later")
+      ->check(CLI::Range(1000, 86'400'000))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--max-connections", o.listener.max_connections,
+          "Open at once; beyond it those go that wait longest without having asked anything")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command
+      ->add_option("--max-body", c->max_body,
+                   "Bytes of a body, as sent and after inflating, for example 16MB")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  command
+      ->add_option("--body-memory", c->body_memory,
+                   "Bytes of all bodies together while they are read")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  command->add_option("--max-documents", o.max_documents, "Of a request")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_option("--max-request-tokens", o.max_request_tokens, "Of all rows of a request")
+      ->capture_default_str();
+  command->add_option("--max-json-depth", o.max_json_depth, "Levels of a body's JSON")
+      ->check(CLI::Range(2, 1000))
+      ->capture_default_str();
+  command->add_option("--max-json-elements", o.max_json_elements, "Values in a body's JSON")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddServe(CLI::App& app) {
+  auto* command = app.add_subcommand("serve", "Answer rerank requests over HTTP (docs/serve.md)");
+  auto c = std::make_shared<ServeCommand>();
+  auto& o = c->options;
+  command
+      ->add_option("--vocab", o.paths.vocab,
+                   "Image, SentencePiece .model or HuggingFace tokenizer.json")
+      ->required();
+  command
+      ->add_option("--model", o.paths.model,
+                   "Cross-encoder: folder with config.json and model.safetensors")
+      ->required();
+  command->add_option("--corpus", o.paths.corpus,
+                      "Corpus store of that vocabulary, for documents given by id");
+  command->add_option("--host", o.listener.host, "IP address to listen on")->capture_default_str();
+  command->add_option("--port", o.listener.port, "0: any free one, printed")->default_val(8080);
+  command->add_option("--admin-host", o.admin_host, "IP address of the operators' listener")
+      ->capture_default_str();
+  command
+      ->add_option("--admin-port", o.admin_port,
+                   "Health, metrics and /admin/reload on a listener and a thread of their own; 0: "
+                   "any free port, "
+                   "printed; -1: none")
+      ->check(CLI::Range(-1, 65535))
+      ->capture_default_str();
+  command->add_option("--model-name", o.model_name,
+                      "What answers and /info call the model; else its path");
+  command->add_option("--api-key-file", c->api_key_file,
+                      "File whose first line clients must send as Authorization: Bearer KEY; else "
+                      "RANKFEED_API_KEY of the "
+                      "environment; else no key is asked for");
+  command
+      ->add_option("--workers", o.workers, "Threads that tokenize and score; 0: one for each core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--queue", o.queue,
+                   "Requests that may wait for a worker; more are answered with 429")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command->add_option("--max-length", o.max_length, "Tokens of a row; the model's limit binds too")
+      ->check(CLI::Range(8, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--max-batch-tokens", o.max_batch_tokens, "Tokens that are scored at once")
+      ->check(CLI::Range(8, 1 << 24))
+      ->capture_default_str();
+  command->add_flag("--no-auto-truncate", c->no_auto_truncate,
+                    "Rows that are too long are errors of /rerank requests with `texts` that do "
+                    "not say `truncate`");
+  AddLimits(command, c.get());
+  command->callback([c] { RunServe(*c); });
+}
+
+}  // namespace rankfeed::cli

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// serve/assets.cc: see assets.h.
+#include "serve/assets.h"
+
+#include <fmt/format.h>
+
+namespace rankfeed::serve {
+
+Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint64_t generation) {
+  auto vocabulary = Vocabulary::Load(paths.vocab);
+  if (!vocabulary) return vocabulary.error();
+  auto model = Crossencoder::Open(paths.model.c_str());
+  if (!model) return model.error();
+  const rankfeed_crossencoder_info info = model->info();
+  auto out = std::make_shared<Assets>(Assets{paths,
+                                             generation,
+                                             std::move(*vocabulary),
+                                             std::nullopt,
+                                             std::move(*model),
+                                             info,
+                                             {},
+                                             nullptr});
+  out->vocabulary_info = Info(out->vocabulary.model());
+  if (!paths.corpus.empty()) {
+    // Checks that the store was made with this vocabulary.
+    auto corpus = Corpus::Open(paths.corpus, out->vocabulary.model());
+    if (!corpus) return corpus.error();
+    out->corpus.emplace(std::move(*corpus));
+  }
+  // One id more is common: <mask>, which no text spells by accident.
+  if (out->vocabulary_info.id_count > info.vocab_size + 1) {
+    return Error{
+        RANKFEED_E_VOCABULARY,
+        fmt::format("{} has {} ids, {} embeds {}: they do not belong together", paths.vocab,
+                    out->vocabulary_info.id_count, paths.model, info.vocab_size)};
+  }
+  if (info.type_vocab_size > 1 && !out->vocabulary_info.has_token_type_ids) {
+    out->two_types = std::make_unique<TwoTypes>(out->vocabulary_info);
+    if (!out->two_types->complete()) {
+      return Error{RANKFEED_E_VOCABULARY, paths.vocab + ": no <s> and </s> to build pairs with"};
+    }
+  }
+  return std::shared_ptr<const Assets>(std::move(out));
+}
+
+Error AssetBox::Swap(const AssetPaths& paths) {
+  const std::lock_guard loading(loading_);
+  const auto before = Get();
+  auto loaded = Assets::Load(paths, before == nullptr ? 1 : before->generation + 1);
+  if (!loaded) return loaded.error();
+  const std::lock_guard lock(mutex_);
+  current_ = std::move(*loaded);
+  return {};
+}
+
+}  // namespace rankfeed::serve

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+// serve/dialect.cc: see dialect.h.
+#include "serve/dialect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+namespace rankfeed::serve {
+namespace {
+
+[[noreturn]] void Invalid(std::string message) {
+  throw Problem{Kind::kInvalid, std::move(message)};
+}
+
+// The field, or null where it is missing or null.
+const Json* Find(const Json& body, const char* name) {
+  const auto found = body.find(name);
+  return found == body.end() || found->is_null() ? nullptr : &*found;
+}
+
+const std::string& String(const Json& value, std::string_view name) {
+  if (!value.is_string())
+    Invalid(fmt::format("`{}` must be a string, not {}", name, value.type_name()));
+  return value.get_ref<const std::string&>();
+}
+
+std::string RequiredString(const Json& body, const char* name) {
+  const Json* const value = Find(body, name);
+  if (value == nullptr) Invalid(fmt::format("missing field `{}`", name));
+  return String(*value, name);
+}
+
+bool Flag(const Json& body, const char* name, bool fallback) {
+  const Json* const value = Find(body, name);
+  if (value == nullptr) return fallback;
+  if (!value->is_boolean())
+    Invalid(fmt::format("`{}` must be true or false, not {}", name, value->type_name()));
+  return value->get<bool>();
+}
+
+uint32_t Count(const Json& body, const char* name, uint32_t least, uint32_t fallback) {
+  const Json* const value = Find(body, name);
+  if (value == nullptr) return fallback;
+  if (!value->is_number_integer())
+    Invalid(fmt::format("`{}` must be an integer, not {}", name, value->type_name()));
+  constexpr int64_t kMost = 1'000'000'000;
+  const bool fits = !value->is_number_unsigned() || value->get<uint64_t>() <= uint64_t{kMost};
+  const int64_t number = fits ? value->get<int64_t>() : kMost + 1;
+  if (number < int64_t{least} || number > kMost) {
+    Invalid(fmt::format("`{}` is {}; it may be {} to {}", name, value->dump(), least, kMost));
+  }
+  return static_cast<uint32_t>(number);
+}
+
+const Json& List(const Json& body, const char* name, const Options& options) {
+  const Json* const value = Find(body, name);
+  if (value == nullptr) Invalid(fmt::format("missing field `{}`", name));
+  if (!value->is_array())
+    Invalid(fmt::format("`{}` must be an array, not {}", name, value->type_name()));
+  if (value->empty()) throw Problem{Kind::kEmpty, fmt::format("`{}` cannot be empty", name)};
+  if (value->size() > options.max_documents) {
+    throw Problem{Kind::kTooLarge, fmt::format("batch size {} > maximum allowed batch size {}",
+                                               value->size(), options.max_documents)};
+  }
+  return *value;
+}
+
+// What a field of a document says; nothing for one that is missing.
+bool FieldText(const Json& document, size_t index, const std::string& field, std::string* out) {
+  const Json* const value = Find(document, field.c_str());
+  if (value == nullptr) return false;
+  if (value->is_string()) {
+    *out = value->get_ref<const std::string&>();
+  } else if (value->is_number() || value->is_boolean()) {
+    *out = value->dump();
+  } else {
+    Invalid(fmt::format("documents[{}].{} must be text, not {}", index, field, value->type_name()));
+  }
+  return true;
+}
+
+// A document's text: of one field as it is, of several as lines `field: text` in the order of
+// rank_fields.
+Document ParseDocument(const Json& item, size_t index, const std::vector<std::string>& fields) {
+  Document out;
+  if (item.is_string()) {
+    out.text = item.get_ref<const std::string&>();
+    out.has_text = true;
+    return out;
+  }
+  if (!item.is_object()) {
+    Invalid(fmt::format("documents[{}] must be a string or an object, not {}", index,
+                        item.type_name()));
+  }
+  if (const Json* const id = Find(item, "id")) {
+    if (id->is_string()) out.id = id->get_ref<const std::string&>();
+  }
+  for (const std::string& field : fields) {
+    std::string text;
+    if (!FieldText(item, index, field, &text)) continue;
+    if (fields.size() == 1) {
+      out.text = std::move(text);
+    } else {
+      out.text += fmt::format("{}{}: {}", out.text.empty() ? "" : "\n", field, text);
+    }
+    out.has_text = true;
+  }
+  if (!out.has_text && out.id.empty()) {
+    Invalid(fmt::format("documents[{}] has no text: none of its fields is {}", index,
+                        fmt::format("`{}`", fmt::join(fields, "`, `"))));
+  }
+  return out;
+}
+
+std::vector<std::string> RankFields(const Json& body) {
+  const Json* const value = Find(body, "rank_fields");
+  if (value == nullptr) return {"text"};
+  if (!value->is_array() || value->empty())
+    Invalid("`rank_fields` must be an array of names of fields");
+  std::vector<std::string> out;
+  for (const Json& name : *value) out.push_back(String(name, "rank_fields[]"));
+  return out;
+}
+
+void ParseTei(const Json& body, const Options& options, RerankCall* call) {
+  Ranking& r = call->ranking;
+  const Json& texts = List(body, "texts", options);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    r.documents.push_back({String(texts[i], fmt::format("texts[{}]", i)), {}, true});
+  }
+  r.raw_scores = Flag(body, "raw_scores", false);
+  call->with_documents = Flag(body, "return_text", false);
+  r.policy.truncate = Flag(body, "truncate", options.auto_truncate);
+  if (const Json* const side = Find(body, "truncation_direction")) {
+    const std::string& name = String(*side, "truncation_direction");
+    if (name != "Right" && name != "right" && name != "Left" && name != "left") {
+      Invalid(fmt::format("`truncation_direction` is {}; it may be Left or Right", Quoted(name)));
+    }
+    r.policy.left = name == "Left" || name == "left";
+  }
+}
+
+void ParseDocuments(const Json& body, const Options& options, RerankCall* call) {
+  Ranking& r = call->ranking;
+  const Json& documents = List(body, "documents", options);
+  const std::vector<std::string> fields = RankFields(body);
+  for (size_t i = 0; i < documents.size(); ++i)
+    r.documents.push_back(ParseDocument(documents[i], i, fields));
+  r.raw_scores = Flag(body, "raw_scores", false);
+  call->with_documents = Flag(body, "return_documents", false);
+  r.top_n = Count(body, "top_n", 1, 0);
+  r.policy.max_chunks = std::min(Count(body, "max_chunks_per_doc", 1, 1), 1024u);
+  // A limit that no row reaches is none: every policy has a reranker of its own.
+  const uint32_t per_document = Count(body, "max_tokens_per_doc", 1, 0);
+  r.policy.max_tokens_per_doc =
+      per_document >= options.max_length && r.policy.max_chunks == 1 ? 0 : per_document;
+}
+
+void AppendScore(float score, std::string* out) {
+  *out += std::isfinite(score) ? fmt::format("{}", score) : "null";
+}
+
+// The document as an answer repeats it.
+std::string Repeated(const RerankCall& call, uint32_t index) {
+  const Json& item = call.body["documents"][index];
+  const std::string text =
+      item.is_object() ? std::string() : Quoted(call.ranking.documents[index].text);
+  if (call.dialect == Dialect::kInfinity)
+    return item.is_object() ? Quoted(call.ranking.documents[index].text) : text;
+  if (!item.is_object()) return fmt::format("{{\"text\":{}}}", text);
+  return item.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string TeiAnswer(const RerankCall& call) {
+  std::string out = "[";
+  for (const rankfeed_ranked& r : call.ranking.ranked) {
+    out += fmt::format("{}{{\"index\":{}", out.size() == 1 ? "" : ",", r.index);
+    if (call.with_documents) out += ",\"text\":" + Quoted(call.ranking.documents[r.index].text);
+    out += ",\"score\":";
+    AppendScore(r.score, &out);
+    out += '}';
+  }
+  return out += ']';
+}
+
+// Counts of elements and depth, as the parser meets them.
+class JsonLimits {
+ public:
+  explicit JsonLimits(const Options& options) : options_(options) {}
+  bool operator()(int depth, Json::parse_event_t event, Json&) {
+    using Event = Json::parse_event_t;
+    const bool begins = event == Event::object_start || event == Event::array_start;
+    if (begins && static_cast<uint32_t>(depth) >= options_.max_json_depth) {
+      throw Problem{Kind::kTooLarge, fmt::format("the body's JSON is deeper than {} levels",
+                                                 options_.max_json_depth)};
+    }
+    if ((begins || event == Event::value) && ++elements_ > options_.max_json_elements) {
+      throw Problem{Kind::kTooLarge, fmt::format("the body's JSON has more than {} elements",
+                                                 options_.max_json_elements)};
+    }
+    return true;
+  }
+
+ private:
+  const Options& options_;
+  uint32_t elements_ = 0;
+};
+
+}  // namespace
+
+Json ParseJson(std::string_view body, const Options& options) {
+  try {
+    Json out = Json::parse(body, JsonLimits(options));
+    if (!out.is_object())
+      throw Problem{Kind::kMalformed,
+                    fmt::format("the body is {}, not a JSON object", out.type_name())};
+    return out;
+  } catch (const Json::exception& e) {
+    const std::string_view what = e.what();
+    const size_t end = what.find("] ");  // of the library's own number of the error
+    throw Problem{Kind::kMalformed, fmt::format("the body is not JSON: {}",
+                                                end == what.npos ? what : what.substr(end + 2))};
+  }
+}
+
+Dialect DialectOf(std::string_view path) {
+  return path == "/v1/rerank"   ? Dialect::kCohereV1
+         : path == "/v2/rerank" ? Dialect::kCohereV2
+                                : Dialect::kTei;
+}
+
+void ParseRerank(std::string_view path, Json body, const Options& options, RerankCall* call) {
+  call->dialect = DialectOf(path);
+  call->body = std::move(body);
+  const Json& b = call->body;
+  const bool tei = path == "/rerank" && (b.contains("texts") || !b.contains("documents"));
+  if (path == "/rerank" && !tei)
+    call->dialect = b.contains("raw_scores") ? Dialect::kInfinity : Dialect::kJina;
+  call->ranking.query = RequiredString(b, "query");
+  const Json* const model = Find(b, "model");
+  call->model = model == nullptr ? options.model_name : String(*model, "model");
+  if (tei) {
+    ParseTei(b, options, call);
+  } else {
+    ParseDocuments(b, options, call);
+  }
+}
+
+std::string RerankAnswer(const RerankCall& call, std::string_view id) {
+  if (call.dialect == Dialect::kTei) return TeiAnswer(call);
+  const Ranking& r = call.ranking;
+  std::string out = "{";
+  if (call.dialect == Dialect::kInfinity) out += "\"object\":\"rerank\",";
+  out += fmt::format("\"id\":\"{}\",\"model\":{},\"results\":[", id, Quoted(call.model));
+  bool first = true;
+  for (const rankfeed_ranked& ranked : r.ranked) {
+    out += fmt::format("{}{{\"index\":{},\"relevance_score\":", first ? "" : ",", ranked.index);
+    AppendScore(ranked.score, &out);
+    if (call.with_documents) out += ",\"document\":" + Repeated(call, ranked.index);
+    out += '}';
+    first = false;
+  }
+  out += fmt::format("],\"usage\":{{\"prompt_tokens\":{0},\"total_tokens\":{0}}}", r.tokens);
+  if (call.dialect == Dialect::kInfinity) {
+    out += fmt::format(",\"created\":{}", static_cast<int64_t>(std::time(nullptr)));
+  } else if (call.dialect != Dialect::kJina) {
+    out += fmt::format(
+        ",\"meta\":{{\"api_version\":{{\"version\":\"{}\"}},\"billed_units\":{{\"search_units\":{}}"
+        "},"
+        "\"tokens\":{{\"input_tokens\":{}}}}}",
+        call.dialect == Dialect::kCohereV1 ? 1 : 2, (r.billed_documents + 99) / 100, r.tokens);
+  }
+  return out += '}';
+}
+
+TokenizeCall ParseTokenize(const Json& body, const Options& options) {
+  TokenizeCall out;
+  out.add_special_tokens = Flag(body, "add_special_tokens", true);
+  const Json* const inputs = Find(body, "inputs");
+  if (inputs != nullptr && inputs->is_string()) {
+    out.inputs.push_back(inputs->get<std::string>());
+    return out;
+  }
+  const Json& list = List(body, "inputs", options);
+  for (size_t i = 0; i < list.size(); ++i)
+    out.inputs.push_back(String(list[i], fmt::format("inputs[{}]", i)));
+  return out;
+}
+
+std::string TokenizeAnswer(const std::vector<std::vector<Token>>& texts) {
+  std::string out = "[";
+  for (const auto& tokens : texts) {
+    out += out.size() == 1 ? "[" : ",[";
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      const Token& t = tokens[i];
+      const std::string place = t.special ? "\"start\":null,\"stop\":null"
+                                          : fmt::format("\"start\":{},\"stop\":{}", t.begin, t.end);
+      out += fmt::format("{}{{\"id\":{},\"text\":{},\"special\":{},{}}}", i == 0 ? "" : ",", t.id,
+                         Quoted(t.text), t.special, place);
+    }
+    out += ']';
+  }
+  return out += ']';
+}
+
+DecodeCall ParseDecode(const Json& body, const Options& options) {
+  DecodeCall out;
+  out.skip_special_tokens = Flag(body, "skip_special_tokens", true);
+  const auto ids = [](const Json& list) {
+    std::vector<int32_t> row;
+    for (const Json& id : list) {
+      if (!id.is_number_unsigned() || id.get<uint64_t>() > INT32_MAX) {
+        Invalid(
+            fmt::format("`ids` must be ids or lists of ids; one is {}", id.dump().substr(0, 40)));
+      }
+      row.push_back(id.get<int32_t>());
+    }
+    return row;
+  };
+  const Json* const value = Find(body, "ids");
+  if (value == nullptr || !value->is_array())
+    Invalid("`ids` must be an array of ids, or of arrays of ids");
+  if (value->empty() || !value->front().is_array()) {
+    out.ids.push_back(ids(*value));
+    return out;
+  }
+  for (const Json& list : List(body, "ids", options)) {
+    if (!list.is_array()) Invalid("`ids` must be an array of ids, or of arrays of ids");
+    out.ids.push_back(ids(list));
+  }
+  return out;
+}
+
+}  // namespace rankfeed::serve

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// serve/dialect.h: requests of each dialect to a Ranking, and rankings to answers.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/problem.h"
+#include "serve/scorer.h"
+
+namespace rankfeed::serve {
+
+using Json = nlohmann::ordered_json;
+
+// A body as JSON; no deeper and of no more elements than the options say, which is looked at before
+// anything is allocated for them. Throws Problem.
+Json ParseJson(std::string_view body, const Options& options);
+
+// The dialect of a path before its body is known.
+Dialect DialectOf(std::string_view path);
+
+struct RerankCall {
+  Dialect dialect = Dialect::kTei;
+  Json body;
+  std::string model;  // as the request names it, else as the service does
+  bool with_documents = false;
+  Ranking ranking;
+};
+
+// Throws Problem; call->dialect is known then, as far as the body tells it.
+void ParseRerank(std::string_view path, Json body, const Options& options, RerankCall* call);
+std::string RerankAnswer(const RerankCall& call, std::string_view id);
+
+struct TokenizeCall {
+  std::vector<std::string> inputs;
+  bool add_special_tokens = true;
+};
+TokenizeCall ParseTokenize(const Json& body, const Options& options);  // throws Problem
+std::string TokenizeAnswer(const std::vector<std::vector<Token>>& tokens);
+
+struct DecodeCall {
+  std::vector<std::vector<int32_t>> ids;
+  bool skip_special_tokens = true;
+};
+DecodeCall ParseDecode(const Json& body, const Options& options);  // throws Problem
+
+}  // namespace rankfeed::serve

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: MIT
+// serve/http.cc: see http.h. Boost.Beast parses, Boost.Asio runs the loop.
+#include "serve/http.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <ctime>
+#include <list>
+
+namespace rankfeed::serve {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+bool Body::Append(const void* data, size_t size) {
+  const size_t need = bytes_.size() + size;
+  if (need > charged_) {
+    // Doubles, as the string does, so that what is charged is what is held.
+    const uint64_t more = std::max<uint64_t>(need, 2 * charged_) - charged_;
+    if (budget_ != nullptr && !budget_->Take(more)) return false;
+    charged_ += more;
+    bytes_.reserve(charged_);
+  }
+  bytes_.append(static_cast<const char*>(data), size);
+  return true;
+}
+
+void Body::Clear() {
+  if (budget_ != nullptr) budget_->Give(charged_);
+  charged_ = 0;
+  std::string().swap(bytes_);
+}
+
+namespace {
+
+constexpr size_t kHeadBuffer = 4096, kBodyBuffer = 64 << 10;
+constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kLingering = std::chrono::seconds(2);
+constexpr auto kGrace =
+    std::chrono::milliseconds(500);  // for requests that are on their way when a drain begins
+
+// Beast's Body concept over Body.
+struct ChargedBody {
+  using value_type = Body;
+  class reader {
+   public:
+    template <bool is_request, class Fields>
+    reader(http::header<is_request, Fields>&, value_type& body) : body_(body) {}
+    void init(const boost::optional<uint64_t>&, error_code& error) { error = {}; }
+    template <class Buffers>
+    size_t put(const Buffers& buffers, error_code& error) {
+      size_t size = 0;
+      for (auto i = asio::buffer_sequence_begin(buffers); i != asio::buffer_sequence_end(buffers);
+           ++i) {
+        if (!body_.Append(i->data(), i->size())) {
+          error = boost::system::errc::make_error_code(boost::system::errc::not_enough_memory);
+          return size;
+        }
+        size += i->size();
+      }
+      error = {};
+      return size;
+    }
+    void finish(error_code& error) { error = {}; }
+
+   private:
+    value_type& body_;
+  };
+};
+
+std::string_view View(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+std::string_view PathOf(std::string_view target) {
+  return target.substr(0, target.find_first_of("?#"));
+}
+
+const char* Reason(int status) {
+  return http::obsolete_reason(static_cast<http::status>(status)).data();
+}
+
+std::string DateField() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[40];
+  return std::string(text, std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &parts));
+}
+
+std::string HeadOf(const Response& response, bool keep, unsigned version) {
+  std::string out =
+      fmt::format("HTTP/1.{} {} {}\r\nDate: {}\r\nContent-Length: {}\r\n", version % 10,
+                  response.status, Reason(response.status), DateField(), response.body.size());
+  if (!response.content_type.empty())
+    out += fmt::format("Content-Type: {}\r\n", response.content_type);
+  out += response.fields;
+  if (!keep) {
+    out += "Connection: close\r\n";
+  } else if (version == 10) {
+    out += "Connection: keep-alive\r\n";
+  }
+  return out += "\r\n";
+}
+
+enum class Phase { kIdle, kHead, kBody, kWork, kWrite, kLinger };
+
+}  // namespace
+
+class Listener::Impl {
+ public:
+  Impl(const ListenerOptions& options, Application* application)
+      : options_(options),
+        application_(application),
+        budget_(options.body_budget),
+        acceptor_(io_),
+        tick_(io_),
+        pause_(io_) {}
+
+  std::string Open();
+  void Run();
+  void Drain() {
+    asio::post(io_, [this] {
+      if (draining_) return;
+      draining_ = true;
+      drain_begin_ = Clock::now();
+    });
+  }
+
+  class Connection;
+  using Connections = std::list<std::shared_ptr<Connection>>;
+
+  asio::awaitable<void> Accept();
+  asio::awaitable<void> Tick();
+  void Start(tcp::socket socket);
+  bool MakeRoom();
+  void CloseAcceptor();
+  Clock::time_point DrainEnd() const { return drain_begin_ + options_.drain; }
+
+  const ListenerOptions options_;
+  Application* const application_;
+  ByteBudget budget_;
+  ListenerCounts counts_;
+  asio::io_context io_{1};
+  tcp::acceptor acceptor_;
+  asio::steady_timer tick_, pause_;
+  std::optional<asio::signal_set> signals_;
+  std::list<asio::steady_timer> timers_;
+  Connections connections_;  // in order of arrival
+  bool draining_ = false;
+  Clock::time_point drain_begin_;
+};
+
+class Listener::Impl::Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Impl* owner, tcp::socket socket) : owner_(owner), socket_(std::move(socket)) {
+    Enter(Phase::kIdle, owner_->options_.head);
+  }
+
+  // Until the client or the listener has had enough of it.
+  asio::awaitable<void> Run() {
+    while (co_await Turn()) {
+    }
+    co_await Linger();
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+  Phase phase() const { return phase_; }
+  bool served() const { return served_; }
+  bool aborted() const { return aborted_; }
+  Clock::time_point since() const { return since_; }
+
+  // Ends what the connection waits for; what follows depends on its phase.
+  void Interrupt() {
+    interrupted_ = true;
+    deadline_ = Clock::time_point::max();
+    error_code ignored;
+    socket_.cancel(ignored);
+  }
+  void Abort() {
+    aborted_ = true;
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+  void Tick(Clock::time_point now) {
+    if (now >= deadline_) {
+      owner_->counts_.timed_out += phase_ != Phase::kLinger && phase_ != Phase::kIdle;
+      Interrupt();
+    } else if (owner_->draining_) {
+      if (phase_ == Phase::kIdle && now >= owner_->drain_begin_ + kGrace) Interrupt();
+      if (phase_ != Phase::kWork && now >= owner_->DrainEnd()) Interrupt();
+    }
+  }
+
+ private:
+  using Parser = http::request_parser<ChargedBody>;
+
+  void Enter(Phase phase, Clock::duration time) { EnterUntil(phase, Clock::now() + time); }
+  void EnterUntil(Phase phase, Clock::time_point deadline) {
+    phase_ = phase;
+    since_ = Clock::now();
+    deadline_ = deadline;
+  }
+
+  // One request. False when the connection ends.
+  asio::awaitable<bool> Turn() {
+    error_code error;
+    if (buffer_.size() == 0) {
+      ReleaseBuffer();
+      co_await socket_.async_wait(tcp::socket::wait_read,
+                                  asio::redirect_error(asio::use_awaitable, error));
+      if (error || interrupted_) co_return false;
+    }
+    const Clock::time_point arrival = Clock::now();
+    Enter(Phase::kHead, owner_->options_.head);
+    buffer_.reserve(kHeadBuffer);
+    Parser parser;
+    parser.header_limit(owner_->options_.max_head_bytes);
+    parser.body_limit(owner_->options_.max_body_bytes);
+    parser.get().body().SetBudget(&owner_->budget_);
+    co_await http::async_read_header(socket_, buffer_, parser,
+                                     asio::redirect_error(asio::use_awaitable, error));
+    if (aborted_) co_return false;
+    if (error) co_return co_await HeadFailed(parser, error);
+
+    const std::string_view target = View(parser.get().target());
+    Head head{View(parser.get().method_string()),
+              PathOf(target),
+              View(parser.get()[http::field::authorization]),
+              View(parser.get()[http::field::content_encoding]),
+              View(parser.get()[http::field::accept]),
+              View(parser.get()["X-Deadline-Ms"]),
+              !parser.is_done()};
+    if (parser.get().version() < 10 ||
+        (parser.get().version() >= 11 && parser.get().count(http::field::host) != 1)) {
+      co_return co_await Refuse(Fault::kBadRequest, head.path);
+    }
+    Clock::time_point deadline = arrival + owner_->options_.request;
+    if (auto refused = owner_->application_->Admit(head, arrival, &deadline)) {
+      refused->close |= head.has_body;  // what follows is not read
+      co_return co_await Answer(std::move(*refused), &parser);
+    }
+    if (head.has_body && !co_await ReadBody(&parser, head.path, deadline)) co_return false;
+    Request request{std::string(head.method),
+                    std::string(head.path),
+                    std::string(head.content_encoding),
+                    std::string(head.accept),
+                    std::move(parser.get().body()),
+                    arrival,
+                    deadline};
+    EnterUntil(Phase::kWork, Clock::time_point::max());
+    Response response = co_await Handled(std::move(request));
+    co_return co_await Answer(std::move(response), &parser);
+  }
+
+  // False: it was refused, or the client is gone.
+  asio::awaitable<bool> ReadBody(Parser* parser, std::string_view path,
+                                 Clock::time_point deadline) {
+    error_code error;
+    EnterUntil(Phase::kBody, deadline);
+    const beast::string_view expect = parser->get()[http::field::expect];
+    if (!expect.empty()) {
+      if (!beast::iequals(expect, "100-continue")) {
+        (void)co_await Refuse(Fault::kExpectation, path);
+        co_return false;
+      }
+      static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+      co_await asio::async_write(socket_, asio::buffer(kContinue),
+                                 asio::redirect_error(asio::use_awaitable, error));
+      if (error) co_return false;
+    }
+    // Beast reads as much at once as the buffer has room for.
+    if (parser->chunked() || parser->content_length_remaining().value_or(0) > kHeadBuffer)
+      buffer_.reserve(kBodyBuffer);
+    co_await http::async_read(socket_, buffer_, *parser,
+                              asio::redirect_error(asio::use_awaitable, error));
+    if (!error) co_return true;
+    if (aborted_) co_return false;
+    if (error == asio::error::operation_aborted) {
+      (void)co_await Refuse(owner_->draining_ ? Fault::kDraining : Fault::kTimeout, path);
+    } else if (error == http::error::body_limit) {
+      (void)co_await Refuse(Fault::kBodyTooLarge, path);
+    } else if (error == boost::system::errc::not_enough_memory) {
+      (void)co_await Refuse(Fault::kNoMemory, path);
+    } else if (error.category() == make_error_code(http::error::bad_chunk).category() &&
+               error != http::error::partial_message) {
+      (void)co_await Refuse(Fault::kBadRequest, path);
+    }
+    co_return false;
+  }
+
+  asio::awaitable<bool> HeadFailed(const Parser& parser, error_code error) {
+    if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+      co_return co_await Refuse(Fault::kHeadTooLarge, {});
+    }
+    if (error == http::error::body_limit) {
+      co_return co_await Refuse(Fault::kBodyTooLarge, PathOf(View(parser.get().target())));
+    }
+    if (error == asio::error::operation_aborted) {
+      co_return co_await Refuse(owner_->draining_ ? Fault::kDraining : Fault::kTimeout, {});
+    }
+    if (error.category() == make_error_code(http::error::bad_chunk).category() &&
+        error != http::error::end_of_stream && error != http::error::partial_message) {
+      co_return co_await Refuse(Fault::kBadRequest, {});
+    }
+    co_return false;
+  }
+
+  asio::awaitable<bool> Refuse(Fault fault, std::string_view path) {
+    Response response = owner_->application_->Refuse(fault, path);
+    response.close = true;
+    co_return co_await Answer(std::move(response), nullptr);
+  }
+
+  // The application's answer, which may come from another thread.
+  asio::awaitable<Response> Handled(Request request) {
+    return asio::async_initiate<const asio::use_awaitable_t<>, void(Response)>(
+        [this](auto handler, Request moved) {
+          auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+          owner_->application_->Handle(
+              std::move(moved), [this, shared = std::move(shared)](Response response) mutable {
+                asio::post(owner_->io_,
+                           [shared = std::move(shared), response = std::move(response)]() mutable {
+                             (*shared)(std::move(response));
+                           });
+              });
+        },
+        asio::use_awaitable, std::move(request));
+  }
+
+  asio::awaitable<bool> Answer(Response response, const Parser* parser) {
+    interrupted_ = false;
+    Enter(Phase::kWrite, owner_->options_.write);
+    const bool keep =
+        !response.close && parser != nullptr && parser->keep_alive() && !owner_->draining_;
+    const bool no_body = parser != nullptr && parser->get().method() == http::verb::head;
+    const std::string head =
+        HeadOf(response, keep, parser == nullptr ? 11 : parser->get().version());
+    const std::array<asio::const_buffer, 2> parts{
+        asio::buffer(head), no_body ? asio::const_buffer() : asio::buffer(response.body)};
+    error_code error;
+    co_await asio::async_write(socket_, parts, asio::redirect_error(asio::use_awaitable, error));
+    served_ |= response.status == 200;
+    Enter(Phase::kIdle, owner_->options_.idle);
+    if (error && !aborted_) owner_->counts_.dropped += 1;
+    co_return !error && keep;
+  }
+
+  // The client is told that nothing follows, and what it still sends is read and forgotten for a
+  // while: a socket that is closed with bytes unread makes the kernel take the last answer back.
+  asio::awaitable<void> Linger() {
+    error_code error;
+    interrupted_ = false;
+    socket_.shutdown(tcp::socket::shutdown_send, error);
+    if (error) co_return;
+    Enter(Phase::kLinger, kLingering);
+    buffer_.clear();
+    ReleaseBuffer();
+    char forgotten[2048];
+    for (uint64_t left = 64 << 20; left > sizeof(forgotten) && !error;) {
+      left -= co_await socket_.async_read_some(asio::buffer(forgotten),
+                                               asio::redirect_error(asio::use_awaitable, error));
+    }
+  }
+
+  void ReleaseBuffer() {
+    if (buffer_.capacity() > 0) buffer_ = beast::flat_buffer();
+  }
+
+  Impl* const owner_;
+  tcp::socket socket_;
+  beast::flat_buffer buffer_;
+  Phase phase_ = Phase::kIdle;
+  Clock::time_point since_, deadline_;
+  bool interrupted_ = false, aborted_ = false, served_ = false;
+};
+
+std::string Listener::Impl::Open() {
+  error_code error;
+  const auto address = asio::ip::make_address(options_.host, error);
+  if (error) return fmt::format("{}: not an IP address", options_.host);
+  const tcp::endpoint endpoint(address, options_.port);
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(4096, error);
+  if (error)
+    return fmt::format("cannot listen on {}:{}: {}", options_.host, options_.port, error.message());
+  return {};
+}
+
+void Listener::Impl::Run() {
+  asio::co_spawn(io_, Accept(), asio::detached);
+  asio::co_spawn(io_, Tick(), asio::detached);
+  io_.run();
+}
+
+void Listener::Impl::Start(tcp::socket socket) {
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  ++counts_.accepted;
+  ++counts_.open;
+  const auto place = connections_.insert(connections_.end(),
+                                         std::make_shared<Connection>(this, std::move(socket)));
+  asio::co_spawn(io_, (*place)->Run(), [this, place](std::exception_ptr) {
+    --counts_.open;
+    connections_.erase(place);
+  });
+}
+
+// Interrupts the connection that deserves its place least. False when every one is being served.
+bool Listener::Impl::MakeRoom() {
+  Connection* best = nullptr;
+  int best_rank = 4;
+  for (const auto& connection : connections_) {
+    if (connection->aborted()) continue;
+    const Phase phase = connection->phase();
+    const bool reading = phase == Phase::kIdle || phase == Phase::kHead;
+    const int rank = phase == Phase::kLinger            ? 0
+                     : reading && !connection->served() ? 1
+                     : phase == Phase::kIdle            ? 2
+                     : phase == Phase::kBody || reading ? 3
+                                                        : 4;
+    if (rank < best_rank ||
+        (rank == best_rank && best != nullptr && connection->since() < best->since())) {
+      best = connection.get();
+      best_rank = rank;
+      if (rank <= 1) break;  // the list is in order of arrival
+    }
+  }
+  if (best == nullptr) return false;
+  ++counts_.evicted;
+  best->Abort();
+  return true;
+}
+
+asio::awaitable<void> Listener::Impl::Accept() {
+  while (acceptor_.is_open()) {
+    error_code error;
+    tcp::socket socket(io_);
+    co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+    if (!acceptor_.is_open()) co_return;
+    if (error) {  // out of descriptors, most likely: those that wait longest go
+      (void)MakeRoom();
+      pause_.expires_after(std::chrono::milliseconds(20));
+      co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      continue;
+    }
+    if (connections_.size() >= options_.max_connections && !MakeRoom()) continue;  // closes it
+    Start(std::move(socket));
+  }
+}
+
+// Connections that the kernel has accepted already would be reset with the socket: they are taken
+// first.
+void Listener::Impl::CloseAcceptor() {
+  error_code error;
+  acceptor_.cancel(error);
+  acceptor_.non_blocking(true, error);
+  while (!error) {
+    tcp::socket socket(io_);
+    acceptor_.accept(socket, error);
+    if (!error) Start(std::move(socket));
+  }
+  acceptor_.close(error);
+}
+
+asio::awaitable<void> Listener::Impl::Tick() {
+  for (;;) {
+    error_code error;
+    tick_.expires_after(kTick);
+    co_await tick_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+    const auto now = Clock::now();
+    if (draining_ && acceptor_.is_open() && now >= drain_begin_ + kGrace) CloseAcceptor();
+    for (const auto& connection : connections_) connection->Tick(now);
+    if (!draining_ || acceptor_.is_open()) continue;
+    if (connections_.empty() || now >= DrainEnd() + std::chrono::seconds(1)) {
+      counts_.dropped += connections_.size();
+      io_.stop();
+      co_return;
+    }
+  }
+}
+
+Listener::Listener(const ListenerOptions& options, Application* application)
+    : impl_(std::make_unique<Impl>(options, application)) {}
+Listener::~Listener() = default;
+std::string Listener::Open() {
+  return impl_->Open();
+}
+uint16_t Listener::port() const {
+  return impl_->acceptor_.local_endpoint().port();
+}
+void Listener::Run() {
+  impl_->Run();
+}
+void Listener::Drain() {
+  impl_->Drain();
+}
+void Listener::Stop() {
+  impl_->io_.stop();
+}
+const ListenerCounts& Listener::counts() const {
+  return impl_->counts_;
+}
+
+void Listener::OnSignals(std::initializer_list<int> signals, std::function<void(int)> f) {
+  if (!impl_->signals_) impl_->signals_.emplace(impl_->io_);
+  for (const int signal : signals) impl_->signals_->add(signal);
+  impl_->signals_->async_wait([this, f = std::move(f)](const error_code& error, int signal) {
+    if (error) return;
+    f(signal);
+    OnSignals({}, f);
+  });
+}
+
+void Listener::After(std::chrono::milliseconds time, std::function<void()> f) {
+  asio::post(impl_->io_, [this, time, f = std::move(f)] {
+    asio::steady_timer& timer = impl_->timers_.emplace_back(impl_->io_, time);
+    timer.async_wait([f](const error_code& error) {
+      if (!error) f();
+    });
+  });
+}
+
+}  // namespace rankfeed::serve

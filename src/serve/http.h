@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// serve/http.h: an HTTP/1.1 listener with one event loop: many connections, one thread, nothing in
+// it that waits. It knows methods, paths, bodies and times, and nothing of what is served.
+//
+//   Listener::Run   accepts; each connection is a coroutine: head, Application::Admit, body,
+//                   Application::Handle (elsewhere, as long as it takes), answer, next request
+//   a tick          every 100 ms: whatever has stayed too long in its phase ends
+//
+// What a client holds is bounded by the clock and by bytes: a head must be complete head_ms after
+// its first byte, a body by the request's deadline, an idle connection is closed after idle_ms, an
+// answer that is not read after write_ms; all bodies together take at most body_budget bytes. At
+// max_connections the connection that has waited longest without a request ever being answered
+// makes room, then the one that has idled longest: clients that are served are not starved by those
+// that only hold connections.
+//
+// Threads: Run belongs to one thread, which calls Admit; Handle is called there too and answers
+// from any thread. Drain and Stop may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rankfeed::serve {
+
+using Clock = std::chrono::steady_clock;
+
+// Bytes that all bodies of a listener may take together.
+class ByteBudget {
+ public:
+  explicit ByteBudget(uint64_t bytes) : left_(static_cast<int64_t>(bytes)) {}
+  bool Take(uint64_t bytes) {
+    if (left_.fetch_sub(static_cast<int64_t>(bytes)) >= static_cast<int64_t>(bytes)) return true;
+    Give(bytes);
+    return false;
+  }
+  void Give(uint64_t bytes) { left_.fetch_add(static_cast<int64_t>(bytes)); }
+
+ private:
+  std::atomic<int64_t> left_;
+};
+
+// A body as it came, charged to a budget for as long as it lives.
+class Body {
+ public:
+  Body() = default;
+  Body(Body&& other) noexcept { Swap(&other); }
+  Body& operator=(Body&& other) noexcept {
+    Swap(&other);
+    return *this;
+  }
+  ~Body() { Clear(); }
+  void SetBudget(ByteBudget* budget) { budget_ = budget; }
+  // False, and nothing taken, when the budget does not have room.
+  bool Append(const void* data, size_t size);
+  void Clear();
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  void Swap(Body* other) {
+    bytes_.swap(other->bytes_);
+    std::swap(charged_, other->charged_);
+    std::swap(budget_, other->budget_);
+  }
+  std::string bytes_;
+  uint64_t charged_ = 0;
+  ByteBudget* budget_ = nullptr;
+};
+
+// The head of a request, as far as applications look at it. Views end with Admit.
+struct Head {
+  std::string_view method, path;  // path: without the query
+  std::string_view authorization, content_encoding, accept, deadline_ms;
+  bool has_body = false;
+};
+
+struct Request {
+  std::string method, path, content_encoding, accept;
+  Body body;
+  Clock::time_point arrival;   // of the first byte
+  Clock::time_point deadline;  // of the answer
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type, body;
+  std::string fields;  // more header fields, each with its CRLF
+  bool close = false;  // the connection ends with it
+};
+
+// What keeps a request from being handled, before there is an application's word for it.
+enum class Fault {
+  kBadRequest,    // 400: no HTTP
+  kHeadTooLarge,  // 431
+  kBodyTooLarge,  // 413
+  kTimeout,       // 408: head or body
+  kNoMemory,      // 503: all bodies together take what they may
+  kExpectation,   // 417
+  kDraining,      // 503
+};
+
+class Application {
+ public:
+  virtual ~Application() = default;
+  // A response refuses the request before its body is read. *deadline holds the listener's, and may
+  // be made sooner.
+  virtual std::optional<Response> Admit(const Head& head, Clock::time_point arrival,
+                                        Clock::time_point* deadline) = 0;
+  // Calls done once, from any thread.
+  virtual void Handle(Request request, std::function<void(Response)> done) = 0;
+  // The body of an answer to a fault, in the shape that path answers errors in.
+  virtual Response Refuse(Fault fault, std::string_view path) = 0;
+};
+
+struct ListenerOptions {
+  std::string host = "127.0.0.1";
+  uint16_t port = 0;
+  uint32_t max_connections = 16384;
+  uint32_t max_head_bytes = 16 << 10;
+  uint64_t max_body_bytes = 16 << 20;
+  uint64_t body_budget = 256 << 20;
+  std::chrono::milliseconds head{10'000}, idle{75'000}, write{15'000}, request{30'000};
+  std::chrono::milliseconds drain{
+      8'000};  // after Drain, until what is unread or unwritten is dropped
+};
+
+// Counters; any thread reads.
+struct ListenerCounts {
+  std::atomic<uint64_t> accepted{0}, open{0}, evicted{0}, timed_out{0}, dropped{0};
+};
+
+class Listener {
+ public:
+  Listener(const ListenerOptions& options, Application* application);
+  ~Listener();
+  // Binds. The message of what failed, or empty.
+  std::string Open();
+  uint16_t port() const;
+  // Returns after Drain or Stop.
+  void Run();
+  // Answers what was begun, with `Connection: close`, takes what is in the backlog, then returns
+  // from Run.
+  void Drain();
+  void Stop();
+  // Runs f on the loop's thread when one of these signals comes.
+  void OnSignals(std::initializer_list<int> signals, std::function<void(int)> f);
+  // Runs f on the loop's thread after a time, unless Run has returned by then.
+  void After(std::chrono::milliseconds time, std::function<void()> f);
+  const ListenerCounts& counts() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rankfeed::serve

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// serve/problem.cc: see problem.h.
+#include "serve/problem.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace rankfeed::serve {
+namespace {
+
+// One row for each Kind: the status for text-embeddings-inference, its error_type, the status for
+// Cohere, and the one for Jina and infinity, which are FastAPI services.
+struct Row {
+  int tei;
+  const char* tei_type;
+  int cohere, fastapi;
+};
+
+Row RowOf(Kind kind) {
+  switch (kind) {
+    case Kind::kMalformed:
+      return {400, "Validation", 400, 400};
+    case Kind::kInvalid:
+      return {422, "Validation", 400, 422};
+    case Kind::kEmpty:
+      return {400, "Empty", 400, 422};
+    case Kind::kTooLarge:
+      return {413, "Validation", 413, 413};
+    case Kind::kTooLong:
+      return {413, "Validation", 400, 422};
+    case Kind::kUnauthorized:
+      return {401, "Unauthorized", 401, 401};
+    case Kind::kNoRoute:
+      return {404, "NotFound", 404, 404};
+    case Kind::kMethod:
+      return {405, "Method", 405, 405};
+    case Kind::kMediaType:
+      return {415, "Validation", 415, 415};
+    case Kind::kOverloaded:
+      return {429, "Overloaded", 429, 429};
+    case Kind::kUnhealthy:
+      return {503, "Unhealthy", 503, 503};
+    case Kind::kDeadline:
+      return {504, "Deadline", 504, 504};
+    case Kind::kTimeout:
+      return {408, "Timeout", 408, 408};
+    case Kind::kHeadTooLarge:
+      return {431, "Validation", 431, 431};
+    case Kind::kExpectation:
+      return {417, "Validation", 417, 417};
+    case Kind::kBackend:
+      return {424, "Backend", 500, 500};
+  }
+  return {500, "Backend", 500, 500};
+}
+
+const char* InfinityType(int status) {
+  return status == 401   ? "authentication_error"
+         : status == 429 ? "rate_limit_error"
+         : status < 500  ? "invalid_request_error"
+                         : "server_error";
+}
+
+}  // namespace
+
+std::string Quoted(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Response ProblemResponse(Dialect dialect, const Problem& problem) {
+  const Row row = RowOf(problem.kind);
+  const std::string message = Quoted(problem.message);
+  Response out;
+  out.content_type = "application/json";
+  switch (dialect) {
+    case Dialect::kTei:
+      out.status = row.tei;
+      out.body = fmt::format("{{\"error\":{},\"error_type\":\"{}\"}}", message, row.tei_type);
+      break;
+    case Dialect::kCohereV1:
+    case Dialect::kCohereV2:
+      out.status = row.cohere;
+      out.body = fmt::format("{{\"message\":{}}}", message);
+      break;
+    case Dialect::kJina:
+      out.status = row.fastapi;
+      out.body = fmt::format("{{\"detail\":{}}}", message);
+      break;
+    case Dialect::kInfinity:
+      out.status = row.fastapi;
+      out.body =
+          fmt::format("{{\"error\":{{\"message\":{},\"type\":\"{}\",\"param\":null,\"code\":{}}}}}",
+                      message, InfinityType(row.fastapi), row.fastapi);
+      break;
+  }
+  if (problem.kind == Kind::kUnauthorized) out.fields += "WWW-Authenticate: Bearer\r\n";
+  return out;
+}
+
+Problem ProblemOf(const Error& error) {
+  switch (error.status) {
+    case RANKFEED_E_DEADLINE:
+      return {Kind::kDeadline, error.message};
+    case RANKFEED_E_CANCELLED:
+      return {Kind::kUnhealthy, "the service is shutting down"};
+    case RANKFEED_E_TOO_LONG:
+    case RANKFEED_E_TRUNCATION:
+      return {Kind::kTooLong, error.message};
+    case RANKFEED_E_LIMIT:
+      return {Kind::kTooLarge, error.message};
+    case RANKFEED_E_ARGUMENT:
+    case RANKFEED_E_NOT_FOUND:
+    case RANKFEED_E_ID_RANGE:
+    case RANKFEED_E_UNK_ID:
+    case RANKFEED_E_SPECIAL_IN_TEXT:
+      return {Kind::kInvalid, error.message};
+    default:
+      return {Kind::kBackend, error.message};
+  }
+}
+
+Outcome OutcomeOf(Kind kind) {
+  switch (kind) {
+    case Kind::kOverloaded:
+      return Outcome::kOverloaded;
+    case Kind::kDeadline:
+      return Outcome::kDeadline;
+    case Kind::kUnhealthy:
+    case Kind::kBackend:
+      return Outcome::kFailed;
+    default:
+      return Outcome::kInvalid;
+  }
+}
+
+}  // namespace rankfeed::serve

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// serve/problem.h: answers other than 200, in the shape and with the status that each dialect has
+// for them.
+#pragma once
+
+#include <string>
+
+#include "rankfeed/rankfeed.hpp"
+#include "serve/http.h"
+#include "serve/metrics.h"
+
+namespace rankfeed::serve {
+
+// Whose requests and answers a path speaks.
+//   kTei       text-embeddings-inference: /rerank with `texts`, /tokenize, /decode
+//   kCohereV1  Cohere's API 1, and Jina's and vLLM's at the same path: /v1/rerank
+//   kCohereV2  Cohere's API 2: /v2/rerank
+//   kJina      Jina's, vLLM's: /rerank with `documents`
+//   kInfinity  infinity's client: /rerank with `documents` and `raw_scores`
+enum class Dialect { kTei, kCohereV1, kCohereV2, kJina, kInfinity };
+
+enum class Kind {
+  kMalformed,  // the body is no JSON, or not encoded as it says
+  kInvalid,    // a field is missing, or of another type, or out of range
+  kEmpty,      // no documents
+  kTooLarge,   // more bytes, documents or tokens than the service takes
+  kTooLong,    // a row, where cutting was not allowed
+  kUnauthorized,
+  kNoRoute,
+  kMethod,
+  kMediaType,
+  kOverloaded,
+  kUnhealthy,  // the service is ending
+  kDeadline,
+  kTimeout,  // the client took too long to send
+  kHeadTooLarge,
+  kExpectation,
+  kBackend,
+};
+
+struct Problem {
+  Kind kind;
+  std::string message;
+};
+
+Response ProblemResponse(Dialect dialect, const Problem& problem);
+Problem ProblemOf(const Error& error);
+Outcome OutcomeOf(Kind kind);
+
+// A JSON string with its quotes; bytes that are no UTF-8 become U+FFFD.
+std::string Quoted(std::string_view text);
+
+}  // namespace rankfeed::serve

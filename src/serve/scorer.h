@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// serve/scorer.h: one thread's rerankers, encoder and workspace: tokenizes, scores and ranks one
+// request at a time. Scratch grows with the largest request and is given back after one that was
+// larger than most.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serve/options.h"
+
+namespace rankfeed::serve {
+
+// What may differ from request to request in how rows are made. Rerankers are kept per value.
+struct RowPolicy {
+  bool truncate = true;     // false: a row that is too long is an error of the request
+  bool left = false;        // cut at the start
+  uint32_t max_chunks = 1;  // more: windows over long documents
+  uint32_t max_tokens_per_doc = 0;
+  auto operator<=>(const RowPolicy&) const = default;
+};
+
+struct Document {
+  std::string text, id;  // id: taken from the corpus store when it is there
+  bool has_text = false;
+};
+
+struct Ranking {
+  // in
+  std::string query;
+  std::vector<Document> documents;
+  RowPolicy policy;
+  uint32_t top_n = 0;
+  bool raw_scores = false;
+  Clock::time_point deadline;
+  // out
+  std::vector<rankfeed_ranked> ranked;
+  uint64_t tokens = 0, rows = 0, batches = 0, generation = 0;
+  uint64_t billed_documents = 0;  // one for each 500 tokens of a row that were begun
+  uint64_t cut_rows = 0;          // rows as long as max_length lets them be
+  Clock::duration tokenizing{}, scoring{};
+  uint64_t tokenizing_cpu_ns = 0;
+};
+
+struct Token {
+  int32_t id = 0;
+  bool special = false;
+  uint32_t begin = 0, end = 0;  // bytes of the text
+  std::string text;
+};
+
+class Scorer {
+ public:
+  // cancel: not zero ends requests early, see rankfeed_control.
+  Scorer(const Options& options, const uint32_t* cancel) : options_(options), cancel_(cancel) {}
+  // The set of assets of the calls that follow.
+  void Use(std::shared_ptr<const Assets> assets);
+  const Assets& assets() const { return *assets_; }
+
+  Error Rank(Ranking* io);
+  Error Tokenize(const std::string& text, bool add_special_tokens, std::vector<Token>* out);
+  Error Decode(const std::vector<int32_t>& ids, bool skip_special_tokens, std::string* out);
+
+ private:
+  Result<Reranker*> For(const RowPolicy& policy);
+  Error Sources(const Ranking& ranking, std::vector<rankfeed_source>* out) const;
+  Error Batches(Reranker* r, Ranking* io);
+  Error Score(const rankfeed_batch& batch, bool raw, Reranker* r);
+  Error Room(size_t text_bytes);  // an encoder with offsets for texts of that size
+  void Forget();
+
+  const Options& options_;
+  const uint32_t* const cancel_;
+  std::shared_ptr<const Assets> assets_;
+  std::map<RowPolicy, Reranker> rerankers_;
+  std::optional<Encoder> encoder_;
+  size_t encoder_bytes_ = 0;
+  AlignedBytes workspace_;
+  std::vector<float> logits_;
+};
+
+}  // namespace rankfeed::serve

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+// serve/service.cc: see service.h.
+#include "serve/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "rankfeed/version.h"
+#include "serve/inflate.h"
+
+namespace rankfeed::serve {
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kPrometheus = "text/plain; version=0.0.4; charset=utf-8";
+constexpr std::string_view kOpenMetrics =
+    "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+bool IsRerank(std::string_view path) {
+  return path == "/rerank" || path == "/v1/rerank" || path == "/v2/rerank";
+}
+bool IsPost(std::string_view path, bool admin) {
+  return IsRerank(path) || path == "/tokenize" || path == "/decode" ||
+         (admin && path == "/admin/reload");
+}
+bool IsGet(std::string_view path) {
+  return path == "/health" || path == "/ping" || path == "/info" || path == "/metrics" ||
+         path == "/docs" || path == "/openapi.json" || path == "/";
+}
+// Liveness probes and collectors bring no key.
+bool NeedsKey(std::string_view path) {
+  return path != "/health" && path != "/ping" && path != "/metrics";
+}
+
+// Takes as long whatever the two have in common.
+bool SameSecret(std::string_view a, std::string_view b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<unsigned char>(a[i]) ^
+                  static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
+  }
+  return difference == 0;
+}
+
+Response JsonResponse(std::string body) {
+  Response out;
+  out.content_type = kJson;
+  out.body = std::move(body);
+  return out;
+}
+
+uint64_t Milliseconds(Clock::duration time) {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+}
+
+}  // namespace
+
+std::optional<Response> Service::Admit(const Head& head, Clock::time_point arrival,
+                                       Clock::time_point* deadline) {
+  const Dialect dialect = DialectOf(head.path);
+  const auto refuse = [&](Kind kind, std::string message) {
+    return ProblemResponse(dialect, {kind, std::move(message)});
+  };
+  const bool post = IsPost(head.path, admin_), get = IsGet(head.path);
+  if (!post && !get) return refuse(Kind::kNoRoute, fmt::format("there is no {}", head.path));
+  if (head.method != "POST" && head.method != "GET" && head.method != "HEAD") {
+    return refuse(Kind::kMethod, fmt::format("{} is not a method of {}", head.method, head.path));
+  }
+  if ((head.method == "POST") != post) {
+    Response out =
+        refuse(Kind::kMethod, fmt::format("{} takes {}", head.path, post ? "POST" : "GET"));
+    out.fields += post ? "Allow: POST\r\n" : "Allow: GET, HEAD\r\n";
+    return out;
+  }
+  const std::string& key = state_->options.api_key;
+  constexpr std::string_view kBearer = "Bearer ";
+  if (!admin_ && !key.empty() && NeedsKey(head.path) &&
+      (!head.authorization.starts_with(kBearer) ||
+       !SameSecret(head.authorization.substr(kBearer.size()), key))) {
+    return refuse(Kind::kUnauthorized,
+                  "the header Authorization: Bearer KEY is missing or has another key");
+  }
+  if (!KnownEncoding(head.content_encoding)) {
+    Response out =
+        refuse(Kind::kMediaType,
+               fmt::format("Content-Encoding {}: only gzip, deflate and identity are taken",
+                           head.content_encoding));
+    out.fields += "Accept-Encoding: gzip, deflate\r\n";
+    return out;
+  }
+  if (!head.deadline_ms.empty()) {
+    uint32_t value = 0;
+    const char* const last = head.deadline_ms.data() + head.deadline_ms.size();
+    const auto [end, error] = std::from_chars(head.deadline_ms.data(), last, value);
+    if (error == std::errc::invalid_argument || end != last) {
+      return refuse(Kind::kInvalid, "header X-Deadline-Ms is no number of milliseconds");
+    }
+    if (error == std::errc{})
+      *deadline = std::min(*deadline, arrival + std::chrono::milliseconds(value));
+  }
+  return std::nullopt;
+}
+
+Response Service::Refuse(Fault fault, std::string_view path) {
+  const Options& o = state_->options;
+  Problem problem{Kind::kMalformed, "this is no HTTP/1.1 request"};
+  switch (fault) {
+    case Fault::kBadRequest:
+      break;
+    case Fault::kHeadTooLarge:
+      problem = {Kind::kHeadTooLarge,
+                 fmt::format("the head has more than {} bytes", o.listener.max_head_bytes)};
+      break;
+    case Fault::kBodyTooLarge:
+      problem = {Kind::kTooLarge,
+                 fmt::format("the body has more than {} bytes", o.listener.max_body_bytes)};
+      break;
+    case Fault::kTimeout:
+      problem = {Kind::kTimeout, "the request did not arrive in time"};
+      break;
+    case Fault::kNoMemory:
+      problem = {Kind::kOverloaded,
+                 "the bodies of all requests together take what memory there is for them"};
+      break;
+    case Fault::kExpectation:
+      problem = {Kind::kExpectation, "only Expect: 100-continue can be met"};
+      break;
+    case Fault::kDraining:
+      problem = {Kind::kUnhealthy, "the service is shutting down"};
+      break;
+  }
+  return Finished(DialectOf(path), problem, IsRerank(path));
+}
+
+Response Service::Finished(Dialect dialect, const Problem& problem, bool rerank) {
+  if (rerank) {
+    ++state_->metrics.requests;
+    ++state_->metrics.outcomes[static_cast<size_t>(OutcomeOf(problem.kind))];
+  }
+  Response out = ProblemResponse(dialect, problem);
+  if (problem.kind == Kind::kOverloaded || problem.kind == Kind::kUnhealthy) {
+    out.fields += fmt::format("Retry-After: {}\r\n", RetryAfter());
+  }
+  return out;
+}
+
+// Seconds until what waits now is done, by the mean of what was done so far.
+std::string Service::RetryAfter() const {
+  const Metrics& m = state_->metrics;
+  const uint64_t done = std::max<uint64_t>(m.finished.load(), 1);
+  const double each = static_cast<double>(m.busy_ns.load()) * 1e-9 / static_cast<double>(done);
+  const double wait =
+      each * static_cast<double>(state_->workers->depth()) / state_->options.workers;
+  return std::to_string(std::clamp(static_cast<int>(wait + 0.999), 1, 60));
+}
+
+void Service::Handle(Request request, std::function<void(Response)> done) {
+  if (request.method != "POST") {
+    done(Get(request));
+  } else if (request.path != "/admin/reload") {
+    Work(std::move(request), std::move(done));
+  } else if (loading_.exchange(true)) {
+    done(ProblemResponse(Dialect::kTei, {Kind::kOverloaded, "another set is being loaded"}));
+  } else {
+    if (loader_.joinable()) loader_.join();
+    auto shared = std::make_shared<Request>(std::move(request));
+    loader_ = std::thread([this, shared, done = std::move(done)] {
+      Response response = Reload(*shared);
+      loading_ = false;
+      done(std::move(response));
+    });
+  }
+}
+
+Response Service::Get(const Request& request) const {
+  Response out;
+  if (request.path == "/health" || request.path == "/ping") {
+    if (state_->draining)
+      return ProblemResponse(Dialect::kTei, {Kind::kUnhealthy, "the service is shutting down"});
+    return out;
+  }
+  if (request.path == "/info") return Info();
+  if (request.path == "/metrics") {
+    const bool open = request.accept.find("application/openmetrics-text") != std::string::npos;
+    const auto assets = state_->assets.Get();
+    const char* const parity = rankfeed_parity_name(assets->vocabulary_info.parity);
+    const Gauges gauges{assets->generation, state_->workers->depth(), state_->draining,
+                        parity == nullptr ? "" : parity};
+    out.content_type = open ? kOpenMetrics : kPrometheus;
+    out.body = MetricsText(state_->metrics, gauges, *state_->connections, open);
+    return out;
+  }
+  return JsonResponse(std::string(OpenApi()));
+}
+
+Response Service::Info() const {
+  const auto assets = state_->assets.Get();
+  const Options& o = state_->options;
+  const char* const parity = rankfeed_parity_name(assets->vocabulary_info.parity);
+  const Json out{
+      {"model_id", o.model_name.empty() ? assets->paths.model : o.model_name},
+      {"model_sha", nullptr},
+      {"model_dtype", "float32"},
+      {"model_type",
+       {{"reranker", {{"id2label", {{"0", "LABEL_0"}}}, {"label2id", {{"LABEL_0", 0}}}}}}},
+      {"max_concurrent_requests", o.queue + o.workers},
+      {"max_input_length", std::min(o.max_length, assets->model_info.max_row_tokens)},
+      {"max_batch_tokens", o.max_batch_tokens},
+      {"max_batch_requests", nullptr},
+      {"max_client_batch_size", o.max_documents},
+      {"auto_truncate", o.auto_truncate},
+      {"tokenization_workers", o.workers},
+      {"version", rankfeed_version_string()},
+      {"sha", nullptr},
+      {"docker_label", nullptr},
+      {"vocabulary", assets->paths.vocab},
+      {"corpus", assets->paths.corpus},
+      {"generation", assets->generation},
+      {"ids_parity", parity == nullptr ? "" : parity}};
+  return JsonResponse(out.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void Service::Work(Request request, std::function<void(Response)> done) {
+  const Dialect dialect = DialectOf(request.path);
+  const bool rerank = IsRerank(request.path);
+  auto shared = std::make_shared<Request>(std::move(request));
+  auto answer = std::make_shared<std::function<void(Response)>>(std::move(done));
+  const auto admission = state_->workers->Submit([this, shared, answer, rerank](Scorer* scorer) {
+    Metrics& m = state_->metrics;
+    ++m.running;
+    const auto taken = Clock::now();
+    Response response;
+    try {
+      response = Compute(*shared, taken, scorer);
+    } catch (const std::bad_alloc&) {
+      response = Finished(DialectOf(shared->path), {Kind::kBackend, "out of memory"}, rerank);
+    }
+    m.busy_ns += static_cast<uint64_t>((Clock::now() - taken).count());
+    ++m.finished;
+    --m.running;
+    (*answer)(std::move(response));
+  });
+  switch (admission) {
+    case Workers::Admission::kQueued:
+      return;
+    case Workers::Admission::kFull:
+      return (*answer)(Finished(dialect, {Kind::kOverloaded, "Model is overloaded"}, rerank));
+    case Workers::Admission::kStopping:
+      return (*answer)(
+          Finished(dialect, {Kind::kUnhealthy, "the service is shutting down"}, rerank));
+  }
+}
+
+Response Service::Compute(const Request& request, Clock::time_point taken, Scorer* scorer) {
+  const Options& o = state_->options;
+  Dialect dialect = DialectOf(request.path);
+  const bool rerank = IsRerank(request.path);
+  try {
+    if (taken >= request.deadline) throw Problem{Kind::kDeadline, "the request waited too long"};
+    Json body;
+    if (request.content_encoding.empty()) {
+      body = ParseJson(request.body.bytes(), o);
+    } else {
+      std::string plain;
+      switch (Inflate(request.content_encoding, request.body.bytes(), o.listener.max_body_bytes,
+                      &plain)) {
+        case Inflated::kOk:
+          break;
+        case Inflated::kTooLarge:
+          throw Problem{Kind::kTooLarge,
+                        fmt::format("the body has more than {} bytes", o.listener.max_body_bytes)};
+        default:
+          throw Problem{Kind::kMalformed,
+                        fmt::format("the body is not {}", request.content_encoding)};
+      }
+      body = ParseJson(plain, o);
+    }
+    if (rerank) return Rerank(request, std::move(body), taken, scorer);
+    if (request.path == "/tokenize") {
+      const TokenizeCall call = ParseTokenize(body, o);
+      std::vector<std::vector<Token>> tokens(call.inputs.size());
+      for (size_t i = 0; i < tokens.size(); ++i) {
+        if (auto error = scorer->Tokenize(call.inputs[i], call.add_special_tokens, &tokens[i]))
+          throw ProblemOf(error);
+        if (Clock::now() >= request.deadline) throw Problem{Kind::kDeadline, "the deadline passed"};
+      }
+      return JsonResponse(TokenizeAnswer(tokens));
+    }
+    const DecodeCall call = ParseDecode(body, o);
+    Json texts = Json::array();
+    for (const auto& ids : call.ids) {
+      std::string text;
+      if (auto error = scorer->Decode(ids, call.skip_special_tokens, &text)) throw ProblemOf(error);
+      texts.push_back(std::move(text));
+    }
+    return JsonResponse(texts.dump(-1, ' ', false, Json::error_handler_t::replace));
+  } catch (const Problem& problem) {
+    return Finished(dialect, problem, rerank);
+  }
+}
+
+Response Service::Rerank(const Request& request, Json body, Clock::time_point taken,
+                         Scorer* scorer) {
+  RerankCall call;
+  try {
+    ParseRerank(request.path, std::move(body), state_->options, &call);
+    if (call.model.empty()) call.model = scorer->assets().paths.model;
+    call.ranking.deadline = request.deadline;
+    if (auto error = scorer->Rank(&call.ranking)) throw ProblemOf(error);
+  } catch (const Problem& problem) {
+    return Finished(call.dialect, problem, true);
+  }
+  const Ranking& r = call.ranking;
+  Metrics& m = state_->metrics;
+  ++m.requests;
+  m.documents += r.documents.size();
+  m.tokens += r.tokens;
+  m.rows += r.rows;
+  m.cut_rows += r.cut_rows;
+  m.batches += r.batches;
+  m.tokenizing_cpu_ns += r.tokenizing_cpu_ns;
+  m.scoring_ns += static_cast<uint64_t>(r.scoring.count());
+  m.candidates.Observe(static_cast<double>(r.documents.size()));
+  m.top_n.Observe(static_cast<double>(r.ranked.size()));
+  const uint64_t serial = ++state_->serial;
+  Response out = JsonResponse(
+      RerankAnswer(call, fmt::format("rerank-{:016x}{:08x}", state_->process, serial)));
+  const auto total = Clock::now() - request.arrival;
+  if (call.dialect == Dialect::kTei) {
+    out.fields = fmt::format(
+        "x-compute-type: cpu\r\nx-compute-tokens: {}\r\nx-total-time: {}\r\nx-queue-time: {}\r\n"
+        "x-tokenization-time: {}\r\nx-inference-time: {}\r\n",
+        r.tokens, Milliseconds(total), Milliseconds(taken - request.arrival),
+        Milliseconds(r.tokenizing), Milliseconds(r.scoring));
+  }
+  out.fields += fmt::format("x-rankfeed-generation: {}\r\n", r.generation);
+  m.seconds.Observe(std::chrono::duration<double>(total).count());
+  ++m.outcomes[static_cast<size_t>(Outcome::kOk)];
+  return out;
+}
+
+Response Service::Reload(const Request& request) {
+  try {
+    AssetPaths paths = state_->assets.Get()->paths;
+    const std::string_view bytes = request.body.bytes();
+    const Json body = ParseJson(bytes.empty() ? "{}" : bytes, state_->options);
+    for (const auto& [name, place] :
+         {std::pair{"vocab", &paths.vocab}, {"corpus", &paths.corpus}, {"model", &paths.model}}) {
+      const auto found = body.find(name);
+      if (found == body.end() || found->is_null()) continue;
+      if (!found->is_string())
+        throw Problem{Kind::kInvalid, fmt::format("`{}` must be a path", name)};
+      *place = found->get<std::string>();
+    }
+    if (auto error = state_->assets.Swap(paths)) throw Problem{Kind::kInvalid, error.message};
+    state_->workers->Refresh();
+    ++state_->metrics.swaps;
+    return JsonResponse(fmt::format("{{\"generation\":{}}}", state_->assets.Get()->generation));
+  } catch (const Problem& problem) {
+    return ProblemResponse(Dialect::kTei, problem);
+  }
+}
+
+}  // namespace rankfeed::serve

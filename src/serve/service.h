@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// serve/service.h: what `rankfeed serve` answers, behind its two listeners.
+//
+//   POST /rerank /v1/rerank /v2/rerank   see dialect.h        POST /tokenize /decode
+//   GET  /info /docs /openapi.json /health /ping /metrics
+//   POST /admin/reload                   {"vocab", "corpus", "model"}, each optional: hot swap;
+//   only on the
+//                                        listener for operators
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "serve/dialect.h"
+#include "serve/metrics.h"
+#include "serve/workers.h"
+
+namespace rankfeed::serve {
+
+// Runs until SIGTERM or SIGINT; prints where it listens, and what it answered when it has drained.
+// Returns the exit status, or throws std::runtime_error with what is wrong with the options or the
+// assets.
+int Serve(Options options);
+
+// What the listeners of one service share. Any thread.
+struct State {
+  explicit State(const Options& o) : options(o) {}
+  const Options& options;
+  AssetBox assets;
+  Metrics metrics;
+  std::unique_ptr<Workers> workers;
+  const ListenerCounts* connections = nullptr;  // of the listener for requests
+  std::atomic<bool> draining{false};
+  std::atomic<uint64_t> serial{0};
+  uint64_t process = 0;  // in ids of answers: no two processes have the same
+};
+
+class Service : public Application {
+ public:
+  // admin: this listener is for operators: it swaps assets and asks for no key.
+  Service(State* state, bool admin) : state_(state), admin_(admin) {}
+  ~Service() override { Join(); }
+  // Waits for a swap that is under way. Before its listener goes.
+  void Join() {
+    if (loader_.joinable()) loader_.join();
+  }
+  std::optional<Response> Admit(const Head& head, Clock::time_point arrival,
+                                Clock::time_point* deadline) override;
+  void Handle(Request request, std::function<void(Response)> done) override;
+  Response Refuse(Fault fault, std::string_view path) override;
+
+ private:
+  Response Get(const Request& request) const;
+  Response Info() const;
+  void Work(Request request, std::function<void(Response)> done);
+  Response Reload(const Request& request);
+  Response Finished(Dialect dialect, const Problem& problem, bool rerank);
+  Response Rerank(const Request& request, Json body, Clock::time_point taken, Scorer* scorer);
+  Response Compute(const Request& request, Clock::time_point taken, Scorer* scorer);
+  std::string RetryAfter() const;
+
+  State* const state_;
+  const bool admin_;
+  std::thread loader_;  // one swap at a time; the loop goes on answering
+  std::atomic<bool> loading_{false};
+};
+
+// The OpenAPI document.
+std::string_view OpenApi();
+
+}  // namespace rankfeed::serve

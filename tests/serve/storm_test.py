@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""storm_test.py RANKFEED [--connections N] [--requests N] [--report FILE]: everything at once.
+
+Connections that send a byte of a head every two seconds and are opened again when they are closed, gzip bombs and pipelined requests go on while
+a set of honest clients over kept-alive connections sends requests whose answers are known, the set is swapped once a second, and a probe
+asks both listeners for /health. Fails on a wrong or lost answer, a failed probe, or more than 512 MB resident."""
+
+import argparse
+import asyncio
+import gzip
+import json
+import random
+import resource
+import time
+
+from hostile import Probe, http_request, raise_descriptors
+from server_process import Server
+
+WORDS = "panda bamboo bear mountain river city light train music winter paper stone bread story cloud".split()
+BOMB = http_request(gzip.compress(b"0" * (100 << 20), 1), fields="Content-Encoding: gzip\r\n")
+SMALL = http_request({"query": "panda", "texts": ["bamboo"]})
+
+
+class Storm:
+    def __init__(self, server, arguments):
+        self.server, self.arguments, self.over = server, arguments, False
+        self.seen = dict.fromkeys(("right", "wrong", "lost", "refused", "bombs", "pipelined", "slow_opened", "swaps"), 0)
+        self.milliseconds = []
+
+    async def open(self):
+        return await asyncio.open_connection("127.0.0.1", self.server.port)
+
+    async def answer(self, reader):
+        head = await reader.readuntil(b"\r\n\r\n")
+        fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line)
+        return int(head.split(b" ", 2)[1]), await reader.readexactly(int(fields[b"content-length"]))
+
+    async def slow(self):
+        while not self.over:
+            try:
+                reader, writer = await self.open()
+            except OSError:
+                await asyncio.sleep(0.5)
+                continue
+            self.seen["slow_opened"] += 1
+            writer.write(b"POST /rerank HTTP/1.1\r\nHost: ")
+            while not self.over:  # until the server has had enough
+                try:
+                    writer.write(b"x")
+                    await asyncio.wait_for(reader.read(1000), 2)
+                    break
+                except asyncio.TimeoutError:
+                    continue
+                except OSError:
+                    break
+            writer.close()
+
+    async def bomb(self):
+        while not self.over:
+            reader, writer = await self.open()
+            writer.write(BOMB)
+            status, _ = await self.answer(reader)
+            self.seen["bombs"] += status in (413, 429)
+            writer.close()
+            await asyncio.sleep(0.2)
+
+    async def pipeline(self):
+        while not self.over:
+            reader, writer = await self.open()
+            writer.write(SMALL * 20)
+            for _ in range(20):
+                self.seen["pipelined"] += (await self.answer(reader))[0] in (200, 429)
+            writer.close()
+
+    async def honest(self, bodies, expected, rng):
+        reader, writer = await self.open()
+        while not self.over:
+            number = rng.randrange(len(bodies))
+            begin = time.monotonic()
+            try:
+                writer.write(bodies[number])
+                status, content = await asyncio.wait_for(self.answer(reader), 30)
+            except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError):
+                self.seen["lost"] += 1
+                reader, writer = await self.open()
+                continue
+            self.milliseconds.append(1e3 * (time.monotonic() - begin))
+            kind = "refused" if status == 429 else "right" if status == 200 and json.loads(content) == expected[number] else "wrong"
+            self.seen[kind] += 1
+            if self.seen["right"] >= self.arguments.requests:
+                self.over = True
+        writer.close()
+
+    async def swap(self):
+        while not self.over:
+            status = await asyncio.to_thread(self.server.call, "POST", "/admin/reload", {})
+            self.seen["swaps"] += status[0] == 200
+            await asyncio.sleep(1)
+
+    async def run(self):
+        rng = random.Random(3)
+        requests = [{"query": " ".join(rng.choices(WORDS, k=5)), "texts": [" ".join(rng.choices(WORDS, k=rng.randrange(1, 20)))
+                     for _ in range(rng.randrange(1, 5))]} for _ in range(50)]
+        expected = [self.server.post("/rerank", body)[1] for body in requests]
+        bodies = [http_request(body) for body in requests]
+        tasks = [asyncio.create_task(self.slow()) for _ in range(self.arguments.connections)]
+        await asyncio.sleep(2)
+        tasks += [asyncio.create_task(t) for t in (self.bomb(), self.bomb(), self.pipeline(), self.pipeline(), self.swap())]
+        await asyncio.gather(*(self.honest(bodies, expected, rng) for _ in range(16)))
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        return [repr(r) for r in results if isinstance(r, Exception) and not isinstance(r, asyncio.CancelledError)]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("rankfeed")
+    parser.add_argument("--connections", type=int, default=10_000)
+    parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--report")
+    arguments = parser.parse_args()
+    if raise_descriptors() < arguments.connections + 200:
+        raise SystemExit(f"open files are limited to {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}")
+    server = Server(arguments.rankfeed, (), ["--workers", 2])
+    probe, begin = Probe(server), time.monotonic()
+    storm = Storm(server, arguments)
+    problems = asyncio.run(storm.run())
+    seconds = time.monotonic() - begin
+    metrics = server.metrics()
+    p50, p99, longest = probe.stop()
+    highest = server.highest_resident()
+    status = server.stop()[1]
+    ordered = sorted(storm.milliseconds)
+    report = {"connections": arguments.connections, "seconds": round(seconds, 1), **storm.seen,
+              "evicted": metrics["rankfeed_connections_evicted_total"], "timed_out": metrics["rankfeed_connections_timed_out_total"],
+              "request_ms": {"p50": round(ordered[len(ordered) // 2], 1), "p99": round(ordered[int(0.99 * len(ordered))], 1)},
+              "probe_ms": {"count": probe.count, "p50": p50, "p99": p99, "longest": longest, "failed": len(probe.failed)},
+              "resident_mb_at_most": round(highest / 1e6, 1)}
+    print(json.dumps(report, indent=1))
+    if arguments.report:
+        with open(arguments.report, "w") as file:
+            json.dump(report, file, indent=1)
+            file.write("\n")
+    assert not problems, problems[:3]
+    assert storm.seen["wrong"] == 0 and storm.seen["lost"] == 0 and storm.seen["right"] > 0, storm.seen
+    assert storm.seen["bombs"] > 0 and storm.seen["pipelined"] > 0 and storm.seen["swaps"] > 0, storm.seen
+    assert not probe.failed, probe.failed[:3]
+    assert highest < 512e6 and status == 0, (highest, status)
+
+
+main()
