@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // bench/bench_ratios.cc: how many times faster than other exact engines, one thread, XLM-R vocabulary.
 //
-// Engines, in one process on the same texts: rankfeed in both parity modes, libsentencepiece, and whole_sentence (64-byte
-// trie nodes and one search over the sentence: whole_sentence.h). Rows:
+// Engines, in one process on the same texts: rankfeed in both parity modes, the newest SentencePiece (newest.h), Debian's
+// 0.1.97, and whole_sentence (64-byte trie nodes and one search over the sentence: whole_sentence.h). Rows:
 //
 //   cold     the word cache is emptied, then every text once; again until 100 ms are timed, so that the CPU's caches are as the
 //            engine itself leaves them
@@ -17,8 +17,10 @@
 //   p50      of single calls on English documents of about 512 tokens, four passes: each with an encoder made just before (cold),
 //            and the same again at once (warm)
 //
-// Ids of every text of every row are compared with libsentencepiece's before anything is timed (rankfeed's HuggingFace mode:
-// fast path with general path); a difference ends the program with exit code 1. Then rounds: each engine once, in an order
+// Ids of every text of every row are compared before anything is timed: rankfeed's mode `sentencepiece` with the newest
+// SentencePiece, its mode `sentencepiece-0.2.1` and whole_sentence with 0.1.97, its HuggingFace mode fast path with general
+// path; a difference ends the program with exit code 1. Without the newest SentencePiece rankfeed_sp is in the mode of 0.1.97,
+// and the output says so. Then rounds: each engine once, in an order
 // that changes from round to round; a ratio is taken within a round, and median, lowest and highest round are printed.
 // Times are the thread's CPU time, single calls the monotonic clock.
 //
@@ -41,128 +43,24 @@
 
 #include "corpus.h"
 #include "image/model.h"
-#include "measure.h"
-#include "placed.h"
+#include "newest.h"
+#include "ratio_engines.h"
 #include "whole_sentence.h"
 
 namespace rankfeed::bench {
 namespace {
-
-using Texts = std::vector<std::string>;
-
-constexpr uint32_t kMaxTextBytes = 1 << 20;
-// What a stream of tens of megabytes fills; else a smaller one, which is quick to make.
-constexpr uint32_t kCacheBytes = 1 << 20, kStreamCacheBytes = 4 << 20;
-constexpr size_t kTogether = 64;  // texts in one call of rankfeed_encode_batch
-
-struct Engine {
-  std::string name;
-  std::function<size_t(const std::string&, int32_t* out)> encode;
-  std::function<void()> reset = {};  // forgets what it has seen; empty in an engine that remembers nothing
-  // Ids of up to kTogether texts, one behind the other; returns how many.
-  std::function<size_t(const std::string* texts, size_t count, int32_t* out)> encode_together = {};
-};
-
-// An image of a file of the shared folder, on the largest pages there are, and an encoder over it.
-class Rankfeed {
- public:
-  Rankfeed(const std::string& file, bool offsets, int32_t parity = RANKFEED_PARITY_AUTO) {
-    placed_ = Place(SharedFile(file), parity);
-    limits_ = {sizeof(limits_), kMaxTextBytes, offsets ? 1u : 0u, kStreamCacheBytes};
-    rankfeed_mem_req need{};
-    Check(rankfeed_encoder_mem_req(placed_->model(), &limits_, &need));
-    memory_ = AlignedBytes(need);
-    begin_.resize(offsets ? kMaxTextBytes : 0);
-    Reset();
-  }
-  void UseCache(uint32_t bytes) {
-    limits_.cache_bytes = bytes;
-    Reset();
-  }
-  void Reset() { Check(rankfeed_encoder_init(placed_->model(), &limits_, memory_.data(), memory_.size(), &encoder_)); }
-  size_t Encode(const std::string& text, int32_t* out) {
-    rankfeed_encoding io{};
-    io.struct_size = sizeof(io);
-    io.capacity = kMaxTextBytes;
-    io.input_ids = out;
-    io.offset_begin = begin_.empty() ? nullptr : begin_.data();
-    Check(rankfeed_encode(encoder_, {text.data(), text.size()}, nullptr, &io));
-    return io.count;
-  }
-  size_t EncodeTogether(const std::string* texts, size_t count, int32_t* out) {
-    rankfeed_text views[kTogether];
-    uint32_t cu_seqlens[kTogether + 1];
-    for (size_t i = 0; i < count; ++i) views[i] = {texts[i].data(), texts[i].size()};
-    rankfeed_encodings io{};
-    io.struct_size = sizeof(io);
-    io.capacity = kMaxTextBytes;
-    io.input_ids = out;
-    io.cu_seqlens = cu_seqlens;
-    Check(rankfeed_encode_batch(encoder_, views, count, nullptr, &io));
-    return io.count;
-  }
-  const receipt::PlacedImage& placed() const { return *placed_; }
-  const char* isa() const { return rankfeed_encoder_isa(encoder_); }
-
- private:
-  std::unique_ptr<receipt::PlacedImage> placed_;
-  rankfeed_limits limits_{};
-  AlignedBytes memory_;
-  std::vector<uint32_t> begin_;
-  rankfeed_encoder* encoder_ = nullptr;
-};
-
-double Nanoseconds(const Engine& engine, const Texts& texts, size_t begin, size_t end, int32_t* out) {
-  const uint64_t start = Clock(CLOCK_THREAD_CPUTIME_ID);
-  if (engine.encode_together) {
-    for (size_t i = begin; i < end; i += kTogether) engine.encode_together(&texts[i], std::min(kTogether, end - i), out);
-  } else {
-    for (size_t i = begin; i < end; ++i) engine.encode(texts[i], out);
-  }
-  return static_cast<double>(Clock(CLOCK_THREAD_CPUTIME_ID) - start);
-}
-
-void Reset(const Engine& engine) {
-  if (engine.reset) engine.reset();
-}
-
-double First(const Engine& engine, const Texts& texts, int32_t* out) {
-  Reset(engine);
-  return Nanoseconds(engine, texts, 0, texts.size(), out);
-}
-
-double Cold(const Engine& engine, const Texts& texts, int32_t* out) {
-  double total = 0, passes = 0;
-  for (; total < 100e6; ++passes) total += First(engine, texts, out);
-  return total / passes;
-}
-
-// Where the timed quarter of a steady stream begins.
-size_t LastQuarter(const Texts& texts) { return texts.size() - texts.size() / 4; }
-
-double Stream(const Engine& engine, const Texts& texts, int32_t* out) {
-  const size_t begin = LastQuarter(texts);
-  Reset(engine);
-  if (engine.reset) (void)Nanoseconds(engine, texts, 0, begin, out);
-  return Nanoseconds(engine, texts, begin, texts.size(), out);
-}
 
 double Eighth(const Engine& engine, const Texts& texts, int32_t* out) {
   constexpr size_t kParts = 8;
   double ns = 0;
   for (size_t part = 0; part < kParts; ++part) {
     const size_t begin = texts.size() * part / kParts, end = texts.size() * (part + 1) / kParts;
-    Reset(engine);
+    if (engine.reset) engine.reset();
     (void)Nanoseconds(engine, texts, 0, begin, out);
     (void)Nanoseconds(engine, texts, end, texts.size(), out);
     ns += Nanoseconds(engine, texts, begin, end, out);
   }
   return ns;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 double Single(const Engine& engine, const Texts& texts, bool warm, int32_t* out) {
@@ -172,8 +70,8 @@ double Single(const Engine& engine, const Texts& texts, bool warm, int32_t* out)
     for (const std::string& text : texts) {
       if (warm) {
         engine.encode(text, out);
-      } else {
-        Reset(engine);
+      } else if (engine.reset) {
+        engine.reset();
       }
       const uint64_t start = Clock(CLOCK_MONOTONIC);
       engine.encode(text, out);
@@ -207,47 +105,169 @@ struct Row {
   std::string without_texts = "RANKFEED_SHARED_DATA has no texts of it";
 };
 
-int Main(int argc, char** argv) {
-  size_t rounds = 5;
-  std::string json_file, only, timed;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::strtoul(argv[i + 1], nullptr, 10);
-    else if (std::strcmp(argv[i], "--json") == 0) json_file = argv[i + 1];
-    else if (std::strcmp(argv[i], "--rows") == 0) only = std::string(",") + argv[i + 1] + ",";
-    else if (std::strcmp(argv[i], "--engines") == 0) timed = std::string(",") + argv[i + 1] + ",";
-    else Die("usage: bench_ratios [--rounds N] [--json FILE] [--rows NAME,...] [--engines NAME,...]");
-  }
-  if (const char* isa = std::getenv("RANKFEED_ISA"); isa != nullptr && rankfeed_force_isa(isa) != RANKFEED_OK) {
-    Die(std::string("RANKFEED_ISA: this CPU or this build has no ") + isa);
-  }
-  sentencepiece::SentencePieceProcessor processor;
-  const Corpus english = LoadXquad("en");
-  if (!processor.Load(SharedFile("xlmr.model")).ok() || english.passages.empty()) {
-    Die("not run: no XLM-R vocabulary or texts in RANKFEED_SHARED_DATA");
-  }
-  Rankfeed sp("xlmr.model", false, kLinkedParity), hf("xlmr.tokenizer.json", false), hf_plain("xlmr.tokenizer.json", true);
-  const rankfeed_model& model = *sp.placed().model();
-  WholeSentence whole(processor, Charsmap(model.charsmap_units, model.charsmap_pool));
-  std::vector<int> pieces;
-  std::vector<Engine> engines = {
-      {"rankfeed_sp", [&](const std::string& t, int32_t* out) { return sp.Encode(t, out); }, [&] { sp.Reset(); }},
-      {"rankfeed_hf", [&](const std::string& t, int32_t* out) { return hf.Encode(t, out); }, [&] { hf.Reset(); }},
-      {"sentencepiece", [&](const std::string& t, int32_t* out) {
-         if (!processor.Encode(t, &pieces).ok()) Die("sentencepiece failed");
-         std::memcpy(out, pieces.data(), pieces.size() * sizeof(int32_t));
-         return pieces.size();
-       }},
-      {"whole_sentence", [&](const std::string& t, int32_t* out) { return whole.Encode(t, out); }},
-      {"rankfeed_sp_single", [&](const std::string& t, int32_t* out) { return sp.Encode(t, out); }, [&] { sp.Reset(); }}};
-  engines[0].encode_together = [&](const std::string* t, size_t n, int32_t* out) { return sp.EncodeTogether(t, n, out); };
-  engines[1].encode_together = [&](const std::string* t, size_t n, int32_t* out) { return hf.EncodeTogether(t, n, out); };
+// Every engine, by name; what the ratios are taken of and against.
+constexpr const char* kDebian = "sentencepiece_0.1.97";
+constexpr const char* kMine[] = {"rankfeed_sp", "rankfeed_hf", "rankfeed_sp_single"};
+constexpr const char* kPeers[] = {"sentencepiece", kDebian, "whole_sentence"};
 
-  std::vector<int32_t> ids(kMaxTextBytes), other(kMaxTextBytes);
+class Engines {
+ public:
+  Engines()
+      : newest_(NewestSentencePiece::Load(SharedFile("xlmr.model"))),
+        sp_("xlmr.model", false, newest_ ? RANKFEED_PARITY_SENTENCEPIECE : kLinkedParity),
+        linked_("xlmr.model", false, kLinkedParity),
+        hf_("xlmr.tokenizer.json", false),
+        hf_plain_(hf_.shared(), true) {
+    if (!debian_.Load(SharedFile("xlmr.model")).ok()) Die("libsentencepiece does not load xlmr.model");
+    const rankfeed_model& model = *linked_.placed().model();
+    whole_ = std::make_unique<WholeSentence>(debian_, Charsmap(model.charsmap_units, model.charsmap_pool));
+    engines_ = {sp_.AsEngine("rankfeed_sp", true), hf_.AsEngine("rankfeed_hf", true)};
+    if (newest_) {
+      engines_.push_back({"sentencepiece", [this](const std::string& t, int32_t* out) { return newest_->Encode(t, out, kMaxTextBytes); }});
+    }
+    engines_.push_back({kDebian, [this](const std::string& t, int32_t* out) {
+                          if (!debian_.Encode(t, &pieces_).ok()) Die("libsentencepiece failed");
+                          std::memcpy(out, pieces_.data(), pieces_.size() * sizeof(int32_t));
+                          return pieces_.size();
+                        }});
+    engines_.push_back({"whole_sentence", [this](const std::string& t, int32_t* out) { return whole_->Encode(t, out); }});
+    engines_.push_back(sp_.AsEngine("rankfeed_sp_single", false));
+  }
+  Engines(const Engines&) = delete;
+  Engines& operator=(const Engines&) = delete;
+
+  const std::vector<Engine>& all() const { return engines_; }
+  const Engine& Named(const std::string& name) const {
+    return *std::find_if(engines_.begin(), engines_.end(), [&](const Engine& e) { return e.name == name; });
+  }
+  void CheckIds(const Texts& texts, const std::string& where) {
+    CheckTogether(Named("rankfeed_sp"), texts, where);
+    CheckTogether(Named("rankfeed_hf"), texts, where);
+    if (newest_) CheckSame(Named("rankfeed_sp"), Named("sentencepiece"), texts, where);
+    CheckSame(linked_.AsEngine("rankfeed_sp of sentencepiece-0.2.1", false), Named(kDebian), texts, where);
+    CheckSame(Named("whole_sentence"), Named(kDebian), texts, where);
+    CheckSame(hf_plain_.AsEngine("the general path", false), Named("rankfeed_hf"), texts, where);
+  }
+  void UseCache(uint32_t bytes) {
+    sp_.UseCache(bytes);
+    hf_.UseCache(bytes);
+  }
+  const NewestSentencePiece* newest() const { return newest_.get(); }
+  const Rankfeed& sp() const { return sp_; }
+  const WholeSentence& whole() const { return *whole_; }
+
+ private:
+  std::unique_ptr<NewestSentencePiece> newest_;
+  sentencepiece::SentencePieceProcessor debian_;
+  Rankfeed sp_, linked_, hf_, hf_plain_;
+  std::unique_ptr<WholeSentence> whole_;
+  std::vector<int> pieces_;
+  std::vector<Engine> engines_;
+};
+
+struct Options {
+  size_t rounds = 5;
+  std::string json_file, rows, engines;
+
+  Options(int argc, char** argv) {
+    for (int i = 1; i < argc; i += 2) {
+      const std::string name = argv[i];
+      if (i + 1 == argc) Die(kUsage);
+      if (name == "--rounds") rounds = std::strtoul(argv[i + 1], nullptr, 10);
+      else if (name == "--json") json_file = argv[i + 1];
+      else if (name == "--rows") rows = std::string(",") + argv[i + 1] + ",";
+      else if (name == "--engines") engines = std::string(",") + argv[i + 1] + ",";
+      else Die(kUsage);
+    }
+    if (rounds == 0) Die(kUsage);
+  }
+  static bool Has(const std::string& list, const std::string& name) {
+    return list.empty() || list.find("," + name + ",") != std::string::npos;
+  }
+
+ private:
+  static constexpr const char* kUsage = "usage: bench_ratios [--rounds N] [--json FILE] [--rows NAME,...] [--engines NAME,...]";
+};
+
+nlohmann::ordered_json Header(const Engines& engines) {
+  const Rankfeed& sp = engines.sp();
+  const auto& pages = sp.placed().ladder().obtained;
+  nlohmann::ordered_json report;
+  report["pages"] = {{"kind", pages.kind}, {"page_bytes", pages.page_size}};
+  report["simd_target"] = sp.isa();
+  report["cache_bytes"] = kCacheBytes;
+  report["stream_cache_bytes"] = kStreamCacheBytes;
+  report["texts_together"] = kTogether;
+  report["image_bytes"] = sp.placed().size();
+  report["whole_sentence_trie_bytes"] = engines.whole().trie_bytes();
+  if (const NewestSentencePiece* newest = engines.newest()) {
+    report["sentencepiece"] = newest->version();
+  } else {
+    report["sentencepiece_not_run"] = NewestSentencePiece::kNotBuilt;
+    std::printf("newest SentencePiece: not run: %s; rankfeed_sp is in the mode sentencepiece-0.2.1\n", NewestSentencePiece::kNotBuilt);
+  }
+  report["rows"] = nlohmann::ordered_json::array();
+  std::printf("pages of the image: %s; SIMD target: %s; word cache %u KiB, of the stream %u KiB; sentencepiece is %s\n\n",
+              pages.kind.c_str(), sp.isa(), kCacheBytes >> 10, kStreamCacheBytes >> 10,
+              engines.newest() ? engines.newest()->version().c_str() : "not there");
+  return report;
+}
+
+// Times the engines on a row, prints its line; the row of the report.
+nlohmann::ordered_json Time(const Row& row, const Options& options, Engines* engines, std::mt19937* random) {
+  std::vector<int32_t> ids(kMaxTextBytes);
+  engines->UseCache(row.cache_bytes);
+  const size_t bytes = BytesOf(*row.texts, row.first);
+  // Single calls are single calls: the last engine would only warm the image of the first.
+  const bool single = row.name.starts_with("document");
+  std::vector<const Engine*> order;
+  for (const Engine& engine : engines->all()) {
+    if (Options::Has(options.engines, engine.name) && !(single && engine.name == "rankfeed_sp_single")) order.push_back(&engine);
+  }
+  std::map<std::string, std::vector<double>> ns;
+  for (size_t round = 0; round < row.rounds; ++round) {
+    std::shuffle(order.begin(), order.end(), *random);
+    for (const Engine* engine : order) ns[engine->name].push_back(row.time(*engine, *row.texts, ids.data()));
+  }
+  nlohmann::ordered_json entry = {{"name", row.name}, {"what", row.what}, {"texts", row.texts->size() - row.first},
+                                  {"bytes", bytes}, {"texts_before", row.first}, {"rounds", row.rounds}};
+  for (const auto& [name, values] : ns) {
+    entry["engines"][name] = single ? nlohmann::ordered_json{{"p50_us", Median(values) / 1e3}}
+                                    : nlohmann::ordered_json{{"megabytes_per_second", static_cast<double>(bytes) / Median(values) * 1e3}};
+    entry["engines"][name]["ns"] = values;  // by round
+  }
+  std::printf("%s\n", row.what.c_str());
+  for (const char* mine : kMine) {
+    if (!ns.contains(mine)) continue;
+    const double own = Median(ns[mine]);
+    std::printf("  %-20s %8.1f %s", mine, single ? own / 1e3 : static_cast<double>(bytes) / own * 1e3, single ? "us  " : "MB/s");
+    for (const char* peer : kPeers) {
+      if (!ns.contains(peer)) continue;
+      std::vector<double> ratios;
+      for (size_t round = 0; round < row.rounds; ++round) ratios.push_back(ns[peer][round] / ns[mine][round]);
+      const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+      entry["ratios"][mine][peer] = {{"median", Median(ratios)}, {"min", *low}, {"max", *high}};
+      std::printf(" | %s x%.1f (%.1f-%.1f)", peer, Median(ratios), *low, *high);
+    }
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+  return entry;
+}
+
+int Main(int argc, char** argv) {
+  const Options options(argc, argv);
+  ForceIsa();
+  const Corpus english = LoadXquad("en");
+  if (english.passages.empty() || !std::ifstream(SharedFile("xlmr.model"))) Die("not run: no XLM-R vocabulary or texts in RANKFEED_SHARED_DATA");
+  Engines engines;
+  std::vector<int32_t> ids(kMaxTextBytes);
   const Corpus all = LoadXquad("all"), thai = LoadXquad("th"), chinese = LoadXquad("zh"), many = LoadManyLanguages(),
                documentation = LoadEnglish();
-  const Texts documents = Documents(english.passages, engines[0], ids.data());
+  const Texts documents = Documents(english.passages, engines.Named("rankfeed_sp"), ids.data());
   const auto warm = [](const Engine& e, const Texts& t, int32_t* out) { return Single(e, t, true, out); };
   const auto cold = [](const Engine& e, const Texts& t, int32_t* out) { return Single(e, t, false, out); };
+  const size_t rounds = options.rounds;
   std::vector<Row> rows = {
       {"en_cold", "English, cold", &english.passages, Cold, rounds},
       {"en_first", "English, cold, right after another engine", &english.passages, First, rounds},
@@ -261,102 +281,20 @@ int Main(int argc, char** argv) {
       {"zh_cold", "Chinese, cold", &chinese.passages, Cold, rounds},
       {"document_cold", "p50 of one 512-token English document, cold", &documents, cold, rounds},
       {"document_warm", "p50 of one 512-token English document, warm", &documents, warm, rounds}};
-  std::erase_if(rows, [&](const Row& r) { return !only.empty() && only.find("," + r.name + ",") == std::string::npos; });
+  std::erase_if(rows, [&](const Row& r) { return !Options::Has(options.rows, r.name); });
+  for (const Row& row : rows) engines.CheckIds(*row.texts, row.name);
 
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.texts->size(); i += kTogether) {
-      for (const size_t engine : {0u, 1u}) {
-        const size_t count = std::min(kTogether, row.texts->size() - i);
-        const size_t got = engines[engine].encode_together(&(*row.texts)[i], count, ids.data());
-        size_t at = 0;
-        for (size_t k = 0; k < count; ++k) {
-          const size_t n = engines[engine].encode((*row.texts)[i + k], other.data());
-          if (at + n > got || std::memcmp(ids.data() + at, other.data(), n * sizeof(int32_t)) != 0) Die(row.name + ": ids differ in a batch");
-          at += n;
-        }
-        if (at != got) Die(row.name + ": ids differ in a batch");
-      }
-    }
-    for (const std::string& text : *row.texts) {
-      const size_t count = engines[2].encode(text, ids.data());
-      for (const size_t engine : {0u, 3u}) {
-        const size_t got = engines[engine].encode(text, other.data());
-        if (got != count || std::memcmp(ids.data(), other.data(), count * sizeof(int32_t)) != 0) {
-          Die(row.name + ": ids of " + engines[engine].name + " and libsentencepiece differ: " + text.substr(0, 200));
-        }
-      }
-      const size_t plain = hf_plain.Encode(text, ids.data()), fast = hf.Encode(text, other.data());
-      if (plain != fast || std::memcmp(ids.data(), other.data(), plain * sizeof(int32_t)) != 0) {
-        Die(row.name + ": fast and general path of HuggingFace parity differ: " + text.substr(0, 200));
-      }
-    }
-  }
-
-  nlohmann::ordered_json report;
-  report["pages"] = {{"kind", sp.placed().ladder().obtained.kind}, {"page_bytes", sp.placed().ladder().obtained.page_size}};
-  report["simd_target"] = sp.isa();
-  report["cache_bytes"] = kCacheBytes;
-  report["stream_cache_bytes"] = kStreamCacheBytes;
-  report["texts_together"] = kTogether;
-  report["image_bytes"] = sp.placed().size();
-  report["whole_sentence_trie_bytes"] = whole.trie_bytes();
-  report["rows"] = nlohmann::ordered_json::array();
-  std::printf("pages of the image: %s; SIMD target: %s; word cache %u KiB, of the stream %u KiB\n\n", sp.placed().ladder().obtained.kind.c_str(),
-              sp.isa(), kCacheBytes >> 10, kStreamCacheBytes >> 10);
-  std::printf("%-47s %10s | %-46s | %-46s | %-46s\n", "", "rankfeed_sp", "rankfeed_sp against", "rankfeed_hf against",
-              "rankfeed_sp, a text a call, against");
+  nlohmann::ordered_json report = Header(engines);
   std::mt19937 random(1);
   for (const Row& row : rows) {
-    if (row.texts->empty()) {
-      report["rows"].push_back({{"name", row.name}, {"what", row.what}, {"not_run", row.without_texts}});
-      std::printf("%-47s not run: %s\n", row.what.c_str(), row.without_texts.c_str());
+    if (!row.texts->empty()) {
+      report["rows"].push_back(Time(row, options, &engines, &random));
       continue;
     }
-    sp.UseCache(row.cache_bytes);
-    hf.UseCache(row.cache_bytes);
-    size_t bytes = 0;
-    for (size_t i = row.first; i < row.texts->size(); ++i) bytes += (*row.texts)[i].size();
-    std::map<std::string, std::vector<double>> ns;
-    // Single calls are single calls: the last engine would only warm the image of the first.
-    const bool single = row.name.starts_with("document");
-    std::vector<size_t> order = {0, 1, 2, 3};
-    if (!single) order.push_back(4);
-    std::erase_if(order, [&](size_t i) { return !timed.empty() && timed.find("," + engines[i].name + ",") == std::string::npos; });
-    for (size_t round = 0; round < row.rounds; ++round) {
-      std::shuffle(order.begin(), order.end(), random);
-      for (const size_t i : order) ns[engines[i].name].push_back(row.time(engines[i], *row.texts, ids.data()));
-    }
-    nlohmann::ordered_json entry = {{"name", row.name}, {"what", row.what}, {"texts", row.texts->size() - row.first},
-                                    {"bytes", bytes}, {"texts_before", row.first}, {"rounds", row.rounds}};
-    for (const auto& [name, values] : ns) {
-      entry["engines"][name] = single ? nlohmann::ordered_json{{"p50_us", Median(values) / 1e3}}
-                                      : nlohmann::ordered_json{{"megabytes_per_second", static_cast<double>(bytes) / Median(values) * 1e3}};
-      entry["engines"][name]["ns"] = values;  // by round
-    }
-    std::string line;
-    for (const char* mine : {"rankfeed_sp", "rankfeed_hf", "rankfeed_sp_single"}) {
-      if (!ns.contains(mine)) continue;
-      line += " |";
-      for (const char* peer : {"sentencepiece", "whole_sentence"}) {
-        if (!ns.contains(peer)) continue;
-        std::vector<double> ratios;
-        for (size_t round = 0; round < row.rounds; ++round) ratios.push_back(ns[peer][round] / ns[mine][round]);
-        const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
-        entry["ratios"][mine][peer] = {{"median", Median(ratios)}, {"min", *low}, {"max", *high}};
-        char text[64];
-        std::snprintf(text, sizeof(text), " %s x%.1f (%.1f-%.1f)", peer, Median(ratios), *low, *high);
-        line += text;
-      }
-    }
-    if (ns.contains("rankfeed_sp")) {
-      const double mine = Median(ns["rankfeed_sp"]);
-      std::printf("%-47s %7.1f %s%s\n", row.what.c_str(), single ? mine / 1e3 : static_cast<double>(bytes) / mine * 1e3,
-                  single ? "us  " : "MB/s", line.c_str());
-    }
-    std::fflush(stdout);
-    report["rows"].push_back(std::move(entry));
+    report["rows"].push_back({{"name", row.name}, {"what", row.what}, {"not_run", row.without_texts}});
+    std::printf("%s\n  not run: %s\n", row.what.c_str(), row.without_texts.c_str());
   }
-  if (!json_file.empty()) std::ofstream(json_file) << report.dump(1) << "\n";
+  if (!options.json_file.empty()) std::ofstream(options.json_file) << report.dump(1) << "\n";
   return 0;
 }
 

@@ -8,7 +8,7 @@ usage: bench/run.py [--build build-bench] [--rounds 5] [--languages en,th,all] [
 Needs a build with benchmarks and the command line (cmake --preset bench && cmake --build --preset bench), the texts of
 RANKFEED_SHARED_DATA, valgrind for the simulated counts, and the first time PyPI (wheels go to .venv-bench*) and Debian
 (bench/text_streams.py). A part that cannot run is named in RESULTS.md instead of left out; a part that is not asked for
-keeps the numbers it had. Parts: ratios, peers, threads, latency, query, scaling, open, instructions, receipt.
+keeps the numbers it had. Parts: ratios, forms, peers, threads, latency, query, scaling, open, instructions, receipt.
 """
 import argparse
 import hashlib
@@ -17,12 +17,13 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(ROOT, "bench", "results")
 PROGRAMS = {"latency": "bench_latency", "query": "bench_query", "scaling": "bench_scaling", "open": "bench_open"}
-PARTS = "ratios,peers,threads,latency,query,scaling,open,instructions,receipt"
+PARTS = "ratios,forms,peers,threads,latency,query,scaling,open,instructions,receipt"
 # Other versions of tokenizers beside the current one, in environments of their own.
 OTHER_TOKENIZERS = {"tokenizers_0.21": ("0.21", "requirements-0.21.txt"), "tokenizers_1.0rc": ("pre", "requirements-pre.txt")}
 
@@ -87,8 +88,21 @@ class Runner:
     def program(self, name):
         return os.path.join(self.o.build, "bench", name)
 
+    def sentencepiece(self):
+        """The newest SentencePiece; without it bench_ratios says that it was not there."""
+        subprocess.run([os.path.join(ROOT, "scripts", "bench-sentencepiece.sh")], stdout=sys.stderr)
+
     def ratios(self):
+        self.sentencepiece()
         subprocess.run([self.program("bench_ratios"), "--rounds", str(self.o.rounds), "--json", result("ratios.json")], check=True, env=self.environment, stdout=sys.stderr)
+
+    def forms(self):
+        self.sentencepiece()
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, os.path.join(ROOT, "tests", "oracle", "forms.py"), "--all", folder, "--base",
+                            os.path.join(self.o.shared, "xlmr.tokenizer.json")], check=True)
+            subprocess.run([self.program("bench_forms"), "--forms", folder, "--rounds", str(min(3, self.o.rounds)), "--json", result("forms.json")],
+                           check=True, env=self.environment, stdout=sys.stderr)
 
     def compare(self, output, languages, threads, engines=None):
         python = venv(".venv-bench", "requirements.txt")
@@ -171,11 +185,20 @@ def machine_section(receipt):
                             ["compiler", f"{b['compiler']} {b['flags']}"], ["revision", (b["revision"] or "unknown") + (" (modified)" if b["modified"] else "")]])
 
 
+def library(r):
+    """(name, label) of the SentencePiece that ratios of bench_ratios are taken against, and of the second one, if there are two."""
+    if "sentencepiece" in r:
+        return ("sentencepiece", f"SentencePiece {r['sentencepiece']}"), ("sentencepiece_0.1.97", "SentencePiece 0.1.97")
+    # Without the newest, and in files from before it was there.
+    return ("sentencepiece_0.1.97" if "sentencepiece_not_run" in r else "sentencepiece", "libsentencepiece"), None
+
+
 def ratios_section(r):
     def ratio(row, mine, peer):
         x = row["ratios"][mine][peer]
         return f"**{x['median']:.1f}×** ({x['min']:.1f}–{x['max']:.1f})"
 
+    (base_name, label), second = library(r)
     english = json.load(open(os.path.join(ROOT, "bench", "english.json")))
     rows, left = [], []
     for row in r["rows"]:
@@ -184,21 +207,41 @@ def ratios_section(r):
             continue
         e = row["engines"]
         own = " / ".join((micro(e[n]["p50_us"]) if "p50_us" in e[n] else f"{e[n]['megabytes_per_second']:.0f} MB/s") for n in ("rankfeed_sp", "rankfeed_hf"))
-        base, single = e["sentencepiece"], "p50_us" in e["sentencepiece"]
+        base, single = e[base_name], "p50_us" in e[base_name]
         strength = row["ratios"]["rankfeed_sp"]
-        rows.append([row["what"], own, ratio(row, "rankfeed_sp", "sentencepiece"), ratio(row, "rankfeed_sp", "whole_sentence"), "" if single else ratio(row, "rankfeed_sp_single", "sentencepiece"), ratio(row, "rankfeed_hf", "sentencepiece"),
+        rows.append([row["what"], own, ratio(row, "rankfeed_sp", base_name), ratio(row, "rankfeed_sp", "whole_sentence"), "" if single else ratio(row, "rankfeed_sp_single", base_name), ratio(row, "rankfeed_hf", base_name),
                      ratio(row, "rankfeed_hf", "whole_sentence"), micro(base["p50_us"]) if "p50_us" in base else f"{base['megabytes_per_second']:.1f} MB/s",
-                     f"{strength['sentencepiece']['median'] / strength['whole_sentence']['median']:.1f}×"])
-    return ("One thread, XLM-R vocabulary, all in one process on mimalloc; `bench_ratios` compares the ids of every text with libsentencepiece (Debian's 0.1.97, so SentencePiece parity is the mode `sentencepiece-0.2.1` here) before it times anything. "
+                     f"{strength[base_name]['median'] / strength['whole_sentence']['median']:.1f}×"] + ([ratio(row, "rankfeed_sp", second[0])] if second else []))
+    return ("One thread, XLM-R vocabulary, all in one process on mimalloc; `bench_ratios` compares the ids of every text with "
+            + (f"{label}, built from its source distribution, and those of the mode `sentencepiece-0.2.1` with Debian's 0.1.97" if second else
+               "libsentencepiece (Debian's 0.1.97, so SentencePiece parity is the mode `sentencepiece-0.2.1` here)") + " before it times anything. "
             "Median of the ratios within each round, lowest and highest round in brackets. *Whole sentence*: 64-byte trie nodes on huge pages and one search over "
             "the sentence, the layout pplx-unigram publishes, written anew with SentencePiece's ids (`bench/whole_sentence.cc`); the last column says how much faster than "
-            f"libsentencepiece that is. *Cold*: word cache emptied, every text once, again until 100 ms are timed; *right after another engine*: one such pass, when the CPU's caches hold what that one used. *Steady stream*: of the {english['text_bytes'] / 1e6:.0f} MB of English documentation that "
+            f"{label} that is. *Cold*: word cache emptied, every text once, again until 100 ms are timed; *right after another engine*: one such pass, when the CPU's caches hold what that one used. *Steady stream*: of the {english['text_bytes'] / 1e6:.0f} MB of English documentation that "
             "`bench/text_streams.py --stream english` assembles, the last quarter, in texts that differ from all before, after the other three; engines that remember nothing "
             "encode the quarter only. *An eighth*: an eighth of the texts at a time, after the other seven. "
             f"In rows of many texts rankfeed takes {r['texts_together']} a call (`rankfeed_encode_batch`); one column has it with one text a call.\n\n"
             + f"Pages of the image: {r['pages']['kind']}; best SIMD target of the CPU: {r['simd_target']}; word cache {r['cache_bytes'] >> 10} KiB, in the rows of the steady stream and of the eighth {r['stream_cache_bytes'] >> 10} KiB.\n\n"
-            + table(["", "rankfeed, SentencePiece / HuggingFace parity", "SP parity : libsentencepiece", "SP parity : whole sentence", "SP parity, a text a call : libsentencepiece", "HF parity : libsentencepiece", "HF parity : whole sentence",
-                     "libsentencepiece", "whole sentence : libsentencepiece"], rows)
+            + table(["", "rankfeed, SentencePiece / HuggingFace parity", f"SP parity : {label}", "SP parity : whole sentence", f"SP parity, a text a call : {label}", f"HF parity : {label}", "HF parity : whole sentence",
+                     label, f"whole sentence : {label}"] + ([f"SP parity : {second[1]}"] if second else []), rows)
+            + ("\nNot run: " + "; ".join(left) + "\n" if left else ""))
+
+
+def forms_section(r):
+    """Every published form: speed, and how many times the newest SentencePiece, by row of bench_forms."""
+    rows = [row for row in r["rows"] if "not_run" not in row]
+    left = [f"{row['what']}: {row['not_run']}" for row in r["rows"] if "not_run" in row]
+
+    def cell(form, row):
+        x = form["rows"][row["name"]]
+        worst = r["slowest"][row["name"]]["form"] == form["name"]
+        text = f"{x['megabytes_per_second']:.0f} MB/s, {x['ratio']['median']:.1f}×"
+        return f"**{text}** (slowest)" if worst else text
+
+    return (f"`bench_forms`: ids in every form that transformers writes, or makes of a file (`-rebuilt`), over the XLM-R vocabulary (`tests/oracle/forms.py`), one thread; "
+            f"× SentencePiece {r['sentencepiece']} with the same pieces, median of {r['rounds']} rounds. Rows are those above.\n\n"
+            + table(["form"] + [row["what"] for row in rows] + ["off the fast road for"],
+                    [[f"`{form['name']}`"] + [cell(form, row) for row in rows] + [form["off_fast_road"] or ""] for form in r["forms"]])
             + ("\nNot run: " + "; ".join(left) + "\n" if left else ""))
 
 
@@ -296,18 +339,29 @@ def receipt_section(receipt):
 
 
 def readme_table():
-    """The README's table: speeds, how many times libsentencepiece's, and what a query costs."""
+    """The README's table: speeds, how many times SentencePiece's, and what a query costs."""
+    ratios, forms = read("ratios.json"), read("forms.json")
+    base, second = library(ratios)
+
     def cell(row, engine):
         e, r = row["engines"][engine], row["ratios"].get(engine)
-        text = micro(e["p50_us"]) if "p50_us" in e else f"{e['megabytes_per_second']:.1f} MB/s" if engine == "sentencepiece" else f"{e['megabytes_per_second']:.0f} MB/s"
-        return text + (f", **{r['sentencepiece']['median']:.1f}×**" if r else "")
+        text = micro(e["p50_us"]) if "p50_us" in e else f"{e['megabytes_per_second']:.0f} MB/s" if r else f"{e['megabytes_per_second']:.1f} MB/s"
+        return text + (f", **{r[base[0]]['median']:.1f}×**" if r else "")
 
-    rows = [[row["what"]] + [cell(row, e) for e in ("rankfeed_hf", "rankfeed_sp", "sentencepiece")] for row in read("ratios.json")["rows"] if "not_run" not in row]
+    columns = ["rankfeed_hf", "rankfeed_sp", base[0]] + ([second[0]] if second else [])
+    rows = [[row["what"]] + [cell(row, e) for e in columns] for row in ratios["rows"] if "not_run" not in row]
+    for name in ("en_cold", "all_cold") if forms else ():
+        if name in forms["slowest"]:
+            worst = forms["slowest"][name]["form"]
+            x = next(form for form in forms["forms"] if form["name"] == worst)["rows"][name]
+            what = next(row["what"] for row in forms["rows"] if row["name"] == name)
+            rows.append([f"{what}, slowest published form (`{worst}`)", f"{x['megabytes_per_second']:.0f} MB/s, **{x['ratio']['median']:.1f}×**", "",
+                         f"{x['sentencepiece_megabytes_per_second']:.1f} MB/s"] + [""] * bool(second))
     for b in read("bench_query.json"):
         _, source, count = b["name"].split("/")
         if count == "100":
-            rows.append([f"CPU of a query with {count} candidates, {'from texts' if source == 'text' else 'from a corpus store'}", micro(b["cpu_us"]), "", ""])
-    return table(["XLM-R vocabulary, one thread", "HuggingFace parity", "SentencePiece parity", "libsentencepiece"], rows)
+            rows.append([f"CPU of a query with {count} candidates, {'from texts' if source == 'text' else 'from a corpus store'}", micro(b["cpu_us"]), "", ""] + [""] * bool(second))
+    return table(["XLM-R vocabulary, one thread", "HuggingFace parity", "SentencePiece parity", base[1]] + ([second[1]] if second else []), rows)
 
 
 README_MARKS = "<!-- bench/run.py writes this table -->\n", "<!-- its end -->\n"
@@ -328,6 +382,8 @@ def write(problems):
         out.append(machine_section(receipt))
     if ratios:
         out += ["## Ratios to other exact engines\n", ratios_section(ratios)]
+    if forms := read("forms.json"):
+        out += ["## Every published form\n", forms_section(forms)]
     many = json.load(open(os.path.join(ROOT, "bench", "many_languages.json")))
     if peers:
         names = [r["language"] for r in peers]

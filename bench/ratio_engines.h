@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// bench/ratio_engines.h: what bench_ratios and bench_forms share: an engine that is timed, rankfeed as one, and the ways of
+// timing an engine over texts. Times are the thread's CPU time in nanoseconds.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "corpus.h"
+#include "measure.h"
+#include "placed.h"
+#include "rankfeed/rankfeed.hpp"
+
+namespace rankfeed::bench {
+
+using Texts = std::vector<std::string>;
+
+inline constexpr uint32_t kMaxTextBytes = 1 << 20;
+// What a stream of tens of megabytes fills; else a smaller one, which is quick to make.
+inline constexpr uint32_t kCacheBytes = 1 << 20, kStreamCacheBytes = 4 << 20;
+inline constexpr size_t kTogether = 64;  // texts in one call of rankfeed_encode_batch
+
+struct Engine {
+  std::string name;
+  std::function<size_t(const std::string&, int32_t* out)> encode;
+  std::function<void()> reset = {};  // forgets what it has seen; empty in an engine that remembers nothing
+  // Ids of up to kTogether texts, one behind the other; returns how many.
+  std::function<size_t(const std::string* texts, size_t count, int32_t* out)> encode_together = {};
+};
+
+// An encoder over an image on the largest pages there are.
+class Rankfeed {
+ public:
+  Rankfeed(std::shared_ptr<receipt::PlacedImage> placed, bool offsets);
+  // Of a file of the shared folder.
+  Rankfeed(const std::string& file, bool offsets, int32_t parity = RANKFEED_PARITY_AUTO)
+      : Rankfeed(Place(SharedFile(file), parity), offsets) {}
+  Rankfeed(const Rankfeed&) = delete;
+  Rankfeed& operator=(const Rankfeed&) = delete;
+
+  void UseCache(uint32_t bytes) {
+    limits_.cache_bytes = bytes;
+    Reset();
+  }
+  void Reset() { Check(rankfeed_encoder_init(placed_->model(), &limits_, memory_.data(), memory_.size(), &encoder_)); }
+  size_t Encode(const std::string& text, int32_t* out);
+  size_t EncodeTogether(const std::string* texts, size_t count, int32_t* out);
+  // Texts go kTogether a call, or one.
+  Engine AsEngine(std::string name, bool together);
+  const std::shared_ptr<receipt::PlacedImage>& shared() const { return placed_; }
+  const receipt::PlacedImage& placed() const { return *placed_; }
+  const char* isa() const { return rankfeed_encoder_isa(encoder_); }
+
+ private:
+  std::shared_ptr<receipt::PlacedImage> placed_;
+  rankfeed_limits limits_{};
+  AlignedBytes memory_;
+  std::vector<uint32_t> begin_;
+  rankfeed_encoder* encoder_ = nullptr;
+};
+
+// All texts once.
+double Nanoseconds(const Engine& engine, const Texts& texts, size_t begin, size_t end, int32_t* out);
+// All texts once after the engine has forgotten what it has seen, right after another engine's.
+double First(const Engine& engine, const Texts& texts, int32_t* out);
+// The same again until 100 ms are timed; the mean.
+double Cold(const Engine& engine, const Texts& texts, int32_t* out);
+// Where the timed quarter of a steady stream begins, and the time of that quarter after the other three.
+size_t LastQuarter(const Texts& texts);
+double Stream(const Engine& engine, const Texts& texts, int32_t* out);
+
+double Median(std::vector<double> values);
+
+// Ends the program where ids in a batch are not those of single calls, or those of the two engines differ.
+void CheckTogether(const Engine& engine, const Texts& texts, const std::string& where);
+void CheckSame(const Engine& one, const Engine& other, const Texts& texts, const std::string& where);
+
+// Bytes of the texts from first on.
+size_t BytesOf(const Texts& texts, size_t first);
+
+// RANKFEED_ISA forces an instruction set.
+void ForceIsa();
+
+}  // namespace rankfeed::bench
