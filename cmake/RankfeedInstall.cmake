@@ -183,4 +183,8 @@ install(FILES ${PROJECT_BINARY_DIR}/rankfeed-config.cmake
         DESTINATION ${rankfeed_package_dir} COMPONENT dev)
 if(TARGET rankfeed_cli)
   install(TARGETS rankfeed_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT bin)
+  if(TARGET rankfeed_serve)  # the unit names /usr/bin, where the Debian package puts the program
+    install(FILES ${PROJECT_SOURCE_DIR}/packaging/rankfeed.service DESTINATION lib/systemd/system COMPONENT bin)
+    install(FILES ${PROJECT_SOURCE_DIR}/packaging/rankfeed.default DESTINATION share/doc/rankfeed COMPONENT bin)
+  endif()
 endif()

@@ -29,6 +29,8 @@ class Pair {
     reference_ = std::make_unique<reference::HfPipeline>(source);
     escaped_ = std::make_unique<reference::HfPipeline>(source, /*without_specials=*/true);
     plain_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 0);
+    plain_->LeaveFastRoad();
+    placed_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 4096);
     fast_ = std::make_unique<Encoder>(model_->get(), kMaxText, false, 4096);
     source_ = source;
   }
@@ -45,7 +47,10 @@ class Pair {
     static constexpr uint32_t kFlags[] = {0, RANKFEED_SPLIT_SPECIAL_TOKENS, RANKFEED_SPECIALS_ESCAPE};
     const uint32_t flags = kFlags[mode];
     const Tokens plain = plain_->Encode(exact.view(), flags),
+                 placed = placed_->Encode(exact.view(), flags),
                  fast = fast_->Encode(exact.view(), flags);
+    FUZZ_ASSERT(placed.status == plain.status && placed.ids == plain.ids &&
+                placed.begin == plain.begin && placed.end == plain.end);
     for (const int32_t id : plain.ids) FUZZ_ASSERT(id >= 0);
     if (mode == kEscape && !reference) {
       // A model without an unknown id fails on any unknown edge that is the best to its end. The
@@ -89,7 +94,7 @@ class Pair {
 
   std::unique_ptr<reference::HfPipeline> reference_, escaped_;
   std::unique_ptr<OpenModel> model_;
-  std::unique_ptr<Encoder> plain_, fast_;
+  std::unique_ptr<Encoder> plain_, fast_, placed_;
   std::string source_;
 };
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "encode/encoder.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/model.h"
@@ -111,6 +112,9 @@ class Encoder {
     FUZZ_ASSERT(rankfeed_encoder_init(model, &limits, scratch_.data(), need.size, &encoder_) ==
                 RANKFEED_OK);
   }
+
+  // From now on no text takes the fast road.
+  void LeaveFastRoad() { encoder_->engine.emplace<std::monostate>(); }
 
   Tokens Encode(std::string_view text, uint32_t flags = 0) {
     const uint32_t bound = rankfeed_token_bound(model_, text.size());

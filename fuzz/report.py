@@ -57,6 +57,14 @@ few characters, "words" are real words put together anew, "stress" the classes o
 
 """
 
+FORMS = """
+## Against the tokenizers wheel, every published form
+
+By `tests/oracle/bulk_forms.py`: ids alone, ids with offsets in code points and in bytes, of generated texts in every form that
+transformers writes or rebuilds; a pair is one text in one form. "Pieces" of the XLM-R vocabulary: all, or the first ones.
+
+"""
+
 DRIFT = """
 ## Versions of the references
 
@@ -174,6 +182,12 @@ def report():
         rows = [[w["version"], w["mode"], ", ".join(w["models"]), *(number(w["texts"][kind]) for kind in ("ties", "words", "stress")),
                  number(w["tokens"]), str(w["differences"]), number(w["seconds"]), w["commit"]] for w in wheels]
         out.append(WHEEL + table(rows, ["wheel", "mode", "models", "ties", "words", "stress", "tokens", "other ids", "seconds", "commit"]))
+    forms = [e["forms"] | {"commit": e["commit"]} for e in entries if "forms" in e]
+    if forms:
+        kinds = ["ties", "words", "mixtures", "stress", "damaged"]
+        rows = [[f["version"], str(f["forms"]), number(f["pieces"]) if f["pieces"] else "all", number(sum(f["pairs"].values())),
+                 *(number(f["pairs"][kind]) for kind in kinds), str(f["differences"]), number(f["seconds"]), f["commit"]] for f in forms]
+        out.append(FORMS + table(rows, ["wheel", "forms", "pieces", "pairs", *kinds, "differ", "seconds", "commit"]))
     if soaks:
         rows = [[str(s["threads"]), s.get("build", "optimized"), number(s["documents"]), number(s["tokens"]), number(s["swaps"]),
                  str(s["differences"]), f"{s['seconds']:,.0f}", f"{s['resident_early'] / 2**20:.1f}",

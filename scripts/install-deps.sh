@@ -19,6 +19,7 @@ build_packages=(
   libsimdjson-dev  # tokenizer.json
   libxxhash-dev    # image checksum and config hash
   libcli11-dev libfmt-dev nlohmann-json3-dev libzip-dev # command line
+  libboost1.81-dev zlib1g-dev # rankfeed serve: Asio and Beast (headers only), gzip
   libtbb-dev       # default executor
   libblis-serial-dev # matrix products of the CPU forward pass
   python3-dev python3-venv # the Python package
@@ -26,7 +27,8 @@ build_packages=(
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   libsentencepiece-dev sentencepiece # the oracle, linked and as a command
-  libcpp-httplib-dev                 # the HTTP example
+  libabsl-dev libprotobuf-dev protobuf-compiler # what the newest SentencePiece is built with, for the benchmarks
+  wrk                                # load on rankfeed serve
   dpkg-dev                           # dpkg-shlibdeps, for the Debian packages
   doxygen                            # API documentation
   g++-aarch64-linux-gnu qemu-user    # the runtime on 64-bit Arm

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Creates .venv and .venv-sp-0.2.1 with the wheels of tests/requirements.txt and
 # tests/requirements-sp-0.2.1.txt: the references that the tests compare with; and .venv-examples with
-# those of tests/requirements-examples.txt. A stamp with the checksum of that file makes a second run
-# return at once.
-#   scripts/python-env.sh ray   .venv-ray too, for the long test of pretokenizing on Ray Data
+# those of tests/requirements-examples.txt, .venv-clients with those of tests/requirements-clients.txt. A stamp
+# with the checksum of that file makes a second run return at once.
+#   scripts/python-env.sh ray      .venv-ray too, for the long test of pretokenizing on Ray Data
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,7 +26,8 @@ make_env() {
 
 make_env .venv tests/requirements.txt "numpy, sentencepiece, tokenizers" --no-deps
 make_env .venv-sp-0.2.1 tests/requirements-sp-0.2.1.txt "numpy, sentencepiece" --no-deps
-make_env .venv-examples tests/requirements-examples.txt "numpy, onnxruntime, transformers"
+make_env .venv-examples tests/requirements-examples.txt "mypy, numpy, onnxruntime, pandas, pyarrow, transformers"
+make_env .venv-clients tests/requirements-clients.txt "cohere, infinity_client, langchain_cohere, openapi_spec_validator"
 if [[ ${1-} == ray ]]; then
   make_env .venv-ray tests/requirements-ray.txt "ray.data"
 fi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""run_shell.py SOURCE BUILD RANKFEED PYTHON [SERVER]: executes the shell blocks of the documents.
+"""run_shell.py SOURCE BUILD RANKFEED PYTHON: executes the shell blocks of the documents.
 
 Every fenced block of README.md, CONTRIBUTING.md, docs/ and fuzz/README.md is looked at. Shell commands run
 in a scratch folder that holds the files their pages name (vocab.rfimg, passages.jsonl, ...), with the
@@ -8,11 +8,13 @@ take minutes are not run again here: ELSEWHERE says which part of the tests or o
 runs each, and a name there that is not a test, preset, target or file any more fails too, as does an
 entry that no page uses. Blocks of a language that nobody executes fail. Standard library only."""
 
+import atexit
 import json
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,6 +43,7 @@ ELSEWHERE = {
     "cmake --preset bench": "preset:bench",
     "cmake --build --preset bench": "preset:bench",
     "build-bench/bench/bench_": "preset:bench",
+    "scripts/bench-sentencepiece.sh": "test:bench_newest_long_test",
     "bench/run.py": "file:bench/run.py",
     "bench/callgrind.py": "file:bench/callgrind.py",
     "cmake --preset dev": "preset:dev",
@@ -55,7 +58,10 @@ ELSEWHERE = {
     "fuzz/run.py": "file:fuzz/run.py",
     "fuzz/worst_text.py": "test:worst_text_test",
     ".venv/bin/python tests/oracle/bulk_sp.py": "file:tests/oracle/bulk_sp.py",
-    "tests/examples/test_rerank_load.py": "test:example_rerank_server_load",
+    ".venv/bin/python tests/oracle/bulk_forms.py": "file:tests/oracle/bulk_forms.py",
+    "python -m rankfeed compile": "test:python_from_transformers_test",
+    "tests/serve/load_test.py": "test:serve_load_test",
+    "bench/serve_load.py": "file:bench/serve_load.py",
     "pip install .": "test:python_wheel",
     "tests/examples/pretokenize_ray.py": "test:example_pretokenize_ray_long",
     "rankfeed corpus merge -o docs.rfc shards": "test:example_pretokenize_ray_long",
@@ -105,7 +111,7 @@ def exists(source, build, kind, name):
         return name in text
     stem = name.split("_long")[0]
     return name in text or any(f"{prefix}_${{" in text or f"{prefix}_{stem[len(prefix) + 1:]}" in text
-                               for prefix in ("consumer", "example_rerank_server") if stem.startswith(prefix))
+                               for prefix in ("consumer",) if stem.startswith(prefix))
 
 
 def compile_vocabulary(folder, source, rankfeed):
@@ -132,6 +138,29 @@ def prepare(folder, source, rankfeed, python):
         subprocess.run([rankfeed, "encode", "--vocab", folder / "vocab.rfimg", folder / "passages.txt"], check=True, stdout=file)
 
 
+def commands_of(rankfeed, *words):
+    """The commands that a help lists, and for each the examples that end its own."""
+    text = subprocess.run([rankfeed, *words, "--help"], check=True, capture_output=True, text=True).stdout
+    options, _, examples = text.partition("\nExamples:\n")
+    names = re.findall(r"^  ([a-z]+) ", options.partition("\nSubcommands:\n")[2], re.M)
+    if not names:
+        return [(" ".join(words), [line.strip() for line in examples.splitlines() if line])]
+    return [found for name in names for found in commands_of(rankfeed, *words, name)]
+
+
+def prepare_for_help(folder, source, rankfeed):
+    """The files that the examples of the helps name, and the pages do not."""
+    shutil.copy(source / "data/default.model", folder / "sentencepiece.bpe.model")
+    shutil.copy(folder / "live.jsonl", folder / "trace.jsonl")
+    shutil.copy(folder / "passages.jsonl", folder / "more.jsonl")
+    for name in ("docs", "shard-0", "shard-1"):
+        subprocess.run([rankfeed, "corpus", "build", "--vocab", folder / "vocab.rfimg", "--docs", folder / "passages.jsonl", "-o",
+                        folder / f"{name}.rfc"], check=True, stdout=subprocess.DEVNULL)
+    for name in ("before", "after"):
+        subprocess.run([rankfeed, "receipt", "run", "--vocab", folder / "vocab.rfimg", "--trace", folder / "live.jsonl",
+                        "--encode-seconds", "0.02", "-o", folder / f"{name}.json"], check=True, stdout=subprocess.DEVNULL)
+
+
 def curl(command, port):
     """The few options of curl that the pages use; curl itself need not be installed."""
     words = shlex.split(command)[1:]
@@ -146,10 +175,10 @@ def curl(command, port):
 
 def main():
     source, build, rankfeed, python = (pathlib.Path(a) for a in sys.argv[1:5])
-    server = sys.argv[5] if len(sys.argv) > 5 else None
     pages = [source / "README.md", source / "CONTRIBUTING.md", *sorted((source / "docs").glob("*.md")),
              source / "fuzz/README.md"]
     problems, executed, used, processes = [], 0, set(), []
+    atexit.register(lambda: [process.kill() for process in processes if process.poll() is None])
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         prepare(folder, source, rankfeed, python)
@@ -173,12 +202,12 @@ def main():
                         if name is not None:
                             used.add(name)
                             continue
-                        if "tests/examples/rerank_server " in command:
-                            if server is None:
-                                continue
-                            words = shlex.split(command)
-                            words[0], words[words.index("--port") + 1] = server, "0"
-                            words = ["data/reranker" if w == "MODEL_FOLDER" else w for w in words]
+                        if command.startswith("rankfeed serve "):
+                            words = ["data/reranker" if w == "MODEL_FOLDER" else w for w in shlex.split(command)]
+                            words[0] = rankfeed
+                            for option in ("--port", "--admin-port"):
+                                if option in words:
+                                    words[words.index(option) + 1] = "0"
                             process = subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
                             processes.append(process)
                             port = int(re.search(r":(\d+)", process.stdout.readline())[1])
@@ -203,6 +232,18 @@ def main():
                 elif language:
                     if LANGUAGES[language] != "below" and not (source / LANGUAGES[language]).exists():
                         problems.append(f"{where}: {LANGUAGES[language]} is not there")
+        compile_vocabulary(folder, source, rankfeed)
+        prepare_for_help(folder, source, rankfeed)
+        for name, examples in commands_of(rankfeed):
+            for command in examples:
+                if name == "serve":  # as in docs/serve.md
+                    continue
+                command = command.replace("MODEL_FOLDER", "data/reranker").replace(" --gate", "")
+                done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], cwd=folder, env=environment, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+                executed += 1
+                if done.returncode != 0:
+                    problems.append(f"rankfeed {name} --help: {command}\n{done.stdout[-2000:]}")
         for process in processes:
             process.terminate()
             if process.wait(timeout=60) != 0:
