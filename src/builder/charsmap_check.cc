@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "builder/charsmap_children.h"
 #include "rankfeed/model.h"
 #include "normalize/charsmap.h"
 #include "base/utf8.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr uint32_t kMaxKeysOnPath = 32;       // sentencepiece normalizer.h kMaxTrieResultsSize
 constexpr uint32_t kMaxKeySize = kMaxCharsmapKeyBytes;
-constexpr uint64_t kMaxKeyBytes = 8u << 20;   // of all keys; published: 225,000 of at most 12
+constexpr uint32_t kMaxKeyBytes = 8u << 20;   // of all keys; published: 225,000 of at most 12
 // Of the replacements of all rules. Rules may share them, so few bytes can stand for very many.
 constexpr uint64_t kMaxBytesOfReplacements = 8u << 20;
 
@@ -46,6 +47,7 @@ class Checker {
     }
     if ((map_.units[0] & 0x80000000) != 0) Broken("the root is a value");
     if (HasLeaf(map_.units[0])) Broken("a key is empty");
+    children_ = CharsmapChildren(map_.units);
     below_.assign(map_.units.size(), {});
     Visit(0, 0);
     const Below& all = below_[0];
@@ -65,9 +67,9 @@ class Checker {
 
  private:
   struct Below {
-    uint64_t keys = 0, key_bytes = 0;  // keys under the unit and their bytes below it, saturating
-    uint32_t chain = 0;                // most keys on one path
-    uint32_t height = 0;               // bytes of the longest key below
+    uint32_t keys = 0, key_bytes = 0;  // keys under the unit and their bytes below it, saturating
+    uint16_t chain = 0;                // most keys on one path
+    uint16_t height = 0;               // bytes of the longest key below
     uint8_t state = 0;                 // 1 being visited, 2 done
   };
 
@@ -97,9 +99,7 @@ class Checker {
     const size_t children = pos ^ Offset(unit);
     if (HasLeaf(unit)) Value(children);
     below.keys = HasLeaf(unit);
-    for (uint32_t byte = 1; byte < 256; ++byte) {
-      const size_t child = children ^ byte;
-      if (LabelBits(map_.units[child]) != byte) continue;
+    for (const uint32_t child : children_.Of(children)) {
       if (below_[child].state == 1) Broken("the trie has a cycle");
       if (below_[child].state == 0) Visit(child, depth + 1);
       const Below& child_below = below_[child];
@@ -107,7 +107,7 @@ class Checker {
       below.key_bytes =
           std::min(below.key_bytes + child_below.key_bytes + child_below.keys, kMaxKeyBytes + 1);
       below.chain = std::max(below.chain, child_below.chain);
-      below.height = std::max(below.height, child_below.height + 1);
+      below.height = std::max<uint16_t>(below.height, child_below.height + 1);
     }
     if (below.height > kMaxKeySize) Broken("a key is longer than 1024 bytes");
     // libsentencepiece walks NUL bytes of the text too. An unused unit there (all zero) leads back
@@ -133,10 +133,9 @@ class Checker {
     const size_t children = pos ^ Offset(unit);
     if (HasLeaf(unit)) AddRule(*key, children);
     if (below_[pos].height == 0) return;
-    for (uint32_t byte = 1; byte < 256; ++byte) {
-      const size_t child = children ^ byte;
-      if (LabelBits(map_.units[child]) != byte || below_[child].keys == 0) continue;
-      key->push_back(static_cast<char>(byte));
+    for (const uint32_t child : children_.Of(children)) {
+      if (below_[child].keys == 0) continue;
+      key->push_back(static_cast<char>(children_.Label(child)));
       List(child, key);
       key->pop_back();
     }
@@ -164,6 +163,7 @@ class Checker {
   CharsmapView& map_;
   const uint32_t parity_;
   const std::string& where_;
+  CharsmapChildren children_;
   std::vector<Below> below_;
   uint64_t replacement_bytes_ = 0;
 };

@@ -31,7 +31,7 @@ struct CharsmapView {
 
 // Most rules a charsmap may have; published ones have about 225,000. Subtrees of the trie may be
 // shared, so a small blob can stand for very many.
-inline constexpr uint64_t kMaxCharsmapRules = 1u << 20;
+inline constexpr uint32_t kMaxCharsmapRules = 1u << 20;
 
 // Splits and checks a blob; where names it in messages. Checks, in linear time: sizes; every unit's
 // children inside the array; no cycle; every value the start of a replacement; the pool valid UTF-8

@@ -19,8 +19,10 @@ constexpr uint32_t kLabelBits = 0x800000ff, kHasValue = 0x100;
 CharsmapKeys::CharsmapKeys(const Model& model, Pipeline pipeline)
     : pipeline_(pipeline),
       units_(pipeline.precompiled ? model.charsmap_units : std::span<const uint32_t>()),
+      children_(units_),
       charsmap_(model.charsmap_units, model.charsmap_pool) {
-  if (!units_.empty()) Collect(Offset(units_[0]), "");
+  std::string key;
+  if (!units_.empty()) Collect(Offset(units_[0]), &key);
 }
 
 bool CharsmapKeys::Find(std::string_view prefix, Node* node) const {
@@ -36,11 +38,7 @@ bool CharsmapKeys::Find(std::string_view prefix, Node* node) const {
 }
 
 bool CharsmapKeys::HasChildren(size_t node) const {
-  for (uint32_t byte = 1; byte < 256; ++byte) {
-    const size_t child = node ^ byte;
-    if (child < units_.size() && (units_[child] & kLabelBits) == byte) return true;
-  }
-  return false;
+  return !children_.Of(node).empty();
 }
 
 bool CharsmapKeys::SomeLonger(std::string_view prefix) const {
@@ -60,14 +58,12 @@ std::string_view CharsmapKeys::Normalized(std::string_view character) const {
   return match ? match.replacement : character;
 }
 
-void CharsmapKeys::Collect(size_t node, std::string key) {
-  for (uint32_t byte = 1; byte < 256; ++byte) {
-    const size_t child = node ^ byte;
-    if (child >= units_.size() || (units_[child] & kLabelBits) != byte) continue;
-    key.push_back(static_cast<char>(byte));
-    if ((units_[child] & kHasValue) != 0) CollectKey(key);
+void CharsmapKeys::Collect(size_t node, std::string* key) {
+  for (const uint32_t child : children_.Of(node)) {
+    key->push_back(static_cast<char>(children_.Label(child)));
+    if ((units_[child] & kHasValue) != 0) CollectKey(*key);
     Collect(child ^ Offset(units_[child]), key);
-    key.pop_back();
+    key->pop_back();
   }
 }
 

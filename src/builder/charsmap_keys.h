@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "builder/charsmap_children.h"
 #include "builder/eligibility.h"
 #include "image/model.h"
 #include "normalize/charsmap.h"
@@ -47,11 +48,12 @@ class CharsmapKeys {
   };
   bool Find(std::string_view prefix, Node* node) const;
   bool HasChildren(size_t node) const;
-  void Collect(size_t node, std::string key);
+  void Collect(size_t node, std::string* key);
   void CollectKey(std::string_view key);
 
   const Pipeline pipeline_;
   const std::span<const uint32_t> units_;
+  const CharsmapChildren children_;
   const Charsmap charsmap_;
   std::vector<bool> first_ = std::vector<bool>(0x110000), later_ = first_;  // by code point
   std::set<std::pair<char32_t, char32_t>> joins_;

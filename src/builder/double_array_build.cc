@@ -8,6 +8,7 @@
 #include <string>
 
 #include "builder/model_spec.h"
+#include "builder/radix_sort.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -227,11 +228,8 @@ class Builder {
     for (uint32_t node = 0; node < tree_.size(); ++node) {
       if (inner(node)) order.push_back(node);
     }
-    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-      const uint32_t x = Group(a), y = Group(b);
-      if (x != y) return x < y;
-      return tree_.weight[a] != tree_.weight[b] ? tree_.weight[a] > tree_.weight[b] : a < b;
-    });
+    RadixSort(&order, [&](uint32_t node) { return ~tree_.weight[node]; });
+    RadixSort(&order, [&](uint32_t node) { return uint64_t{Group(node)}; });
     return order;
   }
 

@@ -15,6 +15,7 @@
 #include "builder/code_points.h"
 #include "builder/double_array_build.h"
 #include "builder/growth.h"
+#include "builder/radix_sort.h"
 #include "builder/segment_tables.h"
 #include "builder/unicode_tables.h"
 #include "rankfeed/model.h"
@@ -182,9 +183,7 @@ class Writer {
     if (values_.empty()) {
       throw BuildError(RANKFEED_E_UNSUPPORTED, 0, "the model has no piece that a text can match");
     }
-    std::stable_sort(values_.begin(), values_.end(), [&](uint32_t a, uint32_t b) {
-      return spec_.pieces[a].score > spec_.pieces[b].score;
-    });
+    SortByFallingScore(&values_);
     std::vector<double> scores;
     scores.reserve(values_.size());
     std::vector<uint32_t> ids;
@@ -288,25 +287,40 @@ class Writer {
     return script;
   }
 
-  // By codes. The first four are compared as one number, which settles most comparisons without
-  // touching the keys.
-  static void SortKeys(std::vector<TrieKey>* keys) {
-    std::vector<std::pair<uint64_t, uint32_t>> order;
-    order.reserve(keys->size());
-    for (uint32_t i = 0; i < keys->size(); ++i) {
-      const std::span<const uint16_t> codes = (*keys)[i].codes;
-      uint64_t prefix = 0;
-      for (size_t k = 0; k < 4; ++k) prefix = prefix << 16 | (k < codes.size() ? codes[k] : 0u);
-      order.emplace_back(prefix, i);
-    }
-    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-      if (a.first != b.first) return a.first < b.first;
-      const std::span<const uint16_t> x = (*keys)[a.second].codes, y = (*keys)[b.second].codes;
-      return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+  // Stable. Bits of a double rise with it when a negative one's are all inverted, and any other's sign.
+  void SortByFallingScore(std::vector<uint32_t>* pieces) const {
+    constexpr uint64_t kSign = uint64_t{1} << 63;
+    RadixSort(pieces, [&](uint32_t piece) {
+      const uint64_t bits = std::bit_cast<uint64_t>(spec_.pieces[piece].score + 0.0);  // -0 is 0
+      return (bits & kSign) != 0 ? bits : ~(bits | kSign);
     });
+  }
+
+  static std::vector<uint32_t> Numbers(size_t count) {
+    std::vector<uint32_t> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), 0u);
+    return numbers;
+  }
+
+  // By codes. The first four are one number, which settles most places without comparing keys.
+  static void SortKeys(std::vector<TrieKey>* keys) {
+    std::vector<uint64_t> prefix(keys->size(), 0);
+    for (size_t i = 0; i < keys->size(); ++i) {
+      const std::span<const uint16_t> codes = (*keys)[i].codes;
+      for (size_t k = 0; k < 4; ++k) {
+        prefix[i] = prefix[i] << 16 | (k < codes.size() ? codes[k] : 0u);
+      }
+    }
+    std::vector<uint32_t> order = Numbers(keys->size());
+    RadixSort(
+        &order, [&](uint32_t i) { return prefix[i]; },
+        [&](uint32_t a, uint32_t b) {
+          const std::span<const uint16_t> x = (*keys)[a].codes, y = (*keys)[b].codes;
+          return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+        });
     std::vector<TrieKey> sorted;
     sorted.reserve(keys->size());
-    for (const auto& [prefix, i] : order) sorted.push_back((*keys)[i]);
+    for (const uint32_t i : order) sorted.push_back((*keys)[i]);
     *keys = std::move(sorted);
   }
 
@@ -387,27 +401,23 @@ class Writer {
         is_reserved[spec_.id_map[i]] = reserved(spec_.pieces[i].type);
       }
     }
-    // The first eight bytes are compared as one number, as in SortKeys.
-    std::vector<std::pair<uint64_t, uint32_t>> order;
-    order.reserve(spec_.id_count);
+    // The first eight bytes are one number, as in SortKeys.
+    std::vector<uint64_t> prefix(spec_.id_count, 0);
     for (uint32_t id = 0; id < spec_.id_count; ++id) {
-      uint64_t prefix = 0;
+      const std::string& t = *text[id];
       for (size_t k = 0; k < 8; ++k) {
-        const std::string& t = *text[id];
-        prefix = prefix << 8 | (k < t.size() ? static_cast<unsigned char>(t[k]) : 0u);
+        prefix[id] = prefix[id] << 8 | (k < t.size() ? static_cast<unsigned char>(t[k]) : 0u);
       }
-      order.emplace_back(prefix, id);
     }
-    std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-      if (a.first != b.first) return a.first < b.first;
-      const int difference = text[a.second]->compare(*text[b.second]);
-      if (difference != 0) return difference < 0;
-      if (is_reserved[a.second] != is_reserved[b.second]) return bool(is_reserved[a.second]);
-      return a.second > b.second;
-    });
-    std::vector<uint32_t> index;
-    index.reserve(order.size());
-    for (const auto& [prefix, id] : order) index.push_back(id);
+    std::vector<uint32_t> index = Numbers(spec_.id_count);
+    RadixSort(
+        &index, [&](uint32_t id) { return prefix[id]; },
+        [&](uint32_t a, uint32_t b) {
+          const int difference = text[a]->compare(*text[b]);
+          if (difference != 0) return difference < 0;
+          if (is_reserved[a] != is_reserved[b]) return bool(is_reserved[a]);
+          return a > b;
+        });
     sections_.Add(SectionId::kIdPieces, std::move(pieces));
     sections_.Add(SectionId::kIdFlags, std::move(flags));
     sections_.Add(SectionId::kPieceIndex, std::move(index));
