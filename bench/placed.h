@@ -23,7 +23,7 @@ inline std::unique_ptr<receipt::PlacedImage> Place(const std::string& file,
   if (rankfeed_load(file.c_str(), &options, &loaded, &error) != RANKFEED_OK) Die(error.message);
   size_t size = 0;
   const void* image = rankfeed_loaded_image(loaded, &size);
-  auto placed = std::make_unique<receipt::PlacedImage>(image, size, receipt::Pages::kLargest);
+  auto placed = std::make_unique<receipt::PlacedImage>(image, size, Pages::kAuto);
   rankfeed_loaded_free(loaded);
   return placed;
 }

@@ -63,16 +63,23 @@ RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, cons
 /* A model and everything behind it. */
 typedef struct rankfeed_loaded rankfeed_loaded;
 
-/* An image, .model or tokenizer.json file to a ready model: reads an image to private memory
- * (rankfeed_image_map), compiles anything else in memory. What becomes of the file afterwards
- * changes nothing. options may be null; of an image, only the parity is compared. On failure *out
- * is null.
+/* An image, .model or tokenizer.json file to a ready model: reads an image to private memory,
+ * compiles anything else in memory, on the largest pages there are (RANKFEED_PAGES_AUTO). What
+ * becomes of the file afterwards changes nothing. options may be null; of an image, only the parity
+ * is compared. On failure *out is null.
  * Errors: those of rankfeed_compile and rankfeed_model_open, IO. O(file). */
 RANKFEED_API rankfeed_status rankfeed_load(const char* path, const rankfeed_compile_options* options,
                                            rankfeed_loaded** out, rankfeed_builder_error* error);
-/* The same, but an image is mapped in place, and its memory shared between processes. Only for files
- * that nobody else changes: see rankfeed_image_map_file.
- * Errors: those of rankfeed_compile and rankfeed_model_open, IO. O(file). */
+/* The same on the pages asked for (RANKFEED_PAGES_... of model.h). FILE maps an image in place, and
+ * its memory is shared between processes: only for files that nobody else changes, see
+ * rankfeed_image_map_file; the image of a model file is compiled to private memory all the same.
+ * Errors: those of rankfeed_compile and rankfeed_model_open, ARGUMENT, IO (HUGETLB where there are
+ * too few preallocated pages). O(file). */
+RANKFEED_API rankfeed_status rankfeed_load_on(const char* path, uint32_t pages,
+                                              const rankfeed_compile_options* options,
+                                              rankfeed_loaded** out,
+                                              rankfeed_builder_error* error);
+/* rankfeed_load_on with RANKFEED_PAGES_FILE. */
 RANKFEED_API rankfeed_status rankfeed_load_map_file(const char* path,
                                                     const rankfeed_compile_options* options,
                                                     rankfeed_loaded** out,
@@ -82,6 +89,10 @@ RANKFEED_API const rankfeed_model* rankfeed_loaded_model(const rankfeed_loaded* 
 /* The image bytes behind the model, valid until rankfeed_loaded_free; *size (nullable) gets their
  * number. Null gives null and 0. O(1). */
 RANKFEED_API const void* rankfeed_loaded_image(const rankfeed_loaded* loaded, size_t* size);
+/* Which pages the image got, and why not larger ones. *out is written on success only. Errors:
+ * ARGUMENT, STRUCT_SIZE. O(1). */
+RANKFEED_API rankfeed_status rankfeed_loaded_placement(const rankfeed_loaded* loaded,
+                                                       rankfeed_placement* out);
 /* No thread may use the model any more. Null is a no-op. O(1). */
 RANKFEED_API void rankfeed_loaded_free(rankfeed_loaded* loaded);
 

@@ -41,7 +41,8 @@ RANKFEED_API rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* mode
 
 /* Carves an encoder out of scratch, which it keeps until its last call; model must outlive it.
  * Size and alignment are checked in every build. Errors: ARGUMENT, STRUCT_SIZE, LIMIT, ALIGNMENT,
- * WORKSPACE_SIZE; on failure *out is null. O(cache_bytes). */
+ * WORKSPACE_SIZE; on failure *out is null. Where the part of the scratch that every text needs holds
+ * whole huge pages, they are asked for (madvise). O(cache_bytes). */
 RANKFEED_API rankfeed_status rankfeed_encoder_init(const rankfeed_model* model,
                                                    const rankfeed_limits* limits, void* scratch,
                                                    size_t scratch_size, rankfeed_encoder** out);
@@ -49,6 +50,11 @@ RANKFEED_API rankfeed_status rankfeed_encoder_init(const rankfeed_model* model,
 /* Largest max_text_bytes an encoder of this model can have: positions are 31 bits, after the
  * normalizer has made the text longer. 0 for no model. O(1), any thread. */
 RANKFEED_API uint32_t rankfeed_max_text_bytes(const rankfeed_model* model);
+
+/* Touches the pages of the scratch that every text needs, cache and queues, so that the first call
+ * does not wait for the system to hand them out; what grows with the text is left alone. Between any
+ * two calls; no output changes. Errors: ARGUMENT, IO (no memory for them). O(cache_bytes). */
+RANKFEED_API rankfeed_status rankfeed_encoder_warm(rankfeed_encoder* encoder);
 
 /* Hands the pages of the scratch that texts have touched back to the system, where it lies on whole
  * pages: a text that the normalizer makes longer touches up to 26 bytes (42 with offsets) for each

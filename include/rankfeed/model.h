@@ -80,28 +80,47 @@ RANKFEED_API rankfeed_status rankfeed_image_map_file(const char* path, rankfeed_
  * zeroed is a no-op. O(1). */
 RANKFEED_API void rankfeed_image_unmap(rankfeed_mapping* mapping);
 
-/* Pages that hold an image, from the largest. */
+/* Pages that hold an image, from the largest; which are asked for, and which were obtained. */
 enum {
-  RANKFEED_PAGES_HUGETLB = 1,     /* preallocated 2 MiB pages (vm.nr_hugepages) */
-  RANKFEED_PAGES_TRANSPARENT = 2, /* transparent huge pages */
-  RANKFEED_PAGES_BASE = 3
+  RANKFEED_PAGES_AUTO = 0,        /* asked for: hugetlb, else transparent huge, else base pages */
+  RANKFEED_PAGES_HUGETLB = 1,     /* preallocated 2 MiB pages (vm.nr_hugepages), or an error */
+  RANKFEED_PAGES_TRANSPARENT = 2, /* transparent huge pages, else base pages */
+  RANKFEED_PAGES_BASE = 3,        /* base pages only */
+  RANKFEED_PAGES_FILE = 4         /* the file itself, mapped, as rankfeed_image_map_file does */
 };
-enum { RANKFEED_PLACE_SHARED = 1u };
+/* "auto", "hugetlb", "transparent", "base", "file", and null beyond those. O(1), any thread. */
+RANKFEED_API const char* rankfeed_pages_name(uint32_t pages);
+/* Flags of rankfeed_image_place; of the last three at most one, none is AUTO. */
+enum {
+  RANKFEED_PLACE_SHARED = 1u,
+  RANKFEED_PLACE_HUGETLB = 2u,
+  RANKFEED_PLACE_TRANSPARENT = 4u,
+  RANKFEED_PLACE_BASE = 8u
+};
 
-/* What rankfeed_image_place got. Error fields hold errno values. */
+/* What rankfeed_image_open and rankfeed_image_place got. Error fields hold errno values. */
 typedef struct {
   uint32_t struct_size;
-  uint32_t pages;            /* RANKFEED_PAGES_...: the step that was taken */
+  uint32_t pages;            /* RANKFEED_PAGES_...: the step that was taken, never AUTO */
   uint64_t huge_bytes;       /* of the copy on huge pages, as the kernel tells; UINT64_MAX: it does not */
-  int32_t hugetlb_error;     /* why that step was left; 0: it was not */
+  int32_t hugetlb_error;     /* why that step was left; 0: it was not; ECANCELED: not asked for */
   int32_t transparent_error; /* likewise; ENODATA: advice accepted, base pages given */
   int32_t fd;                /* RANKFEED_PLACE_SHARED: the memfd, to pass on and close; else -1 */
   uint32_t reserved;
 } rankfeed_placement;
 
-/* Copies image[0, image_size) to read-only memory on the largest pages there are: hugetlb pages,
- * else transparent huge pages, else base pages. Encoding from a cold cache is some percent faster
- * there (bench/NOTES.md). With RANKFEED_PLACE_SHARED the copy lies in a sealed memfd that other
+/* Reads a file to private read-only memory on the pages asked for (RANKFEED_PAGES_...), or maps it
+ * for FILE. Encoding from a cold cache is some percent faster on huge pages (bench/NOTES.md). What
+ * becomes of a file that was read changes nothing; for FILE see rankfeed_image_map_file. End with
+ * rankfeed_image_unmap. *out and *report (nullable, struct_size set) are written on success only.
+ * Errors: ARGUMENT, STRUCT_SIZE, IO (detail->item = errno; of HUGETLB, why there are none; ESTALE:
+ * the file gets shorter all the time). O(file). Any thread. */
+RANKFEED_API rankfeed_status rankfeed_image_open(const char* path, uint32_t pages,
+                                                 rankfeed_mapping* out, rankfeed_placement* report,
+                                                 rankfeed_error_detail* detail);
+
+/* Copies image[0, image_size) to read-only memory on the largest pages there are, or those that a
+ * flag names. With RANKFEED_PLACE_SHARED the copy lies in a sealed memfd that other
  * processes map with rankfeed_image_map_fd; several processes then share one copy. Verify the copy,
  * by opening the model over it without RANKFEED_OPEN_TRUSTED_IMAGE: what was verified before, in
  * memory that others write to, need not be what was copied. End with rankfeed_image_unmap. *out and

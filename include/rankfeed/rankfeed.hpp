@@ -112,22 +112,26 @@ class AlignedBytes {
   rankfeed_mem_req req_{0, 64};
 };
 
-// Where the bytes of an image or a store lie while they are used.
-enum class Mapping : uint32_t {
-  kPrivate,  // in a read-only copy of the file
-  kFile  // in the file itself, shared between processes: only for files that nobody else changes,
-         // see rankfeed_image_map_file
+// Pages that the bytes of an image lie on while they are used, from the largest.
+enum class Pages : uint32_t {
+  kAuto = RANKFEED_PAGES_AUTO,                // the largest there are
+  kHugetlb = RANKFEED_PAGES_HUGETLB,          // preallocated 2 MiB pages, or an error
+  kTransparent = RANKFEED_PAGES_TRANSPARENT,  // transparent huge pages, else base pages
+  kBase = RANKFEED_PAGES_BASE,                // base pages only
+  kFile = RANKFEED_PAGES_FILE  // the file itself, shared between processes: only for files that
+                               // nobody else changes, see rankfeed_image_map_file
 };
 
 // An image file in memory and the model over it.
 class Model {
  public:
-  static Result<Model> Open(const char* image_path, Mapping mapping = Mapping::kPrivate) {
+  static Result<Model> Open(const char* image_path, Pages pages = Pages::kAuto) {
     Model model;
     rankfeed_error_detail detail{};
     detail.struct_size = sizeof(detail);
-    const auto map = mapping == Mapping::kFile ? rankfeed_image_map_file : rankfeed_image_map;
-    rankfeed_status status = map(image_path, &model.mapping_, &detail);
+    model.placement_.struct_size = sizeof(model.placement_);
+    rankfeed_status status = rankfeed_image_open(image_path, static_cast<uint32_t>(pages),
+                                                 &model.mapping_, &model.placement_, &detail);
     if (status == RANKFEED_OK) {
       model.storage_ = AlignedBytes(rankfeed_model_mem_req());
       if (!model.storage_) status = RANKFEED_E_NO_MEMORY;
@@ -144,20 +148,25 @@ class Model {
   }
   Model(Model&& other) noexcept
       : mapping_(std::exchange(other.mapping_, {})),
+        placement_(other.placement_),
         storage_(std::move(other.storage_)),
         model_(std::exchange(other.model_, nullptr)) {}
   Model& operator=(Model&& other) noexcept {
     std::swap(mapping_, other.mapping_);
+    std::swap(placement_, other.placement_);
     std::swap(storage_, other.storage_);
     std::swap(model_, other.model_);
     return *this;
   }
   ~Model() { rankfeed_image_unmap(&mapping_); }
   const rankfeed_model* get() const { return model_; }
+  // Which pages the image got, and why not larger ones.
+  const rankfeed_placement& placement() const { return placement_; }
 
  private:
   Model() = default;
   rankfeed_mapping mapping_{};
+  rankfeed_placement placement_{};
   AlignedBytes storage_;
   rankfeed_model* model_ = nullptr;
 };
@@ -247,6 +256,8 @@ class Encoder {
     return detail::OrNoMemory([&] { return EncodeTexts(texts, options, input_ids, cu_seqlens); });
   }
 
+  // Before the first text, where that one must not wait for memory; see rankfeed_encoder_warm.
+  Error Warm() { return detail::InWords(rankfeed_encoder_warm(encoder_), "encoder"); }
   // Hands pages of the scratch back that texts have touched, see rankfeed_encoder_trim. Returns
   // their bytes; 0 where the system refuses.
   size_t Trim() {

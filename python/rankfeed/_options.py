@@ -29,6 +29,7 @@ BUDGET = {"layout": 0, "padded": 1, "packed": 2}
 ACTIVATION = {"raw": 0, "sigmoid": 1, "softmax": 2}
 AGGREGATION = {"max": 0, "first": 1, "mean": 2}
 TIES = {"ascending": 0, "descending": 1}
+PAGES = {"auto": 0, "hugetlb": 1, "transparent": 2, "base": 3, "file": 4}
 INVALID_TEXT = {"reference": 0, "error": 1, "replace": 2}
 
 Text = Union[str, bytes]
@@ -51,6 +52,7 @@ Aggregation = Literal["max", "first", "mean"]
 Ties = Literal["ascending", "descending"]
 InvalidText = Literal["reference", "error", "replace"]
 Parity = Literal["huggingface", "sentencepiece", "sentencepiece-0.2.1"]
+Pages = Literal["auto", "hugetlb", "transparent", "base", "file"]
 
 
 class RowOptions(TypedDict, total=False):

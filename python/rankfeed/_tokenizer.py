@@ -14,7 +14,7 @@ from . import _core, _options, _transformers
 from ._encoding import Call, Encoding, Padded
 from ._errors import RankfeedError
 from ._folder import FileDefaults, read_folder
-from ._options import Document, InvalidText, Padding, Parity, Side, Text, Texts, Truncation
+from ._options import Document, InvalidText, Padding, Pages, Parity, Side, Text, Texts, Truncation
 from ._plan import Plan, convert
 from ._request import OPTIONS, PairBatch, Request
 
@@ -77,15 +77,17 @@ class Tokenizer:
 
     @classmethod
     def from_file(cls, path: _Path, *, parity: Optional[Parity] = None, preset: Optional[str] = None,
-                  threads: int = 0, map_file: bool = False, invalid_text: InvalidText = "reference",
+                  threads: int = 0, pages: Pages = "auto", invalid_text: InvalidText = "reference",
                   file_defaults: bool = False, **attributes: "Unpack[Attributes]") -> "Tokenizer":
         """An image of `rankfeed compile`, a SentencePiece .model or a tokenizer.json.
 
         parity: "huggingface", "sentencepiece" (of the newest releases) or "sentencepiece-0.2.1" (of
         those up to it); default: the first or the second, by the file's format.
         preset: a model family for files without template. threads: of batches; 0: all cores.
-        map_file: map an image, in place of reading it to private memory, so that processes share it;
-        only for files that nobody else changes (SECURITY.md, "Files that change").
+        pages: the memory that the vocabulary lies on: "auto" (the largest pages there are), "hugetlb"
+        (preallocated 2 MiB pages, or an error), "transparent" (transparent huge pages where the system
+        gives them), "base", or "file" (an image in place, so that processes share it: only for files that
+        nobody else changes, SECURITY.md, "Files that change").
         invalid_text: what becomes of a str with lone surrogates and of bytes that are not UTF-8.
         "reference": as the reference does, which refuses the str and replaces in bytes; "error": both are
         refused; "replace": both are replaced by U+FFFD.
@@ -96,13 +98,13 @@ class Tokenizer:
         policy = _options.choice(_options.INVALID_TEXT, "invalid_text", invalid_text)
         workers = _options.number("threads", threads)
         model = _core.Model(os.fspath(path), -1 if parity is None else _core.parity_number(parity),
-                            preset or "", map_file)
+                            preset or "", _options.choice(_options.PAGES, "pages", pages))
         if workers:
             model.set_threads(workers)
         model.set_invalid_text(policy)
         self = cls(model, **attributes)
         self._source = (os.path.abspath(os.fspath(path)),
-                        dict(parity=parity, preset=preset, threads=threads, map_file=map_file,
+                        dict(parity=parity, preset=preset, threads=threads, pages=pages,
                              invalid_text=invalid_text, file_defaults=file_defaults))
         if _options.flag("file_defaults", file_defaults):
             if not os.fspath(path).endswith(".json"):
@@ -149,6 +151,16 @@ class Tokenizer:
         return (_from_file, (path, arguments, (self._pad_id, self._pad_type_id, self._sided)))
 
     # ---- facts -----------------------------------------------------------------------------
+
+    @property
+    def pages(self) -> str:
+        """The pages that the vocabulary lies on: "hugetlb", "transparent", "base" or "file"."""
+        return str(self._model.pages[0])
+
+    @property
+    def huge_page_bytes(self) -> Optional[int]:
+        """Bytes of the vocabulary on huge pages when it was loaded; None where the system does not say."""
+        return self._model.pages[1]
 
     @property
     def vocab_size(self) -> int:

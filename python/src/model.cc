@@ -16,8 +16,8 @@ namespace rankfeed::python {
 namespace {
 
 Vocabulary LoadVocabulary(const std::string& path, int32_t parity, const std::string& preset,
-                          Mapping mapping) {
-  auto loaded = Vocabulary::Load(path, parity, preset.empty() ? nullptr : preset.c_str(), mapping);
+                          Pages pages) {
+  auto loaded = Vocabulary::Load(path, parity, preset.empty() ? nullptr : preset.c_str(), pages);
   if (!loaded) throw StatusError(loaded.error().status, loaded.error().message);
   return std::move(*loaded);
 }
@@ -35,8 +35,8 @@ RoadCounts RoadsOf(const rankfeed_encoder* encoder) {
 
 }  // namespace
 
-Model::Model(const std::string& path, int32_t parity, const std::string& preset, Mapping mapping)
-    : vocabulary_(LoadVocabulary(path, parity, preset, mapping)),
+Model::Model(const std::string& path, int32_t parity, const std::string& preset, Pages pages)
+    : vocabulary_(LoadVocabulary(path, parity, preset, pages)),
       info_(Info(vocabulary_.model())) {}
 
 void Model::set_threads(uint32_t threads) {
@@ -373,12 +373,20 @@ void BindModel(nb::module_& module) {
       .def(
           "__init__",
           [](Model* self, const std::string& path, int32_t parity, const std::string& preset,
-             bool map_file) {
+             uint32_t pages) {
             const nb::gil_scoped_release release;
-            new (self) Model(path, parity, preset, map_file ? Mapping::kFile : Mapping::kPrivate);
+            new (self) Model(path, parity, preset, Pages{pages});
           },
           nb::arg("path"), nb::arg("parity") = -1, nb::arg("preset") = "",
-          nb::arg("map_file") = false)
+          nb::arg("pages") = 0)
+      .def_prop_ro(
+          "pages",
+          [](const Model& m) {
+            const rankfeed_placement placement = m.placement();
+            nb::object huge = nb::none();
+            if (placement.huge_bytes != UINT64_MAX) huge = nb::int_(placement.huge_bytes);
+            return nb::make_tuple(rankfeed_pages_name(placement.pages), huge);
+          })
       .def("set_threads", &Model::set_threads, nb::arg("threads"),
            "Threads that a batch uses; 0: as many as the process may run on.")
       .def_prop_ro("pad_id", [](const Model& m) { return m.info().pad_id; })

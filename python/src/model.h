@@ -59,11 +59,12 @@ class Tokenized {
 
 class Model {
  public:
-  Model(const std::string& path, int32_t parity, const std::string& preset, Mapping mapping);
+  Model(const std::string& path, int32_t parity, const std::string& preset, Pages pages);
 
   const rankfeed_model* get() const { return vocabulary_.model(); }
   const rankfeed_model_info& info() const { return info_; }
   const void* image(size_t* size) const { return vocabulary_.image(size); }
+  rankfeed_placement placement() const { return vocabulary_.placement(); }
 
   // Encoders for one call, given back when dropped. One per worker of executor(), or a single one.
   class Lease {

@@ -21,14 +21,13 @@ using rankfeed::builder::BuildError;
 using rankfeed::builder::ImageBytes;
 
 struct rankfeed_loaded {
-  rankfeed_mapping mapping{};  // of an image file, or its copy
-  rankfeed_image image{};      // compiled in memory
+  rankfeed_mapping mapping{};  // of the image, or of the file that it is compiled from
+  rankfeed_placement placement{};
   void* storage = nullptr;
   rankfeed_model* model = nullptr;
 
   ~rankfeed_loaded() {
     std::free(storage);
-    rankfeed_image_free(&image);
     rankfeed_image_unmap(&mapping);
   }
 };
@@ -208,50 +207,58 @@ void OpenModel(rankfeed_loaded* loaded, const void* data, size_t size, const std
   if (status != RANKFEED_OK) FailImage(path, status, detail);
 }
 
-// rankfeed_image_map or rankfeed_image_map_file.
-using MapFunction = decltype(rankfeed_image_map);
+// How rankfeed_image_open takes pages, and rankfeed_image_place.
+uint32_t PlaceFlag(uint32_t pages) {
+  return pages == RANKFEED_PAGES_HUGETLB       ? uint32_t{RANKFEED_PLACE_HUGETLB}
+         : pages == RANKFEED_PAGES_TRANSPARENT ? uint32_t{RANKFEED_PLACE_TRANSPARENT}
+         : pages == RANKFEED_PAGES_BASE        ? uint32_t{RANKFEED_PLACE_BASE}
+                                               : 0u;
+}
 
-std::string_view Map(MapFunction* map, const char* path, rankfeed_loaded* loaded) {
+// Whether the error is that of a memory the caller insisted on, and not of the file.
+void CheckHugetlb(uint32_t pages, const std::string& path, int number) {
+  if (pages != RANKFEED_PAGES_HUGETLB || number != ENOMEM) return;
+  throw BuildError(RANKFEED_E_IO, 0,
+                   path + ": no preallocated 2 MiB pages for it: " + ErrnoText(number) +
+                       " (vm.nr_hugepages)");
+}
+
+// The file's bytes, on those pages.
+std::string_view Open(const char* path, uint32_t pages, rankfeed_loaded* loaded) {
   rankfeed_image_unmap(&loaded->mapping);
+  loaded->placement.struct_size = sizeof loaded->placement;
   rankfeed_error_detail detail{};
   detail.struct_size = sizeof detail;
-  const rankfeed_status status = map(path, &loaded->mapping, &detail);
+  const rankfeed_status status =
+      rankfeed_image_open(path, pages, &loaded->mapping, &loaded->placement, &detail);
   if (status == RANKFEED_E_IO && IsEmptyFile(path)) {
     throw BuildError(RANKFEED_E_PARSE, 0, std::string(path) + ": the file is empty");
   }
-  if (status == RANKFEED_E_IO) FailIo("open", path, static_cast<int>(detail.item));
+  if (status == RANKFEED_E_IO) {
+    CheckHugetlb(pages, path, static_cast<int>(detail.item));
+    FailIo("open", path, static_cast<int>(detail.item));
+  }
   if (status != RANKFEED_OK) FailImage(path, status, detail);
   return {static_cast<const char*>(loaded->mapping.data), loaded->mapping.size};
 }
 
-bool IsImage(std::string_view bytes) {
-  return rankfeed::builder::DetectFormat(bytes) == SourceFormat::kImage;
+// The image that source is compiled to takes its place, on those pages.
+void CompileInPlace(std::string_view source, const char* path, uint32_t pages,
+                    const rankfeed_compile_options* options, rankfeed_loaded* loaded) {
+  const ImageBytes image = rankfeed::builder::Compile(source, path, options);
+  rankfeed_image_unmap(&loaded->mapping);
+  rankfeed_error_detail detail{};
+  detail.struct_size = sizeof detail;
+  const rankfeed_status status =
+      rankfeed_image_place(image.data(), image.size(), PlaceFlag(pages), &loaded->mapping,
+                           &loaded->placement, &detail);
+  if (status == RANKFEED_OK) return;
+  CheckHugetlb(pages, path, static_cast<int>(detail.item));
+  FailIo("place the image of", path, static_cast<int>(detail.item));
 }
 
-// rankfeed_load.
-rankfeed_status Load(MapFunction* map, const char* path, const rankfeed_compile_options* options,
-                     rankfeed_loaded** out, rankfeed_builder_error* error) {
-  if (out != nullptr) *out = nullptr;
-  return Guard(error, [&] {
-    CheckNotNull(path, "path");
-    CheckNotNull(out, "out");
-    CheckOptions(options);
-    auto loaded = std::make_unique<rankfeed_loaded>();
-    std::string_view bytes = Map(map, path, loaded.get());
-    // What is compiled is read once, so it need not be shared.
-    if (!IsImage(bytes) && map != rankfeed_image_map) {
-      bytes = Map(rankfeed_image_map, path, loaded.get());
-    }
-    if (IsImage(bytes)) {
-      OpenModel(loaded.get(), bytes.data(), bytes.size(), path);
-      CheckParity(*loaded->model, options, path);
-    } else {
-      loaded->image = Released(rankfeed::builder::Compile(bytes, path, options));
-      rankfeed_image_unmap(&loaded->mapping);
-      OpenModel(loaded.get(), loaded->image.data, loaded->image.size, path);
-    }
-    *out = loaded.release();
-  });
+bool IsImage(std::string_view bytes) {
+  return rankfeed::builder::DetectFormat(bytes) == SourceFormat::kImage;
 }
 
 }  // namespace
@@ -291,17 +298,42 @@ RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, cons
   });
 }
 
+RANKFEED_API rankfeed_status rankfeed_load_on(const char* path, uint32_t pages,
+                                              const rankfeed_compile_options* options,
+                                              rankfeed_loaded** out,
+                                              rankfeed_builder_error* error) {
+  if (out != nullptr) *out = nullptr;
+  return Guard(error, [&] {
+    CheckNotNull(path, "path");
+    CheckNotNull(out, "out");
+    CheckOptions(options);
+    if (pages > RANKFEED_PAGES_FILE) {
+      throw BuildError(RANKFEED_E_ARGUMENT, 0, "pages " + std::to_string(pages) + " are not known");
+    }
+    auto loaded = std::make_unique<rankfeed_loaded>();
+    std::string_view bytes = Open(path, pages, loaded.get());
+    if (!IsImage(bytes)) {
+      // What is compiled must not change meanwhile.
+      if (pages == RANKFEED_PAGES_FILE) bytes = Open(path, RANKFEED_PAGES_AUTO, loaded.get());
+      CompileInPlace(bytes, path, pages, options, loaded.get());
+    }
+    OpenModel(loaded.get(), loaded->mapping.data, loaded->mapping.size, path);
+    CheckParity(*loaded->model, options, path);
+    *out = loaded.release();
+  });
+}
+
 RANKFEED_API rankfeed_status rankfeed_load(const char* path,
                                            const rankfeed_compile_options* options,
                                            rankfeed_loaded** out, rankfeed_builder_error* error) {
-  return Load(rankfeed_image_map, path, options, out, error);
+  return rankfeed_load_on(path, RANKFEED_PAGES_AUTO, options, out, error);
 }
 
 RANKFEED_API rankfeed_status rankfeed_load_map_file(const char* path,
                                                     const rankfeed_compile_options* options,
                                                     rankfeed_loaded** out,
                                                     rankfeed_builder_error* error) {
-  return Load(rankfeed_image_map_file, path, options, out, error);
+  return rankfeed_load_on(path, RANKFEED_PAGES_FILE, options, out, error);
 }
 
 RANKFEED_API const rankfeed_model* rankfeed_loaded_model(const rankfeed_loaded* loaded) {
@@ -309,10 +341,16 @@ RANKFEED_API const rankfeed_model* rankfeed_loaded_model(const rankfeed_loaded* 
 }
 
 RANKFEED_API const void* rankfeed_loaded_image(const rankfeed_loaded* loaded, size_t* size) {
-  const bool mapped = loaded != nullptr && loaded->mapping.data != nullptr;
-  if (size != nullptr)
-    *size = loaded == nullptr ? 0 : mapped ? loaded->mapping.size : loaded->image.size;
-  return loaded == nullptr ? nullptr : mapped ? loaded->mapping.data : loaded->image.data;
+  if (size != nullptr) *size = loaded == nullptr ? 0 : loaded->mapping.size;
+  return loaded == nullptr ? nullptr : loaded->mapping.data;
+}
+
+RANKFEED_API rankfeed_status rankfeed_loaded_placement(const rankfeed_loaded* loaded,
+                                                       rankfeed_placement* out) {
+  if (loaded == nullptr || out == nullptr) return RANKFEED_E_ARGUMENT;
+  if (out->struct_size != sizeof *out) return RANKFEED_E_STRUCT_SIZE;
+  *out = loaded->placement;
+  return RANKFEED_OK;
 }
 
 RANKFEED_API void rankfeed_loaded_free(rankfeed_loaded* loaded) {

@@ -12,7 +12,7 @@
 #include "encode/text_encoder.h"
 #include "general/hf_decode.h"
 #include "general/sp_decode.h"
-#include "platform/drop_pages.h"
+#include "platform/scratch_pages.h"
 
 namespace {
 
@@ -88,7 +88,12 @@ rankfeed_status rankfeed_encoder_init(const rankfeed_model* model, const rankfee
   Layout layout(memory);
   rankfeed::encode::Scratch scratch;
   rankfeed_encoder* place = rankfeed_encoder::Carve(layout, *model, *limits, capacity, &scratch);
+  // Before the cache is set, which touches it.
+  char* const fast = scratch.general.working_end();
+  char* const end = static_cast<char*>(memory) + need.size;
+  rankfeed::platform::WishForHugePages(fast, static_cast<size_t>(end - fast));
   *out = new (place) rankfeed_encoder(*model, *limits, scratch);
+  (*out)->scratch_end = end;
   return RANKFEED_OK;
 }
 
@@ -101,6 +106,12 @@ uint32_t rankfeed_max_text_bytes(const rankfeed_model* model) {
     (rankfeed::NormalizedBound(*model, middle, &bound) ? low : high) = middle;
   }
   return low;
+}
+
+rankfeed_status rankfeed_encoder_warm(rankfeed_encoder* encoder) {
+  if (!Open(encoder)) return RANKFEED_E_ARGUMENT;
+  const int error = rankfeed::platform::PopulatePages(encoder->fast_begin(), encoder->fast_size());
+  return error == 0 ? RANKFEED_OK : RANKFEED_E_IO;
 }
 
 rankfeed_status rankfeed_encoder_trim(rankfeed_encoder* encoder, size_t* dropped) {

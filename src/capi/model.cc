@@ -62,6 +62,35 @@ rankfeed_status FromFile(int (*take)(const char*, rankfeed::platform::Mapping*),
   return RANKFEED_OK;
 }
 
+using rankfeed::platform::Pages;
+using rankfeed::platform::Placement;
+
+// Of the flags of rankfeed_image_place that name one; false for several or an unknown one.
+bool PagesOf(uint32_t flags, Pages* out) {
+  switch (flags) {
+    case 0: *out = Pages::kAuto; return true;
+    case RANKFEED_PLACE_HUGETLB: *out = Pages::kHugetlb; return true;
+    case RANKFEED_PLACE_TRANSPARENT: *out = Pages::kTransparent; return true;
+    case RANKFEED_PLACE_BASE: *out = Pages::kBase; return true;
+    default: return false;
+  }
+}
+
+void Report(const Placement& placement, rankfeed_mapping* out, rankfeed_placement* report) {
+  *out = {};
+  out->data = out->base = placement.mapping.base;
+  out->size = placement.size;
+  out->base_size = placement.mapping.size;
+  const bool huge = placement.pages == Pages::kHugetlb || placement.pages == Pages::kTransparent;
+  out->page_size_obtained = static_cast<uint32_t>(huge ? rankfeed::platform::kHugePage
+                                                       : rankfeed::platform::PageSize());
+  if (report != nullptr) {
+    *report = {sizeof(rankfeed_placement), static_cast<uint32_t>(placement.pages),
+               placement.huge_bytes,       placement.hugetlb_error,
+               placement.transparent_error, placement.fd, 0};
+  }
+}
+
 }  // namespace
 
 rankfeed_status rankfeed_image_map(const char* path, rankfeed_mapping* out,
@@ -78,11 +107,33 @@ rankfeed_status rankfeed_image_map_file(const char* path, rankfeed_mapping* out,
   return status;
 }
 
+const char* rankfeed_pages_name(uint32_t pages) {
+  static constexpr const char* kNames[] = {"auto", "hugetlb", "transparent", "base", "file"};
+  return pages < std::size(kNames) ? kNames[pages] : nullptr;
+}
+
+rankfeed_status rankfeed_image_open(const char* path, uint32_t pages, rankfeed_mapping* out,
+                                    rankfeed_placement* report, rankfeed_error_detail* detail) {
+  if (path == nullptr || pages > RANKFEED_PAGES_FILE || out == nullptr) {
+    return Fail(detail, RANKFEED_E_ARGUMENT);
+  }
+  if (report != nullptr && report->struct_size != sizeof(rankfeed_placement)) {
+    return Fail(detail, RANKFEED_E_STRUCT_SIZE);
+  }
+  Placement placement;
+  if (const int error = rankfeed::platform::PlaceFile(path, Pages{pages}, &placement)) {
+    return Fail(detail, RANKFEED_E_IO, 0, 0, static_cast<uint32_t>(error));
+  }
+  Report(placement, out, report);
+  return RANKFEED_OK;
+}
+
 rankfeed_status rankfeed_image_place(const void* image, size_t image_size, uint32_t flags,
                                      rankfeed_mapping* out, rankfeed_placement* report,
                                      rankfeed_error_detail* detail) {
+  Pages wanted = Pages::kAuto;
   if (image == nullptr || image_size == 0 || image_size > PTRDIFF_MAX || out == nullptr ||
-      (flags & ~uint32_t{RANKFEED_PLACE_SHARED}) != 0) {
+      !PagesOf(flags & ~uint32_t{RANKFEED_PLACE_SHARED}, &wanted)) {
     return Fail(detail, RANKFEED_E_ARGUMENT);
   }
   if (report != nullptr && report->struct_size != sizeof(rankfeed_placement)) {
@@ -90,22 +141,11 @@ rankfeed_status rankfeed_image_place(const void* image, size_t image_size, uint3
   }
   const bool shared = (flags & RANKFEED_PLACE_SHARED) != 0;
   if (shared && report == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);  // nobody to close fd
-  rankfeed::platform::Placement placement;
-  if (const int error = rankfeed::platform::Place(image, image_size, shared, &placement)) {
+  Placement placement;
+  if (const int error = rankfeed::platform::Place(image, image_size, shared, wanted, &placement)) {
     return Fail(detail, RANKFEED_E_IO, 0, 0, static_cast<uint32_t>(error));
   }
-  *out = {};
-  out->data = out->base = placement.mapping.base;
-  out->size = image_size;
-  out->base_size = placement.mapping.size;
-  out->page_size_obtained = static_cast<uint32_t>(
-      placement.pages == rankfeed::platform::Pages::kBase ? rankfeed::platform::PageSize()
-                                                          : rankfeed::platform::kHugePage);
-  if (report != nullptr) {
-    *report = {sizeof(rankfeed_placement), static_cast<uint32_t>(placement.pages),
-               placement.huge_bytes,       placement.hugetlb_error,
-               placement.transparent_error, placement.fd, 0};
-  }
+  Report(placement, out, report);
   return RANKFEED_OK;
 }
 

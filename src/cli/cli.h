@@ -46,13 +46,19 @@ std::string Bytes(double bytes);
 // --parity, as every command that reads a model file has it.
 void AddParityOption(CLI::App& command, std::string* parity);
 
+// --pages, as every command that opens a vocabulary has it.
+CLI::Option* AddPagesOption(CLI::App& command, std::string* pages);
+Pages PagesOf(const std::string& name);
+
 // --vocab and what goes with it, as every command that opens a vocabulary has them.
 struct VocabOptions {
   std::string path, parity, preset;
   std::string folder;  // of a model, where --vocab was one; path is then its tokenizer.json
+  std::string pages = "auto";
   bool map_file = false;
   void Add(CLI::App& command);
   int32_t parity_number() const;  // RANKFEED_PARITY_*
+  Pages on() const;
   Vocabulary Load() const;        // throws Failure
   // What the folder's tokenizer_config.json says; nothing where --vocab was a file. Throws Failure.
   FolderConfig Config() const;

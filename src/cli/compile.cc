@@ -267,6 +267,7 @@ void RunInfo(const VocabOptions& vocab, bool json) {
   auto encoder = Encoder::Create(loaded.model(), 64);
   if (!encoder) throw Failure(encoder.error().message);
   const char* const off_fast_road = rankfeed_model_off_fast_road(loaded.model());
+  const rankfeed_placement placement = loaded.placement();
   nlohmann::ordered_json facts = {
       {"vocab", vocab.path},
       {"parity", rankfeed_parity_name(i.parity)},
@@ -289,6 +290,10 @@ void RunInfo(const VocabOptions& vocab, bool json) {
       {"config_hash", Hex(i.config_hash, sizeof(i.config_hash))},
       {"isa", encoder->Isa()},
       {"isas", InstructionSets(Isas::kRun)},
+      {"pages", rankfeed_pages_name(placement.pages)},
+      {"huge_page_bytes", placement.huge_bytes != UINT64_MAX
+                              ? nlohmann::ordered_json(placement.huge_bytes)
+                              : nlohmann::ordered_json("unavailable")},
   };
   if (json) {
     facts["fast_road"] = off_fast_road == nullptr;

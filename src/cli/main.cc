@@ -27,6 +27,24 @@ void AddParityOption(CLI::App& command, std::string* parity) {
       ->check(CLI::IsMember({"huggingface", "sentencepiece", "sentencepiece-0.2.1"}));
 }
 
+CLI::Option* AddPagesOption(CLI::App& command, std::string* pages) {
+  std::vector<std::string> names;
+  for (uint32_t i = 0; rankfeed_pages_name(i) != nullptr; ++i) names.emplace_back(rankfeed_pages_name(i));
+  return command
+      .add_option("--pages", *pages,
+                  "Memory pages the vocabulary lies on: auto (the largest there are), hugetlb "
+                  "(preallocated 2 MiB pages, or an error), transparent (transparent huge pages where the "
+                  "system gives them), base (4 KiB), file (an image in place, shared between processes)")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+}
+
+Pages PagesOf(const std::string& name) {
+  uint32_t pages = 0;
+  while (rankfeed_pages_name(pages) != nullptr && name != rankfeed_pages_name(pages)) ++pages;
+  return Pages{pages};
+}
+
 void VocabOptions::Add(CLI::App& command) {
   command
       .add_option("--vocab", path,
@@ -44,11 +62,15 @@ void VocabOptions::Add(CLI::App& command) {
   command.add_option("--preset", preset,
                      "Model family whose template and id map to use for files that lack one, for "
                      "example xlm-roberta");
-  command.add_flag(
-      "--map-file", map_file,
-      "Use images and stores in place, shared between processes, and not a private copy: only "
-      "for files that nobody else changes");
+  auto* const on = AddPagesOption(command, &pages);
+  command
+      .add_flag("--map-file", map_file,
+                "--pages file, and the same for stores: images and stores are used in place, shared "
+                "between processes, and not copied: only for files that nobody else changes")
+      ->excludes(on);
 }
+
+Pages VocabOptions::on() const { return map_file ? Pages::kFile : PagesOf(pages); }
 
 FolderConfig VocabOptions::Config() const {
   return folder.empty() ? FolderConfig{} : ReadFolderConfig(folder);
@@ -56,7 +78,7 @@ FolderConfig VocabOptions::Config() const {
 
 Vocabulary VocabOptions::Load() const {
   auto loaded = Vocabulary::Load(path, parity_number(), preset.empty() ? nullptr : preset.c_str(),
-                                 map_file ? Mapping::kFile : Mapping::kPrivate);
+                                 on());
   if (!loaded) throw Failure(loaded.error().message);
   return std::move(*loaded);
 }

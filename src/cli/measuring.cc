@@ -123,9 +123,6 @@ void MeasureOptions::Add(CLI::App& command) {
                      "Time of a forward pass per query; the device sleeps for it");
   command.add_option("--slots", run.replay.slots, "Slots of the ring")->capture_default_str();
   command.add_option("--max-length", run.replay.max_length, "Tokens of a row")->capture_default_str();
-  command.add_option("--pages", pages, "Pages to put the vocabulary on")
-      ->check(CLI::IsMember({"largest", "base"}))
-      ->capture_default_str();
   command.add_option("--cache-kib", cache_kib, "Word cache of each thread")->capture_default_str();
   command.add_option("--adapter", adapter,
                      "Measure another tokenizer: a command that speaks the adapter protocol "
@@ -144,6 +141,9 @@ void MeasureOptions::Add(CLI::App& command) {
 receipt::Run MeasureOptions::Run() {
   const rankfeed_compile_options options{sizeof(options), vocab.parity_number(),
                                          vocab.preset.empty() ? nullptr : vocab.preset.c_str()};
+  if (vocab.on() == Pages::kFile) {
+    throw Failure("a measured vocabulary lies in memory of its own: --pages auto, hugetlb, transparent or base");
+  }
   rankfeed_builder_error error{};
   error.struct_size = sizeof(error);
   rankfeed_loaded* raw = nullptr;
@@ -154,7 +154,7 @@ receipt::Run MeasureOptions::Run() {
   size_t size = 0;
   const void* bytes = rankfeed_loaded_image(raw, &size);
   const receipt::PlacedImage image(
-      bytes, size, pages == "base" ? receipt::Pages::kBase : receipt::Pages::kLargest);
+      bytes, size, vocab.on());
   const receipt::Workload requests = workload.Load(image.model());
   size_t longest = 1;
   for (const std::string& text : requests.texts) longest = std::max(longest, text.size());

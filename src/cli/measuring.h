@@ -27,7 +27,7 @@ struct MeasureOptions {
   VocabOptions vocab;
   WorkloadOptions workload;
   receipt::RunOptions run;
-  std::string adapter, reference, pages = "largest", currency = "USD";
+  std::string adapter, reference, currency = "USD";
   uint32_t cache_kib = 1024;
   void Add(CLI::App& command);
   receipt::Run Run();

@@ -13,7 +13,7 @@ namespace {
 
 struct ServeCommand {
   serve::Options options;
-  std::string api_key_file;
+  std::string api_key_file, pages = "auto";
   uint32_t deadline_ms = 30'000, head_ms = 10'000, idle_ms = 75'000, drain_ms = 8'000;
   uint64_t max_body = 16 << 20, body_memory = 256 << 20;
   bool no_auto_truncate = false;
@@ -35,6 +35,7 @@ void RunServe(const ServeCommand& c) {
   serve::Options options = c.options;
   options.api_key = Key(c.api_key_file);
   options.auto_truncate = !c.no_auto_truncate;
+  options.paths.pages = PagesOf(c.pages);
   auto& l = options.listener;
   l.request = std::chrono::milliseconds(c.deadline_ms);
   l.head = std::chrono::milliseconds(c.head_ms);
@@ -110,6 +111,7 @@ void AddServe(CLI::App& app) {
       ->add_option("--vocab", o.paths.vocab,
                    "Image, SentencePiece .model or HuggingFace tokenizer.json")
       ->required();
+  AddPagesOption(*command, &c->pages);
   command
       ->add_option("--model", o.paths.model,
                    "Cross-encoder: folder with config.json and model.safetensors")

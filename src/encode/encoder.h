@@ -63,9 +63,14 @@ struct rankfeed_encoder {
                rankfeed::segment::Engine<rankfeed::general::SentencePieceArithmetic>,
                rankfeed::segment::Engine<rankfeed::general::SentencePiece021Arithmetic>>
       engine;
+  char* scratch_end = nullptr;
   bool fast_offsets = false;  // the engine knows them
   rankfeed::encode::Around around;  // with special tokens; without, ids vanish
   rankfeed_road_counts roads[RANKFEED_REASON_COUNT] = {};
+
+  // The arrays of the fast road, which do not grow with the text: from the end of those that do.
+  char* fast_begin() const { return general.working_end(); }
+  size_t fast_size() const { return static_cast<size_t>(scratch_end - fast_begin()); }
 
   // Measures (layout over null) or carves; returns the encoder's place, null when measuring.
   static rankfeed_encoder* Carve(rankfeed::Layout& layout, const rankfeed::Model& model,

@@ -13,31 +13,10 @@
 namespace rankfeed::platform {
 namespace {
 
-int SizeOf(int fd, size_t* size) {
-  struct stat info;
-  if (fstat(fd, &info) != 0) return errno;
-  if (!S_ISREG(info.st_mode) || info.st_size <= 0) return EINVAL;
-  *size = static_cast<size_t>(info.st_size);
-  return 0;
-}
-
 int Map(int fd, size_t size, int flags, Mapping* out) {
   void* const base = mmap(nullptr, size, PROT_READ, flags, fd, 0);
   if (base == MAP_FAILED) return errno;
   *out = {base, size};
-  return 0;
-}
-
-// All of [0, size), front to back: what a store's writer has put into force before the beginning
-// was read, it has written to the end of the file before.
-int Read(int fd, char* to, size_t size) {
-  for (size_t done = 0; done < size;) {
-    const ssize_t got = pread(fd, to + done, size - done, static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno;
-    if (got == 0) return ESTALE;
-    done += static_cast<size_t>(got);
-  }
   return 0;
 }
 
@@ -46,7 +25,7 @@ int CopyOnce(int fd, size_t size, Mapping* out) {
   if (base == MAP_FAILED) return errno;
   // Where there are none, base pages serve as well.
   if (size >= kHugePage) (void)madvise(base, size, MADV_HUGEPAGE);
-  int error = Read(fd, static_cast<char*>(base), size);
+  int error = ReadFile(fd, base, size);
   if (error == 0 && mprotect(base, size, PROT_READ) != 0) error = errno;
   if (error != 0) {
     munmap(base, size);
@@ -56,16 +35,8 @@ int CopyOnce(int fd, size_t size, Mapping* out) {
   return 0;
 }
 
-// A store's writer that gives up a commit cuts off what it has written for it, which it does once.
-constexpr int kCopyAttempts = 8;
-
 int Copy(int fd, size_t size, Mapping* out) {
-  for (int attempt = 0; attempt < kCopyAttempts; ++attempt) {
-    int error = CopyOnce(fd, size, out);
-    if (error != ESTALE) return error;
-    if ((error = SizeOf(fd, &size)) != 0) return error;
-  }
-  return ESTALE;
+  return CopyWhileItShrinks(fd, size, [&](size_t now) { return CopyOnce(fd, now, out); });
 }
 
 // Whether nobody can change the file's bytes any more.
@@ -79,18 +50,44 @@ bool IsSealed(int fd) {
 template <class Take>
 int WithFile(const char* path, Take take) {
   int fd;
-  do {
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-  } while (fd < 0 && errno == EINTR);
-  if (fd < 0) return errno;
   size_t size = 0;
-  int error = SizeOf(fd, &size);
-  if (error == 0) error = take(fd, size);
+  if (const int error = OpenFile(path, &fd, &size)) return error;
+  const int error = take(fd, size);
   close(fd);
   return error;
 }
 
 }  // namespace
+
+int SizeOfFile(int fd, size_t* size) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return errno;
+  if (!S_ISREG(info.st_mode) || info.st_size <= 0) return EINVAL;
+  *size = static_cast<size_t>(info.st_size);
+  return 0;
+}
+
+int OpenFile(const char* path, int* fd, size_t* size) {
+  do {
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+  } while (*fd < 0 && errno == EINTR);
+  if (*fd < 0) return errno;
+  const int error = SizeOfFile(*fd, size);
+  if (error != 0) close(*fd);
+  return error;
+}
+
+int ReadFile(int fd, void* to, size_t size) {
+  for (size_t done = 0; done < size;) {
+    const ssize_t got =
+        pread(fd, static_cast<char*>(to) + done, size - done, static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno;
+    if (got == 0) return kFileShrank;
+    done += static_cast<size_t>(got);
+  }
+  return 0;
+}
 
 int CopyFile(const char* path, Mapping* out) {
   return WithFile(path, [out](int fd, size_t size) { return Copy(fd, size, out); });
@@ -102,7 +99,7 @@ int MapFile(const char* path, Mapping* out) {
 
 int CopyOrMapSealed(int fd, Mapping* out) {
   size_t size = 0;
-  if (const int error = SizeOf(fd, &size)) return error;
+  if (const int error = SizeOfFile(fd, &size)) return error;
   return IsSealed(fd) ? Map(fd, size, kSealedMapping, out) : Copy(fd, size, out);
 }
 

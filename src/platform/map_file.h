@@ -7,6 +7,7 @@
 // meanwhile is an error.
 #pragma once
 
+#include <errno.h>
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -17,6 +18,8 @@ inline constexpr size_t kHugePage = size_t{2} << 20;  // larger ones serve no im
 // Flags that a sealed memfd is mapped with. Before Linux 6.7 it could not be mapped MAP_SHARED at
 // all, not even for reading; private mappings that nobody writes share their pages as well.
 inline constexpr int kSealedMapping = MAP_PRIVATE | MAP_NORESERVE;
+
+inline constexpr int kFileShrank = ESTALE;
 
 struct Mapping {
   void* base = nullptr;
@@ -34,6 +37,25 @@ int MapFile(const char* path, Mapping* out);
 // As CopyFile, of an open file; but one that is sealed against every change (fcntl(2), File
 // Sealing), as the memfd of a placement is, is mapped.
 int CopyOrMapSealed(int fd, Mapping* out);
+
+// Opens a regular file that is not empty; the caller closes it.
+int OpenFile(const char* path, int* fd, size_t* size);
+// Its first size bytes, front to back: what a store's writer has put into force before the beginning
+// was read, it has written to the end of the file before. ESTALE: there are fewer.
+int ReadFile(int fd, void* to, size_t size);
+// A store's writer that gives up a commit cuts off what it has written for it, which it does once.
+// copy(size) is tried again while it returns ESTALE.
+inline constexpr int kCopyAttempts = 8;
+int SizeOfFile(int fd, size_t* size);
+template <class Copy>
+int CopyWhileItShrinks(int fd, size_t size, const Copy& copy) {
+  for (int attempt = 0; attempt < kCopyAttempts; ++attempt) {
+    int error = copy(size);
+    if (error != kFileShrank) return error;
+    if ((error = SizeOfFile(fd, &size)) != 0) return error;
+  }
+  return kFileShrank;
+}
 
 void Unmap(const Mapping& mapping);
 size_t PageSize();

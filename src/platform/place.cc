@@ -96,7 +96,7 @@ int Descriptor(unsigned flags, size_t size) {
 
 // Gives up write access for good. The writable mapping of a memfd has to go before it can be
 // sealed, and is replaced in place.
-int Freeze(Placement* out) {
+int Freeze(Placement* out, bool huge) {
   const Mapping& m = out->mapping;
   if (out->fd < 0) return mprotect(m.base, m.size, PROT_READ) == 0 ? 0 : errno;
   constexpr int kHole = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
@@ -106,11 +106,11 @@ int Freeze(Placement* out) {
       mmap(m.base, m.size, PROT_READ, kSealedMapping | MAP_FIXED, out->fd, 0) == MAP_FAILED) {
     return errno;
   }
-  if (out->pages != Pages::kHugetlb) (void)madvise(m.base, m.size, MADV_HUGEPAGE);
+  if (out->pages != Pages::kHugetlb && huge) (void)madvise(m.base, m.size, MADV_HUGEPAGE);
   return 0;
 }
 
-bool TryHugetlb(const void* data, size_t size, bool shared, Placement* out) {
+bool TryHugetlb(size_t size, bool shared, Placement* out) {
   const size_t mapped = RoundUp(size, kHugePage);
   void* base = MAP_FAILED;
   if (shared) {
@@ -128,10 +128,52 @@ bool TryHugetlb(const void* data, size_t size, bool shared, Placement* out) {
     out->fd = -1;
     return false;
   }
-  std::memcpy(base, data, size);
   out->mapping = {base, mapped};
   out->pages = Pages::kHugetlb;
   return true;
+}
+
+// The step below: transparent huge pages where advice is taken, else base pages.
+int MapPages(size_t size, bool shared, bool huge, Placement* out) {
+  if (shared && (out->fd = Descriptor(0, size)) < 0) return errno;
+  void* const base = MapAligned(size, out->fd);
+  if (base == MAP_FAILED) return errno;
+  out->mapping = {base, size};
+  const bool advised = madvise(base, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
+  out->transparent_error = !huge ? kNotAsked : advised ? 0 : errno;
+  return 0;
+}
+
+// fill(base) writes size bytes and returns 0 or an errno value.
+template <class Fill>
+int PlaceFilled(size_t size, bool shared, Pages wanted, const Fill& fill, Placement* out) {
+  *out = {};
+  out->size = size;
+  const auto give_up = [&](int error) {
+    Unmap(out->mapping);
+    if (out->fd >= 0) close(out->fd);
+    *out = {};
+    return error;
+  };
+  const bool hugetlb = wanted == Pages::kAuto || wanted == Pages::kHugetlb;
+  if (!hugetlb) out->hugetlb_error = kNotAsked;
+  if (!hugetlb || !TryHugetlb(size, shared, out)) {
+    if (wanted == Pages::kHugetlb) return give_up(out->hugetlb_error);
+    if (const int error = MapPages(size, shared, wanted != Pages::kBase, out)) return give_up(error);
+  }
+  if (const int error = fill(out->mapping.base)) return give_up(error);
+  if (const int error = Freeze(out, wanted != Pages::kBase)) return give_up(error);
+  // A mapping just made again has no pages of its own yet.
+  if (shared) (void)madvise(out->mapping.base, size, MADV_WILLNEED);
+  out->huge_bytes = HugeBytes(out->mapping.base, out->mapping.size);
+  if (out->pages == Pages::kBase && out->transparent_error == 0) {
+    if (out->huge_bytes == 0) {
+      out->transparent_error = ENODATA;
+    } else {
+      out->pages = Pages::kTransparent;
+    }
+  }
+  return 0;
 }
 
 }  // namespace
@@ -171,36 +213,33 @@ uint64_t HugeBytes(const void* base, size_t size) {
   return seen ? huge + resident : kUnknownBytes;
 }
 
-int Place(const void* data, size_t size, bool shared, Placement* out) {
-  *out = {};
-  if (!TryHugetlb(data, size, shared, out)) {
-    if (shared && (out->fd = Descriptor(0, size)) < 0) return errno;
-    void* const base = MapAligned(size, out->fd);
-    if (base == MAP_FAILED) {
-      const int error = errno;
-      if (out->fd >= 0) close(out->fd);
-      return error;
-    }
-    out->mapping = {base, size};
-    out->transparent_error = madvise(base, size, MADV_HUGEPAGE) == 0 ? 0 : errno;
+int Place(const void* data, size_t size, bool shared, Pages wanted, Placement* out) {
+  const auto copy = [&](void* base) {
     std::memcpy(base, data, size);
-  }
-  if (const int error = Freeze(out)) {
-    munmap(out->mapping.base, out->mapping.size);
-    if (out->fd >= 0) close(out->fd);
+    return 0;
+  };
+  return PlaceFilled(size, shared, wanted, copy, out);
+}
+
+int PlaceFile(const char* path, Pages wanted, Placement* out) {
+  *out = {};
+  if (wanted == Pages::kFile) {
+    const int error = MapFile(path, &out->mapping);
+    out->pages = Pages::kFile;
+    out->size = out->mapping.size;
+    out->hugetlb_error = out->transparent_error = kNotAsked;
+    out->huge_bytes = error == 0 ? HugeBytes(out->mapping.base, out->mapping.size) : 0;
     return error;
   }
-  // A mapping just made again has no pages of its own yet.
-  if (shared) (void)madvise(out->mapping.base, size, MADV_WILLNEED);
-  out->huge_bytes = HugeBytes(out->mapping.base, out->mapping.size);
-  if (out->pages == Pages::kBase && out->transparent_error == 0) {
-    if (out->huge_bytes == 0) {
-      out->transparent_error = ENODATA;
-    } else {
-      out->pages = Pages::kTransparent;
-    }
-  }
-  return 0;
+  int fd;
+  size_t size = 0;
+  if (const int error = OpenFile(path, &fd, &size)) return error;
+  const int error = CopyWhileItShrinks(fd, size, [&](size_t now) {
+    const auto read = [&](void* base) { return ReadFile(fd, base, now); };
+    return PlaceFilled(now, false, wanted, read, out);
+  });
+  close(fd);
+  return error;
 }
 
 }  // namespace rankfeed::platform

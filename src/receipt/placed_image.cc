@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fmt/format.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <stdexcept>
 
@@ -28,12 +27,9 @@ std::string TransparentReason(int error, size_t size) {
 
 PlacedImage::PlacedImage(const void* image, size_t size, Pages pages)
     : storage_(rankfeed_model_mem_req()) {
-  ladder_.asked = pages == Pages::kLargest ? "largest" : "base";
-  if (pages == Pages::kLargest) {
-    UseLadder(image, size);
-  } else {
-    UseBase(image, size);
-  }
+  ladder_.asked =
+      pages == Pages::kAuto ? "largest" : rankfeed_pages_name(static_cast<uint32_t>(pages));
+  Place(image, size, pages);
   ladder_.obtained = counters::PagesOf(mapping_.data, mapping_.size);
   // The image given may lie in memory that others write to: what is verified is the copy.
   const rankfeed_status status = rankfeed_model_open(
@@ -46,35 +42,31 @@ PlacedImage::PlacedImage(const void* image, size_t size, Pages pages)
 
 PlacedImage::~PlacedImage() { rankfeed_image_unmap(&mapping_); }
 
-void PlacedImage::UseLadder(const void* image, size_t size) {
+void PlacedImage::Place(const void* image, size_t size, Pages pages) {
   rankfeed_placement placement{};
   placement.struct_size = sizeof(placement);
   rankfeed_error_detail detail{};
   detail.struct_size = sizeof(detail);
-  if (rankfeed_image_place(image, size, 0, &mapping_, &placement, &detail) != RANKFEED_OK) {
+  const uint32_t flag = pages == Pages::kHugetlb       ? uint32_t{RANKFEED_PLACE_HUGETLB}
+                        : pages == Pages::kTransparent ? uint32_t{RANKFEED_PLACE_TRANSPARENT}
+                        : pages == Pages::kBase        ? uint32_t{RANKFEED_PLACE_BASE}
+                                                       : 0u;
+  if (rankfeed_image_place(image, size, flag, &mapping_, &placement, &detail) != RANKFEED_OK) {
     throw std::runtime_error(fmt::format("image: {}", strerror(static_cast<int>(detail.item))));
   }
   const auto step = [&](const char* kind, std::string outcome) {
     ladder_.steps.push_back({kind, std::move(outcome)});
   };
   if (placement.pages == RANKFEED_PAGES_HUGETLB) return step("hugetlb", "used");
-  step("hugetlb", fmt::format("{} pages of 2 MiB asked, {} free: {}", (size + kHuge - 1) / kHuge,
-                              counters::FreeHugetlbPages(), strerror(placement.hugetlb_error)));
+  if (placement.hugetlb_error != ECANCELED) {
+    step("hugetlb", fmt::format("{} pages of 2 MiB asked, {} free: {}", (size + kHuge - 1) / kHuge,
+                                counters::FreeHugetlbPages(), strerror(placement.hugetlb_error)));
+  }
   if (placement.pages == RANKFEED_PAGES_TRANSPARENT) return step("transparent huge", "used");
-  step("transparent huge", TransparentReason(placement.transparent_error, size));
+  if (placement.transparent_error != ECANCELED) {
+    step("transparent huge", TransparentReason(placement.transparent_error, size));
+  }
   step("base", "used");
-}
-
-void PlacedImage::UseBase(const void* image, size_t size) {
-  void* const base =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (base == MAP_FAILED) throw std::runtime_error(fmt::format("image: {}", strerror(errno)));
-  (void)madvise(base, size, MADV_NOHUGEPAGE);  // what was asked for, and what is measured
-  memcpy(base, image, size);
-  (void)mprotect(base, size, PROT_READ);
-  mapping_.data = mapping_.base = base;
-  mapping_.size = mapping_.base_size = size;
-  ladder_.steps.push_back({"base", "used"});
 }
 
 }  // namespace rankfeed::receipt

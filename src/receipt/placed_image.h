@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// receipt/placed_image.h: a copy of a vocabulary image on the largest pages there are
+// receipt/placed_image.h: a copy of a vocabulary image on the pages asked for
 // (rankfeed_image_place), why each step of that ladder was left, and what the kernel really gave.
 #pragma once
 
@@ -11,10 +11,8 @@
 
 namespace rankfeed::receipt {
 
-enum class Pages { kLargest, kBase };
-
 struct PageLadder {
-  std::string asked;  // "largest" or "base"
+  std::string asked;  // "largest", "hugetlb", "transparent" or "base"
   struct Step {
     std::string kind;     // "hugetlb", "transparent huge", "base"
     std::string outcome;  // "used", or why it was left
@@ -25,7 +23,8 @@ struct PageLadder {
 
 class PlacedImage {
  public:
-  // Copies image[0, size) and opens a model over the copy. Throws std::runtime_error.
+  // Copies image[0, size) and opens a model over the copy; not Pages::kFile. Throws
+  // std::runtime_error.
   PlacedImage(const void* image, size_t size, Pages pages);
   ~PlacedImage();
   PlacedImage(const PlacedImage&) = delete;
@@ -36,8 +35,7 @@ class PlacedImage {
   size_t size() const { return mapping_.size; }
 
  private:
-  void UseLadder(const void* image, size_t size);
-  void UseBase(const void* image, size_t size);
+  void Place(const void* image, size_t size, Pages pages);
 
   rankfeed_mapping mapping_{};
   PageLadder ladder_;

@@ -7,7 +7,7 @@
 namespace rankfeed::serve {
 
 Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint64_t generation) {
-  auto vocabulary = Vocabulary::Load(paths.vocab);
+  auto vocabulary = Vocabulary::Load(paths.vocab, RANKFEED_PARITY_AUTO, nullptr, paths.pages);
   if (!vocabulary) return vocabulary.error();
   auto model = Crossencoder::Open(paths.model.c_str());
   if (!model) return model.error();

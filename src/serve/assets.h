@@ -18,6 +18,7 @@ namespace rankfeed::serve {
 
 struct AssetPaths {
   std::string vocab, corpus, model;
+  Pages pages = Pages::kAuto;  // that the vocabulary lies on
 };
 
 struct Assets {

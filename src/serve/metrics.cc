@@ -86,6 +86,12 @@ std::string MetricsText(const Metrics& m, const Gauges& gauges, const ListenerCo
   w.Gauge("draining", "1: the service is ending.", gauges.draining ? 1 : 0);
   w.Family("ids_parity", "gauge", "The reference whose ids are equalled.");
   w.out += fmt::format("rankfeed_ids_parity{{mode=\"{}\"}} 1\n", gauges.parity);
+  w.Family("vocabulary_pages", "gauge", "The memory pages that the vocabulary lies on.");
+  w.out += fmt::format("rankfeed_vocabulary_pages{{kind=\"{}\"}} 1\n", gauges.pages);
+  if (gauges.huge_page_bytes != UINT64_MAX) {
+    w.Gauge("vocabulary_huge_page_bytes", "Bytes of the vocabulary on huge pages when it was loaded.",
+            gauges.huge_page_bytes);
+  }
   w.out += m.seconds.Text("request_seconds", "Time from a request's first byte to its answer.");
   w.out += m.candidates.Text("rerank_candidates", "Documents of a request.");
   w.out += m.top_n.Text("rerank_top_n", "Documents of an answer.");

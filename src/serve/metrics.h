@@ -51,7 +51,8 @@ struct Metrics {
 struct Gauges {
   uint64_t generation = 0, queue_depth = 0;
   bool draining = false;
-  std::string parity;
+  std::string parity, pages;
+  uint64_t huge_page_bytes = 0;  // of the vocabulary; UINT64_MAX: the kernel does not say
 };
 
 // open_metrics: OpenMetrics 1.0 instead of Prometheus' text format 0.0.4.

@@ -186,8 +186,13 @@ Response Service::Get(const Request& request) const {
     const bool open = request.accept.find("application/openmetrics-text") != std::string::npos;
     const auto assets = state_->assets.Get();
     const char* const parity = rankfeed_parity_name(assets->vocabulary_info.parity);
-    const Gauges gauges{assets->generation, state_->workers->depth(), state_->draining,
-                        parity == nullptr ? "" : parity};
+    const rankfeed_placement placement = assets->vocabulary.placement();
+    const Gauges gauges{assets->generation,
+                        state_->workers->depth(),
+                        state_->draining,
+                        parity == nullptr ? "" : parity,
+                        rankfeed_pages_name(placement.pages),
+                        placement.huge_bytes};
     out.content_type = open ? kOpenMetrics : kPrometheus;
     out.body = MetricsText(state_->metrics, gauges, *state_->connections, open);
     return out;

@@ -179,7 +179,7 @@ TEST(Findings, PointerChase) {
 
 TEST(Findings, VocabularyOnBasePages) {
   // The default image (7.9 MB) is within reach of the TLB: never a finding, whatever its pages.
-  const Subject small(receipt::Pages::kBase);
+  const Subject small(Pages::kBase);
   receipt::Run run = MeasureRun(small, SmallWorkload(3, 3), Quick());
   ASSERT_EQ(run.pages.obtained.kind, "base");
   EXPECT_EQ(VerdictOf(run, "tokenizer_tlb_pressure"), Verdict::kNotFound);
@@ -210,7 +210,7 @@ TEST(Findings, MissingHugePages) {
   ASSERT_EQ(rankfeed_compile(source.data(), source.size(), "generated.model", nullptr, &image, nullptr), RANKFEED_OK);
   ASSERT_GT(image.size, audit::threshold::kTlbReachBytes);
   for (const bool huge : {false, true}) {
-    const receipt::PlacedImage placed(image.data, image.size, huge ? receipt::Pages::kLargest : receipt::Pages::kBase);
+    const receipt::PlacedImage placed(image.data, image.size, huge ? Pages::kAuto : Pages::kBase);
     if (huge && placed.ladder().obtained.kind == "base") {
       rankfeed_image_free(&image);
       GTEST_SKIP() << "no huge pages on this machine: " << placed.ladder().steps[1].outcome;

@@ -160,6 +160,13 @@ fi
 
 # private copy and --map-file: the same answers
 equal "mapped image" "$ids" "$("$rankfeed" encode --vocab v.rfimg --map-file texts.txt; echo end)"
+for pages in auto transparent base file; do
+  equal "--pages $pages" "$ids" "$("$rankfeed" encode --vocab v.rfimg --pages "$pages" texts.txt; echo end)"
+done
+equal "base pages" "base 0" "$("$rankfeed" info --vocab v.rfimg --pages base | awk '/^(pages|huge_page_bytes) /{print $2}' | paste -sd' ')"
+refused "--pages and --map-file" "excludes" "$rankfeed" info --vocab v.rfimg --pages base --map-file
+refused "unknown pages" "--pages" "$rankfeed" info --vocab v.rfimg --pages enormous
+refused "a measured vocabulary in place" "memory of its own" "$rankfeed" receipt run --vocab v.rfimg --pages file --synthetic 1 -o r.json
 equal "mapped store" "$(batch_of --docs full.jsonl)" "$(batch_of --docs mixed.jsonl --corpus c.rfc --map-file)"
 
 # bad images

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // rankfeed_encoder_trim: how much of the scratch is resident after a text that normalization makes
 // many times longer, within the bound of docs/memory.md; how little after the trim; that no output
-// changes.
+// changes. rankfeed_encoder_warm: what the first text still has to wait for.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,6 +31,7 @@ class Pages {
   ~Pages() { munmap(data_, size_); }
   Pages(const Pages&) = delete;
   void* data() const { return data_; }
+  size_t size() const { return size_; }
   size_t Resident() const {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     std::vector<unsigned char> in((size_ + page - 1) / page);
@@ -116,6 +117,24 @@ TEST_P(EncoderTrim, ScratchSmallerThanAPageHasNothingToHandBack) {
   size_t dropped = 1;
   EXPECT_EQ(rankfeed_encoder_trim(small.get(), &dropped), RANKFEED_OK);
   EXPECT_LT(dropped, size_t{64} << 10);
+}
+
+// Pages that the first text makes resident, in an encoder that was warmed or not.
+TEST_P(EncoderTrim, AWarmEncoderWaitsForNoMemory) {
+  const std::string plain = "ab ba a b \xc3\xa9";
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  ASSERT_EQ(rankfeed_encoder_warm(encoder_), RANKFEED_OK);
+  const size_t warm = pages_->Resident();
+  const std::vector<int32_t> ids = Encode(plain);
+  const size_t after = pages_->Resident();
+  EXPECT_LE(after - warm, 16 * page);  // the arrays that grow with the text begin on pages of their own
+
+  Pages cold(pages_->size());
+  ASSERT_EQ(rankfeed_encoder_init(model_.get(), &limits_, cold.data(), cold.size(), &encoder_), RANKFEED_OK);
+  const size_t fresh = cold.Resident();
+  EXPECT_EQ(Encode(plain), ids);
+  EXPECT_GT(cold.Resident() - fresh, after - warm);
+  EXPECT_EQ(rankfeed_encoder_warm(nullptr), RANKFEED_E_ARGUMENT);
 }
 
 TEST_P(EncoderTrim, NoEncoder) {

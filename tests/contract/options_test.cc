@@ -93,6 +93,7 @@ TEST_P(OptionsRefused, ModelAndImage) {
     EXPECT_EQ(rankfeed_model_open(image().data, image().size, uint32_t{1} << bit, storage.get(),
                                   rankfeed_model_mem_req().size, &opened, nullptr),
               RANKFEED_E_ARGUMENT);
+    if (bit < 4) continue;  // RANKFEED_PLACE_...
     EXPECT_EQ(rankfeed_image_place(image().data, image().size, uint32_t{1} << bit, &mapping,
                                    nullptr, nullptr),
               RANKFEED_E_ARGUMENT);

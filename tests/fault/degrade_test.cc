@@ -141,7 +141,7 @@ TEST(HugePages, WithoutThemTheImageLiesOnBasePagesAndEveryStepSaysWhy) {
   ASSERT_GT(image.size, size_t{2} << 20);  // more than one huge page
   ASSERT_EQ(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
   {
-    const receipt::PlacedImage placed(image.data, image.size, receipt::Pages::kLargest);
+    const receipt::PlacedImage placed(image.data, image.size, Pages::kAuto);
     const receipt::PageLadder& ladder = placed.ladder();
     ASSERT_FALSE(ladder.steps.empty());
     if (ladder.steps.front().outcome != "used") {  // the machine has no hugetlb pages to spare

@@ -71,6 +71,99 @@ TEST(Place, CopiesEverySizeReadOnly) {
   }
 }
 
+// A file of those bytes, gone with the object.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::vector<unsigned char>& bytes) {
+    const int fd = mkstemp(path_);
+    written_ = fd >= 0 && write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    close(fd);
+  }
+  ~TemporaryFile() { unlink(path_); }
+  const char* path() const { return path_; }
+  bool written() const { return written_; }
+
+ private:
+  char path_[32] = "/tmp/rankfeed-place-XXXXXX";
+  bool written_ = false;
+};
+
+// What was asked for, of a step of the ladder that may be missing here: obtained, or the reason why not.
+void ExpectAsked(uint32_t pages, const rankfeed_mapping& mapping, const rankfeed_placement& report) {
+  if (pages == RANKFEED_PAGES_FILE) {
+    EXPECT_EQ(report.pages, uint32_t{RANKFEED_PAGES_FILE});
+    EXPECT_EQ(report.hugetlb_error, ECANCELED);
+    EXPECT_EQ(report.transparent_error, ECANCELED);
+    return;
+  }
+  ExpectConsistent(mapping, report);
+  EXPECT_FALSE(Writable(mapping.base));
+  EXPECT_EQ(report.hugetlb_error == ECANCELED,
+            pages == RANKFEED_PAGES_TRANSPARENT || pages == RANKFEED_PAGES_BASE);
+  if (pages != RANKFEED_PAGES_BASE) return;
+  EXPECT_EQ(report.pages, uint32_t{RANKFEED_PAGES_BASE});
+  EXPECT_EQ(report.transparent_error, ECANCELED);
+  EXPECT_EQ(HugeBytes(mapping.data, mapping.size), 0u);
+}
+
+TEST(Place, OpensAFileOnThePagesAskedFor) {
+  const auto bytes = Bytes(2 * kHugePage + 77);
+  const TemporaryFile file(bytes);
+  ASSERT_TRUE(file.written());
+  for (uint32_t pages = RANKFEED_PAGES_AUTO; pages <= RANKFEED_PAGES_FILE; ++pages) {
+    SCOPED_TRACE(rankfeed_pages_name(pages));
+    rankfeed_mapping mapping{};
+    rankfeed_placement report = Report();
+    rankfeed_error_detail detail{};
+    detail.struct_size = sizeof(detail);
+    const rankfeed_status status = rankfeed_image_open(file.path(), pages, &mapping, &report, &detail);
+    if (pages == RANKFEED_PAGES_HUGETLB && status == RANKFEED_E_IO) {  // none are preallocated here
+      EXPECT_EQ(detail.item, static_cast<uint32_t>(ENOMEM));
+      EXPECT_EQ(mapping.base, nullptr);
+      continue;
+    }
+    ASSERT_EQ(status, RANKFEED_OK);
+    ASSERT_EQ(mapping.size, bytes.size());
+    EXPECT_EQ(std::memcmp(mapping.data, bytes.data(), bytes.size()), 0);
+    ExpectAsked(pages, mapping, report);
+    rankfeed_image_unmap(&mapping);
+  }
+}
+
+TEST(Place, WhatIsReadOfAFileDoesNotChangeWithIt) {
+  const auto bytes = Bytes(5000);
+  const TemporaryFile file(bytes);
+  ASSERT_TRUE(file.written());
+  rankfeed_mapping copy{}, mapped{};
+  ASSERT_EQ(rankfeed_image_open(file.path(), RANKFEED_PAGES_AUTO, &copy, nullptr, nullptr), RANKFEED_OK);
+  ASSERT_EQ(rankfeed_image_open(file.path(), RANKFEED_PAGES_FILE, &mapped, nullptr, nullptr), RANKFEED_OK);
+  const int fd = open(file.path(), O_WRONLY);
+  ASSERT_EQ(pwrite(fd, "changed", 7, 0), 7);
+  close(fd);
+  EXPECT_EQ(std::memcmp(copy.data, bytes.data(), bytes.size()), 0);
+  EXPECT_EQ(std::memcmp(mapped.data, "changed", 7), 0);
+  rankfeed_image_unmap(&copy);
+  rankfeed_image_unmap(&mapped);
+}
+
+TEST(Place, FilesThatCannotBeOpened) {
+  rankfeed_mapping mapping{};
+  rankfeed_error_detail detail{};
+  detail.struct_size = sizeof(detail);
+  for (uint32_t pages = RANKFEED_PAGES_AUTO; pages <= RANKFEED_PAGES_FILE; ++pages) {
+    EXPECT_EQ(rankfeed_image_open("/nowhere/at all", pages, &mapping, nullptr, &detail), RANKFEED_E_IO);
+    EXPECT_EQ(detail.item, static_cast<uint32_t>(ENOENT));
+    EXPECT_EQ(rankfeed_image_open("/tmp", pages, &mapping, nullptr, &detail), RANKFEED_E_IO);
+    EXPECT_EQ(detail.item, static_cast<uint32_t>(EINVAL));
+    EXPECT_EQ(rankfeed_image_open(nullptr, pages, &mapping, nullptr, nullptr), RANKFEED_E_ARGUMENT);
+    EXPECT_EQ(rankfeed_image_open("/tmp", pages, nullptr, nullptr, nullptr), RANKFEED_E_ARGUMENT);
+  }
+  EXPECT_EQ(rankfeed_image_open("/tmp", RANKFEED_PAGES_FILE + 1, &mapping, nullptr, nullptr), RANKFEED_E_ARGUMENT);
+  rankfeed_placement report{};
+  EXPECT_EQ(rankfeed_image_open("/tmp", 0, &mapping, &report, nullptr), RANKFEED_E_STRUCT_SIZE);
+  EXPECT_EQ(rankfeed_pages_name(RANKFEED_PAGES_FILE + 1), nullptr);
+}
+
 TEST(Place, HugeBytesAreThoseOfTheRangeOnly) {
   const size_t size = 4 * kHugePage;
   void* const base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -136,7 +229,10 @@ TEST(Place, Refusals) {
   const char byte = 0;
   EXPECT_EQ(rankfeed_image_place(nullptr, 1, 0, &mapping, &report, nullptr), RANKFEED_E_ARGUMENT);
   EXPECT_EQ(rankfeed_image_place(&byte, 0, 0, &mapping, &report, nullptr), RANKFEED_E_ARGUMENT);
-  EXPECT_EQ(rankfeed_image_place(&byte, 1, 2, &mapping, &report, nullptr), RANKFEED_E_ARGUMENT);
+  for (const uint32_t flags : {16u, uint32_t{RANKFEED_PLACE_HUGETLB | RANKFEED_PLACE_BASE},
+                               uint32_t{RANKFEED_PLACE_TRANSPARENT | RANKFEED_PLACE_BASE}}) {
+    EXPECT_EQ(rankfeed_image_place(&byte, 1, flags, &mapping, &report, nullptr), RANKFEED_E_ARGUMENT);
+  }
   EXPECT_EQ(rankfeed_image_place(&byte, 1, RANKFEED_PLACE_SHARED, &mapping, nullptr, nullptr), RANKFEED_E_ARGUMENT);
   report.struct_size = 1;
   EXPECT_EQ(rankfeed_image_place(&byte, 1, 0, &mapping, &report, nullptr), RANKFEED_E_STRUCT_SIZE);

@@ -105,7 +105,8 @@ class Package(unittest.TestCase):
             writer.put("p", text)
         ids = self.tok.encode(text).ids
         for map_file in (False, True):
-            tok = rankfeed.Tokenizer.from_file(image, map_file=map_file)
+            tok = rankfeed.Tokenizer.from_file(image, pages="file" if map_file else "auto")
+            self.assertEqual(tok.pages == "file", map_file)
             self.assertEqual(tok.encode(text).ids, ids)
             corpus = rankfeed.Corpus(store, tok, map_file=map_file)
             self.assertEqual(corpus["p"].tolist(), tok.encode(text, add_special_tokens=False).ids)

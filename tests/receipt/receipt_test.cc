@@ -128,7 +128,7 @@ TEST(Receipt, ThreadsShareTheRequests) {
 }
 
 TEST(Receipt, PagesAskedAndObtained) {
-  Subject base(receipt::Pages::kBase);
+  Subject base(Pages::kBase);
   ASSERT_TRUE(base.image.ladder().obtained.valid);
   EXPECT_EQ(base.image.ladder().obtained.kind, "base");
   EXPECT_EQ(base.image.ladder().obtained.huge_bytes, 0u);

@@ -69,7 +69,7 @@ inline receipt::Workload SmallWorkload(uint32_t requests, uint32_t candidates, d
 }
 
 struct Subject {
-  explicit Subject(receipt::Pages pages = receipt::Pages::kLargest)
+  explicit Subject(Pages pages = Pages::kAuto)
       : image(DefaultImage().data, DefaultImage().size, pages) {}
   receipt::PlacedImage image;
   receipt::EngineFactory engines = [this]() -> std::unique_ptr<receipt::Engine> {
