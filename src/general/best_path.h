@@ -9,14 +9,17 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <string_view>
 
 #include "base/layout.h"
 #include "base/utf8.h"
 #include "general/arithmetic.h"
+#include "general/repeated_pieces.h"
 #include "image/model.h"
 
 namespace rankfeed::general {
@@ -79,63 +82,148 @@ struct CodeChars {
   }
 };
 
-// Searches from the score `start`. kSpecials: whether pieces that are special tokens count. Cost:
-// O(size * max_piece_chars).
-template <class Arithmetic, bool kSpecials = true, class Chars>
-void FindBestPath(const Model& model, const Chars& chars, double start, const Lattice& lattice) {
-  const uint32_t size = chars.size();
-  const trie::View trie = model.pieces;
-  // The depth bound keeps a crafted cyclic trie linear too; real tries end by themselves.
-  const uint32_t max_chars = std::min(model.config->max_piece_chars, kMaxLinkChars);
-  const double unk_score = model.config->unk_score;
-  uint32_t* const link = lattice.link;
+// One search, from the score `start`. kSpecials: whether pieces that are special tokens count.
+// Cost: O(size * max_piece_chars).
+template <class Arithmetic, bool kSpecials, class Chars>
+class PathFinder {
+ public:
+  PathFinder(const Model& model, const Chars& chars, const Lattice& lattice)
+      : model_(model),
+        chars_(chars),
+        lattice_(lattice),
+        link_(lattice.link),
+        size_(chars.size()),
+        // The depth bound keeps a crafted cyclic trie linear too; real tries end by themselves.
+        max_chars_(std::min(model.config->max_piece_chars, kMaxLinkChars)) {}
 
-  chars.PutCodes(link);
-  lattice.best[0] = start;
-  uint32_t frontier = 0;
-  const auto relax = [&](uint32_t begin, uint32_t end, double sum, uint32_t value) {
-    if constexpr (Arithmetic::kRebases) frontier = std::max(frontier, end);
+  void Run(double start) {
+    chars_.PutCodes(link_);
+    lattice_.best[0] = start;
+    for (uint32_t begin = 0; begin < size_;) {
+      if constexpr (Arithmetic::kRebases) {
+        Rebase(lattice_.best, begin, frontier_,
+               [this](uint32_t i) { return (link_[i] & kLinkMask) != 0; });
+      }
+      const uint32_t next = chars_.Next(begin);
+      if (next < size_ && Code(next) == Code(begin) && begin >= looked_at_) [[unlikely]] {
+        const uint32_t done = RunRepeats(begin, next - begin);
+        if (done != begin) {
+          begin = done;
+          continue;
+        }
+      }
+      if (!Push(begin, begin, 0, model_.pieces.root())) {
+        const double best = lattice_.best[begin];
+        Relax(begin, next, Arithmetic::Unknown(model_.config->unk_score, best), trie::kNoValue);
+      }
+      begin = next;
+    }
+    TurnLinks();
+  }
+
+ private:
+  uint32_t Code(uint32_t at) const { return link_[at] >> kLinkBits; }
+
+  void Relax(uint32_t begin, uint32_t end, double sum, uint32_t value) {
+    if constexpr (Arithmetic::kRebases) frontier_ = std::max(frontier_, end);
     // Strictly greater: on a tie the candidate found first, with the earlier begin, stays.
-    if ((link[end] & kLinkMask) == 0 || sum > lattice.best[end]) {
-      lattice.best[end] = Arithmetic::Store(sum);
-      link[end] = (link[end] & ~kLinkMask) | (end - begin);
-      lattice.value[end] = value;
+    if ((link_[end] & kLinkMask) == 0 || sum > lattice_.best[end]) {
+      lattice_.best[end] = Arithmetic::Store(sum);
+      link_[end] = (link_[end] & ~kLinkMask) | (end - begin);
+      lattice_.value[end] = value;
     }
-  };
+  }
 
-  for (uint32_t begin = 0; begin < size;) {
-    if constexpr (Arithmetic::kRebases) {
-      Rebase(lattice.best, begin, frontier,
-             [link](uint32_t i) { return (link[i] & kLinkMask) != 0; });
-    }
-    const double best = lattice.best[begin];
-    const uint32_t next = chars.Next(begin);
-    bool single = false;  // some piece is exactly the first character
-    trie::Unit unit = trie.root();
-    for (uint32_t end = begin, depth = 0; end < size && depth < max_chars; ++depth) {
-      if (!trie.Step(unit, link[end] >> kLinkBits)) break;
-      end = chars.Next(end);
+  // The pieces from `begin` on that end behind `at`, where so many characters have led to `unit`.
+  // Whether one of them is exactly the first character.
+  bool Push(uint32_t begin, uint32_t at, uint32_t depth, trie::Unit unit) {
+    const trie::View trie = model_.pieces;
+    const double best = lattice_.best[begin];
+    bool single = false;
+    for (; at < size_ && depth < max_chars_; ++depth) {
+      if (!trie.Step(unit, Code(at))) break;
+      at = chars_.Next(at);
       const uint32_t value = trie::Value(unit);
       if (value == trie::kNoValue) continue;
       if constexpr (!kSpecials) {
-        if ((model.id_flags[model.value_ids[value]] & image::kIdSpecial) != 0) continue;
+        if ((model_.id_flags[model_.value_ids[value]] & image::kIdSpecial) != 0) continue;
       }
-      relax(begin, end, Arithmetic::Piece(model.scores[value], best), value);
-      single |= end == next;
+      Relax(begin, at, Arithmetic::Piece(model_.scores[value], best), value);
+      single |= depth == 0;
     }
-    if (!single) relax(begin, next, Arithmetic::Unknown(unk_score, best), trie::kNoValue);
-    begin = next;
+    return single;
   }
 
-  // Turn the back links into forward links, in place.
-  uint32_t end = size, after = ~uint32_t{0};
-  while (end > 0) {
-    const uint32_t begin = end - (link[end] & kLinkMask);
-    link[end] = after;
-    after = end;
-    end = begin;
+  // A run of one character of `bytes` that begins at `begin` (repeated_pieces.h). Returns the place
+  // up to which it went, `begin` if nothing was done.
+  [[gnu::noinline]] uint32_t RunRepeats(uint32_t begin, uint32_t bytes) {
+    uint32_t end = std::max(begin + bytes, run_end_);  // of a run that was left once
+    while (end < size_ && Code(end) == Code(begin) && chars_.Next(end) == end + bytes) end += bytes;
+    looked_at_ = run_end_ = end;
+    RepeatedPieces pieces;
+    if ((end - begin) / bytes < RepeatedPieces::kLeastRepeats ||
+        !(std::abs(lattice_.best[begin]) < RepeatedPieces::kMaxSum) ||
+        !pieces.Find<kSpecials>(model_, Code(begin), max_chars_)) {
+      return begin;
+    }
+    const uint32_t count = (end - begin) / bytes;
+    uint32_t at = begin;
+    for (uint32_t i = 0; i != count; ++i, at += bytes) {
+      if constexpr (Arithmetic::kRebases) {
+        if (std::abs(lattice_.best[at]) > kRebaseBeyond) {
+          // The scores before it and behind it are on two scales from here on.
+          const uint32_t most = std::min(count - i, pieces.longest() - 1);
+          for (uint32_t k = 1; k <= most; ++k) {
+            Take(pieces, at + k * bytes, bytes, k + 1, std::min(i + k, pieces.longest()));
+          }
+          looked_at_ = std::min(end, at + 4 * RepeatedPieces::kMaxChars * bytes);
+          return at;
+        }
+      }
+      const uint32_t left = count - i;
+      if (left < pieces.read()) Push(at, end, left, pieces.after(left));
+      Take(pieces, at + bytes, bytes, 1, std::min(i + 1, pieces.longest()));
+    }
+    return end;
   }
-  link[0] = after;
+
+  // Takes the best of the pieces of a run that end at `end` and have [least, most] characters.
+  void Take(const RepeatedPieces& pieces, uint32_t end, uint32_t bytes, uint32_t least,
+            uint32_t most) {
+    double& best = lattice_.best[end];
+    if ((link_[end] & kLinkMask) == 0) best = -std::numeric_limits<double>::infinity();
+    const uint32_t chars = pieces.Best<Arithmetic>(&best, bytes, least, most);
+    if constexpr (Arithmetic::kRebases) frontier_ = std::max(frontier_, end);
+    if (chars == 0) return;
+    link_[end] = (link_[end] & ~kLinkMask) | chars * bytes;
+    lattice_.value[end] = pieces.value(chars);
+  }
+
+  // Turns the back links into forward links, in place.
+  void TurnLinks() {
+    uint32_t end = size_, after = ~uint32_t{0};
+    while (end > 0) {
+      const uint32_t begin = end - (link_[end] & kLinkMask);
+      link_[end] = after;
+      after = end;
+      end = begin;
+    }
+    link_[0] = after;
+  }
+
+  const Model& model_;
+  const Chars& chars_;
+  const Lattice& lattice_;
+  uint32_t* const link_;
+  const uint32_t size_, max_chars_;
+  uint32_t frontier_ = 0;   // the furthest place that some candidate has ended at
+  uint32_t looked_at_ = 0;  // runs that begin before it have been looked at
+  uint32_t run_end_ = 0;    // of the last one
+};
+
+template <class Arithmetic, bool kSpecials = true, class Chars>
+void FindBestPath(const Model& model, const Chars& chars, double start, const Lattice& lattice) {
+  PathFinder<Arithmetic, kSpecials, Chars>(model, chars, lattice).Run(start);
 }
 
 // HuggingFace tokenizers 0.23.2, models/unigram/model.rs encode_optimized: float64 sums, a

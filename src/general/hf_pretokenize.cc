@@ -2,6 +2,7 @@
 // general/hf_pretokenize.cc: see hf_pretokenize.h.
 #include "general/hf_pretokenize.h"
 
+#include <array>
 #include <utility>
 
 #include "base/utf8.h"
@@ -77,6 +78,34 @@ void SplitAtChars(const NormalizedText& in, uint32_t begin, uint32_t end, IsMatc
   if (done < end) folder->Segment(done, end, false);
 }
 
+// By byte: whether a white space may begin with it.
+constexpr auto kMayBeWhiteSpace = [] {
+  std::array<bool, 256> may{};
+  for (const unsigned byte : {0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x20, 0xc2, 0xe1, 0xe2, 0xe3}) {
+    may[byte] = true;
+  }
+  return may;
+}();
+
+void SplitAtWhiteSpace(const NormalizedText& in, uint32_t begin, uint32_t end, Folder* folder) {
+  uint32_t done = begin;
+  for (uint32_t pos = begin; pos < end;) {
+    if (!kMayBeWhiteSpace[static_cast<unsigned char>(in.data[pos])]) {
+      ++pos;  // a byte of another character, whichever
+      continue;
+    }
+    uint32_t size;
+    const bool is = unicode::IsWhiteSpace(utf8::DecodeValid(in.data + pos, &size));
+    if (is) {
+      if (done < pos) folder->Segment(done, pos, false);
+      done = pos + size;
+      folder->Segment(pos, done, true);
+    }
+    pos += size;
+  }
+  if (done < end) folder->Segment(done, end, false);
+}
+
 // \w+|[^\w\s]+ with its matches and gaps swapped: gaps are removed, matches stay apart.
 void SplitWords(const Model& model, const NormalizedText& in, uint32_t begin, uint32_t end,
                 Folder* folder) {
@@ -130,9 +159,8 @@ bool SplitOne(const Model& model, const image::Step& step, const NormalizedText&
     case Op::kMetaspace:
       return false;  // rewrites the text: PreTokenize
     case Op::kWhitespaceSplit:
-      return finish(image::kRemoved, [&](Folder* folder) {
-        SplitAtChars(in, begin, end, unicode::IsWhiteSpace, folder);
-      });
+      return finish(image::kRemoved,
+                    [&](Folder* folder) { SplitAtWhiteSpace(in, begin, end, folder); });
     case Op::kWhitespace:
       return finish(image::kRemoved,
                     [&](Folder* folder) { SplitWords(model, in, begin, end, folder); });
@@ -187,7 +215,12 @@ bool Metaspace(const Model& model, const image::Step& step, const NormalizedText
     uint32_t open = start;
     if (step.arg1 != 0) {
       const std::string_view text = out->view();
-      for (size_t at = text.find(replacement, start); at != std::string_view::npos;
+      size_t at = start;
+      // The one in front, as most splits have, begins none.
+      if (std::string_view(text.data() + start, text.size() - start).starts_with(replacement)) {
+        at += replacement.size();
+      }
+      for (at = text.find(replacement, at); at != std::string_view::npos;
            at = text.find(replacement, at + replacement.size())) {
         if (!result->Add(open, static_cast<uint32_t>(at))) return false;
         open = static_cast<uint32_t>(at);

@@ -47,6 +47,19 @@ class Charsmap {
   // The longest key that text starts with (SentencePiece 0.1.97 normalizer.cc NormalizePrefix).
   CharsmapMatch Longest(std::string_view text) const { return Walk<Key::kLongest>(text); }
 
+  // Whether the first two bytes of a text tell that no key begins with its first one.
+  bool NoneBeginsWith(char first, char second) const {
+    if (units_.empty()) return true;
+    const uint32_t a = static_cast<unsigned char>(first), b = static_cast<unsigned char>(second);
+    size_t node = Offset(units_[0]) ^ a;
+    if (node >= units_.size()) return true;
+    const uint32_t unit = units_[node];
+    if ((unit & 0x800000ff) != a) return true;
+    if ((unit & 0x100) != 0) return false;
+    node ^= Offset(unit) ^ b;
+    return node >= units_.size() || (units_[node] & 0x800000ff) != b;
+  }
+
  private:
   enum class Key { kShortest, kLongest };
 

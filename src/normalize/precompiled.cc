@@ -35,6 +35,34 @@ int32_t CountChars(std::string_view s) {
   return count;
 }
 
+// ASCII characters that no key begins with, as most are. Each is looked up when it first comes.
+class AsciiKept {
+ public:
+  explicit AsciiKept(const Charsmap& charsmap) : charsmap_(charsmap) {}
+
+  // The first place from pos on that is not one of them in a cluster of its own.
+  uint32_t Skip(std::string_view text, uint32_t pos) {
+    for (; pos < text.size(); ++pos) {
+      const auto byte = static_cast<unsigned char>(text[pos]);
+      if (byte >= 0x80 || byte == '\r') break;
+      if (pos + 1 != text.size() && static_cast<unsigned char>(text[pos + 1]) >= 0x80) break;
+      if ((kept_[byte / 64] >> byte % 64 & 1) == 0 && !LookUp(text[pos])) break;
+    }
+    return pos;
+  }
+
+ private:
+  bool LookUp(char c) {
+    if (charsmap_.Shortest({&c, 1})) return false;
+    const auto byte = static_cast<unsigned char>(c);
+    kept_[byte / 64] |= uint64_t{1} << byte % 64;
+    return true;
+  }
+
+  const Charsmap& charsmap_;
+  uint64_t kept_[2] = {};
+};
+
 // Without ranges what does not change is copied in stretches, and a replacement as it stands.
 bool RunWithoutRanges(const Model& model, const NormalizedText& in, NormalizedText* out) {
   const Charsmap charsmap(model.charsmap_units, model.charsmap_pool);
@@ -60,7 +88,10 @@ bool RunWithoutRanges(const Model& model, const NormalizedText& in, NormalizedTe
     }
     unchanged = end;
   };
+  AsciiKept kept(charsmap);
   for (uint32_t pos = 0; pos < in.size;) {
+    pos = kept.Skip(text, pos);
+    if (pos == in.size) break;
     const uint32_t cluster_end = unicode::ClusterEnd(model, text, pos);
     if (cluster_end - pos < kWholeClusterBytes) {
       if (const CharsmapMatch match = charsmap.Shortest(in.view(pos, cluster_end))) {

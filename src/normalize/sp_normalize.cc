@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// normalize/sp_normalize.cc: see sp_normalize.h. Function names in comments are those of SentencePiece
-// 0.1.97, normalizer.cc.
+// normalize/sp_normalize.cc: see sp_normalize.h. Function names in comments are those of
+// SentencePiece 0.1.97, normalizer.cc.
 #include "normalize/sp_normalize.h"
 
 #include <algorithm>
@@ -57,6 +57,18 @@ Prefix NormalizePrefix(const SpNormalizer& normalizer, std::string_view input) {
   return {input.substr(0, c.size), c.size};
 }
 
+// The first place from `at` on that is not an ASCII character that is copied, as far as two bytes
+// tell.
+uint32_t SkipCopied(const SpNormalizer& normalizer, std::string_view input, uint32_t at) {
+  if (!normalizer.user_defined.empty()) return at;
+  for (; at + 1 < input.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(input[at]);
+    if (byte == ' ' || byte >= 0x80) break;
+    if (!normalizer.charsmap.NoneBeginsWith(input[at], input[at + 1])) break;
+  }
+  return at;
+}
+
 // Output cursor that refuses to pass capacity.
 class Writer {
  public:
@@ -70,6 +82,14 @@ class Writer {
       for (size_t i = 0; i < bytes.size(); ++i) origin_[size_ + i] = from;
     }
     size_ += static_cast<uint32_t>(bytes.size());
+    return true;
+  }
+
+  // Characters of one byte each that stand there from `from` on.
+  bool Copy(std::string_view bytes, uint32_t from) {
+    const uint32_t first = size_;
+    if (!Append(bytes, from)) return false;
+    for (uint32_t i = first; origin_ != nullptr && i < size_; ++i) origin_[i] = from + (i - first);
     return true;
   }
 
@@ -131,6 +151,12 @@ bool SpNormalize(const SpNormalizer& normalizer, std::string_view input, char* o
 
   bool after_space = squeeze;
   while (consumed < input.size()) {
+    if (const uint32_t end = SkipCopied(normalizer, input, consumed); end != consumed) {
+      if (!writer.Copy({input.data() + consumed, end - consumed}, consumed)) return false;
+      consumed = end;
+      after_space = false;
+      continue;
+    }
     const Prefix prefix = NormalizePrefix(normalizer, rest());
     std::string_view text = prefix.text;
     if (after_space) text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));

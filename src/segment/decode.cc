@@ -197,6 +197,13 @@ Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
   return {Kind::kFull};
 }
 
+// CharInfo of the character that ends at a place where the segment was cut.
+uint32_t SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
+  size_t begin = at - 1;
+  while (begin > 0 && at - begin < 4 && utf8::IsContinuation(segment[begin])) --begin;
+  return tables_.char_info[utf8::Decode(segment, begin).code_point];
+}
+
 // Appends the spans of the segment from *cursor on, which kFull moves on. more: the byte behind the
 // segment may be read.
 Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cursor) {
@@ -204,6 +211,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   first_size_ = run_.size, first_count_ = run_.count;
   uint32_t& previous = run_.previous;
   previous = image::kCharUnknown;  // the U+2581 before it may be
+  if (cursor->at != 0) previous |= InfoBefore(segment, cursor->at);
   trailing_space_ = spaces_ = false;
   if (room() < 2 * kCharRoom) return Full(text, cursor);
   Open(cursor->word_start, text + cursor->at, cursor->skip);

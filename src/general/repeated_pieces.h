@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// general/repeated_pieces.h: the pieces of one repeated character, as in "......", for the search
+// of best_path.h.
+//
+// Wherever a walk begins in such a run, it finds the same pieces, and vocabularies hold runs of
+// every length of some characters. So they are looked up once, and each place takes the best of
+// those that end there: a sum and a comparison for each, where looking up and pushing costs several
+// times as much. Only the few walks that leave the run go on in the trie.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "image/model.h"
+#include "trie/double_array.h"
+
+namespace rankfeed::general {
+
+class RepeatedPieces {
+ public:
+  static constexpr uint32_t kMaxChars = 32;
+  static constexpr uint32_t kLeastRepeats = 6;  // shorter runs are not worth it
+  // Sums of such scores, and of those before them, are finite.
+  static constexpr double kMaxScore = 1e6, kMaxSum = 1e24;
+
+  // Looks the runs of a character up that are pieces, as a walk of max_chars at most does behind
+  // which the character goes on. False if they are none for this search: too long, or not the
+  // single character.
+  template <bool kSpecials>
+  bool Find(const Model& model, uint32_t code, uint32_t max_chars) {
+    trie::Unit unit = model.pieces.root();
+    longest_ = read_ = 0;
+    while (read_ < max_chars) {
+      const uint32_t chars = ++read_;
+      if (!model.pieces.Step(unit, code)) break;
+      if (chars == kMaxChars) return false;
+      after_[chars] = unit;
+      value_[chars] = trie::Value(unit);
+      score_[chars] = -std::numeric_limits<double>::infinity();
+      if (value_[chars] == trie::kNoValue) continue;
+      if constexpr (!kSpecials) {
+        if ((model.id_flags[model.value_ids[value_[chars]]] & image::kIdSpecial) != 0) return false;
+      }
+      score_[chars] = model.scores[value_[chars]];
+      if (!(std::abs(score_[chars]) < kMaxScore) || (chars != 1 && longest_ == 0)) return false;
+      longest_ = chars;
+    }
+    return longest_ != 0;
+  }
+
+  uint32_t longest() const { return longest_; }  // characters of the longest piece
+  uint32_t read() const { return read_; }        // characters that a walk looks at
+  trie::Unit after(uint32_t chars) const { return after_[chars]; }
+  uint32_t value(uint32_t chars) const { return value_[chars]; }
+
+  // The best of the pieces of [least, most] characters, `size` bytes each, that end at *best, which
+  // has the score so far and keeps it on a tie. Returns its characters, 0 if none is better.
+  template <class Arithmetic>
+  uint32_t Best(double* best, uint32_t size, uint32_t least, uint32_t most) const {
+    double greatest = *best;
+    uint32_t chars = 0;
+    const double* from = best - size_t{most} * size;
+    // The earliest begin first, as a search forwards has it.
+    for (uint32_t k = most; k >= least; --k, from += size) {
+      const double sum = Arithmetic::Piece(score_[k], *from);
+      if (sum > greatest) {
+        greatest = Arithmetic::Store(sum);
+        chars = k;
+      }
+    }
+    *best = greatest;
+    return chars;
+  }
+
+ private:
+  uint32_t longest_ = 0, read_ = 0;
+  // By characters.
+  double score_[kMaxChars];
+  trie::Unit after_[kMaxChars];
+  uint32_t value_[kMaxChars];
+};
+
+}  // namespace rankfeed::general
