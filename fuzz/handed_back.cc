@@ -314,14 +314,14 @@ void Requests(Input& in) {
 void Encodings(Input& in, rankfeed_encoder* encoder, bool with_offsets, Encoder& roomy) {
   std::string text;
   for (size_t n = in.Below(20); n > 0; --n) text += static_cast<char>('a' + in.Below(8));
-  constexpr uint32_t kFlags = 31;
+  constexpr uint32_t kFlags = 63, kUnits = RANKFEED_OFFSETS_CODE_POINTS | RANKFEED_OFFSETS_UTF16;
   rankfeed_encode_options options{};
   options.struct_size = in.OneIn(8) ? in.U16() : sizeof(options);
   options.flags = in.OneIn(4) ? static_cast<uint32_t>(Odd(in, 1)) : in.U8() & kFlags;
   if (in.OneIn(8)) options.sp_extra[in.Below(8)] = in.U8();
   const bool extra =
       std::any_of(options.sp_extra, options.sp_extra + 8, [](uint8_t x) { return x != 0; });
-  const Tokens expected = roomy.Encode(text, options.flags & kFlags & ~8u);
+  const Tokens expected = roomy.Encode(text, options.flags & kFlags & ~kUnits & ~8u);
   const auto needed = static_cast<uint32_t>(expected.ids.size());
   const auto capacity = static_cast<uint32_t>(in.Below(needed + 3));
   const std::unique_ptr<int32_t[]> ids(new int32_t[capacity]);
@@ -329,7 +329,9 @@ void Encodings(Input& in, rankfeed_encoder* encoder, bool with_offsets, Encoder&
   const ExactText exact(text);
   std::set<rankfeed_status> apply;
   if (options.struct_size != sizeof(options)) apply.insert(RANKFEED_E_STRUCT_SIZE);
-  if ((options.flags & ~kFlags) != 0 || extra) apply.insert(RANKFEED_E_ARGUMENT);
+  if ((options.flags & ~kFlags) != 0 || (options.flags & kUnits) == kUnits || extra) {
+    apply.insert(RANKFEED_E_ARGUMENT);
+  }
   rankfeed_status status;
   uint32_t count;
   if (in.OneIn(2)) {
@@ -358,9 +360,17 @@ void Encodings(Input& in, rankfeed_encoder* encoder, bool with_offsets, Encoder&
     io.cu_seqlens = in.OneIn(8) ? nullptr : cu_seqlens;
     io.count = in.U32();
     io.text_count = Odd(in, 1);
-    if (io.struct_size != sizeof(io)) apply.insert(RANKFEED_E_STRUCT_SIZE);
+    io.offset_begin = in.OneIn(2) ? nullptr : begin.get();
+    io.offset_end = in.OneIn(2) ? nullptr : end.get();
+    constexpr uint32_t kWithoutOffsets = offsetof(rankfeed_encodings, offset_begin);
+    if (in.OneIn(8)) io.struct_size = kWithoutOffsets;
+    const bool offsets = io.struct_size != kWithoutOffsets &&
+                         (io.offset_begin != nullptr || io.offset_end != nullptr);
+    if (io.struct_size != sizeof(io) && io.struct_size != kWithoutOffsets) {
+      apply.insert(RANKFEED_E_STRUCT_SIZE);
+    }
     if ((io.input_ids == nullptr && capacity != 0) || io.cu_seqlens == nullptr ||
-        (options.flags & RANKFEED_OFFSETS_CODE_POINTS) != 0) {
+        (offsets && !with_offsets) || (!offsets && (options.flags & kUnits) != 0)) {
       apply.insert(RANKFEED_E_ARGUMENT);
     }
     if (apply.empty() && needed > capacity) apply.insert(RANKFEED_E_OUTPUT_SIZE);

@@ -43,9 +43,9 @@ bool IsPrefix(const Tokens& part, const Tokens& whole) {
          std::equal(part.end.begin(), part.end.end(), whole.end.begin());
 }
 
-// The texts in one call give the same ids, as far as there is room.
+// The texts in one call give the same ids and offsets, in bytes, as far as there is room.
 void CheckTogether(rankfeed_encoder* encoder, const std::vector<std::string>& texts,
-                   const std::vector<int32_t>& expected, size_t capacity) {
+                   const Tokens& expected, bool offsets, size_t capacity) {
   std::vector<std::unique_ptr<ExactText>> exact;
   std::vector<rankfeed_text> views;
   for (const std::string& text : texts) {
@@ -54,17 +54,23 @@ void CheckTogether(rankfeed_encoder* encoder, const std::vector<std::string>& te
   }
   const std::unique_ptr<int32_t[]> ids(new int32_t[capacity]);
   const std::unique_ptr<uint32_t[]> cu_seqlens(new uint32_t[texts.size() + 1]);
+  const std::unique_ptr<uint32_t[]> begin(new uint32_t[capacity]), end(new uint32_t[capacity]);
   rankfeed_encodings io{};
   io.struct_size = sizeof(io);
   io.capacity = static_cast<uint32_t>(capacity);
   io.input_ids = ids.get();
   io.cu_seqlens = cu_seqlens.get();
+  if (offsets) io.offset_begin = begin.get(), io.offset_end = end.get();
   const rankfeed_status status =
       rankfeed_encode_batch(encoder, views.data(), views.size(), nullptr, &io);
-  FUZZ_ASSERT(status == (capacity < expected.size() ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK));
-  FUZZ_ASSERT(io.text_count == texts.size() && io.count == expected.size());
-  FUZZ_ASSERT(cu_seqlens[0] == 0 && cu_seqlens[texts.size()] == expected.size());
-  FUZZ_ASSERT(std::equal(ids.get(), ids.get() + capacity, expected.begin()));
+  const size_t all = expected.ids.size();
+  FUZZ_ASSERT(status == (capacity < all ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK));
+  FUZZ_ASSERT(io.text_count == texts.size() && io.count == all);
+  FUZZ_ASSERT(cu_seqlens[0] == 0 && cu_seqlens[texts.size()] == all);
+  FUZZ_ASSERT(std::equal(ids.get(), ids.get() + capacity, expected.ids.begin()));
+  if (!offsets) return;
+  FUZZ_ASSERT(std::equal(begin.get(), begin.get() + capacity, expected.begin.begin()));
+  FUZZ_ASSERT(std::equal(end.get(), end.get() + capacity, expected.end.begin()));
 }
 
 void Run(std::span<const uint8_t> bytes) {
@@ -105,8 +111,8 @@ void Run(std::span<const uint8_t> bytes) {
     FUZZ_ASSERT(encoder == nullptr);
     FUZZ_ASSERT(rankfeed_encoder_init(model->get(), &limits, scratch.data(), need.size, &encoder) ==
                 RANKFEED_OK);
-    std::vector<std::string> seen;  // and the ids of them all
-    std::vector<int32_t> seen_ids;
+    std::vector<std::string> seen;  // and the tokens of them all
+    Tokens all;
     for (size_t n = 1 + in.Below(12); n > 0; --n) {
       texts.Next(in, &text);
       ++counters.executions;
@@ -117,7 +123,8 @@ void Run(std::span<const uint8_t> bytes) {
         FUZZ_ASSERT(count == 0);
         continue;
       }
-      const uint32_t flags = in.OneIn(2) ? uint32_t{RANKFEED_OFFSETS_CODE_POINTS} : 0;
+      constexpr uint32_t kUnits[] = {0, RANKFEED_OFFSETS_CODE_POINTS, RANKFEED_OFFSETS_UTF16};
+      const uint32_t flags = kUnits[in.Below(3)];
       Tokens expected = roomy.Encode(text, flags);
       if (!offsets) expected.begin.clear(), expected.end.clear();
       if (expected.status != RANKFEED_OK) {
@@ -135,10 +142,14 @@ void Run(std::span<const uint8_t> bytes) {
       FUZZ_ASSERT(got == expected);
       FUZZ_ASSERT(needed <= rankfeed_token_bound(model->get(), text.size()));
       seen.push_back(text);
-      seen_ids.insert(seen_ids.end(), expected.ids.begin(), expected.ids.end());
+      const Tokens in_bytes = roomy.Encode(text);
+      all.ids.insert(all.ids.end(), in_bytes.ids.begin(), in_bytes.ids.end());
+      all.begin.insert(all.begin.end(), in_bytes.begin.begin(), in_bytes.begin.end());
+      all.end.insert(all.end.end(), in_bytes.end.begin(), in_bytes.end.end());
     }
-    const size_t all = seen_ids.size();
-    CheckTogether(encoder, seen, seen_ids, in.OneIn(3) ? in.Below(static_cast<uint32_t>(all) + 1) : all);
+    const size_t count = all.ids.size();
+    CheckTogether(encoder, seen, all, offsets,
+                  in.OneIn(3) ? in.Below(static_cast<uint32_t>(count) + 1) : count);
   }
 }
 

@@ -73,7 +73,9 @@ enum {
   RANKFEED_OFFSETS_CODE_POINTS = 2u,  /* offsets count Unicode code points (Python), not bytes */
   RANKFEED_SPLIT_SPECIAL_TOKENS = 4u, /* HuggingFace encode_special_tokens: specials are text */
   RANKFEED_ERROR_ON_SPECIAL = 8u,     /* special token from the text: E_SPECIAL_IN_TEXT */
-  RANKFEED_ESCAPE_SPECIAL = 16u       /* no special token comes from the text, see below */
+  RANKFEED_ESCAPE_SPECIAL = 16u,      /* no special token comes from the text, see below */
+  RANKFEED_OFFSETS_UTF16 = 32u        /* offsets count UTF-16 code units (JavaScript, Java), of which a
+                                         character above U+FFFF has two; not with _CODE_POINTS */
 };
 
 /* specials_in_text: what becomes of a special token that somebody typed into a text, as flags. A
@@ -100,8 +102,8 @@ enum {
  * "bos:reverse"; sentencepiece_processor.cc, ApplyExtraOptions, 0.1.97). 0 ends the list. */
 enum { RANKFEED_SP_BOS = 1, RANKFEED_SP_EOS = 2, RANKFEED_SP_REVERSE = 3, RANKFEED_SP_UNK = 4 };
 
-/* Bits and numbers that have no name above are refused (ARGUMENT), as is anything behind the end of
- * the sp_extra list. */
+/* Bits and numbers that have no name above are refused (ARGUMENT), as are two units of offsets and
+ * anything behind the end of the sp_extra list. */
 typedef struct {
   uint32_t struct_size;
   uint32_t flags;      /* RANKFEED_ADD_SPECIAL_TOKENS ... */
@@ -129,7 +131,8 @@ RANKFEED_API rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed
                                              rankfeed_encoding* io);
 
 /* Ids of several texts, one behind the other: text i has
- * input_ids[cu_seqlens[i], cu_seqlens[i + 1]). */
+ * input_ids[cu_seqlens[i], cu_seqlens[i + 1]), and as many offsets, which count from its own begin.
+ * Offsets may be left out of the struct (struct_size up to offset_begin). */
 typedef struct {
   uint32_t struct_size;
   uint32_t capacity;     /* tokens in input_ids */
@@ -137,14 +140,15 @@ typedef struct {
   uint32_t* cu_seqlens;  /* as many as there are texts, and one */
   uint32_t count;        /* out: tokens written, or needed when E_OUTPUT_SIZE */
   size_t text_count;     /* out: texts encoded; after an error, the index of the text it is about */
+  uint32_t *offset_begin, *offset_end; /* nullable; capacity each; need with_offsets */
 } rankfeed_encodings;
 
-/* Encodes several texts, each to the ids that rankfeed_encode gives it. Short texts share the work
+/* Encodes several texts, each to the ids and offsets that rankfeed_encode gives it. Short texts share the work
  * that would leave the processor waiting for memory if done one by one (bench/NOTES.md), except
  * with sp_extra. On E_OUTPUT_SIZE cu_seqlens and count hold the need and nothing past capacity was written. After other errors the
  * texts before the one with the error are complete; the call can go on after it.
- * Errors: those of rankfeed_encode; ARGUMENT also for RANKFEED_OFFSETS_CODE_POINTS, as there are no
- * offsets here; LIMIT also for a text with which the count might outgrow 32
+ * Errors: those of rankfeed_encode; ARGUMENT also for a unit of offsets without a place for them;
+ * LIMIT also for a text with which the count might outgrow 32
  * bits (rankfeed_token_bound). O(bytes * max_piece_chars) worst case. */
 RANKFEED_API rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder,
                                                    const rankfeed_text* texts, size_t text_count,

@@ -202,6 +202,13 @@ struct Encoding {
   std::vector<uint8_t> special_tokens_mask;
 };
 
+// The columns of several encoded texts: text i has [cu_seqlens[i], cu_seqlens[i + 1]) of each.
+struct Encodings {
+  std::vector<int32_t> input_ids;
+  std::vector<uint32_t> cu_seqlens;
+  std::vector<uint32_t> offset_begin, offset_end;  // filled when the encoder has offsets
+};
+
 // What becomes of special tokens typed into texts, see rankfeed/encode.h.
 enum class SpecialsInText : uint32_t {
   kParse = RANKFEED_SPECIALS_PARSE,
@@ -253,7 +260,18 @@ class Encoder {
   // cu_seqlens->size() - 1. Short texts take less time together than one by one.
   Error EncodeBatch(std::span<const std::string_view> texts, const rankfeed_encode_options& options,
                     std::vector<int32_t>* input_ids, std::vector<uint32_t>* cu_seqlens) {
-    return detail::OrNoMemory([&] { return EncodeTexts(texts, options, input_ids, cu_seqlens); });
+    return detail::OrNoMemory([&] {
+      return EncodeTexts(texts, options, input_ids, cu_seqlens, nullptr, nullptr);
+    });
+  }
+  // The same with offsets, each in its own text, where the encoder has them.
+  Error EncodeBatch(std::span<const std::string_view> texts, const rankfeed_encode_options& options,
+                    Encodings* out) {
+    return detail::OrNoMemory([&] {
+      return EncodeTexts(texts, options, &out->input_ids, &out->cu_seqlens,
+                         with_offsets_ ? &out->offset_begin : nullptr,
+                         with_offsets_ ? &out->offset_end : nullptr);
+    });
   }
 
   // Before the first text, where that one must not wait for memory; see rankfeed_encoder_warm.
@@ -353,8 +371,10 @@ class Encoder {
     }
   }
 
+  // begin, end: null together.
   Error EncodeTexts(std::span<const std::string_view> texts, const rankfeed_encode_options& options,
-                    std::vector<int32_t>* input_ids, std::vector<uint32_t>* cu_seqlens) {
+                    std::vector<int32_t>* input_ids, std::vector<uint32_t>* cu_seqlens,
+                    std::vector<uint32_t>* begin, std::vector<uint32_t>* end) {
     std::vector<rankfeed_text> views;
     for (const std::string_view text : texts) views.push_back({text.data(), text.size()});
     cu_seqlens->resize(texts.size() + 1);
@@ -362,6 +382,12 @@ class Encoder {
     for (size_t capacity = Capacity(*input_ids);;) {
       input_ids->resize(capacity);
       rankfeed_encodings io{};
+      if (begin != nullptr) {
+        begin->resize(capacity);
+        end->resize(capacity);
+        io.offset_begin = begin->data();
+        io.offset_end = end->data();
+      }
       io.struct_size = sizeof(io);
       io.capacity = static_cast<uint32_t>(capacity);
       io.input_ids = input_ids->data();
@@ -374,6 +400,10 @@ class Encoder {
         continue;
       }
       input_ids->resize(io.count);
+      if (begin != nullptr) {
+        begin->resize(io.count);
+        end->resize(io.count);
+      }
       cu_seqlens->resize(io.text_count + 1);
       return status == RANKFEED_OK ? Error{} : FromText(status, texts[io.text_count]);
     }

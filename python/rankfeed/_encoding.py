@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Protocol, Tuple
 
-from . import _core
+from . import _core, _options
 
 _COLUMNS = ("input_ids", "token_type_ids", "attention_mask", "special_tokens_mask", "sequence", "offset_mapping", "tokens")
 
@@ -18,15 +18,18 @@ class _Rows(Protocol):
 
 
 class Call:
-    """Rows of one call. Offsets cost time, so they are made when first asked for."""
+    """Rows of one call. Offsets cost time: where the call names no unit they are made when first asked for, in
+    code points."""
 
     __slots__ = ("_arguments", "_names", "rows", "_with_offsets")
 
-    def __init__(self, model: "_core.Model", first: Any, second: Any, options: Dict[str, int], names: Tuple[str, str]):
+    def __init__(self, model: "_core.Model", first: Any, second: Any, options: Dict[str, int], names: Tuple[str, str],
+                 unit: Optional[int] = None):
         self._arguments = (model, first, second, options)
         self._names = names
-        self.rows = _core.encode_rows(*self._arguments, False, True, *names)
-        self._with_offsets: Optional["_core.Rows"] = None
+        asked = _options.OFFSETS["code_points"] if unit is None else unit
+        self.rows = _core.encode_rows(*self._arguments, unit is not None, asked, *names)
+        self._with_offsets: Optional["_core.Rows"] = None if unit is None else self.rows
 
     def length(self, row: int) -> int:
         return self.rows.length(row)
@@ -37,7 +40,8 @@ class Call:
             return [model.id_to_piece(i) for i in self.rows.column("input_ids", row)]
         if name == "offset_mapping":
             if self._with_offsets is None:
-                self._with_offsets = _core.encode_rows(*self._arguments, True, True, *self._names)
+                self._with_offsets = _core.encode_rows(*self._arguments, True, _options.OFFSETS["code_points"],
+                                                       *self._names)
             return self._with_offsets.column(name, row)
         return self.rows.column(name, row)
 

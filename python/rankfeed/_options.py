@@ -31,6 +31,7 @@ AGGREGATION = {"max": 0, "first": 1, "mean": 2}
 TIES = {"ascending": 0, "descending": 1}
 PAGES = {"auto": 0, "hugetlb": 1, "transparent": 2, "base": 3, "file": 4}
 INVALID_TEXT = {"reference": 0, "error": 1, "replace": 2}
+OFFSETS = {"bytes": 0, "code_points": 2, "utf16": 32}  # RANKFEED_OFFSETS_*
 
 Text = Union[str, bytes]
 # A document is a text or an array of ids. Columns of Arrow (pyarrow, pandas, polars) are read in place.
@@ -51,6 +52,7 @@ Activation = Literal["raw", "sigmoid", "softmax"]
 Aggregation = Literal["max", "first", "mean"]
 Ties = Literal["ascending", "descending"]
 InvalidText = Literal["reference", "error", "replace"]
+OffsetUnit = Literal["bytes", "code_points", "utf16"]
 Parity = Literal["huggingface", "sentencepiece", "sentencepiece-0.2.1"]
 Pages = Literal["auto", "hugetlb", "transparent", "base", "file"]
 

@@ -50,7 +50,8 @@ class Plan:
             batch = self._padded(model, first, second)
             if batch is not None:
                 return batch
-        rows = _core.encode_rows(model, first, second, self._options(), self.offsets, True, "text", "text_pair")
+        rows = _core.encode_rows(model, first, second, self._options(), self.offsets, _options.OFFSETS["code_points"],
+                                  "text", "text_pair")
         lengths = rows.lengths
         longest = self.longest = rows.longest
         target = {"do_not_pad": 0, "longest": longest, "max_length": self.limit}[self.padding]

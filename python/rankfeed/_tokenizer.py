@@ -14,7 +14,11 @@ from . import _core, _options, _transformers
 from ._encoding import Call, Encoding, Padded
 from ._errors import RankfeedError
 from ._folder import FileDefaults, read_folder
+<<<<<<< HEAD
 from ._options import Document, InvalidText, Padding, Pages, Parity, Side, Text, Texts, Truncation
+=======
+from ._options import Document, InvalidText, OffsetUnit, Padding, Parity, Side, Text, Texts, Truncation
+>>>>>>> wip-offsets
 from ._plan import Plan, convert
 from ._request import OPTIONS, PairBatch, Request
 
@@ -218,28 +222,36 @@ class Tokenizer:
 
     # ---- tokenizers' methods ----------------------------------------------------------------
 
-    def encode(self, sequence: Text, pair: Optional[Text] = None, add_special_tokens: bool = True) -> Encoding:
-        """One text or pair, as tokenizers.Tokenizer.encode; offsets are in code points."""
+    def encode(self, sequence: Text, pair: Optional[Text] = None, add_special_tokens: bool = True,
+               offsets: Optional[OffsetUnit] = None) -> Encoding:
+        """One text or pair, as tokenizers.Tokenizer.encode.
+
+        offsets: "code_points", "bytes" (of UTF-8) or "utf16" (code units, for JavaScript and Java; a character above
+        U+FFFF has two): what Encoding.offsets count, made in this call. None: code points, made when they are first
+        asked for, which encodes the texts once more."""
         _single("sequence", sequence)
         if pair is not None:
             _single("pair", pair)
-        return self._encodings(self._call(sequence, pair, add_special_tokens, ("sequence", "pair")))[0]
+        return self._encodings(self._call(sequence, pair, add_special_tokens, ("sequence", "pair"), offsets))[0]
 
     def encode_batch(self, input: Iterable[Union[Text, Tuple[Text, Text]]],
-                     add_special_tokens: bool = True) -> List[Encoding]:
-        """Texts, or pairs as tuples; not both in one call."""
+                     add_special_tokens: bool = True, offsets: Optional[OffsetUnit] = None) -> List[Encoding]:
+        """Texts, or pairs as tuples; not both in one call. offsets: as in encode."""
         first: Any
         if isinstance(input, (str, bytes)):
             raise TypeError(f"input is {_options.words(input)}, one text; it must be a sequence of texts, such as [input]")
         first, second = _pairs("input", input)
         call = self._call(first, second, add_special_tokens,
-                          ("input", "input") if second is None else ("first texts of input", "second texts of input"))
+                          ("input", "input") if second is None else ("first texts of input", "second texts of input"),
+                          offsets)
         return self._encodings(call)
 
-    def _call(self, first: Any, second: Any, add_special_tokens: bool, names: Tuple[str, str]) -> Call:
+    def _call(self, first: Any, second: Any, add_special_tokens: bool, names: Tuple[str, str],
+              offsets: Optional[OffsetUnit]) -> Call:
         options = {"no_special_tokens": int(not _options.flag("add_special_tokens", add_special_tokens))}
         options.update(_options.numbers(self._defaults.options(second is not None)))
-        return Call(self._model, first, second, options, names)
+        unit = None if offsets is None else _options.choice(_options.OFFSETS, "offsets", offsets)
+        return Call(self._model, first, second, options, names, unit)
 
     def _encodings(self, call: Call) -> List[Encoding]:
         """One of each text, with its further windows, if the file's defaults make any, in overflowing."""

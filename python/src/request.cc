@@ -198,9 +198,9 @@ void RunPacked(rankfeed_reranker* reranker, const rankfeed_source& query,
 }
 
 // The rows of texts or pairs; a single str or bytes counts as one text. The names are those of the caller's arguments,
-// for messages.
+// for messages. unit: RANKFEED_OFFSETS_* or 0, bytes.
 std::shared_ptr<Rows> EncodeRows(Model& model, nb::handle first, nb::handle second, const nb::dict& dict,
-                                 bool with_offsets, bool code_points, const std::string& first_name,
+                                 bool with_offsets, uint32_t unit, const std::string& first_name,
                                  const std::string& second_name) {
   rankfeed_rerank_options options = OptionsOf(dict);
   options.layout = RANKFEED_PACKED;
@@ -243,8 +243,7 @@ std::shared_ptr<Rows> EncodeRows(Model& model, nb::handle first, nb::handle seco
   out->with_offsets = with_offsets;
   if (n == 0) return out;
   const nb::gil_scoped_release release;
-  const uint32_t flags = options.encode_flags |
-                         (with_offsets && code_points ? uint32_t{RANKFEED_OFFSETS_CODE_POINTS} : 0u);
+  const uint32_t flags = options.encode_flags | (with_offsets ? unit : 0u);
   const Tokenized tokens = model.TokenizeAll(texts, flags, with_offsets);
   std::vector<rankfeed_source> sources;
   for (size_t i = queries; i < tokens.size(); ++i) sources.push_back(SourceOf(tokens[i]));
@@ -668,10 +667,11 @@ void BindRequest(nb::module_& module) {
       .def("padded", &Padded, nb::arg("name"), nb::arg("length"), nb::arg("pad"), nb::arg("left"),
            nb::arg("wide") = true);
   module.def("encode_rows", &EncodeRows, nb::arg("model"), nb::arg("first").none(), nb::arg("second").none(),
-             nb::arg("options"), nb::arg("with_offsets") = false, nb::arg("code_points") = true,
+             nb::arg("options"), nb::arg("with_offsets") = false,
+             nb::arg("unit") = uint32_t{RANKFEED_OFFSETS_CODE_POINTS},
              nb::arg("first_name") = "first", nb::arg("second_name") = "second",
              nb::sig("def encode_rows(model: Model, first: object, second: object, options: dict[str, int], with_offsets: "
-                     "bool = False, code_points: bool = True, first_name: str = 'first', second_name: str = 'second') -> "
+                     "bool = False, unit: int = 2, first_name: str = 'first', second_name: str = 'second') -> "
                      "Rows"));
 
   nb::class_<Ring>(module, "Ring",

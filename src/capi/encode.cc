@@ -27,6 +27,9 @@ bool Open(const rankfeed_encoder* encoder) {
   return encoder != nullptr && encoder->magic == rankfeed::kEncoderMagic;
 }
 
+// At most one of them; without any offsets are bytes.
+constexpr uint32_t kUnits = RANKFEED_OFFSETS_CODE_POINTS | RANKFEED_OFFSETS_UTF16;
+
 // Options that exist and mean something here: a bit that this library does not know may be one of a
 // newer header whose caller relies on it.
 rankfeed_status CheckOptions(const rankfeed_encode_options* options, const Model& model,
@@ -34,6 +37,7 @@ rankfeed_status CheckOptions(const rankfeed_encode_options* options, const Model
   if (options == nullptr) return RANKFEED_OK;
   if (options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
   if ((options->flags & ~flags) != 0) return RANKFEED_E_ARGUMENT;
+  if ((options->flags & kUnits) == kUnits) return RANKFEED_E_ARGUMENT;
   bool ended = false;
   for (const uint8_t extra : options->sp_extra) {
     ended |= extra == 0;
@@ -43,9 +47,12 @@ rankfeed_status CheckOptions(const rankfeed_encode_options* options, const Model
   }
   return RANKFEED_OK;
 }
-constexpr uint32_t kBatchFlags = RANKFEED_ADD_SPECIAL_TOKENS | RANKFEED_SPLIT_SPECIAL_TOKENS |
-                                 RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
-constexpr uint32_t kEncodeFlags = kBatchFlags | RANKFEED_OFFSETS_CODE_POINTS;
+constexpr uint32_t kIdFlags = RANKFEED_ADD_SPECIAL_TOKENS | RANKFEED_SPLIT_SPECIAL_TOKENS |
+                              RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
+constexpr uint32_t kEncodeFlags = kIdFlags | kUnits;
+
+// The size of programs compiled before batches had offsets.
+constexpr size_t kEncodingsWithoutOffsets = offsetof(rankfeed_encodings, offset_begin);
 
 rankfeed_status CheckLimits(const rankfeed_model* model, const rankfeed_limits* limits,
                             uint32_t* capacity) {
@@ -149,15 +156,28 @@ rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder, const rankfeed_
   if (!Open(encoder) || io == nullptr || (texts == nullptr && text_count != 0)) {
     return RANKFEED_E_ARGUMENT;
   }
-  if (io->struct_size != sizeof(rankfeed_encodings)) return RANKFEED_E_STRUCT_SIZE;
-  if (const rankfeed_status status = CheckOptions(options, *encoder->model, kBatchFlags)) {
+  if (io->struct_size != sizeof(rankfeed_encodings) &&
+      io->struct_size != kEncodingsWithoutOffsets) {
+    return RANKFEED_E_STRUCT_SIZE;
+  }
+  // Nothing past the caller's struct_size is read or written.
+  rankfeed_encodings out = {};
+  std::memcpy(&out, io, io->struct_size);
+  const bool offsets = out.offset_begin != nullptr || out.offset_end != nullptr;
+  if (const rankfeed_status status =
+          CheckOptions(options, *encoder->model, offsets ? kEncodeFlags : kIdFlags)) {
     return status;
   }
-  if ((io->input_ids == nullptr && io->capacity != 0) || io->cu_seqlens == nullptr) {
+  if ((io->input_ids == nullptr && io->capacity != 0) || io->cu_seqlens == nullptr ||
+      (offsets && encoder->limits.with_offsets == 0)) {
     return RANKFEED_E_ARGUMENT;
   }
-  return rankfeed::encode::TextEncoder(*encoder, options != nullptr ? *options : kNoOptions)
-      .EncodeTexts({texts, text_count}, io);
+  const rankfeed_status status =
+      rankfeed::encode::TextEncoder(*encoder, options != nullptr ? *options : kNoOptions)
+          .EncodeTexts({texts, text_count}, &out);
+  io->count = out.count;
+  io->text_count = out.text_count;
+  return status;
 }
 
 rankfeed_status rankfeed_find_special(rankfeed_encoder* encoder, rankfeed_text text,

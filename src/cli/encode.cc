@@ -24,9 +24,12 @@ enum class Output { kIds, kPieces, kJson };
 struct EncodeOptions {
   VocabOptions vocab;
   SpecialsOption specials;
-  std::string file = "-", extra_options;
-  bool special = false, jsonl = false, ids = false, pieces = false, json = false,
-       byte_offsets = false, stats = false;
+  std::string file = "-", extra_options, offsets = "code-points";
+  bool special = false, jsonl = false, ids = false, pieces = false, json = false, stats = false;
+
+  uint32_t unit() const {
+    return offsets == "bytes" ? 0 : offsets == "utf16" ? RANKFEED_OFFSETS_UTF16 : RANKFEED_OFFSETS_CODE_POINTS;
+  }
 };
 
 // Writes to stdout in large blocks; a full disk or closed pipe ends the command.
@@ -115,7 +118,7 @@ void RunEncode(const EncodeOptions& o) {
   options.struct_size = sizeof(options);
   if (o.special) options.flags |= RANKFEED_ADD_SPECIAL_TOKENS;
   options.flags |= o.specials.flags();
-  if (!o.byte_offsets) options.flags |= RANKFEED_OFFSETS_CODE_POINTS;
+  options.flags |= o.unit();
   ParseExtraOptions(o.extra_options, &options);
   if (!o.extra_options.empty() && Info(vocab.model()).parity == RANKFEED_PARITY_HUGGINGFACE) {
     throw Failure("--extra-options belongs to SentencePiece parity");
@@ -199,11 +202,15 @@ void AddEncode(CLI::App& app) {
   auto* ids = command->add_flag("--ids", o->ids, "Print ids (default)");
   auto* pieces = command->add_flag("--pieces", o->pieces, "Print pieces");
   auto* json = command->add_flag("--json", o->json,
-                                 "Print a JSON object per text: ids, pieces, offsets in code "
-                                 "points, special_tokens_mask");
+                                 "Print a JSON object per text: ids, pieces, offsets, "
+                                 "special_tokens_mask");
   ids->excludes(pieces)->excludes(json);
   pieces->excludes(json);
-  command->add_flag("--byte-offsets", o->byte_offsets, "With --json: offsets in bytes")
+  command
+      ->add_option("--offsets", o->offsets,
+                   "With --json: what offsets count, code-points (default, Python), bytes, or utf16 "
+                   "(code units, as JavaScript and Java)")
+      ->check(CLI::IsMember({"code-points", "bytes", "utf16"}))
       ->needs(json);
   command->add_flag("--stats", o->stats,
                     "Then print to standard error how many texts and bytes took the fast road, and "

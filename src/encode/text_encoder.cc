@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "encode/code_points.h"
+#include "encode/offset_units.h"
 #include "general/sp_encode.h"
 
 namespace rankfeed::encode {
@@ -69,9 +69,8 @@ rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* i
     const rankfeed_status status = EncodeAround({&text, 1}, sink, nullptr, &done);
     io->count = sink.count;
     if (status != RANKFEED_OK) return status;
-    const uint32_t around = specials() ? encoder_.around.after_count : 0;
-    ToCodePoints(View(text), io, specials() ? encoder_.around.before_count : 0,
-                 sink.count - std::min(sink.count, around));
+    const uint32_t bounds[2] = {0, sink.count};
+    ToUnits({&text, 1}, sink, bounds, specials());
     return sink.count > io->capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
   }
   uint32_t text_from, text_to;
@@ -79,19 +78,30 @@ rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* i
     return status;
   }
   io->count = sink.count;
-  ToCodePoints(View(text), io, text_from, text_to);
+  ToUnits(View(text), sink, text_from, text_to);
   return sink.count > io->capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
 }
 
-// The offsets of tokens [from, to) of io, where the call asks for code points.
-void TextEncoder::ToCodePoints(std::string_view text, const rankfeed_encoding* io, uint32_t from,
-                               uint32_t to) const {
-  if ((flags_ & RANKFEED_OFFSETS_CODE_POINTS) == 0) return;
-  to = std::min(to, io->capacity);
+// The offsets of tokens [from, to), in the units that the call asks for.
+void TextEncoder::ToUnits(std::string_view text, const TokenSink& sink, uint32_t from,
+                          uint32_t to) const {
+  constexpr uint32_t kUnits = RANKFEED_OFFSETS_CODE_POINTS | RANKFEED_OFFSETS_UTF16;
+  if ((flags_ & kUnits) == 0 || (sink.begin == nullptr && sink.end == nullptr)) return;
+  to = std::min(to, sink.capacity);
   from = std::min(from, to);
-  CodePointCursor cursor(text, model_.huggingface());
-  for (uint32_t* const column : {io->offset_begin, io->offset_end}) {
-    if (column != nullptr) cursor.Convert(column + from, to - from);
+  OffsetUnits units(text, (flags_ & RANKFEED_OFFSETS_UTF16) != 0, model_.huggingface());
+  units.Convert(sink.begin != nullptr ? sink.begin + from : nullptr,
+                sink.end != nullptr ? sink.end + from : nullptr, to - from);
+}
+
+// Those of several texts; text i has tokens [bounds[i], bounds[i + 1]). around: with special tokens
+// around each, which have no place in it.
+void TextEncoder::ToUnits(std::span<const rankfeed_text> texts, const TokenSink& sink,
+                          const uint32_t* bounds, bool around) const {
+  const uint32_t before = around ? encoder_.around.before_count : 0;
+  const uint32_t after = around ? encoder_.around.after_count : 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    ToUnits(View(texts[i]), sink, bounds[i] + before, bounds[i + 1] - after);
   }
 }
 
@@ -134,16 +144,20 @@ rankfeed_status TextEncoder::EncodeSequence(std::string_view text, TokenSink& si
     return General(text, sink);
   }
   size_t done;
-  for (size_t i = frame_.before_count; i > 0; --i) sink.Push(frame_.before[i - 1], 0, 0);
+  const auto add = [&](uint32_t id) {
+    const uint32_t at = general::SpFrame::PlaceOf(model_, id, text.size());
+    sink.Push(id, at, at);
+  };
+  for (size_t i = frame_.before_count; i > 0; --i) add(frame_.before[i - 1]);
   segment::Texts all{.texts = {&one, 1}};
   const rankfeed_status status = Route(all, sink, &done);
-  for (size_t i = 0; i < frame_.after_count; ++i) sink.Push(frame_.after[i], 0, 0);
+  for (size_t i = 0; i < frame_.after_count; ++i) add(frame_.after[i]);
   return status;
 }
 
 rankfeed_status TextEncoder::EncodeTexts(std::span<const rankfeed_text> texts,
                                          rankfeed_encodings* io) const {
-  TokenSink sink{io->input_ids, nullptr, nullptr, io->capacity, 0};
+  TokenSink sink{io->input_ids, io->offset_begin, io->offset_end, io->capacity, 0};
   const bool together = Blocked(sink) == RANKFEED_REASON_NONE && AroundIsAll();
   rankfeed_status status = texts.empty() ? RANKFEED_OK : frame_status_;
   size_t i = 0;
@@ -154,9 +168,13 @@ rankfeed_status TextEncoder::EncodeTexts(std::span<const rankfeed_text> texts,
     status = RANKFEED_OK;
     const std::span<const rankfeed_text> admitted = texts.subspan(i, count);
     size_t done = 0;
-    uint32_t* const ends = io->cu_seqlens + i + 1;
-    status = together ? EncodeAround(admitted, sink, ends, &done)
-                      : EncodeOneByOne(admitted, sink, ends, &done);
+    uint32_t* const bounds = io->cu_seqlens + i;
+    if (together) {
+      status = EncodeAround(admitted, sink, bounds + 1, &done);
+      ToUnits(admitted.first(done), sink, bounds, specials());
+    } else {
+      status = EncodeOneByOne(admitted, sink, bounds + 1, &done);
+    }
     i += done;
   }
   io->text_count = i;
@@ -176,6 +194,7 @@ rankfeed_status TextEncoder::EncodeOneByOne(std::span<const rankfeed_text> texts
       sink.count = begin;
       return status;
     }
+    ToUnits(View(texts[*done]), sink, text_from, text_to);
     ends[*done] = sink.count;
   }
   return RANKFEED_OK;

@@ -31,7 +31,7 @@ class TextEncoder {
   // One text, with offsets if io has a place for them. On an error io->count is unspecified.
   rankfeed_status EncodeText(rankfeed_text text, rankfeed_encoding* io) const;
 
-  // Several texts. On an error io tells how many were done.
+  // Several texts, with offsets if io has places for them. On an error io tells how many were done.
   rankfeed_status EncodeTexts(std::span<const rankfeed_text> texts, rankfeed_encodings* io) const;
 
  private:
@@ -45,8 +45,9 @@ class TextEncoder {
   rankfeed_status EncodeTemplate(std::string_view text, TokenSink& sink,
                                  const rankfeed_encoding* io, uint32_t* text_from,
                                  uint32_t* text_to) const;
-  void ToCodePoints(std::string_view text, const rankfeed_encoding* io, uint32_t from,
-                    uint32_t to) const;
+  void ToUnits(std::string_view text, const TokenSink& sink, uint32_t from, uint32_t to) const;
+  void ToUnits(std::span<const rankfeed_text> texts, const TokenSink& sink, const uint32_t* bounds,
+               bool around) const;
   rankfeed_status EncodeSequence(std::string_view text, TokenSink& sink) const;
   rankfeed_status EncodeOneByOne(std::span<const rankfeed_text> texts, TokenSink& sink,
                                  uint32_t* ends, size_t* done) const;

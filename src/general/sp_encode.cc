@@ -99,11 +99,8 @@ rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::s
   const std::string_view view(scratch.text[0], normalized.size);
   if (!view.empty()) general::BestPathSentencePiece(model, view, scratch.lattice);
 
-  // ApplyExtraOptions gives eos the end of the text as its place, bos the begin. 0.1.97 gives both
-  // 0.
-  const uint32_t end = model.sentencepiece_0_2_1() ? 0 : static_cast<uint32_t>(text.size());
   const auto add = [&](uint32_t id) {
-    const uint32_t at = id == model.config->eos_id ? end : 0;
+    const uint32_t at = SpFrame::PlaceOf(model, id, text.size());
     sink.Push(id, at, at);
   };
   for (size_t i = frame.before_count; i > 0; --i) add(frame.before[i - 1]);

@@ -130,7 +130,7 @@ rankfeed_status TokenStore::Keep(const Job& job, const TokenArray& tokens, uint3
 // The texts from begin on that fit together into the staging area; returns how many were done.
 size_t TokenStore::TokenizeTexts(const Job& job, size_t begin, size_t end, uint32_t worker) {
   // Who may cancel is asked before every document.
-  if (sizes_.with_offsets || job.stop->controlled() || worker >= sizes_.workers) return 0;
+  if (job.stop->controlled() || worker >= sizes_.workers) return 0;
   rankfeed_text texts[kTogether];
   uint32_t cu_seqlens[kTogether + 1];
   size_t count = 0;
@@ -144,15 +144,20 @@ size_t TokenStore::TokenizeTexts(const Job& job, size_t begin, size_t end, uint3
   if (count < 2) return 0;
   const Worker& own = workers_[worker];
   const rankfeed_encode_options options = {sizeof(options), job.flags, {}};
-  rankfeed_encodings out = {sizeof(out), sizes_.text_tokens, own.staging.ids, cu_seqlens, 0, 0};
+  rankfeed_encodings out = {sizeof(out), sizes_.text_tokens, own.staging.ids, cu_seqlens, 0, 0,
+                            own.staging.begin, own.staging.end};
   const rankfeed_status status =
       tokenizer_.encode_texts(own.encoder, texts, count, &options, &out);
   size_t done = 0;
   for (; done < out.text_count && cu_seqlens[done + 1] <= sizes_.text_tokens; ++done) {
-    const TokenArray tokens = {own.staging.ids + cu_seqlens[done], nullptr, nullptr};
+    const uint32_t first = cu_seqlens[done];
+    const TokenArray tokens = {
+        own.staging.ids + first,
+        own.staging.begin != nullptr ? own.staging.begin + first : nullptr,
+        own.staging.end != nullptr ? own.staging.end + first : nullptr};
     Document document = {};
     job.status[begin + done] =
-        Keep(job, tokens, cu_seqlens[done + 1] - cu_seqlens[done], &document);
+        Keep(job, tokens, cu_seqlens[done + 1] - first, &document);
     if (job.status[begin + done] != RANKFEED_OK) document.rows.count = 0;
     job.documents[begin + done] = document;
   }

@@ -49,6 +49,12 @@ equal "decode" "What is a panda?" "$(head -n 1 <<<"$ids" | "$rankfeed" decode --
 equal "pieces" "▁What▁is▁a▁panda?" "$("$rankfeed" encode --vocab v.rfimg --pieces texts.txt | head -n 1 | tr -d ' ')"
 "$rankfeed" encode --vocab v.rfimg --json texts.txt | head -n 1 | grep -q '"offsets":\[\[0,.*,16\]\]' ||
   fail "offsets in JSON"
+printf '\360\237\230\200 \303\251' >units.txt
+for unit in code-points:3 utf16:4 bytes:7; do
+  "$rankfeed" encode --vocab v.rfimg --json --offsets "${unit%:*}" units.txt | grep -q "\"offsets\":.*,${unit#*:}\]\]" ||
+    fail "offsets in $unit"
+done
+"$rankfeed" encode --vocab v.rfimg --json --offsets words units.txt 2>/dev/null && fail "a unit that there is none of"
 "$rankfeed" info --vocab v.rfimg --json | grep -q '"parity": "sentencepiece"' || fail "info"
 
 # roads: why texts take the general path, of a vocabulary and of texts; instruction sets

@@ -48,13 +48,47 @@ TEST_P(OptionsRefused, EncodeFlags) {
   for (uint32_t bit = 0; bit < 32; ++bit) {
     const uint32_t flag = uint32_t{1} << bit;
     const Answers answers = Ask(encoder.get(), Options(flag));
-    const bool known = flag <= RANKFEED_ESCAPE_SPECIAL;
+    const bool known = flag <= RANKFEED_OFFSETS_UTF16;
     EXPECT_EQ(answers.one, known ? RANKFEED_OK : RANKFEED_E_ARGUMENT) << "bit " << bit;
-    // No offsets come out of a batch.
-    const bool batch = known && flag != RANKFEED_OFFSETS_CODE_POINTS;
+    // No offsets come out of this batch.
+    const bool unit = flag == RANKFEED_OFFSETS_CODE_POINTS || flag == RANKFEED_OFFSETS_UTF16;
+    const bool batch = known && !unit;
     EXPECT_EQ(answers.batch, batch ? RANKFEED_OK : RANKFEED_E_ARGUMENT) << "bit " << bit;
   }
   EXPECT_EQ(Encode(encoder.get(), "ab ba", RANKFEED_ADD_SPECIAL_TOKENS, false), before);
+}
+
+// Two units at once, offsets of an encoder without them, and a struct from before there were any.
+TEST_P(OptionsRefused, UnitsOfOffsets) {
+  OwnedEncoder with(model(), Limits(100, true)), without(model(), Limits(100, false));
+  constexpr uint32_t kPoints = RANKFEED_OFFSETS_CODE_POINTS, kUtf16 = RANKFEED_OFFSETS_UTF16;
+  const rankfeed_text text = {"ab ba", 5};
+  int32_t ids[64];
+  uint32_t begin[64], end[64], cu_seqlens[2];
+  for (const uint32_t flags : {0u, kPoints, kUtf16, kPoints | kUtf16}) {
+    const rankfeed_encode_options options = Options(flags);
+    const rankfeed_status expected =
+        flags == (kPoints | kUtf16) ? RANKFEED_E_ARGUMENT : RANKFEED_OK;
+    rankfeed_encoding one{sizeof(one), 64, ids, begin, end, nullptr, nullptr, 0};
+    EXPECT_EQ(rankfeed_encode(with.get(), text, &options, &one), expected) << flags;
+    for (uint32_t* const only : {begin, end}) {
+      rankfeed_encodings io{sizeof(io), 64, ids, cu_seqlens, 0, 0, nullptr, nullptr};
+      (only == begin ? io.offset_begin : io.offset_end) = only;
+      EXPECT_EQ(rankfeed_encode_batch(with.get(), &text, 1, &options, &io), expected) << flags;
+      EXPECT_EQ(rankfeed_encode_batch(without.get(), &text, 1, &options, &io), RANKFEED_E_ARGUMENT);
+      // Its last fields are not looked at.
+      io.struct_size = offsetof(rankfeed_encodings, offset_begin);
+      std::fill_n(only, 64, 77u);
+      EXPECT_EQ(rankfeed_encode_batch(with.get(), &text, 1, &options, &io),
+                flags == 0 ? RANKFEED_OK : RANKFEED_E_ARGUMENT);
+      EXPECT_EQ(std::count(only, only + 64, 77u), 64);
+      for (const uint32_t size : {io.struct_size - 1, io.struct_size + 1, io.struct_size + 8}) {
+        io.struct_size = size;
+        EXPECT_EQ(rankfeed_encode_batch(with.get(), &text, 1, &options, &io),
+                  RANKFEED_E_STRUCT_SIZE);
+      }
+    }
+  }
 }
 
 TEST_P(OptionsRefused, SentencePieceExtras) {

@@ -86,6 +86,15 @@ TEST(StructLayout, Encode) {
   EXPECT_FIELD(rankfeed_encoding, special_tokens_mask, 32);
   EXPECT_FIELD(rankfeed_encoding, token_type_ids, 40);
   EXPECT_FIELD(rankfeed_encoding, count, 48);
+  EXPECT_EQ(sizeof(rankfeed_encodings), 56u);
+  EXPECT_FIELD(rankfeed_encodings, struct_size, 0);
+  EXPECT_FIELD(rankfeed_encodings, capacity, 4);
+  EXPECT_FIELD(rankfeed_encodings, input_ids, 8);
+  EXPECT_FIELD(rankfeed_encodings, cu_seqlens, 16);
+  EXPECT_FIELD(rankfeed_encodings, count, 24);
+  EXPECT_FIELD(rankfeed_encodings, text_count, 32);
+  EXPECT_FIELD(rankfeed_encodings, offset_begin, 40);
+  EXPECT_FIELD(rankfeed_encodings, offset_end, 48);
   EXPECT_EQ(sizeof(rankfeed_road_counts), 16u);
   EXPECT_FIELD(rankfeed_road_counts, texts, 0);
   EXPECT_FIELD(rankfeed_road_counts, bytes, 8);
@@ -339,6 +348,8 @@ TEST(StructLayout, Enumerators) {
   EXPECT_EQ(RANKFEED_OFFSETS_CODE_POINTS, 2u);
   EXPECT_EQ(RANKFEED_SPLIT_SPECIAL_TOKENS, 4u);
   EXPECT_EQ(RANKFEED_ERROR_ON_SPECIAL, 8u);
+  EXPECT_EQ(RANKFEED_ESCAPE_SPECIAL, 16u);
+  EXPECT_EQ(RANKFEED_OFFSETS_UTF16, 32u);
   EXPECT_EQ(RANKFEED_SKIP_SPECIAL_TOKENS, 1u);
   EXPECT_EQ(RANKFEED_SP_BOS, 1);
   EXPECT_EQ(RANKFEED_SP_EOS, 2);

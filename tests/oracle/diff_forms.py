@@ -4,7 +4,7 @@
   diff_forms.py --driver D --base XLMR.tokenizer.json [--xquad DIR] [--form NAME]... [--pieces N]
                 [--passages N] [--count N] [--seed S]
 
-For each form: ids alone, then ids with offsets (code points and bytes), special tokens mask and type ids, over the
+For each form: ids alone, then ids with offsets (code points, bytes, UTF-16), alone and all in one call (the driver's part), special tokens mask and type ids, over the
 passages and questions of XQuAD, the fixed list of stress.py, its classes and mixtures.py; bad UTF-8 against what
 Python decodes of it; decode of the ids found and of random ones; pairs. --pieces keeps the first pieces of the
 vocabulary, for quick runs. Differing texts are printed, reduced. Exit status 0: no mismatch, 1: mismatches, 77:
@@ -67,12 +67,12 @@ class Comparison(diff_hf.Comparison):
                 batch = [batch[i] for i in kept]
                 theirs = self.wheel.encode(batch, False)
             data = [t.encode() for t in batch]
-            for by_bytes in (False, True):
-                mine = self.engine.encode(data, 0 if by_bytes else E.OFFSETS_CODE_POINTS, COLUMNS)
-                expected = diff_hf.byte_offsets(theirs, batch) if by_bytes else theirs
+            for unit, flags in E.UNITS.items():
+                mine = self.engine.encode(data, flags, COLUMNS)
+                expected = diff_hf.in_units(theirs, batch, unit)
                 self.report.checks += len(batch)
                 for i in mine.differing_rows(expected).tolist():
-                    self._explain(batch[i], mine.row(i), expected.row(i), False, by_bytes)
+                    self._explain(batch[i], mine.row(i), expected.row(i), False, unit)
 
 
 def rows(folder, count):

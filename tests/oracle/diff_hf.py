@@ -103,9 +103,9 @@ class Wheel:
         return self.tokenizer.get_vocab_size()
 
 
-def byte_offsets(columns, texts):
-    """The same columns with offsets in bytes, if there are any."""
-    if columns.begin is None:
+def in_units(columns, texts, unit):
+    """The same columns with offsets in another unit than the wheel's code points, if there are any."""
+    if columns.begin is None or unit == "code points":
         return columns
     begin, end = columns.begin.copy(), columns.end.copy()
     for i, text in enumerate(texts):
@@ -113,7 +113,9 @@ def byte_offsets(columns, texts):
         if a == b or text.isascii():
             continue
         points = np.frombuffer(text.encode("utf-32-le"), "<u4")
-        size = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
+        size = 1 + (points >= 0x10000)
+        if unit == "bytes":
+            size += (points >= 0x80).astype(int) + (points >= 0x800)
         at = np.concatenate([[0], np.cumsum(size)])
         begin[a:b], end[a:b] = at[begin[a:b]], at[end[a:b]]
     return E.Columns(columns.status, columns.starts, columns.ids, begin, end, columns.mask, columns.types)
@@ -123,27 +125,26 @@ class Comparison:
     def __init__(self, eng, wheel, report, name):
         self.engine, self.wheel, self.report, self.name = eng, wheel, report, name
 
-    def _both(self, texts, specials, by_bytes):
-        flags = (E.ADD_SPECIAL_TOKENS if specials else 0) | (0 if by_bytes else E.OFFSETS_CODE_POINTS)
+    def _both(self, texts, specials, unit):
+        flags = (E.ADD_SPECIAL_TOKENS if specials else 0) | E.UNITS[unit]
         mine = self.engine.encode([t.encode() for t in texts], flags, 7)
-        theirs = self.wheel.encode(texts, specials)
-        return mine, byte_offsets(theirs, texts) if by_bytes else theirs
+        return mine, in_units(self.wheel.encode(texts, specials), texts, unit)
 
-    def texts(self, texts, specials=True, by_bytes=False):
+    def texts(self, texts, specials=True, unit="code points"):
         """Compares all columns of all texts; returns the ids for decode tests."""
         kept = []
         for first in range(0, len(texts), BATCH):
             batch = texts[first:first + BATCH]
-            mine, theirs = self._both(batch, specials, by_bytes)
+            mine, theirs = self._both(batch, specials, unit)
             self.report.checks += len(batch)
             for i in mine.differing_rows(theirs).tolist():
-                self._explain(batch[i], mine.row(i), theirs.row(i), specials, by_bytes)
+                self._explain(batch[i], mine.row(i), theirs.row(i), specials, unit)
             kept += [theirs.row(i)["ids"] for i in range(0, len(batch), 7)]
         return kept
 
-    def _explain(self, text, mine, theirs, specials, by_bytes):
+    def _explain(self, text, mine, theirs, specials, unit):
         def differs(part):
-            a, b = self._both([part], specials, by_bytes)
+            a, b = self._both([part], specials, unit)
             return len(a.differing_rows(b)) > 0
 
         where = f"{self.name} " + ("ids" if mine["ids"] != theirs["ids"] or mine["status"] != theirs["status"]
@@ -151,7 +152,7 @@ class Comparison:
         fragment = None
         if self.report.shown.get(where, 0) < self.report.limit:
             part = E.reduce_text(text, differs)
-            a, b = self._both([part], specials, by_bytes)
+            a, b = self._both([part], specials, unit)
             fragment = part, a.row(0), b.row(0)
         self.report.mismatch(where, text, mine, theirs, fragment)
 
@@ -186,7 +187,8 @@ class Comparison:
 
     def everything(self, texts, seed, pair_count=60):
         ids = self.texts(texts, specials=True)
-        self.texts(texts[::3], specials=False, by_bytes=True)
+        self.texts(texts[::3], specials=False, unit="bytes")
+        self.texts(texts[1::3], specials=True, unit="utf-16")
         r = random.Random(seed)
         size = self.wheel.size()
         random_ids = [[r.randrange(size + 3) for _ in range(r.randint(0, 12))] for _ in range(200)]
@@ -236,7 +238,7 @@ def run_file(args, eng, report):
         for file in sorted(Path(args.xquad).glob("*.jsonl")):
             texts = [json.loads(line)["text"] for line in file.read_text().splitlines()]
             comparison.texts(texts)
-            comparison.texts(texts[:300], specials=False, by_bytes=True)
+            comparison.texts(texts[:300], specials=False, unit="bytes")
             r = random.Random(7)
             pairs = [(r.choice(texts), r.choice(texts)) for _ in range(40)]
             comparison.pairs(pairs)

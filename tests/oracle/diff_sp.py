@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import engine as E  # noqa: E402
 import long_texts  # noqa: E402
+import numpy as np  # noqa: E402
 import sp_models  # noqa: E402
 import spm_proto  # noqa: E402
 import stress  # noqa: E402
@@ -35,30 +36,50 @@ except ImportError as error:
 BATCH = 4096
 
 
+def in_units(columns, texts, unit):
+    """The same columns with offsets in another unit than bytes. Each byte that is no part of a character counts one."""
+    if unit == "bytes":
+        return columns
+    begin, end = columns.begin.copy(), columns.end.copy()
+    for i, text in enumerate(texts):
+        a, b = columns.starts[i], columns.starts[i + 1]
+        characters = text.decode("utf-8", "surrogateescape")
+        points = np.frombuffer(characters.encode("utf-32-le", "surrogatepass"), "<u4")
+        bad = (points >= 0xdc80) & (points < 0xdd00)
+        size = 1 + ((points >= 0x80) & ~bad) + ((points >= 0x800) & ~bad) + (points >= 0x10000)
+        units = np.zeros(len(text) + 1, np.uint32)
+        units[np.cumsum(np.concatenate([[0], size]))] = np.cumsum(
+            np.concatenate([[0], 1 + (points >= 0x10000) * (unit == "utf-16")]))
+        begin[a:b], end[a:b] = units[begin[a:b]], units[end[a:b]]
+    return E.Columns(columns.status, columns.starts, columns.ids, begin, end)
+
+
 class Comparison:
     def __init__(self, eng, model_bytes, report, name):
         self.engine, self.report, self.name = eng, report, name
         self.wheel = sp_wheel.Wheel(model_bytes)
 
-    def _both(self, texts, with_offsets):
-        if with_offsets:
-            return self.engine.encode(texts, 0, E.COLUMN_OFFSETS), self.wheel.columns(texts)
+    def _both(self, texts, unit):
+        """unit: of E.UNITS, or False for ids alone."""
+        if unit:
+            return (self.engine.encode(texts, E.UNITS[unit], E.COLUMN_OFFSETS),
+                    in_units(self.wheel.columns(texts), texts, unit))
         return self.engine.encode(texts), self.wheel.ids(texts)
 
-    def _compare(self, batch, with_offsets):
+    def _compare(self, batch, unit):
         """Counts and explains; returns the wheel's columns."""
-        mine, theirs = self._both(batch, with_offsets)
+        mine, theirs = self._both(batch, unit)
         self.report.checks += len(batch)
         for i in mine.differing_rows(theirs).tolist():
-            self._explain(batch[i], mine.row(i), theirs.row(i), with_offsets)
+            self._explain(batch[i], mine.row(i), theirs.row(i), unit)
         return theirs
 
-    def texts(self, texts, with_offsets=False):
+    def texts(self, texts, unit=False):
         """Returns some of the ids, to decode."""
         kept = []
         for first in range(0, len(texts), BATCH):
             batch = texts[first:first + BATCH]
-            theirs = self._compare(batch, with_offsets)
+            theirs = self._compare(batch, unit)
             kept += [theirs.row(i)["ids"] for i in range(0, len(batch), 5)]
         return kept
 
@@ -66,15 +87,15 @@ class Comparison:
         """Compares the ids of all texts at once; returns how many there are."""
         return len(self._compare(texts, False).ids)
 
-    def _explain(self, text, mine, theirs, with_offsets):
+    def _explain(self, text, mine, theirs, unit):
         def differs(part):
-            a, b = self._both([part], with_offsets)
+            a, b = self._both([part], unit)
             return len(a.differing_rows(b)) > 0
 
         fragment = None
         if self.report.shown.get(self.name, 0) < self.report.limit:
             part = E.reduce_text(text, differs)
-            a, b = self._both([part], with_offsets)
+            a, b = self._both([part], unit)
             fragment = part, a.row(0), b.row(0)
         self.report.mismatch(self.name, text, mine, theirs, fragment)
 
@@ -96,7 +117,9 @@ class Comparison:
                 self.report.mismatch(f"{self.name} decode", ids, got, expected)
 
     def everything(self, texts, seed):
-        ids = self.texts(texts, with_offsets=True)
+        ids = self.texts(texts, "bytes")
+        for unit in ("code points", "utf-16"):
+            self.texts(texts[::3], unit)
         if self.wheel.has_bos_and_eos:
             self.extras(texts[:40])
         r = random.Random(seed)
@@ -126,7 +149,8 @@ def compare_xquad(comparison, folder):
     for file in sorted(Path(folder).glob("*.jsonl")):
         texts = [json.loads(line)["text"].encode() for line in file.read_text().splitlines()]
         comparison.texts(texts)
-        comparison.texts(texts[::20], with_offsets=True)
+        for first, unit in enumerate(E.UNITS):
+            comparison.texts(texts[first::20], unit)
 
 
 def compare_generated(eng, mode, report, seeds, make=sp_models.random_model, count=300):

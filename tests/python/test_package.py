@@ -116,6 +116,32 @@ class Package(unittest.TestCase):
             self.assertEqual(store in mapped, map_file)
             self.assertEqual(pickle.loads(pickle.dumps(tok)).encode(text).ids, ids)
 
+    def test_units_of_offsets(self):
+        tok = rankfeed.Tokenizer.from_file(MODEL)
+        texts = ["What is a panda?", "", "\U0001f600 \u00e9t\u00e9 \u4e2d\u6587", b"a\xff b"]
+        points = tok.encode_batch(texts)
+        before = tok.roads()
+        encoded = {unit: tok.encode_batch(texts, offsets=unit) for unit in ("code_points", "bytes", "utf16")}
+        made = tok.roads()
+        self.assertNotEqual(before, made)
+        for i, text in enumerate(texts):
+            self.assertEqual(encoded["code_points"][i].offsets, points[i].offsets)
+            self.assertEqual(tok.encode(text, offsets="utf16").offsets, encoded["utf16"][i].offsets)
+            characters = text if isinstance(text, str) else text.decode("utf-8", "replace")
+            for unit, size in (("utf16", lambda s: len(s.encode("utf-16-le")) // 2), ("bytes", lambda s: len(s.encode()))):
+                if unit == "bytes" and isinstance(text, bytes):
+                    continue  # a bad byte has one there, its U+FFFD three
+                self.assertEqual(encoded[unit][i].offsets,
+                                 [(size(characters[:a]), size(characters[:b])) for a, b in points[i].offsets], (unit, text))
+        # Made with the ids: asking for them encodes nothing.
+        at_once = tok.encode_batch(texts, offsets="utf16")
+        before = tok.roads()
+        self.assertEqual(at_once[0].offsets[-2][1], len(texts[0]))
+        self.assertEqual(tok.roads(), before)
+        for bad in ("utf-16", 1, True):
+            with self.assertRaisesRegex(ValueError, "offsets is .*; it must be one of bytes, code_points, utf16"):
+                tok.encode("a", offsets=bad)
+
     def test_roads(self):
         tok = rankfeed.Tokenizer.from_file(MODEL)
         names = ["fast road", "pipeline", "options", "invalid utf-8", "character", "context", "length", "unknown",

@@ -27,6 +27,7 @@ GOOD = '''
     encoding = tok.encode("a", "b")
     reveal_type(encoding.ids)  # list[int]
     reveal_type(encoding.offsets)  # list[tuple[int, int]]
+    reveal_type(tok.encode_batch(["a"], offsets="utf16")[0].offsets)  # list[tuple[int, int]]
     batch = tok.encode_pairs("q", ["a", b"b", np.array([1, 2])], max_length=8, truncation="only_second", sort="descending")
     reveal_type(batch["input_ids"])  # ndarray
     tensors = tok.encode_pairs("q", ["a"], return_tensors="dlpack", tensors=["attention_mask", "lengths"])

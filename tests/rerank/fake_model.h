@@ -58,6 +58,8 @@ struct FakeEncoder {
       one.struct_size = sizeof(one);
       one.capacity = io->capacity - place;
       one.input_ids = io->input_ids + place;
+      if (io->offset_begin != nullptr) one.offset_begin = io->offset_begin + place;
+      if (io->offset_end != nullptr) one.offset_end = io->offset_end + place;
       const rankfeed_status status = Encode(encoder, texts[io->text_count], options, &one);
       if (status != RANKFEED_OK && status != RANKFEED_E_OUTPUT_SIZE) return status;
       io->count += one.count;

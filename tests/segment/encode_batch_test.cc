@@ -107,6 +107,83 @@ TEST(EncodeBatch, EqualsTheTextsOneByOne) {
   }
 }
 
+// Offsets of a batch, with room for all and with less, are those of the texts one by one, in every
+// unit and with what the template puts around them.
+TEST(EncodeBatch, OffsetsEqualTheTextsOneByOne) {
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    auto fast = Encoder::Create(image.model(), 1 << 16, /*with_offsets=*/true, 1 << 12);
+    ASSERT_TRUE(fast);
+    std::mt19937_64 random(4);
+    for (int round = 0; round < static_cast<int>(Scaled(200)); ++round) {
+      const auto texts = Texts(random);
+      constexpr uint32_t kUnits[] = {0, RANKFEED_OFFSETS_CODE_POINTS, RANKFEED_OFFSETS_UTF16};
+      const auto options = Options(kUnits[random() % 3] | (random() % 2 != 0 ? uint32_t{RANKFEED_ADD_SPECIAL_TOKENS} : 0u));
+      Encodings expected;
+      for (const std::string& text : texts) {
+        Encoding one;
+        ASSERT_FALSE(plain.Encode(text, options, &one));
+        const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+        append(expected.input_ids, one.input_ids);
+        append(expected.offset_begin, one.offset_begin);
+        append(expected.offset_end, one.offset_end);
+      }
+      const std::vector<std::string_view> views(texts.begin(), texts.end());
+      Encodings found;
+      ASSERT_FALSE(fast->EncodeBatch(views, options, &found));
+      ASSERT_EQ(found.input_ids, expected.input_ids) << round;
+      ASSERT_EQ(found.offset_begin, expected.offset_begin) << round;
+      ASSERT_EQ(found.offset_end, expected.offset_end) << round;
+
+      const auto total = static_cast<uint32_t>(found.input_ids.size());
+      const auto less = static_cast<uint32_t>(random() % (total + 1));
+      std::vector<rankfeed_text> raw;
+      for (const std::string& text : texts) raw.push_back({text.data(), text.size()});
+      std::vector<int32_t> ids(less + 1, kUntouched);
+      std::vector<uint32_t> begin(less + 1, ~0u), end = begin, cu_seqlens(texts.size() + 1);
+      rankfeed_encodings io{sizeof(io), less, ids.data(), cu_seqlens.data(), 0, 0, begin.data(), end.data()};
+      ASSERT_EQ(rankfeed_encode_batch(fast->get(), raw.data(), raw.size(), &options, &io),
+                less < total ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK);
+      ASSERT_EQ(io.count, total);
+      ASSERT_EQ(cu_seqlens, found.cu_seqlens);
+      ASSERT_TRUE(std::equal(begin.begin(), begin.end() - 1, expected.offset_begin.begin())) << round;
+      ASSERT_TRUE(std::equal(end.begin(), end.end() - 1, expected.offset_end.begin())) << round;
+      ASSERT_EQ(ids.back(), kUntouched);
+      ASSERT_EQ(begin.back(), ~0u);
+      ASSERT_EQ(end.back(), ~0u);
+    }
+  }
+}
+
+// Characters that differ in all three units, around one that is no character.
+TEST(EncodeBatch, UnitsOfOffsets) {
+  struct Case {
+    const char* form;
+    uint32_t utf16, code_points;  // of everything in front of the last word
+  };
+  // "é" 2 bytes, "中" 3, U+1F600 4, then a cut U+1F600 of three bytes: one character in HuggingFace
+  // parity, three in SentencePiece parity.
+  const std::string front = "\u00e9\u4e2d\U0001f600\xf0\x9f\x98 ", text = front + "word";
+  for (const Case& c : {Case{"B", 1 + 1 + 2 + 1 + 1, 5}, Case{"SentencePiece", 1 + 1 + 2 + 3 + 1, 7}}) {
+    SCOPED_TRACE(c.form);
+    const Image image(Form(c.form));
+    auto encoder = Encoder::Create(image.model(), 1 << 10, true, 0);
+    ASSERT_TRUE(encoder);
+    const std::string_view texts[] = {"a", text};
+    const auto last = [&](uint32_t flags) {
+      Encodings found;
+      EXPECT_FALSE(encoder->EncodeBatch(texts, Options(flags), &found));
+      return std::pair(found.offset_end.back() - 4, found.offset_end.back());
+    };
+    const auto size = static_cast<uint32_t>(text.size());
+    EXPECT_EQ(last(0).second, size);
+    EXPECT_EQ(last(RANKFEED_OFFSETS_UTF16).first, c.utf16);
+    EXPECT_EQ(last(RANKFEED_OFFSETS_CODE_POINTS).first, c.code_points);
+  }
+}
+
 // Added tokens anywhere in texts of up to several blocks of the scanner, between texts without any.
 TEST(EncodeBatch, AddedTokensInLongTexts) {
   const Image image(Form("B"));
@@ -210,7 +287,7 @@ TEST(EncodeBatch, SaysWhichTextAnErrorIsAbout) {
   const rankfeed_text missing[] = {{"one", 3}, {nullptr, 1}};
   uint32_t cu_seqlens[3];
   int32_t ids[64];
-  rankfeed_encodings io{sizeof(io), 64, ids, cu_seqlens, 0, 0};
+  rankfeed_encodings io{sizeof(io), 64, ids, cu_seqlens, 0, 0, nullptr, nullptr};
   EXPECT_EQ(rankfeed_encode_batch(encoder.get(), missing, 2, nullptr, &io), RANKFEED_E_ARGUMENT);
   EXPECT_EQ(io.text_count, 1u);
 

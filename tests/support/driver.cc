@@ -174,6 +174,36 @@ class Driver {
     }
   }
 
+  // A call of all texts at once gives each what it gets alone. Behind one that fails the next call begins.
+  void CheckTogether(const std::vector<rankfeed_text>& texts, const rankfeed_encode_options& options,
+                     const std::vector<int32_t>& statuses, const std::vector<uint32_t>& counts,
+                     const std::vector<int32_t>& ids, const std::vector<uint32_t>& begin,
+                     const std::vector<uint32_t>& end) {
+    std::vector<int32_t> all(ids.size());
+    std::vector<uint32_t> all_begin(ids.size()), all_end(ids.size()), cu_seqlens(texts.size() + 1);
+    size_t done = 0, tokens = 0;
+    while (done < texts.size()) {
+      rankfeed_encodings io{};
+      io.struct_size = sizeof(io);
+      io.capacity = static_cast<uint32_t>(ids.size() - tokens);
+      io.input_ids = all.data() + tokens;
+      io.cu_seqlens = cu_seqlens.data();
+      io.offset_begin = all_begin.data() + tokens;
+      io.offset_end = all_end.data() + tokens;
+      const rankfeed_status status = rankfeed_encode_batch(encoder_, texts.data() + done,
+                                                           texts.size() - done, &options, &io);
+      for (size_t i = 0; i < io.text_count; ++i, ++done) {
+        if (statuses[done] != RANKFEED_OK || cu_seqlens[i + 1] - cu_seqlens[i] != counts[done]) {
+          Die("a text of a batch has other tokens than alone");
+        }
+      }
+      tokens += io.count;
+      const rankfeed_status expected = done == texts.size() ? RANKFEED_OK : statuses[done++];
+      if (status != expected) Die("a batch ends with another status than its text alone");
+    }
+    if (all != ids || all_begin != begin || all_end != end) Die("ids or offsets of a batch differ");
+  }
+
   std::string Encode(Reader& in) {
     rankfeed_encode_options options{};
     options.struct_size = sizeof(options);
@@ -186,8 +216,10 @@ class Driver {
     std::vector<int32_t> statuses, all_ids;
     std::vector<uint32_t> counts, all_begin, all_end, all_types;
     std::vector<uint8_t> all_mask;
+    std::vector<rankfeed_text> texts;
     for (const uint32_t size : sizes) {
       const std::string_view text = in.Bytes(size);
+      texts.push_back({text.data(), text.size()});
       Fit(size);
       rankfeed_encoding io{};
       rankfeed_status status;
@@ -215,6 +247,9 @@ class Driver {
       }
       if (columns & 2) all_mask.insert(all_mask.end(), mask_.begin(), mask_.begin() + count);
       if (columns & 4) all_types.insert(all_types.end(), types_.begin(), types_.begin() + count);
+    }
+    if ((columns & 1) != 0) {
+      CheckTogether(texts, options, statuses, counts, all_ids, all_begin, all_end);
     }
     std::string out;
     Append(out, statuses);
