@@ -38,6 +38,7 @@ test_packages=(
   linux-perf                         # perf stat: what the counters are compared with
   valgrind                           # instruction counts: the gate and its planted regression
   chromium                           # draws the audit report
+  rustc cargo golang-go              # the C API from Rust and Go, the crates of bindings/rust
 )
 
 case "${1-}" in
@@ -68,5 +69,16 @@ fi
 
 echo "install-deps: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -q
-apt-get install -q -y --no-install-recommends "${missing[@]}"
+# Another apt may be at work, as a fresh machine's own upgrade is: wait for it. Only a lock is waited
+# for; without a network, say, waiting helps nobody.
+waited=0
+until said=$(LC_ALL=C apt-get update -q 2>&1); do
+  if [[ $said != *"Could not get lock"* ]] || ((waited >= 600)); then
+    printf '%s\n' "$said" >&2
+    exit 1
+  fi
+  echo "install-deps: another program holds apt's lock; waiting"
+  sleep 10
+  waited=$((waited + 10))
+done
+apt-get -o DPkg::Lock::Timeout=600 install -q -y --no-install-recommends "${missing[@]}"

@@ -30,20 +30,32 @@ c)
   printf '%s\n' "A panda is a bear." "" "It eats bamboo, and eats, and eats." >"$out.docs"
   "$work/prefix/bin/rankfeed" batch --vocab "$work/default.rfimg" --query "$text" --docs "$out.docs" --max-length 16 \
     --truncation only_second --layout packed --json >"$out.json"
-  python3 - "$out.json" "$out.rows" <<'PY'
-import json, sys
-batch = json.loads(open(sys.argv[1]).read())
-starts = batch["cu_seqlens"]
-expected = [batch["input_ids"][a:b] for a, b in zip(starts, starts[1:])]
-rows = [[int(i) for i in line.split()] for line in open(sys.argv[2])]
-assert rows == expected, (rows, expected)
-print(len(rows), "rows equal those of `rankfeed batch`")
-PY
+  python3 "$here/same_rows.py" "$out.json" "$out.rows"
   ;;
 rust)
   command -v rustc >/dev/null || skip "no rustc"
   rustc --edition 2021 -O "$here/ffi.rs" -L "native=$lib" -o "$out" 2>"$out.log" || { cat "$out.log"; exit 1; }
   same "$("$out" "$work/default.rfimg" "$text")"
+  ;;
+crate)
+  command -v cargo >/dev/null || skip "no cargo"
+  crates=$work/crates # cargo writes beside the sources
+  rm -rf "$crates"
+  cp -r "$here/../../bindings/rust" "$crates"
+  (cd "$crates" && export RANKFEED_TEST_MODEL=$model && cargo build --release --offline --examples &&
+    cargo test --release --offline --tests) >"$out.log" 2>&1 ||
+    { cat "$out.log"; exit 1; }
+  grep "test result" "$out.log"
+  # The workers' rows are those of `rankfeed batch`.
+  documents=("A panda is a bear." "" "It eats bamboo, and eats, and eats.")
+  printf '%s\n' "${documents[@]}" >"$out.docs"
+  "$crates/target/release/examples/workers" "$work/default.rfimg" 16 "$text" "${documents[@]}" >"$out.rows"
+  "$work/prefix/bin/rankfeed" batch --vocab "$work/default.rfimg" --query "$text" --docs "$out.docs" --max-length 16 \
+    --truncation longest_first --layout packed --json >"$out.json"
+  python3 "$here/same_rows.py" "$out.json" "$out.rows"
+  json=${RANKFEED_SHARED_DATA:-}/xlmr.tokenizer.json
+  [[ -e $json ]] || skip "no $json: the crate was not compared with the tokenizers wheel"
+  "$python" "$here/rust_crate_test.py" "$crates/target/release/examples/columns" "$json"
   ;;
 go)
   command -v go >/dev/null || skip "no go"
