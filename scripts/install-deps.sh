@@ -18,7 +18,7 @@ build_packages=(
   libprotozero-dev # protobuf wire format of .model files
   libsimdjson-dev  # tokenizer.json
   libxxhash-dev    # image checksum and config hash
-  libcli11-dev libfmt-dev nlohmann-json3-dev libzip-dev # command line
+  libcli11-dev libfmt-dev nlohmann-json3-dev libzip-dev libssl-dev # command line
   libboost1.81-dev zlib1g-dev # rankfeed serve: Asio and Beast (headers only), gzip
   libtbb-dev       # default executor
   libblis-serial-dev # matrix products of the CPU forward pass

@@ -79,7 +79,7 @@ RANKFEED_API rankfeed_status rankfeed_load_on(const char* path, uint32_t pages,
                                               const rankfeed_compile_options* options,
                                               rankfeed_loaded** out,
                                               rankfeed_builder_error* error);
-/* rankfeed_load_on with RANKFEED_PAGES_FILE. */
+/* rankfeed_load_on with RANKFEED_PAGES_FILE. Errors: those of rankfeed_load_on. O(file). */
 RANKFEED_API rankfeed_status rankfeed_load_map_file(const char* path,
                                                     const rankfeed_compile_options* options,
                                                     rankfeed_loaded** out,

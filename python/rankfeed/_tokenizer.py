@@ -14,11 +14,7 @@ from . import _core, _options, _transformers
 from ._encoding import Call, Encoding, Padded
 from ._errors import RankfeedError
 from ._folder import FileDefaults, read_folder
-<<<<<<< HEAD
-from ._options import Document, InvalidText, Padding, Pages, Parity, Side, Text, Texts, Truncation
-=======
-from ._options import Document, InvalidText, OffsetUnit, Padding, Parity, Side, Text, Texts, Truncation
->>>>>>> wip-offsets
+from ._options import Document, InvalidText, OffsetUnit, Padding, Pages, Parity, Side, Text, Texts, Truncation
 from ._plan import Plan, convert
 from ._request import OPTIONS, PairBatch, Request
 

@@ -7,7 +7,7 @@
 
 namespace rankfeed::audit {
 
-// audit: what `rankfeed audit --json` prints. The page holds its data and draws its own charts (inline
+// audit: what `rankfeed audit --json` prints, or a receipt alone as its "receipt". The page holds its data and draws its own charts (inline
 // SVG); it loads nothing, and follows the reader's light or dark preference.
 std::string ReportHtml(const nlohmann::ordered_json& audit);
 

@@ -45,6 +45,9 @@ constexpr Examples kExamples[] = {
     {"parity", "  rankfeed parity --vocab tokenizer.json --against huggingface passages.txt"},
     {"receipt run",
      "  rankfeed receipt run --vocab vocab.rfimg --trace live.jsonl --load 1 -o receipt.json"},
+    {"receipt show", "  rankfeed receipt show receipt.json --html receipt.html"},
+    {"receipt statement",
+     "  rankfeed receipt statement receipt.json --vocab vocab.rfimg --trace live.jsonl -o receipt.intoto.json"},
     {"receipt diff", "  rankfeed receipt diff before.json after.json --gate"},
     {"audit",
      "  rankfeed audit --vocab vocab.rfimg --trace trace.jsonl --load 1 --html report.html\n"

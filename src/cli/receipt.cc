@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// cli/receipt.cc: `rankfeed receipt run` and `rankfeed receipt diff`.
+// cli/receipt.cc: `rankfeed receipt run` and `rankfeed receipt diff`; show and statement are in files of their own.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "cli/measuring.h"
+#include "cli/statement.h"
 #include "receipt/diff.h"
 
 namespace rankfeed::cli {
@@ -84,6 +85,8 @@ void AddReceipt(CLI::App& app) {
   diff->add_flag("--json", d->json, "Print one JSON object");
   diff->add_flag("--gate", d->gate, "Exit with 1 when anything is worse");
   diff->callback([d] { RunDiff(*d); });
+  AddShow(*command);
+  AddStatement(*command);
 }
 
 }  // namespace rankfeed::cli

@@ -171,8 +171,7 @@ for pages in auto transparent base file; do
 done
 equal "base pages" "base 0" "$("$rankfeed" info --vocab v.rfimg --pages base | awk '/^(pages|huge_page_bytes) /{print $2}' | paste -sd' ')"
 refused "--pages and --map-file" "excludes" "$rankfeed" info --vocab v.rfimg --pages base --map-file
-refused "unknown pages" "--pages" "$rankfeed" info --vocab v.rfimg --pages enormous
-refused "a measured vocabulary in place" "memory of its own" "$rankfeed" receipt run --vocab v.rfimg --pages file --synthetic 1 -o r.json
+refused "unknown pages" "enormous not in" "$rankfeed" info --vocab v.rfimg --pages enormous
 equal "mapped store" "$(batch_of --docs full.jsonl)" "$(batch_of --docs mixed.jsonl --corpus c.rfc --map-file)"
 
 # bad images
@@ -276,6 +275,9 @@ refused "bad trace" "docs.jsonl:1: no string field \"query\"" "$rankfeed" audit 
 refused "dead adapter" "ended without an answer" "$rankfeed" receipt run "${measure[@]}" --reference true -o none.json
 no_file "dead adapter" none.json
 refused "not a receipt" "not a receipt" "$rankfeed" receipt diff r.json audit.json
+refused "a measured vocabulary in place" "memory of its own" "$rankfeed" receipt run "${measure[@]}" --pages file -o none.json
+"$rankfeed" receipt run "${measure[@]}" --pages base -o base.json >/dev/null || fail "receipt run --pages base"
+equal "pages of a receipt" '"asked": "base"' "$(grep -o '"asked": "[a-z]*"' base.json)"
 
 echo "$cases cases, $failures failed"
 exit $((failures > 0))
