@@ -155,7 +155,7 @@ class Tokenizer:
     @property
     def pages(self) -> str:
         """The pages that the vocabulary lies on: "hugetlb", "transparent", "base" or "file"."""
-        return str(self._model.pages[0])
+        return self._model.pages[0]
 
     @property
     def huge_page_bytes(self) -> Optional[int]:

@@ -386,7 +386,8 @@ void BindModel(nb::module_& module) {
             nb::object huge = nb::none();
             if (placement.huge_bytes != UINT64_MAX) huge = nb::int_(placement.huge_bytes);
             return nb::make_tuple(rankfeed_pages_name(placement.pages), huge);
-          })
+          },
+          nb::for_getter(nb::sig("def pages(self) -> tuple[str, int | None]")))
       .def("set_threads", &Model::set_threads, nb::arg("threads"),
            "Threads that a batch uses; 0: as many as the process may run on.")
       .def_prop_ro("pad_id", [](const Model& m) { return m.info().pad_id; })
