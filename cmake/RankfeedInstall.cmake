@@ -5,6 +5,10 @@
 # node RANKFEED_MAJOR.MINOR; tests/consumer compares the lists with the archives. The builder uses
 # internals of the runtime, which no shared library exports, so librankfeed_builder.so holds a
 # private copy of them.
+# On Debian, libraries lie in a folder of their architecture.
+if(PROJECT_IS_TOP_LEVEL AND EXISTS /etc/debian_version AND CMAKE_LIBRARY_ARCHITECTURE)
+  set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE} CACHE PATH "Libraries, below the prefix")
+endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -183,6 +187,18 @@ install(FILES ${PROJECT_BINARY_DIR}/rankfeed-config.cmake
         DESTINATION ${rankfeed_package_dir} COMPONENT dev)
 if(TARGET rankfeed_cli)
   install(TARGETS rankfeed_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT bin)
+  find_package(Python3 COMPONENTS Interpreter)
+  if(RANKFEED_INSTALL AND Python3_FOUND AND NOT CMAKE_CROSSCOMPILING)
+    set(documents ${PROJECT_BINARY_DIR}/rankfeed.1.gz ${PROJECT_BINARY_DIR}/rankfeed.bash)
+    add_custom_command(OUTPUT ${documents}
+      COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/cmake/cli_docs.py $<TARGET_FILE:rankfeed_cli>
+              ${PROJECT_VERSION} ${PROJECT_BINARY_DIR}
+      DEPENDS rankfeed_cli ${PROJECT_SOURCE_DIR}/cmake/cli_docs.py VERBATIM)
+    add_custom_target(rankfeed_cli_docs ALL DEPENDS ${documents})
+    install(FILES ${PROJECT_BINARY_DIR}/rankfeed.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT bin)
+    install(FILES ${PROJECT_BINARY_DIR}/rankfeed.bash RENAME rankfeed
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT bin)
+  endif()
   if(TARGET rankfeed_serve)  # the unit names /usr/bin, where the Debian package puts the program
     install(FILES ${PROJECT_SOURCE_DIR}/packaging/rankfeed.service DESTINATION lib/systemd/system COMPONENT bin)
     install(FILES ${PROJECT_SOURCE_DIR}/packaging/rankfeed.default DESTINATION share/doc/rankfeed COMPONENT bin)

@@ -2,10 +2,26 @@
 # librankfeed0.1 (shared libraries, named after the SONAME), librankfeed-dev (headers, static
 # libraries, CMake package, pkg-config) and rankfeed (the command line); and one for each vendor's
 # backend that was built, librankfeed-cuda0.1 and librankfeed-hip0.1.
+find_program(RANKFEED_GZIP gzip)
+if(RANKFEED_GZIP)
+  execute_process(COMMAND ${RANKFEED_GZIP} -9nc ${PROJECT_SOURCE_DIR}/packaging/changelog
+                  OUTPUT_FILE ${PROJECT_BINARY_DIR}/changelog.gz COMMAND_ERROR_IS_FATAL ANY)
+endif()
+
+# What Debian asks of every package.
+function(rankfeed_package_docs component package)
+  install(FILES LICENSE DESTINATION share/doc/${package} RENAME copyright COMPONENT ${component}
+          EXCLUDE_FROM_ALL)
+  if(RANKFEED_GZIP)
+    install(FILES ${PROJECT_BINARY_DIR}/changelog.gz DESTINATION share/doc/${package}
+            COMPONENT ${component} EXCLUDE_FROM_ALL)
+  endif()
+endfunction()
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME rankfeed)
 set(CPACK_PACKAGE_VENDOR rankfeed)
-set(CPACK_PACKAGE_CONTACT "rankfeed maintainers <rankfeed@localhost>")
+set(CPACK_PACKAGE_CONTACT "rankfeed maintainers <maintainers@rankfeed.example.org>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_STRIP_FILES ON)
@@ -20,8 +36,8 @@ foreach(vendor IN LISTS RANKFEED_GPU_VENDORS)
     set(CPACK_DEBIAN_${component}_PACKAGE_NAME librankfeed-${vendor}${RANKFEED_ABI})
     set(CPACK_DEBIAN_${component}_PACKAGE_SECTION libs)
     set(CPACK_COMPONENT_${component}_DESCRIPTION "rankfeed: ${vendor} backend of the slot ring, with its kernels")
-    install(FILES LICENSE DESTINATION share/doc/librankfeed-${vendor}${RANKFEED_ABI} RENAME copyright
-            COMPONENT ${vendor} EXCLUDE_FROM_ALL)
+    set(CPACK_DEBIAN_${component}_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/triggers)
+    rankfeed_package_docs(${vendor} librankfeed-${vendor}${RANKFEED_ABI})
   endif()
 endforeach()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -35,8 +51,9 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
 set(CPACK_DEBIAN_LIBS_PACKAGE_NAME librankfeed${RANKFEED_ABI})
 set(CPACK_DEBIAN_LIBS_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_LIBS_DESCRIPTION "Exact Unigram tokenization for rerankers, shared libraries")
-set(CPACK_DEBIAN_LIBS_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_LIBS_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_LIBS_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/triggers)
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME librankfeed-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
@@ -54,7 +71,6 @@ foreach(package libs:librankfeed${RANKFEED_ABI} dev:librankfeed-dev bin:rankfeed
   string(REPLACE ":" ";" package ${package})
   list(GET package 0 component)
   list(GET package 1 name)
-  install(FILES LICENSE DESTINATION share/doc/${name} RENAME copyright COMPONENT ${component}
-          EXCLUDE_FROM_ALL)
+  rankfeed_package_docs(${component} ${name})
 endforeach()
 include(CPack)

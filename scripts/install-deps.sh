@@ -29,7 +29,7 @@ test_packages=(
   libsentencepiece-dev sentencepiece # the oracle, linked and as a command
   libabsl-dev libprotobuf-dev protobuf-compiler # what the newest SentencePiece is built with, for the benchmarks
   wrk                                # load on rankfeed serve
-  dpkg-dev                           # dpkg-shlibdeps, for the Debian packages
+  dpkg-dev lintian                   # dpkg-shlibdeps, for the Debian packages; what Debian says of them
   doxygen                            # API documentation
   g++-aarch64-linux-gnu qemu-user    # the runtime on 64-bit Arm
   clang libclang-rt-14-dev           # second compiler, libFuzzer

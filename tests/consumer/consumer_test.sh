@@ -177,6 +177,17 @@ deb)
   dpkg-deb -c "$work"/deb/librankfeed-dev_*.deb | grep './usr/include/rankfeed/rerank.h'
   dpkg-deb -c "$work"/deb/librankfeed0.1_*.deb | grep 'librankfeed_runtime.so.0.1 '
   dpkg-deb --field "$work"/deb/rankfeed_*.deb Depends | grep libicu
+  if command -v lintian >/dev/null; then
+    lintian --allow-root --fail-on error "$work"/deb/*.deb
+  else
+    echo "not run: lintian, which is not installed"
+  fi
+  [[ $(dpkg-parsechangelog -l "$source_dir/packaging/changelog" -S Version) == "$(dpkg-deb --field "$work"/deb/rankfeed_*.deb Version)" ]] ||
+    { echo "packaging/changelog has another version"; exit 1; }
+  completed=$(bash -c 'source "$1"; COMP_WORDS=(rankfeed encode --pages "") COMP_CWORD=3; _rankfeed; echo "${COMPREPLY[*]}"' - \
+    "$work/root/usr/share/bash-completion/completions/rankfeed")
+  [[ $completed == "auto hugetlb transparent base file" ]] || { echo "completion says '$completed'"; exit 1; }
+  zcat "$work/root/usr/share/man/man1/rankfeed.1.gz" | grep -F 'rankfeed receipt statement' >/dev/null || { echo "no man page"; exit 1; }
   for name in librankfeed0.1 librankfeed-dev rankfeed; do
     [[ -s $work/root/usr/share/doc/$name/copyright ]] || { echo "no copyright of $name"; exit 1; }
   done
