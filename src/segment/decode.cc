@@ -4,6 +4,7 @@
 #include "segment/decode.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
 
@@ -96,9 +97,8 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     resumes_ = outcome.kind == Kind::kFull && run_.count != first_count_;
     if (outcome.kind == Kind::kFull) end = i;
     if (outcome.kind == Kind::kFull && !resumes_) break;
-    const bool cacheable = !resumes_ && !resumed && run_.count - first_count_ == 1 &&
-                           !spaces_ && !trailing_space_ &&
-                           RunSpan(first_count_).size() <= kMaxSegmentCodes;
+    const bool cacheable = !resumes_ && !resumed && run_.count - first_count_ == 1 && !spaces_ &&
+                           !trailing_space_ && RunSpan(first_count_).size() <= kMaxSegmentCodes;
     decoded[done++] = {static_cast<uint16_t>(i), static_cast<uint16_t>(kFirstOfRuns + first_count_),
                        static_cast<uint16_t>(kFirstOfRuns + run_.count), cacheable,
                        trailing_space_};
@@ -146,23 +146,46 @@ void SpanDecoder::Close() {
   }
 }
 
+// Copies codes up to a 0, `most` at most; returns how many. There is room for three more.
+static uint32_t CopyWord(const uint16_t* from, uint32_t most, uint16_t* to) {
+  constexpr uint64_t kOnes = 0x0001000100010001, kHighs = 0x8000800080008000;
+  uint32_t size = 0;
+  for (; most - size >= 4; size += 4) {
+    uint64_t four;
+    std::memcpy(&four, from + size, sizeof(four));
+    std::memcpy(to + size, &four, sizeof(four));
+    // The lowest bit is that of the first 0.
+    const uint64_t zeros = (four - kOnes) & ~four & kHighs;
+    if (zeros != 0) return size + static_cast<uint32_t>(std::countr_zero(zeros)) / 16;
+  }
+  for (; size < most && from[size] != 0; ++size) to[size] = from[size];
+  return size;
+}
+
 // Appends what the character at text is replaced by, without the first `skip` elements.
 void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip) {
   const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
-  for (uint32_t i = skip, end = ExpansionCount(list); i < end; ++i) {
-    uint16_t* out = run_.codes + run_.size;
-    for (; i < end && list[1 + i] != 0; ++i) *out++ = list[1 + i];
-    const auto size = static_cast<uint32_t>(out - run_.codes);
-    if (size != run_.size) trailing_space_ = false;
-    run_.size = size;
+  const uint32_t end = ExpansionCount(list);
+  bool in_word = false;  // the last word has codes of this character
+  for (uint32_t i = skip; i < end; ++i) {
+    const uint32_t word = CopyWord(list + 1 + i, end - i, run_.codes + run_.size);
+    run_.size += word;
+    i += word;
+    in_word = word != 0;
     if (i == end) break;
-    Close();
+    if (run_.size > run_.open() + 1u) {
+      run_.Cut(nullptr);
+    } else {
+      Close();
+    }
     Open(true, text, i + 1);
     spaces_ = has_words_ = true;
+    in_word = false;
     trailing_space_ = !every_space_;
   }
+  if (in_word) trailing_space_ = false;
 }
 
 // Why what is left of a segment sends its stretch to the general path, if it does.
@@ -219,12 +242,15 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   const size_t beyond = more ? 2 : 3;
   run_.end = text + segment.size();
   run_.readable = text + std::max(segment.size(), beyond) - beyond;
+  bool after_special = false;  // another such character may follow: no loop need be entered
   for (size_t pos = cursor->at; pos < segment.size();) {
     if (room() < 2 * kCharRoom) return Full(text, cursor);
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
-    for (;;) {
-      if (pos + 3 <= segment.size() && BeginsThree(text + pos)) {
+    utf8::Decoded c = {};
+    uint32_t info = 0;
+    for (;; after_special = false) {
+      if (!after_special && pos + 3 <= segment.size() && BeginsThree(text + pos)) {
         run_.size_limit = run_.size + (room() - kCharRoom) / 2;  // codes, and as many spans
         const bool cjk = IsCjk(text + pos);
         const auto decode = cjk ? kernels_.decode_cjk : kernels_.decode_run;
@@ -233,19 +259,24 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
         pos = end;
       }
       if (pos == segment.size() || room() < 2 * kCharRoom) break;
-      const utf8::Decoded c = utf8::Decode(segment, pos);
-      const uint32_t info = tables_.char_info[c.code_point];
-      if (!c.valid || !Follows(info, previous)) break;
-      if (MayCut(info)) break;
-      Add(info);
-      previous = info;
+      c = utf8::Decode(segment, pos);
+      info = tables_.char_info[c.code_point];
+      if (!c.valid) break;
+      if (Follows(info, previous)) {
+        if (MayCut(info)) break;
+        Add(info);
+        previous = info;
+      } else if (!AppendExpansion(info, &run_)) {
+        break;
+      }
       pos += c.size;
     }
     if (pos != begin) {
       trailing_space_ = false;
       continue;
     }
-    const Outcome outcome = SpecialChar(segment, &pos, cursor);
+    const Outcome outcome = SpecialChar(segment, c, info, &pos, cursor);
+    after_special = true;
     if (outcome.kind != Kind::kSearch) return outcome;
   }
   Close();
@@ -254,20 +285,19 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
 
 // Whether a character of kCharGeneralPath is a code where it stands: between two that are.
 bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info) const {
-  constexpr uint32_t kNoCode = image::kCharExpands | image::kCharNormalizes |
-                               image::kCharGeneralPath | image::kCharSpace;
+  constexpr uint32_t kNoCode =
+      image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
   const size_t next = at + utf8::Decode(segment, at).size;
   if ((info & image::kCharCodeMask) == 0 || at == 0 || next == segment.size()) return false;
   const utf8::Decoded c = utf8::Decode(segment, next);
   return c.valid && ((tables_.char_info[c.code_point] | run_.previous) & kNoCode) == 0;
 }
 
-// Appends the character at *at, which is more or less than one code, or behind which the open span
-// ends; *at is moved on.
-Outcome SpanDecoder::SpecialChar(std::string_view segment, size_t* at, Cursor* cursor) {
-  const utf8::Decoded c = utf8::Decode(segment, *at);
+// Appends the character c at *at, which is more or less than one code, or behind which the open
+// span ends; *at is moved on.
+Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info,
+                                 size_t* at, Cursor* cursor) {
   const char* const text = segment.data() + *at;
-  const uint32_t info = tables_.char_info[c.code_point];
   uint32_t& previous = run_.previous;
   if ((info & image::kCharGeneralPath) != 0 && !StandsApart(segment, *at, info)) {
     return Outcome::General(RANKFEED_REASON_CHARACTER);
@@ -379,22 +409,25 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
 
 // As PathSearch::Append of that span. Words of characters that became several come again with each
 // of them: they are searched once.
-uint32_t SpanDecoder::AppendOnce(uint32_t i, uint16_t* slots) {
+uint32_t SpanDecoder::AppendOnce(uint32_t i, KnownSpans* known) {
   static_assert(kVectorSlack >= 4);
-  const std::span<const uint16_t> codes = RunSpan(i);
-  const auto size = static_cast<uint32_t>(codes.size());
+  const uint32_t begin = run_.begins[i], size = run_.begins[i + 1] - begin;
+  const uint16_t* const codes = run_.codes + begin;
   // Codes behind the last span may be read.
   uint64_t front, back = 0;
-  std::memcpy(&front, codes.data(), sizeof(front));
+  std::memcpy(&front, codes, sizeof(front));
   if (size < 4) front &= (uint64_t{1} << 16 * size) - 1;
-  if (size > 4) std::memcpy(&back, &codes[size - 4], sizeof(back));
-  uint16_t& slot = slots[HashEnds(size, front, back) >> (64 - kSlotBits)];
-  const std::span<const uint16_t> before = slot < i ? RunSpan(slot) : std::span<const uint16_t>();
-  if (!std::equal(codes.begin(), codes.end(), before.begin(), before.end())) {
-    slot = static_cast<uint16_t>(i);
-    return search_.Append(codes.data(), size, BeginsWord(codes));
+  if (size > 4) std::memcpy(&back, codes + size - 4, sizeof(back));
+  const uint64_t slot = HashEnds(size, front, back) >> (64 - KnownSpans::kBits);
+  KnownSpans::Entry& entry = known->entries[slot];
+  if (known->sizes[slot] == size && entry.front == front && entry.back == back &&
+      (size <= 8 || std::equal(codes + 4, codes + size - 4, run_.codes + entry.begin + 4))) {
+    return entry.searched;
   }
-  return scratch_.searched[slot];
+  const uint32_t searched = search_.Append(codes, size, codes[0] == metaspace_);
+  known->sizes[slot] = static_cast<uint16_t>(size);
+  entry = {front, back, static_cast<uint16_t>(begin), static_cast<uint16_t>(searched)};
+  return searched;
 }
 
 void SpanDecoder::Solve(const ExactnessRule& rule) {
@@ -405,12 +438,12 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
                           tables_.config->span_bits};
     search_count = kernels_.look_up_spans(table, run_, scratch_.found, scratch_.searches);
   }
-  uint16_t slots[1 << kSlotBits];
-  if (has_words_) std::fill(std::begin(slots), std::end(slots), static_cast<uint16_t>(~0));
+  KnownSpans known;
+  if (has_words_) std::fill(std::begin(known.sizes), std::end(known.sizes), uint16_t{0});
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = has_cjk_ ? scratch_.searches[k] : k;
     if (has_words_) {
-      scratch_.searched[i] = static_cast<uint16_t>(AppendOnce(i, slots));
+      scratch_.searched[i] = static_cast<uint16_t>(AppendOnce(i, &known));
       continue;
     }
     const std::span<const uint16_t> codes = RunSpan(i);

@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "image/model.h"
-#include "rankfeed/encode.h"
 #include "normalize/normalize.h"
+#include "rankfeed/encode.h"
 #include "segment/look_up.h"
 #include "segment/normalized_tokens.h"
 #include "segment/queue.h"
@@ -111,14 +111,24 @@ class SpanDecoder {
   static constexpr uint32_t kFirstOfRuns = PathSearch::kMaxSpans;
   // Half the room that one character may take, with the closing zeros of the spans it ends.
   static constexpr uint32_t kCharRoom = 32;
-  static constexpr int kSlotBits = 8;
+  // Spans of a batch that were appended to the search, by their codes.
+  struct KnownSpans {
+    static constexpr int kBits = 7;
+    struct Entry {
+      uint64_t front, back;  // the first four codes, and beyond four the last
+      uint16_t begin, searched;
+    };
+    uint16_t sizes[1 << kBits];  // 0: none
+    Entry entries[1 << kBits];
+  };
 
   uint32_t DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first,
                        Decoded* out);
   Outcome DecodeLong(std::string_view segment, bool more, Cursor* cursor);
   uint32_t InfoBefore(std::string_view segment, size_t at) const;
   bool StandsApart(std::string_view segment, size_t at, uint32_t info) const;
-  Outcome SpecialChar(std::string_view segment, size_t* at, Cursor* cursor);
+  Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
+                      Cursor* cursor);
   Outcome Full(const char* text, Cursor* cursor);
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
   Outcome Normalize(std::string_view segment, std::string_view* normalized) const;
@@ -140,7 +150,7 @@ class SpanDecoder {
   void TakeBack() { run_.size = first_size_, run_.count = first_count_; }
   void AddExpansion(uint32_t info, const char* text, uint32_t skip);
   bool MayCut(uint32_t info) const;
-  uint32_t AppendOnce(uint32_t span, uint16_t* slots);
+  uint32_t AppendOnce(uint32_t span, KnownSpans* known);
   Found Kept(const Path& path) const {
     const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
     // With a bound and exact_below 0 no loop that goes by infos writes the ids.
