@@ -108,25 +108,17 @@ class AddedTokenScanner {
     return false;
   }
 
-  // The character that ends at `end`, one that is not well formed as U+FFFD; its begin to *begin.
-  // A well-formed one is read as such from wherever a reader begins.
-  char32_t Before(uint32_t end, uint32_t* begin) const {
-    *begin = end - 1;
-    while (*begin > 0 && end - *begin < 4 && utf8::IsContinuation(text_[*begin])) --*begin;
-    const utf8::Decoded d = utf8::Decode(text_, *begin);
-    return d.valid && *begin + d.size == end ? d.code_point : U'\ufffd';
-  }
-
   bool IsWordBefore(uint32_t pos) const {
-    uint32_t begin;
-    return pos != 0 && unicode::HasProp(model_, Before(pos, &begin), image::kWord);
+    return pos != 0 && IsWordAt(static_cast<uint32_t>(utf8::Previous(text_, pos)));
   }
 
   // Where the white space before a token begins, no further than the end of the token before it.
   uint32_t SkipSpaceBack(uint32_t pos) const {
     if (pos < done_) return done_;
-    for (uint32_t begin; pos > done_; pos = begin) {
-      if (!unicode::IsWhiteSpace(Before(pos, &begin))) break;
+    while (pos > done_) {
+      const size_t begin = utf8::Previous(text_, pos);
+      if (!unicode::IsWhiteSpace(utf8::Decode(text_, begin).code_point)) break;
+      pos = static_cast<uint32_t>(begin);
     }
     return std::max(pos, done_);
   }

@@ -48,6 +48,7 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       tables_(model.segment),
       kernels_(kernels),
       normalized_tokens_(normalized_tokens),
+      groups_(model),
       scratch_(scratch),
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
@@ -82,7 +83,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     }
     SegmentRun& run = queue.RunOf(i, &run_number);
     const std::string_view bytes = segments.Bytes(run.stretch, i);
-    if (!resumed) cursor_ = {0, 0, segments.word_start(i)};
+    if (!resumed) cursor_ = {0, 0, 0, segments.word_start(i)};
     const bool more = segments.ends[i] < run.stretch.size();
     Outcome outcome = DecodeLong(bytes, more, &cursor_);
     const bool normalized = outcome.kind == Kind::kNormalize;
@@ -129,10 +130,11 @@ uint32_t SpanDecoder::DecodeShort(const Segments& segments, const LookUp& look_u
   return done;
 }
 
-void SpanDecoder::Open(bool word_start, const char* resume, uint32_t skip) {
+void SpanDecoder::Open(bool word_start, const char* resume, uint32_t skip, uint32_t group_end) {
   run_.begins[run_.count] = static_cast<uint16_t>(run_.size);
   run_.resume = skip_at_ = resume;
   skip_ = skip;
+  group_end_ = group_end;
   if (word_start) Add(metaspace_);
 }
 
@@ -214,7 +216,8 @@ Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
     return {Kind::kFull};
   }
   const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
-  *cursor = {static_cast<uint32_t>(run_.resume - text), run_.resume == skip_at_ ? skip_ : 0,
+  const bool inside = run_.resume == skip_at_;
+  *cursor = {static_cast<uint32_t>(run_.resume - text), inside ? skip_ : 0, inside ? group_end_ : 0,
              !open.empty() && BeginsWord(open)};
   run_.size = run_.open();
   return {Kind::kFull};
@@ -222,9 +225,7 @@ Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
 
 // CharInfo of the character that ends at a place where the segment was cut.
 uint32_t SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
-  size_t begin = at - 1;
-  while (begin > 0 && at - begin < 4 && utf8::IsContinuation(segment[begin])) --begin;
-  return tables_.char_info[utf8::Decode(segment, begin).code_point];
+  return tables_.char_info[utf8::Decode(segment, utf8::Previous(segment, at)).code_point];
 }
 
 // Appends the spans of the segment from *cursor on, which kFull moves on. more: the byte behind the
@@ -237,13 +238,21 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   if (cursor->at != 0) previous |= InfoBefore(segment, cursor->at);
   trailing_space_ = spaces_ = false;
   if (room() < 2 * kCharRoom) return Full(text, cursor);
-  Open(cursor->word_start, text + cursor->at, cursor->skip);
+  skipped_ = cursor->skip;
+  before_space_ = {};
+  Open(cursor->word_start, text + cursor->at, cursor->skip, cursor->group_end);
   // A character of three bytes may be read with the byte behind it.
   const size_t beyond = more ? 2 : 3;
   run_.end = text + segment.size();
   run_.readable = text + std::max(segment.size(), beyond) - beyond;
+  size_t pos = cursor->at;
+  if (cursor->group_end != 0) {
+    const Outcome outcome = AppendGroup(segment, cursor->at, cursor->group_end, cursor);
+    if (outcome.kind != Kind::kSearch) return outcome;
+    pos = cursor->group_end;
+  }
   bool after_special = false;  // another such character may follow: no loop need be entered
-  for (size_t pos = cursor->at; pos < segment.size();) {
+  while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(text, cursor);
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
@@ -302,17 +311,14 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
   if ((info & image::kCharGeneralPath) != 0 && !StandsApart(segment, *at, info)) {
     return Outcome::General(RANKFEED_REASON_CHARACTER);
   }
-  // A byte that is no character is read as U+FFFD there.
-  if (!c.valid || (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
-    // A mark at the begin is in one cluster with the separator before it.
-    const uint32_t first = tables_.char_info[utf8::Decode(segment, 0).code_point];
-    if (cursor->at != 0 || (model_.huggingface() && (first & image::kClusterMarks) != 0)) {
-      return Outcome::General(RANKFEED_REASON_CONTEXT);
-    }
-    const rankfeed_reason reason = NotNormalizable({segment.data() + *at, segment.size() - *at});
-    if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
-    TakeBack();
-    return {Kind::kNormalize};
+  // A byte that is no character is U+FFFD; SentencePiece does not look that up in its charsmap.
+  if ((!c.valid && !model_.huggingface()) ||
+      (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
+    return Together(segment, at, c.size, cursor);
+  }
+  if ((info & image::kCharSpace) != 0) {
+    before_space_ = {text,       run_.resume, skip_at_,   skip_,
+                     group_end_, run_.size,   run_.count, trailing_space_};
   }
   const bool begins = *at == 0;
   *at += c.size;
@@ -338,6 +344,123 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     Add(info);
   }
   return {};
+}
+
+// The character at *at, of c_size bytes, is read together with others, or is one that the
+// normalizer must be asked about: it goes through that with its group, what stands before it there
+// is taken back, and *at is moved behind it. Where groups cannot be told, its whole segment does.
+Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor) {
+  const size_t begin = groups_.known() ? groups_.Begin(segment, *at) : 0;
+  const size_t end = groups_.known() ? groups_.End(segment, *at + c_size) : segment.size();
+  // A mark at the begin is in one cluster with the separator before it.
+  const uint32_t first = tables_.char_info[utf8::Decode(segment, 0).code_point];
+  const bool joins_separator =
+      begin == 0 && model_.huggingface() && (first & image::kClusterMarks) != 0;
+  const bool resumed = begin < cursor->at || (begin == cursor->at && skipped_ != 0);
+  if (joins_separator || (resumed && cursor->at != 0)) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
+  const size_t from = groups_.known() ? begin : *at;
+  const rankfeed_reason reason = NotNormalizable({segment.data() + from, end - from});
+  if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
+  // What runs of white space are told by.
+  if (begin != 0 && (InfoBefore(segment, begin) & image::kCharGeneralPath) != 0) {
+    return Outcome::General(RANKFEED_REASON_CHARACTER);
+  }
+  if (!groups_.known() || !TakeBackTo(segment, begin, *at)) {
+    if (cursor->at != 0) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    TakeBack();
+    return {Kind::kNormalize};
+  }
+  const uint32_t size = run_.size;
+  const Outcome outcome = AppendGroup(segment, begin, end, cursor);
+  // Whether a space came before what vanished is not known any more.
+  if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
+  *at = end;
+  return outcome;
+}
+
+// Takes the characters [begin, at) of the segment back, which were appended last. False if it is
+// not known what the open span was before them.
+bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) {
+  const char* const text = segment.data() + begin;
+  if (begin == at) return true;
+  if (before_space_.text == text) {
+    run_.size = before_space_.size;
+    run_.count = before_space_.count;
+    run_.resume = before_space_.resume;
+    skip_at_ = before_space_.skip_at;
+    skip_ = before_space_.skip;
+    group_end_ = before_space_.group_end;
+    trailing_space_ = before_space_.trailing_space;
+    return true;
+  }
+  uint32_t codes = 0;
+  for (size_t pos = begin; pos < at;) {
+    const utf8::Decoded c = utf8::Decode(segment, pos);
+    const uint32_t info = tables_.char_info[c.code_point];
+    if ((info & image::kCharSpace) != 0) return false;
+    const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
+    codes += (info & image::kCharExpands) != 0 ? ExpansionCount(list) : 1;
+    pos += c.size;
+  }
+  if (run_.size - run_.open() < codes) return false;
+  run_.size -= codes;
+  return true;
+}
+
+// Appends what a group normalizes to, but for the first elements that the cursor says were.
+Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t end,
+                                 Cursor* cursor) {
+  const char* const text = segment.data() + begin;
+  std::string_view normalized;
+  const Outcome outcome = Normalize({text, end - begin}, &normalized);
+  if (outcome.kind != Kind::kSearch) return outcome;
+  // Without a character between them CR and LF are read together.
+  if (every_space_ && begin == 0 && normalized.empty()) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
+  // Each space begins a span with a code of its own.
+  if (room() < 2 * normalized.size() + 2 * kCharRoom) {
+    const bool progress = run_.count != first_count_ || first_size_ + search_.size() != 0;
+    return progress ? Full(segment.data(), cursor) : Outcome::General(RANKFEED_REASON_LENGTH);
+  }
+  uint32_t element = 0;
+  const uint32_t skip = cursor->skip;
+  cursor->skip = 0;
+  for (size_t pos = 0; pos < normalized.size();) {
+    uint32_t size;
+    const char32_t c = utf8::DecodeValid(normalized.data() + pos, &size);
+    pos += size;
+    if (IsOtherSpace(c)) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    if (element++ < skip) continue;
+    AppendNormalized(c, text, element, static_cast<uint32_t>(end));
+  }
+  run_.previous = InfoBefore(segment, end) | image::kCharUnknown | image::kCharNormalizes;
+  before_space_ = {};
+  return {};
+}
+
+// White space that is no space, in normalized text: HuggingFace may split there too. SentencePiece
+// splits at spaces, and no charsmap that spells a U+2581 comes here (builder/eligibility.cc).
+bool SpanDecoder::IsOtherSpace(char32_t c) const {
+  return model_.huggingface() && c != ' ' && (c == 0x2581 || unicode::IsWhiteSpace(c));
+}
+
+// Appends a character of normalized text, element - 1 of the group from `text` to group_end.
+void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t element,
+                                   uint32_t group_end) {
+  if (c != ' ') {
+    trailing_space_ = false;
+    Add(CodeOf(c));
+    return;
+  }
+  Close();
+  Open(true, text, element, group_end);
+  spaces_ = has_words_ = true;
+  trailing_space_ = !every_space_;  // it makes a word there
 }
 
 // A segment with characters that are not normalized one by one.
@@ -388,20 +511,8 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
     uint32_t size;
     const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
     pos += size;
-    // HuggingFace may split here too. SentencePiece splits at spaces, and no charsmap that spells
-    // a U+2581 comes here (builder/eligibility.cc).
-    if (model_.huggingface() && c != ' ' && (c == 0x2581 || unicode::IsWhiteSpace(c))) {
-      return Outcome::General(RANKFEED_REASON_CONTEXT);
-    }
-    trailing_space_ = c == ' ';
-    if (trailing_space_) {
-      Close();
-      Open(true, nullptr);
-      spaces_ = has_words_ = true;
-      trailing_space_ = !every_space_;  // it makes a word here
-      continue;
-    }
-    Add(CodeOf(c));
+    if (IsOtherSpace(c)) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    AppendNormalized(c, nullptr, 0, 0);
   }
   Close();
   return {};

@@ -17,6 +17,7 @@
 #include "image/model.h"
 #include "normalize/normalize.h"
 #include "rankfeed/encode.h"
+#include "segment/groups.h"
 #include "segment/look_up.h"
 #include "segment/normalized_tokens.h"
 #include "segment/queue.h"
@@ -28,7 +29,8 @@ namespace rankfeed::segment {
 // Where a segment goes on whose spans did not fit into one batch.
 struct Cursor {
   uint32_t at = 0;          // byte
-  uint32_t skip = 0;        // elements of the list that the character there is replaced by
+  uint32_t skip = 0;        // elements of what the character or group there is replaced by
+  uint32_t group_end = 0;   // of a group that begins there; 0: none
   bool word_start = false;  // a U+2581 stands before it
 };
 
@@ -130,6 +132,11 @@ class SpanDecoder {
   Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
                       Cursor* cursor);
   Outcome Full(const char* text, Cursor* cursor);
+  Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
+  bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
+  Outcome AppendGroup(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
+  bool IsOtherSpace(char32_t c) const;
+  void AppendNormalized(char32_t c, const char* text, uint32_t element, uint32_t group_end);
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
   Outcome Normalize(std::string_view segment, std::string_view* normalized) const;
   uint32_t NormalizedCodes(std::string_view segment, uint16_t* codes) const;
@@ -145,7 +152,7 @@ class SpanDecoder {
   }
   bool BeginsWord(std::span<const uint16_t> codes) const { return codes[0] == metaspace_; }
   void Add(uint32_t code) { run_.codes[run_.size++] = static_cast<uint16_t>(code); }
-  void Open(bool word_start, const char* resume, uint32_t skip = 0);
+  void Open(bool word_start, const char* resume, uint32_t skip = 0, uint32_t group_end = 0);
   void Close();
   void TakeBack() { run_.size = first_size_, run_.count = first_count_; }
   void AddExpansion(uint32_t info, const char* text, uint32_t skip);
@@ -162,6 +169,7 @@ class SpanDecoder {
   const SegmentTables& tables_;
   const KernelTable& kernels_;
   const NormalizedTokens& normalized_tokens_;
+  const CharacterGroups groups_;
   Scratch& scratch_;
   PathSearch& search_;
   const uint16_t metaspace_;  // the code of U+2581
@@ -174,9 +182,18 @@ class SpanDecoder {
   // Of the batch:
   bool has_cjk_ = false;    // a character from image::kFirstCjk on
   bool has_words_ = false;  // a character that became several words
-  // Elements to skip of the open span, if it began at that text.
+  // Elements to skip of the open span, and the end of the group, if it began at that text.
   const char* skip_at_ = nullptr;
-  uint32_t skip_ = 0;
+  uint32_t skip_ = 0, group_end_ = 0;
+  uint32_t skipped_ = 0;  // elements of the character that the batch began with
+  // The open span before the last character that ended a word, which may have to be taken back.
+  struct OpenSpan {
+    const char* text = nullptr;  // of that character
+    const char *resume = nullptr, *skip_at = nullptr;
+    uint32_t skip = 0, group_end = 0, size = 0, count = 0;
+    bool trailing_space = false;
+  };
+  OpenSpan before_space_;
 
   bool resumes_ = false;
   Cursor cursor_;
