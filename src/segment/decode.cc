@@ -164,8 +164,10 @@ static uint32_t CopyWord(const uint16_t* from, uint32_t most, uint16_t* to) {
   return size;
 }
 
-// Appends what the character at text is replaced by, without the first `skip` elements.
-void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip) {
+// Appends what the character at text is replaced by, without the first `skip` elements. Of one in a
+// group that begins at text and ends at group_end: behind `before` elements of that.
+void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before,
+                               uint32_t group_end) {
   const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
@@ -182,7 +184,7 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip) {
     } else {
       Close();
     }
-    Open(true, text, i + 1);
+    Open(true, text, before + i + 1, group_end);
     spaces_ = has_words_ = true;
     in_word = false;
     trailing_space_ = !every_space_;
@@ -373,7 +375,8 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
     return {Kind::kNormalize};
   }
   const uint32_t size = run_.size;
-  const Outcome outcome = AppendGroup(segment, begin, end, cursor);
+  const Outcome outcome =
+      AppendAlone(segment, begin, end) ? Outcome{} : AppendGroup(segment, begin, end, cursor);
   // Whether a space came before what vanished is not known any more.
   if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
@@ -408,6 +411,39 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   }
   if (run_.size - run_.open() < codes) return false;
   run_.size -= codes;
+  return true;
+}
+
+// Appends the characters of a group of which no more is known to be left than what they are on
+// their own. False if there are none such, or is no room.
+bool SpanDecoder::AppendAlone(std::string_view segment, size_t begin, size_t end) {
+  const char* const text = segment.data() + begin;
+  uint32_t infos[CharacterGroups::kMaxAlone];
+  const uint32_t count = groups_.Alone({text, end - begin}, infos);
+  if (count == 0 || room() < (count + 1) * 2 * kCharRoom) return false;
+  const auto size_of = [this](uint32_t info) {
+    if ((info & image::kCharExpands) == 0) return uint32_t{1};
+    return ExpansionCount(run_.expansions + (info & image::kCharCodeMask));
+  };
+  if (every_space_ && begin == 0 &&
+      std::all_of(infos, infos + count, [&](uint32_t info) { return size_of(info) == 0; })) {
+    return false;
+  }
+  uint32_t elements = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    if ((infos[i] & image::kCharExpands) != 0) {
+      AddExpansion(infos[i], text, 0, elements, static_cast<uint32_t>(end));
+      elements += size_of(infos[i]);
+    } else if ((infos[i] & image::kCharSpace) != 0) {
+      AppendNormalized(' ', text, ++elements, static_cast<uint32_t>(end));
+    } else {
+      trailing_space_ = false;
+      Add(infos[i]);
+      ++elements;
+    }
+  }
+  run_.previous = InfoBefore(segment, end) | image::kCharUnknown | image::kCharNormalizes;
+  before_space_ = {};
   return true;
 }
 

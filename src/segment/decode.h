@@ -135,6 +135,7 @@ class SpanDecoder {
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
   Outcome AppendGroup(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
+  bool AppendAlone(std::string_view segment, size_t begin, size_t end);
   bool IsOtherSpace(char32_t c) const;
   void AppendNormalized(char32_t c, const char* text, uint32_t element, uint32_t group_end);
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
@@ -155,7 +156,8 @@ class SpanDecoder {
   void Open(bool word_start, const char* resume, uint32_t skip = 0, uint32_t group_end = 0);
   void Close();
   void TakeBack() { run_.size = first_size_, run_.count = first_count_; }
-  void AddExpansion(uint32_t info, const char* text, uint32_t skip);
+  void AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before = 0,
+                    uint32_t group_end = 0);
   bool MayCut(uint32_t info) const;
   uint32_t AppendOnce(uint32_t span, KnownSpans* known);
   Found Kept(const Path& path) const {

@@ -29,13 +29,21 @@ class CharacterGroups {
   // Its end, where a character of it ends at `at`.
   size_t End(std::string_view segment, size_t at) const;
 
+  // What is left of a group, as text, where that is what each of some of its characters is on its
+  // own: the charsmap takes clusters apart, or puts what their first character becomes in their
+  // place. Writes CharInfo of those, kMaxAlone at most; returns how many, 0 if it is not so.
+  static constexpr uint32_t kMaxAlone = 12;
+  uint32_t Alone(std::string_view group, uint32_t* infos) const;
+
  private:
+  uint32_t AloneInClusters(std::string_view group, uint32_t* infos) const;
   bool EndsBefore(std::string_view segment, size_t at) const;
   bool BeginsCluster(char32_t c) const;
   bool Vanishes(uint32_t info) const;
 
   const Model& model_;
   bool known_ = false;
+  bool only_clusters_ = false;  // single characters change in the charsmap only
 };
 
 }  // namespace rankfeed::segment
