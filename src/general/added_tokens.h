@@ -34,21 +34,20 @@ class AddedTokenScanner {
 
   bool Next(AddedMatch* match) {
     if (trie_.empty()) return false;
-    while (pos_ < text_.size()) {
+    while (SkipToBegin()) {
       const image::AddedToken* token = nullptr;
-      const uint32_t end = Longest(&token);
+      const uint32_t at = pos_, end = Longest(&token);
       if (token == nullptr) {
-        Advance(pos_ + utf8::Decode(text_, pos_).size);
+        pos_ += utf8::Decode(text_, pos_).size;
         continue;
       }
-      const bool accepted = !(skip_special_ && Has(*token, image::kSpecial)) &&
-                            !(Has(*token, image::kSingleWord) && (after_word_ || IsWordAt(end)));
-      uint32_t begin = pos_, stop = end;
-      if (Has(*token, image::kLstrip)) begin = std::max(after_space_ ? space_ : pos_, done_);
-      if (Has(*token, image::kRstrip)) stop = SkipSpace(end);
-      Advance(end);
+      pos_ = end;
+      if (skip_special_ && Has(*token, image::kSpecial)) continue;
+      if (Has(*token, image::kSingleWord) && (IsWordBefore(at) || IsWordAt(end))) continue;
+      const uint32_t begin = Has(*token, image::kLstrip) ? SkipSpaceBack(at) : at;
+      const uint32_t stop = Has(*token, image::kRstrip) ? SkipSpace(end) : end;
       // A white-space token wholly inside the previous rstrip; the reference panics on it.
-      if (!accepted || begin >= stop) continue;
+      if (begin >= stop) continue;
       done_ = stop;
       *match = {begin, stop, token};
       return true;
@@ -59,6 +58,12 @@ class AddedTokenScanner {
  private:
   static bool Has(const image::AddedToken& token, image::AddedFlags flag) {
     return (token.flags & flag) != 0;
+  }
+
+  bool BeginsWith(uint32_t byte) const {
+    if (trie_.empty()) return false;
+    trie::Unit unit = trie_.root();
+    return trie_.Step(unit, byte + 1);
   }
 
   // The longest token at pos_. As deep as the longest token, also where a crafted trie leads in
@@ -84,16 +89,38 @@ class AddedTokenScanner {
     return end;
   }
 
-  // Moves over characters, remembering what is before the new place.
-  void Advance(uint32_t to) {
-    while (pos_ < to) {
+  // Moves to the next place that a token may begin at. Bytes that continue a character are first in
+  // no token, so they need not be told from others.
+  bool SkipToBegin() {
+    const trie::Unit root = trie_.root();
+    while (pos_ < text_.size()) {
+      trie::Unit unit = root;
+      if (trie_.Step(unit, static_cast<unsigned char>(text_[pos_]) + 1u)) return true;
+      if (!replacement_begins_) {
+        ++pos_;
+        continue;
+      }
+      // Bytes that are no character are read as U+FFFD.
       const utf8::Decoded d = utf8::Decode(text_, pos_);
-      const bool space = unicode::IsWhiteSpace(d.code_point);
-      if (space && !after_space_) space_ = pos_;
-      after_space_ = space;
-      after_word_ = unicode::HasProp(model_, d.code_point, image::kWord);
+      if (!d.valid) return true;
       pos_ += d.size;
     }
+    return false;
+  }
+
+  bool IsWordBefore(uint32_t pos) const {
+    return pos != 0 && IsWordAt(static_cast<uint32_t>(utf8::Previous(text_, pos)));
+  }
+
+  // Where the white space before a token begins, no further than the end of the token before it.
+  uint32_t SkipSpaceBack(uint32_t pos) const {
+    if (pos < done_) return done_;
+    while (pos > done_) {
+      const size_t begin = utf8::Previous(text_, pos);
+      if (!unicode::IsWhiteSpace(utf8::Decode(text_, begin).code_point)) break;
+      pos = static_cast<uint32_t>(begin);
+    }
+    return std::max(pos, done_);
   }
 
   bool IsWordAt(uint32_t pos) const {
@@ -115,9 +142,9 @@ class AddedTokenScanner {
   const std::string_view text_;
   const bool skip_special_;
   uint32_t pos_ = 0;
-  uint32_t done_ = 0;   // end of the last accepted match, widened
-  uint32_t space_ = 0;  // begin of the white space before pos_, if after_space_
-  bool after_space_ = false, after_word_ = false;
+  uint32_t done_ = 0;  // end of the last accepted match, widened
+  // Whether some token begins with the first byte of U+FFFD.
+  const bool replacement_begins_ = BeginsWith(0xef);
 };
 
 // Whether a text may hold an added token that is matched on raw text, at a fraction of the cost of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// normalize/normalized_text.h: a text on its way through normalizers, with the place in the original
-// text that each of its bytes came from.
+// normalize/normalized_text.h: a text on its way through normalizers, with the place in the
+// original text that each of its bytes came from.
 //
 // Every step reads one text and writes another, so steps alternate between two buffers. All bytes
 // of one character carry the same original range [begin, end). The ranges follow the reference's
@@ -95,7 +95,38 @@ class Transform {
   // Drops n input characters after the last pushed one. Without a pushed one the reference forgets
   // the drop, and every later range is that of an earlier character; so does this.
   void Drop(int32_t n) {
-    if (pending_) change_ -= n;
+    if (pending_) {
+      change_ -= n;
+    } else {
+      behind_ |= n != 0;
+    }
+  }
+
+  // As pushing, one by one, the characters of input bytes [from, to) with change 0, which are next
+  // and have ranges; false, and nothing is done, where a drop was forgotten, so that others are.
+  bool Keep(uint32_t from, uint32_t to) {
+    if (behind_) return false;
+    Flush();
+    uint32_t last = to - 1;
+    while (utf8::IsContinuation(in_.data[last])) --last;
+    writer_.Copy(from, last);
+    cursor_ = last;
+    PushLast({in_.data + last, to - last}, 0);
+    return true;
+  }
+  // As pushing the characters of `text`, which is valid and not empty, the first in place of the
+  // input character [from, to), with the others behind it; false as above.
+  bool Put(std::string_view text, uint32_t from, uint32_t to) {
+    if (behind_) return false;
+    Flush();
+    size_t last = text.size() - 1;
+    while (utf8::IsContinuation(text[last])) --last;
+    if (last != 0) {
+      writer_.Put({text.data(), last}, from);
+      cursor_ = to;
+    }
+    PushLast({text.data() + last, text.size() - last}, last != 0);
+    return true;
   }
 
   bool ok() const { return writer_.ok(); }
@@ -106,6 +137,14 @@ class Transform {
   }
 
  private:
+  // What may still be changed.
+  void PushLast(std::string_view character, int32_t change) {
+    uint32_t size;
+    pending_ = true;
+    char_ = utf8::DecodeValid(character.data(), &size);
+    change_ = change;
+  }
+
   void Flush() {
     if (!pending_) return;
     pending_ = false;
@@ -122,6 +161,7 @@ class Transform {
   const NormalizedText& in_;
   Writer writer_;
   uint32_t cursor_ = 0;  // input byte of the next character to replace
+  bool behind_ = false;  // the cursor, by what was dropped without a pushed character
   bool pending_ = false;
   char32_t char_ = 0;
   int32_t change_ = 0;

@@ -8,6 +8,8 @@
 // character is usually the character itself.
 #include "normalize/precompiled.h"
 
+#include <iterator>
+
 #include "normalize/charsmap.h"
 #include "unicode/grapheme.h"
 
@@ -63,21 +65,32 @@ class AsciiKept {
   uint64_t kept_[2] = {};
 };
 
+// Replacements that were found to be well formed, by their place: a hostile image may have others.
+class KnownReplacements {
+ public:
+  bool Valid(std::string_view replacement) {
+    const char* const data = replacement.data();
+    const char*& checked = known_[reinterpret_cast<uintptr_t>(data) / 4 % std::size(known_)];
+    if (checked == data) return true;
+    if (!utf8::IsValid(replacement)) return false;
+    checked = data;
+    return true;
+  }
+
+ private:
+  const char* known_[16] = {};
+};
+
 // Without ranges what does not change is copied in stretches, and a replacement as it stands.
 bool RunWithoutRanges(const Model& model, const NormalizedText& in, NormalizedText* out) {
   const Charsmap charsmap(model.charsmap_units, model.charsmap_pool);
   const std::string_view text = in.view();
   Writer writer(in, out);
   uint32_t unchanged = 0;  // from there on nothing was replaced
-  // Replacements that were found to be well formed, by their place.
-  constexpr size_t kKnown = 16;
-  const char* known[kKnown] = {};
+  KnownReplacements known;
   const auto replace = [&](std::string_view replacement, uint32_t pos, uint32_t end) {
     writer.Copy(unchanged, pos);
-    const char* const data = replacement.data();
-    const char*& checked = known[reinterpret_cast<uintptr_t>(data) / 4 % kKnown];
-    if (checked == data || utf8::IsValid(replacement)) {
-      checked = data;
+    if (known.Valid(replacement)) {
       writer.Put(replacement, pos);
     } else {  // a hostile image
       for (uint32_t at = 0; at < replacement.size();) {
@@ -121,12 +134,22 @@ bool RunPrecompiled(const Model& model, const NormalizedText& in, NormalizedText
   const Charsmap charsmap(model.charsmap_units, model.charsmap_pool);
   const std::string_view text = in.view();
   Transform transform(in, out);
+  AsciiKept kept(charsmap);
+  KnownReplacements known;
   for (uint32_t pos = 0; pos < in.size;) {
+    if (const uint32_t end = kept.Skip(text, pos); end != pos && transform.Keep(pos, end)) {
+      pos = end;
+      continue;
+    }
     const uint32_t cluster_end = unicode::ClusterEnd(model, text, pos);
     if (cluster_end - pos < kWholeClusterBytes) {
       const std::string_view cluster = in.view(pos, cluster_end);
       if (const CharsmapMatch match = charsmap.Shortest(cluster)) {
-        if (!Replace(match.replacement, CountChars(cluster), &transform)) return false;
+        const int32_t count = CountChars(cluster);
+        const bool whole = count == 1 && !match.replacement.empty() &&
+                           known.Valid(match.replacement) &&
+                           transform.Put(match.replacement, pos, cluster_end);
+        if (!whole && !Replace(match.replacement, count, &transform)) return false;
         pos = cluster_end;
         continue;
       }

@@ -4,6 +4,7 @@
 #include "segment/decode.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
 
@@ -47,6 +48,7 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       tables_(model.segment),
       kernels_(kernels),
       normalized_tokens_(normalized_tokens),
+      groups_(model),
       scratch_(scratch),
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
@@ -81,7 +83,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     }
     SegmentRun& run = queue.RunOf(i, &run_number);
     const std::string_view bytes = segments.Bytes(run.stretch, i);
-    if (!resumed) cursor_ = {0, 0, segments.word_start(i)};
+    if (!resumed) cursor_ = {0, 0, 0, segments.word_start(i)};
     const bool more = segments.ends[i] < run.stretch.size();
     Outcome outcome = DecodeLong(bytes, more, &cursor_);
     const bool normalized = outcome.kind == Kind::kNormalize;
@@ -96,9 +98,8 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     resumes_ = outcome.kind == Kind::kFull && run_.count != first_count_;
     if (outcome.kind == Kind::kFull) end = i;
     if (outcome.kind == Kind::kFull && !resumes_) break;
-    const bool cacheable = !resumes_ && !resumed && run_.count - first_count_ == 1 &&
-                           !spaces_ && !trailing_space_ &&
-                           RunSpan(first_count_).size() <= kMaxSegmentCodes;
+    const bool cacheable = !resumes_ && !resumed && run_.count - first_count_ == 1 && !spaces_ &&
+                           !trailing_space_ && RunSpan(first_count_).size() <= kMaxSegmentCodes;
     decoded[done++] = {static_cast<uint16_t>(i), static_cast<uint16_t>(kFirstOfRuns + first_count_),
                        static_cast<uint16_t>(kFirstOfRuns + run_.count), cacheable,
                        trailing_space_};
@@ -129,10 +130,11 @@ uint32_t SpanDecoder::DecodeShort(const Segments& segments, const LookUp& look_u
   return done;
 }
 
-void SpanDecoder::Open(bool word_start, const char* resume, uint32_t skip) {
+void SpanDecoder::Open(bool word_start, const char* resume, uint32_t skip, uint32_t group_end) {
   run_.begins[run_.count] = static_cast<uint16_t>(run_.size);
   run_.resume = skip_at_ = resume;
   skip_ = skip;
+  group_end_ = group_end;
   if (word_start) Add(metaspace_);
 }
 
@@ -146,23 +148,48 @@ void SpanDecoder::Close() {
   }
 }
 
-// Appends what the character at text is replaced by, without the first `skip` elements.
-void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip) {
+// Copies codes up to a 0, `most` at most; returns how many. There is room for three more.
+static uint32_t CopyWord(const uint16_t* from, uint32_t most, uint16_t* to) {
+  constexpr uint64_t kOnes = 0x0001000100010001, kHighs = 0x8000800080008000;
+  uint32_t size = 0;
+  for (; most - size >= 4; size += 4) {
+    uint64_t four;
+    std::memcpy(&four, from + size, sizeof(four));
+    std::memcpy(to + size, &four, sizeof(four));
+    // The lowest bit is that of the first 0.
+    const uint64_t zeros = (four - kOnes) & ~four & kHighs;
+    if (zeros != 0) return size + static_cast<uint32_t>(std::countr_zero(zeros)) / 16;
+  }
+  for (; size < most && from[size] != 0; ++size) to[size] = from[size];
+  return size;
+}
+
+// Appends what the character at text is replaced by, without the first `skip` elements. Of one in a
+// group that begins at text and ends at group_end: behind `before` elements of that.
+void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before,
+                               uint32_t group_end) {
   const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
-  for (uint32_t i = skip, end = ExpansionCount(list); i < end; ++i) {
-    uint16_t* out = run_.codes + run_.size;
-    for (; i < end && list[1 + i] != 0; ++i) *out++ = list[1 + i];
-    const auto size = static_cast<uint32_t>(out - run_.codes);
-    if (size != run_.size) trailing_space_ = false;
-    run_.size = size;
+  const uint32_t end = ExpansionCount(list);
+  bool in_word = false;  // the last word has codes of this character
+  for (uint32_t i = skip; i < end; ++i) {
+    const uint32_t word = CopyWord(list + 1 + i, end - i, run_.codes + run_.size);
+    run_.size += word;
+    i += word;
+    in_word = word != 0;
     if (i == end) break;
-    Close();
-    Open(true, text, i + 1);
+    if (run_.size > run_.open() + 1u) {
+      run_.Cut(nullptr);
+    } else {
+      Close();
+    }
+    Open(true, text, before + i + 1, group_end);
     spaces_ = has_words_ = true;
+    in_word = false;
     trailing_space_ = !every_space_;
   }
+  if (in_word) trailing_space_ = false;
 }
 
 // Why what is left of a segment sends its stretch to the general path, if it does.
@@ -191,7 +218,8 @@ Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
     return {Kind::kFull};
   }
   const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
-  *cursor = {static_cast<uint32_t>(run_.resume - text), run_.resume == skip_at_ ? skip_ : 0,
+  const bool inside = run_.resume == skip_at_;
+  *cursor = {static_cast<uint32_t>(run_.resume - text), inside ? skip_ : 0, inside ? group_end_ : 0,
              !open.empty() && BeginsWord(open)};
   run_.size = run_.open();
   return {Kind::kFull};
@@ -199,9 +227,7 @@ Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
 
 // CharInfo of the character that ends at a place where the segment was cut.
 uint32_t SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
-  size_t begin = at - 1;
-  while (begin > 0 && at - begin < 4 && utf8::IsContinuation(segment[begin])) --begin;
-  return tables_.char_info[utf8::Decode(segment, begin).code_point];
+  return tables_.char_info[utf8::Decode(segment, utf8::Previous(segment, at)).code_point];
 }
 
 // Appends the spans of the segment from *cursor on, which kFull moves on. more: the byte behind the
@@ -214,17 +240,28 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   if (cursor->at != 0) previous |= InfoBefore(segment, cursor->at);
   trailing_space_ = spaces_ = false;
   if (room() < 2 * kCharRoom) return Full(text, cursor);
-  Open(cursor->word_start, text + cursor->at, cursor->skip);
+  skipped_ = cursor->skip;
+  before_space_ = {};
+  Open(cursor->word_start, text + cursor->at, cursor->skip, cursor->group_end);
   // A character of three bytes may be read with the byte behind it.
   const size_t beyond = more ? 2 : 3;
   run_.end = text + segment.size();
   run_.readable = text + std::max(segment.size(), beyond) - beyond;
-  for (size_t pos = cursor->at; pos < segment.size();) {
+  size_t pos = cursor->at;
+  if (cursor->group_end != 0) {
+    const Outcome outcome = AppendGroup(segment, cursor->at, cursor->group_end, cursor);
+    if (outcome.kind != Kind::kSearch) return outcome;
+    pos = cursor->group_end;
+  }
+  bool after_special = false;  // another such character may follow: no loop need be entered
+  while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(text, cursor);
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
-    for (;;) {
-      if (pos + 3 <= segment.size() && BeginsThree(text + pos)) {
+    utf8::Decoded c = {};
+    uint32_t info = 0;
+    for (;; after_special = false) {
+      if (!after_special && pos + 3 <= segment.size() && BeginsThree(text + pos)) {
         run_.size_limit = run_.size + (room() - kCharRoom) / 2;  // codes, and as many spans
         const bool cjk = IsCjk(text + pos);
         const auto decode = cjk ? kernels_.decode_cjk : kernels_.decode_run;
@@ -233,19 +270,24 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
         pos = end;
       }
       if (pos == segment.size() || room() < 2 * kCharRoom) break;
-      const utf8::Decoded c = utf8::Decode(segment, pos);
-      const uint32_t info = tables_.char_info[c.code_point];
-      if (!c.valid || !Follows(info, previous)) break;
-      if (MayCut(info)) break;
-      Add(info);
-      previous = info;
+      c = utf8::Decode(segment, pos);
+      info = tables_.char_info[c.code_point];
+      if (!c.valid) break;
+      if (Follows(info, previous)) {
+        if (MayCut(info)) break;
+        Add(info);
+        previous = info;
+      } else if (!AppendExpansion(info, &run_)) {
+        break;
+      }
       pos += c.size;
     }
     if (pos != begin) {
       trailing_space_ = false;
       continue;
     }
-    const Outcome outcome = SpecialChar(segment, &pos, cursor);
+    const Outcome outcome = SpecialChar(segment, c, info, &pos, cursor);
+    after_special = true;
     if (outcome.kind != Kind::kSearch) return outcome;
   }
   Close();
@@ -254,35 +296,31 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
 
 // Whether a character of kCharGeneralPath is a code where it stands: between two that are.
 bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info) const {
-  constexpr uint32_t kNoCode = image::kCharExpands | image::kCharNormalizes |
-                               image::kCharGeneralPath | image::kCharSpace;
+  constexpr uint32_t kNoCode =
+      image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
   const size_t next = at + utf8::Decode(segment, at).size;
   if ((info & image::kCharCodeMask) == 0 || at == 0 || next == segment.size()) return false;
   const utf8::Decoded c = utf8::Decode(segment, next);
   return c.valid && ((tables_.char_info[c.code_point] | run_.previous) & kNoCode) == 0;
 }
 
-// Appends the character at *at, which is more or less than one code, or behind which the open span
-// ends; *at is moved on.
-Outcome SpanDecoder::SpecialChar(std::string_view segment, size_t* at, Cursor* cursor) {
-  const utf8::Decoded c = utf8::Decode(segment, *at);
+// Appends the character c at *at, which is more or less than one code, or behind which the open
+// span ends; *at is moved on.
+Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info,
+                                 size_t* at, Cursor* cursor) {
   const char* const text = segment.data() + *at;
-  const uint32_t info = tables_.char_info[c.code_point];
   uint32_t& previous = run_.previous;
   if ((info & image::kCharGeneralPath) != 0 && !StandsApart(segment, *at, info)) {
     return Outcome::General(RANKFEED_REASON_CHARACTER);
   }
-  // A byte that is no character is read as U+FFFD there.
-  if (!c.valid || (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
-    // A mark at the begin is in one cluster with the separator before it.
-    const uint32_t first = tables_.char_info[utf8::Decode(segment, 0).code_point];
-    if (cursor->at != 0 || (model_.huggingface() && (first & image::kClusterMarks) != 0)) {
-      return Outcome::General(RANKFEED_REASON_CONTEXT);
-    }
-    const rankfeed_reason reason = NotNormalizable({segment.data() + *at, segment.size() - *at});
-    if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
-    TakeBack();
-    return {Kind::kNormalize};
+  // A byte that is no character is U+FFFD; SentencePiece does not look that up in its charsmap.
+  if ((!c.valid && !model_.huggingface()) ||
+      (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
+    return Together(segment, at, c.size, cursor);
+  }
+  if ((info & image::kCharSpace) != 0) {
+    before_space_ = {text,       run_.resume, skip_at_,   skip_,
+                     group_end_, run_.size,   run_.count, trailing_space_};
   }
   const bool begins = *at == 0;
   *at += c.size;
@@ -308,6 +346,157 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, size_t* at, Cursor* c
     Add(info);
   }
   return {};
+}
+
+// The character at *at, of c_size bytes, is read together with others, or is one that the
+// normalizer must be asked about: it goes through that with its group, what stands before it there
+// is taken back, and *at is moved behind it. Where groups cannot be told, its whole segment does.
+Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor) {
+  const size_t begin = groups_.known() ? groups_.Begin(segment, *at) : 0;
+  const size_t end = groups_.known() ? groups_.End(segment, *at + c_size) : segment.size();
+  // A mark at the begin is in one cluster with the separator before it.
+  const uint32_t first = tables_.char_info[utf8::Decode(segment, 0).code_point];
+  const bool joins_separator =
+      begin == 0 && model_.huggingface() && (first & image::kClusterMarks) != 0;
+  const bool resumed = begin < cursor->at || (begin == cursor->at && skipped_ != 0);
+  if (joins_separator || (resumed && cursor->at != 0)) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
+  const size_t from = groups_.known() ? begin : *at;
+  const rankfeed_reason reason = NotNormalizable({segment.data() + from, end - from});
+  if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
+  // What runs of white space are told by.
+  if (begin != 0 && (InfoBefore(segment, begin) & image::kCharGeneralPath) != 0) {
+    return Outcome::General(RANKFEED_REASON_CHARACTER);
+  }
+  if (!groups_.known() || !TakeBackTo(segment, begin, *at)) {
+    if (cursor->at != 0) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    TakeBack();
+    return {Kind::kNormalize};
+  }
+  const uint32_t size = run_.size;
+  const Outcome outcome =
+      AppendAlone(segment, begin, end) ? Outcome{} : AppendGroup(segment, begin, end, cursor);
+  // Whether a space came before what vanished is not known any more.
+  if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
+  *at = end;
+  return outcome;
+}
+
+// Takes the characters [begin, at) of the segment back, which were appended last. False if it is
+// not known what the open span was before them.
+bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) {
+  const char* const text = segment.data() + begin;
+  if (begin == at) return true;
+  if (before_space_.text == text) {
+    run_.size = before_space_.size;
+    run_.count = before_space_.count;
+    run_.resume = before_space_.resume;
+    skip_at_ = before_space_.skip_at;
+    skip_ = before_space_.skip;
+    group_end_ = before_space_.group_end;
+    trailing_space_ = before_space_.trailing_space;
+    return true;
+  }
+  uint32_t codes = 0;
+  for (size_t pos = begin; pos < at;) {
+    const utf8::Decoded c = utf8::Decode(segment, pos);
+    const uint32_t info = tables_.char_info[c.code_point];
+    if ((info & image::kCharSpace) != 0) return false;
+    const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
+    codes += (info & image::kCharExpands) != 0 ? ExpansionCount(list) : 1;
+    pos += c.size;
+  }
+  if (run_.size - run_.open() < codes) return false;
+  run_.size -= codes;
+  return true;
+}
+
+// Appends the characters of a group of which no more is known to be left than what they are on
+// their own. False if there are none such, or is no room.
+bool SpanDecoder::AppendAlone(std::string_view segment, size_t begin, size_t end) {
+  const char* const text = segment.data() + begin;
+  uint32_t infos[CharacterGroups::kMaxAlone];
+  const uint32_t count = groups_.Alone({text, end - begin}, infos);
+  if (count == 0 || room() < (count + 1) * 2 * kCharRoom) return false;
+  const auto size_of = [this](uint32_t info) {
+    if ((info & image::kCharExpands) == 0) return uint32_t{1};
+    return ExpansionCount(run_.expansions + (info & image::kCharCodeMask));
+  };
+  if (every_space_ && begin == 0 &&
+      std::all_of(infos, infos + count, [&](uint32_t info) { return size_of(info) == 0; })) {
+    return false;
+  }
+  uint32_t elements = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    if ((infos[i] & image::kCharExpands) != 0) {
+      AddExpansion(infos[i], text, 0, elements, static_cast<uint32_t>(end));
+      elements += size_of(infos[i]);
+    } else if ((infos[i] & image::kCharSpace) != 0) {
+      AppendNormalized(' ', text, ++elements, static_cast<uint32_t>(end));
+    } else {
+      trailing_space_ = false;
+      Add(infos[i]);
+      ++elements;
+    }
+  }
+  run_.previous = InfoBefore(segment, end) | image::kCharUnknown | image::kCharNormalizes;
+  before_space_ = {};
+  return true;
+}
+
+// Appends what a group normalizes to, but for the first elements that the cursor says were.
+Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t end,
+                                 Cursor* cursor) {
+  const char* const text = segment.data() + begin;
+  std::string_view normalized;
+  const Outcome outcome = Normalize({text, end - begin}, &normalized);
+  if (outcome.kind != Kind::kSearch) return outcome;
+  // Without a character between them CR and LF are read together.
+  if (every_space_ && begin == 0 && normalized.empty()) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
+  // Each space begins a span with a code of its own.
+  if (room() < 2 * normalized.size() + 2 * kCharRoom) {
+    const bool progress = run_.count != first_count_ || first_size_ + search_.size() != 0;
+    return progress ? Full(segment.data(), cursor) : Outcome::General(RANKFEED_REASON_LENGTH);
+  }
+  uint32_t element = 0;
+  const uint32_t skip = cursor->skip;
+  cursor->skip = 0;
+  for (size_t pos = 0; pos < normalized.size();) {
+    uint32_t size;
+    const char32_t c = utf8::DecodeValid(normalized.data() + pos, &size);
+    pos += size;
+    if (IsOtherSpace(c)) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    if (element++ < skip) continue;
+    AppendNormalized(c, text, element, static_cast<uint32_t>(end));
+  }
+  run_.previous = InfoBefore(segment, end) | image::kCharUnknown | image::kCharNormalizes;
+  before_space_ = {};
+  return {};
+}
+
+// White space that is no space, in normalized text: HuggingFace may split there too. SentencePiece
+// splits at spaces, and no charsmap that spells a U+2581 comes here (builder/eligibility.cc).
+bool SpanDecoder::IsOtherSpace(char32_t c) const {
+  return model_.huggingface() && c != ' ' && (c == 0x2581 || unicode::IsWhiteSpace(c));
+}
+
+// Appends a character of normalized text, element - 1 of the group from `text` to group_end.
+void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t element,
+                                   uint32_t group_end) {
+  if (c != ' ') {
+    trailing_space_ = false;
+    Add(CodeOf(c));
+    return;
+  }
+  Close();
+  Open(true, text, element, group_end);
+  spaces_ = has_words_ = true;
+  trailing_space_ = !every_space_;  // it makes a word there
 }
 
 // A segment with characters that are not normalized one by one.
@@ -358,20 +547,8 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
     uint32_t size;
     const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
     pos += size;
-    // HuggingFace may split here too. SentencePiece splits at spaces, and no charsmap that spells
-    // a U+2581 comes here (builder/eligibility.cc).
-    if (model_.huggingface() && c != ' ' && (c == 0x2581 || unicode::IsWhiteSpace(c))) {
-      return Outcome::General(RANKFEED_REASON_CONTEXT);
-    }
-    trailing_space_ = c == ' ';
-    if (trailing_space_) {
-      Close();
-      Open(true, nullptr);
-      spaces_ = has_words_ = true;
-      trailing_space_ = !every_space_;  // it makes a word here
-      continue;
-    }
-    Add(CodeOf(c));
+    if (IsOtherSpace(c)) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    AppendNormalized(c, nullptr, 0, 0);
   }
   Close();
   return {};
@@ -379,22 +556,25 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
 
 // As PathSearch::Append of that span. Words of characters that became several come again with each
 // of them: they are searched once.
-uint32_t SpanDecoder::AppendOnce(uint32_t i, uint16_t* slots) {
+uint32_t SpanDecoder::AppendOnce(uint32_t i, KnownSpans* known) {
   static_assert(kVectorSlack >= 4);
-  const std::span<const uint16_t> codes = RunSpan(i);
-  const auto size = static_cast<uint32_t>(codes.size());
+  const uint32_t begin = run_.begins[i], size = run_.begins[i + 1] - begin;
+  const uint16_t* const codes = run_.codes + begin;
   // Codes behind the last span may be read.
   uint64_t front, back = 0;
-  std::memcpy(&front, codes.data(), sizeof(front));
+  std::memcpy(&front, codes, sizeof(front));
   if (size < 4) front &= (uint64_t{1} << 16 * size) - 1;
-  if (size > 4) std::memcpy(&back, &codes[size - 4], sizeof(back));
-  uint16_t& slot = slots[HashEnds(size, front, back) >> (64 - kSlotBits)];
-  const std::span<const uint16_t> before = slot < i ? RunSpan(slot) : std::span<const uint16_t>();
-  if (!std::equal(codes.begin(), codes.end(), before.begin(), before.end())) {
-    slot = static_cast<uint16_t>(i);
-    return search_.Append(codes.data(), size, BeginsWord(codes));
+  if (size > 4) std::memcpy(&back, codes + size - 4, sizeof(back));
+  const uint64_t slot = HashEnds(size, front, back) >> (64 - KnownSpans::kBits);
+  KnownSpans::Entry& entry = known->entries[slot];
+  if (known->sizes[slot] == size && entry.front == front && entry.back == back &&
+      (size <= 8 || std::equal(codes + 4, codes + size - 4, run_.codes + entry.begin + 4))) {
+    return entry.searched;
   }
-  return scratch_.searched[slot];
+  const uint32_t searched = search_.Append(codes, size, codes[0] == metaspace_);
+  known->sizes[slot] = static_cast<uint16_t>(size);
+  entry = {front, back, static_cast<uint16_t>(begin), static_cast<uint16_t>(searched)};
+  return searched;
 }
 
 void SpanDecoder::Solve(const ExactnessRule& rule) {
@@ -405,12 +585,12 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
                           tables_.config->span_bits};
     search_count = kernels_.look_up_spans(table, run_, scratch_.found, scratch_.searches);
   }
-  uint16_t slots[1 << kSlotBits];
-  if (has_words_) std::fill(std::begin(slots), std::end(slots), static_cast<uint16_t>(~0));
+  KnownSpans known;
+  if (has_words_) std::fill(std::begin(known.sizes), std::end(known.sizes), uint16_t{0});
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = has_cjk_ ? scratch_.searches[k] : k;
     if (has_words_) {
-      scratch_.searched[i] = static_cast<uint16_t>(AppendOnce(i, slots));
+      scratch_.searched[i] = static_cast<uint16_t>(AppendOnce(i, &known));
       continue;
     }
     const std::span<const uint16_t> codes = RunSpan(i);

@@ -15,8 +15,9 @@
 #include <string_view>
 
 #include "image/model.h"
-#include "rankfeed/encode.h"
 #include "normalize/normalize.h"
+#include "rankfeed/encode.h"
+#include "segment/groups.h"
 #include "segment/look_up.h"
 #include "segment/normalized_tokens.h"
 #include "segment/queue.h"
@@ -28,7 +29,8 @@ namespace rankfeed::segment {
 // Where a segment goes on whose spans did not fit into one batch.
 struct Cursor {
   uint32_t at = 0;          // byte
-  uint32_t skip = 0;        // elements of the list that the character there is replaced by
+  uint32_t skip = 0;        // elements of what the character or group there is replaced by
+  uint32_t group_end = 0;   // of a group that begins there; 0: none
   bool word_start = false;  // a U+2581 stands before it
 };
 
@@ -111,15 +113,31 @@ class SpanDecoder {
   static constexpr uint32_t kFirstOfRuns = PathSearch::kMaxSpans;
   // Half the room that one character may take, with the closing zeros of the spans it ends.
   static constexpr uint32_t kCharRoom = 32;
-  static constexpr int kSlotBits = 8;
+  // Spans of a batch that were appended to the search, by their codes.
+  struct KnownSpans {
+    static constexpr int kBits = 7;
+    struct Entry {
+      uint64_t front, back;  // the first four codes, and beyond four the last
+      uint16_t begin, searched;
+    };
+    uint16_t sizes[1 << kBits];  // 0: none
+    Entry entries[1 << kBits];
+  };
 
   uint32_t DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first,
                        Decoded* out);
   Outcome DecodeLong(std::string_view segment, bool more, Cursor* cursor);
   uint32_t InfoBefore(std::string_view segment, size_t at) const;
   bool StandsApart(std::string_view segment, size_t at, uint32_t info) const;
-  Outcome SpecialChar(std::string_view segment, size_t* at, Cursor* cursor);
+  Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
+                      Cursor* cursor);
   Outcome Full(const char* text, Cursor* cursor);
+  Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
+  bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
+  Outcome AppendGroup(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
+  bool AppendAlone(std::string_view segment, size_t begin, size_t end);
+  bool IsOtherSpace(char32_t c) const;
+  void AppendNormalized(char32_t c, const char* text, uint32_t element, uint32_t group_end);
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
   Outcome Normalize(std::string_view segment, std::string_view* normalized) const;
   uint32_t NormalizedCodes(std::string_view segment, uint16_t* codes) const;
@@ -135,12 +153,13 @@ class SpanDecoder {
   }
   bool BeginsWord(std::span<const uint16_t> codes) const { return codes[0] == metaspace_; }
   void Add(uint32_t code) { run_.codes[run_.size++] = static_cast<uint16_t>(code); }
-  void Open(bool word_start, const char* resume, uint32_t skip = 0);
+  void Open(bool word_start, const char* resume, uint32_t skip = 0, uint32_t group_end = 0);
   void Close();
   void TakeBack() { run_.size = first_size_, run_.count = first_count_; }
-  void AddExpansion(uint32_t info, const char* text, uint32_t skip);
+  void AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before = 0,
+                    uint32_t group_end = 0);
   bool MayCut(uint32_t info) const;
-  uint32_t AppendOnce(uint32_t span, uint16_t* slots);
+  uint32_t AppendOnce(uint32_t span, KnownSpans* known);
   Found Kept(const Path& path) const {
     const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
     // With a bound and exact_below 0 no loop that goes by infos writes the ids.
@@ -152,6 +171,7 @@ class SpanDecoder {
   const SegmentTables& tables_;
   const KernelTable& kernels_;
   const NormalizedTokens& normalized_tokens_;
+  const CharacterGroups groups_;
   Scratch& scratch_;
   PathSearch& search_;
   const uint16_t metaspace_;  // the code of U+2581
@@ -164,9 +184,18 @@ class SpanDecoder {
   // Of the batch:
   bool has_cjk_ = false;    // a character from image::kFirstCjk on
   bool has_words_ = false;  // a character that became several words
-  // Elements to skip of the open span, if it began at that text.
+  // Elements to skip of the open span, and the end of the group, if it began at that text.
   const char* skip_at_ = nullptr;
-  uint32_t skip_ = 0;
+  uint32_t skip_ = 0, group_end_ = 0;
+  uint32_t skipped_ = 0;  // elements of the character that the batch began with
+  // The open span before the last character that ended a word, which may have to be taken back.
+  struct OpenSpan {
+    const char* text = nullptr;  // of that character
+    const char *resume = nullptr, *skip_at = nullptr;
+    uint32_t skip = 0, group_end = 0, size = 0, count = 0;
+    bool trailing_space = false;
+  };
+  OpenSpan before_space_;
 
   bool resumes_ = false;
   Cursor cursor_;

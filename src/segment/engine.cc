@@ -9,6 +9,9 @@ namespace rankfeed::segment {
 namespace {
 
 constexpr uint32_t kLeastBatch = 32, kFirstBatch = 512;
+// Behind a stretch that left: what was done of the batch behind it is done again, and more such
+// stretches may follow.
+constexpr uint32_t kBatchBehind = 4;
 // As much of the search's room as batches aim at.
 constexpr uint32_t kGoal = PathSearch::kCapacity * 7 / 8;
 
@@ -42,7 +45,7 @@ void Engine<Arithmetic>::Start(const Texts& texts, TokenSink* sink) {
 template <class Arithmetic>
 bool Engine<Arithmetic>::Run(Stop* stop) {
   for (;;) {
-    if (queue_.waiting() < batch_size_ && queue_.more()) queue_.Fill(batch_size_);
+    if (queue_.waiting() < batch_size_ && queue_.has_room()) queue_.Fill(batch_size_);
     if (queue_.empty()) return false;
     const Segments segments = queue_.segments();
     const bool resumed = spans_.resumes();
@@ -67,7 +70,8 @@ bool Engine<Arithmetic>::Run(Stop* stop) {
     // As many as will use kGoal if they are like these.
     if (!resumed && end != 0) {
       const uint32_t fits = end * kGoal / std::max(used, 1u);
-      batch_size_ = std::clamp(std::min(fits, 2 * batch_size_), kLeastBatch, LookUp::kMaxBatch);
+      const uint32_t most = 2 * batch_size_;
+      batch_size_ = std::min({std::max(fits, kLeastBatch), most, LookUp::kMaxBatch});
     }
   }
 }
@@ -121,6 +125,7 @@ bool Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
   sink_->count = stretch_begin_;
   queue_.DropStretch();
   spans_.ForgetCursor();
+  batch_size_ = kBatchBehind;
   return true;
 }
 

@@ -71,7 +71,8 @@ void SegmentQueue::NextPart() {
     split_.reset();
     return;
   }
-  general::AddedMatch match{.begin = 0, .end = static_cast<uint32_t>(text_.size()), .token = nullptr};
+  general::AddedMatch match{
+      .begin = 0, .end = static_cast<uint32_t>(text_.size()), .token = nullptr};
   split_->last = !split_->matches.Next(&match);
   const size_t begin = split_->done, end = split_->last ? text_.size() : match.begin;
   split_->pending = match.token;
@@ -136,8 +137,13 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
     return RANKFEED_REASON_NONE;  // as any separator
   }
   const uint32_t info = tables.char_info[first.code_point];
-  constexpr uint32_t kOther =
-      image::kCharNormalizes | image::kCharSpace | image::kCharGeneralPath;
+  // A Prepend character begins no key, so it stays what it is alone, whatever follows it.
+  constexpr uint32_t kMore = image::kCharSpace | image::kCharGeneralPath | image::kCharExpands |
+                             image::kCharMarks | image::kCharBases;
+  const bool prepend = model_.props.present() && (model_.props[first.code_point] &
+                                                  image::kGraphemeMask) == image::kGraphemePrepend;
+  if (first.valid && prepend && (info & kMore) == 0) return RANKFEED_REASON_NONE;
+  constexpr uint32_t kOther = image::kCharNormalizes | image::kCharSpace | image::kCharGeneralPath;
   bool begins_otherwise = (info & kOther) != 0;
   if ((info & image::kCharExpands) != 0) {
     const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);

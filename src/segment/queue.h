@@ -72,6 +72,9 @@ class SegmentQueue {
   // Whether there is anything left to scan.
   bool more() const { return scanning_ || split_.has_value() || next_ != texts_.size(); }
 
+  // Whether to Fill: that costs as much as there are runs, so not for a few more of them.
+  bool has_room() const { return run_count_ - first_run_ <= kMaxRuns / 2 && more(); }
+
   // Scans on until `wanted` segments wait, the texts end or there is no place for more. Numbers of
   // segments begin anew.
   void Fill(uint32_t wanted);

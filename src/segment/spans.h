@@ -104,12 +104,9 @@ inline uint32_t ExpansionCount(const uint16_t* list) {
   return std::min<uint32_t>(list[0], image::kMaxExpansionCodes);
 }
 
-// Appends what the character of three bytes at text is replaced by, if nothing but that has to be
-// done with it; false if so, or if it vanishes. Reads four bytes.
-inline bool AppendExpansion(const char* text, RunDecode* to) {
-  const uint32_t word = utf8::LoadThree(text), c = utf8::CodePointOfThree(word);
-  if (!utf8::IsThree(word) || c < 0x800) return false;
-  const uint32_t info = to->basic[c];
+// Appends what a character is replaced by, if nothing but that has to be done with it; false if so,
+// or if it vanishes.
+inline bool AppendExpansion(uint32_t info, RunDecode* to) {
   const uint32_t more = image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace |
                         image::JoiningMarks(to->previous);
   if ((info & (more | image::kCharExpands)) != image::kCharExpands) return false;
@@ -119,6 +116,13 @@ inline bool AppendExpansion(const char* text, RunDecode* to) {
   for (uint32_t i = 0; i < count; ++i) to->codes[to->size++] = list[1 + i];
   to->previous = info | image::kCharUnknown;  // the last code may be
   return true;
+}
+
+// The same for the character of three bytes at text, of which four are read.
+inline bool AppendExpansion(const char* text, RunDecode* to) {
+  const uint32_t word = utf8::LoadThree(text), c = utf8::CodePointOfThree(word);
+  if (!utf8::IsThree(word) || c < 0x800) return false;
+  return AppendExpansion(to->basic[c], to);
 }
 
 // SegmentTables::spans.

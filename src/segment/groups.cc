@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// segment/groups.cc: see groups.h.
+#include "segment/groups.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "normalize/charsmap.h"
+#include "normalize/normalize.h"
+#include "normalize/precompiled.h"
+#include "segment/spans.h"
+#include "unicode/grapheme.h"
+#include "unicode/properties.h"
+
+namespace rankfeed::segment {
+
+CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
+  if (!model.huggingface()) return;
+  // Without the classes of characters there is no charsmap (image/sections.def).
+  if (!model.props.present()) return;
+  // What a Replace puts in place of single characters begins clusters too.
+  known_ =
+      std::all_of(model.normalizer.begin(), model.normalizer.end(), [&](const image::Step& step) {
+        const std::string_view text = model.text(step.b);
+        return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f; }) ||
+               text == "\xe2\x96\x81";
+      });
+  uint32_t charsmaps = 0;
+  only_clusters_ = true;
+  for (const image::Step& step : model.normalizer) {
+    if (normalize::IsAboutSpaces(model, step)) continue;
+    const std::string_view pattern = model.text(step.a);
+    const bool precompiled = step.op == static_cast<uint32_t>(image::Op::kPrecompiled);
+    charsmaps += precompiled;
+    only_clusters_ &=
+        precompiled || (step.op == static_cast<uint32_t>(image::Op::kReplace) && !pattern.empty() &&
+                        utf8::Decode(pattern, 0).size != pattern.size());
+  }
+  only_clusters_ &= charsmaps == 1;
+}
+
+// Whether a cluster begins with it, behind anything but a Prepend character: by its class alone.
+static bool IsOther(const Model& model, char32_t c) {
+  const uint32_t is = model.props[c] & image::kGraphemeMask;
+  return is == image::kGraphemeOther || is == image::kGraphemePrepend;
+}
+
+// The same of all that it may be in front of the charsmap.
+bool CharacterGroups::BeginsCluster(char32_t c) const {
+  if (!IsOther(model_, c)) return false;
+  for (const CodePointTable<uint32_t>* table : {&model_.decomp, &model_.decomp_k, &model_.lower}) {
+    if (!table->present()) continue;
+    for (const uint32_t part : unicode::Mapping(model_, *table, c)) {
+      if (!IsOther(model_, part)) return false;
+    }
+  }
+  return true;
+}
+
+bool CharacterGroups::Vanishes(uint32_t info) const {
+  if ((info & image::kCharExpands) == 0) return false;
+  return ExpansionCount(model_.segment.expansions.data() + (info & image::kCharCodeMask)) == 0;
+}
+
+// Whether a group may end before the character at `at`, which is not the first.
+bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
+  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  const char32_t next = utf8::Decode(segment, at).code_point;
+  const uint32_t info = char_info[next];
+  if ((info & image::kCharMarks) != 0 || Vanishes(info) || !BeginsCluster(next)) return false;
+  const uint32_t last = char_info[utf8::Decode(segment, utf8::Previous(segment, at)).code_point];
+  return (last & image::kCharNormalizes) == 0 && !Vanishes(last);
+}
+
+uint32_t CharacterGroups::Alone(std::string_view group, uint32_t* infos) const {
+  constexpr uint32_t kPatterns = image::kMarkInPattern | image::kMarkReorders;
+  constexpr uint32_t kAllClusters = image::kClusterMarks << image::kCharBaseShift;
+  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  uint32_t count = 0;
+  bool apart = true;  // Prepend characters and one behind them that ends its cluster
+  for (size_t at = 0; at < group.size();) {
+    const utf8::Decoded c = utf8::Decode(group, at);
+    const uint32_t info = char_info[c.code_point];
+    if (!c.valid || (info & kPatterns) != 0 || count == kMaxAlone) return 0;
+    at += c.size;
+    // A Prepend character begins no key (builder/normalized_characters.cc).
+    const bool prepend =
+        (model_.props[c.code_point] & image::kGraphemeMask) == image::kGraphemePrepend;
+    const bool own_cluster = (info & kAllClusters) != kAllClusters && !Vanishes(info);
+    apart &= (info & image::kCharMarks) == 0 &&
+             (at != group.size() ? prepend && (info & image::kCharExpands) == 0 : own_cluster);
+    // That the list of what it becomes is too long to be kept is not told from being a Prepend.
+    if (!prepend && (info & image::kCharNormalizes) != 0) return 0;
+    infos[count++] = info;
+  }
+  if (apart) return count;
+  return only_clusters_ ? AloneInClusters(group, infos) : 0;
+}
+
+uint32_t CharacterGroups::AloneInClusters(std::string_view group, uint32_t* infos) const {
+  const Charsmap charsmap(model_.charsmap_units, model_.charsmap_pool);
+  uint32_t count = 0;
+  for (uint32_t at = 0; at < group.size();) {
+    const uint32_t end = unicode::ClusterEnd(model_, group, at);
+    const CharsmapMatch match = end - at < normalize::kWholeClusterBytes
+                                    ? charsmap.Shortest({group.data() + at, end - at})
+                                    : CharsmapMatch();
+    const utf8::Decoded first = utf8::Decode(group, at);
+    if (match && match.key_size != first.size) return 0;
+    if (match) {
+      infos[count++] = model_.segment.char_info[first.code_point];
+      at = end;
+      continue;
+    }
+    while (at < end) {
+      const utf8::Decoded c = utf8::Decode(group, at);
+      infos[count++] = model_.segment.char_info[c.code_point];
+      at += c.size;
+    }
+  }
+  return count;
+}
+
+size_t CharacterGroups::Begin(std::string_view segment, size_t at) const {
+  while (at > 0 && !EndsBefore(segment, at)) at = utf8::Previous(segment, at);
+  return at;
+}
+
+size_t CharacterGroups::End(std::string_view segment, size_t at) const {
+  while (at < segment.size() && !EndsBefore(segment, at)) at += utf8::Decode(segment, at).size;
+  return at;
+}
+
+}  // namespace rankfeed::segment

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// segment/groups.h: which characters of a segment a HuggingFace normalizer reads together, so that
+// only those go through it and not the segment.
+//
+// A group ends before a character that no step reads together with one before it
+// (builder/normalized_characters.h): it is no mark, and begins a grapheme cluster whatever stands
+// before it but a Prepend character. What the cluster rules look at is the text in front of the
+// charsmap, so that is asked of what the character decomposes to as well, and nothing that may
+// vanish may stand on either side. All other places are held to be inside a group: too large a
+// group costs time and no id.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "image/model.h"
+
+namespace rankfeed::segment {
+
+class CharacterGroups {
+ public:
+  // Of a model that takes the fast road.
+  explicit CharacterGroups(const Model& model);
+
+  // Whether groups can be told at all; otherwise a segment is one.
+  bool known() const { return known_; }
+  // Of the group that the character at `at` is in, its begin. O(group).
+  size_t Begin(std::string_view segment, size_t at) const;
+  // Its end, where a character of it ends at `at`.
+  size_t End(std::string_view segment, size_t at) const;
+
+  // What is left of a group, as text, where that is what each of some of its characters is on its
+  // own: the charsmap takes clusters apart, or puts what their first character becomes in their
+  // place. Writes CharInfo of those, kMaxAlone at most; returns how many, 0 if it is not so.
+  static constexpr uint32_t kMaxAlone = 12;
+  uint32_t Alone(std::string_view group, uint32_t* infos) const;
+
+ private:
+  uint32_t AloneInClusters(std::string_view group, uint32_t* infos) const;
+  bool EndsBefore(std::string_view segment, size_t at) const;
+  bool BeginsCluster(char32_t c) const;
+  bool Vanishes(uint32_t info) const;
+
+  const Model& model_;
+  bool known_ = false;
+  bool only_clusters_ = false;  // single characters change in the charsmap only
+};
+
+}  // namespace rankfeed::segment
