@@ -62,6 +62,7 @@ rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, 
 rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* io) const {
   io->count = 0;
   if (text.size > encoder_.limits.max_text_bytes) return RANKFEED_E_LIMIT;
+  if (frame_status_ != RANKFEED_OK) return frame_status_;
   TokenSink sink{io->input_ids, io->offset_begin, io->offset_end, io->capacity, 0};
   if (io->special_tokens_mask == nullptr && io->token_type_ids == nullptr && AroundIsAll() &&
       Blocked(sink) == RANKFEED_REASON_NONE) {

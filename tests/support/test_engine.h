@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "encode/encoder.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/model.h"
@@ -91,6 +92,9 @@ class TestEngine {
   TestEngine& operator=(const TestEngine&) = delete;
 
   const rankfeed_model* model() const { return model_; }
+
+  // From now on no text takes the fast road.
+  void LeaveFastRoad() { encoder_->engine.emplace<std::monostate>(); }
 
   Encoding Encode(std::string_view text, uint32_t flags = 0,
                   const std::vector<uint8_t>& sp_extra = {}) {
