@@ -284,8 +284,9 @@ rankfeed_status TextEncoder::General(std::string_view text, TokenSink& sink) con
 
 rankfeed_status TextEncoder::GeneralStretch(std::string_view text, std::string_view stretch,
                                             TokenSink& sink) const {
+  // There a text is one stretch, without the spaces that it may have lost at its begin.
   if (!model_.huggingface()) {
-    return general::EncodeSentencePiece(model_, encoder_.general, stretch, {}, sink);
+    return general::EncodeSentencePiece(model_, encoder_.general, text, {}, sink);
   }
   const auto begin = static_cast<uint32_t>(stretch.data() - text.data());
   const auto end = static_cast<uint32_t>(begin + stretch.size());

@@ -88,12 +88,11 @@ class Emitter {
 
   // Separators after the last word may make a word of one U+2581.
   rankfeed_reason EndStretch() {
+    const rankfeed_reason reason = EmitTrailing();
     if constexpr (kFloat32) {
       if (wants_offsets_) offsets_.End(*sink_);
-      return RANKFEED_REASON_NONE;
-    } else {
-      return EmitTrailing();
     }
+    return reason;
   }
 
  private:

@@ -14,7 +14,11 @@ constexpr uint32_t kNotOne =
     image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
 
 SpOffsets::SpOffsets(const Model& model)
-    : model_(model), normalizer_(normalize::SpNormalizerOf(model)) {
+    : model_(model),
+      normalizer_(normalize::SpNormalizerOf(model)),
+      prefixed_(normalizer_.add_dummy_prefix),
+      collapses_(normalizer_.remove_extra_whitespaces) {
+  std::copy_n(model.segment.config->separators, sizeof(separators_.low), separators_.low);
   for (uint32_t b = 0; b < 256; ++b) {
     // Without a mark behind it nothing is read together with what follows.
     plain_[b] = b < 128 && (model.segment.char_info[b] & (kNotOne | image::kCharMarks)) == 0;
@@ -45,15 +49,36 @@ uint32_t SpOffsets::OneCode(uint32_t at, uint32_t end) const {
 // A character; use(place) is called for its code, and for the U+2581 that it comes behind.
 template <class Use>
 void SpOffsets::Emit(State* state, uint32_t at, const Use& use) const {
-  if (!state->begun) {
+  if (collapses_ && !state->begun) {
     if (state->front == kNone) state->front = at;
     state->begun = true;
-    use(state->front);
+    if (prefixed_) use(state->front);
   } else if (state->space != kNone) {
     use(state->space);
     state->space = kNone;
   }
   use(at);
+}
+
+// A space, of a run that began there unless one is open.
+template <class Use>
+void SpOffsets::Space(State* state, uint32_t at, const Use& use) const {
+  if (!collapses_) {
+    Emit(state, at, use);
+  } else if (state->begun && state->space == kNone) {
+    state->space = at;
+  }
+}
+
+// What stands between the last segment and one that begins there.
+void SpOffsets::Separators(uint32_t begin) {
+  if (!collapses_) {
+    // The U+2581 in front of a segment is that of the byte before it, or the one in front of the text.
+    const bool opens = begin == 0 ? prefixed_ : Separator(begin - 1);
+    state_.space = !opens ? kNone : begin == 0 ? 0 : begin - 1;
+  } else if (done_ < begin && state_.begun && state_.space == kNone) {
+    state_.space = done_;
+  }
 }
 
 // The codes of bytes [begin, end).
@@ -71,7 +96,7 @@ void SpOffsets::Walk(State* state, uint32_t begin, uint32_t end, const Use& use)
     if (state->front == kNone && step.text != " ") state->front = at;
     for (const char byte : step.text) {
       if (byte == ' ') {
-        Space(state, at);
+        Space(state, at, use);
       } else if (!utf8::IsContinuation(byte)) {
         Emit(state, at, use);
       }
@@ -83,8 +108,13 @@ void SpOffsets::Walk(State* state, uint32_t begin, uint32_t end, const Use& use)
 bool SpOffsets::Place(uint32_t begin, uint32_t end, uint32_t first, uint32_t last,
                       TokenSink& sink) {
   if (last > sink.capacity) return false;  // there are no ids to look at
-  if (done_ < begin) Space(&state_, done_);
+  Separators(begin);
   done_ = end;
+  if (!collapses_ && Separator(begin)) {  // an empty word (scan.h)
+    if (last != first + 1 || state_.space == kNone) return false;
+    Begins(sink)[first] = offset_ + state_.space;
+    return true;
+  }
   bool plain = true;
   for (uint32_t at = begin; at < end; ++at) plain &= plain_[static_cast<uint8_t>(stretch_[at])];
   if (plain && PlacePlain(begin, end, first, last, sink)) return true;
@@ -96,7 +126,7 @@ bool SpOffsets::PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_
                            TokenSink& sink) {
   uint32_t known = 0;
   for (uint32_t i = first; i < last; ++i) known += CodesOf(sink, i);
-  const uint32_t opens = state_.Opens() ? 1 : 0;
+  const uint32_t opens = Opens() ? 1 : 0;
   if (known != end - begin + opens) return false;
   uint32_t* const begins = Begins(sink);
   uint32_t at = begin;
@@ -107,7 +137,7 @@ bool SpOffsets::PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_
   }
   if (opens != 0) {
     if (state_.front == kNone) state_.front = begin;
-    begins[first] = offset_ + (state_.begun ? state_.space : state_.front);
+    begins[first] = offset_ + (state_.space != kNone ? state_.space : state_.front);
   }
   state_.begun = true;
   state_.space = kNone;
@@ -146,14 +176,21 @@ bool SpOffsets::PlaceWalking(uint32_t begin, uint32_t end, uint32_t first, uint3
   return fits && token == last && left == 0;
 }
 
+bool SpOffsets::PlaceTrailing(uint32_t token, TokenSink& sink) const {
+  if (sink.count > sink.capacity || stretch_.empty()) return false;
+  Begins(sink)[token] = offset_ + static_cast<uint32_t>(stretch_.size()) - 1;
+  return true;
+}
+
 void SpOffsets::End(TokenSink& sink) {
   const uint32_t count = std::min(sink.count, sink.capacity);
   if (sink.end == nullptr || first_token_ >= count) return;
   const auto size = static_cast<uint32_t>(stretch_.size());
-  if (done_ < size) Space(&state_, done_);  // separators end it
+  Separators(size);
+  const uint32_t text_end = collapses_ && state_.space != kNone ? state_.space : size;
   const uint32_t* const begins = Begins(sink);
   for (uint32_t i = first_token_; i + 1 < count; ++i) sink.end[i] = begins[i + 1];
-  sink.end[count - 1] = offset_ + (state_.space != kNone ? state_.space : size);
+  sink.end[count - 1] = offset_ + text_end;
 }
 
 }  // namespace rankfeed::segment

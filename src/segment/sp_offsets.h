@@ -2,8 +2,9 @@
 // segment/sp_offsets.h: where the tokens of a text stand in it (SentencePiece parity).
 //
 // A normalized character has the place where the step of the normalizer began that made it
-// (normalize/sp_normalize.h), a U+2581 that of the first space of its run, and the one in front of a
-// text that of the first step which is no space. A token begins where its first character does, and
+// (normalize/sp_normalize.h), a U+2581 that of the first space of its run, or of its own space where
+// they do not collapse, and the one in front of a text that of the first step which is no space, or
+// of the first one. A token begins where its first character does, and
 // ends where the next token begins, so begins are all that segments have to give; behind the last
 // token the text ends, or the spaces that end it begin.
 //
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/byte_set.h"
 #include "base/token_sink.h"
 #include "image/model.h"
 #include "normalize/sp_normalize.h"
@@ -31,6 +33,9 @@ class SpOffsets {
   // segment in order, those without tokens too. False if they are not known here. O(bytes + tokens).
   bool Place(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
 
+  // The same for the token of the separators that end the stretch.
+  bool PlaceTrailing(uint32_t token, TokenSink& sink) const;
+
   // The stretch is over: gives its tokens their ends.
   void End(TokenSink& sink);
 
@@ -40,17 +45,23 @@ class SpOffsets {
   // How far a stretch is.
   struct State {
     uint32_t front = kNone;  // the first step that is no space
-    uint32_t space = kNone;  // the first step of the spaces that end what is done
+    uint32_t space = kNone;  // of a U+2581 that comes in front of the next character
     bool begun = false;      // there are characters
-    bool Opens() const { return !begun || space != kNone; }
   };
 
   template <class Use>
   void Walk(State* state, uint32_t begin, uint32_t end, const Use& use) const;
   template <class Use>
   void Emit(State* state, uint32_t at, const Use& use) const;
-  static void Space(State* state, uint32_t at) {
-    if (state->begun && state->space == kNone) state->space = at;
+  template <class Use>
+  void Space(State* state, uint32_t at, const Use& use) const;
+  void Separators(uint32_t begin);
+  // Whether a U+2581 comes in front of the next character.
+  bool Opens() const {
+    return collapses_ && !state_.begun ? prefixed_ : state_.space != kNone;
+  }
+  bool Separator(uint32_t at) const {
+    return separators_.Has(static_cast<uint8_t>(stretch_[at]));
   }
   uint32_t OneCode(uint32_t at, uint32_t end) const;
   bool PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
@@ -65,6 +76,9 @@ class SpOffsets {
 
   const Model& model_;
   const normalize::SpNormalizer normalizer_;
+  const bool prefixed_;   // add_dummy_prefix
+  const bool collapses_;  // remove_extra_whitespaces
+  ByteSet separators_;
   bool plain_[256];  // bytes that are a character and a code, whatever is around them
   std::string_view stretch_;
   uint32_t offset_ = 0, first_token_ = 0;

@@ -134,11 +134,15 @@ TEST(Roads, Pipeline) {
   std::string prepends = HuggingFaceSource();
   const std::string nfkc = R"({"type":"NFKC"})";
   prepends.replace(prepends.find(nfkc), nfkc.size(), R"({"type":"Prepend","prepend":"a"})");
-  const OpenModel normalizer(prepends), bytes(SentencePieceSource());
+  sp_test::ModelProto behind;
+  behind.AddSpecials();
+  for (const char* piece : {"\u2581", "a", "b"}) behind.Add(piece, -2);
+  behind.treat_whitespace_as_suffix = true;
+  const OpenModel normalizer(prepends), suffix(sp_test::Serialize(behind));
   EXPECT_STREQ(rankfeed_model_off_fast_road(normalizer.get()), "normalizer, Prepend");
-  EXPECT_STREQ(rankfeed_model_off_fast_road(bytes.get()), "byte_fallback");
+  EXPECT_STREQ(rankfeed_model_off_fast_road(suffix.get()), "treat_whitespace_as_suffix=true");
   EXPECT_EQ(rankfeed_model_off_fast_road(nullptr), nullptr);
-  for (const OpenModel* model : {&normalizer, &bytes}) {
+  for (const OpenModel* model : {&normalizer, &suffix}) {
     const OwnedEncoder encoder(model->get(), Limits(1 << 10, true));
     EncodeEach(encoder.get(), {.texts = {"ab", "", "ba ab"}});
     EncodeEach(encoder.get(), {.texts = {"ab"}, .offsets = true});
