@@ -162,9 +162,8 @@ RANKFEED_API rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder,
 typedef enum {
   RANKFEED_REASON_NONE = 0,         /* none: the fast road */
   RANKFEED_REASON_PIPELINE = 1,     /* the vocabulary's normalizer or pre-tokenizer */
-  RANKFEED_REASON_OPTIONS = 2,      /* offsets that only the general path knows (all in
-                                       SentencePiece parity), "reverse", a special token that is
-                                       refused */
+  RANKFEED_REASON_OPTIONS = 2,      /* offsets that only the general path knows, "reverse",
+                                       a special token that is refused */
   RANKFEED_REASON_INVALID_UTF8 = 3, /* given no longer: bytes that are no characters stay */
   RANKFEED_REASON_CHARACTER = 4,    /* a character whose meaning depends on more than its segment,
                                        as a U+2581 written in a text */

@@ -30,7 +30,7 @@ class Request:
     limits of the parts. overflow: "drop", or windows "short_last" (HuggingFace) or "aligned_last".
     specials_in_text: what becomes of a special token that somebody typed into a text: "parse" (as
     HuggingFace), "escape" (plain text), "error" (that document fails). byte_ranges: row_map says which
-    bytes of the document a row holds, which takes the slower path that knows offsets; default: with
+    bytes of the document a row holds, which costs time; default: with
     windows only. tensors: names besides input_ids; default: what the model family reads.
     max_length None: the tokenizer's model_max_length, where that is known and something is to be cut.
     One thread at a time."""

@@ -34,8 +34,9 @@ class Build {
   }
 
  private:
+  // User-defined symbols may have a score above 0: no text that holds one comes to a search.
   uint64_t Cost(double score) const {
-    return static_cast<uint64_t>(std::llround(-score / out_.cost_unit));
+    return static_cast<uint64_t>(std::llround(std::max(-score, 0.0) / out_.cost_unit));
   }
 
   // The state of a trie unit: its own place, but the root's children lie together behind.
@@ -60,10 +61,13 @@ class Build {
     depth_.assign(out_.states.size(), 0);
     up_.assign(out_.states.size(), 0);
     base_[0] = out_.root_base;
+    // Bytes of an unknown character are known to the general path.
+    const uint32_t unknown =
+        model_.has(image::kByteFallback) ? image::kEdgeLiteral : image::kEdgeUnknown;
     for (uint32_t code = 1; code <= codes; ++code) {
       SetLabel(size + code, code);
       depth_[size + code] = 1;
-      own_[size + code] = image::MakeEdge(Cost(model_.config->unk_score), 1, image::kEdgeUnknown);
+      own_[size + code] = image::MakeEdge(Cost(model_.config->unk_score), 1, unknown);
     }
     for (uint32_t unit = 1; unit < size; ++unit) {
       const trie::Unit u = units_[unit];

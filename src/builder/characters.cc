@@ -22,6 +22,10 @@ namespace rankfeed::builder {
 using image::FastRoadReason;
 
 FastRoadReason Characters::Classify() {
+  for (const uint32_t id : model_.value_ids) {
+    if (!IsUserDefined(model_, id) || IsLookedFor(model_, id)) continue;
+    symbols_.insert(utf8::Decode(model_.text(model_.id_pieces[id]), 0).code_point);
+  }
   if (const FastRoadReason reason = FindSeparators(); reason != FastRoadReason::kNone)
     return reason;
   info_.assign(0x110000, 0);
@@ -36,8 +40,11 @@ FastRoadReason Characters::Classify() {
   return FastRoadReason::kNone;
 }
 
-// What added tokens begin with that are looked for in normalized text.
+// What added tokens begin with that are looked for in normalized text, and user-defined symbols.
 void Characters::FindTokenBegins() {
+  for (uint32_t id = 0; id < model_.config->id_count; ++id) {
+    if (IsLookedFor(model_, id)) token_begins_ += model_.text(model_.id_pieces[id])[0];
+  }
   for (const image::AddedToken& token : model_.added_tokens) {
     const std::string_view text = model_.text(token.normalized);
     if ((token.flags & image::kNormalized) != 0 && !text.empty()) token_begins_ += text[0];
@@ -83,7 +90,8 @@ FastRoadReason Characters::ClassifySeparator(uint8_t byte) {
 // What a character becomes on its own.
 std::string_view Characters::Normalized(char32_t cp, char (&room)[4]) const {
   if (!pipeline_.sentencepiece) return normalized_.Of(cp, room);
-  return keys_.Normalized({room, utf8::Encode(cp, room)});
+  const std::string_view c(room, utf8::Encode(cp, room));
+  return symbols_.contains(cp) ? c : keys_.Normalized(c);
 }
 
 bool Characters::WhiteSpace(char32_t cp) const {

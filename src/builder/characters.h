@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,7 @@ class Characters {
   const CharsmapKeys& keys_;
   const NormalizedCharacters& normalized_;
   ByteSet separators_;
+  std::set<char32_t> symbols_;  // user-defined ones of one character
   std::string token_begins_;
   std::vector<uint32_t> info_;  // by code point
   std::vector<uint16_t> expansions_;

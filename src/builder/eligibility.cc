@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // builder/eligibility.cc: see eligibility.h.
 //
-// Eligible are SentencePiece models with the usual white space handling, and HuggingFace pipelines
+// Eligible are SentencePiece models with U+2581 in front of words, and HuggingFace pipelines
 // that split normalized text at spaces and put a U+2581 at the front of every word: Metaspace with
 // split, perhaps behind WhitespaceSplit. No piece holds a U+2581 but at its front, or words are
 // searched one by one anyway. What the normalizer may do is in normalized_characters.h.
@@ -10,6 +10,8 @@
 #include <optional>
 #include <span>
 #include <string_view>
+
+#include "base/utf8.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -25,8 +27,10 @@ FastRoadReason ClassifyPieces(const Model& model) {
   if (model.config->unk_score >= -10 || model.config->unk_score < -1e9) {
     return FastRoadReason::kUnknownScore;
   }
-  for (const double score : model.scores) {
-    if (score > 0) return FastRoadReason::kPositiveScores;
+  for (size_t v = 0; v < model.scores.size(); ++v) {
+    if (model.scores[v] > 0 && !IsLookedFor(model, model.value_ids[v])) {
+      return FastRoadReason::kPositiveScores;
+    }
   }
   if (model.config->max_piece_chars > image::kMaxSegmentPieceChars) {
     return FastRoadReason::kLongPieces;
@@ -35,10 +39,19 @@ FastRoadReason ClassifyPieces(const Model& model) {
   return model.codes[kMetaspace] == 0 ? FastRoadReason::kMetaspaceNoPiece : FastRoadReason::kNone;
 }
 
+// What a text begins with, and what becomes of its spaces.
+uint32_t SentencePieceRules(const Model& model) {
+  const bool prefix = model.has(image::kAddDummyPrefix);
+  uint32_t rules = prefix ? 0 : uint32_t{image::kPrependsNever};
+  if (model.has(image::kRemoveExtraWhitespaces)) {
+    // Behind a prefix they make no words; without one they would.
+    return prefix ? rules : rules | image::kStripLeft;
+  }
+  rules |= image::kEverySpaceIsWord | image::kTrailingSpaceIsWord;
+  return prefix ? rules | image::kFrontSpaceIsWord : rules;
+}
+
 FastRoadReason ClassifySentencePiece(const Model& model) {
-  if (!model.user_defined.empty()) return FastRoadReason::kUserDefinedSymbols;
-  if (!model.has(image::kAddDummyPrefix)) return FastRoadReason::kNoDummyPrefix;
-  if (!model.has(image::kRemoveExtraWhitespaces)) return FastRoadReason::kExtraWhitespaces;
   if (!model.has(image::kEscapeWhitespaces)) return FastRoadReason::kUnescapedWhitespaces;
   if (model.has(image::kTreatWhitespaceAsSuffix)) return FastRoadReason::kWhitespaceAsSuffix;
   // Several spaces in one replacement do not collapse, and a U+2581 in one is a space too.
@@ -86,11 +99,23 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
 
 }  // namespace
 
+bool IsUserDefined(const Model& model, uint32_t id) {
+  return !model.huggingface() && (model.id_flags[id] & image::kIdTypeMask) ==
+                                     static_cast<uint8_t>(image::PieceType::kUserDefined);
+}
+
+bool IsLookedFor(const Model& model, uint32_t id) {
+  if (!IsUserDefined(model, id)) return false;
+  const std::string_view text = model.text(model.id_pieces[id]);
+  return utf8::Decode(text, 0).size != text.size();
+}
+
 std::variant<Pipeline, OffTheFastRoad> Classify(const Model& model) {
-  if (model.has(image::kByteFallback)) return OffTheFastRoad{FastRoadReason::kByteFallback};
   if (model.config->unk_id == image::kNoId) return OffTheFastRoad{FastRoadReason::kNoUnknownId};
   std::variant<Pipeline, OffTheFastRoad> answer =
-      Pipeline{.sentencepiece = true, .precompiled = !model.charsmap_units.empty()};
+      Pipeline{.sentencepiece = true,
+               .precompiled = !model.charsmap_units.empty(),
+               .rules = model.huggingface() ? 0 : SentencePieceRules(model)};
   if (model.huggingface()) {
     answer = ClassifyHuggingFace(model);
   } else if (const FastRoadReason reason = ClassifySentencePiece(model);

@@ -10,6 +10,7 @@
 //   look_up_tables.cc    what needs no search
 #include "builder/segment_tables.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -45,18 +46,34 @@ void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* ou
 
 std::vector<double> IdScores(const Model& model) {
   std::vector<double> scores(model.config->id_count, 0);
-  for (size_t v = 0; v < model.scores.size(); ++v) scores[model.value_ids[v]] = model.scores[v];
+  for (size_t v = 0; v < model.scores.size(); ++v) scores[model.value_ids[v]] = std::min(model.scores[v], 0.0);
   return scores;
 }
 
 // As segment/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
+bool CanBeFound(const Model& model, std::string_view text) {
+  return text.size() != 1 && std::all_of(text.begin(), text.end(), [&](char c) {
+    return static_cast<unsigned char>(c) < 0x80 && c > ' ' && model.codes[c] != 0;
+  });
+}
 bool NormalizedTokensCanBeFound(const Model& model) {
   for (const image::AddedToken& token : model.added_tokens) {
     if ((token.flags & image::kNormalized) == 0) continue;
-    const std::string_view text = model.text(token.normalized);
-    if (text.size() == 1) return false;
+    if (!CanBeFound(model, model.text(token.normalized))) return false;
+  }
+  return true;
+}
+// The same of user-defined symbols, whose raw characters count too: they normalize to themselves.
+bool SymbolsCanBeFound(const Model& model, const Characters& characters) {
+  constexpr uint32_t kChanges =
+      image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
+  for (uint32_t id = 0; id < model.config->id_count; ++id) {
+    if (!IsLookedFor(model, id)) continue;
+    const std::string_view text = model.text(model.id_pieces[id]);
+    if (!CanBeFound(model, text)) return false;
     for (const char c : text) {
-      if (static_cast<unsigned char>(c) >= 0x80 || c <= ' ' || model.codes[c] == 0) return false;
+      const uint32_t info = characters.info(static_cast<unsigned char>(c));
+      if ((info & kChanges) != 0 || (info & image::kCharCodeMask) != model.codes[c]) return false;
     }
   }
   return true;
@@ -134,6 +151,9 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   Characters characters(model, pipeline, keys, normalized);
   if (const FastRoadReason reason = characters.Classify(); reason != FastRoadReason::kNone) {
     return OffTheFastRoad{reason};
+  }
+  if (!SymbolsCanBeFound(model, characters)) {
+    return OffTheFastRoad{FastRoadReason::kUserDefinedSymbols};
   }
   const Boundaries boundaries = FindBoundaries(model, pipeline, neighbours, keys, normalized, &characters);
   Automaton automaton = BuildAutomaton(model, neighbours.parent);

@@ -30,8 +30,8 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
   around.Prepare(of);
   segment.look_up.cache.Clear();
   if (!rankfeed::segment::Available(of)) return;
-  fast_offsets = of.huggingface() && !of.has(image::kTrimOffsets) &&
-                 (of.segment.config->rules & image::kNoOffsets) == 0;
+  fast_offsets =
+      !of.has(image::kTrimOffsets) && (of.segment.config->rules & image::kNoOffsets) == 0;
   const rankfeed::segment::KernelTable& kernels = *rankfeed::segment::KernelsOf(isa);
   const ByteSet& stop_bytes = general.added.stop_bytes();
   if (of.huggingface()) {

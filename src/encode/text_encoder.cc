@@ -62,6 +62,7 @@ rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, 
 rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* io) const {
   io->count = 0;
   if (text.size > encoder_.limits.max_text_bytes) return RANKFEED_E_LIMIT;
+  if (frame_status_ != RANKFEED_OK) return frame_status_;
   TokenSink sink{io->input_ids, io->offset_begin, io->offset_end, io->capacity, 0};
   if (io->special_tokens_mask == nullptr && io->token_type_ids == nullptr && AroundIsAll() &&
       Blocked(sink) == RANKFEED_REASON_NONE) {
@@ -283,8 +284,9 @@ rankfeed_status TextEncoder::General(std::string_view text, TokenSink& sink) con
 
 rankfeed_status TextEncoder::GeneralStretch(std::string_view text, std::string_view stretch,
                                             TokenSink& sink) const {
+  // There a text is one stretch, without the spaces that it may have lost at its begin.
   if (!model_.huggingface()) {
-    return general::EncodeSentencePiece(model_, encoder_.general, stretch, {}, sink);
+    return general::EncodeSentencePiece(model_, encoder_.general, text, {}, sink);
   }
   const auto begin = static_cast<uint32_t>(stretch.data() - text.data());
   const auto end = static_cast<uint32_t>(begin + stretch.size());

@@ -18,10 +18,7 @@ enum class FastRoadReason : uint32_t {
   // About the pipeline.
   kNoMetaspace = 3,
   kNormalizedAddedTokens = 5,
-  kByteFallback = 6,
   kNoUnknownId = 7,
-  kNoDummyPrefix = 8,
-  kExtraWhitespaces = 9,
   kUnescapedWhitespaces = 10,
   kWhitespaceAsSuffix = 11,
   kUserDefinedSymbols = 12,
@@ -41,7 +38,11 @@ enum class FastRoadReason : uint32_t {
   kSeparatorPatterns = 24,
 };
 inline constexpr uint32_t kLastFastRoadReason = 24;
-inline constexpr uint32_t kRetiredFastRoadReason = 4;  // spaces that are not collapsed make words
+// 4: spaces that are not collapsed make words; byte fallback; add_dummy_prefix and
+// remove_extra_whitespaces of SentencePiece.
+constexpr bool RetiredFastRoadReason(uint32_t reason) {
+  return reason == 4 || (reason >= 6 && reason <= 9 && reason != 7);
+}
 
 // What keeps texts off the fast road, in the words of the file formats; "" for kNone and for
 // numbers that are no reason. With kNormalizer and kPreTokenizer the element's OpInfo::type says
@@ -58,14 +59,8 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
       return "no Metaspace pre-tokenizer";
     case FastRoadReason::kNormalizedAddedTokens:
       return "added tokens with normalized=true";
-    case FastRoadReason::kByteFallback:
-      return "byte_fallback";
     case FastRoadReason::kNoUnknownId:
       return "no unk_id";
-    case FastRoadReason::kNoDummyPrefix:
-      return "add_dummy_prefix=false";
-    case FastRoadReason::kExtraWhitespaces:
-      return "remove_extra_whitespaces=false";
     case FastRoadReason::kUnescapedWhitespaces:
       return "escape_whitespaces=false";
     case FastRoadReason::kWhitespaceAsSuffix:

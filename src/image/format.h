@@ -148,7 +148,8 @@ struct ComposePair {
 // characters.cc and boundaries.h.
 enum SegmentRule : uint32_t {
   kTrailingSpaceIsWord = 1 << 0,  // separators after the last word make a word of one U+2581
-  // White space at an end of a stretch is dropped before anything else.
+  // White space at an end of a stretch is dropped before anything else; in SentencePiece parity
+  // what becomes one space.
   kStripLeft = 1 << 1,
   kStripRight = 1 << 2,
   // Of several separators in a row each makes a word; the words between are of one U+2581. Those
@@ -163,9 +164,11 @@ enum SegmentRule : uint32_t {
   kSpaceHasNoOffsets = 1 << 8,
   // Offsets follow rules of their own: the general path knows them.
   kNoOffsets = 1 << 9,
+  // With kEverySpaceIsWord: a separator that begins the text has a U+2581 in front of it too.
+  kFrontSpaceIsWord = 1 << 10,
 };
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
-inline constexpr uint32_t kSegmentRules = (1 << 10) - 1;
+inline constexpr uint32_t kSegmentRules = (1 << 11) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;
@@ -206,12 +209,12 @@ inline constexpr uint32_t kMaxSegmentPieceChars = 16;  // greatest depth and edg
 
 // An edge of the lattice: bits 63..28 its cost, 27..4 its id, 3..0 16 - characters of the piece, so
 // that a sum needs nothing masked off and the least sum says what it ends in. A character that is
-// no piece has an edge of its own, with kEdgeUnknown. kAutomatonEdges[0] is kNoEdge.
+// no piece has an edge of its own, with kEdgeUnknown, or kEdgeLiteral under byte fallback. kAutomatonEdges[0] is kNoEdge.
 inline constexpr uint32_t kMaxCost = 0x1fffff;
 // Sums of scores over any text stay below 2^63 so; builder/eligibility.cc, ClassifyPieces, asks for less.
 inline constexpr double kMaxCostUnit = 1024;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
-inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out
+inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // ids that only the general path knows
 inline constexpr uint32_t kEdgeCostShift = 28;
 inline constexpr uint64_t kEdgeCostMask = ~uint64_t{0} << kEdgeCostShift;
 constexpr uint64_t MakeEdge(uint64_t cost, uint32_t chars, uint32_t id) {

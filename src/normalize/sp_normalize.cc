@@ -14,12 +14,6 @@ namespace {
 constexpr std::string_view kSpaceSymbol = "\xe2\x96\x81";      // U+2581
 constexpr std::string_view kReplacementChar = "\xef\xbf\xbd";  // U+FFFD
 
-// What one step reads and what it becomes, before any rule about spaces.
-struct Prefix {
-  std::string_view text;
-  uint32_t consumed;  // at least 1
-};
-
 // The longest of so many user-defined symbols, from the shortest (kResultSize of PrefixMatch; up to
 // 0.2.1 more of them were read past its array, without a defined result). Charsmaps with more than
 // kMaxTrieResultsSize = 32 nested keys, which its own builder refuses, do not get here.
@@ -43,7 +37,7 @@ uint32_t LongestSymbol(const SpNormalizer& normalizer, std::string_view input) {
 }
 
 // NormalizePrefix. input is not empty.
-Prefix NormalizePrefix(const SpNormalizer& normalizer, std::string_view input) {
+SpPrefix NormalizePrefix(const SpNormalizer& normalizer, std::string_view input) {
   if (const uint32_t size = LongestSymbol(normalizer, input); size != 0) {
     return {input.substr(0, size), size};
   }
@@ -111,6 +105,10 @@ class Writer {
 
 }  // namespace
 
+SpPrefix NormalizeSpPrefix(const SpNormalizer& normalizer, std::string_view input) {
+  return NormalizePrefix(normalizer, input);
+}
+
 SpNormalizer SpNormalizerOf(const Model& model) {
   return {.charsmap = Charsmap(model.charsmap_units, model.charsmap_pool),
           .user_defined = model.user_defined,
@@ -134,7 +132,7 @@ bool SpNormalize(const SpNormalizer& normalizer, std::string_view input, char* o
   // Front white space: only steps that become exactly one space.
   if (squeeze) {
     while (consumed < input.size()) {
-      const Prefix prefix = NormalizePrefix(normalizer, rest());
+      const SpPrefix prefix = NormalizePrefix(normalizer, rest());
       if (prefix.text != " ") break;
       consumed += prefix.consumed;
     }
@@ -157,7 +155,7 @@ bool SpNormalize(const SpNormalizer& normalizer, std::string_view input, char* o
       after_space = false;
       continue;
     }
-    const Prefix prefix = NormalizePrefix(normalizer, rest());
+    const SpPrefix prefix = NormalizePrefix(normalizer, rest());
     std::string_view text = prefix.text;
     if (after_space) text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     // Spaces may also stand inside a replacement or a user-defined symbol.

@@ -31,6 +31,15 @@ struct SpNormalizer {
 // The normalizer that an image describes.
 SpNormalizer SpNormalizerOf(const Model& model);
 
+// What one step of that pass reads and what it becomes, before any rule about spaces.
+struct SpPrefix {
+  std::string_view text;
+  uint32_t consumed;  // at least 1
+};
+
+// The step at the front of input, which is not empty.
+SpPrefix NormalizeSpPrefix(const SpNormalizer& normalizer, std::string_view input);
+
 struct SpNormalized {
   uint32_t size = 0;  // bytes written
   uint32_t end = 0;   // position in the input where the last output byte ends; only with origin

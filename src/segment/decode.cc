@@ -524,6 +524,9 @@ Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* norma
     return Outcome::General(RANKFEED_REASON_LENGTH);
   }
   *normalized = {scratch_.texts[0], result.size};
+  if (normalized_tokens_.MayBeginIn(*normalized)) {
+    return Outcome::General(RANKFEED_REASON_ADDED_TOKEN);
+  }
   // Spaces inside one replacement do not collapse: each is a U+2581 of its own.
   if (normalized->find("  ") != std::string_view::npos) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);

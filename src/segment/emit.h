@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 
 #include "base/token_sink.h"
 #include "segment/decode.h"
@@ -13,6 +14,7 @@
 #include "segment/ledger.h"
 #include "segment/look_up.h"
 #include "segment/offsets.h"
+#include "segment/sp_offsets.h"
 
 namespace rankfeed::segment {
 
@@ -48,7 +50,13 @@ class Emitter {
   // offset: of the stretch in its text.
   void BeginStretch(std::string_view stretch, uint32_t offset) {
     stretch_ = stretch;
-    if (wants_offsets_) offsets_.Begin(stretch, offset);
+    if (wants_offsets_) {
+      if constexpr (kFloat32) {
+        offsets_.Begin(stretch, offset, sink_->count);
+      } else {
+        offsets_.Begin(stretch, offset);
+      }
+    }
     goes_on_ = false;
     trailing_space_ = false;
     ledger_.Begin(sink_->count);
@@ -80,6 +88,17 @@ class Emitter {
 
   // Separators after the last word may make a word of one U+2581.
   rankfeed_reason EndStretch() {
+    const rankfeed_reason reason = EmitTrailing();
+    if constexpr (kFloat32) {
+      if (wants_offsets_) offsets_.End(*sink_);
+    }
+    return reason;
+  }
+
+ private:
+  static constexpr bool kFloat32 = Arithmetic::kFloat32;
+
+  rankfeed_reason EmitTrailing() {
     const image::SegmentConfig& config = *model_.segment.config;
     if ((config.rules & image::kTrailingSpaceIsWord) == 0) return RANKFEED_REASON_NONE;
     ByteSet separators;
@@ -92,9 +111,6 @@ class Emitter {
     if (reason != RANKFEED_REASON_NONE || !wants_offsets_) return reason;
     return offsets_.PlaceTrailing(token, *sink_) ? reason : RANKFEED_REASON_OPTIONS;
   }
-
- private:
-  static constexpr bool kFloat32 = Arithmetic::kFloat32;
 
   rankfeed_reason EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
     if (wants_offsets_) [[unlikely]]
@@ -129,17 +145,21 @@ class Emitter {
 
   // The last segment that was written, to its end, from that token on.
   bool Place(const Segments& segments, uint32_t i, uint32_t token) {
-    return offsets_.Place(segments.begin(i), segments.ends[i], segments.word_start(i), token,
-                          sink_->count, *sink_);
+    return Place(segments, i, token, sink_->count);
+  }
+  bool Place(const Segments& segments, uint32_t i, uint32_t token, uint32_t last) {
+    if constexpr (kFloat32) {
+      return offsets_.Place(segments.begin(i), segments.ends[i], token, last, *sink_);
+    } else {
+      return offsets_.Place(segments.begin(i), segments.ends[i], segments.word_start(i), token,
+                            last, *sink_);
+    }
   }
   // Segments [begin, end), from that token on, as EmitHolding wrote them.
   bool PlaceHolding(const Segments& segments, uint32_t begin, uint32_t end, uint32_t token) {
     for (uint32_t i = begin; i < end; ++i) {
       const uint32_t last = token + found_[i].info.count;
-      if (!offsets_.Place(segments.begin(i), segments.ends[i], segments.word_start(i), token, last,
-                          *sink_)) {
-        return false;
-      }
+      if (!Place(segments, i, token, last)) return false;
       token = last;
     }
     return true;
@@ -211,7 +231,7 @@ class Emitter {
   const EmitScratch& scratch_;
   const Found* const found_;  // of the batch
   ScoreLedger<Arithmetic> ledger_;
-  Offsets offsets_;
+  std::conditional_t<kFloat32, SpOffsets, Offsets> offsets_;
   bool wants_offsets_ = false;
   bool goes_on_ = false;        // the last segment was written in part
   uint32_t segment_token_ = 0;  // its first one

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // segment/normalized_tokens.h: whether a text may hold an added token that is looked for in normalized
-// text ("normalized": true). Only for tokens of two and more ASCII characters
-// (builder/segment_tables.cc).
+// text ("normalized": true), or a user-defined symbol of SentencePiece. Only for those of two and more
+// ASCII characters (builder/segment_tables.cc); symbols of one are pieces like others.
 //
 // What of a token is written in ASCII letters that normalize to it one by one is found as such.
 // Where some of its characters may come from others, which are no single code or not ASCII, the
@@ -20,8 +20,11 @@ namespace rankfeed::segment {
 class NormalizedTokens {
  public:
   // Of a model that takes the fast road.
-  explicit NormalizedTokens(const Model& model) : model_(&model) {
-    if (model.added_normalized.empty()) return;
+  explicit NormalizedTokens(const Model& model)
+      : tokens_(model.huggingface() ? model.added_normalized : model.user_defined),
+        least_bytes_(model.huggingface() ? 1 : 2),
+        most_bytes_(model.huggingface() ? model.max_added_bytes : model.config->max_piece_bytes) {
+    if (tokens_.empty()) return;
     constexpr uint32_t kCodeOnly = image::kCharCodeMask | image::kCharBases | image::kCharMarks |
                                    image::kCharNoBoundary | image::kCharUnknown;
     for (uint8_t b = 0; b < 128; ++b) {
@@ -32,11 +35,11 @@ class NormalizedTokens {
       }
     }
     for (uint8_t b = 0; b < 128; ++b) {
-      trie::Unit unit = model.added_normalized.root();
-      if (becomes_[b] != 0 && model.added_normalized.Step(unit, becomes_[b] + 1u)) {
-        first_bytes_.Add(b);
-        empty_ = false;
-      }
+      begins_[b] = Begins(b);
+      empty_ &= !begins_[b];
+    }
+    for (uint8_t b = 0; b < 128; ++b) {
+      if (becomes_[b] != 0 && begins_[becomes_[b]]) first_bytes_.Add(b);
     }
   }
 
@@ -47,8 +50,8 @@ class NormalizedTokens {
   bool MayBeginIn(std::string_view normalized) const {
     if (empty_) return false;
     for (const char c : normalized) {
-      trie::Unit unit = model_->added_normalized.root();
-      if (model_->added_normalized.Step(unit, static_cast<unsigned char>(c) + 1u)) return true;
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 0x80 && begins_[byte]) return true;
     }
     return false;
   }
@@ -63,18 +66,32 @@ class NormalizedTokens {
   }
 
  private:
-  bool MayOccurAt(std::string_view text) const {
-    trie::Unit unit = model_->added_normalized.root();
-    for (uint32_t i = 0; i < text.size() && i < model_->max_added_bytes; ++i) {
-      const auto byte = static_cast<unsigned char>(text[i]);
-      if (byte >= 0x80 || becomes_[byte] == 0) return true;
-      if (!model_->added_normalized.Step(unit, becomes_[byte] + 1u)) return false;
-      if (trie::Value(unit) != trie::kNoValue) return true;
+  // Whether one that counts begins with that ASCII byte.
+  bool Begins(uint8_t byte) const {
+    trie::Unit first = tokens_.root();
+    if (!tokens_.Step(first, byte + 1u)) return false;
+    if (least_bytes_ == 1) return true;
+    for (uint32_t next = 1; next < 256; ++next) {
+      trie::Unit unit = first;
+      if (tokens_.Step(unit, next + 1)) return true;
     }
     return false;
   }
 
-  const Model* const model_;
+  bool MayOccurAt(std::string_view text) const {
+    trie::Unit unit = tokens_.root();
+    for (uint32_t i = 0; i < text.size() && i < most_bytes_; ++i) {
+      const auto byte = static_cast<unsigned char>(text[i]);
+      if (byte >= 0x80 || becomes_[byte] == 0) return true;
+      if (!tokens_.Step(unit, becomes_[byte] + 1u)) return false;
+      if (i + 1 >= least_bytes_ && trie::Value(unit) != trie::kNoValue) return true;
+    }
+    return false;
+  }
+
+  const trie::View tokens_;
+  const uint32_t least_bytes_, most_bytes_;
+  bool begins_[128] = {};      // normalized bytes that some begin with
   uint8_t becomes_[128] = {};  // the ASCII character that a raw one is code for; 0: others
   ByteSet first_bytes_ = {};
   bool empty_ = true;

@@ -107,12 +107,22 @@ void SegmentQueue::OpenLooking(std::string_view stretch) {
   if (reason_ != RANKFEED_REASON_NONE) scanner_.Stop();
 }
 
+// Whether a text loses the character, if it begins with that: white space, or in SentencePiece parity
+// what becomes one space.
+bool SegmentQueue::StripsLeft(const utf8::Decoded& c) const {
+  if (model_.huggingface()) return unicode::IsWhiteSpace(c.code_point);
+  const bool ascii = c.code_point < 0x80;
+  if (ascii && separators_.Has(static_cast<uint8_t>(c.code_point))) return true;
+  constexpr uint32_t kSpace = image::kCharSpace | image::kCharExpands | image::kCharNormalizes;
+  return c.valid && (model_.segment.char_info[c.code_point] & kSpace) == image::kCharSpace;
+}
+
 // Without the white space that a Strip takes off before anything else is done.
 std::string_view SegmentQueue::Stripped(std::string_view stretch) const {
   const uint32_t rules = model_.segment.config->rules;
   while ((rules & image::kStripLeft) != 0 && !stretch.empty()) {
     const utf8::Decoded c = utf8::Decode(stretch, 0);
-    if (!unicode::IsWhiteSpace(c.code_point)) break;
+    if (!StripsLeft(c)) break;
     stretch.remove_prefix(c.size);
   }
   while ((rules & image::kStripRight) != 0 && !stretch.empty()) {
@@ -125,12 +135,13 @@ std::string_view SegmentQueue::Stripped(std::string_view stretch) const {
   return stretch;
 }
 
-// Where spaces are counted, or only the begin of a text gets a U+2581, what the first character
+// Where spaces are counted, or only the begin of a text gets a U+2581, or spaces there get none, what the first character
 // becomes decides whether it gets one; if that is not itself, the general path finds out.
 rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
   constexpr uint32_t kCounts = image::kEverySpaceIsWord | image::kPrependOnlyFirst;
   const SegmentTables& tables = model_.segment;
-  if ((tables.config->rules & kCounts) == 0 || stretch.empty()) return RANKFEED_REASON_NONE;
+  const uint32_t counts = model_.huggingface() ? kCounts : kCounts | image::kPrependsNever;
+  if ((tables.config->rules & counts) == 0 || stretch.empty()) return RANKFEED_REASON_NONE;
   const utf8::Decoded first = utf8::Decode(stretch, 0);
   const bool ascii = first.code_point < 0x80;
   if (ascii && separators_.Has(static_cast<uint8_t>(first.code_point))) {

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/layout.h"
+#include "base/utf8.h"
 #include "general/added_tokens.h"
 #include "rankfeed/encode.h"
 #include "segment/normalized_tokens.h"
@@ -126,6 +127,7 @@ class SegmentQueue {
   void OpenLooking(std::string_view stretch);
   void ScanBlock();
   std::string_view Stripped(std::string_view stretch) const;
+  bool StripsLeft(const utf8::Decoded& c) const;
   rankfeed_reason ReasonAtBegin(std::string_view stretch) const;
   SegmentRun& Add(const SegmentRun& run) { return scratch_.runs[run_count_++] = run; }
 

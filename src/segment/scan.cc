@@ -86,7 +86,11 @@ void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks
   for (; repeated != 0; repeated &= repeated - 1) {
     const auto bit = static_cast<uint32_t>(std::countr_zero(repeated));
     const size_t at = base + bit;
-    if (at == 0 || at >= text_.size()) continue;  // nothing is before it, or it is none
+    if (at >= text_.size()) continue;  // it is none
+    if (at == 0) {  // nothing is before it but a U+2581
+      empty |= uint64_t{(rules_ & image::kFrontSpaceIsWord) != 0} << bit;
+      continue;
+    }
     const char byte = text_[at], before = text_[at - 1];
     const bool run = byte == ' ' && before == ' ' && (rules_ & image::kSpaceRunIsOne) != 0;
     const bool line_end = byte == '\n' && before == '\r' && (rules_ & image::kCrLfIsOne) != 0;

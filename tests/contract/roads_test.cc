@@ -70,6 +70,8 @@ void EncodeTogether(rankfeed_encoder* encoder, const Call& call) {
   io.capacity = call.capacity;
   io.input_ids = ids.data();
   io.cu_seqlens = cu_seqlens.data();
+  std::vector<uint32_t> begin(call.capacity + 1);
+  if (call.offsets) io.offset_begin = begin.data();
   const rankfeed_status status =
       rankfeed_encode_batch(encoder, texts.data(), texts.size(), &options, &io);
   EXPECT_EQ(status, io.count > call.capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK);
@@ -103,8 +105,7 @@ void ExpectRoads(const Call& call, const std::vector<Left>& left) {
   const OwnedEncoder single(Vocabulary(call.form), Limits(1 << 16, call.offsets));
   EncodeEach(single.get(), call);
   expect(single.get(), "one by one");
-  if (call.offsets) return;  // there are none in a batch
-  const OwnedEncoder together(Vocabulary(call.form), Limits(1 << 16, false, 4096));
+  const OwnedEncoder together(Vocabulary(call.form), Limits(1 << 16, call.offsets, 4096));
   EncodeTogether(together.get(), call);
   expect(together.get(), "together");
 }
@@ -133,11 +134,15 @@ TEST(Roads, Pipeline) {
   std::string prepends = HuggingFaceSource();
   const std::string nfkc = R"({"type":"NFKC"})";
   prepends.replace(prepends.find(nfkc), nfkc.size(), R"({"type":"Prepend","prepend":"a"})");
-  const OpenModel normalizer(prepends), bytes(SentencePieceSource());
+  sp_test::ModelProto behind;
+  behind.AddSpecials();
+  for (const char* piece : {"\u2581", "a", "b"}) behind.Add(piece, -2);
+  behind.treat_whitespace_as_suffix = true;
+  const OpenModel normalizer(prepends), suffix(sp_test::Serialize(behind));
   EXPECT_STREQ(rankfeed_model_off_fast_road(normalizer.get()), "normalizer, Prepend");
-  EXPECT_STREQ(rankfeed_model_off_fast_road(bytes.get()), "byte_fallback");
+  EXPECT_STREQ(rankfeed_model_off_fast_road(suffix.get()), "treat_whitespace_as_suffix=true");
   EXPECT_EQ(rankfeed_model_off_fast_road(nullptr), nullptr);
-  for (const OpenModel* model : {&normalizer, &bytes}) {
+  for (const OpenModel* model : {&normalizer, &suffix}) {
     const OwnedEncoder encoder(model->get(), Limits(1 << 10, true));
     EncodeEach(encoder.get(), {.texts = {"ab", "", "ba ab"}});
     EncodeEach(encoder.get(), {.texts = {"ab"}, .offsets = true});
@@ -151,10 +156,17 @@ TEST(Roads, Pipeline) {
 }
 
 TEST(Roads, Options) {
-  ExpectRoads({.form = "SentencePiece", .texts = {kPlain, "bear"}, .offsets = true},
-              {{RANKFEED_REASON_OPTIONS, 2, kPlain.size() + 4}});
-  for (const char* form : {"A", "B", "C", "DeBERTa"}) {
+  for (const char* form : {"A", "B", "C", "DeBERTa", "SentencePiece", "SentencePiece 0.2.1"}) {
     ExpectRoads({.form = form, .texts = {kPlain, "bear </s>a "}, .offsets = true}, {});
+  }
+  // Which characters are whose: two unknown tokens in one segment.
+  const std::string unknowns = "\U0001fa7aa\U0001fa7a";
+  for (const char* form : {"B", "SentencePiece", "SentencePiece 0.2.1"}) {
+    ExpectRoads({.form = form, .texts = {kPlain, unknowns}, .offsets = true},
+                {{RANKFEED_REASON_OPTIONS, 1, unknowns.size()}});
+  }
+  for (const std::string text : {"\x01 bear", "e\u0301 \u00a8\u00a0\x02 \ufdfa \x80", "\u00a0 a \u00a0"}) {
+    ExpectRoads({.form = "SentencePiece", .texts = {kPlain, text}, .offsets = true}, {});
   }
   // The reference's alignment is its own there.
   ExpectRoads({.form = "B", .texts = {kPlain, "\x01 bear"}, .offsets = true},

@@ -94,6 +94,8 @@ TEST_P(Exhaustive, SentencePiece) {
     const reference::SpUnigram plain(reference::FromProto(proto, reference::SpRelease::k0_2_1));
     TestEngine engine(bytes, /*max_text_bytes=*/64, /*cache_bytes=*/0,
                       RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
+    TestEngine general(bytes, 64, 0, RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
+    general.LeaveFastRoad();
     const reference::SpUnigram newest(reference::FromProto(proto, reference::SpRelease::k0_2_2));
     TestEngine newest_engine(bytes, /*max_text_bytes=*/64, /*cache_bytes=*/0,
                              RANKFEED_PARITY_SENTENCEPIECE);
@@ -107,6 +109,7 @@ TEST_P(Exhaustive, SentencePiece) {
       ASSERT_EQ(actual, expected) << vocabularies_[v].name << ", text " << Escape(text)
                                   << "\n  engine  " << Show(actual) << "\n  library "
                                   << Show(expected);
+      ASSERT_EQ(general.Encode(text), expected) << vocabularies_[v].name << ", " << Escape(text);
       // No library with the newest rule is linked: tests/oracle compares it with the wheel.
       const Encoding wanted = FromReference(newest, text), got = newest_engine.Encode(text);
       ASSERT_EQ(got, wanted) << vocabularies_[v].name << ", text " << Escape(text)

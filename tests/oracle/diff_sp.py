@@ -153,7 +153,7 @@ def compare_xquad(comparison, folder):
             comparison.texts(texts[first::20], unit)
 
 
-def compare_generated(eng, mode, report, seeds, make=sp_models.random_model, count=300):
+def compare_generated(eng, mode, report, seeds, make=sp_models.random_model, count=300, on_road=False):
     """Generated models. Some that one version loads are refused by another: both must refuse, or neither."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "generated.model"
@@ -162,9 +162,36 @@ def compare_generated(eng, mode, report, seeds, make=sp_models.random_model, cou
             path.write_bytes(spm_proto.write(model))
             eng.load(path, E.MODES[mode])
             comparison = Comparison(eng, path.read_bytes(), report, f"{make.__name__} {seed}")
+            if on_road and eng.off_fast_road():
+                report.mismatch(comparison.name, "the fast road", eng.off_fast_road(), "takes it")
             pieces = [p.decode() for p, _, _ in model.pieces[3:80]]
             comparison.everything(FIXED + list(stress.byte_strings(count, seed, pieces)), seed)
             comparison.texts([t for _, t in long_texts.repeated(pieces, 1 << 13, seed)])
+
+
+def compare_on_fast_road(eng, mode, report, seeds, count):
+    """Generated models that take the fast road, with texts of pieces, spaces and symbols in every order."""
+    compare_generated(eng, mode, report, seeds, sp_models.fast_model, count, on_road=True)
+
+
+def compare_trained(eng, mode, report, xquad, count):
+    """Models that the wheel trains, with every charsmap it has and flags in turn; all take the fast road."""
+    texts = [json.loads(line)["text"] for name in ("en", "de", "ru", "zh")
+             for line in (Path(xquad) / f"{name}.jsonl").read_text().splitlines()]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "trained.model"
+        for name, options in sp_models.TRAINED.items():
+            data = sp_models.train(texts[::5], **options)
+            path.write_bytes(data)
+            eng.load(path, E.MODES[mode])
+            report.checks += 1
+            if eng.off_fast_road():
+                report.mismatch(f"trained {name}", "the fast road", eng.off_fast_road(), "takes it")
+            comparison = Comparison(eng, data, report, f"trained {name}")
+            pieces = [p.decode() for p, _, k in spm_proto.read(data).pieces if k in (spm_proto.NORMAL, spm_proto.USER_DEFINED)]
+            comparison.everything(FIXED + list(stress.byte_strings(count, 7, pieces)), 7)
+            for first, unit in enumerate(E.UNITS):
+                comparison.texts([t.encode() for t in texts[first::30]], unit)
 
 
 def check_refused(eng, path, report):
@@ -211,6 +238,9 @@ def main():
     seeds = range(args.seed * 1000, args.seed * 1000 + args.random)
     compare_generated(eng, mode, report, seeds)
     compare_generated(eng, mode, report, seeds, sp_models.with_large_scores, 100)
+    compare_on_fast_road(eng, mode, report, seeds, 300)
+    if args.xquad:
+        compare_trained(eng, mode, report, args.xquad, 400)
     eng.close()
     return report.finish(f"{mode} against sentencepiece {sp_wheel.VERSION}")
 

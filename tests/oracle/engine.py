@@ -105,6 +105,10 @@ class Engine:
     def info(self):
         return dict(zip(INFO, struct.unpack(f"<{len(INFO)}i", self.call("I"))))
 
+    def off_fast_road(self):
+        """Why no text takes the fast road; empty: they take it."""
+        return self.call("R").decode()
+
     def piece(self, token_id):
         answer = self.call("T", struct.pack("<I", token_id))
         return answer[4:] if struct.unpack_from("<i", answer)[0] == OK else None

@@ -3,6 +3,7 @@
 
 import random
 
+import darts
 import numpy as np
 import spm_proto
 import variants as V
@@ -42,3 +43,64 @@ def with_large_scores(seed):
     model.pieces = [(p, float(np.float32(s * scale * r.choice(sign))) if k == spm_proto.NORMAL else s, k)
                     for p, s, k in model.pieces]
     return model
+
+
+# What the fast road's normalizer can meet: spaces of all kinds, what vanishes, spaces inside of what a character
+# becomes, keys of several characters, growth. No two spaces in a row, and no key that begins with a separator.
+FAST_RULES = {"\t": " ", "\u3000": " ", "\u2581": " ", "\u00a0": " ", "\x01": "", "\u200b": "", "\x02": " a", "\x03": "a ",
+              "\x04": " a b ", "A": "a", "O": "oo", "\ufdfa": "ab ba ab", "e\u0301": "\u00e9", "a\u0301": "b",
+              "a\u0301\u0323": "ab", "\uff76\uff9e": "\u30ac", "\uff76": "\u30ab", "\ufffd": " ", "\u00bd": "1\u20442"}
+
+
+def fast_model(seed):
+    """A generated model that takes the fast road: U+2581 only in front of pieces, all flags of the normalizer but the two
+    that the road does not take, user-defined symbols in ASCII, byte fallback."""
+    r = random.Random(seed)
+    letters = r.choice(["ab", "abo", "abcxy,.", "oO0\u00e9", "aA\u30ab1", "the rainspdog<>".replace(" ", ""), "\u4e16\u754cab"])
+    scores = r.choice([[-1.0, -2.0, -3.0], [-1.5, -3.0], [-0.1, -0.2, -0.3, -0.6],
+                       [round(-r.random() * 12, 5) for _ in range(40)]])
+    pieces = {"\u2581": r.choice(scores)}
+    for _ in range(r.randint(6, 110)):
+        text = "".join(r.choices(letters, k=r.randint(1, 5)))
+        pieces.setdefault("\u2581" + text if r.random() < 0.35 else text, r.choice(scores))
+    model = spm_proto.SpmModel()
+    model.pieces = [(b"<unk>", 0.0, spm_proto.UNKNOWN), (b"<s>", 0.0, spm_proto.CONTROL), (b"</s>", 0.0, spm_proto.CONTROL)]
+    symbols = r.sample(["<sep>", "<se", "ab", "[x]", ".", ",", "a", "<s>", "10", "ba"], r.choice([0, 0, 1, 3]))
+    if "<s>" in symbols:
+        model.pieces[1] = (b"<bos>", 0.0, spm_proto.CONTROL)
+    for symbol in symbols:
+        pieces.pop(symbol, None)
+        model.pieces.append((symbol.encode(), 0.0, spm_proto.USER_DEFINED))
+    model.pieces += [(p.encode(), s, spm_proto.NORMAL if p == "\u2581" or r.random() < 0.9 else spm_proto.UNUSED)
+                     for p, s in pieces.items()]
+    model.byte_fallback = r.random() < 0.4
+    if model.byte_fallback:
+        model.pieces += [(b"<0x%02X>" % b, 0.0, spm_proto.BYTE) for b in range(256)]
+    if r.random() < 0.7:
+        some = [k for k in FAST_RULES if r.random() < 0.8]
+        model.charsmap = darts.build({k.encode(): FAST_RULES[k].encode() for k in some})
+    model.add_dummy_prefix, model.remove_extra_whitespaces = r.random() < 0.6, r.random() < 0.5
+    return model
+
+
+def train(texts, **options):
+    """A Unigram model of the wheel's own trainer, as bytes."""
+    import io
+
+    import sentencepiece
+    out = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts), model_writer=out, model_type="unigram", vocab_size=2000, character_coverage=0.995,
+        num_threads=1, minloglevel=2, hard_vocab_limit=False, **options)
+    return out.getvalue()
+
+
+TRAINED = {
+    "identity": dict(normalization_rule_name="identity"),
+    "nfkc": dict(normalization_rule_name="nfkc", user_defined_symbols=["<sep>", "[x]", "<s1>"]),
+    "nmt_nfkc": dict(normalization_rule_name="nmt_nfkc", add_dummy_prefix=False),
+    "nmt_nfkc_cf": dict(normalization_rule_name="nmt_nfkc_cf", remove_extra_whitespaces=False, byte_fallback=True),
+    "nfkc_cf": dict(normalization_rule_name="nfkc_cf", remove_extra_whitespaces=False, add_dummy_prefix=False),
+    "bytes": dict(normalization_rule_name="identity", byte_fallback=True, add_dummy_prefix=False,
+                  remove_extra_whitespaces=False, user_defined_symbols=["<sep>", "."]),
+}

@@ -53,7 +53,8 @@ TEST(WordEngine, OffsetsEqualThoseOfThePlainPath) {
     for (int round = 0; round < static_cast<int>(Scaled(5000)); ++round) {
       std::string text;
       for (size_t parts = 1 + random() % 3; parts > 0; --parts) text += Text(random);
-      options.flags = round % 3 == 0 ? uint32_t{RANKFEED_OFFSETS_CODE_POINTS} : 0;
+      constexpr uint32_t kUnits[] = {0, RANKFEED_OFFSETS_CODE_POINTS, RANKFEED_OFFSETS_UTF16};
+      options.flags = kUnits[round % 3];
       Encoding expected, encoding;
       ASSERT_FALSE(plain.Encode(text, options, &expected));
       ASSERT_FALSE(fast->Encode(text, options, &encoding));
@@ -62,8 +63,7 @@ TEST(WordEngine, OffsetsEqualThoseOfThePlainPath) {
       ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
     }
     const RoadCounts roads = fast->Roads();
-    const bool huggingface = image.model()->huggingface();
-    const bool known = huggingface && (image.model()->segment.config->rules & image::kNoOffsets) == 0;
+    const bool known = (image.model()->segment.config->rules & image::kNoOffsets) == 0;
     EXPECT_EQ(roads[RANKFEED_REASON_NONE].texts != 0, known);
   }
 }
@@ -222,13 +222,10 @@ TEST(WordEngine, IsNotAvailableWhereWordsAreNotIndependent) {
   json unsplit = kMetaspace;
   unsplit["split"] = false;
   const json precompiled = base["normalizer"];
-  json fallback = with(precompiled, Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, kMetaspace}));
-  fallback["model"]["byte_fallback"] = true;
   const json files[] = {
       with(precompiled, unsplit),
       with(precompiled, nullptr),
       with({{"type", "Prepend"}, {"prepend", "a"}}, kMetaspace),
-      fallback,
   };
   for (const json& file : files) {
     const Image image(file);

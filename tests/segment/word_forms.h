@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "general/sp_model_proto.h"
 #include "general/sp_texts.h"
 #include "encode/encoder.h"
 #include "segment/kernels/kernels.h"
@@ -100,6 +101,19 @@ inline json Metaspace(const char* prepend_scheme) {
   return metaspace;
 }
 
+// What makes another model of one, put behind it: messages of one field are merged. more: byte fallback,
+// and user-defined symbols.
+inline std::string SpChange(bool prefix, bool remove, bool more) {
+  sp_test::ModelProto change;
+  change.normalizer.add_dummy_prefix = prefix;
+  change.normalizer.remove_extra_whitespaces = remove;
+  if (more) {
+    change.AddBytes();
+    for (const char* symbol : {"[unk]", "``", "<eop>"}) change.Add(symbol, 0, sp_test::kUserDefined);
+  }
+  return sp_test::Serialize(change);
+}
+
 // A file of a form that builder/eligibility.cc accepts, and the mode to compile it for.
 struct FormFile {
   std::string name, file;
@@ -150,6 +164,22 @@ inline std::vector<FormFile> Forms() {
   forms.push_back({"normalized tokens", tokens.dump()});
   forms.push_back({"SentencePiece", DefaultModel()});
   forms.push_back({"SentencePiece 0.2.1", DefaultModel(), RANKFEED_PARITY_SENTENCEPIECE_0_2_1});
+  const auto sentencepiece = [&](const char* name, bool prefix, bool remove, bool more) {
+    forms.push_back({name, DefaultModel() + SpChange(prefix, remove, more)});
+  };
+  sentencepiece("SentencePiece no prefix", false, true, false);
+  sentencepiece("SentencePiece all spaces", true, false, false);
+  sentencepiece("SentencePiece no prefix, all spaces", false, false, false);
+  sentencepiece("SentencePiece bytes and symbols", true, true, true);
+  json bytes = base;
+  bytes["pre_tokenizer"] = split;
+  bytes["model"]["byte_fallback"] = true;
+  for (int b = 0; b < 256; ++b) {
+    char name[8];
+    std::snprintf(name, sizeof(name), "<0x%02X>", b);
+    bytes["model"]["vocab"].push_back({name, -1.0 * b});
+  }
+  forms.push_back({"bytes", bytes.dump()});
   return forms;
 }
 

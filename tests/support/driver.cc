@@ -17,6 +17,7 @@
 //                                                      i32 ids[], i32 types[]
 //   'T' piece    u32 id                             -> i32 status, char piece[]
 //   'F' find     char piece[]                       -> i32 id
+//   'R' road     -                                  -> char rankfeed_model_off_fast_road[], or nothing
 // Texts of one request are concatenated; outputs of all of them are concatenated column by column.
 // An encoding whose status is not OK has count 0.
 
@@ -89,6 +90,10 @@ class Driver {
         return Piece(in);
       case 'F':
         return Find(in);
+      case 'R':
+        return rankfeed_model_off_fast_road(model()) == nullptr
+                   ? std::string()
+                   : rankfeed_model_off_fast_road(model());
       default:
         Die("unknown command");
     }

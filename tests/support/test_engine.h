@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "encode/encoder.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/model.h"
@@ -91,6 +92,21 @@ class TestEngine {
   TestEngine& operator=(const TestEngine&) = delete;
 
   const rankfeed_model* model() const { return model_; }
+
+  rankfeed_encoder* encoder() const { return encoder_; }
+
+  // Ids alone, of a text whose ids Encode has found.
+  std::vector<int32_t> Ids(std::string_view text) {
+    rankfeed_encoding io{};
+    io.struct_size = sizeof(io);
+    io.capacity = static_cast<uint32_t>(ids_.size());
+    io.input_ids = ids_.data();
+    if (rankfeed_encode(encoder_, {text.data(), text.size()}, nullptr, &io) != RANKFEED_OK) return {-1};
+    return {ids_.begin(), ids_.begin() + io.count};
+  }
+
+  // From now on no text takes the fast road.
+  void LeaveFastRoad() { encoder_->engine.emplace<std::monostate>(); }
 
   Encoding Encode(std::string_view text, uint32_t flags = 0,
                   const std::vector<uint8_t>& sp_extra = {}) {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Every short string of spaces, what becomes spaces or nothing, letters, symbols and unknown characters,
+// under every setting of a SentencePiece model that the fast road takes: add_dummy_prefix,
+// remove_extra_whitespaces, user-defined symbols, byte fallback. Against libsentencepiece 0.1.97 and the
+// plain reference, which has both rules. Ids, with and without offsets, and offsets.
+#include <gtest/gtest.h>
+#include <sentencepiece_processor.h>
+
+#include <cstdio>
+
+#include "exhaustive/worlds.h"
+#include "general/sp_model_proto.h"
+#include "reference/sp_from_proto.h"
+#include "support/sanitizers.h"
+#include "support/test_engine.h"
+
+namespace rankfeed::exhaustive {
+namespace {
+
+using test::Encoding;
+using test::Escape;
+using test::Show;
+using test::TestEngine;
+
+// Of a setting, its four bits.
+struct Setting {
+  bool prefix, remove, bytes, symbols;
+};
+
+sp_test::ModelProto Model(const Setting& setting) {
+  sp_test::ModelProto model;
+  model.AddSpecials();
+  if (setting.symbols) {
+    model.Add("<x>", 0, sp_test::kUserDefined);
+    model.Add("b", 0, sp_test::kUserDefined);
+  } else {
+    model.Add("b", -1.5f);
+    for (const char* piece : {"<", "x", ">"}) model.Add(piece, -3);
+  }
+  model.Add("\u2581", -2);
+  model.Add("a", -1);
+  model.Add("\u2581a", -3);  // as the two of it
+  model.Add("ab", -2.25f);
+  model.Add("ba", -2.5f);
+  model.Add("\u2581ab", -4.25f);
+  if (setting.bytes) model.AddBytes();
+  model.normalizer.charsmap = sp_test::MakeCharsmap(
+      {{"\t", " "}, {"\u00a0", " "}, {"\x01", ""}, {"\x02", " a"}, {"a\u0301", "b"}, {"x", "x"}});
+  model.normalizer.add_dummy_prefix = setting.prefix;
+  model.normalizer.remove_extra_whitespaces = setting.remove;
+  return model;
+}
+
+Encoding FromReference(const reference::SpUnigram& plain, const std::string& text) {
+  Encoding encoding;
+  for (const reference::SpToken& token : plain.Encode(text)) {
+    encoding.ids.push_back(static_cast<int32_t>(token.id));
+    encoding.begin.push_back(token.begin);
+    encoding.end.push_back(token.end);
+  }
+  return encoding;
+}
+
+Encoding FromLibrary(const sentencepiece::SentencePieceProcessor& library,
+                     const std::string& text) {
+  Encoding encoding;
+  const auto result = library.EncodeAsImmutableProto(text);
+  for (size_t i = 0; i < result.pieces_size(); ++i) {
+    const auto piece = result.pieces(static_cast<int>(i));
+    encoding.ids.push_back(static_cast<int32_t>(piece.id()));
+    encoding.begin.push_back(piece.begin());
+    encoding.end.push_back(piece.end());
+  }
+  return encoding;
+}
+
+void ExpectSame(TestEngine& engine, const std::string& text, const Encoding& expected) {
+  const Encoding actual = engine.Encode(text);
+  ASSERT_EQ(actual, expected) << Escape(text) << "\n  engine    " << Show(actual)
+                              << "\n  reference " << Show(expected);
+  ASSERT_EQ(engine.Ids(text), expected.ids) << Escape(text);
+}
+
+class SpSpaces : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(SpSpaces, EveryShortText) {
+  const uint32_t bits = GetParam();
+  const Setting setting{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0};
+  const sp_test::ModelProto proto = Model(setting);
+  const std::string bytes = sp_test::Serialize(proto);
+  sentencepiece::SentencePieceProcessor library;
+  ASSERT_TRUE(library.LoadFromSerializedProto(bytes).ok());
+  const reference::SpUnigram older(reference::FromProto(proto, reference::SpRelease::k0_2_1));
+  const reference::SpUnigram newest(reference::FromProto(proto, reference::SpRelease::k0_2_2));
+  TestEngine older_engine(bytes, 64, 4096, RANKFEED_PARITY_SENTENCEPIECE_0_2_1);
+  TestEngine newest_engine(bytes, 64, 4096, RANKFEED_PARITY_SENTENCEPIECE);
+  for (TestEngine* engine : {&older_engine, &newest_engine}) {
+    ASSERT_EQ(rankfeed_model_off_fast_road(engine->model()), nullptr);
+  }
+  const std::vector<std::string> letters = {"a", "b",    " ",    "\t",  "\u00a0",
+                                            ".", "\x01", "\x02", "<x>", "a\u0301"};
+  const auto texts = Sequences(letters, kSanitized ? 3 : 5);
+  for (const std::string& text : texts) {
+    const Encoding expected = FromReference(older, text);
+    ASSERT_EQ(FromLibrary(library, text), expected) << Escape(text);
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(older_engine, text, expected));
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(newest_engine, text, FromReference(newest, text)));
+  }
+  rankfeed_road_counts roads[RANKFEED_REASON_COUNT];
+  ASSERT_EQ(rankfeed_encoder_roads(newest_engine.encoder(), roads, RANKFEED_REASON_COUNT),
+            RANKFEED_OK);
+  std::printf("setting %u: %zu texts, on the fast road %llu of %zu\n", bits, texts.size(),
+              static_cast<unsigned long long>(roads[RANKFEED_REASON_NONE].texts), 2 * texts.size());
+  // Texts with a symbol leave it, with an unknown character under byte fallback, and those whose first
+  // character is not itself where the begin of a text has a rule of its own.
+  EXPECT_GT(roads[RANKFEED_REASON_NONE].texts, texts.size() / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, SpSpaces, ::testing::Range(uint32_t{0}, uint32_t{16}));
+
+}  // namespace
+}  // namespace rankfeed::exhaustive
