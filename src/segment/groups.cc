@@ -39,6 +39,19 @@ CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
   only_clusters_ &= charsmaps == 1;
 }
 
+// utf8::Previous, at once for most characters of one to three bytes.
+static size_t Before(std::string_view segment, size_t at) {
+  const auto byte = [&](size_t back) { return static_cast<unsigned char>(segment[at - back]); };
+  if (byte(1) < 0x80) return at - 1;
+  if (at >= 2 && utf8::IsContinuation(segment[at - 1])) {
+    if (byte(2) >= 0xc2 && byte(2) < 0xe0) return at - 2;
+    // Not E0 and ED, behind which not all bytes may stand.
+    const bool any = at >= 3 && byte(3) > 0xe0 && byte(3) < 0xf0 && byte(3) != 0xed;
+    if (any && utf8::IsContinuation(segment[at - 2])) return at - 3;
+  }
+  return utf8::Previous(segment, at);
+}
+
 // Whether a cluster begins with it, behind anything but a Prepend character: by its class alone.
 static bool IsOther(const Model& model, char32_t c) {
   const uint32_t is = model.props[c] & image::kGraphemeMask;
@@ -68,12 +81,13 @@ bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
   const char32_t next = utf8::Decode(segment, at).code_point;
   const uint32_t info = char_info[next];
   if ((info & image::kCharMarks) != 0 || Vanishes(info) || !BeginsCluster(next)) return false;
-  const uint32_t last = char_info[utf8::Decode(segment, utf8::Previous(segment, at)).code_point];
+  const uint32_t last = char_info[utf8::Decode(segment, Before(segment, at)).code_point];
   return (last & image::kCharNormalizes) == 0 && !Vanishes(last);
 }
 
 uint32_t CharacterGroups::Alone(std::string_view group, uint32_t* infos) const {
-  constexpr uint32_t kPatterns = image::kMarkInPattern | image::kMarkReorders;
+  constexpr uint32_t kOthers =
+      image::kMarkInPattern | image::kMarkReorders | image::kCharGeneralPath;
   constexpr uint32_t kAllClusters = image::kClusterMarks << image::kCharBaseShift;
   const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
   uint32_t count = 0;
@@ -81,7 +95,7 @@ uint32_t CharacterGroups::Alone(std::string_view group, uint32_t* infos) const {
   for (size_t at = 0; at < group.size();) {
     const utf8::Decoded c = utf8::Decode(group, at);
     const uint32_t info = char_info[c.code_point];
-    if (!c.valid || (info & kPatterns) != 0 || count == kMaxAlone) return 0;
+    if (!c.valid || (info & kOthers) != 0 || count == kMaxAlone) return 0;
     at += c.size;
     // A Prepend character begins no key (builder/normalized_characters.cc).
     const bool prepend =
@@ -105,24 +119,25 @@ uint32_t CharacterGroups::AloneInClusters(std::string_view group, uint32_t* info
     const CharsmapMatch match = end - at < normalize::kWholeClusterBytes
                                     ? charsmap.Shortest({group.data() + at, end - at})
                                     : CharsmapMatch();
-    const utf8::Decoded first = utf8::Decode(group, at);
-    if (match && match.key_size != first.size) return 0;
+    uint32_t size;
+    const char32_t first = utf8::DecodeValid(group.data() + at, &size);
+    if (match && match.key_size != size) return 0;
     if (match) {
-      infos[count++] = model_.segment.char_info[first.code_point];
+      infos[count++] = model_.segment.char_info[first];
       at = end;
       continue;
     }
     while (at < end) {
-      const utf8::Decoded c = utf8::Decode(group, at);
-      infos[count++] = model_.segment.char_info[c.code_point];
-      at += c.size;
+      const char32_t c = utf8::DecodeValid(group.data() + at, &size);
+      infos[count++] = model_.segment.char_info[c];
+      at += size;
     }
   }
   return count;
 }
 
 size_t CharacterGroups::Begin(std::string_view segment, size_t at) const {
-  while (at > 0 && !EndsBefore(segment, at)) at = utf8::Previous(segment, at);
+  while (at > 0 && !EndsBefore(segment, at)) at = Before(segment, at);
   return at;
 }
 
