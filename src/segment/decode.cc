@@ -227,7 +227,7 @@ Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
 
 // CharInfo of the character that ends at a place where the segment was cut.
 uint32_t SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
-  return tables_.char_info[utf8::Decode(segment, utf8::Previous(segment, at)).code_point];
+  return tables_.char_info[utf8::Decode(segment, CharacterGroups::Before(segment, at)).code_point];
 }
 
 // Appends the spans of the segment from *cursor on, which kFull moves on. more: the byte behind the
@@ -294,14 +294,22 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   return {};
 }
 
-// Whether a character of kCharGeneralPath is a code where it stands: between two that are.
+// Whether a character of kCharGeneralPath is a code where it stands: between two that are, or that
+// become several of which the next to it is no space.
 bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info) const {
-  constexpr uint32_t kNoCode =
-      image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
+  constexpr uint32_t kNoCode = image::kCharNormalizes | image::kCharGeneralPath;
   const size_t next = at + utf8::Decode(segment, at).size;
   if ((info & image::kCharCodeMask) == 0 || at == 0 || next == segment.size()) return false;
   const utf8::Decoded c = utf8::Decode(segment, next);
-  return c.valid && ((tables_.char_info[c.code_point] | run_.previous) & kNoCode) == 0;
+  const uint32_t after = tables_.char_info[c.code_point], before = run_.previous;
+  if (!c.valid || ((after | before) & kNoCode) != 0) return false;
+  const auto is_code = [this](uint32_t neighbour, bool first) {
+    if ((neighbour & image::kCharExpands) == 0) return (neighbour & image::kCharSpace) == 0;
+    const uint16_t* const list = run_.expansions + (neighbour & image::kCharCodeMask);
+    const uint32_t count = ExpansionCount(list);
+    return count != 0 && list[first ? 1 : count] != 0;
+  };
+  return is_code(after, true) && is_code(before, false);
 }
 
 // Appends the character c at *at, which is more or less than one code, or behind which the open

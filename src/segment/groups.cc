@@ -14,6 +14,10 @@
 
 namespace rankfeed::segment {
 
+static constexpr unsigned char kLastSeparator = ' ';
+// Characters that vanish in a row, behind which it is not asked what else stands there.
+static constexpr uint32_t kMaxVanishing = 8;
+
 CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
   if (!model.huggingface()) return;
   // Without the classes of characters there is no charsmap (image/sections.def).
@@ -32,24 +36,14 @@ CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
     const std::string_view pattern = model.text(step.a);
     const bool precompiled = step.op == static_cast<uint32_t>(image::Op::kPrecompiled);
     charsmaps += precompiled;
+    // Patterns of several characters are in no group that is taken apart, nor are separators.
+    const bool of_others =
+        !pattern.empty() && (utf8::Decode(pattern, 0).size != pattern.size() ||
+                             static_cast<unsigned char>(pattern[0]) <= kLastSeparator);
     only_clusters_ &=
-        precompiled || (step.op == static_cast<uint32_t>(image::Op::kReplace) && !pattern.empty() &&
-                        utf8::Decode(pattern, 0).size != pattern.size());
+        precompiled || (step.op == static_cast<uint32_t>(image::Op::kReplace) && of_others);
   }
   only_clusters_ &= charsmaps == 1;
-}
-
-// utf8::Previous, at once for most characters of one to three bytes.
-static size_t Before(std::string_view segment, size_t at) {
-  const auto byte = [&](size_t back) { return static_cast<unsigned char>(segment[at - back]); };
-  if (byte(1) < 0x80) return at - 1;
-  if (at >= 2 && utf8::IsContinuation(segment[at - 1])) {
-    if (byte(2) >= 0xc2 && byte(2) < 0xe0) return at - 2;
-    // Not E0 and ED, behind which not all bytes may stand.
-    const bool any = at >= 3 && byte(3) > 0xe0 && byte(3) < 0xf0 && byte(3) != 0xed;
-    if (any && utf8::IsContinuation(segment[at - 2])) return at - 3;
-  }
-  return utf8::Previous(segment, at);
 }
 
 // Whether a cluster begins with it, behind anything but a Prepend character: by its class alone.
@@ -81,8 +75,14 @@ bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
   const char32_t next = utf8::Decode(segment, at).code_point;
   const uint32_t info = char_info[next];
   if ((info & image::kCharMarks) != 0 || Vanishes(info) || !BeginsCluster(next)) return false;
-  const uint32_t last = char_info[utf8::Decode(segment, Before(segment, at)).code_point];
-  return (last & image::kCharNormalizes) == 0 && !Vanishes(last);
+  // Behind what vanishes stands what was before it.
+  for (uint32_t n = 0; at > 0 && n < kMaxVanishing; ++n) {
+    at = Before(segment, at);
+    const uint32_t last = char_info[utf8::Decode(segment, at).code_point];
+    if ((last & image::kCharNormalizes) != 0) return false;
+    if (!Vanishes(last)) return true;
+  }
+  return at == 0;
 }
 
 uint32_t CharacterGroups::Alone(std::string_view group, uint32_t* infos) const {
@@ -95,7 +95,8 @@ uint32_t CharacterGroups::Alone(std::string_view group, uint32_t* infos) const {
   for (size_t at = 0; at < group.size();) {
     const utf8::Decoded c = utf8::Decode(group, at);
     const uint32_t info = char_info[c.code_point];
-    if (!c.valid || (info & kOthers) != 0 || count == kMaxAlone) return 0;
+    if (!c.valid || c.code_point <= kLastSeparator) return 0;
+    if ((info & kOthers) != 0 || count == kMaxAlone) return 0;
     at += c.size;
     // A Prepend character begins no key (builder/normalized_characters.cc).
     const bool prepend =
