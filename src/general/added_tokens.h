@@ -38,7 +38,7 @@ class AddedTokenScanner {
       const image::AddedToken* token = nullptr;
       const uint32_t at = pos_, end = Longest(&token);
       if (token == nullptr) {
-        pos_ += utf8::Decode(text_, pos_).size;
+        pos_ += replacement_begins_ ? utf8::Decode(text_, pos_).size : 1;
         continue;
       }
       pos_ = end;
@@ -72,7 +72,8 @@ class AddedTokenScanner {
     trie::Unit unit = trie_.root();
     uint32_t end = pos_, left = model_.max_added_bytes;
     for (uint32_t at = pos_; at < text_.size();) {
-      const utf8::Decoded d = utf8::Decode(text_, at);
+      const bool ascii = static_cast<unsigned char>(text_[at]) < 0x80;
+      const utf8::Decoded d = ascii ? utf8::Decoded{0, 1, true} : utf8::Decode(text_, at);
       const std::string_view bytes =
           d.valid ? std::string_view(text_.data() + at, d.size) : "\xef\xbf\xbd";
       for (const char byte : bytes) {

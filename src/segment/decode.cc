@@ -227,7 +227,7 @@ Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
 
 // CharInfo of the character that ends at a place where the segment was cut.
 uint32_t SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
-  return tables_.char_info[utf8::Decode(segment, utf8::Previous(segment, at)).code_point];
+  return tables_.char_info[utf8::Decode(segment, CharacterGroups::Before(segment, at)).code_point];
 }
 
 // Appends the spans of the segment from *cursor on, which kFull moves on. more: the byte behind the
@@ -294,14 +294,22 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   return {};
 }
 
-// Whether a character of kCharGeneralPath is a code where it stands: between two that are.
+// Whether a character of kCharGeneralPath is a code where it stands: between two that are, or that
+// become several of which the next to it is no space.
 bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info) const {
-  constexpr uint32_t kNoCode =
-      image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
+  constexpr uint32_t kNoCode = image::kCharNormalizes | image::kCharGeneralPath;
   const size_t next = at + utf8::Decode(segment, at).size;
   if ((info & image::kCharCodeMask) == 0 || at == 0 || next == segment.size()) return false;
   const utf8::Decoded c = utf8::Decode(segment, next);
-  return c.valid && ((tables_.char_info[c.code_point] | run_.previous) & kNoCode) == 0;
+  const uint32_t after = tables_.char_info[c.code_point], before = run_.previous;
+  if (!c.valid || ((after | before) & kNoCode) != 0) return false;
+  const auto is_code = [this](uint32_t neighbour, bool first) {
+    if ((neighbour & image::kCharExpands) == 0) return (neighbour & image::kCharSpace) == 0;
+    const uint16_t* const list = run_.expansions + (neighbour & image::kCharCodeMask);
+    const uint32_t count = ExpansionCount(list);
+    return count != 0 && list[first ? 1 : count] != 0;
+  };
+  return is_code(after, true) && is_code(before, false);
 }
 
 // Appends the character c at *at, which is more or less than one code, or behind which the open
@@ -355,28 +363,31 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   const size_t begin = groups_.known() ? groups_.Begin(segment, *at) : 0;
   const size_t end = groups_.known() ? groups_.End(segment, *at + c_size) : segment.size();
   // A mark at the begin is in one cluster with the separator before it.
-  const uint32_t first = tables_.char_info[utf8::Decode(segment, 0).code_point];
   const bool joins_separator =
-      begin == 0 && model_.huggingface() && (first & image::kClusterMarks) != 0;
+      begin == 0 && model_.huggingface() &&
+      (tables_.char_info[utf8::Decode(segment, 0).code_point] & image::kClusterMarks) != 0;
   const bool resumed = begin < cursor->at || (begin == cursor->at && skipped_ != 0);
   if (joins_separator || (resumed && cursor->at != 0)) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
-  const size_t from = groups_.known() ? begin : *at;
-  const rankfeed_reason reason = NotNormalizable({segment.data() + from, end - from});
-  if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
   // What runs of white space are told by.
   if (begin != 0 && (InfoBefore(segment, begin) & image::kCharGeneralPath) != 0) {
     return Outcome::General(RANKFEED_REASON_CHARACTER);
   }
-  if (!groups_.known() || !TakeBackTo(segment, begin, *at)) {
-    if (cursor->at != 0) return Outcome::General(RANKFEED_REASON_CONTEXT);
-    TakeBack();
-    return {Kind::kNormalize};
-  }
+  const bool taken_back = groups_.known() && TakeBackTo(segment, begin, *at);
   const uint32_t size = run_.size;
-  const Outcome outcome =
-      AppendAlone(segment, begin, end) ? Outcome{} : AppendGroup(segment, begin, end, cursor);
+  Outcome outcome;
+  if (!taken_back || !AppendAlone(segment, begin, end)) {
+    const size_t from = groups_.known() ? begin : *at;
+    const rankfeed_reason reason = NotNormalizable({segment.data() + from, end - from});
+    if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
+    if (!taken_back) {
+      if (cursor->at != 0) return Outcome::General(RANKFEED_REASON_CONTEXT);
+      TakeBack();
+      return {Kind::kNormalize};
+    }
+    outcome = AppendGroup(segment, begin, end, cursor);
+  }
   // Whether a space came before what vanished is not known any more.
   if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
@@ -442,7 +453,7 @@ bool SpanDecoder::AppendAlone(std::string_view segment, size_t begin, size_t end
       ++elements;
     }
   }
-  run_.previous = InfoBefore(segment, end) | image::kCharUnknown | image::kCharNormalizes;
+  run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
   before_space_ = {};
   return true;
 }
@@ -474,7 +485,7 @@ Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t 
     if (element++ < skip) continue;
     AppendNormalized(c, text, element, static_cast<uint32_t>(end));
   }
-  run_.previous = InfoBefore(segment, end) | image::kCharUnknown | image::kCharNormalizes;
+  run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
   before_space_ = {};
   return {};
 }

@@ -14,6 +14,10 @@
 
 namespace rankfeed::segment {
 
+static constexpr unsigned char kLastSeparator = ' ';
+// Characters that vanish in a row, behind which it is not asked what else stands there.
+static constexpr uint32_t kMaxVanishing = 8;
+
 CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
   if (!model.huggingface()) return;
   // Without the classes of characters there is no charsmap (image/sections.def).
@@ -32,9 +36,12 @@ CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
     const std::string_view pattern = model.text(step.a);
     const bool precompiled = step.op == static_cast<uint32_t>(image::Op::kPrecompiled);
     charsmaps += precompiled;
+    // Patterns of several characters are in no group that is taken apart, nor are separators.
+    const bool of_others =
+        !pattern.empty() && (utf8::Decode(pattern, 0).size != pattern.size() ||
+                             static_cast<unsigned char>(pattern[0]) <= kLastSeparator);
     only_clusters_ &=
-        precompiled || (step.op == static_cast<uint32_t>(image::Op::kReplace) && !pattern.empty() &&
-                        utf8::Decode(pattern, 0).size != pattern.size());
+        precompiled || (step.op == static_cast<uint32_t>(image::Op::kReplace) && of_others);
   }
   only_clusters_ &= charsmaps == 1;
 }
@@ -68,12 +75,19 @@ bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
   const char32_t next = utf8::Decode(segment, at).code_point;
   const uint32_t info = char_info[next];
   if ((info & image::kCharMarks) != 0 || Vanishes(info) || !BeginsCluster(next)) return false;
-  const uint32_t last = char_info[utf8::Decode(segment, utf8::Previous(segment, at)).code_point];
-  return (last & image::kCharNormalizes) == 0 && !Vanishes(last);
+  // Behind what vanishes stands what was before it.
+  for (uint32_t n = 0; at > 0 && n < kMaxVanishing; ++n) {
+    at = Before(segment, at);
+    const uint32_t last = char_info[utf8::Decode(segment, at).code_point];
+    if ((last & image::kCharNormalizes) != 0) return false;
+    if (!Vanishes(last)) return true;
+  }
+  return at == 0;
 }
 
 uint32_t CharacterGroups::Alone(std::string_view group, uint32_t* infos) const {
-  constexpr uint32_t kPatterns = image::kMarkInPattern | image::kMarkReorders;
+  constexpr uint32_t kOthers =
+      image::kMarkInPattern | image::kMarkReorders | image::kCharGeneralPath;
   constexpr uint32_t kAllClusters = image::kClusterMarks << image::kCharBaseShift;
   const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
   uint32_t count = 0;
@@ -81,7 +95,8 @@ uint32_t CharacterGroups::Alone(std::string_view group, uint32_t* infos) const {
   for (size_t at = 0; at < group.size();) {
     const utf8::Decoded c = utf8::Decode(group, at);
     const uint32_t info = char_info[c.code_point];
-    if (!c.valid || (info & kPatterns) != 0 || count == kMaxAlone) return 0;
+    if (!c.valid || c.code_point <= kLastSeparator) return 0;
+    if ((info & kOthers) != 0 || count == kMaxAlone) return 0;
     at += c.size;
     // A Prepend character begins no key (builder/normalized_characters.cc).
     const bool prepend =
@@ -105,24 +120,25 @@ uint32_t CharacterGroups::AloneInClusters(std::string_view group, uint32_t* info
     const CharsmapMatch match = end - at < normalize::kWholeClusterBytes
                                     ? charsmap.Shortest({group.data() + at, end - at})
                                     : CharsmapMatch();
-    const utf8::Decoded first = utf8::Decode(group, at);
-    if (match && match.key_size != first.size) return 0;
+    uint32_t size;
+    const char32_t first = utf8::DecodeValid(group.data() + at, &size);
+    if (match && match.key_size != size) return 0;
     if (match) {
-      infos[count++] = model_.segment.char_info[first.code_point];
+      infos[count++] = model_.segment.char_info[first];
       at = end;
       continue;
     }
     while (at < end) {
-      const utf8::Decoded c = utf8::Decode(group, at);
-      infos[count++] = model_.segment.char_info[c.code_point];
-      at += c.size;
+      const char32_t c = utf8::DecodeValid(group.data() + at, &size);
+      infos[count++] = model_.segment.char_info[c];
+      at += size;
     }
   }
   return count;
 }
 
 size_t CharacterGroups::Begin(std::string_view segment, size_t at) const {
-  while (at > 0 && !EndsBefore(segment, at)) at = utf8::Previous(segment, at);
+  while (at > 0 && !EndsBefore(segment, at)) at = Before(segment, at);
   return at;
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 using test::TestEngine;
 
-constexpr double kFactor = 20;  // the dearest measured is 13, with plain text on the fast road too
+constexpr double kFactor = 16;  // with plain text on the fast road too
 constexpr size_t kLong = kSanitized ? 20'000 : 250'000;
 
 double Seconds() {
