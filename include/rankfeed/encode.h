@@ -171,7 +171,8 @@ typedef enum {
   RANKFEED_REASON_LENGTH = 6,       /* thousands of characters without a place to cut */
   RANKFEED_REASON_UNKNOWN = 7,      /* the unknown piece, where its score must be known exactly */
   RANKFEED_REASON_CAPACITY = 8,     /* tokens that did not fit, where a score depends on them */
-  RANKFEED_REASON_ADDED_TOKEN = 9,  /* what may be an added token with "normalized": true */
+  RANKFEED_REASON_ADDED_TOKEN = 9,  /* what may be an added token with "normalized": true, or a
+                                       user-defined symbol of SentencePiece */
   RANKFEED_REASON_COUNT = 10
 } rankfeed_reason;
 

@@ -61,13 +61,10 @@ class Build {
     depth_.assign(out_.states.size(), 0);
     up_.assign(out_.states.size(), 0);
     base_[0] = out_.root_base;
-    // Bytes of an unknown character are known to the general path.
-    const uint32_t unknown =
-        model_.has(image::kByteFallback) ? image::kEdgeLiteral : image::kEdgeUnknown;
     for (uint32_t code = 1; code <= codes; ++code) {
       SetLabel(size + code, code);
       depth_[size + code] = 1;
-      own_[size + code] = image::MakeEdge(Cost(model_.config->unk_score), 1, unknown);
+      own_[size + code] = image::MakeEdge(Cost(model_.config->unk_score), 1, image::kEdgeUnknown);
     }
     for (uint32_t unit = 1; unit < size; ++unit) {
       const trie::Unit u = units_[unit];

@@ -62,16 +62,17 @@ rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, 
 rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* io) const {
   io->count = 0;
   if (text.size > encoder_.limits.max_text_bytes) return RANKFEED_E_LIMIT;
-  if (frame_status_ != RANKFEED_OK) return frame_status_;
   TokenSink sink{io->input_ids, io->offset_begin, io->offset_end, io->capacity, 0};
   if (io->special_tokens_mask == nullptr && io->token_type_ids == nullptr && AroundIsAll() &&
-      Blocked(sink) == RANKFEED_REASON_NONE) {
+      frame_status_ == RANKFEED_OK && Blocked(sink) == RANKFEED_REASON_NONE) {
     size_t done;
     const rankfeed_status status = EncodeAround({&text, 1}, sink, nullptr, &done);
     io->count = sink.count;
     if (status != RANKFEED_OK) return status;
-    const uint32_t bounds[2] = {0, sink.count};
-    ToUnits({&text, 1}, sink, bounds, specials());
+    if (HasUnits()) [[unlikely]] {
+      const uint32_t bounds[2] = {0, sink.count};
+      ToUnits({&text, 1}, sink, bounds, specials());
+    }
     return sink.count > io->capacity ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK;
   }
   uint32_t text_from, text_to;
@@ -86,8 +87,7 @@ rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* i
 // The offsets of tokens [from, to), in the units that the call asks for.
 void TextEncoder::ToUnits(std::string_view text, const TokenSink& sink, uint32_t from,
                           uint32_t to) const {
-  constexpr uint32_t kUnits = RANKFEED_OFFSETS_CODE_POINTS | RANKFEED_OFFSETS_UTF16;
-  if ((flags_ & kUnits) == 0 || (sink.begin == nullptr && sink.end == nullptr)) return;
+  if (!HasUnits() || (sink.begin == nullptr && sink.end == nullptr)) return;
   to = std::min(to, sink.capacity);
   from = std::min(from, to);
   OffsetUnits units(text, (flags_ & RANKFEED_OFFSETS_UTF16) != 0, model_.huggingface());

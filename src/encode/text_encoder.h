@@ -35,6 +35,9 @@ class TextEncoder {
   rankfeed_status EncodeTexts(std::span<const rankfeed_text> texts, rankfeed_encodings* io) const;
 
  private:
+  bool HasUnits() const {  // offsets in others than bytes
+    return (flags_ & (RANKFEED_OFFSETS_CODE_POINTS | RANKFEED_OFFSETS_UTF16)) != 0;
+  }
   bool specials() const { return (flags_ & RANKFEED_ADD_SPECIAL_TOKENS) != 0; }
   // Whether texts are encoded with what is around them at once.
   bool AroundIsAll() const {

@@ -18,6 +18,7 @@ enum class FastRoadReason : uint32_t {
   // About the pipeline.
   kNoMetaspace = 3,
   kNormalizedAddedTokens = 5,
+  kByteFallback = 6,
   kNoUnknownId = 7,
   kUnescapedWhitespaces = 10,
   kWhitespaceAsSuffix = 11,
@@ -38,10 +39,10 @@ enum class FastRoadReason : uint32_t {
   kSeparatorPatterns = 24,
 };
 inline constexpr uint32_t kLastFastRoadReason = 24;
-// 4: spaces that are not collapsed make words; byte fallback; add_dummy_prefix and
-// remove_extra_whitespaces of SentencePiece.
+// 4: spaces that are not collapsed make words; add_dummy_prefix=false and
+// remove_extra_whitespaces=false of SentencePiece.
 constexpr bool RetiredFastRoadReason(uint32_t reason) {
-  return reason == 4 || (reason >= 6 && reason <= 9 && reason != 7);
+  return reason == 4 || reason == 8 || reason == 9;
 }
 
 // What keeps texts off the fast road, in the words of the file formats; "" for kNone and for
@@ -59,6 +60,8 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
       return "no Metaspace pre-tokenizer";
     case FastRoadReason::kNormalizedAddedTokens:
       return "added tokens with normalized=true";
+    case FastRoadReason::kByteFallback:
+      return "byte_fallback";
     case FastRoadReason::kNoUnknownId:
       return "no unk_id";
     case FastRoadReason::kUnescapedWhitespaces:

@@ -209,12 +209,12 @@ inline constexpr uint32_t kMaxSegmentPieceChars = 16;  // greatest depth and edg
 
 // An edge of the lattice: bits 63..28 its cost, 27..4 its id, 3..0 16 - characters of the piece, so
 // that a sum needs nothing masked off and the least sum says what it ends in. A character that is
-// no piece has an edge of its own, with kEdgeUnknown, or kEdgeLiteral under byte fallback. kAutomatonEdges[0] is kNoEdge.
+// no piece has an edge of its own, with kEdgeUnknown. kAutomatonEdges[0] is kNoEdge.
 inline constexpr uint32_t kMaxCost = 0x1fffff;
 // Sums of scores over any text stay below 2^63 so; builder/eligibility.cc, ClassifyPieces, asks for less.
 inline constexpr double kMaxCostUnit = 1024;
 inline constexpr uint32_t kEdgeUnknown = 0xffffff;  // a character that is no piece
-inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // ids that only the general path knows
+inline constexpr uint32_t kEdgeLiteral = 0xfffffe;  // the unknown piece, spelled out
 inline constexpr uint32_t kEdgeCostShift = 28;
 inline constexpr uint64_t kEdgeCostMask = ~uint64_t{0} << kEdgeCostShift;
 constexpr uint64_t MakeEdge(uint64_t cost, uint32_t chars, uint32_t id) {

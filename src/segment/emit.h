@@ -88,9 +88,11 @@ class Emitter {
 
   // Separators after the last word may make a word of one U+2581.
   rankfeed_reason EndStretch() {
-    const rankfeed_reason reason = EmitTrailing();
+    rankfeed_reason reason = RANKFEED_REASON_NONE;
+    if ((model_.segment.config->rules & image::kTrailingSpaceIsWord) != 0) reason = EmitTrailing();
     if constexpr (kFloat32) {
-      if (wants_offsets_) offsets_.End(*sink_);
+      if (wants_offsets_) [[unlikely]]
+        offsets_.End(*sink_);
     }
     return reason;
   }
@@ -98,9 +100,8 @@ class Emitter {
  private:
   static constexpr bool kFloat32 = Arithmetic::kFloat32;
 
-  rankfeed_reason EmitTrailing() {
+  [[gnu::noinline]] rankfeed_reason EmitTrailing() {
     const image::SegmentConfig& config = *model_.segment.config;
-    if ((config.rules & image::kTrailingSpaceIsWord) == 0) return RANKFEED_REASON_NONE;
     ByteSet separators;
     std::memcpy(separators.low, config.separators, sizeof(config.separators));
     trailing_space_ |= !stretch_.empty() && separators.Has(static_cast<uint8_t>(stretch_.back()));

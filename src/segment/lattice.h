@@ -14,7 +14,7 @@ namespace rankfeed::segment {
 struct Path {
   enum : uint8_t {
     kFused = 1,    // holds an unknown token of several characters
-    kLiteral = 2,  // holds the unknown piece itself, or bytes: its text takes the general path
+    kLiteral = 2,  // holds the unknown piece itself: its text takes the general path
     kUnknown = 4,  // holds an unknown token: not for a table of the image
   };
   // Flags of paths that are not kept. Replaying SentencePiece's sums needs to know how many

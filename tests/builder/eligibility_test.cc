@@ -171,7 +171,7 @@ TEST(Eligibility, OptionsOfHuggingFace) {
     });
   };
   constexpr char kPieces[] = R"(["\u2581",-3.5],["a",-2.25])";
-  Expect(model("0", "true", kPieces), FastRoadReason::kNone);
+  Expect(model("0", "true", kPieces), FastRoadReason::kByteFallback);
   Expect(model("null", "false", kPieces), FastRoadReason::kNoUnknownId);
   Expect(model("0", "false", R"(["\u2581",-3.5],["a",2.25])"), FastRoadReason::kPositiveScores);
   Expect(model("0", "false", R"(["\u2581",-3.5],["a",-2e9])"), FastRoadReason::kUnknownScore);
@@ -206,20 +206,18 @@ TEST(Eligibility, SentencePiece) {
   Expect(model([](Proto&) {}), FastRoadReason::kNone);
   for (const bool prefix : {false, true}) {
     for (const bool remove : {false, true}) {
-      for (const bool bytes : {false, true}) {
-        Expect(model([&](Proto& m) {
-                 m.normalizer.add_dummy_prefix = prefix;
-                 m.normalizer.remove_extra_whitespaces = remove;
-                 if (bytes) m.AddBytes();
-               }),
-               FastRoadReason::kNone);
-      }
+      Expect(model([&](Proto& m) {
+               m.normalizer.add_dummy_prefix = prefix;
+               m.normalizer.remove_extra_whitespaces = remove;
+             }),
+             FastRoadReason::kNone);
     }
   }
   Expect(model([](Proto& m) { m.normalizer.escape_whitespaces = false; }),
          FastRoadReason::kUnescapedWhitespaces);
   Expect(model([](Proto& m) { m.treat_whitespace_as_suffix = true; }),
          FastRoadReason::kWhitespaceAsSuffix);
+  Expect(model([](Proto& m) { m.AddBytes(); }), FastRoadReason::kByteFallback);
   // Looked for as they are written: characters that normalize to themselves.
   const std::pair<const char*, FastRoadReason> symbols[] = {
       {"wor", FastRoadReason::kNone},

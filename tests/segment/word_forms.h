@@ -101,14 +101,13 @@ inline json Metaspace(const char* prepend_scheme) {
   return metaspace;
 }
 
-// What makes another model of one, put behind it: messages of one field are merged. more: byte fallback,
-// and user-defined symbols.
+// What makes another model of one, put behind it: messages of one field are merged. more:
+// user-defined symbols.
 inline std::string SpChange(bool prefix, bool remove, bool more) {
   sp_test::ModelProto change;
   change.normalizer.add_dummy_prefix = prefix;
   change.normalizer.remove_extra_whitespaces = remove;
   if (more) {
-    change.AddBytes();
     for (const char* symbol : {"[unk]", "``", "<eop>"}) change.Add(symbol, 0, sp_test::kUserDefined);
   }
   return sp_test::Serialize(change);
@@ -170,16 +169,7 @@ inline std::vector<FormFile> Forms() {
   sentencepiece("SentencePiece no prefix", false, true, false);
   sentencepiece("SentencePiece all spaces", true, false, false);
   sentencepiece("SentencePiece no prefix, all spaces", false, false, false);
-  sentencepiece("SentencePiece bytes and symbols", true, true, true);
-  json bytes = base;
-  bytes["pre_tokenizer"] = split;
-  bytes["model"]["byte_fallback"] = true;
-  for (int b = 0; b < 256; ++b) {
-    char name[8];
-    std::snprintf(name, sizeof(name), "<0x%02X>", b);
-    bytes["model"]["vocab"].push_back({name, -1.0 * b});
-  }
-  forms.push_back({"bytes", bytes.dump()});
+  sentencepiece("SentencePiece symbols", true, true, true);
   return forms;
 }
 
