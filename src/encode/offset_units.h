@@ -18,10 +18,7 @@ class OffsetUnits {
   // utf16: a character above U+FFFF counts two. In SentencePiece parity each ill-formed byte is a
   // character, as its normalizer has it; in HuggingFace parity each maximal subpart.
   OffsetUnits(std::string_view text, bool utf16, bool huggingface)
-      : text_(text),
-        utf16_(utf16),
-        huggingface_(huggingface),
-        bytes_(IsAscii(text)) {}
+      : text_(text), utf16_(utf16), huggingface_(huggingface), bytes_(IsAscii(text)) {}
 
   // begin and end (both nullable): as many offsets of tokens in order.
   void Convert(uint32_t* begin, uint32_t* end, uint32_t count) {

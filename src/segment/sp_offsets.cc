@@ -73,7 +73,8 @@ void SpOffsets::Space(State* state, uint32_t at, const Use& use) const {
 // What stands between the last segment and one that begins there.
 void SpOffsets::Separators(uint32_t begin) {
   if (!collapses_) {
-    // The U+2581 in front of a segment is that of the byte before it, or the one in front of the text.
+    // The U+2581 in front of a segment is that of the byte before it, or the one in front of the
+    // text.
     const bool opens = begin == 0 ? prefixed_ : Separator(begin - 1);
     state_.space = !opens ? kNone : begin == 0 ? 0 : begin - 1;
   } else if (done_ < begin && state_.begun && state_.space == kNone) {

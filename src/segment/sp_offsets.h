@@ -2,14 +2,14 @@
 // segment/sp_offsets.h: where the tokens of a text stand in it (SentencePiece parity).
 //
 // A normalized character has the place where the step of the normalizer began that made it
-// (normalize/sp_normalize.h), a U+2581 that of the first space of its run, or of its own space where
-// they do not collapse, and the one in front of a text that of the first step which is no space, or
-// of the first one. A token begins where its first character does, and
-// ends where the next token begins, so begins are all that segments have to give; behind the last
-// token the text ends, or the spaces that end it begin.
+// (normalize/sp_normalize.h), a U+2581 that of the first space of its run, or of its own space
+// where they do not collapse, and the one in front of a text that of the first step which is no
+// space, or of the first one. A token begins where its first character does, and ends where the
+// next token begins, so begins are all that segments have to give; behind the last token the text
+// ends, or the spaces that end it begin.
 //
-// A segment goes through the normalizer as if it were alone, as for its ids. Not known here, and left
-// to the general path: the places of two unknown tokens in one segment.
+// A segment goes through the normalizer as if it were alone, as for its ids. Not known here, and
+// left to the general path: the places of two unknown tokens in one segment.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ class SpOffsets {
   void Begin(std::string_view stretch, uint32_t offset, uint32_t token);
 
   // Gives tokens [first, last), those of bytes [begin, end) of the stretch, their begins. Every
-  // segment in order, those without tokens too. False if they are not known here. O(bytes + tokens).
+  // segment in order, those without tokens too. False if they are not known here. O(bytes +
+  // tokens).
   bool Place(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
 
   // The same for the token of the separators that end the stretch.
@@ -57,12 +58,8 @@ class SpOffsets {
   void Space(State* state, uint32_t at, const Use& use) const;
   void Separators(uint32_t begin);
   // Whether a U+2581 comes in front of the next character.
-  bool Opens() const {
-    return collapses_ && !state_.begun ? prefixed_ : state_.space != kNone;
-  }
-  bool Separator(uint32_t at) const {
-    return separators_.Has(static_cast<uint8_t>(stretch_[at]));
-  }
+  bool Opens() const { return collapses_ && !state_.begun ? prefixed_ : state_.space != kNone; }
+  bool Separator(uint32_t at) const { return separators_.Has(static_cast<uint8_t>(stretch_[at])); }
   uint32_t OneCode(uint32_t at, uint32_t end) const;
   bool PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
   bool PlaceWalking(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
