@@ -3,11 +3,12 @@
 // The vocabulary has, as published ones do, its special tokens among the model's pieces.
 #include <gtest/gtest.h>
 
+// Before the wrapper, which has a Model of its own.
+#include "support/test_engine.h"
 
 #include "general/sp_model_proto.h"
 #include "general/sp_texts.h"
 #include "rankfeed/rankfeed.hpp"
-#include "support/test_engine.h"
 
 namespace rankfeed {
 namespace {

@@ -3,7 +3,7 @@
 
 stress.py draws one class of characters a text; here most of a text is words, so that a scanner is in its stride when it
 meets the odd character, and the odd ones come singly, in runs, at the borders of words and of 64-byte blocks.
-mixtures(count, seed, words, added) yields str. The same arguments give the same texts on every machine.
+mixtures(count, seed, words, added) and long_segments(count, seed) yield str. The same arguments give the same texts on every machine.
 """
 
 import random
@@ -73,6 +73,39 @@ def mixture(r, words, added):
     for _ in range(r.choice((0, 1, 1, 1, 2, 3, 5, 9))):
         text = _insert(r, text, "".join(r.choices(pool, k=r.choice((1, 1, 1, 2, 3)))))
     return text
+
+
+FILLING = ["中", "a", "é", "ا", "м", "한", "x1", "ab", "ﷺ", "😀", "ñandú", "。"]
+SPACES = ["\u00a0", "\u3000", "\u2009", "\u200b", "\u2003", "\u1680"]
+
+
+def long_segment(r):
+    """One that no space cuts, or few do, of about as many characters as the engine reads at a time, or more; what is read with its
+    neighbours stands where a batch may end."""
+    odd = [*stress.MARKS, *stress.PREPEND, *stress.EXPANDING, *stress.JAMO, "ﷺ", "㎈", "£", "``", "'", "\u0085", "▁", "<s>", "İ", "क्"]
+    pool = [SPACES, stress.MARKS, stress.PREPEND, odd, FILLING]
+    unit = r.choice(FILLING)
+    kind = r.randrange(5)
+    if kind == 0:  # a batch ends near the odd ones
+        size = r.randint(200, 235) if unit == "ﷺ" else r.randint(4000, 4110) // len(unit)
+        text = unit * size + r.choice(SPACES + odd) + r.choice(odd + SPACES) + r.choice(FILLING) * r.randint(0, 50)
+        return text + (unit * r.randint(0, 300) + r.choice(SPACES) + r.choice(stress.MARKS) + "x" if r.random() < 0.5 else "")
+    if kind == 1:
+        return "".join(r.choice(stress.PREPEND + ["ﷺ"] * 6 + stress.MARKS[:2]) for _ in range(r.randint(5, 900)))
+    if kind == 2:  # runs of one character
+        unit = r.choice(".-a_=。…!中1'h")
+        return "".join(r.choice([unit * r.randint(1, 60), unit * (r.randint(1, 5000) if r.random() < 0.2 else 3), " ", r.choice(odd)])
+                       for _ in range(r.randint(1, 12)))
+    if kind == 3:
+        return "".join(unit * r.randint(1, 400) + r.choice(odd + SPACES) + r.choice(odd + SPACES) for _ in range(r.randint(1, 25)))
+    return r.choice([" ", "  ", "\n", "\u3000"]).join("".join(r.choice(r.choice(pool)) for _ in range(r.randint(1, 40)))
+                                                     for _ in range(r.randint(1, 30)))
+
+
+def long_segments(count, seed):
+    r = random.Random(seed ^ 0x5e9)
+    for _ in range(count):
+        yield long_segment(r)
 
 
 def mixtures(count, seed, words, added=()):

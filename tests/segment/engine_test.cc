@@ -191,6 +191,24 @@ TEST(WordEngine, EqualsThePlainPathOnCharactersThatBecomeSeveralWords) {
   }
 }
 
+// A batch that ends behind a character that becomes a space: what comes next is read with it.
+TEST(WordEngine, EqualsThePlainPathWhereALongSegmentGoesOnBehindASpace) {
+  const char* const kBehind[] = {"\u00a0\u0301x", "\u3000\u0323", "\u00a8\u0301x", "\ufdfa\u0301",
+                                 "\u00a0\u0600\ufdfa"};
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    for (size_t size = 4040; size < 4104; size += kSanitized ? 5 : 1) {
+      for (const char* behind : kBehind) {
+        const std::string text = std::string(size, 'a') + behind;
+        ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << size << " " << behind;
+      }
+    }
+  }
+}
+
 TEST(WordEngine, EqualsThePlainPathOnXquad) {
   const std::string vocabulary = sp_test::SharedData("xlmr.tokenizer.json");
   if (vocabulary.empty()) GTEST_SKIP() << "no xlmr.tokenizer.json in RANKFEED_SHARED_DATA";
