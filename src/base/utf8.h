@@ -163,7 +163,8 @@ constexpr bool IsContinuation(char c) {
 // such an end. A byte that is no continuation always begins one, so only four bytes matter.
 constexpr size_t Previous(std::string_view text, size_t pos) {
   const size_t limit = pos > 4 ? pos - 4 : 0;
-  for (size_t start = pos; start-- > limit;) {
+  for (size_t start = pos; start > limit;) {
+    --start;
     if (IsContinuation(text[start])) continue;
     while (start + Decode(text, start).size < pos) start += Decode(text, start).size;
     return start;

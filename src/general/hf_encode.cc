@@ -188,9 +188,12 @@ class Encoder {
     const normalize::NormalizedText& in = buffers_.in();
     AddedTokenScanner scanner(model_, model_.added_normalized, in.view(), skip_special_);
     uint32_t done = 0;
-    AddedMatch match;
+    AddedMatch match, next;
     bool ok = true;
-    while (scanner.Next(&match)) {
+    for (bool found = scanner.Next(&next); found;) {
+      match = next;
+      // It looks at the character before it, so before that is marked.
+      found = scanner.Next(&next);
       if (Refused(match)) return RefuseNormalized(match.token->id, match.begin, match.end);
       if (done < match.begin) ok = splits->Add(done, match.begin) && ok;
       Mark(match);

@@ -156,8 +156,8 @@ static uint32_t CopyWord(const uint16_t* from, uint32_t most, uint16_t* to) {
     uint64_t four;
     std::memcpy(&four, from + size, sizeof(four));
     std::memcpy(to + size, &four, sizeof(four));
-    // The lowest bit is that of the first 0.
-    const uint64_t zeros = (four - kOnes) & ~four & kHighs;
+    // The highest bit of each that is 0; nothing is borrowed from the next.
+    const uint64_t zeros = ~((four | kHighs) - kOnes) & ~four & kHighs;
     if (zeros != 0) return size + static_cast<uint32_t>(std::countr_zero(zeros)) / 16;
   }
   for (; size < most && from[size] != 0; ++size) to[size] = from[size];

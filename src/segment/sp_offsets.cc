@@ -172,7 +172,9 @@ bool SpOffsets::PlaceWalking(uint32_t begin, uint32_t end, uint32_t first, uint3
       left = sink.ids[token] == unk_id ? unknown : CodesOf(sink, token);
       ++token;
     }
-    --left;
+    // Pieces of an image that nobody made by the rules may be of no code.
+    fits &= left != 0;
+    left -= std::min(left, 1u);
   });
   return fits && token == last && left == 0;
 }

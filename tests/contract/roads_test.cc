@@ -201,9 +201,12 @@ TEST(Roads, Character) {
 }
 
 TEST(Roads, Context) {
-  // A mark that is in one grapheme cluster with the space before it, before one that composes.
-  const std::string text = "a \u0301e\u0301";
+  // A mark that becomes another, before one that is read with it: both are in one grapheme cluster
+  // with the space before them.
+  const std::string text = "a \u0340\u0301x";
   ExpectRoads(Between("B", text), {{RANKFEED_REASON_CONTEXT, 1, text.size()}});
+  // One that stays as it is on its own is no reason, whatever composes behind it.
+  ExpectRoads(Between("B", "a \u0301e\u0301"), {});
 }
 
 TEST(Roads, Length) {

@@ -184,13 +184,15 @@ class Driver {
                      const std::vector<int32_t>& statuses, const std::vector<uint32_t>& counts,
                      const std::vector<int32_t>& ids, const std::vector<uint32_t>& begin,
                      const std::vector<uint32_t>& end) {
-    std::vector<int32_t> all(ids.size());
-    std::vector<uint32_t> all_begin(ids.size()), all_end(ids.size()), cu_seqlens(texts.size() + 1);
+    // One more than needed: there is an array to write to where every text fails.
+    const size_t capacity = ids.size() + 1;
+    std::vector<int32_t> all(capacity);
+    std::vector<uint32_t> all_begin(capacity), all_end(capacity), cu_seqlens(texts.size() + 1);
     size_t done = 0, tokens = 0;
     while (done < texts.size()) {
       rankfeed_encodings io{};
       io.struct_size = sizeof(io);
-      io.capacity = static_cast<uint32_t>(ids.size() - tokens);
+      io.capacity = static_cast<uint32_t>(capacity - tokens);
       io.input_ids = all.data() + tokens;
       io.cu_seqlens = cu_seqlens.data();
       io.offset_begin = all_begin.data() + tokens;
@@ -206,6 +208,8 @@ class Driver {
       const rankfeed_status expected = done == texts.size() ? RANKFEED_OK : statuses[done++];
       if (status != expected) Die("a batch ends with another status than its text alone");
     }
+    for (auto* column : {&all_begin, &all_end}) column->resize(tokens);
+    all.resize(tokens);
     if (all != ids || all_begin != begin || all_end != end) Die("ids or offsets of a batch differ");
   }
 
