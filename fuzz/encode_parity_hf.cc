@@ -49,8 +49,12 @@ class Pair {
     const Tokens plain = plain_->Encode(exact.view(), flags),
                  placed = placed_->Encode(exact.view(), flags),
                  fast = fast_->Encode(exact.view(), flags);
-    FUZZ_ASSERT(placed.status == plain.status && placed.ids == plain.ids &&
-                placed.begin == plain.begin && placed.end == plain.end);
+    if (placed.status != plain.status || placed.ids != plain.ids || placed.begin != plain.begin ||
+        placed.end != plain.end) {
+      FUZZ_FAIL("text " + Escape(text) + " mode " + std::to_string(mode) +
+                "\n  general path     " + Show(plain) + "\n  fast road        " + Show(placed) +
+                "\n" + source_);
+    }
     for (const int32_t id : plain.ids) FUZZ_ASSERT(id >= 0);
     if (mode == kEscape && !reference) {
       // A model without an unknown id fails on any unknown edge that is the best to its end. The

@@ -57,9 +57,11 @@ FastRoadReason Characters::FindSeparators() {
       return reason;
     }
   }
+  // CR and LF are one cluster, which is replaced as a whole.
   const bool cluster = !pipeline_.sentencepiece && normalized_.JoinsLineEnds();
-  const bool differ = separators_.Has('\r') != separators_.Has('\n');
-  return cluster && differ ? FastRoadReason::kLineEnds : FastRoadReason::kNone;
+  const bool cr = separators_.Has('\r'), lf = separators_.Has('\n');
+  const bool replaced = cr != lf || (!cr && keys_.Replaces("\r\n"));
+  return cluster && replaced ? FastRoadReason::kLineEnds : FastRoadReason::kNone;
 }
 
 FastRoadReason Characters::ClassifySeparator(uint8_t byte) {

@@ -75,7 +75,7 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
     case FastRoadReason::kSeparatorKeys:
       return "charsmap keys that begin with white space";
     case FastRoadReason::kLineEnds:
-      return "a charsmap that treats CR and LF differently";
+      return "a charsmap that treats CR and LF differently, or together";
     case FastRoadReason::kPrependKeys:
       return "charsmap keys that begin with a Prepend character";
     case FastRoadReason::kUnknownScore:

@@ -510,9 +510,9 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
   trailing_space_ = !every_space_;  // it makes a word there
 }
 
-// A segment with characters that are not normalized one by one.
-Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* normalized) const {
-  if (segment.size() > kMaxNormalizable) return Outcome::General(RANKFEED_REASON_LENGTH);
+// What a segment with characters that are not normalized one by one becomes. False if it is too long.
+bool SpanDecoder::NormalizeWhole(std::string_view segment, std::string_view* normalized) const {
+  if (segment.size() > kMaxNormalizable) return false;
   if (model_.huggingface()) {
     normalize::Buffers buffers;
     for (int i = 0; i < 2; ++i) {
@@ -521,25 +521,30 @@ Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* norma
     std::copy(std::begin(scratch_.work), std::end(scratch_.work), buffers.work);
     if (!normalize::Load(segment, 0, static_cast<uint32_t>(segment.size()), &buffers) ||
         normalize::RunSegmentNormalizer(model_, &buffers) != RANKFEED_OK) {
-      return Outcome::General(RANKFEED_REASON_LENGTH);
+      return false;
     }
     *normalized = buffers.in().view();
-    const bool may_hold_token = normalized_tokens_.MayBeginIn(*normalized);
-    return may_hold_token ? Outcome::General(RANKFEED_REASON_ADDED_TOKEN) : Outcome{};
+    return true;
   }
   normalize::SpNormalizer normalizer = normalize::SpNormalizerOf(model_);
   normalizer.add_dummy_prefix = normalizer.escape_whitespaces = false;
   normalize::SpNormalized result;
   if (!normalize::SpNormalize(normalizer, segment, scratch_.texts[0], nullptr, kNormalizedBytes,
                               &result)) {
-    return Outcome::General(RANKFEED_REASON_LENGTH);
+    return false;
   }
   *normalized = {scratch_.texts[0], result.size};
+  return true;
+}
+
+// The same, where it may be taken.
+Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* normalized) const {
+  if (!NormalizeWhole(segment, normalized)) return Outcome::General(RANKFEED_REASON_LENGTH);
   if (normalized_tokens_.MayBeginIn(*normalized)) {
     return Outcome::General(RANKFEED_REASON_ADDED_TOKEN);
   }
   // Spaces inside one replacement do not collapse: each is a U+2581 of its own.
-  if (normalized->find("  ") != std::string_view::npos) {
+  if (!model_.huggingface() && normalized->find("  ") != std::string_view::npos) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
   return {};
@@ -627,7 +632,8 @@ uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_
     const utf8::Decoded c = utf8::Decode(segment, pos);
     const uint32_t info = tables_.char_info[c.code_point];
     if (!c.valid || (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
-      return first + NormalizedCodes(segment, codes + first);
+      const uint32_t normalized = NormalizedCodes(segment, codes + first);
+      return normalized == 0 ? 0 : first + normalized;
     }
     pos += c.size;
     previous = info;
@@ -643,8 +649,9 @@ uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_
 }
 
 uint32_t SpanDecoder::NormalizedCodes(std::string_view segment, uint16_t* codes) const {
+  // Groups of it were normalized before, and its added tokens looked for.
   std::string_view text;
-  if (Normalize(segment, &text).kind != Kind::kSearch) return 0;
+  if (!NormalizeWhole(segment, &text)) return 0;
   uint32_t count = 0;
   for (size_t pos = 0; pos < text.size() && count + 1 < kMaxSegmentCodes;) {
     uint32_t size;

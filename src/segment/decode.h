@@ -139,6 +139,7 @@ class SpanDecoder {
   bool IsOtherSpace(char32_t c) const;
   void AppendNormalized(char32_t c, const char* text, uint32_t element, uint32_t group_end);
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
+  bool NormalizeWhole(std::string_view segment, std::string_view* normalized) const;
   Outcome Normalize(std::string_view segment, std::string_view* normalized) const;
   uint32_t NormalizedCodes(std::string_view segment, uint16_t* codes) const;
   uint32_t CodeOf(char32_t c) const {

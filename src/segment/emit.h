@@ -136,6 +136,7 @@ class Emitter {
       } else {
         const uint32_t count =
             spans_.CodesOf(segments.Bytes(stretch_, i), segments.word_start(i), scratch_.codes);
+        if (count == 0) return RANKFEED_REASON_LENGTH;
         const rankfeed_reason reason = ledger_.Search({scratch_.codes, count}, *sink_);
         if (reason != RANKFEED_REASON_NONE) return reason;
       }

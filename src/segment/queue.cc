@@ -156,6 +156,12 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
   if (first.valid && prepend && (info & kMore) == 0) return RANKFEED_REASON_NONE;
   constexpr uint32_t kOther = image::kCharNormalizes | image::kCharSpace | image::kCharGeneralPath;
   bool begins_otherwise = (info & kOther) != 0;
+  if (first.size < stretch.size()) {
+    // Together with the next it may become anything.
+    constexpr uint32_t kReplaced = image::kMarkInPattern | image::kMarkAfterKey;
+    const uint32_t next = tables.char_info[utf8::Decode(stretch, first.size).code_point];
+    begins_otherwise |= (image::JoiningMarks(info) & next & kReplaced) != 0;
+  }
   if ((info & image::kCharExpands) != 0) {
     const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
     begins_otherwise = list[0] == 0 || list[1] == 0;

@@ -56,10 +56,20 @@ std::string File(Change change) {
   return file.Text();
 }
 
+std::string Charsmap(const std::map<std::string, std::string>& rules) {
+  return R"({"type":"Precompiled","precompiled_charsmap":")" +
+         test::Base64(sp_test::MakeCharsmap(rules)) + "\"}";
+}
+
 std::string WithCharsmap(const std::map<std::string, std::string>& rules) {
+  return File([&](HfFile& f) { f.normalizer = Charsmap(rules); });
+}
+
+// Where white space is split at U+2581 only.
+std::string WithCharsmapAndCollapse(const std::map<std::string, std::string>& rules) {
   return File([&](HfFile& f) {
-    f.normalizer = R"({"type":"Precompiled","precompiled_charsmap":")" +
-                   test::Base64(sp_test::MakeCharsmap(rules)) + "\"}";
+    f.normalizer = Sequence("normalizers", {Charsmap(rules), kCollapse});
+    f.pre_tokenizer = hf_test::kAlways;
   });
 }
 
@@ -183,15 +193,12 @@ TEST(Eligibility, OptionsOfHuggingFace) {
 TEST(Eligibility, Charsmaps) {
   Expect(WithCharsmap({{"\t", " "}, {"\ta", "b"}}), FastRoadReason::kSeparatorKeys);
   Expect(WithCharsmap({{"\u0600", "a"}}), FastRoadReason::kPrependKeys);
-  const HfFile file;
-  Expect(File([&](HfFile& f) {
-           f.normalizer = Sequence("normalizers",
-                                   {R"({"type":"Precompiled","precompiled_charsmap":")" +
-                                        test::Base64(sp_test::MakeCharsmap({{"\n", " "}})) + "\"}",
-                                    kCollapse});
-           f.pre_tokenizer = hf_test::kAlways;
-         }),
-         FastRoadReason::kLineEnds);
+  Expect(WithCharsmapAndCollapse({{"\n", " "}}), FastRoadReason::kLineEnds);
+  // CR LF is one cluster, which the shortest key replaces as a whole.
+  Expect(WithCharsmapAndCollapse({{"\r\n", "x"}}), FastRoadReason::kLineEnds);
+  Expect(WithCharsmapAndCollapse({{"\r", "x"}}), FastRoadReason::kLineEnds);
+  Expect(WithCharsmapAndCollapse({{"\r", " "}, {"\n", " "}}), FastRoadReason::kNone);
+  Expect(WithCharsmap({{"\r\n", "x"}}), FastRoadReason::kSeparatorKeys);
 }
 
 TEST(Eligibility, SentencePiece) {

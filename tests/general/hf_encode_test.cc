@@ -251,6 +251,56 @@ TEST(HfEncode, LiteralUnknownFuses) {
   EXPECT_EQ(engine.Encode("x<unk>y"), "4:0-1 0:0-7");
 }
 
+// A file whose added tokens are looked for in normalized text.
+std::string SmallFile(const std::string& normalizer, const std::string& prepend_scheme,
+                      const std::string& vocab, const std::vector<Added>& tokens) {
+  std::string added;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const bool single_word = (tokens[i].flags & image::kSingleWord) != 0;
+    added += (i != 0 ? R"(,{"id":)" : R"({"id":)") + std::to_string(3 + i) + R"(,"content":")" +
+             tokens[i].content + R"(","single_word":)" + (single_word ? "true" : "false") +
+             R"(,"lstrip":false,"rstrip":false,"normalized":true,"special":false})";
+  }
+  return R"({"version":"1.0","added_tokens":[)" + added + R"(],"normalizer":)" + normalizer +
+         R"(,"pre_tokenizer":{"type":"Metaspace","replacement":"\u2581","prepend_scheme":")" +
+         prepend_scheme +
+         R"(","split":true},"model":{"type":"Unigram","unk_id":0,"byte_fallback":false,"vocab":)" +
+         vocab + "}}";
+}
+
+// The ids of tokenizers 0.23.3, here and below. What single_word looks at is the text, also where
+// that is a token.
+TEST(HfEncode, NormalizedTokensBesideOneAnother) {
+  Engine engine(SmallFile(
+      R"({"type":"NFC"})", "never", R"([["<unk>",-14],["a",-1],["b",-2]])",
+      {{"d", 0}, {"<", image::kSingleWord}, {"\u00e9", 0}, {"ab", image::kSingleWord}}));
+  EXPECT_EQ(engine.Encode("d<"), "3:0-1 0:1-2");
+  EXPECT_EQ(engine.Encode("\u00e9<"), "5:0-1 0:1-2");
+  EXPECT_EQ(engine.Encode("d <"), "3:0-1 0:1-2 4:2-3");
+  EXPECT_EQ(engine.Encode("\u00e9ab"), "5:0-1 1:1-2 2:2-3");
+  EXPECT_EQ(engine.Encode("dab"), "3:0-1 1:1-2 2:2-3");
+  EXPECT_EQ(engine.Encode("d<<"), "3:0-1 0:1-2 4:2-3");
+  EXPECT_EQ(engine.Encode("\u00e9 \u00e9<"), "5:0-1 0:1-2 5:2-3 0:3-4");
+}
+
+// Scores so large that the segment is searched again, where a token might have begun with its "<".
+TEST(HfEncode, SegmentsSearchedAgainKeepTheirTokens) {
+  Engine engine(SmallFile(R"({"type":"NFD"})", "never",
+                          R"([["<unk>",-141],["<mask>",0],["  A\u2581",-180000]])",
+                          {{"<<s>>", 0}}));
+  EXPECT_EQ(engine.Encode("<mask>e\u0301\u0323ab\u06dd1"), "1:0-6 0:6-13");
+}
+
+// What two characters are replaced by may begin with a space, so that no U+2581 comes before it.
+TEST(HfEncode, ReplacedAtTheBeginOfAText) {
+  Engine engine(SmallFile(R"({"type":"Replace","pattern":{"String":"``"},"content":" "})", "always",
+                          R"([["<unk>",-14],["\u2581",-1],["\u2581a",-2],["`",-3]])", {}));
+  EXPECT_EQ(engine.Encode("``"), "1:1-2");
+  EXPECT_EQ(engine.Encode("``a"), "2:1-3");
+  EXPECT_EQ(engine.Encode("`a"), "1:0-1 3:0-1 0:1-2");
+  EXPECT_EQ(engine.Encode("```a"), "1:1-2 3:2-3 0:3-4");
+}
+
 // Each would take minutes if any stage were quadratic.
 TEST(HfEncode, LongTextsAreLinear) {
   constexpr size_t kBytes = 1 << 20;
