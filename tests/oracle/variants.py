@@ -303,6 +303,13 @@ def normalizers(base):
     yield "norm_replace_empty", make(replace(",", ""))
     yield "norm_replace_longer", make(replace("aa", "a"), p)
     yield "norm_replace_mark", make(replace("\u0301", ""))
+    # What several characters become may begin with a space, also at the begin of a text.
+    yield "norm_replace_to_space", make(replace("aa", " "), replace("e ", " x"))
+    for name, rules in (("pair", {"\r\n": " "}), ("cr", {"\r": "x"}), ("cr_gone", {"\r": ""}),
+                        ("both", {"\r": " ", "\n": " "})):
+        line_ends = {k.encode(): v.encode() for k, v in {**rules, "\u0391": "a"}.items()}
+        charsmap = base64.b64encode(darts.build(line_ends)).decode()
+        yield f"norm_line_ends_{name}", make(kind("Precompiled", precompiled_charsmap=charsmap))
     yield "norm_spaces_2", make(replace_regex(" {2,}", " "))
     yield "norm_spaces_meta", make(p, replace_regex(" {2,}", "▁"))
     yield "norm_replace_regex_special", make(replace("a.b", "x"), replace("(", "["))
