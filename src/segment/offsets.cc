@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/utf8.h"
+#include "segment/groups.h"
 #include "segment/spans.h"
 
 namespace rankfeed::segment {
@@ -144,10 +145,26 @@ Offsets::Range Offsets::SpaceBefore(uint32_t at) const {
   return line_end ? Range{at - 2, at - 1} : Range{at - 1, at};
 }
 
+// Whether the separator before a place is a LF behind what vanishes: with a CR before that it may be
+// one cluster.
+bool Offsets::IsLineEndTakenApart(uint32_t at) const {
+  if ((rules_ & image::kCrLfIsOne) == 0 || at < 2 || stretch_[at - 1] != '\n') return false;
+  const size_t before = CharacterGroups::Before(stretch_, at - 1);
+  const uint32_t info = model_.segment.char_info[utf8::Decode(stretch_, before).code_point];
+  if ((info & image::kCharExpands) != 0) {
+    return ExpansionCount(model_.segment.expansions.data() + (info & image::kCharCodeMask)) == 0;
+  }
+  // Several characters that a Replace looks for may vanish together.
+  constexpr uint32_t kInPattern = image::kMarkInPattern | image::kMarkInPattern << image::kCharBaseShift;
+  return (info & (image::kCharNormalizes | kInPattern)) != 0;
+}
+
 bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
                     TokenSink& sink) const {
   if (!known_ || last > sink.capacity) return false;  // or there are no ids to look at
   if (first == last) return true;
+  if (IsLineEndTakenApart(begin)) [[unlikely]]
+    return false;
   uint8_t kinds = 0;
   for (uint32_t at = begin; at < end; ++at) kinds |= kinds_[static_cast<uint8_t>(stretch_[at])];
   if (kinds == kPlain && PlacePlain(begin, end, word_start, first, last, sink)) return true;
@@ -205,7 +222,7 @@ bool Offsets::PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32
 bool Offsets::PlaceTrailing(uint32_t token, TokenSink& sink) const {
   const auto size = static_cast<uint32_t>(stretch_.size());
   const bool separator = kinds_[static_cast<uint8_t>(stretch_.back())] == kSeparator;
-  if (!known_ || !separator || sink.count > sink.capacity) return false;
+  if (!known_ || !separator || sink.count > sink.capacity || IsLineEndTakenApart(size)) return false;
   const Range space = SpaceBefore(size);
   Set(sink, token, space, space);
   return true;

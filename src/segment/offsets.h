@@ -45,6 +45,7 @@ class Offsets {
   bool PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
                     TokenSink& sink) const;
   Range SpaceBefore(uint32_t at) const;
+  bool IsLineEndTakenApart(uint32_t at) const;
   void Set(TokenSink& sink, uint32_t token, Range first, Range last) const {
     if (sink.begin != nullptr) sink.begin[token] = offset_ + first.begin;
     if (sink.end != nullptr) sink.end[token] = offset_ + last.end;

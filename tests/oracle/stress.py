@@ -17,6 +17,7 @@ import unicodedata
 # The minimum list for HuggingFace parity, by name.
 MINIMUM = [
     ("empty", ""), ("space", " "), ("tab", "\t"), ("cr_lf", "\r\n"), ("a_crlf_b", "a\r\nb"),
+    ("cr_mark_lf", "\r\u0300\n"), ("a_cr_mark_lf_b", "a\r\u0300\nb"),
     ("nul", "\0"), ("nul_inside", "a\0b"), ("nel", "a\u0085b"), ("nbsp", "a\u00a0b"),
     ("zwsp", "a\u200bb"), ("zwnj", "a\u200cb"), ("zwj", "a\u200db"), ("zwj_alone", "\u200d"),
     ("metaspace_literal", "a\u2581b"), ("metaspace_run", "\u2581\u2581a\u2581"),
