@@ -17,7 +17,7 @@ const char* rankfeed_counter_name(uint32_t counter) {
   static constexpr const char* kNames[RANKFEED_COUNTER_COUNT] = {
       "cycles",        "instructions",     "branch_misses",     "l1d_misses",
       "l2_misses",     "llc_misses",       "dtlb_load_misses",  "page_walk_cycles",
-      "page_faults",   "context_switches", "task_clock_ns"};
+      "page_faults",   "context_switches", "task_clock_ns",     "page_walks"};
   return counter < RANKFEED_COUNTER_COUNT ? kNames[counter] : nullptr;
 }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 namespace rankfeed::counters {
@@ -42,26 +43,17 @@ constexpr Event kEvents[RANKFEED_COUNTER_COUNT] = {
     {3, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
     {3, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
     {3, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+    {2, PERF_TYPE_RAW, 0},
 };
 
-struct CpuIdentity {
-  std::string vendor, name;
-  int family = 0, model = 0;
-};
+uint64_t RawConfig(const RawEvents& raw, int id) {
+  if (id == RANKFEED_COUNTER_L2_MISSES) return raw.l2_misses;
+  return id == RANKFEED_COUNTER_PAGE_WALKS ? raw.page_walks : raw.page_walk_cycles;
+}
 
-CpuIdentity ReadCpuIdentity() {
-  CpuIdentity cpu;
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line) && !line.empty();) {
-    const size_t colon = line.find(": ");
-    if (colon == std::string::npos) continue;
-    const std::string value = line.substr(colon + 2);
-    if (line.starts_with("vendor_id")) cpu.vendor = value;
-    if (line.starts_with("model name")) cpu.name = value;
-    if (line.starts_with("cpu family")) cpu.family = atoi(value.c_str());
-    if (line.starts_with("model\t")) cpu.model = atoi(value.c_str());
-  }
-  return cpu;
+CpuIdentity ThisCpu() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  return ReadCpuIdentity(cpuinfo);
 }
 
 class System final : public PerfKernel {
@@ -81,14 +73,11 @@ class System final : public PerfKernel {
     return got;
   }
   void Close(int fd) override { close(fd); }
-  uint64_t RawL2Misses() override { return RawL2MissesOf(cpu_.vendor, cpu_.family, cpu_.model); }
-  uint64_t RawPageWalkCycles() override {
-    return RawPageWalkCyclesOf(cpu_.vendor, cpu_.family, cpu_.model);
-  }
+  RawEvents Raw() override { return RawEventsOf(cpu_); }
   std::string CpuName() override { return cpu_.name; }
 
  private:
-  const CpuIdentity cpu_ = ReadCpuIdentity();
+  const CpuIdentity cpu_ = ThisCpu();
 };
 
 // Intel server and client cores by CPUID model, family 6 (Linux: arch/x86/include/asm/intel-family.h).
@@ -101,6 +90,12 @@ bool IsGoldenCoveOrLater(int model) {
   return std::find(std::begin(kModels), std::end(kModels), model) != std::end(kModels);
 }
 
+// Main ID Register, PartNum (Linux: arch/arm64/include/asm/cputype.h).
+bool IsNeoverse(int part) {
+  static constexpr int kParts[] = {0xd0c, 0xd40, 0xd49, 0xd4f};  // N1, V1, N2, V2
+  return std::find(std::begin(kParts), std::end(kParts), part) != std::end(kParts);
+}
+
 }  // namespace
 
 PerfKernel& SystemPerfKernel() {
@@ -108,23 +103,42 @@ PerfKernel& SystemPerfKernel() {
   return kernel;
 }
 
-// Intel: L2_RQSTS.MISS (Skylake to Ice Lake 24/3F, Golden Cove 24/3F). AMD: requests of the
-// instruction and data caches that miss in L2 (family 17h, 19h: 64/09).
-uint64_t RawL2MissesOf(const std::string& vendor, int family, int model) {
-  if (vendor == "GenuineIntel" && family == 6 &&
-      (IsSkylakeToIceLake(model) || IsGoldenCoveOrLater(model))) {
-    return 0x3f24;
+CpuIdentity ReadCpuIdentity(std::istream& cpuinfo) {
+  CpuIdentity cpu;
+  for (std::string line; std::getline(cpuinfo, line) && !line.empty();) {
+    const size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    const std::string value = line.substr(colon + 2);
+    const auto number = [&value] { return static_cast<int>(strtol(value.c_str(), nullptr, 0)); };
+    if (line.starts_with("vendor_id")) cpu.vendor = value;
+    if (line.starts_with("model name")) cpu.name = value;
+    if (line.starts_with("cpu family")) cpu.family = number();
+    if (line.starts_with("model\t")) cpu.model = number();
+    if (line.starts_with("CPU implementer") && number() == 0x41) cpu.vendor = "Arm";
+    if (line.starts_with("CPU part")) {
+      cpu.model = number();
+      cpu.name = "CPU part " + value;
+    }
   }
-  if (vendor == "AuthenticAMD" && (family == 0x17 || family == 0x19)) return 0x0964;
-  return 0;
+  return cpu;
 }
 
-// DTLB_LOAD_MISSES.WALK_ACTIVE with cmask 1: event 08 up to Ice Lake, 12 from Golden Cove on.
-uint64_t RawPageWalkCyclesOf(const std::string& vendor, int family, int model) {
-  if (vendor != "GenuineIntel" || family != 6) return 0;
-  if (IsSkylakeToIceLake(model)) return 0x1001008;
-  if (IsGoldenCoveOrLater(model)) return 0x1001012;
-  return 0;
+// From the vendors' event lists, as Linux has them (tools/perf/pmu-events/arch).
+//   Intel: L2_RQSTS.MISS 24/3F; DTLB_LOAD_MISSES.WALK_ACTIVE 10 with cmask 1 and WALK_COMPLETED 0E,
+//     event 08 up to Ice Lake, 12 from Golden Cove on.
+//   AMD Zen to Zen 5 (families 17h, 19h, 1Ah): l2_cache_req_stat.ic_dc_miss_in_l2 64/09, requests of
+//     the instruction and data caches; ls_l1_d_tlb_miss.all_l2_miss 45/F0, each a page walk. Cycles of
+//     walks are not counted there.
+//   Arm Neoverse N1, V1, N2, V2: L2D_CACHE_REFILL 17, DTLB_WALK 34.
+RawEvents RawEventsOf(const CpuIdentity& cpu) {
+  if (cpu.vendor == "GenuineIntel" && cpu.family == 6) {
+    if (IsSkylakeToIceLake(cpu.model)) return {0x3f24, 0x1001008, 0x0e08};
+    if (IsGoldenCoveOrLater(cpu.model)) return {0x3f24, 0x1001012, 0x0e12};
+  }
+  const bool zen = cpu.family == 0x17 || cpu.family == 0x19 || cpu.family == 0x1a;
+  if (cpu.vendor == "AuthenticAMD" && zen) return {0x0964, 0, 0xf045};
+  if (cpu.vendor == "Arm" && IsNeoverse(cpu.model)) return {0x17, 0, 0x34};
+  return {};
 }
 
 PerfCounters::PerfCounters(PerfKernel& kernel) : kernel_(kernel) {
@@ -145,8 +159,7 @@ void PerfCounters::OpenInto(Group& group, int id) {
   attr.type = kEvents[id].type;
   attr.config = kEvents[id].config;
   if (attr.type == PERF_TYPE_RAW) {
-    attr.config = id == RANKFEED_COUNTER_L2_MISSES ? kernel_.RawL2Misses()
-                                                   : kernel_.RawPageWalkCycles();
+    attr.config = RawConfig(kernel_.Raw(), id);
     if (attr.config == 0) {
       reasons_[static_cast<size_t>(id)] = "no such event is known for " + kernel_.CpuName();
       return;

@@ -12,11 +12,18 @@
 
 #include <array>
 #include <cstdint>
+#include <istream>
 #include <string>
 
 #include "rankfeed/counters.h"
 
 namespace rankfeed::counters {
+
+// Encodings (event | umask << 8 | cmask << 24) of the events that have no generic name; 0: none is
+// known for the CPU.
+struct RawEvents {
+  uint64_t l2_misses = 0, page_walk_cycles = 0, page_walks = 0;
+};
 
 // perf_event_open, ioctl, read and close, as the kernel's or a test's.
 struct PerfKernel {
@@ -25,16 +32,19 @@ struct PerfKernel {
   virtual int Ioctl(int fd, unsigned long request) = 0;    // 0, or -errno; on the whole group
   virtual ssize_t Read(int fd, void* out, size_t size) = 0;
   virtual void Close(int fd) = 0;
-  // Answers for the two events that have no generic name. 0 config: none known for this CPU.
-  virtual uint64_t RawL2Misses() = 0;
-  virtual uint64_t RawPageWalkCycles() = 0;
+  virtual RawEvents Raw() = 0;
   virtual std::string CpuName() = 0;
 };
 PerfKernel& SystemPerfKernel();
 
-// The raw encodings (event | umask << 8 | cmask << 24) of a CPU; 0 when not known. vendor as in CPUID.
-uint64_t RawL2MissesOf(const std::string& vendor, int family, int model);
-uint64_t RawPageWalkCyclesOf(const std::string& vendor, int family, int model);
+// Of the first CPU that /proc/cpuinfo tells of. vendor as in CPUID; of Arm's own cores "Arm", and
+// model is the part.
+struct CpuIdentity {
+  std::string vendor, name;
+  int family = 0, model = 0;
+};
+CpuIdentity ReadCpuIdentity(std::istream& cpuinfo);
+RawEvents RawEventsOf(const CpuIdentity& cpu);
 
 class PerfCounters {
  public:

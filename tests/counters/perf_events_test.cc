@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -39,8 +40,7 @@ class FakeKernel final : public PerfKernel {
     return short_read ? 8 : static_cast<ssize_t>(bytes);
   }
   void Close(int) override { ++closed; }
-  uint64_t RawL2Misses() override { return raw; }
-  uint64_t RawPageWalkCycles() override { return raw; }
+  RawEvents Raw() override { return {raw, raw, raw}; }
   std::string CpuName() override { return "TestCPU"; }
   int opened() const { return next_ - 100; }
 
@@ -103,9 +103,11 @@ TEST(PerfEvents, WithoutHardwareCountersTheReasonIsGivenAndSoftwareWorks) {
       EXPECT_FALSE(all.counters[id].valid) << rankfeed_counter_name(static_cast<uint32_t>(id));
       EXPECT_STRNE(all.counters[id].reason, "");
     }
-    for (int id = RANKFEED_COUNTER_PAGE_FAULTS; id < RANKFEED_COUNTER_COUNT; ++id) {
+    for (int id = RANKFEED_COUNTER_PAGE_FAULTS; id <= RANKFEED_COUNTER_TASK_CLOCK_NS; ++id) {
       EXPECT_TRUE(all.counters[id].valid);
     }
+    EXPECT_FALSE(all.counters[RANKFEED_COUNTER_PAGE_WALKS].valid);
+    EXPECT_STRNE(all.counters[RANKFEED_COUNTER_PAGE_WALKS].reason, "");
   }
 }
 
@@ -142,11 +144,49 @@ TEST(PerfEvents, UnknownCpuHasNoRawEvents) {
   EXPECT_NE(std::string(all.counters[RANKFEED_COUNTER_L2_MISSES].reason).find("TestCPU"),
             std::string::npos);
   EXPECT_TRUE(all.counters[RANKFEED_COUNTER_L1D_MISSES].valid);
-  EXPECT_EQ(RawPageWalkCyclesOf("GenuineIntel", 6, 0x8f), 0x1001012u);
-  EXPECT_EQ(RawPageWalkCyclesOf("GenuineIntel", 6, 0x55), 0x1001008u);
-  EXPECT_EQ(RawPageWalkCyclesOf("AuthenticAMD", 0x19, 1), 0u);
-  EXPECT_EQ(RawL2MissesOf("AuthenticAMD", 0x19, 1), 0x0964u);
-  EXPECT_EQ(RawL2MissesOf("GenuineIntel", 6, 0x01), 0u);
+}
+
+// As /proc/cpuinfo of each begins, and its events in Linux' lists (tools/perf/pmu-events/arch).
+TEST(PerfEvents, RawEventsByCpu) {
+  const auto intel = [](int model) {
+    return "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: " +
+           std::to_string(model) + "\nmodel name\t: Xeon\n\n";
+  };
+  const auto amd = [](int family) {
+    return "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: " + std::to_string(family) +
+           "\nmodel\t\t: 17\nmodel name\t: EPYC\n\nprocessor\t: 1\ncpu family\t: 6\n";
+  };
+  const auto arm = [](const char* implementer, const char* part) {
+    return std::string("processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: ") + implementer +
+           "\nCPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: " + part + "\n\n";
+  };
+  struct Case {
+    std::string cpuinfo, name;
+    RawEvents raw;
+  };
+  const Case cases[] = {
+      {intel(0x55), "Xeon", {0x3f24, 0x1001008, 0x0e08}},
+      {intel(0x8f), "Xeon", {0x3f24, 0x1001012, 0x0e12}},
+      {intel(0x01), "Xeon", {}},
+      {amd(0x15), "EPYC", {}},
+      {amd(0x17), "EPYC", {0x0964, 0, 0xf045}},
+      {amd(0x19), "EPYC", {0x0964, 0, 0xf045}},
+      {amd(0x1a), "EPYC", {0x0964, 0, 0xf045}},
+      {arm("0x41", "0xd0c"), "CPU part 0xd0c", {0x17, 0, 0x34}},
+      {arm("0x41", "0xd4f"), "CPU part 0xd4f", {0x17, 0, 0x34}},
+      {arm("0x41", "0xd08"), "CPU part 0xd08", {}},
+      {arm("0x61", "0xd0c"), "CPU part 0xd0c", {}},
+      {"", "", {}},
+  };
+  for (const Case& c : cases) {
+    std::istringstream in(c.cpuinfo);
+    const CpuIdentity cpu = ReadCpuIdentity(in);
+    EXPECT_EQ(cpu.name, c.name);
+    const RawEvents raw = RawEventsOf(cpu);
+    EXPECT_EQ(raw.l2_misses, c.raw.l2_misses) << c.cpuinfo;
+    EXPECT_EQ(raw.page_walk_cycles, c.raw.page_walk_cycles) << c.cpuinfo;
+    EXPECT_EQ(raw.page_walks, c.raw.page_walks) << c.cpuinfo;
+  }
 }
 
 TEST(PerfEvents, OnlyHardwareEventsLeaveTheKernelOut) {
