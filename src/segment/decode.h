@@ -100,7 +100,8 @@ class SpanDecoder {
   }
   const int32_t* ids() const { return search_.ids(); }
   // Codes of a raw segment that was decoded to one span and is kept by its key; returns the count,
-  // kMaxSegmentCodes at most. What was decoded of the batch stays.
+  // kMaxSegmentCodes at most, 0 if it is too long to be normalized as a whole. What was decoded of
+  // the batch stays.
   uint32_t CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const;
   std::span<const uint16_t> codes(uint32_t span) const {
     if (span >= kFirstOfRuns) return RunSpan(span - kFirstOfRuns);

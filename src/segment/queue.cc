@@ -135,8 +135,9 @@ std::string_view SegmentQueue::Stripped(std::string_view stretch) const {
   return stretch;
 }
 
-// Where spaces are counted, or only the begin of a text gets a U+2581, or spaces there get none, what the first character
-// becomes decides whether it gets one; if that is not itself, the general path finds out.
+// Where spaces are counted, or only the begin of a text gets a U+2581, or spaces there get none, what
+// the first character becomes decides whether it gets one; if that is not itself, the general path
+// finds out.
 rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
   constexpr uint32_t kCounts = image::kEverySpaceIsWord | image::kPrependOnlyFirst;
   const SegmentTables& tables = model_.segment;

@@ -23,7 +23,9 @@ const std::string kPlain = "What is a panda? A bear, of course.";
 // The default vocabulary as SentencePiece's, and in forms of tokenizer.json; compiled once.
 const rankfeed_model* Vocabulary(const std::string& form) {
   static std::map<std::string, Image> images;
-  return images.try_emplace(form, Form(form)).first->second.model();
+  auto image = images.find(form);
+  if (image == images.end()) image = images.try_emplace(form, Form(form)).first;
+  return image->second.model();
 }
 
 // What one call encodes, and how.

@@ -119,7 +119,7 @@ struct FormFile {
   int32_t parity = RANKFEED_PARITY_AUTO;
 };
 
-inline std::vector<FormFile> Forms() {
+inline std::vector<FormFile> MakeForms() {
   const json base = DefaultTokenizer();
   const json precompiled = base["normalizer"];
   std::vector<FormFile> forms;
@@ -173,9 +173,15 @@ inline std::vector<FormFile> Forms() {
   return forms;
 }
 
+// They are megabytes each, so made once.
+inline const std::vector<FormFile>& Forms() {
+  static const std::vector<FormFile> forms = MakeForms();
+  return forms;
+}
+
 // One of them by name.
 inline FormFile Form(std::string_view name) {
-  for (FormFile& form : Forms()) {
+  for (const FormFile& form : Forms()) {
     if (form.name == name) return form;
   }
   return {};
