@@ -632,7 +632,8 @@ uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_
     const utf8::Decoded c = utf8::Decode(segment, pos);
     const uint32_t info = tables_.char_info[c.code_point];
     if (!c.valid || (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
-      const uint32_t normalized = NormalizedCodes(segment, codes + first);
+      const uint32_t normalized =
+          NormalizedCodes(segment, {codes + first, kMaxSegmentCodes - first});
       return normalized == 0 ? 0 : first + normalized;
     }
     pos += c.size;
@@ -648,12 +649,13 @@ uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_
   return count;
 }
 
-uint32_t SpanDecoder::NormalizedCodes(std::string_view segment, uint16_t* codes) const {
+uint32_t SpanDecoder::NormalizedCodes(std::string_view segment, std::span<uint16_t> codes) const {
   // Groups of it were normalized before, and its added tokens looked for.
   std::string_view text;
   if (!NormalizeWhole(segment, &text)) return 0;
   uint32_t count = 0;
-  for (size_t pos = 0; pos < text.size() && count + 1 < kMaxSegmentCodes;) {
+  for (size_t pos = 0; pos < text.size();) {
+    if (count == codes.size()) return 0;
     uint32_t size;
     codes[count++] = static_cast<uint16_t>(CodeOf(utf8::DecodeValid(text.data() + pos, &size)));
     pos += size;

@@ -100,8 +100,8 @@ class SpanDecoder {
   }
   const int32_t* ids() const { return search_.ids(); }
   // Codes of a raw segment that was decoded to one span and is kept by its key; returns the count,
-  // kMaxSegmentCodes at most, 0 if it is too long to be normalized as a whole. What was decoded of
-  // the batch stays.
+  // kMaxSegmentCodes at most, 0 if it is too long for that or to be normalized as a whole. What was
+  // decoded of the batch stays.
   uint32_t CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const;
   std::span<const uint16_t> codes(uint32_t span) const {
     if (span >= kFirstOfRuns) return RunSpan(span - kFirstOfRuns);
@@ -142,7 +142,7 @@ class SpanDecoder {
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
   bool NormalizeWhole(std::string_view segment, std::string_view* normalized) const;
   Outcome Normalize(std::string_view segment, std::string_view* normalized) const;
-  uint32_t NormalizedCodes(std::string_view segment, uint16_t* codes) const;
+  uint32_t NormalizedCodes(std::string_view segment, std::span<uint16_t> codes) const;
   uint32_t CodeOf(char32_t c) const {
     const uint32_t code = model_.codes[c];
     return code != 0 ? code : model_.config->code_count;

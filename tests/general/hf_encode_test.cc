@@ -289,6 +289,18 @@ TEST(HfEncode, SegmentsSearchedAgainKeepTheirTokens) {
                           R"([["<unk>",-141],["<mask>",0],["  A\u2581",-180000]])",
                           {{"<<s>>", 0}}));
   EXPECT_EQ(engine.Encode("<mask>e\u0301\u0323ab\u06dd1"), "1:0-6 0:6-13");
+  EXPECT_EQ(engine.Ids("<mask>e\u0301\u0323ab\u06dd1"), (std::vector<int32_t>{1, 0}));
+}
+
+// The same of as many characters as a segment that is kept may have, and of more.
+TEST(HfEncode, SegmentsSearchedAgainKeepTheirLastCharacter) {
+  Engine engine(SmallFile(R"({"type":"NFD"})", "never",
+                          R"([["<unk>",-141],["a",-1],["bxx",-180000],["bxa",-180000],["\u2581",-1]])", {}));
+  for (size_t n = 700; n < 1100; ++n) {
+    const std::string text = "e\u0301\u0323" + std::string(n, 'x') + "a", at = std::to_string(3 + n);
+    EXPECT_EQ(engine.Ids(text), (std::vector<int32_t>{0, 1})) << n;
+    EXPECT_EQ(engine.Encode(text), "0:0-" + at + " 1:" + at + "-" + std::to_string(4 + n));
+  }
 }
 
 // What two characters are replaced by may begin with a space, so that no U+2581 comes before it.

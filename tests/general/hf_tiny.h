@@ -176,6 +176,21 @@ class Engine {
     return shown;
   }
 
+  // The ids of a call that asks for nothing else. Empty for errors.
+  std::vector<int32_t> Ids(std::string_view text) {
+    if (!Prepare(text.size())) return {};
+    std::vector<int32_t> ids(rankfeed_token_bound(model_, text.size()));
+    rankfeed_encode_options options{};
+    options.struct_size = sizeof options;
+    rankfeed_encoding io{};
+    io.struct_size = sizeof io;
+    io.capacity = static_cast<uint32_t>(ids.size());
+    io.input_ids = ids.data();
+    if (rankfeed_encode(encoder_, {text.data(), text.size()}, &options, &io)) return {};
+    ids.resize(io.count);
+    return ids;
+  }
+
   std::string Decode(const std::vector<int32_t>& ids, bool skip_special) {
     if (!Prepare(ids.size())) return "no encoder";
     const uint32_t flags = skip_special ? uint32_t{RANKFEED_SKIP_SPECIAL_TOKENS} : 0;
