@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "base/utf8.h"
-#include "segment/groups.h"
 #include "segment/spans.h"
 
 namespace rankfeed::segment {
@@ -149,7 +148,7 @@ Offsets::Range Offsets::SpaceBefore(uint32_t at) const {
 // one cluster.
 bool Offsets::IsLineEndTakenApart(uint32_t at) const {
   if ((rules_ & image::kCrLfIsOne) == 0 || at < 2 || stretch_[at - 1] != '\n') return false;
-  const size_t before = CharacterGroups::Before(stretch_, at - 1);
+  const size_t before = utf8::Previous(stretch_, at - 1);
   const uint32_t info = model_.segment.char_info[utf8::Decode(stretch_, before).code_point];
   if ((info & image::kCharExpands) != 0) {
     return ExpansionCount(model_.segment.expansions.data() + (info & image::kCharCodeMask)) == 0;
