@@ -19,7 +19,7 @@
 
 RANKFEED_BEGIN_C
 
-enum { RANKFEED_GPU_OPS_ABI = 2 };
+enum { RANKFEED_GPU_OPS_ABI = 3 };
 
 /* Products work on whole steps of this many rows: x and out of op_gemm have room for m rounded up
  * to it, in memory that may be read and written. What lies behind row m is of no meaning, before
@@ -33,6 +33,13 @@ enum { RANKFEED_GPU_TILED = -1000 };
 /* Largest head: the attention kernel keeps a tile of it in shared memory. Every published model of
  * the family has 64 (base, large) or 32 (MiniLM); 128 leaves room. */
 enum { RANKFEED_GPU_MAX_HEAD = 128 };
+
+/* Attention takes the queries of a row this many at a time. A list says of which row each tile is:
+ * the tiles of row r, which begins at token b of the batch, are the entries b / RANKFEED_GPU_TILE +
+ * r and following; -1 stands for none. So every row knows its entries without the others, there are
+ * never more than RANKFEED_GPU_TILES, and no tile is made for what a shorter row lacks. */
+enum { RANKFEED_GPU_TILE = 64 };
+#define RANKFEED_GPU_TILES(tokens, rows) ((uint64_t)(tokens) / RANKFEED_GPU_TILE + (rows))
 
 /* Where an operation runs. */
 typedef struct {
@@ -55,12 +62,13 @@ typedef struct {
 
 /* out[t] = pad_id + number of non-pad tokens of the row up to and including t; pad_id for a pad.
  * ids_out (tokens entries) and cu_out (rows + 1, from 0), both or neither: copies of what was read,
- * for batches that lie in host memory, whose every read goes over the bus. */
+ * for batches that lie in host memory, whose every read goes over the bus. tiles, nullable: the
+ * list of attention's tiles. */
 typedef struct {
   const int32_t *ids, *cu_seqlens;
   uint32_t rows;
   int32_t pad_id;
-  int32_t *out, *ids_out, *cu_out;
+  int32_t *out, *ids_out, *cu_out, *tiles;
 } rankfeed_op_positions;
 
 /* out = LayerNorm(word[id] + position[position] + type[type]); NaN where an index is outside its
@@ -76,8 +84,8 @@ typedef struct {
 
 enum { RANKFEED_GPU_NO_ACTIVATION = 0, RANKFEED_GPU_GELU = 1, RANKFEED_GPU_TANH = 2 };
 
-/* out[m, n] = activation(x[m, k] * w[n, k]^T + bias[n]); sums in float. Room for more rows:
- * RANKFEED_GPU_GEMM_ROWS. */
+/* out[m, n] = activation(x[m, k] * w[n, k]^T + bias[n]); sums in float. bias null: none, and no
+ * activation; op_add_norm adds it then. Room for more rows: RANKFEED_GPU_GEMM_ROWS. */
 typedef struct {
   uint32_t dtype, m, n, k, activation;
   const void *x, *w;
@@ -86,20 +94,21 @@ typedef struct {
 } rankfeed_op_gemm;
 
 /* qkv [tokens, 3 * heads * head_dim]: query, key, value of each token. Softmax(scale * q k^T) v
- * inside each row, head by head; out [tokens, heads * head_dim]. */
+ * inside each row, head by head; out [tokens, heads * head_dim]. tiles: as op_positions wrote it
+ * for the same rows. */
 typedef struct {
-  uint32_t dtype, rows, tokens, max_seqlen, heads, head_dim;
+  uint32_t dtype, rows, tokens, heads, head_dim;
   const void* qkv;
-  const int32_t* cu_seqlens;
+  const int32_t *cu_seqlens, *tiles;
   float scale;
   void* out;
 } rankfeed_op_attention;
 
-/* out = LayerNorm(x + residual); out may be x or residual. */
+/* out = LayerNorm(x + bias + residual); out may be x or residual. bias null: none. */
 typedef struct {
   uint32_t dtype, tokens, hidden;
   const void *x, *residual;
-  const float *gamma, *beta;
+  const float *bias, *gamma, *beta;
   float eps;
   void* out;
 } rankfeed_op_add_norm;

@@ -268,6 +268,7 @@ TEST_P(FakeBackendTest, StaleErrorIsNotTheNextKernels) {
                                 8,
                                 memory,
                                 memory,
+                                nullptr,
                                 static_cast<float*>(memory),
                                 static_cast<float*>(memory),
                                 1e-5f,
@@ -281,25 +282,24 @@ TEST_P(FakeBackendTest, StaleErrorIsNotTheNextKernels) {
   EXPECT_EQ(Found(), "");
 }
 
-// 2^25 blocks of 128 threads are 2^32, one more than HIP starts; refused before the runtime is
-// asked.
+// 2^25 blocks of at least 128 threads are 2^32 or more, which HIP does not start; refused before the
+// runtime is asked. A block has at most four rows of add_norm.
 TEST_P(FakeBackendTest, GridsBeyondTheLimitsAreRefused) {
   void* ctx = Open();
   const rankfeed_op_at at{ctx, nullptr, nullptr, 0};
   rankfeed_op_add_norm norm{};
   norm.dtype = RANKFEED_DTYPE_F16;
-  norm.tokens = 1u << 25;
+  norm.tokens = 1u << 27;
   norm.hidden = 8;
   EXPECT_EQ(backend_->ops->add_norm(&at, &norm), RANKFEED_GPU_INVALID);
   rankfeed_op_attention attention{};
   attention.dtype = RANKFEED_DTYPE_F16;
-  attention.rows = 1u << 20;
-  attention.max_seqlen = 1u << 12;
+  attention.rows = 1u << 25;
+  attention.tokens = 1;
   attention.heads = 1;
   attention.head_dim = 64;
   EXPECT_EQ(backend_->ops->attention(&at, &attention), RANKFEED_GPU_INVALID);
   attention.rows = 1;
-  attention.max_seqlen = 1;
   attention.heads = 65536;
   EXPECT_EQ(backend_->ops->attention(&at, &attention), RANKFEED_GPU_INVALID);
   EXPECT_EQ(fake_gpu_calls("LaunchKernel"), 0u);

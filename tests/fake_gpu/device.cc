@@ -459,7 +459,8 @@ Code StreamWaitEvent(Stream* stream, Event* event) {
 
 Code LaunchKernel(const char* function, const Grid& grid, void** arguments, Stream* stream,
                   bool hip) {
-  const EmulatedKernel* kernel = FindKernel(function);
+  const uint32_t lanes = hip ? 64 : 32;
+  const EmulatedKernel* kernel = FindKernel(function, lanes);
   if (kernel == nullptr) {
     Found("unknown-kernel", function);
     return Code::kInvalidFunction;
@@ -484,7 +485,7 @@ Code LaunchKernel(const char* function, const Grid& grid, void** arguments, Stre
     const char* from = static_cast<const char*>(arguments[i]);
     values->emplace_back(from, from + kernel->argument_bytes[i]);
   }
-  Add(known, "kernel", [kernel, grid, values, device = known->device] {
+  Add(known, "kernel", [kernel, grid, lanes, values, device = known->device] {
     Machine& m = M();
     if (++m.kernels == m.options.kernel_fault) {
       m.sticky[device] = Code::kIllegalAddress;
@@ -493,7 +494,7 @@ Code LaunchKernel(const char* function, const Grid& grid, void** arguments, Stre
     std::vector<void*> pointers;
     for (auto& value : *values) pointers.push_back(value.data());
     try {
-      RunKernel(*kernel, grid.x, grid.y, grid.threads_x, grid.shared_bytes, pointers.data());
+      RunKernel(*kernel, grid.x, grid.y, grid.threads_x, lanes, grid.shared_bytes, pointers.data());
     } catch (const std::exception& failure) {
       Found("kernel", kernel->name + ": " + failure.what());
     }

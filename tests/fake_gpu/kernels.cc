@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "crossencoder/emulation/emulator.h"
@@ -18,8 +19,6 @@
 
 namespace rankfeed::handoff {
 namespace {
-
-#include "crossencoder/kernels/kernels.inl"
 
 using fake_gpu::EmulatedKernel;
 
@@ -35,33 +34,18 @@ EmulatedKernel Make(const char* name, void (*kernel)(Parameters...)) {
   return Make(name, kernel, std::index_sequence_for<Parameters...>());
 }
 
-template <class T>
-void AddOfType(const std::string& type, std::vector<EmulatedKernel>* to) {
-  const auto add = [&](const std::string& name, auto kernel) {
-    to->push_back(Make("", kernel));
-    to->back().name = name;
-  };
-  add("AttentionKernel<" + type + ", 32u>", &AttentionKernel<T, 32>);
-  add("AttentionKernel<" + type + ", 64u>", &AttentionKernel<T, 64>);
-  add("AttentionKernel<" + type + ", 128u>", &AttentionKernel<T, 128>);
-  add("GemmKernel<" + type + ">", &GemmKernel<T>);
-  add("BiasKernel<" + type + ">", &BiasKernel<T>);
-  add("EmbedKernel<" + type + ">", &EmbedKernel<T>);
-  add("AddNormKernel<" + type + ">", &AddNormKernel<T>);
-  add("FirstKernel<" + type + ">", &FirstKernel<T>);
-  add("LogitsKernel<" + type + ">", &LogitsKernel<T>);
-}
-
-std::vector<EmulatedKernel> MakeAll() {
-  std::vector<EmulatedKernel> all;
-  AddOfType<F32>("F32", &all);
-  AddOfType<F16>("F16", &all);
-  AddOfType<Bf16>("Bf16", &all);
-  all.push_back(Make("PositionsKernel", &PositionsKernel));
-  all.push_back(Make("UnpackKernel<int>", &UnpackKernel<int32_t>));
-  all.push_back(Make("UnpackKernel<long>", &UnpackKernel<int64_t>));
-  return all;
-}
+namespace warp32 {
+#define RF_WARP 32u
+#include "crossencoder/kernels/kernels.inl"
+#include "fake_gpu/kernel_list.inl"
+#undef RF_WARP
+}  // namespace warp32
+namespace warp64 {
+#define RF_WARP 64u
+#include "crossencoder/kernels/kernels.inl"
+#include "fake_gpu/kernel_list.inl"
+#undef RF_WARP
+}  // namespace warp64
 
 }  // namespace
 }  // namespace rankfeed::handoff
@@ -91,18 +75,19 @@ std::string ShortName(const char* mangled) {
 
 }  // namespace
 
-const EmulatedKernel* FindKernel(const char* mangled) {
-  static const auto* const kAll = new std::vector<EmulatedKernel>(rankfeed::handoff::MakeAll());
+const EmulatedKernel* FindKernel(const char* mangled, uint32_t lanes) {
+  static const auto* const k32 = new auto(rankfeed::handoff::warp32::MakeAll());
+  static const auto* const k64 = new auto(rankfeed::handoff::warp64::MakeAll());
   const std::string name = ShortName(mangled);
-  for (const EmulatedKernel& kernel : *kAll) {
+  for (const EmulatedKernel& kernel : lanes == 64 ? *k64 : *k32) {
     if (kernel.name == name) return &kernel;
   }
   return nullptr;
 }
 
 void RunKernel(const EmulatedKernel& kernel, uint32_t x, uint32_t y, uint32_t threads,
-               size_t shared_bytes, void** arguments) {
-  rankfeed::handoff::emulation::Run(x, y, threads, (shared_bytes + 3) / 4,
+               uint32_t lanes, size_t shared_bytes, void** arguments) {
+  rankfeed::handoff::emulation::Run({x, y, threads, lanes, (shared_bytes + 3) / 4},
                                     [&] { kernel.thread(arguments); });
 }
 

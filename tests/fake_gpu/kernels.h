@@ -13,16 +13,16 @@
 namespace fake_gpu {
 
 struct EmulatedKernel {
-  std::string name;  // "AttentionKernel<F16, 64u>"
+  std::string name;  // "HalvesAttentionKernel<F16, 64u>"
   std::vector<size_t> argument_bytes;
   std::function<void(void** arguments)> thread;  // what one thread does
 };
 
-// Null: there is none of that name.
-const EmulatedKernel* FindKernel(const char* mangled);
+// lanes: of a warp, 32 or 64. Null: there is none of that name.
+const EmulatedKernel* FindKernel(const char* mangled, uint32_t lanes);
 // Runs a grid; throws std::logic_error when threads of a block part at a barrier.
 void RunKernel(const EmulatedKernel& kernel, uint32_t x, uint32_t y, uint32_t threads,
-               size_t shared_bytes, void** arguments);
+               uint32_t lanes, size_t shared_bytes, void** arguments);
 
 // A place of a barrier that all threads pass, counted from 0 as kernels met them; -1: none.
 void OmitBarrier(int place);

@@ -31,10 +31,15 @@ namespace {
 
 constexpr size_t kStackBytes = 128 << 10;
 
+// What a thread waits for.
+enum class Wait { kNothing, kBlock, kWarp, kExchange, kDone };
+
 struct Coroutine {
   ucontext_t context{};
   std::unique_ptr<char[]> stack{new char[kStackBytes]};
-  bool done = false;
+  Wait wait = Wait::kNothing;
+  uint32_t exchanged = 0;        // how often
+  uint32_t offered[2] = {0, 0};  // what the last two ExchangeInWarps gave, by turns
   void* fake_stack = nullptr;
 };
 
@@ -43,6 +48,7 @@ struct Machine {
   ucontext_t scheduler{};
   std::string fault;
   std::vector<Word> shared;
+  std::vector<uint32_t> warp_times;
   Coroutine* running = nullptr;
   const std::function<void()>* body = nullptr;
   Order order = Order::kForward;
@@ -52,13 +58,14 @@ struct Machine {
 };
 thread_local Machine machine;
 
-void Leave(bool for_good) {
+// Back to the scheduler until what is waited for has come.
+void Leave(Wait wait) {
   Coroutine* self = machine.running;
+  self->wait = wait;
 #ifdef RANKFEED_EMULATOR_ASAN
-  __sanitizer_start_switch_fiber(for_good ? nullptr : &self->fake_stack, machine.scheduler_stack,
-                                 machine.scheduler_stack_bytes);
+  __sanitizer_start_switch_fiber(wait == Wait::kDone ? nullptr : &self->fake_stack,
+                                 machine.scheduler_stack, machine.scheduler_stack_bytes);
 #endif
-  (void)for_good;
   swapcontext(&self->context, &machine.scheduler);
 #ifdef RANKFEED_EMULATOR_ASAN
   __sanitizer_finish_switch_fiber(self->fake_stack, nullptr, nullptr);
@@ -71,8 +78,7 @@ void Main() {
                                   &machine.scheduler_stack_bytes);
 #endif
   (*machine.body)();
-  machine.running->done = true;
-  Leave(true);
+  Leave(Wait::kDone);
 }
 
 void Resume(Coroutine& coroutine, uint32_t thread) {
@@ -97,35 +103,81 @@ Places& ThePlaces() {
   return *places;
 }
 
-void RunBlock(uint32_t threads, size_t shared_words, std::mt19937& random) {
-  machine.shared.assign(shared_words, Word());
-  now.shared = machine.shared.data();
-  now.shared_words = shared_words;
-  now.phase = 1;
-  for (uint32_t t = 0; t < threads; ++t) {
-    Coroutine& coroutine = machine.coroutines[t];
-    coroutine.done = false;
-    getcontext(&coroutine.context);
-    coroutine.context.uc_stack.ss_sp = coroutine.stack.get();
-    coroutine.context.uc_stack.ss_size = kStackBytes;
-    coroutine.context.uc_link = nullptr;
-    makecontext(&coroutine.context, Main, 0);
-  }
-  std::vector<uint32_t> turn(threads);
-  std::iota(turn.begin(), turn.end(), 0u);
-  if (machine.order == Order::kBackward) std::reverse(turn.begin(), turn.end());
+void Start(Coroutine& coroutine) {
+  coroutine.wait = Wait::kNothing;
+  coroutine.exchanged = 0;
+  getcontext(&coroutine.context);
+  coroutine.context.uc_stack.ss_sp = coroutine.stack.get();
+  coroutine.context.uc_stack.ss_size = kStackBytes;
+  coroutine.context.uc_link = nullptr;
+  makecontext(&coroutine.context, Main, 0);
+}
+
+// Indices below size in the order of threads.
+std::vector<uint32_t> Turns(uint32_t size, std::mt19937& random) {
+  std::vector<uint32_t> turns(size);
+  std::iota(turns.begin(), turns.end(), 0u);
+  if (machine.order == Order::kBackward) std::reverse(turns.begin(), turns.end());
+  if (machine.order == Order::kShuffled) std::shuffle(turns.begin(), turns.end(), random);
+  return turns;
+}
+
+// Ends the run. A fault in shared memory is more likely the cause than the way it ended.
+[[noreturn]] void Stop(const char* why) {
+  throw std::logic_error(machine.fault.empty() ? why : std::exchange(machine.fault, ""));
+}
+
+// Runs the threads [first, first + size) until all wait for the block or have returned.
+void RunWarp(uint32_t first, uint32_t size, std::mt19937& random) {
   for (;;) {
-    if (machine.order == Order::kShuffled) std::shuffle(turn.begin(), turn.end(), random);
-    for (const uint32_t t : turn) Resume(machine.coroutines[t], t);
-    ++now.phase;
-    uint32_t done = 0;
-    for (uint32_t t = 0; t < threads; ++t) done += machine.coroutines[t].done;
-    if (done != 0 && done != threads)
-      machine.fault = "threads of a block returned while others wait";
-    if (!machine.fault.empty() && done != 0)
-      throw std::logic_error(std::exchange(machine.fault, ""));
-    if (done == threads) return;
+    if (machine.coroutines[first].wait == Wait::kDone) return;  // and so have the others
+    now.time.warp = machine.warp_times[first / now.lanes];
+    for (const uint32_t t : Turns(size, random)) Resume(machine.coroutines[first + t], first + t);
+    const Wait wait = machine.coroutines[first].wait;
+    for (uint32_t t = 0; t < size; ++t) {
+      const Wait other = machine.coroutines[first + t].wait;
+      if (other == wait) continue;
+      if ((wait == Wait::kDone && other == Wait::kBlock) ||
+          (wait == Wait::kBlock && other == Wait::kDone))
+        Stop("threads of a block returned while others wait");
+      Stop("threads of a warp wait for different things");
+    }
+    if (wait == Wait::kWarp) ++machine.warp_times[first / now.lanes];
+    if (wait == Wait::kBlock || wait == Wait::kDone) return;
   }
+}
+
+void RunBlock(const Grid& grid, std::mt19937& random) {
+  const uint32_t warps = (grid.threads + grid.lanes - 1) / grid.lanes;
+  machine.shared.assign(grid.shared_words, Word());
+  machine.warp_times.assign(warps, 1);
+  now.shared = machine.shared.data();
+  now.shared_words = grid.shared_words;
+  now.time = {1, 1};
+  for (uint32_t t = 0; t < grid.threads; ++t) Start(machine.coroutines[t]);
+  for (;;) {
+    for (const uint32_t w : Turns(warps, random))
+      RunWarp(w * grid.lanes, std::min(grid.lanes, grid.threads - w * grid.lanes), random);
+    EndOfPhase();
+    ++now.time.block;
+    uint32_t done = 0;
+    for (uint32_t w = 0; w < warps; ++w)
+      done += machine.coroutines[w * grid.lanes].wait == Wait::kDone;
+    if (done != 0 && done != warps) Stop("threads of a block returned while others wait");
+    if (done != 0 && !machine.fault.empty()) Stop("");
+    if (done != 0) return;
+  }
+}
+
+// Whether the place is the one that is left out.
+bool Omitted(const char* file, int line) {
+  const char* name = std::strrchr(file, '/');
+  Places& places = ThePlaces();
+  const std::lock_guard lock(places.mutex);
+  const std::string place = std::string(name ? name + 1 : file) + ":" + std::to_string(line);
+  auto found = std::find(places.names.begin(), places.names.end(), place);
+  if (found == places.names.end()) found = places.names.insert(found, place);
+  return found - places.names.begin() == places.omitted;
 }
 
 }  // namespace
@@ -133,21 +185,23 @@ void RunBlock(uint32_t threads, size_t shared_words, std::mt19937& random) {
 void Fault(const char* what, size_t index) {
   if (!machine.fault.empty()) return;
   machine.fault = std::string(what) + ": word " + std::to_string(index) + ", thread " +
-                  std::to_string(now.thread) + ", after " + std::to_string(now.phase - 1) +
+                  std::to_string(now.thread) + ", after " + std::to_string(now.time.block - 1) +
                   " Syncs";
 }
 
 void Sync(const char* file, int line) {
-  const char* name = std::strrchr(file, '/');
-  Places& places = ThePlaces();
-  {
-    const std::lock_guard lock(places.mutex);
-    const std::string place = std::string(name ? name + 1 : file) + ":" + std::to_string(line);
-    auto found = std::find(places.names.begin(), places.names.end(), place);
-    if (found == places.names.end()) found = places.names.insert(found, place);
-    if (found - places.names.begin() == places.omitted) return;
-  }
-  Leave(false);
+  if (!Omitted(file, line)) Leave(Wait::kBlock);
+}
+void SyncWarp(const char* file, int line) {
+  if (!Omitted(file, line)) Leave(Wait::kWarp);
+}
+uint32_t ExchangeInWarp(uint32_t bits, uint32_t mask) {
+  // Two places by turns: a lane may come to its next exchange before others have read this one's.
+  const uint32_t turn = machine.running->exchanged++ % 2;
+  machine.running->offered[turn] = bits;
+  Leave(Wait::kExchange);
+  const uint32_t lane = now.thread % now.lanes;
+  return machine.coroutines[now.thread - lane + (lane ^ mask)].offered[turn];
 }
 std::vector<std::string> SyncPlaces() {
   const std::lock_guard lock(ThePlaces().mutex);
@@ -161,18 +215,15 @@ void SetOrder(Order order) {
   machine.order = order;
 }
 
-void Run(uint32_t blocks_x, uint32_t blocks_y, uint32_t threads, size_t shared_words,
-         const std::function<void()>& body) {
-  if (machine.coroutines.size() < threads) machine.coroutines.resize(threads);
+void Run(const Grid& grid, const std::function<void()>& body) {
+  if (machine.coroutines.size() < grid.threads) machine.coroutines.resize(grid.threads);
   machine.body = &body;
-  now.threads = threads;
+  machine.fault.clear();
+  now.threads = grid.threads;
+  now.lanes = grid.lanes;
   std::mt19937 random(1);
-  for (uint32_t y = 0; y < blocks_y; ++y) {
-    for (uint32_t x = 0; x < blocks_x; ++x) {
-      now.block_x = x;
-      now.block_y = y;
-      RunBlock(threads, shared_words, random);
-    }
+  for (now.block_y = 0; now.block_y < grid.y; ++now.block_y) {
+    for (now.block_x = 0; now.block_x < grid.x; ++now.block_x) RunBlock(grid, random);
   }
 }
 

@@ -8,8 +8,8 @@
 namespace rankfeed::handoff {
 
 // Same kernels, launches and element types as on a device, with the tiled GEMM; everything is done
-// when a function returns.
-const rankfeed_gpu_ops* EmulatedOps();
+// when a function returns. lanes: of a warp, 32 (NVIDIA) or 64 (CDNA).
+const rankfeed_gpu_ops* EmulatedOps(uint32_t lanes);
 
 }  // namespace rankfeed::handoff
 

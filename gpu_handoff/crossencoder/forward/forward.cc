@@ -34,6 +34,7 @@ bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t ro
   plan->ids = take(tokens * sizeof(int32_t));
   plan->cu_seqlens = take((rows + 1) * sizeof(int32_t));
   plan->positions = take(tokens * sizeof(int32_t));
+  plan->tiles = take(RANKFEED_GPU_TILES(tokens, rows) * sizeof(int32_t));
   constexpr uint64_t kStep = RANKFEED_GPU_GEMM_ROWS;
   const uint64_t some_tokens = (tokens + kStep - 1) / kStep * kStep,
                  some_rows = (rows + kStep - 1) / kStep * kStep;
@@ -65,23 +66,27 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
   auto* const ids = reinterpret_cast<int32_t*>(base + plan.ids);
   auto* const cu_seqlens = reinterpret_cast<int32_t*>(base + plan.cu_seqlens);
   auto* const positions = reinterpret_cast<int32_t*>(base + plan.positions);
+  auto* const tiles = reinterpret_cast<int32_t*>(base + plan.tiles);
   const uint32_t h = c.hidden;
 
-  const auto gemm = [&](const void* in, uint64_t w, uint64_t b, uint32_t m, uint32_t n, uint32_t k,
-                        uint32_t activation, void* out) {
-    const rankfeed_op_gemm op{model.dtype, m, n, k, activation, in, weight(w), floats(b), out};
+  const auto gemm = [&](const void* in, uint64_t w, const float* bias, uint32_t m, uint32_t n,
+                        uint32_t k, uint32_t activation, void* out) {
+    const rankfeed_op_gemm op{model.dtype, m, n, k, activation, in, weight(w), bias, out};
     return ops.gemm(&at, &op);
   };
-  const auto add_norm = [&](const void* in, const void* residual, uint64_t g, uint64_t b,
-                            void* out) {
-    const rankfeed_op_add_norm op{model.dtype, batch.tokens, h,          in, residual,
-                                  floats(g),   floats(b),    c.norm_eps, out};
+  // x = LayerNorm(in w^T + bias + x): the bias is added where the sum is read anyway.
+  const auto gemm_add_norm = [&](const void* in, uint64_t w, uint64_t bias, uint32_t k, uint64_t g,
+                                 uint64_t b) {
+    if (const int32_t rc = gemm(in, w, nullptr, batch.tokens, h, k, RANKFEED_GPU_NO_ACTIVATION, y))
+      return rc;
+    const rankfeed_op_add_norm op{model.dtype,  batch.tokens, h,         y,          x,
+                                  floats(bias), floats(g),    floats(b), c.norm_eps, x};
     return ops.add_norm(&at, &op);
   };
 
   int32_t rc = 0;
   const rankfeed_op_positions op_positions{
-      batch.input_ids, batch.cu_seqlens, batch.rows, c.pad_id, positions, ids, cu_seqlens};
+      batch.input_ids, batch.cu_seqlens, batch.rows, c.pad_id, positions, ids, cu_seqlens, tiles};
   if ((rc = ops.positions(&at, &op_positions)) != 0) return rc;
   if (batch.tokens != 0) {
     const rankfeed_op_embed op_embed{model.dtype,
@@ -104,30 +109,25 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
 
     const float scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim()));
     for (const LayerOffsets& l : o.layers) {
-      if ((rc = gemm(x, l.qkv_w, l.qkv_b, batch.tokens, 3 * h, h, RANKFEED_GPU_NO_ACTIVATION,
-                     wide)) != 0)
+      if ((rc = gemm(x, l.qkv_w, floats(l.qkv_b), batch.tokens, 3 * h, h,
+                     RANKFEED_GPU_NO_ACTIVATION, wide)) != 0)
         return rc;
-      const rankfeed_op_attention op_attention{
-          model.dtype, batch.rows, batch.tokens, batch.max_seqlen, c.heads, c.head_dim(),
-          wide,        cu_seqlens, scale,        attended};
+      const rankfeed_op_attention op_attention{model.dtype,  batch.rows, batch.tokens, c.heads,
+                                               c.head_dim(), wide,       cu_seqlens,   tiles,
+                                               scale,        attended};
       if ((rc = ops.attention(&at, &op_attention)) != 0) return rc;
-      if ((rc = gemm(attended, l.out_w, l.out_b, batch.tokens, h, h, RANKFEED_GPU_NO_ACTIVATION,
-                     y)) != 0)
-        return rc;
-      if ((rc = add_norm(y, x, l.norm1_g, l.norm1_b, x)) != 0) return rc;
-      if ((rc = gemm(x, l.up_w, l.up_b, batch.tokens, c.intermediate, h, RANKFEED_GPU_GELU,
+      if ((rc = gemm_add_norm(attended, l.out_w, l.out_b, h, l.norm1_g, l.norm1_b)) != 0) return rc;
+      if ((rc = gemm(x, l.up_w, floats(l.up_b), batch.tokens, c.intermediate, h, RANKFEED_GPU_GELU,
                      wide)) != 0)
         return rc;
-      if ((rc = gemm(wide, l.down_w, l.down_b, batch.tokens, h, c.intermediate,
-                     RANKFEED_GPU_NO_ACTIVATION, y)) != 0)
+      if ((rc = gemm_add_norm(wide, l.down_w, l.down_b, c.intermediate, l.norm2_g, l.norm2_b)) != 0)
         return rc;
-      if ((rc = add_norm(y, x, l.norm2_g, l.norm2_b, x)) != 0) return rc;
     }
   }
   const rankfeed_op_first op_first{model.dtype, batch.rows, h, x, cu_seqlens, base + plan.first};
   if ((rc = ops.first(&at, &op_first)) != 0) return rc;
-  if ((rc = gemm(base + plan.first, o.dense_w, o.dense_b, batch.rows, h, h, RANKFEED_GPU_TANH,
-                 base + plan.dense)) != 0) {
+  if ((rc = gemm(base + plan.first, o.dense_w, floats(o.dense_b), batch.rows, h, h,
+                 RANKFEED_GPU_TANH, base + plan.dense)) != 0) {
     return rc;
   }
   const rankfeed_op_logits op_logits{

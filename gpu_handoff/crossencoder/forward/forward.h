@@ -25,11 +25,11 @@ struct DeviceModel {
 // once, because the batch may lie in host memory and every layer reads cu_seqlens. T' and R' are
 // the tokens and rows rounded up to RANKFEED_GPU_GEMM_ROWS.
 //
-//   scratch | ids [T] | cu_seqlens [R + 1] | positions [T] | x [T', h] | y [T', h] | attended [T',
-//   h]
-//           | wide [T', max(3h, inner)] | first [R', h] | dense [R', h]
+//   scratch | ids [T] | cu_seqlens [R + 1] | positions [T] | tiles | x [T', h] | y [T', h]
+//           | attended [T', h] | wide [T', max(3h, inner)] | first [R', h] | dense [R', h]
 struct WorkspacePlan {
-  uint64_t scratch, scratch_bytes, ids, cu_seqlens, positions, x, y, attended, wide, first, dense;
+  uint64_t scratch, scratch_bytes, ids, cu_seqlens, positions, tiles, x, y, attended, wide, first,
+      dense;
   uint64_t bytes;  // of the whole
 };
 

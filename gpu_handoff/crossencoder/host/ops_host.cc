@@ -65,8 +65,21 @@ int32_t Unpack(const rankfeed_op_at*, const rankfeed_op_unpack* op) {
   return 0;
 }
 
+void ListTiles(const rankfeed_op_positions& op) {
+  uint32_t next = 0;
+  for (uint32_t r = 0; r < op.rows; ++r) {
+    const RowRange row = RowOf(op.cu_seqlens, r);
+    const uint32_t used = (row.size + RANKFEED_GPU_TILE - 1) / RANKFEED_GPU_TILE;
+    const uint32_t first = next;
+    next = (row.begin + row.size) / RANKFEED_GPU_TILE + r + 1;
+    for (uint32_t i = first; i < next; ++i)
+      op.tiles[i] = i - first < used ? static_cast<int32_t>(r) : -1;
+  }
+}
+
 int32_t Positions(const rankfeed_op_at*, const rankfeed_op_positions* op) {
   if (op->cu_out != nullptr) op->cu_out[0] = 0;
+  if (op->tiles != nullptr) ListTiles(*op);
   for (uint32_t r = 0; r < op->rows; ++r) {
     const RowRange row = RowOf(op->cu_seqlens, r);
     int32_t counted = 0;
@@ -109,11 +122,13 @@ int32_t Gemm(const rankfeed_op_at*, const rankfeed_op_gemm* op) {
   if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
   if (op->m == 0) return 0;
   auto* out = static_cast<float*>(op->out);
-  for (size_t i = 0; i < op->m; ++i) std::memcpy(out + i * op->n, op->bias, op->n * sizeof(float));
+  const bool add = op->bias != nullptr;
+  for (size_t i = 0; add && i < op->m; ++i)
+    std::memcpy(out + i * op->n, op->bias, op->n * sizeof(float));
   const int m = static_cast<int>(op->m), n = static_cast<int>(op->n), k = static_cast<int>(op->k);
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1.0f,
-              static_cast<const float*>(op->x), k, static_cast<const float*>(op->w), k, 1.0f, out,
-              n);
+              static_cast<const float*>(op->x), k, static_cast<const float*>(op->w), k,
+              add ? 1.0f : 0.0f, out, n);
   const size_t size = size_t{op->m} * op->n;
   if (op->activation == RANKFEED_GPU_GELU) Elementwise().gelu(out, size);
   if (op->activation == RANKFEED_GPU_TANH) Elementwise().tanh(out, size);
@@ -157,6 +172,7 @@ int32_t AddNorm(const rankfeed_op_at*, const rankfeed_op_add_norm* op) {
     float* out = static_cast<float*>(op->out) + t * h;
     k.add(static_cast<const float*>(op->x) + t * h, static_cast<const float*>(op->residual) + t * h,
           h, out);
+    if (op->bias != nullptr) k.add(out, op->bias, h, out);
     k.norm(out, op->gamma, op->beta, op->eps, h);
   }
   return 0;

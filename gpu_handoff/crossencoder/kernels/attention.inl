@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: MIT
-// kernels/attention.inl: attention over packed rows of any length, with the softmax running along
-// (Milakov and Gimelshein, "Online normalizer calculation for softmax", arXiv 1805.02867), so that
-// no row of scores is ever stored whole.
+// kernels/attention.inl: the tiles of attention, and attention of float32 over packed rows of any
+// length, which no matrix unit computes (mma.inl); half types have attention_halves.inl. The
+// softmax runs along as there.
 //
 // One block takes kQueries queries of one row and head and goes through the row's keys, kKeys at a
 // time: scores into shared memory, running maximum and sum per query, then the sum of values, which
 // lives in registers. 128 threads as 16 x 8: thread (ty, tx) has the queries ty * kEach .. and the
-// keys tx * 4 .., and the values' dimensions tx, tx + 8, ... Shared memory: 21,888, 34,176 and
-// 37,632 bytes for heads of up to 32, 64 and 128.
+// keys tx * 4 .., and the values' dimensions tx, tx + 8, ... Shared memory: 21,888, 34,176, 29,440
+// and 37,632 bytes for heads of up to 32, 64, 96 and 128.
+
+// What a tile of RANKFEED_GPU_TILE queries is of.
+struct RowTile {
+  uint64_t first;          // token of the batch with which the row begins
+  uint32_t length, begin;  // tokens of the row; the tile's first query in it
+};
+
+// The tile'th entry of op.tiles (ops.h); false: it stands for none.
+RF_DEVICE bool FindTile(const rankfeed_op_attention& op, uint32_t tile, RowTile* found) {
+  const int32_t row = op.tiles[tile];
+  if (row < 0) return false;
+  const uint32_t begin = static_cast<uint32_t>(op.cu_seqlens[row] - op.cu_seqlens[0]);
+  found->first = begin;
+  found->length = static_cast<uint32_t>(op.cu_seqlens[row + 1] - op.cu_seqlens[0]) - begin;
+  found->begin =
+      (tile - (begin / RANKFEED_GPU_TILE + static_cast<uint32_t>(row))) * RANKFEED_GPU_TILE;
+  return true;
+}
 
 constexpr uint32_t kKeys = 32;
 
@@ -23,11 +41,10 @@ struct AttentionTile {
   static constexpr uint32_t kShared = kStateAt + 3 * kQueries;  // floats
 };
 
-template <class T, uint32_t kDim>
+template <uint32_t kDim>
 RF_KERNEL(kThreads)
-AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
+AttentionKernel(rankfeed_op_attention op) {
   using Tile = AttentionTile<kDim>;
-  using Stored = typename T::Stored;
   constexpr uint32_t kEach = Tile::kEach;
   RF_SHARED(shared);
   RF_SHARED_POINTER(float) const query = shared;
@@ -37,22 +54,25 @@ AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
   RF_SHARED_POINTER(float) const total = most + Tile::kQueries;
   RF_SHARED_POINTER(float) const rescale = total + Tile::kQueries;
 
-  const uint32_t row = RF_BLOCK_X / tiles, head = RF_BLOCK_Y;
-  const uint32_t length = static_cast<uint32_t>(op.cu_seqlens[row + 1] - op.cu_seqlens[row]);
-  const uint32_t begin = RF_BLOCK_X % tiles * Tile::kQueries;
+  constexpr uint32_t kParts = RANKFEED_GPU_TILE / Tile::kQueries;  // blocks for a tile
+  const uint32_t head = RF_BLOCK_Y;
+  RowTile row;
+  if (!FindTile(op, RF_BLOCK_X / kParts, &row)) return;  // the whole block
+  const uint32_t length = row.length;
+  const uint32_t begin = row.begin + RF_BLOCK_X % kParts * Tile::kQueries;
   if (begin >= length) return;  // the whole block
-  const uint64_t first = static_cast<uint64_t>(op.cu_seqlens[row] - op.cu_seqlens[0]);
+  const uint64_t first = row.first;
   const uint64_t width = static_cast<uint64_t>(op.heads) * op.head_dim;
-  const Stored* const q = static_cast<const Stored*>(op.qkv) + first * 3 * width +
-                          static_cast<uint64_t>(head) * op.head_dim;
-  const Stored* const k = q + width;
-  const Stored* const v = k + width;
+  const float* const q = static_cast<const float*>(op.qkv) + first * 3 * width +
+                         static_cast<uint64_t>(head) * op.head_dim;
+  const float* const k = q + width;
+  const float* const v = k + width;
   const uint32_t ty = RF_THREAD / 8, tx = RF_THREAD % 8;
 
   for (uint32_t i = RF_THREAD; i < Tile::kQueries * kDim; i += RF_THREADS) {
     const uint32_t r = i / kDim, d = i % kDim;
     query[r * Tile::kStride + d] = begin + r < length && d < op.head_dim
-                                       ? T::Load(q + (begin + r) * 3 * width + d) * op.scale
+                                       ? Load<F32>(q + (begin + r) * 3 * width + d) * op.scale
                                        : 0.0f;
   }
   for (uint32_t i = RF_THREAD; i < Tile::kQueries; i += RF_THREADS) {
@@ -66,7 +86,7 @@ AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
     for (uint32_t i = RF_THREAD; i < kKeys * kDim; i += RF_THREADS) {
       const uint32_t r = i / kDim, d = i % kDim;
       key[r * Tile::kStride + d] =
-          keys + r < length && d < op.head_dim ? T::Load(k + (keys + r) * 3 * width + d) : 0.0f;
+          keys + r < length && d < op.head_dim ? Load<F32>(k + (keys + r) * 3 * width + d) : 0.0f;
     }
     RF_SYNC();
     float dots[kEach][4] = {};
@@ -88,7 +108,7 @@ AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
     for (uint32_t i = RF_THREAD; i < kKeys * kDim; i += RF_THREADS) {
       const uint32_t r = i / kDim, d = i % kDim;
       key[r * Tile::kStride + d] =
-          keys + r < length && d < op.head_dim ? T::Load(v + (keys + r) * 3 * width + d) : 0.0f;
+          keys + r < length && d < op.head_dim ? Load<F32>(v + (keys + r) * 3 * width + d) : 0.0f;
     }
     for (uint32_t i = RF_THREAD; i < Tile::kQueries; i += RF_THREADS) {
       RF_SHARED_POINTER(float) const line = score + i * Tile::kScoreStride;
@@ -128,11 +148,11 @@ AttentionKernel(rankfeed_op_attention op, uint32_t tiles) {
     const uint32_t r = begin + ty * kEach + i;
     if (r >= length) continue;
     const float inverse = 1.0f / total[ty * kEach + i];
-    Stored* const out = static_cast<Stored*>(op.out) + (first + r) * width +
-                        static_cast<uint64_t>(head) * op.head_dim;
+    float* const out = static_cast<float*>(op.out) + (first + r) * width +
+                       static_cast<uint64_t>(head) * op.head_dim;
     RF_UNROLL
     for (uint32_t d = 0; d < kDim / 8; ++d) {
-      if (tx + d * 8 < op.head_dim) T::Store(sum[i][d] * inverse, out + tx + d * 8);
+      if (tx + d * 8 < op.head_dim) Store<F32>(sum[i][d] * inverse, out + tx + d * 8);
     }
   }
 }

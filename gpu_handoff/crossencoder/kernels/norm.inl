@@ -1,41 +1,81 @@
 // SPDX-License-Identifier: MIT
-// kernels/norm.inl: embeddings with LayerNorm, and residual addition with LayerNorm. One block per
+// kernels/norm.inl: embeddings with LayerNorm, and residual addition with LayerNorm. One warp per
 // token; the row is read three times (mean, variance, result), from the cache after the first, so
-// that no size of hidden asks for more shared memory.
+// that no size of hidden asks for more registers.
 
-// value(i) is what is normalized; writes out[0 .. hidden).
-template <class T, class Value>
+constexpr uint32_t kNormRows = kThreads / RF_WARP;  // of a block
+
+// The block's row that this warp has.
+RF_DEVICE uint32_t NormedRow() {
+  return RF_BLOCK_X * kNormRows + RF_THREAD / RF_WARP;
+}
+
+// value(i, v) writes the elements i .. i + kMany - 1 of what is normalized; out[0 .. hidden) gets
+// the result.
+template <class T, uint32_t kMany, class Value>
 RF_DEVICE void NormRow(const Value& value, const float* gamma, const float* beta, float eps,
-                       uint32_t hidden, RF_SHARED_POINTER(float) shared, typename T::Stored* out) {
+                       uint32_t hidden, typename T::Stored* out) {
+  const uint32_t begin = RF_THREAD % RF_WARP * kMany, step = RF_WARP * kMany;
+  float v[kMany];
   float sum = 0;
-  for (uint32_t i = RF_THREAD; i < hidden; i += RF_THREADS) sum += value(i);
-  const float mean = BlockSum(sum, shared) / static_cast<float>(hidden);
-  float square = 0;
-  for (uint32_t i = RF_THREAD; i < hidden; i += RF_THREADS) {
-    const float centred = value(i) - mean;
-    square += centred * centred;
+  for (uint32_t i = begin; i < hidden; i += step) {
+    value(i, v);
+    RF_UNROLL
+    for (uint32_t j = 0; j < kMany; ++j) sum += v[j];
   }
-  const float variance = BlockSum(square, shared) / static_cast<float>(hidden);
+  const float mean = WarpSum(sum) / static_cast<float>(hidden);
+  float square = 0;
+  for (uint32_t i = begin; i < hidden; i += step) {
+    value(i, v);
+    RF_UNROLL
+    for (uint32_t j = 0; j < kMany; ++j) square += (v[j] - mean) * (v[j] - mean);
+  }
+  const float variance = WarpSum(square) / static_cast<float>(hidden);
   const float scale = 1.0f / sqrtf(variance + eps);
-  // Each element is read and written by the same thread, so out may be what value reads.
-  for (uint32_t i = RF_THREAD; i < hidden; i += RF_THREADS) {
-    T::Store((value(i) - mean) * scale * gamma[i] + beta[i], out + i);
+  // Each element is read and written by the same lane, so out may be what value reads.
+  for (uint32_t i = begin; i < hidden; i += step) {
+    float g[kMany], b[kMany];
+    value(i, v);
+    LoadFloats<kMany>(gamma + i, g);
+    LoadFloats<kMany>(beta + i, b);
+    RF_UNROLL
+    for (uint32_t j = 0; j < kMany; ++j) v[j] = (v[j] - mean) * scale * g[j] + b[j];
+    StoreMany<T, kMany>(v, out + i);
   }
 }
 
-template <class T>
+// v += the kMany elements at `at`.
+template <class T, uint32_t kMany>
+RF_DEVICE void AddMany(const typename T::Stored* at, float* v) {
+  float more[kMany];
+  LoadMany<T, kMany>(at, more);
+  RF_UNROLL
+  for (uint32_t j = 0; j < kMany; ++j) v[j] += more[j];
+}
+
+template <class T, uint32_t kMany>
 struct EmbeddingSum {
   const typename T::Stored *word, *position, *type;
-  RF_DEVICE_CALL float operator()(uint32_t i) const {
-    return T::Load(word + i) + T::Load(position + i) + T::Load(type + i);
+  RF_DEVICE_CALL void operator()(uint32_t i, float* v) const {
+    LoadMany<T, kMany>(word + i, v);
+    AddMany<T, kMany>(position + i, v);
+    AddMany<T, kMany>(type + i, v);
   }
 };
 
-template <class T>
+template <class T, uint32_t kMany>
 struct ResidualSum {
   const typename T::Stored *x, *residual;
-  RF_DEVICE_CALL float operator()(uint32_t i) const {
-    return T::Load(x + i) + T::Load(residual + i);
+  const float* bias;  // of x, nullable
+  RF_DEVICE_CALL void operator()(uint32_t i, float* v) const {
+    LoadMany<T, kMany>(x + i, v);
+    if (bias != nullptr) {
+      float more[kMany];
+      LoadFloats<kMany>(bias + i, more);
+      RF_UNROLL
+      for (uint32_t j = 0; j < kMany; ++j) v[j] += more[j];
+    }
+    AddMany<T, kMany>(residual + i, v);
   }
 };
 
@@ -43,36 +83,35 @@ RF_DEVICE bool IndexBelow(int32_t index, uint32_t size) {
   return index >= 0 && static_cast<uint32_t>(index) < size;
 }
 
-template <class T>
+template <class T, uint32_t kMany>
 RF_KERNEL(kThreads)
 EmbedKernel(rankfeed_op_embed op) {
-  RF_SHARED(shared);
   using Stored = typename T::Stored;
-  const uint32_t t = RF_BLOCK_X;
+  const uint32_t t = NormedRow();
+  if (t >= op.tokens) return;  // the whole warp
   const int32_t id = op.ids[t], position = op.positions[t],
                 type = op.types != nullptr ? op.types[t] : 0;
   Stored* const out = static_cast<Stored*>(op.out) + static_cast<uint64_t>(t) * op.hidden;
   if (!IndexBelow(id, op.vocab) || !IndexBelow(position, op.max_positions) ||
       !IndexBelow(type, op.type_vocab)) {
-    // The whole block comes here or none of it.
-    for (uint32_t i = RF_THREAD; i < op.hidden; i += RF_THREADS)
-      T::Store(FloatOfBits(0x7fc00000u), out + i);
-    return;
+    for (uint32_t i = RF_THREAD % RF_WARP; i < op.hidden; i += RF_WARP)
+      Store<T>(FloatOfBits(0x7fc00000u), out + i);
+    return;  // the whole warp
   }
-  const EmbeddingSum<T> sum{
+  const EmbeddingSum<T, kMany> sum{
       static_cast<const Stored*>(op.word) + static_cast<uint64_t>(id) * op.hidden,
       static_cast<const Stored*>(op.position) + static_cast<uint64_t>(position) * op.hidden,
       static_cast<const Stored*>(op.type) + static_cast<uint64_t>(type) * op.hidden};
-  NormRow<T>(sum, op.gamma, op.beta, op.eps, op.hidden, shared, out);
+  NormRow<T, kMany>(sum, op.gamma, op.beta, op.eps, op.hidden, out);
 }
 
-template <class T>
+template <class T, uint32_t kMany>
 RF_KERNEL(kThreads)
 AddNormKernel(rankfeed_op_add_norm op) {
-  RF_SHARED(shared);
   using Stored = typename T::Stored;
-  const uint64_t at = static_cast<uint64_t>(RF_BLOCK_X) * op.hidden;
-  const ResidualSum<T> sum{static_cast<const Stored*>(op.x) + at,
-                           static_cast<const Stored*>(op.residual) + at};
-  NormRow<T>(sum, op.gamma, op.beta, op.eps, op.hidden, shared, static_cast<Stored*>(op.out) + at);
+  if (NormedRow() >= op.tokens) return;  // the whole warp
+  const uint64_t at = static_cast<uint64_t>(NormedRow()) * op.hidden;
+  const ResidualSum<T, kMany> sum{static_cast<const Stored*>(op.x) + at,
+                                  static_cast<const Stored*>(op.residual) + at, op.bias};
+  NormRow<T, kMany>(sum, op.gamma, op.beta, op.eps, op.hidden, static_cast<Stored*>(op.out) + at);
 }

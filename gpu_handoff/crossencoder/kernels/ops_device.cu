@@ -8,9 +8,14 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #endif
+#if defined(__CUDACC__)  // HIP on NVIDIA too
+#include <cuda_bf16.h>
+#include <mma.h>
+#endif
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/device/device.h"
 #include "backends/device/vendor.h"

@@ -18,6 +18,7 @@ constexpr int32_t kInvalid = -4;  // RANKFEED_GPU_INVALID
 // compute capabilities; 64 KB of LDS on CDNA).
 static_assert(AttentionTile<128>::kShared * sizeof(float) <= 48 * 1024);
 static_assert(AttentionTile<64>::kShared * sizeof(float) <= 48 * 1024);
+static_assert(HalvesAttention<F16, 128>::kShared * sizeof(float) <= 48 * 1024);
 
 // Grids: x below 2^31 and y below 2^16 (CUDA C Programming Guide, table of compute capabilities);
 // on HIP x times the threads of a block below 2^32 (HIP programming guide, kernel launch limits).
@@ -58,13 +59,22 @@ int32_t UnpackOp(const rankfeed_op_at* at, const rankfeed_op_unpack* op) {
 int32_t PositionsOp(const rankfeed_op_at* at, const rankfeed_op_positions* op) {
   if (op->rows == 0) return 0;
   return Launch(at, &PositionsKernel, op->rows, 1, kThreads, 2 * kThreads, op->ids, op->cu_seqlens,
-                op->pad_id, op->out, op->ids_out, op->cu_out);
+                op->pad_id, op->out, op->ids_out, op->cu_out, op->tiles);
+}
+
+// One kernel for rows of whole vectors, another for all others.
+template <class T, class Op>
+int32_t LaunchByRow(const rankfeed_op_at* at, const Op& op, void (*vectors)(Op), void (*single)(Op),
+                    uint32_t row, uint32_t blocks) {
+  return Launch(at, row % kPerVector<T> == 0 ? vectors : single, blocks, 1, kThreads, 0, op);
 }
 
 template <class T>
 struct RunEmbed {
   static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_embed& op) {
-    return op.tokens == 0 ? 0 : Launch(at, &EmbedKernel<T>, op.tokens, 1, kThreads, kThreads, op);
+    if (op.tokens == 0) return 0;
+    return LaunchByRow<T>(at, op, &EmbedKernel<T, kPerVector<T>>, &EmbedKernel<T, 1>, op.hidden,
+                          (op.tokens + kNormRows - 1) / kNormRows);
   }
 };
 int32_t EmbedOp(const rankfeed_op_at* at, const rankfeed_op_embed* op) {
@@ -72,14 +82,24 @@ int32_t EmbedOp(const rankfeed_op_at* at, const rankfeed_op_embed* op) {
 }
 
 template <class T>
+int32_t LaunchTiledGemm(const rankfeed_op_at* at, const rankfeed_op_gemm& op) {
+  return Launch(at, &HalvesGemmKernel<T>, (op.m + kUnitGemmRows - 1) / kUnitGemmRows,
+                (op.n + kUnitGemmColumns - 1) / kUnitGemmColumns, kUnitGemmThreads, kUnitGemmShared,
+                op);
+}
+template <>
+int32_t LaunchTiledGemm<F32>(const rankfeed_op_at* at, const rankfeed_op_gemm& op) {
+  return Launch(at, &GemmKernel, (op.m + kGemmTile - 1) / kGemmTile,
+                (op.n + kGemmTile - 1) / kGemmTile, kGemmThreads, kGemmShared, op);
+}
+template <class T>
 struct RunGemm {
   static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_gemm& op) {
     if (op.m == 0 || op.n == 0) return 0;
     const int32_t rc = VendorGemm(at, &op);
-    if (rc == 0) return Launch(at, &BiasKernel<T>, op.m, 1, kThreads, 0, op);
-    if (rc != RANKFEED_GPU_TILED) return rc;
-    return Launch(at, &GemmKernel<T>, (op.m + kGemmTile - 1) / kGemmTile,
-                  (op.n + kGemmTile - 1) / kGemmTile, kGemmThreads, kGemmShared, op);
+    if (rc == RANKFEED_GPU_TILED) return LaunchTiledGemm<T>(at, op);
+    if (rc != 0 || op.bias == nullptr) return rc;
+    return LaunchByRow<T>(at, op, &BiasKernel<T, kPerVector<T>>, &BiasKernel<T, 1>, op.n, op.m);
   }
 };
 int32_t GemmOp(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
@@ -88,17 +108,23 @@ int32_t GemmOp(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
 
 template <class T, uint32_t kDim>
 int32_t LaunchAttention(const rankfeed_op_at* at, const rankfeed_op_attention& op) {
-  using Tile = AttentionTile<kDim>;
-  const uint32_t tiles = (op.max_seqlen + Tile::kQueries - 1) / Tile::kQueries;
-  return Launch(at, &AttentionKernel<T, kDim>, uint64_t{tiles} * op.rows, op.heads, kThreads,
-                Tile::kShared, op, tiles);
+  const uint64_t tiles = RANKFEED_GPU_TILES(op.tokens, op.rows);
+  if constexpr (T::kPerWord == 2) {
+    return Launch(at, &HalvesAttentionKernel<T, kDim>, tiles, op.heads, kAttentionThreads,
+                  HalvesAttention<T, kDim>::kShared, op);
+  } else {
+    using Tile = AttentionTile<kDim>;
+    return Launch(at, &AttentionKernel<kDim>, tiles * (RANKFEED_GPU_TILE / Tile::kQueries),
+                  op.heads, kThreads, Tile::kShared, op);
+  }
 }
 template <class T>
 struct RunAttention {
   static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_attention& op) {
-    if (op.rows == 0 || op.max_seqlen == 0) return 0;
+    if (op.rows == 0 || op.tokens == 0) return 0;
     if (op.head_dim <= 32) return LaunchAttention<T, 32>(at, op);
     if (op.head_dim <= 64) return LaunchAttention<T, 64>(at, op);
+    if (op.head_dim <= 96) return LaunchAttention<T, 96>(at, op);
     if (op.head_dim <= RANKFEED_GPU_MAX_HEAD) return LaunchAttention<T, 128>(at, op);
     return kInvalid;
   }
@@ -110,7 +136,9 @@ int32_t AttentionOp(const rankfeed_op_at* at, const rankfeed_op_attention* op) {
 template <class T>
 struct RunAddNorm {
   static int32_t Go(const rankfeed_op_at* at, const rankfeed_op_add_norm& op) {
-    return op.tokens == 0 ? 0 : Launch(at, &AddNormKernel<T>, op.tokens, 1, kThreads, kThreads, op);
+    if (op.tokens == 0) return 0;
+    return LaunchByRow<T>(at, op, &AddNormKernel<T, kPerVector<T>>, &AddNormKernel<T, 1>, op.hidden,
+                          (op.tokens + kNormRows - 1) / kNormRows);
   }
 };
 int32_t AddNormOp(const rankfeed_op_at* at, const rankfeed_op_add_norm* op) {

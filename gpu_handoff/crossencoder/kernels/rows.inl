@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// kernels/rows.inl: kernels over ids and rows: position ids, unpacking to padded tensors, the first
-// token of each row, the head's scores. One block per row.
+// kernels/rows.inl: kernels over ids and rows: position ids and the list of tiles, unpacking to
+// padded tensors, the first token of each row, the head's scores. One block per row.
 
-// out[t] = pad + tokens of the row so far that are not pad; pad for a pad (ops.h, positions).
+// out[t] = pad + tokens of the row so far that are not pad; pad for a pad. tiles: this row's share
+// of the list, which ends where the next row's begins (ops.h).
 RF_KERNEL(kThreads)
 PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad, int32_t* out,
-                int32_t* ids_out, int32_t* cu_out) {
+                int32_t* ids_out, int32_t* cu_out, int32_t* tiles) {
   RF_SHARED(shared);
   RF_SHARED_POINTER(int32_t) const scratch = RF_SHARED_AS(int32_t, shared);
   const int32_t base = cu_seqlens[0];
@@ -13,6 +14,15 @@ PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad, int3
   if (cu_out != nullptr && RF_THREAD == 0) {
     if (RF_BLOCK_X == 0) cu_out[0] = 0;
     cu_out[RF_BLOCK_X + 1] = end;
+  }
+  if (tiles != nullptr) {
+    constexpr int32_t kTokens = RANKFEED_GPU_TILE;
+    const int32_t row = static_cast<int32_t>(RF_BLOCK_X),
+                  used = (end - begin + kTokens - 1) / kTokens;
+    const int32_t first = begin / kTokens + row, next = end / kTokens + row + 1;
+    for (int32_t i = static_cast<int32_t>(RF_THREAD); i < next - first;
+         i += static_cast<int32_t>(RF_THREADS))
+      tiles[first + i] = i < used ? row : -1;
   }
   int32_t before = 0;
   for (int32_t chunk = begin; chunk < end; chunk += static_cast<int32_t>(RF_THREADS)) {
@@ -61,7 +71,7 @@ FirstKernel(const typename T::Stored* x, const int32_t* cu_seqlens, uint32_t hid
   for (uint32_t i = RF_THREAD; i < hidden; i += RF_THREADS) {
     typename T::Stored* const to = out + static_cast<uint64_t>(RF_BLOCK_X) * hidden + i;
     if (empty) {
-      T::Store(0.0f, to);
+      Store<T>(0.0f, to);
     } else {
       *to = x[static_cast<uint64_t>(begin) * hidden + i];
     }
@@ -78,7 +88,7 @@ LogitsKernel(const typename T::Stored* x, const typename T::Stored* w, const flo
   for (uint32_t l = 0; l < labels; ++l) {
     float sum = 0;
     for (uint32_t i = RF_THREAD; i < hidden; i += RF_THREADS) {
-      sum += T::Load(row + i) * T::Load(w + static_cast<uint64_t>(l) * hidden + i);
+      sum += Load<T>(row + i) * Load<T>(w + static_cast<uint64_t>(l) * hidden + i);
     }
     sum = BlockSum(sum, shared);
     if (RF_THREAD == 0) {

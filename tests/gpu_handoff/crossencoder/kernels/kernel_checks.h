@@ -51,16 +51,32 @@ class KernelChecks {
     return cu;
   }
 
+  // The list of attention's tiles, row after row, each where the row's first token says.
+  static std::vector<int32_t> Tiles(const std::vector<int32_t>& cu) {
+    const size_t rows = cu.size() - 1;
+    std::vector<int32_t> tiles(RANKFEED_GPU_TILES(cu.back(), rows), -1);
+    for (size_t r = 0; r < rows; ++r) {
+      size_t at = static_cast<size_t>(cu[r]) / RANKFEED_GPU_TILE + r;
+      for (int32_t t = cu[r]; t < cu[r + 1]; t += RANKFEED_GPU_TILE) {
+        EXPECT_EQ(tiles.at(at), -1);
+        tiles[at++] = static_cast<int32_t>(r);
+      }
+    }
+    return tiles;
+  }
+
   void Positions(const std::vector<uint32_t>& lengths) {
     const auto cu = Rows(lengths);
     const auto ids = Ids(static_cast<size_t>(cu.back()), 0, 4);  // a quarter are pads
     const auto rows = static_cast<uint32_t>(lengths.size());
     std::vector<int32_t> expected(ids.size()), got(ids.size(), -7);
+    const std::vector<int32_t> tiles = Tiles(cu);
     rankfeed_op_positions op{ids.data(), cu.data(), rows, 1, expected.data()};
     const rankfeed_op_at host = Host();
     ASSERT_EQ(HostOps()->positions(&host, &op), 0);
     const auto ints = [&](size_t size) { return static_cast<int32_t*>(Alloc(size * 4 + 4)); };
-    op = {Copy(ids), Copy(cu), rows, 1, ints(ids.size()), ints(ids.size()), ints(cu.size())};
+    op = {Copy(ids),       Copy(cu),          rows, 1, ints(ids.size()), ints(ids.size()),
+          ints(cu.size()), ints(tiles.size())};
     const rankfeed_op_at at = At();
     ASSERT_EQ(ops_->positions(&at, &op), 0);
     Fetch(op.out, &got);
@@ -70,6 +86,9 @@ class KernelChecks {
     std::vector<int32_t> rows_got(cu.size(), -7);
     Fetch(op.cu_out, &rows_got);
     EXPECT_EQ(rows_got, cu);
+    std::vector<int32_t> tiles_got(tiles.size(), -7);
+    Fetch(op.tiles, &tiles_got);
+    EXPECT_EQ(tiles_got, tiles);
     Release();
   }
 
@@ -144,12 +163,14 @@ class KernelChecks {
     Compare(dtype, expected, out, hidden);
   }
 
-  void Gemm(uint32_t dtype, uint32_t m, uint32_t n, uint32_t k, uint32_t activation) {
+  void Gemm(uint32_t dtype, uint32_t m, uint32_t n, uint32_t k, uint32_t activation,
+            bool with_bias = true) {
     const auto x = Values(dtype, size_t{m} * k),
                w = Values(dtype, size_t{n} * k, 1.0f / std::sqrt(float(k))),
                bias = Values(RANKFEED_DTYPE_F32, n);
     std::vector<float> expected(size_t{m} * n);
-    rankfeed_op_gemm op{RANKFEED_DTYPE_F32, m, n, k, activation, x.data(), w.data(), bias.data(),
+    rankfeed_op_gemm op{RANKFEED_DTYPE_F32, m,        n,        k,
+                        activation,         x.data(), w.data(), with_bias ? bias.data() : nullptr,
                         expected.data()};
     const rankfeed_op_at host = Host(), at = At();
     ASSERT_EQ(HostOps()->gemm(&host, &op), 0);
@@ -159,8 +180,15 @@ class KernelChecks {
     void* out = AllocElements(dtype, room * n);
     auto x_room = x;
     x_room.resize(room * k, std::numeric_limits<float>::quiet_NaN());
-    op = {dtype,      m,  n, k, activation, CopyElements(dtype, x_room), CopyElements(dtype, w),
-          Copy(bias), out};
+    op = {dtype,
+          m,
+          n,
+          k,
+          activation,
+          CopyElements(dtype, x_room),
+          CopyElements(dtype, w),
+          with_bias ? Copy(bias) : nullptr,
+          out};
     ASSERT_EQ(ops_->gemm(&at, &op), 0);
     Compare(dtype, expected, out, n);
   }
@@ -170,18 +198,17 @@ class KernelChecks {
     const auto cu = Rows(lengths);
     const auto tokens = static_cast<uint32_t>(cu.back()),
                rows = static_cast<uint32_t>(lengths.size());
-    const uint32_t longest = *std::max_element(lengths.begin(), lengths.end());
     const uint32_t width = heads * head_dim;
     const auto qkv = Values(dtype, size_t{tokens} * 3 * width, 1.5f);
     std::vector<float> expected(size_t{tokens} * width);
     const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
-    rankfeed_op_attention op{RANKFEED_DTYPE_F32, rows,       tokens,    longest, heads,
-                             head_dim,           qkv.data(), cu.data(), scale,   expected.data()};
+    rankfeed_op_attention op{RANKFEED_DTYPE_F32, rows,      tokens,  heads, head_dim,
+                             qkv.data(),         cu.data(), nullptr, scale, expected.data()};
     const rankfeed_op_at host = Host(), at = At();
     ASSERT_EQ(HostOps()->attention(&host, &op), 0);
     void* out = AllocElements(dtype, expected.size());
-    op = {dtype,    rows,  tokens, longest, heads, head_dim, CopyElements(dtype, qkv),
-          Copy(cu), scale, out};
+    op = {dtype,           rows,  tokens, heads, head_dim, CopyElements(dtype, qkv), Copy(cu),
+          Copy(Tiles(cu)), scale, out};
     ASSERT_EQ(ops_->attention(&at, &op), 0);
     Compare(dtype, expected, out, width);
   }
@@ -190,16 +217,17 @@ class KernelChecks {
   void AddNorm(uint32_t dtype, uint32_t tokens, uint32_t hidden) {
     const auto x = Values(dtype, size_t{tokens} * hidden, 3),
                residual = Values(dtype, size_t{tokens} * hidden),
+               bias = Values(RANKFEED_DTYPE_F32, hidden),
                gamma = Values(RANKFEED_DTYPE_F32, hidden),
                beta = Values(RANKFEED_DTYPE_F32, hidden);
     std::vector<float> expected(x.size());
-    rankfeed_op_add_norm op{RANKFEED_DTYPE_F32, tokens,          hidden,
-                            x.data(),           residual.data(), gamma.data(),
-                            beta.data(),        1e-5f,           expected.data()};
+    rankfeed_op_add_norm op{
+        RANKFEED_DTYPE_F32, tokens,       hidden,      x.data(), residual.data(),
+        bias.data(),        gamma.data(), beta.data(), 1e-5f,    expected.data()};
     const rankfeed_op_at host = Host(), at = At();
     ASSERT_EQ(HostOps()->add_norm(&host, &op), 0);
     void* in_place = CopyElements(dtype, residual);
-    op = {dtype,      tokens, hidden,  CopyElements(dtype, x), in_place, Copy(gamma),
+    op = {dtype,      tokens, hidden,  CopyElements(dtype, x), in_place, Copy(bias), Copy(gamma),
           Copy(beta), 1e-5f,  in_place};
     ASSERT_EQ(ops_->add_norm(&at, &op), 0);
     Compare(dtype, expected, in_place, hidden);
@@ -363,6 +391,7 @@ inline void CheckAllKernels(const rankfeed_gpu_backend* backend, const rankfeed_
     checks.Gemm(dtype, 65, 130, 37, RANKFEED_GPU_GELU);
     checks.Gemm(dtype, 64, 64, 64, RANKFEED_GPU_TANH);
     checks.Gemm(dtype, 3, 70, 5, RANKFEED_GPU_NO_ACTIVATION);
+    checks.Gemm(dtype, 131, 72, 40, RANKFEED_GPU_NO_ACTIVATION, false);
     checks.Gemm(dtype, 130 * scale, 65 * scale, 33 * scale, RANKFEED_GPU_GELU);
     checks.Attention(dtype, {1, 0, 33, 65, 2}, 2, 32);
     checks.Attention(dtype, {70}, 1, 64);
@@ -370,6 +399,7 @@ inline void CheckAllKernels(const rankfeed_gpu_backend* backend, const rankfeed_
     checks.Attention(dtype, {5, 40}, 3, 9);
     checks.Attention(dtype, {66}, 1, 40);
     checks.Attention(dtype, {1, 50 * scale, 7}, 2, 100);
+    checks.Attention(dtype, {17, 130}, 1, 96);
     checks.Head(dtype, {3, 0, 1, 5}, 130, 3);
     checks.Head(dtype, {2}, 7, 1);
   }
