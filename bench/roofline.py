@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""roofline.py [--check]: the least time that each kernel of the cross-encoder's forward can take on two devices, computed, not measured.
+
+Writes the tables between the marks of docs/handoff.md, or with --check fails when they are not what this script computes. Bytes: what each
+kernel must read from and write to device memory once (activations, weights; what is read again is taken to come from a cache). Operations:
+multiplications and additions of products. Shared memory: the bytes that attention's tiles pass through it, for each step of 64 queries and 64
+keys (gpu_handoff/crossencoder/kernels/attention_halves.inl): a tile stored once and loaded by each of four warps, twice (keys, values); scores
+as float and weights as half, written and read. A kernel takes at least as long as the slowest of the three; no launch, no tail, no clock below
+the peak is in it. Standard library only."""
+
+import pathlib
+import sys
+
+DOCUMENT = pathlib.Path(__file__).resolve().parent.parent / "docs" / "handoff.md"
+BEGIN, END = "<!-- roofline: bench/roofline.py -->", "<!-- end of roofline -->"
+ROWS, LENGTH = 100, 256  # a batch
+TOKENS = ROWS * LENGTH
+HALF = 2  # bytes
+TILE = 64
+# NVIDIA H200 data sheet: 4.8 TB/s, 1,979 TFLOPS of half types with sparsity; 132 multiprocessors of 4,096 operations a cycle, hence the clock;
+# 128 bytes of shared memory a cycle (CUDA C++ Programming Guide). AMD Instinct MI300X data sheet: 5.3 TB/s, 1,307.4 TFLOPS, 304 compute units,
+# 2.1 GHz; 128 bytes of LDS a cycle (AMD CDNA3 ISA).
+DEVICES = {"H200": {"bytes": 4.8e12, "flops": 989.4e12, "shared": 132 * 128 * 1.83e9},
+           "MI300X": {"bytes": 5.3e12, "flops": 1307.4e12, "shared": 304 * 128 * 2.1e9}}
+MODELS = [(6, 384, 12, 1536), (12, 768, 12, 3072)]  # layers, hidden, heads, intermediate
+
+
+def product(n, k):
+    return {"bytes": HALF * (TOKENS * k + n * k + TOKENS * n), "flops": 2 * TOKENS * n * k}
+
+
+def attention(hidden, heads):
+    dim, tiles = hidden // heads, -(-LENGTH // TILE)
+    steps = ROWS * heads * tiles * tiles
+    step = 2 * (1 + 4) * TILE * dim * HALF + 2 * TILE * TILE * (4 + HALF)
+    return {"bytes": HALF * TOKENS * 4 * hidden, "flops": steps * 2 * 2 * TILE * TILE * dim, "shared": steps * step}
+
+
+def kernels(layers, hidden, heads, inner):
+    def passes(reads, width):
+        return {"bytes": HALF * TOKENS * width * (reads + 1)}
+    return [("embeddings", 1, passes(3, hidden)),
+            ("product: query, key, value", layers, product(3 * hidden, hidden)),
+            ("bias of it", layers, passes(1, 3 * hidden)),
+            ("attention", layers, attention(hidden, heads)),
+            ("product: output", layers, product(hidden, hidden)),
+            ("bias, residual, LayerNorm", 2 * layers, passes(2, hidden)),
+            ("product: up", layers, product(inner, hidden)),
+            ("bias and GELU of it", layers, passes(1, inner)),
+            ("product: down", layers, product(hidden, inner))]
+
+
+def table(layers, hidden, heads, inner):
+    lines = [f"{layers} layers of {hidden}, {heads} heads, {inner} inside; {ROWS} rows of {LENGTH} tokens, float16:", "",
+             "| kernel | launches | MB | GFLOP | " + " | ".join(f"{name}, µs" for name in DEVICES) + " |", "|---|---|---|---|" + "---|" * len(DEVICES)]
+    total = dict.fromkeys(DEVICES, 0.0)
+    for name, launches, work in kernels(layers, hidden, heads, inner):
+        cells = []
+        for device, peak in DEVICES.items():
+            times = {what: launches * amount / peak[what] * 1e6 for what, amount in work.items()}
+            slowest = max(times, key=times.get)
+            total[device] += times[slowest]
+            cells.append(f"{times[slowest]:.0f} ({ {'bytes': 'memory', 'flops': 'matrix units', 'shared': 'shared memory'}[slowest]})")
+        lines.append(f"| {name} | {launches} | {launches * work['bytes'] / 1e6:.0f} | {launches * work.get('flops', 0) / 1e9:.0f} | " + " | ".join(cells) + " |")
+    lines.append("| **all** | | | | " + " | ".join(f"**{time:.0f}**" for time in total.values()) + " |")
+    return lines
+
+
+text = DOCUMENT.read_text()
+before, _, rest = text.partition(BEGIN)
+_, _, after = rest.partition(END)
+assert rest and after, f"{DOCUMENT} lacks the marks"
+made = before + BEGIN + "\n" + "\n\n".join("\n".join(table(*model)) for model in MODELS) + "\n" + END + after
+if "--check" in sys.argv:
+    sys.exit(0 if made == text else f"{DOCUMENT.name}: the tables are not what bench/roofline.py computes; run it")
+DOCUMENT.write_text(made)
