@@ -40,6 +40,8 @@ void SpanDecoder::Scratch::Carve(Layout& layout) {
   searched = layout.Take<uint16_t>(kSpans);
   for (char*& text : texts) text = layout.Take<char>(kNormalizedBytes);
   for (uint32_t*& array : work) array = layout.Take<uint32_t>(kNormalizedBytes);
+  elements = layout.Take<uint16_t>(kNormalizedBytes);
+  groups = layout.Take<KnownGroups::Memory>(1);
 }
 
 SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
@@ -49,6 +51,7 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       kernels_(kernels),
       normalized_tokens_(normalized_tokens),
       groups_(model),
+      known_groups_(scratch.groups),
       scratch_(scratch),
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
@@ -171,10 +174,16 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
   const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
-  const uint32_t end = ExpansionCount(list);
+  AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
+}
+
+// The same of codes, 0 for a space.
+void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
+                              uint32_t before, uint32_t group_end) {
+  const auto end = static_cast<uint32_t>(elements.size());
   bool in_word = false;  // the last word has codes of this character
   for (uint32_t i = skip; i < end; ++i) {
-    const uint32_t word = CopyWord(list + 1 + i, end - i, run_.codes + run_.size);
+    const uint32_t word = CopyWord(elements.data() + i, end - i, run_.codes + run_.size);
     run_.size += word;
     i += word;
     in_word = word != 0;
@@ -227,7 +236,7 @@ Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
 
 // CharInfo of the character that ends at a place where the segment was cut.
 uint32_t SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
-  return tables_.char_info[utf8::Decode(segment, CharacterGroups::Before(segment, at)).code_point];
+  return tables_.char_info[CharacterGroups::At(segment, CharacterGroups::Before(segment, at))];
 }
 
 // Appends the spans of the segment from *cursor on, which kFull moves on. more: the byte behind the
@@ -338,6 +347,12 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     if (every_space_ && begins && ExpansionCount(list) == 0) {
       return Outcome::General(RANKFEED_REASON_CONTEXT);
     }
+    // With room for the next character, which may be a mark that is read together with this one:
+    // were the batch full between them, it could not be taken back.
+    if (room() < 4 * kCharRoom) {
+      *at -= c.size;
+      return Full(segment.data(), cursor);
+    }
     previous = info | image::kCharUnknown;  // the last code may be
     AddExpansion(info, text, cursor->skip);
     cursor->skip = 0;
@@ -377,7 +392,11 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   const bool taken_back = groups_.known() && TakeBackTo(segment, begin, *at);
   const uint32_t size = run_.size;
   Outcome outcome;
-  if (!taken_back || !AppendAlone(segment, begin, end)) {
+  const KnownGroups::Entry* const known =
+      taken_back ? known_groups_.Find({segment.data() + begin, end - begin}) : nullptr;
+  if (known != nullptr) {
+    outcome = AppendElements({known->codes, known->count}, segment, begin, end, cursor);
+  } else if (!taken_back || !AppendAlone(segment, begin, end)) {
     const size_t from = groups_.known() ? begin : *at;
     const rankfeed_reason reason = NotNormalizable({segment.data() + from, end - from});
     if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
@@ -458,33 +477,40 @@ bool SpanDecoder::AppendAlone(std::string_view segment, size_t begin, size_t end
   return true;
 }
 
-// Appends what a group normalizes to, but for the first elements that the cursor says were.
+// Appends what a group normalizes to.
 Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t end,
                                  Cursor* cursor) {
-  const char* const text = segment.data() + begin;
+  const std::string_view group{segment.data() + begin, end - begin};
   std::string_view normalized;
-  const Outcome outcome = Normalize({text, end - begin}, &normalized);
+  const Outcome outcome = Normalize(group, &normalized);
   if (outcome.kind != Kind::kSearch) return outcome;
-  // Without a character between them CR and LF are read together.
-  if (every_space_ && begin == 0 && normalized.empty()) {
-    return Outcome::General(RANKFEED_REASON_CONTEXT);
-  }
-  // Each space begins a span with a code of its own.
-  if (room() < 2 * normalized.size() + 2 * kCharRoom) {
-    const bool progress = run_.count != first_count_ || first_size_ + search_.size() != 0;
-    return progress ? Full(segment.data(), cursor) : Outcome::General(RANKFEED_REASON_LENGTH);
-  }
-  uint32_t element = 0;
-  const uint32_t skip = cursor->skip;
-  cursor->skip = 0;
+  uint16_t* const elements = scratch_.elements;
+  uint32_t count = 0;
   for (size_t pos = 0; pos < normalized.size();) {
     uint32_t size;
     const char32_t c = utf8::DecodeValid(normalized.data() + pos, &size);
     pos += size;
     if (IsOtherSpace(c)) return Outcome::General(RANKFEED_REASON_CONTEXT);
-    if (element++ < skip) continue;
-    AppendNormalized(c, text, element, static_cast<uint32_t>(end));
+    elements[count++] = static_cast<uint16_t>(c == ' ' ? 0 : CodeOf(c));
   }
+  known_groups_.Keep(group, {elements, count});
+  return AppendElements({elements, count}, segment, begin, end, cursor);
+}
+
+// Appends what a group becomes, but for the first elements that the cursor says were.
+Outcome SpanDecoder::AppendElements(std::span<const uint16_t> elements, std::string_view segment,
+                                    size_t begin, size_t end, Cursor* cursor) {
+  // Without a character between them CR and LF are read together.
+  if (every_space_ && begin == 0 && elements.empty()) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
+  // Each space begins a span with a code of its own.
+  if (room() < 2 * elements.size() + 2 * kCharRoom) {
+    const bool progress = run_.count != first_count_ || first_size_ + search_.size() != 0;
+    return progress ? Full(segment.data(), cursor) : Outcome::General(RANKFEED_REASON_LENGTH);
+  }
+  AddElements(elements, segment.data() + begin, cursor->skip, 0, static_cast<uint32_t>(end));
+  cursor->skip = 0;
   run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
   before_space_ = {};
   return {};
@@ -510,7 +536,8 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
   trailing_space_ = !every_space_;  // it makes a word there
 }
 
-// What a segment with characters that are not normalized one by one becomes. False if it is too long.
+// What a segment with characters that are not normalized one by one becomes. False if it is too
+// long.
 bool SpanDecoder::NormalizeWhole(std::string_view segment, std::string_view* normalized) const {
   if (segment.size() > kMaxNormalizable) return false;
   if (model_.huggingface()) {

@@ -18,6 +18,7 @@
 #include "normalize/normalize.h"
 #include "rankfeed/encode.h"
 #include "segment/groups.h"
+#include "segment/known_groups.h"
 #include "segment/look_up.h"
 #include "segment/normalized_tokens.h"
 #include "segment/queue.h"
@@ -66,6 +67,8 @@ class SpanDecoder {
     // kNormalizedBytes each: a segment on its way through the normalizer.
     char* texts[2] = {};
     uint32_t* work[3] = {};
+    uint16_t* elements = nullptr;  // what a group becomes
+    KnownGroups::Memory* groups = nullptr;
     void Carve(Layout& layout);
   };
 
@@ -136,6 +139,8 @@ class SpanDecoder {
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
   Outcome AppendGroup(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
+  Outcome AppendElements(std::span<const uint16_t> elements, std::string_view segment, size_t begin,
+                         size_t end, Cursor* cursor);
   bool AppendAlone(std::string_view segment, size_t begin, size_t end);
   bool IsOtherSpace(char32_t c) const;
   void AppendNormalized(char32_t c, const char* text, uint32_t element, uint32_t group_end);
@@ -160,6 +165,8 @@ class SpanDecoder {
   void TakeBack() { run_.size = first_size_, run_.count = first_count_; }
   void AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before = 0,
                     uint32_t group_end = 0);
+  void AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
+                   uint32_t before, uint32_t group_end);
   bool MayCut(uint32_t info) const;
   uint32_t AppendOnce(uint32_t span, KnownSpans* known);
   Found Kept(const Path& path) const {
@@ -174,6 +181,7 @@ class SpanDecoder {
   const KernelTable& kernels_;
   const NormalizedTokens& normalized_tokens_;
   const CharacterGroups groups_;
+  KnownGroups known_groups_;
   Scratch& scratch_;
   PathSearch& search_;
   const uint16_t metaspace_;  // the code of U+2581

@@ -53,7 +53,7 @@ bool Engine<Arithmetic>::Run(Stop* stop) {
     if (resumed) {
       look_up_.Miss();
     } else {
-      count = std::min(queue_.waiting(), batch_size_);
+      count = queue_.BeforeLeaving(std::min(queue_.waiting(), batch_size_));
       look_up_.Run(queue_, count);
     }
     const uint32_t end = spans_.Decode(queue_, count, look_up_);

@@ -189,10 +189,20 @@ void SegmentQueue::ScanBlock() {
       run.reason = RANKFEED_REASON_ADDED_TOKEN;
       tail_ = run.end = begin;
     }
+    leaving_ |= run.reason != RANKFEED_REASON_NONE;
   }
   look_later_ = false;
   run.marks |= SegmentRun::kEndsStretch;
   if (!split_.has_value()) run.marks |= SegmentRun::kEndsText;
+}
+
+uint32_t SegmentQueue::BeforeKnownReason(uint32_t count) {
+  for (uint32_t r = first_run_; r < run_count_; ++r) {
+    const SegmentRun& run = scratch_.runs[r];
+    if (run.reason != RANKFEED_REASON_NONE) return std::min(count, begin(run));
+  }
+  leaving_ = false;
+  return count;
 }
 
 void SegmentQueue::DropStretch() {

@@ -67,7 +67,7 @@ class SegmentQueue {
     head_ = tail_ = first_run_ = run_count_ = 0;
     next_ = 0;
     split_.reset();
-    scanning_ = look_later_ = false;
+    scanning_ = look_later_ = leaving_ = false;
   }
 
   // Whether there is anything left to scan.
@@ -93,6 +93,10 @@ class SegmentQueue {
   // By number from the first that waits, 0 for those done before.
   uint32_t begin(const SegmentRun& run) const { return run.begin > head_ ? run.begin - head_ : 0; }
   uint32_t end(const SegmentRun& run) const { return run.end > head_ ? run.end - head_ : 0; }
+
+  // How many of the first `count` segments come before a stretch of which it is known already that
+  // it leaves: what is done of those behind it would be done again.
+  uint32_t BeforeLeaving(uint32_t count) { return leaving_ ? BeforeKnownReason(count) : count; }
 
   void PopRun() { ++first_run_; }
   void PopSegments(uint32_t count) { head_ += count; }
@@ -129,6 +133,7 @@ class SegmentQueue {
   std::string_view Stripped(std::string_view stretch) const;
   bool StripsLeft(const utf8::Decoded& c) const;
   rankfeed_reason ReasonAtBegin(std::string_view stretch) const;
+  uint32_t BeforeKnownReason(uint32_t count);
   SegmentRun& Add(const SegmentRun& run) { return scratch_.runs[run_count_++] = run; }
 
   const Model& model_;
@@ -152,6 +157,7 @@ class SegmentQueue {
   bool scanning_ = false;    // the stretch
   // For added tokens, once its only block is scanned: for those of the raw text, of the normalized.
   bool look_later_ = false, look_for_normalized_ = false;
+  bool leaving_ = false;     // a run that waits may have a reason
   uint8_t begin_marks_ = 0;  // of its next run
   rankfeed_reason reason_ = RANKFEED_REASON_NONE;
 };
