@@ -20,7 +20,8 @@
  *  event_record/query   cudaEventRecord/Query                   hipEventRecord/Query
  *  stream_wait_event    cudaStreamWaitEvent                     hipStreamWaitEvent
  *  event_elapsed        cudaEventElapsedTime                    hipEventElapsedTime
- *  launch_host          cudaLaunchHostFunc                      hipStreamAddCallback*/
+ *  launch_host          cudaLaunchHostFunc                      hipStreamAddCallback
+ *  pci_bus_id           cudaDeviceGetPCIBusId                   hipDeviceGetPCIBusId */
 #ifndef RANKFEED_GPU_HANDOFF_BACKEND_H_
 #define RANKFEED_GPU_HANDOFF_BACKEND_H_
 
@@ -31,7 +32,7 @@
 
 RANKFEED_BEGIN_C
 
-enum { RANKFEED_GPU_BACKEND_ABI = 3 };
+enum { RANKFEED_GPU_BACKEND_ABI = 4 };
 
 struct rankfeed_gpu_ops; /* crossencoder/ops.h */
 
@@ -112,6 +113,10 @@ struct rankfeed_gpu_backend {
   /* Kernels of the cross-encoder (rankfeed/crossencoder.h), for this backend's contexts and
    * streams; null: none. The host backend's are part of the library rankfeed_crossencoder. */
   const struct rankfeed_gpu_ops* ops;
+
+  /* Writes the device's PCI bus id ("0000:af:00.0"), NUL included, at most capacity bytes; the ring
+   * finds the memory node beside the device by it. Null: the device has none. */
+  int32_t (*pci_bus_id)(void* ctx, char* out, size_t capacity);
 };
 
 RANKFEED_END_C

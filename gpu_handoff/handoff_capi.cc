@@ -109,6 +109,12 @@ rankfeed_status rankfeed_handoff_release(rankfeed_handoff* handoff, rankfeed_han
   return handoff ? ToRing(handoff)->Release(slot, consumer_stream) : RANKFEED_E_ARGUMENT;
 }
 
+rankfeed_status rankfeed_handoff_release_streams(rankfeed_handoff* handoff,
+                                                 rankfeed_handoff_slot slot, void* const* streams,
+                                                 uint32_t count) {
+  return handoff ? ToRing(handoff)->ReleaseStreams(slot, streams, count) : RANKFEED_E_ARGUMENT;
+}
+
 rankfeed_status rankfeed_handoff_release_now(rankfeed_handoff* handoff,
                                              rankfeed_handoff_slot slot) {
   return handoff ? ToRing(handoff)->ReleaseNow(slot) : RANKFEED_E_ARGUMENT;
@@ -156,6 +162,8 @@ rankfeed_status rankfeed_handoff_get_info(const rankfeed_handoff* handoff,
   info->page_lock_error = ring.block.locked ? 0 : ring.block.lock_error;
   info->has_mapped = ring.block.mapped != nullptr;
   info->mapped_limit = ring.mapped_limit.load(std::memory_order_relaxed);
+  info->device_numa_node = ring.device_node;
+  info->numa_node = ring.node;
   CopyText(ring.backend->name, info->backend, sizeof info->backend);
   std::memset(info->device_name, 0, sizeof info->device_name);
   ring.backend->describe(ring.ctx, info->device_name, sizeof info->device_name);
@@ -209,9 +217,11 @@ void rankfeed_handoff_device_free(rankfeed_handoff* handoff, void* memory) {
 }
 
 rankfeed_status rankfeed_handoff_dl_tensor(const rankfeed_handoff* handoff,
-                                           rankfeed_handoff_slot slot, uint32_t device,
+                                           rankfeed_handoff_slot slot, uint32_t side,
                                            rankfeed_dl_tensor* tensor) {
-  if (handoff == nullptr || tensor == nullptr || device > 1) return RANKFEED_E_ARGUMENT;
+  if (handoff == nullptr || tensor == nullptr || side > RANKFEED_HANDOFF_DL_SUBMITTED) {
+    return RANKFEED_E_ARGUMENT;
+  }
   if (tensor->struct_size != sizeof(rankfeed_dl_tensor)) return RANKFEED_E_STRUCT_SIZE;
   const Ring& ring = *ToRing(handoff);
   uint32_t state = 0;
@@ -220,13 +230,41 @@ rankfeed_status rankfeed_handoff_dl_tensor(const rankfeed_handoff* handoff,
   if (state == RANKFEED_SLOT_FREE || state == RANKFEED_SLOT_QUARANTINED) return RANKFEED_E_STATE;
   rankfeed_handoff_view view;
   ring.View(slot, &view);
-  if (device != 0 && view.device == nullptr) return RANKFEED_E_ARGUMENT;
-  tensor->data = device ? view.device : view.host;
+  void* data = side == RANKFEED_HANDOFF_DL_HOST ? view.host : view.device;
+  if (side == RANKFEED_HANDOFF_DL_SUBMITTED) {
+    if (const rankfeed_status not_there = ring.Data(slot, &data)) return not_there;
+    if (data != view.device && data != view.mapped) return RANKFEED_E_ARGUMENT;
+  }
+  if (data == nullptr) return RANKFEED_E_ARGUMENT;
+  const bool host = side == RANKFEED_HANDOFF_DL_HOST;
+  tensor->data = data;
   tensor->data_bytes = ring.slot_bytes;
-  tensor->device_type = device ? ring.backend->dl_device_type : ring.backend->dl_host_device_type;
+  tensor->device_type = host ? ring.backend->dl_host_device_type : ring.backend->dl_device_type;
   // Pinned and plain host memory: device_id 0 (dlpack.h 1.1, DLDevice).
-  tensor->device_id = device && tensor->device_type != RANKFEED_DL_CPU ? ring.device : 0;
+  tensor->device_id = host || tensor->device_type == RANKFEED_DL_CPU ? 0 : ring.device;
   return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_handoff_dl_wait(rankfeed_handoff* handoff, rankfeed_handoff_slot slot,
+                                         int64_t stream) {
+  if (handoff == nullptr || stream < RANKFEED_DL_STREAM_NOT_SAID) return RANKFEED_E_ARGUMENT;
+  Ring& ring = *ToRing(handoff);
+  if (ring.backend->dl_device_type == RANKFEED_DL_CPU) {
+    return stream == RANKFEED_DL_STREAM_NOT_SAID ? ring.Poll(slot) : RANKFEED_E_ARGUMENT;
+  }
+  const bool cuda = ring.backend->dl_device_type == RANKFEED_DL_CUDA;
+  if (cuda ? stream == 0 : stream == 1 || stream == 2) return RANKFEED_E_ARGUMENT;
+  if (stream == RANKFEED_DL_STREAM_NO_WAIT) {
+    uint32_t state = 0;
+    if (const rankfeed_status bad = ring.State(slot, &state)) return bad;
+    if (state == RANKFEED_SLOT_FILLING) return RANKFEED_E_STATE;
+    return state == RANKFEED_SLOT_QUARANTINED ? RANKFEED_E_DEVICE : RANKFEED_OK;
+  }
+  // CUDA's 1 and 2 are the handles cudaStreamLegacy and cudaStreamPerThread.
+  const int64_t unsaid = cuda ? 1 : 0;
+  const auto handle =
+      static_cast<uintptr_t>(stream == RANKFEED_DL_STREAM_NOT_SAID ? unsaid : stream);
+  return ring.StreamWait(slot, reinterpret_cast<void*>(handle));
 }
 
 }  // extern "C"

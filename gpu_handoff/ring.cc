@@ -100,9 +100,12 @@ Ring::Progress Ring::Advance(Slot& slot, uint64_t* word) {
     }
   }
   if (StateOf(*word) != SlotState::kDraining) return Progress::kLanded;
-  const int32_t rc = backend->event_query(ctx, slot.released);
-  if (rc == RANKFEED_GPU_NOT_READY) return Progress::kLanded;
-  if (rc != RANKFEED_GPU_OK) return Quarantine(slot, word, rc);
+  const uint32_t count = slot.released_count.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < count; ++i) {
+    const int32_t rc = backend->event_query(ctx, slot.released[i]);
+    if (rc == RANKFEED_GPU_NOT_READY) return Progress::kLanded;
+    if (rc != RANKFEED_GPU_OK) return Quarantine(slot, word, rc);
+  }
   if (!Move(slot, word, SlotState::kFree)) return Progress::kMoved;
   counters_.in_flight.fetch_sub(1, std::memory_order_relaxed);
   return Progress::kFreed;
@@ -134,6 +137,7 @@ rankfeed_status Ring::Acquire(uint64_t* ticket) {
       if (slot.word.compare_exchange_strong(word, PackWord(use, SlotState::kFilling),
                                             std::memory_order_acquire, std::memory_order_relaxed)) {
         *ticket = PackTicket(use, index);
+        slot.range.Start("rankfeed: fill a slot");
         Count(counters_.acquires);
         return RANKFEED_OK;
       }
@@ -160,6 +164,17 @@ rankfeed_status Ring::WaitAcquire(uint64_t timeout_ns, uint64_t* ticket) {
   } while (status == RANKFEED_E_BUSY && waited < timeout_ns);
   Count(counters_.wait_ns, waited);
   return status == RANKFEED_E_BUSY ? RANKFEED_E_DEADLINE : status;
+}
+
+void Ring::CountInFlight() {
+  // A slot is counted out after it was freed, so a slot freed and submitted again by two threads at
+  // once may be counted twice for an instant: hence the cap.
+  uint32_t now = counters_.in_flight.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (now > slot_count) now = slot_count;
+  uint32_t high = counters_.in_flight_high_water.load(std::memory_order_relaxed);
+  while (now > high && !counters_.in_flight_high_water.compare_exchange_weak(
+                           high, now, std::memory_order_relaxed)) {
+  }
 }
 
 rankfeed_status Ring::Submit(uint64_t ticket, uint64_t bytes, void* stream, void* device_dst,
@@ -207,6 +222,7 @@ rankfeed_status Ring::Submit(uint64_t ticket, uint64_t bytes, void* stream, void
   if (rc != RANKFEED_GPU_OK) {
     NoteError(rc);
     if (copy) {
+      slot->range.End();
       slot->word.store(WithState(word, SlotState::kQuarantined), std::memory_order_release);
     } else {  // nothing was queued that could read the slot
       slot->word.store(word, std::memory_order_release);
@@ -215,14 +231,8 @@ rankfeed_status Ring::Submit(uint64_t ticket, uint64_t bytes, void* stream, void
   }
   Count(counters_.submits);
   if (mapped) Count(counters_.mapped);
-  // A slot is counted out after it was freed, so a slot freed and submitted again by two threads at
-  // once may be counted twice for an instant: hence the cap.
-  uint32_t now = counters_.in_flight.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (now > slot_count) now = slot_count;
-  uint32_t high = counters_.in_flight_high_water.load(std::memory_order_relaxed);
-  while (now > high && !counters_.in_flight_high_water.compare_exchange_weak(
-                           high, now, std::memory_order_relaxed)) {
-  }
+  CountInFlight();
+  slot->range.End();
   slot->word.store(WithState(word, leased ? SlotState::kLeased : SlotState::kInFlight),
                    std::memory_order_release);
   return RANKFEED_OK;
@@ -232,7 +242,9 @@ rankfeed_status Ring::Abandon(uint64_t ticket) {
   Slot* slot = Find(ticket);
   if (slot == nullptr) return RANKFEED_E_ARGUMENT;
   uint64_t word = PackWord(TicketUse(ticket), SlotState::kFilling);
+  Range range = slot->range;  // before another thread may take the slot
   if (!Move(*slot, &word, SlotState::kFree)) return RANKFEED_E_STATE;
+  range.End();
   Count(counters_.abandoned);
   return RANKFEED_OK;
 }
@@ -329,24 +341,52 @@ rankfeed_status Ring::StreamWait(uint64_t ticket, void* consumer_stream) {
   return RANKFEED_E_DEVICE;
 }
 
-rankfeed_status Ring::Release(uint64_t ticket, void* consumer_stream) {
+rankfeed_status Ring::Drain(uint64_t ticket, void* const* streams, uint32_t count,
+                            bool filling_too) {
   Slot* slot = Find(ticket);
   if (slot == nullptr) return RANKFEED_E_ARGUMENT;
   uint64_t word = slot->word.load(std::memory_order_acquire);
+  uint64_t releasing = 0;
   do {
     if (UseOf(word) != TicketUse(ticket)) return RANKFEED_E_STATE;
-    if (StateOf(word) == SlotState::kQuarantined) return RANKFEED_E_DEVICE;
-    if (StateOf(word) != SlotState::kLeased) return RANKFEED_E_STATE;
-  } while (!Move(*slot, &word, SlotState::kReleasing));
-  const int32_t rc = backend->event_record(ctx, slot->released, consumer_stream);
-  if (rc != RANKFEED_GPU_OK) {
-    NoteError(rc);
-    slot->word.store(word, std::memory_order_release);  // kLeased again
-    return RANKFEED_E_DEVICE;
+    const SlotState from = StateOf(word);
+    if (from == SlotState::kQuarantined) return RANKFEED_E_DEVICE;
+    releasing = WithState(word, SlotState::kReleasing);
+    if (from == SlotState::kFilling && filling_too) {
+      releasing |= kLandedBit;  // nothing was sent: there is no landing to wait for
+    } else if (from != SlotState::kLeased) {
+      return RANKFEED_E_STATE;
+    }
+  } while (!slot->word.compare_exchange_strong(word, releasing, std::memory_order_acq_rel,
+                                               std::memory_order_acquire));
+  for (uint32_t i = 0; i < count; ++i) {
+    const int32_t rc = backend->event_record(ctx, slot->released[i], streams[i]);
+    if (rc != RANKFEED_GPU_OK) {
+      NoteError(rc);
+      slot->word.store(word, std::memory_order_release);  // what it was
+      return RANKFEED_E_DEVICE;
+    }
   }
-  if (idle_.on()) idle_.End(consumer_stream);
-  slot->word.store(WithState(word, SlotState::kDraining), std::memory_order_release);
+  for (uint32_t i = 0; idle_.on() && i < count; ++i) idle_.End(streams[i]);
+  slot->released_count.store(count, std::memory_order_relaxed);
+  if (StateOf(word) == SlotState::kFilling) {
+    slot->data.store(nullptr, std::memory_order_relaxed);
+    CountInFlight();
+    slot->range.End();
+  }
+  slot->word.store(WithState(releasing, SlotState::kDraining), std::memory_order_release);
   return RANKFEED_OK;
+}
+
+rankfeed_status Ring::Release(uint64_t ticket, void* consumer_stream) {
+  return Drain(ticket, &consumer_stream, 1, false);
+}
+
+rankfeed_status Ring::ReleaseStreams(uint64_t ticket, void* const* streams, uint32_t count) {
+  if (streams == nullptr || count == 0 || count > RANKFEED_HANDOFF_MAX_STREAMS) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  return Drain(ticket, streams, count, true);
 }
 
 rankfeed_status Ring::ReleaseNow(uint64_t ticket) {

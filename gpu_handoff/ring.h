@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ring.h: the slot ring behind rankfeed/handoff.h (internal).
 //
-// One control block holds the ring, its counters and one cache line per slot; page-locked memory
+// One control block holds the ring, its counters and two cache lines per slot; page-locked memory
 // for all slots is one block of the backend. ring_open.cc makes and destroys both and is the only
 // part that allocates; ring.cc moves slots through their states with atomics alone (a test looks
 // for locks and allocation in its object file).
@@ -15,6 +15,8 @@
 #include "backend.h"
 #include "idle_meter.h"
 #include "latency_histogram.h"
+#include "numa.h"
+#include "ranges.h"
 #include "rankfeed/handoff.h"
 #include "slot_state.h"
 
@@ -27,7 +29,10 @@ struct alignas(64) Slot {
   std::atomic<uint64_t> last_failed_use{0};
   std::atomic<void*> data{nullptr};  // where the device reads this use's bytes
   void* landed = nullptr;            // event behind the copy
-  void* released = nullptr;          // event behind the consumer's work
+  // Events behind the consumer's work, one for each of its streams; how many of them this use has.
+  void* released[RANKFEED_HANDOFF_MAX_STREAMS] = {};
+  std::atomic<uint32_t> released_count{0};
+  Range range;  // of the tool that draws them: from acquire until the slot is FILLING no more
 };
 
 struct Counters {
@@ -54,6 +59,7 @@ class alignas(64) Ring {
   rankfeed_status Poll(uint64_t ticket);
   rankfeed_status StreamWait(uint64_t ticket, void* consumer_stream);
   rankfeed_status Release(uint64_t ticket, void* consumer_stream);
+  rankfeed_status ReleaseStreams(uint64_t ticket, void* const* streams, uint32_t count);
   rankfeed_status ReleaseNow(uint64_t ticket);
   rankfeed_status Reset(uint64_t ticket);
   rankfeed_status State(uint64_t ticket, uint32_t* state) const;
@@ -77,6 +83,7 @@ class alignas(64) Ring {
   std::atomic<uint64_t> mapped_limit{0};
   uint32_t slot_count = 0;
   int32_t device = 0;
+  int32_t device_node = kUnknownNode, node = kUnknownNode;  // NUMA: of the device, of the slots
 
  private:
   Ring() = default;
@@ -93,6 +100,9 @@ class alignas(64) Ring {
   enum class Progress { kPending, kLanded, kFreed, kFailed, kMoved };
   Progress Advance(Slot& slot, uint64_t* word);
   void CountLanded(uint64_t submit_ns);
+  void CountInFlight();
+  // kLeased (or, where said, kFilling) -> kDraining behind the streams.
+  rankfeed_status Drain(uint64_t ticket, void* const* streams, uint32_t count, bool filling_too);
   Progress Quarantine(Slot& slot, uint64_t* word, int32_t error);
   void NoteError(int32_t error);
   rankfeed_status OverStatus(const Slot& slot, uint64_t use) const;

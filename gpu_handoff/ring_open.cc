@@ -52,6 +52,18 @@ bool Usable(const rankfeed_gpu_backend& backend) {
          (backend.control_alloc == nullptr) == (backend.control_free == nullptr);
 }
 
+// Those made so far stay with the slot when one fails.
+int32_t MakeEvents(const rankfeed_gpu_backend* backend, void* ctx, Slot* slot) {
+  int32_t rc = backend->event_create(ctx, &slot->landed);
+  if (rc != RANKFEED_GPU_OK) slot->landed = nullptr;
+  for (void*& event : slot->released) {
+    if (rc != RANKFEED_GPU_OK) break;
+    rc = backend->event_create(ctx, &event);
+    if (rc != RANKFEED_GPU_OK) event = nullptr;
+  }
+  return rc;
+}
+
 }  // namespace
 
 Ring* Ring::Place(void* memory, uint32_t slots) {
@@ -102,12 +114,21 @@ rankfeed_status Ring::Open(const rankfeed_handoff_options& options, Ring** out,
   ring->device = options.device;
   ring->mapped_limit.store(options.mapped_limit, std::memory_order_relaxed);
 
-  rc = backend->page_lock(ctx, total, 0, &ring->block);
+  char bus_id[32] = "";
+  if (backend->pci_bus_id != nullptr &&
+      backend->pci_bus_id(ctx, bus_id, sizeof bus_id) == RANKFEED_GPU_OK) {
+    ring->device_node = NodeOfPciDevice(bus_id);
+  }
+  {
+    const PreferNode prefer(ring->device_node);
+    rc = backend->page_lock(ctx, total, 0, &ring->block);
+  }
   if (rc != RANKFEED_GPU_OK) {
     ring->block = {};
     Destroy(ring);
     return Fail(StatusOf(rc), 3, total, 0, detail);
   }
+  ring->node = NodeOfMemory(ring->block.host, total);
   if (options.flags & RANKFEED_HANDOFF_DEVICE_SLOTS) {
     rc = backend->device_alloc(ctx, total, &ring->device_block);
     if (rc != RANKFEED_GPU_OK) {
@@ -117,13 +138,10 @@ rankfeed_status Ring::Open(const rankfeed_handoff_options& options, Ring** out,
     }
   }
   for (uint32_t i = 0; i < options.slots; ++i) {
-    for (void** event : {&ring->slots()[i].landed, &ring->slots()[i].released}) {
-      rc = backend->event_create(ctx, event);
-      if (rc != RANKFEED_GPU_OK) {
-        *event = nullptr;
-        Destroy(ring);
-        return Fail(StatusOf(rc), 5, 0, i, detail);
-      }
+    rc = MakeEvents(backend, ctx, &ring->slots()[i]);
+    if (rc != RANKFEED_GPU_OK) {
+      Destroy(ring);
+      return Fail(StatusOf(rc), 5, 0, i, detail);
     }
   }
   if (options.flags & RANKFEED_HANDOFF_MEASURE_IDLE) {
@@ -133,6 +151,7 @@ rankfeed_status Ring::Open(const rankfeed_handoff_options& options, Ring** out,
       return Fail(StatusOf(rc), 6, 0, 0, detail);
     }
   }
+  OpenRanges();
   *out = ring;
   return RANKFEED_OK;
 }
@@ -145,7 +164,9 @@ void Ring::Destroy(Ring* ring) {
   for (uint32_t i = 0; i < ring->slot_count; ++i) {
     Slot& slot = ring->slots()[i];
     if (slot.landed != nullptr) backend->event_destroy(ctx, slot.landed);
-    if (slot.released != nullptr) backend->event_destroy(ctx, slot.released);
+    for (void* event : slot.released) {
+      if (event != nullptr) backend->event_destroy(ctx, event);
+    }
     slot.~Slot();
   }
   if (ring->block.host != nullptr) backend->page_unlock(ctx, &ring->block);
@@ -176,6 +197,7 @@ void Ring::Close(Ring* ring) {
       pending = progress == Progress::kPending || progress == Progress::kMoved;
     }
     if (!pending) {
+      if (state == SlotState::kFilling) slot.range.End();
       ++i;
       sleep_us = 2;
       continue;

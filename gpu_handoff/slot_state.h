@@ -27,7 +27,7 @@ enum class SlotState : uint8_t {
   kSubmitting = 2,   // own: copy and event are being queued
   kInFlight = 3,     // free once the landed event has completed
   kLeased = 4,       // as in flight, but the consumer has not released it
-  kReleasing = 5,    // own: the release event is being recorded
+  kReleasing = 5,    // own: release events are being recorded
   kDraining = 6,     // free once landed and release events have completed
   kQuarantined = 7,  // a device error left open whether the device still reads the slot
   kResetting = 8,    // own: leaving quarantine
@@ -73,16 +73,16 @@ constexpr bool MayMove(SlotState from, SlotState to) {
   switch (from) {
     case S::kFree:
       return to == S::kFilling;
-    case S::kFilling:
-      return to == S::kSubmitting || to == S::kFree;
+    case S::kFilling:  // kReleasing: nothing was sent, the consumer's own work read the slot
+      return to == S::kSubmitting || to == S::kReleasing || to == S::kFree;
     case S::kSubmitting:  // back to filling: the copy could not be queued
       return to == S::kInFlight || to == S::kLeased || to == S::kFilling || to == S::kQuarantined;
     case S::kInFlight:
       return to == S::kFree || to == S::kQuarantined;
     case S::kLeased:  // kInFlight, kFree: released without an event, before or after landing
       return to == S::kReleasing || to == S::kInFlight || to == S::kFree || to == S::kQuarantined;
-    case S::kReleasing:  // back to leased: the release event could not be recorded
-      return to == S::kDraining || to == S::kLeased;
+    case S::kReleasing:  // back to what it was: a release event could not be recorded
+      return to == S::kDraining || to == S::kLeased || to == S::kFilling;
     case S::kDraining:
       return to == S::kFree || to == S::kQuarantined;
     case S::kQuarantined:

@@ -24,7 +24,7 @@
  *   - the copy was queued but its event could not be recorded, or an event reports an error: the
  *     device may still read the slot, so it is QUARANTINED: never handed out again until
  *     rankfeed_handoff_reset. The other slots go on working;
- *   - the release event could not be recorded: the slot stays LEASED, release it again. */
+ *   - a release event could not be recorded: the slot stays as it was, release it again. */
 #ifndef RANKFEED_HANDOFF_H_
 #define RANKFEED_HANDOFF_H_
 
@@ -48,7 +48,8 @@ typedef uint64_t rankfeed_handoff_slot;
 
 enum {
   RANKFEED_HANDOFF_ALIGNMENT = 256, /* of slots; DLPack 1.1 asks it of data pointers */
-  RANKFEED_HANDOFF_MAX_SLOTS = 4096
+  RANKFEED_HANDOFF_MAX_SLOTS = 4096,
+  RANKFEED_HANDOFF_MAX_STREAMS = 4 /* of one consumer, rankfeed_handoff_release_streams */
 };
 
 /* The built-in backend: threads as streams, ordinary memory, mlock tried. Always there; for
@@ -202,11 +203,19 @@ RANKFEED_API rankfeed_status rankfeed_handoff_stream_wait(rankfeed_handoff* hand
 
 /* LEASED -> draining: records an event on consumer_stream; the slot becomes FREE once everything
  * queued there so far, and the copy itself, has completed. Exactly one release per lease; a
- * consumer with several streams joins them first.
+ * consumer with several streams: rankfeed_handoff_release_streams.
  * Errors: ARGUMENT, STATE (not leased), DEVICE. O(1). */
 RANKFEED_API rankfeed_status rankfeed_handoff_release(rankfeed_handoff* handoff,
                                                       rankfeed_handoff_slot slot,
                                                       void* consumer_stream);
+/* LEASED or FILLING -> draining: the slot becomes FREE once everything queued so far on each of
+ * these 1 to RANKFEED_HANDOFF_MAX_STREAMS streams, and the copy if there was one, has completed; no
+ * stream waits for another. Of a FILLING slot: it was not submitted, and the consumer's own copies
+ * or kernels read view.host; nothing is sent. Errors: ARGUMENT, STATE (neither leased nor filling),
+ * DEVICE (the slot is as it was, release it again; or quarantined). O(count). */
+RANKFEED_API rankfeed_status rankfeed_handoff_release_streams(rankfeed_handoff* handoff,
+                                                              rankfeed_handoff_slot slot,
+                                                              void* const* streams, uint32_t count);
 /* The same for a consumer that knows its reads are over (it read on the host, or synchronised).
  * Errors: ARGUMENT, STATE (not leased), DEVICE (quarantined). O(1). */
 RANKFEED_API rankfeed_status rankfeed_handoff_release_now(rankfeed_handoff* handoff,
@@ -233,6 +242,11 @@ RANKFEED_API rankfeed_status rankfeed_handoff_state(const rankfeed_handoff* hand
 
 /* ---- what the ring is and did ------------------------------------------------------------ */
 
+enum {
+  RANKFEED_NUMA_UNKNOWN = -1, /* neither the machine nor the kernel says */
+  RANKFEED_NUMA_SEVERAL = -2  /* pages of more than one node */
+};
+
 /* Set struct_size before the call. Strings are NUL-terminated. */
 typedef struct {
   uint32_t struct_size;
@@ -249,6 +263,10 @@ typedef struct {
   char device_name[64];
   char note[104]; /* why page_locked is 0, or empty */
   uint64_t mapped_limit; /* bytes, see RANKFEED_HANDOFF_CHOOSE */
+  /* Memory nodes. Slots are allocated on the device's node where that is known and has room;
+   * numa_node is where the kernel says that they lie. RANKFEED_NUMA_UNKNOWN ... */
+  int32_t device_numa_node;
+  int32_t numa_node;
 } rankfeed_handoff_info;
 
 /* Errors: ARGUMENT, STRUCT_SIZE. O(1). */
@@ -354,14 +372,37 @@ typedef struct {
   void* release_context;
 } rankfeed_dl_tensor;
 
-/* Points *tensor at a slot's memory: sets data, data_bytes, device_type and device_id of the
- * page-locked side (device = 0) or of the slot's device memory (device = 1) and leaves the rest.
- * The ticket must be current and FILLING, IN_FLIGHT or LEASED; export LEASED slots, or keep them
- * FILLING, so that nobody refills them under the consumer.
- * Errors: ARGUMENT, STRUCT_SIZE, STATE. O(1). */
+enum {
+  RANKFEED_HANDOFF_DL_HOST = 0,     /* the page-locked side */
+  RANKFEED_HANDOFF_DL_DEVICE = 1,   /* the slot's device memory */
+  RANKFEED_HANDOFF_DL_SUBMITTED = 2 /* where the device reads what was submitted */
+};
+
+/* Points *tensor at a slot's memory: sets data, data_bytes, device_type and device_id of one side
+ * (RANKFEED_HANDOFF_DL_HOST ...) and leaves the rest. SUBMITTED: the slot's device memory or
+ * view.mapped, the device's address of page-locked memory, as memory of the device; not a
+ * device_dst of the caller's. The ticket must be current and FILLING, IN_FLIGHT or LEASED (for
+ * SUBMITTED not FILLING); export LEASED slots, or keep them FILLING, so that nobody refills them
+ * under the consumer. Before a consumer gets device memory: rankfeed_handoff_dl_wait. Errors:
+ * ARGUMENT, STRUCT_SIZE, STATE. O(1). */
 RANKFEED_API rankfeed_status rankfeed_handoff_dl_tensor(const rankfeed_handoff* handoff,
-                                                        rankfeed_handoff_slot slot, uint32_t device,
+                                                        rankfeed_handoff_slot slot, uint32_t side,
                                                         rankfeed_dl_tensor* tensor);
+
+enum {
+  RANKFEED_DL_STREAM_NOT_SAID = -2, /* Python's None: the legacy default stream is meant */
+  RANKFEED_DL_STREAM_NO_WAIT = -1   /* the consumer takes care of the order itself */
+};
+
+/* What `__dlpack__(stream=...)` of a submitted slot's device memory has to do before the consumer
+ * gets it: the consumer's stream waits for the copy, by an event; the host does not. stream is the
+ * number of the Python array API. CUDA: 1 the legacy default stream, 2 the calling thread's default
+ * stream, above 2 a cudaStream_t; ROCm: 0 the default stream, above 2 a hipStream_t. The host
+ * backend's memory has no stream: NOT_SAID alone, and BUSY until the copy has landed. Errors:
+ * ARGUMENT (a number that this device does not have: CUDA's 0, ROCm's 1 and 2), BUSY, STATE
+ * (FILLING), DEVICE. O(1). */
+RANKFEED_API rankfeed_status rankfeed_handoff_dl_wait(rankfeed_handoff* handoff,
+                                                      rankfeed_handoff_slot slot, int64_t stream);
 
 /* Makes the struct a consumer takes (capsule "dltensor_versioned"); freed by its deleter. Explicit
  * strides always; data is null and byte_offset 0 when a dimension is 0. On failure *out is null

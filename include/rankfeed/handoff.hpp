@@ -4,7 +4,10 @@
 // nothing.
 //
 //   FillingSlot --Submit--> LeasedSlot --Release--> (free when the events behind it have completed)
-//        |  dropped: abandoned     |  dropped: released on its consumer's stream
+//        |  dropped: abandoned     |  dropped: released on its consumer's streams
+//
+// Both keep the streams of their consumer (RecordStream): whoever queues work that reads a slot
+// names the stream, and the slot is not filled again before that work is done.
 //
 // Handoff: any threads at once. The other objects: one thread at a time; they point into the ring
 // and go before it. Besides this header a program links the runtime (for the words of a status).
@@ -82,22 +85,58 @@ class DeviceMemory {
   size_t size_;
 };
 
-// A submitted slot that a consumer reads. Dropped, it is released on the stream of its consumer:
-// the one given to WaitOn last, or else the one it was submitted on.
+namespace detail {
+
+// The streams of one consumer, each once.
+class StreamSet {
+ public:
+  bool Has(void* stream) const {
+    for (uint32_t i = 0; i < size_; ++i) {
+      if (streams_[i] == stream) return true;
+    }
+    return false;
+  }
+  bool full() const { return size_ == RANKFEED_HANDOFF_MAX_STREAMS; }
+  // False when there is no room for another.
+  bool Add(void* stream) {
+    if (Has(stream)) return true;
+    if (full()) return false;
+    streams_[size_++] = stream;
+    return true;
+  }
+  void* const* data() const { return streams_; }
+  uint32_t size() const { return size_; }
+
+ private:
+  void* streams_[RANKFEED_HANDOFF_MAX_STREAMS] = {};
+  uint32_t size_ = 0;
+};
+
+inline Error TooManyStreams() {
+  return InWords(RANKFEED_E_LIMIT, "streams of one slot");
+}
+
+}  // namespace detail
+
+// A submitted slot that a consumer reads. Dropped, it is released on the streams of its consumer:
+// those given to WaitOn, DlWait and RecordStream, or else the one it was submitted on. They live
+// until then. At most RANKFEED_HANDOFF_MAX_STREAMS; one more is RANKFEED_E_LIMIT.
 class LeasedSlot {
  public:
   LeasedSlot(LeasedSlot&& other) noexcept
       : ring_(std::exchange(other.ring_, nullptr)),
         ticket_(other.ticket_),
-        consumer_(other.consumer_) {}
+        submitted_on_(other.submitted_on_),
+        streams_(other.streams_) {}
   LeasedSlot& operator=(LeasedSlot&& other) noexcept {
     std::swap(ring_, other.ring_);
     std::swap(ticket_, other.ticket_);
-    std::swap(consumer_, other.consumer_);
+    std::swap(submitted_on_, other.submitted_on_);
+    std::swap(streams_, other.streams_);
     return *this;
   }
   ~LeasedSlot() {
-    if (ring_ != nullptr) (void)rankfeed_handoff_release(ring_, ticket_, consumer_);
+    if (ring_ != nullptr) (void)Release();
   }
 
   // For Handoff::Poll and State, also when this object is gone.
@@ -112,16 +151,41 @@ class LeasedSlot {
 
   // Work queued on consumer_stream from now on starts after the copy has landed.
   Error WaitOn(void* consumer_stream) {
+    if (streams_.full() && !streams_.Has(consumer_stream)) return detail::TooManyStreams();
     const rankfeed_status status =
         ring_ == nullptr ? rankfeed_status{RANKFEED_E_STATE}
                          : rankfeed_handoff_stream_wait(ring_, ticket_, consumer_stream);
-    if (status == RANKFEED_OK) consumer_ = consumer_stream;
+    if (status == RANKFEED_OK) (void)streams_.Add(consumer_stream);
     return detail::InWords(status, "waiting for a copy");
   }
+  // What __dlpack__(stream=...) has to do for device memory of the slot, see
+  // rankfeed_handoff_dl_wait; the stream is then one of the consumer's.
+  Error DlWait(int64_t stream) {
+    // An event behind the legacy default stream is behind every thread's default stream too, and
+    // the lease may end on another thread than this.
+    void* const handle =
+        stream > 2 ? reinterpret_cast<void*>(static_cast<uintptr_t>(stream)) : nullptr;
+    const bool waits = stream != RANKFEED_DL_STREAM_NO_WAIT;
+    if (waits && streams_.full() && !streams_.Has(handle)) return detail::TooManyStreams();
+    const rankfeed_status status = ring_ == nullptr
+                                       ? rankfeed_status{RANKFEED_E_STATE}
+                                       : rankfeed_handoff_dl_wait(ring_, ticket_, stream);
+    if (status == RANKFEED_OK && waits && OnDevice()) (void)streams_.Add(handle);
+    return detail::InWords(status, "waiting for a copy");
+  }
+  // Work that reads the slot is or will be queued on this stream: the slot is free only behind what
+  // the stream has to do when the lease ends.
+  Error RecordStream(void* stream) {
+    return streams_.Add(stream) ? Error{} : detail::TooManyStreams();
+  }
 
-  // The slot is free when the copy and everything queued on the stream so far have completed. After
-  // RANKFEED_E_DEVICE the lease is still held, release it again.
-  Error Release() { return Release(consumer_); }
+  // The slot is free when the copy and everything queued on its consumer's streams (or on the one
+  // given) so far have completed. After RANKFEED_E_DEVICE the lease is still held, release it
+  // again.
+  Error Release() {
+    if (ring_ == nullptr || streams_.size() == 0) return Release(submitted_on_);
+    return End(rankfeed_handoff_release_streams(ring_, ticket_, streams_.data(), streams_.size()));
+  }
   Error Release(void* consumer_stream) {
     return End(ring_ == nullptr ? rankfeed_status{RANKFEED_E_STATE}
                                 : rankfeed_handoff_release(ring_, ticket_, consumer_stream));
@@ -134,30 +198,50 @@ class LeasedSlot {
 
  private:
   friend class FillingSlot;
-  LeasedSlot(rankfeed_handoff* ring, rankfeed_handoff_slot ticket, void* stream)
-      : ring_(ring), ticket_(ticket), consumer_(stream) {}
+  LeasedSlot(rankfeed_handoff* ring, rankfeed_handoff_slot ticket, void* stream,
+             const detail::StreamSet& streams)
+      : ring_(ring), ticket_(ticket), submitted_on_(stream), streams_(streams) {}
+  // The host's memory is read without streams.
+  bool OnDevice() const {
+    rankfeed_dl_tensor tensor{};
+    tensor.struct_size = sizeof(tensor);
+    return rankfeed_handoff_dl_tensor(ring_, ticket_, RANKFEED_HANDOFF_DL_SUBMITTED, &tensor) !=
+               RANKFEED_OK ||
+           tensor.device_type != RANKFEED_DL_CPU;
+  }
   Error End(rankfeed_status status) {
     if (status == RANKFEED_OK) ring_ = nullptr;
     return detail::InWords(status, "releasing a slot");
   }
   rankfeed_handoff* ring_;  // null: the lease is over
   rankfeed_handoff_slot ticket_;
-  void* consumer_;
+  void* submitted_on_;
+  detail::StreamSet streams_;
 };
 
-// A slot that the caller fills. Dropped, it is abandoned: free again, nothing sent.
+// A slot that the caller fills. Dropped, it is abandoned: free again, nothing sent; or, where
+// streams were recorded, released behind them.
 class FillingSlot {
  public:
   FillingSlot(FillingSlot&& other) noexcept
-      : ring_(std::exchange(other.ring_, nullptr)), ticket_(other.ticket_), view_(other.view_) {}
+      : ring_(std::exchange(other.ring_, nullptr)),
+        ticket_(other.ticket_),
+        view_(other.view_),
+        streams_(other.streams_) {}
   FillingSlot& operator=(FillingSlot&& other) noexcept {
     std::swap(ring_, other.ring_);
     std::swap(ticket_, other.ticket_);
     std::swap(view_, other.view_);
+    std::swap(streams_, other.streams_);
     return *this;
   }
   ~FillingSlot() {
-    if (ring_ != nullptr) (void)rankfeed_handoff_abandon(ring_, ticket_);
+    if (ring_ == nullptr) return;
+    if (streams_.size() == 0) {
+      (void)rankfeed_handoff_abandon(ring_, ticket_);
+    } else {
+      (void)rankfeed_handoff_release_streams(ring_, ticket_, streams_.data(), streams_.size());
+    }
   }
 
   rankfeed_handoff_slot ticket() const { return ticket_; }
@@ -165,6 +249,12 @@ class FillingSlot {
   const rankfeed_handoff_view& view() const { return view_; }
   std::span<std::byte> bytes() const {
     return {static_cast<std::byte*>(view_.host), static_cast<size_t>(view_.bytes)};
+  }
+
+  // Copies or kernels that read the slot's page-locked memory are or will be queued on this stream
+  // by the caller itself.
+  Error RecordStream(void* stream) {
+    return streams_.Add(stream) ? Error{} : detail::TooManyStreams();
   }
 
   // Queues the first `bytes` bytes on `stream`, as rankfeed_handoff_submit does: to device_dst, or
@@ -175,7 +265,7 @@ class FillingSlot {
     if (Error error = Queue(bytes, stream, device_dst, flags | RANKFEED_HANDOFF_LEASE)) {
       return error;
     }
-    return LeasedSlot(std::exchange(ring_, nullptr), ticket_, stream);
+    return LeasedSlot(std::exchange(ring_, nullptr), ticket_, stream, streams_);
   }
   // The same without a lease: the slot is free as soon as the copy to device_dst has landed, which
   // Handoff::Poll says of the ticket that is the answer.
@@ -203,6 +293,7 @@ class FillingSlot {
   rankfeed_handoff* ring_;  // null: the slot is not this object's any more
   rankfeed_handoff_slot ticket_;
   rankfeed_handoff_view view_;
+  detail::StreamSet streams_;
 };
 
 // A ring of page-locked slots. Closing BLOCKS until queued copies have landed and released slots

@@ -8,7 +8,7 @@
 Ids equal HuggingFace tokenizers' for a tokenizer.json and SentencePiece's for a .model.
 """
 
-from ._core import Batch, Ring, Tensor, __version__
+from ._core import Batch, DeviceTensor, Ring, Tensor, __version__
 from ._corpus import Corpus, CorpusWriter, compact_corpus, merge_corpus
 from ._encoding import Encoding
 from ._errors import RankfeedError
@@ -17,6 +17,6 @@ from ._request import PairBatch, Request
 from ._tokenizer import BatchEncoding, Tokenizer
 
 __all__ = [
-    "Batch", "BatchEncoding", "Corpus", "CorpusWriter", "Encoding", "PairBatch", "RankfeedError",
+    "Batch", "BatchEncoding", "Corpus", "CorpusWriter", "DeviceTensor", "Encoding", "PairBatch", "RankfeedError",
     "Request", "Ring", "Tensor", "Tokenizer", "__version__", "compact_corpus", "merge_corpus", "receipt",
 ]

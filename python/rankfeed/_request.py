@@ -105,7 +105,8 @@ class Request:
 
     def next(self, ring: Optional["_core.Ring"] = None, timeout: Optional[float] = None) -> Optional["_core.Batch"]:
         """The next batch, or None. ring: fill a slot of it, waiting up to timeout seconds for one;
-        make slot_bytes and max_arena_bytes equal."""
+        make slot_bytes and max_arena_bytes equal. Work on another stream than the device's default one that
+        reads the batch: Batch.record_stream."""
         return self._core.next(ring, -1.0 if timeout is None else timeout)
 
     def __iter__(self) -> Iterator["_core.Batch"]:

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "dlpack_export.h"
+#include "ring.h"
 
 namespace rankfeed::python {
 
@@ -44,6 +45,17 @@ size_t Tensor::bytes() const {
     }
   }
   return count;
+}
+
+nb::object ShapeOf(const Tensor& tensor) {
+  return tensor.rank == 1 ? nb::object(nb::make_tuple(tensor.shape[0]))
+                          : nb::object(nb::make_tuple(tensor.shape[0], tensor.shape[1]));
+}
+const char* DTypeOf(const Tensor& tensor) {
+  return tensor.dtype == RANKFEED_DL_INT64    ? "int64"
+         : tensor.dtype == RANKFEED_DL_UINT32 ? "uint32"
+         : tensor.dtype == RANKFEED_DL_UINT8  ? "uint8"
+                                              : "int32";
 }
 
 nb::object Tensor::Numpy() const {
@@ -97,18 +109,23 @@ nb::object Tensor::DLPack(nb::handle max_version, nb::handle dl_device, nb::hand
     offset = 0;
     device_type = RANKFEED_DL_CPU;
   }
-  const bool legacy = max_version.is_none() || nb::cast<int>(max_version[0]) < 1;
-  auto* owner = new std::shared_ptr<Arena>(memory);
   rankfeed_dl_tensor tensor{};
   tensor.struct_size = sizeof(tensor);
   tensor.dtype = dtype;
   tensor.rank = rank;
-  tensor.flags = copied && !legacy ? RANKFEED_DL_COPIED : 0u;
+  tensor.flags = copied ? RANKFEED_DL_COPIED : 0u;
   tensor.device_type = device_type;
   tensor.shape = shape;
   tensor.data = memory->data();
   tensor.data_bytes = memory->size();
   tensor.byte_offset = offset;
+  return DLPackCapsule(tensor, memory, max_version);
+}
+
+nb::object DLPackCapsule(rankfeed_dl_tensor tensor, const std::shared_ptr<Arena>& memory, nb::handle max_version) {
+  const bool legacy = max_version.is_none() || nb::cast<int>(max_version[0]) < 1;
+  auto* owner = new std::shared_ptr<Arena>(memory);
+  if (legacy) tensor.flags = 0;
   tensor.release = [](void* p) { delete static_cast<std::shared_ptr<Arena>*>(p); };
   tensor.release_context = owner;
   rankfeed_status status;
@@ -165,18 +182,10 @@ void BindMemory(nb::module_& module) {
                      "A tensor that frameworks read in place: numpy.from_dlpack, torch.from_dlpack, "
                      "onnxruntime; or .numpy().")
       .def_prop_ro("shape",
-                   [](const Tensor& t) {
-                     return t.rank == 1 ? nb::object(nb::make_tuple(t.shape[0]))
-                                        : nb::object(nb::make_tuple(t.shape[0], t.shape[1]));
-                   },
+                   [](const Tensor& t) { return ShapeOf(t); },
                    nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro("dtype",
-                   [](const Tensor& t) {
-                     return t.dtype == RANKFEED_DL_INT64    ? "int64"
-                            : t.dtype == RANKFEED_DL_UINT32 ? "uint32"
-                            : t.dtype == RANKFEED_DL_UINT8  ? "uint8"
-                                                            : "int32";
-                   })
+                   [](const Tensor& t) { return DTypeOf(t); })
       .def_prop_ro("nbytes", &Tensor::bytes)
       .def("__reduce__",
            [](const Tensor& t) {
@@ -195,6 +204,9 @@ void BindMemory(nb::module_& module) {
            },
            nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
            nb::sig("def __array__(self, dtype: object = None, copy: object = None) -> NDArray[typing.Any]"))
+      .def("record_stream", [](const Tensor& t, nb::handle stream) { RecordStream(t.arena, stream); },
+           nb::arg("stream").none(), nb::sig("def record_stream(self, stream: object) -> None"),
+           "As Batch.record_stream; of memory that is no ring's, nothing.")
       .def("__dlpack_device__",
            [](const Tensor&) { return nb::make_tuple(int32_t{RANKFEED_DL_CPU}, 0); },
            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))

@@ -47,12 +47,15 @@ T Take(Result<T> result) {
 // Python throws for lone surrogates and for other types. The GIL is held.
 rankfeed_text TextOf(nb::handle object);
 
+class SlotUse;  // ring.h
+
 // One arena: memory of this process, or a slot of a ring. Any thread may drop the last reference,
 // with or without the GIL.
 class Arena {
  public:
-  Arena(void* data, size_t size, std::function<void()> release, int32_t device_type = RANKFEED_DL_CPU)
-      : data_(data), size_(size), device_type_(device_type), release_(std::move(release)) {}
+  Arena(void* data, size_t size, std::function<void()> release, int32_t device_type = RANKFEED_DL_CPU,
+        std::shared_ptr<SlotUse> slot = nullptr)
+      : data_(data), size_(size), device_type_(device_type), release_(std::move(release)), slot_(std::move(slot)) {}
   ~Arena() {
     if (release_) release_();
   }
@@ -60,6 +63,7 @@ class Arena {
   void* data() const { return data_; }
   size_t size() const { return size_; }
   int32_t device_type() const { return device_type_; }
+  SlotUse* slot() const { return slot_.get(); }  // null: of no ring
   static std::shared_ptr<Arena> Allocate(size_t size);
 
  private:
@@ -67,6 +71,7 @@ class Arena {
   size_t size_;
   int32_t device_type_;
   std::function<void()> release_;
+  std::shared_ptr<SlotUse> slot_;
 };
 
 // A tensor inside an arena. Python sees `rankfeed.Tensor`: __dlpack__, __dlpack_device__, numpy().
@@ -83,7 +88,13 @@ struct Tensor {
   nb::object DLPack(nb::handle max_version, nb::handle dl_device, nb::handle copy) const;
 };
 
+nb::object ShapeOf(const Tensor& tensor);
+const char* DTypeOf(const Tensor& tensor);
+// A capsule of the described tensor, which keeps `memory`; versioned where the consumer knows that.
+nb::object DLPackCapsule(rankfeed_dl_tensor tensor, const std::shared_ptr<Arena>& memory, nb::handle max_version);
+
 void BindMemory(nb::module_& module);
+void BindRing(nb::module_& module);
 void BindModel(nb::module_& module);
 void BindCorpus(nb::module_& module);
 void BindRequest(nb::module_& module);

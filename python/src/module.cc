@@ -23,5 +23,6 @@ NB_MODULE(_core, module) {
   rankfeed::python::BindMemory(module);
   rankfeed::python::BindModel(module);
   rankfeed::python::BindCorpus(module);
+  rankfeed::python::BindRing(module);
   rankfeed::python::BindRequest(module);
 }

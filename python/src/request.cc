@@ -12,21 +12,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
 
-#include "backends/backend_library.h"
 #include "model.h"
-#include "rankfeed/handoff.hpp"
+#include "ring.h"
 
 namespace rankfeed::python {
 namespace {
@@ -422,44 +418,35 @@ struct Batch {
     }
     return out;
   }
-};
-
-// A ring of slots; a batch filled into one keeps it until its last tensor is gone.
-class Ring : public std::enable_shared_from_this<Ring> {
- public:
-  Ring(uint32_t slots, uint64_t slot_bytes, const std::string& backend, int32_t device) {
-    const handoff::FoundBackend found = handoff::FindBackend(backend, {ModuleFolder()});
-    if (found.backend == nullptr) throw StatusError(found.status, "ring: " + found.message);
-    rankfeed_handoff_options options{};
-    options.slot_bytes = slot_bytes;
-    options.slots = slots;
-    options.device = device;
-    options.backend = found.backend;
-    ring_.emplace(Take(Handoff::Open(options)));
-    info_ = ring_->info();
+  nb::dict device_tensors() const {
+    const rankfeed_dl_tensor where = Slot().Submitted();
+    nb::dict out;
+    for (const auto [name, tensor] : tensors()) {
+      out[name] = nb::cast(DeviceTensor{nb::cast<Tensor>(tensor), where});
+    }
+    return out;
   }
-  std::shared_ptr<Arena> Acquire(uint64_t timeout_ns) {
-    // The ring outlives the slot, which is abandoned when the last tensor in it is gone.
-    struct Use {
-      std::shared_ptr<Ring> ring;
-      FillingSlot slot;
-    };
-    auto use = std::make_shared<Use>(Use{shared_from_this(), Take(ring_->WaitAcquire(timeout_ns))});
-    const std::span<std::byte> bytes = use->slot.bytes();
-    return std::make_shared<Arena>(
-        bytes.data(), bytes.size(), [use]() mutable { use.reset(); }, info_.dl_host_device_type);
+  // stream None: the ring's own. Returns the device's tensors.
+  nb::dict Submit(nb::handle stream, const std::string& mode) const {
+    SlotUse& use = Slot();
+    const uint32_t flags = mode == "mapped"   ? uint32_t{RANKFEED_HANDOFF_MAPPED}
+                           : mode == "choose" ? uint32_t{RANKFEED_HANDOFF_CHOOSE}
+                                              : 0u;
+    if (flags == 0 && mode != "copy") {
+      throw nb::value_error(("mode is '" + mode + "'; it must be 'copy', 'mapped' or 'choose'").c_str());
+    }
+    if (flags != RANKFEED_HANDOFF_MAPPED && !use.ring().device_slots()) {
+      throw StatusError(RANKFEED_E_ARGUMENT, "the ring has no device memory to copy to; Ring.open(device_slots=True)");
+    }
+    use.Submit(batch.arena_size, SubmitStream(use.ring(), stream), flags);
+    return device_tensors();
   }
-  const rankfeed_handoff_info& info() const { return info_; }
 
  private:
-  static std::filesystem::path ModuleFolder() {  // a backend may be put beside the extension
-    Dl_info here;
-    if (dladdr(reinterpret_cast<const void*>(&kNoIds), &here) == 0) return {};
-    return std::filesystem::path(here.dli_fname).parent_path();
+  SlotUse& Slot() const {
+    if (arena == nullptr || arena->slot() == nullptr) throw StatusError(RANKFEED_E_STATE, "the batch is in no ring's slot");
+    return *arena->slot();
   }
-
-  std::optional<Handoff> ring_;
-  rankfeed_handoff_info info_{};
 };
 
 class Request {
@@ -674,24 +661,6 @@ void BindRequest(nb::module_& module) {
                      "bool = False, unit: int = 2, first_name: str = 'first', second_name: str = 'second') -> "
                      "Rows"));
 
-  nb::class_<Ring>(module, "Ring",
-                   "A ring of slots of page-locked memory (rankfeed/handoff.h). A slot is free again "
-                   "when the last tensor of its batch is gone.")
-      .def("__init__",
-           [](nb::handle_t<Ring>) { throw StatusError(RANKFEED_E_STATE, "use Ring.open"); })
-      .def_static("open",
-                  [](uint32_t slots, uint64_t slot_bytes, const std::string& backend, int32_t device) {
-                    const nb::gil_scoped_release release;
-                    return std::make_shared<Ring>(slots, slot_bytes, backend, device);
-                  },
-                  nb::arg("slots") = 3, nb::arg("slot_bytes") = 16 << 20,
-                  nb::arg("backend") = "host", nb::arg("device") = 0,
-                  "backend: 'host', or a vendor whose runtime page-locks the memory (docs/handoff.md); see "
-                  "Tensor.host_device_type. device: its number there.")
-      .def_prop_ro("backend", [](const Ring& r) { return std::string(r.info().backend); })
-      .def_prop_ro("page_locked", [](const Ring& r) { return r.info().page_locked != 0; })
-      .def_prop_ro("slot_bytes", [](const Ring& r) { return r.info().slot_bytes; });
-
   nb::class_<Batch>(module, "Batch", "Rows of a request as tensors in one arena.")
       .def("__len__", [](const Batch& b) { return b.rows.size(); })
       .def_prop_ro("rows", [](const Batch& b) { return b.rows.size(); })
@@ -706,6 +675,20 @@ void BindRequest(nb::module_& module) {
                                                   b.tensors()));
            },
            nb::sig("def __reduce__(self) -> tuple[object, ...]"))
+      .def("record_stream", [](const Batch& b, nb::handle stream) { RecordStream(b.arena, stream); },
+           nb::arg("stream").none(), nb::sig("def record_stream(self, stream: object) -> None"),
+           "Work that reads the batch's memory is or will be queued on this stream (an int, or a stream of torch or CuPy; "
+           "None and 0: the default stream): its slot is filled again only behind what the stream has to do when the last "
+           "tensor is gone. Name every such stream, up to four; where none is named, the default stream counts. A stream "
+           "lives until then.")
+      .def("submit", &Batch::Submit, nb::arg("stream").none() = nb::none(), nb::arg("mode") = "copy",
+           nb::sig("def submit(self, stream: object = None, mode: typing.Literal['copy', 'mapped', 'choose'] = 'copy') -> "
+                   "dict[str, DeviceTensor]"),
+           "Queues the batch's copy to the device's memory, on the ring's own stream or the one given, and returns at once "
+           "with the tensors there; once for a batch, whose memory is not written any more. mode 'mapped': the device reads "
+           "page-locked memory in place, 'choose': up to the ring's mapped_limit.")
+      .def_prop_ro("device_tensors", &Batch::device_tensors, nb::sig("def device_tensors(self) -> dict[str, DeviceTensor]"),
+                   "Those of a batch that was submitted.")
       .def_prop_ro("row_map", &RowMap,
                    nb::sig("def row_map(self) -> list[tuple[int, int, int, int, int, int, int, int]]"),
                    "Per row: document, chunk, token_begin, token_end, byte_begin, byte_end, "

@@ -255,7 +255,9 @@ TEST(StructLayout, Handoff) {
   EXPECT_FIELD(rankfeed_handoff_view, device, 16);
   EXPECT_FIELD(rankfeed_handoff_view, mapped, 24);
   EXPECT_FIELD(rankfeed_handoff_view, bytes, 32);
-  EXPECT_EQ(sizeof(rankfeed_handoff_info), 240u);
+  EXPECT_EQ(sizeof(rankfeed_handoff_info), 248u);
+  EXPECT_FIELD(rankfeed_handoff_info, device_numa_node, 240);
+  EXPECT_FIELD(rankfeed_handoff_info, numa_node, 244);
   EXPECT_FIELD(rankfeed_handoff_info, mapped_limit, 232);
   EXPECT_FIELD(rankfeed_handoff_info, struct_size, 0);
   EXPECT_FIELD(rankfeed_handoff_info, slots, 4);

@@ -71,7 +71,10 @@ RANKFEED_API void fake_gpu_fail(const char* call, uint64_t at, int32_t error);
 RANKFEED_API void fake_gpu_forbid_pageable(void);
 /* While on, calls make no device go on; only fake_gpu_run and waits do. */
 RANKFEED_API void fake_gpu_hold(int32_t on);
-/* Runs up to count pieces of work of a stream. */
+/* The memory policy (mode and nodes below 64) that the thread had which last allocated page-locked
+ * memory, then; mode -1: none was allocated, or the kernel does not say. */
+RANKFEED_API void fake_gpu_host_policy(int32_t* mode, uint64_t* nodes);
+/* Runs up to count pieces of work of a stream; null: the default stream. */
 RANKFEED_API void fake_gpu_run(void* stream, uint32_t count);
 
 RANKFEED_END_C

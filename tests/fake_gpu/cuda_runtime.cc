@@ -54,7 +54,10 @@ cudaError_t Unsafe(const char* name, const std::function<Code()>& body) {
   return ErrorOf(Call(name, Safety::kUnsafe, body));
 }
 
+// In a call: a thread's default stream is made when it is first named.
 fake_gpu::Stream* StreamOf(cudaStream_t stream) {
+  if (stream == cudaStreamLegacy) return nullptr;
+  if (stream == cudaStreamPerThread) return fake_gpu::ThreadStream();
   return reinterpret_cast<fake_gpu::Stream*>(stream);
 }
 fake_gpu::Event* EventOf(cudaEvent_t event) {
@@ -154,6 +157,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
     out->multiProcessorCount = device == 0 ? 132 : 108;
     return Code::kOk;
   });
+}
+cudaError_t cudaDeviceGetPCIBusId(char* out, int capacity, int device) {
+  return Safe("DeviceGetPCIBusId",
+              [&] { return fake_gpu::PciBusId(out, static_cast<size_t>(capacity), device); });
 }
 cudaError_t cudaGetLastError() {
   cudaError_t result = cudaSuccess;

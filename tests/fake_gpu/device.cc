@@ -32,7 +32,7 @@ struct Work {
 
 struct Stream {
   int device = 0;
-  bool alive = true;
+  bool alive = true, implicit = false;  // implicit: nobody made it, nobody destroys it
   std::deque<Work> queue;
   uint64_t stalled_until = 0;  // step
   Fibre fibre;
@@ -79,6 +79,7 @@ struct Thread {
   int capture_mode = 0;
   bool capturing = false;
   bool in_host_function = false;
+  Stream* streams[FAKE_GPU_MAX_DEVICES] = {};
 };
 thread_local Thread thread;
 
@@ -148,17 +149,22 @@ class Locked {
   Unseen unseen_;
 };
 
+Stream* Implicit(Stream** place, int device) {
+  if (*place == nullptr) {
+    M().streams.push_back(std::make_unique<Stream>());
+    *place = M().streams.back().get();
+    (*place)->device = device;
+    (*place)->implicit = true;
+  }
+  return *place;
+}
+
 Stream* Resolve(Stream* stream) {
   Machine& m = M();
   if (stream == nullptr) {
     const int device = CurrentDevice();
     EnsureContext(device);
-    if (m.defaults[device] == nullptr) {
-      m.streams.push_back(std::make_unique<Stream>());
-      m.defaults[device] = m.streams.back().get();
-      m.defaults[device]->device = device;
-    }
-    return m.defaults[device];
+    return Implicit(&m.defaults[device], device);
   }
   for (const auto& known : m.streams) {
     if (known.get() == stream && known->alive) return stream;
@@ -302,6 +308,12 @@ Code GetDevice(int* device) {
   *device = CurrentDevice();
   return Code::kOk;
 }
+// In capitals, as CUDA writes it; sysfs has small letters.
+Code PciBusId(char* out, size_t capacity, int device) {
+  if (device < 0 || device >= M().options.devices) return Code::kInvalidDevice;
+  std::snprintf(out, capacity, "0000:A%d:00.0", device);
+  return Code::kOk;
+}
 Code SetDevice(int device) {
   if (device < 0 || device >= M().options.devices) return Code::kInvalidDevice;
   Thread& self = Self();
@@ -338,6 +350,12 @@ Code StreamDestroy(Stream* stream) {
   if (Resolve(stream) == nullptr) return Code::kInvalidHandle;
   stream->alive = false;
   return Code::kOk;
+}
+
+Stream* ThreadStream() {
+  const int device = CurrentDevice();
+  EnsureContext(device);
+  return Implicit(&Self().streams[device], device);
 }
 
 Code StreamSynchronize(Stream* stream) {
@@ -541,9 +559,7 @@ size_t fake_gpu_found(char* out, size_t capacity) {
     Machine& m = M();
     for (int device = 0; device < m.options.devices; ++device) Drain(device);
     for (const auto& stream : m.streams) {
-      const bool is_default = std::find(std::begin(m.defaults), std::end(m.defaults),
-                                        stream.get()) != std::end(m.defaults);
-      if (stream->alive && !is_default) Found("stream-left", "a stream was not destroyed");
+      if (stream->alive && !stream->implicit) Found("stream-left", "a stream was not destroyed");
       if (!stream->queue.empty()) Found("wait-without-end", "a stream waits for ever");
     }
     for (const auto& event : m.events) {
@@ -618,8 +634,9 @@ void fake_gpu_hold(int32_t on) {
 
 void fake_gpu_run(void* stream, uint32_t count) {
   const Locked locked;
-  auto* const known = static_cast<Stream*>(stream);
-  for (size_t left = known->queue.size() - count;
+  auto* const known = Resolve(static_cast<Stream*>(stream));
+  if (known == nullptr) return;
+  for (size_t left = known->queue.size() - std::min<size_t>(count, known->queue.size());
        known->queue.size() > left && Step(true, known);) {
   }
 }

@@ -51,6 +51,7 @@ Code DeviceCount(int* count);
 Code GetDevice(int* device);
 Code SetDevice(int device);
 int CurrentDevice();
+Code PciBusId(char* out, size_t capacity, int device);
 // Pushes the device's context on the thread's stack, as cuCtxPushCurrent does; pops.
 Code PushContext(int device);
 Code PopContext();
@@ -60,6 +61,7 @@ struct Stream;
 struct Event;
 Code StreamCreate(Stream** out);
 Code StreamDestroy(Stream* stream);
+Stream* ThreadStream();  // the calling thread's default stream on its current device
 Code StreamSynchronize(Stream* stream);  // null: the current device's default stream
 Code LaunchHost(Stream* stream, std::function<void()> function);
 Code EventCreate(bool timed, Event** out);

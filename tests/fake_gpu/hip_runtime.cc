@@ -93,6 +93,10 @@ hipError_t hipDeviceGetName(char* name, int size, hipDevice_t device) {
     return Code::kOk;
   });
 }
+hipError_t hipDeviceGetPCIBusId(char* out, int capacity, int device) {
+  return Safe("DeviceGetPCIBusId",
+              [&] { return fake_gpu::PciBusId(out, static_cast<size_t>(capacity), device); });
+}
 hipError_t hipGetLastError() {
   hipError_t result = hipSuccess;
   (void)Safe("GetLastError", [&] {

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,6 +48,9 @@ std::vector<std::unique_ptr<Block>>& Blocks() {
   static auto* const blocks = new std::vector<std::unique_ptr<Block>>;
   return *blocks;
 }
+
+int32_t policy_mode = -1;
+uint64_t policy_nodes = 0;
 
 size_t RoundUp(size_t bytes, size_t to) {
   return (bytes + to - 1) / to * to;
@@ -267,7 +271,19 @@ Code Free(void* memory) {
   return Code::kOk;
 }
 
+// As the kernel sees the thread that allocates.
+static void NotePolicy() {
+  unsigned long mask[16] = {};
+  policy_mode = -1;
+#ifdef SYS_get_mempolicy
+  if (syscall(SYS_get_mempolicy, &policy_mode, mask, sizeof mask * 8, nullptr, 0) != 0)
+    policy_mode = -1;
+#endif
+  policy_nodes = mask[0];
+}
+
 Code HostAlloc(size_t bytes, void** out) {
+  NotePolicy();
   EnsureContext(CurrentDevice());
   const int fd = memfd_create("fake_gpu", 0);
   if (fd < 0) return Code::kOutOfMemory;
@@ -391,6 +407,12 @@ void ForgetMemory() {
       munmap(block->alias - (block->begin - block->pages()), block->page_bytes());
   }
   Blocks().clear();
+  policy_mode = -1;
 }
 
 }  // namespace fake_gpu
+
+extern "C" void fake_gpu_host_policy(int32_t* mode, uint64_t* nodes) {
+  *mode = fake_gpu::policy_mode;
+  *nodes = fake_gpu::policy_nodes;
+}

@@ -290,7 +290,9 @@ TEST(DlpackExport, OnlyHeldSlotsCanBeDescribed) {
   const auto slot = t.Take();
   EXPECT_EQ(rankfeed_handoff_dl_tensor(t.ring, slot, 0, &tensor), RANKFEED_OK);
   EXPECT_EQ(rankfeed_handoff_dl_tensor(t.ring, slot, 1, &tensor), RANKFEED_E_ARGUMENT);
-  EXPECT_EQ(rankfeed_handoff_dl_tensor(t.ring, slot, 2, &tensor), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(rankfeed_handoff_dl_tensor(t.ring, slot, 3, &tensor), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(rankfeed_handoff_dl_tensor(t.ring, slot, RANKFEED_HANDOFF_DL_SUBMITTED, &tensor),
+            RANKFEED_E_STATE);  // nothing was
   EXPECT_EQ(rankfeed_handoff_dl_tensor(t.ring, 0, 0, &tensor), RANKFEED_E_ARGUMENT);
   EXPECT_EQ(rankfeed_handoff_dl_tensor(nullptr, slot, 0, &tensor), RANKFEED_E_ARGUMENT);
   EXPECT_EQ(rankfeed_handoff_dl_tensor(t.ring, slot, 0, nullptr), RANKFEED_E_ARGUMENT);
@@ -299,6 +301,50 @@ TEST(DlpackExport, OnlyHeldSlotsCanBeDescribed) {
   tensor.struct_size = sizeof tensor;
   ASSERT_EQ(rankfeed_handoff_abandon(t.ring, slot), RANKFEED_OK);
   EXPECT_EQ(rankfeed_handoff_dl_tensor(t.ring, slot, 0, &tensor), RANKFEED_E_STATE);
+}
+
+// Where the device reads what was submitted: of the ring's memory, not of the caller's.
+TEST(DlpackExport, SubmittedSideIsWhereTheDeviceReads) {
+  TestRing t(256, 3, RANKFEED_HANDOFF_DEVICE_SLOTS);
+  auto tensor = Tensor(RANKFEED_DL_INT32, {});
+  rankfeed_handoff_view view{};
+  const auto copied = t.Take(&view);
+  ASSERT_EQ(rankfeed_handoff_submit(t.ring, copied, 256, t.copy_stream, nullptr, 0), RANKFEED_OK);
+  ASSERT_EQ(rankfeed_handoff_dl_tensor(t.ring, copied, RANKFEED_HANDOFF_DL_SUBMITTED, &tensor),
+            RANKFEED_OK);
+  EXPECT_EQ(tensor.data, view.device);
+  const auto mapped = t.Take(&view);
+  ASSERT_EQ(
+      rankfeed_handoff_submit(t.ring, mapped, 256, t.copy_stream, nullptr, RANKFEED_HANDOFF_MAPPED),
+      RANKFEED_OK);
+  ASSERT_EQ(rankfeed_handoff_dl_tensor(t.ring, mapped, RANKFEED_HANDOFF_DL_SUBMITTED, &tensor),
+            RANKFEED_OK);
+  EXPECT_EQ(tensor.data, view.mapped);
+  const auto elsewhere = t.Take();
+  ASSERT_EQ(t.Submit(elsewhere, 256, RANKFEED_HANDOFF_LEASE), RANKFEED_OK);
+  EXPECT_EQ(rankfeed_handoff_dl_tensor(t.ring, elsewhere, RANKFEED_HANDOFF_DL_SUBMITTED, &tensor),
+            RANKFEED_E_ARGUMENT);
+  for (const auto slot : {copied, mapped, elsewhere}) {
+    EXPECT_EQ(rankfeed_handoff_release_now(t.ring, slot), RANKFEED_OK);
+  }
+}
+
+// The host's memory has no streams: the consumer gets it when the copy has landed.
+TEST(DlpackExport, OnTheHostTheConsumerWaitsForTheCopy) {
+  TestRing t(256, 2, RANKFEED_HANDOFF_DEVICE_SLOTS);
+  t.script.HoldEvents(true);
+  const auto slot = t.Take();
+  constexpr int64_t kNotSaid = RANKFEED_DL_STREAM_NOT_SAID;
+  EXPECT_EQ(rankfeed_handoff_dl_wait(nullptr, slot, kNotSaid), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(rankfeed_handoff_dl_wait(t.ring, slot, kNotSaid), RANKFEED_E_STATE);
+  ASSERT_EQ(rankfeed_handoff_submit(t.ring, slot, 256, t.copy_stream, nullptr, 0), RANKFEED_OK);
+  for (const int64_t stream : {-3, -1, 0, 1, 2, 4096}) {
+    EXPECT_EQ(rankfeed_handoff_dl_wait(t.ring, slot, stream), RANKFEED_E_ARGUMENT) << stream;
+  }
+  EXPECT_EQ(rankfeed_handoff_dl_wait(t.ring, slot, kNotSaid), RANKFEED_E_BUSY);
+  t.script.CompleteEvent(1);
+  EXPECT_EQ(rankfeed_handoff_dl_wait(t.ring, slot, kNotSaid), RANKFEED_OK);
+  EXPECT_EQ(rankfeed_handoff_release_now(t.ring, slot), RANKFEED_OK);
 }
 
 TEST(DlpackExport, DeletersTakeNull) {

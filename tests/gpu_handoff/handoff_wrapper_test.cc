@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "rankfeed/handoff.hpp"
 #include "support.h"
@@ -112,6 +113,59 @@ TEST_F(HandoffWrapper, LeaseThatIsDroppedDrainsBehindItsConsumer) {
     EXPECT_EQ(ring_.Poll(ticket), RANKFEED_OK);
     EXPECT_EQ(State(ticket), uint32_t{RANKFEED_SLOT_FREE}) << other_stream;
   }
+}
+
+// Every stream that was named is waited for when the object is dropped; of a slot that was never
+// submitted too.
+TEST_F(HandoffWrapper, SlotThatIsDroppedDrainsBehindEveryStreamOfItsConsumer) {
+  for (const bool submitted : {false, true}) {
+    rankfeed_handoff_slot ticket = 0;
+    uint64_t before = 0;
+    script_.HoldEvents(true);
+    {
+      FillingSlot slot = Take();
+      ticket = slot.ticket();
+      ASSERT_FALSE(slot.RecordStream(consumer_.get()));
+      ASSERT_FALSE(slot.RecordStream(consumer_.get()));
+      if (submitted) {
+        auto lease = slot.Submit(8, copies_.get());
+        ASSERT_TRUE(lease);
+        script_.CompleteEvent(script_.records());
+        ASSERT_FALSE(lease->RecordStream(nullptr));
+        before = script_.records();
+      } else {
+        ASSERT_FALSE(slot.RecordStream(nullptr));
+        before = script_.records();
+      }
+    }
+    EXPECT_EQ(script_.records(), before + 2) << submitted;
+    script_.CompleteEvent(before + 1);
+    (void)ring_.Poll(ticket);
+    EXPECT_EQ(State(ticket), uint32_t{RANKFEED_SLOT_IN_FLIGHT}) << submitted;
+    script_.CompleteEvent(before + 2);
+    script_.HoldEvents(false);
+    EXPECT_EQ(ring_.Poll(ticket), RANKFEED_OK);
+    EXPECT_EQ(State(ticket), uint32_t{RANKFEED_SLOT_FREE}) << submitted;
+  }
+}
+
+TEST_F(HandoffWrapper, StreamsOfOneSlotAreLimited) {
+  FillingSlot slot = Take();
+  std::vector<HandoffStream> streams;
+  for (int i = 0; i <= RANKFEED_HANDOFF_MAX_STREAMS; ++i) {
+    streams.push_back(std::move(*ring_.MakeStream()));
+    EXPECT_EQ(slot.RecordStream(streams.back().get()).status,
+              i < RANKFEED_HANDOFF_MAX_STREAMS ? RANKFEED_OK : RANKFEED_E_LIMIT);
+  }
+  {
+    auto lease = slot.Submit(8, copies_.get());
+    ASSERT_TRUE(lease);
+    EXPECT_EQ(lease->RecordStream(consumer_.get()).status, RANKFEED_E_LIMIT);
+    EXPECT_EQ(lease->WaitOn(consumer_.get()).status, RANKFEED_E_LIMIT);
+    EXPECT_FALSE(lease->WaitOn(streams[0].get()));
+    EXPECT_EQ(lease->DlWait(RANKFEED_DL_STREAM_NOT_SAID).status, RANKFEED_E_LIMIT);
+  }
+  for (auto& stream : streams) ASSERT_FALSE(stream.Synchronize());
 }
 
 TEST_F(HandoffWrapper, SubmissionThatFailsLeavesTheSlotAndItsBytes) {

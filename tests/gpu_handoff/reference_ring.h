@@ -23,7 +23,7 @@ struct ReferenceSlot {
   uint64_t use = 0, last_failed_use = 0;
   bool leased = false;  // not released yet
   EventFact landed = EventFact::kNone;
-  EventFact released = EventFact::kNone;  // kNone: never leased, or released without an event
+  std::vector<EventFact> released;  // one for each stream; none: not released, or without an event
   bool landing_counted = false;
 
   // Applies what a look at the events reveals. Returns what a poll would say.
@@ -34,8 +34,11 @@ struct ReferenceSlot {
       landing_counted = true;
       ++*landed_count;
     }
-    if (leased || released == EventFact::kPending) return RANKFEED_OK;
-    if (released == EventFact::kFailed) return Quarantine(errors);
+    if (leased) return RANKFEED_OK;
+    for (const EventFact event : released) {
+      if (event == EventFact::kPending) return RANKFEED_OK;
+      if (event == EventFact::kFailed) return Quarantine(errors);
+    }
     phase = Phase::kFree;
     return RANKFEED_OK;
   }
@@ -117,11 +120,21 @@ struct ReferenceRing {
   }
 
   // Whether release is allowed; the caller then says what became of the call to the device.
-  rankfeed_status MayRelease(uint32_t index, uint64_t use) const {
+  rankfeed_status MayRelease(uint32_t index, uint64_t use, bool filling_too = false) const {
     const ReferenceSlot& slot = slots[index];
     if (use != slot.use) return RANKFEED_E_STATE;
     if (slot.phase == ReferenceSlot::Phase::kQuarantined) return RANKFEED_E_DEVICE;
-    return slot.InFlight() && slot.leased ? RANKFEED_OK : RANKFEED_E_STATE;
+    const bool filling = filling_too && slot.phase == ReferenceSlot::Phase::kFilling;
+    return filling || (slot.InFlight() && slot.leased) ? RANKFEED_OK : RANKFEED_E_STATE;
+  }
+  void Release(uint32_t index, size_t streams) {
+    ReferenceSlot& slot = slots[index];
+    if (slot.phase == ReferenceSlot::Phase::kFilling) {  // nothing was sent that could land
+      slot.phase = ReferenceSlot::Phase::kSent;
+      slot.landing_counted = true;
+    }
+    slot.leased = false;
+    slot.released.assign(streams, EventFact::kPending);
   }
   void ReleaseNow(uint32_t index) {
     ReferenceSlot& slot = slots[index];

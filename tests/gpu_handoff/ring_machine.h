@@ -108,7 +108,8 @@ class Machine {
   struct Pending {
     uint32_t slot;
     uint64_t use;
-    bool landed;  // else released
+    bool landed;   // else released,
+    uint32_t nth;  // on this stream
     EventFact outcome;
     uint64_t seed, bytes;  // landed: what the destination must hold
   };
@@ -213,9 +214,13 @@ class Machine {
     const bool fails = failure == kCopyWork || failure == kEvent;
     if (own && device_slots_) destination = views_[index].device;
     if (copies) copied_to_[record] = destination;
-    pending_[record] = Pending{index, use,
-                               true,  fails ? EventFact::kFailed : EventFact::kDone,
-                               seed,  copies && !fails ? bytes : 0};
+    pending_[record] = Pending{index,
+                               use,
+                               true,
+                               0,
+                               fails ? EventFact::kFailed : EventFact::kDone,
+                               seed,
+                               copies && !fails ? bytes : 0};
   }
 
   void Abandon() {
@@ -254,27 +259,36 @@ class Machine {
     ASSERT_TRUE(slot.phase == ReferenceSlot::Phase::kSent ||
                 slot.phase == ReferenceSlot::Phase::kQuarantined ||
                 slot.phase == ReferenceSlot::Phase::kFree);
-    (event.landed ? slot.landed : slot.released) = event.outcome;
+    (event.landed ? slot.landed : slot.released[event.nth]) = event.outcome;
     if (event.landed && event.bytes != 0) {
       ASSERT_TRUE(HasPattern(copied_to_[number], event.bytes, event.seed));
     }
     copied_to_.erase(number);
   }
 
+  // On one stream, or on several at once, which slots that are being filled may be too.
   void Release() {
     uint32_t index;
     uint64_t use;
     PickTicket(&index, &use);
-    const rankfeed_status expected = reference_.MayRelease(index, use);
+    const bool several = random_.Below(2) == 0;
+    const uint32_t count =
+        several ? 1 + static_cast<uint32_t>(random_.Below(RANKFEED_HANDOFF_MAX_STREAMS)) : 1;
+    const rankfeed_status expected = reference_.MayRelease(index, use, several);
     const uint64_t record = ring_.script.records() + 1;
+    const uint64_t chosen = random_.Below(count);
     uint64_t dice = 99;
     if (expected == RANKFEED_OK) {
       dice = random_.Below(16);
-      if (dice == 0) ring_.script.FailRecordCall(record, 14);
-      if (dice == 1) ring_.script.FailEvent(record, 15);
+      if (dice == 0) ring_.script.FailRecordCall(record + chosen, 14);
+      if (dice == 1) ring_.script.FailEvent(record + chosen, 15);
     }
+    void* const streams[] = {release_stream_, second_copy_stream_, release_stream_,
+                             ring_.copy_stream};
+    const rankfeed_handoff_slot ticket = PackTicket(use, index);
     const rankfeed_status status =
-        rankfeed_handoff_release(ring_.ring, PackTicket(use, index), release_stream_);
+        several ? rankfeed_handoff_release_streams(ring_.ring, ticket, streams, count)
+                : rankfeed_handoff_release(ring_.ring, ticket, release_stream_);
     if (dice == 0) {
       ASSERT_EQ(status, RANKFEED_E_DEVICE);
       ++reference_.errors;
@@ -282,11 +296,12 @@ class Machine {
     }
     ASSERT_EQ(status, expected);
     if (expected != RANKFEED_OK) return;
-    ReferenceSlot& slot = reference_.slots[index];
-    slot.leased = false;
-    slot.released = EventFact::kPending;
-    pending_[record] =
-        Pending{index, use, false, dice == 1 ? EventFact::kFailed : EventFact::kDone, 0, 0};
+    reference_.Release(index, count);
+    for (uint32_t i = 0; i < count; ++i) {
+      const bool fails = dice == 1 && i == chosen;
+      pending_[record + i] =
+          Pending{index, use, false, i, fails ? EventFact::kFailed : EventFact::kDone, 0, 0};
+    }
   }
 
   void ReleaseNow() {

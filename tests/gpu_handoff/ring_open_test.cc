@@ -95,8 +95,10 @@ TEST(RingOpen, InfoReportsWhetherPagesAreLocked) {
 // Every allocation of open fails once; each time a clean status, the right step, and nothing left.
 TEST(RingOpen, EachFailingAllocationIsReportedAndUndone) {
   constexpr uint32_t kSlots = 3;
-  // context, control block, page-locked block, device block, two events per slot
-  constexpr uint64_t kAllocations = 4 + 2 * kSlots;
+  // context, control block, page-locked block, device block; per slot the events of the copy and of
+  // the consumer's streams
+  constexpr uint64_t kEvents = 1 + RANKFEED_HANDOFF_MAX_STREAMS;
+  constexpr uint64_t kAllocations = 4 + kEvents * kSlots;
   HostScript script;
   HostBackend backend(1, &script);
   const auto options = Options(backend.table(), 1024, kSlots, RANKFEED_HANDOFF_DEVICE_SLOTS);
@@ -113,7 +115,7 @@ TEST(RingOpen, EachFailingAllocationIsReportedAndUndone) {
     EXPECT_EQ(detail.byte_offset, k == 3 || k == 4 ? 1024u * kSlots
                                   : k == 2         ? detail.byte_offset
                                                    : 0);
-    EXPECT_EQ(detail.item, k >= 5 ? (k - 5) / 2 : 0);
+    EXPECT_EQ(detail.item, k >= 5 ? (k - 5) / kEvents : 0);
   }
   test::ReportFaults("allocations of the ring", kAllocations);
   script.FailAllocation(kAllocations + 1);

@@ -221,6 +221,70 @@ TEST(Ring, AReleaseThatCompletesBeforeTheCopyDoesNotFreeTheSlot) {
   EXPECT_EQ(t.State(slot), uint32_t{RANKFEED_SLOT_FREE});
 }
 
+// Consumers on several streams: whichever ends last frees the slot, and no stream waits for
+// another.
+TEST(Ring, ALeaseOnSeveralStreamsEndsWithTheLast) {
+  for (uint32_t last = 0; last < RANKFEED_HANDOFF_MAX_STREAMS; ++last) {
+    TestRing t(64, 1);
+    t.script.HoldEvents(true);
+    const auto slot = t.Take();
+    ASSERT_EQ(t.Submit(slot, 64, RANKFEED_HANDOFF_LEASE), RANKFEED_OK);
+    void* const streams[RANKFEED_HANDOFF_MAX_STREAMS] = {t.consumer_stream, t.copy_stream, nullptr,
+                                                         t.consumer_stream};
+    ASSERT_EQ(rankfeed_handoff_release_streams(t.ring, slot, streams, RANKFEED_HANDOFF_MAX_STREAMS),
+              RANKFEED_OK);
+    EXPECT_EQ(t.State(slot), uint32_t{RANKFEED_SLOT_IN_FLIGHT});
+    t.script.CompleteEvent(1);  // the copy
+    for (uint32_t i = 0; i < RANKFEED_HANDOFF_MAX_STREAMS; ++i) {
+      if (i != last) t.script.CompleteEvent(2 + i);
+    }
+    EXPECT_EQ(rankfeed_handoff_poll(t.ring, slot), RANKFEED_OK);  // it has landed
+    rankfeed_handoff_slot none = 0;
+    EXPECT_EQ(t.Acquire(&none), RANKFEED_E_BUSY) << last;
+    t.script.CompleteEvent(2 + last);
+    EXPECT_EQ(t.Acquire(&none), RANKFEED_OK) << last;
+  }
+}
+
+// A slot that was not submitted, because the consumer's own copies read it.
+TEST(Ring, AFillingSlotIsReleasedBehindItsReaders) {
+  TestRing t(64, 1);
+  t.script.HoldEvents(true);
+  const auto slot = t.Take();
+  void* const streams[] = {t.consumer_stream, t.copy_stream};
+  ASSERT_EQ(rankfeed_handoff_release_streams(t.ring, slot, streams, 2), RANKFEED_OK);
+  EXPECT_EQ(t.State(slot), uint32_t{RANKFEED_SLOT_IN_FLIGHT});
+  EXPECT_EQ(t.Submit(slot, 1), RANKFEED_E_STATE);
+  rankfeed_handoff_slot none = 0;
+  t.script.CompleteEvent(2);
+  EXPECT_EQ(t.Acquire(&none), RANKFEED_E_BUSY);
+  t.script.CompleteEvent(1);
+  EXPECT_EQ(rankfeed_handoff_poll(t.ring, slot), RANKFEED_OK);
+  EXPECT_EQ(t.State(slot), uint32_t{RANKFEED_SLOT_FREE});
+  const rankfeed_handoff_stats stats = t.Stats();
+  EXPECT_EQ(stats.submits + stats.landed + stats.abandoned + stats.slots_in_flight, 0u);
+  EXPECT_EQ(stats.in_flight_high_water, 1u);
+}
+
+TEST(Ring, ReleasesOnNoStreamOrTooManyAreRefused) {
+  TestRing t;
+  const auto slot = t.Take();
+  void* const streams[RANKFEED_HANDOFF_MAX_STREAMS + 1] = {};
+  EXPECT_EQ(rankfeed_handoff_release_streams(nullptr, slot, streams, 1), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(rankfeed_handoff_release_streams(t.ring, slot, nullptr, 1), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(rankfeed_handoff_release_streams(t.ring, slot, streams, 0), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(
+      rankfeed_handoff_release_streams(t.ring, slot, streams, RANKFEED_HANDOFF_MAX_STREAMS + 1),
+      RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(rankfeed_handoff_release_streams(t.ring, 0, streams, 1), RANKFEED_E_ARGUMENT);
+  // The second of two events cannot be recorded: the slot is filling still, and can be sent.
+  t.script.FailRecordCall(2, 70);
+  EXPECT_EQ(rankfeed_handoff_release_streams(t.ring, slot, streams, 2), RANKFEED_E_DEVICE);
+  EXPECT_EQ(t.State(slot), uint32_t{RANKFEED_SLOT_FILLING});
+  ASSERT_EQ(t.Submit(slot, 10), RANKFEED_OK);
+  EXPECT_EQ(rankfeed_handoff_release_streams(t.ring, slot, streams, 1), RANKFEED_E_STATE);
+}
+
 TEST(Ring, ReleaseNowLeavesTheSlotToItsCopy) {
   TestRing t(64, 2);
   t.script.HoldEvents(true);

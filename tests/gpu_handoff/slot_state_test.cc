@@ -62,7 +62,8 @@ TEST(SlotState, TheUnsafeMovesDoNotExist) {
   EXPECT_FALSE(MayMove(S::kReleasing, S::kFree));
   for (int s = 0; s < kSlotStates; ++s) {
     EXPECT_EQ(MayMove(static_cast<S>(s), S::kFilling),
-              s == static_cast<int>(S::kFree) || s == static_cast<int>(S::kSubmitting));
+              s == static_cast<int>(S::kFree) || s == static_cast<int>(S::kSubmitting) ||
+                  s == static_cast<int>(S::kReleasing));  // the last two: nothing was queued
     EXPECT_FALSE(MayMove(static_cast<S>(s), static_cast<S>(s)));
   }
 }

@@ -366,6 +366,49 @@ class Package(unittest.TestCase):
         self.assertEqual(len(request.next(ring, timeout=0)), 4)
         del two, ring, request
 
+    def test_submitted_batch_on_the_host(self):
+        """The host's backend plays a device: memory of its own beside each slot, which NumPy can read."""
+        ring = rankfeed.Ring.open(slots=1, slot_bytes=1 << 16, device_slots=True, mapped_limit=1 << 16)
+        self.assertIsNone(ring.device_numa_node)
+        self.assertIn(type(ring.numa_node), (int, type(None)))
+        request = self.tok.request("q", PASSAGES * 9, max_rows_per_batch=4, max_arena_bytes=1 << 16)
+        for mode, in_place in (("copy", False), ("mapped", True), ("choose", True)):
+            batch = request.next(ring, timeout=10)
+            ids = batch.tensors["input_ids"]
+            there = batch.submit(mode=mode)["input_ids"]
+            self.assertIsInstance(there, rankfeed.DeviceTensor)
+            self.assertEqual((there.shape, there.dtype, there.nbytes), (ids.shape, ids.dtype, ids.nbytes))
+            self.assertEqual(there.__dlpack_device__(), (1, 0))
+            array = np.from_dlpack(there)  # waits for the copy
+            np.testing.assert_array_equal(array, ids.numpy())
+            self.assertEqual(np.shares_memory(array, ids.numpy()), in_place)
+            for stream in (-1, 0, 1, 1 << 20):
+                with self.assertRaisesRegex(ValueError, "must be None, because the memory is the host's"):
+                    there.__dlpack__(stream=stream)
+            self.assertFalse(hasattr(there, "__cuda_array_interface__"))
+            there.record_stream(None)
+            batch.record_stream(7)  # of a host's ring nothing is read later: nothing is done
+            del batch, ids, there
+            gc.collect()
+            with self.assertRaises(rankfeed.RankfeedError):  # the array still holds the slot
+                request.next(ring, timeout=0)
+            del array
+            gc.collect()
+        batch = request.next(ring, timeout=10)
+        with self.assertRaisesRegex(ValueError, "must be None"):
+            batch.submit(stream=5)
+        with self.assertRaisesRegex(TypeError, "stream is str; it must be None, an int or a framework's stream"):
+            batch.submit(stream="5")
+        with self.assertRaisesRegex(ValueError, "mode is 'fast'"):
+            batch.submit(mode="fast")
+        with self.assertRaisesRegex(rankfeed.RankfeedError, "has not been submitted"):
+            batch.device_tensors
+        free = self.tok.request("q", PASSAGES).next()
+        with self.assertRaisesRegex(rankfeed.RankfeedError, "in no ring's slot"):
+            free.submit()
+        free.record_stream(3)
+        free.tensors["input_ids"].record_stream(None)
+
     def test_ring_of_a_backend(self):
         with self.assertRaises(rankfeed.RankfeedError) as caught:
             rankfeed.Ring.open(backend="absent")
@@ -411,7 +454,8 @@ class Package(unittest.TestCase):
             assert array.tolist() == tok.encode_pairs("q", ["pandas"])["input_ids"].tolist()
             del ids, array
             gc.collect()
-            assert request.next(ring, timeout=0).tensors["input_ids"].numpy().shape[0] == 1  # the slot is free again
+            # the slot is free again, behind the default stream
+            assert request.next(ring, timeout=10).tensors["input_ids"].numpy().shape[0] == 1
             print("ok")
         ''')
         done = subprocess.run([sys.executable, "-c", code, MODEL, *(["torch"] if torch else [])], capture_output=True, text=True,

@@ -58,6 +58,9 @@ inline Error GetDeviceCount(int* count) {
 inline Error DriverVersion(int* version) {
   return cudaDriverGetVersion(version);
 }
+inline Error PciBusId(char* out, int capacity, int device) {
+  return cudaDeviceGetPCIBusId(out, capacity, device);
+}
 inline Error ExchangeCaptureMode(CaptureMode* mode) {
   return cudaThreadExchangeStreamCaptureMode(mode);
 }

@@ -88,6 +88,12 @@ void Describe(void* ctx, char* out, size_t capacity) {
   DescribeVendorDevice(ContextOf(ctx).device, out, capacity);
 }
 
+int32_t PciBusId(void* ctx, char* out, size_t capacity) {
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  return Finish(vendor::PciBusId(out, static_cast<int>(capacity), ContextOf(ctx).device.ordinal));
+}
+
 int32_t PageLock(void* ctx, size_t bytes, uint32_t flags, rankfeed_gpu_host_block* out) {
   *out = {};
   if (flags != 0 || bytes == 0) return RANKFEED_GPU_INVALID;
@@ -249,6 +255,7 @@ const rankfeed_gpu_backend* Table() {
     b.event_create_timed = EventCreateTimed;
     b.event_elapsed = EventElapsed;
     b.ops = DeviceOps();
+    b.pci_bus_id = PciBusId;
     return b;
   }();
   return &kBackend;

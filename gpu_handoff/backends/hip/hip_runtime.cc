@@ -76,6 +76,8 @@ RANKFEED_HIP_CALL(hipGetDevice, (int* device), (device))
 RANKFEED_HIP_CALL(hipSetDevice, (int device), (device))
 RANKFEED_HIP_CALL(hipDeviceGetName, (char* name, int size, hipDevice_t device),
                   (name, size, device))
+RANKFEED_HIP_CALL(hipDeviceGetPCIBusId, (char* out, int capacity, int device),
+                  (out, capacity, device))
 RANKFEED_HIP_FUNCTION(hipError_t, hipGetLastError, (void), (), hipSuccess)
 RANKFEED_HIP_CALL(hipThreadExchangeStreamCaptureMode, (hipStreamCaptureMode * mode), (mode))
 RANKFEED_HIP_CALL(hipMalloc, (void** out, size_t bytes), (out, bytes))

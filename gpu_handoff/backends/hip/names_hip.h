@@ -68,6 +68,9 @@ inline Error GetDeviceCount(int* count) {
 inline Error DriverVersion(int* version) {
   return hipDriverGetVersion(version);
 }
+inline Error PciBusId(char* out, int capacity, int device) {
+  return hipDeviceGetPCIBusId(out, capacity, device);
+}
 inline Error ExchangeCaptureMode(CaptureMode* mode) {
   return hipThreadExchangeStreamCaptureMode(mode);
 }

@@ -22,6 +22,7 @@
 #include "crossencoder/host/ops_host.h"
 #include "crossencoder/model/model_error.h"
 #include "crossencoder/model/model_files.h"
+#include "ranges.h"
 #include "rankfeed/crossencoder.h"
 
 namespace rankfeed::handoff {
@@ -449,6 +450,7 @@ rankfeed_status rankfeed_crossencoder_enqueue(const rankfeed_crossencoder* model
                                               float* logits) {
   if (const auto status = CheckBatch(model, batch, workspace, workspace_size, logits))
     return status;
+  const RangeScope range("rankfeed: forward");
   if (model->on_host) {
     std::unique_ptr<Job> job(new (std::nothrow)
                                  Job{model, *batch, static_cast<char*>(workspace), logits});
