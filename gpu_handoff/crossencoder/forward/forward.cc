@@ -34,7 +34,8 @@ bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t ro
   plan->ids = take(tokens * sizeof(int32_t));
   plan->cu_seqlens = take((rows + 1) * sizeof(int32_t));
   plan->positions = take(tokens * sizeof(int32_t));
-  plan->tiles = take(RANKFEED_GPU_TILES(tokens, rows) * sizeof(int32_t));
+  plan->tile_count = static_cast<uint32_t>(RANKFEED_GPU_TILES(tokens, rows));
+  plan->tiles = take(plan->tile_count * sizeof(int32_t));
   constexpr uint64_t kStep = RANKFEED_GPU_GEMM_ROWS;
   const uint64_t some_tokens = (tokens + kStep - 1) / kStep * kStep,
                  some_rows = (rows + kStep - 1) / kStep * kStep;
@@ -86,7 +87,8 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
 
   int32_t rc = 0;
   const rankfeed_op_positions op_positions{
-      batch.input_ids, batch.cu_seqlens, batch.rows, c.pad_id, positions, ids, cu_seqlens, tiles};
+      batch.input_ids, batch.cu_seqlens, batch.rows, c.pad_id, positions, ids, cu_seqlens,
+      tiles,           plan.tile_count};
   if ((rc = ops.positions(&at, &op_positions)) != 0) return rc;
   if (batch.tokens != 0) {
     const rankfeed_op_embed op_embed{model.dtype,

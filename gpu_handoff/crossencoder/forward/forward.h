@@ -31,6 +31,7 @@ struct WorkspacePlan {
   uint64_t scratch, scratch_bytes, ids, cu_seqlens, positions, tiles, x, y, attended, wide, first,
       dense;
   uint64_t bytes;  // of the whole
+  uint32_t tile_count;
 };
 
 // False when the sizes overflow.

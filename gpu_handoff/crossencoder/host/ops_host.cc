@@ -71,7 +71,7 @@ void ListTiles(const rankfeed_op_positions& op) {
     const RowRange row = RowOf(op.cu_seqlens, r);
     const uint32_t used = (row.size + RANKFEED_GPU_TILE - 1) / RANKFEED_GPU_TILE;
     const uint32_t first = next;
-    next = (row.begin + row.size) / RANKFEED_GPU_TILE + r + 1;
+    next = r + 1 == op.rows ? op.tile_count : (row.begin + row.size) / RANKFEED_GPU_TILE + r + 1;
     for (uint32_t i = first; i < next; ++i)
       op.tiles[i] = i - first < used ? static_cast<int32_t>(r) : -1;
   }

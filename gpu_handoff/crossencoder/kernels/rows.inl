@@ -3,10 +3,11 @@
 // padded tensors, the first token of each row, the head's scores. One block per row.
 
 // out[t] = pad + tokens of the row so far that are not pad; pad for a pad. tiles: this row's share
-// of the list, which ends where the next row's begins (ops.h).
+// of the list, which ends where the next row's begins (ops.h), or with the list.
 RF_KERNEL(kThreads)
 PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad, int32_t* out,
-                int32_t* ids_out, int32_t* cu_out, int32_t* tiles) {
+                int32_t* ids_out, int32_t* cu_out, int32_t* tiles, uint32_t rows,
+                uint32_t tile_count) {
   RF_SHARED(shared);
   RF_SHARED_POINTER(int32_t) const scratch = RF_SHARED_AS(int32_t, shared);
   const int32_t base = cu_seqlens[0];
@@ -19,7 +20,9 @@ PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad, int3
     constexpr int32_t kTokens = RANKFEED_GPU_TILE;
     const int32_t row = static_cast<int32_t>(RF_BLOCK_X),
                   used = (end - begin + kTokens - 1) / kTokens;
-    const int32_t first = begin / kTokens + row, next = end / kTokens + row + 1;
+    const int32_t first = begin / kTokens + row;
+    const int32_t next =
+        RF_BLOCK_X + 1 == rows ? static_cast<int32_t>(tile_count) : end / kTokens + row + 1;
     for (int32_t i = static_cast<int32_t>(RF_THREAD); i < next - first;
          i += static_cast<int32_t>(RF_THREADS))
       tiles[first + i] = i < used ? row : -1;

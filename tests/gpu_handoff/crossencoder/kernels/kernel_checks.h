@@ -70,13 +70,21 @@ class KernelChecks {
     const auto ids = Ids(static_cast<size_t>(cu.back()), 0, 4);  // a quarter are pads
     const auto rows = static_cast<uint32_t>(lengths.size());
     std::vector<int32_t> expected(ids.size()), got(ids.size(), -7);
-    const std::vector<int32_t> tiles = Tiles(cu);
+    std::vector<int32_t> tiles = Tiles(cu);
+    tiles.resize(tiles.size() + 3, -1);  // a list with room for more
     rankfeed_op_positions op{ids.data(), cu.data(), rows, 1, expected.data()};
     const rankfeed_op_at host = Host();
     ASSERT_EQ(HostOps()->positions(&host, &op), 0);
     const auto ints = [&](size_t size) { return static_cast<int32_t*>(Alloc(size * 4 + 4)); };
-    op = {Copy(ids),       Copy(cu),          rows, 1, ints(ids.size()), ints(ids.size()),
-          ints(cu.size()), ints(tiles.size())};
+    op = {Copy(ids),
+          Copy(cu),
+          rows,
+          1,
+          ints(ids.size()),
+          ints(ids.size()),
+          ints(cu.size()),
+          ints(tiles.size()),
+          static_cast<uint32_t>(tiles.size())};
     const rankfeed_op_at at = At();
     ASSERT_EQ(ops_->positions(&at, &op), 0);
     Fetch(op.out, &got);
