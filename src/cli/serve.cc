@@ -7,12 +7,14 @@
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/device.h"
 
 namespace rankfeed::cli {
 namespace {
 
 struct ServeCommand {
   serve::Options options;
+  DeviceOptions device;
   std::string api_key_file, pages = "auto";
   uint32_t deadline_ms = 30'000, head_ms = 10'000, idle_ms = 75'000, drain_ms = 8'000;
   uint64_t max_body = 16 << 20, body_memory = 256 << 20;
@@ -36,6 +38,8 @@ void RunServe(const ServeCommand& c) {
   options.api_key = Key(c.api_key_file);
   options.auto_truncate = !c.no_auto_truncate;
   options.paths.pages = PagesOf(c.pages);
+  if (!c.device.on_host()) options.paths.device.backend = c.device.Backend();
+  options.paths.device.dtype = c.device.dtype_number();
   auto& l = options.listener;
   l.request = std::chrono::milliseconds(c.deadline_ms);
   l.head = std::chrono::milliseconds(c.head_ms);
@@ -116,6 +120,7 @@ void AddServe(CLI::App& app) {
       ->add_option("--model", o.paths.model,
                    "Cross-encoder: folder with config.json and model.safetensors")
       ->required();
+  c->device.Add(*command);
   command->add_option("--corpus", o.paths.corpus,
                       "Corpus store of that vocabulary, for documents given by id");
   command->add_option("--host", o.listener.host, "IP address to listen on")->capture_default_str();

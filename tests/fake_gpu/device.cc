@@ -21,6 +21,12 @@
 namespace fake_gpu {
 namespace {
 
+// Of a program that RANKFEED_FAKE_GPU steers: what it leaves behind is said when it exits.
+__attribute__((destructor)) void AtExit() {
+  char names[2048];
+  if (std::getenv("RANKFEED_FAKE_GPU") != nullptr) (void)fake_gpu_found(names, sizeof names);
+}
+
 struct Work {
   const char* what;
   uint32_t delay;
@@ -90,7 +96,8 @@ Thread& Self() {
   return thread;
 }
 
-// RANKFEED_FAKE_GPU="devices=2,seed=7,latency=9": for programs that know nothing of this header.
+// RANKFEED_FAKE_GPU="devices=2,seed=7,latency=9,omit=Free": for programs that know nothing of this
+// header.
 void ReadEnvironment(fake_gpu_options* options) {
   const char* text = std::getenv("RANKFEED_FAKE_GPU");
   std::istringstream parts(text == nullptr ? "" : text);
@@ -105,6 +112,12 @@ void ReadEnvironment(fake_gpu_options* options) {
     if (name == "memory") options->memory = value;
     if (name == "old_driver") options->old_driver = static_cast<int32_t>(value);
     if (name == "no_matmul") options->no_matmul = static_cast<int32_t>(value);
+    if (name == "kernel_fault") options->kernel_fault = value;
+    if (name == "omit") {
+      static std::string omitted;  // options borrow it
+      omitted = part.substr(std::min(equals, part.size() - 1) + 1);
+      options->omit = omitted.c_str();
+    }
   }
 }
 
