@@ -31,6 +31,7 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
   rankfeed_crossencoder_options options{};
   options.backend = paths.device.backend;
   options.dtype = paths.device.dtype;
+  options.graph_tokens = paths.device.graph_tokens;
   auto model = Crossencoder::Open(paths.model.c_str(), options);
   if (!model) return model.error();
   const rankfeed_crossencoder_info info = model->info();

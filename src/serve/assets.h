@@ -20,6 +20,7 @@ namespace rankfeed::serve {
 struct Device {
   const rankfeed_gpu_backend* backend = nullptr;  // null: the host, on the workers' threads
   uint32_t dtype = RANKFEED_DTYPE_AUTO;
+  uint32_t graph_tokens = 0;  // batches of up to this many run as graphs
   bool on_host() const { return backend == nullptr; }
 };
 

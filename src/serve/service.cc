@@ -232,7 +232,12 @@ Response Service::Info() const {
       {"generation", assets->generation},
       {"ids_parity", parity == nullptr ? "" : parity},
       {"device",
-       {{"backend", model.backend}, {"name", assets->device_name}, {"gemm", model.gemm}}}};
+       {{"backend", model.backend},
+        {"name", assets->device_name},
+        {"gemm", model.gemm},
+        {"graphs", model.graphs},
+        {"graph_launches", model.graph_launches},
+        {"graph_failures", model.graph_failures}}}};
   return JsonResponse(out.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 

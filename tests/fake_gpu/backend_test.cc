@@ -182,6 +182,16 @@ TEST_P(FakeBackendTest, CallersDeviceStaysWhatItWas) {
       backend_->describe(ctx, name, sizeof name);
       EXPECT_EQ(std::string(name).rfind("Fake device 1", 0), 0u) << name;
       check("describe");
+      void* graph = nullptr;
+      EXPECT_EQ(backend_->capture_begin(ctx, stream), 0);
+      check("capture_begin");
+      EXPECT_EQ(backend_->capture_end(ctx, stream, &graph), 0);
+      check("capture_end");
+      EXPECT_EQ(backend_->graph_launch(ctx, graph, stream), 0);
+      check("graph_launch");
+      EXPECT_EQ(backend_->stream_synchronize(ctx, stream), 0);
+      backend_->graph_destroy(ctx, graph);
+      check("graph_destroy");
       for (void* e : {event, timed[0], timed[1]}) backend_->event_destroy(ctx, e);
       check("event_destroy");
       backend_->stream_destroy(ctx, stream);

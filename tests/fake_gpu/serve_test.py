@@ -29,9 +29,9 @@ TOLERANCE = 1e-4  # float32 on both sides
 class Device(Server):
     """On the fake devices; what it says on stderr is kept. Sanitizers look at the server, not at the tools around it."""
 
-    def __init__(self, workers=2, fake="devices=2,seed=5,latency=9", device=VENDOR):
+    def __init__(self, workers=2, graph_tokens=0, fake="devices=2,seed=5,latency=9", device=VENDOR):
         self.said = tempfile.TemporaryFile("w+")
-        super().__init__(RANKFEED, [(str(i), t) for i, t in enumerate(TEXTS)], [*SMALL, "--device", device, "--workers", workers],
+        super().__init__(RANKFEED, [(str(i), t) for i, t in enumerate(TEXTS)], [*SMALL, "--device", device, "--workers", workers, "--graph-tokens", graph_tokens],
                          {"RANKFEED_FAKE_GPU": fake}, self.said)
 
     def write_model(self, folder, seed, id_count=None):
@@ -160,6 +160,16 @@ class Life(unittest.TestCase):
         rest, status, said = server.end()
         # Nothing can be freed or destroyed on such a device; the driver does it when the process is gone.
         self.assertEqual((status, [line for line in said.splitlines() if "-left: " not in line]), (0, []))
+
+    def test_graphs(self):
+        """The same scores, with the layers of small batches as one launch."""
+        plain, graphs = Device(workers=1), Device(workers=1, graph_tokens=64)
+        for _ in range(4):
+            self.assertEqual(ask(graphs, TEXTS[:2]), ask(plain, TEXTS[:2]))
+        info = graphs.call("GET", "/info")[1]["device"]
+        self.assertEqual((info["graphs"], info["graph_launches"], info["graph_failures"]), (1, 3, 0))
+        for server in (plain, graphs):
+            self.assertEqual(server.end()[1:], (0, ""))
 
     def test_a_driver_that_is_too_old(self):
         data = pathlib.Path(os.environ["RANKFEED_SOURCE_DIR"]) / "data"
