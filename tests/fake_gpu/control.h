@@ -74,6 +74,8 @@ RANKFEED_API void fake_gpu_forbid_pageable(void);
 RANKFEED_API void fake_gpu_hold(int32_t on);
 /* Runs up to count pieces of work of a stream. */
 RANKFEED_API void fake_gpu_run(void* stream, uint32_t count);
+/* What a kernel takes from now on by the devices' clock; 10,000 before. */
+RANKFEED_API void fake_gpu_kernel_ns(uint64_t ns);
 /* Runs what is queued on all devices. */
 RANKFEED_API void fake_gpu_run_all(void);
 

@@ -90,6 +90,7 @@ void Reset(const fake_gpu_options* options) {
   std::fill(std::begin(m.context), std::end(m.context), false);
   std::fill(std::begin(m.sticky), std::end(m.sticky), Code::kOk);
   m.kernels = 0;
+  m.kernel_ns = 10000;
   m.matmul_objects = 0;
   m.calls.clear();
   m.found.clear();
@@ -488,7 +489,7 @@ Code LaunchKernel(const char* function, const Grid& grid, void** arguments, Stre
     } catch (const std::exception& failure) {
       Found("kernel", kernel->name + ": " + failure.what());
     }
-    m.clock_ns += 10000;
+    m.clock_ns += m.kernel_ns;
   });
   return Code::kOk;
 }
@@ -605,6 +606,11 @@ void fake_gpu_forbid_pageable(void) {
 void fake_gpu_hold(int32_t on) {
   const Locked locked;
   M().held = on != 0;
+}
+
+void fake_gpu_kernel_ns(uint64_t ns) {
+  const Locked locked;
+  M().kernel_ns = ns;
 }
 
 void fake_gpu_run_all(void) {

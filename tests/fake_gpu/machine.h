@@ -67,7 +67,7 @@ struct Machine {
   Stream* defaults[FAKE_GPU_MAX_DEVICES] = {};
   bool context[FAKE_GPU_MAX_DEVICES] = {};
   Code sticky[FAKE_GPU_MAX_DEVICES] = {};
-  uint64_t clock_ns = 0, kernels = 0, steps = 0;
+  uint64_t clock_ns = 0, kernels = 0, steps = 0, kernel_ns = 10000;
   std::map<std::string, uint64_t> calls;
   std::set<std::string> found;
   int capturing = 0;  // threads that capture in the global mode

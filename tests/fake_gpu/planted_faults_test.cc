@@ -497,6 +497,17 @@ const Fault kFaults[] = {
     {"another barrier left out", [](fake_gpu_options* o) { o->omit_barrier = 4; }, "kernel"},
 };
 
+// The list, for the table in docs/handoff-checks.md (fault_table.py).
+TEST(PlantedFaults, List) {
+  for (const Fault& fault : kFaults) {
+    ASSERT_NE(fault.name, nullptr);
+    ASSERT_NE(fault.found, nullptr) << fault.name;
+    if (std::getenv("RANKFEED_LIST_FAULTS") == nullptr) continue;
+    std::printf("fault\t%s\t%s\t%s\n", fault.name, fault.found,
+                fault.vendor == nullptr ? "both" : fault.vendor);
+  }
+}
+
 // What is looked at beside the service: the thread as the backend left it, a capture meanwhile.
 std::string Everything(const rankfeed_gpu_backend* backend) {
   fake_gpu_make_current(0);
