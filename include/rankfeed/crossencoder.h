@@ -61,7 +61,7 @@ typedef struct {
   int32_t device;                      /* index in the backend's numbering */
   /* Batches of up to this many tokens run as graphs of the device (CUDA graphs, HIP graphs): the
    * forward is recorded for rows, tokens and longest row rounded up, and a workspace, and then
-   * queued with five calls and up to three copies in place of some nine for each layer. For small
+   * queued with five calls and up to three copies in place of up to eleven for each layer. For small
    * requests, whose kernels are shorter than their launches. 0: none. At most 64 are kept; what they
    * take of the device's memory is the runtime's. Ignored by backends without graphs. Shown over a
    * fake runtime only: no graph has run on a GPU yet. */
