@@ -240,7 +240,7 @@ void Forward(benchmark::State& state) {
     }
   }
   state.SetItemsProcessed(state.iterations() * rows);
-  state.SetLabel(std::string(info.backend) + ", " + info.gemm);
+  state.SetLabel(std::string(info.backend) + ", " + model.info().gemm);  // with what was measured
   g_backend->page_unlock(ctx, &logits);
   g_backend->device_free(ctx, device);
   g_backend->device_free(ctx, workspace);

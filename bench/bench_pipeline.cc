@@ -2,7 +2,7 @@
 // bench_pipeline: queries per second from texts to scores, streaming: while a device works on one
 // batch the CPU tokenizes and packs the next one.
 //   bench_pipeline --vocab IMAGE --model DIR --docs FILE [--device host|cuda|hip] [--queries N]
-//                  [--pairs N] [--max-length N] [--slots N] [--dtype auto|f32|f16|bf16] [--mapped
+//                  [--pairs N] [--max-length N] [--slots N] [--dtype auto|f32|f16|bf16] [--graph-tokens N] [--mapped
 //                  BYTES|measure]
 //   bench_pipeline --make-model DIR --layers N --hidden N --vocab IMAGE    random weights, float16
 //
@@ -46,7 +46,7 @@ using Json = nlohmann::ordered_json;
 struct Arguments {
   std::string vocab, model, docs, device = "host", dtype = "auto", mapped = "0", make_model, scores;
   uint32_t queries = 50, pairs = 100, max_length = 512, slots = 3, threads = 0, layers = 6,
-           hidden = 384;
+           hidden = 384, graph_tokens = 0;
 };
 
 void Must(rankfeed_status status, const char* what) {
@@ -217,9 +217,10 @@ class Pipeline {
     const double busy = static_cast<double>(after.consumer_busy_ns - before.consumer_busy_ns) / 1e6;
     const double idle = static_cast<double>(after.consumer_idle_ns - before.consumer_idle_ns) / 1e6;
     const rankfeed_handoff_info ring = ring_->info();
+    const rankfeed_crossencoder_info now = model_->info();
     return {{"backend", ring.backend},
             {"device", ring.device_name},
-            {"gemm", info_.gemm},
+            {"gemm", std::string(now.gemm)},  // with the products of these batches
             {"dtype", info_.dtype == RANKFEED_DTYPE_F32   ? "f32"
                       : info_.dtype == RANKFEED_DTYPE_F16 ? "f16"
                                                           : "bf16"},
@@ -243,6 +244,10 @@ class Pipeline {
               {"copy_submit_to_seen_landed_p50", static_cast<double>(after.landed_ns_p50) / 1e6},
               {"forward_by_device_clock", busy / n}}},
             {"measured_batches", after.consumer_batches - before.consumer_batches},
+            {"launch_bound_batches", after.consumer_launch_bound - before.consumer_launch_bound},
+            {"graphs", now.graphs},
+            {"graph_launches", now.graph_launches},
+            {"graph_failures", now.graph_failures},
             {"unmeasured", after.consumer_unmeasured - before.consumer_unmeasured},
             {"idle_share", busy + idle > 0 ? idle / (busy + idle) : 0}};
   }
@@ -256,6 +261,7 @@ class Pipeline {
                     : a.dtype == "bf16" ? RANKFEED_DTYPE_BF16
                                         : RANKFEED_DTYPE_AUTO;
     options.executor = a.device == "host" ? parallel_->executor() : nullptr;
+    options.graph_tokens = a.graph_tokens;
     model_.emplace(Take(rankfeed::Crossencoder::Open(a.model.c_str(), options)));
     info_ = model_->info();
   }
@@ -436,6 +442,7 @@ int Main(int argc, char** argv) {
   app.add_option("--docs", a.docs);
   app.add_option("--device", a.device);
   app.add_option("--dtype", a.dtype);
+  app.add_option("--graph-tokens", a.graph_tokens);
   app.add_option("--queries", a.queries)->check(CLI::Range(1, 100000));
   app.add_option("--pairs", a.pairs)->check(CLI::Range(1, 4096));
   app.add_option("--max-length", a.max_length);

@@ -123,8 +123,10 @@ def note_tests(run, output):
         run.fail(f"a device is listed, and the tests did not run on it: {skipped[0] if skipped else 'none passed'}")
 
 
-def note_pipeline(run, vendor, result):
+def note_pipeline(run, vendor, result, graphs=False):
     run.note(result=result)
+    if graphs and (result["graph_launches"] == 0 or result["graph_failures"] != 0):
+        run.fail(f"{result['graph_launches']} batches ran as graphs, {result['graph_failures']} graphs failed")
     if "tiled" in result["gemm"] and vendor != "hip_nvidia":  # which has no library of its own
         run.fail(f"products are not the vendor's library's: {result['gemm']}")
 
@@ -179,6 +181,15 @@ def vendor_steps(run, vendor, work, has_device):
                            "--scores", work / f"{vendor}_{name}.scores"], 120, no, before=lambda: make_model(run, work, name))
             if out is not None:
                 note_pipeline(run, vendor, json.loads(out))
+    name = next(iter(run.models))  # the smaller: its kernels are the shortest
+    small = few if run.fake else ["--queries", "200", "--pairs", "4", "--max-length", "64"]
+    for graphs in ("2048",) if run.fake else ("0", "2048"):
+        out = run.run(f"{vendor}: pipeline {name}, small batches {'launched' if graphs == '0' else 'as graphs'}",
+                      [binaries / "bench_pipeline", "--vocab", files / "vocab.rfimg", "--docs", files / "texts.txt", "--model", work / f"model_{name}",
+                       "--device", vendor, "--dtype", "f16", *small, "--slots", "4", "--graph-tokens", graphs],
+                      120, no, before=lambda: make_model(run, work, name))
+        if out is not None:
+            note_pipeline(run, vendor, json.loads(out), graphs != "0")
 
 
 def pytorch_steps(run, work, has_device):

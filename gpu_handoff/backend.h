@@ -21,7 +21,11 @@
  *  stream_wait_event    cudaStreamWaitEvent                     hipStreamWaitEvent
  *  event_elapsed        cudaEventElapsedTime                    hipEventElapsedTime
  *  launch_host          cudaLaunchHostFunc                      hipStreamAddCallback
- *  pci_bus_id           cudaDeviceGetPCIBusId                   hipDeviceGetPCIBusId */
+ *  pci_bus_id           cudaDeviceGetPCIBusId                   hipDeviceGetPCIBusId
+ *  capture_begin        cudaStreamBeginCapture(ThreadLocal)     hipStreamBeginCapture
+ *  capture_end          cudaStreamEndCapture, cudaGraphInstantiateWithFlags, and of HIP likewise
+ *  graph_launch         cudaGraphLaunch                         hipGraphLaunch
+ *  graph_destroy        cudaGraphExecDestroy                    hipGraphExecDestroy */
 #ifndef RANKFEED_GPU_HANDOFF_BACKEND_H_
 #define RANKFEED_GPU_HANDOFF_BACKEND_H_
 
@@ -117,6 +121,20 @@ struct rankfeed_gpu_backend {
   /* Writes the device's PCI bus id ("0000:af:00.0"), NUL included, at most capacity bytes; the ring
    * finds the memory node beside the device by it. Null: the device has none. */
   int32_t (*pci_bus_id)(void* ctx, char* out, size_t capacity);
+  /* Graphs: work that is recorded once and then queued with one call. All four null: none.
+   *
+   * What this thread queues on `stream` from now on is recorded and does not run, until capture_end
+   * on the same thread. What other threads call is not restricted. No event may be recorded there,
+   * nothing may wait for the stream. On failure nothing has changed. */
+  int32_t (*capture_begin)(void* ctx, void* stream);
+  /* Ends the capture, whatever became of it. *graph: what was recorded, ready to be launched; null
+   * on failure, and where graph is null it is thrown away. Allocates. */
+  int32_t (*capture_end)(void* ctx, void* stream, void** graph);
+  /* Queues all that was recorded, any number of times; launches of one graph run one after the
+   * other. When it fails, nothing was queued. */
+  int32_t (*graph_launch)(void* ctx, void* graph, void* stream);
+  /* Its launches have completed. */
+  void (*graph_destroy)(void* ctx, void* graph);
 };
 
 RANKFEED_END_C

@@ -2,7 +2,18 @@
 // idle_meter.cc: see idle_meter.h.
 #include "idle_meter.h"
 
+#include <chrono>
+
 namespace rankfeed::handoff {
+namespace {
+
+uint64_t HostNs() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+}  // namespace
 
 // Enters a track, or finds another thread there and does not wait.
 class IdleMeter::Entry {
@@ -93,6 +104,7 @@ void IdleMeter::Begin(void* stream) {
   track->gap[at] = track->gap_ahead || track->next == 0;
   track->gap_ahead = false;
   track->open = true;
+  track->began_ns[at] = HostNs();
 }
 
 void IdleMeter::End(void* stream) {
@@ -108,7 +120,9 @@ void IdleMeter::End(void* stream) {
     return;
   }
   track->open = false;
-  if (backend_->event_record(ctx_, track->end[track->next % kDepth], stream) != RANKFEED_GPU_OK) {
+  const uint64_t at = track->next % kDepth;
+  track->queueing_ns[at] = HostNs() - track->began_ns[at];
+  if (backend_->event_record(ctx_, track->end[at], stream) != RANKFEED_GPU_OK) {
     track->gap_ahead = true;  // the pair's number goes to the next begin
     track->begin_counted = false;
     return Skip();
@@ -142,6 +156,8 @@ void IdleMeter::Harvest(Track& track) {
         backend_->event_elapsed(ctx_, track.begin[at], track.end[at], &ns) == RANKFEED_GPU_OK) {
       busy_ns_.fetch_add(ns, std::memory_order_relaxed);
       batches_.fetch_add(1, std::memory_order_relaxed);
+      if (track.queueing_ns[at] >= ns - ns / 9)
+        launch_bound_.fetch_add(1, std::memory_order_relaxed);
     } else {
       Skip();
     }
@@ -157,7 +173,8 @@ IdleMeter::Totals IdleMeter::Collect() {
     if (entry) Harvest(track);
   }
   return {batches_.load(std::memory_order_relaxed), busy_ns_.load(std::memory_order_relaxed),
-          idle_ns_.load(std::memory_order_relaxed), unmeasured_.load(std::memory_order_relaxed)};
+          idle_ns_.load(std::memory_order_relaxed), unmeasured_.load(std::memory_order_relaxed),
+          launch_bound_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace rankfeed::handoff

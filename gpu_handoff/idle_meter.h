@@ -12,6 +12,9 @@
 // at one stream, or a stream is further ahead than kDepth batches, a batch goes unmeasured and is
 // counted as that.
 //
+// Where the host took as long to queue a batch's work as the stream needed for it, the device waited
+// for launches: such batches are counted as bound by them.
+//
 // Cost: two event records per batch, and the queries and time differences of batches that have
 // completed since the last call.
 #ifndef RANKFEED_GPU_HANDOFF_IDLE_METER_H_
@@ -30,7 +33,7 @@ class IdleMeter {
   static constexpr uint32_t kDepth = 32;   // batches of one stream that may be under way
 
   struct Totals {
-    uint64_t batches, busy_ns, idle_ns, unmeasured;
+    uint64_t batches, busy_ns, idle_ns, unmeasured, launch_bound;
   };
 
   // Makes all events; on failure those made so far are destroyed.
@@ -54,6 +57,8 @@ class IdleMeter {
     bool gap[kDepth] = {};       // what came before this pair was not measured
     bool gap_ahead = false;
     void *begin[kDepth] = {}, *end[kDepth] = {};
+    // By the host's clock, when a pair began and how long its work took to queue.
+    uint64_t began_ns[kDepth] = {}, queueing_ns[kDepth] = {};
   };
   class Entry;  // try-lock of a track
 
@@ -64,7 +69,8 @@ class IdleMeter {
   const rankfeed_gpu_backend* backend_ = nullptr;
   void* ctx_ = nullptr;
   Track tracks_[kStreams];
-  std::atomic<uint64_t> batches_{0}, busy_ns_{0}, idle_ns_{0}, unmeasured_{0};
+  std::atomic<uint64_t> batches_{0}, busy_ns_{0}, idle_ns_{0}, unmeasured_{0},
+      launch_bound_{0};
 };
 
 }  // namespace rankfeed::handoff

@@ -512,6 +512,7 @@ void Ring::Stats(rankfeed_handoff_stats* stats) {
   stats->consumer_busy_ns = idle.busy_ns;
   stats->consumer_idle_ns = idle.idle_ns;
   stats->consumer_unmeasured = idle.unmeasured;
+  stats->consumer_launch_bound = idle.launch_bound;
 }
 
 }  // namespace rankfeed::handoff

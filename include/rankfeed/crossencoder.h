@@ -59,7 +59,13 @@ typedef struct {
   uint32_t dtype;                      /* RANKFEED_DTYPE_* */
   const rankfeed_gpu_backend* backend; /* null = host; must outlive the model */
   int32_t device;                      /* index in the backend's numbering */
-  uint32_t reserved;                   /* 0 */
+  /* Batches of up to this many tokens run as graphs of the device (CUDA graphs, HIP graphs): the
+   * forward is recorded for rows, tokens and longest row rounded up, and a workspace, and then
+   * queued with five calls and up to three copies in place of up to eleven for each layer. For small
+   * requests, whose kernels are shorter than their launches. 0: none. At most 64 are kept; what they
+   * take of the device's memory is the runtime's. Ignored by backends without graphs. Shown over a
+   * fake runtime only: no graph has run on a GPU yet. */
+  uint32_t graph_tokens;
   /* Host: threads that share a batch; null: the calling thread, or the stream's. Borrowed for the
    * model's life. Scores do not depend on it. */
   const rankfeed_executor* executor;
@@ -96,6 +102,10 @@ typedef struct {
    * kernel" where the vendor's library is missing; "..., 12 by tiled kernel" when so many products
    * were left to it. */
   char gemm[48];
+  /* Graphs there are now; batches that ran as one; recordings and launches that failed, after which
+   * the bucket's batches run without. An older size of the struct ends before these. */
+  uint32_t graphs;
+  uint64_t graph_launches, graph_failures;
 } rankfeed_crossencoder_info;
 
 /* Errors: ARGUMENT, STRUCT_SIZE. O(1). */

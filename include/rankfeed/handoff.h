@@ -299,6 +299,10 @@ typedef struct {
    * device waited for the host's next launch. Batches that have completed so far. */
   uint64_t consumer_batches, consumer_busy_ns, consumer_idle_ns;
   uint64_t consumer_unmeasured; /* batches, and gaps between them, that were not measured */
+  /* Measured batches that were bound by launches: the host took eight ninths of the batch's busy
+   * time or more to queue its work, from stream_wait to release, so that the device waited for it
+   * between kernels. Larger batches or graphs (rankfeed_crossencoder_options) help. */
+  uint64_t consumer_launch_bound;
 } rankfeed_handoff_stats;
 
 /* A snapshot: counters that other threads move meanwhile may be a step apart.

@@ -7,6 +7,7 @@
 #define RANKFEED_RERANK_HPP_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -63,6 +64,19 @@ class Reranker {
   Error Next(rankfeed_batch* batch) {
     return detail::OrNoMemory([&] { return Fill(batch); });
   }
+  // The next batch in an arena of the caller's, for example a slot of a ring; aligned to 256 bytes.
+  // RANKFEED_E_OUTPUT_SIZE where it does not fit: options.max_arena_bytes plans batches that do.
+  Error Next(std::span<std::byte> arena, rankfeed_batch* batch) {
+    return detail::OrNoMemory([&] {
+      if (reranker_ == nullptr) return Error::From(RANKFEED_E_STATE);
+      for (;;) {
+        const rankfeed_status status = FillOnce(arena.data(), arena.size(), batch);
+        if (status != RANKFEED_E_WORKSPACE_SIZE || batches_ != 0) return From(status);
+        if (Error error = Grow()) return error;
+        if (Error error = Restart()) return error;
+      }
+    });
+  }
 
   // logits: [batch.rows][labels], the same number of labels for each row.
   Error PutScores(const rankfeed_batch& batch, std::span<const float> logits,
@@ -117,15 +131,8 @@ class Reranker {
   Error Fill(rankfeed_batch* batch) {
     if (reranker_ == nullptr) return Error::From(RANKFEED_E_STATE);  // memory ran out before
     for (;;) {
-      *batch = {};
-      batch->struct_size = sizeof(*batch);
-      batch->arena = arena_.data();
-      batch->arena_capacity = arena_.size();
-      const rankfeed_status status = rankfeed_rerank_next(reranker_, batch);
-      if (status == RANKFEED_OK) {
-        ++batches_;
-        return {};
-      }
+      const rankfeed_status status = FillOnce(arena_.data(), arena_.size(), batch);
+      if (status == RANKFEED_OK) return {};
       if (status == RANKFEED_E_OUTPUT_SIZE) {
         AlignedBytes larger({batch->arena_size + batch->arena_size / 4, 256});
         if (!larger) return Error::From(RANKFEED_E_NO_MEMORY, "batch");
@@ -137,6 +144,15 @@ class Reranker {
       if (Error error = Grow()) return error;
       if (Error error = Restart()) return error;
     }
+  }
+  rankfeed_status FillOnce(void* arena, size_t capacity, rankfeed_batch* batch) {
+    *batch = {};
+    batch->struct_size = sizeof(*batch);
+    batch->arena = arena;
+    batch->arena_capacity = capacity;
+    const rankfeed_status status = rankfeed_rerank_next(reranker_, batch);
+    if (status == RANKFEED_OK) ++batches_;
+    return status;
   }
   static Error From(rankfeed_status status) {
     return status == RANKFEED_OK ? Error{} : Error::From(status);

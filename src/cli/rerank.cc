@@ -8,14 +8,13 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
-#include "backends/backend_library.h"
 #include "cli/cli.h"
+#include "cli/device.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/crossencoder.hpp"
@@ -34,7 +33,8 @@ using receipt::Take;
 
 struct RerankCommand {
   VocabOptions vocab;
-  std::string model, query, docs, device = "host", dtype = "auto";
+  DeviceOptions device;
+  std::string model, query, docs;
   bool jsonl = false, json = false, raw = false;
   uint32_t max_length = 512, top = 0, threads = 0, slots = 3, max_rows = 64, max_tokens = 8192;
 };
@@ -50,27 +50,12 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// The backend of --device: beside the program (a build folder), in lib beside its folder (an
-// installation), or where the loader looks. A program without it, or without a device, says so.
-const rankfeed_gpu_backend* Backend(const std::string& device) {
-  const std::filesystem::path program = handoff::ProgramFolder();
-  const auto found = handoff::FindBackend(device, {program, program / "../lib"});
-  if (found.backend == nullptr) {
-    throw Failure(
-        fmt::format("--device {}: {}; --device host works everywhere", device, found.message));
-  }
-  return found.backend;
-}
-
 Crossencoder OpenModel(const RerankCommand& c, const rankfeed_gpu_backend* backend,
                        const rankfeed_executor* executor) {
   rankfeed_crossencoder_options options{};
-  options.dtype = c.dtype == "f32"    ? RANKFEED_DTYPE_F32
-                  : c.dtype == "f16"  ? RANKFEED_DTYPE_F16
-                  : c.dtype == "bf16" ? RANKFEED_DTYPE_BF16
-                                      : RANKFEED_DTYPE_AUTO;
+  options.dtype = c.device.dtype_number();
   options.backend = backend;
-  options.executor = c.device == "host" ? executor : nullptr;
+  options.executor = c.device.on_host() ? executor : nullptr;
   return Take(Crossencoder::Open(c.model.c_str(), options));
 }
 
@@ -118,7 +103,7 @@ class Rerank {
     OpenVocabulary();
     OpenThreads();
     Stopwatch watch;
-    model_.emplace(OpenModel(c, Backend(c.device), executor()));
+    model_.emplace(OpenModel(c, c.device.Backend(), executor()));
     info_ = model_->info();
     times_.model = watch.ms();
     watch = {};
@@ -213,7 +198,7 @@ class Rerank {
 
   // Scores all batches; then every document that has a row has its place in ranked_.
   void Score() {
-    const rankfeed_gpu_backend* backend = Backend(c.device);
+    const rankfeed_gpu_backend* backend = c.device.Backend();
     const uint32_t labels = info_.labels;
     // What outlives the streams comes first, so that it is destroyed last.
     std::deque<rankfeed_batch> batches;
@@ -425,15 +410,7 @@ void AddRerank(CLI::App& app) {
   command->add_option("--docs", c->docs, "Documents, one per line or JSONL; - is standard input")
       ->required();
   command->add_flag("--jsonl", c->jsonl, "Documents are JSONL whatever the file is called");
-  command->add_option("--device", c->device, "Where the forward pass runs")
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(handoff::kBackendNames),
-                                                     std::end(handoff::kBackendNames))))
-      ->capture_default_str();
-  command
-      ->add_option("--dtype", c->dtype,
-                   "Type of weights and activations; auto: f32 on the host, else the file's")
-      ->check(CLI::IsMember({"auto", "f32", "f16", "bf16"}))
-      ->capture_default_str();
+  c->device.Add(*command);
   command->add_option("--top", c->top, "Print only the best N; 0: all")->capture_default_str();
   command->add_flag("--raw", c->raw, "Print logits instead of their sigmoid");
   command

@@ -7,15 +7,18 @@
 #include <memory>
 
 #include "cli/cli.h"
+#include "cli/device.h"
 
 namespace rankfeed::cli {
 namespace {
 
 struct ServeCommand {
   serve::Options options;
+  DeviceOptions device;
   std::string api_key_file, pages = "auto";
   uint32_t deadline_ms = 30'000, head_ms = 10'000, idle_ms = 75'000, drain_ms = 8'000;
   uint64_t max_body = 16 << 20, body_memory = 256 << 20;
+  uint32_t graph_tokens = 0;
   bool no_auto_truncate = false;
 };
 
@@ -36,6 +39,9 @@ void RunServe(const ServeCommand& c) {
   options.api_key = Key(c.api_key_file);
   options.auto_truncate = !c.no_auto_truncate;
   options.paths.pages = PagesOf(c.pages);
+  if (!c.device.on_host()) options.paths.device.backend = c.device.Backend();
+  options.paths.device.dtype = c.device.dtype_number();
+  options.paths.device.graph_tokens = c.graph_tokens;
   auto& l = options.listener;
   l.request = std::chrono::milliseconds(c.deadline_ms);
   l.head = std::chrono::milliseconds(c.head_ms);
@@ -116,6 +122,13 @@ void AddServe(CLI::App& app) {
       ->add_option("--model", o.paths.model,
                    "Cross-encoder: folder with config.json and model.safetensors")
       ->required();
+  c->device.Add(*command);
+  command
+      ->add_option("--graph-tokens", c->graph_tokens,
+                   "Batches of up to this many tokens run as graphs of the device; not run on a GPU "
+                   "yet; 0: none")
+      ->check(CLI::Range(0, 1 << 24))
+      ->capture_default_str();
   command->add_option("--corpus", o.paths.corpus,
                       "Corpus store of that vocabulary, for documents given by id");
   command->add_option("--host", o.listener.host, "IP address to listen on")->capture_default_str();

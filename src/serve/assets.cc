@@ -4,12 +4,35 @@
 
 #include <fmt/format.h>
 
+#include "rankfeed/handoff.hpp"
+
 namespace rankfeed::serve {
+namespace {
+
+// Opens a ring as small as they come: that one can be had is then known before the first request.
+Result<std::string> DeviceName(const Device& device) {
+  rankfeed_handoff_options options{};
+  options.slot_bytes = 1;
+  options.slots = 1;
+  options.backend = device.backend;
+  auto ring = Handoff::Open(options);
+  if (!ring) return ring.error();
+  if (ring->info().has_mapped == 0) {
+    return Error{RANKFEED_E_UNSUPPORTED, "the device cannot write to page-locked memory"};
+  }
+  return std::string(ring->info().device_name);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint64_t generation) {
   auto vocabulary = Vocabulary::Load(paths.vocab, RANKFEED_PARITY_AUTO, nullptr, paths.pages);
   if (!vocabulary) return vocabulary.error();
-  auto model = Crossencoder::Open(paths.model.c_str());
+  rankfeed_crossencoder_options options{};
+  options.backend = paths.device.backend;
+  options.dtype = paths.device.dtype;
+  options.graph_tokens = paths.device.graph_tokens;
+  auto model = Crossencoder::Open(paths.model.c_str(), options);
   if (!model) return model.error();
   const rankfeed_crossencoder_info info = model->info();
   auto out = std::make_shared<Assets>(Assets{paths,
@@ -19,7 +42,13 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
                                              std::move(*model),
                                              info,
                                              {},
+                                             {},
                                              nullptr});
+  if (!paths.device.on_host()) {
+    auto name = DeviceName(paths.device);
+    if (!name) return name.error();
+    out->device_name = std::move(*name);
+  }
   out->vocabulary_info = Info(out->vocabulary.model());
   if (!paths.corpus.empty()) {
     // Checks that the store was made with this vocabulary.

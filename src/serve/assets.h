@@ -16,9 +16,18 @@
 
 namespace rankfeed::serve {
 
+// Where the model runs.
+struct Device {
+  const rankfeed_gpu_backend* backend = nullptr;  // null: the host, on the workers' threads
+  uint32_t dtype = RANKFEED_DTYPE_AUTO;
+  uint32_t graph_tokens = 0;  // batches of up to this many run as graphs
+  bool on_host() const { return backend == nullptr; }
+};
+
 struct AssetPaths {
   std::string vocab, corpus, model;
   Pages pages = Pages::kAuto;  // that the vocabulary lies on
+  Device device;
 };
 
 struct Assets {
@@ -28,6 +37,7 @@ struct Assets {
   std::optional<Corpus> corpus;
   Crossencoder model;
   rankfeed_crossencoder_info model_info{};
+  std::string device_name;  // as its runtime calls it; empty: the host
   rankfeed_model_info vocabulary_info{};
   std::unique_ptr<TwoTypes>
       two_types;  // null: the vocabulary's template has the types that the model wants

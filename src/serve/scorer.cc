@@ -14,6 +14,7 @@ constexpr size_t kKeptPolicies = 8;  // clients choose policies: what is kept fo
 constexpr uint32_t kKeptTextBytes = 256 << 10;  // rerankers for longer texts are made again
 constexpr uint32_t kKeptDocuments = 2048;
 constexpr uint64_t kBilledTokens = 500;
+constexpr uint32_t kRowTokens = 8, kMostRows = 256;  // of a device's batches: few rows are shorter
 
 uint64_t ThreadNanoseconds() {
   timespec now{};
@@ -34,6 +35,7 @@ void Scorer::Use(std::shared_ptr<const Assets> assets) {
 }
 
 void Scorer::Forget() {
+  lane_.reset();  // waits for what is queued there
   rerankers_.clear();
   encoder_.reset();
   encoder_bytes_ = 0;
@@ -74,7 +76,12 @@ Error Scorer::Rank(Ranking* io) {
       std::chrono::nanoseconds(io->deadline.time_since_epoch()).count());  // CLOCK_MONOTONIC
   Reranker& r = **reranker;
   Error error = r.Begin(query, sources, nullptr, &control);
-  if (!error) error = Batches(&r, io);
+  if (!error) {
+    error = assets_->paths.device.on_host() ? Batches(&r, io) : BatchesOnDevice(&r, io);
+    // What the device has not done yet is waited for, and the next request asks it anew.
+    if (error.status == RANKFEED_E_DEVICE) lane_.reset();
+    if (lane_ != nullptr) lane_->Forget();
+  }
   for (size_t i = 0; !error && i < sources.size(); ++i) {
     if (r.status()[i] != RANKFEED_OK) {
       error = Error::From(r.status()[i], fmt::format("document {}", i));
@@ -92,50 +99,123 @@ Error Scorer::Rank(Ranking* io) {
   return error;
 }
 
+// The next batch, in the reranker's own arena or in the one given, and what is counted of it.
+Error Scorer::Fill(Reranker* r, std::span<std::byte> arena, Ranking* io, rankfeed_batch* batch) {
+  const auto begin = Clock::now();
+  const uint64_t cpu = ThreadNanoseconds();
+  if (auto error = arena.empty() ? r->Next(batch) : r->Next(arena, batch)) return error;
+  io->tokenizing_cpu_ns += ThreadNanoseconds() - cpu;
+  io->tokenizing += Clock::now() - begin;
+  if (batch->rows == 0) return {};
+  io->tokens += batch->tokens;
+  if (io->tokens > options_.max_request_tokens) {
+    return Error{RANKFEED_E_LIMIT,
+                 fmt::format("the request has more than {} tokens", options_.max_request_tokens)};
+  }
+  const uint32_t longest = std::min(options_.max_length, assets_->model_info.max_row_tokens);
+  for (uint32_t i = 0; i < batch->rows; ++i) {
+    io->billed_documents +=
+        (std::max(batch->row_map[i].length, 1u) + kBilledTokens - 1) / kBilledTokens;
+    io->cut_rows += batch->row_map[i].length >= longest;
+  }
+  io->rows += batch->rows;
+  ++io->batches;
+  return {};
+}
+
+Error Scorer::Interrupted(const Ranking& io) const {
+  if (*reinterpret_cast<const volatile uint32_t*>(cancel_) != 0)
+    return Error::From(RANKFEED_E_CANCELLED);
+  return Clock::now() >= io.deadline ? Late("scoring") : Error{};
+}
+
 // Fills and scores until nothing is left.
 Error Scorer::Batches(Reranker* r, Ranking* io) {
-  rankfeed_batch batch;
-  for (;;) {
-    const auto begin = Clock::now();
-    const uint64_t cpu = ThreadNanoseconds();
-    if (auto error = r->Next(&batch)) return error;
-    io->tokenizing_cpu_ns += ThreadNanoseconds() - cpu;
-    const auto filled = Clock::now();
-    io->tokenizing += filled - begin;
+  for (rankfeed_batch batch;;) {
+    if (auto error = Fill(r, {}, io, &batch)) return error;
     if (batch.rows == 0) return {};
-    io->tokens += batch.tokens;
-    if (io->tokens > options_.max_request_tokens) {
-      return Error{RANKFEED_E_LIMIT,
-                   fmt::format("the request has more than {} tokens", options_.max_request_tokens)};
-    }
-    const uint32_t longest = std::min(options_.max_length, assets_->model_info.max_row_tokens);
-    for (uint32_t i = 0; i < batch.rows; ++i) {
-      io->billed_documents +=
-          (std::max(batch.row_map[i].length, 1u) + kBilledTokens - 1) / kBilledTokens;
-      io->cut_rows += batch.row_map[i].length >= longest;
-    }
+    const auto filled = Clock::now();
     if (auto error = Score(batch, io->raw_scores, r)) return error;
     io->scoring += Clock::now() - filled;
-    io->rows += batch.rows;
-    ++io->batches;
-    if (*reinterpret_cast<const volatile uint32_t*>(cancel_) != 0)
-      return Error::From(RANKFEED_E_CANCELLED);
-    if (Clock::now() >= io->deadline) return Late("scoring");
+    if (auto error = Interrupted(*io)) return error;
   }
+}
+
+// Fills one slot while the device copies and scores those before.
+Error Scorer::BatchesOnDevice(Reranker* r, Ranking* io) {
+  if (lane_ == nullptr) {
+    if (auto error = OpenLane()) return error;
+  }
+  for (rankfeed_batch batch;;) {
+    auto begin = Clock::now();
+    auto slot = lane_->Slot(io->deadline - begin);
+    if (!slot) {
+      return slot.error().status == RANKFEED_E_DEADLINE ? Late("scoring") : slot.error();
+    }
+    if (lane_->full()) {
+      if (auto error = TakeScores(io->raw_scores, r)) return error;
+    }
+    io->scoring += Clock::now() - begin;
+    if (auto error = Fill(r, slot->bytes(), io, &batch)) return error;
+    begin = Clock::now();
+    if (batch.rows == 0) {
+      if (auto error = lane_->Finish()) return error;
+      while (lane_->queued() != 0) {
+        if (auto error = TakeScores(io->raw_scores, r)) return error;
+      }
+    } else if (auto error = lane_->Queue(std::move(*slot), batch)) {
+      return error;
+    }
+    io->scoring += Clock::now() - begin;
+    if (batch.rows == 0) return {};
+    if (auto error = Interrupted(*io)) return error;
+  }
+}
+
+Error Scorer::TakeScores(bool raw, Reranker* r) {
+  const rankfeed_batch batch = lane_->oldest();
+  auto logits = lane_->Take();
+  return logits ? Put(batch, *logits, raw, r) : logits.error();
+}
+
+Error Scorer::OpenLane() {
+  const rankfeed_rerank_options options = BatchOptions();
+  Lane::Size size;
+  size.slot_bytes = options.max_arena_bytes;
+  size.rows = options.max_rows_per_batch;
+  size.tokens = options.max_tokens_per_batch;
+  size.longest = options.max_length;
+  auto lane = Lane::Open(*assets_, size);
+  if (!lane) return lane.error();
+  lane_ = std::move(*lane);
+  return {};
+}
+
+// How large batches are, whatever the policy; on a device they fit into a slot.
+rankfeed_rerank_options Scorer::BatchOptions() const {
+  rankfeed_rerank_options o = RerankOptions();
+  o.layout = RANKFEED_PACKED;
+  if (assets_->model_info.type_vocab_size > 1) o.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS;
+  o.max_length = std::min(options_.max_length, assets_->model_info.max_row_tokens);
+  o.max_tokens_per_batch = std::max(options_.max_batch_tokens, o.max_length);
+  if (!assets_->paths.device.on_host()) {
+    o.budget = RANKFEED_BUDGET_PACKED_SUM;
+    o.max_rows_per_batch = std::clamp(o.max_tokens_per_batch / kRowTokens, 1u, kMostRows);
+    // Cannot fail: the options are these.
+    (void)rankfeed_batch_arena_size(&o, o.max_rows_per_batch, 0, o.max_tokens_per_batch,
+                                    &o.max_arena_bytes);
+  }
+  return o;
 }
 
 Result<Reranker*> Scorer::For(const RowPolicy& policy) {
   if (const auto found = rerankers_.find(policy); found != rerankers_.end()) return &found->second;
   if (rerankers_.size() >= kKeptPolicies) rerankers_.clear();
-  rankfeed_rerank_options o = RerankOptions();
-  o.layout = RANKFEED_PACKED;
-  if (assets_->model_info.type_vocab_size > 1) o.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS;
+  rankfeed_rerank_options o = BatchOptions();
   if (assets_->two_types != nullptr) {
     o.template_kind = RANKFEED_TEMPLATE_CUSTOM;
     o.pair_template = &assets_->two_types->parts;
   }
-  o.max_length = std::min(options_.max_length, assets_->model_info.max_row_tokens);
-  o.max_tokens_per_batch = std::max(options_.max_batch_tokens, o.max_length);
   o.sort = RANKFEED_SORT_DESCENDING;
   o.max_tokens_per_doc = policy.max_tokens_per_doc;
   o.truncation_side = policy.left ? RANKFEED_LEFT : RANKFEED_RIGHT;
@@ -162,6 +242,11 @@ Error Scorer::Score(const rankfeed_batch& batch, bool raw, Reranker* r) {
   auto packed = PackedBatchOf(batch, batch.arena, assets_->model_info.type_vocab_size > 1);
   if (!packed) return packed.error();
   if (auto error = assets_->model.Score(*packed, &workspace_, &logits_)) return error;
+  return Put(batch, logits_, raw, r);
+}
+
+Error Scorer::Put(const rankfeed_batch& batch, std::span<const float> logits, bool raw,
+                  Reranker* r) {
   // As sentence-transformers: sigmoid of a single logit; of several labels, the last one's logit.
   rankfeed_score_options options{};
   options.struct_size = sizeof(options);
@@ -169,7 +254,7 @@ Error Scorer::Score(const rankfeed_batch& batch, bool raw, Reranker* r) {
   options.label = options.labels - 1;
   options.activation = options.labels == 1 && !raw ? RANKFEED_SCORE_SIGMOID : RANKFEED_SCORE_RAW;
   const rankfeed_status status =
-      rankfeed_rerank_put_scores(r->get(), &batch, logits_.data(), &options);
+      rankfeed_rerank_put_scores(r->get(), &batch, logits.data(), &options);
   return status == RANKFEED_OK ? Error{} : Error::From(status, "scores");
 }
 

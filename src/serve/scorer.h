@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// serve/scorer.h: one thread's rerankers, encoder and workspace: tokenizes, scores and ranks one
-// request at a time. Scratch grows with the largest request and is given back after one that was
+// serve/scorer.h: one thread's rerankers, encoder and workspace, or way to a device: tokenizes,
+// scores and ranks one request at a time. Scratch grows with the largest request and is given back after one that was
 // larger than most.
 #pragma once
 
@@ -8,9 +8,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "serve/lane.h"
 #include "serve/options.h"
 
 namespace rankfeed::serve {
@@ -66,10 +68,17 @@ class Scorer {
   Error Decode(const std::vector<int32_t>& ids, bool skip_special_tokens, std::string* out);
 
  private:
+  rankfeed_rerank_options BatchOptions() const;
   Result<Reranker*> For(const RowPolicy& policy);
   Error Sources(const Ranking& ranking, std::vector<rankfeed_source>* out) const;
   Error Batches(Reranker* r, Ranking* io);
+  Error BatchesOnDevice(Reranker* r, Ranking* io);
+  Error Fill(Reranker* r, std::span<std::byte> arena, Ranking* io, rankfeed_batch* batch);
   Error Score(const rankfeed_batch& batch, bool raw, Reranker* r);
+  Error TakeScores(bool raw, Reranker* r);
+  Error Put(const rankfeed_batch& batch, std::span<const float> logits, bool raw, Reranker* r);
+  Error Interrupted(const Ranking& io) const;
+  Error OpenLane();
   Error Room(size_t text_bytes);  // an encoder with offsets for texts of that size
   void Forget();
 
@@ -77,6 +86,7 @@ class Scorer {
   const uint32_t* const cancel_;
   std::shared_ptr<const Assets> assets_;
   std::map<RowPolicy, Reranker> rerankers_;
+  std::unique_ptr<Lane> lane_;  // null: the host scores, or no request has come yet
   std::optional<Encoder> encoder_;
   size_t encoder_bytes_ = 0;
   AlignedBytes workspace_;

@@ -51,6 +51,12 @@ Response JsonResponse(std::string body) {
   return out;
 }
 
+const char* DtypeName(uint32_t dtype) {
+  return dtype == RANKFEED_DTYPE_F16    ? "float16"
+         : dtype == RANKFEED_DTYPE_BF16 ? "bfloat16"
+                                        : "float32";
+}
+
 uint64_t Milliseconds(Clock::duration time) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
 }
@@ -204,10 +210,11 @@ Response Service::Info() const {
   const auto assets = state_->assets.Get();
   const Options& o = state_->options;
   const char* const parity = rankfeed_parity_name(assets->vocabulary_info.parity);
+  const rankfeed_crossencoder_info model = assets->model.info();  // products counted until now
   const Json out{
       {"model_id", o.model_name.empty() ? assets->paths.model : o.model_name},
       {"model_sha", nullptr},
-      {"model_dtype", "float32"},
+      {"model_dtype", DtypeName(assets->model_info.dtype)},
       {"model_type",
        {{"reranker", {{"id2label", {{"0", "LABEL_0"}}}, {"label2id", {{"LABEL_0", 0}}}}}}},
       {"max_concurrent_requests", o.queue + o.workers},
@@ -223,7 +230,14 @@ Response Service::Info() const {
       {"vocabulary", assets->paths.vocab},
       {"corpus", assets->paths.corpus},
       {"generation", assets->generation},
-      {"ids_parity", parity == nullptr ? "" : parity}};
+      {"ids_parity", parity == nullptr ? "" : parity},
+      {"device",
+       {{"backend", model.backend},
+        {"name", assets->device_name},
+        {"gemm", model.gemm},
+        {"graphs", model.graphs},
+        {"graph_launches", model.graph_launches},
+        {"graph_failures", model.graph_failures}}}};
   return JsonResponse(out.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -335,9 +349,9 @@ Response Service::Rerank(const Request& request, Json body, Clock::time_point ta
   const auto total = Clock::now() - request.arrival;
   if (call.dialect == Dialect::kTei) {
     out.fields = fmt::format(
-        "x-compute-type: cpu\r\nx-compute-tokens: {}\r\nx-total-time: {}\r\nx-queue-time: {}\r\n"
+        "x-compute-type: {}\r\nx-compute-tokens: {}\r\nx-total-time: {}\r\nx-queue-time: {}\r\n"
         "x-tokenization-time: {}\r\nx-inference-time: {}\r\n",
-        r.tokens, Milliseconds(total), Milliseconds(taken - request.arrival),
+        scorer->assets().paths.device.on_host() ? "cpu" : "gpu", r.tokens, Milliseconds(total), Milliseconds(taken - request.arrival),
         Milliseconds(r.tokenizing), Milliseconds(r.scoring));
   }
   out.fields += fmt::format("x-rankfeed-generation: {}\r\n", r.generation);

@@ -272,12 +272,13 @@ TEST(StructLayout, Handoff) {
   EXPECT_FIELD(rankfeed_handoff_info, backend, 48);
   EXPECT_FIELD(rankfeed_handoff_info, device_name, 64);
   EXPECT_FIELD(rankfeed_handoff_info, note, 128);
-  EXPECT_EQ(sizeof(rankfeed_handoff_stats), 184u);
+  EXPECT_EQ(sizeof(rankfeed_handoff_stats), 192u);
   EXPECT_FIELD(rankfeed_handoff_stats, mapped, 144);
   EXPECT_FIELD(rankfeed_handoff_stats, consumer_batches, 152);
   EXPECT_FIELD(rankfeed_handoff_stats, consumer_busy_ns, 160);
   EXPECT_FIELD(rankfeed_handoff_stats, consumer_idle_ns, 168);
   EXPECT_FIELD(rankfeed_handoff_stats, consumer_unmeasured, 176);
+  EXPECT_FIELD(rankfeed_handoff_stats, consumer_launch_bound, 184);
   EXPECT_FIELD(rankfeed_handoff_stats, struct_size, 0);
   EXPECT_FIELD(rankfeed_handoff_stats, slots_free, 4);
   EXPECT_FIELD(rankfeed_handoff_stats, slots_filling, 8);

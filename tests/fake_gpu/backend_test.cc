@@ -125,6 +125,18 @@ TEST_P(FakeBackendTest, DeviceThatCannotBeMadeCurrentIsTheVendorsError) {
   backend_->device_close(ctx);
 }
 
+// Of HIP's runtimes the newest that is there; fake_gpu_rocm5_test and fake_gpu_rocm6_test have others.
+TEST_P(FakeBackendTest, SaysWhichRuntimeItFound) {
+  void* ctx = Open();
+  ASSERT_NE(ctx, nullptr);
+  char said[64];
+  backend_->describe(ctx, said, sizeof said);
+  const char* const rocm = std::getenv("RANKFEED_FAKE_ROCM");
+  const std::string wanted = std::string("ROCm ") + (rocm == nullptr ? "7" : rocm);
+  EXPECT_EQ(said, "Fake device 0, " + (Cuda() ? std::string("sm_90") : wanted));
+  backend_->device_close(ctx);
+}
+
 // Every entry of the table, from a thread whose current device is another, and from one that has
 // none: afterwards it is so again, and no context was made on the first device on the way.
 TEST_P(FakeBackendTest, CallersDeviceStaysWhatItWas) {
@@ -182,6 +194,16 @@ TEST_P(FakeBackendTest, CallersDeviceStaysWhatItWas) {
       backend_->describe(ctx, name, sizeof name);
       EXPECT_EQ(std::string(name).rfind("Fake device 1", 0), 0u) << name;
       check("describe");
+      void* graph = nullptr;
+      EXPECT_EQ(backend_->capture_begin(ctx, stream), 0);
+      check("capture_begin");
+      EXPECT_EQ(backend_->capture_end(ctx, stream, &graph), 0);
+      check("capture_end");
+      EXPECT_EQ(backend_->graph_launch(ctx, graph, stream), 0);
+      check("graph_launch");
+      EXPECT_EQ(backend_->stream_synchronize(ctx, stream), 0);
+      backend_->graph_destroy(ctx, graph);
+      check("graph_destroy");
       for (void* e : {event, timed[0], timed[1]}) backend_->event_destroy(ctx, e);
       check("event_destroy");
       backend_->stream_destroy(ctx, stream);
@@ -249,6 +271,47 @@ TEST_P(FakeBackendTest, CaptureErrorsOfAQueryQuarantineNothing) {
     rankfeed_handoff_close(ring);
     EXPECT_EQ(Found(), "");
   }
+}
+
+// By the devices' clock of the fake runtime: a kernel that takes ten minutes is longer than its launch,
+// and one that takes some microseconds is not while the host sleeps.
+TEST_P(FakeBackendTest, BatchesBoundByLaunchesAreCounted) {
+  void* ctx = Open();
+  void* memory = nullptr;
+  ASSERT_EQ(backend_->device_alloc(ctx, 1024, &memory), 0);
+  rankfeed_handoff* ring = Ring(RANKFEED_HANDOFF_DEVICE_SLOTS | RANKFEED_HANDOFF_MEASURE_IDLE);
+  ASSERT_NE(ring, nullptr);
+  void* stream = nullptr;
+  ASSERT_EQ(rankfeed_handoff_stream_create(ring, &stream), RANKFEED_OK);
+  const rankfeed_op_at at{ctx, stream, nullptr, 0};
+  auto* const cu = static_cast<int32_t*>(memory);
+  const rankfeed_op_positions op{cu, cu, 1, 1, cu + 8, nullptr, nullptr};
+  rankfeed_handoff_stats stats{};
+  stats.struct_size = sizeof stats;
+  uint64_t bound = 0;
+  for (const bool is_bound : {false, true, false, true, true}) {
+    fake_gpu_kernel_ns(is_bound ? 1000 : 600'000'000'000);
+    rankfeed_handoff_slot slot = 0;
+    rankfeed_handoff_view view{};
+    view.struct_size = sizeof view;
+    ASSERT_EQ(rankfeed_handoff_wait_acquire(ring, UINT64_MAX, &slot, &view), RANKFEED_OK);
+    ASSERT_EQ(rankfeed_handoff_submit(ring, slot, 64, stream, nullptr, 0), RANKFEED_OK);
+    ASSERT_EQ(rankfeed_handoff_stream_wait(ring, slot, stream), RANKFEED_OK);
+    ASSERT_EQ(backend_->ops->positions(&at, &op), 0);
+    if (is_bound) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_EQ(rankfeed_handoff_release(ring, slot, stream), RANKFEED_OK);
+    ASSERT_EQ(rankfeed_handoff_stream_synchronize(ring, stream), RANKFEED_OK);
+    bound += is_bound ? 1 : 0;
+    ASSERT_EQ(rankfeed_handoff_get_stats(ring, &stats), RANKFEED_OK);
+    EXPECT_EQ(stats.consumer_launch_bound, bound);
+  }
+  EXPECT_EQ(stats.consumer_batches, 5u);
+  EXPECT_GT(stats.consumer_busy_ns, 1'200'000'000'000u);
+  rankfeed_handoff_stream_destroy(ring, stream);
+  rankfeed_handoff_close(ring);
+  backend_->device_free(ctx, memory);
+  backend_->device_close(ctx);
+  EXPECT_EQ(Found(), "");
 }
 
 // An error that somebody else's call left behind is not the next kernel's, and stays for them.

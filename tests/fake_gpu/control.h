@@ -6,8 +6,9 @@
  * so a seed repeats an interleaving, and nothing is done before somebody asks. Calls are named
  * without the vendor's prefix ("StreamWaitEvent", "LtMatmul").
  *
- * A check that fails has a name; it is kept for fake_gpu_found, and the call
- * goes on as a careless device would. Stores and loads that memory protection catches end the
+ * A check that fails has a name; it is printed to stderr ("fake_gpu: NAME: ..."), kept for
+ * fake_gpu_found, and the call goes on as a careless device would. A program that RANKFEED_FAKE_GPU
+ * steers ends with what fake_gpu_found checks. Stores and loads that memory protection catches end the
  * process with status FAKE_GPU_EXIT after printing "fake_gpu: NAME: ...". */
 #ifndef RANKFEED_TESTS_FAKE_GPU_CONTROL_H_
 #define RANKFEED_TESTS_FAKE_GPU_CONTROL_H_
@@ -76,6 +77,10 @@ RANKFEED_API void fake_gpu_hold(int32_t on);
 RANKFEED_API void fake_gpu_host_policy(int32_t* mode, uint64_t* nodes);
 /* Runs up to count pieces of work of a stream; null: the default stream. */
 RANKFEED_API void fake_gpu_run(void* stream, uint32_t count);
+/* What a kernel takes from now on by the devices' clock; 10,000 before. */
+RANKFEED_API void fake_gpu_kernel_ns(uint64_t ns);
+/* Runs what is queued on all devices. */
+RANKFEED_API void fake_gpu_run_all(void);
 
 RANKFEED_END_C
 

@@ -39,6 +39,12 @@ cudaError_t ErrorOf(Code code) {
       return cudaErrorInvalidDeviceFunction;
     case Code::kCaptureUnsupported:
       return cudaErrorStreamCaptureUnsupported;
+    case Code::kCaptureInvalidated:
+      return cudaErrorStreamCaptureInvalidated;
+    case Code::kCaptureWrongThread:
+      return cudaErrorStreamCaptureWrongThread;
+    case Code::kIllegalState:
+      return cudaErrorIllegalState;
     case Code::kIllegalAddress:
       return cudaErrorIllegalAddress;
     case Code::kInjected:
@@ -265,6 +271,37 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** out, uns
   });
 }
 
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  return Safe("StreamBeginCapture", [&] {
+    return fake_gpu::StreamBeginCapture(StreamOf(stream), static_cast<int>(mode));
+  });
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
+  return Safe("StreamEndCapture", [&] {
+    return fake_gpu::StreamEndCapture(StreamOf(stream), reinterpret_cast<fake_gpu::Graph**>(out));
+  });
+}
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
+  return Unsafe("GraphInstantiate", [&] {
+    return fake_gpu::GraphInstantiate(reinterpret_cast<fake_gpu::Graph*>(graph),
+                                      reinterpret_cast<fake_gpu::Graph**>(out));
+  });
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+  return Safe("GraphLaunch", [&] {
+    return fake_gpu::GraphLaunch(reinterpret_cast<fake_gpu::Graph*>(graph), StreamOf(stream));
+  });
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  return Safe("GraphDestroy", [&] {
+    return fake_gpu::GraphDestroy(reinterpret_cast<fake_gpu::Graph*>(graph), false);
+  });
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+  return Safe("GraphExecDestroy", [&] {
+    return fake_gpu::GraphDestroy(reinterpret_cast<fake_gpu::Graph*>(graph), true);
+  });
+}
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                              size_t shared, cudaStream_t stream) {
   return Launch(Registered(function), grid, block, arguments, shared, stream);

@@ -15,73 +15,29 @@
 #include <vector>
 
 #include "fake_gpu/kernels.h"
+#include "fake_gpu/machine.h"
 #include "fake_gpu/memory.h"
 #include "fake_gpu/thread_sanitizer.h"
 
 namespace fake_gpu {
 namespace {
 
-struct Work {
-  const char* what;
-  uint32_t delay;
-  std::function<bool()> ready;  // null: at once
-  std::function<void()> run;
-};
+// Of a program that RANKFEED_FAKE_GPU steers: what it leaves behind is said when it exits.
+__attribute__((destructor)) void AtExit() {
+  char names[2048];
+  if (std::getenv("RANKFEED_FAKE_GPU") != nullptr) (void)fake_gpu_found(names, sizeof names);
+}
 
 }  // namespace
 
-struct Stream {
-  int device = 0;
-  bool alive = true, implicit = false;  // implicit: nobody made it, nobody destroys it
-  std::deque<Work> queue;
-  uint64_t stalled_until = 0;  // step
-  Fibre fibre;
-};
-
-struct Event {
-  int device = 0;
-  bool timed = false, alive = true;
-  uint64_t recorded = 0, done = 0;  // records asked for, records that came about
-  uint64_t time_ns = 0;
-  bool failed = false;
-  Fence fence;
-};
-
-namespace {
-
-struct Machine {
-  std::recursive_mutex mutex;
-  fake_gpu_options options{};
-  bool ready = false;
-  std::mt19937_64 random;
-  std::vector<std::unique_ptr<Stream>> streams;
-  std::vector<std::unique_ptr<Event>> events;
-  Stream* defaults[FAKE_GPU_MAX_DEVICES] = {};
-  bool context[FAKE_GPU_MAX_DEVICES] = {};
-  Code sticky[FAKE_GPU_MAX_DEVICES] = {};
-  uint64_t clock_ns = 0, kernels = 0, steps = 0;
-  std::map<std::string, uint64_t> calls;
-  std::set<std::string> found;
-  int capturing = 0;  // threads that capture in the global mode
-  bool capture_broken = false, held = false;
-  uint64_t generation = 0;
-  int matmul_objects = 0;
-};
 Machine& M() {
   static Machine* const machine = new Machine;  // outlives what static destructors call
   return *machine;
 }
 
-struct Thread {
-  uint64_t generation = 0;
-  std::vector<int> stack;  // current contexts; the last is current
-  Code last = Code::kOk;
-  int capture_mode = 0;
-  bool capturing = false;
-  bool in_host_function = false;
-  Stream* streams[FAKE_GPU_MAX_DEVICES] = {};
-};
+namespace {
 thread_local Thread thread;
+}  // namespace
 
 Thread& Self() {
   if (thread.generation != M().generation) {
@@ -91,7 +47,10 @@ Thread& Self() {
   return thread;
 }
 
-// RANKFEED_FAKE_GPU="devices=2,seed=7,latency=9": for programs that know nothing of this header.
+namespace {
+
+// RANKFEED_FAKE_GPU="devices=2,seed=7,latency=9,omit=Free": for programs that know nothing of this
+// header.
 void ReadEnvironment(fake_gpu_options* options) {
   const char* text = std::getenv("RANKFEED_FAKE_GPU");
   std::istringstream parts(text == nullptr ? "" : text);
@@ -106,6 +65,12 @@ void ReadEnvironment(fake_gpu_options* options) {
     if (name == "memory") options->memory = value;
     if (name == "old_driver") options->old_driver = static_cast<int32_t>(value);
     if (name == "no_matmul") options->no_matmul = static_cast<int32_t>(value);
+    if (name == "kernel_fault") options->kernel_fault = value;
+    if (name == "omit") {
+      static std::string omitted;  // options borrow it
+      omitted = part.substr(std::min(equals, part.size() - 1) + 1);
+      options->omit = omitted.c_str();
+    }
   }
 }
 
@@ -120,10 +85,12 @@ void Reset(const fake_gpu_options* options) {
   m.random.seed(m.options.seed);
   m.streams.clear();
   m.events.clear();
+  m.graphs.clear();
   std::fill(std::begin(m.defaults), std::end(m.defaults), nullptr);
   std::fill(std::begin(m.context), std::end(m.context), false);
   std::fill(std::begin(m.sticky), std::end(m.sticky), Code::kOk);
   m.kernels = 0;
+  m.kernel_ns = 10000;
   m.matmul_objects = 0;
   m.calls.clear();
   m.found.clear();
@@ -159,6 +126,8 @@ Stream* Implicit(Stream** place, int device) {
   return *place;
 }
 
+}  // namespace
+
 Stream* Resolve(Stream* stream) {
   Machine& m = M();
   if (stream == nullptr) {
@@ -172,6 +141,8 @@ Stream* Resolve(Stream* stream) {
   Found("stream-not-alive", "a stream that was destroyed or never made");
   return nullptr;
 }
+
+namespace {
 
 bool Alive(Event* event, const char* what) {
   for (const auto& known : M().events) {
@@ -222,15 +193,27 @@ bool Step(bool hurry = false, Stream* only = nullptr) {
   return true;
 }
 
+}  // namespace
+
 void Add(Stream* stream, const char* what, std::function<void()> run,
-         std::function<bool()> ready = nullptr) {
+         std::function<bool()> ready) {
   Machine& m = M();
+  if (stream->capture != nullptr) {
+    if (ready != nullptr || what[0] == '(') {
+      BreakCapture(stream, "event-in-capture", std::string(what) + " on a stream that is captured");
+    } else {
+      stream->capture->nodes.push_back(std::move(run));
+    }
+    return;
+  }
   const auto delay = static_cast<uint32_t>(m.random() % (uint64_t{m.options.latency} + 1));
   stream->queue.push_back({what, delay, std::move(ready), std::move(run)});
   if (m.random() % 8 == 0)
     stream->stalled_until = m.steps + m.random() % (uint64_t{m.options.latency} * 10 + 1);
   stream->fibre.HostQueued();
 }
+
+namespace {
 
 bool OmitOrFail(const char* wanted, uint64_t at, const char* name, uint64_t count) {
   return wanted != nullptr && std::strcmp(wanted, name) == 0 && (at == 0 || at == count);
@@ -267,6 +250,10 @@ Code Call(const char* name, Safety safety, const std::function<Code()>& body) {
   } else if (safety == Safety::kUnsafe && m.capturing != 0 && self.capture_mode == 0) {
     Found("unsafe-call-during-capture", std::string(name) + " while a thread captures a graph");
     m.capture_broken = true;
+    code = Code::kCaptureUnsupported;
+  } else if (safety == Safety::kUnsafe && !self.captures.empty() && self.capture_mode != 2) {
+    BreakCapture(nullptr, "unsafe-call-during-capture",
+                 std::string(name) + " by the thread that captures");
     code = Code::kCaptureUnsupported;
   } else {
     for (uint64_t steps = m.random() % 3; steps > 0; --steps) Step();
@@ -361,6 +348,10 @@ Stream* ThreadStream() {
 Code StreamSynchronize(Stream* stream) {
   stream = Resolve(stream);
   if (stream == nullptr) return Code::kInvalidHandle;
+  if (stream->capture != nullptr) {
+    BreakCapture(stream, "wait-in-capture", "a stream that is captured was waited for");
+    return Code::kCaptureUnsupported;
+  }
   while (!stream->queue.empty()) {
     // Other streams go on too, and may have to.
     if (!Step(true)) {
@@ -516,7 +507,7 @@ Code LaunchKernel(const char* function, const Grid& grid, void** arguments, Stre
     } catch (const std::exception& failure) {
       Found("kernel", kernel->name + ": " + failure.what());
     }
-    m.clock_ns += 10000;
+    m.clock_ns += m.kernel_ns;
   });
   return Code::kOk;
 }
@@ -566,6 +557,7 @@ size_t fake_gpu_found(char* out, size_t capacity) {
       if (event->alive) Found("event-left", "an event was not destroyed");
     }
     CheckLeftMemory();
+    CheckLeftGraphs();
     if (m.matmul_objects != 0)
       Found("matmul-object-left", "a handle, description, layout or preference was not destroyed");
   }
@@ -630,6 +622,16 @@ void fake_gpu_forbid_pageable(void) {
 void fake_gpu_hold(int32_t on) {
   const Locked locked;
   M().held = on != 0;
+}
+
+void fake_gpu_kernel_ns(uint64_t ns) {
+  const Locked locked;
+  M().kernel_ns = ns;
+}
+
+void fake_gpu_run_all(void) {
+  const Locked locked;
+  for (int device = 0; device < M().options.devices; ++device) Drain(device);
 }
 
 void fake_gpu_run(void* stream, uint32_t count) {

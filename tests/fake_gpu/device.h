@@ -31,6 +31,9 @@ enum class Code {
   kLaunchConfiguration,
   kInvalidFunction,
   kCaptureUnsupported,
+  kCaptureInvalidated,
+  kCaptureWrongThread,
+  kIllegalState,
   kIllegalAddress,
   kInjected,  // options.fail_error
 };
@@ -83,6 +86,17 @@ struct Grid {
 // function: a kernel's name as the vendor's compiler mangled it. 2^32 threads is HIP's limit.
 Code LaunchKernel(const char* function, const Grid& grid, void** arguments, Stream* stream,
                   bool hip);
+
+// Graphs (graph.cc). mode: 0 global, 1 thread local, 2 relaxed. A captured stream is not waited for,
+// no event is recorded on it, and copies of ordinary memory are not recorded.
+struct Graph;
+Code StreamBeginCapture(Stream* stream, int mode);
+Code StreamEndCapture(Stream* stream, Graph** out);
+bool IsCapturing(Stream* stream);
+Code GraphInstantiate(Graph* graph, Graph** executable);
+Code GraphLaunch(Graph* executable, Stream* stream);
+// executable: which of the two kinds it shall be.
+Code GraphDestroy(Graph* graph, bool executable);
 
 // Handles, descriptions, layouts and preferences of the matrix libraries that are alive.
 void CountMatmulObjects(int by);

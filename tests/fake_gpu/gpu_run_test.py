@@ -12,7 +12,7 @@ source = pathlib.Path(sys.argv[1])
 problems = []
 
 
-def run(tests_say, gemm):
+def run(tests_say, gemm, graphs=1, failures=0):
     """Statuses of the steps "cuda: device tests" and "cuda: pipeline", and the exit status."""
     with tempfile.TemporaryDirectory() as folder:
         bundle = pathlib.Path(folder)
@@ -20,7 +20,7 @@ def run(tests_say, gemm):
             (bundle / name).mkdir()
         (bundle / "files" / "commit").write_text("none\n")
         (bundle / "bin" / "librankfeed_handoff_cuda.so").write_text("")
-        programs = {"handoff_device_test": tests_say, "bench_pipeline": json.dumps({"gemm": gemm}), "bench_handoff": "{}"}
+        programs = {"handoff_device_test": tests_say, "bench_pipeline": json.dumps({"gemm": gemm, "graph_launches": graphs, "graph_failures": failures}), "bench_handoff": "{}"}
         for name, says in programs.items():
             (bundle / "bin" / name).write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\n")
             (bundle / "bin" / name).chmod(0o755)
@@ -30,7 +30,8 @@ def run(tests_say, gemm):
         if not out.exists():
             raise SystemExit(done.stdout + done.stderr)
         steps = {s["step"].split(",")[0]: s["status"] for s in json.loads(out.read_text())["steps"]}
-        return steps["cuda: device tests"], steps["cuda: pipeline 1x32"], done.returncode
+        pipelines = {step["status"] for step in json.loads(out.read_text())["steps"] if "pipeline" in step["step"]}
+        return steps["cuda: device tests"], " ".join(sorted(pipelines)), done.returncode
 
 
 def expect(wanted, *inputs):
@@ -45,5 +46,7 @@ expect(("failed", "passed", 1), PASSED + "\nNOT RUN: kernels against the CPU: th
 expect(("failed", "passed", 1), "[  PASSED  ] 0 tests.", "cuBLASLt 130000")
 expect(("passed", "failed", 1), PASSED, "tiled kernel (no cuBLASLt)")
 expect(("passed", "failed", 1), PASSED, "cuBLASLt 130000, 12 by tiled kernel")
-print("\n".join(problems) or "5 cases")
+expect(("passed", "failed passed", 1), PASSED, "cuBLASLt 130000", 0)
+expect(("passed", "failed passed", 1), PASSED, "cuBLASLt 130000", 5, 1)
+print("\n".join(problems) or "7 cases")
 sys.exit(1 if problems else 0)

@@ -39,6 +39,12 @@ hipError_t ErrorOf(Code code) {
       return hipErrorInvalidDeviceFunction;
     case Code::kCaptureUnsupported:
       return hipErrorStreamCaptureUnsupported;
+    case Code::kCaptureInvalidated:
+      return hipErrorStreamCaptureInvalidated;
+    case Code::kCaptureWrongThread:
+      return hipErrorStreamCaptureWrongThread;
+    case Code::kIllegalState:
+      return hipErrorIllegalState;
     case Code::kIllegalAddress:
       return hipErrorIllegalAddress;
     case Code::kInjected:
@@ -179,6 +185,37 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned) {
               [&] { return fake_gpu::StreamWaitEvent(StreamOf(stream), EventOf(event)); });
 }
 
+hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
+  return Safe("StreamBeginCapture", [&] {
+    return fake_gpu::StreamBeginCapture(StreamOf(stream), static_cast<int>(mode));
+  });
+}
+hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* out) {
+  return Safe("StreamEndCapture", [&] {
+    return fake_gpu::StreamEndCapture(StreamOf(stream), reinterpret_cast<fake_gpu::Graph**>(out));
+  });
+}
+hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* out, hipGraph_t graph, unsigned long long) {
+  return Unsafe("GraphInstantiate", [&] {
+    return fake_gpu::GraphInstantiate(reinterpret_cast<fake_gpu::Graph*>(graph),
+                                      reinterpret_cast<fake_gpu::Graph**>(out));
+  });
+}
+hipError_t hipGraphLaunch(hipGraphExec_t graph, hipStream_t stream) {
+  return Safe("GraphLaunch", [&] {
+    return fake_gpu::GraphLaunch(reinterpret_cast<fake_gpu::Graph*>(graph), StreamOf(stream));
+  });
+}
+hipError_t hipGraphDestroy(hipGraph_t graph) {
+  return Safe("GraphDestroy", [&] {
+    return fake_gpu::GraphDestroy(reinterpret_cast<fake_gpu::Graph*>(graph), false);
+  });
+}
+hipError_t hipGraphExecDestroy(hipGraphExec_t graph) {
+  return Safe("GraphExecDestroy", [&] {
+    return fake_gpu::GraphDestroy(reinterpret_cast<fake_gpu::Graph*>(graph), true);
+  });
+}
 hipError_t hipLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                            size_t shared, hipStream_t stream) {
   return Safe("LaunchKernel", [&] {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "fake_gpu/machine.h"
 #include "fake_gpu/thread_sanitizer.h"
 
 namespace fake_gpu {
@@ -338,6 +339,14 @@ Code CopyAsync(void* dst, const void* src, size_t bytes, Stream* stream) {
   if (!CopyFits(to, dst, bytes, "destination") || !CopyFits(from, src, bytes, "source"))
     return Code::kInvalidValue;
   char* const out = DeviceAddress(to, static_cast<char*>(dst));
+  if (IsCapturing(stream)) {  // runs any number of times, later
+    if (to == nullptr || from == nullptr) {
+      BreakCapture(stream, "pageable-copy-in-capture", "a copy of memory that is not page-locked");
+      return Code::kCaptureUnsupported;
+    }
+    const char* const in = DeviceAddress(from, static_cast<const char*>(src));
+    return Enqueue(stream, "copy", [=] { Copy(out, in, bytes); });
+  }
   if (to == nullptr || from == nullptr) {
     if (Options().no_pageable != 0)
       Found("copy-of-pageable-memory", "an asynchronous copy of memory that is not page-locked");

@@ -18,7 +18,7 @@ MODEL = os.path.join(SOURCE, "data", "default.model")
 class Server:
     """A running server and its files. rankfeed: the command line, which makes images and stores."""
 
-    def __init__(self, rankfeed, documents=(), arguments=(), environment=None):
+    def __init__(self, rankfeed, documents=(), arguments=(), environment=None, stderr=None):
         self.folder = tempfile.TemporaryDirectory()
         self.rankfeed = rankfeed
         self.vocab, self.corpus, self.model = (self.path(n) for n in ("default.rfimg", "docs.rfc", "model"))
@@ -31,7 +31,7 @@ class Server:
         self.process = subprocess.Popen(
             [rankfeed, "serve", "--vocab", self.vocab, "--model", self.model, "--corpus", self.corpus, "--port", "0",
              "--admin-port", "0", *map(str, arguments)],
-            stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
+            stdout=subprocess.PIPE, stderr=stderr, text=True, env={**os.environ, **(environment or {})})
         self.port, self.admin_port = self.printed_port(), self.printed_port()
 
     def printed_port(self):

@@ -36,6 +36,8 @@ using Error = cudaError_t;
 using Stream = cudaStream_t;
 using Event = cudaEvent_t;
 using CaptureMode = cudaStreamCaptureMode;
+using Graph = cudaGraph_t;
+using GraphExec = cudaGraphExec_t;
 
 inline constexpr Error kSuccess = cudaSuccess;
 inline constexpr Error kNotReady = cudaErrorNotReady;
@@ -46,6 +48,7 @@ inline constexpr Error kInvalidHandle = cudaErrorInvalidResourceHandle;
 inline constexpr Error kCaptureUnsupported = cudaErrorStreamCaptureUnsupported;
 inline constexpr Error kCapturedEvent = cudaErrorCapturedEvent;
 inline constexpr CaptureMode kCaptureRelaxed = cudaStreamCaptureModeRelaxed;
+inline constexpr CaptureMode kCaptureThreadLocal = cudaStreamCaptureModeThreadLocal;
 inline constexpr unsigned kEventDefault = cudaEventDefault;
 inline constexpr unsigned kEventWithoutTime = cudaEventDisableTiming;
 
@@ -112,6 +115,24 @@ inline Error EventQuery(Event event) {
 }
 inline Error EventElapsed(float* ms, Event begin, Event end) {
   return cudaEventElapsedTime(ms, begin, end);
+}
+inline Error StreamBeginCapture(Stream stream, CaptureMode mode) {
+  return cudaStreamBeginCapture(stream, mode);
+}
+inline Error StreamEndCapture(Stream stream, Graph* out) {
+  return cudaStreamEndCapture(stream, out);
+}
+inline Error GraphInstantiate(GraphExec* out, Graph graph) {
+  return cudaGraphInstantiateWithFlags(out, graph, 0);
+}
+inline Error GraphLaunch(GraphExec graph, Stream stream) {
+  return cudaGraphLaunch(graph, stream);
+}
+inline Error GraphDestroy(Graph graph) {
+  return cudaGraphDestroy(graph);
+}
+inline Error GraphExecDestroy(GraphExec graph) {
+  return cudaGraphExecDestroy(graph);
 }
 inline Error LaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
                           size_t shared_bytes, Stream stream) {

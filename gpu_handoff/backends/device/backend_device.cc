@@ -226,6 +226,41 @@ int32_t EventElapsed(void* ctx, void* begin, void* end, uint64_t* ns) {
              : Finish(error);
 }
 
+// Thread local: other threads may go on allocating and synchronizing. This one is relaxed in every
+// call besides (DeviceScope).
+int32_t CaptureBegin(void* ctx, void* stream) {
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  return Finish(vendor::StreamBeginCapture(StreamOf(stream), vendor::kCaptureThreadLocal));
+}
+int32_t CaptureEnd(void* ctx, void* stream, void** graph) {
+  if (graph != nullptr) *graph = nullptr;
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  vendor::Graph recorded = nullptr;
+  int32_t rc = Finish(vendor::StreamEndCapture(StreamOf(stream), &recorded));
+  vendor::GraphExec executable = nullptr;
+  if (rc == RANKFEED_GPU_OK && graph != nullptr) {
+    rc = recorded == nullptr ? int32_t{RANKFEED_GPU_INVALID}
+                             : Finish(vendor::GraphInstantiate(&executable, recorded));
+    if (rc == RANKFEED_GPU_OK && executable == nullptr) rc = RANKFEED_GPU_INVALID;
+    *graph = executable;
+  }
+  if (recorded != nullptr) (void)Finish(vendor::GraphDestroy(recorded));
+  return rc;
+}
+int32_t GraphLaunch(void* ctx, void* graph, void* stream) {
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return scope.rc();
+  return Finish(vendor::GraphLaunch(static_cast<vendor::GraphExec>(graph), StreamOf(stream)));
+}
+void GraphDestroy(void* ctx, void* graph) {
+  if (graph == nullptr) return;
+  const DeviceScope scope(ctx);
+  if (scope.rc() != RANKFEED_GPU_OK) return;
+  (void)Finish(vendor::GraphExecDestroy(static_cast<vendor::GraphExec>(graph)));
+}
+
 const rankfeed_gpu_backend* Table() {
   static const rankfeed_gpu_backend kBackend = [] {
     rankfeed_gpu_backend b{};
@@ -256,6 +291,10 @@ const rankfeed_gpu_backend* Table() {
     b.event_elapsed = EventElapsed;
     b.ops = DeviceOps();
     b.pci_bus_id = PciBusId;
+    b.capture_begin = CaptureBegin;
+    b.capture_end = CaptureEnd;
+    b.graph_launch = GraphLaunch;
+    b.graph_destroy = GraphDestroy;
     return b;
   }();
   return &kBackend;

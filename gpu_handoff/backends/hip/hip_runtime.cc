@@ -104,6 +104,15 @@ RANKFEED_HIP_CALL(hipEventRecord, (hipEvent_t event, hipStream_t stream), (event
 RANKFEED_HIP_CALL(hipEventQuery, (hipEvent_t event), (event))
 RANKFEED_HIP_CALL(hipEventElapsedTime, (float* ms, hipEvent_t begin, hipEvent_t end),
                   (ms, begin, end))
+RANKFEED_HIP_CALL(hipStreamBeginCapture, (hipStream_t stream, hipStreamCaptureMode mode),
+                  (stream, mode))
+RANKFEED_HIP_CALL(hipStreamEndCapture, (hipStream_t stream, hipGraph_t* out), (stream, out))
+RANKFEED_HIP_CALL(hipGraphInstantiateWithFlags,
+                  (hipGraphExec_t * out, hipGraph_t graph, unsigned long long flags),
+                  (out, graph, flags))
+RANKFEED_HIP_CALL(hipGraphLaunch, (hipGraphExec_t graph, hipStream_t stream), (graph, stream))
+RANKFEED_HIP_CALL(hipGraphDestroy, (hipGraph_t graph), (graph))
+RANKFEED_HIP_CALL(hipGraphExecDestroy, (hipGraphExec_t graph), (graph))
 RANKFEED_HIP_CALL(hipLaunchKernel,
                   (const void* function_address, dim3 grid, dim3 block, void** arguments,
                    size_t shared, hipStream_t stream),

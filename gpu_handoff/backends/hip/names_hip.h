@@ -46,6 +46,8 @@ using Error = hipError_t;
 using Stream = hipStream_t;
 using Event = hipEvent_t;
 using CaptureMode = hipStreamCaptureMode;
+using Graph = hipGraph_t;
+using GraphExec = hipGraphExec_t;
 
 inline constexpr Error kSuccess = hipSuccess;
 inline constexpr Error kNotReady = hipErrorNotReady;
@@ -56,6 +58,7 @@ inline constexpr Error kInvalidHandle = hipErrorInvalidHandle;
 inline constexpr Error kCaptureUnsupported = hipErrorStreamCaptureUnsupported;
 inline constexpr Error kCapturedEvent = hipErrorCapturedEvent;
 inline constexpr CaptureMode kCaptureRelaxed = hipStreamCaptureModeRelaxed;
+inline constexpr CaptureMode kCaptureThreadLocal = hipStreamCaptureModeThreadLocal;
 inline constexpr unsigned kEventDefault = hipEventDefault;
 inline constexpr unsigned kEventWithoutTime = hipEventDisableTiming;
 
@@ -137,6 +140,24 @@ inline Error EventQuery(Event event) {
 }
 inline Error EventElapsed(float* ms, Event begin, Event end) {
   return hipEventElapsedTime(ms, begin, end);
+}
+inline Error StreamBeginCapture(Stream stream, CaptureMode mode) {
+  return hipStreamBeginCapture(stream, mode);
+}
+inline Error StreamEndCapture(Stream stream, Graph* out) {
+  return hipStreamEndCapture(stream, out);
+}
+inline Error GraphInstantiate(GraphExec* out, Graph graph) {
+  return hipGraphInstantiateWithFlags(out, graph, 0);
+}
+inline Error GraphLaunch(GraphExec graph, Stream stream) {
+  return hipGraphLaunch(graph, stream);
+}
+inline Error GraphDestroy(Graph graph) {
+  return hipGraphDestroy(graph);
+}
+inline Error GraphExecDestroy(GraphExec graph) {
+  return hipGraphExecDestroy(graph);
 }
 inline Error LaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
                           size_t shared_bytes, Stream stream) {

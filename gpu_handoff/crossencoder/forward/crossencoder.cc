@@ -19,6 +19,7 @@
 
 #include "backend.h"
 #include "crossencoder/forward/forward.h"
+#include "crossencoder/forward/graphs.h"
 #include "crossencoder/host/ops_host.h"
 #include "crossencoder/model/model_error.h"
 #include "crossencoder/model/model_files.h"
@@ -66,8 +67,10 @@ struct rankfeed_crossencoder {
   uint64_t parameters = 0;
   bool on_host = true;  // work is done by the calling thread, or the stream's
   DeviceModel model;
+  mutable GraphCache graphs;
 
   ~rankfeed_crossencoder() {
+    graphs.Close();
     if (block != nullptr) backend->device_free(ctx, block);
     if (ctx != nullptr) backend->device_close(ctx);
   }
@@ -104,6 +107,16 @@ bool PlanHost(const rankfeed_crossencoder& m, uint32_t rows, uint32_t tokens, ui
   plan->worker_bytes = plan->worker.bytes;
   plan->bytes = plan->workers_at + plan->workers * plan->worker_bytes;
   return true;
+}
+
+// as_bucket: for the batch's graph. No smaller than without.
+bool PlanDevice(const rankfeed_crossencoder& m, bool as_bucket, uint32_t rows, uint32_t tokens,
+                uint32_t longest, WorkspacePlan* plan) {
+  if (rows > INT32_MAX || tokens > INT32_MAX || longest > INT32_MAX) return false;
+  Bucket sizes{rows, tokens};
+  if (as_bucket) sizes = BucketOf(rows, tokens);
+  return PlanWorkspace(m.model, m.ops->scratch_bytes(m.ctx, longest), sizes.rows, sizes.tokens,
+                       plan);
 }
 
 // False unless cu_seqlens is what a packed batch says. Touches nothing but cu_seqlens.
@@ -340,6 +353,7 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
     Check(rc != RANKFEED_GPU_OK ? rc : waited, "copying the weights");
   }
   WarmUp(*m);
+  Check(m->graphs.Open(m->backend, m->ctx, options.graph_tokens), "making a stream for graphs");
 }
 
 }  // namespace
@@ -361,7 +375,7 @@ rankfeed_status rankfeed_crossencoder_open(const char* path,
     }
     chosen = *options;
   }
-  if (chosen.dtype > RANKFEED_DTYPE_BF16 || chosen.reserved != 0 ||
+  if (chosen.dtype > RANKFEED_DTYPE_BF16 ||
       (chosen.executor != nullptr &&
        (chosen.executor->struct_size != sizeof(rankfeed_executor) ||
         chosen.executor->workers == 0 || chosen.executor->parallel_for == nullptr))) {
@@ -388,10 +402,12 @@ void rankfeed_crossencoder_close(rankfeed_crossencoder* model) {
 rankfeed_status rankfeed_crossencoder_get_info(const rankfeed_crossencoder* model,
                                                rankfeed_crossencoder_info* info) {
   if (model == nullptr || info == nullptr) return RANKFEED_E_ARGUMENT;
-  if (info->struct_size != sizeof(*info)) return RANKFEED_E_STRUCT_SIZE;
+  const uint32_t size = info->struct_size;
+  const bool older = size == offsetof(rankfeed_crossencoder_info, graphs);
+  if (size != sizeof(*info) && !older) return RANKFEED_E_STRUCT_SIZE;
   const ModelConfig& c = model->model.config;
-  *info = {};
-  info->struct_size = sizeof(*info);
+  std::memset(info, 0, size);
+  info->struct_size = size;
   info->dtype = model->model.dtype;
   info->vocab_size = c.vocab_size;
   info->hidden_size = c.hidden;
@@ -407,6 +423,11 @@ rankfeed_status rankfeed_crossencoder_get_info(const rankfeed_crossencoder* mode
   info->weight_bytes = model->model.offsets.bytes;
   std::strncpy(info->backend, model->backend->name, sizeof(info->backend) - 1);
   model->ops->describe(model->ctx, info->gemm, sizeof(info->gemm));
+  if (older) return RANKFEED_OK;
+  const GraphCache::Counts counts = model->graphs.counts();
+  info->graphs = counts.graphs;
+  info->graph_launches = counts.launches;
+  info->graph_failures = counts.failures;
   return RANKFEED_OK;
 }
 
@@ -425,10 +446,8 @@ rankfeed_status rankfeed_crossencoder_workspace(const rankfeed_crossencoder* mod
     return RANKFEED_OK;
   }
   WorkspacePlan plan;
-  if (!PlanWorkspace(model->model, model->ops->scratch_bytes(model->ctx, max_seqlen), rows, tokens,
-                     &plan)) {
+  if (!PlanDevice(*model, model->graphs.on(), rows, tokens, max_seqlen, &plan))
     return RANKFEED_E_LIMIT;
-  }
   out->size = plan.bytes;
   return RANKFEED_OK;
 }
@@ -459,12 +478,22 @@ rankfeed_status rankfeed_crossencoder_enqueue(const rankfeed_crossencoder* model
     if (rc == RANKFEED_GPU_OK) (void)job.release();  // the stream has it
     return StatusOf(rc);
   }
+  const bool graph = model->graphs.Takes(*batch);
   WorkspacePlan plan;
-  const uint64_t scratch = model->ops->scratch_bytes(model->ctx, std::max(1u, batch->max_seqlen));
-  if (!PlanWorkspace(model->model, scratch, batch->rows, batch->tokens, &plan))
+  if (!PlanDevice(*model, graph, batch->rows, batch->tokens, std::max(1u, batch->max_seqlen),
+                  &plan)) {
     return RANKFEED_E_LIMIT;
-  return StatusOf(
-      Forward(*model->ops, model->ctx, stream, model->model, *batch, plan, workspace, logits));
+  }
+  const auto forward = [&](uint32_t parts) {
+    return Forward(*model->ops, model->ctx, stream, model->model, *batch, plan, workspace, logits,
+                   parts);
+  };
+  if (!graph) return StatusOf(forward(kForwardAll));
+  if (const int32_t rc = forward(kForwardInputs)) return StatusOf(rc);
+  if (!model->graphs.RunLayers(*model->ops, model->model, *batch, plan, workspace, stream)) {
+    if (const int32_t rc = forward(kForwardLayers)) return StatusOf(rc);
+  }
+  return StatusOf(forward(kForwardScores));
 }
 
 rankfeed_status rankfeed_packed_batch_of(const rankfeed_batch* batch, const void* arena,

@@ -51,7 +51,7 @@ bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t ro
 
 int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const DeviceModel& model,
                 const rankfeed_packed_batch& batch, const WorkspacePlan& plan, void* workspace,
-                float* logits) noexcept {
+                float* logits, uint32_t parts) noexcept {
   const ModelConfig& c = model.config;
   const WeightOffsets& o = model.offsets;
   auto* base = static_cast<char*>(workspace);
@@ -89,7 +89,8 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
   const rankfeed_op_positions op_positions{
       batch.input_ids, batch.cu_seqlens, batch.rows, c.pad_id, positions, ids, cu_seqlens,
       tiles,           plan.tile_count};
-  if ((rc = ops.positions(&at, &op_positions)) != 0) return rc;
+  const bool inputs = (parts & kForwardInputs) != 0, layers = (parts & kForwardLayers) != 0;
+  if (inputs && (rc = ops.positions(&at, &op_positions)) != 0) return rc;
   if (batch.tokens != 0) {
     const rankfeed_op_embed op_embed{model.dtype,
                                      batch.tokens,
@@ -107,10 +108,11 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
                                      floats(o.norm_b),
                                      c.norm_eps,
                                      x};
-    if ((rc = ops.embed(&at, &op_embed)) != 0) return rc;
+    if (inputs && (rc = ops.embed(&at, &op_embed)) != 0) return rc;
 
     const float scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim()));
     for (const LayerOffsets& l : o.layers) {
+      if (!layers) break;
       if ((rc = gemm(x, l.qkv_w, floats(l.qkv_b), batch.tokens, 3 * h, h,
                      RANKFEED_GPU_NO_ACTIVATION, wide)) != 0)
         return rc;
@@ -127,11 +129,12 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
     }
   }
   const rankfeed_op_first op_first{model.dtype, batch.rows, h, x, cu_seqlens, base + plan.first};
-  if ((rc = ops.first(&at, &op_first)) != 0) return rc;
-  if ((rc = gemm(base + plan.first, o.dense_w, floats(o.dense_b), batch.rows, h, h,
-                 RANKFEED_GPU_TANH, base + plan.dense)) != 0) {
+  if (layers && (rc = ops.first(&at, &op_first)) != 0) return rc;
+  if (layers && (rc = gemm(base + plan.first, o.dense_w, floats(o.dense_b), batch.rows, h, h,
+                           RANKFEED_GPU_TANH, base + plan.dense)) != 0) {
     return rc;
   }
+  if ((parts & kForwardScores) == 0) return 0;
   const rankfeed_op_logits op_logits{
       model.dtype,      batch.rows,       c.labels,   h,     base + plan.dense,
       weight(o.head_w), floats(o.head_b), cu_seqlens, logits};

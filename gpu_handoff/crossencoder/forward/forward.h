@@ -38,11 +38,20 @@ struct WorkspacePlan {
 bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t rows, uint64_t tokens,
                    WorkspacePlan* plan);
 
-// Queues the forward of batch (at->scratch is set from the workspace). 0 or the backend's error.
-// No allocation, locks or exceptions of its own.
+// The parts of a forward, in this order: what reads the caller's batch, what works in the workspace
+// alone (graphs.h), and what writes the caller's logits.
+enum : uint32_t {
+  kForwardInputs = 1,
+  kForwardLayers = 2,
+  kForwardScores = 4,
+  kForwardAll = 7
+};
+
+// Queues the forward of batch (at->scratch is set from the workspace), or parts of it. 0 or the
+// backend's error. No allocation, locks or exceptions of its own.
 int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const DeviceModel& model,
                 const rankfeed_packed_batch& batch, const WorkspacePlan& plan, void* workspace,
-                float* logits) noexcept;
+                float* logits, uint32_t parts = kForwardAll) noexcept;
 
 }  // namespace rankfeed::handoff
 

@@ -123,14 +123,22 @@ TEST_P(DeviceTest, KernelsEqualHostOperations) {
 TEST_P(DeviceTest, ForwardEqualsPyTorch) {
   const rankfeed_gpu_backend* backend = Device("forward against PyTorch's scores");
   if (backend == nullptr) GTEST_SKIP() << skip_;
-  const std::pair<uint32_t, float> types[] = {
-      {RANKFEED_DTYPE_F32, 3e-5f}, {RANKFEED_DTYPE_F16, 2e-2f}, {RANKFEED_DTYPE_BF16, 1.5e-1f}};
+  const struct {
+    uint32_t dtype;
+    float bound;
+    uint32_t graph_tokens;
+  } types[] = {{RANKFEED_DTYPE_F32, 3e-5f, 0},
+               {RANKFEED_DTYPE_F16, 2e-2f, 0},
+               {RANKFEED_DTYPE_BF16, 1.5e-1f, 0},
+               {RANKFEED_DTYPE_F16, 2e-2f, 1 << 16}};
   for (const GoldenModel& golden : LoadGolden()) {
-    for (const auto& [dtype, bound] : types) {
-      SCOPED_TRACE(golden.name + " dtype " + std::to_string(dtype));
+    for (const auto& [dtype, bound, graph_tokens] : types) {
+      SCOPED_TRACE(golden.name + " dtype " + std::to_string(dtype) + " graphs of " +
+                   std::to_string(graph_tokens));
       rankfeed_crossencoder_options options{};
       options.backend = backend;
       options.dtype = dtype;
+      options.graph_tokens = graph_tokens;
       const OpenModel model(golden.path, options);
       ASSERT_NE(model.get(), nullptr);
       const auto few = static_cast<ptrdiff_t>(Small() ? 4 : golden.rows.size());
@@ -161,9 +169,15 @@ TEST_P(DeviceTest, ForwardEqualsPyTorch) {
       batch.input_ids = static_cast<const int32_t*>(ids);
       batch.token_type_ids = static_cast<const int32_t*>(kinds);
       batch.cu_seqlens = static_cast<const int32_t*>(cu);
-      ASSERT_EQ(rankfeed_crossencoder_enqueue(model.get(), &batch, stream, workspace, need.size,
-                                              static_cast<float*>(logits)),
-                RANKFEED_OK);
+      // As a graph the second is recorded and the third only launched.
+      const uint32_t times = graph_tokens == 0 ? 1 : 3;
+      for (uint32_t i = 0; i < times; ++i) {
+        ASSERT_EQ(rankfeed_crossencoder_enqueue(model.get(), &batch, stream, workspace, need.size,
+                                                static_cast<float*>(logits)),
+                  RANKFEED_OK);
+      }
+      EXPECT_EQ(model.info().graph_launches, times - 1);
+      EXPECT_EQ(model.info().graph_failures, 0u);
       ASSERT_EQ(backend->copy_async(ctx, got.data(), logits, got.size() * 4, stream), 0);
       ASSERT_EQ(backend->stream_synchronize(ctx, stream), 0);
       for (size_t i = 0; i < got.size(); ++i)
