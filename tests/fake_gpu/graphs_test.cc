@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Batches as graphs of the device (crossencoder/forward/graphs.h), over the fake runtime: scores are
-// those without graphs, nothing is made for a bucket that has come before, and whatever fails, the
-// batch runs all the same.
+// Batches as graphs of the device (crossencoder/forward/graphs.h), over the fake runtime: scores
+// are those without graphs, nothing is made for a bucket that has come before, and whatever fails,
+// the batch runs all the same.
 #include <gtest/gtest.h>
 
 #include <cmath>

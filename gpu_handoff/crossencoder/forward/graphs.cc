@@ -114,14 +114,14 @@ GraphCache::Entry* GraphCache::Find(const Key& key, uint64_t tag, State* was) {
   return nullptr;
 }
 
-// Gives the key the entry that was not used for longest, if its graph has run. Two threads that meet
-// the same bucket at the same time may each give it one; the second is never found and is the next
-// to go.
+// Gives the key the entry that was not used for longest, if its graph has run. Two threads that
+// meet the same bucket at the same time may each give it one; the second is never found and is the
+// next to go.
 void GraphCache::Claim(const Key& key, uint64_t tag) {
   Entry* oldest = nullptr;
   for (Entry& entry : entries_) {
-    if (oldest == nullptr || entry.used.load(std::memory_order_relaxed) <
-                                 oldest->used.load(std::memory_order_relaxed))
+    if (oldest == nullptr ||
+        entry.used.load(std::memory_order_relaxed) < oldest->used.load(std::memory_order_relaxed))
       oldest = &entry;
   }
   uint32_t state = oldest->state.load(std::memory_order_relaxed);
