@@ -5,7 +5,8 @@
 //
 //   Slot -> Queue -> Slot -> Queue ... -> Slot: the oldest batch is done -> Take its logits
 //
-// Batches run in the order in which they were queued, up to kSlots of them while the next is filled.
+// Batches run in the order in which they were queued, up to kSlots of them while the next is
+// filled.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Batches as graphs of the device (crossencoder/forward/graphs.h), over the fake runtime: scores are
-// those without graphs, nothing is made for a bucket that has come before, and whatever fails, the
-// batch runs all the same.
+// Batches as graphs of the device (crossencoder/forward/graphs.h), over the fake runtime: scores
+// are those without graphs, nothing is made for a bucket that has come before, and whatever fails,
+// the batch runs all the same.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,6 +17,13 @@ namespace rankfeed::handoff {
 namespace {
 
 using Rows = std::vector<std::vector<int32_t>>;
+
+// The 128 tokens of a bucket take the emulation seconds there: one model and element type.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
 
 // A stream, a workspace, and one batch's memory on the device, which lies elsewhere for each batch.
 class Runner {
@@ -135,6 +142,7 @@ TEST_P(FakeGraphsTest, ScoresAreThoseWithoutGraphs) {
   for (const GoldenModel& golden : LoadGolden()) {
     for (const uint32_t dtype : {RANKFEED_DTYPE_F32, RANKFEED_DTYPE_F16}) {
       if (dtype != RANKFEED_DTYPE_F32 && golden.name != "xlmr") continue;
+      if (kSanitized && (dtype != RANKFEED_DTYPE_F32 || golden.name != "roberta")) continue;
       SCOPED_TRACE(golden.name + " dtype " + std::to_string(dtype));
       const uint64_t launched = fake_gpu_calls("GraphLaunch");
       const auto plain = Open(golden.path, 0, dtype), graphs = Open(golden.path, 4096, dtype);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""rerank_test.py RANKFEED SOURCE VENDOR: `rankfeed rerank --device VENDOR` over the fake devices ranks as the host does, with the
+"""rerank_test.py RANKFEED SOURCE VENDOR [OPTION...]: `rankfeed rerank --device VENDOR` over the fake devices ranks as the host does, with the
 vendor's matrix library, on one of two devices, and no check of the fake runtime fails. Standard library only."""
 
 import json
@@ -15,7 +15,7 @@ documents = (source / "data" / "sample" / "docs.jsonl").read_text(encoding="utf-
 
 def rerank(device, docs):
     done = subprocess.run([program, "rerank", "--vocab", source / "data" / "default.model", "--model", source / "data" / "reranker", "--query",
-                           "What does a panda eat?", "--docs", docs, "--device", device, "--json"], capture_output=True, text=True,
+                           "What does a panda eat?", "--docs", docs, "--device", device, "--json", *sys.argv[4:]], capture_output=True, text=True,
                           env={**os.environ, "RANKFEED_FAKE_GPU": "devices=2,seed=5,latency=9"})
     assert done.returncode == 0, done.stderr
     assert "fake_gpu" not in done.stderr, done.stderr
