@@ -61,7 +61,8 @@ typedef struct {
 } rankfeed_op_unpack;
 
 /* out[t] = pad_id + number of non-pad tokens of the row up to and including t; pad_id for a pad.
- * ids_out (tokens entries) and cu_out (rows + 1, from 0), both or neither: copies of what was read,
+ * ids_out (tokens entries) and cu_out (rows + 1, from 0), both or neither: copies of what was read;
+ * cu_out goes on to row_count + 1 entries with empty rows,
  * for batches that lie in host memory, whose every read goes over the bus. tiles, nullable: the
  * list of attention's tiles, with -1 for the rest of tile_count entries (RANKFEED_GPU_TILES at
  * least). */
@@ -70,7 +71,7 @@ typedef struct {
   uint32_t rows;
   int32_t pad_id;
   int32_t *out, *ids_out, *cu_out, *tiles;
-  uint32_t tile_count;
+  uint32_t tile_count, row_count;
 } rankfeed_op_positions;
 
 /* out = LayerNorm(word[id] + position[position] + type[type]); NaN where an index is outside its

@@ -19,6 +19,8 @@ FAULT = 86  # FAKE_GPU_EXIT
 class Framework:
     """Streams, memory and copies of the vendor's runtime, and the fake one's controls."""
 
+    made = []  # by all objects: what frees it, and its handle
+
     def __init__(self, vendor):
         self.vendor = vendor
         self.runtime = ctypes.CDLL({"cuda": "libcudart.so.13", "hip": "libamdhip64.so.7"}[vendor])
@@ -32,13 +34,23 @@ class Framework:
     def stream(self):
         out = ctypes.c_void_p()
         self.call("StreamCreateWithFlags", ctypes.byref(out), 1)  # non-blocking, as PyTorch's
+        self.made.append(("StreamDestroy", out.value))
         return out.value
 
     def memory(self, size, host=False):
         out = ctypes.c_void_p()
         name = "Malloc" if not host else "HostAlloc" if self.vendor == "cuda" else "HostMalloc"
         self.call(name, ctypes.byref(out), ctypes.c_size_t(size), *([0] if host else []))
+        free = "Free" if not host else "FreeHost" if self.vendor == "cuda" else "HostFree"
+        self.made.append((free, out.value))
         return out.value
+
+    def close(self):
+        """Nothing of its own is left for the runtime to find when the process ends."""
+        self.hold(False)
+        for name, handle in reversed(self.made):
+            self.call(name, ctypes.c_void_p(handle))
+        self.made.clear()
 
     def copy(self, to, source, size, stream):
         self.call("MemcpyAsync", ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size), 4, ctypes.c_void_p(stream))
@@ -272,7 +284,7 @@ if sys.argv[1] == "--check":
     try:
         CHECKS[sys.argv[2]](sys.argv[3])
     finally:
-        Framework(sys.argv[3]).hold(False)  # or what is closed now waits for ever
+        Framework(sys.argv[3]).close()  # what is held would wait for ever
     print("ok")
 else:
     folder, vendors = sys.argv[1], sys.argv[2:]

@@ -34,6 +34,7 @@ bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t ro
   plan->ids = take(tokens * sizeof(int32_t));
   plan->cu_seqlens = take((rows + 1) * sizeof(int32_t));
   plan->positions = take(tokens * sizeof(int32_t));
+  plan->rows = static_cast<uint32_t>(rows);
   plan->tile_count = static_cast<uint32_t>(RANKFEED_GPU_TILES(tokens, rows));
   plan->tiles = take(plan->tile_count * sizeof(int32_t));
   constexpr uint64_t kStep = RANKFEED_GPU_GEMM_ROWS;
@@ -88,7 +89,7 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
   int32_t rc = 0;
   const rankfeed_op_positions op_positions{
       batch.input_ids, batch.cu_seqlens, batch.rows, c.pad_id, positions, ids, cu_seqlens,
-      tiles,           plan.tile_count};
+      tiles,           plan.tile_count,  plan.rows};
   const bool inputs = (parts & kForwardInputs) != 0, layers = (parts & kForwardLayers) != 0;
   if (inputs && (rc = ops.positions(&at, &op_positions)) != 0) return rc;
   if (batch.tokens != 0) {

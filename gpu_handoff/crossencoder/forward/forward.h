@@ -31,7 +31,7 @@ struct WorkspacePlan {
   uint64_t scratch, scratch_bytes, ids, cu_seqlens, positions, tiles, x, y, attended, wide, first,
       dense;
   uint64_t bytes;  // of the whole
-  uint32_t tile_count;
+  uint32_t tile_count, rows;
 };
 
 // False when the sizes overflow.
@@ -40,12 +40,7 @@ bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t ro
 
 // The parts of a forward, in this order: what reads the caller's batch, what works in the workspace
 // alone (graphs.h), and what writes the caller's logits.
-enum : uint32_t {
-  kForwardInputs = 1,
-  kForwardLayers = 2,
-  kForwardScores = 4,
-  kForwardAll = 7
-};
+enum : uint32_t { kForwardInputs = 1, kForwardLayers = 2, kForwardScores = 4, kForwardAll = 7 };
 
 // Queues the forward of batch (at->scratch is set from the workspace), or parts of it. 0 or the
 // backend's error. No allocation, locks or exceptions of its own.

@@ -162,19 +162,6 @@ bool GraphCache::Record(const Call& call, Entry* entry) {
 }
 
 bool GraphCache::Launch(const Call& call, Entry* entry) {
-  // The rows that the graph has and the batch has not end where its last one does. Copies on the
-  // device, each as long as all before, because the caller's cu_seqlens end with the batch's.
-  char* const last = static_cast<char*>(call.workspace) + call.plan.cu_seqlens +
-                     uint64_t{call.batch.rows} * sizeof(int32_t);
-  const uint32_t missing = call.bucket.rows - call.batch.rows;
-  for (uint32_t done = 0; done < missing;) {
-    const uint32_t count = std::min(done + 1, missing - done);
-    if (backend_->copy_async(ctx_, last + (done + 1) * sizeof(int32_t), last,
-                             count * sizeof(int32_t), call.stream) != RANKFEED_GPU_OK) {
-      return Failed();
-    }
-    done += count;
-  }
   if (backend_->graph_launch(ctx_, entry->graph, call.stream) != RANKFEED_GPU_OK) return Failed();
   launches_.fetch_add(1, std::memory_order_relaxed);
   if (backend_->event_record(ctx_, entry->done, call.stream) != RANKFEED_GPU_OK) entry->lost = true;

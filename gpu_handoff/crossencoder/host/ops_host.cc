@@ -90,6 +90,8 @@ int32_t Positions(const rankfeed_op_at*, const rankfeed_op_positions* op) {
       op->out[i] = op->ids[i] == op->pad_id ? op->pad_id : op->pad_id + counted;
     }
   }
+  for (uint32_t r = op->rows; op->cu_out != nullptr && r < op->row_count; ++r)
+    op->cu_out[r + 1] = op->cu_out[op->rows];
   return 0;
 }
 

@@ -59,7 +59,8 @@ int32_t UnpackOp(const rankfeed_op_at* at, const rankfeed_op_unpack* op) {
 int32_t PositionsOp(const rankfeed_op_at* at, const rankfeed_op_positions* op) {
   if (op->rows == 0) return 0;
   return Launch(at, &PositionsKernel, op->rows, 1, kThreads, 2 * kThreads, op->ids, op->cu_seqlens,
-                op->pad_id, op->out, op->ids_out, op->cu_out, op->tiles, op->rows, op->tile_count);
+                op->pad_id, op->out, op->ids_out, op->cu_out, op->tiles, op->rows, op->tile_count,
+                op->row_count);
 }
 
 // One kernel for rows of whole vectors, another for all others.

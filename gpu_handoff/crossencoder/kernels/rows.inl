@@ -7,7 +7,7 @@
 RF_KERNEL(kThreads)
 PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad, int32_t* out,
                 int32_t* ids_out, int32_t* cu_out, int32_t* tiles, uint32_t rows,
-                uint32_t tile_count) {
+                uint32_t tile_count, uint32_t row_count) {
   RF_SHARED(shared);
   RF_SHARED_POINTER(int32_t) const scratch = RF_SHARED_AS(int32_t, shared);
   const int32_t base = cu_seqlens[0];
@@ -15,6 +15,9 @@ PositionsKernel(const int32_t* ids, const int32_t* cu_seqlens, int32_t pad, int3
   if (cu_out != nullptr && RF_THREAD == 0) {
     if (RF_BLOCK_X == 0) cu_out[0] = 0;
     cu_out[RF_BLOCK_X + 1] = end;
+  }
+  if (cu_out != nullptr && RF_BLOCK_X + 1 == rows) {
+    for (uint32_t r = rows + 1 + RF_THREAD; r <= row_count; r += RF_THREADS) cu_out[r] = end;
   }
   if (tiles != nullptr) {
     constexpr int32_t kTokens = RANKFEED_GPU_TILE;

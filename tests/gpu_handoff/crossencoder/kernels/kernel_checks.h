@@ -82,18 +82,21 @@ class KernelChecks {
           1,
           ints(ids.size()),
           ints(ids.size()),
-          ints(cu.size()),
+          ints(cu.size() + 2),
           ints(tiles.size()),
-          static_cast<uint32_t>(tiles.size())};
+          static_cast<uint32_t>(tiles.size()),
+          rows + 2};
     const rankfeed_op_at at = At();
     ASSERT_EQ(ops_->positions(&at, &op), 0);
     Fetch(op.out, &got);
     EXPECT_EQ(got, expected);
     Fetch(op.ids_out, &got);
     EXPECT_EQ(got, ids);
-    std::vector<int32_t> rows_got(cu.size(), -7);
+    auto rows_wanted = cu;  // and two empty rows
+    rows_wanted.resize(cu.size() + 2, cu.back());
+    std::vector<int32_t> rows_got(rows_wanted.size(), -7);
     Fetch(op.cu_out, &rows_got);
-    EXPECT_EQ(rows_got, cu);
+    EXPECT_EQ(rows_got, rows_wanted);
     std::vector<int32_t> tiles_got(tiles.size(), -7);
     Fetch(op.tiles, &tiles_got);
     EXPECT_EQ(tiles_got, tiles);
