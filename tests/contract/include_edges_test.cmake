@@ -71,9 +71,9 @@ endforeach()
 # backend.h, comes first and knows neither its backends nor the cross-encoder; the cross-encoder's kernels
 # know the devices they run on, and the emulator is what kernels are written in where there is no device.
 set(handoff_order . backends/host backends/cuda/names_cuda.h backends/hip/names_hip.h backends/device backends/cuda
-    backends/hip backends crossencoder/ops.h crossencoder/model crossencoder/host crossencoder/emulation/emulator.h
-    crossencoder/kernels/lt_gemm.h crossencoder/cuda crossencoder/hip crossencoder/kernels crossencoder/emulation
-    crossencoder/forward)
+    backends/hip backends crossencoder/ops.h crossencoder/model crossencoder/host
+    crossencoder/emulation/access_counts.h crossencoder/emulation/emulator.h crossencoder/kernels/lt_gemm.h
+    crossencoder/cuda crossencoder/hip crossencoder/kernels crossencoder/emulation crossencoder/forward)
 
 # The place of a path inside gpu_handoff/: its own, or its folder's.
 function(handoff_rank_of path out)
