@@ -2,8 +2,8 @@
 // bench_pipeline: queries per second from texts to scores, streaming: while a device works on one
 // batch the CPU tokenizes and packs the next one.
 //   bench_pipeline --vocab IMAGE --model DIR --docs FILE [--device host|cuda|hip] [--queries N]
-//                  [--pairs N] [--max-length N] [--slots N] [--dtype auto|f32|f16|bf16] [--graph-tokens N] [--mapped
-//                  BYTES|measure]
+//                  [--pairs N] [--max-length N] [--slots N] [--dtype auto|f32|f16|bf16]
+//                  [--graph-tokens N] [--mapped BYTES|measure]
 //   bench_pipeline --make-model DIR --layers N --hidden N --vocab IMAGE    random weights, float16
 //
 // FILE has one text per line; a request is one of them as the query against --pairs others, another

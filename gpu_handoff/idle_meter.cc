@@ -7,6 +7,10 @@
 namespace rankfeed::handoff {
 namespace {
 
+// A batch is bound by launches from (kSlack - 1) / kSlack of its busy time on: the last kernel runs
+// on when the host has queued it.
+constexpr uint64_t kSlack = 9;
+
 uint64_t HostNs() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::steady_clock::now().time_since_epoch())
@@ -156,7 +160,7 @@ void IdleMeter::Harvest(Track& track) {
         backend_->event_elapsed(ctx_, track.begin[at], track.end[at], &ns) == RANKFEED_GPU_OK) {
       busy_ns_.fetch_add(ns, std::memory_order_relaxed);
       batches_.fetch_add(1, std::memory_order_relaxed);
-      if (track.queueing_ns[at] >= ns - ns / 9)
+      if (track.queueing_ns[at] >= ns - ns / kSlack)
         launch_bound_.fetch_add(1, std::memory_order_relaxed);
     } else {
       Skip();

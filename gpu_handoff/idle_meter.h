@@ -12,8 +12,8 @@
 // at one stream, or a stream is further ahead than kDepth batches, a batch goes unmeasured and is
 // counted as that.
 //
-// Where the host took as long to queue a batch's work as the stream needed for it, the device waited
-// for launches: such batches are counted as bound by them.
+// Where the host took as long to queue a batch's work as the stream needed for it, the device
+// waited for launches: such batches are counted as bound by them.
 //
 // Cost: two event records per batch, and the queries and time differences of batches that have
 // completed since the last call.
@@ -69,8 +69,7 @@ class IdleMeter {
   const rankfeed_gpu_backend* backend_ = nullptr;
   void* ctx_ = nullptr;
   Track tracks_[kStreams];
-  std::atomic<uint64_t> batches_{0}, busy_ns_{0}, idle_ns_{0}, unmeasured_{0},
-      launch_bound_{0};
+  std::atomic<uint64_t> batches_{0}, busy_ns_{0}, idle_ns_{0}, unmeasured_{0}, launch_bound_{0};
 };
 
 }  // namespace rankfeed::handoff

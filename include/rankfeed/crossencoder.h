@@ -60,11 +60,11 @@ typedef struct {
   const rankfeed_gpu_backend* backend; /* null = host; must outlive the model */
   int32_t device;                      /* index in the backend's numbering */
   /* Batches of up to this many tokens run as graphs of the device (CUDA graphs, HIP graphs): the
-   * forward is recorded for rows, tokens and longest row rounded up, and a workspace, and then
-   * queued with five calls and up to three copies in place of up to eleven for each layer. For small
-   * requests, whose kernels are shorter than their launches. 0: none. At most 64 are kept; what they
-   * take of the device's memory is the runtime's. Ignored by backends without graphs. Shown over a
-   * fake runtime only: no graph has run on a GPU yet. */
+   * layers are recorded for rows and tokens rounded up, and a workspace, and then queued with one
+   * launch, beside three for what reads and writes the caller's memory, in place of up to eleven
+   * for each layer. For small requests, whose kernels are shorter than their launches. 0: none. At
+   * most 64 are kept; what they take of the device's memory is the runtime's. Ignored by backends
+   * without graphs. Shown over a fake runtime only: no graph has run on a GPU yet. */
   uint32_t graph_tokens;
   /* Host: threads that share a batch; null: the calling thread, or the stream's. Borrowed for the
    * model's life. Scores do not depend on it. */

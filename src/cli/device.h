@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cli/device.h: where a cross-encoder runs, as the commands that score have it on their command line.
+// cli/device.h: where a cross-encoder runs, as the commands that score have it on their command
+// line.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -124,9 +124,10 @@ void AddServe(CLI::App& app) {
       ->required();
   c->device.Add(*command);
   command
-      ->add_option("--graph-tokens", c->graph_tokens,
-                   "Batches of up to this many tokens run as graphs of the device; not run on a GPU "
-                   "yet; 0: none")
+      ->add_option(
+          "--graph-tokens", c->graph_tokens,
+          "Batches of up to this many tokens run as graphs of the device; not run on a GPU "
+          "yet; 0: none")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   command->add_option("--corpus", o.paths.corpus,

@@ -236,7 +236,7 @@ Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
 
 // CharInfo of the character that ends at a place where the segment was cut.
 uint32_t SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
-  return tables_.char_info[CharacterGroups::At(segment, CharacterGroups::Before(segment, at))];
+  return tables_.char_info[utf8::CodePointAt(segment, CharacterGroups::Before(segment, at))];
 }
 
 // Appends the spans of the segment from *cursor on, which kFull moves on. more: the byte behind the

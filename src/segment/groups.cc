@@ -72,13 +72,13 @@ bool CharacterGroups::Vanishes(uint32_t info) const {
 // Whether a group may end before the character at `at`, which is not the first.
 bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
   const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
-  const char32_t next = At(segment, at);
+  const char32_t next = utf8::CodePointAt(segment, at);
   const uint32_t info = char_info[next];
   if ((info & image::kCharMarks) != 0 || Vanishes(info) || !BeginsCluster(next)) return false;
   // Behind what vanishes stands what was before it.
   for (uint32_t n = 0; at > 0 && n < kMaxVanishing; ++n) {
     at = Before(segment, at);
-    const uint32_t last = char_info[At(segment, at)];
+    const uint32_t last = char_info[utf8::CodePointAt(segment, at)];
     if ((last & image::kCharNormalizes) != 0) return false;
     if (!Vanishes(last)) return true;
   }

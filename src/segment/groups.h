@@ -36,23 +36,6 @@ class CharacterGroups {
     return utf8::Previous(segment, at);
   }
 
-  // utf8::Decode, at once for most characters of one to three bytes.
-  static char32_t At(std::string_view segment, size_t at) {
-    const auto byte = [&](size_t i) { return static_cast<unsigned char>(segment[at + i]); };
-    const char32_t lead = byte(0);
-    if (lead < 0x80) return lead;
-    const size_t left = segment.size() - at;
-    if (lead >= 0xc2 && lead < 0xe0 && left >= 2 && utf8::IsContinuation(segment[at + 1])) {
-      return (lead & 0x1f) << 6 | (byte(1) & 0x3fu);
-    }
-    // Not E0 and ED, behind which not all bytes may stand.
-    if (lead > 0xe0 && lead < 0xf0 && lead != 0xed && left >= 3 &&
-        utf8::IsContinuation(segment[at + 1]) && utf8::IsContinuation(segment[at + 2])) {
-      return (lead & 0x0f) << 12 | (byte(1) & 0x3fu) << 6 | (byte(2) & 0x3fu);
-    }
-    return utf8::Decode(segment, at).code_point;
-  }
-
   // Whether groups can be told at all; otherwise a segment is one.
   bool known() const { return known_; }
   // Of the group that the character at `at` is in, its begin. O(group).

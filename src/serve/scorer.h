@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // serve/scorer.h: one thread's rerankers, encoder and workspace, or way to a device: tokenizes,
-// scores and ranks one request at a time. Scratch grows with the largest request and is given back after one that was
-// larger than most.
+// scores and ranks one request at a time. Scratch grows with the largest request and is given back
+// after one that was larger than most.
 #pragma once
 
 #include <atomic>

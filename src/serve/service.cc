@@ -351,8 +351,8 @@ Response Service::Rerank(const Request& request, Json body, Clock::time_point ta
     out.fields = fmt::format(
         "x-compute-type: {}\r\nx-compute-tokens: {}\r\nx-total-time: {}\r\nx-queue-time: {}\r\n"
         "x-tokenization-time: {}\r\nx-inference-time: {}\r\n",
-        scorer->assets().paths.device.on_host() ? "cpu" : "gpu", r.tokens, Milliseconds(total), Milliseconds(taken - request.arrival),
-        Milliseconds(r.tokenizing), Milliseconds(r.scoring));
+        scorer->assets().paths.device.on_host() ? "cpu" : "gpu", r.tokens, Milliseconds(total),
+        Milliseconds(taken - request.arrival), Milliseconds(r.tokenizing), Milliseconds(r.scoring));
   }
   out.fields += fmt::format("x-rankfeed-generation: {}\r\n", r.generation);
   m.seconds.Observe(std::chrono::duration<double>(total).count());

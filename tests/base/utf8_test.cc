@@ -52,6 +52,39 @@ TEST(Utf8, MaximalSubparts) {
   EXPECT_EQ(Sizes("\xe0\xa0\xf4\x8f\xbf"), (V{2, 3}));
 }
 
+// Behind each character a byte more, and each cut short: the quick cases must not look beyond the
+// end.
+TEST(Utf8, CodePointAtIsDecodes) {
+  for (char32_t c = 0; c <= kMaxCodePoint; ++c) {
+    if (c >= 0xd800 && c <= 0xdfff) continue;
+    char bytes[5];
+    const uint32_t size = Encode(c, bytes);
+    bytes[size] = static_cast<char>(0x80);
+    for (uint32_t cut = 1; cut <= size + 1; ++cut) {
+      const std::string text(bytes, cut);  // of its own, so that AddressSanitizer sees its end
+      ASSERT_EQ(CodePointAt(text, 0), Decode(text, 0).code_point) << uint32_t{c} << " " << cut;
+    }
+  }
+}
+
+TEST(Utf8, CodePointAtIsDecodesForBadBytes) {
+  const unsigned char kNext[] = {0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f,
+                                 0xa0, 0xbf, 0xc0, 0xc2, 0xe0, 0xff};
+  for (unsigned lead = 0; lead < 256; ++lead) {
+    for (const unsigned char second : kNext) {
+      for (const unsigned char third : kNext) {
+        for (size_t size = 1; size <= 3; ++size) {
+          const char bytes[] = {static_cast<char>(lead), static_cast<char>(second),
+                                static_cast<char>(third)};
+          const std::string text(bytes, size);
+          ASSERT_EQ(CodePointAt(text, 0), Decode(text, 0).code_point)
+              << lead << " " << +second << " " << +third;
+        }
+      }
+    }
+  }
+}
+
 TEST(Utf8, PreviousUndoesDecode) {
   const unsigned char kBytes[] = {0x00, 0x41, 0x80, 0x8f, 0x90, 0xa0, 0xbf, 0xc1,
                                   0xc3, 0xe0, 0xe6, 0xed, 0xf0, 0xf1, 0xf4, 0xff};

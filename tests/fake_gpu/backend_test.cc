@@ -125,7 +125,8 @@ TEST_P(FakeBackendTest, DeviceThatCannotBeMadeCurrentIsTheVendorsError) {
   backend_->device_close(ctx);
 }
 
-// Of HIP's runtimes the newest that is there; fake_gpu_rocm5_test and fake_gpu_rocm6_test have others.
+// Of HIP's runtimes the newest that is there; fake_gpu_rocm5_test and fake_gpu_rocm6_test have
+// others.
 TEST_P(FakeBackendTest, SaysWhichRuntimeItFound) {
   void* ctx = Open();
   ASSERT_NE(ctx, nullptr);
@@ -273,8 +274,8 @@ TEST_P(FakeBackendTest, CaptureErrorsOfAQueryQuarantineNothing) {
   }
 }
 
-// By the devices' clock of the fake runtime: a kernel that takes ten minutes is longer than its launch,
-// and one that takes some microseconds is not while the host sleeps.
+// By the devices' clock of the fake runtime: a kernel that takes ten minutes is longer than its
+// launch, and one that takes some microseconds is not while the host sleeps.
 TEST_P(FakeBackendTest, BatchesBoundByLaunchesAreCounted) {
   void* ctx = Open();
   void* memory = nullptr;
@@ -345,8 +346,8 @@ TEST_P(FakeBackendTest, StaleErrorIsNotTheNextKernels) {
   EXPECT_EQ(Found(), "");
 }
 
-// 2^25 blocks of at least 128 threads are 2^32 or more, which HIP does not start; refused before the
-// runtime is asked. A block has at most four rows of add_norm.
+// 2^25 blocks of at least 128 threads are 2^32 or more, which HIP does not start; refused before
+// the runtime is asked. A block has at most four rows of add_norm.
 TEST_P(FakeBackendTest, GridsBeyondTheLimitsAreRefused) {
   void* ctx = Open();
   const rankfeed_op_at at{ctx, nullptr, nullptr, 0};

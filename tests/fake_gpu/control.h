@@ -8,8 +8,8 @@
  *
  * A check that fails has a name; it is printed to stderr ("fake_gpu: NAME: ..."), kept for
  * fake_gpu_found, and the call goes on as a careless device would. A program that RANKFEED_FAKE_GPU
- * steers ends with what fake_gpu_found checks. Stores and loads that memory protection catches end the
- * process with status FAKE_GPU_EXIT after printing "fake_gpu: NAME: ...". */
+ * steers ends with what fake_gpu_found checks. Stores and loads that memory protection catches end
+ * the process with status FAKE_GPU_EXIT after printing "fake_gpu: NAME: ...". */
 #ifndef RANKFEED_TESTS_FAKE_GPU_CONTROL_H_
 #define RANKFEED_TESTS_FAKE_GPU_CONTROL_H_
 

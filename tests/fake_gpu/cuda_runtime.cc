@@ -281,7 +281,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
     return fake_gpu::StreamEndCapture(StreamOf(stream), reinterpret_cast<fake_gpu::Graph**>(out));
   });
 }
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* out, cudaGraph_t graph,
+                                          unsigned long long) {
   return Unsafe("GraphInstantiate", [&] {
     return fake_gpu::GraphInstantiate(reinterpret_cast<fake_gpu::Graph*>(graph),
                                       reinterpret_cast<fake_gpu::Graph**>(out));

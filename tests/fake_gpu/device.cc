@@ -195,8 +195,7 @@ bool Step(bool hurry = false, Stream* only = nullptr) {
 
 }  // namespace
 
-void Add(Stream* stream, const char* what, std::function<void()> run,
-         std::function<bool()> ready) {
+void Add(Stream* stream, const char* what, std::function<void()> run, std::function<bool()> ready) {
   Machine& m = M();
   if (stream->capture != nullptr) {
     if (ready != nullptr || what[0] == '(') {

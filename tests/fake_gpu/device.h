@@ -87,8 +87,8 @@ struct Grid {
 Code LaunchKernel(const char* function, const Grid& grid, void** arguments, Stream* stream,
                   bool hip);
 
-// Graphs (graph.cc). mode: 0 global, 1 thread local, 2 relaxed. A captured stream is not waited for,
-// no event is recorded on it, and copies of ordinary memory are not recorded.
+// Graphs (graph.cc). mode: 0 global, 1 thread local, 2 relaxed. A captured stream is not waited
+// for, no event is recorded on it, and copies of ordinary memory are not recorded.
 struct Graph;
 Code StreamBeginCapture(Stream* stream, int mode);
 Code StreamEndCapture(Stream* stream, Graph** out);

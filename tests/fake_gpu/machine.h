@@ -39,7 +39,7 @@ struct Thread;
 struct Stream {
   int device = 0;
   bool alive = true, implicit = false;  // implicit: nobody made it, nobody destroys it
-  Graph* capture = nullptr;  // what is queued is recorded there
+  Graph* capture = nullptr;             // what is queued is recorded there
   Thread* capturing_thread = nullptr;
   bool capture_broken = false;
   std::deque<Work> queue;

@@ -251,8 +251,8 @@ TEST(HfEncode, LiteralUnknownFuses) {
   EXPECT_EQ(engine.Encode("x<unk>y"), "4:0-1 0:0-7");
 }
 
-// A file whose added tokens are looked for in normalized text; they have the ids from 3 on, behind a
-// vocabulary of three.
+// A file whose added tokens are looked for in normalized text; they have the ids from 3 on, behind
+// a vocabulary of three.
 std::string SmallFile(const std::string& normalizer, const std::string& prepend_scheme,
                       const std::string& vocab, const std::vector<Added>& tokens) {
   std::string added;
