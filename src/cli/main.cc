@@ -29,12 +29,14 @@ void AddParityOption(CLI::App& command, std::string* parity) {
 
 CLI::Option* AddPagesOption(CLI::App& command, std::string* pages) {
   std::vector<std::string> names;
-  for (uint32_t i = 0; rankfeed_pages_name(i) != nullptr; ++i) names.emplace_back(rankfeed_pages_name(i));
+  for (uint32_t i = 0; rankfeed_pages_name(i) != nullptr; ++i)
+    names.emplace_back(rankfeed_pages_name(i));
   return command
-      .add_option("--pages", *pages,
-                  "Memory pages the vocabulary lies on: auto (the largest there are), hugetlb "
-                  "(preallocated 2 MiB pages, or an error), transparent (transparent huge pages where the "
-                  "system gives them), base (4 KiB), file (an image in place, shared between processes)")
+      .add_option(
+          "--pages", *pages,
+          "Memory pages the vocabulary lies on: auto (the largest there are), hugetlb "
+          "(preallocated 2 MiB pages, or an error), transparent (transparent huge pages where the "
+          "system gives them), base (4 KiB), file (an image in place, shared between processes)")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
 }
@@ -64,21 +66,24 @@ void VocabOptions::Add(CLI::App& command) {
                      "example xlm-roberta");
   auto* const on = AddPagesOption(command, &pages);
   command
-      .add_flag("--map-file", map_file,
-                "--pages file, and the same for stores: images and stores are used in place, shared "
-                "between processes, and not copied: only for files that nobody else changes")
+      .add_flag(
+          "--map-file", map_file,
+          "--pages file, and the same for stores: images and stores are used in place, shared "
+          "between processes, and not copied: only for files that nobody else changes")
       ->excludes(on);
 }
 
-Pages VocabOptions::on() const { return map_file ? Pages::kFile : PagesOf(pages); }
+Pages VocabOptions::on() const {
+  return map_file ? Pages::kFile : PagesOf(pages);
+}
 
 FolderConfig VocabOptions::Config() const {
   return folder.empty() ? FolderConfig{} : ReadFolderConfig(folder);
 }
 
 Vocabulary VocabOptions::Load() const {
-  auto loaded = Vocabulary::Load(path, parity_number(), preset.empty() ? nullptr : preset.c_str(),
-                                 on());
+  auto loaded =
+      Vocabulary::Load(path, parity_number(), preset.empty() ? nullptr : preset.c_str(), on());
   if (!loaded) throw Failure(loaded.error().message);
   return std::move(*loaded);
 }
@@ -97,9 +102,10 @@ void SpecialsOption::Add(CLI::App& command) {
                   "HuggingFace does), escape (plain text), error (an error of that text)")
       ->check(CLI::IsMember({"parse", "escape", "error"}))
       ->capture_default_str();
-  command.add_flag("--split-special-tokens", split,
-                   "HuggingFace's encode_special_tokens: as escape, but the model still finds special "
-                   "tokens that are pieces of the vocabulary");
+  command.add_flag(
+      "--split-special-tokens", split,
+      "HuggingFace's encode_special_tokens: as escape, but the model still finds special "
+      "tokens that are pieces of the vocabulary");
 }
 
 uint32_t SpecialsOption::flags() const {
@@ -133,6 +139,21 @@ void ForceInstructionSet() {
       fmt::join(InstructionSets(Isas::kAll), ", "), fmt::join(InstructionSets(Isas::kRun), ", ")));
 }
 
+#ifdef RANKFEED_WITH_CROSSENCODER
+// BLIS 0.9 tells a CPU by its name: under a hypervisor that hides the name, and on AMD's from Zen 4
+// on, it multiplies with AVX2 or with portable loops though there is AVX-512. Its variable
+// BLIS_ARCH_TYPE, read with the first product, takes the number of a kind of CPU (arch_t,
+// bli_type_defs.h); Skylake-X is 0 in all releases so far.
+void ChooseProducts() {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+      __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0) {
+    setenv("BLIS_ARCH_TYPE", "0", /*replace=*/0);
+  }
+#endif
+}
+#endif
+
 }  // namespace
 }  // namespace rankfeed::cli
 
@@ -165,6 +186,9 @@ int main(int argc, char** argv) {
   try {
     rankfeed::cli::CheckCommandNames(app, argc, argv);
     rankfeed::cli::ForceInstructionSet();
+#ifdef RANKFEED_WITH_CROSSENCODER
+    rankfeed::cli::ChooseProducts();
+#endif
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) throw rankfeed::cli::Failure("writing to standard output failed");
     return 0;

@@ -112,33 +112,8 @@ void Tanh(float* x, size_t size) {
   ForEach(x, size, 0.0f, [&](V v) { return hn::Tanh(d, v); });
 }
 
-void Softmax(float* x, float scale, size_t size) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  float largest = x[0];
-  if (size >= lanes) {
-    V most = hn::LoadU(d, x);
-    for (; i + lanes <= size; i += lanes) most = hn::Max(most, hn::LoadU(d, x + i));
-    largest = hn::GetLane(hn::MaxOfLanes(d, most));
-  }
-  for (; i < size; ++i) largest = x[i] > largest ? x[i] : largest;
-  const V shift = hn::Set(d, -largest * scale);  // scale is positive
-  const V scale_v = hn::Set(d, scale);
-  // exp(-100) is zero next to the 1 of the largest; hn::Exp is defined from -104 on.
-  ForEach(x, size, largest, [&](V v) {
-    return hn::Exp(d, hn::Max(hn::MulAdd(v, scale_v, shift), hn::Set(d, -100.0f)));
-  });
-  V sums = hn::Zero(d);
-  for (i = 0; i + lanes <= size; i += lanes) sums = hn::Add(sums, hn::LoadU(d, x + i));
-  float sum = hn::GetLane(hn::SumOfLanes(d, sums));
-  for (; i < size; ++i) sum += x[i];
-  const V inverse = hn::Set(d, 1.0f / sum);
-  ForEach(x, size, 0.0f, [&](V v) { return hn::Mul(v, inverse); });
-}
-
 const ElementwiseKernels* Table() {
-  static constexpr ElementwiseKernels kTable = {Add, Norm, Gelu, Tanh, Softmax, Dot};
+  static constexpr ElementwiseKernels kTable = {Add, Norm, Gelu, Tanh, Dot};
   return &kTable;
 }
 

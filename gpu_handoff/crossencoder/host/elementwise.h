@@ -16,8 +16,6 @@ struct ElementwiseKernels {
   // x = x * Phi(x), Phi by erf.
   void (*gelu)(float* x, size_t size);
   void (*tanh)(float* x, size_t size);
-  // x = exp(x * scale - max) / sum.
-  void (*softmax)(float* x, float scale, size_t size);
   float (*dot)(const float* a, const float* b, size_t size);
 };
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // crossencoder/host/ops_host.cc: see ops_host.h. Products by BLAS (cblas_sgemm, one thread: rows of
-// a batch are what threads share), the rest by elementwise.h.
-//
-// Attention of one row and head: kQueryTile rows of q k^T at a time, softmax in place, times v; so
-// the scratch is kQueryTile * max_seqlen floats however long a row is.
+// a batch are what threads share), attention by attention.h, the rest by elementwise.h.
 #include "crossencoder/host/ops_host.h"
 
 #include <cblas.h>
@@ -13,15 +10,20 @@
 #include <cstring>
 #include <limits>
 
+#include "crossencoder/host/attention.h"
 #include "crossencoder/host/elementwise.h"
 
 // From blis.h, which is half a megabyte.
-extern "C" const char* bli_info_get_version_str(void);
+extern "C" {
+void bli_init(void);  // without it a kind of CPU that BLIS_ARCH_TYPE names is not known yet
+const char* bli_info_get_version_str(void);
+int bli_arch_query_id(void);
+const char* bli_arch_string(int id);
+}
 
 namespace rankfeed::handoff {
 namespace {
 
-constexpr uint32_t kQueryTile = 64;
 constexpr int32_t kInvalid = -4;  // RANKFEED_GPU_INVALID
 
 struct RowRange {
@@ -33,11 +35,13 @@ RowRange RowOf(const int32_t* cu_seqlens, uint32_t row) {
 }
 
 void Describe(void*, char* out, uint64_t capacity) {
-  std::snprintf(out, capacity, "BLIS %s", bli_info_get_version_str());
+  bli_init();
+  std::snprintf(out, capacity, "BLIS %s (%s)", bli_info_get_version_str(),
+                bli_arch_string(bli_arch_query_id()));
 }
 
 uint64_t ScratchBytes(void*, uint32_t max_seqlen) {
-  return (uint64_t{kQueryTile} * max_seqlen * sizeof(float) + 255) / 256 * 256;
+  return (AttentionScratch(max_seqlen) * sizeof(float) + 255) / 256 * 256;
 }
 
 template <class Id>
@@ -139,28 +143,16 @@ int32_t Gemm(const rankfeed_op_at*, const rankfeed_op_gemm* op) {
 
 int32_t Attention(const rankfeed_op_at* at, const rankfeed_op_attention* op) {
   if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
-  const uint32_t d = op->head_dim, h = op->heads * d;
-  const int width = static_cast<int>(3 * h), head = static_cast<int>(d);
-  auto* scores = static_cast<float*>(at->scratch);
+  const size_t d = op->head_dim, h = op->heads * d;
   for (uint32_t r = 0; r < op->rows; ++r) {
     const RowRange row = RowOf(op->cu_seqlens, r);
-    if (uint64_t{std::min(row.size, kQueryTile)} * row.size * sizeof(float) > at->scratch_bytes)
-      return kInvalid;
-    const float* qkv = static_cast<const float*>(op->qkv) + size_t{row.begin} * 3 * h;
-    float* out = static_cast<float*>(op->out) + size_t{row.begin} * h;
-    const int keys = static_cast<int>(row.size);
-    for (uint32_t i = 0; i < op->heads; ++i) {
-      const float *q = qkv + size_t{i} * d, *k = q + h, *v = k + h;
-      for (uint32_t begin = 0; begin < row.size; begin += kQueryTile) {
-        const uint32_t queries = std::min(kQueryTile, row.size - begin);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(queries), keys, head,
-                    1.0f, q + size_t{begin} * 3 * h, width, k, width, 0.0f, scores, keys);
-        for (uint32_t j = 0; j < queries; ++j)
-          Elementwise().softmax(scores + size_t{j} * row.size, op->scale, row.size);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(queries), head,
-                    keys, 1.0f, scores, keys, v, width, 0.0f,
-                    out + size_t{begin} * h + size_t{i} * d, static_cast<int>(h));
-      }
+    if (row.size == 0) continue;
+    if (AttentionScratch(row.size) * sizeof(float) > at->scratch_bytes) return kInvalid;
+    const float* const q = static_cast<const float*>(op->qkv) + size_t{row.begin} * 3 * h;
+    float* const out = static_cast<float*>(op->out) + size_t{row.begin} * h;
+    for (size_t i = 0; i < h; i += d) {
+      Attend({q + i, q + h + i, q + 2 * h + i, 3 * h, out + i, h}, row.size, d, op->scale,
+             static_cast<float*>(at->scratch));
     }
   }
   return 0;

@@ -52,13 +52,6 @@ TEST(Elementwise, EqualsDoubleArithmetic) {
     out = a;
     k.tanh(out.data(), size);
     for (size_t i = 0; i < size; ++i) EXPECT_NEAR(out[i], std::tanh(double{a[i]}), 1e-6);
-
-    out = a;
-    k.softmax(out.data(), 0.7f, size);
-    double most = -1e30, sum = 0;
-    for (const float v : a) most = std::max(most, 0.7 * v);
-    for (const float v : a) sum += std::exp(0.7 * v - most);
-    for (size_t i = 0; i < size; ++i) EXPECT_NEAR(out[i], std::exp(0.7 * a[i] - most) / sum, 1e-6);
   }
 }
 
@@ -68,10 +61,6 @@ TEST(Elementwise, ExtremesStayFinite) {
   k.gelu(x.data(), x.size());
   const std::vector<float> expected = {0, 0, 0, 0, 0, 0, 20, 100, 1e30f};
   for (size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(x[i] + 1.0f, expected[i] + 1.0f) << i;
-  x = {1e4f, -1e4f, 0, 3};
-  k.softmax(x.data(), 1.0f, x.size());
-  EXPECT_FLOAT_EQ(x[0], 1.0f);
-  for (size_t i = 1; i < x.size(); ++i) EXPECT_LT(x[i], 1e-30f);
   x = {NAN};
   k.gelu(x.data(), 1);
   EXPECT_TRUE(std::isnan(x[0]));
