@@ -63,8 +63,6 @@ ELSEWHERE = {
     "tests/serve/load_test.py": "test:serve_load_test",
     "bench/serve_load.py": "file:bench/serve_load.py",
     "pip install .": "test:python_wheel",
-    "tests/examples/pretokenize_ray.py": "test:example_pretokenize_ray_long",
-    "rankfeed corpus merge -o docs.rfc shards": "test:example_pretokenize_ray_long",
     "scripts/gpu-check.sh": "test:gpu_check_dry_run",
     "LD_LIBRARY_PATH=build-release/fake_gpu": "file:tests/fake_gpu/rerank_test.py",
 }

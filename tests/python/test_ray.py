@@ -116,7 +116,8 @@ class Test:
         print(f"worker killed at {before} shards, node at {len(self.shards())}")
         assert len(self.shards()) < SHARDS
         total, made, found = self.finish(process)
-        assert (total, made, found) == (COUNT, SHARDS - left, left), (total, made, found)
+        # A task whose worker was lost right after it had put its shard into place finds it when it is run again.
+        assert total == COUNT and made + found == SHARDS and left <= found <= left + 2, (total, made, found)
         assert sorted(os.listdir(self.out)) == sorted([os.path.basename(s) for s in self.shards()] + ["manifest.json"]), "left-overs"
 
     def compare(self):
