@@ -104,31 +104,42 @@ def _read_lines(job: _Job, lines: _Lines) -> Any:
     ids: List[str] = []
     texts: List[str] = []
     with open(lines.path, "rb") as file:
-        at = lines.begin
-        if at > 0:  # the line that the range before reads to its end
-            file.seek(at - 1)
-            at += len(file.readline()) - 1
-        while at < lines.end:
-            line = file.readline()
-            where = f"{lines.path}: byte {at}"
-            at += len(line)
-            if not line.strip():
-                continue
+        begin = end = lines.begin
+        if begin > 0:  # the line that the range before reads to its end
+            file.seek(begin - 1)
+            end += len(file.readline()) - 1
+        for line in file:
+            begin, end = end, end + len(line)
+            if begin >= lines.end:
+                break
             try:
-                row = json.loads(line)
+                row = json.loads(line.decode())
                 id, text = row[job.id_column], row[job.text_column]
-                if isinstance(id, int) and not isinstance(id, bool):
+                if type(id) is int:
                     id = str(id)
-                if not isinstance(id, str) or not isinstance(text, str):
+                if type(id) is not str or type(text) is not str:
                     raise TypeError(f"\"{job.id_column}\" must be a string or an integer, \"{job.text_column}\" a string")
-                id.encode()
-                text.encode()
             except (KeyError, TypeError, ValueError, RecursionError) as problem:
-                raise DocumentError(f"{where}: {type(problem).__name__}: {problem}") from None
+                if not line.strip():
+                    continue
+                raise DocumentError(f"{lines.path}: byte {begin}: {type(problem).__name__}: {problem}") from None
             ids.append(id)
             texts.append(text)
     large = pyarrow.large_string()
-    return pyarrow.table({"id": pyarrow.array(ids, large), "text": pyarrow.array(texts, large)})
+    try:
+        return pyarrow.table({"id": pyarrow.array(ids, large), "text": pyarrow.array(texts, large)})
+    except UnicodeEncodeError as problem:  # JSON may spell half of a pair of surrogates
+        raise DocumentError(f"{lines.path}: {_not_utf8(ids, texts)}: {problem}") from None
+
+
+def _not_utf8(ids: Sequence[str], texts: Sequence[str]) -> str:
+    """Names the first document of which a string is not Unicode."""
+    for id, text in zip(ids, texts):
+        try:
+            (id + text).encode()
+        except UnicodeEncodeError:
+            return f"the document {id!r}"
+    return "a document"
 
 
 def _documents(job: _Job, piece: Any) -> Any:
@@ -274,8 +285,10 @@ def _make(job: _Job, image: bytes, shard: int, *parts: Any) -> _Shard:
                 writer.put_all(ids.slice(at, _PUT_AT_ONCE), texts.slice(at, _PUT_AT_ONCE))
         facts = _facts(job, temporary, tokenizer)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as problem:
         _remove([temporary, temporary + ".tmp"])
+        if isinstance(problem, RankfeedError) and problem.name == "RANKFEED_E_IO":
+            raise OSError(str(problem)) from None  # Ray runs the task again
         raise
     return _Shard(name, *facts, content, True)
 

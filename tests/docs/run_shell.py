@@ -60,6 +60,7 @@ ELSEWHERE = {
     ".venv/bin/python tests/oracle/bulk_sp.py": "file:tests/oracle/bulk_sp.py",
     ".venv/bin/python tests/oracle/bulk_forms.py": "file:tests/oracle/bulk_forms.py",
     "python -m rankfeed compile": "test:python_from_transformers_test",
+    "python -m rankfeed pretokenize": "test:python_ray_long",
     "tests/serve/load_test.py": "test:serve_load_test",
     "bench/serve_load.py": "file:bench/serve_load.py",
     "pip install .": "test:python_wheel",

@@ -139,6 +139,17 @@ class Shards(unittest.TestCase):
         self.assertEqual(len(os.listdir(self.out)), SHARDS, "left-overs")
 
     @needs(pyarrow, "pyarrow")
+    def test_errors_of_the_disk_are_tried_again(self):
+        """Ray does so after an OSError, and after no other."""
+        os.rmdir(self.out)
+        with self.assertRaises(OSError) as raised:
+            self.make(self.pieces(self.docs))
+        self.assertNotIsInstance(raised.exception, rankfeed.RankfeedError)
+        self.assertIn("No such file", str(raised.exception))
+        with self.assertRaises(OSError):
+            self.make([on_ray._Lines(self.path("none.jsonl"), 0, 10)])
+
+    @needs(pyarrow, "pyarrow")
     def test_empty_shards(self):
         self.write(self.docs, self.rows[:1])
         manifest = on_ray._write_manifest(self.job, "m.json", self.make(self.pieces(self.docs)))
