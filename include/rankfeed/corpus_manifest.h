@@ -7,7 +7,8 @@
  * rankfeed.ray.pretokenize of the Python package write one.
  *
  * All functions: any thread, no shared state. A rankfeed_loaded_corpus is immutable until it is
- * freed: share it freely between threads. error is nullable; set its struct_size before the call. */
+ * freed: share it freely between threads. error is nullable; set its struct_size before the call.
+ */
 #ifndef RANKFEED_CORPUS_MANIFEST_H_
 #define RANKFEED_CORPUS_MANIFEST_H_
 
@@ -38,7 +39,8 @@ RANKFEED_API rankfeed_status rankfeed_corpus_load(const char* path, const rankfe
                                                   rankfeed_loaded_corpus** out,
                                                   rankfeed_builder_error* error);
 /* The corpus, valid until rankfeed_loaded_corpus_free. Null gives null. O(1). */
-RANKFEED_API const rankfeed_corpus* rankfeed_loaded_corpus_get(const rankfeed_loaded_corpus* loaded);
+RANKFEED_API const rankfeed_corpus* rankfeed_loaded_corpus_get(
+    const rankfeed_loaded_corpus* loaded);
 /* No thread may use the corpus any more. Null is a no-op. O(shards). */
 RANKFEED_API void rankfeed_loaded_corpus_free(rankfeed_loaded_corpus* loaded);
 

@@ -130,8 +130,8 @@ rankfeed_status rankfeed_corpus_open(const void* data, size_t size, const rankfe
                                      rankfeed_error_detail* detail) {
   if (out == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);
   *out = nullptr;
-  if (const rankfeed_status status = CheckOpenArguments(model, options, RANKFEED_CORPUS_TRUSTED,
-                                                        storage, storage_size)) {
+  if (const rankfeed_status status =
+          CheckOpenArguments(model, options, RANKFEED_CORPUS_TRUSTED, storage, storage_size)) {
     return Fail(detail, status);
   }
   auto* corpus = new (storage) rankfeed_corpus();
@@ -242,8 +242,7 @@ rankfeed_status rankfeed_corpus_find_all(const rankfeed_corpus* corpus, const ra
     for (size_t i = 0; i < n; ++i) {
       if (id[i].size == 0 || id[i].data == nullptr) continue;
       const Corpus* const store = rankfeed::corpus::StoreOf(*corpus, hashes[i]);
-      candidates[i] =
-          store != nullptr ? rankfeed::corpus::PrefetchCandidate(*store, hashes[i]) : 0;
+      candidates[i] = store != nullptr ? rankfeed::corpus::PrefetchCandidate(*store, hashes[i]) : 0;
     }
     for (size_t i = 0; i < n; ++i) {
       rankfeed_status status = RANKFEED_OK;
@@ -266,9 +265,9 @@ rankfeed_status rankfeed_corpus_get(const rankfeed_corpus* corpus, uint64_t posi
   if (out != nullptr) *out = {};
   if (!IsOpen(corpus) || position >= corpus->positions) return RANKFEED_E_ARGUMENT;
   Document document;
-  const rankfeed_status status =
-      corpus->shard_count == 0 ? rankfeed::corpus::Get(*corpus, position, &document)
-                               : rankfeed::corpus::GetInSet(*corpus, position, &document);
+  const rankfeed_status status = corpus->shard_count == 0
+                                     ? rankfeed::corpus::Get(*corpus, position, &document)
+                                     : rankfeed::corpus::GetInSet(*corpus, position, &document);
   if (status != RANKFEED_OK) {
     return status;
   }

@@ -81,8 +81,8 @@ void RunManifest(const ManifestCommand& c) {
                                            {"tokens", info.tokens},
                                            {"shards", entries}};
   WriteTextFile(c.output, manifest.dump(1) + "\n");
-  fmt::print("{}: {} documents, {} tokens in {} shards, {}\n", c.output, info.documents, info.tokens,
-             count, by_hash ? "found by hash" : "asked one after the other");
+  fmt::print("{}: {} documents, {} tokens in {} shards, {}\n", c.output, info.documents,
+             info.tokens, count, by_hash ? "found by hash" : "asked one after the other");
 }
 
 }  // namespace
@@ -92,8 +92,8 @@ void CheckHashes(const LoadedCorpus& corpus) {
     const rankfeed_corpus_shard shard = corpus.shard(i);
     const std::string found = Sha256(shard.path);
     if (found != shard.sha256) {
-      throw Failure(fmt::format("{}: its SHA-256 is {}, and the manifest says {}", shard.path, found,
-                                shard.sha256));
+      throw Failure(fmt::format("{}: its SHA-256 is {}, and the manifest says {}", shard.path,
+                                found, shard.sha256));
     }
   }
 }
@@ -102,11 +102,13 @@ void AddManifest(CLI::App* corpus) {
   auto c = std::make_shared<ManifestCommand>();
   auto* command = corpus->add_subcommand(
       "manifest", "Write a manifest of stores, to be opened as one without merging them");
-  command->add_option("-o,--output", c->output, "Manifest to write (replaced by rename)")->required();
+  command->add_option("-o,--output", c->output, "Manifest to write (replaced by rename)")
+      ->required();
   command
-      ->add_option("STORE", c->stores,
-                   "Stores made with one vocabulary, in the manifest's folder or below; of equal ids "
-                   "the one of the later store counts")
+      ->add_option(
+          "STORE", c->stores,
+          "Stores made with one vocabulary, in the manifest's folder or below; of equal ids "
+          "the one of the later store counts")
       ->required();
   command->callback([c] { RunManifest(*c); });
 }

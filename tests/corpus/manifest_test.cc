@@ -51,9 +51,11 @@ class Manifests : public ::testing::Test {
     }
     MakeStore(dir_ / "a.rfc", parts[0]);
     MakeStore(dir_ / "sub/b.rfc", parts[1]);
-    text_ = R"({"format": "rankfeed-corpus-manifest", "version": 1, "made_by": {"a later": ["version"]},
+    text_ =
+        R"({"format": "rankfeed-corpus-manifest", "version": 1, "made_by": {"a later": ["version"]},
       "config_hash": "07070707070707070707070707070707", "routing": "hash", "documents": 20, "tokens": 100,
-      "shards": [)" + Entry("a.rfc", parts[0].size()) + "," + Entry("sub/b.rfc", parts[1].size()) + "]}";
+      "shards": [)" +
+        Entry("a.rfc", parts[0].size()) + "," + Entry("sub/b.rfc", parts[1].size()) + "]}";
     Write(text_);
   }
   std::string Entry(const std::string& name, size_t documents) {
@@ -119,8 +121,9 @@ TEST_F(Manifests, StoreOpensAsItself) {
 }
 
 TEST_F(Manifests, NamesDoNotLeaveTheFolder) {
-  for (const char* name : {"/etc/passwd", "/", "..", "../a.rfc", "sub/../a.rfc", "sub/..", "./a.rfc", "sub//b.rfc",
-                           "sub/", ".", "", "a\\u0000.rfc", "\\u002e\\u002e/a.rfc", "\\u002fetc"}) {
+  for (const char* name :
+       {"/etc/passwd", "/", "..", "../a.rfc", "sub/../a.rfc", "sub/..", "./a.rfc", "sub//b.rfc",
+        "sub/", ".", "", "a\\u0000.rfc", "\\u002e\\u002e/a.rfc", "\\u002fetc"}) {
     ExpectRefused("a.rfc", name, RANKFEED_E_PARSE, "shards[0].file must");
   }
   ExpectRefused("a.rfc", std::string(5000, 'a'), RANKFEED_E_PARSE, "must be a file name");
@@ -140,8 +143,10 @@ TEST_F(Manifests, EachMemberIsChecked) {
   ExpectRefused("\"tokens\": 100", "\"tokens\": 1.5", RANKFEED_E_PARSE, "whole number");
   ExpectRefused("\"tokens\": 100", "\"tokens\": 18446744073709551615", RANKFEED_E_LIMIT, "2^48");
   ExpectRefused("\"shards\": [", "\"shards\": [], \"x\": [", RANKFEED_E_PARSE, "must name a shard");
-  ExpectRefused("\"shards\": [", "\"shards\": [7,", RANKFEED_E_PARSE, "shards[0] must be an object");
-  ExpectRefused("\"routing\": ", "\"routing\": \"probe\", \"routing\": ", RANKFEED_E_PARSE, "twice");
+  ExpectRefused("\"shards\": [", "\"shards\": [7,", RANKFEED_E_PARSE,
+                "shards[0] must be an object");
+  ExpectRefused("\"routing\": ", "\"routing\": \"probe\", \"routing\": ", RANKFEED_E_PARSE,
+                "twice");
   ExpectRefused("\"sha256\": \"a", "\"sha256\": \"", RANKFEED_E_PARSE, "64 digits");
   ExpectRefused("\"sha256\"", "\"sha\"", RANKFEED_E_PARSE, "no \"sha256\"");
   ExpectRefused("]}", "]", RANKFEED_E_PARSE, "not valid JSON");
@@ -164,7 +169,8 @@ TEST_F(Manifests, ShardsAreComparedWithIt) {
   Write(text);
   const Opened opened(path_);
   EXPECT_EQ(opened.status, RANKFEED_E_IMAGE_STRUCTURE) << opened.message;
-  EXPECT_NE(opened.message.find("tokens, and the manifest says"), std::string::npos) << opened.message;
+  EXPECT_NE(opened.message.find("tokens, and the manifest says"), std::string::npos)
+      << opened.message;
 }
 
 TEST_F(Manifests, ShardsInAnotherOrderAreRefused) {
@@ -208,10 +214,17 @@ TEST_F(Manifests, RandomChangesAreRefusedOrChangeNothing) {
     for (uint32_t changes = 1 + random() % 3; changes > 0; --changes) {
       const size_t at = random() % text.size();
       switch (random() % 4) {
-        case 0: text[at] = static_cast<char>(random()); break;
-        case 1: text.erase(at, random() % 8); break;
-        case 2: text.insert(at, text.substr(random() % text.size(), random() % 40)); break;
-        default: text[at] = "0123456789{}[]\",:./\\"[random() % 20];
+        case 0:
+          text[at] = static_cast<char>(random());
+          break;
+        case 1:
+          text.erase(at, random() % 8);
+          break;
+        case 2:
+          text.insert(at, text.substr(random() % text.size(), random() % 40));
+          break;
+        default:
+          text[at] = "0123456789{}[]\",:./\\"[random() % 20];
       }
       if (text.empty()) text = "{";
     }

@@ -63,14 +63,16 @@ class OpenedSet {
 void ExpectAnswers(const rankfeed_corpus* set, const Contents& all) {
   std::vector<std::string> names;
   for (const auto& [id, ids] : all) names.push_back(id);
-  for (size_t i = 0; i < 50; ++i) names.insert(names.begin() + static_cast<long>(i), "none-" + Id(i));
+  for (size_t i = 0; i < 50; ++i)
+    names.insert(names.begin() + static_cast<long>(i), "none-" + Id(i));
   std::vector<rankfeed_text> texts;
   for (const std::string& name : names) texts.push_back(Text(name));
   texts.push_back({nullptr, 0});  // left as it is
   std::vector<rankfeed_source> found(texts.size());
   std::vector<rankfeed_status> statuses(texts.size());
-  EXPECT_EQ(rankfeed_corpus_find_all(set, texts.data(), texts.size(), found.data(), statuses.data()),
-            RANKFEED_E_NOT_FOUND);
+  EXPECT_EQ(
+      rankfeed_corpus_find_all(set, texts.data(), texts.size(), found.data(), statuses.data()),
+      RANKFEED_E_NOT_FOUND);
   for (size_t i = 0; i < names.size(); ++i) {
     rankfeed_source one;
     const rankfeed_status status = rankfeed_corpus_find(set, texts[i], &one);
@@ -124,7 +126,8 @@ TEST(CorpusSet, RouteIsTheHashModuloTheShards) {
 }
 
 TEST(CorpusSet, LaterStoreWins) {
-  OpenedSet opened({{{"a", {1}}, {"b", {2}}}, {{"b", {3, 3}}, {"c", {4}}}, {{"c", {5}}, {"d", {}}}});
+  OpenedSet opened(
+      {{{"a", {1}}, {"b", {2}}}, {{"b", {3, 3}}, {"c", {4}}}, {{"c", {5}}, {"d", {}}}});
   ASSERT_EQ(opened.status, RANKFEED_OK);
   const Contents all = {{"a", {1}}, {"b", {3, 3}}, {"c", {5}}, {"d", {}}};
   ExpectAnswers(opened.set, all);
@@ -135,8 +138,10 @@ TEST(CorpusSet, LaterStoreWins) {
     rankfeed_source source;
     const rankfeed_status status = rankfeed_corpus_get(opened.set, i, &id, &source);
     if (status == RANKFEED_OK) {
-      EXPECT_TRUE(walked.emplace(std::string(id.data, id.size),
-                                 Ids(source.ids, source.ids + source.id_count)).second);
+      EXPECT_TRUE(
+          walked
+              .emplace(std::string(id.data, id.size), Ids(source.ids, source.ids + source.id_count))
+              .second);
     } else {
       EXPECT_EQ(status, RANKFEED_E_NOT_FOUND);
       ++hidden;
