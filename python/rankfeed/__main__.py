@@ -3,6 +3,7 @@
 program cannot do without Python."""
 
 import argparse
+import contextlib
 import sys
 from typing import Any, List, Optional
 
@@ -36,11 +37,12 @@ again with the same documents, vocabulary and number of shards."""
 
 def pretokenize_command(arguments: argparse.Namespace) -> None:
     from . import ray as on_ray
-    on_ray.connect(arguments.address)
-    made = on_ray.pretokenize(
-        arguments.docs, arguments.output, arguments.vocab, shards=arguments.shards, id_column=arguments.id_column,
-        text_column=arguments.text_column, split_special_tokens=arguments.split_special_tokens,
-        progress=lambda line: print(f"rankfeed: {line}", file=sys.stderr, flush=True))
+    with contextlib.redirect_stdout(sys.stderr):  # where Ray's threads print
+        on_ray.connect(arguments.address)
+        made = on_ray.pretokenize(
+            arguments.docs, arguments.output, arguments.vocab, shards=arguments.shards, id_column=arguments.id_column,
+            text_column=arguments.text_column, split_special_tokens=arguments.split_special_tokens,
+            progress=lambda line: print(f"rankfeed: {line}", file=sys.stderr, flush=True))
     print(f"{made.manifest}: {made.documents} documents, {made.tokens} tokens in {made.shards} shards, "
           f"{made.made} of them made and {made.skipped} found, {made.seconds:.1f} s")
 

@@ -83,6 +83,7 @@ class Test:
         """Documents, made, found."""
         said, errors = process.communicate(timeout=WAIT)
         assert process.returncode == 0, errors
+        assert said.count("\n") == 1, said  # what Ray has to say is not among it
         print(said.strip().replace(self.out, "shards"))
         documents, made, found = re.search(r": (\d+) documents, \d+ tokens in \d+ shards, (\d+) of them made and (\d+) found", said).groups()
         return int(documents), int(made), int(found)
