@@ -3,7 +3,7 @@
 # tests/requirements-sp-0.2.1.txt: the references that the tests compare with; and .venv-examples with
 # those of tests/requirements-examples.txt, .venv-clients with those of tests/requirements-clients.txt. A stamp
 # with the checksum of that file makes a second run return at once.
-#   scripts/python-env.sh ray      .venv-ray too, for the long test of pretokenizing on Ray Data
+#   scripts/python-env.sh ray      .venv-ray too, for the long test of pretokenizing on Ray
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,5 +29,5 @@ make_env .venv-sp-0.2.1 tests/requirements-sp-0.2.1.txt "numpy, sentencepiece" -
 make_env .venv-examples tests/requirements-examples.txt "mypy, numpy, onnxruntime, pandas, pyarrow, transformers"
 make_env .venv-clients tests/requirements-clients.txt "cohere, infinity_client, langchain_cohere, openapi_spec_validator"
 if [[ ${1-} == ray ]]; then
-  make_env .venv-ray tests/requirements-ray.txt "ray.data"
+  make_env .venv-ray tests/requirements-ray.txt "datasets, ray.data"
 fi

@@ -11,6 +11,10 @@
  *   rankfeed_corpus_find(id) -> rankfeed_source           per document, any thread
  *   rankfeed_rerank_begin(documents = those sources, and raw texts among them)
  *
+ * A corpus that outgrows one store lies in many, which rankfeed_corpus_set_open puts behind one
+ * rankfeed_corpus without merging them. rankfeed/corpus_manifest.h opens the stores that a file
+ * names.
+ *
  * rankfeed_corpus: immutable, share freely between threads. It is the store as of its opening: what
  * a writer commits later, in this or another process, is seen by opening again; what was open
  * before stays valid. Whatever the bytes of the store are, no function reads outside them. */
@@ -42,8 +46,13 @@ enum {
    * holds: ids may be wrong, or outside the vocabulary; when it is cut off, the kernel answers with
    * SIGBUS. No function reads outside the store or goes on without end. SECURITY.md, "Files that
    * change". */
-  RANKFEED_CORPUS_MAP_FILE = 2u
+  RANKFEED_CORPUS_MAP_FILE = 2u,
+  /* Of rankfeed_corpus_set_open: a document lies in the shard that rankfeed_corpus_shard_of names. */
+  RANKFEED_CORPUS_BY_HASH = 4u
 };
+
+/* Stores of a set. */
+enum { RANKFEED_CORPUS_MAX_SHARDS = 32768 };
 
 typedef struct {
   uint32_t struct_size;
@@ -81,8 +90,9 @@ RANKFEED_API rankfeed_status rankfeed_corpus_open_file(
     rankfeed_error_detail* detail);
 
 /* The linear pass that an open without RANKFEED_CORPUS_TRUSTED makes: every checksum, every
- * document's bounds and ids, and that every document is found by its id.
- * Errors: ARGUMENT, IMAGE_CHECKSUM, IMAGE_STRUCTURE (detail->byte_offset says where). O(store). */
+ * document's bounds and ids, and that every document is found by its id. Of a set: of each of its
+ * stores. Errors: ARGUMENT, IMAGE_CHECKSUM, IMAGE_STRUCTURE (detail->byte_offset says where, and of
+ * a set detail->item in which store). O(store). */
 RANKFEED_API rankfeed_status rankfeed_corpus_verify(const rankfeed_corpus* corpus,
                                                     rankfeed_error_detail* detail);
 
@@ -129,6 +139,34 @@ RANKFEED_API rankfeed_status rankfeed_corpus_find_all(const rankfeed_corpus* cor
  * O(info.index_levels). */
 RANKFEED_API rankfeed_status rankfeed_corpus_get(const rankfeed_corpus* corpus, uint64_t position,
                                                  rankfeed_text* id, rankfeed_source* out);
+
+/* Storage that a set of so many stores needs. O(1). */
+RANKFEED_API rankfeed_mem_req rankfeed_corpus_set_mem_req(uint32_t shard_count);
+
+/* Puts open stores behind one corpus, to which every function above applies; 1 to
+ * RANKFEED_CORPUS_MAX_SHARDS of them, none of which may be a set. The array is copied; the stores
+ * must outlive the set. All must be made with one vocabulary and the same encode_flags.
+ *
+ * flags: with RANKFEED_CORPUS_BY_HASH a look-up goes to one store, which is as fast as without a
+ * set. Without it the stores are asked one after the other, the last first: of equal ids the later
+ * store's document is found, and rankfeed_corpus_get answers NOT_FOUND at the others' positions.
+ * RANKFEED_CORPUS_TRUSTED leaves out the pass over all documents' hashes that checks
+ * RANKFEED_CORPUS_BY_HASH; a document in a wrong store is then not found.
+ * Counts of rankfeed_corpus_get_info are sums over the stores (documents with equal ids are
+ * counted in each); index_levels too, or the largest with RANKFEED_CORPUS_BY_HASH; has_offsets is 1
+ * where all stores have offsets. On failure *out is null. There is no close.
+ * Errors: ARGUMENT, ALIGNMENT, WORKSPACE_SIZE, VOCABULARY, IMAGE_STRUCTURE (a document in a wrong
+ * store); detail->item is the store's index. O(documents), or O(shard_count) when trusted or not by
+ * hash. */
+RANKFEED_API rankfeed_status rankfeed_corpus_set_open(const rankfeed_corpus* const* shards,
+                                                      uint32_t shard_count, uint32_t flags,
+                                                      void* storage, size_t storage_size,
+                                                      rankfeed_corpus** out,
+                                                      rankfeed_error_detail* detail);
+
+/* The index of the store that has the document of an id with RANKFEED_CORPUS_BY_HASH: XXH3-64 of
+ * the id modulo shard_count. 0 where id.data is null or shard_count is 0. Any thread. O(id). */
+RANKFEED_API uint32_t rankfeed_corpus_shard_of(rankfeed_text id, uint32_t shard_count);
 
 RANKFEED_END_C
 

@@ -228,7 +228,7 @@ class Reranker {
   uint32_t batches_ = 0;
 };
 
-// A store of documents tokenized before.
+// A store of documents tokenized before, or a set of them.
 class Corpus {
  public:
   // model null: any vocabulary. flags: RANKFEED_CORPUS_TRUSTED, RANKFEED_CORPUS_MAP_FILE.
@@ -246,11 +246,35 @@ class Corpus {
     }
     return corpus;
   }
+  // Many stores as one, which keeps them. flags: RANKFEED_CORPUS_BY_HASH, RANKFEED_CORPUS_TRUSTED.
+  static Result<Corpus> OpenSet(std::vector<Corpus> shards, uint32_t flags = 0) {
+    Corpus set;
+    const auto count = static_cast<uint32_t>(
+        std::min<size_t>(shards.size(), size_t{RANKFEED_CORPUS_MAX_SHARDS} + 1));
+    std::vector<const rankfeed_corpus*> open;
+    const Error failed = detail::OrNoMemory([&] {
+      for (const Corpus& shard : shards) open.push_back(shard.get());
+      return Error{};
+    });
+    if (failed) return failed;
+    const rankfeed_mem_req need = rankfeed_corpus_set_mem_req(count);
+    set.storage_ = AlignedBytes(need);
+    if (!set.storage_) return Error{RANKFEED_E_NO_MEMORY, "out of memory"};
+    const rankfeed_status status = rankfeed_corpus_set_open(
+        open.data(), count, flags, set.storage_.data(), need.size, &set.corpus_, nullptr);
+    if (status != RANKFEED_OK) {
+      return detail::OrNoMemory([&] { return Error::From(status, "a set of corpus stores"); });
+    }
+    set.shards_ = std::move(shards);
+    return set;
+  }
   Corpus(Corpus&& other) noexcept
-      : storage_(std::move(other.storage_)),
+      : shards_(std::move(other.shards_)),
+        storage_(std::move(other.storage_)),
         mapping_(std::exchange(other.mapping_, {})),
         corpus_(std::exchange(other.corpus_, nullptr)) {}
   Corpus& operator=(Corpus&& other) noexcept {
+    std::swap(shards_, other.shards_);
     std::swap(storage_, other.storage_);
     std::swap(mapping_, other.mapping_);
     std::swap(corpus_, other.corpus_);
@@ -272,6 +296,7 @@ class Corpus {
 
  private:
   Corpus() = default;
+  std::vector<Corpus> shards_;  // of a set
   AlignedBytes storage_;
   rankfeed_mapping mapping_{};
   rankfeed_corpus* corpus_ = nullptr;

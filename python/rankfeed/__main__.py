@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""python -m rankfeed compile --from-transformers DIR -o IMAGE: what the `rankfeed` program cannot do without Python."""
+"""python -m rankfeed compile --from-transformers DIR -o IMAGE, python -m rankfeed pretokenize: what the `rankfeed`
+program cannot do without Python."""
 
 import argparse
+import contextlib
 import sys
-from typing import List, Optional
+from typing import Any, List, Optional
 
 from . import RankfeedError, Tokenizer
 
@@ -27,6 +29,40 @@ def compile_command(arguments: argparse.Namespace) -> None:
           f"{type(loaded).__name__}")
 
 
+PRETOKENIZE = """Tokenize documents on a Ray cluster into the shards of a corpus, and write a manifest of them.
+
+Every command that takes a corpus takes the manifest. A run that was stopped goes on where it was when it is started
+again with the same documents, vocabulary and number of shards."""
+
+
+def pretokenize_command(arguments: argparse.Namespace) -> None:
+    from . import ray as on_ray
+    with contextlib.redirect_stdout(sys.stderr):  # where Ray's threads print
+        on_ray.connect(arguments.address)
+        made = on_ray.pretokenize(
+            arguments.docs, arguments.output, arguments.vocab, shards=arguments.shards, id_column=arguments.id_column,
+            text_column=arguments.text_column, split_special_tokens=arguments.split_special_tokens,
+            progress=lambda line: print(f"rankfeed: {line}", file=sys.stderr, flush=True))
+    print(f"{made.manifest}: {made.documents} documents, {made.tokens} tokens in {made.shards} shards, "
+          f"{made.made} of them made and {made.skipped} found, {made.seconds:.1f} s")
+
+
+def add_pretokenize(commands: Any) -> None:
+    command = commands.add_parser("pretokenize", description=PRETOKENIZE, help="documents into the shards of a corpus, on Ray",
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument("--vocab", required=True, help="image, SentencePiece .model or tokenizer.json")
+    command.add_argument("--docs", required=True, nargs="+", metavar="FILE",
+                         help="JSONL (.jsonl, .ndjson, .json) or Parquet files that all machines can read")
+    command.add_argument("-o", "--output", required=True, metavar="FOLDER",
+                         help="folder for shards and manifest.json, of a file system that all machines share")
+    command.add_argument("--shards", type=int, default=16, help="stores to part the documents into (default: 16)")
+    command.add_argument("--id-column", default="id", help="field or column of the ids (default: id)")
+    command.add_argument("--text-column", default="text", help="field or column of the texts (default: text)")
+    command.add_argument("--split-special-tokens", action="store_true", help="special tokens in texts are plain text")
+    command.add_argument("--address", help="of a Ray cluster, for example auto; default: RAY_ADDRESS, or a Ray of this machine")
+    command.set_defaults(run=pretokenize_command)
+
+
 def main(argv: Optional[List[str]] = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m rankfeed", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -35,8 +71,11 @@ def main(argv: Optional[List[str]] = None) -> int:
     command.add_argument("--from-transformers", required=True, metavar="DIR",
                          help="folder with tokenizer.json and tokenizer_config.json, as save_pretrained writes it")
     command.add_argument("-o", "--output", required=True, metavar="IMAGE", help="image file to write (replaced by rename)")
+    command.set_defaults(run=compile_command)
+    add_pretokenize(commands)
+    arguments = parser.parse_args(argv)
     try:
-        compile_command(parser.parse_args(argv))
+        arguments.run(arguments)
     except (RankfeedError, OSError, TypeError, ValueError) as problem:
         print(f"rankfeed: {problem}", file=sys.stderr)
         return 1

@@ -19,6 +19,8 @@ class Corpus:
     """A store open for reading: `corpus[id]` is an int32 array over the store's bytes, which
     Tokenizer.encode_pairs takes in place of a text. Share it between threads.
 
+    path: a store, or the manifest of a set of them (rankfeed.ray.pretokenize, `rankfeed corpus manifest`),
+    which is opened as one corpus without merging.
     tokenizer: the store must be of its vocabulary; None: any. trusted: skip the pass over all bytes.
     map_file: map the file in place of reading it to private memory, for stores larger than memory;
     only for files that nobody else changes (SECURITY.md, "Files that change")."""
@@ -49,7 +51,7 @@ class Corpus:
         return self._core.find_all(list(ids))
 
     def keys(self) -> List[str]:
-        """Ids in the order in which documents were last written."""
+        """Ids in the order in which documents were last written, shard after shard."""
         return self._core.keys()
 
     @property
@@ -64,6 +66,11 @@ class Corpus:
     def sequence(self) -> int:
         """Grows with every commit: tells a changed store."""
         return self._core.sequence
+
+    @property
+    def shard_count(self) -> int:
+        """Stores that the manifest names; 0 where the corpus is one store."""
+        return self._core.shard_count
 
 
 class CorpusWriter:

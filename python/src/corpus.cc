@@ -9,44 +9,30 @@
 #include <cstring>
 
 #include "model.h"
+#include "rankfeed/builder.hpp"
 #include "rankfeed/corpus.h"
 #include "rankfeed/corpus_writer.h"
 
 namespace rankfeed::python {
 namespace {
 
+// A store, or the stores of a manifest.
 class Corpus {
  public:
   // flags: RANKFEED_CORPUS_*.
   Corpus(const std::string& path, const Model* model, uint32_t flags, uint32_t encode_flags)
-      : storage_(rankfeed_corpus_mem_req()) {
-    rankfeed_corpus_options options{};
-    options.struct_size = sizeof(options);
-    options.flags = flags;
-    options.encode_flags = encode_flags;
-    rankfeed_error_detail detail{};
-    detail.struct_size = sizeof(detail);
-    const rankfeed_status status = rankfeed_corpus_open_file(
-        path.c_str(), model != nullptr ? model->get() : nullptr, &options, storage_.data(),
-        storage_.size(), &mapping_, &corpus_, &detail);
-    if (status == RANKFEED_E_IO) {
-      throw StatusError(status, path + ": " + strerror(static_cast<int>(detail.item)));
-    }
-    Check(status, path);
-    info_.struct_size = sizeof(info_);
-    (void)rankfeed_corpus_get_info(corpus_, &info_);
-  }
-  ~Corpus() { rankfeed_image_unmap(&mapping_); }
+      : corpus_(Take(LoadedCorpus::Load(path, model != nullptr ? model->get() : nullptr, flags,
+                                        encode_flags))),
+        info_(corpus_.info()) {}
   Corpus(const Corpus&) = delete;
 
   const rankfeed_corpus_info& info() const { return info_; }
-  const rankfeed_corpus* get() const { return corpus_; }
+  const rankfeed_corpus* get() const { return corpus_.get(); }
+  uint32_t shard_count() const { return corpus_.shard_count(); }
 
  private:
-  AlignedBytes storage_;
-  rankfeed_mapping mapping_{};
-  rankfeed_corpus* corpus_ = nullptr;
-  rankfeed_corpus_info info_{};
+  LoadedCorpus corpus_;
+  rankfeed_corpus_info info_;
 };
 
 // The ids of a source, over the store's bytes, which `owner` keeps.
@@ -179,6 +165,13 @@ void Merge(const std::vector<std::string>& sources, const std::string& path) {
   Writer::Done(rankfeed_corpus_merge(names.data(), names.size(), path.c_str(), &error), error);
 }
 
+// Of each id the shard that a set by hash looks for it in.
+nb::list ShardsOf(const nb::list& ids, uint32_t shard_count) {
+  nb::list out;
+  for (nb::handle id : ids) out.append(rankfeed_corpus_shard_of(TextOf(id), shard_count));
+  return out;
+}
+
 void Compact(const std::string& path) {
   rankfeed_builder_error error = Writer::NoError();
   Writer::Done(rankfeed_corpus_compact(path.c_str(), &error), error);
@@ -202,6 +195,7 @@ void BindCorpus(nb::module_& module) {
       .def("__len__", [](const Corpus& c) { return c.info().documents; })
       .def_prop_ro("tokens", [](const Corpus& c) { return c.info().tokens; })
       .def_prop_ro("file_bytes", [](const Corpus& c) { return c.info().file_bytes; })
+      .def_prop_ro("shard_count", &Corpus::shard_count)
       .def_prop_ro("sequence", [](const Corpus& c) { return c.info().sequence; })
       .def("find", &Find, nb::arg("id"),
            nb::sig("def find(self, id: str | bytes) -> NDArray[numpy.int32] | None"),
@@ -218,6 +212,9 @@ void BindCorpus(nb::module_& module) {
       .def("close", &Writer::Close);
   module.def("merge_corpus", &Merge, nb::arg("sources"), nb::arg("path"),
              nb::call_guard<nb::gil_scoped_release>());
+  module.def("shards_of", &ShardsOf, nb::arg("ids"), nb::arg("shard_count"),
+             nb::sig("def shards_of(ids: list[str | bytes], shard_count: int) -> list[int]"),
+             "Of each id the shard of a manifest with routing by hash that it belongs into.");
   module.def("compact_corpus", &Compact, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>());
 }
 

@@ -125,11 +125,16 @@ bool Json::Bool() const {
   return value;
 }
 
-uint32_t Json::U32() const {
+uint64_t Json::U64() const {
   uint64_t value;
   if (element_.get(value) != simdjson::SUCCESS) {
     Fail(RANKFEED_E_PARSE, "must be a whole number from 0");
   }
+  return value;
+}
+
+uint32_t Json::U32() const {
+  const uint64_t value = U64();
   if (value > 0x7fffffff) Fail(RANKFEED_E_LIMIT, "is larger than 2147483647");
   return static_cast<uint32_t>(value);
 }

@@ -58,6 +58,7 @@ class Json {
   std::string ShortString(const char* of) const;
   bool Bool() const;
   uint32_t U32() const;      // LIMIT-checked
+  uint64_t U64() const;
   std::string Char() const;  // a string of exactly one code point
 
   bool BoolOr(const char* key, bool otherwise) const;  // absent or null: otherwise

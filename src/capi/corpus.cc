@@ -9,6 +9,7 @@
 #include "base/error_detail.h"
 #include "base/layout.h"
 #include "corpus/reader.h"
+#include "corpus/set.h"
 #include "image/model.h"
 #include "platform/map_file.h"
 
@@ -86,11 +87,33 @@ rankfeed_status Open(const void* data, size_t size, const rankfeed_model* model,
   return RANKFEED_OK;
 }
 
+// Adds what one store counts.
+void AddCounts(const Corpus& corpus, rankfeed_corpus_info* info) {
+  const rankfeed::corpus::Commit& commit = corpus.commit;
+  info->index_levels += commit.level_count;
+  info->documents += commit.documents;
+  info->tokens += commit.tokens;
+  info->file_bytes += commit.file_size;
+  // Bind has checked that all this fits into file_size; live_bytes of a trusted store nobody has.
+  uint64_t records = commit.file_size - rankfeed::corpus::kDataOffset;
+  for (uint32_t i = 0; i < commit.level_count; ++i) {
+    records -= rankfeed::corpus::LevelBytes(commit.levels[i].count);
+  }
+  info->dead_bytes += records - std::min(commit.live_bytes, records);
+  // The other sums are bounded by the sizes of files; a sequence is what the file says.
+  if (__builtin_add_overflow(info->sequence, commit.sequence, &info->sequence)) {
+    info->sequence = UINT64_MAX;
+  }
+}
+
 rankfeed_status FindOne(const rankfeed_corpus& corpus, rankfeed_text id, uint64_t hash,
                         uint64_t candidate, rankfeed_source* out) {
   Document document;
+  const std::string_view name(id.data, id.size);
+  const Corpus* const store = rankfeed::corpus::StoreOf(corpus, hash);
   const rankfeed_status status =
-      rankfeed::corpus::FindFrom(corpus, candidate, {id.data, id.size}, hash, &document);
+      store != nullptr ? rankfeed::corpus::FindFrom(*store, candidate, name, hash, &document)
+                       : rankfeed::corpus::FindInShards(corpus, name, hash, &document);
   *out = status == RANKFEED_OK ? Source(document) : rankfeed_source{};
   return status;
 }
@@ -107,8 +130,8 @@ rankfeed_status rankfeed_corpus_open(const void* data, size_t size, const rankfe
                                      rankfeed_error_detail* detail) {
   if (out == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);
   *out = nullptr;
-  if (const rankfeed_status status = CheckOpenArguments(model, options, RANKFEED_CORPUS_TRUSTED,
-                                                        storage, storage_size)) {
+  if (const rankfeed_status status =
+          CheckOpenArguments(model, options, RANKFEED_CORPUS_TRUSTED, storage, storage_size)) {
     return Fail(detail, status);
   }
   auto* corpus = new (storage) rankfeed_corpus();
@@ -158,31 +181,34 @@ rankfeed_status rankfeed_corpus_open_file(const char* path, const rankfeed_model
 rankfeed_status rankfeed_corpus_verify(const rankfeed_corpus* corpus,
                                        rankfeed_error_detail* detail) {
   if (!IsOpen(corpus)) return Fail(detail, RANKFEED_E_ARGUMENT);
-  return rankfeed::corpus::Verify(*corpus, detail);
+  if (corpus->shard_count == 0) return rankfeed::corpus::Verify(*corpus, detail);
+  for (uint32_t i = 0; i < corpus->shard_count; ++i) {
+    if (const rankfeed_status status = rankfeed::corpus::Verify(*corpus->shards[i], detail)) {
+      if (detail != nullptr) detail->item = i;
+      return status;
+    }
+  }
+  return rankfeed::corpus::CheckRoutes(*corpus, detail);
 }
 
 rankfeed_status rankfeed_corpus_get_info(const rankfeed_corpus* corpus,
                                          rankfeed_corpus_info* info) {
   if (!IsOpen(corpus) || info == nullptr) return RANKFEED_E_ARGUMENT;
   if (info->struct_size != sizeof(*info)) return RANKFEED_E_STRUCT_SIZE;
-  const rankfeed::corpus::Commit& commit = corpus->commit;
+  *info = {};
+  info->struct_size = sizeof(*info);
   info->parity = corpus->header.parity;
   info->id_count = corpus->header.id_count;
   info->encode_flags = corpus->header.encode_flags;
   info->has_offsets = corpus->has_offsets;
-  info->index_levels = commit.level_count;
-  info->documents = commit.documents;
-  info->tokens = commit.tokens;
   info->positions = corpus->positions;
-  info->file_bytes = commit.file_size;
-  // Bind has checked that all this fits into file_size; live_bytes of a trusted store nobody has.
-  uint64_t records = commit.file_size - rankfeed::corpus::kDataOffset;
-  for (uint32_t i = 0; i < commit.level_count; ++i) {
-    records -= rankfeed::corpus::LevelBytes(commit.levels[i].count);
-  }
-  info->dead_bytes = records - std::min(commit.live_bytes, records);
-  info->sequence = commit.sequence;
   std::memcpy(info->config_hash, corpus->header.config_hash, sizeof(info->config_hash));
+  if (corpus->shard_count == 0) AddCounts(*corpus, info);
+  for (uint32_t i = 0; i < corpus->shard_count; ++i) {
+    const uint32_t levels = info->index_levels;
+    AddCounts(*corpus->shards[i], info);
+    if (corpus->by_hash) info->index_levels = std::max(levels, info->index_levels - levels);
+  }
   return RANKFEED_OK;
 }
 
@@ -210,11 +236,13 @@ rankfeed_status rankfeed_corpus_find_all(const rankfeed_corpus* corpus, const ra
     for (size_t i = 0; i < n; ++i) {
       if (id[i].size == 0 || id[i].data == nullptr) continue;
       hashes[i] = rankfeed::corpus::HashId({id[i].data, id[i].size});
-      rankfeed::corpus::PrefetchSlots(*corpus, hashes[i]);
+      const Corpus* const store = rankfeed::corpus::StoreOf(*corpus, hashes[i]);
+      if (store != nullptr) rankfeed::corpus::PrefetchSlots(*store, hashes[i]);
     }
     for (size_t i = 0; i < n; ++i) {
       if (id[i].size == 0 || id[i].data == nullptr) continue;
-      candidates[i] = rankfeed::corpus::PrefetchCandidate(*corpus, hashes[i]);
+      const Corpus* const store = rankfeed::corpus::StoreOf(*corpus, hashes[i]);
+      candidates[i] = store != nullptr ? rankfeed::corpus::PrefetchCandidate(*store, hashes[i]) : 0;
     }
     for (size_t i = 0; i < n; ++i) {
       rankfeed_status status = RANKFEED_OK;
@@ -237,10 +265,59 @@ rankfeed_status rankfeed_corpus_get(const rankfeed_corpus* corpus, uint64_t posi
   if (out != nullptr) *out = {};
   if (!IsOpen(corpus) || position >= corpus->positions) return RANKFEED_E_ARGUMENT;
   Document document;
-  if (const rankfeed_status status = rankfeed::corpus::Get(*corpus, position, &document)) {
+  const rankfeed_status status = corpus->shard_count == 0
+                                     ? rankfeed::corpus::Get(*corpus, position, &document)
+                                     : rankfeed::corpus::GetInSet(*corpus, position, &document);
+  if (status != RANKFEED_OK) {
     return status;
   }
   if (id != nullptr) *id = {document.id.data(), document.id.size()};
   if (out != nullptr) *out = Source(document);
   return RANKFEED_OK;
+}
+
+rankfeed_mem_req rankfeed_corpus_set_mem_req(uint32_t shard_count) {
+  const uint32_t shards = std::min<uint32_t>(shard_count, RANKFEED_CORPUS_MAX_SHARDS);
+  return {sizeof(rankfeed_corpus) + shards * (sizeof(rankfeed_corpus*) + sizeof(uint64_t)),
+          rankfeed::Layout::kAlignment};
+}
+
+rankfeed_status rankfeed_corpus_set_open(const rankfeed_corpus* const* shards, uint32_t shard_count,
+                                         uint32_t flags, void* storage, size_t storage_size,
+                                         rankfeed_corpus** out, rankfeed_error_detail* detail) {
+  if (out == nullptr) return Fail(detail, RANKFEED_E_ARGUMENT);
+  *out = nullptr;
+  constexpr uint32_t kFlags = RANKFEED_CORPUS_TRUSTED | RANKFEED_CORPUS_BY_HASH;
+  if (shards == nullptr || storage == nullptr || shard_count == 0 ||
+      shard_count > RANKFEED_CORPUS_MAX_SHARDS || (flags & ~kFlags) != 0) {
+    return Fail(detail, RANKFEED_E_ARGUMENT);
+  }
+  for (uint32_t i = 0; i < shard_count; ++i) {
+    if (!IsOpen(shards[i]) || shards[i]->shard_count != 0) {
+      return Fail(detail, RANKFEED_E_ARGUMENT, 0, 0, i);
+    }
+  }
+  if (reinterpret_cast<uintptr_t>(storage) % rankfeed::Layout::kAlignment != 0) {
+    return Fail(detail, RANKFEED_E_ALIGNMENT);
+  }
+  if (storage_size < rankfeed_corpus_set_mem_req(shard_count).size) {
+    return Fail(detail, RANKFEED_E_WORKSPACE_SIZE);
+  }
+  auto* set = new (storage) rankfeed_corpus();
+  const bool by_hash = (flags & RANKFEED_CORPUS_BY_HASH) != 0;
+  if (const rankfeed_status status =
+          rankfeed::corpus::BindSet(shards, shard_count, by_hash, set + 1, set, detail)) {
+    return status;
+  }
+  if ((flags & RANKFEED_CORPUS_TRUSTED) == 0) {
+    if (const rankfeed_status status = rankfeed::corpus::CheckRoutes(*set, detail)) return status;
+  }
+  set->magic = rankfeed::corpus::kCorpusMagic;
+  *out = set;
+  return RANKFEED_OK;
+}
+
+uint32_t rankfeed_corpus_shard_of(rankfeed_text id, uint32_t shard_count) {
+  if (id.data == nullptr || shard_count == 0) return 0;
+  return rankfeed::corpus::ShardOf(rankfeed::corpus::HashId({id.data, id.size}), shard_count);
 }

@@ -443,7 +443,7 @@ void AddBatch(CLI::App& app) {
   command->add_option("--docs", c->docs, "Documents, one per line or JSONL; - is standard input")
       ->required();
   command->add_option("--corpus", c->corpus,
-                      "Corpus store of the same vocabulary: documents whose id it holds are taken "
+                      "Corpus store of the same vocabulary, or a manifest of stores: documents whose id it holds are taken "
                       "from it, and need no text");
   command->add_flag("--jsonl", c->jsonl, "Documents are JSONL whatever the file is called");
   command->add_option("--max-length", c->options.max_length,

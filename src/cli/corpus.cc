@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cli/corpus.cc: `rankfeed corpus build|append|remove|info|verify|get|compact|merge`.
+// cli/corpus.cc: `rankfeed corpus build|append|remove|info|verify|get|compact|merge`, and `manifest` of
+// corpus_shards.cc.
 //
 // Texts are tokenized in chunks by all cores and put into the store in the order of the file, so
 // that a store is the same bytes for any number of threads.
@@ -16,6 +17,7 @@
 #include <optional>
 
 #include "cli/cli.h"
+#include "cli/corpus_shards.h"
 #include "cli/store.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
@@ -42,10 +44,19 @@ void Checked(F f) {
 
 // These commands look at a store once and may be asked about one that is larger than memory, so
 // they map it.
-rankfeed_corpus_info TrustedInfo(const std::string& path) {
+Store Trusted(const std::string& path) {
   rankfeed_corpus_options options{};
   options.flags = RANKFEED_CORPUS_TRUSTED | RANKFEED_CORPUS_MAP_FILE;
-  return Store(path, nullptr, options).info();
+  return Store(path, nullptr, options);
+}
+
+// Of a store that a command changes or has made.
+rankfeed_corpus_info TrustedInfo(const std::string& path) {
+  const Store store = Trusted(path);
+  if (store.loaded().shard_count() != 0) {
+    throw Failure(path + ": a manifest cannot be changed; change one of its stores and write the manifest again");
+  }
+  return store.info();
 }
 
 using WriterPtr = std::unique_ptr<rankfeed_corpus_writer, void (*)(rankfeed_corpus_writer*)>;
@@ -195,10 +206,12 @@ void RunBuild(const BuildCommand& c, uint32_t mode) {
       Bytes(info.file_bytes));
 }
 
-nlohmann::ordered_json InfoJson(const std::string& path, const rankfeed_corpus_info& i) {
+nlohmann::ordered_json InfoJson(const std::string& path, const Store& store) {
+  const rankfeed_corpus_info& i = store.info();
   std::string hash;
   for (const uint8_t byte : i.config_hash) hash += fmt::format("{:02x}", byte);
-  return {{"store", path},
+  nlohmann::ordered_json out = {
+          {"store", path},
           {"parity", rankfeed_parity_name(i.parity)},
           {"id_count", i.id_count},
           {"config_hash", hash},
@@ -213,10 +226,15 @@ nlohmann::ordered_json InfoJson(const std::string& path, const rankfeed_corpus_i
           {"dead_bytes", i.dead_bytes},
           {"index_levels", i.index_levels},
           {"commits", i.sequence}};
+  if (const uint32_t shards = store.loaded().shard_count(); shards != 0) {
+    out["shards"] = shards;
+    out["routing"] = store.loaded().shard(0).by_hash != 0 ? "hash" : "probe";
+  }
+  return out;
 }
 
 void RunInfo(const std::string& path, bool json) {
-  const nlohmann::ordered_json facts = InfoJson(path, TrustedInfo(path));
+  const nlohmann::ordered_json facts = InfoJson(path, Trusted(path));
   if (json) {
     fmt::print("{}\n", facts.dump(2));
     return;
@@ -232,13 +250,16 @@ void RunVerify(const std::string& path, const VocabOptions& vocab) {
   options.flags = RANKFEED_CORPUS_MAP_FILE;
   if (!vocab.path.empty()) {
     loaded.emplace(vocab.Load());
-    options.encode_flags = TrustedInfo(path).encode_flags;
+    options.encode_flags = Trusted(path).info().encode_flags;
   }
   const auto start = std::chrono::steady_clock::now();
   const Store store(path, loaded ? loaded->model() : nullptr, options);
+  CheckHashes(store.loaded());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const uint32_t shards = store.loaded().shard_count();
   fmt::print("{}: sound: {} documents, {} tokens, {} in {:.2f} s\n", path,
-             store.info().documents, store.info().tokens, Bytes(store.info().file_bytes),
+             store.info().documents, store.info().tokens,
+             Bytes(store.info().file_bytes) + (shards != 0 ? fmt::format(" in {} shards", shards) : ""),
              seconds.count());
 }
 
@@ -265,9 +286,7 @@ void PrintDocument(std::string_view id, const rankfeed_source& source, bool json
 }
 
 void RunGet(const std::string& path, const std::vector<std::string>& ids, bool all, bool json) {
-  rankfeed_corpus_options options{};
-  options.flags = RANKFEED_CORPUS_TRUSTED | RANKFEED_CORPUS_MAP_FILE;
-  const Store store(path, nullptr, options);
+  const Store store = Trusted(path);
   const auto check = [&](rankfeed_status status, std::string_view what) {
     if (status != RANKFEED_OK) {
       throw Failure(fmt::format("{}: {}: {}", path, what, rankfeed_status_message(status)));
@@ -288,6 +307,7 @@ void RunGet(const std::string& path, const std::vector<std::string>& ids, bool a
 }
 
 void RunRemove(const std::string& path, const std::vector<std::string>& ids) {
+  (void)TrustedInfo(path);
   rankfeed_corpus_writer_options options{};
   options.mode = RANKFEED_CORPUS_APPEND;
   const WriterPtr writer = OpenWriter(path, nullptr, options);
@@ -371,7 +391,9 @@ void AddCorpus(CLI::App& app) {
     auto* command = corpus->add_subcommand(name, help);
     auto o = std::make_shared<Other>();
     if (name != std::string_view("merge")) {
-      command->add_option("STORE", o->store, "Store")->required();
+      const bool reads = name != std::string_view("remove") && name != std::string_view("compact");
+      command->add_option("STORE", o->store, reads ? "Store, or manifest of stores" : "Store")
+          ->required();
     }
     return std::pair(command, o);
   };
@@ -379,7 +401,8 @@ void AddCorpus(CLI::App& app) {
   info->add_flag("--json", i->json, "Print one JSON object");
   info->callback([i = i] { RunInfo(i->store, i->json); });
 
-  const auto [verify, v] = add("verify", "Check every byte of a store");
+  const auto [verify, v] = add("verify", "Check every byte of a store; of a manifest, every store and "
+                                         "its SHA-256");
   v->vocab.Add(*verify);
   verify->get_option("--vocab")->required(false)->description(
       "Vocabulary that the store must have been made with");
@@ -406,6 +429,7 @@ void AddCorpus(CLI::App& app) {
                    "the later store counts")
       ->required();
   merge->callback([m = m] { RunMerge(m->store, m->names); });
+  AddManifest(corpus);
 }
 
 }  // namespace rankfeed::cli

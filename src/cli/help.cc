@@ -42,6 +42,8 @@ constexpr Examples kExamples[] = {
     {"corpus verify", "  rankfeed corpus verify docs.rfc"},
     {"corpus compact", "  rankfeed corpus compact docs.rfc"},
     {"corpus merge", "  rankfeed corpus merge -o docs.rfc shard-0.rfc shard-1.rfc"},
+    {"corpus manifest",
+     "  rankfeed corpus manifest -o docs.json shard-0.rfc shard-1.rfc\n  rankfeed corpus verify docs.json"},
     {"parity", "  rankfeed parity --vocab tokenizer.json --against huggingface passages.txt"},
     {"receipt run",
      "  rankfeed receipt run --vocab vocab.rfimg --trace live.jsonl --load 1 -o receipt.json"},

@@ -38,7 +38,7 @@ void WorkloadOptions::Add(CLI::App& command, bool with_trace) {
                       "ids of a trace name");
   if (with_trace) {
     command.add_option("--trace", trace, "Requests to replay: JSONL, see docs/audit.md");
-    command.add_option("--corpus", corpus, "Corpus store that candidates by id are taken from");
+    command.add_option("--corpus", corpus, "Corpus store, or manifest of stores, that candidates by id are taken from");
   } else {
     documents->required();
   }

@@ -131,7 +131,7 @@ void AddServe(CLI::App& app) {
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   command->add_option("--corpus", o.paths.corpus,
-                      "Corpus store of that vocabulary, for documents given by id");
+                      "Corpus store of that vocabulary, or a manifest of stores, for documents given by id");
   command->add_option("--host", o.listener.host, "IP address to listen on")->capture_default_str();
   command->add_option("--port", o.listener.port, "0: any free one, printed")->default_val(8080);
   command->add_option("--admin-host", o.admin_host, "IP address of the operators' listener")

@@ -85,5 +85,11 @@ inline const Slot* Slots(const Corpus& corpus, const Level& level) {
 
 }  // namespace rankfeed::corpus
 
-// The C type. It has no members of its own.
-struct rankfeed_corpus : rankfeed::corpus::Corpus {};
+// The C type: a store, or a set of stores, whose Corpus then has the header of its stores, all of
+// their positions and no data.
+struct rankfeed_corpus : rankfeed::corpus::Corpus {
+  const rankfeed_corpus* const* shards;
+  const uint64_t* ends;  // positions of the shards up to each, that one's among them
+  uint32_t shard_count;  // 0: a store
+  bool by_hash;
+};

@@ -2,16 +2,15 @@
 // corpus_builder/capi.cc: rankfeed/corpus_writer.h over the writer. Texts are tokenized here; no
 // exception leaves.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "builder/model_spec.h"
+#include "corpus_builder/guarded.h"
 #include "corpus_builder/rewrite.h"
 #include "corpus_builder/writer.h"
 #include "rankfeed/corpus_writer.h"
@@ -19,31 +18,9 @@
 namespace {
 
 using rankfeed::builder::BuildError;
+using rankfeed::corpus_builder::Guarded;
+using rankfeed::corpus_builder::Report;
 using rankfeed::corpus_builder::Writer;
-
-rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status code, uint64_t byte_offset,
-                       const char* message) {
-  if (error != nullptr && error->struct_size >= sizeof(*error)) {
-    error->code = code;
-    error->byte_offset = byte_offset;
-    std::snprintf(error->message, sizeof(error->message), "%s", message);
-  }
-  return code;
-}
-
-template <class F>
-rankfeed_status Guarded(rankfeed_builder_error* error, F run) {
-  try {
-    run();
-    return RANKFEED_OK;
-  } catch (const BuildError& e) {
-    return Report(error, e.code, e.byte_offset, e.what());
-  } catch (const std::bad_alloc&) {
-    return Report(error, RANKFEED_E_NO_MEMORY, 0, rankfeed_status_message(RANKFEED_E_NO_MEMORY));
-  } catch (const std::exception& e) {  // std::length_error: a size no container can have
-    return Report(error, RANKFEED_E_LIMIT, 0, e.what());
-  }
-}
 
 struct FreeScratch {
   void operator()(void* scratch) const { std::free(scratch); }

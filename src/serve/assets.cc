@@ -52,7 +52,7 @@ Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint
   out->vocabulary_info = Info(out->vocabulary.model());
   if (!paths.corpus.empty()) {
     // Checks that the store was made with this vocabulary.
-    auto corpus = Corpus::Open(paths.corpus, out->vocabulary.model());
+    auto corpus = LoadedCorpus::Load(paths.corpus, out->vocabulary.model());
     if (!corpus) return corpus.error();
     out->corpus.emplace(std::move(*corpus));
   }

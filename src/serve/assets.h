@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// serve/assets.h: what a service ranks with: a vocabulary, a corpus store (optional) and a
-// cross-encoder. They are replaced as one set, while requests are under way: a request keeps the
-// set it began with, and the old one is freed when its last request is done.
+// serve/assets.h: what a service ranks with: a vocabulary, a corpus (optional; a store, or a
+// manifest of stores) and a cross-encoder. They are replaced as one set, while requests are under
+// way: a request keeps the set it began with, and the old one is freed when its last request is
+// done.
 #pragma once
 
 #include <memory>
@@ -34,7 +35,7 @@ struct Assets {
   AssetPaths paths;
   uint64_t generation = 0;
   Vocabulary vocabulary;
-  std::optional<Corpus> corpus;
+  std::optional<LoadedCorpus> corpus;
   Crossencoder model;
   rankfeed_crossencoder_info model_info{};
   std::string device_name;  // as its runtime calls it; empty: the host

@@ -113,6 +113,55 @@ equal "batch from the store" "$(batch_of --docs full.jsonl)" "$(batch_of --docs 
 equal "batch on threads" "$(batch_of --docs full.jsonl)" "$(batch_of --docs full.jsonl --threads 3)"
 printf '{"id": "z"}\n' >absent.jsonl
 refused "neither text nor store" "z has no text" "$rankfeed" batch --vocab v.rfimg --query q --docs absent.jsonl --corpus c.rfc
+
+# a manifest of stores is taken wherever a store is: the same bytes; and its errors
+mkdir -p set/sub
+printf '{"id": "p", "text": "The giant panda is a bear."}\n' | "$rankfeed" corpus build --vocab v.rfimg --jsonl -o set/1.rfc >/dev/null
+printf '{"id": "q", "text": "Paris is a city."}\n' | "$rankfeed" corpus build --vocab v.rfimg --jsonl -o set/sub/2.rfc >/dev/null
+said=$("$rankfeed" corpus manifest -o set/m.json set/1.rfc set/sub/2.rfc) || fail "corpus manifest"
+equal "corpus manifest" "set/m.json: 2 documents, 16 tokens in 2 shards, asked one after the other" "$said"
+equal "batch from a manifest" "$(batch_of --docs full.jsonl)" "$(batch_of --docs mixed.jsonl --corpus set/m.json)"
+equal "batch from a mapped manifest" "$(batch_of --docs full.jsonl)" "$(batch_of --docs mixed.jsonl --corpus set/m.json --map-file)"
+equal "get from a manifest" "$("$rankfeed" corpus get c.rfc q p)" "$("$rankfeed" corpus get set/m.json q p)"
+equal "all of a manifest" "$("$rankfeed" corpus get --all c.rfc)" "$("$rankfeed" corpus get --all set/m.json)"
+equal "info of a manifest" 2 "$("$rankfeed" corpus info set/m.json --json | grep -c '"shards": 2\|"routing": "probe"')"
+"$rankfeed" corpus verify set/m.json --vocab v.rfimg | grep -q "sound: 2 documents, 16 tokens, .* in 2 shards" || fail "corpus verify of a manifest"
+# one shard, and two in the order of their hashes, are routed by hash
+"$rankfeed" corpus manifest -o set/one.json set/1.rfc | grep -q "found by hash" || fail "manifest of one shard"
+{ "$rankfeed" corpus manifest -o set/h.json set/1.rfc set/sub/2.rfc; "$rankfeed" corpus manifest -o set/h.json set/sub/2.rfc set/1.rfc; } |
+  grep -c "by hash" >routed.txt
+[[ $(<routed.txt) -le 1 ]] || fail "both orders by hash"
+refused "change a manifest" "a manifest cannot be changed" "$rankfeed" corpus remove set/m.json p
+refused "append to a manifest" "a manifest cannot be changed" "$rankfeed" corpus append --vocab v.rfimg --docs ids.jsonl set/m.json
+refused "compact a manifest" "a manifest cannot be changed" "$rankfeed" corpus compact set/m.json
+refused "a store outside the folder" "not in the manifest's folder" "$rankfeed" corpus manifest -o set/x.json set/1.rfc c.rfc
+no_file "a store outside the folder" set/x.json
+refused "manifest of no store" "not a rankfeed file" "$rankfeed" corpus manifest -o set/x.json set/m.json
+# the same documents and counts in other bytes: opening takes it, verifying does not
+cp set/1.rfc keep.rfc
+printf '{"id": "o", "text": "The giant panda is a bear."}\n' | "$rankfeed" corpus build --vocab v.rfimg --jsonl -o set/1.rfc >/dev/null
+"$rankfeed" corpus info set/m.json >/dev/null || fail "info checks no hash"
+refused "another file in the shard's place" "1.rfc: its SHA-256 is" "$rankfeed" corpus verify set/m.json
+"$rankfeed" corpus append --vocab v.rfimg --docs ids.jsonl set/1.rfc >/dev/null
+refused "changed shard" "1.rfc: has [0-9]+ bytes, and the manifest says" "$rankfeed" corpus info set/m.json
+rm set/1.rfc
+refused "missing shard" "set/1.rfc: No such file" "$rankfeed" corpus verify set/m.json
+refused "batch of a missing shard" "set/1.rfc: No such file" "$rankfeed" batch --vocab v.rfimg --query q --docs mixed.jsonl --corpus set/m.json
+cp keep.rfc set/1.rfc
+"$rankfeed" corpus verify set/m.json >/dev/null || fail "restored shard"
+printf 'damaged' | dd of=set/1.rfc bs=1 seek=12300 conv=notrunc status=none
+refused "damaged shard" "1.rfc: " "$rankfeed" corpus verify set/m.json
+cp keep.rfc set/1.rfc
+sed 's|"1.rfc"|"../keep.rfc"|' set/m.json >set/up.json
+refused "shard above the folder" "shards\[0\].file must not have" "$rankfeed" corpus info set/up.json
+printf '{"format": "other"}' >set/other.json
+refused "other JSON" "format must be" "$rankfeed" corpus verify set/other.json
+if "$rankfeed" compile "$model" --parity sentencepiece-0.2.1 -o other.rfimg >/dev/null 2>&1; then
+  refused "manifest of another vocabulary" "1.rfc: .*another vocabulary" "$rankfeed" batch --vocab other.rfimg --query q --docs mixed.jsonl --corpus set/m.json
+else
+  fail "compile with another parity"
+fi
+
 "$rankfeed" batch --vocab v.rfimg --query q --docs docs.jsonl --npz b.npy >/dev/null && [[ -s b.npy ]] || fail "npy"
 
 # a template of the caller's own: its suffix survives truncation

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "corpus_files.h"
+#include "rankfeed/corpus_manifest.h"
 #include "rankfeed/corpus_writer.h"
 #include "support/faults.h"
 #include "support/sanitizers.h"
@@ -32,6 +33,9 @@ void* operator new[](std::size_t size) {
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   void* p = nullptr;
   return posix_memalign(&p, 16, size) == 0 ? p : nullptr;
+}
+void* operator new[](std::size_t size, const std::nothrow_t& none) noexcept {
+  return operator new(size, none);
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<std::size_t>(alignment));
@@ -267,6 +271,37 @@ TEST(CorpusWriterApi, EveryFailingAllocationOfARewriteLeavesTheStores) {
   });
   contents["b"] = {2};
   EXPECT_EQ(DumpFile(c), contents);
+}
+
+TEST(CorpusWriterApi, EveryFailingAllocationOfALoadIsReportedAndUndone) {
+  TempDir dir;
+  MakeStore(dir / "a.rfc", {{"x", {1}}});
+  MakeStore(dir / "b.rfc", {{"y", {2, 3}}});
+  const std::string path = dir / "m.json", hash(64, '0');
+  std::ofstream(path) << R"({"format":"rankfeed-corpus-manifest","version":1,"routing":"probe",)"
+                      << R"("config_hash":"07070707070707070707070707070707","documents":2,"tokens":3,"shards":[)"
+                      << R"({"file":"a.rfc","documents":1,"tokens":1,"sha256":")" << hash << R"(","bytes":)"
+                      << std::filesystem::file_size(dir / "a.rfc")
+                      << R"(},{"file":"b.rfc","documents":1,"tokens":2,"sha256":")" << hash << R"(","bytes":)"
+                      << std::filesystem::file_size(dir / "b.rfc") << "}]}";
+  // simdjson chooses its kernels at its first use in a process, and does not check for memory then.
+  rankfeed_loaded_corpus* first = nullptr;
+  ASSERT_EQ(rankfeed_corpus_load(path.c_str(), nullptr, nullptr, &first, nullptr), RANKFEED_OK);
+  rankfeed_loaded_corpus_free(first);
+  const long allocations = ForEveryFailingAllocation([&](long k) {
+    rankfeed_loaded_corpus* loaded = nullptr;
+    rankfeed_builder_error error{};
+    error.struct_size = sizeof(error);
+    const rankfeed_status status = Counted(
+        [&] { return rankfeed_corpus_load(path.c_str(), nullptr, nullptr, &loaded, &error); });
+    EXPECT_EQ(loaded == nullptr, status != RANKFEED_OK) << k;
+    if (loaded != nullptr) {
+      EXPECT_EQ(Dump(rankfeed_loaded_corpus_get(loaded)), (Contents{{"x", {1}}, {"y", {2, 3}}}));
+    }
+    rankfeed_loaded_corpus_free(loaded);
+    return status;
+  });
+  EXPECT_GT(allocations, 10);
 }
 
 // Readers open the store again and again while a writer commits and compacts: each sees some

@@ -60,11 +60,10 @@ ELSEWHERE = {
     ".venv/bin/python tests/oracle/bulk_sp.py": "file:tests/oracle/bulk_sp.py",
     ".venv/bin/python tests/oracle/bulk_forms.py": "file:tests/oracle/bulk_forms.py",
     "python -m rankfeed compile": "test:python_from_transformers_test",
+    "python -m rankfeed pretokenize": "test:python_ray_long",
     "tests/serve/load_test.py": "test:serve_load_test",
     "bench/serve_load.py": "file:bench/serve_load.py",
     "pip install .": "test:python_wheel",
-    "tests/examples/pretokenize_ray.py": "test:example_pretokenize_ray_long",
-    "rankfeed corpus merge -o docs.rfc shards": "test:example_pretokenize_ray_long",
     "scripts/gpu-check.sh": "test:gpu_check_dry_run",
     "LD_LIBRARY_PATH=build-release/fake_gpu": "file:tests/fake_gpu/rerank_test.py",
 }

@@ -63,6 +63,9 @@ class Server:
         subprocess.run([self.rankfeed, "corpus", "build", "--vocab", vocab or self.vocab, "--jsonl", "-o", path],
                        input=lines, text=True, check=True, stdout=subprocess.DEVNULL)
 
+    def build_manifest(self, path, stores):
+        subprocess.run([self.rankfeed, "corpus", "manifest", "-o", path, *stores], check=True, stdout=subprocess.DEVNULL)
+
     def call(self, method, path, body=None, headers=None, timeout=60):
         port = self.admin_port if path.startswith("/admin/") else self.port
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import math
+import os
 import socket
 import sys
 import threading
@@ -147,6 +148,26 @@ class Rerank(unittest.TestCase):
         self.assertGreater(metrics["rankfeed_tokens_total"], 0)
         self.assertEqual(self.server.call("GET", "/info")[1]["max_input_length"], 64)
         self.assertEqual(self.server.call("GET", "/health")[0], 200)
+
+    def test_manifest_of_stores(self):
+        path, server = self.server.path, self.server
+        for i in range(3):
+            server.build_corpus(path(f"part-{i}.rfc"), [(str(j), t) for j, t in enumerate(TEXTS) if j % 3 == i])
+        server.build_manifest(path("parts.json"), [path(f"part-{i}.rfc") for i in range(3)])
+        body = {"query": QUERY, "documents": [{"id": str(i)} for i in range(len(TEXTS))]}
+        expected = server.post("/v1/rerank", body)[1]["results"]
+        self.assertEqual(server.post("/admin/reload", {"corpus": path("parts.json")})[0], 200)
+        try:
+            self.assertEqual(server.post("/v1/rerank", body)[1]["results"], expected)
+            self.assertEqual(server.post("/v1/rerank", {"query": QUERY, "documents": [{"id": "none such"}]})[0], 400)
+            # A manifest whose shard is gone leaves the set that serves; open shards need no file.
+            os.remove(path("part-1.rfc"))
+            status, answer = server.post("/admin/reload", {"corpus": path("parts.json")})
+            self.assertEqual(status, 422)
+            self.assertIn("part-1.rfc", json.dumps(answer))
+            self.assertEqual(server.post("/v1/rerank", body)[1]["results"], expected)
+        finally:
+            self.assertEqual(server.post("/admin/reload", {"corpus": server.corpus})[0], 200)
 
     def test_hot_swap_under_load(self):
         """While clients ask, vocabulary, corpus and model change: every answer is that of one set."""

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// corpus_builder/guarded.h: exceptions into a status and a message, at the C boundary.
+#pragma once
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "builder/model_spec.h"
+#include "rankfeed/builder.h"
+
+namespace rankfeed::corpus_builder {
+
+inline rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status code,
+                              uint64_t byte_offset, const char* message) {
+  if (error != nullptr && error->struct_size >= sizeof(*error)) {
+    error->code = code;
+    error->byte_offset = byte_offset;
+    std::snprintf(error->message, sizeof(error->message), "%s", message);
+  }
+  return code;
+}
+
+template <class F>
+rankfeed_status Guarded(rankfeed_builder_error* error, F run) {
+  try {
+    run();
+    return RANKFEED_OK;
+  } catch (const builder::BuildError& e) {
+    return Report(error, e.code, e.byte_offset, e.what());
+  } catch (const std::bad_alloc&) {
+    return Report(error, RANKFEED_E_NO_MEMORY, 0, rankfeed_status_message(RANKFEED_E_NO_MEMORY));
+  } catch (const std::exception& e) {  // std::length_error: a size no container can have
+    return Report(error, RANKFEED_E_LIMIT, 0, e.what());
+  }
+}
+
+}  // namespace rankfeed::corpus_builder

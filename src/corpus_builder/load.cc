@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// corpus_builder/load.cc: rankfeed/corpus_manifest.h. No exception leaves.
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "builder/model_spec.h"
+#include "corpus_builder/guarded.h"
+#include "corpus_builder/manifest.h"
+#include "rankfeed/corpus_manifest.h"
+
+namespace {
+
+using rankfeed::builder::BuildError;
+using rankfeed::corpus_builder::Manifest;
+using rankfeed::corpus_builder::Report;
+using rankfeed::corpus_builder::ShardEntry;
+
+struct Free {
+  void operator()(void* p) const { std::free(p); }
+};
+using Storage = std::unique_ptr<void, Free>;
+
+Storage Allocate(rankfeed_mem_req need) {
+  const size_t size = (need.size + need.alignment - 1) / need.alignment * need.alignment;
+  Storage storage(std::aligned_alloc(need.alignment, size));
+  if (storage == nullptr) throw std::bad_alloc();
+  return storage;
+}
+
+[[noreturn]] void ThrowErrno(const std::string& path, int error) {
+  throw BuildError(RANKFEED_E_IO, 0, path + ": " + strerror(error));
+}
+
+// One open store.
+class Store {
+ public:
+  Store(const std::string& path, const rankfeed_model* model,
+        const rankfeed_corpus_options* options)
+      : storage_(Allocate(rankfeed_corpus_mem_req())) {
+    rankfeed_error_detail detail{};
+    detail.struct_size = sizeof(detail);
+    const rankfeed_status status =
+        rankfeed_corpus_open_file(path.c_str(), model, options, storage_.get(),
+                                  rankfeed_corpus_mem_req().size, &mapping_, &corpus_, &detail);
+    if (status == RANKFEED_E_IO) ThrowErrno(path, static_cast<int>(detail.item));
+    if (status != RANKFEED_OK) {
+      throw BuildError(status, detail.byte_offset,
+                       path + ": " + rankfeed_status_message(status) + " (at byte " +
+                           std::to_string(detail.byte_offset) + ")");
+    }
+  }
+  Store(const Store&) = delete;
+  ~Store() { rankfeed_image_unmap(&mapping_); }
+  const rankfeed_corpus* get() const { return corpus_; }
+
+ private:
+  Storage storage_;
+  rankfeed_mapping mapping_{};
+  rankfeed_corpus* corpus_ = nullptr;
+};
+
+struct Descriptor {
+  explicit Descriptor(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (fd < 0) ThrowErrno(path, errno);
+  }
+  Descriptor(const Descriptor&) = delete;
+  ~Descriptor() { close(fd); }
+  int fd;
+};
+
+// The file's bytes if it may be a manifest; nothing for a store. What is larger than a manifest may
+// be is read to one byte more.
+std::string ReadManifest(const std::string& path) {
+  const Descriptor file(path);
+  struct stat info;
+  if (fstat(file.fd, &info) != 0) ThrowErrno(path, errno);
+  if (!S_ISREG(info.st_mode)) return {};
+  const size_t most =
+      std::min(static_cast<size_t>(info.st_size), rankfeed::corpus_builder::kMaxManifestBytes + 1);
+  std::string text;
+  size_t wanted = std::min<size_t>(most, 64);  // a store shows itself by its first bytes
+  while (text.size() < wanted) {
+    const size_t had = text.size();
+    text.resize(wanted);
+    const ssize_t got = read(file.fd, text.data() + had, wanted - had);
+    const int error = errno;
+    text.resize(had + (got > 0 ? static_cast<size_t>(got) : 0));
+    if (got < 0 && error == EINTR) continue;
+    if (got < 0) ThrowErrno(path, error);
+    if (got == 0) break;  // cut off meanwhile
+    if (!rankfeed::corpus_builder::LooksLikeManifest(text)) return {};
+    wanted = most;
+  }
+  return text;
+}
+
+std::string Hex(const uint8_t (&bytes)[16]) {
+  std::string hex;
+  for (const uint8_t byte : bytes) {
+    hex += "0123456789abcdef"[byte >> 4];
+    hex += "0123456789abcdef"[byte & 15];
+  }
+  return hex;
+}
+
+void CheckSize(const ShardEntry& shard) {
+  struct stat info;
+  if (stat(shard.path.c_str(), &info) != 0) ThrowErrno(shard.path, errno);
+  if (static_cast<uint64_t>(info.st_size) != shard.bytes) {
+    throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, 0,
+                     shard.path + ": has " + std::to_string(info.st_size) +
+                         " bytes, and the manifest says " + std::to_string(shard.bytes));
+  }
+}
+
+void CheckCounts(const Manifest& manifest, const ShardEntry& shard, const rankfeed_corpus* corpus) {
+  rankfeed_corpus_info info{};
+  info.struct_size = sizeof(info);
+  (void)rankfeed_corpus_get_info(corpus, &info);
+  if (Hex(info.config_hash) != manifest.config_hash) {
+    throw BuildError(RANKFEED_E_VOCABULARY, 0,
+                     shard.path + ": made with another vocabulary than the manifest says");
+  }
+  if (info.documents != shard.documents || info.tokens != shard.tokens) {
+    throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, 0,
+                     shard.path + ": has " + std::to_string(info.documents) + " documents and " +
+                         std::to_string(info.tokens) + " tokens, and the manifest says " +
+                         std::to_string(shard.documents) + " and " + std::to_string(shard.tokens));
+  }
+}
+
+}  // namespace
+
+struct rankfeed_loaded_corpus {
+  Manifest manifest;  // no shards: one store
+  std::vector<std::unique_ptr<Store>> stores;
+  Storage set_storage;
+  const rankfeed_corpus* corpus = nullptr;
+};
+
+namespace {
+
+void OpenSet(const std::string& path, const rankfeed_model* model,
+             const rankfeed_corpus_options* options, rankfeed_loaded_corpus* out) {
+  std::vector<const rankfeed_corpus*> shards;
+  for (const ShardEntry& shard : out->manifest.shards) {
+    CheckSize(shard);
+    out->stores.push_back(std::make_unique<Store>(shard.path, model, options));
+    shards.push_back(out->stores.back()->get());
+    CheckCounts(out->manifest, shard, shards.back());
+  }
+  const auto count = static_cast<uint32_t>(shards.size());
+  const rankfeed_mem_req need = rankfeed_corpus_set_mem_req(count);
+  out->set_storage = Allocate(need);
+  const uint32_t trusted = options != nullptr ? options->flags & RANKFEED_CORPUS_TRUSTED : 0u;
+  const uint32_t flags = trusted | (out->manifest.by_hash ? uint32_t{RANKFEED_CORPUS_BY_HASH} : 0u);
+  rankfeed_error_detail detail{};
+  detail.struct_size = sizeof(detail);
+  rankfeed_corpus* set = nullptr;
+  const rankfeed_status status = rankfeed_corpus_set_open(
+      shards.data(), count, flags, out->set_storage.get(), need.size, &set, &detail);
+  if (status == RANKFEED_E_IMAGE_STRUCTURE) {
+    throw BuildError(status, detail.byte_offset,
+                     out->manifest.shards[detail.item].path +
+                         ": has a document that belongs into another shard by its id's hash");
+  }
+  if (status != RANKFEED_OK) {
+    const std::string& at = detail.item < count ? out->manifest.shards[detail.item].path : path;
+    throw BuildError(status, 0, at + ": " + rankfeed_status_message(status));
+  }
+  out->corpus = set;
+}
+
+}  // namespace
+
+rankfeed_status rankfeed_corpus_load(const char* path, const rankfeed_model* model,
+                                     const rankfeed_corpus_options* options,
+                                     rankfeed_loaded_corpus** out, rankfeed_builder_error* error) {
+  if (out != nullptr) *out = nullptr;
+  if (path == nullptr || out == nullptr) {
+    return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
+  }
+  return rankfeed::corpus_builder::Guarded(error, [&] {
+    auto loaded = std::make_unique<rankfeed_loaded_corpus>();
+    const std::string text = ReadManifest(path);
+    if (text.empty()) {
+      loaded->stores.push_back(std::make_unique<Store>(path, model, options));
+      loaded->corpus = loaded->stores.back()->get();
+    } else {
+      loaded->manifest = rankfeed::corpus_builder::ParseManifest(text, path);
+      OpenSet(path, model, options, loaded.get());
+    }
+    *out = loaded.release();
+  });
+}
+
+const rankfeed_corpus* rankfeed_loaded_corpus_get(const rankfeed_loaded_corpus* loaded) {
+  return loaded != nullptr ? loaded->corpus : nullptr;
+}
+
+void rankfeed_loaded_corpus_free(rankfeed_loaded_corpus* loaded) {
+  delete loaded;
+}
+
+uint32_t rankfeed_loaded_corpus_shard_count(const rankfeed_loaded_corpus* loaded) {
+  return loaded != nullptr ? static_cast<uint32_t>(loaded->manifest.shards.size()) : 0;
+}
+
+rankfeed_status rankfeed_loaded_corpus_shard(const rankfeed_loaded_corpus* loaded, uint32_t index,
+                                             rankfeed_corpus_shard* out) {
+  if (loaded == nullptr || out == nullptr || index >= loaded->manifest.shards.size()) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  if (out->struct_size != sizeof(*out)) return RANKFEED_E_STRUCT_SIZE;
+  const ShardEntry& shard = loaded->manifest.shards[index];
+  *out = {sizeof(*out), loaded->manifest.by_hash, shard.bytes,          shard.documents,
+          shard.tokens, shard.path.c_str(),       shard.sha256.c_str(), shard.content.c_str()};
+  return RANKFEED_OK;
+}
