@@ -52,8 +52,8 @@ class RankfeedConan(ConanFile):
             copy(self, pattern, root, self.export_sources_folder)
 
     def configure(self):
-        if not self.options.builder:
-            self.options.cli = False  # the program reads model files
+        if not self.options.builder or not self.options.parallel:
+            self.options.cli = False  # the program reads model files, on all cores
 
     def package_id(self):
         self.info.settings.rm_safe("compiler.cppstd")  # the project asks for C++20 itself, whatever the profile says
@@ -69,6 +69,7 @@ class RankfeedConan(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
+        toolchain.user_presets_path = False  # the tree has presets of its own
         toolchain.cache_variables.update({
             "RANKFEED_BUILD_SHARED": bool(self.options.shared),
             "RANKFEED_BUILD_BUILDER": bool(self.options.builder),

@@ -23,7 +23,7 @@ class Rankfeed(CMakePackage):
     variant("crossencoder", default=True, description="Forward pass of cross-encoders on the CPU, over BLIS")
     variant("builder", default=False, description="Library that reads model files. Spack has no package of protozero: its "
                                                   "headers are looked for in the folder PROTOZERO_INCLUDE_DIR")
-    variant("cli", default=False, when="+builder", description="The rankfeed program")
+    variant("cli", default=False, when="+builder +parallel", description="The rankfeed program")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
@@ -45,7 +45,6 @@ class Rankfeed(CMakePackage):
         depends_on("cli11")
         depends_on("libzip")
         depends_on("openssl")
-        depends_on("tbb")
         depends_on("boost@1.81:", when="+crossencoder")
         depends_on("zlib-api", when="+crossencoder")
 
