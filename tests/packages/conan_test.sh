@@ -13,4 +13,4 @@ export CONAN_HOME=$work/home
   >"$work/create.log" 2>&1 || { tail -40 "$work/create.log"; exit 1; }
 grep -E '^(0 5 6 7 8 9 10 2|rankfeed .* encodes)' "$work/create.log"
 [[ $(grep -cE '^(0 5 6 7 8 9 10 2|rankfeed .* encodes)' "$work/create.log") == 2 ]]
-rm -rf "$work/home"
+rm -rf "${work:?}/home"
