@@ -66,6 +66,9 @@ ELSEWHERE = {
     "tests/examples/pretokenize_ray.py": "test:example_pretokenize_ray_long",
     "rankfeed corpus merge -o docs.rfc shards": "test:example_pretokenize_ray_long",
     "scripts/gpu-check.sh": "test:gpu_check_dry_run",
+    "conan create packaging/conan": "test:packages_conan_long",
+    "vcpkg install rankfeed": "test:packages_test",  # with the port's functions played
+    "spack develop --path": "test:packages_test",
     "LD_LIBRARY_PATH=build-release/fake_gpu": "file:tests/fake_gpu/rerank_test.py",
 }
 
