@@ -341,14 +341,17 @@ class Output {
   uint64_t batches_ = 0, rows_ = 0, tokens_ = 0, area_ = 0;
 };
 
-// Rows are padded with the vocabulary's pad token: a folder that pads with another one would have other ids.
+// Rows are padded with the vocabulary's pad token: a folder that pads with another one would have
+// other ids.
 void CheckPadToken(const BatchCommand& c, const rankfeed_model* model, int32_t pad_id) {
   if (!c.pad_token || c.layout != "padded") return;
   const int32_t id = rankfeed_model_piece_to_id(model, c.pad_token->data(), c.pad_token->size());
   if (id == pad_id) return;
-  throw Failure(fmt::format("the folder's pad_token {} has id {}, the vocabulary's {}, which rows are padded with; --layout "
-                            "packed has no pad tokens",
-                            *c.pad_token, id, pad_id));
+  throw Failure(
+      fmt::format("the folder's pad_token {} has id {}, the vocabulary's {}, which rows are padded "
+                  "with; --layout "
+                  "packed has no pad tokens",
+                  *c.pad_token, id, pad_id));
 }
 
 void RunBatch(BatchCommand c) {

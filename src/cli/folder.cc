@@ -43,7 +43,8 @@ std::optional<std::string> TokenOf(const nlohmann::json& object, const char* nam
   const auto found = object.find(name);
   if (found == object.end()) return std::nullopt;
   if (found->is_string()) return found->get<std::string>();
-  if (!found->is_object() || !found->contains("content") || !found->at("content").is_string()) return std::nullopt;
+  if (!found->is_object() || !found->contains("content") || !found->at("content").is_string())
+    return std::nullopt;
   return found->at("content").get<std::string>();
 }
 
@@ -51,7 +52,8 @@ std::optional<std::string> TokenOf(const nlohmann::json& object, const char* nam
 void TakeFileDefaults(const std::string& path, FolderConfig* out) {
   simdjson::dom::parser parser;
   simdjson::dom::element file;
-  if (parser.load(path).get(file) != simdjson::SUCCESS) return;  // opening the vocabulary says what is wrong
+  if (parser.load(path).get(file) != simdjson::SUCCESS)
+    return;  // opening the vocabulary says what is wrong
   const auto take = [&](const char* part, const char* name, std::optional<std::string>* to) {
     std::string_view value;
     if (*to || file[part][name].get(value) != simdjson::SUCCESS) return;
