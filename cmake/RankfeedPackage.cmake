@@ -16,6 +16,9 @@ function(rankfeed_package_docs component package)
     install(FILES ${PROJECT_BINARY_DIR}/changelog.gz DESTINATION share/doc/${package}
             COMPONENT ${component} EXCLUDE_FROM_ALL)
   endif()
+  if(RANKFEED_SBOM)
+    install(FILES ${RANKFEED_SBOM} DESTINATION share/doc/${package} COMPONENT ${component} EXCLUDE_FROM_ALL)
+  endif()
 endfunction()
 
 set(CPACK_GENERATOR DEB)
@@ -55,7 +58,12 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_LIBS_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_LIBS_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/triggers)
 
+# Libraries and archives lie in the folder of their architecture, so that those of two can be installed (CMake 3.31 and
+# later write the field; the others know it not).
+set(CPACK_DEBIAN_LIBS_PACKAGE_MULTIARCH same)
+
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME librankfeed-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_MULTIARCH same)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "librankfeed${RANKFEED_ABI} (= ${PROJECT_VERSION})")
@@ -64,6 +72,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libhwy-dev, libicu-dev, libsimdjson-dev
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Exact Unigram tokenization for rerankers, development files")
 
 set(CPACK_DEBIAN_BIN_PACKAGE_NAME rankfeed)
+set(CPACK_DEBIAN_BIN_PACKAGE_MULTIARCH foreign)
 set(CPACK_DEBIAN_BIN_PACKAGE_SECTION utils)
 set(CPACK_COMPONENT_BIN_DESCRIPTION "Exact Unigram tokenization for rerankers, command line")
 

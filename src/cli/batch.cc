@@ -61,6 +61,7 @@ struct BatchCommand {
   std::string truncation = "longest_first", truncation_side = "right", layout = "padded",
               type = "int32", padding_side = "model", overflow = "drop", sort = "none",
               budget = "padded";
+  std::optional<std::string> pad_token;  // of the folder that --vocab names
   // Parts of a template of the caller's own; unset: the model's.
   std::string template_name = "pair";
   std::optional<std::string> prefix, middle, suffix;
@@ -340,6 +341,19 @@ class Output {
   uint64_t batches_ = 0, rows_ = 0, tokens_ = 0, area_ = 0;
 };
 
+// Rows are padded with the vocabulary's pad token: a folder that pads with another one would have
+// other ids.
+void CheckPadToken(const BatchCommand& c, const rankfeed_model* model, int32_t pad_id) {
+  if (!c.pad_token || c.layout != "padded") return;
+  const int32_t id = rankfeed_model_piece_to_id(model, c.pad_token->data(), c.pad_token->size());
+  if (id == pad_id) return;
+  throw Failure(
+      fmt::format("the folder's pad_token {} has id {}, the vocabulary's {}, which rows are padded "
+                  "with; --layout "
+                  "packed has no pad tokens",
+                  *c.pad_token, id, pad_id));
+}
+
 void RunBatch(BatchCommand c) {
   if (c.template_name == "monot5") {
     c.prefix = c.prefix.value_or(kMonoT5Prefix);
@@ -350,6 +364,7 @@ void RunBatch(BatchCommand c) {
   rankfeed_pair_template parts{};
   const rankfeed_rerank_options options = Options(c, &parts);
   const rankfeed_model_info info = Info(vocab.model());
+  CheckPadToken(c, vocab.model(), info.pad_id);
   const uint32_t specials = options.template_kind == RANKFEED_TEMPLATE_CUSTOM   ? 0
                             : options.template_kind == RANKFEED_TEMPLATE_SINGLE ? info.specials_single
                                                                                 : info.specials_pair;
@@ -497,6 +512,7 @@ void AddBatch(CLI::App& app) {
     take("--max-length", config.model_max_length, &c->options.max_length);
     take("--truncation-side", config.truncation_side, &c->truncation_side);
     take("--padding-side", config.padding_side, &c->padding_side);
+    c->pad_token = config.pad_token;
     RunBatch(*c);
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cli/folder.h: a model's folder as --vocab: what tokenizer_config.json says beside its
-// tokenizer.json.
+// cli/folder.h: a model's folder as --vocab: what tokenizer_config.json and special_tokens_map.json
+// say beside its tokenizer.json.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,13 @@
 
 namespace rankfeed::cli {
 
-// Of tokenizer_config.json; unset where it does not say, or says a number that means "no limit".
+// As transformers reads a folder. Sides and padding token that tokenizer_config.json leaves open
+// are those of the padding and truncation inside tokenizer.json; unset where nothing says, or says
+// a number that means "no limit".
 struct FolderConfig {
   std::optional<uint32_t> model_max_length;
   std::optional<std::string> truncation_side, padding_side;  // left, right
+  std::optional<std::string> pad_token;
 };
 
 // folder/tokenizer.json. Throws Failure, which names what there is, where it has none.

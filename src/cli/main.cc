@@ -53,7 +53,10 @@ void VocabOptions::Add(CLI::App& command) {
                   "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model, a "
                   "HuggingFace tokenizer.json, or a model's folder with one, whose "
                   "tokenizer_config.json then gives batch and rerank their --max-length, and batch "
-                  "its sides. Truncation and padding inside a tokenizer.json are left aside")
+                  "its sides and, with special_tokens_map.json, the padding token. Truncation and "
+                  "padding inside a "
+                  "tokenizer.json are left aside, but for sides and token of a folder that says "
+                  "them nowhere else")
       ->transform([this](const std::string& given) {
         if (!std::filesystem::is_directory(given)) return given;
         folder = given;

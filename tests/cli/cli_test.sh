@@ -299,6 +299,22 @@ equal "encode with a folder" "1 1 1 1 3 3 3 3" "$("$rankfeed" encode --vocab fol
 equal "folder's limit and sides" "1 3 3 3 3 2 2 2 1 1" "$(rows --vocab folder)"
 equal "options before the folder's" "1 1 1 1 1 2" "$(rows --vocab folder --max-length 3 --truncation-side right --padding-side right)"
 equal "its file by itself" "1 1 1 1 1 3 3 3 3 1 1 2 2 2 2 2 2 2" "$(rows --vocab folder/tokenizer.json --padding-side right)"
+echo '{"model_max_length": 5}' >folder/tokenizer_config.json
+equal "sides of the file where the configuration says none" "1 1 1 1 1 1 1 2 2 2" "$(rows --vocab folder)"
+sed -i 's/"direction": "Right"/"direction": "Left"/g' folder/tokenizer.json
+equal "left sides of the file" "1 3 3 3 3 2 2 2 1 1" "$(rows --vocab folder)"
+sed -i 's/"direction": "Left"/"direction": "Right"/g' folder/tokenizer.json
+echo '{"pad_token": {"content": "b", "special": true}}' >folder/special_tokens_map.json
+refused "another pad token" "pad_token b has id 3, the vocabulary's 2, which rows are padded with" "$rankfeed" batch --vocab folder --query a --docs ab.txt
+"$rankfeed" batch --vocab folder --query a --docs ab.txt --layout packed >/dev/null || fail "another pad token, packed"
+echo '{"model_max_length": 5, "pad_token": "b", "added_tokens_decoder": {}}' >folder/tokenizer_config.json
+echo '{"pad_token": "<pad>"}' >folder/special_tokens_map.json
+refused "pad token of the configuration" "pad_token b has id 3" "$rankfeed" batch --vocab folder --query a --docs ab.txt
+echo '{"model_max_length": 5, "pad_token": "b"}' >folder/tokenizer_config.json
+equal "the map before the configuration" "1 1 1 1 1 1 1 2 2 2" "$(rows --vocab folder)"
+echo '[]' >folder/special_tokens_map.json
+refused "broken map" "special_tokens_map.json is no JSON object" "$rankfeed" batch --vocab folder --query a --docs ab.txt
+rm folder/special_tokens_map.json
 echo '{"model_max_length": 1000000000000000019884624838656}' >folder/tokenizer_config.json
 equal "no limit" 18 "$(rows --vocab folder | wc -w)"
 refused "folder without a vocabulary" "other has no tokenizer.json" "$rankfeed" encode --vocab other ab.txt

@@ -189,8 +189,16 @@ deb)
   [[ $completed == "auto hugetlb transparent base file" ]] || { echo "completion says '$completed'"; exit 1; }
   zcat "$work/root/usr/share/man/man1/rankfeed.1.gz" | grep -F 'rankfeed receipt statement' >/dev/null || { echo "no man page"; exit 1; }
   for name in librankfeed0.1 librankfeed-dev rankfeed; do
-    [[ -s $work/root/usr/share/doc/$name/copyright ]] || { echo "no copyright of $name"; exit 1; }
+    for document in copyright changelog.gz rankfeed.spdx.json; do
+      [[ -s $work/root/usr/share/doc/$name/$document ]] || { echo "no $document of $name"; exit 1; }
+    done
   done
+  control=$(dpkg-deb --info "$work"/deb/librankfeed0.1_*.deb shlibs triggers)
+  for line in 'librankfeed_runtime 0.1 librankfeed0.1' 'activate-noawait ldconfig'; do
+    [[ $control == *"$line"* ]] || { echo "the control files of librankfeed0.1 have no '$line'"; exit 1; }
+  done
+  [[ -e $work/root/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/librankfeed_runtime.so.0.1 ]] ||
+    { echo "the libraries do not lie in the folder of their architecture"; exit 1; }
   find_project "$work/deb_find" "$work/root/usr" -DBUILD_SHARED_LIBS=ON
   check "$work/deb_find/program" "$way"
   printf '%s\n' "$text" | "$work/root/usr/bin/rankfeed" encode --special --vocab "$work/default.rfimg" | diff - <(sed "s/ $//" "$work/expected"; echo)

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -154,6 +156,47 @@ TEST(EncoderWarm, TheFirstTextWaitsForLessMemory) {
   EXPECT_LT(touched[1], touched[0]);
   EXPECT_LE(touched[1], 8 * static_cast<size_t>(sysconf(_SC_PAGESIZE)));  // what grows with the text
   EXPECT_EQ(rankfeed_encoder_warm(nullptr), RANKFEED_E_ARGUMENT);
+}
+
+// The advice that the kernel keeps for the mapping that an address lies in: its "VmFlags" of
+// /proc/self/smaps.
+std::string FlagsOf(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin, end;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      inside = begin <= wanted && wanted < end;
+    if (inside && line.rfind("VmFlags:", 0) == 0) return line + " ";
+  }
+  return "";
+}
+
+// An encoder whose cache holds whole huge pages asks for them there, and asks for none where it
+// only works: pages that ordinary text leaves untouched would be made resident by the megabyte.
+TEST(EncoderPages, TheCacheAsksForHugeOnes) {
+  constexpr size_t kHuge = size_t{2} << 20;
+  const OpenModel model(HuggingFaceSource());
+  const rankfeed_limits limits = Limits(1000, false, size_t{8} << 20);
+  rankfeed_mem_req need{};
+  ASSERT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_OK);
+  ASSERT_GT(need.size, 2 * kHuge);
+  void* memory =
+      mmap(nullptr, need.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  if (madvise(memory, need.size, MADV_HUGEPAGE) != 0)
+    GTEST_SKIP() << "SKIPPED: a kernel without transparent huge pages";
+  madvise(memory, need.size, MADV_NOHUGEPAGE);
+  rankfeed_encoder* encoder = nullptr;
+  ASSERT_EQ(rankfeed_encoder_init(model.get(), &limits, memory, need.size, &encoder), RANKFEED_OK);
+  char* const last =
+      static_cast<char*>(memory) + need.size - kHuge - 1;  // in the cache, which comes last
+  if (FlagsOf(last).empty()) GTEST_SKIP() << "SKIPPED: the kernel shows no smaps";
+  EXPECT_NE(FlagsOf(last).find(" hg "), std::string::npos) << FlagsOf(last);
+  EXPECT_EQ(FlagsOf(memory).find(" hg "), std::string::npos) << FlagsOf(memory);
+  ASSERT_EQ(rankfeed_encoder_warm(encoder), RANKFEED_OK);
+  munmap(memory, need.size);
 }
 
 INSTANTIATE_TEST_SUITE_P(Offsets, EncoderTrim, testing::Bool());

@@ -65,6 +65,9 @@ ELSEWHERE = {
     "bench/serve_load.py": "file:bench/serve_load.py",
     "pip install .": "test:python_wheel",
     "scripts/gpu-check.sh": "test:gpu_check_dry_run",
+    "conan create packaging/conan": "test:packages_conan_long",
+    "vcpkg install rankfeed": "test:packages_test",  # with the port's functions played
+    "spack develop --path": "test:packages_test",
     "LD_LIBRARY_PATH=build-release/fake_gpu": "file:tests/fake_gpu/rerank_test.py",
 }
 

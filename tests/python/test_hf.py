@@ -15,6 +15,7 @@ import warnings
 import numpy as np
 
 os.environ["RUST_BACKTRACE"] = "0"
+os.environ["HF_HUB_OFFLINE"] = "1"  # folders are all that is opened here
 os.environ["TOKENIZERS_PARALLELISM"] = "false"  # of several errors in a batch the first one is raised, not any
 try:
     import transformers
@@ -392,13 +393,46 @@ class Uses(Case):
                 for tok in (self.mine, self.theirs)]
         self.assertEqual(list(rows[0]), list(rows[1]))
 
-    @needs(sentence_transformers, "sentence-transformers")
-    def test_cross_encoder(self):
-        sys.path.insert(0, os.path.join(SOURCE, "tests", "examples"))
+    def model(self):
+        """A folder with a tokenizer and a small cross-encoder with random weights."""
+        sys.path.insert(0, os.path.join(SOURCE, "tests", "serve"))
         import random_model
         folder = self.folder(dict(hf_models.pipelines(1))["xlmr_a"], "XLMRobertaTokenizer")
         random_model.write(folder, len(self.theirs), self.theirs.pad_token_id)
-        model = sentence_transformers.CrossEncoder(folder, device="cpu")
+        return folder
+
+    @needs(torch, "torch")
+    def test_pipeline(self):
+        docs, folder = hf_models.texts(40, 9), self.model()
+        for task, inputs, options in (
+                ("text-classification", [d for d in docs if d], dict(batch_size=8, padding=True, truncation=True)),
+                ("text-classification", [{"text": "abc the", "text_pair": d} for d in docs], dict(batch_size=8, truncation=True)),
+                ("feature-extraction", docs[:8], dict(tokenize_kwargs=dict(truncation=True)))):
+            plain = transformers.AutoTokenizer.from_pretrained(folder)
+            wrapped = rankfeed.hf.wrap(transformers.AutoTokenizer.from_pretrained(folder))
+            answers = [transformers.pipeline(task, model=folder, tokenizer=tokenizer, device="cpu")(inputs, **options)
+                       for tokenizer in (wrapped, plain)]
+            self.assertEqual(answers[0], answers[1], task)
+            self.assertEqual(wrapped.rankfeed_fallbacks, {})
+
+    @needs(sentence_transformers, "sentence-transformers")
+    def test_sentence_transformer(self):
+        model = sentence_transformers.SentenceTransformer(self.model(), device="cpu")  # with mean pooling
+        docs = hf_models.texts(60, 10)
+        expected = {size: model.encode(docs, batch_size=size) for size in (32, 7)}
+        if hasattr(model[0], "processor"):  # since 6.0
+            model[0].processor = rankfeed.hf.wrap(model[0].processor)
+        else:
+            model.tokenizer = rankfeed.hf.wrap(model.tokenizer)
+        self.assertIsInstance(model.tokenizer, rankfeed.hf.Accelerated)
+        for size, vectors in expected.items():
+            np.testing.assert_array_equal(model.encode(docs, batch_size=size), vectors)
+        self.assertEqual(model.tokenizer.rankfeed_fallbacks, {})
+        self.assertGreater(np.ptp(expected[32]), 0.01)
+
+    @needs(sentence_transformers, "sentence-transformers")
+    def test_cross_encoder(self):
+        model = sentence_transformers.CrossEncoder(self.model(), device="cpu")
         docs = hf_models.texts(60, 6)
         pairs = [("abc the", d) for d in docs]
         expected = model.predict(pairs)

@@ -116,6 +116,25 @@ class Package(unittest.TestCase):
             self.assertEqual(store in mapped, map_file)
             self.assertEqual(pickle.loads(pickle.dumps(tok)).encode(text).ids, ids)
 
+    def test_pages(self):
+        image, text = self.path("pages.rfimg"), "What is a panda?"
+        self.tok.save_image(image)
+        ids = self.tok.encode(text).ids
+        for source in (image, MODEL):
+            for asked in ("auto", "transparent", "base", "hugetlb"):
+                try:
+                    tok = rankfeed.Tokenizer.from_file(source, pages=asked)
+                except rankfeed.RankfeedError as error:  # no huge pages are set aside on this machine
+                    self.assertEqual((asked, error.name), ("hugetlb", "RANKFEED_E_IO"))
+                    continue
+                self.assertEqual(tok.encode(text).ids, ids)
+                self.assertIn(tok.pages, ("hugetlb", "transparent", "base") if asked == "auto" else ("transparent", "base") if asked ==
+                              "transparent" else (asked,))
+                if tok.huge_page_bytes is not None:
+                    self.assertEqual(tok.huge_page_bytes > 0, tok.pages != "base")
+        with self.assertRaisesRegex(ValueError, "pages is 'enormous'; it must be one of auto, "):
+            rankfeed.Tokenizer.from_file(image, pages="enormous")
+
     def test_units_of_offsets(self):
         tok = rankfeed.Tokenizer.from_file(MODEL)
         texts = ["What is a panda?", "", "\U0001f600 \u00e9t\u00e9 \u4e2d\u6587", b"a\xff b"]

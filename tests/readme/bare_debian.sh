@@ -2,7 +2,8 @@
 # bare_debian.sh WORK: what a new user does, on a bare machine. Makes a minimal Debian 12 in WORK/root (or takes the
 # one there), clones this repository into it, and pastes the README: its first command, then the three programs,
 # saved under their names, and the block that builds and runs them. All must print the ids that the command line
-# prints. Needs root, debootstrap and the network; 10 to 20 minutes of one core and 2.5 GB.
+# prints. At last the wheel, installed beside sentence-transformers, and the one line in a CrossEncoder (docs/python.md).
+# Needs root, debootstrap and the network; 10 to 20 minutes of one core and 12 GB, of which torch's wheels take most.
 #   ctest --preset long -R bare_debian
 # The host's settings of proxies and of pip, and its certificates, are handed on.
 set -euo pipefail
@@ -67,3 +68,13 @@ while read -r line; do
   [[ $line == "$expected" ]] || { echo "printed '$line', expected '$expected'"; exit 1; }
 done <"$work/ids"
 echo "C++, C and Python print $expected"
+
+echo "== the wheel, and the line in a CrossEncoder"
+begin=$SECONDS
+inside "set -x && venv/bin/pip wheel -q --no-deps -w wheels . && python3 -m venv ~/user &&
+  ~/user/bin/pip install -q --no-cache-dir --no-compile wheels/rankfeed-*.whl -r tests/requirements-hf.txt &&
+  bash tests/readme/cross_encoder.sh ~/user/bin/python ~/rankfeed ~/cross" >"$work/cross.out" 2>"$work/cross.log" ||
+  { tail -40 "$work/cross.log"; cat "$work/cross.out"; exit 1; }
+cat "$work/cross.out"
+[[ $(wc -l <"$work/cross.out") == 10 ]] || { echo "expected a ranking of ten documents"; exit 1; }
+echo "== $((SECONDS - begin)) s"

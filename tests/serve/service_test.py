@@ -146,6 +146,9 @@ class Rerank(unittest.TestCase):
         self.assertEqual(metrics["rankfeed_request_seconds_count"], metrics['rankfeed_responses_total{outcome="ok"}'])
         self.assertEqual(metrics['rankfeed_request_seconds_bucket{le="+Inf"}'], metrics["rankfeed_request_seconds_count"])
         self.assertGreater(metrics["rankfeed_tokens_total"], 0)
+        pages = [name for name in metrics if name.startswith("rankfeed_vocabulary_pages")]
+        self.assertRegex(pages[0], r'^rankfeed_vocabulary_pages\{kind="(hugetlb|transparent|base|file)"\}$')
+        self.assertEqual((len(pages), metrics[pages[0]]), (1, 1))
         self.assertEqual(self.server.call("GET", "/info")[1]["max_input_length"], 64)
         self.assertEqual(self.server.call("GET", "/health")[0], 200)
 
