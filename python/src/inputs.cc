@@ -13,7 +13,7 @@ constexpr int32_t kNoIds[1] = {};
 // "None", "a str", "an int": how a message names a value's type.
 std::string TypeWords(nb::handle object) {
   if (object.is_none()) return "None";
-  const std::string name = Py_TYPE(object.ptr())->tp_name;
+  const std::string name = TypeName(object);
   const bool vowel = std::string_view("aeiouAEIOU").find(name.front()) != std::string_view::npos;
   return (vowel ? "an " : "a ") + name;
 }
@@ -165,7 +165,7 @@ void Inputs::AddAll(nb::handle sequence, const char* name, bool ids) {
   PyObject* const object = sequence.ptr();
   const std::string what = ids ? "a sequence of documents" : "a sequence of texts";
   if (PyUnicode_Check(object) || PyBytes_Check(object)) {
-    throw nb::type_error((std::string(name) + " is one " + Py_TYPE(object)->tp_name +
+    throw nb::type_error((std::string(name) + " is one " + TypeName(sequence) +
                           "; it must be " + what + ", such as [" + name + "]")
                              .c_str());
   }

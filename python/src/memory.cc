@@ -5,6 +5,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -16,6 +17,13 @@
 
 namespace rankfeed::python {
 
+std::string TypeName(nb::handle object) {
+  const nb::handle type = object.type();
+  const std::string name = nb::cast<std::string>(type.attr("__qualname__"));
+  const std::string module = nb::cast<std::string>(nb::str(type.attr("__module__")));
+  return module == "builtins" ? name : module + "." + name;
+}
+
 rankfeed_text TextOf(nb::handle object) {
   if (PyUnicode_Check(object.ptr())) {
     Py_ssize_t size = 0;
@@ -26,7 +34,7 @@ rankfeed_text TextOf(nb::handle object) {
   if (PyBytes_Check(object.ptr())) {
     return {PyBytes_AsString(object.ptr()), static_cast<size_t>(PyBytes_Size(object.ptr()))};
   }
-  PyErr_Format(PyExc_TypeError, "a text must be str or bytes, not %s", Py_TYPE(object.ptr())->tp_name);
+  PyErr_Format(PyExc_TypeError, "a text must be str or bytes, not %s", TypeName(object).c_str());
   throw nb::python_error();
 }
 

@@ -43,6 +43,9 @@ T Take(Result<T> result) {
   return std::move(*result);
 }
 
+// The name of an object's type, with its module unless that is builtins. (tp_name is not in the stable ABI.)
+std::string TypeName(nb::handle object);
+
 // The UTF-8 bytes of a str, or those of a bytes object; valid while the object lives. Throws what
 // Python throws for lone surrogates and for other types. The GIL is held.
 rankfeed_text TextOf(nb::handle object);

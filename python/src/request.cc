@@ -283,7 +283,7 @@ nb::list ListOf(size_t n, const Item& item) {
   for (size_t i = 0; i < n; ++i) {
     PyObject* const made = item(i);
     if (made == nullptr) throw nb::python_error();
-    PyList_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), made);
+    NB_LIST_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), made);
   }
   return nb::list(std::move(out));
 }

@@ -157,7 +157,7 @@ std::optional<int64_t> StreamNumber(nb::handle stream) {
   }
   if (!PyLong_Check(number.ptr()) || PyBool_Check(number.ptr())) {
     PyErr_Format(PyExc_TypeError, "stream is %s; it must be None, an int or a framework's stream",
-                 Py_TYPE(stream.ptr())->tp_name);
+                 TypeName(stream).c_str());
     throw nb::python_error();
   }
   const long long value = PyLong_AsLongLong(number.ptr());
@@ -194,7 +194,7 @@ nb::object DeviceTensor::DLPack(nb::handle stream, nb::handle max_version, nb::h
     throw nb::python_error();
   }
   if (!stream.is_none() && (!PyLong_Check(stream.ptr()) || PyBool_Check(stream.ptr()))) {
-    PyErr_Format(PyExc_TypeError, "stream is %s; it must be None or an int", Py_TYPE(stream.ptr())->tp_name);
+    PyErr_Format(PyExc_TypeError, "stream is %s; it must be None or an int", TypeName(stream).c_str());
     throw nb::python_error();
   }
   const std::optional<int64_t> number = StreamNumber(stream);
