@@ -1,0 +1,335 @@
+#!/usr/bin/env bash
+# Makes portable wheels of the Python package in wheels/, whatever this machine's libraries are: zig's compiler
+# (from PyPI) targets old C libraries, other architectures and musl, and what the extension links is built from
+# Debian's source packages. Each wheel is then imported by an interpreter of its kind, under qemu-user where it
+# must be, and makes images, ids and offsets of XQuAD whose SHA-256 equal those of the package that pip builds
+# here. Fetches from Debian and PyPI into build-wheels/, which holds about 3 GB afterwards.
+#   scripts/wheels.sh               all wheels; a wheel that cannot be made or run says why
+#   scripts/wheels.sh NAME...       some of: x86_64-abi3 aarch64-abi3 x86_64-musl-abi3 aarch64-musl-abi3
+#                                   x86_64-cp311 aarch64-cp311 x86_64-cp313t
+#   scripts/wheels.sh --doc         docs/wheels.md from the results
+# RANKFEED_REFERENCE: folder that `pip install --target` made of the package, and RANKFEED_PYTHON its interpreter;
+# without them one is built. Status 77: a wheel was skipped, or made and not run, and none failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+work=$root/build-wheels
+sources=packaging/wheels
+shared=${RANKFEED_SHARED_DATA:-$root/../shared/data}
+mkdir -p "$work/results" wheels
+
+# name  zig's target  CMake's system and processor  Debian's architecture  Python, ABI  platform tag
+table="
+x86_64-abi3        x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp312 abi3    manylinux_2_28_x86_64
+aarch64-abi3       aarch64-linux-gnu.2.28  Linux aarch64  arm64  cp312 abi3    manylinux_2_28_aarch64
+x86_64-musl-abi3   x86_64-linux-musl       Linux x86_64   amd64  cp312 abi3    musllinux_1_2_x86_64
+aarch64-musl-abi3  aarch64-linux-musl      Linux aarch64  arm64  cp312 abi3    musllinux_1_2_aarch64
+x86_64-cp311       x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp311 cp311   manylinux_2_28_x86_64
+aarch64-cp311      aarch64-linux-gnu.2.28  Linux aarch64  arm64  cp311 cp311   manylinux_2_28_aarch64
+x86_64-cp313t      x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp313 cp313t  manylinux_2_28_x86_64
+"
+
+if [[ ${1-} == --doc ]]; then
+  python3 $sources/doc.py "$work/results" docs/wheels.md $(awk 'NF {print $1}' <<<"$table")
+  exit
+fi
+
+say() { echo "wheels: $*"; }
+# once STAMP COMMAND...: runs it unless the stamp says that it ran.
+once() {
+  local stamp=$work/stamps/$1
+  [[ -e $stamp ]] && return
+  mkdir -p "$work/stamps"
+  "${@:2}"
+  touch "$stamp"
+}
+
+# debian ARCHITECTURE SUITE COMMAND...: apt-get with lists of its own, so that the system's stay as they are.
+debian() {
+  local folder=$work/apt/$1-$2
+  if [[ ! -e $folder/updated ]]; then
+    mkdir -p "$folder/state/lists/partial" "$folder/cache/archives/partial"
+    local from="[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $2 main"
+    printf 'deb %s\ndeb-src %s\n' "$from" "$from" >"$folder/sources.list"
+  fi
+  local apt=(apt-get -q -o APT::Architecture="$1" -o APT::Architectures::="$1" -o APT::Sandbox::User=root
+    -o Dir::Etc::SourceList="$folder/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State="$folder/state"
+    -o Dir::State::status=/dev/null -o Dir::Cache="$folder/cache")
+  [[ -e $folder/updated ]] || { "${apt[@]}" update >"$folder/log" 2>&1 && touch "$folder/updated"; } || return 1
+  "${apt[@]}" "${@:3}" >>"$folder/log" 2>&1
+}
+
+tools() {
+  python3 -m venv "$work/venv"
+  "$work/venv/bin/pip" install -q --disable-pip-version-check -r $sources/requirements.txt
+}
+
+sources() {
+  mkdir -p "$work/src"
+  (cd "$work/src" && rm -rf -- * && debian amd64 bookworm source --download-only icu highway onetbb simdjson &&
+    for description in *.dsc; do dpkg-source --no-check -x "$description" >/dev/null; done)
+}
+
+# sysroot ARCHITECTURE SUITE VERSION: an interpreter, its headers and the libraries it needs.
+sysroot() {
+  local debs=$work/debs/$1-$2 out=$work/sysroot/$1-$2 deb folder
+  mkdir -p "$debs" "$out/usr"
+  for folder in lib lib64 bin; do ln -sfn "usr/$folder" "$out/$folder"; done
+  local libraries=(libc6 libexpat1 zlib1g libgcc-s1 libbz2-1.0 liblzma5 musl)
+  (cd "$debs" && debian "$1" "$2" download "${libraries[@]}" "libpython$3-dev" "libpython$3-minimal" "libpython$3-stdlib" "python$3-minimal")
+  for deb in "$debs"/*.deb; do # older packages have lib/, not usr/lib/
+    rm -rf "$work/unpacked"
+    dpkg-deb -x "$deb" "$work/unpacked"
+    cp -a "$work/unpacked/usr" "$out/" 2>/dev/null || true
+    for folder in lib lib64; do [[ ! -d $work/unpacked/$folder ]] || cp -a "$work/unpacked/$folder/." "$out/usr/$folder/"; done
+  done
+  local triple=x86_64-linux-gnu
+  [[ $1 != arm64 ]] || triple=aarch64-linux-gnu
+  rm -rf "$out/headers"
+  cp -r "$out/usr/include/python$3" "$out/headers"
+  cp "$out/usr/include/$triple/python$3/pyconfig.h" "$out/headers/"
+  # A command that starts it, under the emulator and with its own C library where it must be.
+  local start="$out/lib64/ld-linux-x86-64.so.2 --argv0 $out/usr/bin/python$3 --library-path $out/usr/lib/$triple"
+  [[ $1 != arm64 ]] || start="qemu-aarch64 -L $out"
+  printf '#!/bin/sh\nPYTHONHOME=%s exec %s %s "$@"\n' "$out/usr" "$start" "$out/usr/bin/python$3" >"$out/python"
+  chmod +x "$out/python"
+}
+
+# The two kinds of interpreters that Debian has no packages of, from its source package.
+python_source() {
+  mkdir -p "$work/python-src"
+  (cd "$work/python-src" && debian amd64 trixie source --download-only python3.13 && tar -xJf python3.13_*.orig.tar.xz --strip-components=1)
+}
+free_threaded() {
+  once python-source python_source
+  mkdir -p "$work/free-threaded/build"
+  (cd "$work/free-threaded/build" && "$work/python-src/configure" -q --disable-gil --without-ensurepip --disable-test-modules \
+    --prefix="$work/free-threaded" CFLAGS=-O1 && make -s -j2 && make -s install) >"$work/free-threaded/log" 2>&1
+  printf '#!/bin/sh\nexec %s "$@"\n' "$work/free-threaded/bin/python3.13t" >"$work/free-threaded/python"
+  chmod +x "$work/free-threaded/python"
+}
+# musl_python ARCHITECTURE PROCESSOR: run where it was built, by musl's loader.
+musl_python() {
+  local out=$work/musl/$2 triple=$2-linux-musl sysroot=$work/sysroot/$1-trixie run=""
+  once python-source python_source
+  once compiler-"$triple" compiler "$triple"
+  mkdir -p "$out"
+  (cd "$out" && export CCACHE_COMPILERTYPE=clang && "$work/python-src/configure" -q --host="$triple" --build=x86_64-linux-gnu \
+    --with-build-python="$work/sysroot/amd64-trixie/python" --without-ensurepip --disable-test-modules --disable-ipv6 \
+    ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no CC="$work/zig/$triple/cc" CXX="$work/zig/$triple/c++" \
+    AR="$work/zig/$triple/ar" RANLIB="$work/zig/$triple/ranlib" READELF=readelf CFLAGS="-O1 -fno-sanitize=undefined" &&
+    make -s -j2) >"$work/musl/$2.log" 2>&1
+  [[ $1 != arm64 ]] || run=qemu-aarch64
+  printf '#!/bin/sh\nexec %s %s --argv0 %s %s "$@"\n' "$run" "$sysroot/usr/lib/$2-linux-musl/libc.so" "$out/python" "$out/python" >"$out/start"
+  chmod +x "$out/start"
+}
+
+# compiler TARGET: scripts that are zig's compiler for it, so that CMake and a compiler cache find one program each.
+compiler() {
+  local zig command folder=$work/zig/$1
+  zig=$("$work/venv/bin/python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__) + "/zig")')
+  mkdir -p "$folder"
+  for command in cc c++; do printf '#!/bin/sh\nexec %s %s -target %s "$@"\n' "$zig" $command "$1" >"$folder/$command"; done
+  for command in ar ranlib; do printf '#!/bin/sh\nexec %s %s "$@"\n' "$zig" $command >"$folder/$command"; done
+  chmod +x "$folder"/*
+}
+
+# cmake_for TARGET SYSTEM PROCESSOR arguments of cmake...
+cmake_for() {
+  "$work/venv/bin/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" \
+    -DCMAKE_TOOLCHAIN_FILE="$root/$sources/zig.cmake" -DRANKFEED_ZIG="$work/zig/$1" -DRANKFEED_ZIG_SYSTEM="$2" \
+    -DRANKFEED_ZIG_PROCESSOR="$3" -DRANKFEED_ZIG_ROOT="$work/$1/root" "${@:4}"
+}
+
+dependencies() { # TARGET SYSTEM PROCESSOR
+  cmake_for "$1" "$2" "$3" -S $sources/dependencies -B "$work/$1/deps" -DRANKFEED_SOURCES="$work/src" \
+    -DCMAKE_INSTALL_PREFIX="$work/$1/root" >"$work/$1-deps.log" 2>&1 &&
+    ninja -C "$work/$1/deps" install >>"$work/$1-deps.log" 2>&1 || return 1
+  # Headers only, the same for every target.
+  mkdir -p "$work/$1/root/share/cmake"
+  cp -r /usr/include/nlohmann /usr/include/protozero /usr/include/xxhash.h /usr/include/xxh3.h "$work/$1/root/include/"
+  cp -r /usr/share/cmake/nlohmann_json "$work/$1/root/share/cmake/"
+}
+
+# licenses: of all that ends up in the extension.
+licenses() {
+  local out=$work/licenses package zig
+  zig=$("$work/venv/bin/python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))')
+  mkdir -p "$out"
+  for package in icu highway onetbb simdjson; do cp "$work"/src/$package-*/debian/copyright "$out/$package.txt"; done
+  for package in libprotozero-dev libxxhash-dev; do cp "/usr/share/doc/$package/copyright" "$out/$package.txt"; done
+  cp "$zig/lib/libcxx/LICENSE.TXT" "$out/libcxx.txt"
+  cp "$work"/venv/lib/python3*/site-packages/nanobind-*.dist-info/licenses/LICENSE "$out/nanobind.txt"
+}
+
+metadata() { "$work/venv/bin/python" -c "import scikit_build_core.build as b; b.prepare_metadata_for_build_wheel('$work/metadata')" >"$work/metadata.log" 2>&1; }
+
+# The stub comes from the one extension that runs here whatever this machine is; the others have the same functions.
+stub() {
+  local site=$work/x86_64-linux-gnu.2.28/cp312-abi3/python
+  PYTHONPATH=$nanobind:$(numpy manylinux_2_28_x86_64 3.13 cp313) "$work/sysroot/amd64-trixie/python" -m nanobind.stubgen -q -i "$site" \
+    -m _core -p python/stub.pat -o "$work/_core.pyi"
+}
+
+# numpy PLATFORM VERSION ABI: prints the folder with that wheel of NumPy.
+numpy() {
+  local folder=$work/numpy/$1-$3
+  if [[ ! -d $folder/numpy ]]; then
+    "$work/venv/bin/pip" install -q --disable-pip-version-check --only-binary :all: --no-deps --no-compile --target "$folder" \
+      --implementation cp --python-version "$2" --abi "$3" --platform "$1" --platform "${1/2_28/2_27}" --platform "${1/_2_28/2014}" numpy >&2 || return 1
+  fi
+  echo "$folder"
+}
+
+# reference: the hashes of the package that pip builds with this machine's compiler and libraries.
+reference() {
+  local site=${RANKFEED_REFERENCE:-} python=${RANKFEED_PYTHON:-$root/.venv/bin/python}
+  if [[ -z $site ]]; then
+    site=$work/reference/site
+    [[ -d $site ]] || sh tests/python/build_wheel.sh "$python" "$root" "$work/reference" >&2 || return 1
+  fi
+  PYTHONPATH=$site "$python" $sources/check.py "$shared/xquad" "${models[@]}"
+}
+
+# audit WHEEL PLATFORM ABI: the tag is what auditwheel finds or newer, and the stable ABI is kept.
+audit() {
+  local shown
+  shown=$("$work/venv/bin/auditwheel" show "$1" 2>&1) || { say "$shown"; return 1; }
+  python3 - "$2" "$shown" <<'PY' || { say "$shown"; return 1; }
+import re, sys
+tag, shown = sys.argv[1], " ".join(sys.argv[2].split())
+found = re.search(r'consistent with the following platform tag: "(\w+)"', shown).group(1)
+kind, version, machine = re.compile(r"(many|musl)linux_(\d+_\d+)_(\w+)").fullmatch(tag).groups()
+kind_found, version_found, machine_found = re.compile(r"(many|musl)linux_(\d+_\d+)_(\w+)").fullmatch(found).groups()
+number = lambda text: tuple(map(int, text.split("_")))
+if (kind, machine) != (kind_found, machine_found) or number(version_found) > number(version):
+    sys.exit(f"the wheel says {tag}, auditwheel {found}")
+print(f"wheels: auditwheel: {found}")
+PY
+  [[ $3 != abi3 ]] || "$work/venv/bin/abi3audit" --strict --summary "$1" || return 1
+}
+
+# make_one NAME TARGET SYSTEM PROCESSOR ARCHITECTURE PYTHON ABI PLATFORM: exits with 77 where something that is
+# not this script's cannot be had. Nothing here is in a condition, so that a failed command ends it.
+make_one() {
+  local name=$1 target=$2 system=$3 processor=$4 arch=$5 tag=$6 abi=$7 platform=$8 nanobind
+  local build=$work/$target/$tag-$abi extension=_core.abi3.so headers interpreter more=()
+  once tools tools || skip "the tools of $sources/requirements.txt cannot be had from PyPI"
+  nanobind=$(echo "$work"/venv/lib/python3*/site-packages)
+  once sources sources
+  once "compiler-$target" compiler "$target"
+  once "dependencies-$target" dependencies "$target" "$system" "$processor"
+  once sysroot-amd64 sysroot amd64 trixie 3.13
+  once licenses licenses
+  once metadata metadata
+  case $abi in
+    abi3)
+      once "sysroot-$arch" sysroot "$arch" trixie 3.13
+      headers=$work/sysroot/$arch-trixie/headers
+      interpreter=$work/sysroot/amd64-trixie/python
+      more=(-DSKBUILD_SABI_VERSION=3.12)
+      ;;
+    cp311)
+      once "sysroot-$arch-3.11" sysroot "$arch" bookworm 3.11
+      headers=$work/sysroot/$arch-bookworm/headers
+      interpreter=$work/sysroot/amd64-bookworm/python
+      once sysroot-amd64-3.11 sysroot amd64 bookworm 3.11
+      extension=_core.cpython-311-$processor-linux-gnu.so
+      ;;
+    cp313t)
+      once free-threaded free_threaded
+      headers=$work/free-threaded/include/python3.13t
+      interpreter=$work/free-threaded/python
+      extension=_core.cpython-313t-$processor-linux-gnu.so
+      more=(-DSKBUILD_SOABI="cpython-313t-$processor-linux-gnu")
+      ;;
+  esac
+  # TLS descriptors are off: what they call in glibc before 2.39 may change registers that the caller keeps.
+  PYTHONPATH=$nanobind cmake_for "$target" "$system" "$processor" -S . -B "$build" -DRANKFEED_BUILD_PYTHON=ON -DRANKFEED_BUILD_TESTS=OFF \
+    -DRANKFEED_BUILD_BENCH=OFF -DRANKFEED_BUILD_CLI=OFF -DRANKFEED_BUILD_CROSSENCODER=OFF -DRANKFEED_BUILD_SHARED=OFF \
+    -DRANKFEED_INSTALL=OFF -DPython_EXECUTABLE="$interpreter" -DPython_INCLUDE_DIR="$headers" -DNB_HAS_MTLS_GNU2=OFF \
+    -DCMAKE_MODULE_LINKER_FLAGS="-Wl,--version-script=$root/$sources/exports.map" "${more[@]}" >"$build.log" 2>&1
+  PYTHONPATH=$nanobind ninja -C "$build" rankfeed_python >>"$build.log" 2>&1
+  [[ -e $work/_core.pyi ]] || stub
+  local wheel built
+  wheel=$(python3 $sources/pack.py --tag "$tag-$abi-$platform" --extension "$(ls "$build"/python/_core*.so)" --name "$extension" \
+    --stub "$work/_core.pyi" --package python/rankfeed --metadata "$work"/metadata/*.dist-info --licenses "$work/licenses" --out wheels)
+  built=$(stat -c %s "$wheel")
+  ((built <= 6000000)) || { say "$wheel has $built bytes"; exit 1; }
+  audit "$wheel" "$platform" "$abi"
+  result "$name" "$(basename "$wheel")" "$built" "not run"
+  run_one "$name" "$processor" "$arch" "$abi" "$platform" "$wheel"
+  result "$name" "$(basename "$wheel")" "$built" "$ran"
+}
+
+# run_one: imports the wheel, as pip installs it for its platform, and compares. Sets ran.
+run_one() {
+  local name=$1 processor=$2 arch=$3 abi=$4 platform=$5 wheel=$6 start version=3.13 site=$work/site/$1 arrays
+  case $name in
+    *-musl-*)
+      once "musl-python-$processor" musl_python "$arch" "$processor"
+      start=$work/musl/$processor/start
+      ;;
+    *-cp311) start=$work/sysroot/$arch-bookworm/python version=3.11 ;;
+    *-cp313t) start=$work/free-threaded/python ;;
+    *) start=$work/sysroot/$arch-trixie/python ;;
+  esac
+  if [[ $arch == arm64 ]] && ! command -v qemu-aarch64 >/dev/null; then
+    skip "$name was made and not run: no qemu-aarch64 (Debian's qemu-user)"
+  fi
+  rm -rf "$site"
+  "$work/venv/bin/pip" install -q --disable-pip-version-check --only-binary :all: --no-deps --no-compile --target "$site" \
+    --implementation cp --python-version $version --abi "$abi" --platform "$platform" "$wheel"
+  local numpy_abi=$abi
+  [[ $abi != abi3 ]] || numpy_abi=cp313
+  arrays=$(numpy "$platform" $version "$numpy_abi")
+  [[ -e $work/reference.json ]] || { reference >"$work/reference.new" && mv "$work/reference.new" "$work/reference.json"; }
+  local begin=$SECONDS
+  PYTHONPATH=$site:$arrays "$start" -B $sources/check.py "$shared/xquad" "${models[@]}" >"$work/$name.json" 2>"$work/$name.said" ||
+    { cat "$work/$name.said"; exit 1; }
+  cmp "$work/reference.json" "$work/$name.json" || { say "$name: images, ids or offsets are not the reference's"; exit 1; }
+  ran=$(sed -n 's/^check: //p' "$work/$name.said")
+  if [[ $abi == *t && $ran != *"without the GIL"* ]]; then say "$name: the import brought the GIL back"; exit 1; fi
+  [[ $arch != arm64 ]] || ran="$ran (qemu-user)"
+  say "$name: $ran: hashes equal ($((SECONDS - begin)) s)"
+}
+
+skip() { say "SKIPPED: $*"; exit 77; }
+result() {
+  printf '{"name": "%s", "wheel": "%s", "bytes": %s, "ran": "%s"}\n' "$@" >"$work/results/$1.json"
+}
+
+if [[ ! -d $shared/xquad || ! -e $shared/xlmr.model || ! -e $shared/xlmr.tokenizer.json ]]; then
+  say "SKIPPED: XQuAD and XLM-RoBERTa's vocabularies are not in $shared"
+  exit 77
+fi
+models=(data/default.model "$shared/xlmr.model" "$shared/xlmr.tokenizer.json")
+export ZIG_GLOBAL_CACHE_DIR=$work/zig-cache ZIG_LOCAL_CACHE_DIR=$work/zig-cache NINJA_STATUS='[%f/%t] '
+export CCACHE_COMPILERCHECK=content CCACHE_COMPILERTYPE=clang CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=true
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+rm -f "$work/reference.json"
+
+names=("$@")
+((${#names[@]})) || mapfile -t names < <(awk 'NF {print $1}' <<<"$table")
+failed=() skipped=()
+for name in "${names[@]}"; do
+  read -r -a row < <(grep "^$name " <<<"$table") || { say "no such wheel: $name"; exit 2; }
+  say "$name"
+  set +e
+  (set -e; make_one "${row[@]}")
+  status=$?
+  set -e
+  case $status in
+    0) ;;
+    77) skipped+=("$name") ;;
+    *)
+      failed+=("$name")
+      tail -n 20 "$(ls -t "$work"/*/*.log "$work"/*.log | head -n 1)"
+      ;;
+  esac
+done
+say "${#names[@]} asked for, ${#failed[@]} failed, ${#skipped[@]} skipped"
+((${#failed[@]} == 0)) || { say "FAILED: ${failed[*]}"; exit 1; }
+((${#skipped[@]} == 0)) || exit 77
