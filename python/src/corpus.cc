@@ -206,10 +206,10 @@ void BindCorpus(nb::module_& module) {
   nb::class_<Writer>(module, "CorpusWriter", "Makes and changes a store; see rankfeed.CorpusWriter.")
       .def(nb::init<const std::string&, Model*, bool, uint32_t>(), nb::keep_alive<1, 3>(), nb::arg("path"),
            nb::arg("model"), nb::arg("append") = false, nb::arg("encode_flags") = 0)
-      .def("put_all", &Writer::PutAll, nb::arg("ids").none(), nb::arg("documents").none())
-      .def("remove", &Writer::Remove, nb::arg("id"), nb::sig("def remove(self, id: str | bytes) -> None"))
-      .def("commit", &Writer::Commit)
-      .def("close", &Writer::Close);
+      .def("put_all", &Writer::PutAll, nb::lock_self(), nb::arg("ids").none(), nb::arg("documents").none())
+      .def("remove", &Writer::Remove, nb::lock_self(), nb::arg("id"), nb::sig("def remove(self, id: str | bytes) -> None"))
+      .def("commit", &Writer::Commit, nb::lock_self())
+      .def("close", &Writer::Close, nb::lock_self());
   module.def("merge_corpus", &Merge, nb::arg("sources"), nb::arg("path"),
              nb::call_guard<nb::gil_scoped_release>());
   module.def("shards_of", &ShardsOf, nb::arg("ids"), nb::arg("shard_count"),

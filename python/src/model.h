@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -116,7 +117,7 @@ class Model {
   };
   Vocabulary vocabulary_;
   rankfeed_model_info info_{};
-  InvalidText invalid_text_ = InvalidText::kReference;
+  std::atomic<InvalidText> invalid_text_ = InvalidText::kReference;
   std::mutex mutex_;  // of what follows
   std::vector<Idle> idle_;
   RoadCounts roads_{};

@@ -698,18 +698,19 @@ void BindRequest(nb::module_& module) {
              nb::arg("row_length"), nb::arg("tensors"), "A batch that was pickled.",
              nb::sig("def restored_batch(row_map: list[tuple[int, ...]], tokens: int, max_seqlen: int, row_length: int, "
                      "tensors: dict[str, Tensor]) -> Batch"));
+  // Where there is no GIL, a request is locked as the GIL would lock it: not while next() tokenizes or waits.
   nb::class_<Request>(module, "Request", "One query against many documents; see rankfeed.Request.")
       .def(nb::init<Model&, nb::handle, nb::handle, const nb::dict&, bool, const std::string&, const std::string&>(), nb::keep_alive<1, 2>(),
            nb::arg("model"), nb::arg("query").none(), nb::arg("documents").none(), nb::arg("options"), nb::arg("byte_ranges") = false, nb::arg("query_name") = "query", nb::arg("documents_name") = "docs",
            nb::sig("def __init__(self, model: Model, query: object, documents: object, options: dict[str, int], "
                    "byte_ranges: bool = False, query_name: str = 'query', documents_name: str = 'docs') -> None"))
-      .def("next", &Request::Next, nb::arg("ring").none() = nb::none(), nb::arg("timeout") = -1.0,
+      .def("next", &Request::Next, nb::lock_self(), nb::arg("ring").none() = nb::none(), nb::arg("timeout") = -1.0,
            nb::sig("def next(self, ring: Ring | None = None, timeout: float = -1.0) -> Batch | None"))
-      .def("put_scores", &Request::PutScores, nb::arg("batch"), nb::arg("logits"), nb::arg("activation") = 0,
+      .def("put_scores", &Request::PutScores, nb::lock_self(), nb::arg("batch"), nb::arg("logits"), nb::arg("activation") = 0,
            nb::arg("label") = 0)
-      .def("rank", &Request::Rank, nb::arg("top_n") = 0, nb::arg("aggregation") = 0, nb::arg("ties") = 0)
-      .def_prop_ro("statuses", &Request::Statuses)
-      .def_prop_ro("complete", &Request::complete, "Whether every document has its rows.")
+      .def("rank", &Request::Rank, nb::lock_self(), nb::arg("top_n") = 0, nb::arg("aggregation") = 0, nb::arg("ties") = 0)
+      .def_prop_ro("statuses", &Request::Statuses, nb::lock_self())
+      .def_prop_ro("complete", &Request::complete, nb::lock_self(), "Whether every document has its rows.")
       .def_prop_ro("tokens", &Request::tokens);
 }
 
