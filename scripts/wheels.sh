@@ -75,7 +75,7 @@ sysroot() {
   local debs=$work/debs/$1-$2 out=$work/sysroot/$1-$2 deb folder
   mkdir -p "$debs" "$out/usr"
   for folder in lib lib64 bin; do ln -sfn "usr/$folder" "$out/$folder"; done
-  local libraries=(libc6 libexpat1 zlib1g libgcc-s1 libbz2-1.0 liblzma5 musl)
+  local libraries=(libc6 libexpat1 zlib1g libgcc-s1 libbz2-1.0 liblzma5 libstdc++6 musl)
   (cd "$debs" && debian "$1" "$2" download "${libraries[@]}" "libpython$3-dev" "libpython$3-minimal" "libpython$3-stdlib" "python$3-minimal")
   for deb in "$debs"/*.deb; do # older packages have lib/, not usr/lib/
     rm -rf "$work/unpacked"
@@ -104,7 +104,7 @@ free_threaded() {
   once python-source python_source
   mkdir -p "$work/free-threaded/build"
   (cd "$work/free-threaded/build" && "$work/python-src/configure" -q --disable-gil --without-ensurepip --disable-test-modules \
-    --prefix="$work/free-threaded" CFLAGS=-O1 && make -s -j2 && make -s install) >"$work/free-threaded/log" 2>&1
+    --prefix="$work/free-threaded" CFLAGS=-O1 && make -s -j"$(nproc)" && make -s install) >"$work/free-threaded/log" 2>&1
   printf '#!/bin/sh\nexec %s "$@"\n' "$work/free-threaded/bin/python3.13t" >"$work/free-threaded/python"
   chmod +x "$work/free-threaded/python"
 }
@@ -118,7 +118,7 @@ musl_python() {
     --with-build-python="$work/sysroot/amd64-trixie/python" --without-ensurepip --disable-test-modules --disable-ipv6 \
     ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no CC="$work/zig/$triple/cc" CXX="$work/zig/$triple/c++" \
     AR="$work/zig/$triple/ar" RANLIB="$work/zig/$triple/ranlib" READELF=readelf CFLAGS="-O1 -fno-sanitize=undefined" &&
-    make -s -j2) >"$work/musl/$2.log" 2>&1
+    make -s -j"$(nproc)") >"$work/musl/$2.log" 2>&1
   [[ $1 != arm64 ]] || run=qemu-aarch64
   printf '#!/bin/sh\nexec %s %s --argv0 %s %s "$@"\n' "$run" "$sysroot/usr/lib/$2-linux-musl/libc.so" "$out/python" "$out/python" >"$out/start"
   chmod +x "$out/start"
@@ -144,7 +144,7 @@ cmake_for() {
 dependencies() { # TARGET SYSTEM PROCESSOR
   cmake_for "$1" "$2" "$3" -S $sources/dependencies -B "$work/$1/deps" -DRANKFEED_SOURCES="$work/src" \
     -DCMAKE_INSTALL_PREFIX="$work/$1/root" >"$work/$1-deps.log" 2>&1 &&
-    ninja -C "$work/$1/deps" install >>"$work/$1-deps.log" 2>&1 || return 1
+    ninja -j"$(nproc)" -C "$work/$1/deps" install >>"$work/$1-deps.log" 2>&1 || return 1
   # Headers only, the same for every target.
   mkdir -p "$work/$1/root/share/cmake"
   cp -r /usr/include/nlohmann /usr/include/protozero /usr/include/xxhash.h /usr/include/xxh3.h "$work/$1/root/include/"
@@ -186,7 +186,7 @@ reference() {
   local site=${RANKFEED_REFERENCE:-} python=${RANKFEED_PYTHON:-$root/.venv/bin/python}
   if [[ -z $site ]]; then
     site=$work/reference/site
-    [[ -d $site ]] || sh tests/python/build_wheel.sh "$python" "$root" "$work/reference" >&2 || return 1
+    [[ -d $site ]] || env -u CCACHE_COMPILERTYPE sh tests/python/build_wheel.sh "$python" "$root" "$work/reference" >&2 || return 1
   fi
   PYTHONPATH=$site "$python" $sources/check.py "$shared/xquad" "${models[@]}"
 }
@@ -249,7 +249,7 @@ make_one() {
     -DRANKFEED_BUILD_BENCH=OFF -DRANKFEED_BUILD_CLI=OFF -DRANKFEED_BUILD_CROSSENCODER=OFF -DRANKFEED_BUILD_SHARED=OFF \
     -DRANKFEED_INSTALL=OFF -DPython_EXECUTABLE="$interpreter" -DPython_INCLUDE_DIR="$headers" -DNB_HAS_MTLS_GNU2=OFF \
     -DCMAKE_MODULE_LINKER_FLAGS="-Wl,--version-script=$root/$sources/exports.map" "${more[@]}" >"$build.log" 2>&1
-  PYTHONPATH=$nanobind ninja -C "$build" rankfeed_python >>"$build.log" 2>&1
+  PYTHONPATH=$nanobind ninja -j"$(nproc)" -C "$build" rankfeed_python >>"$build.log" 2>&1
   [[ -e $work/_core.pyi ]] || stub
   local wheel built
   wheel=$(python3 $sources/pack.py --tag "$tag-$abi-$platform" --extension "$(ls "$build"/python/_core*.so)" --name "$extension" \
