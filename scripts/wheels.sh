@@ -75,7 +75,7 @@ sysroot() {
   local debs=$work/debs/$1-$2 out=$work/sysroot/$1-$2 deb folder
   mkdir -p "$debs" "$out/usr"
   for folder in lib lib64 bin; do ln -sfn "usr/$folder" "$out/$folder"; done
-  local libraries=(libc6 libexpat1 zlib1g libgcc-s1 libbz2-1.0 liblzma5 libstdc++6 musl)
+  local libraries=(libc6 libexpat1 zlib1g libgcc-s1 libbz2-1.0 liblzma5 libstdc++6)
   (cd "$debs" && debian "$1" "$2" download "${libraries[@]}" "libpython$3-dev" "libpython$3-minimal" "libpython$3-stdlib" "python$3-minimal")
   for deb in "$debs"/*.deb; do # older packages have lib/, not usr/lib/
     rm -rf "$work/unpacked"
@@ -95,7 +95,7 @@ sysroot() {
   chmod +x "$out/python"
 }
 
-# The two kinds of interpreters that Debian has no packages of, from its source package.
+# Debian has no package of a free-threaded interpreter: it is built from its source package.
 python_source() {
   mkdir -p "$work/python-src"
   (cd "$work/python-src" && debian amd64 trixie source --download-only python3.13 && tar -xJf python3.13_*.orig.tar.xz --strip-components=1)
@@ -108,22 +108,6 @@ free_threaded() {
   printf '#!/bin/sh\nexec %s "$@"\n' "$work/free-threaded/bin/python3.13t" >"$work/free-threaded/python"
   chmod +x "$work/free-threaded/python"
 }
-# musl_python ARCHITECTURE PROCESSOR: run where it was built, by musl's loader.
-musl_python() {
-  local out=$work/musl/$2 triple=$2-linux-musl sysroot=$work/sysroot/$1-trixie run=""
-  once python-source python_source
-  once compiler-"$triple" compiler "$triple"
-  mkdir -p "$out"
-  (cd "$out" && export CCACHE_COMPILERTYPE=clang && "$work/python-src/configure" -q --host="$triple" --build=x86_64-linux-gnu \
-    --with-build-python="$work/sysroot/amd64-trixie/python" --without-ensurepip --disable-test-modules --disable-ipv6 \
-    ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no CC="$work/zig/$triple/cc" CXX="$work/zig/$triple/c++" \
-    AR="$work/zig/$triple/ar" RANLIB="$work/zig/$triple/ranlib" READELF=readelf CFLAGS="-O1 -fno-sanitize=undefined" &&
-    make -s -j"$(nproc)") >"$work/musl/$2.log" 2>&1
-  [[ $1 != arm64 ]] || run=qemu-aarch64
-  printf '#!/bin/sh\nexec %s %s --argv0 %s %s "$@"\n' "$run" "$sysroot/usr/lib/$2-linux-musl/libc.so" "$out/python" "$out/python" >"$out/start"
-  chmod +x "$out/start"
-}
-
 # compiler TARGET: scripts that are zig's compiler for it, so that CMake and a compiler cache find one program each.
 compiler() {
   local zig command folder=$work/zig/$1
@@ -266,10 +250,7 @@ make_one() {
 run_one() {
   local name=$1 processor=$2 arch=$3 abi=$4 platform=$5 wheel=$6 start version=3.13 site=$work/site/$1 arrays
   case $name in
-    *-musl-*)
-      once "musl-python-$processor" musl_python "$arch" "$processor"
-      start=$work/musl/$processor/start
-      ;;
+    *-musl-*) skip "$name was made and not run: neither Debian nor PyPI has a Python for musl" ;;
     *-cp311) start=$work/sysroot/$arch-bookworm/python version=3.11 ;;
     *-cp313t) start=$work/free-threaded/python ;;
     *) start=$work/sysroot/$arch-trixie/python ;;
@@ -309,6 +290,8 @@ export CCACHE_COMPILERCHECK=content CCACHE_COMPILERTYPE=clang CCACHE_BASEDIR=$ro
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi
+exec 9>"$work/lock"
+flock 9 # one run at a time: they share what they fetch and build
 rm -f "$work/reference.json"
 
 names=("$@")
@@ -326,7 +309,7 @@ for name in "${names[@]}"; do
     77) skipped+=("$name") ;;
     *)
       failed+=("$name")
-      tail -n 20 "$(ls -t "$work"/*/*.log "$work"/*.log | head -n 1)"
+      tail -n 20 "$(ls -t "$work"/*/*.log | head -n 1)"
       ;;
   esac
 done
