@@ -15,4 +15,12 @@ for name in names:
     made = json.loads(path.read_text(encoding="utf-8"))
     ran = made["ran"] if made["ran"] == "not run" else f"equal; {made['ran']}"
     lines.append(f"| {name} | `{made['wheel']}` | {made['bytes'] / 1e6:.2f} MB | {ran} |")
+lines += ["", "An aarch64 wheel runs under qemu-user. Wheels for musl are built and audited, not run: neither Debian nor PyPI has a Python",
+          "for musl.", "", "## Not built", "",
+          "* macOS and Windows, which zig also targets: the sources call what only Linux has. `src/platform` places images in a sealed",
+          "  memfd and on huge pages (`memfd_create`, `MAP_HUGETLB`, `MADV_HUGEPAGE`, `MADV_POPULATE_WRITE`, `/proc/self/smaps`),",
+          "  `gpu_handoff/numa.cc` asks for memory nodes (`get_mempolicy`, `set_mempolicy`, `move_pages`). Windows lacks",
+          "  also `mmap` and `madvise`, `dlopen`, and the `flock` of `src/corpus_builder`. This is read from the sources; no port was tried.",
+          "* free-threaded CPython 3.14 and CPython 3.10: their headers are not in Debian 12 or 13.",
+          "* free-threaded CPython on aarch64: Debian has no such interpreter there either, and building one takes its emulation."]
 pathlib.Path(out).write_text("\n".join(lines) + "\n", encoding="utf-8")
