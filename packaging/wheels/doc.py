@@ -10,7 +10,7 @@ lines = ["<!-- Made by scripts/wheels.sh --doc from what its last run built and 
 for name in names:
     path = pathlib.Path(results) / f"{name}.json"
     if not path.exists():
-        lines.append(f"| {name} | not built | | |")
+        lines.append(f"| {name} | not built in the last run | | |")
         continue
     made = json.loads(path.read_text(encoding="utf-8"))
     ran = made["ran"] if made["ran"] == "not run" else f"equal; {made['ran']}"
