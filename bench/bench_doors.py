@@ -50,9 +50,11 @@ def rounds_of(functions, seconds):
     return times
 
 
-def report(name, base, mine, target):
+def report(rows, name, base, mine, target):
     ratios = sorted(b / a for a, b in zip(base, mine))
     low, high = ratios[len(ratios) // 10], ratios[-1 - len(ratios) // 10]
+    rows.append({"what": name, "cpp_ms": 1e3 * statistics.median(base), "python_ms": 1e3 * statistics.median(mine),
+                 "ratio": {"median": statistics.median(ratios), "low": low, "high": high}, "target": target})
     print(f"| {name} | {1e3 * statistics.median(base):.3f} ms | {1e3 * statistics.median(mine):.3f} ms | "
           f"{statistics.median(ratios):.2f}x ({low:.2f}-{high:.2f}) | {target} |")
 
@@ -62,6 +64,7 @@ def main():
     parser.add_argument("vocabulary")
     parser.add_argument("texts", nargs="*")
     parser.add_argument("--library", required=True, help="libdoors_peer.so of the build")
+    parser.add_argument("--json", help="file for the same as JSON")
     parser.add_argument("--seconds", type=float, default=4, help="per case")
     arguments = parser.parse_args()
     docs = []
@@ -95,15 +98,20 @@ def main():
         sys.exit("tokens differ: nothing is timed")
     print(f"rankfeed {rankfeed.__version__}, Python {platform.python_version()}, {tok.isa}, {len(docs)} documents, "
           f"{sum(map(len, encoded[1:]))} bytes, rows of {ids.shape[1]} tokens, one thread")
+    rows = []
     print("\n| | C++ | Python | ratio | target |\n|---|---|---|---|---|")
     times = rounds_of((pairs, lambda: tok.encode_pairs(query, docs), lambda: tok(queries, docs, **call)), arguments.seconds)
-    report("`encode_pairs`", times[0], times[1], 1.15)
-    report("`tok(queries, docs)` to arrays", times[0], times[2], 1.15)
+    report(rows, "`encode_pairs`", times[0], times[1], 1.15)
+    report(rows, "`tok(queries, docs)` to arrays", times[0], times[2], 1.15)
     times = rounds_of((lambda: library.doors_encode(peer),
                        lambda: [e.ids for e in tok.encode_batch(docs, add_special_tokens=False)],
                        lambda: tok(docs, add_special_tokens=False)["input_ids"]), arguments.seconds)
-    report("`encode_batch`, ids as lists", times[0], times[1], 1.5)
-    report("`tok(docs)` to lists", times[0], times[2], 1.5)
+    report(rows, "`encode_batch`, ids as lists", times[0], times[1], 1.5)
+    report(rows, "`tok(docs)` to lists", times[0], times[2], 1.5)
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump({"python": platform.python_version(), "isa": tok.isa, "pages": tok.pages, "documents": len(docs),
+                       "bytes": sum(map(len, encoded[1:])), "row_tokens": int(ids.shape[1]), "rows": rows}, file, indent=1)
 
 
 main()

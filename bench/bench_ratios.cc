@@ -17,6 +17,10 @@
 //   p50      of single calls on English documents of about 512 tokens, four passes: each with an encoder made just before (cold),
 //            and the same again at once (warm)
 //
+// The engines door_sp and door_hf are rankfeed through the C++ wrapper, opened and called as the README's program does and with its
+// defaults (a cache of 256 KiB in all rows); they are what the README's table shows. The others go through the C API with
+// memory of the caller's, and a larger cache in the rows stream and eighth.
+//
 // Ids of every text of every row are compared before anything is timed: rankfeed's mode `sentencepiece` with the newest
 // SentencePiece, its mode `sentencepiece-0.2.1` and whole_sentence with 0.1.97, its HuggingFace mode fast path with general
 // path; a difference ends the program with exit code 1. Without the newest SentencePiece rankfeed_sp is in the mode of 0.1.97,
@@ -107,8 +111,11 @@ struct Row {
 
 // Every engine, by name; what the ratios are taken of and against.
 constexpr const char* kDebian = "sentencepiece_0.1.97";
-constexpr const char* kMine[] = {"rankfeed_sp", "rankfeed_hf", "rankfeed_sp_single"};
+constexpr const char* kMine[] = {"door_sp", "door_hf", "rankfeed_sp", "rankfeed_hf", "rankfeed_sp_single"};
 constexpr const char* kPeers[] = {"sentencepiece", kDebian, "whole_sentence"};
+
+// The same mode through the C API: how much the door costs.
+std::string Behind(const std::string& mine) { return mine.starts_with("door_") ? "rankfeed_" + mine.substr(5) : ""; }
 
 class Engines {
  public:
@@ -117,11 +124,13 @@ class Engines {
         sp_("xlmr.model", false, newest_ ? RANKFEED_PARITY_SENTENCEPIECE : kLinkedParity),
         linked_("xlmr.model", false, kLinkedParity),
         hf_("xlmr.tokenizer.json", false),
-        hf_plain_(hf_.shared(), true) {
+        hf_plain_(hf_.shared(), true),
+        door_sp_("xlmr.model", newest_ ? RANKFEED_PARITY_SENTENCEPIECE : kLinkedParity),
+        door_hf_("xlmr.tokenizer.json") {
     if (!debian_.Load(SharedFile("xlmr.model")).ok()) Die("libsentencepiece does not load xlmr.model");
     const rankfeed_model& model = *linked_.placed().model();
     whole_ = std::make_unique<WholeSentence>(debian_, Charsmap(model.charsmap_units, model.charsmap_pool));
-    engines_ = {sp_.AsEngine("rankfeed_sp", true), hf_.AsEngine("rankfeed_hf", true)};
+    engines_ = {sp_.AsEngine("rankfeed_sp", true), hf_.AsEngine("rankfeed_hf", true), door_sp_.AsEngine("door_sp"), door_hf_.AsEngine("door_hf")};
     if (newest_) {
       engines_.push_back({"sentencepiece", [this](const std::string& t, int32_t* out) { return newest_->Encode(t, out, kMaxTextBytes); }});
     }
@@ -143,6 +152,10 @@ class Engines {
   void CheckIds(const Texts& texts, const std::string& where) {
     CheckTogether(Named("rankfeed_sp"), texts, where);
     CheckTogether(Named("rankfeed_hf"), texts, where);
+    for (const char* door : {"door_sp", "door_hf"}) {
+      CheckTogether(Named(door), texts, where);
+      CheckSame(Named(door), Named(Behind(door)), texts, where);
+    }
     if (newest_) CheckSame(Named("rankfeed_sp"), Named("sentencepiece"), texts, where);
     CheckSame(linked_.AsEngine("rankfeed_sp of sentencepiece-0.2.1", false), Named(kDebian), texts, where);
     CheckSame(Named("whole_sentence"), Named(kDebian), texts, where);
@@ -154,12 +167,14 @@ class Engines {
   }
   const NewestSentencePiece* newest() const { return newest_.get(); }
   const Rankfeed& sp() const { return sp_; }
+  const Door& door() const { return door_hf_; }
   const WholeSentence& whole() const { return *whole_; }
 
  private:
   std::unique_ptr<NewestSentencePiece> newest_;
   sentencepiece::SentencePieceProcessor debian_;
   Rankfeed sp_, linked_, hf_, hf_plain_;
+  Door door_sp_, door_hf_;
   std::unique_ptr<WholeSentence> whole_;
   std::vector<int> pieces_;
   std::vector<Engine> engines_;
@@ -194,6 +209,9 @@ nlohmann::ordered_json Header(const Engines& engines) {
   const auto& pages = sp.placed().ladder().obtained;
   nlohmann::ordered_json report;
   report["pages"] = {{"kind", pages.kind}, {"page_bytes", pages.page_size}};
+  const rankfeed_placement door = engines.door().placement();
+  report["door_pages"] = {{"kind", rankfeed_pages_name(door.pages)}, {"huge_bytes", door.huge_bytes}};
+  report["door_cache_bytes"] = Encoder::kDefaultCacheBytes;
   report["simd_target"] = sp.isa();
   report["cache_bytes"] = kCacheBytes;
   report["stream_cache_bytes"] = kStreamCacheBytes;
@@ -241,13 +259,15 @@ nlohmann::ordered_json Time(const Row& row, const Options& options, Engines* eng
     if (!ns.contains(mine)) continue;
     const double own = Median(ns[mine]);
     std::printf("  %-20s %8.1f %s", mine, single ? own / 1e3 : static_cast<double>(bytes) / own * 1e3, single ? "us  " : "MB/s");
-    for (const char* peer : kPeers) {
+    std::vector<std::string> others(std::begin(kPeers), std::end(kPeers));
+    others.push_back(Behind(mine));
+    for (const std::string& peer : others) {
       if (!ns.contains(peer)) continue;
       std::vector<double> ratios;
       for (size_t round = 0; round < row.rounds; ++round) ratios.push_back(ns[peer][round] / ns[mine][round]);
       const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
       entry["ratios"][mine][peer] = {{"median", Median(ratios)}, {"min", *low}, {"max", *high}};
-      std::printf(" | %s x%.1f (%.1f-%.1f)", peer, Median(ratios), *low, *high);
+      std::printf(" | %s x%.2f (%.2f-%.2f)", peer.c_str(), Median(ratios), *low, *high);
     }
     std::printf("\n");
   }

@@ -50,6 +50,51 @@ Engine Rankfeed::AsEngine(std::string name, bool together) {
   return engine;
 }
 
+namespace {
+
+Vocabulary LoadOrDie(const std::string& file, int32_t parity) {
+  Result<Vocabulary> loaded = Vocabulary::Load(SharedFile(file), parity);
+  if (!loaded) Die(loaded.error().message);
+  return std::move(*loaded);
+}
+
+rankfeed_encode_options Plain() {
+  rankfeed_encode_options options{};
+  options.struct_size = sizeof(options);
+  return options;
+}
+
+}  // namespace
+
+Door::Door(const std::string& file, int32_t parity) : vocabulary_(LoadOrDie(file, parity)) { Reset(); }
+
+// Its memory is fetched before the clock runs, as that of the other engines is.
+void Door::Reset() {
+  Result<Encoder> encoder = Encoder::Create(vocabulary_.model(), kMaxTextBytes);
+  if (!encoder) Die(encoder.error().message);
+  encoder_ = std::move(*encoder);
+  if (const Error error = encoder_->Warm()) Die(error.message);
+}
+
+size_t Door::Encode(const std::string& text, int32_t* out) {
+  if (const Error error = encoder_->Encode(text, Plain(), &encoding_)) Die(error.message);
+  std::memcpy(out, encoding_.input_ids.data(), encoding_.input_ids.size() * sizeof(int32_t));
+  return encoding_.input_ids.size();
+}
+
+size_t Door::EncodeTogether(const std::string* texts, size_t count, int32_t* out) {
+  std::string_view views[kTogether];
+  for (size_t i = 0; i < count; ++i) views[i] = texts[i];
+  if (const Error error = encoder_->EncodeBatch({views, count}, Plain(), &input_ids_, &cu_seqlens_)) Die(error.message);
+  std::memcpy(out, input_ids_.data(), input_ids_.size() * sizeof(int32_t));
+  return input_ids_.size();
+}
+
+Engine Door::AsEngine(std::string name) {
+  return {std::move(name), [this](const std::string& text, int32_t* out) { return Encode(text, out); }, [this] { Reset(); },
+          [this](const std::string* texts, size_t count, int32_t* out) { return EncodeTogether(texts, count, out); }};
+}
+
 double Nanoseconds(const Engine& engine, const Texts& texts, size_t begin, size_t end, int32_t* out) {
   const uint64_t start = Clock(CLOCK_THREAD_CPUTIME_ID);
   if (engine.encode_together) {

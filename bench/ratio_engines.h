@@ -5,12 +5,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "corpus.h"
 #include "measure.h"
 #include "placed.h"
+#include "rankfeed/builder.hpp"
 #include "rankfeed/rankfeed.hpp"
 
 namespace rankfeed::bench {
@@ -59,6 +61,30 @@ class Rankfeed {
   AlignedBytes memory_;
   std::vector<uint32_t> begin_;
   rankfeed_encoder* encoder_ = nullptr;
+};
+
+// rankfeed as the README's C++ program opens and calls it: a file and the longest text are all it is told. Its encoder
+// has the word cache and the memory that it has by default; what it has seen is forgotten by making another.
+class Door {
+ public:
+  // Of a file of the shared folder.
+  explicit Door(const std::string& file, int32_t parity = RANKFEED_PARITY_AUTO);
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+
+  Engine AsEngine(std::string name);
+  rankfeed_placement placement() const { return vocabulary_.placement(); }
+
+ private:
+  void Reset();
+  size_t Encode(const std::string& text, int32_t* out);
+  size_t EncodeTogether(const std::string* texts, size_t count, int32_t* out);
+
+  Vocabulary vocabulary_;
+  std::optional<Encoder> encoder_;
+  Encoding encoding_;
+  std::vector<int32_t> input_ids_;
+  std::vector<uint32_t> cu_seqlens_;
 };
 
 // All texts once.

@@ -8,7 +8,7 @@ usage: bench/run.py [--build build-bench] [--rounds 5] [--languages en,th,all] [
 Needs a build with benchmarks and the command line (cmake --preset bench && cmake --build --preset bench), the texts of
 RANKFEED_SHARED_DATA, valgrind for the simulated counts, and the first time PyPI (wheels go to .venv-bench*) and Debian
 (bench/text_streams.py). A part that cannot run is named in RESULTS.md instead of left out; a part that is not asked for
-keeps the numbers it had. Parts: ratios, forms, peers, threads, latency, query, scaling, open, instructions, receipt.
+keeps the numbers it had. Parts: ratios, doors, forms, peers, threads, latency, query, scaling, open, instructions, receipt.
 """
 import argparse
 import hashlib
@@ -23,7 +23,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(ROOT, "bench", "results")
 PROGRAMS = {"latency": "bench_latency", "query": "bench_query", "scaling": "bench_scaling", "open": "bench_open"}
-PARTS = "ratios,forms,peers,threads,latency,query,scaling,open,instructions,receipt"
+PARTS = "ratios,doors,forms,peers,threads,latency,query,scaling,open,instructions,receipt"
 # Other versions of tokenizers beside the current one, in environments of their own.
 OTHER_TOKENIZERS = {"tokenizers_0.21": ("0.21", "requirements-0.21.txt"), "tokenizers_1.0rc": ("pre", "requirements-pre.txt")}
 
@@ -68,6 +68,17 @@ def micro(us):
 
 # ---- the parts: each leaves files in bench/results ----
 
+def machine():
+    """The CPU as the system tells it, with family and model where a virtual machine hides the name."""
+    fields = {}
+    for line in open("/proc/cpuinfo"):
+        name, colon, value = line.partition(":")
+        if colon:
+            fields.setdefault(name.strip(), value.strip())
+    return {"cpu": fields.get("model name", fields.get("CPU part", "unknown")), "family": fields.get("cpu family"), "model": fields.get("model"),
+            "virtual": "hypervisor" in fields.get("flags", "").split(), "cores": len(os.sched_getaffinity(0)), "date": time.strftime("%Y-%m-%d")}
+
+
 class Runner:
     def __init__(self, o):
         self.o = o
@@ -95,6 +106,16 @@ class Runner:
     def ratios(self):
         self.sentencepiece()
         subprocess.run([self.program("bench_ratios"), "--rounds", str(self.o.rounds), "--json", result("ratios.json")], check=True, env=self.environment, stdout=sys.stderr)
+        report = read("ratios.json")
+        with open(result("ratios.json"), "w") as f:
+            json.dump({"machine": machine(), **report}, f, indent=1)
+
+    def doors(self):
+        python = venv(".venv-bench", "requirements.txt")
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", ROOT], check=True, stdout=sys.stderr)
+        library = os.path.join(self.o.build, "bench", "libdoors_peer.so")
+        subprocess.run([python, os.path.join(ROOT, "bench", "bench_doors.py"), os.path.join(self.o.shared, "xlmr.tokenizer.json"),
+                        os.path.join(self.o.shared, "xquad", "en.jsonl"), "--library", library, "--json", result("doors.json")], check=True, stdout=sys.stderr)
 
     def forms(self):
         self.sentencepiece()
@@ -348,8 +369,8 @@ def readme_table():
         text = micro(e["p50_us"]) if "p50_us" in e else f"{e['megabytes_per_second']:.0f} MB/s" if r else f"{e['megabytes_per_second']:.1f} MB/s"
         return text + (f", **{r[base[0]]['median']:.1f}×**" if r else "")
 
-    columns = ["rankfeed_hf", "rankfeed_sp", base[0]] + ([second[0]] if second else [])
-    rows = [[row["what"]] + [cell(row, e) for e in columns] for row in ratios["rows"] if "not_run" not in row]
+    columns = ["door_hf", "door_sp", base[0]] + ([second[0]] if second else [])
+    rows = [[row["what"]] + [cell(row, e) for e in columns] for row in ratios["rows"] if "not_run" not in row and row["name"] != "en_eighth"]
     for name in ("en_cold", "all_cold") if forms else ():
         if name in forms["slowest"]:
             worst = forms["slowest"][name]["form"]
@@ -357,11 +378,39 @@ def readme_table():
             what = next(row["what"] for row in forms["rows"] if row["name"] == name)
             rows.append([f"{what}, slowest published form (`{worst}`)", f"{x['megabytes_per_second']:.0f} MB/s, **{x['ratio']['median']:.1f}×**", "",
                          f"{x['sentencepiece_megabytes_per_second']:.1f} MB/s"] + [""] * bool(second))
+    doors = read("doors.json")
+    for row in (doors["rows"][0], doors["rows"][2]) if doors else ():
+        rows.append([f"Python: {row['what']}, 100 documents, warm", f"{row['python_ms']:.2f} ms, C++ {row['cpp_ms']:.2f} ms", "", ""] + [""] * bool(second))
     for b in read("bench_query.json"):
         _, source, count = b["name"].split("/")
         if count == "100":
             rows.append([f"CPU of a query with {count} candidates, {'from texts' if source == 'text' else 'from a corpus store'}", micro(b["cpu_us"]), "", ""] + [""] * bool(second))
-    return table(["XLM-R vocabulary, one thread", "HuggingFace parity", "SentencePiece parity", base[1]] + ([second[1]] if second else []), rows)
+    return (table(["XLM-R vocabulary, one thread", "HuggingFace parity", "SentencePiece parity", base[1]] + ([second[1]] if second else []), rows)
+            + f"\n{cpu_of(ratios)}; the vocabulary on pages: {ratios['door_pages']['kind']}; instructions: {ratios['simd_target']}.\n")
+
+
+def cpu_of(report):
+    m = report["machine"]
+    return (m["cpu"] + (f" (family {m['family']}, model {m['model']})" if m["family"] else "") + f", {m['cores']} cores"
+            + (" of a virtual machine" if m["virtual"] else "") + f", {m['date']}")
+
+
+def doors_section(ratios, doors):
+    """What the public doors cost: the C++ wrapper beside the C API, Python beside the C++ wrapper."""
+    rows = []
+    for row in ratios["rows"]:
+        if "not_run" not in row:
+            cell = lambda mode: "{median:.2f}× ({min:.2f}–{max:.2f})".format(**row["ratios"][f"door_{mode}"][f"rankfeed_{mode}"])
+            rows.append([row["what"], cell("hf"), cell("sp")])
+    out = [f"The C++ wrapper, opened and called as the README's program does, with its word cache of {ratios['door_cache_bytes'] >> 10} KiB, against the C API in memory of the "
+           f"caller's with one of {ratios['cache_bytes'] >> 10} KiB (stream and eighth: {ratios['stream_cache_bytes'] >> 10} KiB), in the same rounds; 1.00 is as fast.\n",
+           table(["", "HuggingFace parity", "SentencePiece parity"], rows)]
+    if doors:
+        out += [f"Python {doors['python']} beside the same call of the C++ wrapper, which is warm: one question, {doors['documents']} documents of {doors['bytes']} bytes, rows of "
+                f"{doors['row_tokens']} tokens, one thread, vocabulary on pages: {doors['pages']} (`bench/bench_doors.py`).\n",
+                table(["", "C++", "Python", "ratio", "target"], [[r["what"], f"{r['cpp_ms']:.3f} ms", f"{r['python_ms']:.3f} ms",
+                      "**{median:.2f}×** ({low:.2f}–{high:.2f})".format(**r["ratio"]), f"{r['target']}×"] for r in doors["rows"]])]
+    return "\n".join(out)
 
 
 README_MARKS = "<!-- bench/run.py writes this table -->\n", "<!-- its end -->\n"
@@ -382,6 +431,7 @@ def write(problems):
         out.append(machine_section(receipt))
     if ratios:
         out += ["## Ratios to other exact engines\n", ratios_section(ratios)]
+        out += ["## Doors\n", doors_section(ratios, read("doors.json"))]
     if forms := read("forms.json"):
         out += ["## Every published form\n", forms_section(forms)]
     many = json.load(open(os.path.join(ROOT, "bench", "many_languages.json")))

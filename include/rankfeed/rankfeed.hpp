@@ -137,9 +137,9 @@ class Model {
       if (!model.storage_) status = RANKFEED_E_NO_MEMORY;
     }
     if (status == RANKFEED_OK) {
-      status = rankfeed_model_open(model.mapping_.data, model.mapping_.size, 0,
-                                   model.storage_.data(), model.storage_.size(), &model.model_,
-                                   &detail);
+      status =
+          rankfeed_model_open(model.mapping_.data, model.mapping_.size, 0, model.storage_.data(),
+                              model.storage_.size(), &model.model_, &detail);
     }
     if (status != RANKFEED_OK) {
       return detail::OrNoMemory([&] { return Error::From(status, image_path); });
@@ -223,7 +223,7 @@ inline void SetSpecialsInText(SpecialsInText mode, uint32_t* encode_flags) {
 // One thread's encoder with its scratch. Texts longer than max_text_bytes are refused.
 class Encoder {
  public:
-  static constexpr uint32_t kDefaultCacheBytes = 256 << 10;  // up to 8,192 words
+  static constexpr uint32_t kDefaultCacheBytes = 1 << 20;  // up to 32,768 words
   static Result<Encoder> Create(const rankfeed_model* model, uint32_t max_text_bytes,
                                 bool with_offsets = false,
                                 uint32_t cache_bytes = kDefaultCacheBytes) {
@@ -260,9 +260,8 @@ class Encoder {
   // cu_seqlens->size() - 1. Short texts take less time together than one by one.
   Error EncodeBatch(std::span<const std::string_view> texts, const rankfeed_encode_options& options,
                     std::vector<int32_t>* input_ids, std::vector<uint32_t>* cu_seqlens) {
-    return detail::OrNoMemory([&] {
-      return EncodeTexts(texts, options, input_ids, cu_seqlens, nullptr, nullptr);
-    });
+    return detail::OrNoMemory(
+        [&] { return EncodeTexts(texts, options, input_ids, cu_seqlens, nullptr, nullptr); });
   }
   // The same with offsets, each in its own text, where the encoder has them.
   Error EncodeBatch(std::span<const std::string_view> texts, const rankfeed_encode_options& options,
@@ -341,7 +340,7 @@ class Encoder {
 
   Error EncodeInto(std::string_view text, const rankfeed_encode_options& options, Encoding* out) {
     const RoadCounts before = AllRoads();
-    for (size_t capacity = Capacity(out->input_ids);;) {
+    for (size_t capacity = Capacity(out->input_ids, text.size());;) {
       out->input_ids.resize(capacity);
       out->special_tokens_mask.resize(capacity);
       out->offset_begin.resize(with_offsets_ ? capacity : 0);
@@ -376,10 +375,15 @@ class Encoder {
                     std::vector<int32_t>* input_ids, std::vector<uint32_t>* cu_seqlens,
                     std::vector<uint32_t>* begin, std::vector<uint32_t>* end) {
     std::vector<rankfeed_text> views;
-    for (const std::string_view text : texts) views.push_back({text.data(), text.size()});
+    views.reserve(texts.size());
+    size_t bytes = 0;
+    for (const std::string_view text : texts) {
+      views.push_back({text.data(), text.size()});
+      bytes += text.size();
+    }
     cu_seqlens->resize(texts.size() + 1);
     const RoadCounts before = AllRoads();
-    for (size_t capacity = Capacity(*input_ids);;) {
+    for (size_t capacity = Capacity(*input_ids, bytes);;) {
       input_ids->resize(capacity);
       rankfeed_encodings io{};
       if (begin != nullptr) {
@@ -414,8 +418,8 @@ class Encoder {
     for (size_t capacity = out->capacity() | 256;;) {
       out->resize(capacity);
       size_t size = 0;
-      const rankfeed_status status = rankfeed_decode(
-          encoder_, input_ids.data(), input_ids.size(), flags, out->data(), capacity, &size);
+      const rankfeed_status status = rankfeed_decode(encoder_, input_ids.data(), input_ids.size(),
+                                                     flags, out->data(), capacity, &size);
       if (status == RANKFEED_E_OUTPUT_SIZE) {
         capacity = size;
         continue;
@@ -426,8 +430,12 @@ class Encoder {
   }
 
   // What the vector holds without growing, and 32 bits count.
-  static size_t Capacity(const std::vector<int32_t>& ids) {
-    return std::min<size_t>(ids.capacity() | 64, UINT32_MAX);
+  // Ids to make room for: what the vector has already, or as many as texts mostly become; but not
+  // more than about one for each byte, since all of it is written with zeros first. Where it is too
+  // little, the text is encoded again.
+  static size_t Capacity(const std::vector<int32_t>& ids, size_t bytes) {
+    const size_t likely = std::max<size_t>(ids.capacity() | 64, bytes / 4);
+    return std::min<size_t>({likely, bytes + 64, UINT32_MAX});
   }
   Error SpecialError(std::string_view text) {
     Error error = Error::From(RANKFEED_E_SPECIAL_IN_TEXT);

@@ -23,12 +23,14 @@ bool IsSpecial(const image::TemplateItem& item) {
 // The columns beside the ids.
 void Mark(const rankfeed_encoding* io, uint32_t from, uint32_t to, uint8_t special,
           uint32_t type_id) {
-  if (io == nullptr || (io->special_tokens_mask == nullptr && io->token_type_ids == nullptr)) {
-    return;
+  if (io == nullptr) return;
+  to = std::min(to, io->capacity);
+  if (from >= to) return;
+  if (io->special_tokens_mask != nullptr) {
+    std::fill(io->special_tokens_mask + from, io->special_tokens_mask + to, special);
   }
-  for (uint32_t i = from; i < to && i < io->capacity; ++i) {
-    if (io->special_tokens_mask != nullptr) io->special_tokens_mask[i] = special;
-    if (io->token_type_ids != nullptr) io->token_type_ids[i] = type_id;
+  if (io->token_type_ids != nullptr) {
+    std::fill(io->token_type_ids + from, io->token_type_ids + to, type_id);
   }
 }
 
