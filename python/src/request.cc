@@ -278,14 +278,14 @@ std::shared_ptr<Rows> EncodeRows(Model& model, nb::handle first, nb::handle seco
 // A list of n items, each made by item(i), a new reference.
 template <class Item>
 nb::list ListOf(size_t n, const Item& item) {
-  nb::object out = nb::steal(PyList_New(static_cast<Py_ssize_t>(n)));
+  nb::list out = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(n)));  // nb::list(object) would copy it
   if (!out.is_valid()) throw nb::python_error();
   for (size_t i = 0; i < n; ++i) {
     PyObject* const made = item(i);
     if (made == nullptr) throw nb::python_error();
     NB_LIST_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), made);
   }
-  return nb::list(std::move(out));
+  return out;
 }
 
 // An int for an id, a new reference. Those of ids are kept for the life of the process, because making them is what lists
@@ -317,7 +317,10 @@ auto WithColumn(const Rows& rows, const std::string& name, const Use& use) {
   if (name == "token_type_ids") return numbers(rows.types);
   if (name == "special_tokens_mask") return numbers(rows.special);
   if (name == "sequence") return numbers(rows.sequence);
-  if (name == "attention_mask") return use([](size_t) { return PyLong_FromLong(1); });
+  if (name == "attention_mask") {
+    const nb::int_ one(1);
+    return use([&](size_t) { return one.inc_ref().ptr(); });
+  }
   if (name == "offset_mapping" && rows.with_offsets) {
     return use([&](size_t k) { return nb::make_tuple(rows.begin[k], rows.end[k]).release().ptr(); });
   }
