@@ -123,12 +123,13 @@ CpuIdentity ReadCpuIdentity(std::istream& cpuinfo) {
   return cpu;
 }
 
-// From the vendors' event lists, as Linux has them (tools/perf/pmu-events/arch).
+// From the vendors' event lists, as Linux has them (tools/perf/pmu-events/arch); tests/counters/event_lists_test.py compares
+// them with those of the perf that is installed.
 //   Intel: L2_RQSTS.MISS 24/3F; DTLB_LOAD_MISSES.WALK_ACTIVE 10 with cmask 1 and WALK_COMPLETED 0E,
 //     event 08 up to Ice Lake, 12 from Golden Cove on.
 //   AMD Zen to Zen 5 (families 17h, 19h, 1Ah): l2_cache_req_stat.ic_dc_miss_in_l2 64/09, requests of
-//     the instruction and data caches; ls_l1_d_tlb_miss.all_l2_miss 45/F0, each a page walk. Cycles of
-//     walks are not counted there.
+//     the instruction and data caches; ls_l1_d_tlb_miss.all_l2_miss 45/F0 (in older lists its four
+//     parts), each a page walk. Cycles of walks are not counted there.
 //   Arm Neoverse N1, V1, N2, V2: L2D_CACHE_REFILL 17, DTLB_WALK 34.
 RawEvents RawEventsOf(const CpuIdentity& cpu) {
   if (cpu.vendor == "GenuineIntel" && cpu.family == 6) {
