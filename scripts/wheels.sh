@@ -49,7 +49,8 @@ debian() {
   local folder=$work/apt/$1-$2
   if [[ ! -e $folder/updated ]]; then
     mkdir -p "$folder/state/lists/partial" "$folder/cache/archives/partial"
-    local from="[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $2 main"
+    local mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' | awk 'NR == 1')}
+    local from="[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:?no mirror of Debian in the sources of apt} $2 main"
     printf 'deb %s\ndeb-src %s\n' "$from" "$from" >"$folder/sources.list"
   fi
   local apt=(apt-get -q -o APT::Architecture="$1" -o APT::Architectures::="$1" -o APT::Sandbox::User=root

@@ -18,7 +18,8 @@ skip() {
 if [[ ! -x $root/usr/bin/apt-get ]]; then
   command -v debootstrap >/dev/null || skip "no debootstrap"
   mkdir -p "$work"
-  debootstrap --variant=minbase --include=ca-certificates bookworm "$root" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" \
+  mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' | awk 'NR == 1')}
+  debootstrap --variant=minbase --include=ca-certificates bookworm "$root" ${mirror:+"$mirror"} \
     >"$work/debootstrap.log" || { tail "$work/debootstrap.log"; exit 1; }
 fi
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
