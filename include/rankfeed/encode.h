@@ -145,8 +145,10 @@ typedef struct {
 
 /* Encodes several texts, each to the ids and offsets that rankfeed_encode gives it. Short texts share the work
  * that would leave the processor waiting for memory if done one by one (bench/NOTES.md), except
- * with sp_extra. On E_OUTPUT_SIZE cu_seqlens and count hold the need and nothing past capacity was written. After other errors the
- * texts before the one with the error are complete; the call can go on after it.
+ * with sp_extra. On E_OUTPUT_SIZE cu_seqlens and count hold the need of the text_count texts that were
+ * encoded, and nothing past capacity was written; with that room the call gives what it would have
+ * given, success or an error of a later text. After other errors the texts before the one with the
+ * error are complete; the call can go on after it.
  * Errors: those of rankfeed_encode; ARGUMENT also for a unit of offsets without a place for them;
  * LIMIT also for a text with which the count might outgrow 32
  * bits (rankfeed_token_bound). O(bytes * max_piece_chars) worst case. */

@@ -14,6 +14,7 @@ class _Rows(Protocol):
     """Where an Encoding's columns come from."""
 
     def length(self, row: int) -> int: ...
+    def ids(self, row: int) -> List[int]: ...
     def column(self, name: str, row: int) -> List[Any]: ...
 
 
@@ -21,7 +22,7 @@ class Call:
     """Rows of one call. Offsets cost time: where the call names no unit they are made when first asked for, in
     code points."""
 
-    __slots__ = ("_arguments", "_names", "rows", "_with_offsets")
+    __slots__ = ("_arguments", "_names", "rows", "ids", "_with_offsets")
 
     def __init__(self, model: "_core.Model", first: Any, second: Any, options: Dict[str, int], names: Tuple[str, str],
                  unit: Optional[int] = None):
@@ -29,6 +30,7 @@ class Call:
         self._names = names
         asked = _options.OFFSETS["code_points"] if unit is None else unit
         self.rows = _core.encode_rows(*self._arguments, unit is not None, asked, *names)
+        self.ids = self.rows.ids  # what is asked for most often, without a step in between
         self._with_offsets: Optional["_core.Rows"] = None if unit is None else self.rows
 
     def length(self, row: int) -> int:
@@ -37,7 +39,7 @@ class Call:
     def column(self, name: str, row: int) -> List[Any]:
         if name == "tokens":
             model = self._arguments[0]
-            return [model.id_to_piece(i) for i in self.rows.column("input_ids", row)]
+            return [model.id_to_piece(i) for i in self.ids(row)]
         if name == "offset_mapping":
             if self._with_offsets is None:
                 self._with_offsets = _core.encode_rows(*self._arguments, True, _options.OFFSETS["code_points"],
@@ -61,6 +63,9 @@ class Padded:
     def length(self, row: int) -> int:
         return max(self._call.length(row), self._length)
 
+    def ids(self, row: int) -> List[int]:
+        return self.column("input_ids", row)
+
     def column(self, name: str, row: int) -> List[Any]:
         column = self._call.column(name, row)
         gap = [self._pads[name]] * (self._length - len(column))
@@ -78,6 +83,9 @@ class _Stored:
     def length(self, row: int) -> int:
         return len(self.columns["input_ids"])
 
+    def ids(self, row: int) -> List[int]:
+        return self.column("input_ids", row)
+
     def column(self, name: str, row: int) -> List[Any]:
         return list(self.columns[name])
 
@@ -86,18 +94,19 @@ class Encoding:
     """One row, with the attributes of tokenizers.Encoding. Lists are made when asked for. Pickling reads all of
     them, offsets too."""
 
-    __slots__ = ("_call", "_row", "overflowing")
+    __slots__ = ("_call", "_row", "_overflowing")
 
-    def __init__(self, call: _Rows, row: int):
-        self._call, self._row = call, row
-        self.overflowing: List[Encoding] = []
+    def __init__(self, call: _Rows, row: int, overflowing: Optional[List[Encoding]] = None):
+        self._call = call
+        self._row = row
+        self._overflowing = overflowing
 
     def __len__(self) -> int:
         return self._call.length(self._row)
 
     @property
     def ids(self) -> List[int]:
-        return self._call.column("input_ids", self._row)
+        return self._call.ids(self._row)
 
     @property
     def type_ids(self) -> List[int]:
@@ -127,6 +136,13 @@ class Encoding:
     def n_sequences(self) -> int:
         return 1 + max(self._call.column("sequence", self._row), default=0)
 
+    @property
+    def overflowing(self) -> List[Encoding]:
+        """The further windows of the text."""
+        if self._overflowing is None:
+            self._overflowing = []
+        return self._overflowing
+
     def __repr__(self) -> str:
         return f"Encoding(num_tokens={len(self)}, attributes=[ids, type_ids, tokens, offsets, " \
                "attention_mask, special_tokens_mask, overflowing])"
@@ -136,6 +152,4 @@ class Encoding:
 
 
 def _restore(columns: Dict[str, List[Any]], overflowing: List[Encoding]) -> Encoding:
-    encoding = Encoding(_Stored(columns), 0)
-    encoding.overflowing = overflowing
-    return encoding
+    return Encoding(_Stored(columns), 0, overflowing)

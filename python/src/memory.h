@@ -101,5 +101,6 @@ void BindRing(nb::module_& module);
 void BindModel(nb::module_& module);
 void BindCorpus(nb::module_& module);
 void BindRequest(nb::module_& module);
+void BindRows(nb::module_& module);
 
 }  // namespace rankfeed::python

@@ -3,8 +3,8 @@
 #include "model.h"
 
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -36,8 +36,7 @@ RoadCounts RoadsOf(const rankfeed_encoder* encoder) {
 }  // namespace
 
 Model::Model(const std::string& path, int32_t parity, const std::string& preset, Pages pages)
-    : vocabulary_(LoadVocabulary(path, parity, preset, pages)),
-      info_(Info(vocabulary_.model())) {}
+    : vocabulary_(LoadVocabulary(path, parity, preset, pages)), info_(Info(vocabulary_.model())) {}
 
 void Model::set_threads(uint32_t threads) {
   const std::lock_guard lock(mutex_);
@@ -46,7 +45,8 @@ void Model::set_threads(uint32_t threads) {
 }
 
 void Model::set_invalid_text(uint32_t policy) {
-  if (policy > static_cast<uint32_t>(InvalidText::kReplace)) throw StatusError(RANKFEED_E_ARGUMENT, "invalid_text");
+  if (policy > static_cast<uint32_t>(InvalidText::kReplace))
+    throw StatusError(RANKFEED_E_ARGUMENT, "invalid_text");
   invalid_text_ = static_cast<InvalidText>(policy);
 }
 
@@ -78,7 +78,8 @@ Model::Lease::Lease(Model* model, size_t longest_text, bool with_offsets, bool p
     const std::lock_guard lock(model->mutex_);
     auto& idle = model->idle_;
     for (size_t i = idle.size(); i-- > 0 && encoders_.size() < count;) {
-      if (idle[i].with_offsets != with_offsets || idle[i].max_text_bytes != max_text_bytes_) continue;
+      if (idle[i].with_offsets != with_offsets || idle[i].max_text_bytes != max_text_bytes_)
+        continue;
       encoders_.push_back(std::move(idle[i].encoder));
       idle.erase(idle.begin() + static_cast<ptrdiff_t>(i));
     }
@@ -120,31 +121,65 @@ size_t Model::Trim() {
 
 Tokenized::Tokenized(std::span<const rankfeed_text> texts, bool with_offsets)
     : with_offsets_(with_offsets), texts_(texts.size()) {
+  size_t capacity = 0;
   for (size_t i = 0; i < texts.size(); ++i) {
-    texts_[i].at = capacity_;
-    texts_[i].capacity = texts[i].size / 3 + 16;
-    capacity_ += texts_[i].capacity;
+    texts_[i].at = capacity;
+    capacity += texts[i].size / 3 + 16;
   }
-  block_ = Block(capacity_, with_offsets);
+  block_ = Block(capacity, with_offsets);
 }
 
-Tokens& Tokenized::Room(size_t i, size_t capacity) {
-  Text& text = texts_[i];
-  const Block* block = &block_;
-  size_t at = text.at, all = capacity_;
-  if (capacity > text.capacity) {
-    text.own = Block(capacity, with_offsets_);
-    block = &text.own;
-    at = 0, all = capacity;
-  } else {
-    capacity = text.capacity;
-  }
-  text.tokens.ids = {block->ids.get() + at, capacity};
+Tokens Tokenized::TokensAt(const Block& block, size_t at, size_t count) const {
+  Tokens out;
+  out.ids = {block.ids.get() + at, count};
   if (with_offsets_) {
-    text.tokens.begin = {block->offsets.get() + at, capacity};
-    text.tokens.end = {block->offsets.get() + all + at, capacity};
+    out.begin = {block.offsets.get() + at, count};
+    out.end = {block.offsets.get() + block.capacity + at, count};
   }
-  return text.tokens;
+  return out;
+}
+
+void Tokenized::Encode(rankfeed_encoder* encoder, std::span<const rankfeed_text> texts,
+                       uint32_t flags, size_t begin, size_t end, RoadCounts* repeated) {
+  rankfeed_encode_options options{};
+  options.struct_size = sizeof(options);
+  options.flags = flags;
+  std::vector<uint32_t> cu_seqlens(end - begin + 1);
+  const Block* block = &block_;
+  size_t at = begin < end ? texts_[begin].at : 0;
+  size_t limit = end < texts_.size() ? texts_[end].at : block_.capacity;
+  while (begin < end) {
+    const RoadCounts before = RoadsOf(encoder);
+    const Tokens room =
+        TokensAt(*block, at, std::min<size_t>(limit - at, std::numeric_limits<uint32_t>::max()));
+    rankfeed_encodings io{};
+    io.struct_size = sizeof(io);
+    io.capacity = static_cast<uint32_t>(room.ids.size());
+    io.input_ids = room.ids.data();
+    io.cu_seqlens = cu_seqlens.data();
+    if (with_offsets_) {
+      io.offset_begin = room.begin.data();
+      io.offset_end = room.end.data();
+    }
+    const rankfeed_status status =
+        rankfeed_encode_batch(encoder, texts.data() + begin, end - begin, &options, &io);
+    if (status == RANKFEED_E_OUTPUT_SIZE) {
+      Add(Since(before, RoadsOf(encoder)), repeated);
+      texts_[begin].own = Block(io.count, with_offsets_);
+      block = &texts_[begin].own;
+      at = 0, limit = io.count;
+      continue;
+    }
+    for (size_t i = 0; i < io.text_count; ++i) {
+      texts_[begin + i].tokens =
+          TokensAt(*block, at + cu_seqlens[i], cu_seqlens[i + 1] - cu_seqlens[i]);
+    }
+    at += cu_seqlens[io.text_count];
+    begin += io.text_count;
+    // LIMIT behind other texts may be about their number of tokens together: the text alone tells.
+    if (status == RANKFEED_OK || (status == RANKFEED_E_LIMIT && io.text_count != 0)) continue;
+    texts_[begin++].tokens.status = status;
+  }
 }
 
 Tokenized Model::Tokenize(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets) {
@@ -156,54 +191,22 @@ Tokenized Model::Tokenize(std::span<const rankfeed_text> texts, uint32_t flags, 
   const bool parallel = texts.size() > 1 && total >= kParallelFrom;
   Lease lease(this, longest, with_offsets, parallel);
   Tokenized out(texts, with_offsets);
-  std::vector<RoadCounts> repeated(lease.encoders().size());  // tries whose ids did not fit
-
-  const auto one = [&](size_t i, size_t worker) {
-    rankfeed_encoder* const encoder = lease.encoders()[worker];
-    const RoadCounts before = RoadsOf(encoder);
-    rankfeed_encode_options options{};
-    options.struct_size = sizeof(options);
-    options.flags = flags;
-    for (size_t capacity = 0;;) {
-      Tokens& tokens = out.Room(i, capacity);
-      rankfeed_encoding io{};
-      io.struct_size = sizeof(io);
-      io.capacity = static_cast<uint32_t>(tokens.ids.size());
-      io.input_ids = tokens.ids.data();
-      io.offset_begin = with_offsets ? tokens.begin.data() : nullptr;
-      io.offset_end = with_offsets ? tokens.end.data() : nullptr;
-      const rankfeed_status status = rankfeed_encode(encoder, texts[i], &options, &io);
-      if (status == RANKFEED_E_OUTPUT_SIZE) {
-        Add(Since(before, RoadsOf(encoder)), &repeated[worker]);
-        capacity = io.count;
-        continue;
-      }
-      if (status != RANKFEED_OK) {
-        tokens = {};
-        tokens.status = status;
-        return;
-      }
-      tokens.ids = tokens.ids.first(io.count);
-      if (with_offsets) {
-        tokens.begin = tokens.begin.first(io.count);
-        tokens.end = tokens.end.first(io.count);
-      }
-      return;
-    }
+  std::vector<RoadCounts> repeated(lease.encoders().size());
+  const auto some = [&](size_t begin, size_t end, size_t worker) {
+    out.Encode(lease.encoders()[worker], texts, flags, begin, end, &repeated[worker]);
   };
-
   if (lease.encoders().size() == 1) {
-    for (size_t i = 0; i < texts.size(); ++i) one(i, 0);
+    some(0, texts.size(), 0);
   } else {
     struct Context {
-      const decltype(one)& run;
+      const decltype(some)& run;
       std::atomic<bool> out_of_memory{false};
-    } context{one};
+    } context{some};
     const rankfeed_executor* executor = this->executor();
     const auto task = [](void* p, size_t begin, size_t end, uint32_t worker) {
       auto* c = static_cast<Context*>(p);
       try {
-        for (size_t i = begin; i < end; ++i) c->run(i, worker);
+        c->run(begin, end, worker);
       } catch (const std::bad_alloc&) {
         c->out_of_memory = true;
       }
@@ -215,7 +218,8 @@ Tokenized Model::Tokenize(std::span<const rankfeed_text> texts, uint32_t flags, 
   return out;
 }
 
-Tokenized Model::TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets) {
+Tokenized Model::TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flags,
+                             bool with_offsets) {
   Tokenized out = Tokenize(texts, flags, with_offsets);
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i].status != RANKFEED_OK) Check(out[i].status, "text " + std::to_string(i));
@@ -223,9 +227,16 @@ Tokenized Model::TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flag
   return out;
 }
 
-Model::Template Model::TemplateOf(bool pair, bool add_special_tokens) {
-  // One query id and one document id, which no vocabulary has, through the reranker: where they come
-  // out tells the parts. Ids of sources are taken as they are (rankfeed/rerank.h).
+const Model::Template& Model::TemplateOf(bool pair, bool add_special_tokens) {
+  const std::lock_guard lock(mutex_);
+  std::optional<Template>& kept = templates_[pair][add_special_tokens];
+  if (!kept) kept = ReadTemplate(pair, add_special_tokens);
+  return *kept;
+}
+
+Model::Template Model::ReadTemplate(bool pair, bool add_special_tokens) const {
+  // One query id and one document id, which no vocabulary has, through the reranker: where they
+  // come out tells the parts. Ids of sources are taken as they are (rankfeed/rerank.h).
   const int32_t query_id = -7, document_id = -9;
   rankfeed_rerank_options options;
   rankfeed_rerank_options_init(&options);
@@ -267,19 +278,19 @@ Model::Template Model::TemplateOf(bool pair, bool add_special_tokens) {
   const auto n = static_cast<uint32_t>(batch.tokens);
   uint32_t i = 0;
   const auto part = [&](int32_t until) {
-    const uint32_t begin = i;
-    while (i < n && ids[i] != until) ++i;
-    return i - begin;
+    std::vector<Template::Special> specials;
+    for (; i < n && ids[i] != until; ++i) specials.push_back({ids[i], types[i]});
+    return specials;
   };
   if (pair) {
     out.prefix = part(query_id);
-    out.query_type = static_cast<uint32_t>(types[i++]);
+    out.query_type = types[i++];
     out.middle = part(document_id);
   } else {
     out.prefix = part(document_id);
   }
-  out.document_type = static_cast<uint32_t>(types[i++]);
-  out.suffix = n - i;
+  out.document_type = types[i++];
+  out.suffix = part(query_id);
   return out;
 }
 
@@ -291,33 +302,57 @@ rankfeed_rerank_options OptionsOf(const nb::dict& dict) {
     const auto number = nb::cast<uint64_t>(value);
     const auto u32 = static_cast<uint32_t>(number);
     if (number > std::numeric_limits<uint32_t>::max() && name != "max_arena_bytes") {
-      throw StatusError(RANKFEED_E_ARGUMENT, name + " is " + std::to_string(number) + ", at most 4294967295");
+      throw StatusError(RANKFEED_E_ARGUMENT,
+                        name + " is " + std::to_string(number) + ", at most 4294967295");
     }
     // Choices: no number of one has more than 8 bits.
     const auto u8 = static_cast<uint8_t>(std::min<uint64_t>(number, 255));
-    if (name == "encode_flags") o.encode_flags = u32;
-    else if (name == "max_length") o.max_length = u32;
-    else if (name == "max_query_tokens") o.max_query_tokens = u32;
-    else if (name == "max_tokens_per_doc") o.max_tokens_per_doc = u32;
-    else if (name == "stride") o.stride = u32;
-    else if (name == "max_chunks_per_doc") o.max_chunks_per_doc = u32;
-    else if (name == "truncation") o.truncation = u8;
-    else if (name == "truncation_side") o.truncation_side = u8;
-    else if (name == "overflow") o.overflow = u8;
-    else if (name == "template_kind") o.template_kind = u8;
-    else if (name == "no_special_tokens") o.no_special_tokens = u8;
-    else if (name == "layout") o.layout = u8;
-    else if (name == "id_type") o.id_type = u8;
-    else if (name == "padding_side") o.padding_side = u8;
-    else if (name == "tensors") o.tensors = u32;
-    else if (name == "pad_to_length") o.pad_to_length = u32;
-    else if (name == "pad_to_multiple_of") o.pad_to_multiple_of = u32;
-    else if (name == "max_rows_per_batch") o.max_rows_per_batch = u32;
-    else if (name == "max_tokens_per_batch") o.max_tokens_per_batch = u32;
-    else if (name == "budget") o.budget = u8;
-    else if (name == "sort") o.sort = u8;
-    else if (name == "max_arena_bytes") o.max_arena_bytes = number;
-    else throw StatusError(RANKFEED_E_ARGUMENT, "no option " + name);
+    if (name == "encode_flags")
+      o.encode_flags = u32;
+    else if (name == "max_length")
+      o.max_length = u32;
+    else if (name == "max_query_tokens")
+      o.max_query_tokens = u32;
+    else if (name == "max_tokens_per_doc")
+      o.max_tokens_per_doc = u32;
+    else if (name == "stride")
+      o.stride = u32;
+    else if (name == "max_chunks_per_doc")
+      o.max_chunks_per_doc = u32;
+    else if (name == "truncation")
+      o.truncation = u8;
+    else if (name == "truncation_side")
+      o.truncation_side = u8;
+    else if (name == "overflow")
+      o.overflow = u8;
+    else if (name == "template_kind")
+      o.template_kind = u8;
+    else if (name == "no_special_tokens")
+      o.no_special_tokens = u8;
+    else if (name == "layout")
+      o.layout = u8;
+    else if (name == "id_type")
+      o.id_type = u8;
+    else if (name == "padding_side")
+      o.padding_side = u8;
+    else if (name == "tensors")
+      o.tensors = u32;
+    else if (name == "pad_to_length")
+      o.pad_to_length = u32;
+    else if (name == "pad_to_multiple_of")
+      o.pad_to_multiple_of = u32;
+    else if (name == "max_rows_per_batch")
+      o.max_rows_per_batch = u32;
+    else if (name == "max_tokens_per_batch")
+      o.max_tokens_per_batch = u32;
+    else if (name == "budget")
+      o.budget = u8;
+    else if (name == "sort")
+      o.sort = u8;
+    else if (name == "max_arena_bytes")
+      o.max_arena_bytes = number;
+    else
+      throw StatusError(RANKFEED_E_ARGUMENT, "no option " + name);
   }
   return o;
 }
@@ -331,8 +366,7 @@ nb::object Piece(const Model& model, uint32_t id) {
   return nb::steal(PyUnicode_DecodeUTF8(data, static_cast<Py_ssize_t>(size), "replace"));
 }
 
-nb::object Decode(Model& model, Ids ids,
-                  bool skip_special_tokens, bool as_bytes) {
+nb::object Decode(Model& model, Ids ids, bool skip_special_tokens, bool as_bytes) {
   std::string out;
   {
     const nb::gil_scoped_release release;
@@ -348,7 +382,8 @@ nb::object Decode(Model& model, Ids ids,
     out.resize(size);
   }
   if (as_bytes) return nb::bytes(out.data(), out.size());
-  return nb::steal(PyUnicode_DecodeUTF8(out.data(), static_cast<Py_ssize_t>(out.size()), "replace"));
+  return nb::steal(
+      PyUnicode_DecodeUTF8(out.data(), static_cast<Py_ssize_t>(out.size()), "replace"));
 }
 
 }  // namespace
@@ -377,8 +412,7 @@ void BindModel(nb::module_& module) {
             const nb::gil_scoped_release release;
             new (self) Model(path, parity, preset, Pages{pages});
           },
-          nb::arg("path"), nb::arg("parity") = -1, nb::arg("preset") = "",
-          nb::arg("pages") = 0)
+          nb::arg("path"), nb::arg("parity") = -1, nb::arg("preset") = "", nb::arg("pages") = 0)
       .def_prop_ro(
           "pages",
           [](const Model& m) {
@@ -393,7 +427,8 @@ void BindModel(nb::module_& module) {
       .def_prop_ro("pad_id", [](const Model& m) { return m.info().pad_id; })
       .def_prop_ro("pad_type_id", [](const Model& m) { return m.info().pad_type_id; })
       .def("set_invalid_text", &Model::set_invalid_text, nb::arg("policy"),
-           "What becomes of text that is no valid Unicode: 0: as the reference does; 1: an error; 2: U+FFFD.")
+           "What becomes of text that is no valid Unicode: 0: as the reference does; 1: an error; "
+           "2: U+FFFD.")
       .def("trim", &Model::Trim,
            "Hands the memory that texts have touched in idle encoders back to the system; its "
            "bytes.")

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,8 +28,8 @@ struct Tokens {
   rankfeed_status status = RANKFEED_OK;
 };
 
-// Tokens of the texts of one call. One block holds them all; a text with more tokens than its part takes has a block of
-// its own.
+// Tokens of the texts of one call. One block has room for those of ordinary texts; a range of texts with more has a block
+// of its own.
 class Tokenized {
  public:
   Tokenized() = default;
@@ -36,24 +37,27 @@ class Tokenized {
   const Tokens& operator[](size_t i) const { return texts_[i].tokens; }
   const Tokens& back() const { return texts_.back().tokens; }
   size_t size() const { return texts_.size(); }
-  // Room for `capacity` tokens of text i, which may be more than it has had. Of different texts at once from any threads.
-  Tokens& Room(size_t i, size_t capacity);
+  // Encodes texts [begin, end), of those that it was made for. Of disjoint ranges at once from any threads. *repeated: what
+  // was encoded in vain, because it did not fit.
+  void Encode(rankfeed_encoder* encoder, std::span<const rankfeed_text> texts, uint32_t flags, size_t begin, size_t end,
+              RoadCounts* repeated);
 
  private:
   struct Block {
     Block() = default;
-    Block(size_t capacity, bool with_offsets)
-        : ids(new int32_t[capacity]), offsets(with_offsets ? new uint32_t[2 * capacity] : nullptr) {}
+    Block(size_t room, bool with_offsets)
+        : capacity(room), ids(new int32_t[room]), offsets(with_offsets ? new uint32_t[2 * room] : nullptr) {}
+    size_t capacity = 0;
     std::unique_ptr<int32_t[]> ids;  // not cleared
     std::unique_ptr<uint32_t[]> offsets;  // begins, then ends
   };
   struct Text {
     Tokens tokens;
-    size_t at = 0, capacity = 0;  // of its part of the block
-    Block own;
+    size_t at = 0;  // where the room for it begins in the block
+    Block own;      // of a range that begins with it
   };
+  Tokens TokensAt(const Block& block, size_t at, size_t count) const;
   bool with_offsets_ = false;
-  size_t capacity_ = 0;
   Block block_;
   std::vector<Text> texts_;
 };
@@ -102,12 +106,15 @@ class Model {
   // The same, throwing for the first text that failed.
   Tokenized TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flags, bool with_offsets);
 
-  // The parts of a row around query and document: ids and types of prefix, middle and suffix.
+  // A row without its texts: the special tokens around them, in order, and the token types of the texts.
   struct Template {
-    uint32_t prefix = 0, middle = 0, suffix = 0;
-    uint32_t query_type = 0, document_type = 0;
+    struct Special {
+      int32_t id, type;
+    };
+    std::vector<Special> prefix, middle, suffix;
+    int32_t query_type = 0, document_type = 0;
   };
-  Template TemplateOf(bool pair, bool add_special_tokens);
+  const Template& TemplateOf(bool pair, bool add_special_tokens);
 
  private:
   struct Idle {
@@ -115,12 +122,14 @@ class Model {
     bool with_offsets;
     Encoder encoder;
   };
+  Template ReadTemplate(bool pair, bool add_special_tokens) const;
   Vocabulary vocabulary_;
   rankfeed_model_info info_{};
   std::atomic<InvalidText> invalid_text_ = InvalidText::kReference;
   std::mutex mutex_;  // of what follows
   std::vector<Idle> idle_;
   RoadCounts roads_{};
+  std::optional<Template> templates_[2][2];  // single and pair; without special tokens and with them; read once
   uint32_t threads_ = 0;
   std::shared_ptr<rankfeed_parallel> parallel_;
 };

@@ -24,5 +24,6 @@ NB_MODULE(_core, module) {
   rankfeed::python::BindModel(module);
   rankfeed::python::BindCorpus(module);
   rankfeed::python::BindRing(module);
+  rankfeed::python::BindRows(module);
   rankfeed::python::BindRequest(module);
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// python/src/request.cc: pairs. Two ways in: encode_rows, any list of texts or pairs as ragged rows
-// with offsets (what transformers' callable needs), and Request, one query against many documents as
-// batches in arenas (what rerankers need).
+// python/src/request.cc: Request, one query against many documents as batches in arenas, which is what rerankers need.
 //
-// Both tokenize every text once with Model::Tokenize, then let the reranker of rankfeed/rerank.h cut
-// and lay out the rows; the GIL is released for all of it.
+// Every text is tokenized once with Model::Tokenize, then the reranker of rankfeed/rerank.h cuts and lays out the rows;
+// the GIL is released for all of it.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -14,380 +12,16 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
-#include <string_view>
-#include <unordered_map>
 
+#include "cutter.h"
 #include "model.h"
 #include "ring.h"
 
 namespace rankfeed::python {
 namespace {
-
-constexpr int32_t kNoIds[1] = {};
-
-rankfeed_source SourceOf(const Tokens& tokens) {
-  rankfeed_source source{};
-  source.ids = tokens.ids.empty() ? kNoIds : tokens.ids.data();
-  source.id_count = static_cast<uint32_t>(tokens.ids.size());
-  if (!tokens.begin.empty()) {
-    source.offset_begin = tokens.begin.data();
-    source.offset_end = tokens.end.data();
-  }
-  return source;
-}
-
-// A reranker over ids for requests of up to `documents` documents with `rows` rows.
-class Cutter {
- public:
-  Cutter(const rankfeed_model* model, const rankfeed_rerank_options& options, size_t documents,
-         size_t rows) {
-    constexpr size_t kMost = std::numeric_limits<uint32_t>::max();
-    if (documents > kMost || rows > kMost) throw StatusError(RANKFEED_E_LIMIT, "too many rows");
-    rankfeed_rerank_limits limits{};
-    limits.struct_size = sizeof(limits);
-    limits.max_documents = static_cast<uint32_t>(documents);
-    limits.max_rows = static_cast<uint32_t>(rows);
-    rankfeed_mem_req need;
-    Check(rankfeed_reranker_mem_req(model, &limits, &options, &need), "options");
-    scratch_ = AlignedBytes(need);
-    Check(rankfeed_reranker_init(model, &limits, &options, nullptr, scratch_.data(), scratch_.size(),
-                                 &reranker_),
-          "options");
-  }
-  rankfeed_reranker* get() const { return reranker_; }
-
- private:
-  AlignedBytes scratch_;
-  rankfeed_reranker* reranker_ = nullptr;
-};
-
-// Rows that documents of these sizes can become: exact without windows, an upper bound with them.
-size_t RowBound(const rankfeed_rerank_options& o, const rankfeed_model_info& info, size_t query_tokens,
-                std::span<const rankfeed_source> documents) {
-  if (o.overflow == RANKFEED_OVERFLOW_DROP) return documents.size();
-  const size_t specials = o.no_special_tokens != 0                          ? 0
-                          : o.template_kind == RANKFEED_TEMPLATE_SINGLE ? info.specials_single
-                                                                          : info.specials_pair;
-  const size_t taken = specials + query_tokens + o.stride;
-  const size_t step = o.max_length > taken ? o.max_length - taken : 1;
-  size_t rows = 0;
-  for (const rankfeed_source& d : documents) {
-    size_t windows = d.id_count / step + 1;
-    if (o.overflow == RANKFEED_OVERFLOW_WINDOWS_ALIGNED_LAST) windows = 2 * windows + 2;
-    if (o.max_chunks_per_doc != 0) windows = std::min<size_t>(windows, o.max_chunks_per_doc);
-    rows += windows;
-  }
-  return rows;
-}
-
-void CheckDocuments(const std::vector<rankfeed_status>& status, size_t first) {
-  for (size_t i = 0; i < status.size(); ++i) {
-    if (status[i] != RANKFEED_OK) Check(status[i], "document " + std::to_string(first + i));
-  }
-}
-
-// ---- ragged rows -----------------------------------------------------------------------------
-
-struct Rows {
-  std::vector<size_t> starts{0};
-  std::vector<int32_t> ids, types;
-  bool with_offsets = false;
-  std::vector<uint32_t> begin, end;  // empty unless asked for
-  std::vector<uint8_t> special;
-  std::vector<int8_t> sequence;  // 0 and 1: of the first and second text; -1: added by the template
-  std::vector<uint32_t> sample, chunk;
-
-  size_t count() const { return sample.size(); }
-  size_t longest() const {
-    size_t n = 0;
-    for (size_t i = 0; i < count(); ++i) n = std::max(n, starts[i + 1] - starts[i]);
-    return n;
-  }
-
-  void Reserve(size_t tokens, size_t rows) {
-    ids.reserve(tokens);
-    types.reserve(tokens);
-    special.reserve(tokens);
-    sequence.reserve(tokens);
-    if (with_offsets) {
-      begin.reserve(tokens);
-      end.reserve(tokens);
-    }
-    starts.reserve(rows + 1);
-    sample.reserve(rows);
-    chunk.reserve(rows);
-  }
-
-  // The texts' part of a row, and the template's around it.
-  void Add(const rankfeed_batch_row& row, const Model::Template& parts, const Tokens* query,
-           const Tokens& document, const int32_t* row_ids, const int32_t* row_types, bool left,
-           uint32_t sample_index) {
-    const size_t at = ids.size();
-    ids.insert(ids.end(), row_ids, row_ids + row.length);
-    types.insert(types.end(), row_types, row_types + row.length);
-    special.resize(ids.size(), 1);
-    sequence.resize(ids.size(), -1);
-    if (with_offsets) {
-      begin.resize(ids.size());
-      end.resize(ids.size());
-    }
-    const auto text = [&](size_t to, const Tokens& tokens, size_t from, size_t n, int8_t number) {
-      std::fill_n(special.begin() + static_cast<ptrdiff_t>(to), n, uint8_t{0});
-      std::fill_n(sequence.begin() + static_cast<ptrdiff_t>(to), n, number);
-      if (!with_offsets || tokens.begin.empty()) return;
-      std::copy_n(tokens.begin.begin() + static_cast<ptrdiff_t>(from), n,
-                  begin.begin() + static_cast<ptrdiff_t>(to));
-      std::copy_n(tokens.end.begin() + static_cast<ptrdiff_t>(from), n,
-                  end.begin() + static_cast<ptrdiff_t>(to));
-    };
-    size_t to = at + parts.prefix;
-    const size_t document_tokens = row.token_end - row.token_begin;
-    if (query != nullptr) {
-      const size_t n = row.query_tokens;
-      text(to, *query, left ? query->ids.size() - n : 0, n, 0);
-      to += n + parts.middle;
-    }
-    text(to, document, row.token_begin, document_tokens, query != nullptr ? 1 : 0);
-    starts.push_back(ids.size());
-    sample.push_back(sample_index);
-    chunk.push_back(row.chunk);
-  }
-};
-
-// Runs one request and hands its rows on, from one packed batch.
-template <class Use>
-void RunPacked(rankfeed_reranker* reranker, const rankfeed_source& query,
-               std::span<const rankfeed_source> documents, size_t first, std::shared_ptr<Arena>* arena,
-               const Use& use) {
-  std::vector<rankfeed_status> status(documents.size());
-  rankfeed_request request{};
-  request.struct_size = sizeof(request);
-  request.document_count = static_cast<uint32_t>(documents.size());
-  request.query = query;
-  request.documents = documents.data();
-  request.document_status = status.data();
-  rankfeed_batch batch{};
-  batch.struct_size = sizeof(batch);
-  for (;;) {
-    batch.arena = (*arena)->data();
-    batch.arena_capacity = (*arena)->size();
-    const rankfeed_status result = rankfeed_encode_pairs(reranker, &request, &batch);
-    if (result == RANKFEED_E_OUTPUT_SIZE) {
-      *arena = Arena::Allocate(batch.arena_size + batch.arena_size / 2);
-      continue;
-    }
-    CheckDocuments(status, first);
-    Check(result, "pairs");
-    break;
-  }
-  const auto* ids = static_cast<const int32_t*>(batch.input_ids.data);
-  const auto* types = static_cast<const int32_t*>(batch.token_type_ids.data);
-  size_t at = 0;
-  for (uint32_t r = 0; r < batch.rows; ++r) {
-    use(batch.row_map[r], ids + at, types + at);
-    at += batch.row_map[r].length;
-  }
-}
-
-// The rows of texts or pairs; a single str or bytes counts as one text. The names are those of the caller's arguments,
-// for messages. unit: RANKFEED_OFFSETS_* or 0, bytes.
-std::shared_ptr<Rows> EncodeRows(Model& model, nb::handle first, nb::handle second, const nb::dict& dict,
-                                 bool with_offsets, uint32_t unit, const std::string& first_name,
-                                 const std::string& second_name) {
-  rankfeed_rerank_options options = OptionsOf(dict);
-  options.layout = RANKFEED_PACKED;
-  options.padding_side = RANKFEED_RIGHT;
-  options.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS;
-  const bool pair = !second.is_none();
-  options.template_kind = pair ? RANKFEED_TEMPLATE_PAIR : RANKFEED_TEMPLATE_SINGLE;
-  Inputs firsts = model.NewInputs(), seconds = model.NewInputs();
-  const auto read = [](Inputs& to, nb::handle from, const std::string& name) {
-    if (PyUnicode_Check(from.ptr()) || PyBytes_Check(from.ptr()) || nb::hasattr(from, "as_py")) {
-      to.Add(from, name.c_str(), /*ids=*/false);
-    } else {
-      to.AddAll(from, name.c_str(), /*ids=*/false);
-    }
-  };
-  read(firsts, first, first_name);
-  if (pair) read(seconds, second, second_name);
-  const size_t n = firsts.size();
-  if (pair && seconds.size() != n) {
-    throw StatusError(RANKFEED_E_ARGUMENT, first_name + " has " + std::to_string(n) + " texts and " + second_name + " " +
-                                               std::to_string(seconds.size()) + "; they must have as many");
-  }
-  // All texts, equal queries once.
-  std::vector<rankfeed_text> texts;
-  std::vector<uint32_t> query_of(pair ? n : 0);
-  std::unordered_map<std::string_view, uint32_t> seen;
-  if (pair) {
-    for (size_t i = 0; i < n; ++i) {
-      const rankfeed_text text = firsts.texts()[i];
-      const auto [at, added] = seen.try_emplace({text.data, text.size}, static_cast<uint32_t>(texts.size()));
-      if (added) texts.push_back(text);
-      query_of[i] = at->second;
-    }
-  }
-  const size_t queries = texts.size();
-  const std::vector<rankfeed_text>& documents = (pair ? seconds : firsts).texts();
-  texts.insert(texts.end(), documents.begin(), documents.end());
-
-  auto out = std::make_shared<Rows>();
-  out->with_offsets = with_offsets;
-  if (n == 0) return out;
-  const nb::gil_scoped_release release;
-  const uint32_t flags = options.encode_flags | (with_offsets ? unit : 0u);
-  const Tokenized tokens = model.TokenizeAll(texts, flags, with_offsets);
-  std::vector<rankfeed_source> sources;
-  for (size_t i = queries; i < tokens.size(); ++i) sources.push_back(SourceOf(tokens[i]));
-  const Model::Template parts = model.TemplateOf(pair, options.no_special_tokens == 0);
-  const bool left = options.truncation_side == RANKFEED_LEFT;
-  size_t total = n * (parts.prefix + parts.middle + parts.suffix);
-  for (size_t i = queries; i < tokens.size(); ++i) total += tokens[i].ids.size();
-  for (const uint32_t query : query_of) total += tokens[query].ids.size();
-  // A hint: windows take more, and a long query cut with each of many documents less.
-  out->Reserve(std::min(total, options.max_length != 0 ? n * size_t{options.max_length} : total), n);
-
-  std::shared_ptr<Arena> arena = Arena::Allocate(1 << 20);
-  std::optional<Cutter> cutter;
-  size_t documents_limit = 0, rows_limit = 0;
-  for (size_t begin = 0; begin < n;) {
-    size_t end = begin + 1;
-    while (end < n && (!pair || query_of[end] == query_of[begin])) ++end;
-    const std::span<const rankfeed_source> group(sources.data() + begin, end - begin);
-    const Tokens* query = pair ? &tokens[query_of[begin]] : nullptr;
-    const size_t rows = RowBound(options, model.info(), query != nullptr ? query->ids.size() : 0, group);
-    if (!cutter || group.size() > documents_limit || rows > rows_limit) {
-      documents_limit = std::max(documents_limit, group.size());
-      rows_limit = std::max(rows_limit, rows);
-      cutter.emplace(model.get(), options, documents_limit, rows_limit);
-    }
-    RunPacked(cutter->get(), query != nullptr ? SourceOf(*query) : rankfeed_source{}, group, begin,
-              &arena, [&](const rankfeed_batch_row& row, const int32_t* ids, const int32_t* types) {
-                out->Add(row, parts, query, tokens[queries + begin + row.document], ids, types, left,
-                         static_cast<uint32_t>(begin + row.document));
-              });
-    begin = end;
-  }
-  return out;
-}
-
-// A list of n items, each made by item(i), a new reference.
-template <class Item>
-nb::list ListOf(size_t n, const Item& item) {
-  nb::list out = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(n)));  // nb::list(object) would copy it
-  if (!out.is_valid()) throw nb::python_error();
-  for (size_t i = 0; i < n; ++i) {
-    PyObject* const made = item(i);
-    if (made == nullptr) throw nb::python_error();
-    NB_LIST_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), made);
-  }
-  return out;
-}
-
-// An int for an id, a new reference. Those of ids are kept for the life of the process, because making them is what lists
-// of ids would cost: 17,000 took as long as tokenizing their text. With the GIL.
-PyObject* IntOf(int64_t id) {
-#ifndef Py_GIL_DISABLED
-  constexpr int64_t kMost = int64_t{1} << 20;
-  static std::vector<PyObject*> kept;
-  if (id >= 0 && id < kMost) {
-    if (static_cast<size_t>(id) >= kept.size()) {
-      kept.resize(std::min(std::bit_ceil(static_cast<size_t>(id) + 1), static_cast<size_t>(kMost)));
-    }
-    PyObject*& number = kept[static_cast<size_t>(id)];
-    if (number == nullptr) number = PyLong_FromLongLong(id);
-    Py_XINCREF(number);
-    return number;
-  }
-#endif
-  return PyLong_FromLongLong(id);
-}
-
-// Calls use(item): item(k) is token k of column `name` as a new reference.
-template <class Use>
-auto WithColumn(const Rows& rows, const std::string& name, const Use& use) {
-  const auto numbers = [&](const auto& column) {
-    return use([&](size_t k) { return IntOf(column[k]); });
-  };
-  if (name == "input_ids") return numbers(rows.ids);
-  if (name == "token_type_ids") return numbers(rows.types);
-  if (name == "special_tokens_mask") return numbers(rows.special);
-  if (name == "sequence") return numbers(rows.sequence);
-  if (name == "attention_mask") {
-    const nb::int_ one(1);
-    return use([&](size_t) { return one.inc_ref().ptr(); });
-  }
-  if (name == "offset_mapping" && rows.with_offsets) {
-    return use([&](size_t k) { return nb::make_tuple(rows.begin[k], rows.end[k]).release().ptr(); });
-  }
-  throw StatusError(RANKFEED_E_ARGUMENT, "no column " + name);
-}
-
-// Column `name` of row i as a list of int, or of pairs of offsets.
-nb::list RowList(const Rows& rows, const std::string& name, size_t i) {
-  if (i >= rows.count()) throw nb::index_error();
-  const size_t a = rows.starts[i];
-  return WithColumn(rows, name, [&](const auto& item) {
-    return ListOf(rows.starts[i + 1] - a, [&](size_t k) { return item(a + k); });
-  });
-}
-
-// The same of all rows; those shorter than `length` filled with `pad`.
-nb::list RowLists(const Rows& rows, const std::string& name, size_t length, int64_t pad, bool left) {
-  const nb::object number = nb::int_(pad);
-  const nb::object filler = name == "offset_mapping" ? nb::object(nb::make_tuple(number, number)) : number;
-  return WithColumn(rows, name, [&](const auto& item) {
-    return ListOf(rows.count(), [&](size_t r) {
-      const size_t count = rows.starts[r + 1] - rows.starts[r], all = std::max(count, length);
-      const size_t gap = left ? all - count : 0;
-      return ListOf(all, [&](size_t k) {
-               return k < gap || k >= gap + count ? filler.inc_ref().ptr() : item(rows.starts[r] + k - gap);
-             }).release().ptr();
-    });
-  });
-}
-
-// Column `name` of all rows as [rows, length], int64 or int32; shorter rows filled with `pad`.
-Tensor Padded(const Rows& rows, const std::string& name, size_t length, int64_t pad, bool left, bool wide) {
-  const size_t n = rows.count();
-  if (length < rows.longest()) throw StatusError(RANKFEED_E_ARGUMENT, "a row is longer than that");
-  Tensor out;
-  out.dtype = wide ? RANKFEED_DL_INT64 : RANKFEED_DL_INT32;
-  out.rank = 2;
-  out.shape[0] = static_cast<int64_t>(n);
-  out.shape[1] = static_cast<int64_t>(length);
-  const nb::gil_scoped_release release;
-  out.arena = Arena::Allocate(out.bytes());
-  const auto fill = [&]<class To, class From>(To* to, const From& value) {
-    for (size_t r = 0; r < n; ++r, to += length) {
-      const size_t count = rows.starts[r + 1] - rows.starts[r], gap = left ? length - count : 0;
-      std::fill_n(to, gap, static_cast<To>(pad));
-      for (size_t k = 0; k < count; ++k) to[gap + k] = static_cast<To>(value(rows.starts[r] + k));
-      if (!left) std::fill_n(to + count, length - count, static_cast<To>(pad));
-    }
-  };
-  const auto column = [&](const auto& value) {
-    if (wide) {
-      fill(static_cast<int64_t*>(out.arena->data()), value);
-    } else {
-      fill(static_cast<int32_t*>(out.arena->data()), value);
-    }
-  };
-  if (name == "input_ids") column([&](size_t k) { return rows.ids[k]; });
-  else if (name == "token_type_ids") column([&](size_t k) { return rows.types[k]; });
-  else if (name == "special_tokens_mask") column([&](size_t k) { return rows.special[k]; });
-  else if (name == "attention_mask") column([](size_t) { return 1; });
-  else if (name == "offset_begin" && rows.with_offsets) column([&](size_t k) { return rows.begin[k]; });
-  else if (name == "offset_end" && rows.with_offsets) column([&](size_t k) { return rows.end[k]; });
-  else throw StatusError(RANKFEED_E_ARGUMENT, "no column " + name);
-  return out;
-}
-
-// ---- one query, many documents ---------------------------------------------------------------
 
 struct Batch {
   std::shared_ptr<Arena> arena;
@@ -503,6 +137,7 @@ class Request {
     request.documents = sources_.data();
     request.document_status = status_.data();
     Check(rankfeed_rerank_begin(cutter_->get(), &request), "request");
+    arena_bytes_ = FirstArena();
   }
 
   // The next batch, or nothing when there is none left.
@@ -581,6 +216,17 @@ class Request {
   }
 
  private:
+  // About what the first batch takes, so that it need not be laid out twice: all rows, as wide as the widest can be.
+  size_t FirstArena() const {
+    size_t widest = 0;
+    for (const rankfeed_source& source : sources_) widest = std::max<size_t>(widest, source.id_count);
+    widest += query_.id_count + 16;
+    if (options_.max_length != 0) widest = std::min<size_t>(widest, options_.max_length);
+    const size_t rows = options_.max_rows_per_batch != 0 ? std::min<size_t>(sources_.size(), options_.max_rows_per_batch)
+                                                         : sources_.size();
+    const size_t row = widest * sizeof(int64_t) * (1 + static_cast<size_t>(std::popcount(options_.tensors))) + 64;
+    return std::clamp<size_t>(rows * row, 64 << 10, 4 << 20);
+  }
   // Negative, endless and longer than 64 bits of nanoseconds: no limit.
   static uint64_t Nanoseconds(double seconds) {
     if (seconds != seconds) throw StatusError(RANKFEED_E_ARGUMENT, "timeout is not a number");
@@ -633,37 +279,6 @@ nb::list RowMap(const Batch& batch) {
 }  // namespace
 
 void BindRequest(nb::module_& module) {
-  nb::class_<Rows>(module, "Rows", "Ragged rows of encode_rows.")
-      .def("__len__", &Rows::count)
-      .def_prop_ro("longest", &Rows::longest)
-      .def_prop_ro("samples", [](const Rows& r) { return r.sample; })
-      .def_prop_ro("chunks", [](const Rows& r) { return r.chunk; })
-      .def_prop_ro("lengths",
-                   [](const Rows& r) {
-                     std::vector<size_t> out;
-                     for (size_t i = 0; i < r.count(); ++i) out.push_back(r.starts[i + 1] - r.starts[i]);
-                     return out;
-                   })
-      .def("length",
-           [](const Rows& r, size_t i) {
-             if (i >= r.count()) throw nb::index_error();
-             return r.starts[i + 1] - r.starts[i];
-           },
-           nb::arg("row"))
-      .def("column", &RowList, nb::arg("name"), nb::arg("row"),
-           nb::sig("def column(self, name: str, row: int) -> list[typing.Any]"))
-      .def("lists", &RowLists, nb::arg("name"), nb::arg("length"), nb::arg("pad"), nb::arg("left"),
-           nb::sig("def lists(self, name: str, length: int, pad: int, left: bool) -> list[typing.Any]"))
-      .def("padded", &Padded, nb::arg("name"), nb::arg("length"), nb::arg("pad"), nb::arg("left"),
-           nb::arg("wide") = true);
-  module.def("encode_rows", &EncodeRows, nb::arg("model"), nb::arg("first").none(), nb::arg("second").none(),
-             nb::arg("options"), nb::arg("with_offsets") = false,
-             nb::arg("unit") = uint32_t{RANKFEED_OFFSETS_CODE_POINTS},
-             nb::arg("first_name") = "first", nb::arg("second_name") = "second",
-             nb::sig("def encode_rows(model: Model, first: object, second: object, options: dict[str, int], with_offsets: "
-                     "bool = False, unit: int = 2, first_name: str = 'first', second_name: str = 'second') -> "
-                     "Rows"));
-
   nb::class_<Batch>(module, "Batch", "Rows of a request as tensors in one arena.")
       .def("__len__", [](const Batch& b) { return b.rows.size(); })
       .def_prop_ro("rows", [](const Batch& b) { return b.rows.size(); })

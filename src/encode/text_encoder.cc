@@ -182,8 +182,8 @@ rankfeed_status TextEncoder::EncodeTexts(std::span<const rankfeed_text> texts,
   }
   io->text_count = i;
   io->count = sink.count;
-  if (status == RANKFEED_OK && sink.count > io->capacity) return RANKFEED_E_OUTPUT_SIZE;
-  return status;
+  // Before another error: the texts before the one with that have to be complete.
+  return sink.count > io->capacity ? RANKFEED_E_OUTPUT_SIZE : status;
 }
 
 rankfeed_status TextEncoder::EncodeOneByOne(std::span<const rankfeed_text> texts, TokenSink& sink,

@@ -219,6 +219,27 @@ class Package(unittest.TestCase):
             tok.encode_pairs("</s>", docs, specials_in_text="error")
         self.assertEqual(caught.exception.name, "RANKFEED_E_SPECIAL_IN_TEXT")
 
+    def test_texts_together_and_alone(self):
+        """Texts with more tokens than a third of their bytes, failing ones between them, and more than one thread's
+        share: what each gets is what it gets alone."""
+        docs = ["a b", "!?;.," * 800, "x </s> y", "", "The panda eats bamboo. " * 40, "</s>", "-" * 7, "ß" * 3000] * 9
+        for threads in (1, 2):
+            tok = rankfeed.Tokenizer.from_file(hf_file("roberta"), threads=threads)
+            alone = [tok.encode(d, offsets="bytes") for d in docs]
+            for unit in (None, "bytes"):
+                together = tok.encode_batch(docs, offsets=unit)
+                self.assertEqual([e.ids for e in together], [e.ids for e in alone])
+                if unit is not None:
+                    self.assertEqual([e.offsets for e in together], [e.offsets for e in alone])
+            request = tok.request("q", docs, specials_in_text="error", padding=False, max_length=None, truncation=False)
+            batch = request.next()
+            good = [i for i, d in enumerate(docs) if "</s>" not in d]
+            self.assertEqual(request.statuses, ["RANKFEED_OK" if i in good else "RANKFEED_E_SPECIAL_IN_TEXT"
+                                                for i in range(len(docs))])
+            ids, at = batch.tensors["input_ids"].numpy(), batch.tensors["cu_seqlens"].numpy()
+            pairs = tok.encode_batch([("q", docs[i]) for i in good])
+            self.assertEqual([list(ids[a:b]) for a, b in zip(at, at[1:])], [e.ids for e in pairs])
+
     def test_dlpack_out_shares_memory(self):
         batch = self.tok.encode_pairs("What is a panda?", PASSAGES, return_tensors="dlpack")
         ids = batch["input_ids"]

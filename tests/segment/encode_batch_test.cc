@@ -278,6 +278,11 @@ TEST(EncodeBatch, SaysWhichTextAnErrorIsAbout) {
   EXPECT_EQ(special.status, RANKFEED_E_SPECIAL_IN_TEXT);
   EXPECT_EQ(special.text_count, 2u);
   EXPECT_EQ(special.count, special.cu_seqlens[2]);
+  // Texts before it that do not fit come first: they are not complete.
+  const Batch small = EncodeBatch(encoder, {"one", "two", "a</s>b", "four"}, options, special.count - 1);
+  EXPECT_EQ(small.status, RANKFEED_E_OUTPUT_SIZE);
+  EXPECT_EQ(small.count, special.count);
+  EXPECT_EQ(EncodeBatch(encoder, {"one", "two", "a</s>b"}, options, small.count).status, RANKFEED_E_SPECIAL_IN_TEXT);
 
   const Batch late = EncodeBatch(encoder, {"one", "two", std::string((1 << 16) + 1, 'a')}, Options(0), 64);
   EXPECT_EQ(late.status, RANKFEED_E_LIMIT);
