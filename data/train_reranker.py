@@ -54,9 +54,12 @@ RARITY, QUERY, PASSAGE, BEGIN, LENGTH, MATCH, PAIR, COVERAGE = range(104, 112)
 FREQUENCIES = (0.1136, 1.5274, 0.9228, 1.7388, 1.4529, 3.0721, 3.0823, 2.3065, 0.2368, 1.3125)
 PLACE_GAIN, MATCH_GAIN = 20.0, 1.3
 RARITY_SCALE, RARITY_CENTRE = 0.7, 1.5
+SHORT = BEGIN  # what layer 1 has no more use for
+SHORT_LENGTH = -0.86
 LENGTH_GAIN, LENGTH_SHIFT = 1.1, -0.68
 BOS, PAD, EOS = 0, 1, 2
 QUERIES, CANDIDATES, POOL = 6, 8, 256  # per step
+LONGEST = 400  # pieces of a joined passage
 RARITY_PIECES = 128  # of a passage, that rarities are counted on
 MAX_QUERY, MAX_PASSAGE = 24, 200       # pieces
 CURVE = 12
@@ -85,6 +88,10 @@ class Pairs:
             counts[np.unique(ids[n][:RARITY_PIECES])] += 1
             passages += 1
         self.idf = np.log((passages + 1) / (counts + 1)).astype(np.float32)
+        self.pieces = [self.sp.id_to_piece(i) for i in range(len(counts))]
+        # The vocabulary's own log probabilities know more languages than the pairs do.
+        unigram = -np.array([self.sp.get_score(i) for i in range(len(counts))])
+        self.rarity = (np.clip(unigram - 5, 0.3, None) + self.idf).astype(np.float32)
         # Large languages are drawn more often, but not in proportion.
         self.languages, self.weights = {}, {}
         for part, by_language in self.parts.items():
@@ -119,6 +126,14 @@ class Pairs:
             kept = self.sp.encode(text.replace(sentence, " "))[:MAX_PASSAGE]
         return self.sp.encode(query), kept
 
+    def joined(self, n, ids):
+        """Every other passage longer, between others of its document: lengths must not tell what is right."""
+        group = self.groups[self.rows[n]["group"]]
+        while len(ids) < LONGEST and len(group) > 1 and self.rng.random() < 0.5:
+            other = self.ids[self.rng.choice(group)]
+            ids = ids + other if self.rng.random() < 0.5 else other + ids
+        return ids[:LONGEST]
+
     def batch(self, part="train"):
         rng = self.rng
         language = rng.choices(self.languages[part], self.weights[part])[0]
@@ -142,9 +157,9 @@ class Pairs:
             others = [m for m in pool[QUERIES:] if m not in hard]
             rest = rng.sample(others, CANDIDATES - 1 - len(hard) - len(near))
             wanted = self.rows[n]["passage"]
-            candidates = [positive if positive is not None else self.ids[n]]
-            candidates += [self.ids[m] if self.rows[m]["passage"] != wanted else self.ids[rest[0]]
-                           for m in hard + near + rest]
+            candidates = [self.joined(n, positive if positive is not None else self.ids[n])]
+            candidates += [self.joined(m, self.ids[m]) for m in
+                           (m if self.rows[m]["passage"] != wanted else rest[0] for m in hard + near + rest)]
             lists += [(query, c) for c in candidates]
         return pack(lists)
 
@@ -161,8 +176,8 @@ def pack(pairs):
     return ids, (ids != PAD).long(), types
 
 
-def initial_model(rarity, seed):
-    """The layout. rarity: of each piece."""
+def initial_model(pieces, rarity, seed):
+    """The layout. pieces: spellings by id; rarity: of each."""
     torch.manual_seed(seed)
     config = XLMRobertaConfig(
         vocab_size=32000, hidden_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
@@ -175,9 +190,10 @@ def initial_model(rarity, seed):
         for name, p in model.named_parameters():
             if "LayerNorm" not in name:
                 p.zero_()
-        embed(model.roberta.embeddings, rarity)
+        embed(model.roberta.embeddings, pieces, rarity)
         copy_previous(first, slice(0, HEAD))
         measure_passage(first, HEAD)
+        find_short(model.roberta.encoder.layer[0])
         count(second, 0, MATCH, [(CODE.start + i, CODE.start + i) for i in range(HEAD - 1)], MATCH_GAIN)
         half = PREVIOUS.stop - PREVIOUS.start
         pairs = [(PREVIOUS.start + i, PREVIOUS.start + i) for i in range(half)]
@@ -188,20 +204,31 @@ def initial_model(rarity, seed):
         side(third.self.key.weight[0], -8.0)
         read(third.self.key.weight[0], RARITY, 1.0)
         read(third.self.value.weight[0], MATCH, 1.0)
-        read(third.self.value.weight[0], PAIR, 1.5)
+        read(third.self.value.weight[1], PAIR, 1.0)
         third.output.dense.weight[COVERAGE, 0] = 1.0
+        third.output.dense.weight[COVERAGE, 1] = 1.5
         model.classifier.dense.weight[0, COVERAGE] = 0.5
-        model.classifier.out_proj.weight[0, 0] = 6.0
+        model.classifier.dense.weight[0, SHORT] = -0.03
+        model.classifier.out_proj.weight[0, 0] = 12.0
+        model.classifier.out_proj.bias[0] = 6.0
     return model
 
 
-def embed(embeddings, rarity):
-    """Codes, flags and the sines and cosines of positions."""
+def embed(embeddings, pieces, rarity):
+    """Codes, flags and the sines and cosines of positions. Codes have as many +1 as -1, so that LayerNorm leaves their sum
+    at 0; spellings that differ in case alone differ in four dimensions, so that they match a little."""
     half = (CODE.stop - CODE.start) // 2
     signs = torch.cat([torch.ones(half), -torch.ones(half)])
-    word = embeddings.word_embeddings.weight
-    for piece in range(len(word)):  # as many +1 as -1: LayerNorm leaves their sum at 0
-        word[piece, CODE] = signs[torch.randperm(2 * half)]
+    word, codes = embeddings.word_embeddings.weight, {}
+    for n, piece in enumerate(pieces):
+        code = codes.setdefault(piece.lower(), signs[torch.randperm(2 * half)]).clone()
+        if piece != piece.lower():
+            for part in (slice(0, half), slice(half, 2 * half)):  # one of either sign in either half
+                for sign in (1, -1):
+                    at = torch.nonzero(code[part] == sign)
+                    at = at[torch.randint(len(at), (1,))] + part.start
+                    code[at] = -code[at]
+        word[n, CODE] = code
     word[:, RARITY] = RARITY_SCALE * (torch.tensor(rarity).log() - RARITY_CENTRE)
     word[[BOS, PAD, EOS], RARITY] = -4.0
     word[BOS, BEGIN] = 2.0
@@ -249,6 +276,13 @@ def measure_passage(attention, at):
     attention.output.dense.weight[LENGTH, at] = 1.0
 
 
+def find_short(layer):
+    """A unit of layer 1 that is above zero where the passage has fewer than about 60 pieces: those answer little."""
+    read(layer.intermediate.dense.weight[0], LENGTH, -10.0)
+    layer.intermediate.dense.bias[0] = 10.0 * SHORT_LENGTH
+    layer.output.dense.weight[SHORT, 0] = 1.0
+
+
 def count(attention, at, into, dimensions, gain):
     """A head of layer 2: a token attends to those that agree with it in `dimensions`, and takes the passage's share. What a
     piece of the question weighs against those of the passage grows with the passage's length."""
@@ -263,12 +297,53 @@ def count(attention, at, into, dimensions, gain):
     attention.output.dense.weight[into, at] = 1.0
 
 
-def curve(idf):
+def curve(rarity):
     """[piece, point]: how much each point of the curve counts for a piece; lines between the points."""
-    points = np.linspace(math.log(0.3), math.log(idf.max()), CURVE)
-    at = np.log(np.clip(idf, 0.3, None))
+    at = np.log(rarity)
+    points = np.linspace(at.min(), at.max(), CURVE)
     weights = np.maximum(0, 1 - np.abs(at[:, None] - points) / (points[1] - points[0]))
     return torch.tensor(weights / weights.sum(1, keepdims=True), dtype=torch.float32)
+
+
+class Gains:
+    """What is trained: a factor for each block of weights below, the curve of rarity, and the head's bias."""
+
+    def __init__(self, model, rarity):
+        first, second, third = (layer.attention for layer in model.roberta.encoder.layer)
+        head = [slice(0, HEAD - 1), slice(HEAD, 2 * HEAD - 1)]
+        last = [HEAD - 1, 2 * HEAD - 1]
+        sides, length = [QUERY, PASSAGE], [LENGTH, COVERAGE]
+        self.blocks = [("<s> against the passage's length", first.self.key.weight, (HEAD, [BEGIN, COVERAGE]))]
+        for h, name in enumerate(("pieces", "pairs")):
+            self.blocks += [(f"{name}: sharpness", second.self.query.weight, head[h]),
+                            (f"{name}: length", second.self.key.weight, (last[h], length)),
+                            (f"{name}: saturation", second.self.key.weight, (last[h], sides))]
+        self.blocks += [("weight of pairs", third.output.dense.weight, (COVERAGE, 1)),
+                        ("head", model.classifier.out_proj.weight, (0, 0))]
+        self.bias = model.classifier.out_proj.bias
+        self.words = model.roberta.embeddings.word_embeddings.weight
+        self.curve = curve(rarity)
+        self.begin = [p.detach()[at].clone() for _, p, at in self.blocks]
+        self.rarity = self.words.detach()[:, RARITY].clone()
+        self.logs = torch.zeros(len(self.blocks), requires_grad=True)
+        self.points = torch.zeros(CURVE, requires_grad=True)
+        used = {id(p) for _, p, _ in self.blocks} | {id(self.words), id(self.bias)}
+        for p in model.parameters():
+            p.requires_grad = id(p) in used
+
+    def collect(self):
+        self.logs.grad = torch.stack([(p.grad[at] * p.detach()[at]).sum() for _, p, at in self.blocks])
+        self.points.grad = self.words.grad[:, RARITY] @ self.curve
+
+    @torch.no_grad()
+    def apply(self):
+        for (_, p, at), begin, log in zip(self.blocks, self.begin, self.logs):
+            p[at] = begin * log.exp()
+        self.words[:, RARITY] = self.rarity + self.curve @ self.points
+
+    def __str__(self):
+        factors = ", ".join(f"{name} {math.exp(log):.3f}" for (name, _, _), log in zip(self.blocks, self.logs.tolist()))
+        return f"{factors}; curve {' '.join(f'{p:+.2f}' for p in self.points.tolist())}"
 
 
 def losses(model, batch):
@@ -302,21 +377,11 @@ def main():
     rng = random.Random(args.seed)
     data = Pairs(args.pairs, rng)
     print(f"{len(data.rows)} pairs, languages {' '.join(data.languages['train'])}", flush=True)
-    held_out = [data.batch("held out") for _ in range(60)] if args.steps else []
-    model = initial_model(data.idf, args.seed)
-    embeddings = model.roberta.embeddings.word_embeddings.weight
-    layout = {p: (p != 0).float() for name, p in model.named_parameters()
-              if p is not embeddings and "LayerNorm" not in name and "position" not in name and bool((p != 0).any())}
-    for p in model.parameters():
-        p.requires_grad = p in layout or p is embeddings
-    # The head's bias moves the sigmoid, not the order.
-    bias = model.classifier.out_proj.bias
-    bias.requires_grad = True
-    layout[bias] = torch.ones_like(bias)
-    weights = curve(data.idf)
-    points = torch.zeros(CURVE, requires_grad=True)
-    rarity = embeddings.detach()[:, RARITY].clone()
-    optimizer = torch.optim.Adam([{"params": list(layout), "lr": 0.02}, {"params": [points], "lr": 0.05}], betas=(0.9, 0.98))
+    held_out = [data.batch("held out") for _ in range(40)] if args.steps else []
+    model = initial_model(data.pieces, data.rarity, args.seed)
+    gains = Gains(model, data.rarity)
+    optimizer = torch.optim.Adam([{"params": [gains.logs, gains.bias], "lr": 0.01}, {"params": [gains.points], "lr": 0.01}],
+                                 betas=(0.9, 0.98))
     rates = [g["lr"] for g in optimizer.param_groups]
     best, best_rank = {k: v.clone() for k, v in model.state_dict().items()}, 0.0
     if held_out:
@@ -330,21 +395,15 @@ def main():
         loss, binary, rank = losses(model, data.batch())
         model.zero_grad()
         (loss + 0.1 * binary).backward()
-        points.grad = embeddings.grad[:, RARITY] @ weights
-        for p, mask in layout.items():
-            p.grad *= mask
-        # One gain for all dimensions of the codes: they mean the same.
-        for linear in (model.roberta.encoder.layer[0].attention.self.query, model.roberta.encoder.layer[0].attention.self.key):
-            linear.weight.grad.copy_(linear.weight.grad.sum() * layout[linear.weight])
+        gains.collect()
         optimizer.step()
-        with torch.no_grad():
-            embeddings[:, RARITY] = rarity + weights @ points
+        gains.apply()
         seen.append(loss.item())
         ranks.append(rank)
         if (step + 1) % args.check == 0 or step + 1 == args.steps:
             there, there_rank = check(model, held_out)
             print(f"step {step + 1} loss {np.mean(seen[-args.check:]):.4f} MRR {np.mean(ranks[-args.check:]):.4f}, held out "
-                  f"loss {there:.4f} MRR {there_rank:.4f}, {time.monotonic() - begin:.0f} s", flush=True)
+                  f"loss {there:.4f} MRR {there_rank:.4f}, {time.monotonic() - begin:.0f} s\n  {gains}", flush=True)
             if there_rank > best_rank:
                 best, best_rank = {k: v.clone() for k, v in model.state_dict().items()}, there_rank
                 model.save_pretrained(args.output, state_dict={k: v.half() for k, v in best.items()}, safe_serialization=True)
