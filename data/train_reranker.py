@@ -1,24 +1,29 @@
 #!/usr/bin/env python3
 """Trains data/reranker: a cross-encoder of XLM-RoBERTa's architecture for the default vocabulary.
 
-    train_reranker.py PAIRS_FILE OUTPUT_DIR [--steps N] [--stop N] [--seed S]
+    train_reranker.py PAIRS_FILE OUTPUT_DIR [--steps N] [--check N] [--seed S]
 
 PAIRS_FILE comes from reranker_pairs.py. Needs torch, transformers and sentencepiece (PyPI); one thread.
 Written to OUTPUT_DIR: config.json and model.safetensors (float16), as transformers saves and loads them.
 
-A model this small learns little about meaning in an hour on one core; five runs with all weights free
-ended below where they had begun. So it is laid out as something that counts shared words, and what is
-trained is how it counts: every weight of that layout, and how a piece's rarity depends on the number of
-passages that hold it (a curve of 12 points). All other weights stay zero. `--steps 0` writes the layout
-as it is before training.
+A model this small learns little about meaning in an hour on one core; runs with all weights free ended
+below where they had begun. So it is laid out by hand as a count of shared pieces and shared pairs of
+neighbouring pieces, close to BM25's formula, and what is trained is how it counts: a factor for each block
+of weights named in Gains, the head's bias, and how much a piece weighs by its rarity (a curve of 12
+points). All other weights stay zero. `--steps 0` writes the layout as it is before training.
 
-  embeddings  random codes, one per piece, nearly orthogonal; one dimension holds the piece's rarity
-              (from its passage frequency), two more say "query" and "passage" (token types 0 and 1)
-  layer 1     queries and keys are the codes: a piece attends to equal pieces. What it collects is the
-              share of its attention that lies in the passage: tf / (tf + 1), BM25's saturation
-  layer 2     <s> attends to the query's pieces by rarity and collects that share
-  layer 3     nothing: room for those who train on
-Positions stay zero, so that rows longer than those of the training behave the same.
+  embeddings  random codes, one per piece, nearly orthogonal (spellings that differ in case alone: alike);
+              one dimension holds the piece's rarity, from its passage frequency and the vocabulary's own
+              log probabilities; two say "query" and "passage" (token types 0 and 1); sines and cosines of
+              the position at ten frequencies
+  layer 1     one head copies half of the code of the token before; the other tells the question's pieces
+              how long the passage is (its share of their attention, against a fixed weight on <s>)
+  layer 2     one head attends to equal pieces, the other to equal pieces after equal pieces. What they
+              collect is the share of their attention that lies in the passage: tf / (tf + K), where K, the
+              piece's weight on itself, grows with the passage's length: BM25's saturation and norm
+  layer 3     <s> attends to the question's pieces by rarity and collects both shares
+Scores do not depend on where in the row a passage stands, so that rows longer than those of the training
+behave the same.
 
 Documents whose names' checksums are divisible by 20 are held out: every --check steps the loss on fixed
 lists from them and the mean reciprocal rank are printed; the weights that ranked best (those before
@@ -26,7 +31,8 @@ training among them) are what is written.
 
 Loss: cross-entropy of the right passage among eight: two of the same document, three that share the
 rarest pieces with the question out of 256 random ones, two random; plus a tenth of the binary loss,
-so that the sigmoid of a score means something.
+so that the sigmoid of a score means something. Passages are joined with others of their document at
+random, up to 400 pieces, so that lengths vary.
 """
 
 import argparse
@@ -191,14 +197,12 @@ def initial_model(pieces, rarity, seed):
             if "LayerNorm" not in name:
                 p.zero_()
         embed(model.roberta.embeddings, pieces, rarity)
-        copy_previous(first, slice(0, HEAD))
+        copy_previous(first)
         measure_passage(first, HEAD)
         find_short(model.roberta.encoder.layer[0])
-        count(second, 0, MATCH, [(CODE.start + i, CODE.start + i) for i in range(HEAD - 1)], MATCH_GAIN)
-        half = PREVIOUS.stop - PREVIOUS.start
-        pairs = [(PREVIOUS.start + i, PREVIOUS.start + i) for i in range(half)]
-        pairs += [(CODE.stop - 1 - i, CODE.stop - 1 - i) for i in range(HEAD - 1 - half)]
-        count(second, HEAD, PAIR, pairs, MATCH_GAIN)
+        code, previous = list(range(HIDDEN)[CODE]), list(range(HIDDEN)[PREVIOUS])
+        count(second, 0, MATCH, code[:HEAD - 1])
+        count(second, HEAD, PAIR, previous + code[:len(previous):-1])
         # <s> attends to the question's pieces by rarity: the softmax weighs them in proportion to it.
         third.self.query.bias[0] = HEAD ** 0.5
         side(third.self.key.weight[0], -8.0)
@@ -250,23 +254,22 @@ def side(weights, gain):
     weights[QUERY] -= gain
 
 
-def copy_previous(attention, head):
+def copy_previous(attention):
     """A head of layer 1: every token attends to the one before it, whose sines are its own turned by one position, and
     takes half of its code."""
     n = len(FREQUENCIES)
-    turn = torch.tensor(FREQUENCIES)
-    cos, sin = (torch.diag(turn.cos()), torch.diag(turn.sin()))
+    cos, sin = torch.diag(torch.tensor(FREQUENCIES).cos()), torch.diag(torch.tensor(FREQUENCIES).sin())
     turned = torch.cat([torch.cat([cos, sin], 1), torch.cat([-sin, cos], 1)])
     width = PREVIOUS.stop - PREVIOUS.start
-    attention.self.query.weight[head.start:head.start + 2 * n, PLACE] = PLACE_GAIN * turned
-    attention.self.key.weight[head.start:head.start + 2 * n, PLACE] = torch.eye(2 * n)
+    attention.self.query.weight[:2 * n, PLACE] = PLACE_GAIN * turned
+    attention.self.key.weight[:2 * n, PLACE] = torch.eye(2 * n)
     for i in range(width):
-        attention.self.value.weight[head.start + i, CODE.start + i] = 1.0
-        attention.output.dense.weight[PREVIOUS.start + i, head.start + i] = 1.0
+        attention.self.value.weight[i, CODE.start + i] = 1.0
+        attention.output.dense.weight[PREVIOUS.start + i, i] = 1.0
 
 
 def measure_passage(attention, at):
-    """The other head of layer 1: pieces of the question attend to all alike, but to <s> as much as to 200 others, and
+    """The other head of layer 1: pieces of the question attend to all alike, but to <s> as much as to some 300, and
     take the passage's share; pieces of the passage attend to <s> alone."""
     scale = HEAD ** 0.5
     attention.self.query.bias[at] = 2 * scale
@@ -283,12 +286,12 @@ def find_short(layer):
     layer.output.dense.weight[SHORT, 0] = 1.0
 
 
-def count(attention, at, into, dimensions, gain):
+def count(attention, at, into, dimensions):
     """A head of layer 2: a token attends to those that agree with it in `dimensions`, and takes the passage's share. What a
     piece of the question weighs against those of the passage grows with the passage's length."""
-    for i, (own, other) in enumerate(dimensions):
-        attention.self.query.weight[at + i, own] = gain
-        attention.self.key.weight[at + i, other] = gain
+    for i, dimension in enumerate(dimensions):
+        attention.self.query.weight[at + i, dimension] = MATCH_GAIN
+        attention.self.key.weight[at + i, dimension] = MATCH_GAIN
     last = at + HEAD - 1
     attention.self.query.bias[last] = HEAD ** 0.5
     side(attention.self.key.weight[last], -LENGTH_SHIFT)
@@ -368,9 +371,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pairs")
     parser.add_argument("output")
-    parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--stop", type=int, help="end after so many of the steps")
-    parser.add_argument("--check", type=int, default=50, help="look at the held-out lists every so many steps")
+    parser.add_argument("--steps", type=int, default=80)
+    parser.add_argument("--check", type=int, default=20, help="look at the held-out lists every so many steps")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -388,7 +390,7 @@ def main():
         there, best_rank = check(model, held_out)
         print(f"before: held out loss {there:.4f} MRR {best_rank:.4f}", flush=True)
     begin, seen, ranks = time.monotonic(), [], []
-    for step in range(min(args.steps, args.stop or args.steps)):
+    for step in range(args.steps):
         scale = min(1.0, (step + 1) / 20) * 0.5 * (1 + math.cos(math.pi * step / args.steps))
         for group, rate in zip(optimizer.param_groups, rates):
             group["lr"] = rate * scale

@@ -9,7 +9,6 @@ set -euo pipefail
 data=$(cd "$(dirname "$0")" && pwd)
 work=${1:-$(mktemp -d)}
 (($# > 0)) && shift
-(($# > 0)) || set -- --steps 400 --stop 100
 packages=(debian-handbook dict-gcide dict-wn evolution-common gnome-user-docs installation-guide-amd64
   libreoffice-help-{de,el,en-us,es,hi,ru,tr,vi,zh-cn} manpages)
 
