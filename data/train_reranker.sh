@@ -3,8 +3,8 @@
 # (reranker_pairs.py) and runs train_reranker.py on them, which needs a Python with torch, transformers
 # and sentencepiece:
 #   PYTHON=venv/bin/python data/train_reranker.sh [WORK_DIR] [--steps N]
-# Without --steps the run of the committed model. About 120 MB of downloads, 500 MB unpacked, a quarter of
-# an hour on a free core.
+# Without --steps the run of the committed model. About 120 MB of downloads, 500 MB unpacked, ten
+# minutes on a free core.
 set -euo pipefail
 data=$(cd "$(dirname "$0")" && pwd)
 work=${1:-$(mktemp -d)}
