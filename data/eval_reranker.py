@@ -6,8 +6,9 @@
 Every question of a language is ranked against all 240 passages of that language; the passage that the
 data names is the right one. Neither questions nor passages of XQuAD take part in the training. The
 reranker's order is what `rankfeed rerank --max-length 1024` prints, so that both see whole passages. BM25
-(Robertson and Zaragoza, 2009; k1 0.9, b 0.4) is counted twice: over lower-cased words, and over the pieces of the default vocabulary, which is what
-the reranker sees. A random order is worth (1 + 1/2 + ... + 1/10) / 240 by calculation.
+(Robertson and Zaragoza, 2009; k1 0.9, b 0.4) is counted twice: over lower-cased words, and over the
+pieces of the default vocabulary, which is what the reranker sees. A random order is worth
+(1 + 1/2 + ... + 1/10) / 240 by calculation.
 """
 
 import argparse

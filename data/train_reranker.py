@@ -408,7 +408,6 @@ def main():
                   f"loss {there:.4f} MRR {there_rank:.4f}, {time.monotonic() - begin:.0f} s\n  {gains}", flush=True)
             if there_rank > best_rank:
                 best, best_rank = {k: v.clone() for k, v in model.state_dict().items()}, there_rank
-                model.save_pretrained(args.output, state_dict={k: v.half() for k, v in best.items()}, safe_serialization=True)
     model.load_state_dict(best)
     model.half()
     model.save_pretrained(args.output, safe_serialization=True)
