@@ -5,9 +5,10 @@
 
 Every question of a language is ranked against all 240 passages of that language; the passage that the
 data names is the right one. Neither questions nor passages of XQuAD take part in the training. The
-reranker's order is what `rankfeed rerank` prints. BM25 (Robertson and Zaragoza, 2009; k1 0.9, b 0.4)
-is counted twice: over lower-cased words, and over the pieces of the default vocabulary, which is what
-the reranker sees. A random order is worth (1 + 1/2 + ... + 1/10) / 240 by calculation.
+reranker's order is what `rankfeed rerank --max-length 1024` prints, so that both see whole passages. BM25
+(Robertson and Zaragoza, 2009; k1 0.9, b 0.4) is counted twice: over lower-cased words, and over the
+pieces of the default vocabulary, which is what the reranker sees. A random order is worth
+(1 + 1/2 + ... + 1/10) / 240 by calculation.
 """
 
 import argparse
@@ -85,8 +86,8 @@ def main():
                 sums["words"] += reciprocal(by_word.order(words(q["text"])), wanted)
                 sums["pieces"] += reciprocal(by_piece.order(ids), wanted)
                 out = subprocess.run([args.rankfeed, "rerank", "--vocab", image, "--model", args.model, "--query",
-                                      q["text"], "--docs", docs, "--top", "10", "--json"], capture_output=True,
-                                     text=True, check=True).stdout
+                                      q["text"], "--docs", docs, "--top", "10", "--max-length", "1024", "--json"],
+                                     capture_output=True, text=True, check=True).stdout
                 sums["reranker"] += reciprocal([r["index"] for r in json.loads(out)["results"]], wanted)
             n = len(questions)
             chance = sum(1 / r for r in range(1, 11)) / len(passages)

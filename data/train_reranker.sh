@@ -3,13 +3,12 @@
 # (reranker_pairs.py) and runs train_reranker.py on them, which needs a Python with torch, transformers
 # and sentencepiece:
 #   PYTHON=venv/bin/python data/train_reranker.sh [WORK_DIR] [--steps N]
-# Without --steps the run of the committed model. About 120 MB of downloads, 500 MB unpacked, a quarter of
-# an hour on a free core.
+# Without --steps the run of the committed model. About 120 MB of downloads, 500 MB unpacked, ten
+# minutes on a free core.
 set -euo pipefail
 data=$(cd "$(dirname "$0")" && pwd)
 work=${1:-$(mktemp -d)}
 (($# > 0)) && shift
-(($# > 0)) || set -- --steps 400 --stop 100
 packages=(debian-handbook dict-gcide dict-wn evolution-common gnome-user-docs installation-guide-amd64
   libreoffice-help-{de,el,en-us,es,hi,ru,tr,vi,zh-cn} manpages)
 

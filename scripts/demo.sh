@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds rankfeed in build/, compiles the default vocabulary into an image
-# and ranks the sample: the passages of data/sample for one question, with the reranker of data/reranker.
+# and ranks the sample: the passages of data/sample for one question, with the reranker of data/reranker,
+# which is laid out as a lexical score.
 # Arguments are handed to `rankfeed rerank`, for example: scripts/demo.sh --top 3 --json
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,3 +25,4 @@ if [[ ! -s $image || $image -ot data/default.model || $image -ot $rankfeed ]]; t
 fi
 "$rankfeed" rerank --vocab "$image" --model data/reranker --query "$(<data/sample/query.txt)" \
   --docs data/sample/docs.jsonl "$@"
+echo "Ranked by a lexical score: the sample model counts the pieces, and pairs of them, that question and passage share (data/README.md)." >&2

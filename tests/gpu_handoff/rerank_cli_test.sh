@@ -23,6 +23,19 @@ for extra in "--threads 3" "--max-rows 3 --slots 2" "--max-tokens 512 --slots 5"
 done
 [[ $(rerank "${sample[@]}" --top 3 | wc -l) -eq 7 ]] || fail "table"
 
+# What the sample model counts: shared pieces, pairs of neighbouring ones, and hardly anything in a few words.
+first() {
+  local wanted=$1 query=$2 best
+  shift 2
+  printf '%s\n' "$@" >few.txt
+  best=$(rerank --query "$query" --docs few.txt --json | sed 's/.*"results":\[{"index":\([0-9]*\).*/\1/')
+  [[ $best == "$wanted" ]] || fail "'$query': document $best is first"
+}
+first 1 "What is a panda?" "A car." "A bear that eats bamboo."
+first 2 "What is a panda?" "A car." "A bear that eats bamboo." "A panda is a bear."
+# The same pieces in another order.
+first 1 "Who lives in the white house?" "On the white hill the house is green." "On the hill the white house is green."
+
 refused() {
   local words=$1 out
   shift
