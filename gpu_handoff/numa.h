@@ -32,10 +32,10 @@ class PreferNode {
   PreferNode& operator=(const PreferNode&) = delete;
 
  private:
-  static constexpr size_t kWords = 16;  // 1024 nodes: the most that Linux can be built for
-  int mode_ = 0;                        // of before
-  bool changed_ = false;
-  unsigned long mask_[kWords] = {};
+  static constexpr size_t kWords = 16;    // 1024 nodes: the most that Linux can be built for
+  [[maybe_unused]] int mode_ = 0;         // of before; unused on other systems
+  [[maybe_unused]] bool changed_ = false;
+  [[maybe_unused]] unsigned long mask_[kWords] = {};
 };
 
 // For tests: where sysfs is; null: /sys. Borrowed. Not while another thread opens a ring.

@@ -111,6 +111,25 @@ free_threaded() {
   printf '#!/bin/sh\nexec %s "$@"\n' "$work/free-threaded/bin/python3.13t" >"$work/free-threaded/python"
   chmod +x "$work/free-threaded/python"
 }
+# Neither has a package of one for musl: zig compiles the same sources, and Debian's musl loads what it makes. What a
+# cross compilation cannot try is said: no pseudoterminals in /dev, a getaddrinfo that works. This machine's libraries
+# (pkg-config) are not its.
+musl_python() { # ARCHITECTURE PROCESSOR
+  local out=$work/musl-python/$1 target=$2-linux-musl start=
+  local loader=$work/sysroot/$1-trixie/usr/lib/ld-musl-$2.so.1
+  once python-source python_source
+  rm -rf "$out"
+  mkdir -p "$out/build"
+  (cd "$out/build" && "$work/python-src/configure" -q --build=x86_64-linux-gnu --host="$target" \
+    --with-build-python="$work/sysroot/amd64-trixie/python" --without-ensurepip --disable-test-modules --prefix="$out" CFLAGS=-O1 \
+    PKG_CONFIG=/bin/false CC="$work/zig/$target/cc -dynamic" AR="$work/zig/$target/ar" RANLIB="$work/zig/$target/ranlib" \
+    ac_cv_file__dev_ptmx=no ac_cv_file__dev_ptc=no ac_cv_buggy_getaddrinfo=no &&
+    make -s -j"$(nproc)" && make -s install) >"$out/log" 2>&1
+  [[ $1 != arm64 ]] || start=qemu-aarch64
+  printf '#!/bin/sh\nPYTHONHOME=%s exec %s %s %s "$@"\n' "$out" "$start" "$loader" "$out/bin/python3.13" >"$out/python"
+  chmod +x "$out/python"
+}
+
 # bare_headers: CPython's own, for a system that Debian has no interpreter for.
 bare_headers() {
   rm -rf "$work/headers"
@@ -304,7 +323,11 @@ make_one() {
 run_one() {
   local name=$1 processor=$2 arch=$3 abi=$4 platform=$5 wheel=$6 start version=3.13 site=$work/site/$1 arrays
   case $name in
-    *-musl-*) skip "$name was made and not run: neither Debian nor PyPI has a Python for musl" ;;
+    *-musl-*)
+      start=$work/musl-python/$arch/python
+      once "sysroot-$arch" sysroot "$arch" trixie 3.13
+      once "musl-python-$arch" musl_python "$arch" "$processor"
+      ;;
     *-macos-*) skip "$name was made and not run: there is no macOS here" ;;
     *-cp311) start=$work/sysroot/$arch-bookworm/python version=3.11 ;;
     *-cp313t) start=$work/free-threaded/python ;;
