@@ -32,8 +32,8 @@ class PreferNode {
   PreferNode& operator=(const PreferNode&) = delete;
 
  private:
-  static constexpr size_t kWords = 16;    // 1024 nodes: the most that Linux can be built for
-  [[maybe_unused]] int mode_ = 0;         // of before; unused on other systems
+  static constexpr size_t kWords = 16;  // 1024 nodes: the most that Linux can be built for
+  [[maybe_unused]] int mode_ = 0;       // of before; elsewhere than on Linux there is none
   [[maybe_unused]] bool changed_ = false;
   [[maybe_unused]] unsigned long mask_[kWords] = {};
 };

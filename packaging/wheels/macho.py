@@ -4,7 +4,7 @@
 The machine and the oldest system are the tag's; the system's own library is the only one that it names; what it
 leaves to be found among all that is loaded are functions and objects of Python, and everything else that it lacks
 is in that library. It hands out its PyInit function and what the linker, which takes no list of symbols, leaves
-visible: the C API, C++'s allocation functions. Names are of a library on macOS: no other file's are mixed up with them.
+visible: the C API, C++'s allocation functions, nanobind's exceptions. Names are of a library on macOS: no other file's are mixed up with them.
 """
 import re
 import struct
@@ -13,7 +13,7 @@ import sys
 MACHINES = {0x01000007: "x86_64", 0x0100000C: "arm64"}
 SYMTAB, DYLIB_COMMANDS, MINIMUM, BUILD_VERSION = 0x2, (0xC, 0x18 | 1 << 31, 0x1F | 1 << 31), 0x24, 0x32
 ANYWHERE = 0xFE  # the library's number where one is looked up among all
-ALLOWED = re.compile(r"__Zn[wa]m|__Zd[la]Pv|_rankfeed_|__mh_dylib_header$|___dso_handle$")
+ALLOWED = re.compile(r"__Zn[wa]m|__Zd[la]Pv|_rankfeed_|__mh_dylib_header$|___dso_handle$|__ZT[IS]N8nanobind")
 
 
 def text_at(data: bytes, at: int) -> str:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// platform/pages_linux.cc: see system_pages.h. Transparent and preallocated huge pages, sealed memfds,
-// /proc/self/smaps.
+// platform/pages_linux.cc: see system_pages.h. Transparent and preallocated huge pages, sealed
+// memfds, /proc/self/smaps.
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -93,8 +93,7 @@ int AdviseHugePages(void* base, size_t size, bool huge) {
 }
 
 void* MapHugetlb(size_t size, int fd) {
-  const int flags =
-      fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB;
+  const int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB;
   return mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, fd, 0);
 }
 

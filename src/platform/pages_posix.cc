@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// platform/pages_posix.cc: see system_pages.h. Base pages and nothing else, for macOS: its large pages are
-// not for data of a program's choosing, and its shared memory cannot be sealed.
+// platform/pages_posix.cc: see system_pages.h. Base pages and nothing else, for macOS: its large
+// pages are not for data of a program's choosing, and its shared memory cannot be sealed.
 #include <errno.h>
 #include <sys/mman.h>
 
