@@ -25,7 +25,10 @@ it is verified. Images cannot be shared by descriptor there (`RANKFEED_PLACE_SHA
 * Windows. {windows}
 * free-threaded CPython 3.14 and CPython 3.10: their headers are not in Debian 12 or 13.
 * free-threaded CPython on aarch64: Debian has no such interpreter there either, and building one takes its emulation."""
-WINDOWS = """TODO"""
+WINDOWS = """No port was tried; what stops it is read from the sources. `src/platform` maps files and memory (`mmap`, `mprotect`, `madvise`,
+  `pread`), `src/corpus_builder` locks its file, writes at offsets and renames over an open one (`flock`, `pwrite`, `rename`), the slot ring
+  locks pages and finds its backends (`mlock`, `dlopen`, `dladdr`), and memory of `aligned_alloc`, which Windows has not, goes to callers who
+  free it with `free`."""
 
 
 def row(results: pathlib.Path, name: str, before: list) -> str:
