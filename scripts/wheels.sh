@@ -117,14 +117,17 @@ free_threaded() {
 musl_python() { # ARCHITECTURE PROCESSOR
   local out=$work/musl-python/$1 target=$2-linux-musl start=
   local loader=$work/sysroot/$1-trixie/usr/lib/ld-musl-$2.so.1
+  # Names of extensions, as those of NumPy are: configure knows no clang for musl. And no compiled files, which would be made by starting
+  # the other interpreter by its name.
+  local names=(SOABI="cpython-313-$target" EXT_SUFFIX=".cpython-313-$target.so" COMPILEALL_OPTS=)
   once python-source python_source
   rm -rf "$out"
   mkdir -p "$out/build"
   (cd "$out/build" && "$work/python-src/configure" -q --build=x86_64-linux-gnu --host="$target" \
-    --with-build-python="$work/sysroot/amd64-trixie/python" --without-ensurepip --disable-test-modules --prefix="$out" CFLAGS=-O1 \
+    --with-build-python="$work/sysroot/amd64-trixie/python" --without-ensurepip --disable-test-modules --prefix="$out" CFLAGS="-O1 -Wno-date-time" \
     PKG_CONFIG=/bin/false CC="$work/zig/$target/cc -dynamic" AR="$work/zig/$target/ar" RANLIB="$work/zig/$target/ranlib" \
     ac_cv_file__dev_ptmx=no ac_cv_file__dev_ptc=no ac_cv_buggy_getaddrinfo=no &&
-    make -s -j"$(nproc)" && make -s install) >"$out/log" 2>&1
+    make -s -j"$(nproc)" "${names[@]}" && make -s install "${names[@]}") >"$out/log" 2>&1
   [[ $1 != arm64 ]] || start=qemu-aarch64
   printf '#!/bin/sh\nPYTHONHOME=%s exec %s %s %s "$@"\n' "$out" "$start" "$loader" "$out/bin/python3.13" >"$out/python"
   chmod +x "$out/python"

@@ -17,8 +17,8 @@ sources of Python 3.13 and loaded by Debian's musl. Wheels for macOS are **built
 programs. `packaging/wheels/macho.py` holds their files to the tag: the machine, the oldest system, no library but the system's own,
 nothing lacking but Python's functions; abi3audit holds those to the stable ABI.
 
-macOS has base pages only: `pages="hugetlb"` is refused, everything else opens in private memory, which is made read-only before
-it is verified. Images cannot be shared by descriptor there (`RANKFEED_PLACE_SHARED` is an error, ENOTSUP), and memory nodes are unknown.
+macOS has base pages only: `pages="hugetlb"` is refused; the others open in private memory, which is made read-only before it is
+verified, and `"file"` maps the file. Images cannot be shared by descriptor there (`RANKFEED_PLACE_SHARED` is an error, ENOTSUP), and memory nodes are unknown.
 
 ## Not built
 
