@@ -4,8 +4,10 @@
 #include "numa.h"
 
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +15,7 @@
 namespace rankfeed::handoff {
 namespace {
 
-constexpr int kPreferred = 1;  // MPOL_PREFERRED: another node where this one is full
+[[maybe_unused]] constexpr int kPreferred = 1;  // MPOL_PREFERRED: another node where this one is full
 const char* sysfs_root = nullptr;
 
 // Appends; false when it does not fit.

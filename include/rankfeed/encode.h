@@ -64,7 +64,8 @@ RANKFEED_API rankfeed_status rankfeed_encoder_warm(rankfeed_encoder* encoder);
  * The memory is the caller's: private anonymous memory (malloc, new, mmap) shrinks, shared memory
  * and files stay as large as they were, locked and hugetlb pages are refused (IO), and nothing else
  * changes. *dropped (nullable) gets the bytes of those pages, resident or not; 0 after an error,
- * when the encoder is as it was. One system call, madvise with MADV_DONTNEED.
+ * when the encoder is as it was. One system call, madvise with MADV_DONTNEED; on macOS MADV_FREE, after
+ * which the pages go when the system needs them.
  * Errors: ARGUMENT, IO. O(resident pages). */
 RANKFEED_API rankfeed_status rankfeed_encoder_trim(rankfeed_encoder* encoder, size_t* dropped);
 

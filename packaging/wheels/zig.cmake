@@ -23,3 +23,5 @@ set(CMAKE_HAVE_THREADS_LIBRARY 1)
 set(CMAKE_USE_PTHREADS_INIT 1)
 set(CMAKE_USE_WIN32_THREADS_INIT 0)
 set(Threads_FOUND TRUE)
+# CMake asks for this tool where a system of its kind is the target; nothing that is built here needs it.
+set(CMAKE_INSTALL_NAME_TOOL /bin/false)

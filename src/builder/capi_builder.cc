@@ -15,6 +15,7 @@
 
 #include "builder/compile.h"
 #include "image/model.h"
+#include "platform/sync_file.h"
 #include "rankfeed/builder.h"
 
 using rankfeed::builder::BuildError;
@@ -113,14 +114,14 @@ void WriteFile(const std::string& path, const ImageBytes& bytes) {
     if (wrote < 0 && errno != EINTR) fail("write");
     if (wrote > 0) done += static_cast<size_t>(wrote);
   }
-  if (fsync(file.fd()) != 0) fail("sync");
+  if ((errno = rankfeed::platform::SyncFile(file.fd())) != 0) fail("sync");
   if (file.Close() != 0) fail("close");
   if (rename(temporary.c_str(), path.c_str()) != 0) fail("rename a temporary to");
   // The rename itself is durable once the directory is synced; without it the file is still whole.
   const size_t slash = path.find_last_of('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   File directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.fd() >= 0) fsync(directory.fd());
+  if (directory.fd() >= 0) (void)rankfeed::platform::SyncFile(directory.fd());
 }
 
 rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status code, uint64_t offset,

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cfloat>
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <unordered_map>
 
 #include <protozero/pbf_reader.hpp>
@@ -321,7 +321,7 @@ class Reader {
   void Scores() {
     // unigram_model.cc 0.2.1 Model::Model: over NORMAL pieces only; max starts at the smallest
     // positive float, so for log probabilities it stays there.
-    float max_score = FLT_MIN;
+    float max_score = std::numeric_limits<float>::min();
     for (size_t i = 0; i < spec_.pieces.size(); ++i) {
       if (spec_.pieces[i].type == PieceType::kNormal) max_score = std::max(max_score, scores_[i]);
     }

@@ -13,6 +13,7 @@
 
 #include "builder/model_spec.h"
 #include "platform/map_file.h"
+#include "platform/sync_file.h"
 
 namespace rankfeed::corpus_builder {
 namespace {
@@ -46,7 +47,7 @@ void SyncDirectory(const std::string& path) {
   int error = Observe(Operation::kSyncDirectory, directory);
   if (error == 0) {
     const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fsync(fd) != 0) error = errno;
+    error = fd < 0 ? errno : platform::SyncFile(fd);
     if (fd >= 0) close(fd);
   }
   // Some file systems cannot sync a directory and say so; their renames are then as they are.
@@ -131,7 +132,7 @@ void File::Read(void* data, size_t size, uint64_t offset) const {
 
 void File::Sync() {
   if (const int error = Observe(Operation::kSync, path_)) ThrowErrno(path_, "sync", error);
-  if (fsync(fd_) != 0) ThrowErrno(path_, "sync", errno);
+  if (const int error = platform::SyncFile(fd_)) ThrowErrno(path_, "sync", error);
 }
 
 bool File::Truncate(uint64_t size) {

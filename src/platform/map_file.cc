@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "platform/system_pages.h"
+
 namespace rankfeed::platform {
 namespace {
 
@@ -24,7 +26,7 @@ int CopyOnce(int fd, size_t size, Mapping* out) {
   void* const base = MapAligned(size, -1);
   if (base == MAP_FAILED) return errno;
   // Where there are none, base pages serve as well.
-  if (size >= kHugePage) (void)madvise(base, size, MADV_HUGEPAGE);
+  if (size >= kHugePage) (void)AdviseHugePages(base, size, true);
   int error = ReadFile(fd, base, size);
   if (error == 0 && mprotect(base, size, PROT_READ) != 0) error = errno;
   if (error != 0) {
@@ -37,13 +39,6 @@ int CopyOnce(int fd, size_t size, Mapping* out) {
 
 int Copy(int fd, size_t size, Mapping* out) {
   return CopyWhileItShrinks(fd, size, [&](size_t now) { return CopyOnce(fd, now, out); });
-}
-
-// Whether nobody can change the file's bytes any more.
-bool IsSealed(int fd) {
-  constexpr int kAll = F_SEAL_WRITE | F_SEAL_SHRINK;
-  const int seals = fcntl(fd, F_GET_SEALS);
-  return seals >= 0 && (seals & kAll) == kAll;
 }
 
 // take(fd, size) of the file at path.

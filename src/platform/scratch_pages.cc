@@ -2,15 +2,11 @@
 #include "platform/scratch_pages.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 #include <cstdint>
 
 #include "platform/map_file.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  // linux/mman.h, not in every libc's headers
-#endif
+#include "platform/system_pages.h"
 
 namespace rankfeed::platform {
 namespace {
@@ -34,7 +30,7 @@ int DropPages(void* begin, size_t size, size_t* dropped) {
   *dropped = 0;
   const Whole pages = WholePages(begin, size, PageSize());
   if (pages.size == 0) return 0;
-  if (madvise(pages.begin, pages.size, MADV_DONTNEED) != 0) return errno;
+  if (const int error = DropWholePages(pages.begin, pages.size)) return error;
   *dropped = pages.size;
   return 0;
 }
@@ -42,14 +38,14 @@ int DropPages(void* begin, size_t size, size_t* dropped) {
 int PopulatePages(void* begin, size_t size) {
   const size_t page = PageSize();
   const auto address = reinterpret_cast<uintptr_t>(begin), first = address / page * page;
-  if (madvise(reinterpret_cast<void*>(first), address + size - first, MADV_POPULATE_WRITE) == 0) {
-    return 0;
-  }
-  if (errno != EINVAL) return errno;
-  for (size_t at = 0; at < size; at += page) {
+  const int error = PopulateWholePages(reinterpret_cast<void*>(first), address + size - first);
+  if (error != EINVAL || size == 0) return error;
+  const auto touch = [begin](size_t at) {
     volatile char& byte = static_cast<char*>(begin)[at];
     byte = byte;
-  }
+  };
+  for (size_t at = 0; at < size; at += page) touch(at);
+  touch(size - 1);  // on one page more where begin is in the midst of its own
   return 0;
 }
 
@@ -57,7 +53,7 @@ void WishForHugePages(void* begin, size_t size) {
   const Whole pages = WholePages(begin, size, kHugePage);
   if (pages.size == 0) return;
   const int error = errno;  // the caller's
-  (void)madvise(pages.begin, pages.size, MADV_HUGEPAGE);
+  (void)AdviseHugePages(pages.begin, pages.size, true);
   errno = error;
 }
 

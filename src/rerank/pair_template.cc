@@ -62,7 +62,7 @@ rankfeed_status AddCustom(const rankfeed_pair_template& custom, PartEncoder enco
 
 }  // namespace
 
-size_t TemplateBound(const TemplateSource& source, uint32_t text_tokens) {
+uint64_t TemplateBound(const TemplateSource& source, uint32_t text_tokens) {
   if (source.kind == RANKFEED_TEMPLATE_PAIR) return source.model_pair.size();
   if (source.kind == RANKFEED_TEMPLATE_SINGLE) return source.model_single.size();
   const rankfeed_pair_template& custom = *source.custom;

@@ -39,6 +39,7 @@ def main(folder: str, out: str, *items: str) -> None:
 #if defined(__APPLE__)
 #define NAME _icudt72_dat
   .const
+  .private_extern NAME
 #else
 #define NAME icudt72_dat
 #if defined(_WIN32)
