@@ -17,7 +17,7 @@ import promises
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PARITY = ["encode_parity_hf", "encode_parity_sp"]
-LOADERS = ["charsmap", "corpus_store", "hf_json", "image_open", "spm_model"]
+LOADERS = ["charsmap", "corpus_manifest", "corpus_store", "hf_json", "image_open", "spm_model"]
 
 HEAD = """# What was fuzzed
 
