@@ -289,19 +289,24 @@ PyObject* Keep(int32_t id) {
 
 // Puts the ids of a run at `at` and behind. With the GIL.
 void PutIds(PyObject* list, Py_ssize_t at, const Run& run) {
-  for (size_t k = 0; k < run.count; ++k, ++at) {
+  const int32_t* const ids = run.ids;
+  const size_t count = run.count;
 #ifdef Py_GIL_DISABLED
-    PyObject* const number = NewInt(run.ids[k]);
+  for (size_t k = 0; k < count; ++k, ++at) NB_LIST_SET_ITEM(list, at, NewInt(ids[k]));
 #else
-    const auto id = static_cast<uint32_t>(run.ids[k]);
-    PyObject* number = id < kept_ints.size() ? kept_ints[id] : nullptr;
-    if (number != nullptr)
+  std::span<PyObject*> kept = kept_ints;  // of its own: what is stored might be the vector's fields
+  for (size_t k = 0; k < count; ++k, ++at) {
+    const auto id = static_cast<uint32_t>(ids[k]);
+    PyObject* number = id < kept.size() ? kept[id] : nullptr;
+    if (number != nullptr) [[likely]] {
       Py_INCREF(number);
-    else
-      number = Keep(run.ids[k]);
-#endif
+    } else {
+      number = Keep(ids[k]);
+      kept = kept_ints;
+    }
     NB_LIST_SET_ITEM(list, at, number);
   }
+#endif
 }
 
 // n times the same object.
