@@ -165,9 +165,9 @@ Outcome Run(const Work& work, size_t threads, uint64_t documents, double seconds
       std::shared_ptr<Vocabulary> old =
           std::atomic_exchange(&published[mode], std::make_shared<Vocabulary>(work.images[mode]));
       while (old.use_count() > 1 && !stop) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      old.reset();
-      ++outcome.swaps;
+      outcome.swaps += old.use_count() == 1;
     }
+    if (stop) break;  // readers may still hold an old one, which is no growth
     const long resident = ResidentBytes();
     outcome.peak = std::max(outcome.peak, resident);
     const double part = std::max(static_cast<double>(next) / static_cast<double>(documents), elapsed() / seconds);
