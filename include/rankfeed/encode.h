@@ -172,7 +172,8 @@ typedef enum {
                                        as a U+2581 written in a text */
   RANKFEED_REASON_CONTEXT = 5,      /* marks or spaces that are read with what comes before them */
   RANKFEED_REASON_LENGTH = 6,       /* thousands of characters without a place to cut */
-  RANKFEED_REASON_UNKNOWN = 7,      /* the unknown piece, where its score must be known exactly */
+  RANKFEED_REASON_UNKNOWN = 7,      /* the unknown piece, where its score must be known exactly or
+                                       bytes take its place (byte_fallback) */
   RANKFEED_REASON_CAPACITY = 8,     /* tokens that did not fit, where a score depends on them */
   RANKFEED_REASON_ADDED_TOKEN = 9,  /* what may be an added token with "normalized": true, or a
                                        user-defined symbol of SentencePiece */

@@ -111,7 +111,6 @@ bool IsLookedFor(const Model& model, uint32_t id) {
 }
 
 std::variant<Pipeline, OffTheFastRoad> Classify(const Model& model) {
-  if (model.has(image::kByteFallback)) return OffTheFastRoad{FastRoadReason::kByteFallback};
   if (model.config->unk_id == image::kNoId) return OffTheFastRoad{FastRoadReason::kNoUnknownId};
   std::variant<Pipeline, OffTheFastRoad> answer =
       Pipeline{.sentencepiece = true,

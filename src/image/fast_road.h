@@ -18,7 +18,6 @@ enum class FastRoadReason : uint32_t {
   // About the pipeline.
   kNoMetaspace = 3,
   kNormalizedAddedTokens = 5,
-  kByteFallback = 6,
   kNoUnknownId = 7,
   kUnescapedWhitespaces = 10,
   kWhitespaceAsSuffix = 11,
@@ -39,10 +38,10 @@ enum class FastRoadReason : uint32_t {
   kSeparatorPatterns = 24,
 };
 inline constexpr uint32_t kLastFastRoadReason = 24;
-// 4: spaces that are not collapsed make words; add_dummy_prefix=false and
+// 4: spaces that are not collapsed make words; 6: byte fallback; 8, 9: add_dummy_prefix=false and
 // remove_extra_whitespaces=false of SentencePiece.
 constexpr bool RetiredFastRoadReason(uint32_t reason) {
-  return reason == 4 || reason == 8 || reason == 9;
+  return reason == 4 || reason == 6 || reason == 8 || reason == 9;
 }
 
 // What keeps texts off the fast road, in the words of the file formats; "" for kNone and for
@@ -60,8 +59,6 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
       return "no Metaspace pre-tokenizer";
     case FastRoadReason::kNormalizedAddedTokens:
       return "added tokens with normalized=true";
-    case FastRoadReason::kByteFallback:
-      return "byte_fallback";
     case FastRoadReason::kNoUnknownId:
       return "no unk_id";
     case FastRoadReason::kUnescapedWhitespaces:

@@ -38,6 +38,7 @@ class Emitter {
         look_up_(look_up),
         scratch_(scratch),
         found_(look_up.found()),
+        leaves_(Path::Leaves(model.has(image::kByteFallback))),
         ledger_(model, rule, scratch.ledger),
         offsets_(model) {}
 
@@ -204,7 +205,7 @@ class Emitter {
 
   rankfeed_reason EmitPath(uint32_t span) {
     const Path& path = spans_.path(span);
-    if ((path.flags & Path::kLiteral) != 0) return RANKFEED_REASON_UNKNOWN;
+    if ((path.flags & leaves_) != 0) return RANKFEED_REASON_UNKNOWN;
     const int32_t* const ids = spans_.ids() + path.first_id;
     if (!ledger_.Holds(path.info) || !ledger_.NoteFused(path, ids, sink_->count)) {
       return ledger_.Search(spans_.codes(span), *sink_);
@@ -232,6 +233,7 @@ class Emitter {
   const LookUp& look_up_;
   const EmitScratch& scratch_;
   const Found* const found_;  // of the batch
+  const uint8_t leaves_;      // Path::flags
   ScoreLedger<Arithmetic> ledger_;
   std::conditional_t<kFloat32, SpOffsets, Offsets> offsets_;
   bool wants_offsets_ = false;

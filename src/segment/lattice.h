@@ -17,9 +17,15 @@ struct Path {
     kLiteral = 2,  // holds the unknown piece itself: its text takes the general path
     kUnknown = 4,  // holds an unknown token: not for a table of the image
   };
+  // Flags of paths whose text takes the general path. Only that spells unknown characters in bytes.
+  static constexpr uint8_t Leaves(bool byte_fallback) {
+    return kLiteral | (byte_fallback ? kUnknown : 0);
+  }
   // Flags of paths that are not kept. Replaying SentencePiece's sums needs to know how many
   // characters an unknown token stands for: of those that are kept, one.
-  static constexpr uint8_t NotKept(bool float32) { return kLiteral | (float32 ? kFused : 0); }
+  static constexpr uint8_t NotKept(bool byte_fallback, bool float32) {
+    return Leaves(byte_fallback) | (float32 ? kFused : 0);
+  }
   uint16_t first_id, count;  // in Lattice::ids
   image::PathInfo info;      // its count is 255 at most
   uint8_t flags;

@@ -130,7 +130,8 @@ class ScoreLedger {
   }
 
   // The tokens of the path that was found. False when the unknown piece itself is on it: it fuses
-  // like an unknown, which only the general path does.
+  // like an unknown, which only the general path does; or when an unknown character is to be spelled
+  // in bytes.
   bool Push(uint32_t size, TokenSink& sink) const {
     const general::Lattice& lattice = scratch_.lattice;
     const uint32_t unk_id = model_.config->unk_id;
@@ -139,7 +140,7 @@ class ScoreLedger {
       at = lattice.link[at];
       const bool unknown = lattice.value[at] == trie::kNoValue;
       const uint32_t id = unknown ? unk_id : model_.value_ids[lattice.value[at]];
-      if (!unknown && id == unk_id) return false;
+      if (unknown ? model_.has(image::kByteFallback) : id == unk_id) return false;
       if (!(unknown && after_unknown)) sink.Push(id, 0, 0);
       after_unknown = unknown;
     }

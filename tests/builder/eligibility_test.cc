@@ -181,7 +181,8 @@ TEST(Eligibility, OptionsOfHuggingFace) {
     });
   };
   constexpr char kPieces[] = R"(["\u2581",-3.5],["a",-2.25])";
-  Expect(model("0", "true", kPieces), FastRoadReason::kByteFallback);
+  Expect(model("0", "true", kPieces), FastRoadReason::kNone);
+  Expect(model("null", "true", kPieces), FastRoadReason::kNoUnknownId);
   Expect(model("null", "false", kPieces), FastRoadReason::kNoUnknownId);
   Expect(model("0", "false", R"(["\u2581",-3.5],["a",2.25])"), FastRoadReason::kPositiveScores);
   Expect(model("0", "false", R"(["\u2581",-3.5],["a",-2e9])"), FastRoadReason::kUnknownScore);
@@ -224,7 +225,7 @@ TEST(Eligibility, SentencePiece) {
          FastRoadReason::kUnescapedWhitespaces);
   Expect(model([](Proto& m) { m.treat_whitespace_as_suffix = true; }),
          FastRoadReason::kWhitespaceAsSuffix);
-  Expect(model([](Proto& m) { m.AddBytes(); }), FastRoadReason::kByteFallback);
+  Expect(model([](Proto& m) { m.AddBytes(); }), FastRoadReason::kNone);
   // Looked for as they are written: characters that normalize to themselves.
   const std::pair<const char*, FastRoadReason> symbols[] = {
       {"wor", FastRoadReason::kNone},

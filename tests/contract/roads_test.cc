@@ -120,7 +120,10 @@ Call Between(const std::string& form, const std::string& text, uint32_t flags = 
 TEST(Roads, PlainTextsStayOnTheFastRoad) {
   for (const auto& form : segment_test::Forms()) {
     EXPECT_EQ(rankfeed_model_off_fast_road(Vocabulary(form.name)), nullptr);
-    ExpectRoads({.form = form.name, .texts = {kPlain, "", " ", "\u4e2d\u56fd \U0001f600 xyzzy"}},
+    // Unknown characters of which bytes are made are not plain.
+    const bool bytes = form.name.find("byte fallback") != std::string::npos;
+    ExpectRoads({.form = form.name,
+                 .texts = {kPlain, "", " ", bytes ? "xyzzy" : "\u4e2d\u56fd \U0001f600 xyzzy"}},
                 {});
     ExpectRoads({.form = form.name, .texts = {kPlain}, .flags = RANKFEED_ADD_SPECIAL_TOKENS}, {});
   }
@@ -223,6 +226,11 @@ TEST(Roads, Unknown) {
   ExpectRoads(Between("B", text), {});
   ExpectRoads(Between("B", text, RANKFEED_SPLIT_SPECIAL_TOKENS),
               {{RANKFEED_REASON_UNKNOWN, 1, text.size()}});
+  // Byte fallback: only what holds unknown characters.
+  for (const char* form : {"byte fallback", "SentencePiece byte fallback"}) {
+    ExpectRoads(Between(form, "A panda, a bear."), {});
+    ExpectRoads(Between(form, "a \U0001f43c b"), {{RANKFEED_REASON_UNKNOWN, 1, 8}});
+  }
 }
 
 TEST(Roads, Capacity) {

@@ -240,10 +240,9 @@ TEST(WordEngine, IsNotAvailableWhereWordsAreNotIndependent) {
   json unsplit = kMetaspace;
   unsplit["split"] = false;
   const json precompiled = base["normalizer"];
-  json fallback = with(precompiled, Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, kMetaspace}));
-  fallback["model"]["byte_fallback"] = true;
+  const json punctuation = {{"type", "Punctuation"}, {"behavior", "Isolated"}};
   const json files[] = {
-      fallback,
+      with(precompiled, Sequence("pretokenizers", {punctuation, kMetaspace})),
       with(precompiled, unsplit),
       with(precompiled, nullptr),
       with({{"type", "Prepend"}, {"prepend", "a"}}, kMetaspace),

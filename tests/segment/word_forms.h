@@ -161,6 +161,17 @@ inline std::vector<FormFile> MakeForms() {
                                     {"content", "[Unk]"}, {"single_word", false}, {"lstrip", false},
                                     {"rstrip", false}, {"normalized", true}, {"special", false}});
   forms.push_back({"normalized tokens", tokens.dump()});
+  json bytes = tokens;
+  bytes["normalizer"] = precompiled;
+  bytes["pre_tokenizer"] = split;
+  bytes["added_tokens"] = base["added_tokens"];
+  bytes["model"]["byte_fallback"] = true;
+  for (int byte = 0; byte < 256; ++byte) {
+    char piece[] = "<0x00>";
+    std::snprintf(piece, sizeof(piece), "<0x%02X>", byte);
+    bytes["model"]["vocab"].push_back({piece, 0.0});
+  }
+  forms.push_back({"byte fallback", bytes.dump()});
   forms.push_back({"SentencePiece", DefaultModel()});
   forms.push_back({"SentencePiece 0.2.1", DefaultModel(), RANKFEED_PARITY_SENTENCEPIECE_0_2_1});
   const auto sentencepiece = [&](const char* name, bool prefix, bool remove, bool more) {
@@ -170,6 +181,9 @@ inline std::vector<FormFile> MakeForms() {
   sentencepiece("SentencePiece all spaces", true, false, false);
   sentencepiece("SentencePiece no prefix, all spaces", false, false, false);
   sentencepiece("SentencePiece symbols", true, true, true);
+  sp_test::ModelProto with_bytes;
+  with_bytes.AddBytes();
+  forms.push_back({"SentencePiece byte fallback", DefaultModel() + sp_test::Serialize(with_bytes)});
   return forms;
 }
 
