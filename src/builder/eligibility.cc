@@ -2,8 +2,8 @@
 // builder/eligibility.cc: see eligibility.h.
 //
 // Eligible are SentencePiece models with U+2581 in front of words, and HuggingFace pipelines
-// that split normalized text at spaces and put a U+2581 at the front of every word: Metaspace with
-// split, perhaps behind WhitespaceSplit. No piece holds a U+2581 but at its front, or words are
+// that make a U+2581 of every space: Metaspace, with split perhaps behind WhitespaceSplit, or a
+// Replace at the end of the normalizer. No piece holds a U+2581 but at its front, or words are
 // searched one by one anyway. What the normalizer may do is in normalized_characters.h.
 #include "builder/eligibility.h"
 
@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "normalize/normalize.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -75,23 +76,23 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
     if (first && step.op == static_cast<uint32_t>(Op::kWhitespaceSplit)) {
       pipeline.words = Words::kSplitAtWhiteSpace;
     } else if (metaspace == nullptr && step.op == static_cast<uint32_t>(Op::kMetaspace) &&
-               model.text(step.a) == kMetaspaceBytes && step.arg1 != 0) {
+               model.text(step.a) == kMetaspaceBytes) {
       metaspace = &step;
     } else {
       return OffTheFastRoad{FastRoadReason::kPreTokenizer, step.op};
     }
   }
-  if (metaspace == nullptr) return OffTheFastRoad{FastRoadReason::kNoMetaspace};
-  switch (metaspace->arg0) {
-    case image::kPrependFirst:
-      pipeline.rules |= image::kPrependOnlyFirst;
-      break;
-    case image::kPrependNever:
-      pipeline.rules |= image::kPrependsNever;
-      break;
+  const bool replaces = normalize::MakesMetaspaces(model);
+  if (metaspace == nullptr && !(replaces && model.pre_tokenizer.empty())) {
+    return OffTheFastRoad{FastRoadReason::kNoMetaspace};
   }
-  // Each part of a stretch would begin with a U+2581, or none.
-  if (pipeline.rules != 0 && pipeline.words == Words::kSplitAtWhiteSpace) {
+  pipeline.whole = metaspace == nullptr || metaspace->arg1 == 0;
+  const uint32_t prepends = metaspace == nullptr ? image::kPrependNever : metaspace->arg0;
+  if (prepends == image::kPrependFirst) pipeline.rules |= image::kPrependOnlyFirst;
+  if (prepends == image::kPrependNever) pipeline.rules |= image::kPrependsNever;
+  // Each part of a stretch would begin with a U+2581, or none; or there would be one part.
+  if (pipeline.words == Words::kSplitAtWhiteSpace &&
+      (pipeline.rules != 0 || pipeline.whole || replaces)) {
     return OffTheFastRoad{FastRoadReason::kPreTokenizer, metaspace->op};
   }
   return pipeline;
@@ -114,6 +115,7 @@ std::variant<Pipeline, OffTheFastRoad> Classify(const Model& model) {
   if (model.config->unk_id == image::kNoId) return OffTheFastRoad{FastRoadReason::kNoUnknownId};
   std::variant<Pipeline, OffTheFastRoad> answer =
       Pipeline{.sentencepiece = true,
+               .whole = true,
                .precompiled = !model.charsmap_units.empty(),
                .rules = model.huggingface() ? 0 : SentencePieceRules(model)};
   if (model.huggingface()) {

@@ -24,6 +24,7 @@ enum class Words {
 
 struct Pipeline {
   bool sentencepiece = false;
+  bool whole = false;        // a stretch is one search, not each of its words
   bool precompiled = false;  // it has a charsmap
   Words words = Words::kSplitAtWhiteSpace;
   uint32_t rules = 0;  // image::SegmentRule

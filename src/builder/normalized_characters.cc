@@ -69,6 +69,7 @@ OffTheFastRoad NormalizedCharacters::Compose(Pipeline* pipeline) {
   const auto steps = model_.normalizer;
   for (size_t k = 0; k < steps.size(); ++k) {
     const Step& step = steps[k];
+    if (k + 1 == steps.size() && normalize::MakesMetaspaces(model_)) break;
     const bool about_spaces = normalize::IsAboutSpaces(model_, step);
     if ((about_spaces || step.op == static_cast<uint32_t>(Op::kReplaceSpaces)) &&
         !AddSpaceStep(step, pipeline)) {

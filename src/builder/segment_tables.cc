@@ -136,9 +136,8 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
     return OffTheFastRoad{FastRoadReason::kNormalizedAddedTokens};
   }
   PieceNeighbours neighbours = FindPieceNeighbours(model);
-  if (pipeline.sentencepiece) {
-    // Words are one search there. The U+2581 between two of them has to be known, or it would join
-    // the unknowns around it.
+  if (pipeline.whole) {
+    // The U+2581 between two words has to be known, or it would join the unknowns around it.
     if (neighbours.metaspace_inside) return OffTheFastRoad{FastRoadReason::kMetaspaceInsidePieces};
     if (!IsPiece(model, kMetaspace)) return OffTheFastRoad{FastRoadReason::kMetaspaceNoPiece};
   }

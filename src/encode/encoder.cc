@@ -34,11 +34,18 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
       !of.has(image::kTrimOffsets) && (of.segment.config->rules & image::kNoOffsets) == 0;
   const rankfeed::segment::KernelTable& kernels = *rankfeed::segment::KernelsOf(isa);
   const ByteSet& stop_bytes = general.added.stop_bytes();
-  if (of.huggingface()) {
-    engine.emplace<1>(of, kernels, stop_bytes, segment);
-  } else if (of.sentencepiece_0_2_1()) {
-    engine.emplace<3>(of, kernels, stop_bytes, segment);
-  } else {
-    engine.emplace<2>(of, kernels, stop_bytes, segment);
+  switch (segment::ScoreSumsOf(of)) {
+    case segment::ScoreSums::kFloat64Words:
+      engine.emplace<1>(of, kernels, stop_bytes, segment);
+      break;
+    case segment::ScoreSums::kFloat64:
+      engine.emplace<2>(of, kernels, stop_bytes, segment);
+      break;
+    case segment::ScoreSums::kFloat32Rebased:
+      engine.emplace<3>(of, kernels, stop_bytes, segment);
+      break;
+    case segment::ScoreSums::kFloat32:
+      engine.emplace<4>(of, kernels, stop_bytes, segment);
+      break;
   }
 }

@@ -60,6 +60,7 @@ struct rankfeed_encoder {
   rankfeed::segment::Isa isa = rankfeed::segment::ChosenIsa();
   // None where the model does not allow the fast road.
   std::variant<std::monostate, rankfeed::segment::Engine<rankfeed::general::HuggingFaceArithmetic>,
+               rankfeed::segment::Engine<rankfeed::general::HuggingFaceWholeArithmetic>,
                rankfeed::segment::Engine<rankfeed::general::SentencePieceArithmetic>,
                rankfeed::segment::Engine<rankfeed::general::SentencePiece021Arithmetic>>
       engine;

@@ -233,15 +233,24 @@ rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
 // Texts that begin on the fast road. *done: those encoded to their end; the sink ends with them.
 rankfeed_status TextEncoder::Route(segment::Texts& texts, TokenSink& sink, size_t* done) const {
   auto& engine = encoder_.engine;
-  if (auto* const newest = std::get_if<2>(&engine)) return RunEngine(*newest, texts, sink, done);
-  if (auto* const older = std::get_if<3>(&engine)) return RunEngine(*older, texts, sink, done);
+  using general::SentencePiece021Arithmetic, general::SentencePieceArithmetic;
+  if (auto* const newest = std::get_if<segment::Engine<SentencePieceArithmetic>>(&engine)) {
+    return RunEngine(*newest, texts, sink, done);
+  }
+  if (auto* const older = std::get_if<segment::Engine<SentencePiece021Arithmetic>>(&engine)) {
+    return RunEngine(*older, texts, sink, done);
+  }
   constexpr uint32_t kSkips = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL;
   const bool skips = (flags_ & kSkips) != 0;
   const bool refuses = (flags_ & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skips;
   const general::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
   if (!model_.added_raw.empty()) texts.added = &added;
   texts.refuse_special = refuses || (flags_ & RANKFEED_ESCAPE_SPECIAL) != 0;
-  return RunEngine(*std::get_if<1>(&engine), texts, sink, done);
+  using general::HuggingFaceArithmetic, general::HuggingFaceWholeArithmetic;
+  if (auto* const whole = std::get_if<segment::Engine<HuggingFaceWholeArithmetic>>(&engine)) {
+    return RunEngine(*whole, texts, sink, done);
+  }
+  return RunEngine(*std::get_if<segment::Engine<HuggingFaceArithmetic>>(&engine), texts, sink, done);
 }
 
 template <class Arithmetic>

@@ -106,9 +106,17 @@ rankfeed_status RunNormalizer(const Model& model, Buffers* buffers) {
   return RANKFEED_OK;
 }
 
+bool MakesMetaspaces(const Model& model) {
+  if (model.normalizer.empty()) return false;
+  const image::Step& last = model.normalizer.back();
+  return last.op == static_cast<uint32_t>(image::Op::kReplace) && model.text(last.a) == " " &&
+         model.text(last.b) == "\xe2\x96\x81";
+}
+
 bool IsAboutSpaces(const Model& model, const image::Step& step) {
   return step.op == static_cast<uint32_t>(image::Op::kStrip) ||
-         (step.op == static_cast<uint32_t>(image::Op::kReplaceRun) && model.text(step.a) == " ");
+         (step.op == static_cast<uint32_t>(image::Op::kReplaceRun) && model.text(step.a) == " ") ||
+         (&step == &model.normalizer.back() && MakesMetaspaces(model));
 }
 
 rankfeed_status RunSegmentNormalizer(const Model& model, Buffers* buffers) {

@@ -36,8 +36,12 @@ rankfeed_status RunNormalizer(const Model& model, Buffers* buffers);
 // One step of it.
 rankfeed_status RunNormalizerStep(const Model& model, const image::Step& step, Buffers* buffers);
 
+// Whether the last step replaces every space by U+2581, as a Metaspace behind it would.
+bool MakesMetaspaces(const Model& model);
+
 // Whether a step is about white space at the ends of a text or next to other white space, which
-// segments (segment/engine.h) have neither of: the segment engine does without it.
+// segments (segment/engine.h) have neither of, or makes U+2581 of spaces in the end: the segment
+// engine does without it. step: one of the model's.
 bool IsAboutSpaces(const Model& model, const image::Step& step);
 
 // Runs the other steps over the current text, a segment.

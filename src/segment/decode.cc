@@ -55,7 +55,8 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       scratch_(scratch),
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
-      not_kept_(Path::NotKept(model.has(image::kByteFallback), !model.huggingface())),
+      not_kept_(Path::NotKept(model.has(image::kByteFallback),
+                               ScoreSumsOf(model) != ScoreSums::kFloat64Words)),
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0) {
   run_.basic = tables_.char_info.data;
   run_.direct = tables_.direct_codes.data();

@@ -175,7 +175,7 @@ class Emitter {
     const uint32_t stop =
         begin + static_cast<uint32_t>(std::min<uint64_t>(end - begin, room / CacheLine::kMaxIds));
     int32_t* out = sink_->ids + sink_->count;
-    const uint32_t done = kFloat32 ? kernels_.emit_sums(found, begin, stop, &out, ledger_.bound())
+    const uint32_t done = Arithmetic::kGoesOn ? kernels_.emit_sums(found, begin, stop, &out, ledger_.bound())
                                    : kernels_.emit(found, begin, stop, &out);
     sink_->count = static_cast<uint32_t>(out - sink_->ids);
     return done;

@@ -162,6 +162,7 @@ bool Engine<Arithmetic>::HoldsSpecial() const {
 }
 
 template class Engine<general::HuggingFaceArithmetic>;
+template class Engine<general::HuggingFaceWholeArithmetic>;
 template class Engine<general::SentencePieceArithmetic>;
 template class Engine<general::SentencePiece021Arithmetic>;
 

@@ -130,6 +130,7 @@ class Engine {
 };
 
 extern template class Engine<general::HuggingFaceArithmetic>;
+extern template class Engine<general::HuggingFaceWholeArithmetic>;
 extern template class Engine<general::SentencePieceArithmetic>;
 extern template class Engine<general::SentencePiece021Arithmetic>;
 

@@ -2,19 +2,19 @@
 // segment/exactness.h: when the ids of a segment, found on its own, are the ids it gets in its
 // text.
 //
-// A reference runs its best path over a whole text (SentencePiece, sums in float32) or over a word
-// (HuggingFace, float64). No piece spans the ends of a segment, so the path always passes there and
+// A reference runs its best path over a whole text (SentencePiece, sums in float32; HuggingFace
+// without words, float64) or over a word (HuggingFace, float64). No piece spans the ends of a segment, so the path always passes there and
 // the choice inside differs only by rounding: the reference sums from the score accumulated before
 // the segment, this library from 0 in integers. The margin of a segment is the smallest lead of its
 // best path over the next candidate, over the nodes of that path. Two sums of at most `steps` and
-// `chars` terms, each term off by half a cost unit and each float32 addition by half an ulp of the
+// `chars` terms, each term off by half a cost unit and each addition by half an ulp of the
 // accumulated score, cannot change places while
 //
 //   margin > (steps + chars) cost_unit / 2 + (steps + chars + 1) ulp(accumulated) / 2
 //
-// `exact_below` stores this as an exponent: the ids hold while |accumulated| < 2^exact_below. In
-// float64 the ulp of any score that fits into memory is far below a cost unit, so there it is
-// all or nothing. `score_bound` bounds the segment's own share of |accumulated| from above.
+// `exact_below` stores this as an exponent: the ids hold while |accumulated| < 2^exact_below. The
+// float64 ulp of the score of any word is far below a cost unit, so there it is all or nothing.
+// `score_bound` bounds the segment's own share of |accumulated| from above.
 //
 // Rebased sums (general/arithmetic.h, Rebase) start anew where a path, also one that is not the
 // best in the end, has passed kRebaseBeyond. What a segment adds to the score behind that place is
@@ -35,10 +35,21 @@
 namespace rankfeed::segment {
 
 // What the sums of a reference are (general/arithmetic.h).
-enum class ScoreSums : uint8_t { kFloat64, kFloat32, kFloat32Rebased };
+enum class ScoreSums : uint8_t { kFloat64Words, kFloat64, kFloat32, kFloat32Rebased };
+
+// A Metaspace that splits is what makes words of a HuggingFace pipeline on the fast road.
+inline bool SplitsWords(const Model& model) {
+  return std::any_of(model.pre_tokenizer.begin(), model.pre_tokenizer.end(),
+                     [](const image::Step& step) {
+                       return step.op == static_cast<uint32_t>(image::Op::kMetaspace) &&
+                              step.arg1 != 0;
+                     });
+}
 
 inline ScoreSums ScoreSumsOf(const Model& model) {
-  if (model.huggingface()) return ScoreSums::kFloat64;
+  if (model.huggingface()) {
+    return SplitsWords(model) ? ScoreSums::kFloat64Words : ScoreSums::kFloat64;
+  }
   return model.sentencepiece_0_2_1() ? ScoreSums::kFloat32 : ScoreSums::kFloat32Rebased;
 }
 
@@ -56,7 +67,8 @@ class ExactnessRule {
   ExactnessRule(double cost_unit, ScoreSums sums, double unk_score)
       : most_margin_(static_cast<uint32_t>(std::min(image::kPrunedLead / cost_unit, 0x7fffffffp0))),
         unit_exponent_(static_cast<int>(std::bit_cast<uint64_t>(cost_unit) >> 52 & 0x7ff) - 1023),
-        sums_(sums) {
+        sums_(sums),
+        margin_exponent_(unit_exponent_ + (sums <= ScoreSums::kFloat64 ? 53 : 24)) {
     if (sums != ScoreSums::kFloat32Rebased) return;
     constexpr double kScale = double{kBoundFactor} / (1 << kBoundShift);
     constexpr double kLeft = general::kRebaseBeyond - (1 << kRebasedBelow) / kScale;
@@ -79,14 +91,14 @@ class ExactnessRule {
     info.score_bound = static_cast<uint16_t>(bound);
     const uint32_t terms = steps + chars;
     if (margin <= (terms + 1) / 2) return info;  // (terms + 1) / 2 >= terms / 2
-    if (sums_ == ScoreSums::kFloat64) {
+    if (!goes_on()) {
       info.exact_below = kAlways;
       return info;
     }
     // 2^exponent <= (margin - (terms + 1) / 2) cost_unit / (terms + 1), a factor of four away at
-    // most. float32 has 24 bits: below 2^e half an ulp is 2^(e - 25) at most.
+    // most. With 24 or 53 bits half an ulp is 2^(e - 1 - bits) at most below 2^e.
     const int exponent = static_cast<int>(std::bit_width(margin - (terms + 1) / 2)) - 1 -
-                         static_cast<int>(std::bit_width(terms)) + unit_exponent_ + 25;
+                         static_cast<int>(std::bit_width(terms)) + margin_exponent_ + 1;
     info.exact_below = static_cast<uint8_t>(std::clamp(exponent, 0, int{greatest_exact_below()}));
     return info;
   }
@@ -97,10 +109,10 @@ class ExactnessRule {
     return rebased() ? sum * kBoundFactor >> kBoundShift : sum;
   }
 
-  bool float32() const { return sums_ != ScoreSums::kFloat64; }
+  bool goes_on() const { return sums_ != ScoreSums::kFloat64Words; }  // from word to word
   bool rebased() const { return sums_ == ScoreSums::kFloat32Rebased; }
   uint8_t greatest_exact_below() const { return rebased() ? kRebasedBelow : kAlways; }
-  int unit_exponent() const { return unit_exponent_; }  // of cost_unit
+  int margin_exponent() const { return margin_exponent_; }  // of cost_unit times 2^bits of a sum
   // Of a sum of costs (rebased: times kBoundFactor) to the bound.
   int bound_exponent() const {
     return unit_exponent_ - (rebased() ? static_cast<int>(kBoundShift) : 0);
@@ -115,6 +127,7 @@ class ExactnessRule {
   uint32_t most_margin_;
   int unit_exponent_;
   ScoreSums sums_;
+  int margin_exponent_;
   uint32_t free_chars_ = 0xffffffffu, char_bound_ = 0;
 };
 

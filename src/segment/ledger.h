@@ -41,7 +41,7 @@ struct LedgerScratch {
 template <class Arithmetic>
 class ScoreLedger {
  public:
-  static constexpr bool kFloat32 = Arithmetic::kFloat32;
+  static constexpr bool kGoesOn = Arithmetic::kGoesOn;
 
   ScoreLedger(const Model& model, const ExactnessRule& rule, const LedgerScratch& scratch)
       : model_(model), rule_(rule), scratch_(scratch) {}
@@ -58,7 +58,7 @@ class ScoreLedger {
   bool Holds(image::PathInfo info) {
     const uint64_t bound = bound_ + info.score_bound;
     if (bound >> info.exact_below != 0) return false;
-    if constexpr (kFloat32) bound_ = bound;
+    if constexpr (kGoesOn) bound_ = bound;
     return true;
   }
   // What Holds() moves on, for loops that do as much.
@@ -67,7 +67,7 @@ class ScoreLedger {
   // Remembers of a path that is written next how many characters its unknown token stands for.
   // False if that is not known, and the path has to be searched.
   bool NoteFused(const Path& path, const int32_t* ids, uint32_t token) {
-    if ((path.flags & Path::kFused) == 0 || !kFloat32) return true;
+    if ((path.flags & Path::kFused) == 0 || !kGoesOn) return true;
     if (path.fused == 0 || fused_count_ == LedgerScratch::kMaxFused) return false;
     const int32_t* const unknown =
         std::find(ids, ids + path.count, static_cast<int32_t>(model_.config->unk_id));
@@ -79,7 +79,7 @@ class ScoreLedger {
   // reason if that cannot be told from them.
   rankfeed_reason Search(std::span<const uint16_t> codes, TokenSink& sink) {
     if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
-    if constexpr (!kFloat32) FindWord(codes, sink);
+    if constexpr (!kGoesOn) FindWord(codes, sink);
     if (!CatchUp(sink)) return RANKFEED_REASON_UNKNOWN;
     const auto size = static_cast<uint32_t>(codes.size());
     const general::CodeChars chars{codes, model_.config->code_count};
@@ -87,12 +87,12 @@ class ScoreLedger {
     if (!Push(size, sink)) return RANKFEED_REASON_UNKNOWN;
     score_ = scratch_.lattice.best[size];
     known_to_ = sink.count;
-    if constexpr (kFloat32) bound_ = rule_.Accumulated(score_);
+    if constexpr (kGoesOn) bound_ = rule_.Accumulated(score_);
     return RANKFEED_REASON_NONE;
   }
 
  private:
-  // HuggingFace searches every word on its own, from score 0. Looked for only here, so that writing
+  // HuggingFace searches each of the words that it splits on its own, from score 0. Looked for only here, so that writing
   // ids needs no look at where words begin: U+2581 stands nowhere else, so nor do pieces that begin
   // with it. Those that began before known_to_ are in its score.
   void FindWord(std::span<const uint16_t> codes, const TokenSink& sink) {
@@ -119,7 +119,7 @@ class ScoreLedger {
         score_ = Arithmetic::Store(Arithmetic::Piece(model_.segment.id_scores[id], score_));
         continue;
       }
-      if (!kFloat32) return false;
+      if (!kGoesOn) return false;
       const bool is_fused = fused != end && fused->token == known_to_;
       for (uint32_t chars = is_fused ? (fused++)->chars : 1; chars > 0; --chars) {
         score_ = Arithmetic::Unknown(model_.config->unk_score, score_);
@@ -150,7 +150,7 @@ class ScoreLedger {
   const Model& model_;
   const ExactnessRule& rule_;
   const LedgerScratch& scratch_;
-  uint64_t bound_ = 0;  // of the segments so far (SentencePiece)
+  uint64_t bound_ = 0;  // of the segments so far, where the score goes on
   double score_ = 0;    // the reference's, up to token known_to_
   uint32_t known_to_ = 0;
   uint32_t fused_count_ = 0;  // unknown tokens from there on

@@ -150,14 +150,37 @@ TEST(Eligibility, PreTokenizersThatKeepItOff) {
          Op::kDigits);
   Expect(with(Sequence("pretokenizers", {R"({"type":"Whitespace"})", hf_test::kAlways})),
          FastRoadReason::kPreTokenizer, Op::kWhitespace);
-  Expect(with(hf_test::kWhole), FastRoadReason::kPreTokenizer, Op::kMetaspace);
-  Expect(with(Sequence("pretokenizers", {R"({"type":"WhitespaceSplit"})", hf_test::kFirst})),
-         FastRoadReason::kPreTokenizer, Op::kMetaspace);
+  for (const char* metaspace : {hf_test::kWhole, hf_test::kFirst}) {
+    Expect(with(Sequence("pretokenizers", {R"({"type":"WhitespaceSplit"})", metaspace})),
+           FastRoadReason::kPreTokenizer, Op::kMetaspace);
+  }
   Expect(with(R"({"type":"WhitespaceSplit"})"), FastRoadReason::kNoMetaspace);
   Expect(with("null"), FastRoadReason::kNoMetaspace);
-  for (const char* metaspace : {hf_test::kAlways, hf_test::kFirst, hf_test::kNever}) {
+  for (const char* metaspace :
+       {hf_test::kAlways, hf_test::kFirst, hf_test::kNever, hf_test::kWhole}) {
     Expect(with(metaspace), FastRoadReason::kNone);
   }
+}
+
+TEST(Eligibility, SpacesThatTheNormalizerReplaces) {
+  const auto with = [](const std::string& normalizer, const std::string& pre_tokenizer) {
+    return File([&](HfFile& f) {
+      f.normalizer = normalizer;
+      f.pre_tokenizer = pre_tokenizer;
+    });
+  };
+  const std::string replace =
+      R"({"type":"Replace","pattern":{"String":" "},"content":"\u2581"})";
+  const std::string lowercase = R"({"type":"Lowercase"})";
+  for (const std::string& pre_tokenizer :
+       {std::string("null"), std::string(hf_test::kWhole), std::string(hf_test::kAlways)}) {
+    Expect(with(Sequence("normalizers", {lowercase, replace}), pre_tokenizer),
+           FastRoadReason::kNone);
+  }
+  const std::string words =
+      Sequence("pretokenizers", {R"({"type":"WhitespaceSplit"})", hf_test::kAlways});
+  Expect(with(replace, words), FastRoadReason::kPreTokenizer, Op::kMetaspace);
+  Expect(with(Sequence("normalizers", {replace, lowercase}), "null"), FastRoadReason::kNoMetaspace);
 }
 
 TEST(Eligibility, OptionsOfHuggingFace) {

@@ -243,7 +243,9 @@ TEST(WordEngine, IsNotAvailableWhereWordsAreNotIndependent) {
   const json punctuation = {{"type", "Punctuation"}, {"behavior", "Isolated"}};
   const json files[] = {
       with(precompiled, Sequence("pretokenizers", {punctuation, kMetaspace})),
-      with(precompiled, unsplit),
+      with(precompiled, Sequence("pretokenizers", {Type("WhitespaceSplit"), unsplit})),
+      with(Sequence("normalizers", {precompiled, Replace(" ", "\u2581")}),
+           Sequence("pretokenizers", {Type("WhitespaceSplit"), kMetaspace})),
       with(precompiled, nullptr),
       with({{"type", "Prepend"}, {"prepend", "a"}}, kMetaspace),
   };

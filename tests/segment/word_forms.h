@@ -154,6 +154,15 @@ inline std::vector<FormFile> MakeForms() {
   add("every space", precompiled, Metaspace("first"));
   add("forms", Sequence("normalizers", {Type("NFD"), Type("Nmt"), Type("NFKC"), ReplaceRun(" ")}),
       Metaspace("never"));
+  const json spaces = Replace(" ", "\u2581");
+  const auto whole = [](const char* prepend_scheme) {
+    json metaspace = Metaspace(prepend_scheme);
+    metaspace["split"] = false;
+    return metaspace;
+  };
+  add("whole", Sequence("normalizers", {precompiled, ReplaceRun(" ")}), whole("always"));
+  add("whole, first", Sequence("normalizers", {precompiled, spaces}), whole("first"));
+  add("whole, no pre-tokenizer", Sequence("normalizers", {precompiled, spaces}), nullptr);
   json tokens = base;
   tokens["normalizer"] = Sequence("normalizers", {Type("Lowercase"), precompiled, ReplaceRun(" ")});
   tokens["pre_tokenizer"] = kMetaspace;

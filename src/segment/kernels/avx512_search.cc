@@ -204,9 +204,9 @@ RANKFEED_GATHER inline __m512i LimitAndBound(const ExactnessRule& rule, __m512i 
   const __m512i half = _mm512_srli_epi64(_mm512_add_epi64(terms, Set(1)), 1);
   const __mmask8 holds = _mm512_mask_cmpgt_epu64_mask(light, margin, half);
   __m512i limit = Set(ExactnessRule::kAlways);
-  if (rule.float32()) {
+  if (rule.goes_on()) {
     limit = _mm512_sub_epi64(BitWidth(_mm512_sub_epi64(margin, half)), BitWidth(terms));
-    limit = _mm512_add_epi64(limit, _mm512_set1_epi64(rule.unit_exponent() + 24));
+    limit = _mm512_add_epi64(limit, _mm512_set1_epi64(rule.margin_exponent()));
     limit = _mm512_max_epi64(limit, _mm512_setzero_si512());
     limit = _mm512_min_epi64(limit, Set(rule.greatest_exact_below()));
   }
