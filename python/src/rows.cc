@@ -311,18 +311,8 @@ void PutIds(PyObject* list, Py_ssize_t at, const Run& run) {
 
 // n times the same object.
 void PutSame(PyObject* list, Py_ssize_t at, size_t n, const nb::object& item) {
-  PyObject* const object = item.ptr();
-#if PY_VERSION_HEX < 0x030c0000 && !defined(Py_REF_DEBUG)
-  // At once: one by one each addition waits for the one before. From 3.12 on small ints, of which
-  // masks are, count no references.
-  Py_SET_REFCNT(object, Py_REFCNT(object) + static_cast<Py_ssize_t>(n));
-  for (size_t k = 0; k < n; ++k) NB_LIST_SET_ITEM(list, at + static_cast<Py_ssize_t>(k), object);
-#else
-  for (size_t k = 0; k < n; ++k) {
-    Py_INCREF(object);
-    NB_LIST_SET_ITEM(list, at + static_cast<Py_ssize_t>(k), object);
-  }
-#endif
+  for (size_t k = 0; k < n; ++k)
+    NB_LIST_SET_ITEM(list, at + static_cast<Py_ssize_t>(k), item.inc_ref().ptr());
 }
 
 void PutOffsets(PyObject* list, Py_ssize_t at, const Run& run) {
