@@ -186,12 +186,15 @@ int main(int argc, char** argv) {
   rankfeed::cli::AddServe(app);
 #endif
   rankfeed::cli::AddExamples(app);
-  try {
-    rankfeed::cli::CheckCommandNames(app, argc, argv);
+  // Before the command runs, and behind --help and --version, which need neither.
+  app.parse_complete_callback([] {
     rankfeed::cli::ForceInstructionSet();
 #ifdef RANKFEED_WITH_CROSSENCODER
     rankfeed::cli::ChooseProducts();
 #endif
+  });
+  try {
+    rankfeed::cli::CheckCommandNames(app, argc, argv);
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) throw rankfeed::cli::Failure("writing to standard output failed");
     return 0;

@@ -86,6 +86,7 @@ for isa in $isas; do
 done
 refused "instruction set that there is not" "RANKFEED_ISA=avx9: no such instruction set; there are scalar, .*neon; this CPU can run scalar" \
   env RANKFEED_ISA=avx9 "$rankfeed" info --vocab v.rfimg
+equal "help whatever RANKFEED_ISA says" "$("$rankfeed" --help)" "$(RANKFEED_ISA=avx9 "$rankfeed" --help)"
 absent=neon # each CPU lacks one of these
 [[ $(uname -m) == aarch64 ]] && absent=avx2
 refused "instruction set of another CPU" "RANKFEED_ISA=$absent: this CPU cannot run it; there are scalar" \
