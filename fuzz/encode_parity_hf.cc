@@ -73,11 +73,19 @@ class Pair {
                 "\n  reference        " + Show(wanted) + "\n  engine           " + Show(plain) +
                 "\n  without offsets  " + Show(fast) + "\n" + source_);
     }
+    CheckPieces(exact.view(), flags, fast);
     ++counters.executions;
     if (mode == kEscape) CheckError(exact.view(), plain, fast);
   }
 
  private:
+  void CheckPieces(std::string_view text, uint32_t flags, const Tokens& whole) {
+    const std::optional<Tokens> pieces = fast_->EncodeInPieces(text, flags);
+    if (!pieces || *pieces == whole) return;
+    FUZZ_FAIL("text " + Escape(text) + " flags " + std::to_string(flags) + "\n  at once          " +
+              Show(whole) + "\n  in pieces        " + Show(*pieces) + "\n" + source_);
+  }
+
   // What is not refused is what escaping gives; what is refused has a place.
   void CheckError(std::string_view text, const Tokens& escaped, const Tokens& fast_escaped) {
     const Tokens plain = plain_->Encode(text, RANKFEED_SPECIALS_ERROR),
@@ -87,6 +95,7 @@ class Pair {
     const rankfeed_status found =
         rankfeed_find_special(plain_->get(), {text.data(), text.size()}, &match);
     FUZZ_ASSERT(plain.status == fast.status);
+    CheckPieces(text, RANKFEED_SPECIALS_ERROR, fast);
     if (plain.status == RANKFEED_E_SPECIAL_IN_TEXT) {
       FUZZ_ASSERT(found == RANKFEED_OK);
       FUZZ_ASSERT(match.byte_begin <= match.byte_end && match.byte_end <= text.size());

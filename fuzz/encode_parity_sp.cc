@@ -46,6 +46,11 @@ class Paths {
                 "\n  general path     " + Show(plain) + "\n  fast road        " + Show(offsets) +
                 "\n  without offsets  " + Show(fast));
     }
+    const std::optional<Tokens> pieces = fast_->EncodeInPieces(exact.view());
+    if (pieces && *pieces != fast) {
+      FUZZ_FAIL("text " + Escape(text) + "\n  at once          " + Show(fast) +
+                "\n  in pieces        " + Show(*pieces));
+    }
     ++counters.executions;
   }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -141,6 +142,55 @@ class Encoder {
       tokens.begin.assign(begin_.begin(), begin_.begin() + io.count);
       tokens.end.assign(end_.begin(), end_.begin() + io.count);
     }
+    return tokens;
+  }
+
+  // The same in pieces of up to 64 bytes, through a small window, with little room for ids. Without
+  // offsets. Nothing where the pipeline or the text has no place to cut.
+  std::optional<Tokens> EncodeInPieces(std::string_view text, uint32_t flags = 0) {
+    rankfeed_encode_options options{};
+    options.struct_size = sizeof(options);
+    options.flags = flags;
+    uint64_t random = 0x9e3779b97f4a7c15ULL * (text.size() + 1);
+    const auto below = [&](uint64_t n) {
+      random = random * 6364136223846793005ULL + 1;
+      return (random >> 33) % n;
+    };
+    const auto window_bytes = static_cast<uint32_t>(4 + below(48));
+    Block window(window_bytes, 1);
+    const rankfeed_status begun = rankfeed_encode_begin(
+        encoder_, &options, static_cast<char*>(window.data()), window_bytes);
+    if (begun == RANKFEED_E_UNSUPPORTED) return std::nullopt;
+    FUZZ_ASSERT(begun == RANKFEED_OK);
+    Tokens tokens;
+    uint32_t room = static_cast<uint32_t>(below(64));
+    std::vector<int32_t> ids;
+    const auto run = [&](std::string_view piece, bool last) {
+      for (;;) {
+        ids.resize(room);
+        rankfeed_stream_io io{};
+        io.struct_size = sizeof(io);
+        io.capacity = room;
+        io.input_ids = ids.data();
+        tokens.status = last ? rankfeed_encode_end(encoder_, &io)
+                             : rankfeed_encode_feed(encoder_, {piece.data(), piece.size()}, &io);
+        FUZZ_ASSERT(io.count <= room && io.consumed <= piece.size());
+        tokens.ids.insert(tokens.ids.end(), ids.begin(), ids.begin() + io.count);
+        piece.remove_prefix(io.consumed);
+        if (tokens.status != RANKFEED_E_OUTPUT_SIZE) break;
+        FUZZ_ASSERT(io.needed > room - io.count);
+        room = io.needed;
+      }
+      FUZZ_ASSERT(tokens.status != RANKFEED_OK || piece.empty());
+    };
+    while (!text.empty() && tokens.status == RANKFEED_OK) {
+      const size_t size = std::min<size_t>(text.size(), below(65));
+      run(text.substr(0, size), false);
+      text.remove_prefix(size);
+    }
+    if (tokens.status == RANKFEED_OK) run({}, true);
+    if (tokens.status == RANKFEED_E_LIMIT) return std::nullopt;
+    if (tokens.status != RANKFEED_OK) tokens.ids.clear();
     return tokens;
   }
 

@@ -273,6 +273,30 @@ class Encoder {
     });
   }
 
+  // A text that comes in pieces, cut anywhere: EncodeBegin, EncodeFeed for each piece, EncodeEnd,
+  // see rankfeed_encode_begin. The last two append the ids that are settled to *input_ids, also
+  // before an error; together they are those of Encode. A window of window_bytes is allocated.
+  Error EncodeBegin(const rankfeed_encode_options& options, uint32_t window_bytes = 1 << 16) {
+    return detail::OrNoMemory([&] {
+      window_.resize(window_bytes);
+      const rankfeed_status status =
+          rankfeed_encode_begin(encoder_, &options, window_.data(), window_bytes);
+      return detail::InWords(status, status == RANKFEED_E_UNSUPPORTED
+                                         ? "encoder: texts of this vocabulary cannot come in pieces"
+                                         : "encoder");
+    });
+  }
+  Error EncodeFeed(std::string_view piece, std::vector<int32_t>* input_ids) {
+    return detail::OrNoMemory([&] { return FeedInto(piece, input_ids); });
+  }
+  Error EncodeEnd(std::vector<int32_t>* input_ids) {
+    return detail::OrNoMemory([&] {
+      return Append(input_ids, 0, [&](rankfeed_stream_io* io) {
+        return rankfeed_encode_end(encoder_, io);
+      });
+    });
+  }
+
   // Before the first text, where that one must not wait for memory; see rankfeed_encoder_warm.
   Error Warm() { return detail::InWords(rankfeed_encoder_warm(encoder_), "encoder"); }
   // Hands pages of the scratch back that texts have touched, see rankfeed_encoder_trim. Returns
@@ -413,6 +437,36 @@ class Encoder {
     }
   }
 
+  Error FeedInto(std::string_view piece, std::vector<int32_t>* input_ids) {
+    return Append(input_ids, piece.size() / 4, [&](rankfeed_stream_io* io) {
+      const rankfeed_status status =
+          rankfeed_encode_feed(encoder_, {piece.data(), piece.size()}, io);
+      piece.remove_prefix(io->consumed);
+      return status;
+    });
+  }
+
+  // Calls until the ids fit, of which there are likely so many.
+  template <class Call>
+  Error Append(std::vector<int32_t>* input_ids, size_t likely, Call call) {
+    for (size_t room = std::min<size_t>(likely, 1 << 20) + 64;;) {
+      const size_t size = input_ids->size();
+      input_ids->resize(size + room);
+      rankfeed_stream_io io{};
+      io.struct_size = sizeof(io);
+      io.capacity = static_cast<uint32_t>(room);
+      io.input_ids = input_ids->data() + size;
+      const rankfeed_status status = call(&io);
+      input_ids->resize(size + io.count);
+      if (status == RANKFEED_E_LIMIT) {
+        return Error{status, "encoder: the text has no place to cut within the " +
+                                 std::to_string(window_.size()) + " bytes of its window"};
+      }
+      if (status != RANKFEED_E_OUTPUT_SIZE) return detail::InWords(status, "encoder");
+      room = std::max<size_t>(room, io.needed);
+    }
+  }
+
   Error DecodeInto(std::span<const int32_t> input_ids, bool skip_special_tokens, std::string* out) {
     const uint32_t flags = skip_special_tokens ? RANKFEED_SKIP_SPECIAL_TOKENS : 0;
     for (size_t capacity = out->capacity() | 256;;) {
@@ -448,6 +502,7 @@ class Encoder {
   }
   AlignedBytes scratch_;
   rankfeed_encoder* encoder_ = nullptr;
+  std::vector<char> window_;  // of a text that comes in pieces
   uint32_t max_text_bytes_ = 0;
   bool with_offsets_ = false;
   RoadCounts repeated_{};  // tries whose ids did not fit

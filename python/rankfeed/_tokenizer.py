@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import UserDict
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union, overload
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
@@ -241,6 +241,27 @@ class Tokenizer:
                           ("input", "input") if second is None else ("first texts of input", "second texts of input"),
                           offsets)
         return self._encodings(call)
+
+    def encode_stream(self, pieces: Iterable[Text], add_special_tokens: bool = True,
+                      window_bytes: int = 1 << 16) -> "Iterator[npt.NDArray[np.int32]]":
+        """The ids of one text that comes in pieces, cut anywhere (bytes inside a character too), as they are settled:
+        those of encode, for texts of any length, of which no more than window_bytes wait at a time.
+
+        Raises RankfeedError for a vocabulary or a text that cannot be cut: LIMIT where window_bytes hold no single
+        space or line feed between two plain characters (docs/python.md)."""
+        if isinstance(pieces, (str, bytes)):
+            raise TypeError(f"pieces is {_options.words(pieces)}, one text; it must be an iterable of texts, such as [pieces]")
+        special = _options.flag("add_special_tokens", add_special_tokens)
+        size = _options.number("window_bytes", window_bytes, least=1)
+        return self._stream(iter(pieces), int(special), size)
+
+    def _stream(self, pieces: Iterator[Text], flags: int, window_bytes: int) -> "Iterator[npt.NDArray[np.int32]]":
+        stream = _core.Stream(self._model, flags, window_bytes)
+        for piece in pieces:
+            ids = stream.feed(piece)
+            if len(ids):
+                yield ids
+        yield stream.end()
 
     def _call(self, first: Any, second: Any, add_special_tokens: bool, names: Tuple[str, str],
               offsets: Optional[OffsetUnit]) -> Call:

@@ -100,6 +100,7 @@ void BindMemory(nb::module_& module);
 void BindRing(nb::module_& module);
 void BindModel(nb::module_& module);
 void BindCorpus(nb::module_& module);
+void BindStream(nb::module_& module);
 void BindRequest(nb::module_& module);
 void BindRows(nb::module_& module);
 

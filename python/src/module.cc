@@ -22,6 +22,7 @@ NB_MODULE(_core, module) {
   });
   rankfeed::python::BindMemory(module);
   rankfeed::python::BindModel(module);
+  rankfeed::python::BindStream(module);
   rankfeed::python::BindCorpus(module);
   rankfeed::python::BindRing(module);
   rankfeed::python::BindRows(module);

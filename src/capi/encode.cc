@@ -180,6 +180,53 @@ rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder, const rankfeed_
   return status;
 }
 
+namespace {
+
+// The columns of a call, checked.
+rankfeed_status OpenIo(const rankfeed_encoder* encoder, rankfeed_stream_io* io, TokenSink* sink) {
+  if (!Open(encoder) || io == nullptr) return RANKFEED_E_ARGUMENT;
+  if (io->struct_size != sizeof(rankfeed_stream_io)) return RANKFEED_E_STRUCT_SIZE;
+  io->count = io->needed = 0;
+  io->consumed = 0;
+  if (!encoder->stream.open() || (io->input_ids == nullptr && io->capacity != 0)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  *sink = {io->input_ids, nullptr, nullptr, io->capacity, 0};
+  return RANKFEED_OK;
+}
+
+}  // namespace
+
+rankfeed_status rankfeed_encode_begin(rankfeed_encoder* encoder,
+                                      const rankfeed_encode_options* options, char* window,
+                                      uint32_t window_bytes) {
+  if (!Open(encoder) || window == nullptr || window_bytes == 0) return RANKFEED_E_ARGUMENT;
+  if (const rankfeed_status status = CheckOptions(options, *encoder->model, kIdFlags)) {
+    return status;
+  }
+  return encoder->stream.Begin(*encoder, options != nullptr ? *options : kNoOptions, window,
+                               window_bytes);
+}
+
+rankfeed_status rankfeed_encode_feed(rankfeed_encoder* encoder, rankfeed_text piece,
+                                     rankfeed_stream_io* io) {
+  TokenSink sink;
+  if (const rankfeed_status status = OpenIo(encoder, io, &sink)) return status;
+  if (piece.data == nullptr && piece.size != 0) return RANKFEED_E_ARGUMENT;
+  const rankfeed_status status = encoder->stream.Feed(*encoder, {piece.data, piece.size}, sink,
+                                                      &io->consumed, &io->needed);
+  io->count = sink.count;
+  return status;
+}
+
+rankfeed_status rankfeed_encode_end(rankfeed_encoder* encoder, rankfeed_stream_io* io) {
+  TokenSink sink;
+  if (const rankfeed_status status = OpenIo(encoder, io, &sink)) return status;
+  const rankfeed_status status = encoder->stream.End(*encoder, sink, &io->needed);
+  io->count = sink.count;
+  return status;
+}
+
 rankfeed_status rankfeed_find_special(rankfeed_encoder* encoder, rankfeed_text text,
                                       rankfeed_special_match* out) {
   if (!Open(encoder) || out == nullptr || (text.data == nullptr && text.size != 0)) {

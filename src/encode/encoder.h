@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/layout.h"
+#include "encode/stream.h"
 #include "general/hf_encode.h"
 #include "general/scratch.h"
 #include "image/model.h"
@@ -68,6 +69,7 @@ struct rankfeed_encoder {
   bool fast_offsets = false;  // the engine knows them
   rankfeed::encode::Around around;  // with special tokens; without, ids vanish
   rankfeed_road_counts roads[RANKFEED_REASON_COUNT] = {};
+  rankfeed::encode::Stream stream;  // of rankfeed_encode_begin
 
   // The arrays of the fast road, which do not grow with the text: from the end of those that do.
   char* fast_begin() const { return general.working_end(); }

@@ -61,6 +61,17 @@ rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, 
   return Route(all, sink, done);
 }
 
+rankfeed_status TextEncoder::EncodePart(rankfeed_text part, bool first, bool last,
+                                        general::CarriedScore* score, TokenSink& sink) const {
+  const bool goes_on = segment::ScoreSumsOf(model_) != segment::ScoreSums::kFloat64Words;
+  segment::Texts all{.texts = {&part, 1}, .score = goes_on ? score : nullptr};
+  const Around& around = encoder_.around;
+  if (specials() && first) all.before = {around.before, around.before_count};
+  if (specials() && last) all.after = {around.after, around.after_count};
+  size_t done;
+  return Route(all, sink, &done);
+}
+
 rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* io) const {
   io->count = 0;
   if (text.size > encoder_.limits.max_text_bytes) return RANKFEED_E_LIMIT;
@@ -271,7 +282,7 @@ rankfeed_status TextEncoder::RunEngine(segment::Engine<Arithmetic>& engine,
     const bool first = last_left != *done;  // stretch of its text that leaves
     last_left = *done;
     Count(stop.reason, first, stop.stretch.size());
-    status = GeneralStretch(View(texts.texts[*done]), stop.stretch, sink);
+    status = GeneralStretch(texts, *done, stop.stretch, sink);
     if (status != RANKFEED_OK) break;
     left.texts += first;
     left.bytes += stop.stretch.size();
@@ -293,16 +304,17 @@ rankfeed_status TextEncoder::General(std::string_view text, TokenSink& sink) con
   return general::EncodeSentencePiece(model_, encoder_.general, text, frame_, sink);
 }
 
-rankfeed_status TextEncoder::GeneralStretch(std::string_view text, std::string_view stretch,
-                                            TokenSink& sink) const {
+rankfeed_status TextEncoder::GeneralStretch(const segment::Texts& texts, size_t number,
+                                            std::string_view stretch, TokenSink& sink) const {
+  const std::string_view text = View(texts.texts[number]);
   // There a text is one stretch, without the spaces that it may have lost at its begin.
   if (!model_.huggingface()) {
-    return general::EncodeSentencePiece(model_, encoder_.general, text, {}, sink);
+    return general::EncodeSentencePiece(model_, encoder_.general, text, {}, sink, texts.score);
   }
   const auto begin = static_cast<uint32_t>(stretch.data() - text.data());
   const auto end = static_cast<uint32_t>(begin + stretch.size());
   return general::EncodeHuggingFaceStretch(model_, encoder_.general, text, begin, end, flags_,
-                                           sink);
+                                           sink, texts.score);
 }
 
 void TextEncoder::Count(rankfeed_reason road, uint64_t texts, uint64_t bytes) const {

@@ -31,6 +31,12 @@ class TextEncoder {
   // One text, with offsets if io has a place for them. On an error io->count is unspecified.
   rankfeed_status EncodeText(rankfeed_text text, rankfeed_encoding* io) const;
 
+  // A part of a text that was cut as stream.h says: its ids behind those in the sink. first, last:
+  // of the text. score: only used where it goes on from part to part. On an error the sink is
+  // unspecified.
+  rankfeed_status EncodePart(rankfeed_text part, bool first, bool last,
+                             general::CarriedScore* score, TokenSink& sink) const;
+
   // Several texts, with offsets if io has places for them. On an error io tells how many were done.
   rankfeed_status EncodeTexts(std::span<const rankfeed_text> texts, rankfeed_encodings* io) const;
 
@@ -59,8 +65,8 @@ class TextEncoder {
   rankfeed_status RunEngine(segment::Engine<Arithmetic>& engine, const segment::Texts& texts,
                             TokenSink& sink, size_t* done) const;
   rankfeed_status General(std::string_view text, TokenSink& sink) const;
-  rankfeed_status GeneralStretch(std::string_view text, std::string_view stretch,
-                                 TokenSink& sink) const;
+  rankfeed_status GeneralStretch(const segment::Texts& texts, size_t number,
+                                 std::string_view stretch, TokenSink& sink) const;
   size_t Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
                rankfeed_status* status) const;
   rankfeed_reason Blocked(const TokenSink& sink) const;

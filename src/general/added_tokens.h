@@ -172,6 +172,11 @@ class AddedTokenFilter {
   bool has_stop_bytes() const { return has_first_bytes_; }
   const ByteSet& stop_bytes() const { return stop_bytes_; }
 
+  // Whether one may begin with that byte, also as a part of what is read as U+FFFD.
+  bool MayBeginWith(uint8_t byte) const {
+    return first_bytes_.Has(byte) || (byte >= 0x80 && !has_first_bytes_);
+  }
+
   // False only if none occurs. O(text bytes * longest token) at worst.
   bool MayOccurIn(std::string_view text) const {
     if (!has_first_bytes_) return true;

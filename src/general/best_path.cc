@@ -4,19 +4,22 @@
 
 namespace rankfeed::general {
 
-void BestPathHuggingFace(const Model& model, std::string_view text, const Lattice& lattice) {
-  FindBestPath<HuggingFaceArithmetic>(model, TextChars{model.codes, text}, 0, lattice);
+void BestPathHuggingFace(const Model& model, std::string_view text, double start,
+                         const Lattice& lattice) {
+  FindBestPath<HuggingFaceArithmetic>(model, TextChars{model.codes, text}, start, lattice);
 }
 
-void BestPathWithoutSpecials(const Model& model, std::string_view text, const Lattice& lattice) {
-  FindBestPath<HuggingFaceArithmetic, false>(model, TextChars{model.codes, text}, 0, lattice);
+void BestPathWithoutSpecials(const Model& model, std::string_view text, double start,
+                             const Lattice& lattice) {
+  FindBestPath<HuggingFaceArithmetic, false>(model, TextChars{model.codes, text}, start, lattice);
 }
 
-void BestPathSentencePiece(const Model& model, std::string_view text, const Lattice& lattice) {
+void BestPathSentencePiece(const Model& model, std::string_view text, double start,
+                           const Lattice& lattice) {
   if (model.sentencepiece_0_2_1()) {
-    FindBestPath<SentencePiece021Arithmetic>(model, TextChars{model.codes, text}, 0, lattice);
+    FindBestPath<SentencePiece021Arithmetic>(model, TextChars{model.codes, text}, start, lattice);
   } else {
-    FindBestPath<SentencePieceArithmetic>(model, TextChars{model.codes, text}, 0, lattice);
+    FindBestPath<SentencePieceArithmetic>(model, TextChars{model.codes, text}, start, lattice);
   }
 }
 

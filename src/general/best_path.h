@@ -226,15 +226,26 @@ void FindBestPath(const Model& model, const Chars& chars, double start, const La
   PathFinder<Arithmetic, kSpecials, Chars>(model, chars, lattice).Run(start);
 }
 
+// Of a text that comes in parts, whose best path passes between them: the score up to a part, and
+// behind it. A whole text begins at 0.
+struct CarriedScore {
+  double before = 0, after = 0;
+};
+
+// The searches of the references, from the score `start`.
+
 // HuggingFace tokenizers 0.23.2, models/unigram/model.rs encode_optimized: float64 sums, a
 // candidate replaces only if strictly greater, so the earlier start wins a tie.
-void BestPathHuggingFace(const Model& model, std::string_view text, const Lattice& lattice);
+void BestPathHuggingFace(const Model& model, std::string_view text, double start,
+                         const Lattice& lattice);
 
 // The same without the pieces that are special tokens.
-void BestPathWithoutSpecials(const Model& model, std::string_view text, const Lattice& lattice);
+void BestPathWithoutSpecials(const Model& model, std::string_view text, double start,
+                             const Lattice& lattice);
 
 // SentencePiece, unigram_model.cc EncodeOptimized, by the arithmetic of the releases that the model
 // is compiled for (general/arithmetic.h).
-void BestPathSentencePiece(const Model& model, std::string_view text, const Lattice& lattice);
+void BestPathSentencePiece(const Model& model, std::string_view text, double start,
+                           const Lattice& lattice);
 
 }  // namespace rankfeed::general

@@ -91,9 +91,14 @@ class Encoder {
         refuse_special_((flags & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skip_special_),
         refused_(refused) {}
 
-  rankfeed_status EncodeStretch(std::string_view text, uint32_t begin, uint32_t end) {
+  rankfeed_status EncodeStretch(std::string_view text, uint32_t begin, uint32_t end,
+                                CarriedScore* score) {
     text_ = text;
-    return Stretch(begin, end);
+    if (score == nullptr) return Stretch(begin, end);
+    start_ = end_score_ = begin == 0 ? score->before : 0;
+    const rankfeed_status status = Stretch(begin, end);
+    score->after = end_score_;
+    return status;
   }
 
   rankfeed_status Encode(std::string_view text) {
@@ -240,10 +245,11 @@ class Encoder {
   rankfeed_status Split(uint32_t begin, uint32_t end) {
     const std::string_view split = buffers_.in().view(begin, end);
     const general::Lattice& lattice = scratch_.lattice;
-    general::BestPathHuggingFace(model_, split, lattice);
+    BestPathHuggingFace(model_, split, start_, lattice);
     if (escape_special_ || refuse_special_) {
       if (const rankfeed_status status = GuardPath(begin, end)) return status;
     }
+    end_score_ = lattice.best[split.size()];
     if (model_.config->unk_id == image::kNoId && NeedsUnknown(split)) return RANKFEED_E_UNK_ID;
 
     const auto size = static_cast<uint32_t>(split.size());
@@ -271,7 +277,7 @@ class Encoder {
       const uint32_t id = model_.value_ids[lattice.value[e]];
       if (!IsSpecial(id)) continue;
       if (refuse_special_) return RefuseNormalized(id, begin + b, begin + e);
-      general::BestPathWithoutSpecials(model_, split, lattice);
+      BestPathWithoutSpecials(model_, split, start_, lattice);
       return RANKFEED_OK;
     }
     return RANKFEED_OK;
@@ -366,6 +372,7 @@ class Encoder {
   static constexpr uint32_t kManySplits = 16;
   KnownSplits known_;
   uint32_t stretch_begin_ = 0, stretch_end_ = 0;
+  double start_ = 0, end_score_ = 0;  // before a split, and behind the last one
 };
 
 }  // namespace
@@ -377,8 +384,8 @@ rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::str
 
 rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
                                          std::string_view text, uint32_t begin, uint32_t end,
-                                         uint32_t flags, TokenSink& sink) {
-  return Encoder(model, scratch, flags, sink, nullptr).EncodeStretch(text, begin, end);
+                                         uint32_t flags, TokenSink& sink, CarriedScore* score) {
+  return Encoder(model, scratch, flags, sink, nullptr).EncodeStretch(text, begin, end, score);
 }
 
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,

@@ -28,9 +28,12 @@ rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::str
                                   uint32_t flags, TokenSink& sink, SpecialPlace* refused = nullptr);
 
 // The same for the stretch [begin, end) of a text between two of its added tokens, without offsets.
+// score (nullable; of pipelines without words): of a part of a text. The stretch that the part
+// begins with goes on from it.
 rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
                                          std::string_view text, uint32_t begin, uint32_t end,
-                                         uint32_t flags, TokenSink& sink);
+                                         uint32_t flags, TokenSink& sink,
+                                         CarriedScore* score = nullptr);
 
 // Runs only the normalizer; *out is a view into scratch. Errors: LIMIT.
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,

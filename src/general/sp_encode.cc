@@ -88,7 +88,7 @@ class PathReader {
 }  // namespace
 
 rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
-                                    const SpFrame& frame, TokenSink& sink) {
+                                    const SpFrame& frame, TokenSink& sink, CarriedScore* score) {
   const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
   normalize::SpNormalized normalized;
   if (!normalize::SpNormalize(normalize::SpNormalizerOf(model), text, scratch.text[0],
@@ -97,7 +97,9 @@ rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::s
     return RANKFEED_E_LIMIT;
   }
   const std::string_view view(scratch.text[0], normalized.size);
-  if (!view.empty()) general::BestPathSentencePiece(model, view, scratch.lattice);
+  const double start = score != nullptr ? score->before : 0;
+  if (!view.empty()) BestPathSentencePiece(model, view, start, scratch.lattice);
+  if (score != nullptr) score->after = view.empty() ? start : scratch.lattice.best[view.size()];
 
   const auto add = [&](uint32_t id) {
     const uint32_t at = SpFrame::PlaceOf(model, id, text.size());

@@ -48,8 +48,8 @@ class Emitter {
     wants_offsets_ = sink->begin != nullptr || sink->end != nullptr;
   }
 
-  // offset: of the stretch in its text.
-  void BeginStretch(std::string_view stretch, uint32_t offset) {
+  // offset: of the stretch in its text. score: of what comes before it.
+  void BeginStretch(std::string_view stretch, uint32_t offset, double score) {
     stretch_ = stretch;
     if (wants_offsets_) {
       if constexpr (kFloat32) {
@@ -60,7 +60,7 @@ class Emitter {
     }
     goes_on_ = false;
     trailing_space_ = false;
-    ledger_.Begin(sink_->count);
+    ledger_.Begin(sink_->count, score);
   }
 
   // A batch begins: what was decoded of it is taken in order from here on.
@@ -87,10 +87,12 @@ class Emitter {
     return EmitFound(segments, begin, end);
   }
 
-  // Separators after the last word may make a word of one U+2581.
-  rankfeed_reason EndStretch() {
+  // Separators after the last word may make a word of one U+2581. score (nullable): what it becomes.
+  rankfeed_reason EndStretch(double* score) {
     rankfeed_reason reason = RANKFEED_REASON_NONE;
     if ((model_.segment.config->rules & image::kTrailingSpaceIsWord) != 0) reason = EmitTrailing();
+    if (score != nullptr && reason == RANKFEED_REASON_NONE) [[unlikely]]
+      reason = ledger_.End(*sink_, score);
     if constexpr (kFloat32) {
       if (wants_offsets_) [[unlikely]]
         offsets_.End(*sink_);

@@ -91,7 +91,9 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
     if ((run.marks & SegmentRun::kBeginsText) != 0) BeginText();
     if ((run.marks & SegmentRun::kBeginsStretch) != 0) {
       stretch_begin_ = sink_->count;
-      emitter_.BeginStretch(run.stretch, OffsetOf(run.stretch));
+      const uint32_t offset = OffsetOf(run.stretch);
+      const bool goes_on = texts_->score != nullptr && offset == 0;
+      emitter_.BeginStretch(run.stretch, offset, goes_on ? texts_->score->before : 0);
     }
     run.marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
     if (run.reason != RANKFEED_REASON_NONE) return Leave(run.reason, stop);
@@ -107,7 +109,7 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
     if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
     if (rest) break;
     if ((run.marks & SegmentRun::kEndsStretch) != 0) {
-      reason = emitter_.EndStretch();
+      reason = emitter_.EndStretch(texts_->score != nullptr ? &texts_->score->after : nullptr);
       if (reason == RANKFEED_REASON_NONE && texts_->refuse_special && HoldsSpecial()) {
         reason = RANKFEED_REASON_OPTIONS;
       }

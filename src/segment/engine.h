@@ -74,6 +74,8 @@ struct Texts {
   uint32_t* ends = nullptr;                     // nullable; by text: sink.count after it
   const general::AddedTokens* added = nullptr;  // null: texts hold none
   bool refuse_special = false;  // a stretch with a special token among its pieces leaves
+  // Nullable; of a text that is a part of one. Only where the score of a stretch goes on to its end.
+  general::CarriedScore* score = nullptr;
 };
 
 // Why an engine stopped before the end of the texts. Without a reason: at a token that is refused.

@@ -46,12 +46,21 @@ class ScoreLedger {
   ScoreLedger(const Model& model, const ExactnessRule& rule, const LedgerScratch& scratch)
       : model_(model), rule_(rule), scratch_(scratch) {}
 
-  // A stretch begins behind that many tokens of the sink.
-  void Begin(uint32_t token) {
+  // A stretch begins behind that many tokens of the sink. score: of what comes before it.
+  void Begin(uint32_t token, double score) {
     known_to_ = token;
     fused_count_ = 0;
-    bound_ = 0;
-    score_ = 0;
+    bound_ = score == 0 ? 0 : rule_.Accumulated(score);
+    score_ = score;
+  }
+
+  // The reference's score behind all tokens of the stretch, where it goes on. A reason if that
+  // cannot be told from them.
+  rankfeed_reason End(const TokenSink& sink, double* score) {
+    if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
+    if (!CatchUp(sink)) return RANKFEED_REASON_UNKNOWN;
+    *score = score_;
+    return RANKFEED_REASON_NONE;
   }
 
   // Whether ids of that info hold at the score so far; if so, moves it on.

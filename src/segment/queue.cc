@@ -158,10 +158,12 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
   constexpr uint32_t kOther = image::kCharNormalizes | image::kCharSpace | image::kCharGeneralPath;
   bool begins_otherwise = (info & kOther) != 0;
   if (first.size < stretch.size()) {
-    // Together with the next it may become anything.
+    // Together with the next it may become anything, or with the one behind that if it vanishes.
     constexpr uint32_t kReplaced = image::kMarkInPattern | image::kMarkAfterKey;
+    constexpr uint32_t kMayVanish = image::kCharExpands | image::kCharNormalizes | image::kCharMarks;
     const uint32_t next = tables.char_info[utf8::Decode(stretch, first.size).code_point];
-    begins_otherwise |= (image::JoiningMarks(info) & next & kReplaced) != 0;
+    const uint32_t joining = image::JoiningMarks(info) & kReplaced;
+    begins_otherwise |= (joining & next) != 0 || (joining != 0 && (next & kMayVanish) != 0);
   }
   if ((info & image::kCharExpands) != 0) {
     const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);

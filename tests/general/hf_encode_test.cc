@@ -314,6 +314,19 @@ TEST(HfEncode, ReplacedAtTheBeginOfAText) {
   EXPECT_EQ(engine.Encode("```a"), "1:1-2 3:2-3 0:3-4");
 }
 
+// The same where what stands between them has vanished.
+TEST(HfEncode, ReplacedAtTheBeginOfATextAroundWhatVanishes) {
+  Engine engine(SmallFile(R"({"type":"Sequence","normalizers":[)"
+                          R"({"type":"Replace","pattern":{"String":"\u200b"},"content":""},)"
+                          R"({"type":"Replace","pattern":{"String":"``"},"content":" "}]})",
+                          "always",
+                          R"([["<unk>",-14],["\u2581",-1],["\u2581a",-2],["`",-3]])", {}));
+  for (const char* const text : {"``a", "`\u200b`a", "`\u200b\u200b`a", "\u200b`\u200b`a"}) {
+    EXPECT_EQ(engine.Ids(text), std::vector<int32_t>{2}) << text;
+  }
+  EXPECT_EQ(engine.Ids("`\u200ba"), (std::vector<int32_t>{1, 3, 0}));
+}
+
 // Each would take minutes if any stage were quadratic.
 TEST(HfEncode, LongTextsAreLinear) {
   constexpr size_t kBytes = 1 << 20;

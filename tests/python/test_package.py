@@ -201,6 +201,27 @@ class Package(unittest.TestCase):
         self.assertGreater(self.tok.trim(), 0)
         self.assertEqual(self.tok.encode(text).ids, ids)
 
+    def test_text_in_pieces(self):
+        text = "What is a panda? It is a bear, \u00e9t\u00e9. " * 4000
+        ids = self.tok.encode(text).ids
+        data = text.encode()
+        for size in (1 << 20, 70_000, 333):  # 333 cuts characters
+            got = list(self.tok.encode_stream(data[i:i + size] for i in range(0, len(data), size)))
+            self.assertTrue(all(part.dtype == np.int32 for part in got))
+            self.assertGreater(len(got), 3)
+            self.assertEqual(np.concatenate(got).tolist(), ids)
+        bare = self.tok.encode(text, add_special_tokens=False).ids
+        self.assertEqual(np.concatenate(list(self.tok.encode_stream([text], add_special_tokens=False))).tolist(), bare)
+        self.assertEqual(np.concatenate(list(self.tok.encode_stream([]))).tolist(), self.tok.encode("").ids)
+        with self.assertRaisesRegex(rankfeed.RankfeedError, "no place to cut within the 64 bytes"):
+            list(self.tok.encode_stream(["a" * 65], window_bytes=64))
+        with self.assertRaisesRegex(TypeError, "pieces is 'ab', one text; it must be an iterable of texts"):
+            self.tok.encode_stream("ab")
+        with self.assertRaisesRegex(ValueError, "window_bytes is 0; it must be at least 1"):
+            self.tok.encode_stream(["ab"], window_bytes=0)
+        with self.assertRaisesRegex(TypeError, "piece is an int; it must be a str or bytes"):
+            list(self.tok.encode_stream([3]))
+
     def test_specials_in_text(self):
         tok = rankfeed.Tokenizer.from_file(hf_file("roberta"))
         docs = ["fine", "a </s> b", "also fine"]

@@ -179,6 +179,36 @@ class Driver {
     }
   }
 
+  // So must those of the text in pieces, where it can be cut.
+  void CheckInPieces(std::string_view text, rankfeed_encode_options options,
+                     rankfeed_status expected, uint32_t count) {
+    options.flags &= ~(uint32_t{RANKFEED_OFFSETS_CODE_POINTS} | RANKFEED_OFFSETS_UTF16);
+    char window[160];
+    rankfeed_status status = rankfeed_encode_begin(encoder_, &options, window, sizeof(window));
+    if (status == RANKFEED_E_UNSUPPORTED) return;
+    uint32_t done = 0;
+    rankfeed_stream_io io{};
+    io.struct_size = sizeof(io);
+    for (size_t at = 0; status == RANKFEED_OK && at <= text.size(); at += 100) {
+      io.capacity = static_cast<uint32_t>(fast_ids_.size()) - done;
+      io.input_ids = fast_ids_.data() + done;
+      const std::string_view piece = text.substr(at, 100);
+      status = rankfeed_encode_feed(encoder_, {piece.data(), piece.size()}, &io);
+      done += io.count;
+    }
+    if (status == RANKFEED_OK) {
+      io.capacity = static_cast<uint32_t>(fast_ids_.size()) - done;
+      io.input_ids = fast_ids_.data() + done;
+      status = rankfeed_encode_end(encoder_, &io);
+      done += io.count;
+    }
+    if (status == RANKFEED_E_LIMIT) return;  // no place to cut
+    if (status != expected || (status == RANKFEED_OK && done != count) ||
+        (status == RANKFEED_OK && !std::equal(ids_.begin(), ids_.begin() + count, fast_ids_.begin()))) {
+      Die("ids of a text in pieces differ, bytes", static_cast<long>(text.size()));
+    }
+  }
+
   // A call of all texts at once gives each what it gets alone. Behind one that fails the next call begins.
   void CheckTogether(const std::vector<rankfeed_text>& texts, const rankfeed_encode_options& options,
                      const std::vector<int32_t>& statuses, const std::vector<uint32_t>& counts,
@@ -246,7 +276,10 @@ class Driver {
         Resize(io.count);
       }
       const uint32_t count = status == RANKFEED_OK ? io.count : 0;
-      if ((columns & 1) != 0) CheckWithoutOffsets(text, options, status, count);
+      if ((columns & 1) != 0) {
+        CheckWithoutOffsets(text, options, status, count);
+        CheckInPieces(text, options, status, count);
+      }
       statuses.push_back(status);
       counts.push_back(count);
       all_ids.insert(all_ids.end(), ids_.begin(), ids_.begin() + count);
