@@ -7,13 +7,22 @@
 
 namespace rankfeed::bench {
 
-Rankfeed::Rankfeed(std::shared_ptr<receipt::PlacedImage> placed, bool offsets) : placed_(std::move(placed)) {
+Rankfeed::Rankfeed(std::shared_ptr<receipt::PlacedImage> placed, bool offsets, Memory memory)
+    : placed_(std::move(placed)), where_(memory) {
   limits_ = {sizeof(limits_), kMaxTextBytes, offsets ? 1u : 0u, kStreamCacheBytes};
-  rankfeed_mem_req need{};
-  Check(rankfeed_encoder_mem_req(placed_->model(), &limits_, &need));
-  memory_ = AlignedBytes(need);
   begin_.resize(offsets ? kMaxTextBytes : 0);
   Reset();
+}
+
+void Rankfeed::Reset() {
+  rankfeed_mem_req need{};
+  Check(rankfeed_encoder_mem_req(placed_->model(), &limits_, &need));
+  if (where_ == Memory::kAnew || memory_.size() < need.size) {
+    memory_ = AlignedBytes();
+    memory_ = AlignedBytes(need);
+  }
+  Check(rankfeed_encoder_init(placed_->model(), &limits_, memory_.data(), memory_.size(), &encoder_));
+  if (where_ == Memory::kAnew) Check(rankfeed_encoder_warm(encoder_));
 }
 
 size_t Rankfeed::Encode(const std::string& text, int32_t* out) {
@@ -70,7 +79,8 @@ Door::Door(const std::string& file, int32_t parity) : vocabulary_(LoadOrDie(file
 
 // Its memory is fetched before the clock runs, as that of the other engines is.
 void Door::Reset() {
-  Result<Encoder> encoder = Encoder::Create(vocabulary_.model(), kMaxTextBytes);
+  encoder_.reset();
+  Result<Encoder> encoder = Encoder::Create(vocabulary_.model(), max_text_bytes_);
   if (!encoder) Die(encoder.error().message);
   encoder_ = std::move(*encoder);
   if (const Error error = encoder_->Warm()) Die(error.message);

@@ -32,10 +32,14 @@ struct Engine {
   std::function<size_t(const std::string* texts, size_t count, int32_t* out)> encode_together = {};
 };
 
+// Where an encoder lies that forgets what it has seen: where it lay, emptied; or, as the C++ wrapper's
+// does, in memory that it has just been given and fetched (rankfeed_encoder_warm).
+enum class Memory { kSame, kAnew };
+
 // An encoder over an image on the largest pages there are.
 class Rankfeed {
  public:
-  Rankfeed(std::shared_ptr<receipt::PlacedImage> placed, bool offsets);
+  Rankfeed(std::shared_ptr<receipt::PlacedImage> placed, bool offsets, Memory memory = Memory::kSame);
   // Of a file of the shared folder.
   Rankfeed(const std::string& file, bool offsets, int32_t parity = RANKFEED_PARITY_AUTO)
       : Rankfeed(Place(SharedFile(file), parity), offsets) {}
@@ -46,7 +50,11 @@ class Rankfeed {
     limits_.cache_bytes = bytes;
     Reset();
   }
-  void Reset() { Check(rankfeed_encoder_init(placed_->model(), &limits_, memory_.data(), memory_.size(), &encoder_)); }
+  void UseLongest(uint32_t max_text_bytes) {
+    limits_.max_text_bytes = max_text_bytes;
+    Reset();
+  }
+  void Reset();
   size_t Encode(const std::string& text, int32_t* out);
   size_t EncodeTogether(const std::string* texts, size_t count, int32_t* out);
   // Texts go kTogether a call, or one.
@@ -58,13 +66,14 @@ class Rankfeed {
  private:
   std::shared_ptr<receipt::PlacedImage> placed_;
   rankfeed_limits limits_{};
+  const Memory where_;
   AlignedBytes memory_;
   std::vector<uint32_t> begin_;
   rankfeed_encoder* encoder_ = nullptr;
 };
 
 // rankfeed as the README's C++ program opens and calls it: a file and the longest text are all it is told. Its encoder
-// has the word cache and the memory that it has by default; what it has seen is forgotten by making another.
+// has the word cache and the memory that it has by default; what it has seen is forgotten by making another in its place.
 class Door {
  public:
   // Of a file of the shared folder.
@@ -73,6 +82,10 @@ class Door {
   Door& operator=(const Door&) = delete;
 
   Engine AsEngine(std::string name);
+  void UseLongest(uint32_t max_text_bytes) {
+    max_text_bytes_ = max_text_bytes;
+    Reset();
+  }
   rankfeed_placement placement() const { return vocabulary_.placement(); }
 
  private:
@@ -81,6 +94,7 @@ class Door {
   size_t EncodeTogether(const std::string* texts, size_t count, int32_t* out);
 
   Vocabulary vocabulary_;
+  uint32_t max_text_bytes_ = kMaxTextBytes;
   std::optional<Encoder> encoder_;
   Encoding encoding_;
   std::vector<int32_t> input_ids_;
