@@ -76,7 +76,7 @@ struct rankfeed_gpu_backend {
   /* Writes at most capacity bytes, NUL included: model name and what is worth knowing. */
   void (*describe)(void* ctx, char* out, size_t capacity);
 
-  /* Memory of the ring's own bookkeeping, aligned to 64. Both null: C's aligned_alloc and free. */
+  /* Memory of the ring's own bookkeeping, aligned to 64. Both null: the C heap's. */
   void* (*control_alloc)(void* ctx, size_t bytes);
   void (*control_free)(void* ctx, void* memory);
 

@@ -3,8 +3,10 @@
 // a compiler brings.
 #include "numa.h"
 
+#ifndef _WIN32
 #include <fcntl.h>
 #include <unistd.h>
+#endif
 #ifdef __linux__
 #include <sys/syscall.h>
 #endif
@@ -37,7 +39,7 @@ class Path {
 };
 
 // A number of up to six digits, perhaps negative, and a line's end. Anything else is unknown.
-int32_t Number(const char* text, size_t size) {
+[[maybe_unused]] int32_t Number(const char* text, size_t size) {
   int32_t value = 0;
   size_t digits = 0;
   for (; digits < size && text[digits] >= '0' && text[digits] <= '9' && digits < 6; ++digits) {
@@ -65,12 +67,16 @@ int32_t NodeOfPciDevice(const char* bus_id) {
     fits = fits && part && path.Add(&c, 1);
   }
   if (!fits || size == 0 || !path.Add("/numa_node")) return kUnknownNode;
+#ifdef _WIN32
+  return kUnknownNode;
+#else
   const int fd = open(path.text(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return kUnknownNode;
   char text[16];
   const ssize_t got = read(fd, text, sizeof text);
   close(fd);
   return got <= 0 ? kUnknownNode : Number(text, static_cast<size_t>(got));
+#endif
 }
 
 #ifdef __linux__

@@ -5,10 +5,10 @@
 // 3 page-locked memory, 4 device memory, 5 events. Destroy undoes whatever steps were done, so a
 // failure at any of them leaves nothing behind.
 #include <chrono>
-#include <cstdlib>
 #include <new>
 #include <thread>
 
+#include "host_memory.h"
 #include "ring.h"
 
 namespace rankfeed::handoff {
@@ -98,10 +98,10 @@ rankfeed_status Ring::Open(const rankfeed_handoff_options& options, Ring** out,
   int32_t rc = backend->device_open(backend->self, options.device, &ctx);
   if (rc != RANKFEED_GPU_OK) return Fail(StatusOf(rc), 1, 0, 0, detail);
 
-  // Ring and Slot are multiples of 64, as aligned_alloc asks.
+  // Ring and Slot are multiples of 64, as AlignedAlloc asks.
   const size_t control_bytes = ControlBytes(options.slots);
   void* memory = backend->control_alloc ? backend->control_alloc(ctx, control_bytes)
-                                        : std::aligned_alloc(64, control_bytes);
+                                        : AlignedAlloc(64, control_bytes);
   if (memory == nullptr) {
     backend->device_close(ctx);
     return Fail(RANKFEED_E_NO_MEMORY, 2, control_bytes, 0, detail);
@@ -175,7 +175,7 @@ void Ring::Destroy(Ring* ring) {
   if (backend->control_free != nullptr) {
     backend->control_free(ctx, ring);
   } else {
-    std::free(ring);
+    AlignedFree(ring);
   }
   backend->device_close(ctx);
 }

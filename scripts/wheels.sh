@@ -7,6 +7,7 @@
 #   scripts/wheels.sh               all wheels; a wheel that cannot be made or run says why
 #   scripts/wheels.sh NAME...       some of: x86_64-abi3 aarch64-abi3 x86_64-musl-abi3 aarch64-musl-abi3
 #                                   x86_64-cp311 aarch64-cp311 x86_64-cp313t aarch64-macos-abi3 x86_64-macos-abi3
+#                                   x86_64-windows-abi3
 #   scripts/wheels.sh --doc         docs/wheels.md from the results
 # RANKFEED_REFERENCE: folder that `pip install --target` made of the package, and RANKFEED_PYTHON its interpreter;
 # without them one is built. Status 77: a wheel was skipped, or made and not run, and none failed.
@@ -29,6 +30,7 @@ aarch64-cp311      aarch64-linux-gnu.2.28  Linux aarch64  arm64  cp311 cp311   m
 x86_64-cp313t      x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp313 cp313t  manylinux_2_28_x86_64
 aarch64-macos-abi3 aarch64-macos.11.0      Darwin arm64   -      cp312 abi3    macosx_11_0_arm64
 x86_64-macos-abi3  x86_64-macos.11.0       Darwin x86_64  -      cp312 abi3    macosx_11_0_x86_64
+x86_64-windows-abi3 x86_64-windows-gnu     Windows x86_64 -      cp312 abi3    win_amd64
 "
 
 if [[ ${1-} == --doc ]]; then
@@ -139,6 +141,25 @@ bare_headers() {
   cp -r "$work/sysroot/amd64-trixie/headers" "$work/headers"
   cp $sources/pyconfig.h "$work/headers/"
 }
+# windows_python: CPython's headers for Windows, and a library to link against of the functions and objects that its own
+# list says python3.dll has.
+windows_python() {
+  local out=$work/windows-python from=$work/python-src zig
+  zig=$("$work/venv/bin/python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__) + "/zig")')
+  once python-source python_source
+  rm -rf "$out"
+  mkdir -p "$out"
+  cp -r "$from/Include" "$out/headers"
+  cp "$from/PC/pyconfig.h.in" "$out/headers/pyconfig.h" # as its build makes it, but for free threads
+  {
+    echo 'LIBRARY python3.dll'
+    echo EXPORTS
+    sed -nE 's/^EXPORT_FUNC\((\w+)\)$/\1/p; s/^EXPORT_DATA\((\w+)\)$/\1 DATA/p' "$from/PC/python3dll.c"
+  } >"$out/python3.def"
+  [[ $(grep -c '^_*Py' "$out/python3.def") -gt 700 ]] || { say "PC/python3dll.c does not list the stable ABI"; return 1; }
+  "$zig" dlltool -m i386:x86-64 -D python3.dll -d "$out/python3.def" -l "$out/libpython3.dll.a"
+  cp "$out/libpython3.dll.a" "$out/libpython3.13.dll.a" # CMake asks for both
+}
 # compiler TARGET: scripts that are zig's compiler for it, so that CMake and a compiler cache find one program each.
 compiler() {
   local zig command folder=$work/zig/$1
@@ -147,6 +168,13 @@ compiler() {
   for command in cc c++; do
     {
       echo '#!/bin/sh'
+      [[ $1 != *-windows* ]] || cat <<'SH'
+# The interpreter of Linux, which CMake asks, says that modules need this library.
+for argument; do
+  shift
+  [ "$argument" = -ldl ] || set -- "$@" "$argument"
+done
+SH
       [[ $1 != *-macos* ]] || sed "s|NAME|_core.abi3.so|" <<'SH'
 # zig links no bundles, and reads no lists of symbols: a library, whose lacking symbols are Python's (macho.py).
 for argument; do
@@ -264,6 +292,10 @@ extension() {
       if [[ $system == Linux ]]; then
         once "sysroot-$arch" sysroot "$arch" trixie 3.13
         headers=$work/sysroot/$arch-trixie/headers
+      elif [[ $system == Windows ]]; then
+        once windows-python windows_python
+        headers=$work/windows-python/headers
+        more=(-DSKBUILD_SABI_VERSION=3.12 -DPython_LIBRARY="$work/windows-python/libpython3.13.dll.a" -DPython_SABI_LIBRARY="$work/windows-python/libpython3.dll.a")
       else
         once bare-headers bare_headers
         headers=$work/headers
@@ -304,6 +336,7 @@ make_one() {
   extension "${@:2:6}"
   [[ -e $work/_core.pyi ]] || stub
   local wheel built
+  [[ $system != Windows ]] || file=_core.pyd
   [[ $abi == abi3 ]] || file=_core.cpython-${abi#cp}-$processor-linux-gnu.so
   cp "$build"/python/_core*.so "$work/$name.so"
   # The name that musl's C library has on systems that have no other; a wheel of one tag needs it.
@@ -315,6 +348,7 @@ make_one() {
   case $system in
     Linux) audit "$wheel" "$platform" "$processor" "$arch" ;;
     Darwin) python3 $sources/macho.py "$work/$name.so" "$platform" ;;
+    Windows) python3 $sources/pe.py "$work/$name.so" ;;
   esac
   [[ $abi != abi3 ]] || "$work/venv/bin/abi3audit" --strict --summary "$wheel"
   result "$name" "$(basename "$wheel")" "$built" "not run"
@@ -332,6 +366,10 @@ run_one() {
       once "musl-python-$arch" musl_python "$arch" "$processor"
       ;;
     *-macos-*) skip "$name was made and not run: there is no macOS here" ;;
+    *-windows-*)
+      windows_program "$name"
+      return
+      ;;
     *-cp311) start=$work/sysroot/$arch-bookworm/python version=3.11 ;;
     *-cp313t) start=$work/free-threaded/python ;;
     *) start=$work/sysroot/$arch-trixie/python ;;
@@ -353,6 +391,24 @@ run_one() {
   ran=$(sed -n 's/^check: //p' "$work/$name.said")
   if [[ $abi == *t && $ran != *"without the GIL"* ]]; then say "$name: the import brought the GIL back"; exit 1; fi
   [[ $arch != arm64 ]] || ran="$ran (qemu-user)"
+  say "$name: $ran: hashes equal ($((SECONDS - begin)) s)"
+}
+
+# windows_program: neither Debian nor PyPI has CPython for Windows. What the extension is linked of runs under wine, in the program
+# check.cc, and must make what the reference makes; the extension itself is not loaded. Sets ran.
+windows_program() {
+  local name=$1 target=x86_64-windows-gnu wine=/usr/lib/wine/wine64 begin=$SECONDS
+  local build=$work/$target/cp312-abi3 root=$work/$target/root
+  [[ -x $wine ]] || skip "$name was made and not run: no wine64 (Debian's wine64)"
+  "$work/zig/$target/c++" -O2 -std=c++20 -I include $sources/check.cc "$build/src/builder/librankfeed_builder.a" \
+    "$build/src/librankfeed_runtime.a" "$build/gpu_handoff/librankfeed_handoff.a" "$root"/lib/lib{icuuc,simdjson,hwy}.a -o "$work/check.exe"
+  [[ -e $work/reference.json ]] || { reference >"$work/reference.new" && mv "$work/reference.new" "$work/reference.json"; }
+  WINEPREFIX=$work/wine WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml=;winemenubuilder.exe=d" \
+    python3 -B $sources/check_program.py "$shared/xquad" "$work/$name-out" "${models[@]}" -- "$wine" "$work/check.exe" \
+    >"$work/$name.json" 2>"$work/$name.said" || { cat "$work/$name.said"; exit 1; }
+  cmp "$work/reference.json" "$work/$name.json" || { say "$name: images, ids or offsets are not the reference's"; exit 1; }
+  rm -rf "$work/$name-out"
+  ran="its libraries, in a program under wine, $(sed -n 's/^check: //p' "$work/$name.said"); not imported"
   say "$name: $ran: hashes equal ($((SECONDS - begin)) s)"
 }
 

@@ -6,7 +6,9 @@
 #ifndef RANKFEED_GPU_HANDOFF_BACKENDS_BACKEND_LIBRARY_H_
 #define RANKFEED_GPU_HANDOFF_BACKENDS_BACKEND_LIBRARY_H_
 
+#ifndef _WIN32
 #include <dlfcn.h>
+#endif
 
 #include <algorithm>
 #include <filesystem>
@@ -49,6 +51,11 @@ inline FoundBackend FindBackend(const std::string& name,
     found.message = "there is no backend '" + name + "'; there are: " + BackendNames();
     return found;
   }
+#ifdef _WIN32
+  found.status = RANKFEED_E_UNSUPPORTED;
+  found.message = "there is no " + name + " backend on Windows";
+  return found;
+#else
   const std::string file = "librankfeed_handoff_" + name + ".so";
   const std::string versioned = file + "." + std::to_string(RANKFEED_VERSION_MAJOR) + "." +
                                 std::to_string(RANKFEED_VERSION_MINOR);  // installed: the SONAME
@@ -87,6 +94,7 @@ inline FoundBackend FindBackend(const std::string& name,
                     rankfeed_status_name(found.status) + ")";
   }
   return found;
+#endif
 }
 
 // The folder of the running program.

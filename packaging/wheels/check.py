@@ -13,9 +13,6 @@ import platform
 import sys
 import tempfile
 
-import numpy as np
-import rankfeed
-
 ODD = ["", " ", "\u0130\ufb01 \uff76\uff9e e\u0301 \U0001f469\u200d\U0001f467 </s> <mask>", "\u1e9b\u0323 \u2126 \u3300 \ufdfa",
        "\u0e40\u0e01\u0e33 \u0915\u094d\u0937 \U0001f1e9\U0001f1ea\U0001f3fd \u00a0\u2028\ufeff", "a" * 3000]
 
@@ -30,6 +27,9 @@ def texts_of(folder: str) -> list:
 
 
 def main(folder: str, *models: str) -> None:
+    import numpy as np
+    import rankfeed
+
     texts = texts_of(folder)
     out = {"texts": len(texts)}
     for model in models:
@@ -61,4 +61,5 @@ def main(folder: str, *models: str) -> None:
           f"isa {tok.isa if isinstance(tok.isa, str) else tok.isa()}", file=sys.stderr)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":  # check_program.py takes the texts
+    main(*sys.argv[1:])

@@ -8,7 +8,9 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#ifndef _WIN32
 #include <dlfcn.h>
+#endif
 
 #include <chrono>
 #include <filesystem>
@@ -19,12 +21,16 @@
 namespace rankfeed::python {
 namespace {
 
-constexpr int kHere = 0;
+[[maybe_unused]] constexpr int kHere = 0;
 
 std::filesystem::path ModuleFolder() {  // a backend may be put beside the extension
+#ifdef _WIN32
+  return {};  // there is none for it
+#else
   Dl_info here;
   if (dladdr(reinterpret_cast<const void*>(&kHere), &here) == 0) return {};
   return std::filesystem::path(here.dli_fname).parent_path();
+#endif
 }
 
 void Check(const Error& error) {

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: MIT
 // builder/capi_builder.cc: include/rankfeed/builder.h. Checks arguments, keeps exceptions inside.
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <string>
 
+#include "base/aligned_memory.h"
 #include "builder/compile.h"
+#include "builder/file_calls.h"
 #include "image/model.h"
-#include "platform/sync_file.h"
 #include "rankfeed/builder.h"
 
 using rankfeed::builder::BuildError;
@@ -28,7 +26,7 @@ struct rankfeed_loaded {
   rankfeed_model* model = nullptr;
 
   ~rankfeed_loaded() {
-    std::free(storage);
+    rankfeed::AlignedFree(storage);
     rankfeed_image_unmap(&mapping);
   }
 };
@@ -36,15 +34,13 @@ struct rankfeed_loaded {
 namespace {
 
 using rankfeed::builder::SourceFormat;
+using rankfeed::builder::FileInfo;
+using rankfeed::builder::OpenAs;
 
-// strerror_r has two signatures; strerror may share a buffer between threads.
 std::string ErrnoText(int number) {
-  char text[128] = "";
-  const auto pick = [&](auto result) -> const char* {
-    if constexpr (std::is_pointer_v<decltype(result)>) return result;
-    return text;
-  };
-  return pick(strerror_r(number, text, sizeof text));
+  char text[128];
+  rankfeed::builder::ErrorText(number, text, sizeof text);
+  return text;
 }
 
 [[noreturn]] void FailIo(const std::string& what, const std::string& path, int number) {
@@ -55,32 +51,35 @@ std::string ErrnoText(int number) {
 // An open file that closes itself.
 class File {
  public:
-  explicit File(int fd) : fd_(fd) {}
+  File() = default;
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File() {
     if (fd_ >= 0) close(fd_);
   }
   int fd() const { return fd_; }
+  int Open(const std::string& path, rankfeed::builder::OpenAs how) {
+    return rankfeed::builder::OpenDescriptor(path.c_str(), how, &fd_);
+  }
   int Close() {
     const int fd = fd_;
     fd_ = -1;
-    return close(fd);
+    return fd < 0 ? 0 : close(fd);
   }
 
  private:
-  int fd_;
+  int fd_ = -1;
 };
 
 std::string ReadFile(const std::string& path) {
-  File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.fd() < 0) FailIo("open", path, errno);
-  struct stat info;
-  if (fstat(file.fd(), &info) != 0) FailIo("read", path, errno);
-  if (S_ISDIR(info.st_mode)) FailIo("read", path, EISDIR);
+  File file;
+  if (const int error = file.Open(path, OpenAs::kReading)) FailIo("open", path, error);
+  FileInfo info;
+  if (const int error = rankfeed::builder::InfoOf(file.fd(), &info)) FailIo("read", path, error);
+  if (info.folder) FailIo("read", path, EISDIR);
   constexpr size_t kChunk = 1 << 20;
   std::string bytes;
-  bytes.reserve(static_cast<size_t>(info.st_size) + kChunk);  // so that the last read has room
+  bytes.reserve(static_cast<size_t>(info.size) + kChunk);  // so that the last read has room
   for (;;) {
     const size_t size = bytes.size();
     bytes.resize(size + kChunk);
@@ -95,33 +94,29 @@ std::string ReadFile(const std::string& path) {
 // Writes a temporary beside path, syncs it and renames it over path; the temporary is gone after
 // any failure.
 void WriteFile(const std::string& path, const ImageBytes& bytes) {
-  struct stat target;
-  if (stat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
+  FileInfo target;
+  if (rankfeed::builder::InfoOf(path.c_str(), &target) == 0 && !target.regular) {
     throw BuildError(RANKFEED_E_IO, 0, path + ": exists and is not a regular file");
   }
   static std::atomic<uint32_t> counter{0};
   const std::string temporary =
       path + ".tmp." + std::to_string(getpid()) + "." + std::to_string(counter++);
-  File file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file.fd() < 0) FailIo("create", temporary, errno);
-  const auto fail = [&](const char* what) {
-    const int error = errno;
-    unlink(temporary.c_str());
+  File file;
+  if (const int error = file.Open(temporary, OpenAs::kNew)) FailIo("create", temporary, error);
+  const auto check = [&](const char* what, int error) {
+    if (error == 0) return;
+    file.Close();  // Windows removes no open file
+    rankfeed::builder::Remove(temporary.c_str());
     FailIo(what, path, error);
   };
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t wrote = write(file.fd(), bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno != EINTR) fail("write");
-    if (wrote > 0) done += static_cast<size_t>(wrote);
-  }
-  if ((errno = rankfeed::platform::SyncFile(file.fd())) != 0) fail("sync");
-  if (file.Close() != 0) fail("close");
-  if (rename(temporary.c_str(), path.c_str()) != 0) fail("rename a temporary to");
+  check("write", rankfeed::builder::WriteAt(file.fd(), bytes.data(), bytes.size(), 0));
+  check("sync", rankfeed::builder::SyncFile(file.fd()));
+  check("close", file.Close() == 0 ? 0 : errno);
+  check("rename a temporary to", rankfeed::builder::Rename(temporary.c_str(), path.c_str()));
   // The rename itself is durable once the directory is synced; without it the file is still whole.
   const size_t slash = path.find_last_of('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  File directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.fd() >= 0) (void)rankfeed::platform::SyncFile(directory.fd());
+  (void)rankfeed::builder::SyncFolder(folder.c_str());
 }
 
 rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status code, uint64_t offset,
@@ -179,8 +174,8 @@ rankfeed_image Released(ImageBytes bytes) {
 }
 
 bool IsEmptyFile(const char* path) {
-  struct stat info;
-  return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
+  FileInfo info;
+  return rankfeed::builder::InfoOf(path, &info) == 0 && info.regular && info.size == 0;
 }
 
 // An image has the parity it was compiled for.
@@ -199,7 +194,7 @@ void CheckParity(const rankfeed_model& model, const rankfeed_compile_options* op
 void OpenModel(rankfeed_loaded* loaded, const void* data, size_t size, const std::string& path) {
   const rankfeed_mem_req need = rankfeed_model_mem_req();
   const size_t rounded = (need.size + need.alignment - 1) / need.alignment * need.alignment;
-  loaded->storage = std::aligned_alloc(need.alignment, rounded);
+  loaded->storage = rankfeed::AlignedAlloc(need.alignment, rounded);
   if (loaded->storage == nullptr) throw std::bad_alloc();
   rankfeed_error_detail detail{};
   detail.struct_size = sizeof detail;
@@ -283,7 +278,7 @@ RANKFEED_API rankfeed_status rankfeed_compile(const void* source, size_t source_
 
 RANKFEED_API void rankfeed_image_free(rankfeed_image* image) {
   if (image == nullptr) return;
-  std::free(image->data);
+  rankfeed::AlignedFree(image->data);
   *image = {};
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "base/aligned_memory.h"
 #include "builder/limits.h"
 #include "builder/presets.h"
 #include "builder/read_hf_json.h"
@@ -60,12 +61,12 @@ class OpenImage {
 
  private:
   struct Free {
-    void operator()(void* p) const { std::free(p); }
+    void operator()(void* p) const { AlignedFree(p); }
   };
   using Memory = std::unique_ptr<void, Free>;
 
   static Memory Allocate(size_t alignment, size_t size) {
-    Memory memory(std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));
+    Memory memory(AlignedAlloc(alignment, (size + alignment - 1) / alignment * alignment));
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
   }

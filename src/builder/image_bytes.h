@@ -3,21 +3,21 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <utility>
 
+#include "base/aligned_memory.h"
 #include "image/format.h"
 
 namespace rankfeed::builder {
 
-// Bytes, not yet set, at image::kSectionAlignment, from malloc: free() releases them.
+// Bytes, not yet set, at image::kSectionAlignment, AlignedFree releases them.
 class ImageBytes {
  public:
   ImageBytes() = default;
   explicit ImageBytes(size_t size)
-      : data_(static_cast<unsigned char*>(std::aligned_alloc(
+      : data_(static_cast<unsigned char*>(AlignedAlloc(
             image::kSectionAlignment, (size + image::kSectionAlignment - 1) /
                                           image::kSectionAlignment * image::kSectionAlignment))),
         size_(size) {
@@ -30,7 +30,7 @@ class ImageBytes {
 
  private:
   struct Free {
-    void operator()(unsigned char* p) const { std::free(p); }
+    void operator()(unsigned char* p) const { AlignedFree(p); }
   };
   std::unique_ptr<unsigned char, Free> data_;
   size_t size_ = 0;

@@ -2,13 +2,13 @@
 // corpus_builder/capi.cc: rankfeed/corpus_writer.h over the writer. Texts are tokenized here; no
 // exception leaves.
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "builder/model_spec.h"
 #include "corpus_builder/guarded.h"
 #include "corpus_builder/rewrite.h"
@@ -23,7 +23,7 @@ using rankfeed::corpus_builder::Report;
 using rankfeed::corpus_builder::Writer;
 
 struct FreeScratch {
-  void operator()(void* scratch) const { std::free(scratch); }
+  void operator()(void* scratch) const { rankfeed::AlignedFree(scratch); }
 };
 
 // Tokenizes texts of any length; the encoder is made again, larger, when a longer one comes.
@@ -78,7 +78,7 @@ class TextEncoder {
     Check(rankfeed_encoder_mem_req(model_, &limits, &need));
     const size_t size = (need.size + need.alignment - 1) / need.alignment * need.alignment;
     encoder_ = nullptr;
-    scratch_.reset(std::aligned_alloc(need.alignment, size));
+    scratch_.reset(rankfeed::AlignedAlloc(need.alignment, size));
     if (scratch_ == nullptr) throw std::bad_alloc();
     Check(rankfeed_encoder_init(model_, &limits, scratch_.get(), size, &encoder_));
     max_bytes_ = max_bytes;

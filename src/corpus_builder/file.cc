@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: MIT
-// corpus_builder/file.cc: POSIX implementation.
+// corpus_builder/file.cc: see file.h; the system's calls are those of platform/file_calls.h.
 #include "corpus_builder/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include "builder/file_calls.h"
 #include "builder/model_spec.h"
 #include "platform/map_file.h"
-#include "platform/sync_file.h"
 
 namespace rankfeed::corpus_builder {
 namespace {
@@ -24,7 +20,9 @@ using Operation = FileObserver::Operation;
 FileObserver* observer = nullptr;
 
 [[noreturn]] void ThrowErrno(const std::string& path, const char* what, int error) {
-  throw BuildError(RANKFEED_E_IO, 0, path + ": " + what + ": " + strerror(error));
+  char text[128];
+  builder::ErrorText(error, text, sizeof text);
+  throw BuildError(RANKFEED_E_IO, 0, path + ": " + what + ": " + text);
 }
 
 int Observe(Operation operation, const std::string& path, const void* data = nullptr,
@@ -34,9 +32,9 @@ int Observe(Operation operation, const std::string& path, const void* data = nul
 
 // Whether path still names the open file: not renamed away between open and lock.
 bool StillNamed(int fd, const std::string& path) {
-  struct stat opened, named;
-  return fstat(fd, &opened) == 0 && stat(path.c_str(), &named) == 0 &&
-         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  builder::FileInfo opened, named;
+  return builder::InfoOf(fd, &opened) == 0 && builder::InfoOf(path.c_str(), &named) == 0 &&
+         opened.device == named.device && opened.number == named.number;
 }
 
 void SyncDirectory(const std::string& path) {
@@ -45,11 +43,7 @@ void SyncDirectory(const std::string& path) {
                                 : slash == 0               ? "/"
                                                            : path.substr(0, slash);
   int error = Observe(Operation::kSyncDirectory, directory);
-  if (error == 0) {
-    const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    error = fd < 0 ? errno : platform::SyncFile(fd);
-    if (fd >= 0) close(fd);
-  }
+  if (error == 0) error = builder::SyncFolder(directory.c_str());
   // Some file systems cannot sync a directory and say so; their renames are then as they are.
   if (error != 0 && error != EINVAL && error != ENOTSUP) ThrowErrno(directory, "sync", error);
 }
@@ -60,17 +54,18 @@ void SetFileObserver(FileObserver* new_observer) {
   observer = new_observer;
 }
 
-File File::Open(const std::string& path, int flags) {
+File File::Open(const std::string& path, bool create) {
+  const builder::OpenAs how =
+      create ? builder::OpenAs::kUpdatingOrNew : builder::OpenAs::kUpdating;
   File file;
   file.path_ = path;
   // A second attempt is only for a file that was renamed meanwhile by the holder of the lock.
   for (int attempt = 0; attempt < 8; ++attempt) {
-    do {
-      file.fd_ = open(path.c_str(), flags | O_RDWR | O_CLOEXEC, 0666);
-    } while (file.fd_ < 0 && errno == EINTR);
-    if (file.fd_ < 0) ThrowErrno(path, "open", errno);
-    if (flock(file.fd_, LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) ThrowErrno(path, "lock", errno);
+    if (const int error = builder::OpenDescriptor(path.c_str(), how, &file.fd_)) {
+      ThrowErrno(path, "open", error);
+    }
+    if (const int error = builder::LockAgainstWriters(file.fd_)) {
+      if (error != EWOULDBLOCK) ThrowErrno(path, "lock", error);
       throw BuildError(RANKFEED_E_BUSY, 0, path + ": another writer has it open");
     }
     if (StillNamed(file.fd_, path)) return file;
@@ -80,10 +75,10 @@ File File::Open(const std::string& path, int flags) {
 }
 
 File File::Create(const std::string& path) {
-  return Open(path, O_CREAT);
+  return Open(path, true);
 }
 File File::OpenExisting(const std::string& path) {
-  return Open(path, 0);
+  return Open(path, false);
 }
 
 File& File::operator=(File&& other) noexcept {
@@ -98,63 +93,50 @@ void File::Close() {
 }
 
 uint64_t File::Size() const {
-  struct stat info;
-  if (fstat(fd_, &info) != 0) ThrowErrno(path_, "stat", errno);
-  return static_cast<uint64_t>(info.st_size);
+  builder::FileInfo info;
+  if (const int error = builder::InfoOf(fd_, &info)) ThrowErrno(path_, "stat", error);
+  return info.size;
 }
 
 void File::Write(const void* data, size_t size, uint64_t offset) {
-  if (const int error = Observe(Operation::kWrite, path_, data, size, offset)) {
-    ThrowErrno(path_, "write", error);
-  }
-  const char* from = static_cast<const char*>(data);
-  while (size != 0) {
-    const ssize_t written = pwrite(fd_, from, size, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) ThrowErrno(path_, "write", written < 0 ? errno : ENOSPC);
-    from += written;
-    size -= static_cast<size_t>(written);
-    offset += static_cast<uint64_t>(written);
-  }
+  int error = Observe(Operation::kWrite, path_, data, size, offset);
+  if (error == 0) error = builder::WriteAt(fd_, data, size, offset);
+  if (error != 0) ThrowErrno(path_, "write", error);
 }
 
 void File::Read(void* data, size_t size, uint64_t offset) const {
-  char* to = static_cast<char*>(data);
-  while (size != 0) {
-    const ssize_t got = pread(fd_, to, size, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) ThrowErrno(path_, "read", got < 0 ? errno : EIO);
-    to += got;
-    size -= static_cast<size_t>(got);
-    offset += static_cast<uint64_t>(got);
+  if (const int error = builder::ReadAt(fd_, data, size, offset)) {
+    ThrowErrno(path_, "read", error);
   }
 }
 
 void File::Sync() {
   if (const int error = Observe(Operation::kSync, path_)) ThrowErrno(path_, "sync", error);
-  if (const int error = platform::SyncFile(fd_)) ThrowErrno(path_, "sync", error);
+  if (const int error = builder::SyncFile(fd_)) ThrowErrno(path_, "sync", error);
 }
 
 bool File::Truncate(uint64_t size) {
   if (Observe(Operation::kTruncate, path_, nullptr, 0, size) != 0) return false;
-  return ftruncate(fd_, static_cast<off_t>(size)) == 0;
+  return builder::Truncate(fd_, size) == 0;
 }
 
 void File::Rename(const std::string& to) {
   int error = Observe(Operation::kRename, path_, to.data(), to.size());
-  if (error == 0 && rename(path_.c_str(), to.c_str()) != 0) error = errno;
+  if (error == 0) error = builder::Rename(path_.c_str(), to.c_str());
   if (error != 0) ThrowErrno(to, "rename", error);
   path_ = to;
   SyncDirectory(to);
 }
 
 void File::Unlink() {
-  (void)unlink(path_.c_str());
+  builder::Remove(path_.c_str());
 }
 
 FileMapping::FileMapping(const std::string& path) {
   platform::Mapping mapping;
-  if (const int error = platform::MapFile(path.c_str(), &mapping)) ThrowErrno(path, "map", error);
+  // A mapped file can be neither replaced nor cut off everywhere.
+  const auto map = builder::kReplacesOpenFiles ? platform::MapFile : platform::CopyFile;
+  if (const int error = map(path.c_str(), &mapping)) ThrowErrno(path, "map", error);
   base_ = mapping.base;
   size_ = mapping.size;
 }

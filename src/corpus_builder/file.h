@@ -48,7 +48,7 @@ class File {
   void Unlink();                       // errors are ignored
 
  private:
-  static File Open(const std::string& path, int flags);
+  static File Open(const std::string& path, bool create);
   int fd_ = -1;
   std::string path_;
 };

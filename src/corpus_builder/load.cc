@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 // corpus_builder/load.cc: rankfeed/corpus_manifest.h. No exception leaves.
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "base/aligned_memory.h"
+#include "builder/file_calls.h"
 #include "builder/model_spec.h"
 #include "corpus_builder/guarded.h"
 #include "corpus_builder/manifest.h"
@@ -26,19 +24,21 @@ using rankfeed::corpus_builder::Report;
 using rankfeed::corpus_builder::ShardEntry;
 
 struct Free {
-  void operator()(void* p) const { std::free(p); }
+  void operator()(void* p) const { rankfeed::AlignedFree(p); }
 };
 using Storage = std::unique_ptr<void, Free>;
 
 Storage Allocate(rankfeed_mem_req need) {
   const size_t size = (need.size + need.alignment - 1) / need.alignment * need.alignment;
-  Storage storage(std::aligned_alloc(need.alignment, size));
+  Storage storage(rankfeed::AlignedAlloc(need.alignment, size));
   if (storage == nullptr) throw std::bad_alloc();
   return storage;
 }
 
 [[noreturn]] void ThrowErrno(const std::string& path, int error) {
-  throw BuildError(RANKFEED_E_IO, 0, path + ": " + strerror(error));
+  char text[128];
+  rankfeed::builder::ErrorText(error, text, sizeof text);
+  throw BuildError(RANKFEED_E_IO, 0, path + ": " + text);
 }
 
 // One open store.
@@ -70,23 +70,25 @@ class Store {
 };
 
 struct Descriptor {
-  explicit Descriptor(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (fd < 0) ThrowErrno(path, errno);
+  explicit Descriptor(const std::string& path) {
+    using rankfeed::builder::OpenAs;
+    const int error = rankfeed::builder::OpenDescriptor(path.c_str(), OpenAs::kReading, &fd);
+    if (error != 0) ThrowErrno(path, error);
   }
   Descriptor(const Descriptor&) = delete;
   ~Descriptor() { close(fd); }
-  int fd;
+  int fd = -1;
 };
 
 // The file's bytes if it may be a manifest; nothing for a store. What is larger than a manifest may
 // be is read to one byte more.
 std::string ReadManifest(const std::string& path) {
   const Descriptor file(path);
-  struct stat info;
-  if (fstat(file.fd, &info) != 0) ThrowErrno(path, errno);
-  if (!S_ISREG(info.st_mode)) return {};
+  rankfeed::builder::FileInfo info;
+  if (const int error = rankfeed::builder::InfoOf(file.fd, &info)) ThrowErrno(path, error);
+  if (!info.regular) return {};
   const size_t most =
-      std::min(static_cast<size_t>(info.st_size), rankfeed::corpus_builder::kMaxManifestBytes + 1);
+      std::min(static_cast<size_t>(info.size), rankfeed::corpus_builder::kMaxManifestBytes + 1);
   std::string text;
   size_t wanted = std::min<size_t>(most, 64);  // a store shows itself by its first bytes
   while (text.size() < wanted) {
@@ -114,11 +116,13 @@ std::string Hex(const uint8_t (&bytes)[16]) {
 }
 
 void CheckSize(const ShardEntry& shard) {
-  struct stat info;
-  if (stat(shard.path.c_str(), &info) != 0) ThrowErrno(shard.path, errno);
-  if (static_cast<uint64_t>(info.st_size) != shard.bytes) {
+  rankfeed::builder::FileInfo info;
+  if (const int error = rankfeed::builder::InfoOf(shard.path.c_str(), &info)) {
+    ThrowErrno(shard.path, error);
+  }
+  if (info.size != shard.bytes) {
     throw BuildError(RANKFEED_E_IMAGE_STRUCTURE, 0,
-                     shard.path + ": has " + std::to_string(info.st_size) +
+                     shard.path + ": has " + std::to_string(info.size) +
                          " bytes, and the manifest says " + std::to_string(shard.bytes));
   }
 }

@@ -8,18 +8,17 @@
 #pragma once
 
 #include <errno.h>
-#include <sys/mman.h>
 
 #include <cstddef>
 
 namespace rankfeed::platform {
 
 inline constexpr size_t kHugePage = size_t{2} << 20;  // larger ones serve no image of some ten MB
-// Flags that a sealed memfd is mapped with. Before Linux 6.7 it could not be mapped MAP_SHARED at
-// all, not even for reading; private mappings that nobody writes share their pages as well.
-inline constexpr int kSealedMapping = MAP_PRIVATE | MAP_NORESERVE;
-
+#ifdef ESTALE
 inline constexpr int kFileShrank = ESTALE;
+#else  // Windows has none
+inline constexpr int kFileShrank = EIO;
+#endif
 
 struct Mapping {
   void* base = nullptr;
@@ -59,9 +58,5 @@ int CopyWhileItShrinks(int fd, size_t size, const Copy& copy) {
 
 void Unmap(const Mapping& mapping);
 size_t PageSize();
-
-// A writable mapping of size bytes, to be filled, that begins at a multiple of a huge page. fd < 0:
-// anonymous and private, else shared. MAP_FAILED and errno on failure.
-void* MapAligned(size_t size, int fd);
 
 }  // namespace rankfeed::platform

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "platform/place.h"
+#include "platform/system_files.h"
 #include "platform/system_pages.h"
 
 // Of linux/memfd.h and linux/mman.h, not in every libc's headers.
@@ -94,7 +95,8 @@ int AdviseHugePages(void* base, size_t size, bool huge) {
 
 void* MapHugetlb(size_t size, int fd) {
   const int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB;
-  return mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+  void* const base = mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+  return base == MAP_FAILED ? nullptr : base;
 }
 
 int SharedMemory(size_t size, bool hugetlb) {

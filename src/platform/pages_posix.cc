@@ -15,7 +15,7 @@ int AdviseHugePages(void*, size_t, bool huge) {
 
 void* MapHugetlb(size_t, int) {
   errno = ENOTSUP;
-  return MAP_FAILED;
+  return nullptr;
 }
 
 int SharedMemory(size_t, bool) {

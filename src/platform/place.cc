@@ -3,11 +3,10 @@
 #include "platform/place.h"
 
 #include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstring>
 
+#include "platform/system_files.h"
 #include "platform/system_pages.h"
 
 namespace rankfeed::platform {
@@ -18,7 +17,7 @@ constexpr size_t RoundUp(size_t size, size_t unit) { return (size + unit - 1) / 
 // Gives up write access for good.
 int Freeze(Placement* out, bool huge) {
   const Mapping& m = out->mapping;
-  if (out->fd < 0) return mprotect(m.base, m.size, PROT_READ) == 0 ? 0 : errno;
+  if (out->fd < 0) return MakeReadOnly(m.base, m.size);
   if (const int error = Seal(out->fd, m)) return error;
   if (out->pages != Pages::kHugetlb && huge) (void)AdviseHugePages(m.base, m.size, true);
   return 0;
@@ -27,10 +26,10 @@ int Freeze(Placement* out, bool huge) {
 bool TryHugetlb(size_t size, bool shared, Placement* out) {
   const size_t mapped = RoundUp(size, kHugePage);
   if (shared) out->fd = SharedMemory(mapped, true);
-  void* const base = shared && out->fd < 0 ? MAP_FAILED : MapHugetlb(mapped, out->fd);
-  if (base == MAP_FAILED) {
+  void* const base = shared && out->fd < 0 ? nullptr : MapHugetlb(mapped, out->fd);
+  if (base == nullptr) {
     out->hugetlb_error = errno;
-    if (out->fd >= 0) close(out->fd);
+    if (out->fd >= 0) CloseDescriptor(out->fd);
     out->fd = -1;
     return false;
   }
@@ -43,7 +42,7 @@ bool TryHugetlb(size_t size, bool shared, Placement* out) {
 int MapPages(size_t size, bool shared, bool huge, Placement* out) {
   if (shared && (out->fd = SharedMemory(size, false)) < 0) return errno;
   void* const base = MapAligned(size, out->fd);
-  if (base == MAP_FAILED) return errno;
+  if (base == nullptr) return errno;
   out->mapping = {base, size};
   const int refused = AdviseHugePages(base, size, huge);
   out->transparent_error = !huge ? kNotAsked : refused;
@@ -57,7 +56,7 @@ int PlaceFilled(size_t size, bool shared, Pages wanted, const Fill& fill, Placem
   out->size = size;
   const auto give_up = [&](int error) {
     Unmap(out->mapping);
-    if (out->fd >= 0) close(out->fd);
+    if (out->fd >= 0) CloseDescriptor(out->fd);
     *out = {};
     return error;
   };
@@ -70,7 +69,7 @@ int PlaceFilled(size_t size, bool shared, Pages wanted, const Fill& fill, Placem
   if (const int error = fill(out->mapping.base)) return give_up(error);
   if (const int error = Freeze(out, wanted != Pages::kBase)) return give_up(error);
   // A mapping just made again has no pages of its own yet.
-  if (shared) (void)madvise(out->mapping.base, size, MADV_WILLNEED);
+  if (shared) WillNeed(out->mapping.base, size);
   out->huge_bytes = HugeBytes(out->mapping.base, out->mapping.size);
   if (out->pages == Pages::kBase && out->transparent_error == 0) {
     if (out->huge_bytes == 0) {
@@ -109,7 +108,7 @@ int PlaceFile(const char* path, Pages wanted, Placement* out) {
     const auto read = [&](void* base) { return ReadFile(fd, base, now); };
     return PlaceFilled(now, false, wanted, read, out);
   });
-  close(fd);
+  CloseDescriptor(fd);
   return error;
 }
 

@@ -2,7 +2,7 @@
 // platform/system_pages.h: what systems do differently about pages, a file for each. pages_linux.cc
 // has huge pages, sealed shared memory and the kernel's account of both. pages_posix.cc, for macOS,
 // has base pages and says of all else that it is not available, which place.cc takes as any other
-// reason to go a step down its ladder. System calls only; functions return 0 or an errno value
+// reason to go a step down its ladder; so does system_windows.cc. System calls only; functions return 0 or an errno value
 // where nothing else is said.
 #pragma once
 
@@ -12,11 +12,18 @@
 
 namespace rankfeed::platform {
 
+// A writable mapping of size bytes, to be filled, that begins at a multiple of a huge page where there
+// are such pages. fd < 0: anonymous and private, else shared. Null and errno on failure.
+void* MapAligned(size_t size, int fd);
+int MakeReadOnly(void* base, size_t size);
+// The pages of a mapping that was just made will be read: a wish.
+void WillNeed(void* base, size_t size);
+
 // Asks for transparent huge pages in the range, or for none of them.
 int AdviseHugePages(void* base, size_t size, bool huge);
 
 // A writable mapping on preallocated 2 MiB pages, shared of fd, or private for fd < 0. size: a
-// multiple of them. MAP_FAILED and errno on failure.
+// multiple of them. Null and errno on failure.
 void* MapHugetlb(size_t size, int fd);
 
 // Memory of size bytes that other processes can map and that can be sealed, on preallocated 2 MiB

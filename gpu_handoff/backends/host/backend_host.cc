@@ -7,17 +7,15 @@
 // Errors are errno values. The default stream (null) is one more worker thread per device.
 #include "backends/host/backend_host.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <system_error>
 #include <thread>
+
+#include "host_memory.h"
 
 namespace rankfeed::handoff {
 
@@ -99,12 +97,12 @@ struct HostTable {
 
   static void* ControlAlloc(void* ctx, size_t bytes) {
     if (CountAllocation(Of(ctx)) != RANKFEED_GPU_OK) return nullptr;
-    void* memory = std::aligned_alloc(64, RoundUp(bytes, 64));
+    void* memory = AlignedAlloc(64, RoundUp(bytes, 64));
     if (memory == nullptr) CountFree(Of(ctx));
     return memory;
   }
   static void ControlFree(void* ctx, void* memory) {
-    std::free(memory);
+    AlignedFree(memory);
     CountFree(Of(ctx));
   }
 
@@ -112,11 +110,11 @@ struct HostTable {
     *out = {};
     if (flags != 0 || bytes == 0) return RANKFEED_GPU_INVALID;
     // Whole pages of its own: mlock and munlock work on pages.
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t page = PageSize();
     if (bytes > SIZE_MAX - page) return RANKFEED_GPU_NO_MEMORY;
     if (const int32_t rc = CountAllocation(Of(ctx))) return rc;
     const size_t rounded = RoundUp(bytes, page);
-    void* memory = std::aligned_alloc(page, rounded);
+    void* memory = AlignedAlloc(page, rounded);
     if (memory == nullptr) {
       CountFree(Of(ctx));
       return RANKFEED_GPU_NO_MEMORY;
@@ -125,21 +123,18 @@ struct HostTable {
     out->host = memory;
     out->mapped = memory;  // the "device" is the same machine
     out->bytes = bytes;
-    if (mlock(memory, rounded) == 0) {
-      out->locked = 1;
-    } else {
-      out->lock_error = errno;
-      out->note = LockNote(errno);
-    }
+    out->lock_error = LockPages(memory, rounded);
+    out->locked = out->lock_error == 0;
+    if (!out->locked) out->note = LockNote(out->lock_error);
     return RANKFEED_GPU_OK;
   }
   static void PageUnlock(void* ctx, rankfeed_gpu_host_block* block) {
     HostBackend& backend = Of(ctx);
     backend.pending_.WaitFor(block->host, block->bytes);
     if (block->locked) {
-      munlock(block->host, RoundUp(block->bytes, static_cast<size_t>(sysconf(_SC_PAGESIZE))));
+      UnlockPages(block->host, RoundUp(block->bytes, PageSize()));
     }
-    std::free(block->host);
+    AlignedFree(block->host);
     *block = {};
     CountFree(backend);
   }
@@ -151,13 +146,13 @@ struct HostTable {
     if (bytes > SIZE_MAX - 255) return RANKFEED_GPU_NO_MEMORY;
     if (const int32_t rc = CountAllocation(backend)) return rc;
     const int32_t rc = Guard([&] {
-      void* memory = std::aligned_alloc(256, RoundUp(bytes, 256));
+      void* memory = AlignedAlloc(256, RoundUp(bytes, 256));
       if (memory == nullptr) return int32_t{RANKFEED_GPU_NO_MEMORY};
       try {
         const std::lock_guard lock(backend.mutex_);
         backend.memory_[memory] = bytes;
       } catch (...) {
-        std::free(memory);
+        AlignedFree(memory);
         throw;
       }
       *out = memory;
@@ -177,7 +172,7 @@ struct HostTable {
       backend.memory_.erase(found);
     }
     backend.pending_.WaitFor(memory, bytes);
-    std::free(memory);
+    AlignedFree(memory);
     CountFree(backend);
   }
 

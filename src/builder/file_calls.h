@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// builder/file_calls.h: what the builder writes and reads files with, a file for POSIX and one for
+// Windows, whose paths are UTF-8 here. Functions return 0 or an errno value where
+// nothing else is said.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rankfeed::builder {
+
+enum class OpenAs { kReading, kUpdating, kUpdatingOrNew, kNew };  // kNew: an error if it is there
+
+// *fd: closed by close(), and not inherited. O(1).
+int OpenDescriptor(const char* path, OpenAs how, int* fd);
+
+struct FileInfo {
+  bool regular = false, folder = false;
+  uint64_t size = 0;
+  uint64_t device = 0, number = 0;  // the same for two names of one file, and for no other
+};
+int InfoOf(int fd, FileInfo* out);
+int InfoOf(const char* path, FileInfo* out);
+
+// All of the bytes. EIO, ENOSPC: where the system says no more than that there are fewer.
+int ReadAt(int fd, void* to, size_t size, uint64_t offset);
+int WriteAt(int fd, const void* from, size_t size, uint64_t offset);
+
+// Against every other descriptor that is locked so, in any process; EWOULDBLOCK where there is one.
+// Readers are not kept out.
+int LockAgainstWriters(int fd);
+int Truncate(int fd, uint64_t size);
+// What was written is on its disk: one system call, two on macOS.
+int SyncFile(int fd);
+// The names in the folder are. Windows has no such call: its renames are written through.
+int SyncFolder(const char* folder);
+// Over a file that is there, and of one that is open. Where kReplacesOpenFiles is false, not every file
+// system puts it over one that is open; none does that is mapped (EACCES).
+#ifdef _WIN32
+inline constexpr bool kReplacesOpenFiles = false;
+#else
+inline constexpr bool kReplacesOpenFiles = true;
+#endif
+int Rename(const char* from, const char* to);
+void Remove(const char* path);  // errors are ignored
+
+// What strerror says, to memory of the caller's: a terminated string of at most capacity bytes.
+void ErrorText(int error, char* out, size_t capacity);
+
+}  // namespace rankfeed::builder
