@@ -172,11 +172,14 @@ class Engines {
     sp_.UseCache(bytes);
     hf_.UseCache(bytes);
   }
-  // The longest text that the doors are told of: the README program's, or that of texts.
-  void UseLongest(const Texts& texts) {
+  // For timing. The longest text that the doors are told of is the README program's, or that of texts.
+  void Prepare(const Texts& texts) {
     size_t longest = 1 << 16;
     for (const std::string& text : texts) longest = std::max(longest, text.size());
-    for (Door* door : {&door_sp_, &door_hf_}) door->UseLongest(static_cast<uint32_t>(longest));
+    for (Door* door : {&door_sp_, &door_hf_}) {
+      door->UseLongest(static_cast<uint32_t>(longest));
+      door->CopyIds(false);
+    }
     for (Rankfeed* behind : {&behind_sp_, &behind_hf_}) behind->UseLongest(static_cast<uint32_t>(longest));
   }
   const NewestSentencePiece* newest() const { return newest_.get(); }
@@ -250,7 +253,7 @@ nlohmann::ordered_json Header(const Engines& engines) {
 nlohmann::ordered_json Time(const Row& row, const Options& options, Engines* engines, std::mt19937* random) {
   std::vector<int32_t> ids(kMaxTextBytes);
   engines->UseCache(row.cache_bytes);
-  engines->UseLongest(*row.texts);
+  engines->Prepare(*row.texts);
   const size_t bytes = BytesOf(*row.texts, row.first);
   // Single calls are single calls: the last engine would only warm the image of the first.
   const bool single = row.name.starts_with("document");

@@ -88,7 +88,7 @@ void Door::Reset() {
 
 size_t Door::Encode(const std::string& text, int32_t* out) {
   if (const Error error = encoder_->Encode(text, Plain(), &encoding_)) Die(error.message);
-  std::memcpy(out, encoding_.input_ids.data(), encoding_.input_ids.size() * sizeof(int32_t));
+  if (copy_) std::memcpy(out, encoding_.input_ids.data(), encoding_.input_ids.size() * sizeof(int32_t));
   return encoding_.input_ids.size();
 }
 
@@ -96,7 +96,7 @@ size_t Door::EncodeTogether(const std::string* texts, size_t count, int32_t* out
   std::string_view views[kTogether];
   for (size_t i = 0; i < count; ++i) views[i] = texts[i];
   if (const Error error = encoder_->EncodeBatch({views, count}, Plain(), &input_ids_, &cu_seqlens_)) Die(error.message);
-  std::memcpy(out, input_ids_.data(), input_ids_.size() * sizeof(int32_t));
+  if (copy_) std::memcpy(out, input_ids_.data(), input_ids_.size() * sizeof(int32_t));
   return input_ids_.size();
 }
 

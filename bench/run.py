@@ -105,12 +105,17 @@ class Runner:
 
     def ratios(self):
         self.sentencepiece()
-        subprocess.run([self.program("bench_ratios"), "--rounds", str(self.o.rounds), "--json", result("ratios.json")], check=True, env=self.environment, stdout=sys.stderr)
-        report = read("ratios.json")
-        with open(result("ratios.json"), "w") as f:
+        self.run_ratios("ratios.json", "door_sp,door_hf,rankfeed_sp,rankfeed_hf,rankfeed_sp_single,sentencepiece,sentencepiece_0.1.97,whole_sentence")
+
+    def run_ratios(self, output, engines):
+        subprocess.run([self.program("bench_ratios"), "--rounds", str(self.o.rounds), "--engines", engines, "--json", result(output)], check=True,
+                       env=self.environment, stdout=sys.stderr)
+        report = read(output)
+        with open(result(output), "w") as f:
             json.dump({"machine": machine(), **report}, f, indent=1)
 
     def doors(self):
+        self.run_ratios("door_ratios.json", "door_sp,door_hf,behind_sp,behind_hf")
         python = venv(".venv-bench", "requirements.txt")
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", ROOT], check=True, stdout=sys.stderr)
         library = os.path.join(self.o.build, "bench", "libdoors_peer.so")
@@ -403,7 +408,8 @@ def doors_section(ratios, doors):
             cell = lambda mode: "{median:.2f}× ({min:.2f}–{max:.2f})".format(**row["ratios"][f"door_{mode}"][f"behind_{mode}"])
             rows.append([row["what"], cell("hf"), cell("sp")])
     out = [f"The C++ wrapper, opened and called as the README's program does, with its word cache of {ratios['door_cache_bytes'] >> 10} KiB, against the same calls of the "
-           "C API with the same limits, in memory that is new to it where the wrapper's is (*cold*: another encoder), in the same rounds; 1.00 is as fast.\n",
+           "C API with the same limits, in memory that is new to it where the wrapper's is (*cold*: another encoder), in the same rounds; 1.00 is as fast. "
+           f"{cpu_of(ratios)}; rounds: {max(row.get('rounds', 0) for row in ratios['rows'])}.\n",
            table(["", "HuggingFace parity", "SentencePiece parity"], rows)]
     if doors:
         out += [f"Python {doors['python']} beside the same call of the C++ wrapper, which is warm: one question, {doors['documents']} documents of {doors['bytes']} bytes, rows of "
@@ -431,7 +437,8 @@ def write(problems):
         out.append(machine_section(receipt))
     if ratios:
         out += ["## Ratios to other exact engines\n", ratios_section(ratios)]
-        out += ["## Doors\n", doors_section(ratios, read("doors.json"))]
+    if door_ratios := read("door_ratios.json"):
+        out += ["## Doors\n", doors_section(door_ratios, read("doors.json"))]
     if forms := read("forms.json"):
         out += ["## Every published form\n", forms_section(forms)]
     many = json.load(open(os.path.join(ROOT, "bench", "many_languages.json")))

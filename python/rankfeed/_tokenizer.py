@@ -429,7 +429,7 @@ def _single(name: str, text: Any) -> None:
 
 def _pairs(name: str, items: Any) -> Tuple[Any, Optional[List[Any]]]:
     """Texts as they are, or the first and the second texts of a list of pairs."""
-    if not isinstance(items, (list, tuple)) or not any(isinstance(item, (list, tuple)) for item in items):
+    if not isinstance(items, (list, tuple)) or not any(issubclass(kind, (list, tuple)) for kind in set(map(type, items))):
         return items, None
     for i, item in enumerate(items):
         if not isinstance(item, (list, tuple)):

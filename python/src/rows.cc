@@ -277,13 +277,28 @@ PyObject* NewInt(int32_t id) {
 constexpr uint32_t kMostKept = 1 << 20;
 std::vector<PyObject*> kept_ints;
 
+// Up to 3.11 every reference is counted in 64 bits. So many are taken of a kept int at once that those
+// which lists are given, and give back one by one, need no counting: at a billion a second they last
+// for a century. Later versions count to 2^32 or not at all.
+#if PY_VERSION_HEX < 0x030C0000 && !defined(Py_LIMITED_API) && !defined(Py_REF_DEBUG)
+constexpr bool kTakenAtOnce = true;
+void TakeAtOnce(PyObject* number) {
+  Py_SET_REFCNT(number, PY_SSIZE_T_MAX / 2);
+}
+#else
+constexpr bool kTakenAtOnce = false;
+void TakeAtOnce(PyObject*) {}
+#endif
+
 PyObject* Keep(int32_t id) {
   const auto at = static_cast<uint32_t>(id);
   if (at >= kMostKept) return NewInt(id);
   if (at >= kept_ints.size()) kept_ints.resize(std::bit_ceil(size_t{at} + 1));
-  kept_ints[at] = NewInt(id);
-  Py_INCREF(kept_ints[at]);
-  return kept_ints[at];
+  PyObject* const number = NewInt(id);
+  kept_ints[at] = number;
+  TakeAtOnce(number);
+  if (!kTakenAtOnce) Py_INCREF(number);
+  return number;
 }
 #endif
 
@@ -299,7 +314,7 @@ void PutIds(PyObject* list, Py_ssize_t at, const Run& run) {
     const auto id = static_cast<uint32_t>(ids[k]);
     PyObject* number = id < kept.size() ? kept[id] : nullptr;
     if (number != nullptr) [[likely]] {
-      Py_INCREF(number);
+      if (!kTakenAtOnce) Py_INCREF(number);
     } else {
       number = Keep(ids[k]);
       kept = kept_ints;
