@@ -23,7 +23,7 @@ verified, and `"file"` maps the file. Images cannot be shared by descriptor ther
 ## Windows
 
 No CPython for Windows can be had from Debian or PyPI, so the extension is **not imported**: it is built, and `packaging/wheels/pe.py` and
-abi3audit hold it to the tag: nothing needed but Windows, its C library and `python3.dll`; nothing handed out but PyInit. What it is
+abi3audit hold it to the tag: nothing needed but Windows, its C library and `python3.dll`; nothing handed out but PyInit and nanobind's exceptions. What it is
 linked of, its archives as they are, runs under wine in a program (`packaging/wheels/check.cc`) that compiles the three vocabularies, maps
 the images, encodes XQuAD, makes pairs, opens a ring, and writes, locks, appends to, compacts and reads stores with names outside ASCII. Its
 images, ids, offsets and pairs have the hashes of the package that pip builds on Linux. Headers are those of CPython's source package, and the
