@@ -320,6 +320,16 @@ bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info
   return is_code(after, true) && is_code(before, false);
 }
 
+// Whether the character at `at` is read together with the one before it, of that info: what that
+// becomes on its own would be taken back.
+bool SpanDecoder::IsJoined(std::string_view segment, size_t at, uint32_t info) const {
+  const uint32_t joining = image::JoiningMarks(info);
+  if (joining == 0 || at == segment.size() || static_cast<unsigned char>(segment[at]) < 0x80) {
+    return false;
+  }
+  return (tables_.char_info[utf8::CodePointAt(segment, at)] & joining) != 0;
+}
+
 // Appends the character c at *at, which is more or less than one code, or behind which the open
 // span ends; *at is moved on.
 Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info,
@@ -331,7 +341,8 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
   }
   // A byte that is no character is U+FFFD; SentencePiece does not look that up in its charsmap.
   if ((!c.valid && !model_.huggingface()) ||
-      (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
+      (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0 ||
+      ((info & image::kCharExpands) != 0 && IsJoined(segment, *at + c.size, info))) {
     return Together(segment, at, c.size, cursor);
   }
   if ((info & image::kCharSpace) != 0) {

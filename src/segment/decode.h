@@ -142,6 +142,7 @@ class SpanDecoder {
   Outcome DecodeLong(std::string_view segment, bool more, Cursor* cursor);
   uint32_t InfoBefore(std::string_view segment, size_t at) const;
   bool StandsApart(std::string_view segment, size_t at, uint32_t info) const;
+  bool IsJoined(std::string_view segment, size_t at, uint32_t info) const;
   Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
                       Cursor* cursor);
   Outcome Full(const char* text, Cursor* cursor);

@@ -169,12 +169,6 @@ def _vietnamese(r, f):
     return "".join(out)
 
 
-def _decomposed(r, f):
-    # Behind characters that a word is cut at, so that a cut depends on what comes of the next two.
-    return "".join(r.choice(["", "", "\u4e8e", "\u306e", "\uac00"]) + unicodedata.normalize("NFD", x)
-                   for x in r.choices(f, k=r.randint(1, 6)))
-
-
 def _hangul(r, f):
     return _pick(r, JAMO, 1, 12) + r.choice(["", " ", "\u0301"])
 
@@ -258,7 +252,7 @@ def _planes(r, f):
 
 CLASSES = [_ties, _repeat, _kana_half, _vietnamese, _hangul, _combining, _short_clusters, _prepend,
            _emoji, _indic, _spaces, _controls, _expanding, _specials, _digits, _punctuation, _cased,
-           _long, _glued, _words, _cut_fragments, _planes, _decomposed]
+           _long, _glued, _words, _cut_fragments, _planes]
 
 
 def _mixed(r, f):
