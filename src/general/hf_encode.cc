@@ -94,8 +94,7 @@ class Encoder {
   rankfeed_status EncodeStretch(std::string_view text, uint32_t begin, uint32_t end,
                                 CarriedScore* score) {
     text_ = text;
-    if (score == nullptr) return Stretch(begin, end);
-    start_ = end_score_ = begin == 0 ? score->before : 0;
+    start_ = end_score_ = score->before;
     const rankfeed_status status = Stretch(begin, end);
     score->after = end_score_;
     return status;

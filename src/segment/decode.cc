@@ -83,7 +83,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
         continue;
       }
     }
-    SegmentRun& run = queue.RunOf(i, &run_number);
+    const SegmentRun& run = queue.RunOf(i, &run_number);
     const std::string_view bytes = segments.Bytes(run.stretch, i);
     if (!resumed) cursor_ = {0, 0, 0, segments.word_start(i)};
     const bool more = segments.ends[i] < run.stretch.size();
@@ -91,9 +91,8 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     const bool normalized = outcome.kind == Kind::kNormalize;
     if (normalized) outcome = DecodeNormalized(bytes, segments.word_start(i));
     if (outcome.kind == Kind::kGeneral) {
-      // What comes before its stretch is encoded to the end.
-      run.reason = outcome.reason;
-      end = queue.begin(run);
+      // What comes before is encoded to the end.
+      end = queue.Leave(run_number, i, outcome.reason, resumed);
       while (done != 0 && decoded[done - 1].segment >= end) --done;
       break;
     }

@@ -58,9 +58,20 @@ class Emitter {
         offsets_.Begin(stretch, offset);
       }
     }
-    goes_on_ = false;
-    trailing_space_ = false;
-    ledger_.Begin(sink_->count, score);
+    Begin(score);
+    closed_ = false;
+  }
+  std::string_view stretch() const { return stretch_; }
+
+  // A part of the stretch comes that is not written here. *score: of what comes before it, where that
+  // goes on. False if it cannot be told.
+  bool EndPart(double* score) {
+    return !Arithmetic::kGoesOn || ledger_.End(*sink_, score) == RANKFEED_REASON_NONE;
+  }
+  // It was written.
+  void Resume(std::string_view part, double score) {
+    Begin(Arithmetic::kGoesOn ? score : 0);
+    closed_ = part.data() + part.size() == stretch_.data() + stretch_.size();
   }
 
   // A batch begins: what was decoded of it is taken in order from here on.
@@ -90,7 +101,9 @@ class Emitter {
   // Separators after the last word may make a word of one U+2581. score (nullable): what it becomes.
   rankfeed_reason EndStretch(double* score) {
     rankfeed_reason reason = RANKFEED_REASON_NONE;
-    if ((model_.segment.config->rules & image::kTrailingSpaceIsWord) != 0) reason = EmitTrailing();
+    if ((model_.segment.config->rules & image::kTrailingSpaceIsWord) != 0 && !closed_) {
+      reason = EmitTrailing();
+    }
     if (score != nullptr && reason == RANKFEED_REASON_NONE) [[unlikely]]
       reason = ledger_.End(*sink_, score);
     if constexpr (kFloat32) {
@@ -102,6 +115,12 @@ class Emitter {
 
  private:
   static constexpr bool kFloat32 = Arithmetic::kFloat32;
+
+  void Begin(double score) {
+    goes_on_ = false;
+    trailing_space_ = false;
+    ledger_.Begin(sink_->count, score);
+  }
 
   [[gnu::noinline]] rankfeed_reason EmitTrailing() {
     const image::SegmentConfig& config = *model_.segment.config;
@@ -277,6 +296,7 @@ class Emitter {
   TokenSink* sink_ = nullptr;
   std::string_view stretch_;
   bool trailing_space_ = false;  // a separator came after the last word
+  bool closed_ = false;          // a part ended the stretch
   uint32_t next_decoded_ = 0;
   // Of the segment: behind the last span that was searched, and the score there.
   static constexpr uint32_t kNone = ~uint32_t{0};

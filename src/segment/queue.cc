@@ -221,6 +221,82 @@ void SegmentQueue::ScanBlock() {
   if (!split_.has_value()) run.marks |= SegmentRun::kEndsText;
 }
 
+uint32_t SegmentQueue::Leave(uint32_t number, uint32_t i, rankfeed_reason reason, bool whole) {
+  SegmentRun& run = scratch_.runs[first_run_ + number];
+  leaving_ = true;
+  Bytes part;
+  if (parts_ && !whole && run_count_ + 2 <= kMaxRuns && FindPart(run, i, &part)) {
+    return LeaveInPart(number, part, reason);
+  }
+  run.reason = reason;
+  return begin(run);
+}
+
+// What can be cut out of a stretch around waiting segment i, of a run before which all may be done.
+bool SegmentQueue::FindPart(const SegmentRun& run, uint32_t i, Bytes* part) {
+  const Segments all = segments();
+  const std::string_view stretch = run.stretch;
+  const auto size = static_cast<uint32_t>(stretch.size());
+  const uint32_t done = all.begin(begin(run));
+  const uint32_t cut = cuts_.FindLast(stretch, done < 2 ? 0 : done - 2, all.begin(i));
+  if (cut == Cuts::kNone && (run.marks & SegmentRun::kBeginsStretch) == 0) return false;
+  part->begin = cut == Cuts::kNone ? 0 : cuts_.Behind(cut);
+  const char* const at = stretch.data() + part->begin;
+  const auto since = reinterpret_cast<uintptr_t>(at) - reinterpret_cast<uintptr_t>(last_part_end_);
+  least_part_ = since < 4 * least_part_ ? std::min(2 * least_part_, kMostPart) : kLeastPart;
+  const uint32_t least = std::max(all.ends[i], part->begin + least_part_);
+  part->end = std::min(size, least < size ? cuts_.FindFirst(stretch, least, size) : size);
+  last_part_end_ = stretch.data() + part->end;
+  return true;
+}
+
+// A run becomes three: of what is before the part, of the part, of what is behind it.
+uint32_t SegmentQueue::LeaveInPart(uint32_t number, Bytes part, rankfeed_reason reason) {
+  SegmentRun* const before = scratch_.runs + first_run_ + number;
+  const std::string_view stretch = before->stretch;
+  std::copy_backward(before + 1, scratch_.runs + run_count_, scratch_.runs + run_count_ + 2);
+  run_count_ += 2;
+  const uint32_t end = before->end;
+  const auto from = [&](uint32_t segment, uint32_t byte) {
+    while (segment != end && scratch_.segments.begin(segment) < byte) ++segment;
+    return segment;
+  };
+  const uint32_t first = from(std::max(before->begin, head_), part.begin);
+  constexpr uint8_t kBegins = SegmentRun::kBeginsText | SegmentRun::kBeginsStretch;
+  const auto ends = static_cast<uint8_t>(before->marks & ~kBegins);
+  before->end = first;
+  before->marks &= kBegins;
+  before[1] = {{stretch.data() + part.begin, part.end - part.begin},
+               first,
+               first,
+               nullptr,
+               SegmentRun::kPart,
+               reason};
+  before[2] = {stretch, from(first, part.end), end, nullptr, ends, RANKFEED_REASON_NONE};
+  SkipTo(before + 2, part.end);
+  return first - head_;
+}
+
+// The same of the blocks behind that run, which may have been scanned, or not yet.
+void SegmentQueue::SkipTo(SegmentRun* rest, uint32_t byte) {
+  const SegmentRun* const last = scratch_.runs + run_count_ - 1;
+  SegmentRun* run = rest;
+  while ((run->marks & SegmentRun::kEndsStretch) == 0 && run != last) {
+    ++run;
+    while (run->begin != run->end && scratch_.segments.begin(run->begin) < byte) ++run->begin;
+  }
+  // The segments that are left lie in a row.
+  const SegmentRun* full = rest;
+  while (full != run && full->begin == full->end) ++full;
+  for (; rest != full; ++rest) rest->begin = rest->end = full->begin;
+  if ((run->marks & SegmentRun::kEndsStretch) != 0) return;
+  if (byte != run->stretch.size()) return scanner_.SkipTo(byte);
+  scanner_.Stop();
+  scanning_ = false;
+  run->marks |= SegmentRun::kEndsStretch;
+  if (!split_.has_value()) run->marks |= SegmentRun::kEndsText;
+}
+
 uint32_t SegmentQueue::BeforeKnownReason(uint32_t count) {
   for (uint32_t r = first_run_; r < run_count_; ++r) {
     const SegmentRun& run = scratch_.runs[r];
