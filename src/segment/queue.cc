@@ -94,11 +94,11 @@ void SegmentQueue::OpenLooking(std::string_view stretch) {
   const uint32_t rules = model_.segment.config->rules;
   stretch_ = Stripped(stretch);
   const bool at_text_begin = stretch_.data() == text_.data();
-  const bool prefixed = (rules & image::kPrependRules) == 0 ||
-                        ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
-  scanner_.Start(stretch_, prefixed);
+  bool prefixed = (rules & image::kPrependRules) == 0 ||
+                  ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
   look_for_normalized_ = !normalized_tokens_.empty();
-  reason_ = ReasonAtBegin(stretch_);
+  reason_ = ReasonAtBegin(stretch_, &prefixed);
+  scanner_.Start(stretch_, prefixed);
   if (reason_ == RANKFEED_REASON_NONE && look_for_normalized_ &&
       stretch_.size() > SegmentScanner::kBlockBytes) {
     look_for_normalized_ = false;
@@ -136,9 +136,9 @@ std::string_view SegmentQueue::Stripped(std::string_view stretch) const {
 }
 
 // Where spaces are counted, or only the begin of a text gets a U+2581, or spaces there get none, what
-// the first character becomes decides whether it gets one; if that is not itself, the general path
-// finds out.
-rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
+// the first character becomes decides whether it gets one; if that is not itself, nor begins with a
+// space, the general path finds out. *prefixed: false where it needs none.
+rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* prefixed) const {
   constexpr uint32_t kCounts = image::kEverySpaceIsWord | image::kPrependOnlyFirst;
   const SegmentTables& tables = model_.segment;
   const uint32_t counts = model_.huggingface() ? kCounts : kCounts | image::kPrependsNever;
@@ -156,6 +156,10 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
                                                   image::kGraphemeMask) == image::kGraphemePrepend;
   if (first.valid && prepend && (info & kMore) == 0) return RANKFEED_REASON_NONE;
   constexpr uint32_t kOther = image::kCharNormalizes | image::kCharSpace | image::kCharGeneralPath;
+  if (BeginsWithSpace(stretch, first)) {
+    *prefixed = false;
+    return RANKFEED_REASON_NONE;
+  }
   bool begins_otherwise = (info & kOther) != 0;
   if (first.size < stretch.size()) {
     // Together with the next it may become anything, or with the one behind that if it vanishes.
@@ -170,6 +174,25 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
     begins_otherwise = list[0] == 0 || list[1] == 0;
   }
   return begins_otherwise ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
+}
+
+// Whether a stretch begins with a character, `first`, that becomes a space, or several characters
+// after one, in this company too.
+bool SegmentQueue::BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const {
+  const SegmentTables& tables = model_.segment;
+  const auto list = [&](uint32_t info) {
+    return tables.expansions.data() + (info & image::kCharCodeMask);
+  };
+  constexpr uint32_t kNever = image::kCharNormalizes | image::kCharGeneralPath | image::kCharMarks;
+  const uint32_t info = tables.char_info[first.code_point];
+  const bool space = model_.huggingface() && first.valid && (info & image::kCharSpace) != 0 &&
+                     (info & kNever) == 0 &&
+                     ((info & image::kCharExpands) == 0 || (list(info)[0] != 0 && list(info)[1] == 0));
+  if (!space || first.size == stretch.size()) return space;
+  const utf8::Decoded next = utf8::Decode(stretch, first.size);
+  const uint32_t after = tables.char_info[next.code_point];
+  const bool vanishes = (after & image::kCharExpands) != 0 && list(after)[0] == 0;
+  return next.valid && (after & kNever) == 0 && !vanishes;
 }
 
 void SegmentQueue::ScanBlock() {

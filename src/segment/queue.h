@@ -151,7 +151,8 @@ class SegmentQueue {
   void ScanBlock();
   std::string_view Stripped(std::string_view stretch) const;
   bool StripsLeft(const utf8::Decoded& c) const;
-  rankfeed_reason ReasonAtBegin(std::string_view stretch) const;
+  rankfeed_reason ReasonAtBegin(std::string_view stretch, bool* prefixed) const;
+  bool BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const;
   uint32_t BeforeKnownReason(uint32_t count);
   bool FindPart(const SegmentRun& run, uint32_t i, Bytes* part);
   uint32_t LeaveInPart(uint32_t number, Bytes part, rankfeed_reason reason);
