@@ -12,6 +12,8 @@ constexpr uint32_t kLeastBatch = 32, kFirstBatch = 512;
 // Behind a stretch that left: what was done of the batch behind it is done again, and more such
 // stretches may follow.
 constexpr uint32_t kBatchBehind = 4;
+// Behind a part that left, with none shortly before it.
+constexpr uint32_t kBatchBehindPart = 64;
 // As much of the search's room as batches aim at.
 constexpr uint32_t kGoal = PathSearch::kCapacity * 7 / 8;
 
@@ -130,6 +132,7 @@ bool Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
   *stop = {.reason = reason, .stretch = run.stretch};
   if ((run.marks & SegmentRun::kPart) != 0 && emitter_.EndPart(&stop->score.before)) {
     stop->part = true;
+    if (queue_.parts_are_rare()) batch_size_ = kBatchBehindPart;
     queue_.PopPart();
     return true;
   }

@@ -110,7 +110,9 @@ class SegmentQueue {
   uint32_t Leave(uint32_t run, uint32_t i, rankfeed_reason reason, bool whole);
 
   void PopRun() { ++first_run_; }
-  // The first run, a part, is done, and the segments that it takes the place of.
+  // The first run, a part, is done, and the segments that it takes the place of. Whether none came
+  // shortly before it.
+  bool parts_are_rare() const { return least_part_ == kLeastPart; }
   void PopPart() { head_ = scratch_.runs[++first_run_].begin; }
   void PopSegments(uint32_t count) { head_ += count; }
   // The stretch of the first run leaves: its segments go, and a run stays that ends the text if it

@@ -199,7 +199,7 @@ inline std::vector<FormFile> MakeForms() {
   sentencepiece("SentencePiece symbols", true, true, true);
   // Their scores are 0.1 for each byte but one.
   sp_test::ModelProto symbols;
-  for (const char* symbol : {"\u20ac", "\u2461", "\u00df"}) {
+  for (const char* symbol : {"\u2460", "\u1112", "\uff8a", "\U0001f600"}) {
     symbols.Add(symbol, 0, sp_test::kUserDefined);
   }
   forms.push_back({"SentencePiece positive scores", DefaultModel() + sp_test::Serialize(symbols)});
