@@ -5,6 +5,7 @@
 #include <simdjson.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 namespace rankfeed::bench {
@@ -67,6 +68,26 @@ Corpus LoadXquad(const std::string& language) {
     ReadLines(SharedFile("xquad/" + language + ".jsonl"), &corpus);
   }
   for (const std::string& passage : corpus.passages) corpus.passage_bytes += passage.size();
+  return corpus;
+}
+
+Corpus LoadOdd() {
+  Corpus corpus = LoadXquad("en");
+  corpus.name = "odd";
+  constexpr size_t kEvery = 1000;
+  static const char* const kOdd[] = {"\xff", "\xe2\x96\x81", "</s>"};
+  size_t left = kEvery, next = 0;
+  corpus.passage_bytes = 0;
+  for (std::string& text : corpus.passages) {
+    size_t at = 0;
+    for (; text.size() - at > left; left = kEvery) {
+      at += left;
+      while (at > 1 && text[at - 1] != ' ') --at;  // in front of a word
+      text.insert(at, kOdd[next++ % std::size(kOdd)]);
+    }
+    left -= text.size() - at;
+    corpus.passage_bytes += text.size();
+  }
   return corpus;
 }
 

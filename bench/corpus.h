@@ -18,6 +18,9 @@ struct Corpus {
 // the files are absent.
 Corpus LoadXquad(const std::string& language);
 
+// The English passages with bad UTF-8, a U+2581 or a special token in every thousandth byte.
+Corpus LoadOdd();
+
 // The streams "many" and "english" of bench/text_streams.py, when RANKFEED_MANY_LANGUAGES and RANKFEED_ENGLISH name their
 // files; else no passages.
 Corpus LoadManyLanguages();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // fuzz/api_calls.cc: sequences of C calls on encoders, a reranker and a ring that live together,
 // with the mistakes about ownership and order that the headers call detectable: handles that are
-// null or were never made, storage too small or askew, calls out of turn, late batches, texts and
-// requests beyond the limits, slots submitted twice. Every answer is predicted; ids, batches and
-// rankings are those of fresh objects that saw no mistake. An execution is one call.
+// null or were never made, storage too small or askew, calls out of turn, late batches, texts (whole
+// and in pieces) and requests beyond the limits, slots submitted twice. Every answer is predicted;
+// ids, batches and rankings are those of fresh objects that saw no mistake. An execution is one call.
 #include <cmath>
 #include <limits>
 
@@ -146,6 +146,8 @@ class Calls {
         roomy_(TheModel().get(), 4096, true, 1024),
         with_(TheModel().get(), kMaxText, true, 0),
         without_(TheModel().get(), kMaxText, false, 256),
+        words_(TheWordModel().get(), kMaxText, false, 256),
+        roomy_words_(TheWordModel().get(), 4096, false, 0),
         plan_{DrawOptions(in), "", {}},
         reranker_(plan_.options) {
     rankfeed_handoff_options options{};
@@ -157,7 +159,14 @@ class Calls {
   ~Calls() { rankfeed_handoff_close(ring_); }
 
   void Step() {
-    switch (in_.Below(8)) {
+    switch (in_.Below(12)) {
+      case 8:
+        return BeginText();
+      case 9:
+      case 10:
+        return Feed();
+      case 11:
+        return End();
       case 0:
         return Encode();
       case 1:
@@ -196,6 +205,106 @@ class Calls {
     FUZZ_ASSERT(io.count == expected.ids.size());
     FUZZ_ASSERT(std::equal(expected.ids.begin(), expected.ids.end(), ids));
     FUZZ_ASSERT(!ask_offsets || std::equal(expected.begin.begin(), expected.begin.end(), begin));
+  }
+
+  // A text in pieces, with calls out of turn, too little room, and whole texts in between.
+  void BeginText() {
+    rankfeed_encode_options options{};
+    options.struct_size = sizeof(options);
+    options.flags = in_.OneIn(2) ? RANKFEED_ADD_SPECIAL_TOKENS : 0;
+    const size_t mistake = in_.Below(10);
+    if (mistake == 1) options.struct_size = in_.U8() | 1;
+    if (mistake == 2) options.flags |= uint32_t{64} << in_.Below(26);
+    if (mistake == 3) options.flags |= RANKFEED_OFFSETS_CODE_POINTS;
+    const auto window_bytes = mistake == 4 ? 0u : 1 + static_cast<uint32_t>(in_.Below(2 * kMaxText));
+    Block window(std::max(window_bytes, 1u), 1);
+    char* const place = mistake == 5 ? nullptr : static_cast<char*>(window.data());
+    // A vocabulary without U+2581 cannot be cut at spaces.
+    Encoder& encoder = mistake == 6 ? without_ : words_;
+    const rankfeed_status status =
+        rankfeed_encode_begin(encoder.get(), &options, place, window_bytes);
+    if (mistake == 1) return Expect(status, RANKFEED_E_STRUCT_SIZE);
+    if (mistake >= 2 && mistake <= 5) return Expect(status, RANKFEED_E_ARGUMENT);
+    if (mistake == 6) return Expect(status, RANKFEED_E_UNSUPPORTED);
+    Expect(status, RANKFEED_OK);
+    window_ = std::move(window);
+    text_open_ = true;
+    text_flags_ = options.flags;
+    text_.clear();
+    text_ids_.clear();
+    most_waiting_ = std::min(window_bytes, kMaxText);
+  }
+
+  // One call, with outputs that the library must set; what it took and wrote is kept.
+  rankfeed_status Take(std::string_view* piece, uint32_t room) {
+    const std::unique_ptr<int32_t[]> ids(new int32_t[room]);
+    rankfeed_stream_io io{};
+    io.struct_size = sizeof(io);
+    io.capacity = room;
+    io.input_ids = ids.get();
+    io.count = io.needed = in_.U32();
+    io.consumed = in_.U32();
+    const rankfeed_status status =
+        piece == nullptr ? rankfeed_encode_end(words_.get(), &io)
+                         : rankfeed_encode_feed(words_.get(), {piece->data(), piece->size()}, &io);
+    FUZZ_ASSERT(io.count <= room && io.consumed <= (piece == nullptr ? 0 : piece->size()));
+    FUZZ_ASSERT(status == RANKFEED_E_OUTPUT_SIZE ? io.needed > room - io.count : io.needed == 0);
+    text_ids_.insert(text_ids_.end(), ids.get(), ids.get() + io.count);
+    if (piece != nullptr) {
+      text_ += piece->substr(0, io.consumed);
+      piece->remove_prefix(io.consumed);
+    }
+    needed_ = io.needed;
+    return status;
+  }
+
+  void Feed() {
+    std::string text = Letters(in_, kMaxText);
+    for (char& c : text) c = in_.OneIn(4) ? ' ' : c;
+    const Block block(text.size() + 1, 1);
+    std::memcpy(block.data(), text.data(), text.size());
+    std::string_view piece(static_cast<const char*>(block.data()), text.size());
+    auto room = static_cast<uint32_t>(in_.Below(kMaxText));
+    if (!text_open_) return Expect(Take(&piece, room), RANKFEED_E_ARGUMENT);
+    if (in_.OneIn(8)) {  // nothing is taken
+      rankfeed_stream_io io{};
+      io.struct_size = in_.U8() | 1;
+      Expect(rankfeed_encode_feed(words_.get(), {piece.data(), piece.size()}, &io),
+             RANKFEED_E_STRUCT_SIZE);
+      io.struct_size = sizeof(io);
+      Expect(rankfeed_encode_feed(words_.get(), {nullptr, 1}, &io), RANKFEED_E_ARGUMENT);
+      io.capacity = 1;
+      Expect(rankfeed_encode_feed(words_.get(), {piece.data(), piece.size()}, &io),
+             RANKFEED_E_ARGUMENT);
+    }
+    if (in_.OneIn(4)) FUZZ_ASSERT(words_.Encode("ab c").ids == roomy_words_.Encode("ab c").ids);
+    for (;;) {
+      const rankfeed_status status = Take(&piece, room);
+      if (status == RANKFEED_E_LIMIT) {  // more than the window holds, without a place to cut
+        FUZZ_ASSERT(!piece.empty() && text_.size() >= most_waiting_);
+        text_open_ = false;
+        return Expect(status, RANKFEED_E_LIMIT);
+      }
+      if (status != RANKFEED_E_OUTPUT_SIZE) {
+        FUZZ_ASSERT(piece.empty());
+        return Expect(status, RANKFEED_OK);
+      }
+      Expect(status, RANKFEED_E_OUTPUT_SIZE);
+      room = needed_;
+    }
+  }
+
+  void End() {
+    auto room = static_cast<uint32_t>(in_.Below(kMaxText));
+    if (!text_open_) return Expect(Take(nullptr, room), RANKFEED_E_ARGUMENT);
+    rankfeed_status status = Take(nullptr, room);
+    if (status == RANKFEED_E_OUTPUT_SIZE) {
+      Expect(status, RANKFEED_E_OUTPUT_SIZE);
+      status = Take(nullptr, needed_);
+    }
+    Expect(status, RANKFEED_OK);
+    text_open_ = false;
+    FUZZ_ASSERT(text_.size() > 4096 || roomy_words_.Encode(text_, text_flags_).ids == text_ids_);
   }
 
   void Decode() {
@@ -365,8 +474,18 @@ class Calls {
     uint32_t count;
     size_t size;
     char out;
+    rankfeed_stream_io stream{};
+    stream.struct_size = sizeof(stream);
     constexpr rankfeed_status kRefused = RANKFEED_E_ARGUMENT;
-    switch (in_.Below(9)) {
+    switch (in_.Below(12)) {
+      case 9:
+        return Expect(rankfeed_encode_begin(Unmade<rankfeed_encoder>(in_), nullptr, &out, 1),
+                      kRefused);
+      case 10:
+        return Expect(rankfeed_encode_feed(Unmade<rankfeed_encoder>(in_), {"a", 1}, &stream),
+                      kRefused);
+      case 11:
+        return Expect(rankfeed_encode_end(Unmade<rankfeed_encoder>(in_), &stream), kRefused);
       case 0:
         return Expect(rankfeed_encode(Unmade<rankfeed_encoder>(in_), {"a", 1}, nullptr, &io),
                       kRefused);
@@ -401,7 +520,13 @@ class Calls {
   };
 
   Input& in_;
-  Encoder roomy_, with_, without_;
+  Encoder roomy_, with_, without_, words_, roomy_words_;
+  // The text in pieces of words_.
+  Block window_;
+  bool text_open_ = false;
+  uint32_t text_flags_ = 0, most_waiting_ = 0, needed_ = 0;
+  std::string text_;  // that was taken
+  std::vector<int32_t> text_ids_;
   Plan plan_;
   Reranker reranker_;
   rankfeed_handoff* ring_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // fuzz/handed_back.cc: structs that the library filled, changed by the caller and handed back:
-// batches (also late ones), encodings, requests, tickets of slots. Each answer is the one that the
+// batches (also late ones), encodings, texts in pieces, requests, tickets of slots. Each answer is the one that the
 // headers state for the fields as they are, nothing outside the blocks is touched, and after an
 // answer other than OK the object does what it would have done without the call. All blocks have
 // exactly the size that was asked for. An execution is one struct handed back.
@@ -385,6 +385,76 @@ void Encodings(Input& in, rankfeed_encoder* encoder, bool with_offsets, Encoder&
   }
 }
 
+// A text in pieces, whose io has any fields at every call. Each call that is refused leaves the text as
+// it was.
+void Pieces(Input& in, rankfeed_encoder* encoder, Encoder& roomy) {
+  rankfeed_encode_options options{};
+  options.struct_size = in.OneIn(8) ? in.U16() : sizeof(options);
+  options.flags = in.OneIn(4) ? static_cast<uint32_t>(Odd(in, 1)) : in.U8() & 1;
+  constexpr uint32_t kFlags = 63 & ~(RANKFEED_OFFSETS_CODE_POINTS | RANKFEED_OFFSETS_UTF16);
+  std::set<rankfeed_status> apply;
+  if (options.struct_size != sizeof(options)) apply.insert(RANKFEED_E_STRUCT_SIZE);
+  if ((options.flags & ~kFlags) != 0) apply.insert(RANKFEED_E_ARGUMENT);
+  const auto window_bytes = static_cast<uint32_t>(in.Below(40));
+  const Block window(window_bytes + 1, 1);
+  if (window_bytes == 0) apply.insert(RANKFEED_E_ARGUMENT);
+  const rankfeed_status begun =
+      rankfeed_encode_begin(encoder, &options, static_cast<char*>(window.data()), window_bytes);
+  CheckStatus(begun, apply);
+  if (begun != RANKFEED_OK) return;
+  std::string text;
+  std::vector<int32_t> all;
+  uint32_t room = 8;
+  for (size_t pieces = in.Below(6); ; --pieces) {
+    const bool last = pieces == 0;
+    std::string piece;
+    for (size_t n = last ? 0 : in.Below(20); n > 0; --n) piece += "abcdefgh  "[in.Below(10)];
+    const ExactText exact(piece);
+    size_t done = 0;
+    for (;;) {
+      const std::unique_ptr<int32_t[]> ids(new int32_t[room]);
+      rankfeed_stream_io io{};
+      io.struct_size = in.OneIn(8) ? in.U16() : sizeof(io);
+      io.capacity = room;
+      io.input_ids = in.OneIn(8) ? nullptr : ids.get();
+      io.count = static_cast<uint32_t>(Odd(in, room));
+      io.needed = static_cast<uint32_t>(Odd(in, room));
+      io.consumed = Odd(in, piece.size());
+      apply.clear();
+      if (io.struct_size != sizeof(io)) apply.insert(RANKFEED_E_STRUCT_SIZE);
+      if (io.input_ids == nullptr && room != 0) apply.insert(RANKFEED_E_ARGUMENT);
+      const rankfeed_text rest{exact.view().data() + done, piece.size() - done};
+      const rankfeed_status status =
+          last ? rankfeed_encode_end(encoder, &io) : rankfeed_encode_feed(encoder, rest, &io);
+      if (!apply.empty()) {
+        CheckStatus(status, apply);
+        continue;
+      }
+      ++counters.executions;
+      FUZZ_ASSERT(io.count <= room && io.consumed <= rest.size);
+      all.insert(all.end(), ids.get(), ids.get() + io.count);
+      done += io.consumed;
+      text.append(rest.data, io.consumed);
+      if (status == RANKFEED_E_LIMIT) {  // and the text has ended
+        FUZZ_ASSERT(!last && done < piece.size() && text.size() >= window_bytes);
+        io.struct_size = sizeof(io);
+        CheckStatus(rankfeed_encode_end(encoder, &io), {RANKFEED_E_ARGUMENT});
+        return;
+      }
+      if (status != RANKFEED_E_OUTPUT_SIZE) {
+        FUZZ_ASSERT(status == RANKFEED_OK && io.needed == 0 && done == piece.size());
+        break;
+      }
+      FUZZ_ASSERT(io.needed > room - io.count);
+      room = io.needed;
+    }
+    if (last) break;
+    room = static_cast<uint32_t>(in.Below(12));
+  }
+  ++counters.accepted;
+  FUZZ_ASSERT(roomy.Encode(text, options.flags).ids == all);
+}
+
 // Tickets that nobody was given leave the slots that are being filled alone.
 void Slots(Input& in) {
   constexpr uint32_t kSlots = 3, kBytes = 256;
@@ -472,9 +542,14 @@ void Run(std::span<const uint8_t> bytes) {
   Input in(bytes);
   static Encoder roomy(TheModel().get(), 4096, true, 0);
   static Encoder with(TheModel().get(), 64, true, 256), without(TheModel().get(), 64, false, 0);
+  static Encoder roomy_words(TheWordModel().get(), 4096, false, 0),
+      words(TheWordModel().get(), 64, false, 256);
   Batches batches(in);
   while (!in.empty()) {
-    switch (in.Below(8)) {
+    switch (in.Below(9)) {
+      case 8:
+        Pieces(in, words.get(), roomy_words);
+        break;
       case 0:
         Requests(in);
         break;

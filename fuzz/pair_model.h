@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "engine.h"
 
@@ -30,6 +31,24 @@ inline const OpenModel& TheModel() {
   static const std::unique_ptr<OpenModel> model = [] {
     rankfeed_builder_error error;
     auto made = Compile(kPairFile, &error);
+    if (made == nullptr) FUZZ_FAIL(error.message);
+    return made;
+  }();
+  return *model;
+}
+
+// Words of those letters, each behind a U+2581, which texts in pieces are cut at.
+inline const OpenModel& TheWordModel() {
+  static const std::unique_ptr<OpenModel> model = [] {
+    std::string file = kPairFile;
+    const auto replace = [&](std::string_view what, std::string_view by) {
+      file.replace(file.find(what), what.size(), by);
+    };
+    replace(R"("pre_tokenizer":null)", R"("pre_tokenizer":{"type":"Metaspace","replacement":"\u2581",
+        "prepend_scheme":"always","split":true})");
+    replace(R"(["h",-1])", R"(["h",-1],["\u2581",-1])");
+    rankfeed_builder_error error;
+    auto made = Compile(file, &error);
     if (made == nullptr) FUZZ_FAIL(error.message);
     return made;
   }();

@@ -82,6 +82,15 @@ the tests named say: {tests}.
 
 """
 
+REWRITES = """
+## Files written to and cut off after they were opened
+
+By `tests/fault/rewritten_files_test.cc` in its long run (`ctest --preset long -R rewritten_files_long`): random writes and truncations
+of an image or a store in use, each followed by calls. "Differing" are answers other than before, "signals" calls that ended the
+process. SECURITY.md promises none of either under a private copy, and no hang with any.
+
+"""
+
 COSTS = """
 ## Cost of hostile texts
 
@@ -216,6 +225,11 @@ def report():
         rows.append(["all", number(sum(latest["faults"].values()))])
         out.append(FAULTS.format(commit=latest["commit"], tests=", ".join(f"`{t}`" for t in latest["tests"])) +
                    table(rows, ["fault", "times"]))
+    rewritten = [e for e in entries if "rewrites" in e]
+    if rewritten:
+        rows = [[r["what"], r["opened"], *(number(r[k]) for k in ("changes", "differing", "signals", "hangs")), rewritten[-1]["commit"]]
+                for r in rewritten[-1]["rewrites"]]
+        out.append(REWRITES + table(rows, ["what", "opened", "changes", "differing", "signals", "hangs", "commit"]))
     costs = json.loads((FOLDER / "worst_text_results.json").read_text())
     bounds = json.loads((FOLDER / "worst_texts.json").read_text())["bounds"]
     rows = [[f"`{form}`", f"{cost['plain']:.0f}", f"{cost['ratio']:.1f}", str(bounds[form]), f"`{cost['text'][:40]}`", f"{cost['plain_ns']:.1f}",

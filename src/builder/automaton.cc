@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "builder/eligibility.h"
 #include "builder/pruning.h"
 #include "image/search_start.h"
 
@@ -18,8 +19,11 @@ class Build {
       : model_(model), units_(model.pieces.units()), parent_(parent) {}
 
   Automaton Run() {
-    double greatest = -model_.config->unk_score;
-    for (const double score : model_.scores) greatest = std::max(greatest, -score);
+    lift_ = 2 * GreatestScore(model_);
+    double greatest = lift_ - model_.config->unk_score;
+    for (size_t v = 0; v < model_.scores.size(); ++v) {
+      greatest = std::max(greatest, lift_ * model_.config->max_piece_chars - model_.scores[v]);
+    }
     out_.cost_unit = std::exp2(std::ceil(std::log2(greatest / image::kMaxCost)));
     PlaceStates();
     SortByDepth();
@@ -34,9 +38,13 @@ class Build {
   }
 
  private:
-  // User-defined symbols may have a score above 0: no text that holds one comes to a search.
-  uint64_t Cost(double score) const {
-    return static_cast<uint64_t>(std::llround(std::max(-score, 0.0) / out_.cost_unit));
+  // Scores above 0 are lifted below it, by as much for each character: that is the same for all paths
+  // over a span. By twice as much as it takes, so that a cost is no less than its score's magnitude,
+  // which bounds are made of (segment/exactness.h). Symbols that are looked for may be above that: no
+  // text that holds one comes to a search.
+  uint64_t Cost(double score, uint32_t chars) const {
+    return static_cast<uint64_t>(
+        std::llround(std::max(lift_ * chars - score, 0.0) / out_.cost_unit));
   }
 
   // The state of a trie unit: its own place, but the root's children lie together behind.
@@ -64,7 +72,7 @@ class Build {
     for (uint32_t code = 1; code <= codes; ++code) {
       SetLabel(size + code, code);
       depth_[size + code] = 1;
-      own_[size + code] = image::MakeEdge(Cost(model_.config->unk_score), 1, image::kEdgeUnknown);
+      own_[size + code] = image::MakeEdge(Cost(model_.config->unk_score, 1), 1, image::kEdgeUnknown);
     }
     for (uint32_t unit = 1; unit < size; ++unit) {
       const trie::Unit u = units_[unit];
@@ -78,7 +86,7 @@ class Build {
       if (depth > 1) up_[at] = StateOf(parent_[unit]);
       if (trie::Value(u) != trie::kNoValue) {
         const uint32_t id = model_.value_ids[trie::Value(u)];
-        own_[at] = image::MakeEdge(Cost(model_.scores[trie::Value(u)]), depth,
+        own_[at] = image::MakeEdge(Cost(model_.scores[trie::Value(u)], depth), depth,
                                    id == model_.config->unk_id ? image::kEdgeLiteral : id);
       }
     }
@@ -156,6 +164,7 @@ class Build {
   const Model& model_;
   const std::span<const trie::Unit> units_;
   const std::span<const uint32_t> parent_;
+  double lift_ = 0;  // of scores, for each character
   Automaton out_;
   std::vector<uint64_t> own_;   // by state: the edge of the piece that it spells, or 0
   std::vector<uint32_t> base_;  // of its children, 0 without any

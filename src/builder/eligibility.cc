@@ -7,6 +7,7 @@
 // searched one by one anyway. What the normalizer may do is in normalized_characters.h.
 #include "builder/eligibility.h"
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -28,11 +29,8 @@ FastRoadReason ClassifyPieces(const Model& model) {
   if (model.config->unk_score >= -10 || model.config->unk_score < -1e9) {
     return FastRoadReason::kUnknownScore;
   }
-  for (size_t v = 0; v < model.scores.size(); ++v) {
-    if (model.scores[v] > 0 && !IsLookedFor(model, model.value_ids[v])) {
-      return FastRoadReason::kPositiveScores;
-    }
-  }
+  // So that no score inside of a segment is further from 0 than unknown characters bring it.
+  if (GreatestScore(model) > -model.config->unk_score) return FastRoadReason::kPositiveScores;
   if (model.config->max_piece_chars > image::kMaxSegmentPieceChars) {
     return FastRoadReason::kLongPieces;
   }
@@ -103,6 +101,18 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
 bool IsUserDefined(const Model& model, uint32_t id) {
   return !model.huggingface() && (model.id_flags[id] & image::kIdTypeMask) ==
                                      static_cast<uint8_t>(image::PieceType::kUserDefined);
+}
+
+double GreatestScore(const Model& model) {
+  double greatest = 0;
+  for (size_t v = 0; v < model.scores.size(); ++v) {
+    const uint32_t id = model.value_ids[v];
+    if (model.scores[v] <= 0 || IsLookedFor(model, id)) continue;
+    uint32_t chars = 0;
+    for (const char c : model.text(model.id_pieces[id])) chars += !utf8::IsContinuation(c);
+    greatest = std::max(greatest, model.scores[v] / std::max(chars, 1u));
+  }
+  return greatest;
 }
 
 bool IsLookedFor(const Model& model, uint32_t id) {

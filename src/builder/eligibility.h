@@ -41,6 +41,10 @@ struct OffTheFastRoad {
 bool IsUserDefined(const Model& model, uint32_t id);
 bool IsLookedFor(const Model& model, uint32_t id);
 
+// The greatest score above 0 that a piece has for each of its characters, 0 if none has any; without
+// those symbols.
+double GreatestScore(const Model& model);
+
 // What pre-tokenizer and options say; the normalizer's part is that of normalized_characters.h.
 std::variant<Pipeline, OffTheFastRoad> Classify(const Model& model);
 

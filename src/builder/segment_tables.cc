@@ -46,7 +46,7 @@ void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* ou
 
 std::vector<double> IdScores(const Model& model) {
   std::vector<double> scores(model.config->id_count, 0);
-  for (size_t v = 0; v < model.scores.size(); ++v) scores[model.value_ids[v]] = std::min(model.scores[v], 0.0);
+  for (size_t v = 0; v < model.scores.size(); ++v) scores[model.value_ids[v]] = model.scores[v];
   return scores;
 }
 

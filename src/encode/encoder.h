@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 
 #include "base/layout.h"
@@ -12,6 +13,7 @@
 #include "general/scratch.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
+#include "segment/cuts.h"
 #include "segment/engine.h"
 #include "segment/kernels/kernels.h"
 
@@ -59,6 +61,7 @@ struct rankfeed_encoder {
   rankfeed::general::Scratch general;
   rankfeed::segment::Scratch segment;
   rankfeed::segment::Isa isa = rankfeed::segment::ChosenIsa();
+  std::optional<rankfeed::segment::Cuts> cuts;  // where the model allows the fast road
   // None where the model does not allow the fast road.
   std::variant<std::monostate, rankfeed::segment::Engine<rankfeed::general::HuggingFaceArithmetic>,
                rankfeed::segment::Engine<rankfeed::general::HuggingFaceWholeArithmetic>,

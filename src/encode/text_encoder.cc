@@ -282,8 +282,9 @@ rankfeed_status TextEncoder::RunEngine(segment::Engine<Arithmetic>& engine,
     const bool first = last_left != *done;  // stretch of its text that leaves
     last_left = *done;
     Count(stop.reason, first, stop.stretch.size());
-    status = GeneralStretch(texts, *done, stop.stretch, sink);
+    status = GeneralStretch(texts, *done, &stop, sink);
     if (status != RANKFEED_OK) break;
+    engine.Resume(stop);
     left.texts += first;
     left.bytes += stop.stretch.size();
   }
@@ -305,16 +306,23 @@ rankfeed_status TextEncoder::General(std::string_view text, TokenSink& sink) con
 }
 
 rankfeed_status TextEncoder::GeneralStretch(const segment::Texts& texts, size_t number,
-                                            std::string_view stretch, TokenSink& sink) const {
+                                            segment::Stop* stop, TokenSink& sink) const {
   const std::string_view text = View(texts.texts[number]);
-  // There a text is one stretch, without the spaces that it may have lost at its begin.
-  if (!model_.huggingface()) {
-    return general::EncodeSentencePiece(model_, encoder_.general, text, {}, sink, texts.score);
+  const auto begin = static_cast<uint32_t>(stop->stretch.data() - text.data());
+  const bool carried = texts.score != nullptr && begin == 0;
+  if (!stop->part && carried) stop->score.before = texts.score->before;
+  rankfeed_status status;
+  if (model_.huggingface()) {
+    const auto end = static_cast<uint32_t>(begin + stop->stretch.size());
+    status = general::EncodeHuggingFaceStretch(model_, encoder_.general, text, begin, end, flags_,
+                                               sink, &stop->score);
+  } else {
+    // A whole text is one stretch, with the spaces that it may have lost at its begin.
+    status = general::EncodeSentencePiece(model_, encoder_.general,
+                                          stop->part ? stop->stretch : text, {}, sink, &stop->score);
   }
-  const auto begin = static_cast<uint32_t>(stretch.data() - text.data());
-  const auto end = static_cast<uint32_t>(begin + stretch.size());
-  return general::EncodeHuggingFaceStretch(model_, encoder_.general, text, begin, end, flags_,
-                                           sink, texts.score);
+  if (!stop->part && texts.score != nullptr) texts.score->after = stop->score.after;
+  return status;
 }
 
 void TextEncoder::Count(rankfeed_reason road, uint64_t texts, uint64_t bytes) const {

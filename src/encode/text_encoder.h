@@ -65,8 +65,8 @@ class TextEncoder {
   rankfeed_status RunEngine(segment::Engine<Arithmetic>& engine, const segment::Texts& texts,
                             TokenSink& sink, size_t* done) const;
   rankfeed_status General(std::string_view text, TokenSink& sink) const;
-  rankfeed_status GeneralStretch(const segment::Texts& texts, size_t number,
-                                 std::string_view stretch, TokenSink& sink) const;
+  rankfeed_status GeneralStretch(const segment::Texts& texts, size_t number, segment::Stop* stop,
+                                 TokenSink& sink) const;
   size_t Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
                rankfeed_status* status) const;
   rankfeed_reason Blocked(const TokenSink& sink) const;

@@ -81,8 +81,8 @@ class Encoder {
           SpecialPlace* refused)
       : model_(model),
         scratch_(scratch),
-        buffers_(BuffersOf(scratch, sink.begin != nullptr || sink.end != nullptr ||
-                                        refused != nullptr || HuggingFaceNeedsOffsets(model))),
+        offsets_(sink.begin != nullptr || sink.end != nullptr || refused != nullptr),
+        buffers_(BuffersOf(scratch, offsets_ || HuggingFaceNeedsOffsets(model))),
         sink_(sink),
         first_token_(sink.count),
         trim_(model.has(image::kTrimOffsets) && buffers_.in().begin != nullptr),
@@ -94,8 +94,7 @@ class Encoder {
   rankfeed_status EncodeStretch(std::string_view text, uint32_t begin, uint32_t end,
                                 CarriedScore* score) {
     text_ = text;
-    if (score == nullptr) return Stretch(begin, end);
-    start_ = end_score_ = begin == 0 ? score->before : 0;
+    start_ = end_score_ = score->before;
     const rankfeed_status status = Stretch(begin, end);
     score->after = end_score_;
     return status;
@@ -147,7 +146,8 @@ class Encoder {
     if (begin >= end) return RANKFEED_OK;
     stretch_begin_ = begin;
     stretch_end_ = end;
-    const bool offsets = sink_.begin != nullptr || sink_.end != nullptr || refused_ != nullptr;
+    // Otherwise all that may be asked is what came of the first character of a text.
+    if (!offsets_ && begin != 0) buffers_ = BuffersOf(scratch_, /*ranges=*/false);
     if (!normalize::Load(text_, begin, end, &buffers_)) return RANKFEED_E_LIMIT;
     if (const rankfeed_status status = normalize::RunNormalizer(model_, &buffers_)) return status;
 
@@ -161,7 +161,7 @@ class Encoder {
       std::copy_n(splits.begin, splits.count, scratch_.split_begin);
       std::copy_n(splits.end, splits.count, scratch_.split_end);
     }
-    const bool remember = splits.count >= kManySplits && !offsets;
+    const bool remember = splits.count >= kManySplits && !offsets_;
     if (remember) known_.Clear();
     for (uint32_t i = 0; i < splits.count; ++i) {
       const uint32_t b = scratch_.split_begin[i], e = scratch_.split_end[i];
@@ -361,6 +361,7 @@ class Encoder {
 
   const Model& model_;
   Scratch& scratch_;
+  const bool offsets_;  // wanted by the caller
   normalize::Buffers buffers_;
   TokenSink& sink_;
   std::string_view text_;       // the original

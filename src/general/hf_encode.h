@@ -27,13 +27,12 @@ struct SpecialPlace {
 rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
                                   uint32_t flags, TokenSink& sink, SpecialPlace* refused = nullptr);
 
-// The same for the stretch [begin, end) of a text between two of its added tokens, without offsets.
-// score (nullable; of pipelines without words): of a part of a text. The stretch that the part
-// begins with goes on from it.
+// The same for the stretch [begin, end) of a text between two of its added tokens, or a part of one that
+// was cut as segment/cuts.h says, without offsets. score: of pipelines without words, what the stretch
+// goes on from.
 rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
                                          std::string_view text, uint32_t begin, uint32_t end,
-                                         uint32_t flags, TokenSink& sink,
-                                         CarriedScore* score = nullptr);
+                                         uint32_t flags, TokenSink& sink, CarriedScore* score);
 
 // Runs only the normalizer; *out is a view into scratch. Errors: LIMIT.
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,

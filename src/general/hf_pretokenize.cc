@@ -3,6 +3,8 @@
 #include "general/hf_pretokenize.h"
 
 #include <array>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 #include "base/utf8.h"
@@ -180,6 +182,21 @@ bool SplitOne(const Model& model, const image::Step& step, const NormalizedText&
   return false;  // image/verify.cc: StepList admits pre-tokenizers only
 }
 
+// The first place from pos on of a space or of that byte, end if there is none.
+uint32_t FindEither(const NormalizedText& in, uint32_t pos, uint32_t end, char byte) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kLows = kOnes * 0x7f;
+  const uint64_t wanted = kOnes * static_cast<unsigned char>(byte);
+  // The highest bit of each byte that is not 0.
+  const auto others = [](uint64_t eight) { return ((eight & kLows) + kLows) | eight; };
+  for (uint64_t eight; end - pos >= sizeof(eight); pos += sizeof(eight)) {
+    std::memcpy(&eight, in.data + pos, sizeof(eight));
+    const uint64_t found = ~(others(eight ^ kOnes * ' ') & others(eight ^ wanted)) & ~kLows;
+    if (found != 0) return pos + static_cast<uint32_t>(std::countr_zero(found)) / 8;
+  }
+  while (pos < end && in.data[pos] != ' ' && in.data[pos] != byte) ++pos;
+  return pos;
+}
+
 // Metaspace rewrites every split, U+0020 to the replacement and perhaps one in front, and then lets
 // each replacement begin a new split (pre_tokenizers/metaspace.rs; MergedWithNext).
 bool Metaspace(const Model& model, const image::Step& step, const NormalizedText& in,
@@ -202,30 +219,27 @@ bool Metaspace(const Model& model, const image::Step& step, const NormalizedText
         step.arg0 == image::kPrependAlways ||
         (step.arg0 == image::kPrependFirst && in.begin != nullptr && in.begin[begin] == 0);
     if (!prefixed && wanted) writer.Put(replacement, begin);
-    uint32_t done = begin;
-    for (size_t at = part.find(' '); at != std::string_view::npos; at = part.find(' ', at + 1)) {
-      const uint32_t pos = begin + static_cast<uint32_t>(at);
+    uint32_t open = start, done = begin;
+    for (uint32_t pos = begin; (pos = FindEither(in, pos, end, replacement[0])) < end;) {
+      const bool space = in.data[pos] == ' ';
+      if (!space && !in.view(pos, end).starts_with(replacement)) {
+        ++pos;
+        continue;
+      }
       writer.Copy(done, pos);
-      writer.Put(replacement, pos);
-      done = pos + 1;
+      done = pos;
+      // The one in front, as most splits have, begins none.
+      if (step.arg1 != 0) {
+        if (!result->Add(open, out->size)) return false;
+        open = out->size;
+      }
+      pos += space ? 1 : static_cast<uint32_t>(replacement.size());
+      if (!space) continue;
+      writer.Put(replacement, done);
+      done = pos;
     }
     writer.Copy(done, end);
     if (!writer.ok()) return false;
-
-    uint32_t open = start;
-    if (step.arg1 != 0) {
-      const std::string_view text = out->view();
-      size_t at = start;
-      // The one in front, as most splits have, begins none.
-      if (std::string_view(text.data() + start, text.size() - start).starts_with(replacement)) {
-        at += replacement.size();
-      }
-      for (at = text.find(replacement, at); at != std::string_view::npos;
-           at = text.find(replacement, at + replacement.size())) {
-        if (!result->Add(open, static_cast<uint32_t>(at))) return false;
-        open = static_cast<uint32_t>(at);
-      }
-    }
     if (!result->Add(open, out->size)) return false;
   }
   return true;

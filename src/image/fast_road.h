@@ -78,7 +78,7 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
     case FastRoadReason::kUnknownScore:
       return "a least score above 0 or below -1e9";
     case FastRoadReason::kPositiveScores:
-      return "scores above 0";
+      return "scores further above 0 than the unknown one is below";
     case FastRoadReason::kLongPieces:
       return "pieces of more than 16 characters";
     case FastRoadReason::kManyCharacters:

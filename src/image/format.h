@@ -176,7 +176,7 @@ struct SegmentConfig {
   // Base of the root: state root_base + code is the one after that character alone, for
   // every code. The code after the last, Config::code_count, stands for a character in no piece.
   uint32_t root_base;
-  double cost_unit;  // cost = round(-score / cost_unit), a power of two, kMaxCostUnit at most
+  double cost_unit;  // of costs (builder/automaton.cc), a power of two, kMaxCostUnit at most
   uint32_t span_bits;
   uint32_t reserved;
   // ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation

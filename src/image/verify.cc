@@ -305,8 +305,8 @@ class Verifier {
   }
 
   // segment/exactness.h turns scores and the cost unit into integers: a cost unit is 2^-30 to
-  // kMaxCostUnit, and no score costs more than kMaxCost or less than 0. Finite, as NaN compares
-  // with nothing.
+  // kMaxCostUnit, and no score is further from 0 than kMaxCost. Finite, as NaN compares with
+  // nothing.
   void IdScores() {
     const double unit = m_.segment.config->cost_unit;
     Require(unit > 1e-9 && unit <= kMaxCostUnit && std::bit_cast<uint64_t>(unit) << 12 == 0,
@@ -315,7 +315,7 @@ class Verifier {
     Require(m_.config->unk_score < 0 && m_.config->unk_score >= lowest, SectionId::kConfig);
     for (size_t i = 0; i < m_.segment.id_scores.size(); ++i) {
       const double score = m_.segment.id_scores[i];
-      if (!(score <= 0 && score >= lowest)) Require(false, SectionId::kIdScores, i);
+      if (!(score <= -lowest && score >= lowest)) Require(false, SectionId::kIdScores, i);
     }
   }
 

@@ -10,8 +10,6 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "normalize/precompiled.h"
-#include "normalize/sp_normalize.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::segment {
@@ -85,7 +83,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
         continue;
       }
     }
-    SegmentRun& run = queue.RunOf(i, &run_number);
+    const SegmentRun& run = queue.RunOf(i, &run_number);
     const std::string_view bytes = segments.Bytes(run.stretch, i);
     if (!resumed) cursor_ = {0, 0, 0, segments.word_start(i)};
     const bool more = segments.ends[i] < run.stretch.size();
@@ -93,9 +91,8 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     const bool normalized = outcome.kind == Kind::kNormalize;
     if (normalized) outcome = DecodeNormalized(bytes, segments.word_start(i));
     if (outcome.kind == Kind::kGeneral) {
-      // What comes before its stretch is encoded to the end.
-      run.reason = outcome.reason;
-      end = queue.begin(run);
+      // What comes before is encoded to the end.
+      end = queue.Leave(run_number, i, outcome.reason, resumed);
       while (done != 0 && decoded[done - 1].segment >= end) --done;
       break;
     }
@@ -322,6 +319,16 @@ bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info
   return is_code(after, true) && is_code(before, false);
 }
 
+// Whether the character at `at` is read together with the one before it, of that info: what that
+// becomes on its own would be taken back.
+bool SpanDecoder::IsJoined(std::string_view segment, size_t at, uint32_t info) const {
+  const uint32_t joining = image::JoiningMarks(info);
+  if (joining == 0 || at == segment.size() || static_cast<unsigned char>(segment[at]) < 0x80) {
+    return false;
+  }
+  return (tables_.char_info[utf8::CodePointAt(segment, at)] & joining) != 0;
+}
+
 // Appends the character c at *at, which is more or less than one code, or behind which the open
 // span ends; *at is moved on.
 Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info,
@@ -333,7 +340,8 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
   }
   // A byte that is no character is U+FFFD; SentencePiece does not look that up in its charsmap.
   if ((!c.valid && !model_.huggingface()) ||
-      (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
+      (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0 ||
+      ((info & image::kCharExpands) != 0 && IsJoined(segment, *at + c.size, info))) {
     return Together(segment, at, c.size, cursor);
   }
   if ((info & image::kCharSpace) != 0) {
@@ -392,6 +400,7 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   }
   const bool taken_back = groups_.known() && TakeBackTo(segment, begin, *at);
   const uint32_t size = run_.size;
+  const bool was_cut = taken_back && begin != 0 && begin != *at && size == run_.open();
   Outcome outcome;
   const KnownGroups::Entry* const known =
       taken_back ? known_groups_.Find({segment.data() + begin, end - begin}) : nullptr;
@@ -412,8 +421,37 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
+  if (outcome.kind == Kind::kSearch && was_cut && !MayBeginAt(segment, begin, size, *cursor)) {
+    if (cursor->at != 0) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    TakeBack();
+    return {Kind::kNormalize};
+  }
   *at = end;
   return outcome;
+}
+
+// Whether a span may begin with what a group that begins at `begin` became, codes[at] first. The
+// span before it was ended for the sake of the group's first character, which that may not be.
+bool SpanDecoder::MayBeginAt(std::string_view segment, size_t begin, uint32_t at,
+                             const Cursor& cursor) const {
+  const uint32_t first = run_.codes[at];
+  if (first == metaspace_) return true;
+  uint32_t last;
+  if (run_.begins[first_count_] < at) {
+    last = run_.codes[at - 1];
+  } else if (cursor.at == 0) {
+    return true;  // what stood before it vanished
+  } else {        // in the batch before
+    const uint32_t info = InfoBefore(segment, begin);
+    if ((info & (image::kCharExpands | image::kCharNormalizes)) != 0) return false;
+    last = info & image::kCharCodeMask;
+  }
+  const auto is_piece = [this](uint32_t code) {
+    trie::Unit unit = model_.pieces.root();
+    return code < model_.config->code_count && model_.pieces.Step(unit, code) &&
+           trie::Value(unit) != trie::kNoValue;
+  };
+  return !image::Spanned(run_.pairs, last, first) && (is_piece(last) || is_piece(first));
 }
 
 // Takes the characters [begin, at) of the segment back, which were appended last. False if it is
@@ -517,90 +555,6 @@ Outcome SpanDecoder::AppendElements(std::span<const uint16_t> elements, std::str
   return {};
 }
 
-// White space that is no space, in normalized text: HuggingFace may split there too. SentencePiece
-// splits at spaces, and no charsmap that spells a U+2581 comes here (builder/eligibility.cc).
-bool SpanDecoder::IsOtherSpace(char32_t c) const {
-  return model_.huggingface() && c != ' ' && (c == 0x2581 || unicode::IsWhiteSpace(c));
-}
-
-// Appends a character of normalized text, element - 1 of the group from `text` to group_end.
-void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t element,
-                                   uint32_t group_end) {
-  if (c != ' ') {
-    trailing_space_ = false;
-    Add(CodeOf(c));
-    return;
-  }
-  Close();
-  Open(true, text, element, group_end);
-  spaces_ = has_words_ = true;
-  trailing_space_ = !every_space_;  // it makes a word there
-}
-
-// What a segment with characters that are not normalized one by one becomes. False if it is too
-// long.
-bool SpanDecoder::NormalizeWhole(std::string_view segment, std::string_view* normalized) const {
-  if (segment.size() > kMaxNormalizable) return false;
-  if (model_.huggingface()) {
-    normalize::Buffers buffers;
-    for (int i = 0; i < 2; ++i) {
-      buffers.text[i] = {scratch_.texts[i], nullptr, nullptr, kNormalizedBytes, 0};
-    }
-    std::copy(std::begin(scratch_.work), std::end(scratch_.work), buffers.work);
-    if (!normalize::Load(segment, 0, static_cast<uint32_t>(segment.size()), &buffers) ||
-        normalize::RunSegmentNormalizer(model_, &buffers) != RANKFEED_OK) {
-      return false;
-    }
-    *normalized = buffers.in().view();
-    return true;
-  }
-  normalize::SpNormalizer normalizer = normalize::SpNormalizerOf(model_);
-  normalizer.add_dummy_prefix = normalizer.escape_whitespaces = false;
-  normalize::SpNormalized result;
-  if (!normalize::SpNormalize(normalizer, segment, scratch_.texts[0], nullptr, kNormalizedBytes,
-                              &result)) {
-    return false;
-  }
-  *normalized = {scratch_.texts[0], result.size};
-  return true;
-}
-
-// The same, where it may be taken.
-Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* normalized) const {
-  if (!NormalizeWhole(segment, normalized)) return Outcome::General(RANKFEED_REASON_LENGTH);
-  if (normalized_tokens_.MayBeginIn(*normalized)) {
-    return Outcome::General(RANKFEED_REASON_ADDED_TOKEN);
-  }
-  // Spaces inside one replacement do not collapse: each is a U+2581 of its own.
-  if (!model_.huggingface() && normalized->find("  ") != std::string_view::npos) {
-    return Outcome::General(RANKFEED_REASON_CONTEXT);
-  }
-  return {};
-}
-
-Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start) {
-  std::string_view text;
-  const Outcome outcome = Normalize(segment, &text);
-  if (outcome.kind != Kind::kSearch) return outcome;
-  if (every_space_ && text.empty()) return Outcome::General(RANKFEED_REASON_CONTEXT);
-  trailing_space_ = spaces_ = false;
-  Open(word_start, nullptr);
-  for (size_t pos = 0; pos < text.size();) {
-    if (room() < kCharRoom) {
-      TakeBack();
-      if (first_size_ + search_.size() == 0) return Outcome::General(RANKFEED_REASON_LENGTH);
-      return {Kind::kFull};
-    }
-    uint32_t size;
-    const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
-    pos += size;
-    if (IsOtherSpace(c)) return Outcome::General(RANKFEED_REASON_CONTEXT);
-    AppendNormalized(c, nullptr, 0, 0);
-  }
-  Close();
-  return {};
-}
-
 // As PathSearch::Append of that span. Words of characters that became several come again with each
 // of them: they are searched once.
 uint32_t SpanDecoder::AppendOnce(uint32_t i, KnownSpans* known) {
@@ -636,59 +590,23 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   if (has_words_) std::fill(std::begin(known.sizes), std::end(known.sizes), uint16_t{0});
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = has_cjk_ ? scratch_.searches[k] : k;
-    if (has_words_) {
+    if (RunSpan(i).size() >= kLeastRun && IsLongRun(RunSpan(i))) [[unlikely]] {
+      scratch_.searched[i] = kNotSearched;
+    } else if (has_words_) {
       scratch_.searched[i] = static_cast<uint16_t>(AppendOnce(i, &known));
-      continue;
+    } else {
+      const std::span<const uint16_t> codes = RunSpan(i);
+      scratch_.searched[i] = static_cast<uint16_t>(
+          search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
     }
-    const std::span<const uint16_t> codes = RunSpan(i);
-    scratch_.searched[i] = static_cast<uint16_t>(
-        search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
   }
-  if (search_.count() == 0) return;
-  search_.Solve(model_, kernels_, rule);
+  if (search_.count() != 0) search_.Solve(model_, kernels_, rule);
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = has_cjk_ ? scratch_.searches[k] : k;
-    scratch_.found[i] = Kept(search_.path(scratch_.searched[i]));
+    const uint16_t number = scratch_.searched[i];
+    scratch_.found[i] = number == kNotSearched ? Found{search_.ids(), 0, kNotFound}
+                                               : Kept(search_.path(number));
   }
-}
-
-uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const {
-  uint32_t count = 0, previous = 0;
-  if (word_start) codes[count++] = metaspace_;
-  const uint32_t first = count;
-  for (size_t pos = 0; pos < segment.size();) {
-    const utf8::Decoded c = utf8::Decode(segment, pos);
-    const uint32_t info = tables_.char_info[c.code_point];
-    if (!c.valid || (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
-      const uint32_t normalized =
-          NormalizedCodes(segment, {codes + first, kMaxSegmentCodes - first});
-      return normalized == 0 ? 0 : first + normalized;
-    }
-    pos += c.size;
-    previous = info;
-    if ((info & image::kCharExpands) != 0) {
-      const uint16_t* list = tables_.expansions.data() + (info & image::kCharCodeMask);
-      const uint32_t expanded = ExpansionCount(list);
-      for (uint32_t i = 0; i < expanded; ++i) codes[count++] = list[1 + i];
-    } else {
-      codes[count++] = static_cast<uint16_t>(info & image::kCharCodeMask);
-    }
-  }
-  return count;
-}
-
-uint32_t SpanDecoder::NormalizedCodes(std::string_view segment, std::span<uint16_t> codes) const {
-  // Groups of it were normalized before, and its added tokens looked for.
-  std::string_view text;
-  if (!NormalizeWhole(segment, &text)) return 0;
-  uint32_t count = 0;
-  for (size_t pos = 0; pos < text.size();) {
-    if (count == codes.size()) return 0;
-    uint32_t size;
-    codes[count++] = static_cast<uint16_t>(CodeOf(utf8::DecodeValid(text.data() + pos, &size)));
-    pos += size;
-  }
-  return count;
 }
 
 }  // namespace rankfeed::segment

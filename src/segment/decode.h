@@ -98,14 +98,18 @@ class SpanDecoder {
   }
   // The same by address, of spans that are not short ones; they lie in a row.
   const Found* run_found(uint32_t span) const { return scratch_.found + (span - kFirstOfRuns); }
-  const Path& path(uint32_t span) const {
-    return search_.path(span < kFirstOfRuns ? span : scratch_.searched[span - kFirstOfRuns]);
+  // Null: none was looked for.
+  const Path* path(uint32_t span) const {
+    if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] == kNotSearched) return nullptr;
+    return &search_.path(span < kFirstOfRuns ? span : scratch_.searched[span - kFirstOfRuns]);
   }
   const int32_t* ids() const { return search_.ids(); }
   // Codes of a raw segment that was decoded to one span and is kept by its key; returns the count,
   // kMaxSegmentCodes at most, 0 if it is too long for that or to be normalized as a whole. What was
   // decoded of the batch stays.
   uint32_t CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const;
+  bool BeginsWord(uint32_t span) const { return BeginsWord(codes(span)); }
+  // Those of spans of one segment lie one behind the other.
   std::span<const uint16_t> codes(uint32_t span) const {
     if (span >= kFirstOfRuns) return RunSpan(span - kFirstOfRuns);
     const Span& of = search_.spans()[span];
@@ -117,6 +121,11 @@ class SpanDecoder {
   static constexpr uint32_t kFirstOfRuns = PathSearch::kMaxSpans;
   // Half the room that one character may take, with the closing zeros of the spans it ends.
   static constexpr uint32_t kCharRoom = 32;
+  // Number of a span that was not searched, as only the reference's search tells its path.
+  static constexpr uint16_t kNotSearched = 0xffff;
+  static_assert(kNotSearched >= PathSearch::kMaxSpans);
+  // With a bound and exact_below 0 no loop that goes by infos writes the ids.
+  static constexpr image::PathInfo kNotFound{0, 0, ExactnessRule::kMaxScoreBound};
   // Spans of a batch that were appended to the search, by their codes.
   struct KnownSpans {
     static constexpr int kBits = 7;
@@ -133,11 +142,13 @@ class SpanDecoder {
   Outcome DecodeLong(std::string_view segment, bool more, Cursor* cursor);
   uint32_t InfoBefore(std::string_view segment, size_t at) const;
   bool StandsApart(std::string_view segment, size_t at, uint32_t info) const;
+  bool IsJoined(std::string_view segment, size_t at, uint32_t info) const;
   Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
                       Cursor* cursor);
   Outcome Full(const char* text, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
+  bool MayBeginAt(std::string_view segment, size_t begin, uint32_t at, const Cursor& cursor) const;
   Outcome AppendGroup(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
   Outcome AppendElements(std::span<const uint16_t> elements, std::string_view segment, size_t begin,
                          size_t end, Cursor* cursor);
@@ -171,9 +182,7 @@ class SpanDecoder {
   uint32_t AppendOnce(uint32_t span, KnownSpans* known);
   Found Kept(const Path& path) const {
     const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
-    // With a bound and exact_below 0 no loop that goes by infos writes the ids.
-    return {search_.ids() + path.first_id, 0,
-            kept ? path.info : image::PathInfo{0, 0, ExactnessRule::kMaxScoreBound}};
+    return {search_.ids() + path.first_id, 0, kept ? path.info : kNotFound};
   }
 
   const Model& model_;

@@ -58,9 +58,20 @@ class Emitter {
         offsets_.Begin(stretch, offset);
       }
     }
-    goes_on_ = false;
-    trailing_space_ = false;
-    ledger_.Begin(sink_->count, score);
+    Begin(score);
+    closed_ = false;
+  }
+  std::string_view stretch() const { return stretch_; }
+
+  // A part of the stretch comes that is not written here. *score: of what comes before it, where that
+  // goes on. False if it cannot be told.
+  bool EndPart(double* score) {
+    return !Arithmetic::kGoesOn || ledger_.End(*sink_, score) == RANKFEED_REASON_NONE;
+  }
+  // It was written.
+  void Resume(std::string_view part, double score) {
+    Begin(Arithmetic::kGoesOn ? score : 0);
+    closed_ = part.data() + part.size() == stretch_.data() + stretch_.size();
   }
 
   // A batch begins: what was decoded of it is taken in order from here on.
@@ -90,7 +101,9 @@ class Emitter {
   // Separators after the last word may make a word of one U+2581. score (nullable): what it becomes.
   rankfeed_reason EndStretch(double* score) {
     rankfeed_reason reason = RANKFEED_REASON_NONE;
-    if ((model_.segment.config->rules & image::kTrailingSpaceIsWord) != 0) reason = EmitTrailing();
+    if ((model_.segment.config->rules & image::kTrailingSpaceIsWord) != 0 && !closed_) {
+      reason = EmitTrailing();
+    }
     if (score != nullptr && reason == RANKFEED_REASON_NONE) [[unlikely]]
       reason = ledger_.End(*sink_, score);
     if constexpr (kFloat32) {
@@ -102,6 +115,12 @@ class Emitter {
 
  private:
   static constexpr bool kFloat32 = Arithmetic::kFloat32;
+
+  void Begin(double score) {
+    goes_on_ = false;
+    trailing_space_ = false;
+    ledger_.Begin(sink_->count, score);
+  }
 
   [[gnu::noinline]] rankfeed_reason EmitTrailing() {
     const image::SegmentConfig& config = *model_.segment.config;
@@ -185,10 +204,11 @@ class Emitter {
 
   rankfeed_reason EmitDecoded(const Decoded& decoded) {
     if (decoded.first != decoded.last) trailing_space_ = false;
+    searched_end_ = kNone;
     for (uint32_t k = decoded.first; k < decoded.last; ++k) {
       const Found found = spans_.found(k);
       if (found.info.count == 0) {
-        if (const rankfeed_reason reason = EmitPath(k)) return reason;
+        if (const rankfeed_reason reason = EmitPath(decoded.first, k)) return reason;
         continue;
       }
       const uint32_t left = decoded.last - k;
@@ -197,7 +217,7 @@ class Emitter {
         k += done - 1;
       } else if (ledger_.Holds(found.info)) {
         Copy(found.ids, found.info.count);
-      } else if (const rankfeed_reason reason = ledger_.Search(spans_.codes(k), *sink_)) {
+      } else if (const rankfeed_reason reason = Search(decoded.first, k)) {
         return reason;
       }
     }
@@ -205,15 +225,47 @@ class Emitter {
     return RANKFEED_REASON_NONE;
   }
 
-  rankfeed_reason EmitPath(uint32_t span) {
-    const Path& path = spans_.path(span);
+  rankfeed_reason EmitPath(uint32_t first, uint32_t span) {
+    const Path* const known = spans_.path(span);
+    if (known == nullptr) return Search(first, span);
+    const Path& path = *known;
     if ((path.flags & leaves_) != 0) return RANKFEED_REASON_UNKNOWN;
     const int32_t* const ids = spans_.ids() + path.first_id;
     if (!ledger_.Holds(path.info) || !ledger_.NoteFused(path, ids, sink_->count)) {
-      return ledger_.Search(spans_.codes(span), *sink_);
+      return Search(first, span);
     }
     Copy(ids, path.count);
     return RANKFEED_REASON_NONE;
+  }
+
+  // A span of a segment whose spans begin with `first`. Where unknown tokens came before it in its
+  // word, the spans of that are searched with it, from the begin of the word or from behind the last
+  // one that was searched on; each so at most once.
+  rankfeed_reason Search(uint32_t first, uint32_t span) {
+    const std::span<const uint16_t> codes = spans_.codes(span);
+    const uint32_t token = sink_->count;
+    rankfeed_reason reason = ledger_.Search(codes, *sink_);
+    if constexpr (!Arithmetic::kGoesOn) {
+      if (reason == RANKFEED_REASON_UNKNOWN) {
+        sink_->count = token;
+        double score = 0;
+        uint32_t from = span;
+        while (from > first && from != searched_end_ && !spans_.BeginsWord(from)) --from;
+        if (from == searched_end_ && !spans_.BeginsWord(from)) {
+          score = searched_score_;
+        } else if (!spans_.BeginsWord(from)) {
+          return reason;
+        }
+        const std::span<const uint16_t> all(spans_.codes(from).data(), codes.data() + codes.size());
+        const auto known = static_cast<uint32_t>(all.size() - codes.size());
+        reason = ledger_.SearchAgain(all, known, score, *sink_);
+      }
+      if (reason == RANKFEED_REASON_NONE) {
+        searched_end_ = span + 1;
+        searched_score_ = ledger_.score();
+      }
+    }
+    return reason;
   }
 
   // ids may be read up to CacheLine::kMaxIds.
@@ -244,7 +296,12 @@ class Emitter {
   TokenSink* sink_ = nullptr;
   std::string_view stretch_;
   bool trailing_space_ = false;  // a separator came after the last word
+  bool closed_ = false;          // a part ended the stretch
   uint32_t next_decoded_ = 0;
+  // Of the segment: behind the last span that was searched, and the score there.
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  uint32_t searched_end_ = kNone;
+  double searched_score_ = 0;
 };
 
 }  // namespace rankfeed::segment

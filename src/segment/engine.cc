@@ -12,6 +12,8 @@ constexpr uint32_t kLeastBatch = 32, kFirstBatch = 512;
 // Behind a stretch that left: what was done of the batch behind it is done again, and more such
 // stretches may follow.
 constexpr uint32_t kBatchBehind = 4;
+// Behind a part that left, with none shortly before it.
+constexpr uint32_t kBatchBehindPart = 64;
 // As much of the search's room as batches aim at.
 constexpr uint32_t kGoal = PathSearch::kCapacity * 7 / 8;
 
@@ -19,13 +21,13 @@ constexpr uint32_t kGoal = PathSearch::kCapacity * 7 / 8;
 
 template <class Arithmetic>
 Engine<Arithmetic>::Engine(const Model& model, const KernelTable& kernels,
-                           const ByteSet& stop_bytes, Scratch& scratch)
+                           const ByteSet& stop_bytes, const Cuts& cuts, Scratch& scratch)
     : model_(model),
       rule_(model, model.segment.config->cost_unit),
       normalized_tokens_(model),
       classes_(SegmentScanner::ClassesOf(*model.segment.config, stop_bytes,
                                          normalized_tokens_.first_bytes())),
-      queue_(model, kernels, classes_, scratch.queue, normalized_tokens_),
+      queue_(model, kernels, classes_, scratch.queue, normalized_tokens_, cuts),
       look_up_(model, kernels, scratch.look_up),
       spans_(model, kernels, normalized_tokens_, scratch.spans),
       emitter_(model, kernels, rule_, spans_, look_up_, scratch.emit) {}
@@ -34,7 +36,8 @@ template <class Arithmetic>
 void Engine<Arithmetic>::Start(const Texts& texts, TokenSink* sink) {
   texts_ = &texts;
   sink_ = sink;
-  queue_.Start(texts.texts, texts.added);
+  // Offsets of a part would be told from its begin.
+  queue_.Start(texts.texts, texts.added, sink->begin == nullptr && sink->end == nullptr);
   spans_.ForgetCursor();
   emitter_.Start(sink);
   batch_size_ = kFirstBatch;
@@ -120,14 +123,22 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
   return false;
 }
 
-// The stretch of the first run goes: its tokens, and what of it still waits.
+// The first run is a part that goes; or its stretch does: its tokens, and what of it still waits.
 template <class Arithmetic>
 bool Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
-  *stop = {reason, queue_.front().stretch};
-  sink_->count = stretch_begin_;
-  queue_.DropStretch();
   spans_.ForgetCursor();
   batch_size_ = kBatchBehind;
+  const SegmentRun& run = queue_.front();
+  *stop = {.reason = reason, .stretch = run.stretch};
+  if ((run.marks & SegmentRun::kPart) != 0 && emitter_.EndPart(&stop->score.before)) {
+    stop->part = true;
+    if (queue_.parts_are_rare()) batch_size_ = kBatchBehindPart;
+    queue_.PopPart();
+    return true;
+  }
+  stop->stretch = emitter_.stretch();
+  sink_->count = stretch_begin_;
+  queue_.DropStretch();
   return true;
 }
 

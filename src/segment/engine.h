@@ -23,6 +23,8 @@
 //   to hold      a path is what the reference finds at the score so far. Where it may not be, the
 //                reference's own search decides (ledger.h).
 //   general path what encodes a stretch that the engine cannot (general/): any pipeline, any text.
+//   cut          a separator that a stretch may be parted at (cuts.h). A segment that the engine cannot
+//                encode takes the general path with what is between the cuts around it, its part.
 //   stop bytes   ASCII bytes that added tokens begin with.
 //
 // Exactness does not rest on these files alone: the builder decides which pipelines may use them
@@ -83,6 +85,8 @@ struct Stop {
   rankfeed_reason reason = RANKFEED_REASON_NONE;
   std::string_view stretch = {};             // that takes the general path
   const image::AddedToken* token = nullptr;  // a special one, where the call refuses those
+  bool part = false;                         // it is part of a stretch
+  general::CarriedScore score = {};          // of a part, where the score goes on behind it
 };
 
 // Encodes texts to a sink, call by call. Where a stretch leaves the fast road, whoever runs the
@@ -93,7 +97,7 @@ class Engine {
  public:
   // For the life of an encoder; what is passed must stay. stop_bytes: AddedTokenFilter's.
   Engine(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes,
-         Scratch& scratch);
+         const Cuts& cuts, Scratch& scratch);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -102,6 +106,10 @@ class Engine {
 
   // To the end: false; or until it stops.
   bool Run(Stop* stop);
+  // What it stopped at is in the sink. With the score behind a part.
+  void Resume(const Stop& stop) {
+    if (stop.part) emitter_.Resume(stop.stretch, stop.score.after);
+  }
 
   size_t done() const { return done_; }                // texts, to their end
   uint32_t text_begin() const { return text_begin_; }  // of the next one, in the sink

@@ -16,6 +16,8 @@
 // float64 ulp of the score of any word is far below a cost unit, so there it is all or nothing.
 // `score_bound` bounds the segment's own share of |accumulated| from above.
 //
+// Scores above 0 have costs too (builder/automaton.cc): a cost is at least the magnitude of its score.
+//
 // Rebased sums (general/arithmetic.h, Rebase) start anew where a path, also one that is not the
 // best in the end, has passed kRebaseBeyond. What a segment adds to the score behind that place is
 // known only to the reference's own search, so there no segment may be settled. Bounds are counted
@@ -27,6 +29,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 #include "general/arithmetic.h"
@@ -105,7 +108,7 @@ class ExactnessRule {
 
   // The bound of all before a place where the reference's score is `score`.
   uint64_t Accumulated(double score) const {
-    const auto sum = static_cast<uint64_t>(std::max(-score, 0.0)) + 2;
+    const auto sum = static_cast<uint64_t>(std::abs(score)) + 2;
     return rebased() ? sum * kBoundFactor >> kBoundShift : sum;
   }
 

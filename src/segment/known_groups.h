@@ -26,7 +26,7 @@ class KnownGroups {
     uint16_t codes[kMaxCodes];
   };
   struct Memory {
-    static constexpr int kBits = 7;
+    static constexpr int kBits = 9;
     uint8_t sizes[1 << kBits];  // of the groups; 0: none
     Entry entries[1 << kBits];
   };

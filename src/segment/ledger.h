@@ -90,17 +90,33 @@ class ScoreLedger {
     if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
     if constexpr (!kGoesOn) FindWord(codes, sink);
     if (!CatchUp(sink)) return RANKFEED_REASON_UNKNOWN;
+    return SearchOn(codes, 0, sink);
+  }
+
+  // The same where that cannot be told from the tokens, but codes are all those behind a place where
+  // the score was `score`: tokens of the first `known` codes are in the sink.
+  rankfeed_reason SearchAgain(std::span<const uint16_t> codes, uint32_t known, double score,
+                              TokenSink& sink) {
+    score_ = score;
+    return SearchOn(codes, known, sink);
+  }
+
+  // Behind all tokens in the sink, after a search.
+  double score() const { return score_; }
+
+ private:
+  // From score_ on; pushes the tokens behind the first `known` codes, where the path passes.
+  rankfeed_reason SearchOn(std::span<const uint16_t> codes, uint32_t known, TokenSink& sink) {
     const auto size = static_cast<uint32_t>(codes.size());
     const general::CodeChars chars{codes, model_.config->code_count};
     general::FindBestPath<Arithmetic>(model_, chars, score_, scratch_.lattice);
-    if (!Push(size, sink)) return RANKFEED_REASON_UNKNOWN;
+    if (!Push(known, size, sink)) return RANKFEED_REASON_UNKNOWN;
     score_ = scratch_.lattice.best[size];
     known_to_ = sink.count;
     if constexpr (kGoesOn) bound_ = rule_.Accumulated(score_);
     return RANKFEED_REASON_NONE;
   }
 
- private:
   // HuggingFace searches each of the words that it splits on its own, from score 0. Looked for only here, so that writing
   // ids needs no look at where words begin: U+2581 stands nowhere else, so nor do pieces that begin
   // with it. Those that began before known_to_ are in its score.
@@ -138,14 +154,14 @@ class ScoreLedger {
     return true;
   }
 
-  // The tokens of the path that was found. False when the unknown piece itself is on it: it fuses
+  // The tokens of the path that was found, from the code `at` on. False when the unknown piece itself is on it: it fuses
   // like an unknown, which only the general path does; or when an unknown character is to be spelled
   // in bytes.
-  bool Push(uint32_t size, TokenSink& sink) const {
+  bool Push(uint32_t at, uint32_t size, TokenSink& sink) const {
     const general::Lattice& lattice = scratch_.lattice;
     const uint32_t unk_id = model_.config->unk_id;
     bool after_unknown = false;  // consecutive unknown characters are one token
-    for (uint32_t at = 0; at < size;) {
+    while (at < size) {
       at = lattice.link[at];
       const bool unknown = lattice.value[at] == trie::kNoValue;
       const uint32_t id = unknown ? unk_id : model_.value_ids[lattice.value[at]];

@@ -94,11 +94,11 @@ void SegmentQueue::OpenLooking(std::string_view stretch) {
   const uint32_t rules = model_.segment.config->rules;
   stretch_ = Stripped(stretch);
   const bool at_text_begin = stretch_.data() == text_.data();
-  const bool prefixed = (rules & image::kPrependRules) == 0 ||
-                        ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
-  scanner_.Start(stretch_, prefixed);
+  bool prefixed = (rules & image::kPrependRules) == 0 ||
+                  ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
   look_for_normalized_ = !normalized_tokens_.empty();
-  reason_ = ReasonAtBegin(stretch_);
+  reason_ = ReasonAtBegin(stretch_, &prefixed);
+  scanner_.Start(stretch_, prefixed);
   if (reason_ == RANKFEED_REASON_NONE && look_for_normalized_ &&
       stretch_.size() > SegmentScanner::kBlockBytes) {
     look_for_normalized_ = false;
@@ -136,9 +136,9 @@ std::string_view SegmentQueue::Stripped(std::string_view stretch) const {
 }
 
 // Where spaces are counted, or only the begin of a text gets a U+2581, or spaces there get none, what
-// the first character becomes decides whether it gets one; if that is not itself, the general path
-// finds out.
-rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
+// the first character becomes decides whether it gets one; if that is not itself, nor begins with a
+// space, the general path finds out. *prefixed: false where it needs none.
+rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* prefixed) const {
   constexpr uint32_t kCounts = image::kEverySpaceIsWord | image::kPrependOnlyFirst;
   const SegmentTables& tables = model_.segment;
   const uint32_t counts = model_.huggingface() ? kCounts : kCounts | image::kPrependsNever;
@@ -156,6 +156,10 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
                                                   image::kGraphemeMask) == image::kGraphemePrepend;
   if (first.valid && prepend && (info & kMore) == 0) return RANKFEED_REASON_NONE;
   constexpr uint32_t kOther = image::kCharNormalizes | image::kCharSpace | image::kCharGeneralPath;
+  if (BeginsWithSpace(stretch, first)) {
+    *prefixed = false;
+    return RANKFEED_REASON_NONE;
+  }
   bool begins_otherwise = (info & kOther) != 0;
   if (first.size < stretch.size()) {
     // Together with the next it may become anything, or with the one behind that if it vanishes.
@@ -170,6 +174,25 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch) const {
     begins_otherwise = list[0] == 0 || list[1] == 0;
   }
   return begins_otherwise ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
+}
+
+// Whether a stretch begins with a character, `first`, that becomes a space, or several characters
+// after one, in this company too.
+bool SegmentQueue::BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const {
+  const SegmentTables& tables = model_.segment;
+  const auto list = [&](uint32_t info) {
+    return tables.expansions.data() + (info & image::kCharCodeMask);
+  };
+  constexpr uint32_t kNever = image::kCharNormalizes | image::kCharGeneralPath | image::kCharMarks;
+  const uint32_t info = tables.char_info[first.code_point];
+  const bool space = model_.huggingface() && first.valid && (info & image::kCharSpace) != 0 &&
+                     (info & kNever) == 0 &&
+                     ((info & image::kCharExpands) == 0 || (list(info)[0] != 0 && list(info)[1] == 0));
+  if (!space || first.size == stretch.size()) return space;
+  const utf8::Decoded next = utf8::Decode(stretch, first.size);
+  const uint32_t after = tables.char_info[next.code_point];
+  const bool vanishes = (after & image::kCharExpands) != 0 && list(after)[0] == 0;
+  return next.valid && (after & kNever) == 0 && !vanishes;
 }
 
 void SegmentQueue::ScanBlock() {
@@ -196,6 +219,82 @@ void SegmentQueue::ScanBlock() {
   look_later_ = false;
   run.marks |= SegmentRun::kEndsStretch;
   if (!split_.has_value()) run.marks |= SegmentRun::kEndsText;
+}
+
+uint32_t SegmentQueue::Leave(uint32_t number, uint32_t i, rankfeed_reason reason, bool whole) {
+  SegmentRun& run = scratch_.runs[first_run_ + number];
+  leaving_ = true;
+  Bytes part;
+  if (parts_ && !whole && run_count_ + 2 <= kMaxRuns && FindPart(run, i, &part)) {
+    return LeaveInPart(number, part, reason);
+  }
+  run.reason = reason;
+  return begin(run);
+}
+
+// What can be cut out of a stretch around waiting segment i, of a run before which all may be done.
+bool SegmentQueue::FindPart(const SegmentRun& run, uint32_t i, Bytes* part) {
+  const Segments all = segments();
+  const std::string_view stretch = run.stretch;
+  const auto size = static_cast<uint32_t>(stretch.size());
+  const uint32_t done = all.begin(begin(run));
+  const uint32_t cut = cuts_.FindLast(stretch, done < 2 ? 0 : done - 2, all.begin(i));
+  if (cut == Cuts::kNone && (run.marks & SegmentRun::kBeginsStretch) == 0) return false;
+  part->begin = cut == Cuts::kNone ? 0 : cuts_.Behind(cut);
+  const char* const at = stretch.data() + part->begin;
+  const auto since = reinterpret_cast<uintptr_t>(at) - reinterpret_cast<uintptr_t>(last_part_end_);
+  least_part_ = since < 4 * least_part_ ? std::min(2 * least_part_, kMostPart) : kLeastPart;
+  const uint32_t least = std::max(all.ends[i], part->begin + least_part_);
+  part->end = std::min(size, least < size ? cuts_.FindFirst(stretch, least, size) : size);
+  last_part_end_ = stretch.data() + part->end;
+  return true;
+}
+
+// A run becomes three: of what is before the part, of the part, of what is behind it.
+uint32_t SegmentQueue::LeaveInPart(uint32_t number, Bytes part, rankfeed_reason reason) {
+  SegmentRun* const before = scratch_.runs + first_run_ + number;
+  const std::string_view stretch = before->stretch;
+  std::copy_backward(before + 1, scratch_.runs + run_count_, scratch_.runs + run_count_ + 2);
+  run_count_ += 2;
+  const uint32_t end = before->end;
+  const auto from = [&](uint32_t segment, uint32_t byte) {
+    while (segment != end && scratch_.segments.begin(segment) < byte) ++segment;
+    return segment;
+  };
+  const uint32_t first = from(std::max(before->begin, head_), part.begin);
+  constexpr uint8_t kBegins = SegmentRun::kBeginsText | SegmentRun::kBeginsStretch;
+  const auto ends = static_cast<uint8_t>(before->marks & ~kBegins);
+  before->end = first;
+  before->marks &= kBegins;
+  before[1] = {{stretch.data() + part.begin, part.end - part.begin},
+               first,
+               first,
+               nullptr,
+               SegmentRun::kPart,
+               reason};
+  before[2] = {stretch, from(first, part.end), end, nullptr, ends, RANKFEED_REASON_NONE};
+  SkipTo(before + 2, part.end);
+  return first - head_;
+}
+
+// The same of the blocks behind that run, which may have been scanned, or not yet.
+void SegmentQueue::SkipTo(SegmentRun* rest, uint32_t byte) {
+  const SegmentRun* const last = scratch_.runs + run_count_ - 1;
+  SegmentRun* run = rest;
+  while ((run->marks & SegmentRun::kEndsStretch) == 0 && run != last) {
+    ++run;
+    while (run->begin != run->end && scratch_.segments.begin(run->begin) < byte) ++run->begin;
+  }
+  // The segments that are left lie in a row.
+  const SegmentRun* full = rest;
+  while (full != run && full->begin == full->end) ++full;
+  for (; rest != full; ++rest) rest->begin = rest->end = full->begin;
+  if ((run->marks & SegmentRun::kEndsStretch) != 0) return;
+  if (byte != run->stretch.size()) return scanner_.SkipTo(byte);
+  scanner_.Stop();
+  scanning_ = false;
+  run->marks |= SegmentRun::kEndsStretch;
+  if (!split_.has_value()) run->marks |= SegmentRun::kEndsText;
 }
 
 uint32_t SegmentQueue::BeforeKnownReason(uint32_t count) {

@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "general/added_tokens.h"
 #include "rankfeed/encode.h"
+#include "segment/cuts.h"
 #include "segment/normalized_tokens.h"
 #include "segment/scan.h"
 
@@ -24,13 +25,14 @@ namespace rankfeed::segment {
 
 // Segments of one stretch that lie next to each other in the queue, or an added token.
 struct SegmentRun {
-  enum : uint8_t { kBeginsText = 1, kBeginsStretch = 2, kEndsStretch = 4, kEndsText = 8 };
+  // kPart: not segments, but bytes of the stretch that take the general path in their place.
+  enum : uint8_t { kBeginsText = 1, kBeginsStretch = 2, kEndsStretch = 4, kEndsText = 8, kPart = 16 };
 
-  std::string_view stretch;        // or the bytes of the token
+  std::string_view stretch;        // or the bytes of the token or the part
   uint32_t begin, end;             // segments, by number in the queue
   const image::AddedToken* token;  // null: segments
   uint8_t marks;
-  rankfeed_reason reason;  // why the stretch leaves the fast road
+  rankfeed_reason reason;  // why the stretch leaves the fast road, or the part does
 };
 
 class SegmentQueue {
@@ -51,8 +53,9 @@ class SegmentQueue {
   };
 
   SegmentQueue(const Model& model, const KernelTable& kernels, const ByteClasses& classes,
-               const Scratch& scratch, const NormalizedTokens& normalized_tokens)
+               const Scratch& scratch, const NormalizedTokens& normalized_tokens, const Cuts& cuts)
       : model_(model),
+        cuts_(cuts),
         normalized_tokens_(normalized_tokens),
         looks_at_begin_((model.segment.config->rules & kAboutBegins) != 0 ||
                         !normalized_tokens.empty()),
@@ -60,10 +63,14 @@ class SegmentQueue {
         scratch_(scratch),
         scanner_(model, kernels, classes, scratch.scanner) {}
 
-  // The texts to scan, which must stay. added: null where they hold no added tokens.
-  void Start(std::span<const rankfeed_text> texts, const general::AddedTokens* added) {
+  // The texts to scan, which must stay. added: null where they hold no added tokens. parts: whether a
+  // part of a stretch may leave without the rest.
+  void Start(std::span<const rankfeed_text> texts, const general::AddedTokens* added, bool parts) {
     texts_ = texts;
     added_ = added;
+    parts_ = parts && cuts_.any();
+    least_part_ = kLeastPart;
+    last_part_end_ = nullptr;
     head_ = tail_ = first_run_ = run_count_ = 0;
     next_ = 0;
     split_.reset();
@@ -98,7 +105,15 @@ class SegmentQueue {
   // it leaves: what is done of those behind it would be done again.
   uint32_t BeforeLeaving(uint32_t count) { return leaving_ ? BeforeKnownReason(count) : count; }
 
+  // Waiting segment i, of run number `run`, takes the general path: a part of the stretch around it, or
+  // all of that. Returns how many segments come before. whole: all of it.
+  uint32_t Leave(uint32_t run, uint32_t i, rankfeed_reason reason, bool whole);
+
   void PopRun() { ++first_run_; }
+  // The first run, a part, is done, and the segments that it takes the place of. Whether none came
+  // shortly before it.
+  bool parts_are_rare() const { return least_part_ == kLeastPart; }
+  void PopPart() { head_ = scratch_.runs[++first_run_].begin; }
   void PopSegments(uint32_t count) { head_ += count; }
   // The stretch of the first run leaves: its segments go, and a run stays that ends the text if it
   // did.
@@ -123,6 +138,12 @@ class SegmentQueue {
     bool last = false;                           // no match is left
   };
 
+  struct Bytes {
+    uint32_t begin, end;
+  };
+  // What of a stretch leaves at least. More, the more of it does: every part has its own cost.
+  static constexpr uint32_t kLeastPart = 16, kMostPart = 4096;
+
   void Compact();
   void BeginText();
   void BeginSplit();
@@ -132,8 +153,12 @@ class SegmentQueue {
   void ScanBlock();
   std::string_view Stripped(std::string_view stretch) const;
   bool StripsLeft(const utf8::Decoded& c) const;
-  rankfeed_reason ReasonAtBegin(std::string_view stretch) const;
+  rankfeed_reason ReasonAtBegin(std::string_view stretch, bool* prefixed) const;
+  bool BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const;
   uint32_t BeforeKnownReason(uint32_t count);
+  bool FindPart(const SegmentRun& run, uint32_t i, Bytes* part);
+  uint32_t LeaveInPart(uint32_t number, Bytes part, rankfeed_reason reason);
+  void SkipTo(SegmentRun* rest, uint32_t byte);
   SegmentRun& Add(const SegmentRun& run) { return scratch_.runs[run_count_++] = run; }
 
   const Model& model_;
@@ -141,6 +166,7 @@ class SegmentQueue {
   static constexpr uint32_t kAboutBegins = image::kStripLeft | image::kStripRight |
                                            image::kEverySpaceIsWord | image::kPrependRules;
 
+  const Cuts& cuts_;
   const NormalizedTokens& normalized_tokens_;
   const bool looks_at_begin_;
   const ByteSet separators_;
@@ -158,6 +184,9 @@ class SegmentQueue {
   // For added tokens, once its only block is scanned: for those of the raw text, of the normalized.
   bool look_later_ = false, look_for_normalized_ = false;
   bool leaving_ = false;     // a run that waits may have a reason
+  bool parts_ = false;
+  uint32_t least_part_ = kLeastPart;
+  const char* last_part_end_ = nullptr;
   uint8_t begin_marks_ = 0;  // of its next run
   rankfeed_reason reason_ = RANKFEED_REASON_NONE;
 };

@@ -83,6 +83,14 @@ class SegmentScanner {
   // Nothing more of this text.
   void Stop() { at_ = text_.size(); }
   bool done() const { return at_ == text_.size(); }
+  // Nothing more of it up to the separator at `at`.
+  void SkipTo(size_t at) {
+    if (at < at_) return;
+    at_ = at + 1;
+    separator_ = 1;
+    common_ = other_ = empty_ = 0;
+    has_open_ = false;
+  }
 
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().

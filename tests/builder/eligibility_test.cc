@@ -207,7 +207,9 @@ TEST(Eligibility, OptionsOfHuggingFace) {
   Expect(model("0", "true", kPieces), FastRoadReason::kNone);
   Expect(model("null", "true", kPieces), FastRoadReason::kNoUnknownId);
   Expect(model("null", "false", kPieces), FastRoadReason::kNoUnknownId);
-  Expect(model("0", "false", R"(["\u2581",-3.5],["a",2.25])"), FastRoadReason::kPositiveScores);
+  Expect(model("0", "false", R"(["\u2581",-3.5],["a",2.25])"), FastRoadReason::kNone);
+  Expect(model("0", "false", R"(["\u2581",-3.5],["aa",13.6])"), FastRoadReason::kNone);
+  Expect(model("0", "false", R"(["\u2581",-3.5],["a",13.6])"), FastRoadReason::kPositiveScores);
   Expect(model("0", "false", R"(["\u2581",-3.5],["a",-2e9])"), FastRoadReason::kUnknownScore);
   Expect(model("0", "false", R"(["\u2581",-3.5],["aaaaaaaaaaaaaaaaa",-2])"),
          FastRoadReason::kLongPieces);
@@ -255,7 +257,7 @@ TEST(Eligibility, SentencePiece) {
       {"w", FastRoadReason::kNone},
       {"a b", FastRoadReason::kUserDefinedSymbols},
       {"w\u00e9", FastRoadReason::kUserDefinedSymbols},
-      {"\u00e9", FastRoadReason::kPositiveScores},  // 0.1 for each byte but one
+      {"\u00e9", FastRoadReason::kNone},  // its score is above 0
       {"wOr", FastRoadReason::kUserDefinedSymbols}};
   for (const auto& [symbol, reason] : symbols) {
     Expect(model([symbol = symbol](Proto& m) {

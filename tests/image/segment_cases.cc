@@ -152,8 +152,8 @@ void AddScoreCases(Cases& cases) {
           return 0u;
         });
   }
-  for (const double score : {0.5, -1e9, HUGE_VAL, std::numeric_limits<double>::quiet_NaN()}) {
-    Add(cases, "if (!(score <= 0", "a score", SectionId::kIdScores, [score](Forged& f) {
+  for (const double score : {1e9, -1e9, HUGE_VAL, std::numeric_limits<double>::quiet_NaN()}) {
+    Add(cases, "if (!(score <= -lowest", "a score", SectionId::kIdScores, [score](Forged& f) {
       f.Get<double>(SectionId::kIdScores)[9] = score;
       return 9u;
     });

@@ -62,7 +62,16 @@ def _insert(r, text, unit):
     return text[:at] + unit + text[at:]
 
 
+def decomposed(r, words):
+    """Words in normal form D, without spaces, behind characters that the engine cuts words at: whether it may have, depends on what
+    comes of a character and its marks."""
+    return "".join(r.choice(["", "", "于", "の", "가"]) + unicodedata.normalize("NFD", word[r.randrange(len(word) + 1):])
+                   for word in r.choices(words, k=r.randint(1, 8)))
+
+
 def mixture(r, words, added):
+    if r.random() < 0.1:
+        return decomposed(r, words)
     groups = r.sample(sorted(ODD), r.randint(1, 4))
     pool = [unit for name in groups for unit in r.choices(ODD[name], k=8)]
     if added and r.random() < 0.25:

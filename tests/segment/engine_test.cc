@@ -152,6 +152,29 @@ TEST(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
   }
 }
 
+// Characters that marks make others of, behind such that a word is cut at: where it was cut depends
+// on the character without its mark, of which there are fewer pieces. Also where a batch ends there.
+TEST(WordEngine, EqualsThePlainPathBehindCutsThatMarksUndo) {
+  const std::vector<std::string> characters = {
+      "\u4e8e", "\u306e", "\u044d", "\u0438", "\u0456", "\u043e", "\u304b",
+      "\u306f", "\u0306", "\u0308", "\u3099", "\u309a", "a",      "\u200c"};
+  const size_t count = characters.size(), step = kSanitized ? 97 : 1;
+  const Image image(Form("B"));
+  Encoder plain = Make(image.model(), true, 0);
+  Encoder fast = Make(image.model(), false, 4096);
+  for (size_t n = 0; n < count * count * count * count; n += step) {
+    std::string text = "\u4e8e";
+    for (size_t k = 0, rest = n; k < 4; ++k, rest /= count) text += characters[rest % count];
+    ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+  }
+  for (size_t n = 1000; n < 4200; n += step) {
+    std::string text;
+    for (size_t i = 0; i < n; ++i) text += characters[i % 2];
+    text += "\u044d\u0438\u0306\u304b\u3099";
+    ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << n;
+  }
+}
+
 TEST(WordEngine, EqualsThePlainPathOnLongWords) {
   const Image image(Form("B"));
   Encoder plain = Make(image.model(), true, 0);

@@ -101,18 +101,23 @@ TEST(Stream, EqualsTheWholeText) {
 TEST(Stream, CarriesScoresOfLongTexts) {
   for (const char* const name : {"SentencePiece", "SentencePiece 0.2.1", "SentencePiece all spaces",
                                  "SentencePiece no prefix, all spaces", "whole", "whole, first",
-                                 "whole, no pre-tokenizer", "SentencePiece byte fallback"}) {
+                                 "whole, no pre-tokenizer", "whole, positive scores",
+                                 "SentencePiece positive scores", "SentencePiece byte fallback"}) {
     SCOPED_TRACE(name);
     const Image image(Form(name));
     auto whole = Encoder::Create(image.model(), 8 << 20);
-    ASSERT_TRUE(whole);
+    auto plain = Encoder::Create(image.model(), 8 << 20);
+    ASSERT_TRUE(whole && plain);
+    plain->get()->engine.emplace<std::monostate>();
     Encoder encoder = Make(image.model(), false, 4096);
     std::mt19937_64 random(6);
     for (const size_t bytes : {100'000, 400'000, 3'000'000}) {
       const std::string text = LongText(random, Scaled(bytes));
       const Pieces pieces = EncodePieces(encoder, text, 0, 1 << 14, 1 << 15, random);
       ASSERT_FALSE(pieces.error) << pieces.error.message;
-      ASSERT_EQ(pieces.ids, Encode(*whole, text, 0)) << bytes;
+      const std::vector<int32_t> ids = Encode(*plain, text, 0);
+      ASSERT_EQ(Encode(*whole, text, 0), ids) << bytes;
+      ASSERT_EQ(pieces.ids, ids) << bytes;
     }
   }
 }

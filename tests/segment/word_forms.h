@@ -163,6 +163,13 @@ inline std::vector<FormFile> MakeForms() {
   add("whole", Sequence("normalizers", {precompiled, ReplaceRun(" ")}), whole("always"));
   add("whole, first", Sequence("normalizers", {precompiled, spaces}), whole("first"));
   add("whole, no pre-tokenizer", Sequence("normalizers", {precompiled, spaces}), nullptr);
+  for (const bool words : {true, false}) {
+    json positive = base;
+    positive["normalizer"] = Sequence("normalizers", {precompiled, ReplaceRun(" ")});
+    positive["pre_tokenizer"] = words ? kMetaspace : whole("always");
+    for (json& piece : positive["model"]["vocab"]) piece[1] = piece[1].get<double>() + 6.5;
+    forms.push_back({words ? "positive scores" : "whole, positive scores", positive.dump()});
+  }
   json tokens = base;
   tokens["normalizer"] = Sequence("normalizers", {Type("Lowercase"), precompiled, ReplaceRun(" ")});
   tokens["pre_tokenizer"] = kMetaspace;
@@ -190,6 +197,12 @@ inline std::vector<FormFile> MakeForms() {
   sentencepiece("SentencePiece all spaces", true, false, false);
   sentencepiece("SentencePiece no prefix, all spaces", false, false, false);
   sentencepiece("SentencePiece symbols", true, true, true);
+  // Their scores are 0.1 for each byte but one.
+  sp_test::ModelProto symbols;
+  for (const char* symbol : {"\u2460", "\u1112", "\uff8a", "\U0001f600"}) {
+    symbols.Add(symbol, 0, sp_test::kUserDefined);
+  }
+  forms.push_back({"SentencePiece positive scores", DefaultModel() + sp_test::Serialize(symbols)});
   sp_test::ModelProto with_bytes;
   with_bytes.AddBytes();
   forms.push_back({"SentencePiece byte fallback", DefaultModel() + sp_test::Serialize(with_bytes)});

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// segment/decode_normalized.cc: what goes through the normalizer in a segment that is decoded to
+// spans: groups of characters that are read together, or the whole segment (decode.h, groups.h).
+#include <algorithm>
+#include <iterator>
+
+#include "base/utf8.h"
+#include "normalize/precompiled.h"
+#include "normalize/sp_normalize.h"
+#include "segment/decode.h"
+#include "unicode/properties.h"
+
+namespace rankfeed::segment {
+
+using Kind = Outcome::Kind;
+
+// White space that is no space, in normalized text: HuggingFace may split there too. SentencePiece
+// splits at spaces, and no charsmap that spells a U+2581 comes here (builder/eligibility.cc).
+bool SpanDecoder::IsOtherSpace(char32_t c) const {
+  return model_.huggingface() && c != ' ' && (c == 0x2581 || unicode::IsWhiteSpace(c));
+}
+
+// Appends a character of normalized text, element - 1 of the group from `text` to group_end.
+void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t element,
+                                   uint32_t group_end) {
+  if (c != ' ') {
+    trailing_space_ = false;
+    Add(CodeOf(c));
+    return;
+  }
+  Close();
+  Open(true, text, element, group_end);
+  spaces_ = has_words_ = true;
+  trailing_space_ = !every_space_;  // it makes a word there
+}
+
+// What a segment with characters that are not normalized one by one becomes. False if it is too
+// long.
+bool SpanDecoder::NormalizeWhole(std::string_view segment, std::string_view* normalized) const {
+  if (segment.size() > kMaxNormalizable) return false;
+  if (model_.huggingface()) {
+    normalize::Buffers buffers;
+    for (int i = 0; i < 2; ++i) {
+      buffers.text[i] = {scratch_.texts[i], nullptr, nullptr, kNormalizedBytes, 0};
+    }
+    std::copy(std::begin(scratch_.work), std::end(scratch_.work), buffers.work);
+    if (!normalize::Load(segment, 0, static_cast<uint32_t>(segment.size()), &buffers) ||
+        normalize::RunSegmentNormalizer(model_, &buffers) != RANKFEED_OK) {
+      return false;
+    }
+    *normalized = buffers.in().view();
+    return true;
+  }
+  normalize::SpNormalizer normalizer = normalize::SpNormalizerOf(model_);
+  normalizer.add_dummy_prefix = normalizer.escape_whitespaces = false;
+  normalize::SpNormalized result;
+  if (!normalize::SpNormalize(normalizer, segment, scratch_.texts[0], nullptr, kNormalizedBytes,
+                              &result)) {
+    return false;
+  }
+  *normalized = {scratch_.texts[0], result.size};
+  return true;
+}
+
+// The same, where it may be taken.
+Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* normalized) const {
+  if (!NormalizeWhole(segment, normalized)) return Outcome::General(RANKFEED_REASON_LENGTH);
+  if (normalized_tokens_.MayBeginIn(*normalized)) {
+    return Outcome::General(RANKFEED_REASON_ADDED_TOKEN);
+  }
+  // Spaces inside one replacement do not collapse: each is a U+2581 of its own.
+  if (!model_.huggingface() && normalized->find("  ") != std::string_view::npos) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
+  return {};
+}
+
+Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start) {
+  std::string_view text;
+  const Outcome outcome = Normalize(segment, &text);
+  if (outcome.kind != Kind::kSearch) return outcome;
+  if (every_space_ && text.empty()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  trailing_space_ = spaces_ = false;
+  Open(word_start, nullptr);
+  for (size_t pos = 0; pos < text.size();) {
+    if (room() < kCharRoom) {
+      TakeBack();
+      if (first_size_ + search_.size() == 0) return Outcome::General(RANKFEED_REASON_LENGTH);
+      return {Kind::kFull};
+    }
+    uint32_t size;
+    const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
+    pos += size;
+    if (IsOtherSpace(c)) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    AppendNormalized(c, nullptr, 0, 0);
+  }
+  Close();
+  return {};
+}
+
+uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const {
+  uint32_t count = 0, previous = 0;
+  if (word_start) codes[count++] = metaspace_;
+  const uint32_t first = count;
+  for (size_t pos = 0; pos < segment.size();) {
+    const utf8::Decoded c = utf8::Decode(segment, pos);
+    const uint32_t info = tables_.char_info[c.code_point];
+    if (!c.valid || (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
+      const uint32_t normalized =
+          NormalizedCodes(segment, {codes + first, kMaxSegmentCodes - first});
+      return normalized == 0 ? 0 : first + normalized;
+    }
+    pos += c.size;
+    previous = info;
+    if ((info & image::kCharExpands) != 0) {
+      const uint16_t* list = tables_.expansions.data() + (info & image::kCharCodeMask);
+      const uint32_t expanded = ExpansionCount(list);
+      for (uint32_t i = 0; i < expanded; ++i) codes[count++] = list[1 + i];
+    } else {
+      codes[count++] = static_cast<uint16_t>(info & image::kCharCodeMask);
+    }
+  }
+  return count;
+}
+
+uint32_t SpanDecoder::NormalizedCodes(std::string_view segment, std::span<uint16_t> codes) const {
+  // Groups of it were normalized before, and its added tokens looked for.
+  std::string_view text;
+  if (!NormalizeWhole(segment, &text)) return 0;
+  uint32_t count = 0;
+  for (size_t pos = 0; pos < text.size();) {
+    if (count == codes.size()) return 0;
+    uint32_t size;
+    codes[count++] = static_cast<uint16_t>(CodeOf(utf8::DecodeValid(text.data() + pos, &size)));
+    pos += size;
+  }
+  return count;
+}
+
+}  // namespace rankfeed::segment
