@@ -6,9 +6,10 @@
 //   document/MODE/warm    the same passage again
 //   document/MODE/stream  passage after passage of 240, the cache keeps what it holds
 //   question/MODE/stream  short queries, question after question
-//   length/MODE/BYTES     texts of 100 B to 100 MB cut from the passages of 12 languages
+//   length/MODE/BYTES     texts of 100 B to 100 MB cut from the passages of 12 languages; with MODE newest: SentencePiece
+//                         parity of the newest release, where scripts/bench-sentencepiece.sh has built that
 //
-// MODE is hf (HuggingFace parity), sp (SentencePiece parity) or libsentencepiece. Calls are timed one by
+// MODE is hf (HuggingFace parity), sp (SentencePiece parity, of 0.1.97 to 0.2.1) or libsentencepiece. Calls are timed one by
 // one with the thread's CPU clock, whose own cost (about 0.1 us) is in every figure; p50, p95 and p99 are
 // over the calls of a run. Ids are compared with libsentencepiece before anything is timed; of texts above 10 MB, where
 // that needs 10 GB of memory, with whole_sentence.h, and libsentencepiece is not timed.
@@ -24,6 +25,7 @@
 #include "corpus.h"
 #include "image/model.h"
 #include "measure.h"
+#include "newest.h"
 #include "placed.h"
 #include "whole_sentence.h"
 
@@ -152,6 +154,21 @@ int Main(int argc, char** argv) {
     }
   }
 
+  const auto newest = NewestSentencePiece::Load(SharedFile("xlmr.model"));
+  const auto newest_sp = Place(SharedFile("xlmr.model"));
+  Encoding large_newest(newest_sp->model(), kLargest);
+  for (const std::string& text : lengths) {
+    if (newest == nullptr || text.size() > kLargestOfLibrary) break;
+    std::vector<int32_t> expected(text.size());
+    expected.resize(newest->Encode(text, expected.data(), expected.size()));
+    const auto got = large_newest.Run(text);
+    if (!std::equal(got.begin(), got.end(), expected.begin(), expected.end())) {
+      std::fprintf(stderr, "bench_latency: ids and those of SentencePiece %s differ on %zu bytes\n", newest->version().c_str(), text.size());
+      return 1;
+    }
+  }
+  if (newest == nullptr) std::fprintf(stderr, "bench_latency: length/newest not run: %s\n", NewestSentencePiece::kNotBuilt);
+
   const auto nothing = [] {};
   const auto add = [](const std::string& name, const std::function<void()>& prepare,
                       const std::function<size_t(size_t)>& call) {
@@ -194,6 +211,7 @@ int Main(int argc, char** argv) {
     const std::string bytes = std::to_string(text[0].size());
     add("length/hf/" + bytes, nothing, over(text, large_hf));
     add("length/sp/" + bytes, nothing, over(text, large_sp));
+    if (newest != nullptr && text[0].size() <= kLargestOfLibrary) add("length/newest/" + bytes, nothing, over(text, large_newest));
     if (text[0].size() <= kLargestOfLibrary) add("length/libsentencepiece/" + bytes, nothing, library(text));
   }
   benchmark::RunSpecifiedBenchmarks();

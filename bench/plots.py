@@ -67,7 +67,7 @@ def main():
             _, engine, size = b["name"].split("/")[:3]
             points.setdefault(engine, []).append((int(size), b["p50_us"] * 1e3 / int(size)))
     if points:
-        lines([("rankfeed, HuggingFace parity", points.get("hf"), OWN), ("rankfeed, SentencePiece parity", points.get("sp"), OWN_LIGHT),
+        lines([("rankfeed, HuggingFace parity", points.get("hf"), OWN), ("rankfeed, SentencePiece parity", points.get("newest") or points.get("sp"), OWN_LIGHT),
                ("libsentencepiece", points.get("libsentencepiece"), OTHER)], "bytes of one text", "ns per byte, p50", "length.svg")
     points = {}
     for b in read("bench_query.json") or []:
