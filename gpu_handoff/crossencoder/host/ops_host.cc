@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "crossencoder/host/attention.h"
+#include "crossencoder/host/bfloat16.h"
 #include "crossencoder/host/elementwise.h"
 #include "crossencoder/host/product.h"
 
@@ -42,9 +43,20 @@ void Describe(void*, char* out, uint64_t capacity) {
                 bli_arch_string(bli_arch_query_id()));
 }
 
-uint64_t ScratchBytes(void*, uint32_t max_seqlen) {
-  const uint64_t floats = std::max(AttentionScratch(max_seqlen), NarrowScratch());
+void DescribeBfloat16(void*, char* out, uint64_t capacity) {
+  std::snprintf(out, capacity, "AVX-512 bfloat16");
+}
+
+uint64_t BytesFor(uint64_t floats) {
   return (floats * sizeof(float) + 255) / 256 * 256;
+}
+
+uint64_t ScratchBytes(void*, uint32_t max_seqlen) {
+  return BytesFor(std::max(AttentionScratch(max_seqlen), NarrowScratch()));
+}
+
+uint64_t ScratchBytesBfloat16(void*, uint32_t max_seqlen) {
+  return BytesFor(std::max(AttentionScratch(max_seqlen), Bfloat16Scratch()));
 }
 
 template <class Id>
@@ -136,6 +148,12 @@ void WideProduct(const rankfeed_op_gemm& op, float* out) {
               add ? 1.0f : 0.0f, out, n);
 }
 
+void Activate(const rankfeed_op_gemm& op) {
+  const size_t size = size_t{op.m} * op.n;
+  if (op.activation == RANKFEED_GPU_GELU) Elementwise().gelu(static_cast<float*>(op.out), size);
+  if (op.activation == RANKFEED_GPU_TANH) Elementwise().tanh(static_cast<float*>(op.out), size);
+}
+
 int32_t Gemm(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
   if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
   if (op->m == 0) return 0;
@@ -147,9 +165,19 @@ int32_t Gemm(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
     NarrowProduct(static_cast<const float*>(op->x), static_cast<const float*>(op->w), op->bias,
                   op->m, op->n, op->k, out, static_cast<float*>(at->scratch));
   }
-  const size_t size = size_t{op->m} * op->n;
-  if (op->activation == RANKFEED_GPU_GELU) Elementwise().gelu(out, size);
-  if (op->activation == RANKFEED_GPU_TANH) Elementwise().tanh(out, size);
+  Activate(*op);
+  return 0;
+}
+
+int32_t GemmBfloat16(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
+  if (op->dtype != RANKFEED_DTYPE_F32 || op->k > kBfloat16Depth ||
+      Bfloat16Scratch() * sizeof(float) > at->scratch_bytes) {
+    return kInvalid;
+  }
+  Bfloat16Product(static_cast<const float*>(op->x), static_cast<const float*>(op->w), op->bias,
+                  op->m, op->n, op->k, static_cast<float*>(op->out),
+                  static_cast<float*>(at->scratch));
+  Activate(*op);
   return 0;
 }
 
@@ -232,10 +260,24 @@ constexpr rankfeed_gpu_ops kOps = {sizeof(rankfeed_gpu_ops),
                                    First,
                                    Logits};
 
+constexpr rankfeed_gpu_ops WithBfloat16() {
+  rankfeed_gpu_ops ops = kOps;
+  ops.describe = DescribeBfloat16;
+  ops.scratch_bytes = ScratchBytesBfloat16;
+  ops.gemm = GemmBfloat16;
+  return ops;
+}
+
+constexpr rankfeed_gpu_ops kOpsBfloat16 = WithBfloat16();
+
 }  // namespace
 
 const rankfeed_gpu_ops* HostOps() {
   return &kOps;
+}
+
+const rankfeed_gpu_ops* HostOpsBfloat16() {
+  return HasBfloat16() ? &kOpsBfloat16 : nullptr;
 }
 
 }  // namespace rankfeed::handoff
