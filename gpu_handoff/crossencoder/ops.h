@@ -19,7 +19,7 @@
 
 RANKFEED_BEGIN_C
 
-enum { RANKFEED_GPU_OPS_ABI = 3 };
+enum { RANKFEED_GPU_OPS_ABI = 4 };
 
 /* Products work on whole steps of this many rows: x and out of op_gemm have room for m rounded up
  * to it, in memory that may be read and written. What lies behind row m is of no meaning, before
@@ -98,13 +98,15 @@ typedef struct {
 
 /* qkv [tokens, 3 * heads * head_dim]: query, key, value of each token. Softmax(scale * q k^T) v
  * inside each row, head by head; out [tokens, heads * head_dim]. tiles: as op_positions wrote it
- * for the same rows. */
+ * for the same rows. first_only not 0: no more than the first token of each row is wanted, and what
+ * is written for the others is of no meaning; the host makes use of it. */
 typedef struct {
   uint32_t dtype, rows, tokens, heads, head_dim;
   const void* qkv;
   const int32_t *cu_seqlens, *tiles;
   float scale;
   void* out;
+  uint32_t first_only;
 } rankfeed_op_attention;
 
 /* out = LayerNorm(x + bias + residual); out may be x or residual. bias null: none. */

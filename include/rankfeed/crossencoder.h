@@ -56,7 +56,9 @@ typedef struct {
 
 typedef struct {
   uint32_t struct_size;
-  uint32_t dtype;                      /* RANKFEED_DTYPE_* */
+  /* RANKFEED_DTYPE_*. The host computes in float32; BF16 there rounds what products multiply, on
+   * CPUs that have such products (x86: AVX512_BF16), UNSUPPORTED on others. */
+  uint32_t dtype;
   const rankfeed_gpu_backend* backend; /* null = host; must outlive the model */
   int32_t device;                      /* index in the backend's numbering */
   /* Batches of up to this many tokens run as graphs of the device (CUDA graphs, HIP graphs): the
@@ -89,7 +91,7 @@ RANKFEED_API void rankfeed_crossencoder_close(rankfeed_crossencoder* model);
 /* Set struct_size before the call. Strings are NUL-terminated. */
 typedef struct {
   uint32_t struct_size;
-  uint32_t dtype; /* of weights and activations here, RANKFEED_DTYPE_* */
+  uint32_t dtype; /* of weights and activations here, RANKFEED_DTYPE_*; as in the options */
   uint32_t vocab_size, hidden_size, layers, heads, intermediate_size, labels;
   uint32_t max_positions;  /* as in the file */
   uint32_t max_row_tokens; /* longest row: max_positions - pad_token_id - 1 */

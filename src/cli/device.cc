@@ -21,7 +21,8 @@ void DeviceOptions::Add(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--dtype", dtype,
-                  "Type of weights and activations; auto: f32 on the host, else the file's")
+                  "Type of weights and activations; auto: f32 on the host, else the file's; bf16 on the "
+                  "host: products round to bfloat16, where the CPU has them")
       ->check(CLI::IsMember({"auto", "f32", "f16", "bf16"}))
       ->capture_default_str();
 }

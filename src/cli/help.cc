@@ -32,6 +32,9 @@ constexpr Examples kExamples[] = {
      "--max-tokens 8192\n"
      "  rankfeed batch --vocab vocab.rfimg --query 'What is a panda?' --docs passages.jsonl --npz "
      "batches.npz"},
+    {"corpus",
+     "  rankfeed corpus build --vocab vocab.rfimg --docs passages.jsonl -o docs.rfc\n"
+     "  rankfeed corpus get docs.rfc panda-en"},
     {"corpus build",
      "  rankfeed corpus build --vocab vocab.rfimg --docs passages.jsonl -o docs.rfc"},
     {"corpus append", "  rankfeed corpus append --vocab vocab.rfimg --docs more.jsonl docs.rfc"},
@@ -45,6 +48,10 @@ constexpr Examples kExamples[] = {
     {"corpus manifest",
      "  rankfeed corpus manifest -o docs.json shard-0.rfc shard-1.rfc\n  rankfeed corpus verify docs.json"},
     {"parity", "  rankfeed parity --vocab tokenizer.json --against huggingface passages.txt"},
+    {"receipt",
+     "  rankfeed receipt run --vocab vocab.rfimg --docs passages.jsonl --queries questions.txt -o "
+     "receipt.json\n"
+     "  rankfeed receipt show receipt.json --html receipt.html"},
     {"receipt run",
      "  rankfeed receipt run --vocab vocab.rfimg --trace live.jsonl --load 1 -o receipt.json"},
     {"receipt show", "  rankfeed receipt show receipt.json --html receipt.html"},
@@ -54,6 +61,8 @@ constexpr Examples kExamples[] = {
     {"audit",
      "  rankfeed audit --vocab vocab.rfimg --trace trace.jsonl --load 1 --html report.html\n"
      "  rankfeed audit --vocab vocab.rfimg --trace trace.jsonl --gpu-forward-ms 12 --json"},
+    {"trace",
+     "  rankfeed trace make --docs passages.jsonl --queries questions.txt -o trace.jsonl"},
     {"trace make",
      "  rankfeed trace make --docs passages.jsonl --queries questions.txt --requests 1000 --rate "
      "40 -o trace.jsonl"},

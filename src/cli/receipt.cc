@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "audit/findings.h"
 #include "cli/measuring.h"
 #include "cli/statement.h"
 #include "receipt/diff.h"
@@ -29,11 +30,11 @@ void RunReceipt(RunCommand& c) {
                 receipt.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   if (c.output.empty() || c.output == "-") return;
   const auto& query = receipt["per_query"];
-  fmt::print("{}: {} {}, {:.1f} MB/s on one thread, p50 {} us per text; a query of {} candidates takes "
-             "{} us of CPU\n",
+  fmt::print("{}: {} {}, {:.1f} MB/s on one thread, p50 {} us per text; CPU per answered query of {} "
+             "candidates: {:.4g} us\n",
              c.output, run.engine.implementation, run.engine.version,
              run.encode.bytes_per_second() / 1e6, receipt["encode"]["latency_us"]["p50"].dump(),
-             query["candidates"].dump(), query["host"]["cpu_us"].dump());
+             query["candidates"].dump(), audit::HostWorkSeconds(run) * 1e6);
 }
 
 void RunDiff(const DiffCommand& c) {

@@ -260,7 +260,7 @@ cases=$((cases + 1))
 commands_of() { "$rankfeed" "$@" --help | sed -n '/^Subcommands:/,/^[A-Z]/p' | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'; }
 for command in $(commands_of); do
   inner=$(commands_of "$command")
-  for name in ${inner:-""}; do
+  for name in "" $inner; do
     full="$command${name:+ $name}"
     # shellcheck disable=SC2086
     examples=$("$rankfeed" $full --help | sed -n '/^Examples:$/,$p')

@@ -20,6 +20,7 @@
 #include "backend.h"
 #include "crossencoder/forward/forward.h"
 #include "crossencoder/forward/graphs.h"
+#include "crossencoder/host/bfloat16.h"
 #include "crossencoder/host/ops_host.h"
 #include "crossencoder/model/model_error.h"
 #include "crossencoder/model/model_files.h"
@@ -65,7 +66,8 @@ struct rankfeed_crossencoder {
   void* ctx = nullptr;
   void* block = nullptr;
   uint64_t parameters = 0;
-  bool on_host = true;  // work is done by the calling thread, or the stream's
+  bool on_host = true;                  // work is done by the calling thread, or the stream's
+  uint32_t dtype = RANKFEED_DTYPE_F32;  // of what is multiplied; on the host all else is float32
   DeviceModel model;
   mutable GraphCache graphs;
 
@@ -323,8 +325,19 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
   const Safetensors stored(files.weights(), files.weights_name());
   uint32_t dtype = options.dtype;
   if (dtype == RANKFEED_DTYPE_AUTO && m->on_host) dtype = RANKFEED_DTYPE_F32;
+  const bool rounds = m->on_host && dtype == RANKFEED_DTYPE_BF16;
+  if (rounds) {
+    m->ops = HostOpsBfloat16();
+    if (m->ops == nullptr)
+      throw ModelError(RANKFEED_E_UNSUPPORTED,
+                       "this CPU has no products of bfloat16 (x86's AVX512_BF16)");
+    if (std::max(m->model.config.hidden, m->model.config.intermediate) > kBfloat16Depth)
+      throw ModelError(RANKFEED_E_UNSUPPORTED, "the model is too wide for bfloat16 on the host");
+    dtype = RANKFEED_DTYPE_F32;  // of the weights: products round them
+  }
   const Weights weights(stored, &m->model.config, dtype);
   m->model.dtype = weights.dtype();
+  m->dtype = rounds ? uint32_t{RANKFEED_DTYPE_BF16} : m->model.dtype;
   if ((m->ops->dtypes >> m->model.dtype & 1u) == 0) {
     throw ModelError(RANKFEED_E_UNSUPPORTED, std::string("backend ") + m->backend->name +
                                                  " does not compute in the element type asked for");
@@ -408,7 +421,7 @@ rankfeed_status rankfeed_crossencoder_get_info(const rankfeed_crossencoder* mode
   const ModelConfig& c = model->model.config;
   std::memset(info, 0, size);
   info->struct_size = size;
-  info->dtype = model->model.dtype;
+  info->dtype = model->dtype;
   info->vocab_size = c.vocab_size;
   info->hidden_size = c.hidden;
   info->layers = c.layers;

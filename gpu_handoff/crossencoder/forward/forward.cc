@@ -40,10 +40,12 @@ bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t ro
   constexpr uint64_t kStep = RANKFEED_GPU_GEMM_ROWS;
   const uint64_t some_tokens = (tokens + kStep - 1) / kStep * kStep,
                  some_rows = (rows + kStep - 1) / kStep * kStep;
+  // Rows may be empty, so there may be more of them than tokens: what the last layer makes of each.
+  const uint64_t most = std::max(some_tokens, some_rows);
   plan->x = take(some_tokens * h * element);
-  plan->y = take(some_tokens * h * element);
+  plan->y = take(most * h * element);
   plan->attended = take(some_tokens * h * element);
-  plan->wide = take(some_tokens * wide * element);
+  plan->wide = take(most * wide * element);
   plan->first = take(some_rows * h * element);
   plan->dense = take(some_rows * h * element);
   plan->bytes = at;
@@ -71,75 +73,68 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
   auto* const tiles = reinterpret_cast<int32_t*>(base + plan.tiles);
   const uint32_t h = c.hidden;
 
+  void* const first = base + plan.first;
+  void* const dense = base + plan.dense;
+  int32_t rc = 0;  // of the first operation that failed: those after it do nothing
+  const auto run = [&](const auto& call, const auto& op) {
+    if (rc == 0) rc = call(&at, &op);
+  };
   const auto gemm = [&](const void* in, uint64_t w, const float* bias, uint32_t m, uint32_t n,
                         uint32_t k, uint32_t activation, void* out) {
-    const rankfeed_op_gemm op{model.dtype, m, n, k, activation, in, weight(w), bias, out};
-    return ops.gemm(&at, &op);
+    run(ops.gemm, rankfeed_op_gemm{model.dtype, m, n, k, activation, in, weight(w), bias, out});
   };
-  // x = LayerNorm(in w^T + bias + x): the bias is added where the sum is read anyway.
-  const auto gemm_add_norm = [&](const void* in, uint64_t w, uint64_t bias, uint32_t k, uint64_t g,
-                                 uint64_t b) {
-    if (const int32_t rc = gemm(in, w, nullptr, batch.tokens, h, k, RANKFEED_GPU_NO_ACTIVATION, y))
-      return rc;
-    const rankfeed_op_add_norm op{model.dtype,  batch.tokens, h,         y,          x,
-                                  floats(bias), floats(g),    floats(b), c.norm_eps, x};
-    return ops.add_norm(&at, &op);
+  // to = LayerNorm(in w^T + bias + to): the bias is added where the sum is read anyway.
+  const auto gemm_add_norm = [&](const void* in, uint32_t m, uint64_t w, uint64_t bias, uint32_t k,
+                                 uint64_t g, uint64_t b, void* to) {
+    gemm(in, w, nullptr, m, h, k, RANKFEED_GPU_NO_ACTIVATION, y);
+    run(ops.add_norm, rankfeed_op_add_norm{model.dtype, m, h, y, to, floats(bias), floats(g),
+                                           floats(b), c.norm_eps, to});
+  };
+  const auto first_tokens = [&](const void* of, void* to) {
+    run(ops.first, rankfeed_op_first{model.dtype, batch.rows, h, of, cu_seqlens, to});
   };
 
-  int32_t rc = 0;
-  const rankfeed_op_positions op_positions{
-      batch.input_ids, batch.cu_seqlens, batch.rows, c.pad_id, positions, ids, cu_seqlens,
-      tiles,           plan.tile_count,  plan.rows};
-  const bool inputs = (parts & kForwardInputs) != 0, layers = (parts & kForwardLayers) != 0;
-  if (inputs && (rc = ops.positions(&at, &op_positions)) != 0) return rc;
-  if (batch.tokens != 0) {
-    const rankfeed_op_embed op_embed{model.dtype,
-                                     batch.tokens,
-                                     h,
-                                     c.vocab_size,
-                                     c.max_positions,
-                                     c.type_vocab,
-                                     ids,
-                                     positions,
-                                     batch.token_type_ids,
-                                     weight(o.word),
-                                     weight(o.position),
-                                     weight(o.type),
-                                     floats(o.norm_g),
-                                     floats(o.norm_b),
-                                     c.norm_eps,
-                                     x};
-    if (inputs && (rc = ops.embed(&at, &op_embed)) != 0) return rc;
-
-    const float scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim()));
-    for (const LayerOffsets& l : o.layers) {
-      if (!layers) break;
-      if ((rc = gemm(x, l.qkv_w, floats(l.qkv_b), batch.tokens, 3 * h, h,
-                     RANKFEED_GPU_NO_ACTIVATION, wide)) != 0)
-        return rc;
-      const rankfeed_op_attention op_attention{model.dtype,  batch.rows, batch.tokens, c.heads,
-                                               c.head_dim(), wide,       cu_seqlens,   tiles,
-                                               scale,        attended};
-      if ((rc = ops.attention(&at, &op_attention)) != 0) return rc;
-      if ((rc = gemm_add_norm(attended, l.out_w, l.out_b, h, l.norm1_g, l.norm1_b)) != 0) return rc;
-      if ((rc = gemm(x, l.up_w, floats(l.up_b), batch.tokens, c.intermediate, h, RANKFEED_GPU_GELU,
-                     wide)) != 0)
-        return rc;
-      if ((rc = gemm_add_norm(wide, l.down_w, l.down_b, c.intermediate, l.norm2_g, l.norm2_b)) != 0)
-        return rc;
+  if ((parts & kForwardInputs) != 0) {
+    run(ops.positions,
+        rankfeed_op_positions{batch.input_ids, batch.cu_seqlens, batch.rows, c.pad_id, positions,
+                              ids, cu_seqlens, tiles, plan.tile_count, plan.rows});
+    if (batch.tokens != 0) {
+      run(ops.embed, rankfeed_op_embed{model.dtype, batch.tokens, h, c.vocab_size, c.max_positions,
+                                       c.type_vocab, ids, positions, batch.token_type_ids,
+                                       weight(o.word), weight(o.position), weight(o.type),
+                                       floats(o.norm_g), floats(o.norm_b), c.norm_eps, x});
     }
   }
-  const rankfeed_op_first op_first{model.dtype, batch.rows, h, x, cu_seqlens, base + plan.first};
-  if (layers && (rc = ops.first(&at, &op_first)) != 0) return rc;
-  if (layers && (rc = gemm(base + plan.first, o.dense_w, floats(o.dense_b), batch.rows, h, h,
-                           RANKFEED_GPU_TANH, base + plan.dense)) != 0) {
-    return rc;
+  if ((parts & kForwardLayers) != 0) {
+    const float scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim()));
+    for (const LayerOffsets& l : o.layers) {
+      // Of the last layer only each row's first token is asked for.
+      const bool last = &l == &o.layers.back();
+      void* of_layer = x;
+      void* in = attended;
+      if (batch.tokens != 0) {
+        gemm(x, l.qkv_w, floats(l.qkv_b), batch.tokens, 3 * h, h, RANKFEED_GPU_NO_ACTIVATION, wide);
+        run(ops.attention,
+            rankfeed_op_attention{model.dtype, batch.rows, batch.tokens, c.heads, c.head_dim(),
+                                  wide, cu_seqlens, tiles, scale, attended, last});
+      }
+      if (last) {
+        first_tokens(x, of_layer = first);
+        first_tokens(attended, in = dense);
+      }
+      const uint32_t m = last ? batch.rows : batch.tokens;
+      if (m == 0) continue;
+      gemm_add_norm(in, m, l.out_w, l.out_b, h, l.norm1_g, l.norm1_b, of_layer);
+      gemm(of_layer, l.up_w, floats(l.up_b), m, c.intermediate, h, RANKFEED_GPU_GELU, wide);
+      gemm_add_norm(wide, m, l.down_w, l.down_b, c.intermediate, l.norm2_g, l.norm2_b, of_layer);
+    }
+    gemm(first, o.dense_w, floats(o.dense_b), batch.rows, h, h, RANKFEED_GPU_TANH, dense);
   }
-  if ((parts & kForwardScores) == 0) return 0;
-  const rankfeed_op_logits op_logits{
-      model.dtype,      batch.rows,       c.labels,   h,     base + plan.dense,
-      weight(o.head_w), floats(o.head_b), cu_seqlens, logits};
-  return ops.logits(&at, &op_logits);
+  if ((parts & kForwardScores) != 0) {
+    run(ops.logits, rankfeed_op_logits{model.dtype, batch.rows, c.labels, h, dense,
+                                       weight(o.head_w), floats(o.head_b), cu_seqlens, logits});
+  }
+  return rc;
 }
 
 }  // namespace rankfeed::handoff

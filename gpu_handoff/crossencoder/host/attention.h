@@ -23,10 +23,11 @@ struct AttentionHead {
 // Floats of scratch for a row of up to `tokens`. A head is of at most RANKFEED_GPU_MAX_HEAD.
 uint64_t AttentionScratch(uint64_t tokens);
 
-// out = softmax(q k^T * scale) v. tokens > 0; scale > 0. A NaN
-// anywhere in v makes all of the row NaN. What a row gets depends on that row alone. O(tokens^2 *
-// head_dim).
-void Attend(const AttentionHead& head, size_t tokens, size_t head_dim, float scale, float* scratch);
+// out = softmax(q k^T * scale) v for the first `queries` tokens of the row. 0 < queries <= tokens;
+// scale > 0. A NaN anywhere in v makes all of out NaN. What a row gets depends on that row alone,
+// and a query's result not on how many there are. O(queries * tokens * head_dim).
+void Attend(const AttentionHead& head, size_t queries, size_t tokens, size_t head_dim, float scale,
+            float* scratch);
 
 }  // namespace rankfeed::handoff
 

@@ -15,6 +15,8 @@
 
 #include <cmath>
 
+#include "crossencoder/host/exp-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace rankfeed::handoff {
 namespace HWY_NAMESPACE {
@@ -38,15 +40,6 @@ HWY_INLINE void ForEach(float* x, size_t size, float fill, const Step& step) {
   for (size_t j = i; j < size; ++j) x[j] = rest[j - i];
 }
 
-void Add(const float* a, const float* b, size_t size, float* out) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + lanes <= size; i += lanes)
-    hn::StoreU(hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, out + i);
-  for (; i < size; ++i) out[i] = a[i] + b[i];
-}
-
 float Dot(const float* a, const float* b, size_t size) {
   const D d;
   const size_t lanes = hn::Lanes(d);
@@ -59,31 +52,51 @@ float Dot(const float* a, const float* b, size_t size) {
   return total;
 }
 
-void Norm(float* x, const float* gamma, const float* beta, float eps, size_t size) {
+// out = a + b or a + b + c. Returns the sum of out.
+template <bool three>
+HWY_INLINE float Sum(const float* a, const float* b, const float* c, size_t size, float* out) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   V sum = hn::Zero(d);
   size_t i = 0;
-  for (; i + lanes <= size; i += lanes) sum = hn::Add(sum, hn::LoadU(d, x + i));
+  for (; i + lanes <= size; i += lanes) {
+    V v = hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
+    if (three) v = hn::Add(v, hn::LoadU(d, c + i));
+    hn::StoreU(v, d, out + i);
+    sum = hn::Add(sum, v);
+  }
   float total = hn::GetLane(hn::SumOfLanes(d, sum));
-  for (; i < size; ++i) total += x[i];
+  for (; i < size; ++i) {
+    out[i] = a[i] + b[i];
+    if (three) out[i] += c[i];
+    total += out[i];
+  }
+  return total;
+}
+
+void AddNorm(const float* a, const float* b, const float* c, const float* gamma, const float* beta,
+             float eps, size_t size, float* out) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const float total = c == nullptr ? Sum<false>(a, b, c, size, out) : Sum<true>(a, b, c, size, out);
   const float mean = total / static_cast<float>(size);
   const V mean_v = hn::Set(d, mean);
   V square = hn::Zero(d);
-  for (i = 0; i + lanes <= size; i += lanes) {
-    const V centred = hn::Sub(hn::LoadU(d, x + i), mean_v);
+  size_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+    const V centred = hn::Sub(hn::LoadU(d, out + i), mean_v);
     square = hn::MulAdd(centred, centred, square);
   }
   float variance = hn::GetLane(hn::SumOfLanes(d, square));
-  for (; i < size; ++i) variance += (x[i] - mean) * (x[i] - mean);
+  for (; i < size; ++i) variance += (out[i] - mean) * (out[i] - mean);
   variance /= static_cast<float>(size);
   const float scale = 1.0f / std::sqrt(variance + eps);
   const V scale_v = hn::Set(d, scale);
   for (i = 0; i + lanes <= size; i += lanes) {
-    const V unit = hn::Mul(hn::Sub(hn::LoadU(d, x + i), mean_v), scale_v);
-    hn::StoreU(hn::MulAdd(unit, hn::LoadU(d, gamma + i), hn::LoadU(d, beta + i)), d, x + i);
+    const V unit = hn::Mul(hn::Sub(hn::LoadU(d, out + i), mean_v), scale_v);
+    hn::StoreU(hn::MulAdd(unit, hn::LoadU(d, gamma + i), hn::LoadU(d, beta + i)), d, out + i);
   }
-  for (; i < size; ++i) x[i] = (x[i] - mean) * scale * gamma[i] + beta[i];
+  for (; i < size; ++i) out[i] = (out[i] - mean) * scale * gamma[i] + beta[i];
 }
 
 HWY_INLINE V GeluOf(V x) {
@@ -95,9 +108,7 @@ HWY_INLINE V GeluOf(V x) {
   p = hn::MulAdd(p, t, hn::Set(d, 1.421413741f));
   p = hn::MulAdd(p, t, hn::Set(d, -0.284496736f));
   p = hn::MulAdd(p, t, hn::Set(d, 0.254829592f));
-  // Below -80 exp is zero in float anyway; the clamp keeps its argument in range.
-  const V square = hn::Max(hn::Neg(hn::Mul(z, z)), hn::Set(d, -80.0f));
-  const V erfc = hn::Mul(hn::Mul(p, t), hn::Exp(d, square));
+  const V erfc = hn::Mul(hn::Mul(p, t), ExpOfNegative(hn::Neg(hn::Mul(z, z))));
   const V half = hn::Mul(hn::Mul(x, hn::Set(d, 0.5f)), erfc);  // x * Phi(-|x|)
   // NaN stays NaN: the comparison is false and half is NaN.
   return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), hn::Sub(x, half), half);
@@ -113,7 +124,7 @@ void Tanh(float* x, size_t size) {
 }
 
 const ElementwiseKernels* Table() {
-  static constexpr ElementwiseKernels kTable = {Add, Norm, Gelu, Tanh, Dot};
+  static constexpr ElementwiseKernels kTable = {AddNorm, Gelu, Tanh, Dot};
   return &kTable;
 }
 

@@ -9,10 +9,10 @@
 namespace rankfeed::handoff {
 
 struct ElementwiseKernels {
-  // out = a + b; out may be a.
-  void (*add)(const float* a, const float* b, size_t size, float* out);
-  // x = (x - mean) / sqrt(variance + eps) * gamma + beta, with the biased variance.
-  void (*norm)(float* x, const float* gamma, const float* beta, float eps, size_t size);
+  // out = (s - mean) / sqrt(variance + eps) * gamma + beta of the sum s = a + b + c, with the
+  // biased variance; c null: a + b. out may be a or b.
+  void (*add_norm)(const float* a, const float* b, const float* c, const float* gamma,
+                   const float* beta, float eps, size_t size, float* out);
   // x = x * Phi(x), Phi by erf.
   void (*gelu)(float* x, size_t size);
   void (*tanh)(float* x, size_t size);

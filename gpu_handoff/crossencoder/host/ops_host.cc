@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// crossencoder/host/ops_host.cc: see ops_host.h. Products by BLAS (cblas_sgemm, one thread: rows of
-// a batch are what threads share), attention by attention.h, the rest by elementwise.h.
+// crossencoder/host/ops_host.cc: see ops_host.h. Products of wide layers by BLAS (cblas_sgemm, one
+// thread: rows of a batch are what threads share), those of narrow ones by product.h, attention by
+// attention.h, the rest by elementwise.h.
 #include "crossencoder/host/ops_host.h"
 
 #include <cblas.h>
@@ -11,7 +12,9 @@
 #include <limits>
 
 #include "crossencoder/host/attention.h"
+#include "crossencoder/host/bfloat16.h"
 #include "crossencoder/host/elementwise.h"
+#include "crossencoder/host/product.h"
 
 // From blis.h, which is half a megabyte.
 extern "C" {
@@ -40,8 +43,20 @@ void Describe(void*, char* out, uint64_t capacity) {
                 bli_arch_string(bli_arch_query_id()));
 }
 
+void DescribeBfloat16(void*, char* out, uint64_t capacity) {
+  std::snprintf(out, capacity, "AVX-512 bfloat16");
+}
+
+uint64_t BytesFor(uint64_t floats) {
+  return (floats * sizeof(float) + 255) / 256 * 256;
+}
+
 uint64_t ScratchBytes(void*, uint32_t max_seqlen) {
-  return (AttentionScratch(max_seqlen) * sizeof(float) + 255) / 256 * 256;
+  return BytesFor(std::max(AttentionScratch(max_seqlen), NarrowScratch()));
+}
+
+uint64_t ScratchBytesBfloat16(void*, uint32_t max_seqlen) {
+  return BytesFor(std::max(AttentionScratch(max_seqlen), Bfloat16Scratch()));
 }
 
 template <class Id>
@@ -117,27 +132,52 @@ int32_t Embed(const rankfeed_op_at*, const rankfeed_op_embed* op) {
       std::fill_n(out, h, std::numeric_limits<float>::quiet_NaN());
       continue;
     }
-    k.add(word + static_cast<size_t>(id) * h, position + static_cast<size_t>(at) * h, h, out);
-    k.add(out, type + static_cast<size_t>(kind) * h, h, out);
-    k.norm(out, op->gamma, op->beta, op->eps, h);
+    k.add_norm(word + static_cast<size_t>(id) * h, position + static_cast<size_t>(at) * h,
+               type + static_cast<size_t>(kind) * h, op->gamma, op->beta, op->eps, h, out);
   }
   return 0;
 }
 
-int32_t Gemm(const rankfeed_op_at*, const rankfeed_op_gemm* op) {
+void WideProduct(const rankfeed_op_gemm& op, float* out) {
+  const bool add = op.bias != nullptr;
+  for (size_t i = 0; add && i < op.m; ++i)
+    std::memcpy(out + i * op.n, op.bias, op.n * sizeof(float));
+  const int m = static_cast<int>(op.m), n = static_cast<int>(op.n), k = static_cast<int>(op.k);
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1.0f,
+              static_cast<const float*>(op.x), k, static_cast<const float*>(op.w), k,
+              add ? 1.0f : 0.0f, out, n);
+}
+
+void Activate(const rankfeed_op_gemm& op) {
+  const size_t size = size_t{op.m} * op.n;
+  if (op.activation == RANKFEED_GPU_GELU) Elementwise().gelu(static_cast<float*>(op.out), size);
+  if (op.activation == RANKFEED_GPU_TANH) Elementwise().tanh(static_cast<float*>(op.out), size);
+}
+
+int32_t Gemm(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
   if (op->dtype != RANKFEED_DTYPE_F32) return kInvalid;
   if (op->m == 0) return 0;
   auto* out = static_cast<float*>(op->out);
-  const bool add = op->bias != nullptr;
-  for (size_t i = 0; add && i < op->m; ++i)
-    std::memcpy(out + i * op->n, op->bias, op->n * sizeof(float));
-  const int m = static_cast<int>(op->m), n = static_cast<int>(op->n), k = static_cast<int>(op->k);
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1.0f,
-              static_cast<const float*>(op->x), k, static_cast<const float*>(op->w), k,
-              add ? 1.0f : 0.0f, out, n);
-  const size_t size = size_t{op->m} * op->n;
-  if (op->activation == RANKFEED_GPU_GELU) Elementwise().gelu(out, size);
-  if (op->activation == RANKFEED_GPU_TANH) Elementwise().tanh(out, size);
+  if (op->k > kNarrowDepth) {
+    WideProduct(*op, out);
+  } else {
+    if (NarrowScratch() * sizeof(float) > at->scratch_bytes) return kInvalid;
+    NarrowProduct(static_cast<const float*>(op->x), static_cast<const float*>(op->w), op->bias,
+                  op->m, op->n, op->k, out, static_cast<float*>(at->scratch));
+  }
+  Activate(*op);
+  return 0;
+}
+
+int32_t GemmBfloat16(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {
+  if (op->dtype != RANKFEED_DTYPE_F32 || op->k > kBfloat16Depth ||
+      Bfloat16Scratch() * sizeof(float) > at->scratch_bytes) {
+    return kInvalid;
+  }
+  Bfloat16Product(static_cast<const float*>(op->x), static_cast<const float*>(op->w), op->bias,
+                  op->m, op->n, op->k, static_cast<float*>(op->out),
+                  static_cast<float*>(at->scratch));
+  Activate(*op);
   return 0;
 }
 
@@ -151,8 +191,8 @@ int32_t Attention(const rankfeed_op_at* at, const rankfeed_op_attention* op) {
     const float* const q = static_cast<const float*>(op->qkv) + size_t{row.begin} * 3 * h;
     float* const out = static_cast<float*>(op->out) + size_t{row.begin} * h;
     for (size_t i = 0; i < h; i += d) {
-      Attend({q + i, q + h + i, q + 2 * h + i, 3 * h, out + i, h}, row.size, d, op->scale,
-             static_cast<float*>(at->scratch));
+      Attend({q + i, q + h + i, q + 2 * h + i, 3 * h, out + i, h}, op->first_only ? 1 : row.size,
+             row.size, d, op->scale, static_cast<float*>(at->scratch));
     }
   }
   return 0;
@@ -164,10 +204,9 @@ int32_t AddNorm(const rankfeed_op_at*, const rankfeed_op_add_norm* op) {
   const size_t h = op->hidden;
   for (size_t t = 0; t < op->tokens; ++t) {
     float* out = static_cast<float*>(op->out) + t * h;
-    k.add(static_cast<const float*>(op->x) + t * h, static_cast<const float*>(op->residual) + t * h,
-          h, out);
-    if (op->bias != nullptr) k.add(out, op->bias, h, out);
-    k.norm(out, op->gamma, op->beta, op->eps, h);
+    k.add_norm(static_cast<const float*>(op->x) + t * h,
+               static_cast<const float*>(op->residual) + t * h, op->bias, op->gamma, op->beta,
+               op->eps, h, out);
   }
   return 0;
 }
@@ -221,10 +260,24 @@ constexpr rankfeed_gpu_ops kOps = {sizeof(rankfeed_gpu_ops),
                                    First,
                                    Logits};
 
+constexpr rankfeed_gpu_ops WithBfloat16() {
+  rankfeed_gpu_ops ops = kOps;
+  ops.describe = DescribeBfloat16;
+  ops.scratch_bytes = ScratchBytesBfloat16;
+  ops.gemm = GemmBfloat16;
+  return ops;
+}
+
+constexpr rankfeed_gpu_ops kOpsBfloat16 = WithBfloat16();
+
 }  // namespace
 
 const rankfeed_gpu_ops* HostOps() {
   return &kOps;
+}
+
+const rankfeed_gpu_ops* HostOpsBfloat16() {
+  return HasBfloat16() ? &kOpsBfloat16 : nullptr;
 }
 
 }  // namespace rankfeed::handoff

@@ -26,7 +26,7 @@ struct Row {
     std::normal_distribution<float> normal(0, spread);
     for (float& v : qkv) v = normal(random);
   }
-  void Run() {
+  void Run(size_t queries) {
     // Exactly as large as said: AddressSanitizer sees the end.
     const size_t bytes = AttentionScratch(tokens) * sizeof(float);
     const std::unique_ptr<float, decltype(&std::free)> scratch(
@@ -34,8 +34,9 @@ struct Row {
     const float* const q = qkv.data() + head_dim;
     Attend(
         {q, q + 2 * head_dim, q + 4 * head_dim, 6 * head_dim, out.data() + head_dim, 2 * head_dim},
-        tokens, head_dim, kScale, scratch.get());
+        queries, tokens, head_dim, kScale, scratch.get());
   }
+  void Run() { Run(tokens); }
   double At(size_t token, int part, size_t i) const {
     return qkv[(token * 6 + static_cast<size_t>(part) * 2 + 1) * head_dim + i];
   }
@@ -70,6 +71,26 @@ TEST(Attention, EqualsDoubleArithmetic) {
       Row row(tokens, head_dim, 1);
       row.Run();
       ExpectDoubleArithmetic(row);
+    }
+  }
+}
+
+// The first queries alone: theirs to the bit, and the others' results are left as they were.
+TEST(Attention, OfTheFirstQueries) {
+  for (const size_t head_dim : {8, 32, 33}) {
+    for (const size_t tokens : {1, 2, 17, 40, 130}) {
+      Row whole(tokens, head_dim, 1);
+      whole.Run();
+      for (const size_t queries : {size_t{1}, (tokens + 1) / 2}) {
+        Row row(tokens, head_dim, 1);
+        row.Run(queries);
+        for (size_t t = 0; t < tokens; ++t) {
+          for (size_t i = 0; i < head_dim; ++i) {
+            const size_t at = (t * 2 + 1) * head_dim + i;
+            ASSERT_EQ(row.out[at], t < queries ? whole.out[at] : Row::kUntouched) << t << " " << i;
+          }
+        }
+      }
     }
   }
 }

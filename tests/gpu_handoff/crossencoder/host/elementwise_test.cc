@@ -27,22 +27,26 @@ TEST(Elementwise, EqualsDoubleArithmetic) {
     const auto a = Random(size, 3, size), b = Random(size, 1, size + 1000),
                g = Random(size, 1, size + 2000);
     std::vector<float> out(size);
-    k.add(a.data(), b.data(), size, out.data());
-    double mean = 0, dot = 0, size_of_dot = 0;
+    double dot = 0, size_of_dot = 0;
     for (size_t i = 0; i < size; ++i) {
-      EXPECT_EQ(out[i], a[i] + b[i]);
       dot += double{a[i]} * b[i];
       size_of_dot += std::fabs(double{a[i]} * b[i]);
     }
     EXPECT_NEAR(k.dot(a.data(), b.data(), size), dot, 1e-6 * size_of_dot + 1e-7);
 
-    for (const float v : a) mean += v / static_cast<double>(size);
-    double variance = 0;
-    for (const float v : a) variance += (v - mean) * (v - mean) / static_cast<double>(size);
-    out = a;
-    k.norm(out.data(), g.data(), b.data(), 1e-3f, size);
-    for (size_t i = 0; i < size; ++i) {
-      EXPECT_NEAR(out[i], (a[i] - mean) / std::sqrt(variance + 1e-3) * g[i] + b[i], 2e-5);
+    for (const float* const third : {static_cast<const float*>(nullptr), g.data()}) {
+      std::vector<double> sum(size);
+      double mean = 0, variance = 0;
+      for (size_t i = 0; i < size; ++i) {
+        sum[i] = double{a[i]} + b[i] + (third == nullptr ? 0 : third[i]);
+        mean += sum[i] / static_cast<double>(size);
+      }
+      for (const double v : sum) variance += (v - mean) * (v - mean) / static_cast<double>(size);
+      out = a;  // may be the first of what is added
+      k.add_norm(out.data(), b.data(), third, g.data(), b.data(), 1e-3f, size, out.data());
+      for (size_t i = 0; i < size; ++i) {
+        EXPECT_NEAR(out[i], (sum[i] - mean) / std::sqrt(variance + 1e-3) * g[i] + b[i], 2e-5);
+      }
     }
 
     out = a;
