@@ -83,10 +83,11 @@ void SegmentScanner::ApplySpaceRules(uint32_t words) {
 // Adds those of the separators behind others, from text_[base] on, that are empty words.
 void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks) {
   uint64_t empty = 0;
+  const size_t left = text_.size() - std::min(base, text_.size());
+  if (left < 64) repeated &= (uint64_t{1} << left) - 1;  // those behind are none
   for (; repeated != 0; repeated &= repeated - 1) {
     const auto bit = static_cast<uint32_t>(std::countr_zero(repeated));
     const size_t at = base + bit;
-    if (at >= text_.size()) continue;  // it is none
     if (at == 0) {  // nothing is before it but a U+2581
       empty |= uint64_t{(rules_ & image::kFrontSpaceIsWord) != 0} << bit;
       continue;
