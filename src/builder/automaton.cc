@@ -38,10 +38,10 @@ class Build {
   }
 
  private:
-  // Scores above 0 are lifted below it, by as much for each character: that is the same for all paths
-  // over a span. By twice as much as it takes, so that a cost is no less than its score's magnitude,
-  // which bounds are made of (segment/exactness.h). Symbols that are looked for may be above that: no
-  // text that holds one comes to a search.
+  // Scores above 0 are lifted below it, by as much for each character: that is the same for all
+  // paths over a span. By twice as much as it takes, so that a cost is no less than its score's
+  // magnitude, which bounds are made of (segment/exactness.h). Symbols that are looked for may be
+  // above that: no text that holds one comes to a search.
   uint64_t Cost(double score, uint32_t chars) const {
     return static_cast<uint64_t>(
         std::llround(std::max(lift_ * chars - score, 0.0) / out_.cost_unit));
@@ -72,7 +72,8 @@ class Build {
     for (uint32_t code = 1; code <= codes; ++code) {
       SetLabel(size + code, code);
       depth_[size + code] = 1;
-      own_[size + code] = image::MakeEdge(Cost(model_.config->unk_score, 1), 1, image::kEdgeUnknown);
+      own_[size + code] =
+          image::MakeEdge(Cost(model_.config->unk_score, 1), 1, image::kEdgeUnknown);
     }
     for (uint32_t unit = 1; unit < size; ++unit) {
       const trie::Unit u = units_[unit];

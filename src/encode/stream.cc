@@ -13,7 +13,8 @@ rankfeed_status Stream::Begin(rankfeed_encoder& encoder, const rankfeed_encode_o
                               char* window, uint32_t window_bytes) {
   window_ = nullptr;
   const bool special = (options.flags & RANKFEED_ADD_SPECIAL_TOKENS) != 0;
-  if (encoder.engine.index() == 0 || !encoder.cuts->any() || options.sp_extra[0] != 0 || (special && !encoder.around.all)) {
+  if (encoder.engine.index() == 0 || !encoder.cuts->any() || options.sp_extra[0] != 0 ||
+      (special && !encoder.around.all)) {
     return RANKFEED_E_UNSUPPORTED;
   }
   *this = Stream();
@@ -29,7 +30,8 @@ rankfeed_status Stream::Feed(rankfeed_encoder& encoder, std::string_view piece, 
   const uint32_t enough = std::min(segment::Cuts::kPartBytes, capacity_);
   for (;;) {
     // Beyond the size of a part a little at a time, until there is a place to cut.
-    const uint32_t goal = size_ < enough ? enough : std::min(capacity_, size_ + segment::Cuts::kPartBytes / 8);
+    const uint32_t goal =
+        size_ < enough ? enough : std::min(capacity_, size_ + segment::Cuts::kPartBytes / 8);
     if (cut_ == segment::Cuts::kNone) {
       const size_t count = std::min<size_t>(goal - size_, piece.size() - *consumed);
       if (count == 0 && *consumed != piece.size()) {
@@ -64,12 +66,16 @@ rankfeed_status Stream::End(rankfeed_encoder& encoder, TokenSink& sink, uint32_t
 // The first bytes of the window, which end with the text or where it may be cut.
 rankfeed_status Stream::EncodePart(rankfeed_encoder& encoder, uint32_t size, bool last,
                                    TokenSink& sink, uint32_t* needed) {
-  const uint32_t begin = sink.count;
+  const uint32_t begin = sink.count, bound = TokenBound(*encoder.model, size);
+  if (bound > ~begin) {  // 32 bits could not count them
+    *needed = bound;
+    return RANKFEED_E_OUTPUT_SIZE;
+  }
   rankfeed_road_counts roads[RANKFEED_REASON_COUNT];
   std::copy_n(encoder.roads, RANKFEED_REASON_COUNT, roads);
   general::CarriedScore score{score_, score_};
-  const rankfeed_status status = TextEncoder(encoder, options_)
-                                     .EncodePart({window_, size}, first_, last, &score, sink);
+  const rankfeed_status status =
+      TextEncoder(encoder, options_).EncodePart({window_, size}, first_, last, &score, sink);
   const uint32_t count = sink.count - begin;
   if (status != RANKFEED_OK || sink.count > sink.capacity) sink.count = begin;
   if (status != RANKFEED_OK) {

@@ -261,7 +261,8 @@ rankfeed_status TextEncoder::Route(segment::Texts& texts, TokenSink& sink, size_
   if (auto* const whole = std::get_if<segment::Engine<HuggingFaceWholeArithmetic>>(&engine)) {
     return RunEngine(*whole, texts, sink, done);
   }
-  return RunEngine(*std::get_if<segment::Engine<HuggingFaceArithmetic>>(&engine), texts, sink, done);
+  return RunEngine(*std::get_if<segment::Engine<HuggingFaceArithmetic>>(&engine), texts, sink,
+                   done);
 }
 
 template <class Arithmetic>
@@ -318,8 +319,8 @@ rankfeed_status TextEncoder::GeneralStretch(const segment::Texts& texts, size_t 
                                                sink, &stop->score);
   } else {
     // A whole text is one stretch, with the spaces that it may have lost at its begin.
-    status = general::EncodeSentencePiece(model_, encoder_.general,
-                                          stop->part ? stop->stretch : text, {}, sink, &stop->score);
+    status = general::EncodeSentencePiece(
+        model_, encoder_.general, stop->part ? stop->stretch : text, {}, sink, &stop->score);
   }
   if (!stop->part && texts.score != nullptr) texts.score->after = stop->score.after;
   return status;

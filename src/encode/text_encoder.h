@@ -2,10 +2,11 @@
 // encode/text_encoder.h: texts to ids through the template, and which road each text takes.
 //
 // A call knows at once whether its texts may take the fast road (segment/engine.h): the pipeline
-// must allow it, and reversed ids and the offsets of some pipelines are only known to the general path. On the fast road
-// a stretch of a text may leave for a reason of its own; it is encoded by the general path then and
-// there, and what was read ahead of the texts behind it stays of use. There is one batching policy,
-// the engine's: texts go to it as they come, as many as 32 bits can count the tokens of.
+// must allow it, and reversed ids and the offsets of some pipelines are only known to the general
+// path. On the fast road a stretch of a text may leave for a reason of its own; it is encoded by
+// the general path then and there, and what was read ahead of the texts behind it stays of use.
+// There is one batching policy, the engine's: texts go to it as they come, as many as 32 bits can
+// count the tokens of.
 #pragma once
 
 #include <cstdint>

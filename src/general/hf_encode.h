@@ -27,9 +27,9 @@ struct SpecialPlace {
 rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
                                   uint32_t flags, TokenSink& sink, SpecialPlace* refused = nullptr);
 
-// The same for the stretch [begin, end) of a text between two of its added tokens, or a part of one that
-// was cut as segment/cuts.h says, without offsets. score: of pipelines without words, what the stretch
-// goes on from.
+// The same for the stretch [begin, end) of a text between two of its added tokens, or a part of one
+// that was cut as segment/cuts.h says, without offsets. score: of pipelines without words, what the
+// stretch goes on from.
 rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
                                          std::string_view text, uint32_t begin, uint32_t end,
                                          uint32_t flags, TokenSink& sink, CarriedScore* score);

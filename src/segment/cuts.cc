@@ -71,9 +71,8 @@ bool Cuts::At(std::string_view text, uint32_t at) const {
   // Nor does an added token begin behind it, or right in front so that it may reach over it.
   if (model_.added_raw.empty()) return true;
   const uint32_t begin = at - std::min(at, model_.max_added_bytes + 1);
-  return std::none_of(text.begin() + begin, text.begin() + at + 2, [&](char c) {
-    return filter_.MayBeginWith(static_cast<uint8_t>(c));
-  });
+  return std::none_of(text.begin() + begin, text.begin() + at + 2,
+                      [&](char c) { return filter_.MayBeginWith(static_cast<uint8_t>(c)); });
 }
 
 }  // namespace rankfeed::segment

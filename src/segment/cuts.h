@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// segment/cuts.h: where a stretch may be cut, so that its ids are those of its parts, one behind the
-// other: at a separator, one alone, between two characters that stand for themselves whatever is
-// beside them: no reference strips, replaces, composes or looks back across it. Nor may an added token
-// reach over it, or take it along. The parts are texts to the engine and to the general path; where the
-// score of a stretch goes on to its end, that is carried from part to part.
+// segment/cuts.h: where a stretch may be cut, so that its ids are those of its parts, one behind
+// the other: at a separator, one alone, between two characters that stand for themselves whatever
+// is beside them: no reference strips, replaces, composes or looks back across it. Nor may an added
+// token reach over it, or take it along. The parts are texts to the engine and to the general path;
+// where the score of a stretch goes on to its end, that is carried from part to part.
 //
-// Texts that come in pieces are cut so (encode/stream.h), very long ones (encode/text_encoder.h), and
-// stretches of which a segment has to take the general path (queue.h).
+// Texts that come in pieces are cut so (encode/stream.h), and stretches of which a segment has to
+// take the general path (queue.h).
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class Cuts {
   // Whether texts of the model may be cut at all.
   bool any() const { return any_; }
 
-  // The last such place of (from, to) or the first in [from, to) of a text; kNone without any. The text
-  // may be cut off itself: places that are too near to its end are none. O(to - from).
+  // The last such place of (from, to) or the first in [from, to) of a text; kNone without any. The
+  // text may be cut off itself: places that are too near to its end are none. O(to - from).
   static constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t FindLast(std::string_view text, uint32_t from, uint32_t to) const;
   uint32_t FindFirst(std::string_view text, uint32_t from, uint32_t to) const;

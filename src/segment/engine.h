@@ -23,7 +23,8 @@
 //   to hold      a path is what the reference finds at the score so far. Where it may not be, the
 //                reference's own search decides (ledger.h).
 //   general path what encodes a stretch that the engine cannot (general/): any pipeline, any text.
-//   cut          a separator that a stretch may be parted at (cuts.h). A segment that the engine cannot
+//   cut          a separator that a stretch may be parted at (cuts.h). A segment that the engine
+//   cannot
 //                encode takes the general path with what is between the cuts around it, its part.
 //   stop bytes   ASCII bytes that added tokens begin with.
 //
@@ -76,7 +77,8 @@ struct Texts {
   uint32_t* ends = nullptr;                     // nullable; by text: sink.count after it
   const general::AddedTokens* added = nullptr;  // null: texts hold none
   bool refuse_special = false;  // a stretch with a special token among its pieces leaves
-  // Nullable; of a text that is a part of one. Only where the score of a stretch goes on to its end.
+  // Nullable; of a text that is a part of one. Only where the score of a stretch goes on to its
+  // end.
   general::CarriedScore* score = nullptr;
 };
 

@@ -107,8 +107,8 @@ void SegmentQueue::OpenLooking(std::string_view stretch) {
   if (reason_ != RANKFEED_REASON_NONE) scanner_.Stop();
 }
 
-// Whether a text loses the character, if it begins with that: white space, or in SentencePiece parity
-// what becomes one space.
+// Whether a text loses the character, if it begins with that: white space, or in SentencePiece
+// parity what becomes one space.
 bool SegmentQueue::StripsLeft(const utf8::Decoded& c) const {
   if (model_.huggingface()) return unicode::IsWhiteSpace(c.code_point);
   const bool ascii = c.code_point < 0x80;
@@ -135,9 +135,9 @@ std::string_view SegmentQueue::Stripped(std::string_view stretch) const {
   return stretch;
 }
 
-// Where spaces are counted, or only the begin of a text gets a U+2581, or spaces there get none, what
-// the first character becomes decides whether it gets one; if that is not itself, nor begins with a
-// space, the general path finds out. *prefixed: false where it needs none.
+// Where spaces are counted, or only the begin of a text gets a U+2581, or spaces there get none,
+// what the first character becomes decides whether it gets one; if that is not itself, nor begins
+// with a space, the general path finds out. *prefixed: false where it needs none.
 rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* prefixed) const {
   constexpr uint32_t kCounts = image::kEverySpaceIsWord | image::kPrependOnlyFirst;
   const SegmentTables& tables = model_.segment;
@@ -164,7 +164,8 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* pref
   if (first.size < stretch.size()) {
     // Together with the next it may become anything, or with the one behind that if it vanishes.
     constexpr uint32_t kReplaced = image::kMarkInPattern | image::kMarkAfterKey;
-    constexpr uint32_t kMayVanish = image::kCharExpands | image::kCharNormalizes | image::kCharMarks;
+    constexpr uint32_t kMayVanish =
+        image::kCharExpands | image::kCharNormalizes | image::kCharMarks;
     const uint32_t next = tables.char_info[utf8::Decode(stretch, first.size).code_point];
     const uint32_t joining = image::JoiningMarks(info) & kReplaced;
     begins_otherwise |= (joining & next) != 0 || (joining != 0 && (next & kMayVanish) != 0);
@@ -185,9 +186,10 @@ bool SegmentQueue::BeginsWithSpace(std::string_view stretch, const utf8::Decoded
   };
   constexpr uint32_t kNever = image::kCharNormalizes | image::kCharGeneralPath | image::kCharMarks;
   const uint32_t info = tables.char_info[first.code_point];
-  const bool space = model_.huggingface() && first.valid && (info & image::kCharSpace) != 0 &&
-                     (info & kNever) == 0 &&
-                     ((info & image::kCharExpands) == 0 || (list(info)[0] != 0 && list(info)[1] == 0));
+  const bool space =
+      model_.huggingface() && first.valid && (info & image::kCharSpace) != 0 &&
+      (info & kNever) == 0 &&
+      ((info & image::kCharExpands) == 0 || (list(info)[0] != 0 && list(info)[1] == 0));
   if (!space || first.size == stretch.size()) return space;
   const utf8::Decoded next = utf8::Decode(stretch, first.size);
   const uint32_t after = tables.char_info[next.code_point];

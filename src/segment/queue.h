@@ -26,7 +26,13 @@ namespace rankfeed::segment {
 // Segments of one stretch that lie next to each other in the queue, or an added token.
 struct SegmentRun {
   // kPart: not segments, but bytes of the stretch that take the general path in their place.
-  enum : uint8_t { kBeginsText = 1, kBeginsStretch = 2, kEndsStretch = 4, kEndsText = 8, kPart = 16 };
+  enum : uint8_t {
+    kBeginsText = 1,
+    kBeginsStretch = 2,
+    kEndsStretch = 4,
+    kEndsText = 8,
+    kPart = 16
+  };
 
   std::string_view stretch;        // or the bytes of the token or the part
   uint32_t begin, end;             // segments, by number in the queue
@@ -63,8 +69,8 @@ class SegmentQueue {
         scratch_(scratch),
         scanner_(model, kernels, classes, scratch.scanner) {}
 
-  // The texts to scan, which must stay. added: null where they hold no added tokens. parts: whether a
-  // part of a stretch may leave without the rest.
+  // The texts to scan, which must stay. added: null where they hold no added tokens. parts: whether
+  // a part of a stretch may leave without the rest.
   void Start(std::span<const rankfeed_text> texts, const general::AddedTokens* added, bool parts) {
     texts_ = texts;
     added_ = added;
@@ -105,8 +111,8 @@ class SegmentQueue {
   // it leaves: what is done of those behind it would be done again.
   uint32_t BeforeLeaving(uint32_t count) { return leaving_ ? BeforeKnownReason(count) : count; }
 
-  // Waiting segment i, of run number `run`, takes the general path: a part of the stretch around it, or
-  // all of that. Returns how many segments come before. whole: all of it.
+  // Waiting segment i, of run number `run`, takes the general path: a part of the stretch around
+  // it, or all of that. Returns how many segments come before. whole: all of it.
   uint32_t Leave(uint32_t run, uint32_t i, rankfeed_reason reason, bool whole);
 
   void PopRun() { ++first_run_; }
@@ -163,8 +169,8 @@ class SegmentQueue {
 
   const Model& model_;
   // Rules for which the begin of a stretch is looked at.
-  static constexpr uint32_t kAboutBegins = image::kStripLeft | image::kStripRight |
-                                           image::kEverySpaceIsWord | image::kPrependRules;
+  static constexpr uint32_t kAboutBegins =
+      image::kStripLeft | image::kStripRight | image::kEverySpaceIsWord | image::kPrependRules;
 
   const Cuts& cuts_;
   const NormalizedTokens& normalized_tokens_;
@@ -180,10 +186,10 @@ class SegmentQueue {
   // Of the text before it, as long as there is more to come:
   std::string_view text_, stretch_;
   std::optional<Split> split_;
-  bool scanning_ = false;    // the stretch
+  bool scanning_ = false;  // the stretch
   // For added tokens, once its only block is scanned: for those of the raw text, of the normalized.
   bool look_later_ = false, look_for_normalized_ = false;
-  bool leaving_ = false;     // a run that waits may have a reason
+  bool leaving_ = false;  // a run that waits may have a reason
   bool parts_ = false;
   uint32_t least_part_ = kLeastPart;
   const char* last_part_end_ = nullptr;

@@ -71,8 +71,7 @@ class SegmentScanner {
         classes_(classes),
         scratch_(scratch),
         rules_(model.segment.config->rules),
-        looks_at_spaces_(
-            (rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {}
+        looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {}
 
   // stop, stop_too: both are stop bytes.
   static ByteClasses ClassesOf(const image::SegmentConfig& config, const ByteSet& stop,
@@ -112,7 +111,7 @@ class SegmentScanner {
   const bool looks_at_spaces_;
   std::string_view text_;
   bool prefixed_ = true;
-  size_t at_ = 0;                                    // where the next block begins
+  size_t at_ = 0;  // where the next block begins
   // Classes of the byte before, and whether it is an empty word.
   uint64_t separator_ = 1, common_ = 0, other_ = 0, empty_ = 0;
   uint32_t open_ = 0;  // begin of the segment that goes on past the last block
