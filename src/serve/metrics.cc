@@ -36,7 +36,7 @@ class Writer {
 template <size_t n>
 std::string Histogram<n>::Text(const char* name, const char* help) const {
   std::string out =
-      fmt::format("# HELP rankfeed_{0} {1}\n# TYPE rankfeed_{0} histogram\n", name, help);
+      fmt::format("# HELP {0} {1}\n# TYPE {0} histogram\n", name, help);
   uint64_t total = 0;
   for (size_t i = 0; i <= n; ++i) {
     total += counts_[i].load();
@@ -45,9 +45,9 @@ std::string Histogram<n>::Text(const char* name, const char* help) const {
                              : edges_[i] == static_cast<int64_t>(edges_[i])
                                  ? fmt::format("{:.1f}", edges_[i])
                                  : fmt::format("{}", edges_[i]);
-    out += fmt::format("rankfeed_{}_bucket{{le=\"{}\"}} {}\n", name, edge, total);
+    out += fmt::format("{}_bucket{{le=\"{}\"}} {}\n", name, edge, total);
   }
-  out += fmt::format("rankfeed_{0}_sum {1}\nrankfeed_{0}_count {2}\n", name,
+  out += fmt::format("{0}_sum {1}\n{0}_count {2}\n", name,
                      static_cast<double>(millionths_.load()) * 1e-6, total);
   return out;
 }
@@ -92,9 +92,11 @@ std::string MetricsText(const Metrics& m, const Gauges& gauges, const ListenerCo
     w.Gauge("vocabulary_huge_page_bytes", "Bytes of the vocabulary on huge pages when it was loaded.",
             gauges.huge_page_bytes);
   }
-  w.out += m.seconds.Text("request_seconds", "Time from a request's first byte to its answer.");
-  w.out += m.candidates.Text("rerank_candidates", "Documents of a request.");
-  w.out += m.top_n.Text("rerank_top_n", "Documents of an answer.");
+  w.out += m.seconds.Text("rankfeed_request_seconds", "Time from a request's first byte to its answer.");
+  // gen_ai.rerank.candidate.count and gen_ai.rerank.top_n, as OpenTelemetry's proposal of a rerank
+  // span names them (open-telemetry/semantic-conventions-genai, issue 253 of June 2026).
+  w.out += m.candidates.Text("gen_ai_rerank_candidate_count", "Documents of a request.");
+  w.out += m.top_n.Text("gen_ai_rerank_top_n", "Documents of an answer.");
   if (open_metrics) w.out += "# EOF\n";
   return std::move(w.out);
 }

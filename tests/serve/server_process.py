@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starts `rankfeed serve` on the default vocabulary with a random cross-encoder, and talks to it."""
+"""Starts `rankfeed serve` as its unit does, on the default vocabulary with a random cross-encoder, and talks to it."""
 
 import http.client
 import json
@@ -13,6 +13,15 @@ import random_model
 
 SOURCE = os.environ["RANKFEED_SOURCE_DIR"]
 MODEL = os.path.join(SOURCE, "data", "default.model")
+
+
+def command_of_the_unit(rankfeed, options):
+    """What packaging/rankfeed.service starts with those words in /etc/default/rankfeed, of that program."""
+    with open(os.path.join(SOURCE, "packaging", "rankfeed.service"), encoding="utf-8") as unit:
+        command = re.search(r"^ExecStart=(.*)$", unit.read(), re.MULTILINE)[1].split()
+    assert command[0] == "/usr/bin/rankfeed" and "$RANKFEED_SERVE_OPTIONS" in command, command
+    place = command.index("$RANKFEED_SERVE_OPTIONS")
+    return [rankfeed, *command[1:place], *options, *command[place + 1:]]
 
 
 class Server:
@@ -29,8 +38,8 @@ class Server:
         self.write_model(self.model, 1)
         self.build_corpus(self.corpus, documents or [("none", "")])
         self.process = subprocess.Popen(
-            [rankfeed, "serve", "--vocab", self.vocab, "--model", self.model, "--corpus", self.corpus, "--port", "0",
-             "--admin-port", "0", *map(str, arguments)],
+            command_of_the_unit(rankfeed, ["--vocab", self.vocab, "--model", self.model, "--corpus", self.corpus, "--port", "0",
+                                           "--admin-port", "0", *map(str, arguments)]),
             stdout=subprocess.PIPE, stderr=stderr, text=True, env={**os.environ, **(environment or {})})
         self.port, self.admin_port = self.printed_port(), self.printed_port()
 

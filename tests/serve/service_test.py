@@ -146,6 +146,10 @@ class Rerank(unittest.TestCase):
         self.assertEqual(metrics["rankfeed_request_seconds_count"], metrics['rankfeed_responses_total{outcome="ok"}'])
         self.assertEqual(metrics['rankfeed_request_seconds_bucket{le="+Inf"}'], metrics["rankfeed_request_seconds_count"])
         self.assertGreater(metrics["rankfeed_tokens_total"], 0)
+        # As OpenTelemetry's proposal of a rerank span names its attributes.
+        for name in ("gen_ai_rerank_candidate_count", "gen_ai_rerank_top_n"):
+            self.assertEqual(metrics[f"{name}_count"], metrics[f'{name}_bucket{{le="+Inf"}}'])
+            self.assertGreater(metrics[f"{name}_sum"], 0)
         pages = [name for name in metrics if name.startswith("rankfeed_vocabulary_pages")]
         self.assertRegex(pages[0], r'^rankfeed_vocabulary_pages\{kind="(hugetlb|transparent|base|file)"\}$')
         self.assertEqual((len(pages), metrics[pages[0]]), (1, 1))
