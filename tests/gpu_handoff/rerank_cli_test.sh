@@ -21,7 +21,12 @@ for extra in "--threads 3" "--max-rows 3 --slots 2" "--max-tokens 512 --slots 5"
   ids() { grep -o '"id":"[^"]*"' <<<"$1" | tr '\n' ' '; }
   [[ $(ids "$(results "$ranked")") == "$(ids "$(results "$other")")" ]] || fail "another order with $extra"
 done
-[[ $(rerank "${sample[@]}" --top 3 | wc -l) -eq 7 ]] || fail "table"
+table=$(rerank "${sample[@]}" --top 3)
+[[ $(wc -l <<<"$table") -eq 7 ]] || fail "table"
+# README.md shows its first lines; the scores' last digits are the CPU's.
+shown() { sed 's/\.[0-9]\{5\} / /' <<<"$1" | head -4; }
+documented=$(sed -n '/^rank *score/,/^```/p' "$source/README.md" | head -4)
+[[ $(shown "$table") == "$(shown "$documented")" ]] || fail "README.md shows another table: $table"
 
 # What the sample model counts: shared pieces, pairs of neighbouring ones, and hardly anything in a few words.
 first() {

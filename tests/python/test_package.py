@@ -208,7 +208,7 @@ class Package(unittest.TestCase):
         for size in (1 << 20, 70_000, 333):  # 333 cuts characters
             got = list(self.tok.encode_stream(data[i:i + size] for i in range(0, len(data), size)))
             self.assertTrue(all(part.dtype == np.int32 for part in got))
-            self.assertGreater(len(got), 1 if size > len(data) else 3)
+            self.assertGreater(len(got), 3 if size == 333 else 1)
             self.assertEqual(np.concatenate(got).tolist(), ids)
         bare = self.tok.encode(text, add_special_tokens=False).ids
         self.assertEqual(np.concatenate(list(self.tok.encode_stream([text], add_special_tokens=False))).tolist(), bare)
