@@ -76,12 +76,20 @@ rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* i
   io->count = 0;
   if (text.size > encoder_.limits.max_text_bytes) return RANKFEED_E_LIMIT;
   TokenSink sink{io->input_ids, io->offset_begin, io->offset_end, io->capacity, 0};
-  if (io->special_tokens_mask == nullptr && io->token_type_ids == nullptr && AroundIsAll() &&
-      frame_status_ == RANKFEED_OK && Blocked(sink) == RANKFEED_REASON_NONE) {
+  if (io->token_type_ids == nullptr && AroundIsAll() && frame_status_ == RANKFEED_OK &&
+      Blocked(sink) == RANKFEED_REASON_NONE) {
     size_t done;
     const rankfeed_status status = EncodeAround({&text, 1}, sink, nullptr, &done);
     io->count = sink.count;
     if (status != RANKFEED_OK) return status;
+    if (specials()) {
+      const Around& around = encoder_.around;
+      Mark(io, 0, around.before_count, 1, 0);
+      Mark(io, around.before_count, sink.count - around.after_count, 0, 0);
+      Mark(io, sink.count - around.after_count, sink.count, 1, 0);
+    } else {
+      Mark(io, 0, sink.count, 0, 0);
+    }
     if (HasUnits()) [[unlikely]] {
       const uint32_t bounds[2] = {0, sink.count};
       ToUnits({&text, 1}, sink, bounds, specials());
