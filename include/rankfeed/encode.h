@@ -166,9 +166,9 @@ RANKFEED_API rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder,
  *   rankfeed_encode_end(encoder, &io), and use the last ids
  *
  * Bytes wait in the caller's window until their ids are settled, in parts of about 32 KiB, or of the
- * window if that is smaller. A part ends at one space or line feed (what the vocabulary's normalizer makes a space) between
- * two characters that do not depend on what is beside them, and not next to what may be an added
- * token. Text without any such place is limited to the size of the window. */
+ * window if that is smaller. A part ends at one space or line feed (what the vocabulary's normalizer
+ * makes a space) between two characters that do not depend on what is beside them, and not next to
+ * what may be an added token. Text without any such place is limited to the size of the window. */
 typedef struct {
   uint32_t struct_size;
   uint32_t capacity;  /* tokens in input_ids */
@@ -178,20 +178,20 @@ typedef struct {
   size_t consumed;    /* out: bytes of the piece that were taken */
 } rankfeed_stream_io;
 
-/* Begins a text; one that was not ended is forgotten. options may be null (no flags). The encoder keeps the
- * window until the text has ended; at most max_text_bytes of it are used. Other calls with this encoder
- * may come in between.
+/* Begins a text; one that was not ended is forgotten. options may be null (no flags). The encoder
+ * keeps the window until the text has ended; at most max_text_bytes of it are used. Other calls with
+ * this encoder may come in between.
  * Errors: ARGUMENT, STRUCT_SIZE; UNSUPPORTED: the vocabulary's pipeline is off the fast road, strips
  * the space that a part would begin with, has added tokens with "normalized": true (SentencePiece:
- * user-defined symbols of several characters) or no piece "U+2581", or the call asks for sp_extra, or for
- * special tokens of a template that has more than one text between them. O(1). */
+ * user-defined symbols of several characters) or no piece "U+2581", or the call asks for sp_extra, or
+ * for special tokens of a template that has more than one text between them. O(1). */
 RANKFEED_API rankfeed_status rankfeed_encode_begin(rankfeed_encoder* encoder,
                                                    const rankfeed_encode_options* options,
                                                    char* window, uint32_t window_bytes);
 
-/* Takes the next piece and writes the ids that are settled by it. On E_OUTPUT_SIZE nothing is lost: use
- * the ids, and call again with the rest of the piece (from consumed on) and room for `needed`. A piece
- * may be empty. In rankfeed_encoder_roads each part counts as a text.
+/* Takes the next piece and writes the ids that are settled by it. On E_OUTPUT_SIZE nothing is lost:
+ * use the ids, and call again with the rest of the piece (from consumed on) and room for `needed`. A
+ * piece may be empty. In rankfeed_encoder_roads each part counts as a text.
  * Errors: ARGUMENT (also: no text has begun), STRUCT_SIZE, OUTPUT_SIZE; LIMIT (the window is full and
  * holds no place to cut) and SPECIAL_IN_TEXT, after which the text has ended. O(piece.size *
  * max_piece_chars) worst case. */

@@ -50,9 +50,7 @@ PieceNeighbours FindPieceNeighbours(const Model& model) {
 }
 
 bool IsPiece(const Model& model, char32_t cp) {
-  trie::Unit unit = model.pieces.root();
-  return model.codes[cp] != 0 && model.pieces.Step(unit, model.codes[cp]) &&
-         trie::Value(unit) != trie::kNoValue;
+  return model.IsPieceCode(model.codes[cp]);
 }
 
 }  // namespace rankfeed::builder

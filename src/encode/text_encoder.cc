@@ -82,14 +82,11 @@ rankfeed_status TextEncoder::EncodeText(rankfeed_text text, rankfeed_encoding* i
     const rankfeed_status status = EncodeAround({&text, 1}, sink, nullptr, &done);
     io->count = sink.count;
     if (status != RANKFEED_OK) return status;
-    if (specials()) {
-      const Around& around = encoder_.around;
-      Mark(io, 0, around.before_count, 1, 0);
-      Mark(io, around.before_count, sink.count - around.after_count, 0, 0);
-      Mark(io, sink.count - around.after_count, sink.count, 1, 0);
-    } else {
-      Mark(io, 0, sink.count, 0, 0);
-    }
+    const uint32_t text_from = specials() ? encoder_.around.before_count : 0;
+    const uint32_t text_to = sink.count - (specials() ? encoder_.around.after_count : 0);
+    Mark(io, 0, text_from, 1, 0);
+    Mark(io, text_from, text_to, 0, 0);
+    Mark(io, text_to, sink.count, 1, 0);
     if (HasUnits()) [[unlikely]] {
       const uint32_t bounds[2] = {0, sink.count};
       ToUnits({&text, 1}, sink, bounds, specials());

@@ -93,6 +93,13 @@ struct Model {
     return text(id_pieces[*found]) == piece ? static_cast<int32_t>(*found) : -1;
   }
 
+  // Whether the character of that code is a piece by itself. 0 is no code.
+  bool IsPieceCode(uint32_t code) const {
+    trie::Unit unit = pieces.root();
+    return code != 0 && code < config->code_count && pieces.Step(unit, code) &&
+           trie::Value(unit) != trie::kNoValue;
+  }
+
   SegmentTables segment;
 
   // In bounds whatever t is, so that a string of a mapped file that was written to has an end.

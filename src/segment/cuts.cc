@@ -22,8 +22,7 @@ bool PartsMakeText(const Model& model) {
   if (!NormalizedTokens(model).empty()) return false;
   if (ScoreSumsOf(model) == ScoreSums::kFloat64Words) return true;
   // Unknown characters on both sides would be one token if U+2581 were unknown too.
-  trie::Unit unit = model.pieces.root();
-  return model.pieces.Step(unit, model.codes[U'\u2581']) && trie::Value(unit) != trie::kNoValue;
+  return model.IsPieceCode(model.codes[U'\u2581']);
 }
 
 // Whether a character is itself, or another one, in any company of such and of separators, and at

@@ -54,7 +54,7 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
       not_kept_(Path::NotKept(model.has(image::kByteFallback),
-                               ScoreSumsOf(model) != ScoreSums::kFloat64Words)),
+                              ScoreSumsOf(model) != ScoreSums::kFloat64Words)),
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0) {
   run_.basic = tables_.char_info.data;
   run_.direct = tables_.direct_codes.data();
@@ -446,12 +446,8 @@ bool SpanDecoder::MayBeginAt(std::string_view segment, size_t begin, uint32_t at
     if ((info & (image::kCharExpands | image::kCharNormalizes)) != 0) return false;
     last = info & image::kCharCodeMask;
   }
-  const auto is_piece = [this](uint32_t code) {
-    trie::Unit unit = model_.pieces.root();
-    return code < model_.config->code_count && model_.pieces.Step(unit, code) &&
-           trie::Value(unit) != trie::kNoValue;
-  };
-  return !image::Spanned(run_.pairs, last, first) && (is_piece(last) || is_piece(first));
+  return !image::Spanned(run_.pairs, last, first) &&
+         (model_.IsPieceCode(last) || model_.IsPieceCode(first));
 }
 
 // Takes the characters [begin, at) of the segment back, which were appended last. False if it is
@@ -604,8 +600,8 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = has_cjk_ ? scratch_.searches[k] : k;
     const uint16_t number = scratch_.searched[i];
-    scratch_.found[i] = number == kNotSearched ? Found{search_.ids(), 0, kNotFound}
-                                               : Kept(search_.path(number));
+    scratch_.found[i] =
+        number == kNotSearched ? Found{search_.ids(), 0, kNotFound} : Kept(search_.path(number));
   }
 }
 

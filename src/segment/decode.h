@@ -100,7 +100,8 @@ class SpanDecoder {
   const Found* run_found(uint32_t span) const { return scratch_.found + (span - kFirstOfRuns); }
   // Null: none was looked for.
   const Path* path(uint32_t span) const {
-    if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] == kNotSearched) return nullptr;
+    if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] == kNotSearched)
+      return nullptr;
     return &search_.path(span < kFirstOfRuns ? span : scratch_.searched[span - kFirstOfRuns]);
   }
   const int32_t* ids() const { return search_.ids(); }

@@ -63,8 +63,8 @@ class Emitter {
   }
   std::string_view stretch() const { return stretch_; }
 
-  // A part of the stretch comes that is not written here. *score: of what comes before it, where that
-  // goes on. False if it cannot be told.
+  // A part of the stretch comes that is not written here. *score: of what comes before it, where
+  // that goes on. False if it cannot be told.
   bool EndPart(double* score) {
     return !Arithmetic::kGoesOn || ledger_.End(*sink_, score) == RANKFEED_REASON_NONE;
   }
@@ -98,7 +98,8 @@ class Emitter {
     return EmitFound(segments, begin, end);
   }
 
-  // Separators after the last word may make a word of one U+2581. score (nullable): what it becomes.
+  // Separators after the last word may make a word of one U+2581. score (nullable): what it
+  // becomes.
   rankfeed_reason EndStretch(double* score) {
     rankfeed_reason reason = RANKFEED_REASON_NONE;
     if ((model_.segment.config->rules & image::kTrailingSpaceIsWord) != 0 && !closed_) {
@@ -196,8 +197,9 @@ class Emitter {
     const uint32_t stop =
         begin + static_cast<uint32_t>(std::min<uint64_t>(end - begin, room / CacheLine::kMaxIds));
     int32_t* out = sink_->ids + sink_->count;
-    const uint32_t done = Arithmetic::kGoesOn ? kernels_.emit_sums(found, begin, stop, &out, ledger_.bound())
-                                   : kernels_.emit(found, begin, stop, &out);
+    const uint32_t done = Arithmetic::kGoesOn
+                              ? kernels_.emit_sums(found, begin, stop, &out, ledger_.bound())
+                              : kernels_.emit(found, begin, stop, &out);
     sink_->count = static_cast<uint32_t>(out - sink_->ids);
     return done;
   }
@@ -239,8 +241,8 @@ class Emitter {
   }
 
   // A span of a segment whose spans begin with `first`. Where unknown tokens came before it in its
-  // word, the spans of that are searched with it, from the begin of the word or from behind the last
-  // one that was searched on; each so at most once.
+  // word, the spans of that are searched with it, from the begin of the word or from behind the
+  // last one that was searched on; each so at most once.
   rankfeed_reason Search(uint32_t first, uint32_t span) {
     const std::span<const uint16_t> codes = spans_.codes(span);
     const uint32_t token = sink_->count;

@@ -3,12 +3,12 @@
 // text.
 //
 // A reference runs its best path over a whole text (SentencePiece, sums in float32; HuggingFace
-// without words, float64) or over a word (HuggingFace, float64). No piece spans the ends of a segment, so the path always passes there and
-// the choice inside differs only by rounding: the reference sums from the score accumulated before
-// the segment, this library from 0 in integers. The margin of a segment is the smallest lead of its
-// best path over the next candidate, over the nodes of that path. Two sums of at most `steps` and
-// `chars` terms, each term off by half a cost unit and each addition by half an ulp of the
-// accumulated score, cannot change places while
+// without words, float64) or over a word (HuggingFace, float64). No piece spans the ends of a
+// segment, so the path always passes there and the choice inside differs only by rounding: the
+// reference sums from the score accumulated before the segment, this library from 0 in integers.
+// The margin of a segment is the smallest lead of its best path over the next candidate, over the
+// nodes of that path. Two sums of at most `steps` and `chars` terms, each term off by half a cost
+// unit and each addition by half an ulp of the accumulated score, cannot change places while
 //
 //   margin > (steps + chars) cost_unit / 2 + (steps + chars + 1) ulp(accumulated) / 2
 //
@@ -16,7 +16,8 @@
 // float64 ulp of the score of any word is far below a cost unit, so there it is all or nothing.
 // `score_bound` bounds the segment's own share of |accumulated| from above.
 //
-// Scores above 0 have costs too (builder/automaton.cc): a cost is at least the magnitude of its score.
+// Scores above 0 have costs too (builder/automaton.cc): a cost is at least the magnitude of its
+// score.
 //
 // Rebased sums (general/arithmetic.h, Rebase) start anew where a path, also one that is not the
 // best in the end, has passed kRebaseBeyond. What a segment adds to the score behind that place is
@@ -42,11 +43,10 @@ enum class ScoreSums : uint8_t { kFloat64Words, kFloat64, kFloat32, kFloat32Reba
 
 // A Metaspace that splits is what makes words of a HuggingFace pipeline on the fast road.
 inline bool SplitsWords(const Model& model) {
-  return std::any_of(model.pre_tokenizer.begin(), model.pre_tokenizer.end(),
-                     [](const image::Step& step) {
-                       return step.op == static_cast<uint32_t>(image::Op::kMetaspace) &&
-                              step.arg1 != 0;
-                     });
+  return std::any_of(
+      model.pre_tokenizer.begin(), model.pre_tokenizer.end(), [](const image::Step& step) {
+        return step.op == static_cast<uint32_t>(image::Op::kMetaspace) && step.arg1 != 0;
+      });
 }
 
 inline ScoreSums ScoreSumsOf(const Model& model) {

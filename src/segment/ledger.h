@@ -93,8 +93,8 @@ class ScoreLedger {
     return SearchOn(codes, 0, sink);
   }
 
-  // The same where that cannot be told from the tokens, but codes are all those behind a place where
-  // the score was `score`: tokens of the first `known` codes are in the sink.
+  // The same where that cannot be told from the tokens, but codes are all those behind a place
+  // where the score was `score`: tokens of the first `known` codes are in the sink.
   rankfeed_reason SearchAgain(std::span<const uint16_t> codes, uint32_t known, double score,
                               TokenSink& sink) {
     score_ = score;
@@ -117,9 +117,9 @@ class ScoreLedger {
     return RANKFEED_REASON_NONE;
   }
 
-  // HuggingFace searches each of the words that it splits on its own, from score 0. Looked for only here, so that writing
-  // ids needs no look at where words begin: U+2581 stands nowhere else, so nor do pieces that begin
-  // with it. Those that began before known_to_ are in its score.
+  // HuggingFace searches each of the words that it splits on its own, from score 0. Looked for only
+  // here, so that writing ids needs no look at where words begin: U+2581 stands nowhere else, so
+  // nor do pieces that begin with it. Those that began before known_to_ are in its score.
   void FindWord(std::span<const uint16_t> codes, const TokenSink& sink) {
     uint32_t begin = sink.count;
     if (codes[0] != model_.segment.config->space_code) {
@@ -154,9 +154,9 @@ class ScoreLedger {
     return true;
   }
 
-  // The tokens of the path that was found, from the code `at` on. False when the unknown piece itself is on it: it fuses
-  // like an unknown, which only the general path does; or when an unknown character is to be spelled
-  // in bytes.
+  // The tokens of the path that was found, from the code `at` on. False when the unknown piece
+  // itself is on it: it fuses like an unknown, which only the general path does; or when an unknown
+  // character is to be spelled in bytes.
   bool Push(uint32_t at, uint32_t size, TokenSink& sink) const {
     const general::Lattice& lattice = scratch_.lattice;
     const uint32_t unk_id = model_.config->unk_id;

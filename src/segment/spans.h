@@ -129,8 +129,8 @@ inline bool AppendExpansion(const char* text, RunDecode* to) {
 // Codes of the shortest long run.
 inline constexpr size_t kLeastRun = 40;
 
-// Whether half of a span or more is a long run of one code. Vocabularies hold runs of every length of
-// some characters, and the pieces of such a run in another order cost the same: integers do not
+// Whether half of a span or more is a long run of one code. Vocabularies hold runs of every length
+// of some characters, and the pieces of such a run in another order cost the same: integers do not
 // tell which of them the reference takes, so only its own search is of use.
 inline bool IsLongRun(std::span<const uint16_t> codes) {
   constexpr size_t kStep = 20;
