@@ -3,7 +3,6 @@
 program cannot do without Python."""
 
 import argparse
-import contextlib
 import sys
 from typing import Any, List, Optional
 
@@ -37,8 +36,7 @@ again with the same documents, vocabulary and number of shards."""
 
 def pretokenize_command(arguments: argparse.Namespace) -> None:
     from . import ray as on_ray
-    with contextlib.redirect_stdout(sys.stderr):  # where Ray's threads print
-        on_ray.connect(arguments.address)
+    with on_ray.connected(arguments.address):
         made = on_ray.pretokenize(
             arguments.docs, arguments.output, arguments.vocab, shards=arguments.shards, id_column=arguments.id_column,
             text_column=arguments.text_column, split_special_tokens=arguments.split_special_tokens,

@@ -13,11 +13,13 @@ which few have changed makes only the shards of those. Needs ray and pyarrow, an
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import hashlib
 import importlib
 import json
 import os
+import sys
 import tempfile
 import time
 import uuid
@@ -387,9 +389,17 @@ def _write_manifest(job: _Job, name: str, shards: Sequence[_Shard]) -> str:
     return path
 
 
-def connect(address: Optional[str]) -> None:
-    """ray.init() of a cluster, or of this machine, for a program whose output is its own."""
-    _needs("ray", "'ray[data]'").init(address=address, log_to_driver=False)
+@contextlib.contextmanager
+def connected(address: Optional[str]) -> Iterator[None]:
+    """Ray of a cluster, or of this machine, for a program whose output is its own: what Ray's threads print about lost
+    machines, which can be late, goes to the standard error, and they have ended when this ends."""
+    ray = _needs("ray", "'ray[data]'")
+    with contextlib.redirect_stdout(sys.stderr):
+        ray.init(address=address, log_to_driver=False)
+        try:
+            yield
+        finally:
+            ray.shutdown()
 
 
 def pretokenize(source: Any, folder: Path, tokenizer: Union[Tokenizer, Path], *, shards: int = 16,

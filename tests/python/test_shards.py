@@ -190,6 +190,38 @@ class Shards(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, words):
                 on_ray.pretokenize(self.docs, self.out, self.tok, **options)
 
+    def test_output_is_the_programs_own(self):
+        """What Ray's threads print when the work is done, or has failed, comes before its shutdown ends and is no output."""
+        folder = self.path("fake")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "ray.py"), "w", encoding="utf-8") as file:
+            file.write("""
+import threading, time
+def init(address, log_to_driver):
+    def late():
+        time.sleep(0.5)
+        print("a raylet is gone")
+    global thread
+    thread = threading.Thread(target=late)
+    thread.start()
+def is_initialized():
+    return True
+def shutdown():
+    thread.join()
+""")
+        program = """if True:
+            import sys, rankfeed.__main__ as program, rankfeed.ray as on_ray
+            on_ray.pretokenize = lambda *args, **kwargs: on_ray.Pretokenized("m", 1, 2, 3, 4, 5, 6.0)
+            sys.exit(program.main(sys.argv[1:]))"""
+        path = os.pathsep.join([folder, *sys.path])
+        for command, out, last in ((["-c", program], "m: 1 documents, 2 tokens in 3 shards, 4 of them made and 5 found, 6.0 s\n",
+                                    "a raylet is gone"),
+                                   (["-m", "rankfeed"], "", "rankfeed: shards is 0; it must be from 1 to 32768")):
+            done = subprocess.run([sys.executable, *command, "pretokenize", "--vocab", MODEL, "--docs", self.docs, "-o", self.out,
+                                   "--shards", "0"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+            said = done.stderr.splitlines()
+            self.assertEqual((done.returncode, done.stdout, said[0], said[-1]), (int(not out), out, "a raylet is gone", last))
+
     def test_without_ray(self):
         """The package imports without Ray, and says what is missing when it is asked for."""
         try:
