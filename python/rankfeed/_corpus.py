@@ -6,13 +6,24 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Iterable, List, Optional, Sequence, Union
 
-from . import _core
+from . import _core, _options
 from ._options import SPLIT_SPECIAL_TOKENS, Document, Texts
 
 if TYPE_CHECKING:
     from ._tokenizer import Tokenizer
 
 Key = Union[str, bytes]
+
+
+def _model(tokenizer: Any) -> "_core.Model":
+    model = getattr(tokenizer, "_model", None)
+    if not isinstance(model, _core.Model):
+        raise TypeError(f"tokenizer is {_options.words(tokenizer)}; it must be a rankfeed.Tokenizer")
+    return model
+
+
+def _flags(split_special_tokens: Any) -> int:
+    return SPLIT_SPECIAL_TOKENS if _options.flag("split_special_tokens", split_special_tokens) else 0
 
 
 class Corpus:
@@ -27,8 +38,9 @@ class Corpus:
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], tokenizer: Optional["Tokenizer"] = None,
                  trusted: bool = False, split_special_tokens: bool = False, map_file: bool = False):
-        self._core = _core.Corpus(os.fspath(path), tokenizer._model if tokenizer is not None else None,
-                                  trusted, SPLIT_SPECIAL_TOKENS if split_special_tokens else 0, map_file)
+        self._core = _core.Corpus(_options.path("path", path), None if tokenizer is None else _model(tokenizer),
+                                  _options.flag("trusted", trusted), _flags(split_special_tokens),
+                                  _options.flag("map_file", map_file))
 
     def __len__(self) -> int:
         return len(self._core)
@@ -79,8 +91,8 @@ class CorpusWriter:
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], tokenizer: "Tokenizer", append: bool = False,
                  split_special_tokens: bool = False):
-        self._core = _core.CorpusWriter(os.fspath(path), tokenizer._model, append,
-                                        SPLIT_SPECIAL_TOKENS if split_special_tokens else 0)
+        self._core = _core.CorpusWriter(_options.path("path", path), _model(tokenizer), _options.flag("append", append),
+                                        _flags(split_special_tokens))
 
     def put(self, id: Key, document: Document) -> None:
         """document: a text, or an array of int32 or int64 ids without special tokens."""

@@ -9,6 +9,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Union
 
+from . import _options
+
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 # Unigram classes of transformers whose attributes are not those of PreTrainedTokenizerFast.
 _NAMES = {"DebertaV2Tokenizer": ["input_ids", "attention_mask", "token_type_ids"]}
@@ -64,10 +66,12 @@ class Folder:
 
 def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     """Errors: FileNotFoundError, which says what there is; ValueError for what is no JSON object."""
-    folder = os.fspath(path)
+    folder = _options.path("folder", path)
     file = os.path.join(folder, "tokenizer.json")
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"{folder} is no folder; from_pretrained reads a model's folder and downloads nothing")
     if not os.path.isfile(file):
-        models = [name for name in sorted(os.listdir(folder)) if name.endswith(".model")] if os.path.isdir(folder) else []
+        models = [name for name in sorted(os.listdir(folder)) if name.endswith(".model")]
         hint = f"; from_file takes its {models[0]}, with the ids of SentencePiece" if models else ""
         raise FileNotFoundError(f"{folder} has no tokenizer.json{hint}")
     config = _json(os.path.join(folder, "tokenizer_config.json"), missing={})

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import operator
+import os
 from typing import (TYPE_CHECKING, Any, Dict, Iterable, Literal, Mapping, Optional, Sequence, Tuple, TypedDict,
                     Union)
 
@@ -168,6 +169,13 @@ def numbers(options: Mapping[str, Any]) -> Dict[str, int]:
     return {name: choice(tables[name], name, value) if name in tables else int(value) for name, value in options.items()}
 
 
+def path(name: str, value: Any) -> str:
+    try:
+        return os.fsdecode(value)
+    except TypeError:
+        raise TypeError(f"{name} is {words(value)}; it must be a path, a str or os.PathLike") from None
+
+
 def flag(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} is {words(value)}; it must be True or False")
@@ -193,6 +201,8 @@ def check_names(function: str, given: Iterable[str], known: Sequence[str]) -> No
 def check_tensors(names: Any, known: Mapping[str, int]) -> None:
     if isinstance(names, str):
         raise TypeError(f"tensors is {names!r}, one str; it must be a list of names, such as [{names!r}]")
+    if not isinstance(names, Iterable):
+        raise TypeError(f"tensors is {words(names)}; it must be a list of names")
     for name in names:
         choice(known, "tensors", name)
 

@@ -71,7 +71,7 @@ class Request:
             "truncation": _options.TRUNCATION[cut],
             "truncation_side": choice(_options.ONE_SIDE, "truncation_side", truncation_side),
             "no_special_tokens": int(not special),
-            "encode_flags": (_options.SPLIT_SPECIAL_TOKENS if split_special_tokens else 0)
+            "encode_flags": (_options.SPLIT_SPECIAL_TOKENS if _options.flag("split_special_tokens", split_special_tokens) else 0)
             | choice(_options.SPECIALS_IN_TEXT, "specials_in_text", specials_in_text),
             "overflow": choice(_options.OVERFLOW, "overflow", overflow),
             "max_query_tokens": limit("max_query_tokens", max_query_tokens),
@@ -98,10 +98,10 @@ class Request:
                 if not options["max_length"]:
                     raise ValueError('padding is "max_length" and max_length is None; it must be an int')
                 options["pad_to_length"] = options["max_length"]
+        _check_together(options, names, padding, overflow, cut, least if special else 0, int(info["pad_id"]) >= 0)
         self.tokenizer = tokenizer
-        if byte_ranges is None:
-            byte_ranges = overflow != "drop"
-        self._core = _core.Request(tokenizer._model, query, docs, options, byte_ranges)
+        ranges = overflow != "drop" if byte_ranges is None else _options.flag("byte_ranges", byte_ranges)
+        self._core = _core.Request(tokenizer._model, query, docs, options, ranges)
 
     def next(self, ring: Optional["_core.Ring"] = None, timeout: Optional[float] = None) -> Optional["_core.Batch"]:
         """The next batch, or None. ring: fill a slot of it, waiting up to timeout seconds for one;
@@ -118,9 +118,18 @@ class Request:
         """logits: [rows] or [rows, labels], any float array of NumPy or a DLPack framework."""
         if isinstance(batch, PairBatch):
             batch = batch.batch
-        logits = np.ascontiguousarray(np.asarray(logits), dtype=np.float32)
-        self._core.put_scores(batch, logits, _options.choice(_options.ACTIVATION, "activation", activation),
-                              _options.number("label", label))
+        try:
+            array = np.asarray(logits)
+            scores = np.ascontiguousarray(array, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"logits is {_options.words(logits)}; it must be an array of floats in host memory") from error
+        if array.ndim not in (1, 2) or array.shape[0] != batch.rows or array.size == 0:
+            raise ValueError(f"logits has the shape {array.shape}; it must be ({batch.rows},) or ({batch.rows}, labels)")
+        number = _options.number("label", label, most=scores.shape[1] - 1 if scores.ndim == 2 else 0)
+        if np.isnan(scores).any():
+            at = tuple(int(i) for i in np.argwhere(np.isnan(scores))[0])
+            raise ValueError(f"logits[{', '.join(map(str, at))}] is nan; it must be a number")
+        self._core.put_scores(batch, scores, _options.choice(_options.ACTIVATION, "activation", activation), number)
 
     def rank(self, top_n: int = 0, aggregation: Aggregation = "max",
              ties: Ties = "ascending") -> List[Tuple[int, float]]:
@@ -138,6 +147,26 @@ class Request:
     def token_count(self) -> int:
         """Tokens of the query and of all documents, before anything is cut."""
         return self._core.tokens
+
+
+def _check_together(options: Dict[str, int], tensors: Sequence[str], padding: Any, overflow: str, cut: str, specials: int,
+                    has_pad: bool) -> None:
+    """Refuses options that contradict each other (rankfeed_rerank_init)."""
+    limit, stride, packed = options["max_length"], options["stride"], options["layout"] == 1
+    if not packed and not has_pad:
+        raise ValueError(f"padding is {padding!r} and the vocabulary has no padding token; it must be False")
+    other = "attention_mask" if packed else "row_of_token"
+    if other in tensors:
+        raise ValueError(f"tensors has {other!r}, which padding={padding!r} does not make")
+    if overflow != "drop":
+        if not limit:
+            raise ValueError(f"overflow is {overflow!r} and max_length is None; windows need a max_length")
+        if cut != "only_second":
+            raise ValueError(f'overflow is {overflow!r} and truncation {cut!r}; windows need truncation="only_second", which leaves '
+                             "the query whole")
+    if limit and (stride or overflow != "drop") and stride >= limit - specials:
+        raise ValueError(f"stride is {stride}; it must be below {limit - specials}, what max_length leaves beside the special "
+                         "tokens")
 
 
 OPTIONS = tuple(inspect.signature(Request.__init__).parameters)[4:]  # after self, tokenizer, query, docs

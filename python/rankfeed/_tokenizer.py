@@ -97,19 +97,22 @@ class Tokenizer:
         _options.check_names("Tokenizer.from_file", attributes, _ATTRIBUTES)
         policy = _options.choice(_options.INVALID_TEXT, "invalid_text", invalid_text)
         workers = _options.number("threads", threads)
-        model = _core.Model(os.fspath(path), -1 if parity is None else _core.parity_number(parity),
+        file = _options.path("path", path)
+        if preset is not None and not isinstance(preset, str):
+            raise TypeError(f"preset is {_options.words(preset)}; it must be a str")
+        model = _core.Model(file, -1 if parity is None else _core.parity_number(parity),
                             preset or "", _options.choice(_options.PAGES, "pages", pages))
         if workers:
             model.set_threads(workers)
         model.set_invalid_text(policy)
         self = cls(model, **attributes)
-        self._source = (os.path.abspath(os.fspath(path)),
+        self._source = (os.path.abspath(file),
                         dict(parity=parity, preset=preset, threads=threads, pages=pages,
                              invalid_text=invalid_text, file_defaults=file_defaults))
         if _options.flag("file_defaults", file_defaults):
-            if not os.fspath(path).endswith(".json"):
-                raise ValueError(f"file_defaults is True; it must be False for {os.fspath(path)}, which is no tokenizer.json")
-            self._defaults = FileDefaults.read(os.fspath(path))
+            if not file.endswith(".json"):
+                raise ValueError(f"file_defaults is True; it must be False for {file}, which is no tokenizer.json")
+            self._defaults = FileDefaults.read(file)
         return self
 
     @classmethod
@@ -195,6 +198,8 @@ class Tokenizer:
         return self._model.id_to_piece(_options.number("id", id))
 
     def token_to_id(self, token: Text) -> Optional[int]:
+        if not isinstance(token, (str, bytes)):
+            raise TypeError(f"token is {_options.words(token)}; it must be a str or bytes")
         found = self._model.piece_to_id(token)
         return None if found < 0 else found
 
@@ -234,7 +239,7 @@ class Tokenizer:
                      add_special_tokens: bool = True, offsets: Optional[OffsetUnit] = None) -> List[Encoding]:
         """Texts, or pairs as tuples; not both in one call. offsets: as in encode."""
         first: Any
-        if isinstance(input, (str, bytes)):
+        if isinstance(input, (str, bytes)) or hasattr(input, "as_py"):
             raise TypeError(f"input is {_options.words(input)}, one text; it must be a sequence of texts, such as [input]")
         first, second = _pairs("input", input)
         call = self._call(first, second, add_special_tokens,
@@ -251,6 +256,8 @@ class Tokenizer:
         space or line feed between two plain characters (docs/python.md)."""
         if isinstance(pieces, (str, bytes)):
             raise TypeError(f"pieces is {_options.words(pieces)}, one text; it must be an iterable of texts, such as [pieces]")
+        if not hasattr(pieces, "__iter__"):
+            raise TypeError(f"pieces is {_options.words(pieces)}; it must be an iterable of texts")
         special = _options.flag("add_special_tokens", add_special_tokens)
         size = _options.number("window_bytes", window_bytes, least=1)
         return self._stream(iter(pieces), int(special), size)

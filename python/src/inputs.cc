@@ -23,6 +23,13 @@ std::string Words(const nb::object& object) {
   return nb::str(nb::handle(object)).c_str();
 }
 
+// One text of Arrow, which can be iterated over like a str.
+bool IsScalarText(nb::handle object) {
+  if (!nb::hasattr(object, "as_py")) return false;
+  const nb::object value = object.attr("as_py")();
+  return PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr());
+}
+
 // Sets why = where + why on the UnicodeError that is raised.
 [[noreturn]] void RaiseUnicodeError(const std::string& where) {
   nb::python_error error;
@@ -135,6 +142,7 @@ void Inputs::AddItem(nb::handle object, Place place, bool ids) {
   }
   if (nb::hasattr(object, "as_py")) {  // a scalar of pyarrow
     const nb::object value = object.attr("as_py")();
+    if (value.is_none()) throw nb::type_error((place.Words() + " is null; it must be a text").c_str());
     if (!PyUnicode_Check(value.ptr()) && !PyBytes_Check(value.ptr())) Refuse(object, place, ids);
     kept_.push_back(value);
     return AddItem(value, place, false);
@@ -164,13 +172,14 @@ bool Inputs::AddArrow(nb::handle sequence, const char* name) {
 void Inputs::AddAll(nb::handle sequence, const char* name, bool ids) {
   PyObject* const object = sequence.ptr();
   const std::string what = ids ? "a sequence of documents" : "a sequence of texts";
-  if (PyUnicode_Check(object) || PyBytes_Check(object)) {
+  if (PyUnicode_Check(object) || PyBytes_Check(object) || IsScalarText(sequence)) {
     throw nb::type_error((std::string(name) + " is one " + TypeName(sequence) +
                           "; it must be " + what + ", such as [" + name + "]")
                              .c_str());
   }
   if (!PyList_Check(object) && !PyTuple_Check(object)) {
-    if (PyDict_Check(object) || PyAnySet_Check(object) || sequence.is_none()) {
+    if (PyDict_Check(object) || PyAnySet_Check(object) || PyByteArray_Check(object) ||
+        PyMemoryView_Check(object) || sequence.is_none()) {
       throw nb::type_error(
           (std::string(name) + " is " + TypeWords(sequence) + "; it must be " + what).c_str());
     }

@@ -190,9 +190,12 @@ class Request {
     options.top_n = top_n;
     std::vector<rankfeed_ranked> ranked(sources_.size());
     uint32_t count = 0;
-    Check(rankfeed_rerank_rank(Reranker(), &options, ranked.data(), static_cast<uint32_t>(ranked.size()),
-                               &count),
-          "rank");
+    const rankfeed_status status = rankfeed_rerank_rank(
+        Reranker(), &options, ranked.data(), static_cast<uint32_t>(ranked.size()), &count);
+    if (status == RANKFEED_E_STATE) {
+      throw StatusError(status, "rank() needs scores of every row: take all batches, and put_scores for each");
+    }
+    Check(status, "rank");
     std::vector<std::pair<uint32_t, float>> out;
     for (uint32_t i = 0; i < count; ++i) out.emplace_back(number_[ranked[i].index], ranked[i].score);
     return out;

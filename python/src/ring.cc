@@ -54,6 +54,13 @@ void* Handle(int64_t number, const Ring& ring) {
   return reinterpret_cast<void*>(static_cast<uintptr_t>(number));
 }
 
+void InRange(const char* name, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return;
+  PyErr_Format(PyExc_ValueError, "%s is %lld; it must be from %lld to %lld", name, static_cast<long long>(value),
+               static_cast<long long>(least), static_cast<long long>(most));
+  throw nb::python_error();
+}
+
 const char* TypeString(uint32_t dtype) {
   return dtype == RANKFEED_DL_INT64 ? "<i8" : dtype == RANKFEED_DL_UINT32 ? "<u4" : dtype == RANKFEED_DL_UINT8 ? "|u1" : "<i4";
 }
@@ -240,10 +247,15 @@ void BindRing(nb::module_& module) {
                    "read it: those it was told of (record_stream, __dlpack__(stream=)), or the default stream.")
       .def("__init__", [](nb::handle_t<Ring>) { throw StatusError(RANKFEED_E_STATE, "use Ring.open"); })
       .def_static("open",
-                  [](uint32_t slots, uint64_t slot_bytes, const std::string& backend, int32_t device, bool device_slots,
-                     uint64_t mapped_limit) {
+                  [](int64_t slots, int64_t slot_bytes, const std::string& backend, int32_t device, bool device_slots,
+                     int64_t mapped_limit) {
+                    InRange("slots", slots, 1, RANKFEED_HANDOFF_MAX_SLOTS);
+                    InRange("slot_bytes", slot_bytes, 1, PTRDIFF_MAX);
+                    InRange("device", device, 0, INT32_MAX);
+                    InRange("mapped_limit", mapped_limit, 0, PTRDIFF_MAX);
                     const nb::gil_scoped_release release;
-                    return std::make_shared<Ring>(slots, slot_bytes, backend, device, device_slots, mapped_limit);
+                    return std::make_shared<Ring>(static_cast<uint32_t>(slots), static_cast<uint64_t>(slot_bytes), backend,
+                                                  device, device_slots, static_cast<uint64_t>(mapped_limit));
                   },
                   nb::arg("slots") = 3, nb::arg("slot_bytes") = 16 << 20, nb::arg("backend") = "host",
                   nb::arg("device") = 0, nb::arg("device_slots") = false, nb::arg("mapped_limit") = 0,

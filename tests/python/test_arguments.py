@@ -50,7 +50,9 @@ class Refused(unittest.TestCase):
                 ([["a"]], f"docs[0] is a list; it must be {array}"),
                 ([np.zeros((1, 2), np.int32)], f"docs[0] is a numpy.ndarray; it must be {array}"),
                 ([np.zeros(4, np.int32)[::2]], f"docs[0] is a numpy.ndarray; it must be {array}"),
-                ([np.zeros(4, np.float32)], f"docs[0] is a numpy.ndarray; it must be {array}")):
+                ([np.zeros(4, np.float32)], f"docs[0] is a numpy.ndarray; it must be {array}"),
+                (bytearray(b"abc"), "docs is a bytearray; it must be a sequence of documents"),
+                (memoryview(b"abc"), "docs is a memoryview; it must be a sequence of documents")):
             self.refuses(TypeError, message, pairs, "q", docs)
             self.refuses(TypeError, message, self.tok.request, "q", docs)
         self.refuses(ValueError, "docs is empty; encode_pairs needs at least one document", pairs, "q", [])
@@ -127,6 +129,65 @@ class Refused(unittest.TestCase):
                      model_input_names="input_ids")
         self.refuses(ValueError, "invalid_text is 'ignore'; it must be one of reference, error, replace", load, MODEL,
                      invalid_text="ignore")
+
+    def test_options_that_contradict_each_other(self):
+        pairs = self.tok.encode_pairs
+        windows = dict(overflow="short_last", truncation="only_second")
+        for kwargs, message in (
+                (dict(windows), "overflow is 'short_last' and max_length is None; windows need a max_length"),
+                (dict(overflow="aligned_last", max_length=9),
+                 "overflow is 'aligned_last' and truncation 'longest_first'; windows need truncation=\"only_second\", which leaves "
+                 "the query whole"),
+                (dict(windows, max_length=9, stride=5),
+                 "stride is 5; it must be below 5, what max_length leaves beside the special tokens"),
+                (dict(max_length=9, stride=9, add_special_tokens=False),
+                 "stride is 9; it must be below 9, what max_length leaves beside the special tokens"),
+                (dict(padding=False, tensors=["attention_mask"]),
+                 "tensors has 'attention_mask', which padding=False does not make"),
+                (dict(tensors=["row_of_token"]), "tensors has 'row_of_token', which padding=True does not make")):
+            self.refuses(ValueError, message, pairs, "q", DOCS, **kwargs)
+        self.assertEqual(pairs("q", DOCS[:1], max_length=9, stride=3, **windows).documents[0], 0)
+        self.refuses(TypeError, "tensors is 3; it must be a list of names", pairs, "q", DOCS, tensors=3)
+        for name in ("split_special_tokens", "byte_ranges"):
+            self.refuses(TypeError, f"{name} is 'no'; it must be True or False", pairs, "q", DOCS, **{name: "no"})
+
+    def test_scores(self):
+        request = self.tok.request("q", DOCS)
+        self.refuses(rankfeed.RankfeedError, "rank() needs scores of every row: take all batches, and put_scores for each", request.rank)
+        batch = request.next()
+        shape = "it must be (4,) or (4, labels)"
+        for logits, kind, message in (
+                ([1.0], ValueError, f"logits has the shape (1,); {shape}"),
+                (1.0, ValueError, f"logits has the shape (); {shape}"),
+                (np.zeros((4, 0)), ValueError, f"logits has the shape (4, 0); {shape}"),
+                (np.zeros((4, 1, 1)), ValueError, f"logits has the shape (4, 1, 1); {shape}"),
+                ([1.0, 2.0, float("nan"), 4.0], ValueError, "logits[2] is nan; it must be a number"),
+                ([[1.0], [2.0], [float("nan")], [4.0]], ValueError, "logits[2, 0] is nan; it must be a number"),
+                ("abcd", TypeError, "logits is 'abcd'; it must be an array of floats in host memory")):
+            self.refuses(kind, message, request.put_scores, batch, logits)
+        self.refuses(ValueError, "label is 2; it must be at most 1", request.put_scores, batch, np.zeros((4, 2)), label=2)
+        self.refuses(ValueError, "top_n is -1; it must be at least 0", request.rank, -1)
+        request.put_scores(batch, [1.0, 4.0, 2.0, 3.0])
+        self.assertEqual([document for document, _ in request.rank()], [1, 3, 2, 0])
+
+    def test_opening(self):
+        file = rankfeed.Tokenizer.from_file
+        for call, message in (
+                (lambda: file(None), "path is None; it must be a path, a str or os.PathLike"),
+                (lambda: file(MODEL, preset=3), "preset is 3; it must be a str"),
+                (lambda: rankfeed.Tokenizer.from_pretrained(3), "folder is 3; it must be a path, a str or os.PathLike"),
+                (lambda: self.tok.token_to_id(3), "token is 3; it must be a str or bytes"),
+                (lambda: self.tok.encode_stream(None), "pieces is None; it must be an iterable of texts"),
+                (lambda: rankfeed.Corpus(MODEL, "xlmr"), "tokenizer is 'xlmr'; it must be a rankfeed.Tokenizer"),
+                (lambda: rankfeed.Corpus(MODEL, trusted="no"), "trusted is 'no'; it must be True or False"),
+                (lambda: rankfeed.CorpusWriter(MODEL, None), "tokenizer is None; it must be a rankfeed.Tokenizer")):
+            self.refuses(TypeError, message, call)
+        self.refuses(FileNotFoundError, "org/model is no folder; from_pretrained reads a model's folder and downloads nothing",
+                     rankfeed.Tokenizer.from_pretrained, "org/model")
+        for kwargs, message in ((dict(slots=0), "slots is 0; it must be from 1 to 4096"),
+                                (dict(slot_bytes=-1), f"slot_bytes is -1; it must be from 1 to {2**63 - 1}"),
+                                (dict(device=-1), f"device is -1; it must be from 0 to {2**31 - 1}")):
+            self.refuses(ValueError, message, rankfeed.Ring.open, **kwargs)
 
     def test_texts_and_pairs(self):
         tok = self.tok
@@ -269,6 +330,17 @@ class Columns(unittest.TestCase):
                 self.tok.encode_pairs("q", pyarrow.array(["x", None], kind))
             self.assertEqual(str(caught.exception), "docs[1] is null; it must be a text")
         self.same([pyarrow.scalar(d) for d in DOCS])
+        for scalar in (pyarrow.scalar("abc"), pyarrow.scalar(b"abc", pyarrow.large_binary())):  # which can be iterated over
+            with self.assertRaisesRegex(TypeError, "docs is one pyarrow.lib.[A-Za-z]+Scalar; it must be a sequence of documents"):
+                self.tok.encode_pairs("q", scalar)
+            with self.assertRaisesRegex(TypeError, "input is <.*>, one text; it must be a sequence of texts"):
+                self.tok.encode_batch(scalar)
+        null = pyarrow.scalar(None, pyarrow.string())
+        for name, call in (("docs[0]", lambda: self.tok.encode_pairs("q", [null])), ("query", lambda: self.tok.encode_pairs(null, ["a"])),
+                           ("sequence", lambda: self.tok.encode(null)), ("input[1]", lambda: self.tok.encode_batch(["a", null]))):
+            with self.assertRaises(TypeError) as caught:
+                call()
+            self.assertEqual(str(caught.exception), f"{name} is null; it must be a text")
         self.same(pyarrow.array(DOCS).dictionary_encode())
         self.assertEqual(self.tok.encode(pyarrow.scalar("a b")).ids, self.tok.encode("a b").ids)
         self.assertEqual(self.tok.encode_pairs(pyarrow.scalar("q"), DOCS)["input_ids"].tolist(), self.expected)

@@ -392,7 +392,7 @@ class Package(unittest.TestCase):
         request = self.tok.request("q", PASSAGES)
         batch = request.next()
         with self.assertRaisesRegex(rankfeed.RankfeedError, "logits has 0 labels"):
-            request.put_scores(batch, np.zeros((batch.rows, 0), dtype=np.float32))
+            request._core.put_scores(batch, np.zeros((batch.rows, 0), dtype=np.float32))
         # 8 bytes times 2^61 elements is 0 in 64 bits.
         with self.assertRaisesRegex(rankfeed.RankfeedError, "1 x 2305843009213693952 elements"):
             self.tok(["a"], padding="max_length", max_length=2**61, truncation=False, return_tensors="np")
