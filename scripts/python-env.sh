@@ -29,7 +29,7 @@ make_env .venv tests/requirements.txt "numpy, sentencepiece, tokenizers" --no-de
 make_env .venv-sp-0.2.1 tests/requirements-sp-0.2.1.txt "numpy, sentencepiece" --no-deps
 make_env .venv-examples tests/requirements-examples.txt "mypy, numpy, onnxruntime, pandas, pyarrow, transformers"
 make_env .venv-clients tests/requirements-clients.txt "cohere, infinity_client, langchain_cohere, openapi_spec_validator"
-make_env .venv-packages tests/requirements-packages.txt "conan, spdx_tools"
+make_env .venv-packages tests/requirements-packages.txt "auditwheel, conan, spdx_tools"
 case ${1-} in
   ray) make_env .venv-ray tests/requirements-ray.txt "datasets, ray.data" ;;
   hf) make_env .venv-hf tests/requirements-hf.txt "datasets, sentence_transformers, torch" ;;

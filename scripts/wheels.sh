@@ -281,7 +281,7 @@ PY
 extension() {
   local target=$1 system=$2 processor=$3 arch=$4 tag=$5 abi=$6 headers interpreter
   local build=$work/$target/$tag-$abi
-  local more=(-DCMAKE_MODULE_LINKER_FLAGS="-Wl,--version-script=$root/$sources/exports.map")
+  local more=()
   once "compiler-$target" compiler "$target"
   once "dependencies-$target" dependencies "$target" "$system" "$processor"
   once sysroot-amd64 sysroot amd64 trixie 3.13
@@ -299,7 +299,6 @@ extension() {
       else
         once bare-headers bare_headers
         headers=$work/headers
-        more+=(-DCMAKE_MODULE_LINKER_FLAGS=)
       fi
       ;;
     cp311)
