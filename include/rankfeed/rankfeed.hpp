@@ -362,8 +362,8 @@ class Encoder {
   }
   void Repeat(const RoadCounts& before) { Add(Since(before, AllRoads()), &repeated_); }
 
-  // Columns of a call before they are copied to vectors, which would be written with zeros first, as
-  // many as there may be. Its memory is touched where there are tokens.
+  // Columns of a call before they are copied to vectors: those would be written with zeros first,
+  // as many as there may be tokens. Its memory is touched where there are some.
   struct Room {
     AlignedBytes bytes;
     size_t capacity = 0;  // tokens
@@ -502,8 +502,8 @@ class Encoder {
     }
   }
 
-  // Ids to make room for: about one for each byte, which texts that the normalizer does not make longer
-  // do not outgrow. Where it is too little, the text is encoded again.
+  // Tokens to make room for: one for each byte, which only texts that the normalizer makes longer
+  // outgrow. They are encoded again.
   static size_t Likely(size_t bytes) { return bytes + 64; }
   Error SpecialError(std::string_view text) {
     Error error = Error::From(RANKFEED_E_SPECIAL_IN_TEXT);
