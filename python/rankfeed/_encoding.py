@@ -96,6 +96,7 @@ class Encoding(_core.Row):
 
     __slots__ = ("_overflowing",)
 
+    _call: _Rows
     _overflowing: List[Encoding]
 
     def __len__(self) -> int:
