@@ -362,22 +362,47 @@ class Encoder {
   }
   void Repeat(const RoadCounts& before) { Add(Since(before, AllRoads()), &repeated_); }
 
+  // Columns of a call before they are copied to vectors: those would be written with zeros first,
+  // as many as there may be tokens. Its memory is touched where there are some.
+  struct Room {
+    AlignedBytes bytes;
+    size_t capacity = 0;  // tokens
+    int32_t* input_ids = nullptr;
+    uint32_t *offset_begin = nullptr, *offset_end = nullptr;  // null without offsets
+    uint8_t* special_tokens_mask = nullptr;
+  };
+  // Whether there is memory for so many tokens, 32 bits at most.
+  bool MakeRoom(size_t tokens) {
+    tokens = std::min<size_t>(tokens, UINT32_MAX);
+    if (tokens <= room_.capacity) return true;
+    const size_t columns = with_offsets_ ? 3 : 1;
+    Room room{AlignedBytes({tokens * (columns * sizeof(int32_t) + 1), 64}), tokens};
+    if (!room.bytes) return false;
+    room.input_ids = static_cast<int32_t*>(room.bytes.data());
+    auto* const offsets = static_cast<uint32_t*>(room.bytes.data()) + tokens;
+    if (with_offsets_) room.offset_begin = offsets, room.offset_end = offsets + tokens;
+    room.special_tokens_mask =
+        static_cast<uint8_t*>(room.bytes.data()) + tokens * columns * sizeof(int32_t);
+    room_ = std::move(room);
+    return true;
+  }
+  // Copies `count` tokens of a column of the room, if there is one.
+  template <class T>
+  static void Take(const T* column, size_t count, std::vector<T>* out) {
+    out->assign(column, column + (column != nullptr ? count : 0));
+  }
+
   Error EncodeInto(std::string_view text, const rankfeed_encode_options& options, Encoding* out) {
     const RoadCounts before = AllRoads();
-    for (size_t capacity = Capacity(out->input_ids, text.size());;) {
-      out->input_ids.resize(capacity);
-      out->special_tokens_mask.resize(capacity);
-      out->offset_begin.resize(with_offsets_ ? capacity : 0);
-      out->offset_end.resize(with_offsets_ ? capacity : 0);
+    for (size_t capacity = Likely(text.size());;) {
+      if (!MakeRoom(capacity)) return Error{RANKFEED_E_NO_MEMORY, "out of memory"};
       rankfeed_encoding io{};
       io.struct_size = sizeof(io);
-      io.capacity = static_cast<uint32_t>(capacity);
-      io.input_ids = out->input_ids.data();
-      io.special_tokens_mask = out->special_tokens_mask.data();
-      if (with_offsets_) {
-        io.offset_begin = out->offset_begin.data();
-        io.offset_end = out->offset_end.data();
-      }
+      io.capacity = static_cast<uint32_t>(room_.capacity);
+      io.input_ids = room_.input_ids;
+      io.special_tokens_mask = room_.special_tokens_mask;
+      io.offset_begin = room_.offset_begin;
+      io.offset_end = room_.offset_end;
       const rankfeed_status status =
           rankfeed_encode(encoder_, {text.data(), text.size()}, &options, &io);
       if (status == RANKFEED_E_OUTPUT_SIZE) {
@@ -386,10 +411,10 @@ class Encoder {
         continue;
       }
       const size_t count = status == RANKFEED_OK ? io.count : 0;
-      out->input_ids.resize(count);
-      out->special_tokens_mask.resize(count);
-      out->offset_begin.resize(with_offsets_ ? count : 0);
-      out->offset_end.resize(with_offsets_ ? count : 0);
+      Take(room_.input_ids, count, &out->input_ids);
+      Take(room_.special_tokens_mask, count, &out->special_tokens_mask);
+      Take(room_.offset_begin, count, &out->offset_begin);
+      Take(room_.offset_end, count, &out->offset_end);
       return FromText(status, text);
     }
   }
@@ -407,31 +432,25 @@ class Encoder {
     }
     cu_seqlens->resize(texts.size() + 1);
     const RoadCounts before = AllRoads();
-    for (size_t capacity = Capacity(*input_ids, bytes);;) {
-      input_ids->resize(capacity);
+    for (size_t capacity = Likely(bytes);;) {
+      if (!MakeRoom(capacity)) return Error{RANKFEED_E_NO_MEMORY, "out of memory"};
       rankfeed_encodings io{};
-      if (begin != nullptr) {
-        begin->resize(capacity);
-        end->resize(capacity);
-        io.offset_begin = begin->data();
-        io.offset_end = end->data();
-      }
       io.struct_size = sizeof(io);
-      io.capacity = static_cast<uint32_t>(capacity);
-      io.input_ids = input_ids->data();
+      io.capacity = static_cast<uint32_t>(room_.capacity);
+      io.input_ids = room_.input_ids;
+      io.offset_begin = begin != nullptr ? room_.offset_begin : nullptr;
+      io.offset_end = begin != nullptr ? room_.offset_end : nullptr;
       io.cu_seqlens = cu_seqlens->data();
       const rankfeed_status status =
           rankfeed_encode_batch(encoder_, views.data(), views.size(), &options, &io);
-      if (io.count > capacity) {
+      if (io.count > room_.capacity) {
         Repeat(before);
         capacity = io.count;
         continue;
       }
-      input_ids->resize(io.count);
-      if (begin != nullptr) {
-        begin->resize(io.count);
-        end->resize(io.count);
-      }
+      Take(room_.input_ids, io.count, input_ids);
+      if (begin != nullptr) Take(room_.offset_begin, io.count, begin);
+      if (end != nullptr) Take(room_.offset_end, io.count, end);
       cu_seqlens->resize(io.text_count + 1);
       return status == RANKFEED_OK ? Error{} : FromText(status, texts[io.text_count]);
     }
@@ -483,14 +502,9 @@ class Encoder {
     }
   }
 
-  // What the vector holds without growing, and 32 bits count.
-  // Ids to make room for: what the vector has already, or as many as texts mostly become; but not
-  // more than about one for each byte, since all of it is written with zeros first. Where it is too
-  // little, the text is encoded again.
-  static size_t Capacity(const std::vector<int32_t>& ids, size_t bytes) {
-    const size_t likely = std::max<size_t>(ids.capacity() | 64, bytes / 4);
-    return std::min<size_t>({likely, bytes + 64, UINT32_MAX});
-  }
+  // Tokens to make room for: one for each byte, which only texts that the normalizer makes longer
+  // outgrow. They are encoded again.
+  static size_t Likely(size_t bytes) { return bytes + 64; }
   Error SpecialError(std::string_view text) {
     Error error = Error::From(RANKFEED_E_SPECIAL_IN_TEXT);
     if (const auto match = FindSpecial(text)) {
@@ -502,6 +516,7 @@ class Encoder {
   }
   AlignedBytes scratch_;
   rankfeed_encoder* encoder_ = nullptr;
+  Room room_;
   std::vector<char> window_;  // of a text that comes in pieces
   uint32_t max_text_bytes_ = 0;
   bool with_offsets_ = false;

@@ -90,23 +90,17 @@ class _Stored:
         return list(self.columns[name])
 
 
-class Encoding:
-    """One row, with the attributes of tokenizers.Encoding. Lists are made when asked for. Pickling reads all of
-    them, offsets too."""
+class Encoding(_core.Row):
+    """One row, with the attributes of tokenizers.Encoding. Lists are made when asked for; `ids`, which is asked for
+    most often, without a step in Python. Pickling reads all of them, offsets too."""
 
-    __slots__ = ("_call", "_row", "_overflowing")
+    __slots__ = ("_overflowing",)
 
-    def __init__(self, call: _Rows, row: int, overflowing: Optional[List[Encoding]] = None):
-        self._call = call
-        self._row = row
-        self._overflowing = overflowing
+    _call: _Rows
+    _overflowing: List[Encoding]
 
     def __len__(self) -> int:
         return self._call.length(self._row)
-
-    @property
-    def ids(self) -> List[int]:
-        return self._call.ids(self._row)
 
     @property
     def type_ids(self) -> List[int]:
@@ -139,9 +133,11 @@ class Encoding:
     @property
     def overflowing(self) -> List[Encoding]:
         """The further windows of the text."""
-        if self._overflowing is None:
+        try:
+            return self._overflowing
+        except AttributeError:
             self._overflowing = []
-        return self._overflowing
+            return self._overflowing
 
     def __repr__(self) -> str:
         return f"Encoding(num_tokens={len(self)}, attributes=[ids, type_ids, tokens, offsets, " \
@@ -151,5 +147,12 @@ class Encoding:
         return (_restore, ({name: self._call.column(name, self._row) for name in _COLUMNS}, self.overflowing))
 
 
+def encodings(call: _Rows, rows: Optional["_core.Rows"], count: int) -> List[Encoding]:
+    """Of a call's first `count` rows. rows: what has the call's ids, if they are nowhere else."""
+    return _core.encodings(Encoding, call, rows, count)
+
+
 def _restore(columns: Dict[str, List[Any]], overflowing: List[Encoding]) -> Encoding:
-    return Encoding(_Stored(columns), 0, overflowing)
+    encoding = encodings(_Stored(columns), None, 1)[0]
+    encoding._overflowing = overflowing
+    return encoding

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional,
 import numpy as np
 
 from . import _core, _options, _transformers
-from ._encoding import Call, Encoding, Padded
+from ._encoding import Call, Encoding, Padded, encodings
 from ._errors import RankfeedError
 from ._folder import FileDefaults, read_folder
 from ._options import Document, InvalidText, OffsetUnit, Padding, Pages, Parity, Side, Text, Texts, Truncation
@@ -279,13 +279,15 @@ class Tokenizer:
 
     def _encodings(self, call: Call) -> List[Encoding]:
         """One of each text, with its further windows, if the file's defaults make any, in overflowing."""
-        length = self._defaults.length(call.rows.longest)
-        rows = Padded(call, length, self._defaults.padding) if self._defaults.padding is not None else call
+        count = len(call.rows)
+        if self._defaults.padding is None:
+            made = encodings(call, call.rows, count)
+        else:
+            made = encodings(Padded(call, self._defaults.length(call.rows.longest), self._defaults.padding), None, count)
         if self._defaults.truncation is None:
-            return [Encoding(rows, i) for i in range(len(call.rows))]
+            return made
         out: List[Encoding] = []
-        for i, chunk in enumerate(call.rows.chunks):
-            encoding = Encoding(rows, i)
+        for encoding, chunk in zip(made, call.rows.chunks):
             if chunk == 0:
                 out.append(encoding)
             else:

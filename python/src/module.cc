@@ -3,6 +3,7 @@
 // python/rankfeed/*.py.
 #include <nanobind/nanobind.h>
 
+#include "encodings.h"
 #include "memory.h"
 #include "rankfeed/version.h"
 
@@ -26,5 +27,6 @@ NB_MODULE(_core, module) {
   rankfeed::python::BindCorpus(module);
   rankfeed::python::BindRing(module);
   rankfeed::python::BindRows(module);
+  rankfeed::python::BindEncodings(module);
   rankfeed::python::BindRequest(module);
 }

@@ -21,6 +21,7 @@
 #include <unordered_map>
 
 #include "cutter.h"
+#include "encodings.h"
 #include "memory.h"
 #include "model.h"
 
@@ -469,6 +470,17 @@ auto OfRows(const Rows& rows, const Value& value) {
 }
 
 }  // namespace
+
+PyObject* IdsOfRow(PyObject* rows, size_t row) noexcept {
+  try {
+    return RowIds(*nb::inst_ptr<Rows>(rows), row).release().ptr();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::exception&) {
+    PyErr_NoMemory();
+  }
+  return nullptr;
+}
 
 void BindRows(nb::module_& module) {
   nb::class_<Rows>(module, "Rows", "Ragged rows of encode_rows.")

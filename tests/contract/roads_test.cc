@@ -276,9 +276,10 @@ TEST(Roads, TheWrapperCountsTextsOnce) {
   auto encoder = Encoder::Create(Vocabulary("SentencePiece"), 1 << 16);
   ASSERT_TRUE(encoder);
   std::string text;
-  for (int i = 0; i < 2000; ++i) text += "panda ";
+  for (int i = 0; i < 2000; ++i) text += "\ufdfa";  // 18 characters each, normalized
   Encoding encoding;
   ASSERT_FALSE(encoder->Encode(text, Options(0), &encoding));
+  EXPECT_GT(encoding.input_ids.size(), 2 * text.size()) << "else they fit at first";
   std::vector<int32_t> ids;
   std::vector<uint32_t> cu_seqlens;
   const std::string_view views[] = {text, kPlain};

@@ -48,9 +48,38 @@ class Package(unittest.TestCase):
             self.assertTrue(os.path.exists(os.path.join(folder, name)), name)
         with open(os.path.join(folder, "_core.pyi"), encoding="utf-8") as file:
             stubs = file.read()
-        for name in ("class Tensor", "class Request", "def encode_rows", "def __dlpack__", "def roads", "def isa"):
+        for name in ("class Tensor", "class Request", "class Row", "def encode_rows", "def __dlpack__", "def roads", "def isa"):
             self.assertIn(name, stubs)
         self.assertEqual(importlib.metadata.version("rankfeed"), rankfeed.__version__)
+
+    def test_encodings_keep_their_call_and_nothing_else(self):
+        with self.assertRaises(TypeError) as caught:
+            rankfeed.Encoding()
+        self.assertEqual(str(caught.exception), "an Encoding is made by encode and encode_batch")
+        expected = [self.tok.encode(text).ids for text in PASSAGES]
+
+        def calls():
+            gc.collect()
+            return sum(type(o).__name__ == "Call" for o in gc.get_objects())
+
+        before = calls()
+        last = self.tok.encode_batch(PASSAGES)[-1]
+        self.assertEqual(calls() - before, 1)
+        self.assertEqual((last.ids, last._row), (expected[-1], len(PASSAGES) - 1))  # the others are gone
+        loop = self.tok.encode_batch(PASSAGES)
+        loop[0].overflowing.append(loop[1])
+        loop[1].overflowing.append(loop[0])
+        del last, loop
+        self.assertEqual(calls(), before)
+        gc.disable()
+        try:
+            types, blocks = sys.getrefcount(rankfeed.Encoding), sys.getallocatedblocks()
+            for _ in range(1000):
+                self.assertEqual([e.ids for e in self.tok.encode_batch(PASSAGES)], expected)
+            self.assertLess(abs(sys.getrefcount(rankfeed.Encoding) - types), 100)
+            self.assertLess(sys.getallocatedblocks() - blocks, 1000)
+        finally:
+            gc.enable()
 
     def test_image_is_the_model(self):
         image = self.path("default.rfimg")
