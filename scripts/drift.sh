@@ -4,6 +4,7 @@
 # docs/drift.md and docs/drift-results.json, and fails when a difference is not explained in tests/oracle/drift.json.
 #   scripts/drift.sh [--package NAME]... [--keep]   of some packages only; with the environments of an earlier run
 #   scripts/drift.sh --quick | --version V          fewer texts, or some versions only: writes nothing
+#   scripts/drift.sh --judge                        runs nothing: after an explanation was written
 # About a quarter of an hour on two quiet cores; sizes are in drift_suites.py, numbers of comparisons in the table.
 set -euo pipefail
 cd "$(dirname "$0")/.."

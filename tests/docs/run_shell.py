@@ -255,6 +255,9 @@ def main():
         kind, what = ELSEWHERE[name].split(":", 1)
         if not exists(source, build, kind, what):
             problems.append(f"{name!r} is said to run as {ELSEWHERE[name]}, which is not there")
+        program = source / name.split()[0]
+        if program.is_file() and not os.access(program, os.X_OK):
+            problems.append(f"{name!r} is a command of the documents, but not executable")
     print("\n".join(problems) or f"{executed} commands executed, {len(used)} run elsewhere")
     sys.exit(1 if problems or executed < 15 else 0)
 

@@ -28,9 +28,11 @@ namespace rankfeed::fault_test {
 // victim writes outside its buffers does not change the test.
 class Guarded {
  public:
-  explicit Guarded(size_t size) : size_((size + kPage - 1) / kPage * kPage) {
+  // sharing: MAP_PRIVATE, or MAP_SHARED for memory that a fork writes to as well.
+  explicit Guarded(size_t size, int sharing = MAP_PRIVATE)
+      : size_((size + kPage - 1) / kPage * kPage) {
     base_ = static_cast<char*>(mmap(nullptr, size_ + 2 * kAround, PROT_NONE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+                                    sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (base_ == MAP_FAILED || mprotect(base_ + kAround, size_, PROT_READ | PROT_WRITE) != 0) {
       throw std::bad_alloc();
     }
@@ -38,6 +40,8 @@ class Guarded {
   ~Guarded() { munmap(base_, size_ + 2 * kAround); }
   Guarded(const Guarded&) = delete;
   void* data() const { return base_ + kAround; }
+  // size bytes that end where nothing may be read any more.
+  char* last(size_t size) const { return base_ + kAround + size_ - size; }
   template <class T>
   T* as() const {
     return reinterpret_cast<T*>(base_ + kAround);
@@ -128,6 +132,7 @@ class File {
 // What became of rounds.
 struct Outcome {
   uint64_t rounds = 0, differing = 0, hangs = 0, signals = 0, other_ends = 0;
+  uint64_t cut_off = 0;    // of the signals, those of a file that ends too early (SIGBUS)
   uint64_t first_bad = 0;  // a round that differed or ended the process
 };
 
@@ -175,6 +180,7 @@ inline Outcome RunRounds(const File& file, const std::vector<Region>& regions, V
     if (outcome.first_bad == 0) outcome.first_bad = at->round;
     if (WIFSIGNALED(status)) {
       (WTERMSIG(status) == SIGPROF ? outcome.hangs : outcome.signals) += 1;
+      outcome.cut_off += WTERMSIG(status) == SIGBUS;
     } else {
       ++outcome.other_ends;  // a sanitizer's report
     }

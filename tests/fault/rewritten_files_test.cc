@@ -192,8 +192,14 @@ class Store : public Victim {
     EXPECT_EQ(rankfeed_corpus_open_file(path.c_str(), nullptr, &options, storage_, sizeof(storage_),
                                         &mapping_, &corpus_, nullptr),
               RANKFEED_OK);
-    for (const auto& [id, ids] : contents) documents_.push_back({id, ids});
-    positions_ = corpus_test::Info(corpus_).positions;
+    Know(contents);
+  }
+  // In memory of the caller.
+  Store(const void* data, size_t size, const corpus_test::Contents& contents) {
+    EXPECT_EQ(rankfeed_corpus_open(data, size, nullptr, nullptr, storage_, sizeof(storage_),
+                                   &corpus_, nullptr),
+              RANKFEED_OK);
+    Know(contents);
   }
   ~Store() override { rankfeed_image_unmap(&mapping_); }
 
@@ -223,6 +229,10 @@ class Store : public Victim {
 
  private:
   static constexpr uint32_t kTogether = 16;
+  void Know(const corpus_test::Contents& contents) {
+    for (const auto& [id, ids] : contents) documents_.push_back({id, ids});
+    positions_ = corpus_test::Info(corpus_).positions;
+  }
   static bool Same(const rankfeed_source& source, const corpus_test::Ids& ids) {
     return source.ids != nullptr && source.id_count == ids.size() &&
            std::equal(ids.begin(), ids.end(), source.ids);
@@ -359,6 +369,54 @@ TEST_F(Rewritten, AStoreInOnePwriteAndCutOff) {
   }
 }
 
+// A store in memory that another process writes to all the time: what is checked may be another
+// thing a moment later. Where the store ends, memory ends that can be read.
+TEST_F(Rewritten, NothingOutsideAStoreIsReadWhileOthersWriteToIt) {
+  corpus_test::Contents contents;
+  const std::vector<uint8_t> bytes = corpus_test::ReadFile(MakeStore(&contents));
+  const Guarded memory(bytes.size(), MAP_SHARED);
+  ASSERT_EQ(bytes.size() % 64, 0u);
+  auto* const data = memory.last(bytes.size());
+  std::memcpy(data, bytes.data(), bytes.size());
+  Store victim(data, bytes.size(), contents);
+  const pid_t writer = fork();
+  if (writer == 0) {
+    std::mt19937_64 random(1);
+    for (;;) {
+      // Heads, indexes and records alike; small numbers, large ones, and bytes of another place.
+      for (int change = 0; change < 100; ++change) {
+        const size_t size = size_t{1} << random() % 6;
+        const size_t at = random() % (random() % 2 == 0 ? 12288 : bytes.size()) / size * size;
+        const size_t from = random() % (bytes.size() - size + 1);
+        const uint64_t kind = random() % 4;
+        if (kind < 2) {
+          std::memset(data + at, kind == 0 ? 0xff : 0, size);
+        } else {
+          std::memcpy(data + at, bytes.data() + from, size);
+        }
+      }
+      random.discard(random() % 4096);  // takes time
+      std::memcpy(data, bytes.data(), bytes.size());
+    }
+  }
+  const pid_t user = fork();
+  if (user == 0) {
+    for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(number, SIG_DFL);
+    uint64_t other = 0;
+    for (uint64_t round = 0; round < Scaled(100000); ++round) {
+      AllowSeconds(kRoundSeconds);
+      other += !victim.Use(round);
+    }
+    _exit(other == 0 ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(user, &status, 0), user);
+  kill(writer, SIGKILL);
+  waitpid(writer, nullptr, 0);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "no change was seen: nothing was tested";
+}
+
 // Random changes, shared out evenly over the vocabularies and a store.
 class RandomChanges : public Rewritten, public testing::WithParamInterface<How> {
  protected:
@@ -392,7 +450,10 @@ TEST_P(RandomChanges, NoneHangsAndNoneIsSeenThroughAPrivateCopy) {
   const std::string path = MakeStore(&contents);
   const File file(path);
   Store victim(path, contents, GetParam());
-  Check("store", RunRounds(file, {{0, 12288}, {0, file.bytes().size()}}, &victim, 0, each));
+  const Outcome outcome =
+      RunRounds(file, {{0, 12288}, {0, file.bytes().size()}}, &victim, 0, each);
+  Check("store", outcome);
+  EXPECT_EQ(outcome.signals, outcome.cut_off) << "read outside the store";
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, RandomChanges, testing::Values(How::kDefault, How::kMapFile),

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """load_test.py RANKFEED [--seconds N] [--rate N] [--report FILE]: open-loop load on loopback.
 
