@@ -405,7 +405,7 @@ class Package(unittest.TestCase):
         request.put_scores(request.next(), [1.0])
         with self.assertRaises(rankfeed.RankfeedError):
             request.rank()  # rows without a score
-        with self.assertRaises(rankfeed.RankfeedError):
+        with self.assertRaisesRegex(ValueError, r"logits\[0\] is nan"):
             request.put_scores(request.next(), [float("nan")])
         # A batch of another request would score the wrong documents.
         late, request = request.next(), self.tok.request("q", PASSAGES)
