@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence,
 import numpy as np
 
 from . import _core, _options
+from ._errors import RankfeedError
 from ._options import (Activation, Aggregation, Budget, Document, DType, ModelSide, Overflow, Padding, Side, Sort,
                        Specials, TensorName, Texts, Ties, Truncation)
 from ._plan import convert
@@ -119,17 +120,11 @@ class Request:
         if isinstance(batch, PairBatch):
             batch = batch.batch
         try:
-            array = np.asarray(logits)
-            scores = np.ascontiguousarray(array, dtype=np.float32)
+            scores = np.asarray(logits, dtype=np.float32, order="C")
         except (TypeError, ValueError) as error:
             raise TypeError(f"logits is {_options.words(logits)}; it must be an array of floats in host memory") from error
-        if array.ndim not in (1, 2) or array.shape[0] != batch.rows or array.size == 0:
-            raise ValueError(f"logits has the shape {array.shape}; it must be ({batch.rows},) or ({batch.rows}, labels)")
-        number = _options.number("label", label, most=scores.shape[1] - 1 if scores.ndim == 2 else 0)
-        if np.isnan(scores).any():
-            at = tuple(int(i) for i in np.argwhere(np.isnan(scores))[0])
-            raise ValueError(f"logits[{', '.join(map(str, at))}] is nan; it must be a number")
-        self._core.put_scores(batch, scores, _options.choice(_options.ACTIVATION, "activation", activation), number)
+        self._core.put_scores(batch, scores, _options.choice(_options.ACTIVATION, "activation", activation),
+                              _options.number("label", label))
 
     def rank(self, top_n: int = 0, aggregation: Aggregation = "max",
              ties: Ties = "ascending") -> List[Tuple[int, float]]:
@@ -149,24 +144,28 @@ class Request:
         return self._core.tokens
 
 
+def _contradiction(message: str) -> RankfeedError:
+    return RankfeedError(message, status=1, name="RANKFEED_E_ARGUMENT")  # as rankfeed_rerank_init answers
+
+
 def _check_together(options: Dict[str, int], tensors: Sequence[str], padding: Any, overflow: str, cut: str, specials: int,
                     has_pad: bool) -> None:
     """Refuses options that contradict each other (rankfeed_rerank_init)."""
     limit, stride, packed = options["max_length"], options["stride"], options["layout"] == 1
     if not packed and not has_pad:
-        raise ValueError(f"padding is {padding!r} and the vocabulary has no padding token; it must be False")
+        raise _contradiction(f"padding is {padding!r} and the vocabulary has no padding token; it must be False")
     other = "attention_mask" if packed else "row_of_token"
     if other in tensors:
-        raise ValueError(f"tensors has {other!r}, which padding={padding!r} does not make")
+        raise _contradiction(f"tensors has {other!r}, which padding={padding!r} does not make")
     if overflow != "drop":
         if not limit:
-            raise ValueError(f"overflow is {overflow!r} and max_length is None; windows need a max_length")
+            raise _contradiction(f"overflow is {overflow!r} and max_length is None; windows need a max_length")
         if cut != "only_second":
-            raise ValueError(f'overflow is {overflow!r} and truncation {cut!r}; windows need truncation="only_second", which leaves '
-                             "the query whole")
+            raise _contradiction(f'overflow is {overflow!r} and truncation {cut!r}; windows need truncation="only_second", '
+                                 "which leaves the query whole")
     if limit and (stride or overflow != "drop") and stride >= limit - specials:
-        raise ValueError(f"stride is {stride}; it must be below {limit - specials}, what max_length leaves beside the special "
-                         "tokens")
+        raise _contradiction(f"stride is {stride}; it must be below {limit - specials}, what max_length leaves beside the "
+                             "special tokens")
 
 
 OPTIONS = tuple(inspect.signature(Request.__init__).parameters)[4:]  # after self, tokenizer, query, docs

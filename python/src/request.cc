@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
@@ -167,18 +168,32 @@ class Request {
 
   void PutScores(const Batch& batch, nb::ndarray<const float, nb::c_contig, nb::device::cpu> logits,
                  uint32_t activation, uint32_t label) {
-    if (logits.ndim() == 0 || logits.ndim() > 2 || logits.shape(0) != batch.batch.rows) {
-      throw StatusError(RANKFEED_E_ARGUMENT, "scores need the shape [rows] or [rows, labels]");
+    const size_t labels = logits.ndim() == 2 ? logits.shape(1) : 1;
+    if (logits.ndim() == 0 || logits.ndim() > 2 || logits.shape(0) != batch.batch.rows || labels == 0 ||
+        labels > std::numeric_limits<uint32_t>::max()) {
+      std::string shape;
+      for (size_t i = 0; i < logits.ndim(); ++i) shape += (i == 0 ? "" : ", ") + std::to_string(logits.shape(i));
+      const std::string rows = std::to_string(batch.batch.rows);
+      throw StatusError(RANKFEED_E_ARGUMENT, "logits has the shape [" + shape + "]; it must be [" + rows + "] or [" +
+                                                 rows + ", labels]");
     }
-    if (logits.ndim() == 2 && (logits.shape(1) == 0 || logits.shape(1) > std::numeric_limits<uint32_t>::max())) {
-      throw StatusError(RANKFEED_E_ARGUMENT, "logits has " + std::to_string(logits.shape(1)) + " labels per row");
+    if (label >= labels) {
+      throw StatusError(RANKFEED_E_ARGUMENT, "label is " + std::to_string(label) + "; it must be at most " +
+                                                 std::to_string(labels - 1) + ", the last label of logits");
     }
     rankfeed_score_options options{};
     options.struct_size = sizeof(options);
     options.activation = activation;
-    options.labels = logits.ndim() == 2 ? static_cast<uint32_t>(logits.shape(1)) : 1;
+    options.labels = static_cast<uint32_t>(labels);
     options.label = label;
-    Check(rankfeed_rerank_put_scores(Reranker(), &batch.batch, logits.data(), &options), "scores");
+    const rankfeed_status status = rankfeed_rerank_put_scores(Reranker(), &batch.batch, logits.data(), &options);
+    for (size_t i = 0; status == RANKFEED_E_ARGUMENT && i < logits.size(); ++i) {
+      if (!std::isnan(logits.data()[i])) continue;
+      throw StatusError(status, "logits[" + std::to_string(i / labels) +
+                                    (logits.ndim() == 2 ? ", " + std::to_string(i % labels) : std::string()) +
+                                    "] is nan; it must be a number");
+    }
+    Check(status, "scores");
   }
 
   std::vector<std::pair<uint32_t, float>> Rank(uint32_t top_n, uint32_t aggregation, uint32_t ties) {

@@ -2,7 +2,9 @@
 """What the package takes and refuses: every refusal is one sentence that names the argument, its value or type, and
 what is allowed; columns of pyarrow and pandas, ids of NumPy; text that is no valid Unicode; pickling."""
 
+import os
 import pickle
+import tempfile
 import unittest
 import warnings
 
@@ -145,7 +147,15 @@ class Refused(unittest.TestCase):
                 (dict(padding=False, tensors=["attention_mask"]),
                  "tensors has 'attention_mask', which padding=False does not make"),
                 (dict(tensors=["row_of_token"]), "tensors has 'row_of_token', which padding=True does not make")):
-            self.refuses(ValueError, message, pairs, "q", DOCS, **kwargs)
+            self.refuses(rankfeed.RankfeedError, message, pairs, "q", DOCS, **kwargs)
+        with tempfile.TemporaryDirectory() as folder, open(hf_file("roberta"), encoding="utf-8") as file:
+            path = os.path.join(folder, "no_pad.tokenizer.json")
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(file.read().replace('"<pad>"', '"<other>"'))
+            no_pad = rankfeed.Tokenizer.from_file(path)
+        with self.assertRaisesRegex(rankfeed.RankfeedError, "padding is True and the vocabulary has no padding token") as caught:
+            no_pad.encode_pairs("q", DOCS)
+        self.assertEqual(caught.exception.name, "RANKFEED_E_ARGUMENT")
         self.assertEqual(pairs("q", DOCS[:1], max_length=9, stride=3, **windows).documents[0], 0)
         self.refuses(TypeError, "tensors is 3; it must be a list of names", pairs, "q", DOCS, tensors=3)
         for name in ("split_special_tokens", "byte_ranges"):
@@ -155,17 +165,17 @@ class Refused(unittest.TestCase):
         request = self.tok.request("q", DOCS)
         self.refuses(rankfeed.RankfeedError, "rank() needs scores of every row: take all batches, and put_scores for each", request.rank)
         batch = request.next()
-        shape = "it must be (4,) or (4, labels)"
+        shape = "it must be [4] or [4, labels]"
         for logits, kind, message in (
-                ([1.0], ValueError, f"logits has the shape (1,); {shape}"),
-                (1.0, ValueError, f"logits has the shape (); {shape}"),
-                (np.zeros((4, 0)), ValueError, f"logits has the shape (4, 0); {shape}"),
-                (np.zeros((4, 1, 1)), ValueError, f"logits has the shape (4, 1, 1); {shape}"),
+                ([1.0], ValueError, f"logits has the shape [1]; {shape}"),
+                (1.0, ValueError, f"logits has the shape []; {shape}"),
+                (np.zeros((4, 0)), ValueError, f"logits has the shape [4, 0]; {shape}"),
+                (np.zeros((4, 1, 1)), ValueError, f"logits has the shape [4, 1, 1]; {shape}"),
                 ([1.0, 2.0, float("nan"), 4.0], ValueError, "logits[2] is nan; it must be a number"),
                 ([[1.0], [2.0], [float("nan")], [4.0]], ValueError, "logits[2, 0] is nan; it must be a number"),
                 ("abcd", TypeError, "logits is 'abcd'; it must be an array of floats in host memory")):
             self.refuses(kind, message, request.put_scores, batch, logits)
-        self.refuses(ValueError, "label is 2; it must be at most 1", request.put_scores, batch, np.zeros((4, 2)), label=2)
+        self.refuses(ValueError, "label is 2; it must be at most 1, the last label of logits", request.put_scores, batch, np.zeros((4, 2)), label=2)
         self.refuses(ValueError, "top_n is -1; it must be at least 0", request.rank, -1)
         request.put_scores(batch, [1.0, 4.0, 2.0, 3.0])
         self.assertEqual([document for document, _ in request.rank()], [1, 3, 2, 0])
@@ -245,8 +255,6 @@ class Refused(unittest.TestCase):
             self.assertEqual(len(limited(["a " * 50], truncation=True)["input_ids"][0]), 9)
 
     def test_corpus(self):
-        import os
-        import tempfile
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a.rfc")
             with rankfeed.CorpusWriter(path, self.tok) as writer:
