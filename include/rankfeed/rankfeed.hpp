@@ -299,9 +299,11 @@ class Encoder {
 
   // Before the first text, where that one must not wait for memory; see rankfeed_encoder_warm.
   Error Warm() { return detail::InWords(rankfeed_encoder_warm(encoder_), "encoder"); }
-  // Hands pages of the scratch back that texts have touched, see rankfeed_encoder_trim. Returns
-  // their bytes; 0 where the system refuses.
+  // Hands pages of the scratch back that texts have touched, see rankfeed_encoder_trim, and the
+  // memory that the longest text's tokens were copied from. Returns the bytes of those pages; 0
+  // where the system refuses.
   size_t Trim() {
+    room_ = Room();
     size_t dropped = 0;
     (void)rankfeed_encoder_trim(encoder_, &dropped);
     return dropped;

@@ -137,6 +137,7 @@ TEST(Stream, LetsOtherCallsCome) {
   EXPECT_FALSE(ids.empty());
   const std::vector<int32_t> between = Encode(encoder, "another text", 0);
   EXPECT_GT(encoder.Trim(), 0u);
+  EXPECT_EQ(between, Encode(encoder, "another text", 0));
   ASSERT_FALSE(encoder.EncodeFeed(text.substr(100'001), &ids));
   ASSERT_FALSE(encoder.EncodeEnd(&ids));
   auto whole = Encoder::Create(image.model(), 1 << 20);
