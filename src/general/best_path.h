@@ -67,6 +67,16 @@ struct TextChars {
   }
 };
 
+// The same, all of it ASCII.
+struct AsciiChars : TextChars {
+  uint32_t Next(uint32_t at) const { return at + 1; }
+  void PutCodes(uint32_t* link) const {
+    const uint16_t* const of = codes.data + (size_t{codes.blocks[0]} << 8);
+    for (const char c : text) *link++ = uint32_t{of[static_cast<uint8_t>(c)]} << kLinkBits;
+    *link = 0;
+  }
+};
+
 // The same as character codes; from code_count on they stand for characters that are in no piece.
 struct CodeChars {
   std::span<const uint16_t> codes;
@@ -139,8 +149,10 @@ class PathFinder {
   bool Push(uint32_t begin, uint32_t at, uint32_t depth, trie::Unit unit) {
     const trie::View trie = model_.pieces;
     const double best = lattice_.best[begin];
+    const double* const scores = model_.scores.data();
+    const uint32_t size = size_, most = max_chars_;
     bool single = false;
-    for (; at < size_ && depth < max_chars_; ++depth) {
+    for (; at < size && depth < most; ++depth) {
       if (!trie.Step(unit, Code(at))) break;
       at = chars_.Next(at);
       const uint32_t value = trie::Value(unit);
@@ -148,7 +160,7 @@ class PathFinder {
       if constexpr (!kSpecials) {
         if ((model_.id_flags[model_.value_ids[value]] & image::kIdSpecial) != 0) continue;
       }
-      Relax(begin, at, Arithmetic::Piece(model_.scores[value], best), value);
+      Relax(begin, at, Arithmetic::Piece(scores[value], best), value);
       single |= depth == 0;
     }
     return single;
@@ -212,8 +224,8 @@ class PathFinder {
   }
 
   const Model& model_;
-  const Chars& chars_;
-  const Lattice& lattice_;
+  const Chars chars_;
+  const Lattice lattice_;
   uint32_t* const link_;
   const uint32_t size_, max_chars_;
   uint32_t frontier_ = 0;   // the furthest place that some candidate has ended at

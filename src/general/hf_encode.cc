@@ -104,7 +104,7 @@ class Encoder {
     if (text.size() > scratch_.text_capacity) return RANKFEED_E_LIMIT;
     text_ = text;
     if (!scratch_.added.MayOccurIn(text)) return Stretch(0, static_cast<uint32_t>(text.size()));
-    AddedTokenScanner scanner(model_, model_.added_raw, text, skip_special_);
+    AddedTokenScanner scanner(model_, scratch_.added.raw(), text, skip_special_);
     uint32_t done = 0;
     AddedMatch match;
     while (scanner.Next(&match)) {
@@ -191,7 +191,7 @@ class Encoder {
 
   rankfeed_status FindNormalizedTokens(SplitList* splits) {
     const normalize::NormalizedText& in = buffers_.in();
-    AddedTokenScanner scanner(model_, model_.added_normalized, in.view(), skip_special_);
+    AddedTokenScanner scanner(model_, scratch_.added.normalized(), in.view(), skip_special_);
     uint32_t done = 0;
     AddedMatch match, next;
     bool ok = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// normalize/unicode_forms.cc: UAX #15 as unicode-normalization-alignments 0.1.12 does it (Unicode 9.0).
+// normalize/unicode_forms.cc: UAX #15 as unicode-normalization-alignments 0.1.12 does it
+// (Unicode 9.0).
 //
 // Characters are decomposed, combining marks sorted by class, and for NFC and NFKC composed again,
 // in one pass. What is peculiar to the reference is the change that goes with each character (see
@@ -53,6 +54,9 @@ char32_t Compose(const Model& model, char32_t a, char32_t b) {
                                    std::pair<uint32_t, uint32_t>(a, b), less);
   return it != model.compose.end() && it->first == a && it->second == b ? it->composed : 0;
 }
+
+// Shorter runs of ASCII are not worth passing on what comes before them.
+constexpr uint32_t kLeastAscii = 4;
 
 // Takes characters in canonical order, composes them if asked, and passes them on.
 class Composer {
@@ -122,7 +126,7 @@ class Sorter {
 
   bool Add(uint32_t packed) {
     if (ClassOf(packed) == 0) {
-      Finish();
+      if (count_ != 0) Finish();
       next_.Add(packed);
       return true;
     }
@@ -174,6 +178,12 @@ bool RunForm(const Model& model, Form form, uint32_t* const work[3], const Norma
   Composer composer(model, form.composed, work[2], &transform);
   Sorter sorter(work[0], work[1], out->capacity, &composer);
   for (uint32_t pos = 0; pos < in.size;) {
+    // ASCII characters stay as they are; the last may be composed with what follows.
+    if (const uint32_t end = utf8::SkipAscii(in.view(), pos); end > pos + kLeastAscii) {
+      sorter.Finish();
+      composer.Finish();
+      if (transform.Keep(pos, end - 1)) pos = end - 1;
+    }
     uint32_t size;
     const char32_t c = utf8::DecodeValid(in.data + pos, &size);
     pos += size;

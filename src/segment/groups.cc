@@ -55,6 +55,12 @@ static bool IsOther(const Model& model, char32_t c) {
 // The same of all that it may be in front of the charsmap.
 bool CharacterGroups::BeginsCluster(char32_t c) const {
   if (c > kLastSeparator && c < 0x7f) return true;  // and becomes such a one
+  uint32_t& known = known_begins_[c % kKnownBegins];
+  if (known >> 1 != c + 1) known = (c + 1) << 1 | uint32_t{MayBeginCluster(c)};
+  return (known & 1) != 0;
+}
+
+bool CharacterGroups::MayBeginCluster(char32_t c) const {
   if (!IsOther(model_, c)) return false;
   for (const CodePointTable<uint32_t>* table : {&model_.decomp, &model_.decomp_k, &model_.lower}) {
     if (!table->present()) continue;

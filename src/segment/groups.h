@@ -53,7 +53,13 @@ class CharacterGroups {
   uint32_t AloneInClusters(std::string_view group, uint32_t* infos) const;
   bool EndsBefore(std::string_view segment, size_t at) const;
   bool BeginsCluster(char32_t c) const;
+  bool MayBeginCluster(char32_t c) const;
   bool Vanishes(uint32_t info) const;
+
+  // Characters that were asked about, from 1, with the answer in the lowest bit: of an encoder, so
+  // of one thread at a time.
+  static constexpr uint32_t kKnownBegins = 256;
+  mutable uint32_t known_begins_[kKnownBegins] = {};
 
   const Model& model_;
   bool known_ = false;
