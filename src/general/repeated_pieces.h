@@ -57,30 +57,26 @@ class RepeatedPieces {
   trie::Unit after(uint32_t chars) const { return after_[chars]; }
   uint32_t value(uint32_t chars) const { return value_[chars]; }
 
-  // The best of the pieces of [least, most] characters, `size` bytes each, that end at *best, which
-  // has the score so far and keeps it on a tie. Returns its characters, 0 if none is better.
+  // The best of the pieces of [least, most] characters that end at *best, which has the score so far
+  // and keeps it on a tie. Returns its characters, 0 if none is better.
   template <class Arithmetic>
-  uint32_t Best(double* best, uint32_t size, uint32_t least, uint32_t most) const {
-    const double* from = best - size_t{most} * size;
+  uint32_t Best(double* best, uint32_t least, uint32_t most) const {
+    const double* const from = best - most;
     const double* const scores = score_ + kMaxChars - most;
     const uint32_t count = most - least + 1;
     if constexpr (Arithmetic::kKeepsCandidates) {
-      if (size == 1) {
-        const uint32_t at = Greatest<Arithmetic>(scores, from, count, best);
-        return at != count ? most - at : 0;
-      }
+      const uint32_t at = Greatest<Arithmetic>(scores, from, count, best);
+      return at != count ? most - at : 0;
     }
-    double greatest = *best;
     uint32_t chars = 0;
     // The earliest begin first, as a search forwards has it.
-    for (uint32_t i = 0; i < count; ++i, from += size) {
-      const double sum = Arithmetic::Piece(scores[i], *from);
-      if (sum > greatest) {
-        greatest = Arithmetic::Store(sum);
+    for (uint32_t i = 0; i < count; ++i) {
+      const double sum = Arithmetic::Piece(scores[i], from[i]);
+      if (sum > *best) {
+        *best = Arithmetic::Store(sum);
         chars = most - i;
       }
     }
-    *best = greatest;
     return chars;
   }
 
@@ -94,8 +90,8 @@ class RepeatedPieces {
     return two;
   }
 
-  // The same where begins lie side by side: which of `count` candidates is the first of the
-  // greatest, if that is more than *best, which becomes it; else count.
+  // Which of `count` candidates is the first of the greatest, if that is more than *best, which
+  // becomes it; else count.
   template <class Arithmetic>
   static uint32_t Greatest(const double* scores, const double* from, uint32_t count,
                            double* best) {
