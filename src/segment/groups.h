@@ -53,13 +53,20 @@ class CharacterGroups {
   uint32_t AloneInClusters(std::string_view group, uint32_t* infos) const;
   bool EndsBefore(std::string_view segment, size_t at) const;
   bool BeginsCluster(char32_t c) const;
-  bool MayBeginCluster(char32_t c) const;
   bool Vanishes(uint32_t info) const;
 
-  // Characters that were asked about, from 1, with the answer in the lowest bit: of an encoder, so
-  // of one thread at a time.
-  static constexpr uint32_t kKnownBegins = 256;
-  mutable uint32_t known_begins_[kKnownBegins] = {};
+  // What is asked of characters again and again: whether a group may begin with one (kBegins), it
+  // goes through the normalizer (kChanges), or it vanishes.
+  static constexpr uint32_t kBegins = 1, kChanges = 2, kVanishes = 4, kFactBits = 3;
+  uint32_t FactsOf(char32_t c) const;
+  uint32_t Facts(char32_t c) const {
+    uint32_t& known = known_facts_[c % kKnownFacts];
+    if (known >> kFactBits != c + 1) known = (c + 1) << kFactBits | FactsOf(c);
+    return known;
+  }
+  // Behind the character and 1; of an encoder, so of one thread at a time.
+  static constexpr uint32_t kKnownFacts = 256;
+  mutable uint32_t known_facts_[kKnownFacts] = {};
 
   const Model& model_;
   bool known_ = false;
