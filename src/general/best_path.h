@@ -112,8 +112,7 @@ class PathFinder {
     best_[0] = start;
     for (uint32_t begin = 0; begin < count;) {
       if constexpr (Arithmetic::kRebases) {
-        Rebase(best_, begin, frontier_,
-               [this](uint32_t i) { return (link_[i] & kLinkMask) != 0; });
+        Rebase(best_, begin, frontier_, [this](uint32_t i) { return (link_[i] & kLinkMask) != 0; });
       }
       const uint32_t code = Code(begin);
       if (code != 0 && code == Code(begin + 1) && begin >= looked_at_) [[unlikely]] {
@@ -136,6 +135,14 @@ class PathFinder {
       }
       ++begin;
     }
+  }
+
+  // Without an unknown id tokenizers fails as soon as the unknown edge is the best way to any
+  // place, whether or not the best path goes there. That edge is the last candidate tried for its
+  // end, so it was the best at some time exactly if it is the best in the end. Before links are
+  // turned.
+  bool NeedsUnknown() const {
+    return std::find(value_ + 1, value_ + count_ + 1, trie::kNoValue) != value_ + count_ + 1;
   }
 
   // Turns the back links into forward links between places, in place: from the end on, as no place
@@ -243,11 +250,14 @@ class PathFinder {
   uint32_t run_end_ = 0;    // of the last one
 };
 
+// Whether the search needed an unknown id where the model has none; it has a path all the same.
 template <class Arithmetic, bool kSpecials = true, class Chars>
-void FindBestPath(const Model& model, const Chars& chars, double start, const Lattice& lattice) {
+bool FindBestPath(const Model& model, const Chars& chars, double start, const Lattice& lattice) {
   PathFinder<Arithmetic, kSpecials> finder(model, lattice, chars.PutCodes(lattice.link));
   finder.Run(start);
+  const bool needs_unknown = model.config->unk_id == image::kNoId && finder.NeedsUnknown();
   finder.TurnLinks(chars);
+  return needs_unknown;
 }
 
 // Of a text that comes in parts, whose best path passes between them: the score up to a part, and
@@ -259,12 +269,12 @@ struct CarriedScore {
 // The searches of the references, from the score `start`.
 
 // HuggingFace tokenizers 0.23.2, models/unigram/model.rs encode_optimized: float64 sums, a
-// candidate replaces only if strictly greater, so the earlier start wins a tie.
-void BestPathHuggingFace(const Model& model, std::string_view text, double start,
+// candidate replaces only if strictly greater, so the earlier start wins a tie. As FindBestPath.
+bool BestPathHuggingFace(const Model& model, std::string_view text, double start,
                          const Lattice& lattice);
 
 // The same without the pieces that are special tokens.
-void BestPathWithoutSpecials(const Model& model, std::string_view text, double start,
+bool BestPathWithoutSpecials(const Model& model, std::string_view text, double start,
                              const Lattice& lattice);
 
 // SentencePiece, unigram_model.cc EncodeOptimized, by the arithmetic of the releases that the model

@@ -245,12 +245,12 @@ class Encoder {
   rankfeed_status Split(uint32_t begin, uint32_t end) {
     const std::string_view split = buffers_.in().view(begin, end);
     const general::Lattice& lattice = scratch_.lattice;
-    BestPathHuggingFace(model_, split, start_, lattice);
+    bool needs_unknown = BestPathHuggingFace(model_, split, start_, lattice);
     if (escape_special_ || refuse_special_) {
-      if (const rankfeed_status status = GuardPath(begin, end)) return status;
+      if (const rankfeed_status status = GuardPath(begin, end, &needs_unknown)) return status;
     }
     end_score_ = lattice.best[split.size()];
-    if (model_.config->unk_id == image::kNoId && NeedsUnknown(split)) return RANKFEED_E_UNK_ID;
+    if (needs_unknown) return RANKFEED_E_UNK_ID;
 
     const auto size = static_cast<uint32_t>(split.size());
     for (uint32_t b = 0; b < size;) {
@@ -268,7 +268,7 @@ class Encoder {
   }
 
   // Special tokens that are pieces of the best path: refused, or the path is made without them.
-  rankfeed_status GuardPath(uint32_t begin, uint32_t end) {
+  rankfeed_status GuardPath(uint32_t begin, uint32_t end, bool* needs_unknown) {
     const std::string_view split = buffers_.in().view(begin, end);
     const general::Lattice& lattice = scratch_.lattice;
     for (uint32_t b = 0, e = 0; b < split.size(); b = e) {
@@ -277,7 +277,7 @@ class Encoder {
       const uint32_t id = model_.value_ids[lattice.value[e]];
       if (!IsSpecial(id)) continue;
       if (refuse_special_) return RefuseNormalized(id, begin + b, begin + e);
-      BestPathWithoutSpecials(model_, split, start_, lattice);
+      *needs_unknown = BestPathWithoutSpecials(model_, split, start_, lattice);
       return RANKFEED_OK;
     }
     return RANKFEED_OK;
@@ -286,17 +286,6 @@ class Encoder {
   // A piece whose id is the unknown id counts as unknown even when it is matched literally.
   bool IsUnknown(uint32_t value) const {
     return value == trie::kNoValue || model_.value_ids[value] == model_.config->unk_id;
-  }
-
-  // Without an unknown id the reference fails as soon as the unknown edge is the best way to any
-  // position, whether or not the best path goes there. That edge is the last candidate tried for
-  // its end, so it was the best at some time exactly if it is the best in the end.
-  bool NeedsUnknown(std::string_view split) const {
-    for (uint32_t pos = 0; pos < split.size();) {
-      pos += utf8::SizeFromLead(static_cast<unsigned char>(split[pos]));
-      if (scratch_.lattice.value[pos] == trie::kNoValue) return true;
-    }
-    return false;
   }
 
   // A stretch of unknown characters: a vocabulary entry by that name, else its bytes, else unknown.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// segment/normalized_tokens.h: whether a text may hold an added token that is looked for in normalized
-// text ("normalized": true), or a user-defined symbol of SentencePiece. Only for those of two and more
-// ASCII characters (builder/segment_tables.cc); symbols of one are pieces like others.
+// segment/normalized_tokens.h: whether a text may hold an added token that is looked for in
+// normalized text ("normalized": true), or a user-defined symbol of SentencePiece. Only for those
+// of two and more ASCII characters (builder/segment_tables.cc); symbols of one are pieces like
+// others.
 //
 // What of a token is written in ASCII letters that normalize to it one by one is found as such.
 // Where some of its characters may come from others, which become ASCII or are read with their
@@ -132,7 +133,7 @@ class NormalizedTokens {
   const uint32_t code_count_;
   static constexpr uint32_t kCodeBits = 1024;
   uint64_t codes_[kCodeBits / 64] = {};  // of ASCII characters, by their lowest bits
-  bool begins_[128] = {};      // normalized bytes that some begin with
+  bool begins_[128] = {};                // normalized bytes that some begin with
   uint8_t becomes_[128] = {};  // the ASCII character that a raw one is code for; 0: others
   ByteSet first_bytes_ = {};
   bool empty_ = true;

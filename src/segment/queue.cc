@@ -167,11 +167,14 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* pref
   if (first.size < stretch.size()) {
     // Together with the next it may become anything, or with the one behind that if it vanishes.
     constexpr uint32_t kReplaced = image::kMarkInPattern | image::kMarkAfterKey;
-    constexpr uint32_t kMayVanish =
-        image::kCharExpands | image::kCharNormalizes | image::kCharMarks;
+    constexpr uint32_t kMayVanish = image::kCharNormalizes | image::kCharMarks;
     const uint32_t next = tables.char_info[utf8::Decode(stretch, first.size).code_point];
+    const bool vanishes =
+        (next & kMayVanish) != 0 ||
+        ((next & image::kCharExpands) != 0 &&
+         ExpansionCount(tables.expansions.data() + (next & image::kCharCodeMask)) == 0);
     const uint32_t joining = image::JoiningMarks(info) & kReplaced;
-    begins_otherwise |= (joining & next) != 0 || (joining != 0 && (next & kMayVanish) != 0);
+    begins_otherwise |= (joining & next) != 0 || (joining != 0 && vanishes);
   }
   if ((info & image::kCharExpands) != 0) {
     const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
