@@ -124,7 +124,8 @@ def coverage(arguments, targets):
         if path.is_relative_to(FUZZ.parent) and path.relative_to(FUZZ.parent).parts[0] in ("src", "gpu_handoff"):
             counts = entry["summary"]["lines"]
             lines[str(path.relative_to(FUZZ.parent))] = [counts["count"], counts["covered"]]
-    return {"coverage": {"targets": targets, "inputs": files, "lines": dict(sorted(lines.items()))}}
+    note = {"note": arguments.note} if arguments.note else {}
+    return {"coverage": {"targets": targets, "inputs": files, **note, "lines": dict(sorted(lines.items()))}}
 
 
 def faults(arguments):
@@ -178,6 +179,7 @@ def main():
     parser.add_argument("--max-executions", type=int)
     parser.add_argument("--corpus", default="fuzz-corpus")
     parser.add_argument("--results", default=str(FUZZ / "results.jsonl"))
+    parser.add_argument("--note", help="of --coverage: what to say of the inputs")
     parser.add_argument("--commit", help="default: the commit checked out")
     parser.add_argument("targets", nargs="*")
     arguments = parser.parse_args()
