@@ -65,6 +65,18 @@ echo '{"pre_tokenizer": {"type": "Whitespace"}, "model": {"type": "Unigram", "un
 equal "off the fast road" "fast road: no: pre-tokenizer, Whitespace" "$("$rankfeed" info --vocab whitespace.json | tail -n 1)"
 "$rankfeed" info --vocab whitespace.json --json | grep -A1 '"fast_road": false' |
   grep -q '"off_fast_road": "pre-tokenizer, Whitespace"' || fail "off the fast road in JSON"
+# Texts over the limit of a vocabulary: a character becomes 4,000, so the limit is low.
+grown=$(printf 'b%.0s' {1..4000})
+echo '{"normalizer": {"type": "Replace", "pattern": {"String": "g"}, "content": "'"$grown"'"}, "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}' >grow.json
+over='[0-9]+ bytes; the limit of the vocabulary is 536870'
+head -c 700000 /dev/zero | tr '\0' a >over.txt
+refused "text over the limit, encode" "a text has 700000 bytes; .*536870" "$rankfeed" encode --vocab grow.json over.txt
+refused "text over the limit, batch" "$over" "$rankfeed" batch --vocab grow.json --query a --docs over.txt
+refused "text over the limit, corpus" "over.txt:1: the text has 700000 bytes; .*536870" \
+  "$rankfeed" corpus build --vocab grow.json --docs over.txt -o grow.rfc
+no_file "text over the limit, corpus" grow.rfc
+refused "text over the limit, receipt" "a text has 700000 bytes; .*536870" "$rankfeed" receipt run --vocab grow.json --docs over.txt -o grow-receipt.json
+refused "text over the limit, audit" "a text has 700000 bytes; .*536870" "$rankfeed" audit --vocab grow.json --docs over.txt
 # roads_of OPTION...: lines of --stats, one space between columns
 roads_of() { "$rankfeed" encode --stats "$@" 2>&1 >/dev/null | tr -s ' '; }
 { printf 'What is a panda?\n\na \xe2\x96\x81 b\npa\xffnda\n'; printf '%05000d\n' 0 | tr 0 .; } >roads.txt
