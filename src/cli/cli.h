@@ -50,6 +50,9 @@ void AddParityOption(CLI::App& command, std::string* parity);
 CLI::Option* AddPagesOption(CLI::App& command, std::string* pages);
 Pages PagesOf(const std::string& name);
 
+// --vocab: a file, or a model's folder, which *folder then names while *path is its tokenizer.json.
+void AddVocabOption(CLI::App& command, std::string* path, std::string* folder, const std::string& help);
+
 // --vocab and what goes with it, as every command that opens a vocabulary has them.
 struct VocabOptions {
   std::string path, parity, preset;
