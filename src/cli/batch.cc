@@ -52,7 +52,7 @@ struct BatchCommand {
   SpecialsOption specials;
   DocumentOptions documents;
   std::string query, npz;
-  bool json = false;
+  bool json = false, file_defaults = false;
   uint32_t show = 10;
   uint32_t slots = 3;
   uint32_t threads = 1;
@@ -319,6 +319,24 @@ void CheckPadToken(const BatchCommand& c, const rankfeed_model* model, int32_t p
                   *c.pad_token, id, pad_id));
 }
 
+// What the tokenizer.json carries, where the command line says nothing.
+void TakeFileDefaults(const FileDefaults& file, const CLI::App& command, BatchCommand* c) {
+  const auto take = [&](const char* option, const auto& from, auto* to) {
+    if (command.count(option) == 0) *to = from;
+  };
+  if (const auto& cut = file.truncation) {
+    take("--max-length", cut->max_length, &c->options.max_length);
+    take("--truncation", cut->strategy, &c->truncation);
+    take("--truncation-side", cut->side, &c->truncation_side);
+    if (c->overflow != "drop") take("--stride", cut->stride, &c->options.stride);
+  }
+  if (!file.padding || c->layout != "padded") return;
+  take("--padding-side", file.padding->side, &c->padding_side);
+  take("--pad-to-length", file.padding->length.value_or(0), &c->options.pad_to_length);
+  take("--pad-to-multiple-of", file.padding->multiple, &c->options.pad_to_multiple_of);
+  c->pad_token = file.padding->token;
+}
+
 void RunBatch(BatchCommand c) {
   if (c.template_name == "monot5") {
     c.prefix = c.prefix.value_or(kMonoT5Prefix);
@@ -448,6 +466,9 @@ void AddBatch(CLI::App& app) {
   command->add_option("--max-tokens", c->options.max_tokens_per_batch,
                       "Tokens per batch; 0: no limit");
   choice("--budget", c->budget, kBudget, "What --max-tokens counts: padded area or packed sum");
+  command->add_flag("--file-defaults", c->file_defaults,
+                    "Rows as the truncation and padding inside tokenizer.json say, before what a folder says and behind "
+                    "what options say; without it they are left aside");
   command->add_option("--threads", c->threads, "Threads that tokenize; 0: all cores")
       ->capture_default_str();
   command->add_option("--slots", c->slots, "Slots of the ring")->capture_default_str();
@@ -466,6 +487,7 @@ void AddBatch(CLI::App& app) {
     take("--truncation-side", config.truncation_side, &c->truncation_side);
     take("--padding-side", config.padding_side, &c->padding_side);
     c->pad_token = config.pad_token;
+    if (c->file_defaults) TakeFileDefaults(c->vocab.Defaults(), *command, c.get());
     RunBatch(*c);
   });
 }

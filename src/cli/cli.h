@@ -65,6 +65,8 @@ struct VocabOptions {
   Vocabulary Load() const;        // throws Failure
   // What the folder's tokenizer_config.json says; nothing where --vocab was a file. Throws Failure.
   FolderConfig Config() const;
+  // --file-defaults: truncation and padding of the tokenizer.json. Throws Failure where --vocab is something else.
+  FileDefaults Defaults() const;
 };
 
 // --specials-in-text, as every command that tokenizes texts has it.

@@ -305,6 +305,16 @@ equal "sides of the file where the configuration says none" "1 1 1 1 1 1 1 2 2 2
 sed -i 's/"direction": "Right"/"direction": "Left"/g' folder/tokenizer.json
 equal "left sides of the file" "1 3 3 3 3 2 2 2 1 1" "$(rows --vocab folder)"
 sed -i 's/"direction": "Left"/"direction": "Right"/g' folder/tokenizer.json
+# ... and what its tokenizer.json carries, when asked for: length 2 and pads up to 9
+equal "encode as the file says" "1 1 2 2 2 2 2 2 2" "$("$rankfeed" encode --vocab folder --file-defaults ab.txt | head -n 1)"
+equal "pads as the file says" '"ids":[1,2,2,2,2,2,2,2,2],"pieces":["a","<pad>","<pad>"' \
+  "$("$rankfeed" encode --vocab folder/tokenizer.json --file-defaults --json ab.txt | tail -n 1 | grep -o '"ids":.*"pieces":\["a","<pad>","<pad>"')"
+equal "batch as the file says" "1 1 2 2 2 2 2 2 2 1 1 2 2 2 2 2 2 2" "$(rows --vocab folder --file-defaults)"
+equal "options before the file's" "1 1 3 3 3 3 2 2 1 1 2 2 2 2 2 2" \
+  "$(rows --vocab folder --file-defaults --truncation-side left --max-length 6 --truncation only_second --pad-to-length 8)"
+refused "defaults of an image" "file-defaults needs a tokenizer.json as --vocab; v.rfimg is none" "$rankfeed" encode --vocab v.rfimg --file-defaults texts.txt
+sed 's/"LongestFirst"/"OnlySecond"/' folder/tokenizer.json >second.json
+refused "one text where the second is cut" "text 1: the file cuts the second of two texts" "$rankfeed" encode --vocab second.json --file-defaults ab.txt
 echo '{"pad_token": {"content": "b", "special": true}}' >folder/special_tokens_map.json
 refused "another pad token" "pad_token b has id 3, the vocabulary's 2, which rows are padded with" "$rankfeed" batch --vocab folder --query a --docs ab.txt
 "$rankfeed" batch --vocab folder --query a --docs ab.txt --layout packed >/dev/null || fail "another pad token, packed"
