@@ -155,7 +155,9 @@ class Test:
         frame = datasets.Dataset.from_dict({"name": [str(d["id"]) for d in rows], "body": [d["text"] for d in rows]})
 
         def run(source, **options):
-            made = rankfeed.ray.pretokenize(source, self.out, self.path("v.rfimg"), shards=SHARDS, **options)
+            lines = []
+            made = rankfeed.ray.pretokenize(source, self.out, self.path("v.rfimg"), shards=SHARDS, progress=lines.append, **options)
+            assert re.match(rf"{SHARDS} of {SHARDS} shards, {made.skipped} of them found; ", lines[-1]), lines
             return made.documents, made.made, made.skipped
         everything_found = (COUNT, 0, SHARDS)
         assert run(self.path("docs.parquet")) == everything_found
