@@ -27,6 +27,7 @@ except ImportError as missing:
 import rankfeed
 import rankfeed.ray
 
+os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets a busy machine starve the workers that are waited for
 RANKFEED = sys.argv[1]
 MODEL = os.path.join(os.environ["RANKFEED_SOURCE_DIR"], "data", "default.model")
 COUNT = int(os.environ.get("RANKFEED_RAY_DOCUMENTS", 200_000))
