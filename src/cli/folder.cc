@@ -73,7 +73,7 @@ std::optional<FileDefaults> ReadFileDefaults(const std::string& tokenizer_json) 
     cut.max_length = NumberOf(part, "max_length", 0);
     cut.stride = NumberOf(part, "stride", 0);
     cut.side = SideOf(part);
-    (void)part["strategy"].get(name);
+    if (part["strategy"].get(name) != simdjson::SUCCESS) name = "LongestFirst";
     cut.strategy = name == "OnlyFirst" ? "only_first" : name == "OnlySecond" ? "only_second" : "longest_first";
   }
   if (file["padding"].get(part) == simdjson::SUCCESS && part.is_object()) {
