@@ -26,19 +26,19 @@ std::string TokenizerJsonOf(const std::string& folder);
 FolderConfig ReadFolderConfig(const std::string& folder);
 
 // Truncation and padding inside a tokenizer.json, which tokenizers.Tokenizer.encode applies.
+struct FileTruncation {
+  uint32_t max_length = 0, stride = 0;
+  std::string strategy, side;  // as the command line has them: longest_first, ...; left, right
+};
+struct FilePadding {
+  std::optional<uint32_t> length;  // of every row; unset: that of the longest
+  uint32_t multiple = 1;           // rows are padded to a multiple of it
+  int32_t id = 0;
+  std::string token, side;
+};
 struct FileDefaults {
-  struct Truncation {
-    uint32_t max_length = 0, stride = 0;
-    std::string strategy, side;  // as the command line has them: longest_first, ...; left, right
-  };
-  struct Padding {
-    std::optional<uint32_t> length;  // of every row; unset: that of the longest
-    uint32_t multiple = 1;           // rows are padded to a multiple of it
-    int32_t id = 0;
-    std::string token, side;
-  };
-  std::optional<Truncation> truncation;
-  std::optional<Padding> padding;
+  std::optional<FileTruncation> truncation;
+  std::optional<FilePadding> padding;
 };
 
 // Of a file that the builder takes, whose reader checks these parts. Unset: it is no JSON.
