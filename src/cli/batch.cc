@@ -145,6 +145,12 @@ class Reranker {
 
  private:
   void Init() {
+    const char* field = nullptr;
+    if (const char* rule = rankfeed_rerank_options_problem(model_, &options_, &field)) {
+      std::string option = field;  // named after it
+      std::replace(option.begin(), option.end(), '_', '-');
+      throw Failure(fmt::format("--{}: {}", option, rule));
+    }
     rankfeed_mem_req need;
     CheckStatus(rankfeed_reranker_mem_req(model_, &limits_, &options_, &need), "batch options");
     scratch_ = AlignedBytes(need);

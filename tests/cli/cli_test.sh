@@ -238,6 +238,10 @@ refused "truncated image" "truncated|structure|image" "$rankfeed" encode --vocab
 # bad requests
 batch=("$rankfeed" batch --vocab v.rfimg --docs docs.jsonl --query "What is a giant panda?")
 refused "stride too large" "stride 32 .* below 28" "${batch[@]}" --truncation only_second --overflow short --max-length 32 --stride 32
+refused "windows that cut the query" "truncation: windows need only_second" "${batch[@]}" --overflow short
+refused "windows without a limit" "overflow: windows need a max_length" "${batch[@]}" --truncation only_second --overflow aligned --max-length 0
+refused "pads of packed rows" "pad-to-length: packed rows have no padding" "${batch[@]}" --layout packed --pad-to-length 9
+refused "the second of one text" "truncation: rows of the single template have no second text" "${batch[@]}" --template single --truncation only_second
 refused "max_length below the specials" "max-length 3 .* 4 special tokens" "${batch[@]}" --max-length 3
 : >none.jsonl
 refused "no documents" "no documents" "$rankfeed" batch --vocab v.rfimg --query q --docs none.jsonl
