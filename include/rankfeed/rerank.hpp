@@ -188,13 +188,20 @@ class Reranker {
     encoder_bytes_ = std::max(encoder_bytes_, limits_.max_text_bytes);
     rankfeed_mem_req need;
     rankfeed_status status = rankfeed_reranker_mem_req(model_, &limits_, &options_, &need);
-    if (status != RANKFEED_OK) return Error::From(status, "reranker");
+    if (status != RANKFEED_OK) return Refused(status);
     scratch_ = AlignedBytes(need);
     if (!arena_) arena_ = AlignedBytes({64 << 10, 256});
     if (!scratch_ || !arena_) return Error::From(RANKFEED_E_NO_MEMORY, "reranker");
     status = rankfeed_reranker_init(model_, &limits_, &options_, pointers.data(), scratch_.data(),
                                     scratch_.size(), &reranker_);
-    return status == RANKFEED_OK ? Error{} : Error::From(status, "reranker");
+    return status == RANKFEED_OK ? Error{} : Refused(status);
+  }
+  // With the option at fault, where it is one.
+  Error Refused(rankfeed_status status) const {
+    const char *field = nullptr, *rule = nullptr;
+    if (status == RANKFEED_E_ARGUMENT) rule = rankfeed_rerank_options_problem(model_, &options_, &field);
+    if (rule == nullptr) return Error::From(status, "reranker");
+    return {status, std::string(field) + ": " + rule};
   }
   Error Grow() {
     const rankfeed_status status = rankfeed_reranker_need(reranker_, &limits_);
