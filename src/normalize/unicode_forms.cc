@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/hash.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::normalize {
@@ -58,11 +59,33 @@ char32_t Compose(const Model& model, char32_t a, char32_t b) {
 // Shorter runs of ASCII are not worth passing on what comes before them.
 constexpr uint32_t kLeastAscii = 4;
 
+// Compositions of pairs by their characters, as texts have few different ones.
+class KnownCompositions {
+ public:
+  explicit KnownCompositions(const Model& model) : model_(model) {}
+
+  char32_t Compose(char32_t a, char32_t b) {
+    const uint64_t key = uint64_t{a} << 32 | b;
+    Entry& entry = entries_[HashEnds(0, key, 0) >> (64 - kBits)];
+    if (entry.key != key) entry = {key, normalize::Compose(model_, a, b)};
+    return entry.composed;
+  }
+
+ private:
+  static constexpr int kBits = 6;
+  struct Entry {
+    uint64_t key = 0;  // two U+0000, which compose to nothing
+    char32_t composed = 0;
+  };
+  const Model& model_;
+  Entry entries_[1 << kBits];
+};
+
 // Takes characters in canonical order, composes them if asked, and passes them on.
 class Composer {
  public:
   Composer(const Model& model, bool compose, uint32_t* held, Transform* transform)
-      : model_(model), compose_(compose), held_(held), transform_(*transform) {}
+      : known_(model), compose_(compose), held_(held), transform_(*transform) {}
 
   void Add(uint32_t packed) {
     const char32_t c = CharOf(packed);
@@ -75,7 +98,7 @@ class Composer {
     }
     // Blocked when a held mark has at least the class of c; a starter is blocked by any mark.
     if (last_class_ < 0 || last_class_ < ccc) {
-      if (const char32_t composed = Compose(model_, starter_, c)) {
+      if (const char32_t composed = known_.Compose(starter_, c)) {
         starter_ = composed;
         starter_change_ += change - 1;
         return;
@@ -107,7 +130,7 @@ class Composer {
     starter_change_ = change;
   }
 
-  const Model& model_;
+  KnownCompositions known_;
   const bool compose_;
   uint32_t* const held_;
   Transform& transform_;
