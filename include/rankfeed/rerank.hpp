@@ -199,9 +199,13 @@ class Reranker {
   // With the option at fault, where it is one.
   Error Refused(rankfeed_status status) const {
     const char *field = nullptr, *rule = nullptr;
-    if (status == RANKFEED_E_ARGUMENT) rule = rankfeed_rerank_options_problem(model_, &options_, &field);
-    if (rule == nullptr) return Error::From(status, "reranker");
-    return {status, std::string(field) + ": " + rule};
+    if (status == RANKFEED_E_ARGUMENT) {
+      rule = rankfeed_rerank_options_problem(model_, &options_, &field);
+    }
+    return detail::OrNoMemory([&] {
+      if (rule == nullptr) return Error::From(status, "reranker");
+      return Error{status, std::string(field) + ": " + rule};
+    });
   }
   Error Grow() {
     const rankfeed_status status = rankfeed_reranker_need(reranker_, &limits_);

@@ -212,7 +212,6 @@ class AddedTokenFilter {
       const auto first = static_cast<uint8_t>(content[0]);
       has_first_bytes_ &= first < 0x80;
       if (first >= 0x80) continue;
-      first_bytes_.Add(first);
       // Language codes ("en_XX") begin as words do: what is rarer in texts says as much.
       const auto rare = std::find_if(content.begin(), content.end(), IsRare);
       stop_bytes_.Add(rare == content.end() ? first : static_cast<uint8_t>(*rare));
@@ -228,7 +227,7 @@ class AddedTokenFilter {
 
   // Whether one may begin with that byte, also as a part of what is read as U+FFFD.
   bool MayBeginWith(uint8_t byte) const {
-    return first_bytes_.Has(byte) || (byte >= 0x80 && !has_first_bytes_);
+    return raw_.MayBeginWith(byte) || (byte >= 0x80 && !has_first_bytes_);
   }
 
   // False only if none occurs. O(text bytes * longest token) at worst.
@@ -260,7 +259,7 @@ class AddedTokenFilter {
 
   const Model* model_ = nullptr;
   AddedTokenTrie raw_, normalized_;
-  ByteSet first_bytes_ = {}, stop_bytes_ = {};
+  ByteSet stop_bytes_ = {};
   bool has_first_bytes_ = true;
 };
 

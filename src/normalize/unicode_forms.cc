@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/hash.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::normalize {
@@ -59,33 +58,15 @@ char32_t Compose(const Model& model, char32_t a, char32_t b) {
 // Shorter runs of ASCII are not worth passing on what comes before them.
 constexpr uint32_t kLeastAscii = 4;
 
-// Compositions of pairs by their characters, as texts have few different ones.
-class KnownCompositions {
- public:
-  explicit KnownCompositions(const Model& model) : model_(model) {}
-
-  char32_t Compose(char32_t a, char32_t b) {
-    const uint64_t key = uint64_t{a} << 32 | b;
-    Entry& entry = entries_[HashEnds(0, key, 0) >> (64 - kBits)];
-    if (entry.key != key) entry = {key, normalize::Compose(model_, a, b)};
-    return entry.composed;
-  }
-
- private:
-  static constexpr int kBits = 6;
-  struct Entry {
-    uint64_t key = 0;  // two U+0000, which compose to nothing
-    char32_t composed = 0;
-  };
-  const Model& model_;
-  Entry entries_[1 << kBits];
-};
+// The first character of class 0 that stands second in a composition (UnicodeData.txt: BENGALI VOWEL
+// SIGN AA): most that come behind another one need not be looked for.
+constexpr char32_t kFirstJoiningStarter = 0x09be;
 
 // Takes characters in canonical order, composes them if asked, and passes them on.
 class Composer {
  public:
   Composer(const Model& model, bool compose, uint32_t* held, Transform* transform)
-      : known_(model), compose_(compose), held_(held), transform_(*transform) {}
+      : model_(model), compose_(compose), held_(held), transform_(*transform) {}
 
   void Add(uint32_t packed) {
     const char32_t c = CharOf(packed);
@@ -97,8 +78,9 @@ class Composer {
       return Start(c, change);
     }
     // Blocked when a held mark has at least the class of c; a starter is blocked by any mark.
-    if (last_class_ < 0 || last_class_ < ccc) {
-      if (const char32_t composed = known_.Compose(starter_, c)) {
+    const bool blocked = last_class_ >= 0 && last_class_ >= ccc;
+    if (!blocked && (ccc != 0 || c >= kFirstJoiningStarter)) {
+      if (const char32_t composed = Compose(model_, starter_, c)) {
         starter_ = composed;
         starter_change_ += change - 1;
         return;
@@ -130,7 +112,7 @@ class Composer {
     starter_change_ = change;
   }
 
-  KnownCompositions known_;
+  const Model& model_;
   const bool compose_;
   uint32_t* const held_;
   Transform& transform_;

@@ -39,11 +39,13 @@ class NormalizedTokens {
                                    image::kCharNoBoundary | image::kCharUnknown;
     for (uint8_t b = 0; b < 128; ++b) {
       const uint32_t info = model.segment.char_info[b];
-      if ((info & (image::kCharSpace | image::kCharExpands)) == image::kCharSpace)
+      if ((info & (image::kCharSpace | image::kCharExpands)) == image::kCharSpace) {
         becomes_[b] = ' ';
+      }
       for (uint8_t to = 1; to < 128 && (info & ~kCodeOnly) == 0; ++to) {
-        if (model.codes[to] != 0 && model.codes[to] == (info & image::kCharCodeMask))
+        if (model.codes[to] != 0 && model.codes[to] == (info & image::kCharCodeMask)) {
           becomes_[b] = to;
+        }
       }
     }
     for (uint8_t b = 0; b < 128; ++b) {
