@@ -2,9 +2,10 @@
 // builder/eligibility.cc: see eligibility.h.
 //
 // Eligible are SentencePiece models with U+2581 in front of words, and HuggingFace pipelines
-// that make a U+2581 of every space: Metaspace, with split perhaps behind WhitespaceSplit, or a
-// Replace at the end of the normalizer. No piece holds a U+2581 but at its front, or words are
-// searched one by one anyway. What the normalizer may do is in normalized_characters.h.
+// that make a U+2581 of every space: Metaspace, with split perhaps behind WhitespaceSplit or behind
+// Punctuation that isolates, or a Replace at the end of the normalizer. No piece holds a U+2581 but
+// at its front, or words are searched one by one anyway. What the normalizer may do is in
+// normalized_characters.h.
 #include "builder/eligibility.h"
 
 #include <algorithm>
@@ -67,12 +68,15 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
   for (const Step& step : model.normalizer) {
     pipeline.precompiled |= step.op == static_cast<uint32_t>(Op::kPrecompiled);
   }
-  const Step* metaspace = nullptr;
+  const Step *metaspace = nullptr, *punctuation = nullptr;
   pipeline.words = Words::kTrailing;
   for (const Step& step : model.pre_tokenizer) {
     const bool first = &step == model.pre_tokenizer.data();
     if (first && step.op == static_cast<uint32_t>(Op::kWhitespaceSplit)) {
       pipeline.words = Words::kSplitAtWhiteSpace;
+    } else if (first && step.op == static_cast<uint32_t>(Op::kPunctuation) &&
+               step.arg0 == image::kIsolated) {
+      punctuation = &step;
     } else if (metaspace == nullptr && step.op == static_cast<uint32_t>(Op::kMetaspace) &&
                model.text(step.a) == kMetaspaceBytes) {
       metaspace = &step;
@@ -93,6 +97,12 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
       (pipeline.rules != 0 || pipeline.whole || replaces)) {
     return OffTheFastRoad{FastRoadReason::kPreTokenizer, metaspace->op};
   }
+  if (punctuation == nullptr) return pipeline;
+  // Words that begin without a U+2581 are not told from what comes before them.
+  if (pipeline.rules != 0 || pipeline.whole || replaces) {
+    return OffTheFastRoad{FastRoadReason::kPreTokenizer, punctuation->op};
+  }
+  pipeline.rules = image::kIsolatesPunctuation;
   return pipeline;
 }
 

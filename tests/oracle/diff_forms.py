@@ -28,7 +28,7 @@ import stress  # noqa: E402
 from versions import pinned  # noqa: E402
 
 # Off the fast road; README.md, "Limits", says so.
-OFF_ROAD = {name: "pre-tokenizer, Punctuation" for name in F.NAMES if "-punct" in name} | {"helium": "pre-tokenizer, Split"}
+OFF_ROAD = {"helium": "pre-tokenizer, Split"}
 COLUMNS = E.COLUMN_OFFSETS | E.COLUMN_MASK | E.COLUMN_TYPES
 
 
