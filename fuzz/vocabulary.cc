@@ -366,9 +366,21 @@ std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
     pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" + before + "," +
                     DrawPreTokenizer(in, first_allowed) + "]}";
   }
+  // As Helium's: the line feed is a token, so that the Split has nothing to do.
+  const bool lines = stages == 0 && in.OneIn(3);
+  if (lines) {
+    normalizer = R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":" "},)"
+                 R"({"type":"Replace","pattern":{"String":" "},"content":"\u2581"}]})";
+    pre_tokenizer = R"({"type":"Split","pattern":{"String":"\n"},"behavior":"Contiguous","invert":false})";
+  }
   static const char* const kTokens[] = {"<s>", "</s>", "<mask>", "ab", "a", "<<s>>", "o b", "\u00e9"};
   std::set<std::string> seen;
   size_t next_id = vocabulary.pieces.size();
+  if (lines && !in.OneIn(4)) {
+    added += "{\"id\":" + std::to_string(next_id++) +
+             R"(,"content":"\n","special":false,"single_word":false,"lstrip":false,"rstrip":false,)"
+             R"("normalized":false})";
+  }
   for (size_t n = in.Below(4); n > 0; --n) {
     const std::string content = in.Pick(kTokens);
     if (!seen.insert(content).second) continue;

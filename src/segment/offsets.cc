@@ -194,7 +194,8 @@ bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t firs
   for (uint32_t at = begin; at < end; ++at) kinds |= kinds_[static_cast<uint8_t>(stretch_[at])];
   if (kinds == kPlain && PlacePlain(begin, end, word_start, first, last, sink)) return true;
   if (IsSeparator(begin)) {  // an empty word (scan.h)
-    const Range space = SpaceBefore(isolates_ ? end : begin);
+    Range space = SpaceBefore(isolates_ ? end : begin);
+    if (space.end == 0) space = {begin, end};  // behind a U+2581 that was put in front of the text
     Set(sink, first, space, space);
     return last == first + 1;
   }

@@ -177,6 +177,20 @@ inline std::vector<FormFile> MakeForms() {
   add("whole", Sequence("normalizers", {precompiled, ReplaceRun(" ")}), whole("always"));
   add("whole, first", Sequence("normalizers", {precompiled, spaces}), whole("first"));
   add("whole, no pre-tokenizer", Sequence("normalizers", {precompiled, spaces}), nullptr);
+  json helium = base;
+  helium["normalizer"] = Sequence("normalizers", {{{"type", "Prepend"}, {"prepend", " "}}, spaces});
+  helium["pre_tokenizer"] = Sequence("pretokenizers", {{{"type", "Split"},
+                                                        {"pattern", {{"String", "\n"}}},
+                                                        {"behavior", "Contiguous"},
+                                                        {"invert", false}}});
+  helium["added_tokens"].push_back({{"id", static_cast<int>(helium["model"]["vocab"].size())},
+                                    {"content", "\n"},
+                                    {"single_word", false},
+                                    {"lstrip", false},
+                                    {"rstrip", false},
+                                    {"normalized", false},
+                                    {"special", false}});
+  forms.push_back({"Helium", helium.dump()});
   for (const bool words : {true, false}) {
     json positive = base;
     positive["normalizer"] = Sequence("normalizers", {precompiled, ReplaceRun(" ")});
