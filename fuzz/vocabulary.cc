@@ -31,6 +31,8 @@ const std::string kFragmentPool[] = {
     "\u2581 ",    "\x01",         "\x7f",       "\ufb01",       "\ufdfa",       "\uff76\uff9e",
     "\uff21",     "\uff21\u0301", "e\u0301",    "e\u0301\u0323", "a\u0302\u0301", "\u212b\u0301",
     "\u0301",     "\u00bd",       "\u2460",     "\u1112\u1161\u11ab", "\ud55c", "\u0915\u094d\u0937",
+    "\u201c",     "\u3002",      "=\u0338",    "=",            ".",            "\u2026",
+    "\u2019",     " \u00bb",     "\ufeff,",    " -",           "\uff0c",
     "\u0600",     "\u0600A",      "\u3099",     "\U0001f468\u200d\U0001f469", "\U0001f1e9\U0001f1ea",
     "\U0010ffff", "\U00020000",   "<s>",        "</s>",         "<unk>",        "<mask>",
     "<0x41>",     "oooo",         "aaaaaaaa",   "abababab",     "2,000",        "I\u0307",
@@ -348,14 +350,37 @@ std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
   } else if (stages == 2) {  // what most published files have
     pre_tokenizer = R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},)" +
                     DrawMetaspace(in, first_allowed) + "]}";
+  } else if (stages == 3 && in.OneIn(2)) {  // as DeBERTa's that split at punctuation
+    const bool runs = !in.OneIn(4);
+    pre_tokenizer =
+        R"({"type":"Sequence","pretokenizers":[{"type":"Punctuation","behavior":"Isolated"},)" +
+        DrawMetaspace(in, first_allowed && !runs) + "]}";
+    if (runs) {
+      const std::string run = R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})";
+      normalizer = normalizer == "null"
+                       ? run
+                       : R"({"type":"Sequence","normalizers":[)" + normalizer + "," + run + "]}";
+    }
   } else if (stages == 3) {
     const std::string before = DrawPreTokenizer(in, first_allowed);
     pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" + before + "," +
                     DrawPreTokenizer(in, first_allowed) + "]}";
   }
+  // As Helium's: the line feed is a token, so that the Split has nothing to do.
+  const bool lines = stages == 0 && in.OneIn(3);
+  if (lines) {
+    normalizer = R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":" "},)"
+                 R"({"type":"Replace","pattern":{"String":" "},"content":"\u2581"}]})";
+    pre_tokenizer = R"({"type":"Split","pattern":{"String":"\n"},"behavior":"Contiguous","invert":false})";
+  }
   static const char* const kTokens[] = {"<s>", "</s>", "<mask>", "ab", "a", "<<s>>", "o b", "\u00e9"};
   std::set<std::string> seen;
   size_t next_id = vocabulary.pieces.size();
+  if (lines && !in.OneIn(4)) {
+    added += "{\"id\":" + std::to_string(next_id++) +
+             R"(,"content":"\n","special":false,"single_word":false,"lstrip":false,"rstrip":false,)"
+             R"("normalized":false})";
+  }
   for (size_t n = in.Below(4); n > 0; --n) {
     const std::string content = in.Pick(kTokens);
     if (!seen.insert(content).second) continue;

@@ -3,6 +3,7 @@
 #include "builder/boundaries.h"
 
 #include "base/utf8.h"
+#include "unicode/properties.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -29,6 +30,18 @@ ByteSet CommonBytes(const Model& model, const PieceNeighbours& neighbours,
   ByteSet bytes;
   for (uint8_t b = 0; b < 128; ++b) {
     if (common[b]) bytes.Add(b);
+  }
+  return bytes;
+}
+
+bool IsPunctuation(const Model& model, char32_t cp) {
+  return unicode::HasProp(model, cp, image::kPunctuationProp);
+}
+
+ByteSet AsciiPunctuation(const Model& model) {
+  ByteSet bytes;
+  for (uint8_t b = 0; b < 128; ++b) {
+    if (IsPunctuation(model, b)) bytes.Add(b);
   }
   return bytes;
 }
@@ -108,11 +121,23 @@ class Finder {
 
 }  // namespace
 
+bool PunctuationStays(const Model& model, const Characters& characters) {
+  constexpr uint32_t kOther = image::kCharExpands | image::kCharNormalizes |
+                              image::kCharGeneralPath | image::kCharSpace | image::kCharMarks;
+  bool stays = true;
+  for (uint8_t b = 0; b < 128; ++b) {
+    stays &= !IsPunctuation(model, b) || (characters.info(b) & kOther) == 0;
+  }
+  return stays;
+}
+
 Boundaries FindBoundaries(const Model& model, const Pipeline& pipeline,
                           const PieceNeighbours& neighbours, const CharsmapKeys& keys,
                           const NormalizedCharacters& normalized, Characters* characters) {
   Boundaries found;
-  found.common = CommonBytes(model, neighbours, *characters);
+  found.common = (pipeline.rules & image::kIsolatesPunctuation) != 0
+                     ? AsciiPunctuation(model)
+                     : CommonBytes(model, neighbours, *characters);
   const Finder finder(model, pipeline, neighbours, keys, normalized, found.common, *characters);
   for (char32_t cp = 0; cp < 0x110000; ++cp) {
     if (Has(found.common, cp)) continue;

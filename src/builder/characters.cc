@@ -16,6 +16,7 @@
 
 #include "base/utf8.h"
 #include "builder/piece_neighbours.h"
+#include "unicode/properties.h"
 
 namespace rankfeed::builder {
 
@@ -100,6 +101,12 @@ bool Characters::WhiteSpace(char32_t cp) const {
   return model_.props.present() && (model_.props[cp] & image::kWhiteSpace) != 0;
 }
 
+// Whether it is punctuation that is a word of its own.
+bool Characters::IsIsolated(char32_t cp) const {
+  return (pipeline_.rules & image::kIsolatesPunctuation) != 0 &&
+         unicode::HasProp(model_, cp, image::kPunctuationProp);
+}
+
 uint32_t Characters::GraphemeOf(char32_t cp) const {
   return model_.props[cp] & image::kGraphemeMask;
 }
@@ -131,7 +138,8 @@ uint32_t Characters::Meaning(char32_t cp) {
   char room[4], own[4];
   const std::string_view normal = Normalized(cp, room), c(own, utf8::Encode(cp, own));
   const bool separator = cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp));
-  if (separator && (pipeline_.rules & image::kEverySpaceIsWord) != 0) return CharOf(kMetaspace);
+  constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kIsolatesPunctuation;
+  if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(kMetaspace);
   // Only ASCII characters are looked at for such tokens (segment/normalized_tokens.h).
   if (!token_begins_.empty() && (cp >= 0x80 || normal.size() != 1) &&
       normal.find_first_of(token_begins_) != normal.npos) {
@@ -146,10 +154,12 @@ uint32_t Characters::Meaning(char32_t cp) {
   if (!pipeline_.sentencepiece && WhiteSpace(cp) && pipeline_.words == Words::kSplitAtWhiteSpace) {
     return image::kCharSpace;
   }
+  // ASCII's are common bytes.
+  if (cp >= 0x80 && IsIsolated(cp)) return Expansion(cp, normal);
   return CharOf(cp);
 }
 
-// Of a character that becomes something else.
+// Of a character that becomes something else, or several words.
 uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
   std::vector<uint16_t> list = {0};
   bool spaces = false;
@@ -165,7 +175,11 @@ uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
         (!pipeline_.sentencepiece && WhiteSpace(out.code_point))) {
       return image::kCharGeneralPath;
     }
+    const bool isolated = IsIsolated(out.code_point);
+    if (isolated) list.push_back(image::kWordEnd);
     list.push_back(static_cast<uint16_t>(CodeOf(out.code_point)));
+    if (isolated) list.push_back(image::kWordEnd);
+    spaces |= isolated;
   }
   // ASCII bytes that change are lists, so that no common byte is one of them (boundaries.cc), but
   // for letters, which never are.

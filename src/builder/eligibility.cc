@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // builder/eligibility.cc: see eligibility.h.
 //
-// Eligible are SentencePiece models with U+2581 in front of words, and HuggingFace pipelines
-// that make a U+2581 of every space: Metaspace, with split perhaps behind WhitespaceSplit, or a
-// Replace at the end of the normalizer. No piece holds a U+2581 but at its front, or words are
-// searched one by one anyway. What the normalizer may do is in normalized_characters.h.
+// Eligible are SentencePiece models with U+2581 in front of words, and HuggingFace
+// pipelines that make a U+2581 of every space: Metaspace, with split perhaps behind WhitespaceSplit
+// or behind Punctuation that isolates, or a Replace at the end of the normalizer. A Split that
+// never finds its pattern is no part of a pipeline. No piece holds a U+2581 but at its front, or
+// words are searched one by one anyway. What the normalizer may do is in normalized_characters.h.
 #include "builder/eligibility.h"
 
 #include <algorithm>
@@ -35,7 +36,8 @@ FastRoadReason ClassifyPieces(const Model& model) {
     return FastRoadReason::kLongPieces;
   }
   if (model.config->code_count + 1 >= trie::kEmptyLabel) return FastRoadReason::kManyCharacters;
-  return model.codes[kMetaspace] == 0 ? FastRoadReason::kMetaspaceNoPiece : FastRoadReason::kNone;
+  return model.codes[kMetaspace] == 0 ? FastRoadReason::kMetaspaceNoPiece
+                                            : FastRoadReason::kNone;
 }
 
 // What a text begins with, and what becomes of its spaces.
@@ -62,17 +64,45 @@ FastRoadReason ClassifySentencePiece(const Model& model) {
   return FastRoadReason::kNone;
 }
 
+// Whether a Split finds its pattern in no text: an added token that every text is cut at is that
+// character, and no step of the normalizer makes one.
+bool NeverSplits(const Model& model, const Step& step) {
+  const std::string_view pattern = model.text(step.a);
+  if (step.op != static_cast<uint32_t>(Op::kSplitString) || step.arg1 != 0 ||
+      utf8::Decode(pattern, 0).size != pattern.size()) {
+    return false;
+  }
+  constexpr uint32_t kSometimes = image::kNormalized | image::kSpecial | image::kSingleWord;
+  const bool is_token = std::any_of(
+      model.added_tokens.begin(), model.added_tokens.end(), [&](const image::AddedToken& token) {
+        return (token.flags & kSometimes) == 0 && model.text(token.content) == pattern;
+      });
+  return is_token &&
+         std::all_of(model.normalizer.begin(), model.normalizer.end(), [&](const Step& of) {
+           const bool prepend = of.op == static_cast<uint32_t>(Op::kPrepend);
+           const bool replace = of.op == static_cast<uint32_t>(Op::kReplace);
+           const std::string_view made = model.text(prepend ? of.a : of.b);
+           return (prepend || replace) && made.find(pattern) == made.npos;
+         });
+}
+
 std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
   Pipeline pipeline;
   for (const Step& step : model.normalizer) {
     pipeline.precompiled |= step.op == static_cast<uint32_t>(Op::kPrecompiled);
   }
-  const Step* metaspace = nullptr;
+  const Step *metaspace = nullptr, *punctuation = nullptr;
   pipeline.words = Words::kTrailing;
+  bool splits = false;
   for (const Step& step : model.pre_tokenizer) {
+    if (NeverSplits(model, step)) continue;
+    splits = true;
     const bool first = &step == model.pre_tokenizer.data();
     if (first && step.op == static_cast<uint32_t>(Op::kWhitespaceSplit)) {
       pipeline.words = Words::kSplitAtWhiteSpace;
+    } else if (first && step.op == static_cast<uint32_t>(Op::kPunctuation) &&
+               step.arg0 == image::kIsolated) {
+      punctuation = &step;
     } else if (metaspace == nullptr && step.op == static_cast<uint32_t>(Op::kMetaspace) &&
                model.text(step.a) == kMetaspaceBytes) {
       metaspace = &step;
@@ -81,7 +111,7 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
     }
   }
   const bool replaces = normalize::MakesMetaspaces(model);
-  if (metaspace == nullptr && !(replaces && model.pre_tokenizer.empty())) {
+  if (metaspace == nullptr && !(replaces && !splits)) {
     return OffTheFastRoad{FastRoadReason::kNoMetaspace};
   }
   pipeline.whole = metaspace == nullptr || metaspace->arg1 == 0;
@@ -93,6 +123,12 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
       (pipeline.rules != 0 || pipeline.whole || replaces)) {
     return OffTheFastRoad{FastRoadReason::kPreTokenizer, metaspace->op};
   }
+  if (punctuation == nullptr) return pipeline;
+  // Words that begin without a U+2581 are not told from what comes before them.
+  if (pipeline.rules != 0 || pipeline.whole || replaces) {
+    return OffTheFastRoad{FastRoadReason::kPreTokenizer, punctuation->op};
+  }
+  pipeline.rules = image::kIsolatesPunctuation;
   return pipeline;
 }
 

@@ -70,6 +70,10 @@ OffTheFastRoad NormalizedCharacters::Compose(Pipeline* pipeline) {
   for (size_t k = 0; k < steps.size(); ++k) {
     const Step& step = steps[k];
     if (k + 1 == steps.size() && normalize::MakesMetaspaces(model_)) break;
+    if (PrependsSpace(step, *pipeline)) {
+      pipeline->rules = image::kFrontSpaceIsWord;
+      continue;
+    }
     const bool about_spaces = normalize::IsAboutSpaces(model_, step);
     if ((about_spaces || step.op == static_cast<uint32_t>(Op::kReplaceSpaces)) &&
         !AddSpaceStep(step, pipeline)) {
@@ -86,6 +90,14 @@ OffTheFastRoad NormalizedCharacters::Compose(Pipeline* pipeline) {
     last_change_ = &step;
   }
   return SettleSpaces(pipeline);
+}
+
+// Whether a space is put in front of a stretch of which nothing else becomes of characters than
+// that every space is a U+2581.
+bool NormalizedCharacters::PrependsSpace(const Step& step, const Pipeline& pipeline) const {
+  return step.op == static_cast<uint32_t>(Op::kPrepend) && model_.text(step.a) == " " &&
+         model_.normalizer.size() == 2 && normalize::MakesMetaspaces(model_) && pipeline.whole &&
+         pipeline.rules == image::kPrependsNever;
 }
 
 bool NormalizedCharacters::Apply(const Step& step) {

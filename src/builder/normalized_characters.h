@@ -69,6 +69,7 @@ class NormalizedCharacters {
 
   std::string_view Look(const Changes& changes, char32_t cp, char (&room)[4]) const;
   bool Keeps(const image::Step& step, char32_t cp) const;
+  bool PrependsSpace(const image::Step& step, const Pipeline& pipeline) const;
   bool Apply(const image::Step& step);
   bool Join(const image::Step& step, const image::Step* next);
   void JoinByCharsmap();

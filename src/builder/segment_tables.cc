@@ -147,6 +147,10 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
     const OffTheFastRoad off = normalized.Compose(&pipeline);
     if (off.reason != FastRoadReason::kNone) return off;
   }
+  constexpr OffTheFastRoad kPunctuation{FastRoadReason::kPreTokenizer,
+                                        static_cast<uint32_t>(image::Op::kPunctuation)};
+  const bool isolates = (pipeline.rules & image::kIsolatesPunctuation) != 0;
+  if (isolates && (pipeline.rules & image::kEverySpaceIsWord) != 0) return kPunctuation;
   Characters characters(model, pipeline, keys, normalized);
   if (const FastRoadReason reason = characters.Classify(); reason != FastRoadReason::kNone) {
     return OffTheFastRoad{reason};
@@ -154,6 +158,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   if (!SymbolsCanBeFound(model, characters)) {
     return OffTheFastRoad{FastRoadReason::kUserDefinedSymbols};
   }
+  if (isolates && !PunctuationStays(model, characters)) return kPunctuation;
   const Boundaries boundaries = FindBoundaries(model, pipeline, neighbours, keys, normalized, &characters);
   Automaton automaton = BuildAutomaton(model, neighbours.parent);
   if (automaton.states.empty()) return OffTheFastRoad{FastRoadReason::kManyPieces};

@@ -14,7 +14,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 14;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 15;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -170,10 +170,14 @@ enum SegmentRule : uint32_t {
   // such an end take the general path.
   kDropsOtherLeft = 1 << 11,
   kDropsOtherRight = 1 << 12,
+  // Punctuation is a word of its own: a U+2581 stands before it and before what follows it, and
+  // spaces before it make a word of one U+2581. The common bytes are ASCII's; of other characters
+  // kExpansions says so. Not with kEverySpaceIsWord.
+  kIsolatesPunctuation = 1 << 13,
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
-inline constexpr uint32_t kSegmentRules = (1 << 13) - 1;
+inline constexpr uint32_t kSegmentRules = (1 << 14) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;
@@ -312,28 +316,30 @@ constexpr uint32_t SpanHash(uint32_t codes, uint32_t span_bits) {
 // What a raw character means inside a word.
 // Longer replacements go through the normalizer; the longest of published charsmaps is U+FDFA's, of 18.
 inline constexpr uint32_t kMaxExpansionCodes = 24;
+inline constexpr uint16_t kWordEnd = 0xffff;  // above any code
 // Code points of up to three bytes are looked up in kCharInfo at once.
 inline constexpr uint32_t kBasicBlocks = 0x10000 >> 8;
 enum CharInfo : uint32_t {
-  kCharCodeMask = 0xffff,     // character code, or with kCharExpands an index into kExpansions
-  // Normalizes, on its own, to the codes of that list; with kCharSpace too, a 0 in it is a space.
+  kCharCodeMask = 0xffff,  // character code, or with kCharExpands an index into kExpansions
+  // Normalizes, on its own, to the codes of that list; with kCharSpace too, a 0 in it is a space,
+  // and a kWordEnd ends a word and begins another, as a space does.
   kCharExpands = 1 << 16,
-  kCharNormalizes = 1 << 17,        // its segment must go through the normalizer
+  kCharNormalizes = 1 << 17,  // its segment must go through the normalizer
   // Its text must take the general path; with a code, only where the character is at an end of its
   // segment or next to another of these.
   kCharGeneralPath = 1 << 18,
   kCharSpace = 1 << 19,       // normalizes to one space, or to a list that holds some: ends a word
-  kCharNoBoundary = 1 << 20,       // no segment may end next to it
+  kCharNoBoundary = 1 << 20,  // no segment may end next to it
   kCharUnknown = 1 << 21,     // its code is no piece of its own
   // Why a mark may be read together with the character before it, one bit each: if that one has the
   // same bit of kCharBases.
-  kMarkAfterKey = 1 << 22,   // stands behind the first character of some key
+  kMarkAfterKey = 1 << 22,     // stands behind the first character of some key
   kMarkOfTwoBytes = 1 << 23,   // has two bytes (HuggingFace: vanishes behind a key)
   kMarkOfMoreBytes = 1 << 24,  // has three or four
   kMarkInPattern = 1 << 25,    // in a pattern of several characters that a Replace looks for
   kMarkReorders = 1 << 26,     // a normalization form may put it before that one
   kCharMarks = 31u << 22,
-  kCharBases = 31u << 27,      // kCharMarks << kCharBaseShift
+  kCharBases = 31u << 27,  // kCharMarks << kCharBaseShift
 };
 inline constexpr uint32_t kCharBaseShift = 5;
 // Marks of the charsmap, which may be in one cluster with what is before them.

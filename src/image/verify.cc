@@ -344,6 +344,9 @@ class Verifier {
             SectionId::kSegmentTable);
     Require(w.space_code != 0 && w.space_code < codes, SectionId::kSegmentConfig);
     Require((w.rules & ~kSegmentRules) == 0, SectionId::kSegmentConfig);
+    const bool isolates = (w.rules & kIsolatesPunctuation) != 0;
+    const bool may_isolate = m_.huggingface() && (w.rules & kEverySpaceIsWord) == 0;
+    Require(!isolates || may_isolate, SectionId::kSegmentConfig);
     Require(m_.config->unk_id < m_.config->id_count, SectionId::kConfig);
     Require(m_.segment.char_info.present(), SectionId::kCharInfo);
     const size_t states = m_.segment.states.size();
@@ -414,6 +417,7 @@ class Verifier {
 
   void CharInfos() {
     const uint32_t codes = m_.config->code_count;
+    const bool ends_words = (m_.segment.config->rules & kIsolatesPunctuation) != 0;
     for (uint32_t block = 0; block < kBasicBlocks; ++block) {
       if (m_.segment.char_info.blocks[block] != block)
         Require(false, SectionId::kCharInfoBlocks, block);
@@ -429,7 +433,8 @@ class Verifier {
                m_.segment.expansions[index] < m_.segment.expansions.size() - index;
         for (uint32_t k = 1; good && k <= m_.segment.expansions[index]; ++k) {
           const uint32_t code = m_.segment.expansions[index + k];
-          good = code <= codes && (code != 0 || (c & kCharSpace) != 0);
+          good = code == kWordEnd ? ends_words && (c & kCharSpace) != 0
+                                  : code <= codes && (code != 0 || (c & kCharSpace) != 0);
         }
       }
       if (!good) Require(false, SectionId::kCharInfo, i);

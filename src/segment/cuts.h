@@ -46,7 +46,7 @@ class Cuts {
 
   const Model& model_;
   const general::AddedTokenFilter& filter_;
-  ByteSet separators_ = {};
+  ByteSet separators_ = {}, isolated_ = {};  // punctuation, where that is isolated
   bool any_ = false, keeps_separator_ = false;
 };
 

@@ -62,8 +62,12 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       not_kept_(Path::NotKept(model.has(image::kByteFallback),
                               ScoreSumsOf(model) != ScoreSums::kFloat64Words)),
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
+      isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
       keeps_other_spaces_((model.segment.config->rules & image::kDropsOther) != 0 &&
                           !normalize::JoinsWhiteSpace(model)) {
+  if (isolates_) {
+    std::memcpy(isolated_.low, tables_.config->common, sizeof(isolated_.low));
+  }
   run_.basic = tables_.char_info.data;
   run_.direct = tables_.direct_codes.data();
   run_.pairs = tables_.spanned_pairs.data();
@@ -93,8 +97,8 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     }
     const SegmentRun& run = queue.RunOf(i, &run_number);
     const std::string_view bytes = segments.Bytes(run.stretch, i);
-    if (!resumed) cursor_ = {0, 0, 0, segments.word_start(i)};
     const bool more = segments.ends[i] < run.stretch.size();
+    if (!resumed) cursor_ = {.word_start = segments.word_start(i)};
     Outcome outcome = DecodeLong(bytes, more, &cursor_);
     const bool normalized = outcome.kind == Kind::kNormalize;
     if (normalized) outcome = DecodeNormalized(bytes, segments.word_start(i));
@@ -109,9 +113,12 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     if (outcome.kind == Kind::kFull && !resumes_) break;
     const bool cacheable = !resumes_ && !resumed && run_.count - first_count_ == 1 && !spaces_ &&
                            !trailing_space_ && RunSpan(first_count_).size() <= kMaxSegmentCodes;
-    decoded[done++] = {static_cast<uint16_t>(i), static_cast<uint16_t>(kFirstOfRuns + first_count_),
-                       static_cast<uint16_t>(kFirstOfRuns + run_.count), cacheable,
-                       trailing_space_};
+    decoded[done++] = {static_cast<uint16_t>(i),
+                       static_cast<uint16_t>(kFirstOfRuns + first_count_),
+                       static_cast<uint16_t>(kFirstOfRuns + run_.count),
+                       cacheable,
+                       trailing_space_,
+                       word_first_};
     if (resumes_) break;
   }
   look_up.SetDecoded(done);
@@ -190,8 +197,8 @@ void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
   count = 0;
   for (uint32_t i = 0; i < size; ++i) {
     codes[i] = from[i] != 0 ? from[i] : space;
-    if (from[i] != 0) continue;
-    if (i == 0 || from[i - 1] == 0) {  // an empty word
+    if (from[i] != 0 && from[i] != image::kWordEnd) continue;
+    if (from[i] != 0 || i == 0 || from[i - 1] == 0) {  // one that may be empty
       count = 0;
       return;
     }
@@ -202,6 +209,9 @@ void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
 // The same of codes, 0 for a space.
 void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
                               uint32_t before, uint32_t group_end) {
+  if (isolates_) [[unlikely]] {
+    if (AddIsolating(elements, text, skip, before, group_end)) return;
+  }
   const auto end = static_cast<uint32_t>(elements.size());
   uint16_t* const codes = run_.codes;
   uint32_t size = run_.size, behind_space = 0;
@@ -260,7 +270,7 @@ Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
   const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
   const bool inside = run_.resume == skip_at_;
   *cursor = {static_cast<uint32_t>(run_.resume - text), inside ? skip_ : 0, inside ? group_end_ : 0,
-             !open.empty() && BeginsWord(open)};
+             !open.empty() && BeginsWord(open), isolates_ && trailing_space_};
   run_.size = run_.open();
   return {Kind::kFull};
 }
@@ -278,7 +288,12 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   uint32_t& previous = run_.previous;
   previous = image::kCharUnknown;  // the U+2581 before it may be
   if (cursor->at != 0) previous |= InfoBefore(segment, cursor->at);
-  trailing_space_ = spaces_ = false;
+  trailing_space_ = cursor->spaced;
+  spaces_ = word_first_ = false;
+  front_ = cursor->at == 0 && cursor->skip == 0;
+  if (isolates_ && isolated_.Has(static_cast<uint8_t>(text[0])) && segment.size() > 1) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);  // it joins what follows
+  }
   if (room() < 2 * kCharRoom) return Full(text, cursor);
   skipped_ = cursor->skip;
   before_space_ = {};
@@ -382,8 +397,8 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     return Together(segment, at, c.size, cursor);
   }
   if ((info & image::kCharSpace) != 0) {
-    before_space_ = {text,       run_.resume, skip_at_,   skip_,
-                     group_end_, run_.size,   run_.count, trailing_space_};
+    before_space_ = {text,      run_.resume, skip_at_,        skip_,      group_end_,
+                     run_.size, run_.count,  trailing_space_, word_first_};
   }
   const bool begins = *at == 0;
   *at += c.size;
@@ -500,6 +515,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
     skip_ = before_space_.skip;
     group_end_ = before_space_.group_end;
     trailing_space_ = before_space_.trailing_space;
+    word_first_ = before_space_.word_first;
     return true;
   }
   uint32_t codes = 0;
@@ -511,7 +527,9 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
     codes += (info & image::kCharExpands) != 0 ? ExpansionCount(list) : 1;
     pos += c.size;
   }
-  if (run_.size - run_.open() < codes) return false;
+  const uint32_t left = run_.size - run_.open();
+  // Whether a U+2581 that would be left stands for a space is not known any more.
+  if (left < codes || (isolates_ && left == codes + 1)) return false;
   run_.size -= codes;
   return true;
 }
@@ -563,7 +581,11 @@ Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t 
     const char32_t c = utf8::DecodeValid(normalized.data() + pos, &size);
     pos += size;
     if (IsOtherSpace(c, group)) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    if (count + 3 > kNormalizedBytes) return Outcome::General(RANKFEED_REASON_LENGTH);
+    const bool isolated = IsIsolated(c);
+    if (isolated) elements[count++] = image::kWordEnd;
     elements[count++] = static_cast<uint16_t>(c == ' ' ? 0 : CodeOf(c));
+    if (isolated) elements[count++] = image::kWordEnd;
   }
   known_groups_.Keep(group, {elements, count});
   return AppendElements({elements, count}, segment, begin, end, cursor);

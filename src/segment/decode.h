@@ -14,6 +14,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/byte_set.h"
 #include "image/model.h"
 #include "normalize/normalize.h"
 #include "rankfeed/encode.h"
@@ -33,6 +34,8 @@ struct Cursor {
   uint32_t skip = 0;        // elements of what the character or group there is replaced by
   uint32_t group_end = 0;   // of a group that begins there; 0: none
   bool word_start = false;  // a U+2581 stands before it
+  // And that for a space, where it makes a word in front of isolated punctuation.
+  bool spaced = false;
 };
 
 // What becomes of a segment that was not found, or of a batch of them.
@@ -206,11 +209,15 @@ class SpanDecoder {
   void Open(bool word_start, const char* resume, uint32_t skip = 0, uint32_t group_end = 0);
   bool Closes(uint32_t size) const;
   void Close();
+  void CloseBeforeWord();
+  bool IsIsolated(char32_t c) const;
   void TakeBack() { run_.size = first_size_, run_.count = first_count_; }
   void AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before = 0,
                     uint32_t group_end = 0);
   void AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
                    uint32_t before, uint32_t group_end);
+  bool AddIsolating(std::span<const uint16_t> elements, const char* text, uint32_t skip,
+                    uint32_t before, uint32_t group_end);
   void EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end);
   bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
@@ -231,11 +238,15 @@ class SpanDecoder {
   const uint16_t metaspace_;       // the code of U+2581
   const uint8_t not_kept_;         // Path::flags
   const bool every_space_;         // kEverySpaceIsWord
+  const bool isolates_;            // kIsolatesPunctuation
   const bool keeps_other_spaces_;  // white space that is none is a character
   RunDecode run_;
   // Of the segment that is decoded: where its spans begin, and what it held.
   uint32_t first_size_ = 0, first_count_ = 0;
   bool trailing_space_ = false, spaces_ = false;  // characters that normalize to a space
+  bool front_ = false;                            // it is decoded from its begin on
+  bool word_first_ = false;                       // it begins with isolated punctuation
+  ByteSet isolated_ = {};                         // of ASCII
   // Of the batch:
   bool has_cjk_ = false;    // a character from image::kFirstCjk on
   bool has_words_ = false;  // a character that became several words
@@ -250,7 +261,7 @@ class SpanDecoder {
     const char* text = nullptr;  // of that character
     const char *resume = nullptr, *skip_at = nullptr;
     uint32_t skip = 0, group_end = 0, size = 0, count = 0;
-    bool trailing_space = false;
+    bool trailing_space = false, word_first = false;
   };
   OpenSpan before_space_;
 

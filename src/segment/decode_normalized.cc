@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // segment/decode_normalized.cc: what goes through the normalizer in a segment that is decoded to
-// spans: groups of characters that are read together, or the whole segment (decode.h, groups.h).
+// spans: groups of characters that are read together, or the whole segment (decode.h, groups.h);
+// and punctuation that is a word of its own, in what characters and groups become.
 #include <algorithm>
 #include <iterator>
 
@@ -26,9 +27,58 @@ bool SpanDecoder::IsOtherSpace(char32_t c, std::string_view raw) const {
   return !keeps_other_spaces_ || raw.find(own) == std::string_view::npos;
 }
 
+// Whether it is punctuation that is a word of its own.
+bool SpanDecoder::IsIsolated(char32_t c) const {
+  return isolates_ && unicode::HasProp(model_, c, image::kPunctuationProp);
+}
+
+// As Close, before a word that no space comes before: one that does is a word then.
+void SpanDecoder::CloseBeforeWord() {
+  if (!trailing_space_) {
+    word_first_ |= front_ && run_.count == first_count_ && !Closes(run_.size);
+    return Close();
+  }
+  run_.Cut(nullptr);
+  trailing_space_ = false;
+}
+
+// As AddElements, of those with a kWordEnd among them; false if there is none.
+bool SpanDecoder::AddIsolating(std::span<const uint16_t> elements, const char* text, uint32_t skip,
+                               uint32_t before, uint32_t group_end) {
+  const auto end = static_cast<uint32_t>(elements.size());
+  if (std::find(elements.begin() + skip, elements.end(), image::kWordEnd) == elements.end()) {
+    return false;
+  }
+  uint32_t behind = 0;
+  for (uint32_t i = skip; i < end; ++i) {
+    const uint16_t code = elements[i];
+    const bool space = code == 0;
+    if (space || code == image::kWordEnd) {
+      space ? Close() : CloseBeforeWord();
+      run_.begins[run_.count] = static_cast<uint16_t>(run_.size);
+      behind = i + 1;
+    }
+    Add(space || code == image::kWordEnd ? metaspace_ : code);
+    trailing_space_ = space;
+  }
+  const bool spaced = trailing_space_;
+  EndElements(text, true, before + behind, group_end);
+  trailing_space_ = spaced;
+  return true;
+}
+
 // Appends a character of normalized text, element - 1 of the group from `text` to group_end.
 void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t element,
                                    uint32_t group_end) {
+  if (IsIsolated(c)) {
+    CloseBeforeWord();
+    Open(true, text, element, group_end);
+    Add(CodeOf(c));
+    Close();
+    Open(true, text, element, group_end);
+    spaces_ = has_words_ = true;
+    return;
+  }
   if (c != ' ') {
     trailing_space_ = false;
     Add(CodeOf(c));
@@ -86,7 +136,8 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
   const Outcome outcome = Normalize(segment, &text);
   if (outcome.kind != Kind::kSearch) return outcome;
   if (every_space_ && text.empty()) return Outcome::General(RANKFEED_REASON_CONTEXT);
-  trailing_space_ = spaces_ = false;
+  trailing_space_ = spaces_ = word_first_ = false;
+  front_ = true;
   Open(word_start, nullptr);
   for (size_t pos = 0; pos < text.size();) {
     if (room() < kCharRoom) {

@@ -39,8 +39,12 @@ class Emitter {
         scratch_(scratch),
         found_(look_up.found()),
         leaves_(Path::Leaves(model.has(image::kByteFallback))),
+        isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
         ledger_(model, rule, scratch.ledger),
-        offsets_(model) {}
+        offsets_(model) {
+    std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
+    if (isolates_) std::memcpy(isolated_.low, model.segment.config->common, sizeof(isolated_.low));
+  }
 
   // Where tokens go from now on.
   void Start(TokenSink* sink) {
@@ -79,17 +83,20 @@ class Emitter {
 
   // Segments [begin, end) of the batch, and what was decoded of those before decoded_end, all of
   // this stretch. All functions below return why the stretch leaves, if it does.
-  rankfeed_reason Emit(const Segments& segments, uint32_t begin, uint32_t end,
-                       uint32_t decoded_end) {
+  [[gnu::always_inline]] rankfeed_reason Emit(const Segments& segments, uint32_t begin,
+                                              uint32_t end, uint32_t decoded_end) {
     for (const uint32_t count = look_up_.decoded_count(); next_decoded_ < count; ++next_decoded_) {
       const Decoded& decoded = look_up_.decoded()[next_decoded_];
       if (decoded.segment >= decoded_end) break;
       if (const rankfeed_reason reason = EmitFound(segments, begin, decoded.segment)) return reason;
       begin = decoded.segment;
       // Separators were skipped before it.
-      if (segments.word_start(begin)) trailing_space_ |= segments.begin(begin) != 0;
+      if (segments.word_start(begin) && !isolates_) trailing_space_ |= segments.begin(begin) != 0;
       if (!goes_on_) segment_token_ = sink_->count;
-      if (const rankfeed_reason reason = EmitDecoded(decoded)) return reason;
+      const rankfeed_reason reason = isolates_
+                                         ? EmitIsolating(segments, decoded, decoded.segment >= end)
+                                         : EmitDecoded(decoded);
+      if (reason != RANKFEED_REASON_NONE) return reason;
       goes_on_ = decoded.segment >= end;  // in the next batch
       const bool placed = !wants_offsets_ || goes_on_ || Place(segments, begin, segment_token_);
       if (!placed) return RANKFEED_REASON_OPTIONS;
@@ -124,12 +131,9 @@ class Emitter {
   }
 
   [[gnu::noinline]] rankfeed_reason EmitTrailing() {
-    const image::SegmentConfig& config = *model_.segment.config;
-    ByteSet separators;
-    std::memcpy(separators.low, config.separators, sizeof(config.separators));
-    trailing_space_ |= !stretch_.empty() && separators.Has(static_cast<uint8_t>(stretch_.back()));
+    trailing_space_ |= !stretch_.empty() && separators_.Has(static_cast<uint8_t>(stretch_.back()));
     if (!trailing_space_) return RANKFEED_REASON_NONE;
-    const auto code = static_cast<uint16_t>(config.space_code);
+    const auto code = static_cast<uint16_t>(model_.segment.config->space_code);
     const uint32_t token = sink_->count;
     const rankfeed_reason reason = ledger_.Search({&code, 1}, *sink_);
     if (reason != RANKFEED_REASON_NONE || !wants_offsets_) return reason;
@@ -166,6 +170,30 @@ class Emitter {
       if (places && !Place(segments, i, last_token)) return RANKFEED_REASON_OPTIONS;
     }
     return RANKFEED_REASON_NONE;
+  }
+
+  // As EmitDecoded where punctuation is isolated, of a segment to its end or not. Separators in
+  // front of such make a word of one U+2581. Where the scanner sees both it is a segment; here are
+  // those that become spaces, or have between them what vanishes.
+  [[gnu::noinline]] rankfeed_reason EmitIsolating(const Segments& segments, const Decoded& decoded,
+                                                  bool goes_on) {
+    const uint32_t begin = segments.begin(decoded.segment), end = segments.ends[decoded.segment];
+    const auto has = [this](const ByteSet& set, uint32_t at) {
+      return set.Has(static_cast<uint8_t>(stretch_[at]));
+    };
+    if (!goes_on_ && segments.word_start(decoded.segment)) {
+      trailing_space_ |= begin != 0 && has(separators_, begin - 1);
+    }
+    rankfeed_reason reason = decoded.word_first ? EmitSpace() : RANKFEED_REASON_NONE;
+    if (reason == RANKFEED_REASON_NONE) reason = EmitDecoded(decoded);
+    const bool before = !goes_on && end != stretch_.size() && has(isolated_, end);
+    return reason == RANKFEED_REASON_NONE && before ? EmitSpace() : reason;
+  }
+  rankfeed_reason EmitSpace() {
+    if (!trailing_space_) return RANKFEED_REASON_NONE;
+    trailing_space_ = false;
+    const auto code = static_cast<uint16_t>(model_.segment.config->space_code);
+    return ledger_.Search({&code, 1}, *sink_);
   }
 
   // The last segment that was written, to its end, from that token on.
@@ -291,6 +319,8 @@ class Emitter {
   const EmitScratch& scratch_;
   const Found* const found_;  // of the batch
   const uint8_t leaves_;      // Path::flags
+  const bool isolates_;       // kIsolatesPunctuation
+  ByteSet separators_ = {}, isolated_ = {};  // isolated_: of ASCII
   ScoreLedger<Arithmetic> ledger_;
   std::conditional_t<kFloat32, SpOffsets, Offsets> offsets_;
   bool wants_offsets_ = false;

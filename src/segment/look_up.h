@@ -79,6 +79,8 @@ class LookUp {
   // Looks the first count segments of the queue up. What neither table has becomes the misses, each
   // segment once.
   void Run(SegmentQueue& queue, uint32_t count);
+  // The same of no segment.
+  void Skip() { miss_count_ = decoded_count_ = repeat_count_ = insert_count_ = 0; }
   // The same for a batch of one segment that is known to be a miss.
   void Miss();
 

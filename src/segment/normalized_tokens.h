@@ -119,7 +119,7 @@ class NormalizedTokens {
     uint32_t code = info & image::kCharCodeMask;
     if ((info & image::kCharExpands) != 0) {
       const uint16_t* const list = expansions_ + code;
-      if (ExpansionCount(list) == 0 || list[1] == 0) return true;
+      if (ExpansionCount(list) == 0 || list[1] == 0 || list[1] == image::kWordEnd) return true;
       code = list[1];
     } else if ((info & image::kCharSpace) != 0) {
       return true;

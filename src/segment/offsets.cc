@@ -15,7 +15,7 @@ class Offsets::Walker {
  public:
   Walker(const Offsets& offsets, uint32_t begin, uint32_t end, bool word_start)
       : offsets_(offsets), tables_(offsets.model_.segment), at_(begin), end_(end) {
-    if (word_start) Open(offsets.SpaceBefore(begin));
+    if (word_start) Open(offsets.SpaceOf(begin), begin != 0 && offsets.IsSeparator(begin - 1));
   }
 
   // Whether characters came that are not normalized one by one, or not here.
@@ -30,6 +30,10 @@ class Offsets::Walker {
       if (opens_) {
         opens_ = false;
         if (space_.end != 0) *last = space_;
+      } else if (alone_) {
+        alone_ = false;
+        left_ = 0;
+        *last = space_;
       } else {
         some = std::min(left_, count - taken);
         left_ -= some;
@@ -44,13 +48,18 @@ class Offsets::Walker {
   bool More() {
     while (left_ == 0) {
       if (list_ == list_end_) {
-        if (at_ == end_ || failed_) return false;
+        if (at_ == end_ || failed_) return offsets_.IsIsolated(at_) && EndsInSpace();
         Read();
+      } else if (*list_ == image::kWordEnd) {
+        if (EndsInSpace()) return true;
+        ++list_;
+        Open({0, 0}, false);
       } else if (*list_ == 0) {
         ++list_;
-        Open(char_);
+        Open(char_, true);
       } else {
-        for (; list_ != list_end_ && *list_ != 0; ++list_) ++left_;
+        for (; list_ != list_end_ && *list_ != 0 && *list_ != image::kWordEnd; ++list_) ++left_;
+        spaced_ = false;
       }
     }
     return true;
@@ -59,18 +68,28 @@ class Offsets::Walker {
   // How many there are, to the end.
   uint32_t Count() {
     uint32_t count = 0;
-    for (; More(); left_ = 0, opens_ = false) count += left_ + opens_;
+    for (; More(); left_ = 0, opens_ = alone_ = false) count += left_ + opens_;
     return count;
   }
 
  private:
-  // A word begins behind that space.
-  void Open(Range space) {
+  // A word begins behind that space, or without one.
+  void Open(Range space, bool spaced) {
     opens_ = true;
+    spaced_ = spaced && offsets_.isolates_;
     const bool first_character = (offsets_.rules_ & image::kSpaceHasNoOffsets) != 0;
     space_ = first_character ? Range{0, 0} : space;
     // There every one of them counts, also those of empty words.
     failed_ |= (offsets_.rules_ & image::kEverySpaceIsWord) != 0 && left_before_ != 0;
+  }
+
+  // In front of isolated punctuation a space is a word of its own.
+  bool EndsInSpace() {
+    if (!spaced_) return false;
+    spaced_ = opens_ = false;
+    alone_ = true;
+    left_ = 1;
+    return true;
   }
 
   void Read() {
@@ -94,9 +113,10 @@ class Offsets::Walker {
     }
     several_ = false;
     if ((info & image::kCharSpace) != 0) {
-      Open(char_);
+      Open(char_, true);
     } else {
       left_ = 1;
+      spaced_ = false;
     }
   }
 
@@ -111,10 +131,16 @@ class Offsets::Walker {
   const uint16_t *list_ = nullptr, *list_end_ = nullptr;
   bool opens_ = false;      // a word, with the next code
   Range space_ = {0, 0};    // in front of it; empty: none
+  bool spaced_ = false;     // and nothing came since, where punctuation is isolated
+  bool alone_ = false;      // the next code is that space
   bool failed_ = false;
 };
 
-Offsets::Offsets(const Model& model) : model_(model), rules_(model.segment.config->rules) {
+Offsets::Offsets(const Model& model)
+    : model_(model),
+      rules_(model.segment.config->rules),
+      isolates_((rules_ & image::kIsolatesPunctuation) != 0) {
+  if (isolates_) std::copy_n(model.segment.config->common, sizeof(isolated_.low), isolated_.low);
   constexpr uint32_t kNotPlain = image::kCharExpands | image::kCharNormalizes |
                                  image::kCharGeneralPath | image::kCharSpace | image::kCharMarks;
   ByteSet separators;
@@ -135,9 +161,9 @@ void Offsets::Begin(std::string_view stretch, uint32_t offset) {
            tables.expansions[info & image::kCharCodeMask] != 0;
 }
 
-// Of what the separator before a place became; empty at the begin of the stretch.
+// Of what the separator before a place became; empty without one.
 Offsets::Range Offsets::SpaceBefore(uint32_t at) const {
-  if (at == 0) return {0, 0};
+  if (at == 0 || (isolates_ && !IsSeparator(at - 1))) return {0, 0};
   // The cluster of both became one space, with the place of the first.
   const bool line_end = (rules_ & image::kCrLfIsOne) != 0 && at >= 2 && stretch_[at - 1] == '\n' &&
                         stretch_[at - 2] == '\r';
@@ -162,13 +188,14 @@ bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t firs
                     TokenSink& sink) const {
   if (!known_ || last > sink.capacity) return false;  // or there are no ids to look at
   if (first == last) return true;
-  if (IsLineEndTakenApart(begin)) [[unlikely]]
+  if (IsLineEndTakenApart(isolates_ && IsSeparator(begin) ? end : begin)) [[unlikely]]
     return false;
   uint8_t kinds = 0;
   for (uint32_t at = begin; at < end; ++at) kinds |= kinds_[static_cast<uint8_t>(stretch_[at])];
   if (kinds == kPlain && PlacePlain(begin, end, word_start, first, last, sink)) return true;
-  if (kinds_[static_cast<uint8_t>(stretch_[begin])] == kSeparator) {  // an empty word (scan.h)
-    const Range space = SpaceBefore(begin);
+  if (IsSeparator(begin)) {  // an empty word (scan.h)
+    Range space = SpaceBefore(isolates_ ? end : begin);
+    if (space.end == 0) space = {begin, end};  // behind a U+2581 that was put in front of the text
     Set(sink, first, space, space);
     return last == first + 1;
   }
@@ -186,7 +213,8 @@ bool Offsets::PlacePlain(uint32_t begin, uint32_t end, bool word_start, uint32_t
     uint32_t size = CodesOf(sink, i);
     Range from{at, at + 1};
     if (word_start && i == first) {
-      if ((rules_ & image::kSpaceHasNoOffsets) == 0 && begin != 0) from = SpaceBefore(begin);
+      const Range space = SpaceOf(begin);
+      if ((rules_ & image::kSpaceHasNoOffsets) == 0 && space.end != 0) from = space;
       size -= std::min(size, 1u);  // the U+2581
     }
     at += size;

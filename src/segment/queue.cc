@@ -94,6 +94,13 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
 void SegmentQueue::OpenLooking(std::string_view stretch) {
   const uint32_t rules = model_.segment.config->rules;
   stretch_ = Stripped(stretch);
+  if (isolates_ && split_.has_value() && stretch_.size() <= kLookedThrough &&
+      HoldsGeneral(stretch_)) {
+    reason_ = RANKFEED_REASON_CHARACTER;
+    look_for_normalized_ = false;
+    scanner_.Start(stretch_);
+    return scanner_.Stop();
+  }
   const bool at_text_begin = stretch_.data() == text_.data();
   bool prefixed = (rules & image::kPrependRules) == 0 ||
                   ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
@@ -200,6 +207,23 @@ bool SegmentQueue::DropsOther(std::string_view stretch) const {
     end = EndWith(utf8::Decode(stretch, at), false);
   }
   return end == End::kDrops;
+}
+
+// Whether a stretch holds what takes the general path wherever it stands, or most often.
+bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
+  char all = 0;
+  for (const char byte : stretch) all |= byte;
+  if (static_cast<unsigned char>(all) < 0x80) return false;  // as nearly always
+  for (size_t at = 0; at < stretch.size();) {
+    const utf8::Decoded c = utf8::Decode(stretch, at);
+    if ((model_.segment.char_info[c.code_point] & image::kCharGeneralPath) != 0) return true;
+    if (c.code_point >= 0x80 && at != 0 && isolated_.Has(static_cast<uint8_t>(stretch[at - 1])) &&
+        scanner_.JoinsPunctuation(stretch, at)) {
+      return true;
+    }
+    at += c.size;
+  }
+  return false;
 }
 
 // What becomes of a stretch that ends with that character, behind what vanishes or may do so.

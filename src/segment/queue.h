@@ -66,8 +66,11 @@ class SegmentQueue {
         looks_at_begin_((model.segment.config->rules & kAboutBegins) != 0 ||
                         !normalized_tokens.empty()),
         separators_(classes.separators),
+        isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
         scratch_(scratch),
-        scanner_(model, kernels, classes, scratch.scanner) {}
+        scanner_(model, kernels, classes, scratch.scanner) {
+    if (isolates_) isolated_ = classes.common;
+  }
 
   // The texts to scan, which must stay. added: null where they hold no added tokens. parts: whether
   // a part of a stretch may leave without the rest.
@@ -147,6 +150,9 @@ class SegmentQueue {
   struct Bytes {
     uint32_t begin, end;
   };
+  // Bytes of a stretch between added tokens that is looked through at once for what would make it
+  // leave later, when much was done of it and of those behind it.
+  static constexpr size_t kLookedThrough = 16;
   // What of a stretch leaves at least. More, the more of it does: every part has its own cost.
   static constexpr uint32_t kLeastPart = 16, kMostPart = 4096;
 
@@ -161,6 +167,7 @@ class SegmentQueue {
   bool StripsLeft(const utf8::Decoded& c) const;
   rankfeed_reason ReasonAtBegin(std::string_view stretch, bool* prefixed) const;
   bool DropsOther(std::string_view stretch) const;
+  bool HoldsGeneral(std::string_view stretch) const;
   enum class End : uint8_t { kStays, kDrops, kAskNext };
   End EndWith(const utf8::Decoded& c, bool left) const;
   bool BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const;
@@ -180,6 +187,8 @@ class SegmentQueue {
   const NormalizedTokens& normalized_tokens_;
   const bool looks_at_begin_;
   const ByteSet separators_;
+  const bool isolates_;    // kIsolatesPunctuation
+  ByteSet isolated_ = {};  // ASCII punctuation then
   const Scratch& scratch_;
   SegmentScanner scanner_;
   std::span<const rankfeed_text> texts_;

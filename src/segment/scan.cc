@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "normalize/precompiled.h"
 #include "segment/kernels/kernels.h"
+#include "segment/spans.h"
 
 namespace rankfeed::segment {
 
@@ -33,9 +34,25 @@ void SegmentScanner::Start(std::string_view text, bool prefixed) {
 
 uint32_t SegmentScanner::Next(const Segments& segments) {
   const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
-  ClassMasks* const classes = scratch_.classes;
+  stopped_ = kernels_.classify(text_.data() + at_, size, classes_, scratch_.classes);
+  const uint32_t words = isolates_ ? FindBoundaries<true>(size) : FindBoundaries<false>(size);
+  uint32_t begins = 0, ends = 0;
+  if (has_open_) segments.begins[begins++] = open_;
+  kernels_.list(scratch_.boundaries, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
+  at_ += size;
+  if (at_ == text_.size() && ends < begins) {  // ends with the text, at a multiple of 64
+    segments.ends[ends++] = static_cast<uint32_t>(at_);
+  }
+  has_open_ = ends < begins;
+  if (has_open_) open_ = segments.begins[ends];
+  return ends;
+}
+
+// Boundaries of the block from its classes; returns how many masks they are.
+template <bool kIsolates>
+[[gnu::always_inline]] inline uint32_t SegmentScanner::FindBoundaries(size_t size) {
+  const ClassMasks* const classes = scratch_.classes;
   BoundaryMasks* const boundaries = scratch_.boundaries;
-  stopped_ = kernels_.classify(text_.data() + at_, size, classes_, classes);
   uint64_t separator = separator_, common = common_, last_other = other_;
   uint32_t words = 0;
   for (size_t k = 0; 64 * k < size; ++k) {
@@ -43,6 +60,19 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
     const uint64_t other = ~(s | c | classes[k].letter);
     const uint64_t s1 = s << 1 | separator, c1 = c << 1 | common, other1 = other << 1 | last_other;
     separator = s >> 63, common = c >> 63, last_other = other >> 63;
+    if constexpr (kIsolates) {
+      uint64_t starts = ~s & (s1 | c | c1);
+      for (uint64_t ask = starts & c1 & other; ask != 0; ask &= ask - 1) {
+        const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
+        starts ^= uint64_t{JoinsPunctuation(text_, at_ + 64 * k + bit)} << bit;
+      }
+      const size_t next = 64 * (k + 1);
+      const uint64_t next_common = next < size ? classes[k + 1].common : IsCommonAt(at_ + next);
+      const uint64_t empty = s & (c >> 1 | next_common << 63);
+      boundaries[words++] = {starts | empty, (~s1 & (s | starts)) | empty << 1 | empty_, ~empty};
+      empty_ = empty >> 63;
+      continue;
+    }
     // Places where a segment may begin: after a separator, or between the classes.
     uint64_t starts = ~s & (s1 | (c ^ c1));
     const auto base = static_cast<uint32_t>(at_ + 64 * k);
@@ -57,16 +87,18 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
   if (looks_at_spaces_) [[unlikely]]
     ApplySpaceRules(words);
   separator_ = separator, common_ = common, other_ = last_other;
-  uint32_t begins = 0, ends = 0;
-  if (has_open_) segments.begins[begins++] = open_;
-  kernels_.list(boundaries, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
-  at_ += size;
-  if (at_ == text_.size() && ends < begins) {  // ends with the text, at a multiple of 64
-    segments.ends[ends++] = static_cast<uint32_t>(at_);
-  }
-  has_open_ = ends < begins;
-  if (has_open_) open_ = segments.begins[ends];
-  return ends;
+  return words;
+}
+
+bool SegmentScanner::JoinsPunctuation(std::string_view text, size_t at) const {
+  const SegmentTables& tables = model_.segment;
+  const uint32_t joining =
+      image::JoiningMarks(tables.char_info[static_cast<unsigned char>(text[at - 1])]);
+  if (joining == 0) return false;
+  const uint32_t info = tables.char_info[utf8::Decode(text, at).code_point];
+  if ((info & (joining | image::kCharNormalizes)) != 0) return true;
+  return (info & image::kCharExpands) != 0 &&
+         ExpansionCount(tables.expansions.data() + (info & image::kCharCodeMask)) == 0;
 }
 
 // What the rules about white space change of the boundaries of a block.

@@ -6,7 +6,8 @@
 // are bit arithmetic on them. Only next to characters outside ASCII (and controls) a boundary must
 // be looked at: some of them share pieces with punctuation, and some normalize to something else.
 // Where every space makes a word, a separator behind another is a segment too, of one U+2581: the
-// empty word between the two.
+// empty word between the two. Where punctuation is isolated, each ASCII sign is a segment and the
+// beginning of a word, as what follows it is, and the separator in front of it is such a segment.
 // Cost: O(bytes), a few cycles per segment.
 #pragma once
 
@@ -71,6 +72,7 @@ class SegmentScanner {
         classes_(classes),
         scratch_(scratch),
         rules_(model.segment.config->rules),
+        isolates_((rules_ & image::kIsolatesPunctuation) != 0),
         looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {}
 
   // stop, stop_too: both are stop bytes.
@@ -94,10 +96,19 @@ class SegmentScanner {
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
   uint32_t Next(const Segments& segments);
+  // Whether the character at `at` may be read together with the isolated punctuation before it, by
+  // itself or, as it may vanish, by what comes next: then no segment begins there, and the general
+  // path takes the one that holds both.
+  bool JoinsPunctuation(std::string_view text, size_t at) const;
   // Whether the last block holds a stop byte.
   bool stopped() const { return stopped_; }
 
  private:
+  template <bool kIsolates>
+  uint32_t FindBoundaries(size_t size);
+  bool IsCommonAt(size_t at) const {
+    return at < text_.size() && classes_.common.Has(static_cast<uint8_t>(text_[at]));
+  }
   void ApplySpaceRules(uint32_t words);
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
   bool BoundaryForbidden(size_t at, bool before) const;
@@ -108,7 +119,7 @@ class SegmentScanner {
   const ByteClasses& classes_;
   const Scratch& scratch_;
   const uint32_t rules_;  // image::SegmentRule
-  const bool looks_at_spaces_;
+  const bool isolates_, looks_at_spaces_;
   std::string_view text_;
   bool prefixed_ = true;
   size_t at_ = 0;  // where the next block begins

@@ -25,7 +25,8 @@ struct Span {
 struct Decoded {
   uint16_t segment, first, last;
   bool cacheable;       // one span, of the segment's own characters, that a key can stand for
-  bool trailing_space;  // ends with characters that normalize to a space
+  bool trailing_space : 1;  // ends with characters that normalize to a space
+  bool word_first : 1;      // begins with isolated punctuation: a space before it is a word
 };
 
 // Whether a character is one code after the one before it, by image::CharInfo of both.
@@ -59,7 +60,7 @@ inline Decoded EndShort(const ShortDecode& to, uint16_t segment, bool word_start
   to.spans[*count] = {static_cast<uint16_t>(*size), static_cast<uint16_t>(end), word_start};
   *size = end + 1;
   const auto span = static_cast<uint16_t>((*count)++);
-  return {segment, span, static_cast<uint16_t>(span + 1), true, false};
+  return {segment, span, static_cast<uint16_t>(span + 1), true, false, false};
 }
 
 // Where other segments are decoded to: spans that lie one behind the other, and the one that is

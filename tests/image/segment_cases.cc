@@ -125,6 +125,11 @@ void AddSizeCases(Cases& cases) {
         f.segment_config().rules |= image::kSegmentRules + 1;
         return 0u;
       });
+  Add(cases, "!isolates || may_isolate", "rules that exclude each other", SectionId::kSegmentConfig,
+      [](Forged& f) {
+        f.segment_config().rules |= image::kEverySpaceIsWord | image::kIsolatesPunctuation;
+        return 0u;
+      });
   Add(cases, "m_.config->unk_id <", "no id for what is unknown", SectionId::kConfig, [](Forged& f) {
     f.config().unk_id = image::kNoId;
     return 0u;
@@ -312,6 +317,11 @@ void AddCharacterCases(Cases& cases) {
     f.Add(SectionId::kExpansions, uint16_t{1});
     f.Add(SectionId::kExpansions, static_cast<uint16_t>(f.config().code_count + 1));
     return image::kCharExpands | at;
+  });
+  character("a list with an end of a word without that rule", [](Forged& f, uint32_t at) {
+    f.Add(SectionId::kExpansions, uint16_t{1});
+    f.Add(SectionId::kExpansions, image::kWordEnd);
+    return image::kCharExpands | image::kCharSpace | at;
   });
   character("a list with a space that is not said", [](Forged& f, uint32_t at) {
     f.Add(SectionId::kExpansions, uint16_t{1});

@@ -27,8 +27,8 @@ import mixtures  # noqa: E402
 import stress  # noqa: E402
 from versions import pinned  # noqa: E402
 
-# Off the fast road; README.md, "Limits", says so.
-OFF_ROAD = {name: "pre-tokenizer, Punctuation" for name in F.NAMES if "-punct" in name} | {"helium": "pre-tokenizer, Split"}
+# Off the fast road, by reason; README.md, "Limits", says so.
+OFF_ROAD = {}
 COLUMNS = E.COLUMN_OFFSETS | E.COLUMN_MASK | E.COLUMN_TYPES
 
 

@@ -154,6 +154,20 @@ inline std::vector<FormFile> MakeForms() {
   add("every space", precompiled, Metaspace("first"));
   add("forms", Sequence("normalizers", {Type("NFD"), Type("Nmt"), Type("NFKC"), ReplaceRun(" ")}),
       Metaspace("never"));
+  const json punctuation = {{"type", "Punctuation"}, {"behavior", "Isolated"}};
+  const json isolated = Sequence("pretokenizers", {punctuation, kMetaspace});
+  add("DeBERTa, punctuation",
+      Sequence("normalizers", {Type("Lowercase"), strip_both, precompiled, ReplaceRun(" ")}),
+      isolated);
+  add("DeBERTa of transformers 5, punctuation",
+      Sequence("normalizers", {white_space, Type("NFC"), kStripRight}), isolated);
+  add("A, punctuation", Sequence("normalizers", {precompiled, kStripRight, ReplaceRun("\u2581")}),
+      isolated);
+  add("forms, punctuation",
+      Sequence("normalizers", {Type("NFKD"), Type("Nmt"), Type("StripAccents"), Type("Lowercase"),
+                               precompiled, ReplaceRun(" ")}),
+      isolated);
+  add("runs, punctuation", ReplaceRun(" "), isolated);
   const json spaces = Replace(" ", "\u2581");
   const auto whole = [](const char* prepend_scheme) {
     json metaspace = Metaspace(prepend_scheme);
@@ -163,6 +177,20 @@ inline std::vector<FormFile> MakeForms() {
   add("whole", Sequence("normalizers", {precompiled, ReplaceRun(" ")}), whole("always"));
   add("whole, first", Sequence("normalizers", {precompiled, spaces}), whole("first"));
   add("whole, no pre-tokenizer", Sequence("normalizers", {precompiled, spaces}), nullptr);
+  json helium = base;
+  helium["normalizer"] = Sequence("normalizers", {{{"type", "Prepend"}, {"prepend", " "}}, spaces});
+  helium["pre_tokenizer"] = Sequence("pretokenizers", {{{"type", "Split"},
+                                                        {"pattern", {{"String", "\n"}}},
+                                                        {"behavior", "Contiguous"},
+                                                        {"invert", false}}});
+  helium["added_tokens"].push_back({{"id", static_cast<int>(helium["model"]["vocab"].size())},
+                                    {"content", "\n"},
+                                    {"single_word", false},
+                                    {"lstrip", false},
+                                    {"rstrip", false},
+                                    {"normalized", false},
+                                    {"special", false}});
+  forms.push_back({"Helium", helium.dump()});
   for (const bool words : {true, false}) {
     json positive = base;
     positive["normalizer"] = Sequence("normalizers", {precompiled, ReplaceRun(" ")});
@@ -307,7 +335,10 @@ inline std::string Text(std::mt19937_64& random) {
       "\u00b0", "5\u00b0", ":\uff1a", "\x7f", "a\u0301", "!\u0301",
       "\u2581", " \u2581", "</s>", "<s> ", " \u0600", "\u0600 ", "\u200d", "\ufdfa", "\u00a8",
       "``", "''", "`", "'", "\u0130", "\u212b\u0323", "\u0344", "\u0f73", "[unk]", "[UNK]", "[UnK ",
-      "[", "\uff3bunk]", "\x80", "\xe2\x82", "\xf0\x90", "\xed\xa0\x80", "\xc0\xaf,", ",\xc3\xa9\x80,"};
+      "[", "\uff3bunk]", "\u3002", " \u00ab\u00a0", "\u00a0\u00bb ",
+      "\u00a0:", " \u00a0;", "\u2014", "\u2019", " -", " (", "\ufeff\u201c", " \ufeff\u201d",
+      " \ufeff,", "=\u0338", "<\ufeff\u0338", " \u201c\u0338", "\u3000\u3002", "\x80", "\xe2\x82",
+      "\xf0\x90", "\xed\xa0\x80", "\xc0\xaf,", ",\xc3\xa9\x80,"};
   std::string text;
   for (size_t i = random() % 6; i-- > 0;) {
     text += sp_test::StressText(random, 4);
