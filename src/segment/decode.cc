@@ -78,6 +78,8 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
   has_cjk_ = has_words_ = false;
   const bool resumed = resumes_;
   resumes_ = false;
+  continues_ = part_.has_value();
+  part_.reset();
   const Segments segments = queue.segments();
   Decoded* const decoded = look_up.decoded();
   uint32_t done = 0, run_number = 0, end = count;
@@ -159,6 +161,7 @@ void SpanDecoder::Close() {
     run_.Cut(nullptr);
   } else {
     run_.size = run_.open();
+    if (run_.count == first_count_) continues_ = false;
   }
 }
 
@@ -250,18 +253,38 @@ bool SpanDecoder::MayCut(uint32_t info) const {
          MayEndBetween(run_.pairs, run_.codes[run_.size - 1], run_.previous, info);
 }
 
-// The batch is full: what is open goes to the next one.
-Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
+// The batch is full, before the character at `at`: what is open goes to the next one.
+Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
   if (run_.count == first_count_) {
+    if (first_size_ + search_.size() == 0) return FullOfOne(segment, at, cursor);
     run_.size = first_size_;
-    if (first_size_ + search_.size() == 0) return Outcome::General(RANKFEED_REASON_LENGTH);
     return {Kind::kFull};
   }
   const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
   const bool inside = run_.resume == skip_at_;
-  *cursor = {static_cast<uint32_t>(run_.resume - text), inside ? skip_ : 0, inside ? group_end_ : 0,
-             !open.empty() && BeginsWord(open)};
+  *cursor = {static_cast<uint32_t>(run_.resume - segment.data()), inside ? skip_ : 0,
+             inside ? group_end_ : 0, !open.empty() && BeginsWord(open)};
   run_.size = run_.open();
+  return {Kind::kFull};
+}
+
+// The same of one span: what there is of it, up to a group, is a part.
+Outcome SpanDecoder::FullOfOne(std::string_view segment, size_t at, Cursor* cursor) {
+  size_t end = at;
+  if (groups_.known()) {
+    end = groups_.Begin(segment, at);
+  } else {
+    while (end > cursor->at && (tables_.char_info[utf8::CodePointAt(segment, end)] &
+                                (image::kCharMarks | image::kCharNormalizes)) != 0) {
+      end = CharacterGroups::Before(segment, end);
+    }
+  }
+  if (end <= cursor->at || !TakeBackTo(segment, end, at) || !Closes(run_.size)) {
+    return Outcome::General(RANKFEED_REASON_LENGTH);
+  }
+  run_.Cut(nullptr);
+  part_ = kFirstOfRuns + run_.count - 1;
+  *cursor = {static_cast<uint32_t>(end), 0, 0, false};
   return {Kind::kFull};
 }
 
@@ -279,7 +302,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   previous = image::kCharUnknown;  // the U+2581 before it may be
   if (cursor->at != 0) previous |= InfoBefore(segment, cursor->at);
   trailing_space_ = spaces_ = false;
-  if (room() < 2 * kCharRoom) return Full(text, cursor);
+  if (room() < 2 * kCharRoom) return Full(segment, cursor->at, cursor);
   skipped_ = cursor->skip;
   before_space_ = {};
   Open(cursor->word_start, text + cursor->at, cursor->skip, cursor->group_end);
@@ -295,7 +318,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   }
   bool after_special = false;  // another such character may follow: no loop need be entered
   while (pos < segment.size()) {
-    if (room() < 2 * kCharRoom) return Full(text, cursor);
+    if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
     utf8::Decoded c = {};
@@ -383,7 +406,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
   }
   if ((info & image::kCharSpace) != 0) {
     before_space_ = {text,       run_.resume, skip_at_,   skip_,
-                     group_end_, run_.size,   run_.count, trailing_space_};
+                     group_end_, run_.size,   run_.count, trailing_space_, continues_};
   }
   const bool begins = *at == 0;
   *at += c.size;
@@ -397,7 +420,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     // were the batch full between them, it could not be taken back.
     if (room() < 4 * kCharRoom) {
       *at -= c.size;
-      return Full(segment.data(), cursor);
+      return Full(segment, *at, cursor);
     }
     previous = info | image::kCharUnknown;  // the last code may be
     AddExpansion(info, text, cursor->skip);
@@ -437,7 +460,8 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   }
   const bool taken_back = groups_.known() && TakeBackTo(segment, begin, *at);
   const uint32_t size = run_.size;
-  const bool was_cut = taken_back && begin != 0 && begin != *at && size == run_.open();
+  const bool was_cut =
+      taken_back && begin != 0 && begin != *at && size == run_.open() && !InPart();
   Outcome outcome;
   const KnownGroups::Entry* const known =
       taken_back ? known_groups_.Find({segment.data() + begin, end - begin}) : nullptr;
@@ -500,6 +524,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
     skip_ = before_space_.skip;
     group_end_ = before_space_.group_end;
     trailing_space_ = before_space_.trailing_space;
+    continues_ = before_space_.continues;
     return true;
   }
   uint32_t codes = 0;
@@ -578,8 +603,7 @@ Outcome SpanDecoder::AppendElements(std::span<const uint16_t> elements, std::str
   }
   // Each space begins a span with a code of its own.
   if (room() < 2 * elements.size() + 2 * kCharRoom) {
-    const bool progress = run_.count != first_count_ || first_size_ + search_.size() != 0;
-    return progress ? Full(segment.data(), cursor) : Outcome::General(RANKFEED_REASON_LENGTH);
+    return Full(segment, begin, cursor);
   }
   AddElements(elements, segment.data() + begin, cursor->skip, 0, static_cast<uint32_t>(end));
   cursor->skip = 0;
@@ -627,7 +651,7 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
     const std::span<const uint16_t> codes = RunSpan(i);
-    if (codes.size() >= kLeastRun && (IsLongRun(codes) || doubts_.Expect())) [[unlikely]] {
+    if (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes) || doubts_.Expect())) [[unlikely]] {
       searched[i] = kNotSearched;
     } else if (has_words_) {
       searched[i] = static_cast<uint16_t>(AppendOnce(codes, &known));

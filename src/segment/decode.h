@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -83,7 +84,18 @@ class SpanDecoder {
   // Whether the first segment of the next batch goes on behind what was decoded of it.
   bool resumes() const { return resumes_; }
   // Nothing is left of that segment.
-  void ForgetCursor() { resumes_ = false; }
+  void ForgetCursor() {
+    resumes_ = false;
+    part_.reset();
+  }
+
+  // The last span of the batch where that is only a part of one, which no piece is known not to
+  // cross the end of: as much as there was room for. The first span of the next batch is the next
+  // part, if that continues it.
+  std::optional<uint32_t> part() const { return part_; }
+  // Whether the first span of the batch continues the last one of the batch before, which was a
+  // part.
+  bool continues() const { return continues_; }
 
   // Of PathSearch::kCapacity, before Solve: every span may have to be searched, with its closing 0.
   uint32_t used() const { return search_.size() + run_.size + run_.count; }
@@ -147,7 +159,8 @@ class SpanDecoder {
   bool IsJoined(std::string_view segment, size_t at, uint32_t info) const;
   Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
                       Cursor* cursor);
-  Outcome Full(const char* text, Cursor* cursor);
+  Outcome Full(std::string_view segment, size_t at, Cursor* cursor);
+  Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
   bool MayBeginAt(std::string_view segment, size_t begin, uint32_t at, const Cursor& cursor) const;
@@ -204,6 +217,11 @@ class SpanDecoder {
   void Open(bool word_start, const char* resume, uint32_t skip = 0, uint32_t group_end = 0);
   bool Closes(uint32_t size) const;
   void Close();
+  // Whether the open span continues one of the batch before.
+  bool InPart() const { return continues_ && run_.count == first_count_; }
+  bool IsPart(uint32_t i) const {
+    return (continues_ && i == 0) || (part_.has_value() && *part_ - kFirstOfRuns == i);
+  }
   void TakeBack() { run_.size = first_size_, run_.count = first_count_; }
   void AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before = 0,
                     uint32_t group_end = 0);
@@ -248,10 +266,12 @@ class SpanDecoder {
     const char* text = nullptr;  // of that character
     const char *resume = nullptr, *skip_at = nullptr;
     uint32_t skip = 0, group_end = 0, size = 0, count = 0;
-    bool trailing_space = false;
+    bool trailing_space = false, continues = false;
   };
   OpenSpan before_space_;
 
+  bool continues_ = false;
+  std::optional<uint32_t> part_;
   bool resumes_ = false;
   Cursor cursor_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
@@ -75,7 +76,10 @@ class Emitter {
   }
 
   // A batch begins: what was decoded of it is taken in order from here on.
-  void BeginBatch() { next_decoded_ = 0; }
+  void BeginBatch() {
+    next_decoded_ = 0;
+    in_parts_ = ledger_.in_parts() || spans_.part().has_value();
+  }
 
   // Segments [begin, end) of the batch, and what was decoded of those before decoded_end, all of
   // this stretch. All functions below return why the stretch leaves, if it does.
@@ -208,6 +212,35 @@ class Emitter {
   rankfeed_reason EmitDecoded(const Decoded& decoded) {
     if (decoded.first != decoded.last) trailing_space_ = false;
     searched_end_ = kNone;
+    if (in_parts_) [[unlikely]] return EmitParts(decoded);
+    if (const rankfeed_reason reason = EmitSpans(decoded)) return reason;
+    trailing_space_ |= decoded.trailing_space;
+    return RANKFEED_REASON_NONE;
+  }
+
+  // The same where the first span may be a part of one that goes on from the batch before, and the
+  // last one may go on in the next.
+  rankfeed_reason EmitParts(Decoded decoded) {
+    const std::optional<uint32_t> part = spans_.part();
+    const bool open = part.has_value() && *part + 1 == decoded.last;
+    if (ledger_.in_parts()) {
+      const bool goes_on = spans_.continues();
+      const bool ends = !(open && goes_on && decoded.first + 1 == decoded.last);
+      std::span<const uint16_t> codes;
+      if (goes_on) codes = spans_.codes(decoded.first++);
+      if (const rankfeed_reason reason = ledger_.SearchPart(codes, ends, *sink_)) return reason;
+      searched_end_ = decoded.first;
+      searched_score_ = ledger_.score();
+      if (!ends) return RANKFEED_REASON_NONE;
+    }
+    decoded.last = static_cast<uint16_t>(decoded.last - open);
+    if (const rankfeed_reason reason = EmitSpans(decoded)) return reason;
+    trailing_space_ |= decoded.trailing_space;
+    if (!open) return RANKFEED_REASON_NONE;
+    return ledger_.SearchPart(spans_.codes(*part), false, *sink_);
+  }
+
+  rankfeed_reason EmitSpans(const Decoded& decoded) {
     for (uint32_t k = decoded.first; k < decoded.last; ++k) {
       const Found found = spans_.found(k);
       if (found.info.count == 0) {
@@ -224,7 +257,6 @@ class Emitter {
         return reason;
       }
     }
-    trailing_space_ |= decoded.trailing_space;
     return RANKFEED_REASON_NONE;
   }
 
@@ -301,6 +333,7 @@ class Emitter {
   bool trailing_space_ = false;  // a separator came after the last word
   bool closed_ = false;          // a part ended the stretch
   uint32_t next_decoded_ = 0;
+  bool in_parts_ = false;        // a span of the batch is a part of one
   // Of the segment: behind the last span that was searched, and the score there.
   static constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t searched_end_ = kNone;
