@@ -59,8 +59,10 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       scratch_(scratch),
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
-      not_kept_(Path::NotKept(model.has(image::kByteFallback),
-                              ScoreSumsOf(model) != ScoreSums::kFloat64Words)),
+      not_kept_(Path::NotKept(model.has(image::kByteFallback), CountsUnknown(model))),
+      // Of HuggingFace's words unknown tokens are noted where a segment ends (emit.h).
+      not_kept_of_runs_(Path::NotKept(model.has(image::kByteFallback),
+                                      ScoreSumsOf(model) != ScoreSums::kFloat64Words)),
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
       keeps_other_spaces_((model.segment.config->rules & image::kDropsOther) != 0 &&
                           !normalize::JoinsWhiteSpace(model)) {
@@ -648,6 +650,7 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   KnownSpans known;
   if (has_words_) std::fill(std::begin(known.sizes), std::end(known.sizes), uint16_t{0});
   uint16_t* const searched = scratch_.searched;
+  if (searches != nullptr) std::fill_n(searched, run_.count, kNotSearched);
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
     const std::span<const uint16_t> codes = RunSpan(i);
@@ -662,6 +665,7 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   }
   if (search_.count() != 0) search_.Solve(model_, kernels_, rule);
   Found* const found = scratch_.found;
+  uint8_t flags = 0;
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k, number = searched[i];
     if (number == kNotSearched) {
@@ -671,8 +675,10 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
     const Path& path = search_.path(number);
     if (RunSpan(i).size() >= kLeastRun) [[unlikely]]
       doubts_.Note(path.info.exact_below == 0);
-    found[i] = Kept(path);
+    flags |= path.flags;
+    found[i] = Kept(path, not_kept_of_runs_);
   }
+  has_fused_ = (flags & Path::kFused) != 0;
 }
 
 }  // namespace rankfeed::segment

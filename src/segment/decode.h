@@ -106,10 +106,12 @@ class SpanDecoder {
   // After Solve, by number of a span. Ids stay until the next. Without a count if only path() has
   // them: too many, or of a path that is not kept.
   Found found(uint32_t span) const {
-    return span < kFirstOfRuns ? Kept(search_.path(span)) : scratch_.found[span - kFirstOfRuns];
+    return span < kFirstOfRuns ? Kept(search_.path(span), not_kept_) : scratch_.found[span - kFirstOfRuns];
   }
   // The same by address, of spans that are not short ones; they lie in a row.
   const Found* run_found(uint32_t span) const { return scratch_.found + (span - kFirstOfRuns); }
+  // Whether an unknown token of several characters is on any of the paths.
+  bool has_fused() const { return has_fused_; }
   // Null: none was looked for.
   const Path* path(uint32_t span) const {
     if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] == kNotSearched)
@@ -231,8 +233,8 @@ class SpanDecoder {
   bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
   uint32_t AppendOnce(std::span<const uint16_t> span, KnownSpans* known);
-  Found Kept(const Path& path) const {
-    const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
+  Found Kept(const Path& path, uint8_t not_kept) const {
+    const bool kept = (path.flags & not_kept) == 0 && path.count <= CacheLine::kMaxIds;
     return {search_.ids() + path.first_id, 0, kept ? path.info : kNotFound};
   }
 
@@ -245,7 +247,8 @@ class SpanDecoder {
   Scratch& scratch_;
   PathSearch& search_;
   const uint16_t metaspace_;       // the code of U+2581
-  const uint8_t not_kept_;         // Path::flags
+  // Path::flags of those that are not kept for other texts, and of longer segments not even here.
+  const uint8_t not_kept_, not_kept_of_runs_;
   const bool every_space_;         // kEverySpaceIsWord
   const bool keeps_other_spaces_;  // white space that is none is a character
   RunDecode run_;
@@ -255,6 +258,7 @@ class SpanDecoder {
   // Of the batch:
   bool has_cjk_ = false;    // a character from image::kFirstCjk on
   bool has_words_ = false;  // a character that became several words
+  bool has_fused_ = false;
   Doubts doubts_;
   ExpandedWords words_;
   // Elements to skip of the open span, and the end of the group, if it began at that text.

@@ -82,9 +82,10 @@ class Emitter {
   }
 
   // Segments [begin, end) of the batch, and what was decoded of those before decoded_end, all of
-  // this stretch. All functions below return why the stretch leaves, if it does.
-  rankfeed_reason Emit(const Segments& segments, uint32_t begin, uint32_t end,
-                       uint32_t decoded_end) {
+  // this stretch, which may end with them. All functions below return why the stretch leaves, if it
+  // does.
+  [[gnu::always_inline]] rankfeed_reason Emit(const Segments& segments, uint32_t begin,
+                                              uint32_t end, uint32_t decoded_end, bool ends) {
     for (const uint32_t count = look_up_.decoded_count(); next_decoded_ < count; ++next_decoded_) {
       const Decoded& decoded = look_up_.decoded()[next_decoded_];
       if (decoded.segment >= decoded_end) break;
@@ -94,6 +95,12 @@ class Emitter {
       if (segments.word_start(begin)) trailing_space_ |= segments.begin(begin) != 0;
       if (!goes_on_) segment_token_ = sink_->count;
       if (const rankfeed_reason reason = EmitDecoded(decoded)) return reason;
+      if constexpr (!Arithmetic::kGoesOn) {
+        const bool word_ends = begin + 1 < end ? segments.word_start(begin + 1) : ends;
+        if (spans_.has_fused() && !word_ends) [[unlikely]] {
+          if (const rankfeed_reason reason = NoteLastWord(decoded)) return reason;
+        }
+      }
       goes_on_ = decoded.segment >= end;  // in the next batch
       const bool placed = !wants_offsets_ || goes_on_ || Place(segments, begin, segment_token_);
       if (!placed) return RANKFEED_REASON_OPTIONS;
@@ -140,7 +147,9 @@ class Emitter {
     return offsets_.PlaceTrailing(token, *sink_) ? reason : RANKFEED_REASON_OPTIONS;
   }
 
-  rankfeed_reason EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
+  [[gnu::always_inline]] rankfeed_reason EmitFound(const Segments& segments, uint32_t begin,
+                                                   uint32_t end) {
+    if (begin >= end) return RANKFEED_REASON_NONE;
     if (wants_offsets_) [[unlikely]]
       return EmitFoundAnd<true>(segments, begin, end);
     return EmitFoundAnd<false>(segments, begin, end);
@@ -148,7 +157,8 @@ class Emitter {
 
   // places: with offsets.
   template <bool places>
-  rankfeed_reason EmitFoundAnd(const Segments& segments, uint32_t begin, uint32_t end) {
+  [[gnu::always_inline]] rankfeed_reason EmitFoundAnd(const Segments& segments, uint32_t begin,
+                                                      uint32_t end) {
     if (begin < end) trailing_space_ = false;
     for (uint32_t i = begin; i < end; ++i) {
       const uint32_t first = i, token = sink_->count;
@@ -209,7 +219,7 @@ class Emitter {
     return done;
   }
 
-  rankfeed_reason EmitDecoded(const Decoded& decoded) {
+  [[gnu::always_inline]] rankfeed_reason EmitDecoded(const Decoded& decoded) {
     if (decoded.first != decoded.last) trailing_space_ = false;
     searched_end_ = kNone;
     if (in_parts_) [[unlikely]] return EmitParts(decoded);
@@ -218,29 +228,24 @@ class Emitter {
     return RANKFEED_REASON_NONE;
   }
 
-  // The same where the first span may be a part of one that goes on from the batch before, and the
-  // last one may go on in the next.
-  rankfeed_reason EmitParts(Decoded decoded) {
-    const std::optional<uint32_t> part = spans_.part();
-    const bool open = part.has_value() && *part + 1 == decoded.last;
-    if (ledger_.in_parts()) {
-      const bool goes_on = spans_.continues();
-      const bool ends = !(open && goes_on && decoded.first + 1 == decoded.last);
+  // The same where the first span continues one of the batch before, or the only one goes on in the
+  // next.
+  [[gnu::noinline]] rankfeed_reason EmitParts(Decoded decoded) {
+    const bool open = spans_.part().has_value();
+    if (ledger_.in_parts() || open) {
       std::span<const uint16_t> codes;
-      if (goes_on) codes = spans_.codes(decoded.first++);
-      if (const rankfeed_reason reason = ledger_.SearchPart(codes, ends, *sink_)) return reason;
+      if (open || spans_.continues()) codes = spans_.codes(decoded.first++);
+      if (const rankfeed_reason reason = ledger_.SearchPart(codes, !open, *sink_)) return reason;
       searched_end_ = decoded.first;
+      if (open) return RANKFEED_REASON_NONE;
       searched_score_ = ledger_.score();
-      if (!ends) return RANKFEED_REASON_NONE;
     }
-    decoded.last = static_cast<uint16_t>(decoded.last - open);
     if (const rankfeed_reason reason = EmitSpans(decoded)) return reason;
     trailing_space_ |= decoded.trailing_space;
-    if (!open) return RANKFEED_REASON_NONE;
-    return ledger_.SearchPart(spans_.codes(*part), false, *sink_);
+    return RANKFEED_REASON_NONE;
   }
 
-  rankfeed_reason EmitSpans(const Decoded& decoded) {
+  [[gnu::always_inline]] rankfeed_reason EmitSpans(const Decoded& decoded) {
     for (uint32_t k = decoded.first; k < decoded.last; ++k) {
       const Found found = spans_.found(k);
       if (found.info.count == 0) {
@@ -260,13 +265,40 @@ class Emitter {
     return RANKFEED_REASON_NONE;
   }
 
+  // The word that the spans end with may go on in another segment, and have to be searched there:
+  // then it must be known how many characters its unknown tokens stand for.
+  [[gnu::noinline]] rankfeed_reason NoteLastWord(const Decoded& decoded) {
+    if (sink_->count > sink_->capacity) return RANKFEED_REASON_NONE;  // nothing is searched behind it
+    const auto tokens = [this](uint32_t k) -> uint32_t {
+      const Found found = spans_.found(k);
+      return found.info.count != 0 ? found.info.count : spans_.path(k)->count;
+    };
+    uint32_t from = decoded.last, token = sink_->count;
+    while (from != decoded.first && from != searched_end_) {
+      token -= tokens(--from);
+      if (spans_.BeginsWord(from)) break;
+    }
+    for (uint32_t k = from; k != decoded.last; token += tokens(k++)) {
+      const Path* const path = spans_.path(k);
+      if (path == nullptr || ledger_.NoteFused(*path, spans_.ids() + path->first_id, token)) continue;
+      sink_->count = token;
+      for (; k != decoded.last; ++k) {
+        if (const rankfeed_reason reason = Search(decoded.first, k)) return reason;
+      }
+      break;
+    }
+    return RANKFEED_REASON_NONE;
+  }
+
   rankfeed_reason EmitPath(uint32_t first, uint32_t span) {
     const Path* const known = spans_.path(span);
     if (known == nullptr) return Search(first, span);
     const Path& path = *known;
     if ((path.flags & leaves_) != 0) return RANKFEED_REASON_UNKNOWN;
     const int32_t* const ids = spans_.ids() + path.first_id;
-    if (!ledger_.Holds(path.info) || !ledger_.NoteFused(path, ids, sink_->count)) {
+    // Unknown tokens of words are noted behind all spans.
+    if (!ledger_.Holds(path.info) ||
+        (Arithmetic::kGoesOn && !ledger_.NoteFused(path, ids, sink_->count))) {
       return Search(first, span);
     }
     Copy(ids, path.count);

@@ -21,10 +21,10 @@ struct Path {
   static constexpr uint8_t Leaves(bool byte_fallback) {
     return kLiteral | (byte_fallback ? kUnknown : 0);
   }
-  // Flags of paths that are not kept. Replaying sums that go on needs to know how many characters
-  // an unknown token stands for: of those that are kept, one.
-  static constexpr uint8_t NotKept(bool byte_fallback, bool goes_on) {
-    return Leaves(byte_fallback) | (goes_on ? kFused : 0);
+  // Flags of paths that are not kept. Replaying sums needs to know how many characters an unknown
+  // token stands for: of those that are kept, one. counts_unknown: CountsUnknown.
+  static constexpr uint8_t NotKept(bool byte_fallback, bool counts_unknown) {
+    return Leaves(byte_fallback) | (counts_unknown ? kFused : 0);
   }
   uint16_t first_id, count;  // in Lattice::ids
   image::PathInfo info;      // its count is 255 at most

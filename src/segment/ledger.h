@@ -50,6 +50,7 @@ class ScoreLedger {
       : model_(model),
         rule_(rule),
         scratch_(scratch),
+        counts_unknown_(CountsUnknown(model)),
         parts_(model, scratch.lattice, LedgerScratch::kLatticeCodes) {}
 
   // A stretch begins behind that many tokens of the sink. score: of what comes before it.
@@ -83,7 +84,7 @@ class ScoreLedger {
   // Remembers of a path that is written next how many characters its unknown token stands for.
   // False if that is not known, and the path has to be searched.
   bool NoteFused(const Path& path, const int32_t* ids, uint32_t token) {
-    if ((path.flags & Path::kFused) == 0 || !kGoesOn) return true;
+    if ((path.flags & Path::kFused) == 0 || !counts_unknown_) return true;
     if (path.fused == 0 || fused_count_ == LedgerScratch::kMaxFused) return false;
     const int32_t* const unknown =
         std::find(ids, ids + path.count, static_cast<int32_t>(model_.config->unk_id));
@@ -173,18 +174,19 @@ class ScoreLedger {
     score_ = 0;
   }
 
-  // Adds the scores of the tokens from known_to_ on. False if it is not known of how many
-  // characters an unknown one is.
+  // Adds the scores of the tokens from known_to_ on. False if it is not told of how many characters
+  // an unknown one is.
   bool CatchUp(const TokenSink& sink) {
     const uint32_t unk_id = model_.config->unk_id;
     const FusedUnknown *fused = scratch_.fused, *const end = fused + fused_count_;
+    while (fused != end && fused->token < known_to_) ++fused;  // of words before
     for (; known_to_ < sink.count; ++known_to_) {
       const auto id = static_cast<uint32_t>(sink.ids[known_to_]);
       if (id != unk_id) {
         score_ = Arithmetic::Store(Arithmetic::Piece(model_.segment.id_scores[id], score_));
         continue;
       }
-      if (!kGoesOn) return false;
+      if (!counts_unknown_) return false;
       const bool is_fused = fused != end && fused->token == known_to_;
       for (uint32_t chars = is_fused ? (fused++)->chars : 1; chars > 0; --chars) {
         score_ = Arithmetic::Unknown(model_.config->unk_score, score_);
@@ -222,6 +224,7 @@ class ScoreLedger {
   const Model& model_;
   const ExactnessRule& rule_;
   const LedgerScratch& scratch_;
+  const bool counts_unknown_;
   uint64_t bound_ = 0;  // of the segments so far, where the score goes on
   double score_ = 0;    // the reference's, up to token known_to_
   uint32_t known_to_ = 0;
