@@ -108,6 +108,12 @@ class SpanDecoder {
   Found found(uint32_t span) const {
     return span < kFirstOfRuns ? Kept(search_.path(span), not_kept_) : scratch_.found[span - kFirstOfRuns];
   }
+  // The same of a segment's only span, if it may be kept for other texts.
+  Found kept(uint32_t span) const {
+    if (span < kFirstOfRuns || !has_fused_) return found(span);
+    const Path* const of = path(span);
+    return of != nullptr && (of->flags & not_kept_) != 0 ? Found{} : found(span);
+  }
   // The same by address, of spans that are not short ones; they lie in a row.
   const Found* run_found(uint32_t span) const { return scratch_.found + (span - kFirstOfRuns); }
   // Whether an unknown token of several characters is on any of the paths.

@@ -98,7 +98,8 @@ class Emitter {
       if constexpr (!Arithmetic::kGoesOn) {
         const bool word_ends = begin + 1 < end ? segments.word_start(begin + 1) : ends;
         if (spans_.has_fused() && !word_ends) [[unlikely]] {
-          if (const rankfeed_reason reason = NoteLastWord(decoded)) return reason;
+          const rankfeed_reason reason = NoteUnknown(decoded.first, decoded.last);
+          if (reason != RANKFEED_REASON_NONE) return reason;
         }
       }
       goes_on_ = decoded.segment >= end;  // in the next batch
@@ -265,25 +266,27 @@ class Emitter {
     return RANKFEED_REASON_NONE;
   }
 
-  // The word that the spans end with may go on in another segment, and have to be searched there:
-  // then it must be known how many characters its unknown tokens stand for.
-  [[gnu::noinline]] rankfeed_reason NoteLastWord(const Decoded& decoded) {
-    if (sink_->count > sink_->capacity) return RANKFEED_REASON_NONE;  // nothing is searched behind it
+  // Of spans that were written, those of the word that they end with: notes how many characters its
+  // unknown tokens stand for, as what follows in the word may have to be searched.
+  [[gnu::noinline]] rankfeed_reason NoteUnknown(uint32_t first, uint32_t last) {
+    if (sink_->count > sink_->capacity) return RANKFEED_REASON_NONE;  // nothing is searched
     const auto tokens = [this](uint32_t k) -> uint32_t {
       const Found found = spans_.found(k);
       return found.info.count != 0 ? found.info.count : spans_.path(k)->count;
     };
-    uint32_t from = decoded.last, token = sink_->count;
-    while (from != decoded.first && from != searched_end_) {
+    uint32_t from = last, token = sink_->count;
+    while (from != first && from != searched_end_) {
       token -= tokens(--from);
       if (spans_.BeginsWord(from)) break;
     }
-    for (uint32_t k = from; k != decoded.last; token += tokens(k++)) {
+    for (uint32_t k = from; k != last; token += tokens(k++)) {
       const Path* const path = spans_.path(k);
-      if (path == nullptr || ledger_.NoteFused(*path, spans_.ids() + path->first_id, token)) continue;
+      if (path == nullptr || ledger_.NoteFused(*path, spans_.ids() + path->first_id, token)) {
+        continue;
+      }
       sink_->count = token;
-      for (; k != decoded.last; ++k) {
-        if (const rankfeed_reason reason = Search(decoded.first, k)) return reason;
+      for (; k != last; ++k) {
+        if (const rankfeed_reason reason = SearchNoted(first, k)) return reason;
       }
       break;
     }
@@ -309,6 +312,15 @@ class Emitter {
   // word, the spans of that are searched with it, from the begin of the word or from behind the
   // last one that was searched on; each so at most once.
   rankfeed_reason Search(uint32_t first, uint32_t span) {
+    if constexpr (!Arithmetic::kGoesOn) {
+      if (spans_.has_fused()) {
+        if (const rankfeed_reason reason = NoteUnknown(first, span)) return reason;
+      }
+    }
+    return SearchNoted(first, span);
+  }
+
+  rankfeed_reason SearchNoted(uint32_t first, uint32_t span) {
     const std::span<const uint16_t> codes = spans_.codes(span);
     const uint32_t token = sink_->count;
     rankfeed_reason reason = ledger_.Search(codes, *sink_);
