@@ -113,7 +113,7 @@ class PathFinder {
 
   // The same of the pieces that begin in [from, stop), behind a search up to `from`. frontier: the
   // furthest place that some candidate has ended at. Returns that.
-  uint32_t RunOn(uint32_t from, uint32_t stop, uint32_t frontier) {
+  [[gnu::noinline]] uint32_t RunOn(uint32_t from, uint32_t stop, uint32_t frontier) {
     link_[count_] = 0;  // no piece goes on with it
     stop_ = stop;
     frontier_ = frontier;
