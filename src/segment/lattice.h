@@ -29,7 +29,38 @@ struct Path {
   uint16_t first_id, count;  // in Lattice::ids
   image::PathInfo info;      // its count is 255 at most
   uint8_t flags;
-  uint16_t fused;  // with kFused: characters of its unknown token, 0 if there are several
+  uint16_t fused;  // with kFused: FusedCounts
+};
+
+// How many characters each of the first unknown tokens of a path stands for, in their order.
+class FusedCounts {
+ public:
+  static constexpr uint32_t kMaxTokens = 3, kMaxChars = 31;  // of each, where there are several
+
+  // 0: not known.
+  explicit FusedCounts(uint16_t bits = 0) : bits_(bits) {}
+  uint16_t bits() const { return bits_; }
+
+  static FusedCounts Of(const uint32_t (&chars)[kMaxTokens], uint32_t tokens) {
+    if (tokens == 1) {
+      return FusedCounts(static_cast<uint16_t>(chars[0] < kSeveral ? chars[0] : 0));
+    }
+    uint32_t bits = kSeveral;
+    for (uint32_t i = 0; i < kMaxTokens; ++i) {
+      if (tokens > kMaxTokens || chars[i] > kMaxChars) return FusedCounts();
+      bits |= chars[i] << kBits * i;
+    }
+    return FusedCounts(static_cast<uint16_t>(bits));
+  }
+  // 0: there is no such token.
+  uint32_t chars(uint32_t token) const {
+    if ((bits_ & kSeveral) == 0) return token == 0 ? bits_ : 0;
+    return token < kMaxTokens ? bits_ >> kBits * token & kMaxChars : 0;
+  }
+
+ private:
+  static constexpr uint32_t kSeveral = 1u << 15, kBits = 5;
+  uint16_t bits_;
 };
 
 // A code that was read: its place in the codes, and in the low half the state after it.

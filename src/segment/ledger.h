@@ -81,14 +81,19 @@ class ScoreLedger {
   // What Holds() moves on, for loops that do as much.
   uint64_t* bound() { return &bound_; }
 
-  // Remembers of a path that is written next how many characters its unknown token stands for.
+  // Remembers of a path that is written next how many characters its unknown tokens stand for.
   // False if that is not known, and the path has to be searched.
   bool NoteFused(const Path& path, const int32_t* ids, uint32_t token) {
     if ((path.flags & Path::kFused) == 0 || !counts_unknown_) return true;
-    if (path.fused == 0 || fused_count_ == LedgerScratch::kMaxFused) return false;
-    const int32_t* const unknown =
-        std::find(ids, ids + path.count, static_cast<int32_t>(model_.config->unk_id));
-    scratch_.fused[fused_count_++] = {token + static_cast<uint32_t>(unknown - ids), path.fused};
+    constexpr uint32_t kMost = LedgerScratch::kMaxFused - FusedCounts::kMaxTokens;
+    if (path.fused == 0 || fused_count_ > kMost) return false;
+    const FusedCounts counts(path.fused);
+    const auto unknown = static_cast<int32_t>(model_.config->unk_id);
+    uint32_t at = 0;
+    for (uint32_t i = 0, chars; (chars = counts.chars(i)) != 0; ++i, ++at) {
+      while (at < path.count && ids[at] != unknown) ++at;
+      scratch_.fused[fused_count_++] = {token + at, chars};
+    }
     return true;
   }
 
