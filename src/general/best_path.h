@@ -107,10 +107,17 @@ class PathFinder {
         max_chars_(std::min(model.config->max_piece_chars, kLinkMask)) {}
 
   void Run(double start) {
-    const uint32_t count = count_;
-    link_[count] = 0;  // no piece goes on with it
     best_[0] = start;
-    for (uint32_t begin = 0; begin < count;) {
+    RunOn(0, count_, 0);
+  }
+
+  // The same of the pieces that begin in [from, stop), behind a search up to `from`. frontier: the
+  // furthest place that some candidate has ended at. Returns that.
+  [[gnu::noinline]] uint32_t RunOn(uint32_t from, uint32_t stop, uint32_t frontier) {
+    link_[count_] = 0;  // no piece goes on with it
+    stop_ = stop;
+    frontier_ = frontier;
+    for (uint32_t begin = from; begin < stop;) {
       if constexpr (Arithmetic::kRebases) {
         Rebase(best_, begin, frontier_, [this](uint32_t i) { return (link_[i] & kLinkMask) != 0; });
       }
@@ -135,6 +142,7 @@ class PathFinder {
       }
       ++begin;
     }
+    return frontier_;
   }
 
   // Without an unknown id tokenizers fails as soon as the unknown edge is the best way to any
@@ -199,7 +207,7 @@ class PathFinder {
   // which it went, `begin` if nothing was done.
   [[gnu::noinline]] uint32_t RunRepeats(uint32_t begin) {
     uint32_t end = std::max(begin + 1, run_end_);  // of a run that was left once
-    while (end < count_ && Code(end) == Code(begin)) ++end;
+    while (end < stop_ && Code(end) == Code(begin)) ++end;
     looked_at_ = run_end_ = end;
     RepeatedPieces pieces;
     const uint32_t count = end - begin;
@@ -245,6 +253,7 @@ class PathFinder {
   uint32_t* const link_;
   uint32_t* const value_;
   const uint32_t count_, max_chars_;
+  uint32_t stop_ = 0;       // no piece that begins there or behind it is looked at
   uint32_t frontier_ = 0;   // the furthest place that some candidate has ended at
   uint32_t looked_at_ = 0;  // runs that begin before it have been looked at
   uint32_t run_end_ = 0;    // of the last one

@@ -59,8 +59,10 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       scratch_(scratch),
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
-      not_kept_(Path::NotKept(model.has(image::kByteFallback),
-                              ScoreSumsOf(model) != ScoreSums::kFloat64Words)),
+      not_kept_(Path::NotKept(model.has(image::kByteFallback), CountsUnknown(model))),
+      // Of HuggingFace's words unknown tokens are noted where a segment ends (emit.h).
+      not_kept_of_runs_(Path::NotKept(model.has(image::kByteFallback),
+                                      ScoreSumsOf(model) != ScoreSums::kFloat64Words)),
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
       isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
       keeps_other_spaces_((model.segment.config->rules & image::kDropsOther) != 0 &&
@@ -82,6 +84,8 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
   has_cjk_ = has_words_ = false;
   const bool resumed = resumes_;
   resumes_ = false;
+  continues_ = part_.has_value();
+  part_.reset();
   const Segments segments = queue.segments();
   Decoded* const decoded = look_up.decoded();
   uint32_t done = 0, run_number = 0, end = count;
@@ -166,6 +170,7 @@ void SpanDecoder::Close() {
     run_.Cut(nullptr);
   } else {
     run_.size = run_.open();
+    if (run_.count == first_count_) continues_ = false;
   }
 }
 
@@ -260,18 +265,39 @@ bool SpanDecoder::MayCut(uint32_t info) const {
          MayEndBetween(run_.pairs, run_.codes[run_.size - 1], run_.previous, info);
 }
 
-// The batch is full: what is open goes to the next one.
-Outcome SpanDecoder::Full(const char* text, Cursor* cursor) {
+// The batch is full, before the character at `at`: what is open goes to the next one.
+Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
   if (run_.count == first_count_) {
+    if (first_size_ + search_.size() == 0) return FullOfOne(segment, at, cursor);
     run_.size = first_size_;
-    if (first_size_ + search_.size() == 0) return Outcome::General(RANKFEED_REASON_LENGTH);
     return {Kind::kFull};
   }
   const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
   const bool inside = run_.resume == skip_at_;
-  *cursor = {static_cast<uint32_t>(run_.resume - text), inside ? skip_ : 0, inside ? group_end_ : 0,
-             !open.empty() && BeginsWord(open), isolates_ && trailing_space_};
+  *cursor = {static_cast<uint32_t>(run_.resume - segment.data()), inside ? skip_ : 0,
+             inside ? group_end_ : 0, !open.empty() && BeginsWord(open),
+             isolates_ && trailing_space_};
   run_.size = run_.open();
+  return {Kind::kFull};
+}
+
+// The same of one span: what there is of it, up to a group, is a part.
+Outcome SpanDecoder::FullOfOne(std::string_view segment, size_t at, Cursor* cursor) {
+  size_t end = at;
+  if (groups_.known()) {
+    end = groups_.Begin(segment, at);
+  } else {
+    while (end > cursor->at && (tables_.char_info[utf8::CodePointAt(segment, end)] &
+                                (image::kCharMarks | image::kCharNormalizes)) != 0) {
+      end = CharacterGroups::Before(segment, end);
+    }
+  }
+  if (end <= cursor->at || !TakeBackTo(segment, end, at) || !Closes(run_.size)) {
+    return Outcome::General(RANKFEED_REASON_LENGTH);
+  }
+  run_.Cut(nullptr);
+  part_ = kFirstOfRuns + run_.count - 1;
+  *cursor = {static_cast<uint32_t>(end), 0, 0, false};
   return {Kind::kFull};
 }
 
@@ -294,7 +320,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   if (isolates_ && isolated_.Has(static_cast<uint8_t>(text[0])) && segment.size() > 1) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);  // it joins what follows
   }
-  if (room() < 2 * kCharRoom) return Full(text, cursor);
+  if (room() < 2 * kCharRoom) return Full(segment, cursor->at, cursor);
   skipped_ = cursor->skip;
   before_space_ = {};
   Open(cursor->word_start, text + cursor->at, cursor->skip, cursor->group_end);
@@ -310,7 +336,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   }
   bool after_special = false;  // another such character may follow: no loop need be entered
   while (pos < segment.size()) {
-    if (room() < 2 * kCharRoom) return Full(text, cursor);
+    if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
     utf8::Decoded c = {};
@@ -397,8 +423,8 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     return Together(segment, at, c.size, cursor);
   }
   if ((info & image::kCharSpace) != 0) {
-    before_space_ = {text,      run_.resume, skip_at_,        skip_,      group_end_,
-                     run_.size, run_.count,  trailing_space_, word_first_};
+    before_space_ = {text,      run_.resume, skip_at_,        skip_,       group_end_,
+                     run_.size, run_.count,  trailing_space_, word_first_, continues_};
   }
   const bool begins = *at == 0;
   *at += c.size;
@@ -412,7 +438,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     // were the batch full between them, it could not be taken back.
     if (room() < 4 * kCharRoom) {
       *at -= c.size;
-      return Full(segment.data(), cursor);
+      return Full(segment, *at, cursor);
     }
     previous = info | image::kCharUnknown;  // the last code may be
     AddExpansion(info, text, cursor->skip);
@@ -452,7 +478,8 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   }
   const bool taken_back = groups_.known() && TakeBackTo(segment, begin, *at);
   const uint32_t size = run_.size;
-  const bool was_cut = taken_back && begin != 0 && begin != *at && size == run_.open();
+  const bool was_cut =
+      taken_back && begin != 0 && begin != *at && size == run_.open() && !InPart();
   Outcome outcome;
   const KnownGroups::Entry* const known =
       taken_back ? known_groups_.Find({segment.data() + begin, end - begin}) : nullptr;
@@ -516,6 +543,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
     group_end_ = before_space_.group_end;
     trailing_space_ = before_space_.trailing_space;
     word_first_ = before_space_.word_first;
+    continues_ = before_space_.continues;
     return true;
   }
   uint32_t codes = 0;
@@ -600,8 +628,7 @@ Outcome SpanDecoder::AppendElements(std::span<const uint16_t> elements, std::str
   }
   // Each space begins a span with a code of its own.
   if (room() < 2 * elements.size() + 2 * kCharRoom) {
-    const bool progress = run_.count != first_count_ || first_size_ + search_.size() != 0;
-    return progress ? Full(segment.data(), cursor) : Outcome::General(RANKFEED_REASON_LENGTH);
+    return Full(segment, begin, cursor);
   }
   AddElements(elements, segment.data() + begin, cursor->skip, 0, static_cast<uint32_t>(end));
   cursor->skip = 0;
@@ -646,10 +673,11 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   }
   if (has_words_) std::ranges::fill(scratch_.known_spans->sizes, uint16_t{0});
   uint16_t* const searched = scratch_.searched;
+  if (searches != nullptr) std::fill_n(searched, run_.count, kNotSearched);
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
     const std::span<const uint16_t> codes = RunSpan(i);
-    if (codes.size() >= kLeastRun && (IsLongRun(codes) || doubts_.Expect())) [[unlikely]] {
+    if (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes) || doubts_.Expect())) [[unlikely]] {
       searched[i] = kNotSearched;
     } else if (has_words_) {
       searched[i] = static_cast<uint16_t>(AppendOnce(codes));
@@ -660,6 +688,7 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   }
   if (search_.count() != 0) search_.Solve(model_, kernels_, rule);
   Found* const found = scratch_.found;
+  uint8_t flags = 0;
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k, number = searched[i];
     if (number == kNotSearched) {
@@ -669,8 +698,10 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
     const Path& path = search_.path(number);
     if (RunSpan(i).size() >= kLeastRun) [[unlikely]]
       doubts_.Note(path.info.exact_below == 0);
-    found[i] = Kept(path);
+    flags |= path.flags;
+    found[i] = Kept(path, not_kept_of_runs_);
   }
+  has_fused_ = (flags & Path::kFused) != 0;
 }
 
 }  // namespace rankfeed::segment

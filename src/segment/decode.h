@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -99,7 +100,18 @@ class SpanDecoder {
   // Whether the first segment of the next batch goes on behind what was decoded of it.
   bool resumes() const { return resumes_; }
   // Nothing is left of that segment.
-  void ForgetCursor() { resumes_ = false; }
+  void ForgetCursor() {
+    resumes_ = false;
+    part_.reset();
+  }
+
+  // The last span of the batch where that is only a part of one, which no piece is known not to
+  // cross the end of: as much as there was room for. The first span of the next batch is the next
+  // part, if that continues it.
+  std::optional<uint32_t> part() const { return part_; }
+  // Whether the first span of the batch continues the last one of the batch before, which was a
+  // part.
+  bool continues() const { return continues_; }
 
   // Of PathSearch::kCapacity, before Solve: every span may have to be searched, with its closing 0.
   uint32_t used() const { return search_.size() + run_.size + run_.count; }
@@ -110,10 +122,18 @@ class SpanDecoder {
   // After Solve, by number of a span. Ids stay until the next. Without a count if only path() has
   // them: too many, or of a path that is not kept.
   Found found(uint32_t span) const {
-    return span < kFirstOfRuns ? Kept(search_.path(span)) : scratch_.found[span - kFirstOfRuns];
+    return span < kFirstOfRuns ? Kept(search_.path(span), not_kept_) : scratch_.found[span - kFirstOfRuns];
+  }
+  // The same of a segment's only span, if it may be kept for other texts.
+  Found kept(uint32_t span) const {
+    if (span < kFirstOfRuns || !has_fused_) return found(span);
+    const Path* const of = path(span);
+    return of != nullptr && (of->flags & not_kept_) != 0 ? Found{} : found(span);
   }
   // The same by address, of spans that are not short ones; they lie in a row.
   const Found* run_found(uint32_t span) const { return scratch_.found + (span - kFirstOfRuns); }
+  // Whether an unknown token of several characters is on any of the paths.
+  bool has_fused() const { return has_fused_; }
   // Null: none was looked for.
   const Path* path(uint32_t span) const {
     if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] == kNotSearched)
@@ -152,7 +172,8 @@ class SpanDecoder {
   bool IsJoined(std::string_view segment, size_t at, uint32_t info) const;
   Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
                       Cursor* cursor);
-  Outcome Full(const char* text, Cursor* cursor);
+  Outcome Full(std::string_view segment, size_t at, Cursor* cursor);
+  Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
   bool MayBeginAt(std::string_view segment, size_t begin, uint32_t at, const Cursor& cursor) const;
@@ -211,6 +232,11 @@ class SpanDecoder {
   void Close();
   void CloseBeforeWord();
   bool IsIsolated(char32_t c) const;
+  // Whether the open span continues one of the batch before.
+  bool InPart() const { return continues_ && run_.count == first_count_; }
+  bool IsPart(uint32_t i) const {
+    return (continues_ && i == 0) || (part_.has_value() && *part_ - kFirstOfRuns == i);
+  }
   void TakeBack() { run_.size = first_size_, run_.count = first_count_; }
   void AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before = 0,
                     uint32_t group_end = 0);
@@ -222,8 +248,8 @@ class SpanDecoder {
   bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
   uint32_t AppendOnce(std::span<const uint16_t> span);
-  Found Kept(const Path& path) const {
-    const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
+  Found Kept(const Path& path, uint8_t not_kept) const {
+    const bool kept = (path.flags & not_kept) == 0 && path.count <= CacheLine::kMaxIds;
     return {search_.ids() + path.first_id, 0, kept ? path.info : kNotFound};
   }
 
@@ -236,7 +262,8 @@ class SpanDecoder {
   Scratch& scratch_;
   PathSearch& search_;
   const uint16_t metaspace_;       // the code of U+2581
-  const uint8_t not_kept_;         // Path::flags
+  // Path::flags of those that are not kept for other texts, and of longer segments not even here.
+  const uint8_t not_kept_, not_kept_of_runs_;
   const bool every_space_;         // kEverySpaceIsWord
   const bool isolates_;            // kIsolatesPunctuation
   const bool keeps_other_spaces_;  // white space that is none is a character
@@ -250,6 +277,7 @@ class SpanDecoder {
   // Of the batch:
   bool has_cjk_ = false;    // a character from image::kFirstCjk on
   bool has_words_ = false;  // a character that became several words
+  bool has_fused_ = false;
   Doubts doubts_;
   ExpandedWords words_;
   // Elements to skip of the open span, and the end of the group, if it began at that text.
@@ -261,10 +289,12 @@ class SpanDecoder {
     const char* text = nullptr;  // of that character
     const char *resume = nullptr, *skip_at = nullptr;
     uint32_t skip = 0, group_end = 0, size = 0, count = 0;
-    bool trailing_space = false, word_first = false;
+    bool trailing_space = false, word_first = false, continues = false;
   };
   OpenSpan before_space_;
 
+  bool continues_ = false;
+  std::optional<uint32_t> part_;
   bool resumes_ = false;
   Cursor cursor_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
@@ -79,12 +80,16 @@ class Emitter {
   }
 
   // A batch begins: what was decoded of it is taken in order from here on.
-  void BeginBatch() { next_decoded_ = 0; }
+  void BeginBatch() {
+    next_decoded_ = 0;
+    in_parts_ = ledger_.in_parts() || spans_.part().has_value();
+  }
 
   // Segments [begin, end) of the batch, and what was decoded of those before decoded_end, all of
-  // this stretch. All functions below return why the stretch leaves, if it does.
+  // this stretch, which may end with them. All functions below return why the stretch leaves, if it
+  // does.
   [[gnu::always_inline]] rankfeed_reason Emit(const Segments& segments, uint32_t begin,
-                                              uint32_t end, uint32_t decoded_end) {
+                                              uint32_t end, uint32_t decoded_end, bool ends) {
     for (const uint32_t count = look_up_.decoded_count(); next_decoded_ < count; ++next_decoded_) {
       const Decoded& decoded = look_up_.decoded()[next_decoded_];
       if (decoded.segment >= decoded_end) break;
@@ -93,9 +98,10 @@ class Emitter {
       // Separators were skipped before it.
       if (segments.word_start(begin) && !isolates_) trailing_space_ |= segments.begin(begin) != 0;
       if (!goes_on_) segment_token_ = sink_->count;
-      const rankfeed_reason reason = isolates_
-                                         ? EmitIsolating(segments, decoded, decoded.segment >= end)
-                                         : EmitDecoded(decoded);
+      const bool word_ends = begin + 1 < end ? segments.word_start(begin + 1) : ends;
+      const rankfeed_reason reason =
+          isolates_ ? EmitIsolating(segments, decoded, decoded.segment >= end, word_ends)
+                    : EmitSegment(decoded, word_ends);
       if (reason != RANKFEED_REASON_NONE) return reason;
       goes_on_ = decoded.segment >= end;  // in the next batch
       const bool placed = !wants_offsets_ || goes_on_ || Place(segments, begin, segment_token_);
@@ -140,7 +146,9 @@ class Emitter {
     return offsets_.PlaceTrailing(token, *sink_) ? reason : RANKFEED_REASON_OPTIONS;
   }
 
-  rankfeed_reason EmitFound(const Segments& segments, uint32_t begin, uint32_t end) {
+  [[gnu::always_inline]] rankfeed_reason EmitFound(const Segments& segments, uint32_t begin,
+                                                   uint32_t end) {
+    if (begin >= end) return RANKFEED_REASON_NONE;
     if (wants_offsets_) [[unlikely]]
       return EmitFoundAnd<true>(segments, begin, end);
     return EmitFoundAnd<false>(segments, begin, end);
@@ -148,7 +156,8 @@ class Emitter {
 
   // places: with offsets.
   template <bool places>
-  rankfeed_reason EmitFoundAnd(const Segments& segments, uint32_t begin, uint32_t end) {
+  [[gnu::always_inline]] rankfeed_reason EmitFoundAnd(const Segments& segments, uint32_t begin,
+                                                      uint32_t end) {
     if (begin < end) trailing_space_ = false;
     for (uint32_t i = begin; i < end; ++i) {
       const uint32_t first = i, token = sink_->count;
@@ -172,11 +181,22 @@ class Emitter {
     return RANKFEED_REASON_NONE;
   }
 
-  // As EmitDecoded where punctuation is isolated, of a segment to its end or not. Separators in
+  // A segment, whose last word ends with it or not.
+  [[gnu::always_inline]] rankfeed_reason EmitSegment(const Decoded& decoded, bool word_ends) {
+    rankfeed_reason reason = EmitDecoded(decoded);
+    if constexpr (!Arithmetic::kGoesOn) {
+      if (reason == RANKFEED_REASON_NONE && spans_.has_fused() && !word_ends) [[unlikely]] {
+        reason = NoteUnknown(decoded.first, decoded.last);
+      }
+    }
+    return reason;
+  }
+
+  // The same where punctuation is isolated, of a segment to its end or not. Separators in
   // front of such make a word of one U+2581. Where the scanner sees both it is a segment; here are
   // those that become spaces, or have between them what vanishes.
   [[gnu::noinline]] rankfeed_reason EmitIsolating(const Segments& segments, const Decoded& decoded,
-                                                  bool goes_on) {
+                                                  bool goes_on, bool word_ends) {
     const uint32_t begin = segments.begin(decoded.segment), end = segments.ends[decoded.segment];
     const auto has = [this](const ByteSet& set, uint32_t at) {
       return set.Has(static_cast<uint8_t>(stretch_[at]));
@@ -185,7 +205,7 @@ class Emitter {
       trailing_space_ |= begin != 0 && has(separators_, begin - 1);
     }
     rankfeed_reason reason = decoded.word_first ? EmitSpace() : RANKFEED_REASON_NONE;
-    if (reason == RANKFEED_REASON_NONE) reason = EmitDecoded(decoded);
+    if (reason == RANKFEED_REASON_NONE) reason = EmitSegment(decoded, word_ends);
     const bool before = !goes_on && end != stretch_.size() && has(isolated_, end);
     return reason == RANKFEED_REASON_NONE && before ? EmitSpace() : reason;
   }
@@ -233,9 +253,33 @@ class Emitter {
     return done;
   }
 
-  rankfeed_reason EmitDecoded(const Decoded& decoded) {
+  [[gnu::always_inline]] rankfeed_reason EmitDecoded(const Decoded& decoded) {
     if (decoded.first != decoded.last) trailing_space_ = false;
     searched_end_ = kNone;
+    if (in_parts_) [[unlikely]] return EmitParts(decoded);
+    if (const rankfeed_reason reason = EmitSpans(decoded)) return reason;
+    trailing_space_ |= decoded.trailing_space;
+    return RANKFEED_REASON_NONE;
+  }
+
+  // The same where the first span continues one of the batch before, or the only one goes on in the
+  // next.
+  [[gnu::noinline]] rankfeed_reason EmitParts(Decoded decoded) {
+    const bool open = spans_.part().has_value();
+    if (ledger_.in_parts() || open) {
+      std::span<const uint16_t> codes;
+      if (open || spans_.continues()) codes = spans_.codes(decoded.first++);
+      if (const rankfeed_reason reason = ledger_.SearchPart(codes, !open, *sink_)) return reason;
+      searched_end_ = decoded.first;
+      if (open) return RANKFEED_REASON_NONE;
+      searched_score_ = ledger_.score();
+    }
+    if (const rankfeed_reason reason = EmitSpans(decoded)) return reason;
+    trailing_space_ |= decoded.trailing_space;
+    return RANKFEED_REASON_NONE;
+  }
+
+  [[gnu::always_inline]] rankfeed_reason EmitSpans(const Decoded& decoded) {
     for (uint32_t k = decoded.first; k < decoded.last; ++k) {
       const Found found = spans_.found(k);
       if (found.info.count == 0) {
@@ -252,7 +296,33 @@ class Emitter {
         return reason;
       }
     }
-    trailing_space_ |= decoded.trailing_space;
+    return RANKFEED_REASON_NONE;
+  }
+
+  // Of spans that were written, those of the word that they end with: notes how many characters its
+  // unknown tokens stand for, as what follows in the word may have to be searched.
+  [[gnu::noinline]] rankfeed_reason NoteUnknown(uint32_t first, uint32_t last) {
+    if (sink_->count > sink_->capacity) return RANKFEED_REASON_NONE;  // nothing is searched
+    const auto tokens = [this](uint32_t k) -> uint32_t {
+      const Found found = spans_.found(k);
+      return found.info.count != 0 ? found.info.count : spans_.path(k)->count;
+    };
+    uint32_t from = last, token = sink_->count;
+    while (from != first && from != searched_end_) {
+      token -= tokens(--from);
+      if (spans_.BeginsWord(from)) break;
+    }
+    for (uint32_t k = from; k != last; token += tokens(k++)) {
+      const Path* const path = spans_.path(k);
+      if (path == nullptr || ledger_.NoteFused(*path, spans_.ids() + path->first_id, token)) {
+        continue;
+      }
+      sink_->count = token;
+      for (; k != last; ++k) {
+        if (const rankfeed_reason reason = SearchNoted(first, k)) return reason;
+      }
+      break;
+    }
     return RANKFEED_REASON_NONE;
   }
 
@@ -262,7 +332,9 @@ class Emitter {
     const Path& path = *known;
     if ((path.flags & leaves_) != 0) return RANKFEED_REASON_UNKNOWN;
     const int32_t* const ids = spans_.ids() + path.first_id;
-    if (!ledger_.Holds(path.info) || !ledger_.NoteFused(path, ids, sink_->count)) {
+    // Unknown tokens of words are noted behind all spans.
+    if (!ledger_.Holds(path.info) ||
+        (Arithmetic::kGoesOn && !ledger_.NoteFused(path, ids, sink_->count))) {
       return Search(first, span);
     }
     Copy(ids, path.count);
@@ -273,6 +345,15 @@ class Emitter {
   // word, the spans of that are searched with it, from the begin of the word or from behind the
   // last one that was searched on; each so at most once.
   rankfeed_reason Search(uint32_t first, uint32_t span) {
+    if constexpr (!Arithmetic::kGoesOn) {
+      if (spans_.has_fused()) {
+        if (const rankfeed_reason reason = NoteUnknown(first, span)) return reason;
+      }
+    }
+    return SearchNoted(first, span);
+  }
+
+  rankfeed_reason SearchNoted(uint32_t first, uint32_t span) {
     const std::span<const uint16_t> codes = spans_.codes(span);
     const uint32_t token = sink_->count;
     rankfeed_reason reason = ledger_.Search(codes, *sink_);
@@ -331,6 +412,7 @@ class Emitter {
   bool trailing_space_ = false;  // a separator came after the last word
   bool closed_ = false;          // a part ended the stretch
   uint32_t next_decoded_ = 0;
+  bool in_parts_ = false;        // a span of the batch is a part of one
   // Of the segment: behind the last span that was searched, and the score there.
   static constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t searched_end_ = kNone;

@@ -108,10 +108,11 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
       const uint32_t offset = OffsetOf(run.stretch);
       sink_->Push(run.token->id, offset, offset + static_cast<uint32_t>(run.stretch.size()));
     }
-    rankfeed_reason reason = emitter_.Emit(segments, begin, rest ? count : end, end);
+    const bool ends = !rest && (run.marks & SegmentRun::kEndsStretch) != 0;
+    rankfeed_reason reason = emitter_.Emit(segments, begin, rest ? count : end, end, ends);
     if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
     if (rest) break;
-    if ((run.marks & SegmentRun::kEndsStretch) != 0) {
+    if (ends) {
       reason = emitter_.EndStretch(texts_->score != nullptr ? &texts_->score->after : nullptr);
       if (reason == RANKFEED_REASON_NONE && texts_->refuse_special && HoldsSpecial()) {
         reason = RANKFEED_REASON_OPTIONS;

@@ -56,6 +56,13 @@ inline ScoreSums ScoreSumsOf(const Model& model) {
   return model.sentencepiece_0_2_1() ? ScoreSums::kFloat32 : ScoreSums::kFloat32Rebased;
 }
 
+// Whether the score behind unknown tokens is told from the tokens. Of HuggingFace's words it is
+// only where a U+2581 is no unknown character, so that every word begins with a piece.
+inline bool CountsUnknown(const Model& model) {
+  return ScoreSumsOf(model) != ScoreSums::kFloat64Words ||
+         model.IsPieceCode(model.segment.config->space_code);
+}
+
 // Makes exact_below and score_bound from sums in cost units, in integers. cost_unit: score per
 // unit, a power of two.
 class ExactnessRule {

@@ -21,15 +21,46 @@ struct Path {
   static constexpr uint8_t Leaves(bool byte_fallback) {
     return kLiteral | (byte_fallback ? kUnknown : 0);
   }
-  // Flags of paths that are not kept. Replaying sums that go on needs to know how many characters
-  // an unknown token stands for: of those that are kept, one.
-  static constexpr uint8_t NotKept(bool byte_fallback, bool goes_on) {
-    return Leaves(byte_fallback) | (goes_on ? kFused : 0);
+  // Flags of paths that are not kept. Replaying sums needs to know how many characters an unknown
+  // token stands for: of those that are kept, one. counts_unknown: CountsUnknown.
+  static constexpr uint8_t NotKept(bool byte_fallback, bool counts_unknown) {
+    return Leaves(byte_fallback) | (counts_unknown ? kFused : 0);
   }
   uint16_t first_id, count;  // in Lattice::ids
   image::PathInfo info;      // its count is 255 at most
   uint8_t flags;
-  uint16_t fused;  // with kFused: characters of its unknown token, 0 if there are several
+  uint16_t fused;  // with kFused: FusedCounts
+};
+
+// How many characters each of the first unknown tokens of a path stands for, in their order.
+class FusedCounts {
+ public:
+  static constexpr uint32_t kMaxTokens = 3, kMaxChars = 31;  // of each, where there are several
+
+  // 0: not known.
+  explicit FusedCounts(uint16_t bits = 0) : bits_(bits) {}
+  uint16_t bits() const { return bits_; }
+
+  static FusedCounts Of(const uint32_t (&chars)[kMaxTokens], uint32_t tokens) {
+    if (tokens == 1) {
+      return FusedCounts(static_cast<uint16_t>(chars[0] < kSeveral ? chars[0] : 0));
+    }
+    uint32_t bits = kSeveral;
+    for (uint32_t i = 0; i < kMaxTokens; ++i) {
+      if (tokens > kMaxTokens || chars[i] > kMaxChars) return FusedCounts();
+      bits |= chars[i] << kBits * i;
+    }
+    return FusedCounts(static_cast<uint16_t>(bits));
+  }
+  // 0: there is no such token.
+  uint32_t chars(uint32_t token) const {
+    if ((bits_ & kSeveral) == 0) return token == 0 ? bits_ : 0;
+    return token < kMaxTokens ? bits_ >> kBits * token & kMaxChars : 0;
+  }
+
+ private:
+  static constexpr uint32_t kSeveral = 1u << 15, kBits = 5;
+  uint16_t bits_;
 };
 
 // A code that was read: its place in the codes, and in the low half the state after it.

@@ -14,6 +14,7 @@
 #include "base/layout.h"
 #include "base/token_sink.h"
 #include "general/best_path.h"
+#include "general/path_blocks.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
 #include "segment/exactness.h"
@@ -30,11 +31,13 @@ struct FusedUnknown {
 struct LedgerScratch {
   static constexpr uint32_t kMaxFused = 64;  // between two searches
   FusedUnknown* fused = nullptr;
-  general::Lattice lattice = {};  // PathSearch::kCapacity
+  // A span, or of one that comes in parts the last one and as much before it that is not settled.
+  static constexpr uint32_t kLatticeCodes = 2 * PathSearch::kCapacity;
+  general::Lattice lattice = {};
 
   void Carve(Layout& layout) {
     fused = layout.Take<FusedUnknown>(kMaxFused);
-    lattice.Carve(layout, PathSearch::kCapacity);
+    lattice.Carve(layout, kLatticeCodes);
   }
 };
 
@@ -44,7 +47,11 @@ class ScoreLedger {
   static constexpr bool kGoesOn = Arithmetic::kGoesOn;
 
   ScoreLedger(const Model& model, const ExactnessRule& rule, const LedgerScratch& scratch)
-      : model_(model), rule_(rule), scratch_(scratch) {}
+      : model_(model),
+        rule_(rule),
+        scratch_(scratch),
+        counts_unknown_(CountsUnknown(model)),
+        parts_(model, scratch.lattice, LedgerScratch::kLatticeCodes) {}
 
   // A stretch begins behind that many tokens of the sink. score: of what comes before it.
   void Begin(uint32_t token, double score) {
@@ -52,6 +59,7 @@ class ScoreLedger {
     fused_count_ = 0;
     bound_ = score == 0 ? 0 : rule_.Accumulated(score);
     score_ = score;
+    in_parts_ = false;
   }
 
   // The reference's score behind all tokens of the stretch, where it goes on. A reason if that
@@ -73,27 +81,53 @@ class ScoreLedger {
   // What Holds() moves on, for loops that do as much.
   uint64_t* bound() { return &bound_; }
 
-  // Remembers of a path that is written next how many characters its unknown token stands for.
+  // Remembers of a path that is written next how many characters its unknown tokens stand for.
   // False if that is not known, and the path has to be searched.
   bool NoteFused(const Path& path, const int32_t* ids, uint32_t token) {
-    if ((path.flags & Path::kFused) == 0 || !kGoesOn) return true;
-    if (path.fused == 0 || fused_count_ == LedgerScratch::kMaxFused) return false;
-    const int32_t* const unknown =
-        std::find(ids, ids + path.count, static_cast<int32_t>(model_.config->unk_id));
-    scratch_.fused[fused_count_++] = {token + static_cast<uint32_t>(unknown - ids), path.fused};
+    if ((path.flags & Path::kFused) == 0 || !counts_unknown_) return true;
+    constexpr uint32_t kMost = LedgerScratch::kMaxFused - FusedCounts::kMaxTokens;
+    if (path.fused == 0 || fused_count_ > kMost) return false;
+    const FusedCounts counts(path.fused);
+    const auto unknown = static_cast<int32_t>(model_.config->unk_id);
+    uint32_t at = 0;
+    for (uint32_t i = 0, chars; (chars = counts.chars(i)) != 0; ++i, ++at) {
+      while (at < path.count && ids[at] != unknown) ++at;
+      scratch_.fused[fused_count_++] = {token + at, chars};
+    }
     return true;
   }
 
   // The reference's own search through codes, behind the tokens in the sink: appends its tokens. A
   // reason if that cannot be told from them.
   rankfeed_reason Search(std::span<const uint16_t> codes, TokenSink& sink) {
-    if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
-    if constexpr (!kGoesOn) FindWord(codes, sink);
-    if (!CatchUp(sink)) return RANKFEED_REASON_UNKNOWN;
+    if (const rankfeed_reason reason = CatchUpTo(codes, sink)) return reason;
     return SearchOn(codes, 0, sink);
   }
 
-  // The same where that cannot be told from the tokens, but codes are all those behind a place
+  // The same of a span that comes in parts, each without a place where it may be parted; of the last
+  // one there may be no codes. Until then what is told here of the score is not.
+  rankfeed_reason SearchPart(std::span<const uint16_t> codes, bool last, TokenSink& sink) {
+    if (!in_parts_) {
+      if (const rankfeed_reason reason = CatchUpTo(codes, sink)) return reason;
+      parts_.Begin(score_);
+      in_parts_ = true;
+      after_unknown_ = false;
+    }
+    if (codes.size() > parts_.room()) return RANKFEED_REASON_LENGTH;
+    const bool told = parts_.Add(codes, last, [&](uint32_t value) {
+      return PushPiece(value, &after_unknown_, sink);
+    });
+    if (!told) return RANKFEED_REASON_UNKNOWN;
+    if (last) {
+      in_parts_ = false;
+      Know(parts_.score(), sink);
+    }
+    return RANKFEED_REASON_NONE;
+  }
+  // Whether the last part of a span is yet to come.
+  bool in_parts() const { return in_parts_; }
+
+  // The same of a whole span where that cannot be told from the tokens, but codes are all those behind a place
   // where the score was `score`: tokens of the first `known` codes are in the sink.
   rankfeed_reason SearchAgain(std::span<const uint16_t> codes, uint32_t known, double score,
                               TokenSink& sink) {
@@ -105,15 +139,27 @@ class ScoreLedger {
   double score() const { return score_; }
 
  private:
+  // Makes score_ the one in front of codes, behind the tokens in the sink.
+  rankfeed_reason CatchUpTo(std::span<const uint16_t> codes, const TokenSink& sink) {
+    if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
+    if constexpr (!kGoesOn) FindWord(codes, sink);
+    return CatchUp(sink) ? RANKFEED_REASON_NONE : RANKFEED_REASON_UNKNOWN;
+  }
+
+  // The score behind all tokens in the sink.
+  void Know(double score, const TokenSink& sink) {
+    score_ = score;
+    known_to_ = sink.count;
+    if constexpr (kGoesOn) bound_ = rule_.Accumulated(score);
+  }
+
   // From score_ on; pushes the tokens behind the first `known` codes, where the path passes.
   rankfeed_reason SearchOn(std::span<const uint16_t> codes, uint32_t known, TokenSink& sink) {
     const auto size = static_cast<uint32_t>(codes.size());
     const general::CodeChars chars{codes, model_.config->code_count};
     general::FindBestPath<Arithmetic>(model_, chars, score_, scratch_.lattice);
     if (!Push(known, size, sink)) return RANKFEED_REASON_UNKNOWN;
-    score_ = scratch_.lattice.best[size];
-    known_to_ = sink.count;
-    if constexpr (kGoesOn) bound_ = rule_.Accumulated(score_);
+    Know(scratch_.lattice.best[size], sink);
     return RANKFEED_REASON_NONE;
   }
 
@@ -133,18 +179,19 @@ class ScoreLedger {
     score_ = 0;
   }
 
-  // Adds the scores of the tokens from known_to_ on. False if it is not known of how many
-  // characters an unknown one is.
+  // Adds the scores of the tokens from known_to_ on. False if it is not told of how many characters
+  // an unknown one is.
   bool CatchUp(const TokenSink& sink) {
     const uint32_t unk_id = model_.config->unk_id;
     const FusedUnknown *fused = scratch_.fused, *const end = fused + fused_count_;
+    while (fused != end && fused->token < known_to_) ++fused;  // of words before
     for (; known_to_ < sink.count; ++known_to_) {
       const auto id = static_cast<uint32_t>(sink.ids[known_to_]);
       if (id != unk_id) {
         score_ = Arithmetic::Store(Arithmetic::Piece(model_.segment.id_scores[id], score_));
         continue;
       }
-      if (!kGoesOn) return false;
+      if (!counts_unknown_) return false;
       const bool is_fused = fused != end && fused->token == known_to_;
       for (uint32_t chars = is_fused ? (fused++)->chars : 1; chars > 0; --chars) {
         score_ = Arithmetic::Unknown(model_.config->unk_score, score_);
@@ -154,31 +201,42 @@ class ScoreLedger {
     return true;
   }
 
-  // The tokens of the path that was found, from the code `at` on. False when the unknown piece
-  // itself is on it: it fuses like an unknown, which only the general path does; or when an unknown
-  // character is to be spelled in bytes.
+  // The tokens of the path that was found, from the code `at` on. False as of PushPiece.
   bool Push(uint32_t at, uint32_t size, TokenSink& sink) const {
     const general::Lattice& lattice = scratch_.lattice;
-    const uint32_t unk_id = model_.config->unk_id;
-    bool after_unknown = false;  // consecutive unknown characters are one token
+    bool after_unknown = false;
     while (at < size) {
       at = lattice.link[at];
-      const bool unknown = lattice.value[at] == trie::kNoValue;
-      const uint32_t id = unknown ? unk_id : model_.value_ids[lattice.value[at]];
-      if (unknown ? model_.has(image::kByteFallback) : id == unk_id) return false;
-      if (!(unknown && after_unknown)) sink.Push(id, 0, 0);
-      after_unknown = unknown;
+      if (!PushPiece(lattice.value[at], &after_unknown, sink)) return false;
     }
+    return true;
+  }
+
+  // The token of a piece of a path; *after_unknown: whether the one before it was an unknown
+  // character, as consecutive ones are one token. False when it is the unknown piece itself: that
+  // fuses like an unknown, which only the general path does; or an unknown character that is to be
+  // spelled in bytes.
+  bool PushPiece(uint32_t value, bool* after_unknown, TokenSink& sink) const {
+    const uint32_t unk_id = model_.config->unk_id;
+    const bool unknown = value == trie::kNoValue;
+    const uint32_t id = unknown ? unk_id : model_.value_ids[value];
+    if (unknown ? model_.has(image::kByteFallback) : id == unk_id) return false;
+    if (!(unknown && *after_unknown)) sink.Push(id, 0, 0);
+    *after_unknown = unknown;
     return true;
   }
 
   const Model& model_;
   const ExactnessRule& rule_;
   const LedgerScratch& scratch_;
+  const bool counts_unknown_;
   uint64_t bound_ = 0;  // of the segments so far, where the score goes on
   double score_ = 0;    // the reference's, up to token known_to_
   uint32_t known_to_ = 0;
   uint32_t fused_count_ = 0;  // unknown tokens from there on
+  general::PathBlocks<Arithmetic> parts_;
+  bool in_parts_ = false;
+  bool after_unknown_ = false;  // what is settled of a span in parts ends with an unknown character
 };
 
 }  // namespace rankfeed::segment

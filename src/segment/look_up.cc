@@ -67,7 +67,7 @@ void LookUp::Resolve(const SpanDecoder& spans, uint32_t end) {
   uint32_t left = 0, insert_count = 0;
   for (uint32_t k = 0; k < count; ++k) {
     const Decoded miss = decoded[k];
-    const Found found = miss.cacheable ? spans.found(miss.first) : Found{};
+    const Found found = miss.cacheable ? spans.kept(miss.first) : Found{};
     // What cannot be settled by its info is decoded once more, from its bytes.
     if (found.info.count != 0) {
       all[miss.segment] = found;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "base/byte_set.h"
@@ -37,11 +38,15 @@ class NormalizedTokens {
     }
     constexpr uint32_t kCodeOnly = image::kCharCodeMask | image::kCharBases | image::kCharMarks |
                                    image::kCharNoBoundary | image::kCharUnknown;
+    ByteSet separators;
+    std::memcpy(separators.low, model.segment.config->separators, sizeof(separators.low));
     for (uint8_t b = 0; b < 128; ++b) {
       const uint32_t info = model.segment.char_info[b];
       if ((info & (image::kCharSpace | image::kCharExpands)) == image::kCharSpace) {
         becomes_[b] = ' ';
       }
+      // One that stays for what makes a U+2581 of it.
+      if (b == ' ' && separators.Has(b) && (info & ~kCodeOnly) == 0) becomes_[b] = ' ';
       for (uint8_t to = 1; to < 128 && (info & ~kCodeOnly) == 0; ++to) {
         if (model.codes[to] != 0 && model.codes[to] == (info & image::kCharCodeMask)) {
           becomes_[b] = to;

@@ -21,6 +21,7 @@ void FuseUnknown(const Lattice& lattice, int32_t end, Path* path) {
   int32_t* out = ids + path->first_id;
   bool after_unknown = false;
   uint32_t unknown_tokens = 0;
+  uint32_t chars[FusedCounts::kMaxTokens] = {};
   for (int32_t i = path->first_id; i < end; ++i) {
     const bool unknown = ids[i] == int32_t{image::kEdgeUnknown};
     if (unknown) path->flags |= Path::kUnknown;
@@ -29,11 +30,12 @@ void FuseUnknown(const Lattice& lattice, int32_t end, Path* path) {
       unknown_tokens += unknown;
       *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : ids[i];
     }
+    if (unknown && unknown_tokens <= FusedCounts::kMaxTokens) ++chars[unknown_tokens - 1];
     after_unknown = unknown;
   }
   const auto more = static_cast<uint16_t>(ids + end - out);  // characters that are fused to others
   if (more != 0) path->flags |= Path::kFused;
-  path->fused = unknown_tokens == 1 ? static_cast<uint16_t>(more + 1) : uint16_t{0};
+  path->fused = FusedCounts::Of(chars, unknown_tokens).bits();
   path->count = static_cast<uint16_t>(out - (ids + path->first_id));
   path->info.count = static_cast<uint8_t>(std::min<uint32_t>(path->count, 255));
 }

@@ -136,6 +136,57 @@ TEST(Decode, PartsEqualThePlainPathForRandomVocabularies) {
   EXPECT_GT(twos, Scaled(30) * 10);
 }
 
+// Runs longer than a search has room for, of characters that pieces hold in any order, so that no
+// place is known to part them at: with unknown characters, some that become several, marks, and
+// now and then a space; sums far enough to be rebased.
+TEST(Decode, RunsWithoutAPlaceToPartThem) {
+  std::mt19937 random(53);
+  size_t fast_texts = 0;
+  for (int round = 0; round < static_cast<int>(Scaled(24)); ++round) {
+    SCOPED_TRACE(round);
+    constexpr double kSteps[] = {0.25, 0.1, 1.7};
+    const double step = kSteps[round % 3];
+    Vocabulary v = Random(random, step);
+    const auto score = [&] { return -step * static_cast<double>(1 + random() % 60); };
+    std::vector<std::string> letters;
+    for (size_t count = 1 + random() % 4; count > 0; --count) {
+      letters.push_back(kCharacters[random() % kCharacters.size()]);
+    }
+    if (random() % 2 == 0) letters.push_back("\u33af");  // rad/s2
+    if (random() % 4 == 0) letters.push_back("\u3088\u3099");
+    std::vector<std::string> parts = {"r", "d", "s", "2"};
+    for (const std::string& letter : letters) {
+      if (letter < "\u33af" && letter != "\ufb01") parts.push_back(letter);
+    }
+    for (const std::string& a : parts) {
+      for (const std::string& b : parts) {
+        if (random() % 40 != 0) v.Add(a + b, score());
+        if (random() % 8 == 0) v.Add(a + b + parts[random() % parts.size()] + b, score());
+      }
+    }
+    const bool huggingface = round % 2 == 0;
+    const Image image(huggingface ? HuggingFaceFile(v, round % 4 == 0) : SentencePieceFile(v));
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 1 << 16);
+    for (int i = 0; i < 12; ++i) {
+      std::string text;
+      for (size_t size = 2000 + random() % 60000, rare = 20 + random() % 9000; text.size() < size;) {
+        text += random() % rare == 0 ? kCharacters[random() % kCharacters.size()] : "";
+        text += random() % rare == 0 ? " " : random() % rare == 0 ? "\u3099" : "";
+        text += letters[random() % letters.size()];
+      }
+      const std::vector<int32_t> expected = Encode(plain, text, 0);
+      const std::vector<int32_t> ids = Encode(fast, text, 0);
+      const auto [at, other] = std::mismatch(ids.begin(), ids.end(), expected.begin(), expected.end());
+      ASSERT_TRUE(ids == expected) << i << ": token " << at - ids.begin() << " of " << ids.size()
+                                   << " and " << expected.size();
+    }
+    const RoadCounts roads = fast.Roads();
+    fast_texts += roads[RANKFEED_REASON_NONE].texts;
+  }
+  EXPECT_GT(fast_texts, Scaled(24) * 4);
+}
+
 // Two words of one slot that differ in each part of their keys in turn.
 TEST(Decode, WordsOfOneSlotAreNotRepeats) {
   const Image image(Form("SentencePiece"));
