@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// general/hf_characters.h: what normalizer and pre-tokenizer make of a stretch, character by
+// character, without offsets: the elements of src/normalize and hf_pretokenize.h as a chain in which
+// each takes characters from the one before it, in a state that can be copied.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "general/long_path.h"
+#include "image/model.h"
+#include "normalize/unicode_forms.h"
+#include "unicode/grapheme.h"
+
+namespace rankfeed::general {
+
+class HfCharacters {
+ public:
+  // Marks of a character:
+  static constexpr uint32_t kFront = 1;   // it came of the first character of the text
+  static constexpr uint32_t kBegins = 2;  // a split begins with it
+
+  // Whether the chain has all elements of the model: not added tokens of normalized text, Split, and
+  // more elements than anybody uses.
+  static bool Has(const Model& model);
+
+  // Bytes [begin, end) of a text, for such a model.
+  HfCharacters(const Model& model, std::string_view text, uint32_t begin, uint32_t end);
+
+  bool Next(Character* c) { return Take(stage_count_, c); }
+  static bool BeginsWord(const Character& c) { return (c.mark & kBegins) != 0; }
+
+  // More combining marks in a row than a normalization form holds: what came is not all.
+  bool failed() const { return failed_; }
+
+ private:
+  static constexpr uint32_t kMaxStages = 12, kMaxForms = 2;
+  // Characters that a normalization form reads together, and what becomes of them.
+  static constexpr uint32_t kFormReads = 64, kFormMakes = 160;
+
+  // An element; what its fields mean is up to that.
+  struct Stage {
+    uint32_t number;             // in the normalizer or the pre-tokenizer
+    uint32_t form;               // of a normalization form
+    uint64_t front = 0;          // characters taken that are marked kFront; they come first
+    uint64_t taken = 0;          // the character that the next one stands for, by number
+    uint64_t count = 0;          // of a run
+    const char* text = nullptr;  // to come, from the image
+    uint32_t text_size = 0;
+    uint32_t text_mark = 0;
+    const uint32_t* list = nullptr;  // the same as code points
+    uint32_t list_size = 0;
+    uint32_t matched = 0;      // bytes of a pattern
+    Character held = {};       // taken, and not passed on
+    bool has_held = false;
+    bool ended = false;        // nothing is left before it
+    bool inside = false;       // behind the begin
+    bool after_match = false;  // the character before was a match, white space, or gone
+    uint8_t kind = 0;          // of the character before
+    // Precompiled: the cluster and the character behind it.
+    uint8_t ahead_size = 0, singles = 0;
+    bool open = false;  // the cluster goes on
+    int32_t change = 0, replaced = 0, made = 0;
+    Character ahead[7] = {};
+    unicode::ClusterRules rules{0};
+  };
+  struct Form {
+    uint32_t made[kFormMakes];  // characters, kFront at kFrontBit
+    uint32_t at = 0, size = 0;
+  };
+  static constexpr uint32_t kFrontBit = 1u << 31;
+
+  bool Take(uint32_t stage, Character* c);
+  bool Pull(uint32_t stage, Character* c);
+  bool Source(Character* c);
+  const image::Step& StepOf(uint32_t stage) const;
+  uint32_t FrontOf(const Stage& s, uint64_t number) const { return number < s.front ? kFront : 0; }
+  bool TakeText(Stage& s, Character* c) const;
+  void PutText(Stage& s, std::string_view text, uint32_t mark) const;
+  bool Hold(uint32_t stage);
+  bool Release(Stage& s, Character* c) const;
+
+  bool Strip(uint32_t stage, Character* c);
+  bool Lowercase(uint32_t stage, Character* c);
+  bool StripAccents(uint32_t stage, Character* c);
+  bool Nmt(uint32_t stage, Character* c);
+  bool Prepend(uint32_t stage, Character* c);
+  bool Replace(uint32_t stage, Character* c);
+  bool ReplaceRun(uint32_t stage, Character* c);
+  bool ReplaceSpaces(uint32_t stage, Character* c);
+  bool Precompiled(uint32_t stage, Character* c);
+  bool OpenCluster(uint32_t stage);
+  bool PushChanged(Stage& s, char32_t made, int32_t change, Character* c) const;
+  bool FlushChanged(Stage& s, Character* c) const;
+  void PutReplacement(Stage& s, std::string_view replacement, int32_t count) const;
+  bool NormalForm(uint32_t stage, Character* c);
+  bool StartsApart(char32_t c, normalize::Form form) const;
+  bool RunForm(uint32_t stage);
+
+  bool Metaspace(uint32_t stage, Character* c);
+  bool WhitespaceSplit(uint32_t stage, Character* c);
+  bool Whitespace(uint32_t stage, Character* c);
+  bool SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior, Character* c);
+
+  const Model* model_;
+  const char* text_;
+  uint32_t at_, end_;
+  uint32_t normalizer_count_, stage_count_ = 0;
+  bool began_ = false, failed_ = false;
+  Stage stages_[kMaxStages];
+  Form forms_[kMaxForms];
+};
+
+}  // namespace rankfeed::general

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// general/long_path.h and the streams of characters under it against the arrays of the general path:
+// every form of the fast road, elements that no form has, blocks of one character and more, scores
+// that are carried, and texts that keep many paths open.
+#include "support/lengthy.h"  // before the wrapper, which has a Model too
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "general/hf_tiny.h"
+#include "segment/word_forms.h"
+#include "support/sanitizers.h"
+
+namespace rankfeed {
+namespace {
+
+using namespace segment_test;  // NOLINT: the test's own vocabulary
+
+struct Result {
+  rankfeed_status status;
+  std::vector<int32_t> ids;
+  std::vector<uint32_t> begin, end;
+  bool operator==(const Result&) const = default;
+};
+
+Result EncodeWith(Encoder& encoder, std::string_view text, const rankfeed_encode_options& options) {
+  Encoding encoding;
+  const bool offsets = encoder.get()->limits.with_offsets != 0;
+  const Error error = encoder.Encode(text, options, &encoding);
+  if (error) return {error.status, {}, {}, {}};
+  Result result{RANKFEED_OK, encoding.input_ids, {}, {}};
+  if (offsets) result.begin = encoding.offset_begin, result.end = encoding.offset_end;
+  return result;
+}
+
+rankfeed_encode_options Options(uint32_t flags) {
+  rankfeed_encode_options options{};
+  options.struct_size = sizeof(options);
+  options.flags = flags;
+  return options;
+}
+
+// One model on both ways.
+class Pair {
+ public:
+  Pair(const rankfeed_model* model, uint32_t block, uint32_t kept)
+      : offsets_(!model->huggingface()),
+        arrays_(Create(model)),
+        lengthy_(Create(model)),
+        way_(lengthy_.get(), block, kept) {
+    arrays_.get()->engine.emplace<std::monostate>();
+  }
+  bool ok() const { return way_.ok(); }
+
+  void Check(std::string_view text, const rankfeed_encode_options& options) {
+    const Result expected = EncodeWith(arrays_, text, options);
+    const Result result = EncodeWith(lengthy_, text, options);
+    ASSERT_EQ(result.status, expected.status) << testing::PrintToString(text);
+    ASSERT_EQ(result.ids, expected.ids) << testing::PrintToString(text);
+    ASSERT_EQ(result.begin, expected.begin) << testing::PrintToString(text);
+    ASSERT_EQ(result.end, expected.end) << testing::PrintToString(text);
+  }
+
+ private:
+  Encoder Create(const rankfeed_model* model) const {
+    auto encoder = Encoder::Create(model, 1 << 11, offsets_, 0);
+    EXPECT_TRUE(encoder) << encoder.error().message;
+    return std::move(*encoder);
+  }
+
+  const bool offsets_;
+  Encoder arrays_, lengthy_;
+  test::Lengthy way_;
+};
+
+TEST(LongPath, EveryFormOfTheFastRoad) {
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    for (const uint32_t block : {1u, 7u, 64u}) {
+      Pair pair(image.model(), block, 8);
+      ASSERT_EQ(pair.ok(), form.name != "normalized tokens");
+      if (!pair.ok()) continue;
+      std::mt19937_64 random(block);
+      for (int round = 0; round < static_cast<int>(Scaled(300)); ++round) {
+        std::string text;
+        while (random() % 4 != 0 && text.size() < 1500) text += Text(random);
+        text.resize(std::min<size_t>(text.size(), 2000));
+        static constexpr uint32_t kFlags[] = {0, RANKFEED_SPLIT_SPECIAL_TOKENS,
+                                              RANKFEED_ESCAPE_SPECIAL, RANKFEED_ERROR_ON_SPECIAL};
+        pair.Check(text, Options(kFlags[random() % 4]));
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(LongPath, SentencePieceBackwards) {
+  for (const char* const name : {"SentencePiece", "SentencePiece byte fallback"}) {
+    const Image image(Form(name));
+    Pair pair(image.model(), 16, 4);
+    ASSERT_TRUE(pair.ok());
+    rankfeed_encode_options options = Options(0);
+    options.sp_extra[0] = RANKFEED_SP_REVERSE;
+    std::mt19937_64 random(3);
+    for (int round = 0; round < static_cast<int>(Scaled(300)); ++round) {
+      pair.Check(Text(random) + Text(random), options);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Runs of one character, whose paths never meet, in words of every length around blocks and
+// checkpoints: few are kept, so that they are thinned out again and again, on several levels.
+TEST(LongPath, PathsThatNeverMeet) {
+  const std::string json = hf_test::Json({.pre_tokenizer = hf_test::kAlways});
+  const hf_test::Engine engine(json);
+  for (const uint32_t block : {1u, 2u, 5u, 32u}) {
+    Pair pair(engine.model(), block, 8);
+    ASSERT_TRUE(pair.ok());
+    for (const char* const unit : {"o", "a", "ab", "abc", "lo", "\u65e5", "z", "oab", "hel"}) {
+      std::string text;
+      while (text.size() < 700) {
+        pair.Check(text, Options(0));
+        if (HasFatalFailure()) return;
+        text += unit;
+      }
+    }
+  }
+}
+
+// Elements that no form of the fast road has.
+TEST(LongPath, OtherElements) {
+  const char* const normalizers[] = {
+      "null",
+      R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"ab"},{"type":"Replace","pattern":{"String":"aba"},"content":"o "},{"type":"Lowercase"}]})",
+      R"({"type":"Sequence","normalizers":[{"type":"Strip","strip_left":true,"strip_right":true},{"type":"Replace","pattern":{"Regex":"b{3,}"},"content":""},{"type":"Strip","strip_left":false,"strip_right":true}]})",
+      R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"},{"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "}]})",
+      R"({"type":"Sequence","normalizers":[{"type":"NFKD"},{"type":"NFC"},{"type":"Nmt"}]})"};
+  std::vector<std::string> pre_tokenizers = {"null", hf_test::kAlways, hf_test::kFirst,
+                                             hf_test::kNever, hf_test::kWhole, hf_test::kWords,
+                                             R"({"type":"Whitespace"})",
+                                             R"({"type":"Digits","individual_digits":true})",
+                                             R"({"type":"Digits","individual_digits":false})"};
+  for (const char* const behavior :
+       {"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"}) {
+    const std::string punctuation =
+        std::string(R"({"type":"Punctuation","behavior":")") + behavior + "\"}";
+    pre_tokenizers.push_back(punctuation);
+    pre_tokenizers.push_back(R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},)" +
+                             punctuation + R"(,{"type":"Digits","individual_digits":true},)" +
+                             hf_test::kFirst + "]}");
+  }
+  static const char* const kParts[] = {"ab", "aba", "abab", " ", "  ", "\t\n", "bbb", "b", "bbbbbb", ",", ".,", "12",
+                                       "1", "the", "hello", "\u00e9", "e\u0301", "\u0301", "a\u0301\u0323", "\uac00\u11a8",
+                                       "\u1112\u1161\u11ab", "\u65e5", "A\u0130", "\x80", "\u2581", "<mask>", "\u200b", "x"};
+  std::mt19937_64 random(11);
+  for (const char* const normalizer : normalizers) {
+    for (const std::string& pre_tokenizer : pre_tokenizers) {
+      for (const bool bytes : {false, true}) {
+        SCOPED_TRACE(std::string(normalizer) + pre_tokenizer);
+        const hf_test::Engine engine(hf_test::Json({.normalizer = normalizer,
+                                                    .pre_tokenizer = pre_tokenizer,
+                                                    .unk_id = bytes ? "null" : "0",
+                                                    .byte_fallback = bytes}));
+        ASSERT_NE(engine.model(), nullptr);
+        Pair pair(engine.model(), 1 + random() % 8, 4);
+        ASSERT_TRUE(pair.ok());
+        for (int round = 0; round < static_cast<int>(Scaled(60)); ++round) {
+          std::string text;
+          for (size_t n = random() % 30; n-- > 0;) text += kParts[random() % std::size(kParts)];
+          pair.Check(text, Options(0));
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// More marks in a row than a normalization form reads together are refused, where arrays take them.
+TEST(LongPath, ManyMarksAreRefused) {
+  const hf_test::Engine engine(
+      hf_test::Json({.normalizer = R"({"type":"NFC"})", .pre_tokenizer = hf_test::kAlways}));
+  auto encoder = Encoder::Create(engine.model(), 1 << 11, false, 0);
+  ASSERT_TRUE(encoder);
+  const test::Lengthy way(encoder->get(), 16, 4);
+  ASSERT_TRUE(way.ok());
+  std::string text = "a";
+  for (int i = 0; i < 50; ++i) text += "\u0323";
+  EXPECT_EQ(EncodeWith(*encoder, text, Options(0)).status, RANKFEED_OK);
+  for (int i = 0; i < 200; ++i) text += "\u0323";
+  EXPECT_EQ(EncodeWith(*encoder, text, Options(0)).status, RANKFEED_E_LIMIT);
+  EXPECT_EQ(EncodeWith(*encoder, "ab", Options(0)).status, RANKFEED_OK);
+}
+
+}  // namespace
+}  // namespace rankfeed
