@@ -34,7 +34,7 @@ class Paths {
     offsets_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 4096);
     fast_ = std::make_unique<Encoder>(model_->get(), kMaxText, false, 4096);
     lengthy_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 0);
-    if (!lengthy_->LeaveArrays(static_cast<uint32_t>(1 + source.size() % 40))) lengthy_ = nullptr;
+    if (!lengthy_->LeaveArrays(1 + source.size() % 60)) lengthy_ = nullptr;
   }
   bool usable() const { return model_ != nullptr; }
 

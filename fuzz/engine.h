@@ -120,8 +120,8 @@ class Encoder {
 
   // From now on every text is encoded as if it were too long for the arrays of the general path, in
   // blocks of so many characters. False where the model has none but arrays.
-  bool LeaveArrays(uint32_t block) {
-    lengthy_ = std::make_unique<test::Lengthy>(encoder_, block, 24);
+  bool LeaveArrays(size_t block) {
+    lengthy_ = std::make_unique<test::Lengthy>(encoder_, static_cast<uint32_t>(block), 24);
     return lengthy_->ok();
   }
 

@@ -132,8 +132,14 @@ bool HfCharacters::Take(uint32_t stage, Character* c) {
 
 bool HfCharacters::Source(Character* c) {
   if (at_ == end_) return false;
+  const uint32_t mark = at_ == 0 ? kFront : 0;
+  if (const auto byte = static_cast<unsigned char>(text_[at_]); byte < 0x80) {
+    *c = {byte, mark};
+    ++at_;
+    return true;
+  }
   const utf8::Decoded d = utf8::Decode({text_, end_}, at_);
-  *c = {d.code_point, at_ == 0 ? kFront : 0};
+  *c = {d.code_point, mark};
   at_ += d.size;
   return true;
 }
@@ -437,6 +443,8 @@ bool HfCharacters::Precompiled(uint32_t stage, Character* c) {
 // s.singles: characters that are replaced each. False at the end.
 bool HfCharacters::OpenCluster(uint32_t stage) {
   Stage& s = stages_[stage];
+  // Two ASCII characters join only as CR LF.
+  const auto apart = [](const Character& of) { return of.c < 0x80 && of.c != '\r'; };
   const auto kind = [this](const Character& of) {
     return model_->props[of.c] & image::kGraphemeMask;
   };
@@ -457,6 +465,10 @@ bool HfCharacters::OpenCluster(uint32_t stage) {
     s.open = s.ahead_size > count || Take(stage, &s.ahead[count]);
     if (!s.open) break;
     s.ahead_size = std::max<uint8_t>(s.ahead_size, count + 1);
+    if (count == 1 && apart(s.ahead[0]) && apart(s.ahead[1])) {
+      s.open = false;
+      break;
+    }
     s.open = s.rules.Joins(kind(s.ahead[count]));
     if (s.open) size += utf8::Encode(s.ahead[count++].c, bytes + size);
   }

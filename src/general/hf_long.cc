@@ -110,11 +110,11 @@ using Search = LongSearch<HuggingFaceArithmetic, HfCharacters, Tokens>;
 rankfeed_status EncodeWord(const Model& model, Search& search, Tokens& tokens, double start,
                            SpecialPieces specials) {
   tokens.BeginWord();
-  bool whole = search.Word(start, /*specials=*/true);
+  bool whole = search.Word(start, /*again=*/specials == SpecialPieces::kEscaped);
   if (tokens.guarded()) {
     if (specials == SpecialPieces::kRefused) return RANKFEED_E_SPECIAL_IN_TEXT;
     tokens.Again();
-    whole = search.WordAgain(start, /*specials=*/false);
+    whole = search.WordAgain();
   }
   if (search.stream().failed()) return RANKFEED_E_LIMIT;
   if (model.config->unk_id == image::kNoId && search.needs_unknown()) return RANKFEED_E_UNK_ID;

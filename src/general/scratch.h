@@ -20,7 +20,7 @@ namespace rankfeed::general {
 // work in place alternate between the two texts.
 struct Scratch {
   static constexpr uint32_t kMostInArrays = 48 << 10;
-  static constexpr uint32_t kBlock = 16 << 10, kCheckpoints = 32;  // of lengthy
+  static constexpr uint32_t kBlock = 12 << 10, kCheckpoints = 16;  // of lengthy
 
   uint32_t text_capacity = 0;  // bytes in each text, and entries in every array below
   uint32_t run_capacity = 0;   // bytes in those that decoders use, the same or more

@@ -33,6 +33,20 @@ bool SpCharacters::NextPrefix() {
   return false;
 }
 
+// An ASCII character that is copied, as far as two bytes tell.
+bool SpCharacters::TakeCopied(Character* c) {
+  if (size_ - consumed_ < 2 || !normalizer_.user_defined.empty()) return false;
+  const auto byte = static_cast<unsigned char>(text_[consumed_]);
+  if (byte == ' ' || byte >= 0x80 ||
+      !normalizer_.charsmap.NoneBeginsWith(text_[consumed_], text_[consumed_ + 1])) {
+    return false;
+  }
+  after_space_ = false;
+  from_ = consumed_++;
+  *c = {byte, from_};
+  return true;
+}
+
 // The characters before white space is stripped from the end.
 bool SpCharacters::Take(Character* c) {
   if (!begun_) {
@@ -52,7 +66,10 @@ bool SpCharacters::Take(Character* c) {
       return true;
     }
   }
-  if (prefix_size_ == 0 && !NextPrefix()) return false;
+  if (prefix_size_ == 0) {
+    if (TakeCopied(c)) return true;
+    if (!NextPrefix()) return false;
+  }
   const utf8::Decoded d = utf8::Decode({prefix_, prefix_size_}, 0);
   prefix_ += d.size;
   prefix_size_ -= d.size;
@@ -161,7 +178,7 @@ rankfeed_status Run(const Model& model, const LongScratch& scratch, std::string_
   const double start = score != nullptr ? score->before : 0;
   if (score != nullptr) score->after = start;
   if (!search.More()) return RANKFEED_OK;
-  if (!search.Word(start, /*specials=*/true)) return RANKFEED_E_LIMIT;
+  if (!search.Word(start, /*again=*/false)) return RANKFEED_E_LIMIT;
   tokens.End(search.stream().end());
   if (score != nullptr) score->after = search.score();
   return RANKFEED_OK;

@@ -33,6 +33,7 @@ class SpCharacters {
 
  private:
   bool Take(Character* c);
+  bool TakeCopied(Character* c);
   bool NextPrefix();
   void PutSpace(Character* c) const { *c = {space_, from_}; }
 

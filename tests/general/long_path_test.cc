@@ -79,7 +79,7 @@ TEST(LongPath, EveryFormOfTheFastRoad) {
     SCOPED_TRACE(form.name);
     const Image image(form);
     for (const uint32_t block : {1u, 7u, 64u}) {
-      Pair pair(image.model(), block, 8);
+      Pair pair(image.model(), block, 4);
       ASSERT_EQ(pair.ok(), form.name != "normalized tokens");
       if (!pair.ok()) continue;
       std::mt19937_64 random(block);
@@ -117,7 +117,7 @@ TEST(LongPath, PathsThatNeverMeet) {
   const std::string json = hf_test::Json({.pre_tokenizer = hf_test::kAlways});
   const hf_test::Engine engine(json);
   for (const uint32_t block : {1u, 2u, 5u, 32u}) {
-    Pair pair(engine.model(), block, 8);
+    Pair pair(engine.model(), block, 4);
     ASSERT_TRUE(pair.ok());
     for (const char* const unit : {"o", "a", "ab", "abc", "lo", "\u65e5", "z", "oab", "hel"}) {
       std::string text;
