@@ -233,7 +233,9 @@ class Encoder {
     rankfeed_mem_req req;
     rankfeed_status status = rankfeed_encoder_mem_req(model, &limits, &req);
     if (status == RANKFEED_E_LIMIT) {
-      return TooLong("max_text_bytes is", max_text_bytes, "the limit of the vocabulary",
+      return TooLong("max_text_bytes is", max_text_bytes,
+                     with_offsets ? "the limit of the vocabulary, less with offsets,"
+                                  : "the limit of the vocabulary",
                      rankfeed_max_text_bytes(model));
     }
     if (status == RANKFEED_OK) {

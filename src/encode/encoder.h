@@ -92,8 +92,11 @@ struct rankfeed_encoder {
                                  const rankfeed_limits& limits, uint32_t capacity,
                                  rankfeed::encode::Scratch* scratch) {
     auto* self = layout.Take<rankfeed_encoder>(1);
-    scratch->general.Carve(layout, model, capacity, limits.max_text_bytes,
-                           limits.with_offsets != 0);
+    // Of a model with another growth than a verified one there is no bound: then all is for arrays.
+    uint32_t array_bound = capacity;
+    rankfeed::NormalizedBound(model, rankfeed::general::Scratch::kArrayBytes, &array_bound);
+    scratch->general.Carve(layout, model,
+                           {capacity, array_bound, limits.max_text_bytes, limits.with_offsets != 0});
     scratch->segment.Carve(layout, limits.cache_bytes);
     return self;
   }

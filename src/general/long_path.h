@@ -360,7 +360,8 @@ class LongSearch {
   // Where the best path enters at the checkpoints of a level. cross: of the node that it ends at.
   void SetEntries(uint32_t level, uint32_t count, uint16_t cross) {
     State* const store = Store(level);
-    for (uint32_t k = count; k-- > 0;) {
+    for (uint32_t k = count; k > 0;) {
+      --k;
       store[k].entry = store[k].at + cross;
       cross = store[k].table[cross];
     }

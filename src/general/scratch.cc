@@ -26,24 +26,24 @@ bool Scratch::IsBounded(const Model& model, bool with_offsets) {
   return model.huggingface() ? !with_offsets && HfCharacters::Has(model) : SpCharacters::Has(model);
 }
 
-void Scratch::Carve(Layout& layout, const Model& model, uint32_t bound, uint32_t ids,
-                    bool with_offsets) {
-  bool bounded = bound > kMostInArrays && IsBounded(model, with_offsets);
+void Scratch::Carve(Layout& layout, const Model& model, const Sizes& sizes) {
+  bool bounded = sizes.bound > sizes.array_bound && IsBounded(model, sizes.with_offsets);
   if (bounded) {
     Layout whole(nullptr), least(nullptr);
-    CarveAs(whole, model, bound, false, with_offsets, bound, ids);
-    CarveAs(least, model, kMostInArrays, true, with_offsets, bound, ids);
+    CarveAs(whole, model, sizes, false);
+    CarveAs(least, model, sizes, true);
     bounded = !whole.ok() || least.size() < whole.size();
   }
-  CarveAs(layout, model, bounded ? kMostInArrays : bound, bounded, with_offsets, bound, ids);
+  CarveAs(layout, model, sizes, bounded);
 }
 
-void Scratch::CarveAs(Layout& layout, const Model& model, uint32_t capacity, bool bounded,
-                      bool with_offsets, uint32_t bound, uint32_t ids) {
+void Scratch::CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bool bounded) {
+  const uint32_t capacity = bounded ? sizes.array_bound : sizes.bound;
   // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
-  const bool ranges = with_offsets || (model.huggingface() && HuggingFaceNeedsOffsets(model));
+  const bool ranges =
+      sizes.with_offsets || (model.huggingface() && HuggingFaceNeedsOffsets(model));
   text_capacity = capacity;
-  run_capacity = std::max(capacity, model.huggingface() ? ids : bound);
+  run_capacity = std::max(capacity, model.huggingface() ? sizes.ids : sizes.bound);
   const int decoder_texts = DecoderTexts(model);
   for (int i = 0; i < 2; ++i) {
     text[i] = layout.Take<char>(i < decoder_texts ? run_capacity : capacity);

@@ -12,14 +12,14 @@
 
 namespace rankfeed::general {
 
-// What the general path works in. Most stretches are encoded in arrays that hold all of one. Where
-// the model's characters can be told one by one (hf_characters.h, sp_long.h) the arrays have
-// kMostInArrays, and stretches that do not fit are encoded in `lengthy`, unless arrays for the longest
-// text are smaller than both. Otherwise they are for the longest text and the worst growth of the
-// normalizer (Config::growth_*), so a text within max_text_bytes always fits. Normalizers that cannot
-// work in place alternate between the two texts.
+// What the general path works in. Most stretches are encoded in arrays that hold all of one, sized
+// for the worst growth of the normalizer (Config::growth_*). Where the model's characters can be told
+// one by one (hf_characters.h, sp_long.h) they are for a text of kArrayBytes, and stretches that do
+// not fit are encoded in `lengthy`, in a time that is a multiple of that; otherwise they are for
+// max_text_bytes, so a text within that always fits. Normalizers that cannot work in place alternate
+// between the two texts.
 struct Scratch {
-  static constexpr uint32_t kMostInArrays = 48 << 10;
+  static constexpr uint32_t kArrayBytes = 64 << 10;
   static constexpr uint32_t kBlock = 12 << 10, kCheckpoints = 16;  // of lengthy
 
   uint32_t text_capacity = 0;  // bytes in each text, and entries in every array below
@@ -38,10 +38,17 @@ struct Scratch {
   // Whether a model's encoder, made for offsets or not, has such bounds.
   static bool IsBounded(const Model& model, bool with_offsets);
 
-  // Measures (layout over null) or carves, for normalized texts of so many bytes and decoders of
-  // texts of so many ids. text[0] comes first and lattice.value last of what working_begin() and
-  // working_end() enclose.
-  void Carve(Layout& layout, const Model& model, uint32_t bound, uint32_t ids, bool with_offsets);
+  // What there is to hold.
+  struct Sizes {
+    uint32_t bound;        // bytes of the longest text when it is normalized
+    uint32_t array_bound;  // the same of one of kArrayBytes
+    uint32_t ids;          // of a text to decode
+    bool with_offsets;
+  };
+
+  // Measures (layout over null) or carves. text[0] comes first and lattice.value last of what
+  // working_begin() and working_end() enclose.
+  void Carve(Layout& layout, const Model& model, const Sizes& sizes);
 
   // The arrays above: they hold nothing between two calls.
   char* working_begin() const { return text[0]; }
@@ -50,8 +57,7 @@ struct Scratch {
   }
 
  private:
-  void CarveAs(Layout& layout, const Model& model, uint32_t capacity, bool bounded,
-               bool with_offsets, uint32_t bound, uint32_t ids);
+  void CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bool bounded);
 };
 
 }  // namespace rankfeed::general

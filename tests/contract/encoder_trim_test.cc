@@ -82,12 +82,13 @@ TEST_P(EncoderTrim, PagesThatAHostileTextTouchedAreHandedBack) {
   const std::vector<int32_t> expected_plain = Encode(plain);
   const size_t fresh = pages_->Resident();
   // Each becomes "ab ab ab": 8 bytes, 12 with U+2581. The last character has no piece, so its bytes
-  // take its place and all of the text is normalized in scratch.
-  const std::string growing = std::string(kTextBytes - 2, 'G') + "\xc3\xb1";
+  // take its place and all of the text is normalized in scratch; in arrays, as it is shorter than 64 KiB.
+  constexpr size_t kGrowing = 4000;
+  const std::string growing = std::string(kGrowing, 'G') + "\xc3\xb1";
   const std::vector<int32_t> expected = Encode(growing);
-  const size_t touched = pages_->Resident();
-  const size_t normalized = size_t{kTextBytes - 2} * 12 + 5;
-  EXPECT_GT(touched, normalized);  // there is something to hand back
+  size_t touched = pages_->Resident();
+  const size_t normalized = kGrowing * 12 + 5;
+  EXPECT_GT(touched, fresh + 10 * normalized);  // there is something to hand back
   EXPECT_LE(touched, normalized * (GetParam() ? kPerByteWithOffsets : kPerByte) + kFixed);
 
   size_t dropped = 0;
@@ -99,6 +100,16 @@ TEST_P(EncoderTrim, PagesThatAHostileTextTouchedAreHandedBack) {
   EXPECT_EQ(Encode(growing), expected);
   EXPECT_EQ(rankfeed_encoder_trim(encoder_, nullptr), RANKFEED_OK);
   EXPECT_EQ(Encode(growing), expected);
+
+  // The same in a text that fits into no array; it may have begun there.
+  const std::string longer = std::string(kTextBytes - 2, 'G') + "\xc3\xb1";
+  const std::vector<int32_t> expected_longer = Encode(longer);
+  touched = pages_->Resident();
+  EXPECT_LE(touched, (size_t{64} << 10) * 12 * (GetParam() ? 10 : 2) + 4 * kFixed);
+  EXPECT_EQ(expected_longer.back(), expected.back());
+  EXPECT_EQ(rankfeed_encoder_trim(encoder_, nullptr), RANKFEED_OK);
+  EXPECT_LE(pages_->Resident(), fresh + kFixed / 8);
+  EXPECT_EQ(Encode(longer), expected_longer);
 }
 
 TEST_P(EncoderTrim, LockedPagesAreRefusedAndTheEncoderStaysUsable) {
@@ -208,11 +219,19 @@ TEST(MaxTextBytes, IsTheLastThatAnEncoderCanHave) {
   for (const std::string& source : {SentencePieceSource(), HuggingFaceSource()}) {
     const OpenModel model(source);
     const uint32_t most = rankfeed_max_text_bytes(model.get());
+    EXPECT_EQ(most, 0x7ffffffeu);  // of models whose scratch does not grow with the text
     rankfeed_mem_req need{};
-    rankfeed_limits limits = Limits(most, true);
+    rankfeed_limits limits = Limits(most, false);
     EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_OK) << most;
     limits = Limits(most + 1, false);
     EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_E_LIMIT) << most;
+    // With offsets SentencePiece's does not either; HuggingFace's is for 2^31 normalized bytes.
+    limits = Limits(most, true);
+    const bool bounded = source == SentencePieceSource();
+    EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need),
+              bounded ? RANKFEED_OK : RANKFEED_E_LIMIT);
+    limits = Limits(most / 64, true);
+    EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_OK);
   }
   EXPECT_EQ(rankfeed_max_text_bytes(nullptr), 0u);
 }

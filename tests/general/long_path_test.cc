@@ -4,8 +4,16 @@
 // that are carried, and texts that keep many paths open.
 #include "support/lengthy.h"  // before the wrapper, which has a Model too
 
-#include <gtest/gtest.h>
+#include "encode/text_encoder.h"
+#include "general/hf_encode.h"
+#include "general/sp_encode.h"
 
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
 #include <random>
 
 #include "general/hf_tiny.h"
@@ -192,6 +200,76 @@ TEST(LongPath, ManyMarksAreRefused) {
   for (int i = 0; i < 200; ++i) text += "\u0323";
   EXPECT_EQ(EncodeWith(*encoder, text, Options(0)).status, RANKFEED_E_LIMIT);
   EXPECT_EQ(EncodeWith(*encoder, "ab", Options(0)).status, RANKFEED_OK);
+}
+
+TEST(LongText, MoreTokensThan32BitsCountAreRefused) {
+  for (const char* const name : {"A", "SentencePiece"}) {
+    SCOPED_TRACE(name);
+    const Image image(Form(name));
+    Encoder encoder = Make(image.model(), false, 0);
+    const rankfeed_encode_options options = Options(0);
+    for (const bool full : {false, true}) {
+      TokenSink sink{.count = full ? TokenSink::kMost : 7};
+      general::CarriedScore score;
+      EXPECT_EQ(encode::TextEncoder(*encoder.get(), options)
+                    .EncodePart({"a bear", 6}, true, true, &score, sink),
+                full ? RANKFEED_E_LIMIT : RANKFEED_OK);
+      const test::Lengthy way(encoder.get(), 16, 4);
+      sink.count = full ? TokenSink::kMost : 7;
+      const rankfeed_status status =
+          image.model()->huggingface()
+              ? general::EncodeHuggingFace(*image.model(), encoder.get()->general, "a bear", 0, sink)
+              : general::EncodeSentencePiece(*image.model(), encoder.get()->general, "a bear", {}, sink);
+      EXPECT_EQ(status, full ? RANKFEED_E_LIMIT : RANKFEED_OK);
+      encoder = Make(image.model(), false, 0);
+    }
+  }
+}
+
+// Pages of this process, and those of them that are resident, in bytes.
+std::pair<size_t, size_t> Memory() {
+  size_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return {all * page, resident * page};
+}
+
+// An encoder for texts of 2^30 bytes under a limit of address space, and in it one call with a text
+// of RANKFEED_LONG_TEXT_BYTES (64 MB without it): words, and characters without a place to cut that
+// leave the fast road.
+TEST(LongText, MemoryDoesNotGrowWithTheText) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
+  const char* const given = std::getenv("RANKFEED_LONG_TEXT_BYTES");
+  const size_t bytes = given != nullptr ? std::strtoull(given, nullptr, 10) : 64 << 20;
+  for (const char* const name : {"A", "SentencePiece"}) {
+    const Image image(Form(name));
+    for (const char* const unit : {"the panda well-known, a bear \u4e2d\u6587 ", "abcdefg\u2581h"}) {
+      SCOPED_TRACE(std::string(name) + ", " + unit);
+      std::string text;
+      text.reserve(bytes + 64);
+      while (text.size() < bytes) text += unit;
+      std::vector<int32_t> ids(bytes);
+      const auto [all, before] = Memory();
+      rlimit limit{}, more{};
+      ASSERT_EQ(getrlimit(RLIMIT_AS, &limit), 0);
+      more = {all + (size_t{1} << 30), limit.rlim_max};
+      ASSERT_EQ(setrlimit(RLIMIT_AS, &more), 0);
+      auto encoder = Encoder::Create(image.model(), 1u << 30);
+      ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+      ASSERT_TRUE(encoder) << encoder.error().message;
+      rankfeed_encoding io{};
+      io.struct_size = sizeof(io);
+      io.capacity = static_cast<uint32_t>(ids.size());
+      io.input_ids = ids.data();
+      ASSERT_EQ(rankfeed_encode(encoder->get(), {text.data(), text.size()}, nullptr, &io),
+                RANKFEED_OK);
+      EXPECT_GT(io.count, bytes / 16);
+      const size_t resident = Memory().second - before;  // scratch keeps its pages
+      std::printf("%s: %zu bytes of text, %u tokens, %zu bytes resident beside text, ids and image\n",
+                  name, text.size(), io.count, resident);
+      EXPECT_LE(resident, size_t{16} << 20);
+    }
+  }
 }
 
 }  // namespace
