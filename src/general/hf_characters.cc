@@ -424,6 +424,13 @@ bool HfCharacters::Precompiled(uint32_t stage, Character* c) {
       if (flushed) return true;
       continue;
     }
+    if (s.singles == 0 && !s.open && KeptAlone(stage)) {
+      const char32_t kept = s.ahead[0].c;
+      s.ahead[0] = s.ahead[1];
+      --s.ahead_size;
+      if (PushChanged(s, kept, 0, c)) return true;
+      continue;
+    }
     if (s.singles == 0 && !OpenCluster(stage)) return FlushChanged(s, c);
     if (s.singles == 0) continue;  // it was replaced as a whole
     const char32_t single = s.ahead[0].c;
@@ -439,12 +446,27 @@ bool HfCharacters::Precompiled(uint32_t stage, Character* c) {
   }
 }
 
+// Whether the next character is ASCII that no key begins with, in a cluster of its own, as most are:
+// two ASCII characters join only as CR LF.
+bool HfCharacters::KeptAlone(uint32_t stage) {
+  Stage& s = stages_[stage];
+  if (s.ahead_size == 0) s.ahead_size = Take(stage, &s.ahead[0]) ? 1 : 0;
+  const char32_t c = s.ahead[0].c;
+  if (s.ahead_size == 0 || c >= 0x80 || c == '\r') return false;
+  if ((s.kept[c / 64] >> c % 64 & 1) == 0) {
+    const char byte = static_cast<char>(c);
+    const Charsmap charsmap(model_->charsmap_units, model_->charsmap_pool);
+    if (charsmap.Shortest({&byte, 1})) return false;
+    s.kept[c / 64] |= uint64_t{1} << c % 64;
+  }
+  if (s.ahead_size == 1 && Take(stage, &s.ahead[1])) s.ahead_size = 2;
+  return s.ahead_size == 1 || s.ahead[1].c < 0x80;
+}
+
 // Reads a cluster on, or the next one as far as it may be replaced as a whole, and replaces it.
 // s.singles: characters that are replaced each. False at the end.
 bool HfCharacters::OpenCluster(uint32_t stage) {
   Stage& s = stages_[stage];
-  // Two ASCII characters join only as CR LF.
-  const auto apart = [](const Character& of) { return of.c < 0x80 && of.c != '\r'; };
   const auto kind = [this](const Character& of) {
     return model_->props[of.c] & image::kGraphemeMask;
   };
@@ -465,10 +487,6 @@ bool HfCharacters::OpenCluster(uint32_t stage) {
     s.open = s.ahead_size > count || Take(stage, &s.ahead[count]);
     if (!s.open) break;
     s.ahead_size = std::max<uint8_t>(s.ahead_size, count + 1);
-    if (count == 1 && apart(s.ahead[0]) && apart(s.ahead[1])) {
-      s.open = false;
-      break;
-    }
     s.open = s.rules.Joins(kind(s.ahead[count]));
     if (s.open) size += utf8::Encode(s.ahead[count++].c, bytes + size);
   }

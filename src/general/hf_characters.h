@@ -60,6 +60,7 @@ class HfCharacters {
     // Precompiled: the cluster and the character behind it.
     uint8_t ahead_size = 0, singles = 0;
     bool open = false;  // the cluster goes on
+    uint64_t kept[2] = {};  // ASCII characters that no key is known to begin with
     int32_t change = 0, replaced = 0, made = 0;
     Character ahead[7] = {};
     unicode::ClusterRules rules{0};
@@ -89,6 +90,7 @@ class HfCharacters {
   bool ReplaceRun(uint32_t stage, Character* c);
   bool ReplaceSpaces(uint32_t stage, Character* c);
   bool Precompiled(uint32_t stage, Character* c);
+  bool KeptAlone(uint32_t stage);
   bool OpenCluster(uint32_t stage);
   bool PushChanged(Stage& s, char32_t made, int32_t change, Character* c) const;
   bool FlushChanged(Stage& s, Character* c) const;
