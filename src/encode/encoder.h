@@ -78,7 +78,7 @@ struct rankfeed_encoder {
                rankfeed::segment::Engine<rankfeed::general::SentencePiece021Arithmetic>>
       engine;
   char* scratch_end = nullptr;
-  bool fast_offsets = false;  // the engine knows them
+  bool fast_offsets = false;        // the engine knows them
   rankfeed::encode::Around around;  // with special tokens; without, ids vanish
   rankfeed_road_counts roads[RANKFEED_REASON_COUNT] = {};
   rankfeed::encode::Stream stream;  // of rankfeed_encode_begin
@@ -95,8 +95,8 @@ struct rankfeed_encoder {
     // Of a model with another growth than a verified one there is no bound: then all is for arrays.
     uint32_t array_bound = capacity;
     rankfeed::NormalizedBound(model, rankfeed::general::Scratch::kArrayBytes, &array_bound);
-    scratch->general.Carve(layout, model,
-                           {capacity, array_bound, limits.max_text_bytes, limits.with_offsets != 0});
+    scratch->general.Carve(
+        layout, model, {capacity, array_bound, limits.max_text_bytes, limits.with_offsets != 0});
     scratch->segment.Carve(layout, limits.cache_bytes);
     return self;
   }

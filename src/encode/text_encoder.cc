@@ -321,8 +321,8 @@ rankfeed_status TextEncoder::GeneralStretch(const segment::Texts& texts, size_t 
   // A whole text of SentencePiece's is one stretch, with the spaces that it may have lost at its
   // begin.
   const bool whole = !model_.huggingface() && !stop->part;
-  const rankfeed_status status = GeneralParts(text, whole ? 0 : begin, whole ? text.size() : end,
-                                              sink, &stop->score);
+  const rankfeed_status status =
+      GeneralParts(text, whole ? 0 : begin, whole ? text.size() : end, sink, &stop->score);
   if (!stop->part && texts.score != nullptr) texts.score->after = stop->score.after;
   return status;
 }

@@ -446,8 +446,8 @@ bool HfCharacters::Precompiled(uint32_t stage, Character* c) {
   }
 }
 
-// Whether the next character is ASCII that no key begins with, in a cluster of its own, as most are:
-// two ASCII characters join only as CR LF.
+// Whether the next character is ASCII that no key begins with, in a cluster of its own, as most
+// are: two ASCII characters join only as CR LF.
 bool HfCharacters::KeptAlone(uint32_t stage) {
   Stage& s = stages_[stage];
   if (s.ahead_size == 0) s.ahead_size = Take(stage, &s.ahead[0]) ? 1 : 0;
@@ -587,9 +587,8 @@ bool HfCharacters::Metaspace(uint32_t stage, Character* c) {
     if (step.arg1 != 0) c->mark |= kBegins;
     return true;
   }
-  const bool wanted =
-      step.arg0 == image::kPrependAlways ||
-      (step.arg0 == image::kPrependFirst && (c->mark & kFront) != 0);
+  const bool wanted = step.arg0 == image::kPrependAlways ||
+                      (step.arg0 == image::kPrependFirst && (c->mark & kFront) != 0);
   if ((c->mark & kBegins) == 0 || !wanted) return true;
   s.held = {c->c, c->mark & ~kBegins};
   s.has_held = true;
@@ -616,8 +615,8 @@ bool HfCharacters::Whitespace(uint32_t stage, Character* c) {
   Stage& s = stages_[stage];
   while (Take(stage, c)) {
     const uint8_t kind = unicode::HasProp(*model_, c->c, image::kWord) ? kWord
-                         : unicode::IsWhiteSpace(c->c)                ? kSpace
-                                                                      : kOther;
+                         : unicode::IsWhiteSpace(c->c)                 ? kSpace
+                                                                       : kOther;
     if (kind != s.kind) c->mark |= kBegins;
     s.kind = kind;
     if (kind != kSpace) return true;

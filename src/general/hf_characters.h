@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // general/hf_characters.h: what normalizer and pre-tokenizer make of a stretch, character by
-// character, without offsets: the elements of src/normalize and hf_pretokenize.h as a chain in which
-// each takes characters from the one before it, in a state that can be copied.
+// character, without offsets: the elements of src/normalize and hf_pretokenize.h as a chain in
+// which each takes characters from the one before it, in a state that can be copied.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class HfCharacters {
   static constexpr uint32_t kFront = 1;   // it came of the first character of the text
   static constexpr uint32_t kBegins = 2;  // a split begins with it
 
-  // Whether the chain has all elements of the model: not added tokens of normalized text, Split, and
-  // more elements than anybody uses.
+  // Whether the chain has all elements of the model: not added tokens of normalized text, Split,
+  // and more elements than anybody uses.
   static bool Has(const Model& model);
 
   // Bytes [begin, end) of a text, for such a model.
@@ -50,8 +50,8 @@ class HfCharacters {
     uint32_t text_mark = 0;
     const uint32_t* list = nullptr;  // the same as code points
     uint32_t list_size = 0;
-    uint32_t matched = 0;      // bytes of a pattern
-    Character held = {};       // taken, and not passed on
+    uint32_t matched = 0;  // bytes of a pattern
+    Character held = {};   // taken, and not passed on
     bool has_held = false;
     bool ended = false;        // nothing is left before it
     bool inside = false;       // behind the begin
@@ -59,7 +59,7 @@ class HfCharacters {
     uint8_t kind = 0;          // of the character before
     // Precompiled: the cluster and the character behind it.
     uint8_t ahead_size = 0, singles = 0;
-    bool open = false;  // the cluster goes on
+    bool open = false;      // the cluster goes on
     uint64_t kept[2] = {};  // ASCII characters that no key is known to begin with
     int32_t change = 0, replaced = 0, made = 0;
     Character ahead[7] = {};

@@ -161,8 +161,8 @@ class Encoder {
                                                      : SpecialPieces::kKept;
     CarriedScore score{start_, start_};
     uint32_t refused = 0;
-    const rankfeed_status status = EncodeHuggingFaceLong(
-        model_, scratch_.lengthy, text_, begin, end, specials, sink_, &score, &refused);
+    const rankfeed_status status = EncodeHuggingFaceLong(model_, scratch_.lengthy, text_, begin,
+                                                         end, specials, sink_, &score, &refused);
     end_score_ = score.after;
     return status == RANKFEED_E_SPECIAL_IN_TEXT ? Refuse(refused, begin, end) : status;
   }

@@ -3,15 +3,16 @@
 // that does not grow with it.
 //
 // Characters come one by one from a stream that can be copied, state and all. The search goes
-// forwards with the scores of the places that a piece may still end at, a window of max_piece_chars,
-// and keeps the links of a block of characters. At the end of a block the paths to all places of the
-// window mostly have a place in common, and up to that the path is known. Where they have none, as in
-// long runs of one character, checkpoints are kept instead of links: stream, window, and for each
-// place of the window which place of the window before its best path comes through. When there are
-// too many every second one is dropped. At the end of the word the places that the best path passes
-// are known, from the last checkpoint to the first, and the stretch between two is searched again
-// from the first of them: with its links if it fits into a block, else with checkpoints of its own.
-// Sums are those of best_path.h, in the same order, so the path is the same.
+// forwards with the scores of the places that a piece may still end at, a window of
+// max_piece_chars, and keeps the links of a block of characters. At the end of a block the paths to
+// all places of the window mostly have a place in common, and up to that the path is known. Where
+// they have none, as in long runs of one character, checkpoints are kept instead of links: stream,
+// window, and for each place of the window which place of the window before its best path comes
+// through. When there are too many every second one is dropped. At the end of the word the places
+// that the best path passes are known, from the last checkpoint to the first, and the stretch
+// between two is searched again from the first of them: with its links if it fits into a block,
+// else with checkpoints of its own. Sums are those of best_path.h, in the same order, so the path
+// is the same.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +39,9 @@ struct Character {
 struct LongScratch {
   // Longer pieces would make checkpoints large.
   static constexpr uint32_t kMaxPieceChars = 255;
-  // On the first level there are kFirst times as many checkpoints as on the others. With 16 of them,
-  // at least 8 are left where every second one was dropped: 32 * 8^5 blocks are enough for any text.
+  // On the first level there are kFirst times as many checkpoints as on the others. With 16 of
+  // them, at least 8 are left where every second one was dropped: 32 * 8^5 blocks are enough for
+  // any text.
   static constexpr uint32_t kLevels = 6, kFirst = 4;
 
   struct Node {
@@ -58,7 +60,7 @@ struct LongScratch {
   struct State {
     static_assert(std::is_trivially_copyable_v<Stream>);
     Stream stream;
-    Character next;       // read ahead of the word's end
+    Character next;        // read ahead of the word's end
     bool has_next, ended;  // ended: no character of the word is left in the stream
     uint64_t at, read, frontier;
     uint64_t entry;  // of a checkpoint: where the best path enters
@@ -82,8 +84,8 @@ struct LongScratch {
   // A block, and as much before it that is not settled.
   uint32_t BlockRoom() const { return 2 * (block + ring); }
 
-  // Measures or carves, for texts of that stream. block and kept (even, 4 or more) as tests have them
-  // small.
+  // Measures or carves, for texts of that stream. block and kept (even, 4 or more) as tests have
+  // them small.
   template <class Stream>
   void Carve(Layout& layout, const Model& model, uint32_t block_chars_, uint32_t kept_) {
     // The links of a block reach beyond its begin's window.
@@ -226,7 +228,8 @@ class LongSearch {
     const auto before = [this](uint64_t at) {
       return at - (at > live_.at ? At(live_, at).back : scratch_.block_links[at - first_of_block_]);
     };
-    // They fall from the first to the last. The first goes back by a piece, to its place among them.
+    // They fall from the first to the last. The first goes back by a piece, to its place among
+    // them.
     while (count > 1) {
       const uint64_t back = before(places[0]);
       uint32_t i = 0;
@@ -329,8 +332,8 @@ class LongSearch {
     }
   }
 
-  // Another checkpoint, behind `count` others. Where there are as many as there may be, every second
-  // one goes.
+  // Another checkpoint, behind `count` others. Where there are as many as there may be, every
+  // second one goes.
   uint32_t Keep(State& s, uint32_t level, uint32_t count, uint64_t* interval) {
     State* const store = Store(level);
     for (uint32_t i = 0; i < scratch_.ring; ++i) {

@@ -40,8 +40,7 @@ void Scratch::Carve(Layout& layout, const Model& model, const Sizes& sizes) {
 void Scratch::CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bool bounded) {
   const uint32_t capacity = bounded ? sizes.array_bound : sizes.bound;
   // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
-  const bool ranges =
-      sizes.with_offsets || (model.huggingface() && HuggingFaceNeedsOffsets(model));
+  const bool ranges = sizes.with_offsets || (model.huggingface() && HuggingFaceNeedsOffsets(model));
   text_capacity = capacity;
   run_capacity = std::max(capacity, model.huggingface() ? sizes.ids : sizes.bound);
   const int decoder_texts = DecoderTexts(model);

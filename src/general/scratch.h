@@ -13,13 +13,13 @@
 namespace rankfeed::general {
 
 // What the general path works in. Most stretches are encoded in arrays that hold all of one, sized
-// for the worst growth of the normalizer (Config::growth_*). Where the model's characters can be told
-// one by one (hf_characters.h, sp_long.h) they are for a text of kArrayBytes, and stretches that do
-// not fit are encoded in `lengthy`, in a time that is a multiple of that; otherwise they are for
-// max_text_bytes, so a text within that always fits. Normalizers that cannot work in place alternate
-// between the two texts.
+// for the worst growth of the normalizer (Config::growth_*). Where the model's characters can be
+// told one by one (hf_characters.h, sp_long.h) they are for a text of kArrayBytes, and stretches
+// that do not fit are encoded in `lengthy`, in a time that is a multiple of that; otherwise they
+// are for max_text_bytes, so a text within that always fits. Normalizers that cannot work in place
+// alternate between the two texts.
 struct Scratch {
-  static constexpr uint32_t kArrayBytes = 64 << 10;
+  static constexpr uint32_t kArrayBytes = 65 << 10;                // texts of 64 KiB, and a little
   static constexpr uint32_t kBlock = 12 << 10, kCheckpoints = 16;  // of lengthy
 
   uint32_t text_capacity = 0;  // bytes in each text, and entries in every array below

@@ -89,8 +89,8 @@ class PathReader {
 }  // namespace
 
 static rankfeed_status EncodeInArrays(const Model& model, const Scratch& scratch,
-                                     std::string_view text, bool reversed, TokenSink& sink,
-                                     CarriedScore* score) {
+                                      std::string_view text, bool reversed, TokenSink& sink,
+                                      CarriedScore* score) {
   const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
   normalize::SpNormalized normalized;
   if (!normalize::SpNormalize(normalize::SpNormalizerOf(model), text, scratch.text[0],

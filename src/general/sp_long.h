@@ -15,8 +15,8 @@
 
 namespace rankfeed::general {
 
-// The normalized text (normalize/sp_normalize.h), character by character. mark: where in the text it
-// came from.
+// The normalized text (normalize/sp_normalize.h), character by character. mark: where in the text
+// it came from.
 class SpCharacters {
  public:
   // Whether pieces are not too long for the search.
@@ -40,9 +40,9 @@ class SpCharacters {
   normalize::SpNormalizer normalizer_;
   const char* text_;
   uint32_t size_;
-  char32_t space_;          // what spaces become
-  uint32_t consumed_ = 0;   // bytes of the text
-  uint32_t from_ = 0;       // where the prefix began
+  char32_t space_;         // what spaces become
+  uint32_t consumed_ = 0;  // bytes of the text
+  uint32_t from_ = 0;      // where the prefix began
   const char* prefix_ = nullptr;
   uint32_t prefix_size_ = 0;
   bool begun_ = false, after_space_ = false, stripped_ = false, suffixed_ = false;

@@ -248,7 +248,7 @@ TEST(LongText, MemoryDoesNotGrowWithTheText) {
       std::string text;
       text.reserve(bytes + 64);
       while (text.size() < bytes) text += unit;
-      std::vector<int32_t> ids(bytes / 2);
+      std::vector<int32_t> ids(bytes);
       const auto [all, before] = Memory();
       rlimit limit{}, more{};
       ASSERT_EQ(getrlimit(RLIMIT_AS, &limit), 0);
