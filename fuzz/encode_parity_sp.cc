@@ -130,19 +130,6 @@ LibraryPair* RealPair() {
   return pair.get();
 }
 
-// Makes it a model that mostly takes the fast road: U+2581 in front of pieces alone, scores below 0.
-void FitFastRoad(sp_test::ModelProto* model) {
-  const std::string space = "\u2581";
-  std::erase_if(model->pieces, [&](const sp_test::PieceProto& piece) {
-    return piece.text == space || piece.text.find(space, 1) != std::string::npos ||
-           piece.text.find(' ') != std::string::npos || piece.text.size() > 16;
-  });
-  for (sp_test::PieceProto& piece : model->pieces) piece.score = -std::abs(piece.score);
-  model->Add(space, -2);
-  model->normalizer.escape_whitespaces.reset();
-  model->treat_whitespace_as_suffix = false;
-}
-
 void Run(std::span<const uint8_t> bytes) {
   Input in(bytes);
   if (in.OneIn(64) && RealPair() != nullptr) {

@@ -26,7 +26,7 @@ checks and how to run it.
 
 One execution is one comparison that could have failed: for the parity targets one text through the engine (plain
 and fast path) and the reference; for loaders one file; for `kernels` one text through one SIMD target; for
-`handoff_states` and `api_calls` one call; for `handed_back` one struct; for `pairs` one document; for `workspace` one text; for `roundtrip` one list of ids.
+`handoff_states`, `api_calls` and `shared_calls` one call; for `handed_back` one struct; for `pairs` one document; for `workspace` one text; for `roundtrip` one list of ids.
 Not every file is another one: "distinct" is how many different inputs there were, estimated within 2%. "Per s" is
 per second of processor time. "Failed" runs are those that ended with a finding; each finding has been fixed, and is a test.
 """
@@ -101,6 +101,14 @@ text is a recipe (`fuzz/worst_text.cc`), cut off here.
 
 """
 
+SCRATCH = """
+## Memory that a text leaves behind
+
+By `fuzz/run.py --scratch` (`encoder_trim_test`, commit {commit}): scratch that is resident after a text, and after `rankfeed_encoder_trim`.
+SECURITY.md promises at most 26 bytes for each byte of normalized text, 42 with offsets, and half a MiB that every encoder has.
+
+"""
+
 PROMISES = """
 ## Promises and their tests
 
@@ -161,8 +169,10 @@ def report():
         return sum(r["executions"] for r in runs if r["target"] in names and (builds is None or r["build"] in builds))
     rows = [["differential executions, parity targets", number(total(PARITY)), "100,000,000"]]
     for loader in LOADERS:
+        held = sum(r["executions"] for r in runs if r["target"] == loader and "dearest" in r)
         rows.append([f"hostile files, `{loader}`", f"{number(total([loader]))}, of them "
-                     f"{number(total([loader], ['asan-ubsan']))} under ASan and UBSan", "10,000,000"])
+                     f"{number(total([loader], ['asan-ubsan']))} under ASan and UBSan; {number(held)} held to what "
+                     "reading may cost", "10,000,000"])
     newest = [w for w in wheels if w["mode"] == "sentencepiece"]
     rows.append(["texts against the newest SentencePiece wheel", number(sum(sum(w["texts"].values()) for w in newest)), "100,000,000"])
     rows.append(["of them, tokens", number(sum(w["tokens"] for w in newest)), "-"])
@@ -230,6 +240,12 @@ def report():
         rows = [[r["what"], r["opened"], *(number(r[k]) for k in ("changes", "differing", "signals", "hangs")), rewritten[-1]["commit"]]
                 for r in rewritten[-1]["rewrites"]]
         out.append(REWRITES + table(rows, ["what", "opened", "changes", "differing", "signals", "hangs", "commit"]))
+    scratch = [e for e in entries if "scratch" in e]
+    if scratch:
+        rows = [[s["text"], "yes" if s["offsets"] else "no", *(number(s[k]) for k in ("bytes", "normalized", "touched")),
+                 f"{s['touched'] / s['bytes']:.0f}", f"{s['touched'] / s['normalized']:.1f}", number(s["after_trim"])] for s in scratch[-1]["scratch"]]
+        out.append(SCRATCH.format(commit=scratch[-1]["commit"]) +
+                   table(rows, ["text", "offsets", "bytes", "normalized", "resident", "for each byte", "for each normalized byte", "after trim"]))
     costs = json.loads((FOLDER / "worst_text_results.json").read_text())
     bounds = json.loads((FOLDER / "worst_texts.json").read_text())["bounds"]
     rows = [[f"`{form}`", f"{cost['plain']:.0f}", f"{cost['ratio']:.1f}", str(bounds[form]), f"`{cost['text'][:40]}`", f"{cost['plain_ns']:.1f}",

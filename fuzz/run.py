@@ -6,13 +6,15 @@
   fuzz/run.py --libfuzzer build-fuzz/fuzz --seconds 60 [--corpus DIR] [TARGET ...]
   fuzz/run.py --coverage build-fuzz/fuzz [--corpus DIR] [TARGET ...]
   fuzz/run.py --faults build-release
+  fuzz/run.py --scratch build-release
   fuzz/run.py --soak build-release/tests/soak/rankfeed_soak [--documents N] [--threads T]...
 
 The first runs generated inputs, with whatever compiler and sanitizer the program was built with; the
 second runs libFuzzer programs, which keep inputs that reach new code in DIR/TARGET; the third replays
 those inputs in programs built with RANKFEED_COVERAGE and writes down which lines of which file they
 reach. Without targets, all of them, one after the other. The fourth runs the tests that injure
-the library and adds up their faults; the last, the load of tests/soak. --results FILE (default fuzz/results.jsonl): one line for each run,
+the library and adds up their faults; the fifth, the test that measures scratch which texts leave resident; the last, the load of
+tests/soak. --results FILE (default fuzz/results.jsonl): one line for each run,
 which fuzz/report.py turns into REPORT.md. Ends with status 1 when any property failed; the input is
 then in the current folder.
 """
@@ -50,7 +52,7 @@ def build_kind(rankfeed_fuzz):
 
 
 def environment(**more):
-    return {"ASAN_OPTIONS": FAST_SANITIZERS, "LLVM_PROFILE_FILE": "/dev/null", **os.environ, **more}
+    return {"ASAN_OPTIONS": FAST_SANITIZERS, "TSAN_OPTIONS": "halt_on_error=1", "LLVM_PROFILE_FILE": "/dev/null", **os.environ, **more}
 
 
 def dearest(output):
@@ -122,7 +124,8 @@ def coverage(arguments, targets):
         if path.is_relative_to(FUZZ.parent) and path.relative_to(FUZZ.parent).parts[0] in ("src", "gpu_handoff"):
             counts = entry["summary"]["lines"]
             lines[str(path.relative_to(FUZZ.parent))] = [counts["count"], counts["covered"]]
-    return {"coverage": {"targets": targets, "inputs": files, "lines": dict(sorted(lines.items()))}}
+    note = {"note": arguments.note} if arguments.note else {}
+    return {"coverage": {"targets": targets, "inputs": files, **note, "lines": dict(sorted(lines.items()))}}
 
 
 def faults(arguments):
@@ -135,6 +138,14 @@ def faults(arguments):
     passed = sorted(re.findall(r"Test +#\d+: (\w+) \.+ +Passed", done.stdout))
     missing = sorted(set(FAULT_TESTS) - set(passed))
     return {"faults": counts, "tests": passed, "outcome": "clean" if not missing else "failed: " + ", ".join(missing)}
+
+
+def scratch(arguments):
+    """Scratch that hostile texts leave resident, as encoder_trim_test measured and bounded it."""
+    done = subprocess.run(["ctest", "--test-dir", arguments.scratch, "--verbose", "--tests-regex", "^encoder_trim_test$"],
+                          stdout=subprocess.PIPE, text=True)
+    rows = [json.loads(text) for text in re.findall(r'\{"text": .*"after_trim": \d+\}', done.stdout)]
+    return {"scratch": rows, "outcome": "clean" if done.returncode == 0 and rows else "failed"}
 
 
 def soaks(arguments):
@@ -157,6 +168,7 @@ def main():
     how.add_argument("--libfuzzer", metavar="FOLDER")
     how.add_argument("--coverage", metavar="FOLDER")
     how.add_argument("--faults", metavar="BUILD")
+    how.add_argument("--scratch", metavar="BUILD")
     how.add_argument("--soak", metavar="PROGRAM")
     parser.add_argument("--documents", type=int, default=10000000)
     parser.add_argument("--threads", type=int, action="append")
@@ -167,6 +179,7 @@ def main():
     parser.add_argument("--max-executions", type=int)
     parser.add_argument("--corpus", default="fuzz-corpus")
     parser.add_argument("--results", default=str(FUZZ / "results.jsonl"))
+    parser.add_argument("--note", help="of --coverage: what to say of the inputs")
     parser.add_argument("--commit", help="default: the commit checked out")
     parser.add_argument("targets", nargs="*")
     arguments = parser.parse_args()
@@ -180,8 +193,8 @@ def main():
         print(json.dumps(entry), flush=True)
 
     about = {"commit": commit, "date": time.strftime("%Y-%m-%d", time.gmtime())}
-    if arguments.faults:
-        entry = faults(arguments)
+    if arguments.faults or arguments.scratch:
+        entry = (faults if arguments.faults else scratch)(arguments)
         record({**entry, **about})
         return 0 if entry["outcome"] == "clean" else 1
     if arguments.soak:

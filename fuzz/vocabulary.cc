@@ -2,6 +2,7 @@
 #include "vocabulary.h"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -269,6 +270,18 @@ sp_test::ModelProto DrawSpModel(Input& in) {
     }
   }
   return model;
+}
+
+void FitFastRoad(sp_test::ModelProto* model) {
+  const std::string space = "\u2581";
+  std::erase_if(model->pieces, [&](const sp_test::PieceProto& piece) {
+    return piece.text == space || piece.text.find(space, 1) != std::string::npos ||
+           piece.text.find(' ') != std::string::npos || piece.text.size() > 16;
+  });
+  for (sp_test::PieceProto& piece : model->pieces) piece.score = -std::abs(piece.score);
+  model->Add(space, -2);
+  model->normalizer.escape_whitespaces.reset();
+  model->treat_whitespace_as_suffix = false;
 }
 
 HfVocabulary DrawHfVocabulary(Input& in) {

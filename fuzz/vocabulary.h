@@ -23,6 +23,8 @@ std::map<std::string, std::string> DrawRules(Input& in);
 
 // A SentencePiece model that libsentencepiece loads.
 sp_test::ModelProto DrawSpModel(Input& in);
+// Makes it a model that mostly takes the fast road: U+2581 in front of pieces alone, scores below 0.
+void FitFastRoad(sp_test::ModelProto* model);
 
 // A tokenizer.json: vocabulary and whole pipeline.
 struct HfVocabulary {

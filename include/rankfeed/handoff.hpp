@@ -113,7 +113,8 @@ class StreamSet {
 };
 
 inline Error TooManyStreams() {
-  return InWords(RANKFEED_E_LIMIT, "streams of one slot");
+  return OverLimit("a slot would wait for ", RANKFEED_HANDOFF_MAX_STREAMS + 1,
+                   " streams; the limit is ", RANKFEED_HANDOFF_MAX_STREAMS);
 }
 
 }  // namespace detail

@@ -84,6 +84,14 @@ inline Error InWords(rankfeed_status status, std::string_view what) {
   return error;
 }
 
+// LIMIT: what there is, and what there may be.
+inline Error OverLimit(const char* before, uint64_t count, const char* between, uint64_t limit) {
+  return OrNoMemory([&] {
+    return Error{RANKFEED_E_LIMIT,
+                 before + std::to_string(count) + between + std::to_string(limit)};
+  });
+}
+
 }  // namespace detail
 
 // Uninitialised bytes with the alignment a rankfeed_mem_req asks for; none, with data() null, where
@@ -233,10 +241,11 @@ class Encoder {
     rankfeed_mem_req req;
     rankfeed_status status = rankfeed_encoder_mem_req(model, &limits, &req);
     if (status == RANKFEED_E_LIMIT) {
-      return TooLong("max_text_bytes is", max_text_bytes,
-                     with_offsets ? "the limit of the vocabulary, less with offsets,"
-                                  : "the limit of the vocabulary",
-                     rankfeed_max_text_bytes(model));
+      return detail::OverLimit("encoder: max_text_bytes is ", max_text_bytes,
+                               with_offsets
+                                   ? " bytes; the limit of the vocabulary, less with offsets, is "
+                                   : " bytes; the limit of the vocabulary is ",
+                               rankfeed_max_text_bytes(model));
     }
     if (status == RANKFEED_OK) {
       encoder.scratch_ = AlignedBytes(req);
@@ -336,12 +345,6 @@ class Encoder {
  private:
   Encoder() = default;
 
-  static Error TooLong(const char* what, uint64_t bytes, const char* limit_of, uint64_t limit) {
-    return detail::OrNoMemory([&] {
-      return Error{RANKFEED_E_LIMIT, std::string("encoder: ") + what + " " + std::to_string(bytes) +
-                                         " bytes; " + limit_of + " is " + std::to_string(limit)};
-    });
-  }
   static Error NoScratch(uint32_t max_text_bytes, size_t bytes) {
     return detail::OrNoMemory([&] {
       return Error{RANKFEED_E_NO_MEMORY, "encoder: no memory for the " + std::to_string(bytes) +
@@ -353,7 +356,8 @@ class Encoder {
     if (status == RANKFEED_OK) return Error{};
     if (status == RANKFEED_E_SPECIAL_IN_TEXT) return SpecialError(text);
     if (status == RANKFEED_E_LIMIT && text.size() > max_text_bytes_) {
-      return TooLong("the text has", text.size(), "max_text_bytes", max_text_bytes_);
+      return detail::OverLimit("encoder: the text has ", text.size(), " bytes; max_text_bytes is ",
+                               max_text_bytes_);
     }
     return Error::From(status);
   }
@@ -502,6 +506,10 @@ class Encoder {
         continue;
       }
       out->resize(status == RANKFEED_OK ? size : 0);
+      if (status == RANKFEED_E_LIMIT && input_ids.size() > max_text_bytes_) {
+        return detail::OverLimit("encoder: there are ", input_ids.size(),
+                                 " ids; max_text_bytes is ", max_text_bytes_);
+      }
       return status == RANKFEED_OK ? Error{} : Error::From(status);
     }
   }

@@ -175,6 +175,14 @@ typedef struct {
 /* Fills *options with zeros and struct_size. Null is a no-op. O(1). */
 RANKFEED_API void rankfeed_rerank_options_init(rankfeed_rerank_options* options);
 
+/* Why options are ARGUMENT for rankfeed_reranker_init: the first field at fault, in *field (nullable,
+ * the caller's), and the rest of a sentence about it, "windows need a max_length" say; null, and
+ * null in *field, for options that it takes. Both texts are static. model: as there, null without.
+ * Tokens of texts in a CUSTOM template count as none. O(template + buckets), any thread. */
+RANKFEED_API const char* rankfeed_rerank_options_problem(const rankfeed_model* model,
+                                                         const rankfeed_rerank_options* options,
+                                                         const char** field);
+
 /* ---- tensors of a batch ---- */
 
 /* A compact row-major tensor in the arena. Zeroed when not asked for. */

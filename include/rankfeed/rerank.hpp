@@ -115,7 +115,15 @@ class Reranker {
   Reranker() = default;
   Error Start(const rankfeed_source& query, std::span<const rankfeed_source> documents,
               const rankfeed_executor* executor, const rankfeed_control* control) {
-    if (documents.size() > UINT32_MAX) return Error::From(RANKFEED_E_LIMIT, "documents");
+    if (documents.size() > UINT32_MAX) {
+      return detail::OverLimit("reranker: there are ", documents.size(),
+                               " documents; the limit is ", UINT32_MAX);
+    }
+    const uint32_t most = MaxTextBytes();
+    if (query.ids == nullptr && query.text.size > most) {
+      return detail::OverLimit("reranker: the query has ", query.text.size,
+                               " bytes; the limit of the vocabulary is ", most);
+    }
     status_.assign(documents.size(), RANKFEED_E_STATE);
     request_ = {};
     request_.struct_size = sizeof(request_);
@@ -154,6 +162,10 @@ class Reranker {
     if (status == RANKFEED_OK) ++batches_;
     return status;
   }
+  // Without a vocabulary there are no texts.
+  uint32_t MaxTextBytes() const {
+    return model_ != nullptr ? rankfeed_max_text_bytes(model_) : UINT32_MAX;
+  }
   static Error From(rankfeed_status status) {
     return status == RANKFEED_OK ? Error{} : Error::From(status);
   }
@@ -176,22 +188,34 @@ class Reranker {
     encoder_bytes_ = std::max(encoder_bytes_, limits_.max_text_bytes);
     rankfeed_mem_req need;
     rankfeed_status status = rankfeed_reranker_mem_req(model_, &limits_, &options_, &need);
-    if (status != RANKFEED_OK) return Error::From(status, "reranker");
+    if (status != RANKFEED_OK) return Refused(status);
     scratch_ = AlignedBytes(need);
     if (!arena_) arena_ = AlignedBytes({64 << 10, 256});
     if (!scratch_ || !arena_) return Error::From(RANKFEED_E_NO_MEMORY, "reranker");
     status = rankfeed_reranker_init(model_, &limits_, &options_, pointers.data(), scratch_.data(),
                                     scratch_.size(), &reranker_);
-    return status == RANKFEED_OK ? Error{} : Error::From(status, "reranker");
+    return status == RANKFEED_OK ? Error{} : Refused(status);
+  }
+  // With the option at fault, where it is one.
+  Error Refused(rankfeed_status status) const {
+    const char *field = nullptr, *rule = nullptr;
+    if (status == RANKFEED_E_ARGUMENT) {
+      rule = rankfeed_rerank_options_problem(model_, &options_, &field);
+    }
+    return detail::OrNoMemory([&] {
+      if (rule == nullptr) return Error::From(status, "reranker");
+      return Error{status, std::string(field) + ": " + rule};
+    });
   }
   Error Grow() {
     const rankfeed_status status = rankfeed_reranker_need(reranker_, &limits_);
     return status == RANKFEED_OK ? Init() : Error::From(status);
   }
   Error Restart() {
+    const uint32_t most = MaxTextBytes();
     uint32_t longest = 0;
     const auto count = [&](size_t bytes) {  // no encoder takes more: E_LIMIT for that text
-      if (bytes <= UINT32_MAX) longest = std::max(longest, static_cast<uint32_t>(bytes));
+      if (bytes <= most) longest = std::max(longest, static_cast<uint32_t>(bytes));
     };
     count(request_.query.text.size);
     for (uint32_t i = 0; i < request_.document_count; ++i) count(request_.documents[i].text.size);

@@ -21,7 +21,7 @@ enum {
   RANKFEED_E_ALIGNMENT = 2,      /* storage not aligned as its requirement says */
   RANKFEED_E_WORKSPACE_SIZE = 3, /* storage smaller than its requirement */
   RANKFEED_E_OUTPUT_SIZE = 4,    /* output too small; the count needed is reported */
-  RANKFEED_E_LIMIT = 5,          /* text larger than the limits the encoder was made for */
+  RANKFEED_E_LIMIT = 5,          /* over a field of a limits struct, or over rankfeed_max_text_bytes */
   RANKFEED_E_STRUCT_SIZE = 6,    /* struct_size of an argument is not one this library knows */
   /* image and model files */
   RANKFEED_E_IMAGE_MAGIC = 20,

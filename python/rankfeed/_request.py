@@ -99,10 +99,19 @@ class Request:
                 if not options["max_length"]:
                     raise ValueError('padding is "max_length" and max_length is None; it must be an int')
                 options["pad_to_length"] = options["max_length"]
-        _check_together(options, names, padding, overflow, cut, least if special else 0, int(info["pad_id"]) >= 0)
         self.tokenizer = tokenizer
         ranges = overflow != "drop" if byte_ranges is None else _options.flag("byte_ranges", byte_ranges)
-        self._core = _core.Request(tokenizer._model, query, docs, options, ranges)
+        try:
+            self._core = _core.Request(tokenizer._model, query, docs, options, ranges)
+        except RankfeedError as error:
+            problem = _core.options_problem(tokenizer._model, options)
+            if problem is None:
+                raise
+            # The library's name of an option is the argument's, but for the layout.
+            name, rule = "padding" if problem[0] == "layout" else problem[0], problem[1]
+            given = {"padding": padding, "overflow": overflow, "truncation": truncation, "tensors": list(names)}
+            value = _options.words(given.get(name, options.get(name)))
+            raise RankfeedError(f"{name} is {value}; {rule}", status=error.status, name=error.name) from None
 
     def next(self, ring: Optional["_core.Ring"] = None, timeout: Optional[float] = None) -> Optional["_core.Batch"]:
         """The next batch, or None. ring: fill a slot of it, waiting up to timeout seconds for one;
@@ -142,30 +151,6 @@ class Request:
     def token_count(self) -> int:
         """Tokens of the query and of all documents, before anything is cut."""
         return self._core.tokens
-
-
-def _contradiction(message: str) -> RankfeedError:
-    return RankfeedError(message, status=1, name="RANKFEED_E_ARGUMENT")  # as rankfeed_rerank_init answers
-
-
-def _check_together(options: Dict[str, int], tensors: Sequence[str], padding: Any, overflow: str, cut: str, specials: int,
-                    has_pad: bool) -> None:
-    """Refuses options that contradict each other (rankfeed_rerank_init)."""
-    limit, stride, packed = options["max_length"], options["stride"], options["layout"] == 1
-    if not packed and not has_pad:
-        raise _contradiction(f"padding is {padding!r} and the vocabulary has no padding token; it must be False")
-    other = "attention_mask" if packed else "row_of_token"
-    if other in tensors:
-        raise _contradiction(f"tensors has {other!r}, which padding={padding!r} does not make")
-    if overflow != "drop":
-        if not limit:
-            raise _contradiction(f"overflow is {overflow!r} and max_length is None; windows need a max_length")
-        if cut != "only_second":
-            raise _contradiction(f'overflow is {overflow!r} and truncation {cut!r}; windows need truncation="only_second", '
-                                 "which leaves the query whole")
-    if limit and (stride or overflow != "drop") and stride >= limit - specials:
-        raise _contradiction(f"stride is {stride}; it must be below {limit - specials}, what max_length leaves beside the "
-                             "special tokens")
 
 
 OPTIONS = tuple(inspect.signature(Request.__init__).parameters)[4:]  # after self, tokenizer, query, docs

@@ -26,7 +26,10 @@ rankfeed_source SourceOf(const Tokens& tokens) {
 Cutter::Cutter(const rankfeed_model* model, const rankfeed_rerank_options& options,
                size_t documents, size_t rows) {
   constexpr size_t kMost = std::numeric_limits<uint32_t>::max();
-  if (documents > kMost || rows > kMost) throw StatusError(RANKFEED_E_LIMIT, "too many rows");
+  if (documents > kMost || rows > kMost) {
+    throw StatusError(RANKFEED_E_LIMIT,
+                      std::to_string(std::max(documents, rows)) + " rows: 32 bits count them");
+  }
   rankfeed_rerank_limits limits{};
   limits.struct_size = sizeof(limits);
   limits.max_documents = static_cast<uint32_t>(documents);

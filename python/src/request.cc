@@ -334,6 +334,16 @@ void BindRequest(nb::module_& module) {
              nb::arg("row_length"), nb::arg("tensors"), "A batch that was pickled.",
              nb::sig("def restored_batch(row_map: list[tuple[int, ...]], tokens: int, max_seqlen: int, row_length: int, "
                      "tensors: dict[str, Tensor]) -> Batch"));
+  module.def("options_problem",
+             [](const Model& model, const nb::dict& dict) -> std::optional<std::pair<std::string, std::string>> {
+               const rankfeed_rerank_options options = OptionsOf(dict);
+               const char* field = nullptr;
+               const char* const rule = rankfeed_rerank_options_problem(model.get(), &options, &field);
+               if (rule == nullptr) return std::nullopt;
+               return std::pair<std::string, std::string>(field, rule);
+             },
+             nb::arg("model"), nb::arg("options"), "The option that a Request refuses, and why; None: it takes them all.",
+             nb::sig("def options_problem(model: Model, options: dict[str, int]) -> tuple[str, str] | None"));
   // Where there is no GIL, a request is locked as the GIL would lock it: not while next() tokenizes or waits.
   nb::class_<Request>(module, "Request", "One query against many documents; see rankfeed.Request.")
       .def(nb::init<Model&, nb::handle, nb::handle, const nb::dict&, bool, const std::string&, const std::string&>(), nb::keep_alive<1, 2>(),

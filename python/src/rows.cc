@@ -230,7 +230,8 @@ std::shared_ptr<Rows> EncodeRows(Model& model, nb::handle first, nb::handle seco
                           std::to_string(seconds.size()) + "; they must have as many");
   }
   if (n > std::numeric_limits<uint32_t>::max())
-    throw StatusError(RANKFEED_E_LIMIT, "too many rows");
+    throw StatusError(RANKFEED_E_LIMIT,
+                      first_name + " has " + std::to_string(n) + " texts; 32 bits count them");
   // All texts, equal queries once.
   std::vector<rankfeed_text> texts;
   std::vector<uint32_t> query_of(pair ? n : 0);

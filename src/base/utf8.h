@@ -6,6 +6,7 @@
 // bytes.decode("utf-8", "replace") and Rust's String::from_utf8_lossy do.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,6 +22,17 @@ struct Decoded {
   uint32_t size;  // bytes consumed, at least 1
   bool valid;
 };
+
+// The first place from pos on that holds no ASCII character, text.size() if there is none.
+inline uint32_t SkipAscii(std::string_view text, uint32_t pos) {
+  for (uint64_t eight; text.size() - pos >= sizeof(eight); pos += sizeof(eight)) {
+    std::memcpy(&eight, text.data() + pos, sizeof(eight));
+    const uint64_t high = eight & 0x8080808080808080;
+    if (high != 0) return pos + static_cast<uint32_t>(std::countr_zero(high)) / 8;
+  }
+  while (pos < text.size() && static_cast<unsigned char>(text[pos]) < 0x80) ++pos;
+  return pos;
+}
 
 // Decodes the character at text[pos]; pos < text.size().
 constexpr Decoded Decode(std::string_view text, size_t pos) {

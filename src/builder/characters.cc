@@ -143,10 +143,8 @@ uint32_t Characters::Meaning(char32_t cp) {
   }
   if (normal != c) return normal == " " ? image::kCharSpace : Expansion(cp, normal);
   if (cp == kMetaspace) return image::kCharGeneralPath;
-  if (!pipeline_.sentencepiece && WhiteSpace(cp)) {
-    if (pipeline_.words == Words::kSplitAtWhiteSpace) return image::kCharSpace;
-    // May be stripped from the end of the text: there it is left to the general path.
-    if (pipeline_.words == Words::kStripped) return image::kCharGeneralPath | CharOf(cp);
+  if (!pipeline_.sentencepiece && WhiteSpace(cp) && pipeline_.words == Words::kSplitAtWhiteSpace) {
+    return image::kCharSpace;
   }
   return CharOf(cp);
 }

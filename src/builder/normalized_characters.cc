@@ -159,8 +159,7 @@ bool NormalizedCharacters::Join(const Step& step, const Step* next) {
       return true;
     case image::NormalizerOp::kNfd:
     case image::NormalizerOp::kNfkd: {
-      const bool stripped =
-          next != nullptr && next->op == static_cast<uint32_t>(Op::kStripAccents);
+      const bool stripped = next != nullptr && next->op == static_cast<uint32_t>(Op::kStripAccents);
       if (stripped && MarksAreAccents()) return true;
       JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkd), false);
       return true;
@@ -371,8 +370,8 @@ void NormalizedCharacters::FindOtherWhiteSpace(const SpaceStep& before) {
   }
 }
 
-// A run of spaces becomes a U+2581, which begins a word as WhitespaceSplit does, unless it comes last
-// or next to other white space.
+// A run of spaces becomes a U+2581, which begins a word as WhitespaceSplit does, unless it comes
+// last or next to other white space.
 OffTheFastRoad NormalizedCharacters::SettleMetaspaces() {
   const bool stripped = strip_.step != nullptr && KeepsSpaces(strip_);
   if (!stripped || !KeepsSpaces(collapse_)) return Because(*collapse_.step);
@@ -403,6 +402,8 @@ OffTheFastRoad NormalizedCharacters::SettleSpaces(Pipeline* pipeline) {
   // What begins a text with spaces has a U+2581 of its own then.
   if (stripped && strip_.step->arg0 != 0) pipeline->rules |= image::kNoOffsets;
   pipeline->words = stripped ? Words::kStripped : Words::kTrailing;
+  if (stripped && strip_.step->arg0 != 0) pipeline->rules |= image::kDropsOtherLeft;
+  if (stripped && strip_.step->arg1 != 0) pipeline->rules |= image::kDropsOtherRight;
   if (!stripped) pipeline->rules |= image::kTrailingSpaceIsWord;
   if (collapse != nullptr && KeepsSpaces(collapse_)) {
     if (collapse->op == static_cast<uint32_t>(Op::kReplaceSpaces)) FindOtherWhiteSpace(collapse_);

@@ -9,6 +9,7 @@
 #include "base/layout.h"
 #include "image/model.h"
 #include "rerank/batch_layout.h"
+#include "rerank/pair_template.h"
 #include "rerank/reranker.h"
 #include "rerank/setup.h"
 
@@ -88,6 +89,30 @@ void Store(const rankfeed_batch& batch, rankfeed_batch* io) {
 void rankfeed_rerank_options_init(rankfeed_rerank_options* options) {
   *options = {};
   options->struct_size = sizeof(*options);
+}
+
+const char* rankfeed_rerank_options_problem(const rankfeed_model* model,
+                                            const rankfeed_rerank_options* options,
+                                            const char** field) {
+  Refusal why = {"options", "it is null or of another version of the library"};
+  ModelFacts facts;
+  if (options != nullptr && options->struct_size == sizeof(*options)) {
+    why = FactsOf(model, &facts) == RANKFEED_OK ? WhyRefused(*options, facts)
+                                                : Refusal{"model", "it is no model"};
+    const rankfeed_pair_template* const custom = options->pair_template;
+    if (why.field == nullptr && custom != nullptr && custom->struct_size != sizeof(*custom)) {
+      why = {"pair_template", "it is of another version of the library"};
+    }
+    if (why.field == nullptr && custom != nullptr && !PartsAreGood(*custom)) {
+      why = {"pair_template", "each part has ids, none below 0, or a text"};
+    }
+    if (why.field == nullptr) {
+      why = WhyNoRoom(*options, TemplateTokens({facts.pair, facts.single, custom, options->template_kind,
+                                                options->no_special_tokens != 0}));
+    }
+  }
+  if (field != nullptr) *field = why.field;
+  return why.rule;
 }
 
 rankfeed_status rankfeed_batch_arena_size(const rankfeed_rerank_options* options, uint32_t rows,

@@ -12,9 +12,8 @@
 #include <optional>
 
 #include "cli/cli.h"
+#include "cli/documents.h"
 #include "cli/npz.h"
-#include "cli/store.h"
-#include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/handoff.hpp"
 #include "rankfeed/parallel.h"
@@ -51,8 +50,9 @@ const Choices kBudget = {{"padded", RANKFEED_BUDGET_PADDED_AREA},
 struct BatchCommand {
   VocabOptions vocab;
   SpecialsOption specials;
-  std::string query, docs, npz, corpus;
-  bool jsonl = false, json = false;
+  DocumentOptions documents;
+  std::string query, npz;
+  bool json = false, file_defaults = false;
   uint32_t show = 10;
   uint32_t slots = 3;
   uint32_t threads = 1;
@@ -70,41 +70,6 @@ struct BatchCommand {
 // monoT5's prompt (castorini/monot5 model cards): one text, scored by the first decoder step.
 constexpr const char *kMonoT5Prefix = "Query:", *kMonoT5Middle = "Document:",
                      *kMonoT5Suffix = "Relevant:</s>";
-
-// The request's documents and everything that must outlive its batches.
-struct Documents {
-  std::vector<std::string> texts, names;
-  std::vector<rankfeed_source> sources;
-  size_t longest = 0, total = 0;  // bytes of texts
-  size_t stored_tokens = 0;
-
-  // store (nullable): documents whose id it holds are taken from it, and need no text.
-  Documents(const BatchCommand& c, const rankfeed_corpus* store) {
-    TextSource input(c.docs, c.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);
-    std::string text, name;
-    std::vector<bool> has_text;
-    while (input.Next(&text, &name, store != nullptr)) {
-      names.push_back(name.empty() ? std::to_string(texts.size()) : name);
-      texts.push_back(text);
-      has_text.push_back(input.has_text());
-    }
-    for (size_t i = 0; i < texts.size(); ++i) {
-      rankfeed_source source{};
-      if (store != nullptr &&
-          rankfeed_corpus_find(store, {names[i].data(), names[i].size()}, &source) == RANKFEED_OK) {
-        stored_tokens += source.id_count;
-      } else if (!has_text[i]) {
-        throw Failure(fmt::format("{}: document {} has no text and is not in {}", c.docs, names[i],
-                                  c.corpus));
-      } else {
-        source.text = {texts[i].data(), texts[i].size()};
-        longest = std::max(longest, texts[i].size());
-        total += texts[i].size();
-      }
-      sources.push_back(source);
-    }
-  }
-};
 
 rankfeed_rerank_options Options(const BatchCommand& c, rankfeed_pair_template* parts) {
   rankfeed_rerank_options o = c.options;
@@ -147,7 +112,7 @@ class Reranker {
            const Documents& documents, const std::string& query, uint32_t threads)
       : model_(model), options_(options) {
     limits_.struct_size = sizeof(limits_);
-    limits_.max_documents = static_cast<uint32_t>(std::max<size_t>(1, documents.texts.size()));
+    limits_.max_documents = static_cast<uint32_t>(documents.texts.size());
     const size_t longest = std::max(documents.longest, query.size());
     if (longest > 0xffffffffu) throw Failure("a text is longer than 4 GiB");
     limits_.max_text_bytes = static_cast<uint32_t>(std::max<size_t>(1, longest));
@@ -180,6 +145,12 @@ class Reranker {
 
  private:
   void Init() {
+    const char* field = nullptr;
+    if (const char* rule = rankfeed_rerank_options_problem(model_, &options_, &field)) {
+      std::string option = field;  // named after it
+      std::replace(option.begin(), option.end(), '_', '-');
+      throw Failure(fmt::format("--{}: {}", option, rule));
+    }
     rankfeed_mem_req need;
     CheckStatus(rankfeed_reranker_mem_req(model_, &limits_, &options_, &need), "batch options");
     scratch_ = AlignedBytes(need);
@@ -354,6 +325,24 @@ void CheckPadToken(const BatchCommand& c, const rankfeed_model* model, int32_t p
                   *c.pad_token, id, pad_id));
 }
 
+// What the tokenizer.json carries, where the command line says nothing.
+void TakeFileDefaults(const FileDefaults& file, const CLI::App& command, BatchCommand* c) {
+  const auto take = [&](const char* option, const auto& from, auto* to) {
+    if (command.count(option) == 0) *to = from;
+  };
+  if (const auto& cut = file.truncation) {
+    take("--max-length", cut->max_length, &c->options.max_length);
+    take("--truncation", cut->strategy, &c->truncation);
+    take("--truncation-side", cut->side, &c->truncation_side);
+    if (c->overflow != "drop") take("--stride", cut->stride, &c->options.stride);
+  }
+  if (!file.padding || c->layout != "padded") return;
+  take("--padding-side", file.padding->side, &c->padding_side);
+  take("--pad-to-length", file.padding->length.value_or(0), &c->options.pad_to_length);
+  take("--pad-to-multiple-of", file.padding->multiple, &c->options.pad_to_multiple_of);
+  c->pad_token = file.padding->token;
+}
+
 void RunBatch(BatchCommand c) {
   if (c.template_name == "monot5") {
     c.prefix = c.prefix.value_or(kMonoT5Prefix);
@@ -377,14 +366,7 @@ void RunBatch(BatchCommand c) {
     throw Failure(fmt::format("--stride {} must be below {}: --max-length without the special tokens",
                               options.stride, options.max_length - specials));
   }
-  std::optional<Store> store;
-  if (!c.corpus.empty()) {
-    rankfeed_corpus_options store_options{};
-    if (c.vocab.map_file) store_options.flags = RANKFEED_CORPUS_MAP_FILE;
-    store.emplace(c.corpus, vocab.model(), store_options);
-  }
-  const Documents documents(c, store ? store->get() : nullptr);
-  if (documents.texts.empty()) throw Failure(fmt::format("{}: no documents", c.docs));
+  const Documents documents(c.documents, c.vocab, vocab.model());
   Reranker reranker(vocab.model(), options, documents, c.query, c.threads);
   rankfeed_handoff_options ring_options{};
   ring_options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
@@ -455,12 +437,7 @@ void AddBatch(CLI::App& app) {
   c->vocab.Add(*command);
   c->specials.Add(*command);
   command->add_option("--query", c->query, "The question")->required();
-  command->add_option("--docs", c->docs, "Documents, one per line or JSONL; - is standard input")
-      ->required();
-  command->add_option("--corpus", c->corpus,
-                      "Corpus store of the same vocabulary, or a manifest of stores: documents whose id it holds are taken "
-                      "from it, and need no text");
-  command->add_flag("--jsonl", c->jsonl, "Documents are JSONL whatever the file is called");
+  c->documents.Add(*command);
   command->add_option("--max-length", c->options.max_length,
                       "Tokens of a row, specials included; of a model's folder, its model_max_length")
       ->capture_default_str();
@@ -495,6 +472,9 @@ void AddBatch(CLI::App& app) {
   command->add_option("--max-tokens", c->options.max_tokens_per_batch,
                       "Tokens per batch; 0: no limit");
   choice("--budget", c->budget, kBudget, "What --max-tokens counts: padded area or packed sum");
+  command->add_flag("--file-defaults", c->file_defaults,
+                    "Rows as the truncation and padding inside tokenizer.json say, before what a folder says and behind "
+                    "what options say; without it they are left aside");
   command->add_option("--threads", c->threads, "Threads that tokenize; 0: all cores")
       ->capture_default_str();
   command->add_option("--slots", c->slots, "Slots of the ring")->capture_default_str();
@@ -513,6 +493,7 @@ void AddBatch(CLI::App& app) {
     take("--truncation-side", config.truncation_side, &c->truncation_side);
     take("--padding-side", config.padding_side, &c->padding_side);
     c->pad_token = config.pad_token;
+    if (c->file_defaults) TakeFileDefaults(c->vocab.Defaults(), *command, c.get());
     RunBatch(*c);
   });
 }

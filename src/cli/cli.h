@@ -50,6 +50,9 @@ void AddParityOption(CLI::App& command, std::string* parity);
 CLI::Option* AddPagesOption(CLI::App& command, std::string* pages);
 Pages PagesOf(const std::string& name);
 
+// --vocab: a file, or a model's folder, which *folder then names while *path is its tokenizer.json.
+void AddVocabOption(CLI::App& command, std::string* path, std::string* folder, const std::string& help);
+
 // --vocab and what goes with it, as every command that opens a vocabulary has them.
 struct VocabOptions {
   std::string path, parity, preset;
@@ -62,6 +65,8 @@ struct VocabOptions {
   Vocabulary Load() const;        // throws Failure
   // What the folder's tokenizer_config.json says; nothing where --vocab was a file. Throws Failure.
   FolderConfig Config() const;
+  // --file-defaults: truncation and padding of the tokenizer.json. Throws Failure where --vocab is something else.
+  FileDefaults Defaults() const;
 };
 
 // --specials-in-text, as every command that tokenizes texts has it.

@@ -77,8 +77,14 @@ class Tokenizer {
   Error Encode(const rankfeed_model* model, const std::string& text, uint32_t flags, bool offsets,
                Encoding* out) {
     if (!encoder_ || text.size() > max_bytes_) {
+      const size_t most = rankfeed_max_text_bytes(model);
+      if (text.size() > most) {
+        return Error{RANKFEED_E_LIMIT, "the text has " + std::to_string(text.size()) +
+                                           " bytes; the limit of the vocabulary is " +
+                                           std::to_string(most)};
+      }
       while (max_bytes_ < text.size()) max_bytes_ *= 2;
-      if (max_bytes_ > 0xffffffffu) return Error::From(RANKFEED_E_LIMIT, "longer than 4 GiB");
+      max_bytes_ = std::min(max_bytes_, most);
       encoder_.reset();
       auto made = Encoder::Create(model, static_cast<uint32_t>(max_bytes_), offsets);
       if (!made) return made.error();

@@ -5,6 +5,7 @@
 // one line, separated by single spaces; an empty line for no ids.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <iterator>
@@ -26,6 +27,7 @@ struct EncodeOptions {
   SpecialsOption specials;
   std::string file = "-", extra_options, offsets = "code-points";
   bool special = false, jsonl = false, ids = false, pieces = false, json = false, stats = false;
+  bool file_defaults = false;
 
   uint32_t unit() const {
     return offsets == "bytes" ? 0 : offsets == "utf16" ? RANKFEED_OFFSETS_UTF16 : RANKFEED_OFFSETS_CODE_POINTS;
@@ -101,6 +103,46 @@ void WriteEncoding(const rankfeed_model* model, Output output, const Encoding& e
   }
 }
 
+// Calls for every column, with what a pad token has in it.
+template <class Call>
+void ForColumns(Encoding* e, bool offsets, int32_t pad_id, Call call) {
+  call(&e->input_ids, pad_id);
+  if (offsets) call(&e->offset_begin, 0u), call(&e->offset_end, 0u);
+  call(&e->special_tokens_mask, uint8_t{1});
+}
+
+// What tokenizers.Tokenizer.encode makes of one text by its file's truncation and padding, but for the
+// windows behind the first. The template's tokens stand around the text and are not cut. Says what is
+// wrong, or nothing.
+std::string Fit(const FileDefaults& defaults, bool offsets, Encoding* e) {
+  if (const auto& cut = defaults.truncation) {
+    const auto& mask = e->special_tokens_mask;
+    const size_t size = mask.size();
+    const auto prefix = static_cast<size_t>(std::find(mask.begin(), mask.end(), 0) - mask.begin());
+    const auto suffix = static_cast<size_t>(std::find(mask.rbegin(), mask.rend(), 0) - mask.rbegin());
+    const size_t text = prefix == size ? 0 : size - prefix - suffix;
+    if (size > cut->max_length) {
+      if (cut->strategy == "only_second") return "the file cuts the second of two texts, and there is one";
+      if (cut->max_length < size - text) {
+        return fmt::format("the file's max_length is {}, below the {} special tokens", cut->max_length, size - text);
+      }
+      const auto over = static_cast<ptrdiff_t>(size - cut->max_length);
+      const auto from = static_cast<ptrdiff_t>(cut->side == "left" ? prefix : prefix + text) - (cut->side == "left" ? 0 : over);
+      ForColumns(e, offsets, 0, [&](auto* column, auto) { column->erase(column->begin() + from, column->begin() + from + over); });
+    }
+  }
+  if (const auto& pad = defaults.padding) {
+    const size_t size = e->input_ids.size();
+    size_t length = pad->length.value_or(static_cast<uint32_t>(size));
+    length = (length + pad->multiple - 1) / pad->multiple * pad->multiple;
+    if (length <= size) return "";
+    ForColumns(e, offsets, pad->id, [&](auto* column, auto value) {
+      column->insert(pad->side == "left" ? column->begin() : column->end(), length - size, value);
+    });
+  }
+  return "";
+}
+
 // Texts and bytes by road, to stderr.
 void PrintRoads(const RoadCounts& roads, const char* isa) {
   fmt::print(stderr, "{:<14} {:>12} {:>16}\n", "road", "texts", "bytes");
@@ -123,6 +165,7 @@ void RunEncode(const EncodeOptions& o) {
   if (!o.extra_options.empty() && Info(vocab.model()).parity == RANKFEED_PARITY_HUGGINGFACE) {
     throw Failure("--extra-options belongs to SentencePiece parity");
   }
+  const FileDefaults defaults = o.file_defaults ? o.vocab.Defaults() : FileDefaults{};
   const Output output = o.json ? Output::kJson : o.pieces ? Output::kPieces : Output::kIds;
 
   TextSource source(o.file,
@@ -135,6 +178,10 @@ void RunEncode(const EncodeOptions& o) {
     if (const Error error = encoder.For(text.size()).Encode(text, options, &encoding)) {
       writer.Flush();
       throw Failure(fmt::format("text {}: {}", source.line(), error.message));
+    }
+    if (const std::string wrong = Fit(defaults, output == Output::kJson, &encoding); !wrong.empty()) {
+      writer.Flush();
+      throw Failure(fmt::format("text {}: {}", source.line(), wrong));
     }
     WriteEncoding(vocab.model(), output, encoding, &writer.line());
     writer.EndLine();
@@ -212,6 +259,9 @@ void AddEncode(CLI::App& app) {
                    "(code units, as JavaScript and Java)")
       ->check(CLI::IsMember({"code-points", "bytes", "utf16"}))
       ->needs(json);
+  command->add_flag("--file-defaults", o->file_defaults,
+                    "Cut and pad each text as the truncation and padding inside tokenizer.json say, as "
+                    "tokenizers.Tokenizer.encode does; without it they are left aside");
   command->add_flag("--stats", o->stats,
                     "Then print to standard error how many texts and bytes took the fast road, and "
                     "why others did not");

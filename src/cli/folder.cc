@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -48,23 +49,44 @@ std::optional<std::string> TokenOf(const nlohmann::json& object, const char* nam
   return found->at("content").get<std::string>();
 }
 
-// Sets what is unset to what the padding and truncation inside tokenizer.json say.
-void TakeFileDefaults(const std::string& path, FolderConfig* out) {
-  simdjson::dom::parser parser;
-  simdjson::dom::element file;
-  if (parser.load(path).get(file) != simdjson::SUCCESS)
-    return;  // opening the vocabulary says what is wrong
-  const auto take = [&](const char* part, const char* name, std::optional<std::string>* to) {
-    std::string_view value;
-    if (*to || file[part][name].get(value) != simdjson::SUCCESS) return;
-    *to = value == "Left" ? "left" : value == "Right" ? "right" : std::string(value);
-  };
-  take("truncation", "direction", &out->truncation_side);
-  take("padding", "direction", &out->padding_side);
-  take("padding", "pad_token", &out->pad_token);
+// The member as a number, or `otherwise` where there is none.
+uint32_t NumberOf(const simdjson::dom::element& object, const char* name, uint32_t otherwise) {
+  uint64_t value;
+  return object[name].get(value) == simdjson::SUCCESS ? static_cast<uint32_t>(value) : otherwise;
+}
+
+std::string SideOf(const simdjson::dom::element& object) {
+  std::string_view value;
+  return object["direction"].get(value) == simdjson::SUCCESS && value == "Left" ? "left" : "right";
 }
 
 }  // namespace
+
+std::optional<FileDefaults> ReadFileDefaults(const std::string& tokenizer_json) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element file, part;
+  if (parser.load(tokenizer_json).get(file) != simdjson::SUCCESS) return std::nullopt;
+  FileDefaults out;
+  std::string_view name;
+  if (file["truncation"].get(part) == simdjson::SUCCESS && part.is_object()) {
+    auto& cut = out.truncation.emplace();
+    cut.max_length = NumberOf(part, "max_length", 0);
+    cut.stride = NumberOf(part, "stride", 0);
+    cut.side = SideOf(part);
+    if (part["strategy"].get(name) != simdjson::SUCCESS) name = "LongestFirst";
+    cut.strategy = name == "OnlyFirst" ? "only_first" : name == "OnlySecond" ? "only_second" : "longest_first";
+  }
+  if (file["padding"].get(part) == simdjson::SUCCESS && part.is_object()) {
+    auto& pad = out.padding.emplace();
+    simdjson::dom::element strategy;
+    if (part["strategy"].get(strategy) == simdjson::SUCCESS && strategy.is_object()) pad.length = NumberOf(strategy, "Fixed", 0);
+    pad.multiple = std::max(1u, NumberOf(part, "pad_to_multiple_of", 1));
+    pad.id = static_cast<int32_t>(NumberOf(part, "pad_id", 0));
+    pad.side = SideOf(part);
+    if (part["pad_token"].get(name) == simdjson::SUCCESS) pad.token = name;
+  }
+  return out;
+}
 
 FolderConfig ReadFolderConfig(const std::string& folder) {
   FolderConfig out;
@@ -95,7 +117,11 @@ FolderConfig ReadFolderConfig(const std::string& folder) {
   const nlohmann::json specials = ReadObject(fs::path(folder) / "special_tokens_map.json");
   if (!config.contains("added_tokens_decoder")) out.pad_token = TokenOf(specials, "pad_token");
   if (!out.pad_token) out.pad_token = TokenOf(config, "pad_token");
-  TakeFileDefaults(TokenizerJsonOf(folder), &out);
+  // Where it is no JSON, opening the vocabulary says what is wrong.
+  const FileDefaults file = ReadFileDefaults(TokenizerJsonOf(folder)).value_or(FileDefaults{});
+  if (file.truncation && !out.truncation_side) out.truncation_side = file.truncation->side;
+  if (file.padding && !out.padding_side) out.padding_side = file.padding->side;
+  if (file.padding && !out.pad_token) out.pad_token = file.padding->token;
   return out;
 }
 

@@ -47,22 +47,24 @@ Pages PagesOf(const std::string& name) {
   return Pages{pages};
 }
 
-void VocabOptions::Add(CLI::App& command) {
-  command
-      .add_option("--vocab", path,
-                  "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model, a "
-                  "HuggingFace tokenizer.json, or a model's folder with one, whose "
-                  "tokenizer_config.json then gives batch and rerank their --max-length, and batch "
-                  "its sides and, with special_tokens_map.json, the padding token. Truncation and "
-                  "padding inside a "
-                  "tokenizer.json are left aside, but for sides and token of a folder that says "
-                  "them nowhere else")
-      ->transform([this](const std::string& given) {
+void AddVocabOption(CLI::App& command, std::string* path, std::string* folder, const std::string& help) {
+  command.add_option("--vocab", *path, help)
+      ->transform([folder](const std::string& given) {
         if (!std::filesystem::is_directory(given)) return given;
-        folder = given;
+        *folder = given;
         return TokenizerJsonOf(given);
       })
       ->required();
+}
+
+void VocabOptions::Add(CLI::App& command) {
+  AddVocabOption(command, &path, &folder,
+                 "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model, a "
+                 "HuggingFace tokenizer.json, or a model's folder with one, whose "
+                 "tokenizer_config.json then gives batch and rerank their --max-length, and batch "
+                 "its sides and, with special_tokens_map.json, the padding token. Truncation and "
+                 "padding inside a tokenizer.json are left aside without --file-defaults (encode, batch), "
+                 "but for sides and token of a folder that says them nowhere else");
   AddParityOption(command, &parity);
   command.add_option("--preset", preset,
                      "Model family whose template and id map to use for files that lack one, for "
@@ -82,6 +84,12 @@ Pages VocabOptions::on() const {
 
 FolderConfig VocabOptions::Config() const {
   return folder.empty() ? FolderConfig{} : ReadFolderConfig(folder);
+}
+
+FileDefaults VocabOptions::Defaults() const {
+  const std::optional<FileDefaults> found = ReadFileDefaults(path);
+  if (!found) throw Failure(fmt::format("--file-defaults needs a tokenizer.json as --vocab; {} is none", path));
+  return *found;
 }
 
 Vocabulary VocabOptions::Load() const {

@@ -161,8 +161,7 @@ receipt::Run MeasureOptions::Run() {
   longest = std::max<size_t>(longest, 64 << 10);  // the stress texts
   const receipt::EngineFactory engines = [&]() -> std::unique_ptr<receipt::Engine> {
     if (!adapter.empty()) return std::make_unique<receipt::ForeignEngine>(adapter);
-    return std::make_unique<receipt::RankfeedEngine>(image.model(), static_cast<uint32_t>(longest),
-                                                     cache_kib << 10);
+    return std::make_unique<receipt::RankfeedEngine>(image.model(), longest, cache_kib << 10);
   };
   std::unique_ptr<receipt::Engine> other;
   if (!reference.empty()) other = std::make_unique<receipt::ForeignEngine>(reference);

@@ -15,7 +15,7 @@
 
 #include "cli/cli.h"
 #include "cli/device.h"
-#include "cli/text_source.h"
+#include "cli/documents.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/crossencoder.hpp"
 #include "rankfeed/handoff.hpp"
@@ -34,8 +34,9 @@ using receipt::Take;
 struct RerankCommand {
   VocabOptions vocab;
   DeviceOptions device;
-  std::string model, query, docs;
-  bool jsonl = false, json = false, raw = false;
+  DocumentOptions documents;
+  std::string model, query;
+  bool json = false, raw = false;
   uint32_t max_length = 512, top = 0, threads = 0, slots = 3, max_rows = 64, max_tokens = 8192;
 };
 
@@ -69,26 +70,6 @@ Handoff OpenRing(const rankfeed_gpu_backend* backend, uint64_t slot_bytes, uint3
   return Take(Handoff::Open(options));
 }
 
-struct Documents {
-  std::vector<std::string> texts, names;
-  std::vector<rankfeed_source> sources;
-  size_t longest = 0, bytes = 0;
-
-  explicit Documents(const RerankCommand& c) {
-    TextSource input(c.docs, c.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);
-    std::string text, name;
-    while (input.Next(&text, &name)) {
-      names.push_back(name.empty() ? std::to_string(texts.size()) : name);
-      texts.push_back(text);
-      longest = std::max(longest, text.size());
-      bytes += text.size();
-    }
-    if (texts.empty()) throw Failure(fmt::format("{}: no documents", c.docs));
-    for (const std::string& t : texts)
-      sources.push_back({{t.data(), t.size()}, nullptr, nullptr, nullptr, 0});
-  }
-};
-
 struct Times {
   double vocabulary = 0, model = 0, documents = 0, fill = 0, wait = 0, drain = 0, rank = 0,
          total = 0;
@@ -107,7 +88,7 @@ class Rerank {
     info_ = model_->info();
     times_.model = watch.ms();
     watch = {};
-    documents_ = std::make_unique<Documents>(c);
+    documents_ = std::make_unique<Documents>(c.documents, c.vocab, vocabulary_->model());
     times_.documents = watch.ms();
     const Stopwatch request;
     MakeOptions();
@@ -407,9 +388,7 @@ void AddRerank(CLI::App& app) {
                    "(XLM-RoBERTa family, ...ForSequenceClassification)")
       ->required();
   command->add_option("--query", c->query, "The question")->required();
-  command->add_option("--docs", c->docs, "Documents, one per line or JSONL; - is standard input")
-      ->required();
-  command->add_flag("--jsonl", c->jsonl, "Documents are JSONL whatever the file is called");
+  c->documents.Add(*command);
   c->device.Add(*command);
   command->add_option("--top", c->top, "Print only the best N; 0: all")->capture_default_str();
   command->add_flag("--raw", c->raw, "Print logits instead of their sigmoid");

@@ -2,9 +2,13 @@
 // cli/serve.cc: `rankfeed serve`: the options of the HTTP service, see serve/service.h.
 #include "serve/service.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "cli/cli.h"
 #include "cli/device.h"
@@ -15,7 +19,7 @@ namespace {
 struct ServeCommand {
   serve::Options options;
   DeviceOptions device;
-  std::string api_key_file, pages = "auto";
+  std::string api_key_file, vocab_folder, pages = "auto";
   uint32_t deadline_ms = 30'000, head_ms = 10'000, idle_ms = 75'000, drain_ms = 8'000;
   uint64_t max_body = 16 << 20, body_memory = 256 << 20;
   uint32_t graph_tokens = 0;
@@ -32,6 +36,20 @@ std::string Key(const std::string& file) {
   std::string key;
   if (!std::getline(in, key) || key.empty()) throw Failure(file + ": no key in its first line");
   return key;
+}
+
+constexpr uint32_t kLeastLength = 8, kMostLength = 1 << 20;
+
+// --max-length from the folder that --vocab names, where that says one.
+void TakeFolderLimit(ServeCommand* c) {
+  if (c->vocab_folder.empty()) return;
+  const std::optional<uint32_t> limit = ReadFolderConfig(c->vocab_folder).model_max_length;
+  if (!limit) return;
+  if (*limit < kLeastLength) {
+    throw Failure(fmt::format("{}: model_max_length is {}; rows have at least {} tokens: give --max-length",
+                              c->vocab_folder, *limit, kLeastLength));
+  }
+  c->options.max_length = std::min(*limit, kMostLength);
 }
 
 void RunServe(const ServeCommand& c) {
@@ -113,10 +131,9 @@ void AddServe(CLI::App& app) {
   auto* command = app.add_subcommand("serve", "Answer rerank requests over HTTP (docs/serve.md)");
   auto c = std::make_shared<ServeCommand>();
   auto& o = c->options;
-  command
-      ->add_option("--vocab", o.paths.vocab,
-                   "Image, SentencePiece .model or HuggingFace tokenizer.json")
-      ->required();
+  AddVocabOption(*command, &o.paths.vocab, &c->vocab_folder,
+                 "Image, SentencePiece .model, HuggingFace tokenizer.json, or a model's folder with "
+                 "one, whose tokenizer_config.json then gives --max-length");
   AddPagesOption(*command, &c->pages);
   command
       ->add_option("--model", o.paths.model,
@@ -158,8 +175,11 @@ void AddServe(CLI::App& app) {
                    "Requests that may wait for a worker; more are answered with 429")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  command->add_option("--max-length", o.max_length, "Tokens of a row; the model's limit binds too")
-      ->check(CLI::Range(8, 1 << 20))
+  command
+      ->add_option("--max-length", o.max_length,
+                   "Tokens of a row; the model's limit binds too; of a model's folder as --vocab, its "
+                   "model_max_length")
+      ->check(CLI::Range(kLeastLength, kMostLength))
       ->capture_default_str();
   command->add_option("--max-batch-tokens", o.max_batch_tokens, "Tokens that are scored at once")
       ->check(CLI::Range(8, 1 << 24))
@@ -168,7 +188,10 @@ void AddServe(CLI::App& app) {
                     "Rows that are too long are errors of /rerank requests with `texts` that do "
                     "not say `truncate`");
   AddLimits(command, c.get());
-  command->callback([c] { RunServe(*c); });
+  command->callback([c, command] {
+    if (command->count("--max-length") == 0) TakeFolderLimit(c.get());
+    RunServe(*c);
+  });
 }
 
 }  // namespace rankfeed::cli

@@ -66,10 +66,15 @@ class TextEncoder {
     if (end.size() < capacity) end.resize(capacity);
   }
   void Grow(size_t text_bytes) {
-    if (text_bytes > INT32_MAX)
-      throw BuildError(RANKFEED_E_LIMIT, 0, "a text is longer than 2 GiB");
+    const size_t most = rankfeed_max_text_bytes(model_);
+    if (text_bytes > most) {
+      throw BuildError(RANKFEED_E_LIMIT, 0,
+                       "a text has " + std::to_string(text_bytes) +
+                           " bytes; the limit of the vocabulary is " + std::to_string(most));
+    }
     size_t max_bytes = std::max<size_t>(max_bytes_, 64 << 10);
     while (max_bytes < text_bytes) max_bytes *= 2;
+    max_bytes = std::min(max_bytes, most);
     rankfeed_limits limits{};
     limits.struct_size = sizeof(limits);
     limits.max_text_bytes = static_cast<uint32_t>(max_bytes);

@@ -20,7 +20,9 @@ LevelSlots BuildSlots(const std::vector<corpus::Entry>& entries) {
     while (level.slots[at] != 0) {
       if (++probe > corpus::kMaxProbe) {
         throw BuildError(RANKFEED_E_LIMIT, 0,
-                         "too many document ids share a hash: were they made to?");
+                         "more than " + std::to_string(corpus::kMaxProbe) +
+                             " places in a row of the index are taken: were the ids of documents made "
+                             "to share a hash?");
       }
       at = at + 1 == count ? 0 : at + 1;
     }
@@ -32,7 +34,8 @@ LevelSlots BuildSlots(const std::vector<corpus::Entry>& entries) {
 
 void PendingIndex::Reserve() {
   if (items_.size() >= corpus::kMaxEntries) {
-    throw BuildError(RANKFEED_E_LIMIT, 0, "too many documents in one commit");
+    throw BuildError(RANKFEED_E_LIMIT, 0,
+                     "more than " + std::to_string(corpus::kMaxEntries) + " documents in one commit");
   }
   if (items_.size() == items_.capacity()) {
     items_.reserve(std::max<size_t>(64, items_.capacity() + items_.capacity() / 2));

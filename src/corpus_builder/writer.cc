@@ -184,7 +184,11 @@ void Writer::Put(std::string_view id, std::span<const int32_t> ids,
   if (offset_begin.size() != offsets || offset_end.size() != offsets) {
     throw BuildError(RANKFEED_E_ARGUMENT, 0, "this store needs the offsets of every token");
   }
-  if (ids.size() > UINT32_MAX) throw BuildError(RANKFEED_E_LIMIT, 0, "too many tokens");
+  if (ids.size() > UINT32_MAX) {
+    throw BuildError(RANKFEED_E_LIMIT, 0,
+                     "the document has " + std::to_string(ids.size()) +
+                         " ids; the limit is 4294967295");
+  }
   for (const int32_t token : ids) {
     if (static_cast<uint32_t>(token) >= header_.id_count) {
       throw BuildError(RANKFEED_E_ID_RANGE, 0,
@@ -281,7 +285,9 @@ Writer::Merge Writer::MergeLevels() const {
     count += commit.levels[--kept].count;
   }
   if (count > corpus::kMaxEntries) {
-    throw BuildError(RANKFEED_E_LIMIT, 0, path_ + ": too many documents");
+    throw BuildError(
+        RANKFEED_E_LIMIT, 0,
+        path_ + ": more than " + std::to_string(corpus::kMaxEntries) + " documents");
   }
   Merge merge{kept, {}};
   merge.entries.reserve(count);

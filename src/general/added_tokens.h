@@ -19,6 +19,50 @@
 
 namespace rankfeed::general {
 
+// A trie of added tokens with the bytes that its keys begin with.
+class AddedTokenTrie {
+ public:
+  // Once, before any other call; what the trie lies in must stay.
+  void Prepare(trie::View trie) {
+    trie_ = trie;
+    for (uint32_t byte = 0; byte < 256 && !trie.empty(); ++byte) {
+      trie::Unit unit = trie.root();
+      if (!trie.Step(unit, byte + 1)) continue;
+      first_[byte] = true;
+      only_ = count_++ == 0 ? static_cast<uint8_t>(byte) : uint8_t{0};
+      if (trie::Value(unit) != trie::kNoValue) std::fill(second_, second_ + 256, true);
+      for (uint32_t next = 0; next < 256; ++next) {
+        trie::Unit second = unit;
+        if (!trie.Step(second, next + 1)) continue;
+        // Bytes that are no character are read as U+FFFD.
+        if (next >= 0x80) std::fill(second_ + 0x80, second_ + 256, true);
+        second_[next] = true;
+      }
+    }
+  }
+  trie::View view() const { return trie_; }
+  bool MayBeginWith(uint8_t byte) const { return first_[byte]; }
+
+  // The first place from `at` on where a key may begin, text.size() if there is none.
+  size_t FindBegin(std::string_view text, size_t at) const {
+    const size_t size = text.size();
+    for (;; ++at) {
+      if (count_ <= 1) {
+        at = count_ == 0 ? size : std::min(text.find(static_cast<char>(only_), at), size);
+      } else {
+        while (at < size && !MayBeginWith(static_cast<uint8_t>(text[at]))) ++at;
+      }
+      if (at + 1 >= size || second_[static_cast<uint8_t>(text[at + 1])]) return at;
+    }
+  }
+
+ private:
+  trie::View trie_;
+  bool first_[256] = {}, second_[256] = {};  // bytes of keys; any may be behind a whole one
+  uint32_t count_ = 0;
+  uint8_t only_ = 0;  // of one
+};
+
 struct AddedMatch {
   uint32_t begin, end;  // bytes
   const image::AddedToken* token;
@@ -29,8 +73,13 @@ struct AddedMatch {
 class AddedTokenScanner {
  public:
   // skip_special: special tokens are text (HuggingFace encode_special_tokens).
-  AddedTokenScanner(const Model& model, trie::View trie, std::string_view text, bool skip_special)
-      : model_(model), trie_(trie), text_(text), skip_special_(skip_special) {}
+  AddedTokenScanner(const Model& model, const AddedTokenTrie& tokens, std::string_view text,
+                    bool skip_special)
+      : model_(model),
+        trie_(tokens.view()),
+        tokens_(tokens),
+        text_(text),
+        skip_special_(skip_special) {}
 
   bool Next(AddedMatch* match) {
     if (trie_.empty()) return false;
@@ -60,27 +109,29 @@ class AddedTokenScanner {
     return (token.flags & flag) != 0;
   }
 
-  bool BeginsWith(uint32_t byte) const {
-    if (trie_.empty()) return false;
-    trie::Unit unit = trie_.root();
-    return trie_.Step(unit, byte + 1);
-  }
-
   // The longest token at pos_. As deep as the longest token, also where a crafted trie leads in
   // circles.
   uint32_t Longest(const image::AddedToken** token) const {
     trie::Unit unit = trie_.root();
     uint32_t end = pos_, left = model_.max_added_bytes;
-    for (uint32_t at = pos_; at < text_.size();) {
-      const bool ascii = static_cast<unsigned char>(text_[at]) < 0x80;
-      const utf8::Decoded d = ascii ? utf8::Decoded{0, 1, true} : utf8::Decode(text_, at);
-      const std::string_view bytes =
-          d.valid ? std::string_view(text_.data() + at, d.size) : "\xef\xbf\xbd";
-      for (const char byte : bytes) {
-        if (left == 0 || !trie_.Step(unit, static_cast<unsigned char>(byte) + 1u)) return end;
-        --left;
+    const auto step = [&](unsigned char byte) {
+      if (left == 0 || !trie_.Step(unit, byte + 1u)) return false;
+      --left;
+      return true;
+    };
+    // Without a base there is no further byte.
+    for (uint32_t at = pos_; at < text_.size() && trie::Base(unit) != 0;) {
+      const auto byte = static_cast<unsigned char>(text_[at]);
+      if (byte < 0x80) {
+        if (!step(byte)) break;
+        ++at;
+      } else {
+        const utf8::Decoded d = utf8::Decode(text_, at);
+        const std::string_view bytes =
+            d.valid ? std::string_view(text_.data() + at, d.size) : "\xef\xbf\xbd";
+        if (!std::all_of(bytes.begin(), bytes.end(), step)) break;
+        at += d.size;
       }
-      at += d.size;
       const uint32_t value = trie::Value(unit);
       if (value != trie::kNoValue) {
         *token = &model_.added_tokens[value];
@@ -93,20 +144,17 @@ class AddedTokenScanner {
   // Moves to the next place that a token may begin at. Bytes that continue a character are first in
   // no token, so they need not be told from others.
   bool SkipToBegin() {
-    const trie::Unit root = trie_.root();
-    while (pos_ < text_.size()) {
-      trie::Unit unit = root;
-      if (trie_.Step(unit, static_cast<unsigned char>(text_[pos_]) + 1u)) return true;
-      if (!replacement_begins_) {
-        ++pos_;
-        continue;
-      }
+    if (!replacement_begins_) {
+      pos_ = static_cast<uint32_t>(tokens_.FindBegin(text_, pos_));
+      return pos_ < text_.size();
+    }
+    while (pos_ < text_.size() && !tokens_.MayBeginWith(static_cast<uint8_t>(text_[pos_]))) {
       // Bytes that are no character are read as U+FFFD.
       const utf8::Decoded d = utf8::Decode(text_, pos_);
       if (!d.valid) return true;
       pos_ += d.size;
     }
-    return false;
+    return pos_ < text_.size();
   }
 
   bool IsWordBefore(uint32_t pos) const {
@@ -140,12 +188,13 @@ class AddedTokenScanner {
 
   const Model& model_;
   const trie::View trie_;
+  const AddedTokenTrie& tokens_;
   const std::string_view text_;
   const bool skip_special_;
   uint32_t pos_ = 0;
   uint32_t done_ = 0;  // end of the last accepted match, widened
   // Whether some token begins with the first byte of U+FFFD.
-  const bool replacement_begins_ = BeginsWith(0xef);
+  const bool replacement_begins_ = tokens_.MayBeginWith(0xef);
 };
 
 // Whether a text may hold an added token that is matched on raw text, at a fraction of the cost of
@@ -155,18 +204,22 @@ class AddedTokenFilter {
   // Once, before any other call.
   void Prepare(const Model& model) {
     model_ = &model;
+    raw_.Prepare(model.added_raw);
+    normalized_.Prepare(model.added_normalized);
     for (const image::AddedToken& token : model.added_tokens) {
       if ((token.flags & image::kNormalized) != 0) continue;
       const std::string_view content = model.text(token.content);
       const auto first = static_cast<uint8_t>(content[0]);
       has_first_bytes_ &= first < 0x80;
       if (first >= 0x80) continue;
-      first_bytes_.Add(first);
       // Language codes ("en_XX") begin as words do: what is rarer in texts says as much.
       const auto rare = std::find_if(content.begin(), content.end(), IsRare);
       stop_bytes_.Add(rare == content.end() ? first : static_cast<uint8_t>(*rare));
     }
   }
+
+  const AddedTokenTrie& raw() const { return raw_; }
+  const AddedTokenTrie& normalized() const { return normalized_; }
 
   // Whether those tokens all hold one of stop_bytes(); otherwise any text may hold one.
   bool has_stop_bytes() const { return has_first_bytes_; }
@@ -174,15 +227,14 @@ class AddedTokenFilter {
 
   // Whether one may begin with that byte, also as a part of what is read as U+FFFD.
   bool MayBeginWith(uint8_t byte) const {
-    return first_bytes_.Has(byte) || (byte >= 0x80 && !has_first_bytes_);
+    return raw_.MayBeginWith(byte) || (byte >= 0x80 && !has_first_bytes_);
   }
 
   // False only if none occurs. O(text bytes * longest token) at worst.
   bool MayOccurIn(std::string_view text) const {
     if (!has_first_bytes_) return true;
     if (model_->added_raw.empty()) return false;
-    for (size_t at = 0; at < text.size(); ++at) {
-      if (!first_bytes_.Has(static_cast<uint8_t>(text[at]))) continue;
+    for (size_t at = 0; (at = raw_.FindBegin(text, at)) < text.size(); ++at) {
       trie::Unit unit = model_->added_raw.root();
       const size_t deepest = at + std::min<size_t>(text.size() - at, model_->max_added_bytes);
       for (size_t end = at; end < deepest; ++end) {
@@ -206,7 +258,8 @@ class AddedTokenFilter {
   }
 
   const Model* model_ = nullptr;
-  ByteSet first_bytes_ = {}, stop_bytes_ = {};
+  AddedTokenTrie raw_, normalized_;
+  ByteSet stop_bytes_ = {};
   bool has_first_bytes_ = true;
 };
 
@@ -218,7 +271,7 @@ struct AddedTokens {
   bool refuse_special;  // one in a text is an error
 
   AddedTokenScanner Find(std::string_view text) const {
-    return {*model, model->added_raw, text, skip_special};
+    return {*model, filter->raw(), text, skip_special};
   }
 };
 

@@ -4,14 +4,15 @@
 
 namespace rankfeed::general {
 
-void BestPathHuggingFace(const Model& model, std::string_view text, double start,
+bool BestPathHuggingFace(const Model& model, std::string_view text, double start,
                          const Lattice& lattice) {
-  FindBestPath<HuggingFaceArithmetic>(model, TextChars{model.codes, text}, start, lattice);
+  return FindBestPath<HuggingFaceArithmetic>(model, TextChars{model.codes, text}, start, lattice);
 }
 
-void BestPathWithoutSpecials(const Model& model, std::string_view text, double start,
+bool BestPathWithoutSpecials(const Model& model, std::string_view text, double start,
                              const Lattice& lattice) {
-  FindBestPath<HuggingFaceArithmetic, false>(model, TextChars{model.codes, text}, start, lattice);
+  return FindBestPath<HuggingFaceArithmetic, false>(model, TextChars{model.codes, text}, start,
+                                                    lattice);
 }
 
 void BestPathSentencePiece(const Model& model, std::string_view text, double start,

@@ -24,7 +24,7 @@
 
 namespace rankfeed::general {
 
-// Arrays of at least size + 1 entries, indexed by position: a byte of a text, or a code of several.
+// Arrays of at least size + 1 entries, indexed by place: a byte of a text, or a code of several.
 struct Lattice {
   double* best;
   uint32_t* link;
@@ -39,14 +39,13 @@ struct Lattice {
 
 // After a search the best path reads forward: a piece begins at b = 0 and ends at link[b], the next
 // begins there, up to size. value[end] is the piece's value (index into Model::scores), or
-// trie::kNoValue for one unknown character.
+// trie::kNoValue for one unknown character. best[size] is the score.
 
-// While a search runs, link[at] has the code of the character that begins at `at` in its high half,
-// so that every character is decoded once, and in the low half how far back the best piece to there
-// begins, 0 as long as there is none.
+// While a search runs, the arrays are indexed by character, whatever its bytes, so that the loops
+// know one step only. link[at] has the code of the character `at` in its high half, so that every
+// character is decoded once, and in the low half how many the best piece to there has, 0 as long as
+// there is none.
 inline constexpr uint32_t kLinkBits = 16, kLinkMask = (1u << kLinkBits) - 1;
-// Characters of a piece that reaches less far back; verified images have shorter ones.
-inline constexpr uint32_t kMaxLinkChars = kLinkMask / 4;
 
 // What is searched: valid UTF-8.
 struct TextChars {
@@ -54,16 +53,24 @@ struct TextChars {
   std::string_view text;
 
   uint32_t size() const { return static_cast<uint32_t>(text.size()); }
-  uint32_t Next(uint32_t at) const {
-    return at + utf8::SizeFromLead(static_cast<unsigned char>(text[at]));
-  }
-  void PutCodes(uint32_t* link) const {
-    std::memset(link, 0, (text.size() + 1) * sizeof(*link));
-    for (size_t at = 0; at < text.size();) {
+  // Writes the codes into the high halves; returns how many characters there are.
+  uint32_t PutCodes(uint32_t* link) const {
+    uint32_t count = 0;
+    for (size_t at = 0; at < text.size(); ++count) {
       uint32_t bytes;
-      link[at] = uint32_t{codes[utf8::DecodeValid(text.data() + at, &bytes)]} << kLinkBits;
+      link[count] = uint32_t{codes[utf8::DecodeValid(text.data() + at, &bytes)]} << kLinkBits;
       at += bytes;
     }
+    return count;
+  }
+  // The place of the character at - chars, if that of `at` is given.
+  uint32_t Back(uint32_t place, uint32_t at, uint32_t chars) const {
+    if (place == at) return place - chars;  // ASCII up to there
+    for (; chars != 0; --chars) {
+      while (utf8::IsContinuation(text[--place])) {
+      }
+    }
+    return place;
   }
 };
 
@@ -73,52 +80,86 @@ struct CodeChars {
   uint32_t code_count;
 
   uint32_t size() const { return static_cast<uint32_t>(codes.size()); }
-  uint32_t Next(uint32_t at) const { return at + 1; }
-  void PutCodes(uint32_t* link) const {
+  uint32_t PutCodes(uint32_t* link) const {
     for (const uint16_t code : codes) {
       *link++ = code < code_count ? uint32_t{code} << kLinkBits : 0;
     }
-    *link = 0;
+    return size();
   }
+  uint32_t Back(uint32_t place, uint32_t, uint32_t chars) const { return place - chars; }
 };
 
 // One search, from the score `start`. kSpecials: whether pieces that are special tokens count.
 // Cost: O(size * max_piece_chars).
-template <class Arithmetic, bool kSpecials, class Chars>
+template <class Arithmetic, bool kSpecials>
 class PathFinder {
  public:
-  PathFinder(const Model& model, const Chars& chars, const Lattice& lattice)
+  // count: characters, whose codes are in lattice.link.
+  PathFinder(const Model& model, const Lattice& lattice, uint32_t count)
       : model_(model),
-        chars_(chars),
-        lattice_(lattice),
+        pieces_(model.pieces),
+        scores_(model.scores.data()),
+        best_(lattice.best),
         link_(lattice.link),
-        size_(chars.size()),
+        value_(lattice.value),
+        count_(count),
         // The depth bound keeps a crafted cyclic trie linear too; real tries end by themselves.
-        max_chars_(std::min(model.config->max_piece_chars, kMaxLinkChars)) {}
+        max_chars_(std::min(model.config->max_piece_chars, kLinkMask)) {}
 
   void Run(double start) {
-    chars_.PutCodes(link_);
-    lattice_.best[0] = start;
-    for (uint32_t begin = 0; begin < size_;) {
+    const uint32_t count = count_;
+    link_[count] = 0;  // no piece goes on with it
+    best_[0] = start;
+    for (uint32_t begin = 0; begin < count;) {
       if constexpr (Arithmetic::kRebases) {
-        Rebase(lattice_.best, begin, frontier_,
-               [this](uint32_t i) { return (link_[i] & kLinkMask) != 0; });
+        Rebase(best_, begin, frontier_, [this](uint32_t i) { return (link_[i] & kLinkMask) != 0; });
       }
-      const uint32_t next = chars_.Next(begin);
-      if (next < size_ && Code(next) == Code(begin) && begin >= looked_at_) [[unlikely]] {
-        const uint32_t done = RunRepeats(begin, next - begin);
+      const uint32_t code = Code(begin);
+      if (code != 0 && code == Code(begin + 1) && begin >= looked_at_) [[unlikely]] {
+        const uint32_t done = RunRepeats(begin);
         if (done != begin) {
           begin = done;
           continue;
         }
       }
-      if (!Push(begin, begin, 0, model_.pieces.root())) {
-        const double best = lattice_.best[begin];
-        Relax(begin, next, Arithmetic::Unknown(model_.config->unk_score, best), trie::kNoValue);
+      const double best = best_[begin];
+      trie::Unit unit = pieces_.root();
+      bool single = false;
+      if (code != 0 && pieces_.Step(unit, code)) {
+        single = RelaxPiece(begin, begin + 1, trie::Value(unit), best);
+        Push(begin, begin + 1, unit);
       }
-      begin = next;
+      if (!single) {
+        const double sum = Arithmetic::Unknown(model_.config->unk_score, best);
+        Relax(begin, begin + 1, sum, trie::kNoValue);
+      }
+      ++begin;
     }
-    TurnLinks();
+  }
+
+  // Without an unknown id tokenizers fails as soon as the unknown edge is the best way to any
+  // place, whether or not the best path goes there. That edge is the last candidate tried for its
+  // end, so it was the best at some time exactly if it is the best in the end. Before links are
+  // turned.
+  bool NeedsUnknown() const {
+    return std::find(value_ + 1, value_ + count_ + 1, trie::kNoValue) != value_ + count_ + 1;
+  }
+
+  // Turns the back links into forward links between places, in place: from the end on, as no place
+  // lies before its character's number.
+  template <class Chars>
+  void TurnLinks(const Chars& chars) {
+    uint32_t end = count_, place = chars.size(), after = ~uint32_t{0};
+    best_[place] = best_[end];
+    while (end > 0) {
+      const uint32_t length = link_[end] & kLinkMask;
+      value_[place] = value_[end];
+      link_[place] = after;
+      after = place;
+      place = chars.Back(place, end, length);
+      end -= length;
+    }
+    link_[0] = after;
   }
 
  private:
@@ -127,103 +168,96 @@ class PathFinder {
   void Relax(uint32_t begin, uint32_t end, double sum, uint32_t value) {
     if constexpr (Arithmetic::kRebases) frontier_ = std::max(frontier_, end);
     // Strictly greater: on a tie the candidate found first, with the earlier begin, stays.
-    if ((link_[end] & kLinkMask) == 0 || sum > lattice_.best[end]) {
-      lattice_.best[end] = Arithmetic::Store(sum);
-      link_[end] = (link_[end] & ~kLinkMask) | (end - begin);
-      lattice_.value[end] = value;
+    const uint32_t link = link_[end];
+    if ((link & kLinkMask) == 0 || sum > best_[end]) {
+      best_[end] = Arithmetic::Store(sum);
+      link_[end] = (link & ~kLinkMask) | (end - begin);
+      value_[end] = value;
     }
   }
 
-  // The pieces from `begin` on that end behind `at`, where so many characters have led to `unit`.
-  // Whether one of them is exactly the first character.
-  bool Push(uint32_t begin, uint32_t at, uint32_t depth, trie::Unit unit) {
-    const trie::View trie = model_.pieces;
-    const double best = lattice_.best[begin];
-    bool single = false;
-    for (; at < size_ && depth < max_chars_; ++depth) {
-      if (!trie.Step(unit, Code(at))) break;
-      at = chars_.Next(at);
-      const uint32_t value = trie::Value(unit);
-      if (value == trie::kNoValue) continue;
-      if constexpr (!kSpecials) {
-        if ((model_.id_flags[model_.value_ids[value]] & image::kIdSpecial) != 0) continue;
-      }
-      Relax(begin, at, Arithmetic::Piece(model_.scores[value], best), value);
-      single |= depth == 0;
+  // Whether there is such a piece.
+  bool RelaxPiece(uint32_t begin, uint32_t end, uint32_t value, double best) {
+    if (value == trie::kNoValue) return false;
+    if constexpr (!kSpecials) {
+      if ((model_.id_flags[model_.value_ids[value]] & image::kIdSpecial) != 0) return false;
     }
-    return single;
+    Relax(begin, end, Arithmetic::Piece(scores_[value], best), value);
+    return true;
   }
 
-  // A run of one character of `bytes` that begins at `begin` (repeated_pieces.h). Returns the place
-  // up to which it went, `begin` if nothing was done.
-  [[gnu::noinline]] uint32_t RunRepeats(uint32_t begin, uint32_t bytes) {
-    uint32_t end = std::max(begin + bytes, run_end_);  // of a run that was left once
-    while (end < size_ && Code(end) == Code(begin) && chars_.Next(end) == end + bytes) end += bytes;
+  // The pieces from `begin` on that end behind `at`, which has led to `unit`.
+  void Push(uint32_t begin, uint32_t at, trie::Unit unit) {
+    const double best = best_[begin];
+    const uint32_t limit = begin + std::min(count_ - begin, max_chars_);
+    while (at < limit && pieces_.Step(unit, Code(at))) {
+      RelaxPiece(begin, ++at, trie::Value(unit), best);
+    }
+  }
+
+  // A run of one character that begins at `begin` (repeated_pieces.h). Returns the place up to
+  // which it went, `begin` if nothing was done.
+  [[gnu::noinline]] uint32_t RunRepeats(uint32_t begin) {
+    uint32_t end = std::max(begin + 1, run_end_);  // of a run that was left once
+    while (end < count_ && Code(end) == Code(begin)) ++end;
     looked_at_ = run_end_ = end;
     RepeatedPieces pieces;
-    if ((end - begin) / bytes < RepeatedPieces::kLeastRepeats ||
-        !(std::abs(lattice_.best[begin]) < RepeatedPieces::kMaxSum) ||
+    const uint32_t count = end - begin;
+    if (count < RepeatedPieces::kLeastRepeats ||
+        !(std::abs(best_[begin]) < RepeatedPieces::kMaxSum) ||
         !pieces.Find<kSpecials>(model_, Code(begin), max_chars_)) {
       return begin;
     }
-    const uint32_t count = (end - begin) / bytes;
-    uint32_t at = begin;
-    for (uint32_t i = 0; i != count; ++i, at += bytes) {
+    for (uint32_t i = 0; i != count; ++i) {
+      const uint32_t at = begin + i, left = count - i;
       if constexpr (Arithmetic::kRebases) {
-        if (std::abs(lattice_.best[at]) > kRebaseBeyond) {
+        if (std::abs(best_[at]) > kRebaseBeyond) {
           // The scores before it and behind it are on two scales from here on.
-          const uint32_t most = std::min(count - i, pieces.longest() - 1);
+          const uint32_t most = std::min(left, pieces.longest() - 1);
           for (uint32_t k = 1; k <= most; ++k) {
-            Take(pieces, at + k * bytes, bytes, k + 1, std::min(i + k, pieces.longest()));
+            Take(pieces, at + k, k + 1, std::min(i + k, pieces.longest()));
           }
-          looked_at_ = std::min(end, at + 4 * RepeatedPieces::kMaxChars * bytes);
+          looked_at_ = std::min(end, at + 4 * RepeatedPieces::kMaxChars);
           return at;
         }
       }
-      const uint32_t left = count - i;
-      if (left < pieces.read()) Push(at, end, left, pieces.after(left));
-      Take(pieces, at + bytes, bytes, 1, std::min(i + 1, pieces.longest()));
+      if (left < pieces.read()) Push(at, end, pieces.after(left));
+      Take(pieces, at + 1, 1, std::min(i + 1, pieces.longest()));
     }
     return end;
   }
 
   // Takes the best of the pieces of a run that end at `end` and have [least, most] characters.
-  void Take(const RepeatedPieces& pieces, uint32_t end, uint32_t bytes, uint32_t least,
-            uint32_t most) {
-    double& best = lattice_.best[end];
+  void Take(const RepeatedPieces& pieces, uint32_t end, uint32_t least, uint32_t most) {
+    double& best = best_[end];
     if ((link_[end] & kLinkMask) == 0) best = -std::numeric_limits<double>::infinity();
-    const uint32_t chars = pieces.Best<Arithmetic>(&best, bytes, least, most);
+    const uint32_t chars = pieces.Best<Arithmetic>(&best, least, most);
     if constexpr (Arithmetic::kRebases) frontier_ = std::max(frontier_, end);
     if (chars == 0) return;
-    link_[end] = (link_[end] & ~kLinkMask) | chars * bytes;
-    lattice_.value[end] = pieces.value(chars);
-  }
-
-  // Turns the back links into forward links, in place.
-  void TurnLinks() {
-    uint32_t end = size_, after = ~uint32_t{0};
-    while (end > 0) {
-      const uint32_t begin = end - (link_[end] & kLinkMask);
-      link_[end] = after;
-      after = end;
-      end = begin;
-    }
-    link_[0] = after;
+    link_[end] = (link_[end] & ~kLinkMask) | chars;
+    value_[end] = pieces.value(chars);
   }
 
   const Model& model_;
-  const Chars& chars_;
-  const Lattice& lattice_;
+  const trie::View pieces_;
+  const double* const scores_;
+  double* const best_;
   uint32_t* const link_;
-  const uint32_t size_, max_chars_;
+  uint32_t* const value_;
+  const uint32_t count_, max_chars_;
   uint32_t frontier_ = 0;   // the furthest place that some candidate has ended at
   uint32_t looked_at_ = 0;  // runs that begin before it have been looked at
   uint32_t run_end_ = 0;    // of the last one
 };
 
+// Whether the search needed an unknown id where the model has none; it has a path all the same.
 template <class Arithmetic, bool kSpecials = true, class Chars>
-void FindBestPath(const Model& model, const Chars& chars, double start, const Lattice& lattice) {
-  PathFinder<Arithmetic, kSpecials, Chars>(model, chars, lattice).Run(start);
+bool FindBestPath(const Model& model, const Chars& chars, double start, const Lattice& lattice) {
+  PathFinder<Arithmetic, kSpecials> finder(model, lattice, chars.PutCodes(lattice.link));
+  finder.Run(start);
+  const bool needs_unknown = model.config->unk_id == image::kNoId && finder.NeedsUnknown();
+  finder.TurnLinks(chars);
+  return needs_unknown;
 }
 
 // Of a text that comes in parts, whose best path passes between them: the score up to a part, and
@@ -235,12 +269,12 @@ struct CarriedScore {
 // The searches of the references, from the score `start`.
 
 // HuggingFace tokenizers 0.23.2, models/unigram/model.rs encode_optimized: float64 sums, a
-// candidate replaces only if strictly greater, so the earlier start wins a tie.
-void BestPathHuggingFace(const Model& model, std::string_view text, double start,
+// candidate replaces only if strictly greater, so the earlier start wins a tie. As FindBestPath.
+bool BestPathHuggingFace(const Model& model, std::string_view text, double start,
                          const Lattice& lattice);
 
 // The same without the pieces that are special tokens.
-void BestPathWithoutSpecials(const Model& model, std::string_view text, double start,
+bool BestPathWithoutSpecials(const Model& model, std::string_view text, double start,
                              const Lattice& lattice);
 
 // SentencePiece, unigram_model.cc EncodeOptimized, by the arithmetic of the releases that the model

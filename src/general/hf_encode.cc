@@ -104,7 +104,7 @@ class Encoder {
   rankfeed_status Encode(std::string_view text) {
     text_ = text;
     if (!scratch_.added.MayOccurIn(text)) return Stretch(0, static_cast<uint32_t>(text.size()));
-    AddedTokenScanner scanner(model_, model_.added_raw, text, skip_special_);
+    AddedTokenScanner scanner(model_, scratch_.added.raw(), text, skip_special_);
     uint32_t done = 0;
     AddedMatch match;
     while (scanner.Next(&match)) {
@@ -214,7 +214,7 @@ class Encoder {
 
   rankfeed_status FindNormalizedTokens(SplitList* splits) {
     const normalize::NormalizedText& in = buffers_.in();
-    AddedTokenScanner scanner(model_, model_.added_normalized, in.view(), skip_special_);
+    AddedTokenScanner scanner(model_, scratch_.added.normalized(), in.view(), skip_special_);
     uint32_t done = 0;
     AddedMatch match, next;
     bool ok = true;
@@ -268,12 +268,12 @@ class Encoder {
   rankfeed_status Split(uint32_t begin, uint32_t end) {
     const std::string_view split = buffers_.in().view(begin, end);
     const general::Lattice& lattice = scratch_.lattice;
-    BestPathHuggingFace(model_, split, start_, lattice);
+    bool needs_unknown = BestPathHuggingFace(model_, split, start_, lattice);
     if (escape_special_ || refuse_special_) {
-      if (const rankfeed_status status = GuardPath(begin, end)) return status;
+      if (const rankfeed_status status = GuardPath(begin, end, &needs_unknown)) return status;
     }
     end_score_ = lattice.best[split.size()];
-    if (model_.config->unk_id == image::kNoId && NeedsUnknown(split)) return RANKFEED_E_UNK_ID;
+    if (needs_unknown) return RANKFEED_E_UNK_ID;
 
     const auto size = static_cast<uint32_t>(split.size());
     for (uint32_t b = 0; b < size;) {
@@ -291,7 +291,7 @@ class Encoder {
   }
 
   // Special tokens that are pieces of the best path: refused, or the path is made without them.
-  rankfeed_status GuardPath(uint32_t begin, uint32_t end) {
+  rankfeed_status GuardPath(uint32_t begin, uint32_t end, bool* needs_unknown) {
     const std::string_view split = buffers_.in().view(begin, end);
     const general::Lattice& lattice = scratch_.lattice;
     for (uint32_t b = 0, e = 0; b < split.size(); b = e) {
@@ -300,7 +300,7 @@ class Encoder {
       const uint32_t id = model_.value_ids[lattice.value[e]];
       if (!IsSpecial(id)) continue;
       if (refuse_special_) return RefuseNormalized(id, begin + b, begin + e);
-      BestPathWithoutSpecials(model_, split, start_, lattice);
+      *needs_unknown = BestPathWithoutSpecials(model_, split, start_, lattice);
       return RANKFEED_OK;
     }
     return RANKFEED_OK;
@@ -309,17 +309,6 @@ class Encoder {
   // A piece whose id is the unknown id counts as unknown even when it is matched literally.
   bool IsUnknown(uint32_t value) const {
     return value == trie::kNoValue || model_.value_ids[value] == model_.config->unk_id;
-  }
-
-  // Without an unknown id the reference fails as soon as the unknown edge is the best way to any
-  // position, whether or not the best path goes there. That edge is the last candidate tried for
-  // its end, so it was the best at some time exactly if it is the best in the end.
-  bool NeedsUnknown(std::string_view split) const {
-    for (uint32_t pos = 0; pos < split.size();) {
-      pos += utf8::SizeFromLead(static_cast<unsigned char>(split[pos]));
-      if (scratch_.lattice.value[pos] == trie::kNoValue) return true;
-    }
-    return false;
   }
 
   // A stretch of unknown characters: a vocabulary entry by that name, else its bytes, else unknown.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "image/model.h"
@@ -38,13 +39,14 @@ class RepeatedPieces {
       if (chars == kMaxChars) return false;
       after_[chars] = unit;
       value_[chars] = trie::Value(unit);
-      score_[chars] = -std::numeric_limits<double>::infinity();
+      double& score = score_[kMaxChars - chars];
+      score = -std::numeric_limits<double>::infinity();
       if (value_[chars] == trie::kNoValue) continue;
       if constexpr (!kSpecials) {
         if ((model.id_flags[model.value_ids[value_[chars]]] & image::kIdSpecial) != 0) return false;
       }
-      score_[chars] = model.scores[value_[chars]];
-      if (!(std::abs(score_[chars]) < kMaxScore) || (chars != 1 && longest_ == 0)) return false;
+      score = model.scores[value_[chars]];
+      if (!(std::abs(score) < kMaxScore) || (chars != 1 && longest_ == 0)) return false;
       longest_ = chars;
     }
     return longest_ != 0;
@@ -55,29 +57,69 @@ class RepeatedPieces {
   trie::Unit after(uint32_t chars) const { return after_[chars]; }
   uint32_t value(uint32_t chars) const { return value_[chars]; }
 
-  // The best of the pieces of [least, most] characters, `size` bytes each, that end at *best, which
-  // has the score so far and keeps it on a tie. Returns its characters, 0 if none is better.
+  // The best of the pieces of [least, most] characters that end at *best, which has the score so far
+  // and keeps it on a tie. Returns its characters, 0 if none is better.
   template <class Arithmetic>
-  uint32_t Best(double* best, uint32_t size, uint32_t least, uint32_t most) const {
-    double greatest = *best;
+  uint32_t Best(double* best, uint32_t least, uint32_t most) const {
+    const double* const from = best - most;
+    const double* const scores = score_ + kMaxChars - most;
+    const uint32_t count = most - least + 1;
+    if constexpr (Arithmetic::kKeepsCandidates) {
+      const uint32_t at = Greatest<Arithmetic>(scores, from, count, best);
+      return at != count ? most - at : 0;
+    }
     uint32_t chars = 0;
-    const double* from = best - size_t{most} * size;
     // The earliest begin first, as a search forwards has it.
-    for (uint32_t k = most; k >= least; --k, from += size) {
-      const double sum = Arithmetic::Piece(score_[k], *from);
-      if (sum > greatest) {
-        greatest = Arithmetic::Store(sum);
-        chars = k;
+    for (uint32_t i = 0; i < count; ++i) {
+      const double sum = Arithmetic::Piece(scores[i], from[i]);
+      if (sum > *best) {
+        *best = Arithmetic::Store(sum);
+        chars = most - i;
       }
     }
-    *best = greatest;
     return chars;
   }
 
  private:
+  // Vectors of GCC and Clang, which every CPU of the baseline has: nothing is chosen at run time.
+  using Two = double __attribute__((vector_size(16)));
+  using TwoFloats = float __attribute__((vector_size(8)));
+  static Two Load(const double* from) {
+    Two two;
+    std::memcpy(&two, from, sizeof(two));
+    return two;
+  }
+
+  // Which of `count` candidates is the first of the greatest, if that is more than *best, which
+  // becomes it; else count.
+  template <class Arithmetic>
+  static uint32_t Greatest(const double* scores, const double* from, uint32_t count,
+                           double* best) {
+    double sums[kMaxChars];
+    Two greatest = {*best, *best};
+    uint32_t i = 0;
+    for (; i + 2 <= count; i += 2) {
+      Two sum = Load(scores + i) + Load(from + i);
+      if constexpr (Arithmetic::kFloat32) {
+        sum = __builtin_convertvector(__builtin_convertvector(sum, TwoFloats), Two);
+      }
+      std::memcpy(sums + i, &sum, sizeof(sum));
+      greatest = sum > greatest ? sum : greatest;
+    }
+    double top = std::max(greatest[0], greatest[1]);
+    if (i < count) {
+      sums[i] = Arithmetic::Piece(scores[i], from[i]);
+      top = std::max(top, sums[i]);
+    }
+    if (!(top > *best)) return count;
+    *best = top;
+    for (i = 0; sums[i] != top;) ++i;
+    return i;
+  }
+
   uint32_t longest_ = 0, read_ = 0;
+  double score_[kMaxChars];  // of k characters at kMaxChars - k; -infinity where no piece is
   // By characters.
-  double score_[kMaxChars];
   trie::Unit after_[kMaxChars];
   uint32_t value_[kMaxChars];
 };

@@ -14,7 +14,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 13;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 14;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -166,9 +166,14 @@ enum SegmentRule : uint32_t {
   kNoOffsets = 1 << 9,
   // With kEverySpaceIsWord: a separator that begins the text has a U+2581 in front of it too.
   kFrontSpaceIsWord = 1 << 10,
+  // White space that is a character between others is dropped at an end of a stretch: those with
+  // such an end take the general path.
+  kDropsOtherLeft = 1 << 11,
+  kDropsOtherRight = 1 << 12,
 };
+inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
-inline constexpr uint32_t kSegmentRules = (1 << 11) - 1;
+inline constexpr uint32_t kSegmentRules = (1 << 13) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;

@@ -8,15 +8,29 @@
 namespace rankfeed::normalize {
 namespace {
 
-// Calls f(character, from, to) for each character of in.
-template <class F>
-void ForEachChar(const NormalizedText& in, F f) {
+// Copies a text in stretches, but for characters that `changes` says of: write(writer, c, from)
+// writes what takes the place of c, if anything does. kept(byte): an ASCII character that stays.
+template <class Kept, class Changes, class Write>
+bool Rewrite(const NormalizedText& in, NormalizedText* out, Kept kept, Changes changes,
+             Write write) {
+  Writer writer(in, out);
+  uint32_t unchanged = 0;  // from there on nothing was
   for (uint32_t pos = 0; pos < in.size;) {
+    if (kept(static_cast<unsigned char>(in.data[pos]))) {
+      ++pos;
+      continue;
+    }
     uint32_t size;
     const char32_t c = utf8::DecodeValid(in.data + pos, &size);
-    f(c, pos, pos + size);
+    if (changes(c)) {
+      writer.Copy(unchanged, pos);
+      write(&writer, c, pos);
+      unchanged = pos + size;
+    }
     pos += size;
   }
+  writer.Copy(unchanged, in.size);
+  return writer.ok();
 }
 
 // normalizers/unicode.rs do_nmt: the characters it removes, and those it turns into a space.
@@ -33,31 +47,28 @@ bool NmtIsSpace(char32_t c) {
 }  // namespace
 
 bool RunLowercase(const Model& model, const NormalizedText& in, NormalizedText* out) {
-  Writer writer(in, out);
-  ForEachChar(in, [&](char32_t c, uint32_t from, uint32_t to) {
-    const std::span<const uint32_t> mapped = unicode::Mapping(model, model.lower, c);
-    if (mapped.empty()) return writer.Copy(from, to);
-    for (const uint32_t m : mapped) writer.Put(m, from);
-  });
-  return writer.ok();
+  return Rewrite(
+      in, out, [](unsigned char byte) { return byte < 0x80 && !(byte >= 'A' && byte <= 'Z'); },
+      [&](char32_t c) { return !unicode::Mapping(model, model.lower, c).empty(); },
+      [&](Writer* writer, char32_t c, uint32_t from) {
+        for (const uint32_t m : unicode::Mapping(model, model.lower, c)) writer->Put(m, from);
+      });
 }
 
 bool RunStripAccents(const Model& model, const NormalizedText& in, NormalizedText* out) {
-  Writer writer(in, out);
-  ForEachChar(in, [&](char32_t c, uint32_t from, uint32_t to) {
-    if (!unicode::HasProp(model, c, image::kCombiningMark)) writer.Copy(from, to);
-  });
-  return writer.ok();
+  return Rewrite(
+      in, out, [](unsigned char byte) { return byte < 0x80; },
+      [&](char32_t c) { return unicode::HasProp(model, c, image::kCombiningMark); },
+      [](Writer*, char32_t, uint32_t) {});
 }
 
 bool RunNmt(const NormalizedText& in, NormalizedText* out) {
-  Writer writer(in, out);
-  ForEachChar(in, [&](char32_t c, uint32_t from, uint32_t to) {
-    if (NmtRemoves(c)) return;
-    if (NmtIsSpace(c)) return writer.Put(" ", from);
-    writer.Copy(from, to);
-  });
-  return writer.ok();
+  return Rewrite(
+      in, out, [](unsigned char byte) { return byte >= 0x20 && byte < 0x7f; },
+      [](char32_t c) { return NmtRemoves(c) || NmtIsSpace(c); },
+      [](Writer* writer, char32_t c, uint32_t from) {
+        if (!NmtRemoves(c)) writer->Put(" ", from);
+      });
 }
 
 }  // namespace rankfeed::normalize

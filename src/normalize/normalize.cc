@@ -2,7 +2,9 @@
 // normalize/normalize.cc: see normalize.h.
 #include "normalize/normalize.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "normalize/filters.h"
 #include "normalize/precompiled.h"
@@ -70,14 +72,22 @@ bool Load(std::string_view original, uint32_t begin, uint32_t end, Buffers* buff
   out.size = 0;
   original = original.substr(0, end);
   for (uint32_t pos = begin; pos < end;) {
-    if (out.begin == nullptr) {
+    if (out.begin != nullptr) {
+      const uint32_t ascii = utf8::SkipAscii(original, pos) - pos;
+      if (ascii > out.capacity - out.size) return false;
+      std::memcpy(out.data + out.size, original.data() + pos, ascii);
+      std::iota(out.begin + out.size, out.begin + out.size + ascii, pos);
+      std::iota(out.end + out.size, out.end + out.size + ascii, pos + 1);
+      out.size += ascii;
+      pos += ascii;
+    } else {
       const uint32_t valid = ValidBytes({original.data() + pos, end - pos});
       if (valid > out.capacity - out.size) return false;
       std::memcpy(out.data + out.size, original.data() + pos, valid);
       out.size += valid;
       pos += valid;
-      if (pos == end) break;
     }
+    if (pos == end) break;
     const utf8::Decoded d = utf8::Decode(original, pos);
     const uint32_t size = utf8::EncodedSize(d.code_point);
     if (size > out.capacity - out.size) return false;
@@ -111,6 +121,12 @@ bool MakesMetaspaces(const Model& model) {
   const image::Step& last = model.normalizer.back();
   return last.op == static_cast<uint32_t>(image::Op::kReplace) && model.text(last.a) == " " &&
          model.text(last.b) == "\xe2\x96\x81";
+}
+
+bool JoinsWhiteSpace(const Model& model) {
+  return std::any_of(model.normalizer.begin(), model.normalizer.end(), [](const image::Step& step) {
+    return step.op == static_cast<uint32_t>(image::Op::kReplaceSpaces);
+  });
 }
 
 bool IsAboutSpaces(const Model& model, const image::Step& step) {

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "image/model.h"
-#include "rankfeed/status.h"
 #include "normalize/normalized_text.h"
+#include "rankfeed/status.h"
 
 namespace rankfeed::normalize {
 
@@ -42,6 +42,9 @@ bool MakesMetaspaces(const Model& model);
 // Whether a step is about white space at the ends of a text or next to other white space, which
 // segments (segment/engine.h) have neither of, or makes U+2581 of spaces in the end: the segment
 // engine does without it. step: one of the model's.
+// Whether white space of any kind that stands together is replaced.
+bool JoinsWhiteSpace(const Model& model);
+
 bool IsAboutSpaces(const Model& model, const image::Step& step);
 
 // Runs the other steps over the current text, a segment.

@@ -61,6 +61,16 @@ class Writer {
     out_.size += n;
   }
   void Put(char32_t c, uint32_t like) {
+    if (c < 0x80) {
+      if (!Reserve(1)) return;
+      out_.data[out_.size] = static_cast<char>(c);
+      if (in_.begin != nullptr) {
+        out_.begin[out_.size] = in_.begin[like];
+        out_.end[out_.size] = in_.end[like];
+      }
+      ++out_.size;
+      return;
+    }
     char bytes[4];
     const uint32_t n = utf8::Encode(c, bytes);
     Put(std::string_view(bytes, n), like);
@@ -86,6 +96,7 @@ class Transform {
   Transform(const NormalizedText& in, NormalizedText* out) : in_(in), writer_(in, out) {}
 
   void Push(char32_t c, int32_t change) {
+    if (in_.begin == nullptr) return writer_.Put(c, 0);  // changes are about ranges
     Flush();
     pending_ = true;
     char_ = c;
@@ -102,9 +113,13 @@ class Transform {
     }
   }
 
-  // As pushing, one by one, the characters of input bytes [from, to) with change 0, which are next
-  // and have ranges; false, and nothing is done, where a drop was forgotten, so that others are.
+  // As pushing, one by one, the characters of input bytes [from, to) with change 0, which are next;
+  // false, and nothing is done, where a drop was forgotten, so that others are.
   bool Keep(uint32_t from, uint32_t to) {
+    if (in_.begin == nullptr) {
+      writer_.Copy(from, to);
+      return true;
+    }
     if (behind_) return false;
     Flush();
     uint32_t last = to - 1;

@@ -10,6 +10,7 @@
 
 #include <iterator>
 
+#include "base/hash.h"
 #include "normalize/charsmap.h"
 #include "unicode/grapheme.h"
 
@@ -81,6 +82,31 @@ class KnownReplacements {
   const char* known_[16] = {};
 };
 
+// Matches of clusters by their bytes, as texts have few different ones that are not ASCII.
+class KnownMatches {
+ public:
+  explicit KnownMatches(const Charsmap& charsmap) : charsmap_(charsmap) {}
+
+  // Charsmap::Shortest of a cluster shorter than kWholeClusterBytes.
+  const CharsmapMatch& Shortest(std::string_view cluster) {
+    static_assert(kWholeClusterBytes <= sizeof(uint64_t));
+    uint64_t key = cluster.size();
+    for (const char c : cluster) key = key << 8 | static_cast<unsigned char>(c);
+    Entry& entry = entries_[HashEnds(0, key, 0) >> (64 - kBits)];
+    if (entry.key != key) entry = {key, charsmap_.Shortest(cluster)};
+    return entry.match;
+  }
+
+ private:
+  static constexpr int kBits = 5;
+  struct Entry {
+    uint64_t key = 0;  // bytes behind their count
+    CharsmapMatch match;
+  };
+  const Charsmap& charsmap_;
+  Entry entries_[1 << kBits];
+};
+
 // Without ranges what does not change is copied in stretches, and a replacement as it stands.
 bool RunWithoutRanges(const Model& model, const NormalizedText& in, NormalizedText* out) {
   const Charsmap charsmap(model.charsmap_units, model.charsmap_pool);
@@ -102,12 +128,13 @@ bool RunWithoutRanges(const Model& model, const NormalizedText& in, NormalizedTe
     unchanged = end;
   };
   AsciiKept kept(charsmap);
+  KnownMatches matches(charsmap);
   for (uint32_t pos = 0; pos < in.size;) {
     pos = kept.Skip(text, pos);
     if (pos == in.size) break;
     const uint32_t cluster_end = unicode::ClusterEnd(model, text, pos);
     if (cluster_end - pos < kWholeClusterBytes) {
-      if (const CharsmapMatch match = charsmap.Shortest(in.view(pos, cluster_end))) {
+      if (const CharsmapMatch& match = matches.Shortest(in.view(pos, cluster_end))) {
         replace(match.replacement, pos, cluster_end);
         pos = cluster_end;
         continue;
@@ -136,6 +163,7 @@ bool RunPrecompiled(const Model& model, const NormalizedText& in, NormalizedText
   Transform transform(in, out);
   AsciiKept kept(charsmap);
   KnownReplacements known;
+  KnownMatches matches(charsmap);
   for (uint32_t pos = 0; pos < in.size;) {
     if (const uint32_t end = kept.Skip(text, pos); end != pos && transform.Keep(pos, end)) {
       pos = end;
@@ -144,7 +172,7 @@ bool RunPrecompiled(const Model& model, const NormalizedText& in, NormalizedText
     const uint32_t cluster_end = unicode::ClusterEnd(model, text, pos);
     if (cluster_end - pos < kWholeClusterBytes) {
       const std::string_view cluster = in.view(pos, cluster_end);
-      if (const CharsmapMatch match = charsmap.Shortest(cluster)) {
+      if (const CharsmapMatch& match = matches.Shortest(cluster)) {
         const int32_t count = CountChars(cluster);
         const bool whole = count == 1 && !match.replacement.empty() &&
                            known.Valid(match.replacement) &&

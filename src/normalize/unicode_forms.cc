@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// normalize/unicode_forms.cc: UAX #15 as unicode-normalization-alignments 0.1.12 does it (Unicode 9.0).
+// normalize/unicode_forms.cc: UAX #15 as unicode-normalization-alignments 0.1.12 does it
+// (Unicode 9.0).
 //
 // Characters are decomposed, combining marks sorted by class, and for NFC and NFKC composed again,
 // in one pass. What is peculiar to the reference is the change that goes with each character (see
@@ -54,6 +55,13 @@ char32_t Compose(const Model& model, char32_t a, char32_t b) {
   return it != model.compose.end() && it->first == a && it->second == b ? it->composed : 0;
 }
 
+// Shorter runs of ASCII are not worth passing on what comes before them.
+constexpr uint32_t kLeastAscii = 4;
+
+// The first character of class 0 that stands second in a composition (UnicodeData.txt: BENGALI VOWEL
+// SIGN AA): most that come behind another one need not be looked for.
+constexpr char32_t kFirstJoiningStarter = 0x09be;
+
 // Takes characters in canonical order, composes them if asked, and passes them on.
 class Composer {
  public:
@@ -70,7 +78,8 @@ class Composer {
       return Start(c, change);
     }
     // Blocked when a held mark has at least the class of c; a starter is blocked by any mark.
-    if (last_class_ < 0 || last_class_ < ccc) {
+    const bool blocked = last_class_ >= 0 && last_class_ >= ccc;
+    if (!blocked && (ccc != 0 || c >= kFirstJoiningStarter)) {
       if (const char32_t composed = Compose(model_, starter_, c)) {
         starter_ = composed;
         starter_change_ += change - 1;
@@ -122,7 +131,7 @@ class Sorter {
 
   bool Add(uint32_t packed) {
     if (ClassOf(packed) == 0) {
-      Finish();
+      if (count_ != 0) Finish();
       next_.Add(packed);
       return true;
     }
@@ -174,6 +183,12 @@ bool RunForm(const Model& model, Form form, uint32_t* const work[3], const Norma
   Composer composer(model, form.composed, work[2], &transform);
   Sorter sorter(work[0], work[1], out->capacity, &composer);
   for (uint32_t pos = 0; pos < in.size;) {
+    // ASCII characters stay as they are; the last may be composed with what follows.
+    if (const uint32_t end = utf8::SkipAscii(in.view(), pos); end > pos + kLeastAscii) {
+      sorter.Finish();
+      composer.Finish();
+      if (transform.Keep(pos, end - 1)) pos = end - 1;
+    }
     uint32_t size;
     const char32_t c = utf8::DecodeValid(in.data + pos, &size);
     pos += size;

@@ -16,6 +16,13 @@ uint64_t Clock(clockid_t id) {
   return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
+uint32_t WithinLimit(const rankfeed_model* model, size_t text_bytes) {
+  const uint32_t most = rankfeed_max_text_bytes(model);
+  if (text_bytes <= most) return static_cast<uint32_t>(text_bytes);
+  throw std::runtime_error(
+      fmt::format("a text has {} bytes; the limit of the vocabulary is {}", text_bytes, most));
+}
+
 }  // namespace
 
 uint64_t MonotonicNs() { return Clock(CLOCK_MONOTONIC); }
@@ -27,9 +34,10 @@ void CheckStatus(rankfeed_status status, std::string_view what) {
                                        rankfeed_status_name(status)));
 }
 
-RankfeedEngine::RankfeedEngine(const rankfeed_model* model, uint32_t max_text_bytes,
+RankfeedEngine::RankfeedEngine(const rankfeed_model* model, size_t max_text_bytes,
                                uint32_t cache_bytes)
-    : model_(model), limits_{sizeof(rankfeed_limits), max_text_bytes, 0, cache_bytes} {
+    : model_(model),
+      limits_{sizeof(rankfeed_limits), WithinLimit(model, max_text_bytes), 0, cache_bytes} {
   rankfeed_mem_req need;
   CheckStatus(rankfeed_encoder_mem_req(model_, &limits_, &need), "encoder");
   scratch_ = AlignedBytes(need);

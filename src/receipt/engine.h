@@ -66,7 +66,7 @@ using EngineFactory = std::function<std::unique_ptr<Engine>()>;
 // rankfeed over a model that outlives it. Texts of up to max_text_bytes.
 class RankfeedEngine final : public Engine {
  public:
-  RankfeedEngine(const rankfeed_model* model, uint32_t max_text_bytes, uint32_t cache_bytes);
+  RankfeedEngine(const rankfeed_model* model, size_t max_text_bytes, uint32_t cache_bytes);
   const EngineInfo& info() const override { return info_; }
   void Encode(std::span<const std::string_view> texts, EncodedTexts* out) override;
   std::optional<RoadCounts> Roads() const override;

@@ -62,6 +62,16 @@ rankfeed_status AddCustom(const rankfeed_pair_template& custom, PartEncoder enco
 
 }  // namespace
 
+bool PartsAreGood(const rankfeed_pair_template& custom) {
+  for (const rankfeed_template_part* part : {&custom.prefix, &custom.middle, &custom.suffix}) {
+    if (!PartIsGood(*part)) return false;
+    for (uint32_t i = 0; i < part->id_count; ++i) {
+      if (part->ids[i] < 0) return false;
+    }
+  }
+  return true;
+}
+
 uint64_t TemplateBound(const TemplateSource& source, uint32_t text_tokens) {
   if (source.kind == RANKFEED_TEMPLATE_PAIR) return source.model_pair.size();
   if (source.kind == RANKFEED_TEMPLATE_SINGLE) return source.model_single.size();
@@ -71,6 +81,22 @@ uint64_t TemplateBound(const TemplateSource& source, uint32_t text_tokens) {
     items += part->ids != nullptr ? part->id_count : part->text.size != 0 ? text_tokens : 0;
   }
   return items;
+}
+
+uint32_t TemplateTokens(const TemplateSource& source) {
+  uint32_t count = 0;
+  if (source.kind == RANKFEED_TEMPLATE_CUSTOM) {
+    for (const rankfeed_template_part* part :
+         {&source.custom->prefix, &source.custom->middle, &source.custom->suffix}) {
+      count += part->ids != nullptr ? part->id_count : 0;
+    }
+    return count;
+  }
+  const bool single = source.kind == RANKFEED_TEMPLATE_SINGLE;
+  for (const TemplateItem& item : single ? source.model_single : source.model_pair) {
+    count += item.kind == kSpecial && !source.no_special_tokens;
+  }
+  return count;
 }
 
 rankfeed_status BuildTemplate(const TemplateSource& source, PartEncoder encoder,

@@ -43,6 +43,13 @@ struct PartEncoder {
 // that the encoder takes can have.
 uint64_t TemplateBound(const TemplateSource& source, uint32_t text_tokens);
 
+// Whether each part has ids or a text, not both, and no id below 0: what BuildTemplate else refuses.
+bool PartsAreGood(const rankfeed_pair_template& custom);
+
+// Special tokens of the template, as BuildTemplate counts them, but for those of texts of the caller,
+// which are not tokenized yet.
+uint32_t TemplateTokens(const TemplateSource& source);
+
 // Writes the template to items, as many as from TemplateBound.
 // Errors: ARGUMENT (bad part), UNSUPPORTED (a sequence missing or twice), those of encode.
 rankfeed_status BuildTemplate(const TemplateSource& source, PartEncoder encoder,

@@ -31,6 +31,17 @@ struct Setup {
   uint8_t sort;
 };
 
+// Why options are refused: the field at fault, and the rest of a sentence about it. Good ones: nulls.
+struct Refusal {
+  const char* field = nullptr;
+  const char* rule = nullptr;
+};
+
+// The first of the rules behind RANKFEED_E_ARGUMENT of CheckOptions that the options break.
+Refusal WhyRefused(const rankfeed_rerank_options& options, const ModelFacts& model);
+// Of those behind FinishSetup's. template_tokens: of a row, as BuildTemplate counts them.
+Refusal WhyNoRoom(const rankfeed_rerank_options& options, uint32_t template_tokens);
+
 // Only the options that tensors depend on: layout, id_type, tensors.
 rankfeed_status CheckTensors(const rankfeed_rerank_options& options, TensorSpec* out);
 

@@ -28,6 +28,12 @@ static bool IsCjk(const char* text) {
   return lead > 0xe2 || (lead == 0xe2 && static_cast<unsigned char>(text[1]) >= 0xba);
 }
 
+// Whether the character of three bytes at text stands for one code and can be read as kernels do.
+bool SpanDecoder::IsDirect(const char* text) const {
+  return text < run_.readable &&
+         run_.direct[utf8::CodePointOfThree(utf8::LoadThree(text))] != 0;
+}
+
 void SpanDecoder::Scratch::Carve(Layout& layout) {
   constexpr uint32_t kSpans = PathSearch::kCapacity + 1 + kVectorSlack;
   search.Carve(layout);
@@ -55,7 +61,9 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
       not_kept_(Path::NotKept(model.has(image::kByteFallback),
                               ScoreSumsOf(model) != ScoreSums::kFloat64Words)),
-      every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0) {
+      every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
+      keeps_other_spaces_((model.segment.config->rules & image::kDropsOther) != 0 &&
+                          !normalize::JoinsWhiteSpace(model)) {
   run_.basic = tables_.char_info.data;
   run_.direct = tables_.direct_codes.data();
   run_.pairs = tables_.spanned_pairs.data();
@@ -139,30 +147,19 @@ void SpanDecoder::Open(bool word_start, const char* resume, uint32_t skip, uint3
   if (word_start) Add(metaspace_);
 }
 
-// Empty words vanish, and so do the separators around them, but where every space makes a word.
-void SpanDecoder::Close() {
-  const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
-  if (open.empty() || (open.size() == 1 && BeginsWord(open) && !every_space_)) {
-    run_.size = run_.open();
-  } else {
-    run_.Cut(nullptr);
-  }
+// Whether the open span is one, if it ends there. Empty words vanish, and so do the separators
+// around them, but where every space makes a word.
+bool SpanDecoder::Closes(uint32_t size) const {
+  const uint32_t count = size - run_.open();
+  return count > 1 || (count == 1 && (every_space_ || run_.codes[run_.open()] != metaspace_));
 }
 
-// Copies codes up to a 0, `most` at most; returns how many. There is room for three more.
-static uint32_t CopyWord(const uint16_t* from, uint32_t most, uint16_t* to) {
-  constexpr uint64_t kOnes = 0x0001000100010001, kHighs = 0x8000800080008000;
-  uint32_t size = 0;
-  for (; most - size >= 4; size += 4) {
-    uint64_t four;
-    std::memcpy(&four, from + size, sizeof(four));
-    std::memcpy(to + size, &four, sizeof(four));
-    // The highest bit of each that is 0; nothing is borrowed from the next.
-    const uint64_t zeros = ~((four | kHighs) - kOnes) & ~four & kHighs;
-    if (zeros != 0) return size + static_cast<uint32_t>(std::countr_zero(zeros)) / 16;
+void SpanDecoder::Close() {
+  if (Closes(run_.size)) {
+    run_.Cut(nullptr);
+  } else {
+    run_.size = run_.open();
   }
-  for (; size < most && from[size] != 0; ++size) to[size] = from[size];
-  return size;
 }
 
 // Appends what the character at text is replaced by, without the first `skip` elements. Of one in a
@@ -172,31 +169,67 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
   const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
-  AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
+  if (words_.list != list) words_.Read(list, metaspace_);
+  // No word of it vanishes.
+  const bool whole = skip == 0 && run_.size + words_.begins[0] > run_.open() + 1;
+  if (words_.count == 0 || !whole) {
+    return AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
+  }
+  std::memcpy(run_.codes + run_.size, words_.codes, sizeof(words_.codes));
+  for (uint32_t i = 0; i < words_.count; ++i) {
+    run_.begins[++run_.count] = static_cast<uint16_t>(run_.size + words_.begins[i]);
+  }
+  run_.size += words_.size;
+  const uint32_t behind_space = words_.begins[words_.count - 1] + 1u;
+  EndElements(text, behind_space != words_.size, before + behind_space, group_end);
+}
+
+void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
+  list = from++;
+  size = ExpansionCount(list);
+  count = 0;
+  for (uint32_t i = 0; i < size; ++i) {
+    codes[i] = from[i] != 0 ? from[i] : space;
+    if (from[i] != 0) continue;
+    if (i == 0 || from[i - 1] == 0) {  // an empty word
+      count = 0;
+      return;
+    }
+    begins[count++] = static_cast<uint16_t>(i);
+  }
 }
 
 // The same of codes, 0 for a space.
 void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
                               uint32_t before, uint32_t group_end) {
   const auto end = static_cast<uint32_t>(elements.size());
-  bool in_word = false;  // the last word has codes of this character
+  uint16_t* const codes = run_.codes;
+  uint32_t size = run_.size, behind_space = 0;
   for (uint32_t i = skip; i < end; ++i) {
-    const uint32_t word = CopyWord(elements.data() + i, end - i, run_.codes + run_.size);
-    run_.size += word;
-    i += word;
-    in_word = word != 0;
-    if (i == end) break;
-    if (run_.size > run_.open() + 1u) {
-      run_.Cut(nullptr);
-    } else {
+    const uint16_t code = elements[i];
+    if (code == 0) {
+      run_.size = size;
       Close();
+      size = run_.size;
+      run_.begins[run_.count] = static_cast<uint16_t>(size);
+      behind_space = i + 1;
     }
-    Open(true, text, before + i + 1, group_end);
-    spaces_ = has_words_ = true;
-    in_word = false;
-    trailing_space_ = !every_space_;
+    codes[size++] = code != 0 ? code : metaspace_;
   }
-  if (in_word) trailing_space_ = false;
+  run_.size = size;
+  const bool word = end != std::max(skip, behind_space);
+  if (behind_space != 0) return EndElements(text, word, before + behind_space, group_end);
+  if (word) trailing_space_ = false;
+}
+
+// Behind elements of which a space was one. word: whether codes follow the last space, which is the
+// last of the first `skip` elements.
+void SpanDecoder::EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end) {
+  run_.resume = skip_at_ = text;
+  skip_ = skip;
+  group_end_ = group_end;
+  spaces_ = has_words_ = true;
+  trailing_space_ = !word && !every_space_;
 }
 
 // Why what is left of a segment sends its stretch to the general path, if it does.
@@ -271,13 +304,17 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
       if (!after_special && pos + 3 <= segment.size() && BeginsThree(text + pos)) {
         run_.size_limit = run_.size + (room() - kCharRoom) / 2;  // codes, and as many spans
         const bool cjk = IsCjk(text + pos);
-        const auto decode = cjk ? kernels_.decode_cjk : kernels_.decode_run;
-        const auto end = static_cast<size_t>(decode(text + pos, &run_) - text);
-        has_cjk_ |= cjk && end != pos;
-        pos = end;
+        if (!cjk) {
+          pos = static_cast<size_t>(kernels_.decode_run(text + pos, &run_) - text);
+        } else if (IsDirect(text + pos)) {
+          const auto end = static_cast<size_t>(kernels_.decode_cjk(text + pos, &run_) - text);
+          has_cjk_ |= end != pos;
+          pos = end;
+        }
       }
       if (pos == segment.size() || room() < 2 * kCharRoom) break;
-      c = utf8::Decode(segment, pos);
+      const auto byte = static_cast<unsigned char>(text[pos]);
+      c = byte < 0x80 ? utf8::Decoded{byte, 1, true} : utf8::Decode(segment, pos);
       info = tables_.char_info[c.code_point];
       if (!c.valid) break;
       if (Follows(info, previous)) {
@@ -525,7 +562,7 @@ Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t 
     uint32_t size;
     const char32_t c = utf8::DecodeValid(normalized.data() + pos, &size);
     pos += size;
-    if (IsOtherSpace(c)) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    if (IsOtherSpace(c, group)) return Outcome::General(RANKFEED_REASON_CONTEXT);
     elements[count++] = static_cast<uint16_t>(c == ' ' ? 0 : CodeOf(c));
   }
   known_groups_.Keep(group, {elements, count});
@@ -551,12 +588,12 @@ Outcome SpanDecoder::AppendElements(std::span<const uint16_t> elements, std::str
   return {};
 }
 
-// As PathSearch::Append of that span. Words of characters that became several come again with each
-// of them: they are searched once.
-uint32_t SpanDecoder::AppendOnce(uint32_t i, KnownSpans* known) {
+// As PathSearch::Append of a span. Words of characters that became several come again with each of
+// them: they are searched once.
+inline uint32_t SpanDecoder::AppendOnce(std::span<const uint16_t> span, KnownSpans* known) {
   static_assert(kVectorSlack >= 4);
-  const uint32_t begin = run_.begins[i], size = run_.begins[i + 1] - begin;
-  const uint16_t* const codes = run_.codes + begin;
+  const auto size = static_cast<uint32_t>(span.size());
+  const uint16_t* const codes = span.data();
   // Codes behind the last span may be read.
   uint64_t front, back = 0;
   std::memcpy(&front, codes, sizeof(front));
@@ -565,43 +602,52 @@ uint32_t SpanDecoder::AppendOnce(uint32_t i, KnownSpans* known) {
   const uint64_t slot = HashEnds(size, front, back) >> (64 - KnownSpans::kBits);
   KnownSpans::Entry& entry = known->entries[slot];
   if (known->sizes[slot] == size && entry.front == front && entry.back == back &&
-      (size <= 8 || std::equal(codes + 4, codes + size - 4, run_.codes + entry.begin + 4))) {
+      (size <= 8 || std::equal(codes + 4, codes + size - 4, entry.codes + 4))) {
     return entry.searched;
   }
   const uint32_t searched = search_.Append(codes, size, codes[0] == metaspace_);
   known->sizes[slot] = static_cast<uint16_t>(size);
-  entry = {front, back, static_cast<uint16_t>(begin), static_cast<uint16_t>(searched)};
+  entry = {front, back, codes, static_cast<uint16_t>(searched)};
   return searched;
 }
 
 void SpanDecoder::Solve(const ExactnessRule& rule) {
   // Without characters of those scripts hardly any span is short.
   uint32_t search_count = run_.count;
+  const uint16_t* searches = nullptr;  // all
   if (has_cjk_) {
     const SpanTable table{tables_.spans.data(), model_.config->code_count,
                           tables_.config->span_bits};
     search_count = kernels_.look_up_spans(table, run_, scratch_.found, scratch_.searches);
+    searches = scratch_.searches;
   }
   KnownSpans known;
   if (has_words_) std::fill(std::begin(known.sizes), std::end(known.sizes), uint16_t{0});
+  uint16_t* const searched = scratch_.searched;
   for (uint32_t k = 0; k < search_count; ++k) {
-    const uint32_t i = has_cjk_ ? scratch_.searches[k] : k;
-    if (RunSpan(i).size() >= kLeastRun && IsLongRun(RunSpan(i))) [[unlikely]] {
-      scratch_.searched[i] = kNotSearched;
+    const uint32_t i = searches != nullptr ? searches[k] : k;
+    const std::span<const uint16_t> codes = RunSpan(i);
+    if (codes.size() >= kLeastRun && (IsLongRun(codes) || doubts_.Expect())) [[unlikely]] {
+      searched[i] = kNotSearched;
     } else if (has_words_) {
-      scratch_.searched[i] = static_cast<uint16_t>(AppendOnce(i, &known));
+      searched[i] = static_cast<uint16_t>(AppendOnce(codes, &known));
     } else {
-      const std::span<const uint16_t> codes = RunSpan(i);
-      scratch_.searched[i] = static_cast<uint16_t>(
+      searched[i] = static_cast<uint16_t>(
           search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
     }
   }
   if (search_.count() != 0) search_.Solve(model_, kernels_, rule);
+  Found* const found = scratch_.found;
   for (uint32_t k = 0; k < search_count; ++k) {
-    const uint32_t i = has_cjk_ ? scratch_.searches[k] : k;
-    const uint16_t number = scratch_.searched[i];
-    scratch_.found[i] =
-        number == kNotSearched ? Found{search_.ids(), 0, kNotFound} : Kept(search_.path(number));
+    const uint32_t i = searches != nullptr ? searches[k] : k, number = searched[i];
+    if (number == kNotSearched) {
+      found[i] = {search_.ids(), 0, kNotFound};
+      continue;
+    }
+    const Path& path = search_.path(number);
+    if (RunSpan(i).size() >= kLeastRun) [[unlikely]]
+      doubts_.Note(path.info.exact_below == 0);
+    found[i] = Kept(path);
   }
 }
 

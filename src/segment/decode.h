@@ -132,7 +132,8 @@ class SpanDecoder {
     static constexpr int kBits = 7;
     struct Entry {
       uint64_t front, back;  // the first four codes, and beyond four the last
-      uint16_t begin, searched;
+      const uint16_t* codes;
+      uint16_t searched;
     };
     uint16_t sizes[1 << kBits];  // 0: none
     Entry entries[1 << kBits];
@@ -154,7 +155,7 @@ class SpanDecoder {
   Outcome AppendElements(std::span<const uint16_t> elements, std::string_view segment, size_t begin,
                          size_t end, Cursor* cursor);
   bool AppendAlone(std::string_view segment, size_t begin, size_t end);
-  bool IsOtherSpace(char32_t c) const;
+  bool IsOtherSpace(char32_t c, std::string_view raw) const;
   void AppendNormalized(char32_t c, const char* text, uint32_t element, uint32_t group_end);
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
   bool NormalizeWhole(std::string_view segment, std::string_view* normalized) const;
@@ -166,6 +167,34 @@ class SpanDecoder {
   }
   rankfeed_reason NotNormalizable(std::string_view rest) const;
 
+  // What the last such character became that becomes several words: texts of one come again with
+  // each.
+  struct ExpandedWords {
+    const uint16_t* list = nullptr;  // of SegmentTables::expansions
+    uint32_t size = 0, count = 0;    // of codes, and of spaces, 0 if a word is empty
+    uint16_t codes[image::kMaxExpansionCodes] = {};   // with a U+2581 for each space
+    uint16_t begins[image::kMaxExpansionCodes] = {};  // where those are
+    void Read(const uint16_t* list, uint16_t space);
+  };
+
+  // Whether paths of long spans are settled by their margins, told from the last ones. Where they
+  // are not, as in runs of a few signs that pieces hold in any order, all but a few are left to the
+  // reference's own search at once.
+  class Doubts {
+   public:
+    void Note(bool unsettled) {
+      level_ = unsettled ? std::min(level_ + 1, kMost) : level_ - std::min(level_, kMost / 4);
+    }
+    bool Expect() {
+      asked_ = (asked_ + 1) % 8;
+      return level_ > kMost / 2 && asked_ != 0;
+    }
+
+   private:
+    static constexpr uint32_t kMost = 16;
+    uint32_t level_ = 0, asked_ = 0;
+  };
+
   uint32_t room() const { return PathSearch::kCapacity - used(); }
   std::span<const uint16_t> RunSpan(uint32_t i) const {
     return {run_.codes + run_.begins[i], run_.codes + run_.begins[i + 1]};
@@ -173,14 +202,17 @@ class SpanDecoder {
   bool BeginsWord(std::span<const uint16_t> codes) const { return codes[0] == metaspace_; }
   void Add(uint32_t code) { run_.codes[run_.size++] = static_cast<uint16_t>(code); }
   void Open(bool word_start, const char* resume, uint32_t skip = 0, uint32_t group_end = 0);
+  bool Closes(uint32_t size) const;
   void Close();
   void TakeBack() { run_.size = first_size_, run_.count = first_count_; }
   void AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before = 0,
                     uint32_t group_end = 0);
   void AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
                    uint32_t before, uint32_t group_end);
+  void EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end);
+  bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
-  uint32_t AppendOnce(uint32_t span, KnownSpans* known);
+  uint32_t AppendOnce(std::span<const uint16_t> span, KnownSpans* known);
   Found Kept(const Path& path) const {
     const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
     return {search_.ids() + path.first_id, 0, kept ? path.info : kNotFound};
@@ -194,9 +226,10 @@ class SpanDecoder {
   KnownGroups known_groups_;
   Scratch& scratch_;
   PathSearch& search_;
-  const uint16_t metaspace_;  // the code of U+2581
-  const uint8_t not_kept_;    // Path::flags
-  const bool every_space_;    // kEverySpaceIsWord
+  const uint16_t metaspace_;       // the code of U+2581
+  const uint8_t not_kept_;         // Path::flags
+  const bool every_space_;         // kEverySpaceIsWord
+  const bool keeps_other_spaces_;  // white space that is none is a character
   RunDecode run_;
   // Of the segment that is decoded: where its spans begin, and what it held.
   uint32_t first_size_ = 0, first_count_ = 0;
@@ -204,6 +237,8 @@ class SpanDecoder {
   // Of the batch:
   bool has_cjk_ = false;    // a character from image::kFirstCjk on
   bool has_words_ = false;  // a character that became several words
+  Doubts doubts_;
+  ExpandedWords words_;
   // Elements to skip of the open span, and the end of the group, if it began at that text.
   const char* skip_at_ = nullptr;
   uint32_t skip_ = 0, group_end_ = 0;

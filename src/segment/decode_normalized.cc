@@ -14,10 +14,16 @@ namespace rankfeed::segment {
 
 using Kind = Outcome::Kind;
 
-// White space that is no space, in normalized text: HuggingFace may split there too. SentencePiece
-// splits at spaces, and no charsmap that spells a U+2581 comes here (builder/eligibility.cc).
-bool SpanDecoder::IsOtherSpace(char32_t c) const {
-  return model_.huggingface() && c != ' ' && (c == 0x2581 || unicode::IsWhiteSpace(c));
+// White space that is no space, in what `raw` normalizes to: HuggingFace may split there too, or
+// drop it at an end of the stretch, unless it stood in the text (queue.h looks for that).
+// SentencePiece splits at spaces, and no charsmap that spells a U+2581 comes here
+// (builder/eligibility.cc).
+bool SpanDecoder::IsOtherSpace(char32_t c, std::string_view raw) const {
+  if (!model_.huggingface() || c == ' ') return false;
+  if (c == 0x2581 || !unicode::IsWhiteSpace(c)) return c == 0x2581;
+  char bytes[4];
+  const std::string_view own(bytes, utf8::Encode(c, bytes));
+  return !keeps_other_spaces_ || raw.find(own) == std::string_view::npos;
 }
 
 // Appends a character of normalized text, element - 1 of the group from `text` to group_end.
@@ -91,7 +97,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
     uint32_t size;
     const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
     pos += size;
-    if (IsOtherSpace(c)) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    if (IsOtherSpace(c, segment)) return Outcome::General(RANKFEED_REASON_CONTEXT);
     AppendNormalized(c, nullptr, 0, 0);
   }
   Close();

@@ -196,6 +196,7 @@ class Emitter {
     const uint64_t room = sink_->capacity > sink_->count ? sink_->capacity - sink_->count : 0;
     const uint32_t stop =
         begin + static_cast<uint32_t>(std::min<uint64_t>(end - begin, room / CacheLine::kMaxIds));
+    if (stop == begin) return begin;  // where ids are only counted, there is no place to write to
     int32_t* out = sink_->ids + sink_->count;
     const uint32_t done = Arithmetic::kGoesOn
                               ? kernels_.emit_sums(found, begin, stop, &out, ledger_.bound())

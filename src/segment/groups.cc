@@ -70,18 +70,23 @@ bool CharacterGroups::Vanishes(uint32_t info) const {
   return ExpansionCount(model_.segment.expansions.data() + (info & image::kCharCodeMask)) == 0;
 }
 
+uint32_t CharacterGroups::FactsOf(char32_t c) const {
+  const uint32_t info = model_.segment.char_info[c];
+  const bool vanishes = Vanishes(info);
+  const bool begins = (info & image::kCharMarks) == 0 && !vanishes && BeginsCluster(c);
+  return ((info & image::kCharNormalizes) != 0 ? kChanges : 0u) | (vanishes ? kVanishes : 0u) |
+         (begins ? kBegins : 0u);
+}
+
 // Whether a group may end before the character at `at`, which is not the first.
 bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
-  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
-  const char32_t next = utf8::CodePointAt(segment, at);
-  const uint32_t info = char_info[next];
-  if ((info & image::kCharMarks) != 0 || Vanishes(info) || !BeginsCluster(next)) return false;
+  if ((Facts(utf8::CodePointAt(segment, at)) & kBegins) == 0) return false;
   // Behind what vanishes stands what was before it.
   for (uint32_t n = 0; at > 0 && n < kMaxVanishing; ++n) {
     at = Before(segment, at);
-    const uint32_t last = char_info[utf8::CodePointAt(segment, at)];
-    if ((last & image::kCharNormalizes) != 0) return false;
-    if (!Vanishes(last)) return true;
+    const uint32_t last = Facts(utf8::CodePointAt(segment, at));
+    if ((last & kChanges) != 0) return false;
+    if ((last & kVanishes) == 0) return true;
   }
   return at == 0;
 }

@@ -55,6 +55,19 @@ class CharacterGroups {
   bool BeginsCluster(char32_t c) const;
   bool Vanishes(uint32_t info) const;
 
+  // What is asked of characters again and again: whether a group may begin with one (kBegins), it
+  // goes through the normalizer (kChanges), or it vanishes.
+  static constexpr uint32_t kBegins = 1, kChanges = 2, kVanishes = 4, kFactBits = 3;
+  uint32_t FactsOf(char32_t c) const;
+  uint32_t Facts(char32_t c) const {
+    uint32_t& known = known_facts_[c % kKnownFacts];
+    if (known >> kFactBits != c + 1) known = (c + 1) << kFactBits | FactsOf(c);
+    return known;
+  }
+  // Behind the character and 1; of an encoder, so of one thread at a time.
+  static constexpr uint32_t kKnownFacts = 256;
+  mutable uint32_t known_facts_[kKnownFacts] = {};
+
   const Model& model_;
   bool known_ = false;
   bool only_clusters_ = false;  // single characters change in the charsmap only

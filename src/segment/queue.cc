@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "segment/spans.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::segment {
@@ -98,6 +99,8 @@ void SegmentQueue::OpenLooking(std::string_view stretch) {
                   ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
   look_for_normalized_ = !normalized_tokens_.empty();
   reason_ = ReasonAtBegin(stretch_, &prefixed);
+  if (DropsOther(stretch_)) [[unlikely]]
+    reason_ = RANKFEED_REASON_CONTEXT;
   scanner_.Start(stretch_, prefixed);
   if (reason_ == RANKFEED_REASON_NONE && look_for_normalized_ &&
       stretch_.size() > SegmentScanner::kBlockBytes) {
@@ -164,17 +167,59 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* pref
   if (first.size < stretch.size()) {
     // Together with the next it may become anything, or with the one behind that if it vanishes.
     constexpr uint32_t kReplaced = image::kMarkInPattern | image::kMarkAfterKey;
-    constexpr uint32_t kMayVanish =
-        image::kCharExpands | image::kCharNormalizes | image::kCharMarks;
+    constexpr uint32_t kMayVanish = image::kCharNormalizes | image::kCharMarks;
     const uint32_t next = tables.char_info[utf8::Decode(stretch, first.size).code_point];
+    const bool vanishes =
+        (next & kMayVanish) != 0 ||
+        ((next & image::kCharExpands) != 0 &&
+         ExpansionCount(tables.expansions.data() + (next & image::kCharCodeMask)) == 0);
     const uint32_t joining = image::JoiningMarks(info) & kReplaced;
-    begins_otherwise |= (joining & next) != 0 || (joining != 0 && (next & kMayVanish) != 0);
+    begins_otherwise |= (joining & next) != 0 || (joining != 0 && vanishes);
   }
   if ((info & image::kCharExpands) != 0) {
     const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
     begins_otherwise = list[0] == 0 || list[1] == 0;
   }
   return begins_otherwise ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
+}
+
+// Whether a Strip that comes behind other steps drops white space at an end of a stretch that is a
+// character elsewhere. What is dropped with it is told by the steps before it.
+bool SegmentQueue::DropsOther(std::string_view stretch) const {
+  const uint32_t rules = model_.segment.config->rules;
+  End end = (rules & image::kDropsOtherLeft) != 0 ? End::kAskNext : End::kStays;
+  for (size_t at = 0; end == End::kAskNext && at < stretch.size();) {
+    const utf8::Decoded c = utf8::Decode(stretch, at);
+    end = EndWith(c, true);
+    at += c.size;
+  }
+  if (end == End::kDrops) return true;
+  end = (rules & image::kDropsOtherRight) != 0 ? End::kAskNext : End::kStays;
+  for (size_t at = stretch.size(); end == End::kAskNext && at > 0;) {
+    at = utf8::Previous(stretch, at);
+    end = EndWith(utf8::Decode(stretch, at), false);
+  }
+  return end == End::kDrops;
+}
+
+// What becomes of a stretch that ends with that character, behind what vanishes or may do so.
+SegmentQueue::End SegmentQueue::EndWith(const utf8::Decoded& c, bool left) const {
+  const SegmentTables& tables = model_.segment;
+  const uint32_t info = tables.char_info[c.code_point];
+  constexpr uint32_t kPlain = image::kCharSpace | image::kCharExpands | image::kCharNormalizes |
+                              image::kCharGeneralPath | image::kCharMarks;
+  const bool ascii = c.code_point < 0x80;
+  if (ascii && separators_.Has(static_cast<uint8_t>(c.code_point))) return End::kAskNext;
+  if ((info & (image::kCharSpace | image::kCharExpands)) == 0 &&
+      unicode::IsWhiteSpace(c.code_point)) {
+    return End::kDrops;
+  }
+  if ((info & kPlain) == 0) return End::kStays;
+  constexpr uint32_t kOther = image::kCharNormalizes | image::kCharGeneralPath | image::kCharMarks;
+  if ((info & image::kCharExpands) == 0 || (info & kOther) != 0) return End::kAskNext;
+  const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
+  const uint32_t count = ExpansionCount(list);
+  return count != 0 && list[left ? 1 : count] != 0 ? End::kStays : End::kAskNext;
 }
 
 // Whether a stretch begins with a character, `first`, that becomes a space, or several characters

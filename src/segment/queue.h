@@ -160,6 +160,9 @@ class SegmentQueue {
   std::string_view Stripped(std::string_view stretch) const;
   bool StripsLeft(const utf8::Decoded& c) const;
   rankfeed_reason ReasonAtBegin(std::string_view stretch, bool* prefixed) const;
+  bool DropsOther(std::string_view stretch) const;
+  enum class End : uint8_t { kStays, kDrops, kAskNext };
+  End EndWith(const utf8::Decoded& c, bool left) const;
   bool BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const;
   uint32_t BeforeKnownReason(uint32_t count);
   bool FindPart(const SegmentRun& run, uint32_t i, Bytes* part);
@@ -169,8 +172,9 @@ class SegmentQueue {
 
   const Model& model_;
   // Rules for which the begin of a stretch is looked at.
-  static constexpr uint32_t kAboutBegins =
-      image::kStripLeft | image::kStripRight | image::kEverySpaceIsWord | image::kPrependRules;
+  static constexpr uint32_t kAboutBegins = image::kStripLeft | image::kStripRight |
+                                           image::kEverySpaceIsWord | image::kPrependRules |
+                                           image::kDropsOther;
 
   const Cuts& cuts_;
   const NormalizedTokens& normalized_tokens_;

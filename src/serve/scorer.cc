@@ -260,8 +260,13 @@ Error Scorer::Put(const rankfeed_batch& batch, std::span<const float> logits, bo
 
 Error Scorer::Room(size_t text_bytes) {
   if (encoder_ && encoder_bytes_ >= text_bytes) return {};
-  const size_t bytes = std::max<size_t>(text_bytes, 16 << 10);
-  if (bytes > UINT32_MAX) return Error::From(RANKFEED_E_LIMIT, "text");
+  const uint32_t most = rankfeed_max_text_bytes(assets_->vocabulary.model());
+  if (text_bytes > most) {
+    return Error{RANKFEED_E_LIMIT,
+                 fmt::format("the text has {} bytes; the limit of the vocabulary is {}", text_bytes,
+                             most)};
+  }
+  const size_t bytes = std::min<size_t>(std::max<size_t>(text_bytes, 16 << 10), most);
   auto made = Encoder::Create(assets_->vocabulary.model(), static_cast<uint32_t>(bytes),
                               /*with_offsets=*/true);
   if (!made) return made.error();

@@ -101,14 +101,16 @@ inline uint32_t ClusterEnd(const Model& model, std::string_view text, uint32_t p
     if (byte(pos + 1) < 0x80) return pos + (byte(pos) == '\r' && byte(pos + 1) == '\n' ? 2 : 1);
   }
   uint32_t size;
-  ClusterRules rules(model.props[utf8::DecodeValid(text.data() + pos, &size)] &
-                     image::kGraphemeMask);
+  const auto class_at = [&] {
+    return model.props[utf8::DecodeValid(text.data() + pos, &size)] & image::kGraphemeMask;
+  };
+  const uint32_t first = class_at();
   pos += size;
-  while (pos < n) {
-    const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
-    if (!rules.Joins(model.props[c] & image::kGraphemeMask)) break;
-    pos += size;
-  }
+  // Only kGraphemePrepend joins a character behind it that has no class.
+  if (pos == n) return n;
+  if (first != image::kGraphemePrepend && class_at() == image::kGraphemeOther) return pos;
+  ClusterRules rules(first);
+  while (pos < n && rules.Joins(class_at())) pos += size;
   return pos;
 }
 

@@ -65,6 +65,18 @@ echo '{"pre_tokenizer": {"type": "Whitespace"}, "model": {"type": "Unigram", "un
 equal "off the fast road" "fast road: no: pre-tokenizer, Whitespace" "$("$rankfeed" info --vocab whitespace.json | tail -n 1)"
 "$rankfeed" info --vocab whitespace.json --json | grep -A1 '"fast_road": false' |
   grep -q '"off_fast_road": "pre-tokenizer, Whitespace"' || fail "off the fast road in JSON"
+# Texts over the limit of a vocabulary: a character becomes 4,000, so the limit is low.
+grown=$(printf 'b%.0s' {1..4000})
+echo '{"normalizer": {"type": "Replace", "pattern": {"String": "g"}, "content": "'"$grown"'"}, "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}' >grow.json
+over='[0-9]+ bytes; the limit of the vocabulary is 536870'
+head -c 700000 /dev/zero | tr '\0' a >over.txt
+refused "text over the limit, encode" "a text has 700000 bytes; .*536870" "$rankfeed" encode --vocab grow.json over.txt
+refused "text over the limit, batch" "$over" "$rankfeed" batch --vocab grow.json --query a --docs over.txt
+refused "text over the limit, corpus" "over.txt:1: the text has 700000 bytes; .*536870" \
+  "$rankfeed" corpus build --vocab grow.json --docs over.txt -o grow.rfc
+no_file "text over the limit, corpus" grow.rfc
+refused "text over the limit, receipt" "a text has 700000 bytes; .*536870" "$rankfeed" receipt run --vocab grow.json --docs over.txt -o grow-receipt.json
+refused "text over the limit, audit" "a text has 700000 bytes; .*536870" "$rankfeed" audit --vocab grow.json --docs over.txt
 # roads_of OPTION...: lines of --stats, one space between columns
 roads_of() { "$rankfeed" encode --stats "$@" 2>&1 >/dev/null | tr -s ' '; }
 { printf 'What is a panda?\n\na \xe2\x96\x81 b\npa\xffnda\n'; printf '%05000d\n' 0 | tr 0 .; } >roads.txt
@@ -238,6 +250,10 @@ refused "truncated image" "truncated|structure|image" "$rankfeed" encode --vocab
 # bad requests
 batch=("$rankfeed" batch --vocab v.rfimg --docs docs.jsonl --query "What is a giant panda?")
 refused "stride too large" "stride 32 .* below 28" "${batch[@]}" --truncation only_second --overflow short --max-length 32 --stride 32
+refused "windows that cut the query" "truncation: windows need only_second" "${batch[@]}" --overflow short
+refused "windows without a limit" "overflow: windows need a max_length" "${batch[@]}" --truncation only_second --overflow aligned --max-length 0
+refused "pads of packed rows" "pad-to-length: packed rows have no padding" "${batch[@]}" --layout packed --pad-to-length 9
+refused "the second of one text" "truncation: rows of the single template have no second text" "${batch[@]}" --template single --truncation only_second
 refused "max_length below the specials" "max-length 3 .* 4 special tokens" "${batch[@]}" --max-length 3
 : >none.jsonl
 refused "no documents" "no documents" "$rankfeed" batch --vocab v.rfimg --query q --docs none.jsonl
@@ -305,6 +321,16 @@ equal "sides of the file where the configuration says none" "1 1 1 1 1 1 1 2 2 2
 sed -i 's/"direction": "Right"/"direction": "Left"/g' folder/tokenizer.json
 equal "left sides of the file" "1 3 3 3 3 2 2 2 1 1" "$(rows --vocab folder)"
 sed -i 's/"direction": "Left"/"direction": "Right"/g' folder/tokenizer.json
+# ... and what its tokenizer.json carries, when asked for: length 2 and pads up to 9
+equal "encode as the file says" "1 1 2 2 2 2 2 2 2" "$("$rankfeed" encode --vocab folder --file-defaults ab.txt | head -n 1)"
+equal "pads as the file says" '"ids":[1,2,2,2,2,2,2,2,2],"pieces":["a","<pad>","<pad>"' \
+  "$("$rankfeed" encode --vocab folder/tokenizer.json --file-defaults --json ab.txt | tail -n 1 | grep -o '"ids":.*"pieces":\["a","<pad>","<pad>"')"
+equal "batch as the file says" "1 1 2 2 2 2 2 2 2 1 1 2 2 2 2 2 2 2" "$(rows --vocab folder --file-defaults)"
+equal "options before the file's" "1 1 3 3 3 3 2 2 1 1 2 2 2 2 2 2" \
+  "$(rows --vocab folder --file-defaults --truncation-side left --max-length 6 --truncation only_second --pad-to-length 8)"
+refused "defaults of an image" "file-defaults needs a tokenizer.json as --vocab; v.rfimg is none" "$rankfeed" encode --vocab v.rfimg --file-defaults texts.txt
+sed 's/"LongestFirst"/"OnlySecond"/' folder/tokenizer.json >second.json
+refused "one text where the second is cut" "text 1: the file cuts the second of two texts" "$rankfeed" encode --vocab second.json --file-defaults ab.txt
 echo '{"pad_token": {"content": "b", "special": true}}' >folder/special_tokens_map.json
 refused "another pad token" "pad_token b has id 3, the vocabulary's 2, which rows are padded with" "$rankfeed" batch --vocab folder --query a --docs ab.txt
 "$rankfeed" batch --vocab folder --query a --docs ab.txt --layout packed >/dev/null || fail "another pad token, packed"

@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "contract_models.h"
+#include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "support/sanitizers.h"
 
@@ -46,6 +48,14 @@ class Pages {
   size_t size_;
   void* data_;
 };
+
+// For fuzz/run.py --scratch.
+void Say(const char* text, bool with_offsets, size_t bytes, size_t normalized, size_t touched,
+         size_t after_trim) {
+  std::printf("{\"text\": \"%s\", \"offsets\": %s, \"bytes\": %zu, \"normalized\": %zu, "
+              "\"touched\": %zu, \"after_trim\": %zu}\n",
+              text, with_offsets ? "true" : "false", bytes, normalized, touched, after_trim);
+}
 
 class EncoderTrim : public testing::TestWithParam<bool> {
  protected:
@@ -95,6 +105,8 @@ TEST_P(EncoderTrim, PagesThatAHostileTextTouchedAreHandedBack) {
   ASSERT_EQ(rankfeed_encoder_trim(encoder_, &dropped), RANKFEED_OK);
   EXPECT_GE(dropped, touched - kFixed);
   EXPECT_LE(pages_->Resident(), fresh + kFixed / 8);
+  Say("a character that becomes 12 bytes", GetParam(), kTextBytes, normalized, touched,
+      pages_->Resident());
 
   EXPECT_EQ(Encode(plain), expected_plain);
   EXPECT_EQ(Encode(growing), expected);
@@ -110,6 +122,40 @@ TEST_P(EncoderTrim, PagesThatAHostileTextTouchedAreHandedBack) {
   EXPECT_EQ(rankfeed_encoder_trim(encoder_, nullptr), RANKFEED_OK);
   EXPECT_LE(pages_->Resident(), fresh + kFixed / 8);
   EXPECT_EQ(Encode(longer), expected_longer);
+}
+
+// The character that published vocabularies make longest: 33 bytes of 3. The
+// byte behind them, which is no UTF-8, takes all of them to the general path.
+TEST_P(EncoderTrim, OfARealVocabularyAndItsLongestCharacter) {
+  const char* const source = std::getenv("RANKFEED_SOURCE_DIR");
+  ASSERT_NE(source, nullptr);
+  rankfeed_loaded* loaded = nullptr;
+  ASSERT_EQ(rankfeed_load((std::string(source) + "/data/default.model").c_str(), nullptr, &loaded,
+                          nullptr),
+            RANKFEED_OK);
+  const rankfeed_model* model = rankfeed_loaded_model(loaded);
+  std::string text;
+  while (text.size() + 4 <= kTextBytes) text += "\xef\xb7\xba";
+  text += '\xff';
+  rankfeed_mem_req need{};
+  ASSERT_EQ(rankfeed_encoder_mem_req(model, &limits_, &need), RANKFEED_OK);
+  const Pages pages(need.size);
+  rankfeed_encoder* encoder = nullptr;
+  ASSERT_EQ(rankfeed_encoder_init(model, &limits_, pages.data(), need.size, &encoder), RANKFEED_OK);
+  std::vector<int32_t> ids(rankfeed_token_bound(model, text.size()));
+  rankfeed_encoding io{};
+  io.struct_size = sizeof io;
+  io.capacity = static_cast<uint32_t>(ids.size());
+  io.input_ids = ids.data();
+  ASSERT_EQ(rankfeed_encode(encoder, {text.data(), text.size()}, nullptr, &io), RANKFEED_OK);
+  EXPECT_GT(io.count, text.size() / 3);
+  const size_t touched = pages.Resident(), normalized = text.size() / 3 * 33 + 3;
+  EXPECT_GT(touched, normalized);
+  EXPECT_LE(touched, normalized * (GetParam() ? kPerByteWithOffsets : kPerByte) + kFixed);
+  ASSERT_EQ(rankfeed_encoder_trim(encoder, nullptr), RANKFEED_OK);
+  EXPECT_LE(pages.Resident(), kFixed);
+  Say("U+FDFA and a bad byte, data/default.model", GetParam(), text.size(), normalized, touched, pages.Resident());
+  rankfeed_loaded_free(loaded);
 }
 
 TEST_P(EncoderTrim, LockedPagesAreRefusedAndTheEncoderStaysUsable) {

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT
 // What the headers call shareable between threads, shared: a model and its image, a
-// rankfeed_loaded, a corpus store while a writer commits to its file, batches' cancel flags, a
-// recorder; with a real vocabulary, so that the kernels, tables and dispatch of a service are used.
-// Nothing is used before the threads are, so that first uses race too. Built with -fsanitize=thread
-// this shows that shared objects are only read; in any build results equal those of one thread.
+// rankfeed_loaded, a corpus store while a writer commits to its file, a corpus of shards with its
+// manifest, batches' cancel flags, a recorder; with a real vocabulary, so that the kernels, tables and
+// dispatch of a service are used. Nothing is used before the threads are, so that first uses race too.
+// Built with -fsanitize=thread this shows that shared objects are only read; in any build results
+// equal those of one thread.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "contract/contract_models.h"
 #include "rankfeed/corpus.h"
+#include "rankfeed/corpus_manifest.h"
 #include "rankfeed/corpus_writer.h"
 #include "rankfeed/recorder.h"
 #include "rankfeed/rerank.h"
@@ -81,7 +85,7 @@ class Shared : public testing::Test {
     // Documents of two ids each; no encoder is made for them.
     ASSERT_EQ(rankfeed_corpus_writer_open(store_.c_str(), model(), nullptr, &writer_, nullptr),
               RANKFEED_OK);
-    Put(0, 40);
+    Put(writer_, 0, 40);
     rankfeed_corpus_options options{};
     options.struct_size = sizeof(options);
     storage_ = Allocate(rankfeed_corpus_mem_req().size);
@@ -89,33 +93,37 @@ class Shared : public testing::Test {
         rankfeed_corpus_open_file(store_.c_str(), model(), &options, storage_.get(),
                                   rankfeed_corpus_mem_req().size, &mapping_, &corpus_, nullptr),
         RANKFEED_OK);
+    LoadShards();
     ASSERT_EQ(rankfeed_recorder_open((folder_ / "trace.jsonl").c_str(), nullptr, &recorder_),
               RANKFEED_OK);
   }
   void TearDown() override {
     EXPECT_EQ(rankfeed_recorder_close(recorder_), RANKFEED_OK);
     rankfeed_image_unmap(&mapping_);
+    rankfeed_loaded_corpus_free(shards_);
     rankfeed_corpus_writer_close(writer_);
     rankfeed_loaded_free(loaded_);
   }
   const rankfeed_model* model() const { return rankfeed_loaded_model(loaded_); }
 
-  void Put(int32_t from, int32_t to) {
+  void Put(rankfeed_corpus_writer* writer, int32_t from, int32_t to) {
     for (int32_t i = from; i < to; ++i) {
       const int32_t ids[] = {100 + i, 200 + i};
       rankfeed_source document{};
       document.ids = ids;
       document.id_count = 2;
       EXPECT_EQ(
-          rankfeed_corpus_writer_put(writer_, Text("d" + std::to_string(i)), &document, nullptr),
+          rankfeed_corpus_writer_put(writer, Text("d" + std::to_string(i)), &document, nullptr),
           RANKFEED_OK);
     }
-    EXPECT_EQ(rankfeed_corpus_writer_commit(writer_, nullptr), RANKFEED_OK);
+    EXPECT_EQ(rankfeed_corpus_writer_commit(writer, nullptr), RANKFEED_OK);
   }
+  void LoadShards();
 
   Found Work(const uint32_t* cancel) const;
   void Encode(Found* found) const;
   void Corpus(Found* found) const;
+  void Shards(Found* found) const;
   void Rerank(const uint32_t* cancel, Found* found) const;
 
   const std::vector<std::string> texts_ = Sentences();
@@ -126,8 +134,41 @@ class Shared : public testing::Test {
   Block storage_;
   rankfeed_mapping mapping_{};
   rankfeed_corpus* corpus_ = nullptr;
+  rankfeed_loaded_corpus* shards_ = nullptr;
   rankfeed_recorder* recorder_ = nullptr;
 };
+
+// Two stores of ten documents each, and their manifest.
+void Shared::LoadShards() {
+  rankfeed_model_info info{};
+  info.struct_size = sizeof(info);
+  ASSERT_EQ(rankfeed_model_get_info(model(), &info), RANKFEED_OK);
+  std::string hash;
+  for (const uint8_t byte : info.config_hash) {
+    char digits[3];
+    std::snprintf(digits, sizeof(digits), "%02x", byte);
+    hash += digits;
+  }
+  std::string manifest = R"({"format": "rankfeed-corpus-manifest", "version": 1, "config_hash": ")" +
+                         hash + R"(", "routing": "probe", "documents": 20, "tokens": 40, "shards": [)";
+  for (int32_t i = 0; i < 2; ++i) {
+    const std::string name = "shard" + std::to_string(i) + ".rfc", path = folder_ / name.c_str();
+    rankfeed_corpus_writer* writer = nullptr;
+    ASSERT_EQ(rankfeed_corpus_writer_open(path.c_str(), model(), nullptr, &writer, nullptr),
+              RANKFEED_OK);
+    Put(writer, 10 * i, 10 * i + 10);
+    rankfeed_corpus_writer_close(writer);
+    manifest += (i > 0 ? ", " : "") + std::string(R"({"file": ")") + name + R"(", "bytes": )" +
+                std::to_string(std::filesystem::file_size(path)) +
+                R"(, "documents": 10, "tokens": 20, "sha256": ")" + std::string(64, '0') + "\"}";
+  }
+  const std::string path = folder_ / "manifest.json";
+  std::ofstream(path) << manifest << "]}";
+  rankfeed_builder_error error{};
+  error.struct_size = sizeof(error);
+  ASSERT_EQ(rankfeed_corpus_load(path.c_str(), model(), nullptr, &shards_, &error), RANKFEED_OK)
+      << error.message;
+}
 
 void Shared::Encode(Found* found) const {
   // A model of this thread's over the shared image, beside the shared model.
@@ -193,6 +234,23 @@ void Shared::Corpus(Found* found) const {
   }
 }
 
+void Shared::Shards(Found* found) const {
+  const rankfeed_corpus* corpus = rankfeed_loaded_corpus_get(shards_);
+  for (int32_t i = 0; i < 24; ++i) {
+    const std::string name = "d" + std::to_string(i);
+    rankfeed_source source{};
+    found->statuses.push_back(rankfeed_corpus_find(corpus, Text(name), &source));
+    found->pieces.insert(found->pieces.end(), source.ids, source.ids + source.id_count);
+  }
+  found->statuses.push_back(rankfeed_corpus_verify(corpus, nullptr));
+  for (uint32_t i = 0; i < 3; ++i) {
+    rankfeed_corpus_shard shard{};
+    shard.struct_size = sizeof(shard);
+    found->statuses.push_back(rankfeed_loaded_corpus_shard(shards_, i, &shard));
+    if (i < rankfeed_loaded_corpus_shard_count(shards_)) found->decoded.push_back(shard.path);
+  }
+}
+
 // Texts and documents of the store, in rows.
 void Shared::Rerank(const uint32_t* cancel, Found* found) const {
   rankfeed_pair_template pair_template{};
@@ -252,6 +310,7 @@ Found Shared::Work(const uint32_t* cancel) const {
   Found found;
   Encode(&found);
   Corpus(&found);
+  Shards(&found);
   Rerank(cancel, &found);
   const std::string query = texts_[1];
   const rankfeed_text candidates[] = {Text(texts_[2]), Text(texts_[5])};
@@ -278,7 +337,7 @@ TEST_F(Shared, ByManyThreadsAtOnce) {
       }
     });
   }
-  for (int32_t i = 40; i < 52; ++i) Put(i, i + 1);  // readers keep the store as it was
+  for (int32_t i = 40; i < 52; ++i) Put(writer_, i, i + 1);  // readers keep the store as it was
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(differences, 0u);
   EXPECT_EQ(rankfeed_recorder_count(recorder_), kThreads * kRounds);

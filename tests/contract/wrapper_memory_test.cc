@@ -227,6 +227,38 @@ TEST(WrapperLimits, SayTheLimitAndTheValue) {
   const Error error = encoder->Encode("eleven byte", options, &out);
   EXPECT_EQ(error.status, RANKFEED_E_LIMIT);
   EXPECT_EQ(error.message, "encoder: the text has 11 bytes; max_text_bytes is 10");
+  std::string text;
+  const Error decoded = encoder->Decode(std::vector<int32_t>(11), false, &text);
+  EXPECT_EQ(decoded.status, RANKFEED_E_LIMIT);
+  EXPECT_EQ(decoded.message, "encoder: there are 11 ids; max_text_bytes is 10");
+}
+
+// A document over the limit of the vocabulary is an error of its own; a query ends the request.
+TEST(WrapperLimits, OfTextsOfARequest) {
+  const OpenModel model(HuggingFaceSource());
+  const uint32_t most = rankfeed_max_text_bytes(model.get());
+  rankfeed_rerank_limits limits{};
+  limits.max_documents = 1;
+  limits.max_text_bytes = 1;
+  auto reranker = Reranker::Create(model.get(), limits, RerankOptions());
+  ASSERT_TRUE(reranker) << reranker.error().message;
+  const std::string text = "ba ab";
+  rankfeed_source fits{}, too_long{};
+  fits.text = Text(text);
+  too_long.text = {text.data(), size_t{most} + 1};  // refused before anything of it is read
+  const rankfeed_source documents[] = {fits, too_long, fits};
+  ASSERT_FALSE(reranker->Begin(fits, documents));
+  rankfeed_batch batch;
+  ASSERT_FALSE(reranker->Next(&batch));
+  EXPECT_EQ(batch.rows, 2u);
+  EXPECT_EQ(reranker->status()[0], RANKFEED_OK);
+  EXPECT_EQ(reranker->status()[1], RANKFEED_E_LIMIT);
+  EXPECT_EQ(reranker->status()[2], RANKFEED_OK);
+  const Error error = reranker->Begin(too_long, documents);
+  EXPECT_EQ(error.status, RANKFEED_E_LIMIT);
+  EXPECT_EQ(error.message, "reranker: the query has " + std::to_string(size_t{most} + 1) +
+                               " bytes; the limit of the vocabulary is " + std::to_string(most));
+  EXPECT_FALSE(reranker->Begin(fits, documents));
 }
 
 }  // namespace

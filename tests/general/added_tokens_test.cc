@@ -63,6 +63,10 @@ const Case kCases[] = {
     {kNone, {{"\357\277\275", 0}}, "a\357\277\275b",
      "23:0-1 41:1-2 24:2-3",
      "23:0-1 41:1-2 24:2-3"},
+    // A byte that is no character is read as U+FFFD, which the wheel is given.
+    {kNone, {{"a\357\277\275", 0}}, "ba\200a\377b",
+     "24:0-1 41:1-3 41:3-5 24:5-6",
+     "24:0-1 41:1-3 41:3-5 24:5-6"},
 };
 // clang-format on
 

@@ -16,7 +16,7 @@
 namespace rankfeed::general {
 namespace {
 
-// Positions of a search, as Lattice has them.
+// Places of a search, as Lattice has them.
 struct Nodes {
   explicit Nodes(size_t size) : best(size + 1), link(size + 1), value(size + 1) {}
   Lattice lattice() { return {best.data(), link.data(), value.data()}; }
@@ -33,11 +33,27 @@ std::vector<std::pair<uint32_t, uint32_t>> PathOf(const Nodes& nodes, size_t siz
   return path;
 }
 
-template <class Arithmetic, bool kSpecials, class Chars>
-void PlainSearch(const Model& model, const Chars& chars, double start, Nodes* nodes) {
-  const uint32_t size = chars.size();
-  std::vector<uint32_t> back(size + 1, 0), codes(size + 1);
-  chars.PutCodes(codes.data());
+// The place of each character, and the end.
+std::vector<uint32_t> PlacesOf(const TextChars& chars) {
+  std::vector<uint32_t> places;
+  for (uint32_t at = 0; at < chars.size(); ++at) {
+    if (!utf8::IsContinuation(chars.text[at])) places.push_back(at);
+  }
+  places.push_back(chars.size());
+  return places;
+}
+std::vector<uint32_t> PlacesOf(const CodeChars& chars) {
+  std::vector<uint32_t> places(chars.size() + 1);
+  for (uint32_t at = 0; at <= chars.size(); ++at) places[at] = at;
+  return places;
+}
+
+// Links and values by place, scores by character.
+template <class Arithmetic, bool kSpecials>
+void PlainSearch(const Model& model, const std::vector<uint32_t>& codes,
+                 const std::vector<uint32_t>& places, double start, Nodes* nodes) {
+  const auto size = static_cast<uint32_t>(codes.size());
+  std::vector<uint32_t> back(size + 1, 0), values(size + 1);
   nodes->best[0] = start;
   uint32_t frontier = 0;
   const auto relax = [&](uint32_t begin, uint32_t end, double sum, uint32_t value) {
@@ -45,17 +61,17 @@ void PlainSearch(const Model& model, const Chars& chars, double start, Nodes* no
     if (back[end] != 0 && !(sum > nodes->best[end])) return;
     nodes->best[end] = Arithmetic::Store(sum);
     back[end] = end - begin;
-    nodes->value[end] = value;
+    values[end] = value;
   };
-  for (uint32_t begin = 0; begin < size; begin = chars.Next(begin)) {
+  for (uint32_t begin = 0; begin < size; ++begin) {
     if (Arithmetic::kRebases) {
       Rebase(nodes->best.data(), begin, frontier, [&](uint32_t i) { return back[i] != 0; });
     }
     bool single = false;
     trie::Unit unit = model.pieces.root();
     for (uint32_t end = begin, depth = 0; end < size && depth < model.config->max_piece_chars;) {
-      if (!model.pieces.Step(unit, codes[end] >> kLinkBits)) break;
-      end = chars.Next(end);
+      if (!model.pieces.Step(unit, codes[end])) break;
+      ++end;
       ++depth;
       const uint32_t value = trie::Value(unit);
       if (value == trie::kNoValue) continue;
@@ -65,14 +81,15 @@ void PlainSearch(const Model& model, const Chars& chars, double start, Nodes* no
       single |= depth == 1;
     }
     if (!single) {
-      relax(begin, chars.Next(begin),
-            Arithmetic::Unknown(model.config->unk_score, nodes->best[begin]), trie::kNoValue);
+      relax(begin, begin + 1, Arithmetic::Unknown(model.config->unk_score, nodes->best[begin]),
+            trie::kNoValue);
     }
   }
   uint32_t end = size, after = ~uint32_t{0};
   for (; end > 0; end -= back[end]) {
-    nodes->link[end] = after;
-    after = end;
+    nodes->link[places[end]] = after;
+    nodes->value[places[end]] = values[end];
+    after = places[end];
   }
   nodes->link[0] = after;
 }
@@ -80,13 +97,16 @@ void PlainSearch(const Model& model, const Chars& chars, double start, Nodes* no
 template <class Arithmetic, bool kSpecials, class Chars>
 void ExpectSame(const Model& model, const Chars& chars, double start) {
   Nodes plain(chars.size()), nodes(chars.size());
-  PlainSearch<Arithmetic, kSpecials>(model, chars, start, &plain);
+  const std::vector<uint32_t> places = PlacesOf(chars);
+  std::vector<uint32_t> codes(places.size());
+  codes.resize(chars.PutCodes(codes.data()));
+  ASSERT_EQ(codes.size() + 1, places.size());
+  for (uint32_t& code : codes) code >>= kLinkBits;
+  PlainSearch<Arithmetic, kSpecials>(model, codes, places, start, &plain);
   FindBestPath<Arithmetic, kSpecials>(model, chars, start, nodes.lattice());
   ASSERT_EQ(PathOf(nodes, chars.size()), PathOf(plain, chars.size()));
-  for (uint32_t at = 0; at < chars.size(); at = chars.Next(at)) {
-    ASSERT_EQ(nodes.best[at], plain.best[at]) << at;
-  }
-  ASSERT_EQ(nodes.best[chars.size()], plain.best[chars.size()]);
+  for (size_t at = 0; at < codes.size(); ++at) ASSERT_EQ(nodes.best[at], plain.best[at]) << at;
+  ASSERT_EQ(nodes.best[chars.size()], plain.best[codes.size()]);
 }
 
 template <class Arithmetic>

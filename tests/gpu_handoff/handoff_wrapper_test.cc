@@ -160,7 +160,9 @@ TEST_F(HandoffWrapper, StreamsOfOneSlotAreLimited) {
   {
     auto lease = slot.Submit(8, copies_.get());
     ASSERT_TRUE(lease);
-    EXPECT_EQ(lease->RecordStream(consumer_.get()).status, RANKFEED_E_LIMIT);
+    const Error error = lease->RecordStream(consumer_.get());
+    EXPECT_EQ(error.status, RANKFEED_E_LIMIT);
+    EXPECT_EQ(error.message, "a slot would wait for 5 streams; the limit is 4");
     EXPECT_EQ(lease->WaitOn(consumer_.get()).status, RANKFEED_E_LIMIT);
     EXPECT_FALSE(lease->WaitOn(streams[0].get()));
     EXPECT_EQ(lease->DlWait(RANKFEED_DL_STREAM_NOT_SAID).status, RANKFEED_E_LIMIT);

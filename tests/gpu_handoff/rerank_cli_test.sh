@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # rerank_cli_test.sh RANKFEED SOURCE_DIR: `rankfeed rerank` ranks the sample, says the same on several
-# threads and in small batches, and names what is wrong.
+# threads, in small batches and from a corpus, and names what is wrong.
 set -uo pipefail
 rankfeed=$1 source=$2
 failures=0
@@ -28,6 +28,26 @@ shown() { sed 's/\.[0-9]\{5\} / /' <<<"$1" | head -3; }
 documented=$(sed -n '/^rank *score/,/^```/p' "$source/README.md" | head -3)
 [[ $(shown "$table") == "$(shown "$documented")" ]] || fail "README.md shows another table: $table"
 
+# Documents of a store, and of two behind a manifest, rank as their texts do, to the last digit; one that is in neither needs its text.
+docs=$source/data/sample/docs.jsonl
+rm -rf stores && mkdir stores
+store() { "$rankfeed" corpus build --vocab "$source/data/default.model" --jsonl "$@" >/dev/null || fail "corpus build"; }
+store --docs "$docs" -o stores/all.rfc
+head -n 20 "$docs" | store --docs - -o stores/0.rfc
+sed -n '21,$p' "$docs" | store --docs - -o stores/1.rfc
+"$rankfeed" corpus manifest -o stores/docs.json stores/0.rfc stores/1.rfc >/dev/null || fail "corpus manifest"
+sed 's/, *"text": *".*"}$/}/' "$docs" >ids.jsonl
+[[ $(wc -c <ids.jsonl) -lt $(($(wc -c <"$docs") / 4)) ]] || fail "ids.jsonl has texts: $(head -n 1 ids.jsonl)"
+for corpus in all.rfc docs.json "docs.json --map-file"; do
+  # shellcheck disable=SC2086
+  other=$(rerank --query "$(<"$source/data/sample/query.txt")" --docs ids.jsonl --top 10 --json --corpus stores/$corpus) || fail "rerank --corpus $corpus"
+  [[ $(results "$ranked") == "$(results "$other")" ]] || fail "another ranking from $corpus: ${other:0:300}"
+done
+{ cat ids.jsonl; echo '{"id": "new", "text": "A panda."}'; echo '{"id": "absent"}'; } >mixed.jsonl
+sed '$d' mixed.jsonl >known.jsonl
+count=$(wc -l <known.jsonl)
+[[ $(rerank --query q --docs known.jsonl --corpus stores/docs.json --json | grep -o '"index"' | wc -l) == "$count" ]] || fail "stored and new documents together"
+
 # What the sample model counts: shared pieces, pairs of neighbouring ones, and hardly anything in a few words.
 first() {
   local wanted=$1 query=$2 best
@@ -52,6 +72,10 @@ refused "do not belong together" "$rankfeed" rerank --vocab "$source/data/defaul
   --model "$source/tests/gpu_handoff/golden/xlmr" "${sample[@]}"
 echo -n >empty.txt
 refused "no documents" rerank --query q --docs empty.txt
+refused "document absent has no text and is not in stores/docs.json" rerank --query q --docs mixed.jsonl --corpus stores/docs.json
+refused 'no string field "text"' rerank --query q --docs ids.jsonl
+refused "another vocabulary" "$rankfeed" rerank --vocab "$source/data/default.model" --parity sentencepiece-0.2.1 --model "$source/data/reranker" \
+  --query q --docs ids.jsonl --corpus stores/docs.json
 for device in cuda hip; do
   if ! out=$(rerank "${sample[@]}" --device $device 2>&1 >/dev/null); then
     [[ $out == *"--device host works everywhere"* ]] || fail "$device: $out"

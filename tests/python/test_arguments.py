@@ -136,24 +136,24 @@ class Refused(unittest.TestCase):
         pairs = self.tok.encode_pairs
         windows = dict(overflow="short_last", truncation="only_second")
         for kwargs, message in (
-                (dict(windows), "overflow is 'short_last' and max_length is None; windows need a max_length"),
+                (dict(windows), "overflow is 'short_last'; windows need a max_length"),
                 (dict(overflow="aligned_last", max_length=9),
-                 "overflow is 'aligned_last' and truncation 'longest_first'; windows need truncation=\"only_second\", which leaves "
-                 "the query whole"),
+                 "truncation is 'longest_first'; windows need only_second, which leaves the query whole"),
                 (dict(windows, max_length=9, stride=5),
-                 "stride is 5; it must be below 5, what max_length leaves beside the special tokens"),
+                 "stride is 5; it must be below what max_length leaves beside the special tokens"),
                 (dict(max_length=9, stride=9, add_special_tokens=False),
-                 "stride is 9; it must be below 9, what max_length leaves beside the special tokens"),
+                 "stride is 9; it must be below what max_length leaves beside the special tokens"),
                 (dict(padding=False, tensors=["attention_mask"]),
-                 "tensors has 'attention_mask', which padding=False does not make"),
-                (dict(tensors=["row_of_token"]), "tensors has 'row_of_token', which padding=True does not make")):
+                 "tensors is ['attention_mask']; packed rows have no such tensor"),
+                (dict(tensors=["lengths", "row_of_token"]),
+                 "tensors is ['lengths', 'row_of_token']; padded rows have no such tensor")):
             self.refuses(rankfeed.RankfeedError, message, pairs, "q", DOCS, **kwargs)
         with tempfile.TemporaryDirectory() as folder, open(hf_file("roberta"), encoding="utf-8") as file:
             path = os.path.join(folder, "no_pad.tokenizer.json")
             with open(path, "w", encoding="utf-8") as out:
                 out.write(file.read().replace('"<pad>"', '"<other>"'))
             no_pad = rankfeed.Tokenizer.from_file(path)
-        with self.assertRaisesRegex(rankfeed.RankfeedError, "padding is True and the vocabulary has no padding token") as caught:
+        with self.assertRaisesRegex(rankfeed.RankfeedError, "padding is True; padded rows need a padding token, and the vocabulary has none") as caught:
             no_pad.encode_pairs("q", DOCS)
         self.assertEqual(caught.exception.name, "RANKFEED_E_ARGUMENT")
         self.assertEqual(pairs("q", DOCS[:1], max_length=9, stride=3, **windows).documents[0], 0)

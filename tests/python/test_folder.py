@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import pickle
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -138,6 +139,25 @@ class FileDefaults(Case):
                 theirs.no_padding()
                 for a, b in zip(plain.encode_batch(docs), theirs.encode_batch(docs)):
                     self.equal(a, b, True)
+
+    def test_command_line(self):
+        """rankfeed encode --file-defaults: the first window of each text, with its pads."""
+        docs = [" ".join(text.split()) for text in hf_models.texts(30, 4)] + ["", "abc " * 9]
+        fixed = dict(PADDING, strategy={"Fixed": 20}, direction="Right", pad_to_multiple_of=None)
+        right = dict(TRUNCATION, direction="Right", stride=0, strategy="OnlyFirst")
+        for cut, pad, special in itertools.product((None, TRUNCATION, right), (None, PADDING, fixed), (True, False)):
+            self.data.update(truncation=cut, padding=pad)
+            path = os.path.join(self.folder(), "tokenizer.json")
+            theirs = tokenizers.Tokenizer.from_file(path)
+            command = [os.environ["RANKFEED_PROGRAM"], "encode", "--vocab", path, "--file-defaults", "--json"]
+            done = subprocess.run(command + ["--special"] * special, input="\n".join(docs) + "\n", capture_output=True, text=True, check=True)
+            with self.subTest(cut=cut, pad=pad, special=special):
+                mine = [json.loads(line) for line in done.stdout.splitlines()]
+                self.assertEqual(len(mine), len(docs))
+                for a, text in zip(mine, docs):
+                    b = theirs.encode(text, add_special_tokens=special)
+                    self.assertEqual((a["ids"], a["special_tokens_mask"]), (b.ids, b.special_tokens_mask))
+                    self.assertEqual([tuple(o) for o in a["offsets"]], b.offsets)
 
     def equal(self, mine, theirs, windows):
         for name in ("ids", "type_ids", "attention_mask", "special_tokens_mask", "offsets"):

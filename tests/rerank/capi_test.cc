@@ -330,6 +330,14 @@ TEST_F(IdsOnly, WrapperCountsLogits) {
   EXPECT_FALSE(made->PutScores(batch, logits));
 }
 
+TEST_F(IdsOnly, WrapperNamesTheOptionAtFault) {
+  options_.tensors = RANKFEED_TENSOR_ATTENTION_MASK;
+  const auto made = rankfeed::Reranker::Create(nullptr, limits_, options_);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().status, RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(made.error().message, "tensors: packed rows have no such tensor");
+}
+
 // The wrapper makes a larger reranker when it needs one: batches of the old one are still refused.
 TEST_F(IdsOnly, WrapperRefusesLateBatches) {
   limits_.max_documents = 1;
@@ -540,6 +548,50 @@ TEST_F(WithModel, ModelWithoutTemplateIsRefused) {
   const rankfeed_status status = rankfeed_reranker_init(model(), &limits_, &options_, encoders_,
                                                         scratch.get(), need.size, &reranker);
   EXPECT_EQ(status, info.specials_pair != 0 ? RANKFEED_OK : RANKFEED_E_UNSUPPORTED);
+}
+
+// What is said of options that are refused, and that nothing is said of others.
+TEST_F(WithModel, ProblemsOfOptions) {
+  const char* field = "unset";
+  const auto problem = [&](const rankfeed_model* of, const rankfeed_rerank_options* options) {
+    const char* const rule = rankfeed_rerank_options_problem(of, options, &field);
+    EXPECT_EQ(rule == nullptr, field == nullptr);
+    EXPECT_EQ(rankfeed_rerank_options_problem(of, options, nullptr), rule);
+    return std::string(rule != nullptr ? field : "");
+  };
+  EXPECT_EQ(problem(model(), &options_), "");
+  options_.stride = 48;  // its template is of texts: how many tokens they have is not known yet
+  EXPECT_EQ(problem(model(), &options_), "stride");
+  options_.stride = 47;
+  EXPECT_EQ(problem(model(), &options_), "");
+  pair_template_.prefix.text = pair_template_.middle.text = pair_template_.suffix.text = {};
+  const int32_t ids[] = {5, 6, 7};
+  pair_template_.prefix.ids = ids;
+  pair_template_.prefix.id_count = 3;
+  EXPECT_EQ(problem(model(), &options_), "stride");
+  options_.stride = 44;
+  EXPECT_EQ(problem(model(), &options_), "");
+  const int32_t negative[] = {5, -6};
+  pair_template_.middle.ids = negative;
+  pair_template_.middle.id_count = 2;
+  EXPECT_EQ(problem(model(), &options_), "pair_template");
+  pair_template_.middle.ids = nullptr;  // and a count
+  EXPECT_EQ(problem(model(), &options_), "pair_template");
+  pair_template_.middle.id_count = 0;
+  pair_template_.struct_size -= 4;
+  EXPECT_EQ(problem(model(), &options_), "pair_template");
+  options_.pair_template = nullptr;
+  EXPECT_EQ(problem(model(), &options_), "pair_template");
+  options_.template_kind = RANKFEED_TEMPLATE_PAIR;
+  options_.stride = 8;
+  EXPECT_EQ(problem(model(), &options_), "");
+  options_.layout = RANKFEED_PADDED;
+  options_.tensors = 0;
+  EXPECT_EQ(problem(model(), &options_), "");
+  EXPECT_EQ(problem(nullptr, &options_), "layout");  // no pad token without a vocabulary
+  EXPECT_EQ(problem(model(), nullptr), "options");
+  options_.struct_size -= 4;
+  EXPECT_EQ(problem(model(), &options_), "options");
 }
 
 TEST_F(WithModel, TextsLongerThanTheLimit) {

@@ -3,13 +3,29 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "rerank/fake_model.h"
 
 namespace rankfeed::rerank {
 namespace {
 
+// Options that are refused have a reason, and others have none.
 rankfeed_status InitStatus(const rankfeed_rerank_options& options) {
-  return FakeReranker(options, FakeLimits(8, 0, 100)).init_status;
+  const rankfeed_status status = FakeReranker(options, FakeLimits(8, 0, 100)).init_status;
+  Refusal why = WhyRefused(options, FakeFacts());
+  if (why.field == nullptr && status != RANKFEED_E_STRUCT_SIZE) {
+    why = WhyNoRoom(options, TemplateTokens({kFakePair, kFakeSingle, options.pair_template, options.template_kind,
+                                             options.no_special_tokens != 0}));
+  }
+  EXPECT_EQ(why.field != nullptr, status == RANKFEED_E_ARGUMENT) << (why.field != nullptr ? why.field : "no reason");
+  EXPECT_EQ(why.field == nullptr, why.rule == nullptr);
+  return status;
+}
+
+std::string FieldOf(const rankfeed_rerank_options& options) {
+  const Refusal why = WhyRefused(options, FakeFacts());
+  return why.field != nullptr ? why.field : "";
 }
 
 TEST(Setup, DefaultsAreGood) {
@@ -126,6 +142,33 @@ TEST(Setup, Templates) {
   EXPECT_EQ(InitStatus(o), RANKFEED_E_UNK_ID);
   o.template_kind = RANKFEED_TEMPLATE_PAIR;
   EXPECT_EQ(InitStatus(o), RANKFEED_E_ARGUMENT);
+}
+
+TEST(Setup, ReasonsNameTheField) {
+  rankfeed_rerank_options o = FakeOptions();
+  o.overflow = RANKFEED_OVERFLOW_WINDOWS_SHORT_LAST;
+  EXPECT_EQ(FieldOf(o), "overflow");  // without max_length
+  o.max_length = 30;
+  o.truncation = RANKFEED_TRUNCATE_LONGEST_FIRST;
+  EXPECT_EQ(FieldOf(o), "truncation");
+  o.truncation = RANKFEED_TRUNCATE_ONLY_SECOND;
+  EXPECT_EQ(FieldOf(o), "");
+  o.layout = RANKFEED_PACKED;
+  o.pad_to_multiple_of = 8;
+  EXPECT_EQ(FieldOf(o), "pad_to_multiple_of");
+  o.pad_to_multiple_of = 0;
+  o.padding_side = RANKFEED_LEFT;
+  EXPECT_EQ(FieldOf(o), "padding_side");
+  o.padding_side = RANKFEED_RIGHT;
+  o.tensors = RANKFEED_TENSOR_ATTENTION_MASK;
+  EXPECT_EQ(FieldOf(o), "tensors");
+  EXPECT_STREQ(WhyNoRoom(o, 31).field, "max_length");
+  o.stride = 26;
+  EXPECT_STREQ(WhyNoRoom(o, 4).field, "stride");
+  EXPECT_EQ(WhyNoRoom(o, 3).field, nullptr);
+  ModelFacts facts = FakeFacts();
+  facts.has_pad = false;
+  EXPECT_STREQ(WhyRefused(FakeOptions(), facts).field, "layout");
 }
 
 TEST(Setup, ValuesOutOfRange) {

@@ -25,13 +25,17 @@ def command_of_the_unit(rankfeed, options):
 
 
 class Server:
-    """A running server and its files. rankfeed: the command line, which makes images and stores."""
+    """A running server and its files. rankfeed: the command line, which makes images and stores. config: the
+    vocabulary is a model's folder with that tokenizer_config.json, not an image."""
 
-    def __init__(self, rankfeed, documents=(), arguments=(), environment=None, stderr=None):
+    def __init__(self, rankfeed, documents=(), arguments=(), environment=None, stderr=None, config=None):
         self.folder = tempfile.TemporaryDirectory()
         self.rankfeed = rankfeed
-        self.vocab, self.corpus, self.model = (self.path(n) for n in ("default.rfimg", "docs.rfc", "model"))
-        subprocess.run([rankfeed, "compile", MODEL, "-o", self.vocab], check=True, stdout=subprocess.DEVNULL)
+        self.vocab, self.corpus, self.model = (self.path(n) for n in ("vocabulary", "docs.rfc", "model"))
+        if config is None:
+            subprocess.run([rankfeed, "compile", MODEL, "-o", self.vocab], check=True, stdout=subprocess.DEVNULL)
+        else:
+            self.write_folder(self.vocab, config)
         info = json.loads(subprocess.run([rankfeed, "info", "--vocab", self.vocab, "--json"], check=True,
                                          capture_output=True).stdout)
         self.id_count, self.pad_id = info["id_count"], info["pad_id"]
@@ -56,10 +60,22 @@ class Server:
     def write_model(self, folder, seed, id_count=None):
         random_model.write(folder, id_count or self.id_count, self.pad_id, seed)
 
+    @staticmethod
+    def tokenizer_json():
+        """The default vocabulary as the object of a tokenizer.json."""
+        return json.loads(subprocess.run([sys.executable, os.path.join(SOURCE, "data", "make_tokenizer_json.py"), MODEL],
+                                         check=True, capture_output=True).stdout)
+
+    @classmethod
+    def write_folder(cls, folder, config):
+        os.mkdir(folder)
+        for name, data in (("tokenizer.json", cls.tokenizer_json()), ("tokenizer_config.json", config)):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                json.dump(data, file, ensure_ascii=False)
+
     def compile_permuted(self, image):
         """The default vocabulary as a tokenizer.json whose ordinary pieces have other ids; how many ids it has."""
-        file = json.loads(subprocess.run([sys.executable, os.path.join(SOURCE, "data", "make_tokenizer_json.py"), MODEL],
-                                         check=True, capture_output=True).stdout)
+        file = self.tokenizer_json()
         vocab = file["model"]["vocab"]
         vocab[4:] = vocab[:3:-1]  # <s>, <pad>, </s>, <unk> stay
         with open(image + ".json", "w", encoding="utf-8") as out:

@@ -6,7 +6,9 @@ import json
 import math
 import os
 import socket
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -221,6 +223,27 @@ class Rerank(unittest.TestCase):
             t.join()
         self.assertEqual(wrong, [])
         self.assertEqual(seen, {0, 1, 2})
+
+
+class Folder(unittest.TestCase):
+    def test_vocabulary_of_a_model_folder(self):
+        """Its tokenizer_config.json says how long rows are, unless the command line does."""
+        for arguments, length in (([], 24), (["--max-length", 32], 32)):
+            server = Server(RANKFEED, (), ["--workers", 1, *arguments], config={"model_max_length": 24})
+            try:
+                self.assertEqual(server.call("GET", "/info")[1]["max_input_length"], length)
+                answer = server.post("/rerank", {"query": QUERY, "texts": ["word " * 99, "A panda."]})
+                self.assertEqual((answer[0], sorted(r["index"] for r in answer[1])), (200, [0, 1]), answer)
+            finally:
+                server.stop()
+
+    def test_configuration_that_no_row_fits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            vocab = os.path.join(folder, "vocabulary")
+            Server.write_folder(vocab, {"model_max_length": 4})
+            done = subprocess.run([RANKFEED, "serve", "--vocab", vocab, "--model", folder], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("model_max_length is 4; rows have at least 8 tokens: give --max-length", done.stderr)
 
 
 class Drain(unittest.TestCase):
