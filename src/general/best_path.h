@@ -107,16 +107,21 @@ class PathFinder {
         max_chars_(std::min(model.config->max_piece_chars, kLinkMask)) {}
 
   void Run(double start) {
-    const uint32_t count = count_;
-    link_[count] = 0;  // no piece goes on with it
+    link_[count_] = 0;  // no piece goes on with it
     best_[0] = start;
-    for (uint32_t begin = 0; begin < count;) {
+    GoOn(0, count_);
+  }
+
+  // Looks at the pieces that begin in [begin, end), where the search has come to `begin`. Behind
+  // `end` there are as many characters as a piece has, or all that there are.
+  void GoOn(uint32_t begin, uint32_t end) {
+    while (begin < end) {
       if constexpr (Arithmetic::kRebases) {
         Rebase(best_, begin, frontier_, [this](uint32_t i) { return (link_[i] & kLinkMask) != 0; });
       }
       const uint32_t code = Code(begin);
       if (code != 0 && code == Code(begin + 1) && begin >= looked_at_) [[unlikely]] {
-        const uint32_t done = RunRepeats(begin);
+        const uint32_t done = RunRepeats(begin, end);
         if (done != begin) {
           begin = done;
           continue;
@@ -136,6 +141,10 @@ class PathFinder {
       ++begin;
     }
   }
+
+  // The furthest place that some candidate has ended at, where scores are rebased.
+  uint32_t frontier() const { return frontier_; }
+  void set_frontier(uint32_t frontier) { frontier_ = frontier; }
 
   // Without an unknown id tokenizers fails as soon as the unknown edge is the best way to any
   // place, whether or not the best path goes there. That edge is the last candidate tried for its
@@ -195,11 +204,11 @@ class PathFinder {
     }
   }
 
-  // A run of one character that begins at `begin` (repeated_pieces.h). Returns the place up to
-  // which it went, `begin` if nothing was done.
-  [[gnu::noinline]] uint32_t RunRepeats(uint32_t begin) {
+  // A run of one character that begins at `begin` (repeated_pieces.h), as far as `limit`. Returns
+  // the place up to which it went, `begin` if nothing was done.
+  [[gnu::noinline]] uint32_t RunRepeats(uint32_t begin, uint32_t limit) {
     uint32_t end = std::max(begin + 1, run_end_);  // of a run that was left once
-    while (end < count_ && Code(end) == Code(begin)) ++end;
+    while (end < limit && Code(end) == Code(begin)) ++end;
     looked_at_ = run_end_ = end;
     RepeatedPieces pieces;
     const uint32_t count = end - begin;

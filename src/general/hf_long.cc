@@ -27,7 +27,7 @@ class Tokens {
   void EndWord() { EndUnknown(); }
 
   // A piece of the path. False where a special token is one, or the sink is full.
-  bool Piece(uint32_t value, const LongScratch::Char* chars, uint32_t count) {
+  bool Piece(uint32_t value, const CharacterArrays& chars, uint32_t at, uint32_t count) {
     const uint32_t id = value != trie::kNoValue ? model_.value_ids[value] : image::kNoId;
     if (value != trie::kNoValue && specials_ != SpecialPieces::kKept && IsSpecial(id)) {
       guarded_ = true;
@@ -36,7 +36,7 @@ class Tokens {
       return false;
     }
     if (value == trie::kNoValue || id == model_.config->unk_id) {
-      for (uint32_t i = 0; i < count; ++i) AddUnknown(chars[i]);
+      for (uint32_t i = 0; i < count; ++i) AddUnknown(chars.c[at + i]);
     } else {
       EndUnknown();
       sink_.Push(id, 0, 0);
@@ -55,17 +55,17 @@ class Tokens {
 
   // Unknown characters in a row are looked up as a whole, else spelled, else one token: they are
   // spelled on the way, and that is taken back.
-  void AddUnknown(const LongScratch::Char& c) {
+  void AddUnknown(char32_t c) {
     if (!in_unknown_) {
       in_unknown_ = found_ = true;
       unit_ = model_.pieces.root();
       spelled_ = model_.has(image::kByteFallback) && !model_.byte_ids.empty();
       begin_ = sink_.count;
     }
-    found_ = found_ && model_.pieces.Step(unit_, c.code);
+    found_ = found_ && model_.pieces.Step(unit_, model_.codes[c]);
     if (!spelled_) return;
     char bytes[4];
-    const uint32_t size = utf8::Encode(c.c, bytes);
+    const uint32_t size = utf8::Encode(c, bytes);
     for (uint32_t i = 0; i < size && spelled_; ++i) {
       const uint32_t id = model_.byte_ids[static_cast<unsigned char>(bytes[i])];
       spelled_ = id != image::kNoId;

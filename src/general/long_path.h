@@ -2,28 +2,24 @@
 // general/long_path.h: the references' own search (best_path.h) over text of any length in memory
 // that does not grow with it.
 //
-// Characters come one by one from a stream that can be copied, state and all. The search goes
-// forwards with the scores of the places that a piece may still end at, a window of
-// max_piece_chars, and keeps the links of a block of characters. At the end of a block the paths to
-// all places of the window mostly have a place in common, and up to that the path is known. Where
-// they have none, as in long runs of one character, checkpoints are kept instead of links: stream,
-// window, and for each place of the window which place of the window before its best path comes
-// through. When there are too many every second one is dropped. At the end of the word the places
-// that the best path passes are known, from the last checkpoint to the first, and the stretch
-// between two is searched again from the first of them: with its links if it fits into a block,
-// else with checkpoints of its own. Sums are those of best_path.h, in the same order, so the path
-// is the same.
+// Characters come one by one from a stream that can be copied, state and all, into arrays that hold
+// two blocks. The search goes on over them block by block. Behind a block the paths to all places
+// that a piece may still end at, a window of max_piece_chars, mostly have a place in common, and up
+// to that the path is known. Where they have none in a block, as in long runs of one character,
+// checkpoints are kept from there to the end of the word: stream, window, and for each place of the
+// window which place of the window before its best path comes through. When there are too many
+// every second one is dropped. At the end of the word the places that the best path passes are
+// known, from the last checkpoint to the first, and the stretch between two is searched again from
+// the first of them: at once if it fits into the arrays, else with checkpoints of its own. Sums are
+// those of best_path.h, in the same order, so the path is the same.
 #pragma once
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
-#include <cstring>
+#include <numeric>
 #include <type_traits>
 
 #include "base/layout.h"
-#include "general/arithmetic.h"
 #include "general/best_path.h"
 #include "image/model.h"
 
@@ -35,203 +31,248 @@ struct Character {
   uint32_t mark;
 };
 
+// Characters in arrays.
+struct CharacterArrays {
+  uint32_t* c;
+  uint32_t* mark;
+};
+
 // What the search works in.
 struct LongScratch {
   // Longer pieces would make checkpoints large.
   static constexpr uint32_t kMaxPieceChars = 255;
   // On the first level there are kFirst times as many checkpoints as on the others. With 16 of
-  // them, at least 8 are left where every second one was dropped: 32 * 8^5 blocks are enough for
+  // them, at least 8 are left where every second one was dropped: 48 * 8^6 blocks are enough for
   // any text.
-  static constexpr uint32_t kLevels = 6, kFirst = 4;
+  static constexpr uint32_t kLevels = 7, kFirst = 6;
 
+  // Of a checkpoint, by place from it on.
   struct Node {
     double best;
-    uint32_t value;
-    uint16_t back;   // characters of the best piece that ends here, 0 without any
-    uint16_t cross;  // the first place of its path at or behind the last checkpoint, from there
+    Character character;  // behind the place
+    uint16_t before;      // where its path comes through the window of the checkpoint before
+    bool reached;
   };
-  struct Char {
-    char32_t c;
-    uint32_t mark;
-    uint16_t code;
+  // A stream, and what was read of it ahead of a word's end.
+  template <class Stream>
+  struct Source {
+    static_assert(std::is_trivially_copyable_v<Stream>);
+    Stream stream;
+    Character next{};
+    bool has_next = false, ended = false;  // ended: no character of the word is left
   };
   // Places are counted from the begin of the word.
   template <class Stream>
   struct State {
-    static_assert(std::is_trivially_copyable_v<Stream>);
-    Stream stream;
-    Character next;        // read ahead of the word's end
-    bool has_next, ended;  // ended: no character of the word is left in the stream
-    uint64_t at, read, frontier;
-    uint64_t entry;  // of a checkpoint: where the best path enters
-    Node* nodes;     // ring
-    Char* chars;     // ring
-    uint16_t* table;
+    Source<Stream> source;
+    uint64_t at, entry;       // entry: where the best path enters the window
+    uint32_t read, frontier;  // behind at: characters, and PathFinder::frontier
+    Node* nodes;
   };
 
-  uint32_t block = 0, kept = 0, ring = 0;  // block 0: there is none
-  void* states = nullptr;                  // three that work, then checkpoints, level by level
+  uint32_t block = 0, kept = 0, window = 0;  // block 0: there is none
+  void* states = nullptr;                    // checkpoints, level by level
   Node* nodes = nullptr;
-  Char* chars = nullptr;
-  uint16_t* tables = nullptr;
-  // Of a block, by place:
-  Char* block_chars = nullptr;
-  uint32_t* block_values = nullptr;
-  uint16_t* block_links = nullptr;
+  uint16_t* through = nullptr;  // by place, of LongSearch::Compose
+  // Of Room() characters, by whoever carves:
+  Lattice lattice = {};
+  CharacterArrays chars = {};
 
-  static constexpr uint32_t kWorking = 3;
-  uint32_t StateCount() const { return kWorking + (kFirst + kLevels - 1) * kept; }
-  // A block, and as much before it that is not settled.
-  uint32_t BlockRoom() const { return 2 * (block + ring); }
+  uint32_t StateCount() const { return (kFirst + kLevels - 1) * kept; }
+  static uint32_t WindowOf(const Model& model) {
+    return std::clamp(model.config->max_piece_chars, 1u, kMaxPieceChars) + 1;
+  }
+  // Two blocks, and a window before, between and behind them.
+  static constexpr uint32_t RoomFor(uint32_t block, uint32_t window) { return 2 * block + 3 * window; }
+  uint32_t Room() const { return RoomFor(block, window); }
 
-  // Measures or carves, for texts of that stream. block and kept (even, 4 or more) as tests have
-  // them small.
+  // Measures or carves, for texts of that stream. kept: even, 4 or more; tests have it small.
   template <class Stream>
-  void Carve(Layout& layout, const Model& model, uint32_t block_chars_, uint32_t kept_) {
-    // The links of a block reach beyond its begin's window.
-    block = std::max(block_chars_, std::min(model.config->max_piece_chars, kMaxPieceChars) + 1);
+  void Carve(Layout& layout, const Model& model, uint32_t block_chars, uint32_t kept_) {
+    window = WindowOf(model);
+    block = std::max(block_chars, window + 1);
     kept = kept_;
-    ring = std::bit_ceil(std::min(model.config->max_piece_chars, kMaxPieceChars) + 2);
     states = layout.Take<State<Stream>>(StateCount());
-    const size_t entries = size_t{StateCount()} * ring;
-    nodes = layout.Take<Node>(entries);
-    chars = layout.Take<Char>(entries);
-    tables = layout.Take<uint16_t>(entries);
-    block_chars = layout.Take<Char>(BlockRoom());
-    block_values = layout.Take<uint32_t>(BlockRoom());
-    block_links = layout.Take<uint16_t>(BlockRoom());
+    nodes = layout.Take<Node>(size_t{StateCount()} * window);
+    through = layout.Take<uint16_t>(size_t{Room()} + 1);
   }
 };
 
 // Stream: trivially copyable, `bool Next(Character*)`, `static bool BeginsWord(const Character&)`.
-// Emitter: `bool Piece(value, chars, count)` for each piece of a best path in order; false: it has
-// seen enough of the word.
+// Emitter: `bool Piece(value, const CharacterArrays&, at, count)` for each piece of a best path in
+// order, its characters from `at` on; false: it has seen enough of the word.
 template <class Arithmetic, class Stream, class Emitter>
 class LongSearch {
  public:
+  using Source = LongScratch::Source<Stream>;
   using State = LongScratch::State<Stream>;
   using Node = LongScratch::Node;
-  using Char = LongScratch::Char;
 
   LongSearch(const Model& model, const LongScratch& scratch, const Stream& stream, Emitter& emitter)
       : model_(model),
         scratch_(scratch),
+        lattice_(scratch.lattice),
+        chars_(scratch.chars),
         emitter_(emitter),
-        mask_(scratch.ring - 1),
-        max_chars_(std::clamp(model.config->max_piece_chars, 1u, LongScratch::kMaxPieceChars)),
+        max_chars_(scratch.window - 1),
         states_(static_cast<State*>(scratch.states)),
-        live_(states_[0]),
-        work_(states_[1]),
-        begin_(states_[2]) {
+        live_{stream},
+        work_{stream},
+        begin_{stream} {
     for (uint32_t i = 0; i < scratch.StateCount(); ++i) {
-      states_[i].nodes = scratch.nodes + size_t{i} * scratch.ring;
-      states_[i].chars = scratch.chars + size_t{i} * scratch.ring;
-      states_[i].table = scratch.tables + size_t{i} * scratch.ring;
+      states_[i].nodes = scratch.nodes + size_t{i} * scratch.window;
     }
-    live_.stream = stream;
-    live_.has_next = false;
   }
 
   // Whether there is another word.
-  bool More() {
-    if (!live_.has_next) live_.has_next = live_.stream.Next(&live_.next);
-    return live_.has_next;
-  }
+  bool More() { return Peek(live_); }
 
   // Searches the next word, of which there is one, from that score on, and emits its path. again:
   // whether WordAgain may be called. False: the emitter had seen enough.
   bool Word(double start, bool again) {
-    live_.ended = false;
-    live_.at = live_.read = live_.frontier = live_.entry = 0;
-    std::fill_n(live_.nodes, scratch_.ring, Node{0, trie::kNoValue, 0, 0});
-    At(live_, 0).best = start;
-    if (again) Copy(live_, &begin_);
+    start_ = start;
+    if (again) begin_ = live_;
     specials_ = true;
     return Solve();
   }
   // The same word once more, without the pieces that are special tokens.
   bool WordAgain() {
-    Copy(begin_, &live_);
+    live_ = begin_;
     specials_ = false;
     return Solve();
   }
 
-  double score() const { return At(live_, live_.at).best; }  // behind the word
-  // Whether the best way to some place of the word is an unknown character.
+  double score() const { return score_; }  // behind the word
+  // Whether the best way to some place of the word is an unknown character, which the model has no
+  // id for.
   bool needs_unknown() const { return needs_unknown_; }
   const Stream& stream() const { return live_.stream; }
 
  private:
-  // Fewer characters than that are not worth a copy of the state.
-  static constexpr uint32_t kFewChars = 64;
+  static constexpr uint32_t kNone = ~uint32_t{0};
+
+  static bool Peek(Source& source) {
+    if (!source.has_next) source.has_next = source.stream.Next(&source.next);
+    return source.has_next;
+  }
 
   State* Store(uint32_t level) {
-    const uint32_t before = level == 0 ? 0 : LongScratch::kFirst + level - 1;
-    return states_ + LongScratch::kWorking + before * scratch_.kept;
+    return states_ + (level == 0 ? 0 : LongScratch::kFirst + level - 1) * scratch_.kept;
   }
   uint32_t MostKept(uint32_t level) const {
     return level == 0 ? LongScratch::kFirst * scratch_.kept : scratch_.kept;
   }
-  Node& At(const State& s, uint64_t at) const { return s.nodes[at & mask_]; }
-
-  void Copy(const State& from, State* to) const {
-    Node* const nodes = to->nodes;
-    Char* const chars = to->chars;
-    uint16_t* const table = to->table;
-    std::memcpy(static_cast<void*>(to), &from, sizeof(from));
-    to->nodes = nodes;
-    to->chars = chars;
-    to->table = table;
-    std::copy_n(from.nodes, scratch_.ring, nodes);
-    std::copy_n(from.chars, scratch_.ring, chars);
-    std::copy_n(from.table, scratch_.ring, table);
+  // Characters of the best piece that ends there.
+  uint32_t Length(uint32_t at) const { return lattice_.link[at] & kLinkMask; }
+  void SetLength(uint32_t at, uint32_t length) {
+    lattice_.link[at] = (lattice_.link[at] & ~kLinkMask) | length;
   }
 
   bool Solve() {
-    needs_unknown_ = false;
-    in_block_ = true;
-    first_of_block_ = 0;
-    State* const store = Store(0);
-    uint32_t kept = 0;
-    uint64_t interval = scratch_.block, next = std::min(kFewChars, scratch_.block);
-    do {
-      if (live_.at != next) continue;
-      if (in_block_) {
-        const uint64_t settled = kept == 0 ? 0 : Settled();
-        if (kept == 0 || settled >= store[0].at) {
-          if (!EmitSettled(settled)) return false;
-          kept = 0;
-        } else {
-          in_block_ = false;
-        }
-      }
-      kept = Keep(live_, 0, kept, &interval);
-      next = live_.at + interval;
-    } while (Step(live_));
-    needs_unknown_ |= live_.at != 0 && At(live_, live_.at).value == trie::kNoValue;
-    if (in_block_) {
-      PutLink(live_, live_.at);
-      return EmitBlock(first_of_block_, live_.at);
+    source_ = &live_;
+    live_.ended = needs_unknown_ = false;
+    at_ = count_ = frontier_ = 0;
+    place_ = 0;
+    lattice_.best[0] = start_;
+    lattice_.link[0] = 0;
+    // From there on the arrays have what was searched last; before it, no more than a block.
+    uint32_t last = 0;
+    while (GoOn(scratch_.block)) {
+      const uint32_t settled = Settled(last);
+      if (settled == kNone) return SolveOpen(last);
+      if (!EmitBlock(0, settled)) return false;
+      Move(settled, 0);
+      Save(Store(0));
+      last = at_;
     }
-    SetEntries(0, kept, At(live_, live_.at).cross);
-    return EmitBlock(first_of_block_, store[0].entry) && EmitBetween(0, kept, live_.at);
+    score_ = lattice_.best[at_];
+    return EmitBlock(0, at_);
   }
 
-  // The last place of the block that the paths to all places of the window have in common.
-  uint64_t Settled() {
-    uint64_t places[LongScratch::kMaxPieceChars + 1] = {};
-    uint32_t count = 0;
-    PutLink(live_, live_.at);
-    for (uint64_t at = live_.at + max_chars_; at-- > live_.at;) {
-      if (At(live_, at).back != 0) places[count++] = at;
+  // The rest of a word, whose paths have no place in common from `last` on, where the first
+  // checkpoint is. What leads to that stays in the arrays.
+  bool SolveOpen(uint32_t last) {
+    const uint32_t base = last + scratch_.window;
+    uint32_t kept = 1;
+    uint64_t interval = 1, blocks = 0;
+    std::iota(table_, table_ + scratch_.window, uint16_t{0});
+    Compose(last);
+    for (bool more = true; more;) {
+      if (++blocks == interval) {
+        kept = Keep(0, kept, &interval);
+        blocks = 0;
+      }
+      Move(at_, base);
+      more = GoOn(scratch_.block);
+      Compose(base);
     }
-    const auto before = [this](uint64_t at) {
-      return at - (at > live_.at ? At(live_, at).back : scratch_.block_links[at - first_of_block_]);
-    };
+    score_ = lattice_.best[at_];
+    SetEntries(0, kept, table_[0]);
+    const State& first = *Store(0);
+    const auto entry = static_cast<uint32_t>(first.entry - first.at);
+    return EmitBlock(0, last + entry) && EmitBetween(0, kept, place_);
+  }
+
+  // Reads characters of the word up to so many behind what is searched.
+  void Read(uint32_t most) {
+    Source& source = *source_;
+    for (const uint32_t end = at_ + most; count_ < end && !source.ended;) {
+      const bool first = place_ == at_ && count_ == 0;
+      if (!Peek(source) || (!first && Stream::BeginsWord(source.next))) {
+        source.ended = true;
+        break;
+      }
+      Put(count_++, source.next);
+      source.has_next = false;
+      lattice_.link[count_] = 0;
+    }
+  }
+  void Put(uint32_t at, const Character& c) {
+    chars_.c[at] = c.c;
+    chars_.mark[at] = c.mark;
+    lattice_.link[at] |= uint32_t{model_.codes[c.c]} << kLinkBits;
+  }
+
+  // Searches so many characters on. False: the word ended, and all of it is searched.
+  bool GoOn(uint32_t most) {
+    Read(most + max_chars_);
+    const uint32_t end = source_->ended ? count_ : at_ + most;
+    Search(end);
+    return !source_->ended;
+  }
+
+  void Search(uint32_t end) {
+    specials_ ? Search<true>(end) : Search<false>(end);
+    if (source_ == &live_ && model_.config->unk_id == image::kNoId) {
+      const uint32_t* const values = lattice_.value;
+      needs_unknown_ |=
+          std::find(values + at_ + 1, values + end + 1, trie::kNoValue) != values + end + 1;
+    }
+    place_ += end - at_;
+    at_ = end;
+  }
+  template <bool kSpecials>
+  void Search(uint32_t end) {
+    PathFinder<Arithmetic, kSpecials> finder(model_, lattice_, count_);
+    finder.set_frontier(frontier_);
+    finder.GoOn(at_, end);
+    frontier_ = finder.frontier();
+  }
+
+  // The last place that the paths to all places of the window have in common, if it is not before
+  // `last`.
+  uint32_t Settled(uint32_t last) const {
+    uint32_t places[LongScratch::kMaxPieceChars + 1];
+    uint32_t count = 0;
+    for (uint32_t at = std::min(at_ + max_chars_, count_); at > at_; --at) {
+      if (Length(at) != 0) places[count++] = at;
+    }
+    places[count++] = at_;
     // They fall from the first to the last. The first goes back by a piece, to its place among
     // them.
     while (count > 1) {
-      const uint64_t back = before(places[0]);
+      if (places[0] <= last) return kNone;
+      const uint32_t back = places[0] - Length(places[0]);
       uint32_t i = 0;
       for (; i + 1 < count && places[i + 1] > back; ++i) places[i] = places[i + 1];
       if (i + 1 < count && places[i + 1] == back) {
@@ -241,132 +282,105 @@ class LongSearch {
         places[i] = back;
       }
     }
-    return places[0] > live_.at ? before(places[0]) : places[0];
+    return places[0] >= last ? places[0] : kNone;
   }
 
-  // Emits the path up to there, behind which the block begins anew.
-  bool EmitSettled(uint64_t settled) {
-    if (!EmitBlock(first_of_block_, settled)) return false;
-    const uint64_t from = settled - first_of_block_;
-    const auto move = [from](auto* array, uint64_t end) {
-      std::copy(array + from, array + end, array);
+  // Moves what is behind `from` down to `to`.
+  void Move(uint32_t from, uint32_t to) {
+    const auto move = [from, to](auto* array, uint32_t end) {
+      std::copy(array + from, array + end, array + to);
     };
-    move(scratch_.block_chars, live_.read - first_of_block_);
-    if (live_.at > settled) {
-      move(scratch_.block_links, live_.at - first_of_block_);
-      move(scratch_.block_values, live_.at - first_of_block_);
-    }
-    first_of_block_ = settled;
-    return true;
+    move(lattice_.best, count_ + 1);
+    move(lattice_.link, count_ + 1);
+    move(lattice_.value, count_ + 1);
+    move(chars_.c, count_);
+    move(chars_.mark, count_);
+    frontier_ = std::max(frontier_, from) - (from - to);
+    at_ -= from - to;
+    count_ -= from - to;
   }
 
-  // Reads a character of the word, if there is one.
-  bool Read(State& s, Character* c) {
-    if (!s.has_next) s.has_next = s.stream.Next(&s.next);
-    if (!s.has_next || (s.read != 0 && Stream::BeginsWord(s.next))) return false;
-    *c = s.next;
-    s.has_next = false;
-    return true;
+  // For each place of the window, table_ has where its path comes through the window of the last
+  // checkpoint; before, the same of the window that the search came from at `base`.
+  void Compose(uint32_t base) {
+    uint16_t* const through = scratch_.through;
+    const uint32_t from = at_ - base, end = std::min(at_ + max_chars_, count_) - base;
+    through[0] = 0;
+    for (uint32_t i = 1; i <= end; ++i) {
+      const uint32_t length = Length(base + i);
+      through[i] = length > i ? static_cast<uint16_t>(i) : through[i - length];
+    }
+    uint16_t table[LongScratch::kMaxPieceChars + 1];
+    std::copy_n(table_, scratch_.window, table);
+    for (uint32_t i = from; i <= end; ++i) table_[i - from] = table[through[i]];
   }
 
-  // Looks at the pieces that begin at s.at and moves on. False at the end of the word.
-  bool Step(State& s) {
-    while (!s.ended && s.read < s.at + max_chars_) {
-      Character c;
-      if (!Read(s, &c)) {
-        s.ended = true;
-        break;
-      }
-      const Char read = {c.c, c.mark, model_.codes[c.c]};
-      s.chars[s.read & mask_] = read;
-      if (in_block_) scratch_.block_chars[s.read - first_of_block_] = read;
-      ++s.read;
-    }
-    if (s.at == s.read) return false;
-    if constexpr (Arithmetic::kRebases) Rebase(s);
-    Node& begin = At(s, s.at);
-    if (s.at != 0 && begin.value == trie::kNoValue) needs_unknown_ = true;
-    if (in_block_) PutLink(s, s.at);
-    if (!Push(s, begin)) {
-      Relax(s, begin, s.at + 1, Arithmetic::Unknown(model_.config->unk_score, begin.best),
-            trie::kNoValue);
-    }
-    begin.back = 0;  // from now on a place one ring further
-    begin.value = trie::kNoValue;
-    ++s.at;
-    return true;
-  }
-
-  bool Push(State& s, const Node& begin) {
-    trie::Unit unit = model_.pieces.root();
-    bool single = false;
-    uint64_t at = s.at;
-    for (uint32_t depth = 0; at < s.read && depth < max_chars_; ++depth) {
-      if (!model_.pieces.Step(unit, s.chars[at & mask_].code)) break;
-      ++at;
-      const uint32_t value = trie::Value(unit);
-      if (value == trie::kNoValue) continue;
-      if (!specials_ && (model_.id_flags[model_.value_ids[value]] & image::kIdSpecial) != 0) {
-        continue;
-      }
-      Relax(s, begin, at, Arithmetic::Piece(model_.scores[value], begin.best), value);
-      single |= depth == 0;
-    }
-    return single;
-  }
-
-  void Relax(State& s, const Node& begin, uint64_t end, double sum, uint32_t value) {
-    s.frontier = std::max(s.frontier, end);
-    Node& node = At(s, end);
-    if (node.back == 0 || sum > node.best) {
-      node = {Arithmetic::Store(sum), value, static_cast<uint16_t>(end - s.at), begin.cross};
+  void Save(State* to) const {
+    to->source = *source_;
+    to->at = place_;
+    to->read = count_ - at_;
+    to->frontier = std::max(frontier_, at_) - at_;
+    for (uint32_t i = 0; i <= std::min(to->read, max_chars_); ++i) {
+      const uint32_t at = at_ + i;
+      Node& node = to->nodes[i];
+      node = {lattice_.best[at], {}, table_[i], i == 0 || Length(at) != 0};
+      if (i != to->read) node.character = {chars_.c[at], chars_.mark[at]};
     }
   }
 
-  void Rebase(State& s) {
-    const double offset = At(s, s.at).best;
-    if (!(std::abs(offset) > kRebaseBeyond)) return;
-    for (uint64_t i = s.at; i <= std::max(s.frontier, s.at); ++i) {
-      Node& node = At(s, i);
-      if (i == s.at || node.back != 0) node.best = AddFloats(node.best, -offset);
+  // Goes back to a checkpoint, in arrays that hold nothing else.
+  void Restore(const State& from) {
+    source_ = &work_;
+    work_ = from.source;
+    at_ = 0;
+    place_ = from.at;
+    count_ = from.read;
+    frontier_ = from.frontier;
+    for (uint32_t i = 0; i <= count_; ++i) {
+      const Node& node = from.nodes[i];
+      lattice_.best[i] = node.best;
+      lattice_.link[i] = node.reached ? i + 1 : 0;  // from before the checkpoint
+      lattice_.value[i] = trie::kNoValue;
+      if (i != count_) Put(i, node.character);
     }
+  }
+
+  static void Copy(const State& from, State* to, uint32_t count) {
+    Node* const nodes = to->nodes;
+    *to = from;
+    to->nodes = nodes;
+    std::copy_n(from.nodes, count, nodes);
   }
 
   // Another checkpoint, behind `count` others. Where there are as many as there may be, every
   // second one goes.
-  uint32_t Keep(State& s, uint32_t level, uint32_t count, uint64_t* interval) {
+  uint32_t Keep(uint32_t level, uint32_t count, uint64_t* interval) {
     State* const store = Store(level);
-    for (uint32_t i = 0; i < scratch_.ring; ++i) {
-      Node& node = At(s, s.at + i);
-      const bool reached = i < max_chars_ && (i == 0 || node.back != 0);
-      s.table[i] = reached ? node.cross : 0;
-      node.cross = static_cast<uint16_t>(i);
-    }
     if (count == MostKept(level)) {
-      Follow(store[count - 1].table, s.table);
+      const Node* before = store[count - 1].nodes;
+      for (uint32_t i = 0; i < scratch_.window; ++i) table_[i] = before[table_[i]].before;
       for (uint32_t k = 1; k < count / 2; ++k) {
-        Follow(store[2 * k - 1].table, store[2 * k].table);
-        Copy(store[2 * k], &store[k]);
+        before = store[2 * k - 1].nodes;
+        Node* const nodes = store[2 * k].nodes;
+        for (uint32_t i = 0; i < scratch_.window; ++i) nodes[i].before = before[nodes[i].before].before;
+        Copy(store[2 * k], &store[k], scratch_.window);
       }
       count /= 2;
       *interval *= 2;
     }
-    Copy(s, &store[count]);
+    Save(&store[count]);
+    std::iota(table_, table_ + scratch_.window, uint16_t{0});
     return count + 1;
   }
 
-  // Makes a table that leads to one checkpoint lead to the one before it.
-  void Follow(const uint16_t* before, uint16_t* table) const {
-    for (uint32_t i = 0; i < scratch_.ring; ++i) table[i] = before[table[i]];
-  }
-
-  // Where the best path enters at the checkpoints of a level. cross: of the node that it ends at.
-  void SetEntries(uint32_t level, uint32_t count, uint16_t cross) {
+  // Where the best path enters at the checkpoints of a level. through: its place in the window of
+  // the last one.
+  void SetEntries(uint32_t level, uint32_t count, uint16_t through) {
     State* const store = Store(level);
     for (uint32_t k = count; k > 0;) {
       --k;
-      store[k].entry = store[k].at + cross;
-      cross = store[k].table[cross];
+      store[k].entry = store[k].at + through;
+      through = store[k].nodes[through].before;
     }
   }
 
@@ -383,70 +397,70 @@ class LongSearch {
   // Emits the path from a checkpoint, where it enters, to `exit`.
   bool EmitFrom(const State& start, uint64_t exit, uint32_t level) {
     if (start.entry == exit) return true;
-    Copy(start, &work_);
-    in_block_ = exit - start.at <= 2 * scratch_.block;
-    first_of_block_ = start.at;
-    if (!in_block_) return EmitLong(exit, level);
-    for (uint64_t i = start.at; i < start.read; ++i) {  // those read already
-      scratch_.block_chars[i - start.at] = start.chars[i & mask_];
-    }
-    while (work_.at != exit) Step(work_);
-    PutLink(work_, exit);
-    return EmitBlock(start.entry, exit);
+    Restore(start);
+    if (exit - place_ > 2 * scratch_.block) return EmitLong(exit, level);
+    const auto end = static_cast<uint32_t>(exit - place_);
+    Read(end + max_chars_);
+    Search(end);
+    return EmitBlock(static_cast<uint32_t>(start.entry - start.at), end);
   }
 
-  // The same from a copy of the checkpoint, with more of them on the way.
+  // The same from where it was gone back to, with more checkpoints on the way.
   bool EmitLong(uint64_t exit, uint32_t level) {
     if (level == LongScratch::kLevels) return false;  // longer than any text
-    uint64_t interval = scratch_.block;
-    uint32_t count = Keep(work_, level, 0, &interval);
-    for (uint64_t next = work_.at + interval; work_.at != exit; Step(work_)) {
-      if (work_.at != next) continue;
-      count = Keep(work_, level, count, &interval);
-      next = work_.at + interval;
+    std::iota(table_, table_ + scratch_.window, uint16_t{0});
+    uint64_t interval = 1, blocks = 0;
+    uint32_t count = Keep(level, 0, &interval);
+    while (place_ != exit) {
+      if (blocks == interval) {
+        count = Keep(level, count, &interval);
+        blocks = 0;
+      }
+      Move(at_, 0);
+      const auto most = static_cast<uint32_t>(std::min<uint64_t>(exit - place_, scratch_.block));
+      Read(most + max_chars_);
+      Search(at_ + most);
+      Compose(0);
+      ++blocks;
     }
-    SetEntries(level, count, At(work_, exit).cross);
+    SetEntries(level, count, table_[0]);
     return EmitBetween(level, count, exit);
   }
 
-  void PutLink(const State& s, uint64_t at) {
-    scratch_.block_links[at - first_of_block_] = At(s, at).back;
-    scratch_.block_values[at - first_of_block_] = At(s, at).value;
-  }
-
   // Emits the path whose links lead from exit to entry.
-  bool EmitBlock(uint64_t entry, uint64_t exit) {
-    const auto first = static_cast<uint32_t>(entry - first_of_block_);
-    const auto end = static_cast<uint32_t>(exit - first_of_block_);
+  bool EmitBlock(uint32_t entry, uint32_t exit) {
     // Turned to lead forwards: the size of a piece stands where it begins.
-    uint16_t after = 0;
-    for (uint32_t at = end; at > first;) {
-      const uint16_t size = scratch_.block_links[at];
-      scratch_.block_links[at] = after;
-      after = size;
-      at -= size;
+    uint32_t after = 0;
+    for (uint32_t at = exit; at > entry;) {
+      const uint32_t length = Length(at);
+      SetLength(at, after);
+      after = length;
+      at -= length;
     }
-    for (uint32_t at = first, size = after; at < end; size = scratch_.block_links[at]) {
-      if (!emitter_.Piece(scratch_.block_values[at + size], scratch_.block_chars + at, size)) {
-        return false;
-      }
-      at += size;
+    for (uint32_t at = entry, length = after; at < exit; length = Length(at)) {
+      if (!emitter_.Piece(lattice_.value[at + length], chars_, at, length)) return false;
+      at += length;
     }
     return true;
   }
 
   const Model& model_;
   const LongScratch& scratch_;
+  const Lattice lattice_;
+  const CharacterArrays chars_;
   Emitter& emitter_;
-  const uint64_t mask_;
   const uint32_t max_chars_;
   State* const states_;
-  State& live_;   // of the text
-  State& work_;   // of what is searched again
-  State& begin_;  // of the word
+  Source live_;   // of the text
+  Source work_;   // of what is searched again
+  Source begin_;  // of the word
+  double start_ = 0, score_ = 0;
   bool specials_ = true, needs_unknown_ = false;
-  bool in_block_ = false;  // links are kept
-  uint64_t first_of_block_ = 0;
+  // In the arrays: characters before at_ are searched, count_ are read.
+  Source* source_ = nullptr;
+  uint32_t at_ = 0, count_ = 0, frontier_ = 0;
+  uint64_t place_ = 0;  // of at_
+  uint16_t table_[LongScratch::kMaxPieceChars + 1] = {};
 };
 
 }  // namespace rankfeed::general

@@ -58,6 +58,8 @@ void Scratch::CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bo
     lengthy.Carve<SpCharacters>(layout, model, kBlock, kCheckpoints);
   }
   lattice.Carve(layout, capacity);
+  lengthy.lattice = lattice;
+  lengthy.chars = {split_begin, split_end};
 }
 
 }  // namespace rankfeed::general

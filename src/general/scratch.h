@@ -20,7 +20,8 @@ namespace rankfeed::general {
 // alternate between the two texts.
 struct Scratch {
   static constexpr uint32_t kArrayBytes = 65 << 10;                // texts of 64 KiB, and a little
-  static constexpr uint32_t kBlock = 12 << 10, kCheckpoints = 16;  // of lengthy
+  static constexpr uint32_t kBlock = 24 << 10, kCheckpoints = 16;  // of lengthy
+  static_assert(LongScratch::RoomFor(kBlock, LongScratch::kMaxPieceChars + 1) < kArrayBytes);
 
   uint32_t text_capacity = 0;  // bytes in each text, and entries in every array below
   uint32_t run_capacity = 0;   // bytes in those that decoders use, the same or more
@@ -31,7 +32,7 @@ struct Scratch {
   // Piece boundaries found by the pre-tokenizer, for pipelines that need them all at once.
   uint32_t* split_begin = nullptr;
   uint32_t* split_end = nullptr;
-  LongScratch lengthy;
+  LongScratch lengthy;  // its arrays are those above and below
   Lattice lattice = {};
   AddedTokenFilter added;
 

@@ -127,16 +127,16 @@ class Tokens {
     number_ = number;
   }
 
-  bool Piece(uint32_t value, const LongScratch::Char* chars, uint32_t) {
+  bool Piece(uint32_t value, const CharacterArrays& chars, uint32_t at, uint32_t) {
     const bool unknown = value == trie::kNoValue;
     // Unknown characters in a row are one token, but where bytes take their place.
     if (unknown && open_ && unknown_ && !byte_fallback_) return true;
-    End(chars[0].mark);
+    End(chars.mark[at]);
     open_ = true;
     unknown_ = unknown;
     value_ = value;
-    from_ = chars[0].mark;
-    character_ = chars[0].c;
+    from_ = chars.mark[at];
+    character_ = chars.c[at];
     return count_ < TokenSink::kMost;
   }
   void End(uint32_t to) {

@@ -43,6 +43,8 @@ class Lengthy {
     } else {
       lengthy->Carve<general::SpCharacters>(layout, model, block, kept);
     }
+    lengthy->lattice.Carve(layout, lengthy->Room());
+    lengthy->chars = {layout.Take<uint32_t>(lengthy->Room()), layout.Take<uint32_t>(lengthy->Room())};
   }
 
   std::vector<unsigned char> memory_;
