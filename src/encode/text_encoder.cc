@@ -334,7 +334,7 @@ rankfeed_status TextEncoder::GeneralParts(std::string_view text, size_t begin, s
   const bool goes_on = segment::ScoreSumsOf(model_) != segment::ScoreSums::kFloat64Words;
   const bool in_parts = cuts.any() && sink.begin == nullptr && sink.end == nullptr;
   while (in_parts && end - begin > segment::Cuts::kPartBytes) {
-    const std::string_view rest = text.substr(begin, end - begin);
+    const std::string_view rest(text.data() + begin, end - begin);
     const auto size = static_cast<uint32_t>(rest.size());
     uint32_t cut = cuts.FindLast(rest, 0, segment::Cuts::kPartBytes);
     if (cut == segment::Cuts::kNone) cut = cuts.FindFirst(rest, segment::Cuts::kPartBytes, size);
@@ -350,7 +350,7 @@ rankfeed_status TextEncoder::GeneralParts(std::string_view text, size_t begin, s
 rankfeed_status TextEncoder::GeneralPart(std::string_view text, size_t begin, size_t end,
                                          TokenSink& sink, general::CarriedScore* score) const {
   if (!model_.huggingface()) {
-    const std::string_view part = text.substr(begin, end - begin);
+    const std::string_view part(text.data() + begin, end - begin);
     return general::EncodeSentencePiece(model_, encoder_.general, part, {}, sink, score);
   }
   return general::EncodeHuggingFaceStretch(model_, encoder_.general, text,

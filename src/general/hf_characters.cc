@@ -4,6 +4,7 @@
 #include "general/hf_characters.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 #include "base/utf8.h"
@@ -21,6 +22,8 @@ using image::Step;
 
 // Of a Stage's text: characters taken, which keep their own marks.
 constexpr uint32_t kTaken = ~uint32_t{0};
+// Of a Whitespace stage: a character of a word.
+constexpr uint8_t kWordKind = 1;
 // Longer patterns would be searched in a time that grows with their square.
 constexpr size_t kMaxPattern = 256;
 
@@ -79,7 +82,96 @@ bool HasPreTokenizer(const Model& model, const Step& step) {
   return false;
 }
 
+normalize::Form FormOf(NormalizerOp op) {
+  return {op == NormalizerOp::kNfkc || op == NormalizerOp::kNfkd,
+          op == NormalizerOp::kNfc || op == NormalizerOp::kNfkc};
+}
+
+std::span<const uint32_t> Decomposed(const Model& model, char32_t c, normalize::Form form) {
+  return unicode::Mapping(model, form.compatible ? model.decomp_k : model.decomp, c);
+}
+
+// Whether nothing before a character is sorted behind it or composed with it.
+bool StartsApart(const Model& model, char32_t c, normalize::Form form) {
+  if (c < 0x80) return true;
+  const std::span<const uint32_t> parts = Decomposed(model, c, form);
+  const char32_t first = parts.empty() ? c : parts[0];
+  if (model.ccc[first] != 0) return false;
+  if (!form.composed) return true;
+  if (first >= 0x1161 && first <= 0x11c2) return false;  // Hangul vowels and final consonants
+  return std::none_of(model.compose.begin(), model.compose.end(),
+                      [first](const image::ComposePair& pair) { return pair.second == first; });
+}
+
+// Whether an element of the normalizer leaves a character as it is beside other plain ones.
+bool IsPlain(const Model& model, const Step& step, char32_t c) {
+  char bytes[4], out_bytes[4];
+  const std::string_view character(bytes, utf8::Encode(c, bytes));
+  const auto op = NormalizerOp{step.op};
+  switch (op) {
+    case NormalizerOp::kPrecompiled:
+      return c != '\r' && c != '\n' &&
+             (model.props[c] & image::kGraphemeMask) == image::kGraphemeOther &&
+             !Charsmap(model.charsmap_units, model.charsmap_pool).Shortest(character);
+    case NormalizerOp::kStrip:
+    case NormalizerOp::kReplaceSpaces:
+      return !unicode::IsWhiteSpace(c);
+    case NormalizerOp::kLowercase:
+      return unicode::Mapping(model, model.lower, c).empty();
+    case NormalizerOp::kNfc:
+    case NormalizerOp::kNfd:
+    case NormalizerOp::kNfkc:
+    case NormalizerOp::kNfkd: {
+      const normalize::Form form = FormOf(op);
+      const bool hangul = c >= 0x1100 && c <= 0x11ff;
+      const bool syllable = c >= 0xac00 && c <= 0xd7a3;
+      return !hangul && !syllable && StartsApart(model, c, form) &&
+             Decomposed(model, c, form).empty();
+    }
+    case NormalizerOp::kStripAccents:
+      return !unicode::HasProp(model, c, image::kCombiningMark);
+    case NormalizerOp::kNmt: {
+      const normalize::NormalizedText in{bytes, nullptr, nullptr, 4,
+                                         static_cast<uint32_t>(character.size())};
+      normalize::NormalizedText out{out_bytes, nullptr, nullptr, 4, 0};
+      return normalize::RunNmt(in, &out) && out.view() == character;
+    }
+    case NormalizerOp::kPrepend:
+      return true;
+    case NormalizerOp::kReplace:
+    case NormalizerOp::kReplaceRun:
+      return model.text(step.a).find(character) == std::string_view::npos;
+  }
+  return false;
+}
+
+// The same of a pre-tokenizer, if it neither drops the character nor splits beside it.
+bool IsPlainToSplit(const Model& model, const Step& step, char32_t c) {
+  switch (PreTokenizerOp{step.op}) {
+    case PreTokenizerOp::kMetaspace:
+      return c != ' ' && c != FirstOf(model.text(step.a));
+    case PreTokenizerOp::kWhitespaceSplit:
+      return !unicode::IsWhiteSpace(c);
+    case PreTokenizerOp::kWhitespace:
+      return unicode::HasProp(model, c, image::kWord);
+    case PreTokenizerOp::kPunctuation:
+      return !unicode::HasProp(model, c, image::kPunctuationProp);
+    case PreTokenizerOp::kDigits:
+      return !unicode::HasProp(model, c, image::kNumeric);
+    case PreTokenizerOp::kSplitString:
+      return false;
+  }
+  return false;
+}
+
 }  // namespace
+
+bool PlainCharacters::Find(char32_t c) const {
+  return std::all_of(model_.normalizer.begin(), model_.normalizer.end(),
+                     [&](const Step& step) { return IsPlain(model_, step, c); }) &&
+         std::all_of(model_.pre_tokenizer.begin(), model_.pre_tokenizer.end(),
+                     [&](const Step& step) { return IsPlainToSplit(model_, step, c); });
+}
 
 bool HfCharacters::Has(const Model& model) {
   uint32_t forms = 0, strips = 0;
@@ -95,8 +187,10 @@ bool HfCharacters::Has(const Model& model) {
          model.config->max_piece_chars <= LongScratch::kMaxPieceChars;
 }
 
-HfCharacters::HfCharacters(const Model& model, std::string_view text, uint32_t begin, uint32_t end)
+HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, std::string_view text,
+                           uint32_t begin, uint32_t end)
     : model_(&model),
+      plain_(plain),
       text_(text.data()),
       at_(begin),
       end_(end),
@@ -110,8 +204,18 @@ HfCharacters::HfCharacters(const Model& model, std::string_view text, uint32_t b
                       op == NormalizerOp::kNfkc || op == NormalizerOp::kNfkd;
     stage.form = forms % kMaxForms;
     forms += form;
+    if (op == NormalizerOp::kReplace || op == NormalizerOp::kReplaceRun) {
+      stage.first = FirstOf(model.text(step.a));
+    }
   }
-  for (uint32_t i = 0; i < model.pre_tokenizer.size(); ++i) stages_[stage_count_++].number = i;
+  for (uint32_t i = 0; i < model.pre_tokenizer.size(); ++i) {
+    const Step& step = model.pre_tokenizer[i];
+    Stage& stage = stages_[stage_count_++];
+    stage.number = i;
+    if (PreTokenizerOp{step.op} == PreTokenizerOp::kMetaspace) {
+      stage.first = FirstOf(model.text(step.a));
+    }
+  }
 }
 
 const Step& HfCharacters::StepOf(uint32_t stage) const {
@@ -190,6 +294,100 @@ bool HfCharacters::Pull(uint32_t stage, Character* c) {
       return ReplaceSpaces(stage, c);
   }
   return false;
+}
+
+// Whether a stage is as plain characters leave it; adds those that wait in it, the first to leave
+// it first.
+bool HfCharacters::IsWaiting(uint32_t stage, Character** waiting, uint32_t* count) {
+  Stage& s = stages_[stage];
+  const auto wait = [&](Character* c) {
+    waiting[(*count)++] = c;
+    return c->mark == 0 && plain_->Has(c->c);
+  };
+  const Step& step = StepOf(stage);
+  if (stage >= normalizer_count_) {
+    switch (PreTokenizerOp{step.op}) {
+      case PreTokenizerOp::kMetaspace:
+        return !s.has_held;
+      case PreTokenizerOp::kWhitespaceSplit:
+        return !s.after_match;
+      case PreTokenizerOp::kWhitespace:
+        return s.kind == kWordKind;
+      case PreTokenizerOp::kPunctuation:
+      case PreTokenizerOp::kDigits:
+        return s.inside && !s.after_match;
+      case PreTokenizerOp::kSplitString:
+        return false;
+    }
+    return false;
+  }
+  const bool even = s.taken >= s.front && s.text_size == 0;
+  switch (NormalizerOp{step.op}) {
+    case NormalizerOp::kPrecompiled:
+      return even && s.has_held && s.change == 0 && s.singles == 0 && !s.open &&
+             s.ahead_size == 1 && wait(&s.held) && wait(&s.ahead[0]);
+    case NormalizerOp::kStrip:
+      return s.inside && s.count == 0;
+    case NormalizerOp::kNfc:
+    case NormalizerOp::kNfd:
+    case NormalizerOp::kNfkc:
+    case NormalizerOp::kNfkd:
+      return forms_[s.form].at == forms_[s.form].size && s.has_held && wait(&s.held);
+    case NormalizerOp::kLowercase:
+      return s.list_size == 0;
+    case NormalizerOp::kStripAccents:
+    case NormalizerOp::kNmt:
+      return true;
+    case NormalizerOp::kPrepend:
+      return even && s.inside && !s.has_held;
+    case NormalizerOp::kReplace:
+      return even && !s.has_held && s.matched == 0;
+    case NormalizerOp::kReplaceRun:
+    case NormalizerOp::kReplaceSpaces:
+      return even && !s.has_held && !s.inside && s.count == 0;
+  }
+  return false;
+}
+
+// The character at at_, if it is plain.
+bool HfCharacters::ReadPlain(char32_t* c, uint32_t* size) const {
+  if (at_ == end_) return false;
+  *c = static_cast<unsigned char>(text_[at_]);
+  *size = 1;
+  if (*c >= 0x80) {
+    const utf8::Decoded d = utf8::Decode({text_, end_}, at_);
+    *c = d.code_point;
+    *size = d.size;
+  }
+  return plain_->Has(*c);
+}
+
+// Plain characters go through the chain one by one, each stage keeping as many back as before: those
+// that wait come first, and as many of the last wait instead.
+uint32_t HfCharacters::Run(const CharacterArrays& out, uint32_t at, uint32_t count) {
+  constexpr uint32_t kPause = 16;
+  if (pause_ != 0) {
+    --pause_;
+    return 0;
+  }
+  pause_ = kPause;
+  if (!began_ || at_ == 0) return 0;
+  Character* waiting[kMaxWaiting];
+  uint32_t waiting_count = 0;
+  for (uint32_t stage = stage_count_; stage-- > 0;) {
+    if (!IsWaiting(stage, waiting, &waiting_count)) return 0;
+  }
+  if (waiting_count >= count) return 0;
+  uint32_t* const to = out.c + at;
+  for (uint32_t i = 0; i < waiting_count; ++i) to[i] = waiting[i]->c;
+  uint32_t all = waiting_count, size;
+  for (char32_t c; all < count && ReadPlain(&c, &size); at_ += size) to[all++] = c;
+  const uint32_t made = all - waiting_count;
+  std::fill_n(out.mark + at, made, 0u);
+  for (uint32_t i = 0; i < waiting_count; ++i) waiting[i]->c = to[made + i];
+  for (uint32_t stage = 0; stage < normalizer_count_; ++stage) stages_[stage].taken += made;
+  if (made > kPause) pause_ = 0;
+  return made;
 }
 
 // The next character of a text that is to come.
@@ -314,10 +512,11 @@ bool HfCharacters::Replace(uint32_t stage, Character* c) {
     if (TakeText(s, c)) return true;
     if (!Hold(stage)) {
       if (s.matched == 0) return false;
-      PutText(s, pattern.substr(0, s.matched), kTaken);
+      PutText(s, {pattern.data(), s.matched}, kTaken);
       s.matched = 0;
       continue;
     }
+    if (s.matched == 0 && s.held.c != s.first) return Release(s, c);
     const utf8::Decoded next = utf8::Decode(pattern, s.matched);
     if (next.valid && next.code_point == s.held.c) {
       s.has_held = false;
@@ -331,16 +530,16 @@ bool HfCharacters::Replace(uint32_t stage, Character* c) {
     if (s.matched == 0) return Release(s, c);
     // As much of what was matched goes on as leaves a begin of the pattern.
     uint32_t keep = s.matched - 1;
-    while (pattern.substr(0, keep) != pattern.substr(s.matched - keep, keep)) --keep;
-    PutText(s, pattern.substr(0, s.matched - keep), kTaken);
+    while (std::memcmp(pattern.data(), pattern.data() + s.matched - keep, keep) != 0) --keep;
+    PutText(s, {pattern.data(), s.matched - keep}, kTaken);
     s.matched = keep;
   }
 }
 
 bool HfCharacters::ReplaceRun(uint32_t stage, Character* c) {
   const Step& step = StepOf(stage);
-  const char32_t character = FirstOf(model_->text(step.a));
   Stage& s = stages_[stage];
+  const char32_t character = s.first;
   for (;;) {
     if (TakeText(s, c)) return true;
     if (s.inside) {  // a run that is too short
@@ -513,24 +712,10 @@ bool HfCharacters::NormalForm(uint32_t stage, Character* c) {
   return true;
 }
 
-// Whether nothing before a character is sorted behind it or composed with it.
-bool HfCharacters::StartsApart(char32_t c, normalize::Form form) const {
-  if (c < 0x80) return true;
-  const auto& table = form.compatible ? model_->decomp_k : model_->decomp;
-  const std::span<const uint32_t> parts = unicode::Mapping(*model_, table, c);
-  const char32_t first = parts.empty() ? c : parts[0];
-  if (model_->ccc[first] != 0) return false;
-  if (!form.composed) return true;
-  if (first >= 0x1161 && first <= 0x11c2) return false;  // Hangul vowels and final consonants
-  return std::none_of(model_->compose.begin(), model_->compose.end(),
-                      [first](const image::ComposePair& pair) { return pair.second == first; });
-}
-
 // Normalizes the next characters that are read together. False at the end.
 bool HfCharacters::RunForm(uint32_t stage) {
   const auto op = NormalizerOp{StepOf(stage).op};
-  const normalize::Form rules{op == NormalizerOp::kNfkc || op == NormalizerOp::kNfkd,
-                              op == NormalizerOp::kNfc || op == NormalizerOp::kNfkc};
+  const normalize::Form rules = FormOf(op);
   Stage& s = stages_[stage];
   Form& form = forms_[s.form];
   char in_bytes[4 * kFormReads];
@@ -551,7 +736,7 @@ bool HfCharacters::RunForm(uint32_t stage) {
     std::fill_n(in_end + in.size, size, 0u);
     in.size += size;
     s.has_held = false;
-  } while (Hold(stage) && !StartsApart(s.held.c, rules));
+  } while (Hold(stage) && !StartsApart(*model_, s.held.c, rules));
 
   char out_bytes[4 * kFormMakes];
   uint32_t out_front[4 * kFormMakes], out_end[4 * kFormMakes];
@@ -574,8 +759,8 @@ bool HfCharacters::RunForm(uint32_t stage) {
 
 bool HfCharacters::Metaspace(uint32_t stage, Character* c) {
   const Step& step = StepOf(stage);
-  const char32_t replacement = FirstOf(model_->text(step.a));
   Stage& s = stages_[stage];
+  const char32_t replacement = s.first;
   if (s.has_held) {
     s.has_held = false;
     *c = s.held;
@@ -611,7 +796,7 @@ bool HfCharacters::WhitespaceSplit(uint32_t stage, Character* c) {
 }
 
 bool HfCharacters::Whitespace(uint32_t stage, Character* c) {
-  constexpr uint8_t kSpace = 0, kWord = 1, kOther = 2;
+  constexpr uint8_t kSpace = 0, kWord = kWordKind, kOther = 2;
   Stage& s = stages_[stage];
   while (Take(stage, c)) {
     const uint8_t kind = unicode::HasProp(*model_, c->c, image::kWord) ? kWord

@@ -14,6 +14,26 @@
 
 namespace rankfeed::general {
 
+// Characters that every element leaves as they are beside others of that kind, in the middle of a
+// word; asked for again and again, so what was found is kept. Of one thread at a time.
+class PlainCharacters {
+ public:
+  explicit PlainCharacters(const Model& model) : model_(model) {}
+
+  bool Has(char32_t c) {
+    uint32_t& known = known_[c % kKnown];
+    if (known >> 1 != c + 1) known = (c + 1) << 1 | (Find(c) ? 1 : 0);
+    return (known & 1) != 0;
+  }
+
+ private:
+  bool Find(char32_t c) const;
+
+  static constexpr uint32_t kKnown = 512;
+  const Model& model_;
+  uint32_t known_[kKnown] = {};  // behind the character and 1
+};
+
 class HfCharacters {
  public:
   // Marks of a character:
@@ -24,10 +44,13 @@ class HfCharacters {
   // and more elements than anybody uses.
   static bool Has(const Model& model);
 
-  // Bytes [begin, end) of a text, for such a model.
-  HfCharacters(const Model& model, std::string_view text, uint32_t begin, uint32_t end);
+  // Bytes [begin, end) of a text, for such a model, whose plain characters those are.
+  HfCharacters(const Model& model, PlainCharacters* plain, std::string_view text, uint32_t begin,
+               uint32_t end);
 
   bool Next(Character* c) { return Take(stage_count_, c); }
+  // Plain characters, see LongSearch.
+  uint32_t Run(const CharacterArrays& out, uint32_t at, uint32_t count);
   static bool BeginsWord(const Character& c) { return (c.mark & kBegins) != 0; }
 
   // More combining marks in a row than a normalization form holds: what came is not all.
@@ -42,6 +65,7 @@ class HfCharacters {
   struct Stage {
     uint32_t number;             // in the normalizer or the pre-tokenizer
     uint32_t form;               // of a normalization form
+    char32_t first = 0;          // of what it looks for, or puts in front
     uint64_t front = 0;          // characters taken that are marked kFront; they come first
     uint64_t taken = 0;          // the character that the next one stands for, by number
     uint64_t count = 0;          // of a run
@@ -71,6 +95,11 @@ class HfCharacters {
   };
   static constexpr uint32_t kFrontBit = 1u << 31;
 
+  // Characters that plain ones keep in a stage until others come.
+  static constexpr uint32_t kMaxWaiting = 2 * kMaxStages;
+  bool IsWaiting(uint32_t stage, Character** waiting, uint32_t* count);
+  bool ReadPlain(char32_t* c, uint32_t* size) const;
+
   bool Take(uint32_t stage, Character* c);
   bool Pull(uint32_t stage, Character* c);
   bool Source(Character* c);
@@ -96,7 +125,6 @@ class HfCharacters {
   bool FlushChanged(Stage& s, Character* c) const;
   void PutReplacement(Stage& s, std::string_view replacement, int32_t count) const;
   bool NormalForm(uint32_t stage, Character* c);
-  bool StartsApart(char32_t c, normalize::Form form) const;
   bool RunForm(uint32_t stage);
 
   bool Metaspace(uint32_t stage, Character* c);
@@ -105,10 +133,12 @@ class HfCharacters {
   bool SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior, Character* c);
 
   const Model* model_;
+  PlainCharacters* plain_;
   const char* text_;
   uint32_t at_, end_;
   uint32_t normalizer_count_, stage_count_ = 0;
   bool began_ = false, failed_ = false;
+  uint32_t pause_ = 0;  // calls of Run until it looks for plain characters again
   Stage stages_[kMaxStages];
   Form forms_[kMaxForms];
 };

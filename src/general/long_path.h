@@ -98,7 +98,9 @@ struct LongScratch {
   }
 };
 
-// Stream: trivially copyable, `bool Next(Character*)`, `static bool BeginsWord(const Character&)`.
+// Stream: trivially copyable, `bool Next(Character*)`, `static bool BeginsWord(const Character&)`,
+// `uint32_t Run(const CharacterArrays&, at, count)`: as many of the next `count` as it has at once,
+// none of which begins a word, to `at`.
 // Emitter: `bool Piece(value, const CharacterArrays&, at, count)` for each piece of a best path in
 // order, its characters from `at` on; false: it has seen enough of the word.
 template <class Arithmetic, class Stream, class Emitter>
@@ -217,20 +219,28 @@ class LongSearch {
   void Read(uint32_t most) {
     Source& source = *source_;
     for (const uint32_t end = at_ + most; count_ < end && !source.ended;) {
+      const uint32_t run = source.has_next ? 0 : source.stream.Run(chars_, count_, end - count_);
+      if (run != 0) {
+        PutCodes(run);
+        continue;
+      }
       const bool first = place_ == at_ && count_ == 0;
       if (!Peek(source) || (!first && Stream::BeginsWord(source.next))) {
         source.ended = true;
         break;
       }
-      Put(count_++, source.next);
+      chars_.c[count_] = source.next.c;
+      chars_.mark[count_] = source.next.mark;
+      PutCodes(1);
       source.has_next = false;
-      lattice_.link[count_] = 0;
     }
   }
-  void Put(uint32_t at, const Character& c) {
-    chars_.c[at] = c.c;
-    chars_.mark[at] = c.mark;
-    lattice_.link[at] |= uint32_t{model_.codes[c.c]} << kLinkBits;
+  // Behind count_ there are so many characters more.
+  void PutCodes(uint32_t more) {
+    for (const uint32_t end = count_ + more; count_ < end;) {
+      lattice_.link[count_] |= uint32_t{model_.codes[chars_.c[count_]]} << kLinkBits;
+      lattice_.link[++count_] = 0;
+    }
   }
 
   // Searches so many characters on. False: the word ended, and all of it is searched.
@@ -341,7 +351,10 @@ class LongSearch {
       lattice_.best[i] = node.best;
       lattice_.link[i] = node.reached ? i + 1 : 0;  // from before the checkpoint
       lattice_.value[i] = trie::kNoValue;
-      if (i != count_) Put(i, node.character);
+      if (i == count_) break;
+      chars_.c[i] = node.character.c;
+      chars_.mark[i] = node.character.mark;
+      lattice_.link[i] |= uint32_t{model_.codes[node.character.c]} << kLinkBits;
     }
   }
 

@@ -33,18 +33,26 @@ bool SpCharacters::NextPrefix() {
   return false;
 }
 
-// An ASCII character that is copied, as far as two bytes tell.
-bool SpCharacters::TakeCopied(Character* c) {
-  if (size_ - consumed_ < 2 || !normalizer_.user_defined.empty()) return false;
+// Whether an ASCII character is next that is copied, as far as two bytes tell.
+bool SpCharacters::IsCopied() const {
+  if (size_ - consumed_ < 2) return false;
   const auto byte = static_cast<unsigned char>(text_[consumed_]);
-  if (byte == ' ' || byte >= 0x80 ||
-      !normalizer_.charsmap.NoneBeginsWith(text_[consumed_], text_[consumed_ + 1])) {
-    return false;
+  return byte != ' ' && byte < 0x80 &&
+         normalizer_.charsmap.NoneBeginsWith(text_[consumed_], text_[consumed_ + 1]);
+}
+
+uint32_t SpCharacters::Run(const CharacterArrays& out, uint32_t at, uint32_t count) {
+  if (!begun_ || stripped_ || prefix_size_ != 0 || !normalizer_.user_defined.empty()) return 0;
+  uint32_t i = 0;
+  for (; i < count && IsCopied(); ++i, ++consumed_) {
+    out.c[at + i] = static_cast<unsigned char>(text_[consumed_]);
+    out.mark[at + i] = consumed_;
   }
-  after_space_ = false;
-  from_ = consumed_++;
-  *c = {byte, from_};
-  return true;
+  if (i != 0) {
+    after_space_ = false;
+    from_ = consumed_ - 1;
+  }
+  return i;
 }
 
 // The characters before white space is stripped from the end.
@@ -66,10 +74,7 @@ bool SpCharacters::Take(Character* c) {
       return true;
     }
   }
-  if (prefix_size_ == 0) {
-    if (TakeCopied(c)) return true;
-    if (!NextPrefix()) return false;
-  }
+  if (prefix_size_ == 0 && !NextPrefix()) return false;
   const utf8::Decoded d = utf8::Decode({prefix_, prefix_size_}, 0);
   prefix_ += d.size;
   prefix_size_ -= d.size;

@@ -27,13 +27,14 @@ class SpCharacters {
   SpCharacters(const Model& model, std::string_view text);
 
   bool Next(Character* c);
+  uint32_t Run(const CharacterArrays& out, uint32_t at, uint32_t count);
   static bool BeginsWord(const Character&) { return false; }
   // Where the text ends, once that is reached: before white space that was stripped.
   uint32_t end() const { return consumed_; }
 
  private:
   bool Take(Character* c);
-  bool TakeCopied(Character* c);
+  bool IsCopied() const;
   bool NextPrefix();
   void PutSpace(Character* c) const { *c = {space_, from_}; }
 
