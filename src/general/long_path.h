@@ -41,10 +41,9 @@ struct CharacterArrays {
 struct LongScratch {
   // Longer pieces would make checkpoints large.
   static constexpr uint32_t kMaxPieceChars = 255;
-  // On the first level there are kFirst times as many checkpoints as on the others. With 16 of
-  // them, at least 8 are left where every second one was dropped: 48 * 8^6 blocks are enough for
-  // any text.
-  static constexpr uint32_t kLevels = 7, kFirst = 6;
+  // Of checkpoints. With 16 of them on each level but the first, which has at least four times as
+  // many, half are left where every second one was dropped: 32 * 8^6 blocks are enough for any text.
+  static constexpr uint32_t kLevels = 7, kLeastFirst = 4;
 
   // Of a checkpoint, by place from it on.
   struct Node {
@@ -70,7 +69,8 @@ struct LongScratch {
     Node* nodes;
   };
 
-  uint32_t block = 0, kept = 0, window = 0;  // block 0: there is none
+  uint32_t block = 0, window = 0;            // block 0: there is none
+  uint32_t first_kept = 0, kept = 0;         // checkpoints of the first level and of others
   void* states = nullptr;                    // checkpoints, level by level
   Node* nodes = nullptr;
   uint16_t* through = nullptr;  // by place, of LongSearch::Compose
@@ -78,7 +78,7 @@ struct LongScratch {
   Lattice lattice = {};
   CharacterArrays chars = {};
 
-  uint32_t StateCount() const { return (kFirst + kLevels - 1) * kept; }
+  uint32_t StateCount() const { return first_kept + (kLevels - 1) * kept; }
   static uint32_t WindowOf(const Model& model) {
     return std::clamp(model.config->max_piece_chars, 1u, kMaxPieceChars) + 1;
   }
@@ -86,12 +86,16 @@ struct LongScratch {
   static constexpr uint32_t RoomFor(uint32_t block, uint32_t window) { return 2 * block + 3 * window; }
   uint32_t Room() const { return RoomFor(block, window); }
 
-  // Measures or carves, for texts of that stream. kept: even, 4 or more; tests have it small.
+  // Measures or carves, for texts of that stream. kept_count: even, 4 or more; tests have it small.
+  // The first level gets what is left of so many bytes.
   template <class Stream>
-  void Carve(Layout& layout, const Model& model, uint32_t block_chars, uint32_t kept_) {
+  void Carve(Layout& layout, const Model& model, uint32_t block_chars, uint32_t kept_count,
+             uint32_t bytes) {
     window = WindowOf(model);
     block = std::max(block_chars, window + 1);
-    kept = kept_;
+    kept = kept_count;
+    const auto fit = static_cast<uint32_t>(bytes / (sizeof(State<Stream>) + window * sizeof(Node)));
+    first_kept = std::max(kLeastFirst * kept, fit - std::min(fit, (kLevels - 1) * kept)) / 2 * 2;
     states = layout.Take<State<Stream>>(StateCount());
     nodes = layout.Take<Node>(size_t{StateCount()} * window);
     through = layout.Take<uint16_t>(size_t{Room()} + 1);
@@ -159,10 +163,10 @@ class LongSearch {
   }
 
   State* Store(uint32_t level) {
-    return states_ + (level == 0 ? 0 : LongScratch::kFirst + level - 1) * scratch_.kept;
+    return states_ + (level == 0 ? 0 : scratch_.first_kept + (level - 1) * scratch_.kept);
   }
   uint32_t MostKept(uint32_t level) const {
-    return level == 0 ? LongScratch::kFirst * scratch_.kept : scratch_.kept;
+    return level == 0 ? scratch_.first_kept : scratch_.kept;
   }
   // Characters of the best piece that ends there.
   uint32_t Length(uint32_t at) const { return lattice_.link[at] & kLinkMask; }

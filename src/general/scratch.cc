@@ -53,9 +53,9 @@ void Scratch::CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bo
   split_end = layout.Take<uint32_t>(capacity);
   lengthy = {};
   if (bounded && model.huggingface()) {
-    lengthy.Carve<HfCharacters>(layout, model, kBlock, kCheckpoints);
+    lengthy.Carve<HfCharacters>(layout, model, kBlock, kCheckpoints, kCheckpointBytes);
   } else if (bounded) {
-    lengthy.Carve<SpCharacters>(layout, model, kBlock, kCheckpoints);
+    lengthy.Carve<SpCharacters>(layout, model, kBlock, kCheckpoints, kCheckpointBytes);
   }
   lattice.Carve(layout, capacity);
   lengthy.lattice = lattice;

@@ -20,7 +20,7 @@ namespace rankfeed::general {
 // alternate between the two texts.
 struct Scratch {
   static constexpr uint32_t kArrayBytes = 65 << 10;                // texts of 64 KiB, and a little
-  static constexpr uint32_t kBlock = 24 << 10, kCheckpoints = 16;  // of lengthy
+  static constexpr uint32_t kBlock = 24 << 10, kCheckpoints = 16, kCheckpointBytes = 3 << 19;  // of lengthy
   static_assert(LongScratch::RoomFor(kBlock, LongScratch::kMaxPieceChars + 1) < kArrayBytes);
 
   uint32_t text_capacity = 0;  // bytes in each text, and entries in every array below

@@ -39,9 +39,9 @@ class Lengthy {
   static void Carve(Layout& layout, const Model& model, uint32_t block, uint32_t kept,
                     general::LongScratch* lengthy) {
     if (model.huggingface()) {
-      lengthy->Carve<general::HfCharacters>(layout, model, block, kept);
+      lengthy->Carve<general::HfCharacters>(layout, model, block, kept, 0);
     } else {
-      lengthy->Carve<general::SpCharacters>(layout, model, block, kept);
+      lengthy->Carve<general::SpCharacters>(layout, model, block, kept, 0);
     }
     lengthy->lattice.Carve(layout, lengthy->Room());
     lengthy->chars = {layout.Take<uint32_t>(lengthy->Room()), layout.Take<uint32_t>(lengthy->Room())};
