@@ -359,6 +359,14 @@ class Encoder {
       return detail::OverLimit("encoder: the text has ", text.size(), " bytes; max_text_bytes is ",
                                max_text_bytes_);
     }
+    if (status == RANKFEED_E_LIMIT) {
+      return detail::OrNoMemory([&] {
+        return Error{RANKFEED_E_LIMIT, "encoder: the text has more than " +
+                                           std::to_string(RANKFEED_MAX_MARKS) +
+                                           " combining marks in a row in a long stretch, or more "
+                                           "tokens than 32 bits count"};
+      });
+    }
     return Error::From(status);
   }
 

@@ -198,7 +198,8 @@ HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, std::stri
   uint32_t forms = 0;
   for (const Step& step : model.normalizer) {
     Stage& stage = stages_[stage_count_];
-    stage.number = stage_count_++;
+    stage.step = &step;
+    ++stage_count_;
     const auto op = NormalizerOp{step.op};
     const bool form = op == NormalizerOp::kNfc || op == NormalizerOp::kNfd ||
                       op == NormalizerOp::kNfkc || op == NormalizerOp::kNfkd;
@@ -208,19 +209,13 @@ HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, std::stri
       stage.first = FirstOf(model.text(step.a));
     }
   }
-  for (uint32_t i = 0; i < model.pre_tokenizer.size(); ++i) {
-    const Step& step = model.pre_tokenizer[i];
+  for (const Step& step : model.pre_tokenizer) {
     Stage& stage = stages_[stage_count_++];
-    stage.number = i;
+    stage.step = &step;
     if (PreTokenizerOp{step.op} == PreTokenizerOp::kMetaspace) {
       stage.first = FirstOf(model.text(step.a));
     }
   }
-}
-
-const Step& HfCharacters::StepOf(uint32_t stage) const {
-  const uint32_t number = stages_[stage].number;
-  return stage < normalizer_count_ ? model_->normalizer[number] : model_->pre_tokenizer[number];
 }
 
 // The next character before that stage; behind the last one, what the chain makes.
@@ -349,27 +344,27 @@ bool HfCharacters::IsWaiting(uint32_t stage, Character** waiting, uint32_t* coun
   return false;
 }
 
-// The character at at_, if it is plain.
-bool HfCharacters::ReadPlain(char32_t* c, uint32_t* size) const {
-  if (at_ == end_) return false;
-  *c = static_cast<unsigned char>(text_[at_]);
-  *size = 1;
-  if (*c >= 0x80) {
-    const utf8::Decoded d = utf8::Decode({text_, end_}, at_);
-    *c = d.code_point;
-    *size = d.size;
+// Reads the plain characters that are next.
+uint32_t HfCharacters::ReadPlain(uint32_t* to, uint32_t count) {
+  uint32_t i = 0;
+  for (uint32_t size; i < count && at_ != end_; at_ += size) {
+    char32_t c = static_cast<unsigned char>(text_[at_]);
+    size = 1;
+    if (c >= 0x80) {
+      const utf8::Decoded d = utf8::Decode({text_, end_}, at_);
+      c = d.code_point;
+      size = d.size;
+    }
+    if (!plain_->Has(c)) break;
+    to[i++] = c;
   }
-  return plain_->Has(*c);
+  return i;
 }
 
 // Plain characters go through the chain one by one, each stage keeping as many back as before: those
 // that wait come first, and as many of the last wait instead.
-uint32_t HfCharacters::Run(const CharacterArrays& out, uint32_t at, uint32_t count) {
+uint32_t HfCharacters::RunPlain(const CharacterArrays& out, uint32_t at, uint32_t count) {
   constexpr uint32_t kPause = 16;
-  if (pause_ != 0) {
-    --pause_;
-    return 0;
-  }
   pause_ = kPause;
   if (!began_ || at_ == 0) return 0;
   Character* waiting[kMaxWaiting];
@@ -380,9 +375,7 @@ uint32_t HfCharacters::Run(const CharacterArrays& out, uint32_t at, uint32_t cou
   if (waiting_count >= count) return 0;
   uint32_t* const to = out.c + at;
   for (uint32_t i = 0; i < waiting_count; ++i) to[i] = waiting[i]->c;
-  uint32_t all = waiting_count, size;
-  for (char32_t c; all < count && ReadPlain(&c, &size); at_ += size) to[all++] = c;
-  const uint32_t made = all - waiting_count;
+  const uint32_t made = ReadPlain(to + waiting_count, count - waiting_count);
   std::fill_n(out.mark + at, made, 0u);
   for (uint32_t i = 0; i < waiting_count; ++i) waiting[i]->c = to[made + i];
   for (uint32_t stage = 0; stage < normalizer_count_; ++stage) stages_[stage].taken += made;

@@ -10,6 +10,7 @@
 #include "general/long_path.h"
 #include "image/model.h"
 #include "normalize/unicode_forms.h"
+#include "rankfeed/encode.h"
 #include "unicode/grapheme.h"
 
 namespace rankfeed::general {
@@ -50,7 +51,11 @@ class HfCharacters {
 
   bool Next(Character* c) { return Take(stage_count_, c); }
   // Plain characters, see LongSearch.
-  uint32_t Run(const CharacterArrays& out, uint32_t at, uint32_t count);
+  uint32_t Run(const CharacterArrays& out, uint32_t at, uint32_t count) {
+    if (pause_ == 0) return RunPlain(out, at, count);
+    --pause_;
+    return 0;
+  }
   static bool BeginsWord(const Character& c) { return (c.mark & kBegins) != 0; }
 
   // More combining marks in a row than a normalization form holds: what came is not all.
@@ -59,13 +64,13 @@ class HfCharacters {
  private:
   static constexpr uint32_t kMaxStages = 12, kMaxForms = 2;
   // Characters that a normalization form reads together, and what becomes of them.
-  static constexpr uint32_t kFormReads = 64, kFormMakes = 160;
+  static constexpr uint32_t kFormReads = RANKFEED_MAX_MARKS, kFormMakes = 160;
 
   // An element; what its fields mean is up to that.
   struct Stage {
-    uint32_t number;             // in the normalizer or the pre-tokenizer
-    uint32_t form;               // of a normalization form
-    char32_t first = 0;          // of what it looks for, or puts in front
+    const image::Step* step;
+    uint32_t form;       // of a normalization form
+    char32_t first = 0;  // of what it looks for, or puts in front
     uint64_t front = 0;          // characters taken that are marked kFront; they come first
     uint64_t taken = 0;          // the character that the next one stands for, by number
     uint64_t count = 0;          // of a run
@@ -98,12 +103,13 @@ class HfCharacters {
   // Characters that plain ones keep in a stage until others come.
   static constexpr uint32_t kMaxWaiting = 2 * kMaxStages;
   bool IsWaiting(uint32_t stage, Character** waiting, uint32_t* count);
-  bool ReadPlain(char32_t* c, uint32_t* size) const;
+  uint32_t ReadPlain(uint32_t* to, uint32_t count);
+  uint32_t RunPlain(const CharacterArrays& out, uint32_t at, uint32_t count);
 
   bool Take(uint32_t stage, Character* c);
   bool Pull(uint32_t stage, Character* c);
   bool Source(Character* c);
-  const image::Step& StepOf(uint32_t stage) const;
+  const image::Step& StepOf(uint32_t stage) const { return *stages_[stage].step; }
   uint32_t FrontOf(const Stage& s, uint64_t number) const { return number < s.front ? kFront : 0; }
   bool TakeText(Stage& s, Character* c) const;
   void PutText(Stage& s, std::string_view text, uint32_t mark) const;
