@@ -33,21 +33,20 @@ bool SpCharacters::NextPrefix() {
   return false;
 }
 
-// Whether an ASCII character is next that is copied, as far as two bytes tell.
-bool SpCharacters::IsCopied() const {
-  if (size_ - consumed_ < 2) return false;
-  const auto byte = static_cast<unsigned char>(text_[consumed_]);
-  return byte != ' ' && byte < 0x80 &&
-         normalizer_.charsmap.NoneBeginsWith(text_[consumed_], text_[consumed_ + 1]);
-}
-
 uint32_t SpCharacters::Run(const CharacterArrays& out, uint32_t at, uint32_t count) {
   if (!begun_ || stripped_ || prefix_size_ != 0 || !normalizer_.user_defined.empty()) return 0;
+  // ASCII characters that are copied, as far as two bytes tell.
+  const Charsmap charsmap = normalizer_.charsmap;
+  const char* const text = text_;
+  const uint32_t most = std::min(count, size_ - consumed_ - (consumed_ != size_ ? 1 : 0));
   uint32_t i = 0;
-  for (; i < count && IsCopied(); ++i, ++consumed_) {
-    out.c[at + i] = static_cast<unsigned char>(text_[consumed_]);
-    out.mark[at + i] = consumed_;
+  for (uint32_t from = consumed_; i < most; ++i, ++from) {
+    const auto byte = static_cast<unsigned char>(text[from]);
+    if (byte == ' ' || byte >= 0x80 || !charsmap.NoneBeginsWith(text[from], text[from + 1])) break;
+    out.c[at + i] = byte;
+    out.mark[at + i] = from;
   }
+  consumed_ += i;
   if (i != 0) {
     after_space_ = false;
     from_ = consumed_ - 1;

@@ -34,7 +34,6 @@ class SpCharacters {
 
  private:
   bool Take(Character* c);
-  bool IsCopied() const;
   bool NextPrefix();
   void PutSpace(Character* c) const { *c = {space_, from_}; }
 
