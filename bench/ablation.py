@@ -8,7 +8,8 @@ tree itself. For each mechanism runs alternate: with, without, with, without. A 
 it, of the quickest rounds, the geometric mean of both parity modes: at 1.10 a text takes a tenth longer without it. "control"
 has no patch: what it shows is noise. Programs are built while others are measured, so leave a core.
 
-usage: ablation.py [--pairs N] [--rounds N] [--json FILE] [NAME ...]     without names: all; `ablation.py list` lists them
+usage: ablation.py [--pairs N] [--rounds N] [--json FILE] [NAME ...]     without names: all; `ablation.py list` lists them,
+       `ablation.py check` says which patches no longer fit the tree
 RANKFEED_SHARED_DATA as bench_ratios has it; ccache is taken where it is installed.
 """
 import argparse
@@ -107,6 +108,18 @@ class Trees:
         return program
 
 
+def misfits():
+    """Patches that do not apply, and names of which one is there without the other."""
+    found = {patch.stem for patch in PATCHES.glob("*.patch")}
+    for name in sorted(found):
+        done = subprocess.run(["patch", "-p1", "--dry-run", "--force", "-i", PATCHES / f"{name}.patch"], cwd=ROOT, capture_output=True, text=True)
+        if done.returncode != 0:
+            yield f"{name}.patch: {done.stdout.strip()}"
+    without = {name for name in MECHANISMS if name != "control" and not name.startswith("isa_")}
+    yield from (f"{name}.patch takes out no mechanism" for name in sorted(found - without))
+    yield from (f"{name}: there is no patch" for name in sorted(without - found))
+
+
 def measure(program, isa, rounds, rows):
     """Nanoseconds of the quickest round, by mode and row."""
     environment = {"RANKFEED_SHARED_DATA": str((ROOT / "../shared/data").resolve()), **os.environ}
@@ -143,6 +156,8 @@ def main():
     names = options.names or list(MECHANISMS)
     if names == ["list"]:
         return print("\n".join(MECHANISMS))
+    if names == ["check"]:
+        return sys.exit("\n".join(misfits()) or 0)
     if unknown := set(names) - set(MECHANISMS):
         parser.error(f"no such mechanism: {', '.join(sorted(unknown))}")
     results = {}

@@ -415,7 +415,7 @@ def doors_section(ratios, doors):
         out += [f"Python {doors['python']} beside the same call of the C++ wrapper, which is warm: one question, {doors['documents']} documents of {doors['bytes']} bytes, rows of "
                 f"{doors['row_tokens']} tokens, one thread, vocabulary on pages: {doors['pages']} (`bench/bench_doors.py`).\n",
                 table(["", "C++", "Python", "ratio", "target"], [[r["what"], f"{r['cpp_ms']:.3f} ms", f"{r['python_ms']:.3f} ms",
-                      "**{median:.2f}×** ({low:.2f}–{high:.2f})".format(**r["ratio"]), f"{r['target']}×"] for r in doors["rows"]])]
+                      "**{median:.2f}×** ({low:.2f}–{high:.2f})".format(**r["ratio"]), f"{r['target']}×" if r["target"] else "–"] for r in doors["rows"]])]
     return "\n".join(out)
 
 

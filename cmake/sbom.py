@@ -3,7 +3,9 @@
 what each of them is compiled with and linked with. Versions and what Debian says of licences come from dpkg, as they are
 on the machine that builds; elsewhere versions come from pkg-config, or are not asserted.
 
-COMPONENT: runtime, builder, ... as in LINKS. SOURCE_DATE_EPOCH, if it is set, is the document's date, so that a second
+COMPONENT: runtime, builder, ... as in LINKS. NAME=VERSION among them: of something used that dpkg does not know, or of a
+library that is compiled in, from Debian's source package of that version. libc++=VERSION: no library is the system's
+but its C library, which is not part of what is made. SOURCE_DATE_EPOCH, if it is set, is the document's date, so that a second
 build makes the same bytes. tests/packages compares the tables with the headers that the compiler read and the libraries
 that the linker found.
 """
@@ -17,7 +19,9 @@ import sys
 import uuid
 
 # name: (licence as its authors give it, Debian package whose version counts, pkg-config's name, how it gets in)
-HEADERS, LIBRARY = "headers, compiled in", "library"
+HEADERS, LIBRARY, STATIC = "headers, compiled in", "library", "static library"
+# Debian's source packages of libraries that portable wheels have inside (packaging/wheels/dependencies).
+SOURCES = {"Highway": "highway", "ICU": "icu", "simdjson": "simdjson", "oneTBB": "onetbb"}
 USED = {
     "Highway": ("Apache-2.0", "libhwy-dev", "libhwy", LIBRARY),
     "ICU": ("Unicode-DFS-2016", "libicu-dev", "icu-uc", LIBRARY),
@@ -35,8 +39,9 @@ USED = {
     "Boost": ("BSL-1.0", "libboost1.81-dev", None, HEADERS),
     "zlib": ("Zlib", "zlib1g-dev", "zlib", LIBRARY),
     "nanobind": ("BSD-3-Clause", None, None, "compiled in"),
-    "CUDA runtime": ("LicenseRef-NVIDIA-CUDA-EULA", None, None, "static library"),
+    "CUDA runtime": ("LicenseRef-NVIDIA-CUDA-EULA", None, None, STATIC),
     "HIP runtime": ("MIT", "libamdhip64-dev", None, LIBRARY),
+    "libc++": ("Apache-2.0 WITH LLVM-exception", None, None, STATIC),
     "GNU C library": ("LGPL-2.1-or-later", "libc6", None, LIBRARY),
     "GCC runtime libraries": ("GPL-3.0-or-later WITH GCC-exception-3.1", "libstdc++6", None, LIBRARY),
 }
@@ -88,6 +93,9 @@ def identifier(name):
 def used_package(name, given):
     """The SPDX package of something that the project uses. given: versions that the build found, by name."""
     licence, debian, pkg_config, how = USED[name]
+    inside = name in given and name in SOURCES
+    if inside:
+        how, debian = STATIC, None
     package = {"SPDXID": identifier(name), "name": name, "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
                "licenseConcluded": licence, "licenseDeclared": licence, "copyrightText": "NOASSERTION",
                "primaryPackagePurpose": "LIBRARY", "comment": f"How it gets in: {how}."}
@@ -101,6 +109,11 @@ def used_package(name, given):
         package["comment"] += f" Debian's package {debian} of the source package {source}"
         says = debian_licence(debian)
         package["comment"] += f", of whose files its copyright file says: {says}." if says else "."
+    elif inside:
+        package["externalRefs"] = [{
+            "referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+            "referenceLocator": f"pkg:deb/debian/{SOURCES[name]}@{version.replace(':', '%3A').replace('+', '%2B')}?arch=source"}]
+        package["comment"] += f" Debian's source package {SOURCES[name]}."
     elif version is None and pkg_config:
         version = said_by("pkg-config", "--modversion", pkg_config)
     if version:
@@ -114,6 +127,7 @@ def document(version, components, given):
     packages = [{"SPDXID": "SPDXRef-rankfeed", "name": "rankfeed", **own}]
     relations = [("SPDXRef-DOCUMENT", "DESCRIBES", "SPDXRef-rankfeed")]
     used = set()
+    system = ["libc++"] if "libc++" in given else SYSTEM
     for component in components:
         title, parts, uses = LINKS[component]
         packages.append({"SPDXID": identifier("rankfeed-" + component), "name": title,
@@ -121,8 +135,8 @@ def document(version, components, given):
         relations.append(("SPDXRef-rankfeed", "CONTAINS", identifier("rankfeed-" + component)))
         relations += [(identifier("rankfeed-" + component), "CONTAINS", identifier("rankfeed-" + part))
                       for part in parts if part in components]
-        relations += [(identifier("rankfeed-" + component), "DEPENDS_ON", identifier(name)) for name in uses + SYSTEM]
-        used.update(uses + SYSTEM)
+        relations += [(identifier("rankfeed-" + component), "DEPENDS_ON", identifier(name)) for name in uses + system]
+        used.update(uses + system)
     packages += [used_package(name, given) for name in USED if name in used]
     for package in packages:
         package.setdefault("supplier", "NOASSERTION")

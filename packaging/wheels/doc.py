@@ -40,7 +40,7 @@ library to link against is made of the list in it (`PC/python3dll.c`).
 
 ## Not built
 
-* free-threaded CPython 3.14 and CPython 3.10: their headers are not in Debian 12 or 13, nor is a package of PyPI known that has them.
+* CPython 3.10: its headers are in no suite of Debian from 12 on, nor is a package of PyPI known that has them.
 * free-threaded CPython on aarch64: Debian has no such interpreter there either, and building one takes its emulation."""
 
 

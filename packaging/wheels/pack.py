@@ -17,6 +17,7 @@ parser.add_argument("--stub", required=True, type=pathlib.Path)
 parser.add_argument("--package", required=True, type=pathlib.Path, help="python/rankfeed")
 parser.add_argument("--metadata", required=True, type=pathlib.Path, help="the .dist-info that the build backend prepared")
 parser.add_argument("--licenses", required=True, type=pathlib.Path, help="folder with those of what is linked in")
+parser.add_argument("--sbom", required=True, type=pathlib.Path, help="of cmake/sbom.py; its place is PEP 770's")
 parser.add_argument("--out", required=True, type=pathlib.Path)
 args = parser.parse_args()
 
@@ -30,6 +31,7 @@ for path in args.metadata.rglob("*"):
         files[f"{info}/{path.relative_to(args.metadata)}"] = path.read_bytes()
 for path in args.licenses.iterdir():
     files[f"{info}/licenses/linked/{path.name}"] = path.read_bytes()
+files[f"{info}/sboms/{args.sbom.name}"] = args.sbom.read_bytes()
 python, abi, platforms = args.tag.split("-")
 tags = "".join(f"Tag: {python}-{abi}-{one}\n" for one in platforms.split("."))
 files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: scripts/wheels.sh\nRoot-Is-Purelib: false\n{tags}".encode()

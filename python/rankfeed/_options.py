@@ -97,6 +97,7 @@ class Attributes(TypedDict, total=False):
     model_input_names: Sequence[str]
     padding_side: Side
     truncation_side: Side
+NO_LIMIT = int(1e20)  # transformers' bound for "no model_max_length" (LARGE_INTEGER)
 
 
 def words(value: Any) -> str:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 
@@ -20,6 +21,87 @@ if TYPE_CHECKING:
 Array = TypeVar("Array")
 Row = Tuple[int, int, int, int, int, int, int, int]
 _TENSORS = {"attention_mask": 1, "token_type_ids": 2, "position_ids": 4, "lengths": 8, "row_of_token": 16}
+
+
+class _Facts(NamedTuple):
+    """What the options of a Request depend on of its tokenizer."""
+
+    has_token_type_ids: int
+    specials_pair: int
+    vocabulary_pad_id: int
+    pad_id: int
+    model_max_length: int
+    truncation_side: Side
+    padding_side: ModelSide  # of the folder, if it names one
+
+
+def _resolve(facts: _Facts, max_length: Optional[int], truncation: Union[bool, Truncation], padding: Union[bool, Padding],
+             stride: int, truncation_side: Optional[Side], padding_side: ModelSide, pad_to_multiple_of: Optional[int],
+             add_special_tokens: bool, split_special_tokens: bool, specials_in_text: Specials, overflow: Overflow,
+             max_query_tokens: Optional[int], max_tokens_per_doc: Optional[int], max_chunks_per_doc: Optional[int],
+             max_rows_per_batch: Optional[int], max_tokens_per_batch: Optional[int], budget: Budget, sort: Sort,
+             dtype: DType, tensors: Optional[Sequence[TensorName]],
+             max_arena_bytes: int) -> Tuple[Dict[str, int], Sequence[str], bool]:
+    """A Request's arguments as the library's options; the names of its tensors; whether nothing is cut although it was
+    asked for."""
+    kind = _options.padding_name(padding)
+    packed = kind == "do_not_pad"
+    names: Sequence[str]
+    if tensors is None:
+        names = ["position_ids"] if packed else ["attention_mask"]
+        if facts.has_token_type_ids:
+            names = [*names, "token_type_ids"]
+    else:
+        _options.check_tensors(tensors, _TENSORS)
+        names = tensors
+    choice, limit = _options.choice, _options.limit
+    special = _options.flag("add_special_tokens", add_special_tokens)
+    cut = _options.truncation_name(truncation)
+    cuts_nothing = False
+    if max_length is None and cut not in ("do_not_truncate", "none"):
+        known = facts.model_max_length <= _options.NO_LIMIT
+        max_length = facts.model_max_length if known else None
+        cuts_nothing = truncation is True and not known
+    least, why = _options.row_minimum(facts.specials_pair if special else 0, True)
+    options: Dict[str, int] = {
+        "max_length": limit("max_length", max_length, least, why),
+        "stride": _options.number("stride", stride),
+        "truncation": _options.TRUNCATION[cut],
+        "truncation_side": choice(_options.ONE_SIDE, "truncation_side",
+                                  facts.truncation_side if truncation_side is None else truncation_side),
+        "no_special_tokens": int(not special),
+        "encode_flags": (_options.SPLIT_SPECIAL_TOKENS if _options.flag("split_special_tokens", split_special_tokens) else 0)
+        | choice(_options.SPECIALS_IN_TEXT, "specials_in_text", specials_in_text),
+        "overflow": choice(_options.OVERFLOW, "overflow", overflow),
+        "max_query_tokens": limit("max_query_tokens", max_query_tokens),
+        "max_tokens_per_doc": limit("max_tokens_per_doc", max_tokens_per_doc),
+        "max_chunks_per_doc": limit("max_chunks_per_doc", max_chunks_per_doc),
+        "max_rows_per_batch": limit("max_rows_per_batch", max_rows_per_batch),
+        "max_tokens_per_batch": limit("max_tokens_per_batch", max_tokens_per_batch),
+        "budget": choice(_options.BUDGET, "budget", budget),
+        "sort": choice(_options.SORT, "sort", sort),
+        "id_type": choice(_options.DTYPE, "dtype", dtype),
+        "layout": int(packed),
+        "tensors": sum(_TENSORS[name] for name in set(names)),
+        "max_arena_bytes": _options.number("max_arena_bytes", max_arena_bytes, most=2**63 - 1),
+    }
+    if not packed:
+        if padding_side == "model":
+            padding_side = facts.padding_side
+        if facts.pad_id != facts.vocabulary_pad_id:
+            raise ValueError(f"the folder's pad_token has id {facts.pad_id}, the vocabulary's {facts.vocabulary_pad_id}, which "
+                             "Request pads with; padding must be False, or the tokenizer's callable used")
+        options["padding_side"] = choice(_options.SIDE, "padding_side", padding_side)
+        options["pad_to_multiple_of"] = limit("pad_to_multiple_of", pad_to_multiple_of)
+        if kind == "max_length":
+            if not options["max_length"]:
+                raise ValueError('padding is "max_length" and max_length is None; it must be an int')
+            options["pad_to_length"] = options["max_length"]
+    return options, names, cuts_nothing
+
+
+# Most programs ask for the same options again and again. `typed`: True is not 1.
+_known = functools.lru_cache(maxsize=64, typed=True)(_resolve)
 
 
 class Request:
@@ -47,58 +129,25 @@ class Request:
                  max_tokens_per_batch: Optional[int] = None, budget: Budget = "layout", sort: Sort = "none",
                  dtype: DType = "int64", tensors: Optional[Sequence[TensorName]] = None,
                  max_arena_bytes: int = 0, byte_ranges: Optional[bool] = None):
-        kind = _options.padding_name(padding)
-        packed = kind == "do_not_pad"
         info = tokenizer.info
-        names: Sequence[str]
-        if tensors is None:
-            names = ["position_ids"] if packed else ["attention_mask"]
-            if info["has_token_type_ids"]:
-                names = [*names, "token_type_ids"]
-        else:
-            _options.check_tensors(tensors, _TENSORS)
-            names = tensors
-        choice, limit = _options.choice, _options.limit
-        if truncation_side is None:
-            truncation_side = tokenizer.truncation_side
-        special = _options.flag("add_special_tokens", add_special_tokens)
-        cut = _options.truncation_name(truncation)
-        if max_length is None and cut not in ("do_not_truncate", "none"):
-            max_length = tokenizer.row_limit("max_length", truncation is True)
-        least, why = _options.row_minimum(info["specials_pair"] if special else 0, True)
-        options: Dict[str, int] = {
-            "max_length": limit("max_length", max_length, least, why),
-            "stride": _options.number("stride", stride),
-            "truncation": _options.TRUNCATION[cut],
-            "truncation_side": choice(_options.ONE_SIDE, "truncation_side", truncation_side),
-            "no_special_tokens": int(not special),
-            "encode_flags": (_options.SPLIT_SPECIAL_TOKENS if _options.flag("split_special_tokens", split_special_tokens) else 0)
-            | choice(_options.SPECIALS_IN_TEXT, "specials_in_text", specials_in_text),
-            "overflow": choice(_options.OVERFLOW, "overflow", overflow),
-            "max_query_tokens": limit("max_query_tokens", max_query_tokens),
-            "max_tokens_per_doc": limit("max_tokens_per_doc", max_tokens_per_doc),
-            "max_chunks_per_doc": limit("max_chunks_per_doc", max_chunks_per_doc),
-            "max_rows_per_batch": limit("max_rows_per_batch", max_rows_per_batch),
-            "max_tokens_per_batch": limit("max_tokens_per_batch", max_tokens_per_batch),
-            "budget": choice(_options.BUDGET, "budget", budget),
-            "sort": choice(_options.SORT, "sort", sort),
-            "id_type": choice(_options.DTYPE, "dtype", dtype),
-            "layout": int(packed),
-            "tensors": sum(_TENSORS[name] for name in set(names)),
-            "max_arena_bytes": _options.number("max_arena_bytes", max_arena_bytes, most=2**63 - 1),
-        }
-        if not packed:
-            if padding_side == "model" and tokenizer._sided:
-                padding_side = tokenizer.padding_side
-            if tokenizer._pad_id != info["pad_id"]:
-                raise ValueError(f"the folder's pad_token has id {tokenizer._pad_id}, the vocabulary's {info['pad_id']}, which "
-                                 "Request pads with; padding must be False, or the tokenizer's callable used")
-            options["padding_side"] = choice(_options.SIDE, "padding_side", padding_side)
-            options["pad_to_multiple_of"] = limit("pad_to_multiple_of", pad_to_multiple_of)
-            if kind == "max_length":
-                if not options["max_length"]:
-                    raise ValueError('padding is "max_length" and max_length is None; it must be an int')
-                options["pad_to_length"] = options["max_length"]
+        arguments = (
+            _Facts(info["has_token_type_ids"], info["specials_pair"], info["pad_id"], tokenizer._pad_id,
+                   tokenizer.model_max_length, tokenizer.truncation_side,
+                   tokenizer.padding_side if tokenizer._sided else "model"),
+            max_length, truncation, padding, stride, truncation_side, padding_side, pad_to_multiple_of,
+            add_special_tokens, split_special_tokens, specials_in_text, overflow, max_query_tokens,
+            max_tokens_per_doc, max_chunks_per_doc, max_rows_per_batch, max_tokens_per_batch, budget, sort, dtype,
+            tuple(tensors) if isinstance(tensors, list) else tensors, max_arena_bytes)
+        resolved = None
+        try:
+            resolved = _known(*arguments)
+        except TypeError:  # a value without a hash, or a wrong one, which is named below
+            pass
+        if resolved is None:
+            resolved = _resolve(*arguments)
+        options, names, cuts_nothing = resolved
+        if cuts_nothing:
+            tokenizer.row_limit("max_length")  # warns
         self.tokenizer = tokenizer
         ranges = overflow != "drop" if byte_ranges is None else _options.flag("byte_ranges", byte_ranges)
         try:

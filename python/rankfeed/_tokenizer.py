@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from ._options import Attributes, RequestOptions, RowOptions
 
-_NO_LIMIT = int(1e20)  # transformers' bound for "no model_max_length" (LARGE_INTEGER)
 _Path = Union[str, "os.PathLike[str]"]
+
 
 class BatchEncoding(UserDict[str, Any]):
     """The dictionary that transformers' callable returns; its keys are attributes too."""
@@ -208,7 +208,7 @@ class Tokenizer:
 
     def row_limit(self, name: str, explicit: bool = True) -> Optional[int]:
         """model_max_length, or None where it is not known; then, if `explicit`, warns that nothing is cut."""
-        if self.model_max_length <= _NO_LIMIT:
+        if self.model_max_length <= _options.NO_LIMIT:
             return self.model_max_length
         if explicit:
             warnings.warn(f"truncation cuts nothing: neither {name} nor model_max_length is set", stacklevel=4)
@@ -391,7 +391,7 @@ class Tokenizer:
         if max_length is None:
             if cuts and self.row_limit("max_length") is None:
                 cuts = False
-            if padding_kind == "max_length" and self.model_max_length > _NO_LIMIT:
+            if padding_kind == "max_length" and self.model_max_length > _options.NO_LIMIT:
                 padding_kind = "do_not_pad"
             limit = self.model_max_length
             if cuts:

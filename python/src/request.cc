@@ -107,6 +107,8 @@ class Request {
   // Tokenizes what is text and begins the request. Without the GIL.
   void Begin(Model& model, bool byte_ranges) {
     tokens_ = model.Tokenize(inputs_.texts(), options_.encode_flags, byte_ranges);
+    sources_.reserve(inputs_.size());
+    number_.reserve(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const int64_t text = inputs_.text_of(i);
       sources_.push_back(text >= 0 ? SourceOf(tokens_[static_cast<size_t>(text)]) : inputs_.source(i));

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <iterator>
 
 #include "base/hash.h"
 #include "base/utf8.h"
@@ -46,6 +45,7 @@ void SpanDecoder::Scratch::Carve(Layout& layout) {
   for (uint32_t*& array : work) array = layout.Take<uint32_t>(kNormalizedBytes);
   elements = layout.Take<uint16_t>(kNormalizedBytes);
   groups = layout.Take<KnownGroups::Memory>(1);
+  known_spans = layout.Take<KnownSpans>(1);
 }
 
 SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
@@ -590,7 +590,7 @@ Outcome SpanDecoder::AppendElements(std::span<const uint16_t> elements, std::str
 
 // As PathSearch::Append of a span. Words of characters that became several come again with each of
 // them: they are searched once.
-inline uint32_t SpanDecoder::AppendOnce(std::span<const uint16_t> span, KnownSpans* known) {
+inline uint32_t SpanDecoder::AppendOnce(std::span<const uint16_t> span) {
   static_assert(kVectorSlack >= 4);
   const auto size = static_cast<uint32_t>(span.size());
   const uint16_t* const codes = span.data();
@@ -600,13 +600,14 @@ inline uint32_t SpanDecoder::AppendOnce(std::span<const uint16_t> span, KnownSpa
   if (size < 4) front &= (uint64_t{1} << 16 * size) - 1;
   if (size > 4) std::memcpy(&back, codes + size - 4, sizeof(back));
   const uint64_t slot = HashEnds(size, front, back) >> (64 - KnownSpans::kBits);
-  KnownSpans::Entry& entry = known->entries[slot];
-  if (known->sizes[slot] == size && entry.front == front && entry.back == back &&
+  KnownSpans& known = *scratch_.known_spans;
+  KnownSpans::Entry& entry = known.entries[slot];
+  if (known.sizes[slot] == size && entry.front == front && entry.back == back &&
       (size <= 8 || std::equal(codes + 4, codes + size - 4, entry.codes + 4))) {
     return entry.searched;
   }
   const uint32_t searched = search_.Append(codes, size, codes[0] == metaspace_);
-  known->sizes[slot] = static_cast<uint16_t>(size);
+  known.sizes[slot] = static_cast<uint16_t>(size);
   entry = {front, back, codes, static_cast<uint16_t>(searched)};
   return searched;
 }
@@ -621,8 +622,7 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
     search_count = kernels_.look_up_spans(table, run_, scratch_.found, scratch_.searches);
     searches = scratch_.searches;
   }
-  KnownSpans known;
-  if (has_words_) std::fill(std::begin(known.sizes), std::end(known.sizes), uint16_t{0});
+  if (has_words_) std::ranges::fill(scratch_.known_spans->sizes, uint16_t{0});
   uint16_t* const searched = scratch_.searched;
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
@@ -630,7 +630,7 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
     if (codes.size() >= kLeastRun && (IsLongRun(codes) || doubts_.Expect())) [[unlikely]] {
       searched[i] = kNotSearched;
     } else if (has_words_) {
-      searched[i] = static_cast<uint16_t>(AppendOnce(codes, &known));
+      searched[i] = static_cast<uint16_t>(AppendOnce(codes));
     } else {
       searched[i] = static_cast<uint16_t>(
           search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));

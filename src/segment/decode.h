@@ -56,6 +56,18 @@ class SpanDecoder {
   static constexpr uint32_t kNormalizedBytes = 16 * 1024;
   static constexpr uint32_t kMaxNormalizable = kNormalizedBytes / 16;  // bytes of a segment
 
+  // Spans of a batch that were appended to the search, by their codes.
+  struct KnownSpans {
+    static constexpr int kBits = 7;
+    struct Entry {
+      uint64_t front, back;  // the first four codes, and beyond four the last
+      const uint16_t* codes;
+      uint16_t searched;
+    };
+    uint16_t sizes[1 << kBits];  // 0: none
+    Entry entries[1 << kBits];
+  };
+
   struct Scratch {
     PathSearch search;
     // Of the spans that are not short ones:
@@ -69,6 +81,7 @@ class SpanDecoder {
     uint32_t* work[3] = {};
     uint16_t* elements = nullptr;  // what a group becomes
     KnownGroups::Memory* groups = nullptr;
+    KnownSpans* known_spans = nullptr;
     void Carve(Layout& layout);
   };
 
@@ -127,17 +140,6 @@ class SpanDecoder {
   static_assert(kNotSearched >= PathSearch::kMaxSpans);
   // With a bound and exact_below 0 no loop that goes by infos writes the ids.
   static constexpr image::PathInfo kNotFound{0, 0, ExactnessRule::kMaxScoreBound};
-  // Spans of a batch that were appended to the search, by their codes.
-  struct KnownSpans {
-    static constexpr int kBits = 7;
-    struct Entry {
-      uint64_t front, back;  // the first four codes, and beyond four the last
-      const uint16_t* codes;
-      uint16_t searched;
-    };
-    uint16_t sizes[1 << kBits];  // 0: none
-    Entry entries[1 << kBits];
-  };
 
   uint32_t DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first,
                        Decoded* out);
@@ -212,7 +214,7 @@ class SpanDecoder {
   void EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end);
   bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
-  uint32_t AppendOnce(std::span<const uint16_t> span, KnownSpans* known);
+  uint32_t AppendOnce(std::span<const uint16_t> span);
   Found Kept(const Path& path) const {
     const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
     return {search_.ids() + path.first_id, 0, kept ? path.info : kNotFound};

@@ -69,6 +69,21 @@ class Document(unittest.TestCase):
         self.assertEqual(problems(self.path), [])
         self.assertEqual(self.document["spdxVersion"], "SPDX-2.3")
 
+    def test_portable_wheels(self):
+        """What is compiled in has the version given, not that of a library which dpkg knows."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rankfeed.spdx.json")
+            subprocess.run([sys.executable, PROGRAM, path, "0.1.0", "runtime", "builder", "handoff", "parallel", "python",
+                            "ICU=72.1-3+deb12u1", "Highway=1", "simdjson=2", "oneTBB=3", "nanobind=4", "libc++=zig 5"], check=True)
+            self.assertEqual(problems(path), [])
+            with open(path, encoding="utf-8") as file:
+                packages = {package["name"]: package for package in json.load(file)["packages"]}
+        self.assertEqual({name: packages[name]["versionInfo"] for name in ("ICU", "Highway", "simdjson", "oneTBB", "nanobind", "libc++")},
+                         {"ICU": "72.1-3+deb12u1", "Highway": "1", "simdjson": "2", "oneTBB": "3", "nanobind": "4", "libc++": "zig 5"})
+        self.assertEqual(packages["ICU"]["externalRefs"][0]["referenceLocator"], "pkg:deb/debian/icu@72.1-3%2Bdeb12u1?arch=source")
+        self.assertNotIn("GNU C library", packages)
+        self.assertIn("static library", packages["oneTBB"]["comment"])
+
     def test_faults_are_found(self):
         """The validator can fail: without a relationship's end, with a licence that is none, without a name."""
         def no_end(made):

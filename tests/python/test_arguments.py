@@ -254,6 +254,23 @@ class Refused(unittest.TestCase):
             self.assertGreater(limited.encode_pairs("q", ["a " * 50], truncation=False)["input_ids"].shape[1], 50)
             self.assertEqual(len(limited(["a " * 50], truncation=True)["input_ids"][0]), 9)
 
+    def test_arguments_that_were_right_before(self):
+        """Options are resolved once for calls that ask for the same: what is equal is not the same."""
+        pairs = self.tok.encode_pairs
+        for stride in (1, np.int64(1)):
+            pairs("q", DOCS, stride=stride, truncation="only_second", max_length=9)
+            self.refuses(TypeError, "stride is True; it must be an int", pairs, "q", DOCS, stride=True,
+                         truncation="only_second", max_length=9)
+        first = pairs("q", DOCS, tensors=["attention_mask"])
+        self.assertEqual(list(pairs("q", DOCS, tensors=("attention_mask",))), list(first))
+        self.refuses(TypeError, "max_length is [9]; it must be an int", pairs, "q", DOCS, max_length=[9])
+        # Of two tokenizers, each by its own attributes, also when those change.
+        tok = rankfeed.Tokenizer.from_file(hf_file("roberta"), model_max_length=12, truncation_side="left")
+        for side, limit in (("left", 12), ("right", 12), ("right", 9), ("left", 9)):
+            tok.truncation_side, tok.model_max_length = side, limit
+            here = self.tok.encode_pairs("q", DOCS, max_length=limit, truncation_side=side)["input_ids"]
+            np.testing.assert_array_equal(tok.encode_pairs("q", DOCS)["input_ids"], here)
+
     def test_corpus(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a.rfc")
