@@ -15,6 +15,11 @@
 
 namespace rankfeed::general {
 
+// Which normalization form an element is.
+normalize::Form FormOf(image::NormalizerOp op);
+// Whether nothing before a character is sorted behind it or composed with it by a form.
+bool StartsApart(const Model& model, char32_t c, normalize::Form form);
+
 // Characters that every element leaves as they are beside others of that kind, in the middle of a
 // word; asked for again and again, so what was found is kept. Of one thread at a time.
 class PlainCharacters {
@@ -69,8 +74,8 @@ class HfCharacters {
   // An element; what its fields mean is up to that.
   struct Stage {
     const image::Step* step;
-    uint32_t form;       // of a normalization form
-    char32_t first = 0;  // of what it looks for, or puts in front
+    uint32_t form;               // of a normalization form
+    char32_t first = 0;          // of what it looks for, or puts in front
     uint64_t front = 0;          // characters taken that are marked kFront; they come first
     uint64_t taken = 0;          // the character that the next one stands for, by number
     uint64_t count = 0;          // of a run
@@ -100,6 +105,7 @@ class HfCharacters {
   };
   static constexpr uint32_t kFrontBit = 1u << 31;
 
+  static constexpr uint8_t kWordKind = 1;  // of a Whitespace stage: a character of a word
   // Characters that plain ones keep in a stage until others come.
   static constexpr uint32_t kMaxWaiting = 2 * kMaxStages;
   bool IsWaiting(uint32_t stage, Character** waiting, uint32_t* count);

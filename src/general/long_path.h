@@ -42,7 +42,8 @@ struct LongScratch {
   // Longer pieces would make checkpoints large.
   static constexpr uint32_t kMaxPieceChars = 255;
   // Of checkpoints. With 16 of them on each level but the first, which has at least four times as
-  // many, half are left where every second one was dropped: 32 * 8^6 blocks are enough for any text.
+  // many, half are left where every second one was dropped: 32 * 8^6 blocks are enough for any
+  // text.
   static constexpr uint32_t kLevels = 7, kLeastFirst = 4;
 
   // Of a checkpoint, by place from it on.
@@ -66,12 +67,11 @@ struct LongScratch {
     Source<Stream> source;
     uint64_t at, entry;       // entry: where the best path enters the window
     uint32_t read, frontier;  // behind at: characters, and PathFinder::frontier
-    Node* nodes;
   };
 
-  uint32_t block = 0, window = 0;            // block 0: there is none
-  uint32_t first_kept = 0, kept = 0;         // checkpoints of the first level and of others
-  void* states = nullptr;                    // checkpoints, level by level
+  uint32_t block = 0, window = 0;     // block 0: there is none
+  uint32_t first_kept = 0, kept = 0;  // checkpoints of the first level and of others
+  void* states = nullptr;             // checkpoints, level by level
   Node* nodes = nullptr;
   uint16_t* through = nullptr;  // by place, of LongSearch::Compose
   // Of Room() characters, by whoever carves:
@@ -83,7 +83,9 @@ struct LongScratch {
     return std::clamp(model.config->max_piece_chars, 1u, kMaxPieceChars) + 1;
   }
   // Two blocks, and a window before, between and behind them.
-  static constexpr uint32_t RoomFor(uint32_t block, uint32_t window) { return 2 * block + 3 * window; }
+  static constexpr uint32_t RoomFor(uint32_t block, uint32_t window) {
+    return 2 * block + 3 * window;
+  }
   uint32_t Room() const { return RoomFor(block, window); }
 
   // Measures or carves, for texts of that stream. kept_count: even, 4 or more; tests have it small.
@@ -124,11 +126,7 @@ class LongSearch {
         states_(static_cast<State*>(scratch.states)),
         live_{stream},
         work_{stream},
-        begin_{stream} {
-    for (uint32_t i = 0; i < scratch.StateCount(); ++i) {
-      states_[i].nodes = scratch.nodes + size_t{i} * scratch.window;
-    }
-  }
+        begin_{stream} {}
 
   // Whether there is another word.
   bool More() { return Peek(live_); }
@@ -164,6 +162,9 @@ class LongSearch {
 
   State* Store(uint32_t level) {
     return states_ + (level == 0 ? 0 : scratch_.first_kept + (level - 1) * scratch_.kept);
+  }
+  Node* NodesOf(const State* state) const {
+    return scratch_.nodes + static_cast<size_t>(state - states_) * scratch_.window;
   }
   uint32_t MostKept(uint32_t level) const {
     return level == 0 ? scratch_.first_kept : scratch_.kept;
@@ -336,7 +337,7 @@ class LongSearch {
     to->frontier = std::max(frontier_, at_) - at_;
     for (uint32_t i = 0; i <= std::min(to->read, max_chars_); ++i) {
       const uint32_t at = at_ + i;
-      Node& node = to->nodes[i];
+      Node& node = NodesOf(to)[i];
       node = {lattice_.best[at], {}, table_[i], i == 0 || Length(at) != 0};
       if (i != to->read) node.character = {chars_.c[at], chars_.mark[at]};
     }
@@ -351,7 +352,7 @@ class LongSearch {
     count_ = from.read;
     frontier_ = from.frontier;
     for (uint32_t i = 0; i <= count_; ++i) {
-      const Node& node = from.nodes[i];
+      const Node& node = NodesOf(&from)[i];
       lattice_.best[i] = node.best;
       lattice_.link[i] = node.reached ? i + 1 : 0;  // from before the checkpoint
       lattice_.value[i] = trie::kNoValue;
@@ -362,25 +363,20 @@ class LongSearch {
     }
   }
 
-  static void Copy(const State& from, State* to, uint32_t count) {
-    Node* const nodes = to->nodes;
-    *to = from;
-    to->nodes = nodes;
-    std::copy_n(from.nodes, count, nodes);
-  }
-
   // Another checkpoint, behind `count` others. Where there are as many as there may be, every
   // second one goes.
   uint32_t Keep(uint32_t level, uint32_t count, uint64_t* interval) {
     State* const store = Store(level);
     if (count == MostKept(level)) {
-      const Node* before = store[count - 1].nodes;
+      const Node* before = NodesOf(&store[count - 1]);
       for (uint32_t i = 0; i < scratch_.window; ++i) table_[i] = before[table_[i]].before;
       for (uint32_t k = 1; k < count / 2; ++k) {
-        before = store[2 * k - 1].nodes;
-        Node* const nodes = store[2 * k].nodes;
-        for (uint32_t i = 0; i < scratch_.window; ++i) nodes[i].before = before[nodes[i].before].before;
-        Copy(store[2 * k], &store[k], scratch_.window);
+        before = NodesOf(&store[2 * k - 1]);
+        Node* const nodes = NodesOf(&store[2 * k]);
+        for (uint32_t i = 0; i < scratch_.window; ++i)
+          nodes[i].before = before[nodes[i].before].before;
+        store[k] = store[2 * k];
+        std::copy_n(nodes, scratch_.window, NodesOf(&store[k]));
       }
       count /= 2;
       *interval *= 2;
@@ -397,7 +393,7 @@ class LongSearch {
     for (uint32_t k = count; k > 0;) {
       --k;
       store[k].entry = store[k].at + through;
-      through = store[k].nodes[through].before;
+      through = NodesOf(&store[k])[through].before;
     }
   }
 

@@ -19,8 +19,9 @@ namespace rankfeed::general {
 // are for max_text_bytes, so a text within that always fits. Normalizers that cannot work in place
 // alternate between the two texts.
 struct Scratch {
-  static constexpr uint32_t kArrayBytes = 65 << 10;                // texts of 64 KiB, and a little
-  static constexpr uint32_t kBlock = 24 << 10, kCheckpoints = 16, kCheckpointBytes = 3 << 19;  // of lengthy
+  static constexpr uint32_t kArrayBytes = 65 << 10;  // texts of 64 KiB, and a little
+  static constexpr uint32_t kBlock = 24 << 10, kCheckpoints = 16,
+                            kCheckpointBytes = 3 << 19;  // of lengthy
   static_assert(LongScratch::RoomFor(kBlock, LongScratch::kMaxPieceChars + 1) < kArrayBytes);
 
   uint32_t text_capacity = 0;  // bytes in each text, and entries in every array below

@@ -51,8 +51,8 @@ class SpCharacters {
 
 // The tokens of the text without a frame, forwards or backwards, with offsets if the sink has room
 // for them. score (nullable): of a part of a text. Errors: LIMIT (more tokens than 32 bits count).
-// O(bytes * max_piece_chars), two or three times for texts that are longer than a block, and twice
-// that backwards.
+// O(bytes * max_piece_chars): once, or two to four times for texts whose paths do not meet in a
+// block, and twice that backwards.
 rankfeed_status EncodeSentencePieceLong(const Model& model, const LongScratch& scratch,
                                         std::string_view text, bool reversed, TokenSink& sink,
                                         CarriedScore* score);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// general/long_path.h and the streams of characters under it against the arrays of the general path:
-// every form of the fast road, elements that no form has, blocks of one character and more, scores
-// that are carried, and texts that keep many paths open.
+// general/long_path.h and the streams of characters under it against the arrays of the general
+// path: every form of the fast road, elements that no form has, blocks of one character and more,
+// scores that are carried, and texts that keep many paths open.
 #include "support/lengthy.h"  // before the wrapper, which has a Model too
 
 #include "encode/text_encoder.h"
@@ -148,8 +148,12 @@ TEST(LongPath, OtherElements) {
       R"({"type":"Sequence","normalizers":[{"type":"Strip","strip_left":true,"strip_right":true},{"type":"Replace","pattern":{"Regex":"b{3,}"},"content":""},{"type":"Strip","strip_left":false,"strip_right":true}]})",
       R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"},{"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "}]})",
       R"({"type":"Sequence","normalizers":[{"type":"NFKD"},{"type":"NFC"},{"type":"Nmt"}]})"};
-  std::vector<std::string> pre_tokenizers = {"null", hf_test::kAlways, hf_test::kFirst,
-                                             hf_test::kNever, hf_test::kWhole, hf_test::kWords,
+  std::vector<std::string> pre_tokenizers = {"null",
+                                             hf_test::kAlways,
+                                             hf_test::kFirst,
+                                             hf_test::kNever,
+                                             hf_test::kWhole,
+                                             hf_test::kWords,
                                              R"({"type":"Whitespace"})",
                                              R"({"type":"Digits","individual_digits":true})",
                                              R"({"type":"Digits","individual_digits":false})"};
@@ -162,9 +166,34 @@ TEST(LongPath, OtherElements) {
                              punctuation + R"(,{"type":"Digits","individual_digits":true},)" +
                              hf_test::kFirst + "]}");
   }
-  static const char* const kParts[] = {"ab", "aba", "abab", " ", "  ", "\t\n", "bbb", "b", "bbbbbb", ",", ".,", "12",
-                                       "1", "the", "hello", "\u00e9", "e\u0301", "\u0301", "a\u0301\u0323", "\uac00\u11a8",
-                                       "\u1112\u1161\u11ab", "\u65e5", "A\u0130", "\x80", "\u2581", "<mask>", "\u200b", "x"};
+  static const char* const kParts[] = {"ab",
+                                       "aba",
+                                       "abab",
+                                       " ",
+                                       "  ",
+                                       "\t\n",
+                                       "bbb",
+                                       "b",
+                                       "bbbbbb",
+                                       ",",
+                                       ".,",
+                                       "12",
+                                       "1",
+                                       "the",
+                                       "hello",
+                                       "\u00e9",
+                                       "e\u0301",
+                                       "\u0301",
+                                       "a\u0301\u0323",
+                                       "\uac00\u11a8",
+                                       "\u1112\u1161\u11ab",
+                                       "\u65e5",
+                                       "A\u0130",
+                                       "\x80",
+                                       "\u2581",
+                                       "<mask>",
+                                       "\u200b",
+                                       "x"};
   std::mt19937_64 random(11);
   for (const char* const normalizer : normalizers) {
     for (const std::string& pre_tokenizer : pre_tokenizers) {
@@ -220,8 +249,10 @@ TEST(LongText, MoreTokensThan32BitsCountAreRefused) {
       sink.count = full ? TokenSink::kMost : 7;
       const rankfeed_status status =
           image.model()->huggingface()
-              ? general::EncodeHuggingFace(*image.model(), encoder.get()->general, "a bear", 0, sink)
-              : general::EncodeSentencePiece(*image.model(), encoder.get()->general, "a bear", {}, sink);
+              ? general::EncodeHuggingFace(*image.model(), encoder.get()->general, "a bear", 0,
+                                           sink)
+              : general::EncodeSentencePiece(*image.model(), encoder.get()->general, "a bear", {},
+                                             sink);
       EXPECT_EQ(status, full ? RANKFEED_E_LIMIT : RANKFEED_OK);
       encoder = Make(image.model(), false, 0);
     }
@@ -258,9 +289,8 @@ class Scratch {
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     std::vector<unsigned char> in((size_ + page - 1) / page);
     if (mincore(data_, size_, in.data()) != 0) return SIZE_MAX;
-    return static_cast<size_t>(std::count_if(in.begin(), in.end(), [](unsigned char one) {
-             return (one & 1) != 0;
-           })) *
+    return static_cast<size_t>(std::count_if(in.begin(), in.end(),
+                                             [](unsigned char one) { return (one & 1) != 0; })) *
            page;
   }
 
@@ -269,9 +299,9 @@ class Scratch {
   void* data_;
 };
 
-// An encoder for texts of 2^30 bytes within 1 GiB of address space, and in it one call with a text of
-// RANKFEED_LONG_TEXT_BYTES (64 MB without it): words, and characters without a place to cut that leave
-// the fast road, whose paths meet soon or never.
+// An encoder for texts of 2^30 bytes within 1 GiB of address space, and in it one call with a text
+// of RANKFEED_LONG_TEXT_BYTES (64 MB without it): words, and characters without a place to cut that
+// leave the fast road, whose paths meet soon or never.
 TEST(LongText, MemoryDoesNotGrowWithTheText) {
   if (kSanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
   const char* const given = std::getenv("RANKFEED_LONG_TEXT_BYTES");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// tests/support/lengthy.h: an encoder that takes every stretch the way of those that are too long for
-// arrays (general/long_path.h), in blocks that are small enough for short texts to have many.
+// tests/support/lengthy.h: an encoder that takes every stretch the way of those that are too long
+// for arrays (general/long_path.h), in blocks that are small enough for short texts to have many.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ class Lengthy {
       lengthy->Carve<general::SpCharacters>(layout, model, block, kept, 0);
     }
     lengthy->lattice.Carve(layout, lengthy->Room());
-    lengthy->chars = {layout.Take<uint32_t>(lengthy->Room()), layout.Take<uint32_t>(lengthy->Room())};
+    lengthy->chars = {layout.Take<uint32_t>(lengthy->Room()),
+                      layout.Take<uint32_t>(lengthy->Room())};
   }
 
   std::vector<unsigned char> memory_;
