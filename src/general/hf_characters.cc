@@ -203,6 +203,12 @@ bool HfCharacters::Pull(uint32_t stage, Character* c) {
 // The next character of a text that is to come.
 bool HfCharacters::TakeText(Stage& s, Character* c) const {
   if (s.text_size == 0) return false;
+  if (const auto byte = static_cast<unsigned char>(*s.text); byte < 0x80) {
+    *c = {byte, s.text_mark == kTaken ? FrontOf(s, s.taken++) : s.text_mark};
+    ++s.text;
+    --s.text_size;
+    return true;
+  }
   const utf8::Decoded d = utf8::Decode({s.text, s.text_size}, 0);
   *c = {d.code_point, s.text_mark == kTaken ? FrontOf(s, s.taken++) : s.text_mark};
   s.text += d.size;
@@ -231,6 +237,15 @@ bool HfCharacters::Release(Stage& s, Character* c) const {
   *c = {s.held.c, FrontOf(s, s.taken++)};
   s.has_held = false;
   return true;
+}
+
+// Takes and passes on the next character of a stage that is in the middle of nothing, if it does
+// not look for that one; otherwise it is held.
+template <class F>
+bool HfCharacters::PassOn(uint32_t stage, Character* c, F is_sought) {
+  Stage& s = stages_[stage];
+  if (s.has_held || s.text_size != 0 || !Hold(stage) || is_sought(s.held.c)) return false;
+  return Release(s, c);
 }
 
 bool HfCharacters::Strip(uint32_t stage, Character* c) {
@@ -318,6 +333,8 @@ bool HfCharacters::Replace(uint32_t stage, Character* c) {
   const Step& step = StepOf(stage);
   const std::string_view pattern = model_->text(step.a);
   Stage& s = stages_[stage];
+  const auto begins = [&s](char32_t of) { return of == s.first; };
+  if (s.matched == 0 && PassOn(stage, c, begins)) return true;
   for (;;) {
     if (TakeText(s, c)) return true;
     if (!Hold(stage)) {
@@ -326,7 +343,6 @@ bool HfCharacters::Replace(uint32_t stage, Character* c) {
       s.matched = 0;
       continue;
     }
-    if (s.matched == 0 && s.held.c != s.first) return Release(s, c);
     const utf8::Decoded next = utf8::Decode(pattern, s.matched);
     if (next.valid && next.code_point == s.held.c) {
       s.has_held = false;
@@ -350,6 +366,8 @@ bool HfCharacters::ReplaceRun(uint32_t stage, Character* c) {
   const Step& step = StepOf(stage);
   Stage& s = stages_[stage];
   const char32_t character = s.first;
+  const auto is_it = [character](char32_t of) { return of == character; };
+  if (s.count == 0 && !s.inside && PassOn(stage, c, is_it)) return true;
   for (;;) {
     if (TakeText(s, c)) return true;
     if (s.inside) {  // a run that is too short
@@ -373,6 +391,7 @@ bool HfCharacters::ReplaceRun(uint32_t stage, Character* c) {
 
 bool HfCharacters::ReplaceSpaces(uint32_t stage, Character* c) {
   Stage& s = stages_[stage];
+  if (s.count == 0 && PassOn(stage, c, unicode::IsWhiteSpace)) return true;
   for (;;) {
     if (TakeText(s, c)) return true;
     if (Hold(stage) && unicode::IsWhiteSpace(s.held.c)) {
@@ -535,6 +554,7 @@ bool HfCharacters::RunForm(uint32_t stage) {
   in.begin = in_front;
   in.end = in_end;
   in.capacity = sizeof(in_bytes);
+  bool front = false;
   if (!Hold(stage)) return false;
   do {
     if (in.capacity - in.size < 4) {
@@ -544,6 +564,7 @@ bool HfCharacters::RunForm(uint32_t stage) {
     const uint32_t size = utf8::Encode(s.held.c, in_bytes + in.size);
     std::fill_n(in_front + in.size, size, s.held.mark & kFront);
     std::fill_n(in_end + in.size, size, 0u);
+    front |= (s.held.mark & kFront) != 0;
     in.size += size;
     s.has_held = false;
   } while (Hold(stage) && !StartsApart(*model_, s.held.c, rules));
@@ -556,13 +577,14 @@ bool HfCharacters::RunForm(uint32_t stage) {
   out.begin = out_front;
   out.end = out_end;
   out.capacity = sizeof(out_bytes);
+  if (!front) in.begin = in.end = out.begin = out.end = nullptr;  // so they are not looked at
   uint32_t* const works[3] = {work[0], work[1], work[2]};
   failed_ |= !normalize::RunForm(*model_, rules, works, in, &out);
   form.at = form.size = 0;
   for (uint32_t pos = 0, size; pos < out.size && !failed_; pos += size) {
     const char32_t made = utf8::DecodeValid(out_bytes + pos, &size);
     failed_ |= form.size == kFormMakes;
-    if (!failed_) form.made[form.size++] = made | (out_front[pos] != 0 ? kFrontBit : 0);
+    if (!failed_) form.made[form.size++] = made | (front && out_front[pos] != 0 ? kFrontBit : 0);
   }
   return !failed_;
 }

@@ -121,6 +121,8 @@ class HfCharacters {
   void PutText(Stage& s, std::string_view text, uint32_t mark) const;
   bool Hold(uint32_t stage);
   bool Release(Stage& s, Character* c) const;
+  template <class F>
+  bool PassOn(uint32_t stage, Character* c, F is_sought);
 
   bool Strip(uint32_t stage, Character* c);
   bool Lowercase(uint32_t stage, Character* c);

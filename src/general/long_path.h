@@ -323,7 +323,11 @@ class LongSearch {
     through[0] = 0;
     for (uint32_t i = 1; i <= end; ++i) {
       const uint32_t length = Length(base + i);
-      through[i] = length > i ? static_cast<uint16_t>(i) : through[i - length];
+      if (length == 0) {
+        through[i] = 0;  // not reached
+      } else {
+        through[i] = length > i ? static_cast<uint16_t>(i) : through[i - length];
+      }
     }
     uint16_t table[LongScratch::kMaxPieceChars + 1];
     std::copy_n(table_, scratch_.window, table);
@@ -335,11 +339,12 @@ class LongSearch {
     to->at = place_;
     to->read = count_ - at_;
     to->frontier = std::max(frontier_, at_) - at_;
-    for (uint32_t i = 0; i <= std::min(to->read, max_chars_); ++i) {
+    Node* const nodes = NodesOf(to);
+    std::fill_n(nodes, scratch_.window, Node{});
+    for (uint32_t i = 0; i <= to->read; ++i) {
       const uint32_t at = at_ + i;
-      Node& node = NodesOf(to)[i];
-      node = {lattice_.best[at], {}, table_[i], i == 0 || Length(at) != 0};
-      if (i != to->read) node.character = {chars_.c[at], chars_.mark[at]};
+      nodes[i] = {lattice_.best[at], {}, table_[i], i == 0 || Length(at) != 0};
+      if (i != to->read) nodes[i].character = {chars_.c[at], chars_.mark[at]};
     }
   }
 

@@ -14,13 +14,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <random>
 
 #include "general/hf_tiny.h"
+#include "general/sp_model_proto.h"
 #include "segment/word_forms.h"
 #include "support/sanitizers.h"
+#include "support/test_engine.h"
 
 namespace rankfeed {
 namespace {
@@ -135,6 +138,41 @@ TEST(LongPath, PathsThatNeverMeet) {
         pair.Check(text, Options(0));
         if (HasFatalFailure()) return;
         text += unit;
+      }
+    }
+  }
+}
+
+// The same in SentencePiece's arithmetic, of each release, with offsets: scores that tie, and scores so
+// great that sums are made small again while paths are apart.
+TEST(LongPath, SentencePiecePathsThatNeverMeet) {
+  std::mt19937_64 random(5);
+  for (const int32_t parity : {RANKFEED_PARITY_SENTENCEPIECE, RANKFEED_PARITY_SENTENCEPIECE_0_2_1}) {
+    for (int round = 0; round < static_cast<int>(Scaled(24)); ++round) {
+      sp_test::ModelProto proto;
+      proto.AddSpecials();
+      const float scale = std::ldexp(1.0f, static_cast<int>(random() % 14));
+      std::string piece;
+      for (int n = 0; n < 12; ++n) {
+        piece = std::string(1 + random() % 9, n % 2 == 0 ? 'a' : 'b');
+        if (n % 5 == 4) piece += "ab";
+        const float score = -static_cast<float>(1 + random() % 5) * static_cast<float>(piece.size());
+        const auto has = [&](const sp_test::PieceProto& other) { return other.text == piece; };
+        if (std::any_of(proto.pieces.begin(), proto.pieces.end(), has)) continue;
+        proto.Add(piece, scale * (random() % 2 == 0 ? score : score - 0.37f));
+      }
+      const test::TestEngine engine(sp_test::Serialize(proto), 1 << 11, 0, parity);
+      Pair pair(engine.model(), static_cast<uint32_t>(1 + random() % 40), 4);
+      ASSERT_TRUE(pair.ok());
+      for (int texts = 0; texts < 20; ++texts) {
+        std::string text;
+        while (text.size() < 1000 && random() % 8 != 0) {
+          static const char* const kUnits[] = {"a", "b", "aab", "ab", " a", "\u00e9", "aaaaab"};
+          const char* const unit = kUnits[random() % std::size(kUnits)];
+          for (size_t n = random() % 150; n-- > 0;) text += unit;
+        }
+        pair.Check(text, Options(0));
+        if (HasFatalFailure()) return;
       }
     }
   }

@@ -24,7 +24,7 @@ class Lengthy {
     general::LongScratch lengthy;
     Layout measured(nullptr);
     Carve(measured, model, block, kept, &lengthy);
-    memory_.resize(measured.size() + Layout::kAlignment);
+    memory_.resize(measured.size() + Layout::kAlignment, 0xa5);  // scratch may hold anything
     const size_t begin = reinterpret_cast<uintptr_t>(memory_.data()) % Layout::kAlignment;
     Layout layout(memory_.data() + (begin != 0 ? Layout::kAlignment - begin : 0));
     Carve(layout, model, block, kept, &lengthy);
