@@ -32,6 +32,8 @@ class Pair {
     plain_->LeaveFastRoad();
     placed_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 4096);
     fast_ = std::make_unique<Encoder>(model_->get(), kMaxText, false, 4096);
+    lengthy_ = std::make_unique<Encoder>(model_->get(), kMaxText, false, 0);
+    if (!lengthy_->LeaveArrays(1 + source.size() % 60)) lengthy_ = nullptr;
     source_ = source;
   }
   bool usable() const { return model_ != nullptr; }
@@ -56,6 +58,7 @@ class Pair {
                 "\n" + source_);
     }
     for (const int32_t id : plain.ids) FUZZ_ASSERT(id >= 0);
+    CheckLengthy(exact.view(), flags, plain);
     if (mode == kEscape && !reference) {
       // A model without an unknown id fails on any unknown edge that is the best to its end. The
       // engine escapes only where a special token is on the best path, so it may need none.
@@ -79,6 +82,16 @@ class Pair {
   }
 
  private:
+  // In memory that does not grow with the text; that refuses many marks in a row.
+  void CheckLengthy(std::string_view text, uint32_t flags, const Tokens& plain) {
+    if (lengthy_ == nullptr) return;
+    const Tokens lengthy = lengthy_->Encode(text, flags);
+    if (lengthy.status == RANKFEED_E_LIMIT) return;
+    if (lengthy.status == plain.status && lengthy.ids == plain.ids) return;
+    FUZZ_FAIL("text " + Escape(text) + " flags " + std::to_string(flags) + "\n  general path     " +
+              Show(plain) + "\n  in blocks        " + Show(lengthy) + "\n" + source_);
+  }
+
   void CheckPieces(std::string_view text, uint32_t flags, const Tokens& whole) {
     const std::optional<Tokens> pieces = fast_->EncodeInPieces(text, flags);
     if (!pieces || *pieces == whole) return;
@@ -95,6 +108,7 @@ class Pair {
     const rankfeed_status found =
         rankfeed_find_special(plain_->get(), {text.data(), text.size()}, &match);
     FUZZ_ASSERT(plain.status == fast.status);
+    CheckLengthy(text, RANKFEED_SPECIALS_ERROR, plain);
     CheckPieces(text, RANKFEED_SPECIALS_ERROR, fast);
     if (plain.status == RANKFEED_E_SPECIAL_IN_TEXT) {
       FUZZ_ASSERT(found == RANKFEED_OK);
@@ -107,7 +121,7 @@ class Pair {
 
   std::unique_ptr<reference::HfPipeline> reference_, escaped_;
   std::unique_ptr<OpenModel> model_;
-  std::unique_ptr<Encoder> plain_, fast_, placed_;
+  std::unique_ptr<Encoder> plain_, fast_, placed_, lengthy_;
   std::string source_;
 };
 

@@ -17,6 +17,7 @@
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/model.h"
+#include "support/lengthy.h"
 #include "target.h"
 
 namespace rankfeed::fuzz {
@@ -116,6 +117,13 @@ class Encoder {
 
   // From now on no text takes the fast road.
   void LeaveFastRoad() { encoder_->engine.emplace<std::monostate>(); }
+
+  // From now on every text is encoded as if it were too long for the arrays of the general path, in
+  // blocks of so many characters. False where the model has none but arrays.
+  bool LeaveArrays(size_t block) {
+    lengthy_ = std::make_unique<test::Lengthy>(encoder_, static_cast<uint32_t>(block), 24);
+    return lengthy_->ok();
+  }
 
   Tokens Encode(std::string_view text, uint32_t flags = 0) {
     const uint32_t bound = rankfeed_token_bound(model_, text.size());
@@ -218,6 +226,7 @@ class Encoder {
   bool offsets_;
   Block scratch_;
   rankfeed_encoder* encoder_ = nullptr;
+  std::unique_ptr<test::Lengthy> lengthy_;
   std::vector<int32_t> ids_;
   std::vector<uint32_t> begin_, end_;
 };

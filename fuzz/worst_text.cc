@@ -3,8 +3,9 @@
 // that were found.
 //
 //   worst_text search IMAGE PLAIN.jsonl [--seconds S] [--seed N] [--quick]   prints the dearest as
-//   recipes worst_text time   IMAGE PLAIN.jsonl RECIPES      prints nanoseconds per byte of each
-//   worst_text count  IMAGE PLAIN.jsonl RECIPES      encodes each once, for callgrind to count
+//                     recipes
+//   worst_text time   IMAGE PLAIN.jsonl RECIPES [BYTES]   prints nanoseconds per byte of each
+//   worst_text count  IMAGE PLAIN.jsonl RECIPES [BYTES]   encodes each once, for callgrind to count
 //
 // A recipe is a line "SEED ATOM ATOM ...", an atom code points in hexadecimal joined by "+". With
 // seed 0 the atoms follow each other in order, again and again; with another they are drawn by a
@@ -116,12 +117,12 @@ struct Recipe {
 
 class Engine {
  public:
-  explicit Engine(const std::string& image) {
+  Engine(const std::string& image, uint32_t bytes) {
     auto vocabulary = rankfeed::Vocabulary::Load(image);
     if (!vocabulary) Fail(image + ": " + vocabulary.error().message);
     vocabulary_ = std::make_unique<rankfeed::Vocabulary>(std::move(*vocabulary));
     limits_.struct_size = sizeof(limits_);
-    limits_.max_text_bytes = 8 * kLong;
+    limits_.max_text_bytes = std::max(8 * kLong, 2 * bytes);
     limits_.cache_bytes = kCacheBytes;
     if (rankfeed_encoder_mem_req(model(), &limits_, &need_) != RANKFEED_OK)
       Fail("rankfeed_encoder_mem_req failed");
@@ -406,7 +407,9 @@ int Main(int argc, char** argv) {
   if (argc < 4)
     Fail("usage: search|time|count IMAGE PLAIN.jsonl [RECIPES | --seconds S --seed N --quick]");
   const std::string mode = argv[1];
-  Engine engine(argv[2]);
+  const uint32_t bytes =
+      mode != "search" && argc == 6 ? static_cast<uint32_t>(std::atol(argv[5])) : kLong;
+  Engine engine(argv[2], bytes);
   const std::vector<std::string> plain = Plain(argv[3], 4 * kLong);
   if (mode == "search") {
     double seconds = 60;
@@ -433,24 +436,24 @@ int Main(int argc, char** argv) {
     }
     return 0;
   }
-  if (argc != 5 || (mode != "time" && mode != "count"))
-    Fail("time and count take a file of recipes");
+  if ((argc != 5 && argc != 6) || (mode != "time" && mode != "count"))
+    Fail("time and count take a file of recipes, and how long texts are");
   std::vector<std::pair<std::string, std::vector<std::string>>> texts = {{"plain", plain}};
   std::ifstream lines(argv[4]);
   if (!lines) Fail(std::string(argv[4]) + " cannot be read");
   for (std::string line; std::getline(lines, line);) {
-    if (!line.empty()) texts.push_back({line, {Recipe::Read(line).Text(kLong)}});
+    if (!line.empty()) texts.push_back({line, {Recipe::Read(line).Text(bytes)}});
   }
   for (const auto& [name, text] : texts) {
-    size_t bytes = 0;
-    for (const std::string& one : text) bytes += one.size();
+    size_t all = 0;
+    for (const std::string& one : text) all += one.size();
     if (mode == "time") {
-      std::printf("%.3f %zu %s\n", engine.Time(text, 9), bytes, name.c_str());
+      std::printf("%.3f %zu %s\n", engine.Time(text, 9), all, name.c_str());
       continue;
     }
     engine.Once(text);
     CALLGRIND_DUMP_STATS_AT(name.c_str());
-    std::printf("%zu %s\n", bytes, name.c_str());
+    std::printf("%zu %s\n", all, name.c_str());
   }
   return 0;
 }

@@ -6,11 +6,16 @@
   worst_text.py search --rankfeed R --program P [--seconds S] [--seed N] [--keep] [FORM ...]
                        looks for dearer texts, counts them, and fails when one is above the bound; --keep adds them
   worst_text.py record --rankfeed R --program P [FORM ...]             counts and times all known texts and writes the results
+  worst_text.py stretches --rankfeed R --program P [FORM ...]          fails when a long stretch costs more per byte than one of 64 KiB by
+                       more than a factor
 
 Costs are instructions per byte under callgrind, which repeat exactly; plain text is 256 KiB of the English passages of
 XQuAD. Both are encoded from an empty word cache on, without offsets, on whatever road the engine takes: a form
 whose plain text takes the general path is compared with plain text on that path. Known texts, as recipes
 (worst_text.cc), and the bounds of the forms are in worst_texts.json, the results in worst_text_results.json.
+
+Texts are of 64 KiB, which the arrays of the general path hold. A stretch that cannot be cut and does not fit into them takes another way
+(src/general/long_path.h); texts that are one such stretch, how long, and the factor are in worst_texts.json too.
 """
 
 import argparse
@@ -56,15 +61,15 @@ class Forms:
         return file
 
 
-def count(program, image, plain, recipes, folder):
-    """Instructions per byte: of plain text, and by recipe."""
+def count(program, image, plain, recipes, folder, size=()):
+    """Instructions per byte: of plain text, and by recipe. size: bytes of a text, if not as ever."""
     lines = pathlib.Path(folder) / "recipes"
     lines.write_text("".join(recipe + "\n" for recipe in recipes))
     out = pathlib.Path(folder) / "callgrind.out"
     for old in out.parent.glob("callgrind.out*"):
         old.unlink()
     done = subprocess.run(["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}",
-                           f"--log-file={folder}/log", program, "count", str(image), str(plain), str(lines)],
+                           f"--log-file={folder}/log", program, "count", str(image), str(plain), str(lines), *map(str, size)],
                           stdout=subprocess.PIPE, text=True, check=True)
     costs = []
     for i, line in enumerate(done.stdout.splitlines()):
@@ -89,9 +94,24 @@ def search(program, image, plain, seconds, seed):
     return done.stdout.splitlines()
 
 
+def stretches(program, forms, plain, known, folder, names):
+    """How many forms have a long stretch that is too dear."""
+    long, failed = known["stretches"], 0
+    for form in names or long["forms"]:
+        image = forms.image(form)
+        _, short_costs = count(program, image, plain, long["texts"], folder)
+        _, costs = count(program, image, plain, long["texts"], folder, [long["bytes"]])
+        ratios = {recipe: costs[recipe] / short_costs[recipe] for recipe in costs}
+        for recipe, ratio in ratios.items():
+            print(f"{form:22} {short_costs[recipe]:7.1f} instructions per byte of 64 KiB, {ratio:5.2f} times as many of {long['bytes']} bytes: {recipe}"
+                  + ("  ABOVE THE BOUND" if ratio > long["bound"] else ""), flush=True)
+        failed += max(ratios.values()) > long["bound"]
+    return failed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["check", "search", "record"])
+    parser.add_argument("what", choices=["check", "search", "record", "stretches"])
     parser.add_argument("--rankfeed", required=True)
     parser.add_argument("--program", required=True)
     parser.add_argument("--data", default=os.environ.get("RANKFEED_SHARED_DATA", str(ROOT.parent / "shared" / "data")))
@@ -112,6 +132,8 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         forms = Forms(pathlib.Path(o.data), o.rankfeed, folder)
+        if o.what == "stretches":
+            return 1 if stretches(o.program, forms, plain, known, folder, o.forms) else 0
         for form in o.forms or known["bounds"]:
             bound, image = known["bounds"][form], forms.image(form)
             recipes = known["texts"]

@@ -27,14 +27,19 @@ typedef struct {
 
 typedef struct {
   uint32_t struct_size;
-  uint32_t max_text_bytes; /* longest text one call may encode */
-  uint32_t with_offsets;   /* 1: calls may ask for offsets (8 more bytes per normalized byte) */
+  uint32_t max_text_bytes; /* longest text one call may encode: a limit, mostly not a size, see below */
+  uint32_t with_offsets;   /* 1: calls may ask for offsets */
   uint32_t cache_bytes;    /* word cache kept in the scratch; 0 = none. Never changes an output */
 } rankfeed_limits;
 
-/* Scratch an encoder needs for these limits: monotonic in each limit. Pages that are not touched
- * cost nothing: the worst case of the normalizer's growth is reserved, ordinary text uses a small
- * part. Errors: ARGUMENT, STRUCT_SIZE, LIMIT (the size overflows). O(1), any thread. */
+/* Scratch an encoder needs for these limits: monotonic in each limit. Pages that are not touched cost
+ * nothing: for each byte of max_text_bytes 26 (42 with offsets) times the worst growth of the
+ * normalizer (13 for XLM-RoBERTa's) are reserved, ordinary text uses a small part. In SentencePiece
+ * parity and, without offsets, in HuggingFace parity that ends at 64 KiB: an encoder for longer texts
+ * needs at most 2 MiB more than one for those. It goes on for vocabularies with added tokens with
+ * "normalized": true, a Split in the pre-tokenizer, pieces of more than 255 characters or more than 12
+ * elements; those whose decoder has ByteFallback need 1 byte more for each of max_text_bytes.
+ * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (the size overflows). O(1), any thread. */
 RANKFEED_API rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model,
                                                       const rankfeed_limits* limits,
                                                       rankfeed_mem_req* out);
@@ -47,8 +52,10 @@ RANKFEED_API rankfeed_status rankfeed_encoder_init(const rankfeed_model* model,
                                                    const rankfeed_limits* limits, void* scratch,
                                                    size_t scratch_size, rankfeed_encoder** out);
 
-/* Largest max_text_bytes an encoder of this model can have: positions are 31 bits, after the
- * normalizer has made the text longer. 0 for no model. O(1), any thread. */
+/* Largest max_text_bytes an encoder of this model can have, without offsets: positions are 31 bits,
+ * those of the text where scratch does not grow with it, otherwise after the normalizer has made the
+ * text longer. So an encoder with offsets may be refused at that size (LIMIT). 0 for no model. O(1),
+ * any thread. */
 RANKFEED_API uint32_t rankfeed_max_text_bytes(const rankfeed_model* model);
 
 /* Touches the pages of the scratch that every text needs, cache and queues, so that the first call
@@ -57,8 +64,8 @@ RANKFEED_API uint32_t rankfeed_max_text_bytes(const rankfeed_model* model);
 RANKFEED_API rankfeed_status rankfeed_encoder_warm(rankfeed_encoder* encoder);
 
 /* Hands the pages of the scratch that texts have touched back to the system, where it lies on whole
- * pages: a text that the normalizer makes longer touches up to 26 bytes (42 with offsets) for each
- * of its normalized bytes, and they stay resident until then. Between any two calls: the working
+ * pages: a text that leaves the fast road touches up to 26 bytes (42 with offsets) for each of its
+ * normalized bytes, and they stay resident until then. Between any two calls: the working
  * arrays hold nothing from one to the next. The encoder and its word cache are kept, no output
  * changes, and the next texts touch their pages again.
  * The memory is the caller's: private anonymous memory (malloc, new, mmap) shrinks, shared memory
@@ -122,11 +129,16 @@ typedef struct {
   uint32_t count;                /* out: tokens written, or needed when E_OUTPUT_SIZE */
 } rankfeed_encoding;
 
+/* Marks in a row that are sorted where a text is too long for the arrays of the scratch. */
+#define RANKFEED_MAX_MARKS 64
+
 /* Encodes one text. options may be null (no flags). On E_OUTPUT_SIZE the columns hold the tokens
  * that fit, nothing past capacity was written, and count holds the need; the encoder stays usable
  * after every error.
- * Errors: ARGUMENT, STRUCT_SIZE, LIMIT, OUTPUT_SIZE, UNK_ID, SPECIAL_IN_TEXT.
- * O(text.size * max_piece_chars) worst case. */
+ * Errors: ARGUMENT, STRUCT_SIZE, OUTPUT_SIZE, UNK_ID, SPECIAL_IN_TEXT; LIMIT: the text is longer than
+ * max_text_bytes, has more tokens than 32 bits count, or has, in more than 64 KiB that cannot be cut
+ * and leave the fast road, more than RANKFEED_MAX_MARKS combining marks in a row that a Unicode
+ * normalization form would sort. O(text.size * max_piece_chars) worst case. */
 RANKFEED_API rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
                                              const rankfeed_encode_options* options,
                                              rankfeed_encoding* io);

@@ -242,7 +242,9 @@ class Encoder {
     rankfeed_status status = rankfeed_encoder_mem_req(model, &limits, &req);
     if (status == RANKFEED_E_LIMIT) {
       return detail::OverLimit("encoder: max_text_bytes is ", max_text_bytes,
-                               " bytes; the limit of the vocabulary is ",
+                               with_offsets
+                                   ? " bytes; the limit of the vocabulary, less with offsets, is "
+                                   : " bytes; the limit of the vocabulary is ",
                                rankfeed_max_text_bytes(model));
     }
     if (status == RANKFEED_OK) {
@@ -356,6 +358,14 @@ class Encoder {
     if (status == RANKFEED_E_LIMIT && text.size() > max_text_bytes_) {
       return detail::OverLimit("encoder: the text has ", text.size(), " bytes; max_text_bytes is ",
                                max_text_bytes_);
+    }
+    if (status == RANKFEED_E_LIMIT) {
+      return detail::OrNoMemory([&] {
+        return Error{RANKFEED_E_LIMIT, "encoder: the text has more than " +
+                                           std::to_string(RANKFEED_MAX_MARKS) +
+                                           " combining marks in a row in a long stretch, or more "
+                                           "tokens than 32 bits count"};
+      });
     }
     return Error::From(status);
   }

@@ -86,6 +86,11 @@ Model::Lease::Lease(Model* model, size_t longest_text, bool with_offsets, bool p
   }
   while (encoders_.size() < count) {
     auto encoder = Encoder::Create(model->get(), max_text_bytes_, with_offsets);
+    if (!encoder && encoder.error().status == RANKFEED_E_LIMIT && max_text_bytes_ > longest_text) {
+      // With offsets texts may not be as long.
+      max_text_bytes_ = static_cast<uint32_t>(longest_text);
+      encoder = Encoder::Create(model->get(), max_text_bytes_, with_offsets);
+    }
     if (!encoder) throw StatusError(encoder.error().status, encoder.error().message);
     encoders_.push_back(std::move(*encoder));
   }

@@ -9,6 +9,9 @@ namespace rankfeed {
 // Writes while there is room and keeps counting afterwards, so that a too small output still
 // reports its exact need. Offsets are bytes in the original text.
 struct TokenSink {
+  // As many as 32 bits can count, less what is written between two looks at the count.
+  static constexpr uint32_t kMost = ~uint32_t{0} - (1u << 20);
+
   int32_t* ids = nullptr;
   uint32_t* begin = nullptr;  // null: no offsets wanted
   uint32_t* end = nullptr;

@@ -59,8 +59,7 @@ rankfeed_status CheckLimits(const rankfeed_model* model, const rankfeed_limits* 
   if (!Open(model) || limits == nullptr) return RANKFEED_E_ARGUMENT;
   if (limits->struct_size != sizeof(rankfeed_limits)) return RANKFEED_E_STRUCT_SIZE;
   if (limits->with_offsets > 1) return RANKFEED_E_ARGUMENT;
-  return rankfeed::NormalizedBound(*model, limits->max_text_bytes, capacity) ? RANKFEED_OK
-                                                                             : RANKFEED_E_LIMIT;
+  return rankfeed::ScratchBound(*model, *limits, capacity) ? RANKFEED_OK : RANKFEED_E_LIMIT;
 }
 
 constexpr rankfeed_encode_options kNoOptions = {sizeof(kNoOptions), 0, {}};
@@ -106,11 +105,11 @@ rankfeed_status rankfeed_encoder_init(const rankfeed_model* model, const rankfee
 
 uint32_t rankfeed_max_text_bytes(const rankfeed_model* model) {
   if (!Open(model)) return 0;
-  uint32_t low = 0, high = 0x7fffffff;  // NormalizedBound of low fits, that of high does not
+  uint32_t low = 0, high = 0x7fffffff;  // ScratchBound of low fits, that of high does not
   while (high - low > 1) {
     const uint32_t middle = low + (high - low) / 2;
     uint32_t bound;
-    (rankfeed::NormalizedBound(*model, middle, &bound) ? low : high) = middle;
+    (rankfeed::ScratchBound(*model, {0, middle, 0, 0}, &bound) ? low : high) = middle;
   }
   return low;
 }

@@ -27,6 +27,10 @@ class GrowingEncoder {
       roads_ = Roads();
       encoder_.reset();
       auto made = Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_);
+      if (!made && made.error().status == RANKFEED_E_LIMIT && max_bytes_ > text_bytes) {
+        max_bytes_ = text_bytes;  // with offsets texts may not be as long
+        made = Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_);
+      }
       if (!made) throw Failure(made.error().message);
       encoder_.emplace(std::move(*made));
     }

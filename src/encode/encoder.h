@@ -32,6 +32,15 @@ inline bool NormalizedBound(const Model& model, uint64_t text_bytes, uint32_t* o
   return true;
 }
 
+// The same for an encoder with these limits; texts that are never normalized as a whole may be
+// longer. 32-bit positions of the text itself must do.
+inline bool ScratchBound(const Model& model, const rankfeed_limits& limits, uint32_t* out) {
+  if (NormalizedBound(model, limits.max_text_bytes, out)) return true;
+  *out = 0x7fffffff;
+  return limits.max_text_bytes < 0x7fffffff && model.denorm_units.empty() &&
+         general::Scratch::IsBounded(model, limits.with_offsets != 0);
+}
+
 }  // namespace rankfeed
 
 namespace rankfeed::encode {
@@ -69,7 +78,7 @@ struct rankfeed_encoder {
                rankfeed::segment::Engine<rankfeed::general::SentencePiece021Arithmetic>>
       engine;
   char* scratch_end = nullptr;
-  bool fast_offsets = false;  // the engine knows them
+  bool fast_offsets = false;        // the engine knows them
   rankfeed::encode::Around around;  // with special tokens; without, ids vanish
   rankfeed_road_counts roads[RANKFEED_REASON_COUNT] = {};
   rankfeed::encode::Stream stream;  // of rankfeed_encode_begin
@@ -83,10 +92,11 @@ struct rankfeed_encoder {
                                  const rankfeed_limits& limits, uint32_t capacity,
                                  rankfeed::encode::Scratch* scratch) {
     auto* self = layout.Take<rankfeed_encoder>(1);
-    // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
-    const bool offsets = limits.with_offsets != 0 ||
-                         (model.huggingface() && rankfeed::general::HuggingFaceNeedsOffsets(model));
-    scratch->general.Carve(layout, capacity, offsets);
+    // Of a model with another growth than a verified one there is no bound: then all is for arrays.
+    uint32_t array_bound = capacity;
+    rankfeed::NormalizedBound(model, rankfeed::general::Scratch::kArrayBytes, &array_bound);
+    scratch->general.Carve(
+        layout, model, {capacity, array_bound, limits.max_text_bytes, limits.with_offsets != 0});
     scratch->segment.Carve(layout, limits.cache_bytes);
     return self;
   }

@@ -280,8 +280,8 @@ rankfeed_status TextEncoder::RunEngine(segment::Engine<Arithmetic>& engine,
   rankfeed_status status = RANKFEED_OK;
   segment::Stop stop;
   while (engine.Run(&stop)) {
-    if (stop.token != nullptr) {
-      status = RANKFEED_E_SPECIAL_IN_TEXT;
+    if (stop.reason == RANKFEED_REASON_NONE) {
+      status = stop.token != nullptr ? RANKFEED_E_SPECIAL_IN_TEXT : RANKFEED_E_LIMIT;
       break;
     }
     *done = engine.done();
@@ -315,20 +315,47 @@ rankfeed_status TextEncoder::GeneralStretch(const segment::Texts& texts, size_t 
                                             segment::Stop* stop, TokenSink& sink) const {
   const std::string_view text = View(texts.texts[number]);
   const auto begin = static_cast<uint32_t>(stop->stretch.data() - text.data());
+  const auto end = static_cast<uint32_t>(begin + stop->stretch.size());
   const bool carried = texts.score != nullptr && begin == 0;
   if (!stop->part && carried) stop->score.before = texts.score->before;
-  rankfeed_status status;
-  if (model_.huggingface()) {
-    const auto end = static_cast<uint32_t>(begin + stop->stretch.size());
-    status = general::EncodeHuggingFaceStretch(model_, encoder_.general, text, begin, end, flags_,
-                                               sink, &stop->score);
-  } else {
-    // A whole text is one stretch, with the spaces that it may have lost at its begin.
-    status = general::EncodeSentencePiece(
-        model_, encoder_.general, stop->part ? stop->stretch : text, {}, sink, &stop->score);
-  }
+  // A whole text of SentencePiece's is one stretch, with the spaces that it may have lost at its
+  // begin.
+  const bool whole = !model_.huggingface() && !stop->part;
+  const rankfeed_status status =
+      GeneralParts(text, whole ? 0 : begin, whole ? text.size() : end, sink, &stop->score);
   if (!stop->part && texts.score != nullptr) texts.score->after = stop->score.after;
   return status;
+}
+
+// Bytes [begin, end) of a text, in parts where it is long and can be cut: those fit into arrays.
+rankfeed_status TextEncoder::GeneralParts(std::string_view text, size_t begin, size_t end,
+                                          TokenSink& sink, general::CarriedScore* score) const {
+  const segment::Cuts& cuts = *encoder_.cuts;
+  const bool goes_on = segment::ScoreSumsOf(model_) != segment::ScoreSums::kFloat64Words;
+  const bool in_parts = cuts.any() && sink.begin == nullptr && sink.end == nullptr;
+  while (in_parts && end - begin > segment::Cuts::kPartBytes) {
+    const std::string_view rest(text.data() + begin, end - begin);
+    const auto size = static_cast<uint32_t>(rest.size());
+    uint32_t cut = cuts.FindLast(rest, 0, segment::Cuts::kPartBytes);
+    if (cut == segment::Cuts::kNone) cut = cuts.FindFirst(rest, segment::Cuts::kPartBytes, size);
+    if (cut == segment::Cuts::kNone) break;
+    const rankfeed_status status = GeneralPart(text, begin, begin + cut, sink, score);
+    if (status != RANKFEED_OK) return status;
+    if (goes_on) score->before = score->after;
+    begin += cuts.Behind(cut);
+  }
+  return GeneralPart(text, begin, end, sink, score);
+}
+
+rankfeed_status TextEncoder::GeneralPart(std::string_view text, size_t begin, size_t end,
+                                         TokenSink& sink, general::CarriedScore* score) const {
+  if (!model_.huggingface()) {
+    const std::string_view part(text.data() + begin, end - begin);
+    return general::EncodeSentencePiece(model_, encoder_.general, part, {}, sink, score);
+  }
+  return general::EncodeHuggingFaceStretch(model_, encoder_.general, text,
+                                           static_cast<uint32_t>(begin), static_cast<uint32_t>(end),
+                                           flags_, sink, score);
 }
 
 void TextEncoder::Count(rankfeed_reason road, uint64_t texts, uint64_t bytes) const {

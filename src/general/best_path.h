@@ -107,14 +107,15 @@ class PathFinder {
         max_chars_(std::min(model.config->max_piece_chars, kLinkMask)) {}
 
   void Run(double start) {
+    link_[count_] = 0;  // no piece goes on with it
     best_[0] = start;
     RunOn(0, count_, 0);
   }
 
-  // The same of the pieces that begin in [from, stop), behind a search up to `from`. frontier: the
-  // furthest place that some candidate has ended at. Returns that.
+  // The same of the pieces that begin in [from, stop), behind a search up to `from`. Behind `stop`
+  // there are as many characters as a piece has, or all that there are, and no code stands there.
+  // frontier: the furthest place that some candidate has ended at. Returns that.
   [[gnu::noinline]] uint32_t RunOn(uint32_t from, uint32_t stop, uint32_t frontier) {
-    link_[count_] = 0;  // no piece goes on with it
     stop_ = stop;
     frontier_ = frontier;
     for (uint32_t begin = from; begin < stop;) {

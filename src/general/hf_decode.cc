@@ -64,7 +64,7 @@ class Chain {
     if (s.op == Op::kByteFallbackDecode) {
       if (runs_ == 2) return false;
       s.run = scratch.text[runs_++];
-      s.run_capacity = scratch.text_capacity;
+      s.run_capacity = scratch.run_capacity;
     }
     return true;
   }
@@ -283,9 +283,10 @@ rankfeed_status DecodeHuggingFace(const Model& model, Scratch& scratch,
                                   std::span<const int32_t> ids, bool skip_special, char* out,
                                   size_t capacity, size_t* size) {
   *size = 0;
-  if (ids.size() > scratch.text_capacity) return RANKFEED_E_LIMIT;
   Chain chain(out, capacity);
   for (const image::Step& step : model.decoder) {
+    const bool runs = step.op == static_cast<uint32_t>(Op::kByteFallbackDecode);
+    if (runs && ids.size() > scratch.run_capacity) return RANKFEED_E_LIMIT;
     if (!chain.Add(model, step, scratch)) return RANKFEED_E_UNSUPPORTED;
   }
   bool first = true;

@@ -14,7 +14,7 @@ namespace rankfeed::general {
 
 // Decodes ids (tokenizers 0.23.2, TokenizerImpl::decode). Ids that are no token are dropped. Writes
 // at most capacity bytes; *size gets the whole length. Where the reference panics (Strip on a token
-// shorter than its cuts) the token becomes empty. At most scratch.text_capacity ids.
+// shorter than its cuts) the token becomes empty. With ByteFallback at most scratch.run_capacity ids.
 // Errors: LIMIT, OUTPUT_SIZE, UNSUPPORTED (more than kMaxDecoderSteps steps). Linear in the text,
 // times the square of a replaced pattern at worst.
 inline constexpr uint32_t kMaxDecoderSteps = 16;

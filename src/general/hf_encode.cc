@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "general/added_tokens.h"
 #include "general/best_path.h"
+#include "general/hf_long.h"
 #include "general/hf_pretokenize.h"
 #include "general/hf_trim_offsets.h"
 #include "normalize/normalize.h"
@@ -101,7 +102,6 @@ class Encoder {
   }
 
   rankfeed_status Encode(std::string_view text) {
-    if (text.size() > scratch_.text_capacity) return RANKFEED_E_LIMIT;
     text_ = text;
     if (!scratch_.added.MayOccurIn(text)) return Stretch(0, static_cast<uint32_t>(text.size()));
     AddedTokenScanner scanner(model_, scratch_.added.raw(), text, skip_special_);
@@ -146,6 +146,29 @@ class Encoder {
     if (begin >= end) return RANKFEED_OK;
     stretch_begin_ = begin;
     stretch_end_ = end;
+    const uint32_t first = sink_.count;
+    if (end - begin <= scratch_.text_capacity) {
+      const rankfeed_status status = StretchInArrays(begin, end);
+      if (status != RANKFEED_E_LIMIT) return status;
+      sink_.count = first;
+    }
+    return scratch_.lengthy.block != 0 ? LongStretch(begin, end) : RANKFEED_E_LIMIT;
+  }
+
+  rankfeed_status LongStretch(uint32_t begin, uint32_t end) {
+    const SpecialPieces specials = escape_special_   ? SpecialPieces::kEscaped
+                                   : refuse_special_ ? SpecialPieces::kRefused
+                                                     : SpecialPieces::kKept;
+    CarriedScore score{start_, start_};
+    uint32_t refused = 0;
+    const rankfeed_status status = EncodeHuggingFaceLong(model_, scratch_.lengthy, text_, begin,
+                                                         end, specials, sink_, &score, &refused);
+    end_score_ = score.after;
+    return status == RANKFEED_E_SPECIAL_IN_TEXT ? Refuse(refused, begin, end) : status;
+  }
+
+  // Where it fits.
+  rankfeed_status StretchInArrays(uint32_t begin, uint32_t end) {
     // Otherwise all that may be asked is what came of the first character of a text.
     if (!offsets_ && begin != 0) buffers_ = BuffersOf(scratch_, /*ranges=*/false);
     if (!normalize::Load(text_, begin, end, &buffers_)) return RANKFEED_E_LIMIT;

@@ -41,6 +41,7 @@ class PathBlocks {
   template <class Piece>
   bool Add(std::span<const uint16_t> codes, bool last, const Piece& piece) {
     size_ += CodeChars{codes, model_.config->code_count}.PutCodes(lattice_.link + size_);
+    lattice_.link[size_] = 0;  // reached by no piece yet
     const uint32_t behind = last ? 0 : std::min(size_, kMaxChars);
     const uint32_t stop = std::max(at_, size_ - behind);
     PathFinder<Arithmetic, true> finder(model_, lattice_, size_);

@@ -148,12 +148,12 @@ rankfeed_status DecodeSentencePiece(const Model& model, Scratch& scratch,
   if (model.denorm_units.empty()) {
     DecodePieces(model, ids, sink);
   } else {
-    TextSink plain(scratch.text[0], scratch.text_capacity);
+    TextSink plain(scratch.text[0], scratch.run_capacity);
     DecodePieces(model, ids, plain);
     normalize::SpNormalized denormalized;
     if (plain.overflown() ||
         !normalize::SpNormalize(DenormalizerOf(model), {scratch.text[0], plain.size()},
-                                scratch.text[1], nullptr, scratch.text_capacity, &denormalized)) {
+                                scratch.text[1], nullptr, scratch.run_capacity, &denormalized)) {
       return RANKFEED_E_LIMIT;
     }
     sink.Append({scratch.text[1], denormalized.size});

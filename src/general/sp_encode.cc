@@ -6,6 +6,7 @@
 #include "general/sp_encode.h"
 
 #include "general/best_path.h"
+#include "general/sp_long.h"
 
 namespace rankfeed::general {
 namespace {
@@ -87,8 +88,9 @@ class PathReader {
 
 }  // namespace
 
-rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
-                                    const SpFrame& frame, TokenSink& sink, CarriedScore* score) {
+static rankfeed_status EncodeInArrays(const Model& model, const Scratch& scratch,
+                                      std::string_view text, bool reversed, TokenSink& sink,
+                                      CarriedScore* score) {
   const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
   normalize::SpNormalized normalized;
   if (!normalize::SpNormalize(normalize::SpNormalizerOf(model), text, scratch.text[0],
@@ -100,18 +102,31 @@ rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::s
   const double start = score != nullptr ? score->before : 0;
   if (!view.empty()) BestPathSentencePiece(model, view, start, scratch.lattice);
   if (score != nullptr) score->after = view.empty() ? start : scratch.lattice.best[view.size()];
+  const PathReader reader(model, scratch, normalized, with_offsets);
+  if (reversed) {
+    reader.Backward(scratch.split_begin, sink);
+  } else {
+    reader.Forward(sink);
+  }
+  return RANKFEED_OK;
+}
 
+rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
+                                    const SpFrame& frame, TokenSink& sink, CarriedScore* score) {
   const auto add = [&](uint32_t id) {
     const uint32_t at = SpFrame::PlaceOf(model, id, text.size());
     sink.Push(id, at, at);
   };
   for (size_t i = frame.before_count; i > 0; --i) add(frame.before[i - 1]);
-  const PathReader reader(model, scratch, normalized, with_offsets);
-  if (frame.reversed) {
-    reader.Backward(scratch.split_begin, sink);
-  } else {
-    reader.Forward(sink);
+  const bool lengthy = scratch.lengthy.block != 0;
+  rankfeed_status status = RANKFEED_E_LIMIT;
+  if (!lengthy || text.size() <= scratch.text_capacity) {
+    status = EncodeInArrays(model, scratch, text, frame.reversed, sink, score);
   }
+  if (status != RANKFEED_OK && lengthy) {
+    status = EncodeSentencePieceLong(model, scratch.lengthy, text, frame.reversed, sink, score);
+  }
+  if (status != RANKFEED_OK) return status;
   for (size_t i = 0; i < frame.after_count; ++i) add(frame.after[i]);
   return RANKFEED_OK;
 }

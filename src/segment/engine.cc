@@ -50,6 +50,10 @@ bool Engine<Arithmetic>::Run(Stop* stop) {
   for (;;) {
     if (queue_.waiting() < batch_size_ && queue_.has_room()) queue_.Fill(batch_size_);
     if (queue_.empty()) return false;
+    if (sink_->count >= TokenSink::kMost) [[unlikely]] {
+      *stop = {};
+      return true;
+    }
     const Segments segments = queue_.segments();
     const bool resumed = spans_.resumes();
     uint32_t count = 1;

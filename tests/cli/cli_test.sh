@@ -65,11 +65,15 @@ echo '{"pre_tokenizer": {"type": "Whitespace"}, "model": {"type": "Unigram", "un
 equal "off the fast road" "fast road: no: pre-tokenizer, Whitespace" "$("$rankfeed" info --vocab whitespace.json | tail -n 1)"
 "$rankfeed" info --vocab whitespace.json --json | grep -A1 '"fast_road": false' |
   grep -q '"off_fast_road": "pre-tokenizer, Whitespace"' || fail "off the fast road in JSON"
-# Texts over the limit of a vocabulary: a character becomes 4,000, so the limit is low.
+# Texts over the limit of a vocabulary: a character becomes 4,000, so the limit is low where scratch grows with the text, as
+# it does for a token that is looked for behind the normalizer.
 grown=$(printf 'b%.0s' {1..4000})
-echo '{"normalizer": {"type": "Replace", "pattern": {"String": "g"}, "content": "'"$grown"'"}, "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}' >grow.json
+growing='"normalizer": {"type": "Replace", "pattern": {"String": "g"}, "content": "'"$grown"'"}, "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}'
+echo '{"added_tokens": [{"id": 2, "content": "<n>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": true, "special": false}], '"$growing}" >grow.json
+echo "{$growing}" >bounded.json
 over='[0-9]+ bytes; the limit of the vocabulary is 536870'
 head -c 700000 /dev/zero | tr '\0' a >over.txt
+equal "a text as long, where scratch does not grow" 700000 "$("$rankfeed" encode --vocab bounded.json over.txt | wc -w)"
 refused "text over the limit, encode" "a text has 700000 bytes; .*536870" "$rankfeed" encode --vocab grow.json over.txt
 refused "text over the limit, batch" "$over" "$rankfeed" batch --vocab grow.json --query a --docs over.txt
 refused "text over the limit, corpus" "over.txt:1: the text has 700000 bytes; .*536870" \

@@ -92,12 +92,13 @@ TEST_P(EncoderTrim, PagesThatAHostileTextTouchedAreHandedBack) {
   const std::vector<int32_t> expected_plain = Encode(plain);
   const size_t fresh = pages_->Resident();
   // Each becomes "ab ab ab": 8 bytes, 12 with U+2581. The last character has no piece, so its bytes
-  // take its place and all of the text is normalized in scratch.
-  const std::string growing = std::string(kTextBytes - 2, 'G') + "\xc3\xb1";
+  // take its place and all of the text is normalized in scratch; in arrays, as it is shorter than 64 KiB.
+  constexpr size_t kGrowing = 4000;
+  const std::string growing = std::string(kGrowing, 'G') + "\xc3\xb1";
   const std::vector<int32_t> expected = Encode(growing);
-  const size_t touched = pages_->Resident();
-  const size_t normalized = size_t{kTextBytes - 2} * 12 + 5;
-  EXPECT_GT(touched, normalized);  // there is something to hand back
+  size_t touched = pages_->Resident();
+  const size_t normalized = kGrowing * 12 + 5;
+  EXPECT_GT(touched, fresh + 10 * normalized);  // there is something to hand back
   EXPECT_LE(touched, normalized * (GetParam() ? kPerByteWithOffsets : kPerByte) + kFixed);
 
   size_t dropped = 0;
@@ -111,10 +112,21 @@ TEST_P(EncoderTrim, PagesThatAHostileTextTouchedAreHandedBack) {
   EXPECT_EQ(Encode(growing), expected);
   EXPECT_EQ(rankfeed_encoder_trim(encoder_, nullptr), RANKFEED_OK);
   EXPECT_EQ(Encode(growing), expected);
+
+  // The same in a text that fits into no array; it may have begun there.
+  const std::string longer = std::string(kTextBytes - 2, 'G') + "\xc3\xb1";
+  const std::vector<int32_t> expected_longer = Encode(longer);
+  touched = pages_->Resident();
+  EXPECT_LE(touched, (size_t{64} << 10) * 12 * (GetParam() ? 10 : 2) + 4 * kFixed);
+  EXPECT_EQ(expected_longer.back(), expected.back());
+  EXPECT_EQ(rankfeed_encoder_trim(encoder_, nullptr), RANKFEED_OK);
+  EXPECT_LE(pages_->Resident(), fresh + kFixed / 8);
+  EXPECT_EQ(Encode(longer), expected_longer);
 }
 
-// The character that published vocabularies make longest: 33 bytes of 3. The
-// byte behind them, which is no UTF-8, takes all of them to the general path.
+// The character that published vocabularies make longest: 33 bytes of 3. The byte behind them, which is
+// no UTF-8, takes all of them to the general path: of 64 KiB, and of a text that fits into no array, which
+// touches no more than those.
 TEST_P(EncoderTrim, OfARealVocabularyAndItsLongestCharacter) {
   const char* const source = std::getenv("RANKFEED_SOURCE_DIR");
   ASSERT_NE(source, nullptr);
@@ -123,27 +135,33 @@ TEST_P(EncoderTrim, OfARealVocabularyAndItsLongestCharacter) {
                           nullptr),
             RANKFEED_OK);
   const rankfeed_model* model = rankfeed_loaded_model(loaded);
-  std::string text;
-  while (text.size() + 4 <= kTextBytes) text += "\xef\xb7\xba";
-  text += '\xff';
   rankfeed_mem_req need{};
   ASSERT_EQ(rankfeed_encoder_mem_req(model, &limits_, &need), RANKFEED_OK);
   const Pages pages(need.size);
   rankfeed_encoder* encoder = nullptr;
   ASSERT_EQ(rankfeed_encoder_init(model, &limits_, pages.data(), need.size, &encoder), RANKFEED_OK);
-  std::vector<int32_t> ids(rankfeed_token_bound(model, text.size()));
-  rankfeed_encoding io{};
-  io.struct_size = sizeof io;
-  io.capacity = static_cast<uint32_t>(ids.size());
-  io.input_ids = ids.data();
-  ASSERT_EQ(rankfeed_encode(encoder, {text.data(), text.size()}, nullptr, &io), RANKFEED_OK);
-  EXPECT_GT(io.count, text.size() / 3);
-  const size_t touched = pages.Resident(), normalized = text.size() / 3 * 33 + 3;
-  EXPECT_GT(touched, normalized);
-  EXPECT_LE(touched, normalized * (GetParam() ? kPerByteWithOffsets : kPerByte) + kFixed);
-  ASSERT_EQ(rankfeed_encoder_trim(encoder, nullptr), RANKFEED_OK);
-  EXPECT_LE(pages.Resident(), kFixed);
-  Say("U+FDFA and a bad byte, data/default.model", GetParam(), text.size(), normalized, touched, pages.Resident());
+  size_t most = 0;
+  for (const uint32_t bytes : {uint32_t{1} << 16, kTextBytes}) {
+    std::string text;
+    while (text.size() + 4 <= bytes) text += "\xef\xb7\xba";
+    text += '\xff';
+    std::vector<int32_t> ids(rankfeed_token_bound(model, text.size()));
+    rankfeed_encoding io{};
+    io.struct_size = sizeof io;
+    io.capacity = static_cast<uint32_t>(ids.size());
+    io.input_ids = ids.data();
+    ASSERT_EQ(rankfeed_encode(encoder, {text.data(), text.size()}, nullptr, &io), RANKFEED_OK);
+    EXPECT_GT(io.count, text.size() / 3);
+    const size_t touched = pages.Resident(), normalized = text.size() / 3 * 33 + 3;
+    if (most == 0) {
+      EXPECT_GT(touched, normalized);
+      most = normalized * (GetParam() ? kPerByteWithOffsets : kPerByte) + kFixed;
+    }
+    EXPECT_LE(touched, most);
+    ASSERT_EQ(rankfeed_encoder_trim(encoder, nullptr), RANKFEED_OK);
+    EXPECT_LE(pages.Resident(), kFixed);
+    Say("U+FDFA and a bad byte, data/default.model", GetParam(), text.size(), normalized, touched, pages.Resident());
+  }
   rankfeed_loaded_free(loaded);
 }
 
@@ -254,11 +272,19 @@ TEST(MaxTextBytes, IsTheLastThatAnEncoderCanHave) {
   for (const std::string& source : {SentencePieceSource(), HuggingFaceSource()}) {
     const OpenModel model(source);
     const uint32_t most = rankfeed_max_text_bytes(model.get());
+    EXPECT_EQ(most, 0x7ffffffeu);  // of models whose scratch does not grow with the text
     rankfeed_mem_req need{};
-    rankfeed_limits limits = Limits(most, true);
+    rankfeed_limits limits = Limits(most, false);
     EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_OK) << most;
     limits = Limits(most + 1, false);
     EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_E_LIMIT) << most;
+    // With offsets SentencePiece's does not either; HuggingFace's is for 2^31 normalized bytes.
+    limits = Limits(most, true);
+    const bool bounded = source == SentencePieceSource();
+    EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need),
+              bounded ? RANKFEED_OK : RANKFEED_E_LIMIT);
+    limits = Limits(most / 64, true);
+    EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_OK);
   }
   EXPECT_EQ(rankfeed_max_text_bytes(nullptr), 0u);
 }

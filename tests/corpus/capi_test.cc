@@ -182,6 +182,7 @@ TEST(CorpusWriterApi, TextsUpToTheLimitOfTheVocabulary) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer ends a process that asks for so much";
   TempDir dir;
   builder_test::HfFile file;  // a character becomes 4,000, so the limit is low
+  file.added_tokens = "[" + builder_test::Added(7, "<n>", "00010") + "]";  // and scratch grows
   file.normalizer = R"({"type":"Replace","pattern":{"String":"g"},"content":")" +
                     std::string(4000, 'a') + "\"}";
   std::ofstream(dir / "tokenizer.json") << file.Text();
@@ -202,6 +203,30 @@ TEST(CorpusWriterApi, TextsUpToTheLimitOfTheVocabulary) {
   source.text.size = most + 1;
   EXPECT_EQ(rankfeed_corpus_writer_put(writer, Text("x"), &source, nullptr), RANKFEED_E_LIMIT);
   rankfeed_corpus_writer_close(writer);
+  rankfeed_loaded_free(loaded);
+}
+
+// The same where scratch does not grow with the text: it is taken, and needs little of it.
+TEST(CorpusWriterApi, TextsBeyondWhatScratchCouldHold) {
+  TempDir dir;
+  builder_test::HfFile file;
+  file.normalizer = R"({"type":"Replace","pattern":{"String":"g"},"content":")" +
+                    std::string(4000, 'a') + "\"}";
+  std::ofstream(dir / "tokenizer.json") << file.Text();
+  rankfeed_loaded* loaded = nullptr;
+  ASSERT_EQ(rankfeed_load((dir / "tokenizer.json").c_str(), nullptr, &loaded, nullptr), RANKFEED_OK);
+  const rankfeed_model* model = rankfeed_loaded_model(loaded);
+  ASSERT_EQ(rankfeed_max_text_bytes(model), 0x7ffffffeu);
+  rankfeed_corpus_writer* writer = nullptr;
+  ASSERT_EQ(rankfeed_corpus_writer_open((dir / "a.rfc").c_str(), model, nullptr, &writer, nullptr),
+            RANKFEED_OK);
+  rankfeed_source source{};
+  const std::string text(700'000, 'a');
+  source.text = Text(text);
+  EXPECT_EQ(rankfeed_corpus_writer_put(writer, Text("x"), &source, nullptr), RANKFEED_OK);
+  EXPECT_EQ(rankfeed_corpus_writer_commit(writer, nullptr), RANKFEED_OK);
+  rankfeed_corpus_writer_close(writer);
+  EXPECT_EQ(DumpFile(dir / "a.rfc").size(), 1u);
   rankfeed_loaded_free(loaded);
 }
 

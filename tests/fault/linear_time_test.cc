@@ -154,6 +154,30 @@ TEST(LinearTime, RealVocabulary) {
   CheckTexts(sp_test::ReadFile(path), "XLM-RoBERTa");
 }
 
+// Stretches that cannot be cut, must take the general path and do not fit into its arrays: they are
+// normalized and searched character by character, once, or twice where paths never meet.
+TEST(LinearTime, StretchesThatFitIntoNoArray) {
+  const std::string path = sp_test::SharedData("xlmr.tokenizer.json");
+  if (path.empty()) GTEST_SKIP() << "xlmr.tokenizer.json is absent";
+  if (kSanitized) GTEST_SKIP() << "takes too long under a sanitizer";
+  constexpr size_t kBytes = 4'000'000;
+  TestEngine engine(sp_test::ReadFile(path), kBytes + 100, 1 << 16, RANKFEED_PARITY_AUTO,
+                    /*offsets=*/false);
+  const std::string plain = Repeat(Units()[0].unit, kBytes);
+  for (const char* const unit : {"a", "thequickbrownfox", "e\u0301\u0323\u0302\u0308"}) {
+    const std::string text = Repeat(unit, kBytes), half = Repeat(unit, kBytes / 2);
+    const auto encode = [&](const std::string& what) {
+      return [&engine, &what] { ASSERT_EQ(engine.Encode(what).status, RANKFEED_OK); };
+    };
+    const std::vector<double> seconds =
+        Medians({encode(plain), encode(text), [&] { encode(half)(), encode(half)(); }}, 3);
+    const double factor = seconds[1] / seconds[0], growth = seconds[1] / seconds[2];
+    std::printf("%-22s %6.2f times plain text, %5.2f times its halves\n", unit, factor, growth);
+    EXPECT_LT(factor, 100) << unit;
+    EXPECT_LT(growth, 2) << unit;
+  }
+}
+
 // A loader takes time in proportion to the file; long pieces nest. The search for places in the double
 // array tries at most 2,048 for each node (builder/double_array_build.cc), and a larger vocabulary comes
 // nearer to that, so the time of a piece may grow by a factor; with the square of the size it would be 10.

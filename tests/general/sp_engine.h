@@ -134,16 +134,17 @@ class Engine {
     if (!NormalizedBound(*model_, text_bytes, &capacity)) throw std::runtime_error("bound");
     if (capacity > capacity_) {
       Layout measure(nullptr);
-      scratch_.Carve(measure, capacity, /*with_offsets=*/true);
+      scratch_.Carve(measure, *model_, {capacity, capacity, capacity, true});
       memory_ = AllocateAligned(measure.size());
       std::memset(memory_.get(), 0xa5, measure.size());
       Layout carve(memory_.get());
-      scratch_.Carve(carve, capacity, /*with_offsets=*/true);
+      scratch_.Carve(carve, *model_, {capacity, capacity, capacity, true});
       scratch_.added.Prepare(*model_);
       capacity_ = capacity;
     }
+    bound_ = capacity;
     // Texts get no more room than their own size grants.
-    scratch_.text_capacity = capacity;
+    scratch_.text_capacity = scratch_.run_capacity = capacity;
     return scratch_;
   }
 
@@ -151,7 +152,7 @@ class Engine {
     uint8_t options[8] = {};
     for (size_t i = 0; i < extra.size() && i < 8; ++i) options[i] = extra[i];
     general::Scratch& scratch = Prepare(text.size());
-    const size_t room = scratch.text_capacity + extra.size();
+    const size_t room = bound_ + extra.size();
     tokens->ids.resize(room);
     tokens->begin.resize(room);
     tokens->end.resize(room);
@@ -181,7 +182,7 @@ class Engine {
   // Without offset columns: the other path through the encoder.
   std::vector<int32_t> EncodeIds(std::string_view text) {
     general::Scratch& scratch = Prepare(text.size());
-    std::vector<int32_t> ids(scratch.text_capacity);
+    std::vector<int32_t> ids(bound_);
     TokenSink sink{ids.data(), nullptr, nullptr, static_cast<uint32_t>(ids.size()), 0};
     if (const rankfeed_status status =
             general::EncodeSentencePiece(*model_, scratch, text, {}, sink)) {
@@ -208,7 +209,7 @@ class Engine {
   rankfeed_image image_{};
   AlignedBlock storage_, memory_;
   rankfeed_model* model_ = nullptr;
-  uint32_t capacity_ = 0;
+  uint32_t capacity_ = 0, bound_ = 0;
   general::Scratch scratch_;
 };
 

@@ -56,7 +56,9 @@ class TestEngine {
  public:
   // source: bytes of a .model or tokenizer.json.
   explicit TestEngine(std::string_view source, uint32_t max_text_bytes = 1u << 16,
-                      uint32_t cache_bytes = 1u << 16, int32_t parity = RANKFEED_PARITY_AUTO) {
+                      uint32_t cache_bytes = 1u << 16, int32_t parity = RANKFEED_PARITY_AUTO,
+                      bool offsets = true)
+      : offsets_(offsets) {
     rankfeed_builder_error error{};
     error.struct_size = sizeof(error);
     const rankfeed_compile_options options{sizeof(options), parity, nullptr};
@@ -75,7 +77,7 @@ class TestEngine {
     rankfeed_limits limits{};
     limits.struct_size = sizeof(limits);
     limits.max_text_bytes = max_text_bytes;
-    limits.with_offsets = 1;
+    limits.with_offsets = offsets ? 1 : 0;
     limits.cache_bytes = cache_bytes;
     rankfeed_mem_req need{};
     if (rankfeed_encoder_mem_req(model_, &limits, &need) != RANKFEED_OK) {
@@ -120,8 +122,8 @@ class TestEngine {
       io.struct_size = sizeof(io);
       io.capacity = static_cast<uint32_t>(ids_.size());
       io.input_ids = ids_.data();
-      io.offset_begin = begin_.data();
-      io.offset_end = end_.data();
+      io.offset_begin = offsets_ ? begin_.data() : nullptr;
+      io.offset_end = offsets_ ? end_.data() : nullptr;
       out.status = rankfeed_encode(encoder_, {text.data(), text.size()}, &options, &io);
       if (out.status == RANKFEED_E_OUTPUT_SIZE && io.count > ids_.size()) {
         ids_.resize(io.count);
@@ -154,6 +156,7 @@ class TestEngine {
   }
 
  private:
+  const bool offsets_;
   struct Free {
     void operator()(void* p) const { std::free(p); }
   };

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// general/hf_long.h: a stretch of any length in HuggingFace mode, to ids, in memory that does not
+// grow with it: what hf_encode.h does in arrays where it fits.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/token_sink.h"
+#include "general/best_path.h"
+#include "general/hf_characters.h"
+#include "general/long_path.h"
+#include "image/model.h"
+#include "rankfeed/status.h"
+
+namespace rankfeed::general {
+
+// What becomes of special tokens that are pieces of the best path.
+enum class SpecialPieces : uint8_t { kKept, kEscaped, kRefused };
+
+// Encodes bytes [begin, end) of a text, of a model that HfCharacters::Has. score: as that of
+// EncodeHuggingFaceStretch. *refused: the id, with SPECIAL_IN_TEXT. Errors: UNK_ID,
+// SPECIAL_IN_TEXT, LIMIT (more combining marks in a row than a normalization form holds, or more
+// tokens than 32 bits count). O(bytes * max_piece_chars): once, or two to four times for words longer
+// than a block whose paths do not meet in it.
+rankfeed_status EncodeHuggingFaceLong(const Model& model, const LongScratch& scratch,
+                                      std::string_view text, uint32_t begin, uint32_t end,
+                                      SpecialPieces specials, TokenSink& sink, CarriedScore* score,
+                                      uint32_t* refused);
+
+}  // namespace rankfeed::general

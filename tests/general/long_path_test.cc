@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+// general/long_path.h and the streams of characters under it against the arrays of the general
+// path: every form of the fast road, elements that no form has, blocks of one character and more,
+// scores that are carried, and texts that keep many paths open.
+#include "support/lengthy.h"  // before the wrapper, which has a Model too
+
+#include "encode/text_encoder.h"
+#include "general/hf_encode.h"
+#include "general/sp_encode.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+
+#include "general/hf_tiny.h"
+#include "general/sp_model_proto.h"
+#include "segment/word_forms.h"
+#include "support/sanitizers.h"
+#include "support/test_engine.h"
+
+namespace rankfeed {
+namespace {
+
+using namespace segment_test;  // NOLINT: the test's own vocabulary
+
+struct Result {
+  rankfeed_status status;
+  std::vector<int32_t> ids;
+  std::vector<uint32_t> begin, end;
+  bool operator==(const Result&) const = default;
+};
+
+Result EncodeWith(Encoder& encoder, std::string_view text, const rankfeed_encode_options& options) {
+  Encoding encoding;
+  const bool offsets = encoder.get()->limits.with_offsets != 0;
+  const Error error = encoder.Encode(text, options, &encoding);
+  if (error) return {error.status, {}, {}, {}};
+  Result result{RANKFEED_OK, encoding.input_ids, {}, {}};
+  if (offsets) result.begin = encoding.offset_begin, result.end = encoding.offset_end;
+  return result;
+}
+
+rankfeed_encode_options Options(uint32_t flags) {
+  rankfeed_encode_options options{};
+  options.struct_size = sizeof(options);
+  options.flags = flags;
+  return options;
+}
+
+// One model on both ways.
+class Pair {
+ public:
+  Pair(const rankfeed_model* model, uint32_t block, uint32_t kept)
+      : offsets_(!model->huggingface()),
+        arrays_(Create(model)),
+        lengthy_(Create(model)),
+        way_(lengthy_.get(), block, kept) {
+    arrays_.get()->engine.emplace<std::monostate>();
+  }
+  bool ok() const { return way_.ok(); }
+
+  void Check(std::string_view text, const rankfeed_encode_options& options) {
+    const Result expected = EncodeWith(arrays_, text, options);
+    const Result result = EncodeWith(lengthy_, text, options);
+    ASSERT_EQ(result.status, expected.status) << testing::PrintToString(text);
+    ASSERT_EQ(result.ids, expected.ids) << testing::PrintToString(text);
+    ASSERT_EQ(result.begin, expected.begin) << testing::PrintToString(text);
+    ASSERT_EQ(result.end, expected.end) << testing::PrintToString(text);
+  }
+
+ private:
+  Encoder Create(const rankfeed_model* model) const {
+    auto encoder = Encoder::Create(model, 1 << 11, offsets_, 0);
+    EXPECT_TRUE(encoder) << encoder.error().message;
+    return std::move(*encoder);
+  }
+
+  const bool offsets_;
+  Encoder arrays_, lengthy_;
+  test::Lengthy way_;
+};
+
+TEST(LongPath, EveryFormOfTheFastRoad) {
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    for (const uint32_t block : {1u, 7u, 64u}) {
+      Pair pair(image.model(), block, 4);
+      ASSERT_EQ(pair.ok(), form.name != "normalized tokens");
+      if (!pair.ok()) continue;
+      std::mt19937_64 random(block);
+      for (int round = 0; round < static_cast<int>(Scaled(300)); ++round) {
+        std::string text;
+        while (random() % 4 != 0 && text.size() < 1500) text += Text(random);
+        text.resize(std::min<size_t>(text.size(), 2000));
+        static constexpr uint32_t kFlags[] = {0, RANKFEED_SPLIT_SPECIAL_TOKENS,
+                                              RANKFEED_ESCAPE_SPECIAL, RANKFEED_ERROR_ON_SPECIAL};
+        pair.Check(text, Options(kFlags[random() % 4]));
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(LongPath, SentencePieceBackwards) {
+  for (const char* const name : {"SentencePiece", "SentencePiece byte fallback"}) {
+    const Image image(Form(name));
+    Pair pair(image.model(), 16, 4);
+    ASSERT_TRUE(pair.ok());
+    rankfeed_encode_options options = Options(0);
+    options.sp_extra[0] = RANKFEED_SP_REVERSE;
+    std::mt19937_64 random(3);
+    for (int round = 0; round < static_cast<int>(Scaled(300)); ++round) {
+      pair.Check(Text(random) + Text(random), options);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Runs of one character, whose paths never meet, in words of every length around blocks and
+// checkpoints: few are kept, so that they are thinned out again and again, on several levels.
+TEST(LongPath, PathsThatNeverMeet) {
+  const std::string json = hf_test::Json({.pre_tokenizer = hf_test::kAlways});
+  const hf_test::Engine engine(json);
+  for (const uint32_t block : {1u, 2u, 5u, 32u}) {
+    Pair pair(engine.model(), block, 4);
+    ASSERT_TRUE(pair.ok());
+    for (const char* const unit : {"o", "a", "ab", "abc", "lo", "\u65e5", "z", "oab", "hel"}) {
+      std::string text;
+      while (text.size() < 700) {
+        pair.Check(text, Options(0));
+        if (HasFatalFailure()) return;
+        text += unit;
+      }
+    }
+  }
+}
+
+// The same in SentencePiece's arithmetic, of each release, with offsets: scores that tie, and scores so
+// great that sums are made small again while paths are apart.
+TEST(LongPath, SentencePiecePathsThatNeverMeet) {
+  std::mt19937_64 random(5);
+  for (const int32_t parity : {RANKFEED_PARITY_SENTENCEPIECE, RANKFEED_PARITY_SENTENCEPIECE_0_2_1}) {
+    for (int round = 0; round < static_cast<int>(Scaled(24)); ++round) {
+      sp_test::ModelProto proto;
+      proto.AddSpecials();
+      const float scale = std::ldexp(1.0f, static_cast<int>(random() % 14));
+      std::string piece;
+      for (int n = 0; n < 12; ++n) {
+        piece = std::string(1 + random() % 9, n % 2 == 0 ? 'a' : 'b');
+        if (n % 5 == 4) piece += "ab";
+        const float score = -static_cast<float>(1 + random() % 5) * static_cast<float>(piece.size());
+        const auto has = [&](const sp_test::PieceProto& other) { return other.text == piece; };
+        if (std::any_of(proto.pieces.begin(), proto.pieces.end(), has)) continue;
+        proto.Add(piece, scale * (random() % 2 == 0 ? score : score - 0.37f));
+      }
+      const test::TestEngine engine(sp_test::Serialize(proto), 1 << 11, 0, parity);
+      Pair pair(engine.model(), static_cast<uint32_t>(1 + random() % 40), 4);
+      ASSERT_TRUE(pair.ok());
+      for (int texts = 0; texts < 20; ++texts) {
+        std::string text;
+        while (text.size() < 1000 && random() % 8 != 0) {
+          static const char* const kUnits[] = {"a", "b", "aab", "ab", " a", "\u00e9", "aaaaab"};
+          const char* const unit = kUnits[random() % std::size(kUnits)];
+          for (size_t n = random() % 150; n-- > 0;) text += unit;
+        }
+        pair.Check(text, Options(0));
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+// Elements that no form of the fast road has.
+TEST(LongPath, OtherElements) {
+  const char* const normalizers[] = {
+      "null",
+      R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"ab"},{"type":"Replace","pattern":{"String":"aba"},"content":"o "},{"type":"Lowercase"}]})",
+      R"({"type":"Sequence","normalizers":[{"type":"Strip","strip_left":true,"strip_right":true},{"type":"Replace","pattern":{"Regex":"b{3,}"},"content":""},{"type":"Strip","strip_left":false,"strip_right":true}]})",
+      R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"},{"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "}]})",
+      R"({"type":"Sequence","normalizers":[{"type":"NFKD"},{"type":"NFC"},{"type":"Nmt"}]})"};
+  std::vector<std::string> pre_tokenizers = {"null",
+                                             hf_test::kAlways,
+                                             hf_test::kFirst,
+                                             hf_test::kNever,
+                                             hf_test::kWhole,
+                                             hf_test::kWords,
+                                             R"({"type":"Whitespace"})",
+                                             R"({"type":"Digits","individual_digits":true})",
+                                             R"({"type":"Digits","individual_digits":false})"};
+  for (const char* const behavior :
+       {"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"}) {
+    const std::string punctuation =
+        std::string(R"({"type":"Punctuation","behavior":")") + behavior + "\"}";
+    pre_tokenizers.push_back(punctuation);
+    pre_tokenizers.push_back(R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},)" +
+                             punctuation + R"(,{"type":"Digits","individual_digits":true},)" +
+                             hf_test::kFirst + "]}");
+  }
+  static const char* const kParts[] = {"ab",
+                                       "aba",
+                                       "abab",
+                                       " ",
+                                       "  ",
+                                       "\t\n",
+                                       "bbb",
+                                       "b",
+                                       "bbbbbb",
+                                       ",",
+                                       ".,",
+                                       "12",
+                                       "1",
+                                       "the",
+                                       "hello",
+                                       "\u00e9",
+                                       "e\u0301",
+                                       "\u0301",
+                                       "a\u0301\u0323",
+                                       "\uac00\u11a8",
+                                       "\u1112\u1161\u11ab",
+                                       "\u65e5",
+                                       "A\u0130",
+                                       "\x80",
+                                       "\u2581",
+                                       "<mask>",
+                                       "\u200b",
+                                       "x"};
+  std::mt19937_64 random(11);
+  for (const char* const normalizer : normalizers) {
+    for (const std::string& pre_tokenizer : pre_tokenizers) {
+      for (const bool bytes : {false, true}) {
+        SCOPED_TRACE(std::string(normalizer) + pre_tokenizer);
+        const hf_test::Engine engine(hf_test::Json({.normalizer = normalizer,
+                                                    .pre_tokenizer = pre_tokenizer,
+                                                    .unk_id = bytes ? "null" : "0",
+                                                    .byte_fallback = bytes}));
+        ASSERT_NE(engine.model(), nullptr);
+        Pair pair(engine.model(), 1 + random() % 8, 4);
+        ASSERT_TRUE(pair.ok());
+        for (int round = 0; round < static_cast<int>(Scaled(60)); ++round) {
+          std::string text;
+          for (size_t n = random() % 30; n-- > 0;) text += kParts[random() % std::size(kParts)];
+          pair.Check(text, Options(0));
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// More marks in a row than a normalization form reads together are refused, where arrays take them.
+TEST(LongPath, ManyMarksAreRefused) {
+  const hf_test::Engine engine(
+      hf_test::Json({.normalizer = R"({"type":"NFC"})", .pre_tokenizer = hf_test::kAlways}));
+  auto encoder = Encoder::Create(engine.model(), 1 << 11, false, 0);
+  ASSERT_TRUE(encoder);
+  const test::Lengthy way(encoder->get(), 16, 4);
+  ASSERT_TRUE(way.ok());
+  std::string text = "a";
+  for (int i = 0; i < 50; ++i) text += "\u0323";
+  EXPECT_EQ(EncodeWith(*encoder, text, Options(0)).status, RANKFEED_OK);
+  for (int i = 0; i < 200; ++i) text += "\u0323";
+  EXPECT_EQ(EncodeWith(*encoder, text, Options(0)).status, RANKFEED_E_LIMIT);
+  EXPECT_EQ(EncodeWith(*encoder, "ab", Options(0)).status, RANKFEED_OK);
+}
+
+TEST(LongText, MoreTokensThan32BitsCountAreRefused) {
+  for (const char* const name : {"A", "SentencePiece"}) {
+    SCOPED_TRACE(name);
+    const Image image(Form(name));
+    Encoder encoder = Make(image.model(), false, 0);
+    const rankfeed_encode_options options = Options(0);
+    for (const bool full : {false, true}) {
+      TokenSink sink{.count = full ? TokenSink::kMost : 7};
+      general::CarriedScore score;
+      EXPECT_EQ(encode::TextEncoder(*encoder.get(), options)
+                    .EncodePart({"a bear", 6}, true, true, &score, sink),
+                full ? RANKFEED_E_LIMIT : RANKFEED_OK);
+      const test::Lengthy way(encoder.get(), 16, 4);
+      sink.count = full ? TokenSink::kMost : 7;
+      const rankfeed_status status =
+          image.model()->huggingface()
+              ? general::EncodeHuggingFace(*image.model(), encoder.get()->general, "a bear", 0,
+                                           sink)
+              : general::EncodeSentencePiece(*image.model(), encoder.get()->general, "a bear", {},
+                                             sink);
+      EXPECT_EQ(status, full ? RANKFEED_E_LIMIT : RANKFEED_OK);
+      encoder = Make(image.model(), false, 0);
+    }
+  }
+}
+
+// Pages of this process, in bytes.
+size_t AddressSpace() {
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Private anonymous pages for scratch, made while the process may have so many bytes more.
+class Scratch {
+ public:
+  Scratch(size_t size, size_t most_more) : size_(size) {
+    rlimit limit{};
+    EXPECT_EQ(getrlimit(RLIMIT_AS, &limit), 0);
+    const rlimit more{AddressSpace() + most_more, limit.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &more), 0);
+    data_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    if (ok()) madvise(data_, size, MADV_NOHUGEPAGE);  // where there are none, it does not matter
+  }
+  ~Scratch() {
+    if (ok()) munmap(data_, size_);
+  }
+  Scratch(const Scratch&) = delete;
+  bool ok() const { return data_ != MAP_FAILED; }
+  void* data() const { return data_; }
+  // Bytes of the pages that were touched.
+  size_t Resident() const {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    std::vector<unsigned char> in((size_ + page - 1) / page);
+    if (mincore(data_, size_, in.data()) != 0) return SIZE_MAX;
+    return static_cast<size_t>(std::count_if(in.begin(), in.end(),
+                                             [](unsigned char one) { return (one & 1) != 0; })) *
+           page;
+  }
+
+ private:
+  size_t size_;
+  void* data_;
+};
+
+// An encoder for texts of 2^30 bytes within 1 GiB of address space, and in it one call with a text
+// of RANKFEED_LONG_TEXT_BYTES (64 MB without it): words, and characters without a place to cut that
+// leave the fast road, whose paths meet soon or never.
+TEST(LongText, MemoryDoesNotGrowWithTheText) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
+  const char* const given = std::getenv("RANKFEED_LONG_TEXT_BYTES");
+  const size_t bytes = given != nullptr ? std::strtoull(given, nullptr, 10) : 64 << 20;
+  for (const char* const name : {"A", "SentencePiece"}) {
+    const Image image(Form(name));
+    for (const char* const unit : {"the panda well-known, a bear \u4e2d\u6587 ", "abcdefgh", "a"}) {
+      SCOPED_TRACE(std::string(name) + ", " + unit);
+      std::string text;
+      text.reserve(bytes + 64);
+      while (text.size() < bytes) text += unit;
+      rankfeed_limits limits{};
+      limits.struct_size = sizeof(limits);
+      limits.max_text_bytes = 1u << 30;
+      rankfeed_mem_req need{};
+      ASSERT_EQ(rankfeed_encoder_mem_req(image.model(), &limits, &need), RANKFEED_OK);
+      const Scratch scratch(need.size, size_t{1} << 30);
+      ASSERT_TRUE(scratch.ok());
+      rankfeed_encoder* encoder = nullptr;
+      ASSERT_EQ(rankfeed_encoder_init(image.model(), &limits, scratch.data(), need.size, &encoder),
+                RANKFEED_OK);
+      rankfeed_encoding io{};  // no room: the tokens are counted
+      io.struct_size = sizeof(io);
+      ASSERT_EQ(rankfeed_encode(encoder, {text.data(), text.size()}, nullptr, &io),
+                RANKFEED_E_OUTPUT_SIZE);
+      EXPECT_GT(io.count, bytes / 16);
+      std::printf("%s: %zu bytes of text, %u tokens, scratch of %zu bytes, %zu of them resident\n",
+                  name, text.size(), io.count, need.size, scratch.Resident());
+      EXPECT_LE(scratch.Resident(), size_t{16} << 20);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rankfeed
