@@ -184,8 +184,8 @@ uint32_t HfCharacters::RunPlain(const CharacterArrays& out, uint32_t at, uint32_
   if (!began_ || at_ == 0) return 0;
   Character* waiting[kMaxWaiting];
   uint32_t waiting_count = 0;
-  for (uint32_t stage = stage_count_; stage-- > 0;) {
-    if (!IsWaiting(stage, waiting, &waiting_count)) return 0;
+  for (uint32_t i = stage_count_; i > 0; --i) {
+    if (!IsWaiting(i - 1, waiting, &waiting_count)) return 0;
   }
   if (waiting_count >= count) return 0;
   uint32_t* const to = out.c + at;
