@@ -102,12 +102,14 @@ sysroot() {
 }
 
 # Debian has no package of a free-threaded interpreter: it is built from its source package, of which 3.14's is in the
-# suites after Debian 13 only.
+# suites after Debian 13 only. A mirror's lists may name a version that its pool has no more: an archive that lies there
+# already is taken.
 python_source() { # VERSION
   local suite=trixie
   [[ $1 == 3.13 ]] || suite=forky
   mkdir -p "$work/python-src-$1"
-  (cd "$work/python-src-$1" && debian amd64 $suite source --download-only "python$1" && tar -xJf "python$1"_*.orig.tar.xz --strip-components=1)
+  (cd "$work/python-src-$1" && { [[ -e $(echo "python$1"_*.orig.tar.xz) ]] || debian amd64 $suite source --download-only "python$1"; } &&
+    tar -xJf "python$1"_*.orig.tar.xz --strip-components=1)
 }
 free_threaded() { # VERSION
   local out=$work/free-threaded/$1
