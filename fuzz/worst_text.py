@@ -7,7 +7,7 @@
                        looks for dearer texts, counts them, and fails when one is above the bound; --keep adds them
   worst_text.py record --rankfeed R --program P [FORM ...]             counts and times all known texts and writes the results
   worst_text.py stretches --rankfeed R --program P [FORM ...]          fails when a long stretch costs more per byte than one of 64 KiB by
-                       more than a factor
+                       more than its form's factor
 
 Costs are instructions per byte under callgrind, which repeat exactly; plain text is 256 KiB of the English passages of
 XQuAD. Both are encoded from an empty word cache on, without offsets, on whatever road the engine takes: a form
@@ -15,7 +15,7 @@ whose plain text takes the general path is compared with plain text on that path
 (worst_text.cc), and the bounds of the forms are in worst_texts.json, the results in worst_text_results.json.
 
 Texts are of 64 KiB, which the arrays of the general path hold. A stretch that cannot be cut and does not fit into them takes another way
-(src/general/long_path.h); texts that are one such stretch, how long, and the factor are in worst_texts.json too.
+(src/general/long_path.h); texts that are one such stretch, how long, and the factors of some forms are in worst_texts.json too.
 """
 
 import argparse
@@ -97,15 +97,15 @@ def search(program, image, plain, seconds, seed):
 def stretches(program, forms, plain, known, folder, names):
     """How many forms have a long stretch that is too dear."""
     long, failed = known["stretches"], 0
-    for form in names or long["forms"]:
-        image = forms.image(form)
+    for form in names or long["bounds"]:
+        bound, image = long["bounds"][form], forms.image(form)
         _, short_costs = count(program, image, plain, long["texts"], folder)
         _, costs = count(program, image, plain, long["texts"], folder, [long["bytes"]])
         ratios = {recipe: costs[recipe] / short_costs[recipe] for recipe in costs}
         for recipe, ratio in ratios.items():
             print(f"{form:22} {short_costs[recipe]:7.1f} instructions per byte of 64 KiB, {ratio:5.2f} times as many of {long['bytes']} bytes: {recipe}"
-                  + ("  ABOVE THE BOUND" if ratio > long["bound"] else ""), flush=True)
-        failed += max(ratios.values()) > long["bound"]
+                  + ("  ABOVE THE BOUND" if ratio > bound else ""), flush=True)
+        failed += max(ratios.values()) > bound
     return failed
 
 

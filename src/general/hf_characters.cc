@@ -543,8 +543,24 @@ bool HfCharacters::NormalForm(uint32_t stage, Character* c) {
 
 // Normalizes the next characters that are read together. False at the end.
 bool HfCharacters::RunForm(uint32_t stage) {
-  const auto op = NormalizerOp{StepOf(stage).op};
-  const normalize::Form rules = FormOf(op);
+  const normalize::Form rules = FormOf(NormalizerOp{StepOf(stage).op});
+  Stage& s = stages_[stage];
+  Form& form = forms_[s.form];
+  if (!Hold(stage)) return false;
+  const Character first = s.held;
+  s.has_held = false;
+  const bool more = Hold(stage) && !StartsApart(*model_, s.held.c, rules);
+  if (!more && StaysAlone(*model_, first.c, rules)) {
+    form.made[0] = first.c | ((first.mark & kFront) != 0 ? kFrontBit : 0);
+    form.at = 0;
+    form.size = 1;
+    return true;
+  }
+  return RunTogether(stage, first, rules);
+}
+
+// The same of the first one and those behind it, of which s.held is one if it does not start apart.
+bool HfCharacters::RunTogether(uint32_t stage, const Character& first, normalize::Form rules) {
   Stage& s = stages_[stage];
   Form& form = forms_[s.form];
   char in_bytes[4 * kFormReads];
@@ -555,19 +571,22 @@ bool HfCharacters::RunForm(uint32_t stage) {
   in.end = in_end;
   in.capacity = sizeof(in_bytes);
   bool front = false;
-  if (!Hold(stage)) return false;
-  do {
+  const auto put = [&](const Character& c) {
+    const uint32_t size = utf8::Encode(c.c, in_bytes + in.size);
+    std::fill_n(in_front + in.size, size, c.mark & kFront);
+    std::fill_n(in_end + in.size, size, 0u);
+    in.size += size;
+    front |= (c.mark & kFront) != 0;
+  };
+  put(first);
+  while (Hold(stage) && !StartsApart(*model_, s.held.c, rules)) {
     if (in.capacity - in.size < 4) {
       failed_ = true;
       return false;
     }
-    const uint32_t size = utf8::Encode(s.held.c, in_bytes + in.size);
-    std::fill_n(in_front + in.size, size, s.held.mark & kFront);
-    std::fill_n(in_end + in.size, size, 0u);
-    front |= (s.held.mark & kFront) != 0;
-    in.size += size;
+    put(s.held);
     s.has_held = false;
-  } while (Hold(stage) && !StartsApart(*model_, s.held.c, rules));
+  }
 
   char out_bytes[4 * kFormMakes];
   uint32_t out_front[4 * kFormMakes], out_end[4 * kFormMakes];

@@ -19,6 +19,8 @@ namespace rankfeed::general {
 normalize::Form FormOf(image::NormalizerOp op);
 // Whether nothing before a character is sorted behind it or composed with it by a form.
 bool StartsApart(const Model& model, char32_t c, normalize::Form form);
+// Whether that, and a form leaves it as it is if the character behind it starts apart too.
+bool StaysAlone(const Model& model, char32_t c, normalize::Form form);
 
 // Characters that every element leaves as they are beside others of that kind, in the middle of a
 // word; asked for again and again, so what was found is kept. Of one thread at a time.
@@ -140,6 +142,7 @@ class HfCharacters {
   void PutReplacement(Stage& s, std::string_view replacement, int32_t count) const;
   bool NormalForm(uint32_t stage, Character* c);
   bool RunForm(uint32_t stage);
+  bool RunTogether(uint32_t stage, const Character& first, normalize::Form rules);
 
   bool Metaspace(uint32_t stage, Character* c);
   bool WhitespaceSplit(uint32_t stage, Character* c);

@@ -37,13 +37,8 @@ bool IsPlain(const Model& model, const Step& step, char32_t c) {
     case NormalizerOp::kNfc:
     case NormalizerOp::kNfd:
     case NormalizerOp::kNfkc:
-    case NormalizerOp::kNfkd: {
-      const normalize::Form form = FormOf(op);
-      const bool hangul = c >= 0x1100 && c <= 0x11ff;
-      const bool syllable = c >= 0xac00 && c <= 0xd7a3;
-      return !hangul && !syllable && StartsApart(model, c, form) &&
-             Decomposed(model, c, form).empty();
-    }
+    case NormalizerOp::kNfkd:
+      return StaysAlone(model, c, FormOf(op));
     case NormalizerOp::kStripAccents:
       return !unicode::HasProp(model, c, image::kCombiningMark);
     case NormalizerOp::kNmt: {
@@ -96,6 +91,12 @@ bool StartsApart(const Model& model, char32_t c, normalize::Form form) {
   if (first >= 0x1161 && first <= 0x11c2) return false;  // Hangul vowels and final consonants
   return std::none_of(model.compose.begin(), model.compose.end(),
                       [first](const image::ComposePair& pair) { return pair.second == first; });
+}
+
+bool StaysAlone(const Model& model, char32_t c, normalize::Form form) {
+  if (c < 0x80) return true;
+  const bool hangul = (c >= 0x1100 && c <= 0x11ff) || (c >= 0xac00 && c <= 0xd7a3);
+  return !hangul && StartsApart(model, c, form) && Decomposed(model, c, form).empty();
 }
 
 bool PlainCharacters::Find(char32_t c) const {
@@ -183,8 +184,8 @@ uint32_t HfCharacters::RunPlain(const CharacterArrays& out, uint32_t at, uint32_
   if (!began_ || at_ == 0) return 0;
   Character* waiting[kMaxWaiting];
   uint32_t waiting_count = 0;
-  for (uint32_t stage = stage_count_; stage-- > 0;) {
-    if (!IsWaiting(stage, waiting, &waiting_count)) return 0;
+  for (uint32_t i = stage_count_; i > 0; --i) {
+    if (!IsWaiting(i - 1, waiting, &waiting_count)) return 0;
   }
   if (waiting_count >= count) return 0;
   uint32_t* const to = out.c + at;

@@ -339,7 +339,7 @@ class Scratch {
 
 // An encoder for texts of 2^30 bytes within 1 GiB of address space, and in it one call with a text
 // of RANKFEED_LONG_TEXT_BYTES (64 MB without it): words, and characters without a place to cut that
-// leave the fast road, whose paths meet soon or never.
+// leave the fast road.
 TEST(LongText, MemoryDoesNotGrowWithTheText) {
   if (kSanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
   const char* const given = std::getenv("RANKFEED_LONG_TEXT_BYTES");
