@@ -97,7 +97,7 @@ class Emitter {
       if (const rankfeed_reason reason = EmitDecoded(decoded)) return reason;
       if constexpr (!Arithmetic::kGoesOn) {
         const bool word_ends = begin + 1 < end ? segments.word_start(begin + 1) : ends;
-        if (spans_.has_fused() && !word_ends) [[unlikely]] {
+        if (spans_.MayHaveFused(decoded.first) && !word_ends) [[unlikely]] {
           const rankfeed_reason reason = NoteUnknown(decoded.first, decoded.last);
           if (reason != RANKFEED_REASON_NONE) return reason;
         }
@@ -313,7 +313,7 @@ class Emitter {
   // last one that was searched on; each so at most once.
   rankfeed_reason Search(uint32_t first, uint32_t span) {
     if constexpr (!Arithmetic::kGoesOn) {
-      if (spans_.has_fused()) {
+      if (spans_.MayHaveFused(first)) {
         if (const rankfeed_reason reason = NoteUnknown(first, span)) return reason;
       }
     }
