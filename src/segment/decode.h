@@ -7,7 +7,8 @@
 // per paragraph. From image::kFirstCjk on, where most neighbours share no piece, runs are cut
 // wherever they can be, and go on over direct codes of other scripts. Half of those spans are one
 // character and most others two: they are looked up in a table of the image (image::SpanEntry), and
-// only what it lacks is searched.
+// only what it lacks is searched. A run that fills a batch without a place to cut is one span in
+// parts, which the reference's own search goes through one by one (general/path_blocks.h).
 #pragma once
 
 #include <cstdint>
@@ -132,8 +133,9 @@ class SpanDecoder {
   }
   // The same by address, of spans that are not short ones; they lie in a row.
   const Found* run_found(uint32_t span) const { return scratch_.found + (span - kFirstOfRuns); }
-  // Whether an unknown token of several characters is on any of the paths.
-  bool has_fused() const { return has_fused_; }
+  // Whether unknown tokens of several characters may be on the paths of spans of a segment that
+  // begin with `first`. Of a short segment that is one whose path is not kept.
+  bool MayHaveFused(uint32_t first) const { return has_fused_ || first < kFirstOfRuns; }
   // Null: none was looked for.
   const Path* path(uint32_t span) const {
     if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] == kNotSearched)
@@ -277,7 +279,7 @@ class SpanDecoder {
   // Of the batch:
   bool has_cjk_ = false;    // a character from image::kFirstCjk on
   bool has_words_ = false;  // a character that became several words
-  bool has_fused_ = false;
+  bool has_fused_ = false;  // an unknown token of several characters, in longer segments
   Doubts doubts_;
   ExpandedWords words_;
   // Elements to skip of the open span, and the end of the group, if it began at that text.

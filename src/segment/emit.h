@@ -185,7 +185,8 @@ class Emitter {
   [[gnu::always_inline]] rankfeed_reason EmitSegment(const Decoded& decoded, bool word_ends) {
     rankfeed_reason reason = EmitDecoded(decoded);
     if constexpr (!Arithmetic::kGoesOn) {
-      if (reason == RANKFEED_REASON_NONE && spans_.has_fused() && !word_ends) [[unlikely]] {
+      if (reason == RANKFEED_REASON_NONE && !word_ends &&
+          spans_.MayHaveFused(decoded.first)) [[unlikely]] {
         reason = NoteUnknown(decoded.first, decoded.last);
       }
     }
@@ -346,7 +347,7 @@ class Emitter {
   // last one that was searched on; each so at most once.
   rankfeed_reason Search(uint32_t first, uint32_t span) {
     if constexpr (!Arithmetic::kGoesOn) {
-      if (spans_.has_fused()) {
+      if (spans_.MayHaveFused(first)) {
         if (const rankfeed_reason reason = NoteUnknown(first, span)) return reason;
       }
     }

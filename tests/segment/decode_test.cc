@@ -210,12 +210,13 @@ TEST(Decode, WordsOfOneSlotAreNotRepeats) {
   }
 }
 
-// Sums that have to be made as SentencePiece makes them, over unknown tokens of one character and of
-// several, more of these than are remembered.
+// Sums that have to be made as SentencePiece makes them, and HuggingFace within words, over unknown
+// tokens of one character and of several, more of these than are remembered.
 TEST(Decode, SumsOverUnknownTokens) {
   std::mt19937 random(31);
   for (int round = 0; round < static_cast<int>(Scaled(20)); ++round) {
-    const Image image(SentencePieceFile(Random(random, 0.1)));
+    const Vocabulary v = Random(random, 0.1);
+    const Image image(round % 2 == 0 ? SentencePieceFile(v) : HuggingFaceFile(v, round % 4 == 1));
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 1 << 16);
     std::vector<std::string> texts(20);
