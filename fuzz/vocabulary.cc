@@ -282,7 +282,11 @@ void FitFastRoad(sp_test::ModelProto* model) {
   });
   for (sp_test::PieceProto& piece : model->pieces) piece.score = -std::abs(piece.score);
   model->Add(space, -2);
-  model->normalizer.escape_whitespaces.reset();
+  if (!model->normalizer.escape_whitespaces.value_or(true)) {
+    for (sp_test::PieceProto& piece : model->pieces) {
+      if (piece.text.starts_with(space)) piece.text.replace(0, space.size(), " ");
+    }
+  }
   model->treat_whitespace_as_suffix = false;
 }
 

@@ -139,7 +139,7 @@ uint32_t Characters::Meaning(char32_t cp) {
   const std::string_view normal = Normalized(cp, room), c(own, utf8::Encode(cp, own));
   const bool separator = cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp));
   constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kIsolatesPunctuation;
-  if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(kMetaspace);
+  if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(WordStart(model_));
   // Only ASCII characters are looked at for such tokens (segment/normalized_tokens.h).
   if (!token_begins_.empty() && (cp >= 0x80 || normal.size() != 1) &&
       normal.find_first_of(token_begins_) != normal.npos) {

@@ -96,7 +96,7 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
   image::SegmentConfig config{};
   config.rules = pipeline.rules;
   config.table_bits = segments.bits;
-  config.space_code = model.codes[kMetaspace];
+  config.space_code = model.codes[WordStart(model)];
   config.span_bits = spans.bits;
   config.root_base = automaton.root_base;
   config.cost_unit = automaton.cost_unit;
@@ -139,7 +139,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   if (pipeline.whole) {
     // The U+2581 between two words has to be known, or it would join the unknowns around it.
     if (neighbours.metaspace_inside) return OffTheFastRoad{FastRoadReason::kMetaspaceInsidePieces};
-    if (!IsPiece(model, kMetaspace)) return OffTheFastRoad{FastRoadReason::kMetaspaceNoPiece};
+    if (!IsPiece(model, WordStart(model))) return OffTheFastRoad{FastRoadReason::kMetaspaceNoPiece};
   }
   const CharsmapKeys keys(model, pipeline);
   NormalizedCharacters normalized(model, keys);

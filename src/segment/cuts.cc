@@ -22,7 +22,7 @@ bool PartsMakeText(const Model& model) {
   if (!NormalizedTokens(model).empty()) return false;
   if (ScoreSumsOf(model) == ScoreSums::kFloat64Words) return true;
   // Unknown characters on both sides would be one token if U+2581 were unknown too.
-  return model.IsPieceCode(model.codes[U'\u2581']);
+  return model.IsPieceCode(model.segment.config->space_code);
 }
 
 // Whether a character is itself, or another one, in any company of such and of separators, and at

@@ -247,7 +247,7 @@ TEST(Eligibility, SentencePiece) {
     }
   }
   Expect(model([](Proto& m) { m.normalizer.escape_whitespaces = false; }),
-         FastRoadReason::kUnescapedWhitespaces);
+         FastRoadReason::kMetaspaceNoPiece);
   Expect(model([](Proto& m) { m.treat_whitespace_as_suffix = true; }),
          FastRoadReason::kWhitespaceAsSuffix);
   Expect(model([](Proto& m) { m.AddBytes(); }), FastRoadReason::kNone);
