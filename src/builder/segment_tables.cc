@@ -150,7 +150,9 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   constexpr OffTheFastRoad kPunctuation{FastRoadReason::kPreTokenizer,
                                         static_cast<uint32_t>(image::Op::kPunctuation)};
   const bool isolates = (pipeline.rules & image::kIsolatesPunctuation) != 0;
-  if (isolates && (pipeline.rules & image::kEverySpaceIsWord) != 0) return kPunctuation;
+  // What a late Strip takes off the begin of a stretch would be a word in front of punctuation.
+  constexpr uint32_t kNotIsolating = image::kEverySpaceIsWord | image::kDropsOtherLeft;
+  if (isolates && (pipeline.rules & kNotIsolating) != 0) return kPunctuation;
   Characters characters(model, pipeline, keys, normalized);
   if (const FastRoadReason reason = characters.Classify(); reason != FastRoadReason::kNone) {
     return OffTheFastRoad{reason};
