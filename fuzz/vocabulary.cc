@@ -252,7 +252,7 @@ sp_test::ModelProto DrawSpModel(Input& in) {
     add(text + letters[0], sp_test::kNormal);
   }
   if (in.OneIn(4)) {
-    for (const char* text : {"<sep>", "a b", "  x", "\u2581\u2581a", "\uff76", "A"}) {
+    for (const char* text : {"<sep>", "a b", "  x", "\u2581\u2581a", "\uff76", "A", "\u00e9a", "o\u0301"}) {
       if (in.OneIn(2)) add(text, sp_test::kUserDefined);
     }
   }
@@ -282,7 +282,11 @@ void FitFastRoad(sp_test::ModelProto* model) {
   });
   for (sp_test::PieceProto& piece : model->pieces) piece.score = -std::abs(piece.score);
   model->Add(space, -2);
-  model->normalizer.escape_whitespaces.reset();
+  if (!model->normalizer.escape_whitespaces.value_or(true)) {
+    for (sp_test::PieceProto& piece : model->pieces) {
+      if (piece.text.starts_with(space)) piece.text.replace(0, space.size(), " ");
+    }
+  }
   model->treat_whitespace_as_suffix = false;
 }
 

@@ -154,7 +154,7 @@ class Build {
   }
 
   void SetStarts() {
-    const uint32_t codes = model_.config->code_count, metaspace = model_.codes[U'\u2581'];
+    const uint32_t codes = model_.config->code_count, metaspace = model_.codes[WordStart(model_)];
     const image::Automaton automaton{out_.units, out_.fails, out_.states, out_.root_base};
     out_.starts.resize(image::SearchStartCount(codes));
     image::ForEachSearchStart(

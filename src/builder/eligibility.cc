@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // builder/eligibility.cc: see eligibility.h.
 //
-// Eligible are SentencePiece models with U+2581 in front of words, and HuggingFace
+// Eligible are SentencePiece models with a space, U+2581 mostly, in front of words, and HuggingFace
 // pipelines that make a U+2581 of every space: Metaspace, with split perhaps behind WhitespaceSplit
 // or behind Punctuation that isolates, or a Replace at the end of the normalizer. A Split that
 // never finds its pattern is no part of a pipeline. No piece holds a U+2581 but at its front, or
@@ -36,7 +36,7 @@ FastRoadReason ClassifyPieces(const Model& model) {
     return FastRoadReason::kLongPieces;
   }
   if (model.config->code_count + 1 >= trie::kEmptyLabel) return FastRoadReason::kManyCharacters;
-  return model.codes[kMetaspace] == 0 ? FastRoadReason::kMetaspaceNoPiece
+  return model.codes[WordStart(model)] == 0 ? FastRoadReason::kMetaspaceNoPiece
                                             : FastRoadReason::kNone;
 }
 
@@ -53,7 +53,6 @@ uint32_t SentencePieceRules(const Model& model) {
 }
 
 FastRoadReason ClassifySentencePiece(const Model& model) {
-  if (!model.has(image::kEscapeWhitespaces)) return FastRoadReason::kUnescapedWhitespaces;
   if (model.has(image::kTreatWhitespaceAsSuffix)) return FastRoadReason::kWhitespaceAsSuffix;
   // Several spaces in one replacement do not collapse, and a U+2581 in one is a space too.
   const std::string_view pool(model.charsmap_pool.data(), model.charsmap_pool.size());
@@ -69,7 +68,7 @@ FastRoadReason ClassifySentencePiece(const Model& model) {
 bool NeverSplits(const Model& model, const Step& step) {
   const std::string_view pattern = model.text(step.a);
   if (step.op != static_cast<uint32_t>(Op::kSplitString) || step.arg1 != 0 ||
-      utf8::Decode(pattern, 0).size != pattern.size()) {
+      pattern.empty() || utf8::Decode(pattern, 0).size != pattern.size()) {
     return false;
   }
   constexpr uint32_t kSometimes = image::kNormalized | image::kSpecial | image::kSingleWord;
@@ -133,6 +132,11 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
 }
 
 }  // namespace
+
+char32_t WordStart(const Model& model) {
+  const bool escapes = model.huggingface() || model.has(image::kEscapeWhitespaces);
+  return escapes ? kMetaspace : U' ';
+}
 
 bool IsUserDefined(const Model& model, uint32_t id) {
   return !model.huggingface() && (model.id_flags[id] & image::kIdTypeMask) ==

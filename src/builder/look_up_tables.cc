@@ -131,7 +131,7 @@ SegmentTable MakeSegmentTable(const Model& model, const PieceNeighbours& neighbo
   std::string text;
   for (const uint32_t unit : UnitsOfValues(model)) {
     CodesOf(unit, model.pieces.units(), neighbours, &codes);
-    const bool word_start = neighbours.code_point[codes[0]] == kMetaspace;
+    const bool word_start = neighbours.code_point[codes[0]] == WordStart(model);
     text.clear();
     if (!Spell(std::span(codes).subspan(word_start ? 1 : 0), neighbours, characters, &text)) {
       continue;
@@ -160,7 +160,8 @@ SpanTable MakeSpanTable(const Model& model, const PieceNeighbours& neighbours,
   PathFinder finder(model, automaton);
   const auto find = [&](std::span<const uint16_t> codes) {
     image::SpanEntry span{};
-    const segment::Path path = finder.Solve(codes, neighbours.code_point[codes[0]] == kMetaspace);
+    const segment::Path path =
+        finder.Solve(codes, neighbours.code_point[codes[0]] == WordStart(model));
     if (path.flags != 0 || path.info.exact_below == 0) return span;
     span.codes = codes[0] | (codes.size() > 1 ? uint32_t{codes[1]} << 16 : 0);
     for (uint32_t i = 0; i < path.count; ++i) span.ids[i] = finder.id(i);

@@ -33,7 +33,7 @@ PieceNeighbours FindPieceNeighbours(const Model& model) {
   for (char32_t cp = 0; cp < 0x110000; ++cp) {
     if (model.codes[cp] != 0) found.code_point[model.codes[cp]] = cp;
   }
-  const uint32_t metaspace = model.codes[kMetaspace];
+  const uint32_t metaspace = model.codes[WordStart(model)];
   for (uint32_t i = 1; i < units.size(); ++i) {
     if (found.parent[i] == 0) continue;  // unused, or the first of a piece
     const uint32_t code = trie::Label(units[i]), before = trie::Label(units[found.parent[i]]);

@@ -20,6 +20,7 @@
 #include "builder/characters.h"
 #include "builder/look_up_tables.h"
 #include "builder/piece_neighbours.h"
+#include "unicode/properties.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -50,8 +51,15 @@ std::vector<double> IdScores(const Model& model) {
   return scores;
 }
 
-// As segment/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
+// As segment/normalized_tokens.h looks for them: several ASCII characters that pieces hold too, or
+// by one that is not ASCII.
 bool CanBeFound(const Model& model, std::string_view text) {
+  if (utf8::FirstBeyondAscii(text) != 0) {
+    const bool spaces =
+        text.find(kMetaspaceBytes) != text.npos ||
+        std::any_of(text.begin(), text.end(), [](char c) { return c >= 0 && c <= ' '; });
+    return !spaces && !unicode::IsWhiteSpace(utf8::FirstBeyondAscii(text));
+  }
   return text.size() != 1 && std::all_of(text.begin(), text.end(), [&](char c) {
     return static_cast<unsigned char>(c) < 0x80 && c > ' ' && model.codes[c] != 0;
   });
@@ -71,6 +79,7 @@ bool SymbolsCanBeFound(const Model& model, const Characters& characters) {
     if (!IsLookedFor(model, id)) continue;
     const std::string_view text = model.text(model.id_pieces[id]);
     if (!CanBeFound(model, text)) return false;
+    if (utf8::FirstBeyondAscii(text) != 0) continue;
     for (const char c : text) {
       const uint32_t info = characters.info(static_cast<unsigned char>(c));
       if ((info & kChanges) != 0 || (info & image::kCharCodeMask) != model.codes[c]) return false;
@@ -96,7 +105,7 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
   image::SegmentConfig config{};
   config.rules = pipeline.rules;
   config.table_bits = segments.bits;
-  config.space_code = model.codes[kMetaspace];
+  config.space_code = model.codes[WordStart(model)];
   config.span_bits = spans.bits;
   config.root_base = automaton.root_base;
   config.cost_unit = automaton.cost_unit;
@@ -139,7 +148,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   if (pipeline.whole) {
     // The U+2581 between two words has to be known, or it would join the unknowns around it.
     if (neighbours.metaspace_inside) return OffTheFastRoad{FastRoadReason::kMetaspaceInsidePieces};
-    if (!IsPiece(model, kMetaspace)) return OffTheFastRoad{FastRoadReason::kMetaspaceNoPiece};
+    if (!IsPiece(model, WordStart(model))) return OffTheFastRoad{FastRoadReason::kMetaspaceNoPiece};
   }
   const CharsmapKeys keys(model, pipeline);
   NormalizedCharacters normalized(model, keys);
@@ -150,7 +159,9 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   constexpr OffTheFastRoad kPunctuation{FastRoadReason::kPreTokenizer,
                                         static_cast<uint32_t>(image::Op::kPunctuation)};
   const bool isolates = (pipeline.rules & image::kIsolatesPunctuation) != 0;
-  if (isolates && (pipeline.rules & image::kEverySpaceIsWord) != 0) return kPunctuation;
+  // What a late Strip takes off the begin of a stretch would be a word in front of punctuation.
+  constexpr uint32_t kNotIsolating = image::kEverySpaceIsWord | image::kDropsOtherLeft;
+  if (isolates && (pipeline.rules & kNotIsolating) != 0) return kPunctuation;
   Characters characters(model, pipeline, keys, normalized);
   if (const FastRoadReason reason = characters.Classify(); reason != FastRoadReason::kNone) {
     return OffTheFastRoad{reason};

@@ -19,7 +19,6 @@ enum class FastRoadReason : uint32_t {
   kNoMetaspace = 3,
   kNormalizedAddedTokens = 5,
   kNoUnknownId = 7,
-  kUnescapedWhitespaces = 10,
   kWhitespaceAsSuffix = 11,
   kUserDefinedSymbols = 12,
   // About the charsmap.
@@ -39,9 +38,9 @@ enum class FastRoadReason : uint32_t {
 };
 inline constexpr uint32_t kLastFastRoadReason = 24;
 // 4: spaces that are not collapsed make words; 6: byte fallback; 8, 9: add_dummy_prefix=false and
-// remove_extra_whitespaces=false of SentencePiece.
+// remove_extra_whitespaces=false of SentencePiece; 10: escape_whitespaces=false.
 constexpr bool RetiredFastRoadReason(uint32_t reason) {
-  return reason == 4 || reason == 6 || reason == 8 || reason == 9;
+  return reason == 4 || reason == 6 || (reason >= 8 && reason <= 10);
 }
 
 // What keeps texts off the fast road, in the words of the file formats; "" for kNone and for
@@ -61,8 +60,6 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
       return "added tokens with normalized=true";
     case FastRoadReason::kNoUnknownId:
       return "no unk_id";
-    case FastRoadReason::kUnescapedWhitespaces:
-      return "escape_whitespaces=false";
     case FastRoadReason::kWhitespaceAsSuffix:
       return "treat_whitespace_as_suffix=true";
     case FastRoadReason::kUserDefinedSymbols:
@@ -86,7 +83,7 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
     case FastRoadReason::kManyPieces:
       return "more pieces than the automaton has room for";
     case FastRoadReason::kMetaspaceNoPiece:
-      return "U+2581 is no piece";
+      return "U+2581 is no piece, nor an unescaped space";
     case FastRoadReason::kMetaspaceInsidePieces:
       return "pieces with U+2581 behind their first character";
     case FastRoadReason::kSeparatorPatterns:

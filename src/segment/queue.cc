@@ -211,13 +211,15 @@ bool SegmentQueue::DropsOther(std::string_view stretch) const {
 
 // Whether a stretch holds what takes the general path wherever it stands, or most often.
 bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
-  char all = 0;
-  for (const char byte : stretch) all |= byte;
-  if (static_cast<unsigned char>(all) < 0x80) return false;  // as nearly always
+  const auto plain = [](char32_t c) { return c >= ' ' && c < 0x7f; };
+  const bool all_plain = std::all_of(stretch.begin(), stretch.end(), [&](char byte) {
+    return plain(static_cast<unsigned char>(byte));
+  });
+  if (all_plain) return false;  // as nearly always
   for (size_t at = 0; at < stretch.size();) {
     const utf8::Decoded c = utf8::Decode(stretch, at);
     if ((model_.segment.char_info[c.code_point] & image::kCharGeneralPath) != 0) return true;
-    if (c.code_point >= 0x80 && at != 0 && isolated_.Has(static_cast<uint8_t>(stretch[at - 1])) &&
+    if (!plain(c.code_point) && at != 0 && isolated_.Has(static_cast<uint8_t>(stretch[at - 1])) &&
         scanner_.JoinsPunctuation(stretch, at)) {
       return true;
     }

@@ -95,10 +95,19 @@ bool SegmentScanner::JoinsPunctuation(std::string_view text, size_t at) const {
   const uint32_t joining =
       image::JoiningMarks(tables.char_info[static_cast<unsigned char>(text[at - 1])]);
   if (joining == 0) return false;
-  const uint32_t info = tables.char_info[utf8::Decode(text, at).code_point];
-  if ((info & (joining | image::kCharNormalizes)) != 0) return true;
-  return (info & image::kCharExpands) != 0 &&
-         ExpansionCount(tables.expansions.data() + (info & image::kCharCodeMask)) == 0;
+  // Behind what vanishes comes what is read with it.
+  constexpr uint32_t kMostVanishing = 8;
+  for (uint32_t n = 0; at < text.size(); ++n) {
+    const utf8::Decoded c = utf8::Decode(text, at);
+    const uint32_t info = tables.char_info[c.code_point];
+    if ((info & (joining | image::kCharNormalizes)) != 0 || n == kMostVanishing) return true;
+    const bool vanishes =
+        (info & image::kCharExpands) != 0 &&
+        ExpansionCount(tables.expansions.data() + (info & image::kCharCodeMask)) == 0;
+    if (!vanishes) return false;
+    at += c.size;
+  }
+  return false;
 }
 
 // What the rules about white space change of the boundaries of a block.

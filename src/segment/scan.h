@@ -96,8 +96,8 @@ class SegmentScanner {
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
   uint32_t Next(const Segments& segments);
-  // Whether the character at `at` may be read together with the isolated punctuation before it, by
-  // itself or, as it may vanish, by what comes next: then no segment begins there, and the general
+  // Whether the character at `at`, or one behind those that vanish from there on, may be read
+  // together with the isolated punctuation before it: then no segment begins there, and the general
   // path takes the one that holds both.
   bool JoinsPunctuation(std::string_view text, size_t at) const;
   // Whether the last block holds a stop byte.

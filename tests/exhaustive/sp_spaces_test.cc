@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Every short string of spaces, what becomes spaces or nothing, letters, symbols and unknown characters,
-// under every setting of a SentencePiece model that the fast road takes: add_dummy_prefix,
-// remove_extra_whitespaces, user-defined symbols. Against libsentencepiece 0.1.97 and the
-// plain reference, which has both rules. Ids, with and without offsets, and offsets.
+// Every short string of spaces, what becomes spaces or nothing, letters, symbols and unknown
+// characters, under every setting of a SentencePiece model that the fast road takes:
+// add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, user-defined symbols. Against
+// libsentencepiece 0.1.97 and the plain reference, which has both rules. Ids, with and without
+// offsets, and offsets.
 #include <gtest/gtest.h>
 #include <sentencepiece_processor.h>
 
@@ -23,7 +24,7 @@ using test::Show;
 using test::TestEngine;
 
 struct Setting {
-  bool prefix, remove, symbols;
+  bool prefix, remove, symbols, escape;
 };
 
 sp_test::ModelProto Model(const Setting& setting) {
@@ -44,6 +45,12 @@ sp_test::ModelProto Model(const Setting& setting) {
   model.Add("\u2581ab", -4.25f);
   model.normalizer.charsmap = sp_test::MakeCharsmap(
       {{"\t", " "}, {"\u00a0", " "}, {"\x01", ""}, {"\x02", " a"}, {"a\u0301", "b"}, {"x", "x"}});
+  if (!setting.escape) {
+    for (sp_test::PieceProto& piece : model.pieces) {
+      if (piece.text.starts_with("\u2581")) piece.text.replace(0, 3, " ");
+    }
+    model.normalizer.escape_whitespaces = false;
+  }
   model.normalizer.add_dummy_prefix = setting.prefix;
   model.normalizer.remove_extra_whitespaces = setting.remove;
   return model;
@@ -83,7 +90,7 @@ class SpSpaces : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(SpSpaces, EveryShortText) {
   const uint32_t bits = GetParam();
-  const Setting setting{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
+  const Setting setting{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) == 0};
   const sp_test::ModelProto proto = Model(setting);
   const std::string bytes = sp_test::Serialize(proto);
   sentencepiece::SentencePieceProcessor library;
@@ -114,7 +121,7 @@ TEST_P(SpSpaces, EveryShortText) {
   EXPECT_GT(roads[RANKFEED_REASON_NONE].texts, texts.size() / 4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Settings, SpSpaces, ::testing::Range(uint32_t{0}, uint32_t{8}));
+INSTANTIATE_TEST_SUITE_P(Settings, SpSpaces, ::testing::Range(uint32_t{0}, uint32_t{16}));
 
 }  // namespace
 }  // namespace rankfeed::exhaustive
