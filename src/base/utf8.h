@@ -212,12 +212,4 @@ constexpr bool IsValid(std::string_view text) {
   return true;
 }
 
-// The first character of a text that is not ASCII, 0 if all are.
-inline char32_t FirstBeyondAscii(std::string_view text) {
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (static_cast<unsigned char>(text[at]) >= 0x80) return Decode(text, at).code_point;
-  }
-  return 0;
-}
-
 }  // namespace rankfeed::utf8

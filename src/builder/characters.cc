@@ -44,32 +44,12 @@ FastRoadReason Characters::Classify() {
 // What added tokens begin with that are looked for in normalized text, and user-defined symbols.
 void Characters::FindTokenBegins() {
   for (uint32_t id = 0; id < model_.config->id_count; ++id) {
-    if (IsLookedFor(model_, id)) AddToken(model_.text(model_.id_pieces[id]));
+    if (IsLookedFor(model_, id)) token_begins_ += model_.text(model_.id_pieces[id])[0];
   }
   for (const image::AddedToken& token : model_.added_tokens) {
     const std::string_view text = model_.text(token.normalized);
-    if ((token.flags & image::kNormalized) != 0 && !text.empty()) AddToken(text);
+    if ((token.flags & image::kNormalized) != 0 && !text.empty()) token_begins_ += text[0];
   }
-}
-
-void Characters::AddToken(std::string_view text) {
-  if (const char32_t sign = utf8::FirstBeyondAscii(text)) {
-    token_signs_.insert(sign);
-  } else {
-    token_begins_ += text[0];
-  }
-}
-
-// Whether a character is one that such a token is known by, or becomes one.
-bool Characters::HoldsSign(char32_t cp, std::string_view normal) const {
-  if (token_signs_.empty()) return false;
-  bool holds = token_signs_.contains(cp);
-  for (size_t at = 0; at < normal.size();) {
-    const utf8::Decoded c = utf8::Decode(normal, at);
-    holds |= token_signs_.contains(c.code_point);
-    at += c.size;
-  }
-  return holds;
 }
 
 FastRoadReason Characters::FindSeparators() {
@@ -160,7 +140,6 @@ uint32_t Characters::Meaning(char32_t cp) {
   const bool separator = cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp));
   constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kIsolatesPunctuation;
   if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(WordStart(model_));
-  if (HoldsSign(cp, normal)) return image::kCharGeneralPath;
   // Only ASCII characters are looked at for such tokens (segment/normalized_tokens.h).
   if (!token_begins_.empty() && (cp >= 0x80 || normal.size() != 1) &&
       normal.find_first_of(token_begins_) != normal.npos) {

@@ -57,10 +57,7 @@ class Characters {
   const NormalizedCharacters& normalized_;
   ByteSet separators_;
   std::set<char32_t> symbols_;  // user-defined ones of one character
-  std::string token_begins_;    // ASCII characters
-  std::set<char32_t> token_signs_;  // of each that holds others, the first of those
-  bool HoldsSign(char32_t cp, std::string_view normal) const;
-  void AddToken(std::string_view text);
+  std::string token_begins_;
   std::vector<uint32_t> info_;  // by code point
   std::vector<uint16_t> expansions_;
   std::map<std::vector<uint16_t>, uint32_t> known_;  // lists of expansions_, and where they begin

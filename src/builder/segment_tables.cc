@@ -20,7 +20,6 @@
 #include "builder/characters.h"
 #include "builder/look_up_tables.h"
 #include "builder/piece_neighbours.h"
-#include "unicode/properties.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -51,15 +50,8 @@ std::vector<double> IdScores(const Model& model) {
   return scores;
 }
 
-// As segment/normalized_tokens.h looks for them: several ASCII characters that pieces hold too, or
-// by one that is not ASCII.
+// As segment/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
 bool CanBeFound(const Model& model, std::string_view text) {
-  if (utf8::FirstBeyondAscii(text) != 0) {
-    const bool spaces =
-        text.find(kMetaspaceBytes) != text.npos ||
-        std::any_of(text.begin(), text.end(), [](char c) { return c >= 0 && c <= ' '; });
-    return !spaces && !unicode::IsWhiteSpace(utf8::FirstBeyondAscii(text));
-  }
   return text.size() != 1 && std::all_of(text.begin(), text.end(), [&](char c) {
     return static_cast<unsigned char>(c) < 0x80 && c > ' ' && model.codes[c] != 0;
   });
@@ -79,7 +71,6 @@ bool SymbolsCanBeFound(const Model& model, const Characters& characters) {
     if (!IsLookedFor(model, id)) continue;
     const std::string_view text = model.text(model.id_pieces[id]);
     if (!CanBeFound(model, text)) return false;
-    if (utf8::FirstBeyondAscii(text) != 0) continue;
     for (const char c : text) {
       const uint32_t info = characters.info(static_cast<unsigned char>(c));
       if ((info & kChanges) != 0 || (info & image::kCharCodeMask) != model.codes[c]) return false;

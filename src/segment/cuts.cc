@@ -19,7 +19,7 @@ bool PartsMakeText(const Model& model) {
   // A part keeps the separator it begins with where only that makes a U+2581, and must not lose it.
   if ((rules & image::kPrependRules) != 0 && (rules & image::kStripLeft) != 0) return false;
   // Such tokens are looked for in what a whole stretch becomes.
-  if (!NormalizedTokens(model).none()) return false;
+  if (!NormalizedTokens(model).empty()) return false;
   if (ScoreSumsOf(model) == ScoreSums::kFloat64Words) return true;
   // Unknown characters on both sides would be one token if U+2581 were unknown too.
   return model.IsPieceCode(model.segment.config->space_code);

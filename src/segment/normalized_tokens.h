@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // segment/normalized_tokens.h: whether a text may hold an added token that is looked for in
 // normalized text ("normalized": true), or a user-defined symbol of SentencePiece. Only for those
-// of two and more ASCII characters, or with one that is not ASCII (builder/segment_tables.cc);
-// symbols of one character are pieces like others.
+// of two and more ASCII characters (builder/segment_tables.cc); symbols of one are pieces like
+// others.
 //
-// The first character of a token that is not ASCII sends what it stands in to the general path
-// (builder/characters.cc), and what becomes it does; only where characters are normalized together
-// it is to be looked for here.
 // What of a token is written in ASCII letters that normalize to it one by one is found as such.
 // Where some of its characters may come from others, which become ASCII or are read with their
 // neighbours, the answer is yes; and those that its first character may come from leave the fast
@@ -35,7 +32,6 @@ class NormalizedTokens {
         expansions_(model.segment.expansions.data()),
         code_count_(model.config->code_count) {
     if (tokens_.empty()) return;
-    FindSigns(model);
     for (uint8_t b = 1; b < 128; ++b) {
       const uint32_t code = model.codes[b];
       if (code != 0) codes_[code % kCodeBits / 64] |= uint64_t{1} << code % 64;
@@ -71,16 +67,13 @@ class NormalizedTokens {
   const ByteSet& first_bytes() const { return first_bytes_; }
   // Whether normalized text holds what such a token may begin with.
   bool MayBeginIn(std::string_view normalized) const {
-    if (empty_ && !has_signs_) return false;
-    for (size_t at = 0; at < normalized.size();) {
-      const utf8::Decoded c = utf8::Decode(normalized, at);
-      if (c.code_point < 0x80 ? begins_[c.code_point] : IsSign(c.code_point)) return true;
-      at += c.size;
+    if (empty_) return false;
+    for (const char c : normalized) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 0x80 && begins_[byte]) return true;
     }
     return false;
   }
-  // Whether there are none at all.
-  bool none() const { return empty_ && !has_signs_; }
 
   // False only if none occurs. O(text bytes * longest token) at worst.
   bool MayOccurIn(std::string_view text) const {
@@ -92,28 +85,6 @@ class NormalizedTokens {
   }
 
  private:
-  bool IsSign(char32_t c) const { return (signs_[c % kSignBits / 64] >> c % 64 & 1) != 0; }
-  void FindSigns(const Model& model) {
-    const auto add = [this](std::string_view text) {
-      const char32_t c = utf8::FirstBeyondAscii(text);
-      if (c == 0) return;
-      signs_[c % kSignBits / 64] |= uint64_t{1} << c % 64;
-      has_signs_ = true;
-    };
-    if (model.huggingface()) {
-      for (const image::AddedToken& token : model.added_tokens) {
-        if ((token.flags & image::kNormalized) != 0) add(model.text(token.normalized));
-      }
-      return;
-    }
-    constexpr auto kSymbol = static_cast<uint8_t>(image::PieceType::kUserDefined);
-    for (uint32_t id = 0; id < model.config->id_count; ++id) {
-      if ((model.id_flags[id] & image::kIdTypeMask) != kSymbol) continue;
-      const std::string_view text = model.text(model.id_pieces[id]);
-      if (!text.empty() && utf8::Decode(text, 0).size != text.size()) add(text);
-    }
-  }
-
   // Whether one that counts begins with that ASCII byte.
   bool Begins(uint8_t byte) const {
     trie::Unit first = tokens_.root();
@@ -169,9 +140,6 @@ class NormalizedTokens {
   const uint32_t code_count_;
   static constexpr uint32_t kCodeBits = 1024;
   uint64_t codes_[kCodeBits / 64] = {};  // of ASCII characters, by their lowest bits
-  static constexpr uint32_t kSignBits = 256;
-  uint64_t signs_[kSignBits / 64] = {};  // of tokens that are not ASCII, by their lowest bits
-  bool has_signs_ = false;
   bool begins_[128] = {};                // normalized bytes that some begin with
   uint8_t becomes_[128] = {};  // the ASCII character that a raw one is code for; 0: others
   ByteSet first_bytes_ = {};

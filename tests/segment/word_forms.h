@@ -205,9 +205,6 @@ inline std::vector<FormFile> MakeForms() {
                                     {"content", "[Unk]"}, {"single_word", false}, {"lstrip", false},
                                     {"rstrip", false}, {"normalized", true}, {"special", false}});
   forms.push_back({"normalized tokens", tokens.dump()});
-  json beyond = tokens;
-  beyond["added_tokens"].back()["content"] = "K\u00e9\u3002";
-  forms.push_back({"normalized tokens beyond ASCII", beyond.dump()});
   json bytes = tokens;
   bytes["normalizer"] = precompiled;
   bytes["pre_tokenizer"] = split;
@@ -234,12 +231,6 @@ inline std::vector<FormFile> MakeForms() {
     symbols.Add(symbol, 0, sp_test::kUserDefined);
   }
   forms.push_back({"SentencePiece positive scores", DefaultModel() + sp_test::Serialize(symbols)});
-  sp_test::ModelProto beyond_ascii;
-  for (const char* symbol : {"\u3002a", "a\u00e9", "e\u0301", "``"}) {
-    beyond_ascii.Add(symbol, 0, sp_test::kUserDefined);
-  }
-  forms.push_back(
-      {"SentencePiece symbols beyond ASCII", DefaultModel() + sp_test::Serialize(beyond_ascii)});
   sp_test::ModelProto with_bytes;
   with_bytes.AddBytes();
   forms.push_back({"SentencePiece byte fallback", DefaultModel() + sp_test::Serialize(with_bytes)});
