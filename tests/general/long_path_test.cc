@@ -93,7 +93,7 @@ TEST(LongPath, EveryFormOfTheFastRoad) {
     const Image image(form);
     for (const uint32_t block : {1u, 7u, 64u}) {
       Pair pair(image.model(), block, 4);
-      ASSERT_EQ(pair.ok(), form.name != "normalized tokens");
+      ASSERT_EQ(pair.ok(), form.name != "normalized tokens" && form.name != "Helium");
       if (!pair.ok()) continue;
       std::mt19937_64 random(block);
       for (int round = 0; round < static_cast<int>(Scaled(300)); ++round) {

@@ -28,7 +28,8 @@ size_t ScratchOf(const rankfeed_model* model, uint32_t max_text_bytes, bool offs
 
 // Whether a form keeps arrays for its longest text: without offsets, with them.
 bool Grows(const std::string& form, bool offsets) {
-  return form == "normalized tokens" || (offsets && form.rfind("SentencePiece", 0) != 0);
+  return form == "normalized tokens" || form == "Helium" ||
+         (offsets && form.rfind("SentencePiece", 0) != 0);
 }
 
 // Beyond texts of 64 KiB.
