@@ -83,8 +83,8 @@ refused "text over the limit, receipt" "a text has 700000 bytes; .*536870" "$ran
 refused "text over the limit, audit" "a text has 700000 bytes; .*536870" "$rankfeed" audit --vocab grow.json --docs over.txt
 # roads_of OPTION...: lines of --stats, one space between columns
 roads_of() { "$rankfeed" encode --stats "$@" 2>&1 >/dev/null | tr -s ' '; }
-{ printf 'What is a panda?\n\na \xe2\x96\x81 b\npa\xffnda\n'; printf '%05000d\n' 0 | tr 0 .; } >roads.txt
-expected=$(printf '%s\n' "road texts bytes" "fast road 4 29" "length 1 5000")
+{ printf 'What is a panda?\n\na \xe2\x96\x81 b\npa\xffnda\n'; printf 'e'; printf '\xcc\x81%.0s' {1..1000}; echo; } >roads.txt
+expected=$(printf '%s\n' "road texts bytes" "fast road 4 29" "length 1 2001")
 equal "roads" "$expected" "$(roads_of --vocab v.rfimg roads.txt | sed '$d')"
 equal "ids with --stats" "$ids" "$("$rankfeed" encode --stats --vocab v.rfimg texts.txt 2>/dev/null; echo end)"
 equal "road of offsets" "$expected" "$(roads_of --vocab v.rfimg --json roads.txt | sed '$d')"
