@@ -269,7 +269,7 @@ class SpanDecoder {
   const bool every_space_;         // kEverySpaceIsWord
   const bool isolates_;            // kIsolatesPunctuation
   const bool keeps_other_spaces_;  // white space that is none is a character
-  RunDecode run_;
+  RunDecode run_ = {};
   // Of the segment that is decoded: where its spans begin, and what it held.
   uint32_t first_size_ = 0, first_count_ = 0;
   bool trailing_space_ = false, spaces_ = false;  // characters that normalize to a space
