@@ -252,6 +252,25 @@ TEST(WordEngine, EqualsThePlainPathWhereASegmentGoesOnInsideItsFirstCharacter) {
   }
 }
 
+// A run that fills a batch is one span in parts, also where segments before it became nothing.
+TEST(WordEngine, EqualsThePlainPathWhereNothingComesBeforeAPart) {
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    for (const char* before : {"\u3000 ", "\u3000 \u200b\u3000 ", "x \u3000 "}) {
+      for (const std::string unit : {"a", "\u2026"}) {
+        std::string text = before;
+        for (int i = 0; i < 4500; ++i) text += unit;
+        ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << before << unit;
+        text += "\ufdfb b";
+        ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << before << unit;
+      }
+    }
+  }
+}
+
 TEST(WordEngine, EqualsThePlainPathOnXquad) {
   const std::string vocabulary = sp_test::SharedData("xlmr.tokenizer.json");
   if (vocabulary.empty()) GTEST_SKIP() << "no xlmr.tokenizer.json in RANKFEED_SHARED_DATA";
