@@ -469,7 +469,7 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
       begin == 0 && model_.huggingface() &&
       (tables_.char_info[utf8::Decode(segment, 0).code_point] & image::kClusterMarks) != 0;
   const bool resumed = begin < cursor->at || (begin == cursor->at && skipped_ != 0);
-  if (joins_separator || (resumed && cursor->at != 0)) {
+  if (joins_separator || resumed) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
   // What runs of white space are told by.
@@ -490,7 +490,7 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
     const rankfeed_reason reason = NotNormalizable({segment.data() + from, end - from});
     if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
     if (!taken_back) {
-      if (cursor->at != 0) return Outcome::General(RANKFEED_REASON_CONTEXT);
+      if (!front_) return Outcome::General(RANKFEED_REASON_CONTEXT);
       TakeBack();
       return {Kind::kNormalize};
     }
@@ -500,8 +500,8 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
-  if (outcome.kind == Kind::kSearch && was_cut && !MayBeginAt(segment, begin, size, *cursor)) {
-    if (cursor->at != 0) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  if (outcome.kind == Kind::kSearch && was_cut && !MayBeginAt(segment, begin, size)) {
+    if (!front_) return Outcome::General(RANKFEED_REASON_CONTEXT);
     TakeBack();
     return {Kind::kNormalize};
   }
@@ -511,14 +511,13 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
 
 // Whether a span may begin with what a group that begins at `begin` became, codes[at] first. The
 // span before it was ended for the sake of the group's first character, which that may not be.
-bool SpanDecoder::MayBeginAt(std::string_view segment, size_t begin, uint32_t at,
-                             const Cursor& cursor) const {
+bool SpanDecoder::MayBeginAt(std::string_view segment, size_t begin, uint32_t at) const {
   const uint32_t first = run_.codes[at];
   if (first == metaspace_) return true;
   uint32_t last;
   if (run_.begins[first_count_] < at) {
     last = run_.codes[at - 1];
-  } else if (cursor.at == 0) {
+  } else if (front_) {
     return true;  // what stood before it vanished
   } else {        // in the batch before
     const uint32_t info = InfoBefore(segment, begin);

@@ -178,7 +178,7 @@ class SpanDecoder {
   Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
-  bool MayBeginAt(std::string_view segment, size_t begin, uint32_t at, const Cursor& cursor) const;
+  bool MayBeginAt(std::string_view segment, size_t begin, uint32_t at) const;
   Outcome AppendGroup(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
   Outcome AppendElements(std::span<const uint16_t> elements, std::string_view segment, size_t begin,
                          size_t end, Cursor* cursor);
@@ -273,7 +273,9 @@ class SpanDecoder {
   // Of the segment that is decoded: where its spans begin, and what it held.
   uint32_t first_size_ = 0, first_count_ = 0;
   bool trailing_space_ = false, spaces_ = false;  // characters that normalize to a space
-  bool front_ = false;                            // it is decoded from its begin on
+  // It is decoded from its begin on: nothing of it is in the batch before, not even of its first
+  // character, and all of it can be taken back.
+  bool front_ = false;
   bool word_first_ = false;                       // it begins with isolated punctuation
   ByteSet isolated_ = {};                         // of ASCII
   // Of the batch:

@@ -266,7 +266,8 @@ class Emitter {
   // The same where the first span continues one of the batch before, or the only one goes on in the
   // next.
   [[gnu::noinline]] rankfeed_reason EmitParts(Decoded decoded) {
-    const bool open = spans_.part().has_value();
+    // Segments before the one with the part may have become nothing.
+    const bool open = spans_.part().has_value() && decoded.first != decoded.last;
     if (ledger_.in_parts() || open) {
       std::span<const uint16_t> codes;
       if (open || spans_.continues()) codes = spans_.codes(decoded.first++);

@@ -233,6 +233,44 @@ TEST(WordEngine, EqualsThePlainPathWhereALongSegmentGoesOnBehindASpace) {
   }
 }
 
+// A batch that ends inside of the first character of a segment, which becomes several words: the
+// segment goes on at its begin, yet is no whole one that could be normalized once more.
+TEST(WordEngine, EqualsThePlainPathWhereASegmentGoesOnInsideItsFirstCharacter) {
+  const char* const kSegments[] = {"\ufdfa\ufe70a\u0301", "\ufdfa\u00a8\u0301x", "\ufdfa\ufdfaa\u0301\u0323",
+                                   "\ufdfa\u0e33\u0301", "\ufdfa\ufdfb\u0650\u0301"};
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    for (size_t size = 3930; size < 3980; size += kSanitized ? 5 : 1) {
+      for (const char* segment : kSegments) {
+        const std::string text = std::string(size, 'a') + " " + segment + " b";
+        ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << size << " " << segment;
+      }
+    }
+  }
+}
+
+// A run that fills a batch is one span in parts, also where segments before it became nothing.
+TEST(WordEngine, EqualsThePlainPathWhereNothingComesBeforeAPart) {
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    for (const char* before : {"\u3000 ", "\u3000 \u200b\u3000 ", "x \u3000 "}) {
+      for (const std::string unit : {"a", "\u2026"}) {
+        std::string text = before;
+        for (int i = 0; i < 4500; ++i) text += unit;
+        ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << before << unit;
+        text += "\ufdfb b";
+        ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << before << unit;
+      }
+    }
+  }
+}
+
 TEST(WordEngine, EqualsThePlainPathOnXquad) {
   const std::string vocabulary = sp_test::SharedData("xlmr.tokenizer.json");
   if (vocabulary.empty()) GTEST_SKIP() << "no xlmr.tokenizer.json in RANKFEED_SHARED_DATA";
