@@ -74,7 +74,9 @@ bool SpCharacters::Take(Character* c) {
     }
   }
   if (prefix_size_ == 0 && !NextPrefix()) return false;
-  const utf8::Decoded d = utf8::Decode({prefix_, prefix_size_}, 0);
+  const auto byte = static_cast<unsigned char>(*prefix_);
+  const utf8::Decoded d =
+      byte < 0x80 ? utf8::Decoded{byte, 1, true} : utf8::Decode({prefix_, prefix_size_}, 0);
   prefix_ += d.size;
   prefix_size_ -= d.size;
   if (d.code_point == ' ') {
@@ -92,6 +94,8 @@ bool SpCharacters::Next(Character* c) {
       --inner_;
       return true;
     }
+    // Another character of the same prefix follows, no space of either kind (U+2581 is E2 96 81).
+    if (prefix_size_ != 0 && *prefix_ != ' ' && *prefix_ != '\xe2') return true;
     SpCharacters ahead = *this;
     Character other;
     uint64_t count = 0;
