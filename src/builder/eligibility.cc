@@ -67,8 +67,8 @@ FastRoadReason ClassifySentencePiece(const Model& model) {
 // character, and no step of the normalizer makes one.
 bool NeverSplits(const Model& model, const Step& step) {
   const std::string_view pattern = model.text(step.a);
-  if (step.op != static_cast<uint32_t>(Op::kSplitString) || step.arg1 != 0 ||
-      pattern.empty() || utf8::Decode(pattern, 0).size != pattern.size()) {
+  if (step.op != static_cast<uint32_t>(Op::kSplitString) || step.arg1 != 0 || pattern.empty() ||
+      utf8::Decode(pattern, 0).size != pattern.size()) {
     return false;
   }
   constexpr uint32_t kSometimes = image::kNormalized | image::kSpecial | image::kSingleWord;

@@ -94,8 +94,10 @@ struct CodeChars {
 template <class Arithmetic, bool kSpecials>
 class PathFinder {
  public:
-  // count: characters, whose codes are in lattice.link.
-  PathFinder(const Model& model, const Lattice& lattice, uint32_t count)
+  // count: characters, whose codes are in lattice.link. most_chars: longer pieces are not looked
+  // for, also where an image that is written to while it is mapped comes to have some.
+  PathFinder(const Model& model, const Lattice& lattice, uint32_t count,
+             uint32_t most_chars = kLinkMask)
       : model_(model),
         pieces_(model.pieces),
         scores_(model.scores.data()),
@@ -104,7 +106,7 @@ class PathFinder {
         value_(lattice.value),
         count_(count),
         // The depth bound keeps a crafted cyclic trie linear too; real tries end by themselves.
-        max_chars_(std::min(model.config->max_piece_chars, kLinkMask)) {}
+        max_chars_(std::min(model.config->max_piece_chars, most_chars)) {}
 
   void Run(double start) {
     link_[count_] = 0;  // no piece goes on with it

@@ -14,9 +14,9 @@ namespace rankfeed::general {
 
 // Decodes ids (tokenizers 0.23.2, TokenizerImpl::decode). Ids that are no token are dropped. Writes
 // at most capacity bytes; *size gets the whole length. Where the reference panics (Strip on a token
-// shorter than its cuts) the token becomes empty. With ByteFallback at most scratch.run_capacity ids.
-// Errors: LIMIT, OUTPUT_SIZE, UNSUPPORTED (more than kMaxDecoderSteps steps). Linear in the text,
-// times the square of a replaced pattern at worst.
+// shorter than its cuts) the token becomes empty. With ByteFallback at most scratch.run_capacity
+// ids. Errors: LIMIT, OUTPUT_SIZE, UNSUPPORTED (more than kMaxDecoderSteps steps). Linear in the
+// text, times the square of a replaced pattern at worst.
 inline constexpr uint32_t kMaxDecoderSteps = 16;
 rankfeed_status DecodeHuggingFace(const Model& model, Scratch& scratch,
                                   std::span<const int32_t> ids, bool skip_special, char* out,

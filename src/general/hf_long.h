@@ -21,8 +21,8 @@ enum class SpecialPieces : uint8_t { kKept, kEscaped, kRefused };
 // Encodes bytes [begin, end) of a text, of a model that HfCharacters::Has. score: as that of
 // EncodeHuggingFaceStretch. *refused: the id, with SPECIAL_IN_TEXT. Errors: UNK_ID,
 // SPECIAL_IN_TEXT, LIMIT (more combining marks in a row than a normalization form holds, or more
-// tokens than 32 bits count). O(bytes * max_piece_chars): once, or two to four times for words longer
-// than a block whose paths do not meet in it.
+// tokens than 32 bits count). O(bytes * max_piece_chars): once, or two to four times for words
+// longer than a block whose paths do not meet in it.
 rankfeed_status EncodeHuggingFaceLong(const Model& model, const LongScratch& scratch,
                                       std::string_view text, uint32_t begin, uint32_t end,
                                       SpecialPieces specials, TokenSink& sink, CarriedScore* score,

@@ -268,7 +268,7 @@ class LongSearch {
   }
   template <bool kSpecials>
   void Search(uint32_t end) {
-    PathFinder<Arithmetic, kSpecials> finder(model_, lattice_, count_);
+    PathFinder<Arithmetic, kSpecials> finder(model_, lattice_, count_, max_chars_);
     frontier_ = finder.RunOn(at_, end, frontier_);
   }
 

@@ -35,16 +35,16 @@ class PathBlocks {
   // Codes that may be added. Less than a block where paths have had no place in common for long.
   uint32_t room() const { return capacity_ - size_; }
 
-  // Adds codes, as many as there is room for; last: the last ones. Calls piece(value) for each piece
-  // of the best path that is known now, in order, with the piece's value or trie::kNoValue for an
-  // unknown character; false as soon as that returns false.
+  // Adds codes, as many as there is room for; last: the last ones. Calls piece(value) for each
+  // piece of the best path that is known now, in order, with the piece's value or trie::kNoValue
+  // for an unknown character; false as soon as that returns false.
   template <class Piece>
   bool Add(std::span<const uint16_t> codes, bool last, const Piece& piece) {
     size_ += CodeChars{codes, model_.config->code_count}.PutCodes(lattice_.link + size_);
     lattice_.link[size_] = 0;  // reached by no piece yet
     const uint32_t behind = last ? 0 : std::min(size_, kMaxChars);
     const uint32_t stop = std::max(at_, size_ - behind);
-    PathFinder<Arithmetic, true> finder(model_, lattice_, size_);
+    PathFinder<Arithmetic, true> finder(model_, lattice_, size_, kMaxChars);
     frontier_ = finder.RunOn(at_, stop, frontier_);
     at_ = stop;
     const uint32_t settled = last ? size_ : Settled();
@@ -103,9 +103,7 @@ class PathBlocks {
 
   // What is behind a place, which has that code, moves to the front.
   void DropBefore(uint32_t settled, uint32_t code) {
-    const auto move = [&](auto* array) {
-      std::copy(array + settled, array + size_ + 1, array);
-    };
+    const auto move = [&](auto* array) { std::copy(array + settled, array + size_ + 1, array); };
     lattice_.link[settled] = code;
     move(lattice_.best);
     move(lattice_.link);

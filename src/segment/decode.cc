@@ -478,8 +478,7 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   }
   const bool taken_back = groups_.known() && TakeBackTo(segment, begin, *at);
   const uint32_t size = run_.size;
-  const bool was_cut =
-      taken_back && begin != 0 && begin != *at && size == run_.open() && !InPart();
+  const bool was_cut = taken_back && begin != 0 && begin != *at && size == run_.open() && !InPart();
   Outcome outcome;
   const KnownGroups::Entry* const known =
       taken_back ? known_groups_.Find({segment.data() + begin, end - begin}) : nullptr;
@@ -676,7 +675,8 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
     const std::span<const uint16_t> codes = RunSpan(i);
-    if (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes) || doubts_.Expect())) [[unlikely]] {
+    if (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes) || doubts_.Expect()))
+        [[unlikely]] {
       searched[i] = kNotSearched;
     } else if (has_words_) {
       searched[i] = static_cast<uint16_t>(AppendOnce(codes));

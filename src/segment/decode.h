@@ -123,7 +123,8 @@ class SpanDecoder {
   // After Solve, by number of a span. Ids stay until the next. Without a count if only path() has
   // them: too many, or of a path that is not kept.
   Found found(uint32_t span) const {
-    return span < kFirstOfRuns ? Kept(search_.path(span), not_kept_) : scratch_.found[span - kFirstOfRuns];
+    return span < kFirstOfRuns ? Kept(search_.path(span), not_kept_)
+                               : scratch_.found[span - kFirstOfRuns];
   }
   // The same of a segment's only span, if it may be kept for other texts.
   Found kept(uint32_t span) const {
@@ -263,7 +264,7 @@ class SpanDecoder {
   KnownGroups known_groups_;
   Scratch& scratch_;
   PathSearch& search_;
-  const uint16_t metaspace_;       // the code of U+2581
+  const uint16_t metaspace_;  // the code of U+2581
   // Path::flags of those that are not kept for other texts, and of longer segments not even here.
   const uint8_t not_kept_, not_kept_of_runs_;
   const bool every_space_;         // kEverySpaceIsWord
@@ -276,8 +277,8 @@ class SpanDecoder {
   // It is decoded from its begin on: nothing of it is in the batch before, not even of its first
   // character, and all of it can be taken back.
   bool front_ = false;
-  bool word_first_ = false;                       // it begins with isolated punctuation
-  ByteSet isolated_ = {};                         // of ASCII
+  bool word_first_ = false;  // it begins with isolated punctuation
+  ByteSet isolated_ = {};    // of ASCII
   // Of the batch:
   bool has_cjk_ = false;    // a character from image::kFirstCjk on
   bool has_words_ = false;  // a character that became several words

@@ -185,8 +185,8 @@ class Emitter {
   [[gnu::always_inline]] rankfeed_reason EmitSegment(const Decoded& decoded, bool word_ends) {
     rankfeed_reason reason = EmitDecoded(decoded);
     if constexpr (!Arithmetic::kGoesOn) {
-      if (reason == RANKFEED_REASON_NONE && !word_ends &&
-          spans_.MayHaveFused(decoded.first)) [[unlikely]] {
+      if (reason == RANKFEED_REASON_NONE && !word_ends && spans_.MayHaveFused(decoded.first))
+          [[unlikely]] {
         reason = NoteUnknown(decoded.first, decoded.last);
       }
     }
@@ -257,7 +257,8 @@ class Emitter {
   [[gnu::always_inline]] rankfeed_reason EmitDecoded(const Decoded& decoded) {
     if (decoded.first != decoded.last) trailing_space_ = false;
     searched_end_ = kNone;
-    if (in_parts_) [[unlikely]] return EmitParts(decoded);
+    if (in_parts_) [[unlikely]]
+      return EmitParts(decoded);
     if (const rankfeed_reason reason = EmitSpans(decoded)) return reason;
     trailing_space_ |= decoded.trailing_space;
     return RANKFEED_REASON_NONE;
@@ -400,9 +401,9 @@ class Emitter {
   const SpanDecoder& spans_;
   const LookUp& look_up_;
   const EmitScratch& scratch_;
-  const Found* const found_;  // of the batch
-  const uint8_t leaves_;      // Path::flags
-  const bool isolates_;       // kIsolatesPunctuation
+  const Found* const found_;                 // of the batch
+  const uint8_t leaves_;                     // Path::flags
+  const bool isolates_;                      // kIsolatesPunctuation
   ByteSet separators_ = {}, isolated_ = {};  // isolated_: of ASCII
   ScoreLedger<Arithmetic> ledger_;
   std::conditional_t<kFloat32, SpOffsets, Offsets> offsets_;
@@ -414,7 +415,7 @@ class Emitter {
   bool trailing_space_ = false;  // a separator came after the last word
   bool closed_ = false;          // a part ended the stretch
   uint32_t next_decoded_ = 0;
-  bool in_parts_ = false;        // a span of the batch is a part of one
+  bool in_parts_ = false;  // a span of the batch is a part of one
   // Of the segment: behind the last span that was searched, and the score there.
   static constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t searched_end_ = kNone;

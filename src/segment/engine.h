@@ -82,8 +82,8 @@ struct Texts {
   general::CarriedScore* score = nullptr;
 };
 
-// Why an engine stopped before the end of the texts. Without a reason: at a token that is refused, or
-// because 32 bits could not count on.
+// Why an engine stopped before the end of the texts. Without a reason: at a token that is refused,
+// or because 32 bits could not count on.
 struct Stop {
   rankfeed_reason reason = RANKFEED_REASON_NONE;
   std::string_view stretch = {};             // that takes the general path

@@ -104,8 +104,8 @@ class ScoreLedger {
     return SearchOn(codes, 0, sink);
   }
 
-  // The same of a span that comes in parts, each without a place where it may be parted; of the last
-  // one there may be no codes. Until then what is told here of the score is not.
+  // The same of a span that comes in parts, each without a place where it may be parted; of the
+  // last one there may be no codes. Until then what is told here of the score is not.
   rankfeed_reason SearchPart(std::span<const uint16_t> codes, bool last, TokenSink& sink) {
     if (!in_parts_) {
       if (const rankfeed_reason reason = CatchUpTo(codes, sink)) return reason;
@@ -114,9 +114,8 @@ class ScoreLedger {
       after_unknown_ = false;
     }
     if (codes.size() > parts_.room()) return RANKFEED_REASON_LENGTH;
-    const bool told = parts_.Add(codes, last, [&](uint32_t value) {
-      return PushPiece(value, &after_unknown_, sink);
-    });
+    const bool told = parts_.Add(
+        codes, last, [&](uint32_t value) { return PushPiece(value, &after_unknown_, sink); });
     if (!told) return RANKFEED_REASON_UNKNOWN;
     if (last) {
       in_parts_ = false;
@@ -127,8 +126,8 @@ class ScoreLedger {
   // Whether the last part of a span is yet to come.
   bool in_parts() const { return in_parts_; }
 
-  // The same of a whole span where that cannot be told from the tokens, but codes are all those behind a place
-  // where the score was `score`: tokens of the first `known` codes are in the sink.
+  // The same of a whole span where that cannot be told from the tokens, but codes are all those
+  // behind a place where the score was `score`: tokens of the first `known` codes are in the sink.
   rankfeed_reason SearchAgain(std::span<const uint16_t> codes, uint32_t known, double score,
                               TokenSink& sink) {
     score_ = score;

@@ -24,7 +24,7 @@ struct Span {
 // What a segment was decoded to: spans [first, last), by their numbers in SpanDecoder.
 struct Decoded {
   uint16_t segment, first, last;
-  bool cacheable;       // one span, of the segment's own characters, that a key can stand for
+  bool cacheable;           // one span, of the segment's own characters, that a key can stand for
   bool trailing_space : 1;  // ends with characters that normalize to a space
   bool word_first : 1;      // begins with isolated punctuation: a space before it is a word
 };

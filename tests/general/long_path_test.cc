@@ -143,11 +143,12 @@ TEST(LongPath, PathsThatNeverMeet) {
   }
 }
 
-// The same in SentencePiece's arithmetic, of each release, with offsets: scores that tie, and scores so
-// great that sums are made small again while paths are apart.
+// The same in SentencePiece's arithmetic, of each release, with offsets: scores that tie, and
+// scores so great that sums are made small again while paths are apart.
 TEST(LongPath, SentencePiecePathsThatNeverMeet) {
   std::mt19937_64 random(5);
-  for (const int32_t parity : {RANKFEED_PARITY_SENTENCEPIECE, RANKFEED_PARITY_SENTENCEPIECE_0_2_1}) {
+  for (const int32_t parity :
+       {RANKFEED_PARITY_SENTENCEPIECE, RANKFEED_PARITY_SENTENCEPIECE_0_2_1}) {
     for (int round = 0; round < static_cast<int>(Scaled(24)); ++round) {
       sp_test::ModelProto proto;
       proto.AddSpecials();
@@ -156,7 +157,8 @@ TEST(LongPath, SentencePiecePathsThatNeverMeet) {
       for (int n = 0; n < 12; ++n) {
         piece = std::string(1 + random() % 9, n % 2 == 0 ? 'a' : 'b');
         if (n % 5 == 4) piece += "ab";
-        const float score = -static_cast<float>(1 + random() % 5) * static_cast<float>(piece.size());
+        const float score =
+            -static_cast<float>(1 + random() % 5) * static_cast<float>(piece.size());
         const auto has = [&](const sp_test::PieceProto& other) { return other.text == piece; };
         if (std::any_of(proto.pieces.begin(), proto.pieces.end(), has)) continue;
         proto.Add(piece, scale * (random() % 2 == 0 ? score : score - 0.37f));

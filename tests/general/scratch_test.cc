@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// general/scratch.h: how much scratch encoders ask for, by form and by length of their longest text.
+// general/scratch.h: how much scratch encoders ask for, by form and by length of their longest
+// text.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -170,14 +170,16 @@ TEST(Decode, RunsWithoutAPlaceToPartThem) {
     Encoder fast = Make(image.model(), false, 1 << 16);
     for (int i = 0; i < 12; ++i) {
       std::string text;
-      for (size_t size = 2000 + random() % 60000, rare = 20 + random() % 9000; text.size() < size;) {
+      for (size_t size = 2000 + random() % 60000, rare = 20 + random() % 9000;
+           text.size() < size;) {
         text += random() % rare == 0 ? kCharacters[random() % kCharacters.size()] : "";
         text += random() % rare == 0 ? " " : random() % rare == 0 ? "\u3099" : "";
         text += letters[random() % letters.size()];
       }
       const std::vector<int32_t> expected = Encode(plain, text, 0);
       const std::vector<int32_t> ids = Encode(fast, text, 0);
-      const auto [at, other] = std::mismatch(ids.begin(), ids.end(), expected.begin(), expected.end());
+      const auto [at, other] =
+          std::mismatch(ids.begin(), ids.end(), expected.begin(), expected.end());
       ASSERT_TRUE(ids == expected) << i << ": token " << at - ids.begin() << " of " << ids.size()
                                    << " and " << expected.size();
     }

@@ -236,8 +236,9 @@ TEST(WordEngine, EqualsThePlainPathWhereALongSegmentGoesOnBehindASpace) {
 // A batch that ends inside of the first character of a segment, which becomes several words: the
 // segment goes on at its begin, yet is no whole one that could be normalized once more.
 TEST(WordEngine, EqualsThePlainPathWhereASegmentGoesOnInsideItsFirstCharacter) {
-  const char* const kSegments[] = {"\ufdfa\ufe70a\u0301", "\ufdfa\u00a8\u0301x", "\ufdfa\ufdfaa\u0301\u0323",
-                                   "\ufdfa\u0e33\u0301", "\ufdfa\ufdfb\u0650\u0301"};
+  const char* const kSegments[] = {"\ufdfa\ufe70a\u0301", "\ufdfa\u00a8\u0301x",
+                                   "\ufdfa\ufdfaa\u0301\u0323", "\ufdfa\u0e33\u0301",
+                                   "\ufdfa\ufdfb\u0650\u0301"};
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
     const Image image(form);
