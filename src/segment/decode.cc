@@ -414,7 +414,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
   const char* const text = segment.data() + *at;
   uint32_t& previous = run_.previous;
   if ((info & image::kCharGeneralPath) != 0 && !StandsApart(segment, *at, info)) {
-    return Outcome::General(RANKFEED_REASON_CHARACTER);
+    return AppendReplaced(segment, info, c.size, at, cursor);
   }
   // A byte that is no character is U+FFFD; SentencePiece does not look that up in its charsmap.
   if ((!c.valid && !model_.huggingface()) ||
@@ -455,6 +455,24 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     previous = info;
     Add(info);
   }
+  return {};
+}
+
+// Appends the character of kCharGeneralPath at *at, of c_size bytes, where it is known what it
+// becomes and that no token of normalized text begins there; *at is moved on. Of what follows the
+// segment nothing is asked, as that may come again with something else behind it.
+Outcome SpanDecoder::AppendReplaced(std::string_view segment, uint32_t info, size_t c_size,
+                                    size_t* at, Cursor* cursor) {
+  if (room() < 4 * kCharRoom) return Full(segment, *at, cursor);
+  const bool joined = (info & image::JoiningMarks(run_.previous)) != 0;
+  uint16_t codes[image::kMaxExpansionCodes];
+  const uint32_t count =
+      joined ? 0 : normalized_tokens_.Replaced(segment.substr(*at), codes);
+  if (count == 0) return Outcome::General(RANKFEED_REASON_CHARACTER);
+  for (uint32_t i = 0; i < count; ++i) Add(codes[i]);
+  trailing_space_ = false;
+  run_.previous = info | image::kCharUnknown;  // the last code may be
+  *at += c_size;
   return {};
 }
 
@@ -548,7 +566,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   for (size_t pos = begin; pos < at;) {
     const utf8::Decoded c = utf8::Decode(segment, pos);
     const uint32_t info = tables_.char_info[c.code_point];
-    if ((info & image::kCharSpace) != 0) return false;
+    if ((info & image::kCharSpace) != 0 || IsReplaced(info)) return false;
     const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
     codes += (info & image::kCharExpands) != 0 ? ExpansionCount(list) : 1;
     pos += c.size;

@@ -175,6 +175,8 @@ class SpanDecoder {
   bool IsJoined(std::string_view segment, size_t at, uint32_t info) const;
   Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
                       Cursor* cursor);
+  Outcome AppendReplaced(std::string_view segment, uint32_t info, size_t c_size, size_t* at,
+                         Cursor* cursor);
   Outcome Full(std::string_view segment, size_t at, Cursor* cursor);
   Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
