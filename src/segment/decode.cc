@@ -46,6 +46,7 @@ void SpanDecoder::Scratch::Carve(Layout& layout) {
   elements = layout.Take<uint16_t>(kNormalizedBytes);
   groups = layout.Take<KnownGroups::Memory>(1);
   known_spans = layout.Take<KnownSpans>(1);
+  same = layout.Take<uint16_t>(kSpans);
 }
 
 SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
@@ -60,9 +61,10 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
       not_kept_(Path::NotKept(model.has(image::kByteFallback), CountsUnknown(model))),
-      // Of HuggingFace's words unknown tokens are noted where a segment ends (emit.h).
-      not_kept_of_runs_(Path::NotKept(model.has(image::kByteFallback),
-                                      ScoreSumsOf(model) != ScoreSums::kFloat64Words)),
+      // Unknown tokens are noted behind the spans that were written (emit.h). Of HuggingFace's words
+      // those are searched there of which that cannot be done.
+      not_kept_of_runs_(Path::Leaves(model.has(image::kByteFallback)) |
+                        (ScoreSumsOf(model) != ScoreSums::kFloat64Words ? Path::kUncounted : 0)),
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
       isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
       keeps_other_spaces_((model.segment.config->rules & image::kDropsOther) != 0 &&
@@ -82,6 +84,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
   search_.Clear();
   run_.size = run_.count = 0;
   has_cjk_ = has_words_ = false;
+  words_.first = kNotSame;
   const bool resumed = resumes_;
   resumes_ = false;
   continues_ = part_.has_value();
@@ -188,16 +191,32 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
     return AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
   }
   std::memcpy(run_.codes + run_.size, words_.codes, sizeof(words_.codes));
+  if (!has_words_) BeginWords();
+  // The words between its spaces are spans each time.
+  const uint32_t inner = run_.count + 1;
   for (uint32_t i = 0; i < words_.count; ++i) {
     run_.begins[++run_.count] = static_cast<uint16_t>(run_.size + words_.begins[i]);
+  }
+  if (words_.first == kNotSame) {
+    words_.first = inner;
+  } else {
+    for (uint32_t i = 0; i + 1 < words_.count; ++i) {
+      scratch_.same[inner + i] = static_cast<uint16_t>(words_.first + i);
+    }
   }
   run_.size += words_.size;
   const uint32_t behind_space = words_.begins[words_.count - 1] + 1u;
   EndElements(text, behind_space != words_.size, before + behind_space, group_end);
 }
 
+void SpanDecoder::BeginWords() {
+  has_words_ = true;
+  std::fill_n(scratch_.same, PathSearch::kCapacity, kNotSame);
+}
+
 void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
   list = from++;
+  first = kNotSame;
   size = ExpansionCount(list);
   count = 0;
   for (uint32_t i = 0; i < size; ++i) {
@@ -243,7 +262,8 @@ void SpanDecoder::EndElements(const char* text, bool word, uint32_t skip, uint32
   run_.resume = skip_at_ = text;
   skip_ = skip;
   group_end_ = group_end;
-  spaces_ = has_words_ = true;
+  spaces_ = true;
+  if (!has_words_) BeginWords();
   trailing_space_ = !word && !every_space_;
 }
 
@@ -551,6 +571,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   const char* const text = segment.data() + begin;
   if (begin == at) return true;
   if (before_space_.text == text) {
+    ForgetSame(before_space_.count);
     run_.size = before_space_.size;
     run_.count = before_space_.count;
     run_.resume = before_space_.resume;
@@ -688,10 +709,15 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
     searches = scratch_.searches;
   }
   if (has_words_) std::ranges::fill(scratch_.known_spans->sizes, uint16_t{0});
+  const uint16_t* const same = has_words_ ? scratch_.same : nullptr;
   uint16_t* const searched = scratch_.searched;
   if (searches != nullptr) std::fill_n(searched, run_.count, kNotSearched);
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
+    if (same != nullptr && same[i] != kNotSame) {
+      searched[i] = searched[same[i]];
+      continue;
+    }
     const std::span<const uint16_t> codes = RunSpan(i);
     if (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes) || doubts_.Expect()))
         [[unlikely]] {
@@ -708,6 +734,10 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   uint8_t flags = 0;
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k, number = searched[i];
+    if (same != nullptr && same[i] != kNotSame) {
+      found[i] = found[same[i]];
+      continue;
+    }
     if (number == kNotSearched) {
       found[i] = {search_.ids(), 0, kNotFound};
       continue;

@@ -76,7 +76,8 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
     Add(CodeOf(c));
     Close();
     Open(true, text, element, group_end);
-    spaces_ = has_words_ = true;
+    spaces_ = true;
+    if (!has_words_) BeginWords();
     return;
   }
   if (c != ' ') {
@@ -86,7 +87,8 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
   }
   Close();
   Open(true, text, element, group_end);
-  spaces_ = has_words_ = true;
+  spaces_ = true;
+  if (!has_words_) BeginWords();
   trailing_space_ = !every_space_;  // it makes a word there
 }
 
