@@ -184,12 +184,16 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
   const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
-  if (words_.list != list) words_.Read(list, metaspace_);
-  // No word of it vanishes.
-  const bool whole = skip == 0 && run_.size + words_.begins[0] > run_.open() + 1;
-  if (words_.count == 0 || !whole) {
+  const bool words = (info & image::kCharSpace) != 0;
+  if (words && words_.list != list) words_.Read(list, metaspace_);
+  if (!words || skip != 0 || !KeepsWords()) {
     return AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
   }
+  AppendWords(text, before, group_end);
+}
+
+// The same of words_, none of which vanishes.
+inline void SpanDecoder::AppendWords(const char* text, uint32_t before, uint32_t group_end) {
   std::memcpy(run_.codes + run_.size, words_.codes, sizeof(words_.codes));
   if (!has_words_) BeginWords();
   // The words between its spaces are spans each time.
@@ -209,6 +213,24 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
   EndElements(text, behind_space != words_.size, before + behind_space, group_end);
 }
 
+// Appends the character at *at if it is the last one that became several words, as a text of one
+// such character has it again and again, and nothing else is to be asked; *at is moved on.
+inline bool SpanDecoder::AppendWordsAgain(std::string_view segment, size_t* at,
+                                          const Cursor& cursor) {
+  const char* const text = segment.data() + *at;
+  if (text >= run_.readable || (utf8::LoadThree(text) & 0xffffff) != words_.three) return false;
+  const uint32_t info = words_.info;
+  if ((info & image::JoiningMarks(run_.previous)) != 0 || IsJoined(segment, *at + 3, info) ||
+      cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsWords()) {
+    return false;
+  }
+  if (groups_.known()) NoteOpenSpan(text);
+  run_.previous = info | image::kCharUnknown;
+  AppendWords(text, 0, 0);
+  *at += 3;
+  return true;
+}
+
 void SpanDecoder::BeginWords() {
   has_words_ = true;
   std::fill_n(scratch_.same, PathSearch::kCapacity, kNotSame);
@@ -217,6 +239,7 @@ void SpanDecoder::BeginWords() {
 void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
   list = from++;
   first = kNotSame;
+  three = 0;
   size = ExpansionCount(list);
   count = 0;
   for (uint32_t i = 0; i < size; ++i) {
@@ -357,6 +380,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   bool after_special = false;  // another such character may follow: no loop need be entered
   while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
+    if (words_.three != 0 && AppendWordsAgain(segment, &pos, *cursor)) continue;
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
     utf8::Decoded c = {};
@@ -442,10 +466,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
       ((info & image::kCharExpands) != 0 && IsJoined(segment, *at + c.size, info))) {
     return Together(segment, at, c.size, cursor);
   }
-  if ((info & image::kCharSpace) != 0) {
-    before_space_ = {text,      run_.resume, skip_at_,        skip_,       group_end_,
-                     run_.size, run_.count,  trailing_space_, word_first_, continues_};
-  }
+  if ((info & image::kCharSpace) != 0) NoteOpenSpan(text);
   const bool begins = *at == 0;
   *at += c.size;
   if ((info & image::kCharExpands) != 0) {
@@ -462,6 +483,10 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     }
     previous = info | image::kCharUnknown;  // the last code may be
     AddExpansion(info, text, cursor->skip);
+    if (words_.list == list && c.size == 3) {
+      std::memcpy(&words_.three, text, 3);
+      words_.info = info;
+    }
     cursor->skip = 0;
   } else if ((info & image::kCharSpace) != 0) {
     previous = info | image::kCharUnknown;

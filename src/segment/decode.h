@@ -210,6 +210,7 @@ class SpanDecoder {
     uint16_t codes[image::kMaxExpansionCodes] = {};   // with a U+2581 for each space
     uint16_t begins[image::kMaxExpansionCodes] = {};  // where those are
     uint32_t first = kNotSame;  // span of the batch between the first two of those, if any
+    uint32_t three = 0, info = 0;  // its bytes if it has three, and CharInfo
     void Read(const uint16_t* list, uint16_t space);
   };
 
@@ -267,6 +268,17 @@ class SpanDecoder {
   bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
   void BeginWords();
+  // Whether none of words_ vanishes, if they are appended.
+  bool KeepsWords() const {
+    return words_.count != 0 && run_.size + words_.begins[0] > run_.open() + 1;
+  }
+  void AppendWords(const char* text, uint32_t before, uint32_t group_end);
+  bool AppendWordsAgain(std::string_view segment, size_t* at, const Cursor& cursor);
+  // Before a character that ends a word is appended.
+  void NoteOpenSpan(const char* text) {
+    before_space_ = {text,      run_.resume, skip_at_,        skip_,       group_end_,
+                     run_.size, run_.count,  trailing_space_, word_first_, continues_};
+  }
   uint32_t AppendOnce(std::span<const uint16_t> span);
   Found Kept(const Path& path, uint8_t not_kept) const {
     const bool kept = (path.flags & not_kept) == 0 && path.count <= CacheLine::kMaxIds;
