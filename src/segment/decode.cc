@@ -397,6 +397,9 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
           pos = end;
         }
       }
+      if (pos < segment.size() && static_cast<unsigned char>(text[pos]) < 0x80) {
+        pos = AppendAscii(segment, pos);
+      }
       if (pos == segment.size() || room() < 2 * kCharRoom) break;
       const auto byte = static_cast<unsigned char>(text[pos]);
       c = byte < 0x80 ? utf8::Decoded{byte, 1, true} : utf8::Decode(segment, pos);
@@ -421,6 +424,32 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   }
   Close();
   return {};
+}
+
+// Appends ASCII characters from `at` on that are one code each, as long as there is room, up to a
+// place to cut; returns where it stopped.
+inline size_t SpanDecoder::AppendAscii(std::string_view segment, size_t at) {
+  const uint32_t* const basic = run_.basic;
+  const uint64_t* const pairs = run_.pairs;
+  uint16_t* const codes = run_.codes;
+  const uint32_t left = room(), cut_from = run_.open() + RunDecode::kCutFrom;
+  uint32_t size = run_.size, previous = run_.previous;
+  const uint32_t limit = size + left - std::min(left, 2 * kCharRoom - 1);
+  for (; at < segment.size() && size < limit; ++at) {
+    const auto byte = static_cast<unsigned char>(segment[at]);
+    if (byte >= 0x80) break;
+    const uint32_t info = basic[byte];
+    if (!Follows(info, previous)) break;
+    if (size >= cut_from && (info & image::kCharMarks) == 0 &&
+        MayEndBetween(pairs, codes[size - 1], previous, info)) {
+      break;
+    }
+    codes[size++] = static_cast<uint16_t>(info);
+    previous = info;
+  }
+  run_.size = size;
+  run_.previous = previous;
+  return at;
 }
 
 // Whether a character of kCharGeneralPath is a code where it stands: between two that are, or that

@@ -174,6 +174,7 @@ class SpanDecoder {
   uint32_t DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first,
                        Decoded* out);
   Outcome DecodeLong(std::string_view segment, bool more, Cursor* cursor);
+  size_t AppendAscii(std::string_view segment, size_t at);
   uint32_t InfoBefore(std::string_view segment, size_t at) const;
   bool StandsApart(std::string_view segment, size_t at, uint32_t info) const;
   bool IsJoined(std::string_view segment, size_t at, uint32_t info) const;

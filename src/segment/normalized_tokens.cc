@@ -53,11 +53,33 @@ bool NormalizedTokens::MayOccurIn(std::string_view text) const {
       at = static_cast<const char*>(std::memchr(at, only_first_, static_cast<size_t>(end - at)));
       if (at == nullptr) return false;
     }
-    const bool ascii = at + 1 != end && static_cast<uint8_t>(at[1]) < 0x80;
-    if (ascii && !second_bytes_.Has(static_cast<uint8_t>(at[1]))) continue;
+    if (NoneGoesOn(at, end)) continue;
     if (MayGoOn({at, static_cast<size_t>(end - at)}, 0, {tokens_.root()}, false)) return true;
   }
   return false;
+}
+
+// Whether the character behind the first one of a token, or one that may be that, tells at once
+// that none goes on with it.
+inline bool NormalizedTokens::NoneGoesOn(const char* at, const char* end) const {
+  if (at + 1 == end) return true;
+  const auto next = static_cast<uint8_t>(at[1]);
+  if (next < 0x80) return !second_bytes_.Has(next);
+  if (huggingface_ || end - at < 5) return false;
+  const utf8::TwoOrThree c(at + 1);
+  if (!c.valid) return false;
+  constexpr uint32_t kAsk = image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace |
+                            image::kCharMarks | image::kCharBases;
+  const uint32_t info = char_info_.data[c.code_point];
+  uint32_t code = info & image::kCharCodeMask;
+  if ((info & kAsk) != 0) return false;
+  if ((info & image::kCharExpands) != 0) {
+    const uint16_t* const list = expansions_ + code;
+    if (list[0] == 0) return false;
+    code = list[1];
+  }
+  const uint8_t byte = ascii_[code % kCodeSlots];
+  return byte != kSeveral && (byte == 0 || !seconds_.Has(byte));
 }
 
 NormalizedTokens::Answer NormalizedTokens::StepByte(uint8_t byte, Place* place) const {

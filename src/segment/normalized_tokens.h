@@ -66,7 +66,10 @@ class NormalizedTokens {
       only_first_ = only_first_ == 0 ? b : kSeveral;
     }
     for (uint8_t b = 0; b < 128; ++b) {
-      if (becomes_[b] == 0 || MayComeSecond(becomes_[b])) second_bytes_.Add(b);
+      if (MayComeSecond(b)) seconds_.Add(b);
+    }
+    for (uint8_t b = 0; b < 128; ++b) {
+      if (becomes_[b] == 0 || seconds_.Has(becomes_[b])) second_bytes_.Add(b);
     }
   }
 
@@ -88,6 +91,7 @@ class NormalizedTokens {
   // Whether one has it second.
   bool MayComeSecond(uint8_t byte) const;
 
+  bool NoneGoesOn(const char* at, const char* end) const;
   // A place in a token: behind so many of its bytes.
   struct Place {
     trie::Unit unit;
@@ -114,6 +118,7 @@ class NormalizedTokens {
   uint8_t ascii_[kCodeSlots] = {};  // the ASCII character of a code, by its lowest bits
   bool begins_[128] = {};           // normalized bytes that some begin with
   uint8_t becomes_[128] = {};       // the ASCII character that a raw one is code for; 0: others
+  ByteSet seconds_ = {};            // normalized bytes that some have second
   ByteSet first_bytes_ = {}, second_bytes_ = {};
   uint8_t only_first_ = 0;  // of those, if there is one
   bool empty_ = true;
