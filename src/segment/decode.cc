@@ -752,7 +752,7 @@ inline uint32_t SpanDecoder::AppendOnce(std::span<const uint16_t> span) {
   return searched;
 }
 
-void SpanDecoder::Solve(const ExactnessRule& rule) {
+void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
   // Without characters of those scripts hardly any span is short.
   uint32_t search_count = run_.count;
   const uint16_t* searches = nullptr;  // all
@@ -798,7 +798,7 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
     }
     const Path& path = search_.path(number);
     if (RunSpan(i).size() >= kLeastRun) [[unlikely]]
-      doubts_.Note(path.info.exact_below == 0);
+      doubts_.Note((bound + path.info.score_bound) >> path.info.exact_below != 0);
     flags |= path.flags;
     found[i] = Kept(path, not_kept_of_runs_);
   }

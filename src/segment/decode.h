@@ -118,8 +118,8 @@ class SpanDecoder {
   // Of PathSearch::kCapacity, before Solve: every span may have to be searched, with its closing 0.
   uint32_t used() const { return search_.size() + run_.size + run_.count; }
 
-  // Finds the best paths of everything decoded.
-  void Solve(const ExactnessRule& rule);
+  // Finds the best paths of everything decoded. bound: of the score before it.
+  void Solve(const ExactnessRule& rule, uint64_t bound);
 
   // After Solve, by number of a span. Ids stay until the next. Without a count if only path() has
   // them: too many, or of a path that is not kept.
@@ -221,7 +221,7 @@ class SpanDecoder {
   class Doubts {
    public:
     void Note(bool unsettled) {
-      level_ = unsettled ? std::min(level_ + 1, kMost) : level_ - std::min(level_, kMost / 4);
+      level_ = unsettled ? std::min(level_ + 1, kMost) : level_ - std::min(level_, 1u);
     }
     bool Expect() {
       asked_ = (asked_ + 1) % 8;

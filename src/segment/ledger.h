@@ -80,6 +80,7 @@ class ScoreLedger {
   }
   // What Holds() moves on, for loops that do as much.
   uint64_t* bound() { return &bound_; }
+  uint64_t bound_so_far() const { return bound_; }
 
   // Remembers of a path how many characters its unknown tokens stand for; its tokens stand in the
   // sink from `token` on, or are written next. False if that is not known, and the path has to be
