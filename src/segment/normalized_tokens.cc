@@ -45,6 +45,7 @@ bool NormalizedTokens::MayBeginIn(std::string_view normalized) const {
 }
 
 bool NormalizedTokens::MayOccurIn(std::string_view text) const {
+  if (only_first_ == 0) return false;
   const char* const end = text.data() + text.size();
   for (const char* at = text.data(); at != end; ++at) {
     const auto byte = static_cast<uint8_t>(*at);

@@ -120,7 +120,7 @@ class NormalizedTokens {
   uint8_t becomes_[128] = {};       // the ASCII character that a raw one is code for; 0: others
   ByteSet seconds_ = {};            // normalized bytes that some have second
   ByteSet first_bytes_ = {}, second_bytes_ = {};
-  uint8_t only_first_ = 0;  // of those, if there is one
+  uint8_t only_first_ = 0;  // of first_bytes_, if there is one; 0: none
   bool empty_ = true;
 };
 

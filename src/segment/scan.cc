@@ -48,6 +48,28 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
   return ends;
 }
 
+// Whether the character outside the ASCII classes that begins at text_[at] (before: that ends
+// there) keeps segments from ending there. The byte on the other side is a common one.
+template <bool before>
+inline bool SegmentScanner::BoundaryForbidden(size_t at) const {
+  // Most are of two or three bytes and no marks.
+  if ((before && at < 4) || text_.size() - at < 4) return BoundaryForbiddenByMarks(at, before);
+  const char* text = text_.data() + at;
+  uint32_t back = 0;
+  if constexpr (before) {
+    uint32_t last;
+    std::memcpy(&last, text - 4, sizeof(last));
+    const uint32_t no_continuation = ((last ^ 0x80808080) & 0xc0c0c0c0) | 1;
+    back = 1 + static_cast<uint32_t>(std::countl_zero(no_continuation)) / 8;
+    text -= back;
+  }
+  const utf8::TwoOrThree c(text);
+  const uint32_t info = model_.segment.char_info.data[c.code_point];
+  const bool alone = !before || (c.size == back && (info & image::kCharMarks) == 0);
+  if (!c.valid || !alone) return BoundaryForbiddenByMarks(at, before);
+  return (info & image::kCharNoBoundary) != 0;
+}
+
 // Boundaries of the block from its classes; returns how many masks they are.
 template <bool kIsolates>
 [[gnu::always_inline]] inline uint32_t SegmentScanner::FindBoundaries(size_t size) {
@@ -76,12 +98,16 @@ template <bool kIsolates>
     // Places where a segment may begin: after a separator, or between the classes.
     uint64_t starts = ~s & (s1 | (c ^ c1));
     const auto base = static_cast<uint32_t>(at_ + 64 * k);
-    const uint64_t behind_other = c & other1;
-    for (uint64_t ask = starts & ~s1 & ((other & c1) | behind_other); ask != 0; ask &= ask - 1) {
+    uint64_t forbidden = 0;
+    for (uint64_t ask = starts & ~s1 & other & c1; ask != 0; ask &= ask - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
-      const bool before = (behind_other >> bit & 1) != 0;
-      starts ^= uint64_t{BoundaryForbidden(base + bit, before)} << bit;
+      forbidden |= uint64_t{BoundaryForbidden<false>(base + bit)} << bit;
     }
+    for (uint64_t ask = starts & ~s1 & c & other1; ask != 0; ask &= ask - 1) {
+      const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
+      forbidden |= uint64_t{BoundaryForbidden<true>(base + bit)} << bit;
+    }
+    starts &= ~forbidden;
     boundaries[words++] = {starts, ~s1 & (s | starts), s1};
   }
   if (looks_at_spaces_) [[unlikely]]
@@ -142,25 +168,6 @@ void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks
   masks->stops |= empty << 1 | empty_;
   masks->word_starts &= ~empty;
   empty_ = empty >> 63;
-}
-
-// Whether the character outside the ASCII classes that begins at text_[at] (before: that ends
-// there) keeps segments from ending there. The byte on the other side is a common one.
-bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
-  // Most are of two or three bytes and no marks. Which, and on which side, follows no pattern.
-  if (at >= 4 && text_.size() - at >= 4) {
-    const char* const text = text_.data() + at;
-    uint32_t last;
-    std::memcpy(&last, text - 4, sizeof(last));
-    const uint32_t no_continuation = ((last ^ 0x80808080) & 0xc0c0c0c0) | 1;
-    const auto back = 1 + static_cast<uint32_t>(std::countl_zero(no_continuation)) / 8;
-    const utf8::TwoOrThree c(text - (before ? back : 0));
-    const uint32_t info = model_.segment.char_info.data[c.code_point];
-    const bool mark = (info & (before ? uint32_t{image::kCharMarks} : 0)) != 0;
-    const bool whole = c.valid & (!before | (c.size == back));
-    if (whole & !mark) return (info & image::kCharNoBoundary) != 0;
-  }
-  return BoundaryForbiddenByMarks(at, before);
 }
 
 bool SegmentScanner::BoundaryForbiddenByMarks(size_t at, bool before) const {

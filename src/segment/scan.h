@@ -111,7 +111,8 @@ class SegmentScanner {
   }
   void ApplySpaceRules(uint32_t words);
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
-  bool BoundaryForbidden(size_t at, bool before) const;
+  template <bool before>
+  bool BoundaryForbidden(size_t at) const;
   bool BoundaryForbiddenByMarks(size_t at, bool before) const;
 
   const Model& model_;
