@@ -70,6 +70,20 @@ inline bool SegmentScanner::BoundaryForbidden(size_t at) const {
   return (info & image::kCharNoBoundary) != 0;
 }
 
+// Places from text_[base] on that are no boundary, of those where such a character begins or ends.
+uint64_t SegmentScanner::Forbidden(size_t base, uint64_t begins, uint64_t ends) const {
+  uint64_t forbidden = 0;
+  for (; begins != 0; begins &= begins - 1) {
+    const auto bit = static_cast<uint32_t>(std::countr_zero(begins));
+    forbidden |= uint64_t{BoundaryForbidden<false>(base + bit)} << bit;
+  }
+  for (; ends != 0; ends &= ends - 1) {
+    const auto bit = static_cast<uint32_t>(std::countr_zero(ends));
+    forbidden |= uint64_t{BoundaryForbidden<true>(base + bit)} << bit;
+  }
+  return forbidden;
+}
+
 // Boundaries of the block from its classes; returns how many masks they are.
 template <bool kIsolates>
 [[gnu::always_inline]] inline uint32_t SegmentScanner::FindBoundaries(size_t size) {
@@ -98,16 +112,8 @@ template <bool kIsolates>
     // Places where a segment may begin: after a separator, or between the classes.
     uint64_t starts = ~s & (s1 | (c ^ c1));
     const auto base = static_cast<uint32_t>(at_ + 64 * k);
-    uint64_t forbidden = 0;
-    for (uint64_t ask = starts & ~s1 & other & c1; ask != 0; ask &= ask - 1) {
-      const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
-      forbidden |= uint64_t{BoundaryForbidden<false>(base + bit)} << bit;
-    }
-    for (uint64_t ask = starts & ~s1 & c & other1; ask != 0; ask &= ask - 1) {
-      const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
-      forbidden |= uint64_t{BoundaryForbidden<true>(base + bit)} << bit;
-    }
-    starts &= ~forbidden;
+    const uint64_t begins = starts & ~s1 & other & c1, ends = starts & ~s1 & c & other1;
+    if ((begins | ends) != 0) starts &= ~Forbidden(base, begins, ends);
     boundaries[words++] = {starts, ~s1 & (s | starts), s1};
   }
   if (looks_at_spaces_) [[unlikely]]

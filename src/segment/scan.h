@@ -111,6 +111,7 @@ class SegmentScanner {
   }
   void ApplySpaceRules(uint32_t words);
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
+  [[gnu::noinline]] uint64_t Forbidden(size_t base, uint64_t begins, uint64_t ends) const;
   template <bool before>
   bool BoundaryForbidden(size_t at) const;
   bool BoundaryForbiddenByMarks(size_t at, bool before) const;
