@@ -23,6 +23,23 @@ ByteClasses SegmentScanner::ClassesOf(const image::SegmentConfig& config, const 
   return classes;
 }
 
+SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
+                               const ByteClasses& classes, const Scratch& scratch)
+    : model_(model),
+      kernels_(kernels),
+      classes_(classes),
+      scratch_(scratch),
+      rules_(model.segment.config->rules),
+      isolates_((rules_ & image::kIsolatesPunctuation) != 0),
+      looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {
+  for (uint32_t byte = 0; byte < 0x80; ++byte) {
+    const auto b = static_cast<uint8_t>(byte);
+    class_bits_[byte] =
+        uint64_t{classes.separators.Has(b)} | uint64_t{classes.common.Has(b)} << 16 |
+        uint64_t{classes.letters.Has(b)} << 32 | uint64_t{classes.stop_bytes.Has(b)} << 48;
+  }
+}
+
 void SegmentScanner::Start(std::string_view text, bool prefixed) {
   text_ = text;
   prefixed_ = prefixed;
@@ -33,9 +50,10 @@ void SegmentScanner::Start(std::string_view text, bool prefixed) {
 }
 
 uint32_t SegmentScanner::Next(const Segments& segments) {
+  if (text_.size() <= kShortBytes) return NextOfShort(segments);
   const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
   stopped_ = kernels_.classify(text_.data() + at_, size, classes_, scratch_.classes);
-  const uint32_t words = isolates_ ? FindBoundaries<true>(size) : FindBoundaries<false>(size);
+  const uint32_t words = FindBoundaries(size);
   uint32_t begins = 0, ends = 0;
   if (has_open_) segments.begins[begins++] = open_;
   kernels_.list(scratch_.boundaries, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
@@ -46,6 +64,32 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
   has_open_ = ends < begins;
   if (has_open_) open_ = segments.begins[ends];
   return ends;
+}
+
+// The same of a text of few bytes, in one block.
+uint32_t SegmentScanner::NextOfShort(const Segments& segments) {
+  uint64_t classes = 0;
+  const auto size = static_cast<uint32_t>(text_.size());
+  for (uint32_t i = 0; i < size; ++i) {
+    classes |= class_bits_[static_cast<unsigned char>(text_[i])] << i;
+  }
+  const uint64_t outside = ~uint64_t{0} << size;
+  scratch_.classes[0] = {(classes & 0xffff) | outside, classes >> 16 & 0xffff,
+                         classes >> 32 & 0xffff};
+  stopped_ = classes >> 48 != 0;
+  FindBoundaries(size);
+  const BoundaryMasks masks = scratch_.boundaries[0];
+  at_ = size;
+  // All that begin end, before the first byte that counts as a separator behind the text at last.
+  uint32_t count = 0;
+  for (uint64_t starts = masks.starts, stops = masks.stops; starts != 0; starts &= starts - 1) {
+    const auto begin = static_cast<uint32_t>(std::countr_zero(starts));
+    const uint32_t word_start = (masks.word_starts >> begin & 1) != 0 ? Segments::kWordStart : 0;
+    segments.begins[count] = begin | word_start;
+    segments.ends[count++] = static_cast<uint32_t>(std::countr_zero(stops));
+    stops &= stops - 1;
+  }
+  return count;
 }
 
 // Boundaries of the block from its classes; returns how many masks they are.

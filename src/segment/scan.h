@@ -66,14 +66,7 @@ class SegmentScanner {
   };
 
   SegmentScanner(const Model& model, const KernelTable& kernels, const ByteClasses& classes,
-                 const Scratch& scratch)
-      : model_(model),
-        kernels_(kernels),
-        classes_(classes),
-        scratch_(scratch),
-        rules_(model.segment.config->rules),
-        isolates_((rules_ & image::kIsolatesPunctuation) != 0),
-        looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {}
+                 const Scratch& scratch);
 
   // stop, stop_too: both are stop bytes.
   static ByteClasses ClassesOf(const image::SegmentConfig& config, const ByteSet& stop,
@@ -104,6 +97,14 @@ class SegmentScanner {
   bool stopped() const { return stopped_; }
 
  private:
+  // A text of at most as many bytes is not worth a kernel's beginning: where added tokens of one
+  // character stand everywhere, most stretches are shorter.
+  static constexpr uint32_t kShortBytes = 15;
+
+  uint32_t NextOfShort(const Segments& segments);
+  uint32_t FindBoundaries(size_t size) {
+    return isolates_ ? FindBoundaries<true>(size) : FindBoundaries<false>(size);
+  }
   template <bool kIsolates>
   uint32_t FindBoundaries(size_t size);
   bool IsCommonAt(size_t at) const {
@@ -120,6 +121,8 @@ class SegmentScanner {
   const Scratch& scratch_;
   const uint32_t rules_;  // image::SegmentRule
   const bool isolates_, looks_at_spaces_;
+  // By byte, a bit of each 16 for each class, in the order of ByteClasses.
+  uint64_t class_bits_[256] = {};
   std::string_view text_;
   bool prefixed_ = true;
   size_t at_ = 0;  // where the next block begins
