@@ -25,12 +25,16 @@ class AddedTokenTrie {
   // Once, before any other call; what the trie lies in must stay.
   void Prepare(trie::View trie) {
     trie_ = trie;
+    std::fill(alone_, alone_ + 256, trie::kNoValue);
     for (uint32_t byte = 0; byte < 256 && !trie.empty(); ++byte) {
       trie::Unit unit = trie.root();
       if (!trie.Step(unit, byte + 1)) continue;
       first_[byte] = true;
       only_ = count_++ == 0 ? static_cast<uint8_t>(byte) : uint8_t{0};
-      if (trie::Value(unit) != trie::kNoValue) std::fill(second_, second_ + 256, true);
+      if (trie::Value(unit) != trie::kNoValue) {
+        std::fill(second_, second_ + 256, true);
+        if (trie::Base(unit) == 0) alone_[byte] = trie::Value(unit);
+      }
       for (uint32_t next = 0; next < 256; ++next) {
         trie::Unit second = unit;
         if (!trie.Step(second, next + 1)) continue;
@@ -42,6 +46,8 @@ class AddedTokenTrie {
   }
   trie::View view() const { return trie_; }
   bool MayBeginWith(uint8_t byte) const { return first_[byte]; }
+  // The value of the key of that one byte, if no other key begins with it; else kNoValue.
+  uint32_t ValueOf(uint8_t byte) const { return alone_[byte]; }
 
   // The first place from `at` on where a key may begin, text.size() if there is none.
   size_t FindBegin(std::string_view text, size_t at) const {
@@ -59,6 +65,7 @@ class AddedTokenTrie {
  private:
   trie::View trie_;
   bool first_[256] = {}, second_[256] = {};  // bytes of keys; any may be behind a whole one
+  uint32_t alone_[256];
   uint32_t count_ = 0;
   uint8_t only_ = 0;  // of one
 };
@@ -112,6 +119,11 @@ class AddedTokenScanner {
   // The longest token at pos_. As deep as the longest token, also where a crafted trie leads in
   // circles.
   uint32_t Longest(const image::AddedToken** token) const {
+    const uint32_t alone = tokens_.ValueOf(static_cast<uint8_t>(text_[pos_]));
+    if (alone != trie::kNoValue) {
+      *token = &model_.added_tokens[alone];
+      return pos_ + 1;
+    }
     trie::Unit unit = trie_.root();
     uint32_t end = pos_, left = model_.max_added_bytes;
     const auto step = [&](unsigned char byte) {
@@ -126,11 +138,24 @@ class AddedTokenScanner {
         if (!step(byte)) break;
         ++at;
       } else {
-        const utf8::Decoded d = utf8::Decode(text_, at);
-        const std::string_view bytes =
-            d.valid ? std::string_view(text_.data() + at, d.size) : "\xef\xbf\xbd";
-        if (!std::all_of(bytes.begin(), bytes.end(), step)) break;
-        at += d.size;
+        // Bytes of a character of a key are valid.
+        const trie::Unit before = unit;
+        const uint32_t left_before = left, size = utf8::SizeFromLead(byte);
+        uint32_t same = 0;
+        while (same != size && at + same < text_.size() &&
+               step(static_cast<unsigned char>(text_[at + same]))) {
+          ++same;
+        }
+        at += same;
+        if (same != size) {
+          const utf8::Decoded d = utf8::Decode(text_, at - same);
+          if (d.valid) break;
+          unit = before;
+          left = left_before;
+          at += d.size - same;
+          constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+          if (!std::all_of(kReplacement.begin(), kReplacement.end(), step)) break;
+        }
       }
       const uint32_t value = trie::Value(unit);
       if (value != trie::kNoValue) {

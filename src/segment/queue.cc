@@ -57,29 +57,34 @@ void SegmentQueue::BeginText() {
 }
 
 void SegmentQueue::BeginSplit() {
-  Add({text_, tail_, tail_, nullptr, SegmentRun::kBeginsText, RANKFEED_REASON_NONE});
+  Add({.stretch = text_, .begin = tail_, .end = tail_, .marks = SegmentRun::kBeginsText});
   split_.emplace(added_->Find(text_));
 }
 
 void SegmentQueue::NextPart() {
-  if (split_->pending != nullptr) {
-    Add({split_->token_text, tail_, tail_, split_->pending, 0, RANKFEED_REASON_NONE});
-    split_->pending = nullptr;
-    return;
+  if (split_->pending.token != nullptr) {
+    return AddToken(&Add({.stretch = {}, .begin = tail_, .end = tail_}));
   }
   if (split_->last) {
-    Add({text_, tail_, tail_, nullptr, SegmentRun::kEndsText, RANKFEED_REASON_NONE});
+    Add({.stretch = text_, .begin = tail_, .end = tail_, .marks = SegmentRun::kEndsText});
     split_.reset();
     return;
   }
-  general::AddedMatch match{
-      .begin = 0, .end = static_cast<uint32_t>(text_.size()), .token = nullptr};
+  const size_t begin = split_->done;
+  general::AddedMatch& match = split_->pending;
   split_->last = !split_->matches.Next(&match);
-  const size_t begin = split_->done, end = split_->last ? text_.size() : match.begin;
-  split_->pending = match.token;
+  const size_t end = split_->last ? text_.size() : match.begin;
   split_->done = match.end;
-  split_->token_text = {text_.data() + end, match.end - end};
   if (begin < end) OpenStretch({text_.data() + begin, end - begin}, 0);
+}
+
+// The token that comes next is behind the segments of that run.
+void SegmentQueue::AddToken(SegmentRun* run) {
+  general::AddedMatch& match = split_->pending;
+  run->token = match.token;
+  run->token_begin = match.begin;
+  run->token_end = match.end;
+  match.token = nullptr;
 }
 
 void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
@@ -270,7 +275,15 @@ bool SegmentQueue::BeginsWithSpace(std::string_view stretch, const utf8::Decoded
 
 void SegmentQueue::ScanBlock() {
   const uint32_t begin = tail_;
-  SegmentRun& run = Add({stretch_, tail_, tail_, nullptr, begin_marks_, reason_});
+  const auto beyond =
+      static_cast<size_t>(text_.data() + text_.size() - (stretch_.data() + stretch_.size()));
+  SegmentRun& run =
+      Add({.stretch = stretch_,
+           .begin = tail_,
+           .end = tail_,
+           .marks = begin_marks_,
+           .beyond = static_cast<uint8_t>(std::min<size_t>(beyond, SegmentRun::kBeyond)),
+           .reason = reason_});
   begin_marks_ = 0;
   if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments.From(tail_));
   tail_ = run.end;
@@ -291,7 +304,11 @@ void SegmentQueue::ScanBlock() {
   }
   look_later_ = false;
   run.marks |= SegmentRun::kEndsStretch;
-  if (!split_.has_value()) run.marks |= SegmentRun::kEndsText;
+  if (split_.has_value()) {
+    AddToken(&run);
+  } else {
+    run.marks |= SegmentRun::kEndsText;
+  }
 }
 
 uint32_t SegmentQueue::Leave(uint32_t number, uint32_t i, rankfeed_reason reason, bool whole) {
@@ -340,15 +357,17 @@ uint32_t SegmentQueue::LeaveInPart(uint32_t number, Bytes part, rankfeed_reason 
   const uint32_t first = from(std::max(before->begin, head_), part.begin);
   constexpr uint8_t kBegins = SegmentRun::kBeginsText | SegmentRun::kBeginsStretch;
   const auto ends = static_cast<uint8_t>(before->marks & ~kBegins);
+  before[1] = {.stretch = {stretch.data() + part.begin, part.end - part.begin},
+               .begin = first,
+               .end = first,
+               .marks = SegmentRun::kPart,
+               .reason = reason};
+  before[2] = *before;
+  before[2].begin = from(first, part.end);
+  before[2].marks = ends;
   before->end = first;
   before->marks &= kBegins;
-  before[1] = {{stretch.data() + part.begin, part.end - part.begin},
-               first,
-               first,
-               nullptr,
-               SegmentRun::kPart,
-               reason};
-  before[2] = {stretch, from(first, part.end), end, nullptr, ends, RANKFEED_REASON_NONE};
+  before->token = nullptr;
   SkipTo(before + 2, part.end);
   return first - head_;
 }
@@ -383,24 +402,20 @@ uint32_t SegmentQueue::BeforeKnownReason(uint32_t count) {
 }
 
 void SegmentQueue::DropStretch() {
-  uint8_t marks = 0;
   for (;;) {
     head_ = std::max(head_, front().end);
-    marks = front().marks;
-    if ((marks & SegmentRun::kEndsStretch) != 0 || first_run_ + 1 == run_count_) break;
+    if ((front().marks & SegmentRun::kEndsStretch) != 0 || first_run_ + 1 == run_count_) break;
     ++first_run_;
   }
-  if ((marks & SegmentRun::kEndsStretch) == 0) {  // it is still being scanned
+  SegmentRun& last = front();
+  if ((last.marks & SegmentRun::kEndsStretch) == 0) {  // it is still being scanned
     scanner_.Stop();
     scanning_ = false;
-    marks = split_.has_value() ? 0 : SegmentRun::kEndsText;
+    last.marks = split_.has_value() ? 0 : SegmentRun::kEndsText;
   }
-  front() = {front().stretch,
-             head_,
-             head_,
-             nullptr,
-             static_cast<uint8_t>(marks & SegmentRun::kEndsText),
-             RANKFEED_REASON_NONE};
+  last.begin = last.end = head_;
+  last.marks &= SegmentRun::kEndsText;
+  last.reason = RANKFEED_REASON_NONE;
 }
 
 void SegmentQueue::Fetch(Place* place) const {

@@ -23,7 +23,8 @@
 
 namespace rankfeed::segment {
 
-// Segments of one stretch that lie next to each other in the queue, or an added token.
+// Segments of one stretch that lie next to each other in the queue, and an added token behind them;
+// either may be missing.
 struct SegmentRun {
   // kPart: not segments, but bytes of the stretch that take the general path in their place.
   enum : uint8_t {
@@ -34,11 +35,16 @@ struct SegmentRun {
     kPart = 16
   };
 
-  std::string_view stretch;        // or the bytes of the token or the part
-  uint32_t begin, end;             // segments, by number in the queue
-  const image::AddedToken* token;  // null: segments
-  uint8_t marks;
-  rankfeed_reason reason;  // why the stretch leaves the fast road, or the part does
+  // Bytes of a text behind a stretch that are counted: what a key may be read beyond its segment.
+  static constexpr uint32_t kBeyond = 32;
+
+  std::string_view stretch;  // or the bytes of the part
+  uint32_t begin, end;       // segments, by number in the queue
+  uint8_t marks = 0;
+  uint8_t beyond = 0;                             // kBeyond at most
+  rankfeed_reason reason = RANKFEED_REASON_NONE;  // why the stretch leaves, or the part does
+  const image::AddedToken* token = nullptr;       // null: none
+  uint32_t token_begin = 0, token_end = 0;        // bytes of the text
 };
 
 class SegmentQueue {
@@ -141,10 +147,9 @@ class SegmentQueue {
   struct Split {
     explicit Split(const general::AddedTokenScanner& from) : matches(from) {}
     general::AddedTokenScanner matches;
-    size_t done = 0;                             // bytes
-    const image::AddedToken* pending = nullptr;  // comes behind the stretch that was opened
-    std::string_view token_text = {};            // its bytes
-    bool last = false;                           // no match is left
+    size_t done = 0;                   // bytes
+    general::AddedMatch pending = {};  // comes behind the stretch that was opened, if not null
+    bool last = false;                 // no match is left
   };
 
   struct Bytes {
@@ -163,6 +168,7 @@ class SegmentQueue {
   void OpenStretch(std::string_view stretch, uint8_t marks);
   void OpenLooking(std::string_view stretch);
   void ScanBlock();
+  void AddToken(SegmentRun* run);
   std::string_view Stripped(std::string_view stretch) const;
   bool StripsLeft(const utf8::Decoded& c) const;
   rankfeed_reason ReasonAtBegin(std::string_view stretch, bool* prefixed) const;
