@@ -234,7 +234,7 @@ bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
 }
 
 // What becomes of a stretch that ends with that character, behind what vanishes or may do so.
-SegmentQueue::End SegmentQueue::EndWith(const utf8::Decoded& c, bool left) const {
+SegmentQueue::End SegmentQueue::EndOf(const utf8::Decoded& c, bool left) const {
   const SegmentTables& tables = model_.segment;
   const uint32_t info = tables.char_info[c.code_point];
   constexpr uint32_t kPlain = image::kCharSpace | image::kCharExpands | image::kCharNormalizes |

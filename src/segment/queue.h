@@ -76,6 +76,9 @@ class SegmentQueue {
         scratch_(scratch),
         scanner_(model, kernels, classes, scratch.scanner) {
     if (isolates_) isolated_ = classes.common;
+    for (uint32_t byte = 0; byte < 0x80; ++byte) {
+      for (const bool left : {false, true}) ascii_ends_[left][byte] = EndOf({byte, 1, true}, left);
+    }
   }
 
   // The texts to scan, which must stay. added: null where they hold no added tokens. parts: whether
@@ -175,7 +178,10 @@ class SegmentQueue {
   bool DropsOther(std::string_view stretch) const;
   bool HoldsGeneral(std::string_view stretch) const;
   enum class End : uint8_t { kStays, kDrops, kAskNext };
-  End EndWith(const utf8::Decoded& c, bool left) const;
+  End EndOf(const utf8::Decoded& c, bool left) const;
+  End EndWith(const utf8::Decoded& c, bool left) const {
+    return c.code_point < 0x80 ? ascii_ends_[left][c.code_point] : EndOf(c, left);
+  }
   bool BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const;
   uint32_t BeforeKnownReason(uint32_t count);
   bool FindPart(const SegmentRun& run, uint32_t i, Bytes* part);
@@ -195,6 +201,7 @@ class SegmentQueue {
   const ByteSet separators_;
   const bool isolates_;    // kIsolatesPunctuation
   ByteSet isolated_ = {};  // ASCII punctuation then
+  End ascii_ends_[2][0x80];
   const Scratch& scratch_;
   SegmentScanner scanner_;
   std::span<const rankfeed_text> texts_;

@@ -191,6 +191,14 @@ void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks
 // Whether the character outside the ASCII classes that begins at text_[at] (before: that ends
 // there) keeps segments from ending there. The byte on the other side is a common one.
 bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
+  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  const auto forbids = [](uint32_t info) { return (info & image::kCharNoBoundary) != 0; };
+  const auto is_mark = [](uint32_t info) { return (info & image::kCharMarks) != 0; };
+  // A control character.
+  if (const auto byte = static_cast<unsigned char>(text_[before ? at - 1 : at]); byte < 0x80) {
+    const uint32_t info = char_info.data[byte];
+    return !before || !is_mark(info) ? forbids(info) : BoundaryForbiddenByMarks(at, before);
+  }
   // Most are of two or three bytes and no marks. Which, and on which side, follows no pattern.
   if (at >= 4 && text_.size() - at >= 4) {
     const char* const text = text_.data() + at;
@@ -199,10 +207,15 @@ bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
     const uint32_t no_continuation = ((last ^ 0x80808080) & 0xc0c0c0c0) | 1;
     const auto back = 1 + static_cast<uint32_t>(std::countl_zero(no_continuation)) / 8;
     const utf8::TwoOrThree c(text - (before ? back : 0));
-    const uint32_t info = model_.segment.char_info.data[c.code_point];
-    const bool mark = (info & (before ? uint32_t{image::kCharMarks} : 0)) != 0;
+    const uint32_t info = char_info.data[c.code_point];
+    const bool mark = before & is_mark(info);
     const bool whole = c.valid & (!before | (c.size == back));
-    if (whole & !mark) return (info & image::kCharNoBoundary) != 0;
+    if (whole & !mark) return forbids(info);
+    // The most common of those is behind a letter or a sign of ASCII.
+    const auto base = static_cast<unsigned char>(text[-1 - static_cast<int>(back)]);
+    if (whole && base < 0x80 && !is_mark(char_info.data[base])) {
+      return forbids(info) || (image::JoiningMarks(char_info.data[base]) & info) != 0;
+    }
   }
   return BoundaryForbiddenByMarks(at, before);
 }
