@@ -39,7 +39,8 @@ class AddedTokenTrie {
         trie::Unit second = unit;
         if (!trie.Step(second, next + 1)) continue;
         // Bytes that are no character are read as U+FFFD.
-        if (next >= 0x80) std::fill(second_ + 0x80, second_ + 256, true);
+        const bool replacement = byte < 0x80 ? next == 0xef : byte == 0xef && next == 0xbf;
+        if (replacement) std::fill(second_ + 0x80, second_ + 256, true);
         second_[next] = true;
       }
     }
@@ -120,42 +121,22 @@ class AddedTokenScanner {
   // circles.
   uint32_t Longest(const image::AddedToken** token) const {
     const uint32_t alone = tokens_.ValueOf(static_cast<uint8_t>(text_[pos_]));
-    if (alone != trie::kNoValue) {
-      *token = &model_.added_tokens[alone];
-      return pos_ + 1;
-    }
+    if (alone == trie::kNoValue) return LongestOfTrie(token);
+    *token = &model_.added_tokens[alone];
+    return pos_ + 1;
+  }
+  uint32_t LongestOfTrie(const image::AddedToken** token) const {
     trie::Unit unit = trie_.root();
     uint32_t end = pos_, left = model_.max_added_bytes;
-    const auto step = [&](unsigned char byte) {
-      if (left == 0 || !trie_.Step(unit, byte + 1u)) return false;
-      --left;
-      return true;
-    };
     // Without a base there is no further byte.
     for (uint32_t at = pos_; at < text_.size() && trie::Base(unit) != 0;) {
       const auto byte = static_cast<unsigned char>(text_[at]);
       if (byte < 0x80) {
-        if (!step(byte)) break;
+        if (!Step(byte, &unit, &left)) break;
         ++at;
       } else {
-        // Bytes of a character of a key are valid.
-        const trie::Unit before = unit;
-        const uint32_t left_before = left, size = utf8::SizeFromLead(byte);
-        uint32_t same = 0;
-        while (same != size && at + same < text_.size() &&
-               step(static_cast<unsigned char>(text_[at + same]))) {
-          ++same;
-        }
-        at += same;
-        if (same != size) {
-          const utf8::Decoded d = utf8::Decode(text_, at - same);
-          if (d.valid) break;
-          unit = before;
-          left = left_before;
-          at += d.size - same;
-          constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-          if (!std::all_of(kReplacement.begin(), kReplacement.end(), step)) break;
-        }
+        at = StepCharacter(at, &unit, &left);
+        if (at == kNone) break;
       }
       const uint32_t value = trie::Value(unit);
       if (value != trie::kNoValue) {
@@ -164,6 +145,31 @@ class AddedTokenScanner {
       }
     }
     return end;
+  }
+
+  bool Step(unsigned char byte, trie::Unit* unit, uint32_t* left) const {
+    if (*left == 0 || !trie_.Step(*unit, byte + 1u)) return false;
+    --*left;
+    return true;
+  }
+  // The same with a character that is not ASCII, or is none; returns where it ends, or kNone.
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  uint32_t StepCharacter(uint32_t at, trie::Unit* unit, uint32_t* left) const {
+    const trie::Unit before = *unit;
+    const uint32_t left_before = *left;
+    // What keys hold are characters, and so are the same bytes.
+    const uint32_t size = utf8::SizeFromLead(static_cast<unsigned char>(text_[at]));
+    for (uint32_t i = 0; at + i < text_.size();) {
+      if (!Step(static_cast<unsigned char>(text_[at + i]), unit, left)) break;
+      if (++i == size) return at + size;
+    }
+    *unit = before;
+    *left = left_before;
+    for (const unsigned char byte : {0xef, 0xbf, 0xbd}) {
+      if (!Step(byte, unit, left)) return kNone;
+    }
+    const utf8::Decoded c = utf8::Decode(text_, at);
+    return c.valid ? kNone : at + c.size;
   }
 
   // Moves to the next place that a token may begin at. Bytes that continue a character are first in

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "segment/groups.h"
 #include "segment/spans.h"
 #include "unicode/properties.h"
 
@@ -111,7 +112,7 @@ void SegmentQueue::OpenLooking(std::string_view stretch) {
                   ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
   look_for_normalized_ = !normalized_tokens_.empty();
   reason_ = ReasonAtBegin(stretch_, &prefixed);
-  if (DropsOther(stretch_)) [[unlikely]]
+  if ((rules & image::kDropsOther) != 0 && DropsOther(stretch_)) [[unlikely]]
     reason_ = RANKFEED_REASON_CONTEXT;
   scanner_.Start(stretch_, prefixed);
   if (reason_ == RANKFEED_REASON_NONE && look_for_normalized_ &&
@@ -208,7 +209,7 @@ bool SegmentQueue::DropsOther(std::string_view stretch) const {
   if (end == End::kDrops) return true;
   end = (rules & image::kDropsOtherRight) != 0 ? End::kAskNext : End::kStays;
   for (size_t at = stretch.size(); end == End::kAskNext && at > 0;) {
-    at = utf8::Previous(stretch, at);
+    at = CharacterGroups::Before(stretch, at);
     end = EndWith(utf8::Decode(stretch, at), false);
   }
   return end == End::kDrops;

@@ -81,14 +81,15 @@ class SegmentScanner {
   void SkipTo(size_t at) {
     if (at < at_) return;
     at_ = at + 1;
-    separator_ = 1;
-    common_ = other_ = empty_ = 0;
+    before_ = {};
     has_open_ = false;
   }
 
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
-  uint32_t Next(const Segments& segments);
+  uint32_t Next(const Segments& segments) {
+    return text_.size() <= kShortBytes ? NextOfShort(segments) : NextBlock(segments);
+  }
   // Whether the character at `at`, or one behind those that vanish from there on, may be read
   // together with the isolated punctuation before it: then no segment begins there, and the general
   // path takes the one that holds both.
@@ -101,6 +102,12 @@ class SegmentScanner {
   // character stand everywhere, most stretches are shorter.
   static constexpr uint32_t kShortBytes = 15;
 
+  // Classes of the byte before, and whether it is an empty word.
+  struct Before {
+    uint64_t separator = 1, common = 0, other = 0, empty = 0;
+  };
+
+  uint32_t NextBlock(const Segments& segments);
   uint32_t NextOfShort(const Segments& segments);
   uint32_t FindBoundaries(size_t size) {
     return isolates_ ? FindBoundaries<true>(size) : FindBoundaries<false>(size);
@@ -110,7 +117,10 @@ class SegmentScanner {
   bool IsCommonAt(size_t at) const {
     return at < text_.size() && classes_.common.Has(static_cast<uint8_t>(text_[at]));
   }
-  void ApplySpaceRules(uint32_t words);
+  template <bool kIsolates>
+  BoundaryMasks BoundariesOf(const ClassMasks& classes, uint64_t next_common, size_t base,
+                             Before* last) const;
+  void ApplySpaceRules(const ClassMasks* classes, uint32_t words, BoundaryMasks* boundaries);
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
   bool BoundaryForbidden(size_t at, bool before) const;
   bool BoundaryForbiddenByMarks(size_t at, bool before) const;
@@ -126,8 +136,7 @@ class SegmentScanner {
   std::string_view text_;
   bool prefixed_ = true;
   size_t at_ = 0;  // where the next block begins
-  // Classes of the byte before, and whether it is an empty word.
-  uint64_t separator_ = 1, common_ = 0, other_ = 0, empty_ = 0;
+  Before before_;
   uint32_t open_ = 0;  // begin of the segment that goes on past the last block
   bool has_open_ = false;
   bool stopped_ = false;
