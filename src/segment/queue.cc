@@ -3,7 +3,9 @@
 #include "segment/queue.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "segment/groups.h"
 #include "segment/spans.h"
@@ -98,29 +100,53 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
 }
 
 void SegmentQueue::OpenLooking(std::string_view stretch) {
-  const uint32_t rules = model_.segment.config->rules;
-  stretch_ = Stripped(stretch);
-  if (isolates_ && split_.has_value() && stretch_.size() <= kLookedThrough &&
-      HoldsGeneral(stretch_)) {
-    reason_ = RANKFEED_REASON_CHARACTER;
-    look_for_normalized_ = false;
-    scanner_.Start(stretch_);
-    return scanner_.Stop();
-  }
-  const bool at_text_begin = stretch_.data() == text_.data();
-  bool prefixed = (rules & image::kPrependRules) == 0 ||
-                  ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
-  look_for_normalized_ = !normalized_tokens_.empty();
-  reason_ = ReasonAtBegin(stretch_, &prefixed);
-  if ((rules & image::kDropsOther) != 0 && DropsOther(stretch_)) [[unlikely]]
-    reason_ = RANKFEED_REASON_CONTEXT;
-  scanner_.Start(stretch_, prefixed);
+  const Opening opening = LookAtEnds(stretch);
+  stretch_ = {stretch.data() + opening.begin, opening.size};
+  reason_ = opening.reason;
+  look_for_normalized_ = !normalized_tokens_.empty() && !opening.general;
+  scanner_.Start(stretch_, opening.prefixed);
   if (reason_ == RANKFEED_REASON_NONE && look_for_normalized_ &&
       stretch_.size() > SegmentScanner::kBlockBytes) {
     look_for_normalized_ = false;
     if (normalized_tokens_.MayOccurIn(stretch_)) reason_ = RANKFEED_REASON_ADDED_TOKEN;
   }
   if (reason_ != RANKFEED_REASON_NONE) scanner_.Stop();
+}
+
+// The opening of a stretch. Where added tokens are everywhere the same few short ones come again
+// and again; of one inside of a text nothing counts but its bytes.
+SegmentQueue::Opening SegmentQueue::LookAtEnds(std::string_view stretch) {
+  uint64_t bytes;
+  const size_t readable = text_.size() - static_cast<size_t>(stretch.data() - text_.data());
+  const bool inside = split_.has_value() && stretch.data() != text_.data();
+  if (!inside || stretch.size() > sizeof(bytes) || readable < sizeof(bytes)) {
+    return OpeningOf(stretch);
+  }
+  std::memcpy(&bytes, stretch.data(), sizeof(bytes));
+  const auto size = static_cast<uint32_t>(stretch.size());
+  bytes &= ~uint64_t{0} >> (64 - 8 * size);
+  KnownOpening& known = known_openings_[HashEnds(size, bytes, 0) >> (64 - kKnownBits)];
+  if (known.bytes != bytes || known.size != size) known = {bytes, size, OpeningOf(stretch)};
+  return known.opening;
+}
+
+SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
+  const uint32_t rules = model_.segment.config->rules;
+  const std::string_view left = Stripped(stretch);
+  Opening opening{.begin = static_cast<uint32_t>(left.data() - stretch.data()),
+                  .size = static_cast<uint32_t>(left.size())};
+  if (isolates_ && split_.has_value() && left.size() <= kLookedThrough && HoldsGeneral(left)) {
+    opening.general = true;
+    opening.reason = RANKFEED_REASON_CHARACTER;
+    return opening;
+  }
+  const bool at_text_begin = left.data() == text_.data();
+  opening.prefixed = (rules & image::kPrependRules) == 0 ||
+                     ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
+  opening.reason = ReasonAtBegin(left, &opening.prefixed);
+  if ((rules & image::kDropsOther) != 0 && DropsOther(left)) [[unlikely]]
+    opening.reason = RANKFEED_REASON_CONTEXT;
+  return opening;
 }
 
 // Whether a text loses the character, if it begins with that: white space, or in SentencePiece

@@ -158,6 +158,19 @@ class SegmentQueue {
   struct Bytes {
     uint32_t begin, end;
   };
+  // What is told of a stretch before it is scanned, by its ends or all of it.
+  struct Opening {
+    uint32_t begin, size;  // of what a Strip leaves of it
+    bool prefixed = true;  // it begins a word, whatever it begins with
+    bool general = false;  // it holds what takes the general path
+    rankfeed_reason reason = RANKFEED_REASON_NONE;
+  };
+  struct KnownOpening {
+    uint64_t bytes = 0;
+    uint32_t size = 0;  // 0: none is kept
+    Opening opening = {};
+  };
+  static constexpr int kKnownBits = 6;
   // Bytes of a stretch between added tokens that is looked through at once for what would make it
   // leave later, when much was done of it and of those behind it.
   static constexpr size_t kLookedThrough = 16;
@@ -170,6 +183,8 @@ class SegmentQueue {
   void NextPart();
   void OpenStretch(std::string_view stretch, uint8_t marks);
   void OpenLooking(std::string_view stretch);
+  Opening LookAtEnds(std::string_view stretch);
+  Opening OpeningOf(std::string_view stretch) const;
   void ScanBlock();
   void AddToken(SegmentRun* run);
   std::string_view Stripped(std::string_view stretch) const;
@@ -202,6 +217,7 @@ class SegmentQueue {
   const bool isolates_;    // kIsolatesPunctuation
   ByteSet isolated_ = {};  // ASCII punctuation then
   End ascii_ends_[2][0x80];
+  KnownOpening known_openings_[1 << kKnownBits];
   const Scratch& scratch_;
   SegmentScanner scanner_;
   std::span<const rankfeed_text> texts_;
