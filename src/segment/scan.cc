@@ -217,10 +217,12 @@ bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
     const bool mark = before & is_mark(info);
     const bool whole = c.valid & (!before | (c.size == back));
     if (whole & !mark) return forbids(info);
-    // The most common of those is behind a letter or a sign of ASCII.
-    const auto base = static_cast<unsigned char>(text[-1 - static_cast<int>(back)]);
-    if (whole && base < 0x80 && !is_mark(char_info.data[base])) {
-      return forbids(info) || (image::JoiningMarks(char_info.data[base]) & info) != 0;
+    if (whole) {  // most often behind a letter or a sign of ASCII
+      const auto byte = static_cast<unsigned char>(text_[at - back - 1]);
+      const uint32_t base = char_info.data[byte];
+      if (byte < 0x80 && !is_mark(base)) {
+        return forbids(info) || (image::JoiningMarks(base) & info) != 0;
+      }
     }
   }
   return BoundaryForbiddenByMarks(at, before);
