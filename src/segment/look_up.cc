@@ -43,8 +43,8 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
     while (made < end) {
       const SegmentRun& of = queue.RunOf(made, &run);
       const uint32_t size = std::min(queue.end(of), end) - made;
-      kernels.make_keys(tables_, of.stretch.data(), of.stretch.size(), segments.From(made), size,
-                        made, batch);
+      kernels.make_keys(tables_, of.stretch.data(), of.stretch.size() + of.beyond,
+                        segments.From(made), size, made, batch);
       made += size;
     }
     if (queue.more()) queue.Fetch(&next);

@@ -3,8 +3,11 @@
 #include "segment/queue.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/hash.h"
 #include "base/utf8.h"
+#include "segment/groups.h"
 #include "segment/spans.h"
 #include "unicode/properties.h"
 
@@ -57,29 +60,34 @@ void SegmentQueue::BeginText() {
 }
 
 void SegmentQueue::BeginSplit() {
-  Add({text_, tail_, tail_, nullptr, SegmentRun::kBeginsText, RANKFEED_REASON_NONE});
+  Add({.stretch = text_, .begin = tail_, .end = tail_, .marks = SegmentRun::kBeginsText});
   split_.emplace(added_->Find(text_));
 }
 
 void SegmentQueue::NextPart() {
-  if (split_->pending != nullptr) {
-    Add({split_->token_text, tail_, tail_, split_->pending, 0, RANKFEED_REASON_NONE});
-    split_->pending = nullptr;
-    return;
+  if (split_->pending.token != nullptr) {
+    return AddToken(&Add({.stretch = {}, .begin = tail_, .end = tail_}));
   }
   if (split_->last) {
-    Add({text_, tail_, tail_, nullptr, SegmentRun::kEndsText, RANKFEED_REASON_NONE});
+    Add({.stretch = text_, .begin = tail_, .end = tail_, .marks = SegmentRun::kEndsText});
     split_.reset();
     return;
   }
-  general::AddedMatch match{
-      .begin = 0, .end = static_cast<uint32_t>(text_.size()), .token = nullptr};
+  const size_t begin = split_->done;
+  general::AddedMatch& match = split_->pending;
   split_->last = !split_->matches.Next(&match);
-  const size_t begin = split_->done, end = split_->last ? text_.size() : match.begin;
-  split_->pending = match.token;
+  const size_t end = split_->last ? text_.size() : match.begin;
   split_->done = match.end;
-  split_->token_text = {text_.data() + end, match.end - end};
   if (begin < end) OpenStretch({text_.data() + begin, end - begin}, 0);
+}
+
+// The token that comes next is behind the segments of that run.
+void SegmentQueue::AddToken(SegmentRun* run) {
+  general::AddedMatch& match = split_->pending;
+  run->token = match.token;
+  run->token_begin = match.begin;
+  run->token_end = match.end;
+  match.token = nullptr;
 }
 
 void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
@@ -92,29 +100,53 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
 }
 
 void SegmentQueue::OpenLooking(std::string_view stretch) {
-  const uint32_t rules = model_.segment.config->rules;
-  stretch_ = Stripped(stretch);
-  if (isolates_ && split_.has_value() && stretch_.size() <= kLookedThrough &&
-      HoldsGeneral(stretch_)) {
-    reason_ = RANKFEED_REASON_CHARACTER;
-    look_for_normalized_ = false;
-    scanner_.Start(stretch_);
-    return scanner_.Stop();
-  }
-  const bool at_text_begin = stretch_.data() == text_.data();
-  bool prefixed = (rules & image::kPrependRules) == 0 ||
-                  ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
-  look_for_normalized_ = !normalized_tokens_.empty();
-  reason_ = ReasonAtBegin(stretch_, &prefixed);
-  if (DropsOther(stretch_)) [[unlikely]]
-    reason_ = RANKFEED_REASON_CONTEXT;
-  scanner_.Start(stretch_, prefixed);
+  const Opening opening = LookAtEnds(stretch);
+  stretch_ = {stretch.data() + opening.begin, opening.size};
+  reason_ = opening.reason;
+  look_for_normalized_ = !normalized_tokens_.empty() && !opening.general;
+  scanner_.Start(stretch_, opening.prefixed);
   if (reason_ == RANKFEED_REASON_NONE && look_for_normalized_ &&
       stretch_.size() > SegmentScanner::kBlockBytes) {
     look_for_normalized_ = false;
     if (normalized_tokens_.MayOccurIn(stretch_)) reason_ = RANKFEED_REASON_ADDED_TOKEN;
   }
   if (reason_ != RANKFEED_REASON_NONE) scanner_.Stop();
+}
+
+// The opening of a stretch. Where added tokens are everywhere the same few short ones come again
+// and again; of one inside of a text nothing counts but its bytes.
+SegmentQueue::Opening SegmentQueue::LookAtEnds(std::string_view stretch) {
+  uint64_t bytes;
+  const size_t readable = text_.size() - static_cast<size_t>(stretch.data() - text_.data());
+  const bool inside = split_.has_value() && stretch.data() != text_.data();
+  if (!inside || stretch.size() > sizeof(bytes) || readable < sizeof(bytes)) {
+    return OpeningOf(stretch);
+  }
+  std::memcpy(&bytes, stretch.data(), sizeof(bytes));
+  const auto size = static_cast<uint32_t>(stretch.size());
+  bytes &= ~uint64_t{0} >> (64 - 8 * size);
+  KnownOpening& known = known_openings_[HashEnds(size, bytes, 0) >> (64 - kKnownBits)];
+  if (known.bytes != bytes || known.size != size) known = {bytes, size, OpeningOf(stretch)};
+  return known.opening;
+}
+
+SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
+  const uint32_t rules = model_.segment.config->rules;
+  const std::string_view left = Stripped(stretch);
+  Opening opening{.begin = static_cast<uint32_t>(left.data() - stretch.data()),
+                  .size = static_cast<uint32_t>(left.size())};
+  if (isolates_ && split_.has_value() && left.size() <= kLookedThrough && HoldsGeneral(left)) {
+    opening.general = true;
+    opening.reason = RANKFEED_REASON_CHARACTER;
+    return opening;
+  }
+  const bool at_text_begin = left.data() == text_.data();
+  opening.prefixed = (rules & image::kPrependRules) == 0 ||
+                     ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
+  opening.reason = ReasonAtBegin(left, &opening.prefixed);
+  if ((rules & image::kDropsOther) != 0 && DropsOther(left)) [[unlikely]]
+    opening.reason = RANKFEED_REASON_CONTEXT;
+  return opening;
 }
 
 // Whether a text loses the character, if it begins with that: white space, or in SentencePiece
@@ -203,7 +235,7 @@ bool SegmentQueue::DropsOther(std::string_view stretch) const {
   if (end == End::kDrops) return true;
   end = (rules & image::kDropsOtherRight) != 0 ? End::kAskNext : End::kStays;
   for (size_t at = stretch.size(); end == End::kAskNext && at > 0;) {
-    at = utf8::Previous(stretch, at);
+    at = CharacterGroups::Before(stretch, at);
     end = EndWith(utf8::Decode(stretch, at), false);
   }
   return end == End::kDrops;
@@ -229,7 +261,7 @@ bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
 }
 
 // What becomes of a stretch that ends with that character, behind what vanishes or may do so.
-SegmentQueue::End SegmentQueue::EndWith(const utf8::Decoded& c, bool left) const {
+SegmentQueue::End SegmentQueue::EndOf(const utf8::Decoded& c, bool left) const {
   const SegmentTables& tables = model_.segment;
   const uint32_t info = tables.char_info[c.code_point];
   constexpr uint32_t kPlain = image::kCharSpace | image::kCharExpands | image::kCharNormalizes |
@@ -270,7 +302,15 @@ bool SegmentQueue::BeginsWithSpace(std::string_view stretch, const utf8::Decoded
 
 void SegmentQueue::ScanBlock() {
   const uint32_t begin = tail_;
-  SegmentRun& run = Add({stretch_, tail_, tail_, nullptr, begin_marks_, reason_});
+  const auto beyond =
+      static_cast<size_t>(text_.data() + text_.size() - (stretch_.data() + stretch_.size()));
+  SegmentRun& run =
+      Add({.stretch = stretch_,
+           .begin = tail_,
+           .end = tail_,
+           .marks = begin_marks_,
+           .beyond = static_cast<uint8_t>(std::min<size_t>(beyond, SegmentRun::kBeyond)),
+           .reason = reason_});
   begin_marks_ = 0;
   if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments.From(tail_));
   tail_ = run.end;
@@ -291,7 +331,11 @@ void SegmentQueue::ScanBlock() {
   }
   look_later_ = false;
   run.marks |= SegmentRun::kEndsStretch;
-  if (!split_.has_value()) run.marks |= SegmentRun::kEndsText;
+  if (split_.has_value()) {
+    AddToken(&run);
+  } else {
+    run.marks |= SegmentRun::kEndsText;
+  }
 }
 
 uint32_t SegmentQueue::Leave(uint32_t number, uint32_t i, rankfeed_reason reason, bool whole) {
@@ -340,15 +384,17 @@ uint32_t SegmentQueue::LeaveInPart(uint32_t number, Bytes part, rankfeed_reason 
   const uint32_t first = from(std::max(before->begin, head_), part.begin);
   constexpr uint8_t kBegins = SegmentRun::kBeginsText | SegmentRun::kBeginsStretch;
   const auto ends = static_cast<uint8_t>(before->marks & ~kBegins);
+  before[1] = {.stretch = {stretch.data() + part.begin, part.end - part.begin},
+               .begin = first,
+               .end = first,
+               .marks = SegmentRun::kPart,
+               .reason = reason};
+  before[2] = *before;
+  before[2].begin = from(first, part.end);
+  before[2].marks = ends;
   before->end = first;
   before->marks &= kBegins;
-  before[1] = {{stretch.data() + part.begin, part.end - part.begin},
-               first,
-               first,
-               nullptr,
-               SegmentRun::kPart,
-               reason};
-  before[2] = {stretch, from(first, part.end), end, nullptr, ends, RANKFEED_REASON_NONE};
+  before->token = nullptr;
   SkipTo(before + 2, part.end);
   return first - head_;
 }
@@ -383,24 +429,20 @@ uint32_t SegmentQueue::BeforeKnownReason(uint32_t count) {
 }
 
 void SegmentQueue::DropStretch() {
-  uint8_t marks = 0;
   for (;;) {
     head_ = std::max(head_, front().end);
-    marks = front().marks;
-    if ((marks & SegmentRun::kEndsStretch) != 0 || first_run_ + 1 == run_count_) break;
+    if ((front().marks & SegmentRun::kEndsStretch) != 0 || first_run_ + 1 == run_count_) break;
     ++first_run_;
   }
-  if ((marks & SegmentRun::kEndsStretch) == 0) {  // it is still being scanned
+  SegmentRun& last = front();
+  if ((last.marks & SegmentRun::kEndsStretch) == 0) {  // it is still being scanned
     scanner_.Stop();
     scanning_ = false;
-    marks = split_.has_value() ? 0 : SegmentRun::kEndsText;
+    last.marks = split_.has_value() ? 0 : SegmentRun::kEndsText;
   }
-  front() = {front().stretch,
-             head_,
-             head_,
-             nullptr,
-             static_cast<uint8_t>(marks & SegmentRun::kEndsText),
-             RANKFEED_REASON_NONE};
+  last.begin = last.end = head_;
+  last.marks &= SegmentRun::kEndsText;
+  last.reason = RANKFEED_REASON_NONE;
 }
 
 void SegmentQueue::Fetch(Place* place) const {
