@@ -53,6 +53,30 @@ struct SentencePiece021Arithmetic {
   static double Store(double sum) { return static_cast<float>(sum); }
 };
 
+// Unknown characters behind a path, added one by one.
+template <class Arithmetic>
+class UnknownRun {
+ public:
+  explicit UnknownRun(double score)
+      : score_(score), single_(static_cast<float>(score)), is_float_(single_ == score) {}
+
+  // best: what a reference stores.
+  double Add(uint32_t chars, double best) const {
+    if (Arithmetic::kFloat32 && is_float_) {  // always, but in a forged image
+      auto sum = static_cast<float>(best);
+      for (; chars > 0; --chars) sum += single_;  // as AddFloats
+      return sum;
+    }
+    for (; chars > 0; --chars) best = Arithmetic::Unknown(score_, best);
+    return best;
+  }
+
+ private:
+  double score_;
+  float single_;
+  bool is_float_;
+};
+
 // kScoreResetThreshold of unigram_model.cc, 0.2.2.
 inline constexpr double kRebaseBeyond = 100000;
 

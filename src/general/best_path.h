@@ -111,41 +111,48 @@ class PathFinder {
   void Run(double start) {
     link_[count_] = 0;  // no piece goes on with it
     best_[0] = start;
-    RunOn(0, count_, 0);
+    RunOn(0, count_);
   }
 
   // The same of the pieces that begin in [from, stop), behind a search up to `from`. Behind `stop`
   // there are as many characters as a piece has, or all that there are, and no code stands there.
-  // frontier: the furthest place that some candidate has ended at. Returns that.
-  [[gnu::noinline]] uint32_t RunOn(uint32_t from, uint32_t stop, uint32_t frontier) {
+  [[gnu::noinline]] void RunOn(uint32_t from, uint32_t stop) {
     stop_ = stop;
-    frontier_ = frontier;
+    // Copies: for all the compiler knows what is stored in the arrays is what members point to.
+    const trie::View pieces = pieces_;
+    const trie::Unit root = pieces.root();
+    const double unk_score = model_.config->unk_score;
+    double* const best = best_;
+    const uint32_t* const link = link_;
+    const uint32_t count = count_, max_chars = max_chars_;
     for (uint32_t begin = from; begin < stop;) {
       if constexpr (Arithmetic::kRebases) {
-        Rebase(best_, begin, frontier_, [this](uint32_t i) { return (link_[i] & kLinkMask) != 0; });
+        if (std::abs(best[begin]) > kRebaseBeyond) [[unlikely]]
+          RebaseAt(begin);
       }
-      const uint32_t code = Code(begin);
-      if (code != 0 && code == Code(begin + 1) && begin >= looked_at_) [[unlikely]] {
+      uint32_t code = link[begin] >> kLinkBits;
+      if (code != 0 && code == link[begin + 1] >> kLinkBits && begin >= looked_at_) [[unlikely]] {
         const uint32_t done = RunRepeats(begin);
         if (done != begin) {
           begin = done;
           continue;
         }
       }
-      const double best = best_[begin];
-      trie::Unit unit = pieces_.root();
+      const double score = best[begin];
+      trie::Unit unit = root;
+      uint32_t at = begin++;
       bool single = false;
-      if (code != 0 && pieces_.Step(unit, code)) {
-        single = RelaxPiece(begin, begin + 1, trie::Value(unit), best);
-        Push(begin, begin + 1, unit);
+      if (code != 0 && pieces.Step(unit, code)) {
+        const uint32_t limit = at + std::min(count - at, max_chars);
+        single = RelaxPiece(at, at + 1, trie::Value(unit), score);
+        for (uint32_t end = at + 1; end < limit;) {
+          code = link[end] >> kLinkBits;
+          if (!pieces.Step(unit, code)) break;
+          RelaxPiece(at, ++end, trie::Value(unit), score);
+        }
       }
-      if (!single) {
-        const double sum = Arithmetic::Unknown(model_.config->unk_score, best);
-        Relax(begin, begin + 1, sum, trie::kNoValue);
-      }
-      ++begin;
+      if (!single) Relax(at, begin, Arithmetic::Unknown(unk_score, score), trie::kNoValue);
     }
-    return frontier_;
   }
 
   // Without an unknown id tokenizers fails as soon as the unknown edge is the best way to any
@@ -176,8 +183,13 @@ class PathFinder {
  private:
   uint32_t Code(uint32_t at) const { return link_[at] >> kLinkBits; }
 
+  // All places up to the frontier that are reached are within a piece of `begin`.
+  [[gnu::noinline]] void RebaseAt(uint32_t begin) {
+    const uint32_t end = begin + std::min(count_ - begin, max_chars_);
+    Rebase(best_, begin, end, [this](uint32_t i) { return (link_[i] & kLinkMask) != 0; });
+  }
+
   void Relax(uint32_t begin, uint32_t end, double sum, uint32_t value) {
-    if constexpr (Arithmetic::kRebases) frontier_ = std::max(frontier_, end);
     // Strictly greater: on a tie the candidate found first, with the earlier begin, stays.
     const uint32_t link = link_[end];
     if ((link & kLinkMask) == 0 || sum > best_[end]) {
@@ -243,7 +255,6 @@ class PathFinder {
     double& best = best_[end];
     if ((link_[end] & kLinkMask) == 0) best = -std::numeric_limits<double>::infinity();
     const uint32_t chars = pieces.Best<Arithmetic>(&best, least, most);
-    if constexpr (Arithmetic::kRebases) frontier_ = std::max(frontier_, end);
     if (chars == 0) return;
     link_[end] = (link_[end] & ~kLinkMask) | chars;
     value_[end] = pieces.value(chars);
@@ -257,7 +268,6 @@ class PathFinder {
   uint32_t* const value_;
   const uint32_t count_, max_chars_;
   uint32_t stop_ = 0;       // no piece that begins there or behind it is looked at
-  uint32_t frontier_ = 0;   // the furthest place that some candidate has ended at
   uint32_t looked_at_ = 0;  // runs that begin before it have been looked at
   uint32_t run_end_ = 0;    // of the last one
 };

@@ -66,7 +66,7 @@ struct LongScratch {
   struct State {
     Source<Stream> source;
     uint64_t at, entry;       // entry: where the best path enters the window
-    uint32_t read, frontier;  // behind at: characters, and PathFinder::frontier
+    uint32_t read;            // characters behind at
   };
 
   uint32_t block = 0, window = 0;     // block 0: there is none
@@ -178,7 +178,7 @@ class LongSearch {
   bool Solve() {
     source_ = &live_;
     live_.ended = needs_unknown_ = false;
-    at_ = count_ = frontier_ = 0;
+    at_ = count_ = 0;
     place_ = 0;
     lattice_.best[0] = start_;
     lattice_.link[0] = 0;
@@ -269,7 +269,7 @@ class LongSearch {
   template <bool kSpecials>
   void Search(uint32_t end) {
     PathFinder<Arithmetic, kSpecials> finder(model_, lattice_, count_, max_chars_);
-    frontier_ = finder.RunOn(at_, end, frontier_);
+    finder.RunOn(at_, end);
   }
 
   // The last place that the paths to all places of the window have in common, if it is not before
@@ -308,7 +308,6 @@ class LongSearch {
     move(lattice_.value, count_ + 1);
     move(chars_.c, count_);
     move(chars_.mark, count_);
-    frontier_ = std::max(frontier_, from) - (from - to);
     at_ -= from - to;
     count_ -= from - to;
   }
@@ -336,7 +335,6 @@ class LongSearch {
     to->source = *source_;
     to->at = place_;
     to->read = count_ - at_;
-    to->frontier = std::max(frontier_, at_) - at_;
     Node* const nodes = NodesOf(to);
     std::fill_n(nodes, scratch_.window, Node{});
     for (uint32_t i = 0; i <= to->read; ++i) {
@@ -353,7 +351,6 @@ class LongSearch {
     at_ = 0;
     place_ = from.at;
     count_ = from.read;
-    frontier_ = from.frontier;
     for (uint32_t i = 0; i <= count_; ++i) {
       const Node& node = NodesOf(&from)[i];
       lattice_.best[i] = node.best;
@@ -474,7 +471,7 @@ class LongSearch {
   bool specials_ = true, needs_unknown_ = false;
   // In the arrays: characters before at_ are searched, count_ are read.
   Source* source_ = nullptr;
-  uint32_t at_ = 0, count_ = 0, frontier_ = 0;
+  uint32_t at_ = 0, count_ = 0;
   uint64_t place_ = 0;  // of at_
   uint16_t table_[LongScratch::kMaxPieceChars + 1] = {};
 };

@@ -28,7 +28,7 @@ class PathBlocks {
       : model_(model), lattice_(lattice), capacity_(capacity) {}
 
   void Begin(double start) {
-    size_ = at_ = frontier_ = 0;
+    size_ = at_ = 0;
     lattice_.best[0] = start;
   }
 
@@ -45,7 +45,7 @@ class PathBlocks {
     const uint32_t behind = last ? 0 : std::min(size_, kMaxChars);
     const uint32_t stop = std::max(at_, size_ - behind);
     PathFinder<Arithmetic, true> finder(model_, lattice_, size_, kMaxChars);
-    frontier_ = finder.RunOn(at_, stop, frontier_);
+    finder.RunOn(at_, stop);
     at_ = stop;
     const uint32_t settled = last ? size_ : Settled();
     const uint32_t code = lattice_.link[settled] & ~kLinkMask;
@@ -110,15 +110,13 @@ class PathBlocks {
     move(lattice_.value);
     size_ -= settled;
     at_ -= settled;
-    frontier_ = std::max(frontier_, settled) - settled;
   }
 
   const Model& model_;
   const Lattice lattice_;
   const uint32_t capacity_;
-  uint32_t size_ = 0;      // codes that are kept
-  uint32_t at_ = 0;        // pieces that begin before it have been looked at
-  uint32_t frontier_ = 0;  // the furthest place that some candidate has ended at
+  uint32_t size_ = 0;  // codes that are kept
+  uint32_t at_ = 0;    // pieces that begin before it have been looked at
 };
 
 }  // namespace rankfeed::general

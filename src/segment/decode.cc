@@ -46,6 +46,7 @@ void SpanDecoder::Scratch::Carve(Layout& layout) {
   elements = layout.Take<uint16_t>(kNormalizedBytes);
   groups = layout.Take<KnownGroups::Memory>(1);
   known_spans = layout.Take<KnownSpans>(1);
+  same = layout.Take<uint16_t>(kSpans);
 }
 
 SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
@@ -60,9 +61,10 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
       not_kept_(Path::NotKept(model.has(image::kByteFallback), CountsUnknown(model))),
-      // Of HuggingFace's words unknown tokens are noted where a segment ends (emit.h).
-      not_kept_of_runs_(Path::NotKept(model.has(image::kByteFallback),
-                                      ScoreSumsOf(model) != ScoreSums::kFloat64Words)),
+      // Unknown tokens are noted behind the spans that were written (emit.h). Of HuggingFace's words
+      // those are searched there of which that cannot be done.
+      not_kept_of_runs_(Path::Leaves(model.has(image::kByteFallback)) |
+                        (ScoreSumsOf(model) != ScoreSums::kFloat64Words ? Path::kUncounted : 0)),
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
       isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
       keeps_other_spaces_((model.segment.config->rules & image::kDropsOther) != 0 &&
@@ -82,6 +84,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
   search_.Clear();
   run_.size = run_.count = 0;
   has_cjk_ = has_words_ = false;
+  words_.first = kNotSame;
   const bool resumed = resumes_;
   resumes_ = false;
   continues_ = part_.has_value();
@@ -181,23 +184,62 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
   const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
-  if (words_.list != list) words_.Read(list, metaspace_);
-  // No word of it vanishes.
-  const bool whole = skip == 0 && run_.size + words_.begins[0] > run_.open() + 1;
-  if (words_.count == 0 || !whole) {
+  const bool words = (info & image::kCharSpace) != 0;
+  if (words && words_.list != list) words_.Read(list, metaspace_);
+  if (!words || skip != 0 || !KeepsWords()) {
     return AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
   }
+  AppendWords(text, before, group_end);
+}
+
+// The same of words_, none of which vanishes.
+inline void SpanDecoder::AppendWords(const char* text, uint32_t before, uint32_t group_end) {
   std::memcpy(run_.codes + run_.size, words_.codes, sizeof(words_.codes));
+  if (!has_words_) BeginWords();
+  // The words between its spaces are spans each time.
+  const uint32_t inner = run_.count + 1;
   for (uint32_t i = 0; i < words_.count; ++i) {
     run_.begins[++run_.count] = static_cast<uint16_t>(run_.size + words_.begins[i]);
+  }
+  if (words_.first == kNotSame) {
+    words_.first = inner;
+  } else {
+    for (uint32_t i = 0; i + 1 < words_.count; ++i) {
+      scratch_.same[inner + i] = static_cast<uint16_t>(words_.first + i);
+    }
   }
   run_.size += words_.size;
   const uint32_t behind_space = words_.begins[words_.count - 1] + 1u;
   EndElements(text, behind_space != words_.size, before + behind_space, group_end);
 }
 
+// Appends the character at *at if it is the last one that became several words, as a text of one
+// such character has it again and again, and nothing else is to be asked; *at is moved on.
+inline bool SpanDecoder::AppendWordsAgain(std::string_view segment, size_t* at,
+                                          const Cursor& cursor) {
+  const char* const text = segment.data() + *at;
+  if (text >= run_.readable || (utf8::LoadThree(text) & 0xffffff) != words_.three) return false;
+  const uint32_t info = words_.info;
+  if ((info & image::JoiningMarks(run_.previous)) != 0 || IsJoined(segment, *at + 3, info) ||
+      cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsWords()) {
+    return false;
+  }
+  if (groups_.known()) NoteOpenSpan(text);
+  run_.previous = info | image::kCharUnknown;
+  AppendWords(text, 0, 0);
+  *at += 3;
+  return true;
+}
+
+void SpanDecoder::BeginWords() {
+  has_words_ = true;
+  std::fill_n(scratch_.same, PathSearch::kCapacity, kNotSame);
+}
+
 void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
   list = from++;
+  first = kNotSame;
+  three = 0;
   size = ExpansionCount(list);
   count = 0;
   for (uint32_t i = 0; i < size; ++i) {
@@ -243,7 +285,8 @@ void SpanDecoder::EndElements(const char* text, bool word, uint32_t skip, uint32
   run_.resume = skip_at_ = text;
   skip_ = skip;
   group_end_ = group_end;
-  spaces_ = has_words_ = true;
+  spaces_ = true;
+  if (!has_words_) BeginWords();
   trailing_space_ = !word && !every_space_;
 }
 
@@ -337,6 +380,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   bool after_special = false;  // another such character may follow: no loop need be entered
   while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
+    if (words_.three != 0 && AppendWordsAgain(segment, &pos, *cursor)) continue;
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
     utf8::Decoded c = {};
@@ -352,6 +396,9 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
           has_cjk_ |= end != pos;
           pos = end;
         }
+      }
+      if (pos < segment.size() && static_cast<unsigned char>(text[pos]) < 0x80) {
+        pos = AppendAscii(segment, pos);
       }
       if (pos == segment.size() || room() < 2 * kCharRoom) break;
       const auto byte = static_cast<unsigned char>(text[pos]);
@@ -377,6 +424,32 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
   }
   Close();
   return {};
+}
+
+// Appends ASCII characters from `at` on that are one code each, as long as there is room, up to a
+// place to cut; returns where it stopped.
+inline size_t SpanDecoder::AppendAscii(std::string_view segment, size_t at) {
+  const uint32_t* const basic = run_.basic;
+  const uint64_t* const pairs = run_.pairs;
+  uint16_t* const codes = run_.codes;
+  const uint32_t left = room(), cut_from = run_.open() + RunDecode::kCutFrom;
+  uint32_t size = run_.size, previous = run_.previous;
+  const uint32_t limit = size + left - std::min(left, 2 * kCharRoom - 1);
+  for (; at < segment.size() && size < limit; ++at) {
+    const auto byte = static_cast<unsigned char>(segment[at]);
+    if (byte >= 0x80) break;
+    const uint32_t info = basic[byte];
+    if (!Follows(info, previous)) break;
+    if (size >= cut_from && (info & image::kCharMarks) == 0 &&
+        MayEndBetween(pairs, codes[size - 1], previous, info)) {
+      break;
+    }
+    codes[size++] = static_cast<uint16_t>(info);
+    previous = info;
+  }
+  run_.size = size;
+  run_.previous = previous;
+  return at;
 }
 
 // Whether a character of kCharGeneralPath is a code where it stands: between two that are, or that
@@ -414,7 +487,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
   const char* const text = segment.data() + *at;
   uint32_t& previous = run_.previous;
   if ((info & image::kCharGeneralPath) != 0 && !StandsApart(segment, *at, info)) {
-    return Outcome::General(RANKFEED_REASON_CHARACTER);
+    return AppendReplaced(segment, info, c.size, at, cursor);
   }
   // A byte that is no character is U+FFFD; SentencePiece does not look that up in its charsmap.
   if ((!c.valid && !model_.huggingface()) ||
@@ -422,10 +495,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
       ((info & image::kCharExpands) != 0 && IsJoined(segment, *at + c.size, info))) {
     return Together(segment, at, c.size, cursor);
   }
-  if ((info & image::kCharSpace) != 0) {
-    before_space_ = {text,      run_.resume, skip_at_,        skip_,       group_end_,
-                     run_.size, run_.count,  trailing_space_, word_first_, continues_};
-  }
+  if ((info & image::kCharSpace) != 0) NoteOpenSpan(text);
   const bool begins = *at == 0;
   *at += c.size;
   if ((info & image::kCharExpands) != 0) {
@@ -442,6 +512,10 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     }
     previous = info | image::kCharUnknown;  // the last code may be
     AddExpansion(info, text, cursor->skip);
+    if (words_.list == list && c.size == 3) {
+      std::memcpy(&words_.three, text, 3);
+      words_.info = info;
+    }
     cursor->skip = 0;
   } else if ((info & image::kCharSpace) != 0) {
     previous = info | image::kCharUnknown;
@@ -455,6 +529,24 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     previous = info;
     Add(info);
   }
+  return {};
+}
+
+// Appends the character of kCharGeneralPath at *at, of c_size bytes, where it is known what it
+// becomes and that no token of normalized text begins there; *at is moved on. Of what follows the
+// segment nothing is asked, as that may come again with something else behind it.
+Outcome SpanDecoder::AppendReplaced(std::string_view segment, uint32_t info, size_t c_size,
+                                    size_t* at, Cursor* cursor) {
+  if (room() < 4 * kCharRoom) return Full(segment, *at, cursor);
+  const bool joined = (info & image::JoiningMarks(run_.previous)) != 0;
+  uint16_t codes[image::kMaxExpansionCodes];
+  const uint32_t count =
+      joined ? 0 : normalized_tokens_.Replaced(segment.substr(*at), codes);
+  if (count == 0) return Outcome::General(RANKFEED_REASON_CHARACTER);
+  for (uint32_t i = 0; i < count; ++i) Add(codes[i]);
+  trailing_space_ = false;
+  run_.previous = info | image::kCharUnknown;  // the last code may be
+  *at += c_size;
   return {};
 }
 
@@ -533,6 +625,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   const char* const text = segment.data() + begin;
   if (begin == at) return true;
   if (before_space_.text == text) {
+    ForgetSame(before_space_.count);
     run_.size = before_space_.size;
     run_.count = before_space_.count;
     run_.resume = before_space_.resume;
@@ -548,7 +641,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   for (size_t pos = begin; pos < at;) {
     const utf8::Decoded c = utf8::Decode(segment, pos);
     const uint32_t info = tables_.char_info[c.code_point];
-    if ((info & image::kCharSpace) != 0) return false;
+    if ((info & image::kCharSpace) != 0 || IsReplaced(info)) return false;
     const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
     codes += (info & image::kCharExpands) != 0 ? ExpansionCount(list) : 1;
     pos += c.size;
@@ -659,7 +752,7 @@ inline uint32_t SpanDecoder::AppendOnce(std::span<const uint16_t> span) {
   return searched;
 }
 
-void SpanDecoder::Solve(const ExactnessRule& rule) {
+void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
   // Without characters of those scripts hardly any span is short.
   uint32_t search_count = run_.count;
   const uint16_t* searches = nullptr;  // all
@@ -670,10 +763,15 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
     searches = scratch_.searches;
   }
   if (has_words_) std::ranges::fill(scratch_.known_spans->sizes, uint16_t{0});
+  const uint16_t* const same = has_words_ ? scratch_.same : nullptr;
   uint16_t* const searched = scratch_.searched;
   if (searches != nullptr) std::fill_n(searched, run_.count, kNotSearched);
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
+    if (same != nullptr && same[i] != kNotSame) {
+      searched[i] = searched[same[i]];
+      continue;
+    }
     const std::span<const uint16_t> codes = RunSpan(i);
     if (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes) || doubts_.Expect()))
         [[unlikely]] {
@@ -690,13 +788,17 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   uint8_t flags = 0;
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k, number = searched[i];
+    if (same != nullptr && same[i] != kNotSame) {
+      found[i] = found[same[i]];
+      continue;
+    }
     if (number == kNotSearched) {
       found[i] = {search_.ids(), 0, kNotFound};
       continue;
     }
     const Path& path = search_.path(number);
     if (RunSpan(i).size() >= kLeastRun) [[unlikely]]
-      doubts_.Note(path.info.exact_below == 0);
+      doubts_.Note((bound + path.info.score_bound) >> path.info.exact_below != 0);
     flags |= path.flags;
     found[i] = Kept(path, not_kept_of_runs_);
   }

@@ -87,6 +87,7 @@ class SpanDecoder {
     uint16_t* elements = nullptr;  // what a group becomes
     KnownGroups::Memory* groups = nullptr;
     KnownSpans* known_spans = nullptr;
+    uint16_t* same = nullptr;  // by span: an equal one before it, or kNotSame
     void Carve(Layout& layout);
   };
 
@@ -117,8 +118,8 @@ class SpanDecoder {
   // Of PathSearch::kCapacity, before Solve: every span may have to be searched, with its closing 0.
   uint32_t used() const { return search_.size() + run_.size + run_.count; }
 
-  // Finds the best paths of everything decoded.
-  void Solve(const ExactnessRule& rule);
+  // Finds the best paths of everything decoded. bound: of the score before it.
+  void Solve(const ExactnessRule& rule, uint64_t bound);
 
   // After Solve, by number of a span. Ids stay until the next. Without a count if only path() has
   // them: too many, or of a path that is not kept.
@@ -137,6 +138,8 @@ class SpanDecoder {
   // Whether unknown tokens of several characters may be on the paths of spans of a segment that
   // begin with `first`. Of a short segment that is one whose path is not kept.
   bool MayHaveFused(uint32_t first) const { return has_fused_ || first < kFirstOfRuns; }
+  // The same of any span.
+  bool has_fused() const { return has_fused_; }
   // Null: none was looked for.
   const Path* path(uint32_t span) const {
     if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] == kNotSearched)
@@ -164,17 +167,21 @@ class SpanDecoder {
   // Number of a span that was not searched, as only the reference's search tells its path.
   static constexpr uint16_t kNotSearched = 0xffff;
   static_assert(kNotSearched >= PathSearch::kMaxSpans);
+  static constexpr uint16_t kNotSame = 0xffff;
   // With a bound and exact_below 0 no loop that goes by infos writes the ids.
   static constexpr image::PathInfo kNotFound{0, 0, ExactnessRule::kMaxScoreBound};
 
   uint32_t DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first,
                        Decoded* out);
   Outcome DecodeLong(std::string_view segment, bool more, Cursor* cursor);
+  size_t AppendAscii(std::string_view segment, size_t at);
   uint32_t InfoBefore(std::string_view segment, size_t at) const;
   bool StandsApart(std::string_view segment, size_t at, uint32_t info) const;
   bool IsJoined(std::string_view segment, size_t at, uint32_t info) const;
   Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
                       Cursor* cursor);
+  Outcome AppendReplaced(std::string_view segment, uint32_t info, size_t c_size, size_t* at,
+                         Cursor* cursor);
   Outcome Full(std::string_view segment, size_t at, Cursor* cursor);
   Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
@@ -203,6 +210,8 @@ class SpanDecoder {
     uint32_t size = 0, count = 0;    // of codes, and of spaces, 0 if a word is empty
     uint16_t codes[image::kMaxExpansionCodes] = {};   // with a U+2581 for each space
     uint16_t begins[image::kMaxExpansionCodes] = {};  // where those are
+    uint32_t first = kNotSame;  // span of the batch between the first two of those, if any
+    uint32_t three = 0, info = 0;  // its bytes if it has three, and CharInfo
     void Read(const uint16_t* list, uint16_t space);
   };
 
@@ -212,7 +221,7 @@ class SpanDecoder {
   class Doubts {
    public:
     void Note(bool unsettled) {
-      level_ = unsettled ? std::min(level_ + 1, kMost) : level_ - std::min(level_, kMost / 4);
+      level_ = unsettled ? std::min(level_ + 1, kMost) : level_ - std::min(level_, 1u);
     }
     bool Expect() {
       asked_ = (asked_ + 1) % 8;
@@ -240,7 +249,16 @@ class SpanDecoder {
   bool IsPart(uint32_t i) const {
     return (continues_ && i == 0) || (part_.has_value() && *part_ - kFirstOfRuns == i);
   }
-  void TakeBack() { run_.size = first_size_, run_.count = first_count_; }
+  void TakeBack() {
+    ForgetSame(first_count_);
+    run_.size = first_size_, run_.count = first_count_;
+  }
+  // Spans from that one on are taken back.
+  void ForgetSame(uint32_t from) {
+    if (!has_words_) return;
+    std::fill(scratch_.same + from, scratch_.same + run_.count, kNotSame);
+    if (words_.first >= from) words_.first = kNotSame;
+  }
   void AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before = 0,
                     uint32_t group_end = 0);
   void AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
@@ -250,10 +268,23 @@ class SpanDecoder {
   void EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end);
   bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
+  void BeginWords();
+  // Whether none of words_ vanishes, if they are appended.
+  bool KeepsWords() const {
+    return words_.count != 0 && run_.size + words_.begins[0] > run_.open() + 1;
+  }
+  void AppendWords(const char* text, uint32_t before, uint32_t group_end);
+  bool AppendWordsAgain(std::string_view segment, size_t* at, const Cursor& cursor);
+  // Before a character that ends a word is appended.
+  void NoteOpenSpan(const char* text) {
+    before_space_ = {text,      run_.resume, skip_at_,        skip_,       group_end_,
+                     run_.size, run_.count,  trailing_space_, word_first_, continues_};
+  }
   uint32_t AppendOnce(std::span<const uint16_t> span);
   Found Kept(const Path& path, uint8_t not_kept) const {
     const bool kept = (path.flags & not_kept) == 0 && path.count <= CacheLine::kMaxIds;
-    return {search_.ids() + path.first_id, 0, kept ? path.info : kNotFound};
+    const int32_t note = FusedNote(path).bits();
+    return {search_.ids() + path.first_id, note, kept ? path.info : kNotFound};
   }
 
   const Model& model_;
@@ -281,7 +312,7 @@ class SpanDecoder {
   ByteSet isolated_ = {};    // of ASCII
   // Of the batch:
   bool has_cjk_ = false;    // a character from image::kFirstCjk on
-  bool has_words_ = false;  // a character that became several words
+  bool has_words_ = false;  // a character that became several words: `same` is of this batch
   bool has_fused_ = false;  // an unknown token of several characters, in longer segments
   Doubts doubts_;
   ExpandedWords words_;

@@ -76,7 +76,8 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
     Add(CodeOf(c));
     Close();
     Open(true, text, element, group_end);
-    spaces_ = has_words_ = true;
+    spaces_ = true;
+    if (!has_words_) BeginWords();
     return;
   }
   if (c != ' ') {
@@ -86,7 +87,8 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
   }
   Close();
   Open(true, text, element, group_end);
-  spaces_ = has_words_ = true;
+  spaces_ = true;
+  if (!has_words_) BeginWords();
   trailing_space_ = !every_space_;  // it makes a word there
 }
 
@@ -162,7 +164,8 @@ uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_
   for (size_t pos = 0; pos < segment.size();) {
     const utf8::Decoded c = utf8::Decode(segment, pos);
     const uint32_t info = tables_.char_info[c.code_point];
-    if (!c.valid || (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
+    if (!c.valid || IsReplaced(info) ||
+        (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
       const uint32_t normalized =
           NormalizedCodes(segment, {codes + first, kMaxSegmentCodes - first});
       return normalized == 0 ? 0 : first + normalized;

@@ -72,6 +72,8 @@ class Emitter {
     closed_ = false;
   }
   std::string_view stretch() const { return stretch_; }
+  // At least -score so far.
+  uint64_t bound() const { return ledger_.bound_so_far(); }
 
   // A part of the stretch comes that is not written here. *score: of what comes before it, where
   // that goes on. False if it cannot be told.
@@ -301,15 +303,36 @@ class Emitter {
         if (const rankfeed_reason reason = EmitPath(decoded.first, k)) return reason;
         continue;
       }
-      const uint32_t left = decoded.last - k;
-      const uint32_t done = EmitHolding(spans_.run_found(k), 0, left);
-      if (done != 0) {
-        k += done - 1;
-      } else if (ledger_.Holds(found.info)) {
+      const uint32_t left = decoded.last - k, token = sink_->count;
+      uint32_t done = EmitHolding(spans_.run_found(k), 0, left);
+      if (done == 0 && ledger_.Holds(found.info)) {
         Copy(found.ids, found.info.count);
+        done = 1;
+      }
+      if (done != 0) {
+        if (Arithmetic::kGoesOn && spans_.has_fused()) [[unlikely]] {
+          if (const rankfeed_reason reason = NoteFused(k, k + done, token)) return reason;
+        }
+        k += done - 1;
       } else if (const rankfeed_reason reason = Search(decoded.first, k)) {
         return reason;
       }
+    }
+    return RANKFEED_REASON_NONE;
+  }
+
+  // Of spans that were written, from that token on: notes how many characters their unknown tokens
+  // stand for.
+  [[gnu::noinline]] rankfeed_reason NoteFused(uint32_t first, uint32_t last, uint32_t token) {
+    const Found* found = spans_.run_found(first);
+    for (const Found* const end = found + (last - first); found != end; ++found) {
+      if (found->id < 0) {
+        const FusedNote note(found->id);
+        const rankfeed_reason reason =
+            ledger_.NoteCounted(note, found->ids, found->info.count, token, *sink_);
+        if (reason != RANKFEED_REASON_NONE) return reason;
+      }
+      token += found->info.count;
     }
     return RANKFEED_REASON_NONE;
   }
@@ -348,9 +371,12 @@ class Emitter {
     if ((path.flags & leaves_) != 0) return RANKFEED_REASON_UNKNOWN;
     const int32_t* const ids = spans_.ids() + path.first_id;
     // Unknown tokens of words are noted behind all spans.
-    if (!ledger_.Holds(path.info) ||
-        (Arithmetic::kGoesOn && !ledger_.NoteFused(path, ids, sink_->count))) {
-      return Search(first, span);
+    const bool uncounted = Arithmetic::kGoesOn && (path.flags & Path::kUncounted) != 0;
+    if (uncounted || !ledger_.Holds(path.info)) return Search(first, span);
+    if (Arithmetic::kGoesOn && (path.flags & Path::kFused) != 0) {
+      const rankfeed_reason reason =
+          ledger_.NoteCounted(FusedNote(path), ids, path.count, sink_->count, *sink_);
+      if (reason != RANKFEED_REASON_NONE) return reason;
     }
     Copy(ids, path.count);
     return RANKFEED_REASON_NONE;

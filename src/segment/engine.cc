@@ -66,7 +66,7 @@ bool Engine<Arithmetic>::Run(Stop* stop) {
     const uint32_t end = count != 0 ? spans_.Decode(queue_, count, look_up_) : 0;
     const uint32_t used = spans_.used();
     if (look_up_.decoded_count() != 0) {
-      spans_.Solve(rule_);
+      spans_.Solve(rule_, emitter_.bound());
       look_up_.Resolve(spans_, end);
     }
     const bool stopped = EmitBatch(segments, end, stop);

@@ -16,6 +16,7 @@ struct Path {
     kFused = 1,    // holds an unknown token of several characters
     kLiteral = 2,  // holds the unknown piece itself: its text takes the general path
     kUnknown = 4,  // holds an unknown token: not for a table of the image
+    kUncounted = 8,  // of kFused: `fused` does not say how many
   };
   // Flags of paths whose text takes the general path. Only that spells unknown characters in bytes.
   static constexpr uint8_t Leaves(bool byte_fallback) {
@@ -29,7 +30,8 @@ struct Path {
   uint16_t first_id, count;  // in Lattice::ids
   image::PathInfo info;      // its count is 255 at most
   uint8_t flags;
-  uint16_t fused;  // with kFused: FusedCounts
+  uint8_t unknown_at;  // with kFused and not kUncounted: the first unknown token of the path
+  uint16_t fused;      // with kFused: FusedCounts
 };
 
 // How many characters each of the first unknown tokens of a path stands for, in their order.
@@ -52,6 +54,8 @@ class FusedCounts {
     }
     return FusedCounts(static_cast<uint16_t>(bits));
   }
+  // Whether there is one token.
+  bool single() const { return (bits_ & kSeveral) == 0; }
   // 0: there is no such token.
   uint32_t chars(uint32_t token) const {
     if ((bits_ & kSeveral) == 0) return token == 0 ? bits_ : 0;
@@ -61,6 +65,23 @@ class FusedCounts {
  private:
   static constexpr uint32_t kSeveral = 1u << 15, kBits = 5;
   uint16_t bits_;
+};
+
+// The unknown tokens of a path in one number: below 0 if some stand for several characters and it is
+// told for how many.
+class FusedNote {
+ public:
+  explicit FusedNote(int32_t bits) : bits_(static_cast<uint32_t>(bits)) {}
+  explicit FusedNote(const Path& path) {
+    if ((path.flags & (Path::kFused | Path::kUncounted)) != Path::kFused) return;
+    bits_ = 1u << 31 | uint32_t{path.unknown_at} << 16 | path.fused;
+  }
+  int32_t bits() const { return static_cast<int32_t>(bits_); }
+  uint32_t unknown_at() const { return bits_ >> 16 & 0xff; }
+  FusedCounts counts() const { return FusedCounts(static_cast<uint16_t>(bits_)); }
+
+ private:
+  uint32_t bits_ = 0;
 };
 
 // A code that was read: its place in the codes, and in the low half the state after it.

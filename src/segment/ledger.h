@@ -66,7 +66,7 @@ class ScoreLedger {
   // cannot be told from them.
   rankfeed_reason End(const TokenSink& sink, double* score) {
     if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
-    if (!CatchUp(sink)) return RANKFEED_REASON_UNKNOWN;
+    if (!CatchUp(sink.count, sink)) return RANKFEED_REASON_UNKNOWN;
     *score = score_;
     return RANKFEED_REASON_NONE;
   }
@@ -80,21 +80,28 @@ class ScoreLedger {
   }
   // What Holds() moves on, for loops that do as much.
   uint64_t* bound() { return &bound_; }
+  uint64_t bound_so_far() const { return bound_; }
 
-  // Remembers of a path that is written next how many characters its unknown tokens stand for.
-  // False if that is not known, and the path has to be searched.
+  // Remembers of a path how many characters its unknown tokens stand for; its tokens stand in the
+  // sink from `token` on, or are written next. False if that is not known, and the path has to be
+  // searched.
   bool NoteFused(const Path& path, const int32_t* ids, uint32_t token) {
     if ((path.flags & Path::kFused) == 0 || !counts_unknown_) return true;
-    constexpr uint32_t kMost = LedgerScratch::kMaxFused - FusedCounts::kMaxTokens;
-    if (path.fused == 0 || fused_count_ > kMost) return false;
-    const FusedCounts counts(path.fused);
-    const auto unknown = static_cast<int32_t>(model_.config->unk_id);
-    uint32_t at = 0;
-    for (uint32_t i = 0, chars; (chars = counts.chars(i)) != 0; ++i, ++at) {
-      while (at < path.count && ids[at] != unknown) ++at;
-      scratch_.fused[fused_count_++] = {token + at, chars};
-    }
+    if ((path.flags & Path::kUncounted) != 0 || !HasRoomToNote()) return false;
+    Note(FusedNote(path), ids, path.count, token);
     return true;
+  }
+
+  // The same of `count` ids with such a note, where the score goes on: without room to remember, the
+  // score before them is made up for. A reason if that cannot be told.
+  rankfeed_reason NoteCounted(FusedNote note, const int32_t* ids, uint32_t count, uint32_t token,
+                              const TokenSink& sink) {
+    if (!HasRoomToNote()) [[unlikely]] {
+      if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
+      if (!CatchUp(token, sink)) return RANKFEED_REASON_UNKNOWN;
+    }
+    Note(note, ids, count, token);
+    return RANKFEED_REASON_NONE;
   }
 
   // The reference's own search through codes, behind the tokens in the sink: appends its tokens. A
@@ -142,7 +149,7 @@ class ScoreLedger {
   rankfeed_reason CatchUpTo(std::span<const uint16_t> codes, const TokenSink& sink) {
     if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
     if constexpr (!kGoesOn) FindWord(codes, sink);
-    return CatchUp(sink) ? RANKFEED_REASON_NONE : RANKFEED_REASON_UNKNOWN;
+    return CatchUp(sink.count, sink) ? RANKFEED_REASON_NONE : RANKFEED_REASON_UNKNOWN;
   }
 
   // The score behind all tokens in the sink.
@@ -178,24 +185,44 @@ class ScoreLedger {
     score_ = 0;
   }
 
-  // Adds the scores of the tokens from known_to_ on. False if it is not told of how many characters
-  // an unknown one is.
-  bool CatchUp(const TokenSink& sink) {
-    const uint32_t unk_id = model_.config->unk_id;
-    const FusedUnknown *fused = scratch_.fused, *const end = fused + fused_count_;
-    while (fused != end && fused->token < known_to_) ++fused;  // of words before
-    for (; known_to_ < sink.count; ++known_to_) {
-      const auto id = static_cast<uint32_t>(sink.ids[known_to_]);
+  bool HasRoomToNote() const {
+    return fused_count_ <= LedgerScratch::kMaxFused - FusedCounts::kMaxTokens;
+  }
+  void Note(FusedNote note, const int32_t* ids, uint32_t count, uint32_t token) {
+    const FusedCounts counts = note.counts();
+    uint32_t at = note.unknown_at();
+    if (counts.single()) {
+      scratch_.fused[fused_count_++] = {token + at, counts.bits()};
+      return;
+    }
+    const auto unknown = static_cast<int32_t>(model_.config->unk_id);
+    for (uint32_t i = 0, chars; (chars = counts.chars(i)) != 0; ++i, ++at) {
+      while (at < count && ids[at] != unknown) ++at;
+      scratch_.fused[fused_count_++] = {token + at, chars};
+    }
+  }
+
+  // Adds the scores of the tokens from known_to_ up to `end`. False if it is not told of how many
+  // characters an unknown one is.
+  [[gnu::noinline]] bool CatchUp(uint32_t end, const TokenSink& sink) {
+    const auto unk_id = static_cast<int32_t>(model_.config->unk_id);
+    const FusedUnknown *fused = scratch_.fused, *const fused_end = fused + fused_count_;
+    while (fused != fused_end && fused->token < known_to_) ++fused;  // of words before
+    const double* const scores = model_.segment.id_scores.data();
+    const general::UnknownRun<Arithmetic> unknown(model_.config->unk_score);
+    double score = score_;
+    for (uint32_t i = known_to_; i < end; ++i) {
+      const int32_t id = sink.ids[i];
       if (id != unk_id) {
-        score_ = Arithmetic::Store(Arithmetic::Piece(model_.segment.id_scores[id], score_));
+        score = Arithmetic::Store(Arithmetic::Piece(scores[static_cast<uint32_t>(id)], score));
         continue;
       }
       if (!counts_unknown_) return false;
-      const bool is_fused = fused != end && fused->token == known_to_;
-      for (uint32_t chars = is_fused ? (fused++)->chars : 1; chars > 0; --chars) {
-        score_ = Arithmetic::Unknown(model_.config->unk_score, score_);
-      }
+      const bool is_fused = fused != fused_end && fused->token == i;
+      score = unknown.Add(is_fused ? (fused++)->chars : 1, score);
     }
+    score_ = score;
+    known_to_ = std::max(known_to_, end);
     fused_count_ = 0;
     return true;
   }

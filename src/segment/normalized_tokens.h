@@ -4,20 +4,20 @@
 // of two and more ASCII characters (builder/segment_tables.cc); symbols of one are pieces like
 // others.
 //
-// What of a token is written in ASCII letters that normalize to it one by one is found as such.
-// Where some of its characters may come from others, which become ASCII or are read with their
-// neighbours, the answer is yes; and those that its first character may come from leave the fast
-// road by themselves (builder/characters.cc).
+// A text is followed character by character to what it normalizes to, as long as that is told
+// without the neighbours; where it is not, the answer is yes. Characters that become what a token
+// begins with leave the fast road (builder/characters.cc), but where SentencePiece's charsmap says
+// what they become and no token goes on behind that.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "base/byte_set.h"
-#include "base/utf8.h"
 #include "image/model.h"
-#include "segment/spans.h"
+#include "normalize/charsmap.h"
 
 namespace rankfeed::segment {
 
@@ -26,15 +26,18 @@ class NormalizedTokens {
   // Of a model that takes the fast road.
   explicit NormalizedTokens(const Model& model)
       : tokens_(model.huggingface() ? model.added_normalized : model.user_defined),
+        huggingface_(model.huggingface()),
         least_bytes_(model.huggingface() ? 1 : 2),
         most_bytes_(model.huggingface() ? model.max_added_bytes : model.config->max_piece_bytes),
         char_info_(model.segment.char_info),
         expansions_(model.segment.expansions.data()),
+        codes_(model.codes),
         code_count_(model.config->code_count) {
+    if (!model.huggingface()) charsmap_ = Charsmap(model.charsmap_units, model.charsmap_pool);
     if (tokens_.empty()) return;
     for (uint8_t b = 1; b < 128; ++b) {
-      const uint32_t code = model.codes[b];
-      if (code != 0) codes_[code % kCodeBits / 64] |= uint64_t{1} << code % 64;
+      uint8_t& byte = ascii_[model.codes[b] % kCodeSlots];
+      if (model.codes[b] != 0) byte = byte == 0 ? b : kSeveral;
     }
     constexpr uint32_t kCodeOnly = image::kCharCodeMask | image::kCharBases | image::kCharMarks |
                                    image::kCharNoBoundary | image::kCharUnknown;
@@ -58,91 +61,66 @@ class NormalizedTokens {
       empty_ &= !begins_[b];
     }
     for (uint8_t b = 0; b < 128; ++b) {
-      if (becomes_[b] != 0 && begins_[becomes_[b]]) first_bytes_.Add(b);
+      if (becomes_[b] == 0 || !begins_[becomes_[b]]) continue;
+      first_bytes_.Add(b);
+      only_first_ = only_first_ == 0 ? b : kSeveral;
+    }
+    for (uint8_t b = 0; b < 128; ++b) {
+      if (MayComeSecond(b)) seconds_.Add(b);
+    }
+    for (uint8_t b = 0; b < 128; ++b) {
+      if (becomes_[b] == 0 || seconds_.Has(becomes_[b])) second_bytes_.Add(b);
     }
   }
 
   bool empty() const { return empty_; }
   // Bytes of a text that such a token may begin with.
   const ByteSet& first_bytes() const { return first_bytes_; }
-  // Whether normalized text holds what such a token may begin with.
-  bool MayBeginIn(std::string_view normalized) const {
-    if (empty_) return false;
-    for (const char c : normalized) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (byte < 0x80 && begins_[byte]) return true;
-    }
-    return false;
-  }
+  // Whether a part of normalized text holds one, or may end with the begin of one.
+  bool MayBeginIn(std::string_view normalized) const;
+  // False only if none occurs in a text. O(text bytes * longest token) at worst.
+  bool MayOccurIn(std::string_view text) const;
 
-  // False only if none occurs. O(text bytes * longest token) at worst.
-  bool MayOccurIn(std::string_view text) const {
-    for (size_t at = 0; at < text.size(); ++at) {
-      const std::string_view rest(text.data() + at, text.size() - at);
-      if (first_bytes_.Has(static_cast<uint8_t>(rest[0])) && MayOccurAt(rest)) return true;
-    }
-    return false;
-  }
+  // What the character of kCharGeneralPath that text begins with becomes, if no token begins in
+  // that: its codes, image::kMaxExpansionCodes at most. How many; 0 if the text has to take the
+  // general path. None is said to begin only if that is told from `text`, where it may go on.
+  uint32_t Replaced(std::string_view text, uint16_t* codes) const;
 
  private:
-  // Whether one that counts begins with that ASCII byte.
-  bool Begins(uint8_t byte) const {
-    trie::Unit first = tokens_.root();
-    if (!tokens_.Step(first, byte + 1u)) return false;
-    if (least_bytes_ == 1) return true;
-    for (uint32_t next = 1; next < 256; ++next) {
-      trie::Unit unit = first;
-      if (tokens_.Step(unit, next + 1)) return true;
-    }
-    return false;
-  }
+  bool Begins(uint8_t byte) const;
+  // Whether one has it second.
+  bool MayComeSecond(uint8_t byte) const;
 
-  bool MayOccurAt(std::string_view text) const {
-    trie::Unit unit = tokens_.root();
-    for (uint32_t i = 0; i < text.size() && i < most_bytes_; ++i) {
-      const auto byte = static_cast<unsigned char>(text[i]);
-      if (byte >= 0x80) return MayBecomeAscii(text, i);
-      if (becomes_[byte] == 0) return true;
-      if (!tokens_.Step(unit, becomes_[byte] + 1u)) return false;
-      if (i + 1 >= least_bytes_ && trie::Value(unit) != trie::kNoValue) return true;
-    }
-    return false;
-  }
-
-  // Of a character that is not ASCII, whether what it becomes may begin with one that is, for all
-  // that is known without its neighbours, or it is not known without them. Tokens hold no others.
-  bool MayBecomeAscii(std::string_view text, size_t at) const {
-    constexpr uint32_t kNotLocal =
-        image::kCharNormalizes | image::kCharGeneralPath | image::kCharMarks;
-    const utf8::Decoded c = utf8::Decode(text, at);
-    const uint32_t info = char_info_[c.code_point];
-    if (!c.valid || (info & kNotLocal) != 0) return true;
-    if (at += c.size; at < text.size()) {
-      const utf8::Decoded next = utf8::Decode(text, at);
-      if (!next.valid || (char_info_[next.code_point] & image::kCharMarks) != 0) return true;
-    }
-    uint32_t code = info & image::kCharCodeMask;
-    if ((info & image::kCharExpands) != 0) {
-      const uint16_t* const list = expansions_ + code;
-      if (ExpansionCount(list) == 0 || list[1] == 0 || list[1] == image::kWordEnd) return true;
-      code = list[1];
-    } else if ((info & image::kCharSpace) != 0) {
-      return true;
-    }
-    if (code >= code_count_) return false;  // in no piece, as what tokens hold is
-    return (codes_[code % kCodeBits / 64] >> code % 64 & 1) != 0;
-  }
+  bool NoneGoesOn(const char* at, const char* end) const;
+  // A place in a token: behind so many of its bytes.
+  struct Place {
+    trie::Unit unit;
+    uint32_t bytes = 0;
+  };
+  enum class Answer : uint8_t { kNo, kYes, kGoesOn };
+  Answer StepByte(uint8_t byte, Place* place) const;
+  Answer StepCode(uint32_t code, Place* place) const;
+  Answer StepCodes(std::span<const uint16_t> codes, Place* place) const;
+  Answer StepCharacter(std::string_view text, uint32_t info, size_t size, Place* place) const;
+  bool MayGoOn(std::string_view text, uint32_t previous, Place place, bool at_end) const;
+  uint32_t ReplacedAlone(std::string_view character, uint16_t* codes) const;
 
   const trie::View tokens_;
+  const bool huggingface_;
   const uint32_t least_bytes_, most_bytes_;
   const CodePointTable<uint32_t> char_info_;
   const uint16_t* const expansions_;
+  const CodePointTable<uint16_t> codes_;
   const uint32_t code_count_;
-  static constexpr uint32_t kCodeBits = 1024;
-  uint64_t codes_[kCodeBits / 64] = {};  // of ASCII characters, by their lowest bits
-  bool begins_[128] = {};                // normalized bytes that some begin with
-  uint8_t becomes_[128] = {};  // the ASCII character that a raw one is code for; 0: others
-  ByteSet first_bytes_ = {};
+  Charsmap charsmap_;  // SentencePiece's
+  static constexpr uint32_t kCodeSlots = 1024;
+  static constexpr uint8_t kSeveral = 0xff;
+  uint8_t ascii_[kCodeSlots] = {};  // the ASCII character of a code, by its lowest bits
+  bool begins_[128] = {};           // normalized bytes that some begin with
+  uint8_t becomes_[128] = {};       // the ASCII character that a raw one is code for; 0: others
+  ByteSet seconds_ = {};            // normalized bytes that some have second
+  ByteSet first_bytes_ = {}, second_bytes_ = {};
+  uint8_t only_first_ = 0;  // of first_bytes_, if there is one; 0: none
   bool empty_ = true;
 };
 

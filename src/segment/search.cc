@@ -20,14 +20,16 @@ void FuseUnknown(const Lattice& lattice, int32_t end, Path* path) {
   int32_t* const ids = lattice.ids;
   int32_t* out = ids + path->first_id;
   bool after_unknown = false;
-  uint32_t unknown_tokens = 0;
+  uint32_t unknown_tokens = 0, unknown_at = 0;
   uint32_t chars[FusedCounts::kMaxTokens] = {};
   for (int32_t i = path->first_id; i < end; ++i) {
     const bool unknown = ids[i] == int32_t{image::kEdgeUnknown};
     if (unknown) path->flags |= Path::kUnknown;
     if (ids[i] == int32_t{image::kEdgeLiteral}) path->flags |= Path::kLiteral;
     if (!(unknown && after_unknown)) {
-      unknown_tokens += unknown;
+      if (unknown && unknown_tokens++ == 0) {
+        unknown_at = static_cast<uint32_t>(out - (ids + path->first_id));
+      }
       *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : ids[i];
     }
     if (unknown && unknown_tokens <= FusedCounts::kMaxTokens) ++chars[unknown_tokens - 1];
@@ -36,6 +38,8 @@ void FuseUnknown(const Lattice& lattice, int32_t end, Path* path) {
   const auto more = static_cast<uint16_t>(ids + end - out);  // characters that are fused to others
   if (more != 0) path->flags |= Path::kFused;
   path->fused = FusedCounts::Of(chars, unknown_tokens).bits();
+  path->unknown_at = static_cast<uint8_t>(std::min(unknown_at, 0xffu));
+  if (more != 0 && (path->fused == 0 || unknown_at > 0xff)) path->flags |= Path::kUncounted;
   path->count = static_cast<uint16_t>(out - (ids + path->first_id));
   path->info.count = static_cast<uint8_t>(std::min<uint32_t>(path->count, 255));
 }
