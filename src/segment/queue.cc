@@ -102,6 +102,7 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
 void SegmentQueue::OpenLooking(std::string_view stretch) {
   const Opening opening = LookAtEnds(stretch);
   stretch_ = {stretch.data() + opening.begin, opening.size};
+  loses_stop_byte_ = stretch_.size() != stretch.size() && !split_.has_value() && LosesStopByte();
   reason_ = opening.reason;
   look_for_normalized_ = !normalized_tokens_.empty() && !opening.general;
   scanner_.Start(stretch_, opening.prefixed);
@@ -132,7 +133,9 @@ SegmentQueue::Opening SegmentQueue::LookAtEnds(std::string_view stretch) {
 
 SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
   const uint32_t rules = model_.segment.config->rules;
-  const std::string_view left = Stripped(stretch);
+  std::string_view left = Stripped(stretch);
+  bool unknown = false;
+  if ((rules & image::kDropsOther) != 0) left = WithoutDropped(left, &unknown);
   Opening opening{.begin = static_cast<uint32_t>(left.data() - stretch.data()),
                   .size = static_cast<uint32_t>(left.size())};
   if (isolates_ && split_.has_value() && left.size() <= kLookedThrough && HoldsGeneral(left)) {
@@ -144,7 +147,7 @@ SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
   opening.prefixed = (rules & image::kPrependRules) == 0 ||
                      ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
   opening.reason = ReasonAtBegin(left, &opening.prefixed);
-  if ((rules & image::kDropsOther) != 0 && DropsOther(left)) [[unlikely]]
+  if (unknown) [[unlikely]]
     opening.reason = RANKFEED_REASON_CONTEXT;
   return opening;
 }
@@ -177,13 +180,28 @@ std::string_view SegmentQueue::Stripped(std::string_view stretch) const {
   return stretch;
 }
 
-// Where spaces are counted, or only the begin of a text gets a U+2581, or spaces there get none,
-// what the first character becomes decides whether it gets one; if that is not itself, nor begins
-// with a space, the general path finds out. *prefixed: false where it needs none.
+// Whether among what was stripped of the text is a byte that added tokens begin with.
+bool SegmentQueue::LosesStopByte() const {
+  const auto has = [this](const char* from, const char* to) {
+    return std::any_of(from, to,
+                       [this](char byte) { return stop_bytes_.Has(static_cast<uint8_t>(byte)); });
+  };
+  const char* const end = stretch_.data() + stretch_.size();
+  return has(text_.data(), stretch_.data()) || has(end, text_.data() + text_.size());
+}
+
+// Where only the begin of a text gets a U+2581 (HuggingFace), or in SentencePiece parity where
+// spaces are counted or those there get none, what the first character becomes decides whether it
+// gets one; if that is not itself, nor begins with a space, the general path finds out. *prefixed:
+// false where it needs none. Where HuggingFace counts spaces, a U+2581 that was put in front of
+// one, or of nothing, is taken back (segment/decode.h).
 rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* prefixed) const {
-  constexpr uint32_t kCounts = image::kEverySpaceIsWord | image::kPrependOnlyFirst;
+  constexpr uint32_t kCounts = image::kEverySpaceIsWord | image::kPrependsNever;
   const SegmentTables& tables = model_.segment;
-  const uint32_t counts = model_.huggingface() ? kCounts : kCounts | image::kPrependsNever;
+  const bool at_text_begin = stretch.data() == text_.data();
+  const uint32_t counts = !model_.huggingface() ? kCounts
+                          : at_text_begin       ? uint32_t{image::kPrependOnlyFirst}
+                                                : 0;
   if ((tables.config->rules & counts) == 0 || stretch.empty()) return RANKFEED_REASON_NONE;
   const utf8::Decoded first = utf8::Decode(stretch, 0);
   const bool ascii = first.code_point < 0x80;
@@ -222,23 +240,51 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* pref
   return begins_otherwise ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
 }
 
-// Whether a Strip that comes behind other steps drops white space at an end of a stretch that is a
-// character elsewhere. What is dropped with it is told by the steps before it.
-bool SegmentQueue::DropsOther(std::string_view stretch) const {
+// Without the white space at its ends that is a character elsewhere, where a Strip that comes
+// behind other steps drops it, and without what is dropped with it. *unknown: what that is depends
+// on what its characters become together.
+std::string_view SegmentQueue::WithoutDropped(std::string_view stretch, bool* unknown) const {
   const uint32_t rules = model_.segment.config->rules;
-  End end = (rules & image::kDropsOtherLeft) != 0 ? End::kAskNext : End::kStays;
-  for (size_t at = 0; end == End::kAskNext && at < stretch.size();) {
-    const utf8::Decoded c = utf8::Decode(stretch, at);
-    end = EndWith(c, true);
-    at += c.size;
-  }
-  if (end == End::kDrops) return true;
-  end = (rules & image::kDropsOtherRight) != 0 ? End::kAskNext : End::kStays;
-  for (size_t at = stretch.size(); end == End::kAskNext && at > 0;) {
+  if ((rules & image::kDropsOtherRight) != 0) stretch.remove_suffix(DroppedRight(stretch, unknown));
+  if ((rules & image::kDropsOtherLeft) != 0) stretch.remove_prefix(DroppedLeft(stretch, unknown));
+  return stretch;
+}
+
+// How many bytes at the end. No mark is among them, so nothing before them is read with them.
+size_t SegmentQueue::DroppedRight(std::string_view stretch, bool* unknown) const {
+  size_t dropped = 0;
+  bool alone = true;
+  for (size_t at = stretch.size(); at > 0;) {
     at = CharacterGroups::Before(stretch, at);
-    end = EndWith(utf8::Decode(stretch, at), false);
+    const utf8::Decoded c = utf8::Decode(stretch, at);
+    const End end = EndWith(c, false);
+    if (end == End::kStays) break;
+    alone = alone && IsDroppedAlone(c);
+    if (end != End::kDrops) continue;
+    *unknown = *unknown || !alone;
+    if (alone) dropped = stretch.size() - at;
   }
-  return end == End::kDrops;
+  return dropped;
+}
+
+// The same at the begin. Nor is a mark behind them.
+size_t SegmentQueue::DroppedLeft(std::string_view stretch, bool* unknown) const {
+  size_t dropped = 0;
+  bool alone = true;
+  for (size_t at = 0; at < stretch.size();) {
+    const utf8::Decoded c = utf8::Decode(stretch, at);
+    const End end = EndWith(c, true);
+    if (end == End::kStays) break;
+    at += c.size;
+    alone = alone && IsDroppedAlone(c);
+    if (end != End::kDrops) continue;
+    const bool marked =
+        at != stretch.size() &&
+        (model_.segment.char_info[utf8::CodePointAt(stretch, at)] & image::kCharMarks) != 0;
+    *unknown = *unknown || !alone || marked;
+    if (alone && !marked) dropped = at;
+  }
+  return dropped;
 }
 
 // Whether a stretch holds what takes the general path wherever it stands, or most often.
@@ -248,10 +294,21 @@ bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
     return plain(static_cast<unsigned char>(byte));
   });
   if (all_plain) return false;  // as nearly always
+  const auto isolated = [&](size_t at) { return isolated_.Has(static_cast<uint8_t>(stretch[at])); };
+  // Of the character before: white space of any kind, or such that is a character alone.
+  bool space = false, other_space = false;
   for (size_t at = 0; at < stretch.size();) {
     const utf8::Decoded c = utf8::Decode(stretch, at);
-    if ((model_.segment.char_info[c.code_point] & image::kCharGeneralPath) != 0) return true;
-    if (!plain(c.code_point) && at != 0 && isolated_.Has(static_cast<uint8_t>(stretch[at - 1])) &&
+    const uint32_t info = model_.segment.char_info[c.code_point];
+    const bool general = (info & image::kCharGeneralPath) != 0;
+    if (general && (info & image::kCharCodeMask) == 0) return true;
+    const bool separator =
+        c.code_point < 0x80 && separators_.Has(static_cast<uint8_t>(c.code_point));
+    if ((general && space) || (separator && other_space)) return true;
+    space = general || separator;
+    other_space = general;
+    // At the begin, and behind another sign, it is known that a word begins (segment/decode.cc).
+    if (!plain(c.code_point) && at > 1 && isolated(at - 1) && !isolated(at - 2) &&
         scanner_.JoinsPunctuation(stretch, at)) {
       return true;
     }
@@ -278,6 +335,25 @@ SegmentQueue::End SegmentQueue::EndOf(const utf8::Decoded& c, bool left) const {
   const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
   const uint32_t count = ExpansionCount(list);
   return count != 0 && list[left ? 1 : count] != 0 ? End::kStays : End::kAskNext;
+}
+
+// Whether a late Strip drops that character at an end of a stretch whatever it stands next to: it
+// is white space, becomes that, or vanishes.
+bool SegmentQueue::IsDroppedAlone(const utf8::Decoded& c) const {
+  const SegmentTables& tables = model_.segment;
+  const uint32_t info = tables.char_info[c.code_point];
+  const bool separator = c.code_point < 0x80 && separators_.Has(static_cast<uint8_t>(c.code_point));
+  if (separator) return true;
+  if (!c.valid || (info & (image::kCharNormalizes | image::kCharMarks)) != 0) return false;
+  if ((info & image::kCharExpands) == 0) {
+    // White space that is a character between others has its code.
+    constexpr uint32_t kGeneral = image::kCharGeneralPath;
+    return (info & image::kCharSpace) != 0 ||
+           (info & (kGeneral | image::kCharCodeMask)) != kGeneral;
+  }
+  const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
+  const uint32_t count = ExpansionCount(list);
+  return std::all_of(list + 1, list + 1 + count, [](uint16_t code) { return code == 0; });
 }
 
 // Whether a stretch begins with a character, `first`, that becomes a space, or several characters
@@ -316,7 +392,8 @@ void SegmentQueue::ScanBlock() {
   tail_ = run.end;
   scanning_ = !scanner_.done();
   if (scanning_) return;
-  if (scanner_.stopped() || reason_ != RANKFEED_REASON_NONE) [[unlikely]] {
+  if (scanner_.stopped() || loses_stop_byte_ || reason_ != RANKFEED_REASON_NONE) [[unlikely]] {
+    loses_stop_byte_ = false;
     if (look_later_ && added_->filter->MayOccurIn(text_)) {
       look_later_ = false;
       tail_ = begin;

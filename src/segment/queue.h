@@ -72,6 +72,7 @@ class SegmentQueue {
         looks_at_begin_((model.segment.config->rules & kAboutBegins) != 0 ||
                         !normalized_tokens.empty()),
         separators_(classes.separators),
+        stop_bytes_(classes.stop_bytes),
         isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
         scratch_(scratch),
         scanner_(model, kernels, classes, scratch.scanner) {
@@ -92,7 +93,7 @@ class SegmentQueue {
     head_ = tail_ = first_run_ = run_count_ = 0;
     next_ = 0;
     split_.reset();
-    scanning_ = look_later_ = leaving_ = false;
+    scanning_ = look_later_ = leaving_ = loses_stop_byte_ = false;
   }
 
   // Whether there is anything left to scan.
@@ -110,6 +111,17 @@ class SegmentQueue {
   uint32_t waiting() const { return tail_ - head_; }
   Segments segments() const { return scratch_.segments.From(head_); }
   SegmentRun& front() { return scratch_.runs[first_run_]; }
+  // What makes a difference to what bytes [begin, end) of a stretch become: whether it begins
+  // there, and where punctuation is isolated whether it, or such, is on either side.
+  uint16_t PlaceOf(std::string_view stretch, uint32_t begin, uint32_t end) const {
+    if (!isolates_) return begin == 0;
+    const auto isolated = [&](size_t at) {
+      return isolated_.Has(static_cast<uint8_t>(stretch[at]));
+    };
+    const bool before = begin == 0 || isolated(begin - 1);
+    const bool behind = end == stretch.size() || isolated(end);
+    return static_cast<uint16_t>(before + 2 * behind);
+  }
   // The run of a segment, or of one behind those of *run, which is moved on.
   SegmentRun& RunOf(uint32_t segment, uint32_t* run) {
     while (scratch_.runs[first_run_ + *run].end <= head_ + segment) ++*run;
@@ -188,15 +200,19 @@ class SegmentQueue {
   void ScanBlock();
   void AddToken(SegmentRun* run);
   std::string_view Stripped(std::string_view stretch) const;
+  bool LosesStopByte() const;
   bool StripsLeft(const utf8::Decoded& c) const;
   rankfeed_reason ReasonAtBegin(std::string_view stretch, bool* prefixed) const;
-  bool DropsOther(std::string_view stretch) const;
+  std::string_view WithoutDropped(std::string_view stretch, bool* unknown) const;
+  size_t DroppedRight(std::string_view stretch, bool* unknown) const;
+  size_t DroppedLeft(std::string_view stretch, bool* unknown) const;
   bool HoldsGeneral(std::string_view stretch) const;
   enum class End : uint8_t { kStays, kDrops, kAskNext };
   End EndOf(const utf8::Decoded& c, bool left) const;
   End EndWith(const utf8::Decoded& c, bool left) const {
     return c.code_point < 0x80 ? ascii_ends_[left][c.code_point] : EndOf(c, left);
   }
+  bool IsDroppedAlone(const utf8::Decoded& c) const;
   bool BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const;
   uint32_t BeforeKnownReason(uint32_t count);
   bool FindPart(const SegmentRun& run, uint32_t i, Bytes* part);
@@ -213,7 +229,7 @@ class SegmentQueue {
   const Cuts& cuts_;
   const NormalizedTokens& normalized_tokens_;
   const bool looks_at_begin_;
-  const ByteSet separators_;
+  const ByteSet separators_, stop_bytes_;
   const bool isolates_;    // kIsolatesPunctuation
   ByteSet isolated_ = {};  // ASCII punctuation then
   End ascii_ends_[2][0x80];
@@ -231,7 +247,8 @@ class SegmentQueue {
   bool scanning_ = false;  // the stretch
   // For added tokens, once its only block is scanned: for those of the raw text, of the normalized.
   bool look_later_ = false, look_for_normalized_ = false;
-  bool leaving_ = false;  // a run that waits may have a reason
+  bool loses_stop_byte_ = false;  // with what was stripped of the text
+  bool leaving_ = false;          // a run that waits may have a reason
   bool parts_ = false;
   uint32_t least_part_ = kLeastPart;
   const char* last_part_end_ = nullptr;
