@@ -85,7 +85,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
   search_.Clear();
   run_.size = run_.count = 0;
   has_cjk_ = has_words_ = false;
-  words_.first = kNotSame;
+  for (ExpandedWords& words : words_) words.first = kNotSame;
   const bool resumed = resumes_;
   resumes_ = false;
   continues_ = part_.has_value();
@@ -204,49 +204,61 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
   const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
-  const bool words = (info & image::kCharSpace) != 0;
-  if (words && words_.list != list) words_.Read(list, metaspace_);
-  if (!words || skip != 0 || !KeepsWords()) {
+  ExpandedWords* const words =
+      (info & image::kCharSpace) != 0 && skip == 0 ? &WordsOf(list) : nullptr;
+  if (words == nullptr || !KeepsAll(*words)) {
     return AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
   }
-  AppendWords(text, before, group_end);
+  AppendWords(words, text, before, group_end);
 }
 
-// The same of words_, none of which vanishes.
-inline void SpanDecoder::AppendWords(const char* text, uint32_t before, uint32_t group_end) {
-  std::memcpy(run_.codes + run_.size, words_.codes, sizeof(words_.codes));
+// Those of a list that was read last or before that, or read now.
+inline SpanDecoder::ExpandedWords& SpanDecoder::WordsOf(const uint16_t* list) {
+  if (words_[last_words_].list == list) return words_[last_words_];
+  last_words_ ^= 1;
+  if (words_[last_words_].list != list) words_[last_words_].Read(list, metaspace_);
+  return words_[last_words_];
+}
+
+// Appends words, none of which vanishes, as AddExpansion.
+inline void SpanDecoder::AppendWords(ExpandedWords* words, const char* text, uint32_t before,
+                                     uint32_t group_end) {
+  std::memcpy(run_.codes + run_.size, words->codes, sizeof(words->codes));
   if (!has_words_) BeginWords();
   // The words between its spaces are spans each time.
   const uint32_t inner = run_.count + 1;
-  for (uint32_t i = 0; i < words_.count; ++i) {
-    run_.begins[++run_.count] = static_cast<uint16_t>(run_.size + words_.begins[i]);
+  for (uint32_t i = 0; i < words->count; ++i) {
+    run_.begins[++run_.count] = static_cast<uint16_t>(run_.size + words->begins[i]);
   }
-  if (words_.first == kNotSame) {
-    words_.first = inner;
+  if (words->first == kNotSame) {
+    words->first = inner;
   } else {
-    for (uint32_t i = 0; i + 1 < words_.count; ++i) {
-      scratch_.same[inner + i] = static_cast<uint16_t>(words_.first + i);
+    for (uint32_t i = 0; i + 1 < words->count; ++i) {
+      scratch_.same[inner + i] = static_cast<uint16_t>(words->first + i);
     }
   }
-  run_.size += words_.size;
-  const uint32_t behind_space = words_.begins[words_.count - 1] + 1u;
-  EndElements(text, behind_space != words_.size, before + behind_space, group_end);
+  run_.size += words->size;
+  const uint32_t behind_space = words->begins[words->count - 1] + 1u;
+  EndElements(text, behind_space != words->size, before + behind_space, group_end);
 }
 
-// Appends the character at *at if it is the last one that became several words, as a text of one
-// such character has it again and again, and nothing else is to be asked; *at is moved on.
+// Appends the character at *at if it is one that became several words lately, as texts have such a
+// character again and again, and nothing else is to be asked; *at is moved on.
 inline bool SpanDecoder::AppendWordsAgain(std::string_view segment, size_t* at,
                                           const Cursor& cursor) {
   const char* const text = segment.data() + *at;
-  if (text >= run_.readable || (utf8::LoadThree(text) & 0xffffff) != words_.three) return false;
-  const uint32_t info = words_.info;
+  if (text >= run_.readable) return false;
+  const uint32_t three = utf8::LoadThree(text) & 0xffffff;
+  ExpandedWords* const words = words_ + (three == words_[1].three);
+  if (three != words->three) return false;
+  const uint32_t info = words->info;
   if ((info & image::JoiningMarks(run_.previous)) != 0 || IsJoined(segment, *at + 3, info) ||
-      cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsWords()) {
+      cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words)) {
     return false;
   }
   if (groups_.known()) NoteOpenSpan(text);
   run_.previous = info | image::kCharUnknown;
-  AppendWords(text, 0, 0);
+  AppendWords(words, text, 0, 0);
   *at += 3;
   return true;
 }
@@ -421,7 +433,7 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
   bool after_special = false;  // another such character may follow: no loop need be entered
   while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
-    if (words_.three != 0 && AppendWordsAgain(segment, &pos, *cursor)) continue;
+    if ((words_[0].three | words_[1].three) != 0 && AppendWordsAgain(segment, &pos, *cursor)) continue;
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
     utf8::Decoded c = {};
@@ -582,9 +594,11 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     }
     previous = info | image::kCharUnknown;  // the last code may be
     AddExpansion(info, text, cursor->skip);
-    if (words_.list == list && c.size == 3) {
-      std::memcpy(&words_.three, text, 3);
-      words_.info = info;
+    ExpandedWords& words = words_[last_words_];
+    if (words.list == list && c.size == 3) {
+      words.three = 0;
+      std::memcpy(&words.three, text, 3);
+      words.info = info;
     }
     cursor->skip = 0;
   } else if ((info & image::kCharSpace) != 0) {

@@ -207,14 +207,14 @@ class SpanDecoder {
   }
   rankfeed_reason NotNormalizable(std::string_view rest) const;
 
-  // What the last such character became that becomes several words: texts of one come again with
-  // each.
+  // What one of the last two characters became that become several words: a text has few different
+  // ones, and has them again and again.
   struct ExpandedWords {
     const uint16_t* list = nullptr;  // of SegmentTables::expansions
     uint32_t size = 0, count = 0;    // of codes, and of spaces, 0 if a word is empty
     uint16_t codes[image::kMaxExpansionCodes] = {};   // with a U+2581 for each space
     uint16_t begins[image::kMaxExpansionCodes] = {};  // where those are
-    uint32_t first = kNotSame;  // span of the batch between the first two of those, if any
+    uint32_t first = kNotSame;     // span of the batch between the first two of those, if any
     uint32_t three = 0, info = 0;  // its bytes if it has three, and CharInfo
     void Read(const uint16_t* list, uint16_t space);
   };
@@ -262,7 +262,9 @@ class SpanDecoder {
   void ForgetSame(uint32_t from) {
     if (!has_words_) return;
     std::fill(scratch_.same + from, scratch_.same + run_.count, kNotSame);
-    if (words_.first >= from) words_.first = kNotSame;
+    for (ExpandedWords& words : words_) {
+      if (words.first >= from) words.first = kNotSame;
+    }
   }
   void AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before = 0,
                     uint32_t group_end = 0);
@@ -274,11 +276,12 @@ class SpanDecoder {
   bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
   void BeginWords();
-  // Whether none of words_ vanishes, if they are appended.
-  bool KeepsWords() const {
-    return words_.count != 0 && run_.size + words_.begins[0] > run_.open() + 1;
+  // Whether none of them vanishes, if they are appended.
+  bool KeepsAll(const ExpandedWords& words) const {
+    return words.count != 0 && run_.size + words.begins[0] > run_.open() + 1;
   }
-  void AppendWords(const char* text, uint32_t before, uint32_t group_end);
+  ExpandedWords& WordsOf(const uint16_t* list);
+  void AppendWords(ExpandedWords* words, const char* text, uint32_t before, uint32_t group_end);
   bool AppendWordsAgain(std::string_view segment, size_t* at, const Cursor& cursor);
   // Before a character that ends a word is appended.
   void NoteOpenSpan(const char* text) {
@@ -326,7 +329,8 @@ class SpanDecoder {
   bool has_words_ = false;  // a character that became several words: `same` is of this batch
   bool has_fused_ = false;  // an unknown token of several characters, in longer segments
   Doubts doubts_;
-  ExpandedWords words_;
+  ExpandedWords words_[2];
+  uint32_t last_words_ = 0;  // the one that was used last
   // Elements to skip of the open span, and the end of the group, if it began at that text.
   const char* skip_at_ = nullptr;
   uint32_t skip_ = 0, group_end_ = 0;
