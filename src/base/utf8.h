@@ -34,15 +34,13 @@ inline uint32_t SkipAscii(std::string_view text, uint32_t pos) {
   return pos;
 }
 
-// Decodes the character at text[pos]; pos < text.size().
-constexpr Decoded Decode(std::string_view text, size_t pos) {
+// Decodes the character at text[pos], which is not ASCII; pos < text.size().
+constexpr Decoded DecodeBeyondAscii(std::string_view text, size_t pos) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[pos + i]); };
   const size_t left = text.size() - pos;
   const unsigned char lead = byte(0);
-  if (lead < 0x80) return {lead, 1, true};
   // Well-formed sequences of two and three bytes, which is most of what is not ASCII.
-  if ((lead & 0xf0) == 0xe0 && left >= 3 &&
-      (((byte(1) ^ 0x80u) | (byte(2) ^ 0x80u)) & 0xc0) == 0) {
+  if ((lead & 0xf0) == 0xe0 && left >= 3 && (((byte(1) ^ 0x80u) | (byte(2) ^ 0x80u)) & 0xc0) == 0) {
     const char32_t cp = (lead & 0x0fu) << 12 | (byte(1) & 0x3fu) << 6 | (byte(2) & 0x3fu);
     if (cp >= 0x800 && (cp & 0xf800) != 0xd800) return {cp, 3, true};
   }
@@ -76,6 +74,13 @@ constexpr Decoded Decode(std::string_view text, size_t pos) {
     high = 0xbf;
   }
   return {cp, size, true};
+}
+
+// The same of any character.
+constexpr Decoded Decode(std::string_view text, size_t pos) {
+  const auto lead = static_cast<unsigned char>(text[pos]);
+  if (lead < 0x80) return {lead, 1, true};
+  return DecodeBeyondAscii(text, pos);
 }
 
 // The code point that Decode gives, at once for most characters of one to three bytes: small enough
@@ -154,14 +159,16 @@ constexpr uint32_t Encode(char32_t cp, char* out) {
   return 4;
 }
 
-// A character of three bytes as one little-endian word: whether it is 1110xxxx 10xxxxxx 10xxxxxx, and
-// its code point then, which may be overlong or a surrogate. Four bytes are read.
+// A character of three bytes as one little-endian word: whether it is 1110xxxx 10xxxxxx 10xxxxxx,
+// and its code point then, which may be overlong or a surrogate. Four bytes are read.
 inline uint32_t LoadThree(const char* text) {
   uint32_t word;
   std::memcpy(&word, text, sizeof(word));
   return word;
 }
-constexpr bool IsThree(uint32_t word) { return (word & 0xc0c0f0) == 0x8080e0; }
+constexpr bool IsThree(uint32_t word) {
+  return (word & 0xc0c0f0) == 0x8080e0;
+}
 constexpr uint32_t CodePointOfThree(uint32_t word) {
   return (word & 0x0f) << 12 | (word >> 2 & 0xfc0) | (word >> 16 & 0x3f);
 }

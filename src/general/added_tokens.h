@@ -25,23 +25,30 @@ class AddedTokenTrie {
   // Once, before any other call; what the trie lies in must stay.
   void Prepare(trie::View trie) {
     trie_ = trie;
+    std::fill(alone_, alone_ + 256, trie::kNoValue);
     for (uint32_t byte = 0; byte < 256 && !trie.empty(); ++byte) {
       trie::Unit unit = trie.root();
       if (!trie.Step(unit, byte + 1)) continue;
       first_[byte] = true;
       only_ = count_++ == 0 ? static_cast<uint8_t>(byte) : uint8_t{0};
-      if (trie::Value(unit) != trie::kNoValue) std::fill(second_, second_ + 256, true);
+      if (trie::Value(unit) != trie::kNoValue) {
+        std::fill(second_, second_ + 256, true);
+        if (trie::Base(unit) == 0) alone_[byte] = trie::Value(unit);
+      }
       for (uint32_t next = 0; next < 256; ++next) {
         trie::Unit second = unit;
         if (!trie.Step(second, next + 1)) continue;
         // Bytes that are no character are read as U+FFFD.
-        if (next >= 0x80) std::fill(second_ + 0x80, second_ + 256, true);
+        const bool replacement = byte < 0x80 ? next == 0xef : byte == 0xef && next == 0xbf;
+        if (replacement) std::fill(second_ + 0x80, second_ + 256, true);
         second_[next] = true;
       }
     }
   }
   trie::View view() const { return trie_; }
   bool MayBeginWith(uint8_t byte) const { return first_[byte]; }
+  // The value of the key of that one byte, if no other key begins with it; else kNoValue.
+  uint32_t ValueOf(uint8_t byte) const { return alone_[byte]; }
 
   // The first place from `at` on where a key may begin, text.size() if there is none.
   size_t FindBegin(std::string_view text, size_t at) const {
@@ -59,6 +66,7 @@ class AddedTokenTrie {
  private:
   trie::View trie_;
   bool first_[256] = {}, second_[256] = {};  // bytes of keys; any may be behind a whole one
+  uint32_t alone_[256];
   uint32_t count_ = 0;
   uint8_t only_ = 0;  // of one
 };
@@ -112,25 +120,23 @@ class AddedTokenScanner {
   // The longest token at pos_. As deep as the longest token, also where a crafted trie leads in
   // circles.
   uint32_t Longest(const image::AddedToken** token) const {
+    const uint32_t alone = tokens_.ValueOf(static_cast<uint8_t>(text_[pos_]));
+    if (alone == trie::kNoValue) return LongestOfTrie(token);
+    *token = &model_.added_tokens[alone];
+    return pos_ + 1;
+  }
+  uint32_t LongestOfTrie(const image::AddedToken** token) const {
     trie::Unit unit = trie_.root();
     uint32_t end = pos_, left = model_.max_added_bytes;
-    const auto step = [&](unsigned char byte) {
-      if (left == 0 || !trie_.Step(unit, byte + 1u)) return false;
-      --left;
-      return true;
-    };
     // Without a base there is no further byte.
     for (uint32_t at = pos_; at < text_.size() && trie::Base(unit) != 0;) {
       const auto byte = static_cast<unsigned char>(text_[at]);
       if (byte < 0x80) {
-        if (!step(byte)) break;
+        if (!Step(byte, &unit, &left)) break;
         ++at;
       } else {
-        const utf8::Decoded d = utf8::Decode(text_, at);
-        const std::string_view bytes =
-            d.valid ? std::string_view(text_.data() + at, d.size) : "\xef\xbf\xbd";
-        if (!std::all_of(bytes.begin(), bytes.end(), step)) break;
-        at += d.size;
+        at = StepCharacter(at, &unit, &left);
+        if (at == kNone) break;
       }
       const uint32_t value = trie::Value(unit);
       if (value != trie::kNoValue) {
@@ -139,6 +145,31 @@ class AddedTokenScanner {
       }
     }
     return end;
+  }
+
+  bool Step(unsigned char byte, trie::Unit* unit, uint32_t* left) const {
+    if (*left == 0 || !trie_.Step(*unit, byte + 1u)) return false;
+    --*left;
+    return true;
+  }
+  // The same with a character that is not ASCII, or is none; returns where it ends, or kNone.
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  uint32_t StepCharacter(uint32_t at, trie::Unit* unit, uint32_t* left) const {
+    const trie::Unit before = *unit;
+    const uint32_t left_before = *left;
+    // What keys hold are characters, and so are the same bytes.
+    const uint32_t size = utf8::SizeFromLead(static_cast<unsigned char>(text_[at]));
+    for (uint32_t i = 0; at + i < text_.size();) {
+      if (!Step(static_cast<unsigned char>(text_[at + i]), unit, left)) break;
+      if (++i == size) return at + size;
+    }
+    *unit = before;
+    *left = left_before;
+    for (const unsigned char byte : {0xef, 0xbf, 0xbd}) {
+      if (!Step(byte, unit, left)) return kNone;
+    }
+    const utf8::Decoded c = utf8::Decode(text_, at);
+    return c.valid ? kNone : at + c.size;
   }
 
   // Moves to the next place that a token may begin at. Bytes that continue a character are first in

@@ -93,12 +93,14 @@ struct Model {
     return text(id_pieces[*found]) == piece ? static_cast<int32_t>(*found) : -1;
   }
 
-  // Whether the character of that code is a piece by itself. 0 is no code.
-  bool IsPieceCode(uint32_t code) const {
+  // The value of the piece that is the character of that code alone, kNoValue if there is none. 0 is
+  // no code.
+  uint32_t PieceOfCode(uint32_t code) const {
     trie::Unit unit = pieces.root();
-    return code != 0 && code < config->code_count && pieces.Step(unit, code) &&
-           trie::Value(unit) != trie::kNoValue;
+    const bool steps = code != 0 && code < config->code_count && pieces.Step(unit, code);
+    return steps ? trie::Value(unit) : trie::kNoValue;
   }
+  bool IsPieceCode(uint32_t code) const { return PieceOfCode(code) != trie::kNoValue; }
 
   SegmentTables segment;
 

@@ -29,8 +29,7 @@ static bool IsCjk(const char* text) {
 
 // Whether the character of three bytes at text stands for one code and can be read as kernels do.
 bool SpanDecoder::IsDirect(const char* text) const {
-  return text < run_.readable &&
-         run_.direct[utf8::CodePointOfThree(utf8::LoadThree(text))] != 0;
+  return text < run_.readable && run_.direct[utf8::CodePointOfThree(utf8::LoadThree(text))] != 0;
 }
 
 void SpanDecoder::Scratch::Carve(Layout& layout) {
@@ -66,6 +65,8 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       not_kept_of_runs_(Path::Leaves(model.has(image::kByteFallback)) |
                         (ScoreSumsOf(model) != ScoreSums::kFloat64Words ? Path::kUncounted : 0)),
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
+      front_vanishes_(every_space_ && model.huggingface() &&
+                      (model.segment.config->rules & image::kFrontSpaceIsWord) == 0),
       isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
       keeps_other_spaces_((model.segment.config->rules & image::kDropsOther) != 0 &&
                           !normalize::JoinsWhiteSpace(model)) {
@@ -92,6 +93,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
   const Segments segments = queue.segments();
   Decoded* const decoded = look_up.decoded();
   uint32_t done = 0, run_number = 0, end = count;
+  bool separated = false;
   for (uint32_t k = 0; k < look_up.miss_count(); ++k) {
     const uint32_t i = look_up.misses()[k];
     if (!resumed && segments.size(i) <= ShortDecode::kMaxBytes) {
@@ -104,9 +106,13 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     }
     const SegmentRun& run = queue.RunOf(i, &run_number);
     const std::string_view bytes = segments.Bytes(run.stretch, i);
-    const bool more = segments.ends[i] < run.stretch.size();
+    const auto byte = [&](size_t at) {
+      return at < run.stretch.size() ? static_cast<unsigned char>(run.stretch[at]) : kNoByte;
+    };
+    before_ = byte(size_t{segments.begin(i)} - 1);
+    after_ = byte(segments.ends[i]);
     if (!resumed) cursor_ = {.word_start = segments.word_start(i)};
-    Outcome outcome = DecodeLong(bytes, more, &cursor_);
+    Outcome outcome = DecodeLong(bytes, &cursor_);
     const bool normalized = outcome.kind == Kind::kNormalize;
     if (normalized) outcome = DecodeNormalized(bytes, segments.word_start(i));
     if (outcome.kind == Kind::kGeneral) {
@@ -115,11 +121,16 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
       while (done != 0 && decoded[done - 1].segment >= end) --done;
       break;
     }
+    if (depends_ && !separated) {
+      look_up.SeparateRepeats(queue, k);
+      separated = true;
+    }
     resumes_ = outcome.kind == Kind::kFull && run_.count != first_count_;
     if (outcome.kind == Kind::kFull) end = i;
     if (outcome.kind == Kind::kFull && !resumes_) break;
     const bool cacheable = !resumes_ && !resumed && run_.count - first_count_ == 1 && !spaces_ &&
-                           !trailing_space_ && RunSpan(first_count_).size() <= kMaxSegmentCodes;
+                           !trailing_space_ && !depends_ &&
+                           RunSpan(first_count_).size() <= kMaxSegmentCodes;
     decoded[done++] = {static_cast<uint16_t>(i),
                        static_cast<uint16_t>(kFirstOfRuns + first_count_),
                        static_cast<uint16_t>(kFirstOfRuns + run_.count),
@@ -165,16 +176,25 @@ void SpanDecoder::Open(bool word_start, const char* resume, uint32_t skip, uint3
 // around them, but where every space makes a word.
 bool SpanDecoder::Closes(uint32_t size) const {
   const uint32_t count = size - run_.open();
-  return count > 1 || (count == 1 && (every_space_ || run_.codes[run_.open()] != metaspace_));
+  return count > 1 || (count == 1 && (KeepsEmpty() || run_.codes[run_.open()] != metaspace_));
+}
+
+// Whether the open span is a word where it is only a U+2581. HuggingFace puts none in front of a
+// stretch that begins with a space, or of nothing.
+bool SpanDecoder::KeepsEmpty() const {
+  return every_space_ && !(at_front_ && run_.count == first_count_);
 }
 
 void SpanDecoder::Close() {
+  depends_ |= every_space_ && run_.count == first_count_ && run_.size == run_.open() + 1 &&
+              run_.codes[run_.open()] == metaspace_;
   if (Closes(run_.size)) {
     run_.Cut(nullptr);
   } else {
     run_.size = run_.open();
     if (run_.count == first_count_) continues_ = false;
   }
+  at_front_ = false;
 }
 
 // Appends what the character at text is replaced by, without the first `skip` elements. Of one in a
@@ -361,26 +381,23 @@ uint32_t SpanDecoder::InfoBefore(std::string_view segment, size_t at) const {
   return tables_.char_info[utf8::CodePointAt(segment, CharacterGroups::Before(segment, at))];
 }
 
-// Appends the spans of the segment from *cursor on, which kFull moves on. more: the byte behind the
-// segment may be read.
-Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cursor) {
+// Appends the spans of the segment from *cursor on, which kFull moves on.
+Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   const char* const text = segment.data();
   first_size_ = run_.size, first_count_ = run_.count;
   uint32_t& previous = run_.previous;
   previous = image::kCharUnknown;  // the U+2581 before it may be
   if (cursor->at != 0) previous |= InfoBefore(segment, cursor->at);
   trailing_space_ = cursor->spaced;
-  spaces_ = word_first_ = false;
+  spaces_ = word_first_ = depends_ = false;
   front_ = cursor->at == 0 && cursor->skip == 0;
-  if (isolates_ && isolated_.Has(static_cast<uint8_t>(text[0])) && segment.size() > 1) {
-    return Outcome::General(RANKFEED_REASON_CONTEXT);  // it joins what follows
-  }
+  at_front_ = front_ && front_vanishes_ && before_ == kNoByte;
   if (room() < 2 * kCharRoom) return Full(segment, cursor->at, cursor);
   skipped_ = cursor->skip;
   before_space_ = {};
   Open(cursor->word_start, text + cursor->at, cursor->skip, cursor->group_end);
   // A character of three bytes may be read with the byte behind it.
-  const size_t beyond = more ? 2 : 3;
+  const size_t beyond = after_ != kNoByte ? 2 : 3;
   run_.end = text + segment.size();
   run_.readable = text + std::max(segment.size(), beyond) - beyond;
   size_t pos = cursor->at;
@@ -388,7 +405,31 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
     const Outcome outcome = AppendGroup(segment, cursor->at, cursor->group_end, cursor);
     if (outcome.kind != Kind::kSearch) return outcome;
     pos = cursor->group_end;
+  } else if (front_ && isolates_ && segment.size() > 1 &&
+             isolated_.Has(static_cast<uint8_t>(text[0]))) {
+    const Outcome outcome = JoinedSign(segment, &pos, cursor);
+    if (outcome.kind != Kind::kSearch) return outcome;
   }
+  const Outcome outcome = DecodeChars(segment, pos, cursor);
+  if (outcome.kind != Kind::kSearch) return outcome;
+  if (LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  Close();
+  return {};
+}
+
+// Whether nothing came of the segment, and CR stands before it and LF behind it: where it vanished
+// in front of the charsmap, they are one cluster there.
+bool SpanDecoder::LeavesLineEndsTogether() const {
+  const uint32_t open = run_.open();
+  const bool empty = run_.size == open || (run_.size == open + 1 && run_.codes[open] == metaspace_);
+  const bool nothing = every_space_ && front_ && run_.count == first_count_ && empty;
+  return nothing && before_ == '\r' && after_ == '\n';
+}
+
+// The same from pos on, up to the open span.
+Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* cursor) {
+  const char* const text = segment.data();
+  uint32_t& previous = run_.previous;
   bool after_special = false;  // another such character may follow: no loop need be entered
   while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
@@ -434,7 +475,6 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, bool more, Cursor* cur
     after_special = true;
     if (outcome.kind != Kind::kSearch) return outcome;
   }
-  Close();
   return {};
 }
 
@@ -464,22 +504,53 @@ inline size_t SpanDecoder::AppendAscii(std::string_view segment, size_t at) {
   return at;
 }
 
+// The segment begins with isolated punctuation that may be read with what follows it: a group.
+// Words begin there and behind the sign only where that stays what it is, or where one begins
+// anyway.
+Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cursor) {
+  const bool begins_word =
+      before_ == kNoByte || (before_ < 0x80 && isolated_.Has(static_cast<uint8_t>(before_)));
+  if (!begins_word || !groups_.known()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  depends_ = true;
+  const size_t end = groups_.End(segment, 1);
+  const std::string_view group = segment.substr(0, end);
+  const KnownGroups::Entry* const known = known_groups_.Find(group);
+  *at = end;
+  if (known != nullptr) {
+    return AppendElements({known->codes, known->count}, segment, 0, end, cursor);
+  }
+  const rankfeed_reason reason = NotNormalizable(group);
+  if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
+  return AppendGroup(segment, 0, end, cursor);
+}
+
 // Whether a character of kCharGeneralPath is a code where it stands: between two that are, or that
-// become several of which the next to it is no space.
-bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info) const {
+// become several of which the next to it is no space, or at an end of its stretch.
+bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info) {
   constexpr uint32_t kNoCode = image::kCharNormalizes | image::kCharGeneralPath;
   const size_t next = at + utf8::Decode(segment, at).size;
-  if ((info & image::kCharCodeMask) == 0 || at == 0 || next == segment.size()) return false;
-  const utf8::Decoded c = utf8::Decode(segment, next);
-  const uint32_t after = tables_.char_info[c.code_point], before = run_.previous;
-  if (!c.valid || ((after | before) & kNoCode) != 0) return false;
+  if ((info & image::kCharCodeMask) == 0) return false;
+  depends_ |= at == 0 || next == segment.size();
   const auto is_code = [this](uint32_t neighbour, bool first) {
+    if ((neighbour & kNoCode) != 0) return false;
     if ((neighbour & image::kCharExpands) == 0) return (neighbour & image::kCharSpace) == 0;
     const uint16_t* const list = run_.expansions + (neighbour & image::kCharCodeMask);
     const uint32_t count = ExpansionCount(list);
     return count != 0 && list[first ? 1 : count] != 0;
   };
-  return is_code(after, true) && is_code(before, false);
+  const bool apart_before =
+      at == 0 ? EndsApart(before_, image::kDropsOtherLeft) : is_code(run_.previous, false);
+  if (!apart_before) return false;
+  if (next == segment.size()) return EndsApart(after_, image::kDropsOtherRight);
+  const utf8::Decoded c = utf8::Decode(segment, next);
+  return c.valid && is_code(tables_.char_info[c.code_point], true);
+}
+
+// The same of the end of the segment: isolated punctuation stands there, or the stretch ends and no
+// Strip drops the character.
+bool SpanDecoder::EndsApart(int neighbour, uint32_t drops) const {
+  if (neighbour == kNoByte) return (tables_.config->rules & drops) == 0;
+  return isolates_ && neighbour < 0x80 && isolated_.Has(static_cast<uint8_t>(neighbour));
 }
 
 // Whether the character at `at` is read together with the one before it, of that info: what that
@@ -511,9 +582,8 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
   const bool begins = *at == 0;
   *at += c.size;
   if ((info & image::kCharExpands) != 0) {
-    // Without a character between them CR and LF are read together.
     const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
-    if (every_space_ && begins && ExpansionCount(list) == 0) {
+    if (every_space_ && !model_.huggingface() && begins && ExpansionCount(list) == 0) {
       return Outcome::General(RANKFEED_REASON_CONTEXT);
     }
     // With room for the next character, which may be a mark that is read together with this one:
@@ -649,6 +719,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
     trailing_space_ = before_space_.trailing_space;
     word_first_ = before_space_.word_first;
     continues_ = before_space_.continues;
+    at_front_ = before_space_.at_front;
     return true;
   }
   uint32_t codes = 0;
@@ -678,7 +749,7 @@ bool SpanDecoder::AppendAlone(std::string_view segment, size_t begin, size_t end
     if ((info & image::kCharExpands) == 0) return uint32_t{1};
     return ExpansionCount(run_.expansions + (info & image::kCharCodeMask));
   };
-  if (every_space_ && begin == 0 &&
+  if (every_space_ && !model_.huggingface() && begin == 0 &&
       std::all_of(infos, infos + count, [&](uint32_t info) { return size_of(info) == 0; })) {
     return false;
   }
@@ -727,8 +798,7 @@ Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t 
 // Appends what a group becomes, but for the first elements that the cursor says were.
 Outcome SpanDecoder::AppendElements(std::span<const uint16_t> elements, std::string_view segment,
                                     size_t begin, size_t end, Cursor* cursor) {
-  // Without a character between them CR and LF are read together.
-  if (every_space_ && begin == 0 && elements.empty()) {
+  if (every_space_ && !model_.huggingface() && begin == 0 && elements.empty()) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
   // Each space begins a span with a code of its own.

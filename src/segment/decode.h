@@ -173,10 +173,14 @@ class SpanDecoder {
 
   uint32_t DecodeShort(const Segments& segments, const LookUp& look_up, uint32_t first,
                        Decoded* out);
-  Outcome DecodeLong(std::string_view segment, bool more, Cursor* cursor);
+  Outcome DecodeLong(std::string_view segment, Cursor* cursor);
+  Outcome DecodeChars(std::string_view segment, size_t pos, Cursor* cursor);
   size_t AppendAscii(std::string_view segment, size_t at);
+  Outcome JoinedSign(std::string_view segment, size_t* at, Cursor* cursor);
   uint32_t InfoBefore(std::string_view segment, size_t at) const;
-  bool StandsApart(std::string_view segment, size_t at, uint32_t info) const;
+  bool StandsApart(std::string_view segment, size_t at, uint32_t info);
+  bool EndsApart(int neighbour, uint32_t drops) const;
+  bool LeavesLineEndsTogether() const;
   bool IsJoined(std::string_view segment, size_t at, uint32_t info) const;
   Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
                       Cursor* cursor);
@@ -241,6 +245,7 @@ class SpanDecoder {
   void Add(uint32_t code) { run_.codes[run_.size++] = static_cast<uint16_t>(code); }
   void Open(bool word_start, const char* resume, uint32_t skip = 0, uint32_t group_end = 0);
   bool Closes(uint32_t size) const;
+  bool KeepsEmpty() const;
   void Close();
   void CloseBeforeWord();
   bool IsIsolated(char32_t c) const;
@@ -280,8 +285,8 @@ class SpanDecoder {
   bool AppendWordsAgain(std::string_view segment, size_t* at, const Cursor& cursor);
   // Before a character that ends a word is appended.
   void NoteOpenSpan(const char* text) {
-    before_space_ = {text,      run_.resume, skip_at_,        skip_,       group_end_,
-                     run_.size, run_.count,  trailing_space_, word_first_, continues_};
+    before_space_ = {text,       run_.resume,     skip_at_,    skip_,      group_end_, run_.size,
+                     run_.count, trailing_space_, word_first_, continues_, at_front_};
   }
   uint32_t AppendOnce(std::span<const uint16_t> span);
   Found Kept(const Path& path, uint8_t not_kept) const {
@@ -302,16 +307,22 @@ class SpanDecoder {
   // Path::flags of those that are not kept for other texts, and of longer segments not even here.
   const uint8_t not_kept_, not_kept_of_runs_;
   const bool every_space_;         // kEverySpaceIsWord
+  const bool front_vanishes_;      // a U+2581 that is put in front of nothing or a space does
   const bool isolates_;            // kIsolatesPunctuation
   const bool keeps_other_spaces_;  // white space that is none is a character
   RunDecode run_ = {};
-  // Of the segment that is decoded: where its spans begin, and what it held.
+  // Of the segment that is decoded: the bytes before and behind it in its stretch, kNoByte at an
+  // end of that; where its spans begin, and what it held.
+  static constexpr int kNoByte = -1;
+  int before_ = kNoByte, after_ = kNoByte;
   uint32_t first_size_ = 0, first_count_ = 0;
   bool trailing_space_ = false, spaces_ = false;  // characters that normalize to a space
   // It is decoded from its begin on: nothing of it is in the batch before, not even of its first
   // character, and all of it can be taken back.
   bool front_ = false;
   bool word_first_ = false;  // it begins with isolated punctuation
+  bool depends_ = false;     // what it became depends on what is next to it
+  bool at_front_ = false;    // a U+2581 that is not kept alone stands before the open span
   ByteSet isolated_ = {};    // of ASCII
   // Of the batch:
   bool has_cjk_ = false;    // a character from image::kFirstCjk on
@@ -329,7 +340,7 @@ class SpanDecoder {
     const char* text = nullptr;  // of that character
     const char *resume = nullptr, *skip_at = nullptr;
     uint32_t skip = 0, group_end = 0, size = 0, count = 0;
-    bool trailing_space = false, word_first = false, continues = false;
+    bool trailing_space = false, word_first = false, continues = false, at_front = false;
   };
   OpenSpan before_space_;
 

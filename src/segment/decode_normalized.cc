@@ -137,9 +137,13 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
   std::string_view text;
   const Outcome outcome = Normalize(segment, &text);
   if (outcome.kind != Kind::kSearch) return outcome;
-  if (every_space_ && text.empty()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  const bool huggingface = model_.huggingface();
+  if (every_space_ && !huggingface && text.empty()) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
   trailing_space_ = spaces_ = word_first_ = false;
   front_ = true;
+  at_front_ = front_vanishes_ && before_ == kNoByte;
   Open(word_start, nullptr);
   for (size_t pos = 0; pos < text.size();) {
     if (room() < kCharRoom) {
@@ -153,6 +157,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
     if (IsOtherSpace(c, segment)) return Outcome::General(RANKFEED_REASON_CONTEXT);
     AppendNormalized(c, nullptr, 0, 0);
   }
+  if (huggingface && LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
   Close();
   return {};
 }

@@ -45,6 +45,11 @@ class Emitter {
         offsets_(model) {
     std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
     if (isolates_) std::memcpy(isolated_.low, model.segment.config->common, sizeof(isolated_.low));
+    const uint32_t space = model.PieceOfCode(model.segment.config->space_code);
+    if (!Arithmetic::kGoesOn && space != trie::kNoValue) {
+      const uint32_t id = model.value_ids[space];
+      if (id != model.config->unk_id) space_id_ = id;
+    }
   }
 
   // Where tokens go from now on.
@@ -141,9 +146,8 @@ class Emitter {
   [[gnu::noinline]] rankfeed_reason EmitTrailing() {
     trailing_space_ |= !stretch_.empty() && separators_.Has(static_cast<uint8_t>(stretch_.back()));
     if (!trailing_space_) return RANKFEED_REASON_NONE;
-    const auto code = static_cast<uint16_t>(model_.segment.config->space_code);
     const uint32_t token = sink_->count;
-    const rankfeed_reason reason = ledger_.Search({&code, 1}, *sink_);
+    const rankfeed_reason reason = EmitWordOfSpace();
     if (reason != RANKFEED_REASON_NONE || !wants_offsets_) return reason;
     return offsets_.PlaceTrailing(token, *sink_) ? reason : RANKFEED_REASON_OPTIONS;
   }
@@ -215,6 +219,14 @@ class Emitter {
   rankfeed_reason EmitSpace() {
     if (!trailing_space_) return RANKFEED_REASON_NONE;
     trailing_space_ = false;
+    return EmitWordOfSpace();
+  }
+  // A word of one U+2581: where each word is searched from score 0, it is that piece.
+  rankfeed_reason EmitWordOfSpace() {
+    if (space_id_ != kNone) {
+      sink_->Push(space_id_, 0, 0);
+      return RANKFEED_REASON_NONE;
+    }
     const auto code = static_cast<uint16_t>(model_.segment.config->space_code);
     return ledger_.Search({&code, 1}, *sink_);
   }
@@ -430,6 +442,7 @@ class Emitter {
   const Found* const found_;                 // of the batch
   const uint8_t leaves_;                     // Path::flags
   const bool isolates_;                      // kIsolatesPunctuation
+  uint32_t space_id_ = kNone;                // of a word of one U+2581, if that is known
   ByteSet separators_ = {}, isolated_ = {};  // isolated_: of ASCII
   ScoreLedger<Arithmetic> ledger_;
   std::conditional_t<kFloat32, SpOffsets, Offsets> offsets_;

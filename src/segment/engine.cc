@@ -104,14 +104,6 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
     }
     run.marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
     if (run.reason != RANKFEED_REASON_NONE) return Leave(run.reason, stop);
-    if (run.token != nullptr) {
-      if (texts_->added->refuse_special && (run.token->flags & image::kSpecial) != 0) {
-        *stop = {.token = run.token};
-        return true;
-      }
-      const uint32_t offset = OffsetOf(run.stretch);
-      sink_->Push(run.token->id, offset, offset + static_cast<uint32_t>(run.stretch.size()));
-    }
     const bool ends = !rest && (run.marks & SegmentRun::kEndsStretch) != 0;
     rankfeed_reason reason = emitter_.Emit(segments, begin, rest ? count : end, end, ends);
     if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
@@ -122,6 +114,13 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
         reason = RANKFEED_REASON_OPTIONS;
       }
       if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
+    }
+    if (run.token != nullptr) {
+      if (texts_->added->refuse_special && (run.token->flags & image::kSpecial) != 0) {
+        *stop = {.token = run.token};
+        return true;
+      }
+      sink_->Push(run.token->id, run.token_begin, run.token_end);
     }
     if ((run.marks & SegmentRun::kEndsText) != 0) EndText();
   }

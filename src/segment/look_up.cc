@@ -43,8 +43,8 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
     while (made < end) {
       const SegmentRun& of = queue.RunOf(made, &run);
       const uint32_t size = std::min(queue.end(of), end) - made;
-      kernels.make_keys(tables_, of.stretch.data(), of.stretch.size(), segments.From(made), size,
-                        made, batch);
+      kernels.make_keys(tables_, of.stretch.data(), of.stretch.size() + of.beyond,
+                        segments.From(made), size, made, batch);
       made += size;
     }
     if (queue.more()) queue.Fetch(&next);
@@ -56,6 +56,33 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
   batch.keys[kMaxBatch] = {{SegmentKey::Tag(0x7f, false), 0, 0, 0}};
   miss_count_ = kernels.find_repeats(batch, kMaxBatch, miss_count_, scratch_.slots,
                                      scratch_.repeats, &repeat_count_);
+}
+
+void LookUp::SeparateRepeats(SegmentQueue& queue, uint32_t k) {
+  uint16_t* const misses = scratch_.batch.misses;
+  Repeat* const repeats = scratch_.repeats;
+  uint16_t* const places = scratch_.inserts;  // by segment; not in use yet
+  const Segments segments = queue.segments();
+  const auto note = [&](uint16_t segment, uint32_t* run) {
+    const std::string_view stretch = queue.RunOf(segment, run).stretch;
+    places[segment] = queue.PlaceOf(stretch, segments.begin(segment), segments.ends[segment]);
+  };
+  // What was decoded before is the same in every place.
+  const uint16_t first = misses[k];
+  const uint32_t own = miss_count_, count = repeat_count_;
+  uint32_t run = 0;
+  for (uint32_t i = k; i < own; ++i) note(misses[i], &run);
+  run = repeat_count_ = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const Repeat repeat = repeats[i];
+    if (repeat.segment > first) note(repeat.segment, &run);
+    if (repeat.of < first || places[repeat.segment] == places[repeat.of]) {
+      repeats[repeat_count_++] = repeat;
+    } else {
+      misses[miss_count_++] = repeat.segment;
+    }
+  }
+  if (miss_count_ != own) std::sort(misses + k + 1, misses + miss_count_);
 }
 
 void LookUp::Resolve(const SpanDecoder& spans, uint32_t end) {

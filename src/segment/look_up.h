@@ -89,6 +89,10 @@ class LookUp {
   const uint16_t* misses() const { return scratch_.batch.misses; }
   uint32_t miss_count() const { return miss_count_; }
 
+  // Miss k became what it did for what is next to it. Repeats behind it in another place than those
+  // that they repeat become misses. Once a batch: O(misses + repeats).
+  void SeparateRepeats(SegmentQueue& queue, uint32_t k);
+
   // What misses were decoded to: room for as many, in order, and how many there are.
   Decoded* decoded() const { return scratch_.decoded; }
   uint32_t decoded_count() const { return decoded_count_; }

@@ -3,8 +3,11 @@
 #include "segment/queue.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/hash.h"
 #include "base/utf8.h"
+#include "segment/groups.h"
 #include "segment/spans.h"
 #include "unicode/properties.h"
 
@@ -57,29 +60,34 @@ void SegmentQueue::BeginText() {
 }
 
 void SegmentQueue::BeginSplit() {
-  Add({text_, tail_, tail_, nullptr, SegmentRun::kBeginsText, RANKFEED_REASON_NONE});
+  Add({.stretch = text_, .begin = tail_, .end = tail_, .marks = SegmentRun::kBeginsText});
   split_.emplace(added_->Find(text_));
 }
 
 void SegmentQueue::NextPart() {
-  if (split_->pending != nullptr) {
-    Add({split_->token_text, tail_, tail_, split_->pending, 0, RANKFEED_REASON_NONE});
-    split_->pending = nullptr;
-    return;
+  if (split_->pending.token != nullptr) {
+    return AddToken(&Add({.stretch = {}, .begin = tail_, .end = tail_}));
   }
   if (split_->last) {
-    Add({text_, tail_, tail_, nullptr, SegmentRun::kEndsText, RANKFEED_REASON_NONE});
+    Add({.stretch = text_, .begin = tail_, .end = tail_, .marks = SegmentRun::kEndsText});
     split_.reset();
     return;
   }
-  general::AddedMatch match{
-      .begin = 0, .end = static_cast<uint32_t>(text_.size()), .token = nullptr};
+  const size_t begin = split_->done;
+  general::AddedMatch& match = split_->pending;
   split_->last = !split_->matches.Next(&match);
-  const size_t begin = split_->done, end = split_->last ? text_.size() : match.begin;
-  split_->pending = match.token;
+  const size_t end = split_->last ? text_.size() : match.begin;
   split_->done = match.end;
-  split_->token_text = {text_.data() + end, match.end - end};
   if (begin < end) OpenStretch({text_.data() + begin, end - begin}, 0);
+}
+
+// The token that comes next is behind the segments of that run.
+void SegmentQueue::AddToken(SegmentRun* run) {
+  general::AddedMatch& match = split_->pending;
+  run->token = match.token;
+  run->token_begin = match.begin;
+  run->token_end = match.end;
+  match.token = nullptr;
 }
 
 void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
@@ -92,29 +100,56 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
 }
 
 void SegmentQueue::OpenLooking(std::string_view stretch) {
-  const uint32_t rules = model_.segment.config->rules;
-  stretch_ = Stripped(stretch);
-  if (isolates_ && split_.has_value() && stretch_.size() <= kLookedThrough &&
-      HoldsGeneral(stretch_)) {
-    reason_ = RANKFEED_REASON_CHARACTER;
-    look_for_normalized_ = false;
-    scanner_.Start(stretch_);
-    return scanner_.Stop();
-  }
-  const bool at_text_begin = stretch_.data() == text_.data();
-  bool prefixed = (rules & image::kPrependRules) == 0 ||
-                  ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
-  look_for_normalized_ = !normalized_tokens_.empty();
-  reason_ = ReasonAtBegin(stretch_, &prefixed);
-  if (DropsOther(stretch_)) [[unlikely]]
-    reason_ = RANKFEED_REASON_CONTEXT;
-  scanner_.Start(stretch_, prefixed);
+  const Opening opening = LookAtEnds(stretch);
+  stretch_ = {stretch.data() + opening.begin, opening.size};
+  loses_stop_byte_ = stretch_.size() != stretch.size() && !split_.has_value() && LosesStopByte();
+  reason_ = opening.reason;
+  look_for_normalized_ = !normalized_tokens_.empty() && !opening.general;
+  scanner_.Start(stretch_, opening.prefixed);
   if (reason_ == RANKFEED_REASON_NONE && look_for_normalized_ &&
       stretch_.size() > SegmentScanner::kBlockBytes) {
     look_for_normalized_ = false;
     if (normalized_tokens_.MayOccurIn(stretch_)) reason_ = RANKFEED_REASON_ADDED_TOKEN;
   }
   if (reason_ != RANKFEED_REASON_NONE) scanner_.Stop();
+}
+
+// The opening of a stretch. Where added tokens are everywhere the same few short ones come again
+// and again; of one inside of a text nothing counts but its bytes.
+SegmentQueue::Opening SegmentQueue::LookAtEnds(std::string_view stretch) {
+  uint64_t bytes;
+  const size_t readable = text_.size() - static_cast<size_t>(stretch.data() - text_.data());
+  const bool inside = split_.has_value() && stretch.data() != text_.data();
+  if (!inside || stretch.size() > sizeof(bytes) || readable < sizeof(bytes)) {
+    return OpeningOf(stretch);
+  }
+  std::memcpy(&bytes, stretch.data(), sizeof(bytes));
+  const auto size = static_cast<uint32_t>(stretch.size());
+  bytes &= ~uint64_t{0} >> (64 - 8 * size);
+  KnownOpening& known = known_openings_[HashEnds(size, bytes, 0) >> (64 - kKnownBits)];
+  if (known.bytes != bytes || known.size != size) known = {bytes, size, OpeningOf(stretch)};
+  return known.opening;
+}
+
+SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
+  const uint32_t rules = model_.segment.config->rules;
+  std::string_view left = Stripped(stretch);
+  bool unknown = false;
+  if ((rules & image::kDropsOther) != 0) left = WithoutDropped(left, &unknown);
+  Opening opening{.begin = static_cast<uint32_t>(left.data() - stretch.data()),
+                  .size = static_cast<uint32_t>(left.size())};
+  if (isolates_ && split_.has_value() && left.size() <= kLookedThrough && HoldsGeneral(left)) {
+    opening.general = true;
+    opening.reason = RANKFEED_REASON_CHARACTER;
+    return opening;
+  }
+  const bool at_text_begin = left.data() == text_.data();
+  opening.prefixed = (rules & image::kPrependRules) == 0 ||
+                     ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
+  opening.reason = ReasonAtBegin(left, &opening.prefixed);
+  if (unknown) [[unlikely]]
+    opening.reason = RANKFEED_REASON_CONTEXT;
+  return opening;
 }
 
 // Whether a text loses the character, if it begins with that: white space, or in SentencePiece
@@ -145,13 +180,28 @@ std::string_view SegmentQueue::Stripped(std::string_view stretch) const {
   return stretch;
 }
 
-// Where spaces are counted, or only the begin of a text gets a U+2581, or spaces there get none,
-// what the first character becomes decides whether it gets one; if that is not itself, nor begins
-// with a space, the general path finds out. *prefixed: false where it needs none.
+// Whether among what was stripped of the text is a byte that added tokens begin with.
+bool SegmentQueue::LosesStopByte() const {
+  const auto has = [this](const char* from, const char* to) {
+    return std::any_of(from, to,
+                       [this](char byte) { return stop_bytes_.Has(static_cast<uint8_t>(byte)); });
+  };
+  const char* const end = stretch_.data() + stretch_.size();
+  return has(text_.data(), stretch_.data()) || has(end, text_.data() + text_.size());
+}
+
+// Where only the begin of a text gets a U+2581 (HuggingFace), or in SentencePiece parity where
+// spaces are counted or those there get none, what the first character becomes decides whether it
+// gets one; if that is not itself, nor begins with a space, the general path finds out. *prefixed:
+// false where it needs none. Where HuggingFace counts spaces, a U+2581 that was put in front of
+// one, or of nothing, is taken back (segment/decode.h).
 rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* prefixed) const {
-  constexpr uint32_t kCounts = image::kEverySpaceIsWord | image::kPrependOnlyFirst;
+  constexpr uint32_t kCounts = image::kEverySpaceIsWord | image::kPrependsNever;
   const SegmentTables& tables = model_.segment;
-  const uint32_t counts = model_.huggingface() ? kCounts : kCounts | image::kPrependsNever;
+  const bool at_text_begin = stretch.data() == text_.data();
+  const uint32_t counts = !model_.huggingface() ? kCounts
+                          : at_text_begin       ? uint32_t{image::kPrependOnlyFirst}
+                                                : 0;
   if ((tables.config->rules & counts) == 0 || stretch.empty()) return RANKFEED_REASON_NONE;
   const utf8::Decoded first = utf8::Decode(stretch, 0);
   const bool ascii = first.code_point < 0x80;
@@ -190,23 +240,51 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* pref
   return begins_otherwise ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
 }
 
-// Whether a Strip that comes behind other steps drops white space at an end of a stretch that is a
-// character elsewhere. What is dropped with it is told by the steps before it.
-bool SegmentQueue::DropsOther(std::string_view stretch) const {
+// Without the white space at its ends that is a character elsewhere, where a Strip that comes
+// behind other steps drops it, and without what is dropped with it. *unknown: what that is depends
+// on what its characters become together.
+std::string_view SegmentQueue::WithoutDropped(std::string_view stretch, bool* unknown) const {
   const uint32_t rules = model_.segment.config->rules;
-  End end = (rules & image::kDropsOtherLeft) != 0 ? End::kAskNext : End::kStays;
-  for (size_t at = 0; end == End::kAskNext && at < stretch.size();) {
+  if ((rules & image::kDropsOtherRight) != 0) stretch.remove_suffix(DroppedRight(stretch, unknown));
+  if ((rules & image::kDropsOtherLeft) != 0) stretch.remove_prefix(DroppedLeft(stretch, unknown));
+  return stretch;
+}
+
+// How many bytes at the end. No mark is among them, so nothing before them is read with them.
+size_t SegmentQueue::DroppedRight(std::string_view stretch, bool* unknown) const {
+  size_t dropped = 0;
+  bool alone = true;
+  for (size_t at = stretch.size(); at > 0;) {
+    at = CharacterGroups::Before(stretch, at);
     const utf8::Decoded c = utf8::Decode(stretch, at);
-    end = EndWith(c, true);
+    const End end = EndWith(c, false);
+    if (end == End::kStays) break;
+    alone = alone && IsDroppedAlone(c);
+    if (end != End::kDrops) continue;
+    *unknown = *unknown || !alone;
+    if (alone) dropped = stretch.size() - at;
+  }
+  return dropped;
+}
+
+// The same at the begin. Nor is a mark behind them.
+size_t SegmentQueue::DroppedLeft(std::string_view stretch, bool* unknown) const {
+  size_t dropped = 0;
+  bool alone = true;
+  for (size_t at = 0; at < stretch.size();) {
+    const utf8::Decoded c = utf8::Decode(stretch, at);
+    const End end = EndWith(c, true);
+    if (end == End::kStays) break;
     at += c.size;
+    alone = alone && IsDroppedAlone(c);
+    if (end != End::kDrops) continue;
+    const bool marked =
+        at != stretch.size() &&
+        (model_.segment.char_info[utf8::CodePointAt(stretch, at)] & image::kCharMarks) != 0;
+    *unknown = *unknown || !alone || marked;
+    if (alone && !marked) dropped = at;
   }
-  if (end == End::kDrops) return true;
-  end = (rules & image::kDropsOtherRight) != 0 ? End::kAskNext : End::kStays;
-  for (size_t at = stretch.size(); end == End::kAskNext && at > 0;) {
-    at = utf8::Previous(stretch, at);
-    end = EndWith(utf8::Decode(stretch, at), false);
-  }
-  return end == End::kDrops;
+  return dropped;
 }
 
 // Whether a stretch holds what takes the general path wherever it stands, or most often.
@@ -216,10 +294,21 @@ bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
     return plain(static_cast<unsigned char>(byte));
   });
   if (all_plain) return false;  // as nearly always
+  const auto isolated = [&](size_t at) { return isolated_.Has(static_cast<uint8_t>(stretch[at])); };
+  // Of the character before: white space of any kind, or such that is a character alone.
+  bool space = false, other_space = false;
   for (size_t at = 0; at < stretch.size();) {
     const utf8::Decoded c = utf8::Decode(stretch, at);
-    if ((model_.segment.char_info[c.code_point] & image::kCharGeneralPath) != 0) return true;
-    if (!plain(c.code_point) && at != 0 && isolated_.Has(static_cast<uint8_t>(stretch[at - 1])) &&
+    const uint32_t info = model_.segment.char_info[c.code_point];
+    const bool general = (info & image::kCharGeneralPath) != 0;
+    if (general && (info & image::kCharCodeMask) == 0) return true;
+    const bool separator =
+        c.code_point < 0x80 && separators_.Has(static_cast<uint8_t>(c.code_point));
+    if ((general && space) || (separator && other_space)) return true;
+    space = general || separator;
+    other_space = general;
+    // At the begin, and behind another sign, it is known that a word begins (segment/decode.cc).
+    if (!plain(c.code_point) && at > 1 && isolated(at - 1) && !isolated(at - 2) &&
         scanner_.JoinsPunctuation(stretch, at)) {
       return true;
     }
@@ -229,7 +318,7 @@ bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
 }
 
 // What becomes of a stretch that ends with that character, behind what vanishes or may do so.
-SegmentQueue::End SegmentQueue::EndWith(const utf8::Decoded& c, bool left) const {
+SegmentQueue::End SegmentQueue::EndOf(const utf8::Decoded& c, bool left) const {
   const SegmentTables& tables = model_.segment;
   const uint32_t info = tables.char_info[c.code_point];
   constexpr uint32_t kPlain = image::kCharSpace | image::kCharExpands | image::kCharNormalizes |
@@ -246,6 +335,25 @@ SegmentQueue::End SegmentQueue::EndWith(const utf8::Decoded& c, bool left) const
   const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
   const uint32_t count = ExpansionCount(list);
   return count != 0 && list[left ? 1 : count] != 0 ? End::kStays : End::kAskNext;
+}
+
+// Whether a late Strip drops that character at an end of a stretch whatever it stands next to: it
+// is white space, becomes that, or vanishes.
+bool SegmentQueue::IsDroppedAlone(const utf8::Decoded& c) const {
+  const SegmentTables& tables = model_.segment;
+  const uint32_t info = tables.char_info[c.code_point];
+  const bool separator = c.code_point < 0x80 && separators_.Has(static_cast<uint8_t>(c.code_point));
+  if (separator) return true;
+  if (!c.valid || (info & (image::kCharNormalizes | image::kCharMarks)) != 0) return false;
+  if ((info & image::kCharExpands) == 0) {
+    // White space that is a character between others has its code.
+    constexpr uint32_t kGeneral = image::kCharGeneralPath;
+    return (info & image::kCharSpace) != 0 ||
+           (info & (kGeneral | image::kCharCodeMask)) != kGeneral;
+  }
+  const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
+  const uint32_t count = ExpansionCount(list);
+  return std::all_of(list + 1, list + 1 + count, [](uint16_t code) { return code == 0; });
 }
 
 // Whether a stretch begins with a character, `first`, that becomes a space, or several characters
@@ -270,13 +378,22 @@ bool SegmentQueue::BeginsWithSpace(std::string_view stretch, const utf8::Decoded
 
 void SegmentQueue::ScanBlock() {
   const uint32_t begin = tail_;
-  SegmentRun& run = Add({stretch_, tail_, tail_, nullptr, begin_marks_, reason_});
+  const auto beyond =
+      static_cast<size_t>(text_.data() + text_.size() - (stretch_.data() + stretch_.size()));
+  SegmentRun& run =
+      Add({.stretch = stretch_,
+           .begin = tail_,
+           .end = tail_,
+           .marks = begin_marks_,
+           .beyond = static_cast<uint8_t>(std::min<size_t>(beyond, SegmentRun::kBeyond)),
+           .reason = reason_});
   begin_marks_ = 0;
   if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments.From(tail_));
   tail_ = run.end;
   scanning_ = !scanner_.done();
   if (scanning_) return;
-  if (scanner_.stopped() || reason_ != RANKFEED_REASON_NONE) [[unlikely]] {
+  if (scanner_.stopped() || loses_stop_byte_ || reason_ != RANKFEED_REASON_NONE) [[unlikely]] {
+    loses_stop_byte_ = false;
     if (look_later_ && added_->filter->MayOccurIn(text_)) {
       look_later_ = false;
       tail_ = begin;
@@ -291,7 +408,11 @@ void SegmentQueue::ScanBlock() {
   }
   look_later_ = false;
   run.marks |= SegmentRun::kEndsStretch;
-  if (!split_.has_value()) run.marks |= SegmentRun::kEndsText;
+  if (split_.has_value()) {
+    AddToken(&run);
+  } else {
+    run.marks |= SegmentRun::kEndsText;
+  }
 }
 
 uint32_t SegmentQueue::Leave(uint32_t number, uint32_t i, rankfeed_reason reason, bool whole) {
@@ -340,15 +461,17 @@ uint32_t SegmentQueue::LeaveInPart(uint32_t number, Bytes part, rankfeed_reason 
   const uint32_t first = from(std::max(before->begin, head_), part.begin);
   constexpr uint8_t kBegins = SegmentRun::kBeginsText | SegmentRun::kBeginsStretch;
   const auto ends = static_cast<uint8_t>(before->marks & ~kBegins);
+  before[1] = {.stretch = {stretch.data() + part.begin, part.end - part.begin},
+               .begin = first,
+               .end = first,
+               .marks = SegmentRun::kPart,
+               .reason = reason};
+  before[2] = *before;
+  before[2].begin = from(first, part.end);
+  before[2].marks = ends;
   before->end = first;
   before->marks &= kBegins;
-  before[1] = {{stretch.data() + part.begin, part.end - part.begin},
-               first,
-               first,
-               nullptr,
-               SegmentRun::kPart,
-               reason};
-  before[2] = {stretch, from(first, part.end), end, nullptr, ends, RANKFEED_REASON_NONE};
+  before->token = nullptr;
   SkipTo(before + 2, part.end);
   return first - head_;
 }
@@ -383,24 +506,20 @@ uint32_t SegmentQueue::BeforeKnownReason(uint32_t count) {
 }
 
 void SegmentQueue::DropStretch() {
-  uint8_t marks = 0;
   for (;;) {
     head_ = std::max(head_, front().end);
-    marks = front().marks;
-    if ((marks & SegmentRun::kEndsStretch) != 0 || first_run_ + 1 == run_count_) break;
+    if ((front().marks & SegmentRun::kEndsStretch) != 0 || first_run_ + 1 == run_count_) break;
     ++first_run_;
   }
-  if ((marks & SegmentRun::kEndsStretch) == 0) {  // it is still being scanned
+  SegmentRun& last = front();
+  if ((last.marks & SegmentRun::kEndsStretch) == 0) {  // it is still being scanned
     scanner_.Stop();
     scanning_ = false;
-    marks = split_.has_value() ? 0 : SegmentRun::kEndsText;
+    last.marks = split_.has_value() ? 0 : SegmentRun::kEndsText;
   }
-  front() = {front().stretch,
-             head_,
-             head_,
-             nullptr,
-             static_cast<uint8_t>(marks & SegmentRun::kEndsText),
-             RANKFEED_REASON_NONE};
+  last.begin = last.end = head_;
+  last.marks &= SegmentRun::kEndsText;
+  last.reason = RANKFEED_REASON_NONE;
 }
 
 void SegmentQueue::Fetch(Place* place) const {

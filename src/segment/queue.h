@@ -23,7 +23,8 @@
 
 namespace rankfeed::segment {
 
-// Segments of one stretch that lie next to each other in the queue, or an added token.
+// Segments of one stretch that lie next to each other in the queue, and an added token behind them;
+// either may be missing.
 struct SegmentRun {
   // kPart: not segments, but bytes of the stretch that take the general path in their place.
   enum : uint8_t {
@@ -34,11 +35,16 @@ struct SegmentRun {
     kPart = 16
   };
 
-  std::string_view stretch;        // or the bytes of the token or the part
-  uint32_t begin, end;             // segments, by number in the queue
-  const image::AddedToken* token;  // null: segments
-  uint8_t marks;
-  rankfeed_reason reason;  // why the stretch leaves the fast road, or the part does
+  // Bytes of a text behind a stretch that are counted: what a key may be read beyond its segment.
+  static constexpr uint32_t kBeyond = 32;
+
+  std::string_view stretch;  // or the bytes of the part
+  uint32_t begin, end;       // segments, by number in the queue
+  uint8_t marks = 0;
+  uint8_t beyond = 0;                             // kBeyond at most
+  rankfeed_reason reason = RANKFEED_REASON_NONE;  // why the stretch leaves, or the part does
+  const image::AddedToken* token = nullptr;       // null: none
+  uint32_t token_begin = 0, token_end = 0;        // bytes of the text
 };
 
 class SegmentQueue {
@@ -66,10 +72,14 @@ class SegmentQueue {
         looks_at_begin_((model.segment.config->rules & kAboutBegins) != 0 ||
                         !normalized_tokens.empty()),
         separators_(classes.separators),
+        stop_bytes_(classes.stop_bytes),
         isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
         scratch_(scratch),
         scanner_(model, kernels, classes, scratch.scanner) {
     if (isolates_) isolated_ = classes.common;
+    for (uint32_t byte = 0; byte < 0x80; ++byte) {
+      for (const bool left : {false, true}) ascii_ends_[left][byte] = EndOf({byte, 1, true}, left);
+    }
   }
 
   // The texts to scan, which must stay. added: null where they hold no added tokens. parts: whether
@@ -83,7 +93,7 @@ class SegmentQueue {
     head_ = tail_ = first_run_ = run_count_ = 0;
     next_ = 0;
     split_.reset();
-    scanning_ = look_later_ = leaving_ = false;
+    scanning_ = look_later_ = leaving_ = loses_stop_byte_ = false;
   }
 
   // Whether there is anything left to scan.
@@ -101,6 +111,17 @@ class SegmentQueue {
   uint32_t waiting() const { return tail_ - head_; }
   Segments segments() const { return scratch_.segments.From(head_); }
   SegmentRun& front() { return scratch_.runs[first_run_]; }
+  // What makes a difference to what bytes [begin, end) of a stretch become: whether it begins
+  // there, and where punctuation is isolated whether it, or such, is on either side.
+  uint16_t PlaceOf(std::string_view stretch, uint32_t begin, uint32_t end) const {
+    if (!isolates_) return begin == 0;
+    const auto isolated = [&](size_t at) {
+      return isolated_.Has(static_cast<uint8_t>(stretch[at]));
+    };
+    const bool before = begin == 0 || isolated(begin - 1);
+    const bool behind = end == stretch.size() || isolated(end);
+    return static_cast<uint16_t>(before + 2 * behind);
+  }
   // The run of a segment, or of one behind those of *run, which is moved on.
   SegmentRun& RunOf(uint32_t segment, uint32_t* run) {
     while (scratch_.runs[first_run_ + *run].end <= head_ + segment) ++*run;
@@ -141,15 +162,27 @@ class SegmentQueue {
   struct Split {
     explicit Split(const general::AddedTokenScanner& from) : matches(from) {}
     general::AddedTokenScanner matches;
-    size_t done = 0;                             // bytes
-    const image::AddedToken* pending = nullptr;  // comes behind the stretch that was opened
-    std::string_view token_text = {};            // its bytes
-    bool last = false;                           // no match is left
+    size_t done = 0;                   // bytes
+    general::AddedMatch pending = {};  // comes behind the stretch that was opened, if not null
+    bool last = false;                 // no match is left
   };
 
   struct Bytes {
     uint32_t begin, end;
   };
+  // What is told of a stretch before it is scanned, by its ends or all of it.
+  struct Opening {
+    uint32_t begin, size;  // of what a Strip leaves of it
+    bool prefixed = true;  // it begins a word, whatever it begins with
+    bool general = false;  // it holds what takes the general path
+    rankfeed_reason reason = RANKFEED_REASON_NONE;
+  };
+  struct KnownOpening {
+    uint64_t bytes = 0;
+    uint32_t size = 0;  // 0: none is kept
+    Opening opening = {};
+  };
+  static constexpr int kKnownBits = 6;
   // Bytes of a stretch between added tokens that is looked through at once for what would make it
   // leave later, when much was done of it and of those behind it.
   static constexpr size_t kLookedThrough = 16;
@@ -162,14 +195,24 @@ class SegmentQueue {
   void NextPart();
   void OpenStretch(std::string_view stretch, uint8_t marks);
   void OpenLooking(std::string_view stretch);
+  Opening LookAtEnds(std::string_view stretch);
+  Opening OpeningOf(std::string_view stretch) const;
   void ScanBlock();
+  void AddToken(SegmentRun* run);
   std::string_view Stripped(std::string_view stretch) const;
+  bool LosesStopByte() const;
   bool StripsLeft(const utf8::Decoded& c) const;
   rankfeed_reason ReasonAtBegin(std::string_view stretch, bool* prefixed) const;
-  bool DropsOther(std::string_view stretch) const;
+  std::string_view WithoutDropped(std::string_view stretch, bool* unknown) const;
+  size_t DroppedRight(std::string_view stretch, bool* unknown) const;
+  size_t DroppedLeft(std::string_view stretch, bool* unknown) const;
   bool HoldsGeneral(std::string_view stretch) const;
   enum class End : uint8_t { kStays, kDrops, kAskNext };
-  End EndWith(const utf8::Decoded& c, bool left) const;
+  End EndOf(const utf8::Decoded& c, bool left) const;
+  End EndWith(const utf8::Decoded& c, bool left) const {
+    return c.code_point < 0x80 ? ascii_ends_[left][c.code_point] : EndOf(c, left);
+  }
+  bool IsDroppedAlone(const utf8::Decoded& c) const;
   bool BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const;
   uint32_t BeforeKnownReason(uint32_t count);
   bool FindPart(const SegmentRun& run, uint32_t i, Bytes* part);
@@ -186,9 +229,11 @@ class SegmentQueue {
   const Cuts& cuts_;
   const NormalizedTokens& normalized_tokens_;
   const bool looks_at_begin_;
-  const ByteSet separators_;
+  const ByteSet separators_, stop_bytes_;
   const bool isolates_;    // kIsolatesPunctuation
   ByteSet isolated_ = {};  // ASCII punctuation then
+  End ascii_ends_[2][0x80];
+  KnownOpening known_openings_[1 << kKnownBits];
   const Scratch& scratch_;
   SegmentScanner scanner_;
   std::span<const rankfeed_text> texts_;
@@ -202,7 +247,8 @@ class SegmentQueue {
   bool scanning_ = false;  // the stretch
   // For added tokens, once its only block is scanned: for those of the raw text, of the normalized.
   bool look_later_ = false, look_for_normalized_ = false;
-  bool leaving_ = false;  // a run that waits may have a reason
+  bool loses_stop_byte_ = false;  // with what was stripped of the text
+  bool leaving_ = false;          // a run that waits may have a reason
   bool parts_ = false;
   uint32_t least_part_ = kLeastPart;
   const char* last_part_end_ = nullptr;

@@ -23,19 +23,35 @@ ByteClasses SegmentScanner::ClassesOf(const image::SegmentConfig& config, const 
   return classes;
 }
 
+SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
+                               const ByteClasses& classes, const Scratch& scratch)
+    : model_(model),
+      kernels_(kernels),
+      classes_(classes),
+      scratch_(scratch),
+      rules_(model.segment.config->rules),
+      isolates_((rules_ & image::kIsolatesPunctuation) != 0),
+      looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {
+  for (uint32_t byte = 0; byte < 0x80; ++byte) {
+    const auto b = static_cast<uint8_t>(byte);
+    class_bits_[byte] =
+        uint64_t{classes.separators.Has(b)} | uint64_t{classes.common.Has(b)} << 16 |
+        uint64_t{classes.letters.Has(b)} << 32 | uint64_t{classes.stop_bytes.Has(b)} << 48;
+  }
+}
+
 void SegmentScanner::Start(std::string_view text, bool prefixed) {
   text_ = text;
   prefixed_ = prefixed;
   at_ = 0;
-  separator_ = 1;
-  common_ = other_ = empty_ = 0;
+  before_ = {};
   has_open_ = stopped_ = false;
 }
 
-uint32_t SegmentScanner::Next(const Segments& segments) {
+uint32_t SegmentScanner::NextBlock(const Segments& segments) {
   const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
   stopped_ = kernels_.classify(text_.data() + at_, size, classes_, scratch_.classes);
-  const uint32_t words = isolates_ ? FindBoundaries<true>(size) : FindBoundaries<false>(size);
+  const uint32_t words = FindBoundaries(size);
   uint32_t begins = 0, ends = 0;
   if (has_open_) segments.begins[begins++] = open_;
   kernels_.list(scratch_.boundaries, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
@@ -48,40 +64,30 @@ uint32_t SegmentScanner::Next(const Segments& segments) {
   return ends;
 }
 
-// Whether the character outside the ASCII classes that begins at text_[at] (before: that ends
-// there) keeps segments from ending there. The byte on the other side is a common one.
-template <bool before>
-inline bool SegmentScanner::BoundaryForbidden(size_t at) const {
-  // Most are of two or three bytes and no marks.
-  if ((before && at < 4) || text_.size() - at < 4) return BoundaryForbiddenByMarks(at, before);
-  const char* text = text_.data() + at;
-  uint32_t back = 0;
-  if constexpr (before) {
-    uint32_t last;
-    std::memcpy(&last, text - 4, sizeof(last));
-    const uint32_t no_continuation = ((last ^ 0x80808080) & 0xc0c0c0c0) | 1;
-    back = 1 + static_cast<uint32_t>(std::countl_zero(no_continuation)) / 8;
-    text -= back;
+// The same of a text of few bytes, in one block.
+uint32_t SegmentScanner::NextOfShort(const Segments& segments) {
+  uint64_t bits = 0;
+  const auto size = static_cast<uint32_t>(text_.size());
+  for (uint32_t i = 0; i < size; ++i) {
+    bits |= class_bits_[static_cast<unsigned char>(text_[i])] << i;
   }
-  const utf8::TwoOrThree c(text);
-  const uint32_t info = model_.segment.char_info.data[c.code_point];
-  const bool alone = !before || (c.size == back && (info & image::kCharMarks) == 0);
-  if (!c.valid || !alone) return BoundaryForbiddenByMarks(at, before);
-  return (info & image::kCharNoBoundary) != 0;
-}
-
-// Places from text_[base] on that are no boundary, of those where such a character begins or ends.
-uint64_t SegmentScanner::Forbidden(size_t base, uint64_t begins, uint64_t ends) const {
-  uint64_t forbidden = 0;
-  for (; begins != 0; begins &= begins - 1) {
-    const auto bit = static_cast<uint32_t>(std::countr_zero(begins));
-    forbidden |= uint64_t{BoundaryForbidden<false>(base + bit)} << bit;
+  stopped_ = bits >> 48 != 0;
+  const ClassMasks classes = {(bits & 0xffff) | ~uint64_t{0} << size, bits >> 16 & 0xffff,
+                              bits >> 32 & 0xffff};
+  Before before;
+  BoundaryMasks masks = isolates_ ? BoundariesOf<true>(classes, 0, 0, &before)
+                                  : BoundariesOf<false>(classes, 0, 0, &before);
+  if (looks_at_spaces_) ApplySpaceRules(&classes, 1, &masks);
+  at_ = size;
+  // All that begin end, before the first byte that counts as a separator behind the text at last.
+  uint32_t count = 0;
+  for (uint64_t starts = masks.starts, stops = masks.stops; starts != 0; starts &= starts - 1) {
+    const auto begin = static_cast<uint32_t>(std::countr_zero(starts));
+    segments.begins[count] = begin | static_cast<uint32_t>(masks.word_starts >> begin) << 31;
+    segments.ends[count++] = static_cast<uint32_t>(std::countr_zero(stops));
+    stops &= stops - 1;
   }
-  for (; ends != 0; ends &= ends - 1) {
-    const auto bit = static_cast<uint32_t>(std::countr_zero(ends));
-    forbidden |= uint64_t{BoundaryForbidden<true>(base + bit)} << bit;
-  }
-  return forbidden;
+  return count;
 }
 
 // Boundaries of the block from its classes; returns how many masks they are.
@@ -89,37 +95,50 @@ template <bool kIsolates>
 [[gnu::always_inline]] inline uint32_t SegmentScanner::FindBoundaries(size_t size) {
   const ClassMasks* const classes = scratch_.classes;
   BoundaryMasks* const boundaries = scratch_.boundaries;
-  uint64_t separator = separator_, common = common_, last_other = other_;
+  Before before = before_;
   uint32_t words = 0;
   for (size_t k = 0; 64 * k < size; ++k) {
-    const uint64_t s = classes[k].separator, c = classes[k].common;
-    const uint64_t other = ~(s | c | classes[k].letter);
-    const uint64_t s1 = s << 1 | separator, c1 = c << 1 | common, other1 = other << 1 | last_other;
-    separator = s >> 63, common = c >> 63, last_other = other >> 63;
-    if constexpr (kIsolates) {
-      uint64_t starts = ~s & (s1 | c | c1);
-      for (uint64_t ask = starts & c1 & other; ask != 0; ask &= ask - 1) {
-        const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
-        starts ^= uint64_t{JoinsPunctuation(text_, at_ + 64 * k + bit)} << bit;
-      }
-      const size_t next = 64 * (k + 1);
-      const uint64_t next_common = next < size ? classes[k + 1].common : IsCommonAt(at_ + next);
-      const uint64_t empty = s & (c >> 1 | next_common << 63);
-      boundaries[words++] = {starts | empty, (~s1 & (s | starts)) | empty << 1 | empty_, ~empty};
-      empty_ = empty >> 63;
-      continue;
-    }
-    // Places where a segment may begin: after a separator, or between the classes.
-    uint64_t starts = ~s & (s1 | (c ^ c1));
-    const auto base = static_cast<uint32_t>(at_ + 64 * k);
-    const uint64_t begins = starts & ~s1 & other & c1, ends = starts & ~s1 & c & other1;
-    if ((begins | ends) != 0) starts &= ~Forbidden(base, begins, ends);
-    boundaries[words++] = {starts, ~s1 & (s | starts), s1};
+    const size_t next = 64 * (k + 1);
+    uint64_t next_common = 0;
+    if (kIsolates) next_common = next < size ? classes[k + 1].common : IsCommonAt(at_ + next);
+    boundaries[words++] = BoundariesOf<kIsolates>(classes[k], next_common, at_ + 64 * k, &before);
   }
+  before_ = before;
   if (looks_at_spaces_) [[unlikely]]
-    ApplySpaceRules(words);
-  separator_ = separator, common_ = common, other_ = last_other;
+    ApplySpaceRules(classes, words, boundaries);
   return words;
+}
+
+// Of 64 bytes from text_[base] on. next_common: of the byte behind them.
+template <bool kIsolates>
+[[gnu::always_inline]] inline BoundaryMasks SegmentScanner::BoundariesOf(const ClassMasks& classes,
+                                                                         uint64_t next_common,
+                                                                         size_t base,
+                                                                         Before* last) const {
+  const uint64_t s = classes.separator, c = classes.common;
+  const uint64_t other = ~(s | c | classes.letter);
+  const uint64_t s1 = s << 1 | last->separator, c1 = c << 1 | last->common,
+                 other1 = other << 1 | last->other;
+  last->separator = s >> 63, last->common = c >> 63, last->other = other >> 63;
+  if constexpr (kIsolates) {
+    uint64_t starts = ~s & (s1 | c | c1);
+    for (uint64_t ask = starts & c1 & other; ask != 0; ask &= ask - 1) {
+      const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
+      starts ^= uint64_t{JoinsPunctuation(text_, base + bit)} << bit;
+    }
+    const uint64_t empty = s & (c >> 1 | next_common << 63), empty1 = empty << 1 | last->empty;
+    last->empty = empty >> 63;
+    return {starts | empty, (~s1 & (s | starts)) | empty1, ~empty};
+  }
+  // Places where a segment may begin: after a separator, or between the classes.
+  uint64_t starts = ~s & (s1 | (c ^ c1));
+  const uint64_t behind_other = c & other1;
+  for (uint64_t ask = starts & ~s1 & ((other & c1) | behind_other); ask != 0; ask &= ask - 1) {
+    const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
+    const bool before = (behind_other >> bit & 1) != 0;
+    starts ^= uint64_t{BoundaryForbidden(base + bit, before)} << bit;
+  }
+  return {starts, ~s1 & (s | starts), s1};
 }
 
 bool SegmentScanner::JoinsPunctuation(std::string_view text, size_t at) const {
@@ -143,11 +162,10 @@ bool SegmentScanner::JoinsPunctuation(std::string_view text, size_t at) const {
 }
 
 // What the rules about white space change of the boundaries of a block.
-void SegmentScanner::ApplySpaceRules(uint32_t words) {
-  BoundaryMasks* const boundaries = scratch_.boundaries;
+void SegmentScanner::ApplySpaceRules(const ClassMasks* classes, uint32_t words,
+                                     BoundaryMasks* boundaries) {
   for (uint32_t k = 0; k < words && (rules_ & image::kEverySpaceIsWord) != 0; ++k) {
-    AddEmptyWords(at_ + 64 * k, scratch_.classes[k].separator & boundaries[k].word_starts,
-                  &boundaries[k]);
+    AddEmptyWords(at_ + 64 * k, classes[k].separator & boundaries[k].word_starts, &boundaries[k]);
   }
   // The first byte may begin no word, but then a separator before a byte does.
   if (at_ == 0 && !prefixed_) boundaries[0].word_starts &= ~uint64_t{1};
@@ -171,9 +189,43 @@ void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks
     if (!run && !line_end) empty |= uint64_t{1} << bit;
   }
   masks->starts |= empty;
-  masks->stops |= empty << 1 | empty_;
+  masks->stops |= empty << 1 | before_.empty;
   masks->word_starts &= ~empty;
-  empty_ = empty >> 63;
+  before_.empty = empty >> 63;
+}
+
+// Whether the character outside the ASCII classes that begins at text_[at] (before: that ends
+// there) keeps segments from ending there. The byte on the other side is a common one.
+bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
+  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  const auto forbids = [](uint32_t info) { return (info & image::kCharNoBoundary) != 0; };
+  const auto is_mark = [](uint32_t info) { return (info & image::kCharMarks) != 0; };
+  // A control character.
+  if (const auto byte = static_cast<unsigned char>(text_[before ? at - 1 : at]); byte < 0x80) {
+    const uint32_t info = char_info.data[byte];
+    return !before || !is_mark(info) ? forbids(info) : BoundaryForbiddenByMarks(at, before);
+  }
+  // Most are of two or three bytes and no marks. Which, and on which side, follows no pattern.
+  if (at >= 4 && text_.size() - at >= 4) {
+    const char* const text = text_.data() + at;
+    uint32_t last;
+    std::memcpy(&last, text - 4, sizeof(last));
+    const uint32_t no_continuation = ((last ^ 0x80808080) & 0xc0c0c0c0) | 1;
+    const auto back = 1 + static_cast<uint32_t>(std::countl_zero(no_continuation)) / 8;
+    const utf8::TwoOrThree c(text - (before ? back : 0));
+    const uint32_t info = char_info.data[c.code_point];
+    const bool mark = before & is_mark(info);
+    const bool whole = c.valid & (!before | (c.size == back));
+    if (whole & !mark) return forbids(info);
+    if (whole) {  // most often behind a letter or a sign of ASCII
+      const auto byte = static_cast<unsigned char>(text_[at - back - 1]);
+      const uint32_t base = char_info.data[byte];
+      if (byte < 0x80 && !is_mark(base)) {
+        return forbids(info) || (image::JoiningMarks(base) & info) != 0;
+      }
+    }
+  }
+  return BoundaryForbiddenByMarks(at, before);
 }
 
 bool SegmentScanner::BoundaryForbiddenByMarks(size_t at, bool before) const {

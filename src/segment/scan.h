@@ -66,14 +66,7 @@ class SegmentScanner {
   };
 
   SegmentScanner(const Model& model, const KernelTable& kernels, const ByteClasses& classes,
-                 const Scratch& scratch)
-      : model_(model),
-        kernels_(kernels),
-        classes_(classes),
-        scratch_(scratch),
-        rules_(model.segment.config->rules),
-        isolates_((rules_ & image::kIsolatesPunctuation) != 0),
-        looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {}
+                 const Scratch& scratch);
 
   // stop, stop_too: both are stop bytes.
   static ByteClasses ClassesOf(const image::SegmentConfig& config, const ByteSet& stop,
@@ -88,14 +81,15 @@ class SegmentScanner {
   void SkipTo(size_t at) {
     if (at < at_) return;
     at_ = at + 1;
-    separator_ = 1;
-    common_ = other_ = empty_ = 0;
+    before_ = {};
     has_open_ = false;
   }
 
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
-  uint32_t Next(const Segments& segments);
+  uint32_t Next(const Segments& segments) {
+    return text_.size() <= kShortBytes ? NextOfShort(segments) : NextBlock(segments);
+  }
   // Whether the character at `at`, or one behind those that vanish from there on, may be read
   // together with the isolated punctuation before it: then no segment begins there, and the general
   // path takes the one that holds both.
@@ -104,16 +98,31 @@ class SegmentScanner {
   bool stopped() const { return stopped_; }
 
  private:
+  // A text of at most as many bytes is not worth a kernel's beginning: where added tokens of one
+  // character stand everywhere, most stretches are shorter.
+  static constexpr uint32_t kShortBytes = 15;
+
+  // Classes of the byte before, and whether it is an empty word.
+  struct Before {
+    uint64_t separator = 1, common = 0, other = 0, empty = 0;
+  };
+
+  uint32_t NextBlock(const Segments& segments);
+  uint32_t NextOfShort(const Segments& segments);
+  uint32_t FindBoundaries(size_t size) {
+    return isolates_ ? FindBoundaries<true>(size) : FindBoundaries<false>(size);
+  }
   template <bool kIsolates>
   uint32_t FindBoundaries(size_t size);
   bool IsCommonAt(size_t at) const {
     return at < text_.size() && classes_.common.Has(static_cast<uint8_t>(text_[at]));
   }
-  void ApplySpaceRules(uint32_t words);
+  template <bool kIsolates>
+  BoundaryMasks BoundariesOf(const ClassMasks& classes, uint64_t next_common, size_t base,
+                             Before* last) const;
+  void ApplySpaceRules(const ClassMasks* classes, uint32_t words, BoundaryMasks* boundaries);
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
-  [[gnu::noinline]] uint64_t Forbidden(size_t base, uint64_t begins, uint64_t ends) const;
-  template <bool before>
-  bool BoundaryForbidden(size_t at) const;
+  bool BoundaryForbidden(size_t at, bool before) const;
   bool BoundaryForbiddenByMarks(size_t at, bool before) const;
 
   const Model& model_;
@@ -122,11 +131,12 @@ class SegmentScanner {
   const Scratch& scratch_;
   const uint32_t rules_;  // image::SegmentRule
   const bool isolates_, looks_at_spaces_;
+  // By byte, a bit of each 16 for each class, in the order of ByteClasses.
+  uint64_t class_bits_[256] = {};
   std::string_view text_;
   bool prefixed_ = true;
   size_t at_ = 0;  // where the next block begins
-  // Classes of the byte before, and whether it is an empty word.
-  uint64_t separator_ = 1, common_ = 0, other_ = 0, empty_ = 0;
+  Before before_;
   uint32_t open_ = 0;  // begin of the segment that goes on past the last block
   bool has_open_ = false;
   bool stopped_ = false;

@@ -24,11 +24,16 @@
 #include "segment/kernels/kernels.h"
 #include "segment/lattice.h"
 
+// Codes of a batch, the closing zeros included. A test defines less, for batches to be full soon.
+#ifndef RANKFEED_SEARCH_CAPACITY
+#define RANKFEED_SEARCH_CAPACITY 4096
+#endif
+
 namespace rankfeed::segment {
 
 class PathSearch {
  public:
-  static constexpr uint32_t kCapacity = 4096;  // codes, the closing zeros included
+  static constexpr uint32_t kCapacity = RANKFEED_SEARCH_CAPACITY;
   static constexpr uint32_t kMaxSpans = kCapacity / 2;
 
   void Carve(Layout& layout);

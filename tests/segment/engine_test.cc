@@ -153,6 +153,70 @@ TEST(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
   }
 }
 
+// Short stretches between added tokens, of what vanishes, becomes spaces or is white space of other
+// kinds, marks and signs: what a stretch begins and ends with decides about the U+2581 in front of it
+// and what a Strip drops. The same segments come at the begin and elsewhere.
+TEST(WordEngine, EqualsThePlainPathAtEndsOfStretches) {
+  const std::vector<std::string> units = {
+      "</s>",   "</s>",   "</s>",   " ",      "  ",     "\r",     "\n",     "\t",     "\x0c",
+      "\x01",   "\x7f",   "\u0085", "\u00a0", "\u1680", "\u2003", "\u2028", "\u200b", "\u3000",
+      "\ufeff", "\u00ad", "\u200d", "\u00a8", "\ufdfa", "\u00bd", "\u2026", "\u0600", "\u0301",
+      "\u0338", "\u0323", "\u3099", "\u0e33", "\u0344", "<",      "=",      ",",      ".",
+      "`",      "'",      "a",      "e",      "\u00e9", "\u304b", "\u1112", "\u1161", "\u11ab",
+      "\uac00", "\u2581", "\U00012000"};
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    auto placed = Encoder::Create(image.model(), 1 << 16, /*offsets=*/true, 1 << 12);
+    ASSERT_TRUE(placed);
+    std::mt19937_64 random(29);
+    const rankfeed_encode_options options{sizeof(options), 0};
+    for (int round = 0; round < static_cast<int>(Scaled(20000)); ++round) {
+      const size_t used = 3 + random() % (units.size() - 3), size = 1 + random() % 9;
+      std::vector<std::string> few;
+      for (size_t i = 0; i < 6; ++i) few.push_back(units[random() % used]);
+      std::string text;
+      for (size_t i = 0; i < size; ++i) {
+        text += round % 2 == 0 ? few[random() % few.size()] : units[random() % units.size()];
+      }
+      Encoding expected, encoding;
+      ASSERT_FALSE(plain.Encode(text, options, &expected));
+      ASSERT_EQ(Encode(fast, text, 0), expected.input_ids) << testing::PrintToString(text);
+      ASSERT_FALSE(placed->Encode(text, options, &encoding));
+      ASSERT_EQ(encoding.input_ids, expected.input_ids) << testing::PrintToString(text);
+      ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
+      ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
+    }
+    if (form.name == "RemBERT" || form.name == "DeBERTa of transformers 5, punctuation") {
+      const uint64_t before = fast.Roads()[RANKFEED_REASON_NONE].texts;
+      for (const char* text : {"a</s>\x01\ufdfa</s>b", "</s>=\u0338</s>a"}) Encode(fast, text, 0);
+      const uint64_t road = fast.Roads()[RANKFEED_REASON_NONE].texts - before;
+      EXPECT_EQ(road, form.name == "RemBERT" ? 2u : 1u);
+    }
+  }
+}
+
+// White space that a Strip takes away may be an added token.
+TEST(WordEngine, EqualsThePlainPathWhereStrippedWhiteSpaceIsAToken) {
+  for (const char* name : {"DeBERTa", "DeBERTa, punctuation", "DeBERTa of transformers 5", "A"}) {
+    SCOPED_TRACE(name);
+    json file = json::parse(Form(name).file);
+    const auto id = static_cast<int>(file["model"]["vocab"].size());
+    json token = file["added_tokens"][0];
+    token["id"] = id;
+    token["content"] = "\n";
+    file["added_tokens"].push_back(token);
+    const Image image(file);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    for (const char* text : {"a\n", "\na", "\n", " a \n ", "\n\n", "a\n\u0085", "a \n\x0c"}) {
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+    }
+  }
+}
+
 // Characters that marks make others of, behind such that a word is cut at: where it was cut depends
 // on the character without its mark, of which there are fewer pieces. Also where a batch ends there.
 TEST(WordEngine, EqualsThePlainPathBehindCutsThatMarksUndo) {

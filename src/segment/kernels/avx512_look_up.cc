@@ -82,12 +82,12 @@ RANKFEED_GATHER void MakeKeysOf(const LookUpTables& tables, const char* data, ui
 
 }  // namespace
 
-RANKFEED_GATHER void MakeKeys(const LookUpTables& tables, const char* text, size_t text_size,
+RANKFEED_GATHER void MakeKeys(const LookUpTables& tables, const char* text, size_t readable,
                               const Segments& segments, uint32_t count, uint32_t first,
                               const LookUpBatch& batch) {
   // Near the end of the text from a copy.
   constexpr size_t kReach = sizeof(SegmentKey);
-  const size_t direct = text_size >= kReach ? text_size - kReach + 1 : 0;
+  const size_t direct = readable >= kReach ? readable - kReach + 1 : 0;
   uint32_t near_end = count;
   while (near_end > 0 && segments.begin(near_end - 1) >= direct) --near_end;
   if (near_end > 0) {
@@ -95,8 +95,8 @@ RANKFEED_GATHER void MakeKeys(const LookUpTables& tables, const char* text, size
   }
   if (near_end == count) return;
   char copy[2 * kReach] = {};
-  std::memcpy(copy, text + direct, text_size - direct);
-  MakeKeysOf(tables, copy, direct, text_size, segments.From(near_end), count - near_end,
+  std::memcpy(copy, text + direct, readable - direct);
+  MakeKeysOf(tables, copy, direct, readable, segments.From(near_end), count - near_end,
              first + near_end, batch);
 }
 

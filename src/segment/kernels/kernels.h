@@ -39,8 +39,9 @@ struct KernelTable {
   // Looking up.
 
   // Makes the keys of segments[0, count) of a text, which are those of the batch from first on, and
-  // fetches what match_table will look at.
-  void (*make_keys)(const LookUpTables& tables, const char* text, size_t text_size,
+  // fetches what match_table will look at. readable: bytes that may be read, the segments' at
+  // least.
+  void (*make_keys)(const LookUpTables& tables, const char* text, size_t readable,
                     const Segments& segments, uint32_t count, uint32_t first,
                     const LookUpBatch& batch);
   // Looks keys [begin, end) up in the image's table. Those it lacks are appended to the misses, of

@@ -79,7 +79,7 @@ HWY_INLINE bool Same(const uint64_t* a, const uint64_t* b) {
   return hn::AllTrue(d, hn::MaskFromVec(same));
 }
 
-void MakeKeys(const LookUpTables& in, const char* text, size_t text_size, const Segments& of,
+void MakeKeys(const LookUpTables& in, const char* text, size_t readable, const Segments& of,
               uint32_t count, uint32_t first, const LookUpBatch& batch) {
   // Copies: for all the compiler knows the vectors stored below are what the pointers lie in.
   const LookUpTables tables = in;
@@ -96,7 +96,7 @@ void MakeKeys(const LookUpTables& in, const char* text, size_t text_size, const 
   // A key is made of the 32 bytes from the one before the segment; at the begin and near the end of
   // the text they are read from a copy.
   constexpr size_t kLast = sizeof(SegmentKey) - 1;
-  const size_t direct = text_size > kLast ? text_size - kLast : 0;
+  const size_t direct = readable > kLast ? readable - kLast : 0;
   char copy[3 * sizeof(SegmentKey)];
   uint32_t i = 0, near_end = count;
   while (near_end > 0 && segments.begin(near_end - 1) >= direct) --near_end;
@@ -107,7 +107,7 @@ void MakeKeys(const LookUpTables& in, const char* text, size_t text_size, const 
   for (; i < near_end; ++i) make(i, text + segments.begin(i));
   if (i == count) return;
   std::memset(copy, 0, sizeof(copy));
-  std::memcpy(copy + 1, text + direct, text_size - direct);
+  std::memcpy(copy + 1, text + direct, readable - direct);
   for (; i < count; ++i) make(i, copy + 1 + (segments.begin(i) - direct));
 }
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Batches that are full: what does not fit goes on in the next one, be that in the middle of a
+// segment, of a character that becomes several, or of what a group of characters becomes. The
+// runtime of this test is built with little room for a search, so that a few hundred bytes fill it;
+// texts of many times the length go through the same places otherwise.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "segment/search.h"
+#include "segment/word_forms.h"
+#include "support/sanitizers.h"
+
+namespace rankfeed {
+namespace {
+
+using namespace segment_test;  // NOLINT: the test's own vocabulary
+
+static_assert(segment::PathSearch::kCapacity <= 512, "built with the room of the product");
+
+// Characters that become several codes, words, others, or none; marks; what ends a segment or does
+// not; characters of scripts that are cut everywhere.
+const char* const kAtoms[] = {"a",          "bc",
+                              "the",        "x",
+                              " ",          "  ",
+                              "\n",         "\r\n",
+                              "\t",         ".",
+                              ",",          "!",
+                              "<",          "(",
+                              "0",          "7",
+                              "\u00a0",     "\u2581",
+                              "\u3000",     "\u200b",
+                              "\u0001",     "\u0600",
+                              "\u00ad",     "\ufdfa",
+                              "\ufe70",     "\u3388",
+                              "\u33a8",     "\u00bd",
+                              "\u0344",     "\ufb01",
+                              "\u2026",     "\u2167",
+                              "\u00bc",     "e\u0301",
+                              "\u0301",     "\u0323\u0307",
+                              "\u0338",     "=\u0338",
+                              "\u0f77",     "\u2a0c",
+                              "\u1112",     "\u1161\u11a8",
+                              "\u00e9",     "\u0434",
+                              "\u05d0",     "\u0e01\u0e33",
+                              "\u4e2d",     "\u6587\u5b57",
+                              "\u3042",     "\uac00",
+                              "\U0001f600", "\U00020000",
+                              "</s>",       "<unk>",
+                              "\xff",       "\xe4\xb8",
+                              "``",         "''"};
+
+// A few atoms again and again: what fills a batch is a run of one of them, and what comes before
+// and behind it is most often nothing, a space, or what becomes nothing.
+std::string FillingText(std::mt19937_64& random) {
+  const char* atoms[4] = {" ", "\u3000"};
+  for (size_t i = 1 + random() % 2; i < 4; ++i) atoms[i] = kAtoms[random() % std::size(kAtoms)];
+  std::string text;
+  for (size_t runs = 1 + random() % 6; runs > 0; --runs) {
+    const std::string atom = atoms[random() % std::size(atoms)];
+    const size_t times = random() % 3 == 0 ? random() % 700 : 1 + random() % 3;
+    for (size_t i = 0; i < times; ++i) text += atom;
+  }
+  return text;
+}
+
+TEST(FullBatches, IdsAndOffsetsEqualThoseOfTheGeneralPath) {
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    auto with_offsets = Encoder::Create(image.model(), 1 << 16, /*offsets=*/true, 0);
+    ASSERT_TRUE(with_offsets);
+    std::mt19937_64 random(29);
+    rankfeed_encode_options options{};
+    options.struct_size = sizeof(options);
+    for (int round = 0; round < static_cast<int>(Scaled(200)); ++round) {
+      const std::string text = FillingText(random);
+      Encoding expected, encoding;
+      ASSERT_FALSE(plain.Encode(text, options, &expected));
+      ASSERT_EQ(Encode(fast, text, 0), expected.input_ids) << testing::PrintToString(text);
+      ASSERT_FALSE(with_offsets->Encode(text, options, &encoding));
+      ASSERT_EQ(encoding.input_ids, expected.input_ids) << testing::PrintToString(text);
+      ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
+      ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
+    }
+  }
+}
+
+// One text too long for a batch of segments, where a part that waits is only a first character.
+TEST(FullBatches, ASegmentMayEndABatchWithinItsFirstCharacter) {
+  const Image image(Form("SentencePiece"));
+  Encoder plain = Make(image.model(), true, 0);
+  Encoder fast = Make(image.model(), false, 0);
+  for (size_t letters = 0; letters < 600; ++letters) {
+    const std::string text = std::string(letters, 'a') + " \ufdfa\ufe70a\u0301 b";
+    ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << letters;
+  }
+}
+
+}  // namespace
+}  // namespace rankfeed
