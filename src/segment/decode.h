@@ -249,7 +249,11 @@ class SpanDecoder {
                     uint32_t before, uint32_t group_end);
   void EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end);
   bool IsDirect(const char* text) const;
-  bool MayCut(uint32_t info) const;
+  // Whether the open span may end before that character.
+  bool MayCut(uint32_t info) const {
+    return run_.size - run_.open() >= RunDecode::kCutFrom && (info & image::kCharMarks) == 0 &&
+           MayEndBetween(run_.pairs, run_.codes[run_.size - 1], run_.previous, info);
+  }
   uint32_t AppendOnce(std::span<const uint16_t> span);
   Found Kept(const Path& path, uint8_t not_kept) const {
     const bool kept = (path.flags & not_kept) == 0 && path.count <= CacheLine::kMaxIds;
@@ -277,6 +281,7 @@ class SpanDecoder {
   // It is decoded from its begin on: nothing of it is in the batch before, not even of its first
   // character, and all of it can be taken back.
   bool front_ = false;
+  size_t behind_group_ = 0;  // where the last group of it ends, and another may begin
   bool word_first_ = false;  // it begins with isolated punctuation
   ByteSet isolated_ = {};    // of ASCII
   // Of the batch:
