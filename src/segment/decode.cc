@@ -334,12 +334,6 @@ rankfeed_reason SpanDecoder::NotNormalizable(std::string_view rest) const {
   return RANKFEED_REASON_NONE;
 }
 
-// Whether the open span may end before that character.
-bool SpanDecoder::MayCut(uint32_t info) const {
-  return run_.size - run_.open() >= RunDecode::kCutFrom && (info & image::kCharMarks) == 0 &&
-         MayEndBetween(run_.pairs, run_.codes[run_.size - 1], run_.previous, info);
-}
-
 // The batch is full, before the character at `at`: what is open goes to the next one.
 Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
   if (run_.count == first_count_) {
@@ -395,6 +389,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   if (room() < 2 * kCharRoom) return Full(segment, cursor->at, cursor);
   skipped_ = cursor->skip;
   before_space_ = {};
+  behind_group_ = 0;
   Open(cursor->word_start, text + cursor->at, cursor->skip, cursor->group_end);
   // A character of three bytes may be read with the byte behind it.
   const size_t beyond = after_ != kNoByte ? 2 : 3;
@@ -438,6 +433,7 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
     const size_t begin = pos;
     utf8::Decoded c = {};
     uint32_t info = 0;
+    bool special = false;  // c is another
     for (;; after_special = false) {
       if (!after_special && pos + 3 <= segment.size() && BeginsThree(text + pos)) {
         run_.size_limit = run_.size + (room() - kCharRoom) / 2;  // codes, and as many spans
@@ -457,20 +453,17 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
       const auto byte = static_cast<unsigned char>(text[pos]);
       c = byte < 0x80 ? utf8::Decoded{byte, 1, true} : utf8::Decode(segment, pos);
       info = tables_.char_info[c.code_point];
-      if (!c.valid) break;
-      if (Follows(info, previous)) {
-        if (MayCut(info)) break;
+      const bool follows = c.valid && Follows(info, previous);
+      special = follows ? MayCut(info) : !c.valid || !AppendExpansion(info, &run_);
+      if (special) break;
+      if (follows) {
         Add(info);
         previous = info;
-      } else if (!AppendExpansion(info, &run_)) {
-        break;
       }
       pos += c.size;
     }
-    if (pos != begin) {
-      trailing_space_ = false;
-      continue;
-    }
+    if (pos != begin) trailing_space_ = false;
+    if (!special) continue;
     const Outcome outcome = SpecialChar(segment, c, info, &pos, cursor);
     after_special = true;
     if (outcome.kind != Kind::kSearch) return outcome;
@@ -638,7 +631,7 @@ Outcome SpanDecoder::AppendReplaced(std::string_view segment, uint32_t info, siz
 // normalizer must be asked about: it goes through that with its group, what stands before it there
 // is taken back, and *at is moved behind it. Where groups cannot be told, its whole segment does.
 Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor) {
-  const size_t begin = groups_.known() ? groups_.Begin(segment, *at) : 0;
+  const size_t begin = groups_.known() ? groups_.Begin(segment, *at, behind_group_) : 0;
   const size_t end = groups_.known() ? groups_.End(segment, *at + c_size) : segment.size();
   // A mark at the begin is in one cluster with the separator before it.
   const bool joins_separator =
@@ -680,7 +673,7 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
     TakeBack();
     return {Kind::kNormalize};
   }
-  *at = end;
+  *at = behind_group_ = end;
   return outcome;
 }
 
