@@ -412,16 +412,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   return {};
 }
 
-// Whether nothing came of the segment, and CR stands before it and LF behind it: where it vanished
-// in front of the charsmap, they are one cluster there.
-bool SpanDecoder::LeavesLineEndsTogether() const {
-  const uint32_t open = run_.open();
-  const bool empty = run_.size == open || (run_.size == open + 1 && run_.codes[open] == metaspace_);
-  const bool nothing = every_space_ && front_ && run_.count == first_count_ && empty;
-  return nothing && before_ == '\r' && after_ == '\n';
-}
-
-// The same from pos on, up to the open span.
+// Appends the characters of a segment from pos on, up to the open span.
 Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* cursor) {
   const char* const text = segment.data();
   uint32_t& previous = run_.previous;
@@ -495,55 +486,6 @@ inline size_t SpanDecoder::AppendAscii(std::string_view segment, size_t at) {
   run_.size = size;
   run_.previous = previous;
   return at;
-}
-
-// The segment begins with isolated punctuation that may be read with what follows it: a group.
-// Words begin there and behind the sign only where that stays what it is, or where one begins
-// anyway.
-Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cursor) {
-  const bool begins_word =
-      before_ == kNoByte || (before_ < 0x80 && isolated_.Has(static_cast<uint8_t>(before_)));
-  if (!begins_word || !groups_.known()) return Outcome::General(RANKFEED_REASON_CONTEXT);
-  depends_ = true;
-  const size_t end = groups_.End(segment, 1);
-  const std::string_view group = segment.substr(0, end);
-  const KnownGroups::Entry* const known = known_groups_.Find(group);
-  *at = end;
-  if (known != nullptr) {
-    return AppendElements({known->codes, known->count}, segment, 0, end, cursor);
-  }
-  const rankfeed_reason reason = NotNormalizable(group);
-  if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
-  return AppendGroup(segment, 0, end, cursor);
-}
-
-// Whether a character of kCharGeneralPath is a code where it stands: between two that are, or that
-// become several of which the next to it is no space, or at an end of its stretch.
-bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info) {
-  constexpr uint32_t kNoCode = image::kCharNormalizes | image::kCharGeneralPath;
-  const size_t next = at + utf8::Decode(segment, at).size;
-  if ((info & image::kCharCodeMask) == 0) return false;
-  depends_ |= at == 0 || next == segment.size();
-  const auto is_code = [this](uint32_t neighbour, bool first) {
-    if ((neighbour & kNoCode) != 0) return false;
-    if ((neighbour & image::kCharExpands) == 0) return (neighbour & image::kCharSpace) == 0;
-    const uint16_t* const list = run_.expansions + (neighbour & image::kCharCodeMask);
-    const uint32_t count = ExpansionCount(list);
-    return count != 0 && list[first ? 1 : count] != 0;
-  };
-  const bool apart_before =
-      at == 0 ? EndsApart(before_, image::kDropsOtherLeft) : is_code(run_.previous, false);
-  if (!apart_before) return false;
-  if (next == segment.size()) return EndsApart(after_, image::kDropsOtherRight);
-  const utf8::Decoded c = utf8::Decode(segment, next);
-  return c.valid && is_code(tables_.char_info[c.code_point], true);
-}
-
-// The same of the end of the segment: isolated punctuation stands there, or the stretch ends and no
-// Strip drops the character.
-bool SpanDecoder::EndsApart(int neighbour, uint32_t drops) const {
-  if (neighbour == kNoByte) return (tables_.config->rules & drops) == 0;
-  return isolates_ && neighbour < 0x80 && isolated_.Has(static_cast<uint8_t>(neighbour));
 }
 
 // Whether the character at `at` is read together with the one before it, of that info: what that
@@ -762,30 +704,6 @@ bool SpanDecoder::AppendAlone(std::string_view segment, size_t begin, size_t end
   run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
   before_space_ = {};
   return true;
-}
-
-// Appends what a group normalizes to.
-Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t end,
-                                 Cursor* cursor) {
-  const std::string_view group{segment.data() + begin, end - begin};
-  std::string_view normalized;
-  const Outcome outcome = Normalize(group, &normalized);
-  if (outcome.kind != Kind::kSearch) return outcome;
-  uint16_t* const elements = scratch_.elements;
-  uint32_t count = 0;
-  for (size_t pos = 0; pos < normalized.size();) {
-    uint32_t size;
-    const char32_t c = utf8::DecodeValid(normalized.data() + pos, &size);
-    pos += size;
-    if (IsOtherSpace(c, group)) return Outcome::General(RANKFEED_REASON_CONTEXT);
-    if (count + 3 > kNormalizedBytes) return Outcome::General(RANKFEED_REASON_LENGTH);
-    const bool isolated = IsIsolated(c);
-    if (isolated) elements[count++] = image::kWordEnd;
-    elements[count++] = static_cast<uint16_t>(c == ' ' ? 0 : CodeOf(c));
-    if (isolated) elements[count++] = image::kWordEnd;
-  }
-  known_groups_.Keep(group, {elements, count});
-  return AppendElements({elements, count}, segment, begin, end, cursor);
 }
 
 // Appends what a group becomes, but for the first elements that the cursor says were.
