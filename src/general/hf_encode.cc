@@ -160,11 +160,15 @@ class Encoder {
                                    : refuse_special_ ? SpecialPieces::kRefused
                                                      : SpecialPieces::kKept;
     CarriedScore score{start_, start_};
-    uint32_t refused = 0;
-    const rankfeed_status status = EncodeHuggingFaceLong(model_, scratch_.lengthy, text_, begin,
-                                                         end, specials, sink_, &score, &refused);
+    SpecialPlace refused{0, begin, end};
+    const LongText what{text_, begin, end, specials, first_token_};
+    const bool places = offsets_ && scratch_.places.chains != nullptr;
+    const rankfeed_status status =
+        EncodeHuggingFaceLong(model_, scratch_.lengthy, places ? &scratch_.places : nullptr, what,
+                              sink_, &score, &refused);
     end_score_ = score.after;
-    return status == RANKFEED_E_SPECIAL_IN_TEXT ? Refuse(refused, begin, end) : status;
+    return status == RANKFEED_E_SPECIAL_IN_TEXT ? Refuse(refused.id, refused.begin, refused.end)
+                                                : status;
   }
 
   // Where it fits.
@@ -362,13 +366,8 @@ class Encoder {
     Emit(id, b, TrimBack(text_, e, spaces.trailing), spaces.leading, e);
   }
 
-  // A token whose end is trimmed already, with `leading` characters to trim off its front, which
-  // reaches whole_end before any trimming. add_prefix_space spares a single one at the very front.
   void Emit(uint32_t id, uint32_t begin, uint32_t end, uint32_t leading, uint32_t whole_end) {
-    const bool first = sink_.count == first_token_ || begin == 0;
-    if (leading == 1 && first && model_.has(image::kTrimKeepsPrefix)) leading = 0;
-    begin = TrimFront(text_, begin, whole_end, leading);
-    sink_.Push(id, begin, std::max(begin, end));
+    PushTrimmed(model_, text_, first_token_, sink_, id, begin, end, leading, whole_end);
   }
 
   const Model& model_;
