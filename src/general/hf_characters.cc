@@ -31,6 +31,14 @@ char32_t FirstOf(std::string_view text) {
   return utf8::Decode(text, 0).code_point;
 }
 
+// Bytes of a begin of a pattern that are one still where its first character is none: as much of
+// what was matched stays.
+uint32_t KeptOf(std::string_view pattern, uint32_t matched) {
+  uint32_t keep = matched - 1;
+  while (std::memcmp(pattern.data(), pattern.data() + matched - keep, keep) != 0) --keep;
+  return keep;
+}
+
 uint32_t CountCharacters(std::string_view text) {
   uint32_t count = 0;
   for (const char c : text) count += !utf8::IsContinuation(c);
@@ -73,7 +81,23 @@ bool HasPreTokenizer(const Model& model, const Step& step) {
     case PreTokenizerOp::kDigits:
       return true;
     case PreTokenizerOp::kSplitString:
-      return false;
+      return !model.text(step.a).empty() && model.text(step.a).size() <= kMaxPattern;
+  }
+  return false;
+}
+
+// Whether a segment joins the one before it (hf_pretokenize.cc, Folder).
+bool Joins(uint32_t behavior, bool match, bool after_match) {
+  switch (static_cast<image::SplitBehavior>(behavior)) {
+    case image::kContiguous:
+      return match == after_match;
+    case image::kMergedWithPrevious:
+      return match && !after_match;
+    case image::kMergedWithNext:
+      return !match && after_match;
+    case image::kRemoved:
+    case image::kIsolated:
+      break;
   }
   return false;
 }
@@ -120,7 +144,8 @@ HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, std::stri
   for (const Step& step : model.pre_tokenizer) {
     Stage& stage = stages_[stage_count_++];
     stage.step = &step;
-    if (PreTokenizerOp{step.op} == PreTokenizerOp::kMetaspace) {
+    const auto op = PreTokenizerOp{step.op};
+    if (op == PreTokenizerOp::kMetaspace || op == PreTokenizerOp::kSplitString) {
       stage.first = FirstOf(model.text(step.a));
     }
   }
@@ -128,6 +153,7 @@ HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, std::stri
 }
 
 bool HfCharacters::Numbers(const Step& step) {
+  if (step.op == static_cast<uint32_t>(image::Op::kSplitString)) return true;
   switch (NormalizerOp{step.op}) {
     case NormalizerOp::kStrip:
     case NormalizerOp::kLowercase:
@@ -145,7 +171,7 @@ bool HfCharacters::Numbers(const Step& step) {
     case NormalizerOp::kReplaceSpaces:
       return true;
   }
-  return true;
+  return false;  // a pre-tokenizer
 }
 
 // The next character before that stage; behind the last one, what the chain makes.
@@ -190,7 +216,7 @@ bool HfCharacters::Pull(uint32_t stage, Made* c) {
         return SplitAt(stage, image::kNumeric,
                        step.arg0 != 0 ? image::kIsolated : image::kContiguous, c);
       case PreTokenizerOp::kSplitString:
-        return false;
+        return SplitString(stage, c);
     }
     return false;
   }
@@ -388,9 +414,7 @@ bool HfCharacters::Replace(uint32_t stage, Made* c) {
       continue;
     }
     if (s.matched == 0) return Release(s, c);
-    // As much of what was matched goes on as leaves a begin of the pattern.
-    uint32_t keep = s.matched - 1;
-    while (std::memcmp(pattern.data(), pattern.data() + s.matched - keep, keep) != 0) --keep;
+    const uint32_t keep = KeptOf(pattern, s.matched);
     PutTaken(s, {pattern.data(), s.matched - keep});
     s.matched = keep;
   }
@@ -702,25 +726,69 @@ bool HfCharacters::SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t beh
     s.after_match = match;
     s.inside = !(behavior == image::kRemoved && match);
     if (!s.inside) continue;
-    bool joins = !match && !after;
-    switch (static_cast<image::SplitBehavior>(behavior)) {
-      case image::kContiguous:
-        joins |= match && after;
-        break;
-      case image::kMergedWithPrevious:
-        joins |= match && !after;
-        break;
-      case image::kMergedWithNext:
-        joins |= !match && after;
-        break;
-      case image::kRemoved:
-      case image::kIsolated:
-        break;
-    }
+    const bool joins = (!match && !after) || Joins(behavior, match, after);
     if (!open || !joins) c->mark |= kBegins;
     return true;
   }
   return false;
+}
+
+// Characters that begin the pattern wait until it is known whether they are it. s.replaced: those
+// in the text that is to come are; kind: the character before was.
+bool HfCharacters::SplitString(uint32_t stage, Made* c) {
+  const std::string_view pattern = model_->text(StepOf(stage).a);
+  Stage& s = stages_[stage];
+  for (;;) {
+    if (TakeText(s, c)) {
+      if (KeepSplit(s, s.replaced != 0, s.made++ == 0, c)) return true;
+      continue;
+    }
+    s.replaced = s.made = 0;
+    const bool more = Hold(stage);
+    if (more && s.matched == 0 && (s.held.mark & kBegins) != 0) {
+      s.held.mark &= ~kBegins;
+      s.open = true;
+    }
+    if (!more || (s.held.mark & kBegins) != 0) {  // nothing goes on across the begin of a split
+      if (s.matched == 0) return false;
+      PutTaken(s, {pattern.data(), s.matched});
+      s.matched = 0;
+      continue;
+    }
+    const utf8::Decoded next = utf8::Decode(pattern, s.matched);
+    if (next.valid && next.code_point == s.held.c) {
+      s.has_held = false;
+      s.matched += next.size;
+      if (s.matched < pattern.size()) continue;
+      PutTaken(s, pattern);
+      s.matched = 0;
+      s.replaced = 1;
+      continue;
+    }
+    if (s.matched == 0) {
+      Release(s, c);
+      if (KeepSplit(s, false, false, c)) return true;
+      continue;
+    }
+    const uint32_t keep = KeptOf(pattern, s.matched);
+    PutTaken(s, {pattern.data(), s.matched - keep});
+    s.matched = keep;
+  }
+}
+
+// Whether the next character stays, which is one of the pattern or not. s.open: it begins a split.
+bool HfCharacters::KeepSplit(Stage& s, bool pattern, bool first, Made* c) const {
+  const bool begins = s.open, match = pattern != (s.step->arg1 != 0);
+  const bool segment = begins || (pattern ? first : s.kind != 0);
+  s.open = false;
+  s.kind = pattern;
+  if (segment) {
+    const bool joins = !begins && s.inside && Joins(s.step->arg0, match, s.after_match);
+    s.inside = joins || s.step->arg0 != image::kRemoved || !match;
+    s.after_match = match;
+    if (!joins) c->mark |= kBegins;
+  }
+  return s.inside;
 }
 
 }  // namespace rankfeed::general

@@ -49,8 +49,8 @@ class HfCharacters {
   static constexpr uint32_t kFront = 1;   // it came of the first character of the text
   static constexpr uint32_t kBegins = 2;  // a split begins with it
 
-  // Whether the chain has all elements of the model: not added tokens of normalized text, Split,
-  // and more elements than anybody uses.
+  // Whether the chain has all elements of the model: not added tokens of normalized text, and
+  // more elements than anybody uses.
   static bool Has(const Model& model);
 
   // Bytes [begin, end) of a text, for such a model, whose plain characters those are.
@@ -65,7 +65,7 @@ class HfCharacters {
                uint32_t end)
       : HfCharacters(model, plain, text, begin, end, Numbering{}) {}
 
-  // Whether an element of a normalizer knows what a character came from by number only.
+  // Whether an element knows what a character came from by number only.
   static bool Numbers(const image::Step& step);
 
   bool Next(Character* c) {
@@ -188,6 +188,8 @@ class HfCharacters {
   bool WhitespaceSplit(uint32_t stage, Made* c);
   bool Whitespace(uint32_t stage, Made* c);
   bool SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior, Made* c);
+  bool SplitString(uint32_t stage, Made* c);
+  bool KeepSplit(Stage& s, bool pattern, bool first, Made* c) const;
 
   const Model* model_;
   PlainCharacters* plain_;

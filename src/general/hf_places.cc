@@ -9,8 +9,11 @@
 namespace rankfeed::general {
 
 void HfPlaces::Scratch::Carve(Layout& layout, const Model& model) {
-  count = 1 + static_cast<uint32_t>(std::count_if(model.normalizer.begin(), model.normalizer.end(),
-                                                  HfCharacters::Numbers));
+  count = 1;
+  for (const auto& steps : {model.normalizer, model.pre_tokenizer}) {
+    count +=
+        static_cast<uint32_t>(std::count_if(steps.begin(), steps.end(), HfCharacters::Numbers));
+  }
   chains = layout.Take<Chain>(size_t{2} * count);
 }
 
@@ -24,12 +27,14 @@ HfPlaces::HfPlaces(const Model& model, const Scratch& scratch, std::string_view 
     numbering.numbered = stages;
   };
   uint32_t stage = 0;
-  for (const image::Step& step : model.normalizer) {
-    if (HfCharacters::Numbers(step) && last_ + 1 < scratch.count) {
-      add(stage);
-      ++last_;
+  for (const auto& steps : {model.normalizer, model.pre_tokenizer}) {
+    for (const image::Step& step : steps) {
+      if (HfCharacters::Numbers(step) && last_ + 1 < scratch.count) {
+        add(stage);
+        ++last_;
+      }
+      ++stage;
     }
-    ++stage;
   }
   add(~uint32_t{0});
 }

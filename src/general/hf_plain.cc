@@ -69,8 +69,10 @@ bool IsPlainToSplit(const Model& model, const Step& step, char32_t c) {
       return !unicode::HasProp(model, c, image::kPunctuationProp);
     case PreTokenizerOp::kDigits:
       return !unicode::HasProp(model, c, image::kNumeric);
-    case PreTokenizerOp::kSplitString:
-      return false;
+    case PreTokenizerOp::kSplitString: {
+      char bytes[4];
+      return model.text(step.a).find({bytes, utf8::Encode(c, bytes)}) == std::string_view::npos;
+    }
   }
   return false;
 }
@@ -127,7 +129,8 @@ bool HfCharacters::IsWaiting(uint32_t stage, Made** waiting, uint32_t* count) {
       case PreTokenizerOp::kDigits:
         return s.inside && !s.after_match;
       case PreTokenizerOp::kSplitString:
-        return false;
+        return !s.has_held && s.matched == 0 && s.text_size == 0 && !s.open && s.kind == 0 &&
+               s.inside && s.taken >= s.front;
     }
     return false;
   }

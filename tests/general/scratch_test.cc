@@ -29,7 +29,7 @@ size_t ScratchOf(const rankfeed_model* model, uint32_t max_text_bytes, bool offs
 
 // Whether a form keeps arrays for its longest text.
 bool Grows(const std::string& form) {
-  return form == "normalized tokens" || form == "Helium";
+  return form == "normalized tokens";
 }
 
 // Beyond texts of 64 KiB.
