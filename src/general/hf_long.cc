@@ -203,8 +203,7 @@ rankfeed_status EncodeHuggingFaceLong(const Model& model, const LongScratch& scr
   if (places != nullptr) placed.emplace(model, *places, what.text, what.begin, what.end);
   Tokens tokens(model, what, placed ? &*placed : nullptr, sink);
   PlainCharacters plain(model);
-  Search search(model, scratch, HfCharacters(model, &plain, what.text, what.begin, what.end),
-                tokens);
+  Search search(model, scratch, tokens, model, &plain, what.text, what.begin, what.end);
   while (search.More()) {
     const rankfeed_status status = EncodeWord(model, search, tokens, score->before, what.specials);
     if (status == RANKFEED_E_SPECIAL_IN_TEXT) *refused = tokens.refused();

@@ -51,6 +51,7 @@ void Scratch::CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bo
   }
   split_begin = layout.Take<uint32_t>(capacity);
   split_end = layout.Take<uint32_t>(capacity);
+  known = model.huggingface() ? layout.Take<KnownSplits>(1) : nullptr;
   lengthy = {};
   places = {};
   if (bounded && model.huggingface()) {

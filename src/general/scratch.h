@@ -8,6 +8,7 @@
 #include "general/added_tokens.h"
 #include "general/best_path.h"
 #include "general/hf_places.h"
+#include "general/known_splits.h"
 #include "general/long_path.h"
 #include "image/model.h"
 
@@ -37,6 +38,7 @@ struct Scratch {
   uint32_t* split_end = nullptr;
   LongScratch lengthy;  // its arrays are those above and below
   HfPlaces::Scratch places;
+  KnownSplits* known = nullptr;  // of HuggingFace's words
   Lattice lattice = {};
   AddedTokenFilter added;
 
