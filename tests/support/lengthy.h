@@ -20,15 +20,17 @@ class Lengthy {
  public:
   Lengthy(rankfeed_encoder* encoder, uint32_t block, uint32_t kept) {
     const Model& model = *encoder->model;
-    if (!general::Scratch::IsBounded(model, encoder->limits.with_offsets != 0)) return;
+    if (!general::Scratch::IsBounded(model)) return;
     general::LongScratch lengthy;
+    general::HfPlaces::Scratch places;
     Layout measured(nullptr);
-    Carve(measured, model, block, kept, &lengthy);
+    Carve(measured, model, block, kept, &lengthy, &places);
     memory_.resize(measured.size() + Layout::kAlignment, 0xa5);  // scratch may hold anything
     const size_t begin = reinterpret_cast<uintptr_t>(memory_.data()) % Layout::kAlignment;
     Layout layout(memory_.data() + (begin != 0 ? Layout::kAlignment - begin : 0));
-    Carve(layout, model, block, kept, &lengthy);
+    Carve(layout, model, block, kept, &lengthy, &places);
     encoder->general.lengthy = lengthy;
+    if (encoder->limits.with_offsets != 0) encoder->general.places = places;
     encoder->general.text_capacity = 0;
     encoder->engine.emplace<std::monostate>();
     ok_ = true;
@@ -37,8 +39,9 @@ class Lengthy {
 
  private:
   static void Carve(Layout& layout, const Model& model, uint32_t block, uint32_t kept,
-                    general::LongScratch* lengthy) {
+                    general::LongScratch* lengthy, general::HfPlaces::Scratch* places) {
     if (model.huggingface()) {
+      places->Carve(layout, model);
       lengthy->Carve<general::HfCharacters>(layout, model, block, kept, 0);
     } else {
       lengthy->Carve<general::SpCharacters>(layout, model, block, kept, 0);
