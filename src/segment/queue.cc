@@ -159,7 +159,9 @@ bool SegmentQueue::StripsLeft(const utf8::Decoded& c) const {
   const bool ascii = c.code_point < 0x80;
   if (ascii && separators_.Has(static_cast<uint8_t>(c.code_point))) return true;
   constexpr uint32_t kSpace = image::kCharSpace | image::kCharExpands | image::kCharNormalizes;
-  return c.valid && (model_.segment.char_info[c.code_point] & kSpace) == image::kCharSpace;
+  const uint32_t info = model_.segment.char_info[c.code_point];
+  // Where a longer key begins with it, what follows it decides.
+  return c.valid && (info & kSpace) == image::kCharSpace && image::JoiningMarks(info) == 0;
 }
 
 // Without the white space that a Strip takes off before anything else is done.

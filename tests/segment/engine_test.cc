@@ -336,6 +336,36 @@ TEST(WordEngine, EqualsThePlainPathWhereNothingComesBeforeAPart) {
   }
 }
 
+// A longer key of the charsmap may begin with a character that is a space alone, and a space that
+// is dropped in front of a text is told from it.
+TEST(WordEngine, EqualsThePlainPathWhereKeysBeginWithASpace) {
+  for (const auto& [prefix, remove] :
+       {std::pair{false, true}, {true, true}, {false, false}, {true, false}}) {
+    SCOPED_TRACE(testing::Message() << "prefix " << prefix << ", remove " << remove);
+    sp_test::ModelProto change;
+    change.normalizer.add_dummy_prefix = prefix;
+    change.normalizer.remove_extra_whitespaces = remove;
+    change.normalizer.charsmap = sp_test::MakeCharsmap({{"\u00a0", " "},
+                                                         {"\u00a0b", "c"},
+                                                         {"\u3000", " "},
+                                                         {"\u3000\u0301", "a"},
+                                                         {"\u3000\u00a0e", "d"},
+                                                         {"\u0001", ""}});
+    const Image image(DefaultModel() + sp_test::Serialize(change));
+    ASSERT_TRUE(segment::Available(*image.model()));
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    std::mt19937_64 random(37);
+    const char* const parts[] = {"\u00a0", "\u3000", "\u0301", "\u0001",
+                                 "b",      "e",      "bear",   " ",      "\n"};
+    for (int round = 0; round < static_cast<int>(Scaled(20000)); ++round) {
+      std::string text;
+      for (size_t i = 1 + random() % 6; i > 0; --i) text += parts[random() % std::size(parts)];
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+    }
+  }
+}
+
 TEST(WordEngine, EqualsThePlainPathOnXquad) {
   const std::string vocabulary = sp_test::SharedData("xlmr.tokenizer.json");
   if (vocabulary.empty()) GTEST_SKIP() << "no xlmr.tokenizer.json in RANKFEED_SHARED_DATA";
