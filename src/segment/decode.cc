@@ -60,8 +60,8 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
       not_kept_(Path::NotKept(model.has(image::kByteFallback), CountsUnknown(model))),
-      // Unknown tokens are noted behind the spans that were written (emit.h). Of HuggingFace's words
-      // those are searched there of which that cannot be done.
+      // Unknown tokens are noted behind the spans that were written (emit.h). Of HuggingFace's
+      // words those are searched there of which that cannot be done.
       not_kept_of_runs_(Path::Leaves(model.has(image::kByteFallback)) |
                         (ScoreSumsOf(model) != ScoreSums::kFloat64Words ? Path::kUncounted : 0)),
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
@@ -250,7 +250,7 @@ inline bool SpanDecoder::AppendWordsAgain(std::string_view segment, size_t* at,
   if (text >= run_.readable) return false;
   const uint32_t three = utf8::LoadThree(text) & 0xffffff;
   ExpandedWords* const words = words_ + (three == words_[1].three);
-  if (three != words->three) return false;
+  if (three == 0 || three != words->three) return false;  // 0: none is kept
   const uint32_t info = words->info;
   if ((info & image::JoiningMarks(run_.previous)) != 0 || IsJoined(segment, *at + 3, info) ||
       cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words)) {
@@ -334,6 +334,12 @@ rankfeed_reason SpanDecoder::NotNormalizable(std::string_view rest) const {
   return RANKFEED_REASON_NONE;
 }
 
+// Whether the open span may end before that character.
+bool SpanDecoder::MayCut(uint32_t info) const {
+  return run_.size - run_.open() >= RunDecode::kCutFrom && (info & image::kCharMarks) == 0 &&
+         MayEndBetween(run_.pairs, run_.codes[run_.size - 1], run_.previous, info);
+}
+
 // The batch is full, before the character at `at`: what is open goes to the next one.
 Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
   if (run_.count == first_count_) {
@@ -389,7 +395,6 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   if (room() < 2 * kCharRoom) return Full(segment, cursor->at, cursor);
   skipped_ = cursor->skip;
   before_space_ = {};
-  behind_group_ = 0;
   Open(cursor->word_start, text + cursor->at, cursor->skip, cursor->group_end);
   // A character of three bytes may be read with the byte behind it.
   const size_t beyond = after_ != kNoByte ? 2 : 3;
@@ -419,12 +424,12 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
   bool after_special = false;  // another such character may follow: no loop need be entered
   while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
-    if ((words_[0].three | words_[1].three) != 0 && AppendWordsAgain(segment, &pos, *cursor)) continue;
+    if ((words_[0].three | words_[1].three) != 0 && AppendWordsAgain(segment, &pos, *cursor))
+      continue;
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
     utf8::Decoded c = {};
     uint32_t info = 0;
-    bool special = false;  // c is another
     for (;; after_special = false) {
       if (!after_special && pos + 3 <= segment.size() && BeginsThree(text + pos)) {
         run_.size_limit = run_.size + (room() - kCharRoom) / 2;  // codes, and as many spans
@@ -444,17 +449,20 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
       const auto byte = static_cast<unsigned char>(text[pos]);
       c = byte < 0x80 ? utf8::Decoded{byte, 1, true} : utf8::Decode(segment, pos);
       info = tables_.char_info[c.code_point];
-      const bool follows = c.valid && Follows(info, previous);
-      special = follows ? MayCut(info) : !c.valid || !AppendExpansion(info, &run_);
-      if (special) break;
-      if (follows) {
+      if (!c.valid) break;
+      if (Follows(info, previous)) {
+        if (MayCut(info)) break;
         Add(info);
         previous = info;
+      } else if (!AppendExpansion(info, &run_)) {
+        break;
       }
       pos += c.size;
     }
-    if (pos != begin) trailing_space_ = false;
-    if (!special) continue;
+    if (pos != begin) {
+      trailing_space_ = false;
+      continue;
+    }
     const Outcome outcome = SpecialChar(segment, c, info, &pos, cursor);
     after_special = true;
     if (outcome.kind != Kind::kSearch) return outcome;
@@ -560,7 +568,7 @@ Outcome SpanDecoder::AppendReplaced(std::string_view segment, uint32_t info, siz
   const bool joined = (info & image::JoiningMarks(run_.previous)) != 0;
   uint16_t codes[image::kMaxExpansionCodes];
   const uint32_t count =
-      joined ? 0 : normalized_tokens_.Replaced(segment.substr(*at), codes);
+      joined ? 0 : normalized_tokens_.Replaced({segment.data() + *at, segment.size() - *at}, codes);
   if (count == 0) return Outcome::General(RANKFEED_REASON_CHARACTER);
   for (uint32_t i = 0; i < count; ++i) Add(codes[i]);
   trailing_space_ = false;
@@ -573,7 +581,7 @@ Outcome SpanDecoder::AppendReplaced(std::string_view segment, uint32_t info, siz
 // normalizer must be asked about: it goes through that with its group, what stands before it there
 // is taken back, and *at is moved behind it. Where groups cannot be told, its whole segment does.
 Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor) {
-  const size_t begin = groups_.known() ? groups_.Begin(segment, *at, behind_group_) : 0;
+  const size_t begin = groups_.known() ? groups_.Begin(segment, *at) : 0;
   const size_t end = groups_.known() ? groups_.End(segment, *at + c_size) : segment.size();
   // A mark at the begin is in one cluster with the separator before it.
   const bool joins_separator =
@@ -615,7 +623,7 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
     TakeBack();
     return {Kind::kNormalize};
   }
-  *at = behind_group_ = end;
+  *at = end;
   return outcome;
 }
 

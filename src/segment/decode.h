@@ -274,11 +274,7 @@ class SpanDecoder {
                     uint32_t before, uint32_t group_end);
   void EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end);
   bool IsDirect(const char* text) const;
-  // Whether the open span may end before that character.
-  bool MayCut(uint32_t info) const {
-    return run_.size - run_.open() >= RunDecode::kCutFrom && (info & image::kCharMarks) == 0 &&
-           MayEndBetween(run_.pairs, run_.codes[run_.size - 1], run_.previous, info);
-  }
+  bool MayCut(uint32_t info) const;
   void BeginWords();
   // Whether none of them vanishes, if they are appended.
   bool KeepsAll(const ExpandedWords& words) const {
@@ -324,7 +320,6 @@ class SpanDecoder {
   // It is decoded from its begin on: nothing of it is in the batch before, not even of its first
   // character, and all of it can be taken back.
   bool front_ = false;
-  size_t behind_group_ = 0;  // where the last group of it ends, and another may begin
   bool word_first_ = false;  // it begins with isolated punctuation
   bool depends_ = false;     // what it became depends on what is next to it
   bool at_front_ = false;    // a U+2581 that is not kept alone stands before the open span

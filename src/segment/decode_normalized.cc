@@ -172,7 +172,7 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
   if (!begins_word || !groups_.known()) return Outcome::General(RANKFEED_REASON_CONTEXT);
   depends_ = true;
   const size_t end = groups_.End(segment, 1);
-  const std::string_view group = segment.substr(0, end);
+  const std::string_view group{segment.data(), end};
   const KnownGroups::Entry* const known = known_groups_.Find(group);
   *at = end;
   if (known != nullptr) {

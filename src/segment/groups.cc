@@ -143,8 +143,8 @@ uint32_t CharacterGroups::AloneInClusters(std::string_view group, uint32_t* info
   return count;
 }
 
-size_t CharacterGroups::Begin(std::string_view segment, size_t at, size_t from) const {
-  while (at > from && !EndsBefore(segment, at)) at = Before(segment, at);
+size_t CharacterGroups::Begin(std::string_view segment, size_t at) const {
+  while (at > 0 && !EndsBefore(segment, at)) at = Before(segment, at);
   return at;
 }
 

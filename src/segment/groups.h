@@ -38,9 +38,8 @@ class CharacterGroups {
 
   // Whether groups can be told at all; otherwise a segment is one.
   bool known() const { return known_; }
-  // Of the group that the character at `at` is in, its begin. O(group). from: where one may begin,
-  // not behind `at`.
-  size_t Begin(std::string_view segment, size_t at, size_t from = 0) const;
+  // Of the group that the character at `at` is in, its begin. O(group).
+  size_t Begin(std::string_view segment, size_t at) const;
   // Its end, where a character of it ends at `at`.
   size_t End(std::string_view segment, size_t at) const;
 

@@ -59,15 +59,9 @@ class KnownGroups {
 
  private:
   static uint64_t KeyOf(std::string_view group) {
-    const size_t size = group.size();
-    const auto load = [&group](auto part, size_t at) {
-      std::memcpy(&part, group.data() + at, sizeof(part));
-      return uint64_t{part};
-    };
-    // Its first and its last bytes, which may be some of the same.
-    if (size >= 4) return load(uint32_t{}, 0) | load(uint32_t{}, size - 4) << 8 * (size - 4);
-    if (size >= 2) return load(uint16_t{}, 0) | load(uint16_t{}, size - 2) << 8 * (size - 2);
-    return size != 0 ? load(uint8_t{}, 0) : 0;
+    uint64_t key = 0;
+    std::copy(group.begin(), group.end(), reinterpret_cast<char*>(&key));
+    return key;
   }
   static size_t SlotOf(uint64_t key) {
     return static_cast<size_t>(HashEnds(kMaxGroup, key, 0) >> (64 - Memory::kBits));

@@ -144,7 +144,7 @@ bool NormalizedTokens::MayGoOn(std::string_view text, uint32_t previous, Place p
     } else {
       const uint32_t joining = huggingface_ ? image::kCharMarks : image::JoiningMarks(previous);
       if (c.valid && (info & joining) == 0) {
-        answer = StepCharacter(text.substr(at), info, c.size, &place);
+        answer = StepCharacter({text.data() + at, text.size() - at}, info, c.size, &place);
       }
     }
     if (answer != Answer::kGoesOn) return answer == Answer::kYes;
@@ -174,7 +174,7 @@ uint32_t NormalizedTokens::Replaced(std::string_view text, uint16_t* codes) cons
   if (empty_ || text.empty()) return 0;
   const utf8::Decoded c = utf8::Decode(text, 0);
   const uint32_t info = char_info_[c.code_point];
-  const std::string_view rest = text.substr(c.size);
+  const std::string_view rest{text.data() + c.size, text.size() - c.size};
   if (!c.valid || charsmap_.empty()) return 0;
   if (!rest.empty()) {
     const utf8::Decoded next = utf8::Decode(rest, 0);

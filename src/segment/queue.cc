@@ -348,10 +348,10 @@ bool SegmentQueue::IsDroppedAlone(const utf8::Decoded& c) const {
   if (separator) return true;
   if (!c.valid || (info & (image::kCharNormalizes | image::kCharMarks)) != 0) return false;
   if ((info & image::kCharExpands) == 0) {
-    // White space that is a character between others has its code.
-    constexpr uint32_t kGeneral = image::kCharGeneralPath;
-    return (info & image::kCharSpace) != 0 ||
-           (info & (kGeneral | image::kCharCodeMask)) != kGeneral;
+    // White space that is a character between others has its code, and the mark of what may be
+    // dropped at an end; without that it is white space that becomes another character.
+    return (info & image::kCharSpace) != 0 || ((info & image::kCharGeneralPath) != 0 &&
+                                               (info & image::kCharCodeMask) != 0);
   }
   const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
   const uint32_t count = ExpansionCount(list);
