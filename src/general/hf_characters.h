@@ -22,9 +22,6 @@ normalize::Form FormOf(image::NormalizerOp op);
 bool StartsApart(const Model& model, char32_t c, normalize::Form form);
 // Whether that, and a form leaves it as it is if the character behind it starts apart too.
 bool StaysAlone(const Model& model, char32_t c, normalize::Form form);
-// Bytes of a begin of a pattern that are one still where its first character is none: as much of
-// what was matched stays.
-uint32_t KeptOf(std::string_view pattern, uint32_t matched);
 
 // Characters that every element leaves as they are beside others of that kind, in the middle of a
 // word; asked for again and again, so what was found is kept. Of one thread at a time.
@@ -56,12 +53,12 @@ class HfCharacters {
   // more elements than anybody uses.
   static bool Has(const Model& model);
 
+  // Bytes [begin, end) of a text, for such a model, whose plain characters those are.
   // Only the first stages, for what their characters came from: without a numbered stage the byte
   // of the text, with one the character that stage took, by number. It is the last that Numbers.
   struct Numbering {
     uint32_t stages = ~uint32_t{0}, numbered = ~uint32_t{0};
   };
-  // Bytes [begin, end) of a text, for such a model, whose plain characters those are.
   HfCharacters(const Model& model, PlainCharacters* plain, std::string_view text, uint32_t begin,
                uint32_t end, const Numbering& numbering);
   HfCharacters(const Model& model, PlainCharacters* plain, std::string_view text, uint32_t begin,
