@@ -38,7 +38,7 @@ inline bool ScratchBound(const Model& model, const rankfeed_limits& limits, uint
   if (NormalizedBound(model, limits.max_text_bytes, out)) return true;
   *out = 0x7fffffff;
   return limits.max_text_bytes < 0x7fffffff && model.denorm_units.empty() &&
-         general::Scratch::IsBounded(model);
+         general::Scratch::IsBounded(model, limits.with_offsets != 0);
 }
 
 }  // namespace rankfeed

@@ -20,6 +20,8 @@ using image::NormalizerOp;
 using image::PreTokenizerOp;
 using image::Step;
 
+// Of a Stage's text: characters taken, which keep their own marks.
+constexpr uint32_t kTaken = ~uint32_t{0};
 // Longer patterns would be searched in a time that grows with their square.
 constexpr size_t kMaxPattern = 256;
 
@@ -29,14 +31,6 @@ bool IsOneCharacter(std::string_view text) {
 
 char32_t FirstOf(std::string_view text) {
   return utf8::Decode(text, 0).code_point;
-}
-
-// Bytes of a begin of a pattern that are one still where its first character is none: as much of
-// what was matched stays.
-uint32_t KeptOf(std::string_view pattern, uint32_t matched) {
-  uint32_t keep = matched - 1;
-  while (std::memcmp(pattern.data(), pattern.data() + matched - keep, keep) != 0) --keep;
-  return keep;
 }
 
 uint32_t CountCharacters(std::string_view text) {
@@ -81,23 +75,7 @@ bool HasPreTokenizer(const Model& model, const Step& step) {
     case PreTokenizerOp::kDigits:
       return true;
     case PreTokenizerOp::kSplitString:
-      return !model.text(step.a).empty() && model.text(step.a).size() <= kMaxPattern;
-  }
-  return false;
-}
-
-// Whether a segment joins the one before it (hf_pretokenize.cc, Folder).
-bool Joins(uint32_t behavior, bool match, bool after_match) {
-  switch (static_cast<image::SplitBehavior>(behavior)) {
-    case image::kContiguous:
-      return match == after_match;
-    case image::kMergedWithPrevious:
-      return match && !after_match;
-    case image::kMergedWithNext:
-      return !match && after_match;
-    case image::kRemoved:
-    case image::kIsolated:
-      break;
+      return false;
   }
   return false;
 }
@@ -119,14 +97,13 @@ bool HfCharacters::Has(const Model& model) {
 }
 
 HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, std::string_view text,
-                           uint32_t begin, uint32_t end, const Numbering& numbering)
+                           uint32_t begin, uint32_t end)
     : model_(&model),
       plain_(plain),
       text_(text.data()),
       at_(begin),
       end_(end),
-      normalizer_count_(static_cast<uint32_t>(model.normalizer.size())),
-      numbered_(numbering.numbered) {
+      normalizer_count_(static_cast<uint32_t>(model.normalizer.size())) {
   uint32_t forms = 0;
   for (const Step& step : model.normalizer) {
     Stage& stage = stages_[stage_count_];
@@ -144,63 +121,38 @@ HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, std::stri
   for (const Step& step : model.pre_tokenizer) {
     Stage& stage = stages_[stage_count_++];
     stage.step = &step;
-    const auto op = PreTokenizerOp{step.op};
-    if (op == PreTokenizerOp::kMetaspace || op == PreTokenizerOp::kSplitString) {
+    if (PreTokenizerOp{step.op} == PreTokenizerOp::kMetaspace) {
       stage.first = FirstOf(model.text(step.a));
     }
   }
-  stage_count_ = std::min(stage_count_, numbering.stages);
-}
-
-bool HfCharacters::Numbers(const Step& step) {
-  if (step.op == static_cast<uint32_t>(image::Op::kSplitString)) return true;
-  switch (NormalizerOp{step.op}) {
-    case NormalizerOp::kStrip:
-    case NormalizerOp::kLowercase:
-    case NormalizerOp::kStripAccents:
-    case NormalizerOp::kNmt:
-      return false;
-    case NormalizerOp::kPrecompiled:
-    case NormalizerOp::kNfc:
-    case NormalizerOp::kNfd:
-    case NormalizerOp::kNfkc:
-    case NormalizerOp::kNfkd:
-    case NormalizerOp::kPrepend:
-    case NormalizerOp::kReplace:
-    case NormalizerOp::kReplaceRun:
-    case NormalizerOp::kReplaceSpaces:
-      return true;
-  }
-  return false;  // a pre-tokenizer
 }
 
 // The next character before that stage; behind the last one, what the chain makes.
-bool HfCharacters::Take(uint32_t stage, Made* c) {
+bool HfCharacters::Take(uint32_t stage, Character* c) {
   if (!(stage == 0 ? Source(c) : Pull(stage - 1, c))) return false;
   if (stage == normalizer_count_ && !began_) {
     began_ = true;
     c->mark |= kBegins;
   }
   if (stage < stage_count_) stages_[stage].front += c->mark & kFront;
-  if (stage == numbered_) c->from = taken_++;
   return true;
 }
 
-bool HfCharacters::Source(Made* c) {
+bool HfCharacters::Source(Character* c) {
   if (at_ == end_) return false;
   const uint32_t mark = at_ == 0 ? kFront : 0;
   if (const auto byte = static_cast<unsigned char>(text_[at_]); byte < 0x80) {
-    *c = {byte, mark, at_};
+    *c = {byte, mark};
     ++at_;
     return true;
   }
   const utf8::Decoded d = utf8::Decode({text_, end_}, at_);
-  *c = {d.code_point, mark, at_};
+  *c = {d.code_point, mark};
   at_ += d.size;
   return true;
 }
 
-bool HfCharacters::Pull(uint32_t stage, Made* c) {
+bool HfCharacters::Pull(uint32_t stage, Character* c) {
   const Step& step = StepOf(stage);
   if (stage >= normalizer_count_) {
     switch (PreTokenizerOp{step.op}) {
@@ -216,7 +168,7 @@ bool HfCharacters::Pull(uint32_t stage, Made* c) {
         return SplitAt(stage, image::kNumeric,
                        step.arg0 != 0 ? image::kIsolated : image::kContiguous, c);
       case PreTokenizerOp::kSplitString:
-        return SplitString(stage, c);
+        return false;
     }
     return false;
   }
@@ -249,36 +201,25 @@ bool HfCharacters::Pull(uint32_t stage, Made* c) {
 }
 
 // The next character of a text that is to come.
-bool HfCharacters::TakeText(Stage& s, Made* c) const {
+bool HfCharacters::TakeText(Stage& s, Character* c) const {
   if (s.text_size == 0) return false;
   if (const auto byte = static_cast<unsigned char>(*s.text); byte < 0x80) {
-    *c = OfText(s, byte);
+    *c = {byte, s.text_mark == kTaken ? FrontOf(s, s.taken++) : s.text_mark};
     ++s.text;
     --s.text_size;
     return true;
   }
   const utf8::Decoded d = utf8::Decode({s.text, s.text_size}, 0);
-  *c = OfText(s, d.code_point);
+  *c = {d.code_point, s.text_mark == kTaken ? FrontOf(s, s.taken++) : s.text_mark};
   s.text += d.size;
   s.text_size -= d.size;
   return true;
 }
 
-HfCharacters::Made HfCharacters::OfText(Stage& s, char32_t c) const {
-  return s.takes ? Taken(s, c, s.taken++) : Made{c, s.text_mark, s.text_from};
-}
-
-// From now on such a text is to come, in place of that character, or as those that are next.
-void HfCharacters::PutText(Stage& s, std::string_view text, const Made& like) const {
-  PutTaken(s, text);
-  s.text_mark = like.mark;
-  s.text_from = like.from;
-  s.takes = false;
-}
-void HfCharacters::PutTaken(Stage& s, std::string_view text) const {
+void HfCharacters::PutText(Stage& s, std::string_view text, uint32_t mark) const {
   s.text = text.data();
   s.text_size = static_cast<uint32_t>(text.size());
-  s.takes = true;
+  s.text_mark = mark;
 }
 
 // Whether there is a character in s.held; otherwise nothing is left before the stage.
@@ -292,8 +233,8 @@ bool HfCharacters::Hold(uint32_t stage) {
 }
 
 // Passes the held character on as it is.
-bool HfCharacters::Release(Stage& s, Made* c) const {
-  *c = Taken(s, s.held.c, s.taken++);
+bool HfCharacters::Release(Stage& s, Character* c) const {
+  *c = {s.held.c, FrontOf(s, s.taken++)};
   s.has_held = false;
   return true;
 }
@@ -301,13 +242,13 @@ bool HfCharacters::Release(Stage& s, Made* c) const {
 // Takes and passes on the next character of a stage that is in the middle of nothing, if it does
 // not look for that one; otherwise it is held.
 template <class F>
-bool HfCharacters::PassOn(uint32_t stage, Made* c, F is_sought) {
+bool HfCharacters::PassOn(uint32_t stage, Character* c, F is_sought) {
   Stage& s = stages_[stage];
   if (s.has_held || s.text_size != 0 || !Hold(stage) || is_sought(s.held.c)) return false;
   return Release(s, c);
 }
 
-bool HfCharacters::Strip(uint32_t stage, Made* c) {
+bool HfCharacters::Strip(uint32_t stage, Character* c) {
   const Step& step = StepOf(stage);
   Stage& s = stages_[stage];
   while (!s.ended && Take(stage, c)) {
@@ -322,7 +263,7 @@ bool HfCharacters::Strip(uint32_t stage, Made* c) {
     if (step.arg0 != 0 && !s.inside) continue;
     if (step.arg1 == 0) return true;
     HfCharacters ahead = *this;
-    Made other;
+    Character other;
     bool ends = true;
     uint64_t count = 0;
     while (ends && ahead.Take(stage, &other)) {
@@ -337,11 +278,11 @@ bool HfCharacters::Strip(uint32_t stage, Made* c) {
   return false;
 }
 
-bool HfCharacters::Lowercase(uint32_t stage, Made* c) {
+bool HfCharacters::Lowercase(uint32_t stage, Character* c) {
   Stage& s = stages_[stage];
   for (;;) {
     if (s.list_size != 0) {
-      *c = {*s.list++, s.text_mark, s.text_from};
+      *c = {*s.list++, s.text_mark};
       --s.list_size;
       return true;
     }
@@ -351,18 +292,17 @@ bool HfCharacters::Lowercase(uint32_t stage, Made* c) {
     s.list = mapped.data();
     s.list_size = static_cast<uint32_t>(mapped.size());
     s.text_mark = c->mark;
-    s.text_from = c->from;
   }
 }
 
-bool HfCharacters::StripAccents(uint32_t stage, Made* c) {
+bool HfCharacters::StripAccents(uint32_t stage, Character* c) {
   while (Take(stage, c)) {
     if (!unicode::HasProp(*model_, c->c, image::kCombiningMark)) return true;
   }
   return false;
 }
 
-bool HfCharacters::Nmt(uint32_t stage, Made* c) {
+bool HfCharacters::Nmt(uint32_t stage, Character* c) {
   while (Take(stage, c)) {
     char in_bytes[4], out_bytes[4];
     normalize::NormalizedText in, out;
@@ -378,18 +318,18 @@ bool HfCharacters::Nmt(uint32_t stage, Made* c) {
   return false;
 }
 
-bool HfCharacters::Prepend(uint32_t stage, Made* c) {
+bool HfCharacters::Prepend(uint32_t stage, Character* c) {
   Stage& s = stages_[stage];
   if (!s.inside) {
     if (!Hold(stage)) return false;
     s.inside = true;
-    PutText(s, model_->text(StepOf(stage).a), Taken(s, 0, s.taken));
+    PutText(s, model_->text(StepOf(stage).a), s.held.mark);
   }
   if (TakeText(s, c)) return true;
   return Hold(stage) && Release(s, c);
 }
 
-bool HfCharacters::Replace(uint32_t stage, Made* c) {
+bool HfCharacters::Replace(uint32_t stage, Character* c) {
   const Step& step = StepOf(stage);
   const std::string_view pattern = model_->text(step.a);
   Stage& s = stages_[stage];
@@ -399,7 +339,7 @@ bool HfCharacters::Replace(uint32_t stage, Made* c) {
     if (TakeText(s, c)) return true;
     if (!Hold(stage)) {
       if (s.matched == 0) return false;
-      PutTaken(s, {pattern.data(), s.matched});
+      PutText(s, {pattern.data(), s.matched}, kTaken);
       s.matched = 0;
       continue;
     }
@@ -410,17 +350,19 @@ bool HfCharacters::Replace(uint32_t stage, Made* c) {
       if (s.matched < pattern.size()) continue;
       s.matched = 0;
       s.taken += CountCharacters(pattern);
-      PutText(s, model_->text(step.b), Taken(s, 0, s.taken - 1));
+      PutText(s, model_->text(step.b), FrontOf(s, s.taken - 1));
       continue;
     }
     if (s.matched == 0) return Release(s, c);
-    const uint32_t keep = KeptOf(pattern, s.matched);
-    PutTaken(s, {pattern.data(), s.matched - keep});
+    // As much of what was matched goes on as leaves a begin of the pattern.
+    uint32_t keep = s.matched - 1;
+    while (std::memcmp(pattern.data(), pattern.data() + s.matched - keep, keep) != 0) --keep;
+    PutText(s, {pattern.data(), s.matched - keep}, kTaken);
     s.matched = keep;
   }
 }
 
-bool HfCharacters::ReplaceRun(uint32_t stage, Made* c) {
+bool HfCharacters::ReplaceRun(uint32_t stage, Character* c) {
   const Step& step = StepOf(stage);
   Stage& s = stages_[stage];
   const char32_t character = s.first;
@@ -429,7 +371,7 @@ bool HfCharacters::ReplaceRun(uint32_t stage, Made* c) {
   for (;;) {
     if (TakeText(s, c)) return true;
     if (s.inside) {  // a run that is too short
-      *c = Taken(s, character, s.taken++);
+      *c = {character, FrontOf(s, s.taken++)};
       s.inside = --s.count != 0;
       return true;
     }
@@ -443,11 +385,11 @@ bool HfCharacters::ReplaceRun(uint32_t stage, Made* c) {
     if (s.inside) continue;
     s.taken += s.count;
     s.count = 0;
-    PutText(s, model_->text(step.b), Taken(s, 0, s.taken - 1));
+    PutText(s, model_->text(step.b), FrontOf(s, s.taken - 1));
   }
 }
 
-bool HfCharacters::ReplaceSpaces(uint32_t stage, Made* c) {
+bool HfCharacters::ReplaceSpaces(uint32_t stage, Character* c) {
   Stage& s = stages_[stage];
   if (s.count == 0 && PassOn(stage, c, unicode::IsWhiteSpace)) return true;
   for (;;) {
@@ -462,24 +404,27 @@ bool HfCharacters::ReplaceSpaces(uint32_t stage, Made* c) {
     const bool replaced = s.count > 1 || first == '\n' || first == '\r' || first == '\t';
     s.taken += s.count;
     s.count = 0;
-    *c = Taken(s, first, s.taken - 1);
-    if (!replaced) return true;
-    PutText(s, model_->text(StepOf(stage).b), *c);
+    const uint32_t mark = FrontOf(s, s.taken - 1);
+    if (!replaced) {
+      *c = {first, mark};
+      return true;
+    }
+    PutText(s, model_->text(StepOf(stage).b), mark);
   }
 }
 
 // normalize::Transform: a character that was made goes out when the next one comes, as what is
 // dropped until then is taken off its change.
-bool HfCharacters::FlushChanged(Stage& s, Made* c) const {
+bool HfCharacters::FlushChanged(Stage& s, Character* c) const {
   if (!s.has_held) return false;
   s.has_held = false;
   const uint64_t like = s.change > 0 && s.taken > 0 ? s.taken - 1 : s.taken;
-  *c = Taken(s, s.held.c, like);
+  *c = {s.held.c, FrontOf(s, like)};
   if (s.change <= 0) s.taken += static_cast<uint64_t>(1 - int64_t{s.change});
   return true;
 }
 
-bool HfCharacters::PushChanged(Stage& s, char32_t made, int32_t change, Made* c) const {
+bool HfCharacters::PushChanged(Stage& s, char32_t made, int32_t change, Character* c) const {
   const bool flushed = FlushChanged(s, c);
   s.held.c = made;
   s.change = change;
@@ -489,17 +434,17 @@ bool HfCharacters::PushChanged(Stage& s, char32_t made, int32_t change, Made* c)
 
 // `count` characters become what a key maps to.
 void HfCharacters::PutReplacement(Stage& s, std::string_view replacement, int32_t count) const {
-  PutText(s, replacement, {});
+  PutText(s, replacement, 0);
   s.replaced = count;
   s.made = 0;
   if (replacement.empty() && s.has_held) s.change -= count;
 }
 
-bool HfCharacters::Precompiled(uint32_t stage, Made* c) {
+bool HfCharacters::Precompiled(uint32_t stage, Character* c) {
   const Charsmap charsmap(model_->charsmap_units, model_->charsmap_pool);
   Stage& s = stages_[stage];
   for (;;) {
-    Made made;
+    Character made;
     if (TakeText(s, &made)) {
       const bool flushed = PushChanged(s, made.c, s.made < s.replaced ? 0 : 1, c);
       ++s.made;
@@ -550,7 +495,9 @@ bool HfCharacters::KeptAlone(uint32_t stage) {
 // s.singles: characters that are replaced each. False at the end.
 bool HfCharacters::OpenCluster(uint32_t stage) {
   Stage& s = stages_[stage];
-  const auto kind = [this](const Made& of) { return model_->props[of.c] & image::kGraphemeMask; };
+  const auto kind = [this](const Character& of) {
+    return model_->props[of.c] & image::kGraphemeMask;
+  };
   if (s.ahead_size == 0) {
     if (!Take(stage, &s.ahead[0])) return false;
     s.ahead_size = 1;
@@ -584,13 +531,13 @@ bool HfCharacters::OpenCluster(uint32_t stage) {
   return true;
 }
 
-bool HfCharacters::NormalForm(uint32_t stage, Made* c) {
+bool HfCharacters::NormalForm(uint32_t stage, Character* c) {
   Form& form = forms_[stages_[stage].form];
   while (form.at == form.size) {
     if (!RunForm(stage)) return false;
   }
-  const uint64_t from = form.from + form.behind[form.at];
-  *c = Taken(stages_[stage], form.made[form.at++], from);
+  const uint32_t made = form.made[form.at++];
+  *c = {made & ~kFrontBit, (made & kFrontBit) != 0 ? kFront : 0};
   return true;
 }
 
@@ -600,13 +547,11 @@ bool HfCharacters::RunForm(uint32_t stage) {
   Stage& s = stages_[stage];
   Form& form = forms_[s.form];
   if (!Hold(stage)) return false;
-  const char32_t first = s.held.c;
+  const Character first = s.held;
   s.has_held = false;
-  form.from = s.taken++;
   const bool more = Hold(stage) && !StartsApart(*model_, s.held.c, rules);
-  if (!more && StaysAlone(*model_, first, rules)) {
-    form.made[0] = first;
-    form.behind[0] = 0;
+  if (!more && StaysAlone(*model_, first.c, rules)) {
+    form.made[0] = first.c | ((first.mark & kFront) != 0 ? kFrontBit : 0);
     form.at = 0;
     form.size = 1;
     return true;
@@ -615,22 +560,23 @@ bool HfCharacters::RunForm(uint32_t stage) {
 }
 
 // The same of the first one and those behind it, of which s.held is one if it does not start apart.
-bool HfCharacters::RunTogether(uint32_t stage, char32_t first, normalize::Form rules) {
+bool HfCharacters::RunTogether(uint32_t stage, const Character& first, normalize::Form rules) {
   Stage& s = stages_[stage];
   Form& form = forms_[s.form];
   char in_bytes[4 * kFormReads];
-  uint32_t in_behind[4 * kFormReads], in_end[4 * kFormReads];
+  uint32_t in_front[4 * kFormReads], in_end[4 * kFormReads];
   normalize::NormalizedText in;
   in.data = in_bytes;
-  in.begin = in_behind;
+  in.begin = in_front;
   in.end = in_end;
   in.capacity = sizeof(in_bytes);
-  uint32_t count = 0;
-  const auto put = [&](char32_t c) {
-    const uint32_t size = utf8::Encode(c, in_bytes + in.size);
-    std::fill_n(in_behind + in.size, size, count++);
+  bool front = false;
+  const auto put = [&](const Character& c) {
+    const uint32_t size = utf8::Encode(c.c, in_bytes + in.size);
+    std::fill_n(in_front + in.size, size, c.mark & kFront);
     std::fill_n(in_end + in.size, size, 0u);
     in.size += size;
+    front |= (c.mark & kFront) != 0;
   };
   put(first);
   while (Hold(stage) && !StartsApart(*model_, s.held.c, rules)) {
@@ -638,35 +584,31 @@ bool HfCharacters::RunTogether(uint32_t stage, char32_t first, normalize::Form r
       failed_ = true;
       return false;
     }
-    put(s.held.c);
+    put(s.held);
     s.has_held = false;
-    ++s.taken;
   }
 
   char out_bytes[4 * kFormMakes];
-  uint32_t out_behind[4 * kFormMakes], out_end[4 * kFormMakes];
+  uint32_t out_front[4 * kFormMakes], out_end[4 * kFormMakes];
   uint32_t work[3][4 * kFormMakes];
   normalize::NormalizedText out;
   out.data = out_bytes;
-  out.begin = out_behind;
+  out.begin = out_front;
   out.end = out_end;
   out.capacity = sizeof(out_bytes);
-  const bool asked = stage == numbered_ || form.from < s.front;
-  if (!asked) in.begin = in.end = out.begin = out.end = nullptr;  // so they are not looked at
+  if (!front) in.begin = in.end = out.begin = out.end = nullptr;  // so they are not looked at
   uint32_t* const works[3] = {work[0], work[1], work[2]};
   failed_ |= !normalize::RunForm(*model_, rules, works, in, &out);
   form.at = form.size = 0;
   for (uint32_t pos = 0, size; pos < out.size && !failed_; pos += size) {
     const char32_t made = utf8::DecodeValid(out_bytes + pos, &size);
     failed_ |= form.size == kFormMakes;
-    if (failed_) break;
-    form.behind[form.size] = static_cast<uint8_t>(asked ? out_behind[pos] : 0);
-    form.made[form.size++] = made;
+    if (!failed_) form.made[form.size++] = made | (front && out_front[pos] != 0 ? kFrontBit : 0);
   }
   return !failed_;
 }
 
-bool HfCharacters::Metaspace(uint32_t stage, Made* c) {
+bool HfCharacters::Metaspace(uint32_t stage, Character* c) {
   const Step& step = StepOf(stage);
   Stage& s = stages_[stage];
   const char32_t replacement = s.first;
@@ -684,13 +626,13 @@ bool HfCharacters::Metaspace(uint32_t stage, Made* c) {
   const bool wanted = step.arg0 == image::kPrependAlways ||
                       (step.arg0 == image::kPrependFirst && (c->mark & kFront) != 0);
   if ((c->mark & kBegins) == 0 || !wanted) return true;
-  s.held = {c->c, c->mark & ~kBegins, c->from};
+  s.held = {c->c, c->mark & ~kBegins};
   s.has_held = true;
   c->c = replacement;
   return true;
 }
 
-bool HfCharacters::WhitespaceSplit(uint32_t stage, Made* c) {
+bool HfCharacters::WhitespaceSplit(uint32_t stage, Character* c) {
   Stage& s = stages_[stage];
   while (Take(stage, c)) {
     if (unicode::IsWhiteSpace(c->c)) {
@@ -704,7 +646,7 @@ bool HfCharacters::WhitespaceSplit(uint32_t stage, Made* c) {
   return false;
 }
 
-bool HfCharacters::Whitespace(uint32_t stage, Made* c) {
+bool HfCharacters::Whitespace(uint32_t stage, Character* c) {
   constexpr uint8_t kSpace = 0, kWord = kWordKind, kOther = 2;
   Stage& s = stages_[stage];
   while (Take(stage, c)) {
@@ -718,7 +660,8 @@ bool HfCharacters::Whitespace(uint32_t stage, Made* c) {
   return false;
 }
 
-bool HfCharacters::SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior, Made* c) {
+bool HfCharacters::SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior,
+                           Character* c) {
   Stage& s = stages_[stage];
   while (Take(stage, c)) {
     const bool match = unicode::HasProp(*model_, c->c, prop), after = s.after_match;
@@ -726,69 +669,25 @@ bool HfCharacters::SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t beh
     s.after_match = match;
     s.inside = !(behavior == image::kRemoved && match);
     if (!s.inside) continue;
-    const bool joins = (!match && !after) || Joins(behavior, match, after);
+    bool joins = !match && !after;
+    switch (static_cast<image::SplitBehavior>(behavior)) {
+      case image::kContiguous:
+        joins |= match && after;
+        break;
+      case image::kMergedWithPrevious:
+        joins |= match && !after;
+        break;
+      case image::kMergedWithNext:
+        joins |= !match && after;
+        break;
+      case image::kRemoved:
+      case image::kIsolated:
+        break;
+    }
     if (!open || !joins) c->mark |= kBegins;
     return true;
   }
   return false;
-}
-
-// Characters that begin the pattern wait until it is known whether they are it. s.replaced: those
-// in the text that is to come are; kind: the character before was.
-bool HfCharacters::SplitString(uint32_t stage, Made* c) {
-  const std::string_view pattern = model_->text(StepOf(stage).a);
-  Stage& s = stages_[stage];
-  for (;;) {
-    if (TakeText(s, c)) {
-      if (KeepSplit(s, s.replaced != 0, s.made++ == 0, c)) return true;
-      continue;
-    }
-    s.replaced = s.made = 0;
-    const bool more = Hold(stage);
-    if (more && s.matched == 0 && (s.held.mark & kBegins) != 0) {
-      s.held.mark &= ~kBegins;
-      s.open = true;
-    }
-    if (!more || (s.held.mark & kBegins) != 0) {  // nothing goes on across the begin of a split
-      if (s.matched == 0) return false;
-      PutTaken(s, {pattern.data(), s.matched});
-      s.matched = 0;
-      continue;
-    }
-    const utf8::Decoded next = utf8::Decode(pattern, s.matched);
-    if (next.valid && next.code_point == s.held.c) {
-      s.has_held = false;
-      s.matched += next.size;
-      if (s.matched < pattern.size()) continue;
-      PutTaken(s, pattern);
-      s.matched = 0;
-      s.replaced = 1;
-      continue;
-    }
-    if (s.matched == 0) {
-      Release(s, c);
-      if (KeepSplit(s, false, false, c)) return true;
-      continue;
-    }
-    const uint32_t keep = KeptOf(pattern, s.matched);
-    PutTaken(s, {pattern.data(), s.matched - keep});
-    s.matched = keep;
-  }
-}
-
-// Whether the next character stays, which is one of the pattern or not. s.open: it begins a split.
-bool HfCharacters::KeepSplit(Stage& s, bool pattern, bool first, Made* c) const {
-  const bool begins = s.open, match = pattern != (s.step->arg1 != 0);
-  const bool segment = begins || (pattern ? first : s.kind != 0);
-  s.open = false;
-  s.kind = pattern;
-  if (segment) {
-    const bool joins = !begins && s.inside && Joins(s.step->arg0, match, s.after_match);
-    s.inside = joins || s.step->arg0 != image::kRemoved || !match;
-    s.after_match = match;
-    if (!joins) c->mark |= kBegins;
-  }
-  return s.inside;
 }
 
 }  // namespace rankfeed::general

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // general/hf_characters.h: what normalizer and pre-tokenizer make of a stretch, character by
-// character: the elements of src/normalize and hf_pretokenize.h as a chain in which each takes
-// characters from the one before it, in a state that can be copied. Where characters came from in
-// the text is told by several chains (hf_places.h).
+// character, without offsets: the elements of src/normalize and hf_pretokenize.h as a chain in
+// which each takes characters from the one before it, in a state that can be copied.
 #pragma once
 
 #include <cstdint>
@@ -49,38 +48,15 @@ class HfCharacters {
   static constexpr uint32_t kFront = 1;   // it came of the first character of the text
   static constexpr uint32_t kBegins = 2;  // a split begins with it
 
-  // Whether the chain has all elements of the model: not added tokens of normalized text, and
-  // more elements than anybody uses.
+  // Whether the chain has all elements of the model: not added tokens of normalized text, Split,
+  // and more elements than anybody uses.
   static bool Has(const Model& model);
 
   // Bytes [begin, end) of a text, for such a model, whose plain characters those are.
-  // Only the first stages, for what their characters came from: without a numbered stage the byte
-  // of the text, with one the character that stage took, by number. It is the last that Numbers.
-  struct Numbering {
-    uint32_t stages = ~uint32_t{0}, numbered = ~uint32_t{0};
-  };
   HfCharacters(const Model& model, PlainCharacters* plain, std::string_view text, uint32_t begin,
-               uint32_t end, const Numbering& numbering);
-  HfCharacters(const Model& model, PlainCharacters* plain, std::string_view text, uint32_t begin,
-               uint32_t end)
-      : HfCharacters(model, plain, text, begin, end, Numbering{}) {}
+               uint32_t end);
 
-  // Whether an element knows what a character came from by number only.
-  static bool Numbers(const image::Step& step);
-
-  bool Next(Character* c) {
-    Made made;
-    if (!Take(stage_count_, &made)) return false;
-    *c = {made.c, made.mark};
-    return true;
-  }
-  // The same with what it came from. plain_ may be null then.
-  bool Next(uint64_t* from) {
-    Made made;
-    if (!Take(stage_count_, &made)) return false;
-    *from = made.from;
-    return true;
-  }
+  bool Next(Character* c) { return Take(stage_count_, c); }
   // Plain characters, see LongSearch.
   uint32_t Run(const CharacterArrays& out, uint32_t at, uint32_t count) {
     if (pause_ == 0) return RunPlain(out, at, count);
@@ -97,12 +73,6 @@ class HfCharacters {
   // Characters that a normalization form reads together, and what becomes of them.
   static constexpr uint32_t kFormReads = RANKFEED_MAX_MARKS, kFormMakes = 160;
 
-  struct Made {
-    char32_t c = 0;
-    uint32_t mark = 0;
-    uint64_t from = 0;  // see Numbering
-  };
-
   // An element; what its fields mean is up to that.
   struct Stage {
     const image::Step* step;
@@ -114,12 +84,10 @@ class HfCharacters {
     const char* text = nullptr;  // to come, from the image
     uint32_t text_size = 0;
     uint32_t text_mark = 0;
-    uint64_t text_from = 0;
-    bool takes = false;              // text: characters taken, each with its own mark
     const uint32_t* list = nullptr;  // the same as code points
     uint32_t list_size = 0;
     uint32_t matched = 0;  // bytes of a pattern
-    Made held = {};        // taken, and not passed on
+    Character held = {};   // taken, and not passed on
     bool has_held = false;
     bool ended = false;        // nothing is left before it
     bool inside = false;       // behind the begin
@@ -130,74 +98,62 @@ class HfCharacters {
     bool open = false;      // the cluster goes on
     uint64_t kept[2] = {};  // ASCII characters that no key is known to begin with
     int32_t change = 0, replaced = 0, made = 0;
-    Made ahead[7] = {};
+    Character ahead[7] = {};
     unicode::ClusterRules rules{0};
   };
   struct Form {
-    uint32_t made[kFormMakes];
-    uint64_t from = 0;           // character that was read first, by number
-    uint8_t behind[kFormMakes];  // by what is made: which character behind that it came from
+    uint32_t made[kFormMakes];  // characters, kFront at kFrontBit
     uint32_t at = 0, size = 0;
   };
-  static_assert(4 * kFormReads <= 256);
+  static constexpr uint32_t kFrontBit = 1u << 31;
 
   static constexpr uint8_t kWordKind = 1;  // of a Whitespace stage: a character of a word
   // Characters that plain ones keep in a stage until others come.
   static constexpr uint32_t kMaxWaiting = 2 * kMaxStages;
-  bool IsWaiting(uint32_t stage, Made** waiting, uint32_t* count);
+  bool IsWaiting(uint32_t stage, Character** waiting, uint32_t* count);
   uint32_t ReadPlain(uint32_t* to, uint32_t count);
   uint32_t RunPlain(const CharacterArrays& out, uint32_t at, uint32_t count);
 
-  bool Take(uint32_t stage, Made* c);
-  bool Pull(uint32_t stage, Made* c);
-  bool Source(Made* c);
+  bool Take(uint32_t stage, Character* c);
+  bool Pull(uint32_t stage, Character* c);
+  bool Source(Character* c);
   const image::Step& StepOf(uint32_t stage) const { return *stages_[stage].step; }
   uint32_t FrontOf(const Stage& s, uint64_t number) const { return number < s.front ? kFront : 0; }
-  // That character in place of one that was taken.
-  Made Taken(const Stage& s, char32_t c, uint64_t number) const {
-    return {c, FrontOf(s, number), number};
-  }
-  Made OfText(Stage& s, char32_t c) const;
-  bool TakeText(Stage& s, Made* c) const;
-  void PutText(Stage& s, std::string_view text, const Made& like) const;
-  void PutTaken(Stage& s, std::string_view text) const;
+  bool TakeText(Stage& s, Character* c) const;
+  void PutText(Stage& s, std::string_view text, uint32_t mark) const;
   bool Hold(uint32_t stage);
-  bool Release(Stage& s, Made* c) const;
+  bool Release(Stage& s, Character* c) const;
   template <class F>
-  bool PassOn(uint32_t stage, Made* c, F is_sought);
+  bool PassOn(uint32_t stage, Character* c, F is_sought);
 
-  bool Strip(uint32_t stage, Made* c);
-  bool Lowercase(uint32_t stage, Made* c);
-  bool StripAccents(uint32_t stage, Made* c);
-  bool Nmt(uint32_t stage, Made* c);
-  bool Prepend(uint32_t stage, Made* c);
-  bool Replace(uint32_t stage, Made* c);
-  bool ReplaceRun(uint32_t stage, Made* c);
-  bool ReplaceSpaces(uint32_t stage, Made* c);
-  bool Precompiled(uint32_t stage, Made* c);
+  bool Strip(uint32_t stage, Character* c);
+  bool Lowercase(uint32_t stage, Character* c);
+  bool StripAccents(uint32_t stage, Character* c);
+  bool Nmt(uint32_t stage, Character* c);
+  bool Prepend(uint32_t stage, Character* c);
+  bool Replace(uint32_t stage, Character* c);
+  bool ReplaceRun(uint32_t stage, Character* c);
+  bool ReplaceSpaces(uint32_t stage, Character* c);
+  bool Precompiled(uint32_t stage, Character* c);
   bool KeptAlone(uint32_t stage);
   bool OpenCluster(uint32_t stage);
-  bool PushChanged(Stage& s, char32_t made, int32_t change, Made* c) const;
-  bool FlushChanged(Stage& s, Made* c) const;
+  bool PushChanged(Stage& s, char32_t made, int32_t change, Character* c) const;
+  bool FlushChanged(Stage& s, Character* c) const;
   void PutReplacement(Stage& s, std::string_view replacement, int32_t count) const;
-  bool NormalForm(uint32_t stage, Made* c);
+  bool NormalForm(uint32_t stage, Character* c);
   bool RunForm(uint32_t stage);
-  bool RunTogether(uint32_t stage, char32_t first, normalize::Form rules);
+  bool RunTogether(uint32_t stage, const Character& first, normalize::Form rules);
 
-  bool Metaspace(uint32_t stage, Made* c);
-  bool WhitespaceSplit(uint32_t stage, Made* c);
-  bool Whitespace(uint32_t stage, Made* c);
-  bool SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior, Made* c);
-  bool SplitString(uint32_t stage, Made* c);
-  bool KeepSplit(Stage& s, bool pattern, bool first, Made* c) const;
+  bool Metaspace(uint32_t stage, Character* c);
+  bool WhitespaceSplit(uint32_t stage, Character* c);
+  bool Whitespace(uint32_t stage, Character* c);
+  bool SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior, Character* c);
 
   const Model* model_;
   PlainCharacters* plain_;
   const char* text_;
   uint32_t at_, end_;
   uint32_t normalizer_count_, stage_count_ = 0;
-  uint32_t numbered_;
-  uint64_t taken_ = 0;  // by the numbered stage
   bool began_ = false, failed_ = false;
   uint32_t pause_ = 0;  // calls of Run until it looks for plain characters again
   Stage stages_[kMaxStages];

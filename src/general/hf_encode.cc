@@ -7,7 +7,10 @@
 #include "general/hf_encode.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "general/added_tokens.h"
 #include "general/best_path.h"
@@ -34,13 +37,51 @@ normalize::Buffers BuffersOf(const Scratch& scratch, bool ranges) {
   return buffers;
 }
 
+// Splits of one text whose tokens are in the sink, found by their bytes: words come again, and
+// those of a character's long replacement with each such character.
+class KnownSplits {
+ public:
+  KnownSplits() {}
+
+  struct Tokens {
+    uint32_t first, last;  // in the sink; none if equal
+  };
+
+  void Clear() { std::fill(std::begin(entries_), std::end(entries_), Entry{}); }
+
+  // Tokens of that split, and where to put them otherwise. begin < end.
+  Tokens* Find(std::string_view text, uint32_t begin, uint32_t end) {
+    const char* const split = text.data() + begin;
+    const uint32_t size = end - begin;
+    uint64_t front = 0, back = 0;
+    if (size >= sizeof(front)) {
+      std::memcpy(&front, split, sizeof(front));
+      std::memcpy(&back, split + size - sizeof(back), sizeof(back));
+    } else {
+      std::memcpy(&front, split, size);
+    }
+    Entry& entry = entries_[HashEnds(size, front, back) >> (64 - kBits)];
+    const bool same =
+        entry.end - entry.begin == size && std::memcmp(text.data() + entry.begin, split, size) == 0;
+    if (!same) entry = {begin, end, {0, 0}};
+    return &entry.tokens;
+  }
+
+ private:
+  static constexpr int kBits = 8;
+  struct Entry {
+    uint32_t begin, end;  // in the normalized text
+    Tokens tokens;
+  };
+  Entry entries_[1 << kBits];  // unspecified before Clear
+};
+
 class Encoder {
  public:
   Encoder(const Model& model, Scratch& scratch, uint32_t flags, TokenSink& sink,
           SpecialPlace* refused)
       : model_(model),
         scratch_(scratch),
-        known_(*scratch.known),
         offsets_(sink.begin != nullptr || sink.end != nullptr || refused != nullptr),
         buffers_(BuffersOf(scratch, offsets_ || HuggingFaceNeedsOffsets(model))),
         sink_(sink),
@@ -119,15 +160,11 @@ class Encoder {
                                    : refuse_special_ ? SpecialPieces::kRefused
                                                      : SpecialPieces::kKept;
     CarriedScore score{start_, start_};
-    SpecialPlace refused{0, begin, end};
-    const LongText what{text_, begin, end, specials, first_token_};
-    const bool places = offsets_ && scratch_.places.chains != nullptr;
-    const rankfeed_status status =
-        EncodeHuggingFaceLong(model_, scratch_.lengthy, places ? &scratch_.places : nullptr, what,
-                              sink_, &score, &refused);
+    uint32_t refused = 0;
+    const rankfeed_status status = EncodeHuggingFaceLong(model_, scratch_.lengthy, text_, begin,
+                                                         end, specials, sink_, &score, &refused);
     end_score_ = score.after;
-    return status == RANKFEED_E_SPECIAL_IN_TEXT ? Refuse(refused.id, refused.begin, refused.end)
-                                                : status;
+    return status == RANKFEED_E_SPECIAL_IN_TEXT ? Refuse(refused, begin, end) : status;
   }
 
   // Where it fits.
@@ -325,13 +362,17 @@ class Encoder {
     Emit(id, b, TrimBack(text_, e, spaces.trailing), spaces.leading, e);
   }
 
+  // A token whose end is trimmed already, with `leading` characters to trim off its front, which
+  // reaches whole_end before any trimming. add_prefix_space spares a single one at the very front.
   void Emit(uint32_t id, uint32_t begin, uint32_t end, uint32_t leading, uint32_t whole_end) {
-    PushTrimmed(model_, text_, first_token_, sink_, id, begin, end, leading, whole_end);
+    const bool first = sink_.count == first_token_ || begin == 0;
+    if (leading == 1 && first && model_.has(image::kTrimKeepsPrefix)) leading = 0;
+    begin = TrimFront(text_, begin, whole_end, leading);
+    sink_.Push(id, begin, std::max(begin, end));
   }
 
   const Model& model_;
   Scratch& scratch_;
-  KnownSplits& known_;
   const bool offsets_;  // wanted by the caller
   normalize::Buffers buffers_;
   TokenSink& sink_;
@@ -342,6 +383,7 @@ class Encoder {
   SpecialPlace* const refused_;  // nullable
   // Fewer splits than that are not worth clearing known_ for.
   static constexpr uint32_t kManySplits = 16;
+  KnownSplits known_;
   uint32_t stretch_begin_ = 0, stretch_end_ = 0;
   double start_ = 0, end_score_ = 0;  // before a split, and behind the last one
 };

@@ -6,13 +6,17 @@
 #include <string_view>
 
 #include "base/token_sink.h"
-#include "general/hf_long.h"
 #include "general/scratch.h"
 #include "image/model.h"
 #include "normalize/normalized_text.h"
 #include "rankfeed/status.h"
 
 namespace rankfeed::general {
+
+// Where a text holds a special token, in bytes of the text.
+struct SpecialPlace {
+  uint32_t id, begin, end;
+};
 
 // Encodes text as one sequence (tokenizers 0.23.2, TokenizerImpl::encode_single_sequence). flags:
 // RANKFEED_SPLIT_SPECIAL_TOKENS, RANKFEED_ERROR_ON_SPECIAL, RANKFEED_ESCAPE_SPECIAL; others are the

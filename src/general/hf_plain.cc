@@ -69,10 +69,8 @@ bool IsPlainToSplit(const Model& model, const Step& step, char32_t c) {
       return !unicode::HasProp(model, c, image::kPunctuationProp);
     case PreTokenizerOp::kDigits:
       return !unicode::HasProp(model, c, image::kNumeric);
-    case PreTokenizerOp::kSplitString: {
-      char bytes[4];
-      return model.text(step.a).find({bytes, utf8::Encode(c, bytes)}) == std::string_view::npos;
-    }
+    case PreTokenizerOp::kSplitString:
+      return false;
   }
   return false;
 }
@@ -110,9 +108,9 @@ bool PlainCharacters::Find(char32_t c) const {
 
 // Whether a stage is as plain characters leave it; adds those that wait in it, the first to leave
 // it first.
-bool HfCharacters::IsWaiting(uint32_t stage, Made** waiting, uint32_t* count) {
+bool HfCharacters::IsWaiting(uint32_t stage, Character** waiting, uint32_t* count) {
   Stage& s = stages_[stage];
-  const auto wait = [&](Made* c) {
+  const auto wait = [&](Character* c) {
     waiting[(*count)++] = c;
     return c->mark == 0 && plain_->Has(c->c);
   };
@@ -129,8 +127,7 @@ bool HfCharacters::IsWaiting(uint32_t stage, Made** waiting, uint32_t* count) {
       case PreTokenizerOp::kDigits:
         return s.inside && !s.after_match;
       case PreTokenizerOp::kSplitString:
-        return !s.has_held && s.matched == 0 && s.text_size == 0 && !s.open && s.kind == 0 &&
-               s.inside && s.taken >= s.front;
+        return false;
     }
     return false;
   }
@@ -185,7 +182,7 @@ uint32_t HfCharacters::RunPlain(const CharacterArrays& out, uint32_t at, uint32_
   constexpr uint32_t kPause = 16;
   pause_ = kPause;
   if (!began_ || at_ == 0) return 0;
-  Made* waiting[kMaxWaiting];
+  Character* waiting[kMaxWaiting];
   uint32_t waiting_count = 0;
   for (uint32_t i = stage_count_; i > 0; --i) {
     if (!IsWaiting(i - 1, waiting, &waiting_count)) return 0;

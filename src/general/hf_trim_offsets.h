@@ -10,9 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/token_sink.h"
 #include "base/utf8.h"
-#include "image/model.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::general {
@@ -22,20 +20,17 @@ struct EndSpaces {
 };
 
 // U+0120 stands for a space in byte-level vocabularies and is trimmed in any.
-inline bool IsTrimmed(char32_t c) {
-  return c == 0x120 || unicode::IsWhiteSpace(c);
-}
-
 inline EndSpaces CountEndSpaces(std::string_view token) {
+  const auto space = [](char32_t c) { return c == 0x120 || unicode::IsWhiteSpace(c); };
   EndSpaces count;
   for (size_t pos = 0; pos < token.size(); ++count.leading) {
     const utf8::Decoded d = utf8::Decode(token, pos);
-    if (!IsTrimmed(d.code_point)) break;
+    if (!space(d.code_point)) break;
     pos += d.size;
   }
   for (size_t end = token.size(); end > 0; ++count.trailing) {
     const size_t pos = utf8::Previous(token, end);
-    if (!IsTrimmed(utf8::Decode(token, pos).code_point)) break;
+    if (!space(utf8::Decode(token, pos).code_point)) break;
     end = pos;
   }
   return count;
@@ -55,18 +50,6 @@ inline uint32_t TrimBack(std::string_view text, uint32_t end, uint32_t count) {
     pos = utf8::Previous(text, pos);
   }
   return static_cast<uint32_t>(pos);
-}
-
-// A token whose end is trimmed already, with `leading` characters to trim off its front, which
-// reaches whole_end before any trimming. add_prefix_space spares a single one at the very front.
-// first_token: of the text, in the sink.
-inline void PushTrimmed(const Model& model, std::string_view text, uint32_t first_token,
-                        TokenSink& sink, uint32_t id, uint32_t begin, uint32_t end,
-                        uint32_t leading, uint32_t whole_end) {
-  const bool first = sink.count == first_token || begin == 0;
-  if (leading == 1 && first && model.has(image::kTrimKeepsPrefix)) leading = 0;
-  begin = TrimFront(text, begin, whole_end, leading);
-  sink.Push(id, begin, end < begin ? begin : end);
 }
 
 }  // namespace rankfeed::general

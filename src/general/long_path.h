@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <new>
 #include <numeric>
 #include <type_traits>
 
@@ -47,8 +46,6 @@ struct LongScratch {
   // text.
   static constexpr uint32_t kLevels = 7, kLeastFirst = 4;
 
-  static constexpr uint32_t kSources = 3;
-
   // Of a checkpoint, by place from it on.
   struct Node {
     double best;
@@ -74,7 +71,6 @@ struct LongScratch {
 
   uint32_t block = 0, window = 0;     // block 0: there is none
   uint32_t first_kept = 0, kept = 0;  // checkpoints of the first level and of others
-  void* sources = nullptr;            // kSources of them
   void* states = nullptr;             // checkpoints, level by level
   Node* nodes = nullptr;
   uint16_t* through = nullptr;  // by place, of LongSearch::Compose
@@ -102,7 +98,6 @@ struct LongScratch {
     kept = kept_count;
     const auto fit = static_cast<uint32_t>(bytes / (sizeof(State<Stream>) + window * sizeof(Node)));
     first_kept = std::max(kLeastFirst * kept, fit - std::min(fit, (kLevels - 1) * kept)) / 2 * 2;
-    sources = layout.Take<Source<Stream>>(kSources);
     states = layout.Take<State<Stream>>(StateCount());
     nodes = layout.Take<Node>(size_t{StateCount()} * window);
     through = layout.Take<uint16_t>(size_t{Room()} + 1);
@@ -121,9 +116,7 @@ class LongSearch {
   using State = LongScratch::State<Stream>;
   using Node = LongScratch::Node;
 
-  // args: of the stream, which is made where it stays, as streams are large.
-  template <class... Args>
-  LongSearch(const Model& model, const LongScratch& scratch, Emitter& emitter, const Args&... args)
+  LongSearch(const Model& model, const LongScratch& scratch, const Stream& stream, Emitter& emitter)
       : model_(model),
         scratch_(scratch),
         lattice_(scratch.lattice),
@@ -131,9 +124,9 @@ class LongSearch {
         emitter_(emitter),
         max_chars_(scratch.window - 1),
         states_(static_cast<State*>(scratch.states)),
-        live_(*new (scratch.sources) Source{Stream(args...)}),
-        work_(static_cast<Source*>(scratch.sources)[1]),
-        begin_(static_cast<Source*>(scratch.sources)[2]) {}
+        live_{stream},
+        work_{stream},
+        begin_{stream} {}
 
   // Whether there is another word.
   bool More() { return Peek(live_); }
@@ -471,10 +464,9 @@ class LongSearch {
   Emitter& emitter_;
   const uint32_t max_chars_;
   State* const states_;
-  // In the scratch:
-  Source& live_;   // of the text
-  Source& work_;   // of what is searched again
-  Source& begin_;  // of the word
+  Source live_;   // of the text
+  Source work_;   // of what is searched again
+  Source begin_;  // of the word
   double start_ = 0, score_ = 0;
   bool specials_ = true, needs_unknown_ = false;
   // In the arrays: characters before at_ are searched, count_ are read.

@@ -22,12 +22,12 @@ int DecoderTexts(const Model& model) {
 
 }  // namespace
 
-bool Scratch::IsBounded(const Model& model) {
-  return model.huggingface() ? HfCharacters::Has(model) : SpCharacters::Has(model);
+bool Scratch::IsBounded(const Model& model, bool with_offsets) {
+  return model.huggingface() ? !with_offsets && HfCharacters::Has(model) : SpCharacters::Has(model);
 }
 
 void Scratch::Carve(Layout& layout, const Model& model, const Sizes& sizes) {
-  bool bounded = sizes.bound > sizes.array_bound && IsBounded(model);
+  bool bounded = sizes.bound > sizes.array_bound && IsBounded(model, sizes.with_offsets);
   if (bounded) {
     Layout whole(nullptr), least(nullptr);
     CarveAs(whole, model, sizes, false);
@@ -51,12 +51,9 @@ void Scratch::CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bo
   }
   split_begin = layout.Take<uint32_t>(capacity);
   split_end = layout.Take<uint32_t>(capacity);
-  known = model.huggingface() ? layout.Take<KnownSplits>(1) : nullptr;
   lengthy = {};
-  places = {};
   if (bounded && model.huggingface()) {
     lengthy.Carve<HfCharacters>(layout, model, kBlock, kCheckpoints, kCheckpointBytes);
-    if (sizes.with_offsets) places.Carve(layout, model);
   } else if (bounded) {
     lengthy.Carve<SpCharacters>(layout, model, kBlock, kCheckpoints, kCheckpointBytes);
   }

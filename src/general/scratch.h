@@ -7,8 +7,6 @@
 #include "base/layout.h"
 #include "general/added_tokens.h"
 #include "general/best_path.h"
-#include "general/hf_places.h"
-#include "general/known_splits.h"
 #include "general/long_path.h"
 #include "image/model.h"
 
@@ -29,21 +27,18 @@ struct Scratch {
   uint32_t text_capacity = 0;  // bytes in each text, and entries in every array below
   uint32_t run_capacity = 0;   // bytes in those that decoders use, the same or more
   char* text[2] = {};
-  // Original byte range of each normalized byte; null unless the limits say with_offsets. The same
-  // of characters told one by one: places.
+  // Original byte range of each normalized byte; null unless the limits say with_offsets.
   uint32_t* begin[2] = {};
   uint32_t* end[2] = {};
   // Piece boundaries found by the pre-tokenizer, for pipelines that need them all at once.
   uint32_t* split_begin = nullptr;
   uint32_t* split_end = nullptr;
   LongScratch lengthy;  // its arrays are those above and below
-  HfPlaces::Scratch places;
-  KnownSplits* known = nullptr;  // of HuggingFace's words
   Lattice lattice = {};
   AddedTokenFilter added;
 
-  // Whether a model's encoder has such bounds.
-  static bool IsBounded(const Model& model);
+  // Whether a model's encoder, made for offsets or not, has such bounds.
+  static bool IsBounded(const Model& model, bool with_offsets);
 
   // What there is to hold.
   struct Sizes {

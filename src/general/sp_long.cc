@@ -181,7 +181,8 @@ class Tokens {
 template <class Arithmetic>
 rankfeed_status Run(const Model& model, const LongScratch& scratch, std::string_view text,
                     Tokens& tokens, CarriedScore* score) {
-  LongSearch<Arithmetic, SpCharacters, Tokens> search(model, scratch, tokens, model, text);
+  LongSearch<Arithmetic, SpCharacters, Tokens> search(model, scratch, SpCharacters(model, text),
+                                                      tokens);
   const double start = score != nullptr ? score->before : 0;
   if (score != nullptr) score->after = start;
   if (!search.More()) return RANKFEED_OK;

@@ -20,17 +20,15 @@ class Lengthy {
  public:
   Lengthy(rankfeed_encoder* encoder, uint32_t block, uint32_t kept) {
     const Model& model = *encoder->model;
-    if (!general::Scratch::IsBounded(model)) return;
+    if (!general::Scratch::IsBounded(model, encoder->limits.with_offsets != 0)) return;
     general::LongScratch lengthy;
-    general::HfPlaces::Scratch places;
     Layout measured(nullptr);
-    Carve(measured, model, block, kept, &lengthy, &places);
+    Carve(measured, model, block, kept, &lengthy);
     memory_.resize(measured.size() + Layout::kAlignment, 0xa5);  // scratch may hold anything
     const size_t begin = reinterpret_cast<uintptr_t>(memory_.data()) % Layout::kAlignment;
     Layout layout(memory_.data() + (begin != 0 ? Layout::kAlignment - begin : 0));
-    Carve(layout, model, block, kept, &lengthy, &places);
+    Carve(layout, model, block, kept, &lengthy);
     encoder->general.lengthy = lengthy;
-    if (encoder->limits.with_offsets != 0) encoder->general.places = places;
     encoder->general.text_capacity = 0;
     encoder->engine.emplace<std::monostate>();
     ok_ = true;
@@ -39,9 +37,8 @@ class Lengthy {
 
  private:
   static void Carve(Layout& layout, const Model& model, uint32_t block, uint32_t kept,
-                    general::LongScratch* lengthy, general::HfPlaces::Scratch* places) {
+                    general::LongScratch* lengthy) {
     if (model.huggingface()) {
-      places->Carve(layout, model);
       lengthy->Carve<general::HfCharacters>(layout, model, block, kept, 0);
     } else {
       lengthy->Carve<general::SpCharacters>(layout, model, block, kept, 0);
