@@ -106,11 +106,10 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     }
     const SegmentRun& run = queue.RunOf(i, &run_number);
     const std::string_view bytes = segments.Bytes(run.stretch, i);
-    const auto byte = [&](size_t at) {
-      return at < run.stretch.size() ? static_cast<unsigned char>(run.stretch[at]) : kNoByte;
-    };
-    before_ = byte(size_t{segments.begin(i)} - 1);
-    after_ = byte(segments.ends[i]);
+    const auto byte = [&](uint32_t at) { return int{static_cast<unsigned char>(run.stretch[at])}; };
+    const uint32_t begin = segments.begin(i), behind = segments.ends[i];
+    before_ = begin != 0 ? byte(begin - 1) : kNoByte;
+    after_ = behind < run.stretch.size() ? byte(behind) : kNoByte;
     if (!resumed) cursor_ = {.word_start = segments.word_start(i)};
     Outcome outcome = DecodeLong(bytes, &cursor_);
     const bool normalized = outcome.kind == Kind::kNormalize;
