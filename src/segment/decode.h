@@ -180,7 +180,7 @@ class SpanDecoder {
   uint32_t InfoBefore(std::string_view segment, size_t at) const;
   bool StandsApart(std::string_view segment, size_t at, uint32_t info);
   bool EndsApart(int neighbour, uint32_t drops) const;
-  bool LeavesLineEndsTogether() const;
+  bool LeavesLineEndsTogether();
   bool IsJoined(std::string_view segment, size_t at, uint32_t info) const;
   Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
                       Cursor* cursor);

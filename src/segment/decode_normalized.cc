@@ -238,10 +238,11 @@ Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t 
 
 // Whether nothing came of the segment, and CR stands before it and LF behind it: where it vanished
 // in front of the charsmap, they are one cluster there.
-bool SpanDecoder::LeavesLineEndsTogether() const {
+bool SpanDecoder::LeavesLineEndsTogether() {
   const uint32_t open = run_.open();
   const bool empty = run_.size == open || (run_.size == open + 1 && run_.codes[open] == metaspace_);
   const bool nothing = every_space_ && front_ && run_.count == first_count_ && empty;
+  depends_ |= nothing;
   return nothing && before_ == '\r' && after_ == '\n';
 }
 

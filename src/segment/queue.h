@@ -111,16 +111,16 @@ class SegmentQueue {
   uint32_t waiting() const { return tail_ - head_; }
   Segments segments() const { return scratch_.segments.From(head_); }
   SegmentRun& front() { return scratch_.runs[first_run_]; }
-  // What makes a difference to what bytes [begin, end) of a stretch become: whether it begins
-  // there, and where punctuation is isolated whether it, or such, is on either side.
+  // What is next to bytes [begin, end) of a stretch, as far as it makes a difference to what those
+  // become: an end of the stretch, isolated punctuation, or what is a line end where they vanish.
   uint16_t PlaceOf(std::string_view stretch, uint32_t begin, uint32_t end) const {
-    if (!isolates_) return begin == 0;
-    const auto isolated = [&](size_t at) {
-      return isolated_.Has(static_cast<uint8_t>(stretch[at]));
+    const auto kind = [&](uint32_t at, char of_line_end) {
+      if (isolated_.Has(static_cast<uint8_t>(stretch[at]))) return 1;
+      return stretch[at] == of_line_end ? 2 : 3;
     };
-    const bool before = begin == 0 || isolated(begin - 1);
-    const bool behind = end == stretch.size() || isolated(end);
-    return static_cast<uint16_t>(before + 2 * behind);
+    const int before = begin == 0 ? 0 : kind(begin - 1, '\r');
+    const int behind = end == stretch.size() ? 0 : kind(end, '\n');
+    return static_cast<uint16_t>(before + 4 * behind);
   }
   // The run of a segment, or of one behind those of *run, which is moved on.
   SegmentRun& RunOf(uint32_t segment, uint32_t* run) {

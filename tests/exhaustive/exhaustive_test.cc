@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "exhaustive/sp_encodings.h"
 #include "exhaustive/worlds.h"
 #include "general/sp_model_proto.h"
 #include "reference/hf_unigram.h"
@@ -55,29 +56,6 @@ sp_test::ModelProto ToProto(const Vocabulary& vocabulary) {
   }
   if (vocabulary.byte_fallback) model.AddBytes();
   return model;
-}
-
-Encoding FromLibrary(const sentencepiece::SentencePieceProcessor& library,
-                     const std::string& text) {
-  Encoding encoding;
-  const auto result = library.EncodeAsImmutableProto(text);
-  for (size_t i = 0; i < result.pieces_size(); ++i) {
-    const auto piece = result.pieces(static_cast<int>(i));
-    encoding.ids.push_back(static_cast<int32_t>(piece.id()));
-    encoding.begin.push_back(piece.begin());
-    encoding.end.push_back(piece.end());
-  }
-  return encoding;
-}
-
-Encoding FromReference(const reference::SpUnigram& plain, const std::string& text) {
-  Encoding encoding;
-  for (const reference::SpToken& token : plain.Encode(text)) {
-    encoding.ids.push_back(static_cast<int32_t>(token.id));
-    encoding.begin.push_back(token.begin);
-    encoding.end.push_back(token.end);
-  }
-  return encoding;
 }
 
 TEST_P(Exhaustive, SentencePiece) {

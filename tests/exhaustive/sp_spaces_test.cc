@@ -9,6 +9,7 @@
 
 #include <cstdio>
 
+#include "exhaustive/sp_encodings.h"
 #include "exhaustive/worlds.h"
 #include "general/sp_model_proto.h"
 #include "reference/sp_from_proto.h"
@@ -20,7 +21,6 @@ namespace {
 
 using test::Encoding;
 using test::Escape;
-using test::Show;
 using test::TestEngine;
 
 struct Setting {
@@ -54,36 +54,6 @@ sp_test::ModelProto Model(const Setting& setting) {
   model.normalizer.add_dummy_prefix = setting.prefix;
   model.normalizer.remove_extra_whitespaces = setting.remove;
   return model;
-}
-
-Encoding FromReference(const reference::SpUnigram& plain, const std::string& text) {
-  Encoding encoding;
-  for (const reference::SpToken& token : plain.Encode(text)) {
-    encoding.ids.push_back(static_cast<int32_t>(token.id));
-    encoding.begin.push_back(token.begin);
-    encoding.end.push_back(token.end);
-  }
-  return encoding;
-}
-
-Encoding FromLibrary(const sentencepiece::SentencePieceProcessor& library,
-                     const std::string& text) {
-  Encoding encoding;
-  const auto result = library.EncodeAsImmutableProto(text);
-  for (size_t i = 0; i < result.pieces_size(); ++i) {
-    const auto piece = result.pieces(static_cast<int>(i));
-    encoding.ids.push_back(static_cast<int32_t>(piece.id()));
-    encoding.begin.push_back(piece.begin());
-    encoding.end.push_back(piece.end());
-  }
-  return encoding;
-}
-
-void ExpectSame(TestEngine& engine, const std::string& text, const Encoding& expected) {
-  const Encoding actual = engine.Encode(text);
-  ASSERT_EQ(actual, expected) << Escape(text) << "\n  engine    " << Show(actual)
-                              << "\n  reference " << Show(expected);
-  ASSERT_EQ(engine.Ids(text), expected.ids) << Escape(text);
 }
 
 class SpSpaces : public ::testing::TestWithParam<uint32_t> {};

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sentencepiece_processor.h>
 
+#include "exhaustive/sp_encodings.h"
 #include "exhaustive/worlds.h"
 #include "general/sp_model_proto.h"
 #include "reference/sp_from_proto.h"
@@ -17,7 +18,6 @@ namespace {
 
 using test::Encoding;
 using test::Escape;
-using test::Show;
 using test::TestEngine;
 
 sp_test::ModelProto Model() {
@@ -44,23 +44,6 @@ sp_test::ModelProto Model() {
                                                      {"<\u0338", "y"},
                                                      {"\ufe64\u0338", "x>"}});
   return model;
-}
-
-Encoding FromReference(const reference::SpUnigram& plain, const std::string& text) {
-  Encoding encoding;
-  for (const reference::SpToken& token : plain.Encode(text)) {
-    encoding.ids.push_back(static_cast<int32_t>(token.id));
-    encoding.begin.push_back(token.begin);
-    encoding.end.push_back(token.end);
-  }
-  return encoding;
-}
-
-void ExpectSame(TestEngine& engine, const std::string& text, const Encoding& expected) {
-  const Encoding actual = engine.Encode(text);
-  ASSERT_EQ(actual, expected) << Escape(text) << "\n  engine    " << Show(actual)
-                              << "\n  reference " << Show(expected);
-  ASSERT_EQ(engine.Ids(text), expected.ids) << Escape(text);
 }
 
 uint64_t OnTheFastRoad(const TestEngine& engine) {

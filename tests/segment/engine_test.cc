@@ -366,6 +366,33 @@ TEST(WordEngine, EqualsThePlainPathWhereKeysBeginWithASpace) {
   }
 }
 
+// What vanishes in front of the charsmap leaves CR and LF around it together, wherever else in the
+// text it comes.
+TEST(WordEngine, EqualsThePlainPathWhereWhatVanishesComesAgainBetweenLineEnds) {
+  const json base = DefaultTokenizer(), charsmap = base["normalizer"];
+  for (const std::vector<json>& before :
+       {std::vector<json>{Replace("x", "")}, {Type("NFKD"), Type("StripAccents")}, {Type("Nmt")}}) {
+    json file = base;
+    std::vector<json> elements = before;
+    elements.push_back(charsmap);
+    file["normalizer"] = Sequence("normalizers", elements);
+    file["pre_tokenizer"] = Metaspace("always");
+    SCOPED_TRACE(file["normalizer"]["normalizers"][0].dump());
+    const Image image(file);
+    ASSERT_TRUE(segment::Available(*image.model()));
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    std::mt19937_64 random(41);
+    const char* const parts[] = {"a",  " ",        "\r",        "\n", "\r\x01\n", "\r\u0301\n",
+                                 "x",  "\u0301",   "\rx\n",     "\x01", " \x01 ", "</s>"};
+    for (int round = 0; round < static_cast<int>(Scaled(20000)); ++round) {
+      std::string text;
+      for (size_t i = 1 + random() % 9; i > 0; --i) text += parts[random() % std::size(parts)];
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+    }
+  }
+}
+
 TEST(WordEngine, EqualsThePlainPathOnXquad) {
   const std::string vocabulary = sp_test::SharedData("xlmr.tokenizer.json");
   if (vocabulary.empty()) GTEST_SKIP() << "no xlmr.tokenizer.json in RANKFEED_SHARED_DATA";
