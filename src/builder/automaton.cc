@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <ranges>
+#include <unordered_map>
 
 #include "builder/eligibility.h"
 #include "builder/pruning.h"
@@ -16,13 +18,13 @@ namespace {
 class Build {
  public:
   Build(const Model& model, std::span<const uint32_t> parent)
-      : model_(model), units_(model.pieces.units()), parent_(parent) {}
+      : model_(model), units_(model.pieces.units()), up_(parent.begin(), parent.end()) {}
 
   Automaton Run() {
     lift_ = 2 * GreatestScore(model_);
     double greatest = lift_ - model_.config->unk_score;
-    for (size_t v = 0; v < model_.scores.size(); ++v) {
-      greatest = std::max(greatest, lift_ * model_.config->max_piece_chars - model_.scores[v]);
+    for (const double score : model_.scores) {
+      greatest = std::max(greatest, lift_ * model_.config->max_piece_chars - score);
     }
     out_.cost_unit = std::exp2(std::ceil(std::log2(greatest / image::kMaxCost)));
     PlaceStates();
@@ -31,7 +33,6 @@ class Build {
       if (depth_[state] > 1) suffix_[state] = Suffix(state);
     }
     FindFails();
-    std::vector<uint32_t>().swap(base_);
     SetEdges();
     SetStarts();
     return std::move(out_);
@@ -47,49 +48,33 @@ class Build {
         std::llround(std::max(lift_ * chars - score, 0.0) / out_.cost_unit));
   }
 
-  // The state of a trie unit: its own place, but the root's children lie together behind.
-  uint32_t StateOf(uint32_t unit) const {
-    return parent_[unit] == 0 ? out_.root_base + trie::Label(units_[unit]) : unit;
-  }
-
-  void SetLabel(uint32_t state, uint32_t label) {
-    out_.units[state] = trie::MakeUnit(label, out_.root_base, out_.root_base);
-  }
-
+  // The units of the trie, and the characters that begin no piece.
   void PlaceStates() {
     const uint32_t codes = model_.config->code_count;
-    const auto size = static_cast<uint32_t>(units_.size());
-    out_.root_base = size;
-    out_.units.assign(size + codes + 1,
-                      trie::MakeUnit(trie::kEmptyLabel, out_.root_base, out_.root_base));
-    out_.states.assign(out_.units.size(), {{image::kNoEdge, image::kNoEdge, image::kNoEdge}, 0, 0});
+    out_.units.assign(units_.begin(), units_.end());
+    out_.root_base = trie::Base(units_[0]);
+    out_.units.push_back(trie::MakeUnit(trie::kEmptyLabel, 0, trie::kNoValue));
+    out_.states.assign(out_.units.size(), {image::kNoEdge, 0, 0});
+    up_.push_back(0);
     own_.assign(out_.states.size(), 0);
-    base_.assign(out_.states.size(), 0);
     suffix_.assign(out_.states.size(), 0);
     depth_.assign(out_.states.size(), 0);
-    up_.assign(out_.states.size(), 0);
-    base_[0] = out_.root_base;
     for (uint32_t code = 1; code <= codes; ++code) {
-      SetLabel(size + code, code);
-      depth_[size + code] = 1;
-      own_[size + code] =
+      trie::Unit& unit = out_.units[out_.root_base + code];
+      if (trie::Label(unit) == trie::kEmptyLabel) unit = trie::MakeUnit(code, 0, trie::kNoValue);
+      own_[out_.root_base + code] =
           image::MakeEdge(Cost(model_.config->unk_score, 1), 1, image::kEdgeUnknown);
     }
-    for (uint32_t unit = 1; unit < size; ++unit) {
-      const trie::Unit u = units_[unit];
-      if (trie::Label(u) == trie::kEmptyLabel) continue;
+    for (uint32_t state = 1; state < out_.units.size(); ++state) {
+      const trie::Unit unit = out_.units[state];
+      if (trie::Label(unit) == trie::kEmptyLabel) continue;
       uint32_t depth = 1;
-      for (uint32_t p = parent_[unit]; p != 0; p = parent_[p]) ++depth;
-      const uint32_t at = StateOf(unit);
-      base_[at] = trie::Base(u);
-      SetLabel(at, trie::Label(u));
-      depth_[at] = static_cast<uint8_t>(depth);
-      if (depth > 1) up_[at] = StateOf(parent_[unit]);
-      if (trie::Value(u) != trie::kNoValue) {
-        const uint32_t id = model_.value_ids[trie::Value(u)];
-        own_[at] = image::MakeEdge(Cost(model_.scores[trie::Value(u)], depth), depth,
-                                   id == model_.config->unk_id ? image::kEdgeLiteral : id);
-      }
+      for (uint32_t p = up_[state]; p != 0; p = up_[p]) ++depth;
+      depth_[state] = static_cast<uint8_t>(depth);
+      const uint32_t id = trie::Value(unit);
+      if (id == trie::kNoValue) continue;
+      own_[state] = image::MakeEdge(Cost(model_.scores[id], depth), depth,
+                                    id == model_.config->unk_id ? image::kEdgeLiteral : id);
     }
   }
 
@@ -109,53 +94,71 @@ class Build {
   uint32_t Suffix(uint32_t state) const {
     const uint32_t code = trie::Label(out_.units[state]);
     for (uint32_t at = suffix_[up_[state]];; at = suffix_[at]) {
-      const uint32_t next = base_[at] + code;
-      if (base_[at] != 0 && trie::Label(out_.units[next]) == code) return next;
+      const uint32_t base = trie::Base(out_.units[at]);
+      if (base != 0 && trie::Label(out_.units[base + code]) == code) return base + code;
     }
   }
 
   // A state without children goes on as its suffix does.
   void FindFails() {
-    // The state itself or a suffix, with a base.
+    // The state itself or its longest suffix that is no leaf.
     std::vector<uint32_t> owner(out_.states.size(), 0);
-    out_.fails.resize(out_.states.size());
-    for (uint32_t base = 0; base < out_.fails.size(); ++base) {
-      out_.fails[base] = trie::MakeUnit(0, base, out_.root_base);
-    }
+    out_.fails.assign(out_.states.size(), image::MakeFail(0, out_.root_base));
     for (const uint32_t state : order_) {
       const uint32_t suffix = owner[suffix_[state]];
-      owner[state] = base_[state] != 0 ? state : suffix;
-      if (base_[state] != 0) {
-        out_.fails[base_[state]] = trie::MakeUnit(depth_[state], base_[state], base_[suffix]);
+      const uint32_t fail = trie::Base(out_.units[suffix]);
+      trie::Unit& unit = out_.units[state];
+      owner[state] = trie::Base(unit) != 0 ? state : suffix;
+      if (owner[state] == state) {
+        out_.fails[trie::Base(unit)] = image::MakeFail(depth_[state], fail);
+      } else {
+        unit = trie::LeafUnit(trie::Label(unit), fail, trie::Value(unit));
       }
-      const uint32_t base = base_[owner[state]];
-      out_.units[state] =
-          trie::MakeUnit(trie::Label(out_.units[state]), base, trie::Value(out_.fails[base]));
     }
   }
 
   void SetEdges() {
     const Pruner pruner({order_, depth_, up_, suffix_, own_},
                         std::max(1, static_cast<int32_t>(image::kPrunedLead / out_.cost_unit)));
-    out_.edges.push_back(image::kNoEdge);
+    out_.edges.assign(2, image::kNoEdge);
     std::array<uint32_t, image::kMaxSegmentPieceChars> pieces;
-    for (const uint32_t at : order_) {
-      image::AutomatonState& state = out_.states[at];
-      state.edge_count = pruner.Keep(at, &pieces);
-      for (uint32_t k = 0; k < state.edge_count; ++k) {
-        if (k < std::size(state.edge)) {
-          state.edge[k] = own_[pieces[k]];
-          continue;
-        }
-        if (k == std::size(state.edge)) state.more = static_cast<uint32_t>(out_.edges.size());
-        out_.edges.push_back(own_[pieces[k]]);
-      }
+    std::array<uint64_t, image::kMaxSegmentPieceChars> edges;
+    // The longest lists come first, as those of shorter states are often ends of them.
+    for (const uint32_t at : order_ | std::views::reverse) {
+      const uint32_t count = pruner.Keep(at, &pieces);
+      for (uint32_t k = 0; k < count; ++k) edges[k] = own_[pieces[k]];
+      out_.states[at] = {edges[0], ListOf(std::span(edges).subspan(1, count - 1)), count};
     }
+  }
+
+  // Where the edges are in out_.edges, behind them kNoEdge.
+  uint32_t ListOf(std::span<const uint64_t> list) {
+    if (list.empty()) return 0;
+    std::array<uint64_t, image::kMaxSegmentPieceChars> hash;  // of the edges from each on
+    uint64_t is = 0;
+    for (size_t k = list.size(); k-- > 0;) {
+      is = (is + list[k]) * 0x9e3779b97f4a7c15u;
+      hash[k] = is ^= is >> 32;
+    }
+    const auto size = static_cast<uint32_t>(out_.edges.size());
+    const uint32_t known = lists_.try_emplace(is, size).first->second;
+    const auto begin = out_.edges.begin() + known;
+    // Lists of one hash that differ are not shared.
+    if (size - known > list.size() &&
+        begin[static_cast<ptrdiff_t>(list.size())] == image::kNoEdge &&
+        std::equal(list.begin(), list.end(), begin)) {
+      return known;
+    }
+    for (uint32_t k = 1; k < list.size(); ++k) lists_.try_emplace(hash[k], size + k);
+    out_.edges.insert(out_.edges.end(), list.begin(), list.end());
+    out_.edges.push_back(image::kNoEdge);
+    return size;
   }
 
   void SetStarts() {
     const uint32_t codes = model_.config->code_count, metaspace = model_.codes[WordStart(model_)];
-    const image::Automaton automaton{out_.units, out_.fails, out_.states, out_.root_base};
+    const image::Automaton automaton{out_.units, out_.fails, out_.states, out_.edges,
+                                     out_.root_base};
     out_.starts.resize(image::SearchStartCount(codes));
     image::ForEachSearchStart(
         automaton, codes, metaspace,
@@ -164,21 +167,20 @@ class Build {
 
   const Model& model_;
   const std::span<const trie::Unit> units_;
-  const std::span<const uint32_t> parent_;
   double lift_ = 0;  // of scores, for each character
   Automaton out_;
-  std::vector<uint64_t> own_;   // by state: the edge of the piece that it spells, or 0
-  std::vector<uint32_t> base_;  // of its children, 0 without any
+  std::vector<uint64_t> own_;  // by state: the edge of the piece that it spells, or 0
   std::vector<uint32_t> suffix_;
-  std::vector<uint32_t> up_;     // the state without the last character
-  std::vector<uint8_t> depth_;   // characters; 0 in the root and in unused states
-  std::vector<uint32_t> order_;  // states by depth
+  std::vector<uint32_t> up_;                      // the state without the last character
+  std::vector<uint8_t> depth_;                    // characters; 0 in the root and in unused states
+  std::vector<uint32_t> order_;                   // states by depth
+  std::unordered_map<uint64_t, uint32_t> lists_;  // by hash, in out_.edges
 };
 
 }  // namespace
 
 Automaton BuildAutomaton(const Model& model, std::span<const uint32_t> parent) {
-  const size_t states = model.pieces.units().size() + model.config->code_count + 1;
+  const size_t states = model.pieces.units().size() + 1;
   if (model.config->id_count >= image::kEdgeLiteral || states > trie::kMaxUnits) return {};
   return Build(model, parent).Run();
 }

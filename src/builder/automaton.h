@@ -5,9 +5,8 @@
 // Aho and Corasick (1975): each state is a beginning of some piece; `fail` leads to the longest
 // proper suffix of it that is one too. The pieces that end at a place of a text are those on the
 // way along `fail` from the state there; those that can be on a best path are the state's edges
-// (pruning.h). A state holds three of them itself, so that most characters of a text cost one
-// cache line for the way and one for the edges; the others are in lists.
-// Cost: O(states * longest piece) time, some 80 bytes a state besides the result.
+// (pruning.h). A state holds the longest itself; the others are in lists, which many states share.
+// Cost: O(states * longest piece) time, some 60 bytes a state besides the result.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +18,9 @@
 namespace rankfeed::builder {
 
 struct Automaton {
-  std::vector<trie::Unit> units;
+  std::vector<trie::Unit> units;  // the trie of pieces once more
   std::vector<image::AutomatonState> states;
-  std::vector<trie::Unit> fails;
+  std::vector<uint32_t> fails;
   std::vector<uint64_t> edges;
   std::vector<image::SearchStart> starts;
   uint32_t root_base = 0;

@@ -23,9 +23,9 @@ namespace rankfeed::builder {
 using image::FastRoadReason;
 
 FastRoadReason Characters::Classify() {
-  for (const uint32_t id : model_.value_ids) {
+  for (const uint32_t id : PieceIds(model_)) {
     if (!IsUserDefined(model_, id) || IsLookedFor(model_, id)) continue;
-    symbols_.insert(utf8::Decode(model_.text(model_.id_pieces[id]), 0).code_point);
+    symbols_.insert(utf8::Decode(model_.piece(id), 0).code_point);
   }
   if (const FastRoadReason reason = FindSeparators(); reason != FastRoadReason::kNone)
     return reason;
@@ -44,7 +44,7 @@ FastRoadReason Characters::Classify() {
 // What added tokens begin with that are looked for in normalized text, and user-defined symbols.
 void Characters::FindTokenBegins() {
   for (uint32_t id = 0; id < model_.config->id_count; ++id) {
-    if (IsLookedFor(model_, id)) token_begins_ += model_.text(model_.id_pieces[id])[0];
+    if (IsLookedFor(model_, id)) token_begins_ += model_.piece(id)[0];
   }
   for (const image::AddedToken& token : model_.added_tokens) {
     const std::string_view text = model_.text(token.normalized);

@@ -185,6 +185,7 @@ class Builder {
     uint32_t max_base = 0;
     uint32_t group = 0;
     for (const uint32_t node : order) {
+      if (node == 0) continue;
       if (Group(node) != group) StartGroup();
       group = Group(node);
       const auto children = tree_.Children(node);
@@ -196,15 +197,19 @@ class Builder {
         free_.Take(unit_of[child]);
       }
     }
-    const uint32_t size = max_base + code_count_;
+    const uint32_t root_base = std::max(top_, max_base + 1), size = root_base + code_count_;
     if (size > trie::kMaxUnits) Reserve(size);  // throws
+    for (const uint32_t child : tree_.Children(0)) unit_of[child] = root_base + tree_.label[child];
     free_ = FreeUnits(0);
     Free(&base_used_);
     std::vector<trie::Unit> out(size, trie::MakeUnit(trie::kEmptyLabel, 0, trie::kNoValue));
     for (uint32_t node = 0; node < tree_.size(); ++node) {
       const auto children = tree_.Children(node);
-      const uint32_t base =
-          children.empty() ? 0 : unit_of[children.front()] - tree_.label[children.front()];
+      uint32_t base = 0;
+      if (node == 0)
+        base = root_base;
+      else if (!children.empty())
+        base = unit_of[children.front()] - tree_.label[children.front()];
       out[unit_of[node]] = trie::MakeUnit(tree_.label[node], base, tree_.value[node]);
     }
     return out;
@@ -262,10 +267,10 @@ class Builder {
   }
 
   // A unit for the first of few children in the cache line of the parent: who goes on finds it
-  // there.
+  // there. Children of the root have no place yet.
   uint32_t NearParent(uint32_t parent, std::span<const uint32_t> children) const {
     const uint32_t first = tree_.label[children.front()];
-    if (children.size() > kFewChildren) return FreeUnits::kEnd;
+    if (parent == 0 || children.size() > kFewChildren) return FreeUnits::kEnd;
     for (uint32_t distance = 1; distance < kUnitsPerLine; ++distance) {
       const uint32_t unit = parent ^ distance;
       if (unit > first && unit < free_.size() && free_.free(unit) && Fits(unit - first, children)) {

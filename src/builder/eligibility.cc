@@ -145,19 +145,18 @@ bool IsUserDefined(const Model& model, uint32_t id) {
 
 double GreatestScore(const Model& model) {
   double greatest = 0;
-  for (size_t v = 0; v < model.scores.size(); ++v) {
-    const uint32_t id = model.value_ids[v];
-    if (model.scores[v] <= 0 || IsLookedFor(model, id)) continue;
+  for (uint32_t id = 0; id < model.scores.size(); ++id) {
+    if (model.scores[id] <= 0 || IsLookedFor(model, id)) continue;
     uint32_t chars = 0;
-    for (const char c : model.text(model.id_pieces[id])) chars += !utf8::IsContinuation(c);
-    greatest = std::max(greatest, model.scores[v] / std::max(chars, 1u));
+    for (const char c : model.piece(id)) chars += !utf8::IsContinuation(c);
+    greatest = std::max(greatest, model.scores[id] / std::max(chars, 1u));
   }
   return greatest;
 }
 
 bool IsLookedFor(const Model& model, uint32_t id) {
   if (!IsUserDefined(model, id)) return false;
-  const std::string_view text = model.text(model.id_pieces[id]);
+  const std::string_view text = model.piece(id);
   return utf8::Decode(text, 0).size != text.size();
 }
 

@@ -23,7 +23,7 @@ class PathFinder {
     config_.root_base = automaton.root_base;
     config_.cost_unit = automaton.cost_unit;
     model_.segment.config = config_;
-    model_.segment.units = automaton.units;
+    model_.pieces = trie::View(automaton.units);
     model_.segment.states = automaton.states;
     model_.segment.fails = automaton.fails;
     model_.segment.edges = automaton.edges;
@@ -95,13 +95,18 @@ void CodesOf(uint32_t unit, std::span<const trie::Unit> units, const PieceNeighb
   std::reverse(codes->begin(), codes->end());
 }
 
-std::vector<uint32_t> UnitsOfValues(const Model& model) {
-  std::vector<uint32_t> unit_of(model.value_ids.size(), 0);
+// The units of the trie that spell pieces, by falling score.
+std::vector<uint32_t> UnitsOfPieces(const Model& model) {
+  std::vector<uint32_t> found;
   const auto units = model.pieces.units();
   for (uint32_t i = 1; i < units.size(); ++i) {
-    if (trie::Value(units[i]) != trie::kNoValue) unit_of[trie::Value(units[i])] = i;
+    if (trie::Value(units[i]) != trie::kNoValue) found.push_back(i);
   }
-  return unit_of;
+  std::sort(found.begin(), found.end(), [&](uint32_t a, uint32_t b) {
+    const uint32_t x = trie::Value(units[a]), y = trie::Value(units[b]);
+    return model.scores[x] != model.scores[y] ? model.scores[x] > model.scores[y] : x < y;
+  });
+  return found;
 }
 
 // An entry, and which bucket it belongs to.
@@ -129,7 +134,7 @@ SegmentTable MakeSegmentTable(const Model& model, const PieceNeighbours& neighbo
   PathFinder finder(model, automaton);
   std::vector<uint16_t> codes;
   std::string text;
-  for (const uint32_t unit : UnitsOfValues(model)) {
+  for (const uint32_t unit : UnitsOfPieces(model)) {
     CodesOf(unit, model.pieces.units(), neighbours, &codes);
     const bool word_start = neighbours.code_point[codes[0]] == WordStart(model);
     text.clear();

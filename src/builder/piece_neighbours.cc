@@ -49,6 +49,14 @@ PieceNeighbours FindPieceNeighbours(const Model& model) {
   return found;
 }
 
+std::vector<uint32_t> PieceIds(const Model& model) {
+  std::vector<uint32_t> ids;
+  for (const trie::Unit unit : model.pieces.units()) {
+    if (trie::Value(unit) != trie::kNoValue) ids.push_back(trie::Value(unit));
+  }
+  return ids;
+}
+
 bool IsPiece(const Model& model, char32_t cp) {
   return model.IsPieceCode(model.codes[cp]);
 }

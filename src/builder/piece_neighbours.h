@@ -35,6 +35,9 @@ struct PieceNeighbours {
 // O(units * log units).
 PieceNeighbours FindPieceNeighbours(const Model& model);
 
+// The ids of the pieces of the trie. O(units).
+std::vector<uint32_t> PieceIds(const Model& model);
+
 // Whether the character is a piece of its own.
 bool IsPiece(const Model& model, char32_t cp);
 

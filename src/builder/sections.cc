@@ -32,10 +32,13 @@ void Seal(const ImageBytes& image) {
 
 }  // namespace
 
-void Sections::Replace(SectionData section) {
+void Sections::Put(SectionData section) {
   for (SectionData& old : sections_) {
-    if (old.id() == section.id()) old = std::move(section);
+    if (old.id() != section.id()) continue;
+    old = std::move(section);
+    return;
   }
+  Add(std::move(section));
 }
 
 Model Sections::Bind() const {

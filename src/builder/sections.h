@@ -58,8 +58,8 @@ class Sections {
   void Add(image::SectionId id, std::vector<T> elements) {
     Add(SectionData(id, std::move(elements)));
   }
-  // Of one that there is.
-  void Replace(SectionData section);
+  // In place of the one of that id, if there is one.
+  void Put(SectionData section);
 
   // A model over the sections as they are, which have to outlive it. Throws BuildError when some
   // that every model needs are missing.

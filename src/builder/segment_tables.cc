@@ -44,12 +44,6 @@ void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* ou
   out->emplace_back(SectionId::kCharInfo, std::move(chars));
 }
 
-std::vector<double> IdScores(const Model& model) {
-  std::vector<double> scores(model.config->id_count, 0);
-  for (size_t v = 0; v < model.scores.size(); ++v) scores[model.value_ids[v]] = model.scores[v];
-  return scores;
-}
-
 // As segment/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
 bool CanBeFound(const Model& model, std::string_view text) {
   return text.size() != 1 && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -69,7 +63,7 @@ bool SymbolsCanBeFound(const Model& model, const Characters& characters) {
       image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
   for (uint32_t id = 0; id < model.config->id_count; ++id) {
     if (!IsLookedFor(model, id)) continue;
-    const std::string_view text = model.text(model.id_pieces[id]);
+    const std::string_view text = model.piece(id);
     if (!CanBeFound(model, text)) return false;
     for (const char c : text) {
       const uint32_t info = characters.info(static_cast<unsigned char>(c));
@@ -81,8 +75,8 @@ bool SymbolsCanBeFound(const Model& model, const Characters& characters) {
 
 std::vector<uint8_t> IdCodes(const Model& model) {
   std::vector<uint8_t> codes(model.config->id_count, 0);
-  for (const uint32_t id : model.value_ids) {
-    for (const char c : model.text(model.id_pieces[id])) codes[id] += !utf8::IsContinuation(c);
+  for (const uint32_t id : PieceIds(model)) {
+    for (const char c : model.piece(id)) codes[id] += !utf8::IsContinuation(c);
   }
   codes[model.config->unk_id] = 0;  // it stands for any number
   return codes;
@@ -113,12 +107,11 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
   out.emplace_back(SectionId::kSegmentTable, std::move(segments.entries));
   AddCharInfo(characters.info(), &out);
   out.emplace_back(SectionId::kExpansions, characters.expansions());
-  out.emplace_back(SectionId::kAutomatonUnits, std::move(automaton.units));
+  out.emplace_back(SectionId::kTrieUnits, std::move(automaton.units));
   out.emplace_back(SectionId::kAutomatonStates, std::move(automaton.states));
   out.emplace_back(SectionId::kAutomatonFails, std::move(automaton.fails));
   out.emplace_back(SectionId::kAutomatonEdges, std::move(automaton.edges));
   out.emplace_back(SectionId::kSearchStarts, std::move(automaton.starts));
-  out.emplace_back(SectionId::kIdScores, IdScores(model));
   out.emplace_back(SectionId::kIdCodes, IdCodes(model));
   out.emplace_back(SectionId::kSpannedPairs, std::move(neighbours.pairs));
   out.emplace_back(SectionId::kSpanTable, std::move(spans.entries));

@@ -12,7 +12,7 @@
 
 namespace rankfeed::builder {
 
-// The sections of the fast road, or why texts of this model do not take it.
+// The sections of the fast road, kTrieUnits once more, or why texts of this model do not take it.
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const Model& model);
 
 }  // namespace rankfeed::builder

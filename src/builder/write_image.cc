@@ -39,26 +39,36 @@ std::vector<char> Chars(std::string_view text) {
   return {text.begin(), text.end()};
 }
 
-// The string pool; equal strings share one range.
+// The string pool; equal strings share one range, but for those of ids.
 class Strings {
  public:
   void Reserve(size_t count) { known_.reserve(count); }
+  // Behind all there is; returns where it begins.
+  uint32_t Append(const std::string& text) {
+    const image::Text at = Push(text);
+    known_.try_emplace(text, at);
+    return at.offset;
+  }
   // text is remembered by reference, so it has to outlive the pool.
   image::Text Add(const std::string& text) {
     if (text.empty()) return {};
-    const auto [it, inserted] = known_.emplace(text, image::Text{});
-    if (inserted) {
-      if (pool_.size() + text.size() > UINT32_MAX) {
-        throw BuildError(RANKFEED_E_LIMIT, 0, "the pieces need more than 4 GiB of text");
-      }
-      it->second = {static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(text.size())};
-      pool_.insert(pool_.end(), text.begin(), text.end());
-    }
+    const auto [it, inserted] = known_.try_emplace(text);
+    if (inserted) it->second = Push(text);
     return it->second;
   }
+  uint32_t size() const { return static_cast<uint32_t>(pool_.size()); }
   std::vector<char> Take() { return std::move(pool_); }
 
  private:
+  image::Text Push(std::string_view text) {
+    if (pool_.size() + text.size() > UINT32_MAX) {
+      throw BuildError(RANKFEED_E_LIMIT, 0, "the pieces need more than 4 GiB of text");
+    }
+    const image::Text at{size(), static_cast<uint32_t>(text.size())};
+    pool_.insert(pool_.end(), text.begin(), text.end());
+    return at;
+  }
+
   std::unordered_map<std::string_view, image::Text> known_;
   std::vector<char> pool_;
 };
@@ -109,9 +119,9 @@ class Writer {
     if (const auto* off = std::get_if<OffTheFastRoad>(&fast_road)) {
       config_.fast_road_reason = static_cast<uint32_t>(off->reason);
       config_.fast_road_op = off->op;
-      sections_.Replace({SectionId::kConfig, std::vector<image::Config>{config_}});
+      sections_.Put({SectionId::kConfig, std::vector<image::Config>{config_}});
     } else {
-      for (SectionData& section : std::get<0>(fast_road)) sections_.Add(std::move(section));
+      for (SectionData& section : std::get<0>(fast_road)) sections_.Put(std::move(section));
     }
   }
 
@@ -156,8 +166,7 @@ class Writer {
     return piece.type == PieceType::kNormal || piece.type == PieceType::kUserDefined;
   }
 
-  // Chooses the pieces of the trie and numbers them by falling score, so that the scores an encoder
-  // reads most are next to each other.
+  // Chooses the pieces of the trie.
   void Values() {
     std::unordered_map<std::string_view, uint32_t> last;
     last.reserve(spec_.pieces.size());
@@ -183,18 +192,10 @@ class Writer {
     if (values_.empty()) {
       throw BuildError(RANKFEED_E_UNSUPPORTED, 0, "the model has no piece that a text can match");
     }
-    SortByFallingScore(&values_);
-    std::vector<double> scores;
-    scores.reserve(values_.size());
-    std::vector<uint32_t> ids;
-    ids.reserve(values_.size());
-    for (const uint32_t piece : values_) {
-      scores.push_back(spec_.pieces[piece].score);
-      ids.push_back(spec_.id_map[piece]);
-    }
-    config_.value_count = static_cast<uint32_t>(values_.size());
-    sections_.Add(SectionId::kValueScores, std::move(scores));
-    sections_.Add(SectionId::kValueIds, std::move(ids));
+    std::vector<double> scores(spec_.id_count, 0);
+    for (const uint32_t piece : values_) scores[spec_.id_map[piece]] = spec_.pieces[piece].score;
+    config_.piece_count = static_cast<uint32_t>(values_.size());
+    sections_.Add(SectionId::kScores, std::move(scores));
   }
 
   // Character codes by falling weight: the children of a node then lie close together.
@@ -254,9 +255,9 @@ class Writer {
     for (const uint32_t cp : key_text_) codes.push_back(codes_[cp]);
     std::vector<TrieKey> keys;
     keys.reserve(values_.size());
-    for (uint32_t v = 0; v < values_.size(); ++v) {
-      keys.push_back({std::span(codes).subspan(key_begin_[v], key_begin_[v + 1] - key_begin_[v]), v,
-                      Weight(spec_.pieces[values_[v]])});
+    for (size_t v = 0; v < values_.size(); ++v) {
+      keys.push_back({std::span(codes).subspan(key_begin_[v], key_begin_[v + 1] - key_begin_[v]),
+                      spec_.id_map[values_[v]], Weight(spec_.pieces[values_[v]])});
     }
     SortKeys(&keys);
     const std::vector<uint16_t> groups = ScriptGroups();
@@ -285,15 +286,6 @@ class Writer {
     for (size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<uint16_t>(i);
     for (uint16_t& of : script) of = rank[of];
     return script;
-  }
-
-  // Stable. Bits of a double rise with it when a negative one's are all inverted, and any other's sign.
-  void SortByFallingScore(std::vector<uint32_t>* pieces) const {
-    constexpr uint64_t kSign = uint64_t{1} << 63;
-    RadixSort(pieces, [&](uint32_t piece) {
-      const uint64_t bits = std::bit_cast<uint64_t>(spec_.pieces[piece].score + 0.0);  // -0 is 0
-      return (bits & kSign) != 0 ? bits : ~(bits | kSign);
-    });
   }
 
   static std::vector<uint32_t> Numbers(size_t count) {
@@ -385,14 +377,15 @@ class Writer {
       flags[token.id] |= image::kIdAdded;
       if ((token.flags & image::kSpecial) != 0) flags[token.id] |= image::kIdSpecial;
     }
-    std::vector<image::Text> pieces;
-    pieces.reserve(text.size());
+    std::vector<uint32_t> pieces;
+    pieces.reserve(text.size() + 1);
     strings_.Reserve(text.size() + 64);
     static const std::string kEmpty;
     for (const std::string*& t : text) {
       if (t == nullptr) t = &kEmpty;
-      pieces.push_back(strings_.Add(*t));
+      pieces.push_back(strings_.Append(*t));
     }
+    pieces.push_back(strings_.size());
     // By text; of equal ones the id that a look-up answers comes first: HuggingFace the last,
     // SentencePiece the reserved one, then (one of each at most) the other.
     std::vector<bool> is_reserved(spec_.id_count, false);
@@ -418,6 +411,14 @@ class Writer {
           if (is_reserved[a] != is_reserved[b]) return bool(is_reserved[a]);
           return a > b;
         });
+    std::vector<bool> in_trie(spec_.id_count, false);
+    for (const uint32_t piece : values_) in_trie[spec_.id_map[piece]] = true;
+    size_t kept = 0;
+    for (size_t i = 0; i < index.size(); ++i) {
+      const bool first = i == 0 || *text[index[i]] != *text[index[i - 1]];
+      if (first && !in_trie[index[i]]) index[kept++] = index[i];
+    }
+    index.resize(kept);
     sections_.Add(SectionId::kIdPieces, std::move(pieces));
     sections_.Add(SectionId::kIdFlags, std::move(flags));
     sections_.Add(SectionId::kPieceIndex, std::move(index));

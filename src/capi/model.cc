@@ -212,7 +212,7 @@ rankfeed_status rankfeed_model_get_info(const rankfeed_model* model, rankfeed_mo
   };
   info->parity = c.parity;
   info->id_count = c.id_count;
-  info->piece_count = c.value_count;
+  info->piece_count = c.piece_count;
   info->unk_id = id(c.unk_id);
   info->bos_id = id(c.bos_id);
   info->eos_id = id(c.eos_id);
@@ -246,7 +246,7 @@ rankfeed_status rankfeed_model_id_to_piece(const rankfeed_model* model, uint32_t
                                            const char** data, size_t* size) {
   if (model == nullptr || data == nullptr || size == nullptr) return RANKFEED_E_ARGUMENT;
   if (id >= model->config->id_count) return RANKFEED_E_ID_RANGE;
-  const std::string_view piece = model->text(model->id_pieces[id]);
+  const std::string_view piece = model->piece(id);
   *data = piece.data();
   *size = piece.size();
   return RANKFEED_OK;

@@ -203,7 +203,7 @@ class PathFinder {
   bool RelaxPiece(uint32_t begin, uint32_t end, uint32_t value, double best) {
     if (value == trie::kNoValue) return false;
     if constexpr (!kSpecials) {
-      if ((model_.id_flags[model_.value_ids[value]] & image::kIdSpecial) != 0) return false;
+      if ((model_.id_flags[value] & image::kIdSpecial) != 0) return false;
     }
     Relax(begin, end, Arithmetic::Piece(scores_[value], best), value);
     return true;

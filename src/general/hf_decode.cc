@@ -292,9 +292,9 @@ rankfeed_status DecodeHuggingFace(const Model& model, Scratch& scratch,
   bool first = true;
   for (const int32_t signed_id : ids) {
     const auto id = static_cast<uint32_t>(signed_id);
-    if (id >= model.id_pieces.size()) continue;
+    if (id >= model.config->id_count) continue;
     const uint8_t flags = model.id_flags[id];
-    std::string_view text = model.text(model.id_pieces[id]);
+    std::string_view text = model.piece(id);
     bool special = (flags & image::kIdSpecial) != 0;
     if ((flags & image::kIdAdded) != 0) {
       const image::AddedToken* token = FindAdded(model, id);

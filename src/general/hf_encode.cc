@@ -279,7 +279,7 @@ class Encoder {
     for (uint32_t b = 0; b < size;) {
       uint32_t e = lattice.link[b];
       if (!IsUnknown(lattice.value[e])) {
-        Push(model_.value_ids[lattice.value[e]], begin + b, begin + e);
+        Push(lattice.value[e], begin + b, begin + e);
       } else {
         while (e < size && IsUnknown(lattice.value[lattice.link[e]])) e = lattice.link[e];
         const rankfeed_status status = Unknown({split.data() + b, e - b}, begin + b, begin + e);
@@ -297,7 +297,7 @@ class Encoder {
     for (uint32_t b = 0, e = 0; b < split.size(); b = e) {
       e = lattice.link[b];
       if (lattice.value[e] == trie::kNoValue) continue;
-      const uint32_t id = model_.value_ids[lattice.value[e]];
+      const uint32_t id = lattice.value[e];
       if (!IsSpecial(id)) continue;
       if (refuse_special_) return RefuseNormalized(id, begin + b, begin + e);
       *needs_unknown = BestPathWithoutSpecials(model_, split, start_, lattice);
@@ -308,14 +308,13 @@ class Encoder {
 
   // A piece whose id is the unknown id counts as unknown even when it is matched literally.
   bool IsUnknown(uint32_t value) const {
-    return value == trie::kNoValue || model_.value_ids[value] == model_.config->unk_id;
+    return value == trie::kNoValue || value == model_.config->unk_id;
   }
 
   // A stretch of unknown characters: a vocabulary entry by that name, else its bytes, else unknown.
   rankfeed_status Unknown(std::string_view span, uint32_t begin, uint32_t end) {
-    const uint32_t value = Find(span);
-    if (value != trie::kNoValue) {
-      const uint32_t id = model_.value_ids[value];
+    const uint32_t id = Find(span);
+    if (id != trie::kNoValue) {
       if (refuse_special_ && IsSpecial(id)) return RefuseNormalized(id, begin, end);
       if (!escape_special_ || !IsSpecial(id)) {
         Push(id, begin, end);

@@ -28,18 +28,17 @@ class Tokens {
 
   // A piece of the path. False where a special token is one, or the sink is full.
   bool Piece(uint32_t value, const CharacterArrays& chars, uint32_t at, uint32_t count) {
-    const uint32_t id = value != trie::kNoValue ? model_.value_ids[value] : image::kNoId;
-    if (value != trie::kNoValue && specials_ != SpecialPieces::kKept && IsSpecial(id)) {
+    if (value != trie::kNoValue && specials_ != SpecialPieces::kKept && IsSpecial(value)) {
       guarded_ = true;
-      id_ = id;
+      id_ = value;
       // The path behind it does not matter any more, but that of one that was escaped has none.
       return false;
     }
-    if (value == trie::kNoValue || id == model_.config->unk_id) {
+    if (value == trie::kNoValue || value == model_.config->unk_id) {
       for (uint32_t i = 0; i < count; ++i) AddUnknown(chars.c[at + i]);
     } else {
       EndUnknown();
-      sink_.Push(id, 0, 0);
+      sink_.Push(value, 0, 0);
     }
     if (sink_.count < TokenSink::kMost) return true;
     status_ = RANKFEED_E_LIMIT;
@@ -77,9 +76,8 @@ class Tokens {
   void EndUnknown() {
     if (!in_unknown_) return;
     in_unknown_ = false;
-    const uint32_t value = found_ ? trie::Value(unit_) : trie::kNoValue;
-    if (value != trie::kNoValue) {
-      const uint32_t id = model_.value_ids[value];
+    const uint32_t id = found_ ? trie::Value(unit_) : trie::kNoValue;
+    if (id != trie::kNoValue) {
       if (specials_ == SpecialPieces::kRefused && IsSpecial(id) && status_ == RANKFEED_OK) {
         status_ = RANKFEED_E_SPECIAL_IN_TEXT;
         id_ = id;

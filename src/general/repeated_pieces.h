@@ -43,7 +43,7 @@ class RepeatedPieces {
       score = -std::numeric_limits<double>::infinity();
       if (value_[chars] == trie::kNoValue) continue;
       if constexpr (!kSpecials) {
-        if ((model.id_flags[model.value_ids[value_[chars]]] & image::kIdSpecial) != 0) return false;
+        if ((model.id_flags[value_[chars]] & image::kIdSpecial) != 0) return false;
       }
       score = model.scores[value_[chars]];
       if (!(std::abs(score) < kMaxScore) || (chars != 1 && longest_ == 0)) return false;

@@ -95,7 +95,7 @@ void DecodePieces(const Model& model, std::span<const int32_t> ids, TextSink& si
   for (const int32_t id : ids) {
     const uint8_t flags = model.id_flags[static_cast<uint32_t>(id)];
     const auto type = static_cast<image::PieceType>(flags & image::kIdTypeMask);
-    std::string_view piece = model.text(model.id_pieces[static_cast<uint32_t>(id)]);
+    std::string_view piece = model.piece(static_cast<uint32_t>(id));
     if (type == image::PieceType::kByte) {
       if (const int byte = ByteOf(piece); byte >= 0) {
         bytes.Push(byte);

@@ -65,7 +65,7 @@ class PathReader {
     const uint32_t from = Origin(begin), to = Origin(end);
     const uint32_t value = lattice_.value[end];
     if (value != trie::kNoValue) {
-      sink.Push(model_.value_ids[value], from, to);
+      sink.Push(value, from, to);
     } else if (byte_fallback_) {
       // Only the last byte of the character carries its range.
       for (uint32_t i = 0; i < end - begin; ++i) {

@@ -150,7 +150,7 @@ class Tokens {
   void End(uint32_t to) {
     if (!open_) return;
     open_ = false;
-    if (!unknown_) return Put(model_.value_ids[value_], from_, to);
+    if (!unknown_) return Put(value_, from_, to);
     if (!byte_fallback_) return Put(model_.config->unk_id, from_, to);
     char bytes[4];
     const uint32_t size = utf8::Encode(character_, bytes);

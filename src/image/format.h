@@ -14,8 +14,8 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 15;  // a reader refuses any other
-inline constexpr uint16_t kVersionMinor = 0;  // newer minors only add sections
+inline constexpr uint16_t kVersionMajor = 16;  // a reader refuses any other
+inline constexpr uint16_t kVersionMinor = 0;   // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
 inline constexpr uint32_t kCodePointBlocks = 0x110000 >> 8;  // entries of every kXxxBlocks
@@ -89,7 +89,8 @@ enum ConfigFlags : uint32_t {
 struct Config {
   uint32_t parity;  // RANKFEED_PARITY_*
   uint32_t flags;
-  uint32_t id_count, value_count;
+  uint32_t id_count;
+  uint32_t piece_count;  // in kTrieUnits
   uint32_t max_piece_chars, max_piece_bytes;
   uint32_t code_count;      // character codes are 1 .. code_count-1
   uint32_t template_specials_single, template_specials_pair;
@@ -182,8 +183,8 @@ struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;
   uint32_t space_code;  // character code of U+2581
-  // Base of the root: state root_base + code is the one after that character alone, for
-  // every code. The code after the last, Config::code_count, stands for a character in no piece.
+  // Base of the root: unit root_base + code is the state after that character alone, for every
+  // code. The code after the last, Config::code_count, stands for a character in no piece.
   uint32_t root_base;
   double cost_unit;  // of costs (builder/automaton.cc), a power of two, kMaxCostUnit at most
   uint32_t span_bits;
@@ -194,31 +195,38 @@ struct SegmentConfig {
 };
 static_assert(sizeof(SegmentConfig) == 80);
 
-// A state of the automaton stands for the longest stretch before a place that begins some piece.
-// Its transitions are in kAutomatonUnits, laid out as trie/double_array.h says: from a state to base +
-// code, if the unit there has the code as its label, else on to fail + code and along kAutomatonFails.
-// Base is that of the longest suffix of the state that goes on at all, itself included; the unit's
-// value is the fail, the base of the longest proper suffix of that one that goes on. kAutomatonFails
-// holds, by base, such a unit with that base: of its owner, with the characters of the owner as the
-// label, so that ways along the fails can be checked to end at the root. The states in 0 .. size of
-// kTrieUnits lie where their units lie there; those of single characters come after them, one for
-// each code. As no two states share a base, a base names the state that owns it.
+// On the fast road the trie of pieces is an automaton too (Aho and Corasick, 1975). A unit of it is
+// a state, which stands for the longest stretch before a place that begins some piece. It goes on
+// from base + code if the unit there has the code as its label, else from fail + code with the fail
+// that kAutomatonFails holds for that base, and so on. A leaf has the base of its longest suffix
+// that is none, and a bit that keeps the trie's readers from following it. As no other two units
+// share a base, a base names its owner: its fail is the base of the owner's longest proper suffix
+// that has one. The children of the root lie at its base, one for each code, with a leaf for those
+// that begin no piece.
 //
-// What a search needs besides is here: the pieces that end in the state, longest first, without
-// those that no best path takes (builder/pruning.h).
+// A fail: bits 23..0 the base, 31..24 the characters of the owner of the base that it is for, so
+// that ways along the fails can be checked to end at the root.
+inline constexpr uint32_t kFailBaseMask = 0xffffff, kFailCharsShift = 24;
+constexpr uint32_t MakeFail(uint32_t chars, uint32_t base) {
+  return chars << kFailCharsShift | base;
+}
+
+// What a search needs of a state besides: the pieces that end there, longest first, without those
+// that no best path takes (builder/pruning.h). Those behind the first are often the same in other
+// states, which share them.
 struct AutomatonState {
-  uint64_t edge[3];     // kNoEdge where there is none
-  uint32_t more;        // the edges after these, in kAutomatonEdges; 0 without any
+  uint64_t edge;  // kNoEdge in units that are not used
+  uint32_t more;  // in kAutomatonEdges, from where two may be read: kNoEdge stands behind the last
   uint32_t edge_count;  // of all
 };
-static_assert(sizeof(AutomatonState) == 32);
+static_assert(sizeof(AutomatonState) == 16);
 // A best path leads by this much score over one through an edge that was left out.
 inline constexpr double kPrunedLead = 4;
 inline constexpr uint32_t kMaxSegmentPieceChars = 16;  // greatest depth and edge_count
 
 // An edge of the lattice: bits 63..28 its cost, 27..4 its id, 3..0 16 - characters of the piece, so
 // that a sum needs nothing masked off and the least sum says what it ends in. A character that is
-// no piece has an edge of its own, with kEdgeUnknown. kAutomatonEdges[0] is kNoEdge.
+// no piece has an edge of its own, with kEdgeUnknown.
 inline constexpr uint32_t kMaxCost = 0x1fffff;
 // Sums of scores over any text stay below 2^63 so; builder/eligibility.cc, ClassifyPieces, asks for less.
 inline constexpr double kMaxCostUnit = 1024;
@@ -249,11 +257,12 @@ struct LatticeNode {
 // kSearchStarts[2 * (code_count + 1) + (c << kStartBits | d)] behind U+2581 and the frequent codes c
 // and d.
 struct SearchStart {
-  uint64_t unit;  // of the state, in kAutomatonUnits
-  uint64_t sum;   // least sum of costs, where an edge has its cost
-  LatticeNode node;
+  uint64_t sum;     // the least, an edge's bits below its costs
+  uint32_t base;    // of the state
+  uint32_t margin;  // LatticeNode::margin
+  LatticeNode node() const { return {static_cast<uint32_t>(sum), margin}; }
 };
-static_assert(sizeof(SearchStart) == 24);
+static_assert(sizeof(SearchStart) == 16);
 inline constexpr uint32_t kStartBits = 7;  // codes are in order of falling frequency
 constexpr size_t SearchStartCount(uint32_t code_count) {
   return 2 * (size_t{code_count} + 1) + (size_t{1} << 2 * kStartBits);

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "image/format.h"
 #include "rankfeed/model.h"
 #include "trie/double_array.h"
@@ -37,11 +38,10 @@ struct SegmentTables {
   std::span<const uint64_t> spanned_pairs;
   std::span<const image::SpanEntry> spans;  // short spans and their ids
   // The automaton of the pieces.
-  std::span<const trie::Unit> units, fails;
-  std::span<const image::AutomatonState> states;
+  std::span<const image::AutomatonState> states;  // of the units of Model::pieces
+  std::span<const uint32_t> fails;
   std::span<const uint64_t> edges;
   std::span<const image::SearchStart> starts;
-  std::span<const double> id_scores;  // by id
   std::span<const uint8_t> id_codes;  // by id
 };
 
@@ -54,16 +54,15 @@ struct Model {
   // later.
   std::optional<image::Config> config;  // always there once opened
 
-  trie::View pieces;
+  trie::View pieces;  // of each its id
   CodePointTable<uint16_t> codes;
-  std::span<const double> scores;       // by value
-  std::span<const uint32_t> value_ids;  // by value
+  std::span<const double> scores;  // by id
 
   std::span<const char> strings;
-  std::span<const image::Text> id_pieces;
+  std::span<const uint32_t> id_pieces;  // see piece()
   std::span<const uint8_t> id_flags;
-  std::span<const uint32_t> piece_index;  // ids sorted by token string
-  std::span<const uint32_t> byte_ids;  // empty or 256
+  std::span<const uint32_t> piece_index;  // see PieceToId
+  std::span<const uint32_t> byte_ids;     // empty or 256
 
   std::span<const image::Step> normalizer, pre_tokenizer, decoder;
   std::span<const image::AddedToken> added_tokens;
@@ -83,17 +82,28 @@ struct Model {
   std::span<const uint32_t> map_pool;
   std::span<const image::ComposePair> compose;
 
-  // Id of a token string, -1 if there is none. O(log id_count). The builder sorts piece_index by
-  // (string, preference), so the leftmost of equal strings is the one the reference answers.
-  int32_t PieceToId(std::string_view piece) const {
-    const auto* found = std::lower_bound(
-        piece_index.data(), piece_index.data() + piece_index.size(), piece,
-        [this](uint32_t id, std::string_view key) { return text(id_pieces[id]) < key; });
-    if (found == piece_index.data() + piece_index.size()) return -1;
-    return text(id_pieces[*found]) == piece ? static_cast<int32_t>(*found) : -1;
+  // The token string of an id that there is.
+  std::string_view piece(uint32_t id) const {
+    return text({id_pieces[id], id_pieces[id + 1] - id_pieces[id]});
   }
 
-  // The value of the piece that is the character of that code alone, kNoValue if there is none. 0 is
+  // Id of a token string that the reference answers, -1 if there is none: of those that the trie
+  // does not tell piece_index has that one. O(bytes + log id_count).
+  int32_t PieceToId(std::string_view wanted) const {
+    const auto found =
+        std::lower_bound(piece_index.begin(), piece_index.end(), wanted,
+                         [this](uint32_t id, std::string_view key) { return piece(id) < key; });
+    if (found != piece_index.end() && piece(*found) == wanted) return static_cast<int32_t>(*found);
+    trie::Unit unit = pieces.root();
+    for (size_t at = 0; at < wanted.size();) {
+      const utf8::Decoded c = utf8::Decode(wanted, at);
+      if (!c.valid || !pieces.Step(unit, codes[c.code_point])) return -1;
+      at += c.size;
+    }
+    return trie::Value(unit) != trie::kNoValue ? static_cast<int32_t>(trie::Value(unit)) : -1;
+  }
+
+  // The id of the piece that is the character of that code alone, kNoValue if there is none. 0 is
   // no code.
   uint32_t PieceOfCode(uint32_t code) const {
     trie::Unit unit = pieces.root();

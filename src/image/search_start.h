@@ -15,35 +15,38 @@ namespace rankfeed::image {
 
 struct Automaton {
   std::span<const trie::Unit> units;
-  std::span<const trie::Unit> fails;
+  std::span<const uint32_t> fails;
   std::span<const AutomatonState> states;
+  std::span<const uint64_t> edges;
   uint32_t root_base;
 };
 
-// A search over one to three codes. So few have no more edges than a state holds itself.
+// A search over one to three codes.
 inline SearchStart StartBehind(const Automaton& automaton, std::initializer_list<uint32_t> codes) {
-  SearchStart start{trie::MakeUnit(0, automaton.root_base, automaton.root_base), 0, {}};
+  SearchStart start{0, automaton.root_base, 0};
   uint64_t sums[4] = {};  // by node
   uint32_t read = 0;
   for (const uint32_t code : codes) {
-    uint32_t state = trie::Base(start.unit) + code;
+    uint32_t at = start.base + code;
     // So many fails at most lead to the root, where every code has a state.
     for (uint32_t left = kMaxSegmentPieceChars;
-         trie::Label(automaton.units[state]) != code && left != 0; --left) {
-      start.unit = automaton.fails[trie::Value(start.unit)];
-      state = trie::Base(start.unit) + code;
+         trie::Label(automaton.units[at]) != code && left != 0; --left) {
+      start.base = automaton.fails[start.base] & kFailBaseMask;
+      at = start.base + code;
     }
-    start.unit = automaton.units[state];
+    start.base = trie::Base(automaton.units[at]);
+    const AutomatonState& state = automaton.states[at];
     uint64_t least = ~uint64_t{0}, next = ~uint64_t{0};
-    for (const uint64_t edge : automaton.states[state].edge) {
+    for (const uint64_t edge :
+         {state.edge, automaton.edges[state.more], automaton.edges[state.more + 1]}) {
       if (EdgeChars(edge) > read + 1) continue;  // of no state there
       const uint64_t sum = edge + sums[read + 1 - EdgeChars(edge)];
       next = std::min(next, std::max(least, sum));
       least = std::min(least, sum);
     }
-    start.sum = sums[++read] = least & kEdgeCostMask;
-    start.node = {static_cast<uint32_t>(least),
-                  static_cast<uint32_t>((next - least) >> kEdgeCostShift)};
+    start.sum = least;
+    sums[++read] = least & kEdgeCostMask;
+    start.margin = static_cast<uint32_t>((next - least) >> kEdgeCostShift);
   }
   return start;
 }

@@ -107,7 +107,7 @@ class Verifier {
 
   void Tries() {
     const Config& c = *m_.config;
-    Trie(SectionId::kTrieUnits, m_.pieces.units(), c.code_count, c.value_count);
+    Trie(SectionId::kTrieUnits, m_.pieces.units(), c.code_count, c.id_count);
     const auto added = static_cast<uint32_t>(m_.added_tokens.size());
     Trie(SectionId::kAddedTrieRaw, m_.added_raw.units(), 257, added);
     Trie(SectionId::kAddedTrieNormalized, m_.added_normalized.units(), 257, added);
@@ -115,14 +115,10 @@ class Verifier {
     uint32_t bad_code = 0;
     for (size_t i = 0; i < m_.codes.size; ++i) bad_code |= m_.codes.data[i] >= c.code_count;
     Require(!bad_code, SectionId::kCodes);
-    Require(m_.scores.size() == c.value_count, SectionId::kValueScores);
-    Require(m_.value_ids.size() == c.value_count, SectionId::kValueIds);
+    Require(m_.scores.size() == c.id_count, SectionId::kScores);
     // Comparisons in the search assume an order; a NaN has none.
     for (size_t i = 0; i < m_.scores.size(); ++i) {
-      if (!std::isfinite(m_.scores[i])) Require(false, SectionId::kValueScores, i);
-    }
-    for (size_t i = 0; i < m_.value_ids.size(); ++i) {
-      if (m_.value_ids[i] >= c.id_count) Require(false, SectionId::kValueIds, i);
+      if (!std::isfinite(m_.scores[i])) Require(false, SectionId::kScores, i);
     }
   }
 
@@ -169,8 +165,10 @@ class Verifier {
   }
 
   void Strings() {
-    for (size_t i = 0; i < m_.id_pieces.size(); ++i) {
-      if (!ValidText(m_.id_pieces[i])) Require(false, SectionId::kIdPieces, i);
+    for (size_t i = 0; i + 1 < m_.id_pieces.size(); ++i) {
+      const uint32_t begin = m_.id_pieces[i], end = m_.id_pieces[i + 1];
+      const Text piece{begin, end - begin};
+      if (begin > end || !ValidText(piece)) Require(false, SectionId::kIdPieces, i);
     }
     for (size_t i = 0; i < m_.added_tokens.size(); ++i) {
       const AddedToken& token = m_.added_tokens[i];
@@ -185,9 +183,8 @@ class Verifier {
 
   void Ids() {
     const Config& c = *m_.config;
-    Require(m_.id_pieces.size() == c.id_count, SectionId::kIdPieces);
+    Require(m_.id_pieces.size() == size_t{c.id_count} + 1, SectionId::kIdPieces);
     Require(m_.id_flags.size() == c.id_count, SectionId::kIdFlags);
-    Require(m_.piece_index.size() == c.id_count, SectionId::kPieceIndex);
     for (size_t i = 0; i < m_.piece_index.size(); ++i) {
       if (m_.piece_index[i] >= c.id_count) Require(false, SectionId::kPieceIndex, i);
     }
@@ -307,15 +304,15 @@ class Verifier {
   // segment/exactness.h turns scores and the cost unit into integers: a cost unit is 2^-30 to
   // kMaxCostUnit, and no score is further from 0 than kMaxCost. Finite, as NaN compares with
   // nothing.
-  void IdScores() {
+  void Scores() {
     const double unit = m_.segment.config->cost_unit;
     Require(unit > 1e-9 && unit <= kMaxCostUnit && std::bit_cast<uint64_t>(unit) << 12 == 0,
             SectionId::kSegmentConfig);
     const double lowest = -unit * kMaxCost;
     Require(m_.config->unk_score < 0 && m_.config->unk_score >= lowest, SectionId::kConfig);
-    for (size_t i = 0; i < m_.segment.id_scores.size(); ++i) {
-      const double score = m_.segment.id_scores[i];
-      if (!(score <= -lowest && score >= lowest)) Require(false, SectionId::kIdScores, i);
+    for (size_t i = 0; i < m_.scores.size(); ++i) {
+      const double score = m_.scores[i];
+      if (!(score <= -lowest && score >= lowest)) Require(false, SectionId::kScores, i);
     }
   }
 
@@ -324,14 +321,14 @@ class Verifier {
     return info.exact_below > 63;
   }
 
-  // segment/: the hash masks to table_bits; a search reads automaton_units[base + code] for codes
-  // up to code_count, goes along the fails until a label fits, which at the root's base one always
-  // does, and reads the state's edges; a character that expands copies its list.
+  // segment/: the hash masks to table_bits; a search reads the unit at base + code for codes up to
+  // code_count, goes along the fails until a label fits, which at the root's base one always does,
+  // and reads the state's edges; a character that expands copies its list.
   void Segments() {
     if (!m_.segment.config) return;
     SegmentSizes();
     if (status_ != RANKFEED_OK) return;  // what follows reads by these sizes
-    IdScores();
+    Scores();
     SegmentTables();
     AutomatonRules();
     CharInfos();
@@ -351,10 +348,9 @@ class Verifier {
     Require(m_.segment.char_info.present(), SectionId::kCharInfo);
     const size_t states = m_.segment.states.size();
     Require(w.root_base < states && states - w.root_base > codes, SectionId::kAutomatonStates);
-    Require(m_.segment.units.size() == states, SectionId::kAutomatonUnits);
+    Require(m_.pieces.units().size() == states, SectionId::kAutomatonStates);
     Require(m_.segment.fails.size() == states, SectionId::kAutomatonFails);
     Require(m_.segment.starts.size() == SearchStartCount(codes), SectionId::kSearchStarts);
-    Require(m_.segment.id_scores.size() == m_.config->id_count, SectionId::kIdScores);
     Require(m_.segment.id_codes.size() == m_.config->id_count, SectionId::kIdCodes);
     Require(m_.segment.spanned_pairs.size() == kPairBits / 64, SectionId::kSpannedPairs);
     Require(w.span_bits > 0 && w.span_bits < 28 &&
@@ -385,30 +381,30 @@ class Verifier {
   }
 
   void AutomatonRules() {
+    const std::span<const trie::Unit> units = m_.pieces.units();
     const uint32_t codes = m_.config->code_count, root_base = m_.segment.config->root_base;
-    const size_t states = m_.segment.states.size(), edges = m_.segment.edges.size();
+    const size_t states = units.size(), edges = m_.segment.edges.size();
     bool bad_unit = false, bad_state = false, bad_fail = false, bad_edge = false;
     for (uint32_t code = 1; code <= codes; ++code) {
-      bad_unit |= trie::Label(m_.segment.units[root_base + code]) != code;
+      bad_unit |= trie::Label(units[root_base + code]) != code;
       bad_state |= m_.segment.states[root_base + code].edge_count != 1;
     }
     const size_t last_base = states - codes - 1;
-    for (const trie::Unit unit : m_.segment.units) {
-      bad_unit |= trie::Base(unit) > last_base || trie::Value(unit) > last_base;
-    }
+    for (const trie::Unit unit : units) bad_unit |= trie::Base(unit) > last_base;
     for (const AutomatonState& state : m_.segment.states) {
       bad_state |= state.edge_count > kMaxSegmentPieceChars || state.more >= edges ||
-                   state.edge_count > edges - state.more + 3;
-      for (const uint64_t edge : state.edge) bad_edge |= !Edge(edge);
+                   edges - state.more < std::max(state.edge_count, 3u) - 1;
+      bad_edge |= !Edge(state.edge);
     }
     for (size_t base = 0; base <= last_base; ++base) {
-      const trie::Unit unit = m_.segment.fails[base];
-      const uint32_t fail = trie::Value(unit), depth = trie::Label(unit);
-      bad_fail |= trie::Base(unit) != base || fail > last_base || depth > kMaxSegmentPieceChars ||
-                  (depth == 0 ? fail != root_base : trie::Label(m_.segment.fails[fail]) >= depth);
+      const uint32_t is = m_.segment.fails[base];
+      const uint32_t fail = is & kFailBaseMask, chars = is >> kFailCharsShift;
+      bad_fail |=
+          fail > last_base || chars > kMaxSegmentPieceChars ||
+          (chars == 0 ? fail != root_base : m_.segment.fails[fail] >> kFailCharsShift >= chars);
     }
     Require(!bad_fail, SectionId::kAutomatonFails);
-    Require(!bad_unit, SectionId::kAutomatonUnits);
+    Require(!bad_unit, SectionId::kTrieUnits);
     Require(!bad_state, SectionId::kAutomatonStates);
     for (const uint64_t edge : m_.segment.edges) bad_edge |= !Edge(edge);
     Require(!bad_edge, SectionId::kAutomatonEdges);
@@ -444,12 +440,11 @@ class Verifier {
   void SearchStarts() {
     const uint32_t codes = m_.config->code_count;
     const uint32_t metaspace = m_.segment.config->space_code;
-    const Automaton automaton{m_.segment.units, m_.segment.fails, m_.segment.states,
-                              m_.segment.config->root_base};
+    const Automaton automaton{m_.pieces.units(), m_.segment.fails, m_.segment.states,
+                              m_.segment.edges, m_.segment.config->root_base};
     ForEachSearchStart(automaton, codes, metaspace, [&](uint32_t i, const SearchStart& start) {
       const SearchStart& is = m_.segment.starts[i];
-      Require(is.unit == start.unit && is.sum == start.sum && is.node.last == start.node.last &&
-                  is.node.margin == start.node.margin,
+      Require(is.base == start.base && is.sum == start.sum && is.margin == start.margin,
               SectionId::kSearchStarts, i);
     });
   }

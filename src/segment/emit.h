@@ -46,9 +46,8 @@ class Emitter {
     std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
     if (isolates_) std::memcpy(isolated_.low, model.segment.config->common, sizeof(isolated_.low));
     const uint32_t space = model.PieceOfCode(model.segment.config->space_code);
-    if (!Arithmetic::kGoesOn && space != trie::kNoValue) {
-      const uint32_t id = model.value_ids[space];
-      if (id != model.config->unk_id) space_id_ = id;
+    if (!Arithmetic::kGoesOn && space != trie::kNoValue && space != model.config->unk_id) {
+      space_id_ = space;
     }
   }
 

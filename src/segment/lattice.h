@@ -107,7 +107,7 @@ struct Lattice {
   static_assert(kPrefetchAhead + 8 <= kVectorSlack);
 
   const trie::Unit* units;
-  const trie::Unit* fails;
+  const uint32_t* fails;
   const image::AutomatonState* states;
   const uint64_t* edges;
   const image::SearchStart* starts;
@@ -119,7 +119,7 @@ struct Lattice {
   image::LatticeNode* nodes;  // unspecified before the first code of a span
   int32_t* ids;  // a place for each code, where the path through it lies; ids[-1] may be written
   // For loops that list where searches begin before they read on; by span.
-  trie::Unit* start_units;
+  uint64_t* start_bases;
   Visit* start_visits;
 };
 

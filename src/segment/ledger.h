@@ -178,8 +178,7 @@ class ScoreLedger {
       do {
         if (begin == known_to_) return;
         --begin;
-      } while (!model_.text(model_.id_pieces[static_cast<uint32_t>(sink.ids[begin])])
-                    .starts_with("\xe2\x96\x81"));
+      } while (!model_.piece(static_cast<uint32_t>(sink.ids[begin])).starts_with("\xe2\x96\x81"));
     }
     known_to_ = begin;
     score_ = 0;
@@ -208,7 +207,7 @@ class ScoreLedger {
     const auto unk_id = static_cast<int32_t>(model_.config->unk_id);
     const FusedUnknown *fused = scratch_.fused, *const fused_end = fused + fused_count_;
     while (fused != fused_end && fused->token < known_to_) ++fused;  // of words before
-    const double* const scores = model_.segment.id_scores.data();
+    const double* const scores = model_.scores.data();
     const general::UnknownRun<Arithmetic> unknown(model_.config->unk_score);
     double score = score_;
     for (uint32_t i = known_to_; i < end; ++i) {
@@ -245,7 +244,7 @@ class ScoreLedger {
   bool PushPiece(uint32_t value, bool* after_unknown, TokenSink& sink) const {
     const uint32_t unk_id = model_.config->unk_id;
     const bool unknown = value == trie::kNoValue;
-    const uint32_t id = unknown ? unk_id : model_.value_ids[value];
+    const uint32_t id = unknown ? unk_id : value;
     if (unknown ? model_.has(image::kByteFallback) : id == unk_id) return false;
     if (!(unknown && *after_unknown)) sink.Push(id, 0, 0);
     *after_unknown = unknown;

@@ -8,7 +8,7 @@ void PathSearch::Carve(Layout& layout) {
   codes_ = layout.Take<uint16_t>(kCapacity + kVectorSlack);
   spans_ = layout.Take<Span>(kMaxSpans);
   visits_ = layout.Take<Visit>(kCapacity + kVectorSlack);
-  start_units_ = layout.Take<trie::Unit>(kMaxSpans);
+  start_bases_ = layout.Take<uint64_t>(kMaxSpans);
   start_visits_ = layout.Take<Visit>(kMaxSpans);
   sum_ = layout.Take<uint64_t>(kCapacity + 1 + Lattice::kMaxChars);
   nodes_ = layout.Take<image::LatticeNode>(kCapacity + 1);
@@ -47,7 +47,7 @@ void FuseUnknown(const Lattice& lattice, int32_t end, Path* path) {
 void PathSearch::Solve(const Model& model, const KernelTable& many, const ExactnessRule& rule) {
   const KernelTable& kernels = count_ < kFewSpans ? *many.few : many;
   const SegmentTables& tables = model.segment;
-  const Lattice lattice{.units = tables.units.data(),
+  const Lattice lattice{.units = model.pieces.units().data(),
                         .fails = tables.fails.data(),
                         .states = tables.states.data(),
                         .edges = tables.edges.data(),
@@ -59,7 +59,7 @@ void PathSearch::Solve(const Model& model, const KernelTable& many, const Exactn
                         .sum = sum_ + Lattice::kMaxChars,
                         .nodes = nodes_,
                         .ids = ids_ + 1,
-                        .start_units = start_units_,
+                        .start_bases = start_bases_,
                         .start_visits = start_visits_};
   const Visits visits = kernels.walk(lattice, spans_, count_);
   if (visits.independent != 0) kernels.relax_independent(lattice, visits.independent);

@@ -76,7 +76,7 @@ class PathSearch {
   Span* spans_ = nullptr;      // kMaxSpans
   // As Lattice asks for.
   Visit* visits_ = nullptr;
-  trie::Unit* start_units_ = nullptr;
+  uint64_t* start_bases_ = nullptr;
   Visit* start_visits_ = nullptr;
   uint64_t* sum_ = nullptr;
   image::LatticeNode* nodes_ = nullptr;

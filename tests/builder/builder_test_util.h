@@ -51,7 +51,7 @@ class Compiled {
   std::string message() const { return status == RANKFEED_OK ? "" : error.message; }
   std::string_view bytes() const { return {static_cast<const char*>(image.data), image.size}; }
   const Model& view() const { return *model; }
-  std::string piece(uint32_t id) const { return std::string(model->text(model->id_pieces[id])); }
+  std::string piece(uint32_t id) const { return std::string(model->piece(id)); }
   rankfeed_model_info info() const {
     rankfeed_model_info out{};
     out.struct_size = sizeof out;

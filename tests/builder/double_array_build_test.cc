@@ -40,6 +40,9 @@ void CheckInvariants(const std::vector<trie::Unit>& units, uint32_t code_count) 
     if (i > 0 && trie::Label(units[i]) != trie::kEmptyLabel) {
       ASSERT_LT(trie::Label(units[i]), code_count);
       ASSERT_TRUE(i >= trie::Label(units[i]));
+      if (i > trie::Base(units[0])) {
+        ASSERT_EQ(i - trie::Base(units[0]), trie::Label(units[i])) << "of the root alone";
+      }
     }
   }
   // Every used unit's parent base exists.
@@ -216,7 +219,7 @@ TEST(DoubleArrayBuild, MoreNodesThanUnitsAreALimit) {
   } catch (const BuildError& error) {
     EXPECT_EQ(error.code, RANKFEED_E_LIMIT);
     EXPECT_STREQ(error.what(),
-                 "the vocabulary needs 16777217 trie units; the limit of trie units is 16777216");
+                 "the vocabulary needs 8388609 trie units; the limit of trie units is 8388608");
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "builder/builder_test_util.h"
 #include "builder/hf_file.h"
+#include "builder/piece_neighbours.h"
 #include "rankfeed/rerank.h"
 
 namespace rankfeed::builder {
@@ -22,7 +23,7 @@ using builder_test::Show;
 std::map<std::string, double> Scores(const Compiled& compiled) {
   std::map<std::string, double> scores;
   const Model& m = compiled.view();
-  for (size_t v = 0; v < m.scores.size(); ++v) scores[compiled.piece(m.value_ids[v])] = m.scores[v];
+  for (const uint32_t id : builder::PieceIds(m)) scores[compiled.piece(id)] = m.scores[id];
   return scores;
 }
 

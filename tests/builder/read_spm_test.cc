@@ -11,6 +11,7 @@
 #include <random>
 
 #include "builder/builder_test_util.h"
+#include "builder/piece_neighbours.h"
 #include "general/sp_model_proto.h"
 #include "normalize/charsmap.h"
 
@@ -170,14 +171,11 @@ TEST(ReadSpm, PiecesOfTheTrieAndScores) {
   const Compiled compiled(Serialize(model), nullptr, kOlder);
   ASSERT_EQ(compiled.status, RANKFEED_OK) << compiled.message();
   const Model& m = compiled.view();
-  ASSERT_EQ(m.value_ids.size(), 4u);  // three normal, one user-defined
+  const std::vector<uint32_t> ids = builder::PieceIds(m);
+  ASSERT_EQ(ids.size(), 4u);  // three normal, one user-defined
+  ASSERT_EQ(compiled.info().piece_count, 4u);
   std::map<std::string, double> scores;
-  for (size_t v = 0; v < 4; ++v) {
-    scores[compiled.piece(m.value_ids[v])] = m.scores[v];
-    if (v > 0) {
-      EXPECT_LE(m.scores[v], m.scores[v - 1]);
-    }
-  }
+  for (const uint32_t id : ids) scores[compiled.piece(id)] = m.scores[id];
   const std::map<std::string, double> want = {
       {"\xe2\x96\x81", -2.0},
       {"a", -3.0},
@@ -206,8 +204,8 @@ TEST(ReadSpm, FloatArithmetic) {
   ASSERT_EQ(compiled.status, RANKFEED_OK);
   const Model& m = compiled.view();
   const float product = 5.0f * 0.3f;
-  EXPECT_EQ(m.scores[0], static_cast<double>(product) - 0.1);
-  EXPECT_EQ(m.scores[1], static_cast<double>(0.3f));
+  EXPECT_EQ(m.scores[6], static_cast<double>(product) - 0.1);
+  EXPECT_EQ(m.scores[4], static_cast<double>(0.3f));
   EXPECT_EQ(m.config->unk_score, static_cast<double>(-7.7f - 10.0f));
 }
 
@@ -386,11 +384,7 @@ TEST(ReadSpm, UserDefinedScoresOfNewerReleases) {
   const Compiled compiled(Serialize(model));
   ASSERT_EQ(compiled.status, RANKFEED_OK);
   std::vector<double> scores;
-  for (const uint32_t id : {6u, 7u}) {
-    for (size_t v = 0; v < compiled.view().value_ids.size(); ++v) {
-      if (compiled.view().value_ids[v] == id) scores.push_back(compiled.view().scores[v]);
-    }
-  }
+  for (const uint32_t id : {6u, 7u}) scores.push_back(compiled.view().scores[id]);
   EXPECT_EQ(scores, (std::vector<double>{static_cast<float>(0.1 * 2), 0}));
 }
 
@@ -467,10 +461,10 @@ TEST(ReadSpm, SharedModels) {
               oracle.PieceToId(piece));
   }
   const Model& m = compiled.view();
-  for (size_t v = 0; v < m.scores.size(); ++v) {
-    const uint8_t type = m.id_flags[m.value_ids[v]] & image::kIdTypeMask;
+  for (const uint32_t id : builder::PieceIds(m)) {
+    const uint8_t type = m.id_flags[id] & image::kIdTypeMask;
     if (type != static_cast<uint8_t>(image::PieceType::kNormal)) continue;
-    ASSERT_EQ(m.scores[v], static_cast<double>(oracle.GetScore(static_cast<int>(m.value_ids[v]))));
+    ASSERT_EQ(m.scores[id], static_cast<double>(oracle.GetScore(static_cast<int>(id))));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "builder/builder_test_util.h"
 #include "builder/code_points.h"
 #include "builder/hf_file.h"
+#include "builder/piece_neighbours.h"
 #include "general/sp_model_proto.h"
 
 namespace rankfeed::builder {
@@ -21,7 +22,7 @@ using builder_test::FailsWith;
 using builder_test::HfFile;
 using sp_test::ModelProto;
 
-// Value of a piece by walking the trie of the image, or kNoValue.
+// Id of a piece by walking the trie of the image, or kNoValue.
 uint32_t Find(const Model& m, std::string_view piece) {
   trie::Unit unit = m.pieces.root();
   for (size_t at = 0; at < piece.size();) {
@@ -35,14 +36,12 @@ uint32_t Find(const Model& m, std::string_view piece) {
 void CheckTrie(const Compiled& compiled) {
   const Model& m = compiled.view();
   std::set<std::string> pieces;
-  for (uint32_t v = 0; v < m.value_ids.size(); ++v) {
-    const std::string piece = compiled.piece(m.value_ids[v]);
+  for (const uint32_t id : builder::PieceIds(m)) {
+    const std::string piece = compiled.piece(id);
     ASSERT_TRUE(pieces.insert(piece).second) << piece;
-    ASSERT_EQ(Find(m, piece), v) << piece;
-    if (v > 0) {
-      ASSERT_GE(m.scores[v - 1], m.scores[v]);
-    }
+    ASSERT_EQ(Find(m, piece), id) << piece;
   }
+  ASSERT_EQ(pieces.size(), compiled.info().piece_count);
   EXPECT_EQ(Find(m, "not a piece at all"), trie::kNoValue);
 }
 

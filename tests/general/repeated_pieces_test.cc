@@ -75,7 +75,7 @@ void PlainSearch(const Model& model, const std::vector<uint32_t>& codes,
       ++depth;
       const uint32_t value = trie::Value(unit);
       if (value == trie::kNoValue) continue;
-      const bool special = (model.id_flags[model.value_ids[value]] & image::kIdSpecial) != 0;
+      const bool special = (model.id_flags[value] & image::kIdSpecial) != 0;
       if (!kSpecials && special) continue;
       relax(begin, end, Arithmetic::Piece(model.scores[value], nodes->best[begin]), value);
       single |= depth == 1;

@@ -91,8 +91,9 @@ image::Text Forged::AddText(std::string_view text) {
 
 void Forged::RemakeStarts() {
   const image::Automaton automaton{
-      Get<trie::Unit>(SectionId::kAutomatonUnits), Get<trie::Unit>(SectionId::kAutomatonFails),
-      Get<image::AutomatonState>(SectionId::kAutomatonStates), segment_config().root_base};
+      Get<trie::Unit>(SectionId::kTrieUnits), Get<uint32_t>(SectionId::kAutomatonFails),
+      Get<image::AutomatonState>(SectionId::kAutomatonStates),
+      Get<uint64_t>(SectionId::kAutomatonEdges), segment_config().root_base};
   const auto starts = Get<image::SearchStart>(SectionId::kSearchStarts);
   ForEachSearchStart(automaton, config().code_count, segment_config().space_code,
                      [&](uint32_t i, const image::SearchStart& start) { starts[i] = start; });

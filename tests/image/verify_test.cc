@@ -158,7 +158,7 @@ void AddTrieCases(Cases& cases) {
   };
   bad_trie(
       kSentencePiece, SectionId::kTrieUnits, [](Forged& f) { return f.config().code_count; },
-      [](Forged& f) { return f.config().value_count; });
+      [](Forged& f) { return f.config().id_count; });
   bad_trie(kHuggingFace, SectionId::kAddedTrieRaw, bytes, tokens);
   bad_trie(kHuggingFace, SectionId::kAddedTrieNormalized, bytes, tokens);
   bad_trie(kSentencePiece, SectionId::kUserDefinedTrie, bytes, bytes);
@@ -168,28 +168,18 @@ void AddTrieCases(Cases& cases) {
          f.Get<uint16_t>(SectionId::kCodes)[5] = static_cast<uint16_t>(f.config().code_count);
          return 0u;
        }});
-  cases.push_back({"m_.scores.size() ==", "a score too many", kSentencePiece,
-                   SectionId::kValueScores, [](Forged& f) {
-                     f.Add(SectionId::kValueScores, -1.0);
-                     return 0u;
-                   }});
-  cases.push_back({"m_.value_ids.size() ==", "an id too many", kSentencePiece, SectionId::kValueIds,
+  cases.push_back({"m_.scores.size() ==", "a score too many", kSentencePiece, SectionId::kScores,
                    [](Forged& f) {
-                     f.Add(SectionId::kValueIds, 0u);
+                     f.Add(SectionId::kScores, -1.0);
                      return 0u;
                    }});
   for (const double score : {kNan, HUGE_VAL, -HUGE_VAL}) {
     cases.push_back({"if (!std::isfinite(m_.scores[i]))", "a score", kSentencePiece,
-                     SectionId::kValueScores, [score](Forged& f) {
-                       f.Get<double>(SectionId::kValueScores)[1] = score;
+                     SectionId::kScores, [score](Forged& f) {
+                       f.Get<double>(SectionId::kScores)[1] = score;
                        return 1u;
                      }});
   }
-  cases.push_back(
-      {"if (m_.value_ids[i] >=", "an id", kSentencePiece, SectionId::kValueIds, [](Forged& f) {
-         f.Get<uint32_t>(SectionId::kValueIds)[2] = f.config().id_count;
-         return 2u;
-       }});
 }
 
 // T: of the table's data, filler: an entry that means nothing.
@@ -249,13 +239,21 @@ void AddStringCases(Cases& cases) {
       },
       [](Forged& f) { return f.AddText("a\xc3"); },
       [](Forged& f) { return f.AddText("12345678\xff"); }};
+  const std::function<void(Forged&, uint32_t*)> bad_pieces[] = {
+      [](Forged&, uint32_t* piece) { piece[1] = 0xffffffffu; },
+      [](Forged& f, uint32_t* piece) {
+        piece[1] = static_cast<uint32_t>(f.Get<char>(SectionId::kStrings).size()) + 1;
+      },
+      [](Forged&, uint32_t* piece) { piece[1] = piece[0] - 1; },
+      [](Forged& f, uint32_t* piece) { f.Get<char>(SectionId::kStrings)[piece[0]] = '\xff'; }};
+  for (const auto& bad : bad_pieces) {
+    cases.push_back(
+        {"if (begin > end ||", "a piece", kSentencePiece, SectionId::kIdPieces, [bad](Forged& f) {
+           bad(f, &f.Get<uint32_t>(SectionId::kIdPieces)[4]);
+           return 4u;
+         }});
+  }
   for (const auto& bad : bad_texts) {
-    cases.push_back({"if (!ValidText(m_.id_pieces[i]))", "a piece", kSentencePiece,
-                     SectionId::kIdPieces, [bad](Forged& f) {
-                       const Text text = bad(f);
-                       f.Get<Text>(SectionId::kIdPieces)[4] = text;
-                       return 4u;
-                     }});
     for (const auto member : {&AddedToken::content, &AddedToken::normalized}) {
       cases.push_back({"(ValidText(token.content)", "a text", kHuggingFace, SectionId::kAddedTokens,
                        [bad, member](Forged& f) {
@@ -302,7 +300,7 @@ void AddIdCases(Cases& cases) {
   };
   add("m_.id_pieces.size() ==", "a piece too many", kSentencePiece, SectionId::kIdPieces,
       [](Forged& f) {
-        f.Add(SectionId::kIdPieces, Text{});
+        f.Add(SectionId::kIdPieces, f.Get<uint32_t>(SectionId::kIdPieces).back());
         return 0u;
       });
   add("m_.id_flags.size() ==", "a type too many", kSentencePiece, SectionId::kIdFlags,
@@ -310,15 +308,10 @@ void AddIdCases(Cases& cases) {
         f.Add(SectionId::kIdFlags, uint8_t{1});
         return 0u;
       });
-  add("m_.piece_index.size() ==", "an id too many", kSentencePiece, SectionId::kPieceIndex,
-      [](Forged& f) {
-        f.Add(SectionId::kPieceIndex, 0u);
-        return 0u;
-      });
   add("if (m_.piece_index[i] >=", "an id that is none", kSentencePiece, SectionId::kPieceIndex,
       [](Forged& f) {
-        f.Get<uint32_t>(SectionId::kPieceIndex)[3] = f.config().id_count;
-        return 3u;
+        f.Get<uint32_t>(SectionId::kPieceIndex)[1] = f.config().id_count;
+        return 1u;
       });
   add("m_.byte_ids.empty() ||", "255 bytes", kHuggingFace, SectionId::kByteIds, [](Forged& f) {
     f.Drop(SectionId::kByteIds);

@@ -16,15 +16,15 @@ constexpr uint32_t kGroups = 4;  // of eight spans, in turns
 static_assert(kVectorSlack >= kGatherLanes);
 constexpr uint64_t kLow16 = 0xffff, kLow24 = 0xffffff, kLow32 = 0xffffffff;
 
-// Where searches begin: of each sequence that has codes beyond those, the state it is in and
-// at << 32 | code of the next one. Returns how many.
+// Where searches begin: of each sequence that has codes beyond those, the base of the state it is
+// in and at << 32 | code of the next one. Returns how many.
 uint32_t Starts(const Lattice& lattice, const Span* spans, uint32_t count) {
   const uint16_t* const codes = lattice.codes;
   const uint32_t alone = lattice.code_count + 1;
   const image::SearchStart* const pairs = lattice.starts + 2 * size_t{alone};
   const auto node = [&lattice](uint32_t n, const image::SearchStart& is) {
-    lattice.sum[n] = is.sum;
-    lattice.nodes[n] = is.node;
+    lattice.sum[n] = is.sum & image::kEdgeCostMask;
+    lattice.nodes[n] = is.node();
   };
   uint32_t starts = 0;
   // What of it there is follows no pattern: nodes are written again instead.
@@ -40,7 +40,7 @@ uint32_t Starts(const Lattice& lattice, const Span* spans, uint32_t count) {
     next += both;
     begin = both != 0 ? &pairs[c << image::kStartBits | d] : begin;
     node(next, *begin);
-    lattice.start_units[starts] = begin->unit;
+    lattice.start_bases[starts] = begin->base;
     lattice.start_visits[starts] = uint64_t{next} << 32 | codes[next];
     starts += codes[next] != 0;
   }
@@ -54,13 +54,14 @@ uint32_t Starts(const Lattice& lattice, const Span* spans, uint32_t count) {
 RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Span* spans, uint32_t count) {
   const uint32_t starts = Starts(lattice, spans, count);
   const uint64_t* const units = lattice.units;
-  const uint64_t* const fails = lattice.fails;
+  const uint32_t* const fails = lattice.fails;
   const uint16_t* const codes = lattice.codes;
-  const __m512i low16 = Set(kLow16), low24 = Set(kLow24), low32 = Set(kLow32);
+  const __m512i low16 = Set(kLow16), base_mask = Set(trie::kMaxUnits - 1), low32 = Set(kLow32);
+  static_assert(image::kFailBaseMask >= trie::kMaxUnits - 1);
   Visit* visit = lattice.visits;
-  // By group: where lanes go on from, at << 32 | code, the place of the unit that would lead on and
-  // the unit there, which is loaded while other groups work.
-  __m512i from[kGroups], next[kGroups], place[kGroups], unit[kGroups];
+  // By group: the base where lanes go on from, at << 32 | code, the place of the unit that would
+  // lead on and the unit there, which is loaded while other groups work.
+  __m512i base[kGroups], next[kGroups], place[kGroups], unit[kGroups];
   uint32_t live[kGroups];
   uint32_t last[kGroups] = {};  // where visits of the group end
   uint32_t started = 0;
@@ -68,19 +69,18 @@ RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Span* spans, uint32_t 
     const uint32_t left = starts - started;
     const uint32_t begun = left < kGatherLanes ? _pdep_u32((1u << left) - 1, lanes) : lanes;
     const auto mask = static_cast<__mmask8>(begun);
-    from[g] = _mm512_mask_expandloadu_epi64(from[g], mask, lattice.start_units + started);
+    base[g] = _mm512_mask_expandloadu_epi64(base[g], mask, lattice.start_bases + started);
     next[g] = _mm512_mask_expandloadu_epi64(next[g], mask, lattice.start_visits + started);
     started += static_cast<uint32_t>(std::popcount(begun));
     live[g] |= begun;
   };
   const auto load = [&](uint32_t g) RANKFEED_GATHER {
-    place[g] = _mm512_add_epi64(_mm512_and_si512(_mm512_srli_epi64(from[g], 16), low24),
-                                _mm512_and_si512(next[g], low16));
+    place[g] = _mm512_add_epi64(base[g], _mm512_and_si512(next[g], low16));
     unit[g] = Gather(units, place[g]);
   };
   uint32_t groups = 0;
   for (uint32_t g = 0; g < kGroups; ++g) {
-    from[g] = next[g] = _mm512_setzero_si512();
+    base[g] = next[g] = _mm512_setzero_si512();
     live[g] = 0;
     if (started == starts) continue;
     begin(g, 0xff);
@@ -103,9 +103,11 @@ RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Span* spans, uint32_t 
                               is, _mm512_or_si512(_mm512_andnot_si512(low32, next[g]), place[g])));
       last[g] = here + static_cast<uint32_t>(std::popcount(is));
       visit = lattice.visits + last[g];
-      from[g] =
-          _mm512_mask_i64gather_epi64(unit[g], static_cast<__mmask8>(~is),
-                                      _mm512_srli_epi64(from[g], 40), fails, sizeof(uint64_t));
+      // A fail is read with the one behind it, which bases have none of.
+      base[g] = _mm512_and_si512(
+          _mm512_mask_i64gather_epi64(_mm512_srli_epi64(unit[g], 16), static_cast<__mmask8>(~is),
+                                      base[g], fails, sizeof(uint32_t)),
+          base_mask);
       next[g] = _mm512_mask_add_epi64(next[g], is, next[g], Set(uint64_t{1} << 32));
       const __m512i code = _mm512_mask_i64gather_epi64(
           _mm512_setzero_si512(), is, _mm512_srli_epi64(next[g], 32), codes, sizeof(uint16_t));
@@ -125,38 +127,50 @@ RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Span* spans, uint32_t 
 // Relax of kernels.cc.
 RANKFEED_GATHER void RelaxIndependent(const Lattice& lattice, uint32_t count) {
   const auto* const states = reinterpret_cast<const uint64_t*>(lattice.states);
-  static_assert(sizeof(image::AutomatonState) == 4 * sizeof(uint64_t));
+  static_assert(sizeof(image::AutomatonState) == 2 * sizeof(uint64_t));
+  const uint64_t* const edges = lattice.edges;
   const __m512i low32 = Set(kLow32);
   // From the node as many characters back as the longest piece has; the low bits of an edge count
   // on.
   const uint64_t* const sums = lattice.sum - (Lattice::kMaxChars - 1);
+  // The edges of eight visits are fetched while those before them are summed.
+  struct Edges {
+    __m512i at, longest, rest, second, third;
+  };
+  const auto fetch = [=](uint32_t i) RANKFEED_GATHER {
+    const __m512i visits = Load(lattice.visits + i);
+    const __m512i state = _mm512_slli_epi64(_mm512_and_si512(visits, low32), 1);
+    const __m512i rest = Gather(states + 1, state), more = _mm512_and_si512(rest, low32);
+    return Edges{_mm512_srli_epi64(visits, 32), Gather(states, state), rest, Gather(edges, more),
+                 Gather(edges + 1, more)};
+  };
+  Edges ahead = fetch(0);
   for (uint32_t i = 0; i < count; i += kGatherLanes) {
     for (uint32_t k = 0; k < kGatherLanes; ++k) {
-      const Visit ahead = lattice.visits[i + Lattice::kPrefetchAhead + k];
-      __builtin_prefetch(lattice.states + static_cast<uint32_t>(ahead));
+      const Visit later = lattice.visits[i + Lattice::kPrefetchAhead + k];
+      __builtin_prefetch(lattice.states + static_cast<uint32_t>(later));
     }
-    const __m512i visits = Load(lattice.visits + i);
-    const __m512i at = _mm512_srli_epi64(visits, 32);
-    const __m512i state = _mm512_slli_epi64(_mm512_and_si512(visits, low32), 2);
+    const Edges now = ahead;
+    if (i + kGatherLanes < count) ahead = fetch(i + kGatherLanes);
+    const __m512i at = now.at;
     const auto sum = [sums, at](__m512i edge) RANKFEED_GATHER {
       const __m512i from = _mm512_add_epi64(at, _mm512_and_si512(edge, Set(15)));
       return _mm512_add_epi64(edge, Gather(sums, from));
     };
-    const __m512i a = sum(Gather(states, state)), b = sum(Gather(states + 1, state)),
-                  c = sum(Gather(states + 2, state)), more = Gather(states + 3, state);
+    const __m512i a = sum(now.longest), b = sum(now.second), c = sum(now.third);
     const __m512i less = _mm512_min_epu64(a, b);
     __m512i least = _mm512_min_epu64(less, c);
     __m512i next = _mm512_min_epu64(_mm512_max_epu64(less, c), _mm512_max_epu64(a, b));
-    const __m512i edges = _mm512_srli_epi64(more, 32);
-    __m512i edge_at = _mm512_and_si512(more, low32);
-    __mmask8 left = _mm512_cmpgt_epu64_mask(edges, Set(3));
+    const __m512i edge_count = _mm512_srli_epi64(now.rest, 32);
+    __m512i edge_at = _mm512_add_epi64(_mm512_and_si512(now.rest, low32), Set(2));
+    __mmask8 left = _mm512_cmpgt_epu64_mask(edge_count, Set(3));
     for (uint64_t k = 4; left != 0 && k <= image::kMaxSegmentPieceChars; ++k) {
-      const __m512i s = sum(_mm512_mask_i64gather_epi64(Set(image::kNoEdge), left, edge_at,
-                                                        lattice.edges, sizeof(uint64_t)));
+      const __m512i s = sum(
+          _mm512_mask_i64gather_epi64(Set(image::kNoEdge), left, edge_at, edges, sizeof(uint64_t)));
       next = _mm512_mask_min_epu64(next, left, next, _mm512_max_epu64(least, s));
       least = _mm512_mask_min_epu64(least, left, least, s);
       edge_at = _mm512_add_epi64(edge_at, Set(1));
-      left = _mm512_cmpgt_epu64_mask(edges, Set(k));
+      left = _mm512_cmpgt_epu64_mask(edge_count, Set(k));
     }
     _mm512_i64scatter_epi64(lattice.sum + 1, at, _mm512_and_si512(least, Set(image::kEdgeCostMask)),
                             sizeof(uint64_t));

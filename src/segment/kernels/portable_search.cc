@@ -21,8 +21,8 @@ namespace HWY_NAMESPACE {
 // One sequence of several that are read in turns, so that what one fetches arrives while the others
 // work.
 struct Lane {
-  trie::Unit from;  // where to go on from
-  Visit visit;      // of the next code, if there is such a state
+  uint64_t base;  // of the state to go on from
+  Visit visit;    // of the next code, if there is such a state
 };
 
 // Reads the codes of all spans in turns. Whether a code leads on or its lane has to try again
@@ -31,7 +31,7 @@ struct Lane {
 Visits Walk(const Lattice& lattice, const Span* spans, uint32_t count) {
   constexpr uint32_t kLanes = 16;
   const trie::Unit* const units = lattice.units;
-  const trie::Unit* const fails = lattice.fails;
+  const uint32_t* const fails = lattice.fails;
   const uint16_t* const codes = lattice.codes;
   Visit* visit = lattice.visits;
   const image::SearchStart* const pairs = lattice.starts + 2 * (size_t{lattice.code_count} + 1);
@@ -44,8 +44,8 @@ Visits Walk(const Lattice& lattice, const Span* spans, uint32_t count) {
       const bool mark = spans->word_start;
       ++spans;
       const auto node = [&lattice](uint32_t n, const image::SearchStart& is) {
-        lattice.sum[n] = is.sum;
-        lattice.nodes[n] = is.node;
+        lattice.sum[n] = is.sum & image::kEdgeCostMask;
+        lattice.nodes[n] = is.node();
       };
       lattice.sum[at] = 0;
       node(at + 1, lattice.starts[0]);
@@ -58,8 +58,7 @@ Visits Walk(const Lattice& lattice, const Span* spans, uint32_t count) {
         first = pairs + (c << image::kStartBits | d);
         node(++next, *first);
       }
-      const uint32_t place = trie::Base(first->unit) + codes[next];
-      *lane = {first->unit, Visit{next} << 32 | place};
+      *lane = {first->base, Visit{next} << 32 | (first->base + codes[next])};
       if (codes[next] != 0) return true;
     }
     return false;
@@ -76,13 +75,13 @@ Visits Walk(const Lattice& lattice, const Span* spans, uint32_t count) {
       asm("" : "+r"(is));  // GCC 12 makes branches of what follows otherwise: a third slower
       visit += is;
       const uint64_t mask = -is;
-      const trie::Unit shorter = fails[trie::Value(lane->from) & ~mask];
-      const trie::Unit from = shorter ^ ((unit ^ shorter) & mask);
+      const uint64_t shorter = fails[lane->base & ~mask] & image::kFailBaseMask;
+      const uint64_t base = shorter ^ ((trie::Base(unit) ^ shorter) & mask);
       const uint64_t next = at + is;
       const uint32_t code = codes[next];
-      const uint32_t place = trie::Base(from) + code;
+      const uint64_t place = base + code;
       __builtin_prefetch(units + place);
-      *lane = {from, next << 32 | place};
+      *lane = {base, next << 32 | place};
       if (code == 0) [[unlikely]] {
         if (!begin(lane)) {
           *lane = *--last;
@@ -131,16 +130,17 @@ HWY_INLINE void RelaxOne(const Lattice& lattice, Visit visit) {
   static_assert(image::MakeEdge(0, Lattice::kMaxChars, 0) == 0);
   const uint64_t* const from = lattice.sum + at - (Lattice::kMaxChars - 1);
   const auto sum = [from](uint64_t edge) { return edge + from[edge & 15]; };
-  uint64_t least = sum(state.edge[0]), next = sum(state.edge[1]);
+  const uint64_t* const more = lattice.edges + state.more;
+  uint64_t least = sum(state.edge), next = sum(more[0]);
   Sort(&least, &next);
   const auto relax = [&](uint64_t s) {
     Sort(&least, &s);
     next = Min(next, s);
   };
-  relax(sum(state.edge[2]));
+  relax(sum(more[1]));
   if (state.edge_count > 3) {
     const uint32_t edges = std::min(state.edge_count, image::kMaxSegmentPieceChars);
-    for (uint32_t k = 3; k < edges; ++k) relax(sum(lattice.edges[state.more + k - 3]));
+    for (uint32_t k = 3; k < edges; ++k) relax(sum(more[k - 1]));
   }
   lattice.sum[at + 1] = least & image::kEdgeCostMask;
   lattice.nodes[at + 1] = {static_cast<uint32_t>(least),
