@@ -73,7 +73,7 @@ rankfeed_status Stream::EncodePart(rankfeed_encoder& encoder, uint32_t size, boo
   }
   rankfeed_road_counts roads[RANKFEED_REASON_COUNT];
   std::copy_n(encoder.roads, RANKFEED_REASON_COUNT, roads);
-  general::CarriedScore score{score_, score_, !last};
+  general::CarriedScore score{score_, score_};
   const rankfeed_status status =
       TextEncoder(encoder, options_).EncodePart({window_, size}, first_, last, &score, sink);
   const uint32_t count = sink.count - begin;
