@@ -280,14 +280,14 @@ void FitFastRoad(sp_test::ModelProto* model) {
     return piece.text == space || piece.text.find(space, 1) != std::string::npos ||
            piece.text.find(' ') != std::string::npos || piece.text.size() > 16;
   });
+  const bool escapes = model->normalizer.escape_whitespaces.value_or(true);
   for (sp_test::PieceProto& piece : model->pieces) piece.score = -std::abs(piece.score);
   model->Add(space, -2);
-  if (!model->normalizer.escape_whitespaces.value_or(true)) {
-    for (sp_test::PieceProto& piece : model->pieces) {
-      if (piece.text.starts_with(space)) piece.text.replace(0, space.size(), " ");
-    }
+  for (sp_test::PieceProto& piece : model->pieces) {
+    if (!piece.text.starts_with(space)) continue;
+    const std::string word = piece.text.substr(space.size()), written = escapes ? space : " ";
+    piece.text = model->treat_whitespace_as_suffix ? word + written : written + word;
   }
-  model->treat_whitespace_as_suffix = false;
 }
 
 HfVocabulary DrawHfVocabulary(Input& in) {

@@ -14,7 +14,8 @@ namespace rankfeed::builder {
 
 inline constexpr char32_t kMetaspace = 0x2581;
 inline constexpr char kMetaspaceBytes[] = "\xe2\x96\x81";
-// What stands in front of words: U+2581, or a space where a SentencePiece model does not escape it.
+// What stands in front of words or behind them: U+2581, or a space where a SentencePiece model does
+// not escape it.
 char32_t WordStart(const Model& model);
 
 // What becomes of white space that is left when all is normalized (HuggingFace).

@@ -128,24 +128,27 @@ void Insert(const Segment& segment, SegmentTable* table) {
 
 }  // namespace
 
-SegmentTable MakeSegmentTable(const Model& model, const PieceNeighbours& neighbours,
-                              const Characters& characters, const Automaton& automaton) {
+SegmentTable MakeSegmentTable(const Model& model, const Pipeline& pipeline,
+                              const PieceNeighbours& neighbours, const Characters& characters,
+                              const Automaton& automaton) {
+  const bool behind = (pipeline.rules & image::kSpaceEndsWord) != 0;
   std::vector<Segment> segments;
   PathFinder finder(model, automaton);
   std::vector<uint16_t> codes;
   std::string text;
   for (const uint32_t unit : UnitsOfPieces(model)) {
     CodesOf(unit, model.pieces.units(), neighbours, &codes);
-    const bool word_start = neighbours.code_point[codes[0]] == WordStart(model);
+    const uint16_t space_at = behind ? codes.back() : codes[0];
+    const bool word = neighbours.code_point[space_at] == WordStart(model);
+    const std::span<const uint16_t> raw =
+        std::span(codes).subspan(word && !behind ? 1 : 0, codes.size() - (word ? 1 : 0));
     text.clear();
-    if (!Spell(std::span(codes).subspan(word_start ? 1 : 0), neighbours, characters, &text)) {
-      continue;
-    }
-    const segment::Path path = finder.Solve(codes, word_start);
+    if (!Spell(raw, neighbours, characters, &text)) continue;
+    const segment::Path path = finder.Solve(codes, word && !behind);
     if (path.count != 1 || path.flags != 0 || path.info.exact_below == 0) continue;
     const auto size = static_cast<uint32_t>(text.size());
     const auto key =
-        segment::SegmentKey::Make(text.data(), size, segment::SegmentKey::Tag(size, word_start));
+        segment::SegmentKey::Make(text.data(), size, segment::SegmentKey::Tag(size, word));
     Segment segment{key.Hash()};
     std::copy_n(key.part, 3, segment.entry.key);
     segment.entry.id = finder.id(0);

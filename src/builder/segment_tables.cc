@@ -85,7 +85,7 @@ std::vector<uint8_t> IdCodes(const Model& model) {
 std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
                                       const Characters& characters, const Boundaries& boundaries,
                                       PieceNeighbours neighbours, Automaton automaton) {
-  SegmentTable segments = MakeSegmentTable(model, neighbours, characters, automaton);
+  SegmentTable segments = MakeSegmentTable(model, pipeline, neighbours, characters, automaton);
   SpanTable spans = MakeSpanTable(model, neighbours, automaton);
   image::SegmentConfig config{};
   config.rules = pipeline.rules;
@@ -131,7 +131,13 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   PieceNeighbours neighbours = FindPieceNeighbours(model);
   if (pipeline.whole) {
     // The U+2581 between two words has to be known, or it would join the unknowns around it.
-    if (neighbours.metaspace_inside) return OffTheFastRoad{FastRoadReason::kMetaspaceInsidePieces};
+    const bool behind = (pipeline.rules & image::kSpaceEndsWord) != 0;
+    if (behind && neighbours.goes_on_behind_metaspace) {
+      return OffTheFastRoad{FastRoadReason::kWhitespaceAsSuffix};
+    }
+    if (!behind && neighbours.metaspace_inside) {
+      return OffTheFastRoad{FastRoadReason::kMetaspaceInsidePieces};
+    }
     if (!IsPiece(model, WordStart(model))) return OffTheFastRoad{FastRoadReason::kMetaspaceNoPiece};
   }
   const CharsmapKeys keys(model, pipeline);

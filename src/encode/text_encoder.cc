@@ -64,6 +64,7 @@ rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, 
 rankfeed_status TextEncoder::EncodePart(rankfeed_text part, bool first, bool last,
                                         general::CarriedScore* score, TokenSink& sink) const {
   const bool goes_on = segment::ScoreSumsOf(model_) != segment::ScoreSums::kFloat64Words;
+  score->spaced = !last;
   segment::Texts all{.texts = {&part, 1}, .score = goes_on ? score : nullptr};
   const Around& around = encoder_.around;
   if (specials() && first) all.before = {around.before, around.before_count};
@@ -318,6 +319,7 @@ rankfeed_status TextEncoder::GeneralStretch(const segment::Texts& texts, size_t 
   const auto end = static_cast<uint32_t>(begin + stop->stretch.size());
   const bool carried = texts.score != nullptr && begin == 0;
   if (!stop->part && carried) stop->score.before = texts.score->before;
+  stop->score.spaced = end != text.size() || (texts.score != nullptr && texts.score->spaced);
   // A whole text of SentencePiece's is one stretch, with the spaces that it may have lost at its
   // begin.
   const bool whole = !model_.huggingface() && !stop->part;
@@ -333,6 +335,8 @@ rankfeed_status TextEncoder::GeneralParts(std::string_view text, size_t begin, s
   const segment::Cuts& cuts = *encoder_.cuts;
   const bool goes_on = segment::ScoreSumsOf(model_) != segment::ScoreSums::kFloat64Words;
   const bool in_parts = cuts.any() && sink.begin == nullptr && sink.end == nullptr;
+  const bool spaced = score->spaced;
+  score->spaced = true;
   while (in_parts && end - begin > segment::Cuts::kPartBytes) {
     const std::string_view rest(text.data() + begin, end - begin);
     const auto size = static_cast<uint32_t>(rest.size());
@@ -344,6 +348,7 @@ rankfeed_status TextEncoder::GeneralParts(std::string_view text, size_t begin, s
     if (goes_on) score->before = score->after;
     begin += cuts.Behind(cut);
   }
+  score->spaced = spaced;
   return GeneralPart(text, begin, end, sink, score);
 }
 

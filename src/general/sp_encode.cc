@@ -93,7 +93,8 @@ static rankfeed_status EncodeInArrays(const Model& model, const Scratch& scratch
                                       CarriedScore* score) {
   const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
   normalize::SpNormalized normalized;
-  if (!normalize::SpNormalize(normalize::SpNormalizerOf(model), text, scratch.text[0],
+  const bool spaced = score != nullptr && score->spaced;
+  if (!normalize::SpNormalize(normalize::SpNormalizerOf(model, spaced), text, scratch.text[0],
                               with_offsets ? scratch.begin[0] : nullptr, scratch.text_capacity,
                               &normalized)) {
     return RANKFEED_E_LIMIT;

@@ -26,7 +26,7 @@ namespace rankfeed::general {
 // Needs scratch for the normalized text (Config::growth_*), with begin[0] when sink.begin or
 // sink.end is set. Options of special tokens mean nothing here: SentencePiece never matches those
 // in text. Errors: ARGUMENT (unknown option, or bos/eos that the model lacks), LIMIT (scratch too
-// small). score (nullable): of a part of a text.
+// small). score (nullable): of a part of a text, which may have lost the space behind it.
 rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
                                     const SpFrame& frame, TokenSink& sink,
                                     CarriedScore* score = nullptr);

@@ -9,8 +9,8 @@
 
 namespace rankfeed::general {
 
-SpCharacters::SpCharacters(const Model& model, std::string_view text)
-    : normalizer_(normalize::SpNormalizerOf(model)),
+SpCharacters::SpCharacters(const Model& model, std::string_view text, bool spaced)
+    : normalizer_(normalize::SpNormalizerOf(model, spaced)),
       text_(text.data()),
       size_(static_cast<uint32_t>(text.size())),
       space_(normalizer_.escape_whitespaces ? U'\u2581' : U' ') {}
@@ -181,8 +181,9 @@ class Tokens {
 template <class Arithmetic>
 rankfeed_status Run(const Model& model, const LongScratch& scratch, std::string_view text,
                     Tokens& tokens, CarriedScore* score) {
-  LongSearch<Arithmetic, SpCharacters, Tokens> search(model, scratch, SpCharacters(model, text),
-                                                      tokens);
+  const bool spaced = score != nullptr && score->spaced;
+  LongSearch<Arithmetic, SpCharacters, Tokens> search(model, scratch,
+                                                      SpCharacters(model, text, spaced), tokens);
   const double start = score != nullptr ? score->before : 0;
   if (score != nullptr) score->after = start;
   if (!search.More()) return RANKFEED_OK;

@@ -24,7 +24,8 @@ class SpCharacters {
     return model.config->max_piece_chars <= LongScratch::kMaxPieceChars;
   }
 
-  SpCharacters(const Model& model, std::string_view text);
+  // spaced: as CarriedScore has it.
+  SpCharacters(const Model& model, std::string_view text, bool spaced = false);
 
   bool Next(Character* c);
   uint32_t Run(const CharacterArrays& out, uint32_t at, uint32_t count);

@@ -165,7 +165,7 @@ enum SegmentRule : uint32_t {
   kSpaceHasNoOffsets = 1 << 8,
   // Offsets follow rules of their own: the general path knows them.
   kNoOffsets = 1 << 9,
-  // With kEverySpaceIsWord: a separator that begins the text has a U+2581 in front of it too.
+  // With kEverySpaceIsWord: a separator that begins the text is an empty word too.
   kFrontSpaceIsWord = 1 << 10,
   // White space that is a character between others is dropped at an end of a stretch: those with
   // such an end take the general path.
@@ -175,10 +175,13 @@ enum SegmentRule : uint32_t {
   // spaces before it make a word of one U+2581. The common bytes are ASCII's; of other characters
   // kExpansions says so. Not with kEverySpaceIsWord.
   kIsolatesPunctuation = 1 << 13,
+  // SentencePiece's treat_whitespace_as_suffix: a U+2581 stands behind a word instead, and a text
+  // ends one unless kPrependsNever. Separators that follow others, or nothing, are the empty words.
+  kSpaceEndsWord = 1 << 14,
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
-inline constexpr uint32_t kSegmentRules = (1 << 14) - 1;
+inline constexpr uint32_t kSegmentRules = (1 << 15) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;
@@ -304,7 +307,8 @@ struct SegmentEntry {
 };
 static_assert(sizeof(SegmentEntry) == 32);
 inline constexpr uint32_t kMaxEntryBytes = 23;      // of a segment in the table
-inline constexpr uint8_t kKeyWordStart = 0x80;  // in a key's tag: a U+2581 stands before it
+// In a key's tag: a U+2581 stands before it, or with kSpaceEndsWord behind it.
+inline constexpr uint8_t kKeyWordStart = 0x80;
 
 // The ids of a part of one or two characters, between places where no piece crosses. In kSpanTable:
 // at [code] that of one, behind those buckets of two at code_count + 1 + 2 * hash, and one to read

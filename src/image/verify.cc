@@ -344,6 +344,8 @@ class Verifier {
     const bool isolates = (w.rules & kIsolatesPunctuation) != 0;
     const bool may_isolate = m_.huggingface() && (w.rules & kEverySpaceIsWord) == 0;
     Require(!isolates || may_isolate, SectionId::kSegmentConfig);
+    const bool space_ends_word = (w.rules & kSpaceEndsWord) != 0;
+    Require(!space_ends_word || !m_.huggingface(), SectionId::kSegmentConfig);
     Require(m_.config->unk_id < m_.config->id_count, SectionId::kConfig);
     Require(m_.segment.char_info.present(), SectionId::kCharInfo);
     const size_t states = m_.segment.states.size();

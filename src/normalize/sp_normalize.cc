@@ -109,14 +109,15 @@ SpPrefix NormalizeSpPrefix(const SpNormalizer& normalizer, std::string_view inpu
   return NormalizePrefix(normalizer, input);
 }
 
-SpNormalizer SpNormalizerOf(const Model& model) {
+SpNormalizer SpNormalizerOf(const Model& model, bool spaced) {
+  const bool behind = model.has(image::kTreatWhitespaceAsSuffix);
   return {.charsmap = Charsmap(model.charsmap_units, model.charsmap_pool),
           .user_defined = model.user_defined,
           .max_symbol_bytes = model.config->max_piece_bytes,
-          .add_dummy_prefix = model.has(image::kAddDummyPrefix),
+          .add_dummy_prefix = model.has(image::kAddDummyPrefix) || (behind && spaced),
           .remove_extra_whitespaces = model.has(image::kRemoveExtraWhitespaces),
           .escape_whitespaces = model.has(image::kEscapeWhitespaces),
-          .treat_whitespace_as_suffix = model.has(image::kTreatWhitespaceAsSuffix)};
+          .treat_whitespace_as_suffix = behind};
 }
 
 bool SpNormalize(const SpNormalizer& normalizer, std::string_view input, char* out,

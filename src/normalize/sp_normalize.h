@@ -28,8 +28,8 @@ struct SpNormalizer {
   bool treat_whitespace_as_suffix = false;
 };
 
-// The normalizer that an image describes.
-SpNormalizer SpNormalizerOf(const Model& model);
+// The normalizer that an image describes. spaced: of a part of a text that a space stood behind.
+SpNormalizer SpNormalizerOf(const Model& model, bool spaced = false);
 
 // What one step of that pass reads and what it becomes, before any rule about spaces.
 struct SpPrefix {

@@ -13,11 +13,18 @@
 namespace rankfeed::segment {
 namespace {
 
+// Whether a part has a U+2581 at its begin only where a separator stands there. Behind words one is
+// put at the end of a part in any case (general::CarriedScore).
+bool KeepsSeparator(const Model& model) {
+  const uint32_t rules = model.segment.config->rules;
+  return (rules & image::kPrependRules) != 0 && (rules & image::kSpaceEndsWord) == 0;
+}
+
 // Whether the ids of a text are those of the parts that it is cut into.
 bool PartsMakeText(const Model& model) {
   const uint32_t rules = model.segment.config->rules;
   // A part keeps the separator it begins with where only that makes a U+2581, and must not lose it.
-  if ((rules & image::kPrependRules) != 0 && (rules & image::kStripLeft) != 0) return false;
+  if (KeepsSeparator(model) && (rules & image::kStripLeft) != 0) return false;
   // Such tokens are looked for in what a whole stretch becomes.
   if (!NormalizedTokens(model).empty()) return false;
   if (ScoreSumsOf(model) == ScoreSums::kFloat64Words) return true;
@@ -39,7 +46,7 @@ Cuts::Cuts(const Model& model, const general::AddedTokenFilter& filter)
     : model_(model),
       filter_(filter),
       any_(PartsMakeText(model)),
-      keeps_separator_((model.segment.config->rules & image::kPrependRules) != 0) {
+      keeps_separator_(KeepsSeparator(model)) {
   const image::SegmentConfig& config = *model.segment.config;
   std::memcpy(separators_.low, config.separators, sizeof(separators_.low));
   if ((config.rules & image::kIsolatesPunctuation) != 0) {

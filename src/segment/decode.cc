@@ -68,6 +68,8 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       front_vanishes_(every_space_ && model.huggingface() &&
                       (model.segment.config->rules & image::kFrontSpaceIsWord) == 0),
       isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
+      space_ends_word_((model.segment.config->rules & image::kSpaceEndsWord) != 0),
+      leaves_nothing_(every_space_ && !model.huggingface() && !space_ends_word_),
       keeps_other_spaces_((model.segment.config->rules & image::kDropsOther) != 0 &&
                           !normalize::JoinsWhiteSpace(model)) {
   if (isolates_) {
@@ -159,6 +161,8 @@ uint32_t SpanDecoder::DecodeShort(const Segments& segments, const LookUp& look_u
       .metaspace = metaspace_};
   const uint32_t done = kernels_.decode_short(segments, look_up.keys(), look_up.misses() + first,
                                               look_up.miss_count() - first, &to);
+  if (space_ends_word_) [[unlikely]]
+    MoveSpaces(search_.count(), to.count);
   search_.Grow(to.size, to.count);
   return done;
 }
@@ -168,14 +172,15 @@ void SpanDecoder::Open(bool word_start, const char* resume, uint32_t skip, uint3
   run_.resume = skip_at_ = resume;
   skip_ = skip;
   group_end_ = group_end;
-  if (word_start) Add(metaspace_);
+  if (word_start && !space_ends_word_) Add(metaspace_);
 }
 
 // Whether the open span is one, if it ends there. Empty words vanish, and so do the separators
 // around them, but where every space makes a word.
 bool SpanDecoder::Closes(uint32_t size) const {
   const uint32_t count = size - run_.open();
-  return count > 1 || (count == 1 && (KeepsEmpty() || run_.codes[run_.open()] != metaspace_));
+  return count > 1 || (count == 1 &&
+                       (space_ends_word_ || KeepsEmpty() || run_.codes[run_.open()] != metaspace_));
 }
 
 // Whether the open span is a word where it is only a U+2581. HuggingFace puts none in front of a
@@ -204,7 +209,7 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
   ExpandedWords* const words =
-      (info & image::kCharSpace) != 0 && skip == 0 ? &WordsOf(list) : nullptr;
+      (info & image::kCharSpace) != 0 && skip == 0 && !space_ends_word_ ? &WordsOf(list) : nullptr;
   if (words == nullptr || !KeepsAll(*words)) {
     return AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
   }
@@ -290,6 +295,8 @@ void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* te
   if (isolates_) [[unlikely]] {
     if (AddIsolating(elements, text, skip, before, group_end)) return;
   }
+  if (space_ends_word_) [[unlikely]]
+    return AddBehindWords(elements, text, skip, before, group_end);
   const auto end = static_cast<uint32_t>(elements.size());
   uint16_t* const codes = run_.codes;
   uint32_t size = run_.size, behind_space = 0;
@@ -349,7 +356,8 @@ Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
   const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
   const bool inside = run_.resume == skip_at_;
   *cursor = {static_cast<uint32_t>(run_.resume - segment.data()), inside ? skip_ : 0,
-             inside ? group_end_ : 0, !open.empty() && BeginsWord(open),
+             inside ? group_end_ : 0,
+             space_ends_word_ ? cursor->word_start : !open.empty() && BeginsWord(open),
              isolates_ && trailing_space_};
   run_.size = run_.open();
   return {Kind::kFull};
@@ -371,7 +379,7 @@ Outcome SpanDecoder::FullOfOne(std::string_view segment, size_t at, Cursor* curs
   }
   run_.Cut(nullptr);
   part_ = kFirstOfRuns + run_.count - 1;
-  *cursor = {static_cast<uint32_t>(end), 0, 0, false};
+  *cursor = {static_cast<uint32_t>(end), 0, 0, space_ends_word_ && cursor->word_start};
   return {Kind::kFull};
 }
 
@@ -411,6 +419,8 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   }
   const Outcome outcome = DecodeChars(segment, pos, cursor);
   if (outcome.kind != Kind::kSearch) return outcome;
+  if (space_ends_word_) [[unlikely]]
+    return EndSegment(cursor->word_start);
   if (LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
   Close();
   return {};
@@ -525,7 +535,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
   *at += c.size;
   if ((info & image::kCharExpands) != 0) {
     const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
-    if (every_space_ && !model_.huggingface() && begins && ExpansionCount(list) == 0) {
+    if (leaves_nothing_ && begins && ExpansionCount(list) == 0) {
       return Outcome::General(RANKFEED_REASON_CONTEXT);
     }
     // With room for the next character, which may be a mark that is read together with this one:
@@ -545,6 +555,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     cursor->skip = 0;
   } else if ((info & image::kCharSpace) != 0) {
     previous = info | image::kCharUnknown;
+    if (space_ends_word_) EndWord();
     Close();
     Open(true, text + c.size);
     spaces_ = true;

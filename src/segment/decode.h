@@ -35,7 +35,8 @@ struct Cursor {
   uint32_t at = 0;          // byte
   uint32_t skip = 0;        // elements of what the character or group there is replaced by
   uint32_t group_end = 0;   // of a group that begins there; 0: none
-  bool word_start = false;  // a U+2581 stands before it
+  // A U+2581 stands before it; with kSpaceEndsWord, behind the segment.
+  bool word_start = false;
   // And that for a space, where it makes a word in front of isolated punctuation.
   bool spaced = false;
 };
@@ -244,6 +245,12 @@ class SpanDecoder {
   bool BeginsWord(std::span<const uint16_t> codes) const { return codes[0] == metaspace_; }
   void Add(uint32_t code) { run_.codes[run_.size++] = static_cast<uint16_t>(code); }
   void Open(bool word_start, const char* resume, uint32_t skip = 0, uint32_t group_end = 0);
+  // Where a U+2581 stands behind words (decode_suffix.cc).
+  void MoveSpaces(uint32_t first, uint32_t last);
+  void EndWord();
+  void AddBehindWords(std::span<const uint16_t> elements, const char* text, uint32_t skip,
+                      uint32_t before, uint32_t group_end);
+  Outcome EndSegment(bool word_end);
   bool Closes(uint32_t size) const;
   bool KeepsEmpty() const;
   void Close();
@@ -309,6 +316,8 @@ class SpanDecoder {
   const bool every_space_;         // kEverySpaceIsWord
   const bool front_vanishes_;      // a U+2581 that is put in front of nothing or a space does
   const bool isolates_;            // kIsolatesPunctuation
+  const bool space_ends_word_;     // kSpaceEndsWord
+  const bool leaves_nothing_;      // what vanishes at the begin of a segment may not be known
   const bool keeps_other_spaces_;  // white space that is none is a character
   RunDecode run_ = {};
   // Of the segment that is decoded: the bytes before and behind it in its stretch, kNoByte at an

@@ -125,7 +125,7 @@ bool SpanDecoder::AppendAlone(std::string_view segment, size_t begin, size_t end
     if ((info & image::kCharExpands) == 0) return uint32_t{1};
     return ExpansionCount(run_.expansions + (info & image::kCharCodeMask));
   };
-  if (every_space_ && !model_.huggingface() && begin == 0 &&
+  if (leaves_nothing_ && begin == 0 &&
       std::all_of(infos, infos + count, [&](uint32_t info) { return size_of(info) == 0; })) {
     return false;
   }
@@ -150,7 +150,7 @@ bool SpanDecoder::AppendAlone(std::string_view segment, size_t begin, size_t end
 // Appends what a group becomes, but for the first elements that the cursor says were.
 Outcome SpanDecoder::AppendElements(std::span<const uint16_t> elements, std::string_view segment,
                                     size_t begin, size_t end, Cursor* cursor) {
-  if (every_space_ && !model_.huggingface() && begin == 0 && elements.empty()) {
+  if (leaves_nothing_ && begin == 0 && elements.empty()) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
   // Each space begins a span with a code of its own.

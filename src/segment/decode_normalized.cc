@@ -86,6 +86,7 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
     Add(CodeOf(c));
     return;
   }
+  if (space_ends_word_) EndWord();
   Close();
   Open(true, text, element, group_end);
   spaces_ = true;
@@ -139,9 +140,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
   const Outcome outcome = Normalize(segment, &text);
   if (outcome.kind != Kind::kSearch) return outcome;
   const bool huggingface = model_.huggingface();
-  if (every_space_ && !huggingface && text.empty()) {
-    return Outcome::General(RANKFEED_REASON_CONTEXT);
-  }
+  if (leaves_nothing_ && text.empty()) return Outcome::General(RANKFEED_REASON_CONTEXT);
   trailing_space_ = spaces_ = word_first_ = false;
   front_ = true;
   at_front_ = front_vanishes_ && before_ == kNoByte;
@@ -158,6 +157,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
     if (IsOtherSpace(c, segment)) return Outcome::General(RANKFEED_REASON_CONTEXT);
     AppendNormalized(c, nullptr, 0, 0);
   }
+  if (space_ends_word_) return EndSegment(word_start);
   if (huggingface && LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
   Close();
   return {};
@@ -248,16 +248,18 @@ bool SpanDecoder::LeavesLineEndsTogether() {
 
 uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const {
   uint32_t count = 0, previous = 0;
-  if (word_start) codes[count++] = metaspace_;
+  const bool word_end = word_start && space_ends_word_;
+  if (word_start && !word_end) codes[count++] = metaspace_;
   const uint32_t first = count;
   for (size_t pos = 0; pos < segment.size();) {
     const utf8::Decoded c = utf8::Decode(segment, pos);
     const uint32_t info = tables_.char_info[c.code_point];
     if (!c.valid || IsReplaced(info) ||
         (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
-      const uint32_t normalized =
-          NormalizedCodes(segment, {codes + first, kMaxSegmentCodes - first});
-      return normalized == 0 ? 0 : first + normalized;
+      const uint32_t normalized = NormalizedCodes(segment, {codes + first, kMaxSegmentCodes - 1});
+      if (normalized == 0) return 0;
+      count = first + normalized;
+      break;
     }
     pos += c.size;
     previous = info;
@@ -269,6 +271,7 @@ uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_
       codes[count++] = static_cast<uint16_t>(info & image::kCharCodeMask);
     }
   }
+  if (word_end) codes[count++] = metaspace_;
   return count;
 }
 

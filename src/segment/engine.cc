@@ -37,7 +37,8 @@ void Engine<Arithmetic>::Start(const Texts& texts, TokenSink* sink) {
   texts_ = &texts;
   sink_ = sink;
   // Offsets of a part would be told from its begin.
-  queue_.Start(texts.texts, texts.added, sink->begin == nullptr && sink->end == nullptr);
+  const bool parts = sink->begin == nullptr && sink->end == nullptr;
+  queue_.Start(texts.texts, texts.added, parts, texts.score != nullptr && texts.score->spaced);
   spans_.ForgetCursor();
   emitter_.Start(sink);
   batch_size_ = kFirstBatch;

@@ -83,11 +83,14 @@ class SegmentQueue {
   }
 
   // The texts to scan, which must stay. added: null where they hold no added tokens. parts: whether
-  // a part of a stretch may leave without the rest.
-  void Start(std::span<const rankfeed_text> texts, const general::AddedTokens* added, bool parts) {
+  // a part of a stretch may leave without the rest. spaced: as general::CarriedScore has it, of the
+  // only text.
+  void Start(std::span<const rankfeed_text> texts, const general::AddedTokens* added, bool parts,
+             bool spaced) {
     texts_ = texts;
     added_ = added;
     parts_ = parts && cuts_.any();
+    spaced_ = spaced;
     least_part_ = kLeastPart;
     last_part_end_ = nullptr;
     head_ = tail_ = first_run_ = run_count_ = 0;
@@ -173,7 +176,8 @@ class SegmentQueue {
   // What is told of a stretch before it is scanned, by its ends or all of it.
   struct Opening {
     uint32_t begin, size;  // of what a Strip leaves of it
-    bool prefixed = true;  // it begins a word, whatever it begins with
+    // It begins a word, whatever it begins with; or ends one, where a U+2581 stands behind words.
+    bool prefixed = true;
     bool general = false;  // it holds what takes the general path
     rankfeed_reason reason = RANKFEED_REASON_NONE;
   };
@@ -249,7 +253,7 @@ class SegmentQueue {
   bool look_later_ = false, look_for_normalized_ = false;
   bool loses_stop_byte_ = false;  // with what was stripped of the text
   bool leaving_ = false;          // a run that waits may have a reason
-  bool parts_ = false;
+  bool parts_ = false, spaced_ = false;
   uint32_t least_part_ = kLeastPart;
   const char* last_part_end_ = nullptr;
   uint8_t begin_marks_ = 0;  // of its next run

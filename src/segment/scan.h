@@ -23,7 +23,8 @@ namespace rankfeed::segment {
 
 // Segments by number: bytes [begin, end) of their text, begin < end.
 struct Segments {
-  static constexpr uint32_t kWordStart = 1u << 31;  // in begins: a U+2581 stands before it
+  // In begins: a U+2581 stands before it, or behind it with image::kSpaceEndsWord.
+  static constexpr uint32_t kWordStart = 1u << 31;
   uint32_t* begins;
   uint32_t* ends;
 
@@ -72,7 +73,7 @@ class SegmentScanner {
   static ByteClasses ClassesOf(const image::SegmentConfig& config, const ByteSet& stop,
                                const ByteSet& stop_too);
 
-  // prefixed: the text begins a word, whatever it begins with.
+  // prefixed: the text begins a word, whatever it begins with; or ends one, with kSpaceEndsWord.
   void Start(std::string_view text, bool prefixed = true);
   // Nothing more of this text.
   void Stop() { at_ = text_.size(); }
@@ -88,7 +89,11 @@ class SegmentScanner {
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
   uint32_t Next(const Segments& segments) {
-    return text_.size() <= kShortBytes ? NextOfShort(segments) : NextBlock(segments);
+    const uint32_t count =
+        text_.size() <= kShortBytes ? NextOfShort(segments) : NextBlock(segments);
+    if (space_ends_word_) [[unlikely]]
+      MarkWordEnds(segments, count);
+    return count;
   }
   // Whether the character at `at`, or one behind those that vanish from there on, may be read
   // together with the isolated punctuation before it: then no segment begins there, and the general
@@ -122,6 +127,7 @@ class SegmentScanner {
                              Before* last) const;
   void ApplySpaceRules(const ClassMasks* classes, uint32_t words, BoundaryMasks* boundaries);
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
+  void MarkWordEnds(const Segments& segments, uint32_t count) const;
   bool BoundaryForbidden(size_t at, bool before) const;
   bool BoundaryForbiddenByMarks(size_t at, bool before) const;
 
@@ -130,12 +136,13 @@ class SegmentScanner {
   const ByteClasses& classes_;
   const Scratch& scratch_;
   const uint32_t rules_;  // image::SegmentRule
-  const bool isolates_, looks_at_spaces_;
+  const bool isolates_, looks_at_spaces_, space_ends_word_;
   // By byte, a bit of each 16 for each class, in the order of ByteClasses.
   uint64_t class_bits_[256] = {};
   std::string_view text_;
   bool prefixed_ = true;
-  size_t at_ = 0;  // where the next block begins
+  size_t last_space_ = 0;  // with kSpaceEndsWord: separators from there on are not kept
+  size_t at_ = 0;          // where the next block begins
   Before before_;
   uint32_t open_ = 0;  // begin of the segment that goes on past the last block
   bool has_open_ = false;

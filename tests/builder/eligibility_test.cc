@@ -244,6 +244,13 @@ TEST(Eligibility, SentencePiece) {
                m.normalizer.remove_extra_whitespaces = remove;
              }),
              FastRoadReason::kNone);
+      Expect(model([&](Proto& m) {
+               m.normalizer.add_dummy_prefix = prefix;
+               m.normalizer.remove_extra_whitespaces = remove;
+               m.treat_whitespace_as_suffix = true;
+               m.pieces.back().text = "ab\u2581";
+             }),
+             FastRoadReason::kNone);
     }
   }
   Expect(model([](Proto& m) { m.normalizer.escape_whitespaces = false; }),

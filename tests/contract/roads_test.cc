@@ -141,11 +141,12 @@ TEST(Roads, Pipeline) {
   prepends.replace(prepends.find(nfkc), nfkc.size(), R"({"type":"Prepend","prepend":"a"})");
   sp_test::ModelProto behind;
   behind.AddSpecials();
-  for (const char* piece : {"\u2581", "a", "b"}) behind.Add(piece, -2);
+  for (const char* piece : {"\u2581", "a", "b", "\u2581a"}) behind.Add(piece, -2);
   behind.treat_whitespace_as_suffix = true;
   const OpenModel normalizer(prepends), suffix(sp_test::Serialize(behind));
   EXPECT_STREQ(rankfeed_model_off_fast_road(normalizer.get()), "normalizer, Prepend");
-  EXPECT_STREQ(rankfeed_model_off_fast_road(suffix.get()), "treat_whitespace_as_suffix=true");
+  EXPECT_STREQ(rankfeed_model_off_fast_road(suffix.get()),
+               "treat_whitespace_as_suffix=true, and pieces that go on behind a U+2581");
   EXPECT_EQ(rankfeed_model_off_fast_road(nullptr), nullptr);
   for (const OpenModel* model : {&normalizer, &suffix}) {
     const OwnedEncoder encoder(model->get(), Limits(1 << 10, true));

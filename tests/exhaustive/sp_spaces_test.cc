@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Every short string of spaces, what becomes spaces or nothing, letters, symbols and unknown
 // characters, under every setting of a SentencePiece model that the fast road takes:
-// add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, user-defined symbols. Against
-// libsentencepiece 0.1.97 and the plain reference, which has both rules. Ids, with and without
-// offsets, and offsets.
+// add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, treat_whitespace_as_suffix,
+// user-defined symbols; with U+2581 behind words byte fallback too. Against libsentencepiece 0.1.97
+// and the plain reference, which has both rules. Ids, with and without offsets, and offsets.
 #include <gtest/gtest.h>
 #include <sentencepiece_processor.h>
 
@@ -24,12 +24,16 @@ using test::Escape;
 using test::TestEngine;
 
 struct Setting {
-  bool prefix, remove, symbols, escape;
+  bool prefix, remove, symbols, escape, suffix, bytes;
 };
 
 sp_test::ModelProto Model(const Setting& setting) {
   sp_test::ModelProto model;
   model.AddSpecials();
+  if (setting.bytes) model.AddBytes();
+  const auto word = [&](const std::string& letters) {
+    return setting.suffix ? letters + "\u2581" : "\u2581" + letters;
+  };
   if (setting.symbols) {
     model.Add("<x>", 0, sp_test::kUserDefined);
     model.Add("b", 0, sp_test::kUserDefined);
@@ -39,20 +43,22 @@ sp_test::ModelProto Model(const Setting& setting) {
   }
   model.Add("\u2581", -2);
   model.Add("a", -1);
-  model.Add("\u2581a", -3);  // as the two of it
+  model.Add(word("a"), -3);  // as the two of it
   model.Add("ab", -2.25f);
   model.Add("ba", -2.5f);
-  model.Add("\u2581ab", -4.25f);
+  model.Add(word("ab"), -4.25f);
   model.normalizer.charsmap = sp_test::MakeCharsmap(
       {{"\t", " "}, {"\u00a0", " "}, {"\x01", ""}, {"\x02", " a"}, {"a\u0301", "b"}, {"x", "x"}});
   if (!setting.escape) {
     for (sp_test::PieceProto& piece : model.pieces) {
-      if (piece.text.starts_with("\u2581")) piece.text.replace(0, 3, " ");
+      const size_t at = piece.text.find("\u2581");
+      if (at != std::string::npos) piece.text.replace(at, 3, " ");
     }
     model.normalizer.escape_whitespaces = false;
   }
   model.normalizer.add_dummy_prefix = setting.prefix;
   model.normalizer.remove_extra_whitespaces = setting.remove;
+  model.treat_whitespace_as_suffix = setting.suffix;
   return model;
 }
 
@@ -60,7 +66,8 @@ class SpSpaces : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(SpSpaces, EveryShortText) {
   const uint32_t bits = GetParam();
-  const Setting setting{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) == 0};
+  const Setting setting{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0,
+                        (bits & 8) == 0, bits >= 16,      bits >= 32};
   const sp_test::ModelProto proto = Model(setting);
   const std::string bytes = sp_test::Serialize(proto);
   sentencepiece::SentencePieceProcessor library;
@@ -91,7 +98,7 @@ TEST_P(SpSpaces, EveryShortText) {
   EXPECT_GT(roads[RANKFEED_REASON_NONE].texts, texts.size() / 4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Settings, SpSpaces, ::testing::Range(uint32_t{0}, uint32_t{16}));
+INSTANTIATE_TEST_SUITE_P(Settings, SpSpaces, ::testing::Range(uint32_t{0}, uint32_t{48}));
 
 }  // namespace
 }  // namespace rankfeed::exhaustive

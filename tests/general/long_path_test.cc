@@ -299,6 +299,35 @@ TEST(LongText, MoreTokensThan32BitsCountAreRefused) {
   }
 }
 
+// A part of a text where U+2581 stands behind words has one at its end, if a space stood there.
+TEST(LongText, APartKeepsTheSpaceBehindIt) {
+  for (const char* const name : {"SentencePiece suffix", "SentencePiece suffix, nothing behind a text",
+                                 "SentencePiece suffix, all spaces, nothing behind a text"}) {
+    SCOPED_TRACE(name);
+    const Image image(Form(name));
+    Encoder encoder = Make(image.model(), false, 0);
+    const auto ids = [&](std::string_view text, bool spaced) {
+      std::vector<int32_t> room(64);
+      TokenSink sink{.ids = room.data(), .capacity = 64};
+      general::CarriedScore score{.spaced = spaced};
+      EXPECT_EQ(general::EncodeSentencePiece(*image.model(), encoder.get()->general, text, {}, sink,
+                                             &score),
+                RANKFEED_OK);
+      room.resize(sink.count);
+      return room;
+    };
+    const auto check = [&] {
+      std::vector<int32_t> parts = ids("a bear", true);
+      const std::vector<int32_t> rest = ids("panda", false);
+      parts.insert(parts.end(), rest.begin(), rest.end());
+      EXPECT_EQ(parts, ids("a bear panda", false));
+    };
+    check();
+    const test::Lengthy way(encoder.get(), 16, 4);
+    check();
+  }
+}
+
 // Pages of this process, in bytes.
 size_t AddressSpace() {
   size_t pages = 0;

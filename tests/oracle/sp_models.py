@@ -53,8 +53,8 @@ FAST_RULES = {"\t": " ", "\u3000": " ", "\u2581": " ", "\u00a0": " ", "\x01": ""
 
 
 def fast_model(seed):
-    """A generated model that takes the fast road: U+2581 only in front of pieces, all flags of the normalizer but the two
-    that the road does not take, user-defined symbols in ASCII."""
+    """A generated model that takes the fast road: U+2581 only in front of pieces, or only behind them, all flags of the
+    normalizer but escape_whitespaces, user-defined symbols in ASCII."""
     r = random.Random(seed)
     letters = r.choice(["ab", "abo", "abcxy,.", "oO0\u00e9", "aA\u30ab1", "the rainspdog<>".replace(" ", ""), "\u4e16\u754cab"])
     scores = r.choice([[-1.0, -2.0, -3.0], [-1.5, -3.0], [-0.1, -0.2, -0.3, -0.6],
@@ -80,6 +80,10 @@ def fast_model(seed):
     if r.random() < 0.25:  # short texts pass the threshold of the newest rule, with all bits of a float
         scale = 10 ** r.uniform(1, 4)
         model.pieces = [(p, float(np.float32(s * scale)), k) for p, s, k in model.pieces]
+    if r.random() < 0.3:
+        space = "\u2581".encode()
+        model.treat_whitespace_as_suffix = True
+        model.pieces = [(p[len(space):] + space if p.startswith(space) else p, s, k) for p, s, k in model.pieces]
     return model
 
 
@@ -103,4 +107,7 @@ TRAINED = {
     "nfkc_cf": dict(normalization_rule_name="nfkc_cf", remove_extra_whitespaces=False, add_dummy_prefix=False),
     "symbols": dict(normalization_rule_name="identity", add_dummy_prefix=False, remove_extra_whitespaces=False,
                     user_defined_symbols=["<sep>", "."]),
+    "suffix": dict(normalization_rule_name="nmt_nfkc", treat_whitespace_as_suffix=True),
+    "suffix_all": dict(normalization_rule_name="identity", treat_whitespace_as_suffix=True, add_dummy_prefix=False,
+                       remove_extra_whitespaces=False),
 }

@@ -90,12 +90,17 @@ TEST(FullBatches, IdsAndOffsetsEqualThoseOfTheGeneralPath) {
 
 // One text too long for a batch of segments, where a part that waits is only a first character.
 TEST(FullBatches, ASegmentMayEndABatchWithinItsFirstCharacter) {
-  const Image image(Form("SentencePiece"));
-  Encoder plain = Make(image.model(), true, 0);
-  Encoder fast = Make(image.model(), false, 0);
-  for (size_t letters = 0; letters < 600; ++letters) {
-    const std::string text = std::string(letters, 'a') + " \ufdfa\ufe70a\u0301 b";
-    ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << letters;
+  for (const char* name :
+       {"SentencePiece", "SentencePiece suffix", "SentencePiece suffix, nothing behind a text"}) {
+    const Image image(Form(name));
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 0);
+    for (size_t letters = 0; letters < 600; ++letters) {
+      for (const char* end : {" b", "\u00a0", " \u200b", ""}) {
+        const std::string text = std::string(letters, 'a') + " \ufdfa\ufe70a\u0301" + end;
+        ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << name << letters << end;
+      }
+    }
   }
 }
 

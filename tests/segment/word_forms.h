@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -111,6 +112,34 @@ inline std::string SpChange(bool prefix, bool remove, bool more) {
     for (const char* symbol : {"[unk]", "``", "<eop>"}) change.Add(symbol, 0, sp_test::kUserDefined);
   }
   return sp_test::Serialize(change);
+}
+
+// The default vocabulary with U+2581 behind words.
+inline std::string SuffixModel() {
+  const std::string source = DefaultModel(), space = "\u2581";
+  std::string bytes;
+  protozero::pbf_writer out(bytes);
+  for (protozero::pbf_reader model(source); model.next();) {
+    const auto tag = model.tag();
+    const protozero::data_view field = model.get_view();  // all are messages
+    std::string changed;
+    protozero::pbf_writer piece(changed);
+    for (protozero::pbf_reader of(field); tag == 1 && of.next();) {
+      if (of.tag() == 1) {
+        std::string text = of.get_string();
+        if (text.starts_with(space)) text = text.substr(space.size()) + space;
+        piece.add_string(1, text);
+      } else if (of.tag() == 2) {
+        piece.add_float(2, of.get_float());
+      } else {
+        piece.add_enum(3, of.get_enum());
+      }
+    }
+    tag == 1 ? out.add_message(1, changed) : out.add_message(tag, field);
+  }
+  sp_test::ModelProto change;
+  change.treat_whitespace_as_suffix = true;
+  return bytes + sp_test::Serialize(change);
 }
 
 // A file of a form that builder/eligibility.cc accepts, and the mode to compile it for.
@@ -234,6 +263,17 @@ inline std::vector<FormFile> MakeForms() {
   sp_test::ModelProto with_bytes;
   with_bytes.AddBytes();
   forms.push_back({"SentencePiece byte fallback", DefaultModel() + sp_test::Serialize(with_bytes)});
+  const auto suffix = [&](const char* name, const std::string& more, int32_t parity) {
+    forms.push_back({name, SuffixModel() + more, parity});
+  };
+  const int32_t newest = RANKFEED_PARITY_AUTO, older = RANKFEED_PARITY_SENTENCEPIECE_0_2_1;
+  suffix("SentencePiece suffix", "", newest);
+  suffix("SentencePiece suffix, nothing behind a text", SpChange(false, true, false), newest);
+  suffix("SentencePiece suffix, all spaces", SpChange(true, false, false), older);
+  suffix("SentencePiece suffix, all spaces, nothing behind a text", SpChange(false, false, false),
+         newest);
+  suffix("SentencePiece suffix, symbols", SpChange(true, true, true), newest);
+  suffix("SentencePiece suffix, byte fallback", sp_test::Serialize(with_bytes), older);
   return forms;
 }
 
