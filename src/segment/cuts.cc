@@ -42,7 +42,7 @@ Cuts::Cuts(const Model& model, const general::AddedTokenFilter& filter)
       keeps_separator_((model.segment.config->rules & image::kPrependRules) != 0) {
   const image::SegmentConfig& config = *model.segment.config;
   std::memcpy(separators_.low, config.separators, sizeof(separators_.low));
-  if ((config.rules & image::kIsolatesPunctuation) != 0) {
+  if ((config.rules & image::kIsolates) != 0) {
     std::memcpy(isolated_.low, config.common, sizeof(isolated_.low));
   }
 }
