@@ -354,11 +354,15 @@ std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
   } else if (stages == 2) {  // what most published files have
     pre_tokenizer = R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},)" +
                     DrawMetaspace(in, first_allowed) + "]}";
-  } else if (stages == 3 && in.OneIn(2)) {  // as DeBERTa's that split at punctuation
+  } else if (stages == 3 && in.OneIn(2)) {  // as DeBERTa's that split at punctuation, or digits
+    static const char* const kIsolating[] = {
+        R"({"type":"Punctuation","behavior":"Isolated"},)",
+        R"({"type":"Punctuation","behavior":"Isolated"},)",
+        R"({"type":"Digits","individual_digits":true},)",
+        R"({"type":"Digits","individual_digits":true},{"type":"Punctuation","behavior":"Isolated"},)"};
     const bool runs = !in.OneIn(4);
-    pre_tokenizer =
-        R"({"type":"Sequence","pretokenizers":[{"type":"Punctuation","behavior":"Isolated"},)" +
-        DrawMetaspace(in, first_allowed && !runs) + "]}";
+    pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" + std::string(in.Pick(kIsolating)) +
+                    DrawMetaspace(in, first_allowed && !runs) + "]}";
     if (runs) {
       const std::string run = R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})";
       normalizer = normalizer == "null"

@@ -34,14 +34,10 @@ ByteSet CommonBytes(const Model& model, const PieceNeighbours& neighbours,
   return bytes;
 }
 
-bool IsPunctuation(const Model& model, char32_t cp) {
-  return unicode::HasProp(model, cp, image::kPunctuationProp);
-}
-
-ByteSet AsciiPunctuation(const Model& model) {
+ByteSet IsolatedBytes(const Model& model, const Pipeline& pipeline) {
   ByteSet bytes;
   for (uint8_t b = 0; b < 128; ++b) {
-    if (IsPunctuation(model, b)) bytes.Add(b);
+    if (unicode::HasProp(model, b, image::IsolatedProps(pipeline.rules))) bytes.Add(b);
   }
   return bytes;
 }
@@ -121,22 +117,23 @@ class Finder {
 
 }  // namespace
 
-bool PunctuationStays(const Model& model, const Characters& characters) {
+bool IsolatedBytesStay(const Model& model, const Pipeline& pipeline, const Characters& characters) {
   constexpr uint32_t kOther = image::kCharExpands | image::kCharNormalizes |
                               image::kCharGeneralPath | image::kCharSpace | image::kCharMarks;
-  bool stays = true;
+  const ByteSet isolated = IsolatedBytes(model, pipeline);
+  bool stay = true;
   for (uint8_t b = 0; b < 128; ++b) {
-    stays &= !IsPunctuation(model, b) || (characters.info(b) & kOther) == 0;
+    stay &= !isolated.Has(b) || (characters.info(b) & kOther) == 0;
   }
-  return stays;
+  return stay;
 }
 
 Boundaries FindBoundaries(const Model& model, const Pipeline& pipeline,
                           const PieceNeighbours& neighbours, const CharsmapKeys& keys,
                           const NormalizedCharacters& normalized, Characters* characters) {
   Boundaries found;
-  found.common = (pipeline.rules & image::kIsolatesPunctuation) != 0
-                     ? AsciiPunctuation(model)
+  found.common = (pipeline.rules & image::kIsolates) != 0
+                     ? IsolatedBytes(model, pipeline)
                      : CommonBytes(model, neighbours, *characters);
   const Finder finder(model, pipeline, neighbours, keys, normalized, found.common, *characters);
   for (char32_t cp = 0; cp < 0x110000; ++cp) {

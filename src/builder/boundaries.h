@@ -19,9 +19,9 @@ struct Boundaries {
   ByteSet common, letters;  // SegmentConfig::common and letters
 };
 
-// Where punctuation is isolated, the common bytes are ASCII's, and segments end around each of
-// them. Whether each is itself, whatever comes before it.
-bool PunctuationStays(const Model& model, const Characters& characters);
+// Where punctuation or digits are isolated, the common bytes are those of ASCII, and segments end
+// around each of them. Whether each is itself, whatever comes before it.
+bool IsolatedBytesStay(const Model& model, const Pipeline& pipeline, const Characters& characters);
 
 // Sets kCharNoBoundary of characters. O(characters).
 Boundaries FindBoundaries(const Model& model, const Pipeline& pipeline,

@@ -101,10 +101,10 @@ bool Characters::WhiteSpace(char32_t cp) const {
   return model_.props.present() && (model_.props[cp] & image::kWhiteSpace) != 0;
 }
 
-// Whether it is punctuation that is a word of its own.
+// Whether it is punctuation, or a digit, that is a word of its own.
 bool Characters::IsIsolated(char32_t cp) const {
-  return (pipeline_.rules & image::kIsolatesPunctuation) != 0 &&
-         unicode::HasProp(model_, cp, image::kPunctuationProp);
+  const uint32_t props = image::IsolatedProps(pipeline_.rules);
+  return props != 0 && unicode::HasProp(model_, cp, props);
 }
 
 uint32_t Characters::GraphemeOf(char32_t cp) const {
@@ -138,7 +138,7 @@ uint32_t Characters::Meaning(char32_t cp) {
   char room[4], own[4];
   const std::string_view normal = Normalized(cp, room), c(own, utf8::Encode(cp, own));
   const bool separator = cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp));
-  constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kIsolatesPunctuation;
+  constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kIsolates;
   if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(WordStart(model_));
   // Only ASCII characters are looked at for such tokens (segment/normalized_tokens.h).
   if (!token_begins_.empty() && (cp >= 0x80 || normal.size() != 1) &&

@@ -3,10 +3,10 @@
 //
 // Eligible are SentencePiece models with a space, U+2581 mostly, in front of words or behind them,
 // and HuggingFace pipelines that make a U+2581 of every space: Metaspace, with split perhaps behind
-// WhitespaceSplit or behind Punctuation that isolates, or a Replace at the end of the normalizer. A
-// Split that never finds its pattern is no part of a pipeline. No piece holds a U+2581 but at its
-// front, or at its end where words end with one, or words are searched one by one anyway. What the
-// normalizer may do is in normalized_characters.h.
+// WhitespaceSplit or behind Punctuation and Digits that isolate, in any order, or a Replace at the
+// end of the normalizer. A Split that never finds its pattern is no part of a pipeline. No piece
+// holds a U+2581 but at its front, or at its end where words end with one, or words are searched one
+// by one anyway. What the normalizer may do is in normalized_characters.h.
 #include "builder/eligibility.h"
 
 #include <algorithm>
@@ -91,12 +91,23 @@ bool NeverSplits(const Model& model, const Step& step) {
          });
 }
 
+// What a step makes words of their own, character by character; 0 for another step. No character is
+// both, so that of two such steps each leaves what the other has parted.
+uint32_t Isolates(const Step& step) {
+  if (step.op == static_cast<uint32_t>(Op::kPunctuation) && step.arg0 == image::kIsolated) {
+    return image::kIsolatesPunctuation;
+  }
+  const bool digits = step.op == static_cast<uint32_t>(Op::kDigits) && step.arg0 != 0;
+  return digits ? uint32_t{image::kIsolatesDigits} : 0;
+}
+
 std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
   Pipeline pipeline;
   for (const Step& step : model.normalizer) {
     pipeline.precompiled |= step.op == static_cast<uint32_t>(Op::kPrecompiled);
   }
-  const Step *metaspace = nullptr, *punctuation = nullptr;
+  const Step *metaspace = nullptr, *isolating = nullptr;
+  uint32_t isolates = 0;
   pipeline.words = Words::kTrailing;
   bool splits = false;
   for (const Step& step : model.pre_tokenizer) {
@@ -105,9 +116,9 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
     const bool first = &step == model.pre_tokenizer.data();
     if (first && step.op == static_cast<uint32_t>(Op::kWhitespaceSplit)) {
       pipeline.words = Words::kSplitAtWhiteSpace;
-    } else if (first && step.op == static_cast<uint32_t>(Op::kPunctuation) &&
-               step.arg0 == image::kIsolated) {
-      punctuation = &step;
+    } else if (metaspace == nullptr && pipeline.words == Words::kTrailing && Isolates(step) != 0) {
+      isolates |= Isolates(step);
+      isolating = &step;
     } else if (metaspace == nullptr && step.op == static_cast<uint32_t>(Op::kMetaspace) &&
                model.text(step.a) == kMetaspaceBytes) {
       metaspace = &step;
@@ -128,12 +139,12 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
       (pipeline.rules != 0 || pipeline.whole || replaces)) {
     return OffTheFastRoad{FastRoadReason::kPreTokenizer, metaspace->op};
   }
-  if (punctuation == nullptr) return pipeline;
+  if (isolating == nullptr) return pipeline;
   // Words that begin without a U+2581 are not told from what comes before them.
   if (pipeline.rules != 0 || pipeline.whole || replaces) {
-    return OffTheFastRoad{FastRoadReason::kPreTokenizer, punctuation->op};
+    return OffTheFastRoad{FastRoadReason::kPreTokenizer, isolating->op};
   }
-  pipeline.rules = image::kIsolatesPunctuation;
+  pipeline.rules = isolates;
   return pipeline;
 }
 

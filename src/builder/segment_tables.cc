@@ -146,12 +146,15 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
     const OffTheFastRoad off = normalized.Compose(&pipeline);
     if (off.reason != FastRoadReason::kNone) return off;
   }
-  constexpr OffTheFastRoad kPunctuation{FastRoadReason::kPreTokenizer,
-                                        static_cast<uint32_t>(image::Op::kPunctuation)};
-  const bool isolates = (pipeline.rules & image::kIsolatesPunctuation) != 0;
-  // What a late Strip takes off the begin of a stretch would be a word in front of punctuation.
+  const bool isolates = (pipeline.rules & image::kIsolates) != 0;
+  const bool punctuation = (pipeline.rules & image::kIsolatesPunctuation) != 0;
+  const OffTheFastRoad isolating{
+      FastRoadReason::kPreTokenizer,
+      static_cast<uint32_t>(punctuation ? image::Op::kPunctuation : image::Op::kDigits)};
+  // What a late Strip takes off the begin of a stretch would be a word in front of what is
+  // isolated.
   constexpr uint32_t kNotIsolating = image::kEverySpaceIsWord | image::kDropsOtherLeft;
-  if (isolates && (pipeline.rules & kNotIsolating) != 0) return kPunctuation;
+  if (isolates && (pipeline.rules & kNotIsolating) != 0) return isolating;
   Characters characters(model, pipeline, keys, normalized);
   if (const FastRoadReason reason = characters.Classify(); reason != FastRoadReason::kNone) {
     return OffTheFastRoad{reason};
@@ -159,7 +162,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   if (!SymbolsCanBeFound(model, characters)) {
     return OffTheFastRoad{FastRoadReason::kUserDefinedSymbols};
   }
-  if (isolates && !PunctuationStays(model, characters)) return kPunctuation;
+  if (isolates && !IsolatedBytesStay(model, pipeline, characters)) return isolating;
   const Boundaries boundaries = FindBoundaries(model, pipeline, neighbours, keys, normalized, &characters);
   Automaton automaton = BuildAutomaton(model, neighbours.parent);
   if (automaton.states.empty()) return OffTheFastRoad{FastRoadReason::kManyPieces};

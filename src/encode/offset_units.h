@@ -11,8 +11,10 @@ namespace rankfeed::encode {
 
 // By walking from each offset to the next, in either direction: offsets rise from token to token
 // (fall after SentencePiece's "reverse"), apart from short steps back where a normalizer reorders
-// marks or tokens share a character, and the 0 of bos. O(text) plus those steps; of a text that is
-// all ASCII one look at it, as every unit is a byte there.
+// marks or tokens share a character, and the 0 of bos. From the begin or the end of the token
+// before, whichever is nearer: byte tokens of unknown characters in a row all have the place of the
+// whole row. O(text) plus those steps; of a text that is all ASCII one look at it, as every unit is
+// a byte there.
 class OffsetUnits {
  public:
   // utf16: a character above U+FFFF counts two. In SentencePiece parity each ill-formed byte is a
@@ -24,8 +26,8 @@ class OffsetUnits {
   void Convert(uint32_t* begin, uint32_t* end, uint32_t count) {
     if (bytes_) return;
     for (uint32_t i = 0; i < count; ++i) {
-      if (begin != nullptr) begin[i] = At(begin[i]);
-      if (end != nullptr) end[i] = At(end[i]);
+      if (begin != nullptr) begin[i] = At(begin[i], &begin_, end_);
+      if (end != nullptr) end[i] = At(end[i], &end_, begin_);
     }
   }
 
@@ -37,15 +39,21 @@ class OffsetUnits {
     return bits < 0x80;
   }
 
+  struct Place {
+    uint32_t byte = 0, units = 0;
+  };
+  static uint32_t Distance(uint32_t a, uint32_t b) { return a < b ? b - a : a - b; }
+
   // Offsets are at character boundaries, so a stretch has as many units walked either way.
-  uint32_t At(uint32_t byte) {
-    if (byte < byte_) {
-      units_ -= Count(byte, byte_);
+  uint32_t At(uint32_t byte, Place* place, const Place& other) const {
+    if (Distance(byte, other.byte) < Distance(byte, place->byte)) *place = other;
+    if (byte < place->byte) {
+      place->units -= Count(byte, place->byte);
     } else {
-      units_ += Count(byte_, byte);
+      place->units += Count(place->byte, byte);
     }
-    byte_ = byte;
-    return units_;
+    place->byte = byte;
+    return place->units;
   }
 
   uint32_t Count(uint32_t begin, uint32_t end) const {
@@ -60,7 +68,7 @@ class OffsetUnits {
 
   std::string_view text_;
   bool utf16_, huggingface_, bytes_;
-  uint32_t byte_ = 0, units_ = 0;
+  Place begin_, end_;  // of the last token
 };
 
 }  // namespace rankfeed::encode

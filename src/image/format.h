@@ -171,17 +171,19 @@ enum SegmentRule : uint32_t {
   // such an end take the general path.
   kDropsOtherLeft = 1 << 11,
   kDropsOtherRight = 1 << 12,
-  // Punctuation is a word of its own: a U+2581 stands before it and before what follows it, and
-  // spaces before it make a word of one U+2581. The common bytes are ASCII's; of other characters
-  // kExpansions says so. Not with kEverySpaceIsWord.
+  // Each sign of punctuation, or each digit, is a word of its own: a U+2581 stands before it and
+  // before what follows it, and spaces before it make a word of one U+2581. The common bytes are
+  // those of ASCII; of other characters kExpansions says so. Not with kEverySpaceIsWord.
   kIsolatesPunctuation = 1 << 13,
+  kIsolatesDigits = 1 << 14,
   // SentencePiece's treat_whitespace_as_suffix: a U+2581 stands behind a word instead, and a text
   // ends one unless kPrependsNever. Separators that follow others, or nothing, are the empty words.
-  kSpaceEndsWord = 1 << 14,
+  kSpaceEndsWord = 1 << 15,
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
-inline constexpr uint32_t kSegmentRules = (1 << 15) - 1;
+inline constexpr uint32_t kIsolates = kIsolatesPunctuation | kIsolatesDigits;
+inline constexpr uint32_t kSegmentRules = (1 << 16) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;
@@ -193,7 +195,7 @@ struct SegmentConfig {
   uint32_t span_bits;
   uint32_t reserved;
   // ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
-  // and digits) and the letters. No piece spans a common byte and a letter.
+  // and digits, or what is isolated) and the letters. No piece spans a common byte and a letter.
   uint8_t separators[16], common[16], letters[16];
 };
 static_assert(sizeof(SegmentConfig) == 80);
@@ -371,6 +373,12 @@ enum UnicodeProp : uint16_t {
   kNumeric = 1 << 8,        // char::is_numeric
   kCombiningMark = 1 << 9,  // unicode-normalization-alignments is_combining_mark
 };
+// Those of the characters that are words of their own.
+constexpr uint32_t IsolatedProps(uint32_t segment_rules) {
+  return ((segment_rules & kIsolatesPunctuation) != 0 ? uint32_t{kPunctuationProp} : 0) |
+         ((segment_rules & kIsolatesDigits) != 0 ? uint32_t{kNumeric} : 0);
+}
+
 // UAX #29 Grapheme_Cluster_Break, refined so that one value per code point also answers
 // Extended_Pictographic (GB11) and Indic_Conjunct_Break (GB9c). Fewer classes are not exact, not
 // even for nmt_nfkc: see the note on cluster boundaries in builder/unicode_delta.h.

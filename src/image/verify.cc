@@ -341,7 +341,7 @@ class Verifier {
             SectionId::kSegmentTable);
     Require(w.space_code != 0 && w.space_code < codes, SectionId::kSegmentConfig);
     Require((w.rules & ~kSegmentRules) == 0, SectionId::kSegmentConfig);
-    const bool isolates = (w.rules & kIsolatesPunctuation) != 0;
+    const bool isolates = (w.rules & kIsolates) != 0;
     const bool may_isolate = m_.huggingface() && (w.rules & kEverySpaceIsWord) == 0;
     Require(!isolates || may_isolate, SectionId::kSegmentConfig);
     const bool space_ends_word = (w.rules & kSpaceEndsWord) != 0;
@@ -415,7 +415,7 @@ class Verifier {
 
   void CharInfos() {
     const uint32_t codes = m_.config->code_count;
-    const bool ends_words = (m_.segment.config->rules & kIsolatesPunctuation) != 0;
+    const bool ends_words = (m_.segment.config->rules & kIsolates) != 0;
     for (uint32_t block = 0; block < kBasicBlocks; ++block) {
       if (m_.segment.char_info.blocks[block] != block)
         Require(false, SectionId::kCharInfoBlocks, block);

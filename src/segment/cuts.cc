@@ -49,7 +49,7 @@ Cuts::Cuts(const Model& model, const general::AddedTokenFilter& filter)
       keeps_separator_(KeepsSeparator(model)) {
   const image::SegmentConfig& config = *model.segment.config;
   std::memcpy(separators_.low, config.separators, sizeof(separators_.low));
-  if ((config.rules & image::kIsolatesPunctuation) != 0) {
+  if ((config.rules & image::kIsolates) != 0) {
     std::memcpy(isolated_.low, config.common, sizeof(isolated_.low));
   }
 }

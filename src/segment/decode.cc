@@ -67,7 +67,7 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
       front_vanishes_(every_space_ && model.huggingface() &&
                       (model.segment.config->rules & image::kFrontSpaceIsWord) == 0),
-      isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
+      isolates_((model.segment.config->rules & image::kIsolates) != 0),
       space_ends_word_((model.segment.config->rules & image::kSpaceEndsWord) != 0),
       leaves_nothing_(every_space_ && !model.huggingface() && !space_ends_word_),
       keeps_other_spaces_((model.segment.config->rules & image::kDropsOther) != 0 &&

@@ -315,7 +315,7 @@ class SpanDecoder {
   const uint8_t not_kept_, not_kept_of_runs_;
   const bool every_space_;         // kEverySpaceIsWord
   const bool front_vanishes_;      // a U+2581 that is put in front of nothing or a space does
-  const bool isolates_;            // kIsolatesPunctuation
+  const bool isolates_;            // kIsolates
   const bool space_ends_word_;     // kSpaceEndsWord
   const bool leaves_nothing_;      // what vanishes at the begin of a segment may not be known
   const bool keeps_other_spaces_;  // white space that is none is a character

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // segment/decode_normalized.cc: what goes through the normalizer in a segment that is decoded to
 // spans: groups of characters that are read together, or the whole segment (decode.h, groups.h);
-// and punctuation that is a word of its own, in what characters and groups become. With it what
-// depends on the bytes next to a segment.
+// and punctuation or digits that are words of their own, in what characters and groups become. With
+// it what depends on the bytes next to a segment.
 #include <algorithm>
 #include <iterator>
 
@@ -28,9 +28,9 @@ bool SpanDecoder::IsOtherSpace(char32_t c, std::string_view raw) const {
   return !keeps_other_spaces_ || raw.find(own) == std::string_view::npos;
 }
 
-// Whether it is punctuation that is a word of its own.
+// Whether it is a word of its own.
 bool SpanDecoder::IsIsolated(char32_t c) const {
-  return isolates_ && unicode::HasProp(model_, c, image::kPunctuationProp);
+  return isolates_ && unicode::HasProp(model_, c, image::IsolatedProps(tables_.config->rules));
 }
 
 // As Close, before a word that no space comes before: one that does is a word then.

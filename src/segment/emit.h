@@ -40,7 +40,7 @@ class Emitter {
         scratch_(scratch),
         found_(look_up.found()),
         leaves_(Path::Leaves(model.has(image::kByteFallback))),
-        isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
+        isolates_((model.segment.config->rules & image::kIsolates) != 0),
         space_ends_word_((model.segment.config->rules & image::kSpaceEndsWord) != 0),
         ledger_(model, rule, scratch.ledger),
         offsets_(model) {
@@ -453,7 +453,7 @@ class Emitter {
   const EmitScratch& scratch_;
   const Found* const found_;                 // of the batch
   const uint8_t leaves_;                     // Path::flags
-  const bool isolates_;                      // kIsolatesPunctuation
+  const bool isolates_;                      // kIsolates
   const bool space_ends_word_;               // kSpaceEndsWord
   uint32_t space_id_ = kNone;                // of a word of one U+2581, if that is known
   ByteSet separators_ = {}, isolated_ = {};  // isolated_: of ASCII

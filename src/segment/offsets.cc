@@ -139,7 +139,7 @@ class Offsets::Walker {
 Offsets::Offsets(const Model& model)
     : model_(model),
       rules_(model.segment.config->rules),
-      isolates_((rules_ & image::kIsolatesPunctuation) != 0) {
+      isolates_((rules_ & image::kIsolates) != 0) {
   if (isolates_) std::copy_n(model.segment.config->common, sizeof(isolated_.low), isolated_.low);
   constexpr uint32_t kNotPlain = image::kCharExpands | image::kCharNormalizes |
                                  image::kCharGeneralPath | image::kCharSpace | image::kCharMarks;

@@ -62,7 +62,7 @@ class Offsets {
 
   const Model& model_;
   const uint32_t rules_;  // image::SegmentRule
-  const bool isolates_;   // kIsolatesPunctuation
+  const bool isolates_;   // kIsolates
   bool IsSeparator(uint32_t at) const {
     return kinds_[static_cast<uint8_t>(stretch_[at])] == kSeparator;
   }

@@ -73,7 +73,7 @@ class SegmentQueue {
                         !normalized_tokens.empty()),
         separators_(classes.separators),
         stop_bytes_(classes.stop_bytes),
-        isolates_((model.segment.config->rules & image::kIsolatesPunctuation) != 0),
+        isolates_((model.segment.config->rules & image::kIsolates) != 0),
         scratch_(scratch),
         scanner_(model, kernels, classes, scratch.scanner) {
     if (isolates_) isolated_ = classes.common;
@@ -234,7 +234,7 @@ class SegmentQueue {
   const NormalizedTokens& normalized_tokens_;
   const bool looks_at_begin_;
   const ByteSet separators_, stop_bytes_;
-  const bool isolates_;    // kIsolatesPunctuation
+  const bool isolates_;    // kIsolates
   ByteSet isolated_ = {};  // ASCII punctuation then
   End ascii_ends_[2][0x80];
   KnownOpening known_openings_[1 << kKnownBits];

@@ -30,7 +30,7 @@ SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
       classes_(classes),
       scratch_(scratch),
       rules_(model.segment.config->rules),
-      isolates_((rules_ & image::kIsolatesPunctuation) != 0),
+      isolates_((rules_ & image::kIsolates) != 0),
       looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0),
       space_ends_word_((rules_ & image::kSpaceEndsWord) != 0) {
   for (uint32_t byte = 0; byte < 0x80; ++byte) {

@@ -20,8 +20,9 @@ constexpr bool IsWhiteSpace(char32_t c) {
          c == 0x205f || c == 0x3000;
 }
 
-inline bool HasProp(const Model& model, char32_t c, image::UnicodeProp prop) {
-  return (model.props[c] & prop) != 0;
+// Whether it has any of these (image::UnicodeProp).
+inline bool HasProp(const Model& model, char32_t c, uint32_t props) {
+  return (model.props[c] & props) != 0;
 }
 
 // What c maps to in a table of ranges of map_pool; empty when it maps to itself.

@@ -146,10 +146,22 @@ TEST(Eligibility, PreTokenizersThatKeepItOff) {
   const auto with = [](const std::string& pre_tokenizer) {
     return File([&](HfFile& f) { f.pre_tokenizer = pre_tokenizer; });
   };
-  Expect(with(R"({"type":"Digits","individual_digits":true})"), FastRoadReason::kPreTokenizer,
-         Op::kDigits);
+  constexpr char kDigits[] = R"({"type":"Digits","individual_digits":true})";
+  Expect(with(kDigits), FastRoadReason::kNoMetaspace);
   Expect(with(Sequence("pretokenizers", {R"({"type":"Whitespace"})", hf_test::kAlways})),
          FastRoadReason::kPreTokenizer, Op::kWhitespace);
+  for (const char* element : {R"({"type":"Digits","individual_digits":false})", kDigits}) {
+    Expect(with(Sequence("pretokenizers", {element, hf_test::kFirst})),
+           FastRoadReason::kPreTokenizer, Op::kDigits);
+    Expect(with(Sequence("pretokenizers", {hf_test::kAlways, element})),
+           FastRoadReason::kPreTokenizer, Op::kDigits);
+    Expect(with(Sequence("pretokenizers",
+                         {R"({"type":"WhitespaceSplit"})", element, hf_test::kAlways})),
+           FastRoadReason::kPreTokenizer, Op::kDigits);
+    // Each space would make a word in front of what is isolated.
+    Expect(with(Sequence("pretokenizers", {element, hf_test::kAlways})),
+           FastRoadReason::kPreTokenizer, Op::kDigits);
+  }
   for (const char* metaspace : {hf_test::kWhole, hf_test::kFirst}) {
     Expect(with(Sequence("pretokenizers", {R"({"type":"WhitespaceSplit"})", metaspace})),
            FastRoadReason::kPreTokenizer, Op::kMetaspace);
@@ -160,6 +172,32 @@ TEST(Eligibility, PreTokenizersThatKeepItOff) {
        {hf_test::kAlways, hf_test::kFirst, hf_test::kNever, hf_test::kWhole}) {
     Expect(with(metaspace), FastRoadReason::kNone);
   }
+}
+
+TEST(Eligibility, CharactersThatAreWordsOfTheirOwn) {
+  constexpr char kPunctuation[] = R"({"type":"Punctuation","behavior":"Isolated"})";
+  constexpr char kMerges[] = R"({"type":"Punctuation","behavior":"MergedWithNext"})";
+  constexpr char kDigits[] = R"({"type":"Digits","individual_digits":true})";
+  constexpr char kRuns[] = R"({"type":"Digits","individual_digits":false})";
+  const auto with = [](std::vector<std::string> elements, std::vector<std::string> normalizer) {
+    elements.emplace_back(hf_test::kAlways);
+    return WithNormalizer(normalizer, Sequence("pretokenizers", elements).c_str());
+  };
+  const std::vector<std::string> isolating[] = {
+      {kPunctuation}, {kDigits}, {kPunctuation, kDigits}, {kDigits, kPunctuation}};
+  for (const std::vector<std::string>& elements : isolating) {
+    SCOPED_TRACE(Sequence("pretokenizers", elements));
+    Expect(with(elements, {kCollapse}), FastRoadReason::kNone);
+  }
+  Expect(with({kDigits, kMerges}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kPunctuation);
+  Expect(with({kPunctuation, kRuns}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kDigits);
+  // A digit, or a sign, that does not stay what it is.
+  Expect(with({kDigits}, {Replace("1", "a"), kCollapse}), FastRoadReason::kPreTokenizer,
+         Op::kDigits);
+  Expect(with({kDigits}, {Replace(",", "a"), kCollapse}), FastRoadReason::kNone);
+  Expect(with({kDigits}, {Replace("1,", "a"), kCollapse}), FastRoadReason::kPreTokenizer,
+         Op::kDigits);
+  Expect(with({kPunctuation}, {Replace("1", "a"), kCollapse}), FastRoadReason::kNone);
 }
 
 TEST(Eligibility, SpacesThatTheNormalizerReplaces) {

@@ -147,6 +147,44 @@ TEST(LinearTime, HuggingFaceTexts) {
              {"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "}]})", kMeta), "nfkc");
 }
 
+// Bytes of unknown characters in a row are tokens that all have the place of the whole row.
+// Counting its characters anew for each of them would take the square of the time.
+TEST(LinearTime, OffsetsOfByteTokens) {
+  std::string vocab = R"(["<unk>",0],["\u2581",-2],["a",-3])";
+  for (int byte = 0; byte < 256; ++byte) {
+    char piece[24];
+    std::snprintf(piece, sizeof(piece), ",[\"<0x%02X>\",-9]", byte);
+    vocab += piece;
+  }
+  const std::string file =
+      R"({"added_tokens":[],"normalizer":null,"pre_tokenizer":{"type":"Metaspace","replacement":"▁",)"
+      R"("prepend_scheme":"always","split":true},"decoder":null,"post_processor":null,"model":{)"
+      R"("type":"Unigram","unk_id":0,"byte_fallback":true,"vocab":[)" +
+      vocab + "]}}";
+  constexpr size_t kRow = kSanitized ? 10'000 : 40'000;
+  TestEngine engine(file, 2 * kRow);
+  for (const char* const unit : {"\U0001f9ff\u1fff", "\u1fff", "\U0001f9ff"}) {
+    const std::string text = Repeat(unit, kRow), tenth = Repeat(unit, kRow / 10);
+    for (const uint32_t flags : {RANKFEED_OFFSETS_CODE_POINTS, RANKFEED_OFFSETS_UTF16}) {
+      const auto encode = [&](const std::string& what) {
+        const test::Encoding encoding = engine.Encode(what, flags);
+        ASSERT_EQ(encoding.status, RANKFEED_OK);
+        ASSERT_EQ(encoding.ids.size(), what.size() + 1);  // and the U+2581
+        ASSERT_EQ(encoding.begin.back(), encoding.begin[1]);
+      };
+      const std::vector<double> seconds = Medians({[&] { encode(text); },
+                                                   [&] {
+                                                     for (int i = 0; i < 10; ++i) encode(tenth);
+                                                   }},
+                                                  3);
+      const double growth = seconds[0] / seconds[1];
+      std::printf("byte tokens, %s: %5.2f times its tenths\n",
+                  flags == RANKFEED_OFFSETS_UTF16 ? "UTF-16" : "code points", growth);
+      EXPECT_LT(growth, 2.5) << unit;
+    }
+  }
+}
+
 TEST(LinearTime, RealVocabulary) {
   const std::string path = sp_test::SharedData("xlmr.tokenizer.json");
   if (path.empty()) GTEST_SKIP() << "xlmr.tokenizer.json is absent";

@@ -124,6 +124,7 @@ void AddSizeCases(Cases& cases) {
         f.segment_config().rules |= image::kSegmentRules + 1;
         return 0u;
       });
+<<<<<<< HEAD
   Add(cases, "!isolates || may_isolate", "rules that exclude each other", SectionId::kSegmentConfig,
       [](Forged& f) {
         f.segment_config().rules |= image::kEverySpaceIsWord | image::kIsolatesPunctuation;
@@ -134,6 +135,15 @@ void AddSizeCases(Cases& cases) {
         f.segment_config().rules |= image::kSpaceEndsWord;
         return 0u;
       });
+=======
+  for (const uint32_t isolates : {image::kIsolatesPunctuation, image::kIsolatesDigits}) {
+    Add(cases, "!isolates || may_isolate", "rules that exclude each other",
+        SectionId::kSegmentConfig, [isolates](Forged& f) {
+          f.segment_config().rules |= image::kEverySpaceIsWord | isolates;
+          return 0u;
+        });
+  }
+>>>>>>> bounded
   Add(cases, "m_.config->unk_id <", "no id for what is unknown", SectionId::kConfig, [](Forged& f) {
     f.config().unk_id = image::kNoId;
     return 0u;

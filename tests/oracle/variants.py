@@ -213,6 +213,14 @@ def families(base):
         normalizer=seq("normalizers", [replace_regex(r"\s{2,}|[\n\r\t]", " "), kind("NFC"), strip(False, True)]),
         pre_tokenizer=seq("pretokenizers", [kind("Punctuation", behavior="Isolated"), metaspace()]),
         post="bert_template")
+    each_digit = kind("Digits", individual_digits=True)
+    yield "deberta_v4_digits", make(
+        normalizer=seq("normalizers", v4), post="bert_template",
+        pre_tokenizer=seq("pretokenizers", [each_digit, metaspace()]))
+    yield "nfkc_digits_punct", make(
+        normalizer=seq("normalizers", [kind("NFKC"), spaces]),
+        pre_tokenizer=seq("pretokenizers", [each_digit, kind("Punctuation", behavior="Isolated"), metaspace()]),
+        post="bert_template")
     yield "camembert", make(
         normalizer=seq("normalizers", [replace("\n", " "), replace("\r", " "), replace("\t", " "), p,
                                        strip(True, True), spaces]),

@@ -139,8 +139,9 @@ TEST(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
       "\u0301", "\u0338", "\u0340", "\u0345", "\u064b",     "\u0654", "\u093c", "\u093f", "\u0e33",
       "\u3099", "\uff9e", "\u200c", "\u200d", "\U0001d165", "\u201c", "\u00a0", "\ufeff", "="};
   const size_t count = characters.size(), step = kSanitized ? 97 : 1;
-  for (const char* name : {"B", "DeBERTa, punctuation", "DeBERTa of transformers 5, punctuation",
-                           "SentencePiece", "SentencePiece 0.2.1"}) {
+  for (const char* name :
+       {"B", "DeBERTa, punctuation", "DeBERTa of transformers 5, punctuation", "DeBERTa, digits",
+        "NFKC, digits and punctuation", "SentencePiece", "SentencePiece 0.2.1"}) {
     SCOPED_TRACE(name);
     const Image image(Form(name));
     Encoder plain = Make(image.model(), true, 0);

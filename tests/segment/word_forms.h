@@ -197,6 +197,12 @@ inline std::vector<FormFile> MakeForms() {
                                precompiled, ReplaceRun(" ")}),
       isolated);
   add("runs, punctuation", ReplaceRun(" "), isolated);
+  const json digits = {{"type", "Digits"}, {"individual_digits", true}};
+  add("DeBERTa, digits",
+      Sequence("normalizers", {Type("Lowercase"), strip_both, precompiled, ReplaceRun(" ")}),
+      Sequence("pretokenizers", {digits, kMetaspace}));
+  add("NFKC, digits and punctuation", Sequence("normalizers", {Type("NFKC"), ReplaceRun(" ")}),
+      Sequence("pretokenizers", {digits, punctuation, kMetaspace}));
   const json spaces = Replace(" ", "\u2581");
   const auto whole = [](const char* prepend_scheme) {
     json metaspace = Metaspace(prepend_scheme);
