@@ -124,18 +124,6 @@ void AddSizeCases(Cases& cases) {
         f.segment_config().rules |= image::kSegmentRules + 1;
         return 0u;
       });
-<<<<<<< HEAD
-  Add(cases, "!isolates || may_isolate", "rules that exclude each other", SectionId::kSegmentConfig,
-      [](Forged& f) {
-        f.segment_config().rules |= image::kEverySpaceIsWord | image::kIsolatesPunctuation;
-        return 0u;
-      });
-  Add(cases, "!space_ends_word || ", "a rule of the other mode", SectionId::kSegmentConfig,
-      [](Forged& f) {
-        f.segment_config().rules |= image::kSpaceEndsWord;
-        return 0u;
-      });
-=======
   for (const uint32_t isolates : {image::kIsolatesPunctuation, image::kIsolatesDigits}) {
     Add(cases, "!isolates || may_isolate", "rules that exclude each other",
         SectionId::kSegmentConfig, [isolates](Forged& f) {
@@ -143,7 +131,11 @@ void AddSizeCases(Cases& cases) {
           return 0u;
         });
   }
->>>>>>> bounded
+  Add(cases, "!space_ends_word || ", "a rule of the other mode", SectionId::kSegmentConfig,
+      [](Forged& f) {
+        f.segment_config().rules |= image::kSpaceEndsWord;
+        return 0u;
+      });
   Add(cases, "m_.config->unk_id <", "no id for what is unknown", SectionId::kConfig, [](Forged& f) {
     f.config().unk_id = image::kNoId;
     return 0u;
