@@ -44,7 +44,6 @@ void SpanDecoder::Scratch::Carve(Layout& layout) {
   for (uint32_t*& array : work) array = layout.Take<uint32_t>(kNormalizedBytes);
   elements = layout.Take<uint16_t>(kNormalizedBytes);
   groups = layout.Take<KnownGroups::Memory>(1);
-  long_groups = layout.Take<KnownLongGroups::Memory>(1);
   known_spans = layout.Take<KnownSpans>(1);
   same = layout.Take<uint16_t>(kSpans);
 }

@@ -87,7 +87,7 @@ class SpanDecoder {
     uint32_t* work[3] = {};
     uint16_t* elements = nullptr;  // what a group becomes
     KnownGroups::Memory* groups = nullptr;
-    KnownLongGroups::Memory* long_groups = nullptr;
+    KnownLongGroups::Memory* long_groups = nullptr;  // carved behind all that most texts touch
     KnownSpans* known_spans = nullptr;
     uint16_t* same = nullptr;  // by span: an equal one before it, or kNotSame
     void Carve(Layout& layout);

@@ -68,6 +68,7 @@ struct Scratch {
     spans.Carve(layout);
     emit.Carve(layout);
     queue.Carve(layout);
+    spans.long_groups = layout.Take<KnownLongGroups::Memory>(1);
   }
 };
 
