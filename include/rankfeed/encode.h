@@ -241,7 +241,7 @@ typedef enum {
  * any thread. */
 RANKFEED_API const char* rankfeed_reason_name(uint32_t reason);
 
-/* A text counts for its first reason, bytes for that of their stretch. */
+/* A text counts for its first reason, bytes for that of their stretch; one whose ids are kept: none. */
 typedef struct {
   uint64_t texts, bytes;
 } rankfeed_road_counts;

@@ -29,10 +29,10 @@ class AddedTokenTrie {
     for (uint32_t byte = 0; byte < 256 && !trie.empty(); ++byte) {
       trie::Unit unit = trie.root();
       if (!trie.Step(unit, byte + 1)) continue;
-      first_[byte] = true;
+      first_[byte] = kBegins;
       only_ = count_++ == 0 ? static_cast<uint8_t>(byte) : uint8_t{0};
       if (trie::Value(unit) != trie::kNoValue) {
-        std::fill(second_, second_ + 256, true);
+        first_[byte] = kIsKey;
         if (trie::Base(unit) == 0) alone_[byte] = trie::Value(unit);
       }
       for (uint32_t next = 0; next < 256; ++next) {
@@ -46,7 +46,7 @@ class AddedTokenTrie {
     }
   }
   trie::View view() const { return trie_; }
-  bool MayBeginWith(uint8_t byte) const { return first_[byte]; }
+  bool MayBeginWith(uint8_t byte) const { return first_[byte] != kNothing; }
   // The value of the key of that one byte, if no other key begins with it; else kNoValue.
   uint32_t ValueOf(uint8_t byte) const { return alone_[byte]; }
 
@@ -59,13 +59,17 @@ class AddedTokenTrie {
       } else {
         while (at < size && !MayBeginWith(static_cast<uint8_t>(text[at]))) ++at;
       }
-      if (at + 1 >= size || second_[static_cast<uint8_t>(text[at + 1])]) return at;
+      if (at + 1 >= size || first_[static_cast<uint8_t>(text[at])] == kIsKey) return at;
+      if (second_[static_cast<uint8_t>(text[at + 1])]) return at;
     }
   }
 
  private:
   trie::View trie_;
-  bool first_[256] = {}, second_[256] = {};  // bytes of keys; any may be behind a whole one
+  // By byte: whether keys begin with it, or are that byte. Of keys of more bytes the second ones.
+  enum First : uint8_t { kNothing, kBegins, kIsKey };
+  First first_[256] = {};
+  bool second_[256] = {};
   uint32_t alone_[256];
   uint32_t count_ = 0;
   uint8_t only_ = 0;  // of one

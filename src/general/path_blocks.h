@@ -25,15 +25,34 @@ class PathBlocks {
  public:
   // Of pieces of kMaxSegmentPieceChars at most. lattice: of `capacity` codes.
   PathBlocks(const Model& model, const Lattice& lattice, uint32_t capacity)
-      : model_(model), lattice_(lattice), capacity_(capacity) {}
+      : model_(model),
+        first_lattice_(lattice),
+        first_capacity_(capacity),
+        lattice_(lattice),
+        capacity_(capacity) {}
 
+  // In the arrays that it was made with.
   void Begin(double start) {
-    size_ = at_ = 0;
+    lattice_ = first_lattice_;
+    capacity_ = first_capacity_;
+    size_ = at_ = unsettled_ = 0;
     lattice_.best[0] = start;
   }
 
   // Codes that may be added. Less than a block where paths have had no place in common for long.
   uint32_t room() const { return capacity_ - size_; }
+
+  uint32_t capacity() const { return capacity_; }
+
+  // Goes on in other arrays, of more codes.
+  void MoveTo(const Lattice& lattice, uint32_t capacity) {
+    const auto move = [&](const auto* from, auto* to) { std::copy_n(from, size_ + 1, to); };
+    move(lattice_.best, lattice.best);
+    move(lattice_.link, lattice.link);
+    move(lattice_.value, lattice.value);
+    lattice_ = lattice;
+    capacity_ = capacity;
+  }
 
   // Adds codes, as many as there is room for; last: the last ones. Calls piece(value) for each
   // piece of the best path that is known now, in order, with the piece's value or trie::kNoValue
@@ -47,10 +66,13 @@ class PathBlocks {
     PathFinder<Arithmetic, true> finder(model_, lattice_, size_, kMaxChars);
     finder.RunOn(at_, stop);
     at_ = stop;
+    // Not asked for again before there is twice as much, so that all times together are linear.
+    if (!last && capacity_ > first_capacity_ && size_ < 2 * unsettled_) return true;
     const uint32_t settled = last ? size_ : Settled();
     const uint32_t code = lattice_.link[settled] & ~kLinkMask;
     if (!Read(settled, piece)) return false;
     if (!last) DropBefore(settled, code);
+    unsettled_ = size_;
     return true;
   }
 
@@ -71,7 +93,7 @@ class PathBlocks {
     uint64_t left = 0;
     for (uint32_t at = last; at > at_; --at) left |= uint64_t{length(at) != 0} << (last - at);
     left |= uint64_t{1} << (last - at_);
-    while (!std::has_single_bit(left)) {
+    while ((left & (left - 1)) != 0) {  // not std::has_single_bit: a call where there is no popcnt
       left |= uint64_t{1} << (length(last) & 63);
       left &= ~uint64_t{1};
       const int back = std::countr_zero(left);
@@ -113,10 +135,13 @@ class PathBlocks {
   }
 
   const Model& model_;
-  const Lattice lattice_;
-  const uint32_t capacity_;
-  uint32_t size_ = 0;  // codes that are kept
-  uint32_t at_ = 0;    // pieces that begin before it have been looked at
+  const Lattice first_lattice_;
+  const uint32_t first_capacity_;
+  Lattice lattice_;
+  uint32_t capacity_;
+  uint32_t unsettled_ = 0;  // codes that were left when it was asked for a place in common
+  uint32_t size_ = 0;       // codes that are kept
+  uint32_t at_ = 0;         // pieces that begin before it have been looked at
 };
 
 }  // namespace rankfeed::general

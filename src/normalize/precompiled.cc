@@ -82,12 +82,13 @@ class KnownReplacements {
   const char* known_[16] = {};
 };
 
-// Matches of clusters by their bytes, as texts have few different ones that are not ASCII.
+// Matches of clusters and characters by their bytes, as texts have few different ones that are not
+// ASCII.
 class KnownMatches {
  public:
   explicit KnownMatches(const Charsmap& charsmap) : charsmap_(charsmap) {}
 
-  // Charsmap::Shortest of a cluster shorter than kWholeClusterBytes.
+  // Charsmap::Shortest of a cluster shorter than kWholeClusterBytes. Stays until the next one.
   const CharsmapMatch& Shortest(std::string_view cluster) {
     static_assert(kWholeClusterBytes <= sizeof(uint64_t));
     uint64_t key = cluster.size();
@@ -144,7 +145,7 @@ bool RunWithoutRanges(const Model& model, const NormalizedText& in, NormalizedTe
     }
     while (pos < cluster_end) {
       const uint32_t end = pos + utf8::SizeFromLead(static_cast<unsigned char>(in.data[pos]));
-      if (const CharsmapMatch match = charsmap.Shortest(in.view(pos, end))) {
+      if (const CharsmapMatch& match = matches.Shortest(in.view(pos, end))) {
         replace(match.replacement, pos, end);
       }
       pos = end;

@@ -56,6 +56,7 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       normalized_tokens_(normalized_tokens),
       groups_(model),
       known_groups_(scratch.groups),
+      known_long_groups_(scratch.long_groups),
       scratch_(scratch),
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
@@ -571,14 +572,17 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
 
 // Appends the character of kCharGeneralPath at *at, of c_size bytes, where it is known what it
 // becomes and that no token of normalized text begins there; *at is moved on. Of what follows the
-// segment nothing is asked, as that may come again with something else behind it.
+// segment nothing is asked but whether there is anything, as that may come again with something
+// else behind it.
 Outcome SpanDecoder::AppendReplaced(std::string_view segment, uint32_t info, size_t c_size,
                                     size_t* at, Cursor* cursor) {
   if (room() < 4 * kCharRoom) return Full(segment, *at, cursor);
   const bool joined = (info & image::JoiningMarks(run_.previous)) != 0;
   uint16_t codes[image::kMaxExpansionCodes];
   const uint32_t count =
-      joined ? 0 : normalized_tokens_.Replaced({segment.data() + *at, segment.size() - *at}, codes);
+      joined ? 0
+             : normalized_tokens_.Replaced({segment.data() + *at, segment.size() - *at},
+                                           after_ == kNoByte, codes, &depends_);
   if (count == 0) return Outcome::General(RANKFEED_REASON_CHARACTER);
   for (uint32_t i = 0; i < count; ++i) Add(codes[i]);
   trailing_space_ = false;

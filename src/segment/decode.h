@@ -27,6 +27,7 @@
 #include "segment/queue.h"
 #include "segment/search.h"
 #include "segment/spans.h"
+#include "unicode/properties.h"
 
 namespace rankfeed::segment {
 
@@ -87,6 +88,7 @@ class SpanDecoder {
     uint32_t* work[3] = {};
     uint16_t* elements = nullptr;  // what a group becomes
     KnownGroups::Memory* groups = nullptr;
+    KnownLongGroups::Memory* long_groups = nullptr;  // carved behind all that most texts touch
     KnownSpans* known_spans = nullptr;
     uint16_t* same = nullptr;  // by span: an equal one before it, or kNotSame
     void Carve(Layout& layout);
@@ -190,13 +192,18 @@ class SpanDecoder {
   Outcome Full(std::string_view segment, size_t at, Cursor* cursor);
   Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
+  std::optional<std::span<const uint16_t>> KnownElements(std::string_view group) const;
+  void KeepElements(std::string_view group, std::span<const uint16_t> elements);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
   bool MayBeginAt(std::string_view segment, size_t begin, uint32_t at) const;
   Outcome AppendGroup(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
   Outcome AppendElements(std::span<const uint16_t> elements, std::string_view segment, size_t begin,
                          size_t end, Cursor* cursor);
   bool AppendAlone(std::string_view segment, size_t begin, size_t end);
-  bool IsOtherSpace(char32_t c, std::string_view raw) const;
+  bool IsOtherSpace(char32_t c, std::string_view raw) const {
+    return (unicode::IsWhiteSpace(c) || c == 0x2581) && c != ' ' && IsOtherThan(c, raw);
+  }
+  bool IsOtherThan(char32_t space, std::string_view raw) const;
   void AppendNormalized(char32_t c, const char* text, uint32_t element, uint32_t group_end);
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
   bool NormalizeWhole(std::string_view segment, std::string_view* normalized) const;
@@ -308,6 +315,7 @@ class SpanDecoder {
   const NormalizedTokens& normalized_tokens_;
   const CharacterGroups groups_;
   KnownGroups known_groups_;
+  KnownLongGroups known_long_groups_;
   Scratch& scratch_;
   PathSearch& search_;
   const uint16_t metaspace_;  // the code of U+2581

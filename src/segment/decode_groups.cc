@@ -32,10 +32,10 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   const uint32_t size = run_.size;
   const bool was_cut = taken_back && begin != 0 && begin != *at && size == run_.open() && !InPart();
   Outcome outcome;
-  const KnownGroups::Entry* const known =
-      taken_back ? known_groups_.Find({segment.data() + begin, end - begin}) : nullptr;
-  if (known != nullptr) {
-    outcome = AppendElements({known->codes, known->count}, segment, begin, end, cursor);
+  std::optional<std::span<const uint16_t>> known;
+  if (taken_back) known = KnownElements({segment.data() + begin, end - begin});
+  if (known.has_value()) {
+    outcome = AppendElements(*known, segment, begin, end, cursor);
   } else if (!taken_back || !AppendAlone(segment, begin, end)) {
     const size_t from = groups_.known() ? begin : *at;
     const rankfeed_reason reason = NotNormalizable({segment.data() + from, end - from});
@@ -77,6 +77,21 @@ bool SpanDecoder::MayBeginAt(std::string_view segment, size_t begin, uint32_t at
   }
   return !image::Spanned(run_.pairs, last, first) &&
          (model_.IsPieceCode(last) || model_.IsPieceCode(first));
+}
+
+// What a group becomes, if that is known.
+std::optional<std::span<const uint16_t>> SpanDecoder::KnownElements(std::string_view group) const {
+  const auto of = [](const auto* entry) -> std::optional<std::span<const uint16_t>> {
+    if (entry == nullptr) return std::nullopt;
+    return std::span<const uint16_t>(entry->codes, entry->count);
+  };
+  return group.size() <= KnownGroups::kMaxGroup ? of(known_groups_.Find(group))
+                                                : of(known_long_groups_.Find(group));
+}
+
+void SpanDecoder::KeepElements(std::string_view group, std::span<const uint16_t> elements) {
+  group.size() <= KnownGroups::kMaxGroup ? known_groups_.Keep(group, elements)
+                                         : known_long_groups_.Keep(group, elements);
 }
 
 // Takes the characters [begin, at) of the segment back, which were appended last. False if it is

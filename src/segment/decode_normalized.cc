@@ -20,9 +20,9 @@ using Kind = Outcome::Kind;
 // drop it at an end of the stretch, unless it stood in the text (queue.h looks for that).
 // SentencePiece splits at spaces, and no charsmap that spells a U+2581 comes here
 // (builder/eligibility.cc).
-bool SpanDecoder::IsOtherSpace(char32_t c, std::string_view raw) const {
-  if (!model_.huggingface() || c == ' ') return false;
-  if (c == 0x2581 || !unicode::IsWhiteSpace(c)) return c == 0x2581;
+bool SpanDecoder::IsOtherThan(char32_t c, std::string_view raw) const {
+  if (!model_.huggingface()) return false;
+  if (c == 0x2581) return true;
   char bytes[4];
   const std::string_view own(bytes, utf8::Encode(c, bytes));
   return !keeps_other_spaces_ || raw.find(own) == std::string_view::npos;
@@ -173,11 +173,9 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
   depends_ = true;
   const size_t end = groups_.End(segment, 1);
   const std::string_view group{segment.data(), end};
-  const KnownGroups::Entry* const known = known_groups_.Find(group);
+  const std::optional<std::span<const uint16_t>> known = KnownElements(group);
   *at = end;
-  if (known != nullptr) {
-    return AppendElements({known->codes, known->count}, segment, 0, end, cursor);
-  }
+  if (known.has_value()) return AppendElements(*known, segment, 0, end, cursor);
   const rankfeed_reason reason = NotNormalizable(group);
   if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
   return AppendGroup(segment, 0, end, cursor);
@@ -232,7 +230,7 @@ Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t 
     elements[count++] = static_cast<uint16_t>(c == ' ' ? 0 : CodeOf(c));
     if (isolated) elements[count++] = image::kWordEnd;
   }
-  known_groups_.Keep(group, {elements, count});
+  KeepElements(group, {elements, count});
   return AppendElements({elements, count}, segment, begin, end, cursor);
 }
 

@@ -267,7 +267,7 @@ class Emitter {
 
   // Writes found[begin, end) without a look at anything but their infos, as far as they hold and
   // there is room for all; returns where it stopped.
-  uint32_t EmitHolding(const Found* found, uint32_t begin, uint32_t end) {
+  [[gnu::always_inline]] uint32_t EmitHolding(const Found* found, uint32_t begin, uint32_t end) {
     const uint64_t room = sink_->capacity > sink_->count ? sink_->capacity - sink_->count : 0;
     const uint32_t stop =
         begin + static_cast<uint32_t>(std::min<uint64_t>(end - begin, room / CacheLine::kMaxIds));
@@ -298,7 +298,8 @@ class Emitter {
     if (ledger_.in_parts() || open) {
       std::span<const uint16_t> codes;
       if (open || spans_.continues()) codes = spans_.codes(decoded.first++);
-      if (const rankfeed_reason reason = ledger_.SearchPart(codes, !open, *sink_)) return reason;
+      const rankfeed_reason reason = ledger_.SearchPart(codes, !open, stretch_.size(), *sink_);
+      if (reason != RANKFEED_REASON_NONE) return reason;
       searched_end_ = decoded.first;
       if (open) return RANKFEED_REASON_NONE;
       searched_score_ = ledger_.score();

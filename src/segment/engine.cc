@@ -38,7 +38,8 @@ void Engine<Arithmetic>::Start(const Texts& texts, TokenSink* sink) {
   sink_ = sink;
   // Offsets of a part would be told from its begin.
   const bool parts = sink->begin == nullptr && sink->end == nullptr;
-  queue_.Start(texts.texts, texts.added, parts, texts.score != nullptr && texts.score->spaced);
+  queue_.Start(texts.texts, texts.added, parts, parts && texts.score == nullptr,
+               texts.refuse_special, texts.score != nullptr && texts.score->spaced);
   spans_.ForgetCursor();
   emitter_.Start(sink);
   batch_size_ = kFirstBatch;
@@ -70,10 +71,12 @@ bool Engine<Arithmetic>::Run(Stop* stop) {
       spans_.Solve(rule_, emitter_.bound());
       look_up_.Resolve(spans_, end);
     }
-    const bool stopped = EmitBatch(segments, end, stop);
+    const End ended = EmitBatch(segments, end, stop);
     look_up_.Insert();
-    if (stopped) [[unlikely]]
-      return true;
+    if (ended != End::kNone) [[unlikely]] {
+      if (ended == End::kStop) return true;
+      continue;
+    }
     queue_.PopSegments(end);
     // As many as will use kGoal if they are like these.
     if (!resumed && end != 0) {
@@ -84,10 +87,38 @@ bool Engine<Arithmetic>::Run(Stop* stop) {
   }
 }
 
-// Segments [0, count) in order, and the part of the one after them that was decoded. With each
-// stretch's and each text's last segment, what comes after it. Whether the engine stops.
+// The segments of a run, [begin, end) as far as the batch goes, and what belongs to the stretch if
+// that begins or ends with them. Why the stretch leaves, if it does.
 template <class Arithmetic>
-bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Stop* stop) {
+inline rankfeed_reason Engine<Arithmetic>::EmitRun(const Segments& segments, uint32_t begin,
+                                                   uint32_t end, uint32_t decoded_end,
+                                                   SegmentRun* run) {
+  if ((run->marks & SegmentRun::kBeginsStretch) != 0) {
+    stretch_begin_ = sink_->count;
+    const uint32_t offset = OffsetOf(run->stretch);
+    const bool goes_on = texts_->score != nullptr && offset == 0;
+    emitter_.BeginStretch(run->stretch, offset, goes_on ? texts_->score->before : 0);
+  }
+  run->marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
+  if (run->reason != RANKFEED_REASON_NONE) return run->reason;
+  const bool ends = end == decoded_end && (run->marks & SegmentRun::kEndsStretch) != 0;
+  rankfeed_reason reason = emitter_.Emit(segments, begin, end, decoded_end, ends);
+  if (reason != RANKFEED_REASON_NONE || !ends) return reason;
+  reason = emitter_.EndStretch(texts_->score != nullptr ? &texts_->score->after : nullptr);
+  if (reason == RANKFEED_REASON_NONE && texts_->refuse_special && HoldsSpecial()) {
+    reason = RANKFEED_REASON_OPTIONS;
+  }
+  // A longer one is cheap enough.
+  constexpr uint32_t kShort = 12;
+  if (reason == RANKFEED_REASON_NONE && run->raw_size - 1u < kShort) Keep(run->raw());
+  return reason;
+}
+
+// Segments [0, count) in order, and the part of the one after them that was decoded. With each
+// stretch's and each text's last segment, what comes after it.
+template <class Arithmetic>
+typename Engine<Arithmetic>::End Engine<Arithmetic>::EmitBatch(const Segments& segments,
+                                                               uint32_t count, Stop* stop) {
   emitter_.BeginBatch();
   for (; !queue_.empty(); queue_.PopRun()) {
     SegmentRun& run = queue_.front();
@@ -97,40 +128,37 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
     const bool rest = end > count && run.reason == RANKFEED_REASON_NONE;
     if (rest && begin == count && !spans_.resumes()) break;
     if ((run.marks & SegmentRun::kBeginsText) != 0) BeginText();
-    if ((run.marks & SegmentRun::kBeginsStretch) != 0) {
-      stretch_begin_ = sink_->count;
-      const uint32_t offset = OffsetOf(run.stretch);
-      const bool goes_on = texts_->score != nullptr && offset == 0;
-      emitter_.BeginStretch(run.stretch, offset, goes_on ? texts_->score->before : 0);
-    }
-    run.marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
-    if (run.reason != RANKFEED_REASON_NONE) return Leave(run.reason, stop);
-    const bool ends = !rest && (run.marks & SegmentRun::kEndsStretch) != 0;
-    rankfeed_reason reason = emitter_.Emit(segments, begin, rest ? count : end, end, ends);
-    if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
-    if (rest) break;
-    if (ends) {
-      reason = emitter_.EndStretch(texts_->score != nullptr ? &texts_->score->after : nullptr);
-      if (reason == RANKFEED_REASON_NONE && texts_->refuse_special && HoldsSpecial()) {
-        reason = RANKFEED_REASON_OPTIONS;
-      }
+    if (run.known != KnownStretches::kNone) [[unlikely]] {
+      queue_.TakeKnown(run.known, sink_);
+    } else {
+      const rankfeed_reason reason = EmitRun(segments, begin, rest ? count : end, end, &run);
       if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
+      if (rest) break;
     }
     if (run.token != nullptr) {
       if (texts_->added->refuse_special && (run.token->flags & image::kSpecial) != 0) {
         *stop = {.token = run.token};
-        return true;
+        return End::kStop;
       }
       sink_->Push(run.token->id, run.token_begin, run.token_end);
     }
     if ((run.marks & SegmentRun::kEndsText) != 0) EndText();
   }
-  return false;
+  return End::kNone;
+}
+
+// The stretch whose ids the sink ends with may come again.
+template <class Arithmetic>
+void Engine<Arithmetic>::Keep(std::string_view stretch) {
+  if (sink_->count > sink_->capacity) return;
+  const int32_t* const ids = sink_->ids + stretch_begin_;
+  queue_.Keep(stretch, {ids, sink_->count - stretch_begin_});
 }
 
 // The first run is a part that goes; or its stretch does: its tokens, and what of it still waits.
+// If that became known while it waited, it is done.
 template <class Arithmetic>
-bool Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
+typename Engine<Arithmetic>::End Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
   spans_.ForgetCursor();
   batch_size_ = kBatchBehind;
   const SegmentRun& run = queue_.front();
@@ -139,12 +167,17 @@ bool Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
     stop->part = true;
     if (queue_.parts_are_rare()) batch_size_ = kBatchBehindPart;
     queue_.PopPart();
-    return true;
+    return End::kStop;
   }
+  left_ = run.raw();
   stop->stretch = emitter_.stretch();
   sink_->count = stretch_begin_;
   queue_.DropStretch();
-  return true;
+  if (left_.empty()) return End::kStop;
+  const uint16_t known = queue_.FindKnown(left_);
+  if (known == KnownStretches::kNone) return End::kStop;
+  queue_.TakeKnown(known, sink_);
+  return End::kLeft;
 }
 
 // In its text, the one that is being encoded.

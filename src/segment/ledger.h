@@ -15,6 +15,7 @@
 #include "base/token_sink.h"
 #include "general/best_path.h"
 #include "general/path_blocks.h"
+#include "general/scratch.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
 #include "segment/exactness.h"
@@ -34,6 +35,10 @@ struct LedgerScratch {
   // A span, or of one that comes in parts the last one and as much before it that is not settled.
   static constexpr uint32_t kLatticeCodes = 2 * PathSearch::kCapacity;
   general::Lattice lattice = {};
+  // Arrays of the general path, of so many codes, for a span in parts that does not fit there: no
+  // stretch goes that way before the span is done, or given up.
+  general::Lattice large = {};
+  uint32_t large_codes = 0;
 
   void Carve(Layout& layout) {
     fused = layout.Take<FusedUnknown>(kMaxFused);
@@ -113,14 +118,23 @@ class ScoreLedger {
 
   // The same of a span that comes in parts, each without a place where it may be parted; of the
   // last one there may be no codes. Until then what is told here of the score is not.
-  rankfeed_reason SearchPart(std::span<const uint16_t> codes, bool last, TokenSink& sink) {
+  // stretch_bytes: of the stretch that it is in.
+  rankfeed_reason SearchPart(std::span<const uint16_t> codes, bool last, size_t stretch_bytes,
+                             TokenSink& sink) {
     if (!in_parts_) {
       if (const rankfeed_reason reason = CatchUpTo(codes, sink)) return reason;
       parts_.Begin(score_);
       in_parts_ = true;
       after_unknown_ = false;
     }
-    if (codes.size() > parts_.room()) return RANKFEED_REASON_LENGTH;
+    if (codes.size() > parts_.room()) {
+      // A longer stretch may not fit there either, and all that was done would be done again.
+      if (stretch_bytes <= general::Scratch::kArrayBytes &&
+          parts_.capacity() < scratch_.large_codes) {
+        parts_.MoveTo(scratch_.large, scratch_.large_codes);
+      }
+      if (codes.size() > parts_.room()) return RANKFEED_REASON_LENGTH;
+    }
     const bool told = parts_.Add(
         codes, last, [&](uint32_t value) { return PushPiece(value, &after_unknown_, sink); });
     if (!told) return RANKFEED_REASON_UNKNOWN;

@@ -170,7 +170,8 @@ uint32_t NormalizedTokens::ReplacedAlone(std::string_view character, uint16_t* c
   return count;
 }
 
-uint32_t NormalizedTokens::Replaced(std::string_view text, uint16_t* codes) const {
+uint32_t NormalizedTokens::Replaced(std::string_view text, bool ends, uint16_t* codes,
+                                    bool* depends) const {
   if (empty_ || text.empty()) return 0;
   const utf8::Decoded c = utf8::Decode(text, 0);
   const uint32_t info = char_info_[c.code_point];
@@ -184,8 +185,10 @@ uint32_t NormalizedTokens::Replaced(std::string_view text, uint16_t* codes) cons
   for (uint32_t i = 0; i < count; ++i) {
     Place place{tokens_.root()};
     const Answer answer = StepCodes({codes + i, count - i}, &place);
-    const bool goes_on = answer == Answer::kGoesOn && MayGoOn(rest, info, place, true);
-    if (goes_on || answer == Answer::kYes) return 0;
+    if (answer == Answer::kYes) return 0;
+    if (answer == Answer::kNo || !MayGoOn(rest, info, place, /*at_end=*/true)) continue;
+    if (!ends || MayGoOn(rest, info, place, /*at_end=*/false)) return 0;
+    *depends = true;
   }
   return count;
 }

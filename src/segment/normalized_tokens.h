@@ -83,8 +83,9 @@ class NormalizedTokens {
 
   // What the character of kCharGeneralPath that text begins with becomes, if no token begins in
   // that: its codes, image::kMaxExpansionCodes at most. How many; 0 if the text has to take the
-  // general path. None is said to begin only if that is told from `text`, where it may go on.
-  uint32_t Replaced(std::string_view text, uint16_t* codes) const;
+  // general path. None is said to begin only if that is told from `text`, where it may go on, or
+  // with ends from that nothing is behind it; *depends then.
+  uint32_t Replaced(std::string_view text, bool ends, uint16_t* codes, bool* depends) const;
 
  private:
   bool Begins(uint8_t byte) const;

@@ -51,6 +51,7 @@ void SegmentQueue::Fill(uint32_t wanted) {
 
 void SegmentQueue::BeginText() {
   text_ = View(texts_[next_++]);
+  raw_size_ = 0;
   // Of a text of several blocks nothing may go on before the last one is looked at.
   const bool look_first = added_ != nullptr && (text_.size() > SegmentScanner::kBlockBytes ||
                                                 !added_->filter->has_stop_bytes());
@@ -62,6 +63,28 @@ void SegmentQueue::BeginText() {
 void SegmentQueue::BeginSplit() {
   Add({.stretch = text_, .begin = tail_, .end = tail_, .marks = SegmentRun::kBeginsText});
   split_.emplace(added_->Find(text_));
+}
+
+// Whether the ids of a stretch of a text that is split are known; if so it waits to be written.
+inline bool SegmentQueue::OpenKnown(std::string_view stretch) {
+  raw_size_ = 0;
+  // At the begin of a text other rules may hold.
+  const size_t begin = static_cast<size_t>(stretch.data() - text_.data());
+  if (stretch.size() > KnownStretches::kMaxBytes || begin == 0 ||
+      text_.size() - begin < KnownStretches::kMaxBytes || !keeps_) {
+    return false;
+  }
+  const uint16_t known = FindKnown(stretch);
+  if (known == KnownStretches::kNone) {
+    raw_size_ = static_cast<uint8_t>(stretch.size());
+    return false;
+  }
+  AddToken(&Add({.stretch = stretch,
+                 .begin = tail_,
+                 .end = tail_,
+                 .marks = SegmentRun::kBeginsStretch | SegmentRun::kEndsStretch,
+                 .known = known}));
+  return true;
 }
 
 void SegmentQueue::NextPart() {
@@ -78,7 +101,9 @@ void SegmentQueue::NextPart() {
   split_->last = !split_->matches.Next(&match);
   const size_t end = split_->last ? text_.size() : match.begin;
   split_->done = match.end;
-  if (begin < end) OpenStretch({text_.data() + begin, end - begin}, 0);
+  if (begin >= end) return;
+  const std::string_view stretch(text_.data() + begin, end - begin);
+  if (!OpenKnown(stretch)) OpenStretch(stretch, 0);
 }
 
 // The token that comes next is behind the segments of that run.
@@ -102,6 +127,7 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
 void SegmentQueue::OpenLooking(std::string_view stretch) {
   const Opening opening = LookAtEnds(stretch);
   stretch_ = {stretch.data() + opening.begin, opening.size};
+  raw_before_ = static_cast<uint8_t>(opening.begin);  // of a short one
   loses_stop_byte_ = stretch_.size() != stretch.size() && !split_.has_value() && LosesStopByte();
   reason_ = opening.reason;
   look_for_normalized_ = !normalized_tokens_.empty() && !opening.general;
@@ -392,6 +418,8 @@ void SegmentQueue::ScanBlock() {
            .end = tail_,
            .marks = begin_marks_,
            .beyond = static_cast<uint8_t>(std::min<size_t>(beyond, SegmentRun::kBeyond)),
+           .raw_size = raw_size_,
+           .raw_before = raw_before_,
            .reason = reason_});
   begin_marks_ = 0;
   if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments.From(tail_));

@@ -87,11 +87,11 @@ TEST(SpSymbols, TextsWithoutOneStay) {
     return OnTheFastRoad(engine) != before;
   };
   for (const char* text : {"<\u00bc", "<\ufdfb", "\ufe64\ufdfb<a", "\ufe64a x>", "a\u226ea",
-                           "<x\u00bc", "<\ufe64<a", "< x>", "\ufe64\u200ba"}) {
+                           "<x\u00bc", "<\ufe64<a", "< x>", "\ufe64\u200ba", "\ufe64", "\ufe64x"}) {
     EXPECT_TRUE(stays(text)) << text;
   }
   for (const char* text : {"\ufdfa", "<x>", "<\uff58>", "<\u2102", "\ufe64x>", "\u200b<\u200bx>",
-                           "<x\ufe65", "\ufe64", "\ufe64x", "<\u0338", "\ufe64\u0338"}) {
+                           "<x\ufe65", "\ufe64,", "\ufe64x,", "<\u0338", "\ufe64\u0338"}) {
     EXPECT_FALSE(stays(text)) << text;
   }
 }

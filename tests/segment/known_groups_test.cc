@@ -69,5 +69,23 @@ TEST_F(KnownGroupsTest, NeverMistakesOneForAnother) {
   }
 }
 
+// As far as two groups are the same, all their bytes count.
+TEST(KnownLongGroups, TellsGroupsThatDifferInTheMiddle) {
+  const auto memory = std::make_unique<KnownLongGroups::Memory>();
+  KnownLongGroups groups(memory.get());
+  std::string group(KnownLongGroups::kMaxGroup, 'a');
+  groups.Keep(group, Codes{1, 2});
+  ASSERT_NE(groups.Find(group), nullptr);
+  EXPECT_EQ(groups.Find(group)->count, 2);
+  EXPECT_EQ(groups.Find(group.substr(1)), nullptr);
+  for (size_t i = 0; i < group.size(); ++i) {
+    group[i] = 'b';
+    EXPECT_EQ(groups.Find(group), nullptr) << i;
+    group[i] = 'a';
+  }
+  groups.Keep(group + "a", Codes{3});
+  EXPECT_EQ(groups.Find(group + "a"), nullptr);
+}
+
 }  // namespace
 }  // namespace rankfeed::segment
