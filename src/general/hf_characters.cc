@@ -96,10 +96,11 @@ bool HfCharacters::Has(const Model& model) {
          model.config->max_piece_chars <= LongScratch::kMaxPieceChars;
 }
 
-HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, std::string_view text,
-                           uint32_t begin, uint32_t end)
+HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, KnownForms* known,
+                           std::string_view text, uint32_t begin, uint32_t end)
     : model_(&model),
       plain_(plain),
+      known_(known),
       text_(text.data()),
       at_(begin),
       end_(end),
@@ -587,7 +588,31 @@ bool HfCharacters::RunTogether(uint32_t stage, const Character& first, normalize
     put(s.held);
     s.has_held = false;
   }
+  if (front) return MakeForm(in, rules, &form);
+  in.begin = in.end = nullptr;  // so they are not looked at
+  if (in.size > KnownForms::kMaxBytes) return MakeForm(in, rules, &form);
+  uint64_t bytes = 0;
+  std::memcpy(&bytes, in_bytes, in.size);
+  KnownForms::Group* const group = known_->At(bytes);
+  if (!group->Is(bytes, StepOf(stage).op)) {
+    if (!MakeForm(in, rules, &form)) return false;
+    if (form.size > KnownForms::kMaxMade) return true;
+    group->bytes = bytes;
+    group->op = StepOf(stage).op;
+    group->size = form.size;
+    std::copy_n(form.made, form.size, group->made);
+    return true;
+  }
+  form.at = 0;
+  form.size = group->size;
+  std::copy_n(group->made, group->size, form.made);
+  return true;
+}
 
+// What a form makes of characters that it reads together. in: with begins, kFront or 0, where some
+// is of the first character of the text.
+bool HfCharacters::MakeForm(normalize::NormalizedText in, normalize::Form rules, Form* form) {
+  const bool front = in.begin != nullptr;
   char out_bytes[4 * kFormMakes];
   uint32_t out_front[4 * kFormMakes], out_end[4 * kFormMakes];
   uint32_t work[3][4 * kFormMakes];
@@ -596,14 +621,14 @@ bool HfCharacters::RunTogether(uint32_t stage, const Character& first, normalize
   out.begin = out_front;
   out.end = out_end;
   out.capacity = sizeof(out_bytes);
-  if (!front) in.begin = in.end = out.begin = out.end = nullptr;  // so they are not looked at
+  if (!front) out.begin = out.end = nullptr;
   uint32_t* const works[3] = {work[0], work[1], work[2]};
   failed_ |= !normalize::RunForm(*model_, rules, works, in, &out);
-  form.at = form.size = 0;
+  form->at = form->size = 0;
   for (uint32_t pos = 0, size; pos < out.size && !failed_; pos += size) {
     const char32_t made = utf8::DecodeValid(out_bytes + pos, &size);
-    failed_ |= form.size == kFormMakes;
-    if (!failed_) form.made[form.size++] = made | (front && out_front[pos] != 0 ? kFrontBit : 0);
+    failed_ |= form->size == kFormMakes;
+    if (!failed_) form->made[form->size++] = made | (front && out_front[pos] != 0 ? kFrontBit : 0);
   }
   return !failed_;
 }

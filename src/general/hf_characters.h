@@ -42,6 +42,29 @@ class PlainCharacters {
   uint32_t known_[kKnown] = {};  // behind the character and 1
 };
 
+// What normalization forms make of short groups of characters that they read together, kept as
+// those come again and again. Of one thread at a time.
+class KnownForms {
+ public:
+  static constexpr uint32_t kMaxBytes = sizeof(uint64_t), kMaxMade = 6;
+
+  struct Group {
+    uint64_t bytes = 0;  // in UTF-8; 0: none
+    uint32_t op = 0;     // of the form
+    uint32_t size = 0;   // of made
+    uint32_t made[kMaxMade];
+
+    bool Is(uint64_t of, uint32_t form) const { return bytes == of && op == form; }
+  };
+
+  // Its place, where another group may be.
+  Group* At(uint64_t bytes) { return &groups_[bytes * 0x9e3779b97f4a7c15u >> (64 - kBits)]; }
+
+ private:
+  static constexpr int kBits = 6;
+  Group groups_[1 << kBits];
+};
+
 class HfCharacters {
  public:
   // Marks of a character:
@@ -52,9 +75,9 @@ class HfCharacters {
   // and more elements than anybody uses.
   static bool Has(const Model& model);
 
-  // Bytes [begin, end) of a text, for such a model, whose plain characters those are.
-  HfCharacters(const Model& model, PlainCharacters* plain, std::string_view text, uint32_t begin,
-               uint32_t end);
+  // Bytes [begin, end) of a text, for such a model, whose plain characters and groups those are.
+  HfCharacters(const Model& model, PlainCharacters* plain, KnownForms* known,
+               std::string_view text, uint32_t begin, uint32_t end);
 
   bool Next(Character* c) { return Take(stage_count_, c); }
   // Plain characters, see LongSearch.
@@ -143,6 +166,7 @@ class HfCharacters {
   bool NormalForm(uint32_t stage, Character* c);
   bool RunForm(uint32_t stage);
   bool RunTogether(uint32_t stage, const Character& first, normalize::Form rules);
+  bool MakeForm(normalize::NormalizedText in, normalize::Form rules, Form* form);
 
   bool Metaspace(uint32_t stage, Character* c);
   bool WhitespaceSplit(uint32_t stage, Character* c);
@@ -151,6 +175,7 @@ class HfCharacters {
 
   const Model* model_;
   PlainCharacters* plain_;
+  KnownForms* known_;
   const char* text_;
   uint32_t at_, end_;
   uint32_t normalizer_count_, stage_count_ = 0;

@@ -128,7 +128,8 @@ rankfeed_status EncodeHuggingFaceLong(const Model& model, const LongScratch& scr
                                       uint32_t* refused) {
   Tokens tokens(model, specials, sink);
   PlainCharacters plain(model);
-  Search search(model, scratch, HfCharacters(model, &plain, text, begin, end), tokens);
+  KnownForms known;
+  Search search(model, scratch, HfCharacters(model, &plain, &known, text, begin, end), tokens);
   while (search.More()) {
     const rankfeed_status status = EncodeWord(model, search, tokens, score->before, specials);
     if (status == RANKFEED_E_SPECIAL_IN_TEXT) *refused = tokens.id();
