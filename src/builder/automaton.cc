@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ranges>
 #include <unordered_map>
 
 #include "builder/eligibility.h"
@@ -124,7 +123,8 @@ class Build {
     std::array<uint32_t, image::kMaxSegmentPieceChars> pieces;
     std::array<uint64_t, image::kMaxSegmentPieceChars> edges;
     // The longest lists come first, as those of shorter states are often ends of them.
-    for (const uint32_t at : order_ | std::views::reverse) {
+    for (size_t i = order_.size(); i-- > 0;) {
+      const uint32_t at = order_[i];
       const uint32_t count = pruner.Keep(at, &pieces);
       for (uint32_t k = 0; k < count; ++k) edges[k] = own_[pieces[k]];
       out_.states[at] = {edges[0], ListOf(std::span(edges).subspan(1, count - 1)), count};
