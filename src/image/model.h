@@ -82,9 +82,10 @@ struct Model {
   std::span<const uint32_t> map_pool;
   std::span<const image::ComposePair> compose;
 
-  // The token string of an id that there is.
+  // The token string of an id that there is. In bounds whatever the image says, as text().
   std::string_view piece(uint32_t id) const {
-    return text({id_pieces[id], id_pieces[id + 1] - id_pieces[id]});
+    const uint32_t begin = id_pieces[id];
+    return text({begin, std::max(begin, id_pieces[id + 1]) - begin});
   }
 
   // Id of a token string that the reference answers, -1 if there is none: of those that the trie

@@ -167,7 +167,7 @@ class Verifier {
   void Strings() {
     for (size_t i = 0; i + 1 < m_.id_pieces.size(); ++i) {
       const uint32_t begin = m_.id_pieces[i], end = m_.id_pieces[i + 1];
-      const Text piece{begin, end - begin};
+      const Text piece{begin, std::max(begin, end) - begin};
       if (begin > end || !ValidText(piece)) Require(false, SectionId::kIdPieces, i);
     }
     for (size_t i = 0; i < m_.added_tokens.size(); ++i) {

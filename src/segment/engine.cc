@@ -110,7 +110,8 @@ inline rankfeed_reason Engine<Arithmetic>::EmitRun(const Segments& segments, uin
   }
   // A longer one is cheap enough.
   constexpr uint32_t kShort = 12;
-  if (reason == RANKFEED_REASON_NONE && run->raw_size - 1u < kShort) Keep(run->raw());
+  const bool is_short = run->raw_size != 0 && run->raw_size <= kShort;
+  if (reason == RANKFEED_REASON_NONE && is_short) Keep(run->raw());
   return reason;
 }
 

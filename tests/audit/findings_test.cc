@@ -192,14 +192,14 @@ TEST(Findings, VocabularyOnBasePages) {
   EXPECT_EQ(VerdictOf(run, "tokenizer_tlb_pressure"), Verdict::kNotFound);
 }
 
-// 160,000 pieces: an image beyond the reach of a TLB of 4 KiB pages.
+// 200,000 pieces: an image beyond the reach of a TLB of 4 KiB pages.
 TEST(Findings, MissingHugePages) {
   sp_test::ModelProto proto;
   proto.AddSpecials();
   for (char c = 'a'; c <= 'z'; ++c) proto.Add(std::string(1, c), -5);
   std::set<std::string> pieces;
   std::mt19937 random(3);
-  while (pieces.size() < 160000) {
+  while (pieces.size() < 200000) {
     std::string piece = random() % 2 != 0 ? "\u2581" : "";
     for (uint32_t i = 3 + random() % 6; i > 0; --i) piece += static_cast<char>('a' + random() % 26);
     pieces.insert(std::move(piece));

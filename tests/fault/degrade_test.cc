@@ -135,7 +135,7 @@ TEST_F(ImageFile, ReplacedByRenameTheOldOneGoesOnServing) {
 }
 
 TEST(HugePages, WithoutThemTheImageLiesOnBasePagesAndEveryStepSaysWhy) {
-  const std::string source = Model(60000);
+  const std::string source = Model(80000);
   rankfeed_image image{};
   ASSERT_EQ(rankfeed_compile(source.data(), source.size(), "m", nullptr, &image, nullptr), RANKFEED_OK);
   ASSERT_GT(image.size, size_t{2} << 20);  // more than one huge page
