@@ -185,7 +185,7 @@ class Builder {
     uint32_t max_base = 0;
     uint32_t group = 0;
     for (const uint32_t node : order) {
-      if (node == 0) continue;
+      if (node == 0) continue;  // its children lie behind all others
       if (Group(node) != group) StartGroup();
       group = Group(node);
       const auto children = tree_.Children(node);
@@ -205,11 +205,8 @@ class Builder {
     std::vector<trie::Unit> out(size, trie::MakeUnit(trie::kEmptyLabel, 0, trie::kNoValue));
     for (uint32_t node = 0; node < tree_.size(); ++node) {
       const auto children = tree_.Children(node);
-      uint32_t base = 0;
-      if (node == 0)
-        base = root_base;
-      else if (!children.empty())
-        base = unit_of[children.front()] - tree_.label[children.front()];
+      const uint32_t base =
+          children.empty() ? 0 : unit_of[children.front()] - tree_.label[children.front()];
       out[unit_of[node]] = trie::MakeUnit(tree_.label[node], base, tree_.value[node]);
     }
     return out;
