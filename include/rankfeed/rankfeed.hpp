@@ -231,7 +231,7 @@ inline void SetSpecialsInText(SpecialsInText mode, uint32_t* encode_flags) {
 // One thread's encoder with its scratch. Texts longer than max_text_bytes are refused.
 class Encoder {
  public:
-  static constexpr uint32_t kDefaultCacheBytes = 1 << 20;  // up to 32,768 words
+  static constexpr uint32_t kDefaultCacheBytes = 4 << 20;  // up to 131,072 words
   static Result<Encoder> Create(const rankfeed_model* model, uint32_t max_text_bytes,
                                 bool with_offsets = false,
                                 uint32_t cache_bytes = kDefaultCacheBytes) {

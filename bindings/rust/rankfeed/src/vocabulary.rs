@@ -94,7 +94,7 @@ pub(crate) struct Encoder {
 unsafe impl Send for Encoder {}
 
 const SMALLEST: u32 = 16 << 10; // bytes of text
-const CACHE: u32 = 1 << 20; // as the C++ wrapper's
+const CACHE: u32 = 4 << 20; // as the C++ wrapper's
 
 impl Encoder {
     pub fn new(vocabulary: Arc<Vocabulary>) -> Result<Encoder> {
