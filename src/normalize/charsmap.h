@@ -70,6 +70,7 @@ class Charsmap {
     CharsmapMatch match;
     if (units_.empty()) return match;
     size_t node = Offset(units_[0]);
+    uint32_t last = 0;  // where the replacement of the longest key lies
     const size_t size = text.size() < kMaxCharsmapKeyBytes ? text.size() : kMaxCharsmapKeyBytes;
     for (size_t i = 0; i < size; ++i) {
       const uint32_t byte = static_cast<unsigned char>(text[i]);
@@ -82,9 +83,10 @@ class Charsmap {
       if ((unit & 0x100) == 0) continue;
       if (node >= units_.size()) break;
       match.key_size = static_cast<uint32_t>(i + 1);
-      match.replacement = Replacement(units_[node] & 0x7fffffff);
+      last = units_[node] & 0x7fffffff;
       if (key == Key::kShortest) break;
     }
+    if (match.key_size != 0) match.replacement = Replacement(last);
     return match;
   }
 

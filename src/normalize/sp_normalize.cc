@@ -63,6 +63,15 @@ uint32_t SkipCopied(const SpNormalizer& normalizer, std::string_view input, uint
   return at;
 }
 
+// The first space of a text that most often is one character, its size if there is none.
+size_t FindSpace(std::string_view text) {
+  constexpr size_t kShort = 8;
+  if (text.size() > kShort) return std::min(text.find(' '), text.size());
+  size_t at = 0;
+  while (at != text.size() && text[at] != ' ') ++at;
+  return at;
+}
+
 // Output cursor that refuses to pass capacity.
 class Writer {
  public:
@@ -70,8 +79,14 @@ class Writer {
       : out_(out), origin_(origin), capacity_(capacity) {}
 
   bool Append(std::string_view bytes, uint32_t from) {
-    if (bytes.size() > capacity_ - size_) return false;
-    if (!bytes.empty()) std::memcpy(out_ + size_, bytes.data(), bytes.size());
+    const size_t size = bytes.size();
+    if (size > capacity_ - size_) return false;
+    char* const out = out_ + size_;
+    if (size > 4) {
+      std::memcpy(out, bytes.data(), size);
+    } else {  // no call for one character
+      for (size_t i = 0; i < size; ++i) out[i] = bytes[i];
+    }
     if (origin_ != nullptr) {
       for (size_t i = 0; i < bytes.size(); ++i) origin_[size_ + i] = from;
     }
@@ -161,7 +176,7 @@ bool SpNormalize(const SpNormalizer& normalizer, std::string_view input, char* o
     if (after_space) text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     // Spaces may also stand inside a replacement or a user-defined symbol.
     while (!text.empty()) {
-      const size_t run = std::min(text.find(' '), text.size());
+      const size_t run = FindSpace(text);
       if (!writer.Append(text.substr(0, run), consumed)) return false;
       after_space = false;
       text.remove_prefix(run);

@@ -64,7 +64,7 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       // Unknown tokens are noted behind the spans that were written (emit.h). Of HuggingFace's
       // words those are searched there of which that cannot be done.
       not_kept_of_runs_(Path::Leaves(model.has(image::kByteFallback)) |
-                        (ScoreSumsOf(model) != ScoreSums::kFloat64Words ? Path::kUncounted : 0)),
+                        (ScoreSumsOf(model) != ScoreSums::kFloat64Words ? Path::kListed : 0)),
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
       front_vanishes_(every_space_ && model.huggingface() &&
                       (model.segment.config->rules & image::kFrontSpaceIsWord) == 0),
@@ -111,6 +111,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     const std::string_view bytes = segments.Bytes(run.stretch, i);
     const auto byte = [&](uint32_t at) { return int{static_cast<unsigned char>(run.stretch[at])}; };
     const uint32_t begin = segments.begin(i), behind = segments.ends[i];
+    stretch_ = run.stretch;
     before_ = begin != 0 ? byte(begin - 1) : kNoByte;
     after_ = behind < run.stretch.size() ? byte(behind) : kNoByte;
     if (!resumed) cursor_ = {.word_start = segments.word_start(i)};
@@ -124,7 +125,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
       break;
     }
     if (depends_ && !separated) {
-      look_up.SeparateRepeats(queue, k);
+      look_up.SeparateRepeats(queue, groups_, k);
       separated = true;
     }
     resumes_ = outcome.kind == Kind::kFull && run_.count != first_count_;
@@ -261,7 +262,7 @@ inline bool SpanDecoder::AppendWordsAgain(std::string_view segment, size_t* at,
       cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words)) {
     return false;
   }
-  if (groups_.known()) NoteOpenSpan(text);
+  if (groups_.known()) before_space_ = OpenBefore(text);
   run_.previous = info | image::kCharUnknown;
   AppendWords(words, text, 0, 0);
   *at += 3;
@@ -332,7 +333,7 @@ void SpanDecoder::EndElements(const char* text, bool word, uint32_t skip, uint32
 // Why what is left of a segment sends its stretch to the general path, if it does.
 rankfeed_reason SpanDecoder::NotNormalizable(std::string_view rest) const {
   for (size_t pos = 0; pos < rest.size();) {
-    const utf8::Decoded c = utf8::Decode(rest, pos);
+    const utf8::Decoded c = utf8::DecodeInline(rest, pos);
     if ((tables_.char_info[c.code_point] & image::kCharGeneralPath) != 0) {
       return RANKFEED_REASON_CHARACTER;
     }
@@ -354,10 +355,18 @@ Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
     run_.size = first_size_;
     return {Kind::kFull};
   }
+  // In the middle of a group, before whose first character the span was cut, it is not known yet
+  // whether that may be.
+  if (before_cut_.text == run_.resume && groups_.known() && before_cut_.count > first_count_ &&
+      segment.data() + groups_.Begin(segment, at) == run_.resume) {
+    TakeBackTo(before_cut_);
+  }
   const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
   const bool inside = run_.resume == skip_at_;
-  *cursor = {static_cast<uint32_t>(run_.resume - segment.data()), inside ? skip_ : 0,
+  *cursor = {static_cast<uint32_t>(run_.resume - segment.data()),
+             inside ? skip_ : 0,
              inside ? group_end_ : 0,
+             run_.codes[run_.open() - 1],
              space_ends_word_ ? cursor->word_start : !open.empty() && BeginsWord(open),
              isolates_ && trailing_space_};
   run_.size = run_.open();
@@ -380,7 +389,8 @@ Outcome SpanDecoder::FullOfOne(std::string_view segment, size_t at, Cursor* curs
   }
   run_.Cut(nullptr);
   part_ = kFirstOfRuns + run_.count - 1;
-  *cursor = {static_cast<uint32_t>(end), 0, 0, space_ends_word_ && cursor->word_start};
+  *cursor = {static_cast<uint32_t>(end), 0, 0, run_.codes[run_.size - 1],
+             space_ends_word_ && cursor->word_start};
   return {Kind::kFull};
 }
 
@@ -402,7 +412,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   at_front_ = front_ && front_vanishes_ && before_ == kNoByte;
   if (room() < 2 * kCharRoom) return Full(segment, cursor->at, cursor);
   skipped_ = cursor->skip;
-  before_space_ = {};
+  before_space_ = before_cut_ = {};
   Open(cursor->word_start, text + cursor->at, cursor->skip, cursor->group_end);
   // A character of three bytes may be read with the byte behind it.
   const size_t beyond = after_ != kNoByte ? 2 : 3;
@@ -434,10 +444,12 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
   bool after_special = false;  // another such character may follow: no loop need be entered
   while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
+    if (knows_groups_ && AppendKnownGroups(segment, &pos, previous, *cursor)) continue;
     if ((words_[0].three | words_[1].three) != 0 && AppendWordsAgain(segment, &pos, *cursor))
       continue;
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
+    const uint32_t before = previous;
     utf8::Decoded c = {};
     uint32_t info = 0;
     for (;; after_special = false) {
@@ -455,7 +467,10 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
       if (pos < segment.size() && static_cast<unsigned char>(text[pos]) < 0x80) {
         pos = AppendAscii(segment, pos);
       }
-      if (pos == segment.size() || room() < 2 * kCharRoom) break;
+      if (pos == segment.size() || room() < 2 * kCharRoom) {
+        c.size = info = 0;
+        break;
+      }
       const auto byte = static_cast<unsigned char>(text[pos]);
       c = byte < 0x80 ? utf8::Decoded{byte, 1, true} : utf8::Decode(segment, pos);
       info = tables_.char_info[c.code_point];
@@ -470,8 +485,11 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
       pos += c.size;
     }
     if (pos != begin) {
+      if (knows_groups_ && BacksToKnownGroups(segment, begin, before, info, &pos, *cursor))
+        continue;
       trailing_space_ = false;
-      continue;
+      // What may be known is asked for.
+      if (c.size == 0 || knows_groups_ || (words_[0].three | words_[1].three) != 0) continue;
     }
     const Outcome outcome = SpecialChar(segment, c, info, &pos, cursor);
     after_special = true;
@@ -531,7 +549,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
       ((info & image::kCharExpands) != 0 && IsJoined(segment, *at + c.size, info))) {
     return Together(segment, at, c.size, cursor);
   }
-  if ((info & image::kCharSpace) != 0) NoteOpenSpan(text);
+  if ((info & image::kCharSpace) != 0) before_space_ = OpenBefore(text);
   const bool begins = *at == 0;
   *at += c.size;
   if ((info & image::kCharExpands) != 0) {
@@ -563,7 +581,10 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     trailing_space_ = !every_space_;
   } else {
     trailing_space_ = false;
-    if (MayCut(info)) run_.Cut(text);
+    if (MayCut(info)) {
+      if (image::JoiningMarks(info) != 0) before_cut_ = OpenBefore(text);
+      run_.Cut(text);
+    }
     previous = info;
     Add(info);
   }

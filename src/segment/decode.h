@@ -36,6 +36,7 @@ struct Cursor {
   uint32_t at = 0;          // byte
   uint32_t skip = 0;        // elements of what the character or group there is replaced by
   uint32_t group_end = 0;   // of a group that begins there; 0: none
+  uint16_t last = 0;        // code before it; 0: none is known
   // A U+2581 stands before it; with kSpaceEndsWord, behind the segment.
   bool word_start = false;
   // And that for a space, where it makes a word in front of isolated punctuation.
@@ -136,6 +137,7 @@ class SpanDecoder {
     const Path* const of = path(span);
     return of != nullptr && (of->flags & not_kept_) != 0 ? Found{} : found(span);
   }
+  bool IsShort(uint32_t span) const { return span < kFirstOfRuns; }
   // The same by address, of spans that are not short ones; they lie in a row.
   const Found* run_found(uint32_t span) const { return scratch_.found + (span - kFirstOfRuns); }
   // Whether unknown tokens of several characters may be on the paths of spans of a segment that
@@ -192,14 +194,29 @@ class SpanDecoder {
   Outcome Full(std::string_view segment, size_t at, Cursor* cursor);
   Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
-  std::optional<std::span<const uint16_t>> KnownElements(std::string_view group) const;
+  bool AppendKnownGroups(std::string_view segment, size_t* at, uint32_t previous,
+                         const Cursor& cursor);
+  bool BacksToKnownGroups(std::string_view segment, size_t from, uint32_t before, uint32_t info,
+                          size_t* at, const Cursor& cursor);
+  size_t AppendGroupAt(std::string_view segment, size_t begin, uint32_t size);
+  bool IsReadTogether(std::string_view group) const;
+  struct KnownGroup {
+    const uint16_t* elements;  // null: it is not known
+    uint32_t count;
+    bool apart;
+  };
+  KnownGroup FindGroup(std::string_view group) const;
   void KeepElements(std::string_view group, std::span<const uint16_t> elements);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
-  bool MayBeginAt(std::string_view segment, size_t begin, uint32_t at) const;
+  bool MayBeginBehind(uint32_t last_in_batch_before, uint32_t at) const;
+  bool MayEndBetweenCodes(uint32_t last, uint32_t first) const;
+  Outcome AppendTogether(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
   Outcome AppendGroup(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
   Outcome AppendElements(std::span<const uint16_t> elements, std::string_view segment, size_t begin,
                          size_t end, Cursor* cursor);
-  bool AppendAlone(std::string_view segment, size_t begin, size_t end);
+  Outcome ReadGroup(std::string_view group, std::span<const uint16_t>* elements);
+  bool ReadAlone(std::string_view group, std::span<const uint16_t>* elements);
+  Outcome NormalizeGroup(std::string_view group, std::span<const uint16_t>* elements);
   bool IsOtherSpace(char32_t c, std::string_view raw) const {
     return (unicode::IsWhiteSpace(c) || c == 0x2581) && c != ' ' && IsOtherThan(c, raw);
   }
@@ -297,11 +314,6 @@ class SpanDecoder {
   ExpandedWords& WordsOf(const uint16_t* list);
   void AppendWords(ExpandedWords* words, const char* text, uint32_t before, uint32_t group_end);
   bool AppendWordsAgain(std::string_view segment, size_t* at, const Cursor& cursor);
-  // Before a character that ends a word is appended.
-  void NoteOpenSpan(const char* text) {
-    before_space_ = {text,       run_.resume,     skip_at_,    skip_,      group_end_, run_.size,
-                     run_.count, trailing_space_, word_first_, continues_, at_front_};
-  }
   uint32_t AppendOnce(std::span<const uint16_t> span);
   Found Kept(const Path& path, uint8_t not_kept) const {
     const bool kept = (path.flags & not_kept) == 0 && path.count <= CacheLine::kMaxIds;
@@ -316,6 +328,8 @@ class SpanDecoder {
   const CharacterGroups groups_;
   KnownGroups known_groups_;
   KnownLongGroups known_long_groups_;
+  GroupSizes known_sizes_;
+  bool knows_groups_ = false;  // any
   Scratch& scratch_;
   PathSearch& search_;
   const uint16_t metaspace_;  // the code of U+2581
@@ -331,6 +345,7 @@ class SpanDecoder {
   // Of the segment that is decoded: the bytes before and behind it in its stretch, kNoByte at an
   // end of that; where its spans begin, and what it held.
   static constexpr int kNoByte = -1;
+  std::string_view stretch_;
   int before_ = kNoByte, after_ = kNoByte;
   uint32_t first_size_ = 0, first_count_ = 0;
   bool trailing_space_ = false, spaces_ = false;  // characters that normalize to a space
@@ -352,14 +367,20 @@ class SpanDecoder {
   const char* skip_at_ = nullptr;
   uint32_t skip_ = 0, group_end_ = 0;
   uint32_t skipped_ = 0;  // elements of the character that the batch began with
-  // The open span before the last character that ended a word, which may have to be taken back.
+  // The open span before the last character that ended a word, and before the last that began
+  // another span and may be read with a mark behind it: they may have to be taken back.
   struct OpenSpan {
     const char* text = nullptr;  // of that character
     const char *resume = nullptr, *skip_at = nullptr;
     uint32_t skip = 0, group_end = 0, size = 0, count = 0;
     bool trailing_space = false, word_first = false, continues = false, at_front = false;
   };
-  OpenSpan before_space_;
+  OpenSpan before_space_, before_cut_;
+  OpenSpan OpenBefore(const char* text) const {
+    return {text,       run_.resume,     skip_at_,    skip_,      group_end_, run_.size,
+            run_.count, trailing_space_, word_first_, continues_, at_front_};
+  }
+  void TakeBackTo(const OpenSpan& open);
 
   bool continues_ = false;
   std::optional<uint32_t> part_;

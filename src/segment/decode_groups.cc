@@ -15,11 +15,13 @@ using Kind = Outcome::Kind;
 // is taken back, and *at is moved behind it. Where groups cannot be told, its whole segment does.
 Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor) {
   const size_t begin = groups_.known() ? groups_.Begin(segment, *at) : 0;
-  const size_t end = groups_.known() ? groups_.End(segment, *at + c_size) : segment.size();
+  const size_t end = !groups_.known() ? segment.size()
+                     : begin != 0     ? groups_.EndFrom(segment, begin)
+                                      : groups_.End(segment, *at + c_size);
   // A mark at the begin is in one cluster with the separator before it.
   const bool joins_separator =
       begin == 0 && model_.huggingface() &&
-      (tables_.char_info[utf8::Decode(segment, 0).code_point] & image::kClusterMarks) != 0;
+      (tables_.char_info[utf8::DecodeInline(segment, 0).code_point] & image::kClusterMarks) != 0;
   const bool resumed = begin < cursor->at || (begin == cursor->at && skipped_ != 0);
   if (joins_separator || resumed) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
@@ -29,69 +31,203 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
     return Outcome::General(RANKFEED_REASON_CHARACTER);
   }
   const bool taken_back = groups_.known() && TakeBackTo(segment, begin, *at);
-  const uint32_t size = run_.size;
-  const bool was_cut = taken_back && begin != 0 && begin != *at && size == run_.open() && !InPart();
-  Outcome outcome;
-  std::optional<std::span<const uint16_t>> known;
-  if (taken_back) known = KnownElements({segment.data() + begin, end - begin});
-  if (known.has_value()) {
-    outcome = AppendElements(*known, segment, begin, end, cursor);
-  } else if (!taken_back || !AppendAlone(segment, begin, end)) {
+  if (!taken_back) {
     const size_t from = groups_.known() ? begin : *at;
     const rankfeed_reason reason = NotNormalizable({segment.data() + from, end - from});
     if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
-    if (!taken_back) {
-      if (!front_) return Outcome::General(RANKFEED_REASON_CONTEXT);
-      TakeBack();
-      return {Kind::kNormalize};
-    }
-    outcome = AppendGroup(segment, begin, end, cursor);
+    if (!front_) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    TakeBack();
+    return {Kind::kNormalize};
   }
+  const uint32_t size = run_.size, last = cursor->last;
+  const bool was_cut = begin != 0 && begin != *at && size == run_.open() && !InPart();
+  Outcome outcome = AppendTogether(segment, begin, end, cursor);
   // Whether a space came before what vanished is not known any more.
   if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
-  if (outcome.kind == Kind::kSearch && was_cut && !MayBeginAt(segment, begin, size)) {
-    if (!front_) return Outcome::General(RANKFEED_REASON_CONTEXT);
-    TakeBack();
-    return {Kind::kNormalize};
+  if (outcome.kind == Kind::kSearch && was_cut && !MayBeginBehind(last, size)) {
+    if (before_cut_.text == segment.data() + begin) {
+      TakeBackTo(before_cut_);
+      outcome = AppendTogether(segment, begin, end, cursor);
+    } else if (front_) {
+      TakeBack();
+      return {Kind::kNormalize};
+    } else {
+      return Outcome::General(RANKFEED_REASON_CONTEXT);
+    }
   }
   *at = end;
   return outcome;
 }
 
-// Whether a span may begin with what a group that begins at `begin` became, codes[at] first. The
-// span before it was ended for the sake of the group's first character, which that may not be.
-bool SpanDecoder::MayBeginAt(std::string_view segment, size_t begin, uint32_t at) const {
+// Appends what the group becomes.
+Outcome SpanDecoder::AppendTogether(std::string_view segment, size_t begin, size_t end,
+                                    Cursor* cursor) {
+  const std::string_view group{segment.data() + begin, end - begin};
+  const KnownGroup known = FindGroup(group);
+  if (known.elements != nullptr) {
+    return AppendElements({known.elements, known.count}, segment, begin, end, cursor);
+  }
+  std::span<const uint16_t> elements;
+  const Outcome outcome = ReadGroup(group, &elements);
+  if (outcome.kind != Kind::kSearch) return outcome;
+  return AppendElements(elements, segment, begin, end, cursor);
+}
+
+// What a group becomes, to *elements, which stay until the next.
+Outcome SpanDecoder::ReadGroup(std::string_view group, std::span<const uint16_t>* elements) {
+  if (ReadAlone(group, elements)) return {};
+  const rankfeed_reason reason = NotNormalizable(group);
+  if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
+  return NormalizeGroup(group, elements);
+}
+
+// Whether a span may begin with what a group became, codes[at] first. The span before it was ended
+// for the sake of the group's first character, which that may not be. last_in_batch_before:
+// Cursor::last.
+bool SpanDecoder::MayBeginBehind(uint32_t last_in_batch_before, uint32_t at) const {
   const uint32_t first = run_.codes[at];
   if (first == metaspace_) return true;
-  uint32_t last;
-  if (run_.begins[first_count_] < at) {
-    last = run_.codes[at - 1];
-  } else if (front_) {
-    return true;  // what stood before it vanished
-  } else {        // in the batch before
-    const uint32_t info = InfoBefore(segment, begin);
-    if ((info & (image::kCharExpands | image::kCharNormalizes)) != 0) return false;
-    last = info & image::kCharCodeMask;
-  }
+  if (run_.begins[first_count_] < at) return MayEndBetweenCodes(run_.codes[at - 1], first);
+  // If nothing was in the batch before either, what stood before it vanished.
+  return front_ || MayEndBetweenCodes(last_in_batch_before, first);
+}
+
+// Whether a span may end between two codes.
+bool SpanDecoder::MayEndBetweenCodes(uint32_t last, uint32_t first) const {
   return !image::Spanned(run_.pairs, last, first) &&
          (model_.IsPieceCode(last) || model_.IsPieceCode(first));
 }
 
 // What a group becomes, if that is known.
-std::optional<std::span<const uint16_t>> SpanDecoder::KnownElements(std::string_view group) const {
-  const auto of = [](const auto* entry) -> std::optional<std::span<const uint16_t>> {
-    if (entry == nullptr) return std::nullopt;
-    return std::span<const uint16_t>(entry->codes, entry->count);
+inline SpanDecoder::KnownGroup SpanDecoder::FindGroup(std::string_view group) const {
+  const auto of = [](const auto* entry) {
+    return entry == nullptr ? KnownGroup{} : KnownGroup{entry->codes, entry->count, entry->apart};
   };
   return group.size() <= KnownGroups::kMaxGroup ? of(known_groups_.Find(group))
                                                 : of(known_long_groups_.Find(group));
 }
 
 void SpanDecoder::KeepElements(std::string_view group, std::span<const uint16_t> elements) {
-  group.size() <= KnownGroups::kMaxGroup ? known_groups_.Keep(group, elements)
-                                         : known_long_groups_.Keep(group, elements);
+  if (group.size() > KnownLongGroups::kMaxGroup) return;
+  const bool apart = groups_.known() && groups_.IsApart(group);
+  if (apart) known_sizes_.Note(group);
+  knows_groups_ |= apart;
+  group.size() <= KnownGroups::kMaxGroup ? known_groups_.Keep(group, elements, apart)
+                                         : known_long_groups_.Keep(group, elements, apart);
+}
+
+// Appends groups that are known, one behind the other, from *at on, as far as there are such;
+// *at is moved on. previous: CharInfo of the character before. In text of such groups this takes
+// the place of reading their characters one by one, to take them back at a mark behind them.
+bool SpanDecoder::AppendKnownGroups(std::string_view segment, size_t* at, uint32_t previous,
+                                    const Cursor& cursor) {
+  size_t begin = *at;
+  // At the begin of a segment or batch other rules may hold.
+  if (begin <= cursor.at || (previous & image::kCharGeneralPath) != 0) return false;
+  uint32_t size = known_sizes_.At(segment, begin);
+  if (size == 0 || !groups_.EndsBefore(segment, begin)) return false;
+  do {
+    const size_t end = AppendGroupAt(segment, begin, size);
+    if (end == begin) break;
+    begin = end;
+    size = begin != segment.size() ? known_sizes_.At(segment, begin) : 0;
+  } while (size != 0);
+  if (begin == *at) return false;
+  run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
+  before_space_ = {};
+  *at = begin;
+  return true;
+}
+
+// The same from the last character before *at on, if the next, of `info`, is read together with it.
+// Characters [from, *at) were appended, one code each or more; before: CharInfo of the one in
+// front.
+bool SpanDecoder::BacksToKnownGroups(std::string_view segment, size_t from, uint32_t before,
+                                     uint32_t info, size_t* at, const Cursor& cursor) {
+  const uint32_t last = run_.previous;
+  if ((info & image::JoiningMarks(last)) == 0 || (last & image::kCharSpace) != 0) return false;
+  size_t begin = CharacterGroups::Before(segment, *at);
+  uint32_t codes = 1;
+  if ((last & image::kCharExpands) != 0) {
+    codes = ExpansionCount(run_.expansions + (last & image::kCharCodeMask));
+  }
+  if (run_.size - run_.open() < codes || run_.resume == segment.data() + begin) return false;
+  if (begin != from) trailing_space_ = false, before = 0;
+  run_.size -= codes;
+  if (!AppendKnownGroups(segment, &begin, before, cursor)) {
+    run_.size += codes;
+    return false;
+  }
+  *at = begin;
+  return true;
+}
+
+// Appends what the group that begins there becomes, likely one of that size, if a code comes first,
+// so that it leaves something behind whatever came before it; and there is room. Returns its end,
+// or `begin` if it is none, or else is to be found out.
+inline size_t SpanDecoder::AppendGroupAt(std::string_view segment, size_t begin, uint32_t size) {
+  const char* const text = segment.data() + begin;
+  const size_t left = segment.size() - begin;
+  KnownGroup known = {};
+  if (size <= left) known = FindGroup({text, size});
+  if (known.elements == nullptr || !known.apart ||
+      (size != left && !groups_.MayBegin(segment, begin + size))) {
+    size = static_cast<uint32_t>(groups_.EndFrom(segment, begin) - begin);
+    known = FindGroup({text, size});
+    std::span<const uint16_t> elements;
+    if (known.elements != nullptr) {
+      known_sizes_.Note({text, size});
+    } else if (!IsReadTogether({text, size}) ||
+               ReadGroup({text, size}, &elements).kind != Kind::kSearch) {
+      known_sizes_.Forget(segment, begin);
+      return begin;
+    } else {
+      known = {elements.data(), static_cast<uint32_t>(elements.size()), true};
+    }
+  }
+  if (known.count == 0 || known.elements[0] == 0 || room() < 2 * known.count + 2 * kCharRoom) {
+    return begin;
+  }
+  const uint32_t first = known.elements[0];
+  if (first != image::kWordEnd && run_.size - run_.open() >= RunDecode::kCutFrom &&
+      MayEndBetweenCodes(run_.codes[run_.size - 1], first)) {
+    run_.Cut(text);
+  }
+  const size_t end = begin + size;
+  AddElements({known.elements, known.count}, text, 0, 0, static_cast<uint32_t>(end));
+  return end;
+}
+
+// Whether these characters, one group, are so by what Together is asked of: one of them goes
+// through the normalizer, or is read together with the one before.
+bool SpanDecoder::IsReadTogether(std::string_view group) const {
+  uint32_t previous = 0;
+  for (size_t at = 0; at < group.size();) {
+    const utf8::Decoded c = utf8::DecodeInline(group, at);
+    const uint32_t info = tables_.char_info[c.code_point];
+    if (!c.valid || (info & image::kCharGeneralPath) != 0) return false;
+    if ((info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) return true;
+    previous = info;
+    at += c.size;
+  }
+  return false;
+}
+
+// Takes all back that was appended since.
+void SpanDecoder::TakeBackTo(const OpenSpan& open) {
+  ForgetSame(open.count);
+  run_.size = open.size;
+  run_.count = open.count;
+  run_.resume = open.resume;
+  skip_at_ = open.skip_at;
+  skip_ = open.skip;
+  group_end_ = open.group_end;
+  trailing_space_ = open.trailing_space;
+  word_first_ = open.word_first;
+  continues_ = open.continues;
+  at_front_ = open.at_front;
 }
 
 // Takes the characters [begin, at) of the segment back, which were appended last. False if it is
@@ -100,22 +236,12 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   const char* const text = segment.data() + begin;
   if (begin == at) return true;
   if (before_space_.text == text) {
-    ForgetSame(before_space_.count);
-    run_.size = before_space_.size;
-    run_.count = before_space_.count;
-    run_.resume = before_space_.resume;
-    skip_at_ = before_space_.skip_at;
-    skip_ = before_space_.skip;
-    group_end_ = before_space_.group_end;
-    trailing_space_ = before_space_.trailing_space;
-    word_first_ = before_space_.word_first;
-    continues_ = before_space_.continues;
-    at_front_ = before_space_.at_front;
+    TakeBackTo(before_space_);
     return true;
   }
   uint32_t codes = 0;
   for (size_t pos = begin; pos < at;) {
-    const utf8::Decoded c = utf8::Decode(segment, pos);
+    const utf8::Decoded c = utf8::DecodeInline(segment, pos);
     const uint32_t info = tables_.char_info[c.code_point];
     if ((info & image::kCharSpace) != 0 || IsReplaced(info)) return false;
     const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
@@ -129,36 +255,28 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   return true;
 }
 
-// Appends the characters of a group of which no more is known to be left than what they are on
-// their own. False if there are none such, or is no room.
-bool SpanDecoder::AppendAlone(std::string_view segment, size_t begin, size_t end) {
-  const char* const text = segment.data() + begin;
+// The same of a group of which no more is known to be left than what its characters are on their
+// own; false if it is no such.
+bool SpanDecoder::ReadAlone(std::string_view group, std::span<const uint16_t>* elements) {
+  // Signs of ASCII are words of their own only if they are left.
+  const auto isolated = [this](char byte) { return isolated_.Has(static_cast<uint8_t>(byte)); };
+  if (isolates_ && std::any_of(group.begin(), group.end(), isolated)) return false;
   uint32_t infos[CharacterGroups::kMaxAlone];
-  const uint32_t count = groups_.Alone({text, end - begin}, infos);
-  if (count == 0 || room() < (count + 1) * 2 * kCharRoom) return false;
-  const auto size_of = [this](uint32_t info) {
-    if ((info & image::kCharExpands) == 0) return uint32_t{1};
-    return ExpansionCount(run_.expansions + (info & image::kCharCodeMask));
-  };
-  if (leaves_nothing_ && begin == 0 &&
-      std::all_of(infos, infos + count, [&](uint32_t info) { return size_of(info) == 0; })) {
-    return false;
-  }
-  uint32_t elements = 0;
+  const uint32_t count = groups_.Alone(group, infos);
+  if (count == 0) return false;
+  static_assert(CharacterGroups::kMaxAlone * image::kMaxExpansionCodes <= kNormalizedBytes);
+  uint16_t* const to = scratch_.elements;
+  uint32_t size = 0;
   for (uint32_t i = 0; i < count; ++i) {
     if ((infos[i] & image::kCharExpands) != 0) {
-      AddExpansion(infos[i], text, 0, elements, static_cast<uint32_t>(end));
-      elements += size_of(infos[i]);
-    } else if ((infos[i] & image::kCharSpace) != 0) {
-      AppendNormalized(' ', text, ++elements, static_cast<uint32_t>(end));
+      const uint16_t* const list = run_.expansions + (infos[i] & image::kCharCodeMask);
+      size = static_cast<uint32_t>(std::copy_n(list + 1, ExpansionCount(list), to + size) - to);
     } else {
-      trailing_space_ = false;
-      Add(infos[i]);
-      ++elements;
+      to[size++] = static_cast<uint16_t>((infos[i] & image::kCharSpace) != 0 ? 0 : infos[i]);
     }
   }
-  run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
-  before_space_ = {};
+  *elements = {to, size};
+  KeepElements(group, *elements);
   return true;
 }
 

@@ -155,6 +155,11 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
     const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
     pos += size;
     if (IsOtherSpace(c, segment)) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    if (c != ' ' && !isolates_) {  // as AppendNormalized
+      trailing_space_ = false;
+      Add(CodeOf(c));
+      continue;
+    }
     AppendNormalized(c, nullptr, 0, 0);
   }
   if (space_ends_word_) return EndSegment(word_start);
@@ -167,18 +172,34 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
 // Words begin there and behind the sign only where that stays what it is, or where one begins
 // anyway.
 Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cursor) {
-  const bool begins_word =
+  bool begins_word =
       before_ == kNoByte || (before_ < 0x80 && isolated_.Has(static_cast<uint8_t>(before_)));
-  if (!begins_word || !groups_.known()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  if (!groups_.known()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  uint32_t front = 0;
+  if (!begins_word) {
+    front = groups_.Front(stretch_, static_cast<size_t>(segment.data() - stretch_.data()));
+    if (front == 0) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    begins_word = (front & CharacterGroups::kEndsWord) != 0;
+  }
   depends_ = true;
   const size_t end = groups_.End(segment, 1);
   const std::string_view group{segment.data(), end};
-  const std::optional<std::span<const uint16_t>> known = KnownElements(group);
+  const KnownGroup known = FindGroup(group);
+  std::span<const uint16_t> elements(known.elements, known.count);
+  if (known.elements == nullptr) {
+    const rankfeed_reason reason = NotNormalizable(group);
+    if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
+    const Outcome outcome = NormalizeGroup(group, &elements);
+    if (outcome.kind != Kind::kSearch) return outcome;
+  }
+  if (!begins_word && (elements.empty() || elements[0] != image::kWordEnd)) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
   *at = end;
-  if (known.has_value()) return AppendElements(*known, segment, 0, end, cursor);
-  const rankfeed_reason reason = NotNormalizable(group);
-  if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
-  return AppendGroup(segment, 0, end, cursor);
+  const Outcome outcome = AppendElements(elements, segment, 0, end, cursor);
+  // The scanner made a segment of a separator before the sign.
+  if ((front & CharacterGroups::kSeparated) != 0) word_first_ = false;
+  return outcome;
 }
 
 // Whether a character of kCharGeneralPath is a code where it stands: between two that are, or that
@@ -213,25 +234,38 @@ bool SpanDecoder::EndsApart(int neighbour, uint32_t drops) const {
 // Appends what a group normalizes to.
 Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t end,
                                  Cursor* cursor) {
-  const std::string_view group{segment.data() + begin, end - begin};
+  std::span<const uint16_t> elements;
+  const Outcome outcome = NormalizeGroup({segment.data() + begin, end - begin}, &elements);
+  if (outcome.kind != Kind::kSearch) return outcome;
+  return AppendElements(elements, segment, begin, end, cursor);
+}
+
+// That, to *elements, which stay until the next.
+Outcome SpanDecoder::NormalizeGroup(std::string_view group, std::span<const uint16_t>* elements) {
   std::string_view normalized;
   const Outcome outcome = Normalize(group, &normalized);
   if (outcome.kind != Kind::kSearch) return outcome;
-  uint16_t* const elements = scratch_.elements;
+  // Copies: for all the compiler knows what is stored below is what members point to.
+  uint16_t* const to = scratch_.elements;
+  const CodePointTable<uint16_t> codes = model_.codes;
+  const uint32_t code_count = model_.config->code_count;
+  const bool isolates = isolates_;
   uint32_t count = 0;
-  for (size_t pos = 0; pos < normalized.size();) {
+  for (const char *text = normalized.data(), *end = text + normalized.size(); text != end;) {
     uint32_t size;
-    const char32_t c = utf8::DecodeValid(normalized.data() + pos, &size);
-    pos += size;
+    const char32_t c = utf8::DecodeValid(text, &size);
+    text += size;
     if (IsOtherSpace(c, group)) return Outcome::General(RANKFEED_REASON_CONTEXT);
     if (count + 3 > kNormalizedBytes) return Outcome::General(RANKFEED_REASON_LENGTH);
-    const bool isolated = IsIsolated(c);
-    if (isolated) elements[count++] = image::kWordEnd;
-    elements[count++] = static_cast<uint16_t>(c == ' ' ? 0 : CodeOf(c));
-    if (isolated) elements[count++] = image::kWordEnd;
+    const bool isolated = isolates && IsIsolated(c);
+    if (isolated) to[count++] = image::kWordEnd;
+    const uint32_t code = codes[c];
+    to[count++] = static_cast<uint16_t>(c == ' ' ? 0 : code != 0 ? code : code_count);
+    if (isolated) to[count++] = image::kWordEnd;
   }
-  KeepElements(group, {elements, count});
-  return AppendElements({elements, count}, segment, begin, end, cursor);
+  *elements = {to, count};
+  KeepElements(group, *elements);
+  return {};
 }
 
 // Whether nothing came of the segment, and CR stands before it and LF behind it: where it vanished

@@ -365,7 +365,8 @@ class Emitter {
     }
     for (uint32_t k = from; k != last; token += tokens(k++)) {
       const Path* const path = spans_.path(k);
-      if (path == nullptr || ledger_.NoteFused(*path, spans_.ids() + path->first_id, token)) {
+      if (path == nullptr ||
+          ledger_.NoteFused(*path, spans_.codes(k), spans_.ids() + path->first_id, token, *sink_)) {
         continue;
       }
       sink_->count = token;
@@ -383,13 +384,11 @@ class Emitter {
     const Path& path = *known;
     if ((path.flags & leaves_) != 0) return RANKFEED_REASON_UNKNOWN;
     const int32_t* const ids = spans_.ids() + path.first_id;
+    if (!ledger_.Holds(path.info)) return Search(first, span);
     // Unknown tokens of words are noted behind all spans.
-    const bool uncounted = Arithmetic::kGoesOn && (path.flags & Path::kUncounted) != 0;
-    if (uncounted || !ledger_.Holds(path.info)) return Search(first, span);
-    if (Arithmetic::kGoesOn && (path.flags & Path::kFused) != 0) {
-      const rankfeed_reason reason =
-          ledger_.NoteCounted(FusedNote(path), ids, path.count, sink_->count, *sink_);
-      if (reason != RANKFEED_REASON_NONE) return reason;
+    if (Arithmetic::kGoesOn &&
+        !ledger_.NoteFused(path, spans_.codes(span), ids, sink_->count, *sink_)) {
+      return Search(first, span);
     }
     Copy(ids, path.count);
     return RANKFEED_REASON_NONE;

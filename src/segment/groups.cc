@@ -3,6 +3,7 @@
 #include "segment/groups.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/utf8.h"
 #include "normalize/charsmap.h"
@@ -15,11 +16,10 @@
 namespace rankfeed::segment {
 
 static constexpr unsigned char kLastSeparator = ' ';
-// Characters that vanish in a row, behind which it is not asked what else stands there.
-static constexpr uint32_t kMaxVanishing = 8;
 
 CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
   if (!model.huggingface()) return;
+  std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
   // Without the classes of characters there is no charsmap (image/sections.def).
   if (!model.props.present()) return;
   // What a Replace puts in place of single characters begins clusters too.
@@ -38,7 +38,7 @@ CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
     charsmaps += precompiled;
     // Patterns of several characters are in no group that is taken apart, nor are separators.
     const bool of_others =
-        !pattern.empty() && (utf8::Decode(pattern, 0).size != pattern.size() ||
+        !pattern.empty() && (utf8::DecodeInline(pattern, 0).size != pattern.size() ||
                              static_cast<unsigned char>(pattern[0]) <= kLastSeparator);
     only_clusters_ &=
         precompiled || (step.op == static_cast<uint32_t>(image::Op::kReplace) && of_others);
@@ -78,7 +78,6 @@ uint32_t CharacterGroups::FactsOf(char32_t c) const {
          (begins ? kBegins : 0u);
 }
 
-// Whether a group may end before the character at `at`, which is not the first.
 bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
   if ((Facts(utf8::CodePointAt(segment, at)) & kBegins) == 0) return false;
   // Behind what vanishes stands what was before it.
@@ -96,10 +95,12 @@ uint32_t CharacterGroups::Alone(std::string_view group, uint32_t* infos) const {
       image::kMarkInPattern | image::kMarkReorders | image::kCharGeneralPath;
   constexpr uint32_t kAllClusters = image::kClusterMarks << image::kCharBaseShift;
   const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  constexpr size_t kMostBytes = 4 * kMaxAlone;
+  if (group.size() > kMostBytes) return 0;
   uint32_t count = 0;
   bool apart = true;  // Prepend characters and one behind them that ends its cluster
   for (size_t at = 0; at < group.size();) {
-    const utf8::Decoded c = utf8::Decode(group, at);
+    const utf8::Decoded c = utf8::DecodeInline(group, at);
     const uint32_t info = char_info[c.code_point];
     if (!c.valid || c.code_point <= kLastSeparator) return 0;
     if ((info & kOthers) != 0 || count == kMaxAlone) return 0;
@@ -148,8 +149,46 @@ size_t CharacterGroups::Begin(std::string_view segment, size_t at) const {
   return at;
 }
 
+uint32_t CharacterGroups::Front(std::string_view segment, size_t at) const {
+  if (!EndsBefore(segment, at)) return 0;
+  if (separators_.Has(static_cast<uint8_t>(segment[at - 1]))) return kApart | kSeparated;
+  const SegmentTables& tables = model_.segment;
+  const uint32_t info = tables.char_info[utf8::CodePointAt(segment, Before(segment, at))];
+  if ((info & image::kCharExpands) == 0) return kApart;
+  const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
+  const uint32_t count = ExpansionCount(list);
+  return count != 0 && list[count] == image::kWordEnd ? kApart | kEndsWord : kApart;
+}
+
+// As EndsBefore at one place behind the other, with what it would look back at in the hand.
+size_t CharacterGroups::EndFrom(std::string_view segment, size_t begin) const {
+  Behind behind;
+  for (size_t at = begin; at < segment.size();) {
+    const utf8::Decoded c = utf8::DecodeInline(segment, at);
+    const uint32_t facts = Facts(c.code_point);
+    const bool may_begin = (facts & kBegins) != 0;
+    if (at == begin ? !may_begin : may_begin && behind.MayEnd()) return at;
+    behind.Go(facts);
+    at += c.size;
+  }
+  return segment.size();
+}
+
+bool CharacterGroups::IsApart(std::string_view group) const {
+  Behind behind;
+  for (size_t at = 0; at < group.size();) {
+    const utf8::Decoded c = utf8::DecodeInline(group, at);
+    const uint32_t facts = Facts(c.code_point);
+    const bool may_begin = (facts & kBegins) != 0;
+    if (!c.valid || (at == 0 ? !may_begin : may_begin && behind.MayEnd())) return false;
+    behind.Go(facts);
+    at += c.size;
+  }
+  return behind.MayEnd();
+}
+
 size_t CharacterGroups::End(std::string_view segment, size_t at) const {
-  while (at < segment.size() && !EndsBefore(segment, at)) at += utf8::Decode(segment, at).size;
+  while (at < segment.size() && !EndsBefore(segment, at)) at += utf8::DecodeInline(segment, at).size;
   return at;
 }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/byte_set.h"
 #include "base/utf8.h"
 #include "image/model.h"
 
@@ -42,6 +43,24 @@ class CharacterGroups {
   size_t Begin(std::string_view segment, size_t at) const;
   // Its end, where a character of it ends at `at`.
   size_t End(std::string_view segment, size_t at) const;
+  // Whether a group may end before the character at `at`, which is not the first.
+  bool EndsBefore(std::string_view segment, size_t at) const;
+  // The same, with more of what comes before: kApart if a group may end there, and kEndsWord if a
+  // word then does, whatever comes, as the last character before is or becomes isolated punctuation
+  // at its end, not ASCII; or kSeparated, if that is a separator.
+  enum : uint32_t { kApart = 1, kEndsWord = 2, kSeparated = 4 };
+  uint32_t Front(std::string_view segment, size_t at) const;
+  // The end of the group that begins at `begin`, not the first; that itself if none begins there,
+  // whatever comes before.
+  size_t EndFrom(std::string_view segment, size_t begin) const;
+
+  // Whether a group may begin with the character at `at`, as far as that tells.
+  bool MayBegin(std::string_view segment, size_t at) const {
+    return (Facts(utf8::CodePointAt(segment, at)) & kBegins) != 0;
+  }
+  // Whether these characters are one group wherever groups may begin with the first and with the
+  // one behind the last, whatever else is around them.
+  bool IsApart(std::string_view group) const;
 
   // What is left of a group, as text, where that is what each of some of its characters is on its
   // own: the charsmap takes clusters apart, or puts what their first character becomes in their
@@ -51,13 +70,24 @@ class CharacterGroups {
 
  private:
   uint32_t AloneInClusters(std::string_view group, uint32_t* infos) const;
-  bool EndsBefore(std::string_view segment, size_t at) const;
   bool BeginsCluster(char32_t c) const;
   bool Vanishes(uint32_t info) const;
 
   // What is asked of characters again and again: whether a group may begin with one (kBegins), it
   // goes through the normalizer (kChanges), or it vanishes.
   static constexpr uint32_t kBegins = 1, kChanges = 2, kVanishes = 4, kFactBits = 3;
+  // Characters that vanish in a row, behind which it is not asked what else stands there.
+  static constexpr uint32_t kMaxVanishing = 8;
+  // What a place is behind, from character to character.
+  struct Behind {
+    bool changes = false;
+    uint32_t vanishing = 0;
+    void Go(uint32_t facts) {
+      changes = (facts & kChanges) != 0 || (changes && (facts & kVanishes) != 0);
+      vanishing = (facts & (kChanges | kVanishes)) == kVanishes ? vanishing + 1 : 0;
+    }
+    bool MayEnd() const { return !changes && vanishing < kMaxVanishing; }
+  };
   uint32_t FactsOf(char32_t c) const;
   uint32_t Facts(char32_t c) const {
     uint32_t& known = known_facts_[c % kKnownFacts];
@@ -69,6 +99,7 @@ class CharacterGroups {
   mutable uint32_t known_facts_[kKnownFacts] = {};
 
   const Model& model_;
+  ByteSet separators_ = {};
   bool known_ = false;
   bool only_clusters_ = false;  // single characters change in the charsmap only
 };

@@ -24,7 +24,8 @@ class GroupTable {
 
   struct Entry {
     char group[kMaxGroup];
-    uint16_t count;
+    uint8_t count;
+    bool apart;  // CharacterGroups::IsApart
     uint16_t codes[kMaxCodes];
   };
   struct Memory {
@@ -47,7 +48,7 @@ class GroupTable {
   }
 
   // codes: of characters, 0 for a space; any number.
-  void Keep(std::string_view group, std::span<const uint16_t> codes) {
+  void Keep(std::string_view group, std::span<const uint16_t> codes, bool apart) {
     if (group.size() > kMaxGroup || codes.size() > kMaxCodes) return;
     if (!begun_) std::fill(std::begin(memory_->sizes), std::end(memory_->sizes), uint8_t{0});
     begun_ = true;
@@ -57,18 +58,32 @@ class GroupTable {
     memory_->sizes[slot] = static_cast<uint8_t>(group.size());
     std::memcpy(entry.group, &front, sizeof(front));
     if (group.size() > sizeof(front)) std::copy(group.begin(), group.end(), entry.group);
-    entry.count = static_cast<uint16_t>(codes.size());
+    entry.count = static_cast<uint8_t>(codes.size());
+    entry.apart = apart;
     std::copy(codes.begin(), codes.end(), entry.codes);
   }
 
  private:
-  static_assert(kMaxGroup <= 0xff && kMaxGroup >= sizeof(uint64_t));
+  static_assert(kMaxGroup <= 0xff && kMaxCodes <= 0xff && kMaxGroup >= sizeof(uint64_t));
   // The first eight bytes, zeros behind fewer.
   static uint64_t FrontOf(std::string_view group) {
-    uint64_t front = 0;
-    std::copy_n(group.begin(), std::min(group.size(), sizeof(front)),
-                reinterpret_cast<char*>(&front));
-    return front;
+    const char* const text = group.data();
+    const size_t size = group.size();
+    if (size >= sizeof(uint64_t)) return Load<uint64_t>(text);
+    // The halves overlap.
+    if (size >= 4) {
+      return Load<uint32_t>(text) | uint64_t{Load<uint32_t>(text + size - 4)} << 8 * (size - 4);
+    }
+    if (size >= 2) {
+      return Load<uint16_t>(text) | uint64_t{Load<uint16_t>(text + size - 2)} << 8 * (size - 2);
+    }
+    return size == 0 ? 0 : Load<uint8_t>(text);
+  }
+  template <class T>
+  static T Load(const char* text) {
+    T value;
+    std::memcpy(&value, text, sizeof(value));
+    return value;
   }
   static size_t SlotOf(std::string_view group, uint64_t front) {
     uint64_t back = 0;
@@ -81,6 +96,45 @@ class GroupTable {
 
   Memory* const memory_;
   bool begun_ = false;  // memory holds what this object put there
+};
+
+// How long the last known group was that began so: with two characters, as far as four bytes tell.
+class GroupSizes {
+ public:
+  // 0: none did.
+  uint32_t At(std::string_view segment, size_t at) const {
+    const uint32_t place = PlaceOf(segment, at);
+    return place == kNone ? 0 : sizes_[place];
+  }
+  void Note(std::string_view group) {
+    const uint32_t place = PlaceOf(group, 0);
+    if (place != kNone && group.size() <= 0xff) sizes_[place] = static_cast<uint8_t>(group.size());
+  }
+  void Forget(std::string_view segment, size_t at) {
+    const uint32_t place = PlaceOf(segment, at);
+    if (place != kNone) sizes_[place] = 0;
+  }
+
+ private:
+  static constexpr int kBits = 10;
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  static uint32_t PlaceOf(std::string_view text, size_t at) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
+    const size_t left = text.size() - at, first = byte(0) < 0x80 ? 1 : byte(0) < 0xe0 ? 2 : 3;
+    if (left <= first) return kNone;
+    const size_t size = std::min<size_t>(first + (byte(first) < 0x80 ? 1 : 2), sizeof(uint32_t));
+    if (left < size) return kNone;
+    uint32_t bytes = 0;
+    if (left >= sizeof(bytes)) {
+      std::memcpy(&bytes, text.data() + at, sizeof(bytes));
+    } else {
+      std::memcpy(&bytes, text.data() + at, size);
+    }
+    bytes &= ~uint32_t{0} >> (32 - 8 * size);
+    return (bytes * 0x9e3779b1u) >> (32 - kBits);
+  }
+
+  uint8_t sizes_[1 << kBits] = {};
 };
 
 // Those of texts, and those that nobody writes: marks in a row.

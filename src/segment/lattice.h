@@ -16,7 +16,7 @@ struct Path {
     kFused = 1,    // holds an unknown token of several characters
     kLiteral = 2,  // holds the unknown piece itself: its text takes the general path
     kUnknown = 4,  // holds an unknown token: not for a table of the image
-    kUncounted = 8,  // of kFused: `fused` does not say how many
+    kListed = 8,   // of kFused: `fused` does not say how many, but the list behind the ids
   };
   // Flags of paths whose text takes the general path. Only that spells unknown characters in bytes.
   static constexpr uint8_t Leaves(bool byte_fallback) {
@@ -30,8 +30,21 @@ struct Path {
   uint16_t first_id, count;  // in Lattice::ids
   image::PathInfo info;      // its count is 255 at most
   uint8_t flags;
-  uint8_t unknown_at;  // with kFused and not kUncounted: the first unknown token of the path
-  uint16_t fused;      // with kFused: FusedCounts
+  uint8_t unknown_at;  // with kFused and not kListed: the first unknown token of the path
+  uint16_t fused;      // with kFused: FusedCounts; with kListed how long the list is
+};
+
+// Of a list behind the ids of a path, where each token that is fused leaves a place: an unknown
+// token of several characters.
+struct ListedUnknown {
+  uint32_t at, chars;
+
+  static int32_t Pack(uint32_t at, uint32_t chars) {
+    static_assert(sizeof(Path::count) == 2);
+    return static_cast<int32_t>(at << 16 | chars);
+  }
+  explicit ListedUnknown(int32_t packed)
+      : at(static_cast<uint32_t>(packed) >> 16), chars(packed & 0xffff) {}
 };
 
 // How many characters each of the first unknown tokens of a path stands for, in their order.
@@ -67,13 +80,13 @@ class FusedCounts {
   uint16_t bits_;
 };
 
-// The unknown tokens of a path in one number: below 0 if some stand for several characters and it is
-// told for how many.
+// The unknown tokens of a path in one number: below 0 if some stand for several characters and it
+// is told for how many.
 class FusedNote {
  public:
   explicit FusedNote(int32_t bits) : bits_(static_cast<uint32_t>(bits)) {}
   explicit FusedNote(const Path& path) {
-    if ((path.flags & (Path::kFused | Path::kUncounted)) != Path::kFused) return;
+    if ((path.flags & (Path::kFused | Path::kListed)) != Path::kFused) return;
     bits_ = 1u << 31 | uint32_t{path.unknown_at} << 16 | path.fused;
   }
   int32_t bits() const { return static_cast<int32_t>(bits_); }

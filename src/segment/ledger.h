@@ -30,7 +30,7 @@ struct FusedUnknown {
 };
 
 struct LedgerScratch {
-  static constexpr uint32_t kMaxFused = 64;  // between two searches
+  static constexpr uint32_t kMaxFused = 128;  // between two searches
   FusedUnknown* fused = nullptr;
   // A span, or of one that comes in parts the last one and as much before it that is not settled.
   static constexpr uint32_t kLatticeCodes = 2 * PathSearch::kCapacity;
@@ -87,18 +87,32 @@ class ScoreLedger {
   uint64_t* bound() { return &bound_; }
   uint64_t bound_so_far() const { return bound_; }
 
-  // Remembers of a path how many characters its unknown tokens stand for; its tokens stand in the
-  // sink from `token` on, or are written next. False if that is not known, and the path has to be
-  // searched.
-  bool NoteFused(const Path& path, const int32_t* ids, uint32_t token) {
+  // Remembers of a path, of codes, how many characters its unknown tokens stand for; its tokens
+  // stand in the sink from `token` on, or are written next. False if those are too many or tokens
+  // are not kept: the path has to be searched.
+  bool NoteFused(const Path& path, std::span<const uint16_t> codes, const int32_t* ids,
+                 uint32_t token, const TokenSink& sink) {
     if ((path.flags & Path::kFused) == 0 || !counts_unknown_) return true;
-    if ((path.flags & Path::kUncounted) != 0 || !HasRoomToNote()) return false;
-    Note(FusedNote(path), ids, path.count, token);
+    const bool listed = (path.flags & Path::kListed) != 0;
+    const uint32_t most = listed ? path.fused : FusedCounts::kMaxTokens;
+    if (fused_count_ + most > LedgerScratch::kMaxFused) [[unlikely]] {
+      if (most > LedgerScratch::kMaxFused || sink.count > sink.capacity) return false;
+      if constexpr (!kGoesOn) FindWord(codes, token, sink);
+      if (!CatchUp(token, sink)) return false;
+    }
+    if (!listed) {
+      Note(FusedNote(path), ids, path.count, token);
+      return true;
+    }
+    for (const int32_t *list = ids + path.count, *end = list + path.fused; list != end; ++list) {
+      const ListedUnknown unknown(*list);
+      scratch_.fused[fused_count_++] = {token + unknown.at, unknown.chars};
+    }
     return true;
   }
 
-  // The same of `count` ids with such a note, where the score goes on: without room to remember, the
-  // score before them is made up for. A reason if that cannot be told.
+  // The same of `count` ids with such a note, where the score goes on: without room to remember,
+  // the score before them is made up for. A reason if that cannot be told.
   rankfeed_reason NoteCounted(FusedNote note, const int32_t* ids, uint32_t count, uint32_t token,
                               const TokenSink& sink) {
     if (!HasRoomToNote()) [[unlikely]] {
@@ -162,7 +176,7 @@ class ScoreLedger {
   // Makes score_ the one in front of codes, behind the tokens in the sink.
   rankfeed_reason CatchUpTo(std::span<const uint16_t> codes, const TokenSink& sink) {
     if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
-    if constexpr (!kGoesOn) FindWord(codes, sink);
+    if constexpr (!kGoesOn) FindWord(codes, sink.count, sink);
     return CatchUp(sink.count, sink) ? RANKFEED_REASON_NONE : RANKFEED_REASON_UNKNOWN;
   }
 
@@ -186,8 +200,9 @@ class ScoreLedger {
   // HuggingFace searches each of the words that it splits on its own, from score 0. Looked for only
   // here, so that writing ids needs no look at where words begin: U+2581 stands nowhere else, so
   // nor do pieces that begin with it. Those that began before known_to_ are in its score.
-  void FindWord(std::span<const uint16_t> codes, const TokenSink& sink) {
-    uint32_t begin = sink.count;
+  // token: that codes begin with.
+  void FindWord(std::span<const uint16_t> codes, uint32_t token, const TokenSink& sink) {
+    uint32_t begin = token;
     if (codes[0] != model_.segment.config->space_code) {
       do {
         if (begin == known_to_) return;

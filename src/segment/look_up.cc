@@ -58,14 +58,18 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
                                      scratch_.repeats, &repeat_count_);
 }
 
-void LookUp::SeparateRepeats(SegmentQueue& queue, uint32_t k) {
+void LookUp::SeparateRepeats(SegmentQueue& queue, const CharacterGroups& groups, uint32_t k) {
   uint16_t* const misses = scratch_.batch.misses;
   Repeat* const repeats = scratch_.repeats;
   uint16_t* const places = scratch_.inserts;  // by segment; not in use yet
   const Segments segments = queue.segments();
   const auto note = [&](uint16_t segment, uint32_t* run) {
     const std::string_view stretch = queue.RunOf(segment, run).stretch;
-    places[segment] = queue.PlaceOf(stretch, segments.begin(segment), segments.ends[segment]);
+    const uint32_t begin = segments.begin(segment);
+    places[segment] = queue.PlaceOf(stretch, begin, segments.ends[segment]);
+    // Of a sign that marks follow.
+    const uint32_t front = begin != 0 && groups.known() ? groups.Front(stretch, begin) : 0;
+    places[segment] |= static_cast<uint16_t>(SegmentQueue::kPlaces * front);
   };
   // What was decoded before is the same in every place.
   const uint16_t first = misses[k];
@@ -95,11 +99,13 @@ void LookUp::Resolve(const SpanDecoder& spans, uint32_t end) {
   for (uint32_t k = 0; k < count; ++k) {
     const Decoded miss = decoded[k];
     const Found found = miss.cacheable ? spans.kept(miss.first) : Found{};
-    // What cannot be settled by its info is decoded once more, from its bytes.
-    if (found.info.count != 0) {
+    // What its info does not settle is decoded once more, from its bytes. Of what it never settles
+    // the span is searched, if it is not a short one.
+    const bool settles = found.info.exact_below != 0;
+    if (found.info.count != 0 && (settles || spans.IsShort(miss.first))) {
       all[miss.segment] = found;
       inserts[insert_count] = miss.segment;
-      insert_count += found.info.exact_below != 0;
+      insert_count += settles;
     } else {
       all[miss.segment].ids = nullptr;
       decoded[left++] = miss;
@@ -118,8 +124,13 @@ void LookUp::ResolveRepeats(uint32_t end) {
     const auto [segment, of] = scratch_.repeats[k];
     found[segment] = found[of];
     if (found[of].ids != nullptr) continue;
-    const Decoded* miss = decoded + decoded_count_ - 1;
-    while (miss->segment != of) --miss;
+    // A miss, or itself a repeat of one.
+    const auto before = [](const Decoded& a, uint16_t wanted) { return a.segment < wanted; };
+    const Decoded* miss = std::lower_bound(decoded, decoded + own, of, before);
+    if (miss == decoded + own || miss->segment != of) {
+      miss = decoded + decoded_count_ - 1;
+      while (miss->segment != of) --miss;
+    }
     decoded[decoded_count_] = *miss;
     decoded[decoded_count_++].segment = segment;
   }

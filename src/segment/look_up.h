@@ -13,6 +13,7 @@
 #include "base/layout.h"
 #include "image/format.h"
 #include "segment/cache.h"
+#include "segment/groups.h"
 #include "segment/key.h"
 #include "segment/queue.h"
 #include "segment/spans.h"
@@ -91,7 +92,7 @@ class LookUp {
 
   // Miss k became what it did for what is next to it. Repeats behind it in another place than those
   // that they repeat become misses. Once a batch: O(misses + repeats).
-  void SeparateRepeats(SegmentQueue& queue, uint32_t k);
+  void SeparateRepeats(SegmentQueue& queue, const CharacterGroups& groups, uint32_t k);
 
   // What misses were decoded to: room for as many, in order, and how many there are.
   Decoded* decoded() const { return scratch_.decoded; }

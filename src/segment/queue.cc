@@ -321,12 +321,9 @@ size_t SegmentQueue::DroppedLeft(std::string_view stretch, bool* unknown) const 
 
 // Whether a stretch holds what takes the general path wherever it stands, or most often.
 bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
-  const auto plain = [](char32_t c) { return c >= ' ' && c < 0x7f; };
-  const bool all_plain = std::all_of(stretch.begin(), stretch.end(), [&](char byte) {
-    return plain(static_cast<unsigned char>(byte));
-  });
+  const bool all_plain = std::all_of(stretch.begin(), stretch.end(),
+                                     [](char byte) { return byte >= ' ' && byte < 0x7f; });
   if (all_plain) return false;  // as nearly always
-  const auto isolated = [&](size_t at) { return isolated_.Has(static_cast<uint8_t>(stretch[at])); };
   // Of the character before: white space of any kind, or such that is a character alone.
   bool space = false, other_space = false;
   for (size_t at = 0; at < stretch.size();) {
@@ -339,11 +336,6 @@ bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
     if ((general && space) || (separator && other_space)) return true;
     space = general || separator;
     other_space = general;
-    // At the begin, and behind another sign, it is known that a word begins (segment/decode.cc).
-    if (!plain(c.code_point) && at > 1 && isolated(at - 1) && !isolated(at - 2) &&
-        scanner_.JoinsPunctuation(stretch, at)) {
-      return true;
-    }
     at += c.size;
   }
   return false;

@@ -131,6 +131,8 @@ class SegmentQueue {
   SegmentRun& front() { return scratch_.runs[first_run_]; }
   // What is next to bytes [begin, end) of a stretch, as far as it makes a difference to what those
   // become: an end of the stretch, isolated punctuation, or what is a line end where they vanish.
+  // A number below kPlaces.
+  static constexpr uint16_t kPlaces = 16;
   uint16_t PlaceOf(std::string_view stretch, uint32_t begin, uint32_t end) const {
     const auto kind = [&](uint32_t at, char of_line_end) {
       if (isolated_.Has(static_cast<uint8_t>(stretch[at]))) return 1;

@@ -142,7 +142,11 @@ template <bool kIsolates>
     uint64_t starts = ~s & (s1 | c | c1);
     for (uint64_t ask = starts & c1 & other; ask != 0; ask &= ask - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
-      starts ^= uint64_t{JoinsPunctuation(text_, base + bit)} << bit;
+      if (!JoinsPunctuation(text_, base + bit)) continue;
+      // Nor does one begin there, where it may become a letter of the word before.
+      const bool marked = bit != 0 && MarksPunctuation(base + bit);
+      const uint64_t sign = marked ? uint64_t{1} << (bit - 1) : 0;
+      starts &= ~(uint64_t{1} << bit | (sign & ~(s1 | c1)));
     }
     const uint64_t empty = s & (c >> 1 | next_common << 63), empty1 = empty << 1 | last->empty;
     last->empty = empty >> 63;
@@ -157,6 +161,14 @@ template <bool kIsolates>
     starts ^= uint64_t{BoundaryForbidden(base + bit, before)} << bit;
   }
   return {starts, ~s1 & (s | starts), s1};
+}
+
+// Whether the character at `at` is a mark that is read together with the punctuation before it.
+bool SegmentScanner::MarksPunctuation(size_t at) const {
+  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  const uint32_t sign = char_info[static_cast<unsigned char>(text_[at - 1])];
+  const utf8::Decoded c = utf8::Decode(text_, at);
+  return c.valid && (char_info[c.code_point] & image::JoiningMarks(sign)) != 0;
 }
 
 bool SegmentScanner::JoinsPunctuation(std::string_view text, size_t at) const {

@@ -128,6 +128,7 @@ class SegmentScanner {
   void ApplySpaceRules(const ClassMasks* classes, uint32_t words, BoundaryMasks* boundaries);
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
   void MarkWordEnds(const Segments& segments, uint32_t count) const;
+  bool MarksPunctuation(size_t at) const;
   bool BoundaryForbidden(size_t at, bool before) const;
   bool BoundaryForbiddenByMarks(size_t at, bool before) const;
 

@@ -16,32 +16,53 @@ void PathSearch::Carve(Layout& layout) {
   paths_ = layout.Take<Path>(kMaxSpans);
 }
 
-void FuseUnknown(const Lattice& lattice, int32_t end, Path* path) {
-  int32_t* const ids = lattice.ids;
-  int32_t* out = ids + path->first_id;
-  bool after_unknown = false;
-  uint32_t unknown_tokens = 0, unknown_at = 0;
-  uint32_t chars[FusedCounts::kMaxTokens] = {};
-  for (int32_t i = path->first_id; i < end; ++i) {
-    const bool unknown = ids[i] == int32_t{image::kEdgeUnknown};
-    if (unknown) path->flags |= Path::kUnknown;
-    if (ids[i] == int32_t{image::kEdgeLiteral}) path->flags |= Path::kLiteral;
-    if (!(unknown && after_unknown)) {
-      if (unknown && unknown_tokens++ == 0) {
-        unknown_at = static_cast<uint32_t>(out - (ids + path->first_id));
-      }
-      *out++ = unknown ? static_cast<int32_t>(lattice.unk_id) : ids[i];
-    }
-    if (unknown && unknown_tokens <= FusedCounts::kMaxTokens) ++chars[unknown_tokens - 1];
-    after_unknown = unknown;
+// Puts the list of them behind the ids of the path, which hold -n for one that stands for n.
+static uint32_t ListUnknown(int32_t* ids, uint32_t count, uint32_t unk_id) {
+  int32_t* list = ids + count;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (ids[i] >= 0) continue;
+    *list++ = ListedUnknown::Pack(i, static_cast<uint32_t>(-ids[i]));
+    ids[i] = static_cast<int32_t>(unk_id);
   }
-  const auto more = static_cast<uint16_t>(ids + end - out);  // characters that are fused to others
-  if (more != 0) path->flags |= Path::kFused;
-  path->fused = FusedCounts::Of(chars, unknown_tokens).bits();
+  return static_cast<uint32_t>(list - ids) - count;
+}
+
+void FuseUnknown(const Lattice& lattice, int32_t end, Path* path) {
+  int32_t* const ids = lattice.ids + path->first_id;
+  const int32_t size = end - path->first_id;
+  const auto unk_id = static_cast<int32_t>(lattice.unk_id);
+  int32_t *out = ids, *first = nullptr;
+  uint32_t unknown_tokens = 0, run = 0;
+  uint32_t chars[FusedCounts::kMaxTokens] = {};
+  for (int32_t i = 0; i < size; ++i) {
+    if (ids[i] != int32_t{image::kEdgeUnknown}) {
+      if (ids[i] == int32_t{image::kEdgeLiteral}) path->flags |= Path::kLiteral;
+      *out++ = ids[i];
+      run = 0;
+      continue;
+    }
+    if (run++ == 0) {
+      if (unknown_tokens++ == 0) first = out;
+      *out++ = unk_id;
+    } else {
+      out[-1] = -static_cast<int32_t>(run);
+    }
+    if (unknown_tokens <= FusedCounts::kMaxTokens) chars[unknown_tokens - 1] = run;
+  }
+  if (unknown_tokens != 0) path->flags |= Path::kUnknown;
+  const auto count = static_cast<uint32_t>(out - ids);
+  const uint32_t unknown_at = first != nullptr ? static_cast<uint32_t>(first - ids) : 0;
+  path->count = static_cast<uint16_t>(count);
+  path->info.count = static_cast<uint8_t>(std::min<uint32_t>(count, 255));
   path->unknown_at = static_cast<uint8_t>(std::min(unknown_at, 0xffu));
-  if (more != 0 && (path->fused == 0 || unknown_at > 0xff)) path->flags |= Path::kUncounted;
-  path->count = static_cast<uint16_t>(out - (ids + path->first_id));
-  path->info.count = static_cast<uint8_t>(std::min<uint32_t>(path->count, 255));
+  path->fused = 0;
+  if (ids + size == out) return;  // no character is fused to another
+  path->flags |= Path::kFused;
+  const uint32_t listed = ListUnknown(ids, count, lattice.unk_id);
+  path->fused = FusedCounts::Of(chars, unknown_tokens).bits();
+  if (path->fused != 0 && unknown_at <= 0xff) return;
+  path->flags |= Path::kListed;
+  path->fused = static_cast<uint16_t>(listed);
 }
 
 void PathSearch::Solve(const Model& model, const KernelTable& many, const ExactnessRule& rule) {

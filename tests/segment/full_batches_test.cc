@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <span>
 
 #include "segment/search.h"
 #include "segment/word_forms.h"
@@ -85,6 +86,68 @@ TEST(FullBatches, IdsAndOffsetsEqualThoseOfTheGeneralPath) {
       ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
       ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
     }
+  }
+}
+
+// What is read together with marks behind it, and marks; what may end a span before those, and what
+// joins all that is next to it.
+const char* const kJoined[] = {
+    "a",      "e",          "<",      "=",      ">",      "k",      "3",      ")",      "bc",
+    "\u0301", "\u0338",     "\u0323", "\u0308", "\u0344", "\u3099", "\u2057", "\u00e9", "\u00bd",
+    "\ufdfa", "\u304b",     "\u1112", "\u1161", "\u11a8", "\uac00", "\u0600", "\u0f77", "\u2a0c",
+    "\u0e33", "\U0001f468", "\u200d", "\u200b", "\u00ad", "\u0434", "\u4e2d", "\u2026", "\u00bc"};
+
+// A few of them in any order, with hardly a place to cut a stretch at: groups of characters go over
+// the ends of batches and spans, and become what spans may not end next to.
+std::string JoinedText(std::mt19937_64& random) {
+  const char* atoms[6];
+  const size_t count = 2 + random() % 5;
+  for (size_t i = 0; i < count; ++i) atoms[i] = kJoined[random() % std::size(kJoined)];
+  const uint64_t spaces = random() % 3 == 0 ? 100 : ~uint64_t{0};
+  std::string text;
+  for (size_t left = random() % (random() % 2 == 0 ? 200 : 1500); left > 0; --left) {
+    text += random() % spaces == 0 ? " " : atoms[random() % count];
+  }
+  return text;
+}
+
+TEST(FullBatches, GroupsAtTheirEndsAreWhatTheyAreElsewhere) {
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image image(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    std::mt19937_64 random(31);
+    for (int round = 0; round < static_cast<int>(Scaled(300)); ++round) {
+      const std::string text = JoinedText(random);
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+    }
+  }
+}
+
+// Nor do they take a text to the general path: not where a span was cut before one, nor where a
+// sign that is isolated comes behind others and has a mark.
+TEST(FullBatches, TextsOfGroupsStayOnTheFastRoad) {
+  const char* const atoms[] = {")", "\u2057", "<\u0301", "\u2057<\u0301", "\u0301", "<"};
+  const char* const signs[] = {"\u2057", "<\u0301", "a&\u0301", "\u2057=\u0338", "b=\u0338", "'"};
+  const auto text = [](std::span<const char* const> of, std::mt19937_64& random) {
+    std::string all;
+    while (all.size() < 4000) all += of[random() % of.size()];
+    return all;
+  };
+  std::mt19937_64 random(37);
+  for (const char* name : {"A", "B", "DeBERTa", "DeBERTa, punctuation", "A, punctuation"}) {
+    const Image image(Form(name));
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    for (uint32_t round = 0; round < 20; ++round) {
+      const std::string all = text(round % 2 == 0 ? std::span(atoms) : std::span(signs), random);
+      EXPECT_EQ(Encode(fast, all, 0), Encode(plain, all, 0)) << name;
+    }
+    // Where signs are isolated, a mark that is read with one may come behind the end of a batch.
+    const bool isolates = std::string_view(name).ends_with("punctuation");
+    const RoadCounts roads = fast.Roads();
+    EXPECT_GE(roads[RANKFEED_REASON_NONE].texts, isolates ? 10u : 20u) << name;
   }
 }
 
