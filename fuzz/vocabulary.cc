@@ -355,13 +355,20 @@ std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
     pre_tokenizer = R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},)" +
                     DrawMetaspace(in, first_allowed) + "]}";
   } else if (stages == 3 && in.OneIn(2)) {  // as DeBERTa's that split at punctuation, or digits
-    static const char* const kIsolating[] = {
+    static const char* const kBesideSigns[] = {
         R"({"type":"Punctuation","behavior":"Isolated"},)",
-        R"({"type":"Punctuation","behavior":"Isolated"},)",
+        R"({"type":"Punctuation","behavior":"Contiguous"},)",
+        R"({"type":"Punctuation","behavior":"MergedWithPrevious"},)",
+        R"({"type":"Punctuation","behavior":"MergedWithNext"},)",
         R"({"type":"Digits","individual_digits":true},)",
+        R"({"type":"Digits","individual_digits":false},)",
+        R"({"type":"Whitespace"},)",
+        R"({"type":"Split","pattern":{"String":"a"},"behavior":"Contiguous","invert":false},)",
+        R"({"type":"Split","pattern":{"String":"\u0301"},"behavior":"MergedWithNext","invert":true},)",
+        R"({"type":"WhitespaceSplit"},{"type":"Digits","individual_digits":false},)",
         R"({"type":"Digits","individual_digits":true},{"type":"Punctuation","behavior":"Isolated"},)"};
     const bool runs = !in.OneIn(4);
-    pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" + std::string(in.Pick(kIsolating)) +
+    pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" + std::string(in.Pick(kBesideSigns)) +
                     DrawMetaspace(in, first_allowed && !runs) + "]}";
     if (runs) {
       const std::string run = R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})";

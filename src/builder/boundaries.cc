@@ -34,12 +34,11 @@ ByteSet CommonBytes(const Model& model, const PieceNeighbours& neighbours,
   return bytes;
 }
 
-ByteSet IsolatedBytes(const Model& model, const Pipeline& pipeline) {
-  ByteSet bytes;
-  for (uint8_t b = 0; b < 128; ++b) {
-    if (unicode::HasProp(model, b, image::IsolatedProps(pipeline.rules))) bytes.Add(b);
-  }
-  return bytes;
+// Whether a byte is itself, whatever comes before it.
+bool Stays(uint32_t info) {
+  constexpr uint32_t kOther = image::kCharExpands | image::kCharNormalizes |
+                              image::kCharGeneralPath | image::kCharSpace | image::kCharMarks;
+  return (info & kOther) == 0;
 }
 
 class Finder {
@@ -117,23 +116,30 @@ class Finder {
 
 }  // namespace
 
-bool IsolatedBytesStay(const Model& model, const Pipeline& pipeline, const Characters& characters) {
-  constexpr uint32_t kOther = image::kCharExpands | image::kCharNormalizes |
-                              image::kCharGeneralPath | image::kCharSpace | image::kCharMarks;
-  const ByteSet isolated = IsolatedBytes(model, pipeline);
-  bool stay = true;
+std::optional<ByteSet> AsciiSigns(const Model& model, const Pipeline& pipeline,
+                                  const Characters& characters) {
+  ByteSet signs;
   for (uint8_t b = 0; b < 128; ++b) {
-    stay &= !isolated.Has(b) || (characters.info(b) & kOther) == 0;
+    if (!image::IsSign(b, model.props[b], pipeline.rules, pipeline.sign)) continue;
+    const uint32_t info = characters.info(b);
+    if (Stays(info)) {
+      signs.Add(b);
+      continue;
+    }
+    // Of a control character that changes its list says what it becomes.
+    const bool control = b < 0x20 || b == 0x7f;
+    const bool changes = (info & (image::kCharExpands | image::kCharSpace)) != 0;
+    if (!control || !changes) return std::nullopt;
   }
-  return stay;
+  return signs;
 }
 
 Boundaries FindBoundaries(const Model& model, const Pipeline& pipeline,
                           const PieceNeighbours& neighbours, const CharsmapKeys& keys,
                           const NormalizedCharacters& normalized, Characters* characters) {
   Boundaries found;
-  found.common = (pipeline.rules & image::kIsolates) != 0
-                     ? IsolatedBytes(model, pipeline)
+  found.common = (pipeline.rules & image::kSigns) != 0
+                     ? AsciiSigns(model, pipeline, *characters).value_or(ByteSet{})
                      : CommonBytes(model, neighbours, *characters);
   const Finder finder(model, pipeline, neighbours, keys, normalized, found.common, *characters);
   for (char32_t cp = 0; cp < 0x110000; ++cp) {

@@ -8,6 +8,8 @@
 // because common bytes are pieces themselves.
 #pragma once
 
+#include <optional>
+
 #include "base/byte_set.h"
 #include "builder/characters.h"
 #include "builder/charsmap_keys.h"
@@ -19,9 +21,10 @@ struct Boundaries {
   ByteSet common, letters;  // SegmentConfig::common and letters
 };
 
-// Where punctuation or digits are isolated, the common bytes are those of ASCII, and segments end
-// around each of them. Whether each is itself, whatever comes before it.
-bool IsolatedBytesStay(const Model& model, const Pipeline& pipeline, const Characters& characters);
+// Where words end beside signs, the common bytes are those of ASCII, and segments end where words
+// do. Nothing if one of them is not itself, whatever comes before it.
+std::optional<ByteSet> AsciiSigns(const Model& model, const Pipeline& pipeline,
+                                  const Characters& characters);
 
 // Sets kCharNoBoundary of characters. O(characters).
 Boundaries FindBoundaries(const Model& model, const Pipeline& pipeline,

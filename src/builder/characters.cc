@@ -101,10 +101,9 @@ bool Characters::WhiteSpace(char32_t cp) const {
   return model_.props.present() && (model_.props[cp] & image::kWhiteSpace) != 0;
 }
 
-// Whether it is punctuation, or a digit, that is a word of its own.
-bool Characters::IsIsolated(char32_t cp) const {
-  const uint32_t props = image::IsolatedProps(pipeline_.rules);
-  return props != 0 && unicode::HasProp(model_, cp, props);
+bool Characters::IsSign(char32_t cp) const {
+  return (pipeline_.rules & image::kSigns) != 0 &&
+         image::IsSign(cp, model_.props[cp], pipeline_.rules, pipeline_.sign);
 }
 
 uint32_t Characters::GraphemeOf(char32_t cp) const {
@@ -138,7 +137,7 @@ uint32_t Characters::Meaning(char32_t cp) {
   char room[4], own[4];
   const std::string_view normal = Normalized(cp, room), c(own, utf8::Encode(cp, own));
   const bool separator = cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp));
-  constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kIsolates;
+  constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kSpaceBeforeSignIsWord;
   if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(WordStart(model_));
   // Only ASCII characters are looked at for such tokens (segment/normalized_tokens.h).
   if (!token_begins_.empty() && (cp >= 0x80 || normal.size() != 1) &&
@@ -155,14 +154,14 @@ uint32_t Characters::Meaning(char32_t cp) {
     return image::kCharSpace;
   }
   // ASCII's are common bytes.
-  if (cp >= 0x80 && IsIsolated(cp)) return Expansion(cp, normal);
+  if (cp >= 0x80 && IsSign(cp)) return Expansion(cp, normal);
   return CharOf(cp);
 }
 
-// Of a character that becomes something else, or several words.
+// Of a character that becomes something else, or is a sign.
 uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
   std::vector<uint16_t> list = {0};
-  bool spaces = false;
+  bool spaces = false;  // or signs
   for (size_t at = 0; at < normal.size();) {
     const utf8::Decoded out = utf8::Decode(normal, at);
     at += out.size;
@@ -175,11 +174,10 @@ uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
         (!pipeline_.sentencepiece && WhiteSpace(out.code_point))) {
       return image::kCharGeneralPath;
     }
-    const bool isolated = IsIsolated(out.code_point);
-    if (isolated) list.push_back(image::kWordEnd);
+    const bool sign = IsSign(out.code_point);
+    if (sign) list.push_back(image::kSign);
     list.push_back(static_cast<uint16_t>(CodeOf(out.code_point)));
-    if (isolated) list.push_back(image::kWordEnd);
-    spaces |= isolated;
+    spaces |= sign;
   }
   // ASCII bytes that change are lists, so that no common byte is one of them (boundaries.cc), but
   // for letters, which never are.

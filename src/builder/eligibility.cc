@@ -3,10 +3,11 @@
 //
 // Eligible are SentencePiece models with a space, U+2581 mostly, in front of words or behind them,
 // and HuggingFace pipelines that make a U+2581 of every space: Metaspace, with split perhaps behind
-// WhitespaceSplit or behind Punctuation and Digits that isolate, in any order, or a Replace at the
-// end of the normalizer. A Split that never finds its pattern is no part of a pipeline. No piece
-// holds a U+2581 but at its front, or at its end where words end with one, or words are searched one
-// by one anyway. What the normalizer may do is in normalized_characters.h.
+// WhitespaceSplit, and behind what ends words beside signs and takes none out: Punctuation, Digits
+// Whitespace and a Split on one character; or a Replace at the end of the normalizer. A Split that never finds its pattern
+// is no part of a pipeline. No piece holds a U+2581 but at its front, or at its end where words end
+// with one, or words are searched one by one anyway. What the normalizer may do is in
+// normalized_characters.h.
 #include "builder/eligibility.h"
 
 #include <algorithm>
@@ -91,14 +92,90 @@ bool NeverSplits(const Model& model, const Step& step) {
          });
 }
 
-// What a step makes words of their own, character by character; 0 for another step. No character is
-// both, so that of two such steps each leaves what the other has parted.
-uint32_t Isolates(const Step& step) {
-  if (step.op == static_cast<uint32_t>(Op::kPunctuation) && step.arg0 == image::kIsolated) {
-    return image::kIsolatesPunctuation;
+// The same of matches as of what is between them: that is one match, and so is each sign.
+uint32_t Inverted(uint32_t behavior) {
+  switch (behavior) {
+    case image::kMergedWithPrevious:
+      return image::kMergedWithNext;
+    case image::kMergedWithNext:
+      return image::kMergedWithPrevious;
+    default:
+      return behavior;
   }
-  const bool digits = step.op == static_cast<uint32_t>(Op::kDigits) && step.arg0 != 0;
-  return digits ? uint32_t{image::kIsolatesDigits} : 0;
+}
+
+// Where a step that matches signs ends words beside them; 0 where some text is taken out.
+uint32_t EndsOf(uint32_t behavior) {
+  switch (behavior) {
+    case image::kIsolated:
+      return image::kEndsBeforeSign | image::kEndsBehindSign | image::kEndsBetweenSigns;
+    case image::kContiguous:
+      return image::kEndsBeforeSign | image::kEndsBehindSign;
+    case image::kMergedWithPrevious:
+      return image::kEndsBehindSign | image::kEndsBetweenSigns;
+    case image::kMergedWithNext:
+      return image::kEndsBeforeSign | image::kEndsBetweenSigns;
+    default:
+      return 0;
+  }
+}
+
+// The one character that a Split looks for, if it may be a sign; 0 otherwise. What that is in spaces
+// and U+2581 is not told by what normalized characters are.
+char32_t OneSign(const Model& model, const Step& step) {
+  const std::string_view pattern = model.text(step.a);
+  if (pattern.empty()) return 0;
+  const utf8::Decoded c = utf8::Decode(pattern, 0);
+  const bool space = c.code_point == kMetaspace || (model.props[c.code_point] & image::kWhiteSpace) != 0;
+  return c.size == pattern.size() && !space ? c.code_point : 0;
+}
+
+// What a step says of signs, image::SegmentRule; 0 for another step.
+uint32_t SignRules(const Model& model, const Step& step) {
+  uint32_t signs = 0, behavior = image::kContiguous;
+  switch (Op{step.op}) {
+    case Op::kPunctuation:
+      signs = image::kSignsArePunctuation;
+      behavior = step.arg0;
+      break;
+    case Op::kDigits:
+      signs = image::kSignsAreDigits;
+      if (step.arg0 != 0) behavior = image::kIsolated;
+      break;
+    case Op::kWhitespace:
+      signs = image::kSignsAreNoWords;
+      break;
+    case Op::kSplitString:
+      if (OneSign(model, step) == 0) return 0;
+      signs = image::kSignIsCharacter;
+      behavior = step.arg0;
+      if (step.arg1 != 0) behavior = Inverted(behavior);  // all but the signs are matches
+      break;
+    default:
+      return 0;
+  }
+  const uint32_t ends = EndsOf(behavior);
+  return ends != 0 ? signs | ends : 0;
+}
+
+// What two steps say together: a word ends where either ends one. 0 where signs of one are to be
+// told from those of the other: unless the signs are the same, each of them must be a word.
+uint32_t Together(uint32_t first, uint32_t second) {
+  const uint32_t both = first | second;
+  const auto isolates = [](uint32_t rules) {
+    return (rules & image::kEndsAtSigns) == image::kEndsAtSigns;
+  };
+  const bool same = ((first ^ second) & image::kSigns) == 0;
+  return first == 0 || same || (isolates(first) && isolates(second)) ? both : 0;
+}
+
+// Of a Split its sign. False if there is another one already.
+bool SetSign(const Model& model, const Step& step, Pipeline* pipeline) {
+  if (step.op != static_cast<uint32_t>(Op::kSplitString)) return true;
+  const char32_t sign = OneSign(model, step);
+  const bool other = pipeline->sign != 0 && pipeline->sign != sign;
+  pipeline->sign = sign;
+  return !other;
 }
 
 std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
@@ -106,8 +183,8 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
   for (const Step& step : model.normalizer) {
     pipeline.precompiled |= step.op == static_cast<uint32_t>(Op::kPrecompiled);
   }
-  const Step *metaspace = nullptr, *isolating = nullptr;
-  uint32_t isolates = 0;
+  const Step *metaspace = nullptr, *at_signs = nullptr;
+  uint32_t sign_rules = 0;
   pipeline.words = Words::kTrailing;
   bool splits = false;
   for (const Step& step : model.pre_tokenizer) {
@@ -116,9 +193,14 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
     const bool first = &step == model.pre_tokenizer.data();
     if (first && step.op == static_cast<uint32_t>(Op::kWhitespaceSplit)) {
       pipeline.words = Words::kSplitAtWhiteSpace;
-    } else if (metaspace == nullptr && pipeline.words == Words::kTrailing && Isolates(step) != 0) {
-      isolates |= Isolates(step);
-      isolating = &step;
+    } else if (const uint32_t rules = SignRules(model, step);
+               metaspace == nullptr && rules != 0 && Together(sign_rules, rules) != 0 &&
+               SetSign(model, step, &pipeline)) {
+      sign_rules |= rules;
+      at_signs = &step;
+      if (step.op == static_cast<uint32_t>(Op::kWhitespace)) {
+        pipeline.words = Words::kSplitAtWhiteSpace;
+      }
     } else if (metaspace == nullptr && step.op == static_cast<uint32_t>(Op::kMetaspace) &&
                model.text(step.a) == kMetaspaceBytes) {
       metaspace = &step;
@@ -135,16 +217,18 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
   if (prepends == image::kPrependFirst) pipeline.rules |= image::kPrependOnlyFirst;
   if (prepends == image::kPrependNever) pipeline.rules |= image::kPrependsNever;
   // Each part of a stretch would begin with a U+2581, or none; or there would be one part.
-  if (pipeline.words == Words::kSplitAtWhiteSpace &&
-      (pipeline.rules != 0 || pipeline.whole || replaces)) {
+  const bool drops_spaces = pipeline.words == Words::kSplitAtWhiteSpace;
+  const bool each_word = pipeline.rules == 0 && !pipeline.whole && !replaces;
+  if (drops_spaces && at_signs == nullptr && !each_word) {
     return OffTheFastRoad{FastRoadReason::kPreTokenizer, metaspace->op};
   }
-  if (isolating == nullptr) return pipeline;
+  if (at_signs == nullptr) return pipeline;
   // Words that begin without a U+2581 are not told from what comes before them.
-  if (pipeline.rules != 0 || pipeline.whole || replaces) {
-    return OffTheFastRoad{FastRoadReason::kPreTokenizer, isolating->op};
+  if (!each_word) return OffTheFastRoad{FastRoadReason::kPreTokenizer, at_signs->op};
+  pipeline.rules = sign_rules;
+  if (!drops_spaces && (sign_rules & image::kEndsBeforeSign) != 0) {
+    pipeline.rules |= image::kSpaceBeforeSignIsWord;
   }
-  pipeline.rules = isolates;
   return pipeline;
 }
 

@@ -403,6 +403,8 @@ OffTheFastRoad NormalizedCharacters::SettleSpaces(Pipeline* pipeline) {
   if (to_metaspace && last_change_ > collapse) return Because(*collapse);
   if (pipeline->words == Words::kSplitAtWhiteSpace) {
     pipeline->rules |= image::kSpaceHasNoOffsets;
+    // In front of a sign that U+2581 would be a word.
+    if (to_metaspace && (pipeline->rules & image::kSigns) != 0) return Because(*collapse);
     if (to_metaspace) pipeline->rules |= image::kNoOffsets;  // but that has those of the spaces
     return to_metaspace ? SettleMetaspaces() : OffTheFastRoad{};  // however many spaces there are
   }

@@ -73,6 +73,17 @@ bool SymbolsCanBeFound(const Model& model, const Characters& characters) {
   return true;
 }
 
+OffTheFastRoad BecauseOfSigns(const Pipeline& pipeline) {
+  const bool punctuation = (pipeline.rules & image::kSignsArePunctuation) != 0;
+  const bool digits = (pipeline.rules & image::kSignsAreDigits) != 0;
+  const bool words = (pipeline.rules & image::kSignsAreNoWords) != 0;
+  const image::Op op = punctuation ? image::Op::kPunctuation
+                       : digits    ? image::Op::kDigits
+                       : words     ? image::Op::kWhitespace
+                                   : image::Op::kSplitString;
+  return {FastRoadReason::kPreTokenizer, static_cast<uint32_t>(op)};
+}
+
 std::vector<uint8_t> IdCodes(const Model& model) {
   std::vector<uint8_t> codes(model.config->id_count, 0);
   for (const uint32_t id : PieceIds(model)) {
@@ -89,6 +100,7 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
   SpanTable spans = MakeSpanTable(model, neighbours, automaton);
   image::SegmentConfig config{};
   config.rules = pipeline.rules;
+  config.sign = pipeline.sign;
   config.table_bits = segments.bits;
   config.space_code = model.codes[WordStart(model)];
   config.span_bits = spans.bits;
@@ -146,15 +158,10 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
     const OffTheFastRoad off = normalized.Compose(&pipeline);
     if (off.reason != FastRoadReason::kNone) return off;
   }
-  const bool isolates = (pipeline.rules & image::kIsolates) != 0;
-  const bool punctuation = (pipeline.rules & image::kIsolatesPunctuation) != 0;
-  const OffTheFastRoad isolating{
-      FastRoadReason::kPreTokenizer,
-      static_cast<uint32_t>(punctuation ? image::Op::kPunctuation : image::Op::kDigits)};
-  // What a late Strip takes off the begin of a stretch would be a word in front of what is
-  // isolated.
-  constexpr uint32_t kNotIsolating = image::kEverySpaceIsWord | image::kDropsOtherLeft;
-  if (isolates && (pipeline.rules & kNotIsolating) != 0) return isolating;
+  const bool has_signs = (pipeline.rules & image::kSigns) != 0;
+  // What a late Strip takes off the begin of a stretch would be a word in front of a sign.
+  constexpr uint32_t kWithoutSigns = image::kEverySpaceIsWord | image::kDropsOtherLeft;
+  if (has_signs && (pipeline.rules & kWithoutSigns) != 0) return BecauseOfSigns(pipeline);
   Characters characters(model, pipeline, keys, normalized);
   if (const FastRoadReason reason = characters.Classify(); reason != FastRoadReason::kNone) {
     return OffTheFastRoad{reason};
@@ -162,7 +169,9 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   if (!SymbolsCanBeFound(model, characters)) {
     return OffTheFastRoad{FastRoadReason::kUserDefinedSymbols};
   }
-  if (isolates && !IsolatedBytesStay(model, pipeline, characters)) return isolating;
+  if (has_signs && !AsciiSigns(model, pipeline, characters).has_value()) {
+    return BecauseOfSigns(pipeline);
+  }
   const Boundaries boundaries = FindBoundaries(model, pipeline, neighbours, keys, normalized, &characters);
   Automaton automaton = BuildAutomaton(model, neighbours.parent);
   if (automaton.states.empty()) return OffTheFastRoad{FastRoadReason::kManyPieces};

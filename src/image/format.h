@@ -171,19 +171,31 @@ enum SegmentRule : uint32_t {
   // such an end take the general path.
   kDropsOtherLeft = 1 << 11,
   kDropsOtherRight = 1 << 12,
-  // Each sign of punctuation, or each digit, is a word of its own: a U+2581 stands before it and
-  // before what follows it, and spaces before it make a word of one U+2581. The common bytes are
-  // those of ASCII; of other characters kExpansions says so. Not with kEverySpaceIsWord.
-  kIsolatesPunctuation = 1 << 13,
-  kIsolatesDigits = 1 << 14,
+  // Words end beside signs, each of them where the rules below say so. Signs are punctuation,
+  // digits (whatever is numeric), all that is neither of \w nor white space, or one character. The
+  // common bytes are those of ASCII; of other characters kExpansions says so. Not with
+  // kEverySpaceIsWord.
+  kSignsArePunctuation = 1 << 13,
+  kSignsAreDigits = 1 << 14,
   // SentencePiece's treat_whitespace_as_suffix: a U+2581 stands behind a word instead, and a text
   // ends one unless kPrependsNever. Separators that follow others, or nothing, are the empty words.
   kSpaceEndsWord = 1 << 15,
+  kSignsAreNoWords = 1 << 16,
+  // Where words end: between another character and a sign, a sign and another character, two signs.
+  // A U+2581 stands before what follows.
+  kEndsBeforeSign = 1 << 17,
+  kEndsBehindSign = 1 << 18,
+  kEndsBetweenSigns = 1 << 19,
+  // With kEndsBeforeSign: spaces before a sign make a word of one U+2581.
+  kSpaceBeforeSignIsWord = 1 << 20,
+  kSignIsCharacter = 1 << 21,  // SegmentConfig::sign
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
-inline constexpr uint32_t kIsolates = kIsolatesPunctuation | kIsolatesDigits;
-inline constexpr uint32_t kSegmentRules = (1 << 16) - 1;
+inline constexpr uint32_t kSigns =
+    kSignsArePunctuation | kSignsAreDigits | kSignsAreNoWords | kSignIsCharacter;
+inline constexpr uint32_t kEndsAtSigns = kEndsBeforeSign | kEndsBehindSign | kEndsBetweenSigns;
+inline constexpr uint32_t kSegmentRules = (1 << 22) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;
@@ -193,9 +205,9 @@ struct SegmentConfig {
   uint32_t root_base;
   double cost_unit;  // of costs (builder/automaton.cc), a power of two, kMaxCostUnit at most
   uint32_t span_bits;
-  uint32_t reserved;
+  uint32_t sign;  // a code point, with kSignIsCharacter
   // ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
-  // and digits, or what is isolated) and the letters. No piece spans a common byte and a letter.
+  // and digits, or signs) and the letters. No piece spans a common byte and a letter.
   uint8_t separators[16], common[16], letters[16];
 };
 static_assert(sizeof(SegmentConfig) == 80);
@@ -331,13 +343,13 @@ constexpr uint32_t SpanHash(uint32_t codes, uint32_t span_bits) {
 // What a raw character means inside a word.
 // Longer replacements go through the normalizer; the longest of published charsmaps is U+FDFA's, of 18.
 inline constexpr uint32_t kMaxExpansionCodes = 24;
-inline constexpr uint16_t kWordEnd = 0xffff;  // above any code
+inline constexpr uint16_t kSign = 0xffff;  // above any code
 // Code points of up to three bytes are looked up in kCharInfo at once.
 inline constexpr uint32_t kBasicBlocks = 0x10000 >> 8;
 enum CharInfo : uint32_t {
   kCharCodeMask = 0xffff,  // character code, or with kCharExpands an index into kExpansions
   // Normalizes, on its own, to the codes of that list; with kCharSpace too, a 0 in it is a space,
-  // and a kWordEnd ends a word and begins another, as a space does.
+  // and behind a kSign comes the code of a sign.
   kCharExpands = 1 << 16,
   kCharNormalizes = 1 << 17,  // its segment must go through the normalizer
   // Its text must take the general path; with a code, only where the character is at an end of its
@@ -373,10 +385,12 @@ enum UnicodeProp : uint16_t {
   kNumeric = 1 << 8,        // char::is_numeric
   kCombiningMark = 1 << 9,  // unicode-normalization-alignments is_combining_mark
 };
-// Those of the characters that are words of their own.
-constexpr uint32_t IsolatedProps(uint32_t segment_rules) {
-  return ((segment_rules & kIsolatesPunctuation) != 0 ? uint32_t{kPunctuationProp} : 0) |
-         ((segment_rules & kIsolatesDigits) != 0 ? uint32_t{kNumeric} : 0);
+// Whether a character of those properties is a sign. one: SegmentConfig::sign.
+constexpr bool IsSign(char32_t c, uint32_t props, uint32_t segment_rules, char32_t one) {
+  return ((segment_rules & kSignsArePunctuation) != 0 && (props & kPunctuationProp) != 0) ||
+         ((segment_rules & kSignsAreDigits) != 0 && (props & kNumeric) != 0) ||
+         ((segment_rules & kSignsAreNoWords) != 0 && (props & (kWord | kWhiteSpace)) == 0) ||
+         ((segment_rules & kSignIsCharacter) != 0 && c == one);
 }
 
 // UAX #29 Grapheme_Cluster_Break, refined so that one value per code point also answers

@@ -341,9 +341,9 @@ class Verifier {
             SectionId::kSegmentTable);
     Require(w.space_code != 0 && w.space_code < codes, SectionId::kSegmentConfig);
     Require((w.rules & ~kSegmentRules) == 0, SectionId::kSegmentConfig);
-    const bool isolates = (w.rules & kIsolates) != 0;
-    const bool may_isolate = m_.huggingface() && (w.rules & kEverySpaceIsWord) == 0;
-    Require(!isolates || may_isolate, SectionId::kSegmentConfig);
+    const bool signs = (w.rules & kSigns) != 0;
+    const bool may_have_signs = m_.huggingface() && (w.rules & kEverySpaceIsWord) == 0;
+    Require(!signs || may_have_signs, SectionId::kSegmentConfig);
     const bool space_ends_word = (w.rules & kSpaceEndsWord) != 0;
     Require(!space_ends_word || !m_.huggingface(), SectionId::kSegmentConfig);
     Require(m_.config->unk_id < m_.config->id_count, SectionId::kConfig);
@@ -415,7 +415,7 @@ class Verifier {
 
   void CharInfos() {
     const uint32_t codes = m_.config->code_count;
-    const bool ends_words = (m_.segment.config->rules & kIsolates) != 0;
+    const bool signs = (m_.segment.config->rules & kSigns) != 0;
     for (uint32_t block = 0; block < kBasicBlocks; ++block) {
       if (m_.segment.char_info.blocks[block] != block)
         Require(false, SectionId::kCharInfoBlocks, block);
@@ -429,10 +429,14 @@ class Verifier {
         good = index < m_.segment.expansions.size() &&
                m_.segment.expansions[index] <= kMaxExpansionCodes &&
                m_.segment.expansions[index] < m_.segment.expansions.size() - index;
-        for (uint32_t k = 1; good && k <= m_.segment.expansions[index]; ++k) {
+        const uint32_t count = m_.segment.expansions[index];
+        const bool spaces = (c & kCharSpace) != 0;
+        bool is_sign = false;  // of the next code
+        for (uint32_t k = 1; good && k <= count; ++k) {
           const uint32_t code = m_.segment.expansions[index + k];
-          good = code == kWordEnd ? ends_words && (c & kCharSpace) != 0
-                                  : code <= codes && (code != 0 || (c & kCharSpace) != 0);
+          good = code == kSign ? signs && spaces && k < count && !is_sign
+                               : code <= codes && (code != 0 || (spaces && !is_sign));
+          is_sign = code == kSign;
         }
       }
       if (!good) Require(false, SectionId::kCharInfo, i);

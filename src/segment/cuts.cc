@@ -45,13 +45,11 @@ bool StandsAlone(const Model& model, const utf8::Decoded& c) {
 Cuts::Cuts(const Model& model, const general::AddedTokenFilter& filter)
     : model_(model),
       filter_(filter),
+      signs_(model),
       any_(PartsMakeText(model)),
       keeps_separator_(KeepsSeparator(model)) {
   const image::SegmentConfig& config = *model.segment.config;
   std::memcpy(separators_.low, config.separators, sizeof(separators_.low));
-  if ((config.rules & image::kIsolates) != 0) {
-    std::memcpy(isolated_.low, config.common, sizeof(isolated_.low));
-  }
 }
 
 uint32_t Cuts::FindLast(std::string_view text, uint32_t from, uint32_t to) const {
@@ -78,7 +76,7 @@ bool Cuts::At(std::string_view text, uint32_t at) const {
     return false;
   }
   if (IsSeparator(text[before]) || IsSeparator(text[at + 1])) return false;
-  if (isolated_.Has(static_cast<uint8_t>(text[at + 1]))) return false;  // it makes a word
+  if (signs_.Has(text[at + 1])) return false;  // it may make a word
   // Nor does an added token begin behind it, or right in front so that it may reach over it.
   if (model_.added_raw.empty()) return true;
   const uint32_t begin = at - std::min(at, model_.max_added_bytes + 1);

@@ -15,6 +15,7 @@
 #include "base/byte_set.h"
 #include "general/added_tokens.h"
 #include "image/model.h"
+#include "segment/signs.h"
 
 namespace rankfeed::segment {
 
@@ -46,7 +47,8 @@ class Cuts {
 
   const Model& model_;
   const general::AddedTokenFilter& filter_;
-  ByteSet separators_ = {}, isolated_ = {};  // punctuation, where that is isolated
+  const Signs signs_;
+  ByteSet separators_ = {};
   bool any_ = false, keeps_separator_ = false;
 };
 

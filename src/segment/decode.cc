@@ -68,14 +68,11 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
       front_vanishes_(every_space_ && model.huggingface() &&
                       (model.segment.config->rules & image::kFrontSpaceIsWord) == 0),
-      isolates_((model.segment.config->rules & image::kIsolates) != 0),
+      signs_(model),
       space_ends_word_((model.segment.config->rules & image::kSpaceEndsWord) != 0),
       leaves_nothing_(every_space_ && !model.huggingface() && !space_ends_word_),
       keeps_other_spaces_((model.segment.config->rules & image::kDropsOther) != 0 &&
                           !normalize::JoinsWhiteSpace(model)) {
-  if (isolates_) {
-    std::memcpy(isolated_.low, tables_.config->common, sizeof(isolated_.low));
-  }
   run_.basic = tables_.char_info.data;
   run_.direct = tables_.direct_codes.data();
   run_.pairs = tables_.spanned_pairs.data();
@@ -211,7 +208,8 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
   ExpandedWords* const words =
-      (info & image::kCharSpace) != 0 && skip == 0 && !space_ends_word_ ? &WordsOf(list) : nullptr;
+      (info & image::kCharSpace) != 0 && skip == 0 && !space_ends_word_ && !in_run_ ? &WordsOf(list)
+                                                                                    : nullptr;
   if (words == nullptr || !KeepsAll(*words)) {
     return AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
   }
@@ -259,7 +257,7 @@ inline bool SpanDecoder::AppendWordsAgain(std::string_view segment, size_t* at,
   if (three == 0 || three != words->three) return false;  // 0: none is kept
   const uint32_t info = words->info;
   if ((info & image::JoiningMarks(run_.previous)) != 0 || IsJoined(segment, *at + 3, info) ||
-      cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words)) {
+      cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words) || in_run_) {
     return false;
   }
   if (groups_.known()) before_space_ = OpenBefore(text);
@@ -282,7 +280,7 @@ void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
   count = 0;
   for (uint32_t i = 0; i < size; ++i) {
     codes[i] = from[i] != 0 ? from[i] : space;
-    if (from[i] != 0 && from[i] != image::kWordEnd) continue;
+    if (from[i] != 0 && from[i] != image::kSign) continue;
     if (from[i] != 0 || i == 0 || from[i - 1] == 0) {  // one that may be empty
       count = 0;
       return;
@@ -294,8 +292,8 @@ void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
 // The same of codes, 0 for a space.
 void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
                               uint32_t before, uint32_t group_end) {
-  if (isolates_) [[unlikely]] {
-    if (AddIsolating(elements, text, skip, before, group_end)) return;
+  if (signs_.any()) [[unlikely]] {
+    if (AddBesideSigns(elements, text, skip, before, group_end)) return;
   }
   if (space_ends_word_) [[unlikely]]
     return AddBehindWords(elements, text, skip, before, group_end);
@@ -363,12 +361,13 @@ Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
   }
   const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
   const bool inside = run_.resume == skip_at_;
-  *cursor = {static_cast<uint32_t>(run_.resume - segment.data()),
-             inside ? skip_ : 0,
-             inside ? group_end_ : 0,
-             run_.codes[run_.open() - 1],
-             space_ends_word_ ? cursor->word_start : !open.empty() && BeginsWord(open),
-             isolates_ && trailing_space_};
+  cursor->at = static_cast<uint32_t>(run_.resume - segment.data());
+  cursor->skip = inside ? skip_ : 0;
+  cursor->group_end = inside ? group_end_ : 0;
+  cursor->last = run_.codes[run_.open() - 1];
+  if (!space_ends_word_) cursor->word_start = !open.empty() && BeginsWord(open);
+  cursor->spaced = signs_.any() && trailing_space_;
+  cursor->in_run = in_run_ && (open.empty() || !BeginsWord(open));
   run_.size = run_.open();
   return {Kind::kFull};
 }
@@ -389,8 +388,12 @@ Outcome SpanDecoder::FullOfOne(std::string_view segment, size_t at, Cursor* curs
   }
   run_.Cut(nullptr);
   part_ = kFirstOfRuns + run_.count - 1;
-  *cursor = {static_cast<uint32_t>(end), 0, 0, run_.codes[run_.size - 1],
-             space_ends_word_ && cursor->word_start};
+  cursor->at = static_cast<uint32_t>(end);
+  cursor->skip = cursor->group_end = 0;
+  cursor->last = run_.codes[run_.size - 1];
+  cursor->word_start &= space_ends_word_;
+  cursor->spaced = false;
+  cursor->in_run = in_run_;
   return {Kind::kFull};
 }
 
@@ -407,7 +410,9 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   previous = image::kCharUnknown;  // the U+2581 before it may be
   if (cursor->at != 0) previous |= InfoBefore(segment, cursor->at);
   trailing_space_ = cursor->spaced;
-  spaces_ = word_first_ = depends_ = false;
+  in_run_ = cursor->in_run;
+  behind_sign_ = 0;
+  spaces_ = word_first_ = depends_ = joins_run_ = false;
   front_ = cursor->at == 0 && cursor->skip == 0;
   at_front_ = front_ && front_vanishes_ && before_ == kNoByte;
   if (room() < 2 * kCharRoom) return Full(segment, cursor->at, cursor);
@@ -423,16 +428,14 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
     const Outcome outcome = AppendGroup(segment, cursor->at, cursor->group_end, cursor);
     if (outcome.kind != Kind::kSearch) return outcome;
     pos = cursor->group_end;
-  } else if (front_ && isolates_ && segment.size() > 1 &&
-             isolated_.Has(static_cast<uint8_t>(text[0]))) {
-    const Outcome outcome = JoinedSign(segment, &pos, cursor);
-    if (outcome.kind != Kind::kSearch) return outcome;
   }
-  const Outcome outcome = DecodeChars(segment, pos, cursor);
+  const Outcome outcome =
+      signs_.any() ? DecodeBesideSigns(segment, pos, cursor) : DecodeChars(segment, pos, cursor);
   if (outcome.kind != Kind::kSearch) return outcome;
   if (space_ends_word_) [[unlikely]]
     return EndSegment(cursor->word_start);
   if (LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  if (signs_.in_runs() && JoinsRuns(segment)) return Outcome::General(RANKFEED_REASON_CONTEXT);
   Close();
   return {};
 }
@@ -494,6 +497,8 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
     const Outcome outcome = SpecialChar(segment, c, info, &pos, cursor);
     after_special = true;
     if (outcome.kind != Kind::kSearch) return outcome;
+    if (in_run_) [[unlikely]]
+      EndRunBefore(segment, pos);
   }
   return {};
 }
@@ -576,6 +581,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     previous = info | image::kCharUnknown;
     if (space_ends_word_) EndWord();
     Close();
+    in_run_ = false;
     Open(true, text + c.size);
     spaces_ = true;
     trailing_space_ = !every_space_;

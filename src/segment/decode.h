@@ -26,6 +26,7 @@
 #include "segment/normalized_tokens.h"
 #include "segment/queue.h"
 #include "segment/search.h"
+#include "segment/signs.h"
 #include "segment/spans.h"
 #include "unicode/properties.h"
 
@@ -39,8 +40,11 @@ struct Cursor {
   uint16_t last = 0;        // code before it; 0: none is known
   // A U+2581 stands before it; with kSpaceEndsWord, behind the segment.
   bool word_start = false;
-  // And that for a space, where it makes a word in front of isolated punctuation.
+  // And that for a space, where it makes a word in front of a sign.
   bool spaced = false;
+  bool in_run = false;  // SpanDecoder::in_run_
+  // Bytes of the segment that were found to be all signs of ASCII, or none.
+  uint32_t alike_begin = 0, alike_end = 0;
 };
 
 // What becomes of a segment that was not found, or of a batch of them.
@@ -181,7 +185,16 @@ class SpanDecoder {
   Outcome DecodeLong(std::string_view segment, Cursor* cursor);
   Outcome DecodeChars(std::string_view segment, size_t pos, Cursor* cursor);
   size_t AppendAscii(std::string_view segment, size_t at);
+  // Where words end beside signs (decode_signs.cc).
+  Outcome DecodeBesideSigns(std::string_view segment, size_t pos, Cursor* cursor);
+  Outcome DecodeSigns(std::string_view segment, size_t* at, Cursor* cursor);
+  size_t EndOfAlike(std::string_view segment, size_t at, Cursor* cursor) const;
   Outcome JoinedSign(std::string_view segment, size_t* at, Cursor* cursor);
+  bool BeginSign();
+  bool EndSign();
+  void EndRun();
+  void EndRunBefore(std::string_view segment, size_t at);
+  bool JoinsRuns(std::string_view segment);
   uint32_t InfoBefore(std::string_view segment, size_t at) const;
   bool StandsApart(std::string_view segment, size_t at, uint32_t info);
   bool EndsApart(int neighbour, uint32_t drops) const;
@@ -278,8 +291,6 @@ class SpanDecoder {
   bool Closes(uint32_t size) const;
   bool KeepsEmpty() const;
   void Close();
-  void CloseBeforeWord();
-  bool IsIsolated(char32_t c) const;
   // Whether the open span continues one of the batch before.
   bool InPart() const { return continues_ && run_.count == first_count_; }
   bool IsPart(uint32_t i) const {
@@ -301,8 +312,8 @@ class SpanDecoder {
                     uint32_t group_end = 0);
   void AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
                    uint32_t before, uint32_t group_end);
-  bool AddIsolating(std::span<const uint16_t> elements, const char* text, uint32_t skip,
-                    uint32_t before, uint32_t group_end);
+  bool AddBesideSigns(std::span<const uint16_t> elements, const char* text, uint32_t skip,
+                      uint32_t before, uint32_t group_end);
   void EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end);
   bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
@@ -337,7 +348,7 @@ class SpanDecoder {
   const uint8_t not_kept_, not_kept_of_runs_;
   const bool every_space_;         // kEverySpaceIsWord
   const bool front_vanishes_;      // a U+2581 that is put in front of nothing or a space does
-  const bool isolates_;            // kIsolates
+  const Signs signs_;
   const bool space_ends_word_;     // kSpaceEndsWord
   const bool leaves_nothing_;      // what vanishes at the begin of a segment may not be known
   const bool keeps_other_spaces_;  // white space that is none is a character
@@ -352,10 +363,13 @@ class SpanDecoder {
   // It is decoded from its begin on: nothing of it is in the batch before, not even of its first
   // character, and all of it can be taken back.
   bool front_ = false;
-  bool word_first_ = false;  // it begins with isolated punctuation
+  bool word_first_ = false;  // it begins with a sign
   bool depends_ = false;     // what it became depends on what is next to it
   bool at_front_ = false;    // a U+2581 that is not kept alone stands before the open span
-  ByteSet isolated_ = {};    // of ASCII
+  // The last code is of a sign, with which the word ends before another character.
+  bool in_run_ = false;
+  bool joins_run_ = false;  // the segment begins with a sign that goes on with the run before it
+  size_t behind_sign_ = 0;  // in it, behind the last sign of ASCII, with which nothing is read
   // Of the batch:
   bool has_cjk_ = false;    // a character from image::kFirstCjk on
   bool has_words_ = false;  // a character that became several words: `same` is of this batch
@@ -374,11 +388,12 @@ class SpanDecoder {
     const char *resume = nullptr, *skip_at = nullptr;
     uint32_t skip = 0, group_end = 0, size = 0, count = 0;
     bool trailing_space = false, word_first = false, continues = false, at_front = false;
+    bool in_run = false;
   };
   OpenSpan before_space_, before_cut_;
   OpenSpan OpenBefore(const char* text) const {
     return {text,       run_.resume,     skip_at_,    skip_,      group_end_, run_.size,
-            run_.count, trailing_space_, word_first_, continues_, at_front_};
+            run_.count, trailing_space_, word_first_, continues_, at_front_,  in_run_};
   }
   void TakeBackTo(const OpenSpan& open);
 

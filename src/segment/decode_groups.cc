@@ -14,14 +14,14 @@ using Kind = Outcome::Kind;
 // normalizer must be asked about: it goes through that with its group, what stands before it there
 // is taken back, and *at is moved behind it. Where groups cannot be told, its whole segment does.
 Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor) {
-  const size_t begin = groups_.known() ? groups_.Begin(segment, *at) : 0;
-  const size_t end = !groups_.known() ? segment.size()
-                     : begin != 0     ? groups_.EndFrom(segment, begin)
-                                      : groups_.End(segment, *at + c_size);
-  // A mark at the begin is in one cluster with the separator before it.
+  const size_t begin = groups_.known() ? std::max(groups_.Begin(segment, *at), behind_sign_) : 0;
+  const size_t end = !groups_.known()       ? segment.size()
+                     : begin != behind_sign_ ? groups_.EndFrom(segment, begin)
+                                             : groups_.End(segment, *at + c_size);
+  // A mark at the begin is in one cluster with the separator, or sign, before it.
   const bool joins_separator =
-      begin == 0 && model_.huggingface() &&
-      (tables_.char_info[utf8::DecodeInline(segment, 0).code_point] & image::kClusterMarks) != 0;
+      begin == behind_sign_ && model_.huggingface() &&
+      (tables_.char_info[utf8::DecodeInline(segment, begin).code_point] & image::kClusterMarks) != 0;
   const bool resumed = begin < cursor->at || (begin == cursor->at && skipped_ != 0);
   if (joins_separator || resumed) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
@@ -125,7 +125,7 @@ bool SpanDecoder::AppendKnownGroups(std::string_view segment, size_t* at, uint32
                                     const Cursor& cursor) {
   size_t begin = *at;
   // At the begin of a segment or batch other rules may hold.
-  if (begin <= cursor.at || (previous & image::kCharGeneralPath) != 0) return false;
+  if (begin <= cursor.at || (previous & image::kCharGeneralPath) != 0 || in_run_) return false;
   uint32_t size = known_sizes_.At(segment, begin);
   if (size == 0 || !groups_.EndsBefore(segment, begin)) return false;
   do {
@@ -137,6 +137,7 @@ bool SpanDecoder::AppendKnownGroups(std::string_view segment, size_t* at, uint32
   if (begin == *at) return false;
   run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
   before_space_ = {};
+  if (in_run_) EndRunBefore(segment, begin);
   *at = begin;
   return true;
 }
@@ -191,7 +192,7 @@ inline size_t SpanDecoder::AppendGroupAt(std::string_view segment, size_t begin,
     return begin;
   }
   const uint32_t first = known.elements[0];
-  if (first != image::kWordEnd && run_.size - run_.open() >= RunDecode::kCutFrom &&
+  if (first != image::kSign && !in_run_ && run_.size - run_.open() >= RunDecode::kCutFrom &&
       MayEndBetweenCodes(run_.codes[run_.size - 1], first)) {
     run_.Cut(text);
   }
@@ -228,6 +229,7 @@ void SpanDecoder::TakeBackTo(const OpenSpan& open) {
   word_first_ = open.word_first;
   continues_ = open.continues;
   at_front_ = open.at_front;
+  in_run_ = open.in_run;
 }
 
 // Takes the characters [begin, at) of the segment back, which were appended last. False if it is
@@ -250,7 +252,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   }
   const uint32_t left = run_.size - run_.open();
   // Whether a U+2581 that would be left stands for a space is not known any more.
-  if (left < codes || (isolates_ && left == codes + 1)) return false;
+  if (left < codes || (signs_.any() && left == codes + 1)) return false;
   run_.size -= codes;
   return true;
 }
@@ -258,9 +260,9 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
 // The same of a group of which no more is known to be left than what its characters are on their
 // own; false if it is no such.
 bool SpanDecoder::ReadAlone(std::string_view group, std::span<const uint16_t>* elements) {
-  // Signs of ASCII are words of their own only if they are left.
-  const auto isolated = [this](char byte) { return isolated_.Has(static_cast<uint8_t>(byte)); };
-  if (isolates_ && std::any_of(group.begin(), group.end(), isolated)) return false;
+  // A sign of ASCII is not known by its info.
+  const auto is_sign = [this](char byte) { return signs_.Has(byte); };
+  if (signs_.any() && std::any_of(group.begin(), group.end(), is_sign)) return false;
   uint32_t infos[CharacterGroups::kMaxAlone];
   const uint32_t count = groups_.Alone(group, infos);
   if (count == 0) return false;

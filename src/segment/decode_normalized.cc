@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // segment/decode_normalized.cc: what goes through the normalizer in a segment that is decoded to
-// spans: groups of characters that are read together, or the whole segment (decode.h, groups.h);
-// and punctuation or digits that are words of their own, in what characters and groups become. With
-// it what depends on the bytes next to a segment.
+// spans: groups of characters that are read together, or the whole segment (decode.h, groups.h).
+// With it what depends on the bytes next to a segment.
 #include <algorithm>
 #include <iterator>
 
@@ -28,64 +27,22 @@ bool SpanDecoder::IsOtherThan(char32_t c, std::string_view raw) const {
   return !keeps_other_spaces_ || raw.find(own) == std::string_view::npos;
 }
 
-// Whether it is a word of its own.
-bool SpanDecoder::IsIsolated(char32_t c) const {
-  return isolates_ && unicode::HasProp(model_, c, image::IsolatedProps(tables_.config->rules));
-}
-
-// As Close, before a word that no space comes before: one that does is a word then.
-void SpanDecoder::CloseBeforeWord() {
-  if (!trailing_space_) {
-    word_first_ |= front_ && run_.count == first_count_ && !Closes(run_.size);
-    return Close();
-  }
-  run_.Cut(nullptr);
-  trailing_space_ = false;
-}
-
-// As AddElements, of those with a kWordEnd among them; false if there is none.
-bool SpanDecoder::AddIsolating(std::span<const uint16_t> elements, const char* text, uint32_t skip,
-                               uint32_t before, uint32_t group_end) {
-  const auto end = static_cast<uint32_t>(elements.size());
-  if (std::find(elements.begin() + skip, elements.end(), image::kWordEnd) == elements.end()) {
-    return false;
-  }
-  uint32_t behind = 0;
-  for (uint32_t i = skip; i < end; ++i) {
-    const uint16_t code = elements[i];
-    const bool space = code == 0;
-    if (space || code == image::kWordEnd) {
-      space ? Close() : CloseBeforeWord();
-      run_.begins[run_.count] = static_cast<uint16_t>(run_.size);
-      behind = i + 1;
-    }
-    Add(space || code == image::kWordEnd ? metaspace_ : code);
-    trailing_space_ = space;
-  }
-  const bool spaced = trailing_space_;
-  EndElements(text, true, before + behind, group_end);
-  trailing_space_ = spaced;
-  return true;
-}
-
 // Appends a character of normalized text, element - 1 of the group from `text` to group_end.
 void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t element,
                                    uint32_t group_end) {
-  if (IsIsolated(c)) {
-    CloseBeforeWord();
-    Open(true, text, element, group_end);
+  if (signs_.Is(c)) {
+    BeginSign();
     Add(CodeOf(c));
-    Close();
-    Open(true, text, element, group_end);
-    spaces_ = true;
-    if (!has_words_) BeginWords();
+    EndSign();
     return;
   }
   if (c != ' ') {
+    if (in_run_) EndRun();
     trailing_space_ = false;
     Add(CodeOf(c));
     return;
   }
+  in_run_ = false;
   if (space_ends_word_) EndWord();
   Close();
   Open(true, text, element, group_end);
@@ -141,7 +98,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
   if (outcome.kind != Kind::kSearch) return outcome;
   const bool huggingface = model_.huggingface();
   if (leaves_nothing_ && text.empty()) return Outcome::General(RANKFEED_REASON_CONTEXT);
-  trailing_space_ = spaces_ = word_first_ = false;
+  trailing_space_ = spaces_ = word_first_ = in_run_ = joins_run_ = false;
   front_ = true;
   at_front_ = front_vanishes_ && before_ == kNoByte;
   Open(word_start, nullptr);
@@ -155,7 +112,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
     const char32_t c = utf8::DecodeValid(text.data() + pos, &size);
     pos += size;
     if (IsOtherSpace(c, segment)) return Outcome::General(RANKFEED_REASON_CONTEXT);
-    if (c != ' ' && !isolates_) {  // as AppendNormalized
+    if (c != ' ' && !signs_.any()) {  // as AppendNormalized
       trailing_space_ = false;
       Add(CodeOf(c));
       continue;
@@ -164,42 +121,9 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
   }
   if (space_ends_word_) return EndSegment(word_start);
   if (huggingface && LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  if (signs_.in_runs() && JoinsRuns(segment)) return Outcome::General(RANKFEED_REASON_CONTEXT);
   Close();
   return {};
-}
-
-// The segment begins with isolated punctuation that may be read with what follows it: a group.
-// Words begin there and behind the sign only where that stays what it is, or where one begins
-// anyway.
-Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cursor) {
-  bool begins_word =
-      before_ == kNoByte || (before_ < 0x80 && isolated_.Has(static_cast<uint8_t>(before_)));
-  if (!groups_.known()) return Outcome::General(RANKFEED_REASON_CONTEXT);
-  uint32_t front = 0;
-  if (!begins_word) {
-    front = groups_.Front(stretch_, static_cast<size_t>(segment.data() - stretch_.data()));
-    if (front == 0) return Outcome::General(RANKFEED_REASON_CONTEXT);
-    begins_word = (front & CharacterGroups::kEndsWord) != 0;
-  }
-  depends_ = true;
-  const size_t end = groups_.End(segment, 1);
-  const std::string_view group{segment.data(), end};
-  const KnownGroup known = FindGroup(group);
-  std::span<const uint16_t> elements(known.elements, known.count);
-  if (known.elements == nullptr) {
-    const rankfeed_reason reason = NotNormalizable(group);
-    if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
-    const Outcome outcome = NormalizeGroup(group, &elements);
-    if (outcome.kind != Kind::kSearch) return outcome;
-  }
-  if (!begins_word && (elements.empty() || elements[0] != image::kWordEnd)) {
-    return Outcome::General(RANKFEED_REASON_CONTEXT);
-  }
-  *at = end;
-  const Outcome outcome = AppendElements(elements, segment, 0, end, cursor);
-  // The scanner made a segment of a separator before the sign.
-  if ((front & CharacterGroups::kSeparated) != 0) word_first_ = false;
-  return outcome;
 }
 
 // Whether a character of kCharGeneralPath is a code where it stands: between two that are, or that
@@ -224,11 +148,11 @@ bool SpanDecoder::StandsApart(std::string_view segment, size_t at, uint32_t info
   return c.valid && is_code(tables_.char_info[c.code_point], true);
 }
 
-// The same of the end of the segment: isolated punctuation stands there, or the stretch ends and no
-// Strip drops the character.
+// The same of the end of the segment: a sign stands there, or the stretch ends and no Strip drops
+// the character.
 bool SpanDecoder::EndsApart(int neighbour, uint32_t drops) const {
   if (neighbour == kNoByte) return (tables_.config->rules & drops) == 0;
-  return isolates_ && neighbour < 0x80 && isolated_.Has(static_cast<uint8_t>(neighbour));
+  return signs_.Has(static_cast<char>(neighbour));
 }
 
 // Appends what a group normalizes to.
@@ -249,19 +173,17 @@ Outcome SpanDecoder::NormalizeGroup(std::string_view group, std::span<const uint
   uint16_t* const to = scratch_.elements;
   const CodePointTable<uint16_t> codes = model_.codes;
   const uint32_t code_count = model_.config->code_count;
-  const bool isolates = isolates_;
+  const bool has_signs = signs_.any();
   uint32_t count = 0;
   for (const char *text = normalized.data(), *end = text + normalized.size(); text != end;) {
     uint32_t size;
     const char32_t c = utf8::DecodeValid(text, &size);
     text += size;
     if (IsOtherSpace(c, group)) return Outcome::General(RANKFEED_REASON_CONTEXT);
-    if (count + 3 > kNormalizedBytes) return Outcome::General(RANKFEED_REASON_LENGTH);
-    const bool isolated = isolates && IsIsolated(c);
-    if (isolated) to[count++] = image::kWordEnd;
+    if (count + 2 > kNormalizedBytes) return Outcome::General(RANKFEED_REASON_LENGTH);
+    if (has_signs && signs_.Is(c)) to[count++] = image::kSign;
     const uint32_t code = codes[c];
     to[count++] = static_cast<uint16_t>(c == ' ' ? 0 : code != 0 ? code : code_count);
-    if (isolated) to[count++] = image::kWordEnd;
   }
   *elements = {to, count};
   KeepElements(group, *elements);

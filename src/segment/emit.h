@@ -15,6 +15,7 @@
 #include "segment/ledger.h"
 #include "segment/look_up.h"
 #include "segment/offsets.h"
+#include "segment/signs.h"
 #include "segment/sp_offsets.h"
 
 namespace rankfeed::segment {
@@ -40,12 +41,11 @@ class Emitter {
         scratch_(scratch),
         found_(look_up.found()),
         leaves_(Path::Leaves(model.has(image::kByteFallback))),
-        isolates_((model.segment.config->rules & image::kIsolates) != 0),
+        signs_(model),
         space_ends_word_((model.segment.config->rules & image::kSpaceEndsWord) != 0),
         ledger_(model, rule, scratch.ledger),
         offsets_(model) {
     std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
-    if (isolates_) std::memcpy(isolated_.low, model.segment.config->common, sizeof(isolated_.low));
     const uint32_t space = model.PieceOfCode(model.segment.config->space_code);
     if (!Arithmetic::kGoesOn && space != trie::kNoValue && space != model.config->unk_id) {
       space_id_ = space;
@@ -104,12 +104,13 @@ class Emitter {
       if (const rankfeed_reason reason = EmitFound(segments, begin, decoded.segment)) return reason;
       begin = decoded.segment;
       // Separators were skipped before it.
-      if (segments.word_start(begin) && !isolates_) trailing_space_ |= segments.begin(begin) != 0;
+      if (segments.word_start(begin) && !signs_.any())
+        trailing_space_ |= segments.begin(begin) != 0;
       if (!goes_on_) segment_token_ = sink_->count;
       const bool word_ends = begin + 1 < end ? segments.word_start(begin + 1) : ends;
       const rankfeed_reason reason =
-          isolates_ ? EmitIsolating(segments, decoded, decoded.segment >= end, word_ends)
-                    : EmitSegment(decoded, word_ends);
+          signs_.any() ? EmitBesideSigns(segments, decoded, decoded.segment >= end, word_ends)
+                       : EmitSegment(decoded, word_ends);
       if (reason != RANKFEED_REASON_NONE) return reason;
       goes_on_ = decoded.segment >= end;  // in the next batch
       const bool placed = !wants_offsets_ || goes_on_ || Place(segments, begin, segment_token_);
@@ -210,21 +211,22 @@ class Emitter {
     return reason;
   }
 
-  // The same where punctuation is isolated, of a segment to its end or not. Separators in
-  // front of such make a word of one U+2581. Where the scanner sees both it is a segment; here are
-  // those that become spaces, or have between them what vanishes.
-  [[gnu::noinline]] rankfeed_reason EmitIsolating(const Segments& segments, const Decoded& decoded,
-                                                  bool goes_on, bool word_ends) {
+  // The same where words end beside signs, of a segment to its end or not. Separators in front of a
+  // sign may make a word of one U+2581. Where the scanner sees both it is a segment; here are those
+  // that become spaces, or have between them what vanishes.
+  [[gnu::noinline]] rankfeed_reason EmitBesideSigns(const Segments& segments,
+                                                    const Decoded& decoded, bool goes_on,
+                                                    bool word_ends) {
     const uint32_t begin = segments.begin(decoded.segment), end = segments.ends[decoded.segment];
-    const auto has = [this](const ByteSet& set, uint32_t at) {
-      return set.Has(static_cast<uint8_t>(stretch_[at]));
-    };
-    if (!goes_on_ && segments.word_start(decoded.segment)) {
-      trailing_space_ |= begin != 0 && has(separators_, begin - 1);
+    if (!goes_on_ && segments.word_start(decoded.segment) && begin != 0) {
+      const bool is_segment = signs_.after_space() && signs_.Has(stretch_[begin]);
+      const auto separator = static_cast<uint8_t>(stretch_[begin - 1]);
+      trailing_space_ |= !is_segment && separators_.Has(separator);
     }
     rankfeed_reason reason = decoded.word_first ? EmitSpace() : RANKFEED_REASON_NONE;
     if (reason == RANKFEED_REASON_NONE) reason = EmitSegment(decoded, word_ends);
-    const bool before = !goes_on && end != stretch_.size() && has(isolated_, end);
+    const bool before =
+        signs_.after_space() && !goes_on && end != stretch_.size() && signs_.Has(stretch_[end]);
     return reason == RANKFEED_REASON_NONE && before ? EmitSpace() : reason;
   }
   rankfeed_reason EmitSpace() {
@@ -451,12 +453,12 @@ class Emitter {
   const SpanDecoder& spans_;
   const LookUp& look_up_;
   const EmitScratch& scratch_;
-  const Found* const found_;                 // of the batch
-  const uint8_t leaves_;                     // Path::flags
-  const bool isolates_;                      // kIsolates
-  const bool space_ends_word_;               // kSpaceEndsWord
-  uint32_t space_id_ = kNone;                // of a word of one U+2581, if that is known
-  ByteSet separators_ = {}, isolated_ = {};  // isolated_: of ASCII
+  const Found* const found_;  // of the batch
+  const uint8_t leaves_;      // Path::flags
+  const Signs signs_;
+  const bool space_ends_word_;  // kSpaceEndsWord
+  uint32_t space_id_ = kNone;   // of a word of one U+2581, if that is known
+  ByteSet separators_ = {};
   ScoreLedger<Arithmetic> ledger_;
   std::conditional_t<kFloat32, SpOffsets, Offsets> offsets_;
   bool wants_offsets_ = false;

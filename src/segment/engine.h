@@ -17,8 +17,8 @@
 //   code         number of a character in the vocabulary's trie; unknown ones share the last.
 //   direct code  of a character that is a piece, one code, and stands for itself in any company.
 //   expansion    the codes of a character that normalizes to others.
-//   isolated     of punctuation: each sign is a word. The same is meant of digits where a pipeline
-//                isolates those (image::kIsolates).
+//   sign         a character that words end beside: punctuation, digits or other, as the pipeline
+//                has it (image::kSigns). Where they end is in signs.h.
 //   hit, miss    a segment that a table has, or has not.
 //   path         ids of a span, with the least score they can have, and the margin: by how much any
 //                other path is worse (exactness.h says what for).

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/byte_set.h"
 #include "base/utf8.h"
 #include "segment/spans.h"
 
@@ -15,7 +16,9 @@ class Offsets::Walker {
  public:
   Walker(const Offsets& offsets, uint32_t begin, uint32_t end, bool word_start)
       : offsets_(offsets), tables_(offsets.model_.segment), at_(begin), end_(end) {
-    if (word_start) Open(offsets.SpaceOf(begin), begin != 0 && offsets.IsSeparator(begin - 1));
+    if (!word_start) return;
+    Open(offsets.SpaceOf(begin),
+         begin != 0 && offsets.IsSeparator(begin - 1) && !offsets.IsBehindWord(begin));
   }
 
   // Whether characters came that are not normalized one by one, or not here.
@@ -48,17 +51,23 @@ class Offsets::Walker {
   bool More() {
     while (left_ == 0) {
       if (list_ == list_end_) {
-        if (at_ == end_ || failed_) return offsets_.IsIsolated(at_) && EndsInSpace();
+        if (at_ == end_ || failed_) return offsets_.IsBehindWord(at_) && EndsInSpace();
         Read();
-      } else if (*list_ == image::kWordEnd) {
-        if (EndsInSpace()) return true;
-        ++list_;
-        Open({0, 0}, false);
+      } else if (*list_ == image::kSign) {
+        if (behind_sign_ ? offsets_.signs_.between() : offsets_.signs_.before()) {
+          if (EndsInSpace()) return true;
+          Open({0, 0}, false);
+        }
+        list_ += std::min<ptrdiff_t>(2, list_end_ - list_);
+        left_ = 1;
+        spaced_ = false;
+        behind_sign_ = true;
       } else if (*list_ == 0) {
         ++list_;
         Open(char_, true);
       } else {
-        for (; list_ != list_end_ && *list_ != 0 && *list_ != image::kWordEnd; ++list_) ++left_;
+        EndSign();
+        for (; list_ != list_end_ && *list_ != 0 && *list_ != image::kSign; ++list_) ++left_;
         spaced_ = false;
       }
     }
@@ -76,14 +85,21 @@ class Offsets::Walker {
   // A word begins behind that space, or without one.
   void Open(Range space, bool spaced) {
     opens_ = true;
-    spaced_ = spaced && offsets_.isolates_;
+    behind_sign_ = false;
+    spaced_ = spaced && offsets_.signs_.after_space();
     const bool first_character = (offsets_.rules_ & image::kSpaceHasNoOffsets) != 0;
     space_ = first_character ? Range{0, 0} : space;
     // There every one of them counts, also those of empty words.
     failed_ |= (offsets_.rules_ & image::kEverySpaceIsWord) != 0 && left_before_ != 0;
   }
 
-  // In front of isolated punctuation a space is a word of its own.
+  // Another character comes.
+  void EndSign() {
+    if (behind_sign_ && offsets_.signs_.behind()) Open({0, 0}, false);
+    behind_sign_ = false;
+  }
+
+  // In front of a sign a space may be a word of its own.
   bool EndsInSpace() {
     if (!spaced_) return false;
     spaced_ = opens_ = false;
@@ -102,6 +118,7 @@ class Offsets::Walker {
     at_ = char_.end;
     previous_ = info;
     left_before_ = 1;
+    if (c.size == 1 && offsets_.signs_.Has(offsets_.stretch_[char_.begin])) return ReadSign();
     if ((info & image::kCharExpands) != 0) {
       const uint16_t* const list = tables_.expansions.data() + (info & image::kCharCodeMask);
       list_ = list + 1;
@@ -115,9 +132,18 @@ class Offsets::Walker {
     if ((info & image::kCharSpace) != 0) {
       Open(char_, true);
     } else {
+      EndSign();
       left_ = 1;
       spaced_ = false;
     }
+  }
+
+  void ReadSign() {
+    static constexpr uint16_t kList[] = {image::kSign, 1};
+    list_ = kList;
+    list_end_ = std::end(kList);
+    several_ = false;
+    failed_ |= at_ != end_ && offsets_.signs_.MayJoin({offsets_.stretch_.data(), end_}, at_);
   }
 
   const Offsets& offsets_;
@@ -131,16 +157,14 @@ class Offsets::Walker {
   const uint16_t *list_ = nullptr, *list_end_ = nullptr;
   bool opens_ = false;      // a word, with the next code
   Range space_ = {0, 0};    // in front of it; empty: none
-  bool spaced_ = false;     // and nothing came since, where punctuation is isolated
+  bool spaced_ = false;     // and nothing came since, where that makes a word in front of a sign
   bool alone_ = false;      // the next code is that space
+  bool behind_sign_ = false;
   bool failed_ = false;
 };
 
 Offsets::Offsets(const Model& model)
-    : model_(model),
-      rules_(model.segment.config->rules),
-      isolates_((rules_ & image::kIsolates) != 0) {
-  if (isolates_) std::copy_n(model.segment.config->common, sizeof(isolated_.low), isolated_.low);
+    : model_(model), rules_(model.segment.config->rules), signs_(model) {
   constexpr uint32_t kNotPlain = image::kCharExpands | image::kCharNormalizes |
                                  image::kCharGeneralPath | image::kCharSpace | image::kCharMarks;
   ByteSet separators;
@@ -163,7 +187,7 @@ void Offsets::Begin(std::string_view stretch, uint32_t offset) {
 
 // Of what the separator before a place became; empty without one.
 Offsets::Range Offsets::SpaceBefore(uint32_t at) const {
-  if (at == 0 || (isolates_ && !IsSeparator(at - 1))) return {0, 0};
+  if (at == 0 || (signs_.any() && !IsSeparator(at - 1))) return {0, 0};
   // The cluster of both became one space, with the place of the first.
   const bool line_end = (rules_ & image::kCrLfIsOne) != 0 && at >= 2 && stretch_[at - 1] == '\n' &&
                         stretch_[at - 2] == '\r';
@@ -188,13 +212,13 @@ bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t firs
                     TokenSink& sink) const {
   if (!known_ || last > sink.capacity) return false;  // or there are no ids to look at
   if (first == last) return true;
-  if (IsLineEndTakenApart(isolates_ && IsSeparator(begin) ? end : begin)) [[unlikely]]
+  if (IsLineEndTakenApart(signs_.any() && IsSeparator(begin) ? end : begin)) [[unlikely]]
     return false;
   uint8_t kinds = 0;
   for (uint32_t at = begin; at < end; ++at) kinds |= kinds_[static_cast<uint8_t>(stretch_[at])];
   if (kinds == kPlain && PlacePlain(begin, end, word_start, first, last, sink)) return true;
   if (IsSeparator(begin)) {  // an empty word (scan.h)
-    Range space = SpaceBefore(isolates_ ? end : begin);
+    Range space = SpaceBefore(signs_.any() ? end : begin);
     if (space.end == 0) space = {begin, end};  // behind a U+2581 that was put in front of the text
     Set(sink, first, space, space);
     return last == first + 1;

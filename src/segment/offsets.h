@@ -5,8 +5,7 @@
 // are those of its raw characters, and a token has as many codes as its piece has characters. The
 // U+2581 in front of a word has the place of the space that became it, the last one of a run
 // (NormalizedString:: replace of tokenizers 0.23.2), or of the word's first character where none
-// did. Around isolated punctuation the word that spaces make in front of it has the place of the
-// last one.
+// did. The word that spaces make in front of a sign has the place of the last one.
 //
 // Not known here, and left to the general path: the places in segments that go through the
 // normalizer as a whole, of two unknown tokens in one segment, and where a stretch begins with what
@@ -16,9 +15,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/byte_set.h"
 #include "base/token_sink.h"
 #include "image/model.h"
+#include "segment/signs.h"
 
 namespace rankfeed::segment {
 
@@ -47,9 +46,9 @@ class Offsets {
   bool PlaceWalking(uint32_t begin, uint32_t end, bool word_start, uint32_t first, uint32_t last,
                     TokenSink& sink) const;
   Range SpaceBefore(uint32_t at) const;
-  // Of what the U+2581 of a word stands for. One before isolated punctuation is a word itself.
+  // Of what the U+2581 of a word stands for. One before a sign may be a word itself.
   Range SpaceOf(uint32_t begin) const {
-    return IsIsolated(begin) ? Range{0, 0} : SpaceBefore(begin);
+    return IsBehindWord(begin) ? Range{0, 0} : SpaceBefore(begin);
   }
   bool IsLineEndTakenApart(uint32_t at) const;
   void Set(TokenSink& sink, uint32_t token, Range first, Range last) const {
@@ -62,17 +61,17 @@ class Offsets {
 
   const Model& model_;
   const uint32_t rules_;  // image::SegmentRule
-  const bool isolates_;   // kIsolates
+  const Signs signs_;
   bool IsSeparator(uint32_t at) const {
     return kinds_[static_cast<uint8_t>(stretch_[at])] == kSeparator;
   }
-  bool IsIsolated(uint32_t at) const {
-    return at != stretch_.size() && isolated_.Has(static_cast<uint8_t>(stretch_[at]));
+  // Whether a space before that place is a word.
+  bool IsBehindWord(uint32_t at) const {
+    return signs_.after_space() && at != stretch_.size() && signs_.Has(stretch_[at]);
   }
   // What a raw byte is: a character and a code, a separator, or anything else.
   enum : uint8_t { kPlain = 0, kSeparator = 1, kOther = 2 };
   uint8_t kinds_[256];
-  ByteSet isolated_ = {};  // ASCII punctuation, where isolates_
   std::string_view stretch_;
   uint32_t offset_ = 0;
   bool known_ = true;  // the stretch does not begin with a character that vanishes

@@ -83,11 +83,10 @@ class SegmentQueue {
                         !normalized_tokens.empty()),
         separators_(classes.separators),
         stop_bytes_(classes.stop_bytes),
-        isolates_((model.segment.config->rules & image::kIsolates) != 0),
+        signs_(model),
         scratch_(scratch),
         known_stretches_(scratch.stretches),
         scanner_(model, kernels, classes, scratch.scanner) {
-    if (isolates_) isolated_ = classes.common;
     for (uint32_t byte = 0; byte < 0x80; ++byte) {
       for (const bool left : {false, true}) ascii_ends_[left][byte] = EndOf({byte, 1, true}, left);
     }
@@ -130,12 +129,12 @@ class SegmentQueue {
   Segments segments() const { return scratch_.segments.From(head_); }
   SegmentRun& front() { return scratch_.runs[first_run_]; }
   // What is next to bytes [begin, end) of a stretch, as far as it makes a difference to what those
-  // become: an end of the stretch, isolated punctuation, or what is a line end where they vanish.
-  // A number below kPlaces.
+  // become: an end of the stretch, a sign, or what is a line end where they vanish. A number below
+  // kPlaces.
   static constexpr uint16_t kPlaces = 16;
   uint16_t PlaceOf(std::string_view stretch, uint32_t begin, uint32_t end) const {
     const auto kind = [&](uint32_t at, char of_line_end) {
-      if (isolated_.Has(static_cast<uint8_t>(stretch[at]))) return 1;
+      if (signs_.Has(stretch[at])) return 1;
       return stretch[at] == of_line_end ? 2 : 3;
     };
     const int before = begin == 0 ? 0 : kind(begin - 1, '\r');
@@ -266,8 +265,7 @@ class SegmentQueue {
   const NormalizedTokens& normalized_tokens_;
   const bool looks_at_begin_;
   const ByteSet separators_, stop_bytes_;
-  const bool isolates_;    // kIsolates
-  ByteSet isolated_ = {};  // ASCII punctuation then
+  const Signs signs_;
   End ascii_ends_[2][0x80];
   KnownOpening known_openings_[1 << kKnownBits];
   const Scratch& scratch_;

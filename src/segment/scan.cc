@@ -30,7 +30,7 @@ SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
       classes_(classes),
       scratch_(scratch),
       rules_(model.segment.config->rules),
-      isolates_((rules_ & image::kIsolates) != 0),
+      signs_(model),
       looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0),
       space_ends_word_((rules_ & image::kSpaceEndsWord) != 0) {
   for (uint32_t byte = 0; byte < 0x80; ++byte) {
@@ -66,22 +66,6 @@ void SegmentScanner::MarkWordEnds(const Segments& segments, uint32_t count) cons
   }
 }
 
-uint32_t SegmentScanner::NextBlock(const Segments& segments) {
-  const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
-  stopped_ = kernels_.classify(text_.data() + at_, size, classes_, scratch_.classes);
-  const uint32_t words = FindBoundaries(size);
-  uint32_t begins = 0, ends = 0;
-  if (has_open_) segments.begins[begins++] = open_;
-  kernels_.list(scratch_.boundaries, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
-  at_ += size;
-  if (at_ == text_.size() && ends < begins) {  // ends with the text, at a multiple of 64
-    segments.ends[ends++] = static_cast<uint32_t>(at_);
-  }
-  has_open_ = ends < begins;
-  if (has_open_) open_ = segments.begins[ends];
-  return ends;
-}
-
 // The same of a text of few bytes, in one block.
 uint32_t SegmentScanner::NextOfShort(const Segments& segments) {
   uint64_t bits = 0;
@@ -93,8 +77,8 @@ uint32_t SegmentScanner::NextOfShort(const Segments& segments) {
   const ClassMasks classes = {(bits & 0xffff) | ~uint64_t{0} << size, bits >> 16 & 0xffff,
                               bits >> 32 & 0xffff};
   Before before;
-  BoundaryMasks masks = isolates_ ? BoundariesOf<true>(classes, 0, 0, &before)
-                                  : BoundariesOf<false>(classes, 0, 0, &before);
+  BoundaryMasks masks = signs_.any() ? BoundariesOf<true>(classes, 0, 0, &before)
+                                     : BoundariesOf<false>(classes, 0, 0, &before);
   if (looks_at_spaces_) ApplySpaceRules(&classes, 1, &masks);
   at_ = size;
   // All that begin end, before the first byte that counts as a separator behind the text at last.
@@ -109,7 +93,7 @@ uint32_t SegmentScanner::NextOfShort(const Segments& segments) {
 }
 
 // Boundaries of the block from its classes; returns how many masks they are.
-template <bool kIsolates>
+template <bool kSigns>
 [[gnu::always_inline]] inline uint32_t SegmentScanner::FindBoundaries(size_t size) {
   const ClassMasks* const classes = scratch_.classes;
   BoundaryMasks* const boundaries = scratch_.boundaries;
@@ -118,8 +102,8 @@ template <bool kIsolates>
   for (size_t k = 0; 64 * k < size; ++k) {
     const size_t next = 64 * (k + 1);
     uint64_t next_common = 0;
-    if (kIsolates) next_common = next < size ? classes[k + 1].common : IsCommonAt(at_ + next);
-    boundaries[words++] = BoundariesOf<kIsolates>(classes[k], next_common, at_ + 64 * k, &before);
+    if (kSigns) next_common = next < size ? classes[k + 1].common : IsCommonAt(at_ + next);
+    boundaries[words++] = BoundariesOf<kSigns>(classes[k], next_common, at_ + 64 * k, &before);
   }
   before_ = before;
   if (looks_at_spaces_) [[unlikely]]
@@ -128,7 +112,7 @@ template <bool kIsolates>
 }
 
 // Of 64 bytes from text_[base] on. next_common: of the byte behind them.
-template <bool kIsolates>
+template <bool kSigns>
 [[gnu::always_inline]] inline BoundaryMasks SegmentScanner::BoundariesOf(const ClassMasks& classes,
                                                                          uint64_t next_common,
                                                                          size_t base,
@@ -138,17 +122,29 @@ template <bool kIsolates>
   const uint64_t s1 = s << 1 | last->separator, c1 = c << 1 | last->common,
                  other1 = other << 1 | last->other;
   last->separator = s >> 63, last->common = c >> 63, last->other = other >> 63;
-  if constexpr (kIsolates) {
-    uint64_t starts = ~s & (s1 | c | c1);
+  if constexpr (kSigns) {
+    const auto where = [](bool ends) { return uint64_t{0} - uint64_t{ends}; };
+    const uint64_t ends = (c & ~c1 & where(signs_.before())) | (~c & c1 & where(signs_.behind())) |
+                          (c & c1 & where(signs_.between()));
+    uint64_t starts = ~s & (s1 | ends);
+    const bool in_runs = signs_.in_runs();
     for (uint64_t ask = starts & c1 & other; ask != 0; ask &= ask - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
-      if (!JoinsPunctuation(text_, base + bit)) continue;
+      const size_t at = base + bit;
+      const bool joins = signs_.MayJoin(text_, at);
+      if (!joins && !(in_runs && signs_.BeginsAt(text_, at))) continue;
+      starts &= ~(uint64_t{1} << bit);
       // Nor does one begin there, where it may become a letter of the word before.
-      const bool marked = bit != 0 && MarksPunctuation(base + bit);
+      const bool marked = joins && bit != 0 && signs_.isolated() && signs_.IsMarked(text_, at);
       const uint64_t sign = marked ? uint64_t{1} << (bit - 1) : 0;
-      starts &= ~(uint64_t{1} << bit | (sign & ~(s1 | c1)));
+      starts &= ~(sign & ~(s1 | c1));
     }
-    const uint64_t empty = s & (c >> 1 | next_common << 63), empty1 = empty << 1 | last->empty;
+    for (uint64_t ask = in_runs ? starts & c & other1 : 0; ask != 0; ask &= ask - 1) {
+      const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
+      starts ^= uint64_t{signs_.EndsAt(text_, base + bit)} << bit;
+    }
+    const uint64_t empty = s & (c >> 1 | next_common << 63) & where(signs_.after_space());
+    const uint64_t empty1 = empty << 1 | last->empty;
     last->empty = empty >> 63;
     return {starts | empty, (~s1 & (s | starts)) | empty1, ~empty};
   }
@@ -163,33 +159,25 @@ template <bool kIsolates>
   return {starts, ~s1 & (s | starts), s1};
 }
 
-// Whether the character at `at` is a mark that is read together with the punctuation before it.
-bool SegmentScanner::MarksPunctuation(size_t at) const {
-  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
-  const uint32_t sign = char_info[static_cast<unsigned char>(text_[at - 1])];
-  const utf8::Decoded c = utf8::Decode(text_, at);
-  return c.valid && (char_info[c.code_point] & image::JoiningMarks(sign)) != 0;
+template <bool kSigns>
+uint32_t SegmentScanner::NextBlock(const Segments& segments) {
+  const size_t size = std::min<size_t>(kBlockBytes, text_.size() - at_);
+  stopped_ = kernels_.classify(text_.data() + at_, size, classes_, scratch_.classes);
+  const uint32_t words = FindBoundaries<kSigns>(size);
+  uint32_t begins = 0, ends = 0;
+  if (has_open_) segments.begins[begins++] = open_;
+  kernels_.list(scratch_.boundaries, words, static_cast<uint32_t>(at_), segments, &begins, &ends);
+  at_ += size;
+  if (at_ == text_.size() && ends < begins) {  // ends with the text, at a multiple of 64
+    segments.ends[ends++] = static_cast<uint32_t>(at_);
+  }
+  has_open_ = ends < begins;
+  if (has_open_) open_ = segments.begins[ends];
+  return ends;
 }
 
-bool SegmentScanner::JoinsPunctuation(std::string_view text, size_t at) const {
-  const SegmentTables& tables = model_.segment;
-  const uint32_t joining =
-      image::JoiningMarks(tables.char_info[static_cast<unsigned char>(text[at - 1])]);
-  if (joining == 0) return false;
-  // Behind what vanishes comes what is read with it.
-  constexpr uint32_t kMostVanishing = 8;
-  for (uint32_t n = 0; at < text.size(); ++n) {
-    const utf8::Decoded c = utf8::Decode(text, at);
-    const uint32_t info = tables.char_info[c.code_point];
-    if ((info & (joining | image::kCharNormalizes)) != 0 || n == kMostVanishing) return true;
-    const bool vanishes =
-        (info & image::kCharExpands) != 0 &&
-        ExpansionCount(tables.expansions.data() + (info & image::kCharCodeMask)) == 0;
-    if (!vanishes) return false;
-    at += c.size;
-  }
-  return false;
-}
+template uint32_t SegmentScanner::NextBlock<false>(const Segments& segments);
+template uint32_t SegmentScanner::NextBlock<true>(const Segments& segments);
 
 // What the rules about white space change of the boundaries of a block.
 void SegmentScanner::ApplySpaceRules(const ClassMasks* classes, uint32_t words,

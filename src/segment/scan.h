@@ -6,9 +6,9 @@
 // are bit arithmetic on them. Only next to characters outside ASCII (and controls) a boundary must
 // be looked at: some of them share pieces with punctuation, and some normalize to something else.
 // Where every space makes a word, a separator behind another is a segment too, of one U+2581: the
-// empty word between the two. Where punctuation is isolated, each ASCII sign is a segment and the
-// beginning of a word, as what follows it is, and the separator in front of it is such a segment.
-// Cost: O(bytes), a few cycles per segment.
+// empty word between the two. Where words end beside signs (signs.h), every boundary is the
+// beginning of a word, and a separator in front of an ASCII sign may be such a segment. Cost:
+// O(bytes), a few cycles per segment.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include "base/byte_set.h"
 #include "base/layout.h"
 #include "image/model.h"
+#include "segment/signs.h"
 #include "segment/slack.h"
 
 namespace rankfeed::segment {
@@ -89,16 +90,13 @@ class SegmentScanner {
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
   uint32_t Next(const Segments& segments) {
-    const uint32_t count =
-        text_.size() <= kShortBytes ? NextOfShort(segments) : NextBlock(segments);
+    const uint32_t count = text_.size() <= kShortBytes ? NextOfShort(segments)
+                           : signs_.any()              ? NextBlock<true>(segments)
+                                                       : NextBlock<false>(segments);
     if (space_ends_word_) [[unlikely]]
       MarkWordEnds(segments, count);
     return count;
   }
-  // Whether the character at `at`, or one behind those that vanish from there on, may be read
-  // together with the isolated punctuation before it: then no segment begins there, and the general
-  // path takes the one that holds both.
-  bool JoinsPunctuation(std::string_view text, size_t at) const;
   // Whether the last block holds a stop byte.
   bool stopped() const { return stopped_; }
 
@@ -112,23 +110,22 @@ class SegmentScanner {
     uint64_t separator = 1, common = 0, other = 0, empty = 0;
   };
 
+  // kSigns: words may end beside signs. Apart, so that the loop that most pipelines take is not in
+  // the way of another.
+  template <bool kSigns>
   uint32_t NextBlock(const Segments& segments);
   uint32_t NextOfShort(const Segments& segments);
-  uint32_t FindBoundaries(size_t size) {
-    return isolates_ ? FindBoundaries<true>(size) : FindBoundaries<false>(size);
-  }
-  template <bool kIsolates>
+  template <bool kSigns>
   uint32_t FindBoundaries(size_t size);
   bool IsCommonAt(size_t at) const {
     return at < text_.size() && classes_.common.Has(static_cast<uint8_t>(text_[at]));
   }
-  template <bool kIsolates>
+  template <bool kSigns>
   BoundaryMasks BoundariesOf(const ClassMasks& classes, uint64_t next_common, size_t base,
                              Before* last) const;
   void ApplySpaceRules(const ClassMasks* classes, uint32_t words, BoundaryMasks* boundaries);
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
   void MarkWordEnds(const Segments& segments, uint32_t count) const;
-  bool MarksPunctuation(size_t at) const;
   bool BoundaryForbidden(size_t at, bool before) const;
   bool BoundaryForbiddenByMarks(size_t at, bool before) const;
 
@@ -137,7 +134,8 @@ class SegmentScanner {
   const ByteClasses& classes_;
   const Scratch& scratch_;
   const uint32_t rules_;  // image::SegmentRule
-  const bool isolates_, looks_at_spaces_, space_ends_word_;
+  const Signs signs_;
+  const bool looks_at_spaces_, space_ends_word_;
   // By byte, a bit of each 16 for each class, in the order of ByteClasses.
   uint64_t class_bits_[256] = {};
   std::string_view text_;

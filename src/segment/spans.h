@@ -26,7 +26,7 @@ struct Decoded {
   uint16_t segment, first, last;
   bool cacheable;           // one span, of the segment's own characters, that a key can stand for
   bool trailing_space : 1;  // ends with characters that normalize to a space
-  bool word_first : 1;      // begins with isolated punctuation: a space before it is a word
+  bool word_first : 1;      // begins with a sign: a space before it is a word
 };
 
 // Whether a character's text takes the general path wherever it stands, but where SentencePiece's

@@ -148,20 +148,28 @@ TEST(Eligibility, PreTokenizersThatKeepItOff) {
   };
   constexpr char kDigits[] = R"({"type":"Digits","individual_digits":true})";
   Expect(with(kDigits), FastRoadReason::kNoMetaspace);
-  Expect(with(Sequence("pretokenizers", {R"({"type":"Whitespace"})", hf_test::kAlways})),
-         FastRoadReason::kPreTokenizer, Op::kWhitespace);
-  for (const char* element : {R"({"type":"Digits","individual_digits":false})", kDigits}) {
+  const std::pair<const char*, Op> elements[] = {
+      {R"({"type":"Digits","individual_digits":false})", Op::kDigits},
+      {kDigits, Op::kDigits},
+      {R"({"type":"Punctuation","behavior":"MergedWithNext"})", Op::kPunctuation},
+      {R"({"type":"Whitespace"})", Op::kWhitespace}};
+  for (const auto& [element, op] : elements) {
+    SCOPED_TRACE(element);
     Expect(with(Sequence("pretokenizers", {element, hf_test::kFirst})),
-           FastRoadReason::kPreTokenizer, Op::kDigits);
+           FastRoadReason::kPreTokenizer, op);
     Expect(with(Sequence("pretokenizers", {hf_test::kAlways, element})),
-           FastRoadReason::kPreTokenizer, Op::kDigits);
+           FastRoadReason::kPreTokenizer, op);
     Expect(with(Sequence("pretokenizers",
                          {R"({"type":"WhitespaceSplit"})", element, hf_test::kAlways})),
-           FastRoadReason::kPreTokenizer, Op::kDigits);
-    // Each space would make a word in front of what is isolated.
+           FastRoadReason::kNone);
+    // Each space would make a word in front of a sign, but where white space is taken out.
+    const bool none = op == Op::kWhitespace;
     Expect(with(Sequence("pretokenizers", {element, hf_test::kAlways})),
-           FastRoadReason::kPreTokenizer, Op::kDigits);
+           none ? FastRoadReason::kNone : FastRoadReason::kPreTokenizer, none ? Op{} : op);
   }
+  const std::string removed = R"({"type":"Punctuation","behavior":"Removed"})";
+  Expect(with(Sequence("pretokenizers", {removed, hf_test::kAlways})),
+         FastRoadReason::kPreTokenizer, Op::kPunctuation);
   for (const char* metaspace : {hf_test::kWhole, hf_test::kFirst}) {
     Expect(with(Sequence("pretokenizers", {R"({"type":"WhitespaceSplit"})", metaspace})),
            FastRoadReason::kPreTokenizer, Op::kMetaspace);
@@ -174,23 +182,54 @@ TEST(Eligibility, PreTokenizersThatKeepItOff) {
   }
 }
 
-TEST(Eligibility, CharactersThatAreWordsOfTheirOwn) {
+TEST(Eligibility, SignsThatWordsEndBeside) {
   constexpr char kPunctuation[] = R"({"type":"Punctuation","behavior":"Isolated"})";
-  constexpr char kMerges[] = R"({"type":"Punctuation","behavior":"MergedWithNext"})";
+  constexpr char kContiguous[] = R"({"type":"Punctuation","behavior":"Contiguous"})";
+  constexpr char kWithPrevious[] = R"({"type":"Punctuation","behavior":"MergedWithPrevious"})";
+  constexpr char kWithNext[] = R"({"type":"Punctuation","behavior":"MergedWithNext"})";
   constexpr char kDigits[] = R"({"type":"Digits","individual_digits":true})";
   constexpr char kRuns[] = R"({"type":"Digits","individual_digits":false})";
+  constexpr char kWhitespace[] = R"({"type":"Whitespace"})";
+  const auto split = [](const char* pattern, const char* behavior) {
+    return std::string(R"({"type":"Split","invert":false,"pattern":{"String":")") + pattern +
+           R"("},"behavior":")" + behavior + "\"}";
+  };
+  const std::string kAt = split("@", "Contiguous"), kEuro = split("\u20ac", "Isolated");
   const auto with = [](std::vector<std::string> elements, std::vector<std::string> normalizer) {
     elements.emplace_back(hf_test::kAlways);
     return WithNormalizer(normalizer, Sequence("pretokenizers", elements).c_str());
   };
-  const std::vector<std::string> isolating[] = {
-      {kPunctuation}, {kDigits}, {kPunctuation, kDigits}, {kDigits, kPunctuation}};
-  for (const std::vector<std::string>& elements : isolating) {
+  const std::vector<std::string> taken[] = {{kPunctuation},
+                                            {kDigits},
+                                            {kPunctuation, kDigits},
+                                            {kDigits, kPunctuation},
+                                            {kContiguous},
+                                            {kWithPrevious},
+                                            {kWithNext},
+                                            {kRuns},
+                                            {kWhitespace},
+                                            {kAt},
+                                            {kPunctuation, kEuro},
+                                            {kAt, kAt},
+                                            {kContiguous, kWithNext},
+                                            {kDigits, kRuns}};
+  for (const std::vector<std::string>& elements : taken) {
     SCOPED_TRACE(Sequence("pretokenizers", elements));
     Expect(with(elements, {kCollapse}), FastRoadReason::kNone);
   }
-  Expect(with({kDigits, kMerges}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kPunctuation);
+  for (const std::string& element : {split("@", "Removed"), split("ab", "Isolated"),
+                                     split(" ", "Isolated"), split("\u2581", "Isolated")}) {
+    SCOPED_TRACE(element);
+    Expect(with({element}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kSplitString);
+  }
+  // Two kinds of signs that are to be told from each other.
+  Expect(with({kAt, kEuro}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kSplitString);
+  Expect(with({kEuro, split("@", "Isolated")}, {kCollapse}), FastRoadReason::kPreTokenizer,
+         Op::kSplitString);
+  Expect(with({kDigits, kWithNext}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kPunctuation);
   Expect(with({kPunctuation, kRuns}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kDigits);
+  Expect(with({kContiguous, kRuns}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kDigits);
+  Expect(with({kRuns, kWhitespace}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kWhitespace);
   // A digit, or a sign, that does not stay what it is.
   Expect(with({kDigits}, {Replace("1", "a"), kCollapse}), FastRoadReason::kPreTokenizer,
          Op::kDigits);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Every short string of signs in and out of ASCII, spaces, what becomes a space, a sign or nothing,
-// letters and marks, in pipelines that isolate punctuation, digits or both: ids against the plain
-// reference, ids and offsets against the general path. Vocabularies with and without the signs, and
-// with pieces across them, which are never taken.
+// letters and marks, in pipelines that end words beside punctuation, digits, both or what is
+// neither a letter nor white space, in every way: ids against the plain reference, ids and offsets
+// against the general path. Vocabularies with and without the signs, and with pieces across them,
+// which are taken where no word ends between.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -20,21 +21,49 @@ using test::Escape;
 using test::Show;
 using test::TestEngine;
 
-// What is isolated, and signs: of ASCII, outside of it, one that no vocabulary has, and one that a
-// mark may change, which is isolated where it is no digit (no mark changes those).
-struct Isolation {
+// What ends words, and signs: of ASCII, outside of it, one that no vocabulary has, and one that a
+// mark may change, which is a sign where it is no digit (no mark changes those).
+struct Split {
   const char *elements, *sign, *other_sign, *unknown_sign, *marked_sign;
 };
 constexpr char kPunctuation[] = R"({"type":"Punctuation","behavior":"Isolated"},)";
+constexpr char kContiguous[] = R"({"type":"Punctuation","behavior":"Contiguous"},)";
+constexpr char kWithPrevious[] = R"({"type":"Punctuation","behavior":"MergedWithPrevious"},)";
+constexpr char kWithNext[] = R"({"type":"Punctuation","behavior":"MergedWithNext"},)";
 constexpr char kDigits[] = R"({"type":"Digits","individual_digits":true},)";
+constexpr char kNumbers[] = R"({"type":"Digits","individual_digits":false},)";
+constexpr char kWhitespace[] = R"({"type":"Whitespace"},)";
 constexpr char kPunctuationFirst[] =
     R"({"type":"Punctuation","behavior":"Isolated"},{"type":"Digits","individual_digits":true},)";
 constexpr char kDigitsFirst[] =
     R"({"type":"Digits","individual_digits":true},{"type":"Punctuation","behavior":"Isolated"},)";
-constexpr Isolation kIsolations[] = {{kPunctuation, ",", "\u201c", ".", "="},
-                                     {kDigits, "1", "\u0967", "5", "="},
-                                     {kPunctuationFirst, "1", "\u201c", ".", "="},
-                                     {kDigitsFirst, ",", "\u2167", "5", "7"}};
+constexpr char kWordsOfDigits[] =
+    R"({"type":"WhitespaceSplit"},{"type":"Digits","individual_digits":true},)";
+constexpr char kWordsOfNumbers[] =
+    R"({"type":"WhitespaceSplit"},{"type":"Digits","individual_digits":false},)";
+constexpr char kWordsWithNext[] =
+    R"({"type":"WhitespaceSplit"},{"type":"Punctuation","behavior":"MergedWithNext"},)";
+constexpr char kComma[] =
+    R"({"type":"Split","pattern":{"String":","},"behavior":"MergedWithNext","invert":true},)";
+constexpr char kQuote[] =
+    R"({"type":"Split","pattern":{"String":"\u201c"},"behavior":"Contiguous","invert":false},)";
+constexpr char kBothWays[] =
+    R"({"type":"Punctuation","behavior":"MergedWithPrevious"},{"type":"Punctuation","behavior":"Contiguous"},)";
+constexpr Split kSplits[] = {{kPunctuation, ",", "\u201c", ".", "="},
+                             {kDigits, "1", "\u0967", "5", "="},
+                             {kPunctuationFirst, "1", "\u201c", ".", "="},
+                             {kDigitsFirst, ",", "\u2167", "5", "7"},
+                             {kNumbers, "1", "\u0967", "5", "="},
+                             {kContiguous, ",", "\u201c", ".", "="},
+                             {kWithPrevious, ",", "\u201c", ".", "="},
+                             {kWithNext, ",", "\u201c", ".", "="},
+                             {kWhitespace, ",", "\u201c", "\x7f", "="},
+                             {kWordsOfDigits, "1", "\u0967", "5", "="},
+                             {kWordsOfNumbers, "1", "\u0967", "5", "7"},
+                             {kWordsWithNext, ",", "\u201c", ".", "="},
+                             {kBothWays, ",", "\u201c", ".", "="},
+                             {kComma, ",", "\u201c", ".", "="},
+                             {kQuote, ",", "\u201c", ".", "="}};
 
 // $, % and & stand for the sign, the other and the one with a mark.
 constexpr char kVocabularies[][400] = {
@@ -43,9 +72,9 @@ constexpr char kVocabularies[][400] = {
     R"(["\u2581",-2],["a",-1.5],["\u2581a",-3.5],["\u2581b",-3],["ba",-2])",
     R"(["a",-1.5],["\u2581a",-2.5],["\u2581$",-3],["\u2581&",-3],["aa",-3])"};
 
-std::string WithSigns(std::string text, const Isolation& isolation) {
+std::string WithSigns(std::string text, const Split& split) {
   const std::pair<char, const char*> signs[] = {
-      {'$', isolation.sign}, {'%', isolation.other_sign}, {'&', isolation.marked_sign}};
+      {'$', split.sign}, {'%', split.other_sign}, {'&', split.marked_sign}};
   for (const auto& [place, sign] : signs) {
     for (size_t at; (at = text.find(place)) != text.npos;) text.replace(at, 1, sign);
   }
@@ -57,48 +86,39 @@ std::string Replace(const char* pattern, const char* content) {
          content + "\"},";
 }
 
-std::string File(const char* vocabulary, uint32_t pipeline, const Isolation& isolation) {
+std::string File(const char* vocabulary, uint32_t pipeline, const Split& split) {
   // A key that a mark completes; what becomes several signs, of which one is no punctuation.
   const std::string both = R"({"type":"Strip","strip_left":true,"strip_right":true},)";
   const std::string right = R"({"type":"Strip","strip_left":false,"strip_right":true},)";
   const std::string nfc = R"({"type":"NFC"},)";
   const std::string before[] = {"", nfc, both, ""}, after[] = {"", "", nfc, nfc + right};
   const std::string changes = before[pipeline] + Replace("\u00a0", " ") + Replace("\\u0001", "") +
-                              Replace("\u2026", (std::string(2, *isolation.unknown_sign)).c_str()) +
-                              Replace("\u00bd", WithSigns("a$b", isolation).c_str()) +
-                              after[pipeline];
+                              Replace("\u2026", (std::string(2, *split.unknown_sign)).c_str()) +
+                              Replace("\u00bd", WithSigns("a$b", split).c_str()) + after[pipeline];
   return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[],)"
          R"("normalizer":{"type":"Sequence","normalizers":[)" +
          changes +
          R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "}]},)"
          R"("pre_tokenizer":{"type":"Sequence","pretokenizers":[)" +
-         isolation.elements +
+         split.elements +
          R"({"type":"Metaspace","replacement":"\u2581","prepend_scheme":"always","split":true}]},)"
          R"("post_processor":null,"decoder":null,"model":{"type":"Unigram","unk_id":0,"byte_fallback":false,)"
          R"("vocab":[["<unk>",0],)" +
-         WithSigns(vocabulary, isolation) + "]}}";
+         WithSigns(vocabulary, split) + "]}}";
 }
 
 class HfPunctuation : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(HfPunctuation, EveryShortText) {
-  const Isolation& isolation = kIsolations[GetParam() / 12];
-  const std::string file = File(kVocabularies[GetParam() / 4 % 3], GetParam() % 4, isolation);
+  const Split& split = kSplits[GetParam() / 12];
+  const std::string file = File(kVocabularies[GetParam() / 4 % 3], GetParam() % 4, split);
   const reference::HfPipeline plain(file);
   TestEngine fast(file, 64, 4096), general(file, 64, 0);
   ASSERT_EQ(rankfeed_model_off_fast_road(fast.model()), nullptr);
   general.LeaveFastRoad();
-  const std::vector<std::string> letters = {"a",
-                                            "b",
-                                            isolation.sign,
-                                            isolation.marked_sign,
-                                            " ",
-                                            isolation.other_sign,
-                                            "\u00a0",
-                                            "\x01",
-                                            "\u0338",
-                                            "\u2026",
-                                            "\u00bd"};
+  const std::vector<std::string> letters = {
+      "a",      "b",    split.sign, split.marked_sign, " ",     split.other_sign,
+      "\u00a0", "\x01", "\u0338",   "\u2026",          "\u00bd"};
   const auto texts = Sequences(letters, kSanitized ? 3 : 5);
   for (const std::string& text : texts) {
     const auto expected = plain.Encode(text, false);
@@ -116,7 +136,8 @@ TEST_P(HfPunctuation, EveryShortText) {
               static_cast<unsigned long long>(roads[RANKFEED_REASON_NONE].texts), 2 * texts.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, HfPunctuation, ::testing::Range(uint32_t{0}, uint32_t{48}));
+INSTANTIATE_TEST_SUITE_P(Worlds, HfPunctuation,
+                         ::testing::Range(uint32_t{0}, uint32_t{12 * std::size(kSplits)}));
 
 }  // namespace
 }  // namespace rankfeed::exhaustive

@@ -143,6 +143,9 @@ TEST(LinearTime, HuggingFaceTexts) {
       "null", std::string(R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},)") + kMeta + "]}");
   CheckTexts(words, "words");
   CheckTexts(words, "escaped", RANKFEED_SPECIALS_ESCAPE);
+  const std::string signs = HuggingFaceFile(
+      "null", std::string(R"({"type":"Sequence","pretokenizers":[{"type":"Whitespace"},)") + kMeta + "]}");
+  CheckTexts(signs, "beside signs");
   CheckTexts(HuggingFaceFile(R"({"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Lowercase"},
              {"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "}]})", kMeta), "nfkc");
 }

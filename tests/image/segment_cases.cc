@@ -124,10 +124,11 @@ void AddSizeCases(Cases& cases) {
         f.segment_config().rules |= image::kSegmentRules + 1;
         return 0u;
       });
-  for (const uint32_t isolates : {image::kIsolatesPunctuation, image::kIsolatesDigits}) {
-    Add(cases, "!isolates || may_isolate", "rules that exclude each other",
-        SectionId::kSegmentConfig, [isolates](Forged& f) {
-          f.segment_config().rules |= image::kEverySpaceIsWord | isolates;
+  for (const uint32_t signs :
+       {image::kSignsArePunctuation, image::kSignsAreDigits, image::kSignsAreNoWords, image::kSignIsCharacter}) {
+    Add(cases, "!signs || may_have_signs", "rules that exclude each other",
+        SectionId::kSegmentConfig, [signs](Forged& f) {
+          f.segment_config().rules |= image::kEverySpaceIsWord | signs;
           return 0u;
         });
   }
@@ -318,9 +319,23 @@ void AddCharacterCases(Cases& cases) {
     f.Add(SectionId::kExpansions, static_cast<uint16_t>(f.config().code_count + 1));
     return image::kCharExpands | at;
   });
-  character("a list with an end of a word without that rule", [](Forged& f, uint32_t at) {
+  character("a list that ends before a sign", [](Forged& f, uint32_t at) {
+    f.segment_config().rules = image::kSignsAreDigits;
     f.Add(SectionId::kExpansions, uint16_t{1});
-    f.Add(SectionId::kExpansions, image::kWordEnd);
+    f.Add(SectionId::kExpansions, image::kSign);
+    return image::kCharExpands | image::kCharSpace | at;
+  });
+  character("a list with a space for a sign", [](Forged& f, uint32_t at) {
+    f.segment_config().rules = image::kSignsAreDigits;
+    f.Add(SectionId::kExpansions, uint16_t{2});
+    f.Add(SectionId::kExpansions, image::kSign);
+    f.Add(SectionId::kExpansions, uint16_t{0});
+    return image::kCharExpands | image::kCharSpace | at;
+  });
+  character("a list with a sign without that rule", [](Forged& f, uint32_t at) {
+    f.Add(SectionId::kExpansions, uint16_t{2});
+    f.Add(SectionId::kExpansions, image::kSign);
+    f.Add(SectionId::kExpansions, uint16_t{1});
     return image::kCharExpands | image::kCharSpace | at;
   });
   character("a list with a space that is not said", [](Forged& f, uint32_t at) {

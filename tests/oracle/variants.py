@@ -221,6 +221,23 @@ def families(base):
         normalizer=seq("normalizers", [kind("NFKC"), spaces]),
         pre_tokenizer=seq("pretokenizers", [each_digit, kind("Punctuation", behavior="Isolated"), metaspace()]),
         post="bert_template")
+    def beside(*elements):
+        return seq("pretokenizers", [*elements, metaspace()])
+
+    def signs(behavior):
+        return kind("Punctuation", behavior=behavior)
+
+    numbers = kind("Digits", individual_digits=False)
+    nfkc = seq("normalizers", [kind("NFKC"), spaces])
+    for name, normalizer in ("deberta_v4", seq("normalizers", v4)), ("nfkc", nfkc), ("xlmr_c", c):
+        for what, element in (("numbers", numbers), ("runs", signs("Contiguous")),
+                              ("previous", signs("MergedWithPrevious")), ("next", signs("MergedWithNext")),
+                              ("whitespace", kind("Whitespace")),
+                              ("split", kind("Split", pattern={"String": "-"}, behavior="MergedWithPrevious", invert=False))):
+            yield f"{name}_{what}", make(normalizer=normalizer, pre_tokenizer=beside(element), post="bert_template")
+    yield "xlmr_b_numbers", make(normalizer=p, pre_tokenizer=beside(kind("WhitespaceSplit"), numbers))
+    yield "xlmr_b_signs", make(normalizer=p, pre_tokenizer=beside(kind("WhitespaceSplit"), each_digit, signs("Isolated")))
+    yield "xlmr_b_whitespace", make(normalizer=p, pre_tokenizer=beside(kind("Whitespace")))
     yield "camembert", make(
         normalizer=seq("normalizers", [replace("\n", " "), replace("\r", " "), replace("\t", " "), p,
                                        strip(True, True), spaces]),

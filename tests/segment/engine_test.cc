@@ -141,7 +141,9 @@ TEST(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
   const size_t count = characters.size(), step = kSanitized ? 97 : 1;
   for (const char* name :
        {"B", "DeBERTa, punctuation", "DeBERTa of transformers 5, punctuation", "DeBERTa, digits",
-        "NFKC, digits and punctuation", "SentencePiece", "SentencePiece 0.2.1"}) {
+        "NFKC, digits and punctuation", "DeBERTa, numbers", "NFKC, punctuation in runs",
+        "DeBERTa, punctuation with the previous", "DeBERTa, punctuation with the next",
+        "B, Whitespace", "NFKC, Whitespace", "SentencePiece", "SentencePiece 0.2.1"}) {
     SCOPED_TRACE(name);
     const Image image(Form(name));
     Encoder plain = Make(image.model(), true, 0);

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// segment/signs.h: the characters that words end beside without a space (image::kSigns), and where.
+// A word ends between two characters by what they are, a sign or another character; what that is
+// follows from each alone (what it normalizes to), and in three of four pipelines also whether a
+// word ends before or behind it. Only in runs it depends on what is next to it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/utf8.h"
+#include "image/model.h"
+#include "segment/spans.h"
+#include "unicode/properties.h"
+
+namespace rankfeed::segment {
+
+class Signs {
+ public:
+  explicit Signs(const Model& model) : model_(model), rules_(model.segment.config->rules) {
+    if (any()) ascii_ = model.segment.config->common;
+  }
+
+  bool any() const { return (rules_ & image::kSigns) != 0; }
+  // Whether a word ends there.
+  bool before() const { return (rules_ & image::kEndsBeforeSign) != 0; }
+  bool behind() const { return (rules_ & image::kEndsBehindSign) != 0; }
+  bool between() const { return (rules_ & image::kEndsBetweenSigns) != 0; }
+  // Each sign is a word.
+  bool isolated() const { return before() && behind() && between(); }
+  // Signs in a row are one word, which ends before any other character.
+  bool in_runs() const { return behind() && !between(); }
+  // Spaces before a sign are a word.
+  bool after_space() const { return (rules_ & image::kSpaceBeforeSignIsWord) != 0; }
+
+  // Of raw bytes: those of ASCII, which are themselves whatever comes before them.
+  bool Has(char byte) const {
+    const auto b = static_cast<uint8_t>(byte);
+    return (ascii_[b & 15] >> (b >> 4) & 1) != 0;
+  }
+  // Of normalized text.
+  bool Is(char32_t c) const {
+    return any() && image::IsSign(c, model_.props[c], rules_, model_.segment.config->sign);
+  }
+
+  // Whether the character at `at`, or one behind those that vanish from there on, may be read
+  // together with the sign of ASCII before it.
+  bool MayJoin(std::string_view text, size_t at) const {
+    const SegmentTables& tables = model_.segment;
+    const uint32_t joining =
+        image::JoiningMarks(tables.char_info[static_cast<unsigned char>(text[at - 1])]);
+    if (joining == 0) return false;
+    // Behind what vanishes comes what is read with it.
+    constexpr uint32_t kMostVanishing = 8;
+    for (uint32_t n = 0; at < text.size(); ++n) {
+      const utf8::Decoded c = utf8::Decode(text, at);
+      const uint32_t info = tables.char_info[c.code_point];
+      if ((info & (joining | image::kCharNormalizes)) != 0 || n == kMostVanishing) return true;
+      const uint16_t* const list = ListOf(info);
+      if (list == nullptr || ExpansionCount(list) != 0) return false;
+      at += c.size;
+    }
+    return false;
+  }
+
+  // Whether the character at `at` is a mark that is read together with the sign of ASCII before it.
+  bool IsMarked(std::string_view text, size_t at) const {
+    const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+    const uint32_t sign = char_info[static_cast<unsigned char>(text[at - 1])];
+    const utf8::Decoded c = utf8::Decode(text, at);
+    return c.valid && (char_info[c.code_point] & image::JoiningMarks(sign)) != 0;
+  }
+
+  // Whether what the character at `at` becomes, or the one that ends there, alone, begins or ends
+  // with a sign.
+  bool BeginsAt(std::string_view text, size_t at) const {
+    const uint16_t* const list = ListAt(text, at);
+    return list != nullptr && ExpansionCount(list) > 1 && list[1] == image::kSign;
+  }
+  bool EndsAt(std::string_view text, size_t at) const {
+    const uint16_t* const list = ListAt(text, utf8::Previous(text, at));
+    if (list == nullptr) return false;
+    const uint32_t count = ExpansionCount(list);
+    return count > 1 && list[count - 1] == image::kSign;
+  }
+
+ private:
+  // Null if it is none that becomes several codes, or a sign.
+  const uint16_t* ListOf(uint32_t info) const {
+    const bool expands = (info & image::kCharExpands) != 0;
+    return expands ? model_.segment.expansions.data() + (info & image::kCharCodeMask) : nullptr;
+  }
+  const uint16_t* ListAt(std::string_view text, size_t at) const {
+    return ListOf(model_.segment.char_info[utf8::Decode(text, at).code_point]);
+  }
+
+  static constexpr uint8_t kNone[16] = {};
+
+  const Model& model_;
+  const uint8_t* ascii_ = kNone;  // ByteSet::low
+  const uint32_t rules_;          // image::SegmentRule
+};
+
+}  // namespace rankfeed::segment
