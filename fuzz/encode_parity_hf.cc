@@ -32,7 +32,7 @@ class Pair {
     plain_->LeaveFastRoad();
     placed_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 4096);
     fast_ = std::make_unique<Encoder>(model_->get(), kMaxText, false, 4096);
-    lengthy_ = std::make_unique<Encoder>(model_->get(), kMaxText, false, 0);
+    lengthy_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 0);
     if (!lengthy_->LeaveArrays(1 + source.size() % 60)) lengthy_ = nullptr;
     source_ = source;
   }
@@ -87,9 +87,24 @@ class Pair {
     if (lengthy_ == nullptr) return;
     const Tokens lengthy = lengthy_->Encode(text, flags);
     if (lengthy.status == RANKFEED_E_LIMIT) return;
-    if (lengthy.status == plain.status && lengthy.ids == plain.ids) return;
+    if (lengthy.status == plain.status && lengthy.ids == plain.ids &&
+        lengthy.begin == plain.begin && lengthy.end == plain.end) {
+      return;
+    }
     FUZZ_FAIL("text " + Escape(text) + " flags " + std::to_string(flags) + "\n  general path     " +
               Show(plain) + "\n  in blocks        " + Show(lengthy) + "\n" + source_);
+  }
+
+  void CheckLengthyFind(std::string_view text, rankfeed_status found,
+                        const rankfeed_special_match& match) {
+    if (lengthy_ == nullptr) return;
+    rankfeed_special_match other{};
+    other.struct_size = sizeof(other);
+    const rankfeed_status status =
+        rankfeed_find_special(lengthy_->get(), {text.data(), text.size()}, &other);
+    if (status == RANKFEED_E_LIMIT) return;
+    FUZZ_ASSERT(status == found && other.id == match.id && other.byte_begin == match.byte_begin &&
+                other.byte_end == match.byte_end);
   }
 
   void CheckPieces(std::string_view text, uint32_t flags, const Tokens& whole) {
@@ -109,6 +124,7 @@ class Pair {
         rankfeed_find_special(plain_->get(), {text.data(), text.size()}, &match);
     FUZZ_ASSERT(plain.status == fast.status);
     CheckLengthy(text, RANKFEED_SPECIALS_ERROR, plain);
+    CheckLengthyFind(text, found, match);
     CheckPieces(text, RANKFEED_SPECIALS_ERROR, fast);
     if (plain.status == RANKFEED_E_SPECIAL_IN_TEXT) {
       FUZZ_ASSERT(found == RANKFEED_OK);

@@ -4,8 +4,10 @@
 //
 //   worst_text search IMAGE PLAIN.jsonl [--seconds S] [--seed N] [--quick]   prints the dearest as
 //                     recipes
-//   worst_text time   IMAGE PLAIN.jsonl RECIPES [BYTES]   prints nanoseconds per byte of each
-//   worst_text count  IMAGE PLAIN.jsonl RECIPES [BYTES]   encodes each once, for callgrind to count
+//   worst_text time   IMAGE PLAIN.jsonl RECIPES [BYTES [offsets]]   prints nanoseconds per byte of
+//                     each
+//   worst_text count  IMAGE PLAIN.jsonl RECIPES [BYTES [offsets]]   encodes each once, for
+//                     callgrind to count
 //
 // A recipe is a line "SEED ATOM ATOM ...", an atom code points in hexadecimal joined by "+". With
 // seed 0 the atoms follow each other in order, again and again; with another they are drawn by a
@@ -117,13 +119,15 @@ struct Recipe {
 
 class Engine {
  public:
-  Engine(const std::string& image, uint32_t bytes) {
+  Engine(const std::string& image, uint32_t bytes, bool offsets) {
     auto vocabulary = rankfeed::Vocabulary::Load(image);
     if (!vocabulary) Fail(image + ": " + vocabulary.error().message);
     vocabulary_ = std::make_unique<rankfeed::Vocabulary>(std::move(*vocabulary));
     limits_.struct_size = sizeof(limits_);
     limits_.max_text_bytes = std::max(8 * kLong, 2 * bytes);
     limits_.cache_bytes = kCacheBytes;
+    limits_.with_offsets = offsets ? 1 : 0;
+    if (offsets) begin_.resize(ids_.size()), end_.resize(ids_.size());
     if (rankfeed_encoder_mem_req(model(), &limits_, &need_) != RANKFEED_OK)
       Fail("rankfeed_encoder_mem_req failed");
     scratch_ = std::aligned_alloc(
@@ -147,6 +151,7 @@ class Engine {
       io.struct_size = sizeof(io);
       io.capacity = static_cast<uint32_t>(ids_.size());
       io.input_ids = ids_.data();
+      if (!begin_.empty()) io.offset_begin = begin_.data(), io.offset_end = end_.data();
       const rankfeed_status status =
           rankfeed_encode(encoder_, {text.data(), text.size()}, nullptr, &io);
       if (status != RANKFEED_OK) Fail(std::string("encode: ") + rankfeed_status_name(status));
@@ -204,6 +209,7 @@ class Engine {
   void* scratch_ = nullptr;
   rankfeed_encoder* encoder_ = nullptr;
   std::vector<int32_t> ids_ = std::vector<int32_t>(1 << 22);
+  std::vector<uint32_t> begin_, end_;  // empty without offsets
   size_t tokens_ = 0;
 };
 
@@ -408,8 +414,9 @@ int Main(int argc, char** argv) {
     Fail("usage: search|time|count IMAGE PLAIN.jsonl [RECIPES | --seconds S --seed N --quick]");
   const std::string mode = argv[1];
   const uint32_t bytes =
-      mode != "search" && argc == 6 ? static_cast<uint32_t>(std::atol(argv[5])) : kLong;
-  Engine engine(argv[2], bytes);
+      mode != "search" && argc >= 6 ? static_cast<uint32_t>(std::atol(argv[5])) : kLong;
+  const bool offsets = mode != "search" && argc == 7 && argv[6] == std::string("offsets");
+  Engine engine(argv[2], bytes, offsets);
   const std::vector<std::string> plain = Plain(argv[3], 4 * kLong);
   if (mode == "search") {
     double seconds = 60;
@@ -436,8 +443,8 @@ int Main(int argc, char** argv) {
     }
     return 0;
   }
-  if ((argc != 5 && argc != 6) || (mode != "time" && mode != "count"))
-    Fail("time and count take a file of recipes, and how long texts are");
+  if (argc < 5 || argc > 7 || (argc == 7 && !offsets) || (mode != "time" && mode != "count"))
+    Fail("time and count take a file of recipes, how long texts are, and whether offsets are made");
   std::vector<std::pair<std::string, std::vector<std::string>>> texts = {{"plain", plain}};
   std::ifstream lines(argv[4]);
   if (!lines) Fail(std::string(argv[4]) + " cannot be read");

@@ -34,6 +34,7 @@ import variants  # noqa: E402
 
 KNOWN, RESULTS = FUZZ / "worst_texts.json", FUZZ / "worst_text_results.json"
 SKIPPED = 77
+SHORT = 1 << 16  # bytes of a text, as the program has it
 
 
 class Forms:
@@ -62,7 +63,7 @@ class Forms:
 
 
 def count(program, image, plain, recipes, folder, size=()):
-    """Instructions per byte: of plain text, and by recipe. size: bytes of a text, if not as ever."""
+    """Instructions per byte: of plain text, and by recipe. size: bytes of a text, if not as ever, and "offsets"."""
     lines = pathlib.Path(folder) / "recipes"
     lines.write_text("".join(recipe + "\n" for recipe in recipes))
     out = pathlib.Path(folder) / "callgrind.out"
@@ -95,17 +96,19 @@ def search(program, image, plain, seconds, seed):
 
 
 def stretches(program, forms, plain, known, folder, names):
-    """How many forms have a long stretch that is too dear."""
+    """How many forms have a long stretch that is too dear, without offsets or with them."""
     long, failed = known["stretches"], 0
     for form in names or long["bounds"]:
         bound, image = long["bounds"][form], forms.image(form)
-        _, short_costs = count(program, image, plain, long["texts"], folder)
-        _, costs = count(program, image, plain, long["texts"], folder, [long["bytes"]])
-        ratios = {recipe: costs[recipe] / short_costs[recipe] for recipe in costs}
-        for recipe, ratio in ratios.items():
-            print(f"{form:22} {short_costs[recipe]:7.1f} instructions per byte of 64 KiB, {ratio:5.2f} times as many of {long['bytes']} bytes: {recipe}"
-                  + ("  ABOVE THE BOUND" if ratio > bound else ""), flush=True)
-        failed += max(ratios.values()) > bound
+        for offsets in [], ["offsets"]:
+            _, short_costs = count(program, image, plain, long["texts"], folder, [SHORT, *offsets])
+            _, costs = count(program, image, plain, long["texts"], folder, [long["bytes"], *offsets])
+            ratios = {recipe: costs[recipe] / short_costs[recipe] for recipe in costs}
+            for recipe, ratio in ratios.items():
+                print(f"{form:22} {'offsets' if offsets else 'ids':8}{short_costs[recipe]:7.1f} instructions per byte of 64 KiB, "
+                      f"{ratio:5.2f} times as many of {long['bytes']} bytes: {recipe}"
+                      + ("  ABOVE THE BOUND" if ratio > bound else ""), flush=True)
+            failed += max(ratios.values()) > bound
     return failed
 
 

@@ -34,11 +34,11 @@ typedef struct {
 
 /* Scratch an encoder needs for these limits: monotonic in each limit. Pages that are not touched cost
  * nothing: for each byte of max_text_bytes 26 (42 with offsets) times the worst growth of the
- * normalizer (13 for XLM-RoBERTa's) are reserved, ordinary text uses a small part. In SentencePiece
- * parity and, without offsets, in HuggingFace parity that ends at 64 KiB: an encoder for longer texts
- * needs at most 2 MiB more than one for those. It goes on for vocabularies with added tokens with
- * "normalized": true, a Split in the pre-tokenizer, pieces of more than 255 characters or more than 12
- * elements; those whose decoder has ByteFallback need 1 byte more for each of max_text_bytes.
+ * normalizer (13 for XLM-RoBERTa's) are reserved, ordinary text uses a small part. That ends at 64 KiB:
+ * an encoder for longer texts needs at most 3 MiB more than one for those. It goes on for tokenizer.json
+ * files that docs/memory.md lists, as with added tokens with "normalized": true, a Split in the
+ * pre-tokenizer, pieces of more than 255 characters or more than 12 elements; those whose decoder has
+ * ByteFallback need 1 byte more for each of max_text_bytes.
  * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (the size overflows). O(1), any thread. */
 RANKFEED_API rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model,
                                                       const rankfeed_limits* limits,
@@ -54,8 +54,8 @@ RANKFEED_API rankfeed_status rankfeed_encoder_init(const rankfeed_model* model,
 
 /* Largest max_text_bytes an encoder of this model can have, without offsets: positions are 31 bits,
  * those of the text where scratch does not grow with it, otherwise after the normalizer has made the
- * text longer. So an encoder with offsets may be refused at that size (LIMIT). 0 for no model. O(1),
- * any thread. */
+ * text longer. Of few vocabularies (docs/memory.md) one with offsets may be refused at that size
+ * (LIMIT). 0 for no model. O(1), any thread. */
 RANKFEED_API uint32_t rankfeed_max_text_bytes(const rankfeed_model* model);
 
 /* Touches the pages of the scratch that every text needs, cache and queues, so that the first call

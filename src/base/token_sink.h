@@ -28,4 +28,9 @@ struct TokenSink {
   }
 };
 
+// Where a text holds a special token, in bytes of the text.
+struct SpecialPlace {
+  uint32_t id, begin, end;
+};
+
 }  // namespace rankfeed

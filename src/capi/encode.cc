@@ -237,7 +237,7 @@ rankfeed_status rankfeed_find_special(rankfeed_encoder* encoder, rankfeed_text t
   if (text.size > encoder->limits.max_text_bytes) return RANKFEED_E_LIMIT;
   if (!encoder->model->huggingface()) return RANKFEED_E_NOT_FOUND;
   TokenSink sink;
-  rankfeed::general::SpecialPlace place{};
+  rankfeed::SpecialPlace place{};
   const rankfeed_status status = rankfeed::general::EncodeHuggingFace(
       *encoder->model, encoder->general, {text.data, text.size}, RANKFEED_ERROR_ON_SPECIAL, sink,
       &place);

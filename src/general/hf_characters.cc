@@ -8,9 +8,7 @@
 #include <iterator>
 
 #include "base/utf8.h"
-#include "normalize/charsmap.h"
 #include "normalize/filters.h"
-#include "normalize/precompiled.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::general {
@@ -39,22 +37,29 @@ uint32_t CountCharacters(std::string_view text) {
   return count;
 }
 
-bool HasNormalizer(const Model& model, const Step& step, uint32_t* forms, uint32_t* strips) {
+// Elements of which the chain has not any number.
+struct Counts {
+  uint32_t forms = 0, strips = 0, precompiled = 0;
+};
+
+bool HasNormalizer(const Model& model, const Step& step, Counts* counts) {
   switch (NormalizerOp{step.op}) {
     case NormalizerOp::kStrip:
-      *strips += step.arg1 != 0;
+      counts->strips += step.arg1 != 0;
       return true;
     case NormalizerOp::kNfc:
     case NormalizerOp::kNfd:
     case NormalizerOp::kNfkc:
     case NormalizerOp::kNfkd:
-      ++*forms;
+      ++counts->forms;
       return true;
     case NormalizerOp::kReplace:
       return !model.text(step.a).empty() && model.text(step.a).size() <= kMaxPattern;
     case NormalizerOp::kReplaceRun:
       return IsOneCharacter(model.text(step.a));
     case NormalizerOp::kPrecompiled:
+      ++counts->precompiled;
+      return true;
     case NormalizerOp::kLowercase:
     case NormalizerOp::kStripAccents:
     case NormalizerOp::kNmt:
@@ -63,6 +68,18 @@ bool HasNormalizer(const Model& model, const Step& step, uint32_t* forms, uint32
       return true;
   }
   return false;
+}
+
+// Whether a step holds no more than `most` characters back.
+bool HoldsBack(const Model& model, const Step& step, uint32_t most) {
+  switch (NormalizerOp{step.op}) {
+    case NormalizerOp::kReplace:
+      return CountCharacters(model.text(step.a)) <= most;
+    case NormalizerOp::kReplaceRun:
+      return step.arg0 <= most;
+    default:
+      return true;
+  }
 }
 
 bool HasPreTokenizer(const Model& model, const Step& step) {
@@ -82,22 +99,26 @@ bool HasPreTokenizer(const Model& model, const Step& step) {
 
 }  // namespace
 
-bool HfCharacters::Has(const Model& model) {
-  uint32_t forms = 0, strips = 0;
+template <bool kPlaces>
+bool HfChain<kPlaces>::Has(const Model& model) {
+  Counts counts;
   for (const Step& step : model.normalizer) {
-    if (!HasNormalizer(model, step, &forms, &strips)) return false;
+    if (!HasNormalizer(model, step, &counts)) return false;
+    if (kPlaces && !HoldsBack(model, step, kMaxKept)) return false;
   }
+  if (kPlaces && counts.precompiled > 1) return false;
   for (const Step& step : model.pre_tokenizer) {
     if (!HasPreTokenizer(model, step)) return false;
   }
   // White space before the end is looked at twice, by a second Strip four times.
-  return model.added_normalized.empty() && forms <= kMaxForms && strips <= 2 &&
+  return model.added_normalized.empty() && counts.forms <= kMaxForms && counts.strips <= 2 &&
          model.normalizer.size() + model.pre_tokenizer.size() <= kMaxStages &&
          model.config->max_piece_chars <= LongScratch::kMaxPieceChars;
 }
 
-HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, KnownForms* known,
-                           std::string_view text, uint32_t begin, uint32_t end)
+template <bool kPlaces>
+HfChain<kPlaces>::HfChain(const Model& model, PlainCharacters* plain, KnownForms* known,
+                          std::string_view text, uint32_t begin, uint32_t end)
     : model_(&model),
       plain_(plain),
       known_(known),
@@ -109,8 +130,9 @@ HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, KnownForm
   for (const Step& step : model.normalizer) {
     Stage& stage = stages_[stage_count_];
     stage.step = &step;
-    ++stage_count_;
     const auto op = NormalizerOp{step.op};
+    if (kPlaces && op == NormalizerOp::kPrecompiled) precompiled_ = stage_count_;
+    ++stage_count_;
     const bool form = op == NormalizerOp::kNfc || op == NormalizerOp::kNfd ||
                       op == NormalizerOp::kNfkc || op == NormalizerOp::kNfkd;
     stage.form = forms % kMaxForms;
@@ -129,7 +151,8 @@ HfCharacters::HfCharacters(const Model& model, PlainCharacters* plain, KnownForm
 }
 
 // The next character before that stage; behind the last one, what the chain makes.
-bool HfCharacters::Take(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::Take(uint32_t stage, Char* c) {
   if (!(stage == 0 ? Source(c) : Pull(stage - 1, c))) return false;
   if (stage == normalizer_count_ && !began_) {
     began_ = true;
@@ -139,21 +162,23 @@ bool HfCharacters::Take(uint32_t stage, Character* c) {
   return true;
 }
 
-bool HfCharacters::Source(Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::Source(Char* c) {
   if (at_ == end_) return false;
   const uint32_t mark = at_ == 0 ? kFront : 0;
   if (const auto byte = static_cast<unsigned char>(text_[at_]); byte < 0x80) {
-    *c = {byte, mark};
+    *c = Made(byte, mark, {at_, at_ + 1});
     ++at_;
     return true;
   }
   const utf8::Decoded d = utf8::Decode({text_, end_}, at_);
-  *c = {d.code_point, mark};
+  *c = Made(d.code_point, mark, {at_, at_ + d.size});
   at_ += d.size;
   return true;
 }
 
-bool HfCharacters::Pull(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::Pull(uint32_t stage, Char* c) {
   const Step& step = StepOf(stage);
   if (stage >= normalizer_count_) {
     switch (PreTokenizerOp{step.op}) {
@@ -202,29 +227,33 @@ bool HfCharacters::Pull(uint32_t stage, Character* c) {
 }
 
 // The next character of a text that is to come.
-bool HfCharacters::TakeText(Stage& s, Character* c) const {
+template <bool kPlaces>
+bool HfChain<kPlaces>::TakeText(Stage& s, Char* c) const {
   if (s.text_size == 0) return false;
+  if constexpr (kPlaces) c->place = s.text_mark == kTaken ? s.own.TakeKept() : s.own.like;
   if (const auto byte = static_cast<unsigned char>(*s.text); byte < 0x80) {
-    *c = {byte, s.text_mark == kTaken ? FrontOf(s, s.taken++) : s.text_mark};
+    Set(c, byte, s.text_mark == kTaken ? FrontOf(s, s.taken++) : s.text_mark);
     ++s.text;
     --s.text_size;
     return true;
   }
   const utf8::Decoded d = utf8::Decode({s.text, s.text_size}, 0);
-  *c = {d.code_point, s.text_mark == kTaken ? FrontOf(s, s.taken++) : s.text_mark};
+  Set(c, d.code_point, s.text_mark == kTaken ? FrontOf(s, s.taken++) : s.text_mark);
   s.text += d.size;
   s.text_size -= d.size;
   return true;
 }
 
-void HfCharacters::PutText(Stage& s, std::string_view text, uint32_t mark) const {
+template <bool kPlaces>
+void HfChain<kPlaces>::PutText(Stage& s, std::string_view text, uint32_t mark) const {
   s.text = text.data();
   s.text_size = static_cast<uint32_t>(text.size());
   s.text_mark = mark;
 }
 
 // Whether there is a character in s.held; otherwise nothing is left before the stage.
-bool HfCharacters::Hold(uint32_t stage) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::Hold(uint32_t stage) {
   Stage& s = stages_[stage];
   if (!s.has_held && !s.ended) {
     s.has_held = Take(stage, &s.held);
@@ -234,22 +263,26 @@ bool HfCharacters::Hold(uint32_t stage) {
 }
 
 // Passes the held character on as it is.
-bool HfCharacters::Release(Stage& s, Character* c) const {
-  *c = {s.held.c, FrontOf(s, s.taken++)};
+template <bool kPlaces>
+bool HfChain<kPlaces>::Release(Stage& s, Char* c) const {
+  *c = s.held;
+  c->mark = FrontOf(s, s.taken++);
   s.has_held = false;
   return true;
 }
 
 // Takes and passes on the next character of a stage that is in the middle of nothing, if it does
 // not look for that one; otherwise it is held.
+template <bool kPlaces>
 template <class F>
-bool HfCharacters::PassOn(uint32_t stage, Character* c, F is_sought) {
+bool HfChain<kPlaces>::PassOn(uint32_t stage, Char* c, F is_sought) {
   Stage& s = stages_[stage];
   if (s.has_held || s.text_size != 0 || !Hold(stage) || is_sought(s.held.c)) return false;
   return Release(s, c);
 }
 
-bool HfCharacters::Strip(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::Strip(uint32_t stage, Char* c) {
   const Step& step = StepOf(stage);
   Stage& s = stages_[stage];
   while (!s.ended && Take(stage, c)) {
@@ -263,8 +296,8 @@ bool HfCharacters::Strip(uint32_t stage, Character* c) {
     }
     if (step.arg0 != 0 && !s.inside) continue;
     if (step.arg1 == 0) return true;
-    HfCharacters ahead = *this;
-    Character other;
+    HfChain ahead = *this;
+    Char other;
     bool ends = true;
     uint64_t count = 0;
     while (ends && ahead.Take(stage, &other)) {
@@ -279,11 +312,13 @@ bool HfCharacters::Strip(uint32_t stage, Character* c) {
   return false;
 }
 
-bool HfCharacters::Lowercase(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::Lowercase(uint32_t stage, Char* c) {
   Stage& s = stages_[stage];
   for (;;) {
     if (s.list_size != 0) {
-      *c = {*s.list++, s.text_mark};
+      Set(c, *s.list++, s.text_mark);
+      if constexpr (kPlaces) c->place = s.own.like;
       --s.list_size;
       return true;
     }
@@ -293,17 +328,20 @@ bool HfCharacters::Lowercase(uint32_t stage, Character* c) {
     s.list = mapped.data();
     s.list_size = static_cast<uint32_t>(mapped.size());
     s.text_mark = c->mark;
+    SetLike(s, *c);
   }
 }
 
-bool HfCharacters::StripAccents(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::StripAccents(uint32_t stage, Char* c) {
   while (Take(stage, c)) {
     if (!unicode::HasProp(*model_, c->c, image::kCombiningMark)) return true;
   }
   return false;
 }
 
-bool HfCharacters::Nmt(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::Nmt(uint32_t stage, Char* c) {
   while (Take(stage, c)) {
     char in_bytes[4], out_bytes[4];
     normalize::NormalizedText in, out;
@@ -319,18 +357,21 @@ bool HfCharacters::Nmt(uint32_t stage, Character* c) {
   return false;
 }
 
-bool HfCharacters::Prepend(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::Prepend(uint32_t stage, Char* c) {
   Stage& s = stages_[stage];
   if (!s.inside) {
     if (!Hold(stage)) return false;
     s.inside = true;
     PutText(s, model_->text(StepOf(stage).a), s.held.mark);
+    SetLike(s, s.held);
   }
   if (TakeText(s, c)) return true;
   return Hold(stage) && Release(s, c);
 }
 
-bool HfCharacters::Replace(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::Replace(uint32_t stage, Char* c) {
   const Step& step = StepOf(stage);
   const std::string_view pattern = model_->text(step.a);
   Stage& s = stages_[stage];
@@ -348,8 +389,11 @@ bool HfCharacters::Replace(uint32_t stage, Character* c) {
     if (next.valid && next.code_point == s.held.c) {
       s.has_held = false;
       s.matched += next.size;
+      Keep(s, s.held);
       if (s.matched < pattern.size()) continue;
       s.matched = 0;
+      DropKept(s);
+      SetLike(s, s.held);
       s.taken += CountCharacters(pattern);
       PutText(s, model_->text(step.b), FrontOf(s, s.taken - 1));
       continue;
@@ -363,7 +407,8 @@ bool HfCharacters::Replace(uint32_t stage, Character* c) {
   }
 }
 
-bool HfCharacters::ReplaceRun(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::ReplaceRun(uint32_t stage, Char* c) {
   const Step& step = StepOf(stage);
   Stage& s = stages_[stage];
   const char32_t character = s.first;
@@ -372,31 +417,36 @@ bool HfCharacters::ReplaceRun(uint32_t stage, Character* c) {
   for (;;) {
     if (TakeText(s, c)) return true;
     if (s.inside) {  // a run that is too short
-      *c = {character, FrontOf(s, s.taken++)};
+      Set(c, character, FrontOf(s, s.taken++));
+      if constexpr (kPlaces) c->place = s.own.TakeKept();
       s.inside = --s.count != 0;
       return true;
     }
     if (Hold(stage) && s.held.c == character) {
       s.has_held = false;
-      ++s.count;
+      SetLike(s, s.held);
+      if (++s.count < step.arg0) Keep(s, s.held);
       continue;
     }
     if (s.count == 0) return s.has_held && Release(s, c);
     s.inside = s.count < step.arg0;
     if (s.inside) continue;
+    DropKept(s);
     s.taken += s.count;
     s.count = 0;
     PutText(s, model_->text(step.b), FrontOf(s, s.taken - 1));
   }
 }
 
-bool HfCharacters::ReplaceSpaces(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::ReplaceSpaces(uint32_t stage, Char* c) {
   Stage& s = stages_[stage];
   if (s.count == 0 && PassOn(stage, c, unicode::IsWhiteSpace)) return true;
   for (;;) {
     if (TakeText(s, c)) return true;
     if (Hold(stage) && unicode::IsWhiteSpace(s.held.c)) {
       if (s.count++ == 0) s.ahead[0] = s.held;
+      SetLike(s, s.held);
       s.has_held = false;
       continue;
     }
@@ -407,132 +457,16 @@ bool HfCharacters::ReplaceSpaces(uint32_t stage, Character* c) {
     s.count = 0;
     const uint32_t mark = FrontOf(s, s.taken - 1);
     if (!replaced) {
-      *c = {first, mark};
+      *c = s.ahead[0];
+      c->mark = mark;
       return true;
     }
     PutText(s, model_->text(StepOf(stage).b), mark);
   }
 }
 
-// normalize::Transform: a character that was made goes out when the next one comes, as what is
-// dropped until then is taken off its change.
-bool HfCharacters::FlushChanged(Stage& s, Character* c) const {
-  if (!s.has_held) return false;
-  s.has_held = false;
-  const uint64_t like = s.change > 0 && s.taken > 0 ? s.taken - 1 : s.taken;
-  *c = {s.held.c, FrontOf(s, like)};
-  if (s.change <= 0) s.taken += static_cast<uint64_t>(1 - int64_t{s.change});
-  return true;
-}
-
-bool HfCharacters::PushChanged(Stage& s, char32_t made, int32_t change, Character* c) const {
-  const bool flushed = FlushChanged(s, c);
-  s.held.c = made;
-  s.change = change;
-  s.has_held = true;
-  return flushed;
-}
-
-// `count` characters become what a key maps to.
-void HfCharacters::PutReplacement(Stage& s, std::string_view replacement, int32_t count) const {
-  PutText(s, replacement, 0);
-  s.replaced = count;
-  s.made = 0;
-  if (replacement.empty() && s.has_held) s.change -= count;
-}
-
-bool HfCharacters::Precompiled(uint32_t stage, Character* c) {
-  const Charsmap charsmap(model_->charsmap_units, model_->charsmap_pool);
-  Stage& s = stages_[stage];
-  for (;;) {
-    Character made;
-    if (TakeText(s, &made)) {
-      const bool flushed = PushChanged(s, made.c, s.made < s.replaced ? 0 : 1, c);
-      ++s.made;
-      if (s.text_size == 0 && s.made < s.replaced) s.change -= s.replaced - s.made;
-      if (flushed) return true;
-      continue;
-    }
-    if (s.singles == 0 && !s.open && KeptAlone(stage)) {
-      const char32_t kept = s.ahead[0].c;
-      s.ahead[0] = s.ahead[1];
-      --s.ahead_size;
-      if (PushChanged(s, kept, 0, c)) return true;
-      continue;
-    }
-    if (s.singles == 0 && !OpenCluster(stage)) return FlushChanged(s, c);
-    if (s.singles == 0) continue;  // it was replaced as a whole
-    const char32_t single = s.ahead[0].c;
-    std::copy(s.ahead + 1, s.ahead + s.ahead_size, s.ahead);
-    --s.ahead_size;
-    --s.singles;
-    char bytes[4];
-    if (const CharsmapMatch match = charsmap.Shortest({bytes, utf8::Encode(single, bytes)})) {
-      PutReplacement(s, match.replacement, 1);
-    } else if (PushChanged(s, single, 0, c)) {
-      return true;
-    }
-  }
-}
-
-// Whether the next character is ASCII that no key begins with, in a cluster of its own, as most
-// are: two ASCII characters join only as CR LF.
-bool HfCharacters::KeptAlone(uint32_t stage) {
-  Stage& s = stages_[stage];
-  if (s.ahead_size == 0) s.ahead_size = Take(stage, &s.ahead[0]) ? 1 : 0;
-  const char32_t c = s.ahead[0].c;
-  if (s.ahead_size == 0 || c >= 0x80 || c == '\r') return false;
-  if ((s.kept[c / 64] >> c % 64 & 1) == 0) {
-    const char byte = static_cast<char>(c);
-    const Charsmap charsmap(model_->charsmap_units, model_->charsmap_pool);
-    if (charsmap.Shortest({&byte, 1})) return false;
-    s.kept[c / 64] |= uint64_t{1} << c % 64;
-  }
-  if (s.ahead_size == 1 && Take(stage, &s.ahead[1])) s.ahead_size = 2;
-  return s.ahead_size == 1 || s.ahead[1].c < 0x80;
-}
-
-// Reads a cluster on, or the next one as far as it may be replaced as a whole, and replaces it.
-// s.singles: characters that are replaced each. False at the end.
-bool HfCharacters::OpenCluster(uint32_t stage) {
-  Stage& s = stages_[stage];
-  const auto kind = [this](const Character& of) {
-    return model_->props[of.c] & image::kGraphemeMask;
-  };
-  if (s.ahead_size == 0) {
-    if (!Take(stage, &s.ahead[0])) return false;
-    s.ahead_size = 1;
-  }
-  if (s.open && s.rules.Joins(kind(s.ahead[0]))) {
-    s.singles = 1;
-    return true;
-  }
-  s.rules = unicode::ClusterRules(kind(s.ahead[0]));
-  char bytes[normalize::kWholeClusterBytes + 4];
-  uint32_t size = utf8::Encode(s.ahead[0].c, bytes);
-  uint8_t count = 1;
-  s.open = true;
-  while (s.open && size < normalize::kWholeClusterBytes) {
-    s.open = s.ahead_size > count || Take(stage, &s.ahead[count]);
-    if (!s.open) break;
-    s.ahead_size = std::max<uint8_t>(s.ahead_size, count + 1);
-    s.open = s.rules.Joins(kind(s.ahead[count]));
-    if (s.open) size += utf8::Encode(s.ahead[count++].c, bytes + size);
-  }
-  if (!s.open) {
-    const Charsmap charsmap(model_->charsmap_units, model_->charsmap_pool);
-    if (const CharsmapMatch match = charsmap.Shortest({bytes, size})) {
-      std::copy(s.ahead + count, s.ahead + s.ahead_size, s.ahead);
-      s.ahead_size -= count;
-      PutReplacement(s, match.replacement, count);
-      return true;
-    }
-  }
-  s.singles = count;
-  return true;
-}
-
-bool HfCharacters::Metaspace(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::Metaspace(uint32_t stage, Char* c) {
   const Step& step = StepOf(stage);
   Stage& s = stages_[stage];
   const char32_t replacement = s.first;
@@ -550,13 +484,15 @@ bool HfCharacters::Metaspace(uint32_t stage, Character* c) {
   const bool wanted = step.arg0 == image::kPrependAlways ||
                       (step.arg0 == image::kPrependFirst && (c->mark & kFront) != 0);
   if ((c->mark & kBegins) == 0 || !wanted) return true;
-  s.held = {c->c, c->mark & ~kBegins};
+  s.held = *c;
+  s.held.mark &= ~kBegins;
   s.has_held = true;
   c->c = replacement;
   return true;
 }
 
-bool HfCharacters::WhitespaceSplit(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::WhitespaceSplit(uint32_t stage, Char* c) {
   Stage& s = stages_[stage];
   while (Take(stage, c)) {
     if (unicode::IsWhiteSpace(c->c)) {
@@ -570,7 +506,8 @@ bool HfCharacters::WhitespaceSplit(uint32_t stage, Character* c) {
   return false;
 }
 
-bool HfCharacters::Whitespace(uint32_t stage, Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::Whitespace(uint32_t stage, Char* c) {
   constexpr uint8_t kSpace = 0, kWord = kWordKind, kOther = 2;
   Stage& s = stages_[stage];
   while (Take(stage, c)) {
@@ -584,8 +521,9 @@ bool HfCharacters::Whitespace(uint32_t stage, Character* c) {
   return false;
 }
 
-bool HfCharacters::SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior,
-                           Character* c) {
+template <bool kPlaces>
+bool HfChain<kPlaces>::SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior,
+                               Char* c) {
   Stage& s = stages_[stage];
   while (Take(stage, c)) {
     const bool match = unicode::HasProp(*model_, c->c, prop), after = s.after_match;
@@ -613,5 +551,8 @@ bool HfCharacters::SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t beh
   }
   return false;
 }
+
+template class HfChain<false>;
+template class HfChain<true>;
 
 }  // namespace rankfeed::general

@@ -85,8 +85,8 @@ class Encoder {
         offsets_(sink.begin != nullptr || sink.end != nullptr || refused != nullptr),
         buffers_(BuffersOf(scratch, offsets_ || HuggingFaceNeedsOffsets(model))),
         sink_(sink),
-        first_token_(sink.count),
-        trim_(model.has(image::kTrimOffsets) && buffers_.in().begin != nullptr),
+        trimmer_(model.has(image::kTrimOffsets) && buffers_.in().begin != nullptr,
+                 model.has(image::kTrimKeepsPrefix), sink.count),
         skip_special_((flags & (RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL)) != 0),
         escape_special_((flags & RANKFEED_ESCAPE_SPECIAL) != 0),
         refuse_special_((flags & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skip_special_),
@@ -113,7 +113,7 @@ class Encoder {
       if (Refused(match)) return Refuse(match.token->id, match.begin, match.end);
       uint32_t end = match.end;
       uint32_t leading = 0;
-      if (trim_) {
+      if (trimmer_.on()) {
         const EndSpaces spaces = CountEndSpaces({text.data() + match.begin, end - match.begin});
         leading = spaces.leading;
         end = TrimBack(text, end, spaces.trailing);
@@ -147,12 +147,33 @@ class Encoder {
     stretch_begin_ = begin;
     stretch_end_ = end;
     const uint32_t first = sink_.count;
-    if (end - begin <= scratch_.text_capacity) {
+    const bool may_fit = end - begin <= scratch_.text_capacity;
+    const bool arrays_first = may_fit && LikelyFits(begin, end);
+    if (arrays_first) {
       const rankfeed_status status = StretchInArrays(begin, end);
       if (status != RANKFEED_E_LIMIT) return status;
       sink_.count = first;
     }
-    return scratch_.lengthy.block != 0 ? LongStretch(begin, end) : RANKFEED_E_LIMIT;
+    if (scratch_.lengthy.block == 0) return RANKFEED_E_LIMIT;
+    const rankfeed_status status = LongStretch(begin, end);
+    if (status != RANKFEED_E_LIMIT || arrays_first || !may_fit) return status;
+    sink_.count = first;
+    return StretchInArrays(begin, end);
+  }
+
+  // Whether the arrays are likely to hold what becomes of a stretch, by some bytes of it, where it
+  // is longer than those that they hold for sure: what fails there is all done twice.
+  bool LikelyFits(uint32_t begin, uint32_t end) {
+    constexpr uint32_t kSome = 2048;
+    const uint64_t size = end - begin;
+    if (!offsets_ || size <= Scratch::kArrayBytes || scratch_.lengthy.block == 0) return true;
+    const uint32_t from = begin + static_cast<uint32_t>(size / 2);
+    if (!normalize::Load(text_, from, from + kSome, &buffers_) ||
+        normalize::RunNormalizer(model_, &buffers_) != RANKFEED_OK) {
+      return false;
+    }
+    // Replacements of a pre-tokenizer come on top.
+    return size * buffers_.in().size / kSome <= scratch_.text_capacity / 8 * 7;
   }
 
   rankfeed_status LongStretch(uint32_t begin, uint32_t end) {
@@ -160,11 +181,13 @@ class Encoder {
                                    : refuse_special_ ? SpecialPieces::kRefused
                                                      : SpecialPieces::kKept;
     CarriedScore score{start_, start_};
-    uint32_t refused = 0;
-    const rankfeed_status status = EncodeHuggingFaceLong(model_, scratch_.lengthy, text_, begin,
-                                                         end, specials, sink_, &score, &refused);
+    const general::LongStretch stretch{text_, begin, end, specials, offsets_ ? &trimmer_ : nullptr};
+    SpecialPlace refused{};
+    const rankfeed_status status =
+        EncodeHuggingFaceLong(model_, scratch_.lengthy, stretch, sink_, &score, &refused);
     end_score_ = score.after;
-    return status == RANKFEED_E_SPECIAL_IN_TEXT ? Refuse(refused, begin, end) : status;
+    return status == RANKFEED_E_SPECIAL_IN_TEXT ? Refuse(refused.id, refused.begin, refused.end)
+                                                : status;
   }
 
   // Where it fits.
@@ -236,7 +259,8 @@ class Encoder {
   void Mark(const AddedMatch& match) {
     const normalize::NormalizedText& in = buffers_.in();
     const uint32_t size = match.end - match.begin;
-    const EndSpaces spaces = trim_ ? CountEndSpaces(in.view(match.begin, match.end)) : EndSpaces();
+    const EndSpaces spaces =
+        trimmer_.on() ? CountEndSpaces(in.view(match.begin, match.end)) : EndSpaces();
     in.data[match.begin] = spaces.leading == 0 ? kPlainMark
                            : size == 1         ? kMarkOfSpace
                                                : kMarkWithCount;
@@ -356,18 +380,12 @@ class Encoder {
     const normalize::NormalizedText& in = buffers_.in();
     if (in.begin == nullptr) return sink_.Push(id, 0, 0);
     const uint32_t b = in.begin[begin], e = in.end[end - 1];
-    if (!trim_ || is_byte) return sink_.Push(id, b, e);
-    const EndSpaces spaces = CountEndSpaces(in.view(begin, end));
-    Emit(id, b, TrimBack(text_, e, spaces.trailing), spaces.leading, e);
+    if (!trimmer_.on() || is_byte) return sink_.Push(id, b, e);
+    trimmer_.Push(sink_, text_, id, b, e, CountEndSpaces(in.view(begin, end)));
   }
 
-  // A token whose end is trimmed already, with `leading` characters to trim off its front, which
-  // reaches whole_end before any trimming. add_prefix_space spares a single one at the very front.
   void Emit(uint32_t id, uint32_t begin, uint32_t end, uint32_t leading, uint32_t whole_end) {
-    const bool first = sink_.count == first_token_ || begin == 0;
-    if (leading == 1 && first && model_.has(image::kTrimKeepsPrefix)) leading = 0;
-    begin = TrimFront(text_, begin, whole_end, leading);
-    sink_.Push(id, begin, std::max(begin, end));
+    trimmer_.Emit(sink_, text_, id, begin, end, leading, whole_end);
   }
 
   const Model& model_;
@@ -375,9 +393,8 @@ class Encoder {
   const bool offsets_;  // wanted by the caller
   normalize::Buffers buffers_;
   TokenSink& sink_;
-  std::string_view text_;       // the original
-  const uint32_t first_token_;  // of this text in the sink
-  const bool trim_;             // RobertaProcessing trim_offsets
+  std::string_view text_;        // the original
+  const OffsetTrimmer trimmer_;  // RobertaProcessing trim_offsets
   const bool skip_special_, escape_special_, refuse_special_;
   SpecialPlace* const refused_;  // nullable
   // Fewer splits than that are not worth clearing known_ for.

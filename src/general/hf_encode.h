@@ -13,11 +13,6 @@
 
 namespace rankfeed::general {
 
-// Where a text holds a special token, in bytes of the text.
-struct SpecialPlace {
-  uint32_t id, begin, end;
-};
-
 // Encodes text as one sequence (tokenizers 0.23.2, TokenizerImpl::encode_single_sequence). flags:
 // RANKFEED_SPLIT_SPECIAL_TOKENS, RANKFEED_ERROR_ON_SPECIAL, RANKFEED_ESCAPE_SPECIAL; others are the
 // caller's. refused (nullable): filled with SPECIAL_IN_TEXT. Offsets are

@@ -2,26 +2,133 @@
 // general/hf_long.cc: see hf_long.h. Which tokens a path makes stands in hf_encode.cc.
 #include "general/hf_long.h"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "base/utf8.h"
 
 namespace rankfeed::general {
 namespace {
 
-// Tokens of the best paths of words, without offsets.
+// Without offsets.
+class NoOffsets {
+ public:
+  NoOffsets(const LongStretch& stretch, const HfCharacters&) : stretch_(stretch) {}
+  void SetStage(const HfCharacters&) {}
+  void Remember() {}
+  void GoBack() {}
+  void Open(const CharacterArrays&, uint32_t) {}
+  void Add(const CharacterArrays&, uint32_t, uint32_t) {}
+  void Push(TokenSink& sink, uint32_t id) const { sink.Push(id, 0, 0); }
+  void Set(TokenSink&, uint32_t) const {}
+  SpecialPlace PlaceOf(uint32_t id) const { return {id, stretch_.begin, stretch_.end}; }
+
+ private:
+  const LongStretch& stretch_;
+};
+
+// The places of characters that have numbers instead: those before the stage that gave the numbers
+// come once more.
+class NumberedPlaces {
+ public:
+  explicit NumberedPlaces(const HfPlacedCharacters& stream) : stream_(stream) {}
+
+  bool on() const { return stage_ != HfPlacedCharacters::kNoStage; }
+  void SetStage(uint32_t stage) { stage_ = stage; }
+
+  // Numbers never fall from one call to the next.
+  Place Of(Place numbered) {
+    for (const uint64_t number = HfPlacedCharacters::NumberOf(numbered); count_ <= number;) {
+      if (!stream_.NextBefore(stage_, &last_)) break;
+      ++count_;
+    }
+    return last_.place;
+  }
+
+ private:
+  HfPlacedCharacters stream_;
+  uint32_t stage_ = HfPlacedCharacters::kNoStage;
+  uint64_t count_ = 0;  // characters that came
+  PlacedCharacter last_ = {};
+};
+
+// Offsets of tokens, from the places of their characters: what hf_encode.cc does where it pushes.
+class Offsets {
+ public:
+  Offsets(const LongStretch& stretch, const HfPlacedCharacters& stream)
+      : text_(stretch.text), trimmer_(*stretch.trimmer), numbered_(stream), before_(stream) {}
+
+  // Of a stream that there is a character of.
+  void SetStage(const HfPlacedCharacters& stream) { numbered_.SetStage(stream.NumberedStage()); }
+  // Where tokens are taken back to.
+  void Remember() {
+    if (numbered_.on()) before_ = numbered_;
+  }
+  void GoBack() {
+    if (numbered_.on()) numbered_ = before_;
+  }
+
+  // A token begins with a character, and goes on with others.
+  void Open(const CharacterArrays& chars, uint32_t at) {
+    const Place first = chars.PlaceAt(at);
+    begin_ = numbered_.on() ? numbered_.Of(first).begin : first.begin;
+    spaces_ = {};
+    only_spaces_ = true;
+  }
+  void Add(const CharacterArrays& chars, uint32_t at, uint32_t count) {
+    last_ = chars.PlaceAt(at + count - 1);
+    if (!trimmer_.on()) return;
+    for (uint32_t i = 0; i < count; ++i) {
+      const bool space = IsTrimmed(chars.c[at + i]);
+      only_spaces_ = only_spaces_ && space;
+      spaces_.leading += only_spaces_;
+      spaces_.trailing = space ? spaces_.trailing + 1 : 0;
+    }
+  }
+
+  void Push(TokenSink& sink, uint32_t id) {
+    trimmer_.Push(sink, text_, id, begin_, End(), spaces_);
+  }
+  // Tokens of bytes from that one on, which stand for the whole of it and are not trimmed.
+  void Set(TokenSink& sink, uint32_t first) {
+    const uint32_t end = End(), tokens_end = std::min(sink.count, sink.capacity);
+    for (uint32_t i = first; i < tokens_end; ++i) {
+      if (sink.begin != nullptr) sink.begin[i] = begin_;
+      if (sink.end != nullptr) sink.end[i] = end;
+    }
+  }
+  SpecialPlace PlaceOf(uint32_t id) { return {id, begin_, End()}; }
+
+ private:
+  uint32_t End() { return numbered_.on() ? numbered_.Of(last_).end : last_.end; }
+
+  const std::string_view text_;
+  const OffsetTrimmer& trimmer_;
+  NumberedPlaces numbered_, before_;
+  uint32_t begin_ = 0;
+  Place last_ = {};
+  EndSpaces spaces_;
+  bool only_spaces_ = true;
+};
+
+// Tokens of the best paths of words. Offsets: what is known of those.
+template <class Offsets>
 class Tokens {
  public:
-  Tokens(const Model& model, SpecialPieces specials, TokenSink& sink)
-      : model_(model), specials_(specials), sink_(sink) {}
+  Tokens(const Model& model, SpecialPieces specials, Offsets& offsets, TokenSink& sink)
+      : model_(model), specials_(specials), offsets_(offsets), sink_(sink) {}
 
   void BeginWord() {
     first_ = sink_.count;
     in_unknown_ = false;
     status_ = RANKFEED_OK;
     guarded_ = false;
+    if (specials_ == SpecialPieces::kEscaped) offsets_.Remember();
   }
   // The word is searched once more, without special tokens.
   void Again() {
     sink_.count = first_;
+    offsets_.GoBack();
     BeginWord();
   }
   void EndWord() { EndUnknown(); }
@@ -30,15 +137,22 @@ class Tokens {
   bool Piece(uint32_t value, const CharacterArrays& chars, uint32_t at, uint32_t count) {
     if (value != trie::kNoValue && specials_ != SpecialPieces::kKept && IsSpecial(value)) {
       guarded_ = true;
-      id_ = value;
+      EndUnknown();
+      offsets_.Open(chars, at);
+      offsets_.Add(chars, at, count);
+      refused_ = offsets_.PlaceOf(value);
       // The path behind it does not matter any more, but that of one that was escaped has none.
       return false;
     }
     if (value == trie::kNoValue || value == model_.config->unk_id) {
+      if (!in_unknown_) BeginUnknown(chars, at);
+      offsets_.Add(chars, at, count);
       for (uint32_t i = 0; i < count; ++i) AddUnknown(chars.c[at + i]);
     } else {
       EndUnknown();
-      sink_.Push(value, 0, 0);
+      offsets_.Open(chars, at);
+      offsets_.Add(chars, at, count);
+      offsets_.Push(sink_, value);
     }
     if (sink_.count < TokenSink::kMost) return true;
     status_ = RANKFEED_E_LIMIT;
@@ -46,7 +160,7 @@ class Tokens {
   }
 
   bool guarded() const { return guarded_; }
-  uint32_t id() const { return id_; }  // of the special token that ended the word
+  const SpecialPlace& refused() const { return refused_; }  // which ended the word
   rankfeed_status status() const { return status_; }
 
  private:
@@ -54,13 +168,14 @@ class Tokens {
 
   // Unknown characters in a row are looked up as a whole, else spelled, else one token: they are
   // spelled on the way, and that is taken back.
+  void BeginUnknown(const CharacterArrays& chars, uint32_t at) {
+    in_unknown_ = found_ = true;
+    unit_ = model_.pieces.root();
+    spelled_ = model_.has(image::kByteFallback) && !model_.byte_ids.empty();
+    begin_ = sink_.count;
+    offsets_.Open(chars, at);
+  }
   void AddUnknown(char32_t c) {
-    if (!in_unknown_) {
-      in_unknown_ = found_ = true;
-      unit_ = model_.pieces.root();
-      spelled_ = model_.has(image::kByteFallback) && !model_.byte_ids.empty();
-      begin_ = sink_.count;
-    }
     found_ = found_ && model_.pieces.Step(unit_, model_.codes[c]);
     if (!spelled_) return;
     char bytes[4];
@@ -80,31 +195,31 @@ class Tokens {
     if (id != trie::kNoValue) {
       if (specials_ == SpecialPieces::kRefused && IsSpecial(id) && status_ == RANKFEED_OK) {
         status_ = RANKFEED_E_SPECIAL_IN_TEXT;
-        id_ = id;
+        refused_ = offsets_.PlaceOf(id);
       }
       if (specials_ != SpecialPieces::kEscaped || !IsSpecial(id)) {
         sink_.count = begin_;
-        return sink_.Push(id, 0, 0);
+        return offsets_.Push(sink_, id);
       }
     }
-    if (spelled_) return;
+    if (spelled_) return offsets_.Set(sink_, begin_);
     sink_.count = begin_;
-    sink_.Push(model_.config->unk_id, 0, 0);
+    offsets_.Push(sink_, model_.config->unk_id);
   }
 
   const Model& model_;
   const SpecialPieces specials_;
+  Offsets& offsets_;
   TokenSink& sink_;
   uint32_t first_ = 0;  // of the word, in the sink
   bool in_unknown_ = false, found_ = false, spelled_ = false, guarded_ = false;
   trie::Unit unit_ = 0;
   uint32_t begin_ = 0;  // of the unknown characters, in the sink
-  uint32_t id_ = 0;
+  SpecialPlace refused_ = {};
   rankfeed_status status_ = RANKFEED_OK;
 };
 
-using Search = LongSearch<HuggingFaceArithmetic, HfCharacters, Tokens>;
-
+template <class Search, class Tokens>
 rankfeed_status EncodeWord(const Model& model, Search& search, Tokens& tokens, double start,
                            SpecialPieces specials) {
   tokens.BeginWord();
@@ -120,23 +235,37 @@ rankfeed_status EncodeWord(const Model& model, Search& search, Tokens& tokens, d
   return whole || tokens.status() != RANKFEED_OK ? tokens.status() : RANKFEED_E_LIMIT;
 }
 
-}  // namespace
-
-rankfeed_status EncodeHuggingFaceLong(const Model& model, const LongScratch& scratch,
-                                      std::string_view text, uint32_t begin, uint32_t end,
-                                      SpecialPieces specials, TokenSink& sink, CarriedScore* score,
-                                      uint32_t* refused) {
-  Tokens tokens(model, specials, sink);
+template <bool kPlaces>
+rankfeed_status Encode(const Model& model, const LongScratch& scratch, const LongStretch& stretch,
+                       TokenSink& sink, CarriedScore* score, SpecialPlace* refused) {
   PlainCharacters plain(model);
-  KnownForms known;
-  Search search(model, scratch, HfCharacters(model, &plain, &known, text, begin, end), tokens);
+  KnownForms known(model);
+  const HfChain<kPlaces> stream(model, &plain, &known, stretch.text, stretch.begin, stretch.end);
+  using OffsetsOf = std::conditional_t<kPlaces, Offsets, NoOffsets>;
+  OffsetsOf offsets(stretch, stream);
+  using TokensOf = Tokens<OffsetsOf>;
+  TokensOf tokens(model, stretch.specials, offsets, sink);
+  LongSearch<HuggingFaceArithmetic, HfChain<kPlaces>, TokensOf> search(model, scratch, stream,
+                                                                       tokens);
   while (search.More()) {
-    const rankfeed_status status = EncodeWord(model, search, tokens, score->before, specials);
-    if (status == RANKFEED_E_SPECIAL_IN_TEXT) *refused = tokens.id();
+    offsets.SetStage(search.stream());
+    const rankfeed_status status =
+        EncodeWord(model, search, tokens, score->before, stretch.specials);
+    if (status == RANKFEED_E_SPECIAL_IN_TEXT) *refused = tokens.refused();
     if (status != RANKFEED_OK) return status;
     score->after = search.score();
   }
   return search.stream().failed() ? RANKFEED_E_LIMIT : RANKFEED_OK;
+}
+
+}  // namespace
+
+rankfeed_status EncodeHuggingFaceLong(const Model& model, const LongScratch& scratch,
+                                      const LongStretch& stretch, TokenSink& sink,
+                                      CarriedScore* score, SpecialPlace* refused) {
+  return stretch.trimmer != nullptr && scratch.chars.begin != nullptr
+             ? Encode<true>(model, scratch, stretch, sink, score, refused)
+             : Encode<false>(model, scratch, stretch, sink, score, refused);
 }
 
 }  // namespace rankfeed::general

@@ -31,10 +31,29 @@ struct Character {
   uint32_t mark;
 };
 
+// Where in the text something came from, in bytes.
+struct Place {
+  uint32_t begin, end;
+};
+
+// A character that knows it.
+struct PlacedCharacter : Character {
+  Place place;
+};
+
 // Characters in arrays.
 struct CharacterArrays {
-  uint32_t* c;
-  uint32_t* mark;
+  uint32_t* c = nullptr;
+  uint32_t* mark = nullptr;
+  // Places; null: of characters without.
+  uint32_t* begin = nullptr;
+  uint32_t* end = nullptr;
+
+  Place PlaceAt(uint32_t at) const { return {begin[at], end[at]}; }
+  void SetPlace(uint32_t at, Place place) const {
+    begin[at] = place.begin;
+    end[at] = place.end;
+  }
 };
 
 // What the search works in.
@@ -47,9 +66,10 @@ struct LongScratch {
   static constexpr uint32_t kLevels = 7, kLeastFirst = 4;
 
   // Of a checkpoint, by place from it on.
+  template <class Stream>
   struct Node {
     double best;
-    Character character;  // behind the place
+    typename Stream::Char character;  // behind the place
     uint16_t before;      // where its path comes through the window of the checkpoint before
     bool reached;
   };
@@ -58,7 +78,7 @@ struct LongScratch {
   struct Source {
     static_assert(std::is_trivially_copyable_v<Stream>);
     Stream stream;
-    Character next{};
+    typename Stream::Char next{};
     bool has_next = false, ended = false;  // ended: no character of the word is left
   };
   // Places are counted from the begin of the word.
@@ -72,7 +92,7 @@ struct LongScratch {
   uint32_t block = 0, window = 0;     // block 0: there is none
   uint32_t first_kept = 0, kept = 0;  // checkpoints of the first level and of others
   void* states = nullptr;             // checkpoints, level by level
-  Node* nodes = nullptr;
+  void* nodes = nullptr;              // theirs
   uint16_t* through = nullptr;  // by place, of LongSearch::Compose
   // Of Room() characters, by whoever carves:
   Lattice lattice = {};
@@ -96,17 +116,18 @@ struct LongScratch {
     window = WindowOf(model);
     block = std::max(block_chars, window + 1);
     kept = kept_count;
-    const auto fit = static_cast<uint32_t>(bytes / (sizeof(State<Stream>) + window * sizeof(Node)));
+    const auto fit =
+        static_cast<uint32_t>(bytes / (sizeof(State<Stream>) + window * sizeof(Node<Stream>)));
     first_kept = std::max(kLeastFirst * kept, fit - std::min(fit, (kLevels - 1) * kept)) / 2 * 2;
     states = layout.Take<State<Stream>>(StateCount());
-    nodes = layout.Take<Node>(size_t{StateCount()} * window);
+    nodes = layout.Take<Node<Stream>>(size_t{StateCount()} * window);
     through = layout.Take<uint16_t>(size_t{Room()} + 1);
   }
 };
 
-// Stream: trivially copyable, `bool Next(Character*)`, `static bool BeginsWord(const Character&)`,
-// `uint32_t Run(const CharacterArrays&, at, count)`: as many of the next `count` as it has at once,
-// none of which begins a word, to `at`.
+// Stream: trivially copyable, `Char`, a Character or PlacedCharacter, `bool Next(Char*)`,
+// `static bool BeginsWord(const Char&)`, `uint32_t Run(const CharacterArrays&, at, count)`: as many
+// of the next `count` as it has at once, none of which begins a word, to `at`.
 // Emitter: `bool Piece(value, const CharacterArrays&, at, count)` for each piece of a best path in
 // order, its characters from `at` on; false: it has seen enough of the word.
 template <class Arithmetic, class Stream, class Emitter>
@@ -114,7 +135,8 @@ class LongSearch {
  public:
   using Source = LongScratch::Source<Stream>;
   using State = LongScratch::State<Stream>;
-  using Node = LongScratch::Node;
+  using Node = LongScratch::Node<Stream>;
+  using Char = typename Stream::Char;
 
   LongSearch(const Model& model, const LongScratch& scratch, const Stream& stream, Emitter& emitter)
       : model_(model),
@@ -124,6 +146,7 @@ class LongSearch {
         emitter_(emitter),
         max_chars_(scratch.window - 1),
         states_(static_cast<State*>(scratch.states)),
+        nodes_(static_cast<Node*>(scratch.nodes)),
         live_{stream},
         work_{stream},
         begin_{stream} {}
@@ -164,7 +187,7 @@ class LongSearch {
     return states_ + (level == 0 ? 0 : scratch_.first_kept + (level - 1) * scratch_.kept);
   }
   Node* NodesOf(const State* state) const {
-    return scratch_.nodes + static_cast<size_t>(state - states_) * scratch_.window;
+    return nodes_ + static_cast<size_t>(state - states_) * scratch_.window;
   }
   uint32_t MostKept(uint32_t level) const {
     return level == 0 ? scratch_.first_kept : scratch_.kept;
@@ -234,10 +257,23 @@ class LongSearch {
         source.ended = true;
         break;
       }
-      chars_.c[count_] = source.next.c;
-      chars_.mark[count_] = source.next.mark;
+      Put(source.next, count_);
       PutCodes(1);
       source.has_next = false;
+    }
+  }
+  static constexpr bool kPlaces = std::is_same_v<Char, PlacedCharacter>;
+  void Put(const Char& c, uint32_t at) const {
+    chars_.c[at] = c.c;
+    chars_.mark[at] = c.mark;
+    if constexpr (kPlaces) chars_.SetPlace(at, c.place);
+  }
+  Char CharAt(uint32_t at) const {
+    const Character c{chars_.c[at], chars_.mark[at]};
+    if constexpr (kPlaces) {
+      return {c, chars_.PlaceAt(at)};
+    } else {
+      return c;
     }
   }
   // Behind count_ there are so many characters more.
@@ -308,6 +344,10 @@ class LongSearch {
     move(lattice_.value, count_ + 1);
     move(chars_.c, count_);
     move(chars_.mark, count_);
+    if constexpr (kPlaces) {
+      move(chars_.begin, count_);
+      move(chars_.end, count_);
+    }
     at_ -= from - to;
     count_ -= from - to;
   }
@@ -340,7 +380,7 @@ class LongSearch {
     for (uint32_t i = 0; i <= to->read; ++i) {
       const uint32_t at = at_ + i;
       nodes[i] = {lattice_.best[at], {}, table_[i], i == 0 || Length(at) != 0};
-      if (i != to->read) nodes[i].character = {chars_.c[at], chars_.mark[at]};
+      if (i != to->read) nodes[i].character = CharAt(at);
     }
   }
 
@@ -357,8 +397,7 @@ class LongSearch {
       lattice_.link[i] = node.reached ? i + 1 : 0;  // from before the checkpoint
       lattice_.value[i] = trie::kNoValue;
       if (i == count_) break;
-      chars_.c[i] = node.character.c;
-      chars_.mark[i] = node.character.mark;
+      Put(node.character, i);
       lattice_.link[i] |= uint32_t{model_.codes[node.character.c]} << kLinkBits;
     }
   }
@@ -464,6 +503,7 @@ class LongSearch {
   Emitter& emitter_;
   const uint32_t max_chars_;
   State* const states_;
+  Node* const nodes_;
   Source live_;   // of the text
   Source work_;   // of what is searched again
   Source begin_;  // of the word

@@ -23,7 +23,8 @@ int DecoderTexts(const Model& model) {
 }  // namespace
 
 bool Scratch::IsBounded(const Model& model, bool with_offsets) {
-  return model.huggingface() ? !with_offsets && HfCharacters::Has(model) : SpCharacters::Has(model);
+  if (!model.huggingface()) return SpCharacters::Has(model);
+  return with_offsets ? HfPlacedCharacters::Has(model) : HfCharacters::Has(model);
 }
 
 void Scratch::Carve(Layout& layout, const Model& model, const Sizes& sizes) {
@@ -52,7 +53,10 @@ void Scratch::CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bo
   split_begin = layout.Take<uint32_t>(capacity);
   split_end = layout.Take<uint32_t>(capacity);
   lengthy = {};
-  if (bounded && model.huggingface()) {
+  const bool places = bounded && model.huggingface() && sizes.with_offsets;
+  if (places) {
+    lengthy.Carve<HfPlacedCharacters>(layout, model, kBlock, kCheckpoints, kCheckpointBytes);
+  } else if (bounded && model.huggingface()) {
     lengthy.Carve<HfCharacters>(layout, model, kBlock, kCheckpoints, kCheckpointBytes);
   } else if (bounded) {
     lengthy.Carve<SpCharacters>(layout, model, kBlock, kCheckpoints, kCheckpointBytes);
@@ -60,6 +64,10 @@ void Scratch::CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bo
   lattice.Carve(layout, capacity);
   lengthy.lattice = lattice;
   lengthy.chars = {split_begin, split_end};
+  if (places) {
+    lengthy.chars.begin = begin[0];
+    lengthy.chars.end = end[0];
+  }
 }
 
 }  // namespace rankfeed::general

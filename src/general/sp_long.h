@@ -19,6 +19,8 @@ namespace rankfeed::general {
 // it came from.
 class SpCharacters {
  public:
+  using Char = Character;
+
   // Whether pieces are not too long for the search.
   static bool Has(const Model& model) {
     return model.config->max_piece_chars <= LongScratch::kMaxPieceChars;

@@ -278,13 +278,10 @@ TEST(MaxTextBytes, IsTheLastThatAnEncoderCanHave) {
     EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_OK) << most;
     limits = Limits(most + 1, false);
     EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_E_LIMIT) << most;
-    // With offsets SentencePiece's does not either; HuggingFace's is for 2^31 normalized bytes.
-    limits = Limits(most, true);
-    const bool bounded = source == SentencePieceSource();
-    EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need),
-              bounded ? RANKFEED_OK : RANKFEED_E_LIMIT);
-    limits = Limits(most / 64, true);
+    limits = Limits(most, true);  // nor with offsets
     EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_OK);
+    limits = Limits(most + 1, true);
+    EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_E_LIMIT);
   }
   EXPECT_EQ(rankfeed_max_text_bytes(nullptr), 0u);
 }

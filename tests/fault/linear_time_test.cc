@@ -202,20 +202,23 @@ TEST(LinearTime, StretchesThatFitIntoNoArray) {
   if (path.empty()) GTEST_SKIP() << "xlmr.tokenizer.json is absent";
   if (kSanitized) GTEST_SKIP() << "takes too long under a sanitizer";
   constexpr size_t kBytes = 4'000'000;
-  TestEngine engine(sp_test::ReadFile(path), kBytes + 100, 1 << 16, RANKFEED_PARITY_AUTO,
-                    /*offsets=*/false);
   const std::string plain = Repeat(Units()[0].unit, kBytes);
-  for (const char* const unit : {"a", "thequickbrownfox", "e\u0301\u0323\u0302\u0308"}) {
-    const std::string text = Repeat(unit, kBytes), half = Repeat(unit, kBytes / 2);
-    const auto encode = [&](const std::string& what) {
-      return [&engine, &what] { ASSERT_EQ(engine.Encode(what).status, RANKFEED_OK); };
-    };
-    const std::vector<double> seconds =
-        Medians({encode(plain), encode(text), [&] { encode(half)(), encode(half)(); }}, 3);
-    const double factor = seconds[1] / seconds[0], growth = seconds[1] / seconds[2];
-    std::printf("%-22s %6.2f times plain text, %5.2f times its halves\n", unit, factor, growth);
-    EXPECT_LT(factor, 40) << unit;
-    EXPECT_LT(growth, 2) << unit;
+  for (const bool offsets : {false, true}) {
+    TestEngine engine(sp_test::ReadFile(path), kBytes + 100, 1 << 16, RANKFEED_PARITY_AUTO,
+                      offsets);
+    for (const char* const unit : {"a", "thequickbrownfox", "e\u0301\u0323\u0302\u0308"}) {
+      const std::string text = Repeat(unit, kBytes), half = Repeat(unit, kBytes / 2);
+      const auto encode = [&](const std::string& what) {
+        return [&engine, &what] { ASSERT_EQ(engine.Encode(what).status, RANKFEED_OK); };
+      };
+      const std::vector<double> seconds =
+          Medians({encode(plain), encode(text), [&] { encode(half)(), encode(half)(); }}, 3);
+      const double factor = seconds[1] / seconds[0], growth = seconds[1] / seconds[2];
+      std::printf("%-8s %-22s %6.2f times plain text, %5.2f times its halves\n",
+                  offsets ? "offsets" : "ids", unit, factor, growth);
+      EXPECT_LT(factor, 40) << unit;
+      EXPECT_LT(growth, 2) << unit;
+    }
   }
 }
 

@@ -58,10 +58,7 @@ rankfeed_encode_options Options(uint32_t flags) {
 class Pair {
  public:
   Pair(const rankfeed_model* model, uint32_t block, uint32_t kept)
-      : offsets_(!model->huggingface()),
-        arrays_(Create(model)),
-        lengthy_(Create(model)),
-        way_(lengthy_.get(), block, kept) {
+      : arrays_(Create(model)), lengthy_(Create(model)), way_(lengthy_.get(), block, kept) {
     arrays_.get()->engine.emplace<std::monostate>();
   }
   bool ok() const { return way_.ok(); }
@@ -73,16 +70,28 @@ class Pair {
     ASSERT_EQ(result.ids, expected.ids) << testing::PrintToString(text);
     ASSERT_EQ(result.begin, expected.begin) << testing::PrintToString(text);
     ASSERT_EQ(result.end, expected.end) << testing::PrintToString(text);
+    if (options.flags != RANKFEED_ERROR_ON_SPECIAL) return;
+    const auto [found, at] = Special(arrays_, text);
+    const auto [lengthy_found, lengthy_at] = Special(lengthy_, text);
+    ASSERT_EQ(lengthy_found, found) << testing::PrintToString(text);
+    ASSERT_EQ(lengthy_at.id, at.id) << testing::PrintToString(text);
+    ASSERT_EQ(lengthy_at.byte_begin, at.byte_begin) << testing::PrintToString(text);
+    ASSERT_EQ(lengthy_at.byte_end, at.byte_end) << testing::PrintToString(text);
   }
 
  private:
+  static std::pair<rankfeed_status, rankfeed_special_match> Special(Encoder& encoder,
+                                                                    std::string_view text) {
+    rankfeed_special_match match{};
+    match.struct_size = sizeof(match);
+    return {rankfeed_find_special(encoder.get(), {text.data(), text.size()}, &match), match};
+  }
   Encoder Create(const rankfeed_model* model) const {
-    auto encoder = Encoder::Create(model, 1 << 11, offsets_, 0);
+    auto encoder = Encoder::Create(model, 1 << 11, /*with_offsets=*/true, 0);
     EXPECT_TRUE(encoder) << encoder.error().message;
     return std::move(*encoder);
   }
 
-  const bool offsets_;
   Encoder arrays_, lengthy_;
   test::Lengthy way_;
 };
@@ -106,6 +115,99 @@ TEST(LongPath, EveryFormOfTheFastRoad) {
         if (HasFatalFailure()) return;
       }
     }
+  }
+}
+
+// Texts of what words are made of, some behind characters that a charsmap drops: the reference
+// forgets those that come first, and what follows has places of characters before it.
+void CheckTexts(Pair& pair, std::mt19937_64& random, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    std::string text;
+    if (random() % 4 == 0) {
+      static const char* const kFirst[] = {"\x01", "\x7f", "\x02\u0301", "</s>", " ", "\u1e9b"};
+      for (size_t n = 1 + random() % 30; n-- > 0;) {
+        text += kFirst[random() % 8 < 5 ? random() % 2 : random() % std::size(kFirst)];
+      }
+    }
+    while (random() % 3 != 0 && text.size() < 1000) text += Text(random);
+    text.resize(std::min<size_t>(text.size(), 2000));
+    static constexpr uint32_t kFlags[] = {0, 0, RANKFEED_ESCAPE_SPECIAL, RANKFEED_ERROR_ON_SPECIAL};
+    pair.Check(text, Options(kFlags[random() % 4]));
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+// Any sequence of elements, with charsmap and vocabulary of the forms, and each way of trimming.
+TEST(LongPath, ElementsInAnyOrder) {
+  const json base = DefaultTokenizer();
+  const auto strip = [](bool left, bool right) {
+    return json{{"type", "Strip"}, {"strip_left", left}, {"strip_right", right}};
+  };
+  json white_space = ReplaceRun(" ");
+  white_space["pattern"]["Regex"] = "\\s{2,}|[\\n\\r\\t]";
+  const std::vector<json> elements = {Type("NFC"),
+                                      Type("NFD"),
+                                      Type("NFKC"),
+                                      Type("NFKD"),
+                                      Type("Lowercase"),
+                                      Type("StripAccents"),
+                                      Type("Nmt"),
+                                      strip(true, true),
+                                      strip(false, true),
+                                      strip(true, false),
+                                      ReplaceRun(" "),
+                                      ReplaceRun("\u2581"),
+                                      white_space,
+                                      Replace("``", "\""),
+                                      Replace("''", "\""),
+                                      Replace("o[o", "x"),
+                                      Replace(" ", "\u2581"),
+                                      Replace("1", ""),
+                                      Replace("aab", "ba"),
+                                      {{"type", "Prepend"}, {"prepend", "\u2581"}},
+                                      {{"type", "Prepend"}, {"prepend", "a "}}};
+  const std::vector<json> splits = {
+      nullptr,
+      kMetaspace,
+      Metaspace("first"),
+      Metaspace("never"),
+      Sequence("pretokenizers", {Type("WhitespaceSplit"), kMetaspace}),
+      Type("Whitespace"),
+      {{"type", "Punctuation"}, {"behavior", "MergedWithPrevious"}}};
+  std::mt19937_64 random(21);
+  for (int round = 0; round < static_cast<int>(Scaled(80)); ++round) {
+    json file = base;
+    std::vector<json> normalizers;
+    const size_t count = random() % 5, at = random() % (count + 2);
+    uint32_t forms = 0;
+    for (size_t i = 0; i <= count; ++i) {
+      if (i == at) normalizers.push_back(base["normalizer"]);
+      json element = elements[random() % elements.size()];
+      forms += element["type"].get<std::string>().rfind("NF", 0) == 0;
+      if (forms > 2) element = Type("Nmt");
+      normalizers.push_back(element);
+    }
+    file["normalizer"] = Sequence("normalizers", normalizers);
+    file["pre_tokenizer"] = splits[random() % splits.size()];
+    if (random() % 2 == 0) {
+      file["post_processor"] = {{"type", "RobertaProcessing"},
+                                {"sep", {"</s>", 2}},
+                                {"cls", {"<s>", 1}},
+                                {"trim_offsets", true},
+                                {"add_prefix_space", random() % 2 == 0}};
+    }
+    file["model"]["byte_fallback"] = random() % 2 == 0;
+    for (int byte = 0; byte < 256; ++byte) {
+      char piece[] = "<0x00>";
+      std::snprintf(piece, sizeof(piece), "<0x%02X>", byte);
+      file["model"]["vocab"].push_back({piece, 0.0});
+    }
+    SCOPED_TRACE(file["normalizer"].dump().substr(0, 200) + file["pre_tokenizer"].dump());
+    const Image image(FormFile{"", file.dump()});
+    Pair pair(image.model(), 1 + random() % 30, 4);
+    ASSERT_TRUE(pair.ok());
+    CheckTexts(pair, random, 60);
+    if (HasFatalFailure()) return;
   }
 }
 
@@ -368,9 +470,37 @@ class Scratch {
   void* data_;
 };
 
-// An encoder for texts of 2^30 bytes within 1 GiB of address space, and in it one call with a text
-// of RANKFEED_LONG_TEXT_BYTES (64 MB without it): words, and characters without a place to cut that
-// leave the fast road.
+// In one call with a text, whose tokens are counted, by an encoder for texts of 2^30 bytes within
+// 1 GiB of address space.
+void CheckMemory(const rankfeed_model* model, const std::string& text, bool offsets) {
+  rankfeed_limits limits{};
+  limits.struct_size = sizeof(limits);
+  limits.max_text_bytes = 1u << 30;
+  limits.with_offsets = offsets ? 1 : 0;
+  rankfeed_mem_req need{};
+  ASSERT_EQ(rankfeed_encoder_mem_req(model, &limits, &need), RANKFEED_OK);
+  const Scratch scratch(need.size, size_t{1} << 30);
+  ASSERT_TRUE(scratch.ok());
+  rankfeed_encoder* encoder = nullptr;
+  ASSERT_EQ(rankfeed_encoder_init(model, &limits, scratch.data(), need.size, &encoder),
+            RANKFEED_OK);
+  int32_t id = 0;
+  uint32_t begin = 0, end = 0;
+  rankfeed_encoding io{};  // room for one
+  io.struct_size = sizeof(io);
+  io.capacity = 1;
+  io.input_ids = &id;
+  if (offsets) io.offset_begin = &begin, io.offset_end = &end;
+  ASSERT_EQ(rankfeed_encode(encoder, {text.data(), text.size()}, nullptr, &io),
+            RANKFEED_E_OUTPUT_SIZE);
+  EXPECT_GT(io.count, text.size() / 17);
+  std::printf("%s: %zu bytes of text, %u tokens, scratch of %zu bytes, %zu of them resident\n",
+              offsets ? "offsets" : "ids", text.size(), io.count, need.size, scratch.Resident());
+  EXPECT_LE(scratch.Resident(), size_t{16} << 20);
+}
+
+// A text of RANKFEED_LONG_TEXT_BYTES (64 MB without it): words, and characters without a place to
+// cut that leave the fast road.
 TEST(LongText, MemoryDoesNotGrowWithTheText) {
   if (kSanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
   const char* const given = std::getenv("RANKFEED_LONG_TEXT_BYTES");
@@ -382,24 +512,7 @@ TEST(LongText, MemoryDoesNotGrowWithTheText) {
       std::string text;
       text.reserve(bytes + 64);
       while (text.size() < bytes) text += unit;
-      rankfeed_limits limits{};
-      limits.struct_size = sizeof(limits);
-      limits.max_text_bytes = 1u << 30;
-      rankfeed_mem_req need{};
-      ASSERT_EQ(rankfeed_encoder_mem_req(image.model(), &limits, &need), RANKFEED_OK);
-      const Scratch scratch(need.size, size_t{1} << 30);
-      ASSERT_TRUE(scratch.ok());
-      rankfeed_encoder* encoder = nullptr;
-      ASSERT_EQ(rankfeed_encoder_init(image.model(), &limits, scratch.data(), need.size, &encoder),
-                RANKFEED_OK);
-      rankfeed_encoding io{};  // no room: the tokens are counted
-      io.struct_size = sizeof(io);
-      ASSERT_EQ(rankfeed_encode(encoder, {text.data(), text.size()}, nullptr, &io),
-                RANKFEED_E_OUTPUT_SIZE);
-      EXPECT_GT(io.count, bytes / 16);
-      std::printf("%s: %zu bytes of text, %u tokens, scratch of %zu bytes, %zu of them resident\n",
-                  name, text.size(), io.count, need.size, scratch.Resident());
-      EXPECT_LE(scratch.Resident(), size_t{16} << 20);
+      for (const bool offsets : {false, true}) CheckMemory(image.model(), text, offsets);
     }
   }
 }

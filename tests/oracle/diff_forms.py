@@ -5,7 +5,7 @@
                 [--passages N] [--count N] [--seed S]
 
 For each form: ids alone, then ids with offsets (code points, bytes, UTF-16), alone and all in one call (the driver's part), special tokens mask and type ids, over the
-passages and questions of XQuAD, the fixed list of stress.py, its classes and mixtures.py (ids of its long segments too); bad UTF-8 against what
+passages and questions of XQuAD, the fixed list of stress.py, its classes and mixtures.py (ids of its long segments too, and texts longer than arrays); bad UTF-8 against what
 Python decodes of it; decode of the ids found and of random ones; pairs; and that all but those README names take the
 fast road. --pieces keeps the first pieces of the
 vocabulary, for quick runs. Differing texts are printed, reduced. Exit status 0: no mismatch, 1: mismatches, 77:
@@ -105,6 +105,7 @@ def compare(form, eng, base, texts, words, args, report, folder):
     generated += mixtures.mixtures(args.count, seed, words, added)
     comparison.both_roads([t for _, t in stress.MINIMUM] + texts + generated)
     comparison.ids(list(mixtures.long_segments(args.count // 25, seed)))
+    comparison.both_roads(list(mixtures.lengthy(args.count // 250, seed)))
     damaged = list(stress.byte_strings(args.count // 4, seed, base.fragments()))[7::8]
     comparison.ids([d.decode("utf-8", "replace") for d in damaged], damaged)
     found = comparison.texts(texts[:8] + generated[::16])

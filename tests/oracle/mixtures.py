@@ -3,7 +3,7 @@
 
 stress.py draws one class of characters a text; here most of a text is words, so that a scanner is in its stride when it
 meets the odd character, and the odd ones come singly, in runs, at the borders of words and of 64-byte blocks.
-mixtures(count, seed, words, added) and long_segments(count, seed) yield str. The same arguments give the same texts on every machine.
+mixtures(count, seed, words, added), long_segments(count, seed) and lengthy(count, seed) yield str. The same arguments give the same texts on every machine.
 """
 
 import random
@@ -115,6 +115,23 @@ def long_segments(count, seed):
     r = random.Random(seed ^ 0x5e9)
     for _ in range(count):
         yield long_segment(r)
+
+
+def lengthy(count, seed):
+    """Texts longer than the arrays of the general path (src/general/scratch.h), most without a place to cut them. Fewer marks stand in a
+    row than are refused there (RANKFEED_MAX_MARKS)."""
+    r = random.Random(seed ^ 0x1e96)
+    odd = [*stress.MARKS, *stress.PREPEND, *stress.EXPANDING, *stress.JAMO, "ﷺ", "㎈", "㎯", "``", "''", "\u0085", "▁", "<", "İ", "क्", "\x01"]
+    for _ in range(count):
+        size, pool = r.randint(67 << 10, 140 << 10), r.sample(odd, r.randint(1, 6)) + [r.choice(FILLING), r.choice(FILLING)]
+        units = ["".join(r.choice(pool) for _ in range(r.randint(0, 5))) + r.choice(FILLING) for _ in range(r.choice([1, 2, 300]))]
+        if r.random() < 0.2:
+            units.append(r.choice(SPACES))
+        text, total = [r.choice(["", "", "\x01", "\x01\x7f" * r.randint(1, 40), " \x01"])], 0
+        while total < size:
+            text.append(r.choice(units))
+            total += len(text[-1].encode())
+        yield "".join(text)
 
 
 def mixtures(count, seed, words, added=()):

@@ -23,11 +23,12 @@ class Lengthy {
     if (!general::Scratch::IsBounded(model, encoder->limits.with_offsets != 0)) return;
     general::LongScratch lengthy;
     Layout measured(nullptr);
-    Carve(measured, model, block, kept, &lengthy);
+    const bool places = model.huggingface() && encoder->limits.with_offsets != 0;
+    Carve(measured, model, block, kept, places, &lengthy);
     memory_.resize(measured.size() + Layout::kAlignment, 0xa5);  // scratch may hold anything
     const size_t begin = reinterpret_cast<uintptr_t>(memory_.data()) % Layout::kAlignment;
     Layout layout(memory_.data() + (begin != 0 ? Layout::kAlignment - begin : 0));
-    Carve(layout, model, block, kept, &lengthy);
+    Carve(layout, model, block, kept, places, &lengthy);
     encoder->general.lengthy = lengthy;
     encoder->general.text_capacity = 0;
     encoder->engine.emplace<std::monostate>();
@@ -36,16 +37,18 @@ class Lengthy {
   bool ok() const { return ok_; }
 
  private:
-  static void Carve(Layout& layout, const Model& model, uint32_t block, uint32_t kept,
+  static void Carve(Layout& layout, const Model& model, uint32_t block, uint32_t kept, bool places,
                     general::LongScratch* lengthy) {
-    if (model.huggingface()) {
+    if (places) {
+      lengthy->Carve<general::HfPlacedCharacters>(layout, model, block, kept, 0);
+    } else if (model.huggingface()) {
       lengthy->Carve<general::HfCharacters>(layout, model, block, kept, 0);
     } else {
       lengthy->Carve<general::SpCharacters>(layout, model, block, kept, 0);
     }
     lengthy->lattice.Carve(layout, lengthy->Room());
-    lengthy->chars = {layout.Take<uint32_t>(lengthy->Room()),
-                      layout.Take<uint32_t>(lengthy->Room())};
+    const auto take = [&] { return layout.Take<uint32_t>(lengthy->Room()); };
+    lengthy->chars = {take(), take(), places ? take() : nullptr, places ? take() : nullptr};
   }
 
   std::vector<unsigned char> memory_;
