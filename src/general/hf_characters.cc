@@ -158,7 +158,7 @@ bool HfChain<kPlaces>::Take(uint32_t stage, Char* c) {
     began_ = true;
     c->mark |= kBegins;
   }
-  if (stage < stage_count_) stages_[stage].front += c->mark & kFront;
+  if ((c->mark & kFront) != 0 && stage < stage_count_) ++stages_[stage].front;
   return true;
 }
 
@@ -323,6 +323,7 @@ bool HfChain<kPlaces>::Lowercase(uint32_t stage, Char* c) {
       return true;
     }
     if (!Take(stage, c)) return false;
+    if (c->c < 0x80 && (c->c < 'A' || c->c > 'Z')) return true;
     const std::span<const uint32_t> mapped = unicode::Mapping(*model_, model_->lower, c->c);
     if (mapped.empty()) return true;
     s.list = mapped.data();
@@ -335,7 +336,7 @@ bool HfChain<kPlaces>::Lowercase(uint32_t stage, Char* c) {
 template <bool kPlaces>
 bool HfChain<kPlaces>::StripAccents(uint32_t stage, Char* c) {
   while (Take(stage, c)) {
-    if (!unicode::HasProp(*model_, c->c, image::kCombiningMark)) return true;
+    if (c->c < 0x80 || !unicode::HasProp(*model_, c->c, image::kCombiningMark)) return true;
   }
   return false;
 }
@@ -372,11 +373,11 @@ bool HfChain<kPlaces>::Prepend(uint32_t stage, Char* c) {
 
 template <bool kPlaces>
 bool HfChain<kPlaces>::Replace(uint32_t stage, Char* c) {
-  const Step& step = StepOf(stage);
-  const std::string_view pattern = model_->text(step.a);
   Stage& s = stages_[stage];
   const auto begins = [&s](char32_t of) { return of == s.first; };
   if (s.matched == 0 && PassOn(stage, c, begins)) return true;
+  const Step& step = StepOf(stage);
+  const std::string_view pattern = model_->text(step.a);
   for (;;) {
     if (TakeText(s, c)) return true;
     if (!Hold(stage)) {

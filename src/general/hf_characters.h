@@ -93,6 +93,19 @@ class KnownForms {
     bool Is(uint64_t of, uint32_t form) const { return bytes == of && op == form; }
   };
 
+  // Of two characters, what they make where that is few.
+  static constexpr uint32_t kMaxOfPair = 2;
+  struct Pair {
+    uint64_t key = 0;  // 0: none
+    uint32_t size = 0;
+    uint32_t made[kMaxOfPair] = {};
+  };
+  static uint64_t KeyOf(char32_t first, char32_t second, normalize::Form form) {
+    const uint64_t rules = 4 | (form.compatible ? 2 : 0) | (form.composed ? 1 : 0);
+    return rules << 42 | uint64_t{first} << 21 | second;
+  }
+  Pair& PairAt(uint64_t key) { return pairs_[key * 0x9e3779b97f4a7c15u >> (64 - kBits)]; }
+
   // Its place, where another group may be.
   Group* At(uint64_t bytes) { return &groups_[bytes * 0x9e3779b97f4a7c15u >> (64 - kBits)]; }
 
@@ -113,6 +126,7 @@ class KnownForms {
   const Model& model_;
   uint32_t characters_[kCharacters] = {};  // behind a character and its form, and 1
   Group groups_[1 << kBits];
+  Pair pairs_[1 << kBits];
 };
 
 // kPlaces: whether characters have one, as a byte of normalize::NormalizedText has a range.
@@ -304,7 +318,8 @@ class HfChain {
   void PutReplacement(Stage& s, std::string_view replacement, int32_t count) const;
   bool NormalForm(uint32_t stage, Char* c);
   bool RunForm(uint32_t stage);
-  bool RunTogether(uint32_t stage, const Char& first, normalize::Form rules);
+  bool RunTogether(uint32_t stage, const Char& first, normalize::Form rules,
+                   const Char* second = nullptr);
   bool Known(const normalize::NormalizedText& in, uint32_t op, normalize::Form rules, Form* form,
              uint8_t* from);
   bool MakeForm(normalize::NormalizedText in, normalize::Form rules, Form* form, uint8_t* from);

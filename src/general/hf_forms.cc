@@ -40,12 +40,35 @@ bool HfChain<kPlaces>::RunForm(uint32_t stage) {
     form.size = 1;
     return true;
   }
-  return RunTogether(stage, first, rules);
+  if (!more) return RunTogether(stage, first, rules);
+  const Char second = s.held;
+  s.has_held = false;
+  const bool front = ((first.mark | second.mark) & kFront) != 0;
+  if (kPlaces || front || (Hold(stage) && !known_->StartsApart(s.held.c, rules))) {
+    return RunTogether(stage, first, rules, &second);
+  }
+  // Two characters that are read together, as most are that are.
+  const uint64_t key = KnownForms::KeyOf(first.c, second.c, rules);
+  KnownForms::Pair& pair = known_->PairAt(key);
+  if (pair.key != key) {
+    if (!RunTogether(stage, first, rules, &second)) return false;
+    if (form.size > KnownForms::kMaxOfPair) return true;
+    pair.key = key;
+    pair.size = form.size;
+    std::copy_n(form.made, form.size, pair.made);
+    return true;
+  }
+  form.at = 0;
+  form.size = pair.size;
+  std::copy_n(pair.made, KnownForms::kMaxOfPair, form.made);
+  return true;
 }
 
-// The same of the first one and those behind it, of which s.held is one if it does not start apart.
+// The same of the first one, the second one if that was taken, and those behind it, of which s.held
+// is one if it does not start apart.
 template <bool kPlaces>
-bool HfChain<kPlaces>::RunTogether(uint32_t stage, const Char& first, normalize::Form rules) {
+bool HfChain<kPlaces>::RunTogether(uint32_t stage, const Char& first, normalize::Form rules,
+                                   const Char* second) {
   Stage& s = stages_[stage];
   Form& form = forms_[s.form];
   // At most a byte each.
@@ -61,14 +84,17 @@ bool HfChain<kPlaces>::RunTogether(uint32_t stage, const Char& first, normalize:
   uint32_t count = 0, front = 0;  // those that came of the first character of the text come first
   const auto put = [&](const Char& c) {
     const uint32_t size = utf8::Encode(c.c, in_bytes + in.size);
-    std::fill_n(in_number + in.size, size, count);
-    std::fill_n(in_end + in.size, size, 0u);
-    in.size += size;
     front += c.mark & kFront;
+    if (kPlaces || front != 0) {  // otherwise they are not looked at
+      std::fill_n(in_number + in.size, size, count);
+      std::fill_n(in_end + in.size, size, 0u);
+    }
+    in.size += size;
     if constexpr (kPlaces) places[count] = c.place;
     ++count;
   };
   put(first);
+  if (second != nullptr) put(*second);
   while (Hold(stage) && !known_->StartsApart(s.held.c, rules)) {
     if (in.capacity - in.size < 4) {
       failed_ = true;
@@ -77,7 +103,7 @@ bool HfChain<kPlaces>::RunTogether(uint32_t stage, const Char& first, normalize:
     put(s.held);
     s.has_held = false;
   }
-  if (!kPlaces && front == 0) in.begin = in.end = nullptr;  // so they are not looked at
+  if (!kPlaces && front == 0) in.begin = in.end = nullptr;
   uint8_t from[kFormMakes];
   if (!Known(in, StepOf(stage).op, rules, &form, from)) return false;
   if (form.size > 2) made_by_ = stage;

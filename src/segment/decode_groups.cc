@@ -15,13 +15,13 @@ using Kind = Outcome::Kind;
 // is taken back, and *at is moved behind it. Where groups cannot be told, its whole segment does.
 Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor) {
   const size_t begin = groups_.known() ? std::max(groups_.Begin(segment, *at), behind_sign_) : 0;
-  const size_t end = !groups_.known()       ? segment.size()
+  const size_t end = !groups_.known()        ? segment.size()
                      : begin != behind_sign_ ? groups_.EndFrom(segment, begin)
                                              : groups_.End(segment, *at + c_size);
   // A mark at the begin is in one cluster with the separator, or sign, before it.
-  const bool joins_separator =
-      begin == behind_sign_ && model_.huggingface() &&
-      (tables_.char_info[utf8::DecodeInline(segment, begin).code_point] & image::kClusterMarks) != 0;
+  const bool joins_separator = begin == behind_sign_ && model_.huggingface() &&
+                               (tables_.char_info[utf8::DecodeInline(segment, begin).code_point] &
+                                image::kClusterMarks) != 0;
   const bool resumed = begin < cursor->at || (begin == cursor->at && skipped_ != 0);
   if (joins_separator || resumed) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);

@@ -23,7 +23,7 @@ Outcome SpanDecoder::DecodeBesideSigns(std::string_view segment, size_t pos, Cur
       if (outcome.kind != Kind::kSearch) return outcome;
       continue;
     }
-    const std::string_view part = segment.substr(0, EndOfAlike(segment, pos, cursor));
+    const std::string_view part{segment.data(), EndOfAlike(segment, pos, cursor)};
     run_.end = part.data() + part.size();
     after_ = part.size() == segment.size() ? after : static_cast<unsigned char>(*run_.end);
     if (in_run_) EndRunBefore(part, pos);
@@ -67,7 +67,7 @@ Outcome SpanDecoder::DecodeSigns(std::string_view segment, size_t* at, Cursor* c
   if (signs_.in_runs()) {
     in_run_ = true;
     run_.end = segment.data() + end;
-    const Outcome outcome = DecodeChars(segment.substr(0, end), begin, cursor);
+    const Outcome outcome = DecodeChars({segment.data(), end}, begin, cursor);
     if (outcome.kind != Kind::kSearch) return outcome;
   } else {
     run_.previous = tables_.char_info[static_cast<unsigned char>(segment[begin])];
@@ -91,8 +91,7 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
   bool begins_word = true;
   uint32_t front = 0;
   if (signs_.before() && begin == 0 && front_) {
-    begins_word =
-        before_ == kNoByte || (signs_.behind() && signs_.Has(static_cast<char>(before_)));
+    begins_word = before_ == kNoByte || (signs_.behind() && signs_.Has(static_cast<char>(before_)));
     if (!begins_word) {
       const auto place = static_cast<size_t>(segment.data() - stretch_.data());
       if (signs_.isolated()) front = groups_.Front(stretch_, place);
@@ -105,8 +104,8 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
   if (groups_.Begin(segment, begin) != begin) return Outcome::General(RANKFEED_REASON_CONTEXT);
   size_t end = begin + 1;
   while (end != segment.size() && !signs_.Has(segment[end])) ++end;
-  end = groups_.End(segment.substr(0, end), begin + 1);
-  const std::string_view group = segment.substr(begin, end - begin);
+  end = groups_.End({segment.data(), end}, begin + 1);
+  const std::string_view group{segment.data() + begin, end - begin};
   const KnownGroup known = FindGroup(group);
   std::span<const uint16_t> elements(known.elements, known.count);
   if (known.elements == nullptr) {

@@ -24,8 +24,8 @@ struct EmitScratch {
   LedgerScratch ledger;
   uint16_t* codes = nullptr;  // of one segment
   void Carve(Layout& layout) {
-    ledger.Carve(layout);
     codes = layout.Take<uint16_t>(SpanDecoder::kMaxSegmentCodes);
+    ledger.Carve(layout);
   }
 };
 

@@ -72,6 +72,7 @@ struct Scratch {
     emit.Carve(layout);
     queue.Carve(layout);
     spans.long_groups = layout.Take<KnownLongGroups::Memory>(1);
+    emit.ledger.lattice.Carve(layout, LedgerScratch::kLatticeCodes);
   }
 };
 

@@ -188,7 +188,8 @@ bool CharacterGroups::IsApart(std::string_view group) const {
 }
 
 size_t CharacterGroups::End(std::string_view segment, size_t at) const {
-  while (at < segment.size() && !EndsBefore(segment, at)) at += utf8::DecodeInline(segment, at).size;
+  while (at < segment.size() && !EndsBefore(segment, at))
+    at += utf8::DecodeInline(segment, at).size;
   return at;
 }
 

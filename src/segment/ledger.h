@@ -34,15 +34,18 @@ struct LedgerScratch {
   FusedUnknown* fused = nullptr;
   // A span, or of one that comes in parts the last one and as much before it that is not settled.
   static constexpr uint32_t kLatticeCodes = 2 * PathSearch::kCapacity;
-  general::Lattice lattice = {};
+  general::Lattice lattice = {};  // carved behind all that most texts touch
+  // Most spans are short: theirs is all in one place.
+  static constexpr uint32_t kFewCodes = 63;
+  general::Lattice few = {};
   // Arrays of the general path, of so many codes, for a span in parts that does not fit there: no
   // stretch goes that way before the span is done, or given up.
   general::Lattice large = {};
   uint32_t large_codes = 0;
 
   void Carve(Layout& layout) {
+    few.Carve(layout, kFewCodes);
     fused = layout.Take<FusedUnknown>(kMaxFused);
-    lattice.Carve(layout, kLatticeCodes);
   }
 };
 
@@ -191,9 +194,11 @@ class ScoreLedger {
   rankfeed_reason SearchOn(std::span<const uint16_t> codes, uint32_t known, TokenSink& sink) {
     const auto size = static_cast<uint32_t>(codes.size());
     const general::CodeChars chars{codes, model_.config->code_count};
-    general::FindBestPath<Arithmetic>(model_, chars, score_, scratch_.lattice);
-    if (!Push(known, size, sink)) return RANKFEED_REASON_UNKNOWN;
-    Know(scratch_.lattice.best[size], sink);
+    const bool few = size <= LedgerScratch::kFewCodes;
+    const general::Lattice& lattice = few ? scratch_.few : scratch_.lattice;
+    general::FindBestPath<Arithmetic>(model_, chars, score_, lattice);
+    if (!Push(lattice, known, size, sink)) return RANKFEED_REASON_UNKNOWN;
+    Know(lattice.best[size], sink);
     return RANKFEED_REASON_NONE;
   }
 
@@ -256,8 +261,7 @@ class ScoreLedger {
   }
 
   // The tokens of the path that was found, from the code `at` on. False as of PushPiece.
-  bool Push(uint32_t at, uint32_t size, TokenSink& sink) const {
-    const general::Lattice& lattice = scratch_.lattice;
+  bool Push(const general::Lattice& lattice, uint32_t at, uint32_t size, TokenSink& sink) const {
     bool after_unknown = false;
     while (at < size) {
       at = lattice.link[at];

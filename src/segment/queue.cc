@@ -164,7 +164,8 @@ SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
   if ((rules & image::kDropsOther) != 0) left = WithoutDropped(left, &unknown);
   Opening opening{.begin = static_cast<uint32_t>(left.data() - stretch.data()),
                   .size = static_cast<uint32_t>(left.size())};
-  if ((rules & image::kSigns) != 0 && split_.has_value() && left.size() <= kLookedThrough && HoldsGeneral(left)) {
+  if ((rules & image::kSigns) != 0 && split_.has_value() && left.size() <= kLookedThrough &&
+      HoldsGeneral(left)) {
     opening.general = true;
     opening.reason = RANKFEED_REASON_CHARACTER;
     return opening;

@@ -124,8 +124,8 @@ void AddSizeCases(Cases& cases) {
         f.segment_config().rules |= image::kSegmentRules + 1;
         return 0u;
       });
-  for (const uint32_t signs :
-       {image::kSignsArePunctuation, image::kSignsAreDigits, image::kSignsAreNoWords, image::kSignIsCharacter}) {
+  for (const uint32_t signs : {image::kSignsArePunctuation, image::kSignsAreDigits,
+                               image::kSignsAreNoWords, image::kSignIsCharacter}) {
     Add(cases, "!signs || may_have_signs", "rules that exclude each other",
         SectionId::kSegmentConfig, [signs](Forged& f) {
           f.segment_config().rules |= image::kEverySpaceIsWord | signs;
