@@ -184,7 +184,7 @@ RANKFEED_API rankfeed_status rankfeed_model_get_info(const rankfeed_model* model
 
 /* Why no text of this vocabulary takes the fast road (rankfeed/encode.h, rankfeed_reason: all go by
  * "pipeline"), in the words of its file, with the type of the element it is about, if any:
- * "byte_fallback", "pre-tokenizer, Digits". Null where texts may take it, and for no model. Static
+ * "byte_fallback", "pre-tokenizer, Punctuation". Null where texts may take it, and for no model. Static
  * storage; words for people, which another version may change. O(1), any thread. */
 RANKFEED_API const char* rankfeed_model_off_fast_road(const rankfeed_model* model);
 
