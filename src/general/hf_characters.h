@@ -10,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/hash.h"
 #include "general/long_path.h"
 #include "image/model.h"
 #include "normalize/unicode_forms.h"
@@ -104,10 +105,10 @@ class KnownForms {
     const uint64_t rules = 4 | (form.compatible ? 2 : 0) | (form.composed ? 1 : 0);
     return rules << 42 | uint64_t{first} << 21 | second;
   }
-  Pair& PairAt(uint64_t key) { return pairs_[key * 0x9e3779b97f4a7c15u >> (64 - kBits)]; }
+  Pair& PairAt(uint64_t key) { return pairs_[HashEnds(0, key, 0) >> (64 - kBits)]; }
 
   // Its place, where another group may be.
-  Group* At(uint64_t bytes) { return &groups_[bytes * 0x9e3779b97f4a7c15u >> (64 - kBits)]; }
+  Group* At(uint64_t bytes) { return &groups_[HashEnds(0, bytes, 0) >> (64 - kBits)]; }
 
  private:
   static constexpr int kBits = 6;

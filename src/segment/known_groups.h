@@ -131,7 +131,7 @@ class GroupSizes {
       std::memcpy(&bytes, text.data() + at, size);
     }
     bytes &= ~uint32_t{0} >> (32 - 8 * size);
-    return (bytes * 0x9e3779b1u) >> (32 - kBits);
+    return static_cast<uint32_t>(HashEnds(0, bytes, 0) >> (64 - kBits));
   }
 
   uint8_t sizes_[1 << kBits] = {};

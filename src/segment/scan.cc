@@ -123,7 +123,7 @@ template <bool kSigns>
                  other1 = other << 1 | last->other;
   last->separator = s >> 63, last->common = c >> 63, last->other = other >> 63;
   if constexpr (kSigns) {
-    const auto where = [](bool ends) { return uint64_t{0} - uint64_t{ends}; };
+    const auto where = [](bool ends) { return ends ? ~uint64_t{0} : 0; };
     const uint64_t ends = (c & ~c1 & where(signs_.before())) | (~c & c1 & where(signs_.behind())) |
                           (c & c1 & where(signs_.between()));
     uint64_t starts = ~s & (s1 | ends);
