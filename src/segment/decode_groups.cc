@@ -101,7 +101,7 @@ bool SpanDecoder::MayEndBetweenCodes(uint32_t last, uint32_t first) const {
 }
 
 // What a group becomes, if that is known.
-inline SpanDecoder::KnownGroup SpanDecoder::FindGroup(std::string_view group) const {
+SpanDecoder::KnownGroup SpanDecoder::FindGroup(std::string_view group) const {
   const auto of = [](const auto* entry) {
     return entry == nullptr ? KnownGroup{} : KnownGroup{entry->codes, entry->count, entry->apart};
   };
