@@ -13,6 +13,10 @@ struct alignas(16) ByteSet {
   uint8_t high[16] = {1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0};
 
   constexpr void Add(uint8_t byte) { low[byte & 15] |= static_cast<uint8_t>(1u << (byte >> 4)); }
+  // By `low` alone, for whom the other table would be one too many.
+  static constexpr bool Has(const uint8_t* low, uint8_t byte) {
+    return (low[byte & 15] >> (byte >> 4) & 1) != 0;
+  }
   constexpr bool Has(uint8_t byte) const { return (low[byte & 15] & high[byte >> 4]) != 0; }
 };
 

@@ -83,24 +83,6 @@ constexpr Decoded Decode(std::string_view text, size_t pos) {
   return DecodeBeyondAscii(text, pos);
 }
 
-// The code point that Decode gives, at once for most characters of one to three bytes: small enough
-// to be inlined where one character is looked at here and there.
-inline char32_t CodePointAt(std::string_view text, size_t pos) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[pos + i]); };
-  const auto continues = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  const char32_t lead = byte(0);
-  if (lead < 0x80) return lead;
-  const size_t left = text.size() - pos;
-  if (lead >= 0xc2 && lead < 0xe0 && left >= 2 && continues(1)) {
-    return (lead & 0x1fu) << 6 | (byte(1) & 0x3fu);
-  }
-  // Not E0 and ED, behind which not all bytes may stand.
-  if (lead > 0xe0 && lead < 0xf0 && lead != 0xed && left >= 3 && continues(1) && continues(2)) {
-    return (lead & 0x0fu) << 12 | (byte(1) & 0x3fu) << 6 | (byte(2) & 0x3fu);
-  }
-  return Decode(text, pos).code_point;
-}
-
 // As Decode, at once for most characters of one to three bytes, and to be inlined.
 inline Decoded DecodeInline(std::string_view text, size_t pos) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[pos + i]); };
@@ -116,6 +98,11 @@ inline Decoded DecodeInline(std::string_view text, size_t pos) {
     return {(lead & 0x0fu) << 12 | (byte(1) & 0x3fu) << 6 | (byte(2) & 0x3fu), 3, true};
   }
   return DecodeBeyondAscii(text, pos);
+}
+
+// The code point that it gives, where one character is looked at here and there.
+inline char32_t CodePointAt(std::string_view text, size_t pos) {
+  return DecodeInline(text, pos).code_point;
 }
 
 // Decodes a character of text that is known to be valid.

@@ -3,7 +3,6 @@
 #include "builder/boundaries.h"
 
 #include "base/utf8.h"
-#include "unicode/properties.h"
 
 namespace rankfeed::builder {
 namespace {

@@ -16,7 +16,6 @@
 
 #include "base/utf8.h"
 #include "builder/piece_neighbours.h"
-#include "unicode/properties.h"
 
 namespace rankfeed::builder {
 

@@ -425,7 +425,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   run_.readable = text + std::max(segment.size(), beyond) - beyond;
   size_t pos = cursor->at;
   if (cursor->group_end != 0) {
-    const Outcome outcome = AppendGroup(segment, cursor->at, cursor->group_end, cursor);
+    const Outcome outcome = AppendTogether(segment, cursor->at, cursor->group_end, cursor);
     if (outcome.kind != Kind::kSearch) return outcome;
     pos = cursor->group_end;
   }

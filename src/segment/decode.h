@@ -16,7 +16,6 @@
 #include <span>
 #include <string_view>
 
-#include "base/byte_set.h"
 #include "image/model.h"
 #include "normalize/normalize.h"
 #include "rankfeed/encode.h"
@@ -224,7 +223,6 @@ class SpanDecoder {
   bool MayBeginBehind(uint32_t last_in_batch_before, uint32_t at) const;
   bool MayEndBetweenCodes(uint32_t last, uint32_t first) const;
   Outcome AppendTogether(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
-  Outcome AppendGroup(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
   Outcome AppendElements(std::span<const uint16_t> elements, std::string_view segment, size_t begin,
                          size_t end, Cursor* cursor);
   Outcome ReadGroup(std::string_view group, std::span<const uint16_t>* elements);

@@ -9,7 +9,6 @@
 #include "normalize/precompiled.h"
 #include "normalize/sp_normalize.h"
 #include "segment/decode.h"
-#include "unicode/properties.h"
 
 namespace rankfeed::segment {
 
@@ -155,16 +154,7 @@ bool SpanDecoder::EndsApart(int neighbour, uint32_t drops) const {
   return signs_.Has(static_cast<char>(neighbour));
 }
 
-// Appends what a group normalizes to.
-Outcome SpanDecoder::AppendGroup(std::string_view segment, size_t begin, size_t end,
-                                 Cursor* cursor) {
-  std::span<const uint16_t> elements;
-  const Outcome outcome = NormalizeGroup({segment.data() + begin, end - begin}, &elements);
-  if (outcome.kind != Kind::kSearch) return outcome;
-  return AppendElements(elements, segment, begin, end, cursor);
-}
-
-// That, to *elements, which stay until the next.
+// What a group normalizes to, to *elements, which stay until the next.
 Outcome SpanDecoder::NormalizeGroup(std::string_view group, std::span<const uint16_t>* elements) {
   std::string_view normalized;
   const Outcome outcome = Normalize(group, &normalized);

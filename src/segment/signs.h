@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/byte_set.h"
 #include "base/utf8.h"
 #include "image/model.h"
 #include "segment/spans.h"
-#include "unicode/properties.h"
 
 namespace rankfeed::segment {
 
@@ -34,10 +34,7 @@ class Signs {
   bool after_space() const { return (rules_ & image::kSpaceBeforeSignIsWord) != 0; }
 
   // Of raw bytes: those of ASCII, which are themselves whatever comes before them.
-  bool Has(char byte) const {
-    const auto b = static_cast<uint8_t>(byte);
-    return (ascii_[b & 15] >> (b >> 4) & 1) != 0;
-  }
+  bool Has(char byte) const { return ByteSet::Has(ascii_, static_cast<uint8_t>(byte)); }
   // Of normalized text.
   bool Is(char32_t c) const {
     return any() && image::IsSign(c, model_.props[c], rules_, model_.segment.config->sign);
