@@ -498,6 +498,12 @@ bool HfChain<kPlaces>::WhitespaceSplit(uint32_t stage, Char* c) {
   while (Take(stage, c)) {
     if (unicode::IsWhiteSpace(c->c)) {
       s.after_match = true;
+      // Runs of it are dropped at once.
+      const auto is_dropped = [](char byte) {
+        const auto code = static_cast<unsigned char>(byte);
+        return code < 0x80 && unicode::IsWhiteSpace(code);
+      };
+      while (stage == 0 && at_ < end_ && is_dropped(text_[at_])) ++at_;
       continue;
     }
     if (s.after_match) c->mark |= kBegins;

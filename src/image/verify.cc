@@ -429,7 +429,7 @@ class Verifier {
         good = index < m_.segment.expansions.size() &&
                m_.segment.expansions[index] <= kMaxExpansionCodes &&
                m_.segment.expansions[index] < m_.segment.expansions.size() - index;
-        const uint32_t count = m_.segment.expansions[index];
+        const uint32_t count = good ? m_.segment.expansions[index] : 0;
         const bool spaces = (c & kCharSpace) != 0;
         bool is_sign = false;  // of the next code
         for (uint32_t k = 1; good && k <= count; ++k) {

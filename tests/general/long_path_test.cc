@@ -99,7 +99,7 @@ class Pair {
 TEST(LongPath, EveryFormOfTheFastRoad) {
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     for (const uint32_t block : {1u, 7u, 64u}) {
       Pair pair(image.model(), block, 4);
       ASSERT_EQ(pair.ok(), form.name != "normalized tokens" && form.name != "Helium");
@@ -213,7 +213,7 @@ TEST(LongPath, ElementsInAnyOrder) {
 
 TEST(LongPath, SentencePieceBackwards) {
   for (const char* const name : {"SentencePiece", "SentencePiece byte fallback"}) {
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     Pair pair(image.model(), 16, 4);
     ASSERT_TRUE(pair.ok());
     rankfeed_encode_options options = Options(0);
@@ -378,7 +378,7 @@ TEST(LongPath, ManyMarksAreRefused) {
 TEST(LongText, MoreTokensThan32BitsCountAreRefused) {
   for (const char* const name : {"A", "SentencePiece"}) {
     SCOPED_TRACE(name);
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     Encoder encoder = Make(image.model(), false, 0);
     const rankfeed_encode_options options = Options(0);
     for (const bool full : {false, true}) {
@@ -406,7 +406,7 @@ TEST(LongText, APartKeepsTheSpaceBehindIt) {
   for (const char* const name : {"SentencePiece suffix", "SentencePiece suffix, nothing behind a text",
                                  "SentencePiece suffix, all spaces, nothing behind a text"}) {
     SCOPED_TRACE(name);
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     Encoder encoder = Make(image.model(), false, 0);
     const auto ids = [&](std::string_view text, bool spaced) {
       std::vector<int32_t> room(64);
@@ -506,7 +506,7 @@ TEST(LongText, MemoryDoesNotGrowWithTheText) {
   const char* const given = std::getenv("RANKFEED_LONG_TEXT_BYTES");
   const size_t bytes = given != nullptr ? std::strtoull(given, nullptr, 10) : 64 << 20;
   for (const char* const name : {"A", "SentencePiece"}) {
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     for (const char* const unit : {"the panda well-known, a bear \u4e2d\u6587 ", "abcdefgh", "a"}) {
       SCOPED_TRACE(std::string(name) + ", " + unit);
       std::string text;

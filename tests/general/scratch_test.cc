@@ -37,7 +37,7 @@ TEST(Scratch, DoesNotGrowWithTheText) {
   constexpr uint32_t kShort = 65 << 10;
   constexpr uint32_t kMiB = 1 << 20;
   for (const FormFile& form : Forms()) {
-    const Image image(form);
+    const Image& image = ImageOf(form);
     for (const bool offsets : {false, true}) {
       SCOPED_TRACE(form.name + (offsets ? " with offsets" : ""));
       const size_t short_texts = ScratchOf(image.model(), kShort, offsets);
@@ -59,7 +59,7 @@ TEST(Scratch, DoesNotGrowWithTheText) {
 }
 
 TEST(Scratch, IsSmallerForShortTexts) {
-  const Image image(Form("A"));
+  const Image& image = ImageOf(Form("A"));
   size_t last = 0;
   for (uint32_t bytes = 1; bytes < (1u << 30); bytes *= 2) {
     const size_t size = ScratchOf(image.model(), bytes, false);

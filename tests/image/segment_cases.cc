@@ -304,6 +304,10 @@ void AddCharacterCases(Cases& cases) {
   character("a code that is none", [](Forged& f, uint32_t) { return f.config().code_count + 1; });
   character("no code and no reason", [](Forged&, uint32_t) { return uint32_t{0}; });
   character("a list outside", [](Forged&, uint32_t at) { return image::kCharExpands | at; });
+  character("a list where there are none", [](Forged& f, uint32_t) {
+    f.Drop(SectionId::kExpansions);
+    return image::kCharExpands | 0x3000u;
+  });
   character("a long list", [](Forged& f, uint32_t at) {
     f.Add(SectionId::kExpansions, uint16_t{25});
     f.Add(SectionId::kExpansions, uint16_t{1}, 25);

@@ -191,7 +191,7 @@ TEST(Decode, RunsWithoutAPlaceToPartThem) {
 
 // Two words of one slot that differ in each part of their keys in turn.
 TEST(Decode, WordsOfOneSlotAreNotRepeats) {
-  const Image image(Form("SentencePiece"));
+  const Image& image = ImageOf(Form("SentencePiece"));
   Encoder plain = Make(image.model(), true, 0);
   Encoder fast = Make(image.model(), false, 0);
   const auto slot = [](const std::string& word) {
@@ -277,7 +277,7 @@ TEST(Decode, WhatFollowsARunSeesItsLastCharacter) {
       "\u0307", "\ua4d1", "\u9f99", "\ufb01", "\u1161", "x"};
   for (const char* name : {"B", "SentencePiece"}) {
     SCOPED_TRACE(name);
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     Encoder plain = Make(image.model(), true, 0);
     OnEveryIsa(image.model(), [&](Encoder& fast) {
       for (size_t size = 1; size <= 50; size += size < 34 || Scaled(2) > 1 ? 1 : 7) {
@@ -310,7 +310,7 @@ TEST(Decode, MixedAndBadBytesBetweenHan) {
   std::mt19937 random(41);
   for (const char* name : {"B", "SentencePiece"}) {
     SCOPED_TRACE(name);
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     Encoder plain = Make(image.model(), true, 0);
     OnEveryIsa(image.model(), [&](Encoder& fast) {
       for (int i = 0; i < static_cast<int>(Scaled(3000)); ++i) {
@@ -328,7 +328,7 @@ TEST(Decode, MixedAndBadBytesBetweenHan) {
 
 // Of the kernel that all short segments go through, as engines would hide it if it refused some.
 TEST(Decode, ShortSegmentsAreTheSameOnEveryIsa) {
-  const Image image(Form("SentencePiece"));
+  const Image& image = ImageOf(Form("SentencePiece"));
   const rankfeed_model& model = *image.model();
   std::vector<const segment::KernelTable*> kernels;
   OnEveryIsa([&] { kernels.push_back(&segment_test::ForcedKernels()); });

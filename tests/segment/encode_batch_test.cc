@@ -93,7 +93,7 @@ std::vector<std::string> Texts(std::mt19937_64& random) {
 TEST(EncodeBatch, EqualsTheTextsOneByOne) {
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder none = Make(image.model(), false, 0);
     Encoder large = Make(image.model(), false, 1 << 18);
@@ -112,7 +112,7 @@ TEST(EncodeBatch, EqualsTheTextsOneByOne) {
 TEST(EncodeBatch, OffsetsEqualTheTextsOneByOne) {
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     auto fast = Encoder::Create(image.model(), 1 << 16, /*with_offsets=*/true, 1 << 12);
     ASSERT_TRUE(fast);
@@ -168,7 +168,7 @@ TEST(EncodeBatch, UnitsOfOffsets) {
   const std::string front = "\u00e9\u4e2d\U0001f600\xf0\x9f\x98 ", text = front + "word";
   for (const Case& c : {Case{"B", 1 + 1 + 2 + 1 + 1, 5}, Case{"SentencePiece", 1 + 1 + 2 + 3 + 1, 7}}) {
     SCOPED_TRACE(c.form);
-    const Image image(Form(c.form));
+    const Image& image = ImageOf(Form(c.form));
     auto encoder = Encoder::Create(image.model(), 1 << 10, true, 0);
     ASSERT_TRUE(encoder);
     const std::string_view texts[] = {"a", text};
@@ -186,7 +186,7 @@ TEST(EncodeBatch, UnitsOfOffsets) {
 
 // Added tokens anywhere in texts of up to several blocks of the scanner, between texts without any.
 TEST(EncodeBatch, AddedTokensInLongTexts) {
-  const Image image(Form("B"));
+  const Image& image = ImageOf(Form("B"));
   Encoder plain = Make(image.model(), true, 0);
   Encoder fast = Make(image.model(), false, 1 << 16);
   std::mt19937_64 random(7);
@@ -204,7 +204,7 @@ TEST(EncodeBatch, AddedTokensInLongTexts) {
 // Sums of scores begin anew with each text, however long the ones before were.
 TEST(EncodeBatch, LongTextsBesideShortOnes) {
   for (const char* form : {"B", "SentencePiece"}) {
-    const Image image(Form(form));
+    const Image& image = ImageOf(Form(form));
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 1 << 18);
     std::mt19937_64 random(5);
@@ -245,7 +245,7 @@ TEST(EncodeBatch, PutsTheTemplateAroundEachText) {
 }
 
 TEST(EncodeBatch, TakesSentencePieceOptions) {
-  const Image image(Form("SentencePiece"));
+  const Image& image = ImageOf(Form("SentencePiece"));
   Encoder plain = Make(image.model(), true, 0);
   Encoder fast = Make(image.model(), false, 4096);
   std::mt19937_64 random(17);
@@ -260,7 +260,7 @@ TEST(EncodeBatch, TakesSentencePieceOptions) {
 }
 
 TEST(EncodeBatch, EveryIsaGivesTheSameIds) {
-  const Image image(Form("SentencePiece"));
+  const Image& image = ImageOf(Form("SentencePiece"));
   Encoder plain = Make(image.model(), true, 0);
   OnEveryIsa(image.model(), [&](Encoder& fast) {
     std::mt19937_64 random(13);
@@ -271,7 +271,7 @@ TEST(EncodeBatch, EveryIsaGivesTheSameIds) {
 }
 
 TEST(EncodeBatch, SaysWhichTextAnErrorIsAbout) {
-  const Image image(Form("B"));
+  const Image& image = ImageOf(Form("B"));
   Encoder encoder = Make(image.model(), false, 4096);
   const auto options = Options(RANKFEED_SPECIALS_ERROR);
   const Batch special = EncodeBatch(encoder, {"one", "two", "a</s>b", "four"}, options, 64);
@@ -313,7 +313,7 @@ TEST(EncodeBatch, SaysWhichTextAnErrorIsAbout) {
 }
 
 TEST(EncodeBatch, HasACppFunction) {
-  const Image image(Form("B"));
+  const Image& image = ImageOf(Form("B"));
   Encoder encoder = Make(image.model(), false, 4096);
   std::vector<int32_t> ids;
   std::vector<uint32_t> cu_seqlens;

@@ -22,7 +22,7 @@ using namespace segment_test;  // NOLINT: the test's own vocabulary
 TEST(WordEngine, EqualsThePlainPathOnStressTexts) {
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     ASSERT_TRUE(segment::Available(*image.model()));
     Encoder plain = Make(image.model(), true, 0);
     Encoder none = Make(image.model(), false, 0);
@@ -43,7 +43,7 @@ TEST(WordEngine, EqualsThePlainPathOnStressTexts) {
 TEST(WordEngine, OffsetsEqualThoseOfThePlainPath) {
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     auto fast = Encoder::Create(image.model(), 1 << 16, /*offsets=*/true, 1 << 12);
     ASSERT_TRUE(fast);
@@ -72,7 +72,7 @@ TEST(WordEngine, OffsetsEqualThoseOfThePlainPath) {
 TEST(WordEngine, EqualsThePlainPathOnLongTexts) {
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 1 << 18);
     std::mt19937_64 random(11);
@@ -97,7 +97,7 @@ TEST(WordEngine, EqualsThePlainPathOnLongTexts) {
 TEST(WordEngine, EveryIsaGivesTheSameIdsAndReadsOnlyTheText) {
   GuardedPage page;
   for (const char* name : {"B", "SentencePiece", "SentencePiece 0.2.1"}) {
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     Encoder plain = Make(image.model(), true, 0);
     OnEveryIsa(image.model(), [&](Encoder& fast) {
       std::mt19937_64 random(17);
@@ -116,7 +116,7 @@ TEST(WordEngine, EveryIsaGivesTheSameIdsAndReadsOnlyTheText) {
 TEST(WordEngine, EqualsThePlainPathOnEveryCodePoint) {
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     const uint32_t step = kSanitized ? 61 : 7;
@@ -145,7 +145,7 @@ TEST(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
         "DeBERTa, punctuation with the previous", "DeBERTa, punctuation with the next",
         "B, Whitespace", "NFKC, Whitespace", "SentencePiece", "SentencePiece 0.2.1"}) {
     SCOPED_TRACE(name);
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     for (size_t n = 0; n < count * count * count * count; n += step) {
@@ -169,7 +169,7 @@ TEST(WordEngine, EqualsThePlainPathAtEndsOfStretches) {
       "\uac00", "\u2581", "\U00012000"};
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     auto placed = Encoder::Create(image.model(), 1 << 16, /*offsets=*/true, 1 << 12);
@@ -227,7 +227,7 @@ TEST(WordEngine, EqualsThePlainPathBehindCutsThatMarksUndo) {
       "\u4e8e", "\u306e", "\u044d", "\u0438", "\u0456", "\u043e", "\u304b",
       "\u306f", "\u0306", "\u0308", "\u3099", "\u309a", "a",      "\u200c"};
   const size_t count = characters.size(), step = kSanitized ? 97 : 1;
-  const Image image(Form("B"));
+  const Image& image = ImageOf(Form("B"));
   Encoder plain = Make(image.model(), true, 0);
   Encoder fast = Make(image.model(), false, 4096);
   for (size_t n = 0; n < count * count * count * count; n += step) {
@@ -244,7 +244,7 @@ TEST(WordEngine, EqualsThePlainPathBehindCutsThatMarksUndo) {
 }
 
 TEST(WordEngine, EqualsThePlainPathOnLongWords) {
-  const Image image(Form("B"));
+  const Image& image = ImageOf(Form("B"));
   Encoder plain = Make(image.model(), true, 0);
   Encoder fast = Make(image.model(), false, 4096);
   for (const size_t size : {23, 24, 25, 31, 32, 33, 63, 64, 65, 1000, 2046, 2047, 2048, 5000, 65000}) {
@@ -267,7 +267,7 @@ TEST(WordEngine, EqualsThePlainPathOnCharactersThatBecomeSeveralWords) {
                                           "<",      ",",      " ",      "\u3388"};
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     std::mt19937_64 random(23);
@@ -288,7 +288,7 @@ TEST(WordEngine, EqualsThePlainPathWhereALongSegmentGoesOnBehindASpace) {
                                  "\u00a0\u0600\ufdfa"};
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     for (size_t size = 4040; size < 4104; size += kSanitized ? 5 : 1) {
@@ -308,7 +308,7 @@ TEST(WordEngine, EqualsThePlainPathWhereASegmentGoesOnInsideItsFirstCharacter) {
                                    "\ufdfa\ufdfb\u0650\u0301"};
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     for (size_t size = 3930; size < 3980; size += kSanitized ? 5 : 1) {
@@ -324,7 +324,7 @@ TEST(WordEngine, EqualsThePlainPathWhereASegmentGoesOnInsideItsFirstCharacter) {
 TEST(WordEngine, EqualsThePlainPathWhereNothingComesBeforeAPart) {
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     for (const char* before : {"\u3000 ", "\u3000 \u200b\u3000 ", "x \u3000 "}) {

@@ -68,7 +68,7 @@ std::string FillingText(std::mt19937_64& random) {
 TEST(FullBatches, IdsAndOffsetsEqualThoseOfTheGeneralPath) {
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     auto with_offsets = Encoder::Create(image.model(), 1 << 16, /*offsets=*/true, 0);
@@ -114,7 +114,7 @@ std::string JoinedText(std::mt19937_64& random) {
 TEST(FullBatches, GroupsAtTheirEndsAreWhatTheyAreElsewhere) {
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     std::mt19937_64 random(31);
@@ -137,7 +137,7 @@ TEST(FullBatches, TextsOfGroupsStayOnTheFastRoad) {
   };
   std::mt19937_64 random(37);
   for (const char* name : {"A", "B", "DeBERTa", "DeBERTa, punctuation", "A, punctuation"}) {
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     for (uint32_t round = 0; round < 20; ++round) {
@@ -155,7 +155,7 @@ TEST(FullBatches, TextsOfGroupsStayOnTheFastRoad) {
 TEST(FullBatches, ASegmentMayEndABatchWithinItsFirstCharacter) {
   for (const char* name :
        {"SentencePiece", "SentencePiece suffix", "SentencePiece suffix, nothing behind a text"}) {
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 0);
     for (size_t letters = 0; letters < 600; ++letters) {

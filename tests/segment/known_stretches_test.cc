@@ -86,7 +86,7 @@ TEST(KnownStretchesInTexts, EqualsThePlainPath) {
   constexpr uint32_t kFlags[] = {0, RANKFEED_SPLIT_SPECIAL_TOKENS, RANKFEED_ESCAPE_SPECIAL};
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     std::mt19937_64 random(3);

@@ -70,7 +70,7 @@ bool Refused(const std::string& form) {
 TEST(Stream, EqualsTheWholeText) {
   for (const FormFile& form : Forms()) {
     SCOPED_TRACE(form.name);
-    const Image image(form);
+    const Image& image = ImageOf(form);
     Encoder whole = Make(image.model(), false, 4096);
     Encoder encoder = Make(image.model(), false, 4096);
     std::mt19937_64 random(5);
@@ -106,7 +106,7 @@ TEST(Stream, CarriesScoresOfLongTexts) {
         "SentencePiece suffix", "SentencePiece suffix, all spaces",
         "SentencePiece suffix, nothing behind a text"}) {
     SCOPED_TRACE(name);
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     auto whole = Encoder::Create(image.model(), 8 << 20);
     auto plain = Encoder::Create(image.model(), 8 << 20);
     ASSERT_TRUE(whole && plain);
@@ -126,7 +126,7 @@ TEST(Stream, CarriesScoresOfLongTexts) {
 
 // Other calls may come between; a text that is not ended is forgotten.
 TEST(Stream, LetsOtherCallsCome) {
-  const Image image(Form("A"));
+  const Image& image = ImageOf(Form("A"));
   Encoder encoder = Make(image.model(), false, 4096);
   std::mt19937_64 random(7);
   std::string text;
@@ -150,7 +150,7 @@ TEST(Stream, LetsOtherCallsCome) {
 }
 
 TEST(Stream, SaysWhatIsWrong) {
-  const Image image(Form("A"));
+  const Image& image = ImageOf(Form("A"));
   Encoder encoder = Make(image.model(), false, 0);
   std::vector<int32_t> ids;
   EXPECT_EQ(encoder.EncodeFeed("a", &ids).status, RANKFEED_E_ARGUMENT);  // no text has begun
@@ -221,7 +221,7 @@ TEST(Stream, MemoryDoesNotGrowWithTheText) {
   const size_t bytes = given != nullptr ? std::strtoull(given, nullptr, 10) : 64 << 20;
   for (const char* const name : {"A", "SentencePiece"}) {
     SCOPED_TRACE(name);
-    const Image image(Form(name));
+    const Image& image = ImageOf(Form(name));
     std::mt19937_64 random(8);
     const std::string text = LongText(random, 1 << 20);
     const size_t before = Resident();

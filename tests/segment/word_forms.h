@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
@@ -307,11 +308,12 @@ inline const std::vector<FormFile>& Forms() {
 }
 
 // One of them by name.
-inline FormFile Form(std::string_view name) {
+inline const FormFile& Form(std::string_view name) {
   for (const FormFile& form : Forms()) {
     if (form.name == name) return form;
   }
-  return {};
+  static const FormFile none;
+  return none;
 }
 
 class Image {
@@ -338,6 +340,12 @@ class Image {
   AlignedBytes storage_;
   rankfeed_model* model_ = nullptr;
 };
+
+// Of one of Forms(), compiled once for all tests of a program: that takes longer than most of them.
+inline const Image& ImageOf(const FormFile& form) {
+  static std::map<const FormFile*, Image> images;
+  return images.try_emplace(&form, form).first->second;
+}
 
 inline std::vector<int32_t> Encode(Encoder& encoder, std::string_view text, uint32_t flags) {
   Encoding encoding;
