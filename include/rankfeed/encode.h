@@ -194,9 +194,9 @@ typedef struct {
  * keeps the window until the text has ended; at most max_text_bytes of it are used. Other calls with
  * this encoder may come in between.
  * Errors: ARGUMENT, STRUCT_SIZE; UNSUPPORTED: the vocabulary's pipeline is off the fast road, strips
- * the space that a part would begin with, has added tokens with "normalized": true (SentencePiece:
- * user-defined symbols of several characters) or no piece "U+2581", or the call asks for sp_extra, or
- * for special tokens of a template that has more than one text between them. O(1). */
+ * the space that a part would begin with, has added tokens with "normalized": true or no piece
+ * "U+2581", or the call asks for sp_extra, or for special tokens of a template that has more than one
+ * text between them. O(1). */
 RANKFEED_API rankfeed_status rankfeed_encode_begin(rankfeed_encoder* encoder,
                                                    const rankfeed_encode_options* options,
                                                    char* window, uint32_t window_bytes);
@@ -232,8 +232,8 @@ typedef enum {
   RANKFEED_REASON_UNKNOWN = 7,      /* the unknown piece, where its score must be known exactly or
                                        bytes take its place (byte_fallback) */
   RANKFEED_REASON_CAPACITY = 8,     /* tokens that did not fit, where a score depends on them */
-  RANKFEED_REASON_ADDED_TOKEN = 9,  /* what may be an added token with "normalized": true, or a
-                                       user-defined symbol of SentencePiece */
+  RANKFEED_REASON_ADDED_TOKEN = 9,  /* what may be an added token with "normalized": true, or the end
+                                       of a user-defined symbol and a mark (SentencePiece) */
   RANKFEED_REASON_COUNT = 10
 } rankfeed_reason;
 

@@ -23,8 +23,10 @@ using image::FastRoadReason;
 
 FastRoadReason Characters::Classify() {
   for (const uint32_t id : PieceIds(model_)) {
-    if (!IsUserDefined(model_, id) || IsLookedFor(model_, id)) continue;
-    symbols_.insert(utf8::Decode(model_.piece(id), 0).code_point);
+    if (!IsUserDefined(model_, id)) continue;
+    const std::string_view piece = model_.piece(id);
+    const utf8::Decoded first = utf8::Decode(piece, 0);
+    if (first.size == piece.size()) symbols_.insert(first.code_point);
   }
   if (const FastRoadReason reason = FindSeparators(); reason != FastRoadReason::kNone)
     return reason;
@@ -40,11 +42,8 @@ FastRoadReason Characters::Classify() {
   return FastRoadReason::kNone;
 }
 
-// What added tokens begin with that are looked for in normalized text, and user-defined symbols.
+// What added tokens begin with that are looked for in normalized text.
 void Characters::FindTokenBegins() {
-  for (uint32_t id = 0; id < model_.config->id_count; ++id) {
-    if (IsLookedFor(model_, id)) token_begins_ += model_.piece(id)[0];
-  }
   for (const image::AddedToken& token : model_.added_tokens) {
     const std::string_view text = model_.text(token.normalized);
     if ((token.flags & image::kNormalized) != 0 && !text.empty()) token_begins_ += text[0];

@@ -247,18 +247,12 @@ bool IsUserDefined(const Model& model, uint32_t id) {
 double GreatestScore(const Model& model) {
   double greatest = 0;
   for (uint32_t id = 0; id < model.scores.size(); ++id) {
-    if (model.scores[id] <= 0 || IsLookedFor(model, id)) continue;
+    if (model.scores[id] <= 0) continue;
     uint32_t chars = 0;
     for (const char c : model.piece(id)) chars += !utf8::IsContinuation(c);
     greatest = std::max(greatest, model.scores[id] / std::max(chars, 1u));
   }
   return greatest;
-}
-
-bool IsLookedFor(const Model& model, uint32_t id) {
-  if (!IsUserDefined(model, id)) return false;
-  const std::string_view text = model.piece(id);
-  return utf8::Decode(text, 0).size != text.size();
 }
 
 std::variant<Pipeline, OffTheFastRoad> Classify(const Model& model) {

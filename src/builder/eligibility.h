@@ -39,14 +39,10 @@ struct OffTheFastRoad {
   uint32_t op = 0;  // its number, of reasons about an element
 };
 
-// Of a SentencePiece model: whether a piece is a user-defined symbol, and whether texts are searched
-// for it: one of several characters. Texts that may hold such a one leave the fast road
-// (segment/normalized_tokens.h); one of a single character is a piece that normalizes to itself.
+// Of a SentencePiece model: whether a piece is a user-defined symbol (segment/symbols.h).
 bool IsUserDefined(const Model& model, uint32_t id);
-bool IsLookedFor(const Model& model, uint32_t id);
 
-// The greatest score above 0 that a piece has for each of its characters, 0 if none has any; without
-// those symbols.
+// The greatest score above 0 that a piece has for each of its characters, 0 if none has any.
 double GreatestScore(const Model& model);
 
 // What pre-tokenizer and options say; the normalizer's part is that of normalized_characters.h.

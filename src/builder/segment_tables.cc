@@ -57,17 +57,23 @@ bool NormalizedTokensCanBeFound(const Model& model) {
   }
   return true;
 }
-// The same of user-defined symbols, whose raw characters count too: they normalize to themselves.
-bool SymbolsCanBeFound(const Model& model, const Characters& characters) {
+// Whether user-defined symbols are what their characters are one by one, of which none is read
+// together with the next: then only what follows one may be read otherwise (segment/symbols.h).
+bool SymbolsAreTheirCharacters(const Model& model, const Characters& characters) {
   constexpr uint32_t kChanges =
       image::kCharExpands | image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace;
-  for (uint32_t id = 0; id < model.config->id_count; ++id) {
-    if (!IsLookedFor(model, id)) continue;
+  for (const uint32_t id : PieceIds(model)) {
     const std::string_view text = model.piece(id);
-    if (!CanBeFound(model, text)) return false;
-    for (const char c : text) {
-      const uint32_t info = characters.info(static_cast<unsigned char>(c));
-      if ((info & kChanges) != 0 || (info & image::kCharCodeMask) != model.codes[c]) return false;
+    uint32_t previous = 0;
+    size_t size = utf8::Decode(text, 0).size;
+    if (!IsUserDefined(model, id) || size == text.size()) continue;
+    for (size_t at = 0; at < text.size(); at += size) {
+      const utf8::Decoded c = utf8::Decode(text, at);
+      const uint32_t info = characters.info(c.code_point);
+      if ((info & (kChanges | image::JoiningMarks(previous))) != 0) return false;
+      if ((info & image::kCharCodeMask) != model.codes[c.code_point]) return false;
+      previous = info;
+      size = c.size;
     }
   }
   return true;
@@ -166,7 +172,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   if (const FastRoadReason reason = characters.Classify(); reason != FastRoadReason::kNone) {
     return OffTheFastRoad{reason};
   }
-  if (!SymbolsCanBeFound(model, characters)) {
+  if (!SymbolsAreTheirCharacters(model, characters)) {
     return OffTheFastRoad{FastRoadReason::kUserDefinedSymbols};
   }
   if (has_signs && !AsciiSigns(model, pipeline, characters).has_value()) {

@@ -14,7 +14,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 17;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 18;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;   // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;

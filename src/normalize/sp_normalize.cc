@@ -9,18 +9,13 @@
 #include "base/utf8.h"
 
 namespace rankfeed::normalize {
-namespace {
-
-constexpr std::string_view kSpaceSymbol = "\xe2\x96\x81";      // U+2581
-constexpr std::string_view kReplacementChar = "\xef\xbf\xbd";  // U+FFFD
 
 // The longest of so many user-defined symbols, from the shortest (kResultSize of PrefixMatch; up to
 // 0.2.1 more of them were read past its array, without a defined result). Charsmaps with more than
 // kMaxTrieResultsSize = 32 nested keys, which its own builder refuses, do not get here.
-constexpr uint32_t kMaxSymbolMatches = 64;
+static constexpr uint32_t kMaxSymbolMatches = 64;
 
-// Bytes of the longest user-defined symbol at the front of input, 0 if none (PrefixMatch).
-uint32_t LongestSymbol(const SpNormalizer& normalizer, std::string_view input) {
+uint32_t LongestSpSymbol(const SpNormalizer& normalizer, std::string_view input) {
   const trie::View& symbols = normalizer.user_defined;
   if (symbols.empty()) return 0;
   trie::Unit unit = symbols.root();
@@ -36,9 +31,14 @@ uint32_t LongestSymbol(const SpNormalizer& normalizer, std::string_view input) {
   return longest;
 }
 
+namespace {
+
+constexpr std::string_view kSpaceSymbol = "\xe2\x96\x81";      // U+2581
+constexpr std::string_view kReplacementChar = "\xef\xbf\xbd";  // U+FFFD
+
 // NormalizePrefix. input is not empty.
 SpPrefix NormalizePrefix(const SpNormalizer& normalizer, std::string_view input) {
-  if (const uint32_t size = LongestSymbol(normalizer, input); size != 0) {
+  if (const uint32_t size = LongestSpSymbol(normalizer, input); size != 0) {
     return {input.substr(0, size), size};
   }
   if (const CharsmapMatch match = normalizer.charsmap.Longest(input)) {

@@ -31,6 +31,9 @@ struct SpNormalizer {
 // The normalizer that an image describes. spaced: of a part of a text that a space stood behind.
 SpNormalizer SpNormalizerOf(const Model& model, bool spaced = false);
 
+// Bytes of the longest user-defined symbol at the front of input, 0 if there is none (PrefixMatch).
+uint32_t LongestSpSymbol(const SpNormalizer& normalizer, std::string_view input);
+
 // What one step of that pass reads and what it becomes, before any rule about spaces.
 struct SpPrefix {
   std::string_view text;

@@ -55,6 +55,7 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       kernels_(kernels),
       normalized_tokens_(normalized_tokens),
       groups_(model),
+      symbols_(model),
       known_groups_(scratch.groups),
       known_long_groups_(scratch.long_groups),
       scratch_(scratch),
@@ -546,7 +547,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
   const char* const text = segment.data() + *at;
   uint32_t& previous = run_.previous;
   if ((info & image::kCharGeneralPath) != 0 && !StandsApart(segment, *at, info)) {
-    return AppendReplaced(segment, info, c.size, at, cursor);
+    return Outcome::General(RANKFEED_REASON_CHARACTER);
   }
   // A byte that is no character is U+FFFD; SentencePiece does not look that up in its charsmap.
   if ((!c.valid && !model_.huggingface()) ||
@@ -594,27 +595,6 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     previous = info;
     Add(info);
   }
-  return {};
-}
-
-// Appends the character of kCharGeneralPath at *at, of c_size bytes, where it is known what it
-// becomes and that no token of normalized text begins there; *at is moved on. Of what follows the
-// segment nothing is asked but whether there is anything, as that may come again with something
-// else behind it.
-Outcome SpanDecoder::AppendReplaced(std::string_view segment, uint32_t info, size_t c_size,
-                                    size_t* at, Cursor* cursor) {
-  if (room() < 4 * kCharRoom) return Full(segment, *at, cursor);
-  const bool joined = (info & image::JoiningMarks(run_.previous)) != 0;
-  uint16_t codes[image::kMaxExpansionCodes];
-  const uint32_t count =
-      joined ? 0
-             : normalized_tokens_.Replaced({segment.data() + *at, segment.size() - *at},
-                                           after_ == kNoByte, codes, &depends_);
-  if (count == 0) return Outcome::General(RANKFEED_REASON_CHARACTER);
-  for (uint32_t i = 0; i < count; ++i) Add(codes[i]);
-  trailing_space_ = false;
-  run_.previous = info | image::kCharUnknown;  // the last code may be
-  *at += c_size;
   return {};
 }
 

@@ -27,6 +27,7 @@
 #include "segment/search.h"
 #include "segment/signs.h"
 #include "segment/spans.h"
+#include "segment/symbols.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::segment {
@@ -201,8 +202,6 @@ class SpanDecoder {
   bool IsJoined(std::string_view segment, size_t at, uint32_t info) const;
   Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
                       Cursor* cursor);
-  Outcome AppendReplaced(std::string_view segment, uint32_t info, size_t c_size, size_t* at,
-                         Cursor* cursor);
   Outcome Full(std::string_view segment, size_t at, Cursor* cursor);
   Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
@@ -234,8 +233,9 @@ class SpanDecoder {
   bool IsOtherThan(char32_t space, std::string_view raw) const;
   void AppendNormalized(char32_t c, const char* text, uint32_t element, uint32_t group_end);
   Outcome DecodeNormalized(std::string_view segment, bool word_start);
-  bool NormalizeWhole(std::string_view segment, std::string_view* normalized) const;
-  Outcome Normalize(std::string_view segment, std::string_view* normalized) const;
+  bool NormalizeWhole(std::string_view segment, std::string_view* normalized,
+                      bool is_group = false) const;
+  Outcome Normalize(std::string_view segment, std::string_view* normalized, bool is_group) const;
   uint32_t NormalizedCodes(std::string_view segment, std::span<uint16_t> codes) const;
   uint32_t CodeOf(char32_t c) const {
     const uint32_t code = model_.codes[c];
@@ -335,6 +335,7 @@ class SpanDecoder {
   const KernelTable& kernels_;
   const NormalizedTokens& normalized_tokens_;
   const CharacterGroups groups_;
+  const Symbols symbols_;
   KnownGroups known_groups_;
   KnownLongGroups known_long_groups_;
   GroupSizes known_sizes_;

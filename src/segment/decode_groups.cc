@@ -40,13 +40,15 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
     return {Kind::kNormalize};
   }
   const uint32_t size = run_.size, last = cursor->last;
-  const bool was_cut = begin != 0 && begin != *at && size == run_.open() && !InPart();
+  const bool was_cut = begin != *at && size == run_.open() && !InPart();
   Outcome outcome = AppendTogether(segment, begin, end, cursor);
   // Whether a space came before what vanished is not known any more.
   if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
-  if (outcome.kind == Kind::kSearch && was_cut && !MayBeginBehind(last, size)) {
+  // Behind a space it is not known any more whether a word stood before that.
+  const bool made_space = space_ends_word_ && skip_at_ == segment.data() + begin;
+  if (outcome.kind == Kind::kSearch && was_cut && (made_space || !MayBeginBehind(last, size))) {
     if (before_cut_.text == segment.data() + begin) {
       TakeBackTo(before_cut_);
       outcome = AppendTogether(segment, begin, end, cursor);
@@ -61,9 +63,17 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   return outcome;
 }
 
-// Appends what the group becomes.
+// Appends what the group becomes. The last character of a symbol is none of it.
 Outcome SpanDecoder::AppendTogether(std::string_view segment, size_t begin, size_t end,
                                     Cursor* cursor) {
+  if (const Symbols::Answer answer = symbols_.EndAt(segment, begin);
+      answer != Symbols::Answer::kNo) {
+    if (answer != Symbols::Answer::kYes) return Outcome::General(RANKFEED_REASON_ADDED_TOKEN);
+    const utf8::Decoded last = utf8::DecodeInline(segment, begin);
+    Add(tables_.char_info[last.code_point]);
+    trailing_space_ = false;
+    begin += last.size;
+  }
   const std::string_view group{segment.data() + begin, end - begin};
   const KnownGroup known = FindGroup(group);
   if (known.elements != nullptr) {
@@ -88,10 +98,13 @@ Outcome SpanDecoder::ReadGroup(std::string_view group, std::span<const uint16_t>
 // Cursor::last.
 bool SpanDecoder::MayBeginBehind(uint32_t last_in_batch_before, uint32_t at) const {
   const uint32_t first = run_.codes[at];
-  if (first == metaspace_) return true;
-  if (run_.begins[first_count_] < at) return MayEndBetweenCodes(run_.codes[at - 1], first);
+  const bool in_batch = run_.begins[first_count_] < at;
   // If nothing was in the batch before either, what stood before it vanished.
-  return front_ || MayEndBetweenCodes(last_in_batch_before, first);
+  if (!in_batch && front_) return true;
+  const uint32_t last = in_batch ? run_.codes[at - 1] : last_in_batch_before;
+  // A U+2581 that a space follows is no word.
+  if (first == metaspace_) return every_space_ || last != metaspace_;
+  return MayEndBetweenCodes(last, first);
 }
 
 // Whether a span may end between two codes.
@@ -171,6 +184,7 @@ bool SpanDecoder::BacksToKnownGroups(std::string_view segment, size_t from, uint
 inline size_t SpanDecoder::AppendGroupAt(std::string_view segment, size_t begin, uint32_t size) {
   const char* const text = segment.data() + begin;
   const size_t left = segment.size() - begin;
+  if (symbols_.EndAt(segment, begin) != Symbols::Answer::kNo) return begin;
   KnownGroup known = {};
   if (size <= left) known = FindGroup({text, size});
   if (known.elements == nullptr || !known.apart ||
@@ -245,7 +259,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   for (size_t pos = begin; pos < at;) {
     const utf8::Decoded c = utf8::DecodeInline(segment, pos);
     const uint32_t info = tables_.char_info[c.code_point];
-    if ((info & image::kCharSpace) != 0 || IsReplaced(info)) return false;
+    if ((info & image::kCharSpace) != 0) return false;
     const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
     codes += (info & image::kCharExpands) != 0 ? ExpansionCount(list) : 1;
     pos += c.size;

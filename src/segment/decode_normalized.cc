@@ -50,9 +50,10 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
   trailing_space_ = !every_space_;  // it makes a word there
 }
 
-// What a segment with characters that are not normalized one by one becomes. False if it is too
-// long.
-bool SpanDecoder::NormalizeWhole(std::string_view segment, std::string_view* normalized) const {
+// What a segment with characters that are not normalized one by one becomes, or a group, which
+// keeps its spaces. False if it is too long.
+bool SpanDecoder::NormalizeWhole(std::string_view segment, std::string_view* normalized,
+                                 bool is_group) const {
   if (segment.size() > kMaxNormalizable) return false;
   if (model_.huggingface()) {
     normalize::Buffers buffers;
@@ -69,6 +70,7 @@ bool SpanDecoder::NormalizeWhole(std::string_view segment, std::string_view* nor
   }
   normalize::SpNormalizer normalizer = normalize::SpNormalizerOf(model_);
   normalizer.add_dummy_prefix = normalizer.escape_whitespaces = false;
+  if (is_group) normalizer.remove_extra_whitespaces = false;
   normalize::SpNormalized result;
   if (!normalize::SpNormalize(normalizer, segment, scratch_.texts[0], nullptr, kNormalizedBytes,
                               &result)) {
@@ -79,8 +81,9 @@ bool SpanDecoder::NormalizeWhole(std::string_view segment, std::string_view* nor
 }
 
 // The same, where it may be taken.
-Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* normalized) const {
-  if (!NormalizeWhole(segment, normalized)) return Outcome::General(RANKFEED_REASON_LENGTH);
+Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* normalized,
+                               bool is_group) const {
+  if (!NormalizeWhole(segment, normalized, is_group)) return Outcome::General(RANKFEED_REASON_LENGTH);
   if (normalized_tokens_.MayBeginIn(*normalized)) {
     return Outcome::General(RANKFEED_REASON_ADDED_TOKEN);
   }
@@ -93,7 +96,7 @@ Outcome SpanDecoder::Normalize(std::string_view segment, std::string_view* norma
 
 Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start) {
   std::string_view text;
-  const Outcome outcome = Normalize(segment, &text);
+  const Outcome outcome = Normalize(segment, &text, /*is_group=*/false);
   if (outcome.kind != Kind::kSearch) return outcome;
   const bool huggingface = model_.huggingface();
   if (leaves_nothing_ && text.empty()) return Outcome::General(RANKFEED_REASON_CONTEXT);
@@ -157,7 +160,7 @@ bool SpanDecoder::EndsApart(int neighbour, uint32_t drops) const {
 // What a group normalizes to, to *elements, which stay until the next.
 Outcome SpanDecoder::NormalizeGroup(std::string_view group, std::span<const uint16_t>* elements) {
   std::string_view normalized;
-  const Outcome outcome = Normalize(group, &normalized);
+  const Outcome outcome = Normalize(group, &normalized, /*is_group=*/true);
   if (outcome.kind != Kind::kSearch) return outcome;
   // Copies: for all the compiler knows what is stored below is what members point to.
   uint16_t* const to = scratch_.elements;
@@ -198,7 +201,7 @@ uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_
   for (size_t pos = 0; pos < segment.size();) {
     const utf8::Decoded c = utf8::Decode(segment, pos);
     const uint32_t info = tables_.char_info[c.code_point];
-    if (!c.valid || IsReplaced(info) ||
+    if (!c.valid ||
         (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) {
       const uint32_t normalized = NormalizedCodes(segment, {codes + first, kMaxSegmentCodes - 1});
       if (normalized == 0) return 0;

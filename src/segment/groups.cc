@@ -18,7 +18,8 @@ namespace rankfeed::segment {
 static constexpr unsigned char kLastSeparator = ' ';
 
 CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
-  if (!model.huggingface()) return;
+  known_ = !model.huggingface();
+  if (known_) return;
   std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
   // Without the classes of characters there is no charsmap (image/sections.def).
   if (!model.props.present()) return;
@@ -72,6 +73,8 @@ bool CharacterGroups::Vanishes(uint32_t info) const {
 
 uint32_t CharacterGroups::FactsOf(char32_t c) const {
   const uint32_t info = model_.segment.char_info[c];
+  // No key of SentencePiece's charsmap goes on with it, and no step looks at what another made.
+  if (!model_.huggingface()) return (info & image::kCharMarks) == 0 ? kBegins : 0;
   const bool vanishes = Vanishes(info);
   const bool begins = (info & image::kCharMarks) == 0 && !vanishes && BeginsCluster(c);
   return ((info & image::kCharNormalizes) != 0 ? kChanges : 0u) | (vanishes ? kVanishes : 0u) |
@@ -96,7 +99,7 @@ uint32_t CharacterGroups::Alone(std::string_view group, uint32_t* infos) const {
   constexpr uint32_t kAllClusters = image::kClusterMarks << image::kCharBaseShift;
   const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
   constexpr size_t kMostBytes = 4 * kMaxAlone;
-  if (group.size() > kMostBytes) return 0;
+  if (group.size() > kMostBytes || !model_.huggingface()) return 0;
   uint32_t count = 0;
   bool apart = true;  // Prepend characters and one behind them that ends its cluster
   for (size_t at = 0; at < group.size();) {

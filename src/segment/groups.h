@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// segment/groups.h: which characters of a segment a HuggingFace normalizer reads together, so that
-// only those go through it and not the segment.
+// segment/groups.h: which characters of a segment a normalizer reads together, so that only those go
+// through it and not the segment.
 //
-// A group ends before a character that no step reads together with one before it
-// (builder/normalized_characters.h): it is no mark, and begins a grapheme cluster whatever stands
+// A group ends before a character that no step reads together with one before it. In SentencePiece
+// that is one that no key of the charsmap goes on with. In HuggingFace
+// (builder/normalized_characters.h) it is no mark, and begins a grapheme cluster whatever stands
 // before it but a Prepend character. What the cluster rules look at is the text in front of the
 // charsmap, so that is asked of what the character decomposes to as well, and nothing that may
 // vanish may stand on either side. All other places are held to be inside a group: too large a

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 // segment/normalized_tokens.h: whether a text may hold an added token that is looked for in
-// normalized text ("normalized": true), or a user-defined symbol of SentencePiece. Only for those
-// of two and more ASCII characters (builder/segment_tables.cc); symbols of one are pieces like
-// others.
+// normalized text ("normalized": true). Only for those of two and more ASCII characters
+// (builder/segment_tables.cc).
 //
 // A text is followed character by character to what it normalizes to, as long as that is told
 // without the neighbours; where it is not, the answer is yes. Characters that become what a token
-// begins with leave the fast road (builder/characters.cc), but where SentencePiece's charsmap says
-// what they become and no token goes on behind that.
+// begins with leave the fast road (builder/characters.cc).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +15,6 @@
 
 #include "base/byte_set.h"
 #include "image/model.h"
-#include "normalize/charsmap.h"
 
 namespace rankfeed::segment {
 
@@ -25,15 +22,12 @@ class NormalizedTokens {
  public:
   // Of a model that takes the fast road.
   explicit NormalizedTokens(const Model& model)
-      : tokens_(model.huggingface() ? model.added_normalized : model.user_defined),
-        huggingface_(model.huggingface()),
-        least_bytes_(model.huggingface() ? 1 : 2),
-        most_bytes_(model.huggingface() ? model.max_added_bytes : model.config->max_piece_bytes),
+      : tokens_(model.added_normalized),
+        most_bytes_(model.max_added_bytes),
         char_info_(model.segment.char_info),
         expansions_(model.segment.expansions.data()),
         codes_(model.codes),
         code_count_(model.config->code_count) {
-    if (!model.huggingface()) charsmap_ = Charsmap(model.charsmap_units, model.charsmap_pool);
     if (tokens_.empty()) return;
     for (uint8_t b = 1; b < 128; ++b) {
       uint8_t& byte = ascii_[model.codes[b] % kCodeSlots];
@@ -81,12 +75,6 @@ class NormalizedTokens {
   // False only if none occurs in a text. O(text bytes * longest token) at worst.
   bool MayOccurIn(std::string_view text) const;
 
-  // What the character of kCharGeneralPath that text begins with becomes, if no token begins in
-  // that: its codes, image::kMaxExpansionCodes at most. How many; 0 if the text has to take the
-  // general path. None is said to begin only if that is told from `text`, where it may go on, or
-  // with ends from that nothing is behind it; *depends then.
-  uint32_t Replaced(std::string_view text, bool ends, uint16_t* codes, bool* depends) const;
-
  private:
   bool Begins(uint8_t byte) const;
   // Whether one has it second.
@@ -103,17 +91,14 @@ class NormalizedTokens {
   Answer StepCode(uint32_t code, Place* place) const;
   Answer StepCodes(std::span<const uint16_t> codes, Place* place) const;
   Answer StepCharacter(std::string_view text, uint32_t info, size_t size, Place* place) const;
-  bool MayGoOn(std::string_view text, uint32_t previous, Place place, bool at_end) const;
-  uint32_t ReplacedAlone(std::string_view character, uint16_t* codes) const;
+  bool MayGoOn(std::string_view text) const;
 
   const trie::View tokens_;
-  const bool huggingface_;
-  const uint32_t least_bytes_, most_bytes_;
+  const uint32_t most_bytes_;
   const CodePointTable<uint32_t> char_info_;
   const uint16_t* const expansions_;
   const CodePointTable<uint16_t> codes_;
   const uint32_t code_count_;
-  Charsmap charsmap_;  // SentencePiece's
   static constexpr uint32_t kCodeSlots = 1024;
   static constexpr uint8_t kSeveral = 0xff;
   uint8_t ascii_[kCodeSlots] = {};  // the ASCII character of a code, by its lowest bits

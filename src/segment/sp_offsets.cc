@@ -20,9 +20,15 @@ SpOffsets::SpOffsets(const Model& model)
       collapses_(normalizer_.remove_extra_whitespaces),
       behind_(normalizer_.treat_whitespace_as_suffix) {
   std::copy_n(model.segment.config->separators, sizeof(separators_.low), separators_.low);
+  const trie::View& symbols = normalizer_.user_defined;
   for (uint32_t b = 0; b < 256; ++b) {
+    if (!symbols.empty()) {
+      trie::Unit unit = symbols.root();
+      begins_symbol_[b] = symbols.Step(unit, b + 1);
+    }
     // Without a mark behind it nothing is read together with what follows.
-    plain_[b] = b < 128 && (model.segment.char_info[b] & (kNotOne | image::kCharMarks)) == 0;
+    plain_[b] = b < 128 && !begins_symbol_[b] &&
+                (model.segment.char_info[b] & (kNotOne | image::kCharMarks)) == 0;
   }
 }
 
@@ -35,8 +41,9 @@ void SpOffsets::Begin(std::string_view stretch, uint32_t offset, uint32_t token)
 }
 
 // Bytes of the character there, if it is one code and is not read together with what follows; 0 if
-// a step of the normalizer has to say.
+// a step of the normalizer has to say. A symbol is one step.
 uint32_t SpOffsets::OneCode(uint32_t at, uint32_t end) const {
+  if (begins_symbol_[static_cast<uint8_t>(stretch_[at])]) return 0;
   const std::string_view text(stretch_.data(), end);
   const utf8::Decoded c = utf8::Decode(text, at);
   const uint32_t info = model_.segment.char_info[c.code_point];

@@ -89,6 +89,7 @@ class SpOffsets {
   const bool collapses_;  // remove_extra_whitespaces
   const bool behind_;     // treat_whitespace_as_suffix
   ByteSet separators_;
+  bool begins_symbol_[256] = {};  // bytes of a text
   bool plain_[256];  // bytes that are a character and a code, whatever is around them
   std::string_view stretch_;
   uint32_t offset_ = 0, first_token_ = 0;

@@ -29,13 +29,6 @@ struct Decoded {
   bool word_first : 1;      // begins with a sign: a space before it is a word
 };
 
-// Whether a character's text takes the general path wherever it stands, but where SentencePiece's
-// charsmap says what it becomes (normalized_tokens.h).
-inline bool IsReplaced(uint32_t info) {
-  constexpr uint32_t kGeneral = image::kCharGeneralPath;
-  return (info & (kGeneral | image::kCharCodeMask)) == kGeneral;
-}
-
 // Whether a character is one code after the one before it, by image::CharInfo of both.
 inline bool Follows(uint32_t info, uint32_t previous) {
   constexpr uint32_t kNotOne =

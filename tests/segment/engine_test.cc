@@ -234,6 +234,8 @@ TEST(WordEngine, EqualsThePlainPathBehindCutsThatMarksUndo) {
     std::string text = "\u4e8e";
     for (size_t k = 0, rest = n; k < 4; ++k, rest /= count) text += characters[rest % count];
     ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+    text.erase(0, 3);  // behind the cut is the U+2581 then
+    ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
   }
   for (size_t n = 1000; n < 4200; n += step) {
     std::string text;
