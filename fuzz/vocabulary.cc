@@ -366,7 +366,10 @@ std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
         R"({"type":"Split","pattern":{"String":"a"},"behavior":"Contiguous","invert":false},)",
         R"({"type":"Split","pattern":{"String":"\u0301"},"behavior":"MergedWithNext","invert":true},)",
         R"({"type":"WhitespaceSplit"},{"type":"Digits","individual_digits":false},)",
-        R"({"type":"Digits","individual_digits":true},{"type":"Punctuation","behavior":"Isolated"},)"};
+        R"({"type":"Digits","individual_digits":true},{"type":"Punctuation","behavior":"Isolated"},)",
+        R"({"type":"Digits","individual_digits":false},{"type":"Punctuation","behavior":"Isolated"},)",
+        R"({"type":"Punctuation","behavior":"Contiguous"},{"type":"Digits","individual_digits":false},)",
+        R"({"type":"Whitespace"},{"type":"Digits","individual_digits":true},)"};
     const bool runs = !in.OneIn(4);
     pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" + std::string(in.Pick(kBesideSigns)) +
                     DrawMetaspace(in, first_allowed && !runs) + "]}";

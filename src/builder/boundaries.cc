@@ -119,7 +119,7 @@ std::optional<ByteSet> AsciiSigns(const Model& model, const Pipeline& pipeline,
                                   const Characters& characters) {
   ByteSet signs;
   for (uint8_t b = 0; b < 128; ++b) {
-    if (!image::IsSign(b, model.props[b], pipeline.rules, pipeline.sign)) continue;
+    if (image::SignKinds(b, model.props[b], pipeline.rules, pipeline.sign) == 0) continue;
     const uint32_t info = characters.info(b);
     if (Stays(info)) {
       signs.Add(b);

@@ -99,9 +99,9 @@ bool Characters::WhiteSpace(char32_t cp) const {
   return model_.props.present() && (model_.props[cp] & image::kWhiteSpace) != 0;
 }
 
-bool Characters::IsSign(char32_t cp) const {
-  return (pipeline_.rules & image::kSigns) != 0 &&
-         image::IsSign(cp, model_.props[cp], pipeline_.rules, pipeline_.sign);
+uint32_t Characters::SignKinds(char32_t cp) const {
+  if ((pipeline_.rules & image::kSigns) == 0) return 0;
+  return image::SignKinds(cp, model_.props[cp], pipeline_.rules, pipeline_.sign);
 }
 
 uint32_t Characters::GraphemeOf(char32_t cp) const {
@@ -152,7 +152,7 @@ uint32_t Characters::Meaning(char32_t cp) {
     return image::kCharSpace;
   }
   // ASCII's are common bytes.
-  if (cp >= 0x80 && IsSign(cp)) return Expansion(cp, normal);
+  if (cp >= 0x80 && SignKinds(cp) != 0) return Expansion(cp, normal);
   return CharOf(cp);
 }
 
@@ -172,10 +172,11 @@ uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
         (!pipeline_.sentencepiece && WhiteSpace(out.code_point))) {
       return image::kCharGeneralPath;
     }
-    const bool sign = IsSign(out.code_point);
-    if (sign) list.push_back(image::kSign);
+    if (const uint32_t kinds = SignKinds(out.code_point); kinds != 0) {
+      list.push_back(static_cast<uint16_t>(image::kSign - image::SignRun(kinds, pipeline_.rules)));
+      spaces = true;
+    }
     list.push_back(static_cast<uint16_t>(CodeOf(out.code_point)));
-    spaces |= sign;
   }
   // ASCII bytes that change are lists, so that no common byte is one of them (boundaries.cc), but
   // for letters, which never are.

@@ -41,7 +41,7 @@ class Characters {
   image::FastRoadReason ClassifySeparator(uint8_t byte);
   std::string_view Normalized(char32_t cp, char (&room)[4]) const;
   bool WhiteSpace(char32_t cp) const;
-  bool IsSign(char32_t cp) const;
+  uint32_t SignKinds(char32_t cp) const;  // image::SignKinds
   uint32_t GraphemeOf(char32_t cp) const;
   bool BreaksClusters(char32_t cp) const;
   uint32_t CodeOf(char32_t cp) const;

@@ -37,7 +37,7 @@ FastRoadReason ClassifyPieces(const Model& model) {
   if (model.config->max_piece_chars > image::kMaxSegmentPieceChars) {
     return FastRoadReason::kLongPieces;
   }
-  if (model.config->code_count + 1 >= trie::kEmptyLabel) return FastRoadReason::kManyCharacters;
+  if (model.config->code_count + 1 >= image::kLeastSign) return FastRoadReason::kManyCharacters;
   return model.codes[WordStart(model)] == 0 ? FastRoadReason::kMetaspaceNoPiece
                                             : FastRoadReason::kNone;
 }
@@ -108,13 +108,12 @@ uint32_t Inverted(uint32_t behavior) {
 uint32_t EndsOf(uint32_t behavior) {
   switch (behavior) {
     case image::kIsolated:
-      return image::kEndsBeforeSign | image::kEndsBehindSign | image::kEndsBetweenSigns;
     case image::kContiguous:
       return image::kEndsBeforeSign | image::kEndsBehindSign;
     case image::kMergedWithPrevious:
-      return image::kEndsBehindSign | image::kEndsBetweenSigns;
+      return image::kEndsBehindSign;
     case image::kMergedWithNext:
-      return image::kEndsBeforeSign | image::kEndsBetweenSigns;
+      return image::kEndsBeforeSign;
     default:
       return 0;
   }
@@ -155,18 +154,21 @@ uint32_t SignRules(const Model& model, const Step& step) {
       return 0;
   }
   const uint32_t ends = EndsOf(behavior);
-  return ends != 0 ? signs | ends : 0;
+  if (ends == 0) return 0;
+  return signs | ends | (behavior == image::kContiguous ? signs << image::kSignRunShift : 0);
 }
 
-// What two steps say together: a word ends where either ends one. 0 where signs of one are to be
-// told from those of the other: unless the signs are the same, each of them must be a word.
+// What two steps say together: a word ends where either ends one, and so do signs of a kind that
+// only one of them has in runs. 0 where signs of one kind have other sides that words end at than
+// those of another.
 uint32_t Together(uint32_t first, uint32_t second) {
-  const uint32_t both = first | second;
-  const auto isolates = [](uint32_t rules) {
-    return (rules & image::kEndsAtSigns) == image::kEndsAtSigns;
+  const bool same_kind = ((first ^ second) & image::kSigns) == 0;
+  const bool same_ends = ((first ^ second) & image::kEndsAtSigns) == 0;
+  if (first != 0 && !same_kind && !same_ends) return 0;
+  const auto alone = [](uint32_t rules) {
+    return (rules & image::kSigns) << image::kSignRunShift & ~rules;
   };
-  const bool same = ((first ^ second) & image::kSigns) == 0;
-  return first == 0 || same || (isolates(first) && isolates(second)) ? both : 0;
+  return (first | second) & ~(alone(first) | alone(second));
 }
 
 // Of a Split its sign. False if there is another one already.
@@ -196,7 +198,7 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
     } else if (const uint32_t rules = SignRules(model, step);
                metaspace == nullptr && rules != 0 && Together(sign_rules, rules) != 0 &&
                SetSign(model, step, &pipeline)) {
-      sign_rules |= rules;
+      sign_rules = Together(sign_rules, rules);
       at_signs = &step;
       if (step.op == static_cast<uint32_t>(Op::kWhitespace)) {
         pipeline.words = Words::kSplitAtWhiteSpace;

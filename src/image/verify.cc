@@ -344,6 +344,8 @@ class Verifier {
     const bool signs = (w.rules & kSigns) != 0;
     const bool may_have_signs = m_.huggingface() && (w.rules & kEverySpaceIsWord) == 0;
     Require(!signs || may_have_signs, SectionId::kSegmentConfig);
+    const bool may_be_in_runs = (w.rules & kEndsAtSigns) == kEndsAtSigns;
+    Require((w.rules & kSignsInRuns) == 0 || may_be_in_runs, SectionId::kSegmentConfig);
     const bool space_ends_word = (w.rules & kSpaceEndsWord) != 0;
     Require(!space_ends_word || !m_.huggingface(), SectionId::kSegmentConfig);
     Require(m_.config->unk_id < m_.config->id_count, SectionId::kConfig);
@@ -434,9 +436,9 @@ class Verifier {
         bool is_sign = false;  // of the next code
         for (uint32_t k = 1; good && k <= count; ++k) {
           const uint32_t code = m_.segment.expansions[index + k];
-          good = code == kSign ? signs && spaces && k < count && !is_sign
-                               : code <= codes && (code != 0 || (spaces && !is_sign));
-          is_sign = code == kSign;
+          good = MarksSign(code) ? signs && spaces && k < count && !is_sign
+                                 : code <= codes && (code != 0 || (spaces && !is_sign));
+          is_sign = MarksSign(code);
         }
       }
       if (!good) Require(false, SectionId::kCharInfo, i);

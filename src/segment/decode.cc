@@ -209,8 +209,9 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
   ExpandedWords* const words =
-      (info & image::kCharSpace) != 0 && skip == 0 && !space_ends_word_ && !in_run_ ? &WordsOf(list)
-                                                                                    : nullptr;
+      (info & image::kCharSpace) != 0 && skip == 0 && !space_ends_word_ && in_run_ == 0
+          ? &WordsOf(list)
+          : nullptr;
   if (words == nullptr || !KeepsAll(*words)) {
     return AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
   }
@@ -258,7 +259,7 @@ inline bool SpanDecoder::AppendWordsAgain(std::string_view segment, size_t* at,
   if (three == 0 || three != words->three) return false;  // 0: none is kept
   const uint32_t info = words->info;
   if ((info & image::JoiningMarks(run_.previous)) != 0 || IsJoined(segment, *at + 3, info) ||
-      cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words) || in_run_) {
+      cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words) || in_run_ != 0) {
     return false;
   }
   if (groups_.known()) before_space_ = OpenBefore(text);
@@ -281,7 +282,7 @@ void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
   count = 0;
   for (uint32_t i = 0; i < size; ++i) {
     codes[i] = from[i] != 0 ? from[i] : space;
-    if (from[i] != 0 && from[i] != image::kSign) continue;
+    if (from[i] != 0 && !image::MarksSign(from[i])) continue;
     if (from[i] != 0 || i == 0 || from[i - 1] == 0) {  // one that may be empty
       count = 0;
       return;
@@ -368,7 +369,7 @@ Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
   cursor->last = run_.codes[run_.open() - 1];
   if (!space_ends_word_) cursor->word_start = !open.empty() && BeginsWord(open);
   cursor->spaced = signs_.any() && trailing_space_;
-  cursor->in_run = in_run_ && (open.empty() || !BeginsWord(open));
+  cursor->in_run = open.empty() || !BeginsWord(open) ? in_run_ : 0;
   run_.size = run_.open();
   return {Kind::kFull};
 }
@@ -498,7 +499,7 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
     const Outcome outcome = SpecialChar(segment, c, info, &pos, cursor);
     after_special = true;
     if (outcome.kind != Kind::kSearch) return outcome;
-    if (in_run_) [[unlikely]]
+    if (in_run_ != 0) [[unlikely]]
       EndRunBefore(segment, pos);
   }
   return {};
@@ -582,7 +583,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     previous = info | image::kCharUnknown;
     if (space_ends_word_) EndWord();
     Close();
-    in_run_ = false;
+    in_run_ = 0;
     Open(true, text + c.size);
     spaces_ = true;
     trailing_space_ = !every_space_;

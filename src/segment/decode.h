@@ -42,7 +42,7 @@ struct Cursor {
   bool word_start = false;
   // And that for a space, where it makes a word in front of a sign.
   bool spaced = false;
-  bool in_run = false;  // SpanDecoder::in_run_
+  uint8_t in_run = 0;  // SpanDecoder::in_run_
   // Bytes of the segment that were found to be all signs of ASCII, or none.
   uint32_t alike_begin = 0, alike_end = 0;
 };
@@ -190,8 +190,8 @@ class SpanDecoder {
   Outcome DecodeSigns(std::string_view segment, size_t* at, Cursor* cursor);
   size_t EndOfAlike(std::string_view segment, size_t at, Cursor* cursor) const;
   Outcome JoinedSign(std::string_view segment, size_t* at, Cursor* cursor);
-  bool BeginSign();
-  bool EndSign();
+  bool BeginSign(uint8_t run);
+  bool EndSign(uint8_t run);
   void EndRun();
   void EndRunBefore(std::string_view segment, size_t at);
   bool JoinsRuns(std::string_view segment);
@@ -365,8 +365,9 @@ class SpanDecoder {
   bool word_first_ = false;  // it begins with a sign
   bool depends_ = false;     // what it became depends on what is next to it
   bool at_front_ = false;    // a U+2581 that is not kept alone stands before the open span
-  // The last code is of a sign, with which the word ends before another character.
-  bool in_run_ = false;
+  // The run that the last code is of, which is a sign's: the word ends but before one of the same
+  // run. 0: of none.
+  uint8_t in_run_ = 0;
   bool joins_run_ = false;  // the segment begins with a sign that goes on with the run before it
   size_t behind_sign_ = 0;  // in it, behind the last sign of ASCII, with which nothing is read
   // Of the batch:
@@ -387,7 +388,7 @@ class SpanDecoder {
     const char *resume = nullptr, *skip_at = nullptr;
     uint32_t skip = 0, group_end = 0, size = 0, count = 0;
     bool trailing_space = false, word_first = false, continues = false, at_front = false;
-    bool in_run = false;
+    uint8_t in_run = 0;
   };
   OpenSpan before_space_, before_cut_;
   OpenSpan OpenBefore(const char* text) const {

@@ -138,7 +138,7 @@ bool SpanDecoder::AppendKnownGroups(std::string_view segment, size_t* at, uint32
                                     const Cursor& cursor) {
   size_t begin = *at;
   // At the begin of a segment or batch other rules may hold.
-  if (begin <= cursor.at || (previous & image::kCharGeneralPath) != 0 || in_run_) return false;
+  if (begin <= cursor.at || (previous & image::kCharGeneralPath) != 0 || in_run_ != 0) return false;
   uint32_t size = known_sizes_.At(segment, begin);
   if (size == 0 || !groups_.EndsBefore(segment, begin)) return false;
   do {
@@ -150,7 +150,7 @@ bool SpanDecoder::AppendKnownGroups(std::string_view segment, size_t* at, uint32
   if (begin == *at) return false;
   run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
   before_space_ = {};
-  if (in_run_) EndRunBefore(segment, begin);
+  if (in_run_ != 0) EndRunBefore(segment, begin);
   *at = begin;
   return true;
 }
@@ -206,7 +206,7 @@ inline size_t SpanDecoder::AppendGroupAt(std::string_view segment, size_t begin,
     return begin;
   }
   const uint32_t first = known.elements[0];
-  if (first != image::kSign && !in_run_ && run_.size - run_.open() >= RunDecode::kCutFrom &&
+  if (!image::MarksSign(first) && in_run_ == 0 && run_.size - run_.open() >= RunDecode::kCutFrom &&
       MayEndBetweenCodes(run_.codes[run_.size - 1], first)) {
     run_.Cut(text);
   }

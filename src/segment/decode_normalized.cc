@@ -29,19 +29,20 @@ bool SpanDecoder::IsOtherThan(char32_t c, std::string_view raw) const {
 // Appends a character of normalized text, element - 1 of the group from `text` to group_end.
 void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t element,
                                    uint32_t group_end) {
-  if (signs_.Is(c)) {
-    BeginSign();
+  if (const uint16_t mark = signs_.MarkOf(c); mark != 0) {
+    const auto run = static_cast<uint8_t>(image::kSign - mark);
+    BeginSign(run);
     Add(CodeOf(c));
-    EndSign();
+    EndSign(run);
     return;
   }
   if (c != ' ') {
-    if (in_run_) EndRun();
+    if (in_run_ != 0) EndRun();
     trailing_space_ = false;
     Add(CodeOf(c));
     return;
   }
-  in_run_ = false;
+  in_run_ = 0;
   if (space_ends_word_) EndWord();
   Close();
   Open(true, text, element, group_end);
@@ -100,7 +101,8 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
   if (outcome.kind != Kind::kSearch) return outcome;
   const bool huggingface = model_.huggingface();
   if (leaves_nothing_ && text.empty()) return Outcome::General(RANKFEED_REASON_CONTEXT);
-  trailing_space_ = spaces_ = word_first_ = in_run_ = joins_run_ = false;
+  trailing_space_ = spaces_ = word_first_ = joins_run_ = false;
+  in_run_ = 0;
   front_ = true;
   at_front_ = front_vanishes_ && before_ == kNoByte;
   Open(word_start, nullptr);
@@ -174,7 +176,7 @@ Outcome SpanDecoder::NormalizeGroup(std::string_view group, std::span<const uint
     text += size;
     if (IsOtherSpace(c, group)) return Outcome::General(RANKFEED_REASON_CONTEXT);
     if (count + 2 > kNormalizedBytes) return Outcome::General(RANKFEED_REASON_LENGTH);
-    if (has_signs && signs_.Is(c)) to[count++] = image::kSign;
+    if (const uint16_t mark = has_signs ? signs_.MarkOf(c) : 0; mark != 0) to[count++] = mark;
     const uint32_t code = codes[c];
     to[count++] = static_cast<uint16_t>(c == ' ' ? 0 : code != 0 ? code : code_count);
   }

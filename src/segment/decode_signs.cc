@@ -26,7 +26,7 @@ Outcome SpanDecoder::DecodeBesideSigns(std::string_view segment, size_t pos, Cur
     const std::string_view part{segment.data(), EndOfAlike(segment, pos, cursor)};
     run_.end = part.data() + part.size();
     after_ = part.size() == segment.size() ? after : static_cast<unsigned char>(*run_.end);
-    if (in_run_) EndRunBefore(part, pos);
+    if (in_run_ != 0) EndRunBefore(part, pos);
     const Outcome outcome = DecodeChars(part, pos, cursor);
     after_ = after;
     if (outcome.kind != Kind::kSearch) return outcome;
@@ -35,13 +35,17 @@ Outcome SpanDecoder::DecodeBesideSigns(std::string_view segment, size_t pos, Cur
   return {};
 }
 
-// Where bytes end that are signs of ASCII, or none, as the one at `at` is. A batch ends many times
-// in a long row of them.
+// Where bytes end that are signs of ASCII that may be in one run, or none, as the one at `at` is. A
+// batch ends many times in a long row of them.
 size_t SpanDecoder::EndOfAlike(std::string_view segment, size_t at, Cursor* cursor) const {
   if (at < cursor->alike_begin || at >= cursor->alike_end) {
-    const bool sign = signs_.Has(segment[at]);
+    const int run = signs_.RunOf(segment[at]);
     size_t end = at + 1;
-    while (end != segment.size() && signs_.Has(segment[end]) == sign) ++end;
+    if (run == Signs::kNoRun) {
+      while (end != segment.size() && !signs_.Has(segment[end])) ++end;
+    } else {
+      while (end != segment.size() && signs_.RunOf(segment[end]) == run) ++end;
+    }
     cursor->alike_begin = static_cast<uint32_t>(at);
     cursor->alike_end = static_cast<uint32_t>(end);
   }
@@ -52,7 +56,8 @@ size_t SpanDecoder::EndOfAlike(std::string_view segment, size_t at, Cursor* curs
 // on.
 Outcome SpanDecoder::DecodeSigns(std::string_view segment, size_t* at, Cursor* cursor) {
   const size_t begin = *at;
-  size_t end = signs_.in_runs() ? EndOfAlike(segment, begin, cursor) : begin + 1;
+  const auto run = static_cast<uint8_t>(signs_.RunOf(segment[begin]));
+  size_t end = run != 0 ? EndOfAlike(segment, begin, cursor) : begin + 1;
   const bool more = end != segment.size() && !signs_.Has(segment[end]);
   if (more && signs_.MayJoin(segment, end)) {
     if (end - begin == 1) return JoinedSign(segment, at, cursor);
@@ -60,19 +65,19 @@ Outcome SpanDecoder::DecodeSigns(std::string_view segment, size_t* at, Cursor* c
   }
   if (room() < 4 * kCharRoom) return Full(segment, begin, cursor);
   // At the begin the scanner has told that a word begins there.
-  if (!(begin == 0 && front_) && BeginSign()) {
+  if (!(begin == 0 && front_) && BeginSign(run)) {
     run_.resume = segment.data() + begin;
     skip_ = group_end_ = 0;
   }
-  if (signs_.in_runs()) {
-    in_run_ = true;
+  if (run != 0) {
+    in_run_ = run;
     run_.end = segment.data() + end;
     const Outcome outcome = DecodeChars({segment.data(), end}, begin, cursor);
     if (outcome.kind != Kind::kSearch) return outcome;
   } else {
     run_.previous = tables_.char_info[static_cast<unsigned char>(segment[begin])];
     Add(run_.previous);
-    if (EndSign()) {
+    if (EndSign(run)) {
       run_.resume = segment.data() + end;
       skip_ = group_end_ = 0;
     }
@@ -91,7 +96,7 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
   bool begins_word = true;
   uint32_t front = 0;
   if (signs_.before() && begin == 0 && front_) {
-    begins_word = before_ == kNoByte || (signs_.behind() && signs_.Has(static_cast<char>(before_)));
+    begins_word = before_ == kNoByte || (signs_.behind() && signs_.RunOf(before_) == 0);
     if (!begins_word) {
       const auto place = static_cast<size_t>(segment.data() - stretch_.data());
       if (signs_.isolated()) front = groups_.Front(stretch_, place);
@@ -114,7 +119,7 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
     const Outcome outcome = NormalizeGroup(group, &elements);
     if (outcome.kind != Kind::kSearch) return outcome;
   }
-  if (!begins_word && (elements.empty() || elements[0] != image::kSign)) {
+  if (!begins_word && (elements.empty() || !image::MarksSign(elements[0]))) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
   behind_sign_ = *at = end;
@@ -124,19 +129,20 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
   return outcome;
 }
 
-// Before the code of a sign is appended: whether a word begins with it, of which the U+2581 was
-// appended. A space that comes before it may be a word then.
-bool SpanDecoder::BeginSign() {
+// Before the code of a sign is appended, of that run: whether a word begins with it, of which the
+// U+2581 was appended. A space that comes before it may be a word then.
+bool SpanDecoder::BeginSign(uint8_t run) {
   spaces_ = true;
   if (!has_words_) BeginWords();
   const bool first = front_ && run_.count == first_count_ && !Closes(run_.size) && !trailing_space_;
-  if (first && signs_.in_runs()) {
+  if (first && run != 0) {
     depends_ = true;
-    joins_run_ |= signs_.Has(static_cast<char>(before_));
+    joins_run_ |= signs_.RunOf(before_) == run;
   }
   const bool spaced = trailing_space_;
   trailing_space_ = false;
-  if (!signs_.before() || in_run_) return false;
+  if (!signs_.before() || (in_run_ != 0 && in_run_ == run)) return false;
+  in_run_ = 0;
   if (spaced && signs_.after_space()) {
     run_.Cut(nullptr);
   } else {
@@ -150,10 +156,10 @@ bool SpanDecoder::BeginSign() {
 
 // Behind that code: whether a word ends with it whatever comes next, for which a U+2581 was
 // appended.
-bool SpanDecoder::EndSign() {
+bool SpanDecoder::EndSign(uint8_t run) {
   if (!signs_.behind()) return false;
-  if (signs_.in_runs()) {
-    in_run_ = true;
+  if (run != 0) {
+    in_run_ = run;
     return false;
   }
   EndRun();
@@ -162,7 +168,7 @@ bool SpanDecoder::EndSign() {
 
 // Another character, or a word of a sign, comes behind signs.
 void SpanDecoder::EndRun() {
-  in_run_ = false;
+  in_run_ = 0;
   spaces_ = true;
   if (!has_words_) BeginWords();
   Close();
@@ -188,37 +194,38 @@ void SpanDecoder::EndRunBefore(std::string_view segment, size_t at) {
 // Whether the segment, which ends here, is part of a run that goes on beside it, or vanishes
 // between two: the scanner has told that words end there.
 bool SpanDecoder::JoinsRuns(std::string_view segment) {
-  const bool before = signs_.Has(static_cast<char>(before_)),
-             after = signs_.Has(static_cast<char>(after_));
+  const int after = signs_.RunOf(after_);
   const bool nothing = front_ && run_.count == first_count_ && !Closes(run_.size);
-  depends_ |= !signs_.Has(segment.back()) && (in_run_ || nothing);  // the scanner sees that one
-  return joins_run_ || (after && (in_run_ || (nothing && before)));
+  const bool goes_on = in_run_ != 0 ? in_run_ == after : nothing && signs_.RunOf(before_) == after;
+  // A sign of ASCII at the end the scanner sees.
+  depends_ |= !signs_.Has(segment.back()) && (in_run_ != 0 || nothing);
+  return joins_run_ || (after > 0 && goes_on);
 }
 
 // As AddElements, where there are signs among them or before them; false if not.
 bool SpanDecoder::AddBesideSigns(std::span<const uint16_t> elements, const char* text,
                                  uint32_t skip, uint32_t before, uint32_t group_end) {
   const auto end = static_cast<uint32_t>(elements.size());
-  const bool signs =
-      std::find(elements.begin() + skip, elements.end(), image::kSign) != elements.end();
-  if (!signs && !in_run_) return false;
+  const bool signs = std::any_of(elements.begin() + skip, elements.end(), image::MarksSign);
+  if (!signs && in_run_ == 0) return false;
   constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t begin = kNone;  // of the open word among the elements
   for (uint32_t i = skip; i < end; ++i) {
     const uint16_t code = elements[i];
-    if (code == image::kSign) {
-      if (BeginSign()) begin = i;
+    if (image::MarksSign(code)) {
+      const auto run = static_cast<uint8_t>(image::kSign - code);
+      if (BeginSign(run)) begin = i;
       if (++i == end) break;
       Add(elements[i]);
-      if (EndSign()) begin = i + 1;
+      if (EndSign(run)) begin = i + 1;
       continue;
     }
     if (code == 0) {
-      in_run_ = false;
+      in_run_ = 0;
       Close();
       run_.begins[run_.count] = static_cast<uint16_t>(run_.size);
       begin = i + 1;
-    } else if (in_run_) {
+    } else if (in_run_ != 0) {
       EndRun();
       begin = i;
     }

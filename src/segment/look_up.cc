@@ -69,7 +69,7 @@ void LookUp::SeparateRepeats(SegmentQueue& queue, const CharacterGroups& groups,
     places[segment] = queue.PlaceOf(stretch, begin, segments.ends[segment]);
     // Of a sign that marks follow.
     const uint32_t front = begin != 0 && groups.known() ? groups.Front(stretch, begin) : 0;
-    places[segment] |= static_cast<uint16_t>(SegmentQueue::kPlaces * front);
+    places[segment] += static_cast<uint16_t>(SegmentQueue::kPlaces * front);
   };
   // What was decoded before is the same in every place.
   const uint16_t first = misses[k];

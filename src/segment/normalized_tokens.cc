@@ -71,7 +71,7 @@ NormalizedTokens::Answer NormalizedTokens::StepByte(uint8_t byte, Place* place) 
 
 // Tokens hold nothing that is not ASCII, and no spaces, but those may be dropped.
 NormalizedTokens::Answer NormalizedTokens::StepCode(uint32_t code, Place* place) const {
-  if (code == 0 || code == image::kSign) return Answer::kYes;
+  if (code == 0 || image::MarksSign(code)) return Answer::kYes;
   if (code >= code_count_) return Answer::kNo;
   const uint8_t byte = ascii_[code % kCodeSlots];
   if (byte == kSeveral) return Answer::kYes;

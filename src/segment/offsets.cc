@@ -3,7 +3,7 @@
 #include "segment/offsets.h"
 
 #include <algorithm>
-#include <iterator>
+#include <array>
 
 #include "base/byte_set.h"
 #include "base/utf8.h"
@@ -53,21 +53,22 @@ class Offsets::Walker {
       if (list_ == list_end_) {
         if (at_ == end_ || failed_) return offsets_.IsBehindWord(at_) && EndsInSpace();
         Read();
-      } else if (*list_ == image::kSign) {
-        if (behind_sign_ ? offsets_.signs_.between() : offsets_.signs_.before()) {
+      } else if (image::MarksSign(*list_)) {
+        const bool in_run = *list_ == sign_ && sign_ != image::kSign;
+        if (sign_ != 0 ? !in_run : offsets_.signs_.before()) {
           if (EndsInSpace()) return true;
           Open({0, 0}, false);
         }
+        sign_ = *list_;
         list_ += std::min<ptrdiff_t>(2, list_end_ - list_);
         left_ = 1;
         spaced_ = false;
-        behind_sign_ = true;
       } else if (*list_ == 0) {
         ++list_;
         Open(char_, true);
       } else {
         EndSign();
-        for (; list_ != list_end_ && *list_ != 0 && *list_ != image::kSign; ++list_) ++left_;
+        for (; list_ != list_end_ && *list_ != 0 && !image::MarksSign(*list_); ++list_) ++left_;
         spaced_ = false;
       }
     }
@@ -85,7 +86,7 @@ class Offsets::Walker {
   // A word begins behind that space, or without one.
   void Open(Range space, bool spaced) {
     opens_ = true;
-    behind_sign_ = false;
+    sign_ = 0;
     spaced_ = spaced && offsets_.signs_.after_space();
     const bool first_character = (offsets_.rules_ & image::kSpaceHasNoOffsets) != 0;
     space_ = first_character ? Range{0, 0} : space;
@@ -95,8 +96,8 @@ class Offsets::Walker {
 
   // Another character comes.
   void EndSign() {
-    if (behind_sign_ && offsets_.signs_.behind()) Open({0, 0}, false);
-    behind_sign_ = false;
+    if (sign_ != 0 && offsets_.signs_.behind()) Open({0, 0}, false);
+    sign_ = 0;
   }
 
   // In front of a sign a space may be a word of its own.
@@ -139,9 +140,16 @@ class Offsets::Walker {
   }
 
   void ReadSign() {
-    static constexpr uint16_t kList[] = {image::kSign, 1};
-    list_ = kList;
-    list_end_ = std::end(kList);
+    static constexpr auto kLists = [] {
+      std::array<uint16_t[2], image::kSign - image::kLeastSign + 1> lists{};
+      for (uint32_t run = 0; run < lists.size(); ++run) {
+        lists[run][0] = static_cast<uint16_t>(image::kSign - run);
+        lists[run][1] = 1;
+      }
+      return lists;
+    }();
+    list_ = kLists[static_cast<uint32_t>(offsets_.signs_.RunOf(offsets_.stretch_[char_.begin]))];
+    list_end_ = list_ + 2;
     several_ = false;
     failed_ |= at_ != end_ && offsets_.signs_.MayJoin({offsets_.stretch_.data(), end_}, at_);
   }
@@ -159,7 +167,7 @@ class Offsets::Walker {
   Range space_ = {0, 0};    // in front of it; empty: none
   bool spaced_ = false;     // and nothing came since, where that makes a word in front of a sign
   bool alone_ = false;      // the next code is that space
-  bool behind_sign_ = false;
+  uint16_t sign_ = 0;       // what marks the sign that came last, as long as nothing else did
   bool failed_ = false;
 };
 

@@ -125,9 +125,15 @@ template <bool kSigns>
   if constexpr (kSigns) {
     const auto where = [](bool ends) { return ends ? ~uint64_t{0} : 0; };
     const uint64_t ends = (c & ~c1 & where(signs_.before())) | (~c & c1 & where(signs_.behind())) |
-                          (c & c1 & where(signs_.between()));
+                          (c & c1 & where(!signs_.ascii_alike()));
     uint64_t starts = ~s & (s1 | ends);
     const bool in_runs = signs_.in_runs();
+    for (uint64_t ask = in_runs ? starts & c & c1 : 0; ask != 0; ask &= ask - 1) {
+      const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
+      const int run = signs_.RunOf(text_[base + bit]);
+      const bool goes_on = run != 0 && signs_.RunOf(text_[base + bit - 1]) == run;
+      starts ^= uint64_t{goes_on} << bit;
+    }
     for (uint64_t ask = starts & c1 & other; ask != 0; ask &= ask - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
       const size_t at = base + bit;

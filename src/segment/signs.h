@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // segment/signs.h: the characters that words end beside without a space (image::kSigns), and where.
 // A word ends between two characters by what they are, a sign or another character; what that is
-// follows from each alone (what it normalizes to), and in three of four pipelines also whether a
-// word ends before or behind it. Only in runs it depends on what is next to it.
+// follows from each alone (what it normalizes to), and also whether a word ends before or behind
+// it. Only of kinds of signs that are in runs it depends on what is next to it: a run is of signs
+// that are of the same kinds, and has a number (image::SignRun).
 #pragma once
 
 #include <cstdint>
@@ -18,26 +19,43 @@ namespace rankfeed::segment {
 class Signs {
  public:
   explicit Signs(const Model& model) : model_(model), rules_(model.segment.config->rules) {
-    if (any()) ascii_ = model.segment.config->common;
+    if (!any()) return;
+    ascii_ = model.segment.config->common;
+    if (!in_runs()) return;
+    int run = kNoRun;  // of the first sign of ASCII
+    for (int byte = 0; byte < 0x80; ++byte) {
+      if (run == kNoRun) run = RunOf(byte);
+      ascii_alike_ &= RunOf(byte) == kNoRun || (RunOf(byte) == run && run != 0);
+    }
   }
 
   bool any() const { return (rules_ & image::kSigns) != 0; }
   // Whether a word ends there.
   bool before() const { return (rules_ & image::kEndsBeforeSign) != 0; }
   bool behind() const { return (rules_ & image::kEndsBehindSign) != 0; }
-  bool between() const { return (rules_ & image::kEndsBetweenSigns) != 0; }
   // Each sign is a word.
-  bool isolated() const { return before() && behind() && between(); }
-  // Signs in a row are one word, which ends before any other character.
-  bool in_runs() const { return behind() && !between(); }
+  bool isolated() const { return before() && behind() && !in_runs(); }
+  // Signs of some kinds are one word where they stand in a row, which ends before any other
+  // character.
+  bool in_runs() const { return (rules_ & image::kSignsInRuns) != 0; }
+  // And those of ASCII are all of one run where they do.
+  bool ascii_alike() const { return in_runs() && ascii_alike_; }
   // Spaces before a sign are a word.
   bool after_space() const { return (rules_ & image::kSpaceBeforeSignIsWord) != 0; }
 
   // Of raw bytes: those of ASCII, which are themselves whatever comes before them.
   bool Has(char byte) const { return ByteSet::Has(ascii_, static_cast<uint8_t>(byte)); }
-  // Of normalized text.
-  bool Is(char32_t c) const {
-    return any() && image::IsSign(c, model_.props[c], rules_, model_.segment.config->sign);
+  // The run that the sign of ASCII may be in, 0 if it is a word; below 0 of another byte, and of
+  // none.
+  static constexpr int kNoRun = -1;
+  int RunOf(int byte) const {
+    if (!Has(static_cast<char>(byte))) return kNoRun;
+    return in_runs() ? image::SignRun(KindsOf(static_cast<unsigned char>(byte)), rules_) : 0;
+  }
+  // Of normalized text: image::kSign less that, or 0 of what is no sign.
+  uint16_t MarkOf(char32_t c) const {
+    const uint32_t kinds = any() ? KindsOf(c) : 0;
+    return kinds != 0 ? static_cast<uint16_t>(image::kSign - image::SignRun(kinds, rules_)) : 0;
   }
 
   // Whether the character at `at`, or one behind those that vanish from there on, may be read
@@ -72,13 +90,13 @@ class Signs {
   // with a sign.
   bool BeginsAt(std::string_view text, size_t at) const {
     const uint16_t* const list = ListAt(text, at);
-    return list != nullptr && ExpansionCount(list) > 1 && list[1] == image::kSign;
+    return list != nullptr && ExpansionCount(list) > 1 && image::MarksSign(list[1]);
   }
   bool EndsAt(std::string_view text, size_t at) const {
     const uint16_t* const list = ListAt(text, utf8::Previous(text, at));
     if (list == nullptr) return false;
     const uint32_t count = ExpansionCount(list);
-    return count > 1 && list[count - 1] == image::kSign;
+    return count > 1 && image::MarksSign(list[count - 1]);
   }
 
  private:
@@ -91,11 +109,16 @@ class Signs {
     return ListOf(model_.segment.char_info[utf8::Decode(text, at).code_point]);
   }
 
+  uint32_t KindsOf(char32_t c) const {
+    return image::SignKinds(c, model_.props[c], rules_, model_.segment.config->sign);
+  }
+
   static constexpr uint8_t kNone[16] = {};
 
   const Model& model_;
   const uint8_t* ascii_ = kNone;  // ByteSet::low
   const uint32_t rules_;          // image::SegmentRule
+  bool ascii_alike_ = true;
 };
 
 }  // namespace rankfeed::segment

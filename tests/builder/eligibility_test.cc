@@ -194,7 +194,8 @@ TEST(Eligibility, SignsThatWordsEndBeside) {
     return std::string(R"({"type":"Split","invert":false,"pattern":{"String":")") + pattern +
            R"("},"behavior":")" + behavior + "\"}";
   };
-  const std::string kAt = split("@", "Contiguous"), kEuro = split("\u20ac", "Isolated");
+  const std::string kAt = split("@", "Contiguous"), kEuro = split("\u20ac", "Isolated"),
+                    kEachAt = split("@", "Isolated");
   const auto with = [](std::vector<std::string> elements, std::vector<std::string> normalizer) {
     elements.emplace_back(hf_test::kAlways);
     return WithNormalizer(normalizer, Sequence("pretokenizers", elements).c_str());
@@ -212,7 +213,14 @@ TEST(Eligibility, SignsThatWordsEndBeside) {
                                             {kPunctuation, kEuro},
                                             {kAt, kAt},
                                             {kContiguous, kWithNext},
-                                            {kDigits, kRuns}};
+                                            {kDigits, kRuns},
+                                            {kPunctuation, kRuns},
+                                            {kContiguous, kRuns},
+                                            {kRuns, kWhitespace},
+                                            {kWhitespace, kDigits, kPunctuation},
+                                            {kAt, kContiguous, kEachAt},
+                                            {kWithPrevious, split("a", "MergedWithPrevious")},
+                                            {kWithNext, split("a", "MergedWithNext")}};
   for (const std::vector<std::string>& elements : taken) {
     SCOPED_TRACE(Sequence("pretokenizers", elements));
     Expect(with(elements, {kCollapse}), FastRoadReason::kNone);
@@ -222,14 +230,14 @@ TEST(Eligibility, SignsThatWordsEndBeside) {
     SCOPED_TRACE(element);
     Expect(with({element}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kSplitString);
   }
-  // Two kinds of signs that are to be told from each other.
+  // Two signs that are looked for, and words that end on another side of each kind.
   Expect(with({kAt, kEuro}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kSplitString);
   Expect(with({kEuro, split("@", "Isolated")}, {kCollapse}), FastRoadReason::kPreTokenizer,
          Op::kSplitString);
   Expect(with({kDigits, kWithNext}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kPunctuation);
-  Expect(with({kPunctuation, kRuns}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kDigits);
-  Expect(with({kContiguous, kRuns}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kDigits);
-  Expect(with({kRuns, kWhitespace}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kWhitespace);
+  Expect(with({kWithPrevious, kRuns}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kDigits);
+  Expect(with({kWithNext, split("a", "MergedWithPrevious")}, {kCollapse}),
+         FastRoadReason::kPreTokenizer, Op::kSplitString);
   // A digit, or a sign, that does not stay what it is.
   Expect(with({kDigits}, {Replace("1", "a"), kCollapse}), FastRoadReason::kPreTokenizer,
          Op::kDigits);
@@ -359,7 +367,7 @@ TEST(Eligibility, SentencePiece) {
          FastRoadReason::kMetaspaceNoPiece);
 }
 
-// Those of kManyCharacters and kManyPieces take vocabularies of 65,533 characters and 2^24 units.
+// Those of kManyCharacters and kManyPieces take vocabularies of 65,518 characters and 2^24 units.
 TEST(Eligibility, EveryReasonHasAFileAndAName) {
   if (testing::GTEST_FLAG(filter) != "*") GTEST_SKIP() << "other tests were left out";
   for (uint32_t number = 0; number <= image::kLastFastRoadReason; ++number) {

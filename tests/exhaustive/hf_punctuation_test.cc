@@ -49,6 +49,24 @@ constexpr char kQuote[] =
     R"({"type":"Split","pattern":{"String":"\u201c"},"behavior":"Contiguous","invert":false},)";
 constexpr char kBothWays[] =
     R"({"type":"Punctuation","behavior":"MergedWithPrevious"},{"type":"Punctuation","behavior":"Contiguous"},)";
+constexpr char kNumbersAndSigns[] =
+    R"({"type":"Digits","individual_digits":false},{"type":"Punctuation","behavior":"Isolated"},)";
+constexpr char kRunsOfBoth[] =
+    R"({"type":"Punctuation","behavior":"Contiguous"},{"type":"Digits","individual_digits":false},)";
+constexpr char kWhitespaceAndDigits[] =
+    R"({"type":"Whitespace"},{"type":"Digits","individual_digits":true},)";
+constexpr char kWhitespaceAndNumbers[] =
+    R"({"type":"Digits","individual_digits":false},{"type":"Whitespace"},)";
+constexpr char kWhitespaceAndSigns[] =
+    R"({"type":"Whitespace"},{"type":"Punctuation","behavior":"Isolated"},)";
+constexpr char kWhitespaceAndRuns[] =
+    R"({"type":"Punctuation","behavior":"Contiguous"},{"type":"Whitespace"},)";
+constexpr char kCommaAndRuns[] =
+    R"({"type":"Punctuation","behavior":"Contiguous"},{"type":"Split","pattern":{"String":","},"behavior":"Isolated","invert":false},)";
+constexpr char kTwoWithPrevious[] =
+    R"({"type":"Split","pattern":{"String":"a"},"behavior":"MergedWithPrevious","invert":false},{"type":"Punctuation","behavior":"MergedWithPrevious"},)";
+constexpr char kTwoWithNext[] =
+    R"({"type":"WhitespaceSplit"},{"type":"Split","pattern":{"String":"1"},"behavior":"MergedWithNext","invert":false},{"type":"Punctuation","behavior":"MergedWithNext"},)";
 constexpr Split kSplits[] = {{kPunctuation, ",", "\u201c", ".", "="},
                              {kDigits, "1", "\u0967", "5", "="},
                              {kPunctuationFirst, "1", "\u201c", ".", "="},
@@ -63,7 +81,21 @@ constexpr Split kSplits[] = {{kPunctuation, ",", "\u201c", ".", "="},
                              {kWordsWithNext, ",", "\u201c", ".", "="},
                              {kBothWays, ",", "\u201c", ".", "="},
                              {kComma, ",", "\u201c", ".", "="},
-                             {kQuote, ",", "\u201c", ".", "="}};
+                             {kQuote, ",", "\u201c", ".", "="},
+                             {kNumbersAndSigns, "1", "\u201c", "5", "="},
+                             {kNumbersAndSigns, ",", "\u0967", "5", "1"},
+                             {kRunsOfBoth, "1", "\u201c", "5", "="},
+                             {kRunsOfBoth, "1", "\u0967", ".", "="},
+                             {kWhitespaceAndDigits, "1", "\u201c", ".", "="},
+                             {kWhitespaceAndDigits, ",", "\u0967", ".", "="},
+                             {kWhitespaceAndNumbers, "1", "\u2167", "5", "="},
+                             {kWhitespaceAndNumbers, ",", "\u0967", ".", "7"},
+                             {kWhitespaceAndSigns, ",", "\u201c", "\x7f", "="},
+                             {kWhitespaceAndSigns, "\x7f", "\u20ac", ".", "="},
+                             {kWhitespaceAndRuns, "_", "\u20ac", "_", "="},
+                             {kCommaAndRuns, ",", "\u201c", ".", "="},
+                             {kTwoWithPrevious, ",", "\u201c", ".", "="},
+                             {kTwoWithNext, "1", "\u201c", ".", "="}};
 
 // $, % and & stand for the sign, the other and the one with a mark.
 constexpr char kVocabularies[][400] = {

@@ -146,6 +146,10 @@ TEST(LinearTime, HuggingFaceTexts) {
   const std::string signs = HuggingFaceFile(
       "null", std::string(R"({"type":"Sequence","pretokenizers":[{"type":"Whitespace"},)") + kMeta + "]}");
   CheckTexts(signs, "beside signs");
+  const std::string kinds = HuggingFaceFile(
+      "null", std::string(R"({"type":"Sequence","pretokenizers":[{"type":"Whitespace"},)") +
+                  R"({"type":"Digits","individual_digits":true},)" + kMeta + "]}");
+  CheckTexts(kinds, "beside signs of two kinds");
   CheckTexts(HuggingFaceFile(R"({"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Lowercase"},
              {"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "}]})", kMeta), "nfkc");
 }

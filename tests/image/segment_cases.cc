@@ -132,6 +132,14 @@ void AddSizeCases(Cases& cases) {
           return 0u;
         });
   }
+  for (const uint32_t ends :
+       {0u, uint32_t{image::kEndsBeforeSign}, uint32_t{image::kEndsBehindSign}}) {
+    Add(cases, "|| may_be_in_runs", "runs that no word ends at", SectionId::kSegmentConfig,
+        [ends](Forged& f) {
+          f.segment_config().rules |= image::kSignsAreDigits | image::kDigitsInRuns | ends;
+          return 0u;
+        });
+  }
   Add(cases, "!space_ends_word || ", "a rule of the other mode", SectionId::kSegmentConfig,
       [](Forged& f) {
         f.segment_config().rules |= image::kSpaceEndsWord;

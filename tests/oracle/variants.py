@@ -235,9 +235,18 @@ def families(base):
                               ("whitespace", kind("Whitespace")),
                               ("split", kind("Split", pattern={"String": "-"}, behavior="MergedWithPrevious", invert=False))):
             yield f"{name}_{what}", make(normalizer=normalizer, pre_tokenizer=beside(element), post="bert_template")
+        yield f"{name}_numbers_punct", make(normalizer=normalizer, post="bert_template",
+                                            pre_tokenizer=beside(numbers, signs("Isolated")))
+        yield f"{name}_two_runs", make(normalizer=normalizer, post="bert_template",
+                                       pre_tokenizer=beside(signs("Contiguous"), numbers))
     yield "xlmr_b_numbers", make(normalizer=p, pre_tokenizer=beside(kind("WhitespaceSplit"), numbers))
     yield "xlmr_b_signs", make(normalizer=p, pre_tokenizer=beside(kind("WhitespaceSplit"), each_digit, signs("Isolated")))
     yield "xlmr_b_whitespace", make(normalizer=p, pre_tokenizer=beside(kind("Whitespace")))
+    yield "xlmr_b_whitespace_digits", make(normalizer=p, pre_tokenizer=beside(kind("Whitespace"), each_digit))
+    yield "nfkc_two_with_previous", make(
+        normalizer=nfkc, post="bert_template",
+        pre_tokenizer=beside(signs("MergedWithPrevious"),
+                             kind("Split", pattern={"String": "e"}, behavior="MergedWithPrevious", invert=False)))
     yield "camembert", make(
         normalizer=seq("normalizers", [replace("\n", " "), replace("\r", " "), replace("\t", " "), p,
                                        strip(True, True), spaces]),

@@ -143,7 +143,8 @@ TEST(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
        {"B", "DeBERTa, punctuation", "DeBERTa of transformers 5, punctuation", "DeBERTa, digits",
         "NFKC, digits and punctuation", "DeBERTa, numbers", "NFKC, punctuation in runs",
         "DeBERTa, punctuation with the previous", "DeBERTa, punctuation with the next",
-        "B, Whitespace", "NFKC, Whitespace", "SentencePiece", "SentencePiece 0.2.1"}) {
+        "B, Whitespace", "NFKC, Whitespace", "DeBERTa, digits in runs and punctuation",
+        "B, Whitespace and digits", "SentencePiece", "SentencePiece 0.2.1"}) {
     SCOPED_TRACE(name);
     const Image& image = ImageOf(Form(name));
     Encoder plain = Make(image.model(), true, 0);

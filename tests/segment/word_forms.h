@@ -221,6 +221,12 @@ inline std::vector<FormFile> MakeForms() {
   add("DeBERTa, punctuation with the next", charsmap, beside(behavior("MergedWithNext")));
   add("B, Whitespace", precompiled, beside(Type("Whitespace")));
   add("NFKC, Whitespace", composed, beside(Type("Whitespace")));
+  add("DeBERTa, digits in runs and punctuation", charsmap,
+      Sequence("pretokenizers", {numbers, punctuation, kMetaspace}));
+  add("NFKC, digits and punctuation in runs", composed,
+      Sequence("pretokenizers", {behavior("Contiguous"), numbers, kMetaspace}));
+  add("B, Whitespace and digits", precompiled,
+      Sequence("pretokenizers", {Type("Whitespace"), digits, kMetaspace}));
   const json spaces = Replace(" ", "\u2581");
   const auto whole = [](const char* prepend_scheme) {
     json metaspace = Metaspace(prepend_scheme);
