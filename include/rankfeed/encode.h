@@ -36,9 +36,9 @@ typedef struct {
  * nothing: for each byte of max_text_bytes 26 (42 with offsets) times the worst growth of the
  * normalizer (13 for XLM-RoBERTa's) are reserved, ordinary text uses a small part. That ends at 64 KiB:
  * an encoder for longer texts needs at most 3 MiB more than one for those. It goes on for tokenizer.json
- * files that docs/memory.md lists, as with added tokens with "normalized": true, a Split in the
- * pre-tokenizer, pieces of more than 255 characters or more than 12 elements; those whose decoder has
- * ByteFallback need 1 byte more for each of max_text_bytes.
+ * files that docs/memory.md lists, as with a Split at several characters in the pre-tokenizer, pieces
+ * of more than 255 characters or more than 12 elements; those whose decoder has ByteFallback need 1
+ * byte more for each of max_text_bytes.
  * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (the size overflows). O(1), any thread. */
 RANKFEED_API rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model,
                                                       const rankfeed_limits* limits,

@@ -19,6 +19,10 @@
 
 namespace rankfeed::general {
 
+// Whether an added token of normalized text begins with that character.
+bool BeginsAdded(const Model& model, char32_t c);
+// Whether a model has added tokens of normalized text with a flag.
+bool HasNormalizedAdded(const Model& model, image::AddedFlags flag);
 // Which normalization form an element is.
 normalize::Form FormOf(image::NormalizerOp op);
 // Whether nothing before a character is sorted behind it or composed with it by a form.
@@ -138,15 +142,17 @@ class HfChain {
   // Marks of a character:
   static constexpr uint32_t kFront = 1;   // it came of the first character of the text
   static constexpr uint32_t kBegins = 2;  // a split begins with it
+  static constexpr uint32_t kAdded = 4;  // it is the id of an added token, and a split, see added()
 
-  // Whether the chain has all elements of the model: not added tokens of normalized text, Split,
-  // and more elements than anybody uses; with places, not a Replace that looks for more than
-  // kMaxKept characters, nor two Precompiled.
+  // Whether the chain has all elements of the model: not a Split at more than one character, added
+  // tokens of normalized text that hf_added.cc does not find, and more elements than anybody uses;
+  // with places, not a Replace that looks for more than kMaxKept characters, nor two Precompiled.
   static bool Has(const Model& model);
 
   // Bytes [begin, end) of a text, for such a model, whose plain characters and groups those are.
+  // skip_special: special tokens are text.
   HfChain(const Model& model, PlainCharacters* plain, KnownForms* known, std::string_view text,
-          uint32_t begin, uint32_t end);
+          uint32_t begin, uint32_t end, bool skip_special);
 
   bool Next(Char* c) {
     if (words_at_ == words_count_) return Take(stage_count_, c);
@@ -165,6 +171,24 @@ class HfChain {
     return 0;
   }
   static bool BeginsWord(const Character& c) { return (c.mark & kBegins) != 0; }
+  static bool IsAdded(const Character& c) { return (c.mark & kAdded) != 0; }
+
+  // An added token that was found in normalized text.
+  struct Added {
+    const image::AddedToken* token = nullptr;
+    Place first = {}, last = {};         // of its first character and its last one
+    uint32_t leading = 0, trailing = 0;  // white space at its ends that trimming takes off
+    bool only_spaces = true;
+  };
+  // That of the last character that came, which was one.
+  const Added& added() const { return finder_.added; }
+  // Goes on to the next one, in a chain that nothing else is taken from. False: there is none.
+  bool NextAdded() {
+    for (Char c; Take(normalizer_count_ + 1, &c);) {
+      if (IsAdded(c)) return true;
+    }
+    return false;
+  }
 
   static constexpr uint32_t kNoStage = ~uint32_t{0};
   // Where a Precompiled drops the first characters of a text, the reference forgets them: what
@@ -186,7 +210,7 @@ class HfChain {
   bool failed() const { return failed_; }
 
  private:
-  static constexpr uint32_t kMaxStages = 12, kMaxForms = 2, kMaxKept = 8;
+  static constexpr uint32_t kMaxStages = 13, kMaxForms = 2, kMaxKept = 8;
   // Characters that a normalization form reads together, and what becomes of them.
   static constexpr uint32_t kFormReads = RANKFEED_MAX_MARKS, kFormMakes = 160;
 
@@ -243,6 +267,44 @@ class HfChain {
     uint32_t at = 0, size = 0;
   };
   static constexpr uint32_t kFrontBit = 1u << 31;
+
+  // What finds added tokens in normalized text: a stage between normalizer and pre-tokenizer, where
+  // the model has such tokens.
+  static constexpr uint32_t kAhead = 128, kMaxAddedBytes = 111;
+  struct Finder {
+    Char ahead[kAhead];  // characters taken and not passed on, in a ring
+    uint32_t at = 0, size = 0;
+    bool ended = false;   // nothing is left before it
+    bool begins = false;  // the next character begins a split: a token stands before it
+    bool skip_special = false, has_lstrip = false;
+    char32_t before = 0;  // the character before those ahead, if there is one
+    bool has_before = false;
+    // Characters from the next one on that no token begins with, as a match was rejected there, and
+    // white space that is known not to belong to a token behind it.
+    uint64_t passed = 0, spaces = 0;
+    Added added;
+  };
+  // What stands at a place ahead: white space, a token that takes white space before it, or
+  // neither.
+  enum class Before : uint8_t { kSpace, kTakesSpaces, kOther };
+  struct SpacesAhead {
+    uint64_t count;
+    bool taken;  // by the token behind them
+  };
+  bool HasFinder() const { return finder_stage_ != kNoStage; }
+  bool FindAdded(Char* c);
+  bool IsAhead(uint32_t i);
+  Char& Ahead(uint32_t i) { return finder_.ahead[(finder_.at + i) % kAhead]; }
+  void DropAhead(uint32_t count);
+  const image::AddedToken* LongestAhead(uint32_t i, uint32_t* size);
+  bool Accepts(const image::AddedToken& token, uint32_t i, uint32_t size);
+  bool IsWordAhead(uint32_t i);
+  Before LookAt(uint32_t i, uint64_t* passed);
+  SpacesAhead LookPastSpaces();
+  SpacesAhead LookFurther(uint32_t count, uint64_t passed) const;
+  void OpenAdded();
+  void AddAhead();
+  bool CloseAdded(const image::AddedToken& token, uint32_t size, Char* c);
 
   static constexpr uint8_t kWordKind = 1;  // of a Whitespace stage: a character of a word
   // Characters that plain ones keep in a stage until others come.
@@ -328,7 +390,8 @@ class HfChain {
   bool Metaspace(uint32_t stage, Char* c);
   bool WhitespaceSplit(uint32_t stage, Char* c);
   bool Whitespace(uint32_t stage, Char* c);
-  bool SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior, Char* c);
+  template <class IsMatch>
+  bool SplitAt(uint32_t stage, uint32_t behavior, Char* c, IsMatch is_match);
 
   const Model* model_;
   PlainCharacters* plain_;
@@ -336,7 +399,8 @@ class HfChain {
   const char* text_;
   uint32_t at_, end_;
   uint32_t normalizer_count_, stage_count_ = 0;
-  uint32_t precompiled_ = kNoStage;  // the last Precompiled, with places
+  uint32_t precompiled_ = kNoStage;   // the last Precompiled, with places
+  uint32_t finder_stage_ = kNoStage;  // of added tokens
   bool began_ = false, failed_ = false;
   // Calls of Run until it looks for plain characters again, and that it will be if it finds none.
   uint32_t pause_ = 0, next_pause_ = 0;
@@ -345,6 +409,7 @@ class HfChain {
   Stage stages_[kMaxStages];
   Form forms_[kMaxForms];
   Words words_;
+  Finder finder_;
 };
 
 using HfCharacters = HfChain<false>;
