@@ -23,6 +23,9 @@ namespace rankfeed::general {
 bool BeginsAdded(const Model& model, char32_t c);
 // Whether a model has added tokens of normalized text with a flag.
 bool HasNormalizedAdded(const Model& model, image::AddedFlags flag);
+// Whether the first so many elements of the normalizer leave a character as it is beside others of
+// that kind.
+bool IsPlainBefore(const Model& model, uint32_t stages, char32_t c);
 // Which normalization form an element is.
 normalize::Form FormOf(image::NormalizerOp op);
 // Whether nothing before a character is sorted behind it or composed with it by a form.
@@ -206,7 +209,8 @@ class HfChain {
     return uint64_t{place.end} << 32 | place.begin;
   }
 
-  // More combining marks in a row than a normalization form holds: what came is not all.
+  // More combining marks in a row than a normalization form holds, which do not come as they stand
+  // in the text (hf_rows.cc): what came is not all.
   bool failed() const { return failed_; }
 
  private:
@@ -267,6 +271,34 @@ class HfChain {
     uint32_t at = 0, size = 0;
   };
   static constexpr uint32_t kFrontBit = 1u << 31;
+
+  // Characters that a form reads together, more than it holds: see hf_rows.cc.
+  struct RowCursor {
+    bool at_first = true;
+    uint32_t at = 0;    // of the others, in the text
+    uint32_t part = 0;  // of what the character there is decomposed into
+  };
+  struct Row {
+    bool on = false;
+    uint32_t stage = 0;
+    Char first = {};  // the others are bytes [begin, end) of the text
+    uint32_t begin = 0, end = 0;
+    RowCursor next;  // behind the starter and marks that are on their way
+    // Those: the starter, if it is still to come, and the marks, class by class.
+    char32_t starter = 0;
+    int32_t starter_change = 0;
+    bool has_starter = false;
+    RowCursor marks, reading;
+    uint32_t classes[8] = {};  // a bit for each class there is
+    uint32_t ccc = 0;          // that is read, 0: none
+    uint32_t skip = 0;         // marks of it that became a part of the starter
+    uint8_t composed[8] = {};  // classes of all those
+    uint32_t composed_count = 0;
+    // Characters of the row that others stand for already, and the last one's place.
+    uint64_t taken = 0;
+    uint32_t taken_end = 0;
+    Place last = {};
+  };
 
   // What finds added tokens in normalized text: a stage between normalizer and pre-tokenizer, where
   // the model has such tokens.
@@ -381,8 +413,18 @@ class HfChain {
   void PutReplacement(Stage& s, std::string_view replacement, int32_t count) const;
   bool NormalForm(uint32_t stage, Char* c);
   bool RunForm(uint32_t stage);
-  bool RunTogether(uint32_t stage, const Char& first, normalize::Form rules,
+  bool RunTogether(uint32_t stage, const Char& first, uint32_t behind, normalize::Form rules,
                    const Char* second = nullptr);
+  bool OpenRow(uint32_t stage, const Char& first, uint32_t behind,
+               const normalize::NormalizedText& in, normalize::Form rules);
+  bool ReadPart(RowCursor* at, normalize::Part* part, int32_t* change) const;
+  bool OpenSegment();
+  struct FirstMarks;
+  bool ComposeMarks(const FirstMarks& marks, bool* held);
+  void OpenClass();
+  void TakeOfRow();
+  bool NextOfRow(Char* c);
+  Char MadeOfRow(char32_t made, int32_t change);
   bool Known(const normalize::NormalizedText& in, uint32_t op, normalize::Form rules, Form* form,
              uint8_t* from);
   bool MakeForm(normalize::NormalizedText in, normalize::Form rules, Form* form, uint8_t* from);
@@ -410,6 +452,7 @@ class HfChain {
   Form forms_[kMaxForms];
   Words words_;
   Finder finder_;
+  Row row_;
 };
 
 using HfCharacters = HfChain<false>;

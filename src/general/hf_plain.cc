@@ -171,6 +171,11 @@ bool StaysAlone(const Model& model, char32_t c, normalize::Form form) {
   return !hangul && Decomposed(model, c, form).empty();
 }
 
+bool IsPlainBefore(const Model& model, uint32_t stages, char32_t c) {
+  return std::all_of(model.normalizer.begin(), model.normalizer.begin() + stages,
+                     [&](const Step& step) { return IsPlain(model, step, c); });
+}
+
 bool PlainCharacters::Find(char32_t c) const {
   return std::all_of(model_.normalizer.begin(), model_.normalizer.end(),
                      [&](const Step& step) { return IsPlain(model_, step, c); }) &&
@@ -221,7 +226,8 @@ bool HfChain<kPlaces>::IsWaiting(uint32_t stage, Char** waiting, uint32_t* count
     case NormalizerOp::kNfd:
     case NormalizerOp::kNfkc:
     case NormalizerOp::kNfkd:
-      return forms_[s.form].at == forms_[s.form].size && s.has_held && wait(&s.held);
+      return forms_[s.form].at == forms_[s.form].size && s.has_held && wait(&s.held) &&
+             !(row_.on && row_.stage == stage);
     case NormalizerOp::kLowercase:
       return s.list_size == 0;
     case NormalizerOp::kStripAccents:

@@ -19,6 +19,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/utf8.h"
 #include "general/hf_tiny.h"
 #include "general/sp_model_proto.h"
 #include "segment/word_forms.h"
@@ -470,10 +471,65 @@ TEST(LongPath, ATokenTakesTheSpaceBeforeAComposedCharacter) {
   }
 }
 
-// More marks in a row than a normalization form reads together are refused, where arrays take them.
-TEST(LongPath, ManyMarksAreRefused) {
-  const hf_test::Engine engine(
-      hf_test::Json({.normalizer = R"({"type":"NFC"})", .pre_tokenizer = hf_test::kAlways}));
+// More marks in a row than a normalization form reads together: of classes in any order, that are
+// composed, and decompose, behind starters that compose with the one before them and behind none.
+TEST(LongPath, ManyMarks) {
+  const char* const normalizers[] = {
+      R"({"type":"NFC"})", R"({"type":"NFD"})", R"({"type":"NFKC"})", R"({"type":"NFKD"})",
+      R"({"type":"Sequence","normalizers":[{"type":"Replace","pattern":{"String":"``"},"content":"a"},{"type":"Lowercase"},{"type":"NFKC"}]})",
+      R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"o"},{"type":"Strip","strip_left":true,"strip_right":true},{"type":"NFC"},{"type":"Lowercase"}]})"};
+  static const char* const kMarks[] = {
+      "\u0301", "\u0301", "\u0323", "\u0308", "\u0302", "\u0328", "\u0345", "\u0344", "\u0f71",
+      "\u0f73", "\u0f81", "\u093c", "\u3099", "\u0338", "\u0315", "\u05b0", "\u1161", "\u11a8",
+      "\u09be", "\u0313", "\u0342", "\U0001d165"};
+  static const char* const kStarters[] = {"a",      "e",      "\u1ebf", "\u03b1", "\u1100", "\uac00",
+                                          "\u09c7", "\u304b", "\u00e9", "",       "``",     "A",
+                                          " ",      "\u0fb2", "\ufb2c", "\U0001d15f"};
+  std::mt19937_64 random(31);
+  for (const char* const normalizer : normalizers) {
+    for (const char* const pre_tokenizer : {hf_test::kAlways, hf_test::kFirst}) {
+      SCOPED_TRACE(std::string(normalizer) + pre_tokenizer);
+      json file = json::parse(hf_test::Json({.normalizer = normalizer,
+                                             .pre_tokenizer = pre_tokenizer,
+                                             .post_processor = kTrimming}));
+      // Known characters are tokens of their own.
+      for (const auto [from, to] : {std::pair{0x1e00u, 0x2000u}, {0x300u, 0x3ffu}, {0x5b0u, 0x5c8u},
+                                    {0x9bcu, 0x9cdu}, {0xf71u, 0xfbcu}, {0x1100u, 0x11c3u},
+                                    {0x3041u, 0x309au}, {0xac00u, 0xac40u}, {0x1d157u, 0x1d166u},
+                                    {0xfb1du, 0xfb4fu}, {0x100u, 0x250u}}) {
+        for (uint32_t c = from; c < to; ++c) {
+          char bytes[4];
+          file["model"]["vocab"].push_back({std::string(bytes, utf8::Encode(c, bytes)), -3.0});
+        }
+      }
+      const hf_test::Engine engine(file.dump());
+      ASSERT_NE(engine.model(), nullptr);
+      Pair pair(engine.model(), 1 + random() % 60, 4);
+      ASSERT_TRUE(pair.ok());
+      for (int round = 0; round < static_cast<int>(Scaled(250)); ++round) {
+        // Marks behind what is put before a text are not read from the text.
+        std::string text = std::string_view(normalizer).find("Prepend") != std::string::npos ? "b" : "";
+        for (size_t rows = 1 + random() % 3; rows-- > 0 && text.size() < 1000;) {
+          text += kStarters[random() % std::size(kStarters)];
+          const size_t kinds = 1 + random() % std::size(kMarks), shift = random();
+          for (size_t n = random() % 300; n-- > 0 && text.size() < 2000;) {
+            text += kMarks[(shift + random() % kinds) % std::size(kMarks)];
+          }
+          if (random() % 2 == 0) text += random() % 2 == 0 ? "the " : "\u65e5";
+        }
+        pair.Check(text, Options(random() % 4 == 0 ? uint32_t{RANKFEED_ESCAPE_SPECIAL} : 0));
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+// Where elements before the form change marks, more than it reads together are refused.
+TEST(LongPath, ManyMarksThatComeChangedAreRefused) {
+  const hf_test::Engine engine(hf_test::Json(
+      {.normalizer =
+           R"({"type":"Sequence","normalizers":[{"type":"Replace","pattern":{"String":"\u0323"},"content":"\u0301"},{"type":"NFC"}]})",
+       .pre_tokenizer = hf_test::kAlways}));
   auto encoder = Encoder::Create(engine.model(), 1 << 11, false, 0);
   ASSERT_TRUE(encoder);
   const test::Lengthy way(encoder->get(), 16, 4);
