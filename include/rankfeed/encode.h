@@ -36,9 +36,9 @@ typedef struct {
  * nothing: for each byte of max_text_bytes 26 (42 with offsets) times the worst growth of the
  * normalizer (13 for XLM-RoBERTa's) are reserved, ordinary text uses a small part. That ends at 64 KiB:
  * an encoder for longer texts needs at most 3 MiB more than one for those. It goes on for tokenizer.json
- * files that docs/memory.md lists, as with added tokens with "normalized": true, a Split in the
- * pre-tokenizer, pieces of more than 255 characters or more than 12 elements; those whose decoder has
- * ByteFallback need 1 byte more for each of max_text_bytes.
+ * files that docs/memory.md lists, as with a Split at several characters in the pre-tokenizer, pieces
+ * of more than 255 characters or more than 12 elements; those whose decoder has ByteFallback need 1
+ * byte more for each of max_text_bytes.
  * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (the size overflows). O(1), any thread. */
 RANKFEED_API rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model,
                                                       const rankfeed_limits* limits,
@@ -129,7 +129,8 @@ typedef struct {
   uint32_t count;                /* out: tokens written, or needed when E_OUTPUT_SIZE */
 } rankfeed_encoding;
 
-/* Marks in a row that are sorted where a text is too long for the arrays of the scratch. */
+/* Marks in a row that are sorted where a text is too long for the arrays of the scratch and the marks
+ * cannot be read from it again: see rankfeed_encode. */
 #define RANKFEED_MAX_MARKS 64
 
 /* Encodes one text. options may be null (no flags). On E_OUTPUT_SIZE the columns hold the tokens
@@ -138,7 +139,9 @@ typedef struct {
  * Errors: ARGUMENT, STRUCT_SIZE, OUTPUT_SIZE, UNK_ID, SPECIAL_IN_TEXT; LIMIT: the text is longer than
  * max_text_bytes, has more tokens than 32 bits count, or has, in more than 64 KiB that cannot be cut
  * and leave the fast road, more than RANKFEED_MAX_MARKS combining marks in a row that a Unicode
- * normalization form would sort. O(text.size * max_piece_chars) worst case. */
+ * normalization form would sort behind an element that changes them or is a form too, or a Precompiled.
+ * O(text.size * max_piece_chars) worst case; longer rows of marks are read once for each combining
+ * class in them. */
 RANKFEED_API rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
                                              const rankfeed_encode_options* options,
                                              rankfeed_encoding* io);

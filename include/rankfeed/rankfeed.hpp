@@ -363,7 +363,8 @@ class Encoder {
       return detail::OrNoMemory([&] {
         return Error{RANKFEED_E_LIMIT, "encoder: the text has more than " +
                                            std::to_string(RANKFEED_MAX_MARKS) +
-                                           " combining marks in a row in a long stretch, or more "
+                                           " combining marks in a row in a long stretch, changed "
+                                           "by what the normalizer has before its form, or more "
                                            "tokens than 32 bits count"};
       });
     }

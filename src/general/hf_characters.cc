@@ -82,6 +82,18 @@ bool HoldsBack(const Model& model, const Step& step, uint32_t most) {
   }
 }
 
+// Whether added tokens of normalized text are found with little ahead. Where white space begins one
+// and others take it behind them, matches lie in others.
+bool FindsAdded(const Model& model, uint32_t most_bytes) {
+  if (model.max_added_bytes > most_bytes) return false;
+  if (!HasNormalizedAdded(model, image::kRstrip)) return true;
+  const auto begins_with_space = [&](const image::AddedToken& token) {
+    const std::string_view text = model.text(token.normalized);
+    return !text.empty() && unicode::IsWhiteSpace(FirstOf(text));
+  };
+  return std::none_of(model.added_tokens.begin(), model.added_tokens.end(), begins_with_space);
+}
+
 bool HasPreTokenizer(const Model& model, const Step& step) {
   switch (PreTokenizerOp{step.op}) {
     case PreTokenizerOp::kMetaspace:
@@ -92,7 +104,8 @@ bool HasPreTokenizer(const Model& model, const Step& step) {
     case PreTokenizerOp::kDigits:
       return true;
     case PreTokenizerOp::kSplitString:
-      return false;
+      // With arg1 what is between is the match.
+      return step.arg1 == 0 && IsOneCharacter(model.text(step.a));
   }
   return false;
 }
@@ -111,14 +124,18 @@ bool HfChain<kPlaces>::Has(const Model& model) {
     if (!HasPreTokenizer(model, step)) return false;
   }
   // White space before the end is looked at twice, by a second Strip four times.
-  return model.added_normalized.empty() && counts.forms <= kMaxForms && counts.strips <= 2 &&
-         model.normalizer.size() + model.pre_tokenizer.size() <= kMaxStages &&
+  if (!model.added_normalized.empty()) {
+    if (!FindsAdded(model, kMaxAddedBytes)) return false;
+    counts.strips += HasNormalizedAdded(model, image::kLstrip);
+  }
+  return counts.forms <= kMaxForms && counts.strips <= 2 &&
+         model.normalizer.size() + model.pre_tokenizer.size() < kMaxStages &&
          model.config->max_piece_chars <= LongScratch::kMaxPieceChars;
 }
 
 template <bool kPlaces>
 HfChain<kPlaces>::HfChain(const Model& model, PlainCharacters* plain, KnownForms* known,
-                          std::string_view text, uint32_t begin, uint32_t end)
+                          std::string_view text, uint32_t begin, uint32_t end, bool skip_special)
     : model_(&model),
       plain_(plain),
       known_(known),
@@ -141,10 +158,16 @@ HfChain<kPlaces>::HfChain(const Model& model, PlainCharacters* plain, KnownForms
       stage.first = FirstOf(model.text(step.a));
     }
   }
+  if (!model.added_normalized.empty()) {
+    finder_stage_ = stage_count_++;
+    finder_.skip_special = skip_special;
+    finder_.has_lstrip = HasNormalizedAdded(model, image::kLstrip);
+  }
   for (const Step& step : model.pre_tokenizer) {
     Stage& stage = stages_[stage_count_++];
     stage.step = &step;
-    if (PreTokenizerOp{step.op} == PreTokenizerOp::kMetaspace) {
+    if (const auto op = PreTokenizerOp{step.op};
+        op == PreTokenizerOp::kMetaspace || op == PreTokenizerOp::kSplitString) {
       stage.first = FirstOf(model.text(step.a));
     }
   }
@@ -179,8 +202,12 @@ bool HfChain<kPlaces>::Source(Char* c) {
 
 template <bool kPlaces>
 bool HfChain<kPlaces>::Pull(uint32_t stage, Char* c) {
+  if (stage == finder_stage_) return FindAdded(c);
   const Step& step = StepOf(stage);
   if (stage >= normalizer_count_) {
+    const auto has = [this](image::UnicodeProp prop) {
+      return [this, prop](char32_t of) { return unicode::HasProp(*model_, of, prop); };
+    };
     switch (PreTokenizerOp{step.op}) {
       case PreTokenizerOp::kMetaspace:
         return Metaspace(stage, c);
@@ -189,12 +216,13 @@ bool HfChain<kPlaces>::Pull(uint32_t stage, Char* c) {
       case PreTokenizerOp::kWhitespace:
         return Whitespace(stage, c);
       case PreTokenizerOp::kPunctuation:
-        return SplitAt(stage, image::kPunctuationProp, step.arg0, c);
+        return SplitAt(stage, step.arg0, c, has(image::kPunctuationProp));
       case PreTokenizerOp::kDigits:
-        return SplitAt(stage, image::kNumeric,
-                       step.arg0 != 0 ? image::kIsolated : image::kContiguous, c);
+        return SplitAt(stage, step.arg0 != 0 ? image::kIsolated : image::kContiguous, c,
+                       has(image::kNumeric));
       case PreTokenizerOp::kSplitString:
-        return false;
+        return SplitAt(stage, step.arg0, c,
+                       [this, stage](char32_t of) { return of == stages_[stage].first; });
     }
     return false;
   }
@@ -477,6 +505,7 @@ bool HfChain<kPlaces>::Metaspace(uint32_t stage, Char* c) {
     return true;
   }
   if (!Take(stage, c)) return false;
+  if (IsAdded(*c)) return true;
   if (c->c == ' ' || c->c == replacement) {
     c->c = replacement;
     if (step.arg1 != 0) c->mark |= kBegins;
@@ -496,6 +525,7 @@ template <bool kPlaces>
 bool HfChain<kPlaces>::WhitespaceSplit(uint32_t stage, Char* c) {
   Stage& s = stages_[stage];
   while (Take(stage, c)) {
+    if (IsAdded(*c)) return true;
     if (unicode::IsWhiteSpace(c->c)) {
       s.after_match = true;
       // Runs of it are dropped at once.
@@ -518,6 +548,7 @@ bool HfChain<kPlaces>::Whitespace(uint32_t stage, Char* c) {
   constexpr uint8_t kSpace = 0, kWord = kWordKind, kOther = 2;
   Stage& s = stages_[stage];
   while (Take(stage, c)) {
+    if (IsAdded(*c)) return true;
     const uint8_t kind = unicode::HasProp(*model_, c->c, image::kWord) ? kWord
                          : unicode::IsWhiteSpace(c->c)                 ? kSpace
                                                                        : kOther;
@@ -529,11 +560,12 @@ bool HfChain<kPlaces>::Whitespace(uint32_t stage, Char* c) {
 }
 
 template <bool kPlaces>
-bool HfChain<kPlaces>::SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior,
-                               Char* c) {
+template <class IsMatch>
+bool HfChain<kPlaces>::SplitAt(uint32_t stage, uint32_t behavior, Char* c, IsMatch is_match) {
   Stage& s = stages_[stage];
   while (Take(stage, c)) {
-    const bool match = unicode::HasProp(*model_, c->c, prop), after = s.after_match;
+    if (IsAdded(*c)) return true;
+    const bool match = is_match(c->c), after = s.after_match;
     const bool open = s.inside && (c->mark & kBegins) == 0;
     s.after_match = match;
     s.inside = !(behavior == image::kRemoved && match);

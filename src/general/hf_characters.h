@@ -19,6 +19,13 @@
 
 namespace rankfeed::general {
 
+// Whether an added token of normalized text begins with that character.
+bool BeginsAdded(const Model& model, char32_t c);
+// Whether a model has added tokens of normalized text with a flag.
+bool HasNormalizedAdded(const Model& model, image::AddedFlags flag);
+// Whether the first so many elements of the normalizer leave a character as it is beside others of
+// that kind.
+bool IsPlainBefore(const Model& model, uint32_t stages, char32_t c);
 // Which normalization form an element is.
 normalize::Form FormOf(image::NormalizerOp op);
 // Whether nothing before a character is sorted behind it or composed with it by a form.
@@ -138,15 +145,17 @@ class HfChain {
   // Marks of a character:
   static constexpr uint32_t kFront = 1;   // it came of the first character of the text
   static constexpr uint32_t kBegins = 2;  // a split begins with it
+  static constexpr uint32_t kAdded = 4;  // it is the id of an added token, and a split, see added()
 
-  // Whether the chain has all elements of the model: not added tokens of normalized text, Split,
-  // and more elements than anybody uses; with places, not a Replace that looks for more than
-  // kMaxKept characters, nor two Precompiled.
+  // Whether the chain has all elements of the model: not a Split at more than one character, added
+  // tokens of normalized text that hf_added.cc does not find, and more elements than anybody uses;
+  // with places, not a Replace that looks for more than kMaxKept characters, nor two Precompiled.
   static bool Has(const Model& model);
 
   // Bytes [begin, end) of a text, for such a model, whose plain characters and groups those are.
+  // skip_special: special tokens are text.
   HfChain(const Model& model, PlainCharacters* plain, KnownForms* known, std::string_view text,
-          uint32_t begin, uint32_t end);
+          uint32_t begin, uint32_t end, bool skip_special);
 
   bool Next(Char* c) {
     if (words_at_ == words_count_) return Take(stage_count_, c);
@@ -165,6 +174,24 @@ class HfChain {
     return 0;
   }
   static bool BeginsWord(const Character& c) { return (c.mark & kBegins) != 0; }
+  static bool IsAdded(const Character& c) { return (c.mark & kAdded) != 0; }
+
+  // An added token that was found in normalized text.
+  struct Added {
+    const image::AddedToken* token = nullptr;
+    Place first = {}, last = {};         // of its first character and its last one
+    uint32_t leading = 0, trailing = 0;  // white space at its ends that trimming takes off
+    bool only_spaces = true;
+  };
+  // That of the last character that came, which was one.
+  const Added& added() const { return finder_.added; }
+  // Goes on to the next one, in a chain that nothing else is taken from. False: there is none.
+  bool NextAdded() {
+    for (Char c; Take(normalizer_count_ + 1, &c);) {
+      if (IsAdded(c)) return true;
+    }
+    return false;
+  }
 
   static constexpr uint32_t kNoStage = ~uint32_t{0};
   // Where a Precompiled drops the first characters of a text, the reference forgets them: what
@@ -182,11 +209,12 @@ class HfChain {
     return uint64_t{place.end} << 32 | place.begin;
   }
 
-  // More combining marks in a row than a normalization form holds: what came is not all.
+  // More combining marks in a row than a normalization form holds, which do not come as they stand
+  // in the text (hf_rows.cc): what came is not all.
   bool failed() const { return failed_; }
 
  private:
-  static constexpr uint32_t kMaxStages = 12, kMaxForms = 2, kMaxKept = 8;
+  static constexpr uint32_t kMaxStages = 13, kMaxForms = 2, kMaxKept = 8;
   // Characters that a normalization form reads together, and what becomes of them.
   static constexpr uint32_t kFormReads = RANKFEED_MAX_MARKS, kFormMakes = 160;
 
@@ -243,6 +271,72 @@ class HfChain {
     uint32_t at = 0, size = 0;
   };
   static constexpr uint32_t kFrontBit = 1u << 31;
+
+  // Characters that a form reads together, more than it holds: see hf_rows.cc.
+  struct RowCursor {
+    bool at_first = true;
+    uint32_t at = 0;    // of the others, in the text
+    uint32_t part = 0;  // of what the character there is decomposed into
+  };
+  struct Row {
+    bool on = false;
+    uint32_t stage = 0;
+    Char first = {};  // the others are bytes [begin, end) of the text
+    uint32_t begin = 0, end = 0;
+    RowCursor next;  // behind the starter and marks that are on their way
+    // Those: the starter, if it is still to come, and the marks, class by class.
+    char32_t starter = 0;
+    int32_t starter_change = 0;
+    bool has_starter = false;
+    RowCursor marks, reading;
+    uint32_t classes[8] = {};  // a bit for each class there is
+    uint32_t ccc = 0;          // that is read, 0: none
+    uint32_t skip = 0;         // marks of it that became a part of the starter
+    uint8_t composed[8] = {};  // classes of all those
+    uint32_t composed_count = 0;
+    // Characters of the row that others stand for already, and the last one's place.
+    uint64_t taken = 0;
+    uint32_t taken_end = 0;
+    Place last = {};
+  };
+
+  // What finds added tokens in normalized text: a stage between normalizer and pre-tokenizer, where
+  // the model has such tokens.
+  static constexpr uint32_t kAhead = 128, kMaxAddedBytes = 111;
+  struct Finder {
+    Char ahead[kAhead];  // characters taken and not passed on, in a ring
+    uint32_t at = 0, size = 0;
+    bool ended = false;   // nothing is left before it
+    bool begins = false;  // the next character begins a split: a token stands before it
+    bool skip_special = false, has_lstrip = false;
+    char32_t before = 0;  // the character before those ahead, if there is one
+    bool has_before = false;
+    // Characters from the next one on that no token begins with, as a match was rejected there, and
+    // white space that is known not to belong to a token behind it.
+    uint64_t passed = 0, spaces = 0;
+    Added added;
+  };
+  // What stands at a place ahead: white space, a token that takes white space before it, or
+  // neither.
+  enum class Before : uint8_t { kSpace, kTakesSpaces, kOther };
+  struct SpacesAhead {
+    uint64_t count;
+    bool taken;  // by the token behind them
+  };
+  bool HasFinder() const { return finder_stage_ != kNoStage; }
+  bool FindAdded(Char* c);
+  bool IsAhead(uint32_t i);
+  Char& Ahead(uint32_t i) { return finder_.ahead[(finder_.at + i) % kAhead]; }
+  void DropAhead(uint32_t count);
+  const image::AddedToken* LongestAhead(uint32_t i, uint32_t* size);
+  bool Accepts(const image::AddedToken& token, uint32_t i, uint32_t size);
+  bool IsWordAhead(uint32_t i);
+  Before LookAt(uint32_t i, uint64_t* passed);
+  SpacesAhead LookPastSpaces();
+  SpacesAhead LookFurther(uint32_t count, uint64_t passed) const;
+  void OpenAdded();
+  void AddAhead();
+  bool CloseAdded(const image::AddedToken& token, uint32_t size, Char* c);
 
   static constexpr uint8_t kWordKind = 1;  // of a Whitespace stage: a character of a word
   // Characters that plain ones keep in a stage until others come.
@@ -319,8 +413,18 @@ class HfChain {
   void PutReplacement(Stage& s, std::string_view replacement, int32_t count) const;
   bool NormalForm(uint32_t stage, Char* c);
   bool RunForm(uint32_t stage);
-  bool RunTogether(uint32_t stage, const Char& first, normalize::Form rules,
+  bool RunTogether(uint32_t stage, const Char& first, uint32_t behind, normalize::Form rules,
                    const Char* second = nullptr);
+  bool OpenRow(uint32_t stage, const Char& first, uint32_t behind,
+               const normalize::NormalizedText& in, normalize::Form rules);
+  bool ReadPart(RowCursor* at, normalize::Part* part, int32_t* change) const;
+  bool OpenSegment();
+  struct FirstMarks;
+  bool ComposeMarks(const FirstMarks& marks, bool* held);
+  void OpenClass();
+  void TakeOfRow();
+  bool NextOfRow(Char* c);
+  Char MadeOfRow(char32_t made, int32_t change);
   bool Known(const normalize::NormalizedText& in, uint32_t op, normalize::Form rules, Form* form,
              uint8_t* from);
   bool MakeForm(normalize::NormalizedText in, normalize::Form rules, Form* form, uint8_t* from);
@@ -328,7 +432,8 @@ class HfChain {
   bool Metaspace(uint32_t stage, Char* c);
   bool WhitespaceSplit(uint32_t stage, Char* c);
   bool Whitespace(uint32_t stage, Char* c);
-  bool SplitAt(uint32_t stage, image::UnicodeProp prop, uint32_t behavior, Char* c);
+  template <class IsMatch>
+  bool SplitAt(uint32_t stage, uint32_t behavior, Char* c, IsMatch is_match);
 
   const Model* model_;
   PlainCharacters* plain_;
@@ -336,7 +441,8 @@ class HfChain {
   const char* text_;
   uint32_t at_, end_;
   uint32_t normalizer_count_, stage_count_ = 0;
-  uint32_t precompiled_ = kNoStage;  // the last Precompiled, with places
+  uint32_t precompiled_ = kNoStage;   // the last Precompiled, with places
+  uint32_t finder_stage_ = kNoStage;  // of added tokens
   bool began_ = false, failed_ = false;
   // Calls of Run until it looks for plain characters again, and that it will be if it finds none.
   uint32_t pause_ = 0, next_pause_ = 0;
@@ -345,6 +451,8 @@ class HfChain {
   Stage stages_[kMaxStages];
   Form forms_[kMaxForms];
   Words words_;
+  Finder finder_;
+  Row row_;
 };
 
 using HfCharacters = HfChain<false>;

@@ -181,7 +181,8 @@ class Encoder {
                                    : refuse_special_ ? SpecialPieces::kRefused
                                                      : SpecialPieces::kKept;
     CarriedScore score{start_, start_};
-    const general::LongStretch stretch{text_, begin, end, specials, offsets_ ? &trimmer_ : nullptr};
+    const general::LongStretch stretch{text_,    begin,         end,
+                                       specials, skip_special_, offsets_ ? &trimmer_ : nullptr};
     SpecialPlace refused{};
     const rankfeed_status status =
         EncodeHuggingFaceLong(model_, scratch_.lengthy, stretch, sink_, &score, &refused);

@@ -13,7 +13,12 @@ using image::NormalizerOp;
 template <bool kPlaces>
 bool HfChain<kPlaces>::NormalForm(uint32_t stage, Char* c) {
   Form& form = forms_[stages_[stage].form];
-  while (form.at == form.size) {
+  for (;;) {
+    if (row_.on && row_.stage == stage) {
+      if (NextOfRow(c)) return true;
+      if (failed_) return false;
+    }
+    if (form.at != form.size) break;
     if (!RunForm(stage)) return false;
   }
   const uint32_t made = form.made[form.at];
@@ -31,6 +36,7 @@ bool HfChain<kPlaces>::RunForm(uint32_t stage) {
   Form& form = forms_[s.form];
   if (!Hold(stage)) return false;
   const Char first = s.held;
+  const uint32_t behind = at_;
   s.has_held = false;
   const bool more = Hold(stage) && !known_->StartsApart(s.held.c, rules);
   if (!more && known_->StaysAlone(first.c, rules)) {
@@ -40,18 +46,18 @@ bool HfChain<kPlaces>::RunForm(uint32_t stage) {
     form.size = 1;
     return true;
   }
-  if (!more) return RunTogether(stage, first, rules);
+  if (!more) return RunTogether(stage, first, behind, rules);
   const Char second = s.held;
   s.has_held = false;
   const bool front = ((first.mark | second.mark) & kFront) != 0;
   if (kPlaces || front || (Hold(stage) && !known_->StartsApart(s.held.c, rules))) {
-    return RunTogether(stage, first, rules, &second);
+    return RunTogether(stage, first, behind, rules, &second);
   }
   // Two characters that are read together, as most are that are.
   const uint64_t key = KnownForms::KeyOf(first.c, second.c, rules);
   KnownForms::Pair& pair = known_->PairAt(key);
   if (pair.key != key) {
-    if (!RunTogether(stage, first, rules, &second)) return false;
+    if (!RunTogether(stage, first, behind, rules, &second)) return false;
     if (form.size > KnownForms::kMaxOfPair) return true;
     pair.key = key;
     pair.size = form.size;
@@ -65,10 +71,11 @@ bool HfChain<kPlaces>::RunForm(uint32_t stage) {
 }
 
 // The same of the first one, the second one if that was taken, and those behind it, of which s.held
-// is one if it does not start apart.
+// is one if it does not start apart. behind: where the text goes on behind the first one, where the
+// elements before hold nothing.
 template <bool kPlaces>
-bool HfChain<kPlaces>::RunTogether(uint32_t stage, const Char& first, normalize::Form rules,
-                                   const Char* second) {
+bool HfChain<kPlaces>::RunTogether(uint32_t stage, const Char& first, uint32_t behind,
+                                   normalize::Form rules, const Char* second) {
   Stage& s = stages_[stage];
   Form& form = forms_[s.form];
   // At most a byte each.
@@ -96,6 +103,7 @@ bool HfChain<kPlaces>::RunTogether(uint32_t stage, const Char& first, normalize:
   put(first);
   if (second != nullptr) put(*second);
   while (Hold(stage) && !known_->StartsApart(s.held.c, rules)) {
+    if (count == kFormReads && OpenRow(stage, first, behind, in, rules)) return true;
     if (in.capacity - in.size < 4) {
       failed_ = true;
       return false;

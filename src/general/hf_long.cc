@@ -21,7 +21,11 @@ class NoOffsets {
   void Add(const CharacterArrays&, uint32_t, uint32_t) {}
   void Push(TokenSink& sink, uint32_t id) const { sink.Push(id, 0, 0); }
   void Set(TokenSink&, uint32_t) const {}
+  void PushAdded(TokenSink& sink, const HfCharacters::Added& added) const {
+    sink.Push(added.token->id, 0, 0);
+  }
   SpecialPlace PlaceOf(uint32_t id) const { return {id, stretch_.begin, stretch_.end}; }
+  SpecialPlace PlaceOf(const HfCharacters::Added& added) const { return PlaceOf(added.token->id); }
 
  private:
   const LongStretch& stretch_;
@@ -99,6 +103,19 @@ class Offsets {
   }
   SpecialPlace PlaceOf(uint32_t id) { return {id, begin_, End()}; }
 
+  void PushAdded(TokenSink& sink, const HfPlacedCharacters::Added& added) {
+    const SpecialPlace place = PlaceOf(added);
+    if (!trimmer_.on()) return sink.Push(place.id, place.begin, place.end);
+    const uint32_t end = TrimBack(text_, place.end, added.trailing);
+    trimmer_.Emit(sink, text_, place.id, place.begin, end, added.leading,
+                  added.leading != 0 ? place.end : end);
+  }
+  SpecialPlace PlaceOf(const HfPlacedCharacters::Added& added) {
+    begin_ = numbered_.on() ? numbered_.Of(added.first).begin : added.first.begin;
+    last_ = added.last;
+    return PlaceOf(added.token->id);
+  }
+
  private:
   uint32_t End() { return numbered_.on() ? numbered_.Of(last_).end : last_.end; }
 
@@ -132,6 +149,13 @@ class Tokens {
     BeginWord();
   }
   void EndWord() { EndUnknown(); }
+
+  // An added token between words.
+  template <class Added>
+  rankfeed_status PushAdded(const Added& added) {
+    offsets_.PushAdded(sink_, added);
+    return sink_.count < TokenSink::kMost ? RANKFEED_OK : RANKFEED_E_LIMIT;
+  }
 
   // A piece of the path. False where a special token is one, or the sink is full.
   bool Piece(uint32_t value, const CharacterArrays& chars, uint32_t at, uint32_t count) {
@@ -235,20 +259,43 @@ rankfeed_status EncodeWord(const Model& model, Search& search, Tokens& tokens, d
   return whole || tokens.status() != RANKFEED_OK ? tokens.status() : RANKFEED_E_LIMIT;
 }
 
+// Whether a special token is among the added ones of normalized text: before any other error.
+template <bool kPlaces, class Offsets>
+bool FindRefused(HfChain<kPlaces> stream, Offsets offsets, SpecialPlace* refused) {
+  while (stream.NextAdded()) {
+    offsets.SetStage(stream);
+    const auto& added = stream.added();
+    if ((added.token->flags & image::kSpecial) == 0) continue;
+    *refused = offsets.PlaceOf(added);
+    return true;
+  }
+  return false;
+}
+
 template <bool kPlaces>
 rankfeed_status Encode(const Model& model, const LongScratch& scratch, const LongStretch& stretch,
                        TokenSink& sink, CarriedScore* score, SpecialPlace* refused) {
   PlainCharacters plain(model);
   KnownForms known(model);
-  const HfChain<kPlaces> stream(model, &plain, &known, stretch.text, stretch.begin, stretch.end);
+  const HfChain<kPlaces> stream(model, &plain, &known, stretch.text, stretch.begin, stretch.end,
+                                stretch.skip_special);
   using OffsetsOf = std::conditional_t<kPlaces, Offsets, NoOffsets>;
   OffsetsOf offsets(stretch, stream);
+  if (stretch.specials == SpecialPieces::kRefused && !model.added_normalized.empty() &&
+      HasNormalizedAdded(model, image::kSpecial) && FindRefused(stream, offsets, refused)) {
+    return RANKFEED_E_SPECIAL_IN_TEXT;
+  }
   using TokensOf = Tokens<OffsetsOf>;
   TokensOf tokens(model, stretch.specials, offsets, sink);
   LongSearch<HuggingFaceArithmetic, HfChain<kPlaces>, TokensOf> search(model, scratch, stream,
                                                                        tokens);
   while (search.More()) {
     offsets.SetStage(search.stream());
+    if (HfChain<kPlaces>::IsAdded(search.next())) {
+      search.Skip();
+      if (const rankfeed_status status = tokens.PushAdded(search.stream().added())) return status;
+      continue;
+    }
     const rankfeed_status status =
         EncodeWord(model, search, tokens, score->before, stretch.specials);
     if (status == RANKFEED_E_SPECIAL_IN_TEXT) *refused = tokens.refused();

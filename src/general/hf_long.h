@@ -24,6 +24,7 @@ struct LongStretch {
   std::string_view text;
   uint32_t begin, end;
   SpecialPieces specials;
+  bool skip_special;             // special tokens of normalized text are text
   const OffsetTrimmer* trimmer;  // null: offsets are not wanted
 };
 

@@ -19,6 +19,11 @@ std::span<const uint32_t> Decomposed(const Model& model, char32_t c, normalize::
   return unicode::Mapping(model, form.compatible ? model.decomp_k : model.decomp, c);
 }
 
+bool IsOne(std::string_view text, char32_t c) {
+  char bytes[4];
+  return text == std::string_view(bytes, utf8::Encode(c, bytes));
+}
+
 // Whether an element of the normalizer leaves a character as it is beside other plain ones.
 bool IsPlain(const Model& model, const Step& step, char32_t c) {
   char bytes[4], out_bytes[4];
@@ -56,6 +61,15 @@ bool IsPlain(const Model& model, const Step& step, char32_t c) {
   return false;
 }
 
+// The same of what finds added tokens. between: it stands between plain characters.
+bool IsPlainToFinder(const Model& model, char32_t c, bool between) {
+  if (model.added_normalized.empty()) return true;
+  if (BeginsAdded(model, c)) return false;
+  // Behind a word the finder would not know what became of a space.
+  if (between) return !HasNormalizedAdded(model, image::kSingleWord);
+  return !unicode::IsWhiteSpace(c) || !HasNormalizedAdded(model, image::kLstrip);
+}
+
 // The same of a pre-tokenizer, if it neither drops the character nor splits beside it.
 bool IsPlainToSplit(const Model& model, const Step& step, char32_t c) {
   switch (PreTokenizerOp{step.op}) {
@@ -70,14 +84,9 @@ bool IsPlainToSplit(const Model& model, const Step& step, char32_t c) {
     case PreTokenizerOp::kDigits:
       return !unicode::HasProp(model, c, image::kNumeric);
     case PreTokenizerOp::kSplitString:
-      return false;
+      return !IsOne(model.text(step.a), c);
   }
   return false;
-}
-
-bool IsOne(std::string_view text, char32_t c) {
-  char bytes[4];
-  return text == std::string_view(bytes, utf8::Encode(c, bytes));
 }
 
 // What an element of the normalizer makes of one character between plain ones. False: not known.
@@ -118,7 +127,7 @@ bool PassPreTokenizer(const Model& model, const Step& step, Separator* made) {
     case PreTokenizerOp::kDigits:
       return dropped || !unicode::HasProp(model, made->c, image::kNumeric);
     case PreTokenizerOp::kSplitString:
-      return false;
+      return dropped || !IsOne(model.text(step.a), made->c);
   }
   return false;
 }
@@ -128,6 +137,7 @@ Separator SeparatorOf(const Model& model) {
   for (const Step& step : model.normalizer) {
     if (!PassNormalizer(model, step, &made.c)) return {};
   }
+  if (!IsPlainToFinder(model, made.c, /*between=*/true)) return {};
   for (const Step& step : model.pre_tokenizer) {
     if (!PassPreTokenizer(model, step, &made)) return {};
   }
@@ -161,9 +171,15 @@ bool StaysAlone(const Model& model, char32_t c, normalize::Form form) {
   return !hangul && Decomposed(model, c, form).empty();
 }
 
+bool IsPlainBefore(const Model& model, uint32_t stages, char32_t c) {
+  return std::all_of(model.normalizer.begin(), model.normalizer.begin() + stages,
+                     [&](const Step& step) { return IsPlain(model, step, c); });
+}
+
 bool PlainCharacters::Find(char32_t c) const {
   return std::all_of(model_.normalizer.begin(), model_.normalizer.end(),
                      [&](const Step& step) { return IsPlain(model_, step, c); }) &&
+         IsPlainToFinder(model_, c, /*between=*/false) &&
          std::all_of(model_.pre_tokenizer.begin(), model_.pre_tokenizer.end(),
                      [&](const Step& step) { return IsPlainToSplit(model_, step, c); });
 }
@@ -177,6 +193,9 @@ bool HfChain<kPlaces>::IsWaiting(uint32_t stage, Char** waiting, uint32_t* count
     waiting[(*count)++] = c;
     return c->mark == 0 && plain_->Has(c->c);
   };
+  if (stage == finder_stage_) {
+    return finder_.size == 0 && finder_.passed == 0 && finder_.spaces == 0 && !finder_.begins;
+  }
   const Step& step = StepOf(stage);
   if (stage >= normalizer_count_) {
     switch (PreTokenizerOp{step.op}) {
@@ -188,9 +207,8 @@ bool HfChain<kPlaces>::IsWaiting(uint32_t stage, Char** waiting, uint32_t* count
         return s.kind == kWordKind;
       case PreTokenizerOp::kPunctuation:
       case PreTokenizerOp::kDigits:
-        return s.inside && !s.after_match;
       case PreTokenizerOp::kSplitString:
-        return false;
+        return s.inside && !s.after_match;
     }
     return false;
   }
@@ -208,7 +226,8 @@ bool HfChain<kPlaces>::IsWaiting(uint32_t stage, Char** waiting, uint32_t* count
     case NormalizerOp::kNfd:
     case NormalizerOp::kNfkc:
     case NormalizerOp::kNfkd:
-      return forms_[s.form].at == forms_[s.form].size && s.has_held && wait(&s.held);
+      return forms_[s.form].at == forms_[s.form].size && s.has_held && wait(&s.held) &&
+             !(row_.on && row_.stage == stage);
     case NormalizerOp::kLowercase:
       return s.list_size == 0;
     case NormalizerOp::kStripAccents:
@@ -292,6 +311,10 @@ uint32_t HfChain<kPlaces>::RunBehind(uint32_t first, Out& out, uint32_t at, uint
     if constexpr (kPlaces) waiting[i]->place = out.PlaceAt(at + made + i);
   }
   for (uint32_t stage = first; stage < normalizer_count_; ++stage) stages_[stage].taken += made;
+  if (HasFinder() && made != 0) {
+    finder_.before = out.c[at + made - 1];
+    finder_.has_before = true;
+  }
   return made;
 }
 
@@ -328,7 +351,9 @@ void HfChain<kPlaces>::FillWords() {
 template <bool kPlaces>
 uint32_t HfChain<kPlaces>::ReadWords(uint32_t at, uint32_t count, uint32_t least) {
   const Separator separator = plain_->separator();
-  least = separator.kind == Separator::kOwn ? std::max(least, 1u) : least + 1;
+  // The finder must know what follows white space that a token may take.
+  const bool alone = separator.kind == Separator::kOwn && !finder_.has_lstrip;
+  least = alone ? std::max(least, 1u) : least + 1;
   uint32_t i = 0;
   while (at_ != end_ && text_[at_] == ' ' && count - i > least) {
     uint32_t next = at_ + 1;

@@ -154,6 +154,11 @@ class LongSearch {
   // Whether there is another word.
   bool More() { return Peek(live_); }
 
+  // The first character of the next word, where there is one, and not to search that word, of one
+  // character.
+  const Char& next() const { return live_.next; }
+  void Skip() { live_.has_next = false; }
+
   // Searches the next word, of which there is one, from that score on, and emits its path. again:
   // whether WordAgain may be called. False: the emitter had seen enough.
   bool Word(double start, bool again) {

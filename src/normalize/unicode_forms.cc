@@ -39,7 +39,8 @@ constexpr uint32_t ClassOf(uint32_t packed) {
   return packed >> 22 & 0xff;
 }
 
-// The composition of two characters, or 0.
+}  // namespace
+
 char32_t Compose(const Model& model, char32_t a, char32_t b) {
   if (a - kLBase < kLCount && b - kVBase < kVCount) {
     return kSBase + ((a - kLBase) * kVCount + (b - kVBase)) * kTCount;
@@ -55,12 +56,23 @@ char32_t Compose(const Model& model, char32_t a, char32_t b) {
   return it != model.compose.end() && it->first == a && it->second == b ? it->composed : 0;
 }
 
+Part PartOf(const Model& model, Form form, char32_t c, uint32_t i) {
+  if (c - kSBase < kSCount) {
+    const char32_t s = c - kSBase;
+    const char32_t parts[] = {kLBase + s / (kVCount * kTCount),
+                              kVBase + s % (kVCount * kTCount) / kTCount, kTBase + s % kTCount};
+    return {parts[i], 0, s % kTCount != 0 ? 3u : 2u};
+  }
+  const CodePointTable<uint32_t>& table = form.compatible ? model.decomp_k : model.decomp;
+  const std::span<const uint32_t> parts = unicode::Mapping(model, table, c);
+  if (parts.empty()) return {c, model.ccc[c], 1};
+  return {parts[i], model.ccc[parts[i]], static_cast<uint32_t>(parts.size())};
+}
+
+namespace {
+
 // Shorter runs of ASCII are not worth passing on what comes before them.
 constexpr uint32_t kLeastAscii = 4;
-
-// The first character of class 0 that stands second in a composition (UnicodeData.txt: BENGALI VOWEL
-// SIGN AA): most that come behind another one need not be looked for.
-constexpr char32_t kFirstJoiningStarter = 0x09be;
 
 // Takes characters in canonical order, composes them if asked, and passes them on.
 class Composer {

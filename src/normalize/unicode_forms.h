@@ -14,6 +14,20 @@ struct Form {
   bool composed;    // C
 };
 
+// One of the `count` characters that a form decomposes a character into, with its combining class.
+struct Part {
+  char32_t c;
+  uint32_t ccc, count;
+};
+Part PartOf(const Model& model, Form form, char32_t c, uint32_t i);
+
+// The first character of class 0 that stands second in a composition (UnicodeData.txt: BENGALI VOWEL
+// SIGN AA): most that come behind another one need not be looked for.
+inline constexpr char32_t kFirstJoiningStarter = 0x09be;
+
+// The composition of two characters, or 0.
+char32_t Compose(const Model& model, char32_t a, char32_t b);
+
 // work: three arrays of out->capacity elements. False when out is too small. O(in.size).
 bool RunForm(const Model& model, Form form, uint32_t* const work[3], const NormalizedText& in,
              NormalizedText* out);

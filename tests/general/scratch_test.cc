@@ -27,11 +27,6 @@ size_t ScratchOf(const rankfeed_model* model, uint32_t max_text_bytes, bool offs
   return status == RANKFEED_OK ? need.size : 0;
 }
 
-// Whether a form keeps arrays for its longest text, with offsets as without them.
-bool Grows(const std::string& form) {
-  return form == "normalized tokens" || form == "Helium";
-}
-
 // Beyond texts of 64 KiB.
 TEST(Scratch, DoesNotGrowWithTheText) {
   constexpr uint32_t kShort = 65 << 10;
@@ -47,10 +42,6 @@ TEST(Scratch, DoesNotGrowWithTheText) {
       std::printf("%-40s %-8s %8.2f MiB, then %6.2f bytes per byte\n", form.name.c_str(),
                   offsets ? "offsets" : "ids", static_cast<double>(small) / kMiB,
                   static_cast<double>(large - small) / (15 * kMiB));
-      if (Grows(form.name)) {
-        EXPECT_GT(large, small);
-        continue;
-      }
       EXPECT_EQ(huge, large);
       EXPECT_EQ(large, small);
       EXPECT_LE(small, short_texts + 2 * kMiB);
