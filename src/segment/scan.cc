@@ -229,7 +229,22 @@ bool SegmentScanner::BoundaryForbidden(size_t at, bool before) const {
     const uint32_t info = char_info.data[byte];
     return !before || !is_mark(info) ? forbids(info) : BoundaryForbiddenByMarks(at, before);
   }
-  // Most are of two or three bytes and no marks. Which, and on which side, follows no pattern.
+  // Most are of three bytes and no marks. On which side follows no pattern.
+  if (at >= 4 && text_.size() - at >= 4) {
+    const uint32_t word = utf8::LoadThree(text_.data() + (before ? at - 3 : at));
+    const char32_t c = utf8::CodePointOfThree(word);
+    const uint32_t info = char_info.data[c];
+    if (utf8::IsThree(word) & (c >= 0x800) & !(before & is_mark(info))) return forbids(info);
+  }
+  return BoundaryForbiddenBeside(at, before);
+}
+
+// The same of characters of two bytes, and of marks.
+bool SegmentScanner::BoundaryForbiddenBeside(size_t at, bool before) const {
+  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  const auto forbids = [](uint32_t info) { return (info & image::kCharNoBoundary) != 0; };
+  const auto is_mark = [](uint32_t info) { return (info & image::kCharMarks) != 0; };
+  // Which, and on which side, follows no pattern.
   if (at >= 4 && text_.size() - at >= 4) {
     const char* const text = text_.data() + at;
     uint32_t last;

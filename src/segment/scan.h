@@ -127,6 +127,7 @@ class SegmentScanner {
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
   void MarkWordEnds(const Segments& segments, uint32_t count) const;
   bool BoundaryForbidden(size_t at, bool before) const;
+  bool BoundaryForbiddenBeside(size_t at, bool before) const;
   bool BoundaryForbiddenByMarks(size_t at, bool before) const;
 
   const Model& model_;

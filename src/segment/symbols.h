@@ -39,8 +39,11 @@ class Symbols {
   // others are read together with. text: a segment. O(longest symbol squared) at worst.
   enum class Answer : uint8_t { kNo, kYes, kNotKnown };
   Answer EndAt(std::string_view text, size_t at) const {
-    if (!last_begins_[static_cast<uint8_t>(text[at])]) [[likely]]
-      return Answer::kNo;
+    return last_begins_[static_cast<uint8_t>(text[at])] ? FindEndAt(text, at) : Answer::kNo;
+  }
+
+ private:
+  Answer FindEndAt(std::string_view text, size_t at) const {
     const size_t end = at + utf8::Decode(text, at).size;
     Answer answer = Answer::kNo;
     for (size_t begin = end - std::min(end, most_bytes_); begin < at; ++begin) {
@@ -51,7 +54,6 @@ class Symbols {
     return answer;
   }
 
- private:
   size_t Longest(std::string_view text, size_t at) const {
     return normalize::LongestSpSymbol(normalizer_, text.substr(at));
   }
