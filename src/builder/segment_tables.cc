@@ -70,7 +70,8 @@ bool SymbolsAreTheirCharacters(const Model& model, const Characters& characters)
     for (size_t at = 0; at < text.size(); at += size) {
       const utf8::Decoded c = utf8::Decode(text, at);
       const uint32_t info = characters.info(c.code_point);
-      if ((info & (kChanges | image::JoiningMarks(previous))) != 0) return false;
+      // White space parts segments, also where it has a code.
+      if (c.code_point <= ' ' || (info & (kChanges | image::JoiningMarks(previous))) != 0) return false;
       if ((info & image::kCharCodeMask) != model.codes[c.code_point]) return false;
       previous = info;
       size = c.size;

@@ -30,6 +30,7 @@ class Symbols {
       // One of a single character is within the group that it begins, and found there.
       if (last == 0) continue;
       most_bytes_ = std::max(most_bytes_, text.size());
+      begins_.set(static_cast<uint8_t>(text[0]));
       const uint32_t info = char_info_[utf8::CodePointAt(text, last)];
       if (image::JoiningMarks(info) != 0) last_begins_.set(static_cast<uint8_t>(text[last]));
     }
@@ -47,7 +48,7 @@ class Symbols {
     const size_t end = at + utf8::Decode(text, at).size;
     Answer answer = Answer::kNo;
     for (size_t begin = end - std::min(end, most_bytes_); begin < at; ++begin) {
-      if (!IsSymbol(text.substr(begin, end - begin))) continue;
+      if (!IsSymbol({text.data() + begin, end - begin})) continue;
       if (begin + Longest(text, begin) == end && IsStep(text, begin)) return Answer::kYes;
       answer = Answer::kNotKnown;
     }
@@ -55,7 +56,8 @@ class Symbols {
   }
 
   size_t Longest(std::string_view text, size_t at) const {
-    return normalize::LongestSpSymbol(normalizer_, text.substr(at));
+    if (!begins_[static_cast<uint8_t>(text[at])]) return 0;
+    return normalize::LongestSpSymbol(normalizer_, {text.data() + at, text.size() - at});
   }
   bool IsSymbol(std::string_view text) const { return Longest(text, 0) == text.size(); }
 
@@ -73,8 +75,10 @@ class Symbols {
 
   const CodePointTable<uint32_t> char_info_;
   normalize::SpNormalizer normalizer_;
-  std::bitset<256> last_begins_;  // first bytes of the last characters that others are read with
-  size_t most_bytes_ = 0;         // of a symbol
+  // Of symbols of several characters.
+  std::bitset<256> begins_;       // first bytes
+  std::bitset<256> last_begins_;  // those of the last characters that others are read with
+  size_t most_bytes_ = 0;
 };
 
 }  // namespace rankfeed::segment

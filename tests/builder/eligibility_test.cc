@@ -343,12 +343,12 @@ TEST(Eligibility, SentencePiece) {
   Expect(model([](Proto& m) { m.treat_whitespace_as_suffix = true; }),
          FastRoadReason::kWhitespaceAsSuffix);
   Expect(model([](Proto& m) { m.AddBytes(); }), FastRoadReason::kNone);
-  // Looked for as they are written: characters that normalize to themselves.
+  // Characters that normalize to themselves, of any script.
   const std::pair<const char*, FastRoadReason> symbols[] = {
       {"wor", FastRoadReason::kNone},
       {"w", FastRoadReason::kNone},
       {"a b", FastRoadReason::kUserDefinedSymbols},
-      {"w\u00e9", FastRoadReason::kUserDefinedSymbols},
+      {"w\u00e9", FastRoadReason::kNone},
       {"\u00e9", FastRoadReason::kNone},  // its score is above 0
       {"wOr", FastRoadReason::kUserDefinedSymbols}};
   for (const auto& [symbol, reason] : symbols) {

@@ -182,7 +182,8 @@ TEST(CorpusWriterApi, TextsUpToTheLimitOfTheVocabulary) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer ends a process that asks for so much";
   TempDir dir;
   builder_test::HfFile file;  // a character becomes 4,000, so the limit is low
-  file.added_tokens = "[" + builder_test::Added(7, "<n>", "00010") + "]";  // and scratch grows
+  // And scratch grows.
+  file.added_tokens = "[" + builder_test::Added(7, std::string(200, 'n'), "00010") + "]";
   file.normalizer = R"({"type":"Replace","pattern":{"String":"g"},"content":")" +
                     std::string(4000, 'a') + "\"}";
   std::ofstream(dir / "tokenizer.json") << file.Text();

@@ -63,8 +63,7 @@ Pieces EncodePieces(Encoder& encoder, std::string_view text, uint32_t flags, uin
 
 // What a form cannot be cut for.
 bool Refused(const std::string& form) {
-  return form == "normalized tokens" || form == "SentencePiece no prefix" ||
-         form == "SentencePiece symbols" || form == "SentencePiece suffix, symbols";
+  return form == "normalized tokens" || form == "SentencePiece no prefix";
 }
 
 TEST(Stream, EqualsTheWholeText) {
