@@ -205,6 +205,7 @@ class SpanDecoder {
   Outcome Full(std::string_view segment, size_t at, Cursor* cursor);
   Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
+  Outcome AsWhole(std::string_view segment, size_t begin);
   bool AppendKnownGroups(std::string_view segment, size_t* at, uint32_t previous,
                          const Cursor& cursor);
   bool BacksToKnownGroups(std::string_view segment, size_t from, uint32_t before, uint32_t info,

@@ -32,12 +32,7 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   }
   const bool taken_back = groups_.known() && TakeBackTo(segment, begin, *at);
   if (!taken_back) {
-    const size_t from = groups_.known() ? begin : *at;
-    const rankfeed_reason reason = NotNormalizable({segment.data() + from, end - from});
-    if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
-    if (!front_) return Outcome::General(RANKFEED_REASON_CONTEXT);
-    TakeBack();
-    return {Kind::kNormalize};
+    return AsWhole(segment, groups_.known() ? begin : *at);
   }
   const uint32_t size = run_.size, last = cursor->last;
   const bool was_cut = begin != *at && size == run_.open() && !InPart();
@@ -52,15 +47,23 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
     if (before_cut_.text == segment.data() + begin) {
       TakeBackTo(before_cut_);
       outcome = AppendTogether(segment, begin, end, cursor);
-    } else if (front_) {
-      TakeBack();
-      return {Kind::kNormalize};
     } else {
-      return Outcome::General(RANKFEED_REASON_CONTEXT);
+      return AsWhole(segment, begin);
     }
   }
   *at = end;
   return outcome;
+}
+
+// Gives the segment to the normalizer, where all of it is there and nothing from `begin` on, up to
+// which it was read, keeps it from that.
+Outcome SpanDecoder::AsWhole(std::string_view segment, size_t begin) {
+  const rankfeed_reason reason =
+      NotNormalizable({segment.data() + begin, segment.size() - begin});
+  if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
+  if (!front_) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  TakeBack();
+  return {Kind::kNormalize};
 }
 
 // Appends what the group becomes. The last character of a symbol is none of it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every short string of spaces, what becomes spaces or nothing, letters, symbols and unknown
-// characters, under every setting of a SentencePiece model that the fast road takes:
+// Every short string of spaces, what becomes spaces or nothing, written U+2581, letters, symbols and
+// unknown characters, under every setting of a SentencePiece model that the fast road takes:
 // add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, treat_whitespace_as_suffix,
 // user-defined symbols; with U+2581 behind words byte fallback too. Against libsentencepiece 0.1.97
 // and the plain reference, which has both rules. Ids, with and without offsets, and offsets.
@@ -80,7 +80,8 @@ TEST_P(SpSpaces, EveryShortText) {
     ASSERT_EQ(rankfeed_model_off_fast_road(engine->model()), nullptr);
   }
   const std::vector<std::string> letters = {"a", "b",    " ",    "\t",  "\u00a0",
-                                            ".", "\x01", "\x02", "<x>", "a\u0301"};
+                                            ".", "\x01", "\x02", "<x>", "a\u0301",
+                                            "\u2581"};
   const auto texts = Sequences(letters, kSanitized ? 3 : 5);
   for (const std::string& text : texts) {
     const Encoding expected = FromReference(older, text);
@@ -93,8 +94,8 @@ TEST_P(SpSpaces, EveryShortText) {
             RANKFEED_OK);
   std::printf("setting %u: %zu texts, on the fast road %llu of %zu\n", bits, texts.size(),
               static_cast<unsigned long long>(roads[RANKFEED_REASON_NONE].texts), 2 * texts.size());
-  // Texts with a symbol leave it, and those whose first character is not itself where the begin of a text
-  // has a rule of its own.
+  // Texts with a written U+2581 leave it, and those whose first character is not itself where the
+  // begin of a text has a rule of its own.
   EXPECT_GT(roads[RANKFEED_REASON_NONE].texts, texts.size() / 4);
 }
 
