@@ -223,20 +223,26 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
 inline SpanDecoder::ExpandedWords& SpanDecoder::WordsOf(const uint16_t* list) {
   if (words_[last_words_].list == list) return words_[last_words_];
   last_words_ ^= 1;
-  if (words_[last_words_].list != list) words_[last_words_].Read(list, metaspace_);
+  if (words_[last_words_].list != list) {
+    words_[last_words_].Read(list, metaspace_, signs_.isolated());
+  }
   return words_[last_words_];
 }
 
-// Appends words, none of which vanishes, as AddExpansion.
+// Appends words, none of which vanishes, as AddExpansion. Where the first is a sign, the U+2581 of
+// it is appended before, as that depends on what came.
 inline void SpanDecoder::AppendWords(ExpandedWords* words, const char* text, uint32_t before,
                                      uint32_t group_end) {
+  const uint32_t begun = words->begins[0] == 0 && BeginSign(0);
+  run_.size -= begun;
   std::memcpy(run_.codes + run_.size, words->codes, sizeof(words->codes));
   if (!has_words_) BeginWords();
-  // The words between its spaces are spans each time.
-  const uint32_t inner = run_.count + 1;
+  // The words between its spaces, and its signs, are spans each time.
+  const uint32_t inner = run_.count + 1 - begun;
   for (uint32_t i = 0; i < words->count; ++i) {
-    run_.begins[++run_.count] = static_cast<uint16_t>(run_.size + words->begins[i]);
+    run_.begins[inner + i] = static_cast<uint16_t>(run_.size + words->begins[i]);
   }
+  run_.count = inner + words->count - 1;
   if (words->first == kNotSame) {
     words->first = inner;
   } else {
@@ -245,8 +251,7 @@ inline void SpanDecoder::AppendWords(ExpandedWords* words, const char* text, uin
     }
   }
   run_.size += words->size;
-  const uint32_t behind_space = words->begins[words->count - 1] + 1u;
-  EndElements(text, behind_space != words->size, before + behind_space, group_end);
+  EndElements(text, !words->spaced, before + words->skip, group_end);
 }
 
 // Appends the character at *at if it is one that became several words lately, as texts have such a
@@ -275,20 +280,33 @@ void SpanDecoder::BeginWords() {
   std::fill_n(scratch_.same, PathSearch::kCapacity, kNotSame);
 }
 
-void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
+void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space, bool isolated_signs) {
   list = from++;
   first = kNotSame;
-  three = 0;
-  size = ExpansionCount(list);
-  count = 0;
-  for (uint32_t i = 0; i < size; ++i) {
-    codes[i] = from[i] != 0 ? from[i] : space;
-    if (from[i] != 0 && !image::MarksSign(from[i])) continue;
-    if (from[i] != 0 || i == 0 || from[i - 1] == 0) {  // one that may be empty
+  three = size = count = 0;
+  // begun: the last word, of which there is no more than a U+2581.
+  bool begun = false, any_space = false;
+  for (uint32_t i = 0, end = ExpansionCount(list); i < end; ++i) {
+    const bool sign = image::MarksSign(from[i]);
+    spaced = from[i] == 0;
+    any_space |= spaced;
+    // One that may be empty; a space before a sign may be a word.
+    const bool unknown =
+        sign ? !isolated_signs || any_space || i + 1 == end : spaced && (i == 0 || begun);
+    if (unknown || size + 3 > std::size(codes)) {
       count = 0;
       return;
     }
-    begins[count++] = static_cast<uint16_t>(i);
+    const auto begin = [this, space] {
+      begins[count++] = static_cast<uint16_t>(size);
+      codes[size++] = space;
+    };
+    if (sign && !begun) begin();
+    if (!spaced) codes[size++] = from[sign ? ++i : i];
+    begun = sign || spaced;
+    if (!begun) continue;
+    begin();
+    skip = i + 1;
   }
 }
 
@@ -296,7 +314,8 @@ void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
 void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
                               uint32_t before, uint32_t group_end) {
   if (signs_.any()) [[unlikely]] {
-    if (AddBesideSigns(elements, text, skip, before, group_end)) return;
+    const bool signs = std::any_of(elements.begin() + skip, elements.end(), image::MarksSign);
+    if (signs || in_run_ != 0) return AddBesideSigns(elements, text, skip, before, group_end);
   }
   if (space_ends_word_) [[unlikely]]
     return AddBehindWords(elements, text, skip, before, group_end);
@@ -575,7 +594,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     previous = info | image::kCharUnknown;  // the last code may be
     AddExpansion(info, text, cursor->skip);
     ExpandedWords& words = words_[last_words_];
-    if (words.list == list && c.size == 3) {
+    if (words.list == list && c.size == 3 && words.count != 0) {
       words.three = 0;
       std::memcpy(&words.three, text, 3);
       words.info = info;

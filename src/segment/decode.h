@@ -188,10 +188,24 @@ class SpanDecoder {
   // Where words end beside signs (decode_signs.cc).
   Outcome DecodeBesideSigns(std::string_view segment, size_t pos, Cursor* cursor);
   Outcome DecodeSigns(std::string_view segment, size_t* at, Cursor* cursor);
+  // Whether a group ends behind a character of that info, if one may begin with the next. What
+  // vanishes is not known to end one.
+  bool EndsGroup(uint32_t info) const {
+    if ((info & image::kCharNormalizes) != 0) return false;
+    return (info & image::kCharExpands) == 0 ||
+           ExpansionCount(run_.expansions + (info & image::kCharCodeMask)) != 0;
+  }
   size_t EndOfAlike(std::string_view segment, size_t at, Cursor* cursor) const;
   Outcome JoinedSign(std::string_view segment, size_t* at, Cursor* cursor);
-  bool BeginSign(uint8_t run);
-  bool EndSign(uint8_t run);
+  bool BeginSign(uint8_t run) { return BehindWordOfSign() || BeginSignBehind(run); }
+  // Whether the open span is the U+2581 behind a sign that is a word.
+  bool BehindWordOfSign() const {
+    return signs_.isolated() && run_.count != first_count_ && !trailing_space_ &&
+           run_.size == run_.open() + 1 && run_.codes[run_.open()] == metaspace_;
+  }
+  bool BeginSignBehind(uint8_t run);
+  bool AddSign(uint32_t code, uint8_t run);
+  void AddWordOfSign(uint32_t code);
   void EndRun();
   void EndRunBefore(std::string_view segment, size_t at);
   bool JoinsRuns(std::string_view segment);
@@ -247,16 +261,18 @@ class SpanDecoder {
   }
   rankfeed_reason NotNormalizable(std::string_view rest) const;
 
-  // What one of the last two characters became that become several words: a text has few different
-  // ones, and has them again and again.
+  // What one of the last two characters became that become several words, or isolated signs: a text
+  // has few different ones, and has them again and again.
   struct ExpandedWords {
     const uint16_t* list = nullptr;  // of SegmentTables::expansions
-    uint32_t size = 0, count = 0;    // of codes, and of spaces, 0 if a word is empty
-    uint16_t codes[image::kMaxExpansionCodes] = {};   // with a U+2581 for each space
+    uint32_t size = 0, count = 0;    // of codes, and of words that begin; 0 if one may be empty
+    uint32_t skip = 0;               // elements before the last of those
+    bool spaced = false;             // a space comes last
+    uint16_t codes[image::kMaxExpansionCodes] = {};   // with a U+2581 for each of those words
     uint16_t begins[image::kMaxExpansionCodes] = {};  // where those are
     uint32_t first = kNotSame;     // span of the batch between the first two of those, if any
     uint32_t three = 0, info = 0;  // its bytes if it has three, and CharInfo
-    void Read(const uint16_t* list, uint16_t space);
+    void Read(const uint16_t* list, uint16_t space, bool isolated_signs);
   };
 
   // Whether paths of long spans are settled by their margins, told from the last ones. Where they
@@ -314,15 +330,16 @@ class SpanDecoder {
                     uint32_t group_end = 0);
   void AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
                    uint32_t before, uint32_t group_end);
-  bool AddBesideSigns(std::span<const uint16_t> elements, const char* text, uint32_t skip,
+  void AddBesideSigns(std::span<const uint16_t> elements, const char* text, uint32_t skip,
                       uint32_t before, uint32_t group_end);
   void EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end);
   bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
   void BeginWords();
-  // Whether none of them vanishes, if they are appended.
+  // Whether none of them vanishes, if they are appended. Those that begin with a sign never do.
   bool KeepsAll(const ExpandedWords& words) const {
-    return words.count != 0 && run_.size + words.begins[0] > run_.open() + 1;
+    return words.count != 0 &&
+           (words.begins[0] == 0 || run_.size + words.begins[0] > run_.open() + 1);
   }
   ExpandedWords& WordsOf(const uint16_t* list);
   void AppendWords(ExpandedWords* words, const char* text, uint32_t before, uint32_t group_end);
@@ -381,6 +398,7 @@ class SpanDecoder {
   Doubts doubts_;
   ExpandedWords words_[2];
   uint32_t last_words_ = 0;  // the one that was used last
+  uint16_t words_of_signs_[64] = {};  // by code: a span of the batch that may be that word
   // Elements to skip of the open span, and the end of the group, if it began at that text.
   const char* skip_at_ = nullptr;
   uint32_t skip_ = 0, group_end_ = 0;

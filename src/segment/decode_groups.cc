@@ -62,7 +62,8 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* curs
 // Gives the segment to the normalizer, where all of it is there and nothing from `begin` on, up to
 // which it was read, keeps it from that.
 Outcome SpanDecoder::AsWhole(std::string_view segment, size_t begin) {
-  const rankfeed_reason reason = NotNormalizable(segment.substr(begin));
+  const rankfeed_reason reason =
+      NotNormalizable({segment.data() + begin, segment.size() - begin});
   if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
   if (!front_) return Outcome::General(RANKFEED_REASON_CONTEXT);
   TakeBack();

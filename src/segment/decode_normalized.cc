@@ -32,8 +32,7 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
   if (const uint16_t mark = signs_.MarkOf(c); mark != 0) {
     const auto run = static_cast<uint8_t>(image::kSign - mark);
     BeginSign(run);
-    Add(CodeOf(c));
-    EndSign(run);
+    AddSign(CodeOf(c), run);
     return;
   }
   if (c != ' ') {

@@ -76,8 +76,7 @@ Outcome SpanDecoder::DecodeSigns(std::string_view segment, size_t* at, Cursor* c
     if (outcome.kind != Kind::kSearch) return outcome;
   } else {
     run_.previous = tables_.char_info[static_cast<unsigned char>(segment[begin])];
-    Add(run_.previous);
-    if (EndSign(run)) {
+    if (AddSign(run_.previous, run)) {
       run_.resume = segment.data() + end;
       skip_ = group_end_ = 0;
     }
@@ -106,12 +105,12 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
     depends_ = true;
   }
   // What stands before it may be in one cluster with it.
-  if (groups_.Begin(segment, begin) != begin) return Outcome::General(RANKFEED_REASON_CONTEXT);
-  size_t end = begin + 1;
-  while (end != segment.size() && !signs_.Has(segment[end])) ++end;
-  const CharacterGroups::Extent extent =
-      groups_.ExtentFrom({segment.data(), end}, begin, /*first=*/true);
-  end = extent.end;
+  const bool apart = EndsGroup(run_.previous) ? groups_.MayBegin(segment, begin)
+                                              : groups_.EndsBefore(segment, begin);
+  if (begin != 0 && !apart) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  const std::string_view before_sign{segment.data(), EndOfAlike(segment, begin + 1, cursor)};
+  const CharacterGroups::Extent extent = groups_.ExtentFrom(before_sign, begin, /*first=*/true);
+  const size_t end = extent.end;
   const std::string_view group{segment.data() + begin, end - begin};
   const KnownGroup known = FindGroup(group);
   std::span<const uint16_t> elements(known.elements, known.count);
@@ -132,7 +131,7 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
 
 // Before the code of a sign is appended, of that run: whether a word begins with it, of which the
 // U+2581 was appended. A space that comes before it may be a word then.
-bool SpanDecoder::BeginSign(uint8_t run) {
+bool SpanDecoder::BeginSignBehind(uint8_t run) {
   spaces_ = true;
   if (!has_words_) BeginWords();
   const bool first = front_ && run_.count == first_count_ && !Closes(run_.size) && !trailing_space_;
@@ -155,9 +154,14 @@ bool SpanDecoder::BeginSign(uint8_t run) {
   return true;
 }
 
-// Behind that code: whether a word ends with it whatever comes next, for which a U+2581 was
+// Appends that code: whether a word ends with it whatever comes next, of which the U+2581 was
 // appended.
-bool SpanDecoder::EndSign(uint8_t run) {
+bool SpanDecoder::AddSign(uint32_t code, uint8_t run) {
+  if (signs_.isolated()) {
+    AddWordOfSign(code);
+    return true;
+  }
+  Add(code);
   if (!signs_.behind()) return false;
   if (run != 0) {
     in_run_ = run;
@@ -165,6 +169,26 @@ bool SpanDecoder::EndSign(uint8_t run) {
   }
   EndRun();
   return true;
+}
+
+// The same of one that is a word, which has begun. A text has few different ones: each is searched
+// once a batch.
+inline void SpanDecoder::AddWordOfSign(uint32_t code) {
+  spaces_ = true;
+  if (!has_words_) BeginWords();
+  const uint32_t span = run_.count;
+  Add(code);
+  run_.Cut(nullptr);
+  Add(metaspace_);
+  uint16_t& known = words_of_signs_[code % std::size(words_of_signs_)];
+  const auto is_known = [&](std::span<const uint16_t> word) {
+    return word.size() == 2 && word[0] == metaspace_ && word[1] == static_cast<uint16_t>(code);
+  };
+  if (known < span && is_known(RunSpan(known))) {
+    scratch_.same[span] = known;
+  } else {
+    known = static_cast<uint16_t>(span);
+  }
 }
 
 // Another character, or a word of a sign, comes behind signs.
@@ -203,12 +227,10 @@ bool SpanDecoder::JoinsRuns(std::string_view segment) {
   return joins_run_ || (after > 0 && goes_on);
 }
 
-// As AddElements, where there are signs among them or before them; false if not.
-bool SpanDecoder::AddBesideSigns(std::span<const uint16_t> elements, const char* text,
+// As AddElements, where there are signs among them or before them.
+void SpanDecoder::AddBesideSigns(std::span<const uint16_t> elements, const char* text,
                                  uint32_t skip, uint32_t before, uint32_t group_end) {
   const auto end = static_cast<uint32_t>(elements.size());
-  const bool signs = std::any_of(elements.begin() + skip, elements.end(), image::MarksSign);
-  if (!signs && in_run_ == 0) return false;
   constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t begin = kNone;  // of the open word among the elements
   for (uint32_t i = skip; i < end; ++i) {
@@ -217,8 +239,7 @@ bool SpanDecoder::AddBesideSigns(std::span<const uint16_t> elements, const char*
       const auto run = static_cast<uint8_t>(image::kSign - code);
       if (BeginSign(run)) begin = i;
       if (++i == end) break;
-      Add(elements[i]);
-      if (EndSign(run)) begin = i + 1;
+      if (AddSign(elements[i], run)) begin = i + 1;
       continue;
     }
     if (code == 0) {
@@ -236,7 +257,6 @@ bool SpanDecoder::AddBesideSigns(std::span<const uint16_t> elements, const char*
   const bool spaced = trailing_space_;
   if (begin != kNone) EndElements(text, true, before + begin, group_end);
   trailing_space_ = spaced;
-  return true;
 }
 
 }  // namespace rankfeed::segment

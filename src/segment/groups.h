@@ -84,6 +84,10 @@ class CharacterGroups {
     bool changes = false;
     uint32_t vanishing = 0;
     void Go(uint32_t facts) {
+      if ((facts & (kChanges | kVanishes)) == 0) {  // as most
+        *this = {};
+        return;
+      }
       changes = (facts & kChanges) != 0 || (changes && (facts & kVanishes) != 0);
       vanishing = (facts & (kChanges | kVanishes)) == kVanishes ? vanishing + 1 : 0;
     }

@@ -74,8 +74,13 @@ void LookUp::SeparateRepeats(SegmentQueue& queue, const CharacterGroups& groups,
   // What was decoded before is the same in every place.
   const uint16_t first = misses[k];
   const uint32_t own = miss_count_, count = repeat_count_;
+  // Only those that are repeated are asked.
+  for (uint32_t i = k; i < own; ++i) places[misses[i]] = 0;
+  for (uint32_t i = 0; i < count; ++i) places[repeats[i].of] = 1;
   uint32_t run = 0;
-  for (uint32_t i = k; i < own; ++i) note(misses[i], &run);
+  for (uint32_t i = k; i < own; ++i) {
+    if (places[misses[i]] != 0) note(misses[i], &run);
+  }
   run = repeat_count_ = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const Repeat repeat = repeats[i];

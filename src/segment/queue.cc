@@ -199,14 +199,14 @@ bool SegmentQueue::StripsLeft(const utf8::Decoded& c) const {
 std::string_view SegmentQueue::Stripped(std::string_view stretch) const {
   const uint32_t rules = model_.segment.config->rules;
   while ((rules & image::kStripLeft) != 0 && !stretch.empty()) {
-    const utf8::Decoded c = utf8::Decode(stretch, 0);
+    const utf8::Decoded c = utf8::DecodeInline(stretch, 0);
     if (!StripsLeft(c)) break;
     stretch.remove_prefix(c.size);
   }
   while ((rules & image::kStripRight) != 0 && !stretch.empty()) {
     size_t last = stretch.size() - 1;
     while (last > 0 && stretch.size() - last < 3 && utf8::IsContinuation(stretch[last])) --last;
-    const utf8::Decoded c = utf8::Decode(stretch, last);
+    const utf8::Decoded c = utf8::DecodeInline(stretch, last);
     if (last + c.size != stretch.size() || !unicode::IsWhiteSpace(c.code_point)) break;
     stretch.remove_suffix(c.size);
   }
@@ -236,7 +236,7 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* pref
                           : at_text_begin       ? uint32_t{image::kPrependOnlyFirst}
                                                 : 0;
   if ((tables.config->rules & counts) == 0 || stretch.empty()) return RANKFEED_REASON_NONE;
-  const utf8::Decoded first = utf8::Decode(stretch, 0);
+  const utf8::Decoded first = utf8::DecodeInline(stretch, 0);
   const bool ascii = first.code_point < 0x80;
   if (ascii && separators_.Has(static_cast<uint8_t>(first.code_point))) {
     return RANKFEED_REASON_NONE;  // as any separator
@@ -328,7 +328,7 @@ bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
   // Of the character before: white space of any kind, or such that is a character alone.
   bool space = false, other_space = false;
   for (size_t at = 0; at < stretch.size();) {
-    const utf8::Decoded c = utf8::Decode(stretch, at);
+    const utf8::Decoded c = utf8::DecodeInline(stretch, at);
     const uint32_t info = model_.segment.char_info[c.code_point];
     const bool general = (info & image::kCharGeneralPath) != 0;
     if (general && (info & image::kCharCodeMask) == 0) return true;

@@ -137,11 +137,11 @@ template <bool kSigns>
     for (uint64_t ask = starts & c1 & other; ask != 0; ask &= ask - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
       const size_t at = base + bit;
-      const bool joins = signs_.MayJoin(text_, at);
-      if (!joins && !(in_runs && signs_.BeginsAt(text_, at))) continue;
+      const Signs::Joins joins = signs_.JoinsAt(text_, at);
+      if (joins == Signs::Joins::kNo && !(in_runs && signs_.BeginsAt(text_, at))) continue;
       starts &= ~(uint64_t{1} << bit);
       // Nor does one begin there, where it may become a letter of the word before.
-      const bool marked = joins && bit != 0 && signs_.isolated() && signs_.IsMarked(text_, at);
+      const bool marked = joins == Signs::Joins::kIsMark && bit != 0 && signs_.isolated();
       const uint64_t sign = marked ? uint64_t{1} << (bit - 1) : 0;
       starts &= ~(sign & ~(s1 | c1));
     }

@@ -44,7 +44,9 @@ class Signs {
   bool after_space() const { return (rules_ & image::kSpaceBeforeSignIsWord) != 0; }
 
   // Of raw bytes: those of ASCII, which are themselves whatever comes before them.
-  bool Has(char byte) const { return ByteSet::Has(ascii_, static_cast<uint8_t>(byte)); }
+  bool Has(char byte) const {
+    return static_cast<uint8_t>(byte) < 0x80 && ByteSet::Has(ascii_, static_cast<uint8_t>(byte));
+  }
   // The run that the sign of ASCII may be in, 0 if it is a word; below 0 of another byte, and of
   // none.
   static constexpr int kNoRun = -1;
@@ -59,32 +61,29 @@ class Signs {
   }
 
   // Whether the character at `at`, or one behind those that vanish from there on, may be read
-  // together with the sign of ASCII before it.
-  bool MayJoin(std::string_view text, size_t at) const {
+  // together with the sign of ASCII before it, and is a mark that is.
+  enum class Joins : uint8_t { kNo, kMay, kIsMark };
+  Joins JoinsAt(std::string_view text, size_t at) const {
     const SegmentTables& tables = model_.segment;
     const uint32_t joining =
         image::JoiningMarks(tables.char_info[static_cast<unsigned char>(text[at - 1])]);
-    if (joining == 0) return false;
+    if (joining == 0) return Joins::kNo;
     // Behind what vanishes comes what is read with it.
     constexpr uint32_t kMostVanishing = 8;
     for (uint32_t n = 0; at < text.size(); ++n) {
-      const utf8::Decoded c = utf8::Decode(text, at);
+      const utf8::Decoded c = utf8::DecodeInline(text, at);
       const uint32_t info = tables.char_info[c.code_point];
-      if ((info & (joining | image::kCharNormalizes)) != 0 || n == kMostVanishing) return true;
+      if ((info & joining) != 0 && n == 0 && c.valid) return Joins::kIsMark;
+      if ((info & (joining | image::kCharNormalizes)) != 0 || n == kMostVanishing) {
+        return Joins::kMay;
+      }
       const uint16_t* const list = ListOf(info);
-      if (list == nullptr || ExpansionCount(list) != 0) return false;
+      if (list == nullptr || ExpansionCount(list) != 0) return Joins::kNo;
       at += c.size;
     }
-    return false;
+    return Joins::kNo;
   }
-
-  // Whether the character at `at` is a mark that is read together with the sign of ASCII before it.
-  bool IsMarked(std::string_view text, size_t at) const {
-    const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
-    const uint32_t sign = char_info[static_cast<unsigned char>(text[at - 1])];
-    const utf8::Decoded c = utf8::Decode(text, at);
-    return c.valid && (char_info[c.code_point] & image::JoiningMarks(sign)) != 0;
-  }
+  bool MayJoin(std::string_view text, size_t at) const { return JoinsAt(text, at) != Joins::kNo; }
 
   // Whether what the character at `at` becomes, or the one that ends there, alone, begins or ends
   // with a sign.
@@ -106,7 +105,7 @@ class Signs {
     return expands ? model_.segment.expansions.data() + (info & image::kCharCodeMask) : nullptr;
   }
   const uint16_t* ListAt(std::string_view text, size_t at) const {
-    return ListOf(model_.segment.char_info[utf8::Decode(text, at).code_point]);
+    return ListOf(model_.segment.char_info[utf8::DecodeInline(text, at).code_point]);
   }
 
   uint32_t KindsOf(char32_t c) const {

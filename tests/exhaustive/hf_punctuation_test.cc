@@ -119,14 +119,17 @@ std::string Replace(const char* pattern, const char* content) {
 }
 
 std::string File(const char* vocabulary, uint32_t pipeline, const Split& split) {
-  // A key that a mark completes; what becomes several signs, of which one is no punctuation.
+  // A key that a mark completes; what becomes several signs, of which one is no punctuation; signs
+  // among letters and spaces.
   const std::string both = R"({"type":"Strip","strip_left":true,"strip_right":true},)";
   const std::string right = R"({"type":"Strip","strip_left":false,"strip_right":true},)";
   const std::string nfc = R"({"type":"NFC"},)";
   const std::string before[] = {"", nfc, both, ""}, after[] = {"", "", nfc, nfc + right};
+  const char* const mixed[] = {"a$b", "$a b", "a$b ", "$b%"};
   const std::string changes = before[pipeline] + Replace("\u00a0", " ") + Replace("\\u0001", "") +
                               Replace("\u2026", (std::string(2, *split.unknown_sign)).c_str()) +
-                              Replace("\u00bd", WithSigns("a$b", split).c_str()) + after[pipeline];
+                              Replace("\u00bd", WithSigns(mixed[pipeline], split).c_str()) +
+                              after[pipeline];
   return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[],)"
          R"("normalizer":{"type":"Sequence","normalizers":[)" +
          changes +
