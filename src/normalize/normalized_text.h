@@ -60,6 +60,12 @@ class Writer {
     }
     out_.size += n;
   }
+  // The same where ranges are not wanted; at once for most marks, of which a text may be a row.
+  [[gnu::always_inline]] void Put(char32_t c) {
+    if (c - 0x80 >= 0x780 || out_.capacity - out_.size < 2) return Put(c, 0);
+    utf8::Encode(c, out_.data + out_.size);
+    out_.size += 2;
+  }
   void Put(char32_t c, uint32_t like) {
     if (c < 0x80) {
       if (!Reserve(1)) return;
@@ -69,10 +75,6 @@ class Writer {
         out_.end[out_.size] = in_.end[like];
       }
       ++out_.size;
-      return;
-    }
-    if (in_.begin == nullptr && sizeof(uint32_t) <= out_.capacity - out_.size) {
-      out_.size += utf8::Encode(c, out_.data + out_.size);
       return;
     }
     char bytes[4];
@@ -100,7 +102,7 @@ class Transform {
   Transform(const NormalizedText& in, NormalizedText* out) : in_(in), writer_(in, out) {}
 
   void Push(char32_t c, int32_t change) {
-    if (in_.begin == nullptr) return writer_.Put(c, 0);  // changes are about ranges
+    if (in_.begin == nullptr) return writer_.Put(c);  // changes are about ranges
     Flush();
     pending_ = true;
     char_ = c;

@@ -21,6 +21,12 @@ class Signs {
   explicit Signs(const Model& model) : model_(model), rules_(model.segment.config->rules) {
     if (!any()) return;
     ascii_ = model.segment.config->common;
+    const auto asked = [this](uint32_t rule, uint32_t props) {
+      return (rules_ & rule) != 0 ? props : 0;
+    };
+    sign_props_ = asked(image::kSignsArePunctuation, image::kPunctuationProp) |
+                  asked(image::kSignsAreDigits, image::kNumeric) |
+                  asked(image::kSignsAreNoWords, image::kWord);
     if (!in_runs()) return;
     int run = kNoRun;  // of the first sign of ASCII
     for (int byte = 0; byte < 0x80; ++byte) {
@@ -56,7 +62,12 @@ class Signs {
   }
   // Of normalized text: image::kSign less that, or 0 of what is no sign.
   uint16_t MarkOf(char32_t c) const {
-    const uint32_t kinds = any() ? KindsOf(c) : 0;
+    if (!any()) return 0;
+    const uint32_t sign = model_.segment.config->sign;
+    const uint32_t props = model_.props[c];
+    // Most characters are none by any of these.
+    if (((props ^ image::kWord) & sign_props_) == 0 && c != sign) return 0;
+    const uint32_t kinds = image::SignKinds(c, props, rules_, sign);
     return kinds != 0 ? static_cast<uint16_t>(image::kSign - image::SignRun(kinds, rules_)) : 0;
   }
 
@@ -118,6 +129,9 @@ class Signs {
   const uint8_t* ascii_ = kNone;  // ByteSet::low
   const uint32_t rules_;          // image::SegmentRule
   bool ascii_alike_ = true;
+  // image::UnicodeProp that make signs, and kWord where that makes none: all that image::SignKinds
+  // asks, but for white space.
+  uint32_t sign_props_ = 0;
 };
 
 }  // namespace rankfeed::segment
