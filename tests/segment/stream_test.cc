@@ -404,7 +404,7 @@ TEST(Stream, MemoryDoesNotGrowWithTheText) {
   if (kSanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
   const char* const given = std::getenv("RANKFEED_STREAM_BYTES");
   const size_t bytes = given != nullptr ? std::strtoull(given, nullptr, 10) : 64 << 20;
-  for (const char* const name : {"A", "SentencePiece"}) {
+  for (const char* const name : {"A", "SentencePiece", "normalized tokens of words"}) {
     SCOPED_TRACE(name);
     const Image& image = ImageOf(Form(name));
     std::mt19937_64 random(8);
