@@ -298,8 +298,7 @@ rankfeed_status Encode(const Model& model, const LongScratch& scratch, const Lon
       if (const rankfeed_status status = tokens.PushAdded(search.stream().added())) return status;
       continue;
     }
-    const rankfeed_status status =
-        EncodeWord(model, search, tokens, start, stretch.specials);
+    const rankfeed_status status = EncodeWord(model, search, tokens, start, stretch.specials);
     if (status == RANKFEED_E_SPECIAL_IN_TEXT) *refused = tokens.refused();
     if (status != RANKFEED_OK) return status;
     score->after = search.score();

@@ -2,10 +2,10 @@
 // segment/cuts.h: where a stretch may be cut, so that its ids are those of its parts, one behind
 // the other: at a separator, one alone, between two characters that stand for themselves whatever
 // is beside them: no reference strips, replaces, composes or looks back across it. Nor may an added
-// token reach over it, or take it along, also one of normalized text: those on the fast road hold no
-// spaces, so it is enough that none stands next to what the separator becomes. The parts are texts to
-// the engine and to the general path; where the score of a stretch goes on to its end, that is carried
-// from part to part.
+// token reach over it, or take it along, also one of normalized text: those on the fast road hold
+// no spaces, so it is enough that none stands next to what the separator becomes. The parts are
+// texts to the engine and to the general path; where the score of a stretch goes on to its end,
+// that is carried from part to part.
 //
 // Texts that come in pieces are cut so (encode/stream.h), and stretches of which a segment has to
 // take the general path (queue.h).
