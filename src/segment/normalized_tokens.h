@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // segment/normalized_tokens.h: whether a text may hold an added token that is looked for in
-// normalized text ("normalized": true). Only for those of two and more ASCII characters
-// (builder/segment_tables.cc).
+// normalized text ("normalized": true), or have one next to a separator. Only for those of two and
+// more ASCII characters (builder/segment_tables.cc).
 //
 // A text is followed character by character to what it normalizes to, as long as that is told
 // without the neighbours; where it is not, the answer is yes. Characters that become what a token

@@ -173,8 +173,8 @@ TEST(Stream, TokensOfNormalizedTextStayWhole) {
   const json nfkc = Sequence("normalizers", {Type("NFKC"), Type("Lowercase"), ReplaceRun(" ")});
   const json marks = Sequence("normalizers", {Type("NFD"), Type("StripAccents"), ReplaceRun(" ")});
   const json pattern = Sequence("normalizers", {Replace("-d", "ab"), ReplaceRun(" ")});
-  const std::string rules = sp_test::MakeCharsmap({{"c\u0301", "ab"}, {"e\u0301", "a"}, {"\uff41", "a"},
-                                                   {"d\u0327", "cab"}, {"x\u0301", ""}});
+  const std::string rules = sp_test::MakeCharsmap(
+      {{"c\u0301", "ab"}, {"e\u0301", "a"}, {"\uff41", "a"}, {"d\u0327", "cab"}, {"x\u0301", ""}});
   const json charsmap = {{"type", "Precompiled"}, {"precompiled_charsmap", test::Base64(rules)}};
   const json punctuation = {{"type", "Punctuation"}, {"behavior", "Isolated"}};
   json whole = kMetaspace;
@@ -193,9 +193,12 @@ TEST(Stream, TokensOfNormalizedTextStayWhole) {
       {charsmap, Metaspace("first")},
       {nullptr, split}};
   const std::vector<const char*> atoms = {
-      "\u0301", "\u0327", "c\u0301", "e\u0301", "d\u0327", "\u200b", "\ufb01", "\u3000", "\u2581", "\xe3", "\n", "  ", "\uff41", "\uff42",
-      "A", "B", "dd", "-", "\u4e2d", "a", "b", "a", "b", "c", "d", "e", "(", ")", "x", "a", "b", "c", "d", "e",
-      "(", ")", "x", "ab", "(x)", "ab", " ", " ", " ", " ", " ", " ", " ", " ", " ", " ", " ", " ", " ", " "};
+      "\u0301", "\u0327", "c\u0301", "e\u0301", "d\u0327", "\u200b", "\ufb01", "\u3000", "\u2581",
+      "\xe3",   "\n",     "  ",      "\uff41",  "\uff42",  "A",      "B",      "dd",     "-",
+      "\u4e2d", "a",      "b",       "a",       "b",       "c",      "d",      "e",      "(",
+      ")",      "x",      "a",       "b",       "c",       "d",      "e",      "(",      ")",
+      "x",      "ab",     "(x)",     "ab",      " ",       " ",      " ",      " ",      " ",
+      " ",      " ",      " ",       " ",       " ",       " ",      " ",      " ",      " "};
   for (const auto& [normalizer, pre_tokenizer] : pipelines) {
     SCOPED_TRACE(normalizer.dump().substr(0, 200) + pre_tokenizer.dump());
     for (int kind = 0; kind < 6; ++kind) {
@@ -224,8 +227,8 @@ TEST(Stream, NoScoreIsCarriedOverATokenOfNormalizedText) {
   json whole = kMetaspace;
   whole["split"] = false;
   const std::string large(20, 'z');
-  const std::vector<const char*> atoms = {"ab", "ab", "a", "b", large.c_str(), "z", " ", " ", " ",
-                                          "[tok]"};
+  const std::vector<const char*> atoms = {"ab", "ab", "a", "b", large.c_str(),
+                                          "z",  " ",  " ", " ", "[tok]"};
   for (const double score : {-2.000001, -1.999999}) {
     json vocab = json::parse(
         R"([["<unk>",-9e8],["\u2581",-1],["a",-1],["b",-1],["z",-9e8],["[",-1],["t",-1],["o",-1],
@@ -375,7 +378,9 @@ TEST(Stream, NamesWhatKeepsATextFromComingInPieces) {
   pair.push_back(first);
   pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 0}}}});
   file["post_processor"] = {
-      {"type", "TemplateProcessing"}, {"single", single}, {"pair", pair},
+      {"type", "TemplateProcessing"},
+      {"single", single},
+      {"pair", pair},
       {"special_tokens", {{"<s>", {{"id", "<s>"}, {"ids", {0}}, {"tokens", {"<s>"}}}}}}};
   const Image many(file);
   EXPECT_EQ(obstacle(many, none), "");
