@@ -122,7 +122,8 @@ std::optional<ByteSet> AsciiSigns(const Model& model, const Pipeline& pipeline,
     if (image::SignKinds(b, model.props[b], pipeline.rules, pipeline.sign) == 0) continue;
     const uint32_t info = characters.info(b);
     if (Stays(info)) {
-      signs.Add(b);
+      // A letter that becomes another character is none.
+      if (!characters.Changes(b)) signs.Add(b);
       continue;
     }
     // Of a control character that changes its list says what it becomes.

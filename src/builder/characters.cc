@@ -95,6 +95,11 @@ std::string_view Characters::Normalized(char32_t cp, char (&room)[4]) const {
   return symbols_.contains(cp) ? c : keys_.Normalized(c);
 }
 
+bool Characters::Changes(char32_t cp) const {
+  char room[4], own[4];
+  return Normalized(cp, room) != std::string_view(own, utf8::Encode(cp, own));
+}
+
 bool Characters::WhiteSpace(char32_t cp) const {
   return model_.props.present() && (model_.props[cp] & image::kWhiteSpace) != 0;
 }

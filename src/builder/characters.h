@@ -33,6 +33,8 @@ class Characters {
   uint32_t info(char32_t cp) const { return info_[cp]; }  // image::CharInfo
   const std::vector<uint32_t>& info() const { return info_; }
   const std::vector<uint16_t>& expansions() const { return expansions_; }
+  // Whether it does not stay what it is on its own.
+  bool Changes(char32_t cp) const;
   void Forbid(char32_t cp) { info_[cp] |= image::kCharNoBoundary; }
 
  private:

@@ -84,7 +84,7 @@ OffTheFastRoad NormalizedCharacters::Compose(Pipeline* pipeline) {
     // Each is tried on every character: published pipelines have at most six.
     if (++changing_ > kMaxChanging || (precompiled && charsmap_)) return Because(step);
     composed_ |= !precompiled;
-    if (!Join(step, k + 1 < steps.size() ? &steps[k + 1] : nullptr)) return Because(step);
+    if (!Join(k)) return Because(step);
     if (prepend_keys_) return {FastRoadReason::kPrependKeys};
     if (!Apply(step)) return Because(step);
     last_change_ = &step;
@@ -158,8 +158,29 @@ bool NormalizedCharacters::Keeps(const Step& step, char32_t cp) const {
   return false;
 }
 
-// Notes what a step may read together. False for steps that texts cannot be cut for.
-bool NormalizedCharacters::Join(const Step& step, const Step* next) {
+// Whether a step may read several characters together.
+bool NormalizedCharacters::ReadsSeveral(const Step& step) const {
+  switch (image::NormalizerOp{step.op}) {
+    case image::NormalizerOp::kLowercase:
+    case image::NormalizerOp::kStripAccents:
+    case image::NormalizerOp::kNmt:
+    case image::NormalizerOp::kReplaceSpaces:
+    case image::NormalizerOp::kStrip:
+    case image::NormalizerOp::kPrepend:
+      return false;
+    case image::NormalizerOp::kReplace:
+      return !normalize::IsAboutSpaces(model_, step) && !IsOneCharacter(model_.text(step.a));
+    case image::NormalizerOp::kReplaceRun:
+      return !normalize::IsAboutSpaces(model_, step);
+    default:
+      return true;
+  }
+}
+
+// Notes what the k-th step may read together. False for steps that texts cannot be cut for.
+bool NormalizedCharacters::Join(size_t k) {
+  const Step& step = model_.normalizer[k];
+  const auto later = model_.normalizer.subspan(k + 1);
   const std::string_view a = model_.text(step.a);
   switch (image::NormalizerOp{step.op}) {
     case image::NormalizerOp::kPrecompiled:
@@ -167,13 +188,19 @@ bool NormalizedCharacters::Join(const Step& step, const Step* next) {
       return true;
     case image::NormalizerOp::kNfc:
     case image::NormalizerOp::kNfkc:
-      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkc), true);
+      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkc));
+      JoinByComposition(step.op == static_cast<uint32_t>(Op::kNfkc),
+                        std::any_of(later.begin(), later.end(),
+                                    [&](const Step& of) { return ReadsSeveral(of); })
+                            ? image::kCharGeneralPath
+                            : image::kMarkReorders);
       return true;
     case image::NormalizerOp::kNfd:
     case image::NormalizerOp::kNfkd: {
-      const bool stripped = next != nullptr && next->op == static_cast<uint32_t>(Op::kStripAccents);
+      const bool stripped =
+          !later.empty() && later.front().op == static_cast<uint32_t>(Op::kStripAccents);
       if (stripped && MarksAreAccents()) return true;
-      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkd), false);
+      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkd));
       return true;
     }
     case image::NormalizerOp::kReplace:
@@ -255,34 +282,59 @@ void NormalizedCharacters::JoinByPattern(std::string_view pattern) {
   }
 }
 
-void NormalizedCharacters::JoinByForm(bool compatible, bool composed) {
-  constexpr char32_t kVowels = 0x1161, kVowelsEnd = 0x1176, kTails = 0x11a8, kTailsEnd = 0x11c3;
-  std::vector<bool> seconds(0x110000, false);
-  for (const image::ComposePair& pair : model_.compose) seconds[pair.second] = true;
-  const auto composes = [&](char32_t c) {
-    return seconds[c] || (c >= kVowels && c < kVowelsEnd) || (c >= kTails && c < kTailsEnd);
-  };
+// Calls f(part) for each character that a form takes one apart to, composition aside.
+template <class F>
+void NormalizedCharacters::ForEachPart(char32_t cp, bool compatible, F f) const {
+  const CodePointTable<uint32_t>& table = compatible ? model_.decomp_k : model_.decomp;
+  char room[4];
+  ForEachIn(Of(cp, room), [&](char32_t c) {
+    const std::span<const uint32_t> parts = unicode::Mapping(model_, table, c);
+    if (parts.empty()) f(c);
+    for (const uint32_t part : parts) f(part);
+  });
+}
+
+void NormalizedCharacters::JoinByForm(bool compatible) {
   const CodePointTable<uint32_t>& table = compatible ? model_.decomp_k : model_.decomp;
   ForEachCharacter([&](char32_t cp) {
-    if (!has_changed_[cp] && model_.ccc[cp] == 0 && !composes(cp) &&
-        unicode::Mapping(model_, table, cp).empty()) {
+    if (!has_changed_[cp] && model_.ccc[cp] == 0 && unicode::Mapping(model_, table, cp).empty()) {
       return;
     }
-    char room[4];
-    const std::string_view before = Of(cp, room);
-    if (before.empty()) joins_[cp] |= Bases(image::kMarkReorders);
     bool first = true;
-    const auto part = [&](char32_t c) {
-      const bool mark = model_.ccc[c] != 0;
-      if (first && composed && composes(c)) joins_[cp] |= image::kCharGeneralPath;
+    ForEachPart(cp, compatible, [&](char32_t part) {
+      const bool mark = model_.ccc[part] != 0;
       if (first && mark) joins_[cp] |= image::kMarkReorders;
       if (mark) joins_[cp] |= Bases(image::kMarkReorders);
       first = false;
-    };
-    ForEachIn(before, [&](char32_t c) {
-      const std::span<const uint32_t> parts = unicode::Mapping(model_, table, c);
-      if (parts.empty()) part(c);
-      for (const uint32_t p : parts) part(p);
+    });
+    if (first) joins_[cp] |= Bases(image::kMarkReorders);  // it vanished
+  });
+}
+
+// composing: what characters are that may compose with one before them.
+void NormalizedCharacters::JoinByComposition(bool compatible, uint32_t composing) {
+  constexpr char32_t kLeads = 0x1100, kLeadsEnd = 0x1113, kVowels = 0x1161, kVowelsEnd = 0x1176,
+                     kTails = 0x11a8, kTailsEnd = 0x11c3, kSyllables = 0xac00,
+                     kSyllablesEnd = 0xd7a4;
+  enum : uint8_t { kFirst = 1, kSecond = 2 };
+  std::vector<uint8_t> is(0x110000, 0);
+  const auto mark = [&](char32_t begin, char32_t end, uint8_t as) {
+    for (char32_t c = begin; c < end; ++c) is[c] |= as;
+  };
+  for (const image::ComposePair& pair : model_.compose) {
+    is[pair.first] |= kFirst;
+    is[pair.second] |= kSecond;
+  }
+  mark(kLeads, kLeadsEnd, kFirst);
+  mark(kVowels, kVowelsEnd, kFirst | kSecond);  // with what is before it, first
+  mark(kTails, kTailsEnd, kSecond);
+  mark(kSyllables, kSyllablesEnd, kFirst);  // of two letters, or of three
+  ForEachCharacter([&](char32_t cp) {
+    bool first = true;
+    ForEachPart(cp, compatible, [&](char32_t part) {
+      if (first && (is[part] & kSecond) != 0) joins_[cp] |= composing;
+      if ((is[part] & kFirst) != 0) joins_[cp] |= Bases(image::kMarkReorders);
+      first = false;
     });
   });
 }

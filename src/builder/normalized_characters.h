@@ -12,9 +12,11 @@
 //
 //   Precompiled    as characters.cc says, by what stands before it in place of each character
 //   Replace        every character of a pattern of several joins every other (kMarkInPattern)
-//   NFC, NFKC      a character that may compose with one before it leaves the fast road; combining
-//   NFD, NFKD      marks that may be sorted join (kMarkReorders). Not where StripAccents drops all
-//                  marks at once: their order does not matter then.
+//   NFD, NFKD      combining marks that may be sorted join (kMarkReorders). Not where StripAccents
+//                  drops all marks at once: their order does not matter then.
+//   NFC, NFKC      so do those that may compose with what is before them. What two compose to is not
+//                  known to later steps that read several characters: in front of such a step those
+//                  that compose leave the fast road.
 //
 // What vanishes in front of such a step joins what stands on its two sides, so it is a base of all.
 #pragma once
@@ -71,10 +73,14 @@ class NormalizedCharacters {
   bool Keeps(const image::Step& step, char32_t cp) const;
   bool PrependsSpace(const image::Step& step, const Pipeline& pipeline) const;
   bool Apply(const image::Step& step);
-  bool Join(const image::Step& step, const image::Step* next);
+  bool Join(size_t k);
+  bool ReadsSeveral(const image::Step& step) const;
   void JoinByCharsmap();
   void JoinByPattern(std::string_view pattern);
-  void JoinByForm(bool compatible, bool composed);
+  template <class F>
+  void ForEachPart(char32_t cp, bool compatible, F f) const;
+  void JoinByForm(bool compatible);
+  void JoinByComposition(bool compatible, uint32_t composing);
   uint32_t CharsmapJoins(char32_t cp, std::string_view c) const;
   bool MarksAreAccents() const;
   std::vector<uint8_t> Contents() const;

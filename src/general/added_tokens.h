@@ -53,18 +53,29 @@ class AddedTokenTrie {
   // The first place from `at` on where a key may begin, text.size() if there is none.
   size_t FindBegin(std::string_view text, size_t at) const {
     const size_t size = text.size();
+    if (count_ == 0) return size;
     for (;; ++at) {
-      if (count_ <= 1) {
-        at = count_ == 0 ? size : std::min(text.find(static_cast<char>(only_), at), size);
-      } else {
-        while (at < size && !MayBeginWith(static_cast<uint8_t>(text[at]))) ++at;
-      }
+      // Where one stood another often stands soon; to look far costs as much as some bytes.
+      const size_t near = at + std::min<size_t>(size - at, 6);
+      while (at < near && !MayBeginWith(static_cast<uint8_t>(text[at]))) ++at;
+      if (at == near && at != size) at = FindFar(text, at);
       if (at + 1 >= size || first_[static_cast<uint8_t>(text[at])] == kIsKey) return at;
       if (second_[static_cast<uint8_t>(text[at + 1])]) return at;
     }
   }
 
  private:
+  // The first place from `at` on with a byte that a key begins with.
+  [[gnu::noinline]] size_t FindFar(std::string_view text, size_t at) const {
+    const size_t size = text.size();
+    if (count_ == 1) return std::min(text.find(static_cast<char>(only_), at), size);
+    const char* const bytes = text.data();
+    const auto is = [&](size_t i) { return first_[static_cast<uint8_t>(bytes[i])]; };
+    while (size - at >= 4 && (is(at) | is(at + 1) | is(at + 2) | is(at + 3)) == kNothing) at += 4;
+    while (at < size && is(at) == kNothing) ++at;
+    return at;
+  }
+
   trie::View trie_;
   // By byte: whether keys begin with it, or are that byte. Of keys of more bytes the second ones.
   enum First : uint8_t { kNothing, kBegins, kIsKey };

@@ -375,7 +375,7 @@ enum CharInfo : uint32_t {
   kMarkOfTwoBytes = 1 << 23,   // has two bytes (HuggingFace: vanishes behind a key)
   kMarkOfMoreBytes = 1 << 24,  // has three or four
   kMarkInPattern = 1 << 25,    // in a pattern of several characters that a Replace looks for
-  kMarkReorders = 1 << 26,     // a normalization form may put it before that one
+  kMarkReorders = 1 << 26,     // a normalization form may put it before that one, or compose them
   kCharMarks = 31u << 22,
   kCharBases = 31u << 27,  // kCharMarks << kCharBaseShift
 };

@@ -58,7 +58,7 @@ uint32_t ValidBytes(std::string_view text) {
       if ((eight & 0x8080808080808080) != 0) break;
     }
     if (pos == text.size()) break;
-    const utf8::Decoded c = utf8::Decode(text, pos);
+    const utf8::Decoded c = utf8::DecodeInline(text, pos);
     if (!c.valid) break;
     pos += c.size;
   }

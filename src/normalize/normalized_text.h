@@ -71,6 +71,10 @@ class Writer {
       ++out_.size;
       return;
     }
+    if (in_.begin == nullptr && sizeof(uint32_t) <= out_.capacity - out_.size) {
+      out_.size += utf8::Encode(c, out_.data + out_.size);
+      return;
+    }
     char bytes[4];
     const uint32_t n = utf8::Encode(c, bytes);
     Put(std::string_view(bytes, n), like);

@@ -148,14 +148,17 @@ class Sorter {
       return true;
     }
     if (count_ == capacity_) return false;
+    in_order_ &= ClassOf(packed) >= last_class_;
+    last_class_ = ClassOf(packed);
     pending_[count_++] = packed;
     return true;
   }
 
   void Finish() {
-    const uint32_t* marks = count_ <= kShort ? SortShort() : SortLong();
+    const uint32_t* const marks = in_order_ ? pending_ : count_ <= kShort ? SortShort() : SortLong();
     for (uint32_t i = 0; i < count_; ++i) next_.Add(marks[i]);
-    count_ = 0;
+    count_ = last_class_ = 0;
+    in_order_ = true;
   }
 
  private:
@@ -184,6 +187,8 @@ class Sorter {
   const uint32_t capacity_;
   Composer& next_;
   uint32_t count_ = 0;
+  uint32_t last_class_ = 0;  // of the last mark
+  bool in_order_ = true;     // the marks are
 };
 
 }  // namespace

@@ -85,7 +85,8 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
 uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_up) {
   search_.Clear();
   run_.size = run_.count = 0;
-  has_cjk_ = has_words_ = false;
+  cjk_codes_ = 0;
+  has_words_ = false;
   for (ExpandedWords& words : words_) words.first = kNotSame;
   const bool resumed = resumes_;
   resumes_ = false;
@@ -350,16 +351,17 @@ bool SpanDecoder::MayCut(uint32_t info) const {
 
 // The batch is full, before the character at `at`: what is open goes to the next one.
 Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
+  // In the middle of a group, before whose first character the span was cut, it is not known yet
+  // whether that may be.
+  if (before_cut_.text != nullptr && before_cut_.text == run_.resume && groups_.known() &&
+      segment.data() + groups_.Begin(segment, at) == run_.resume) {
+    at = static_cast<size_t>(run_.resume - segment.data());
+    TakeBackTo(before_cut_);
+  }
   if (run_.count == first_count_) {
     if (first_size_ + search_.size() == 0) return FullOfOne(segment, at, cursor);
     run_.size = first_size_;
     return {Kind::kFull};
-  }
-  // In the middle of a group, before whose first character the span was cut, it is not known yet
-  // whether that may be.
-  if (before_cut_.text == run_.resume && groups_.known() && before_cut_.count > first_count_ &&
-      segment.data() + groups_.Begin(segment, at) == run_.resume) {
-    TakeBackTo(before_cut_);
   }
   const std::span<const uint16_t> open(run_.codes + run_.open(), run_.codes + run_.size);
   const bool inside = run_.resume == skip_at_;
@@ -427,7 +429,8 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   run_.readable = text + std::max(segment.size(), beyond) - beyond;
   size_t pos = cursor->at;
   if (cursor->group_end != 0) {
-    const Outcome outcome = AppendTogether(segment, cursor->at, cursor->group_end, cursor);
+    const Outcome outcome = AppendTogether(
+        segment, cursor->at, {.end = cursor->group_end, .leaves = false, .apart = false}, cursor);
     if (outcome.kind != Kind::kSearch) return outcome;
     pos = cursor->group_end;
   }
@@ -465,7 +468,7 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
           pos = static_cast<size_t>(kernels_.decode_run(text + pos, &run_) - text);
         } else if (IsDirect(text + pos)) {
           const auto end = static_cast<size_t>(kernels_.decode_cjk(text + pos, &run_) - text);
-          has_cjk_ |= end != pos;
+          cjk_codes_ += static_cast<uint32_t>(end - pos) / 3;
           pos = end;
         }
       }
@@ -476,8 +479,7 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
         c.size = info = 0;
         break;
       }
-      const auto byte = static_cast<unsigned char>(text[pos]);
-      c = byte < 0x80 ? utf8::Decoded{byte, 1, true} : utf8::Decode(segment, pos);
+      c = utf8::DecodeInline(segment, pos);
       info = tables_.char_info[c.code_point];
       if (!c.valid) break;
       if (Follows(info, previous)) {
@@ -554,7 +556,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
   if ((!c.valid && !model_.huggingface()) ||
       (info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0 ||
       ((info & image::kCharExpands) != 0 && IsJoined(segment, *at + c.size, info))) {
-    return Together(segment, at, c.size, cursor);
+    return Together(segment, at, cursor);
   }
   if ((info & image::kCharSpace) != 0) before_space_ = OpenBefore(text);
   const bool begins = *at == 0;
@@ -624,10 +626,11 @@ inline uint32_t SpanDecoder::AppendOnce(std::span<const uint16_t> span) {
 }
 
 void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
-  // Without characters of those scripts hardly any span is short.
+  // Without characters of those scripts hardly any span is short enough to be looked up.
+  constexpr uint32_t kMostOther = 4;  // spans to one of them
   uint32_t search_count = run_.count;
   const uint16_t* searches = nullptr;  // all
-  if (has_cjk_) {
+  if (kMostOther * cjk_codes_ > run_.count) {
     const SpanTable table{tables_.spans.data(), model_.config->code_count,
                           tables_.config->span_bits};
     search_count = kernels_.look_up_spans(table, run_, scratch_.found, scratch_.searches);

@@ -204,13 +204,15 @@ class SpanDecoder {
                       Cursor* cursor);
   Outcome Full(std::string_view segment, size_t at, Cursor* cursor);
   Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
-  Outcome Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor);
+  Outcome Together(std::string_view segment, size_t* at, Cursor* cursor);
   Outcome AsWhole(std::string_view segment, size_t begin);
   bool AppendKnownGroups(std::string_view segment, size_t* at, uint32_t previous,
                          const Cursor& cursor);
   bool BacksToKnownGroups(std::string_view segment, size_t from, uint32_t before, uint32_t info,
                           size_t* at, const Cursor& cursor);
   size_t AppendGroupAt(std::string_view segment, size_t begin, uint32_t size);
+  size_t AppendBetween(std::string_view segment, size_t at);
+  void CutBefore(uint32_t first, const char* text);
   bool IsReadTogether(std::string_view group) const;
   struct KnownGroup {
     const uint16_t* elements;  // null: it is not known
@@ -218,14 +220,15 @@ class SpanDecoder {
     bool apart;
   };
   KnownGroup FindGroup(std::string_view group) const;
-  void KeepElements(std::string_view group, std::span<const uint16_t> elements);
+  void KeepElements(std::string_view group, bool apart, std::span<const uint16_t> elements);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
   bool MayBeginBehind(uint32_t last_in_batch_before, uint32_t at) const;
   bool MayEndBetweenCodes(uint32_t last, uint32_t first) const;
-  Outcome AppendTogether(std::string_view segment, size_t begin, size_t end, Cursor* cursor);
+  Outcome AppendTogether(std::string_view segment, size_t begin, CharacterGroups::Extent extent,
+                         Cursor* cursor);
   Outcome AppendElements(std::span<const uint16_t> elements, std::string_view segment, size_t begin,
                          size_t end, Cursor* cursor);
-  Outcome ReadGroup(std::string_view group, std::span<const uint16_t>* elements);
+  Outcome ReadGroup(std::string_view group, bool apart, std::span<const uint16_t>* elements);
   bool ReadAlone(std::string_view group, std::span<const uint16_t>* elements);
   Outcome NormalizeGroup(std::string_view group, std::span<const uint16_t>* elements);
   bool IsOtherSpace(char32_t c, std::string_view raw) const {
@@ -372,7 +375,7 @@ class SpanDecoder {
   bool joins_run_ = false;  // the segment begins with a sign that goes on with the run before it
   size_t behind_sign_ = 0;  // in it, behind the last sign of ASCII, with which nothing is read
   // Of the batch:
-  bool has_cjk_ = false;    // a character from image::kFirstCjk on
+  uint32_t cjk_codes_ = 0;  // of characters from image::kFirstCjk on
   bool has_words_ = false;  // a character that became several words: `same` is of this batch
   bool has_fused_ = false;  // an unknown token of several characters, in longer segments
   Doubts doubts_;

@@ -10,18 +10,22 @@ namespace rankfeed::segment {
 
 using Kind = Outcome::Kind;
 
-// The character at *at, of c_size bytes, is read together with others, or is one that the
+// The character at *at is read together with others, or is one that the
 // normalizer must be asked about: it goes through that with its group, what stands before it there
 // is taken back, and *at is moved behind it. Where groups cannot be told, its whole segment does.
-Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_size, Cursor* cursor) {
+Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* cursor) {
   const size_t begin = groups_.known() ? std::max(groups_.Begin(segment, *at), behind_sign_) : 0;
-  const size_t end = !groups_.known()        ? segment.size()
-                     : begin != behind_sign_ ? groups_.EndFrom(segment, begin)
-                                             : groups_.End(segment, *at + c_size);
-  // A mark at the begin is in one cluster with the separator, or sign, before it.
-  const bool joins_separator = begin == behind_sign_ && model_.huggingface() &&
-                               (tables_.char_info[utf8::DecodeInline(segment, begin).code_point] &
-                                image::kClusterMarks) != 0;
+  // A mark at the begin is in one cluster with the separator, or sign, before it; also with one that
+  // a Strip behind the charsmap drops.
+  bool joins_separator = begin == behind_sign_ && model_.huggingface() &&
+                         (tables_.char_info[utf8::DecodeInline(segment, begin).code_point] &
+                          image::kClusterMarks) != 0;
+  constexpr uint32_t kDrops = image::kStripLeft | image::kDropsOtherLeft;
+  if (joins_separator && before_ == kNoByte && begin == 0 &&
+      (tables_.config->rules & kDrops) == 0) {
+    joins_separator = false;
+    depends_ = true;
+  }
   const bool resumed = begin < cursor->at || (begin == cursor->at && skipped_ != 0);
   if (joins_separator || resumed) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
@@ -31,12 +35,12 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
     return Outcome::General(RANKFEED_REASON_CHARACTER);
   }
   const bool taken_back = groups_.known() && TakeBackTo(segment, begin, *at);
-  if (!taken_back) {
-    return AsWhole(segment, groups_.known() ? begin : *at);
-  }
+  if (!taken_back) return AsWhole(segment, groups_.known() ? begin : *at);
   const uint32_t size = run_.size, last = cursor->last;
   const bool was_cut = begin != *at && size == run_.open() && !InPart();
-  Outcome outcome = AppendTogether(segment, begin, end, cursor);
+  const CharacterGroups::Extent extent =
+      groups_.ExtentFrom(segment, begin, /*first=*/begin == behind_sign_);
+  Outcome outcome = AppendTogether(segment, begin, extent, cursor);
   // Whether a space came before what vanished is not known any more.
   if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
@@ -46,20 +50,19 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, size_t c_siz
   if (outcome.kind == Kind::kSearch && was_cut && (made_space || !MayBeginBehind(last, size))) {
     if (before_cut_.text == segment.data() + begin) {
       TakeBackTo(before_cut_);
-      outcome = AppendTogether(segment, begin, end, cursor);
+      outcome = AppendTogether(segment, begin, extent, cursor);
     } else {
       return AsWhole(segment, begin);
     }
   }
-  *at = end;
+  *at = extent.end;
   return outcome;
 }
 
 // Gives the segment to the normalizer, where all of it is there and nothing from `begin` on, up to
 // which it was read, keeps it from that.
 Outcome SpanDecoder::AsWhole(std::string_view segment, size_t begin) {
-  const rankfeed_reason reason =
-      NotNormalizable({segment.data() + begin, segment.size() - begin});
+  const rankfeed_reason reason = NotNormalizable(segment.substr(begin));
   if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
   if (!front_) return Outcome::General(RANKFEED_REASON_CONTEXT);
   TakeBack();
@@ -67,33 +70,38 @@ Outcome SpanDecoder::AsWhole(std::string_view segment, size_t begin) {
 }
 
 // Appends what the group becomes. The last character of a symbol is none of it.
-Outcome SpanDecoder::AppendTogether(std::string_view segment, size_t begin, size_t end,
-                                    Cursor* cursor) {
+Outcome SpanDecoder::AppendTogether(std::string_view segment, size_t begin,
+                                    CharacterGroups::Extent extent, Cursor* cursor) {
   if (const Symbols::Answer answer = symbols_.EndAt(segment, begin);
       answer != Symbols::Answer::kNo) {
     if (answer != Symbols::Answer::kYes) return Outcome::General(RANKFEED_REASON_ADDED_TOKEN);
     const utf8::Decoded last = utf8::DecodeInline(segment, begin);
     Add(tables_.char_info[last.code_point]);
-    trailing_space_ = false;
+    trailing_space_ = extent.apart = false;
     begin += last.size;
   }
-  const std::string_view group{segment.data() + begin, end - begin};
+  const std::string_view group{segment.data() + begin, extent.end - begin};
   const KnownGroup known = FindGroup(group);
   if (known.elements != nullptr) {
-    return AppendElements({known.elements, known.count}, segment, begin, end, cursor);
+    return AppendElements({known.elements, known.count}, segment, begin, extent.end, cursor);
   }
+  if (extent.leaves) return Outcome::General(RANKFEED_REASON_CHARACTER);
   std::span<const uint16_t> elements;
-  const Outcome outcome = ReadGroup(group, &elements);
+  const Outcome outcome = ReadGroup(group, extent.apart, &elements);
   if (outcome.kind != Kind::kSearch) return outcome;
-  return AppendElements(elements, segment, begin, end, cursor);
+  return AppendElements(elements, segment, begin, extent.end, cursor);
 }
 
-// What a group becomes, to *elements, which stay until the next.
-Outcome SpanDecoder::ReadGroup(std::string_view group, std::span<const uint16_t>* elements) {
-  if (ReadAlone(group, elements)) return {};
-  const rankfeed_reason reason = NotNormalizable(group);
-  if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
-  return NormalizeGroup(group, elements);
+// What a group becomes, none of whose characters leaves the fast road, to *elements, which stay
+// until the next. apart: as in CharacterGroups::Extent.
+Outcome SpanDecoder::ReadGroup(std::string_view group, bool apart,
+                               std::span<const uint16_t>* elements) {
+  if (!ReadAlone(group, elements)) {
+    const Outcome outcome = NormalizeGroup(group, elements);
+    if (outcome.kind != Kind::kSearch) return outcome;
+  }
+  KeepElements(group, apart, *elements);
+  return {};
 }
 
 // Whether a span may begin with what a group became, codes[at] first. The span before it was ended
@@ -125,9 +133,9 @@ SpanDecoder::KnownGroup SpanDecoder::FindGroup(std::string_view group) const {
                                                 : of(known_long_groups_.Find(group));
 }
 
-void SpanDecoder::KeepElements(std::string_view group, std::span<const uint16_t> elements) {
+void SpanDecoder::KeepElements(std::string_view group, bool apart,
+                               std::span<const uint16_t> elements) {
   if (group.size() > KnownLongGroups::kMaxGroup) return;
-  const bool apart = groups_.known() && groups_.IsApart(group);
   if (apart) known_sizes_.Note(group);
   knows_groups_ |= apart;
   group.size() <= KnownGroups::kMaxGroup ? known_groups_.Keep(group, elements, apart)
@@ -143,11 +151,16 @@ bool SpanDecoder::AppendKnownGroups(std::string_view segment, size_t* at, uint32
   // At the begin of a segment or batch other rules may hold.
   if (begin <= cursor.at || (previous & image::kCharGeneralPath) != 0 || in_run_ != 0) return false;
   uint32_t size = known_sizes_.At(segment, begin);
-  if (size == 0 || !groups_.EndsBefore(segment, begin)) return false;
+  if (size == 0) return false;
+  // Behind what stays as it is any group may begin.
+  constexpr uint32_t kChanges = image::kCharNormalizes | image::kCharExpands | image::kCharSpace;
+  const bool begins = (previous & kChanges) == 0 ? groups_.MayBegin(segment, begin)
+                                                 : groups_.EndsBefore(segment, begin);
+  if (!begins) return false;
   do {
     const size_t end = AppendGroupAt(segment, begin, size);
     if (end == begin) break;
-    begin = end;
+    begin = AppendBetween(segment, end);
     size = begin != segment.size() ? known_sizes_.At(segment, begin) : 0;
   } while (size != 0);
   if (begin == *at) return false;
@@ -156,6 +169,31 @@ bool SpanDecoder::AppendKnownGroups(std::string_view segment, size_t* at, uint32
   if (in_run_ != 0) EndRunBefore(segment, begin);
   *at = begin;
   return true;
+}
+
+// Appends the ASCII character at `at`, where a group ends, if it is one code and another such comes
+// next, with which no group goes on. Returns its end, or `at`.
+inline size_t SpanDecoder::AppendBetween(std::string_view segment, size_t at) {
+  constexpr uint32_t kNotAlone = image::kCharNormalizes | image::kCharGeneralPath |
+                                 image::kCharSpace | image::kCharExpands | image::kCharMarks;
+  if (segment.size() - at < 2 || signs_.any()) return at;
+  const auto byte = static_cast<unsigned char>(segment[at]);
+  const auto next = static_cast<unsigned char>(segment[at + 1]);
+  if ((byte | next) >= 0x80) return at;
+  const uint32_t info = run_.basic[byte];
+  if (((info | run_.basic[next]) & kNotAlone) != 0) return at;
+  trailing_space_ = false;
+  CutBefore(info & image::kCharCodeMask, segment.data() + at);
+  Add(info);
+  return at + 1;
+}
+
+// Ends the open span before a group that begins with that code, where it is long and may end.
+inline void SpanDecoder::CutBefore(uint32_t first, const char* text) {
+  if (run_.size - run_.open() >= RunDecode::kCutFrom &&
+      MayEndBetweenCodes(run_.codes[run_.size - 1], first)) {
+    run_.Cut(text);
+  }
 }
 
 // The same from the last character before *at on, if the next, of `info`, is read together with it.
@@ -171,7 +209,7 @@ bool SpanDecoder::BacksToKnownGroups(std::string_view segment, size_t from, uint
     codes = ExpansionCount(run_.expansions + (last & image::kCharCodeMask));
   }
   if (run_.size - run_.open() < codes || run_.resume == segment.data() + begin) return false;
-  if (begin != from) trailing_space_ = false, before = 0;
+  if (begin != from) trailing_space_ = false, before = image::kCharNormalizes;  // or may
   run_.size -= codes;
   if (!AppendKnownGroups(segment, &begin, before, cursor)) {
     run_.size += codes;
@@ -192,13 +230,14 @@ inline size_t SpanDecoder::AppendGroupAt(std::string_view segment, size_t begin,
   if (size <= left) known = FindGroup({text, size});
   if (known.elements == nullptr || !known.apart ||
       (size != left && !groups_.MayBegin(segment, begin + size))) {
-    size = static_cast<uint32_t>(groups_.EndFrom(segment, begin) - begin);
+    const CharacterGroups::Extent extent = groups_.ExtentFrom(segment, begin);
+    size = static_cast<uint32_t>(extent.end - begin);
     known = FindGroup({text, size});
     std::span<const uint16_t> elements;
     if (known.elements != nullptr) {
       known_sizes_.Note({text, size});
-    } else if (!IsReadTogether({text, size}) ||
-               ReadGroup({text, size}, &elements).kind != Kind::kSearch) {
+    } else if (extent.leaves || !IsReadTogether({text, size}) ||
+               ReadGroup({text, size}, extent.apart, &elements).kind != Kind::kSearch) {
       known_sizes_.Forget(segment, begin);
       return begin;
     } else {
@@ -209,10 +248,7 @@ inline size_t SpanDecoder::AppendGroupAt(std::string_view segment, size_t begin,
     return begin;
   }
   const uint32_t first = known.elements[0];
-  if (!image::MarksSign(first) && in_run_ == 0 && run_.size - run_.open() >= RunDecode::kCutFrom &&
-      MayEndBetweenCodes(run_.codes[run_.size - 1], first)) {
-    run_.Cut(text);
-  }
+  if (!image::MarksSign(first) && in_run_ == 0) CutBefore(first, text);
   const size_t end = begin + size;
   AddElements({known.elements, known.count}, text, 0, 0, static_cast<uint32_t>(end));
   return end;
@@ -295,7 +331,6 @@ bool SpanDecoder::ReadAlone(std::string_view group, std::span<const uint16_t>* e
     }
   }
   *elements = {to, size};
-  KeepElements(group, *elements);
   return true;
 }
 

@@ -169,19 +169,33 @@ Outcome SpanDecoder::NormalizeGroup(std::string_view group, std::span<const uint
   const CodePointTable<uint16_t> codes = model_.codes;
   const uint32_t code_count = model_.config->code_count;
   const bool has_signs = signs_.any();
-  uint32_t count = 0;
+  const auto put = [&](uint32_t at, uint32_t code) {
+    to[at] = static_cast<uint16_t>(code != 0 ? code : code_count);
+  };
+  uint32_t count = 0;  // at most that of bytes, but for signs
   for (const char *text = normalized.data(), *end = text + normalized.size(); text != end;) {
+    // U+0100 to U+07FF are no spaces; most marks are of them.
+    const auto lead = static_cast<unsigned char>(text[0]);
+    if (!has_signs && lead >= 0xc4 && lead < 0xe0) {
+      put(count++, codes[(lead & 0x1fu) << 6 | (static_cast<unsigned char>(text[1]) & 0x3fu)]);
+      text += 2;
+      continue;
+    }
     uint32_t size;
     const char32_t c = utf8::DecodeValid(text, &size);
     text += size;
     if (IsOtherSpace(c, group)) return Outcome::General(RANKFEED_REASON_CONTEXT);
-    if (count + 2 > kNormalizedBytes) return Outcome::General(RANKFEED_REASON_LENGTH);
-    if (const uint16_t mark = has_signs ? signs_.MarkOf(c) : 0; mark != 0) to[count++] = mark;
-    const uint32_t code = codes[c];
-    to[count++] = static_cast<uint16_t>(c == ' ' ? 0 : code != 0 ? code : code_count);
+    if (has_signs) {
+      if (count + 2 > kNormalizedBytes) return Outcome::General(RANKFEED_REASON_LENGTH);
+      if (const uint16_t mark = signs_.MarkOf(c); mark != 0) to[count++] = mark;
+    }
+    if (c == ' ') {
+      to[count++] = 0;
+    } else {
+      put(count++, codes[c]);
+    }
   }
   *elements = {to, count};
-  KeepElements(group, *elements);
   return {};
 }
 

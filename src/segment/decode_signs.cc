@@ -109,14 +109,15 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
   if (groups_.Begin(segment, begin) != begin) return Outcome::General(RANKFEED_REASON_CONTEXT);
   size_t end = begin + 1;
   while (end != segment.size() && !signs_.Has(segment[end])) ++end;
-  end = groups_.End({segment.data(), end}, begin + 1);
+  const CharacterGroups::Extent extent =
+      groups_.ExtentFrom({segment.data(), end}, begin, /*first=*/true);
+  end = extent.end;
   const std::string_view group{segment.data() + begin, end - begin};
   const KnownGroup known = FindGroup(group);
   std::span<const uint16_t> elements(known.elements, known.count);
   if (known.elements == nullptr) {
-    const rankfeed_reason reason = NotNormalizable(group);
-    if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
-    const Outcome outcome = NormalizeGroup(group, &elements);
+    if (extent.leaves) return Outcome::General(RANKFEED_REASON_CHARACTER);
+    const Outcome outcome = ReadGroup(group, extent.apart, &elements);
     if (outcome.kind != Kind::kSearch) return outcome;
   }
   if (!begins_word && (elements.empty() || !image::MarksSign(elements[0]))) {

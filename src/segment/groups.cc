@@ -74,11 +74,12 @@ bool CharacterGroups::Vanishes(uint32_t info) const {
 uint32_t CharacterGroups::FactsOf(char32_t c) const {
   const uint32_t info = model_.segment.char_info[c];
   // No key of SentencePiece's charsmap goes on with it, and no step looks at what another made.
-  if (!model_.huggingface()) return (info & image::kCharMarks) == 0 ? kBegins : 0;
+  const uint32_t leaves = (info & image::kCharGeneralPath) != 0 ? kLeaves : 0;
+  if (!model_.huggingface()) return ((info & image::kCharMarks) == 0 ? kBegins : 0) | leaves;
   const bool vanishes = Vanishes(info);
   const bool begins = (info & image::kCharMarks) == 0 && !vanishes && BeginsCluster(c);
   return ((info & image::kCharNormalizes) != 0 ? kChanges : 0u) | (vanishes ? kVanishes : 0u) |
-         (begins ? kBegins : 0u);
+         (begins ? kBegins : 0u) | leaves;
 }
 
 bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
@@ -164,36 +165,25 @@ uint32_t CharacterGroups::Front(std::string_view segment, size_t at) const {
 }
 
 // As EndsBefore at one place behind the other, with what it would look back at in the hand.
-size_t CharacterGroups::EndFrom(std::string_view segment, size_t begin) const {
+CharacterGroups::Extent CharacterGroups::ExtentFrom(std::string_view segment, size_t begin,
+                                                    bool first) const {
+  if (begin == segment.size()) return {begin, false, false};
+  utf8::Decoded c = utf8::DecodeInline(segment, begin);
+  uint32_t facts = Facts(c.code_point), all = facts;
+  bool apart = (facts & kBegins) != 0 && c.valid;
+  if ((facts & kBegins) == 0 && !first) return {begin, false, false};
   Behind behind;
-  for (size_t at = begin; at < segment.size();) {
-    const utf8::Decoded c = utf8::DecodeInline(segment, at);
-    const uint32_t facts = Facts(c.code_point);
-    const bool may_begin = (facts & kBegins) != 0;
-    if (at == begin ? !may_begin : may_begin && behind.MayEnd()) return at;
+  behind.Go(facts);
+  size_t at = begin + c.size;
+  for (; at < segment.size(); at += c.size) {
+    c = utf8::DecodeInline(segment, at);
+    facts = Facts(c.code_point);
+    if ((facts & kBegins) != 0 && behind.MayEnd()) break;
     behind.Go(facts);
-    at += c.size;
+    all |= facts;
+    apart &= c.valid;
   }
-  return segment.size();
-}
-
-bool CharacterGroups::IsApart(std::string_view group) const {
-  Behind behind;
-  for (size_t at = 0; at < group.size();) {
-    const utf8::Decoded c = utf8::DecodeInline(group, at);
-    const uint32_t facts = Facts(c.code_point);
-    const bool may_begin = (facts & kBegins) != 0;
-    if (!c.valid || (at == 0 ? !may_begin : may_begin && behind.MayEnd())) return false;
-    behind.Go(facts);
-    at += c.size;
-  }
-  return behind.MayEnd();
-}
-
-size_t CharacterGroups::End(std::string_view segment, size_t at) const {
-  while (at < segment.size() && !EndsBefore(segment, at))
-    at += utf8::DecodeInline(segment, at).size;
-  return at;
+  return {at, (all & kLeaves) != 0, apart && behind.MayEnd()};
 }
 
 }  // namespace rankfeed::segment

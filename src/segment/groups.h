@@ -42,8 +42,6 @@ class CharacterGroups {
   bool known() const { return known_; }
   // Of the group that the character at `at` is in, its begin. O(group).
   size_t Begin(std::string_view segment, size_t at) const;
-  // Its end, where a character of it ends at `at`.
-  size_t End(std::string_view segment, size_t at) const;
   // Whether a group may end before the character at `at`, which is not the first.
   bool EndsBefore(std::string_view segment, size_t at) const;
   // The same, with more of what comes before: kApart if a group may end there, and kEndsWord if a
@@ -51,18 +49,20 @@ class CharacterGroups {
   // at its end, not ASCII; or kSeparated, if that is a separator.
   enum : uint32_t { kApart = 1, kEndsWord = 2, kSeparated = 4 };
   uint32_t Front(std::string_view segment, size_t at) const;
-  // The end of the group that begins at `begin`, not the first; that itself if none begins there,
-  // whatever comes before.
-  size_t EndFrom(std::string_view segment, size_t begin) const;
+  // The group that begins at `begin`. first: one does begin there.
+  struct Extent {
+    size_t end;   // `begin` if none begins there whatever comes before
+    bool leaves;  // a character of it is one of kCharGeneralPath
+    // Its characters are one group wherever groups may begin with the first and with the one behind
+    // the last, whatever else is around them.
+    bool apart;
+  };
+  Extent ExtentFrom(std::string_view segment, size_t begin, bool first = false) const;
 
   // Whether a group may begin with the character at `at`, as far as that tells.
   bool MayBegin(std::string_view segment, size_t at) const {
     return (Facts(utf8::CodePointAt(segment, at)) & kBegins) != 0;
   }
-  // Whether these characters are one group wherever groups may begin with the first and with the
-  // one behind the last, whatever else is around them.
-  bool IsApart(std::string_view group) const;
-
   // What is left of a group, as text, where that is what each of some of its characters is on its
   // own: the charsmap takes clusters apart, or puts what their first character becomes in their
   // place. Writes CharInfo of those, kMaxAlone at most; returns how many, 0 if it is not so.
@@ -75,8 +75,8 @@ class CharacterGroups {
   bool Vanishes(uint32_t info) const;
 
   // What is asked of characters again and again: whether a group may begin with one (kBegins), it
-  // goes through the normalizer (kChanges), or it vanishes.
-  static constexpr uint32_t kBegins = 1, kChanges = 2, kVanishes = 4, kFactBits = 3;
+  // goes through the normalizer (kChanges), it vanishes, or it leaves the fast road (kLeaves).
+  static constexpr uint32_t kBegins = 1, kChanges = 2, kVanishes = 4, kLeaves = 8, kFactBits = 4;
   // Characters that vanish in a row, behind which it is not asked what else stands there.
   static constexpr uint32_t kMaxVanishing = 8;
   // What a place is behind, from character to character.

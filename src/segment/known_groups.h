@@ -25,7 +25,7 @@ class GroupTable {
   struct Entry {
     char group[kMaxGroup];
     uint8_t count;
-    bool apart;  // CharacterGroups::IsApart
+    bool apart;  // CharacterGroups::Extent
     uint16_t codes[kMaxCodes];
   };
   struct Memory {

@@ -212,10 +212,19 @@ class ScoreLedger {
       do {
         if (begin == known_to_) return;
         --begin;
-      } while (!model_.piece(static_cast<uint32_t>(sink.ids[begin])).starts_with("\xe2\x96\x81"));
+      } while (!BeginsWord(sink.ids[begin]));
     }
     known_to_ = begin;
     score_ = 0;
+  }
+
+  // Whether the token's piece begins with U+2581. Not starts_with, which is a call.
+  bool BeginsWord(int32_t id) const {
+    const size_t begin = model_.id_pieces[static_cast<uint32_t>(id)];
+    const size_t end = model_.id_pieces[static_cast<uint32_t>(id) + 1];
+    if (end < begin + 3 || end > model_.strings.size()) return false;
+    const char* const piece = model_.strings.data() + begin;
+    return piece[0] == '\xe2' && piece[1] == '\x96' && piece[2] == '\x81';
   }
 
   bool HasRoomToNote() const {

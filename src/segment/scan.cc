@@ -270,7 +270,7 @@ bool SegmentScanner::BoundaryForbiddenBeside(size_t at, bool before) const {
 bool SegmentScanner::BoundaryForbiddenByMarks(size_t at, bool before) const {
   const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
   if (!before) {
-    const utf8::Decoded c = utf8::Decode(text_, at);
+    const utf8::Decoded c = utf8::DecodeInline(text_, at);
     return !c.valid || (char_info[c.code_point] & image::kCharNoBoundary) != 0;
   }
   // Behind marks that the character before them swallows comes what that one becomes. mark: the one
@@ -279,7 +279,7 @@ bool SegmentScanner::BoundaryForbiddenByMarks(size_t at, bool before) const {
   for (size_t end = at; end != 0;) {
     size_t begin = end - 1;
     while (begin > 0 && end - begin < 4 && utf8::IsContinuation(text_[begin])) --begin;
-    const utf8::Decoded c = utf8::Decode(text_, begin);
+    const utf8::Decoded c = utf8::DecodeInline(text_, begin);
     if (!c.valid || begin + c.size != end) return true;
     if (mark != 0 && at - begin >= normalize::kWholeClusterBytes) break;  // nothing is swallowed
     const uint32_t info = char_info[c.code_point];

@@ -44,7 +44,7 @@ class Symbols {
   }
 
  private:
-  Answer FindEndAt(std::string_view text, size_t at) const {
+  [[gnu::noinline]] Answer FindEndAt(std::string_view text, size_t at) const {
     const size_t end = at + utf8::Decode(text, at).size;
     Answer answer = Answer::kNo;
     for (size_t begin = end - std::min(end, most_bytes_); begin < at; ++begin) {

@@ -168,6 +168,39 @@ TEST_P(HfPunctuation, EveryShortText) {
               static_cast<unsigned long long>(roads[RANKFEED_REASON_NONE].texts), 2 * texts.size());
 }
 
+// A letter that a Split looks for may become another, or another may become it.
+TEST(HfLetters, EveryShortText) {
+  for (const char* normalizer : {R"({"type":"Lowercase"})",
+                                 R"({"type":"Replace","pattern":{"String":"a"},"content":"b"})",
+                                 R"({"type":"Replace","pattern":{"String":"b"},"content":"a"})"}) {
+    for (const char* letter : {"a", "A"}) {
+      for (const char* behavior : {"Isolated", "Contiguous", "MergedWithPrevious"}) {
+        const std::string file =
+            std::string(R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[],)") +
+            R"("normalizer":{"type":"Sequence","normalizers":[)" + normalizer +
+            R"(,{"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "}]},)" +
+            R"("pre_tokenizer":{"type":"Sequence","pretokenizers":[)" +
+            R"({"type":"Split","pattern":{"String":")" + letter + R"("},"behavior":")" + behavior +
+            R"(","invert":false},)" +
+            R"({"type":"Metaspace","replacement":"\u2581","prepend_scheme":"always","split":true}]},)" +
+            R"("post_processor":null,"decoder":null,"model":{"type":"Unigram","unk_id":0,"byte_fallback":false,)" +
+            R"("vocab":[["<unk>",0],["\u2581",-2],["a",-1.5],["\u2581a",-2.5],["b",-2],["ab",-2.75],["A",-2]]}})";
+        const reference::HfPipeline plain(file);
+        TestEngine fast(file, 64, 4096), general(file, 64, 0);
+        ASSERT_EQ(rankfeed_model_off_fast_road(fast.model()), nullptr) << file;
+        general.LeaveFastRoad();
+        for (const std::string& text : Sequences({"a", "A", "b", " ", ","}, 5)) {
+          const auto expected = plain.Encode(text, false);
+          ASSERT_TRUE(expected.has_value());
+          ASSERT_EQ(fast.Ids(text), std::vector<int32_t>(expected->begin(), expected->end()))
+              << Escape(text) << file;
+          ASSERT_EQ(fast.Encode(text), general.Encode(text)) << Escape(text) << file;
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Worlds, HfPunctuation,
                          ::testing::Range(uint32_t{0}, uint32_t{12 * std::size(kSplits)}));
 

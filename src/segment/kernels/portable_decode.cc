@@ -193,7 +193,7 @@ uint32_t DecodeMixed(const uint32_t* basic, const char* bytes, uint32_t size, ui
   size_t pos = static_cast<size_t>(
       DecodeThree<0x800, 0x10000>(basic, bytes, bytes + size, &to, &previous) - bytes);
   while (pos < size) {
-    const utf8::Decoded c = utf8::Decode({bytes, size}, pos);
+    const utf8::Decoded c = utf8::DecodeInline({bytes, size}, pos);
     if (!c.valid || c.size > 3) return 0;
     const uint32_t info = basic[c.code_point];
     if (!Follows(info, previous)) return 0;
