@@ -37,7 +37,8 @@ inline const OpenModel& TheModel() {
   return *model;
 }
 
-// Words of those letters, each behind a U+2581, which texts in pieces are cut at.
+// Words of those letters, each behind a U+2581, which texts in pieces are cut at, with tokens that are
+// looked for in normalized text.
 inline const OpenModel& TheWordModel() {
   static const std::unique_ptr<OpenModel> model = [] {
     std::string file = kPairFile;
@@ -47,6 +48,10 @@ inline const OpenModel& TheWordModel() {
     replace(R"("pre_tokenizer":null)", R"("pre_tokenizer":{"type":"Metaspace","replacement":"\u2581",
         "prepend_scheme":"always","split":true})");
     replace(R"(["h",-1])", R"(["h",-1],["\u2581",-1])");
+    replace(R"("added_tokens":[])",
+            R"("added_tokens":[{"id":20,"content":"ab","single_word":false,"lstrip":true,"rstrip":false,
+            "normalized":true,"special":false},{"id":21,"content":"hc","single_word":true,"lstrip":false,
+            "rstrip":true,"normalized":true,"special":false}])");
     rankfeed_builder_error error;
     auto made = Compile(file, &error);
     if (made == nullptr) FUZZ_FAIL(error.message);

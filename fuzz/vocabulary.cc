@@ -334,6 +334,41 @@ std::string JsonString(std::string_view text) {
   return out + '"';
 }
 
+// Letters of which tokens are looked for in normalized text on the fast road.
+static std::vector<std::string> PlainLetters(const HfVocabulary& vocabulary) {
+  std::vector<std::string> letters;
+  for (const auto& [text, score] : vocabulary.pieces) {
+    if (text.starts_with("<")) continue;
+    for (const char c : text) {
+      if (c > ' ' && c < 0x7f) letters.emplace_back(1, c);
+    }
+  }
+  return letters;
+}
+
+// Added tokens of these letters, most of them looked for in normalized text; without letters others.
+static std::string DrawAdded(Input& in, const std::vector<std::string>& letters, size_t next_id,
+                             bool first) {
+  static const char* const kTokens[] = {"<s>", "</s>", "<mask>", "ab", "a", "<<s>>", "o b", "\u00e9"};
+  const bool words = !letters.empty();
+  std::set<std::string> seen;
+  std::string added;
+  for (size_t n = in.Below(4) + words; n > 0; --n) {
+    const std::string content =
+        words ? Word(in, letters, 1) + Word(in, letters, 3) : std::string(in.Pick(kTokens));
+    if (!seen.insert(content).second) continue;
+    added += (first ? "" : ",") + std::string("{\"id\":") + std::to_string(next_id++) +
+             ",\"content\":" + JsonString(content);
+    first = false;
+    added += std::string(",\"special\":") + Flag(!in.OneIn(3));
+    for (const char* flag : {"single_word", "lstrip", "rstrip"}) {
+      added += std::string(",\"") + flag + "\":" + Flag(in.OneIn(4));
+    }
+    added += std::string(",\"normalized\":") + Flag(in.OneIn(4) != words) + "}";
+  }
+  return added;
+}
+
 std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
   std::string normalizer = "null", pre_tokenizer = "null", added = "[", vocab = "[";
   std::optional<std::string> charsmap;
@@ -391,25 +426,22 @@ std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
                  R"({"type":"Replace","pattern":{"String":" "},"content":"\u2581"}]})";
     pre_tokenizer = R"({"type":"Split","pattern":{"String":"\n"},"behavior":"Contiguous","invert":false})";
   }
-  static const char* const kTokens[] = {"<s>", "</s>", "<mask>", "ab", "a", "<<s>>", "o b", "\u00e9"};
-  std::set<std::string> seen;
   size_t next_id = vocabulary.pieces.size();
   if (lines && !in.OneIn(4)) {
     added += "{\"id\":" + std::to_string(next_id++) +
              R"(,"content":"\n","special":false,"single_word":false,"lstrip":false,"rstrip":false,)"
              R"("normalized":false})";
   }
-  for (size_t n = in.Below(4); n > 0; --n) {
-    const std::string content = in.Pick(kTokens);
-    if (!seen.insert(content).second) continue;
-    added += (added.size() > 1 ? "," : "") + std::string("{\"id\":") + std::to_string(next_id++) +
-             ",\"content\":" + JsonString(content);
-    added += std::string(",\"special\":") + Flag(!in.OneIn(3));
-    for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"}) {
-      added += std::string(",\"") + flag + "\":" + Flag(in.OneIn(4));
-    }
-    added += "}";
+  const std::vector<std::string> letters = PlainLetters(vocabulary);
+  const bool words = !lines && !letters.empty() && in.OneIn(4);
+  if (words) {
+    static const char* const kNormalizers[] = {
+        "null", R"({"type":"Lowercase"})", R"({"type":"NFKC"})",
+        R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})"};
+    normalizer = in.Pick(kNormalizers);
+    pre_tokenizer = DrawMetaspace(in, normalizer == "null");
   }
+  added += DrawAdded(in, words ? letters : std::vector<std::string>(), next_id, added.size() == 1);
   for (const auto& [text, score] : vocabulary.pieces) {
     char number[40];
     std::snprintf(number, sizeof(number), "%.17g", score);

@@ -183,7 +183,8 @@ RANKFEED_API rankfeed_status rankfeed_encode_batch(rankfeed_encoder* encoder,
  * Bytes wait in the caller's window until their ids are settled, in parts of about 32 KiB, or of the
  * window if that is smaller. A part ends at one space or line feed (what the vocabulary's normalizer
  * makes a space) between two characters that do not depend on what is beside them, and not next to
- * what may be an added token. Text without any such place is limited to the size of the window. */
+ * what may be an added token, of the text or of what the normalizer makes of it. Text without any
+ * such place is limited to the size of the window. */
 typedef struct {
   uint32_t struct_size;
   uint32_t capacity;  /* tokens in input_ids */
@@ -196,13 +197,19 @@ typedef struct {
 /* Begins a text; one that was not ended is forgotten. options may be null (no flags). The encoder
  * keeps the window until the text has ended; at most max_text_bytes of it are used. Other calls with
  * this encoder may come in between.
- * Errors: ARGUMENT, STRUCT_SIZE; UNSUPPORTED: the vocabulary's pipeline is off the fast road, strips
- * the space that a part would begin with, has added tokens with "normalized": true or no piece
- * "U+2581", or the call asks for sp_extra, or for special tokens of a template that has more than one
- * text between them. O(1). */
+ * Errors: ARGUMENT, STRUCT_SIZE; UNSUPPORTED, where rankfeed_encode_begin_obstacle says why. O(1). */
 RANKFEED_API rankfeed_status rankfeed_encode_begin(rankfeed_encoder* encoder,
                                                    const rankfeed_encode_options* options,
                                                    char* window, uint32_t window_bytes);
+
+/* What keeps texts of this vocabulary, or with these options (nullable), from coming in pieces: that
+ * the pipeline is off the fast road, as rankfeed_model_off_fast_road says it, strips the space that a
+ * part would begin with, or has no piece U+2581; that the call asks for sp_extra, or for special tokens
+ * of a template that has several texts, or more than 16 of those in a row. Null: nothing, and for no
+ * encoder and options that no call takes. Static storage; words for people, which another version may
+ * change. O(1). */
+RANKFEED_API const char* rankfeed_encode_begin_obstacle(const rankfeed_encoder* encoder,
+                                                        const rankfeed_encode_options* options);
 
 /* Takes the next piece and writes the ids that are settled by it. On E_OUTPUT_SIZE nothing is lost:
  * use the ids, and call again with the rest of the piece (from consumed on) and room for `needed`. A

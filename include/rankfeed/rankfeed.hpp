@@ -292,9 +292,11 @@ class Encoder {
       window_.resize(window_bytes);
       const rankfeed_status status =
           rankfeed_encode_begin(encoder_, &options, window_.data(), window_bytes);
-      return detail::InWords(status, status == RANKFEED_E_UNSUPPORTED
-                                         ? "encoder: texts of this vocabulary cannot come in pieces"
-                                         : "encoder");
+      const char* const obstacle = rankfeed_encode_begin_obstacle(encoder_, &options);
+      if (status != RANKFEED_E_UNSUPPORTED || obstacle == nullptr) {
+        return detail::InWords(status, "encoder");
+      }
+      return Error{status, std::string("encoder: texts cannot come in pieces: ") + obstacle};
     });
   }
   Error EncodeFeed(std::string_view piece, std::vector<int32_t>* input_ids) {

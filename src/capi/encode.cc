@@ -207,6 +207,14 @@ rankfeed_status rankfeed_encode_begin(rankfeed_encoder* encoder,
                                window_bytes);
 }
 
+const char* rankfeed_encode_begin_obstacle(const rankfeed_encoder* encoder,
+                                           const rankfeed_encode_options* options) {
+  if (!Open(encoder) || CheckOptions(options, *encoder->model, kIdFlags) != RANKFEED_OK) {
+    return nullptr;
+  }
+  return rankfeed::encode::Stream::Obstacle(*encoder, options != nullptr ? *options : kNoOptions);
+}
+
 rankfeed_status rankfeed_encode_feed(rankfeed_encoder* encoder, rankfeed_text piece,
                                      rankfeed_stream_io* io) {
   TokenSink sink;

@@ -234,12 +234,9 @@ rankfeed_status rankfeed_model_get_info(const rankfeed_model* model, rankfeed_mo
 }
 
 const char* rankfeed_model_off_fast_road(const rankfeed_model* model) {
-  using namespace rankfeed::image;
   if (model == nullptr || model->magic != rankfeed::kModelMagic) return nullptr;
-  const FastRoadReason reason{model->config->fast_road_reason};
-  if (reason == FastRoadReason::kNone) return nullptr;
-  return AboutAnElement(reason) ? ElementOffTheFastRoad(model->config->fast_road_op)
-                                : FastRoadReasonName(reason);
+  return rankfeed::image::WhyOffTheFastRoad(model->config->fast_road_reason,
+                                            model->config->fast_road_op);
 }
 
 rankfeed_status rankfeed_model_id_to_piece(const rankfeed_model* model, uint32_t id,

@@ -16,6 +16,7 @@
 #include "segment/cuts.h"
 #include "segment/engine.h"
 #include "segment/kernels/kernels.h"
+#include "segment/normalized_tokens.h"
 
 namespace rankfeed {
 
@@ -70,8 +71,9 @@ struct rankfeed_encoder {
   rankfeed::general::Scratch general;
   rankfeed::segment::Scratch segment;
   rankfeed::segment::Isa isa = rankfeed::segment::ChosenIsa();
-  std::optional<rankfeed::segment::Cuts> cuts;  // where the model allows the fast road
-  // None where the model does not allow the fast road.
+  // None of these where the model does not allow the fast road.
+  std::optional<rankfeed::segment::NormalizedTokens> normalized_tokens;
+  std::optional<rankfeed::segment::Cuts> cuts;
   std::variant<std::monostate, rankfeed::segment::Engine<rankfeed::general::HuggingFaceArithmetic>,
                rankfeed::segment::Engine<rankfeed::general::HuggingFaceWholeArithmetic>,
                rankfeed::segment::Engine<rankfeed::general::SentencePieceArithmetic>,

@@ -6,17 +6,28 @@
 
 #include "encode/encoder.h"
 #include "encode/text_encoder.h"
+#include "image/fast_road.h"
 
 namespace rankfeed::encode {
+
+const char* Stream::Obstacle(const rankfeed_encoder& encoder,
+                             const rankfeed_encode_options& options) {
+  if (encoder.engine.index() == 0) {
+    const image::Config& config = *encoder.model->config;
+    const char* const why = image::WhyOffTheFastRoad(config.fast_road_reason, config.fast_road_op);
+    return why != nullptr ? why : "no fast road";
+  }
+  if (!encoder.cuts->any()) return encoder.cuts->obstacle();
+  if (options.sp_extra[0] != 0) return "sp_extra";
+  const bool special = (options.flags & RANKFEED_ADD_SPECIAL_TOKENS) != 0;
+  if (!special || encoder.around.all) return nullptr;
+  return "special tokens of a template with several texts, or more than 16 of them in a row";
+}
 
 rankfeed_status Stream::Begin(rankfeed_encoder& encoder, const rankfeed_encode_options& options,
                               char* window, uint32_t window_bytes) {
   window_ = nullptr;
-  const bool special = (options.flags & RANKFEED_ADD_SPECIAL_TOKENS) != 0;
-  if (encoder.engine.index() == 0 || !encoder.cuts->any() || options.sp_extra[0] != 0 ||
-      (special && !encoder.around.all)) {
-    return RANKFEED_E_UNSUPPORTED;
-  }
+  if (Obstacle(encoder, options) != nullptr) return RANKFEED_E_UNSUPPORTED;
   *this = Stream();
   window_ = window;
   capacity_ = std::min(window_bytes, encoder.limits.max_text_bytes);
@@ -44,7 +55,7 @@ rankfeed_status Stream::Feed(rankfeed_encoder& encoder, std::string_view piece, 
       if (size_ >= enough) {
         cut_ = encoder.cuts->FindLast({window_, size_}, looked_at_, size_);
         // What was looked at does not change, but for a character that is not whole yet.
-        looked_at_ = size_ - std::min(size_, segment::Cuts::kBehind);
+        looked_at_ = size_ - std::min(size_, encoder.cuts->looked_at());
       }
     }
     if (cut_ != segment::Cuts::kNone) {

@@ -16,7 +16,12 @@ namespace rankfeed::encode {
 
 class Stream {
  public:
-  // A text begins; the window must stay until its end. Errors: UNSUPPORTED.
+  // What keeps texts from coming in pieces, in words for people: an element of the vocabulary's
+  // file or an option of the call. Null: nothing.
+  static const char* Obstacle(const rankfeed_encoder& encoder,
+                              const rankfeed_encode_options& options);
+
+  // A text begins; the window must stay until its end. Errors: UNSUPPORTED (an obstacle).
   rankfeed_status Begin(rankfeed_encoder& encoder, const rankfeed_encode_options& options,
                         char* window, uint32_t window_bytes);
 

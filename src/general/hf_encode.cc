@@ -45,6 +45,7 @@ class KnownSplits {
 
   struct Tokens {
     uint32_t first, last;  // in the sink; none if equal
+    double score;          // behind them
   };
 
   void Clear() { std::fill(std::begin(entries_), std::end(entries_), Entry{}); }
@@ -63,7 +64,7 @@ class KnownSplits {
     Entry& entry = entries_[HashEnds(size, front, back) >> (64 - kBits)];
     const bool same =
         entry.end - entry.begin == size && std::memcmp(text.data() + entry.begin, split, size) == 0;
-    if (!same) entry = {begin, end, {0, 0}};
+    if (!same) entry = {begin, end, {0, 0, 0}};
     return &entry.tokens;
   }
 
@@ -208,12 +209,15 @@ class Encoder {
       std::copy_n(splits.begin, splits.count, scratch_.split_begin);
       std::copy_n(splits.end, splits.count, scratch_.split_end);
     }
-    const bool remember = splits.count >= kManySplits && !offsets_;
+    // What is remembered holds at one score.
+    split_start_ = start_;
+    const bool remember = splits.count >= kManySplits && !offsets_ && start_ == 0;
     if (remember) known_.Clear();
     for (uint32_t i = 0; i < splits.count; ++i) {
       const uint32_t b = scratch_.split_begin[i], e = scratch_.split_end[i];
       if ((b & kTokenSplit) != 0) {
         PushMark(e, b & ~kTokenSplit);
+        split_start_ = end_score_ = 0;
       } else if (const rankfeed_status status = remember ? SplitOnce(b, e) : Split(b, e)) {
         return status;
       }
@@ -228,11 +232,12 @@ class Encoder {
       for (uint32_t i = tokens->first; i < tokens->last; ++i) {
         sink_.Push(static_cast<uint32_t>(sink_.ids[i]), 0, 0);
       }
+      end_score_ = tokens->score;
       return RANKFEED_OK;
     }
     const uint32_t first = sink_.count;
     const rankfeed_status status = Split(begin, end);
-    if (sink_.count <= sink_.capacity) *tokens = {first, sink_.count};
+    if (sink_.count <= sink_.capacity) *tokens = {first, sink_.count, end_score_};
     return status;
   }
 
@@ -293,7 +298,7 @@ class Encoder {
   rankfeed_status Split(uint32_t begin, uint32_t end) {
     const std::string_view split = buffers_.in().view(begin, end);
     const general::Lattice& lattice = scratch_.lattice;
-    bool needs_unknown = BestPathHuggingFace(model_, split, start_, lattice);
+    bool needs_unknown = BestPathHuggingFace(model_, split, split_start_, lattice);
     if (escape_special_ || refuse_special_) {
       if (const rankfeed_status status = GuardPath(begin, end, &needs_unknown)) return status;
     }
@@ -325,7 +330,7 @@ class Encoder {
       const uint32_t id = lattice.value[e];
       if (!IsSpecial(id)) continue;
       if (refuse_special_) return RefuseNormalized(id, begin + b, begin + e);
-      *needs_unknown = BestPathWithoutSpecials(model_, split, start_, lattice);
+      *needs_unknown = BestPathWithoutSpecials(model_, split, split_start_, lattice);
       return RANKFEED_OK;
     }
     return RANKFEED_OK;
@@ -402,7 +407,9 @@ class Encoder {
   static constexpr uint32_t kManySplits = 16;
   KnownSplits known_;
   uint32_t stretch_begin_ = 0, stretch_end_ = 0;
-  double start_ = 0, end_score_ = 0;  // before a split, and behind the last one
+  // Scores: before the stretch, before a split, and behind the last one. An added token between
+  // splits ends what went on from before the stretch.
+  double start_ = 0, split_start_ = 0, end_score_ = 0;
 };
 
 }  // namespace

@@ -289,15 +289,16 @@ rankfeed_status Encode(const Model& model, const LongScratch& scratch, const Lon
   TokensOf tokens(model, stretch.specials, offsets, sink);
   LongSearch<HuggingFaceArithmetic, HfChain<kPlaces>, TokensOf> search(model, scratch, stream,
                                                                        tokens);
+  double start = score->before;
   while (search.More()) {
     offsets.SetStage(search.stream());
     if (HfChain<kPlaces>::IsAdded(search.next())) {
       search.Skip();
+      start = score->after = 0;
       if (const rankfeed_status status = tokens.PushAdded(search.stream().added())) return status;
       continue;
     }
-    const rankfeed_status status =
-        EncodeWord(model, search, tokens, score->before, stretch.specials);
+    const rankfeed_status status = EncodeWord(model, search, tokens, start, stretch.specials);
     if (status == RANKFEED_E_SPECIAL_IN_TEXT) *refused = tokens.refused();
     if (status != RANKFEED_OK) return status;
     score->after = search.score();

@@ -113,4 +113,11 @@ constexpr const char* ElementOffTheFastRoad(uint32_t op) {
   }
 }
 
+// The two together, of an image; null where texts take the fast road.
+constexpr const char* WhyOffTheFastRoad(uint32_t reason, uint32_t op) {
+  const FastRoadReason of{reason};
+  if (of == FastRoadReason::kNone) return nullptr;
+  return AboutAnElement(of) ? ElementOffTheFastRoad(op) : FastRoadReasonName(of);
+}
+
 }  // namespace rankfeed::image

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "base/utf8.h"
+#include "image/fast_road.h"
 #include "segment/exactness.h"
-#include "segment/normalized_tokens.h"
-#include "unicode/properties.h"
+#include "segment/spans.h"
 
 namespace rankfeed::segment {
 namespace {
@@ -20,33 +20,29 @@ bool KeepsSeparator(const Model& model) {
   return (rules & image::kPrependRules) != 0 && (rules & image::kSpaceEndsWord) == 0;
 }
 
-// Whether the ids of a text are those of the parts that it is cut into.
-bool PartsMakeText(const Model& model) {
+// Why the ids of a text may not be those of the parts that it is cut into; null if they are.
+const char* ObstacleOf(const Model& model) {
   const uint32_t rules = model.segment.config->rules;
   // A part keeps the separator it begins with where only that makes a U+2581, and must not lose it.
-  if (KeepsSeparator(model) && (rules & image::kStripLeft) != 0) return false;
-  // Such tokens are looked for in what a whole stretch becomes.
-  if (!NormalizedTokens(model).empty()) return false;
-  if (ScoreSumsOf(model) == ScoreSums::kFloat64Words) return true;
+  if (KeepsSeparator(model) && (rules & image::kStripLeft) != 0) {
+    return model.huggingface() ? "normalizer, Strip, with a Metaspace that is not \"always\""
+                               : "add_dummy_prefix=false and remove_extra_whitespaces=true";
+  }
+  if (ScoreSumsOf(model) == ScoreSums::kFloat64Words) return nullptr;
   // Unknown characters on both sides would be one token if U+2581 were unknown too.
-  return model.IsPieceCode(model.segment.config->space_code);
-}
-
-// Whether a character is itself, or another one, in any company of such and of separators, and at
-// the ends of a text, which may lose white space.
-bool StandsAlone(const Model& model, const utf8::Decoded& c) {
-  constexpr uint32_t kCode = image::kCharCodeMask | image::kCharUnknown | image::kCharBases;
-  return c.valid && (model.segment.char_info[c.code_point] & ~kCode) == 0 &&
-         !unicode::IsWhiteSpace(c.code_point);
+  const bool known = model.IsPieceCode(model.segment.config->space_code);
+  return known ? nullptr : image::FastRoadReasonName(image::FastRoadReason::kMetaspaceNoPiece);
 }
 
 }  // namespace
 
-Cuts::Cuts(const Model& model, const general::AddedTokenFilter& filter)
+Cuts::Cuts(const Model& model, const general::AddedTokenFilter& filter,
+           const NormalizedTokens& normalized_tokens)
     : model_(model),
       filter_(filter),
+      normalized_tokens_(normalized_tokens),
       signs_(model),
-      any_(PartsMakeText(model)),
+      obstacle_(ObstacleOf(model)),
       keeps_separator_(KeepsSeparator(model)) {
   const image::SegmentConfig& config = *model.segment.config;
   std::memcpy(separators_.low, config.separators, sizeof(separators_.low));
@@ -72,11 +68,14 @@ bool Cuts::At(std::string_view text, uint32_t at) const {
   if (at == 0 || at + 1 >= text.size() || (keeps_separator_ && text[at] != ' ')) return false;
   const size_t before = utf8::Previous(text, at);
   const utf8::Decoded last = utf8::Decode(text, before), next = utf8::Decode(text, at + 1);
-  if (before + last.size != at || !StandsAlone(model_, last) || !StandsAlone(model_, next)) {
+  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
+  if (before + last.size != at || !StandsAlone(last, char_info[last.code_point]) ||
+      !StandsAlone(next, char_info[next.code_point])) {
     return false;
   }
   if (IsSeparator(text[before]) || IsSeparator(text[at + 1])) return false;
   if (signs_.Has(text[at + 1])) return false;  // it may make a word
+  if (!normalized_tokens_.empty() && normalized_tokens_.MayTouch(text, at)) return false;
   // Nor does an added token begin behind it, or right in front so that it may reach over it.
   if (model_.added_raw.empty()) return true;
   const uint32_t begin = at - std::min(at, model_.max_added_bytes + 1);

@@ -21,15 +21,15 @@ constexpr uint32_t kGoal = PathSearch::kCapacity * 7 / 8;
 
 template <class Arithmetic>
 Engine<Arithmetic>::Engine(const Model& model, const KernelTable& kernels,
-                           const ByteSet& stop_bytes, const Cuts& cuts, Scratch& scratch)
+                           const ByteSet& stop_bytes, const NormalizedTokens& normalized_tokens,
+                           const Cuts& cuts, Scratch& scratch)
     : model_(model),
       rule_(model, model.segment.config->cost_unit),
-      normalized_tokens_(model),
       classes_(SegmentScanner::ClassesOf(*model.segment.config, stop_bytes,
-                                         normalized_tokens_.first_bytes())),
-      queue_(model, kernels, classes_, scratch.queue, normalized_tokens_, cuts),
+                                         normalized_tokens.first_bytes())),
+      queue_(model, kernels, classes_, scratch.queue, normalized_tokens, cuts),
       look_up_(model, kernels, scratch.look_up),
-      spans_(model, kernels, normalized_tokens_, scratch.spans),
+      spans_(model, kernels, normalized_tokens, scratch.spans),
       emitter_(model, kernels, rule_, spans_, look_up_, scratch.emit) {}
 
 template <class Arithmetic>

@@ -106,7 +106,7 @@ class Engine {
  public:
   // For the life of an encoder; what is passed must stay. stop_bytes: AddedTokenFilter's.
   Engine(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes,
-         const Cuts& cuts, Scratch& scratch);
+         const NormalizedTokens& normalized_tokens, const Cuts& cuts, Scratch& scratch);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -144,7 +144,6 @@ class Engine {
 
   const Model& model_;
   const ExactnessRule rule_;
-  const NormalizedTokens normalized_tokens_;
   const ByteClasses classes_;
   SegmentQueue queue_;
   LookUp look_up_;

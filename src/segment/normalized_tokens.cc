@@ -72,10 +72,9 @@ NormalizedTokens::Answer NormalizedTokens::StepByte(uint8_t byte, Place* place) 
 // Tokens hold nothing that is not ASCII, and no spaces, but those may be dropped.
 NormalizedTokens::Answer NormalizedTokens::StepCode(uint32_t code, Place* place) const {
   if (code == 0 || image::MarksSign(code)) return Answer::kYes;
-  if (code >= code_count_) return Answer::kNo;
-  const uint8_t byte = ascii_[code % kCodeSlots];
+  const uint8_t byte = AsciiOf(code);
   if (byte == kSeveral) return Answer::kYes;
-  return byte != 0 && codes_[byte] == code ? StepByte(byte, place) : Answer::kNo;
+  return byte != 0 ? StepByte(byte, place) : Answer::kNo;
 }
 
 NormalizedTokens::Answer NormalizedTokens::StepCodes(std::span<const uint16_t> codes,
@@ -121,6 +120,57 @@ bool NormalizedTokens::MayGoOn(std::string_view text) const {
     at += c.size;
   }
   return false;
+}
+
+bool NormalizedTokens::IsToken(const uint8_t* begin, const uint8_t* end) const {
+  Place place{tokens_.root()};
+  Answer answer = Answer::kNo;
+  for (; begin != end; ++begin) {
+    answer = StepByte(*begin, &place);
+    if (answer == Answer::kNo) return false;
+  }
+  return answer == Answer::kYes;
+}
+
+// Whether one may end at `at`, where a separator stands: the characters before it, as long as each
+// stands alone. Of those that are read with others it is not told.
+bool NormalizedTokens::MayEndAt(std::string_view text, size_t at) const {
+  uint8_t bytes[kCharactersBefore];
+  uint8_t *const end = bytes + kCharactersBefore, *begin = end;
+  while (at != 0 && end - begin != most_bytes_) {
+    const size_t previous = utf8::Previous(text, at);
+    const utf8::Decoded c = utf8::Decode(text, previous);
+    if (previous + c.size != at) return true;
+    if (c.code_point < 0x80 && separators_.Has(static_cast<uint8_t>(c.code_point))) return false;
+    const uint32_t info = char_info_[c.code_point];
+    if (!StandsAlone(c, info)) return true;
+    const uint8_t byte = AsciiOf(info & image::kCharCodeMask);
+    if (byte == 0 || (begin == end && byte != kSeveral && !lasts_.Has(byte))) return false;
+    if (byte == kSeveral || begin == bytes) return true;
+    *--begin = byte;
+    if (IsToken(begin, end)) return true;
+    at = previous;
+  }
+  return false;
+}
+
+// Whether one may begin at `at`, behind a separator. A character is known with the one behind it,
+// which may change it.
+bool NormalizedTokens::MayBeginAt(std::string_view text, size_t at) const {
+  Place place{tokens_.root()};
+  utf8::Decoded c = utf8::Decode(text, at);
+  for (uint32_t n = 0; n < kCharactersAhead; ++n) {
+    at += c.size;
+    if (!StandsAlone(c, char_info_[c.code_point]) || at >= text.size()) return true;
+    const utf8::Decoded next = utf8::Decode(text, at);
+    const bool ends =
+        next.code_point < 0x80 && separators_.Has(static_cast<uint8_t>(next.code_point));
+    if (!ends && !StandsAlone(next, char_info_[next.code_point])) return true;
+    const Answer answer = StepCode(char_info_[c.code_point] & image::kCharCodeMask, &place);
+    if (answer != Answer::kGoesOn || ends) return answer == Answer::kYes;
+    c = next;
+  }
+  return true;
 }
 
 }  // namespace rankfeed::segment

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // segment/normalized_tokens.h: whether a text may hold an added token that is looked for in
-// normalized text ("normalized": true). Only for those of two and more ASCII characters
-// (builder/segment_tables.cc).
+// normalized text ("normalized": true), or have one next to a separator. Only for those of two and
+// more ASCII characters (builder/segment_tables.cc).
 //
 // A text is followed character by character to what it normalizes to, as long as that is told
 // without the neighbours; where it is not, the answer is yes. Characters that become what a token
@@ -35,15 +35,14 @@ class NormalizedTokens {
     }
     constexpr uint32_t kCodeOnly = image::kCharCodeMask | image::kCharBases | image::kCharMarks |
                                    image::kCharNoBoundary | image::kCharUnknown;
-    ByteSet separators;
-    std::memcpy(separators.low, model.segment.config->separators, sizeof(separators.low));
+    std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
     for (uint8_t b = 0; b < 128; ++b) {
       const uint32_t info = model.segment.char_info[b];
       if ((info & (image::kCharSpace | image::kCharExpands)) == image::kCharSpace) {
         becomes_[b] = ' ';
       }
       // One that stays for what makes a U+2581 of it.
-      if (b == ' ' && separators.Has(b) && (info & ~kCodeOnly) == 0) becomes_[b] = ' ';
+      if (b == ' ' && separators_.Has(b) && (info & ~kCodeOnly) == 0) becomes_[b] = ' ';
       for (uint8_t to = 1; to < 128 && (info & ~kCodeOnly) == 0; ++to) {
         if (model.codes[to] != 0 && model.codes[to] == (info & image::kCharCodeMask)) {
           becomes_[b] = to;
@@ -58,6 +57,11 @@ class NormalizedTokens {
       if (becomes_[b] == 0 || !begins_[becomes_[b]]) continue;
       first_bytes_.Add(b);
       only_first_ = only_first_ == 0 ? b : kSeveral;
+    }
+    for (const image::AddedToken& token : model.added_tokens) {
+      const bool counts = (token.flags & image::kNormalized) != 0;
+      const std::string_view text = counts ? model.text(token.normalized) : std::string_view();
+      if (!text.empty()) lasts_.Add(static_cast<uint8_t>(text.back()));
     }
     for (uint8_t b = 0; b < 128; ++b) {
       if (MayComeSecond(b)) seconds_.Add(b);
@@ -75,10 +79,25 @@ class NormalizedTokens {
   // False only if none occurs in a text. O(text bytes * longest token) at worst.
   bool MayOccurIn(std::string_view text) const;
 
+  // Whether one may end right before the separator at `at` of a text, or begin right behind it. The
+  // text may be cut off: more than kBytesAhead behind the separator change no answer. O(1).
+  static constexpr uint32_t kCharactersAhead = 16, kBytesAhead = 4 * (kCharactersAhead + 1);
+  bool MayTouch(std::string_view text, size_t at) const {
+    return MayEndAt(text, at) || MayBeginAt(text, at + 1);
+  }
+
  private:
+  static constexpr uint32_t kCharactersBefore = 32;  // a separator, that are looked at
+
   bool Begins(uint8_t byte) const;
   // Whether one has it second.
   bool MayComeSecond(uint8_t byte) const;
+
+  // The ASCII character of a code; 0: of another one, kSeveral: that is not told.
+  uint8_t AsciiOf(uint32_t code) const {
+    const uint8_t byte = code < code_count_ ? ascii_[code % kCodeSlots] : uint8_t{0};
+    return byte == 0 || byte == kSeveral || codes_[byte] == code ? byte : uint8_t{0};
+  }
 
   bool NoneGoesOn(const char* at, const char* end) const;
   // A place in a token: behind so many of its bytes.
@@ -92,6 +111,9 @@ class NormalizedTokens {
   Answer StepCodes(std::span<const uint16_t> codes, Place* place) const;
   Answer StepCharacter(std::string_view text, uint32_t info, size_t size, Place* place) const;
   bool MayGoOn(std::string_view text) const;
+  bool IsToken(const uint8_t* begin, const uint8_t* end) const;
+  bool MayEndAt(std::string_view text, size_t at) const;
+  bool MayBeginAt(std::string_view text, size_t at) const;
 
   const trie::View tokens_;
   const uint32_t most_bytes_;
@@ -105,6 +127,8 @@ class NormalizedTokens {
   bool begins_[128] = {};           // normalized bytes that some begin with
   uint8_t becomes_[128] = {};       // the ASCII character that a raw one is code for; 0: others
   ByteSet seconds_ = {};            // normalized bytes that some have second
+  ByteSet lasts_ = {};              // normalized bytes that some end with
+  ByteSet separators_ = {};
   ByteSet first_bytes_ = {}, second_bytes_ = {};
   uint8_t only_first_ = 0;  // of first_bytes_, if there is one; 0: none
   bool empty_ = true;

@@ -11,6 +11,7 @@
 #include "image/format.h"
 #include "segment/key.h"
 #include "segment/slack.h"
+#include "unicode/properties.h"
 
 namespace rankfeed::segment {
 
@@ -34,6 +35,13 @@ inline bool Follows(uint32_t info, uint32_t previous) {
   constexpr uint32_t kNotOne =
       image::kCharNormalizes | image::kCharGeneralPath | image::kCharSpace | image::kCharExpands;
   return (info & (kNotOne | image::JoiningMarks(previous))) == 0;
+}
+
+// Whether a character is itself, or another one, in any company of such and of separators, and at
+// the ends of a text, which may lose white space.
+inline bool StandsAlone(const utf8::Decoded& c, uint32_t info) {
+  constexpr uint32_t kCode = image::kCharCodeMask | image::kCharUnknown | image::kCharBases;
+  return c.valid && (info & ~kCode) == 0 && !unicode::IsWhiteSpace(c.code_point);
 }
 
 // Where short segments are decoded to, one span each: codes and spans are appended up to limits

@@ -294,6 +294,15 @@ TEST(LongPath, SentencePiecePathsThatNeverMeet) {
   }
 }
 
+// Those that split at white space or not at all, and more.
+std::vector<std::string> PreTokenizers(const std::vector<std::string>& more) {
+  std::vector<std::string> all = {"null",           hf_test::kAlways, hf_test::kFirst,
+                                  hf_test::kNever,  hf_test::kWhole,  hf_test::kWords,
+                                  R"({"type":"Whitespace"})"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 // Elements that no form of the fast road has.
 TEST(LongPath, OtherElements) {
   const char* const normalizers[] = {
@@ -302,15 +311,9 @@ TEST(LongPath, OtherElements) {
       R"({"type":"Sequence","normalizers":[{"type":"Strip","strip_left":true,"strip_right":true},{"type":"Replace","pattern":{"Regex":"b{3,}"},"content":""},{"type":"Strip","strip_left":false,"strip_right":true}]})",
       R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"StripAccents"},{"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "}]})",
       R"({"type":"Sequence","normalizers":[{"type":"NFKD"},{"type":"NFC"},{"type":"Nmt"}]})"};
-  std::vector<std::string> pre_tokenizers = {"null",
-                                             hf_test::kAlways,
-                                             hf_test::kFirst,
-                                             hf_test::kNever,
-                                             hf_test::kWhole,
-                                             hf_test::kWords,
-                                             R"({"type":"Whitespace"})",
-                                             R"({"type":"Digits","individual_digits":true})",
-                                             R"({"type":"Digits","individual_digits":false})"};
+  std::vector<std::string> pre_tokenizers =
+      PreTokenizers({R"({"type":"Digits","individual_digits":true})",
+                     R"({"type":"Digits","individual_digits":false})"});
   for (const char* const behavior :
        {"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"}) {
     const std::string punctuation =
@@ -320,34 +323,10 @@ TEST(LongPath, OtherElements) {
                              punctuation + R"(,{"type":"Digits","individual_digits":true},)" +
                              hf_test::kFirst + "]}");
   }
-  static const char* const kParts[] = {"ab",
-                                       "aba",
-                                       "abab",
-                                       " ",
-                                       "  ",
-                                       "\t\n",
-                                       "bbb",
-                                       "b",
-                                       "bbbbbb",
-                                       ",",
-                                       ".,",
-                                       "12",
-                                       "1",
-                                       "the",
-                                       "hello",
-                                       "\u00e9",
-                                       "e\u0301",
-                                       "\u0301",
-                                       "a\u0301\u0323",
-                                       "\uac00\u11a8",
-                                       "\u1112\u1161\u11ab",
-                                       "\u65e5",
-                                       "A\u0130",
-                                       "\x80",
-                                       "\u2581",
-                                       "<mask>",
-                                       "\u200b",
-                                       "x"};
+  static const char* const kParts[] = {
+      "ab", "aba", "abab", " ", "  ", "\t\n", "bbb", "b", "bbbbbb", ",", ".,", "12", "1", "the",
+      "hello", "\u00e9", "e\u0301", "\u0301", "a\u0301\u0323", "\uac00\u11a8", "\u1112\u1161\u11ab",
+      "\u65e5", "A\u0130", "\x80", "\u2581", "<mask>", "\u200b", "x"};
   std::mt19937_64 random(11);
   for (const char* const normalizer : normalizers) {
     for (const std::string& pre_tokenizer : pre_tokenizers) {
@@ -422,20 +401,14 @@ TEST(LongPath, TokensOfNormalizedText) {
       R"({"type":"Prepend","prepend":"\u2581"})",
       R"({"type":"Replace","pattern":{"String":" "},"content":"\u2581"})",
       R"({"type":"Sequence","normalizers":[{"type":"Nmt"},{"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "}]})"};
-  const std::string pre_tokenizers[] = {"null",
-                                        hf_test::kAlways,
-                                        hf_test::kFirst,
-                                        hf_test::kNever,
-                                        hf_test::kWhole,
-                                        hf_test::kWords,
-                                        R"({"type":"Whitespace"})",
-                                        SplitAtLine("Removed").dump(),
-                                        R"({"type":"Punctuation","behavior":"MergedWithNext"})"};
+  const std::vector<std::string> pre_tokenizers =
+      PreTokenizers({SplitAtLine("Removed").dump(),
+                     R"({"type":"Punctuation","behavior":"MergedWithNext"})"});
   std::mt19937_64 random(13);
   for (int round = 0; round < static_cast<int>(Scaled(300)); ++round) {
     const hf_test::TinyFile file{
         .normalizer = normalizers[random() % std::size(normalizers)],
-        .pre_tokenizer = pre_tokenizers[random() % std::size(pre_tokenizers)],
+        .pre_tokenizer = pre_tokenizers[random() % pre_tokenizers.size()],
         .added = RandomAdded(random),
         .byte_fallback = random() % 2 == 0,
         .post_processor = random() % 2 == 0 ? "null" : kTrimming};
@@ -566,6 +539,33 @@ TEST(LongText, MoreTokensThan32BitsCountAreRefused) {
       encoder = Make(image.model(), false, 0);
     }
   }
+}
+
+// Behind an added token of normalized text nothing is left of the score that a part goes on from.
+TEST(LongText, ATokenEndsTheScoreThatIsCarried) {
+  const hf_test::Engine engine(hf_test::Json(
+      {.pre_tokenizer = hf_test::kWhole, .added = {{"<x>", image::kNormalized}}}));
+  auto encoder = Encoder::Create(engine.model(), 1 << 11, false, 0);
+  ASSERT_TRUE(encoder);
+  const auto after = [&](std::string_view text) {
+    int32_t ids[64];
+    TokenSink sink{.ids = ids, .capacity = 64};
+    general::CarriedScore score{.before = -1e6};
+    EXPECT_EQ(general::EncodeHuggingFaceStretch(*engine.model(), encoder->get()->general, text, 0,
+                                                static_cast<uint32_t>(text.size()), 0, sink, &score),
+              RANKFEED_OK);
+    return score.after;
+  };
+  const auto check = [&] {
+    EXPECT_LT(after("the hello"), -1e6);
+    EXPECT_GT(after("the<x>hello"), -1e3);
+    EXPECT_EQ(after("abab<x>hello"), after("the<x>hello"));
+    EXPECT_EQ(after("the<x>"), 0);
+  };
+  check();
+  const test::Lengthy way(encoder->get(), 16, 4);
+  ASSERT_TRUE(way.ok());
+  check();
 }
 
 // A part of a text where U+2581 stands behind words has one at its end, if a space stood there.

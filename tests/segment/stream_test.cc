@@ -63,7 +63,7 @@ Pieces EncodePieces(Encoder& encoder, std::string_view text, uint32_t flags, uin
 
 // What a form cannot be cut for.
 bool Refused(const std::string& form) {
-  return form == "normalized tokens" || form == "SentencePiece no prefix";
+  return form == "SentencePiece no prefix";
 }
 
 TEST(Stream, EqualsTheWholeText) {
@@ -80,7 +80,7 @@ TEST(Stream, EqualsTheWholeText) {
       const auto window = static_cast<uint32_t>(256 << random() % 4);
       const Pieces pieces = EncodePieces(encoder, text, flags, window, 1 << random() % 14, random);
       if (Refused(form.name)) {
-        ASSERT_EQ(pieces.error.status, RANKFEED_E_UNSUPPORTED);
+        ASSERT_EQ(pieces.error.status, RANKFEED_E_UNSUPPORTED) << pieces.error.message;
         continue;
       }
       if (pieces.error.status == RANKFEED_E_LIMIT) continue;
@@ -120,6 +120,143 @@ TEST(Stream, CarriesScoresOfLongTexts) {
       ASSERT_EQ(Encode(*whole, text, 0), ids) << bytes;
       ASSERT_EQ(pieces.ids, ids) << bytes;
     }
+  }
+}
+
+// A file of a small vocabulary, to which AddNormalizedToken adds.
+json SmallFile(const json& normalizer, const json& pre_tokenizer, const json& vocab) {
+  return {{"version", "1.0"},
+          {"added_tokens", json::array()},
+          {"normalizer", normalizer},
+          {"pre_tokenizer", pre_tokenizer},
+          {"post_processor", nullptr},
+          {"decoder", nullptr},
+          {"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocab}}}};
+}
+
+// Texts of a few atoms, through windows of a few bytes, against the general path, which takes them
+// whole. Returns in how many parts, on average.
+double CheckSmallTexts(const json& file, const std::vector<const char*>& atoms, size_t most_atoms,
+                       uint32_t most_window, int rounds) {
+  const Image image(file);
+  EXPECT_EQ(rankfeed_model_off_fast_road(image.model()), nullptr);
+  Encoder whole = Make(image.model(), true, 0), encoder = Make(image.model(), false, 4096);
+  std::mt19937_64 random(9);
+  uint64_t parts = 0, texts = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::string text;
+    for (size_t n = random() % most_atoms; n > 0; --n) text += atoms[random() % atoms.size()];
+    static constexpr uint32_t kFlags[] = {0, 0, RANKFEED_SPLIT_SPECIAL_TOKENS,
+                                          RANKFEED_ESCAPE_SPECIAL};
+    const uint32_t flags = kFlags[random() % 4];
+    const auto window = static_cast<uint32_t>(4 + random() % most_window);
+    const Pieces pieces = EncodePieces(encoder, text, flags, window, 1 + random() % 12, random);
+    if (pieces.error.status == RANKFEED_E_LIMIT) continue;
+    const std::vector<int32_t> ids = Encode(whole, text, flags);
+    EXPECT_FALSE(pieces.error) << pieces.error.message;
+    EXPECT_EQ(pieces.ids, ids) << testing::PrintToString(text) << " window " << window;
+    EXPECT_EQ(Encode(encoder, text, flags), ids) << testing::PrintToString(text);
+    if (testing::Test::HasFailure()) return 0;
+    parts += pieces.parts;
+    ++texts;
+  }
+  EXPECT_GT(texts, static_cast<uint64_t>(rounds) / 4);
+  return static_cast<double>(parts) / static_cast<double>(std::max<uint64_t>(texts, 1));
+}
+
+// Tokens of normalized text, of every kind, next to all places where a text might be cut; also such
+// as begin or end with what others are, and what becomes one behind a normalizer.
+TEST(Stream, TokensOfNormalizedTextStayWhole) {
+  const json vocab = json::parse(
+      R"json([["<unk>",-9],["\u2581",-2],["a",-3],["b",-3],["c",-3],["(",-3],[")",-3],["x",-3],
+          ["\u2581a",-4],["ab",-5],["d",-3],["-",-3],["ba",-5],["\u2581dd",-5.5],["e",-3]])json");
+  const json nfkc = Sequence("normalizers", {Type("NFKC"), Type("Lowercase"), ReplaceRun(" ")});
+  const json marks = Sequence("normalizers", {Type("NFD"), Type("StripAccents"), ReplaceRun(" ")});
+  const json pattern = Sequence("normalizers", {Replace("-d", "ab"), ReplaceRun(" ")});
+  const std::string rules = sp_test::MakeCharsmap(
+      {{"c\u0301", "ab"}, {"e\u0301", "a"}, {"\uff41", "a"}, {"d\u0327", "cab"}, {"x\u0301", ""}});
+  const json charsmap = {{"type", "Precompiled"}, {"precompiled_charsmap", test::Base64(rules)}};
+  const json punctuation = {{"type", "Punctuation"}, {"behavior", "Isolated"}};
+  json whole = kMetaspace;
+  whole["split"] = false;
+  const json split = Sequence("pretokenizers", {{{"type", "WhitespaceSplit"}}, kMetaspace});
+  const std::pair<json, json> pipelines[] = {
+      {nfkc, kMetaspace},
+      {nfkc, Sequence("pretokenizers", {punctuation, kMetaspace})},
+      {nfkc, whole},
+      {Type("NFKC"), Metaspace("first")},
+      {Type("Lowercase"), Metaspace("never")},
+      {marks, kMetaspace},
+      {marks, split},
+      {pattern, kMetaspace},
+      {Sequence("normalizers", {charsmap, ReplaceRun(" ")}), kMetaspace},
+      {charsmap, Metaspace("first")},
+      {nullptr, split}};
+  const std::vector<const char*> atoms = {
+      "\u0301", "\u0327", "c\u0301", "e\u0301", "d\u0327", "\u200b", "\ufb01", "\u3000", "\u2581",
+      "\xe3",   "\n",     "  ",      "\uff41",  "\uff42",  "A",      "B",      "dd",     "-",
+      "\u4e2d", "a",      "b",       "a",       "b",       "c",      "d",      "e",      "(",
+      ")",      "x",      "a",       "b",       "c",       "d",      "e",      "(",      ")",
+      "x",      "ab",     "(x)",     "ab",      " ",       " ",      " ",      " ",      " ",
+      " ",      " ",      " ",       " ",       " ",       " ",      " ",      " ",      " "};
+  for (const auto& [normalizer, pre_tokenizer] : pipelines) {
+    SCOPED_TRACE(normalizer.dump().substr(0, 200) + pre_tokenizer.dump());
+    for (int kind = 0; kind < 6; ++kind) {
+      SCOPED_TRACE(kind);
+      json file = SmallFile(normalizer, pre_tokenizer, vocab);
+      static const std::vector<const char*> kFlags[] = {
+          {}, {"lstrip"}, {"rstrip"}, {"single_word"}, {"lstrip", "rstrip", "special"}, {}};
+      for (const char* const content : {"ab", "abab", "(x)"}) {
+        if (kind != 5) AddNormalizedToken(file, content, kFlags[kind]);
+      }
+      if (kind == 5) {
+        AddNormalizedToken(file, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab");
+        AddNormalizedToken(file, "ca", {"lstrip"});
+        AddNormalizedToken(file, "ac", {"rstrip"});
+      }
+      const double parts = CheckSmallTexts(file, atoms, 60, 32, static_cast<int>(Scaled(600)));
+      if (HasFailure()) return;
+      EXPECT_GT(parts, 1.15);
+    }
+  }
+}
+
+// Where the score of a text goes on to its end, an added token ends what is carried: so large that
+// the best path of what follows would be another one.
+TEST(Stream, NoScoreIsCarriedOverATokenOfNormalizedText) {
+  json whole = kMetaspace;
+  whole["split"] = false;
+  const std::string large(20, 'z');
+  const std::vector<const char*> atoms = {"ab", "ab", "a", "b", large.c_str(),
+                                          "z",  " ",  " ", " ", "[tok]"};
+  for (const double score : {-2.000001, -1.999999}) {
+    json vocab = json::parse(
+        R"([["<unk>",-9e8],["\u2581",-1],["a",-1],["b",-1],["z",-9e8],["[",-1],["t",-1],["o",-1],
+            ["k",-1],["]",-1]])");
+    vocab.push_back({"ab", score});
+    json file = SmallFile(ReplaceRun(" "), whole, vocab);
+    AddNormalizedToken(file, "[tok]");
+    EXPECT_GT(CheckSmallTexts(file, atoms, 400, 600, static_cast<int>(Scaled(3000))), 2);
+  }
+}
+
+// Where a window ends before it is told whether a token begins behind a space, that is looked at
+// again when there is more.
+TEST(Stream, LooksAgainWhereATokenMightHaveBegun) {
+  json file = json::parse(Form("normalized tokens").file);
+  AddNormalizedToken(file, "aaaaaaaaaaaaab");
+  const Image image(file);
+  Encoder encoder = Make(image.model(), false, 0);
+  for (const size_t count : {13, 14}) {  // the token, and one more than it begins with
+    const std::string text = std::string(segment::Cuts::kPartBytes - 14, 'b') + ' ' +
+                             std::string(count, 'a') + std::string(2000, 'b');
+    std::vector<int32_t> ids;
+    ASSERT_FALSE(encoder.EncodeBegin(Options(0), segment::Cuts::kPartBytes + 1000));
+    const rankfeed_status status = count == 13 ? RANKFEED_E_LIMIT : RANKFEED_OK;
+    ASSERT_EQ(encoder.EncodeFeed(text, &ids).status, status);
+    if (status != RANKFEED_OK) continue;
+    ASSERT_FALSE(encoder.EncodeEnd(&ids));
+    EXPECT_EQ(ids, Encode(encoder, text, 0));
   }
 }
 
@@ -206,6 +343,60 @@ TEST(Stream, SaysWhatIsWrong) {
   EXPECT_EQ(encoder.EncodeFeed(text, &ids).status, RANKFEED_E_ARGUMENT);
 }
 
+TEST(Stream, NamesWhatKeepsATextFromComingInPieces) {
+  const auto obstacle = [](const Image& image, const rankfeed_encode_options& options,
+                           bool off_road = false) {
+    Encoder encoder = Make(image.model(), off_road, 0);
+    const char* const said = rankfeed_encode_begin_obstacle(encoder.get(), &options);
+    const Error error = encoder.EncodeBegin(options);
+    const std::string message = "encoder: texts cannot come in pieces: ";
+    EXPECT_EQ(error.status, said != nullptr ? RANKFEED_E_UNSUPPORTED : RANKFEED_OK);
+    EXPECT_EQ(error.message, said != nullptr ? message + said : "");
+    return std::string(said != nullptr ? said : "");
+  };
+  const rankfeed_encode_options none = Options(0);
+  EXPECT_EQ(obstacle(ImageOf(Form("A")), none), "");
+  EXPECT_EQ(obstacle(ImageOf(Form("A")), none, /*off_road=*/true), "no fast road");
+  EXPECT_EQ(obstacle(ImageOf(Form("SentencePiece no prefix")), none),
+            "add_dummy_prefix=false and remove_extra_whitespaces=true");
+  rankfeed_encode_options bos = none;
+  bos.sp_extra[0] = RANKFEED_SP_BOS;
+  EXPECT_EQ(obstacle(ImageOf(Form("SentencePiece")), bos), "sp_extra");
+
+  json file = json::parse(Form("every space").file);
+  json strip = kStripRight;
+  strip["strip_left"] = true;
+  file["normalizer"] = strip;
+  EXPECT_EQ(obstacle(Image(file), none),
+            "normalizer, Strip, with a Metaspace that is not \"always\"");
+  file["normalizer"] = nullptr;
+  // 17 tokens in front of the text.
+  const json bos_token = {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}};
+  const json first = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  json single(17, bos_token), pair = single;
+  single.push_back(first);
+  pair.push_back(first);
+  pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 0}}}});
+  file["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"single", single},
+      {"pair", pair},
+      {"special_tokens", {{"<s>", {{"id", "<s>"}, {"ids", {0}}, {"tokens", {"<s>"}}}}}}};
+  const Image many(file);
+  EXPECT_EQ(obstacle(many, none), "");
+  EXPECT_EQ(obstacle(many, Options(RANKFEED_ADD_SPECIAL_TOKENS)),
+            "special tokens of a template with several texts, or more than 16 of them in a row");
+  file["post_processor"] = nullptr;
+  AddNormalizedToken(file, "\u00e9");
+  EXPECT_EQ(obstacle(Image(file), none), "added tokens with normalized=true");
+  file["pre_tokenizer"] = Type("Whitespace");
+  EXPECT_EQ(obstacle(Image(file), none), "no Metaspace pre-tokenizer");
+
+  EXPECT_EQ(rankfeed_encode_begin_obstacle(nullptr, &none), nullptr);
+  Encoder encoder = Make(ImageOf(Form("A")).model(), false, 0);
+  EXPECT_EQ(rankfeed_encode_begin_obstacle(encoder.get(), &bos), nullptr);
+}
+
 size_t Resident() {
   size_t all = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> all >> resident;
@@ -218,7 +409,7 @@ TEST(Stream, MemoryDoesNotGrowWithTheText) {
   if (kSanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
   const char* const given = std::getenv("RANKFEED_STREAM_BYTES");
   const size_t bytes = given != nullptr ? std::strtoull(given, nullptr, 10) : 64 << 20;
-  for (const char* const name : {"A", "SentencePiece"}) {
+  for (const char* const name : {"A", "SentencePiece", "normalized tokens of words"}) {
     SCOPED_TRACE(name);
     const Image& image = ImageOf(Form(name));
     std::mt19937_64 random(8);

@@ -103,6 +103,26 @@ inline json Metaspace(const char* prepend_scheme) {
   return metaspace;
 }
 
+// Puts a token behind the added ones of a file, which is looked for in normalized text; with those
+// of its flags that are named.
+inline void AddNormalizedToken(json& file, const char* content, std::vector<const char*> flags = {}) {
+  json token = {{"id", file["model"]["vocab"].size() + file["added_tokens"].size()}, {"content", content},
+                {"single_word", false}, {"lstrip", false}, {"rstrip", false}, {"normalized", true},
+                {"special", false}};
+  for (const char* const flag : flags) token[flag] = true;
+  file["added_tokens"].push_back(token);
+}
+// Some of all kinds, which texts of stream_test.cc are full of.
+inline void AddNormalizedTokens(json& file) {
+  AddNormalizedToken(file, "[Unk]");
+  AddNormalizedToken(file, "well", {"single_word"});
+  AddNormalizedToken(file, "known", {"rstrip"});
+  AddNormalizedToken(file, "yes", {"lstrip"});
+  AddNormalizedToken(file, "42", {"special"});
+  AddNormalizedToken(file, "-known", {"single_word", "lstrip", "rstrip"});
+  AddNormalizedToken(file, "es");
+}
+
 // What makes another model of one, put behind it: messages of one field are merged. more:
 // user-defined symbols.
 inline std::string SpChange(bool prefix, bool remove, bool more) {
@@ -257,17 +277,26 @@ inline std::vector<FormFile> MakeForms() {
     for (json& piece : positive["model"]["vocab"]) piece[1] = piece[1].get<double>() + 6.5;
     forms.push_back({words ? "positive scores" : "whole, positive scores", positive.dump()});
   }
-  json tokens = base;
-  tokens["normalizer"] = Sequence("normalizers", {Type("Lowercase"), precompiled, ReplaceRun(" ")});
-  tokens["pre_tokenizer"] = kMetaspace;
-  tokens["added_tokens"].push_back({{"id", static_cast<int>(tokens["model"]["vocab"].size())},
-                                    {"content", "[Unk]"}, {"single_word", false}, {"lstrip", false},
-                                    {"rstrip", false}, {"normalized", true}, {"special", false}});
-  forms.push_back({"normalized tokens", tokens.dump()});
-  json bytes = tokens;
+  const auto add_tokens = [&](const char* name, json file, const json& normalizer,
+                              const json& pre_tokenizer) {
+    file["normalizer"] = normalizer;
+    file["pre_tokenizer"] = pre_tokenizer;
+    forms.push_back({name, file.dump()});
+  };
+  json one_token = base, tokens = base;
+  AddNormalizedToken(one_token, "[Unk]");
+  AddNormalizedTokens(tokens);
+  const json lower = Sequence("normalizers", {Type("Lowercase"), precompiled, ReplaceRun(" ")});
+  add_tokens("normalized tokens", one_token, lower, kMetaspace);
+  add_tokens("normalized tokens of words", tokens, lower, kMetaspace);
+  add_tokens("normalized tokens of words, first", tokens, precompiled, Metaspace("first"));
+  add_tokens("normalized tokens of words, punctuation", tokens,
+             Sequence("normalizers", {Type("NFKC"), ReplaceRun(" ")}), isolated);
+  add_tokens("whole, normalized tokens of words", tokens,
+             Sequence("normalizers", {precompiled, ReplaceRun(" ")}), whole("always"));
+  json bytes = base;
   bytes["normalizer"] = precompiled;
   bytes["pre_tokenizer"] = split;
-  bytes["added_tokens"] = base["added_tokens"];
   bytes["model"]["byte_fallback"] = true;
   for (int byte = 0; byte < 256; ++byte) {
     char piece[] = "<0x00>";
