@@ -41,8 +41,11 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* curs
   const CharacterGroups::Extent extent =
       groups_.ExtentFrom(segment, begin, /*first=*/begin == behind_sign_);
   Outcome outcome = AppendTogether(segment, begin, extent, cursor);
-  // Whether a space came before what vanished is not known any more.
-  if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
+  // Whether a space came before what vanished is not known any more, but where a code did, or nothing.
+  const uint32_t left = size - run_.open();
+  const bool behind_code = left > 1 || (left == 1 && run_.codes[run_.open()] != metaspace_);
+  const bool known = !signs_.any() && !space_ends_word_ && (behind_code || (front_ && begin == 0));
+  if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at && !known) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
   // Behind a space it is not known any more whether a word stood before that.
@@ -291,9 +294,10 @@ void SpanDecoder::TakeBackTo(const OpenSpan& open) {
 bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) {
   const char* const text = segment.data() + begin;
   if (begin == at) return true;
-  if (before_space_.text == text) {
+  // Of what holds spaces the last is known from its begin on.
+  if (before_space_.text != nullptr && before_space_.text >= text) {
+    at = static_cast<size_t>(before_space_.text - segment.data());
     TakeBackTo(before_space_);
-    return true;
   }
   uint32_t codes = 0;
   for (size_t pos = begin; pos < at;) {
