@@ -451,8 +451,8 @@ class Writer {
   void AddedTokens() {
     std::vector<image::AddedToken> tokens;
     std::vector<ByteKey> raw;
-    // Of two tokens that normalize to one text, the reference keeps the last of special, then
-    // other tokens (added_vocabulary.rs refresh_added_tokens).
+    // Of two tokens that normalize to one text, the last of special, then other tokens; tokenizers
+    // 0.23.3 takes any of them, by the order of a hash map (docs/parity.md).
     std::vector<ByteKey> by_kind[2];
     for (size_t i = 0; i < spec_.added_tokens.size(); ++i) {
       const AddedTokenSpec& token = spec_.added_tokens[i];

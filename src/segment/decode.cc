@@ -268,7 +268,7 @@ inline bool SpanDecoder::AppendWordsAgain(std::string_view segment, size_t* at,
       cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words) || in_run_ != 0) {
     return false;
   }
-  if (groups_.known()) before_space_ = OpenBefore(text);
+  if (groups_.known()) NoteSpace(text);
   run_.previous = info | image::kCharUnknown;
   AppendWords(words, text, 0, 0);
   *at += 3;
@@ -440,7 +440,8 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   at_front_ = front_ && front_vanishes_ && before_ == kNoByte;
   if (room() < 2 * kCharRoom) return Full(segment, cursor->at, cursor);
   skipped_ = cursor->skip;
-  before_space_ = before_cut_ = {};
+  ForgetSpaces();
+  before_cut_ = {};
   Open(cursor->word_start, text + cursor->at, cursor->skip, cursor->group_end);
   // A character of three bytes may be read with the byte behind it.
   const size_t beyond = after_ != kNoByte ? 2 : 3;
@@ -577,7 +578,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
       ((info & image::kCharExpands) != 0 && IsJoined(segment, *at + c.size, info))) {
     return Together(segment, at, cursor);
   }
-  if ((info & image::kCharSpace) != 0) before_space_ = OpenBefore(text);
+  if ((info & image::kCharSpace) != 0) NoteSpace(text);
   const bool begins = *at == 0;
   *at += c.size;
   if ((info & image::kCharExpands) != 0) {

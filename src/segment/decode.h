@@ -403,7 +403,7 @@ class SpanDecoder {
   const char* skip_at_ = nullptr;
   uint32_t skip_ = 0, group_end_ = 0;
   uint32_t skipped_ = 0;  // elements of the character that the batch began with
-  // The open span before the last character that ended a word, and before the last that began
+  // The open span before the last two characters that ended a word, and before the last that began
   // another span and may be read with a mark behind it: they may have to be taken back.
   struct OpenSpan {
     const char* text = nullptr;  // of that character
@@ -412,12 +412,17 @@ class SpanDecoder {
     bool trailing_space = false, word_first = false, continues = false, at_front = false;
     uint8_t in_run = 0;
   };
-  OpenSpan before_space_, before_cut_;
+  OpenSpan before_space_, before_last_space_, before_cut_;
   OpenSpan OpenBefore(const char* text) const {
     return {text,       run_.resume,     skip_at_,    skip_,      group_end_, run_.size,
             run_.count, trailing_space_, word_first_, continues_, at_front_,  in_run_};
   }
   void TakeBackTo(const OpenSpan& open);
+  void NoteSpace(const char* text) {
+    before_last_space_ = before_space_;
+    before_space_ = OpenBefore(text);
+  }
+  void ForgetSpaces() { before_space_.text = before_last_space_.text = nullptr; }
 
   bool continues_ = false;
   std::optional<uint32_t> part_;

@@ -169,7 +169,7 @@ bool SpanDecoder::AppendKnownGroups(std::string_view segment, size_t* at, uint32
   } while (size != 0);
   if (begin == *at) return false;
   run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
-  before_space_ = {};
+  ForgetSpaces();
   if (in_run_ != 0) EndRunBefore(segment, begin);
   *at = begin;
   return true;
@@ -294,10 +294,11 @@ void SpanDecoder::TakeBackTo(const OpenSpan& open) {
 bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) {
   const char* const text = segment.data() + begin;
   if (begin == at) return true;
-  // Of what holds spaces the last is known from its begin on.
-  if (before_space_.text != nullptr && before_space_.text >= text) {
-    at = static_cast<size_t>(before_space_.text - segment.data());
-    TakeBackTo(before_space_);
+  // Of what holds spaces the last two are known, each from its begin on.
+  for (const OpenSpan& before : {before_space_, before_last_space_}) {
+    if (before.text == nullptr || before.text < text) continue;
+    at = static_cast<size_t>(before.text - segment.data());
+    TakeBackTo(before);
   }
   uint32_t codes = 0;
   for (size_t pos = begin; pos < at;) {
@@ -352,7 +353,7 @@ Outcome SpanDecoder::AppendElements(std::span<const uint16_t> elements, std::str
   AddElements(elements, segment.data() + begin, cursor->skip, 0, static_cast<uint32_t>(end));
   cursor->skip = 0;
   run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
-  before_space_ = {};
+  ForgetSpaces();
   return {};
 }
 

@@ -363,7 +363,7 @@ HfPipeline::HfPipeline(std::string_view tokenizer_json, bool without_specials) {
   };
   pre_tokenizer(file.value("pre_tokenizer", Json()));
 
-  // Added tokens: the vocabulary's id, else the next free one. Later tokens of one pattern win.
+  // Added tokens: the vocabulary's id, else the next free one.
   uint32_t next = static_cast<uint32_t>(pieces.size());
   for (const Json& entry : file.value("added_tokens", Json::array())) {
     auto token = std::make_unique<AddedToken>();
@@ -377,9 +377,15 @@ HfPipeline::HfPipeline(std::string_view tokenizer_json, bool without_specials) {
     token->lstrip = entry.at("lstrip");
     token->rstrip = entry.at("rstrip");
     token->normalized = entry.at("normalized");
-    const std::string pattern = token->normalized ? Normalize(token->content) : token->content;
-    if (!pattern.empty()) (token->normalized ? normalized_ : raw_)[pattern] = token.get();
     added_.push_back(std::move(token));
+  }
+  // Of one pattern the last of special, then other tokens (docs/parity.md: the wheel takes any).
+  for (const bool special : {true, false}) {
+    for (const auto& token : added_) {
+      if (token->special != special) continue;
+      const std::string pattern = token->normalized ? Normalize(token->content) : token->content;
+      if (!pattern.empty()) (token->normalized ? normalized_ : raw_)[pattern] = token.get();
+    }
   }
 }
 
