@@ -15,14 +15,11 @@ using Kind = Outcome::Kind;
 // is taken back, and *at is moved behind it. Where groups cannot be told, its whole segment does.
 Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* cursor) {
   const size_t begin = groups_.known() ? std::max(groups_.Begin(segment, *at), behind_sign_) : 0;
-  // A mark at the begin is in one cluster with the separator, or sign, before it; also with one that
-  // a Strip behind the charsmap drops.
+  // A mark at the begin is in one cluster with the separator, or sign, before it.
   bool joins_separator = begin == behind_sign_ && model_.huggingface() &&
                          (tables_.char_info[utf8::DecodeInline(segment, begin).code_point] &
                           image::kClusterMarks) != 0;
-  constexpr uint32_t kDrops = image::kStripLeft | image::kDropsOtherLeft;
-  if (joins_separator && before_ == kNoByte && begin == 0 &&
-      (tables_.config->rules & kDrops) == 0) {
+  if (joins_separator && begin == 0 && before_ == kNoByte) {
     joins_separator = false;
     depends_ = true;
   }
