@@ -62,7 +62,7 @@ class Writer {
   }
   // The same where ranges are not wanted; at once for most marks, of which a text may be a row.
   [[gnu::always_inline]] void Put(char32_t c) {
-    if (c - 0x80 >= 0x780 || out_.capacity - out_.size < 2) return Put(c, 0);
+    if (c < 0x80 || c >= 0x800 || out_.capacity - out_.size < 2) return Put(c, 0);
     utf8::Encode(c, out_.data + out_.size);
     out_.size += 2;
   }
