@@ -39,11 +39,11 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* curs
       groups_.ExtentFrom(segment, begin, /*first=*/begin == behind_sign_);
   Outcome outcome = AppendTogether(segment, begin, extent, cursor);
   // Whether a space came before what vanished is not known any more, but where a code did, or nothing.
-  const uint32_t left = size - run_.open();
-  const bool behind_code = left > 1 || (left == 1 && run_.codes[run_.open()] != metaspace_);
-  const bool known = !signs_.any() && !space_ends_word_ && (behind_code || (front_ && begin == 0));
-  if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at && !known) {
-    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
+    const uint32_t left = size - run_.open();
+    const bool behind_code = left > 1 || (left == 1 && run_.codes[run_.open()] != metaspace_);
+    const bool known = !signs_.any() && !space_ends_word_ && (behind_code || (front_ && begin == 0));
+    if (!known) return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
   // Behind a space it is not known any more whether a word stood before that.
   const bool made_space = space_ends_word_ && skip_at_ == segment.data() + begin;
