@@ -435,7 +435,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   trailing_space_ = cursor->spaced;
   in_run_ = cursor->in_run;
   behind_sign_ = 0;
-  spaces_ = word_first_ = depends_ = joins_run_ = false;
+  spaces_ = word_first_ = depends_ = joins_run_ = needs_before_ = false;
   front_ = cursor->at == 0 && cursor->skip == 0;
   at_front_ = front_ && front_vanishes_ && before_ == kNoByte;
   if (room() < 2 * kCharRoom) return Full(segment, cursor->at, cursor);

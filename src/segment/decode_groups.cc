@@ -15,24 +15,17 @@ using Kind = Outcome::Kind;
 // is taken back, and *at is moved behind it. Where groups cannot be told, its whole segment does.
 Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* cursor) {
   const size_t begin = groups_.known() ? std::max(groups_.Begin(segment, *at), behind_sign_) : 0;
-  // A mark at the begin is in one cluster with the separator, or sign, before it.
-  bool joins_separator = begin == behind_sign_ && model_.huggingface() &&
-                         (tables_.char_info[utf8::DecodeInline(segment, begin).code_point] &
-                          image::kClusterMarks) != 0;
-  if (joins_separator && begin == 0 && before_ == kNoByte) {
-    joins_separator = false;
-    depends_ = true;
-  }
-  const bool resumed = begin < cursor->at || (begin == cursor->at && skipped_ != 0);
-  if (joins_separator || resumed) {
+  if (begin < cursor->at || (begin == cursor->at && skipped_ != 0)) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
+  if (IsBehindByte(segment, begin)) return TogetherBehind(segment, begin, at, cursor);
   // What runs of white space are told by.
   if (begin != 0 && (InfoBefore(segment, begin) & image::kCharGeneralPath) != 0) {
     return Outcome::General(RANKFEED_REASON_CHARACTER);
   }
   const bool taken_back = groups_.known() && TakeBackTo(segment, begin, *at);
   if (!taken_back) return AsWhole(segment, groups_.known() ? begin : *at);
+  if (begin == 0) depends_ |= BeginsWithMark(segment, 0);
   const uint32_t size = run_.size, last = cursor->last;
   const bool was_cut = begin != *at && size == run_.open() && !InPart();
   const CharacterGroups::Extent extent =
@@ -42,7 +35,8 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* curs
   if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
     const uint32_t left = size - run_.open();
     const bool behind_code = left > 1 || (left == 1 && run_.codes[run_.open()] != metaspace_);
-    const bool known = !signs_.any() && !space_ends_word_ && (behind_code || (front_ && begin == 0));
+    const bool known =
+        !space_ends_word_ && ((front_ && begin == 0) || (behind_code && !signs_.any()));
     if (!known) return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
   // Behind a space it is not known any more whether a word stood before that.
@@ -59,13 +53,25 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* curs
   return outcome;
 }
 
+// The same where the group begins with a mark, behind a byte.
+Outcome SpanDecoder::TogetherBehind(std::string_view segment, size_t begin, size_t* at,
+                                    Cursor* cursor) {
+  needs_before_ = depends_ = true;
+  if (!groups_.known() || !TakeBackTo(segment, begin, *at)) {
+    return Outcome::General(RANKFEED_REASON_CONTEXT);
+  }
+  const CharacterGroups::Extent extent = groups_.ExtentFrom(segment, begin, /*first=*/true);
+  *at = extent.end;
+  return AppendTogether(segment, begin, extent, cursor);
+}
+
 // Gives the segment to the normalizer, where all of it is there and nothing from `begin` on, up to
 // which it was read, keeps it from that.
 Outcome SpanDecoder::AsWhole(std::string_view segment, size_t begin) {
   const rankfeed_reason reason =
       NotNormalizable({segment.data() + begin, segment.size() - begin});
   if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
-  if (!front_) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  if (!front_ || needs_before_) return Outcome::General(RANKFEED_REASON_CONTEXT);
   TakeBack();
   return {Kind::kNormalize};
 }
@@ -81,16 +87,44 @@ Outcome SpanDecoder::AppendTogether(std::string_view segment, size_t begin,
     trailing_space_ = extent.apart = false;
     begin += last.size;
   }
-  const std::string_view group{segment.data() + begin, extent.end - begin};
+  const bool behind = IsBehindByte(segment, begin);
+  const char* const text = segment.data() + begin - behind;
+  const std::string_view group{text, extent.end - begin + behind};
   const KnownGroup known = FindGroup(group);
-  if (known.elements != nullptr) {
-    return AppendElements({known.elements, known.count}, segment, begin, extent.end, cursor);
+  std::span<const uint16_t> elements(known.elements, known.count);
+  if (known.elements == nullptr) {
+    if (extent.leaves) return Outcome::General(RANKFEED_REASON_CHARACTER);
+    const Outcome outcome = ReadGroup(group, extent.apart, &elements);
+    if (outcome.kind != Kind::kSearch) return outcome;
   }
-  if (extent.leaves) return Outcome::General(RANKFEED_REASON_CHARACTER);
-  std::span<const uint16_t> elements;
-  const Outcome outcome = ReadGroup(group, extent.apart, &elements);
-  if (outcome.kind != Kind::kSearch) return outcome;
+  if (behind) {
+    const size_t own = SizeOfByte(elements, *text);
+    if (own == 0) return Outcome::General(RANKFEED_REASON_CONTEXT);
+    elements = elements.subspan(own);
+  }
   return AppendElements(elements, segment, begin, extent.end, cursor);
+}
+
+// Whether a group that begins there does so with a mark that is in one cluster with the byte before it,
+// a separator or sign. It is read with that.
+bool SpanDecoder::IsBehindByte(std::string_view segment, size_t begin) const {
+  return (begin != 0 || before_ != kNoByte) && BeginsWithMark(segment, begin);
+}
+
+// Whether the character there is a mark of clusters, as none is with which a group begins but at the
+// begin of a segment, or behind a sign.
+bool SpanDecoder::BeginsWithMark(std::string_view segment, size_t begin) const {
+  const uint32_t info = tables_.char_info[utf8::DecodeInline(segment, begin).code_point];
+  return model_.huggingface() && (info & image::kClusterMarks) != 0;
+}
+
+// How many of the elements are what the byte of ASCII that comes first is, itself or a space, if more
+// follow; or 0.
+size_t SpanDecoder::SizeOfByte(std::span<const uint16_t> elements, char byte) const {
+  const size_t size = !elements.empty() && image::MarksSign(elements[0]) ? 2 : 1;
+  if (elements.size() <= size || static_cast<unsigned char>(byte) >= 0x80) return 0;
+  const uint16_t code = elements[size - 1];
+  return code == 0 || code == CodeOf(static_cast<unsigned char>(byte)) ? size : 0;
 }
 
 // What a group becomes, none of whose characters leaves the fast road, to *elements, which stay
@@ -307,8 +341,13 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
     pos += c.size;
   }
   const uint32_t left = run_.size - run_.open();
-  // Whether a U+2581 that would be left stands for a space is not known any more.
-  if (left < codes || (signs_.any() && left == codes + 1)) return false;
+  if (left < codes) return false;
+  if (signs_.any() && left == codes + 1 && run_.codes[run_.open()] == metaspace_) {
+    // Whether a U+2581 that is left stands for a space is not known any more, but at the begin.
+    const bool resumed = begin != 0 && begin == cursor_.at;
+    if (begin != behind_sign_ || resumed) return false;
+    trailing_space_ = false;
+  }
   run_.size -= codes;
   return true;
 }

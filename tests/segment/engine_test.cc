@@ -157,6 +157,45 @@ TEST(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
   }
 }
 
+// Marks that a segment begins with are in one cluster with the separator or sign before it, but not
+// with a control character, and a charsmap takes whole clusters. Segments of the same marks come
+// behind each of them, and batches end in the middle of what marks become.
+TEST(WordEngine, EqualsThePlainPathWhereSegmentsBeginWithMarks) {
+  const std::vector<std::string> units = {"\u0344", "\u0344", "\u200d", "\u0301", "\u0340",
+                                          "\u0338", "\u0345", "\u00ad", "\ufdfa",
+                                          "\"",     "`",      ",",      "<",      "5",
+                                          " ",      "\t",     "\n",     "\r",     "\x01",
+                                          "a",      "\u00a8", "</s>",   "\u044d", "\u0438",
+                                          "\u0306", "\u304b", "\u3099"};
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image& image = ImageOf(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    std::mt19937_64 random(43);
+    for (int round = 0; round < static_cast<int>(Scaled(3000)); ++round) {
+      std::vector<std::string> few;
+      for (size_t i = 0; i < 4; ++i) few.push_back(units[random() % units.size()]);
+      const bool is_long = round % 20 == 0;
+      if (is_long) few = {units[10 + random() % 4], units[random() % units.size()], "\u200d"};
+      few.push_back(units[random() % 4]);
+      std::string text;
+      const size_t size = is_long ? 6000 : 1 + random() % 40;
+      while (text.size() < size) text += few[random() % few.size()];
+      ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+    }
+  }
+  for (const char* name : {"A", "B", "DeBERTa", "DeBERTa, punctuation"}) {
+    SCOPED_TRACE(name);
+    Encoder fast = Make(ImageOf(Form(name)).model(), false, 4096);
+    for (const char* text : {"a,\u0344\u0344a", "a \u0344\u0344a", "a\t\u0344\u0344a",
+                             "a`\u200d\u0344,\u0344\u0344\ufdfa"}) {
+      Encode(fast, text, 0);
+    }
+    EXPECT_EQ(fast.Roads()[RANKFEED_REASON_NONE].texts, 4u);
+  }
+}
+
 // Short stretches between added tokens, of what vanishes, becomes spaces or is white space of other
 // kinds, marks and signs: what a stretch begins and ends with decides about the U+2581 in front of it
 // and what a Strip drops. The same segments come at the begin and elsewhere.
