@@ -4,10 +4,8 @@
 #include "segment/decode.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
-#include "base/hash.h"
 #include "base/utf8.h"
 #include "unicode/properties.h"
 
@@ -44,7 +42,7 @@ void SpanDecoder::Scratch::Carve(Layout& layout) {
   for (uint32_t*& array : work) array = layout.Take<uint32_t>(kNormalizedBytes);
   elements = layout.Take<uint16_t>(kNormalizedBytes);
   groups = layout.Take<KnownGroups::Memory>(1);
-  known_spans = layout.Take<KnownSpans>(1);
+  known_spans = layout.Take<KnownSpans::Memory>(1);
   same = layout.Take<uint16_t>(kSpans);
 }
 
@@ -58,6 +56,7 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       symbols_(model),
       known_groups_(scratch.groups),
       known_long_groups_(scratch.long_groups),
+      known_spans_(scratch.known_spans),
       scratch_(scratch),
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
@@ -225,6 +224,7 @@ inline SpanDecoder::ExpandedWords& SpanDecoder::WordsOf(const uint16_t* list) {
   last_words_ ^= 1;
   if (words_[last_words_].list != list) {
     words_[last_words_].Read(list, metaspace_, signs_.isolated());
+    knows_words_ = words_[last_words_ ^ 1].three != 0;
   }
   return words_[last_words_];
 }
@@ -254,15 +254,21 @@ inline void SpanDecoder::AppendWords(ExpandedWords* words, const char* text, uin
   EndElements(text, !words->spaced, before + words->skip, group_end);
 }
 
+// What the character at text became lately, if that is one that became several words.
+inline SpanDecoder::ExpandedWords* SpanDecoder::WordsAt(const char* text) {
+  if (!knows_words_ || text >= run_.readable) return nullptr;
+  const uint32_t three = utf8::LoadThree(text) & 0xffffff;
+  ExpandedWords* const words = words_ + (three == words_[1].three);
+  return three != 0 && three == words->three ? words : nullptr;  // 0: none is kept
+}
+
 // Appends the character at *at if it is one that became several words lately, as texts have such a
 // character again and again, and nothing else is to be asked; *at is moved on.
 inline bool SpanDecoder::AppendWordsAgain(std::string_view segment, size_t* at,
                                           const Cursor& cursor) {
   const char* const text = segment.data() + *at;
-  if (text >= run_.readable) return false;
-  const uint32_t three = utf8::LoadThree(text) & 0xffffff;
-  ExpandedWords* const words = words_ + (three == words_[1].three);
-  if (three == 0 || three != words->three) return false;  // 0: none is kept
+  ExpandedWords* const words = WordsAt(text);
+  if (words == nullptr) return false;
   const uint32_t info = words->info;
   if ((info & image::JoiningMarks(run_.previous)) != 0 || IsJoined(segment, *at + 3, info) ||
       cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words) || in_run_ != 0) {
@@ -473,8 +479,7 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
   while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
     if (knows_groups_ && AppendKnownGroups(segment, &pos, previous, *cursor)) continue;
-    if ((words_[0].three | words_[1].three) != 0 && AppendWordsAgain(segment, &pos, *cursor))
-      continue;
+    if (AppendWordsAgain(segment, &pos, *cursor)) continue;
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
     const uint32_t before = previous;
@@ -499,6 +504,10 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
         c.size = info = 0;
         break;
       }
+      if (pos != begin && WordsAt(text + pos) != nullptr) {
+        c.size = info = 0;
+        break;
+      }
       c = utf8::DecodeInline(segment, pos);
       info = tables_.char_info[c.code_point];
       if (!c.valid) break;
@@ -516,7 +525,7 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
         continue;
       trailing_space_ = false;
       // What may be known is asked for.
-      if (c.size == 0 || knows_groups_ || (words_[0].three | words_[1].three) != 0) continue;
+      if (c.size == 0 || knows_groups_ || knows_words_) continue;
     }
     const Outcome outcome = SpecialChar(segment, c, info, &pos, cursor);
     after_special = true;
@@ -598,6 +607,7 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     if (words.list == list && c.size == 3 && words.count != 0) {
       words.three = 0;
       std::memcpy(&words.three, text, 3);
+      knows_words_ = true;
       words.info = info;
     }
     cursor->skip = 0;
@@ -619,84 +629,6 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     Add(info);
   }
   return {};
-}
-
-// As PathSearch::Append of a span. Words of characters that became several come again with each of
-// them: they are searched once.
-inline uint32_t SpanDecoder::AppendOnce(std::span<const uint16_t> span) {
-  static_assert(kVectorSlack >= 4);
-  const auto size = static_cast<uint32_t>(span.size());
-  const uint16_t* const codes = span.data();
-  // Codes behind the last span may be read.
-  uint64_t front, back = 0;
-  std::memcpy(&front, codes, sizeof(front));
-  if (size < 4) front &= (uint64_t{1} << 16 * size) - 1;
-  if (size > 4) std::memcpy(&back, codes + size - 4, sizeof(back));
-  const uint64_t slot = HashEnds(size, front, back) >> (64 - KnownSpans::kBits);
-  KnownSpans& known = *scratch_.known_spans;
-  KnownSpans::Entry& entry = known.entries[slot];
-  if (known.sizes[slot] == size && entry.front == front && entry.back == back &&
-      (size <= 8 || std::equal(codes + 4, codes + size - 4, entry.codes + 4))) {
-    return entry.searched;
-  }
-  const uint32_t searched = search_.Append(codes, size, codes[0] == metaspace_);
-  known.sizes[slot] = static_cast<uint16_t>(size);
-  entry = {front, back, codes, static_cast<uint16_t>(searched)};
-  return searched;
-}
-
-void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
-  // Without characters of those scripts hardly any span is short enough to be looked up.
-  constexpr uint32_t kMostOther = 4;  // spans to one of them
-  uint32_t search_count = run_.count;
-  const uint16_t* searches = nullptr;  // all
-  if (kMostOther * cjk_codes_ > run_.count) {
-    const SpanTable table{tables_.spans.data(), model_.config->code_count,
-                          tables_.config->span_bits};
-    search_count = kernels_.look_up_spans(table, run_, scratch_.found, scratch_.searches);
-    searches = scratch_.searches;
-  }
-  if (has_words_) std::ranges::fill(scratch_.known_spans->sizes, uint16_t{0});
-  const uint16_t* const same = has_words_ ? scratch_.same : nullptr;
-  uint16_t* const searched = scratch_.searched;
-  if (searches != nullptr) std::fill_n(searched, run_.count, kNotSearched);
-  for (uint32_t k = 0; k < search_count; ++k) {
-    const uint32_t i = searches != nullptr ? searches[k] : k;
-    if (same != nullptr && same[i] != kNotSame) {
-      searched[i] = searched[same[i]];
-      continue;
-    }
-    const std::span<const uint16_t> codes = RunSpan(i);
-    if (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes) || doubts_.Expect()))
-        [[unlikely]] {
-      searched[i] = kNotSearched;
-    } else if (has_words_) {
-      searched[i] = static_cast<uint16_t>(AppendOnce(codes));
-    } else {
-      searched[i] = static_cast<uint16_t>(
-          search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
-    }
-  }
-  if (search_.count() != 0) search_.Solve(model_, kernels_, rule);
-  Found* const found = scratch_.found;
-  uint8_t flags = 0;
-  for (uint32_t k = 0; k < search_count; ++k) {
-    const uint32_t i = searches != nullptr ? searches[k] : k, number = searched[i];
-    if (same != nullptr && same[i] != kNotSame) {
-      found[i] = found[same[i]];
-      continue;
-    }
-    if (number == kNotSearched) {
-      found[i] = {search_.ids(), 0, kNotFound};
-      continue;
-    }
-    const Path& path = search_.path(number);
-    if (RunSpan(i).size() >= kLeastRun) [[unlikely]]
-      doubts_.Note((bound + path.info.score_bound) >> path.info.exact_below != 0);
-    flags |= path.flags;
-    found[i] = Kept(path, not_kept_of_runs_);
-  }
-  has_fused_ = (flags & Path::kFused) != 0;
 }
 
 }  // namespace rankfeed::segment

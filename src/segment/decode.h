@@ -21,6 +21,7 @@
 #include "rankfeed/encode.h"
 #include "segment/groups.h"
 #include "segment/known_groups.h"
+#include "segment/known_spans.h"
 #include "segment/look_up.h"
 #include "segment/normalized_tokens.h"
 #include "segment/queue.h"
@@ -68,18 +69,6 @@ class SpanDecoder {
   static constexpr uint32_t kNormalizedBytes = 16 * 1024;
   static constexpr uint32_t kMaxNormalizable = kNormalizedBytes / 16;  // bytes of a segment
 
-  // Spans of a batch that were appended to the search, by their codes.
-  struct KnownSpans {
-    static constexpr int kBits = 7;
-    struct Entry {
-      uint64_t front, back;  // the first four codes, and beyond four the last
-      const uint16_t* codes;
-      uint16_t searched;
-    };
-    uint16_t sizes[1 << kBits];  // 0: none
-    Entry entries[1 << kBits];
-  };
-
   struct Scratch {
     PathSearch search;
     // Of the spans that are not short ones:
@@ -94,7 +83,7 @@ class SpanDecoder {
     uint16_t* elements = nullptr;  // what a group becomes
     KnownGroups::Memory* groups = nullptr;
     KnownLongGroups::Memory* long_groups = nullptr;  // carved behind all that most texts touch
-    KnownSpans* known_spans = nullptr;
+    KnownSpans::Memory* known_spans = nullptr;
     uint16_t* same = nullptr;  // by span: an equal one before it, or kNotSame
     void Carve(Layout& layout);
   };
@@ -139,7 +128,9 @@ class SpanDecoder {
   Found kept(uint32_t span) const {
     if (span < kFirstOfRuns || !has_fused_) return found(span);
     const Path* const of = path(span);
-    return of != nullptr && (of->flags & not_kept_) != 0 ? Found{} : found(span);
+    const Found known = found(span);
+    const uint32_t flags = of != nullptr ? of->flags : known.id < 0 ? Path::kFused : 0u;
+    return (flags & not_kept_) != 0 ? Found{} : known;
   }
   bool IsShort(uint32_t span) const { return span < kFirstOfRuns; }
   // The same by address, of spans that are not short ones; they lie in a row.
@@ -149,10 +140,9 @@ class SpanDecoder {
   bool MayHaveFused(uint32_t first) const { return has_fused_ || first < kFirstOfRuns; }
   // The same of any span.
   bool has_fused() const { return has_fused_; }
-  // Null: none was looked for.
+  // Null: none was looked for, or it was known.
   const Path* path(uint32_t span) const {
-    if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] == kNotSearched)
-      return nullptr;
+    if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] >= kIsKnown) return nullptr;
     return &search_.path(span < kFirstOfRuns ? span : scratch_.searched[span - kFirstOfRuns]);
   }
   const int32_t* ids() const { return search_.ids(); }
@@ -175,7 +165,9 @@ class SpanDecoder {
   static constexpr uint32_t kCharRoom = 32;
   // Number of a span that was not searched, as only the reference's search tells its path.
   static constexpr uint16_t kNotSearched = 0xffff;
-  static_assert(kNotSearched >= PathSearch::kMaxSpans);
+  // The same of one whose path was known.
+  static constexpr uint16_t kIsKnown = 0xfffe;
+  static_assert(kIsKnown >= PathSearch::kMaxSpans);
   static constexpr uint16_t kNotSame = 0xffff;
   // With a bound and exact_below 0 no loop that goes by infos writes the ids.
   static constexpr image::PathInfo kNotFound{0, 0, ExactnessRule::kMaxScoreBound};
@@ -347,8 +339,9 @@ class SpanDecoder {
   }
   ExpandedWords& WordsOf(const uint16_t* list);
   void AppendWords(ExpandedWords* words, const char* text, uint32_t before, uint32_t group_end);
+  ExpandedWords* WordsAt(const char* text);
   bool AppendWordsAgain(std::string_view segment, size_t* at, const Cursor& cursor);
-  uint32_t AppendOnce(std::span<const uint16_t> span);
+  uint16_t AppendOnce(std::span<const uint16_t> codes, Found* found);
   Found Kept(const Path& path, uint8_t not_kept) const {
     const bool kept = (path.flags & not_kept) == 0 && path.count <= CacheLine::kMaxIds;
     const int32_t note = FusedNote(path).bits();
@@ -364,6 +357,7 @@ class SpanDecoder {
   KnownGroups known_groups_;
   KnownLongGroups known_long_groups_;
   GroupSizes known_sizes_;
+  KnownSpans known_spans_;
   bool knows_groups_ = false;  // any
   Scratch& scratch_;
   PathSearch& search_;
@@ -402,7 +396,8 @@ class SpanDecoder {
   bool has_fused_ = false;  // an unknown token of several characters, in longer segments
   Doubts doubts_;
   ExpandedWords words_[2];
-  uint32_t last_words_ = 0;  // the one that was used last
+  uint32_t last_words_ = 0;   // the one that was used last
+  bool knows_words_ = false;  // by the bytes of either
   uint16_t words_of_signs_[64] = {};  // by code: a span of the batch that may be that word
   // Elements to skip of the open span, and the end of the group, if it began at that text.
   const char* skip_at_ = nullptr;

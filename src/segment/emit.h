@@ -366,11 +366,7 @@ class Emitter {
       if (spans_.BeginsWord(from)) break;
     }
     for (uint32_t k = from; k != last; token += tokens(k++)) {
-      const Path* const path = spans_.path(k);
-      if (path == nullptr ||
-          ledger_.NoteFused(*path, spans_.codes(k), spans_.ids() + path->first_id, token, *sink_)) {
-        continue;
-      }
+      if (NoteOf(k, token)) continue;
       sink_->count = token;
       for (; k != last; ++k) {
         if (const rankfeed_reason reason = SearchNoted(first, k)) return reason;
@@ -378,6 +374,18 @@ class Emitter {
       break;
     }
     return RANKFEED_REASON_NONE;
+  }
+
+  // The same of one span. False if it has to be searched.
+  bool NoteOf(uint32_t span, uint32_t token) {
+    if (const Path* const path = spans_.path(span)) {
+      return ledger_.NoteFused(*path, spans_.codes(span), spans_.ids() + path->first_id, token,
+                               *sink_);
+    }
+    const Found found = spans_.found(span);
+    return found.info.count == 0 || found.id >= 0 ||
+           ledger_.NoteFused(FusedNote(found.id), spans_.codes(span), found.ids, found.info.count,
+                             token, *sink_);
   }
 
   rankfeed_reason EmitPath(uint32_t first, uint32_t span) {
