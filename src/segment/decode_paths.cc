@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// segment/decode_paths.cc: best paths of the spans of a batch (decode.h): from the table of the image,
-// from those that are known, or searched.
+// segment/decode_paths.cc: best paths of the spans of a batch (decode.h): from the table of the
+// image, from those that are known, or searched.
 #include <algorithm>
 
 #include "segment/decode.h"
 
 namespace rankfeed::segment {
 
-// As PathSearch::Append of a span, if its path is not known; else kIsKnown, and *found is that. Words
-// of characters that became several come again with each of them: they are searched once.
+// As PathSearch::Append of a span, if its path is not known; else kIsKnown, and *found is that.
+// Words of characters that became several come again with each of them: they are searched once.
 inline uint16_t SpanDecoder::AppendOnce(std::span<const uint16_t> codes, Found* found) {
   bool taken = false;
   KnownSpans::Entry* const entry = known_spans_.Find(codes, &taken);
@@ -17,8 +17,8 @@ inline uint16_t SpanDecoder::AppendOnce(std::span<const uint16_t> codes, Found* 
     *found = entry->found;
     return kIsKnown;
   }
-  const auto number = static_cast<uint16_t>(search_.Append(
-      codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
+  const auto number = static_cast<uint16_t>(
+      search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
   if (taken) entry->number = number;
   return number;
 }
