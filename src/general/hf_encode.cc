@@ -62,16 +62,19 @@ class KnownSplits {
       std::memcpy(&front, split, size);
     }
     Entry& entry = entries_[HashEnds(size, front, back) >> (64 - kBits)];
-    const bool same =
-        entry.end - entry.begin == size && std::memcmp(text.data() + entry.begin, split, size) == 0;
-    if (!same) entry = {begin, end, {0, 0, 0}};
+    const bool same = entry.end - entry.begin == size && entry.front == front &&
+                      entry.back == back &&
+                      (size <= 2 * sizeof(front) ||
+                       std::memcmp(text.data() + entry.begin, split, size) == 0);
+    if (!same) entry = {begin, end, front, back, {0, 0, 0}};
     return &entry.tokens;
   }
 
  private:
   static constexpr int kBits = 8;
   struct Entry {
-    uint32_t begin, end;  // in the normalized text
+    uint32_t begin, end;   // in the normalized text
+    uint64_t front, back;  // the first and last bytes, of which short ones have no others
     Tokens tokens;
   };
   Entry entries_[1 << kBits];  // unspecified before Clear
@@ -229,8 +232,13 @@ class Encoder {
   rankfeed_status SplitOnce(uint32_t begin, uint32_t end) {
     KnownSplits::Tokens* const tokens = known_.Find(buffers_.in().view(), begin, end);
     if (tokens->first != tokens->last) {
-      for (uint32_t i = tokens->first; i < tokens->last; ++i) {
-        sink_.Push(static_cast<uint32_t>(sink_.ids[i]), 0, 0);
+      const int32_t* const ids = sink_.ids + tokens->first;
+      const uint32_t count = tokens->last - tokens->first;
+      if (uint64_t{sink_.count} + count <= sink_.capacity) {
+        std::copy_n(ids, count, sink_.ids + sink_.count);
+        sink_.count += count;
+      } else {
+        for (uint32_t i = 0; i < count; ++i) sink_.Push(static_cast<uint32_t>(ids[i]), 0, 0);
       }
       end_score_ = tokens->score;
       return RANKFEED_OK;

@@ -62,10 +62,25 @@ class Folder {
   uint32_t begin_ = 0, end_ = 0;
 };
 
+// The same as Folder of kIsolated, or of kRemoved, where none joins another.
+template <bool keeps_matches>
+class Apart {
+ public:
+  explicit Apart(SplitList* out) : out_(*out) {}
+  void Segment(uint32_t begin, uint32_t end, bool match) {
+    if (keeps_matches || !match) ok_ = out_.Add(begin, end) && ok_;
+  }
+  bool Finish() const { return ok_; }
+
+ private:
+  SplitList& out_;
+  bool ok_ = true;
+};
+
 // Splits [begin, end) at each character that is_match accepts.
-template <class IsMatch>
+template <class IsMatch, class To>
 void SplitAtChars(const NormalizedText& in, uint32_t begin, uint32_t end, IsMatch is_match,
-                  Folder* folder) {
+                  To* folder) {
   uint32_t done = begin;
   for (uint32_t pos = begin; pos < end;) {
     uint32_t size;
@@ -89,7 +104,8 @@ constexpr auto kMayBeWhiteSpace = [] {
   return may;
 }();
 
-void SplitAtWhiteSpace(const NormalizedText& in, uint32_t begin, uint32_t end, Folder* folder) {
+template <class To>
+void SplitAtWhiteSpace(const NormalizedText& in, uint32_t begin, uint32_t end, To* folder) {
   uint32_t done = begin;
   for (uint32_t pos = begin; pos < end;) {
     if (!kMayBeWhiteSpace[static_cast<unsigned char>(in.data[pos])]) {
@@ -109,8 +125,9 @@ void SplitAtWhiteSpace(const NormalizedText& in, uint32_t begin, uint32_t end, F
 }
 
 // \w+|[^\w\s]+ with its matches and gaps swapped: gaps are removed, matches stay apart.
+template <class To>
 void SplitWords(const Model& model, const NormalizedText& in, uint32_t begin, uint32_t end,
-                Folder* folder) {
+                To* folder) {
   enum class Kind { kWord, kSpace, kOther };
   uint32_t done = begin;
   Kind kind = Kind::kSpace;
@@ -132,8 +149,9 @@ void SplitWords(const Model& model, const NormalizedText& in, uint32_t begin, ui
 
 // Matches of a literal are the delimiters, or with invert the parts that stay. An empty one, which
 // only an image has that was written to while it is mapped, has no matches.
+template <class To>
 void SplitAtString(std::string_view pattern, bool invert, const NormalizedText& in, uint32_t begin,
-                   uint32_t end, Folder* folder) {
+                   uint32_t end, To* folder) {
   const std::string_view part = in.view(begin, end);
   if (pattern.empty()) return folder->Segment(begin, end, invert);
   for (size_t done = 0; done < part.size();) {
@@ -149,10 +167,14 @@ void SplitAtString(std::string_view pattern, bool invert, const NormalizedText& 
 bool SplitOne(const Model& model, const image::Step& step, const NormalizedText& in, uint32_t begin,
               uint32_t end, SplitList* out) {
   using Op = image::PreTokenizerOp;
-  const auto finish = [&](SplitBehavior behavior, auto split) {
-    Folder folder(behavior, out);
+  const auto finish_to = [&](auto folder, auto split) {
     split(&folder);
     return folder.Finish();
+  };
+  const auto finish = [&](SplitBehavior behavior, auto split) {
+    if (behavior == image::kRemoved) return finish_to(Apart<false>(out), split);
+    if (behavior == image::kIsolated) return finish_to(Apart<true>(out), split);
+    return finish_to(Folder(behavior, out), split);
   };
   const auto prop = [&](image::UnicodeProp p) {
     return [&model, p](char32_t c) { return unicode::HasProp(model, c, p); };
@@ -162,40 +184,122 @@ bool SplitOne(const Model& model, const image::Step& step, const NormalizedText&
       return false;  // rewrites the text: PreTokenize
     case Op::kWhitespaceSplit:
       return finish(image::kRemoved,
-                    [&](Folder* folder) { SplitAtWhiteSpace(in, begin, end, folder); });
+                    [&](auto* folder) { SplitAtWhiteSpace(in, begin, end, folder); });
     case Op::kWhitespace:
       return finish(image::kRemoved,
-                    [&](Folder* folder) { SplitWords(model, in, begin, end, folder); });
+                    [&](auto* folder) { SplitWords(model, in, begin, end, folder); });
     case Op::kPunctuation:
-      return finish(static_cast<SplitBehavior>(step.arg0), [&](Folder* folder) {
+      return finish(static_cast<SplitBehavior>(step.arg0), [&](auto* folder) {
         SplitAtChars(in, begin, end, prop(image::kPunctuationProp), folder);
       });
     case Op::kDigits:
-      return finish(step.arg0 != 0 ? image::kIsolated : image::kContiguous, [&](Folder* folder) {
+      return finish(step.arg0 != 0 ? image::kIsolated : image::kContiguous, [&](auto* folder) {
         SplitAtChars(in, begin, end, prop(image::kNumeric), folder);
       });
     case Op::kSplitString:
-      return finish(static_cast<SplitBehavior>(step.arg0), [&](Folder* folder) {
+      return finish(static_cast<SplitBehavior>(step.arg0), [&](auto* folder) {
         SplitAtString(model.text(step.a), step.arg1 != 0, in, begin, end, folder);
       });
   }
   return false;  // image/verify.cc: StepList admits pre-tokenizers only
 }
 
+// Of eight bytes the highest bit of each that is a space or that byte; those behind such a one may
+// have it too.
+uint64_t FindEither(uint64_t eight, char byte) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kLows = kOnes * 0x7f;
+  // The highest bit of each byte that is not 0.
+  const auto others = [](uint64_t of) { return ((of & kLows) + kLows) | of; };
+  const uint64_t wanted = kOnes * static_cast<unsigned char>(byte);
+  return ~(others(eight ^ kOnes * ' ') & others(eight ^ wanted)) & ~kLows;
+}
+
 // The first place from pos on of a space or of that byte, end if there is none.
 uint32_t FindEither(const NormalizedText& in, uint32_t pos, uint32_t end, char byte) {
-  constexpr uint64_t kOnes = 0x0101010101010101, kLows = kOnes * 0x7f;
-  const uint64_t wanted = kOnes * static_cast<unsigned char>(byte);
-  // The highest bit of each byte that is not 0.
-  const auto others = [](uint64_t eight) { return ((eight & kLows) + kLows) | eight; };
   for (uint64_t eight; end - pos >= sizeof(eight); pos += sizeof(eight)) {
     std::memcpy(&eight, in.data + pos, sizeof(eight));
-    const uint64_t found = ~(others(eight ^ kOnes * ' ') & others(eight ^ wanted)) & ~kLows;
+    const uint64_t found = FindEither(eight, byte);
     if (found != 0) return pos + static_cast<uint32_t>(std::countr_zero(found)) / 8;
   }
   while (pos < end && in.data[pos] != ' ' && in.data[pos] != byte) ++pos;
   return pos;
 }
+
+// Metaspace where nobody asks for offsets: looks for spaces and copies what is between them in one
+// pass, eight bytes at a time.
+class MetaspaceWords {
+ public:
+  MetaspaceWords(const image::Step& step, std::string_view replacement, const NormalizedText& in,
+                 NormalizedText* out)
+      : in_(in),
+        out_(*out),
+        size_(static_cast<uint32_t>(replacement.size())),
+        first_(replacement[0]),
+        prepends_(step.arg0 == image::kPrependAlways),
+        splits_(step.arg1 != 0),
+        possible_(in.begin == nullptr && size_ <= sizeof(bytes_)) {
+    if (!possible_) return;
+    std::memcpy(&bytes_, replacement.data(), size_);
+    std::memset(&mask_, 0xff, size_);
+  }
+
+  // Whether bytes [begin, end) can be read and written so, whatever they are.
+  bool Fits(uint32_t begin, uint32_t end) const {
+    const uint64_t most = uint64_t{end - begin + 1} * sizeof(bytes_) + sizeof(uint64_t);
+    return possible_ && in_.capacity - end >= sizeof(uint64_t) && out_.capacity - out_.size >= most;
+  }
+
+  // False if there is no room for splits.
+  bool Split(uint32_t begin, uint32_t end, SplitList* result) {
+    const char* from = in_.data + begin;
+    const char* const stop = in_.data + end;
+    char* to = out_.data + out_.size;
+    uint32_t open = out_.size;
+    const auto put = [&] {
+      std::memcpy(to, &bytes_, sizeof(bytes_));
+      to += size_;
+    };
+    if (prepends_ && (from == stop || (*from != ' ' && !IsReplacement(from, stop)))) put();
+    while (from != stop) {
+      uint64_t eight;
+      std::memcpy(&eight, from, sizeof(eight));
+      std::memcpy(to, &eight, sizeof(eight));
+      const uint64_t found = FindEither(eight, first_);
+      const auto some = static_cast<size_t>(found != 0 ? std::countr_zero(found) / 8 : 8);
+      const size_t left = static_cast<size_t>(stop - from), size = std::min(some, left);
+      from += size;
+      to += size;
+      if (some >= left || found == 0) continue;
+      const bool space = *from == ' ';
+      if (!space && !IsReplacement(from, stop)) {
+        *to++ = *from++;
+        continue;
+      }
+      // The one in front, as most splits have, begins none.
+      const auto at = static_cast<uint32_t>(to - out_.data);
+      if (splits_ && !result->Add(open, at)) return false;
+      if (splits_) open = at;
+      put();
+      from += space ? 1 : size_;
+    }
+    out_.size = static_cast<uint32_t>(to - out_.data);
+    return result->Add(open, out_.size);
+  }
+
+ private:
+  bool IsReplacement(const char* from, const char* stop) const {
+    uint32_t four;
+    std::memcpy(&four, from, sizeof(four));
+    return ((four ^ bytes_) & mask_) == 0 && static_cast<size_t>(stop - from) >= size_;
+  }
+
+  const NormalizedText& in_;
+  NormalizedText& out_;
+  uint32_t bytes_ = 0, mask_ = 0;  // of the replacement
+  const uint32_t size_;
+  const char first_;
+  const bool prepends_, splits_, possible_;
+};
 
 // Metaspace rewrites every split, U+0020 to the replacement and perhaps one in front, and then lets
 // each replacement begin a new split (pre_tokenizers/metaspace.rs; MergedWithNext).
@@ -204,6 +308,7 @@ bool Metaspace(const Model& model, const image::Step& step, const NormalizedText
   const std::string_view replacement = model.text(step.a);
   if (replacement.empty()) return false;  // as in SplitAtString
   normalize::Writer writer(in, out);
+  MetaspaceWords words(step, replacement, in, out);
   for (uint32_t i = 0; i < splits.count; ++i) {
     const uint32_t begin = splits.begin[i] & ~kTokenSplit, start = out->size;
     if ((splits.begin[i] & kTokenSplit) != 0) {
@@ -212,6 +317,10 @@ bool Metaspace(const Model& model, const image::Step& step, const NormalizedText
       continue;
     }
     const uint32_t end = splits.end[i];
+    if (words.Fits(begin, end)) {
+      if (!words.Split(begin, end, result)) return false;
+      continue;
+    }
     const std::string_view part = in.view(begin, end);
     const bool prefixed = part.starts_with(replacement) || part.starts_with(' ');
     // "first" asks where the split begins in the original text, so two splits can both be first.

@@ -271,6 +271,8 @@ class SpanDecoder {
     void Read(const uint16_t* list, uint16_t space, bool isolated_signs);
   };
 
+  // Codes of the shortest span that is asked that of; of fewer a search costs little.
+  static constexpr size_t kLeastDoubtful = 12;
   // Whether paths of long spans are settled by their margins, told from the last ones. Where they
   // are not, as in runs of a few signs that pieces hold in any order, all but a few are left to the
   // reference's own search at once.

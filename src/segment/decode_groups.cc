@@ -31,12 +31,14 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* curs
   const CharacterGroups::Extent extent =
       groups_.ExtentFrom(segment, begin, /*first=*/begin == behind_sign_);
   Outcome outcome = AppendTogether(segment, begin, extent, cursor);
-  // Whether a space came before what vanished is not known any more, but where a code did, or nothing.
+  // Whether a space came before what vanished is not known any more, but where a code did, or nothing,
+  // or one came of the group.
   if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
     const uint32_t left = size - run_.open();
     const bool behind_code = left > 1 || (left == 1 && run_.codes[run_.open()] != metaspace_);
-    const bool known =
-        !space_ends_word_ && ((front_ && begin == 0) || (behind_code && !signs_.any()));
+    const bool begins = (front_ && begin == 0) ||
+                        (begin != cursor->at && skip_at_ == segment.data() + begin);
+    const bool known = !space_ends_word_ && (begins || (behind_code && !signs_.any()));
     if (!known) return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
   // Behind a space it is not known any more whether a word stood before that.
@@ -331,6 +333,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
     at = static_cast<size_t>(before.text - segment.data());
     TakeBackTo(before);
   }
+  if (begin == at) return true;
   uint32_t codes = 0;
   for (size_t pos = begin; pos < at;) {
     const utf8::Decoded c = utf8::DecodeInline(segment, pos);

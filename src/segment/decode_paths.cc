@@ -47,8 +47,8 @@ void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
       continue;
     }
     const std::span<const uint16_t> codes = RunSpan(i);
-    if (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes) || doubts_.Expect()))
-        [[unlikely]] {
+    const bool doubtful = codes.size() >= kLeastDoubtful && doubts_.Expect();
+    if (doubtful || (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes)))) [[unlikely]] {
       searched[i] = kNotSearched;
     } else if (has_words_) {
       searched[i] = AppendOnce(codes, found + i);
@@ -71,7 +71,7 @@ void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
       continue;
     }
     const Path& path = search_.path(number);
-    if (RunSpan(i).size() >= kLeastRun) [[unlikely]]
+    if (RunSpan(i).size() >= kLeastDoubtful) [[unlikely]]
       doubts_.Note((bound + path.info.score_bound) >> path.info.exact_below != 0);
     flags |= path.flags;
     found[i] = Kept(path, not_kept_of_runs_);
