@@ -448,6 +448,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   skipped_ = cursor->skip;
   ForgetSpaces();
   before_cut_ = {};
+  at_space_ = nullptr;
   Open(cursor->word_start, text + cursor->at, cursor->skip, cursor->group_end);
   // A character of three bytes may be read with the byte behind it.
   const size_t beyond = after_ != kNoByte ? 2 : 3;
@@ -480,6 +481,10 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
     if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
     if (knows_groups_ && AppendKnownGroups(segment, &pos, previous, *cursor)) continue;
     if (AppendWordsAgain(segment, &pos, *cursor)) continue;
+    if (signs_.any() && run_.size == run_.open() + 1 && run_.codes[run_.open()] == metaspace_) {
+      at_space_ = text + pos;
+      at_space_trails_ = trailing_space_;
+    }
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
     const uint32_t before = previous;

@@ -118,6 +118,10 @@ class SpanDecoder {
   // Finds the best paths of everything decoded. bound: of the score before it.
   void Solve(const ExactnessRule& rule, uint64_t bound);
 
+  // The reference found those ids of a span, whatever comes around it: it is a word, or its begin, and
+  // each word is searched from score 0.
+  void Know(uint32_t span, std::span<const int32_t> ids);
+
   // After Solve, by number of a span. Ids stay until the next. Without a count if only path() has
   // them: too many, or of a path that is not kept.
   Found found(uint32_t span) const {
@@ -343,7 +347,7 @@ class SpanDecoder {
   void AppendWords(ExpandedWords* words, const char* text, uint32_t before, uint32_t group_end);
   ExpandedWords* WordsAt(const char* text);
   bool AppendWordsAgain(std::string_view segment, size_t* at, const Cursor& cursor);
-  uint16_t AppendOnce(std::span<const uint16_t> codes, Found* found);
+  uint16_t AppendOnce(std::span<const uint16_t> codes, bool doubtful, Found* found);
   Found Kept(const Path& path, uint8_t not_kept) const {
     const bool kept = (path.flags & not_kept) == 0 && path.count <= CacheLine::kMaxIds;
     const int32_t note = FusedNote(path).bits();
@@ -420,6 +424,10 @@ class SpanDecoder {
             run_.count, trailing_space_, word_first_, continues_, at_front_,  in_run_};
   }
   void TakeBackTo(const OpenSpan& open);
+  // With signs, the character that came last behind a U+2581 of the open span, and whether that
+  // stands for a space.
+  const char* at_space_ = nullptr;
+  bool at_space_trails_ = false;
   void NoteSpace(const char* text) {
     before_last_space_ = before_space_;
     before_space_ = OpenBefore(text);

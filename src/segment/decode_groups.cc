@@ -346,10 +346,11 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   const uint32_t left = run_.size - run_.open();
   if (left < codes) return false;
   if (signs_.any() && left == codes + 1 && run_.codes[run_.open()] == metaspace_) {
-    // Whether a U+2581 that is left stands for a space is not known any more, but at the begin.
-    const bool resumed = begin != 0 && begin == cursor_.at;
-    if (begin != behind_sign_ || resumed) return false;
-    trailing_space_ = false;
+    // What a U+2581 that is left stands for is not known any more, but at the begin, or if noted; it
+    // may have ended a run that a sign would go on with.
+    const bool begins = begin == behind_sign_ && (begin == 0 || begin != cursor_.at);
+    if ((signs_.in_runs() && begin != 0) || (!begins && at_space_ != text)) return false;
+    trailing_space_ = !begins && at_space_trails_;
   }
   run_.size -= codes;
   return true;

@@ -7,20 +7,28 @@
 
 namespace rankfeed::segment {
 
-// As PathSearch::Append of a span, if its path is not known; else kIsKnown, and *found is that.
-// Words of characters that became several come again with each of them: they are searched once.
-inline uint16_t SpanDecoder::AppendOnce(std::span<const uint16_t> codes, Found* found) {
-  bool taken = false;
-  KnownSpans::Entry* const entry = known_spans_.Find(codes, &taken);
-  if (entry != nullptr && !taken) {
+// As PathSearch::Append of a span, if its path is not known; else kIsKnown, and *found is that. Words
+// of characters that became several come again with each of them: they are searched once. doubtful:
+// or kNotSearched.
+inline uint16_t SpanDecoder::AppendOnce(std::span<const uint16_t> codes, bool doubtful,
+                                        Found* found) {
+  if (const KnownSpans::Entry* const entry = known_spans_.Find(codes)) {
     if (entry->number != KnownSpans::kIsKnown) return entry->number;
     *found = entry->found;
     return kIsKnown;
   }
+  if (doubtful) return kNotSearched;
   const auto number = static_cast<uint16_t>(
       search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
-  if (taken) entry->number = number;
+  known_spans_.Take(codes, number);
   return number;
+}
+
+void SpanDecoder::Know(uint32_t span, std::span<const int32_t> ids) {
+  const auto unk_id = static_cast<int32_t>(model_.config->unk_id);
+  if (!has_words_ || ids.empty() || std::find(ids.begin(), ids.end(), unk_id) != ids.end()) return;
+  const auto count = static_cast<uint8_t>(std::min<size_t>(ids.size(), 0xff));
+  known_spans_.Know(codes(span), ids, {count, ExactnessRule::kAlways, 0});
 }
 
 void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
@@ -48,11 +56,13 @@ void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
     }
     const std::span<const uint16_t> codes = RunSpan(i);
     const bool doubtful = codes.size() >= kLeastDoubtful && doubts_.Expect();
-    if (doubtful || (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes)))) [[unlikely]] {
+    if (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes))) [[unlikely]] {
       searched[i] = kNotSearched;
     } else if (has_words_) {
-      searched[i] = AppendOnce(codes, found + i);
+      searched[i] = AppendOnce(codes, doubtful, found + i);
       any_fused |= searched[i] == kIsKnown && found[i].id < 0;
+    } else if (doubtful) {
+      searched[i] = kNotSearched;
     } else {
       searched[i] = static_cast<uint16_t>(
           search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));

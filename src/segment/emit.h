@@ -33,7 +33,7 @@ template <class Arithmetic>
 class Emitter {
  public:
   Emitter(const Model& model, const KernelTable& kernels, const ExactnessRule& rule,
-          const SpanDecoder& spans, const LookUp& look_up, const EmitScratch& scratch)
+          SpanDecoder& spans, const LookUp& look_up, const EmitScratch& scratch)
       : model_(model),
         kernels_(kernels),
         spans_(spans),
@@ -438,6 +438,9 @@ class Emitter {
       if (reason == RANKFEED_REASON_NONE) {
         searched_end_ = span + 1;
         searched_score_ = ledger_.score();
+        if (spans_.BeginsWord(span) && sink_->count <= sink_->capacity) {
+          spans_.Know(span, {sink_->ids + token, sink_->count - token});
+        }
       }
     }
     return reason;
@@ -458,7 +461,7 @@ class Emitter {
 
   const Model& model_;
   const KernelTable& kernels_;
-  const SpanDecoder& spans_;
+  SpanDecoder& spans_;
   const LookUp& look_up_;
   const EmitScratch& scratch_;
   const Found* const found_;  // of the batch

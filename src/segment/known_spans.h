@@ -19,6 +19,7 @@ namespace rankfeed::segment {
 class KnownSpans {
  public:
   static constexpr uint32_t kMaxCodes = 16;  // of spans that are known beyond their batch
+  static constexpr uint16_t kIsKnown = 0xffff;
 
   struct Entry {
     uint64_t front, back;   // the first four codes, and beyond four the last
@@ -29,8 +30,13 @@ class KnownSpans {
     Found found;
     uint16_t own_codes[kMaxCodes];
     int32_t own_ids[CacheLine::kMaxIds];
+
+    void KeepCodes() {
+      std::copy_n(codes, size, own_codes);
+      codes = own_codes;
+      number = kIsKnown;
+    }
   };
-  static constexpr uint16_t kIsKnown = 0xffff;
 
   static constexpr int kBits = 8;
   struct Memory {
@@ -48,33 +54,36 @@ class KnownSpans {
     Keep([](uint32_t) { return Found{}; });
   }
 
-  // That of a span, which was in the batch or is known; or one that was taken for it, whose number
-  // is to be set, with *taken; or null. Codes behind the span may be read.
-  Entry* Find(std::span<const uint16_t> codes, bool* taken) {
-    static_assert(kVectorSlack >= 4);
-    const auto size = static_cast<uint32_t>(codes.size());
-    uint64_t front, back = 0;
-    std::memcpy(&front, codes.data(), sizeof(front));
-    if (size < 4) front &= (uint64_t{1} << 16 * size) - 1;
-    if (size > 4) std::memcpy(&back, codes.data() + size - 4, sizeof(back));
-    const uint64_t slot = HashEnds(size, front, back) >> (64 - kBits);
-    Entry& entry = memory_->entries[slot];
-    const bool own_batch = entry.size != 0 && entry.batch == batch_;
-    if (entry.size == size && entry.front == front && entry.back == back &&
-        (own_batch || entry.number == kIsKnown) &&
-        (size <= 8 || std::equal(codes.begin() + 4, codes.end() - 4, entry.codes + 4))) {
-      entry.batch = batch_;
-      return &entry;
-    }
-    if (own_batch) return nullptr;  // what was found of it is in use
-    memory_->taken[taken_++] = static_cast<uint16_t>(slot);
-    *taken = true;
-    entry.front = front;
-    entry.back = back;
-    entry.codes = codes.data();
+  // That of a span, if it was in the batch or is known, else null. Codes behind the span may be read.
+  Entry* Find(std::span<const uint16_t> codes) {
+    const Key key(codes);
+    Entry& entry = memory_->entries[key.slot];
+    const bool same =
+        entry.size == codes.size() && entry.front == key.front && entry.back == key.back &&
+        (entry.batch == batch_ || entry.number == kIsKnown) &&
+        (codes.size() <= 8 || std::equal(codes.begin() + 4, codes.end() - 4, entry.codes + 4));
+    if (!same) return nullptr;
     entry.batch = batch_;
-    entry.size = static_cast<uint16_t>(size);
     return &entry;
+  }
+
+  // Notes the number of a span of the batch that was not found, if there is a place for it.
+  void Take(std::span<const uint16_t> codes, uint16_t number) {
+    Entry* const entry = Place(codes);
+    if (entry == nullptr) return;
+    memory_->taken[taken_++] = static_cast<uint16_t>(entry - memory_->entries);
+    entry->number = number;
+  }
+
+  // Keeps the path of a span of which nothing else was found that is of use, if there is a place.
+  void Know(std::span<const uint16_t> codes, std::span<const int32_t> ids, image::PathInfo info) {
+    if (codes.size() > kMaxCodes || ids.size() > CacheLine::kMaxIds) return;
+    Entry* entry = Find(codes);
+    if (entry == nullptr) entry = Place(codes);
+    if (entry == nullptr) return;
+    std::copy(ids.begin(), ids.end(), entry->own_ids);
+    entry->found = {entry->own_ids, 0, info};
+    entry->KeepCodes();
   }
 
   // Keeps what was found of the spans of the batch. found_of(number): of the one of that number,
@@ -88,16 +97,40 @@ class KnownSpans {
         entry.size = 0;
         continue;
       }
-      std::copy_n(entry.codes, entry.size, entry.own_codes);
       std::copy_n(entry.found.ids, CacheLine::kMaxIds, entry.own_ids);
-      entry.codes = entry.own_codes;
       entry.found.ids = entry.own_ids;
-      entry.number = kIsKnown;
+      entry.KeepCodes();
     }
     taken_ = 0;
   }
 
  private:
+  // What a span is found by.
+  struct Key {
+    explicit Key(std::span<const uint16_t> codes) {
+      static_assert(kVectorSlack >= 4);
+      const auto size = static_cast<uint32_t>(codes.size());
+      std::memcpy(&front, codes.data(), sizeof(front));
+      if (size < 4) front &= (uint64_t{1} << 16 * size) - 1;
+      if (size > 4) std::memcpy(&back, codes.data() + size - 4, sizeof(back));
+      slot = HashEnds(size, front, back) >> (64 - kBits);
+    }
+    uint64_t front = 0, back = 0, slot = 0;
+  };
+
+  // One that is that span's now; null if what was found of another is in use.
+  Entry* Place(std::span<const uint16_t> codes) {
+    const Key key(codes);
+    Entry& entry = memory_->entries[key.slot];
+    if (entry.size != 0 && entry.batch == batch_) return nullptr;
+    entry.front = key.front;
+    entry.back = key.back;
+    entry.codes = codes.data();
+    entry.batch = batch_;
+    entry.size = static_cast<uint16_t>(codes.size());
+    return &entry;
+  }
+
   Memory* const memory_;
   uint64_t batch_ = 0;
   uint32_t taken_ = 0;
