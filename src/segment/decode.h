@@ -389,8 +389,8 @@ class SpanDecoder {
   bool front_ = false;
   bool word_first_ = false;  // it begins with a sign
   bool depends_ = false;     // what it became depends on what is next to it
-  bool needs_before_ = false;  // marks of it are read with the byte before them
   bool at_front_ = false;    // a U+2581 that is not kept alone stands before the open span
+  bool needs_before_ = false;  // marks of it are read with the byte before them
   // The run that the last code is of, which is a sign's: the word ends but before one of the same
   // run. 0: of none.
   uint8_t in_run_ = 0;

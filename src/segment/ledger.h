@@ -115,8 +115,8 @@ class ScoreLedger {
     return true;
   }
 
-  // The same where the score goes on: without room to remember,
-  // the score before them is made up for. A reason if that cannot be told.
+  // The same where the score goes on: without room to remember, the score before them is made up
+  // for. A reason if that cannot be told.
   rankfeed_reason NoteCounted(FusedNote note, const int32_t* ids, uint32_t count, uint32_t token,
                               const TokenSink& sink) {
     if (!HasRoomToNote()) [[unlikely]] {

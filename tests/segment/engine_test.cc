@@ -196,6 +196,26 @@ TEST(WordEngine, EqualsThePlainPathWhereSegmentsBeginWithMarks) {
   }
 }
 
+// Which of those a control character is, where an element in front of the charsmap made a space of one.
+TEST(WordEngine, EqualsThePlainPathWhereMarksFollowControlCharacters) {
+  const json base = DefaultTokenizer();
+  json file = base;
+  file["normalizer"] = Sequence("normalizers", {Replace("\t", " "), base["normalizer"]});
+  file["pre_tokenizer"] = Metaspace("always");
+  const Image image(file);
+  ASSERT_TRUE(segment::Available(*image.model()));
+  Encoder plain = Make(image.model(), true, 0);
+  Encoder fast = Make(image.model(), false, 4096);
+  const std::string marks = "\u0344\u0344";
+  EXPECT_NE(Encode(plain, "a\t" + marks, 0), Encode(plain, "a\n" + marks, 0));
+  for (const char* before : {"\t", "\n", " ", "\r"}) {
+    for (const char* behind : {"\t", "\n", " ", "\r"}) {
+      const std::string text = "a" + (before + marks) + "a" + (behind + marks) + "a";
+      EXPECT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
+    }
+  }
+}
+
 // Short stretches between added tokens, of what vanishes, becomes spaces or is white space of other
 // kinds, marks and signs: what a stretch begins and ends with decides about the U+2581 in front of it
 // and what a Strip drops. The same segments come at the begin and elsewhere.
