@@ -210,7 +210,9 @@ TEST(WordEngine, EqualsThePlainPathWhereMarksFollowControlCharacters) {
   EXPECT_NE(Encode(plain, "a\t" + marks, 0), Encode(plain, "a\n" + marks, 0));
   for (const char* before : {"\t", "\n", " ", "\r"}) {
     for (const char* behind : {"\t", "\n", " ", "\r"}) {
-      const std::string text = "a" + (before + marks) + "a" + (behind + marks) + "a";
+      // Both segments of marks have the same behind them.
+      const std::string text =
+          "a" + (before + marks) + "a" + (behind + marks) + "a" + behind + "a";
       EXPECT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
     }
   }
