@@ -25,41 +25,41 @@ class KnownSpans {
     uint64_t front, back;   // the first four codes, and beyond four the last
     const uint16_t* codes;  // of the batch, or own_codes
     uint64_t batch;         // the last one that it was in
-    uint16_t size;
     uint16_t number;  // of the span in the search of that batch; kIsKnown: `found` is its path
     Found found;
     uint16_t own_codes[kMaxCodes];
     int32_t own_ids[CacheLine::kMaxIds];
 
-    void KeepCodes() {
+    void KeepCodes(uint32_t size) {
       std::copy_n(codes, size, own_codes);
       codes = own_codes;
       number = kIsKnown;
     }
   };
 
-  static constexpr int kBits = 8;
+  static constexpr int kBits = 5;
   struct Memory {
-    Entry entries[1 << kBits];
+    uint16_t sizes[1 << kBits];  // of the spans; 0: none
     uint16_t taken[1 << kBits];  // entries without a path, of the batch
+    Entry entries[1 << kBits];   // most texts touch none
   };
 
   explicit KnownSpans(Memory* memory) : memory_(memory) {}
 
   // Another batch begins: spans of the last one have no numbers any more.
   void Start() {
-    if (batch_++ == 0) {
-      for (Entry& entry : memory_->entries) entry.size = 0;
-    }
+    if (batch_++ == 0) std::fill(std::begin(memory_->sizes), std::end(memory_->sizes), uint16_t{0});
     Keep([](uint32_t) { return Found{}; });
   }
 
-  // That of a span, if it was in the batch or is known, else null. Codes behind the span may be read.
+  // That of a span, if it was in the batch or is known, else null. Codes behind the span may be
+  // read.
   Entry* Find(std::span<const uint16_t> codes) {
     const Key key(codes);
+    if (memory_->sizes[key.slot] != codes.size()) return nullptr;
     Entry& entry = memory_->entries[key.slot];
     const bool same =
-        entry.size == codes.size() && entry.front == key.front && entry.back == key.back &&
+        entry.front == key.front && entry.back == key.back &&
         (entry.batch == batch_ || entry.number == kIsKnown) &&
         (codes.size() <= 8 || std::equal(codes.begin() + 4, codes.end() - 4, entry.codes + 4));
     if (!same) return nullptr;
@@ -83,7 +83,7 @@ class KnownSpans {
     if (entry == nullptr) return;
     std::copy(ids.begin(), ids.end(), entry->own_ids);
     entry->found = {entry->own_ids, 0, info};
-    entry->KeepCodes();
+    entry->KeepCodes(static_cast<uint32_t>(codes.size()));
   }
 
   // Keeps what was found of the spans of the batch. found_of(number): of the one of that number,
@@ -91,15 +91,16 @@ class KnownSpans {
   template <class FoundOf>
   void Keep(FoundOf found_of) {
     for (uint32_t i = 0; i < taken_; ++i) {
+      uint16_t& size = memory_->sizes[memory_->taken[i]];
       Entry& entry = memory_->entries[memory_->taken[i]];
       entry.found = found_of(entry.number);
-      if (entry.found.info.count == 0 || entry.size > kMaxCodes) {
-        entry.size = 0;
+      if (entry.found.info.count == 0 || size > kMaxCodes) {
+        size = 0;
         continue;
       }
       std::copy_n(entry.found.ids, CacheLine::kMaxIds, entry.own_ids);
       entry.found.ids = entry.own_ids;
-      entry.KeepCodes();
+      entry.KeepCodes(size);
     }
     taken_ = 0;
   }
@@ -122,12 +123,13 @@ class KnownSpans {
   Entry* Place(std::span<const uint16_t> codes) {
     const Key key(codes);
     Entry& entry = memory_->entries[key.slot];
-    if (entry.size != 0 && entry.batch == batch_) return nullptr;
+    uint16_t& size = memory_->sizes[key.slot];
+    if (size != 0 && entry.batch == batch_) return nullptr;
     entry.front = key.front;
     entry.back = key.back;
     entry.codes = codes.data();
     entry.batch = batch_;
-    entry.size = static_cast<uint16_t>(codes.size());
+    size = static_cast<uint16_t>(codes.size());
     return &entry;
   }
 

@@ -207,11 +207,12 @@ TEST(Roads, Character) {
 }
 
 TEST(Roads, Context) {
-  // A mark that becomes another, before one that is read with it: both are in one grapheme cluster
-  // with the space before them.
-  const std::string text = "a \u0340\u0301x";
-  ExpectRoads(Between("B", text), {{RANKFEED_REASON_CONTEXT, 1, text.size()}});
-  // One that stays as it is on its own is no reason, whatever composes behind it.
+  // A sign that is a word until a mark makes a letter of it.
+  const std::string text = "a =\u0338 b";
+  ExpectRoads(Between("DeBERTa, punctuation", text), {{RANKFEED_REASON_CONTEXT, 1, text.size()}});
+  // A mark that becomes another, before one that is read with it, is read with the space before both;
+  // one that stays as it is on its own is no reason either, whatever composes behind it.
+  ExpectRoads(Between("B", "a \u0340\u0301x"), {});
   ExpectRoads(Between("B", "a \u0301e\u0301"), {});
 }
 
@@ -251,9 +252,9 @@ TEST(Roads, Capacity) {
 }
 
 TEST(Roads, BytesCountForTheirStretch) {
-  const std::string marks = ManyMarks(), context = "a \u0340\u0301x";
+  const std::string marks = ManyMarks(), context = "a =\u0338 b";
   const std::string text = "A panda</s>" + context + "</s>" + marks + "</s>bears";
-  ExpectRoads(Between("B", text), {{RANKFEED_REASON_CONTEXT, 1, context.size()},
+  ExpectRoads(Between("DeBERTa, punctuation", text), {{RANKFEED_REASON_CONTEXT, 1, context.size()},
                                    {RANKFEED_REASON_LENGTH, 0, marks.size()}});
 }
 
