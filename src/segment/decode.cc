@@ -42,7 +42,7 @@ void SpanDecoder::Scratch::Carve(Layout& layout) {
   for (uint32_t*& array : work) array = layout.Take<uint32_t>(kNormalizedBytes);
   elements = layout.Take<uint16_t>(kNormalizedBytes);
   groups = layout.Take<KnownGroups::Memory>(1);
-  known_spans = layout.Take<KnownSpans::Memory>(1);
+  known_spans = layout.Take<KnownSpans>(1);
   same = layout.Take<uint16_t>(kSpans);
 }
 
@@ -56,7 +56,6 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       symbols_(model),
       known_groups_(scratch.groups),
       known_long_groups_(scratch.long_groups),
-      known_spans_(scratch.known_spans),
       scratch_(scratch),
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
@@ -505,11 +504,8 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
       if (pos < segment.size() && static_cast<unsigned char>(text[pos]) < 0x80) {
         pos = AppendAscii(segment, pos);
       }
-      if (pos == segment.size() || room() < 2 * kCharRoom) {
-        c.size = info = 0;
-        break;
-      }
-      if (pos != begin && WordsAt(text + pos) != nullptr) {
+      if (pos == segment.size() || room() < 2 * kCharRoom ||
+          (pos != begin && WordsAt(text + pos) != nullptr)) {
         c.size = info = 0;
         break;
       }

@@ -21,7 +21,6 @@
 #include "rankfeed/encode.h"
 #include "segment/groups.h"
 #include "segment/known_groups.h"
-#include "segment/known_spans.h"
 #include "segment/look_up.h"
 #include "segment/normalized_tokens.h"
 #include "segment/queue.h"
@@ -69,6 +68,18 @@ class SpanDecoder {
   static constexpr uint32_t kNormalizedBytes = 16 * 1024;
   static constexpr uint32_t kMaxNormalizable = kNormalizedBytes / 16;  // bytes of a segment
 
+  // Spans of a batch that were appended to the search, by their codes.
+  struct KnownSpans {
+    static constexpr int kBits = 7;
+    struct Entry {
+      uint64_t front, back;  // the first four codes, and beyond four the last
+      const uint16_t* codes;
+      uint16_t searched;
+    };
+    uint16_t sizes[1 << kBits];  // 0: none
+    Entry entries[1 << kBits];
+  };
+
   struct Scratch {
     PathSearch search;
     // Of the spans that are not short ones:
@@ -83,7 +94,7 @@ class SpanDecoder {
     uint16_t* elements = nullptr;  // what a group becomes
     KnownGroups::Memory* groups = nullptr;
     KnownLongGroups::Memory* long_groups = nullptr;  // carved behind all that most texts touch
-    KnownSpans::Memory* known_spans = nullptr;
+    KnownSpans* known_spans = nullptr;
     uint16_t* same = nullptr;  // by span: an equal one before it, or kNotSame
     void Carve(Layout& layout);
   };
@@ -118,10 +129,6 @@ class SpanDecoder {
   // Finds the best paths of everything decoded. bound: of the score before it.
   void Solve(const ExactnessRule& rule, uint64_t bound);
 
-  // The reference found those ids of a span, whatever comes around it: it is a word, or its begin, and
-  // each word is searched from score 0.
-  void Know(uint32_t span, std::span<const int32_t> ids);
-
   // After Solve, by number of a span. Ids stay until the next. Without a count if only path() has
   // them: too many, or of a path that is not kept.
   Found found(uint32_t span) const {
@@ -132,9 +139,7 @@ class SpanDecoder {
   Found kept(uint32_t span) const {
     if (span < kFirstOfRuns || !has_fused_) return found(span);
     const Path* const of = path(span);
-    const Found known = found(span);
-    const uint32_t flags = of != nullptr ? of->flags : known.id < 0 ? Path::kFused : 0u;
-    return (flags & not_kept_) != 0 ? Found{} : known;
+    return of != nullptr && (of->flags & not_kept_) != 0 ? Found{} : found(span);
   }
   bool IsShort(uint32_t span) const { return span < kFirstOfRuns; }
   // The same by address, of spans that are not short ones; they lie in a row.
@@ -144,9 +149,10 @@ class SpanDecoder {
   bool MayHaveFused(uint32_t first) const { return has_fused_ || first < kFirstOfRuns; }
   // The same of any span.
   bool has_fused() const { return has_fused_; }
-  // Null: none was looked for, or it was known.
+  // Null: none was looked for.
   const Path* path(uint32_t span) const {
-    if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] >= kIsKnown) return nullptr;
+    if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] == kNotSearched)
+      return nullptr;
     return &search_.path(span < kFirstOfRuns ? span : scratch_.searched[span - kFirstOfRuns]);
   }
   const int32_t* ids() const { return search_.ids(); }
@@ -169,9 +175,7 @@ class SpanDecoder {
   static constexpr uint32_t kCharRoom = 32;
   // Number of a span that was not searched, as only the reference's search tells its path.
   static constexpr uint16_t kNotSearched = 0xffff;
-  // The same of one whose path was known.
-  static constexpr uint16_t kIsKnown = 0xfffe;
-  static_assert(kIsKnown >= PathSearch::kMaxSpans);
+  static_assert(kNotSearched >= PathSearch::kMaxSpans);
   static constexpr uint16_t kNotSame = 0xffff;
   // With a bound and exact_below 0 no loop that goes by infos writes the ids.
   static constexpr image::PathInfo kNotFound{0, 0, ExactnessRule::kMaxScoreBound};
@@ -275,7 +279,7 @@ class SpanDecoder {
     void Read(const uint16_t* list, uint16_t space, bool isolated_signs);
   };
 
-  // Codes of the shortest span that is asked that of; of fewer a search costs little.
+  // Codes of the shortest span that Doubts are of; a search of fewer costs little.
   static constexpr size_t kLeastDoubtful = 12;
   // Whether paths of long spans are settled by their margins, told from the last ones. Where they
   // are not, as in runs of a few signs that pieces hold in any order, all but a few are left to the
@@ -347,7 +351,7 @@ class SpanDecoder {
   void AppendWords(ExpandedWords* words, const char* text, uint32_t before, uint32_t group_end);
   ExpandedWords* WordsAt(const char* text);
   bool AppendWordsAgain(std::string_view segment, size_t* at, const Cursor& cursor);
-  uint16_t AppendOnce(std::span<const uint16_t> codes, bool doubtful, Found* found);
+  uint32_t AppendOnce(std::span<const uint16_t> span);
   Found Kept(const Path& path, uint8_t not_kept) const {
     const bool kept = (path.flags & not_kept) == 0 && path.count <= CacheLine::kMaxIds;
     const int32_t note = FusedNote(path).bits();
@@ -363,7 +367,6 @@ class SpanDecoder {
   KnownGroups known_groups_;
   KnownLongGroups known_long_groups_;
   GroupSizes known_sizes_;
-  KnownSpans known_spans_;
   bool knows_groups_ = false;  // any
   Scratch& scratch_;
   PathSearch& search_;
@@ -388,9 +391,9 @@ class SpanDecoder {
   // character, and all of it can be taken back.
   bool front_ = false;
   bool word_first_ = false;  // it begins with a sign
-  bool depends_ = false;     // what it became depends on what is next to it
-  bool at_front_ = false;    // a U+2581 that is not kept alone stands before the open span
+  bool depends_ = false;       // what it became depends on what is next to it
   bool needs_before_ = false;  // marks of it are read with the byte before them
+  bool at_front_ = false;      // a U+2581 that is not kept alone stands before the open span
   // The run that the last code is of, which is a sign's: the word ends but before one of the same
   // run. 0: of none.
   uint8_t in_run_ = 0;

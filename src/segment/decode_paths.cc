@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: MIT
 // segment/decode_paths.cc: best paths of the spans of a batch (decode.h): from the table of the
-// image, from those that are known, or searched.
+// image, or searched.
 #include <algorithm>
+#include <cstring>
 
+#include "base/hash.h"
 #include "segment/decode.h"
 
 namespace rankfeed::segment {
 
-// As PathSearch::Append of a span, if its path is not known; else kIsKnown, and *found is that. Words
-// of characters that became several come again with each of them: they are searched once. doubtful:
-// or kNotSearched.
-inline uint16_t SpanDecoder::AppendOnce(std::span<const uint16_t> codes, bool doubtful,
-                                        Found* found) {
-  if (const KnownSpans::Entry* const entry = known_spans_.Find(codes)) {
-    if (entry->number != KnownSpans::kIsKnown) return entry->number;
-    *found = entry->found;
-    return kIsKnown;
+// As PathSearch::Append of a span. Words of characters that became several come again with each of
+// them: they are searched once.
+inline uint32_t SpanDecoder::AppendOnce(std::span<const uint16_t> span) {
+  static_assert(kVectorSlack >= 4);
+  const auto size = static_cast<uint32_t>(span.size());
+  const uint16_t* const codes = span.data();
+  // Codes behind the last span may be read.
+  uint64_t front, back = 0;
+  std::memcpy(&front, codes, sizeof(front));
+  if (size < 4) front &= (uint64_t{1} << 16 * size) - 1;
+  if (size > 4) std::memcpy(&back, codes + size - 4, sizeof(back));
+  const uint64_t slot = HashEnds(size, front, back) >> (64 - KnownSpans::kBits);
+  KnownSpans& known = *scratch_.known_spans;
+  KnownSpans::Entry& entry = known.entries[slot];
+  if (known.sizes[slot] == size && entry.front == front && entry.back == back &&
+      (size <= 8 || std::equal(codes + 4, codes + size - 4, entry.codes + 4))) {
+    return entry.searched;
   }
-  if (doubtful) return kNotSearched;
-  const auto number = static_cast<uint16_t>(
-      search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
-  known_spans_.Take(codes, number);
-  return number;
-}
-
-void SpanDecoder::Know(uint32_t span, std::span<const int32_t> ids) {
-  const auto unk_id = static_cast<int32_t>(model_.config->unk_id);
-  if (!has_words_ || ids.empty() || std::find(ids.begin(), ids.end(), unk_id) != ids.end()) return;
-  const auto count = static_cast<uint8_t>(std::min<size_t>(ids.size(), 0xff));
-  known_spans_.Know(codes(span), ids, {count, ExactnessRule::kAlways, 0});
+  const uint32_t searched = search_.Append(codes, size, codes[0] == metaspace_);
+  known.sizes[slot] = static_cast<uint16_t>(size);
+  entry = {front, back, codes, static_cast<uint16_t>(searched)};
+  return searched;
 }
 
 void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
@@ -42,11 +44,9 @@ void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
     search_count = kernels_.look_up_spans(table, run_, scratch_.found, scratch_.searches);
     searches = scratch_.searches;
   }
-  if (has_words_) known_spans_.Start();
+  if (has_words_) std::ranges::fill(scratch_.known_spans->sizes, uint16_t{0});
   const uint16_t* const same = has_words_ ? scratch_.same : nullptr;
   uint16_t* const searched = scratch_.searched;
-  Found* const found = scratch_.found;
-  bool any_fused = false;
   if (searches != nullptr) std::fill_n(searched, run_.count, kNotSearched);
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
@@ -56,19 +56,17 @@ void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
     }
     const std::span<const uint16_t> codes = RunSpan(i);
     const bool doubtful = codes.size() >= kLeastDoubtful && doubts_.Expect();
-    if (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes))) [[unlikely]] {
+    if (doubtful || (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes)))) [[unlikely]] {
       searched[i] = kNotSearched;
     } else if (has_words_) {
-      searched[i] = AppendOnce(codes, doubtful, found + i);
-      any_fused |= searched[i] == kIsKnown && found[i].id < 0;
-    } else if (doubtful) {
-      searched[i] = kNotSearched;
+      searched[i] = static_cast<uint16_t>(AppendOnce(codes));
     } else {
       searched[i] = static_cast<uint16_t>(
           search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
     }
   }
   if (search_.count() != 0) search_.Solve(model_, kernels_, rule);
+  Found* const found = scratch_.found;
   uint8_t flags = 0;
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k, number = searched[i];
@@ -76,8 +74,8 @@ void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
       found[i] = found[same[i]];
       continue;
     }
-    if (number >= kIsKnown) {
-      if (number == kNotSearched) found[i] = {search_.ids(), 0, kNotFound};
+    if (number == kNotSearched) {
+      found[i] = {search_.ids(), 0, kNotFound};
       continue;
     }
     const Path& path = search_.path(number);
@@ -86,14 +84,7 @@ void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
     flags |= path.flags;
     found[i] = Kept(path, not_kept_of_runs_);
   }
-  has_fused_ = any_fused || (flags & Path::kFused) != 0;
-  if (has_words_) {
-    // Of those that are kept all is told by what was found.
-    known_spans_.Keep([this](uint32_t number) {
-      const Path& path = search_.path(number);
-      return (path.flags & Path::kListed) == 0 ? Kept(path, not_kept_of_runs_) : Found{};
-    });
-  }
+  has_fused_ = (flags & Path::kFused) != 0;
 }
 
 }  // namespace rankfeed::segment

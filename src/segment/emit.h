@@ -33,7 +33,7 @@ template <class Arithmetic>
 class Emitter {
  public:
   Emitter(const Model& model, const KernelTable& kernels, const ExactnessRule& rule,
-          SpanDecoder& spans, const LookUp& look_up, const EmitScratch& scratch)
+          const SpanDecoder& spans, const LookUp& look_up, const EmitScratch& scratch)
       : model_(model),
         kernels_(kernels),
         spans_(spans),
@@ -366,7 +366,11 @@ class Emitter {
       if (spans_.BeginsWord(from)) break;
     }
     for (uint32_t k = from; k != last; token += tokens(k++)) {
-      if (NoteOf(k, token)) continue;
+      const Path* const path = spans_.path(k);
+      if (path == nullptr ||
+          ledger_.NoteFused(*path, spans_.codes(k), spans_.ids() + path->first_id, token, *sink_)) {
+        continue;
+      }
       sink_->count = token;
       for (; k != last; ++k) {
         if (const rankfeed_reason reason = SearchNoted(first, k)) return reason;
@@ -374,18 +378,6 @@ class Emitter {
       break;
     }
     return RANKFEED_REASON_NONE;
-  }
-
-  // The same of one span. False if it has to be searched.
-  bool NoteOf(uint32_t span, uint32_t token) {
-    if (const Path* const path = spans_.path(span)) {
-      return ledger_.NoteFused(*path, spans_.codes(span), spans_.ids() + path->first_id, token,
-                               *sink_);
-    }
-    const Found found = spans_.found(span);
-    return found.info.count == 0 || found.id >= 0 ||
-           ledger_.NoteFused(FusedNote(found.id), spans_.codes(span), found.ids, found.info.count,
-                             token, *sink_);
   }
 
   rankfeed_reason EmitPath(uint32_t first, uint32_t span) {
@@ -438,9 +430,6 @@ class Emitter {
       if (reason == RANKFEED_REASON_NONE) {
         searched_end_ = span + 1;
         searched_score_ = ledger_.score();
-        if (spans_.BeginsWord(span) && sink_->count <= sink_->capacity) {
-          spans_.Know(span, {sink_->ids + token, sink_->count - token});
-        }
       }
     }
     return reason;
@@ -461,7 +450,7 @@ class Emitter {
 
   const Model& model_;
   const KernelTable& kernels_;
-  SpanDecoder& spans_;
+  const SpanDecoder& spans_;
   const LookUp& look_up_;
   const EmitScratch& scratch_;
   const Found* const found_;  // of the batch

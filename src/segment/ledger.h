@@ -96,27 +96,26 @@ class ScoreLedger {
   bool NoteFused(const Path& path, std::span<const uint16_t> codes, const int32_t* ids,
                  uint32_t token, const TokenSink& sink) {
     if ((path.flags & Path::kFused) == 0 || !counts_unknown_) return true;
-    if ((path.flags & Path::kListed) == 0) {
-      return NoteFused(FusedNote(path), codes, ids, path.count, token, sink);
+    const bool listed = (path.flags & Path::kListed) != 0;
+    const uint32_t most = listed ? path.fused : FusedCounts::kMaxTokens;
+    if (fused_count_ + most > LedgerScratch::kMaxFused) [[unlikely]] {
+      if (most > LedgerScratch::kMaxFused || sink.count > sink.capacity) return false;
+      if constexpr (!kGoesOn) FindWord(codes, token, sink);
+      if (!CatchUp(token, sink)) return false;
     }
-    if (!MakeRoomToNote(path.fused, codes, token, sink)) return false;
+    if (!listed) {
+      Note(FusedNote(path), ids, path.count, token);
+      return true;
+    }
     for (const int32_t *list = ids + path.count, *end = list + path.fused; list != end; ++list) {
       const ListedUnknown unknown(*list);
       scratch_.fused[fused_count_++] = {token + unknown.at, unknown.chars};
     }
     return true;
   }
-  // The same of `count` ids with such a note.
-  bool NoteFused(FusedNote note, std::span<const uint16_t> codes, const int32_t* ids,
-                 uint32_t count, uint32_t token, const TokenSink& sink) {
-    if (!counts_unknown_) return true;
-    if (!MakeRoomToNote(FusedCounts::kMaxTokens, codes, token, sink)) return false;
-    Note(note, ids, count, token);
-    return true;
-  }
 
-  // The same where the score goes on: without room to remember, the score before them is made up
-  // for. A reason if that cannot be told.
+  // The same of `count` ids with such a note, where the score goes on: without room to remember,
+  // the score before them is made up for. A reason if that cannot be told.
   rankfeed_reason NoteCounted(FusedNote note, const int32_t* ids, uint32_t count, uint32_t token,
                               const TokenSink& sink) {
     if (!HasRoomToNote()) [[unlikely]] {
@@ -226,17 +225,6 @@ class ScoreLedger {
     if (end < begin + 3 || end > model_.strings.size()) return false;
     const char* const piece = model_.strings.data() + begin;
     return piece[0] == '\xe2' && piece[1] == '\x96' && piece[2] == '\x81';
-  }
-
-  // For so many unknown tokens of codes that begin with that token: the score before them is made up
-  // for, if that can be told.
-  bool MakeRoomToNote(uint32_t most, std::span<const uint16_t> codes, uint32_t token,
-                      const TokenSink& sink) {
-    if (fused_count_ + most <= LedgerScratch::kMaxFused) [[likely]]
-      return true;
-    if (most > LedgerScratch::kMaxFused || sink.count > sink.capacity) return false;
-    if constexpr (!kGoesOn) FindWord(codes, token, sink);
-    return CatchUp(token, sink);
   }
 
   bool HasRoomToNote() const {

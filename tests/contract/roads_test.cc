@@ -254,8 +254,9 @@ TEST(Roads, Capacity) {
 TEST(Roads, BytesCountForTheirStretch) {
   const std::string marks = ManyMarks(), context = "a =\u0338 b";
   const std::string text = "A panda</s>" + context + "</s>" + marks + "</s>bears";
-  ExpectRoads(Between("DeBERTa, punctuation", text), {{RANKFEED_REASON_CONTEXT, 1, context.size()},
-                                   {RANKFEED_REASON_LENGTH, 0, marks.size()}});
+  ExpectRoads(Between("DeBERTa, punctuation", text),
+              {{RANKFEED_REASON_CONTEXT, 1, context.size()},
+               {RANKFEED_REASON_LENGTH, 0, marks.size()}});
 }
 
 TEST(Roads, Arguments) {

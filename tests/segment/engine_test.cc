@@ -323,7 +323,7 @@ TEST(WordEngine, EqualsThePlainPathOnLongWords) {
 }
 
 // U+FDFA is four words, U+00A8 a space and a mark. Texts are longer than a batch, so that it ends
-// inside of them too, and words of one batch come again in later ones, unknown ones among them.
+// inside of them too.
 TEST(WordEngine, EqualsThePlainPathOnCharactersThatBecomeSeveralWords) {
   const std::vector<std::string> units = {"\ufdfa", "\ufdfa", "\ufdfa", "\ufdfb", "\u00a8",
                                           "\ufe70", "a",      "\u0301", "\u0650", "\u4e2d",
