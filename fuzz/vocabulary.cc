@@ -123,8 +123,8 @@ std::string DrawNormalizer(Input& in, std::optional<std::string>* charsmap) {
     }
     case 12:
     case 13: {
-      static const char* const kFrom[] = {"a", " ", "``", "oo", ",", "\u0301", "\u2581", "a b"};
-      static const char* const kTo[] = {"", " ", "b", "\u2581", "\"", "bcd", "\uff21"};
+      static const char* const kFrom[] = {"a", " ", "``", "oo", ",", "\u0301", "\u2581", "a b", "1", "<"};
+      static const char* const kTo[] = {"", " ", "b", "\u2581", "\"", "bcd", "\uff21", "a", ","};
       const std::string from = in.Pick(kFrom), to = in.Pick(kTo);
       return Object("Replace", "\"pattern\":{\"String\":" + JsonString(from) + "},\"content\":" +
                                    JsonString(to));
@@ -395,6 +395,8 @@ std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
         R"({"type":"Punctuation","behavior":"Contiguous"},)",
         R"({"type":"Punctuation","behavior":"MergedWithPrevious"},)",
         R"({"type":"Punctuation","behavior":"MergedWithNext"},)",
+        R"({"type":"Punctuation","behavior":"Removed"},)",
+        R"({"type":"Split","pattern":{"String":"1"},"behavior":"Removed","invert":false},)",
         R"({"type":"Digits","individual_digits":true},)",
         R"({"type":"Digits","individual_digits":false},)",
         R"({"type":"Whitespace"},)",

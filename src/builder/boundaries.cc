@@ -119,8 +119,12 @@ std::optional<ByteSet> AsciiSigns(const Model& model, const Pipeline& pipeline,
                                   const Characters& characters) {
   ByteSet signs;
   for (uint8_t b = 0; b < 128; ++b) {
-    if (image::SignKinds(b, model.props[b], pipeline.rules, pipeline.sign) == 0) continue;
-    const uint32_t info = characters.info(b);
+    const uint32_t kinds = image::SignKinds(b, model.props[b], pipeline.rules, pipeline.sign);
+    if (kinds == 0) continue;
+    uint32_t info = characters.info(b);
+    // One that is taken out has a list that says so.
+    const bool vanishes = image::SignVanishes(kinds, pipeline.rules) && !characters.Changes(b);
+    if (vanishes) info &= ~(image::kCharExpands | image::kCharSpace);
     if (Stays(info)) {
       // A letter that becomes another character is none.
       if (!characters.Changes(b)) signs.Add(b);

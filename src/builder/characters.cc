@@ -109,6 +109,10 @@ uint32_t Characters::SignKinds(char32_t cp) const {
   return image::SignKinds(cp, model_.props[cp], pipeline_.rules, pipeline_.sign);
 }
 
+bool Characters::Vanishes(char32_t cp) const {
+  return image::SignVanishes(SignKinds(cp), pipeline_.rules);
+}
+
 uint32_t Characters::GraphemeOf(char32_t cp) const {
   return model_.props[cp] & image::kGraphemeMask;
 }
@@ -142,10 +146,14 @@ uint32_t Characters::Meaning(char32_t cp) {
   const bool separator = cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp));
   constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kSpaceBeforeSignIsWord;
   if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(WordStart(model_));
-  // Only ASCII characters are looked at for such tokens (segment/normalized_tokens.h).
-  if (!token_begins_.empty() && (cp >= 0x80 || normal.size() != 1) &&
-      normal.find_first_of(token_begins_) != normal.npos) {
-    return image::kCharGeneralPath;
+  // Only ASCII characters are looked at for such tokens (segment/normalized_tokens.h), by their codes,
+  // which tell of a sign that is taken out that it was one.
+  if (!token_begins_.empty()) {
+    const bool one = cp < 0x80 && normal.size() == 1;
+    if (one ? normal != c && Vanishes(normal[0])
+            : normal.find_first_of(token_begins_) != normal.npos) {
+      return image::kCharGeneralPath;
+    }
   }
   // Next to other white space it is part of a run.
   if (!pipeline_.sentencepiece && normalized_.JoinsRuns(cp)) {
@@ -156,8 +164,8 @@ uint32_t Characters::Meaning(char32_t cp) {
   if (!pipeline_.sentencepiece && WhiteSpace(cp) && pipeline_.words == Words::kSplitAtWhiteSpace) {
     return image::kCharSpace;
   }
-  // ASCII's are common bytes.
-  if (cp >= 0x80 && SignKinds(cp) != 0) return Expansion(cp, normal);
+  // ASCII's are common bytes, of which the table of segments must know those that vanish.
+  if ((cp >= 0x80 && SignKinds(cp) != 0) || Vanishes(cp)) return Expansion(cp, normal);
   return CharOf(cp);
 }
 
@@ -181,7 +189,8 @@ uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
       list.push_back(static_cast<uint16_t>(image::kSign - image::SignRun(kinds, pipeline_.rules)));
       spaces = true;
     }
-    list.push_back(static_cast<uint16_t>(CodeOf(out.code_point)));
+    const char32_t left = Vanishes(out.code_point) ? WordStart(model_) : out.code_point;
+    list.push_back(static_cast<uint16_t>(CodeOf(left)));
   }
   // ASCII bytes that change are lists, so that no common byte is one of them (boundaries.cc), but
   // for letters, which never are.

@@ -44,6 +44,7 @@ class Characters {
   std::string_view Normalized(char32_t cp, char (&room)[4]) const;
   bool WhiteSpace(char32_t cp) const;
   uint32_t SignKinds(char32_t cp) const;  // image::SignKinds
+  bool Vanishes(char32_t cp) const;       // a sign that is taken out
   uint32_t GraphemeOf(char32_t cp) const;
   bool BreaksClusters(char32_t cp) const;
   uint32_t CodeOf(char32_t cp) const;

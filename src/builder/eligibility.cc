@@ -3,8 +3,8 @@
 //
 // Eligible are SentencePiece models with a space, U+2581 mostly, in front of words or behind them,
 // and HuggingFace pipelines that make a U+2581 of every space: Metaspace, with split perhaps behind
-// WhitespaceSplit, and behind what ends words beside signs and takes none out: Punctuation, Digits
-// Whitespace and a Split on one character; or a Replace at the end of the normalizer. A Split that never finds its pattern
+// WhitespaceSplit, and behind what ends words beside signs: Punctuation, Digits, Whitespace and a
+// Split on one character; or a Replace at the end of the normalizer. A Split that never finds its pattern
 // is no part of a pipeline. No piece holds a U+2581 but at its front, or at its end where words end
 // with one, or words are searched one by one anyway. What the normalizer may do is in
 // normalized_characters.h.
@@ -104,9 +104,10 @@ uint32_t Inverted(uint32_t behavior) {
   }
 }
 
-// Where a step that matches signs ends words beside them; 0 where some text is taken out.
+// Where a step that matches signs ends words beside them.
 uint32_t EndsOf(uint32_t behavior) {
   switch (behavior) {
+    case image::kRemoved:
     case image::kIsolated:
     case image::kContiguous:
       return image::kEndsBeforeSign | image::kEndsBehindSign;
@@ -148,14 +149,17 @@ uint32_t SignRules(const Model& model, const Step& step) {
       if (OneSign(model, step) == 0) return 0;
       signs = image::kSignIsCharacter;
       behavior = step.arg0;
-      if (step.arg1 != 0) behavior = Inverted(behavior);  // all but the signs are matches
+      if (step.arg1 != 0) {  // all but the signs are matches
+        if (behavior == image::kRemoved) return 0;
+        behavior = Inverted(behavior);
+      }
       break;
     default:
       return 0;
   }
-  const uint32_t ends = EndsOf(behavior);
-  if (ends == 0) return 0;
-  return signs | ends | (behavior == image::kContiguous ? signs << image::kSignRunShift : 0);
+  const uint32_t runs = behavior == image::kContiguous ? signs << image::kSignRunShift : 0;
+  const uint32_t vanish = behavior == image::kRemoved ? signs << image::kSignVanishShift : 0;
+  return signs | EndsOf(behavior) | runs | vanish;
 }
 
 // What two steps say together: a word ends where either ends one, and so do signs of a kind that

@@ -194,15 +194,22 @@ enum SegmentRule : uint32_t {
   // SentencePiece's treat_whitespace_as_suffix: a U+2581 stands behind a word instead, and a text
   // ends one unless kPrependsNever. Separators that follow others, or nothing, are the empty words.
   kSpaceEndsWord = 1 << 24,
+  // Signs of such a kind are taken out: words end beside them as beside signs that are words, and no
+  // token comes of them. Not with signs in runs.
+  kPunctuationVanishes = kSignsArePunctuation << 12,
+  kDigitsVanish = kSignsAreDigits << 12,
+  kNoWordsVanish = kSignsAreNoWords << 12,
+  kCharacterVanishes = kSignIsCharacter << 12,
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
 inline constexpr uint32_t kSigns =
     kSignsArePunctuation | kSignsAreDigits | kSignsAreNoWords | kSignIsCharacter;
-inline constexpr uint32_t kSignKindShift = 13, kSignRunShift = 4;
+inline constexpr uint32_t kSignKindShift = 13, kSignRunShift = 4, kSignVanishShift = 12;
 inline constexpr uint32_t kSignsInRuns = kSigns << kSignRunShift;
+inline constexpr uint32_t kSignsVanish = kSigns << kSignVanishShift;
 inline constexpr uint32_t kEndsAtSigns = kEndsBeforeSign | kEndsBehindSign;
-inline constexpr uint32_t kSegmentRules = (1 << 25) - 1;
+inline constexpr uint32_t kSegmentRules = (1 << 29) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;
@@ -360,7 +367,7 @@ inline constexpr uint32_t kBasicBlocks = 0x10000 >> 8;
 enum CharInfo : uint32_t {
   kCharCodeMask = 0xffff,  // character code, or with kCharExpands an index into kExpansions
   // Normalizes, on its own, to the codes of that list; with kCharSpace too, a 0 in it is a space,
-  // and behind what MarksSign comes the code of a sign.
+  // and behind what MarksSign comes the code of a sign, or of U+2581 for one that is taken out.
   kCharExpands = 1 << 16,
   kCharNormalizes = 1 << 17,  // its segment must go through the normalizer
   // Its text must take the general path; with a code, only where the character is at an end of its
@@ -410,6 +417,10 @@ constexpr uint32_t SignKinds(char32_t c, uint32_t props, uint32_t segment_rules,
 constexpr uint8_t SignRun(uint32_t kinds, uint32_t segment_rules) {
   const bool in_runs = (~segment_rules & kinds << kSignRunShift) == 0;
   return static_cast<uint8_t>(in_runs ? kinds >> kSignKindShift : 0);
+}
+// Whether a sign of those kinds is taken out, as each step of a pipeline sees what the others left.
+constexpr bool SignVanishes(uint32_t kinds, uint32_t segment_rules) {
+  return (segment_rules & kinds << kSignVanishShift) != 0;
 }
 
 // UAX #29 Grapheme_Cluster_Break, refined so that one value per code point also answers

@@ -345,7 +345,10 @@ class Verifier {
     const bool may_have_signs = m_.huggingface() && (w.rules & kEverySpaceIsWord) == 0;
     Require(!signs || may_have_signs, SectionId::kSegmentConfig);
     const bool may_be_in_runs = (w.rules & kEndsAtSigns) == kEndsAtSigns;
-    Require((w.rules & kSignsInRuns) == 0 || may_be_in_runs, SectionId::kSegmentConfig);
+    Require((w.rules & (kSignsInRuns | kSignsVanish)) == 0 || may_be_in_runs,
+            SectionId::kSegmentConfig);
+    const uint32_t vanishing = (w.rules & kSignsVanish) >> kSignVanishShift;
+    Require((vanishing & (~w.rules | w.rules >> kSignRunShift)) == 0, SectionId::kSegmentConfig);
     const bool space_ends_word = (w.rules & kSpaceEndsWord) != 0;
     Require(!space_ends_word || !m_.huggingface(), SectionId::kSegmentConfig);
     Require(m_.config->unk_id < m_.config->id_count, SectionId::kConfig);

@@ -295,9 +295,9 @@ void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space, bool
     const bool sign = image::MarksSign(from[i]);
     spaced = from[i] == 0;
     any_space |= spaced;
-    // One that may be empty; a space before a sign may be a word.
-    const bool unknown =
-        sign ? !isolated_signs || any_space || i + 1 == end : spaced && (i == 0 || begun);
+    // One that may be empty; a space before a sign may be a word. No word comes of some signs.
+    const bool unknown = sign ? !isolated_signs || any_space || i + 1 == end || from[i + 1] == space
+                              : spaced && (i == 0 || begun);
     if (unknown || size + 3 > std::size(codes)) {
       count = 0;
       return;

@@ -126,7 +126,9 @@ size_t SpanDecoder::SizeOfByte(std::span<const uint16_t> elements, char byte) co
   const size_t size = !elements.empty() && image::MarksSign(elements[0]) ? 2 : 1;
   if (elements.size() <= size || static_cast<unsigned char>(byte) >= 0x80) return 0;
   const uint16_t code = elements[size - 1];
-  return code == 0 || code == CodeOf(static_cast<unsigned char>(byte)) ? size : 0;
+  const auto c = static_cast<unsigned char>(byte);
+  const bool vanishes = size == 2 && code == metaspace_ && signs_.Vanishes(c);
+  return code == 0 || vanishes || code == CodeOf(c) ? size : 0;
 }
 
 // What a group becomes, none of whose characters leaves the fast road, to *elements, which stay

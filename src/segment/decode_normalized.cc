@@ -32,7 +32,7 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
   if (const uint16_t mark = signs_.MarkOf(c); mark != 0) {
     const auto run = static_cast<uint8_t>(image::kSign - mark);
     BeginSign(run);
-    AddSign(CodeOf(c), run);
+    AddSign(signs_.Vanishes(c) ? metaspace_ : CodeOf(c), run);
     return;
   }
   if (c != ' ') {
@@ -181,7 +181,13 @@ Outcome SpanDecoder::NormalizeGroup(std::string_view group, std::span<const uint
     if (!two && IsOtherSpace(c, group)) return Outcome::General(RANKFEED_REASON_CONTEXT);
     if (has_signs) {
       if (count + 2 > kNormalizedBytes) return Outcome::General(RANKFEED_REASON_LENGTH);
-      if (const uint16_t mark = signs_.MarkOf(c); mark != 0) to[count++] = mark;
+      if (const uint16_t mark = signs_.MarkOf(c); mark != 0) {
+        to[count++] = mark;
+        if (signs_.Vanishes(c)) {
+          to[count++] = metaspace_;
+          continue;
+        }
+      }
     }
     const uint32_t code = codes[c];
     to[count++] = static_cast<uint16_t>(c == ' ' ? 0 : code != 0 ? code : code_count);

@@ -75,8 +75,9 @@ Outcome SpanDecoder::DecodeSigns(std::string_view segment, size_t* at, Cursor* c
     const Outcome outcome = DecodeChars({segment.data(), end}, begin, cursor);
     if (outcome.kind != Kind::kSearch) return outcome;
   } else {
-    run_.previous = tables_.char_info[static_cast<unsigned char>(segment[begin])];
-    if (AddSign(run_.previous, run)) {
+    const auto sign = static_cast<unsigned char>(segment[begin]);
+    run_.previous = tables_.char_info[sign];
+    if (AddSign(signs_.Vanishes(sign) ? metaspace_ : run_.previous, run)) {
       run_.resume = segment.data() + end;
       skip_ = group_end_ = 0;
     }
@@ -155,8 +156,13 @@ bool SpanDecoder::BeginSignBehind(uint8_t run) {
 }
 
 // Appends that code: whether a word ends with it whatever comes next, of which the U+2581 was
-// appended.
+// appended. Of a sign that is taken out the code is that of the U+2581 before it, which stays for
+// the word behind.
 bool SpanDecoder::AddSign(uint32_t code, uint8_t run) {
+  if (code == metaspace_) {
+    spaces_ = true;
+    return true;
+  }
   if (signs_.isolated()) {
     AddWordOfSign(code);
     return true;

@@ -25,6 +25,16 @@ bool NormalizedTokens::MayComeSecond(uint8_t byte) const {
   return false;
 }
 
+uint32_t NormalizedTokens::ListedCode(uint8_t byte, uint32_t info) const {
+  constexpr uint32_t kNotTold = image::kCharNormalizes | image::kCharGeneralPath;
+  if ((info & image::kCharExpands) == 0 || (info & kNotTold) != 0) return 0;
+  const uint16_t* const list = expansions_ + (info & image::kCharCodeMask);
+  const uint32_t count = ExpansionCount(list);
+  const bool sign = count == 2 && image::MarksSign(list[1]);
+  if (count != 1 && !sign) return 0;
+  return sign && list[2] == space_code_ ? codes_[byte] : list[count];
+}
+
 bool NormalizedTokens::MayBeginIn(std::string_view normalized) const {
   if (empty_) return false;
   for (size_t at = 0; at < normalized.size(); ++at) {

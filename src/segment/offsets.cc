@@ -3,7 +3,6 @@
 #include "segment/offsets.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/byte_set.h"
 #include "base/utf8.h"
@@ -60,8 +59,10 @@ class Offsets::Walker {
           Open({0, 0}, false);
         }
         sign_ = *list_;
-        list_ += std::min<ptrdiff_t>(2, list_end_ - list_);
-        left_ = 1;
+        // A sign that is taken out is no code.
+        const bool last = ++list_ == list_end_;
+        left_ = last || *list_ != tables_.config->space_code ? 1 : 0;
+        list_ += last ? 0 : 1;
         spaced_ = false;
       } else if (*list_ == 0) {
         ++list_;
@@ -140,15 +141,12 @@ class Offsets::Walker {
   }
 
   void ReadSign() {
-    static constexpr auto kLists = [] {
-      std::array<uint16_t[2], image::kSign - image::kLeastSign + 1> lists{};
-      for (uint32_t run = 0; run < lists.size(); ++run) {
-        lists[run][0] = static_cast<uint16_t>(image::kSign - run);
-        lists[run][1] = 1;
-      }
-      return lists;
-    }();
-    list_ = kLists[static_cast<uint32_t>(offsets_.signs_.RunOf(offsets_.stretch_[char_.begin]))];
+    const auto sign = static_cast<unsigned char>(offsets_.stretch_[char_.begin]);
+    ascii_sign_[0] = static_cast<uint16_t>(image::kSign - offsets_.signs_.RunOf(sign));
+    // Which other code it has is not asked.
+    const bool vanishes = offsets_.signs_.Vanishes(sign);
+    ascii_sign_[1] = static_cast<uint16_t>(vanishes ? tables_.config->space_code : 0);
+    list_ = ascii_sign_;
     list_end_ = list_ + 2;
     several_ = false;
     failed_ |= at_ != end_ && offsets_.signs_.MayJoin({offsets_.stretch_.data(), end_}, at_);
@@ -163,6 +161,7 @@ class Offsets::Walker {
   Range char_ = {0, 0};       // the one whose codes come
   uint32_t left_ = 0;         // of its codes, or of those up to a space in it
   const uint16_t *list_ = nullptr, *list_end_ = nullptr;
+  uint16_t ascii_sign_[2] = {};  // the list of one
   bool opens_ = false;      // a word, with the next code
   Range space_ = {0, 0};    // in front of it; empty: none
   bool spaced_ = false;     // and nothing came since, where that makes a word in front of a sign

@@ -46,6 +46,10 @@ class Signs {
   bool in_runs() const { return (rules_ & image::kSignsInRuns) != 0; }
   // And those of ASCII are all of one run where they do.
   bool ascii_alike() const { return in_runs() && ascii_alike_; }
+  // Whether this one, a byte of ASCII or a character of normalized text, is taken out.
+  bool Vanishes(char32_t c) const {
+    return (rules_ & image::kSignsVanish) != 0 && image::SignVanishes(KindsOf(c), rules_);
+  }
   // Spaces before a sign are a word.
   bool after_space() const { return (rules_ & image::kSpaceBeforeSignIsWord) != 0; }
 

@@ -167,9 +167,6 @@ TEST(Eligibility, PreTokenizersThatKeepItOff) {
     Expect(with(Sequence("pretokenizers", {element, hf_test::kAlways})),
            none ? FastRoadReason::kNone : FastRoadReason::kPreTokenizer, none ? Op{} : op);
   }
-  const std::string removed = R"({"type":"Punctuation","behavior":"Removed"})";
-  Expect(with(Sequence("pretokenizers", {removed, hf_test::kAlways})),
-         FastRoadReason::kPreTokenizer, Op::kPunctuation);
   for (const char* metaspace : {hf_test::kWhole, hf_test::kFirst}) {
     Expect(with(Sequence("pretokenizers", {R"({"type":"WhitespaceSplit"})", metaspace})),
            FastRoadReason::kPreTokenizer, Op::kMetaspace);
@@ -187,6 +184,7 @@ TEST(Eligibility, SignsThatWordsEndBeside) {
   constexpr char kContiguous[] = R"({"type":"Punctuation","behavior":"Contiguous"})";
   constexpr char kWithPrevious[] = R"({"type":"Punctuation","behavior":"MergedWithPrevious"})";
   constexpr char kWithNext[] = R"({"type":"Punctuation","behavior":"MergedWithNext"})";
+  constexpr char kRemoved[] = R"({"type":"Punctuation","behavior":"Removed"})";
   constexpr char kDigits[] = R"({"type":"Digits","individual_digits":true})";
   constexpr char kRuns[] = R"({"type":"Digits","individual_digits":false})";
   constexpr char kWhitespace[] = R"({"type":"Whitespace"})";
@@ -220,12 +218,18 @@ TEST(Eligibility, SignsThatWordsEndBeside) {
                                             {kWhitespace, kDigits, kPunctuation},
                                             {kAt, kContiguous, kEachAt},
                                             {kWithPrevious, split("a", "MergedWithPrevious")},
-                                            {kWithNext, split("a", "MergedWithNext")}};
+                                            {kWithNext, split("a", "MergedWithNext")},
+                                            {kRemoved},
+                                            {split("@", "Removed"), kDigits},
+                                            {kRemoved, kContiguous, kWhitespace},
+                                            {kWithNext, kRemoved}};
   for (const std::vector<std::string>& elements : taken) {
     SCOPED_TRACE(Sequence("pretokenizers", elements));
     Expect(with(elements, {kCollapse}), FastRoadReason::kNone);
   }
-  for (const std::string& element : {split("@", "Removed"), split("ab", "Isolated"),
+  constexpr char kOthersRemoved[] =
+      R"({"type":"Split","invert":true,"pattern":{"String":"@"},"behavior":"Removed"})";
+  for (const std::string& element : {std::string(kOthersRemoved), split("ab", "Isolated"),
                                      split(" ", "Isolated"), split("\u2581", "Isolated")}) {
     SCOPED_TRACE(element);
     Expect(with({element}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kSplitString);
@@ -236,6 +240,8 @@ TEST(Eligibility, SignsThatWordsEndBeside) {
          Op::kSplitString);
   Expect(with({kDigits, kWithNext}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kPunctuation);
   Expect(with({kWithPrevious, kRuns}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kDigits);
+  Expect(with({kWithNext, split("@", "Removed")}, {kCollapse}), FastRoadReason::kPreTokenizer,
+         Op::kSplitString);
   Expect(with({kWithNext, split("a", "MergedWithPrevious")}, {kCollapse}),
          FastRoadReason::kPreTokenizer, Op::kSplitString);
   // A digit, or a sign, that does not stay what it is.

@@ -67,6 +67,15 @@ constexpr char kTwoWithPrevious[] =
     R"({"type":"Split","pattern":{"String":"a"},"behavior":"MergedWithPrevious","invert":false},{"type":"Punctuation","behavior":"MergedWithPrevious"},)";
 constexpr char kTwoWithNext[] =
     R"({"type":"WhitespaceSplit"},{"type":"Split","pattern":{"String":"1"},"behavior":"MergedWithNext","invert":false},{"type":"Punctuation","behavior":"MergedWithNext"},)";
+constexpr char kRemoved[] = R"({"type":"Punctuation","behavior":"Removed"},)";
+constexpr char kWordsRemoved[] =
+    R"({"type":"WhitespaceSplit"},{"type":"Punctuation","behavior":"Removed"},)";
+constexpr char kCommaRemoved[] =
+    R"({"type":"Punctuation","behavior":"Contiguous"},{"type":"Split","pattern":{"String":","},"behavior":"Removed","invert":false},)";
+constexpr char kLetterRemoved[] =
+    R"({"type":"Split","pattern":{"String":"b"},"behavior":"Removed","invert":false},{"type":"Digits","individual_digits":false},)";
+constexpr char kRemovedOfWhitespace[] =
+    R"({"type":"Whitespace"},{"type":"Punctuation","behavior":"Removed"},{"type":"Punctuation","behavior":"Isolated"},)";
 constexpr Split kSplits[] = {{kPunctuation, ",", "\u201c", ".", "="},
                              {kDigits, "1", "\u0967", "5", "="},
                              {kPunctuationFirst, "1", "\u201c", ".", "="},
@@ -95,7 +104,12 @@ constexpr Split kSplits[] = {{kPunctuation, ",", "\u201c", ".", "="},
                              {kWhitespaceAndRuns, "_", "\u20ac", "_", "="},
                              {kCommaAndRuns, ",", "\u201c", ".", "="},
                              {kTwoWithPrevious, ",", "\u201c", ".", "="},
-                             {kTwoWithNext, "1", "\u201c", ".", "="}};
+                             {kTwoWithNext, "1", "\u201c", ".", "="},
+                             {kRemoved, ",", "\u201c", ".", "="},
+                             {kWordsRemoved, ",", "\u201c", ".", "="},
+                             {kCommaRemoved, ",", "\u201c", ".", "="},
+                             {kLetterRemoved, "1", "\u0967", "5", "b"},
+                             {kRemovedOfWhitespace, ",", "\u20ac", ".", "="}};
 
 // $, % and & stand for the sign, the other and the one with a mark.
 constexpr char kVocabularies[][400] = {

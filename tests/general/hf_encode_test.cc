@@ -284,6 +284,19 @@ TEST(HfEncode, NormalizedTokensBesideOneAnother) {
   EXPECT_EQ(engine.Encode("\u00e9 \u00e9<"), "5:0-1 0:1-2 5:2-3 0:3-4");
 }
 
+// Another character of ASCII becomes the one that a token begins with, or its last.
+TEST(HfEncode, NormalizedTokensOfReplacedCharacters) {
+  Engine engine(SmallFile(R"({"type":"Sequence","normalizers":[)"
+                          R"({"type":"Replace","pattern":{"String":"`"},"content":"'"},)"
+                          R"({"type":"Replace","pattern":{"String":"+"},"content":"x"}]})",
+                          "never", R"([["<unk>",-14],["'",-1],["x",-2]])", {{"'x", 0}}));
+  for (const char* const text : {"'x", "`x", "'+", "`+"}) {
+    EXPECT_EQ(engine.Encode(text), "3:0-2") << text;
+    EXPECT_EQ(engine.Ids(text), std::vector<int32_t>{3}) << text;
+    EXPECT_EQ(engine.Ids(std::string("a") + text + "`"), (std::vector<int32_t>{0, 3, 1})) << text;
+  }
+}
+
 // Scores so large that the segment is searched again, where a token might have begun with its "<".
 TEST(HfEncode, SegmentsSearchedAgainKeepTheirTokens) {
   Engine engine(SmallFile(R"({"type":"NFD"})", "never",

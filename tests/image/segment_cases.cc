@@ -140,6 +140,22 @@ void AddSizeCases(Cases& cases) {
           return 0u;
         });
   }
+  for (const uint32_t ends :
+       {0u, uint32_t{image::kEndsBeforeSign}, uint32_t{image::kEndsBehindSign}}) {
+    Add(cases, "|| may_be_in_runs", "signs that vanish and no word ends at",
+        SectionId::kSegmentConfig, [ends](Forged& f) {
+          f.segment_config().rules |= image::kSignsArePunctuation | image::kPunctuationVanishes | ends;
+          return 0u;
+        });
+  }
+  for (const uint32_t signs : {uint32_t{image::kSignsAreDigits},
+                               image::kSignsArePunctuation | image::kPunctuationInRuns}) {
+    Add(cases, "(vanishing & ", "what vanishes is no sign, or in runs", SectionId::kSegmentConfig,
+        [signs](Forged& f) {
+          f.segment_config().rules |= image::kPunctuationVanishes | image::kEndsAtSigns | signs;
+          return 0u;
+        });
+  }
   Add(cases, "!space_ends_word || ", "a rule of the other mode", SectionId::kSegmentConfig,
       [](Forged& f) {
         f.segment_config().rules |= image::kSpaceEndsWord;

@@ -215,12 +215,12 @@ class Package(unittest.TestCase):
                          (before[0] + 300, before[1] + 200 * len(plain) + 10000 * len(plain)))
 
     def test_off_fast_road(self):
-        path = self.path("removed.json")
+        path = self.path("split.json")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({"pre_tokenizer": {"type": "Punctuation", "behavior": "Removed"},
+            json.dump({"pre_tokenizer": {"type": "Split", "pattern": {"String": "ab"}, "behavior": "Isolated", "invert": False},
                        "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}, file)
         tok = rankfeed.Tokenizer.from_file(path)
-        self.assertEqual(tok.off_fast_road, "pre-tokenizer, Punctuation")
+        self.assertEqual(tok.off_fast_road, "pre-tokenizer, Split")
         tok.encode("a panda")
         self.assertEqual(tok.roads()["pipeline"], (1, 7))
 

@@ -247,6 +247,9 @@ inline std::vector<FormFile> MakeForms() {
       Sequence("pretokenizers", {behavior("Contiguous"), numbers, kMetaspace}));
   add("B, Whitespace and digits", precompiled,
       Sequence("pretokenizers", {Type("Whitespace"), digits, kMetaspace}));
+  add("DeBERTa, punctuation removed", charsmap, beside(behavior("Removed")));
+  add("NFKC, digits, punctuation removed", composed,
+      Sequence("pretokenizers", {digits, behavior("Removed"), kMetaspace}));
   const json spaces = Replace(" ", "\u2581");
   const auto whole = [](const char* prepend_scheme) {
     json metaspace = Metaspace(prepend_scheme);
@@ -292,6 +295,11 @@ inline std::vector<FormFile> MakeForms() {
   add_tokens("normalized tokens of words, first", tokens, precompiled, Metaspace("first"));
   add_tokens("normalized tokens of words, punctuation", tokens,
              Sequence("normalizers", {Type("NFKC"), ReplaceRun(" ")}), isolated);
+  json replaced = base;
+  for (const char* const token : {"[a", "[t", "ab", "e["}) AddNormalizedToken(replaced, token);
+  add_tokens("normalized tokens, replaced", replaced,
+             Sequence("normalizers", {Replace("-", "["), Replace("`", "a"), ReplaceRun(" ")}),
+             kMetaspace);
   add_tokens("whole, normalized tokens of words", tokens,
              Sequence("normalizers", {precompiled, ReplaceRun(" ")}), whole("always"));
   json bytes = base;
