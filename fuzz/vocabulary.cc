@@ -50,6 +50,11 @@ std::string Word(Input& in, const std::vector<std::string>& letters, size_t most
   return word;
 }
 
+// A letter of any kind, mostly from the front of the pool.
+const std::string& Letter(Input& in) {
+  return kLetterPool[in.Below(in.OneIn(3) ? std::size(kLetterPool) : 16)];
+}
+
 // One kind of score for a whole vocabulary.
 class Scores {
  public:
@@ -91,6 +96,11 @@ const char* Flag(bool on) {
   return on ? "true" : "false";
 }
 
+std::string Replace(const std::string& from, const std::string& to) {
+  return Object("Replace", "\"pattern\":{\"String\":" + JsonString(from) + "},\"content\":" +
+                               JsonString(to));
+}
+
 std::string DrawNormalizer(Input& in, std::optional<std::string>* charsmap) {
   switch (in.Below(16)) {
     case 0:
@@ -125,9 +135,14 @@ std::string DrawNormalizer(Input& in, std::optional<std::string>* charsmap) {
     case 13: {
       static const char* const kFrom[] = {"a", " ", "``", "oo", ",", "\u0301", "\u2581", "a b", "1", "<"};
       static const char* const kTo[] = {"", " ", "b", "\u2581", "\"", "bcd", "\uff21", "a", ","};
-      const std::string from = in.Pick(kFrom), to = in.Pick(kTo);
-      return Object("Replace", "\"pattern\":{\"String\":" + JsonString(from) + "},\"content\":" +
-                                   JsonString(to));
+      std::string from = in.Pick(kFrom), to = in.Pick(kTo);
+      if (in.OneIn(2)) {  // any letters
+        from = Letter(in);
+        if (in.OneIn(3)) from += Letter(in);
+        to.clear();
+        for (size_t n = in.Below(4); n > 0; --n) to += Letter(in);
+      }
+      return Replace(from, to);
     }
     case 14:
       return Object("Replace", std::string(R"("pattern":{"Regex":" {2,}"},"content":)") +
@@ -146,9 +161,28 @@ std::string DrawMetaspace(Input& in, bool first_allowed) {
                                  "\",\"prepend_scheme\":\"" + scheme + "\",\"split\":" + Flag(split));
 }
 
+constexpr const char* kBehaviors[] = {"Isolated", "Removed", "MergedWithPrevious",
+                                      "MergedWithNext", "Contiguous"};
+
+std::string DrawSplit(Input& in) {
+  static const char* const kPatterns[] = {"a", "oo", " ", "\u2581"};
+  const std::string pattern = in.OneIn(2) ? in.Pick(kPatterns) : Letter(in);
+  const std::string behavior = in.Pick(kBehaviors);
+  return Object("Split", "\"pattern\":{\"String\":" + JsonString(pattern) + "},\"behavior\":\"" +
+                             behavior + "\",\"invert\":" + Flag(in.OneIn(3)));
+}
+
+std::string InTurn(const std::string& first, const std::string& second) {
+  if (first == "null") return second;
+  return R"({"type":"Sequence","normalizers":[)" + first + "," + second + "]}";
+}
+
+// The same normalizer, and one space for several behind it.
+std::string BeforeRuns(const std::string& normalizer) {
+  return InTurn(normalizer, R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})");
+}
+
 std::string DrawPreTokenizer(Input& in, bool first_allowed) {
-  static const char* const kBehaviors[] = {"Isolated", "Removed", "MergedWithPrevious",
-                                           "MergedWithNext", "Contiguous"};
   switch (in.Below(12)) {
     case 0:
     case 1:
@@ -167,12 +201,8 @@ std::string DrawPreTokenizer(Input& in, bool first_allowed) {
       return Object("Digits", std::string("\"individual_digits\":") + Flag(in.OneIn(2)));
     case 10:
       return Object("CharDelimiterSplit", "\"delimiter\":\"a\"");
-    default: {
-      static const char* const kPatterns[] = {"a", "oo", " ", "\u2581"};
-      const std::string pattern = in.Pick(kPatterns), behavior = in.Pick(kBehaviors);
-      return Object("Split", "\"pattern\":{\"String\":\"" + pattern + "\"},\"behavior\":\"" +
-                                 behavior + "\",\"invert\":" + Flag(in.OneIn(3)));
-    }
+    default:
+      return DrawSplit(in);
   }
 }
 
@@ -408,14 +438,11 @@ std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
         R"({"type":"Punctuation","behavior":"Contiguous"},{"type":"Digits","individual_digits":false},)",
         R"({"type":"Whitespace"},{"type":"Digits","individual_digits":true},)"};
     const bool runs = !in.OneIn(4);
-    pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" + std::string(in.Pick(kBesideSigns)) +
+    std::string signs = in.Pick(kBesideSigns);
+    if (in.OneIn(4)) signs += DrawSplit(in) + ",";
+    pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" + signs +
                     DrawMetaspace(in, first_allowed && !runs) + "]}";
-    if (runs) {
-      const std::string run = R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})";
-      normalizer = normalizer == "null"
-                       ? run
-                       : R"({"type":"Sequence","normalizers":[)" + normalizer + "," + run + "]}";
-    }
+    if (runs) normalizer = BeforeRuns(normalizer);
   } else if (stages == 3) {
     const std::string before = DrawPreTokenizer(in, first_allowed);
     pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" + before + "," +
@@ -440,8 +467,11 @@ std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
     static const char* const kNormalizers[] = {
         "null", R"({"type":"Lowercase"})", R"({"type":"NFKC"})",
         R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})"};
-    normalizer = in.Pick(kNormalizers);
-    pre_tokenizer = DrawMetaspace(in, normalizer == "null");
+    const bool any = in.OneIn(2), runs = any && in.OneIn(2);
+    normalizer = runs ? BeforeRuns(normalizer) : any ? normalizer : in.Pick(kNormalizers);
+    // What tokens begin with, or hold, comes of another character.
+    if (runs) normalizer = InTurn(normalizer, Replace(Letter(in), letters[in.Below(letters.size())]));
+    if (!any || runs) pre_tokenizer = DrawMetaspace(in, normalizer == "null");
   }
   added += DrawAdded(in, words ? letters : std::vector<std::string>(), next_id, added.size() == 1);
   for (const auto& [text, score] : vocabulary.pieces) {

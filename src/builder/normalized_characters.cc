@@ -380,14 +380,14 @@ bool NormalizedCharacters::AddSpaceStep(const Step& step, Pipeline* pipeline) {
     const bool to_metaspace =
         collapse_.step != nullptr && model_.text(collapse_.step->b) == kMetaspaceBytes;
     if (strip_.step != nullptr || step.arg1 == 0 || to_metaspace) return false;
-    strip_ = {&step, Contents()};
+    strip_ = {&step, Contents(), changed_};
     return true;
   }
   const std::string_view b = model_.text(step.b);
   const bool run = step.op == static_cast<uint32_t>(Op::kReplaceRun);
   if (collapse_.step != nullptr || (run && step.arg0 != 1 && step.arg0 != 2)) return false;
   if (b != " " && !(run && b == kMetaspaceBytes)) return false;
-  collapse_ = {&step, Contents()};
+  collapse_ = {&step, Contents(), changed_};
   if (run) return true;
   for (uint8_t& content : collapse_.contents) {  // \s is any white space
     if ((content & kOtherWhiteSpace) != 0) content |= kSpaces;
@@ -424,6 +424,17 @@ bool NormalizedCharacters::OnlySpaces(const SpaceStep& before) const {
   return before.contents[' '] == kSpaces;
 }
 
+// What was white space then, alone or among others, and is something else now: how much of it was left
+// depends on what it stands next to.
+void NormalizedCharacters::LeaveLostSpaces(const SpaceStep& before) {
+  for (size_t cp = 0; cp < before.contents.size(); ++cp) {
+    if ((before.contents[cp] & (kSpaces | kOtherWhiteSpace)) == 0) continue;
+    char then[4], now[4];
+    const auto c = static_cast<char32_t>(cp);
+    if (Look(before.changed, c, then) != Of(c, now)) joins_[cp] |= image::kCharGeneralPath;
+  }
+}
+
 // \s{2,} takes white space together that is no space on its own.
 void NormalizedCharacters::FindOtherWhiteSpace(const SpaceStep& before) {
   const std::vector<uint8_t> now = Contents();
@@ -450,6 +461,8 @@ OffTheFastRoad NormalizedCharacters::SettleMetaspaces() {
 
 OffTheFastRoad NormalizedCharacters::SettleSpaces(Pipeline* pipeline) {
   if (JoinsLineEnds() && keys_.Replaces("\r")) pipeline->rules |= image::kCrLfIsOne;
+  LeaveLostSpaces(collapse_);
+  LeaveLostSpaces(strip_);
   const Step* const collapse = collapse_.step;
   const bool to_metaspace = collapse != nullptr && model_.text(collapse->b) == kMetaspaceBytes;
   if (to_metaspace && last_change_ > collapse) return Because(*collapse);

@@ -66,7 +66,8 @@ class NormalizedCharacters {
   // A step that looks for white space, and all characters then.
   struct SpaceStep {
     const image::Step* step = nullptr;
-    std::vector<uint8_t> contents;  // Content by code point
+    std::vector<uint8_t> contents = {};  // Content by code point
+    Changes changed = {};
   };
 
   std::string_view Look(const Changes& changes, char32_t cp, char (&room)[4]) const;
@@ -89,6 +90,7 @@ class NormalizedCharacters {
   bool Untouched() const;
   bool KeepsSpaces(const SpaceStep& before) const;
   bool OnlySpaces(const SpaceStep& before) const;
+  void LeaveLostSpaces(const SpaceStep& before);
   OffTheFastRoad SettleSpaces(Pipeline* pipeline);
   OffTheFastRoad SettleMetaspaces();
   void FindOtherWhiteSpace(const SpaceStep& before);

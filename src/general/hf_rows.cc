@@ -44,7 +44,13 @@ bool HfChain<kPlaces>::OpenRow(uint32_t stage, const Char& first, uint32_t behin
   for (uint32_t before = stage; before > 0; --before) {
     if (!IsWaiting(before - 1, waiting, &waiting_count) || waiting_count != 0) return false;
   }
-  uint32_t at = behind, read = utf8::SizeFromLead(static_cast<unsigned char>(in.data[0]));
+  // What was read of the row, and the character behind that, which is held, stand behind the first
+  // one, to where the text was read: where a Prepend put that one in front, they begin before it.
+  const uint32_t first_size = utf8::SizeFromLead(static_cast<unsigned char>(in.data[0]));
+  char held[4];
+  const uint32_t held_size = utf8::Encode(stages_[stage].held.c, held);
+  if (at_ - behind != in.size - first_size + held_size) return false;
+  uint32_t at = behind, read = first_size;
   while (at != end_) {
     const utf8::Decoded d = utf8::Decode({text_, end_}, at);
     if (known_->StartsApart(d.code_point, rules)) break;

@@ -289,12 +289,27 @@ TEST(HfEncode, NormalizedTokensOfReplacedCharacters) {
   Engine engine(SmallFile(R"({"type":"Sequence","normalizers":[)"
                           R"({"type":"Replace","pattern":{"String":"`"},"content":"'"},)"
                           R"({"type":"Replace","pattern":{"String":"+"},"content":"x"}]})",
-                          "never", R"([["<unk>",-14],["'",-1],["x",-2]])", {{"'x", 0}}));
+                          "always", R"([["<unk>",-14],["\u2581'",-1],["x",-2]])", {{"'x", 0}}));
   for (const char* const text : {"'x", "`x", "'+", "`+"}) {
     EXPECT_EQ(engine.Encode(text), "3:0-2") << text;
     EXPECT_EQ(engine.Ids(text), std::vector<int32_t>{3}) << text;
     EXPECT_EQ(engine.Ids(std::string("a") + text + "`"), (std::vector<int32_t>{0, 3, 1})) << text;
   }
+}
+
+// What a run of spaces was counted in, or a Strip dropped, is no space any more behind the next step.
+TEST(HfEncode, SpacesThatBecomeLettersBehindARunOrAStrip) {
+  const std::string letters = R"({"type":"Replace","pattern":{"String":" "},"content":"A"}]})";
+  const auto behind = [&](const std::string& element) {
+    return SmallFile(R"({"type":"Sequence","normalizers":[{"type":"Nmt"},)" + element + "," + letters,
+                     "always", R"([["<unk>",-14],["\u2581A",-1],["A",-2]])", {});
+  };
+  Engine run(behind(R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})"));
+  EXPECT_EQ(run.Ids("\r\n"), std::vector<int32_t>{1});
+  EXPECT_EQ(run.Ids("A\r\n\tA"), (std::vector<int32_t>{1, 2, 2}));
+  Engine strip(behind(R"({"type":"Strip","strip_left":true,"strip_right":true})"));
+  EXPECT_EQ(strip.Ids("\r\nA\r\n"), std::vector<int32_t>{1});
+  EXPECT_EQ(strip.Ids("A\r\nA"), (std::vector<int32_t>{1, 2, 2, 2}));
 }
 
 // Scores so large that the segment is searched again, where a token might have begun with its "<".

@@ -64,6 +64,10 @@ class Pair {
   }
   bool ok() const { return way_.ok(); }
 
+  // Blocks may refuse a text.
+  void CheckUnlessRefused(std::string_view text) {
+    if (EncodeWith(lengthy_, text, Options(0)).status != RANKFEED_E_LIMIT) Check(text, Options(0));
+  }
   void Check(std::string_view text, const rankfeed_encode_options& options) {
     const Result expected = EncodeWith(arrays_, text, options);
     const Result result = EncodeWith(lengthy_, text, options);
@@ -440,6 +444,23 @@ TEST(LongPath, ATokenTakesTheSpaceBeforeAComposedCharacter) {
       text += i % 3 == 0 ? " e\u0301" : i % 3 == 1 ? " ab" : " \t e\u0301 the";
       pair.Check(text, Options(0));
       pair.Check("hello " + text + std::string(200, ' ') + text, Options(0));
+    }
+  }
+}
+
+// The same behind what a Prepend put in front of them: those are refused, or none is lost.
+TEST(LongPath, ManyMarksBehindAPrepend) {
+  for (const char* const prepend : {"ab ", "a", "\u0301"}) {
+    const hf_test::Engine engine(hf_test::Json(
+        {.normalizer = std::string(R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":")") +
+                       prepend + R"("},{"type":"NFC"}]})"}));
+    for (const char* const mark : {"\u1161", "\u0301", "\u0327", "b"}) {
+      std::string text;
+      for (int i = 0; i < 100; ++i) text += mark;
+      Pair pair(engine.model(), 7, 4);
+      ASSERT_TRUE(pair.ok());
+      pair.CheckUnlessRefused(text);
+      pair.CheckUnlessRefused("x" + text);
     }
   }
 }
