@@ -424,8 +424,7 @@ bool NormalizedCharacters::OnlySpaces(const SpaceStep& before) const {
   return before.contents[' '] == kSpaces;
 }
 
-// What was white space then, alone or among others, and is something else now: how much of it was left
-// depends on what it stands next to.
+// What was white space then, alone or among others, and is something else now leaves.
 void NormalizedCharacters::LeaveLostSpaces(const SpaceStep& before) {
   for (size_t cp = 0; cp < before.contents.size(); ++cp) {
     if ((before.contents[cp] & (kSpaces | kOtherWhiteSpace)) == 0) continue;

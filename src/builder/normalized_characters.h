@@ -19,6 +19,8 @@
 //                  that compose leave the fast road.
 //
 // What vanishes in front of such a step joins what stands on its two sides, so it is a base of all.
+// White space that is taken together in runs, or stripped, and that a later step changes leaves the
+// fast road: how much of it was left depends on what it stood next to.
 #pragma once
 
 #include <array>

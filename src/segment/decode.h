@@ -263,6 +263,10 @@ class SpanDecoder {
     const uint32_t code = model_.codes[c];
     return code != 0 ? code : model_.config->code_count;
   }
+  // What stands behind the mark of a sign: that, or the code of U+2581 where the sign is taken out.
+  uint16_t CodeOfSign(char32_t c) const {
+    return signs_.Vanishes(c) ? metaspace_ : static_cast<uint16_t>(CodeOf(c));
+  }
   rankfeed_reason NotNormalizable(std::string_view rest) const;
 
   // What one of the last two characters became that become several words, or isolated signs: a text
@@ -390,7 +394,7 @@ class SpanDecoder {
   // It is decoded from its begin on: nothing of it is in the batch before, not even of its first
   // character, and all of it can be taken back.
   bool front_ = false;
-  bool word_first_ = false;  // it begins with a sign
+  bool word_first_ = false;    // it begins with a sign
   bool depends_ = false;       // what it became depends on what is next to it
   bool needs_before_ = false;  // marks of it are read with the byte before them
   bool at_front_ = false;      // a U+2581 that is not kept alone stands before the open span

@@ -127,8 +127,7 @@ size_t SpanDecoder::SizeOfByte(std::span<const uint16_t> elements, char byte) co
   if (elements.size() <= size || static_cast<unsigned char>(byte) >= 0x80) return 0;
   const uint16_t code = elements[size - 1];
   const auto c = static_cast<unsigned char>(byte);
-  const bool vanishes = size == 2 && code == metaspace_ && signs_.Vanishes(c);
-  return code == 0 || vanishes || code == CodeOf(c) ? size : 0;
+  return code == 0 || code == (size == 2 ? CodeOfSign(c) : CodeOf(c)) ? size : 0;
 }
 
 // What a group becomes, none of whose characters leaves the fast road, to *elements, which stay

@@ -32,7 +32,7 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
   if (const uint16_t mark = signs_.MarkOf(c); mark != 0) {
     const auto run = static_cast<uint8_t>(image::kSign - mark);
     BeginSign(run);
-    AddSign(signs_.Vanishes(c) ? metaspace_ : CodeOf(c), run);
+    AddSign(CodeOfSign(c), run);
     return;
   }
   if (c != ' ') {
@@ -183,10 +183,8 @@ Outcome SpanDecoder::NormalizeGroup(std::string_view group, std::span<const uint
       if (count + 2 > kNormalizedBytes) return Outcome::General(RANKFEED_REASON_LENGTH);
       if (const uint16_t mark = signs_.MarkOf(c); mark != 0) {
         to[count++] = mark;
-        if (signs_.Vanishes(c)) {
-          to[count++] = metaspace_;
-          continue;
-        }
+        to[count++] = CodeOfSign(c);
+        continue;
       }
     }
     const uint32_t code = codes[c];

@@ -77,7 +77,7 @@ Outcome SpanDecoder::DecodeSigns(std::string_view segment, size_t* at, Cursor* c
   } else {
     const auto sign = static_cast<unsigned char>(segment[begin]);
     run_.previous = tables_.char_info[sign];
-    if (AddSign(signs_.Vanishes(sign) ? metaspace_ : run_.previous, run)) {
+    if (AddSign(CodeOfSign(sign), run)) {
       run_.resume = segment.data() + end;
       skip_ = group_end_ = 0;
     }
