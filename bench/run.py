@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the benchmarks and writes bench/RESULTS.md with its tables and plots, and bench/results/*.json.
+"""Runs the benchmarks and writes the tables of bench/RESULTS.md and README.md. The measurements themselves go to bench/results,
+which git ignores; sections of RESULTS.md for which that folder has no measurement stay as they are.
 
 usage: bench/run.py [--build build-bench] [--rounds 5] [--languages en,th,all] [--min-time 0.1] [--only ratios,peers,...]
-       bench/run.py --readme     only the README's table, from the numbers that are there
+       bench/run.py --plot       draws the measurements into SVG files in bench/results; installs matplotlib
 
 Needs a build with benchmarks and the command line (cmake --preset bench && cmake --build --preset bench), the texts of
 RANKFEED_SHARED_DATA, valgrind for the simulated counts, and the first time PyPI (wheels go to .venv-bench*) and Debian
@@ -14,6 +15,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -66,7 +68,7 @@ def micro(us):
     return f"{number(us / 1e6)} s" if us >= 1e6 else f"{number(us / 1e3)} ms" if us >= 1e3 else f"{number(us)} µs"
 
 
-# ---- the parts: each leaves files in bench/results ----
+# ---- the parts: each writes files into bench/results ----
 
 def machine():
     """The CPU as the system tells it, with family and model where a virtual machine hides the name."""
@@ -197,9 +199,6 @@ class Runner:
         subprocess.run(command, check=True, stdout=sys.stderr)
         for name in (docs, queries):
             os.remove(name)
-
-    def plots(self):
-        subprocess.run([venv(".venv-bench", "requirements.txt"), os.path.join(ROOT, "bench", "plots.py"), RESULTS], check=True)
 
 
 # ---- the sections of RESULTS.md ----
@@ -348,7 +347,7 @@ def open_section(rows):
 def receipt_section(receipt):
     q, e = receipt["per_query"], receipt["encode"]
     out = [f"{receipt['workload']['requests']} queries of {q['candidates']:.0f} candidates, {q['row_tokens']:.0f} tokens in the batch, one thread, closed loop; "
-           f"the whole receipt is [results/receipt.json](results/receipt.json).\n"]
+           "of a receipt ([docs/receipts.md](../docs/receipts.md)).\n"]
     total = q["host"]["cpu_us"]
     out.append(table(["stage", "CPU µs", "wall p50", "p95", "p99"], [[n, s["cpu_us"], s["wall_us"]["p50"], s["wall_us"]["p95"], s["wall_us"]["p99"]] for n, s in q["stages"].items()]
                      + [["sum of stages", f"{q['sum_of_stages']['cpu_us']} ({100 * (q['sum_of_stages']['cpu_us'] / total - 1):+.1f} %)", "", "", ""],
@@ -419,22 +418,36 @@ def doors_section(ratios, doors):
     return "\n".join(out)
 
 
+HEAD = """# Results
+
+Written by `bench/run.py` (do not edit). How to read the tables, and which figures to distrust: [NOTES.md](NOTES.md). `bench/run.py --plot`
+draws the measurements of the last run.
+"""
+SECTIONS = ["In short", "Machine", "Ratios to other exact engines", "Doors", "Every published form", "Peers", "Peers with several threads", "One call",
+            "Cost against length", "Cost against candidates", "Threads", "Opening and memory", "Per answered query", "Instructions", "Not run"]
 README_MARKS = "<!-- bench/run.py writes this table -->\n", "<!-- its end -->\n"
 
 
-def write_readme():
+def sections(text):
+    """The sections of a Markdown text by their headings; what comes before the first one has the key ""."""
+    parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)
+    return {"": parts[0].strip()} | {name: body.strip() for name, body in zip(parts[1::2], parts[2::2])}
+
+
+def write_readme(summary):
     path = os.path.join(ROOT, "README.md")
     head, rest = open(path, encoding="utf-8").read().split(README_MARKS[0])
     tail = rest.split(README_MARKS[1])[1]
-    open(path, "w", encoding="utf-8").write(head + README_MARKS[0] + readme_table() + README_MARKS[1] + tail)
+    open(path, "w", encoding="utf-8").write(head + README_MARKS[0] + summary + "\n" + README_MARKS[1] + tail)
 
 
 def write(problems):
-    out = ["# Results\n", "Written by `bench/run.py` (do not edit); the numbers behind it are in `bench/results`. How to read and what to distrust: "
-           "[NOTES.md](NOTES.md).\n"]
+    out = []
     receipt, ratios, peers, threads = read("receipt.json"), read("ratios.json"), read("peers.json"), read("peers_threads.json")
+    if ratios and read("bench_query.json"):
+        out += ["## In short\n", "README's table.\n", readme_table()]
     if receipt:
-        out.append(machine_section(receipt))
+        out += ["## Machine\n", machine_section(receipt)]
     if ratios:
         out += ["## Ratios to other exact engines\n", ratios_section(ratios)]
     if door_ratios := read("door_ratios.json"):
@@ -449,19 +462,18 @@ def write(problems):
                 + "); ids compared before anything is timed. CPU time per pass, median over interleaved rounds, as a multiple of libsentencepiece in the same round (higher is "
                   "faster); lowest and highest round in brackets for the column \"all\". One thread; every engine has seen the texts before, except in \"(cold)\" rows. *Resident*: "
                   "memory that loading added (texts and ids apart). *Other ids*: documents of all columns whose ids differ from the engine's own reference "
-                  "(tokenizers 0.23 or libsentencepiece).\n", peers_section(peers), OTHER_IDS, "![peers](results/peers.svg)\n",
+                  "(tokenizers 0.23 or libsentencepiece).\n", peers_section(peers), OTHER_IDS,
                 calls_section(next((r for r in peers if r["language"] == "all"), peers[-1]))]
     if threads:
-        out += [f"## Peers, {threads[0]['threads']} threads\n", "The same on 12 languages with that many threads on both sides, by the wall clock, as a multiple of libsentencepiece "
+        out += ["## Peers with several threads\n", f"The same on 12 languages with {threads[0]['threads']} threads on both sides, by the wall clock, as a multiple of libsentencepiece "
                 "on as many threads; what other programs take from the machine is in it.\n", peers_section(threads)]
     data = {part: read(PROGRAMS[part] + ".json") for part in PROGRAMS}
     if data["latency"]:
         out += ["## One call\n", "`bench_latency`: English documents of about 512 tokens and short questions, a call at a time, by the thread's CPU clock. *cold*: encoder made just before; "
                 "*warm*: the same text again; *stream*: text after text.\n", latency_section(data["latency"]),
-                "## Cost against length\n", "One text cut from passages of 12 languages, p50 of its encoding.\n", length_section(data["latency"]), "![length](results/length.svg)\n"]
+                "## Cost against length\n", "One text cut from passages of 12 languages, p50 of its encoding.\n", length_section(data["latency"])]
     if data["query"]:
-        out += ["## Cost against candidates\n", "`bench_query`: one question against N passages of 12 languages, max_length 512, packed, one thread.\n", query_section(data["query"]),
-                "![candidates](results/candidates.svg)\n"]
+        out += ["## Cost against candidates\n", "`bench_query`: one question against N passages of 12 languages, max_length 512, packed, one thread.\n", query_section(data["query"])]
     if data["scaling"]:
         out += ["## Threads\n", "`bench_scaling`: one vocabulary, each thread its own encoder, all passages of 12 languages.\n", scaling_section(data["scaling"])]
     if data["open"]:
@@ -478,10 +490,14 @@ def write(problems):
     if rows:
         out += ["## Instructions\n", "callgrind (no AVX-512), XLM-R, XQuAD English; per token and byte.\n",
                 table(["", "per token, warm", "per byte, warm", "first-level read misses per token", "2 MiB-level read misses per token", "per token, first pass", "per byte, first pass"], rows)]
-    if problems:
-        out += ["## Not run\n", "\n".join("* " + p for p in problems) + "\n"]
-    open(os.path.join(ROOT, "bench", "RESULTS.md"), "w").write("\n".join(out))
+    path = os.path.join(ROOT, "bench", "RESULTS.md")
+    new, old = sections("\n".join(out)), sections(open(path, encoding="utf-8").read())
+    new["Not run"] = "\n".join("* " + p for p in problems)
+    found = {name: new.get(name) or (old.get(name) if name != "Not run" else "") for name in SECTIONS}
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(HEAD + "".join(f"\n## {name}\n\n{body}\n" for name, body in found.items() if body))
     print("bench/RESULTS.md", file=sys.stderr)
+    write_readme(found["In short"].removeprefix("README's table.\n\n"))
 
 
 def main():
@@ -494,12 +510,12 @@ def main():
     parser.add_argument("--languages", default="en,de,ru,ar,hi,th,zh,many,all", help="of the peers on one thread")
     parser.add_argument("--min-time", default="0.1", help="seconds per repetition of the Google Benchmark programs")
     parser.add_argument("--only", default=PARTS)
-    parser.add_argument("--readme", action="store_true")
+    parser.add_argument("--plot", action="store_true")
     o = parser.parse_args()
-    if o.readme:
-        write_readme()
-        return
     os.makedirs(RESULTS, exist_ok=True)
+    if o.plot:
+        subprocess.run([venv(".venv-bench", "requirements.txt"), os.path.join(ROOT, "bench", "plots.py"), RESULTS], check=True)
+        return
     runner, problems = Runner(o), []
     for part in PARTS.split(","):
         if part not in o.only.split(","):
@@ -511,12 +527,7 @@ def main():
             problems.append(f"{part}: {e}")
             print(f"{part}: {e}", file=sys.stderr)
         print(f"== {part}: {time.time() - begin:.0f} s", file=sys.stderr, flush=True)
-    try:
-        runner.plots()
-    except Exception as e:
-        problems.append(f"plots: {e}")
     write(problems)
-    write_readme()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the parity suites with every version of the references that tests/oracle/drift.json lists, and with the newest
 # and pre-release wheels, each in an environment of its own under build-drift. Prints versions x suites, writes
-# docs/drift.md and docs/drift-results.json, and fails when a difference is not explained in tests/oracle/drift.json.
-#   scripts/drift.sh [--package NAME]... [--keep]   of some packages only; with the environments of an earlier run
+# docs/drift.md, and fails when a difference is not explained in tests/oracle/drift.json.
+#   scripts/drift.sh [--package NAME]... [--keep]   of some packages, after a run of all; with the environments of an earlier run
 #   scripts/drift.sh --quick | --version V          fewer texts, or some versions only: writes nothing
 #   scripts/drift.sh --judge                        runs nothing: after an explanation was written
 # About a quarter of an hour on two quiet cores; sizes are in drift_suites.py, numbers of comparisons in the table.
