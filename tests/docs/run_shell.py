@@ -24,7 +24,7 @@ import urllib.request
 # What executes blocks of other languages.
 LANGUAGES = {"cpp": "tests/readme/CMakeLists.txt", "c": "tests/readme/CMakeLists.txt",
              "python": "tests/readme/run_docs.py", "cmake": "tests/docs/run_cmake.sh", "json": "below",
-             "mermaid": "tests/docs/architecture_test.py"}
+             "mermaid": "tests/docs/architecture_test.py", "pycon": "tests/readme/run_session.py"}
 
 # Commands (their beginning) that run elsewhere, and where: kind:name, looked up below.
 ELSEWHERE = {
