@@ -79,7 +79,7 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
     case FastRoadReason::kLongPieces:
       return "pieces of more than 16 characters";
     case FastRoadReason::kManyCharacters:
-      return "more than 65,533 distinct characters";
+      return "more distinct characters than the fast road has codes for";
     case FastRoadReason::kManyPieces:
       return "more pieces than the automaton has room for";
     case FastRoadReason::kMetaspaceNoPiece:

@@ -65,7 +65,7 @@ class Verifier {
     Require(c.parity <= RANKFEED_PARITY_SENTENCEPIECE, SectionId::kConfig);
     // Ids are int32_t in the C API.
     Require(c.id_count < 0x7fffffff, SectionId::kConfig);
-    // general/best_path.cc steps at most max_piece_chars characters and needs one,
+    // general/best_path.h steps at most max_piece_chars characters and needs one,
     // normalize/sp_normalize.cc as many bytes.
     Require(c.max_piece_chars > 0 && c.max_piece_chars <= c.max_piece_bytes, SectionId::kConfig);
     Require(c.max_piece_bytes <= kMaxStringBytes, SectionId::kConfig);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/decode_avx512.cc: decoding of kernels.h, sixteen characters or eight parts at a
+// segment/kernels/avx512_decode.cc: decoding of kernels.h, sixteen characters or eight parts at a
 // time.
 #include "segment/kernels/avx512.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/look_up_avx512.cc: the loops of look_up.h eight segments at a time, with AVX-512:
-// keys of eight places of the text, entries of eight places of a table. A fifth less time for a
-// hit.
+// segment/kernels/avx512_look_up.cc: the loops of look_up.h eight segments at a time, with AVX-512:
+// eight keys are read from the text, and eight entries from a table, together. A hit takes a fifth
+// less time.
 #include "segment/kernels/avx512.h"
 
 #if HWY_ARCH_X86

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/search_avx512.cc: the search of kernels.h, eight spans or nodes at a time.
+// segment/kernels/avx512_search.cc: the search of kernels.h, eight spans or nodes at a time.
 #include "segment/kernels/avx512.h"
 
 #if HWY_ARCH_X86
