@@ -1,19 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""roofline.py [--check]: the least time that each kernel of the cross-encoder's forward can take on two devices, computed, not measured.
+"""roofline.py: prints the least time that each kernel of the cross-encoder's forward can take on two devices, computed, not measured.
 
-Writes the tables between the marks of docs/handoff.md, or with --check fails when they are not what this script computes. Bytes: what each
+Bytes: what each
 kernel must read from and write to device memory once (activations, weights; what is read again is taken to come from a cache). Operations:
 multiplications and additions of products. Shared memory: the bytes that attention's tiles pass through it, for each step of 64 queries and 64
 keys (gpu_handoff/crossencoder/kernels/attention_halves.inl): a tile stored once and loaded by each of four warps, twice (keys, values); scores
 as float and weights as half, written and read. A kernel takes at least as long as the slowest of the three; no launch, no tail, no clock below
 the peak is in it. Standard library only."""
 
-import pathlib
-import sys
-
-DOCUMENT = pathlib.Path(__file__).resolve().parent.parent / "docs" / "handoff.md"
-BEGIN, END = "<!-- roofline: bench/roofline.py -->", "<!-- end of roofline -->"
 ROWS, LENGTH = 100, 256  # a batch
 TOKENS = ROWS * LENGTH
 HALF = 2  # bytes
@@ -44,7 +39,7 @@ def kernels(layers, hidden, heads, inner):
             ("product: query, key, value", layers, product(3 * hidden, hidden)),
             ("bias of it", layers, passes(1, 3 * hidden)),
             ("attention", layers, attention(hidden, heads)),
-            # Behind the last layer's attention each row's first token goes on alone: a hundredth of the others, left out.
+            # After the last layer's attention each row's first token goes on alone: a hundredth of the others, left out.
             ("product: output", layers - 1, product(hidden, hidden)),
             ("bias, residual, LayerNorm", 2 * (layers - 1), passes(2, hidden)),
             ("product: up", layers - 1, product(inner, hidden)),
@@ -68,11 +63,4 @@ def table(layers, hidden, heads, inner):
     return lines
 
 
-text = DOCUMENT.read_text()
-before, _, rest = text.partition(BEGIN)
-_, _, after = rest.partition(END)
-assert rest and after, f"{DOCUMENT} lacks the marks"
-made = before + BEGIN + "\n" + "\n\n".join("\n".join(table(*model)) for model in MODELS) + "\n" + END + after
-if "--check" in sys.argv:
-    sys.exit(0 if made == text else f"{DOCUMENT.name}: the tables are not what bench/roofline.py computes; run it")
-DOCUMENT.write_text(made)
+print("\n\n".join("\n".join(table(*model)) for model in MODELS))
