@@ -33,8 +33,8 @@ GATHER = "avx512-gather"
 MECHANISMS = {
     "control": ("nothing", 0, None),
     "span_table": ("table of spans (`SegmentTables::spans`); all are searched", 170, None),
-    "search_starts": ("searches begin behind U+2581 and letters; all begin behind one character", 60, None),
-    "start_pairs": ("of those, the ones behind two letters", 10, None),
+    "search_starts": ("searches begin after U+2581 and letters; all begin after one character", 60, None),
+    "start_pairs": ("of those, the ones after two letters", 10, None),
     "repeats": ("repeats in a batch (`find_repeats`)", 60, None),
     "fetch_texts": ("texts fetched ahead (`SegmentQueue::Fetch`)", 20, None),
     "prefetch_buckets": ("prefetch of the table's buckets", 1, None),

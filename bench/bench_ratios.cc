@@ -19,7 +19,7 @@
 //
 // The engines door_sp and door_hf are rankfeed through the C++ wrapper, opened and called as the README's program does and with its
 // defaults (a cache of 1 MiB in all rows, texts of 64 KiB or the row's longest); they are what the README's table shows.
-// behind_sp and behind_hf are the same calls of the C API with the same limits, in memory that they too are given anew
+// capi_sp and capi_hf are the same calls of the C API with the same limits, in memory that they too are given anew
 // where they forget: beside them the door is measured. The others go through the C API in memory that stays theirs, with a
 // larger cache in the rows stream and eighth.
 //
@@ -113,11 +113,11 @@ struct Row {
 
 // Every engine, by name; what the ratios are taken of and against.
 constexpr const char* kDebian = "sentencepiece_0.1.97";
-constexpr const char* kMine[] = {"door_sp", "door_hf", "behind_sp", "behind_hf", "rankfeed_sp", "rankfeed_hf", "rankfeed_sp_single"};
+constexpr const char* kMine[] = {"door_sp", "door_hf", "capi_sp", "capi_hf", "rankfeed_sp", "rankfeed_hf", "rankfeed_sp_single"};
 constexpr const char* kPeers[] = {"sentencepiece", kDebian, "whole_sentence"};
 
 // The same calls through the C API: how much the door costs.
-std::string Behind(const std::string& mine) { return mine.starts_with("door_") ? "behind_" + mine.substr(5) : ""; }
+std::string CApiOf(const std::string& mine) { return mine.starts_with("door_") ? "capi_" + mine.substr(5) : ""; }
 
 class Engines {
  public:
@@ -129,15 +129,15 @@ class Engines {
         hf_plain_(hf_.shared(), true),
         door_sp_("xlmr.model", newest_ ? RANKFEED_PARITY_SENTENCEPIECE : kLinkedParity),
         door_hf_("xlmr.tokenizer.json"),
-        behind_sp_(sp_.shared(), false, Memory::kAnew),
-        behind_hf_(hf_.shared(), false, Memory::kAnew) {
-    behind_sp_.UseCache(Encoder::kDefaultCacheBytes);
-    behind_hf_.UseCache(Encoder::kDefaultCacheBytes);
+        capi_sp_(sp_.shared(), false, Memory::kAnew),
+        capi_hf_(hf_.shared(), false, Memory::kAnew) {
+    capi_sp_.UseCache(Encoder::kDefaultCacheBytes);
+    capi_hf_.UseCache(Encoder::kDefaultCacheBytes);
     if (!debian_.Load(SharedFile("xlmr.model")).ok()) Die("libsentencepiece does not load xlmr.model");
     const rankfeed_model& model = *linked_.placed().model();
     whole_ = std::make_unique<WholeSentence>(debian_, Charsmap(model.charsmap_units, model.charsmap_pool));
     engines_ = {sp_.AsEngine("rankfeed_sp", true), hf_.AsEngine("rankfeed_hf", true), door_sp_.AsEngine("door_sp"), door_hf_.AsEngine("door_hf"),
-                behind_sp_.AsEngine("behind_sp", true), behind_hf_.AsEngine("behind_hf", true)};
+                capi_sp_.AsEngine("capi_sp", true), capi_hf_.AsEngine("capi_hf", true)};
     if (newest_) {
       engines_.push_back({"sentencepiece", [this](const std::string& t, int32_t* out) { return newest_->Encode(t, out, kMaxTextBytes); }});
     }
@@ -161,7 +161,7 @@ class Engines {
     CheckTogether(Named("rankfeed_hf"), texts, where);
     for (const char* door : {"door_sp", "door_hf"}) {
       CheckTogether(Named(door), texts, where);
-      CheckSame(Named(door), Named(Behind(door)), texts, where);
+      CheckSame(Named(door), Named(CApiOf(door)), texts, where);
     }
     if (newest_) CheckSame(Named("rankfeed_sp"), Named("sentencepiece"), texts, where);
     CheckSame(linked_.AsEngine("rankfeed_sp of sentencepiece-0.2.1", false), Named(kDebian), texts, where);
@@ -180,7 +180,7 @@ class Engines {
       door->UseLongest(static_cast<uint32_t>(longest));
       door->CopyIds(false);
     }
-    for (Rankfeed* behind : {&behind_sp_, &behind_hf_}) behind->UseLongest(static_cast<uint32_t>(longest));
+    for (Rankfeed* capi : {&capi_sp_, &capi_hf_}) capi->UseLongest(static_cast<uint32_t>(longest));
   }
   const NewestSentencePiece* newest() const { return newest_.get(); }
   const Rankfeed& sp() const { return sp_; }
@@ -192,7 +192,7 @@ class Engines {
   sentencepiece::SentencePieceProcessor debian_;
   Rankfeed sp_, linked_, hf_, hf_plain_;
   Door door_sp_, door_hf_;
-  Rankfeed behind_sp_, behind_hf_;
+  Rankfeed capi_sp_, capi_hf_;
   std::unique_ptr<WholeSentence> whole_;
   std::vector<int> pieces_;
   std::vector<Engine> engines_;
@@ -279,7 +279,7 @@ nlohmann::ordered_json Time(const Row& row, const Options& options, Engines* eng
     const double own = Median(ns[mine]);
     std::printf("  %-20s %8.1f %s", mine, single ? own / 1e3 : static_cast<double>(bytes) / own * 1e3, single ? "us  " : "MB/s");
     std::vector<std::string> others(std::begin(kPeers), std::end(kPeers));
-    others.push_back(Behind(mine));
+    others.push_back(CApiOf(mine));
     for (const std::string& peer : others) {
       if (!ns.contains(peer)) continue;
       std::vector<double> ratios;

@@ -28,7 +28,7 @@ struct Engine {
   std::string name;
   std::function<size_t(const std::string&, int32_t* out)> encode;
   std::function<void()> reset = {};  // forgets what it has seen; empty in an engine that remembers nothing
-  // Ids of up to kTogether texts, one behind the other; returns how many.
+  // Ids of up to kTogether texts, one after the other; returns how many.
   std::function<size_t(const std::string* texts, size_t count, int32_t* out)> encode_together = {};
 };
 

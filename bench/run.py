@@ -117,7 +117,7 @@ class Runner:
             json.dump({"machine": machine(), **report}, f, indent=1)
 
     def doors(self):
-        self.run_ratios("door_ratios.json", "door_sp,door_hf,behind_sp,behind_hf")
+        self.run_ratios("door_ratios.json", "door_sp,door_hf,capi_sp,capi_hf")
         python = venv(".venv-bench", "requirements.txt")
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", ROOT], check=True, stdout=sys.stderr)
         library = os.path.join(self.o.build, "bench", "libdoors_peer.so")
@@ -404,7 +404,7 @@ def doors_section(ratios, doors):
     rows = []
     for row in ratios["rows"]:
         if "not_run" not in row:
-            cell = lambda mode: "{median:.2f}× ({min:.2f}–{max:.2f})".format(**row["ratios"][f"door_{mode}"][f"behind_{mode}"])
+            cell = lambda mode: "{median:.2f}× ({min:.2f}–{max:.2f})".format(**row["ratios"][f"door_{mode}"][f"capi_{mode}"])
             rows.append([row["what"], cell("hf"), cell("sp")])
     out = [f"The C++ wrapper, opened and called as the README's program does, with its word cache of {ratios['door_cache_bytes'] >> 10} KiB, against the same calls of the "
            "C API with the same limits, in memory that is new to it where the wrapper's is (*cold*: another encoder), in the same rounds; 1.00 is as fast. "

@@ -95,7 +95,7 @@ void IdleMeter::Begin(void* stream) {
   // An open pair: a wait for a second slot before the first was released, or a lease that ended
   // without its stream. The pair goes on until the next end.
   if (track->open) return Skip();
-  // The end of pair measured - 1 is still needed, for the idle time behind it.
+  // The end of pair measured - 1 is still needed, for the idle time after it.
   if (track->next - track->measured >= kDepth - 1) {
     track->gap_ahead = true;
     return Skip();
@@ -117,7 +117,7 @@ void IdleMeter::End(void* stream) {
   const Entry entry(track);
   if (!entry) return;  // the pair stays open; Begin counts it
   if (!track->open) {
-    // More work behind the last end: a second slot that was waited for together with the first.
+    // More work after the last end: a second slot that was waited for together with the first.
     if (track->next != 0) {
       (void)backend_->event_record(ctx_, track->end[(track->next - 1) % kDepth], stream);
     }

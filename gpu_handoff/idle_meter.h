@@ -5,7 +5,7 @@
 //   stream_wait(slot) ............ release(slot)        stream_wait(next) ........ release(next)
 //            [begin      busy        end]      idle          [begin     busy     end]
 //
-// A begin is recorded behind the wait for the copy, so it completes when the batch's work may
+// A begin is recorded after the wait for the copy, so it completes when the batch's work may
 // start: what lies between the end of one batch and the begin of the next is time in which the
 // stream had nothing to do, whatever it waited for (the host, the copy). Events are made when the
 // ring is opened; recording and collecting allocate nothing and never wait. Where two threads meet

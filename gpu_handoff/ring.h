@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ring.h: the slot ring behind rankfeed/handoff.h (internal).
+// ring.h: the slot ring of rankfeed/handoff.h (internal).
 //
 // One control block holds the ring, its counters and two cache lines per slot; page-locked memory
 // for all slots is one block of the backend. ring_open.cc makes and destroys both and is the only
@@ -28,8 +28,8 @@ struct alignas(64) Slot {
   std::atomic<uint64_t> submit_ns{0};
   std::atomic<uint64_t> last_failed_use{0};
   std::atomic<void*> data{nullptr};  // where the device reads this use's bytes
-  void* landed = nullptr;            // event behind the copy
-  // Events behind the consumer's work, one for each of its streams; how many of them this use has.
+  void* landed = nullptr;            // event after the copy
+  // Events after the consumer's work, one for each of its streams; how many of them this use has.
   void* released[RANKFEED_HANDOFF_MAX_STREAMS] = {};
   std::atomic<uint32_t> released_count{0};
   Range range;  // of the tool that draws them: from acquire until the slot is FILLING no more
@@ -101,7 +101,7 @@ class alignas(64) Ring {
   Progress Advance(Slot& slot, uint64_t* word);
   void CountLanded(uint64_t submit_ns);
   void CountInFlight();
-  // kLeased (or, where said, kFilling) -> kDraining behind the streams.
+  // kLeased (or, where said, kFilling) -> kDraining after the streams.
   rankfeed_status Drain(uint64_t ticket, void* const* streams, uint32_t count, bool filling_too);
   Progress Quarantine(Slot& slot, uint64_t* word, int32_t error);
   void NoteError(int32_t error);

@@ -3,7 +3,7 @@
 //
 // Steps, in the numbers of rankfeed_error_detail.section: 1 device context, 2 control block,
 // 3 page-locked memory, 4 device memory, 5 events. Destroy undoes whatever steps were done, so a
-// failure at any of them leaves nothing behind.
+// failure at any of them leaves nothing open.
 #include <chrono>
 #include <new>
 #include <thread>

@@ -47,7 +47,7 @@ def main():
                     f.write(array.array("I", [len(ids)]).tobytes() + array.array("i", [int(i) for i in ids]).tobytes())
             say("ok")
         else:
-            # As bench_peer: passes one behind another until 20 ms are timed.
+            # As bench_peer: passes one after another until 20 ms are timed.
             wall = cpu = passes = 0
             while wall < 20_000_000:
                 wall_from, cpu_from = time.perf_counter_ns(), time.process_time_ns()

@@ -22,7 +22,7 @@ RANKFEED_BEGIN_C
 enum { RANKFEED_GPU_OPS_ABI = 4 };
 
 /* Products work on whole steps of this many rows: x and out of op_gemm have room for m rounded up
- * to it, in memory that may be read and written. What lies behind row m is of no meaning, before
+ * to it, in memory that may be read and written. Memory after row m has no meaning, before
  * and after. One step for all of a batch's sizes within 128 tokens of each other, and the rows of
  * the widest tile of matrix units (wgmma, 64 x 2). */
 enum { RANKFEED_GPU_GEMM_ROWS = 128 };

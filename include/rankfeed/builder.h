@@ -60,7 +60,7 @@ RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, cons
                                                    const rankfeed_compile_options* options,
                                                    rankfeed_builder_error* error);
 
-/* A model and everything behind it. */
+/* A model and everything it owns. */
 typedef struct rankfeed_loaded rankfeed_loaded;
 
 /* An image, .model or tokenizer.json file to a ready model: reads an image to private memory,
@@ -86,7 +86,7 @@ RANKFEED_API rankfeed_status rankfeed_load_map_file(const char* path,
                                                     rankfeed_builder_error* error);
 /* The model, valid until rankfeed_loaded_free. Null gives null. O(1). */
 RANKFEED_API const rankfeed_model* rankfeed_loaded_model(const rankfeed_loaded* loaded);
-/* The image bytes behind the model, valid until rankfeed_loaded_free; *size (nullable) gets their
+/* The image bytes of the model, valid until rankfeed_loaded_free; *size (nullable) gets their
  * number. Null gives null and 0. O(1). */
 RANKFEED_API const void* rankfeed_loaded_image(const rankfeed_loaded* loaded, size_t* size);
 /* Which pages the image got, and why not larger ones. *out is written on success only. Errors:

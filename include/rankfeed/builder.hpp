@@ -40,7 +40,7 @@ class Vocabulary {
     (void)rankfeed_loaded_placement(loaded_.get(), &placement);
     return placement;
   }
-  // The image behind the model, for as long as this object lives.
+  // The image of the model, for as long as this object lives.
   const void* image(size_t* size) const { return rankfeed_loaded_image(loaded_.get(), size); }
 
  private:

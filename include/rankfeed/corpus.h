@@ -11,7 +11,7 @@
  *   rankfeed_corpus_find(id) -> rankfeed_source           per document, any thread
  *   rankfeed_rerank_begin(documents = those sources, and raw texts among them)
  *
- * A corpus that outgrows one store lies in many, which rankfeed_corpus_set_open puts behind one
+ * A corpus that outgrows one store lies in many, which rankfeed_corpus_set_open puts into one
  * rankfeed_corpus without merging them. rankfeed/corpus_manifest.h opens the stores that a file
  * names.
  *
@@ -143,7 +143,7 @@ RANKFEED_API rankfeed_status rankfeed_corpus_get(const rankfeed_corpus* corpus, 
 /* Storage that a set of so many stores needs. O(1). */
 RANKFEED_API rankfeed_mem_req rankfeed_corpus_set_mem_req(uint32_t shard_count);
 
-/* Puts open stores behind one corpus, to which every function above applies; 1 to
+/* Puts open stores into one corpus, to which every function above applies; 1 to
  * RANKFEED_CORPUS_MAX_SHARDS of them, none of which may be a set. The array is copied; the stores
  * must outlive the set. All must be made with one vocabulary and the same encode_flags.
  *

@@ -23,7 +23,7 @@
 
 RANKFEED_BEGIN_C
 
-/* A corpus and everything behind it. */
+/* A corpus and everything it owns. */
 typedef struct rankfeed_loaded_corpus rankfeed_loaded_corpus;
 
 /* Opens the store at path, or all shards of the manifest at path as one set; model and options are

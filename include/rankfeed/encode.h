@@ -111,7 +111,7 @@ enum {
 enum { RANKFEED_SP_BOS = 1, RANKFEED_SP_EOS = 2, RANKFEED_SP_REVERSE = 3, RANKFEED_SP_UNK = 4 };
 
 /* Bits and numbers that have no name above are refused (ARGUMENT), as are two units of offsets and
- * anything behind the end of the sp_extra list. */
+ * anything after the end of the sp_extra list. */
 typedef struct {
   uint32_t struct_size;
   uint32_t flags;      /* RANKFEED_ADD_SPECIAL_TOKENS ... */
@@ -139,14 +139,14 @@ typedef struct {
  * Errors: ARGUMENT, STRUCT_SIZE, OUTPUT_SIZE, UNK_ID, SPECIAL_IN_TEXT; LIMIT: the text is longer than
  * max_text_bytes, has more tokens than 32 bits count, or has, in more than 64 KiB that cannot be cut
  * and leave the fast road, more than RANKFEED_MAX_MARKS combining marks in a row that a Unicode
- * normalization form would sort behind an element that changes them or is a form too, or a Precompiled.
+ * normalization form would sort after an element that changes them or is a form too, or a Precompiled.
  * O(text.size * max_piece_chars) worst case; longer rows of marks are read once for each combining
  * class in them. */
 RANKFEED_API rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
                                              const rankfeed_encode_options* options,
                                              rankfeed_encoding* io);
 
-/* Ids of several texts, one behind the other: text i has
+/* Ids of several texts, one after the other: text i has
  * input_ids[cu_seqlens[i], cu_seqlens[i + 1]), and as many offsets, which count from its own begin.
  * Offsets may be left out of the struct (struct_size up to offset_begin). */
 typedef struct {
@@ -262,7 +262,7 @@ RANKFEED_API rankfeed_status rankfeed_encoder_roads(const rankfeed_encoder* enco
                                                     rankfeed_road_counts* out, size_t count);
 
 /* Instruction sets, by name: "scalar", "ssse3", "sse4", "avx2", "avx512", "avx512-gather", "neon".
- * Fills *out with the name of the set number i that there are loops for, null behind the last one;
+ * Fills *out with the name of the set number i that there are loops for, null after the last one;
  * *runs (nullable) with whether this CPU can run it. Errors: ARGUMENT. O(1), any thread. */
 RANKFEED_API rankfeed_status rankfeed_isa(uint32_t i, const char** out, int32_t* runs);
 

@@ -9,7 +9,7 @@
  *       |      abandon      |                    |  device error
  *       +-------------------+                    +------------> QUARANTINED --reset--> FREE
  *
- * A slot is reused only after the event recorded behind its copy (and, when leased, the event of
+ * A slot is reused only after the event recorded after its copy (and, when leased, the event of
  * rankfeed_handoff_release) has completed. Work is ordered on the caller's streams; nothing here
  * synchronises a device or a stream. One ring serves one device; use one ring per device.
  *
@@ -93,7 +93,7 @@ typedef struct {
 
 /* Allocates everything the ring will ever use: a control block, page-locked memory for all slots
  * in one piece, two events per slot, device memory when asked. On failure *out is null, nothing is
- * left behind, and *detail (nullable) says which step failed: section = 1 device, 2 control block,
+ * left over, and *detail (nullable) says which step failed: section = 1 device, 2 control block,
  * 3 page-locked memory, 4 device memory, 5 events (item = slot), 6 timed events; byte_offset = bytes
  * asked for.
  * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (sizes overflow), NO_MEMORY, NO_DEVICE, UNSUPPORTED (the
@@ -106,7 +106,7 @@ RANKFEED_API rankfeed_status rankfeed_handoff_open(const rankfeed_handoff_option
 
 /* Blocks until every queued copy has landed and every released slot has drained, then frees all.
  * Leases not yet released are taken as over, FILLING slots are dropped: their memory is gone when
- * this returns, and so is memory behind tensors exported from it. Null is a no-op. O(slots), and
+ * this returns, and so is memory of tensors exported from it. Null is a no-op. O(slots), and
  * BLOCKS as said. */
 RANKFEED_API void rankfeed_handoff_close(rankfeed_handoff* handoff);
 
@@ -152,7 +152,7 @@ enum {
 
 /* FILLING -> IN_FLIGHT (or LEASED). Queues one copy of the first `bytes` bytes on `stream` (the
  * caller's own: cudaStream_t, hipStream_t, a host stream; null = the backend's default stream) to
- * device_dst, and an event behind it. device_dst null = the slot's own device memory, which
+ * device_dst, and an event after it. device_dst null = the slot's own device memory, which
  * implies LEASE, because the next submit would overwrite it. bytes 0 queues the event alone.
  * device_dst must stay valid until the copy has landed. The slot must not be written any more.
  * Errors: ARGUMENT (bytes > slot_bytes, unknown flags, no destination; the slot stays FILLING),
@@ -194,7 +194,7 @@ RANKFEED_API rankfeed_status rankfeed_handoff_abandon(rankfeed_handoff* handoff,
 RANKFEED_API rankfeed_status rankfeed_handoff_poll(rankfeed_handoff* handoff,
                                                    rankfeed_handoff_slot slot);
 
-/* Orders consumer_stream behind the copy: work queued on it from now on starts after the copy has
+/* Orders consumer_stream after the copy: work queued on it from now on starts after the copy has
  * landed. Does not block the host. A copy that has landed needs no ordering: OK.
  * Errors: ARGUMENT, STATE (still FILLING), DEVICE. O(1). */
 RANKFEED_API rankfeed_status rankfeed_handoff_stream_wait(rankfeed_handoff* handoff,

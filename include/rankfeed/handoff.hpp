@@ -3,7 +3,7 @@
 // slot as an object that gives the slot back, and the ring's streams and device memory. Throws
 // nothing.
 //
-//   FillingSlot --Submit--> LeasedSlot --Release--> (free when the events behind it have completed)
+//   FillingSlot --Submit--> LeasedSlot --Release--> (free when the events after it have completed)
 //        |  dropped: abandoned     |  dropped: released on its consumer's streams
 //
 // Both keep the streams of their consumer (RecordStream): whoever queues work that reads a slot
@@ -162,7 +162,7 @@ class LeasedSlot {
   // What __dlpack__(stream=...) has to do for device memory of the slot, see
   // rankfeed_handoff_dl_wait; the stream is then one of the consumer's.
   Error DlWait(int64_t stream) {
-    // An event behind the legacy default stream is behind every thread's default stream too, and
+    // An event after the legacy default stream is after every thread's default stream too, and
     // the lease may end on another thread than this.
     void* const handle =
         stream > 2 ? reinterpret_cast<void*>(static_cast<uintptr_t>(stream)) : nullptr;
@@ -174,7 +174,7 @@ class LeasedSlot {
     if (status == RANKFEED_OK && waits && OnDevice()) (void)streams_.Add(handle);
     return detail::InWords(status, "waiting for a copy");
   }
-  // Work that reads the slot is or will be queued on this stream: the slot is free only behind what
+  // Work that reads the slot is or will be queued on this stream: the slot is free only after what
   // the stream has to do when the lease ends.
   Error RecordStream(void* stream) {
     return streams_.Add(stream) ? Error{} : detail::TooManyStreams();
@@ -221,7 +221,7 @@ class LeasedSlot {
 };
 
 // A slot that the caller fills. Dropped, it is abandoned: free again, nothing sent; or, where
-// streams were recorded, released behind them.
+// streams were recorded, released after them.
 class FillingSlot {
  public:
   FillingSlot(FillingSlot&& other) noexcept

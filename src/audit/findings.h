@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // audit/findings.h: what a run says about where the time of an answered query goes. Ten questions, each
 // answered "found", "not found" or "not measurable" with the numbers it rests on and their thresholds.
-// docs/audit.md gives the reasoning behind every threshold.
+// docs/audit.md gives the reason of every threshold.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -93,7 +93,7 @@ inline Decoded DecodeInline(std::string_view text, size_t pos) {
   if (lead >= 0xc2 && lead < 0xe0 && left >= 2 && continues(1)) {
     return {(lead & 0x1fu) << 6 | (byte(1) & 0x3fu), 2, true};
   }
-  // Not E0 and ED, behind which not all bytes may stand.
+  // Not E0 and ED, which not every byte may follow.
   if (lead > 0xe0 && lead < 0xf0 && lead != 0xed && left >= 3 && continues(1) && continues(2)) {
     return {(lead & 0x0fu) << 12 | (byte(1) & 0x3fu) << 6 | (byte(2) & 0x3fu), 3, true};
   }

@@ -473,7 +473,7 @@ void AddBatch(CLI::App& app) {
                       "Tokens per batch; 0: no limit");
   choice("--budget", c->budget, kBudget, "What --max-tokens counts: padded area or packed sum");
   command->add_flag("--file-defaults", c->file_defaults,
-                    "Rows as the truncation and padding inside tokenizer.json say, before what a folder says and behind "
+                    "Rows as the truncation and padding inside tokenizer.json say, before what a folder says and after "
                     "what options say; without it they are left aside");
   command->add_option("--threads", c->threads, "Threads that tokenize; 0: all cores")
       ->capture_default_str();

@@ -112,7 +112,7 @@ void ForColumns(Encoding* e, bool offsets, int32_t pad_id, Call call) {
 }
 
 // What tokenizers.Tokenizer.encode makes of one text by its file's truncation and padding, but for the
-// windows behind the first. The template's tokens stand around the text and are not cut. Says what is
+// windows after the first. The template's tokens stand around the text and are not cut. Says what is
 // wrong, or nothing.
 std::string Fit(const FileDefaults& defaults, bool offsets, Encoding* e) {
   if (const auto& cut = defaults.truncation) {

@@ -194,7 +194,7 @@ int main(int argc, char** argv) {
   rankfeed::cli::AddServe(app);
 #endif
   rankfeed::cli::AddExamples(app);
-  // Before the command runs, and behind --help and --version, which need neither.
+  // Before the command runs, and after --help and --version, which need neither.
   app.parse_complete_callback([] {
     rankfeed::cli::ForceInstructionSet();
 #ifdef RANKFEED_WITH_CROSSENCODER

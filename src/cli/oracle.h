@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cli/oracle.h: a reference library behind a pipe, for `rankfeed parity`.
+// cli/oracle.h: a reference library at the end of a pipe, for `rankfeed parity`.
 //
 // The program does not link the references: it starts a Python interpreter that has the wheel of one,
 // hands it a script of its own (oracle.cc) and exchanges batches of texts for lists of ids.

@@ -266,7 +266,7 @@ void AddParity(CLI::App& app) {
       ->check(CLI::IsMember({"sentencepiece", "huggingface"}))
       ->required();
   command->add_option("--reference", o->reference,
-                      "The .model or tokenizer.json behind --vocab, when that is an image");
+                      "The .model or tokenizer.json of --vocab, when that is an image");
   command
       ->add_option("--python", o->python,
                    "Python interpreter that has the reference's wheel: tokenizers or sentencepiece")

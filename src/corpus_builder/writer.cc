@@ -103,7 +103,7 @@ Writer Writer::Append(const std::string& path) {
   writer.file_ = File::OpenExisting(path);
   writer.Remap();
   writer.header_ = writer.corpus_.header;
-  // What a killed or failed append left behind.
+  // A killed or failed append left bytes there.
   if (writer.mapping_.size() > writer.tail_) (void)writer.file_.Truncate(writer.tail_);
   return writer;
 }

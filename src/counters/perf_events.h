@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// counters/perf_events.h: the perf events behind rankfeed_counters, apart from the system calls, so
+// counters/perf_events.h: the perf events of rankfeed_counters, apart from the system calls, so
 // that tests decide what the kernel answers.
 //
 // Events are opened in groups that are counted together or not at all; ratios within a group (IPC)

@@ -13,7 +13,7 @@
 
 namespace rankfeed::image {
 
-// The elements of the section behind a member of Model.
+// The elements of the section of a member of Model.
 template <class Member>
 struct ElementOf;
 template <class T>

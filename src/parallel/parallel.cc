@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// parallel/parallel.cc: a oneTBB arena behind rankfeed_executor.
+// parallel/parallel.cc: the oneTBB arena of rankfeed_executor.
 //
 // Workers are the slots of the arena: a thread in it has a slot number that no other thread has at
 // the same time, which is exactly what an encoder per worker needs. A task never waits inside

@@ -74,7 +74,7 @@ uint64_t Hex(const char** at, const char* end) {
   return value;
 }
 
-// The number of kB behind `name`, if the line begins with it.
+// The number of kB after `name`, if the line begins with it.
 bool Field(const char* line, size_t size, const char* name, uint64_t* kilobytes) {
   const size_t n = std::strlen(name);
   if (size < n || std::memcmp(line, name, n) != 0) return false;

@@ -51,7 +51,7 @@ class WidePath {
   }
   int error() const { return error_; }  // 0, or an errno value and no path
   const wchar_t* text() const { return text_; }
-  static constexpr int kCapacity = 4096;  // with the 0 behind it
+  static constexpr int kCapacity = 4096;  // with the final 0
 
  private:
   wchar_t text_[kCapacity];

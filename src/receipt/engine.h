@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // receipt/engine.h: what is measured: a tokenizer that turns texts into ids. rankfeed itself, or a
-// foreign one behind an adapter (foreign_engine.h).
+// foreign one with an adapter (foreign_engine.h).
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct EncodedTexts {
   std::vector<int32_t> ids;
   std::vector<uint32_t> begin;  // texts + 1 entries
   std::vector<uint32_t> ns;     // of each text
-  // What a foreign engine reports of the stages behind tokenization; 0 from others.
+  // Times that a foreign engine reports of the stages after tokenization; 0 from others.
   uint64_t assemble_ns = 0, batch_ns = 0;
   double foreign_allocations = -1;  // for all texts; negative: not reported
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// receipt/foreign_engine.h: a tokenizer in another process, behind the adapter protocol (docs/audit.md):
+// receipt/foreign_engine.h: a tokenizer in another process, by the adapter protocol (docs/audit.md):
 // the adapter writes one line that says what it is, then answers every line of texts with a line of
 // ids. It times itself, so that pipe and JSON are not counted.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// rerank/reranker.h: the object behind rankfeed_reranker: documents in, batches out.
+// rerank/reranker.h: the object of rankfeed_reranker: documents in, batches out.
 //
-// A request goes through three cursors, each at or behind the one before:
+// A request goes through three cursors, each at or after the one before:
 //   documents tokenized  >=  rows planned (all rows of those documents)  >=  rows written
 // Unsorted requests move them together, a document (or a group for the workers) at a time, so the
 // first batch is ready before the last document is read; sorting needs all lengths first.

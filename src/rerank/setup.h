@@ -37,9 +37,9 @@ struct Refusal {
   const char* rule = nullptr;
 };
 
-// The first of the rules behind RANKFEED_E_ARGUMENT of CheckOptions that the options break.
+// The first rule of CheckOptions (RANKFEED_E_ARGUMENT) that the options break.
 Refusal WhyRefused(const rankfeed_rerank_options& options, const ModelFacts& model);
-// Of those behind FinishSetup's. template_tokens: of a row, as BuildTemplate counts them.
+// The first rule of FinishSetup that they break. template_tokens: of a row, see BuildTemplate.
 Refusal WhyNoRoom(const rankfeed_rerank_options& options, uint32_t template_tokens);
 
 // Only the options that tensors depend on: layout, id_type, tensors.

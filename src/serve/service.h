@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// serve/service.h: what `rankfeed serve` answers, behind its two listeners.
+// serve/service.h: the answers of `rankfeed serve` to its two listeners.
 //
 //   POST /rerank /v1/rerank /v2/rerank   see dialect.h        POST /tokenize /decode
 //   GET  /info /docs /openapi.json /health /ping /metrics

@@ -106,7 +106,7 @@ inline uint32_t ClusterEnd(const Model& model, std::string_view text, uint32_t p
   };
   const uint32_t first = class_at();
   pos += size;
-  // Only kGraphemePrepend joins a character behind it that has no class.
+  // Only kGraphemePrepend joins the next character if that has no class.
   if (pos == n) return n;
   if (first != image::kGraphemePrepend && class_at() == image::kGraphemeOther) return pos;
   ClusterRules rules(first);

@@ -22,7 +22,7 @@ GONE_MEMBERS = "clockRate memoryClockRate computeMode cooperativeMultiDeviceLaun
 
 
 def body_end(text, at):
-    """The position behind the brace that closes the one at `at`."""
+    """The position after the brace that closes the one at `at`."""
     depth = 0
     for i in range(at, len(text)):
         depth += {"{": 1, "}": -1}.get(text[i], 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// backends/host/backend_host.h: the host backend as an object. Programs use the one behind
+// backends/host/backend_host.h: the host backend as an object. Programs use the one of
 // rankfeed_handoff_host_backend(); tests make their own, with several "devices" and a script.
 #ifndef RANKFEED_GPU_HANDOFF_BACKENDS_HOST_BACKEND_HOST_H_
 #define RANKFEED_GPU_HANDOFF_BACKENDS_HOST_BACKEND_HOST_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// backends/host/host_script.cc: the rule tables behind host_script.h. TEST SURFACE, see there.
+// backends/host/host_script.cc: the rule tables of host_script.h. TEST SURFACE, see there.
 #include "backends/host/host_script.h"
 
 #include <chrono>

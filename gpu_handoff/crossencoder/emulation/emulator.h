@@ -2,7 +2,7 @@
 // crossencoder/emulation/emulator.h: TEST SURFACE. Runs kernels (kernels/portable.h) on the CPU:
 // block after block, the threads of a block as coroutines that switch where threads wait only: at
 // Sync for the block, at SyncWarp for the warp, in ExchangeInWarp for another lane's value. Every
-// word of shared memory has a shadow that knows who wrote and read it, and behind which waits.
+// word of shared memory has a shadow that knows who wrote and read it, and after which waits.
 // Finds races (two threads, one of them writing, with no wait between that orders them), reads of
 // what nobody wrote, indices outside shared memory, and threads that leave others waiting; results
 // must not depend on the order of threads. access_counts.h counts what the accesses would cost.

@@ -8,8 +8,8 @@
 //
 // A graph knows addresses and sizes by heart. What lies outside reads and writes the caller's
 // memory, which changes from batch to batch; inside there is the workspace alone. A graph is of a
-// workspace and a bucket: rows and tokens rounded up, whatever the rows' lengths. Rows behind the
-// batch's last are empty ones, and what the layers make of tokens behind its last is read by
+// workspace and a bucket: rows and tokens rounded up, whatever the rows' lengths. Rows after the
+// batch's last are empty ones, and what the layers make of tokens after its last is read by
 // nobody.
 //
 // The first batch of a bucket runs without, so that the vendor's library has its plans and loads
@@ -80,7 +80,7 @@ class GraphCache {
     std::atomic<uint64_t> used{0};  // when, in calls
     Key key{};
     void* graph = nullptr;
-    void* done = nullptr;  // event behind its last launch
+    void* done = nullptr;  // event after its last launch
     bool lost = false;     // when its last launch is over cannot be known: never destroyed
   };
   struct Call;

@@ -4,7 +4,7 @@
 // Vectors go over queries: a block of them is laid out by dimension, and then keys and values are
 // read an element at a time where the projection left them. What softmax needs of a query stays in
 // its lane, so that nothing is summed across a vector, and a narrow head wastes no lanes. Only the
-// queries behind a row's last one are computed for nothing.
+// queries after a row's last one are computed for nothing.
 #include "crossencoder/host/attention.h"
 
 #include "crossencoder/ops.h"
@@ -30,7 +30,7 @@ using V = hn::Vec<D>;
 // One or two vectors of queries.
 constexpr size_t kMostVectors = 2;
 
-// c[r] = sum over i < depth of a[r][i] * b[i], vectors of b one behind the other.
+// c[r] = sum over i < depth of a[r][i] * b[i], vectors of b one after the other.
 template <bool two>
 HWY_INLINE void Multiply(const TileRows& a, size_t rows, const float* b, size_t depth,
                          const float* zeros, float* c) {

@@ -27,7 +27,7 @@ namespace {
 
 #define RANKFEED_BFLOAT16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
 
-// to[i] = the pair (from[2 i], from[2 i + 1]); behind an odd end a zero. Writes whole vectors of
+// to[i] = the pair (from[2 i], from[2 i + 1]); after an odd end a zero. Writes whole vectors of
 // pairs.
 RANKFEED_BFLOAT16 void RoundPairs(const float* from, size_t size, uint32_t* to) {
   for (size_t i = 0; i < size; i += 32, to += 16) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // crossencoder/host/product.cc: see product.h. Compiled once per Highway target.
 //
-// Two vectors of columns at a time: their weights are laid out by depth, behind a row of the bias,
+// Two vectors of columns at a time: their weights are laid out by depth, after a row of the bias,
 // and every row of x passes by them. That lies in the first-level cache for as long as it is used.
 #include "crossencoder/host/product.h"
 

@@ -32,7 +32,7 @@ struct TileRows {
 };
 
 // c[r] = start + sum over i < depth of a[r][i] * b[i], for up to kTileRows rows and one or two
-// vectors of columns. Behind the last of `rows` it is computed again: no case of its own for what
+// vectors of columns. Rows after the last of `rows` compute that one again: no case of its own for what
 // is left over.
 template <bool two>
 HWY_INLINE void Tile(const TileRows& a, size_t rows, const float* b, size_t b_stride, size_t depth,

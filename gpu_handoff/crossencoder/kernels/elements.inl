@@ -146,7 +146,7 @@ RF_DEVICE void LoadEightShared(RF_SHARED_POINTER(uint32_t) at, uint32_t lane, fl
 }
 
 // kMany elements, 1 or a vector of them, from and to global memory. Rows whose length is no whole
-// number of vectors go one by one: the rows behind the first would not begin at a multiple of 16.
+// number of vectors go one by one: the rows after the first would not begin at a multiple of 16.
 template <class T, uint32_t kMany>
 RF_DEVICE void LoadMany(const typename T::Stored* at, float* values) {
   if constexpr (kMany == 1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kernels/gemm.inl: out[m, n] = activation(x[m, k] w[n, k]^T + bias) in tiles, for devices and
-// builds without a vendor's library, and bias with activation alone, for behind such a library.
+// builds without a vendor's library, and bias with activation alone, for use after such a library.
 // float32 by plain multiplications, half types on matrix units (mma.inl).
 
 RF_DEVICE float Activated(float value, uint32_t activation) {

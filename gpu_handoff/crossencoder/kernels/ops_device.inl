@@ -5,7 +5,7 @@
 //   int32_t LaunchKernel(at, kernel, uint32_t x, uint32_t y, uint32_t threads, size_t shared_bytes,
 //                        Parameters... values)
 //       queues a grid of x * y blocks of void kernel(Parameters...); 0 or the error number of the
-//       backend. An error that a call before has left behind is not its.
+//       backend. An error that an earlier call has left is not its own.
 //   int32_t OpenGemm(void* ctx)
 //       makes ready what multiplies matrices
 //   int32_t VendorGemm(const rankfeed_op_at*, const rankfeed_op_gemm*)

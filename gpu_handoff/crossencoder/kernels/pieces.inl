@@ -10,7 +10,7 @@ struct HalfRows {
 };
 
 // 8 elements of a row; zeros for what is outside. Columns that are no multiple of 8 go one by one:
-// the rows behind the first would not begin at a multiple of 16 bytes.
+// the rows after the first would not begin at a multiple of 16 bytes.
 template <class T>
 RF_DEVICE Vector LoadPiece(const HalfRows& matrix, uint32_t row, uint32_t column) {
   Vector piece = {};
