@@ -64,6 +64,21 @@ const char* InfinityType(int status) {
 
 }  // namespace
 
+int StatusOf(Dialect dialect, Kind kind) {
+  const Row row = RowOf(kind);
+  switch (dialect) {
+    case Dialect::kTei:
+      return row.tei;
+    case Dialect::kCohereV1:
+    case Dialect::kCohereV2:
+      return row.cohere;
+    case Dialect::kJina:
+    case Dialect::kInfinity:
+      return row.fastapi;
+  }
+  return 500;
+}
+
 std::string Quoted(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -73,22 +88,19 @@ Response ProblemResponse(Dialect dialect, const Problem& problem) {
   const std::string message = Quoted(problem.message);
   Response out;
   out.content_type = "application/json";
+  out.status = StatusOf(dialect, problem.kind);
   switch (dialect) {
     case Dialect::kTei:
-      out.status = row.tei;
       out.body = fmt::format("{{\"error\":{},\"error_type\":\"{}\"}}", message, row.tei_type);
       break;
     case Dialect::kCohereV1:
     case Dialect::kCohereV2:
-      out.status = row.cohere;
       out.body = fmt::format("{{\"message\":{}}}", message);
       break;
     case Dialect::kJina:
-      out.status = row.fastapi;
       out.body = fmt::format("{{\"detail\":{}}}", message);
       break;
     case Dialect::kInfinity:
-      out.status = row.fastapi;
       out.body =
           fmt::format("{{\"error\":{{\"message\":{},\"type\":\"{}\",\"param\":null,\"code\":{}}}}}",
                       message, InfinityType(row.fastapi), row.fastapi);

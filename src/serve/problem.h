@@ -37,12 +37,15 @@ enum class Kind {
   kExpectation,
   kBackend,
 };
+inline constexpr Kind kLastKind = Kind::kBackend;
 
 struct Problem {
   Kind kind;
   std::string message;
 };
 
+// The status that a dialect has for problems of a kind.
+int StatusOf(Dialect dialect, Kind kind);
 Response ProblemResponse(Dialect dialect, const Problem& problem);
 Problem ProblemOf(const Error& error);
 Outcome OutcomeOf(Kind kind);

@@ -65,7 +65,9 @@ class Service : public Application {
   std::atomic<bool> loading_{false};
 };
 
-// The OpenAPI document.
+// The OpenAPI document: openapi.json, which CMake makes the second function of, with the answers to
+// requests that fail, of the dialects' table in problem.cc.
 std::string_view OpenApi();
+std::string_view OpenApiWithoutProblems();
 
 }  // namespace rankfeed::serve
