@@ -45,7 +45,7 @@ size_t ResidentBytes() {
 
 constexpr size_t kTogether = 64;  // texts in one call of rankfeed_encode_batch
 
-// What one thread encodes with: texts into out, one after the other, which has room; returns the number of ids.
+// The encoder of one thread: texts into out, one after the other, which has room; returns the number of ids.
 struct Worker {
   std::function<size_t(const std::string*, int32_t* out, size_t capacity)> encode;
   std::function<size_t(const std::string*, size_t count, int32_t* out, size_t capacity)> encode_all;

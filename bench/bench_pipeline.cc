@@ -422,7 +422,7 @@ class Pipeline {
   std::vector<std::string> texts_;
   rankfeed_rerank_options options_{};
   std::unique_ptr<rankfeed::Reranker> reranker_;
-  // What outlives the streams comes first.
+  // Objects that outlive the streams come first.
   std::optional<rankfeed::Handoff> scores_, ring_;
   std::optional<rankfeed::FillingSlot> score_slot_;
   std::optional<rankfeed::DeviceMemory> workspace_;

@@ -116,7 +116,7 @@ constexpr const char* kDebian = "sentencepiece_0.1.97";
 constexpr const char* kMine[] = {"door_sp", "door_hf", "capi_sp", "capi_hf", "rankfeed_sp", "rankfeed_hf", "rankfeed_sp_single"};
 constexpr const char* kPeers[] = {"sentencepiece", kDebian, "whole_sentence"};
 
-// The same calls through the C API: how much the door costs.
+// The engine that makes the same calls through the C API: the difference is the wrapper's cost.
 std::string CApiOf(const std::string& mine) { return mine.starts_with("door_") ? "capi_" + mine.substr(5) : ""; }
 
 class Engines {

@@ -14,7 +14,7 @@
 
 namespace rankfeed::bench {
 
-// Of any clock of the system: CLOCK_MONOTONIC, CLOCK_THREAD_CPUTIME_ID, ...
+// The time of any clock of the system: CLOCK_MONOTONIC, CLOCK_THREAD_CPUTIME_ID, ...
 inline uint64_t Clock(clockid_t id) {
   timespec t;
   clock_gettime(id, &t);

@@ -20,7 +20,7 @@ namespace rankfeed::bench {
 using Texts = std::vector<std::string>;
 
 inline constexpr uint32_t kMaxTextBytes = 1 << 20;
-// What a stream of tens of megabytes fills; else a smaller one, which is quick to make.
+// The cache that a stream of tens of megabytes fills; else a smaller one, which is quick to make.
 inline constexpr uint32_t kCacheBytes = 1 << 20, kStreamCacheBytes = 4 << 20;
 inline constexpr size_t kTogether = 64;  // texts in one call of rankfeed_encode_batch
 
@@ -40,7 +40,7 @@ enum class Memory { kSame, kAnew };
 class Rankfeed {
  public:
   Rankfeed(std::shared_ptr<receipt::PlacedImage> placed, bool offsets, Memory memory = Memory::kSame);
-  // Of a file of the shared folder.
+  // From a file of the shared folder.
   Rankfeed(const std::string& file, bool offsets, int32_t parity = RANKFEED_PARITY_AUTO)
       : Rankfeed(Place(SharedFile(file), parity), offsets) {}
   Rankfeed(const Rankfeed&) = delete;
@@ -72,11 +72,11 @@ class Rankfeed {
   rankfeed_encoder* encoder_ = nullptr;
 };
 
-// rankfeed as the README's C++ program opens and calls it: a file and the longest text are all it is told. Its encoder
+// rankfeed as the README's C++ program opens and calls it: with a file and the longest text alone. Its encoder
 // has the word cache and the memory that it has by default; what it has seen is forgotten by making another in its place.
 class Door {
  public:
-  // Of a file of the shared folder.
+  // From a file of the shared folder.
   explicit Door(const std::string& file, int32_t parity = RANKFEED_PARITY_AUTO);
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
@@ -108,7 +108,7 @@ class Door {
 double Nanoseconds(const Engine& engine, const Texts& texts, size_t begin, size_t end, int32_t* out);
 // All texts once after the engine has forgotten what it has seen, right after another engine's.
 double First(const Engine& engine, const Texts& texts, int32_t* out);
-// The same again until 100 ms are timed; the mean.
+// Repeats it until 100 ms are timed; returns the mean.
 double Cold(const Engine& engine, const Texts& texts, int32_t* out);
 // Where the timed quarter of a steady stream begins, and the time of that quarter after the other three.
 size_t LastQuarter(const Texts& texts);

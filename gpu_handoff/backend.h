@@ -69,7 +69,7 @@ struct rankfeed_gpu_backend {
   void* self;                  /* passed to the functions that have no context yet */
 
   int32_t (*device_count)(void* self, int32_t* count);
-  /* A context stands for one device; all later calls take it, so that a backend can select the
+  /* A context belongs to one device; all later calls take it, so that a backend can select the
    * device (cudaSetDevice) on whatever thread it is called. */
   int32_t (*device_open)(void* self, int32_t device, void** ctx);
   void (*device_close)(void* ctx);
@@ -123,7 +123,7 @@ struct rankfeed_gpu_backend {
   int32_t (*pci_bus_id)(void* ctx, char* out, size_t capacity);
   /* Graphs: work that is recorded once and then queued with one call. All four null: none.
    *
-   * What this thread queues on `stream` from now on is recorded and does not run, until capture_end
+   * Work this thread queues on `stream` from now on is recorded and does not run, until capture_end
    * on the same thread. What other threads call is not restricted. No event may be recorded there,
    * nothing may wait for the stream. On failure nothing has changed. */
   int32_t (*capture_begin)(void* ctx, void* stream);

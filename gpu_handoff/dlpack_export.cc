@@ -80,7 +80,7 @@ rankfeed_status Describe(const rankfeed_dl_tensor& in, DLTensor* out) {
   for (uint32_t next = in.rank; next > 0; --next) {
     const uint32_t i = next - 1;
     out->strides[i] = in.strides ? in.strides[i] : compact;
-    // Of an empty tensor only the form of the strides matters; an extent of 0 counts as 1, as
+    // In an empty tensor only the form of the strides matters; an extent of 0 counts as 1, as
     // NumPy and PyTorch count it.
     const int64_t extent = in.shape[i] == 0 ? 1 : in.shape[i];
     if (__builtin_mul_overflow(compact, extent, &compact)) return RANKFEED_E_LIMIT;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // numa.h: which node of the machine's memory is a device's, and on which node memory lies. By
 // system calls and sysfs: no library is needed. Where the machine, a container's filter or the
-// platform does not say, the answer is that it is unknown, and nothing is asked of the kernel.
+// platform does not say, the answer is that it is unknown, without a call of the kernel.
 #ifndef RANKFEED_GPU_HANDOFF_NUMA_H_
 #define RANKFEED_GPU_HANDOFF_NUMA_H_
 

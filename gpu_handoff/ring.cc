@@ -469,7 +469,7 @@ void Ring::View(uint64_t ticket, rankfeed_handoff_view* view) const {
   view->bytes = slot_bytes;
 }
 
-// Relaxed is enough: whoever has the ticket submitted the slot or was told of it.
+// Relaxed is enough: a thread with the ticket submitted the slot, or got it from one that did.
 rankfeed_status Ring::Data(uint64_t ticket, void** data) const {
   const Slot* slot = Find(ticket);
   if (slot == nullptr) return RANKFEED_E_ARGUMENT;

@@ -95,7 +95,7 @@ class alignas(64) Ring {
   Slot* Find(uint64_t ticket);
   const Slot* Find(uint64_t ticket) const { return const_cast<Ring*>(this)->Find(ticket); }
 
-  // What a slot's events say; moves the word when they are over. On return *word is the word that
+  // Polls a slot's events; moves the word when they are over. On return *word is the word that
   // was acted on, or the newer one that another thread put there (then ask again).
   enum class Progress { kPending, kLanded, kFreed, kFailed, kMoved };
   Progress Advance(Slot& slot, uint64_t* word);

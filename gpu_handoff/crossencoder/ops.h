@@ -27,7 +27,7 @@ enum { RANKFEED_GPU_OPS_ABI = 4 };
  * the widest tile of matrix units (wgmma, 64 x 2). */
 enum { RANKFEED_GPU_GEMM_ROWS = 128 };
 
-/* What the files of a vendor's matrix library say of a product that the tiled kernel has to do. */
+/* The answer of a vendor's matrix library to a product that the tiled kernel has to do. */
 enum { RANKFEED_GPU_TILED = -1000 };
 
 /* Largest head: the attention kernel keeps a tile of it in shared memory. Every published model of
@@ -36,7 +36,7 @@ enum { RANKFEED_GPU_MAX_HEAD = 128 };
 
 /* Attention takes the queries of a row this many at a time. A list says of which row each tile is:
  * the tiles of row r, which begins at token b of the batch, are the entries b / RANKFEED_GPU_TILE +
- * r and following; -1 stands for none. So every row knows its entries without the others, there are
+ * r and following; -1 means none. So every row knows its entries without the others, there are
  * never more than RANKFEED_GPU_TILES, and no tile is made for what a shorter row lacks. */
 enum { RANKFEED_GPU_TILE = 64 };
 #define RANKFEED_GPU_TILES(tokens, rows) ((uint64_t)(tokens) / RANKFEED_GPU_TILE + (rows))

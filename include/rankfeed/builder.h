@@ -17,7 +17,7 @@
 
 RANKFEED_BEGIN_C
 
-/* What went wrong, for people: file, position and reason. */
+/* The error, for people: file, position and reason. */
 typedef struct {
   uint32_t struct_size;
   rankfeed_status code;

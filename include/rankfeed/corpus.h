@@ -148,7 +148,7 @@ RANKFEED_API rankfeed_mem_req rankfeed_corpus_set_mem_req(uint32_t shard_count);
  * must outlive the set. All must be made with one vocabulary and the same encode_flags.
  *
  * flags: with RANKFEED_CORPUS_BY_HASH a look-up goes to one store, which is as fast as without a
- * set. Without it the stores are asked one after the other, the last first: of equal ids the later
+ * set. Without it the stores are searched in turn, the last first: of equal ids the later
  * store's document is found, and rankfeed_corpus_get answers NOT_FOUND at the others' positions.
  * RANKFEED_CORPUS_TRUSTED leaves out the pass over all documents' hashes that checks
  * RANKFEED_CORPUS_BY_HASH; a document in a wrong store is then not found.

@@ -64,7 +64,7 @@ RANKFEED_API rankfeed_status rankfeed_counters_start(rankfeed_counters* counters
 /* Stops all counters; what they hold stays readable. Errors: none, also for null. O(groups), as
  * start. */
 RANKFEED_API rankfeed_status rankfeed_counters_stop(rankfeed_counters* counters);
-/* What was counted from start to stop (or to now). With null counters every entry is invalid with
+/* The counts from start to stop (or to now). With null counters every entry is invalid with
  * the reason "off". Errors: ARGUMENT, STRUCT_SIZE. O(counters): a system call for each. */
 RANKFEED_API rankfeed_status rankfeed_counters_read(rankfeed_counters* counters,
                                                     rankfeed_counters_snapshot* out);

@@ -100,7 +100,7 @@ typedef struct {
   uint64_t parameters;
   uint64_t weight_bytes; /* in device memory */
   char backend[16];
-  /* What multiplies matrices, for example "BLIS 0.9.0 (skx)", with the kind of CPU it is
+  /* The matrix library, for example "BLIS 0.9.0 (skx)", with the kind of CPU it is
    * for. On a device "cuBLASLt 130000", or "tiled kernel" where the vendor's library is missing; "..., 12 by tiled kernel" when so many products
    * were left to it. */
   char gemm[48];

@@ -202,7 +202,7 @@ RANKFEED_API rankfeed_status rankfeed_encode_begin(rankfeed_encoder* encoder,
                                                    const rankfeed_encode_options* options,
                                                    char* window, uint32_t window_bytes);
 
-/* What keeps texts of this vocabulary, or with these options (nullable), from coming in pieces: that
+/* The obstacle to texts of this vocabulary, or with these options (nullable), in pieces: that
  * the pipeline is off the fast road, as rankfeed_model_off_fast_road says it, strips the space that a
  * part would begin with, or has no piece U+2581; that the call asks for sp_extra, or for special tokens
  * of a template that has several texts, or more than 16 of those in a row. Null: nothing, and for no
@@ -256,7 +256,7 @@ typedef struct {
   uint64_t texts, bytes;
 } rankfeed_road_counts;
 
-/* What this encoder has encoded since it was made, by rankfeed_reason: fills out[0, count), count
+/* Texts and bytes encoded since the encoder's start, by rankfeed_reason: fills out[0, count), count
  * at most RANKFEED_REASON_COUNT. Texts of failed calls may be missing. Errors: ARGUMENT. O(1). */
 RANKFEED_API rankfeed_status rankfeed_encoder_roads(const rankfeed_encoder* encoder,
                                                     rankfeed_road_counts* out, size_t count);

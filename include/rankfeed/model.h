@@ -80,7 +80,7 @@ RANKFEED_API rankfeed_status rankfeed_image_map_file(const char* path, rankfeed_
  * zeroed is a no-op. O(1). */
 RANKFEED_API void rankfeed_image_unmap(rankfeed_mapping* mapping);
 
-/* Pages that hold an image, from the largest; which are asked for, and which were obtained. */
+/* Pages that may hold an image, the largest first: those asked for, and those obtained. */
 enum {
   RANKFEED_PAGES_AUTO = 0,        /* asked for: hugetlb, else transparent huge, else base pages */
   RANKFEED_PAGES_HUGETLB = 1,     /* preallocated 2 MiB pages (vm.nr_hugepages), or an error */
@@ -98,7 +98,7 @@ enum {
   RANKFEED_PLACE_BASE = 8u
 };
 
-/* What rankfeed_image_open and rankfeed_image_place got. Error fields hold errno values. */
+/* The pages of rankfeed_image_open and rankfeed_image_place. Error fields hold errno values. */
 typedef struct {
   uint32_t struct_size;
   uint32_t pages;            /* RANKFEED_PAGES_...: the step that was taken, never AUTO */

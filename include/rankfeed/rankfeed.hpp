@@ -57,7 +57,7 @@ class [[nodiscard]] Result {
 
 namespace detail {
 
-// What f returns, or NO_MEMORY where it runs out of memory. The message needs none: it fits into a
+// f's result, or NO_MEMORY where it runs out of memory. The message needs none: it fits into a
 // std::string itself.
 template <class F>
 auto OrNoMemory(const F& f) -> decltype(f()) {
@@ -194,7 +194,7 @@ inline void Add(const RoadCounts& counts, RoadCounts* sum) {
     (*sum)[i].bytes += counts[i].bytes;
   }
 }
-// What was added since.
+// The elements added since.
 inline RoadCounts Since(const RoadCounts& before, RoadCounts counts) {
   for (size_t i = 0; i < counts.size(); ++i) {
     counts[i].texts -= before[i].texts;
@@ -217,7 +217,7 @@ struct Encodings {
   std::vector<uint32_t> offset_begin, offset_end;  // filled when the encoder has offsets
 };
 
-// What becomes of special tokens typed into texts, see rankfeed/encode.h.
+// The policy for special tokens typed into texts, see rankfeed/encode.h.
 enum class SpecialsInText : uint32_t {
   kParse = RANKFEED_SPECIALS_PARSE,
   kEscape = RANKFEED_SPECIALS_ESCAPE,

@@ -126,7 +126,7 @@ enum {
 /* By tokens of the row, longest or shortest first; equal lengths keep the documents' order. */
 enum { RANKFEED_SORT_NONE = 0, RANKFEED_SORT_DESCENDING = 1, RANKFEED_SORT_ASCENDING = 2 };
 
-/* What max_tokens_per_batch counts: rows * row_length (pads included), or the tokens alone.
+/* The unit of max_tokens_per_batch: rows * row_length (pads included), or the tokens alone.
  * OF_LAYOUT: the area of padded batches, the sum of packed ones. */
 enum {
   RANKFEED_BUDGET_OF_LAYOUT = 0,
@@ -362,7 +362,7 @@ typedef struct {
 /* Stores the scores of a filled batch: logits[batch->rows][labels]. Batches may come in any order,
  * until the next begin. options may be null (raw, one label). Of *batch it reads struct_size, rows,
  * first_row and generation; without the last (the struct's older size) a late batch of an earlier
- * request is not told from one of this request. Nothing is stored after an error.
+ * request cannot be told from one of this request. Nothing is stored after an error.
  * Errors: ARGUMENT (also for a logit that is not a number), STRUCT_SIZE; STALE: the batch is not of
  * this reranker's latest begin; STATE: that request is over, or no batch had these rows yet.
  * O(rows * labels). */

@@ -293,7 +293,7 @@ Finding HandoffStall(const Run& run) {
   const double idle = Mean(run, [](auto& r) { return r.device_wait_ns; }) / 1e9;
   const double slot = Mean(run, [](auto& r) { return r.slot_idle_ns; }) / 1e9;
   const double submit = run.MeanStageSeconds(receipt::kSubmit, false);
-  // What one query occupies from its first byte tokenized to its copy landed, and then some.
+  // The time from a query's first byte tokenized to its copy landed, and a margin.
   const double path = run.MeanHostSeconds(false) + idle +
                       std::max(0.0, run.replay.options.gpu_forward_ms) / 1e3;
   const double stall = idle + slot + submit;

@@ -6,7 +6,7 @@
 
 namespace rankfeed {
 
-// As two 16-entry tables: b < 0x80 is in the set iff low[b & 15] & high[b >> 4]. Each high nibble
+// Two tables of 16 entries: b < 0x80 is in the set iff low[b & 15] & high[b >> 4]. Each high nibble
 // owns one bit, so every ASCII set is exact.
 struct alignas(16) ByteSet {
   uint8_t low[16] = {};

@@ -10,7 +10,7 @@ namespace rankfeed {
 // The first fractional digits of pi (hexadecimal; the second made odd).
 inline constexpr uint64_t kHashFactor0 = 0x243f6a8885a308d3, kHashFactor1 = 0x13198a2e03707345;
 
-// Of a string of `size` elements by its first eight bytes and its last ones.
+// The hash of a string of `size` elements by its first eight bytes and its last ones.
 constexpr uint64_t HashEnds(uint32_t size, uint64_t front, uint64_t back) {
   return (front ^ size) * kHashFactor0 + back * kHashFactor1;
 }

@@ -9,7 +9,7 @@ namespace rankfeed {
 // Writes while there is room and keeps counting afterwards, so that a too small output still
 // reports its exact need. Offsets are bytes in the original text.
 struct TokenSink {
-  // As many as 32 bits can count, less what is written between two looks at the count.
+  // The greatest 32-bit count, less the tokens written between two checks of it.
   static constexpr uint32_t kMost = ~uint32_t{0} - (1u << 20);
 
   int32_t* ids = nullptr;

@@ -65,7 +65,7 @@ rankfeed_status FromFile(int (*take)(const char*, rankfeed::platform::Mapping*),
 using rankfeed::platform::Pages;
 using rankfeed::platform::Placement;
 
-// Of the flags of rankfeed_image_place that name one; false for several or an unknown one.
+// The pages that flags of rankfeed_image_place name; false for several or an unknown one.
 bool PagesOf(uint32_t flags, Pages* out) {
   switch (flags) {
     case 0: *out = Pages::kAuto; return true;

@@ -325,7 +325,7 @@ void CheckPadToken(const BatchCommand& c, const rankfeed_model* model, int32_t p
                   *c.pad_token, id, pad_id));
 }
 
-// What the tokenizer.json carries, where the command line says nothing.
+// Options that the tokenizer.json carries, where the command line gives none.
 void TakeFileDefaults(const FileDefaults& file, const CLI::App& command, BatchCommand* c) {
   const auto take = [&](const char* option, const auto& from, auto* to) {
     if (command.count(option) == 0) *to = from;

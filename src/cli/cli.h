@@ -63,7 +63,7 @@ struct VocabOptions {
   int32_t parity_number() const;  // RANKFEED_PARITY_*
   Pages on() const;
   Vocabulary Load() const;        // throws Failure
-  // What the folder's tokenizer_config.json says; nothing where --vocab was a file. Throws Failure.
+  // The folder's tokenizer_config.json; empty where --vocab was a file. Throws Failure.
   FolderConfig Config() const;
   // --file-defaults: truncation and padding of the tokenizer.json. Throws Failure where --vocab is something else.
   FileDefaults Defaults() const;

@@ -50,7 +50,7 @@ Store Trusted(const std::string& path) {
   return Store(path, nullptr, options);
 }
 
-// Of a store that a command changes or has made.
+// Facts of a store that a command changes or has made.
 rankfeed_corpus_info TrustedInfo(const std::string& path) {
   const Store store = Trusted(path);
   if (store.loaded().shard_count() != 0) {

@@ -7,7 +7,7 @@
 
 namespace rankfeed::cli {
 
-// That each shard's SHA-256 is the manifest's. Nothing to do for a store. Throws Failure.
+// Checks that each shard's SHA-256 is the manifest's; a store has none. Throws Failure.
 void CheckHashes(const LoadedCorpus& corpus);
 
 // `rankfeed corpus manifest`

@@ -9,7 +9,7 @@
 
 namespace rankfeed::cli {
 
-// As transformers reads a folder. Sides and padding token that tokenizer_config.json leaves open
+// A folder, read as transformers does. Sides and padding that tokenizer_config.json leaves open
 // are those of the padding and truncation inside tokenizer.json; unset where nothing says, or says
 // a number that means "no limit".
 struct FolderConfig {

@@ -37,7 +37,7 @@ class GrowingEncoder {
     return *encoder_;
   }
 
-  // What all of them have encoded so far.
+  // The texts that all of them have encoded so far.
   RoadCounts Roads() const {
     RoadCounts roads = roads_;
     if (encoder_) Add(encoder_->Roads(), &roads);

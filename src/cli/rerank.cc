@@ -181,7 +181,7 @@ class Rerank {
   void Score() {
     const rankfeed_gpu_backend* backend = c.device.Backend();
     const uint32_t labels = info_.labels;
-    // What outlives the streams comes first, so that it is destroyed last.
+    // Objects that outlive the streams come first, so that they are destroyed last.
     std::deque<rankfeed_batch> batches;
     std::vector<rankfeed_handoff_slot> tickets;
     Handoff scores = OpenRing(
@@ -249,7 +249,7 @@ class Rerank {
     watch = {};
     rankfeed_score_options score_options{};
     score_options.struct_size = sizeof(score_options);
-    // As sentence-transformers: sigmoid of a single logit; of several labels, the last one's logit.
+    // Like sentence-transformers: sigmoid of one logit; of several labels, the last one's logit.
     score_options.activation = labels == 1 && !c.raw ? RANKFEED_SCORE_SIGMOID : RANKFEED_SCORE_RAW;
     score_options.labels = labels;
     score_options.label = labels - 1;

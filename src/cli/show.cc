@@ -84,7 +84,7 @@ void PrintParity(const Json& r) {
 
 void PrintQuery(const Json& r) {
   const Json& q = r["per_query"];
-  // As the page's headline and the audit's: what the host works, not what it waits.
+  // Like the page's headline and the audit's: time the host works, not time it waits.
   double work = 0;
   for (const auto& [name, stage] : q["stages"].items()) work += name == "slot" ? 0 : Number(stage["cpu_us"]);
   fmt::print("\n  CPU per answered query: {} of tokenization, assembly, batch and submit; waiting for a slot is not in it\n",

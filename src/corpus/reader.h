@@ -27,7 +27,7 @@ struct Corpus {
   uint64_t positions;  // entries of all levels
 };
 
-// What a record holds; points into the store.
+// The contents of a record; points into the store.
 struct Document {
   std::string_view id;
   const int32_t* input_ids;                   // never null

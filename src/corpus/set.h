@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // corpus/set.h: look-ups in a set of stores, as in one. A set is an array of open stores: by hash,
-// a document lies in the store that its id's hash names; else every store is asked, the last first.
+// a document lies in the store that its id's hash names; else any store may have it, the last first.
 #pragma once
 
 #include "corpus/reader.h"
@@ -13,7 +13,7 @@ inline uint32_t ShardOf(uint64_t hash, uint32_t shard_count) {
   return static_cast<uint32_t>(hash % shard_count);
 }
 
-// The only store that may have the document; null when each has to be asked.
+// The only store that may have the document; null when any of them may.
 inline const Corpus* StoreOf(const rankfeed_corpus& corpus, uint64_t hash) {
   if (corpus.shard_count == 0) return &corpus;
   return corpus.by_hash ? corpus.shards[ShardOf(hash, corpus.shard_count)] : nullptr;
@@ -24,7 +24,7 @@ inline const Corpus* StoreOf(const rankfeed_corpus& corpus, uint64_t hash) {
 rankfeed_status BindSet(const rankfeed_corpus* const* shards, uint32_t shard_count, bool by_hash,
                         void* memory, rankfeed_corpus* out, rankfeed_error_detail* detail);
 
-// That each document lies in the shard that its hash names. Errors: IMAGE_STRUCTURE (detail->item:
+// Checks that each document lies in its hash's shard. Errors: IMAGE_STRUCTURE (detail->item:
 // the shard it lies in). O(documents).
 rankfeed_status CheckRoutes(const rankfeed_corpus& set, rankfeed_error_detail* detail);
 

@@ -2,7 +2,7 @@
 // corpus_builder/file.h: the few file operations that crash safety rests on, and nothing else, so
 // that a test can watch and replay them.
 //
-// What may be relied on after the machine stops: a write may be lost, whole or in part, until Sync
+// The state after the machine stops: a write may be lost, whole or in part, until Sync
 // returns; after Sync it is there. A rename is there wholly or not at all once SyncDirectory
 // returned. Nothing is assumed about the order of writes between two syncs.
 #pragma once

@@ -59,7 +59,7 @@ class Writer {
   };
   void CheckState() const;
   void CheckId(std::string_view id) const;
-  // What the store and the pending records hold for an id.
+  // The record that the store and the pending records have for an id.
   struct Present {
     uint32_t item = PendingIndex::kNone;  // newest pending item of the id
     bool exists = false;                  // as a document, pending or committed

@@ -28,7 +28,7 @@ bool AllocationAccountingInstalled();
 // Why not, or "".
 const char* AllocationAccountingReason();
 
-// What the whole process allocates from construction to Counts(). Phases of one process may not
+// Allocations of the whole process from construction to Counts(). Phases of one process may not
 // overlap (the second would reset the first's peak).
 class AllocationPhase {
  public:

@@ -37,7 +37,7 @@ struct PerfKernel {
 };
 PerfKernel& SystemPerfKernel();
 
-// Of the first CPU that /proc/cpuinfo tells of. vendor as in CPUID; of Arm's own cores "Arm", and
+// The first CPU that /proc/cpuinfo names. vendor is CPUID's; for Arm's own cores "Arm", and
 // model is the part.
 struct CpuIdentity {
   std::string vendor, name;

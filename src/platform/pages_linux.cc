@@ -12,7 +12,7 @@
 #include "platform/system_files.h"
 #include "platform/system_pages.h"
 
-// Of linux/memfd.h and linux/mman.h, not in every libc's headers.
+// Values of linux/memfd.h and linux/mman.h, which not every libc's headers have.
 #ifndef MFD_HUGE_2MB
 #define MFD_HUGE_2MB (21u << 26)
 #endif

@@ -18,7 +18,7 @@ namespace rankfeed::platform {
 
 inline constexpr uint64_t kUnknownBytes = ~uint64_t{0};
 
-// What is asked for, and what was obtained (never kAuto). kAuto: the whole ladder; kHugetlb: that step or
+// Pages asked for, and obtained (never kAuto). kAuto: the whole ladder; kHugetlb: that step or
 // an error; kTransparent: without the first step; kBase: base pages only; kFile: the file's own.
 enum class Pages : uint32_t { kAuto = 0, kHugetlb = 1, kTransparent = 2, kBase = 3, kFile = 4 };
 inline constexpr int kNotAsked = ECANCELED;  // why a step of the ladder was left

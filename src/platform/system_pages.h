@@ -35,9 +35,9 @@ int Seal(int fd, const Mapping& mapping);
 // Whether nobody can change the file's bytes any more.
 bool IsSealed(int fd);
 
-// Of whole pages: makes all of them resident and writable in one call; EINVAL where there is none.
+// Makes whole pages resident and writable in one call; EINVAL where the system has no such call.
 int PopulateWholePages(void* begin, size_t size);
-// Of whole pages: their contents are lost, at once or as soon as the system needs the memory.
+// Drops the contents of whole pages, at once or as soon as the system needs the memory.
 int DropWholePages(void* begin, size_t size);
 
 }  // namespace rankfeed::platform

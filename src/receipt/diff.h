@@ -17,7 +17,7 @@ struct DiffLine {
 
 struct Diff {
   std::vector<DiffLine> changed;
-  // What makes the numbers not comparable: another workload, machine, build or tokenizer.
+  // Reasons why the numbers cannot be compared: another workload, machine, build or tokenizer.
   std::vector<std::string> warnings;
 };
 

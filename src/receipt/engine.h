@@ -56,7 +56,7 @@ class Engine {
   virtual const EngineInfo& info() const = 0;
   // Ids without special tokens. Throws std::runtime_error when a text cannot be encoded.
   virtual void Encode(std::span<const std::string_view> texts, EncodedTexts* out) = 0;
-  // What was encoded since the last Reset(), by road; none where there are no roads to tell apart.
+  // Texts encoded since the last Reset(), by road; empty for an engine without roads.
   virtual std::optional<RoadCounts> Roads() const { return std::nullopt; }
   // Forgets what it has cached, where that is possible.
   virtual void Reset() {}
@@ -86,7 +86,7 @@ uint64_t MonotonicNs();
 uint64_t ThreadCpuNs();
 // Throws std::runtime_error with what, message and name unless status is OK.
 void CheckStatus(rankfeed_status status, std::string_view what);
-// The same for what the C++ wrappers answer, in its own words; Take gives the value.
+// The same for an answer of the C++ wrappers, with its message; Take gives the value.
 inline void CheckError(const Error& error) {
   if (error) throw std::runtime_error(error.message);
 }

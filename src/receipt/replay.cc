@@ -117,7 +117,7 @@ class Device {
   std::thread thread_;
 };
 
-// What one thread of a service holds, made once.
+// The objects of one thread of a service, made once.
 class Worker {
  public:
   Worker(const Workload& workload, const rankfeed_model* model, std::unique_ptr<Engine> engine,

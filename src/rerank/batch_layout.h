@@ -39,7 +39,7 @@ struct BatchShape {
 rankfeed_status CarveBatch(const TensorSpec& spec, const BatchShape& shape, void* base,
                            rankfeed_batch* out);
 
-// What rows need to know about the model.
+// Facts about the model that rows need.
 struct RowStyle {
   uint32_t pad_id, pad_type_id;
   uint32_t position_offset, position_pad;

@@ -24,7 +24,7 @@ struct PairTemplate {
   bool has_query = false;
 };
 
-// What templates may be made from. Model templates may be empty where options do not need them.
+// Sources of templates. Model templates may be empty where options do not need them.
 struct TemplateSource {
   std::span<const TemplateItem> model_pair, model_single;
   const rankfeed_pair_template* custom;  // of the options

@@ -20,7 +20,7 @@ namespace rankfeed::rerank {
 inline constexpr uint64_t kRerankerMagic = 0x6b6e6172656b66ULL;
 
 struct Reranker {
-  // What the scratch is divided into; measured and carved by one function.
+  // The parts of the scratch; one function measures and carves them.
   struct Sizes {
     uint32_t documents;
     uint32_t rows;

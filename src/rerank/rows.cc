@@ -29,7 +29,7 @@ DocumentRows PlanDocument(const RowRules& rules, uint32_t query, uint32_t docume
 
   const bool fits = rules.budget == kUnlimited || uint64_t{query} + part.size() <= rules.budget;
   if (rules.overflow != RANKFEED_OVERFLOW_DROP && !fits) {
-    // As only_second: the query stays whole and leaves at least one token to the document.
+    // Like only_second: the query stays whole and leaves at least one token to the document.
     if (query >= rules.budget) return Failed(RANKFEED_E_TRUNCATION);
     if (!MakeWindows(part.size(), rules.budget - query, rules.stride, rules.overflow, side,
                      rules.max_chunks_per_doc, &rows.windows)) {

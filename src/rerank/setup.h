@@ -13,7 +13,7 @@
 
 namespace rankfeed::rerank {
 
-// What the reranker knows of a model; all of it may be missing.
+// Facts about a model; any of them may be missing.
 struct ModelFacts {
   std::span<const TemplateItem> pair, single;
   RowStyle style = {};
@@ -45,7 +45,7 @@ Refusal WhyNoRoom(const rankfeed_rerank_options& options, uint32_t template_toke
 // Only the options that tensors depend on: layout, id_type, tensors.
 rankfeed_status CheckTensors(const rankfeed_rerank_options& options, TensorSpec* out);
 
-// Everything that can be said before the template's tokens are counted. ARGUMENT, STRUCT_SIZE.
+// All checks that need no count of the template's tokens. ARGUMENT, STRUCT_SIZE.
 rankfeed_status CheckOptions(const rankfeed_rerank_options& options, const ModelFacts& model,
                              Setup* out);
 

@@ -129,7 +129,7 @@ rankfeed_status TokenStore::Keep(const Job& job, const TokenArray& tokens, uint3
 
 // The texts from begin on that fit together into the staging area; returns how many were done.
 size_t TokenStore::TokenizeTexts(const Job& job, size_t begin, size_t end, uint32_t worker) {
-  // Who may cancel is asked before every document.
+  // The caller may cancel before every document.
   if (job.stop->controlled() || worker >= sizes_.workers) return 0;
   rankfeed_text texts[kTogether];
   uint32_t cu_seqlens[kTogether + 1];

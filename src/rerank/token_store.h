@@ -44,7 +44,7 @@ struct Document {
   uint64_t first_row;  // of this document, counting rows in the documents' order
 };
 
-// What makes tokens of texts; tests put something else in its place. Each as the function of
+// The maker of tokens; tests put another one in its place. Each function is the one of
 // encode::TextEncoder by that name.
 struct Tokenizer {
   rankfeed_status (*encode_text)(rankfeed_encoder*, rankfeed_text, const rankfeed_encode_options*,

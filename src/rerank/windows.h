@@ -23,7 +23,7 @@ struct Windows {
 
   // Tokens of window i, i < count.
   Range At(uint32_t i) const;
-  // What the windows cover together.
+  // The tokens that the windows cover together.
   Range Covered() const;
 };
 

@@ -68,7 +68,7 @@ const Json& List(const Json& body, const char* name, const Options& options) {
   return *value;
 }
 
-// What a field of a document says; nothing for one that is missing.
+// The text of a document's field; false for a missing one.
 bool FieldText(const Json& document, size_t index, const std::string& field, std::string* out) {
   const Json* const value = Find(document, field.c_str());
   if (value == nullptr) return false;

@@ -355,7 +355,7 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
     co_return !error && keep;
   }
 
-  // The client is told that nothing follows, and what it still sends is read and forgotten for a
+  // The client learns that nothing follows, and its further bytes are read and dropped for a
   // while: a socket that is closed with bytes unread makes the kernel take the last answer back.
   asio::awaitable<void> Linger() {
     error_code error;

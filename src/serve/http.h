@@ -6,7 +6,7 @@
 //                   Application::Handle (elsewhere, as long as it takes), answer, next request
 //   a tick          every 100 ms: whatever has stayed too long in its phase ends
 //
-// What a client holds is bounded by the clock and by bytes: a head must be complete head_ms after
+// Time and bytes bound a client's resources: a head must be complete head_ms after
 // its first byte, a body by the request's deadline, an idle connection is closed after idle_ms, an
 // answer that is not read after write_ms; all bodies together take at most body_budget bytes. At
 // max_connections the connection that has waited longest without a request ever being answered
@@ -93,7 +93,7 @@ struct Response {
   bool close = false;  // the connection ends with it
 };
 
-// What keeps a request from being handled, before there is an application's word for it.
+// Faults that end a request before the application sees it.
 enum class Fault {
   kBadRequest,    // 400: no HTTP
   kHeadTooLarge,  // 431

@@ -47,7 +47,7 @@ struct Metrics {
   Histogram<7> top_n{{1, 5, 10, 50, 100, 500, 1000}};
 };
 
-// What is true at this moment.
+// The state at this moment.
 struct Gauges {
   uint64_t generation = 0, queue_depth = 0;
   bool draining = false;

@@ -78,7 +78,7 @@ Error Scorer::Rank(Ranking* io) {
   Error error = r.Begin(query, sources, nullptr, &control);
   if (!error) {
     error = assets_->paths.device.on_host() ? Batches(&r, io) : BatchesOnDevice(&r, io);
-    // What the device has not done yet is waited for, and the next request asks it anew.
+    // Waits for the device's pending work; the next request uses the device anew.
     if (error.status == RANKFEED_E_DEVICE) lane_.reset();
     if (lane_ != nullptr) lane_->Forget();
   }
@@ -247,7 +247,7 @@ Error Scorer::Score(const rankfeed_batch& batch, bool raw, Reranker* r) {
 
 Error Scorer::Put(const rankfeed_batch& batch, std::span<const float> logits, bool raw,
                   Reranker* r) {
-  // As sentence-transformers: sigmoid of a single logit; of several labels, the last one's logit.
+  // Like sentence-transformers: sigmoid of one logit; of several labels, the last one's logit.
   rankfeed_score_options options{};
   options.struct_size = sizeof(options);
   options.labels = assets_->model_info.labels;

@@ -17,7 +17,7 @@
 
 namespace rankfeed::serve {
 
-// What may differ from request to request in how rows are made. Rerankers are kept per value.
+// Options of rows that may differ between requests. Rerankers are kept for each value.
 struct RowPolicy {
   bool truncate = true;     // false: a row that is too long is an error of the request
   bool left = false;        // cut at the start

@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kOtherDescriptors = 512;
 constexpr uint32_t kAdminConnections = 256;
 
-// As many descriptors as the system allows; what is left for connections.
+// Raises the limit of descriptors to the system's; returns those left for connections.
 uint32_t RaiseDescriptors(uint32_t wanted) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;

@@ -22,7 +22,7 @@ namespace rankfeed::serve {
 // assets.
 int Serve(Options options);
 
-// What the listeners of one service share. Any thread.
+// State that the listeners of one service share. Any thread.
 struct State {
   explicit State(const Options& o) : options(o) {}
   const Options& options;

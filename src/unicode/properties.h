@@ -25,7 +25,7 @@ inline bool HasProp(const Model& model, char32_t c, uint32_t props) {
   return (model.props[c] & props) != 0;
 }
 
-// What c maps to in a table of ranges of map_pool; empty when it maps to itself.
+// The code points that c maps to, a range of map_pool; empty when it maps to itself.
 inline std::span<const uint32_t> Mapping(const Model& model, const CodePointTable<uint32_t>& table,
                                          char32_t c) {
   const uint32_t entry = table[c];

@@ -37,7 +37,7 @@ int ExchangeCapture(int mode);
 int32_t DeviceResult(int error);
 int32_t DeviceFinish(int error);
 
-// What the kernels' side keeps with a context; close, if any, is called before the device is
+// State of the kernels' side in a context; close, if any, is called before the device is
 // closed.
 struct Attachment {
   void* object = nullptr;

@@ -19,7 +19,7 @@
 
 namespace rankfeed::handoff {
 
-// What one event_record stands for: NOT_READY until its stream has come by, then 0 or an error.
+// The outcome of one event_record: NOT_READY until its stream has come by, then 0 or an error.
 struct HostRecord {
   std::atomic<int32_t> result;
   uint64_t time_ns = 0;  // of the steady clock; written before result
@@ -58,7 +58,7 @@ class HostScript {
   uint64_t copies() const;
   uint64_t records() const;
 
-  // ---- asked by the backend ----
+  // ---- called by the backend ----
   int32_t OnAllocation();
   void OnFree();
   int32_t OnCopyCall(int32_t* work_error);

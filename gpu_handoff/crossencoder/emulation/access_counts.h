@@ -50,7 +50,7 @@ Touch(Memory memory, uint64_t address, uint32_t bytes) {
 // The end of what one Sync orders: requests are complete.
 void EndOfPhase();
 
-// What a warp's load of an operand of 16 x 16 half types costs, rows of shared memory `stride`
+// The cost of a warp's load of an operand of 16 x 16 half types, rows of shared memory `stride`
 // bytes apart. 32 lanes: 8 rows of 16 bytes at a time (PTX ISA, ldmatrix). 64 lanes: four elements
 // of depth each, beside one another where depth runs along the rows (AMD CDNA2 ISA, MFMA register
 // layout).

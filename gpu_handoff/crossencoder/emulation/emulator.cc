@@ -31,7 +31,7 @@ namespace {
 
 constexpr size_t kStackBytes = 128 << 10;
 
-// What a thread waits for.
+// The event that a thread waits for.
 enum class Wait { kNothing, kBlock, kWarp, kExchange, kDone };
 
 struct Coroutine {

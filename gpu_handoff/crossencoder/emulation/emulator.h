@@ -50,7 +50,7 @@ inline const Position& Now() {
   return now;
 }
 
-// What is wrong with an access; kept, and thrown by Run at the end of the block. The first counts.
+// The fault of an access; kept, and thrown by Run at the end of the block. The first counts.
 void Fault(const char* what, size_t index);
 
 inline Word* Access(size_t index) {

@@ -80,7 +80,7 @@ struct rankfeed_crossencoder {
 
 namespace {
 
-// What an enqueued batch on the host needs when its turn comes. Not in the workspace: batches of
+// The data of an enqueued batch on the host until its turn comes. Not in the workspace: batches of
 // one stream share that, and the next may be enqueued before this one has run.
 struct Job {
   const rankfeed_crossencoder* model;
@@ -210,7 +210,7 @@ bool IdsAreSound(const rankfeed_crossencoder& m, const rankfeed_packed_batch& b)
   return true;
 }
 
-// What both ways to run a batch ask of it.
+// The checks of a batch that both ways to run it need.
 rankfeed_status CheckBatch(const rankfeed_crossencoder* m, const rankfeed_packed_batch* b,
                            const void* workspace, size_t size, const float* logits) {
   if (m == nullptr || b == nullptr || logits == nullptr || workspace == nullptr)

@@ -108,7 +108,7 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
   if ((parts & kForwardLayers) != 0) {
     const float scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim()));
     for (const LayerOffsets& l : o.layers) {
-      // Of the last layer only each row's first token is asked for.
+      // The last layer computes only each row's first token.
       const bool last = &l == &o.layers.back();
       void* of_layer = x;
       void* in = attended;

@@ -21,7 +21,7 @@ Bucket BucketOf(uint32_t rows, uint32_t tokens) {
           RoundUp(tokens, RANKFEED_GPU_GEMM_ROWS)};
 }
 
-// What one RunLayers was asked for.
+// The arguments of one RunLayers.
 struct GraphCache::Call {
   const rankfeed_gpu_ops& ops;
   const DeviceModel& model;

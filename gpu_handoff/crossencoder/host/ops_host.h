@@ -12,7 +12,7 @@ namespace rankfeed::handoff {
 // thread; scratch must be the caller's own.
 const rankfeed_gpu_ops* HostOps();
 
-// The same but for products, which round what they multiply to bfloat16 (bfloat16.h). Null where
+// The same, but products round their operands to bfloat16 (bfloat16.h). Null where
 // the CPU has no such products.
 const rankfeed_gpu_ops* HostOpsBfloat16();
 

@@ -9,13 +9,13 @@
 // keys tx * 4 .., and the values' dimensions tx, tx + 8, ... Shared memory: 21,888, 34,176, 29,440
 // and 37,632 bytes for heads of up to 32, 64, 96 and 128.
 
-// What a tile of RANKFEED_GPU_TILE queries is of.
+// The row and place of a tile of RANKFEED_GPU_TILE queries.
 struct RowTile {
   uint64_t first;          // token of the batch with which the row begins
   uint32_t length, begin;  // tokens of the row; the tile's first query in it
 };
 
-// The tile'th entry of op.tiles (ops.h); false: it stands for none.
+// The tile'th entry of op.tiles (ops.h); false: it is none.
 RF_DEVICE bool FindTile(const rankfeed_op_attention& op, uint32_t tile, RowTile* found) {
   const int32_t row = op.tiles[tile];
   if (row < 0) return false;

@@ -16,7 +16,7 @@ constexpr uint32_t kTile = RANKFEED_GPU_TILE;
 constexpr uint32_t kAttentionWarps = kTile / kUnit;
 constexpr uint32_t kAttentionThreads = kAttentionWarps * RF_WARP;
 
-// What lies where in a block's shared memory, in words.
+// Offsets in a block's shared memory, in words.
 template <class T, uint32_t kDim>
 struct HalvesAttention {
   using Rows = Tile<T, kTile, kDim / 8, kAttentionThreads>;  // queries, keys or values
@@ -37,7 +37,7 @@ struct HalvesAttention {
   static constexpr uint32_t kShared = kFactorAt + kTile;  // words
 };
 
-// What a lane knows of the softmax of its row: the largest score so far, in powers of two, and its
+// A lane's state of the softmax of its row: the largest score so far, in powers of two, and its
 // part of the sum of weights.
 struct Softmax {
   float most = -INFINITY, total = 0.0f;

@@ -76,7 +76,7 @@ class LtGemm {
                     tiled);
     }
   }
-  // What cuBLAS itself takes on sm_90 (cuBLAS guide, workspace).
+  // The size that cuBLAS itself takes on sm_90 (cuBLAS guide, workspace).
   uint64_t Scratch() const { return handle_ == typename Api::Handle{} ? 0 : 32u << 20; }
 
  private:

@@ -81,7 +81,7 @@ RF_DEVICE uint32_t UnitColumn(uint32_t lane, uint32_t i) {
   return RF_WARP == 64 ? lane % 16 : lane % 4 * 2 + i % 2 + i / 4 * 8;
 }
 
-// What does not depend on how products are made.
+// Functions that do not depend on how products are made.
 struct UnitSum {
   static constexpr uint32_t kEach = kUnit * kUnit / RF_WARP;
   struct Sum {
@@ -114,7 +114,7 @@ struct UnitSum {
 
 template <class T>
 struct Mma : UnitSum {
-  // What a lane holds of an operand: four of depth, for one row or column.
+  // A lane's part of an operand: four of depth, for one row or column.
   struct Left {
     uint32_t word[2];
   };

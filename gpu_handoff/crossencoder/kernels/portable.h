@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // crossencoder/kernels/portable.h: the few words that the kernels are written in, for nvcc, for
 // hipcc, and for a C++ compiler with the emulation (emulation/emulator.h). No inline assembly.
-// What a warp is, is a number: RF_WARP lanes, 32 on NVIDIA and 64 on CDNA. Lanes meet at
+// A warp has RF_WARP lanes, 32 on NVIDIA and 64 on CDNA. Lanes meet at
 // RF_SYNC_WARP and in RF_FROM_LANE_XOR, the threads of a block at RF_SYNC and in shared memory;
 // matrix units have a file of their own (mma.inl).
 //

@@ -87,7 +87,7 @@ ModelConfig ReadConfig(std::string_view json, const std::string& name) {
   if (root.get(object) != simdjson::SUCCESS) {
     throw ModelError(RANKFEED_E_PARSE, name + ": not a JSON object");
   }
-  // A key that stands twice would be read differently by Python's json, which keeps the last.
+  // A key that occurs twice would be read differently by Python's json, which keeps the last.
   std::set<std::string_view> keys;
   for (const dom::key_value_pair field : object) {
     if (!keys.insert(field.key).second) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! Declarations of the C API of rankfeed: loading, encoding, decoding and pairs. What each function
-//! does, which errors it has and which thread may call it stands in the headers, `rankfeed/*.h`.
+//! does, which errors it has and which thread may call it is in the headers, `rankfeed/*.h`.
 //! Structs begin with their size, so a library of another version refuses them and does not guess.
 #![allow(non_camel_case_types)]
 
