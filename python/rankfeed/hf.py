@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""rankfeed behind transformers' own tokenizer classes:
+"""rankfeed below transformers' own tokenizer classes:
 
     tokenizer = rankfeed.hf.wrap(tokenizer)                       # any fast tokenizer of transformers 5
     tokenizer = rankfeed.hf.AutoTokenizer.from_pretrained(folder)  # the same in one step

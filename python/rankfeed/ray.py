@@ -184,7 +184,7 @@ def _split(job: _Job, piece: Any) -> Any:
     shard = numpy.array(_core.shards_of(table.column("id").to_pylist(), job.shards), dtype=numpy.int64)
     order = numpy.argsort(shard, kind="stable")
     bounds = numpy.searchsorted(shard[order], numpy.arange(job.shards + 1))
-    # take, not slice: a slice would be sent with all of the piece behind it.
+    # take, not slice: a slice would be sent with all of the piece after it.
     parts = [table.take(order[bounds[k]:bounds[k + 1]]) for k in range(job.shards)]
     return tuple(parts) if job.shards > 1 else parts[0]
 

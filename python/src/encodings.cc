@@ -18,7 +18,7 @@ Row* Of(PyObject* self) {
   return reinterpret_cast<Row*>(self);
 }
 
-// Slots of an extension type are C functions behind pointers to void.
+// Slots of an extension type are C functions in pointers to void.
 template <class Function>
 void* Slot(Function* function) {
   return reinterpret_cast<void*>(function);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// python/src/module.cc: rankfeed._core, the extension behind the package. Python sees it through
+// python/src/module.cc: rankfeed._core, the extension of the package. Python sees it through
 // python/rankfeed/*.py.
 #include <nanobind/nanobind.h>
 

@@ -316,7 +316,7 @@ void BindRequest(nb::module_& module) {
       .def("record_stream", [](const Batch& b, nb::handle stream) { RecordStream(b.arena, stream); },
            nb::arg("stream").none(), nb::sig("def record_stream(self, stream: object) -> None"),
            "Work that reads the batch's memory is or will be queued on this stream (an int, or a stream of torch or CuPy; "
-           "None and 0: the default stream): its slot is filled again only behind what the stream has to do when the last "
+           "None and 0: the default stream): its slot is filled again only after what the stream has to do when the last "
            "tensor is gone. Name every such stream, up to four; where none is named, the default stream counts. A stream "
            "lives until then.")
       .def("submit", &Batch::Submit, nb::arg("stream").none() = nb::none(), nb::arg("mode") = "copy",

@@ -154,7 +154,7 @@ std::optional<uintptr_t> SlotUse::PendingOn() {
   const std::lock_guard lock(mutex_);
   if (rankfeed_handoff_poll(ring_->get(), lease_->ticket()) == RANKFEED_OK) return std::nullopt;
   const auto handle = reinterpret_cast<uintptr_t>(submitted_on_);
-  // A thread's default stream is another's on another thread; the legacy one comes behind all of them.
+  // A thread's default stream is another's on another thread; the legacy one comes after all of them.
   return handle <= 2 ? 1 : handle;
 }
 
@@ -183,7 +183,7 @@ void RecordStream(const std::shared_ptr<Arena>& arena, nb::handle stream) {
   if (arena == nullptr || arena->slot() == nullptr) return;
   SlotUse& use = *arena->slot();
   if (use.ring().on_host()) return;
-  // The lease may end on another thread, whose default stream 2 would be: the legacy one comes behind all.
+  // The lease may end on another thread, whose default stream 2 would be: the legacy one comes after all.
   use.RecordStream(number == 2 && use.ring().info().dl_device_type == RANKFEED_DL_CUDA ? nullptr
                                                                                        : Handle(number, use.ring()));
 }
@@ -287,7 +287,7 @@ void BindRing(nb::module_& module) {
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none(),
            nb::sig("def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None, "
                    "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object"),
-           "stream is the consumer's: it waits for the copy, the host does not, and the slot comes back behind what it "
+           "stream is the consumer's: it waits for the copy, the host does not, and the slot comes back after what it "
            "is given to do.")
       .def_prop_ro("__cuda_array_interface__", &DeviceTensor::CudaArrayInterface,
                    nb::sig("def __cuda_array_interface__(self) -> dict[str, typing.Any]"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // python/src/ring.h: a ring of slots, and what one batch does with a slot: filled, perhaps sent to the
-// device, read by work on streams that the ring is told of, and given back behind that work when the
+// device, read by work on streams that the ring is told of, and given back after that work when the
 // last tensor is gone.
 #pragma once
 
@@ -57,7 +57,7 @@ class SlotUse {
   rankfeed_dl_tensor Submitted();
   // What __dlpack__ does with its stream. On the host BLOCKS until the copy has landed. With the GIL.
   void DlWait(int64_t stream);
-  // The stream that a consumer has to come behind; nothing when the copy has landed.
+  // The stream that a consumer has to come after; nothing when the copy has landed.
   std::optional<uintptr_t> PendingOn();
   Ring& ring() { return *ring_; }
 

@@ -304,7 +304,7 @@ PyObject* Keep(int32_t id) {
 }
 #endif
 
-// Puts the ids of a run at `at` and behind. With the GIL.
+// Puts the ids of a run at `at` and after. With the GIL.
 void PutIds(PyObject* list, Py_ssize_t at, const Run& run) {
   const int32_t* const ids = run.ids;
   const size_t count = run.count;
@@ -361,7 +361,7 @@ nb::list NewList(size_t n) {
   return out;
 }
 
-// A column of row i, with `gap` fillers before or behind it.
+// A column of row i, with `gap` fillers before or after it.
 nb::list ListOf(const Rows& rows, Column column, size_t i, size_t gap, bool left,
                 const nb::object& filler) {
   const size_t count = rows.length(i);

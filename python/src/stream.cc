@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// python/src/stream.cc: a text that comes in pieces, behind Tokenizer.encode_stream.
+// python/src/stream.cc: a text that comes in pieces, for Tokenizer.encode_stream.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 

@@ -85,7 +85,7 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
     case FastRoadReason::kMetaspaceNoPiece:
       return "U+2581 is no piece, nor an unescaped space";
     case FastRoadReason::kMetaspaceInsidePieces:
-      return "pieces with U+2581 behind their first character";
+      return "pieces with U+2581 after their first character";
     case FastRoadReason::kSeparatorPatterns:
       return "patterns of several characters with white space among them";
   }

@@ -22,7 +22,7 @@ struct Automaton {
 };
 
 // A search over one to three codes.
-inline SearchStart StartBehind(const Automaton& automaton, std::initializer_list<uint32_t> codes) {
+inline SearchStart StartAfter(const Automaton& automaton, std::initializer_list<uint32_t> codes) {
   SearchStart start{0, automaton.root_base, 0};
   uint64_t sums[4] = {};  // by node
   uint32_t read = 0;
@@ -54,18 +54,18 @@ inline SearchStart StartBehind(const Automaton& automaton, std::initializer_list
 // All of kSearchStarts, in order; f(index, start).
 template <class F>
 void ForEachSearchStart(const Automaton& automaton, uint32_t code_count, uint32_t metaspace, F f) {
-  f(0, StartBehind(automaton, {metaspace}));
+  f(0, StartAfter(automaton, {metaspace}));
   for (uint32_t code = 1; code <= code_count; ++code)
-    f(code, StartBehind(automaton, {metaspace, code}));
+    f(code, StartAfter(automaton, {metaspace, code}));
   const uint32_t alone = code_count + 1, pairs = 2 * alone;
   f(alone, SearchStart{});
   for (uint32_t code = 1; code <= code_count; ++code)
-    f(alone + code, StartBehind(automaton, {code}));
+    f(alone + code, StartAfter(automaton, {code}));
   constexpr uint32_t kCodes = 1u << kStartBits;
   for (uint32_t pair = 0; pair < kCodes * kCodes; ++pair) {
     const uint32_t first = pair / kCodes, second = pair % kCodes;
     const bool codes = first != 0 && second != 0 && std::max(first, second) <= code_count;
-    f(pairs + pair, codes ? StartBehind(automaton, {metaspace, first, second}) : SearchStart{});
+    f(pairs + pair, codes ? StartAfter(automaton, {metaspace, first, second}) : SearchStart{});
   }
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # cli_test.sh RANKFEED SOURCE_DIR WORK_DIR: the command line's contract on the default vocabulary, and
-# its errors: each has its own message on stderr, a non-zero exit, and leaves no file behind.
+# its errors: each has its own message on stderr, a non-zero exit, and leaves no file.
 set -uo pipefail
 rankfeed=$1 source=$2 work=$3
 shared=${RANKFEED_SHARED_DATA:-$source/../shared/data}
@@ -66,7 +66,7 @@ equal "off the fast road" "fast road: no: pre-tokenizer, Split" "$("$rankfeed" i
 "$rankfeed" info --vocab split.json --json | grep -A1 '"fast_road": false' |
   grep -q '"off_fast_road": "pre-tokenizer, Split"' || fail "off the fast road in JSON"
 # Texts over the limit of a vocabulary: a character becomes 4,000, so the limit is low where scratch grows with the text, as
-# it does for a long token that is looked for behind the normalizer.
+# it does for a long token that is looked for after the normalizer.
 grown=$(printf 'b%.0s' {1..4000})
 growing='"normalizer": {"type": "Replace", "pattern": {"String": "g"}, "content": "'"$grown"'"}, "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}'
 token=$(printf 'n%.0s' {1..200})

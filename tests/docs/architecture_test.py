@@ -31,7 +31,7 @@ def main():
         if not names:
             problems.append(f"{path}: the row names no function")
         for name in names:
-            # A definition: at the begin of a line, or indented inside of a class, with its arguments behind it.
+            # A definition: at the begin of a line, or indented inside of a class, with its arguments after it.
             if not re.search(rf"^[^\n;=]*(?<![\w:]){re.escape(name)}\(", source, re.M):
                 problems.append(f"{path}: no function {name}")
     listed = open(os.path.join(root, "tests", "contract", "include_edges_test.cmake"), encoding="utf-8").read()

@@ -315,7 +315,7 @@ TEST_P(FakeBackendTest, BatchesBoundByLaunchesAreCounted) {
   EXPECT_EQ(Found(), "");
 }
 
-// An error that somebody else's call left behind is not the next kernel's, and stays for them.
+// An error that somebody else's call left is not the next kernel's, and stays for them.
 TEST_P(FakeBackendTest, StaleErrorIsNotTheNextKernels) {
   void* ctx = Open();
   void* memory = nullptr;
@@ -546,7 +546,7 @@ TEST_P(FakeBackendTest, MappedBatchIsReadOnce) {
   EXPECT_EQ(Found(), "");
 }
 
-// Whatever call fails, opening a ring and a model leaves nothing behind and says so.
+// Whatever call fails, opening a ring and a model leaves nothing open and says so.
 TEST_P(FakeBackendTest, EveryFailingCallLeavesNothing) {
   for (const char* call :
        {"Malloc", "HostAlloc", "StreamCreate", "EventCreate", "MemcpyAsync", "StreamSynchronize",

@@ -22,7 +22,7 @@
 namespace fake_gpu {
 namespace {
 
-// Of a program that RANKFEED_FAKE_GPU steers: what it leaves behind is said when it exits.
+// Of a program that RANKFEED_FAKE_GPU steers: it says what it has left when it exits.
 __attribute__((destructor)) void AtExit() {
   char names[2048];
   if (std::getenv("RANKFEED_FAKE_GPU") != nullptr) (void)fake_gpu_found(names, sizeof names);

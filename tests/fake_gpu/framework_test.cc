@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What frameworks take from a ring, over the fake runtimes: device memory by the stream rules of
-// DLPack, slots that come back behind the consumer's streams, and page-locked memory on the
+// DLPack, slots that come back after the consumer's streams, and page-locked memory on the
 // device's node.
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -153,8 +153,8 @@ TEST_P(FrameworkTest, ConsumerThatWantsNoOrderGetsNone) {
   }
 }
 
-// The stream that __dlpack__ was told is one of those that the slot comes back behind.
-TEST_P(FrameworkTest, SlotComesBackBehindTheStreamThatDlpackWasTold) {
+// The stream that __dlpack__ was told is one of those that the slot comes back after.
+TEST_P(FrameworkTest, SlotComesBackAfterTheStreamThatDlpackWasTold) {
   Handoff ring = Open();
   auto copies = std::move(*ring.MakeStream());
   {
@@ -174,7 +174,7 @@ TEST_P(FrameworkTest, SlotComesBackBehindTheStreamThatDlpackWasTold) {
 }
 
 // A framework copies page-locked memory itself, and the slot is dropped before the copy has run.
-TEST_P(FrameworkTest, PageLockedSlotComesBackBehindTheStreamsThatWereRecorded) {
+TEST_P(FrameworkTest, PageLockedSlotComesBackAfterTheStreamsThatWereRecorded) {
   for (const bool recorded : {true, false}) {
     Handoff ring = Open();
     auto memory = std::move(*ring.Allocate(kBytes));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kernel_list.inl: all kernels of kernels.inl with the names that compilers register them by.
-// Included behind it, once for each width of a warp.
+// Included after it, once for each width of a warp.
 
 template <class T>
 void AddOfType(const std::string& type, std::vector<EmulatedKernel>* to) {

@@ -231,14 +231,14 @@ using Block = rankfeed_gpu_host_block;
 const Fault kFaults[] = {
     // Calls that the backend lacks.
     {"no StreamWaitEvent", OMIT("StreamWaitEvent"), "other bytes arrived"},
-    {"no EventRecord behind a copy", OMIT("EventRecord"),
+    {"no EventRecord after a copy", OMIT("EventRecord"),
      "page-locked-written-while-read|other bytes arrived"},
     {"no device made current: HIP", OMIT("SetDevice"), "other device used", "hip"},
     {"no device made current: CUDA", OMIT("CtxPushCurrent"), "device left current", "cuda"},
     {"current device not put back", OMIT("CtxPopCurrent"), "device left current", "cuda"},
     {"no relaxed capture mode", OMIT("ThreadExchangeStreamCaptureMode"),
      "unsafe-call-during-capture"},
-    {"last error left behind", OMIT("GetLastError"), "error left behind"},
+    {"last error not taken", OMIT("GetLastError"), "error left over"},
     {"device memory not freed", OMIT("Free"), "device-memory-left"},
     {"one piece of device memory not freed", OMIT_AT("Free", 7), "device-memory-left"},
     {"page-locked memory not freed", OMIT("FreeHost"), "page-locked-memory-left"},
@@ -511,7 +511,7 @@ std::string Everything(const rankfeed_gpu_backend* backend) {
   if (fake_gpu_has_context(1) == 0) said += "\nother device used";
   if (fake_gpu_current() != 0) said += "\ndevice left current";
   // The queries that were not ready have left an error, unless it was cleared.
-  if (fake_gpu_stale_error() != 0) said += "\nerror left behind";
+  if (fake_gpu_stale_error() != 0) said += "\nerror left over";
   if (other_stream != nullptr) real->stream_destroy(other_ctx, other_stream);
   if (other_ctx != nullptr) real->device_close(other_ctx);
   other_ctx = other_stream = nullptr;
@@ -520,10 +520,10 @@ std::string Everything(const rankfeed_gpu_backend* backend) {
 
 class PlantedFaultTest : public testing::TestWithParam<std::string> {
  protected:
-  // Ends the process with what was found on stderr, behind "SAID\n".
+  // Ends the process with what was found on stderr, after "SAID\n".
   void RunWith(const Fault* fault, uint64_t seed) {
     fake_gpu_options options = FakeOptions(2, seed);
-    options.latency = 40;  // a device that lags behind, so that what is not waited for is not there
+    options.latency = 40;  // a device that lags, so that what is not waited for is not there
     real = FakeBackend(GetParam());
     faulty = *real;
     calls_left = 5;
@@ -560,7 +560,7 @@ TEST_P(PlantedFaultTest, NothingIsFoundWithoutAFault) {
 // nothing else: it reports a copy that nobody waited for, whether or not it came too late this
 // time.
 TEST_P(PlantedFaultTest, WorkThatIsNotWaitedForIsARace) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";  // it sees nothing more behind a fork
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // it sees nothing more after a fork
   for (const char* call : {"StreamWaitEvent", "EventRecord", "StreamSynchronize"}) {
     const Fault fault{call, nullptr, nullptr};
     EXPECT_DEATH(RunWith(&fault, 3), "ThreadSanitizer: data race") << call;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """python_ring_test.py FOLDER VENDOR...: the Python package's rings over the shipped backends of those vendors and the fake
 runtime: batches are filled into page-locked slots, taken in place, sent to the device and taken there, and their slots come
-back behind the consumer's work. A framework is played by ctypes on the fake runtime. The package is on the path, FOLDER (with
+back after the consumer's work. A framework is played by ctypes on the fake runtime. The package is on the path, FOLDER (with
 the backends' libraries) on the loader's."""
 
 import ctypes
@@ -137,7 +137,7 @@ def check_rings(vendor):
 
 
 def check_device(vendor):
-    """Device tensors: the consumer's stream waits, the host does not, and the slot comes back behind that stream."""
+    """Device tensors: the consumer's stream waits, the host does not, and the slot comes back after that stream."""
     import numpy as np
     import rankfeed
 

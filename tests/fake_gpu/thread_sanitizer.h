@@ -80,7 +80,7 @@ inline void SeenWrite([[maybe_unused]] void* at, [[maybe_unused]] unsigned long 
 #endif
 }
 
-// What is before Signal happens before what is behind Wait. Wait orders the thread or fibre that
+// What is before Signal happens before what is after Wait. Wait orders the thread or fibre that
 // calls it, also inside an Unseen.
 class Fence {
  public:

@@ -3,7 +3,7 @@
 //
 // A victim is opened once. Rounds change its file, use it and put the file right again; many go on
 // in one process that is a fork of the test, and when that ends by a signal the next one goes on
-// behind that round. Processor time that a round may take is bounded, by a timer of the process:
+// after that round. Processor time that a round may take is bounded, by a timer of the process:
 // what is still at work then hangs.
 #pragma once
 

@@ -92,7 +92,7 @@ TEST_F(HandoffWrapper, LeaseReadsWhatWasFilled) {
 }
 
 // The consumer's work is what a dropped lease waits for, on whichever stream it was ordered.
-TEST_F(HandoffWrapper, LeaseThatIsDroppedDrainsBehindItsConsumer) {
+TEST_F(HandoffWrapper, LeaseThatIsDroppedDrainsAfterItsConsumer) {
   for (const bool other_stream : {false, true}) {
     rankfeed_handoff_slot ticket = 0;
     script_.HoldEvents(true);
@@ -117,7 +117,7 @@ TEST_F(HandoffWrapper, LeaseThatIsDroppedDrainsBehindItsConsumer) {
 
 // Every stream that was named is waited for when the object is dropped; of a slot that was never
 // submitted too.
-TEST_F(HandoffWrapper, SlotThatIsDroppedDrainsBehindEveryStreamOfItsConsumer) {
+TEST_F(HandoffWrapper, SlotThatIsDroppedDrainsAfterEveryStreamOfItsConsumer) {
   for (const bool submitted : {false, true}) {
     rankfeed_handoff_slot ticket = 0;
     uint64_t before = 0;

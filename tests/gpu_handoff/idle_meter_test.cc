@@ -134,7 +134,7 @@ TEST_F(IdleMeterTest, WhatCannotBeMeasuredIsCounted) {
   EXPECT_EQ(stats.consumer_batches, uint64_t{IdleMeter::kDepth - 1});
   EXPECT_EQ(stats.consumer_unmeasured, uint64_t{kSlots - IdleMeter::kDepth + 1});
   const uint64_t idle = stats.consumer_idle_ns;
-  // The pause behind a gap belongs to nobody; then measuring goes on.
+  // The pause after a gap belongs to nobody; then measuring goes on.
   std::this_thread::sleep_for(milliseconds(20));
   Batch(t, 1, t.consumer_stream);
   t.Sync(t.consumer_stream);

@@ -28,7 +28,7 @@ shown() { sed 's/\.[0-9]\{5\} / /' <<<"$1" | head -3; }
 documented=$(sed -n '/^rank *score/,/^```/p' "$source/README.md" | head -3)
 [[ $(shown "$table") == "$(shown "$documented")" ]] || fail "README.md shows another table: $table"
 
-# Documents of a store, and of two behind a manifest, rank as their texts do, to the last digit; one that is in neither needs its text.
+# Documents of a store, and of two in a manifest, rank as their texts do, to the last digit; one that is in neither needs its text.
 docs=$source/data/sample/docs.jsonl
 rm -rf stores && mkdir stores
 store() { "$rankfeed" corpus build --vocab "$source/data/default.model" --jsonl "$@" >/dev/null || fail "corpus build"; }

@@ -247,7 +247,7 @@ TEST(Ring, ALeaseOnSeveralStreamsEndsWithTheLast) {
 }
 
 // A slot that was not submitted, because the consumer's own copies read it.
-TEST(Ring, AFillingSlotIsReleasedBehindItsReaders) {
+TEST(Ring, AFillingSlotIsReleasedAfterItsReaders) {
   TestRing t(64, 1);
   t.script.HoldEvents(true);
   const auto slot = t.Take();
@@ -348,7 +348,7 @@ TEST(Ring, MappedSubmissionsCopyNothing) {
   EXPECT_EQ(rankfeed_handoff_release_now(t.ring, slot), RANKFEED_OK);
 }
 
-TEST(Ring, StreamWaitOrdersTheConsumerBehindTheCopy) {
+TEST(Ring, StreamWaitOrdersTheConsumerAfterTheCopy) {
   TestRing t(1 << 20, 2);
   for (int i = 0; i < 20; ++i) {
     rankfeed_handoff_view view{};

@@ -57,7 +57,7 @@ class ScriptedBackend {
   ScriptedBackend& operator=(const ScriptedBackend&) = delete;
   const rankfeed_gpu_backend* table() const { return &table_; }
 
-  // Until the vendor too says that this record is done: what orders the calling thread behind the
+  // Until the vendor too says that this record is done: what orders the calling thread after the
   // work before it. The script's lock is not a vendor's promise.
   void Await(uint64_t number) {
     Recorded recorded{};
@@ -195,7 +195,7 @@ class TestBackend {
   const rankfeed_gpu_backend* table() const {
     return scripted_ != nullptr ? scripted_->table() : host_.table();
   }
-  // The calling thread comes behind the work before that record, which the script has let complete.
+  // The calling thread comes after the work before that record, which the script has let complete.
   void Await(uint64_t number) {
     if (scripted_ != nullptr) scripted_->Await(number);
   }

@@ -63,7 +63,7 @@ def _insert(r, text, unit):
 
 
 def decomposed(r, words):
-    """Words in normal form D, without spaces, behind characters that the engine cuts words at: whether it may have, depends on what
+    """Words in normal form D, without spaces, after characters that the engine cuts words at: whether it may have, depends on what
     comes of a character and its marks."""
     return "".join(r.choice(["", "", "于", "の", "가"]) + unicodedata.normalize("NFD", word[r.randrange(len(word) + 1):])
                    for word in r.choices(words, k=r.randint(1, 8)))

@@ -53,7 +53,7 @@ FAST_RULES = {"\t": " ", "\u3000": " ", "\u2581": " ", "\u00a0": " ", "\x01": ""
 
 
 def fast_model(seed):
-    """A generated model that takes the fast road: U+2581 only in front of pieces, or only behind them, all flags of the
+    """A generated model that takes the fast road: U+2581 only in front of pieces, or only after them, all flags of the
     normalizer but escape_whitespaces, user-defined symbols in ASCII."""
     r = random.Random(seed)
     letters = r.choice(["ab", "abo", "abcxy,.", "oO0\u00e9", "aA\u30ab1", "the rainspdog<>".replace(" ", ""), "\u4e16\u754cab"])

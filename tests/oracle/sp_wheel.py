@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The sentencepiece wheel behind one interface. Its Python interface was rewritten in 0.2.2: extra options in any order
+"""The sentencepiece wheel with one interface. Its Python interface was rewritten in 0.2.2: extra options in any order
 are gone, and serialized texts are asked for in another way."""
 
 from itertools import chain

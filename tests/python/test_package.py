@@ -544,7 +544,7 @@ class Package(unittest.TestCase):
             assert array.tolist() == tok.encode_pairs("q", ["pandas"])["input_ids"].tolist()
             del ids, array
             gc.collect()
-            # the slot is free again, behind the default stream
+            # the slot is free again, after the default stream
             assert request.next(ring, timeout=10).tensors["input_ids"].numpy().shape[0] == 1
             print("ok")
         ''')

@@ -35,7 +35,7 @@ Longs Read(const rankfeed_tensor& tensor) {
   return values;
 }
 
-// A batch written into a poisoned arena with a guard zone behind it.
+// A batch written into a poisoned arena with a guard zone after it.
 struct Written {
   Written(const TensorSpec& spec, const RowStyle& style,
           const std::vector<std::pair<std::vector<int32_t>, std::vector<int32_t>>>& rows,

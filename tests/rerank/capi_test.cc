@@ -353,7 +353,7 @@ TEST_F(IdsOnly, WrapperRefusesLateBatches) {
   EXPECT_FALSE(made->PutScores(batch, two));
 }
 
-// Programs compiled before the batch had a generation: nothing behind their struct is touched.
+// Programs compiled before the batch had a generation: nothing after their struct is touched.
 TEST_F(IdsOnly, BatchOfTheOlderSize) {
   constexpr uint32_t kOlder = offsetof(rankfeed_batch, generation);
   rankfeed_reranker* reranker = Make();

@@ -104,7 +104,7 @@ class Reference:
 
     @staticmethod
     def cut(encoding, size, side):
-        """Encoding.truncate without the overflow it leaves behind."""
+        """Encoding.truncate without the overflow that it leaves."""
         if len(encoding) <= size:
             return encoding
         state = json.loads(encoding.__getstate__())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rerank/request_driver.cc: whole rerank requests over the public C API behind pipes, for
+// rerank/request_driver.cc: whole rerank requests over the public C API and pipes, for
 // diff_requests.py. How a request is carried out (layout, element type, order, batch limits,
 // threads, documents as texts or as ids) is drawn from its seed: none of it may change a row.
 //

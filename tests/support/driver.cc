@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// support/driver.cc: rankfeed_test_driver, the public C API behind pipes, so that Python tests can
+// support/driver.cc: rankfeed_test_driver, the public C API over pipes, so that Python tests can
 // compare it with the reference wheels. Reads requests from stdin, answers on stdout, ends at end
 // of input; diagnostics go to stderr. One process holds one model at a time.
 //
@@ -209,7 +209,7 @@ class Driver {
     }
   }
 
-  // A call of all texts at once gives each what it gets alone. Behind one that fails the next call begins.
+  // A call of all texts at once gives each what it gets alone. After one that fails the next call begins.
   void CheckTogether(const std::vector<rankfeed_text>& texts, const rankfeed_encode_options& options,
                      const std::vector<int32_t>& statuses, const std::vector<uint32_t>& counts,
                      const std::vector<int32_t>& ids, const std::vector<uint32_t>& begin,

@@ -66,7 +66,7 @@ def waves_on_gfx90a(kernel, of_a_simd):
 
 
 def matrix_instructions(assembly, begin, end, instruction):
-    """How many each kernel of an assembly file has; begin finds a kernel's name, end is the line behind it."""
+    """How many each kernel of an assembly file has; begin finds a kernel's name, end is the line after it."""
     counts = {}
     for part in re.split(begin, assembly)[1:]:
         name, _, body = part.partition("\n")
