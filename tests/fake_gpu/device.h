@@ -4,7 +4,7 @@
 //
 // A stream is a queue. Work is done in Step(), which takes the head of a random stream that may
 // run; every call of the runtime takes a few steps first. One lock, which
-// ThreadSanitizer does not see, guards all state; it sees what the runtime promises: queueing orders the
+// ThreadSanitizer does not see, guards all state; it sees the runtime's promises: queueing orders the
 // host before the work, an event's record orders what came before it on the stream before whoever
 // waits, queries it or synchronizes. Each stream is a fibre of its own to it.
 #ifndef RANKFEED_TESTS_FAKE_GPU_DEVICE_H_
