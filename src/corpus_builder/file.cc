@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// corpus_builder/file.cc: see file.h; the system's calls are those of platform/file_calls.h.
+// corpus_builder/file.cc: see file.h; the system's calls are those of builder/file_calls.h.
 #include "corpus_builder/file.h"
 
 #include <errno.h>

@@ -316,7 +316,7 @@ class Verifier {
     }
   }
 
-  // Whoever writes ids shifts by the limit (segment/kernels/look_up.cc, Emit).
+  // Emit shifts by the limit (segment/kernels/portable_look_up.cc).
   static bool BadLimit(PathInfo info) {
     return info.exact_below > 63;
   }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """paths_test.py SOURCE: every relative link of the documents leads to a file, and to a heading of it where it names one; every path
-in backticks that begins with a folder of the tree exists. Standard library only."""
+in backticks that begins with a folder of the tree exists; and so does every source file that a comment in src names with its room.
+Standard library only."""
 
 import pathlib
 import re
@@ -39,5 +40,13 @@ for page in pages:
         pattern = re.sub("NAME|LIBRARY", "*", found.rstrip("/"))  # in recipes
         if pattern not in MADE and not any(source.glob(pattern)):
             problems.append(f"{name}: {found} is not there")
+rooms = "|".join(sorted(room.name for room in (source / "src").iterdir() if room.is_dir()))
+for file in sorted((source / "src").rglob("*.*")):
+    if file.suffix in (".h", ".cc", ".def"):
+        for comment in re.findall(r"//(.*)", file.read_text(encoding="utf-8")):
+            for found in re.findall(rf"(?<![\w/.-])((?:{rooms})/[\w/]+\.(?:h|cc|def))\b", comment):
+                paths += 1
+                if not (source / "src" / found).exists():
+                    problems.append(f"{file.relative_to(source)}: a comment names {found}, which is not there")
 print("\n".join(problems) or f"{links} links and {paths} paths of {len(pages)} pages")
 sys.exit(bool(problems) or links < 50 or paths < 100)
