@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: MIT
 """roofline.py: prints the least time that each kernel of the cross-encoder's forward can take on two devices, computed, not measured.
 
-Bytes: what each
-kernel must read from and write to device memory once (activations, weights; what is read again is taken to come from a cache). Operations:
-multiplications and additions of products. Shared memory: the bytes that attention's tiles pass through it, for each step of 64 queries and 64
-keys (gpu_handoff/crossencoder/kernels/attention_halves.inl): a tile stored once and loaded by each of four warps, twice (keys, values); scores
-as float and weights as half, written and read. A kernel takes at least as long as the slowest of the three; no launch, no tail, no clock below
-the peak is in it. Standard library only."""
+Bytes: a kernel reads from and writes to device memory once (activations, weights; a second reading is taken to come from a cache).
+Operations: multiplications and additions of products. Shared memory: the bytes that attention's tiles pass through it, for each step of 64
+queries and 64 keys (gpu_handoff/crossencoder/kernels/attention_halves.inl): a tile stored once and loaded by each of four warps, twice (keys,
+values); scores as float and weights as half, written and read. A kernel takes at least as long as the slowest of the three; no launch, no tail,
+no clock below the peak is in it. Standard library only."""
 
 ROWS, LENGTH = 100, 256  # a batch
 TOKENS = ROWS * LENGTH

@@ -237,15 +237,16 @@ def ratios_section(r):
         rows.append([row["what"], own, ratio(row, "rankfeed_sp", base_name), ratio(row, "rankfeed_sp", "whole_sentence"), "" if single else ratio(row, "rankfeed_sp_single", base_name), ratio(row, "rankfeed_hf", base_name),
                      ratio(row, "rankfeed_hf", "whole_sentence"), micro(base["p50_us"]) if "p50_us" in base else f"{base['megabytes_per_second']:.1f} MB/s",
                      f"{strength[base_name]['median'] / strength['whole_sentence']['median']:.1f}×"] + ([ratio(row, "rankfeed_sp", second[0])] if second else []))
-    return ("One thread, XLM-R vocabulary, all in one process on mimalloc; `bench_ratios` compares the ids of every text with "
-            + (f"{label}, built from its source distribution, and those of the mode `sentencepiece-0.2.1` with Debian's 0.1.97" if second else
-               "libsentencepiece (Debian's 0.1.97, so SentencePiece parity is the mode `sentencepiece-0.2.1` here)") + " before it times anything. "
-            "Median of the ratios within each round, lowest and highest round in brackets. *Whole sentence*: 64-byte trie nodes on huge pages and one search over "
-            "the sentence, the layout pplx-unigram publishes, written anew with SentencePiece's ids (`bench/whole_sentence.cc`); the last column says how much faster than "
-            f"{label} that is. *Cold*: word cache emptied, every text once, again until 100 ms are timed; *right after another engine*: one such pass, when the CPU's caches hold what that one used. *Steady stream*: of the {english['text_bytes'] / 1e6:.0f} MB of English documentation that "
-            "`bench/text_streams.py --stream english` assembles, the last quarter, in texts that differ from all before, after the other three; engines that remember nothing "
-            "encode the quarter only. *An eighth*: an eighth of the texts at a time, after the other seven. "
-            f"In rows of many texts rankfeed takes {r['texts_together']} a call (`rankfeed_encode_batch`); one column has it with one text a call.\n\n"
+    return ("One thread, XLM-R vocabulary, all engines in one process on mimalloc. `bench_ratios` compares the ids of every text before it times anything: with "
+            + (f"{label}, built from its source distribution, and those of the mode `sentencepiece-0.2.1` with Debian's 0.1.97." if second else
+               "libsentencepiece (Debian's 0.1.97, so SentencePiece parity is the mode `sentencepiece-0.2.1` here).")
+            + " Ratios are medians of those within each round, with the lowest and highest round in brackets.\n\n"
+            "* *Cold*: the word cache is emptied, and every text encoded once, again until 100 ms are timed. *Right after another engine*: one such pass, when the CPU's caches hold the other's data.\n"
+            f"* *Steady stream*: the last quarter of {english['text_bytes'] / 1e6:.0f} MB of English documentation (`bench/text_streams.py --stream english`), in texts that differ from all before, after the "
+            "other three quarters; engines without a cache encode the last quarter only. *An eighth*: an eighth of the texts at a time, after the other seven.\n"
+            "* *Whole sentence*: one search over the sentence, with 64-byte trie nodes on huge pages, the layout that pplx-unigram publishes, written anew with SentencePiece's ids (`bench/whole_sentence.cc`); "
+            f"the last column says how much faster than {label} it is.\n"
+            f"* rankfeed takes {r['texts_together']} texts a call (`rankfeed_encode_batch`); one column has it with one text a call.\n\n"
             + f"Pages of the image: {r['pages']['kind']}; best SIMD target of the CPU: {r['simd_target']}; word cache {r['cache_bytes'] >> 10} KiB, in the rows of the steady stream and of the eighth {r['stream_cache_bytes'] >> 10} KiB.\n\n"
             + table(["", "rankfeed, SentencePiece / HuggingFace parity", f"SP parity : {label}", "SP parity : whole sentence", f"SP parity, a text a call : {label}", f"HF parity : {label}", "HF parity : whole sentence",
                      label, f"whole sentence : {label}"] + ([f"SP parity : {second[1]}"] if second else []), rows)
