@@ -115,7 +115,7 @@ class Build {
   }
 
   void SetEdges() {
-    const Pruner pruner({order_, depth_, up_, suffix_, own_},
+    Pruner pruner({order_, depth_, up_, suffix_, own_},
                         std::max(1, static_cast<int32_t>(image::kPrunedLead / out_.cost_unit)));
     out_.edges.assign(2, image::kNoEdge);
     std::array<uint32_t, image::kMaxSegmentPieceChars> pieces;
@@ -177,9 +177,14 @@ class Build {
 
 }  // namespace
 
+bool AutomatonHasRoom(const Model& model) {
+  constexpr size_t kUnits = 1 << 19, kUnitsOfPiece = 3;
+  const size_t most = kUnits + kUnitsOfPiece * model.config->piece_count;
+  return model.config->id_count < image::kEdgeLiteral &&
+         model.pieces.units().size() < std::min<size_t>(most, trie::kMaxUnits);
+}
+
 Automaton BuildAutomaton(const Model& model, std::span<const uint32_t> parent) {
-  const size_t states = model.pieces.units().size() + 1;
-  if (model.config->id_count >= image::kEdgeLiteral || states > trie::kMaxUnits) return {};
   return Build(model, parent).Run();
 }
 

@@ -27,8 +27,11 @@ struct Automaton {
   double cost_unit = 0;
 };
 
-// parent: of each unit of model.pieces, 0 for the root's children. No states when the vocabulary
-// does not fit.
+// Whether the vocabulary fits and is dense enough that the work is worth its file's size
+// (SECURITY.md, Time): published ones have two or three units for each piece. O(1).
+bool AutomatonHasRoom(const Model& model);
+
+// parent: of each unit of model.pieces, 0 for the root's children. The model must have room.
 Automaton BuildAutomaton(const Model& model, std::span<const uint32_t> parent);
 
 }  // namespace rankfeed::builder

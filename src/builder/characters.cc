@@ -14,6 +14,8 @@
 // in a key plays the mark's part.
 #include "builder/characters.h"
 
+#include <algorithm>
+
 #include "base/utf8.h"
 #include "builder/piece_neighbours.h"
 
@@ -46,7 +48,9 @@ FastRoadReason Characters::Classify() {
 void Characters::FindTokenBegins() {
   for (const image::AddedToken& token : model_.added_tokens) {
     const std::string_view text = model_.text(token.normalized);
-    if ((token.flags & image::kNormalized) != 0 && !text.empty()) token_begins_ += text[0];
+    if ((token.flags & image::kNormalized) == 0 || text.empty()) continue;
+    token_begins_.Add(static_cast<uint8_t>(text[0]));  // ASCII, as segment_tables.cc asks
+    has_token_begins_ = true;
   }
 }
 
@@ -148,10 +152,11 @@ uint32_t Characters::Meaning(char32_t cp) {
   if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(WordStart(model_));
   // Only ASCII characters are looked at for such tokens (segment/normalized_tokens.h), by their codes,
   // which tell of a sign that is taken out that it was one.
-  if (!token_begins_.empty()) {
+  if (has_token_begins_) {
     const bool one = cp < 0x80 && normal.size() == 1;
+    const auto begins = [&](char byte) { return token_begins_.Has(static_cast<uint8_t>(byte)); };
     if (one ? normal != c && Vanishes(normal[0])
-            : normal.find_first_of(token_begins_) != normal.npos) {
+            : std::any_of(normal.begin(), normal.end(), begins)) {
       return image::kCharGeneralPath;
     }
   }

@@ -60,7 +60,8 @@ class Characters {
   const NormalizedCharacters& normalized_;
   ByteSet separators_;
   std::set<char32_t> symbols_;  // user-defined ones of one character
-  std::string token_begins_;
+  ByteSet token_begins_;
+  bool has_token_begins_ = false;
   std::vector<uint32_t> info_;  // by code point
   std::vector<uint16_t> expansions_;
   std::map<std::vector<uint16_t>, uint32_t> known_;  // lists of expansions_, and where they begin

@@ -213,9 +213,11 @@ class Builder {
   }
 
  private:
-  // Searches are first fit from a cursor per width class. After this many refusals the node goes to
-  // fresh units at the end: it keeps the build linear, and costs a few percent of space.
-  static constexpr uint32_t kMaxTries = 2048;
+  // Searches are first fit from a cursor per width class. After so many refusals the node goes to
+  // fresh units at the end: that keeps the build linear and costs a few percent of space. A file
+  // may be made so that each search ends there; so all searches together have so many tries at the
+  // start and so many more for each node. Published vocabularies use 60 to 100 for a node.
+  static constexpr uint32_t kMaxTries = 2048, kTriesAtStart = 1 << 22, kTriesForNode = 128;
   static constexpr size_t kFewChildren = 4;
   static constexpr uint32_t kUnitsPerLine = 64 / sizeof(trie::Unit);
 
@@ -284,10 +286,11 @@ class Builder {
     uint32_t& cursor = cursor_[std::bit_width(children.size())];
     hole_ = free_.NextFree(hole_);
     uint32_t unit = children.size() == 1 ? hole_ : free_.NextFree(cursor);
-    for (uint32_t tries = 0; unit != FreeUnits::kEnd && tries < kMaxTries; ++tries) {
+    tries_left_ += kTriesForNode;
+    const uint64_t most = std::min<uint64_t>(kMaxTries, tries_left_);
+    for (uint64_t tries = 1; unit != FreeUnits::kEnd; ++tries, --tries_left_) {
       if (unit > first && Fits(unit - first, children)) break;
-      unit = free_.next(unit);
-      if (tries + 1 == kMaxTries) unit = FreeUnits::kEnd;
+      unit = tries < most ? free_.next(unit) : FreeUnits::kEnd;
     }
     if (unit == FreeUnits::kEnd) {
       // Above the highest taken unit no child can collide; only the base may be taken.
@@ -317,6 +320,7 @@ class Builder {
   uint32_t top_ = 0;          // highest unit taken
   uint32_t cursor_[33] = {};  // by bit width of the child count
   uint32_t hole_ = 0;         // no unit of the group before it is free
+  uint64_t tries_left_ = kTriesAtStart;
 };
 
 }  // namespace

@@ -22,6 +22,12 @@ std::vector<uint32_t> Parents(std::span<const trie::Unit> units) {
   return parent;
 }
 
+template <class T>
+void SortUnique(std::vector<T>* list) {
+  std::sort(list->begin(), list->end());
+  list->erase(std::unique(list->begin(), list->end()), list->end());
+}
+
 }  // namespace
 
 PieceNeighbours FindPieceNeighbours(const Model& model) {
@@ -42,11 +48,13 @@ PieceNeighbours FindPieceNeighbours(const Model& model) {
     const uint32_t bit = image::PairBit(before, code);
     found.pairs[bit / 64] |= uint64_t{1} << bit % 64;
     const char32_t a = found.code_point[before], b = found.code_point[code];
-    if (MaybeCommon(a) || MaybeCommon(b)) found.around_ascii.insert({a, b});
+    if (MaybeCommon(a) || MaybeCommon(b)) found.around_ascii.emplace_back(a, b);
     if (std::max(a, b) >= image::kFirstCjk) {
-      found.cjk.insert({static_cast<uint16_t>(before), static_cast<uint16_t>(code)});
+      found.cjk.emplace_back(static_cast<uint16_t>(before), static_cast<uint16_t>(code));
     }
   }
+  SortUnique(&found.around_ascii);
+  SortUnique(&found.cjk);
   return found;
 }
 

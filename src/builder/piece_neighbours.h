@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -26,9 +25,9 @@ struct PieceNeighbours {
   std::vector<char32_t> code_point;  // by code
   std::vector<uint64_t> pairs;       // kSpannedPairs
   // Neighbours one of which is MaybeCommon, and by their codes those one of which is from
-  // image::kFirstCjk on.
-  std::set<std::pair<char32_t, char32_t>> around_ascii;
-  std::set<std::pair<uint16_t, uint16_t>> cjk;
+  // image::kFirstCjk on. Sorted, each once.
+  std::vector<std::pair<char32_t, char32_t>> around_ascii;
+  std::vector<std::pair<uint16_t, uint16_t>> cjk;
   bool metaspace_inside = false;  // some piece has a U+2581 behind its first character
   bool goes_on_behind_metaspace = false;  // and some a character behind a U+2581
 };

@@ -69,27 +69,31 @@ void Pruner::FindCrossing() {
 }
 
 // The least best[to] - best[from] at two places of a state, from < to.
-int32_t Pruner::LeastDifference(const Prefixes& prefix, uint32_t from, uint32_t to) const {
+int32_t Pruner::LeastDifference(const Prefixes& prefix, uint32_t from, uint32_t to) {
   int32_t least = Reach(prefix, from, to);
+  uint64_t paths = to - from;
   for (uint32_t end = from + 1; end <= to; ++end) {
     const int32_t rest = Reach(prefix, end, to);
     least = std::min(least, cross_[row_[prefix[end]] + (end - from - 1)] + rest);
     for (uint32_t q = piece_[prefix[end]]; q != 0; q = piece_[states_.suffix[q]]) {
       const uint32_t begin = end - states_.depth[q];
       if (begin >= from) break;  // the shorter ones too
+      ++paths;
       least = std::min(least, Cost(q) + rest - Reach(prefix, begin, from));
     }
   }
+  paths_left_ -= std::min(paths, paths_left_);
   return least;
 }
 
-uint32_t Pruner::Keep(uint32_t state, std::array<uint32_t, kMaxChars>* pieces) const {
+uint32_t Pruner::Keep(uint32_t state, std::array<uint32_t, kMaxChars>* pieces) {
   uint32_t all[kMaxChars], count = 0, kept = 0;
   for (uint32_t p = piece_[state]; p != 0; p = piece_[states_.suffix[p]]) all[count++] = p;
   if (count == 1) {
     (*pieces)[0] = all[0];
     return 1;
   }
+  paths_left_ += kPathsForState;
   const Prefixes prefix = PrefixesOf(state);
   const auto begin = [&](uint32_t k) {
     return uint32_t{states_.depth[state]} - states_.depth[all[k]];
@@ -101,7 +105,7 @@ uint32_t Pruner::Keep(uint32_t state, std::array<uint32_t, kMaxChars>* pieces) c
   };
   for (uint32_t p = 0; p < count; ++p) {
     bool keep = true;
-    for (uint32_t r = 0; r < count && keep; ++r) keep = r == p || !worse(p, r);
+    for (uint32_t r = 0; r < count && keep && paths_left_ != 0; ++r) keep = r == p || !worse(p, r);
     if (keep) (*pieces)[kept++] = all[p];
   }
   return kept;

@@ -41,13 +41,14 @@ class Pruner {
  public:
   static constexpr uint32_t kMaxChars = image::kMaxSegmentPieceChars;
 
-  // lead: in cost units. Every state of one character must have an edge of its own. O(states) time
-  // and memory, times the square and once the longest piece.
+  // lead: in cost units. Every state of one character must have an edge of its own. O(states) time,
+  // times the square of the longest piece, and O(states) memory, times the longest piece.
   Pruner(const PieceStates& states, int32_t lead);
 
   // Writes the pieces at the end of state that are left, longest first; returns how many, at
-  // least 1.
-  uint32_t Keep(uint32_t state, std::array<uint32_t, kMaxChars>* pieces) const;
+  // least 1. All calls together compare a bounded number of paths for each call; states beyond that
+  // keep all pieces, which makes searches slower and changes no path.
+  uint32_t Keep(uint32_t state, std::array<uint32_t, kMaxChars>* pieces);
 
  private:
   using Prefixes = std::array<uint32_t, kMaxChars + 1>;  // by characters
@@ -59,9 +60,12 @@ class Pruner {
   int32_t Reach(const Prefixes& prefix, uint32_t begin, uint32_t end) const {
     return begin == end ? 0 : reach_[row_[prefix[end]] + begin];
   }
-  int32_t LeastDifference(const Prefixes& prefix, uint32_t from, uint32_t to) const;
+  int32_t LeastDifference(const Prefixes& prefix, uint32_t from, uint32_t to);
   void FindReach();
   void FindCrossing();
+
+  // Published vocabularies compare at most 21 paths for a state.
+  static constexpr uint64_t kPathsAtStart = 1 << 22, kPathsForState = 32;
 
   const PieceStates states_;
   const int32_t lead_;
@@ -72,6 +76,7 @@ class Pruner {
   // By state x and k: the least that the end of x costs more than the place k + 1 characters before
   // it, when the path to it ends in a piece that is longer than x.
   std::vector<int32_t> cross_;
+  uint64_t paths_left_ = kPathsAtStart;
 };
 
 }  // namespace rankfeed::builder

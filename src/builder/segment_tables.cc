@@ -147,6 +147,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   if (!NormalizedTokensCanBeFound(model)) {
     return OffTheFastRoad{FastRoadReason::kNormalizedAddedTokens};
   }
+  if (!AutomatonHasRoom(model)) return OffTheFastRoad{FastRoadReason::kManyPieces};
   PieceNeighbours neighbours = FindPieceNeighbours(model);
   if (pipeline.whole) {
     // The U+2581 between two words has to be known, or it would join the unknowns around it.
@@ -181,7 +182,6 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   }
   const Boundaries boundaries = FindBoundaries(model, pipeline, neighbours, keys, normalized, &characters);
   Automaton automaton = BuildAutomaton(model, neighbours.parent);
-  if (automaton.states.empty()) return OffTheFastRoad{FastRoadReason::kManyPieces};
   return MakeSections(model, pipeline, characters, boundaries, std::move(neighbours),
                       std::move(automaton));
 }

@@ -81,7 +81,7 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
     case FastRoadReason::kManyCharacters:
       return "more distinct characters than the fast road has codes for";
     case FastRoadReason::kManyPieces:
-      return "more pieces than the automaton has room for";
+      return "more or longer pieces than the automaton has room for";
     case FastRoadReason::kMetaspaceNoPiece:
       return "U+2581 is no piece, nor an unescaped space";
     case FastRoadReason::kMetaspaceInsidePieces:

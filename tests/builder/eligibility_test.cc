@@ -373,7 +373,24 @@ TEST(Eligibility, SentencePiece) {
          FastRoadReason::kMetaspaceNoPiece);
 }
 
-// Those of kManyCharacters and kManyPieces take vocabularies of 65,518 characters and 2^24 units.
+// Pieces of 16 characters, each of which shares but a few with others.
+TEST(Eligibility, PiecesOfTooManyCharactersTogether) {
+  const auto file = [](int count) {
+    sp_test::ModelProto m;
+    m.AddSpecials();
+    m.Add("\u2581", -2);
+    for (int i = 0; i < count; ++i) {
+      std::string piece(16, 'a');
+      for (int k = 0, rest = i; k < 4; ++k, rest /= 26) piece[k] = static_cast<char>('a' + rest % 26);
+      m.Add(piece, -3);
+    }
+    return sp_test::Serialize(m);
+  };
+  Expect(file(30000), FastRoadReason::kNone);
+  Expect(file(60000), FastRoadReason::kManyPieces);
+}
+
+// That of kManyCharacters takes a vocabulary of 65,518 characters.
 TEST(Eligibility, EveryReasonHasAFileAndAName) {
   if (testing::GTEST_FLAG(filter) != "*") GTEST_SKIP() << "other tests were left out";
   for (uint32_t number = 0; number <= image::kLastFastRoadReason; ++number) {
@@ -383,8 +400,7 @@ TEST(Eligibility, EveryReasonHasAFileAndAName) {
       continue;
     }
     EXPECT_EQ(*image::FastRoadReasonName(reason) == '\0', reason == FastRoadReason::kNone);
-    const bool large =
-        reason == FastRoadReason::kManyCharacters || reason == FastRoadReason::kManyPieces;
+    const bool large = reason == FastRoadReason::kManyCharacters;
     EXPECT_NE(seen.contains(reason), large) << image::FastRoadReasonName(reason);
   }
 }

@@ -19,7 +19,7 @@
 namespace rankfeed {
 namespace {
 
-constexpr size_t kSizes[] = {64 << 10, kSanitized ? 1 << 20 : 4 << 20};
+constexpr size_t kSizes[] = {64 << 10, 1 << 20, kSanitized ? 1 << 20 : 4 << 20};
 
 // Bytes of the image, 0 when the file is refused.
 uint64_t Load(const std::string& file) {

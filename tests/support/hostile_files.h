@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "general/sp_model_proto.h"
 #include "support/base64.h"
 #include "normalize/charsmap_builder.h"
@@ -111,6 +112,36 @@ inline std::string WithVocab(size_t size, const std::function<std::string(size_t
   Json json;
   json.vocab += "," + List(size, [&](size_t i) { return "[\"" + piece(i) + "\",-1]"; });
   return json.Text();
+}
+
+// A number from 0 up to below; the same for the same i.
+inline uint32_t Spread(size_t i, uint32_t below) {
+  i = (i ^ i >> 15) * 0x9e3779b97f4a7c15u;
+  i = (i ^ i >> 29) * 0xbf58476d1ce4e5b9u;
+  return static_cast<uint32_t>((i >> 32) * below >> 32);
+}
+
+inline std::string Utf8(char32_t code_point) {
+  char bytes[4];
+  return std::string(bytes, utf8::Encode(code_point, bytes));
+}
+// One of 30,000 characters of East Asia.
+inline std::string Wide(size_t i) {
+  constexpr size_t kIdeographs = 20000, kSyllables = 10000;
+  i %= kIdeographs + kSyllables;
+  return Utf8(static_cast<char32_t>(i < kIdeographs ? 0x4e00 + i : 0xac00 + i - kIdeographs));
+}
+
+// A pipeline of the fast road with a vocabulary: ASCII characters, then piece(i), "text",score, up to
+// size.
+inline Json OnFastRoad(size_t size, const std::function<std::string(size_t)>& piece) {
+  Json json;
+  json.pre_tokenizer = R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always"})";
+  for (char c = '!'; c <= '~'; ++c) {
+    if (c != '"' && c != '\\') json.vocab += std::string(",[\"") + c + "\",-3]";
+  }
+  for (size_t i = 0; json.vocab.size() < size; ++i) json.vocab += ",[\"" + piece(i) + "]";
+  return json;
 }
 
 inline std::string WithAdded(size_t size, const std::string& normalizer, bool normalized,
@@ -249,6 +280,57 @@ inline const std::vector<HostileFile>& HostileJson() {
        }},
       {"one long added token that is normalized",
        [](size_t n) { return WithAdded(1, kNfkc, true, same(std::string(n, 'x'))); }},
+      {"normalized added tokens that pieces spell, and a charsmap",
+       [](size_t n) {
+         Json json = OnFastRoad(0, short_name);
+         json.normalizer = R"({"type":"Precompiled","precompiled_charsmap":")" +
+                           Base64(SharedCharsmap(2, 16)) + R"("})";
+         json.added = List(n, [](size_t i) { return Added("zz" + Name(i), true); });
+         return json.Text();
+       }},
+      {"pieces of signs between other characters",
+       [](size_t n) {
+         return OnFastRoad(n, [](size_t i) {
+                  std::string text;
+                  for (size_t k = 7 * i; k < 7 * i + 7; ++k) {
+                    text += "!#$%&()*+,-./:;<=>?@[]^_"[Spread(k, 24)];
+                    text += Utf8(0x80 + Spread(3 * k + 1, 0x780));
+                  }
+                  return text + "\",-5";
+                })
+             .Text();
+       }},
+      {"pieces in which no two characters meet again",
+       [](size_t n) {
+         return OnFastRoad(n, [](size_t i) {
+                  std::string text;
+                  for (size_t k = 15 * i; k < 15 * i + 15; ++k) text += Wide(Spread(k, 3000));
+                  return text + "\",-5";
+                })
+             .Text();
+       }},
+      {"pieces that end in many others",
+       [](size_t n) {
+         return OnFastRoad(n, [](size_t i) {
+                  const std::string run(std::min<size_t>(i + 1, 14), 'a');
+                  if (i < 14) return run + "\",-" + std::to_string(5 * (i + 1) + i % 3);
+                  return Wide(i % 20000) + Wide(20000 + i / 20000) + run + "\",-90";
+                })
+             .Text();
+       }},
+      {"pieces that find no room in the trie",
+       [](size_t n) {
+         // The rarest character goes on from where frequent ones took all places before its own.
+         const size_t chains = std::min<size_t>(n / 80 + 1, 30000);
+         return OnFastRoad(n, [chains](size_t i) {
+                  if (i < chains) return Wide(i) + "\",-1";
+                  if (i < 2 * chains) return Wide(i - chains) + "A\",-1";
+                  const size_t at = i - 2 * chains;
+                  return Wide(at % chains) + "A" + Utf8(0x100 + static_cast<char32_t>(at / chains)) +
+                         Repeat("ž", 26) + "\",1e-9";
+                })
+             .Text();
+       }},
       {"template items",
        [](size_t n) {
          Json json;
