@@ -1,17 +1,34 @@
-# rankfeed_add_test(NAME SOURCES... [LIBRARIES ...] [LABELS ...] [TIMEOUT s] [COST s])
+# rankfeed_add_test(NAME SOURCES... [OPTIMIZED] [LIBRARIES ...] [LABELS ...] [TIMEOUT s] [COST s])
 # One GoogleTest executable, registered with ctest as one test (start-up is dearer than the cases).
 # With several at once ctest begins with the dearest: COST is for those that would run alone at the end.
+# OPTIMIZED: the test works itself as much as what it tests, as those do that have a reference inside.
 # Every test sees where real inputs are through the environment variable RANKFEED_SHARED_DATA and
 # the source tree through RANKFEED_SOURCE_DIR.
 find_package(GTest REQUIRED)
 
+# rankfeed_long(SLICE TESTS...) moves tests of the calling directory to the long suite, which
+# `ctest --preset long` runs before a release, in the slice that `-L long-SLICE` names; docs/tests.md says
+# why each test is there and what guards the same promise in every run. Names that no test has are ignored,
+# because a configuration without some package has fewer tests.
+function(rankfeed_long slice)
+  foreach(name IN LISTS ARGN)
+    if(TEST ${name})
+      set_property(TEST ${name} APPEND PROPERTY LABELS long long-${slice})
+    endif()
+  endforeach()
+endfunction()
+
 function(rankfeed_add_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT;COST" "LIBRARIES;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "OPTIMIZED" "TIMEOUT;COST" "LIBRARIES;LABELS" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE rankfeed_flags ${arg_LIBRARIES} GTest::gtest GTest::gtest_main
                         Threads::Threads)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                              ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/gpu_handoff)
+  # What a test itself does is little beside what it calls; without optimization it compiles in half the time.
+  if(NOT arg_OPTIMIZED AND NOT RANKFEED_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)

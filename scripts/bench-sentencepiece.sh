@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Makes .sentencepiece/libbench_sentencepiece.so, the newest SentencePiece for bench_ratios and bench_forms: the release
 # that bench/sentencepiece/requirements.txt pins, from its source distribution (pip), built with Debian's Abseil and
-# Protobuf (scripts/install-deps.sh test). A stamp makes a second run return at once.
+# Protobuf (scripts/install-deps.sh long). A stamp makes a second run return at once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that rankfeed needs (Debian 12 names).
 #   scripts/install-deps.sh build   library, builder and command line
-#   scripts/install-deps.sh test    the same, and everything the tests and benchmarks need
+#   scripts/install-deps.sh test    the same, and what scripts/test.sh and the benchmarks need
+#   scripts/install-deps.sh long    the same, and what only the long suite needs (ctest --preset long)
 # When every package is already there it returns at once: no root, no network.
 set -euo pipefail
 
 usage() {
-  sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 
@@ -27,16 +28,18 @@ build_packages=(
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   libsentencepiece-dev sentencepiece # the oracle, linked and as a command
-  libabsl-dev libprotobuf-dev protobuf-compiler # what the newest SentencePiece is built with, for the benchmarks
-  wrk                                # load on rankfeed serve
-  dpkg-dev lintian                   # dpkg-shlibdeps, for the Debian packages; what Debian says of them
-  doxygen                            # API documentation
-  g++-aarch64-linux-gnu qemu-user    # the runtime on 64-bit Arm
   clang libclang-rt-14-dev           # second compiler, libFuzzer
   binutils                           # nm: symbol checks
   hipcc libamdhip64-dev              # HIP backend: compiled, needs no device
   linux-perf                         # perf stat: what the counters are compared with
   valgrind                           # instruction counts: the gate and its planted regression
+)
+long_packages=(
+  libabsl-dev libprotobuf-dev protobuf-compiler # what the newest SentencePiece is built with, for the benchmarks
+  wrk                                # load on rankfeed serve
+  dpkg-dev lintian                   # dpkg-shlibdeps, for the Debian packages; what Debian says of them
+  doxygen                            # API documentation
+  g++-aarch64-linux-gnu qemu-user    # the runtime on 64-bit Arm
   chromium                           # draws the audit report
   rustc cargo golang-go              # the C API from Rust and Go, the crates of bindings/rust
 )
@@ -44,6 +47,7 @@ test_packages=(
 case "${1-}" in
   build) wanted=("${build_packages[@]}") ;;
   test) wanted=("${build_packages[@]}" "${test_packages[@]}") ;;
+  long) wanted=("${build_packages[@]}" "${test_packages[@]}" "${long_packages[@]}") ;;
   *) usage ;;
 esac
 

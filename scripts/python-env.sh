@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Creates .venv and .venv-sp-0.2.1 with the wheels of tests/requirements.txt and
-# tests/requirements-sp-0.2.1.txt: the references that the tests compare with; and .venv-examples with
-# those of tests/requirements-examples.txt, .venv-clients with those of tests/requirements-clients.txt, .venv-packages with
-# those of tests/requirements-packages.txt. A stamp with the checksum of that file makes a second run return at once.
+# tests/requirements-sp-0.2.1.txt, the references that the tests compare with, and .venv-examples with
+# those of tests/requirements-examples.txt. A stamp with the checksum of that file makes a second run return at once.
+#   scripts/python-env.sh long     .venv-clients and .venv-packages too: clients of the service and readers of packages,
+#                                  for the long suite
 #   scripts/python-env.sh ray      .venv-ray too, for the long test of pretokenizing on Ray
 #   scripts/python-env.sh hf       .venv-hf too, for the long test of wrapped tokenizers in torch's programs
 set -euo pipefail
@@ -28,9 +29,11 @@ make_env() {
 make_env .venv tests/requirements.txt "numpy, sentencepiece, tokenizers" --no-deps
 make_env .venv-sp-0.2.1 tests/requirements-sp-0.2.1.txt "numpy, sentencepiece" --no-deps
 make_env .venv-examples tests/requirements-examples.txt "mypy, numpy, onnxruntime, pandas, pyarrow, transformers"
-make_env .venv-clients tests/requirements-clients.txt "cohere, infinity_client, langchain_cohere, openapi_spec_validator"
-make_env .venv-packages tests/requirements-packages.txt "auditwheel, conan, spdx_tools"
 case ${1-} in
+  long)
+    make_env .venv-clients tests/requirements-clients.txt "cohere, infinity_client, langchain_cohere, openapi_spec_validator"
+    make_env .venv-packages tests/requirements-packages.txt "auditwheel, conan, spdx_tools"
+    ;;
   ray) make_env .venv-ray tests/requirements-ray.txt "datasets, ray.data" ;;
   hf) make_env .venv-hf tests/requirements-hf.txt "datasets, sentence_transformers, torch" ;;
 esac

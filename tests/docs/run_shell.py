@@ -53,7 +53,7 @@ ELSEWHERE = {
     "cmake --build --preset clang": "preset:clang",
     "cmake --preset fuzz": "preset:fuzz",
     "cmake --build --preset fuzz": "preset:fuzz",
-    "cmake --preset asan-ubsan": "preset:asan-ubsan",
+    "cmake --preset checked": "preset:checked",
     "cmake --build build-fuzz-asan": "target:rankfeed_fuzz",
     "fuzz/run.py": "file:fuzz/run.py",
     "fuzz/worst_text.py": "test:worst_text_test",

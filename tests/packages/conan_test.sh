@@ -3,7 +3,7 @@
 # the source tree, and its test_package finds it, encodes a text and compares the ids.
 set -euo pipefail
 conan=$1 source=$2 work=$3
-[[ -x $conan ]] || { echo "SKIPPED: no $conan (scripts/python-env.sh makes it)"; exit 77; }
+[[ -x $conan ]] || { echo "SKIPPED: no $conan (scripts/python-env.sh long makes it)"; exit 77; }
 rm -rf "$work"
 mkdir -p "$work"
 export CONAN_HOME=$work/home

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 
 namespace rankfeed {
 
@@ -22,6 +23,11 @@ inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
+
+// Whether tests that sample in every run go through everything: the long suite sets RANKFEED_SWEEP.
+inline bool SweepsAll() {
+  return std::getenv("RANKFEED_SWEEP") != nullptr;
+}
 
 // Repetitions of a randomized test: a twentieth under a sanitizer, where each costs about that
 // much more.
