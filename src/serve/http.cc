@@ -11,6 +11,8 @@
 #include <ctime>
 #include <list>
 
+#include "serve/framing.h"
+
 namespace rankfeed::serve {
 
 namespace asio = boost::asio;
@@ -77,10 +79,6 @@ struct ChargedBody {
 
 std::string_view View(beast::string_view text) {
   return {text.data(), text.size()};
-}
-
-std::string_view PathOf(std::string_view target) {
-  return target.substr(0, target.find_first_of("?#"));
 }
 
 const char* Reason(int status) {
@@ -214,12 +212,7 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
   // One request. False when the connection ends.
   asio::awaitable<bool> Turn() {
     error_code error;
-    if (buffer_.size() == 0) {
-      ReleaseBuffer();
-      co_await socket_.async_wait(tcp::socket::wait_read,
-                                  asio::redirect_error(asio::use_awaitable, error));
-      if (error || interrupted_) co_return false;
-    }
+    if (!co_await Begun()) co_return false;
     const Clock::time_point arrival = Clock::now();
     Enter(Phase::kHead, owner_->options_.head);
     buffer_.reserve(kHeadBuffer);
@@ -232,18 +225,22 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
     if (aborted_) co_return false;
     if (error) co_return co_await HeadFailed(parser, error);
 
-    const std::string_view target = View(parser.get().target());
-    Head head{View(parser.get().method_string()),
-              PathOf(target),
+    const unsigned version = parser.get().version();
+    const std::string_view method = View(parser.get().method_string());
+    const std::optional<std::string> path = PathOf(method, View(parser.get().target()));
+    if (!BodyIsFramed(parser.get(), version)) {
+      co_return co_await Refuse(Fault::kFraming, path.value_or(""), &parser);
+    }
+    if (!path || !HostIsOne(parser.get(), version)) {
+      co_return co_await Refuse(Fault::kBadRequest, path.value_or(""), &parser);
+    }
+    Head head{method,
+              *path,
               View(parser.get()[http::field::authorization]),
               View(parser.get()[http::field::content_encoding]),
               View(parser.get()[http::field::accept]),
               View(parser.get()["X-Deadline-Ms"]),
               !parser.is_done()};
-    if (parser.get().version() < 10 ||
-        (parser.get().version() >= 11 && parser.get().count(http::field::host) != 1)) {
-      co_return co_await Refuse(Fault::kBadRequest, head.path);
-    }
     Clock::time_point deadline = arrival + owner_->options_.request;
     if (auto refused = owner_->application_->Admit(head, arrival, &deadline)) {
       refused->close |= head.has_body;  // what follows is not read
@@ -262,13 +259,39 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
     co_return co_await Answer(std::move(response), &parser);
   }
 
+  // Waits for the first byte of a request, without memory for it. Takes empty lines before it, which
+  // old clients send after a body (RFC 9112, 2.2). False when none comes.
+  asio::awaitable<bool> Begun() {
+    for (size_t taken = 0;; taken += 2) {
+      const char* const data = static_cast<const char*>(buffer_.data().data());
+      if (buffer_.size() >= 2 && data[0] == '\r' && data[1] == '\n') {
+        if (taken >= owner_->options_.max_head_bytes) {
+          co_return co_await Refuse(Fault::kHeadTooLarge, {});
+        }
+        buffer_.consume(2);
+        continue;
+      }
+      if (buffer_.size() >= 2 || (buffer_.size() == 1 && data[0] != '\r')) co_return true;
+      if (buffer_.size() == 0) ReleaseBuffer();
+      error_code error;
+      co_await socket_.async_wait(tcp::socket::wait_read,
+                                  asio::redirect_error(asio::use_awaitable, error));
+      if (error || interrupted_) co_return false;
+      const size_t read =
+          co_await socket_.async_read_some(buffer_.prepare(kHeadBuffer - 1),
+                                           asio::redirect_error(asio::use_awaitable, error));
+      if (error || interrupted_) co_return false;
+      buffer_.commit(read);
+    }
+  }
+
   // False: it was refused, or the client is gone.
   asio::awaitable<bool> ReadBody(Parser* parser, std::string_view path,
                                  Clock::time_point deadline) {
     error_code error;
     EnterUntil(Phase::kBody, deadline);
     const beast::string_view expect = parser->get()[http::field::expect];
-    if (!expect.empty()) {
+    if (!expect.empty() && parser->get().version() >= 11) {
       if (!beast::iequals(expect, "100-continue")) {
         (void)co_await Refuse(Fault::kExpectation, path);
         co_return false;
@@ -303,7 +326,9 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
       co_return co_await Refuse(Fault::kHeadTooLarge, {});
     }
     if (error == http::error::body_limit) {
-      co_return co_await Refuse(Fault::kBodyTooLarge, PathOf(View(parser.get().target())));
+      co_return co_await Refuse(
+          Fault::kBodyTooLarge,
+          PathOf(View(parser.get().method_string()), View(parser.get().target())).value_or(""));
     }
     if (error == asio::error::operation_aborted) {
       co_return co_await Refuse(owner_->draining_ ? Fault::kDraining : Fault::kTimeout, {});
@@ -315,10 +340,11 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
     co_return false;
   }
 
-  asio::awaitable<bool> Refuse(Fault fault, std::string_view path) {
+  // parser: of a head that was read.
+  asio::awaitable<bool> Refuse(Fault fault, std::string_view path, const Parser* parser = nullptr) {
     Response response = owner_->application_->Refuse(fault, path);
     response.close = true;
-    co_return co_await Answer(std::move(response), nullptr);
+    co_return co_await Answer(std::move(response), parser);
   }
 
   // The application's answer, which may come from another thread.

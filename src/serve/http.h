@@ -74,7 +74,7 @@ class Body {
 
 // The head of a request, as far as applications look at it. Views end with Admit.
 struct Head {
-  std::string_view method, path;  // path: without the query
+  std::string_view method, path;  // path: as PathOf in framing.h makes it
   std::string_view authorization, content_encoding, accept, deadline_ms;
   bool has_body = false;
 };
@@ -96,6 +96,7 @@ struct Response {
 // Faults that end a request before the application sees it.
 enum class Fault {
   kBadRequest,    // 400: no HTTP
+  kFraming,       // 400: a head that leaves open where the body ends
   kHeadTooLarge,  // 431
   kBodyTooLarge,  // 413
   kTimeout,       // 408: head or body

@@ -6,15 +6,12 @@
 
 #include <algorithm>
 
+#include "serve/framing.h"
+
 namespace rankfeed::serve {
 namespace {
 
 constexpr size_t kStep = 64 << 10;
-
-bool Same(std::string_view a, std::string_view lower) {
-  return std::equal(a.begin(), a.end(), lower.begin(), lower.end(),
-                    [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
-}
 
 Inflated InflateZlib(std::string_view bytes, uint64_t limit, std::string* out) {
   z_stream z{};
@@ -52,15 +49,15 @@ Inflated InflateZlib(std::string_view bytes, uint64_t limit, std::string* out) {
 }  // namespace
 
 bool KnownEncoding(std::string_view encoding) {
-  return encoding.empty() || Same(encoding, "identity") || Same(encoding, "gzip") ||
-         Same(encoding, "x-gzip") || Same(encoding, "deflate");
+  return encoding.empty() || SameWord(encoding, "identity") || SameWord(encoding, "gzip") ||
+         SameWord(encoding, "x-gzip") || SameWord(encoding, "deflate");
 }
 
 Inflated Inflate(std::string_view encoding, std::string_view bytes, uint64_t limit,
                  std::string* out) {
   out->clear();
   if (!KnownEncoding(encoding)) return Inflated::kUnknownEncoding;
-  if (encoding.empty() || Same(encoding, "identity")) {
+  if (encoding.empty() || SameWord(encoding, "identity")) {
     if (bytes.size() > limit) return Inflated::kTooLarge;
     out->assign(bytes);
     return Inflated::kOk;

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "rankfeed/version.h"
+#include "serve/framing.h"
 #include "serve/inflate.h"
 
 namespace rankfeed::serve {
@@ -44,6 +45,14 @@ bool SameSecret(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+// The key of a field Authorization: the scheme in any case, white space, the key (RFC 9110, 11.4).
+std::string_view BearerKey(std::string_view authorization) {
+  const size_t end = std::min(authorization.find_first_of(" \t"), authorization.size());
+  if (!SameWord(authorization.substr(0, end), "bearer")) return {};
+  const size_t begin = authorization.find_first_not_of(" \t", end);
+  return begin == authorization.npos ? std::string_view() : authorization.substr(begin);
+}
+
 Response JsonResponse(std::string body) {
   Response out;
   out.content_type = kJson;
@@ -70,21 +79,21 @@ std::optional<Response> Service::Admit(const Head& head, Clock::time_point arriv
     return ProblemResponse(dialect, {kind, std::move(message)});
   };
   const bool post = IsPost(head.path, admin_), get = IsGet(head.path);
-  if (!post && !get) return refuse(Kind::kNoRoute, fmt::format("there is no {}", head.path));
-  if (head.method != "POST" && head.method != "GET" && head.method != "HEAD") {
-    return refuse(Kind::kMethod, fmt::format("{} is not a method of {}", head.method, head.path));
-  }
-  if ((head.method == "POST") != post) {
-    Response out =
-        refuse(Kind::kMethod, fmt::format("{} takes {}", head.path, post ? "POST" : "GET"));
-    out.fields += post ? "Allow: POST\r\n" : "Allow: GET, HEAD\r\n";
+  const bool options = head.method == "OPTIONS", all = head.path == "*";
+  if (!post && !get && !all)
+    return refuse(Kind::kNoRoute, fmt::format("there is no {}", head.path));
+  if (options || !(post ? head.method == "POST" : head.method == "GET" || head.method == "HEAD")) {
+    Response out = options ? Response()
+                           : refuse(Kind::kMethod, fmt::format("{} is not a method of {}",
+                                                               head.method, head.path));
+    out.fields += all    ? "Allow: GET, HEAD, POST, OPTIONS\r\n"
+                  : post ? "Allow: POST, OPTIONS\r\n"
+                         : "Allow: GET, HEAD, OPTIONS\r\n";
     return out;
   }
   const std::string& key = state_->options.api_key;
-  constexpr std::string_view kBearer = "Bearer ";
   if (!admin_ && !key.empty() && NeedsKey(head.path) &&
-      (!head.authorization.starts_with(kBearer) ||
-       !SameSecret(head.authorization.substr(kBearer.size()), key))) {
+      !SameSecret(BearerKey(head.authorization), key)) {
     return refuse(Kind::kUnauthorized,
                   "the header Authorization: Bearer KEY is missing or has another key");
   }
@@ -114,6 +123,11 @@ Response Service::Refuse(Fault fault, std::string_view path) {
   Problem problem{Kind::kMalformed, "this is no HTTP/1.1 request"};
   switch (fault) {
     case Fault::kBadRequest:
+      break;
+    case Fault::kFraming:
+      problem.message =
+          "Transfer-Encoding may only be one chunked, of HTTP/1.1 and without Content-Length, which "
+          "is one number";
       break;
     case Fault::kHeadTooLarge:
       problem = {Kind::kHeadTooLarge,

@@ -229,7 +229,8 @@ class Limits(unittest.TestCase):
                 status, answer, fields = server.call("POST", "/v2/rerank", {}, {"Authorization": key} if key else {})
                 self.assertEqual((status, list(answer)), (401, ["message"]), key)
                 self.assertEqual(fields["WWW-Authenticate"], "Bearer")
-            self.assertEqual(server.post("/rerank", BODY, Authorization="Bearer secret")[0], 200)
+            for key in ("Bearer secret", "bearer secret", "BEARER secret ", "Bearer   secret", "Bearer \tsecret"):  # litellm#14001
+                self.assertEqual(server.post("/rerank", BODY, Authorization=key)[0], 200, key)
             self.assertEqual(server.call("GET", "/health")[0], 200)
             self.assertEqual(server.call("GET", "/info")[0], 401)
         finally:
