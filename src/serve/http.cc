@@ -194,7 +194,10 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
       owner_->counts_.timed_out += phase_ != Phase::kLinger && phase_ != Phase::kIdle;
       Interrupt();
     } else if (owner_->draining_) {
-      if (phase_ == Phase::kIdle && now >= owner_->drain_begin_ + kGrace) Interrupt();
+      error_code ignored;
+      const auto since = std::max(owner_->drain_begin_, since_);
+      if (phase_ == Phase::kIdle && now >= since + kGrace && socket_.available(ignored) == 0)
+        Interrupt();
       if (phase_ != Phase::kWork && now >= owner_->DrainEnd()) Interrupt();
     }
   }
@@ -273,10 +276,12 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
       }
       if (buffer_.size() >= 2 || (buffer_.size() == 1 && data[0] != '\r')) co_return true;
       if (buffer_.size() == 0) ReleaseBuffer();
-      error_code error;
+      error_code error, ignored;
       co_await socket_.async_wait(tcp::socket::wait_read,
                                   asio::redirect_error(asio::use_awaitable, error));
-      if (error || interrupted_) co_return false;
+      // Bytes that came in the moment of an interruption are a request all the same.
+      if ((error || interrupted_) && socket_.available(ignored) == 0) co_return false;
+      interrupted_ = false;
       const size_t read =
           co_await socket_.async_read_some(buffer_.prepare(kHeadBuffer - 1),
                                            asio::redirect_error(asio::use_awaitable, error));
@@ -474,7 +479,8 @@ asio::awaitable<void> Listener::Impl::Accept() {
     error_code error;
     tcp::socket socket(io_);
     co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
-    if (!acceptor_.is_open()) co_return;
+    // A connection may have come in the moment in which the acceptor was closed.
+    if (error && !acceptor_.is_open()) co_return;
     if (error) {  // out of descriptors, most likely: those that wait longest go
       (void)MakeRoom();
       pause_.expires_after(std::chrono::milliseconds(20));

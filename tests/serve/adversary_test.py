@@ -10,6 +10,7 @@ import json
 import signal
 import socket
 import sys
+import threading
 import time
 import unittest
 import zlib
@@ -20,6 +21,7 @@ from server_process import Server
 RANKFEED = sys.argv[1]
 BODY = {"query": "What do pandas eat?", "texts": ["Bamboo.", "A car."]}
 MEBIBYTE = 1 << 20
+DRAINS = 6
 
 raise_descriptors()
 
@@ -298,6 +300,39 @@ class Limits(unittest.TestCase):
         self.assertEqual(status, 0, rest)
         self.assertLess(took, 10)
         self.assertIn("drained: 9 answered", rest)
+
+    def test_drain_while_clients_connect(self):
+        """Every request of a connection that was made is answered, also in the moment in which the listener closes."""
+        made, lost = [0], []
+
+        def ask(server):
+            while True:
+                try:
+                    client = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+                except OSError:  # the listener is closed
+                    return
+                with client:
+                    made[0] += 1
+                    try:
+                        client.sendall(b"GET /ping HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                        answer = client.recv(1000)
+                    except OSError as error:
+                        answer = repr(error).encode()
+                    if not answer.startswith(b"HTTP/1.1 "):
+                        lost.append(answer)
+        for _ in range(DRAINS):
+            server = Server(RANKFEED, (), ["--workers", 1])
+            self.addCleanup(server.process.kill)
+            clients = [threading.Thread(target=ask, args=(server,)) for _ in range(8)]
+            for client in clients:
+                client.start()
+            time.sleep(0.1)
+            status = server.stop()[1]
+            for client in clients:
+                client.join()
+            self.assertEqual(status, 0)
+        self.assertEqual(lost, [], f"of {made[0]}")
+        self.assertGreater(made[0], 100 * DRAINS)
 
 
 if __name__ == "__main__":
