@@ -419,27 +419,15 @@ std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
   } else if (stages == 2) {  // what most published files have
     pre_tokenizer = R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},)" +
                     DrawMetaspace(in, first_allowed) + "]}";
-  } else if (stages == 3 && in.OneIn(2)) {  // as DeBERTa's that split at punctuation, or digits
+  } else if (stages == 3 && in.OneIn(2)) {  // as DeBERTa's that split at punctuation
     static const char* const kBesideSigns[] = {
         R"({"type":"Punctuation","behavior":"Isolated"},)",
-        R"({"type":"Punctuation","behavior":"Contiguous"},)",
-        R"({"type":"Punctuation","behavior":"MergedWithPrevious"},)",
-        R"({"type":"Punctuation","behavior":"MergedWithNext"},)",
-        R"({"type":"Punctuation","behavior":"Removed"},)",
-        R"({"type":"Split","pattern":{"String":"1"},"behavior":"Removed","invert":false},)",
-        R"({"type":"Digits","individual_digits":true},)",
-        R"({"type":"Digits","individual_digits":false},)",
-        R"({"type":"Whitespace"},)",
-        R"({"type":"Split","pattern":{"String":"a"},"behavior":"Contiguous","invert":false},)",
-        R"({"type":"Split","pattern":{"String":"\u0301"},"behavior":"MergedWithNext","invert":true},)",
-        R"({"type":"WhitespaceSplit"},{"type":"Digits","individual_digits":false},)",
-        R"({"type":"Digits","individual_digits":true},{"type":"Punctuation","behavior":"Isolated"},)",
-        R"({"type":"Digits","individual_digits":false},{"type":"Punctuation","behavior":"Isolated"},)",
-        R"({"type":"Punctuation","behavior":"Contiguous"},{"type":"Digits","individual_digits":false},)",
-        R"({"type":"Whitespace"},{"type":"Digits","individual_digits":true},)"};
+        R"({"type":"WhitespaceSplit"},{"type":"Punctuation","behavior":"Isolated"},)",
+        R"({"type":"Punctuation","behavior":"Isolated"},{"type":"Punctuation","behavior":"Isolated"},)",
+        R"({"type":"Digits","individual_digits":true},{"type":"Punctuation","behavior":"Isolated"},)"};
     const bool runs = !in.OneIn(4);
     std::string signs = in.Pick(kBesideSigns);
-    if (in.OneIn(4)) signs += DrawSplit(in) + ",";
+    if (in.OneIn(8)) signs += DrawSplit(in) + ",";
     pre_tokenizer = R"({"type":"Sequence","pretokenizers":[)" + signs +
                     DrawMetaspace(in, first_allowed && !runs) + "]}";
     if (runs) normalizer = BeforeRuns(normalizer);

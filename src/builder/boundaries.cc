@@ -115,25 +115,12 @@ class Finder {
 
 }  // namespace
 
-std::optional<ByteSet> AsciiSigns(const Model& model, const Pipeline& pipeline,
-                                  const Characters& characters) {
+std::optional<ByteSet> AsciiSigns(const Model& model, const Characters& characters) {
   ByteSet signs;
   for (uint8_t b = 0; b < 128; ++b) {
-    const uint32_t kinds = image::SignKinds(b, model.props[b], pipeline.rules, pipeline.sign);
-    if (kinds == 0) continue;
-    uint32_t info = characters.info(b);
-    // One that is taken out has a list that says so.
-    const bool vanishes = image::SignVanishes(kinds, pipeline.rules) && !characters.Changes(b);
-    if (vanishes) info &= ~(image::kCharExpands | image::kCharSpace);
-    if (Stays(info)) {
-      // A letter that becomes another character is none.
-      if (!characters.Changes(b)) signs.Add(b);
-      continue;
-    }
-    // Of a control character that changes its list says what it becomes.
-    const bool control = b < 0x20 || b == 0x7f;
-    const bool changes = (info & (image::kCharExpands | image::kCharSpace)) != 0;
-    if (!control || !changes) return std::nullopt;
+    if ((model.props[b] & image::kPunctuationProp) == 0) continue;
+    if (!Stays(characters.info(b))) return std::nullopt;
+    signs.Add(b);
   }
   return signs;
 }
@@ -142,8 +129,8 @@ Boundaries FindBoundaries(const Model& model, const Pipeline& pipeline,
                           const PieceNeighbours& neighbours, const CharsmapKeys& keys,
                           const NormalizedCharacters& normalized, Characters* characters) {
   Boundaries found;
-  found.common = (pipeline.rules & image::kSigns) != 0
-                     ? AsciiSigns(model, pipeline, *characters).value_or(ByteSet{})
+  found.common = (pipeline.rules & image::kPunctuationIsWord) != 0
+                     ? AsciiSigns(model, *characters).value_or(ByteSet{})
                      : CommonBytes(model, neighbours, *characters);
   const Finder finder(model, pipeline, neighbours, keys, normalized, found.common, *characters);
   for (char32_t cp = 0; cp < 0x110000; ++cp) {

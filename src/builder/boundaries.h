@@ -23,8 +23,7 @@ struct Boundaries {
 
 // Where words end beside signs, the common bytes are those of ASCII, and segments end where words
 // do. Nothing if one of them is not itself, whatever comes before it.
-std::optional<ByteSet> AsciiSigns(const Model& model, const Pipeline& pipeline,
-                                  const Characters& characters);
+std::optional<ByteSet> AsciiSigns(const Model& model, const Characters& characters);
 
 // Sets kCharNoBoundary of characters. O(characters).
 Boundaries FindBoundaries(const Model& model, const Pipeline& pipeline,

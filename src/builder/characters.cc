@@ -99,22 +99,13 @@ std::string_view Characters::Normalized(char32_t cp, char (&room)[4]) const {
   return symbols_.contains(cp) ? c : keys_.Normalized(c);
 }
 
-bool Characters::Changes(char32_t cp) const {
-  char room[4], own[4];
-  return Normalized(cp, room) != std::string_view(own, utf8::Encode(cp, own));
-}
-
 bool Characters::WhiteSpace(char32_t cp) const {
   return model_.props.present() && (model_.props[cp] & image::kWhiteSpace) != 0;
 }
 
-uint32_t Characters::SignKinds(char32_t cp) const {
-  if ((pipeline_.rules & image::kSigns) == 0) return 0;
-  return image::SignKinds(cp, model_.props[cp], pipeline_.rules, pipeline_.sign);
-}
-
-bool Characters::Vanishes(char32_t cp) const {
-  return image::SignVanishes(SignKinds(cp), pipeline_.rules);
+bool Characters::IsSign(char32_t cp) const {
+  return (pipeline_.rules & image::kPunctuationIsWord) != 0 &&
+         (model_.props[cp] & image::kPunctuationProp) != 0;
 }
 
 uint32_t Characters::GraphemeOf(char32_t cp) const {
@@ -150,15 +141,10 @@ uint32_t Characters::Meaning(char32_t cp) {
   const bool separator = cp < 0x80 && separators_.Has(static_cast<uint8_t>(cp));
   constexpr uint32_t kMakeWords = image::kEverySpaceIsWord | image::kSpaceBeforeSignIsWord;
   if (separator && (pipeline_.rules & kMakeWords) != 0) return CharOf(WordStart(model_));
-  // Only ASCII characters are looked at for such tokens (segment/normalized_tokens.h), by their codes,
-  // which tell of a sign that is taken out that it was one.
-  if (has_token_begins_) {
-    const bool one = cp < 0x80 && normal.size() == 1;
+  // Only ASCII characters are looked at for such tokens (segment/normalized_tokens.h).
+  if (has_token_begins_ && !(cp < 0x80 && normal.size() == 1)) {
     const auto begins = [&](char byte) { return token_begins_.Has(static_cast<uint8_t>(byte)); };
-    if (one ? normal != c && Vanishes(normal[0])
-            : std::any_of(normal.begin(), normal.end(), begins)) {
-      return image::kCharGeneralPath;
-    }
+    if (std::any_of(normal.begin(), normal.end(), begins)) return image::kCharGeneralPath;
   }
   // Next to other white space it is part of a run.
   if (!pipeline_.sentencepiece && normalized_.JoinsRuns(cp)) {
@@ -169,8 +155,8 @@ uint32_t Characters::Meaning(char32_t cp) {
   if (!pipeline_.sentencepiece && WhiteSpace(cp) && pipeline_.words == Words::kSplitAtWhiteSpace) {
     return image::kCharSpace;
   }
-  // ASCII's are common bytes, of which the table of segments must know those that vanish.
-  if ((cp >= 0x80 && SignKinds(cp) != 0) || Vanishes(cp)) return Expansion(cp, normal);
+  // Signs of ASCII are common bytes.
+  if (cp >= 0x80 && IsSign(cp)) return Expansion(cp, normal);
   return CharOf(cp);
 }
 
@@ -190,12 +176,11 @@ uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
         (!pipeline_.sentencepiece && WhiteSpace(out.code_point))) {
       return image::kCharGeneralPath;
     }
-    if (const uint32_t kinds = SignKinds(out.code_point); kinds != 0) {
-      list.push_back(static_cast<uint16_t>(image::kSign - image::SignRun(kinds, pipeline_.rules)));
+    if (IsSign(out.code_point)) {
+      list.push_back(image::kSign);
       spaces = true;
     }
-    const char32_t left = Vanishes(out.code_point) ? WordStart(model_) : out.code_point;
-    list.push_back(static_cast<uint16_t>(CodeOf(left)));
+    list.push_back(static_cast<uint16_t>(CodeOf(out.code_point)));
   }
   // ASCII bytes that change are lists, so that no common byte is one of them (boundaries.cc), but
   // for letters, which never are.

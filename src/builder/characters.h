@@ -33,8 +33,6 @@ class Characters {
   uint32_t info(char32_t cp) const { return info_[cp]; }  // image::CharInfo
   const std::vector<uint32_t>& info() const { return info_; }
   const std::vector<uint16_t>& expansions() const { return expansions_; }
-  // Whether it does not stay what it is on its own.
-  bool Changes(char32_t cp) const;
   void Forbid(char32_t cp) { info_[cp] |= image::kCharNoBoundary; }
 
  private:
@@ -43,8 +41,7 @@ class Characters {
   image::FastRoadReason ClassifySeparator(uint8_t byte);
   std::string_view Normalized(char32_t cp, char (&room)[4]) const;
   bool WhiteSpace(char32_t cp) const;
-  uint32_t SignKinds(char32_t cp) const;  // image::SignKinds
-  bool Vanishes(char32_t cp) const;       // a sign that is taken out
+  bool IsSign(char32_t cp) const;
   uint32_t GraphemeOf(char32_t cp) const;
   bool BreaksClusters(char32_t cp) const;
   uint32_t CodeOf(char32_t cp) const;

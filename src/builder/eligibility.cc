@@ -2,10 +2,9 @@
 // builder/eligibility.cc: see eligibility.h.
 //
 // Eligible are SentencePiece models with a space, U+2581 mostly, in front of words or behind them,
-// and HuggingFace pipelines that make a U+2581 of every space: Metaspace, with split perhaps behind
-// WhitespaceSplit, and behind what ends words beside signs: Punctuation, Digits, Whitespace and a
-// Split on one character; or a Replace at the end of the normalizer. A Split that never finds its pattern
-// is no part of a pipeline. No piece holds a U+2581 but at its front, or at its end where words end
+// and HuggingFace pipelines that make a U+2581 of every space: Metaspace, with split perhaps after
+// WhitespaceSplit, and after Punctuation that isolates; or a Replace at the end of the normalizer. A
+// Split that never finds its pattern is no part of a pipeline. No piece holds a U+2581 but at its front, or at its end where words end
 // with one, or words are searched one by one anyway. What the normalizer may do is in
 // normalized_characters.h.
 #include "builder/eligibility.h"
@@ -37,7 +36,7 @@ FastRoadReason ClassifyPieces(const Model& model) {
   if (model.config->max_piece_chars > image::kMaxSegmentPieceChars) {
     return FastRoadReason::kLongPieces;
   }
-  if (model.config->code_count + 1 >= image::kLeastSign) return FastRoadReason::kManyCharacters;
+  if (model.config->code_count + 1 >= image::kSign) return FastRoadReason::kManyCharacters;
   return model.codes[WordStart(model)] == 0 ? FastRoadReason::kMetaspaceNoPiece
                                             : FastRoadReason::kNone;
 }
@@ -92,96 +91,9 @@ bool NeverSplits(const Model& model, const Step& step) {
          });
 }
 
-// The same of matches as of what is between them: that is one match, and so is each sign.
-uint32_t Inverted(uint32_t behavior) {
-  switch (behavior) {
-    case image::kMergedWithPrevious:
-      return image::kMergedWithNext;
-    case image::kMergedWithNext:
-      return image::kMergedWithPrevious;
-    default:
-      return behavior;
-  }
-}
-
-// Where a step that matches signs ends words beside them.
-uint32_t EndsOf(uint32_t behavior) {
-  switch (behavior) {
-    case image::kRemoved:
-    case image::kIsolated:
-    case image::kContiguous:
-      return image::kEndsBeforeSign | image::kEndsBehindSign;
-    case image::kMergedWithPrevious:
-      return image::kEndsBehindSign;
-    case image::kMergedWithNext:
-      return image::kEndsBeforeSign;
-    default:
-      return 0;
-  }
-}
-
-// The one character that a Split looks for, if it may be a sign; 0 otherwise. What that is in spaces
-// and U+2581 is not told by what normalized characters are.
-char32_t OneSign(const Model& model, const Step& step) {
-  const std::string_view pattern = model.text(step.a);
-  if (pattern.empty()) return 0;
-  const utf8::Decoded c = utf8::Decode(pattern, 0);
-  const bool space = c.code_point == kMetaspace || (model.props[c.code_point] & image::kWhiteSpace) != 0;
-  return c.size == pattern.size() && !space ? c.code_point : 0;
-}
-
-// What a step says of signs, image::SegmentRule; 0 for another step.
-uint32_t SignRules(const Model& model, const Step& step) {
-  uint32_t signs = 0, behavior = image::kContiguous;
-  switch (Op{step.op}) {
-    case Op::kPunctuation:
-      signs = image::kSignsArePunctuation;
-      behavior = step.arg0;
-      break;
-    case Op::kDigits:
-      signs = image::kSignsAreDigits;
-      if (step.arg0 != 0) behavior = image::kIsolated;
-      break;
-    case Op::kWhitespace:
-      signs = image::kSignsAreNoWords;
-      break;
-    case Op::kSplitString:
-      if (OneSign(model, step) == 0) return 0;
-      signs = image::kSignIsCharacter;
-      behavior = step.arg0;
-      if (step.arg1 != 0) {  // all but the signs are matches
-        if (behavior == image::kRemoved) return 0;
-        behavior = Inverted(behavior);
-      }
-      break;
-    default:
-      return 0;
-  }
-  const uint32_t runs = behavior == image::kContiguous ? signs << image::kSignRunShift : 0;
-  const uint32_t vanish = behavior == image::kRemoved ? signs << image::kSignVanishShift : 0;
-  return signs | EndsOf(behavior) | runs | vanish;
-}
-
-// What two steps say together: a word ends where either ends one, and so do signs of a kind that
-// only one of them has in runs. 0 where signs of one kind have other sides that words end at than
-// those of another.
-uint32_t Together(uint32_t first, uint32_t second) {
-  const bool same_kind = ((first ^ second) & image::kSigns) == 0;
-  const bool same_ends = ((first ^ second) & image::kEndsAtSigns) == 0;
-  if (first != 0 && !same_kind && !same_ends) return 0;
-  const auto alone = [](uint32_t rules) {
-    return (rules & image::kSigns) << image::kSignRunShift & ~rules;
-  };
-  return (first | second) & ~(alone(first) | alone(second));
-}
-
-// Of a Split its sign. False if there is another one already.
-bool SetSign(const Model& model, const Step& step, Pipeline* pipeline) {
-  if (step.op != static_cast<uint32_t>(Op::kSplitString)) return true;
-  const char32_t sign = OneSign(model, step);
-  const bool other = pipeline->sign != 0 && pipeline->sign != sign;
-  pipeline->sign = sign;
-  return !other;
+// Whether a step makes a word of each punctuation character.
+bool IsolatesPunctuation(const Step& step) {
+  return step.op == static_cast<uint32_t>(Op::kPunctuation) && step.arg0 == image::kIsolated;
 }
 
 std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
@@ -189,8 +101,7 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
   for (const Step& step : model.normalizer) {
     pipeline.precompiled |= step.op == static_cast<uint32_t>(Op::kPrecompiled);
   }
-  const Step *metaspace = nullptr, *at_signs = nullptr;
-  uint32_t sign_rules = 0;
+  const Step *metaspace = nullptr, *punctuation = nullptr;
   pipeline.words = Words::kTrailing;
   bool splits = false;
   for (const Step& step : model.pre_tokenizer) {
@@ -199,14 +110,8 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
     const bool first = &step == model.pre_tokenizer.data();
     if (first && step.op == static_cast<uint32_t>(Op::kWhitespaceSplit)) {
       pipeline.words = Words::kSplitAtWhiteSpace;
-    } else if (const uint32_t rules = SignRules(model, step);
-               metaspace == nullptr && rules != 0 && Together(sign_rules, rules) != 0 &&
-               SetSign(model, step, &pipeline)) {
-      sign_rules = Together(sign_rules, rules);
-      at_signs = &step;
-      if (step.op == static_cast<uint32_t>(Op::kWhitespace)) {
-        pipeline.words = Words::kSplitAtWhiteSpace;
-      }
+    } else if (metaspace == nullptr && IsolatesPunctuation(step)) {
+      punctuation = &step;
     } else if (metaspace == nullptr && step.op == static_cast<uint32_t>(Op::kMetaspace) &&
                model.text(step.a) == kMetaspaceBytes) {
       metaspace = &step;
@@ -225,16 +130,14 @@ std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
   // Each part of a stretch would begin with a U+2581, or none; or there would be one part.
   const bool drops_spaces = pipeline.words == Words::kSplitAtWhiteSpace;
   const bool each_word = pipeline.rules == 0 && !pipeline.whole && !replaces;
-  if (drops_spaces && at_signs == nullptr && !each_word) {
+  if (drops_spaces && punctuation == nullptr && !each_word) {
     return OffTheFastRoad{FastRoadReason::kPreTokenizer, metaspace->op};
   }
-  if (at_signs == nullptr) return pipeline;
+  if (punctuation == nullptr) return pipeline;
   // Words that begin without a U+2581 are not told from what comes before them.
-  if (!each_word) return OffTheFastRoad{FastRoadReason::kPreTokenizer, at_signs->op};
-  pipeline.rules = sign_rules;
-  if (!drops_spaces && (sign_rules & image::kEndsBeforeSign) != 0) {
-    pipeline.rules |= image::kSpaceBeforeSignIsWord;
-  }
+  if (!each_word) return OffTheFastRoad{FastRoadReason::kPreTokenizer, punctuation->op};
+  pipeline.rules = image::kPunctuationIsWord;
+  if (!drops_spaces) pipeline.rules |= image::kSpaceBeforeSignIsWord;
   return pipeline;
 }
 

@@ -31,7 +31,6 @@ struct Pipeline {
   bool precompiled = false;  // it has a charsmap
   Words words = Words::kSplitAtWhiteSpace;
   uint32_t rules = 0;  // image::SegmentRule
-  char32_t sign = 0;   // with image::kSignIsCharacter
 };
 
 struct OffTheFastRoad {

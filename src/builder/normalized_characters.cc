@@ -468,7 +468,7 @@ OffTheFastRoad NormalizedCharacters::SettleSpaces(Pipeline* pipeline) {
   if (pipeline->words == Words::kSplitAtWhiteSpace) {
     pipeline->rules |= image::kSpaceHasNoOffsets;
     // In front of a sign that U+2581 would be a word.
-    if (to_metaspace && (pipeline->rules & image::kSigns) != 0) return Because(*collapse);
+    if (to_metaspace && (pipeline->rules & image::kPunctuationIsWord) != 0) return Because(*collapse);
     if (to_metaspace) pipeline->rules |= image::kNoOffsets;  // but that has those of the spaces
     return to_metaspace ? SettleMetaspaces() : OffTheFastRoad{};  // however many spaces there are
   }

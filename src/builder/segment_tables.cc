@@ -80,16 +80,8 @@ bool SymbolsAreTheirCharacters(const Model& model, const Characters& characters)
   return true;
 }
 
-OffTheFastRoad BecauseOfSigns(const Pipeline& pipeline) {
-  const bool punctuation = (pipeline.rules & image::kSignsArePunctuation) != 0;
-  const bool digits = (pipeline.rules & image::kSignsAreDigits) != 0;
-  const bool words = (pipeline.rules & image::kSignsAreNoWords) != 0;
-  const image::Op op = punctuation ? image::Op::kPunctuation
-                       : digits    ? image::Op::kDigits
-                       : words     ? image::Op::kWhitespace
-                                   : image::Op::kSplitString;
-  return {FastRoadReason::kPreTokenizer, static_cast<uint32_t>(op)};
-}
+constexpr OffTheFastRoad kPunctuation{FastRoadReason::kPreTokenizer,
+                                      static_cast<uint32_t>(image::Op::kPunctuation)};
 
 std::vector<uint8_t> IdCodes(const Model& model) {
   std::vector<uint8_t> codes(model.config->id_count, 0);
@@ -107,7 +99,6 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
   SpanTable spans = MakeSpanTable(model, neighbours, automaton);
   image::SegmentConfig config{};
   config.rules = pipeline.rules;
-  config.sign = pipeline.sign;
   config.table_bits = segments.bits;
   config.space_code = model.codes[WordStart(model)];
   config.span_bits = spans.bits;
@@ -166,10 +157,10 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
     const OffTheFastRoad off = normalized.Compose(&pipeline);
     if (off.reason != FastRoadReason::kNone) return off;
   }
-  const bool has_signs = (pipeline.rules & image::kSigns) != 0;
+  const bool has_signs = (pipeline.rules & image::kPunctuationIsWord) != 0;
   // What a late Strip takes off the begin of a stretch would be a word in front of a sign.
   constexpr uint32_t kWithoutSigns = image::kEverySpaceIsWord | image::kDropsOtherLeft;
-  if (has_signs && (pipeline.rules & kWithoutSigns) != 0) return BecauseOfSigns(pipeline);
+  if (has_signs && (pipeline.rules & kWithoutSigns) != 0) return kPunctuation;
   Characters characters(model, pipeline, keys, normalized);
   if (const FastRoadReason reason = characters.Classify(); reason != FastRoadReason::kNone) {
     return OffTheFastRoad{reason};
@@ -177,9 +168,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   if (!SymbolsAreTheirCharacters(model, characters)) {
     return OffTheFastRoad{FastRoadReason::kUserDefinedSymbols};
   }
-  if (has_signs && !AsciiSigns(model, pipeline, characters).has_value()) {
-    return BecauseOfSigns(pipeline);
-  }
+  if (has_signs && !AsciiSigns(model, characters).has_value()) return kPunctuation;
   const Boundaries boundaries = FindBoundaries(model, pipeline, neighbours, keys, normalized, &characters);
   Automaton automaton = BuildAutomaton(model, neighbours.parent);
   return MakeSections(model, pipeline, characters, boundaries, std::move(neighbours),

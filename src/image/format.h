@@ -14,7 +14,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 18;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 19;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;   // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -171,45 +171,19 @@ enum SegmentRule : uint32_t {
   // such an end take the general path.
   kDropsOtherLeft = 1 << 11,
   kDropsOtherRight = 1 << 12,
-  // Words end beside signs, each of them where the rules below say so. Signs are punctuation,
-  // digits (whatever is numeric), all that is neither of \w nor white space, or one character, or
-  // of several of these kinds. The common bytes are those of ASCII; of other characters kExpansions
-  // says so. Not with kEverySpaceIsWord.
-  kSignsArePunctuation = 1 << 13,
-  kSignsAreDigits = 1 << 14,
-  kSignsAreNoWords = 1 << 15,
-  kSignIsCharacter = 1 << 16,  // SegmentConfig::sign
-  // Signs in a row are one word where they are of the same kinds and all of those are in runs.
-  kPunctuationInRuns = kSignsArePunctuation << 4,
-  kDigitsInRuns = kSignsAreDigits << 4,
-  kNoWordsInRuns = kSignsAreNoWords << 4,
-  kCharacterInRuns = kSignIsCharacter << 4,
-  // Where words end: between another character and a sign, a sign and another character; with both
-  // kinds may be in runs. Between two signs one ends but in a run. A U+2581 stands before what
-  // follows.
-  kEndsBeforeSign = 1 << 21,
-  kEndsBehindSign = 1 << 22,
-  // With kEndsBeforeSign: spaces before a sign make a word of one U+2581.
-  kSpaceBeforeSignIsWord = 1 << 23,
+  // Each punctuation character, a sign, is a word of its own, with a U+2581 before it. The common
+  // bytes are the signs of ASCII; kExpansions says which other characters become signs. Not with
+  // kEverySpaceIsWord.
+  kPunctuationIsWord = 1 << 13,
+  // With that: spaces before a sign make a word of one U+2581.
+  kSpaceBeforeSignIsWord = 1 << 14,
   // SentencePiece's treat_whitespace_as_suffix: a U+2581 stands behind a word instead, and a text
   // ends one unless kPrependsNever. Separators that follow others, or nothing, are the empty words.
-  kSpaceEndsWord = 1 << 24,
-  // Signs of such a kind are taken out: words end beside them as beside signs that are words, and no
-  // token comes of them. Not with signs in runs.
-  kPunctuationVanishes = kSignsArePunctuation << 12,
-  kDigitsVanish = kSignsAreDigits << 12,
-  kNoWordsVanish = kSignsAreNoWords << 12,
-  kCharacterVanishes = kSignIsCharacter << 12,
+  kSpaceEndsWord = 1 << 15,
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
-inline constexpr uint32_t kSigns =
-    kSignsArePunctuation | kSignsAreDigits | kSignsAreNoWords | kSignIsCharacter;
-inline constexpr uint32_t kSignKindShift = 13, kSignRunShift = 4, kSignVanishShift = 12;
-inline constexpr uint32_t kSignsInRuns = kSigns << kSignRunShift;
-inline constexpr uint32_t kSignsVanish = kSigns << kSignVanishShift;
-inline constexpr uint32_t kEndsAtSigns = kEndsBeforeSign | kEndsBehindSign;
-inline constexpr uint32_t kSegmentRules = (1 << 29) - 1;
+inline constexpr uint32_t kSegmentRules = (1 << 16) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;
@@ -219,7 +193,7 @@ struct SegmentConfig {
   uint32_t root_base;
   double cost_unit;  // of costs (builder/automaton.cc), a power of two, kMaxCostUnit at most
   uint32_t span_bits;
-  uint32_t sign;  // a code point, with kSignIsCharacter
+  uint32_t reserved;
   // ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
   // and digits, or signs) and the letters. No piece spans a common byte and a letter.
   uint8_t separators[16], common[16], letters[16];
@@ -357,17 +331,14 @@ constexpr uint32_t SpanHash(uint32_t codes, uint32_t span_bits) {
 // What a raw character means inside a word.
 // Longer replacements go through the normalizer; the longest of published charsmaps is U+FDFA's, of 18.
 inline constexpr uint32_t kMaxExpansionCodes = 24;
-// Before the code of a sign in a list; less SignRun for one that may be in a run. Above any code.
-inline constexpr uint16_t kSign = 0xffff, kLeastSign = kSign - (kSigns >> kSignKindShift);
-constexpr bool MarksSign(uint32_t code) {
-  return code >= kLeastSign;
-}
+// Stands before the code of a sign in a list. Above any code.
+inline constexpr uint16_t kSign = 0xffff;
 // Code points of up to three bytes are looked up in kCharInfo at once.
 inline constexpr uint32_t kBasicBlocks = 0x10000 >> 8;
 enum CharInfo : uint32_t {
   kCharCodeMask = 0xffff,  // character code, or with kCharExpands an index into kExpansions
   // Normalizes, on its own, to the codes of that list; with kCharSpace too, a 0 in it is a space,
-  // and behind what MarksSign comes the code of a sign, or of U+2581 for one that is taken out.
+  // and the code after kSign is that of a sign.
   kCharExpands = 1 << 16,
   kCharNormalizes = 1 << 17,  // its segment must go through the normalizer
   // Its text must take the general path; with a code, only where the character is at an end of its
@@ -403,25 +374,6 @@ enum UnicodeProp : uint16_t {
   kNumeric = 1 << 8,        // char::is_numeric
   kCombiningMark = 1 << 9,  // unicode-normalization-alignments is_combining_mark
 };
-// Of the kinds of signs in the rules those that a character of those properties is of; 0: it is no
-// sign. one: SegmentConfig::sign.
-constexpr uint32_t SignKinds(char32_t c, uint32_t props, uint32_t segment_rules, char32_t one) {
-  uint32_t kinds = 0;
-  if ((props & kPunctuationProp) != 0) kinds |= kSignsArePunctuation;
-  if ((props & kNumeric) != 0) kinds |= kSignsAreDigits;
-  if ((props & (kWord | kWhiteSpace)) == 0) kinds |= kSignsAreNoWords;
-  if (c == one) kinds |= kSignIsCharacter;
-  return kinds & segment_rules;
-}
-// Of a sign of those kinds: signs of one run have the same number. 0: each of them is a word.
-constexpr uint8_t SignRun(uint32_t kinds, uint32_t segment_rules) {
-  const bool in_runs = (~segment_rules & kinds << kSignRunShift) == 0;
-  return static_cast<uint8_t>(in_runs ? kinds >> kSignKindShift : 0);
-}
-// Whether a sign of those kinds is taken out, as each step of a pipeline sees what the others left.
-constexpr bool SignVanishes(uint32_t kinds, uint32_t segment_rules) {
-  return (segment_rules & kinds << kSignVanishShift) != 0;
-}
 
 // UAX #29 Grapheme_Cluster_Break, refined so that one value per code point also answers
 // Extended_Pictographic (GB11) and Indic_Conjunct_Break (GB9c). Fewer classes are not exact, not

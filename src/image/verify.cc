@@ -341,14 +341,9 @@ class Verifier {
             SectionId::kSegmentTable);
     Require(w.space_code != 0 && w.space_code < codes, SectionId::kSegmentConfig);
     Require((w.rules & ~kSegmentRules) == 0, SectionId::kSegmentConfig);
-    const bool signs = (w.rules & kSigns) != 0;
+    const bool signs = (w.rules & kPunctuationIsWord) != 0;
     const bool may_have_signs = m_.huggingface() && (w.rules & kEverySpaceIsWord) == 0;
     Require(!signs || may_have_signs, SectionId::kSegmentConfig);
-    const bool may_be_in_runs = (w.rules & kEndsAtSigns) == kEndsAtSigns;
-    Require((w.rules & (kSignsInRuns | kSignsVanish)) == 0 || may_be_in_runs,
-            SectionId::kSegmentConfig);
-    const uint32_t vanishing = (w.rules & kSignsVanish) >> kSignVanishShift;
-    Require((vanishing & (~w.rules | w.rules >> kSignRunShift)) == 0, SectionId::kSegmentConfig);
     const bool space_ends_word = (w.rules & kSpaceEndsWord) != 0;
     Require(!space_ends_word || !m_.huggingface(), SectionId::kSegmentConfig);
     Require(m_.config->unk_id < m_.config->id_count, SectionId::kConfig);
@@ -420,7 +415,7 @@ class Verifier {
 
   void CharInfos() {
     const uint32_t codes = m_.config->code_count;
-    const bool signs = (m_.segment.config->rules & kSigns) != 0;
+    const bool signs = (m_.segment.config->rules & kPunctuationIsWord) != 0;
     for (uint32_t block = 0; block < kBasicBlocks; ++block) {
       if (m_.segment.char_info.blocks[block] != block)
         Require(false, SectionId::kCharInfoBlocks, block);
@@ -439,9 +434,9 @@ class Verifier {
         bool is_sign = false;  // of the next code
         for (uint32_t k = 1; good && k <= count; ++k) {
           const uint32_t code = m_.segment.expansions[index + k];
-          good = MarksSign(code) ? signs && spaces && k < count && !is_sign
-                                 : code <= codes && (code != 0 || (spaces && !is_sign));
-          is_sign = MarksSign(code);
+          good = code == kSign ? signs && spaces && k < count && !is_sign
+                               : code <= codes && (code != 0 || (spaces && !is_sign));
+          is_sign = code == kSign;
         }
       }
       if (!good) Require(false, SectionId::kCharInfo, i);

@@ -208,9 +208,7 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
   ExpandedWords* const words =
-      (info & image::kCharSpace) != 0 && skip == 0 && !space_ends_word_ && in_run_ == 0
-          ? &WordsOf(list)
-          : nullptr;
+      (info & image::kCharSpace) != 0 && skip == 0 && !space_ends_word_ ? &WordsOf(list) : nullptr;
   if (words == nullptr || !KeepsAll(*words)) {
     return AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
   }
@@ -222,7 +220,7 @@ inline SpanDecoder::ExpandedWords& SpanDecoder::WordsOf(const uint16_t* list) {
   if (words_[last_words_].list == list) return words_[last_words_];
   last_words_ ^= 1;
   if (words_[last_words_].list != list) {
-    words_[last_words_].Read(list, metaspace_, signs_.isolated());
+    words_[last_words_].Read(list, metaspace_);
     knows_words_ = words_[last_words_ ^ 1].three != 0;
   }
   return words_[last_words_];
@@ -232,7 +230,8 @@ inline SpanDecoder::ExpandedWords& SpanDecoder::WordsOf(const uint16_t* list) {
 // it is appended before, as that depends on what came.
 inline void SpanDecoder::AppendWords(ExpandedWords* words, const char* text, uint32_t before,
                                      uint32_t group_end) {
-  const uint32_t begun = words->begins[0] == 0 && BeginSign(0);
+  const uint32_t begun = words->begins[0] == 0;
+  if (begun != 0) BeginSign();
   run_.size -= begun;
   std::memcpy(run_.codes + run_.size, words->codes, sizeof(words->codes));
   if (!has_words_) BeginWords();
@@ -270,7 +269,7 @@ inline bool SpanDecoder::AppendWordsAgain(std::string_view segment, size_t* at,
   if (words == nullptr) return false;
   const uint32_t info = words->info;
   if ((info & image::JoiningMarks(run_.previous)) != 0 || IsJoined(segment, *at + 3, info) ||
-      cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words) || in_run_ != 0) {
+      cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words)) {
     return false;
   }
   if (groups_.known()) NoteSpace(text);
@@ -285,19 +284,18 @@ void SpanDecoder::BeginWords() {
   std::fill_n(scratch_.same, PathSearch::kCapacity, kNotSame);
 }
 
-void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space, bool isolated_signs) {
+void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
   list = from++;
   first = kNotSame;
   three = size = count = 0;
   // begun: the last word, of which there is no more than a U+2581.
   bool begun = false, any_space = false;
   for (uint32_t i = 0, end = ExpansionCount(list); i < end; ++i) {
-    const bool sign = image::MarksSign(from[i]);
+    const bool sign = from[i] == image::kSign;
     spaced = from[i] == 0;
     any_space |= spaced;
-    // One that may be empty; a space before a sign may be a word. No word comes of some signs.
-    const bool unknown = sign ? !isolated_signs || any_space || i + 1 == end || from[i + 1] == space
-                              : spaced && (i == 0 || begun);
+    // One that may be empty; a space before a sign may be a word.
+    const bool unknown = sign ? any_space || i + 1 == end : spaced && (i == 0 || begun);
     if (unknown || size + 3 > std::size(codes)) {
       count = 0;
       return;
@@ -319,8 +317,10 @@ void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space, bool
 void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
                               uint32_t before, uint32_t group_end) {
   if (signs_.any()) [[unlikely]] {
-    const bool signs = std::any_of(elements.begin() + skip, elements.end(), image::MarksSign);
-    if (signs || in_run_ != 0) return AddBesideSigns(elements, text, skip, before, group_end);
+    const auto begin = elements.begin() + skip;
+    if (std::find(begin, elements.end(), image::kSign) != elements.end()) {
+      return AddBesideSigns(elements, text, skip, before, group_end);
+    }
   }
   if (space_ends_word_) [[unlikely]]
     return AddBehindWords(elements, text, skip, before, group_end);
@@ -395,7 +395,6 @@ Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
   cursor->last = run_.codes[run_.open() - 1];
   if (!space_ends_word_) cursor->word_start = !open.empty() && BeginsWord(open);
   cursor->spaced = signs_.any() && trailing_space_;
-  cursor->in_run = open.empty() || !BeginsWord(open) ? in_run_ : 0;
   run_.size = run_.open();
   return {Kind::kFull};
 }
@@ -421,7 +420,6 @@ Outcome SpanDecoder::FullOfOne(std::string_view segment, size_t at, Cursor* curs
   cursor->last = run_.codes[run_.size - 1];
   cursor->word_start &= space_ends_word_;
   cursor->spaced = false;
-  cursor->in_run = in_run_;
   return {Kind::kFull};
 }
 
@@ -438,9 +436,8 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   previous = image::kCharUnknown;  // the U+2581 before it may be
   if (cursor->at != 0) previous |= InfoBefore(segment, cursor->at);
   trailing_space_ = cursor->spaced;
-  in_run_ = cursor->in_run;
   behind_sign_ = 0;
-  spaces_ = word_first_ = depends_ = joins_run_ = needs_before_ = false;
+  spaces_ = word_first_ = depends_ = needs_before_ = false;
   front_ = cursor->at == 0 && cursor->skip == 0;
   at_front_ = front_ && front_vanishes_ && before_ == kNoByte;
   if (room() < 2 * kCharRoom) return Full(segment, cursor->at, cursor);
@@ -466,7 +463,6 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   if (space_ends_word_) [[unlikely]]
     return EndSegment(cursor->word_start);
   if (LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
-  if (signs_.in_runs() && JoinsRuns(segment)) return Outcome::General(RANKFEED_REASON_CONTEXT);
   Close();
   return {};
 }
@@ -531,8 +527,6 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
     const Outcome outcome = SpecialChar(segment, c, info, &pos, cursor);
     after_special = true;
     if (outcome.kind != Kind::kSearch) return outcome;
-    if (in_run_ != 0) [[unlikely]]
-      EndRunBefore(segment, pos);
   }
   return {};
 }
@@ -616,7 +610,6 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     previous = info | image::kCharUnknown;
     if (space_ends_word_) EndWord();
     Close();
-    in_run_ = 0;
     Open(true, text + c.size);
     spaces_ = true;
     trailing_space_ = !every_space_;

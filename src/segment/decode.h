@@ -42,9 +42,7 @@ struct Cursor {
   bool word_start = false;
   // And that for a space, where it makes a word in front of a sign.
   bool spaced = false;
-  uint8_t in_run = 0;  // SpanDecoder::in_run_
-  // Bytes of the segment that were found to be all signs of ASCII, or none.
-  uint32_t alike_begin = 0, alike_end = 0;
+  uint32_t no_sign_begin = 0, no_sign_end = 0;  // bytes of the segment that hold no sign of ASCII
 };
 
 // What becomes of a segment that was not found, or of a batch of them.
@@ -187,7 +185,7 @@ class SpanDecoder {
   size_t AppendAscii(std::string_view segment, size_t at);
   // Where words end beside signs (decode_signs.cc).
   Outcome DecodeBesideSigns(std::string_view segment, size_t pos, Cursor* cursor);
-  Outcome DecodeSigns(std::string_view segment, size_t* at, Cursor* cursor);
+  Outcome DecodeSign(std::string_view segment, size_t* at, Cursor* cursor);
   // Whether a group ends behind a character of that info, if one may begin with the next. What
   // vanishes is not known to end one.
   bool EndsGroup(uint32_t info) const {
@@ -195,20 +193,18 @@ class SpanDecoder {
     return (info & image::kCharExpands) == 0 ||
            ExpansionCount(run_.expansions + (info & image::kCharCodeMask)) != 0;
   }
-  size_t EndOfAlike(std::string_view segment, size_t at, Cursor* cursor) const;
+  size_t NextSign(std::string_view segment, size_t at, Cursor* cursor) const;
   Outcome JoinedSign(std::string_view segment, size_t* at, Cursor* cursor);
-  bool BeginSign(uint8_t run) { return BehindWordOfSign() || BeginSignBehind(run); }
+  void BeginSign() {
+    if (!BehindWordOfSign()) BeginSignBehind();
+  }
   // Whether the open span is the U+2581 behind a sign that is a word.
   bool BehindWordOfSign() const {
-    return signs_.isolated() && run_.count != first_count_ && !trailing_space_ &&
+    return run_.count != first_count_ && !trailing_space_ &&
            run_.size == run_.open() + 1 && run_.codes[run_.open()] == metaspace_;
   }
-  bool BeginSignBehind(uint8_t run);
-  bool AddSign(uint32_t code, uint8_t run);
+  void BeginSignBehind();
   void AddWordOfSign(uint32_t code);
-  void EndRun();
-  void EndRunBefore(std::string_view segment, size_t at);
-  bool JoinsRuns(std::string_view segment);
   uint32_t InfoBefore(std::string_view segment, size_t at) const;
   bool StandsApart(std::string_view segment, size_t at, uint32_t info);
   bool EndsApart(int neighbour, uint32_t drops) const;
@@ -263,10 +259,6 @@ class SpanDecoder {
     const uint32_t code = model_.codes[c];
     return code != 0 ? code : model_.config->code_count;
   }
-  // What stands behind the mark of a sign: that, or the code of U+2581 where the sign is taken out.
-  uint16_t CodeOfSign(char32_t c) const {
-    return signs_.Vanishes(c) ? metaspace_ : static_cast<uint16_t>(CodeOf(c));
-  }
   rankfeed_reason NotNormalizable(std::string_view rest) const;
 
   // What one of the last two characters became that become several words, or isolated signs: a text
@@ -280,7 +272,7 @@ class SpanDecoder {
     uint16_t begins[image::kMaxExpansionCodes] = {};  // where those are
     uint32_t first = kNotSame;     // span of the batch between the first two of those, if any
     uint32_t three = 0, info = 0;  // its bytes if it has three, and CharInfo
-    void Read(const uint16_t* list, uint16_t space, bool isolated_signs);
+    void Read(const uint16_t* list, uint16_t space);
   };
 
   // Codes of the shortest span that Doubts are of; a search of fewer costs little.
@@ -398,10 +390,6 @@ class SpanDecoder {
   bool depends_ = false;       // what it became depends on what is next to it
   bool needs_before_ = false;  // marks of it are read with the byte before them
   bool at_front_ = false;      // a U+2581 that is not kept alone stands before the open span
-  // The run that the last code is of, which is a sign's: the word ends but before one of the same
-  // run. 0: of none.
-  uint8_t in_run_ = 0;
-  bool joins_run_ = false;  // the segment begins with a sign that goes on with the run before it
   size_t behind_sign_ = 0;  // in it, behind the last sign of ASCII, with which nothing is read
   // Of the batch:
   uint32_t cjk_codes_ = 0;  // of characters from image::kFirstCjk on
@@ -423,12 +411,11 @@ class SpanDecoder {
     const char *resume = nullptr, *skip_at = nullptr;
     uint32_t skip = 0, group_end = 0, size = 0, count = 0;
     bool trailing_space = false, word_first = false, continues = false, at_front = false;
-    uint8_t in_run = 0;
   };
   OpenSpan before_space_, before_last_space_, before_cut_;
   OpenSpan OpenBefore(const char* text) const {
     return {text,       run_.resume,     skip_at_,    skip_,      group_end_, run_.size,
-            run_.count, trailing_space_, word_first_, continues_, at_front_,  in_run_};
+            run_.count, trailing_space_, word_first_, continues_, at_front_};
   }
   void TakeBackTo(const OpenSpan& open);
   // With signs, the character that came last behind a U+2581 of the open span, and whether that

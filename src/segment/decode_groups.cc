@@ -123,11 +123,11 @@ bool SpanDecoder::BeginsWithMark(std::string_view segment, size_t begin) const {
 // How many of the elements are what the byte of ASCII that comes first is, itself or a space, if more
 // follow; or 0.
 size_t SpanDecoder::SizeOfByte(std::span<const uint16_t> elements, char byte) const {
-  const size_t size = !elements.empty() && image::MarksSign(elements[0]) ? 2 : 1;
+  const size_t size = !elements.empty() && elements[0] == image::kSign ? 2 : 1;
   if (elements.size() <= size || static_cast<unsigned char>(byte) >= 0x80) return 0;
   const uint16_t code = elements[size - 1];
   const auto c = static_cast<unsigned char>(byte);
-  return code == 0 || code == (size == 2 ? CodeOfSign(c) : CodeOf(c)) ? size : 0;
+  return code == 0 || code == CodeOf(c) ? size : 0;
 }
 
 // What a group becomes, none of whose characters leaves the fast road, to *elements, which stay
@@ -187,7 +187,7 @@ bool SpanDecoder::AppendKnownGroups(std::string_view segment, size_t* at, uint32
                                     const Cursor& cursor) {
   size_t begin = *at;
   // At the begin of a segment or batch other rules may hold.
-  if (begin <= cursor.at || (previous & image::kCharGeneralPath) != 0 || in_run_ != 0) return false;
+  if (begin <= cursor.at || (previous & image::kCharGeneralPath) != 0) return false;
   uint32_t size = known_sizes_.At(segment, begin);
   if (size == 0) return false;
   // Behind what stays as it is any group may begin.
@@ -204,7 +204,6 @@ bool SpanDecoder::AppendKnownGroups(std::string_view segment, size_t* at, uint32
   if (begin == *at) return false;
   run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
   ForgetSpaces();
-  if (in_run_ != 0) EndRunBefore(segment, begin);
   *at = begin;
   return true;
 }
@@ -286,7 +285,7 @@ inline size_t SpanDecoder::AppendGroupAt(std::string_view segment, size_t begin,
     return begin;
   }
   const uint32_t first = known.elements[0];
-  if (!image::MarksSign(first) && in_run_ == 0) CutBefore(first, text);
+  if (first != image::kSign) CutBefore(first, text);
   const size_t end = begin + size;
   AddElements({known.elements, known.count}, text, 0, 0, static_cast<uint32_t>(end));
   return end;
@@ -320,7 +319,6 @@ void SpanDecoder::TakeBackTo(const OpenSpan& open) {
   word_first_ = open.word_first;
   continues_ = open.continues;
   at_front_ = open.at_front;
-  in_run_ = open.in_run;
 }
 
 // Takes the characters [begin, at) of the segment back, which were appended last. False if it is
@@ -347,10 +345,9 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   const uint32_t left = run_.size - run_.open();
   if (left < codes) return false;
   if (signs_.any() && left == codes + 1 && run_.codes[run_.open()] == metaspace_) {
-    // What a U+2581 that is left stands for is not known any more, but at the begin, or if noted; it
-    // may have ended a run that a sign would go on with.
+    // What a U+2581 that is left stands for is not known any more, but at the begin, or if noted.
     const bool begins = begin == behind_sign_ && (begin == 0 || begin != cursor_.at);
-    if ((signs_.in_runs() && begin != 0) || (!begins && at_space_ != text)) return false;
+    if (!begins && at_space_ != text) return false;
     trailing_space_ = !begins && at_space_trails_;
   }
   run_.size -= codes;

@@ -29,19 +29,16 @@ bool SpanDecoder::IsOtherThan(char32_t c, std::string_view raw) const {
 // Appends a character of normalized text, element - 1 of the group from `text` to group_end.
 void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t element,
                                    uint32_t group_end) {
-  if (const uint16_t mark = signs_.MarkOf(c); mark != 0) {
-    const auto run = static_cast<uint8_t>(image::kSign - mark);
-    BeginSign(run);
-    AddSign(CodeOfSign(c), run);
+  if (signs_.Is(c)) {
+    BeginSign();
+    AddWordOfSign(CodeOf(c));
     return;
   }
   if (c != ' ') {
-    if (in_run_ != 0) EndRun();
     trailing_space_ = false;
     Add(CodeOf(c));
     return;
   }
-  in_run_ = 0;
   if (space_ends_word_) EndWord();
   Close();
   Open(true, text, element, group_end);
@@ -100,8 +97,7 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
   if (outcome.kind != Kind::kSearch) return outcome;
   const bool huggingface = model_.huggingface();
   if (leaves_nothing_ && text.empty()) return Outcome::General(RANKFEED_REASON_CONTEXT);
-  trailing_space_ = spaces_ = word_first_ = joins_run_ = false;
-  in_run_ = 0;
+  trailing_space_ = spaces_ = word_first_ = false;
   front_ = true;
   at_front_ = front_vanishes_ && before_ == kNoByte;
   Open(word_start, nullptr);
@@ -124,7 +120,6 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
   }
   if (space_ends_word_) return EndSegment(word_start);
   if (huggingface && LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
-  if (signs_.in_runs() && JoinsRuns(segment)) return Outcome::General(RANKFEED_REASON_CONTEXT);
   Close();
   return {};
 }
@@ -181,11 +176,7 @@ Outcome SpanDecoder::NormalizeGroup(std::string_view group, std::span<const uint
     if (!two && IsOtherSpace(c, group)) return Outcome::General(RANKFEED_REASON_CONTEXT);
     if (has_signs) {
       if (count + 2 > kNormalizedBytes) return Outcome::General(RANKFEED_REASON_LENGTH);
-      if (const uint16_t mark = signs_.MarkOf(c); mark != 0) {
-        to[count++] = mark;
-        to[count++] = CodeOfSign(c);
-        continue;
-      }
+      if (signs_.Is(c)) to[count++] = image::kSign;
     }
     const uint32_t code = codes[c];
     to[count++] = static_cast<uint16_t>(c == ' ' ? 0 : code != 0 ? code : code_count);

@@ -17,8 +17,7 @@
 //   code         number of a character in the vocabulary's trie; unknown ones share the last.
 //   direct code  of a character that is a piece, one code, and stands for itself in any company.
 //   expansion    the codes of a character that normalizes to others.
-//   sign         a character that words end beside: punctuation, digits or other, as the pipeline
-//                has it (image::kSigns). Where they end is in signs.h.
+//   sign         a punctuation character that is a word of its own (signs.h).
 //   hit, miss    a segment that a table has, or has not.
 //   path         ids of a span, with the least score they can have, and the margin: by how much any
 //                other path is worse (exactness.h says what for).

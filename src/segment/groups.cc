@@ -161,7 +161,7 @@ uint32_t CharacterGroups::Front(std::string_view segment, size_t at) const {
   if ((info & image::kCharExpands) == 0) return kApart;
   const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
   const uint32_t count = ExpansionCount(list);
-  return count > 1 && image::MarksSign(list[count - 1]) ? kApart | kEndsWord : kApart;
+  return count > 1 && list[count - 1] == image::kSign ? kApart | kEndsWord : kApart;
 }
 
 // As EndsBefore at one place behind the other, with what it would look back at in the hand.

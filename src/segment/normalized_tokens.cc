@@ -25,14 +25,13 @@ bool NormalizedTokens::MayComeSecond(uint8_t byte) const {
   return false;
 }
 
-uint32_t NormalizedTokens::ListedCode(uint8_t byte, uint32_t info) const {
+uint32_t NormalizedTokens::ListedCode(uint32_t info) const {
   constexpr uint32_t kNotTold = image::kCharNormalizes | image::kCharGeneralPath;
   if ((info & image::kCharExpands) == 0 || (info & kNotTold) != 0) return 0;
   const uint16_t* const list = expansions_ + (info & image::kCharCodeMask);
   const uint32_t count = ExpansionCount(list);
-  const bool sign = count == 2 && image::MarksSign(list[1]);
-  if (count != 1 && !sign) return 0;
-  return sign && list[2] == space_code_ ? codes_[byte] : list[count];
+  const bool sign = count == 2 && list[1] == image::kSign;
+  return count == 1 || sign ? list[count] : 0;
 }
 
 bool NormalizedTokens::MayBeginIn(std::string_view normalized) const {
@@ -81,7 +80,7 @@ NormalizedTokens::Answer NormalizedTokens::StepByte(uint8_t byte, Place* place) 
 
 // Tokens hold nothing that is not ASCII, and no spaces, but those may be dropped.
 NormalizedTokens::Answer NormalizedTokens::StepCode(uint32_t code, Place* place) const {
-  if (code == 0 || image::MarksSign(code)) return Answer::kYes;
+  if (code == 0 || code == image::kSign) return Answer::kYes;
   const uint8_t byte = AsciiOf(code);
   if (byte == kSeveral) return Answer::kYes;
   return byte != 0 ? StepByte(byte, place) : Answer::kNo;

@@ -27,8 +27,7 @@ class NormalizedTokens {
         char_info_(model.segment.char_info),
         expansions_(model.segment.expansions.data()),
         codes_(model.codes),
-        code_count_(model.config->code_count),
-        space_code_(model.segment.config->space_code) {
+        code_count_(model.config->code_count) {
     if (tokens_.empty()) return;
     for (uint8_t b = 1; b < 128; ++b) {
       uint8_t& byte = ascii_[model.codes[b] % kCodeSlots];
@@ -44,7 +43,7 @@ class NormalizedTokens {
       }
       // One that stays for what makes a U+2581 of it.
       if (b == ' ' && separators_.Has(b) && (info & ~kCodeOnly) == 0) becomes_[b] = ' ';
-      const uint32_t code = (info & ~kCodeOnly) == 0 ? info & image::kCharCodeMask : ListedCode(b, info);
+      const uint32_t code = (info & ~kCodeOnly) == 0 ? info & image::kCharCodeMask : ListedCode(info);
       for (uint8_t to = 1; to < 128 && code != 0; ++to) {
         if (model.codes[to] == code) becomes_[b] = to;
       }
@@ -100,8 +99,8 @@ class NormalizedTokens {
   }
 
   // The code of the one character that a list says an ASCII character becomes; 0: there is no list,
-  // or it has more. A sign that is taken out is what it was.
-  uint32_t ListedCode(uint8_t byte, uint32_t info) const;
+  // or it has more.
+  uint32_t ListedCode(uint32_t info) const;
 
   bool NoneGoesOn(const char* at, const char* end) const;
   // A place in a token: behind so many of its bytes.
@@ -125,7 +124,6 @@ class NormalizedTokens {
   const uint16_t* const expansions_;
   const CodePointTable<uint16_t> codes_;
   const uint32_t code_count_;
-  const uint32_t space_code_;  // of U+2581
   static constexpr uint32_t kCodeSlots = 1024;
   static constexpr uint8_t kSeveral = 0xff;
   uint8_t ascii_[kCodeSlots] = {};  // the ASCII character of a code, by its lowest bits

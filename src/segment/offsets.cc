@@ -52,24 +52,19 @@ class Offsets::Walker {
       if (list_ == list_end_) {
         if (at_ == end_ || failed_) return offsets_.IsBehindWord(at_) && EndsInSpace();
         Read();
-      } else if (image::MarksSign(*list_)) {
-        const bool in_run = *list_ == sign_ && sign_ != image::kSign;
-        if (sign_ != 0 ? !in_run : offsets_.signs_.before()) {
-          if (EndsInSpace()) return true;
-          Open({0, 0}, false);
-        }
-        sign_ = *list_;
-        // A sign that is taken out is no code.
-        const bool last = ++list_ == list_end_;
-        left_ = last || *list_ != tables_.config->space_code ? 1 : 0;
-        list_ += last ? 0 : 1;
+      } else if (*list_ == image::kSign) {
+        if (EndsInSpace()) return true;
+        Open({0, 0}, false);
+        after_sign_ = true;
+        if (++list_ != list_end_) ++list_;
+        left_ = 1;
         spaced_ = false;
       } else if (*list_ == 0) {
         ++list_;
         Open(char_, true);
       } else {
         EndSign();
-        for (; list_ != list_end_ && *list_ != 0 && !image::MarksSign(*list_); ++list_) ++left_;
+        for (; list_ != list_end_ && *list_ != 0 && *list_ != image::kSign; ++list_) ++left_;
         spaced_ = false;
       }
     }
@@ -87,7 +82,7 @@ class Offsets::Walker {
   // A word begins behind that space, or without one.
   void Open(Range space, bool spaced) {
     opens_ = true;
-    sign_ = 0;
+    after_sign_ = false;
     spaced_ = spaced && offsets_.signs_.after_space();
     const bool first_character = (offsets_.rules_ & image::kSpaceHasNoOffsets) != 0;
     space_ = first_character ? Range{0, 0} : space;
@@ -97,8 +92,7 @@ class Offsets::Walker {
 
   // Another character comes.
   void EndSign() {
-    if (sign_ != 0 && offsets_.signs_.behind()) Open({0, 0}, false);
-    sign_ = 0;
+    if (after_sign_) Open({0, 0}, false);
   }
 
   // In front of a sign a space may be a word of its own.
@@ -141,13 +135,9 @@ class Offsets::Walker {
   }
 
   void ReadSign() {
-    const auto sign = static_cast<unsigned char>(offsets_.stretch_[char_.begin]);
-    ascii_sign_[0] = static_cast<uint16_t>(image::kSign - offsets_.signs_.RunOf(sign));
-    // Which other code it has is not asked.
-    const bool vanishes = offsets_.signs_.Vanishes(sign);
-    ascii_sign_[1] = static_cast<uint16_t>(vanishes ? tables_.config->space_code : 0);
-    list_ = ascii_sign_;
-    list_end_ = list_ + 2;
+    static constexpr uint16_t kList[2] = {image::kSign, 0};  // the code does not matter here
+    list_ = kList;
+    list_end_ = kList + 2;
     several_ = false;
     failed_ |= at_ != end_ && offsets_.signs_.MayJoin({offsets_.stretch_.data(), end_}, at_);
   }
@@ -161,12 +151,11 @@ class Offsets::Walker {
   Range char_ = {0, 0};       // the one whose codes come
   uint32_t left_ = 0;         // of its codes, or of those up to a space in it
   const uint16_t *list_ = nullptr, *list_end_ = nullptr;
-  uint16_t ascii_sign_[2] = {};  // the list of one
   bool opens_ = false;      // a word, with the next code
   Range space_ = {0, 0};    // in front of it; empty: none
   bool spaced_ = false;     // and nothing came since, where that makes a word in front of a sign
   bool alone_ = false;      // the next code is that space
-  uint16_t sign_ = 0;       // what marks the sign that came last, as long as nothing else did
+  bool after_sign_ = false;  // a sign came last
   bool failed_ = false;
 };
 

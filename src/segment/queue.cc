@@ -164,7 +164,7 @@ SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
   if ((rules & image::kDropsOther) != 0) left = WithoutDropped(left, &unknown);
   Opening opening{.begin = static_cast<uint32_t>(left.data() - stretch.data()),
                   .size = static_cast<uint32_t>(left.size())};
-  if ((rules & image::kSigns) != 0 && split_.has_value() && left.size() <= kLookedThrough &&
+  if ((rules & image::kPunctuationIsWord) != 0 && split_.has_value() && left.size() <= kLookedThrough &&
       HoldsGeneral(left)) {
     opening.general = true;
     opening.reason = RANKFEED_REASON_CHARACTER;
@@ -337,12 +337,6 @@ bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
     if ((general && space) || (separator && other_space)) return true;
     space = general || separator;
     other_space = general;
-    // At the begin, and behind another sign, it is known that a word begins; where every sign is a
-    // word, in most places (segment/decode_signs.cc).
-    if (signs_.before() && !signs_.isolated() && c.code_point >= 0x7f && at > 1 &&
-        signs_.Has(stretch[at - 1]) && !signs_.Has(stretch[at - 2]) && signs_.MayJoin(stretch, at)) {
-      return true;
-    }
     at += c.size;
   }
   return false;

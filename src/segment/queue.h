@@ -129,16 +129,15 @@ class SegmentQueue {
   Segments segments() const { return scratch_.segments.From(head_); }
   SegmentRun& front() { return scratch_.runs[first_run_]; }
   // What is next to bytes [begin, end) of a stretch, as far as it makes a difference to what those
-  // become: an end of the stretch, a sign of some run, what is a line end where they vanish, or which
+  // become: an end of the stretch, a sign, what is a line end where they vanish, or which
   // control character, as with some no mark is in one cluster. A number below kPlaces.
   static constexpr int kControls = 0x21;
-  static constexpr int kKinds = 3 + kControls + 1 + (image::kSign - image::kLeastSign);
+  static constexpr int kKinds = 3 + kControls + 1;
   static constexpr uint16_t kPlaces = kKinds * kKinds;
   uint16_t PlaceOf(std::string_view stretch, uint32_t begin, uint32_t end) const {
     const auto kind = [&](uint32_t at, char of_line_end) {
       const auto byte = static_cast<unsigned char>(stretch[at]);
-      const int run = signs_.RunOf(byte);
-      if (run != Signs::kNoRun) return 3 + kControls + run;
+      if (signs_.Has(stretch[at])) return 3 + kControls;
       if (stretch[at] == of_line_end) return 1;
       return byte < ' ' ? 3 + byte : byte == 0x7f ? 3 + ' ' : 2;
     };

@@ -123,33 +123,20 @@ template <bool kSigns>
                  other1 = other << 1 | last->other;
   last->separator = s >> 63, last->common = c >> 63, last->other = other >> 63;
   if constexpr (kSigns) {
-    const auto where = [](bool ends) { return ends ? ~uint64_t{0} : 0; };
-    const uint64_t ends = (c & ~c1 & where(signs_.before())) | (~c & c1 & where(signs_.behind())) |
-                          (c & c1 & where(!signs_.ascii_alike()));
-    uint64_t starts = ~s & (s1 | ends);
-    const bool in_runs = signs_.in_runs();
-    for (uint64_t ask = in_runs ? starts & c & c1 : 0; ask != 0; ask &= ask - 1) {
-      const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
-      const int run = signs_.RunOf(text_[base + bit]);
-      const bool goes_on = run != 0 && signs_.RunOf(text_[base + bit - 1]) == run;
-      starts ^= uint64_t{goes_on} << bit;
-    }
+    uint64_t starts = ~s & (s1 | c | c1);
     for (uint64_t ask = starts & c1 & other; ask != 0; ask &= ask - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
       const size_t at = base + bit;
       const Signs::Joins joins = signs_.JoinsAt(text_, at);
-      if (joins == Signs::Joins::kNo && !(in_runs && signs_.BeginsAt(text_, at))) continue;
+      if (joins == Signs::Joins::kNo) continue;
       starts &= ~(uint64_t{1} << bit);
       // Nor does one begin there, where it may become a letter of the word before.
-      const bool marked = joins == Signs::Joins::kIsMark && bit != 0 && signs_.isolated();
+      const bool marked = joins == Signs::Joins::kIsMark && bit != 0;
       const uint64_t sign = marked ? uint64_t{1} << (bit - 1) : 0;
       starts &= ~(sign & ~(s1 | c1));
     }
-    for (uint64_t ask = in_runs ? starts & c & other1 : 0; ask != 0; ask &= ask - 1) {
-      const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
-      starts ^= uint64_t{signs_.EndsAt(text_, base + bit)} << bit;
-    }
-    const uint64_t empty = s & (c >> 1 | next_common << 63) & where(signs_.after_space());
+    const uint64_t before_sign = c >> 1 | next_common << 63;
+    const uint64_t empty = signs_.after_space() ? s & before_sign : 0;
     const uint64_t empty1 = empty << 1 | last->empty;
     last->empty = empty >> 63;
     return {starts | empty, (~s1 & (s | starts)) | empty1, ~empty};

@@ -142,30 +142,35 @@ TEST(Eligibility, NormalizersThatKeepItOff) {
   Expect(WithNormalizer({Replace(" ,", ",")}, hf_test::kWords), FastRoadReason::kSeparatorPatterns);
 }
 
+constexpr char kPunctuation[] = R"({"type":"Punctuation","behavior":"Isolated"})";
+
 TEST(Eligibility, PreTokenizersThatKeepItOff) {
   const auto with = [](const std::string& pre_tokenizer) {
     return File([&](HfFile& f) { f.pre_tokenizer = pre_tokenizer; });
   };
-  constexpr char kDigits[] = R"({"type":"Digits","individual_digits":true})";
-  Expect(with(kDigits), FastRoadReason::kNoMetaspace);
-  const std::pair<const char*, Op> elements[] = {
+  const std::string words = R"({"type":"WhitespaceSplit"})";
+  const auto split = [](const char* pattern) {
+    return std::string(R"({"type":"Split","invert":false,"pattern":{"String":")") + pattern +
+           R"("},"behavior":"Isolated"})";
+  };
+  const std::pair<std::string, Op> elements[] = {
       {R"({"type":"Digits","individual_digits":false})", Op::kDigits},
-      {kDigits, Op::kDigits},
+      {R"({"type":"Digits","individual_digits":true})", Op::kDigits},
+      {R"({"type":"Punctuation","behavior":"Contiguous"})", Op::kPunctuation},
+      {R"({"type":"Punctuation","behavior":"MergedWithPrevious"})", Op::kPunctuation},
       {R"({"type":"Punctuation","behavior":"MergedWithNext"})", Op::kPunctuation},
-      {R"({"type":"Whitespace"})", Op::kWhitespace}};
+      {R"({"type":"Punctuation","behavior":"Removed"})", Op::kPunctuation},
+      {R"({"type":"Whitespace"})", Op::kWhitespace},
+      {split("@"), Op::kSplitString},
+      {split("ab"), Op::kSplitString},
+      {split(" "), Op::kSplitString}};
   for (const auto& [element, op] : elements) {
     SCOPED_TRACE(element);
-    Expect(with(Sequence("pretokenizers", {element, hf_test::kFirst})),
-           FastRoadReason::kPreTokenizer, op);
-    Expect(with(Sequence("pretokenizers", {hf_test::kAlways, element})),
-           FastRoadReason::kPreTokenizer, op);
-    Expect(with(Sequence("pretokenizers",
-                         {R"({"type":"WhitespaceSplit"})", element, hf_test::kAlways})),
-           FastRoadReason::kNone);
-    // Each space would make a word in front of a sign, but where white space is taken out.
-    const bool none = op == Op::kWhitespace;
-    Expect(with(Sequence("pretokenizers", {element, hf_test::kAlways})),
-           none ? FastRoadReason::kNone : FastRoadReason::kPreTokenizer, none ? Op{} : op);
+    for (const std::vector<std::string>& order :
+         {std::vector<std::string>{element}, {element, hf_test::kFirst}, {hf_test::kAlways, element},
+          {words, element, hf_test::kAlways}, {kPunctuation, element, hf_test::kAlways}}) {
+      Expect(with(Sequence("pretokenizers", order)), FastRoadReason::kPreTokenizer, op);
+    }
   }
   for (const char* metaspace : {hf_test::kWhole, hf_test::kFirst}) {
     Expect(with(Sequence("pretokenizers", {R"({"type":"WhitespaceSplit"})", metaspace})),
@@ -179,78 +184,36 @@ TEST(Eligibility, PreTokenizersThatKeepItOff) {
   }
 }
 
-TEST(Eligibility, SignsThatWordsEndBeside) {
-  constexpr char kPunctuation[] = R"({"type":"Punctuation","behavior":"Isolated"})";
-  constexpr char kContiguous[] = R"({"type":"Punctuation","behavior":"Contiguous"})";
-  constexpr char kWithPrevious[] = R"({"type":"Punctuation","behavior":"MergedWithPrevious"})";
-  constexpr char kWithNext[] = R"({"type":"Punctuation","behavior":"MergedWithNext"})";
-  constexpr char kRemoved[] = R"({"type":"Punctuation","behavior":"Removed"})";
-  constexpr char kDigits[] = R"({"type":"Digits","individual_digits":true})";
-  constexpr char kRuns[] = R"({"type":"Digits","individual_digits":false})";
-  constexpr char kWhitespace[] = R"({"type":"Whitespace"})";
-  const auto split = [](const char* pattern, const char* behavior) {
-    return std::string(R"({"type":"Split","invert":false,"pattern":{"String":")") + pattern +
-           R"("},"behavior":")" + behavior + "\"}";
-  };
-  const std::string kAt = split("@", "Contiguous"), kEuro = split("\u20ac", "Isolated"),
-                    kEachAt = split("@", "Isolated");
+TEST(Eligibility, PunctuationThatIsIsolated) {
+  const std::string words = R"({"type":"WhitespaceSplit"})";
   const auto with = [](std::vector<std::string> elements, std::vector<std::string> normalizer) {
-    elements.emplace_back(hf_test::kAlways);
     return WithNormalizer(normalizer, Sequence("pretokenizers", elements).c_str());
   };
-  const std::vector<std::string> taken[] = {{kPunctuation},
-                                            {kDigits},
-                                            {kPunctuation, kDigits},
-                                            {kDigits, kPunctuation},
-                                            {kContiguous},
-                                            {kWithPrevious},
-                                            {kWithNext},
-                                            {kRuns},
-                                            {kWhitespace},
-                                            {kAt},
-                                            {kPunctuation, kEuro},
-                                            {kAt, kAt},
-                                            {kContiguous, kWithNext},
-                                            {kDigits, kRuns},
-                                            {kPunctuation, kRuns},
-                                            {kContiguous, kRuns},
-                                            {kRuns, kWhitespace},
-                                            {kWhitespace, kDigits, kPunctuation},
-                                            {kAt, kContiguous, kEachAt},
-                                            {kWithPrevious, split("a", "MergedWithPrevious")},
-                                            {kWithNext, split("a", "MergedWithNext")},
-                                            {kRemoved},
-                                            {split("@", "Removed"), kDigits},
-                                            {kRemoved, kContiguous, kWhitespace},
-                                            {kWithNext, kRemoved}};
-  for (const std::vector<std::string>& elements : taken) {
+  const auto expect_off = [&](const std::vector<std::string>& elements) {
+    Expect(with(elements, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kPunctuation);
+  };
+  for (const auto& elements :
+       {std::vector<std::string>{kPunctuation}, {kPunctuation, kPunctuation}, {words, kPunctuation}}) {
     SCOPED_TRACE(Sequence("pretokenizers", elements));
-    Expect(with(elements, {kCollapse}), FastRoadReason::kNone);
+    std::vector<std::string> all = elements;
+    all.emplace_back(hf_test::kAlways);
+    Expect(with(all, {kCollapse}), FastRoadReason::kNone);
+    // Where each of several spaces counts, each would make a word in front of a sign.
+    const bool none = elements[0] == words;
+    Expect(with(all, {Replace("x", "y")}),
+           none ? FastRoadReason::kNone : FastRoadReason::kPreTokenizer,
+           none ? Op{} : Op::kPunctuation);
+    all.back() = hf_test::kFirst;
+    expect_off(all);
+    all.back() = hf_test::kWhole;
+    expect_off(all);
   }
-  constexpr char kOthersRemoved[] =
-      R"({"type":"Split","invert":true,"pattern":{"String":"@"},"behavior":"Removed"})";
-  for (const std::string& element : {std::string(kOthersRemoved), split("ab", "Isolated"),
-                                     split(" ", "Isolated"), split("\u2581", "Isolated")}) {
-    SCOPED_TRACE(element);
-    Expect(with({element}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kSplitString);
-  }
-  // Two signs that are looked for, and words that end on another side of each kind.
-  Expect(with({kAt, kEuro}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kSplitString);
-  Expect(with({kEuro, split("@", "Isolated")}, {kCollapse}), FastRoadReason::kPreTokenizer,
-         Op::kSplitString);
-  Expect(with({kDigits, kWithNext}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kPunctuation);
-  Expect(with({kWithPrevious, kRuns}, {kCollapse}), FastRoadReason::kPreTokenizer, Op::kDigits);
-  Expect(with({kWithNext, split("@", "Removed")}, {kCollapse}), FastRoadReason::kPreTokenizer,
-         Op::kSplitString);
-  Expect(with({kWithNext, split("a", "MergedWithPrevious")}, {kCollapse}),
-         FastRoadReason::kPreTokenizer, Op::kSplitString);
-  // A digit, or a sign, that does not stay what it is.
-  Expect(with({kDigits}, {Replace("1", "a"), kCollapse}), FastRoadReason::kPreTokenizer,
-         Op::kDigits);
-  Expect(with({kDigits}, {Replace(",", "a"), kCollapse}), FastRoadReason::kNone);
-  Expect(with({kDigits}, {Replace("1,", "a"), kCollapse}), FastRoadReason::kPreTokenizer,
-         Op::kDigits);
-  Expect(with({kPunctuation}, {Replace("1", "a"), kCollapse}), FastRoadReason::kNone);
+  expect_off({hf_test::kAlways, kPunctuation});
+  // A sign that does not stay what it is, and another character that does not.
+  Expect(with({kPunctuation, hf_test::kAlways}, {Replace(",", "a"), kCollapse}),
+         FastRoadReason::kPreTokenizer, Op::kPunctuation);
+  Expect(with({kPunctuation, hf_test::kAlways}, {Replace("1", "a"), kCollapse}),
+         FastRoadReason::kNone);
 }
 
 TEST(Eligibility, SpacesThatTheNormalizerReplaces) {

@@ -139,6 +139,8 @@ TEST(FormatDocs, ImageVersion) {
   const std::string image = Read("docs/image-format.md");
   const std::string version = "version " + std::to_string(kVersionMajor) + "." + std::to_string(kVersionMinor);
   EXPECT_NE(image.find(version), std::string::npos) << "docs/image-format.md does not name " << version;
+  const std::string row = "| version_major | " + std::to_string(kVersionMajor) + ";";
+  EXPECT_NE(image.find(row), std::string::npos) << "docs/image-format.md lacks '" << row << "'";
 }
 
 // A row of the sections' table for each section of image/sections.def: its number, its name, its element

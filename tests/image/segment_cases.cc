@@ -124,38 +124,11 @@ void AddSizeCases(Cases& cases) {
         f.segment_config().rules |= image::kSegmentRules + 1;
         return 0u;
       });
-  for (const uint32_t signs : {image::kSignsArePunctuation, image::kSignsAreDigits,
-                               image::kSignsAreNoWords, image::kSignIsCharacter}) {
-    Add(cases, "!signs || may_have_signs", "rules that exclude each other",
-        SectionId::kSegmentConfig, [signs](Forged& f) {
-          f.segment_config().rules |= image::kEverySpaceIsWord | signs;
-          return 0u;
-        });
-  }
-  for (const uint32_t ends :
-       {0u, uint32_t{image::kEndsBeforeSign}, uint32_t{image::kEndsBehindSign}}) {
-    Add(cases, "|| may_be_in_runs", "runs that no word ends at", SectionId::kSegmentConfig,
-        [ends](Forged& f) {
-          f.segment_config().rules |= image::kSignsAreDigits | image::kDigitsInRuns | ends;
-          return 0u;
-        });
-  }
-  for (const uint32_t ends :
-       {0u, uint32_t{image::kEndsBeforeSign}, uint32_t{image::kEndsBehindSign}}) {
-    Add(cases, "|| may_be_in_runs", "signs that vanish and no word ends at",
-        SectionId::kSegmentConfig, [ends](Forged& f) {
-          f.segment_config().rules |= image::kSignsArePunctuation | image::kPunctuationVanishes | ends;
-          return 0u;
-        });
-  }
-  for (const uint32_t signs : {uint32_t{image::kSignsAreDigits},
-                               image::kSignsArePunctuation | image::kPunctuationInRuns}) {
-    Add(cases, "(vanishing & ", "what vanishes is no sign, or in runs", SectionId::kSegmentConfig,
-        [signs](Forged& f) {
-          f.segment_config().rules |= image::kPunctuationVanishes | image::kEndsAtSigns | signs;
-          return 0u;
-        });
-  }
+  Add(cases, "!signs || may_have_signs", "rules that exclude each other", SectionId::kSegmentConfig,
+      [](Forged& f) {
+        f.segment_config().rules |= image::kEverySpaceIsWord | image::kPunctuationIsWord;
+        return 0u;
+      });
   Add(cases, "!space_ends_word || ", "a rule of the other mode", SectionId::kSegmentConfig,
       [](Forged& f) {
         f.segment_config().rules |= image::kSpaceEndsWord;
@@ -348,13 +321,13 @@ void AddCharacterCases(Cases& cases) {
     return image::kCharExpands | at;
   });
   character("a list that ends before a sign", [](Forged& f, uint32_t at) {
-    f.segment_config().rules = image::kSignsAreDigits;
+    f.segment_config().rules = image::kPunctuationIsWord;
     f.Add(SectionId::kExpansions, uint16_t{1});
     f.Add(SectionId::kExpansions, image::kSign);
     return image::kCharExpands | image::kCharSpace | at;
   });
   character("a list with a space for a sign", [](Forged& f, uint32_t at) {
-    f.segment_config().rules = image::kSignsAreDigits;
+    f.segment_config().rules = image::kPunctuationIsWord;
     f.Add(SectionId::kExpansions, uint16_t{2});
     f.Add(SectionId::kExpansions, image::kSign);
     f.Add(SectionId::kExpansions, uint16_t{0});

@@ -228,25 +228,11 @@ def families(base):
         return kind("Punctuation", behavior=behavior)
 
     numbers = kind("Digits", individual_digits=False)
-    nfkc = seq("normalizers", [kind("NFKC"), spaces])
-    for name, normalizer in ("deberta_v4", seq("normalizers", v4)), ("nfkc", nfkc), ("xlmr_c", c):
-        for what, element in (("numbers", numbers), ("runs", signs("Contiguous")),
-                              ("previous", signs("MergedWithPrevious")), ("next", signs("MergedWithNext")),
-                              ("whitespace", kind("Whitespace")),
-                              ("split", kind("Split", pattern={"String": "-"}, behavior="MergedWithPrevious", invert=False))):
-            yield f"{name}_{what}", make(normalizer=normalizer, pre_tokenizer=beside(element), post="bert_template")
-        yield f"{name}_numbers_punct", make(normalizer=normalizer, post="bert_template",
-                                            pre_tokenizer=beside(numbers, signs("Isolated")))
-        yield f"{name}_two_runs", make(normalizer=normalizer, post="bert_template",
-                                       pre_tokenizer=beside(signs("Contiguous"), numbers))
-    yield "xlmr_b_numbers", make(normalizer=p, pre_tokenizer=beside(kind("WhitespaceSplit"), numbers))
-    yield "xlmr_b_signs", make(normalizer=p, pre_tokenizer=beside(kind("WhitespaceSplit"), each_digit, signs("Isolated")))
-    yield "xlmr_b_whitespace", make(normalizer=p, pre_tokenizer=beside(kind("Whitespace")))
-    yield "xlmr_b_whitespace_digits", make(normalizer=p, pre_tokenizer=beside(kind("Whitespace"), each_digit))
-    yield "nfkc_two_with_previous", make(
-        normalizer=nfkc, post="bert_template",
-        pre_tokenizer=beside(signs("MergedWithPrevious"),
-                             kind("Split", pattern={"String": "e"}, behavior="MergedWithPrevious", invert=False)))
+    for name, *elements in (("numbers", numbers), ("runs", signs("Contiguous")), ("previous", signs("MergedWithPrevious")),
+                            ("next", signs("MergedWithNext")), ("removed", signs("Removed")), ("whitespace", kind("Whitespace")),
+                            ("split", kind("Split", pattern={"String": "-"}, behavior="MergedWithPrevious", invert=False)),
+                            ("words_numbers_punct", kind("WhitespaceSplit"), numbers, signs("Isolated"))):
+        yield f"deberta_v4_{name}", make(normalizer=seq("normalizers", v4), pre_tokenizer=beside(*elements), post="bert_template")
     yield "camembert", make(
         normalizer=seq("normalizers", [replace("\n", " "), replace("\r", " "), replace("\t", " "), p,
                                        strip(True, True), spaces]),

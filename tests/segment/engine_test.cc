@@ -140,11 +140,8 @@ TEST(WordEngine, EqualsThePlainPathOnEveryOrderOfMarks) {
       "\u3099", "\uff9e", "\u200c", "\u200d", "\U0001d165", "\u201c", "\u00a0", "\ufeff", "="};
   const size_t count = characters.size(), step = kSanitized ? 1009 : SweepsAll() ? 1 : 97;
   for (const char* name :
-       {"B", "DeBERTa, punctuation", "DeBERTa of transformers 5, punctuation", "DeBERTa, digits",
-        "NFKC, digits and punctuation", "DeBERTa, numbers", "NFKC, punctuation in runs",
-        "DeBERTa, punctuation with the previous", "DeBERTa, punctuation with the next",
-        "B, Whitespace", "NFKC, Whitespace", "DeBERTa, digits in runs and punctuation",
-        "B, Whitespace and digits", "SentencePiece", "SentencePiece 0.2.1"}) {
+       {"B", "DeBERTa, punctuation", "DeBERTa of transformers 5, punctuation", "SentencePiece",
+        "SentencePiece 0.2.1"}) {
     SCOPED_TRACE(name);
     const Image& image = ImageOf(Form(name));
     Encoder plain = Make(image.model(), true, 0);

@@ -391,7 +391,7 @@ TEST(Stream, NamesWhatKeepsATextFromComingInPieces) {
   AddNormalizedToken(file, "\u00e9");
   EXPECT_EQ(obstacle(Image(file), none), "added tokens with normalized=true");
   file["pre_tokenizer"] = Type("Whitespace");
-  EXPECT_EQ(obstacle(Image(file), none), "no Metaspace pre-tokenizer");
+  EXPECT_EQ(obstacle(Image(file), none), "pre-tokenizer, Whitespace");
 
   EXPECT_EQ(rankfeed_encode_begin_obstacle(nullptr, &none), nullptr);
   Encoder encoder = Make(ImageOf(Form("A")).model(), false, 0);

@@ -218,38 +218,6 @@ inline std::vector<FormFile> MakeForms() {
                                precompiled, ReplaceRun(" ")}),
       isolated);
   add("runs, punctuation", ReplaceRun(" "), isolated);
-  const json digits = {{"type", "Digits"}, {"individual_digits", true}};
-  add("DeBERTa, digits",
-      Sequence("normalizers", {Type("Lowercase"), strip_both, precompiled, ReplaceRun(" ")}),
-      Sequence("pretokenizers", {digits, kMetaspace}));
-  add("NFKC, digits and punctuation", Sequence("normalizers", {Type("NFKC"), ReplaceRun(" ")}),
-      Sequence("pretokenizers", {digits, punctuation, kMetaspace}));
-  const auto beside = [&](const json& element) {
-    return Sequence("pretokenizers", {element, kMetaspace});
-  };
-  const auto behavior = [](const char* name) {
-    return json{{"type", "Punctuation"}, {"behavior", name}};
-  };
-  const json numbers = {{"type", "Digits"}, {"individual_digits", false}};
-  const json composed = Sequence("normalizers", {Type("NFKC"), ReplaceRun(" ")});
-  const json charsmap =
-      Sequence("normalizers", {Type("Lowercase"), strip_both, precompiled, ReplaceRun(" ")});
-  add("DeBERTa, numbers", charsmap, beside(numbers));
-  add("DeBERTa, punctuation in runs", charsmap, beside(behavior("Contiguous")));
-  add("NFKC, punctuation in runs", composed, beside(behavior("Contiguous")));
-  add("DeBERTa, punctuation with the previous", charsmap, beside(behavior("MergedWithPrevious")));
-  add("DeBERTa, punctuation with the next", charsmap, beside(behavior("MergedWithNext")));
-  add("B, Whitespace", precompiled, beside(Type("Whitespace")));
-  add("NFKC, Whitespace", composed, beside(Type("Whitespace")));
-  add("DeBERTa, digits in runs and punctuation", charsmap,
-      Sequence("pretokenizers", {numbers, punctuation, kMetaspace}));
-  add("NFKC, digits and punctuation in runs", composed,
-      Sequence("pretokenizers", {behavior("Contiguous"), numbers, kMetaspace}));
-  add("B, Whitespace and digits", precompiled,
-      Sequence("pretokenizers", {Type("Whitespace"), digits, kMetaspace}));
-  add("DeBERTa, punctuation removed", charsmap, beside(behavior("Removed")));
-  add("NFKC, digits, punctuation removed", composed,
-      Sequence("pretokenizers", {digits, behavior("Removed"), kMetaspace}));
   const json spaces = Replace(" ", "\u2581");
   const auto whole = [](const char* prepend_scheme) {
     json metaspace = Metaspace(prepend_scheme);
