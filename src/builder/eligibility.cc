@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // builder/eligibility.cc: see eligibility.h.
 //
-// Eligible are SentencePiece models with a space, U+2581 mostly, in front of words or behind them,
+// Eligible are SentencePiece models with a space, U+2581 mostly, in front of words,
 // and HuggingFace pipelines that make a U+2581 of every space: Metaspace, with split perhaps after
 // WhitespaceSplit, and after Punctuation that isolates; or a Replace at the end of the normalizer. A
-// Split that never finds its pattern is no part of a pipeline. No piece holds a U+2581 but at its front, or at its end where words end
-// with one, or words are searched one by one anyway. What the normalizer may do is in
+// Split that never finds its pattern is no part of a pipeline. No piece holds a U+2581 but at its front, or words
+// are searched one by one anyway. What the normalizer may do is in
 // normalized_characters.h.
 #include "builder/eligibility.h"
 
@@ -44,12 +44,6 @@ FastRoadReason ClassifyPieces(const Model& model) {
 // What a text begins with, and what becomes of its spaces.
 uint32_t SentencePieceRules(const Model& model) {
   const bool prefix = model.has(image::kAddDummyPrefix);
-  if (model.has(image::kTreatWhitespaceAsSuffix)) {
-    const uint32_t rules = image::kSpaceEndsWord | (prefix ? 0 : uint32_t{image::kPrependsNever});
-    if (model.has(image::kRemoveExtraWhitespaces)) return rules;
-    return rules | image::kEverySpaceIsWord | image::kFrontSpaceIsWord |
-           (prefix ? uint32_t{image::kTrailingSpaceIsWord} : 0);
-  }
   uint32_t rules = prefix ? 0 : uint32_t{image::kPrependsNever};
   if (model.has(image::kRemoveExtraWhitespaces)) {
     // Behind a prefix they make no words; without one they would.
@@ -60,6 +54,7 @@ uint32_t SentencePieceRules(const Model& model) {
 }
 
 FastRoadReason ClassifySentencePiece(const Model& model) {
+  if (model.has(image::kTreatWhitespaceAsSuffix)) return FastRoadReason::kWhitespaceAsSuffix;
   // Several spaces in one replacement do not collapse, and a U+2581 in one is a space too.
   const std::string_view pool(model.charsmap_pool.data(), model.charsmap_pool.size());
   if (pool.find("  ") != std::string_view::npos ||

@@ -14,7 +14,7 @@ namespace rankfeed::builder {
 
 inline constexpr char32_t kMetaspace = 0x2581;
 inline constexpr char kMetaspaceBytes[] = "\xe2\x96\x81";
-// What stands in front of words or behind them: U+2581, or a space where a SentencePiece model does
+// What stands in front of words: U+2581, or a space where a SentencePiece model does
 // not escape it.
 char32_t WordStart(const Model& model);
 

@@ -131,20 +131,17 @@ void Insert(const Segment& segment, SegmentTable* table) {
 SegmentTable MakeSegmentTable(const Model& model, const Pipeline& pipeline,
                               const PieceNeighbours& neighbours, const Characters& characters,
                               const Automaton& automaton) {
-  const bool behind = (pipeline.rules & image::kSpaceEndsWord) != 0;
   std::vector<Segment> segments;
   PathFinder finder(model, automaton);
   std::vector<uint16_t> codes;
   std::string text;
   for (const uint32_t unit : UnitsOfPieces(model)) {
     CodesOf(unit, model.pieces.units(), neighbours, &codes);
-    const uint16_t space_at = behind ? codes.back() : codes[0];
-    const bool word = neighbours.code_point[space_at] == WordStart(model);
-    const std::span<const uint16_t> raw =
-        std::span(codes).subspan(word && !behind ? 1 : 0, codes.size() - (word ? 1 : 0));
+    const bool word = neighbours.code_point[codes[0]] == WordStart(model);
+    const std::span<const uint16_t> raw = std::span(codes).subspan(word ? 1 : 0);
     text.clear();
     if (!Spell(raw, neighbours, characters, &text)) continue;
-    const segment::Path path = finder.Solve(codes, word && !behind);
+    const segment::Path path = finder.Solve(codes, word);
     if (path.count != 1 || path.flags != 0 || path.info.exact_below == 0) continue;
     const auto size = static_cast<uint32_t>(text.size());
     const auto key =

@@ -44,7 +44,6 @@ PieceNeighbours FindPieceNeighbours(const Model& model) {
     if (found.parent[i] == 0) continue;  // unused, or the first of a piece
     const uint32_t code = trie::Label(units[i]), before = trie::Label(units[found.parent[i]]);
     if (code == metaspace) found.metaspace_inside = true;
-    if (before == metaspace) found.goes_on_behind_metaspace = true;
     const uint32_t bit = image::PairBit(before, code);
     found.pairs[bit / 64] |= uint64_t{1} << bit % 64;
     const char32_t a = found.code_point[before], b = found.code_point[code];

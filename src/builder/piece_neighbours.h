@@ -29,7 +29,6 @@ struct PieceNeighbours {
   std::vector<std::pair<char32_t, char32_t>> around_ascii;
   std::vector<std::pair<uint16_t, uint16_t>> cjk;
   bool metaspace_inside = false;  // some piece has a U+2581 behind its first character
-  bool goes_on_behind_metaspace = false;  // and some a character behind a U+2581
 };
 
 // O(units * log units).

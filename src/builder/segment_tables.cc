@@ -142,13 +142,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const 
   PieceNeighbours neighbours = FindPieceNeighbours(model);
   if (pipeline.whole) {
     // The U+2581 between two words has to be known, or it would join the unknowns around it.
-    const bool behind = (pipeline.rules & image::kSpaceEndsWord) != 0;
-    if (behind && neighbours.goes_on_behind_metaspace) {
-      return OffTheFastRoad{FastRoadReason::kWhitespaceAsSuffix};
-    }
-    if (!behind && neighbours.metaspace_inside) {
-      return OffTheFastRoad{FastRoadReason::kMetaspaceInsidePieces};
-    }
+    if (neighbours.metaspace_inside) return OffTheFastRoad{FastRoadReason::kMetaspaceInsidePieces};
     if (!IsPiece(model, WordStart(model))) return OffTheFastRoad{FastRoadReason::kMetaspaceNoPiece};
   }
   const CharsmapKeys keys(model, pipeline);

@@ -61,7 +61,7 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
     case FastRoadReason::kNoUnknownId:
       return "no unk_id";
     case FastRoadReason::kWhitespaceAsSuffix:
-      return "treat_whitespace_as_suffix=true, and pieces that go on behind a U+2581";
+      return "treat_whitespace_as_suffix=true";
     case FastRoadReason::kUserDefinedSymbols:
       return "user-defined symbols";
     case FastRoadReason::kReplacementSpaces:

@@ -177,13 +177,10 @@ enum SegmentRule : uint32_t {
   kPunctuationIsWord = 1 << 13,
   // With that: spaces before a sign make a word of one U+2581.
   kSpaceBeforeSignIsWord = 1 << 14,
-  // SentencePiece's treat_whitespace_as_suffix: a U+2581 stands behind a word instead, and a text
-  // ends one unless kPrependsNever. Separators that follow others, or nothing, are the empty words.
-  kSpaceEndsWord = 1 << 15,
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
-inline constexpr uint32_t kSegmentRules = (1 << 16) - 1;
+inline constexpr uint32_t kSegmentRules = (1 << 15) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;
@@ -309,7 +306,7 @@ struct SegmentEntry {
 };
 static_assert(sizeof(SegmentEntry) == 32);
 inline constexpr uint32_t kMaxEntryBytes = 23;      // of a segment in the table
-// In a key's tag: a U+2581 stands before it, or with kSpaceEndsWord behind it.
+// In a key's tag: a U+2581 stands before it.
 inline constexpr uint8_t kKeyWordStart = 0x80;
 
 // The ids of a part of one or two characters, between places where no piece crosses. In kSpanTable:

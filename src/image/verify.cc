@@ -344,8 +344,6 @@ class Verifier {
     const bool signs = (w.rules & kPunctuationIsWord) != 0;
     const bool may_have_signs = m_.huggingface() && (w.rules & kEverySpaceIsWord) == 0;
     Require(!signs || may_have_signs, SectionId::kSegmentConfig);
-    const bool space_ends_word = (w.rules & kSpaceEndsWord) != 0;
-    Require(!space_ends_word || !m_.huggingface(), SectionId::kSegmentConfig);
     Require(m_.config->unk_id < m_.config->id_count, SectionId::kConfig);
     Require(m_.segment.char_info.present(), SectionId::kCharInfo);
     const size_t states = m_.segment.states.size();

@@ -13,11 +13,9 @@
 namespace rankfeed::segment {
 namespace {
 
-// Whether a part has a U+2581 at its begin only where a separator stands there. Behind words one is
-// put at the end of a part in any case (general::CarriedScore).
+// Whether a part has a U+2581 at its begin only where a separator stands there.
 bool KeepsSeparator(const Model& model) {
-  const uint32_t rules = model.segment.config->rules;
-  return (rules & image::kPrependRules) != 0 && (rules & image::kSpaceEndsWord) == 0;
+  return (model.segment.config->rules & image::kPrependRules) != 0;
 }
 
 // Why the ids of a text may not be those of the parts that it is cut into; null if they are.

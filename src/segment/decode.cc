@@ -68,8 +68,7 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       front_vanishes_(every_space_ && model.huggingface() &&
                       (model.segment.config->rules & image::kFrontSpaceIsWord) == 0),
       signs_(model),
-      space_ends_word_((model.segment.config->rules & image::kSpaceEndsWord) != 0),
-      leaves_nothing_(every_space_ && !model.huggingface() && !space_ends_word_),
+      leaves_nothing_(every_space_ && !model.huggingface()),
       keeps_other_spaces_((model.segment.config->rules & image::kDropsOther) != 0 &&
                           !normalize::JoinsWhiteSpace(model)) {
   run_.basic = tables_.char_info.data;
@@ -160,8 +159,6 @@ uint32_t SpanDecoder::DecodeShort(const Segments& segments, const LookUp& look_u
       .metaspace = metaspace_};
   const uint32_t done = kernels_.decode_short(segments, look_up.keys(), look_up.misses() + first,
                                               look_up.miss_count() - first, &to);
-  if (space_ends_word_) [[unlikely]]
-    MoveSpaces(search_.count(), to.count);
   search_.Grow(to.size, to.count);
   return done;
 }
@@ -171,15 +168,14 @@ void SpanDecoder::Open(bool word_start, const char* resume, uint32_t skip, uint3
   run_.resume = skip_at_ = resume;
   skip_ = skip;
   group_end_ = group_end;
-  if (word_start && !space_ends_word_) Add(metaspace_);
+  if (word_start) Add(metaspace_);
 }
 
 // Whether the open span is one, if it ends there. Empty words vanish, and so do the separators
 // around them, but where every space makes a word.
 bool SpanDecoder::Closes(uint32_t size) const {
   const uint32_t count = size - run_.open();
-  return count > 1 || (count == 1 &&
-                       (space_ends_word_ || KeepsEmpty() || run_.codes[run_.open()] != metaspace_));
+  return count > 1 || (count == 1 && (KeepsEmpty() || run_.codes[run_.open()] != metaspace_));
 }
 
 // Whether the open span is a word where it is only a U+2581. HuggingFace puts none in front of a
@@ -208,7 +204,7 @@ void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, u
   // With a U+2581 and a closing zero for each space.
   static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
   ExpandedWords* const words =
-      (info & image::kCharSpace) != 0 && skip == 0 && !space_ends_word_ ? &WordsOf(list) : nullptr;
+      (info & image::kCharSpace) != 0 && skip == 0 ? &WordsOf(list) : nullptr;
   if (words == nullptr || !KeepsAll(*words)) {
     return AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
   }
@@ -322,8 +318,6 @@ void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* te
       return AddBesideSigns(elements, text, skip, before, group_end);
     }
   }
-  if (space_ends_word_) [[unlikely]]
-    return AddBehindWords(elements, text, skip, before, group_end);
   const auto end = static_cast<uint32_t>(elements.size());
   uint16_t* const codes = run_.codes;
   uint32_t size = run_.size, behind_space = 0;
@@ -393,7 +387,7 @@ Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
   cursor->skip = inside ? skip_ : 0;
   cursor->group_end = inside ? group_end_ : 0;
   cursor->last = run_.codes[run_.open() - 1];
-  if (!space_ends_word_) cursor->word_start = !open.empty() && BeginsWord(open);
+  cursor->word_start = !open.empty() && BeginsWord(open);
   cursor->spaced = signs_.any() && trailing_space_;
   run_.size = run_.open();
   return {Kind::kFull};
@@ -418,7 +412,7 @@ Outcome SpanDecoder::FullOfOne(std::string_view segment, size_t at, Cursor* curs
   cursor->at = static_cast<uint32_t>(end);
   cursor->skip = cursor->group_end = 0;
   cursor->last = run_.codes[run_.size - 1];
-  cursor->word_start &= space_ends_word_;
+  cursor->word_start = false;
   cursor->spaced = false;
   return {Kind::kFull};
 }
@@ -460,8 +454,6 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   const Outcome outcome =
       signs_.any() ? DecodeBesideSigns(segment, pos, cursor) : DecodeChars(segment, pos, cursor);
   if (outcome.kind != Kind::kSearch) return outcome;
-  if (space_ends_word_) [[unlikely]]
-    return EndSegment(cursor->word_start);
   if (LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
   Close();
   return {};
@@ -608,7 +600,6 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
     cursor->skip = 0;
   } else if ((info & image::kCharSpace) != 0) {
     previous = info | image::kCharUnknown;
-    if (space_ends_word_) EndWord();
     Close();
     Open(true, text + c.size);
     spaces_ = true;

@@ -38,8 +38,7 @@ struct Cursor {
   uint32_t skip = 0;        // elements of what the character or group there is replaced by
   uint32_t group_end = 0;   // of a group that begins there; 0: none
   uint16_t last = 0;        // code before it; 0: none is known
-  // A U+2581 stands before it; with kSpaceEndsWord, behind the segment.
-  bool word_start = false;
+  bool word_start = false;  // a U+2581 stands before it
   // And that for a space, where it makes a word in front of a sign.
   bool spaced = false;
   uint32_t no_sign_begin = 0, no_sign_end = 0;  // bytes of the segment that hold no sign of ASCII
@@ -302,12 +301,6 @@ class SpanDecoder {
   bool BeginsWord(std::span<const uint16_t> codes) const { return codes[0] == metaspace_; }
   void Add(uint32_t code) { run_.codes[run_.size++] = static_cast<uint16_t>(code); }
   void Open(bool word_start, const char* resume, uint32_t skip = 0, uint32_t group_end = 0);
-  // Where a U+2581 stands behind words (decode_suffix.cc).
-  void MoveSpaces(uint32_t first, uint32_t last);
-  void EndWord();
-  void AddBehindWords(std::span<const uint16_t> elements, const char* text, uint32_t skip,
-                      uint32_t before, uint32_t group_end);
-  Outcome EndSegment(bool word_end);
   bool Closes(uint32_t size) const;
   bool KeepsEmpty() const;
   void Close();
@@ -372,7 +365,6 @@ class SpanDecoder {
   const bool every_space_;         // kEverySpaceIsWord
   const bool front_vanishes_;      // a U+2581 that is put in front of nothing or a space does
   const Signs signs_;
-  const bool space_ends_word_;     // kSpaceEndsWord
   const bool leaves_nothing_;      // what vanishes at the begin of a segment may not be known
   const bool keeps_other_spaces_;  // white space that is none is a character
   RunDecode run_ = {};

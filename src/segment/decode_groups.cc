@@ -38,12 +38,10 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* curs
     const bool behind_code = left > 1 || (left == 1 && run_.codes[run_.open()] != metaspace_);
     const bool begins = (front_ && begin == 0) ||
                         (begin != cursor->at && skip_at_ == segment.data() + begin);
-    const bool known = !space_ends_word_ && (begins || (behind_code && !signs_.any()));
+    const bool known = begins || (behind_code && !signs_.any());
     if (!known) return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
-  // Behind a space it is not known any more whether a word stood before that.
-  const bool made_space = space_ends_word_ && skip_at_ == segment.data() + begin;
-  if (outcome.kind == Kind::kSearch && was_cut && (made_space || !MayBeginBehind(last, size))) {
+  if (outcome.kind == Kind::kSearch && was_cut && !MayBeginBehind(last, size)) {
     if (before_cut_.text == segment.data() + begin) {
       TakeBackTo(before_cut_);
       outcome = AppendTogether(segment, begin, extent, cursor);

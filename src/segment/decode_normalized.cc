@@ -39,7 +39,6 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
     Add(CodeOf(c));
     return;
   }
-  if (space_ends_word_) EndWord();
   Close();
   Open(true, text, element, group_end);
   spaces_ = true;
@@ -118,7 +117,6 @@ Outcome SpanDecoder::DecodeNormalized(std::string_view segment, bool word_start)
     }
     AppendNormalized(c, nullptr, 0, 0);
   }
-  if (space_ends_word_) return EndSegment(word_start);
   if (huggingface && LeavesLineEndsTogether()) return Outcome::General(RANKFEED_REASON_CONTEXT);
   Close();
   return {};
@@ -197,8 +195,7 @@ bool SpanDecoder::LeavesLineEndsTogether() {
 
 uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const {
   uint32_t count = 0, previous = 0;
-  const bool word_end = word_start && space_ends_word_;
-  if (word_start && !word_end) codes[count++] = metaspace_;
+  if (word_start) codes[count++] = metaspace_;
   const uint32_t first = count;
   for (size_t pos = 0; pos < segment.size();) {
     const utf8::Decoded c = utf8::Decode(segment, pos);
@@ -220,7 +217,6 @@ uint32_t SpanDecoder::CodesOf(std::string_view segment, bool word_start, uint16_
       codes[count++] = static_cast<uint16_t>(info & image::kCharCodeMask);
     }
   }
-  if (word_end) codes[count++] = metaspace_;
   return count;
 }
 

@@ -42,7 +42,6 @@ class Emitter {
         found_(look_up.found()),
         leaves_(Path::Leaves(model.has(image::kByteFallback))),
         signs_(model),
-        space_ends_word_((model.segment.config->rules & image::kSpaceEndsWord) != 0),
         ledger_(model, rule, scratch.ledger),
         offsets_(model) {
     std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
@@ -61,7 +60,6 @@ class Emitter {
   // offset: of the stretch in its text. score: of what comes before it.
   void BeginStretch(std::string_view stretch, uint32_t offset, double score) {
     stretch_ = stretch;
-    stretch_token_ = sink_->count;
     if (wants_offsets_) {
       if constexpr (kFloat32) {
         offsets_.Begin(stretch, offset, sink_->count);
@@ -126,8 +124,6 @@ class Emitter {
     rankfeed_reason reason = RANKFEED_REASON_NONE;
     if ((model_.segment.config->rules & image::kTrailingSpaceIsWord) != 0 && !closed_) {
       reason = EmitTrailing();
-    } else if (space_ends_word_ && sink_->count == stretch_token_) {
-      reason = OfNothing();
     }
     if (score != nullptr && reason == RANKFEED_REASON_NONE) [[unlikely]]
       reason = ledger_.End(*sink_, score);
@@ -140,14 +136,6 @@ class Emitter {
 
  private:
   static constexpr bool kFloat32 = Arithmetic::kFloat32;
-
-  // A text became nothing, as one of spaces only does. Behind any other a U+2581 may stand.
-  rankfeed_reason OfNothing() const {
-    const bool spaces = std::all_of(stretch_.begin(), stretch_.end(), [this](char byte) {
-      return separators_.Has(static_cast<uint8_t>(byte));
-    });
-    return spaces ? RANKFEED_REASON_NONE : RANKFEED_REASON_CONTEXT;
-  }
 
   void Begin(double score) {
     goes_on_ = false;
@@ -250,8 +238,7 @@ class Emitter {
   }
   bool Place(const Segments& segments, uint32_t i, uint32_t token, uint32_t last) {
     if constexpr (kFloat32) {
-      const bool spaced = space_ends_word_ && segments.word_start(i);
-      return offsets_.Place(segments.begin(i), segments.ends[i], spaced, token, last, *sink_);
+      return offsets_.Place(segments.begin(i), segments.ends[i], token, last, *sink_);
     } else {
       return offsets_.Place(segments.begin(i), segments.ends[i], segments.word_start(i), token,
                             last, *sink_);
@@ -456,7 +443,6 @@ class Emitter {
   const Found* const found_;  // of the batch
   const uint8_t leaves_;      // Path::flags
   const Signs signs_;
-  const bool space_ends_word_;  // kSpaceEndsWord
   uint32_t space_id_ = kNone;   // of a word of one U+2581, if that is known
   ByteSet separators_ = {};
   ScoreLedger<Arithmetic> ledger_;
@@ -466,7 +452,6 @@ class Emitter {
   uint32_t segment_token_ = 0;  // its first one
   TokenSink* sink_ = nullptr;
   std::string_view stretch_;
-  uint32_t stretch_token_ = 0;   // its first one
   bool trailing_space_ = false;  // a separator came after the last word
   bool closed_ = false;          // a part ended the stretch
   uint32_t next_decoded_ = 0;

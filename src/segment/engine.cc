@@ -39,7 +39,7 @@ void Engine<Arithmetic>::Start(const Texts& texts, TokenSink* sink) {
   // Offsets of a part would be told from its begin.
   const bool parts = sink->begin == nullptr && sink->end == nullptr;
   queue_.Start(texts.texts, texts.added, parts, parts && texts.score == nullptr,
-               texts.refuse_special, texts.score != nullptr && texts.score->spaced);
+               texts.refuse_special);
   spans_.ForgetCursor();
   emitter_.Start(sink);
   batch_size_ = kFirstBatch;

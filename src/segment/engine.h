@@ -11,8 +11,7 @@
 //   stretch      text between two added tokens, or a whole text: what a reference encodes at once.
 //   segment      bytes whose ends no piece of the vocabulary crosses, so that the best path of a
 //                stretch is the best paths of its segments, up to rounding. Ends at a boundary.
-//   word start   a segment before which the reference puts a U+2581, the metaspace. With
-//                image::kSpaceEndsWord one behind which it does: the same bit says so.
+//   word start   a segment before which the reference puts a U+2581, the metaspace.
 //   span         codes of characters with one best path: a segment or a part of one.
 //   code         number of a character in the vocabulary's trie; unknown ones share the last.
 //   direct code  of a character that is a piece, one code, and stands for itself in any company.

@@ -173,10 +173,6 @@ SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
   const bool at_text_begin = left.data() == text_.data();
   opening.prefixed = (rules & image::kPrependRules) == 0 ||
                      ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
-  if ((rules & image::kSpaceEndsWord) != 0) {  // nothing is put in front of a text, nor lost there
-    opening.prefixed |= spaced_;
-    return opening;
-  }
   opening.reason = ReasonAtBegin(left, &opening.prefixed);
   if (unknown) [[unlikely]]
     opening.reason = RANKFEED_REASON_CONTEXT;

@@ -94,14 +94,12 @@ class SegmentQueue {
 
   // The texts to scan, which must stay. added: null where they hold no added tokens. parts: whether
   // a part of a stretch may leave without the rest. keeps: whether short stretches may be known;
-  // refuses: whether special tokens among their pieces are refused. spaced: as general::CarriedScore
-  // has it, of the only text.
+  // refuses: whether special tokens among their pieces are refused.
   void Start(std::span<const rankfeed_text> texts, const general::AddedTokens* added, bool parts,
-             bool keeps, bool refuses, bool spaced) {
+             bool keeps, bool refuses) {
     texts_ = texts;
     added_ = added;
     parts_ = parts && cuts_.any();
-    spaced_ = spaced;
     keeps_ = keeps;
     refuses_ = refuses;
     known_stretches_.Start();
@@ -206,7 +204,7 @@ class SegmentQueue {
   // What is told of a stretch before it is scanned, by its ends or all of it.
   struct Opening {
     uint32_t begin, size;  // of what a Strip leaves of it
-    // It begins a word, whatever it begins with; or ends one, where a U+2581 stands behind words.
+    // It begins a word, whatever it begins with.
     bool prefixed = true;
     bool general = false;  // it holds what takes the general path
     rankfeed_reason reason = RANKFEED_REASON_NONE;
@@ -288,7 +286,7 @@ class SegmentQueue {
   bool look_later_ = false, look_for_normalized_ = false;
   bool loses_stop_byte_ = false;  // with what was stripped of the text
   bool leaving_ = false;          // a run that waits may have a reason
-  bool parts_ = false, spaced_ = false;
+  bool parts_ = false;
   bool keeps_ = false, refuses_ = false;
   uint32_t least_part_ = kLeastPart;
   const char* last_part_end_ = nullptr;

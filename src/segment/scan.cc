@@ -31,8 +31,7 @@ SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
       scratch_(scratch),
       rules_(model.segment.config->rules),
       signs_(model),
-      looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0),
-      space_ends_word_((rules_ & image::kSpaceEndsWord) != 0) {
+      looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {
   for (uint32_t byte = 0; byte < 0x80; ++byte) {
     const auto b = static_cast<uint8_t>(byte);
     class_bits_[byte] =
@@ -47,26 +46,9 @@ void SegmentScanner::Start(std::string_view text, bool prefixed) {
   at_ = 0;
   before_ = {};
   has_open_ = stopped_ = false;
-  last_space_ = text.size();
-  if (!space_ends_word_ || prefixed || (rules_ & image::kEverySpaceIsWord) != 0) return;
-  while (last_space_ != 0 && classes_.separators.Has(static_cast<uint8_t>(text[last_space_ - 1]))) {
-    --last_space_;
-  }
 }
 
-// Puts the marks of segments at words that have a U+2581 behind them.
-void SegmentScanner::MarkWordEnds(const Segments& segments, uint32_t count) const {
-  const auto separator = [this](uint32_t at) {
-    return classes_.separators.Has(static_cast<uint8_t>(text_[at]));
-  };
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t begin = segments.begin(i), end = segments.ends[i];
-    const bool spaced = end == text_.size() ? prefixed_ : end < last_space_ && separator(end);
-    segments.begins[i] = begin | (spaced && !separator(begin) ? Segments::kWordStart : 0);
-  }
-}
-
-// The same of a text of few bytes, in one block.
+// As NextBlock, of a text of few bytes.
 uint32_t SegmentScanner::NextOfShort(const Segments& segments) {
   uint64_t bits = 0;
   const auto size = static_cast<uint32_t>(text_.size());

@@ -24,7 +24,7 @@ namespace rankfeed::segment {
 
 // Segments by number: bytes [begin, end) of their text, begin < end.
 struct Segments {
-  // In begins: a U+2581 stands before it, or behind it with image::kSpaceEndsWord.
+  // In begins: a U+2581 stands before it.
   static constexpr uint32_t kWordStart = 1u << 31;
   uint32_t* begins;
   uint32_t* ends;
@@ -74,7 +74,7 @@ class SegmentScanner {
   static ByteClasses ClassesOf(const image::SegmentConfig& config, const ByteSet& stop,
                                const ByteSet& stop_too);
 
-  // prefixed: the text begins a word, whatever it begins with; or ends one, with kSpaceEndsWord.
+  // prefixed: the text begins a word, whatever it begins with.
   void Start(std::string_view text, bool prefixed = true);
   // Nothing more of this text.
   void Stop() { at_ = text_.size(); }
@@ -90,12 +90,8 @@ class SegmentScanner {
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
   uint32_t Next(const Segments& segments) {
-    const uint32_t count = text_.size() <= kShortBytes ? NextOfShort(segments)
-                           : signs_.any()              ? NextBlock<true>(segments)
-                                                       : NextBlock<false>(segments);
-    if (space_ends_word_) [[unlikely]]
-      MarkWordEnds(segments, count);
-    return count;
+    if (text_.size() <= kShortBytes) return NextOfShort(segments);
+    return signs_.any() ? NextBlock<true>(segments) : NextBlock<false>(segments);
   }
   // Whether the last block holds a stop byte.
   bool stopped() const { return stopped_; }
@@ -125,7 +121,6 @@ class SegmentScanner {
                              Before* last) const;
   void ApplySpaceRules(const ClassMasks* classes, uint32_t words, BoundaryMasks* boundaries);
   void AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks);
-  void MarkWordEnds(const Segments& segments, uint32_t count) const;
   bool BoundaryForbidden(size_t at, bool before) const;
   bool BoundaryForbiddenBeside(size_t at, bool before) const;
   bool BoundaryForbiddenByMarks(size_t at, bool before) const;
@@ -136,13 +131,12 @@ class SegmentScanner {
   const Scratch& scratch_;
   const uint32_t rules_;  // image::SegmentRule
   const Signs signs_;
-  const bool looks_at_spaces_, space_ends_word_;
+  const bool looks_at_spaces_;
   // By byte, a bit of each 16 for each class, in the order of ByteClasses.
   uint64_t class_bits_[256] = {};
   std::string_view text_;
   bool prefixed_ = true;
-  size_t last_space_ = 0;  // with kSpaceEndsWord: separators from there on are not kept
-  size_t at_ = 0;          // where the next block begins
+  size_t at_ = 0;  // where the next block begins
   Before before_;
   uint32_t open_ = 0;  // begin of the segment that goes on past the last block
   bool has_open_ = false;

@@ -17,8 +17,7 @@ SpOffsets::SpOffsets(const Model& model)
     : model_(model),
       normalizer_(normalize::SpNormalizerOf(model)),
       prefixed_(normalizer_.add_dummy_prefix),
-      collapses_(normalizer_.remove_extra_whitespaces),
-      behind_(normalizer_.treat_whitespace_as_suffix) {
+      collapses_(normalizer_.remove_extra_whitespaces) {
   std::copy_n(model.segment.config->separators, sizeof(separators_.low), separators_.low);
   const trie::View& symbols = normalizer_.user_defined;
   for (uint32_t b = 0; b < 256; ++b) {
@@ -57,10 +56,7 @@ uint32_t SpOffsets::OneCode(uint32_t at, uint32_t end) const {
 // A character; use(place) is called for its code, and for the U+2581 that it comes behind.
 template <class Use>
 void SpOffsets::Emit(State* state, uint32_t at, const Use& use) const {
-  if (behind_) {
-    if (state->space != kNone) use(state->space);
-    state->space = state->last_space = kNone;
-  } else if (collapses_ && !state->begun) {
+  if (collapses_ && !state->begun) {
     if (state->front == kNone) state->front = at;
     state->begun = true;
     if (prefixed_) use(state->front);
@@ -76,28 +72,14 @@ template <class Use>
 void SpOffsets::Space(State* state, uint32_t at, const Use& use) const {
   if (!collapses_) {
     Emit(state, at, use);
-  } else if (behind_) {
-    if (state->last_space == kNone) state->space = state->last_space = at;
   } else if (state->begun && state->space == kNone) {
     state->space = at;
   }
 }
 
-// The U+2581 behind a word that ends there.
-template <class Use>
-void SpOffsets::EndWord(State* state, uint32_t end, const Use& use) const {
-  Space(state, end, use);
-  if (state->space != kNone) use(state->space);
-  state->space = kNone;
-}
-
 // What stands between the last segment and one that begins there.
 void SpOffsets::Separators(uint32_t begin) {
-  if (behind_) {
-    // One at the end of the text, without a U+2581.
-    state_.space = kNone;
-    if (done_ < begin && collapses_ && state_.last_space == kNone) state_.last_space = done_;
-  } else if (!collapses_) {
+  if (!collapses_) {
     // The U+2581 in front of a segment is that of the byte before it, or the one in front of the
     // text.
     const bool opens = begin == 0 ? prefixed_ : Separator(begin - 1);
@@ -131,30 +113,29 @@ void SpOffsets::Walk(State* state, uint32_t begin, uint32_t end, const Use& use)
   }
 }
 
-bool SpOffsets::Place(uint32_t begin, uint32_t end, bool spaced, uint32_t first, uint32_t last,
+bool SpOffsets::Place(uint32_t begin, uint32_t end, uint32_t first, uint32_t last,
                       TokenSink& sink) {
   if (last > sink.capacity) return false;  // there are no ids to look at
   Separators(begin);
   done_ = end;
   if (!collapses_ && Separator(begin)) {  // an empty word (scan.h)
-    const uint32_t space = behind_ ? begin : state_.space;
-    if (last != first + 1 || space == kNone) return false;
-    Begins(sink)[first] = offset_ + space;
+    if (last != first + 1 || state_.space == kNone) return false;
+    Begins(sink)[first] = offset_ + state_.space;
     return true;
   }
   bool plain = true;
   for (uint32_t at = begin; at < end; ++at) plain &= plain_[static_cast<uint8_t>(stretch_[at])];
-  if (plain && PlacePlain(begin, end, spaced, first, last, sink)) return true;
-  return PlaceWalking(begin, end, spaced, first, last, sink);
+  if (plain && PlacePlain(begin, end, first, last, sink)) return true;
+  return PlaceWalking(begin, end, first, last, sink);
 }
 
 // Every byte is a character and a code. False, and nothing is done, if some token is unknown.
-bool SpOffsets::PlacePlain(uint32_t begin, uint32_t end, bool spaced, uint32_t first, uint32_t last,
+bool SpOffsets::PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_t last,
                            TokenSink& sink) {
   uint32_t known = 0;
   for (uint32_t i = first; i < last; ++i) known += CodesOf(sink, i);
   const uint32_t opens = Opens() ? 1 : 0;
-  if (known != end - begin + opens + spaced) return false;
+  if (known != end - begin + opens) return false;
   uint32_t* const begins = Begins(sink);
   uint32_t at = begin;
   for (uint32_t i = first; i < last; ++i) {
@@ -168,12 +149,11 @@ bool SpOffsets::PlacePlain(uint32_t begin, uint32_t end, bool spaced, uint32_t f
   }
   state_.begun = true;
   state_.space = kNone;
-  state_.last_space = spaced ? end : kNone;
   return true;
 }
 
-bool SpOffsets::PlaceWalking(uint32_t begin, uint32_t end, bool spaced, uint32_t first,
-                             uint32_t last, TokenSink& sink) {
+bool SpOffsets::PlaceWalking(uint32_t begin, uint32_t end, uint32_t first, uint32_t last,
+                             TokenSink& sink) {
   const auto unk_id = static_cast<int32_t>(model_.config->unk_id);
   const auto unknowns = std::count(sink.ids + first, sink.ids + last, unk_id);
   uint32_t unknown = 0;  // codes of the unknown token: what the others leave
@@ -184,7 +164,6 @@ bool SpOffsets::PlaceWalking(uint32_t begin, uint32_t end, bool spaced, uint32_t
     State state = state_;
     const auto count = [&](uint32_t) { ++all; };
     Walk(&state, begin, end, count);
-    if (spaced) EndWord(&state, end, count);
     if (all <= known) return false;
     unknown = all - known;
   }
@@ -206,14 +185,13 @@ bool SpOffsets::PlaceWalking(uint32_t begin, uint32_t end, bool spaced, uint32_t
     left -= std::min(left, 1u);
   };
   Walk(&state_, begin, end, use);
-  if (spaced) EndWord(&state_, end, use);
   return fits && token == last && left == 0;
 }
 
 bool SpOffsets::PlaceTrailing(uint32_t token, TokenSink& sink) const {
   if (sink.count > sink.capacity || stretch_.empty()) return false;
   const auto size = static_cast<uint32_t>(stretch_.size());
-  Begins(sink)[token] = offset_ + (behind_ ? size : size - 1);
+  Begins(sink)[token] = offset_ + size - 1;
   return true;
 }
 
@@ -222,8 +200,7 @@ void SpOffsets::End(TokenSink& sink) {
   if (sink.end == nullptr || first_token_ >= count) return;
   const auto size = static_cast<uint32_t>(stretch_.size());
   Separators(size);
-  const uint32_t last_space = behind_ ? state_.last_space : state_.space;
-  const uint32_t text_end = collapses_ && last_space != kNone ? last_space : size;
+  const uint32_t text_end = collapses_ && state_.space != kNone ? state_.space : size;
   const uint32_t* const begins = Begins(sink);
   for (uint32_t i = first_token_; i + 1 < count; ++i) sink.end[i] = begins[i + 1];
   sink.end[count - 1] = offset_ + text_end;

@@ -5,9 +5,8 @@
 // (normalize/sp_normalize.h), a U+2581 that of the first space of its run, or of its own space
 // where they do not collapse, and the one in front of a text that of the first step which is no
 // space, or of the first one. A token begins where its first character does, and ends where the
-// next token begins, so begins are all that segments have to give; behind the last token the text
-// ends, or the spaces that end it begin. Where a U+2581 stands behind words, the one behind a text
-// has the place of the spaces that end it, or of its end.
+// next token begins, so begins are all that segments have to give; after the last token the text
+// ends, or the spaces that end it begin.
 //
 // A segment goes through the normalizer as if it were alone, as for its ids. Not known here, and
 // left to the general path: the places of two unknown tokens in one segment.
@@ -31,10 +30,9 @@ class SpOffsets {
   void Begin(std::string_view stretch, uint32_t offset, uint32_t token);
 
   // Gives tokens [first, last), those of bytes [begin, end) of the stretch, their begins. Every
-  // segment in order, those without tokens too. spaced: a U+2581 stands behind it. False if begins
-  // are not known here. O(bytes + tokens).
-  bool Place(uint32_t begin, uint32_t end, bool spaced, uint32_t first, uint32_t last,
-             TokenSink& sink);
+  // segment in order, those without tokens too. False if begins are not known here.
+  // O(bytes + tokens).
+  bool Place(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
 
   // The same for the token of the separators that end the stretch.
   bool PlaceTrailing(uint32_t token, TokenSink& sink) const;
@@ -50,9 +48,6 @@ class SpOffsets {
     uint32_t front = kNone;  // the first step that is no space
     uint32_t space = kNone;  // of a U+2581 that comes in front of the next character
     bool begun = false;      // there are characters
-    // Where a U+2581 stands behind words and spaces collapse: the space that came last, kNone if a
-    // character came behind it. `space` is one that no U+2581 was written for yet.
-    uint32_t last_space = 0;
   };
 
   template <class Use>
@@ -61,20 +56,15 @@ class SpOffsets {
   void Emit(State* state, uint32_t at, const Use& use) const;
   template <class Use>
   void Space(State* state, uint32_t at, const Use& use) const;
-  template <class Use>
-  void EndWord(State* state, uint32_t end, const Use& use) const;
   void Separators(uint32_t begin);
   // Whether a U+2581 comes in front of the next character.
   bool Opens() const {
-    if (behind_) return false;
     return collapses_ && !state_.begun ? prefixed_ : state_.space != kNone;
   }
   bool Separator(uint32_t at) const { return separators_.Has(static_cast<uint8_t>(stretch_[at])); }
   uint32_t OneCode(uint32_t at, uint32_t end) const;
-  bool PlacePlain(uint32_t begin, uint32_t end, bool spaced, uint32_t first, uint32_t last,
-                  TokenSink& sink);
-  bool PlaceWalking(uint32_t begin, uint32_t end, bool spaced, uint32_t first, uint32_t last,
-                    TokenSink& sink);
+  bool PlacePlain(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
+  bool PlaceWalking(uint32_t begin, uint32_t end, uint32_t first, uint32_t last, TokenSink& sink);
   uint32_t CodesOf(const TokenSink& sink, uint32_t token) const {
     return model_.segment.id_codes[static_cast<uint32_t>(sink.ids[token])];
   }
@@ -87,7 +77,6 @@ class SpOffsets {
   const normalize::SpNormalizer normalizer_;
   const bool prefixed_;   // add_dummy_prefix
   const bool collapses_;  // remove_extra_whitespaces
-  const bool behind_;     // treat_whitespace_as_suffix
   ByteSet separators_;
   bool begins_symbol_[256] = {};  // bytes of a text
   bool plain_[256];  // bytes that are a character and a code, whatever is around them

@@ -304,7 +304,7 @@ TEST(Eligibility, SentencePiece) {
                m.treat_whitespace_as_suffix = true;
                m.pieces.back().text = "ab\u2581";
              }),
-             FastRoadReason::kNone);
+             FastRoadReason::kWhitespaceAsSuffix);
     }
   }
   Expect(model([](Proto& m) { m.normalizer.escape_whitespaces = false; }),

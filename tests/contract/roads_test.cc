@@ -146,7 +146,7 @@ TEST(Roads, Pipeline) {
   const OpenModel normalizer(prepends), suffix(sp_test::Serialize(behind));
   EXPECT_STREQ(rankfeed_model_off_fast_road(normalizer.get()), "normalizer, Prepend");
   EXPECT_STREQ(rankfeed_model_off_fast_road(suffix.get()),
-               "treat_whitespace_as_suffix=true, and pieces that go on behind a U+2581");
+               "treat_whitespace_as_suffix=true");
   EXPECT_EQ(rankfeed_model_off_fast_road(nullptr), nullptr);
   for (const OpenModel* model : {&normalizer, &suffix}) {
     const OwnedEncoder encoder(model->get(), Limits(1 << 10, true));

@@ -129,11 +129,6 @@ void AddSizeCases(Cases& cases) {
         f.segment_config().rules |= image::kEverySpaceIsWord | image::kPunctuationIsWord;
         return 0u;
       });
-  Add(cases, "!space_ends_word || ", "a rule of the other mode", SectionId::kSegmentConfig,
-      [](Forged& f) {
-        f.segment_config().rules |= image::kSpaceEndsWord;
-        return 0u;
-      });
   Add(cases, "m_.config->unk_id <", "no id for what is unknown", SectionId::kConfig, [](Forged& f) {
     f.config().unk_id = image::kNoId;
     return 0u;

@@ -80,7 +80,7 @@ def fast_model(seed):
     if r.random() < 0.25:  # short texts pass the threshold of the newest rule, with all bits of a float
         scale = 10 ** r.uniform(1, 4)
         model.pieces = [(p, float(np.float32(s * scale)), k) for p, s, k in model.pieces]
-    if r.random() < 0.3:
+    if r.random() < 0.1:
         space = "\u2581".encode()
         model.treat_whitespace_as_suffix = True
         model.pieces = [(p[len(space):] + space if p.startswith(space) else p, s, k) for p, s, k in model.pieces]

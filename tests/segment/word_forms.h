@@ -298,18 +298,16 @@ inline std::vector<FormFile> MakeForms() {
   sp_test::ModelProto with_bytes;
   with_bytes.AddBytes();
   forms.push_back({"SentencePiece byte fallback", DefaultModel() + sp_test::Serialize(with_bytes)});
-  const auto suffix = [&](const char* name, const std::string& more, int32_t parity) {
-    forms.push_back({name, SuffixModel() + more, parity});
-  };
-  const int32_t newest = RANKFEED_PARITY_AUTO, older = RANKFEED_PARITY_SENTENCEPIECE_0_2_1;
-  suffix("SentencePiece suffix", "", newest);
-  suffix("SentencePiece suffix, nothing behind a text", SpChange(false, true, false), newest);
-  suffix("SentencePiece suffix, all spaces", SpChange(true, false, false), older);
-  suffix("SentencePiece suffix, all spaces, nothing behind a text", SpChange(false, false, false),
-         newest);
-  suffix("SentencePiece suffix, symbols", SpChange(true, true, true), newest);
-  suffix("SentencePiece suffix, byte fallback", sp_test::Serialize(with_bytes), older);
   return forms;
+}
+
+// Forms whose texts all take the general path.
+inline std::vector<FormFile> MakeGeneralForms() {
+  const std::string suffix = SuffixModel();
+  return {{"SentencePiece suffix", suffix},
+          {"SentencePiece suffix, nothing behind a text", suffix + SpChange(false, true, false)},
+          {"SentencePiece suffix, all spaces, nothing behind a text",
+           suffix + SpChange(false, false, false)}};
 }
 
 // They are megabytes each, so made once.
@@ -318,10 +316,17 @@ inline const std::vector<FormFile>& Forms() {
   return forms;
 }
 
+inline const std::vector<FormFile>& GeneralForms() {
+  static const std::vector<FormFile> forms = MakeGeneralForms();
+  return forms;
+}
+
 // One of them by name.
 inline const FormFile& Form(std::string_view name) {
-  for (const FormFile& form : Forms()) {
-    if (form.name == name) return form;
+  for (const auto* forms : {&Forms(), &GeneralForms()}) {
+    for (const FormFile& form : *forms) {
+      if (form.name == name) return form;
+    }
   }
   static const FormFile none;
   return none;
