@@ -56,7 +56,6 @@ ELSEWHERE = {
     "cmake --preset checked": "preset:checked",
     "cmake --build build-fuzz-asan": "target:rankfeed_fuzz",
     "fuzz/run.py": "file:fuzz/run.py",
-    "fuzz/worst_text.py": "test:worst_text_test",
     ".venv/bin/python tests/oracle/bulk_sp.py": "file:tests/oracle/bulk_sp.py",
     ".venv/bin/python tests/oracle/bulk_forms.py": "file:tests/oracle/bulk_forms.py",
     "python -m rankfeed compile": "test:python_from_transformers_test",
