@@ -4,7 +4,8 @@
 //   bench_pipeline --vocab IMAGE --model DIR --docs FILE [--device host|cuda|hip] [--queries N]
 //                  [--pairs N] [--max-length N] [--slots N] [--dtype auto|f32|f16|bf16]
 //                  [--graph-tokens N] [--mapped BYTES|measure]
-//   bench_pipeline --make-model DIR --layers N --hidden N --vocab IMAGE    random weights, float16
+//   bench_pipeline --make-model DIR --layers N --hidden N --vocab IMAGE    random weights, float16; --bert: of BERT's kind, and
+//                                                                          a request's rows then have its token types
 //
 // FILE has one text per line; a request is one of them as the query against --pairs others, another
 // choice each time, so that nothing is a repetition. The first request is scored twice before the
@@ -47,6 +48,7 @@ struct Arguments {
   std::string vocab, model, docs, device = "host", dtype = "auto", mapped = "0", make_model, scores;
   uint32_t queries = 50, pairs = 100, max_length = 512, slots = 3, threads = 0, layers = 6,
            hidden = 384, graph_tokens = 0;
+  bool bert = false;  // the model to make
 };
 
 void Must(rankfeed_status status, const char* what) {
@@ -73,8 +75,10 @@ void MakeModel(const Arguments& a, uint32_t vocab_size, int32_t pad) {
   namespace fs = std::filesystem;
   fs::create_directories(a.make_model);
   const uint32_t inner = 4 * a.hidden, positions = 514, heads = a.hidden / (a.hidden < 768 ? 32 : 64);  // as MiniLM and the base models
-  Json config = {{"architectures", {"XLMRobertaForSequenceClassification"}},
-                 {"model_type", "xlm-roberta"},
+  const std::string base = a.bert ? "bert." : "roberta.";
+  const uint64_t types = a.bert ? 2 : 1;
+  Json config = {{"architectures", {std::string(a.bert ? "Bert" : "XLMRoberta") + "ForSequenceClassification"}},
+                 {"model_type", a.bert ? "bert" : "xlm-roberta"},
                  {"hidden_act", "gelu"},
                  {"hidden_size", a.hidden},
                  {"num_hidden_layers", a.layers},
@@ -82,7 +86,7 @@ void MakeModel(const Arguments& a, uint32_t vocab_size, int32_t pad) {
                  {"intermediate_size", inner},
                  {"layer_norm_eps", 1e-5},
                  {"max_position_embeddings", positions},
-                 {"type_vocab_size", 1},
+                 {"type_vocab_size", types},
                  {"vocab_size", vocab_size},
                  {"pad_token_id", pad},
                  {"bos_token_id", 0},
@@ -110,13 +114,13 @@ void MakeModel(const Arguments& a, uint32_t vocab_size, int32_t pad) {
     tensors.push_back({name + ".weight", {a.hidden}, 0, 1});
     tensors.push_back({name + ".bias", {a.hidden}, 0, 0});
   };
-  const std::string embeddings = "roberta.embeddings.";
+  const std::string embeddings = base + "embeddings.";
   tensors.push_back({embeddings + "word_embeddings.weight", {vocab_size, a.hidden}, 0.02f, 0});
   tensors.push_back({embeddings + "position_embeddings.weight", {positions, a.hidden}, 0.02f, 0});
-  tensors.push_back({embeddings + "token_type_embeddings.weight", {1, a.hidden}, 0.02f, 0});
+  tensors.push_back({embeddings + "token_type_embeddings.weight", {types, a.hidden}, 0.02f, 0});
   norm(embeddings + "LayerNorm");
   for (uint32_t i = 0; i < a.layers; ++i) {
-    const std::string layer = "roberta.encoder.layer." + std::to_string(i) + ".";
+    const std::string layer = base + "encoder.layer." + std::to_string(i) + ".";
     for (const char* part : {"query", "key", "value"})
       linear(layer + "attention.self." + part, a.hidden, a.hidden);
     linear(layer + "attention.output.dense", a.hidden, a.hidden);
@@ -125,8 +129,8 @@ void MakeModel(const Arguments& a, uint32_t vocab_size, int32_t pad) {
     linear(layer + "output.dense", a.hidden, inner);
     norm(layer + "output.LayerNorm");
   }
-  linear("classifier.dense", a.hidden, a.hidden);
-  linear("classifier.out_proj", 1, a.hidden);
+  linear(a.bert ? "bert.pooler.dense" : "classifier.dense", a.hidden, a.hidden);
+  linear(a.bert ? "classifier" : "classifier.out_proj", 1, a.hidden);
 
   Json header;
   header["__metadata__"] = {{"format", "pt"}};
@@ -285,6 +289,7 @@ class Pipeline {
     options_.max_length = std::min(a.max_length, info_.max_row_tokens);
     options_.truncation = RANKFEED_TRUNCATE_LONGEST_FIRST;
     options_.layout = RANKFEED_PACKED;
+    if (info_.type_vocab_size > 1) GiveTypes();
     options_.max_rows_per_batch = a.pairs;
     options_.max_tokens_per_batch = a.pairs * options_.max_length;
     size_t bytes = 0;
@@ -300,6 +305,21 @@ class Pipeline {
     auto made = rankfeed::Reranker::Create(vocabulary_->get(), limits, options_);
     if (!made) throw std::runtime_error(made.error().message);
     reranker_ = std::make_unique<rankfeed::Reranker>(std::move(*made));
+  }
+
+  // Rows as BERT's: the query of type 0 and the passage of type 1, with whatever the vocabulary begins and ends texts with.
+  void GiveTypes() {
+    const rankfeed_model_info vocabulary = rankfeed::Info(vocabulary_->get());
+    begin_ = vocabulary.cls_id >= 0 ? vocabulary.cls_id : vocabulary.bos_id;
+    end_ = vocabulary.sep_id >= 0 ? vocabulary.sep_id : vocabulary.eos_id;
+    pair_.struct_size = sizeof(pair_);
+    pair_.document_type_id = 1;
+    pair_.prefix = {{}, &begin_, 1, 0};
+    pair_.middle = {{}, &end_, 1, 0};
+    pair_.suffix = {{}, &end_, 1, 1};
+    options_.pair_template = &pair_;
+    options_.template_kind = RANKFEED_TEMPLATE_CUSTOM;
+    options_.tensors |= RANKFEED_TENSOR_TOKEN_TYPE_IDS;
   }
 
   // Reads a batch as the forward does, twice (for the positions and for the embeddings), and
@@ -399,7 +419,8 @@ class Pipeline {
       rankfeed::LeasedSlot lease =
           Take(slot.Submit(batch.arena_size, copies_->get(), RANKFEED_HANDOFF_CHOOSE));
       Must(lease.WaitOn(work_->get()));
-      const rankfeed_packed_batch packed = Take(rankfeed::PackedBatchOf(batch, lease.data()));
+      const rankfeed_packed_batch packed = Take(
+          rankfeed::PackedBatchOf(batch, lease.data(), options_.pair_template != nullptr));
       Must(model_->Enqueue(
           packed, work_->get(), workspace_->get(), workspace_->size(),
           device_logits_ + (uint64_t{place} * a.pairs + batch.first_row) * info_.labels));
@@ -420,6 +441,8 @@ class Pipeline {
   std::optional<rankfeed::Crossencoder> model_;
   rankfeed_crossencoder_info info_{};
   std::vector<std::string> texts_;
+  int32_t begin_ = 0, end_ = 0;
+  rankfeed_pair_template pair_{};  // points to these
   rankfeed_rerank_options options_{};
   std::unique_ptr<rankfeed::Reranker> reranker_;
   // Objects that outlive the streams come first.
@@ -451,6 +474,7 @@ int Main(int argc, char** argv) {
   app.add_option("--mapped", a.mapped,
                  "read batches of at most so many bytes in place; measure: find out");
   app.add_option("--make-model", a.make_model);
+  app.add_flag("--bert", a.bert);
   app.add_option("--scores", a.scores, "write the scores of the first request there, one per line");
   app.add_option("--layers", a.layers);
   app.add_option("--hidden", a.hidden);

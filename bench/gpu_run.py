@@ -7,8 +7,8 @@
 BUNDLE holds bin/ (device tests, benchmarks, the backends), lib/ (shared libraries that the machine
 may lack), and files/ (vocabulary, texts, golden models). Steps, for CUDA and for HIP as far as they are there:
 device tests, compute-sanitizer memcheck and racecheck, handoff latency (pageable, page-locked, mapped), streaming
-pipelines of two model sizes with the device's idle share, the same through PyTorch, and a batch of the Python package
-that torch takes in place. Each step ends as
+pipelines of two model sizes with the device's idle share, one of BERT's kind whose token types travel in slots and graphs
+(its scores are the CPU's), the same through PyTorch, and a batch of the Python package that torch takes in place. Each step ends as
 "passed", "failed" or "not run" with the reason; FILE (default bench/results/gpu.json of the source tree) gets
 all of it with the machine. Where a device is listed, tests that were skipped and products that the vendor's library did
 not do fail their step. --only: steps whose name the expression is found in. Status 0: nothing failed; 1: something
@@ -41,7 +41,8 @@ class Runner:
         self.fake, self.models, self.steps = fake, FAKE_MODELS if fake else MODELS, []
         self.environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(
             [str(bundle / "lib"), *self.torch_libraries(), os.environ.get("LD_LIBRARY_PATH", "")]).strip(":"),
-            "RANKFEED_SOURCE_DIR": str(bundle / "files"), "RANKFEED_GPU_LIBRARIES": str(bundle / "bin")}
+            "RANKFEED_SOURCE_DIR": str(bundle / "files"), "RANKFEED_GPU_LIBRARIES": str(bundle / "bin"),
+            "RANKFEED_MADE_MODELS": str(bundle / "files" / "models")}
         if fake:
             self.environment["RANKFEED_DEVICE_TEST_SMALL"] = "1"
 
@@ -135,13 +136,14 @@ def numbers(path):
     return [float(line) for line in path.read_text().split()]
 
 
-def make_model(run, work, name):
+def make_model(run, work, name, *kind):
     """A model of that size with random weights, in work; made by the first step that asks for it."""
-    model = work / f"model_{name}"
+    model = work / "_".join(["model", name, *kind]).replace("--", "")
     layers, hidden = run.models[name]
     if not model.exists():
         subprocess.run([run.bundle / "bin" / "bench_pipeline", "--vocab", run.bundle / "files" / "vocab.rfimg", "--make-model", model, "--layers",
-                        layers, "--hidden", hidden], env=run.environment, check=True)
+                        layers, "--hidden", hidden, *kind], env=run.environment, check=True)
+    return model
 
 
 def vendor_steps(run, vendor, work, has_device):
@@ -190,6 +192,29 @@ def vendor_steps(run, vendor, work, has_device):
                       120, no, before=lambda: make_model(run, work, name))
         if out is not None:
             note_pipeline(run, vendor, json.loads(out), graphs != "0")
+    bert_step(run, vendor, work, no)
+
+
+def bert_step(run, vendor, work, no):
+    """Token types through slots, copies and graphs: a request of BERT's kind scores as on the CPU."""
+    files, name = run.bundle / "files", next(iter(run.models))
+    few = ["--queries", "4", "--pairs", "3", "--max-length", "40"]
+    command = [run.bundle / "bin" / "bench_pipeline", "--vocab", files / "vocab.rfimg", "--docs", files / "texts.txt", "--model",
+               work / f"model_{name}_bert", *few]
+    on_cpu, here = work / "cpu_bert.scores", work / f"{vendor}_bert.scores"
+
+    def before():
+        make_model(run, work, name, "--bert")
+        subprocess.run([*command, "--device", "host", "--scores", on_cpu], env=run.environment, check=True, stdout=subprocess.DEVNULL)
+    out = run.run(f"{vendor}: pipeline {name} with token types", [*command, "--device", vendor, "--dtype", "f16", "--slots", "4",
+                  "--graph-tokens", "2048", "--scores", here], 120, no, before=before)
+    if out is None:
+        return
+    note_pipeline(run, vendor, json.loads(out), True)
+    worst = max(abs(a - b) for a, b in zip(numbers(here), numbers(on_cpu), strict=True))
+    run.note(largest_difference_from_cpu=worst)
+    if not worst <= F16_TOLERANCE:
+        run.fail(f"scores differ from the CPU's by {worst}")
 
 
 def pytorch_steps(run, work, has_device):

@@ -51,6 +51,10 @@ for line in open(sys.argv[1], encoding="utf-8"):
 PY
   mkdir -p "$1/files/tests/gpu_handoff"
   cp -r "$root/tests/gpu_handoff/golden" "$1/files/tests/gpu_handoff/"
+  local python=${RANKFEED_PYTHON:-$root/.venv/bin/python}
+  [[ -x $python ]] || python=python3
+  "$python" -B "$root/tests/gpu_handoff/crossencoder/forward/numpy_models.py" "$1/files/models" ||
+    echo "gpu-check: no NumPy for $python: the models of BERT's kind are missing (scripts/python-env.sh)" >&2
   cp "$root"/bench/gpu_{run,pytorch,page_locked}.py "$1/files/"
   git -C "$root" rev-parse HEAD >"$1/files/commit" 2>/dev/null || echo unknown >"$1/files/commit"
   echo "gpu-check: $1, $(du -sm "$1" | cut -f1) MB" >&2

@@ -19,7 +19,7 @@
 
 RANKFEED_BEGIN_C
 
-enum { RANKFEED_GPU_OPS_ABI = 4 };
+enum { RANKFEED_GPU_OPS_ABI = 5 };
 
 /* Products work on whole steps of this many rows: x and out of op_gemm have room for m rounded up
  * to it, in memory that may be read and written. Memory after row m has no meaning, before
@@ -61,6 +61,7 @@ typedef struct {
 } rankfeed_op_unpack;
 
 /* out[t] = pad_id + number of non-pad tokens of the row up to and including t; pad_id for a pad.
+ * With a pad_id of -1, which is no id, positions begin at 0 and count every token.
  * ids_out (tokens entries) and cu_out (rows + 1, from 0), both or neither: copies of what was read;
  * cu_out goes on to row_count + 1 entries with empty rows,
  * for batches that lie in host memory, whose every read goes over the bus. tiles, nullable: the
@@ -75,7 +76,7 @@ typedef struct {
 } rankfeed_op_positions;
 
 /* out = LayerNorm(word[id] + position[position] + type[type]); NaN where an index is outside its
- * table. types null: 0. */
+ * table. types null: 0. hidden is the width of the embeddings. */
 typedef struct {
   uint32_t dtype, tokens, hidden, vocab, max_positions, type_vocab;
   const int32_t *ids, *positions, *types;
@@ -85,7 +86,15 @@ typedef struct {
   void* out; /* elements [tokens, hidden] */
 } rankfeed_op_embed;
 
-enum { RANKFEED_GPU_NO_ACTIVATION = 0, RANKFEED_GPU_GELU = 1, RANKFEED_GPU_TANH = 2 };
+/* GELU: x Phi(x) by erf. GELU_TANH: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))),
+ * transformers' gelu_new. NaN stays NaN. */
+enum {
+  RANKFEED_GPU_NO_ACTIVATION = 0,
+  RANKFEED_GPU_GELU = 1,
+  RANKFEED_GPU_TANH = 2,
+  RANKFEED_GPU_RELU = 3,
+  RANKFEED_GPU_GELU_TANH = 4
+};
 
 /* out[m, n] = activation(x[m, k] * w[n, k]^T + bias[n]); sums in float. bias null: none, and no
  * activation; op_add_norm adds it then. Room for more rows: RANKFEED_GPU_GEMM_ROWS. */

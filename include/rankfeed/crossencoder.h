@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * rankfeed/crossencoder.h: the forward pass of an XLM-RoBERTa-family cross-encoder over packed
- * batches: ids in, one score per row and label out. Library rankfeed_crossencoder.
+ * rankfeed/crossencoder.h: the forward pass of a cross-encoder of the XLM-RoBERTa or BERT family
+ * over packed batches: ids in, one score per row and label out. Library rankfeed_crossencoder.
  *
- * Models: HuggingFace's RobertaForSequenceClassification and what shares its layers and tensor
- * names (model_type xlm-roberta, roberta, camembert), read from config.json and model.safetensors.
- * Layers: word + position + type embeddings, LayerNorm; N times attention, LayerNorm, GELU (erf)
- * MLP, LayerNorm (after the residual); classification head dense + tanh + out_proj on the first
- * token. Anything else in the files is refused by name.
+ * Models: HuggingFace's ...ForSequenceClassification of model_type xlm-roberta, roberta, camembert,
+ * bert, distilbert and electra, read from config.json and model.safetensors.
+ * Layers: word + position + type embeddings (DistilBERT has no types), LayerNorm, ELECTRA's
+ * projection to the width of the layers; N times attention, LayerNorm, MLP, LayerNorm (after the
+ * residual); the MLP has gelu (erf), gelu_new (tanh) or relu as config.json says, LayerNorm its
+ * layer_norm_eps (DistilBERT: 1e-12). The head is on the first token: RoBERTa's dense + tanh +
+ * out_proj, BERT's pooler with tanh + classifier, DistilBERT's pre_classifier + relu + classifier,
+ * ELECTRA's dense + gelu + out_proj. Tensors that another task's head left over are not read;
+ * anything else in the files is refused by name.
  *
  * Batches are packed (rankfeed/rerank.h, RANKFEED_PACKED): no pad tokens, row r is
  * input_ids[cu_seqlens[r] .. cu_seqlens[r+1]). Position ids are made inside as HuggingFace makes
- * them: pad_token_id + the number of tokens so far that are not pad_token_id; a pad token inside a
- * row, which only text that spells one has, stays at position pad_token_id.
+ * them. RoBERTa's: pad_token_id + the number of tokens so far that are not pad_token_id; a pad
+ * token inside a row, which only text that spells one has, stays at position pad_token_id. The
+ * others': from 0, every token counts. A row of more tokens than there are positions is refused.
  *
  * Memory: open allocates the weights once, in the backend's device memory. The forward allocates
  * nothing (but a queue entry of the host backend's streams): it works in a workspace that the
@@ -93,9 +98,10 @@ typedef struct {
   uint32_t struct_size;
   uint32_t dtype; /* of weights and activations here, RANKFEED_DTYPE_*; as in the options */
   uint32_t vocab_size, hidden_size, layers, heads, intermediate_size, labels;
-  uint32_t max_positions;  /* as in the file */
-  uint32_t max_row_tokens; /* longest row: max_positions - pad_token_id - 1 */
-  uint32_t type_vocab_size;
+  uint32_t max_positions; /* as in the file */
+  /* Longest row: RoBERTa's max_positions - pad_token_id - 1, the others' max_positions. */
+  uint32_t max_row_tokens;
+  uint32_t type_vocab_size; /* 1, all types 0, for models without types */
   int32_t pad_token_id;
   uint64_t parameters;
   uint64_t weight_bytes; /* in device memory */

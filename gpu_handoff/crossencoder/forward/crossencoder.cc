@@ -331,7 +331,8 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
     if (m->ops == nullptr)
       throw ModelError(RANKFEED_E_UNSUPPORTED,
                        "this CPU has no products of bfloat16 (x86's AVX512_BF16)");
-    if (std::max(m->model.config.hidden, m->model.config.intermediate) > kBfloat16Depth)
+    const ModelConfig& c = m->model.config;
+    if (std::max({c.hidden, c.intermediate, c.embedding}) > kBfloat16Depth)
       throw ModelError(RANKFEED_E_UNSUPPORTED, "the model is too wide for bfloat16 on the host");
     dtype = RANKFEED_DTYPE_F32;  // of the weights: products round them
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // crossencoder/forward/forward.cc: see forward.h. The order of operations is that of transformers'
-// RobertaModel with RobertaClassificationHead (modeling_roberta.py, 4.57.1), eval mode: dropout is
-// the identity.
+// ...ForSequenceClassification of the models in model/architecture.cc (modeling_roberta.py,
+// modeling_bert.py, modeling_distilbert.py, modeling_electra.py, 5.23.0), eval mode: dropout is the
+// identity.
 #include "crossencoder/forward/forward.h"
 
 #include <algorithm>
@@ -21,7 +22,8 @@ bool PlanWorkspace(const DeviceModel& model, uint64_t scratch_bytes, uint64_t ro
   // Sizes in the config are below 2^17, so one product with tokens below 2^31 cannot overflow.
   if (rows > INT32_MAX || tokens > INT32_MAX || scratch_bytes > kMaxBytes) return false;
   const uint64_t h = model.config.hidden;
-  const uint64_t wide = std::max<uint64_t>(3 * h, model.config.intermediate);
+  const uint64_t wide =
+      std::max<uint64_t>({3 * h, model.config.intermediate, model.config.embedding_width()});
   const uint64_t element = model.dtype == RANKFEED_DTYPE_F32 ? 4 : 2;
   uint64_t at = 0;
   const auto take = [&](uint64_t bytes) {
@@ -72,6 +74,7 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
   auto* const positions = reinterpret_cast<int32_t*>(base + plan.positions);
   auto* const tiles = reinterpret_cast<int32_t*>(base + plan.tiles);
   const uint32_t h = c.hidden;
+  void* const embedded = c.embedding != 0 ? wide : x;
 
   void* const first = base + plan.first;
   void* const dense = base + plan.dense;
@@ -96,16 +99,21 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
 
   if ((parts & kForwardInputs) != 0) {
     run(ops.positions,
-        rankfeed_op_positions{batch.input_ids, batch.cu_seqlens, batch.rows, c.pad_id, positions,
-                              ids, cu_seqlens, tiles, plan.tile_count, plan.rows});
+        rankfeed_op_positions{batch.input_ids, batch.cu_seqlens, batch.rows, c.position_pad,
+                              positions, ids, cu_seqlens, tiles, plan.tile_count, plan.rows});
     if (batch.tokens != 0) {
-      run(ops.embed, rankfeed_op_embed{model.dtype, batch.tokens, h, c.vocab_size, c.max_positions,
-                                       c.type_vocab, ids, positions, batch.token_type_ids,
-                                       weight(o.word), weight(o.position), weight(o.type),
-                                       floats(o.norm_g), floats(o.norm_b), c.norm_eps, x});
+      run(ops.embed,
+          rankfeed_op_embed{model.dtype, batch.tokens, c.embedding_width(), c.vocab_size,
+                            c.max_positions, c.type_vocab, ids, positions, batch.token_type_ids,
+                            weight(o.word), weight(o.position), weight(o.type), floats(o.norm_g),
+                            floats(o.norm_b), c.norm_eps, embedded});
     }
   }
   if ((parts & kForwardLayers) != 0) {
+    if (c.embedding != 0 && batch.tokens != 0) {
+      gemm(embedded, o.project_w, floats(o.project_b), batch.tokens, h, c.embedding,
+           RANKFEED_GPU_NO_ACTIVATION, x);
+    }
     const float scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim()));
     for (const LayerOffsets& l : o.layers) {
       // The last layer computes only each row's first token.
@@ -125,10 +133,10 @@ int32_t Forward(const rankfeed_gpu_ops& ops, void* ctx, void* stream, const Devi
       const uint32_t m = last ? batch.rows : batch.tokens;
       if (m == 0) continue;
       gemm_add_norm(in, m, l.out_w, l.out_b, h, l.norm1_g, l.norm1_b, of_layer);
-      gemm(of_layer, l.up_w, floats(l.up_b), m, c.intermediate, h, RANKFEED_GPU_GELU, wide);
+      gemm(of_layer, l.up_w, floats(l.up_b), m, c.intermediate, h, c.activation, wide);
       gemm_add_norm(wide, m, l.down_w, l.down_b, c.intermediate, l.norm2_g, l.norm2_b, of_layer);
     }
-    gemm(first, o.dense_w, floats(o.dense_b), batch.rows, h, h, RANKFEED_GPU_TANH, dense);
+    gemm(first, o.dense_w, floats(o.dense_b), batch.rows, h, h, c.head_activation, dense);
   }
   if ((parts & kForwardScores) != 0) {
     run(ops.logits, rankfeed_op_logits{model.dtype, batch.rows, c.labels, h, dense,

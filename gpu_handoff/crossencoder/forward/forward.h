@@ -20,13 +20,14 @@ struct DeviceModel {
   const char* block = nullptr;  // offsets.bytes bytes
 };
 
-// Where a batch lies in a workspace; byte offsets, multiples of 256. `wide` holds the fused query,
-// key and value first and the MLP's inner activations later. ids and cu_seqlens are copies, made
-// once, because the batch may lie in host memory and every layer reads cu_seqlens. T' and R' are
-// the tokens and rows rounded up to RANKFEED_GPU_GEMM_ROWS.
+// Where a batch lies in a workspace; byte offsets, multiples of 256. `wide` holds the embeddings
+// that are projected, then each layer's fused query, key and value and its MLP's inner activations.
+// ids and cu_seqlens are copies, made once, because the batch may lie in host memory and every
+// layer reads cu_seqlens. T' and R' are the tokens and rows rounded up to RANKFEED_GPU_GEMM_ROWS.
 //
 //   scratch | ids [T] | cu_seqlens [R + 1] | positions [T] | tiles | x [T', h] | y [T', h]
-//           | attended [T', h] | wide [T', max(3h, inner)] | first [R', h] | dense [R', h]
+//           | attended [T', h] | wide [T', max(3h, inner, embedding)] | first [R', h]
+//           | dense [R', h]
 struct WorkspacePlan {
   uint64_t scratch, scratch_bytes, ids, cu_seqlens, positions, tiles, x, y, attended, wide, first,
       dense;

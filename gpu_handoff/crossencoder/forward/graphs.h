@@ -3,8 +3,8 @@
 // layers launch is recorded once and then queued with one call, where a launch for each kernel
 // would keep the device waiting for the host. Over backends that have graphs (backend.h).
 //
-//   positions, embed | all layers, first tokens, dense of the head | logits
-//     each launched |                one graph                    | launched
+//   positions, embed | projection, all layers, first tokens, dense of the head | logits
+//     each launched  |                       one graph                         | launched
 //
 // A graph knows addresses and sizes by heart. What lies outside reads and writes the caller's
 // memory, which changes from batch to batch; inside there is the workspace alone. A graph is of a

@@ -118,13 +118,29 @@ void Gelu(float* x, size_t size) {
   ForEach(x, size, 0.0f, [](V v) { return GeluOf(v); });
 }
 
+void GeluTanh(float* x, size_t size) {
+  const D d;
+  ForEach(x, size, 0.0f, [&](V v) {
+    const V cube = hn::Mul(hn::Mul(v, v), v);
+    const V inner = hn::Mul(hn::Set(d, 0.79788456080286536f),  // sqrt(2 / pi)
+                            hn::MulAdd(hn::Set(d, 0.044715f), cube, v));
+    const V half = hn::Mul(v, hn::Set(d, 0.5f));
+    return hn::MulAdd(half, hn::Tanh(d, inner), half);
+  });
+}
+
+void Relu(float* x, size_t size) {
+  const D d;
+  ForEach(x, size, 0.0f, [&](V v) { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v); });
+}
+
 void Tanh(float* x, size_t size) {
   const D d;
   ForEach(x, size, 0.0f, [&](V v) { return hn::Tanh(d, v); });
 }
 
 const ElementwiseKernels* Table() {
-  static constexpr ElementwiseKernels kTable = {AddNorm, Gelu, Tanh, Dot};
+  static constexpr ElementwiseKernels kTable = {AddNorm, Gelu, GeluTanh, Tanh, Relu, Dot};
   return &kTable;
 }
 

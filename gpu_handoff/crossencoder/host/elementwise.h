@@ -15,7 +15,11 @@ struct ElementwiseKernels {
                    const float* beta, float eps, size_t size, float* out);
   // x = x * Phi(x), Phi by erf.
   void (*gelu)(float* x, size_t size);
+  // x = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+  void (*gelu_tanh)(float* x, size_t size);
   void (*tanh)(float* x, size_t size);
+  // x = max(x, 0); NaN stays NaN.
+  void (*relu)(float* x, size_t size);
   float (*dot)(const float* a, const float* b, size_t size);
 };
 

@@ -150,8 +150,12 @@ void WideProduct(const rankfeed_op_gemm& op, float* out) {
 
 void Activate(const rankfeed_op_gemm& op) {
   const size_t size = size_t{op.m} * op.n;
-  if (op.activation == RANKFEED_GPU_GELU) Elementwise().gelu(static_cast<float*>(op.out), size);
-  if (op.activation == RANKFEED_GPU_TANH) Elementwise().tanh(static_cast<float*>(op.out), size);
+  const ElementwiseKernels& k = Elementwise();
+  auto* const out = static_cast<float*>(op.out);
+  if (op.activation == RANKFEED_GPU_GELU) k.gelu(out, size);
+  if (op.activation == RANKFEED_GPU_TANH) k.tanh(out, size);
+  if (op.activation == RANKFEED_GPU_RELU) k.relu(out, size);
+  if (op.activation == RANKFEED_GPU_GELU_TANH) k.gelu_tanh(out, size);
 }
 
 int32_t Gemm(const rankfeed_op_at* at, const rankfeed_op_gemm* op) {

@@ -6,6 +6,10 @@
 RF_DEVICE float Activated(float value, uint32_t activation) {
   if (activation == RANKFEED_GPU_GELU) return 0.5f * value * erfcf(value * -0.70710678118654752f);
   if (activation == RANKFEED_GPU_TANH) return tanhf(value);
+  if (activation == RANKFEED_GPU_RELU) return value < 0.0f ? 0.0f : value;
+  // 1 + tanh(y) is 2 / (1 + exp(-2 y)); the factor is -2 sqrt(2 / pi).
+  if (activation == RANKFEED_GPU_GELU_TANH)
+    return value / (1.0f + expf(-1.59576912160573f * (value + 0.044715f * value * value * value)));
   return value;
 }
 RF_DEVICE float BiasOf(const rankfeed_op_gemm& op, uint32_t column) {

@@ -81,7 +81,8 @@ class LtGemm {
 
  private:
   static constexpr uint32_t kRows = RANKFEED_GPU_GEMM_ROWS;
-  // Four shapes of a model and one of its head, in 1 .. 200 steps of rows: 25,600 tokens a batch.
+  // Four shapes of a model's layers and one of a projection before them, in 1 .. 200 steps of rows
+  // (25,600 tokens a batch), and one of its head.
   static constexpr uint32_t kPlans = 1024;
 
   struct Key {

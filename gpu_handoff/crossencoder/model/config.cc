@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// crossencoder/model/config.cc: see config.h. Defaults are those of transformers' XLMRobertaConfig
-// and RobertaConfig (configuration_xlm_roberta.py, 4.57.1) for settings that a file leaves out.
+// crossencoder/model/config.cc: see config.h. Defaults are those of transformers' classes of
+// settings (configuration_xlm_roberta.py and its neighbours, 5.23.0) for what a file leaves out.
 #include "crossencoder/model/config.h"
 
 #include <simdjson.h>
@@ -14,6 +14,8 @@ namespace rankfeed::handoff {
 namespace {
 
 namespace dom = simdjson::dom;
+
+constexpr int64_t kElectraEmbedding = 128;  // ElectraConfig's embedding_size
 
 // Bounds that keep every product of two sizes in 64 bits and every BLAS dimension in 31; the
 // largest published model of the family (xlm-roberta-large) has 250,002 / 1,024 / 24 / 4,096 / 514,
@@ -75,6 +77,70 @@ class Reader {
   const std::string& name_;
 };
 
+uint32_t ReadActivation(const Reader& read, std::string_view key) {
+  const std::string name = read.Text(key, "gelu");
+  if (name == "gelu") return RANKFEED_GPU_GELU;
+  if (name == "gelu_new") return RANKFEED_GPU_GELU_TANH;
+  if (name == "relu") return RANKFEED_GPU_RELU;
+  read.Refuse(RANKFEED_E_UNSUPPORTED, key,
+              "is \"" + name + "\"; supported are gelu (erf), gelu_new (tanh), relu");
+}
+
+void CheckClass(const Reader& read, const Architecture& architecture) {
+  dom::element element;
+  if (!read.Has("architectures", &element)) return;
+  dom::array names;
+  if (element.get(names) != simdjson::SUCCESS) {
+    read.Refuse(RANKFEED_E_PARSE, "architectures", "is not a list");
+  }
+  for (const dom::element entry : names) {
+    std::string_view text;
+    if (entry.get(text) != simdjson::SUCCESS) {
+      read.Refuse(RANKFEED_E_PARSE, "architectures", "holds something other than names");
+    }
+    if (!IsClassOf(architecture, text)) {
+      read.Refuse(RANKFEED_E_UNSUPPORTED, "architectures",
+                  "holds " + std::string(text) + "; a cross-encoder of this model_type is a " +
+                      std::string(architecture.class_name) + "ForSequenceClassification");
+    }
+  }
+}
+
+void CheckSizes(const Reader& read, const ModelConfig& config) {
+  const ConfigKeys& named = *config.architecture->keys;
+  if (config.hidden % config.heads != 0) {
+    read.Refuse(RANKFEED_E_UNSUPPORTED, named.heads,
+                "is " + std::to_string(config.heads) + ", which does not divide " + named.hidden +
+                    " " + std::to_string(config.hidden));
+  }
+  if (config.head_dim() > RANKFEED_GPU_MAX_HEAD) {
+    read.Refuse(RANKFEED_E_UNSUPPORTED, named.heads,
+                "gives heads of " + std::to_string(config.head_dim()) + ", supported are up to " +
+                    std::to_string(int{RANKFEED_GPU_MAX_HEAD}));
+  }
+  if (int64_t{config.max_positions} < int64_t{config.position_pad} + 2) {
+    read.Refuse(RANKFEED_E_UNSUPPORTED, "max_position_embeddings",
+                "is " + std::to_string(config.max_positions) +
+                    ": no room for a token after pad_token_id " + std::to_string(config.pad_id));
+  }
+}
+
+// transformers derives num_labels from id2label; 2 when a file has neither, so that only the
+// weights can tell: 0.
+uint32_t ReadLabels(const Reader& read) {
+  dom::element element;
+  if (!read.Has("id2label", &element))
+    return read.Has("num_labels", &element) ? read.Size("num_labels", 1, kMaxLabels) : 0;
+  dom::object labels;
+  if (element.get(labels) != simdjson::SUCCESS)
+    read.Refuse(RANKFEED_E_PARSE, "id2label", "is not an object");
+  if (labels.size() == 0 || labels.size() > kMaxLabels) {
+    read.Refuse(RANKFEED_E_UNSUPPORTED, "id2label",
+                "has " + std::to_string(labels.size()) + " entries");
+  }
+  return static_cast<uint32_t>(labels.size());
+}
+
 }  // namespace
 
 ModelConfig ReadConfig(std::string_view json, const std::string& name) {
@@ -98,32 +164,13 @@ ModelConfig ReadConfig(std::string_view json, const std::string& name) {
   const Reader read(object, name);
 
   const std::string type = read.Text("model_type", "");
-  if (type != "xlm-roberta" && type != "roberta" && type != "camembert") {
+  const Architecture* const architecture = FindArchitecture(type);
+  if (architecture == nullptr) {
     read.Refuse(RANKFEED_E_UNSUPPORTED, "model_type",
-                "is \"" + type + "\"; supported are xlm-roberta, roberta, camembert");
+                "is \"" + type + "\"; supported are " + ModelTypes());
   }
-  dom::element element;
-  if (read.Has("architectures", &element)) {
-    dom::array names;
-    if (element.get(names) != simdjson::SUCCESS) {
-      read.Refuse(RANKFEED_E_PARSE, "architectures", "is not a list");
-    }
-    for (const dom::element entry : names) {
-      std::string_view text;
-      if (entry.get(text) != simdjson::SUCCESS) {
-        read.Refuse(RANKFEED_E_PARSE, "architectures", "holds something other than names");
-      }
-      if (!text.ends_with("ForSequenceClassification")) {
-        read.Refuse(
-            RANKFEED_E_UNSUPPORTED, "architectures",
-            "holds " + std::string(text) + "; a cross-encoder is a ...ForSequenceClassification");
-      }
-    }
-  }
-  if (const std::string act = read.Text("hidden_act", "gelu"); act != "gelu") {
-    read.Refuse(RANKFEED_E_UNSUPPORTED, "hidden_act",
-                "is \"" + act + "\"; supported is gelu (erf)");
-  }
+  const ConfigKeys& named = *architecture->keys;
+  CheckClass(read, *architecture);
   if (const std::string kind = read.Text("position_embedding_type", "absolute");
       kind != "absolute") {
     read.Refuse(RANKFEED_E_UNSUPPORTED, "position_embedding_type",
@@ -133,50 +180,34 @@ ModelConfig ReadConfig(std::string_view json, const std::string& name) {
   read.RefuseTrue("add_cross_attention");
 
   ModelConfig config;
+  config.architecture = architecture;
   config.vocab_size = read.Size("vocab_size", 1, kMaxVocab);
-  config.hidden = read.Size("hidden_size", 1, kMaxHidden);
-  config.layers = read.Size("num_hidden_layers", 1, kMaxLayers);
-  config.heads = read.Size("num_attention_heads", 1, kMaxHidden);
-  config.intermediate = read.Size("intermediate_size", 1, kMaxIntermediate);
+  config.hidden = read.Size(named.hidden, 1, kMaxHidden);
+  config.layers = read.Size(named.layers, 1, kMaxLayers);
+  config.heads = read.Size(named.heads, 1, kMaxHidden);
+  config.intermediate = read.Size(named.intermediate, 1, kMaxIntermediate);
+  config.activation = ReadActivation(read, named.activation);
+  config.head_activation = architecture->head_activation;
+  if (architecture->projects) {
+    config.embedding = read.Size("embedding_size", 1, kMaxHidden, kElectraEmbedding);
+    if (config.embedding == config.hidden) config.embedding = 0;
+  }
   config.max_positions = read.Size("max_position_embeddings", 1, kMaxPositions);
-  config.type_vocab = read.Size("type_vocab_size", 1, kMaxTypes, 2);
-  config.pad_id = static_cast<int32_t>(read.Size("pad_token_id", 0, kMaxPositions, 1));
-  if (config.hidden % config.heads != 0) {
-    read.Refuse(RANKFEED_E_UNSUPPORTED, "num_attention_heads",
-                "is " + std::to_string(config.heads) + ", which does not divide hidden_size " +
-                    std::to_string(config.hidden));
-  }
-  if (config.head_dim() > RANKFEED_GPU_MAX_HEAD) {
-    read.Refuse(RANKFEED_E_UNSUPPORTED, "num_attention_heads",
-                "gives heads of " + std::to_string(config.head_dim()) + ", supported are up to " +
-                    std::to_string(int{RANKFEED_GPU_MAX_HEAD}));
-  }
-  if (config.max_positions < static_cast<uint64_t>(config.pad_id) + 2) {
-    read.Refuse(RANKFEED_E_UNSUPPORTED, "max_position_embeddings",
-                "is " + std::to_string(config.max_positions) +
-                    ": no room for a token after pad_token_id " + std::to_string(config.pad_id));
-  }
-  if (read.Has("layer_norm_eps", &element)) {
+  config.type_vocab =
+      architecture->has_types ? read.Size("type_vocab_size", 1, kMaxTypes, 2) : uint32_t{1};
+  config.pad_id =
+      static_cast<int32_t>(read.Size("pad_token_id", 0, kMaxPositions, architecture->pad_id));
+  config.position_pad = architecture->counts_after_pad ? config.pad_id : -1;
+  CheckSizes(read, config);
+  dom::element element;
+  if (architecture->reads_norm_eps && read.Has("layer_norm_eps", &element)) {
     double eps = 0;
     if (element.get(eps) != simdjson::SUCCESS || !(eps > 0) || !(eps <= 1)) {
       read.Refuse(RANKFEED_E_UNSUPPORTED, "layer_norm_eps", "is not a number above 0, at most 1");
     }
     config.norm_eps = static_cast<float>(eps);
   }
-  // Labels: transformers derives num_labels from id2label; 2 when a file has neither, so that only
-  // the weights can tell.
-  if (read.Has("id2label", &element)) {
-    dom::object labels;
-    if (element.get(labels) != simdjson::SUCCESS)
-      read.Refuse(RANKFEED_E_PARSE, "id2label", "is not an object");
-    if (labels.size() == 0 || labels.size() > kMaxLabels) {
-      read.Refuse(RANKFEED_E_UNSUPPORTED, "id2label",
-                  "has " + std::to_string(labels.size()) + " entries");
-    }
-    config.labels = static_cast<uint32_t>(labels.size());
-  } else if (read.Has("num_labels", &element)) {
-    config.labels = read.Size("num_labels", 1, kMaxLabels);
-  }
+  config.labels = ReadLabels(read);
   return config;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// crossencoder/model/weights.cc: see weights.h. Names are those of transformers'
-// RobertaForSequenceClassification (modeling_roberta.py, modeling_xlm_roberta.py, 4.57.1).
+// crossencoder/model/weights.cc: see weights.h. The names of tensors are in architecture.cc.
 #include "crossencoder/model/weights.h"
 
+#include <algorithm>
 #include <cstring>
 #include <initializer_list>
 #include <set>
@@ -25,22 +25,45 @@ std::string ShapeText(const std::vector<uint64_t>& shape) {
   return text + "]";
 }
 
+// Null when the file has it neither under its name nor under an old one: LayerNorm's weight and
+// bias were gamma and beta (transformers renames them when it loads a file).
+const StoredTensor* Look(const Safetensors& file, const std::string& name) {
+  const auto of = [&](const std::string& key) {
+    const auto found = file.tensors().find(key);
+    return found != file.tensors().end() ? &found->second : nullptr;
+  };
+  constexpr std::string_view kNorm = "LayerNorm.";
+  if (const StoredTensor* const tensor = of(name)) return tensor;
+  const size_t at = name.rfind(kNorm);
+  if (at == std::string::npos) return nullptr;
+  const std::string before = name.substr(0, at + kNorm.size());
+  return of(before + (name.ends_with("weight") ? "gamma" : "beta"));
+}
+
 const StoredTensor& Find(const Safetensors& file, const std::string& name) {
-  const auto found = file.tensors().find(name);
-  if (found == file.tensors().end()) {
+  const StoredTensor* const tensor = Look(file, name);
+  if (tensor == nullptr) {
     throw ModelError(RANKFEED_E_UNSUPPORTED, file.name() + ": tensor \"" + name + "\" is missing");
   }
-  return found->second;
+  return *tensor;
 }
 
 uint64_t ElementBytes(uint32_t dtype) {
   return dtype == RANKFEED_DTYPE_F32 ? 4 : 2;
 }
 
-// Tensors a checkpoint may hold besides the model's: buffers of older versions and the pooler,
-// which sequence classification does not use.
-bool IsIgnored(const std::string& name) {
-  return name == "roberta.embeddings.position_ids" || name.starts_with("roberta.pooler.");
+// Tensors a checkpoint may hold besides those that are used: heads of other tasks, a buffer of
+// older versions, the pooler where the head is another. base: what the model's own names begin with
+// in this file, nothing where it was saved without.
+bool IsIgnored(std::string_view name, std::string_view base) {
+  constexpr std::string_view kModel[] = {"embeddings", "encoder.", "transformer.", "pooler."};
+  constexpr std::string_view kUnused[] = {"embeddings.position_ids", "pooler.dense.weight",
+                                          "pooler.dense.bias"};
+  const auto begins = [&](std::string_view with) { return name.starts_with(with); };
+  if (!base.empty() ? !begins(base) : std::none_of(std::begin(kModel), std::end(kModel), begins))
+    return !begins("classifier.");
+  name.remove_prefix(base.size());
+  return std::find(std::begin(kUnused), std::end(kUnused), name) != std::end(kUnused);
 }
 
 }  // namespace
@@ -69,63 +92,97 @@ uint64_t Weights::Place(const Safetensors& file, std::initializer_list<std::stri
   return begin;
 }
 
+uint64_t Weights::PlaceMatrix(const Safetensors& file, const std::string& name, uint64_t rows,
+                              uint64_t columns) {
+  return Place(file, {name}, {rows, columns}, false);
+}
+
+void Weights::PlaceLinear(const Safetensors& file, const std::string& name, uint64_t rows,
+                          uint64_t columns, uint64_t* w, uint64_t* b) {
+  *w = PlaceMatrix(file, name + ".weight", rows, columns);
+  *b = Place(file, {name + ".bias"}, {rows}, true);
+}
+
+void Weights::PlaceNorm(const Safetensors& file, const std::string& name, uint64_t size,
+                        uint64_t* g, uint64_t* b) {
+  *g = Place(file, {name + ".weight"}, {size}, true);
+  *b = Place(file, {name + ".bias"}, {size}, true);
+}
+
+void Weights::PlaceEmbeddings(const Safetensors& file, const ModelConfig& config,
+                              const std::string& base) {
+  WeightOffsets& o = offsets_;
+  const uint64_t width = config.embedding_width();
+  const std::string embeddings = base + "embeddings.";
+  o.word = PlaceMatrix(file, embeddings + "word_embeddings.weight", config.vocab_size, width);
+  o.position =
+      PlaceMatrix(file, embeddings + "position_embeddings.weight", config.max_positions, width);
+  if (config.architecture->has_types) {
+    o.type =
+        PlaceMatrix(file, embeddings + "token_type_embeddings.weight", config.type_vocab, width);
+  } else {  // one type, which adds nothing: Write leaves zeros
+    o.type = Place(file, {}, {}, false);
+    o.bytes += width * ElementBytes(dtype_);
+  }
+  PlaceNorm(file, embeddings + "LayerNorm", width, &o.norm_g, &o.norm_b);
+  if (config.embedding != 0)
+    PlaceLinear(file, base + "embeddings_project", config.hidden, width, &o.project_w,
+                &o.project_b);
+}
+
+void Weights::PlaceLayer(const Safetensors& file, const ModelConfig& config,
+                         const std::string& layer) {
+  const uint64_t h = config.hidden, inner = config.intermediate;
+  const LayerNames& names = *config.architecture->names;
+  const std::string query = layer + names.query, key = layer + names.key,
+                    value = layer + names.value;
+  LayerOffsets l{};
+  l.qkv_w = Place(file, {query + ".weight", key + ".weight", value + ".weight"}, {h, h}, false);
+  l.qkv_b = Place(file, {query + ".bias", key + ".bias", value + ".bias"}, {h}, true);
+  PlaceLinear(file, layer + names.out, h, h, &l.out_w, &l.out_b);
+  PlaceNorm(file, layer + names.norm1, h, &l.norm1_g, &l.norm1_b);
+  PlaceLinear(file, layer + names.up, inner, h, &l.up_w, &l.up_b);
+  PlaceLinear(file, layer + names.down, h, inner, &l.down_w, &l.down_b);
+  PlaceNorm(file, layer + names.norm2, h, &l.norm2_g, &l.norm2_b);
+  offsets_.layers.push_back(l);
+}
+
 Weights::Weights(const Safetensors& file, ModelConfig* config, uint32_t dtype) : dtype_(dtype) {
-  const std::string base = "roberta.";
-  const StoredTensor& word = Find(file, base + "embeddings.word_embeddings.weight");
+  const Architecture& of = *config->architecture;
+  // A model may be saved without the name that its tensors begin with.
+  const std::string words = "embeddings.word_embeddings.weight";
+  std::string base(of.base);
+  if (Look(file, base + words) == nullptr && Look(file, words) != nullptr) base.clear();
+  const auto in_file = [&](std::string_view name) {
+    return name.starts_with(of.base) ? base + std::string(name.substr(of.base.size()))
+                                     : std::string(name);
+  };
+  const std::string dense = in_file(of.dense), scores = in_file(of.scores);
+  const StoredTensor& word = Find(file, base + words);
   if (dtype_ == RANKFEED_DTYPE_AUTO) {
     dtype_ = word.type == TensorType::kF16    ? RANKFEED_DTYPE_F16
              : word.type == TensorType::kBf16 ? RANKFEED_DTYPE_BF16
                                               : RANKFEED_DTYPE_F32;
   }
-  const StoredTensor& head = Find(file, "classifier.out_proj.weight");
+  const StoredTensor& head = Find(file, scores + ".weight");
   if (config->labels == 0 && head.shape.size() == 2 && head.shape[0] >= 1 &&
       head.shape[0] <= 4096) {
     config->labels = static_cast<uint32_t>(head.shape[0]);
   }
-
-  const uint64_t h = config->hidden, inner = config->intermediate;
-  WeightOffsets& o = offsets_;
-  const auto matrix = [&](const std::string& name, uint64_t rows, uint64_t columns) {
-    return Place(file, {name}, {rows, columns}, false);
-  };
-  const auto vector = [&](const std::string& name, uint64_t size) {
-    return Place(file, {name}, {size}, true);
-  };
-  o.word = matrix(base + "embeddings.word_embeddings.weight", config->vocab_size, h);
-  o.position = matrix(base + "embeddings.position_embeddings.weight", config->max_positions, h);
-  o.type = matrix(base + "embeddings.token_type_embeddings.weight", config->type_vocab, h);
-  o.norm_g = vector(base + "embeddings.LayerNorm.weight", h);
-  o.norm_b = vector(base + "embeddings.LayerNorm.bias", h);
-  for (uint32_t i = 0; i < config->layers; ++i) {
-    const std::string layer = base + "encoder.layer." + std::to_string(i) + ".";
-    const std::string self = layer + "attention.self.";
-    LayerOffsets l{};
-    l.qkv_w = Place(file, {self + "query.weight", self + "key.weight", self + "value.weight"},
-                    {h, h}, false);
-    l.qkv_b = Place(file, {self + "query.bias", self + "key.bias", self + "value.bias"}, {h}, true);
-    l.out_w = matrix(layer + "attention.output.dense.weight", h, h);
-    l.out_b = vector(layer + "attention.output.dense.bias", h);
-    l.norm1_g = vector(layer + "attention.output.LayerNorm.weight", h);
-    l.norm1_b = vector(layer + "attention.output.LayerNorm.bias", h);
-    l.up_w = matrix(layer + "intermediate.dense.weight", inner, h);
-    l.up_b = vector(layer + "intermediate.dense.bias", inner);
-    l.down_w = matrix(layer + "output.dense.weight", h, inner);
-    l.down_b = vector(layer + "output.dense.bias", h);
-    l.norm2_g = vector(layer + "output.LayerNorm.weight", h);
-    l.norm2_b = vector(layer + "output.LayerNorm.bias", h);
-    o.layers.push_back(l);
-  }
-  o.dense_w = matrix("classifier.dense.weight", h, h);
-  o.dense_b = vector("classifier.dense.bias", h);
   if (config->labels == 0) config->labels = 2;  // transformers' default; the shape check decides
-  o.head_w = matrix("classifier.out_proj.weight", config->labels, h);
-  o.head_b = vector("classifier.out_proj.bias", config->labels);
+
+  WeightOffsets& o = offsets_;
+  PlaceEmbeddings(file, *config, base);
+  for (uint32_t i = 0; i < config->layers; ++i)
+    PlaceLayer(file, *config, base + of.layers + std::to_string(i) + ".");
+  PlaceLinear(file, dense, config->hidden, config->hidden, &o.dense_w, &o.dense_b);
+  PlaceLinear(file, scores, config->labels, config->hidden, &o.head_w, &o.head_b);
   o.bytes = (o.bytes + kAlign - 1) / kAlign * kAlign;
 
   std::set<const StoredTensor*> used;
   for (const Piece& piece : pieces_) used.insert(piece.tensor);
   for (const auto& [name, tensor] : file.tensors()) {
-    if (!used.contains(&tensor) && !IsIgnored(name)) {
+    if (!used.contains(&tensor) && !IsIgnored(name, base)) {
       throw ModelError(RANKFEED_E_UNSUPPORTED,
                        file.name() + ": tensor \"" + name.substr(0, 120) +
                            "\" is not part of the architecture that config.json describes");

@@ -23,6 +23,7 @@ struct LayerOffsets {
 };
 struct WeightOffsets {
   uint64_t word, position, type, norm_g, norm_b;
+  uint64_t project_w = 0, project_b = 0;  // where embeddings are projected
   std::vector<LayerOffsets> layers;
   uint64_t dense_w, dense_b, head_w, head_b;
   uint64_t bytes = 0;  // of the block
@@ -52,6 +53,14 @@ class Weights {
   };
   uint64_t Place(const Safetensors& file, std::initializer_list<std::string> names,
                  const std::vector<uint64_t>& shape, bool as_float);
+  uint64_t PlaceMatrix(const Safetensors& file, const std::string& name, uint64_t rows,
+                       uint64_t columns);
+  void PlaceLinear(const Safetensors& file, const std::string& name, uint64_t rows,
+                   uint64_t columns, uint64_t* w, uint64_t* b);
+  void PlaceNorm(const Safetensors& file, const std::string& name, uint64_t size, uint64_t* g,
+                 uint64_t* b);
+  void PlaceEmbeddings(const Safetensors& file, const ModelConfig& config, const std::string& base);
+  void PlaceLayer(const Safetensors& file, const ModelConfig& config, const std::string& layer);
 
   uint32_t dtype_;
   WeightOffsets offsets_;

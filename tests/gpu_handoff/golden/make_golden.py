@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Small random cross-encoders with the scores that PyTorch gives them: the reference of the forward.
 
-    make_golden.py OUTPUT_DIR      writes <model>/config.json, <model>/model.safetensors, golden.json
-    make_golden.py --check DIR     computes the scores of the models in DIR again and compares
+    make_golden.py OUTPUT_DIR [MODEL...]  writes <model>/config.json, <model>/model.safetensors, golden.json
+    make_golden.py --check DIR            computes the scores of the models in DIR again and compares
 
 Needs torch and transformers (requirements-golden.txt). The models are what transformers saves; the
 scores are computed in float32, row by row without padding, so that no mask takes part. Committed
-beside this file is what the versions of requirements-golden.txt wrote with seed 20.
+beside this file is what the versions of requirements-golden.txt wrote with seed 20 for xlmr, roberta
+and camembert; the others are made by the long test (torch_test.sh). --check also takes what
+numpy_models.py wrote: transformers must find every tensor that it looks for, and give the same scores.
 """
 
 import json
@@ -14,8 +16,10 @@ import pathlib
 import sys
 
 import torch
-from transformers import (CamembertConfig, CamembertForSequenceClassification, RobertaConfig,
-                          RobertaForSequenceClassification, XLMRobertaConfig,
+from transformers import (AutoModelForSequenceClassification, BertConfig, BertForSequenceClassification,
+                          CamembertConfig, CamembertForSequenceClassification, DistilBertConfig,
+                          DistilBertForSequenceClassification, ElectraConfig, ElectraForSequenceClassification,
+                          RobertaConfig, RobertaForSequenceClassification, XLMRobertaConfig,
                           XLMRobertaForSequenceClassification)
 
 MODELS = {
@@ -31,6 +35,27 @@ MODELS = {
     "camembert": (CamembertForSequenceClassification, CamembertConfig, torch.bfloat16, dict(
         vocab_size=40, hidden_size=40, num_hidden_layers=3, num_attention_heads=1, intermediate_size=20,
         max_position_embeddings=80, type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=1, num_labels=1)),
+    # as the ms-marco cross-encoders
+    "bert": (BertForSequenceClassification, BertConfig, torch.float32, dict(
+        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+        max_position_embeddings=40, num_labels=1)),
+    "bert_new": (BertForSequenceClassification, BertConfig, torch.float16, dict(
+        vocab_size=51, hidden_size=27, num_hidden_layers=1, num_attention_heads=3, intermediate_size=37, hidden_act="gelu_new",
+        max_position_embeddings=30, type_vocab_size=3, layer_norm_eps=1e-5, pad_token_id=5, num_labels=3)),
+    "distilbert": (DistilBertForSequenceClassification, DistilBertConfig, torch.float32, dict(
+        vocab_size=64, dim=32, n_layers=2, n_heads=4, hidden_dim=48, max_position_embeddings=40, num_labels=1)),
+    "distilbert_relu": (DistilBertForSequenceClassification, DistilBertConfig, torch.float32, dict(
+        vocab_size=45, dim=24, n_layers=2, n_heads=2, hidden_dim=56, max_position_embeddings=35, activation="relu", num_labels=2)),
+    # embeddings narrower, wider and as wide
+    "electra": (ElectraForSequenceClassification, ElectraConfig, torch.float32, dict(
+        vocab_size=64, embedding_size=16, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+        max_position_embeddings=40, num_labels=1)),
+    "electra_wide": (ElectraForSequenceClassification, ElectraConfig, torch.bfloat16, dict(
+        vocab_size=51, embedding_size=90, hidden_size=20, num_hidden_layers=1, num_attention_heads=2, intermediate_size=37,
+        hidden_act="gelu_new", max_position_embeddings=30, num_labels=4)),
+    "electra_same": (ElectraForSequenceClassification, ElectraConfig, torch.float32, dict(
+        vocab_size=48, embedding_size=24, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40,
+        hidden_act="relu", max_position_embeddings=36, type_vocab_size=1, num_labels=1)),
 }
 
 
@@ -40,7 +65,7 @@ def make(name):
     model = model_class(config)
     with torch.no_grad():  # larger than the usual initial values, so that no part of the model idles
         for key, p in model.named_parameters():
-            if "LayerNorm.weight" in key:
+            if "LayerNorm.weight" in key or "layer_norm.weight" in key:
                 p.copy_(1 + 0.3 * torch.randn_like(p))
             elif p.dim() == 1:
                 p.copy_(0.2 * torch.randn_like(p))
@@ -50,7 +75,9 @@ def make(name):
 
 
 def rows_of(config, generator):
-    longest = config.max_position_embeddings - config.pad_token_id - 1
+    after_pad = "roberta" in config.model_type or config.model_type == "camembert"
+    longest = config.max_position_embeddings - (config.pad_token_id + 1 if after_pad else 0)
+    kinds = getattr(config, "type_vocab_size", 1)  # DistilBERT has no token types
     lengths = [1, 2, 3, 7, longest, longest - 1] + torch.randint(1, longest, (10,), generator=generator).tolist()
     rows, types = [], []
     for n, length in enumerate(lengths):
@@ -58,15 +85,20 @@ def rows_of(config, generator):
         if n % 4 != 2:  # every fourth row may hold pad ids, as a text that spells <pad> does
             ids[ids == config.pad_token_id] = config.pad_token_id + 1
         rows.append(ids.tolist())
-        types.append(torch.randint(0, config.type_vocab_size, (length,), generator=generator).tolist())
+        types.append(torch.randint(0, kinds, (length,), generator=generator).tolist())
     return rows, types
 
 
 @torch.no_grad()
 def scores(folder, name, rows, types):
     # The attention that is written out in full, not a fused one.
-    model = MODELS[name][0].from_pretrained(folder / name, dtype=torch.float32, attn_implementation="eager").eval()
-    return [model(input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([kinds]),
+    model, said = AutoModelForSequenceClassification.from_pretrained(
+        folder / name, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
+    if said["missing_keys"]:
+        sys.exit(f"{name}: transformers misses {said['missing_keys']}")
+    model.eval()
+    typed = ["token_type_ids"] if model.config.model_type != "distilbert" else []
+    return [model(input_ids=torch.tensor([ids]), **{key: torch.tensor([kinds]) for key in typed},
                   attention_mask=torch.ones(1, len(ids), dtype=torch.long)).logits[0].tolist()
             for ids, kinds in zip(rows, types)]
 
@@ -85,7 +117,7 @@ def main():
     torch.manual_seed(20)
     generator = torch.Generator().manual_seed(20)
     result = {}
-    for name in MODELS:
+    for name in sys.argv[2:] or MODELS:
         model, config = make(name)
         model.save_pretrained(folder / name, safe_serialization=True)
         rows, types = rows_of(config, generator)

@@ -42,9 +42,7 @@ PackedRows ManyRows(const GoldenModel& golden, int times) {
   return PackedRows(rows, types);
 }
 
-TEST(Crossencoder, EqualsPyTorch) {
-  const auto models = LoadGolden();
-  ASSERT_EQ(models.size(), 3u);
+void CheckScores(const std::vector<GoldenModel>& models) {
   for (const GoldenModel& golden : models) {
     SCOPED_TRACE(golden.name);
     const OpenModel model(golden.path);
@@ -59,6 +57,66 @@ TEST(Crossencoder, EqualsPyTorch) {
       }
     }
     EXPECT_GT(spread, 0.5f) << "rows that all score the same would compare nothing";
+  }
+}
+
+TEST(Crossencoder, EqualsPyTorch) {
+  const auto models = LoadGolden();
+  ASSERT_EQ(models.size(), 3u);
+  CheckScores(models);
+}
+
+// BERT, DistilBERT, ELECTRA and RoBERTa, with every activation; or PyTorch's scores of models that
+// golden/make_golden.py made for the long test.
+TEST(Crossencoder, EqualsTheReferenceOfEveryKind) {
+  if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
+  const auto models = LoadGolden(MadeFolder());
+  ASSERT_GE(models.size(), 5u);
+  CheckScores(models);
+}
+
+TEST(Crossencoder, PositionsOfBertBeginAtZero) {
+  if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
+  for (const GoldenModel& golden : LoadGolden(MadeFolder())) {
+    SCOPED_TRACE(golden.name);
+    const OpenModel model(golden.path);
+    const auto info = model.info();
+    const bool after_pad = golden.name.starts_with("roberta");
+    const uint32_t longest =
+        info.max_positions - (after_pad ? static_cast<uint32_t>(info.pad_token_id) + 1 : 0);
+    EXPECT_EQ(info.max_row_tokens, longest);
+    // A row of all positions scores; one of one more is refused, whatever its ids are.
+    const std::vector<int32_t> row(longest + 1, 0);
+    PackedRows rows({{row.begin(), row.end() - 1}}, {});
+    EXPECT_TRUE(std::isfinite(model.Score(rows)[0]));
+    const AlignedBytes workspace = model.Workspace(rows.batch());
+    const PackedRows longer({row}, {});
+    const rankfeed_packed_batch batch = longer.batch();
+    std::vector<float> logits(info.labels, 7.0f);
+    EXPECT_EQ(rankfeed_crossencoder_score(model.get(), &batch, workspace.data(), workspace.size(),
+                                          logits.data()),
+              RANKFEED_E_TOO_LONG);
+    EXPECT_EQ(logits[0], 7.0f);
+  }
+}
+
+// A kind without token types has one, which is 0.
+TEST(Crossencoder, TypesOutsideTheTableAreRefused) {
+  if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
+  for (const auto& [name, types] : {std::pair{"bert", 2u}, {"bert_new", 3u}, {"distilbert", 1u}}) {
+    SCOPED_TRACE(name);
+    const OpenModel model(MadeFolder() + name);
+    EXPECT_EQ(model.info().type_vocab_size, types);
+    const auto score = [&](int32_t type) {
+      const PackedRows rows({{3, 4}}, {{0, type}});
+      const rankfeed_packed_batch batch = rows.batch();
+      const AlignedBytes workspace = model.Workspace(batch);
+      std::vector<float> logits(model.info().labels);
+      return rankfeed_crossencoder_score(model.get(), &batch, workspace.data(), workspace.size(),
+                                         logits.data());
+    };
+    EXPECT_EQ(score(static_cast<int32_t>(types) - 1), RANKFEED_OK);
+    EXPECT_EQ(score(static_cast<int32_t>(types)), RANKFEED_E_ID_RANGE);
   }
 }
 

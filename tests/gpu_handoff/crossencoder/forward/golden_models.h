@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// golden_models.h: the random models of tests/gpu_handoff/golden with the scores PyTorch gave them.
+// golden_models.h: the random models of tests/gpu_handoff/golden with the scores PyTorch gave them,
+// and those of every kind that numpy_models.py made for this run with NumPy's.
 #ifndef RANKFEED_TESTS_GPU_HANDOFF_FORWARD_GOLDEN_MODELS_H_
 #define RANKFEED_TESTS_GPU_HANDOFF_FORWARD_GOLDEN_MODELS_H_
 
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -29,12 +31,22 @@ inline std::string GoldenFolder() {
   return std::string(source != nullptr ? source : ".") + "/tests/gpu_handoff/golden/";
 }
 
-inline std::vector<GoldenModel> LoadGolden() {
+// Where numpy_models.py (or golden/make_golden.py, with PyTorch's scores) has put models; empty,
+// with the words of a test that is not run for it, when it has not.
+inline std::string MadeFolder() {
+  const char* folder = std::getenv("RANKFEED_MADE_MODELS");
+  const std::string path = folder != nullptr ? std::string(folder) + "/" : "";
+  return !path.empty() && std::filesystem::exists(path + "golden.json") ? path : "";
+}
+inline constexpr const char* kNoModels =
+    "no models of numpy_models.py in RANKFEED_MADE_MODELS (the test handoff_numpy_models makes them)";
+
+inline std::vector<GoldenModel> LoadGolden(const std::string& folder = GoldenFolder()) {
   std::vector<GoldenModel> models;
   simdjson::dom::parser parser;
   simdjson::dom::object root;
-  const auto error = parser.load(GoldenFolder() + "golden.json").get(root);
-  EXPECT_EQ(error, simdjson::SUCCESS) << GoldenFolder();
+  const auto error = parser.load(folder + "golden.json").get(root);
+  EXPECT_EQ(error, simdjson::SUCCESS) << folder;
   if (error) return models;
   const auto lists = [](simdjson::dom::element element, auto convert) {
     std::vector<std::vector<decltype(convert(element))>> out;
@@ -55,7 +67,7 @@ inline std::vector<GoldenModel> LoadGolden() {
   for (const auto& [name, value] : root) {
     GoldenModel model;
     model.name = name;
-    model.path = GoldenFolder() + model.name;
+    model.path = folder + model.name;
     model.rows = lists(value["rows"].value(), integer);
     model.types = lists(value["types"].value(), integer);
     model.logits = lists(value["logits"].value(), number);

@@ -54,6 +54,15 @@ TEST(Elementwise, EqualsDoubleArithmetic) {
     for (size_t i = 0; i < size; ++i)
       EXPECT_NEAR(out[i], 0.5 * a[i] * std::erfc(-a[i] / std::sqrt(2.0)), 1e-6);
     out = a;
+    k.gelu_tanh(out.data(), size);
+    for (size_t i = 0; i < size; ++i) {
+      const double x = a[i], inner = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+      EXPECT_NEAR(out[i], 0.5 * x * (1 + std::tanh(inner)), 1e-6);
+    }
+    out = a;
+    k.relu(out.data(), size);
+    for (size_t i = 0; i < size; ++i) EXPECT_EQ(out[i], a[i] > 0 ? a[i] : 0);
+    out = a;
     k.tanh(out.data(), size);
     for (size_t i = 0; i < size; ++i) EXPECT_NEAR(out[i], std::tanh(double{a[i]}), 1e-6);
   }
@@ -61,13 +70,15 @@ TEST(Elementwise, EqualsDoubleArithmetic) {
 
 TEST(Elementwise, ExtremesStayFinite) {
   const ElementwiseKernels& k = Elementwise();
-  std::vector<float> x = {-1e30f, -100, -20, -1e-30f, 0, 1e-30f, 20, 100, 1e30f};
-  k.gelu(x.data(), x.size());
-  const std::vector<float> expected = {0, 0, 0, 0, 0, 0, 20, 100, 1e30f};
-  for (size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(x[i] + 1.0f, expected[i] + 1.0f) << i;
-  x = {NAN};
-  k.gelu(x.data(), 1);
-  EXPECT_TRUE(std::isnan(x[0]));
+  for (const auto activation : {k.gelu, k.gelu_tanh, k.relu}) {
+    std::vector<float> x = {-1e30f, -100, -20, -1e-30f, 0, 1e-30f, 20, 100, 1e30f};
+    activation(x.data(), x.size());
+    const std::vector<float> expected = {0, 0, 0, 0, 0, 0, 20, 100, 1e30f};
+    for (size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(x[i] + 1.0f, expected[i] + 1.0f) << i;
+    x = {NAN};
+    activation(x.data(), 1);
+    EXPECT_TRUE(std::isnan(x[0]));
+  }
 }
 
 }  // namespace

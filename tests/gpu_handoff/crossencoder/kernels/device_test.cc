@@ -120,9 +120,8 @@ TEST_P(DeviceTest, KernelsEqualHostOperations) {
   checks.Unpack<int64_t>({8192, 1, 0, 4097}, 8192);
 }
 
-TEST_P(DeviceTest, ForwardEqualsPyTorch) {
-  const rankfeed_gpu_backend* backend = Device("forward against PyTorch's scores");
-  if (backend == nullptr) GTEST_SKIP() << skip_;
+void CheckForward(const rankfeed_gpu_backend* backend, const std::vector<GoldenModel>& models,
+                  bool small) {
   const struct {
     uint32_t dtype;
     float bound;
@@ -131,7 +130,7 @@ TEST_P(DeviceTest, ForwardEqualsPyTorch) {
                {RANKFEED_DTYPE_F16, 2e-2f, 0},
                {RANKFEED_DTYPE_BF16, 1.5e-1f, 0},
                {RANKFEED_DTYPE_F16, 2e-2f, 1 << 16}};
-  for (const GoldenModel& golden : LoadGolden()) {
+  for (const GoldenModel& golden : models) {
     for (const auto& [dtype, bound, graph_tokens] : types) {
       SCOPED_TRACE(golden.name + " dtype " + std::to_string(dtype) + " graphs of " +
                    std::to_string(graph_tokens));
@@ -141,7 +140,7 @@ TEST_P(DeviceTest, ForwardEqualsPyTorch) {
       options.graph_tokens = graph_tokens;
       const OpenModel model(golden.path, options);
       ASSERT_NE(model.get(), nullptr);
-      const auto few = static_cast<ptrdiff_t>(Small() ? 4 : golden.rows.size());
+      const auto few = static_cast<ptrdiff_t>(small ? 4 : golden.rows.size());
       const PackedRows rows({golden.rows.begin(), golden.rows.begin() + few},
                             {golden.types.begin(), golden.types.begin() + few});
       rankfeed_packed_batch batch = rows.batch();
@@ -187,6 +186,24 @@ TEST_P(DeviceTest, ForwardEqualsPyTorch) {
       backend->device_close(ctx);
     }
   }
+}
+
+TEST_P(DeviceTest, ForwardEqualsPyTorch) {
+  const rankfeed_gpu_backend* backend = Device("forward against PyTorch's scores");
+  if (backend == nullptr) GTEST_SKIP() << skip_;
+  CheckForward(backend, LoadGolden(), Small());
+}
+
+// BERT, DistilBERT, ELECTRA and RoBERTa, with token types of their own.
+TEST_P(DeviceTest, ForwardOfEveryKindEqualsNumPy) {
+  const rankfeed_gpu_backend* backend = Device("forward of every kind against NumPy's scores");
+  if (backend == nullptr) GTEST_SKIP() << skip_;
+  if (MadeFolder().empty()) GTEST_SKIP() << "NOT RUN: " << kNoModels;
+  std::vector<GoldenModel> models = LoadGolden(MadeFolder());
+  if (Small())  // one of each kind; the emulation's test has them all
+    std::erase_if(models,
+                  [](const auto& made) { return made.name.find('_') != std::string::npos; });
+  CheckForward(backend, models, Small());
 }
 
 // 10^5 batches of random size and content through the ring's slots, every byte compared.

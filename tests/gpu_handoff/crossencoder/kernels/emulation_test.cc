@@ -40,7 +40,7 @@ void CheckEveryKernel(const rankfeed_gpu_backend& backend) {
   checks.AddNorm(RANKFEED_DTYPE_F32, 3, 130);
   checks.Gemm(RANKFEED_DTYPE_F32, 70, 66, 40, RANKFEED_GPU_GELU);
   checks.Attention(RANKFEED_DTYPE_F32, {70, 1}, 1, 64);
-  checks.Gemm(RANKFEED_DTYPE_BF16, 70, 66, 72, RANKFEED_GPU_GELU);
+  checks.Gemm(RANKFEED_DTYPE_BF16, 70, 66, 72, RANKFEED_GPU_GELU_TANH);
   checks.Attention(RANKFEED_DTYPE_BF16, {35, 130}, 1, 128);
   checks.Head(RANKFEED_DTYPE_F32, {2, 0}, 140, 2);
 }
@@ -130,12 +130,12 @@ TEST(Emulation, AccessesStayWithinTheirBudgets) {
   }
 }
 
-TEST(Emulation, ForwardEqualsPyTorchInEveryType) {
+void CheckForward(const std::vector<GoldenModel>& models) {
   const rankfeed_gpu_backend backend = EmulatedBackend(64);
   // Bounds on scores up to 3: float32 as on the host; half types lose about a step per layer.
   const std::pair<uint32_t, float> types[] = {
       {RANKFEED_DTYPE_F32, 3e-5f}, {RANKFEED_DTYPE_F16, 2e-2f}, {RANKFEED_DTYPE_BF16, 1.5e-1f}};
-  for (const GoldenModel& golden : LoadGolden()) {
+  for (const GoldenModel& golden : models) {
     SCOPED_TRACE(golden.name);
     for (const auto& [dtype, bound] : types) {
       rankfeed_crossencoder_options options{};
@@ -160,6 +160,15 @@ TEST(Emulation, ForwardEqualsPyTorchInEveryType) {
       }
     }
   }
+}
+
+TEST(Emulation, ForwardEqualsPyTorchInEveryType) {
+  CheckForward(LoadGolden());
+}
+
+TEST(Emulation, ForwardOfEveryKindEqualsNumPyInEveryType) {
+  if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
+  CheckForward(LoadGolden(MadeFolder()));
 }
 
 // What Run says of a kernel of four threads and four words.

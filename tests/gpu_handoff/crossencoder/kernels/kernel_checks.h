@@ -65,21 +65,26 @@ class KernelChecks {
     return tiles;
   }
 
-  void Positions(const std::vector<uint32_t>& lengths) {
+  // pad: 1, which a quarter of the ids are, or -1, which none is.
+  void Positions(const std::vector<uint32_t>& lengths, int32_t pad = 1) {
     const auto cu = Rows(lengths);
-    const auto ids = Ids(static_cast<size_t>(cu.back()), 0, 4);  // a quarter are pads
+    const auto ids = Ids(static_cast<size_t>(cu.back()), 0, 4);
     const auto rows = static_cast<uint32_t>(lengths.size());
     std::vector<int32_t> expected(ids.size()), got(ids.size(), -7);
     std::vector<int32_t> tiles = Tiles(cu);
     tiles.resize(tiles.size() + 3, -1);  // a list with room for more
-    rankfeed_op_positions op{ids.data(), cu.data(), rows, 1, expected.data()};
+    rankfeed_op_positions op{ids.data(), cu.data(), rows, pad, expected.data()};
     const rankfeed_op_at host = Host();
     ASSERT_EQ(HostOps()->positions(&host, &op), 0);
+    for (size_t r = 0; pad < 0 && r < lengths.size(); ++r) {
+      for (int32_t t = cu[r]; t < cu[r + 1]; ++t)
+        ASSERT_EQ(expected[static_cast<size_t>(t)], t - cu[r]);
+    }
     const auto ints = [&](size_t size) { return static_cast<int32_t*>(Alloc(size * 4 + 4)); };
     op = {Copy(ids),
           Copy(cu),
           rows,
-          1,
+          pad,
           ints(ids.size()),
           ints(ids.size()),
           ints(cu.size() + 2),
@@ -389,6 +394,7 @@ inline void CheckAllKernels(const rankfeed_gpu_backend* backend, const rankfeed_
   checks.Positions(ragged);
   checks.Positions({0});
   checks.Positions({300 * scale});
+  checks.Positions(ragged, -1);
   checks.Unpack<int32_t>(ragged, 130);
   checks.Unpack<int64_t>(ragged, 129);
   checks.Unpack<int64_t>(ragged, 70);
@@ -402,6 +408,8 @@ inline void CheckAllKernels(const rankfeed_gpu_backend* backend, const rankfeed_
     checks.Gemm(dtype, 65, 130, 37, RANKFEED_GPU_GELU);
     checks.Gemm(dtype, 64, 64, 64, RANKFEED_GPU_TANH);
     checks.Gemm(dtype, 3, 70, 5, RANKFEED_GPU_NO_ACTIVATION);
+    checks.Gemm(dtype, 33, 64, 40, RANKFEED_GPU_GELU_TANH);
+    checks.Gemm(dtype, 33, 65, 40, RANKFEED_GPU_RELU);
     checks.Gemm(dtype, 131, 72, 40, RANKFEED_GPU_NO_ACTIVATION, false);
     checks.Gemm(dtype, 130 * scale, 65 * scale, 33 * scale, RANKFEED_GPU_GELU);
     checks.Attention(dtype, {1, 0, 33, 65, 2}, 2, 32);

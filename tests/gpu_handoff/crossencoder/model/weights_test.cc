@@ -52,9 +52,10 @@ TEST_F(WeightsTest, ConfigsThatAreRefused) {
   const struct {
     const char *from, *to, *words;
   } cases[] = {
-      {"\"xlm-roberta\"", "\"bert\"", "\"model_type\" is \"bert\""},
+      {"\"xlm-roberta\"", "\"mpnet\"", "\"model_type\" is \"mpnet\"; supported are xlm-roberta, "},
+      {"\"xlm-roberta\"", "\"bert\"", "XLMRobertaForSequenceClassification"},
       {"ForSequenceClassification", "ForMaskedLM", "ForMaskedLM"},
-      {"\"gelu\"", "\"gelu_new\"", "gelu_new"},
+      {"\"gelu\"", "\"silu\"", "\"hidden_act\" is \"silu\""},
       {"\"absolute\"", "\"relative_key\"", "relative_key"},
       {"\"hidden_size\": 32", "\"hidden_size\": 0", "\"hidden_size\" is 0"},
       {"\"hidden_size\": 32", "\"hidden_size\": -1", "whole number"},
@@ -98,6 +99,58 @@ TEST_F(WeightsTest, TensorsThatAreRefused) {
                     "classifier.out_proj.bias\":{\"dtype\":\"I32\"")
                 .find("is I32"),
             std::string::npos);
+}
+
+// Each kind's own keys and names, in the models of numpy_models.py.
+TEST(WeightsOfKinds, SayWhatIsWrong) {
+  if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
+  const struct {
+    const char *model, *from, *to, *words;
+  } cases[] = {
+      {"bert", "BertForSequence", "JinaBertForSequence", "holds JinaBertForSequenceClassification"},
+      {"bert", "BertForSequenceClassification", "BertModel", "holds BertModel"},
+      {"bert", "\"bert\"", "\"nomic_bert\"", "\"model_type\" is \"nomic_bert\""},
+      {"bert", "\"vocab_size\"", "\"position_embedding_type\": \"alibi\", \"vocab_size\"", "alibi"},
+      {"bert", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1", "bert.encoder.layer.1."},
+      {"bert", "\"type_vocab_size\": 2", "\"type_vocab_size\": 1", "token_type_embeddings"},
+      {"bert", "\"LABEL_0\"", "\"a\", \"1\": \"b\"", "\"classifier.weight\" has shape [1, 32]"},
+      {"bert", "\"max_position_embeddings\": 40", "\"max_position_embeddings\": 39", "[40, 32]"},
+      // Saved without "bert.", layers that config.json does not have are no left-over head.
+      {"bert_relu", "\"num_hidden_layers\": 3", "\"num_hidden_layers\": 2", "\"encoder.layer.2."},
+      {"bert_relu", "\"hidden_act\": \"relu\"", "\"hidden_act\": \"gelu_fast\"", "gelu_fast"},
+      {"distilbert", "\"dim\"", "\"hidden_size\"", "\"dim\" is missing"},
+      {"distilbert", "\"n_heads\": 4", "\"n_heads\": 5",
+       "\"n_heads\" is 5, which does not divide dim"},
+      {"distilbert", "\"activation\": \"gelu\"", "\"activation\": \"silu\"", "\"activation\" is"},
+      {"distilbert", "\"n_layers\": 2", "\"n_layers\": 3", "distilbert.transformer.layer.2."},
+      {"electra", "\"embedding_size\": 16", "\"embedding_size\": 32", "word_embeddings"},
+      {"electra", "\"embedding_size\": 16", "\"embedding_size\": 0", "\"embedding_size\" is 0"},
+      {"electra_same", "\"embedding_size\": 24", "\"x\": 24",
+       "word_embeddings"},  // 128, its default
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.model);
+    const std::string folder = MadeFolder() + c.model;
+    const std::string config = Slurp(folder + "/config.json"),
+                      weights = Slurp(folder + "/model.safetensors");
+    EXPECT_EQ(Refusal(config, weights), "");
+    const std::string why = Refusal(Replaced(config, c.from, c.to), weights);
+    EXPECT_NE(why.find(c.words), std::string::npos) << c.to << ": '" << why << "'";
+  }
+}
+
+// What the model does not have is set aside only where it is another task's head.
+TEST(WeightsOfKinds, LeftOverTensors) {
+  if (MadeFolder().empty()) GTEST_SKIP() << kNoModels;
+  const std::string config = Slurp(MadeFolder() + "bert_new/config.json"),
+                    weights = Slurp(MadeFolder() + "bert_new/model.safetensors");
+  const auto renamed = [&](const char* to) {
+    return Refusal(config, Replaced(weights, "cls.predictions.bias", to));
+  };
+  EXPECT_EQ(renamed("qa_outputs.weights__"), "");
+  EXPECT_NE(renamed("classifier.bias.new_").find("not part of"), std::string::npos);
+  EXPECT_NE(renamed("bert.pooler.bias____").find("not part of"), std::string::npos);
+  EXPECT_NE(renamed("bert.encoder.norm.w_").find("not part of"), std::string::npos);
 }
 
 TEST_F(WeightsTest, LabelsComeFromTheWeightsWhenTheConfigIsSilent) {
