@@ -17,6 +17,7 @@
 
 #include "corpus.h"
 #include "measure.h"
+#include "parallel/cpus.h"
 #include "rankfeed/builder.hpp"
 
 namespace rankfeed::bench {
@@ -89,7 +90,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "bench_scaling: not run: no XLM-R vocabulary or texts in RANKFEED_SHARED_DATA\n");
     return 1;
   }
-  const int most = static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
+  const int most = static_cast<int>(std::max(2u, UsableCpus()));
   const auto add = [&](const char* name, const rankfeed_model* model) {
     auto* b = benchmark::RegisterBenchmark(name, [=, &corpus](auto& s) { Scaling(s, model, corpus); });
     b->ArgName("threads")->UseManualTime()->Unit(benchmark::kMillisecond);

@@ -18,7 +18,12 @@ RANKFEED_BEGIN_C
 typedef struct rankfeed_parallel rankfeed_parallel;
 
 /* workers: threads that work on a request at the same time, the calling one included; 0: as many as
- * the process may run on. On failure *out is null. Errors: ARGUMENT, NO_MEMORY. O(workers). */
+ * the processors that the process may keep busy (affinity, and the quota of its control groups). On
+ * failure *out is null. Errors: ARGUMENT, NO_MEMORY. O(workers).
+ *
+ * After fork: an executor that the parent opened works in the child too, where the calling thread does
+ * all of a request (worker 0), and so does one that the child opens once its parent has opened one;
+ * rankfeed_parallel_executor there gives one of a single worker. After exec nothing is different. */
 RANKFEED_API rankfeed_status rankfeed_parallel_open(uint32_t workers, rankfeed_parallel** out);
 
 /* The executor to put into requests, valid until close. Its workers field says how many encoders a

@@ -83,7 +83,7 @@ class Tokenizer:
 
         parity: "huggingface", "sentencepiece" (of the newest releases) or "sentencepiece-0.2.1" (of
         those up to it); default: the first or the second, by the file's format.
-        preset: a model family for files without template. threads: of batches; 0: all cores.
+        preset: a model family for files without template. threads: of batches; 0: one for each processor that may be used.
         pages: the memory that the vocabulary lies on: "auto" (the largest pages there are), "hugetlb"
         (preallocated 2 MiB pages, or an error), "transparent" (transparent huge pages where the system
         gives them), "base", or "file" (an image in place, so that processes share it: only for files that

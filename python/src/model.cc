@@ -7,6 +7,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -37,6 +41,13 @@ RoadCounts RoadsOf(const rankfeed_encoder* encoder) {
 
 Model::Model(const std::string& path, int32_t parity, const std::string& preset, Pages pages)
     : vocabulary_(LoadVocabulary(path, parity, preset, pages)), info_(Info(vocabulary_.model())) {}
+
+void Model::KeepAcrossFork() {
+#ifndef _WIN32
+  const auto unlock = [] { mutex_.unlock(); };
+  (void)pthread_atfork([] { mutex_.lock(); }, unlock, unlock);
+#endif
+}
 
 void Model::set_threads(uint32_t threads) {
   const std::lock_guard lock(mutex_);
@@ -394,6 +405,7 @@ nb::object Decode(Model& model, Ids ids, bool skip_special_tokens, bool as_bytes
 }  // namespace
 
 void BindModel(nb::module_& module) {
+  Model::KeepAcrossFork();
   module.def(
       "parity_number",
       [](const std::string& name) {

@@ -66,6 +66,9 @@ class Model {
  public:
   Model(const std::string& path, int32_t parity, const std::string& preset, Pages pages);
 
+  // Once in a process: a forked child finds all models in a state that it can go on from.
+  static void KeepAcrossFork();
+
   const rankfeed_model* get() const { return vocabulary_.model(); }
   const rankfeed_model_info& info() const { return info_; }
   const void* image(size_t* size) const { return vocabulary_.image(size); }
@@ -91,7 +94,8 @@ class Model {
     RoadCounts before_{};  // of these encoders, when they were taken
   };
 
-  // Threads of batches; made at the first use. Null when threads is 1.
+  // Threads of batches; made at the first use. Null when threads is 1, and in a forked child of a
+  // process that has used some: the calling thread works alone there.
   const rankfeed_executor* executor();
   void set_threads(uint32_t threads);
   // For texts of this vocabulary; set before it is shared.
@@ -126,7 +130,9 @@ class Model {
   Vocabulary vocabulary_;
   rankfeed_model_info info_{};
   std::atomic<InvalidText> invalid_text_ = InvalidText::kReference;
-  std::mutex mutex_;  // of what follows
+  // Of what follows, in all models. Nobody waits for the GIL while it is held, so fork can wait for it
+  // (KeepAcrossFork): a child would wait for ever for another thread's turn to end.
+  inline static std::mutex mutex_;
   std::vector<Idle> idle_;
   RoadCounts roads_{};
   std::optional<Template> templates_[2][2];  // single and pair; without special tokens and with them; read once

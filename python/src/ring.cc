@@ -10,6 +10,7 @@
 
 #ifndef _WIN32
 #include <dlfcn.h>
+#include <unistd.h>
 #endif
 
 #include <chrono>
@@ -22,6 +23,14 @@ namespace rankfeed::python {
 namespace {
 
 [[maybe_unused]] constexpr int kHere = 0;
+
+long Process() {
+#ifdef _WIN32
+  return 1;
+#else
+  return static_cast<long>(getpid());
+#endif
+}
 
 std::filesystem::path ModuleFolder() {  // a backend may be put beside the extension
 #ifdef _WIN32
@@ -69,7 +78,7 @@ const char* TypeString(uint32_t dtype) {
 
 Ring::Ring(uint32_t slots, uint64_t slot_bytes, const std::string& backend, int32_t device, bool device_slots,
            uint64_t mapped_limit)
-    : device_slots_(device_slots) {
+    : process_(Process()), device_slots_(device_slots) {
   const handoff::FoundBackend found = handoff::FindBackend(backend, {ModuleFolder()});
   if (found.backend == nullptr) throw StatusError(found.status, "ring: " + found.message);
   rankfeed_handoff_options options{};
@@ -83,7 +92,20 @@ Ring::Ring(uint32_t slots, uint64_t slot_bytes, const std::string& backend, int3
   info_ = ring_->info();
 }
 
+Ring::~Ring() {
+  if (process_ == Process() || !ring_) return;
+  // Closing would wait for threads that are the parent's.
+  if (copies_) (void)new HandoffStream(std::move(*copies_));
+  (void)new Handoff(std::move(*ring_));
+}
+
+void Ring::CheckProcess() const {
+  if (process_ == Process()) return;
+  throw StatusError(RANKFEED_E_STATE, "the ring is of the process that this one was forked from; open one here");
+}
+
 std::shared_ptr<Arena> Ring::Acquire(uint64_t timeout_ns) {
+  CheckProcess();
   auto use = std::make_shared<SlotUse>(shared_from_this(), Take(ring_->WaitAcquire(timeout_ns)));
   return use->Memory(use);
 }
@@ -117,6 +139,7 @@ void SlotUse::RecordStream(void* stream) {
 }
 
 void SlotUse::Submit(uint64_t bytes, void* stream, uint32_t flags) {
+  ring_->CheckProcess();
   const std::lock_guard lock(mutex_);
   if (lease_) throw StatusError(RANKFEED_E_STATE, "the batch has been submitted");
   lease_.emplace(Take(filling_->Submit(bytes, stream, flags)));

@@ -21,6 +21,10 @@ class Ring : public std::enable_shared_from_this<Ring> {
  public:
   Ring(uint32_t slots, uint64_t slot_bytes, const std::string& backend, int32_t device, bool device_slots,
        uint64_t mapped_limit);
+  ~Ring();
+  // Throws in a forked child of the process that opened it: the threads, and what a vendor's runtime
+  // knows of the memory, are the parent's.
+  void CheckProcess() const;
   // A slot's page-locked memory; BLOCKS up to timeout_ns for one.
   std::shared_ptr<Arena> Acquire(uint64_t timeout_ns);
   const rankfeed_handoff_info& info() const { return info_; }
@@ -31,6 +35,7 @@ class Ring : public std::enable_shared_from_this<Ring> {
   rankfeed_handoff* get() const { return ring_->get(); }
 
  private:
+  const long process_;
   std::optional<Handoff> ring_;
   rankfeed_handoff_info info_{};
   bool device_slots_ = false;

@@ -17,6 +17,7 @@
 
 #include "builder/code_points.h"
 #include "builder/limits.h"
+#include "builder/unicode_tables.h"
 #include "rankfeed/model.h"
 
 namespace rankfeed::builder {
@@ -106,6 +107,7 @@ std::vector<Decomposition> ListDecompositions(bool compat) {
 }
 
 const std::vector<Decomposition>& Decompositions(bool compat) {
+  const TablesLock lock;
   static const std::vector<Decomposition> canonical = ListDecompositions(false);
   static const std::vector<Decomposition> compatible = ListDecompositions(true);
   return compat ? compatible : canonical;
@@ -113,6 +115,7 @@ const std::vector<Decomposition>& Decompositions(bool compat) {
 
 // Characters that have another one as their lower case.
 const std::vector<std::pair<uint32_t, uint32_t>>& LowerCase() {
+  const TablesLock lock;
   static const std::vector<std::pair<uint32_t, uint32_t>> list = [] {
     std::vector<std::pair<uint32_t, uint32_t>> found;
     for (uint32_t cp = 0; cp < kSpan; ++cp) {

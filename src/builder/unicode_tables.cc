@@ -9,9 +9,12 @@
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
 
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "builder/unicode_delta.h"
@@ -198,7 +201,18 @@ std::vector<SectionData> Tables(uint32_t wanted) {
   return out;
 }
 
+std::mutex tables_mutex;
+
 }  // namespace
+
+TablesLock::TablesLock() {
+#ifndef _WIN32
+  constexpr auto kUnlock = [] { tables_mutex.unlock(); };
+  [[maybe_unused]] static const int known =
+      pthread_atfork([] { tables_mutex.lock(); }, kUnlock, kUnlock);
+#endif
+  lock_ = std::unique_lock(tables_mutex);
+}
 
 std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec) {
   if (spec.sentencepiece()) return {};
@@ -215,9 +229,8 @@ std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec) {
   }
   // The same for every model that wants them, so worked out once in a process: at most a dozen
   // sets of about 200 KB.
-  static std::mutex mutex;
+  const TablesLock lock;
   static std::map<uint32_t, std::vector<SectionData>> known;
-  const std::lock_guard<std::mutex> lock(mutex);
   auto found = known.find(tables);
   if (found == known.end()) found = known.emplace(tables, Tables(tables)).first;
   return found->second;

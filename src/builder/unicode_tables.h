@@ -3,6 +3,7 @@
 // an image means the same on every machine.
 #pragma once
 
+#include <mutex>
 #include <vector>
 
 #include "builder/model_spec.h"
@@ -14,5 +15,15 @@ namespace rankfeed::builder {
 // tokens of spec use, and no others. Values are those of the reference wheel: ICU's, corrected by
 // builder/unicode_delta.h. Throws BuildError when ICU is not the version the corrections are for.
 std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec);
+
+// Held while what is the same for all files is worked out, once in a process. Fork waits for it: a
+// child would wait for ever for a thread that it does not have. Throws nothing.
+class TablesLock {
+ public:
+  TablesLock();
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
 
 }  // namespace rankfeed::builder

@@ -20,6 +20,7 @@
 #include "cli/corpus_shards.h"
 #include "cli/store.h"
 #include "cli/text_source.h"
+#include "parallel/cpus.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/corpus_writer.h"
 
@@ -137,8 +138,8 @@ Totals PutDocuments(const BuildCommand& c, const rankfeed_model* model, uint32_t
                     bool offsets, rankfeed_corpus_writer* writer) {
   TextSource source(c.docs, c.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);
   tbb::enumerable_thread_specific<Tokenizer> tokenizers;
-  std::optional<tbb::global_control> limit;
-  if (c.threads != 0) limit.emplace(tbb::global_control::max_allowed_parallelism, c.threads);
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
+                                  c.threads != 0 ? c.threads : UsableCpus());
   Totals totals;
   const auto read = [&](tbb::flow_control& control) {
     ChunkPtr chunk = ReadChunk(&source);

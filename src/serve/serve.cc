@@ -9,6 +9,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "parallel/cpus.h"
 #include "serve/service.h"
 
 namespace rankfeed::serve {
@@ -76,7 +77,7 @@ class Watchdog {
 
 int Serve(Options options) {
   signal(SIGPIPE, SIG_IGN);
-  if (options.workers == 0) options.workers = std::max(1u, std::thread::hardware_concurrency());
+  if (options.workers == 0) options.workers = UsableCpus();
   options.listener.max_connections = RaiseDescriptors(options.listener.max_connections);
   State state(options);
   Watchdog watchdog;

@@ -91,8 +91,7 @@ struct HostTable {
   }
 
   static void Describe(void*, char* out, size_t capacity) {
-    std::snprintf(out, capacity, "host memory, %u hardware threads",
-                  std::thread::hardware_concurrency());
+    std::snprintf(out, capacity, "host memory");
   }
 
   static void* ControlAlloc(void* ctx, size_t bytes) {
