@@ -45,6 +45,17 @@ struct Released : T {
   }
 };
 
+// What a method that exports to Arrow returns; none where it needs a package that is not installed, or
+// a newer one: pandas asks pyarrow to export.
+nb::object Exported(nb::handle object, const char* method) {
+  try {
+    return object.attr(method)();
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ImportError)) throw;
+    return {};
+  }
+}
+
 }  // namespace
 
 bool ArrowColumn::At(int64_t i, rankfeed_text* text) const {
@@ -82,7 +93,8 @@ bool ArrowColumn::At(int64_t i, rankfeed_text* text) const {
 bool ArrowColumnsOf(nb::handle object, const char* name,
                     std::vector<std::unique_ptr<ArrowColumn>>* out) {
   if (nb::hasattr(object, "__arrow_c_array__")) {
-    const nb::object pair = object.attr("__arrow_c_array__")();
+    const nb::object pair = Exported(object, "__arrow_c_array__");
+    if (!pair.is_valid()) return false;
     const nb::object schema = pair[0], capsule = pair[1];
     auto column = std::make_unique<ArrowColumn>();
     column->layout = LayoutOf(*Contents<ArrowSchema>(schema, "arrow_schema"), name);
@@ -94,7 +106,8 @@ bool ArrowColumnsOf(nb::handle object, const char* name,
     return true;
   }
   if (!nb::hasattr(object, "__arrow_c_stream__")) return false;
-  const nb::object capsule = object.attr("__arrow_c_stream__")();
+  const nb::object capsule = Exported(object, "__arrow_c_stream__");
+  if (!capsule.is_valid()) return false;
   auto* stream = Contents<ArrowArrayStream>(capsule, "arrow_array_stream");
   const auto check = [&](int status) {
     if (status == 0) return;

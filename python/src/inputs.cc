@@ -184,6 +184,10 @@ void Inputs::AddAll(nb::handle sequence, const char* name, bool ids) {
           (std::string(name) + " is " + TypeWords(sequence) + "; it must be " + what).c_str());
     }
     if (AddArrow(sequence, name)) return;
+    // Iterating over one, as a DataFrame that cannot be exported to Arrow, gives names of columns.
+    if (nb::hasattr(sequence, "columns")) {
+      throw nb::type_error((std::string(name) + " is a table; it must be " + what).c_str());
+    }
   }
   // A tuple of its own, so that nobody changes it while the GIL is released.
   nb::object items = nb::steal(PySequence_Tuple(object));

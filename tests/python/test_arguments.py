@@ -4,6 +4,8 @@ what is allowed; columns of pyarrow and pandas, ids of NumPy; text that is no va
 
 import os
 import pickle
+import subprocess
+import sys
 import tempfile
 import unittest
 import warnings
@@ -402,6 +404,58 @@ class Columns(unittest.TestCase):
         self.assertTrue(str(caught.exception).startswith("docs[1] is None; it must be"))
         ids = [np.array(self.tok.encode(d, add_special_tokens=False).ids, np.int64) for d in DOCS]
         self.same(pandas.Series(ids, dtype=object), self.expected)
+
+
+class OptionalPackages(unittest.TestCase):
+    """Packages that need not be installed: absent or too old one by one, in interpreters of their own."""
+
+    def run_without(self, name, program, version=None):
+        blocked = f"sys.modules[{name!r}] = None"
+        if version is not None:
+            blocked = f"import {name}; {name}.__version__ = {version!r}"
+        source = f"""
+import sys
+{blocked}
+import numpy as np, rankfeed
+tok = rankfeed.Tokenizer.from_file(sys.argv[1])
+wanted = tok.encode_pairs("q", ["a", "b c"])["input_ids"]
+def same(docs): assert (tok.encode_pairs("q", docs)["input_ids"] == wanted).all()
+{program}
+"""
+        done = subprocess.run([sys.executable, "-c", source, MODEL], capture_output=True, text=True, timeout=100)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+
+    def test_each_absent(self):
+        for name in ("pandas", "pyarrow", "polars", "torch", "transformers", "tokenizers", "datasets", "ray",
+                     "typing_extensions", "safetensors", "huggingface_hub"):
+            self.run_without(name, """
+same(["a", "b c"])
+same(np.array(["a", "b c"], dtype=object))
+assert tok(["a", "b"], padding=True, return_tensors="np")["input_ids"].shape[0] == 2
+try:
+    tok.encode_pairs("q", ["a"], return_tensors="pt")
+except ImportError as error:
+    assert "torch" in str(error)
+""")
+
+    @needs(pandas, "pandas")
+    def test_pandas_without_pyarrow_and_with_an_old_one(self):
+        program = """
+import pandas
+for dtype in (None, "str", "string", object, "category"):
+    same(pandas.Series(["a", "b c"], dtype=dtype))
+same(pandas.Index(["a", "b c"]))
+assert tok.encode_batch(pandas.Series(["a", "b c"]))[1].ids == tok.encode("b c").ids
+for table in (pandas.DataFrame({"a": ["a", "b c"]}), pandas.DataFrame({"a": ["x"], "b": ["y"]})):
+    try:
+        tok.encode_pairs("q", table)
+        raise SystemExit("a table was taken")
+    except TypeError as error:
+        assert str(error).startswith("docs is a table; it must be "), error
+"""
+        self.run_without("pyarrow", program)
+        if pyarrow is not None:
+            self.run_without("pyarrow", program, version="1.0.0")
 
 
 class Pickling(unittest.TestCase):
