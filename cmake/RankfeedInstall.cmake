@@ -26,6 +26,7 @@ function(rankfeed_component name)
     return()
   endif()
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}_static)
+  target_compile_features(${target} INTERFACE cxx_std_20)  # the C++ headers; compilers' default may be older
   if(RANKFEED_BUILD_SHARED)
     file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/symbols/${name}.txt symbols REGEX "^rankfeed_")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
@@ -43,6 +44,7 @@ function(rankfeed_component name)
                         LINKER:--exclude-libs,ALL LINKER:--no-undefined LINKER:--as-needed)
     target_link_libraries(${target}_shared PRIVATE $<BUILD_INTERFACE:rankfeed_flags>
                           ${arg_COPIES} ${arg_LIBRARIES})
+    target_compile_features(${target}_shared INTERFACE cxx_std_20)
     target_include_directories(${target}_shared
                                INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
     set_target_properties(${target}_shared PROPERTIES

@@ -7,6 +7,10 @@
 #ifndef RANKFEED_RANKFEED_HPP_
 #define RANKFEED_RANKFEED_HPP_
 
+#if __cplusplus < 202002L && !defined(_MSVC_LANG)
+#error "rankfeed's C++ headers need C++20: -std=c++20, or link CMake's targets, which ask for it"
+#endif
+
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -151,7 +151,7 @@ subdirectory | fetch)
   "$cmake" -S "$here/subdirectory" -B "$work/$way" -G Ninja -DVIA="$way" -DCMAKE_BUILD_TYPE="$type" \
     -DCMAKE_CXX_FLAGS_RELEASE="$flags" -DRANKFEED_SOURCE="$source" -DFETCHCONTENT_SOURCE_DIR_RANKFEED="$source" \
     -DBUILD_SHARED_LIBS="$([[ $way == fetch ]] && echo ON || echo OFF)" >"$work/$way.log" || { cat "$work/$way.log"; exit 1; }
-  "$cmake" --build "$work/$way" --target program_c >>"$work/$way.log" || { cat "$work/$way.log"; exit 1; }
+  "$cmake" --build "$work/$way" --target program_c headers >>"$work/$way.log" || { cat "$work/$way.log"; exit 1; }
   check "$work/$way/program_c" "$way"
   is_linked_with "$work/$way/program_c" librankfeed_runtime.so.0.1 "$([[ $way == fetch ]] && echo yes || echo no)"
   ;;
