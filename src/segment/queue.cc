@@ -159,9 +159,7 @@ SegmentQueue::Opening SegmentQueue::LookAtEnds(std::string_view stretch) {
 
 SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
   const uint32_t rules = model_.segment.config->rules;
-  std::string_view left = Stripped(stretch);
-  bool unknown = false;
-  if ((rules & image::kDropsOther) != 0) left = WithoutDropped(left, &unknown);
+  const std::string_view left = Stripped(stretch);
   Opening opening{.begin = static_cast<uint32_t>(left.data() - stretch.data()),
                   .size = static_cast<uint32_t>(left.size())};
   if ((rules & image::kPunctuationIsWord) != 0 && split_.has_value() && left.size() <= kLookedThrough &&
@@ -174,8 +172,10 @@ SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
   opening.prefixed = (rules & image::kPrependRules) == 0 ||
                      ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
   opening.reason = ReasonAtBegin(left, &opening.prefixed);
-  if (unknown) [[unlikely]]
+  if (((rules & image::kDropsOtherLeft) != 0 && LosesOtherSpace(left, true)) ||
+      ((rules & image::kDropsOtherRight) != 0 && LosesOtherSpace(left, false))) [[unlikely]] {
     opening.reason = RANKFEED_REASON_CONTEXT;
+  }
   return opening;
 }
 
@@ -269,51 +269,17 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* pref
   return begins_otherwise ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
 }
 
-// Without the white space at its ends that is a character elsewhere, where a Strip that comes
-// behind other steps drops it, and without what is dropped with it. *unknown: what that is depends
-// on what its characters become together.
-std::string_view SegmentQueue::WithoutDropped(std::string_view stretch, bool* unknown) const {
-  const uint32_t rules = model_.segment.config->rules;
-  if ((rules & image::kDropsOtherRight) != 0) stretch.remove_suffix(DroppedRight(stretch, unknown));
-  if ((rules & image::kDropsOtherLeft) != 0) stretch.remove_prefix(DroppedLeft(stretch, unknown));
-  return stretch;
-}
-
-// How many bytes at the end. No mark is among them, so nothing before them is read with them.
-size_t SegmentQueue::DroppedRight(std::string_view stretch, bool* unknown) const {
-  size_t dropped = 0;
-  bool alone = true;
-  for (size_t at = stretch.size(); at > 0;) {
-    at = CharacterGroups::Before(stretch, at);
-    const utf8::Decoded c = utf8::Decode(stretch, at);
-    const End end = EndWith(c, false);
-    if (end == End::kStays) break;
-    alone = alone && IsDroppedAlone(c);
-    if (end != End::kDrops) continue;
-    *unknown = *unknown || !alone;
-    if (alone) dropped = stretch.size() - at;
+// Whether a Strip that comes after other steps may drop white space at an end of a stretch that is a
+// character elsewhere.
+bool SegmentQueue::LosesOtherSpace(std::string_view stretch, bool left) const {
+  for (std::string_view rest = stretch; !rest.empty();) {
+    const size_t at = left ? 0 : CharacterGroups::Before(rest, rest.size());
+    const utf8::Decoded c = utf8::Decode(rest, at);
+    const End end = EndOf(c, left);
+    if (end != End::kAskNext) return end == End::kDrops;
+    left ? rest.remove_prefix(c.size) : rest.remove_suffix(rest.size() - at);
   }
-  return dropped;
-}
-
-// The same at the begin. Nor is a mark behind them.
-size_t SegmentQueue::DroppedLeft(std::string_view stretch, bool* unknown) const {
-  size_t dropped = 0;
-  bool alone = true;
-  for (size_t at = 0; at < stretch.size();) {
-    const utf8::Decoded c = utf8::Decode(stretch, at);
-    const End end = EndWith(c, true);
-    if (end == End::kStays) break;
-    at += c.size;
-    alone = alone && IsDroppedAlone(c);
-    if (end != End::kDrops) continue;
-    const bool marked =
-        at != stretch.size() &&
-        (model_.segment.char_info[utf8::CodePointAt(stretch, at)] & image::kCharMarks) != 0;
-    *unknown = *unknown || !alone || marked;
-    if (alone && !marked) dropped = at;
-  }
-  return dropped;
+  return false;
 }
 
 // Whether a stretch holds what takes the general path wherever it stands, or most often.
@@ -356,25 +322,6 @@ SegmentQueue::End SegmentQueue::EndOf(const utf8::Decoded& c, bool left) const {
   const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
   const uint32_t count = ExpansionCount(list);
   return count != 0 && list[left ? 1 : count] != 0 ? End::kStays : End::kAskNext;
-}
-
-// Whether a late Strip drops that character at an end of a stretch whatever it stands next to: it
-// is white space, becomes that, or vanishes.
-bool SegmentQueue::IsDroppedAlone(const utf8::Decoded& c) const {
-  const SegmentTables& tables = model_.segment;
-  const uint32_t info = tables.char_info[c.code_point];
-  const bool separator = c.code_point < 0x80 && separators_.Has(static_cast<uint8_t>(c.code_point));
-  if (separator) return true;
-  if (!c.valid || (info & (image::kCharNormalizes | image::kCharMarks)) != 0) return false;
-  if ((info & image::kCharExpands) == 0) {
-    // White space that is a character between others has its code, and the mark of what may be
-    // dropped at an end; without that it is white space that becomes another character.
-    return (info & image::kCharSpace) != 0 || ((info & image::kCharGeneralPath) != 0 &&
-                                               (info & image::kCharCodeMask) != 0);
-  }
-  const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
-  const uint32_t count = ExpansionCount(list);
-  return std::all_of(list + 1, list + 1 + count, [](uint16_t code) { return code == 0; });
 }
 
 // Whether a stretch begins with a character, `first`, that becomes a space, or several characters

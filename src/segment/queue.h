@@ -86,11 +86,7 @@ class SegmentQueue {
         signs_(model),
         scratch_(scratch),
         known_stretches_(scratch.stretches),
-        scanner_(model, kernels, classes, scratch.scanner) {
-    for (uint32_t byte = 0; byte < 0x80; ++byte) {
-      for (const bool left : {false, true}) ascii_ends_[left][byte] = EndOf({byte, 1, true}, left);
-    }
-  }
+        scanner_(model, kernels, classes, scratch.scanner) {}
 
   // The texts to scan, which must stay. added: null where they hold no added tokens. parts: whether
   // a part of a stretch may leave without the rest. keeps: whether short stretches may be known;
@@ -240,16 +236,10 @@ class SegmentQueue {
   bool LosesStopByte() const;
   bool StripsLeft(const utf8::Decoded& c) const;
   rankfeed_reason ReasonAtBegin(std::string_view stretch, bool* prefixed) const;
-  std::string_view WithoutDropped(std::string_view stretch, bool* unknown) const;
-  size_t DroppedRight(std::string_view stretch, bool* unknown) const;
-  size_t DroppedLeft(std::string_view stretch, bool* unknown) const;
+  bool LosesOtherSpace(std::string_view stretch, bool left) const;
   bool HoldsGeneral(std::string_view stretch) const;
   enum class End : uint8_t { kStays, kDrops, kAskNext };
   End EndOf(const utf8::Decoded& c, bool left) const;
-  End EndWith(const utf8::Decoded& c, bool left) const {
-    return c.code_point < 0x80 ? ascii_ends_[left][c.code_point] : EndOf(c, left);
-  }
-  bool IsDroppedAlone(const utf8::Decoded& c) const;
   bool BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const;
   uint32_t BeforeKnownReason(uint32_t count);
   bool FindPart(const SegmentRun& run, uint32_t i, Bytes* part);
@@ -268,7 +258,6 @@ class SegmentQueue {
   const bool looks_at_begin_;
   const ByteSet separators_, stop_bytes_;
   const Signs signs_;
-  End ascii_ends_[2][0x80];
   KnownOpening known_openings_[1 << kKnownBits];
   const Scratch& scratch_;
   KnownStretches known_stretches_;
