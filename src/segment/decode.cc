@@ -431,7 +431,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   if (cursor->at != 0) previous |= InfoBefore(segment, cursor->at);
   trailing_space_ = cursor->spaced;
   behind_sign_ = 0;
-  spaces_ = word_first_ = depends_ = needs_before_ = false;
+  spaces_ = word_first_ = depends_ = false;
   front_ = cursor->at == 0 && cursor->skip == 0;
   at_front_ = front_ && front_vanishes_ && before_ == kNoByte;
   if (room() < 2 * kCharRoom) return Full(segment, cursor->at, cursor);

@@ -214,10 +214,7 @@ class SpanDecoder {
   Outcome Full(std::string_view segment, size_t at, Cursor* cursor);
   Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, Cursor* cursor);
-  Outcome TogetherBehind(std::string_view segment, size_t begin, size_t* at, Cursor* cursor);
-  bool IsBehindByte(std::string_view segment, size_t begin) const;
   bool BeginsWithMark(std::string_view segment, size_t begin) const;
-  size_t SizeOfByte(std::span<const uint16_t> elements, char byte) const;
   Outcome AsWhole(std::string_view segment, size_t begin);
   bool AppendKnownGroups(std::string_view segment, size_t* at, uint32_t previous,
                          const Cursor& cursor);
@@ -380,7 +377,6 @@ class SpanDecoder {
   bool front_ = false;
   bool word_first_ = false;    // it begins with a sign
   bool depends_ = false;       // what it became depends on what is next to it
-  bool needs_before_ = false;  // marks of it are read with the byte before them
   bool at_front_ = false;      // a U+2581 that is not kept alone stands before the open span
   size_t behind_sign_ = 0;  // in it, behind the last sign of ASCII, with which nothing is read
   // Of the batch:

@@ -18,14 +18,16 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* curs
   if (begin < cursor->at || (begin == cursor->at && skipped_ != 0)) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
-  if (IsBehindByte(segment, begin)) return TogetherBehind(segment, begin, at, cursor);
+  // A mark that begins a group may be in one cluster with the byte before it.
+  const bool marked = BeginsWithMark(segment, begin);
+  if (marked && (begin != 0 || before_ != kNoByte)) return Outcome::General(RANKFEED_REASON_CONTEXT);
   // What runs of white space are told by.
   if (begin != 0 && (InfoBefore(segment, begin) & image::kCharGeneralPath) != 0) {
     return Outcome::General(RANKFEED_REASON_CHARACTER);
   }
   const bool taken_back = groups_.known() && TakeBackTo(segment, begin, *at);
   if (!taken_back) return AsWhole(segment, groups_.known() ? begin : *at);
-  if (begin == 0) depends_ |= BeginsWithMark(segment, 0);
+  depends_ |= marked;
   const uint32_t size = run_.size, last = cursor->last;
   const bool was_cut = begin != *at && size == run_.open() && !InPart();
   const CharacterGroups::Extent extent =
@@ -53,43 +55,22 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* curs
   return outcome;
 }
 
-// The same where the group begins with a mark, behind a byte.
-Outcome SpanDecoder::TogetherBehind(std::string_view segment, size_t begin, size_t* at,
-                                    Cursor* cursor) {
-  needs_before_ = depends_ = true;
-  if (!groups_.known() || !TakeBackTo(segment, begin, *at)) {
-    return Outcome::General(RANKFEED_REASON_CONTEXT);
-  }
-  const CharacterGroups::Extent extent = groups_.ExtentFrom(segment, begin, /*first=*/true);
-  *at = extent.end;
-  return AppendTogether(segment, begin, extent, cursor);
-}
-
 // Gives the segment to the normalizer, where all of it is there and nothing from `begin` on, up to
 // which it was read, keeps it from that.
 Outcome SpanDecoder::AsWhole(std::string_view segment, size_t begin) {
   const rankfeed_reason reason =
       NotNormalizable({segment.data() + begin, segment.size() - begin});
   if (reason != RANKFEED_REASON_NONE) return Outcome::General(reason);
-  if (!front_ || needs_before_) return Outcome::General(RANKFEED_REASON_CONTEXT);
+  if (!front_) return Outcome::General(RANKFEED_REASON_CONTEXT);
   TakeBack();
   return {Kind::kNormalize};
 }
 
-// Appends what the group becomes. The last character of a symbol is none of it.
+// Appends what the group becomes.
 Outcome SpanDecoder::AppendTogether(std::string_view segment, size_t begin,
                                     CharacterGroups::Extent extent, Cursor* cursor) {
-  if (const Symbols::Answer answer = symbols_.EndAt(segment, begin);
-      answer != Symbols::Answer::kNo) {
-    if (answer != Symbols::Answer::kYes) return Outcome::General(RANKFEED_REASON_ADDED_TOKEN);
-    const utf8::Decoded last = utf8::DecodeInline(segment, begin);
-    Add(tables_.char_info[last.code_point]);
-    trailing_space_ = extent.apart = false;
-    begin += last.size;
-  }
-  const bool behind = IsBehindByte(segment, begin);
-  const char* const text = segment.data() + begin - behind;
-  const std::string_view group{text, extent.end - begin + behind};
+  if (symbols_.MayEndAt(segment, begin)) return Outcome::General(RANKFEED_REASON_ADDED_TOKEN);
+  const std::string_view group{segment.data() + begin, extent.end - begin};
   const KnownGroup known = FindGroup(group);
   std::span<const uint16_t> elements(known.elements, known.count);
   if (known.elements == nullptr) {
@@ -97,35 +78,14 @@ Outcome SpanDecoder::AppendTogether(std::string_view segment, size_t begin,
     const Outcome outcome = ReadGroup(group, extent.apart, &elements);
     if (outcome.kind != Kind::kSearch) return outcome;
   }
-  if (behind) {
-    const size_t own = SizeOfByte(elements, *text);
-    if (own == 0) return Outcome::General(RANKFEED_REASON_CONTEXT);
-    elements = elements.subspan(own);
-  }
   return AppendElements(elements, segment, begin, extent.end, cursor);
 }
 
-// Whether a group that begins there does so with a mark that is in one cluster with the byte before it,
-// a separator or sign. It is read with that.
-bool SpanDecoder::IsBehindByte(std::string_view segment, size_t begin) const {
-  return (begin != 0 || before_ != kNoByte) && BeginsWithMark(segment, begin);
-}
-
-// Whether the character there is a mark of clusters, as none is with which a group begins but at the
-// begin of a segment, or behind a sign.
+// Whether the character there is a mark of clusters, as only a group at the begin of a segment, or
+// after a sign, begins with.
 bool SpanDecoder::BeginsWithMark(std::string_view segment, size_t begin) const {
   const uint32_t info = tables_.char_info[utf8::DecodeInline(segment, begin).code_point];
   return model_.huggingface() && (info & image::kClusterMarks) != 0;
-}
-
-// How many of the elements are what the byte of ASCII that comes first is, itself or a space, if more
-// follow; or 0.
-size_t SpanDecoder::SizeOfByte(std::span<const uint16_t> elements, char byte) const {
-  const size_t size = !elements.empty() && elements[0] == image::kSign ? 2 : 1;
-  if (elements.size() <= size || static_cast<unsigned char>(byte) >= 0x80) return 0;
-  const uint16_t code = elements[size - 1];
-  const auto c = static_cast<unsigned char>(byte);
-  return code == 0 || code == CodeOf(c) ? size : 0;
 }
 
 // What a group becomes, none of whose characters leaves the fast road, to *elements, which stay
@@ -260,7 +220,7 @@ bool SpanDecoder::BacksToKnownGroups(std::string_view segment, size_t from, uint
 inline size_t SpanDecoder::AppendGroupAt(std::string_view segment, size_t begin, uint32_t size) {
   const char* const text = segment.data() + begin;
   const size_t left = segment.size() - begin;
-  if (symbols_.EndAt(segment, begin) != Symbols::Answer::kNo) return begin;
+  if (symbols_.MayEndAt(segment, begin)) return begin;
   KnownGroup known = {};
   if (size <= left) known = FindGroup({text, size});
   if (known.elements == nullptr || !known.apart ||

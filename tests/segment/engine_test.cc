@@ -182,15 +182,6 @@ TEST(WordEngine, EqualsThePlainPathWhereSegmentsBeginWithMarks) {
       ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
     }
   }
-  for (const char* name : {"A", "B", "DeBERTa", "DeBERTa, punctuation"}) {
-    SCOPED_TRACE(name);
-    Encoder fast = Make(ImageOf(Form(name)).model(), false, 4096);
-    for (const char* text : {"a,\u0344\u0344a", "a \u0344\u0344a", "a\t\u0344\u0344a",
-                             "a`\u200d\u0344,\u0344\u0344\ufdfa"}) {
-      Encode(fast, text, 0);
-    }
-    EXPECT_EQ(fast.Roads()[RANKFEED_REASON_NONE].texts, 4u);
-  }
 }
 
 // Which of those a control character is, where an element in front of the charsmap made a space of one.
