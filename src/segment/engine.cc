@@ -38,8 +38,7 @@ void Engine<Arithmetic>::Start(const Texts& texts, TokenSink* sink) {
   sink_ = sink;
   // Offsets of a part would be told from its begin.
   const bool parts = sink->begin == nullptr && sink->end == nullptr;
-  queue_.Start(texts.texts, texts.added, parts, parts && texts.score == nullptr,
-               texts.refuse_special);
+  queue_.Start(texts.texts, texts.added, parts);
   spans_.ForgetCursor();
   emitter_.Start(sink);
   batch_size_ = kFirstBatch;
@@ -71,12 +70,10 @@ bool Engine<Arithmetic>::Run(Stop* stop) {
       spans_.Solve(rule_, emitter_.bound());
       look_up_.Resolve(spans_, end);
     }
-    const End ended = EmitBatch(segments, end, stop);
+    const bool stops = EmitBatch(segments, end, stop);
     look_up_.Insert();
-    if (ended != End::kNone) [[unlikely]] {
-      if (ended == End::kStop) return true;
-      continue;
-    }
+    if (stops) [[unlikely]]
+      return true;
     queue_.PopSegments(end);
     // As many as will use kGoal if they are like these.
     if (!resumed && end != 0) {
@@ -106,20 +103,15 @@ inline rankfeed_reason Engine<Arithmetic>::EmitRun(const Segments& segments, uin
   if (reason != RANKFEED_REASON_NONE || !ends) return reason;
   reason = emitter_.EndStretch(texts_->score != nullptr ? &texts_->score->after : nullptr);
   if (reason == RANKFEED_REASON_NONE && texts_->refuse_special && HoldsSpecial()) {
-    reason = RANKFEED_REASON_OPTIONS;
+    return RANKFEED_REASON_OPTIONS;
   }
-  // A longer one is cheap enough.
-  constexpr uint32_t kShort = 12;
-  const bool is_short = run->raw_size != 0 && run->raw_size <= kShort;
-  if (reason == RANKFEED_REASON_NONE && is_short) Keep(run->raw());
   return reason;
 }
 
 // Segments [0, count) in order, and the part of the one after them that was decoded. With each
-// stretch's and each text's last segment, what comes after it.
+// stretch's and each text's last segment, what comes after it. Whether the engine stops there.
 template <class Arithmetic>
-typename Engine<Arithmetic>::End Engine<Arithmetic>::EmitBatch(const Segments& segments,
-                                                               uint32_t count, Stop* stop) {
+bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Stop* stop) {
   emitter_.BeginBatch();
   for (; !queue_.empty(); queue_.PopRun()) {
     SegmentRun& run = queue_.front();
@@ -129,37 +121,27 @@ typename Engine<Arithmetic>::End Engine<Arithmetic>::EmitBatch(const Segments& s
     const bool rest = end > count && run.reason == RANKFEED_REASON_NONE;
     if (rest && begin == count && !spans_.resumes()) break;
     if ((run.marks & SegmentRun::kBeginsText) != 0) BeginText();
-    if (run.known != KnownStretches::kNone) [[unlikely]] {
-      queue_.TakeKnown(run.known, sink_);
-    } else {
-      const rankfeed_reason reason = EmitRun(segments, begin, rest ? count : end, end, &run);
-      if (reason != RANKFEED_REASON_NONE) return Leave(reason, stop);
-      if (rest) break;
+    const rankfeed_reason reason = EmitRun(segments, begin, rest ? count : end, end, &run);
+    if (reason != RANKFEED_REASON_NONE) {
+      Leave(reason, stop);
+      return true;
     }
+    if (rest) break;
     if (run.token != nullptr) {
       if (texts_->added->refuse_special && (run.token->flags & image::kSpecial) != 0) {
         *stop = {.token = run.token};
-        return End::kStop;
+        return true;
       }
       sink_->Push(run.token->id, run.token_begin, run.token_end);
     }
     if ((run.marks & SegmentRun::kEndsText) != 0) EndText();
   }
-  return End::kNone;
-}
-
-// The stretch whose ids the sink ends with may come again.
-template <class Arithmetic>
-void Engine<Arithmetic>::Keep(std::string_view stretch) {
-  if (sink_->count > sink_->capacity) return;
-  const int32_t* const ids = sink_->ids + stretch_begin_;
-  queue_.Keep(stretch, {ids, sink_->count - stretch_begin_});
+  return false;
 }
 
 // The first run is a part that goes; or its stretch does: its tokens, and what of it still waits.
-// If that became known while it waited, it is done.
 template <class Arithmetic>
-typename Engine<Arithmetic>::End Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
+void Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
   spans_.ForgetCursor();
   batch_size_ = kBatchBehind;
   const SegmentRun& run = queue_.front();
@@ -168,17 +150,11 @@ typename Engine<Arithmetic>::End Engine<Arithmetic>::Leave(rankfeed_reason reaso
     stop->part = true;
     if (queue_.parts_are_rare()) batch_size_ = kBatchBehindPart;
     queue_.PopPart();
-    return End::kStop;
+    return;
   }
-  left_ = run.raw();
   stop->stretch = emitter_.stretch();
   sink_->count = stretch_begin_;
   queue_.DropStretch();
-  if (left_.empty()) return End::kStop;
-  const uint16_t known = queue_.FindKnown(left_);
-  if (known == KnownStretches::kNone) return End::kStop;
-  queue_.TakeKnown(known, sink_);
-  return End::kLeft;
 }
 
 // In its text, the one that is being encoded.

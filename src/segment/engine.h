@@ -28,7 +28,6 @@
 //   cannot
 //                encode takes the general path with what is between the cuts around it, its part.
 //   stop bytes   ASCII bytes that added tokens begin with.
-//   known        of stretches between added tokens: their ids are kept (known_stretches.h).
 //
 // Exactness does not rest on these files alone: the builder decides which pipelines may use them
 // and which characters send a segment through the normalizer or a stretch to the general path.
@@ -115,26 +114,18 @@ class Engine {
   bool Run(Stop* stop);
   // What it stopped at is in the sink. With the score behind a part.
   void Resume(const Stop& stop) {
-    if (stop.part) {
-      emitter_.Resume(stop.stretch, stop.score.after);
-    } else if (!left_.empty()) {
-      Keep(left_);
-    }
+    if (stop.part) emitter_.Resume(stop.stretch, stop.score.after);
   }
 
   size_t done() const { return done_; }                // texts, to their end
   uint32_t text_begin() const { return text_begin_; }  // of the next one, in the sink
 
  private:
-  // What ended a batch: nothing, a stretch that left and is in the sink, or what the engine stops
-  // at.
-  enum class End : uint8_t { kNone, kLeft, kStop };
-  End EmitBatch(const Segments& segments, uint32_t count, Stop* stop);
+  bool EmitBatch(const Segments& segments, uint32_t count, Stop* stop);
   [[gnu::always_inline]] rankfeed_reason EmitRun(const Segments& segments, uint32_t begin,
                                                  uint32_t end, uint32_t decoded_end,
                                                  SegmentRun* run);
-  End Leave(rankfeed_reason reason, Stop* stop);
-  [[gnu::noinline]] void Keep(std::string_view stretch);
+  void Leave(rankfeed_reason reason, Stop* stop);
   void BeginText();
   void EndText();
   bool HoldsSpecial() const;
@@ -154,7 +145,6 @@ class Engine {
   uint32_t batch_size_ = 0;  // segments to look up together
   size_t done_ = 0;
   uint32_t text_begin_ = 0, stretch_begin_ = 0;  // in the sink
-  std::string_view left_;                        // SegmentRun::raw of what it stopped at
 };
 
 extern template class Engine<general::HuggingFaceArithmetic>;

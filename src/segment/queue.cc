@@ -3,9 +3,7 @@
 #include "segment/queue.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "base/hash.h"
 #include "base/utf8.h"
 #include "segment/groups.h"
 #include "segment/spans.h"
@@ -51,7 +49,6 @@ void SegmentQueue::Fill(uint32_t wanted) {
 
 void SegmentQueue::BeginText() {
   text_ = View(texts_[next_++]);
-  raw_size_ = 0;
   // Of a text of several blocks nothing may go on before the last one is looked at.
   const bool look_first = added_ != nullptr && (text_.size() > SegmentScanner::kBlockBytes ||
                                                 !added_->filter->has_stop_bytes());
@@ -63,28 +60,6 @@ void SegmentQueue::BeginText() {
 void SegmentQueue::BeginSplit() {
   Add({.stretch = text_, .begin = tail_, .end = tail_, .marks = SegmentRun::kBeginsText});
   split_.emplace(added_->Find(text_));
-}
-
-// Whether the ids of a stretch of a text that is split are known; if so it waits to be written.
-inline bool SegmentQueue::OpenKnown(std::string_view stretch) {
-  raw_size_ = 0;
-  // At the begin of a text other rules may hold.
-  const size_t begin = static_cast<size_t>(stretch.data() - text_.data());
-  if (stretch.size() > KnownStretches::kMaxBytes || begin == 0 ||
-      text_.size() - begin < KnownStretches::kMaxBytes || !keeps_) {
-    return false;
-  }
-  const uint16_t known = FindKnown(stretch);
-  if (known == KnownStretches::kNone) {
-    raw_size_ = static_cast<uint8_t>(stretch.size());
-    return false;
-  }
-  AddToken(&Add({.stretch = stretch,
-                 .begin = tail_,
-                 .end = tail_,
-                 .marks = SegmentRun::kBeginsStretch | SegmentRun::kEndsStretch,
-                 .known = known}));
-  return true;
 }
 
 void SegmentQueue::NextPart() {
@@ -102,8 +77,7 @@ void SegmentQueue::NextPart() {
   const size_t end = split_->last ? text_.size() : match.begin;
   split_->done = match.end;
   if (begin >= end) return;
-  const std::string_view stretch(text_.data() + begin, end - begin);
-  if (!OpenKnown(stretch)) OpenStretch(stretch, 0);
+  OpenStretch({text_.data() + begin, end - begin}, 0);
 }
 
 // The token that comes next is behind the segments of that run.
@@ -125,9 +99,8 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
 }
 
 void SegmentQueue::OpenLooking(std::string_view stretch) {
-  const Opening opening = LookAtEnds(stretch);
+  const Opening opening = OpeningOf(stretch);
   stretch_ = {stretch.data() + opening.begin, opening.size};
-  raw_before_ = static_cast<uint8_t>(opening.begin);  // of a short one
   loses_stop_byte_ = stretch_.size() != stretch.size() && !split_.has_value() && LosesStopByte();
   reason_ = opening.reason;
   look_for_normalized_ = !normalized_tokens_.empty() && !opening.general;
@@ -138,23 +111,6 @@ void SegmentQueue::OpenLooking(std::string_view stretch) {
     if (normalized_tokens_.MayOccurIn(stretch_)) reason_ = RANKFEED_REASON_ADDED_TOKEN;
   }
   if (reason_ != RANKFEED_REASON_NONE) scanner_.Stop();
-}
-
-// The opening of a stretch. Where added tokens are everywhere the same few short ones come again
-// and again; of one inside of a text nothing counts but its bytes.
-SegmentQueue::Opening SegmentQueue::LookAtEnds(std::string_view stretch) {
-  uint64_t bytes;
-  const size_t readable = text_.size() - static_cast<size_t>(stretch.data() - text_.data());
-  const bool inside = split_.has_value() && stretch.data() != text_.data();
-  if (!inside || stretch.size() > sizeof(bytes) || readable < sizeof(bytes)) {
-    return OpeningOf(stretch);
-  }
-  std::memcpy(&bytes, stretch.data(), sizeof(bytes));
-  const auto size = static_cast<uint32_t>(stretch.size());
-  bytes &= ~uint64_t{0} >> (64 - 8 * size);
-  KnownOpening& known = known_openings_[HashEnds(size, bytes, 0) >> (64 - kKnownBits)];
-  if (known.bytes != bytes || known.size != size) known = {bytes, size, OpeningOf(stretch)};
-  return known.opening;
 }
 
 SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
@@ -354,8 +310,6 @@ void SegmentQueue::ScanBlock() {
            .end = tail_,
            .marks = begin_marks_,
            .beyond = static_cast<uint8_t>(std::min<size_t>(beyond, SegmentRun::kBeyond)),
-           .raw_size = raw_size_,
-           .raw_before = raw_before_,
            .reason = reason_});
   begin_marks_ = 0;
   if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments.From(tail_));

@@ -5,8 +5,7 @@
 // A text is stretches between added tokens (HuggingFace; in SentencePiece parity one stretch). A
 // stretch is encoded on its own, as the reference does. One that may hold an added token that is
 // looked for in normalized text leaves the fast road before it is scanned, or as soon as its only
-// block shows a byte that such tokens begin with. Short stretches that were there before are neither
-// opened nor scanned (known_stretches.h).
+// block shows a byte that such tokens begin with.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,6 @@
 #include "general/added_tokens.h"
 #include "rankfeed/encode.h"
 #include "segment/cuts.h"
-#include "segment/known_stretches.h"
 #include "segment/normalized_tokens.h"
 #include "segment/scan.h"
 
@@ -43,16 +41,10 @@ struct SegmentRun {
   std::string_view stretch;  // or the bytes of the part
   uint32_t begin, end;       // segments, by number in the queue
   uint8_t marks = 0;
-  uint8_t beyond = 0;                      // kBeyond at most
-  uint16_t known = KnownStretches::kNone;  // its ids are known: there are no segments
-  // Of a stretch that may be kept the size before anything is stripped, and what was before it. 0:
-  // it may not.
-  uint8_t raw_size = 0, raw_before = 0;
+  uint8_t beyond = 0;                             // kBeyond at most
   rankfeed_reason reason = RANKFEED_REASON_NONE;  // why the stretch leaves, or the part does
   const image::AddedToken* token = nullptr;       // null: none
   uint32_t token_begin = 0, token_end = 0;        // bytes of the text
-
-  std::string_view raw() const { return {stretch.data() - raw_before, raw_size}; }
 };
 
 class SegmentQueue {
@@ -64,13 +56,11 @@ class SegmentQueue {
     SegmentScanner::Scratch scanner;
     Segments segments = {};
     SegmentRun* runs = nullptr;
-    KnownStretches::Memory* stretches = nullptr;
     void Carve(Layout& layout) {
       scanner.Carve(layout);
       segments.begins = layout.Take<uint32_t>(kMaxWaiting + SegmentScanner::kMaxSegments);
       segments.ends = layout.Take<uint32_t>(kMaxWaiting + SegmentScanner::kMaxSegments);
       runs = layout.Take<SegmentRun>(kMaxRuns);
-      stretches = layout.Take<KnownStretches::Memory>(1);
     }
   };
 
@@ -85,20 +75,14 @@ class SegmentQueue {
         stop_bytes_(classes.stop_bytes),
         signs_(model),
         scratch_(scratch),
-        known_stretches_(scratch.stretches),
         scanner_(model, kernels, classes, scratch.scanner) {}
 
   // The texts to scan, which must stay. added: null where they hold no added tokens. parts: whether
-  // a part of a stretch may leave without the rest. keeps: whether short stretches may be known;
-  // refuses: whether special tokens among their pieces are refused.
-  void Start(std::span<const rankfeed_text> texts, const general::AddedTokens* added, bool parts,
-             bool keeps, bool refuses) {
+  // a part of a stretch may leave without the rest.
+  void Start(std::span<const rankfeed_text> texts, const general::AddedTokens* added, bool parts) {
     texts_ = texts;
     added_ = added;
     parts_ = parts && cuts_.any();
-    keeps_ = keeps;
-    refuses_ = refuses;
-    known_stretches_.Start();
     least_part_ = kLeastPart;
     last_part_end_ = nullptr;
     head_ = tail_ = first_run_ = run_count_ = 0;
@@ -166,16 +150,6 @@ class SegmentQueue {
   // did.
   void DropStretch();
 
-  // Of a stretch that may be kept (SegmentRun::raw), not empty: what became of it, or becomes.
-  void Keep(std::string_view raw, std::span<const int32_t> ids) {
-    known_stretches_.Keep(KeyOf(raw), ids);
-  }
-  uint16_t FindKnown(std::string_view raw) {
-    if (raw.size() > known_stretches_.longest()) return KnownStretches::kNone;
-    return known_stretches_.Find(KeyOf(raw));
-  }
-  void TakeKnown(uint16_t known, TokenSink* sink) { known_stretches_.Take(known, sink); }
-
   // Fetches some lines of the texts that will be scanned next, from byte at of text i on. Here, a
   // few at a time, as scanning waits for memory and looking up seldom does.
   struct Place {
@@ -205,12 +179,6 @@ class SegmentQueue {
     bool general = false;  // it holds what takes the general path
     rankfeed_reason reason = RANKFEED_REASON_NONE;
   };
-  struct KnownOpening {
-    uint64_t bytes = 0;
-    uint32_t size = 0;  // 0: none is kept
-    Opening opening = {};
-  };
-  static constexpr int kKnownBits = 6;
   // Bytes of a stretch between added tokens that is looked through at once for what would make it
   // leave later, when much was done of it and of those behind it.
   static constexpr size_t kLookedThrough = 16;
@@ -221,14 +189,8 @@ class SegmentQueue {
   void BeginText();
   void BeginSplit();
   void NextPart();
-  bool OpenKnown(std::string_view stretch);
-  SegmentKey KeyOf(std::string_view raw) const {
-    const uint32_t mode = (added_->skip_special ? 1u : 0u) | (refuses_ ? 2u : 0u);
-    return KnownStretches::KeyOf(raw.data(), static_cast<uint32_t>(raw.size()), mode);
-  }
   void OpenStretch(std::string_view stretch, uint8_t marks);
   void OpenLooking(std::string_view stretch);
-  Opening LookAtEnds(std::string_view stretch);
   Opening OpeningOf(std::string_view stretch) const;
   void ScanBlock();
   void AddToken(SegmentRun* run);
@@ -258,9 +220,7 @@ class SegmentQueue {
   const bool looks_at_begin_;
   const ByteSet separators_, stop_bytes_;
   const Signs signs_;
-  KnownOpening known_openings_[1 << kKnownBits];
   const Scratch& scratch_;
-  KnownStretches known_stretches_;
   SegmentScanner scanner_;
   std::span<const rankfeed_text> texts_;
   const general::AddedTokens* added_ = nullptr;
@@ -276,11 +236,9 @@ class SegmentQueue {
   bool loses_stop_byte_ = false;  // with what was stripped of the text
   bool leaving_ = false;          // a run that waits may have a reason
   bool parts_ = false;
-  bool keeps_ = false, refuses_ = false;
   uint32_t least_part_ = kLeastPart;
   const char* last_part_end_ = nullptr;
   uint8_t begin_marks_ = 0;  // of its next run
-  uint8_t raw_size_ = 0, raw_before_ = 0;
   rankfeed_reason reason_ = RANKFEED_REASON_NONE;
 };
 

@@ -494,5 +494,34 @@ TEST(WordEngine, IsNotAvailableWhereWordsAreNotIndependent) {
   }
 }
 
+// A text repeats a few short stretches between added tokens. Some of them leave the fast road. Special
+// tokens are treated in every way in turn.
+TEST(ShortStretches, BetweenAddedTokensAreAsOnThePlainPath) {
+  const std::vector<std::string> tokens = {"<s>", "</s>", "<mask>", "[unk]", "<unk>"};
+  const std::vector<std::string> atoms = {"a",  " ",      "\u0301", "<\u0338", "\u2057<\u0301", "\ufdfa",
+                                          "\t", "\u1680", "\u00a0", "\x04",   "the",           "\u2581"};
+  constexpr uint32_t kFlags[] = {0, RANKFEED_SPLIT_SPECIAL_TOKENS, RANKFEED_ESCAPE_SPECIAL};
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image& image = ImageOf(form);
+    Encoder plain = Make(image.model(), true, 0);
+    Encoder fast = Make(image.model(), false, 4096);
+    std::mt19937_64 random(3);
+    for (int round = 0; round < static_cast<int>(Scaled(400)); ++round) {
+      std::vector<std::string> stretches(1 + random() % 6);
+      for (std::string& stretch : stretches) {
+        for (size_t n = 1 + random() % 4; n > 0; --n) stretch += atoms[random() % atoms.size()];
+      }
+      std::string text;
+      const size_t size = random() % 4 == 0 ? 9000 : random() % 300;
+      while (text.size() < size) {
+        text += stretches[random() % stretches.size()] + tokens[random() % tokens.size()];
+      }
+      const uint32_t flags = kFlags[random() % 3];
+      ASSERT_EQ(Encode(fast, text, flags), Encode(plain, text, flags)) << testing::PrintToString(text);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rankfeed
