@@ -103,7 +103,7 @@ void SegmentQueue::OpenLooking(std::string_view stretch) {
   stretch_ = {stretch.data() + opening.begin, opening.size};
   loses_stop_byte_ = stretch_.size() != stretch.size() && !split_.has_value() && LosesStopByte();
   reason_ = opening.reason;
-  look_for_normalized_ = !normalized_tokens_.empty() && !opening.general;
+  look_for_normalized_ = !normalized_tokens_.empty();
   scanner_.Start(stretch_, opening.prefixed);
   if (reason_ == RANKFEED_REASON_NONE && look_for_normalized_ &&
       stretch_.size() > SegmentScanner::kBlockBytes) {
@@ -118,12 +118,6 @@ SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
   const std::string_view left = Stripped(stretch);
   Opening opening{.begin = static_cast<uint32_t>(left.data() - stretch.data()),
                   .size = static_cast<uint32_t>(left.size())};
-  if ((rules & image::kPunctuationIsWord) != 0 && split_.has_value() && left.size() <= kLookedThrough &&
-      HoldsGeneral(left)) {
-    opening.general = true;
-    opening.reason = RANKFEED_REASON_CHARACTER;
-    return opening;
-  }
   const bool at_text_begin = left.data() == text_.data();
   opening.prefixed = (rules & image::kPrependRules) == 0 ||
                      ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
@@ -234,28 +228,6 @@ bool SegmentQueue::LosesOtherSpace(std::string_view stretch, bool left) const {
     const End end = EndOf(c, left);
     if (end != End::kAskNext) return end == End::kDrops;
     left ? rest.remove_prefix(c.size) : rest.remove_suffix(rest.size() - at);
-  }
-  return false;
-}
-
-// Whether a stretch holds what takes the general path wherever it stands, or most often.
-bool SegmentQueue::HoldsGeneral(std::string_view stretch) const {
-  const bool all_plain = std::all_of(stretch.begin(), stretch.end(),
-                                     [](char byte) { return byte >= ' ' && byte < 0x7f; });
-  if (all_plain) return false;  // as nearly always
-  // Of the character before: white space of any kind, or such that is a character alone.
-  bool space = false, other_space = false;
-  for (size_t at = 0; at < stretch.size();) {
-    const utf8::Decoded c = utf8::DecodeInline(stretch, at);
-    const uint32_t info = model_.segment.char_info[c.code_point];
-    const bool general = (info & image::kCharGeneralPath) != 0;
-    if (general && (info & image::kCharCodeMask) == 0) return true;
-    const bool separator =
-        c.code_point < 0x80 && separators_.Has(static_cast<uint8_t>(c.code_point));
-    if ((general && space) || (separator && other_space)) return true;
-    space = general || separator;
-    other_space = general;
-    at += c.size;
   }
   return false;
 }

@@ -171,17 +171,13 @@ class SegmentQueue {
   struct Bytes {
     uint32_t begin, end;
   };
-  // What is told of a stretch before it is scanned, by its ends or all of it.
+  // What is told of a stretch by its ends, before it is scanned.
   struct Opening {
     uint32_t begin, size;  // of what a Strip leaves of it
     // It begins a word, whatever it begins with.
     bool prefixed = true;
-    bool general = false;  // it holds what takes the general path
-    rankfeed_reason reason = RANKFEED_REASON_NONE;
+      rankfeed_reason reason = RANKFEED_REASON_NONE;
   };
-  // Bytes of a stretch between added tokens that is looked through at once for what would make it
-  // leave later, when much was done of it and of those behind it.
-  static constexpr size_t kLookedThrough = 16;
   // What of a stretch leaves at least. More, the more of it does: every part has its own cost.
   static constexpr uint32_t kLeastPart = 16, kMostPart = 4096;
 
@@ -199,7 +195,6 @@ class SegmentQueue {
   bool StripsLeft(const utf8::Decoded& c) const;
   rankfeed_reason ReasonAtBegin(std::string_view stretch, bool* prefixed) const;
   bool LosesOtherSpace(std::string_view stretch, bool left) const;
-  bool HoldsGeneral(std::string_view stretch) const;
   enum class End : uint8_t { kStays, kDrops, kAskNext };
   End EndOf(const utf8::Decoded& c, bool left) const;
   bool BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const;

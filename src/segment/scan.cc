@@ -31,14 +31,7 @@ SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
       scratch_(scratch),
       rules_(model.segment.config->rules),
       signs_(model),
-      looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {
-  for (uint32_t byte = 0; byte < 0x80; ++byte) {
-    const auto b = static_cast<uint8_t>(byte);
-    class_bits_[byte] =
-        uint64_t{classes.separators.Has(b)} | uint64_t{classes.common.Has(b)} << 16 |
-        uint64_t{classes.letters.Has(b)} << 32 | uint64_t{classes.stop_bytes.Has(b)} << 48;
-  }
-}
+      looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {}
 
 void SegmentScanner::Start(std::string_view text, bool prefixed) {
   text_ = text;
@@ -46,32 +39,6 @@ void SegmentScanner::Start(std::string_view text, bool prefixed) {
   at_ = 0;
   before_ = {};
   has_open_ = stopped_ = false;
-}
-
-// As NextBlock, of a text of few bytes.
-uint32_t SegmentScanner::NextOfShort(const Segments& segments) {
-  uint64_t bits = 0;
-  const auto size = static_cast<uint32_t>(text_.size());
-  for (uint32_t i = 0; i < size; ++i) {
-    bits |= class_bits_[static_cast<unsigned char>(text_[i])] << i;
-  }
-  stopped_ = bits >> 48 != 0;
-  const ClassMasks classes = {(bits & 0xffff) | ~uint64_t{0} << size, bits >> 16 & 0xffff,
-                              bits >> 32 & 0xffff};
-  Before before;
-  BoundaryMasks masks = signs_.any() ? BoundariesOf<true>(classes, 0, 0, &before)
-                                     : BoundariesOf<false>(classes, 0, 0, &before);
-  if (looks_at_spaces_) ApplySpaceRules(&classes, 1, &masks);
-  at_ = size;
-  // All that begin end, before the first byte that counts as a separator behind the text at last.
-  uint32_t count = 0;
-  for (uint64_t starts = masks.starts, stops = masks.stops; starts != 0; starts &= starts - 1) {
-    const auto begin = static_cast<uint32_t>(std::countr_zero(starts));
-    segments.begins[count] = begin | static_cast<uint32_t>(masks.word_starts >> begin) << 31;
-    segments.ends[count++] = static_cast<uint32_t>(std::countr_zero(stops));
-    stops &= stops - 1;
-  }
-  return count;
 }
 
 // Boundaries of the block from its classes; returns how many masks they are.

@@ -90,17 +90,12 @@ class SegmentScanner {
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
   uint32_t Next(const Segments& segments) {
-    if (text_.size() <= kShortBytes) return NextOfShort(segments);
     return signs_.any() ? NextBlock<true>(segments) : NextBlock<false>(segments);
   }
   // Whether the last block holds a stop byte.
   bool stopped() const { return stopped_; }
 
  private:
-  // A text of at most as many bytes is not worth a kernel's beginning: where added tokens of one
-  // character stand everywhere, most stretches are shorter.
-  static constexpr uint32_t kShortBytes = 15;
-
   // Classes of the byte before, and whether it is an empty word.
   struct Before {
     uint64_t separator = 1, common = 0, other = 0, empty = 0;
@@ -110,7 +105,6 @@ class SegmentScanner {
   // the way of another.
   template <bool kSigns>
   uint32_t NextBlock(const Segments& segments);
-  uint32_t NextOfShort(const Segments& segments);
   template <bool kSigns>
   uint32_t FindBoundaries(size_t size);
   bool IsCommonAt(size_t at) const {
@@ -132,8 +126,6 @@ class SegmentScanner {
   const uint32_t rules_;  // image::SegmentRule
   const Signs signs_;
   const bool looks_at_spaces_;
-  // By byte, a bit of each 16 for each class, in the order of ByteClasses.
-  uint64_t class_bits_[256] = {};
   std::string_view text_;
   bool prefixed_ = true;
   size_t at_ = 0;  // where the next block begins
