@@ -25,65 +25,37 @@ class AddedTokenTrie {
   // Once, before any other call; what the trie lies in must stay.
   void Prepare(trie::View trie) {
     trie_ = trie;
-    std::fill(alone_, alone_ + 256, trie::kNoValue);
     for (uint32_t byte = 0; byte < 256 && !trie.empty(); ++byte) {
       trie::Unit unit = trie.root();
       if (!trie.Step(unit, byte + 1)) continue;
-      first_[byte] = kBegins;
-      only_ = count_++ == 0 ? static_cast<uint8_t>(byte) : uint8_t{0};
-      if (trie::Value(unit) != trie::kNoValue) {
-        first_[byte] = kIsKey;
-        if (trie::Base(unit) == 0) alone_[byte] = trie::Value(unit);
-      }
-      for (uint32_t next = 0; next < 256; ++next) {
-        trie::Unit second = unit;
-        if (!trie.Step(second, next + 1)) continue;
-        // Bytes that are no character are read as U+FFFD.
-        const bool replacement = byte < 0x80 ? next == 0xef : byte == 0xef && next == 0xbf;
-        if (replacement) std::fill(second_ + 0x80, second_ + 256, true);
-        second_[next] = true;
-      }
+      first_[byte] = true;
+      only_ = count_++ == 0 ? static_cast<char>(byte) : char{0};
     }
   }
   trie::View view() const { return trie_; }
-  bool MayBeginWith(uint8_t byte) const { return first_[byte] != kNothing; }
-  // The value of the key of that one byte, if no other key begins with it; else kNoValue.
-  uint32_t ValueOf(uint8_t byte) const { return alone_[byte]; }
-
+  bool MayBeginWith(uint8_t byte) const { return first_[byte]; }
   // The first place from `at` on where a key may begin, text.size() if there is none.
   size_t FindBegin(std::string_view text, size_t at) const {
     const size_t size = text.size();
     if (count_ == 0) return size;
-    for (;; ++at) {
-      // Where one stood another often stands soon; to look far costs as much as some bytes.
-      const size_t near = at + std::min<size_t>(size - at, 6);
-      while (at < near && !MayBeginWith(static_cast<uint8_t>(text[at]))) ++at;
-      if (at == near && at != size) at = FindFar(text, at);
-      if (at + 1 >= size || first_[static_cast<uint8_t>(text[at])] == kIsKey) return at;
-      if (second_[static_cast<uint8_t>(text[at + 1])]) return at;
-    }
-  }
-
- private:
-  // The first place from `at` on with a byte that a key begins with.
-  [[gnu::noinline]] size_t FindFar(std::string_view text, size_t at) const {
-    const size_t size = text.size();
-    if (count_ == 1) return std::min(text.find(static_cast<char>(only_), at), size);
+    if (count_ == 1) return std::min(text.find(only_, at), size);
     const char* const bytes = text.data();
-    const auto is = [&](size_t i) { return first_[static_cast<uint8_t>(bytes[i])]; };
-    while (size - at >= 4 && (is(at) | is(at + 1) | is(at + 2) | is(at + 3)) == kNothing) at += 4;
-    while (at < size && is(at) == kNothing) ++at;
+    const auto begins = [&](size_t i) { return first_[static_cast<uint8_t>(bytes[i])]; };
+    for (constexpr size_t kStep = 8; size - at >= kStep; at += kStep) {
+      bool any = false;
+#pragma GCC unroll 8
+      for (size_t i = 0; i < kStep; ++i) any |= begins(at + i);
+      if (any) break;
+    }
+    while (at < size && !begins(at)) ++at;
     return at;
   }
 
+ private:
   trie::View trie_;
-  // By byte: whether keys begin with it, or are that byte. Of keys of more bytes the second ones.
-  enum First : uint8_t { kNothing, kBegins, kIsKey };
-  First first_[256] = {};
-  bool second_[256] = {};
-  uint32_t alone_[256];
-  uint32_t count_ = 0;
-  uint8_t only_ = 0;  // of one
+  bool first_[256] = {};  // by byte: whether keys begin with it
+  uint32_t count_ = 0;    // of such bytes
+  char only_ = 0;         // of one
 };
 
 struct AddedMatch {
@@ -135,12 +107,6 @@ class AddedTokenScanner {
   // The longest token at pos_. As deep as the longest token, also where a crafted trie leads in
   // circles.
   uint32_t Longest(const image::AddedToken** token) const {
-    const uint32_t alone = tokens_.ValueOf(static_cast<uint8_t>(text_[pos_]));
-    if (alone == trie::kNoValue) return LongestOfTrie(token);
-    *token = &model_.added_tokens[alone];
-    return pos_ + 1;
-  }
-  uint32_t LongestOfTrie(const image::AddedToken** token) const {
     trie::Unit unit = trie_.root();
     uint32_t end = pos_, left = model_.max_added_bytes;
     // Without a base there is no further byte.
