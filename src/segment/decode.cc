@@ -55,7 +55,6 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       groups_(model),
       symbols_(model),
       known_groups_(scratch.groups),
-      known_long_groups_(scratch.long_groups),
       scratch_(scratch),
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
@@ -447,7 +446,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   size_t pos = cursor->at;
   if (cursor->group_end != 0) {
     const Outcome outcome = AppendTogether(
-        segment, cursor->at, {.end = cursor->group_end, .leaves = false, .apart = false}, cursor);
+        segment, cursor->at, {.end = cursor->group_end, .leaves = false}, cursor);
     if (outcome.kind != Kind::kSearch) return outcome;
     pos = cursor->group_end;
   }
@@ -466,7 +465,6 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
   bool after_special = false;  // another such character may follow: no loop need be entered
   while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
-    if (knows_groups_ && AppendKnownGroups(segment, &pos, previous, *cursor)) continue;
     if (AppendWordsAgain(segment, &pos, *cursor)) continue;
     if (signs_.any() && run_.size == run_.open() + 1 && run_.codes[run_.open()] == metaspace_) {
       at_space_ = text + pos;
@@ -474,7 +472,6 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
     }
     // Characters that stand for one code each, as most do, up to a place to cut.
     const size_t begin = pos;
-    const uint32_t before = previous;
     utf8::Decoded c = {};
     uint32_t info = 0;
     for (;; after_special = false) {
@@ -510,11 +507,9 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
       pos += c.size;
     }
     if (pos != begin) {
-      if (knows_groups_ && BacksToKnownGroups(segment, begin, before, info, &pos, *cursor))
-        continue;
       trailing_space_ = false;
       // What may be known is asked for.
-      if (c.size == 0 || knows_groups_ || knows_words_) continue;
+      if (c.size == 0 || knows_words_) continue;
     }
     const Outcome outcome = SpecialChar(segment, c, info, &pos, cursor);
     after_special = true;

@@ -90,7 +90,6 @@ class SpanDecoder {
     uint32_t* work[3] = {};
     uint16_t* elements = nullptr;  // what a group becomes
     KnownGroups::Memory* groups = nullptr;
-    KnownLongGroups::Memory* long_groups = nullptr;  // carved behind all that most texts touch
     KnownSpans* known_spans = nullptr;
     uint16_t* same = nullptr;  // by span: an equal one before it, or kNotSame
     void Carve(Layout& layout);
@@ -216,21 +215,6 @@ class SpanDecoder {
   Outcome Together(std::string_view segment, size_t* at, Cursor* cursor);
   bool BeginsWithMark(std::string_view segment, size_t begin) const;
   Outcome AsWhole(std::string_view segment, size_t begin);
-  bool AppendKnownGroups(std::string_view segment, size_t* at, uint32_t previous,
-                         const Cursor& cursor);
-  bool BacksToKnownGroups(std::string_view segment, size_t from, uint32_t before, uint32_t info,
-                          size_t* at, const Cursor& cursor);
-  size_t AppendGroupAt(std::string_view segment, size_t begin, uint32_t size);
-  size_t AppendBetween(std::string_view segment, size_t at);
-  void CutBefore(uint32_t first, const char* text);
-  bool IsReadTogether(std::string_view group) const;
-  struct KnownGroup {
-    const uint16_t* elements;  // null: it is not known
-    uint32_t count;
-    bool apart;
-  };
-  KnownGroup FindGroup(std::string_view group) const;
-  void KeepElements(std::string_view group, bool apart, std::span<const uint16_t> elements);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
   bool MayBeginBehind(uint32_t last_in_batch_before, uint32_t at) const;
   bool MayEndBetweenCodes(uint32_t last, uint32_t first) const;
@@ -238,7 +222,7 @@ class SpanDecoder {
                          Cursor* cursor);
   Outcome AppendElements(std::span<const uint16_t> elements, std::string_view segment, size_t begin,
                          size_t end, Cursor* cursor);
-  Outcome ReadGroup(std::string_view group, bool apart, std::span<const uint16_t>* elements);
+  Outcome ReadGroup(std::string_view group, bool leaves, std::span<const uint16_t>* elements);
   bool ReadAlone(std::string_view group, std::span<const uint16_t>* elements);
   Outcome NormalizeGroup(std::string_view group, std::span<const uint16_t>* elements);
   bool IsOtherSpace(char32_t c, std::string_view raw) const {
@@ -351,9 +335,6 @@ class SpanDecoder {
   const CharacterGroups groups_;
   const Symbols symbols_;
   KnownGroups known_groups_;
-  KnownLongGroups known_long_groups_;
-  GroupSizes known_sizes_;
-  bool knows_groups_ = false;  // any
   Scratch& scratch_;
   PathSearch& search_;
   const uint16_t metaspace_;  // the code of U+2581

@@ -70,14 +70,10 @@ Outcome SpanDecoder::AsWhole(std::string_view segment, size_t begin) {
 Outcome SpanDecoder::AppendTogether(std::string_view segment, size_t begin,
                                     CharacterGroups::Extent extent, Cursor* cursor) {
   if (symbols_.MayEndAt(segment, begin)) return Outcome::General(RANKFEED_REASON_ADDED_TOKEN);
-  const std::string_view group{segment.data() + begin, extent.end - begin};
-  const KnownGroup known = FindGroup(group);
-  std::span<const uint16_t> elements(known.elements, known.count);
-  if (known.elements == nullptr) {
-    if (extent.leaves) return Outcome::General(RANKFEED_REASON_CHARACTER);
-    const Outcome outcome = ReadGroup(group, extent.apart, &elements);
-    if (outcome.kind != Kind::kSearch) return outcome;
-  }
+  std::span<const uint16_t> elements;
+  const Outcome outcome =
+      ReadGroup({segment.data() + begin, extent.end - begin}, extent.leaves, &elements);
+  if (outcome.kind != Kind::kSearch) return outcome;
   return AppendElements(elements, segment, begin, extent.end, cursor);
 }
 
@@ -88,15 +84,20 @@ bool SpanDecoder::BeginsWithMark(std::string_view segment, size_t begin) const {
   return model_.huggingface() && (info & image::kClusterMarks) != 0;
 }
 
-// What a group becomes, none of whose characters leaves the fast road, to *elements, which stay
-// until the next. apart: as in CharacterGroups::Extent.
-Outcome SpanDecoder::ReadGroup(std::string_view group, bool apart,
+// What a group becomes, to *elements, which stay until the next. leaves: as in
+// CharacterGroups::Extent.
+Outcome SpanDecoder::ReadGroup(std::string_view group, bool leaves,
                                std::span<const uint16_t>* elements) {
+  if (const KnownGroups::Entry* const known = known_groups_.Find(group)) {
+    *elements = {known->codes, known->count};
+    return {};
+  }
+  if (leaves) return Outcome::General(RANKFEED_REASON_CHARACTER);
   if (!ReadAlone(group, elements)) {
     const Outcome outcome = NormalizeGroup(group, elements);
     if (outcome.kind != Kind::kSearch) return outcome;
   }
-  KeepElements(group, apart, *elements);
+  known_groups_.Keep(group, *elements);
   return {};
 }
 
@@ -118,150 +119,6 @@ bool SpanDecoder::MayBeginBehind(uint32_t last_in_batch_before, uint32_t at) con
 bool SpanDecoder::MayEndBetweenCodes(uint32_t last, uint32_t first) const {
   return !image::Spanned(run_.pairs, last, first) &&
          (model_.IsPieceCode(last) || model_.IsPieceCode(first));
-}
-
-// What a group becomes, if that is known.
-SpanDecoder::KnownGroup SpanDecoder::FindGroup(std::string_view group) const {
-  const auto of = [](const auto* entry) {
-    return entry == nullptr ? KnownGroup{} : KnownGroup{entry->codes, entry->count, entry->apart};
-  };
-  return group.size() <= KnownGroups::kMaxGroup ? of(known_groups_.Find(group))
-                                                : of(known_long_groups_.Find(group));
-}
-
-void SpanDecoder::KeepElements(std::string_view group, bool apart,
-                               std::span<const uint16_t> elements) {
-  if (group.size() > KnownLongGroups::kMaxGroup) return;
-  if (apart) known_sizes_.Note(group);
-  knows_groups_ |= apart;
-  group.size() <= KnownGroups::kMaxGroup ? known_groups_.Keep(group, elements, apart)
-                                         : known_long_groups_.Keep(group, elements, apart);
-}
-
-// Appends groups that are known, one behind the other, from *at on, as far as there are such;
-// *at is moved on. previous: CharInfo of the character before. In text of such groups this takes
-// the place of reading their characters one by one, to take them back at a mark behind them.
-bool SpanDecoder::AppendKnownGroups(std::string_view segment, size_t* at, uint32_t previous,
-                                    const Cursor& cursor) {
-  size_t begin = *at;
-  // At the begin of a segment or batch other rules may hold.
-  if (begin <= cursor.at || (previous & image::kCharGeneralPath) != 0) return false;
-  uint32_t size = known_sizes_.At(segment, begin);
-  if (size == 0) return false;
-  // Behind what stays as it is any group may begin.
-  constexpr uint32_t kChanges = image::kCharNormalizes | image::kCharExpands | image::kCharSpace;
-  const bool begins = (previous & kChanges) == 0 ? groups_.MayBegin(segment, begin)
-                                                 : groups_.EndsBefore(segment, begin);
-  if (!begins) return false;
-  do {
-    const size_t end = AppendGroupAt(segment, begin, size);
-    if (end == begin) break;
-    begin = AppendBetween(segment, end);
-    size = begin != segment.size() ? known_sizes_.At(segment, begin) : 0;
-  } while (size != 0);
-  if (begin == *at) return false;
-  run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
-  ForgetSpaces();
-  *at = begin;
-  return true;
-}
-
-// Appends the ASCII character at `at`, where a group ends, if it is one code and another such comes
-// next, with which no group goes on. Returns its end, or `at`.
-inline size_t SpanDecoder::AppendBetween(std::string_view segment, size_t at) {
-  constexpr uint32_t kNotAlone = image::kCharNormalizes | image::kCharGeneralPath |
-                                 image::kCharSpace | image::kCharExpands | image::kCharMarks;
-  if (segment.size() - at < 2 || signs_.any()) return at;
-  const auto byte = static_cast<unsigned char>(segment[at]);
-  const auto next = static_cast<unsigned char>(segment[at + 1]);
-  if ((byte | next) >= 0x80) return at;
-  const uint32_t info = run_.basic[byte];
-  if (((info | run_.basic[next]) & kNotAlone) != 0) return at;
-  trailing_space_ = false;
-  CutBefore(info & image::kCharCodeMask, segment.data() + at);
-  Add(info);
-  return at + 1;
-}
-
-// Ends the open span before a group that begins with that code, where it is long and may end.
-inline void SpanDecoder::CutBefore(uint32_t first, const char* text) {
-  if (run_.size - run_.open() >= RunDecode::kCutFrom &&
-      MayEndBetweenCodes(run_.codes[run_.size - 1], first)) {
-    run_.Cut(text);
-  }
-}
-
-// The same from the last character before *at on, if the next, of `info`, is read together with it.
-// Characters [from, *at) were appended, one code each or more; before: CharInfo of the one in
-// front.
-bool SpanDecoder::BacksToKnownGroups(std::string_view segment, size_t from, uint32_t before,
-                                     uint32_t info, size_t* at, const Cursor& cursor) {
-  const uint32_t last = run_.previous;
-  if ((info & image::JoiningMarks(last)) == 0 || (last & image::kCharSpace) != 0) return false;
-  size_t begin = CharacterGroups::Before(segment, *at);
-  uint32_t codes = 1;
-  if ((last & image::kCharExpands) != 0) {
-    codes = ExpansionCount(run_.expansions + (last & image::kCharCodeMask));
-  }
-  if (run_.size - run_.open() < codes || run_.resume == segment.data() + begin) return false;
-  if (begin != from) trailing_space_ = false, before = image::kCharNormalizes;  // or may
-  run_.size -= codes;
-  if (!AppendKnownGroups(segment, &begin, before, cursor)) {
-    run_.size += codes;
-    return false;
-  }
-  *at = begin;
-  return true;
-}
-
-// Appends what the group that begins there becomes, likely one of that size, if a code comes first,
-// so that it leaves something behind whatever came before it; and there is room. Returns its end,
-// or `begin` if it is none, or else is to be found out.
-inline size_t SpanDecoder::AppendGroupAt(std::string_view segment, size_t begin, uint32_t size) {
-  const char* const text = segment.data() + begin;
-  const size_t left = segment.size() - begin;
-  if (symbols_.MayEndAt(segment, begin)) return begin;
-  KnownGroup known = {};
-  if (size <= left) known = FindGroup({text, size});
-  if (known.elements == nullptr || !known.apart ||
-      (size != left && !groups_.MayBegin(segment, begin + size))) {
-    const CharacterGroups::Extent extent = groups_.ExtentFrom(segment, begin);
-    size = static_cast<uint32_t>(extent.end - begin);
-    known = FindGroup({text, size});
-    std::span<const uint16_t> elements;
-    if (known.elements != nullptr) {
-      known_sizes_.Note({text, size});
-    } else if (extent.leaves || !IsReadTogether({text, size}) ||
-               ReadGroup({text, size}, extent.apart, &elements).kind != Kind::kSearch) {
-      known_sizes_.Forget(segment, begin);
-      return begin;
-    } else {
-      known = {elements.data(), static_cast<uint32_t>(elements.size()), true};
-    }
-  }
-  if (known.count == 0 || known.elements[0] == 0 || room() < 2 * known.count + 2 * kCharRoom) {
-    return begin;
-  }
-  const uint32_t first = known.elements[0];
-  if (first != image::kSign) CutBefore(first, text);
-  const size_t end = begin + size;
-  AddElements({known.elements, known.count}, text, 0, 0, static_cast<uint32_t>(end));
-  return end;
-}
-
-// Whether these characters, one group, are so by what Together is asked of: one of them goes
-// through the normalizer, or is read together with the one before.
-bool SpanDecoder::IsReadTogether(std::string_view group) const {
-  uint32_t previous = 0;
-  for (size_t at = 0; at < group.size();) {
-    const utf8::Decoded c = utf8::DecodeInline(group, at);
-    const uint32_t info = tables_.char_info[c.code_point];
-    if (!c.valid || (info & image::kCharGeneralPath) != 0) return false;
-    if ((info & (image::kCharNormalizes | image::JoiningMarks(previous))) != 0) return true;
-    previous = info;
-    at += c.size;
-  }
-  return false;
 }
 
 // Takes all back that was appended since.

@@ -88,13 +88,9 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
   const CharacterGroups::Extent extent = groups_.ExtentFrom(before_sign, begin, /*first=*/true);
   const size_t end = extent.end;
   const std::string_view group{segment.data() + begin, end - begin};
-  const KnownGroup known = FindGroup(group);
-  std::span<const uint16_t> elements(known.elements, known.count);
-  if (known.elements == nullptr) {
-    if (extent.leaves) return Outcome::General(RANKFEED_REASON_CHARACTER);
-    const Outcome outcome = ReadGroup(group, extent.apart, &elements);
-    if (outcome.kind != Kind::kSearch) return outcome;
-  }
+  std::span<const uint16_t> elements;
+  const Outcome read = ReadGroup(group, extent.leaves, &elements);
+  if (read.kind != Kind::kSearch) return read;
   if (!begins_word && (elements.empty() || elements[0] != image::kSign)) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }

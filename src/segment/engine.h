@@ -68,7 +68,6 @@ struct Scratch {
     spans.Carve(layout);
     emit.Carve(layout);
     queue.Carve(layout);
-    spans.long_groups = layout.Take<KnownLongGroups::Memory>(1);
     emit.ledger.lattice.Carve(layout, LedgerScratch::kLatticeCodes);
   }
 };

@@ -167,11 +167,10 @@ uint32_t CharacterGroups::Front(std::string_view segment, size_t at) const {
 // As EndsBefore at one place behind the other, with what it would look back at in the hand.
 CharacterGroups::Extent CharacterGroups::ExtentFrom(std::string_view segment, size_t begin,
                                                     bool first) const {
-  if (begin == segment.size()) return {begin, false, false};
+  if (begin == segment.size()) return {begin, false};
   utf8::Decoded c = utf8::DecodeInline(segment, begin);
   uint32_t facts = Facts(c.code_point), all = facts;
-  bool apart = (facts & kBegins) != 0 && c.valid;
-  if ((facts & kBegins) == 0 && !first) return {begin, false, false};
+  if ((facts & kBegins) == 0 && !first) return {begin, false};
   Behind behind;
   behind.Go(facts);
   size_t at = begin + c.size;
@@ -181,9 +180,8 @@ CharacterGroups::Extent CharacterGroups::ExtentFrom(std::string_view segment, si
     if ((facts & kBegins) != 0 && behind.MayEnd()) break;
     behind.Go(facts);
     all |= facts;
-    apart &= c.valid;
   }
-  return {at, (all & kLeaves) != 0, apart && behind.MayEnd()};
+  return {at, (all & kLeaves) != 0};
 }
 
 }  // namespace rankfeed::segment

@@ -53,9 +53,6 @@ class CharacterGroups {
   struct Extent {
     size_t end;   // `begin` if none begins there whatever comes before
     bool leaves;  // a character of it is one of kCharGeneralPath
-    // Its characters are one group wherever groups may begin with the first and with the one behind
-    // the last, whatever else is around them.
-    bool apart;
   };
   Extent ExtentFrom(std::string_view segment, size_t begin, bool first = false) const;
 

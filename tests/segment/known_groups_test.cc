@@ -27,29 +27,29 @@ class KnownGroupsTest : public testing::Test {
 
 TEST_F(KnownGroupsTest, FindsWhatWasKeptAndNothingElse) {
   EXPECT_EQ(Found("k\u0301"), kNothing);  // whatever the memory held before
-  groups_.Keep("k\u0301", Codes{17}, true);
+  groups_.Keep("k\u0301", Codes{17});
   EXPECT_EQ(Found("k\u0301"), Codes{17});
   EXPECT_EQ(Found("k\u0300"), kNothing);
   EXPECT_EQ(Found("k"), kNothing);
-  groups_.Keep("\u00ad", Codes{}, true);
+  groups_.Keep("\u00ad", Codes{});
   EXPECT_EQ(Found("\u00ad"), Codes{});
 }
 
 // Zeros at the end are no end.
 TEST_F(KnownGroupsTest, TellsGroupsThatDifferInZerosOnly) {
-  groups_.Keep("a", Codes{1}, true);
+  groups_.Keep("a", Codes{1});
   EXPECT_EQ(Found(std::string("a\0", 2)), kNothing);
-  groups_.Keep(std::string("a\0", 2), Codes{2}, true);
+  groups_.Keep(std::string("a\0", 2), Codes{2});
   EXPECT_EQ(Found(std::string("a\0\0", 3)), kNothing);
 }
 
 TEST_F(KnownGroupsTest, KeepsWhatFits) {
   const Codes most(KnownGroups::kMaxCodes, 3), more(KnownGroups::kMaxCodes + 1, 4);
-  groups_.Keep("12345678", most, true);
+  groups_.Keep("12345678", most);
   EXPECT_EQ(Found("12345678"), most);
-  groups_.Keep("12345678", more, true);
+  groups_.Keep("12345678", more);
   EXPECT_EQ(Found("12345678"), most);
-  groups_.Keep("123456789", Codes{5}, true);
+  groups_.Keep("123456789", Codes{5});
   EXPECT_EQ(Found("123456789"), kNothing);
 }
 
@@ -62,29 +62,11 @@ TEST_F(KnownGroupsTest, NeverMistakesOneForAnother) {
       const Codes wanted = {i, 0, i}, found = Found(group);
       EXPECT_TRUE(found == wanted || found == kNothing) << group;
       kept += found == wanted;
-      groups_.Keep(group, wanted, true);
+      groups_.Keep(group, wanted);
       EXPECT_EQ(Found(group), wanted);
     }
     EXPECT_LE(kept, 128u);
   }
-}
-
-// As far as two groups are the same, all their bytes count.
-TEST(KnownLongGroups, TellsGroupsThatDifferInTheMiddle) {
-  const auto memory = std::make_unique<KnownLongGroups::Memory>();
-  KnownLongGroups groups(memory.get());
-  std::string group(KnownLongGroups::kMaxGroup, 'a');
-  groups.Keep(group, Codes{1, 2}, true);
-  ASSERT_NE(groups.Find(group), nullptr);
-  EXPECT_EQ(groups.Find(group)->count, 2);
-  EXPECT_EQ(groups.Find(group.substr(1)), nullptr);
-  for (size_t i = 0; i < group.size(); ++i) {
-    group[i] = 'b';
-    EXPECT_EQ(groups.Find(group), nullptr) << i;
-    group[i] = 'a';
-  }
-  groups.Keep(group + "a", Codes{3}, true);
-  EXPECT_EQ(groups.Find(group + "a"), nullptr);
 }
 
 }  // namespace
