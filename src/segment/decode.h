@@ -223,7 +223,6 @@ class SpanDecoder {
   Outcome AppendElements(std::span<const uint16_t> elements, std::string_view segment, size_t begin,
                          size_t end, Cursor* cursor);
   Outcome ReadGroup(std::string_view group, bool leaves, std::span<const uint16_t>* elements);
-  bool ReadAlone(std::string_view group, std::span<const uint16_t>* elements);
   Outcome NormalizeGroup(std::string_view group, std::span<const uint16_t>* elements);
   bool IsOtherSpace(char32_t c, std::string_view raw) const {
     return (unicode::IsWhiteSpace(c) || c == 0x2581) && c != ' ' && IsOtherThan(c, raw);

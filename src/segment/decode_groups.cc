@@ -93,12 +93,9 @@ Outcome SpanDecoder::ReadGroup(std::string_view group, bool leaves,
     return {};
   }
   if (leaves) return Outcome::General(RANKFEED_REASON_CHARACTER);
-  if (!ReadAlone(group, elements)) {
-    const Outcome outcome = NormalizeGroup(group, elements);
-    if (outcome.kind != Kind::kSearch) return outcome;
-  }
-  known_groups_.Keep(group, *elements);
-  return {};
+  const Outcome outcome = NormalizeGroup(group, elements);
+  if (outcome.kind == Kind::kSearch) known_groups_.Keep(group, *elements);
+  return outcome;
 }
 
 // Whether a span may begin with what a group became, codes[at] first. The span before it was ended
@@ -166,30 +163,6 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
     trailing_space_ = !begins && at_space_trails_;
   }
   run_.size -= codes;
-  return true;
-}
-
-// The same of a group of which no more is known to be left than what its characters are on their
-// own; false if it is no such.
-bool SpanDecoder::ReadAlone(std::string_view group, std::span<const uint16_t>* elements) {
-  // A sign of ASCII is not known by its info.
-  const auto is_sign = [this](char byte) { return signs_.Has(byte); };
-  if (signs_.any() && std::any_of(group.begin(), group.end(), is_sign)) return false;
-  uint32_t infos[CharacterGroups::kMaxAlone];
-  const uint32_t count = groups_.Alone(group, infos);
-  if (count == 0) return false;
-  static_assert(CharacterGroups::kMaxAlone * image::kMaxExpansionCodes <= kNormalizedBytes);
-  uint16_t* const to = scratch_.elements;
-  uint32_t size = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    if ((infos[i] & image::kCharExpands) != 0) {
-      const uint16_t* const list = run_.expansions + (infos[i] & image::kCharCodeMask);
-      size = static_cast<uint32_t>(std::copy_n(list + 1, ExpansionCount(list), to + size) - to);
-    } else {
-      to[size++] = static_cast<uint16_t>((infos[i] & image::kCharSpace) != 0 ? 0 : infos[i]);
-    }
-  }
-  *elements = {to, size};
   return true;
 }
 

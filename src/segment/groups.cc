@@ -6,9 +6,6 @@
 #include <cstring>
 
 #include "base/utf8.h"
-#include "normalize/charsmap.h"
-#include "normalize/normalize.h"
-#include "normalize/precompiled.h"
 #include "segment/spans.h"
 #include "unicode/grapheme.h"
 #include "unicode/properties.h"
@@ -30,21 +27,6 @@ CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
         return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f; }) ||
                text == "\xe2\x96\x81";
       });
-  uint32_t charsmaps = 0;
-  only_clusters_ = true;
-  for (const image::Step& step : model.normalizer) {
-    if (normalize::IsAboutSpaces(model, step)) continue;
-    const std::string_view pattern = model.text(step.a);
-    const bool precompiled = step.op == static_cast<uint32_t>(image::Op::kPrecompiled);
-    charsmaps += precompiled;
-    // Patterns of several characters are in no group that is taken apart, nor are separators.
-    const bool of_others =
-        !pattern.empty() && (utf8::DecodeInline(pattern, 0).size != pattern.size() ||
-                             static_cast<unsigned char>(pattern[0]) <= kLastSeparator);
-    only_clusters_ &=
-        precompiled || (step.op == static_cast<uint32_t>(image::Op::kReplace) && of_others);
-  }
-  only_clusters_ &= charsmaps == 1;
 }
 
 // Whether a cluster begins with it, behind anything but a Prepend character: by its class alone.
@@ -71,7 +53,7 @@ bool CharacterGroups::Vanishes(uint32_t info) const {
   return ExpansionCount(model_.segment.expansions.data() + (info & image::kCharCodeMask)) == 0;
 }
 
-uint32_t CharacterGroups::FactsOf(char32_t c) const {
+uint32_t CharacterGroups::Facts(char32_t c) const {
   const uint32_t info = model_.segment.char_info[c];
   // No key of SentencePiece's charsmap goes on with it, and no step looks at what another made.
   const uint32_t leaves = (info & image::kCharGeneralPath) != 0 ? kLeaves : 0;
@@ -92,60 +74,6 @@ bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
     if ((last & kVanishes) == 0) return true;
   }
   return at == 0;
-}
-
-uint32_t CharacterGroups::Alone(std::string_view group, uint32_t* infos) const {
-  constexpr uint32_t kOthers =
-      image::kMarkInPattern | image::kMarkReorders | image::kCharGeneralPath;
-  constexpr uint32_t kAllClusters = image::kClusterMarks << image::kCharBaseShift;
-  const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
-  constexpr size_t kMostBytes = 4 * kMaxAlone;
-  if (group.size() > kMostBytes || !model_.huggingface()) return 0;
-  uint32_t count = 0;
-  bool apart = true;  // Prepend characters and one behind them that ends its cluster
-  for (size_t at = 0; at < group.size();) {
-    const utf8::Decoded c = utf8::DecodeInline(group, at);
-    const uint32_t info = char_info[c.code_point];
-    if (!c.valid || c.code_point <= kLastSeparator) return 0;
-    if ((info & kOthers) != 0 || count == kMaxAlone) return 0;
-    at += c.size;
-    // A Prepend character begins no key (builder/normalized_characters.cc).
-    const bool prepend =
-        (model_.props[c.code_point] & image::kGraphemeMask) == image::kGraphemePrepend;
-    const bool own_cluster = (info & kAllClusters) != kAllClusters && !Vanishes(info);
-    apart &= (info & image::kCharMarks) == 0 &&
-             (at != group.size() ? prepend && (info & image::kCharExpands) == 0 : own_cluster);
-    // That the list of what it becomes is too long to be kept is not told from being a Prepend.
-    if (!prepend && (info & image::kCharNormalizes) != 0) return 0;
-    infos[count++] = info;
-  }
-  if (apart) return count;
-  return only_clusters_ ? AloneInClusters(group, infos) : 0;
-}
-
-uint32_t CharacterGroups::AloneInClusters(std::string_view group, uint32_t* infos) const {
-  const Charsmap charsmap(model_.charsmap_units, model_.charsmap_pool);
-  uint32_t count = 0;
-  for (uint32_t at = 0; at < group.size();) {
-    const uint32_t end = unicode::ClusterEnd(model_, group, at);
-    const CharsmapMatch match = end - at < normalize::kWholeClusterBytes
-                                    ? charsmap.Shortest({group.data() + at, end - at})
-                                    : CharsmapMatch();
-    uint32_t size;
-    const char32_t first = utf8::DecodeValid(group.data() + at, &size);
-    if (match && match.key_size != size) return 0;
-    if (match) {
-      infos[count++] = model_.segment.char_info[first];
-      at = end;
-      continue;
-    }
-    while (at < end) {
-      const char32_t c = utf8::DecodeValid(group.data() + at, &size);
-      infos[count++] = model_.segment.char_info[c];
-      at += size;
-    }
-  }
-  return count;
 }
 
 size_t CharacterGroups::Begin(std::string_view segment, size_t at) const {

@@ -60,20 +60,13 @@ class CharacterGroups {
   bool MayBegin(std::string_view segment, size_t at) const {
     return (Facts(utf8::CodePointAt(segment, at)) & kBegins) != 0;
   }
-  // What is left of a group, as text, where that is what each of some of its characters is on its
-  // own: the charsmap takes clusters apart, or puts what their first character becomes in their
-  // place. Writes CharInfo of those, kMaxAlone at most; returns how many, 0 if it is not so.
-  static constexpr uint32_t kMaxAlone = 12;
-  uint32_t Alone(std::string_view group, uint32_t* infos) const;
-
  private:
-  uint32_t AloneInClusters(std::string_view group, uint32_t* infos) const;
   bool BeginsCluster(char32_t c) const;
   bool Vanishes(uint32_t info) const;
 
-  // What is asked of characters again and again: whether a group may begin with one (kBegins), it
+  // What is asked of a character: whether a group may begin with it (kBegins), it
   // goes through the normalizer (kChanges), it vanishes, or it leaves the fast road (kLeaves).
-  static constexpr uint32_t kBegins = 1, kChanges = 2, kVanishes = 4, kLeaves = 8, kFactBits = 4;
+  static constexpr uint32_t kBegins = 1, kChanges = 2, kVanishes = 4, kLeaves = 8;
   // Characters that vanish in a row, behind which it is not asked what else stands there.
   static constexpr uint32_t kMaxVanishing = 8;
   // What a place is behind, from character to character.
@@ -90,20 +83,11 @@ class CharacterGroups {
     }
     bool MayEnd() const { return !changes && vanishing < kMaxVanishing; }
   };
-  uint32_t FactsOf(char32_t c) const;
-  uint32_t Facts(char32_t c) const {
-    uint32_t& known = known_facts_[c % kKnownFacts];
-    if (known >> kFactBits != c + 1) known = (c + 1) << kFactBits | FactsOf(c);
-    return known;
-  }
-  // Behind the character and 1; of an encoder, so of one thread at a time.
-  static constexpr uint32_t kKnownFacts = 256;
-  mutable uint32_t known_facts_[kKnownFacts] = {};
+  uint32_t Facts(char32_t c) const;
 
   const Model& model_;
   ByteSet separators_ = {};
   bool known_ = false;
-  bool only_clusters_ = false;  // single characters change in the charsmap only
 };
 
 }  // namespace rankfeed::segment
