@@ -120,7 +120,7 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
       break;
     }
     if (depends_ && !separated) {
-      look_up.SeparateRepeats(queue, groups_, k);
+      look_up.ForgetRepeats(k);
       separated = true;
     }
     resumes_ = outcome.kind == Kind::kFull && run_.count != first_count_;

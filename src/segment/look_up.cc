@@ -58,40 +58,20 @@ void LookUp::Run(SegmentQueue& queue, uint32_t count) {
                                      scratch_.repeats, &repeat_count_);
 }
 
-void LookUp::SeparateRepeats(SegmentQueue& queue, const CharacterGroups& groups, uint32_t k) {
+void LookUp::ForgetRepeats(uint32_t k) {
   uint16_t* const misses = scratch_.batch.misses;
   Repeat* const repeats = scratch_.repeats;
-  uint16_t* const places = scratch_.inserts;  // by segment; not in use yet
-  const Segments segments = queue.segments();
-  const auto note = [&](uint16_t segment, uint32_t* run) {
-    const std::string_view stretch = queue.RunOf(segment, run).stretch;
-    const uint32_t begin = segments.begin(segment);
-    places[segment] = queue.PlaceOf(stretch, begin, segments.ends[segment]);
-    // Of a sign that marks follow.
-    const uint32_t front = begin != 0 && groups.known() ? groups.Front(stretch, begin) : 0;
-    places[segment] += static_cast<uint16_t>(SegmentQueue::kPlaces * front);
-  };
-  // What was decoded before is the same in every place.
   const uint16_t first = misses[k];
-  const uint32_t own = miss_count_, count = repeat_count_;
-  // Only those that are repeated are asked.
-  for (uint32_t i = k; i < own; ++i) places[misses[i]] = 0;
-  for (uint32_t i = 0; i < count; ++i) places[repeats[i].of] = 1;
-  uint32_t run = 0;
-  for (uint32_t i = k; i < own; ++i) {
-    if (places[misses[i]] != 0) note(misses[i], &run);
-  }
-  run = repeat_count_ = 0;
+  const uint32_t count = repeat_count_;
+  repeat_count_ = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    const Repeat repeat = repeats[i];
-    if (repeat.segment > first) note(repeat.segment, &run);
-    if (repeat.of < first || places[repeat.segment] == places[repeat.of]) {
-      repeats[repeat_count_++] = repeat;
+    if (repeats[i].of < first) {
+      repeats[repeat_count_++] = repeats[i];
     } else {
-      misses[miss_count_++] = repeat.segment;
+      misses[miss_count_++] = repeats[i].segment;
     }
   }
-  if (miss_count_ != own) std::sort(misses + k + 1, misses + miss_count_);
+  std::sort(misses + k + 1, misses + miss_count_);
 }
 
 void LookUp::Resolve(const SpanDecoder& spans, uint32_t end) {

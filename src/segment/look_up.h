@@ -13,7 +13,6 @@
 #include "base/layout.h"
 #include "image/format.h"
 #include "segment/cache.h"
-#include "segment/groups.h"
 #include "segment/key.h"
 #include "segment/queue.h"
 #include "segment/spans.h"
@@ -90,9 +89,9 @@ class LookUp {
   const uint16_t* misses() const { return scratch_.batch.misses; }
   uint32_t miss_count() const { return miss_count_; }
 
-  // Miss k became what it did for what is next to it. Repeats behind it in another place than those
-  // that they repeat become misses. Once a batch: O(misses + repeats).
-  void SeparateRepeats(SegmentQueue& queue, const CharacterGroups& groups, uint32_t k);
+  // What miss k became depends on its neighbours: repeats of it and of the misses after it become
+  // misses. Once a batch: O((misses + repeats) log).
+  void ForgetRepeats(uint32_t k);
 
   // What misses were decoded to: room for as many, in order, and how many there are.
   Decoded* decoded() const { return scratch_.decoded; }

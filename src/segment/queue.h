@@ -73,7 +73,6 @@ class SegmentQueue {
                         !normalized_tokens.empty()),
         separators_(classes.separators),
         stop_bytes_(classes.stop_bytes),
-        signs_(model),
         scratch_(scratch),
         scanner_(model, kernels, classes, scratch.scanner) {}
 
@@ -106,23 +105,6 @@ class SegmentQueue {
   uint32_t waiting() const { return tail_ - head_; }
   Segments segments() const { return scratch_.segments.From(head_); }
   SegmentRun& front() { return scratch_.runs[first_run_]; }
-  // What is next to bytes [begin, end) of a stretch, as far as it makes a difference to what those
-  // become: an end of the stretch, a sign, what is a line end where they vanish, or which
-  // control character, as with some no mark is in one cluster. A number below kPlaces.
-  static constexpr int kControls = 0x21;
-  static constexpr int kKinds = 3 + kControls + 1;
-  static constexpr uint16_t kPlaces = kKinds * kKinds;
-  uint16_t PlaceOf(std::string_view stretch, uint32_t begin, uint32_t end) const {
-    const auto kind = [&](uint32_t at, char of_line_end) {
-      const auto byte = static_cast<unsigned char>(stretch[at]);
-      if (signs_.Has(stretch[at])) return 3 + kControls;
-      if (stretch[at] == of_line_end) return 1;
-      return byte < ' ' ? 3 + byte : byte == 0x7f ? 3 + ' ' : 2;
-    };
-    const int before = begin == 0 ? 0 : kind(begin - 1, '\r');
-    const int behind = end == stretch.size() ? 0 : kind(end, '\n');
-    return static_cast<uint16_t>(before + kKinds * behind);
-  }
   // The run of a segment, or of one behind those of *run, which is moved on.
   SegmentRun& RunOf(uint32_t segment, uint32_t* run) {
     while (scratch_.runs[first_run_ + *run].end <= head_ + segment) ++*run;
@@ -214,7 +196,6 @@ class SegmentQueue {
   const NormalizedTokens& normalized_tokens_;
   const bool looks_at_begin_;
   const ByteSet separators_, stop_bytes_;
-  const Signs signs_;
   const Scratch& scratch_;
   SegmentScanner scanner_;
   std::span<const rankfeed_text> texts_;
