@@ -42,8 +42,6 @@ void SpanDecoder::Scratch::Carve(Layout& layout) {
   for (uint32_t*& array : work) array = layout.Take<uint32_t>(kNormalizedBytes);
   elements = layout.Take<uint16_t>(kNormalizedBytes);
   groups = layout.Take<KnownGroups::Memory>(1);
-  known_spans = layout.Take<KnownSpans>(1);
-  same = layout.Take<uint16_t>(kSpans);
 }
 
 SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
@@ -82,8 +80,6 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
   search_.Clear();
   run_.size = run_.count = 0;
   cjk_codes_ = 0;
-  has_words_ = false;
-  for (ExpandedWords& words : words_) words.first = kNotSame;
   const bool resumed = resumes_;
   resumes_ = false;
   continues_ = part_.has_value();
@@ -195,126 +191,14 @@ void SpanDecoder::Close() {
   at_front_ = false;
 }
 
-// Appends what the character at text is replaced by, without the first `skip` elements. Of one in a
-// group that begins at text and ends at group_end: behind `before` elements of that.
-void SpanDecoder::AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before,
-                               uint32_t group_end) {
-  const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
-  // With a U+2581 and a closing zero for each space.
-  static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
-  ExpandedWords* const words =
-      (info & image::kCharSpace) != 0 && skip == 0 ? &WordsOf(list) : nullptr;
-  if (words == nullptr || !KeepsAll(*words)) {
-    return AddElements({list + 1, ExpansionCount(list)}, text, skip, before, group_end);
-  }
-  AppendWords(words, text, before, group_end);
-}
-
-// Those of a list that was read last or before that, or read now.
-inline SpanDecoder::ExpandedWords& SpanDecoder::WordsOf(const uint16_t* list) {
-  if (words_[last_words_].list == list) return words_[last_words_];
-  last_words_ ^= 1;
-  if (words_[last_words_].list != list) {
-    words_[last_words_].Read(list, metaspace_);
-    knows_words_ = words_[last_words_ ^ 1].three != 0;
-  }
-  return words_[last_words_];
-}
-
-// Appends words, none of which vanishes, as AddExpansion. Where the first is a sign, the U+2581 of
-// it is appended before, as that depends on what came.
-inline void SpanDecoder::AppendWords(ExpandedWords* words, const char* text, uint32_t before,
-                                     uint32_t group_end) {
-  const uint32_t begun = words->begins[0] == 0;
-  if (begun != 0) BeginSign();
-  run_.size -= begun;
-  std::memcpy(run_.codes + run_.size, words->codes, sizeof(words->codes));
-  if (!has_words_) BeginWords();
-  // The words between its spaces, and its signs, are spans each time.
-  const uint32_t inner = run_.count + 1 - begun;
-  for (uint32_t i = 0; i < words->count; ++i) {
-    run_.begins[inner + i] = static_cast<uint16_t>(run_.size + words->begins[i]);
-  }
-  run_.count = inner + words->count - 1;
-  if (words->first == kNotSame) {
-    words->first = inner;
-  } else {
-    for (uint32_t i = 0; i + 1 < words->count; ++i) {
-      scratch_.same[inner + i] = static_cast<uint16_t>(words->first + i);
-    }
-  }
-  run_.size += words->size;
-  EndElements(text, !words->spaced, before + words->skip, group_end);
-}
-
-// What the character at text became lately, if that is one that became several words.
-inline SpanDecoder::ExpandedWords* SpanDecoder::WordsAt(const char* text) {
-  if (!knows_words_ || text >= run_.readable) return nullptr;
-  const uint32_t three = utf8::LoadThree(text) & 0xffffff;
-  ExpandedWords* const words = words_ + (three == words_[1].three);
-  return three != 0 && three == words->three ? words : nullptr;  // 0: none is kept
-}
-
-// Appends the character at *at if it is one that became several words lately, as texts have such a
-// character again and again, and nothing else is to be asked; *at is moved on.
-inline bool SpanDecoder::AppendWordsAgain(std::string_view segment, size_t* at,
-                                          const Cursor& cursor) {
-  const char* const text = segment.data() + *at;
-  ExpandedWords* const words = WordsAt(text);
-  if (words == nullptr) return false;
-  const uint32_t info = words->info;
-  if ((info & image::JoiningMarks(run_.previous)) != 0 || IsJoined(segment, *at + 3, info) ||
-      cursor.skip != 0 || room() < 4 * kCharRoom || !KeepsAll(*words)) {
-    return false;
-  }
-  if (groups_.known()) NoteSpace(text);
-  run_.previous = info | image::kCharUnknown;
-  AppendWords(words, text, 0, 0);
-  *at += 3;
-  return true;
-}
-
-void SpanDecoder::BeginWords() {
-  has_words_ = true;
-  std::fill_n(scratch_.same, PathSearch::kCapacity, kNotSame);
-}
-
-void SpanDecoder::ExpandedWords::Read(const uint16_t* from, uint16_t space) {
-  list = from++;
-  first = kNotSame;
-  three = size = count = 0;
-  // begun: the last word, of which there is no more than a U+2581.
-  bool begun = false, any_space = false;
-  for (uint32_t i = 0, end = ExpansionCount(list); i < end; ++i) {
-    const bool sign = from[i] == image::kSign;
-    spaced = from[i] == 0;
-    any_space |= spaced;
-    // One that may be empty; a space before a sign may be a word.
-    const bool unknown = sign ? any_space || i + 1 == end : spaced && (i == 0 || begun);
-    if (unknown || size + 3 > std::size(codes)) {
-      count = 0;
-      return;
-    }
-    const auto begin = [this, space] {
-      begins[count++] = static_cast<uint16_t>(size);
-      codes[size++] = space;
-    };
-    if (sign && !begun) begin();
-    if (!spaced) codes[size++] = from[sign ? ++i : i];
-    begun = sign || spaced;
-    if (!begun) continue;
-    begin();
-    skip = i + 1;
-  }
-}
-
-// The same of codes, 0 for a space.
+// Appends codes, 0 for a space, without the first `skip`: what the character at text is replaced by,
+// or the group that begins there and ends at group_end.
 void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
-                              uint32_t before, uint32_t group_end) {
+                              uint32_t group_end) {
   if (signs_.any()) [[unlikely]] {
     const auto begin = elements.begin() + skip;
     if (std::find(begin, elements.end(), image::kSign) != elements.end()) {
-      return AddBesideSigns(elements, text, skip, before, group_end);
+      return AddBesideSigns(elements, text, skip, group_end);
     }
   }
   const auto end = static_cast<uint32_t>(elements.size());
@@ -333,7 +217,7 @@ void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* te
   }
   run_.size = size;
   const bool word = end != std::max(skip, behind_space);
-  if (behind_space != 0) return EndElements(text, word, before + behind_space, group_end);
+  if (behind_space != 0) return EndElements(text, word, behind_space, group_end);
   if (word) trailing_space_ = false;
 }
 
@@ -344,7 +228,6 @@ void SpanDecoder::EndElements(const char* text, bool word, uint32_t skip, uint32
   skip_ = skip;
   group_end_ = group_end;
   spaces_ = true;
-  if (!has_words_) BeginWords();
   trailing_space_ = !word && !every_space_;
 }
 
@@ -465,7 +348,6 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
   bool after_special = false;  // another such character may follow: no loop need be entered
   while (pos < segment.size()) {
     if (room() < 2 * kCharRoom) return Full(segment, pos, cursor);
-    if (AppendWordsAgain(segment, &pos, *cursor)) continue;
     if (signs_.any() && run_.size == run_.open() + 1 && run_.codes[run_.open()] == metaspace_) {
       at_space_ = text + pos;
       at_space_trails_ = trailing_space_;
@@ -489,8 +371,7 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
       if (pos < segment.size() && static_cast<unsigned char>(text[pos]) < 0x80) {
         pos = AppendAscii(segment, pos);
       }
-      if (pos == segment.size() || room() < 2 * kCharRoom ||
-          (pos != begin && WordsAt(text + pos) != nullptr)) {
+      if (pos == segment.size() || room() < 2 * kCharRoom) {
         c.size = info = 0;
         break;
       }
@@ -508,8 +389,7 @@ Outcome SpanDecoder::DecodeChars(std::string_view segment, size_t pos, Cursor* c
     }
     if (pos != begin) {
       trailing_space_ = false;
-      // What may be known is asked for.
-      if (c.size == 0 || knows_words_) continue;
+      if (c.size == 0) continue;
     }
     const Outcome outcome = SpecialChar(segment, c, info, &pos, cursor);
     after_special = true;
@@ -584,14 +464,9 @@ Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint
       return Full(segment, *at, cursor);
     }
     previous = info | image::kCharUnknown;  // the last code may be
-    AddExpansion(info, text, cursor->skip);
-    ExpandedWords& words = words_[last_words_];
-    if (words.list == list && c.size == 3 && words.count != 0) {
-      words.three = 0;
-      std::memcpy(&words.three, text, 3);
-      knows_words_ = true;
-      words.info = info;
-    }
+    // With a U+2581 and a closing zero for each space.
+    static_assert(2 * image::kMaxExpansionCodes + 2 <= 2 * kCharRoom);
+    AddElements({list + 1, ExpansionCount(list)}, text, cursor->skip, 0);
     cursor->skip = 0;
   } else if ((info & image::kCharSpace) != 0) {
     previous = info | image::kCharUnknown;

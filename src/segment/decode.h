@@ -65,18 +65,6 @@ class SpanDecoder {
   static constexpr uint32_t kNormalizedBytes = 16 * 1024;
   static constexpr uint32_t kMaxNormalizable = kNormalizedBytes / 16;  // bytes of a segment
 
-  // Spans of a batch that were appended to the search, by their codes.
-  struct KnownSpans {
-    static constexpr int kBits = 7;
-    struct Entry {
-      uint64_t front, back;  // the first four codes, and beyond four the last
-      const uint16_t* codes;
-      uint16_t searched;
-    };
-    uint16_t sizes[1 << kBits];  // 0: none
-    Entry entries[1 << kBits];
-  };
-
   struct Scratch {
     PathSearch search;
     // Of the spans that are not short ones:
@@ -90,8 +78,6 @@ class SpanDecoder {
     uint32_t* work[3] = {};
     uint16_t* elements = nullptr;  // what a group becomes
     KnownGroups::Memory* groups = nullptr;
-    KnownSpans* known_spans = nullptr;
-    uint16_t* same = nullptr;  // by span: an equal one before it, or kNotSame
     void Carve(Layout& layout);
   };
 
@@ -172,7 +158,6 @@ class SpanDecoder {
   // Number of a span that was not searched, as only the reference's search tells its path.
   static constexpr uint16_t kNotSearched = 0xffff;
   static_assert(kNotSearched >= PathSearch::kMaxSpans);
-  static constexpr uint16_t kNotSame = 0xffff;
   // With a bound and exact_below 0 no loop that goes by infos writes the ids.
   static constexpr image::PathInfo kNotFound{0, 0, ExactnessRule::kMaxScoreBound};
 
@@ -240,20 +225,6 @@ class SpanDecoder {
   }
   rankfeed_reason NotNormalizable(std::string_view rest) const;
 
-  // What one of the last two characters became that become several words, or isolated signs: a text
-  // has few different ones, and has them again and again.
-  struct ExpandedWords {
-    const uint16_t* list = nullptr;  // of SegmentTables::expansions
-    uint32_t size = 0, count = 0;    // of codes, and of words that begin; 0 if one may be empty
-    uint32_t skip = 0;               // elements before the last of those
-    bool spaced = false;             // a space comes last
-    uint16_t codes[image::kMaxExpansionCodes] = {};   // with a U+2581 for each of those words
-    uint16_t begins[image::kMaxExpansionCodes] = {};  // where those are
-    uint32_t first = kNotSame;     // span of the batch between the first two of those, if any
-    uint32_t three = 0, info = 0;  // its bytes if it has three, and CharInfo
-    void Read(const uint16_t* list, uint16_t space);
-  };
-
   // Codes of the shortest span that Doubts are of; a search of fewer costs little.
   static constexpr size_t kLeastDoubtful = 12;
   // Whether paths of long spans are settled by their margins, told from the last ones. Where they
@@ -290,37 +261,15 @@ class SpanDecoder {
     return (continues_ && i == 0) || (part_.has_value() && *part_ - kFirstOfRuns == i);
   }
   void TakeBack() {
-    ForgetSame(first_count_);
     run_.size = first_size_, run_.count = first_count_;
   }
-  // Spans from that one on are taken back.
-  void ForgetSame(uint32_t from) {
-    if (!has_words_) return;
-    std::fill(scratch_.same + from, scratch_.same + run_.count, kNotSame);
-    for (ExpandedWords& words : words_) {
-      if (words.first >= from) words.first = kNotSame;
-    }
-  }
-  void AddExpansion(uint32_t info, const char* text, uint32_t skip, uint32_t before = 0,
-                    uint32_t group_end = 0);
   void AddElements(std::span<const uint16_t> elements, const char* text, uint32_t skip,
-                   uint32_t before, uint32_t group_end);
+                   uint32_t group_end);
   void AddBesideSigns(std::span<const uint16_t> elements, const char* text, uint32_t skip,
-                      uint32_t before, uint32_t group_end);
+                      uint32_t group_end);
   void EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end);
   bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
-  void BeginWords();
-  // Whether none of them vanishes, if they are appended. Those that begin with a sign never do.
-  bool KeepsAll(const ExpandedWords& words) const {
-    return words.count != 0 &&
-           (words.begins[0] == 0 || run_.size + words.begins[0] > run_.open() + 1);
-  }
-  ExpandedWords& WordsOf(const uint16_t* list);
-  void AppendWords(ExpandedWords* words, const char* text, uint32_t before, uint32_t group_end);
-  ExpandedWords* WordsAt(const char* text);
-  bool AppendWordsAgain(std::string_view segment, size_t* at, const Cursor& cursor);
-  uint32_t AppendOnce(std::span<const uint16_t> span);
   Found Kept(const Path& path, uint8_t not_kept) const {
     const bool kept = (path.flags & not_kept) == 0 && path.count <= CacheLine::kMaxIds;
     const int32_t note = FusedNote(path).bits();
@@ -361,13 +310,8 @@ class SpanDecoder {
   size_t behind_sign_ = 0;  // in it, behind the last sign of ASCII, with which nothing is read
   // Of the batch:
   uint32_t cjk_codes_ = 0;  // of characters from image::kFirstCjk on
-  bool has_words_ = false;  // a character that became several words: `same` is of this batch
   bool has_fused_ = false;  // an unknown token of several characters, in longer segments
   Doubts doubts_;
-  ExpandedWords words_[2];
-  uint32_t last_words_ = 0;   // the one that was used last
-  bool knows_words_ = false;  // by the bytes of either
-  uint16_t words_of_signs_[64] = {};  // by code: a span of the batch that may be that word
   // Elements to skip of the open span, and the end of the group, if it began at that text.
   const char* skip_at_ = nullptr;
   uint32_t skip_ = 0, group_end_ = 0;

@@ -120,7 +120,6 @@ bool SpanDecoder::MayEndBetweenCodes(uint32_t last, uint32_t first) const {
 
 // Takes all back that was appended since.
 void SpanDecoder::TakeBackTo(const OpenSpan& open) {
-  ForgetSame(open.count);
   run_.size = open.size;
   run_.count = open.count;
   run_.resume = open.resume;
@@ -176,7 +175,7 @@ Outcome SpanDecoder::AppendElements(std::span<const uint16_t> elements, std::str
   if (room() < 2 * elements.size() + 2 * kCharRoom) {
     return Full(segment, begin, cursor);
   }
-  AddElements(elements, segment.data() + begin, cursor->skip, 0, static_cast<uint32_t>(end));
+  AddElements(elements, segment.data() + begin, cursor->skip, static_cast<uint32_t>(end));
   cursor->skip = 0;
   run_.previous = image::kCharUnknown | image::kCharNormalizes;  // nothing joins a group
   ForgetSpaces();

@@ -42,7 +42,6 @@ void SpanDecoder::AppendNormalized(char32_t c, const char* text, uint32_t elemen
   Close();
   Open(true, text, element, group_end);
   spaces_ = true;
-  if (!has_words_) BeginWords();
   trailing_space_ = !every_space_;  // it makes a word there
 }
 

@@ -2,36 +2,10 @@
 // segment/decode_paths.cc: best paths of the spans of a batch (decode.h): from the table of the
 // image, or searched.
 #include <algorithm>
-#include <cstring>
 
-#include "base/hash.h"
 #include "segment/decode.h"
 
 namespace rankfeed::segment {
-
-// As PathSearch::Append of a span. Words of characters that became several come again with each of
-// them: they are searched once.
-inline uint32_t SpanDecoder::AppendOnce(std::span<const uint16_t> span) {
-  static_assert(kVectorSlack >= 4);
-  const auto size = static_cast<uint32_t>(span.size());
-  const uint16_t* const codes = span.data();
-  // Codes behind the last span may be read.
-  uint64_t front, back = 0;
-  std::memcpy(&front, codes, sizeof(front));
-  if (size < 4) front &= (uint64_t{1} << 16 * size) - 1;
-  if (size > 4) std::memcpy(&back, codes + size - 4, sizeof(back));
-  const uint64_t slot = HashEnds(size, front, back) >> (64 - KnownSpans::kBits);
-  KnownSpans& known = *scratch_.known_spans;
-  KnownSpans::Entry& entry = known.entries[slot];
-  if (known.sizes[slot] == size && entry.front == front && entry.back == back &&
-      (size <= 8 || std::equal(codes + 4, codes + size - 4, entry.codes + 4))) {
-    return entry.searched;
-  }
-  const uint32_t searched = search_.Append(codes, size, codes[0] == metaspace_);
-  known.sizes[slot] = static_cast<uint16_t>(size);
-  entry = {front, back, codes, static_cast<uint16_t>(searched)};
-  return searched;
-}
 
 void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
   // Without characters of those scripts hardly any span is short enough to be looked up.
@@ -44,22 +18,14 @@ void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
     search_count = kernels_.look_up_spans(table, run_, scratch_.found, scratch_.searches);
     searches = scratch_.searches;
   }
-  if (has_words_) std::ranges::fill(scratch_.known_spans->sizes, uint16_t{0});
-  const uint16_t* const same = has_words_ ? scratch_.same : nullptr;
   uint16_t* const searched = scratch_.searched;
   if (searches != nullptr) std::fill_n(searched, run_.count, kNotSearched);
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
-    if (same != nullptr && same[i] != kNotSame) {
-      searched[i] = searched[same[i]];
-      continue;
-    }
     const std::span<const uint16_t> codes = RunSpan(i);
     const bool doubtful = codes.size() >= kLeastDoubtful && doubts_.Expect();
     if (doubtful || (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes)))) [[unlikely]] {
       searched[i] = kNotSearched;
-    } else if (has_words_) {
-      searched[i] = static_cast<uint16_t>(AppendOnce(codes));
     } else {
       searched[i] = static_cast<uint16_t>(
           search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
@@ -70,10 +36,6 @@ void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
   uint8_t flags = 0;
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k, number = searched[i];
-    if (same != nullptr && same[i] != kNotSame) {
-      found[i] = found[same[i]];
-      continue;
-    }
     if (number == kNotSearched) {
       found[i] = {search_.ids(), 0, kNotFound};
       continue;

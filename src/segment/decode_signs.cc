@@ -105,7 +105,6 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
 // then.
 void SpanDecoder::BeginSignBehind() {
   spaces_ = true;
-  if (!has_words_) BeginWords();
   const bool first = front_ && run_.count == first_count_ && !Closes(run_.size) && !trailing_space_;
   const bool spaced = trailing_space_;
   trailing_space_ = false;
@@ -119,29 +118,17 @@ void SpanDecoder::BeginSignBehind() {
   Add(metaspace_);
 }
 
-// Appends the code of a sign, whose word has begun, and the U+2581 of the next word. A text has few
-// different ones: each is searched once a batch.
+// Appends the code of a sign, whose word has begun, and the U+2581 of the next word.
 void SpanDecoder::AddWordOfSign(uint32_t code) {
   spaces_ = true;
-  if (!has_words_) BeginWords();
-  const uint32_t span = run_.count;
   Add(code);
   run_.Cut(nullptr);
   Add(metaspace_);
-  uint16_t& known = words_of_signs_[code % std::size(words_of_signs_)];
-  const auto is_known = [&](std::span<const uint16_t> word) {
-    return word.size() == 2 && word[0] == metaspace_ && word[1] == static_cast<uint16_t>(code);
-  };
-  if (known < span && is_known(RunSpan(known))) {
-    scratch_.same[span] = known;
-  } else {
-    known = static_cast<uint16_t>(span);
-  }
 }
 
 // As AddElements, where there are signs among them.
 void SpanDecoder::AddBesideSigns(std::span<const uint16_t> elements, const char* text,
-                                 uint32_t skip, uint32_t before, uint32_t group_end) {
+                                 uint32_t skip, uint32_t group_end) {
   const auto end = static_cast<uint32_t>(elements.size());
   constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t begin = kNone;  // of the open word among the elements
@@ -164,7 +151,7 @@ void SpanDecoder::AddBesideSigns(std::span<const uint16_t> elements, const char*
     trailing_space_ = code == 0;
   }
   const bool spaced = trailing_space_;
-  if (begin != kNone) EndElements(text, true, before + begin, group_end);
+  if (begin != kNone) EndElements(text, true, begin, group_end);
   trailing_space_ = spaced;
 }
 
