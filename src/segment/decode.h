@@ -108,8 +108,8 @@ class SpanDecoder {
   // Of PathSearch::kCapacity, before Solve: every span may have to be searched, with its closing 0.
   uint32_t used() const { return search_.size() + run_.size + run_.count; }
 
-  // Finds the best paths of everything decoded. bound: of the score before it.
-  void Solve(const ExactnessRule& rule, uint64_t bound);
+  // Finds the best paths of everything decoded.
+  void Solve(const ExactnessRule& rule);
 
   // After Solve, by number of a span. Ids stay until the next. Without a count if only path() has
   // them: too many, or of a path that is not kept.
@@ -225,26 +225,6 @@ class SpanDecoder {
   }
   rankfeed_reason NotNormalizable(std::string_view rest) const;
 
-  // Codes of the shortest span that Doubts are of; a search of fewer costs little.
-  static constexpr size_t kLeastDoubtful = 12;
-  // Whether paths of long spans are settled by their margins, told from the last ones. Where they
-  // are not, as in runs of a few signs that pieces hold in any order, all but a few are left to the
-  // reference's own search at once.
-  class Doubts {
-   public:
-    void Note(bool unsettled) {
-      level_ = unsettled ? std::min(level_ + 1, kMost) : level_ - std::min(level_, 1u);
-    }
-    bool Expect() {
-      asked_ = (asked_ + 1) % 8;
-      return level_ > kMost / 2 && asked_ != 0;
-    }
-
-   private:
-    static constexpr uint32_t kMost = 16;
-    uint32_t level_ = 0, asked_ = 0;
-  };
-
   uint32_t room() const { return PathSearch::kCapacity - used(); }
   std::span<const uint16_t> RunSpan(uint32_t i) const {
     return {run_.codes + run_.begins[i], run_.codes + run_.begins[i + 1]};
@@ -311,7 +291,6 @@ class SpanDecoder {
   // Of the batch:
   uint32_t cjk_codes_ = 0;  // of characters from image::kFirstCjk on
   bool has_fused_ = false;  // an unknown token of several characters, in longer segments
-  Doubts doubts_;
   // Elements to skip of the open span, and the end of the group, if it began at that text.
   const char* skip_at_ = nullptr;
   uint32_t skip_ = 0, group_end_ = 0;

@@ -7,7 +7,7 @@
 
 namespace rankfeed::segment {
 
-void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
+void SpanDecoder::Solve(const ExactnessRule& rule) {
   // Without characters of those scripts hardly any span is short enough to be looked up.
   constexpr uint32_t kMostOther = 4;  // spans to one of them
   uint32_t search_count = run_.count;
@@ -23,8 +23,7 @@ void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
     const std::span<const uint16_t> codes = RunSpan(i);
-    const bool doubtful = codes.size() >= kLeastDoubtful && doubts_.Expect();
-    if (doubtful || (codes.size() >= kLeastRun && (IsPart(i) || IsLongRun(codes)))) [[unlikely]] {
+    if (IsPart(i)) [[unlikely]] {
       searched[i] = kNotSearched;
     } else {
       searched[i] = static_cast<uint16_t>(
@@ -41,8 +40,6 @@ void SpanDecoder::Solve(const ExactnessRule& rule, uint64_t bound) {
       continue;
     }
     const Path& path = search_.path(number);
-    if (RunSpan(i).size() >= kLeastDoubtful) [[unlikely]]
-      doubts_.Note((bound + path.info.score_bound) >> path.info.exact_below != 0);
     flags |= path.flags;
     found[i] = Kept(path, not_kept_of_runs_);
   }

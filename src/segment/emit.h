@@ -71,8 +71,6 @@ class Emitter {
     closed_ = false;
   }
   std::string_view stretch() const { return stretch_; }
-  // At least -score so far.
-  uint64_t bound() const { return ledger_.bound_so_far(); }
 
   // A part of the stretch comes that is not written here. *score: of what comes before it, where
   // that goes on. False if it cannot be told.

@@ -67,7 +67,7 @@ bool Engine<Arithmetic>::Run(Stop* stop) {
     const uint32_t end = count != 0 ? spans_.Decode(queue_, count, look_up_) : 0;
     const uint32_t used = spans_.used();
     if (look_up_.decoded_count() != 0) {
-      spans_.Solve(rule_, emitter_.bound());
+      spans_.Solve(rule_);
       look_up_.Resolve(spans_, end);
     }
     const bool stops = EmitBatch(segments, end, stop);

@@ -88,7 +88,6 @@ class ScoreLedger {
   }
   // What Holds() moves on, for loops that do as much.
   uint64_t* bound() { return &bound_; }
-  uint64_t bound_so_far() const { return bound_; }
 
   // Remembers of a path, of codes, how many characters its unknown tokens stand for; its tokens
   // stand in the sink from `token` on, or are written next. False if those are too many or tokens

@@ -135,26 +135,6 @@ inline bool AppendExpansion(const char* text, RunDecode* to) {
   return AppendExpansion(to->basic[c], to);
 }
 
-// Codes of the shortest long run.
-inline constexpr size_t kLeastRun = 40;
-
-// Whether half of a span or more is a long run of one code. Vocabularies hold runs of every length
-// of some characters, and the pieces of such a run in another order cost the same: integers do not
-// tell which of them the reference takes, so only its own search is of use.
-inline bool IsLongRun(std::span<const uint16_t> codes) {
-  constexpr size_t kStep = 20;
-  const size_t size = codes.size();
-  for (size_t i = kStep - 1; i < size; i += kStep) {
-    if (codes[i] != codes[i - 1]) continue;
-    size_t begin = i, end = i + 1;
-    while (begin != 0 && codes[begin - 1] == codes[i]) --begin;
-    while (end != size && codes[end] == codes[i]) ++end;
-    if (end - begin >= std::max(kLeastRun, size / 2)) return true;
-    i = std::max(i, end - 1);
-  }
-  return false;
-}
-
 // SegmentTables::spans.
 struct SpanTable {
   const image::SpanEntry* entries;
