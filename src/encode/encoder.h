@@ -100,8 +100,6 @@ struct rankfeed_encoder {
     scratch->general.Carve(
         layout, model, {capacity, array_bound, limits.max_text_bytes, limits.with_offsets != 0});
     scratch->segment.Carve(layout, limits.cache_bytes);
-    scratch->segment.emit.ledger.large = scratch->general.lattice;
-    scratch->segment.emit.ledger.large_codes = scratch->general.text_capacity;
     return self;
   }
 

@@ -82,8 +82,6 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
   cjk_codes_ = 0;
   const bool resumed = resumes_;
   resumes_ = false;
-  continues_ = part_.has_value();
-  part_.reset();
   const Segments segments = queue.segments();
   Decoded* const decoded = look_up.decoded();
   uint32_t done = 0, run_number = 0, end = count;
@@ -186,7 +184,6 @@ void SpanDecoder::Close() {
     run_.Cut(nullptr);
   } else {
     run_.size = run_.open();
-    if (run_.count == first_count_) continues_ = false;
   }
   at_front_ = false;
 }
@@ -259,7 +256,7 @@ Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
     TakeBackTo(before_cut_);
   }
   if (run_.count == first_count_) {
-    if (first_size_ + search_.size() == 0) return FullOfOne(segment, at, cursor);
+    if (first_size_ + search_.size() == 0) return Outcome::General(RANKFEED_REASON_LENGTH);
     run_.size = first_size_;
     return {Kind::kFull};
   }
@@ -272,30 +269,6 @@ Outcome SpanDecoder::Full(std::string_view segment, size_t at, Cursor* cursor) {
   cursor->word_start = !open.empty() && BeginsWord(open);
   cursor->spaced = signs_.any() && trailing_space_;
   run_.size = run_.open();
-  return {Kind::kFull};
-}
-
-// The same of one span: what there is of it, up to a group, is a part.
-Outcome SpanDecoder::FullOfOne(std::string_view segment, size_t at, Cursor* cursor) {
-  size_t end = at;
-  if (groups_.known()) {
-    end = groups_.Begin(segment, at);
-  } else {
-    while (end > cursor->at && (tables_.char_info[utf8::CodePointAt(segment, end)] &
-                                (image::kCharMarks | image::kCharNormalizes)) != 0) {
-      end = CharacterGroups::Before(segment, end);
-    }
-  }
-  if (end <= cursor->at || !TakeBackTo(segment, end, at) || !Closes(run_.size)) {
-    return Outcome::General(RANKFEED_REASON_LENGTH);
-  }
-  run_.Cut(nullptr);
-  part_ = kFirstOfRuns + run_.count - 1;
-  cursor->at = static_cast<uint32_t>(end);
-  cursor->skip = cursor->group_end = 0;
-  cursor->last = run_.codes[run_.size - 1];
-  cursor->word_start = false;
-  cursor->spaced = false;
   return {Kind::kFull};
 }
 

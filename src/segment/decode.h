@@ -7,12 +7,11 @@
 // per paragraph. From image::kFirstCjk on, where most neighbours share no piece, runs are cut
 // wherever they can be, and go on over direct codes of other scripts. Half of those spans are one
 // character and most others two: they are looked up in a table of the image (image::SpanEntry), and
-// only what it lacks is searched. A run that fills a batch without a place to cut is one span in
-// parts, which the reference's own search goes through one by one (general/path_blocks.h).
+// only what it lacks is searched. A run that fills a batch without a place to cut takes the
+// general path.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -92,18 +91,7 @@ class SpanDecoder {
   // Whether the first segment of the next batch goes on behind what was decoded of it.
   bool resumes() const { return resumes_; }
   // Nothing is left of that segment.
-  void ForgetCursor() {
-    resumes_ = false;
-    part_.reset();
-  }
-
-  // The last span of the batch where that is only a part of one, which no piece is known not to
-  // cross the end of: as much as there was room for. The first span of the next batch is the next
-  // part, if that continues it.
-  std::optional<uint32_t> part() const { return part_; }
-  // Whether the first span of the batch continues the last one of the batch before, which was a
-  // part.
-  bool continues() const { return continues_; }
+  void ForgetCursor() { resumes_ = false; }
 
   // Of PathSearch::kCapacity, before Solve: every span may have to be searched, with its closing 0.
   uint32_t used() const { return search_.size() + run_.size + run_.count; }
@@ -196,7 +184,6 @@ class SpanDecoder {
   Outcome SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info, size_t* at,
                       Cursor* cursor);
   Outcome Full(std::string_view segment, size_t at, Cursor* cursor);
-  Outcome FullOfOne(std::string_view segment, size_t at, Cursor* cursor);
   Outcome Together(std::string_view segment, size_t* at, Cursor* cursor);
   bool BeginsWithMark(std::string_view segment, size_t begin) const;
   Outcome AsWhole(std::string_view segment, size_t begin);
@@ -235,11 +222,6 @@ class SpanDecoder {
   bool Closes(uint32_t size) const;
   bool KeepsEmpty() const;
   void Close();
-  // Whether the open span continues one of the batch before.
-  bool InPart() const { return continues_ && run_.count == first_count_; }
-  bool IsPart(uint32_t i) const {
-    return (continues_ && i == 0) || (part_.has_value() && *part_ - kFirstOfRuns == i);
-  }
   void TakeBack() {
     run_.size = first_size_, run_.count = first_count_;
   }
@@ -301,12 +283,12 @@ class SpanDecoder {
     const char* text = nullptr;  // of that character
     const char *resume = nullptr, *skip_at = nullptr;
     uint32_t skip = 0, group_end = 0, size = 0, count = 0;
-    bool trailing_space = false, word_first = false, continues = false, at_front = false;
+    bool trailing_space = false, word_first = false, at_front = false;
   };
   OpenSpan before_space_, before_last_space_, before_cut_;
   OpenSpan OpenBefore(const char* text) const {
     return {text,       run_.resume,     skip_at_,    skip_,      group_end_, run_.size,
-            run_.count, trailing_space_, word_first_, continues_, at_front_};
+            run_.count, trailing_space_, word_first_, at_front_};
   }
   void TakeBackTo(const OpenSpan& open);
   // With signs, the character that came last behind a U+2581 of the open span, and whether that
@@ -319,8 +301,6 @@ class SpanDecoder {
   }
   void ForgetSpaces() { before_space_.text = before_last_space_.text = nullptr; }
 
-  bool continues_ = false;
-  std::optional<uint32_t> part_;
   bool resumes_ = false;
   Cursor cursor_;
 };

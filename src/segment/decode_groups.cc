@@ -29,7 +29,7 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* curs
   if (!taken_back) return AsWhole(segment, groups_.known() ? begin : *at);
   depends_ |= marked;
   const uint32_t size = run_.size, last = cursor->last;
-  const bool was_cut = begin != *at && size == run_.open() && !InPart();
+  const bool was_cut = begin != *at && size == run_.open();
   const CharacterGroups::Extent extent =
       groups_.ExtentFrom(segment, begin, /*first=*/begin == behind_sign_);
   Outcome outcome = AppendTogether(segment, begin, extent, cursor);
@@ -128,7 +128,6 @@ void SpanDecoder::TakeBackTo(const OpenSpan& open) {
   group_end_ = open.group_end;
   trailing_space_ = open.trailing_space;
   word_first_ = open.word_first;
-  continues_ = open.continues;
   at_front_ = open.at_front;
 }
 

@@ -23,22 +23,14 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
     const std::span<const uint16_t> codes = RunSpan(i);
-    if (IsPart(i)) [[unlikely]] {
-      searched[i] = kNotSearched;
-    } else {
-      searched[i] = static_cast<uint16_t>(
-          search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
-    }
+    searched[i] = static_cast<uint16_t>(
+        search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
   }
   if (search_.count() != 0) search_.Solve(model_, kernels_, rule);
   Found* const found = scratch_.found;
   uint8_t flags = 0;
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k, number = searched[i];
-    if (number == kNotSearched) {
-      found[i] = {search_.ids(), 0, kNotFound};
-      continue;
-    }
     const Path& path = search_.path(number);
     flags |= path.flags;
     found[i] = Kept(path, not_kept_of_runs_);

@@ -84,10 +84,7 @@ class Emitter {
   }
 
   // A batch begins: what was decoded of it is taken in order from here on.
-  void BeginBatch() {
-    next_decoded_ = 0;
-    in_parts_ = ledger_.in_parts() || spans_.part().has_value();
-  }
+  void BeginBatch() { next_decoded_ = 0; }
 
   // Segments [begin, end) of the batch, and what was decoded of those before decoded_end, all of
   // this stretch, which may end with them. All functions below return why the stretch leaves, if it
@@ -270,27 +267,6 @@ class Emitter {
   [[gnu::always_inline]] rankfeed_reason EmitDecoded(const Decoded& decoded) {
     if (decoded.first != decoded.last) trailing_space_ = false;
     searched_end_ = kNone;
-    if (in_parts_) [[unlikely]]
-      return EmitParts(decoded);
-    if (const rankfeed_reason reason = EmitSpans(decoded)) return reason;
-    trailing_space_ |= decoded.trailing_space;
-    return RANKFEED_REASON_NONE;
-  }
-
-  // The same where the first span continues one of the batch before, or the only one goes on in the
-  // next.
-  [[gnu::noinline]] rankfeed_reason EmitParts(Decoded decoded) {
-    // Segments before the one with the part may have become nothing.
-    const bool open = spans_.part().has_value() && decoded.first != decoded.last;
-    if (ledger_.in_parts() || open) {
-      std::span<const uint16_t> codes;
-      if (open || spans_.continues()) codes = spans_.codes(decoded.first++);
-      const rankfeed_reason reason = ledger_.SearchPart(codes, !open, stretch_.size(), *sink_);
-      if (reason != RANKFEED_REASON_NONE) return reason;
-      searched_end_ = decoded.first;
-      if (open) return RANKFEED_REASON_NONE;
-      searched_score_ = ledger_.score();
-    }
     if (const rankfeed_reason reason = EmitSpans(decoded)) return reason;
     trailing_space_ |= decoded.trailing_space;
     return RANKFEED_REASON_NONE;
@@ -453,7 +429,6 @@ class Emitter {
   bool trailing_space_ = false;  // a separator came after the last word
   bool closed_ = false;          // a part ended the stretch
   uint32_t next_decoded_ = 0;
-  bool in_parts_ = false;  // a span of the batch is a part of one
   // Of the segment: behind the last span that was searched, and the score there.
   static constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t searched_end_ = kNone;

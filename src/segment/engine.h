@@ -37,6 +37,7 @@
 // exactness. All loops are in kernels/.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -68,7 +69,8 @@ struct Scratch {
     spans.Carve(layout);
     emit.Carve(layout);
     queue.Carve(layout);
-    emit.ledger.lattice.Carve(layout, LedgerScratch::kLatticeCodes);
+    emit.ledger.lattice.Carve(layout,
+                              std::max(PathSearch::kCapacity, SpanDecoder::kMaxSegmentCodes));
   }
 };
 

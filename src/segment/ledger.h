@@ -14,7 +14,6 @@
 #include "base/layout.h"
 #include "base/token_sink.h"
 #include "general/best_path.h"
-#include "general/path_blocks.h"
 #include "general/scratch.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
@@ -32,16 +31,10 @@ struct FusedUnknown {
 struct LedgerScratch {
   static constexpr uint32_t kMaxFused = 128;  // between two searches
   FusedUnknown* fused = nullptr;
-  // A span, or of one that comes in parts the last one and as much before it that is not settled.
-  static constexpr uint32_t kLatticeCodes = 2 * PathSearch::kCapacity;
-  general::Lattice lattice = {};  // carved behind all that most texts touch
+  general::Lattice lattice = {};  // of a span; carved after all that most texts touch
   // Most spans are short: theirs is all in one place.
   static constexpr uint32_t kFewCodes = 63;
   general::Lattice few = {};
-  // Arrays of the general path, of so many codes, for a span in parts that does not fit there: no
-  // stretch goes that way before the span is done, or given up.
-  general::Lattice large = {};
-  uint32_t large_codes = 0;
 
   void Carve(Layout& layout) {
     few.Carve(layout, kFewCodes);
@@ -58,8 +51,7 @@ class ScoreLedger {
       : model_(model),
         rule_(rule),
         scratch_(scratch),
-        counts_unknown_(CountsUnknown(model)),
-        parts_(model, scratch.lattice, LedgerScratch::kLatticeCodes) {}
+        counts_unknown_(CountsUnknown(model)) {}
 
   // A stretch begins behind that many tokens of the sink. score: of what comes before it.
   void Begin(uint32_t token, double score) {
@@ -67,7 +59,6 @@ class ScoreLedger {
     fused_count_ = 0;
     bound_ = score == 0 ? 0 : rule_.Accumulated(score);
     score_ = score;
-    in_parts_ = false;
   }
 
   // The reference's score behind all tokens of the stretch, where it goes on. A reason if that
@@ -131,37 +122,6 @@ class ScoreLedger {
     if (const rankfeed_reason reason = CatchUpTo(codes, sink)) return reason;
     return SearchOn(codes, 0, sink);
   }
-
-  // The same of a span that comes in parts, each without a place where it may be parted; of the
-  // last one there may be no codes. Until then what is told here of the score is not.
-  // stretch_bytes: of the stretch that it is in.
-  rankfeed_reason SearchPart(std::span<const uint16_t> codes, bool last, size_t stretch_bytes,
-                             TokenSink& sink) {
-    if (!in_parts_) {
-      if (const rankfeed_reason reason = CatchUpTo(codes, sink)) return reason;
-      parts_.Begin(score_);
-      in_parts_ = true;
-      after_unknown_ = false;
-    }
-    if (codes.size() > parts_.room()) {
-      // A longer stretch may not fit there either, and all that was done would be done again.
-      if (stretch_bytes <= general::Scratch::kArrayBytes &&
-          parts_.capacity() < scratch_.large_codes) {
-        parts_.MoveTo(scratch_.large, scratch_.large_codes);
-      }
-      if (codes.size() > parts_.room()) return RANKFEED_REASON_LENGTH;
-    }
-    const bool told = parts_.Add(
-        codes, last, [&](uint32_t value) { return PushPiece(value, &after_unknown_, sink); });
-    if (!told) return RANKFEED_REASON_UNKNOWN;
-    if (last) {
-      in_parts_ = false;
-      Know(parts_.score(), sink);
-    }
-    return RANKFEED_REASON_NONE;
-  }
-  // Whether the last part of a span is yet to come.
-  bool in_parts() const { return in_parts_; }
 
   // The same of a whole span where that cannot be told from the tokens, but codes are all those
   // behind a place where the score was `score`: tokens of the first `known` codes are in the sink.
@@ -300,9 +260,6 @@ class ScoreLedger {
   double score_ = 0;    // the reference's, up to token known_to_
   uint32_t known_to_ = 0;
   uint32_t fused_count_ = 0;  // unknown tokens from there on
-  general::PathBlocks<Arithmetic> parts_;
-  bool in_parts_ = false;
-  bool after_unknown_ = false;  // what is settled of a span in parts ends with an unknown character
 };
 
 }  // namespace rankfeed::segment

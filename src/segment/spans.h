@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <span>
 
 #include "base/utf8.h"
 #include "image/format.h"
