@@ -57,10 +57,6 @@ SpanDecoder::SpanDecoder(const Model& model, const KernelTable& kernels,
       search_(scratch.search),
       metaspace_(static_cast<uint16_t>(model.segment.config->space_code)),
       not_kept_(Path::NotKept(model.has(image::kByteFallback), CountsUnknown(model))),
-      // Unknown tokens are noted behind the spans that were written (emit.h). Of HuggingFace's
-      // words those are searched there of which that cannot be done.
-      not_kept_of_runs_(Path::Leaves(model.has(image::kByteFallback)) |
-                        (ScoreSumsOf(model) != ScoreSums::kFloat64Words ? Path::kListed : 0)),
       every_space_((model.segment.config->rules & image::kEverySpaceIsWord) != 0),
       front_vanishes_(every_space_ && model.huggingface() &&
                       (model.segment.config->rules & image::kFrontSpaceIsWord) == 0),

@@ -102,28 +102,14 @@ class SpanDecoder {
   // After Solve, by number of a span. Ids stay until the next. Without a count if only path() has
   // them: too many, or of a path that is not kept.
   Found found(uint32_t span) const {
-    return span < kFirstOfRuns ? Kept(search_.path(span), not_kept_)
-                               : scratch_.found[span - kFirstOfRuns];
-  }
-  // The same of a segment's only span, if it may be kept for other texts.
-  Found kept(uint32_t span) const {
-    if (span < kFirstOfRuns || !has_fused_) return found(span);
-    const Path* const of = path(span);
-    return of != nullptr && (of->flags & not_kept_) != 0 ? Found{} : found(span);
+    return span < kFirstOfRuns ? Kept(search_.path(span)) : scratch_.found[span - kFirstOfRuns];
   }
   bool IsShort(uint32_t span) const { return span < kFirstOfRuns; }
   // The same by address, of spans that are not short ones; they lie in a row.
   const Found* run_found(uint32_t span) const { return scratch_.found + (span - kFirstOfRuns); }
-  // Whether unknown tokens of several characters may be on the paths of spans of a segment that
-  // begin with `first`. Of a short segment that is one whose path is not kept.
-  bool MayHaveFused(uint32_t first) const { return has_fused_ || first < kFirstOfRuns; }
-  // The same of any span.
-  bool has_fused() const { return has_fused_; }
-  // Null: none was looked for.
-  const Path* path(uint32_t span) const {
-    if (span >= kFirstOfRuns && scratch_.searched[span - kFirstOfRuns] == kNotSearched)
-      return nullptr;
-    return &search_.path(span < kFirstOfRuns ? span : scratch_.searched[span - kFirstOfRuns]);
+  // Of one whose found() has no count.
+  const Path& path(uint32_t span) const {
+    return search_.path(span < kFirstOfRuns ? span : scratch_.searched[span - kFirstOfRuns]);
   }
   const int32_t* ids() const { return search_.ids(); }
   // Codes of a raw segment that was decoded to one span and is kept by its key; returns the count,
@@ -143,9 +129,6 @@ class SpanDecoder {
   static constexpr uint32_t kFirstOfRuns = PathSearch::kMaxSpans;
   // Half the room that one character may take, with the closing zeros of the spans it ends.
   static constexpr uint32_t kCharRoom = 32;
-  // Number of a span that was not searched, as only the reference's search tells its path.
-  static constexpr uint16_t kNotSearched = 0xffff;
-  static_assert(kNotSearched >= PathSearch::kMaxSpans);
   // With a bound and exact_below 0 no loop that goes by infos writes the ids.
   static constexpr image::PathInfo kNotFound{0, 0, ExactnessRule::kMaxScoreBound};
 
@@ -232,10 +215,9 @@ class SpanDecoder {
   void EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end);
   bool IsDirect(const char* text) const;
   bool MayCut(uint32_t info) const;
-  Found Kept(const Path& path, uint8_t not_kept) const {
-    const bool kept = (path.flags & not_kept) == 0 && path.count <= CacheLine::kMaxIds;
-    const int32_t note = FusedNote(path).bits();
-    return {search_.ids() + path.first_id, note, kept ? path.info : kNotFound};
+  Found Kept(const Path& path) const {
+    const bool kept = (path.flags & not_kept_) == 0 && path.count <= CacheLine::kMaxIds;
+    return {search_.ids() + path.first_id, 0, kept ? path.info : kNotFound};
   }
 
   const Model& model_;
@@ -248,8 +230,7 @@ class SpanDecoder {
   Scratch& scratch_;
   PathSearch& search_;
   const uint16_t metaspace_;  // the code of U+2581
-  // Path::flags of those that are not kept for other texts, and of longer segments not even here.
-  const uint8_t not_kept_, not_kept_of_runs_;
+  const uint8_t not_kept_;    // Path::flags
   const bool every_space_;         // kEverySpaceIsWord
   const bool front_vanishes_;      // a U+2581 that is put in front of nothing or a space does
   const Signs signs_;
@@ -272,7 +253,6 @@ class SpanDecoder {
   size_t behind_sign_ = 0;  // in it, behind the last sign of ASCII, with which nothing is read
   // Of the batch:
   uint32_t cjk_codes_ = 0;  // of characters from image::kFirstCjk on
-  bool has_fused_ = false;  // an unknown token of several characters, in longer segments
   // Elements to skip of the open span, and the end of the group, if it began at that text.
   const char* skip_at_ = nullptr;
   uint32_t skip_ = 0, group_end_ = 0;

@@ -19,7 +19,6 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
     searches = scratch_.searches;
   }
   uint16_t* const searched = scratch_.searched;
-  if (searches != nullptr) std::fill_n(searched, run_.count, kNotSearched);
   for (uint32_t k = 0; k < search_count; ++k) {
     const uint32_t i = searches != nullptr ? searches[k] : k;
     const std::span<const uint16_t> codes = RunSpan(i);
@@ -27,15 +26,10 @@ void SpanDecoder::Solve(const ExactnessRule& rule) {
         search_.Append(codes.data(), static_cast<uint32_t>(codes.size()), BeginsWord(codes)));
   }
   if (search_.count() != 0) search_.Solve(model_, kernels_, rule);
-  Found* const found = scratch_.found;
-  uint8_t flags = 0;
   for (uint32_t k = 0; k < search_count; ++k) {
-    const uint32_t i = searches != nullptr ? searches[k] : k, number = searched[i];
-    const Path& path = search_.path(number);
-    flags |= path.flags;
-    found[i] = Kept(path, not_kept_of_runs_);
+    const uint32_t i = searches != nullptr ? searches[k] : k;
+    scratch_.found[i] = Kept(search_.path(searched[i]));
   }
-  has_fused_ = (flags & Path::kFused) != 0;
 }
 
 }  // namespace rankfeed::segment

@@ -87,10 +87,9 @@ class Emitter {
   void BeginBatch() { next_decoded_ = 0; }
 
   // Segments [begin, end) of the batch, and what was decoded of those before decoded_end, all of
-  // this stretch, which may end with them. All functions below return why the stretch leaves, if it
-  // does.
+  // this stretch. All functions below return why the stretch leaves, if it does.
   [[gnu::always_inline]] rankfeed_reason Emit(const Segments& segments, uint32_t begin,
-                                              uint32_t end, uint32_t decoded_end, bool ends) {
+                                              uint32_t end, uint32_t decoded_end) {
     for (const uint32_t count = look_up_.decoded_count(); next_decoded_ < count; ++next_decoded_) {
       const Decoded& decoded = look_up_.decoded()[next_decoded_];
       if (decoded.segment >= decoded_end) break;
@@ -100,10 +99,9 @@ class Emitter {
       if (segments.word_start(begin) && !signs_.any())
         trailing_space_ |= segments.begin(begin) != 0;
       if (!goes_on_) segment_token_ = sink_->count;
-      const bool word_ends = begin + 1 < end ? segments.word_start(begin + 1) : ends;
       const rankfeed_reason reason =
-          signs_.any() ? EmitBesideSigns(segments, decoded, decoded.segment >= end, word_ends)
-                       : EmitSegment(decoded, word_ends);
+          signs_.any() ? EmitBesideSigns(segments, decoded, decoded.segment >= end)
+                       : EmitDecoded(decoded);
       if (reason != RANKFEED_REASON_NONE) return reason;
       goes_on_ = decoded.segment >= end;  // in the next batch
       const bool placed = !wants_offsets_ || goes_on_ || Place(segments, begin, segment_token_);
@@ -182,24 +180,11 @@ class Emitter {
     return RANKFEED_REASON_NONE;
   }
 
-  // A segment, whose last word ends with it or not.
-  [[gnu::always_inline]] rankfeed_reason EmitSegment(const Decoded& decoded, bool word_ends) {
-    rankfeed_reason reason = EmitDecoded(decoded);
-    if constexpr (!Arithmetic::kGoesOn) {
-      if (reason == RANKFEED_REASON_NONE && !word_ends && spans_.MayHaveFused(decoded.first))
-          [[unlikely]] {
-        reason = NoteUnknown(decoded.first, decoded.last);
-      }
-    }
-    return reason;
-  }
-
-  // The same where words end beside signs, of a segment to its end or not. Separators in front of a
+  // A segment where words end beside signs, to its end or not. Separators in front of a
   // sign may make a word of one U+2581. Where the scanner sees both it is a segment; here are those
   // that become spaces, or have between them what vanishes.
   [[gnu::noinline]] rankfeed_reason EmitBesideSigns(const Segments& segments,
-                                                    const Decoded& decoded, bool goes_on,
-                                                    bool word_ends) {
+                                                    const Decoded& decoded, bool goes_on) {
     const uint32_t begin = segments.begin(decoded.segment), end = segments.ends[decoded.segment];
     if (!goes_on_ && segments.word_start(decoded.segment) && begin != 0) {
       const bool is_segment = signs_.after_space() && signs_.Has(stretch_[begin]);
@@ -207,7 +192,7 @@ class Emitter {
       trailing_space_ |= !is_segment && separators_.Has(separator);
     }
     rankfeed_reason reason = decoded.word_first ? EmitSpace() : RANKFEED_REASON_NONE;
-    if (reason == RANKFEED_REASON_NONE) reason = EmitSegment(decoded, word_ends);
+    if (reason == RANKFEED_REASON_NONE) reason = EmitDecoded(decoded);
     const bool before =
         signs_.after_space() && !goes_on && end != stretch_.size() && signs_.Has(stretch_[end]);
     return reason == RANKFEED_REASON_NONE && before ? EmitSpace() : reason;
@@ -266,7 +251,6 @@ class Emitter {
 
   [[gnu::always_inline]] rankfeed_reason EmitDecoded(const Decoded& decoded) {
     if (decoded.first != decoded.last) trailing_space_ = false;
-    searched_end_ = kNone;
     if (const rankfeed_reason reason = EmitSpans(decoded)) return reason;
     trailing_space_ |= decoded.trailing_space;
     return RANKFEED_REASON_NONE;
@@ -276,124 +260,31 @@ class Emitter {
     for (uint32_t k = decoded.first; k < decoded.last; ++k) {
       const Found found = spans_.found(k);
       if (found.info.count == 0) {
-        if (const rankfeed_reason reason = EmitPath(decoded.first, k)) return reason;
+        if (const rankfeed_reason reason = EmitPath(k)) return reason;
         continue;
       }
-      const uint32_t left = decoded.last - k, token = sink_->count;
-      uint32_t done = EmitHolding(spans_.run_found(k), 0, left);
-      if (done == 0 && ledger_.Holds(found.info)) {
-        Copy(found.ids, found.info.count);
-        done = 1;
-      }
+      const uint32_t done = EmitHolding(spans_.run_found(k), 0, decoded.last - k);
       if (done != 0) {
-        if (Arithmetic::kGoesOn && spans_.has_fused()) [[unlikely]] {
-          if (const rankfeed_reason reason = NoteFused(k, k + done, token)) return reason;
-        }
         k += done - 1;
-      } else if (const rankfeed_reason reason = Search(decoded.first, k)) {
+      } else if (ledger_.Holds(found.info)) {
+        Copy(found.ids, found.info.count);
+      } else if (const rankfeed_reason reason = ledger_.Search(spans_.codes(k), *sink_)) {
         return reason;
       }
     }
     return RANKFEED_REASON_NONE;
   }
 
-  // Of spans that were written, from that token on: notes how many characters their unknown tokens
-  // stand for.
-  [[gnu::noinline]] rankfeed_reason NoteFused(uint32_t first, uint32_t last, uint32_t token) {
-    const Found* found = spans_.run_found(first);
-    for (const Found* const end = found + (last - first); found != end; ++found) {
-      if (found->id < 0) {
-        const FusedNote note(found->id);
-        const rankfeed_reason reason =
-            ledger_.NoteCounted(note, found->ids, found->info.count, token, *sink_);
-        if (reason != RANKFEED_REASON_NONE) return reason;
-      }
-      token += found->info.count;
-    }
-    return RANKFEED_REASON_NONE;
-  }
-
-  // Of spans that were written, those of the word that they end with: notes how many characters its
-  // unknown tokens stand for, as what follows in the word may have to be searched.
-  [[gnu::noinline]] rankfeed_reason NoteUnknown(uint32_t first, uint32_t last) {
-    if (sink_->count > sink_->capacity) return RANKFEED_REASON_NONE;  // nothing is searched
-    const auto tokens = [this](uint32_t k) -> uint32_t {
-      const Found found = spans_.found(k);
-      return found.info.count != 0 ? found.info.count : spans_.path(k)->count;
-    };
-    uint32_t from = last, token = sink_->count;
-    while (from != first && from != searched_end_) {
-      token -= tokens(--from);
-      if (spans_.BeginsWord(from)) break;
-    }
-    for (uint32_t k = from; k != last; token += tokens(k++)) {
-      const Path* const path = spans_.path(k);
-      if (path == nullptr ||
-          ledger_.NoteFused(*path, spans_.codes(k), spans_.ids() + path->first_id, token, *sink_)) {
-        continue;
-      }
-      sink_->count = token;
-      for (; k != last; ++k) {
-        if (const rankfeed_reason reason = SearchNoted(first, k)) return reason;
-      }
-      break;
-    }
-    return RANKFEED_REASON_NONE;
-  }
-
-  rankfeed_reason EmitPath(uint32_t first, uint32_t span) {
-    const Path* const known = spans_.path(span);
-    if (known == nullptr) return Search(first, span);
-    const Path& path = *known;
+  // A span whose path is not kept: it has too many ids, or unknown tokens.
+  rankfeed_reason EmitPath(uint32_t span) {
+    const Path& path = spans_.path(span);
     if ((path.flags & leaves_) != 0) return RANKFEED_REASON_UNKNOWN;
     const int32_t* const ids = spans_.ids() + path.first_id;
-    if (!ledger_.Holds(path.info)) return Search(first, span);
-    // Unknown tokens of words are noted behind all spans.
-    if (Arithmetic::kGoesOn &&
-        !ledger_.NoteFused(path, spans_.codes(span), ids, sink_->count, *sink_)) {
-      return Search(first, span);
+    if (!ledger_.Holds(path.info) || !ledger_.NoteFused(path, ids, *sink_)) {
+      return ledger_.Search(spans_.codes(span), *sink_);
     }
     Copy(ids, path.count);
     return RANKFEED_REASON_NONE;
-  }
-
-  // A span of a segment whose spans begin with `first`. Where unknown tokens came before it in its
-  // word, the spans of that are searched with it, from the begin of the word or from behind the
-  // last one that was searched on; each so at most once.
-  rankfeed_reason Search(uint32_t first, uint32_t span) {
-    if constexpr (!Arithmetic::kGoesOn) {
-      if (spans_.MayHaveFused(first)) {
-        if (const rankfeed_reason reason = NoteUnknown(first, span)) return reason;
-      }
-    }
-    return SearchNoted(first, span);
-  }
-
-  rankfeed_reason SearchNoted(uint32_t first, uint32_t span) {
-    const std::span<const uint16_t> codes = spans_.codes(span);
-    const uint32_t token = sink_->count;
-    rankfeed_reason reason = ledger_.Search(codes, *sink_);
-    if constexpr (!Arithmetic::kGoesOn) {
-      if (reason == RANKFEED_REASON_UNKNOWN) {
-        sink_->count = token;
-        double score = 0;
-        uint32_t from = span;
-        while (from > first && from != searched_end_ && !spans_.BeginsWord(from)) --from;
-        if (from == searched_end_ && !spans_.BeginsWord(from)) {
-          score = searched_score_;
-        } else if (!spans_.BeginsWord(from)) {
-          return reason;
-        }
-        const std::span<const uint16_t> all(spans_.codes(from).data(), codes.data() + codes.size());
-        const auto known = static_cast<uint32_t>(all.size() - codes.size());
-        reason = ledger_.SearchAgain(all, known, score, *sink_);
-      }
-      if (reason == RANKFEED_REASON_NONE) {
-        searched_end_ = span + 1;
-        searched_score_ = ledger_.score();
-      }
-    }
-    return reason;
   }
 
   // ids may be read up to CacheLine::kMaxIds.
@@ -417,6 +308,7 @@ class Emitter {
   const Found* const found_;  // of the batch
   const uint8_t leaves_;      // Path::flags
   const Signs signs_;
+  static constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t space_id_ = kNone;   // of a word of one U+2581, if that is known
   ByteSet separators_ = {};
   ScoreLedger<Arithmetic> ledger_;
@@ -429,10 +321,6 @@ class Emitter {
   bool trailing_space_ = false;  // a separator came after the last word
   bool closed_ = false;          // a part ended the stretch
   uint32_t next_decoded_ = 0;
-  // Of the segment: behind the last span that was searched, and the score there.
-  static constexpr uint32_t kNone = ~uint32_t{0};
-  uint32_t searched_end_ = kNone;
-  double searched_score_ = 0;
 };
 
 }  // namespace rankfeed::segment

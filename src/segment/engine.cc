@@ -99,7 +99,7 @@ inline rankfeed_reason Engine<Arithmetic>::EmitRun(const Segments& segments, uin
   run->marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
   if (run->reason != RANKFEED_REASON_NONE) return run->reason;
   const bool ends = end == decoded_end && (run->marks & SegmentRun::kEndsStretch) != 0;
-  rankfeed_reason reason = emitter_.Emit(segments, begin, end, decoded_end, ends);
+  rankfeed_reason reason = emitter_.Emit(segments, begin, end, decoded_end);
   if (reason != RANKFEED_REASON_NONE || !ends) return reason;
   reason = emitter_.EndStretch(texts_->score != nullptr ? &texts_->score->after : nullptr);
   if (reason == RANKFEED_REASON_NONE && texts_->refuse_special && HoldsSpecial()) {

@@ -16,7 +16,6 @@ struct Path {
     kFused = 1,    // holds an unknown token of several characters
     kLiteral = 2,  // holds the unknown piece itself: its text takes the general path
     kUnknown = 4,  // holds an unknown token: not for a table of the image
-    kListed = 8,   // of kFused: `fused` does not say how many, but the list behind the ids
   };
   // Flags of paths whose text takes the general path. Only that spells unknown characters in bytes.
   static constexpr uint8_t Leaves(bool byte_fallback) {
@@ -30,12 +29,11 @@ struct Path {
   uint16_t first_id, count;  // in Lattice::ids
   image::PathInfo info;      // its count is 255 at most
   uint8_t flags;
-  uint8_t unknown_at;  // with kFused and not kListed: the first unknown token of the path
-  uint16_t fused;      // with kFused: FusedCounts; with kListed how long the list is
+  uint16_t fused;  // with kFused: ListedUnknown after the ids
 };
 
-// Of a list behind the ids of a path, where each token that is fused leaves a place: an unknown
-// token of several characters.
+// An unknown token of several characters, packed: of the list after the ids of a path, where each
+// such token leaves a place.
 struct ListedUnknown {
   uint32_t at, chars;
 
@@ -45,56 +43,6 @@ struct ListedUnknown {
   }
   explicit ListedUnknown(int32_t packed)
       : at(static_cast<uint32_t>(packed) >> 16), chars(packed & 0xffff) {}
-};
-
-// How many characters each of the first unknown tokens of a path stands for, in their order.
-class FusedCounts {
- public:
-  static constexpr uint32_t kMaxTokens = 3, kMaxChars = 31;  // of each, where there are several
-
-  // 0: not known.
-  explicit FusedCounts(uint16_t bits = 0) : bits_(bits) {}
-  uint16_t bits() const { return bits_; }
-
-  static FusedCounts Of(const uint32_t (&chars)[kMaxTokens], uint32_t tokens) {
-    if (tokens == 1) {
-      return FusedCounts(static_cast<uint16_t>(chars[0] < kSeveral ? chars[0] : 0));
-    }
-    uint32_t bits = kSeveral;
-    for (uint32_t i = 0; i < kMaxTokens; ++i) {
-      if (tokens > kMaxTokens || chars[i] > kMaxChars) return FusedCounts();
-      bits |= chars[i] << kBits * i;
-    }
-    return FusedCounts(static_cast<uint16_t>(bits));
-  }
-  // Whether there is one token.
-  bool single() const { return (bits_ & kSeveral) == 0; }
-  // 0: there is no such token.
-  uint32_t chars(uint32_t token) const {
-    if ((bits_ & kSeveral) == 0) return token == 0 ? bits_ : 0;
-    return token < kMaxTokens ? bits_ >> kBits * token & kMaxChars : 0;
-  }
-
- private:
-  static constexpr uint32_t kSeveral = 1u << 15, kBits = 5;
-  uint16_t bits_;
-};
-
-// The unknown tokens of a path in one number: below 0 if some stand for several characters and it
-// is told for how many.
-class FusedNote {
- public:
-  explicit FusedNote(int32_t bits) : bits_(static_cast<uint32_t>(bits)) {}
-  explicit FusedNote(const Path& path) {
-    if ((path.flags & (Path::kFused | Path::kListed)) != Path::kFused) return;
-    bits_ = 1u << 31 | uint32_t{path.unknown_at} << 16 | path.fused;
-  }
-  int32_t bits() const { return static_cast<int32_t>(bits_); }
-  uint32_t unknown_at() const { return bits_ >> 16 & 0xff; }
-  FusedCounts counts() const { return FusedCounts(static_cast<uint16_t>(bits_)); }
-
- private:
-  uint32_t bits_ = 0;
 };
 
 // A code that was read: its place in the codes, and in the low half the state after it.

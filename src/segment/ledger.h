@@ -80,93 +80,44 @@ class ScoreLedger {
   // What Holds() moves on, for loops that do as much.
   uint64_t* bound() { return &bound_; }
 
-  // Remembers of a path, of codes, how many characters its unknown tokens stand for; its tokens
-  // stand in the sink from `token` on, or are written next. False if those are too many or tokens
-  // are not kept: the path has to be searched.
-  bool NoteFused(const Path& path, std::span<const uint16_t> codes, const int32_t* ids,
-                 uint32_t token, const TokenSink& sink) {
-    if ((path.flags & Path::kFused) == 0 || !counts_unknown_) return true;
-    const bool listed = (path.flags & Path::kListed) != 0;
-    const uint32_t most = listed ? path.fused : FusedCounts::kMaxTokens;
-    if (fused_count_ + most > LedgerScratch::kMaxFused) [[unlikely]] {
-      if (most > LedgerScratch::kMaxFused || sink.count > sink.capacity) return false;
-      if constexpr (!kGoesOn) FindWord(codes, token, sink);
-      if (!CatchUp(token, sink)) return false;
-    }
-    if (!listed) {
-      Note(FusedNote(path), ids, path.count, token);
-      return true;
-    }
+  // Remembers of a path that is written next, with these ids, how many characters its unknown tokens
+  // stand for. False if there is no room for that: the path has to be searched.
+  bool NoteFused(const Path& path, const int32_t* ids, const TokenSink& sink) {
+    // Nothing is searched after tokens that were not kept.
+    const bool counts = (path.flags & Path::kFused) != 0 && counts_unknown_;
+    if (!counts || sink.count > sink.capacity) return true;
+    if (fused_count_ + path.fused > LedgerScratch::kMaxFused) return false;
     for (const int32_t *list = ids + path.count, *end = list + path.fused; list != end; ++list) {
       const ListedUnknown unknown(*list);
-      scratch_.fused[fused_count_++] = {token + unknown.at, unknown.chars};
+      scratch_.fused[fused_count_++] = {sink.count + unknown.at, unknown.chars};
     }
     return true;
-  }
-
-  // The same of `count` ids with such a note, where the score goes on: without room to remember,
-  // the score before them is made up for. A reason if that cannot be told.
-  rankfeed_reason NoteCounted(FusedNote note, const int32_t* ids, uint32_t count, uint32_t token,
-                              const TokenSink& sink) {
-    if (!HasRoomToNote()) [[unlikely]] {
-      if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
-      if (!CatchUp(token, sink)) return RANKFEED_REASON_UNKNOWN;
-    }
-    Note(note, ids, count, token);
-    return RANKFEED_REASON_NONE;
   }
 
   // The reference's own search through codes, behind the tokens in the sink: appends its tokens. A
   // reason if that cannot be told from them.
   rankfeed_reason Search(std::span<const uint16_t> codes, TokenSink& sink) {
-    if (const rankfeed_reason reason = CatchUpTo(codes, sink)) return reason;
-    return SearchOn(codes, 0, sink);
-  }
-
-  // The same of a whole span where that cannot be told from the tokens, but codes are all those
-  // behind a place where the score was `score`: tokens of the first `known` codes are in the sink.
-  rankfeed_reason SearchAgain(std::span<const uint16_t> codes, uint32_t known, double score,
-                              TokenSink& sink) {
-    score_ = score;
-    return SearchOn(codes, known, sink);
-  }
-
-  // Behind all tokens in the sink, after a search.
-  double score() const { return score_; }
-
- private:
-  // Makes score_ the one in front of codes, behind the tokens in the sink.
-  rankfeed_reason CatchUpTo(std::span<const uint16_t> codes, const TokenSink& sink) {
     if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
-    if constexpr (!kGoesOn) FindWord(codes, sink.count, sink);
-    return CatchUp(sink.count, sink) ? RANKFEED_REASON_NONE : RANKFEED_REASON_UNKNOWN;
-  }
-
-  // The score behind all tokens in the sink.
-  void Know(double score, const TokenSink& sink) {
-    score_ = score;
-    known_to_ = sink.count;
-    if constexpr (kGoesOn) bound_ = rule_.Accumulated(score);
-  }
-
-  // From score_ on; pushes the tokens behind the first `known` codes, where the path passes.
-  rankfeed_reason SearchOn(std::span<const uint16_t> codes, uint32_t known, TokenSink& sink) {
+    if constexpr (!kGoesOn) FindWord(codes, sink);
+    if (!CatchUp(sink.count, sink)) return RANKFEED_REASON_UNKNOWN;
     const auto size = static_cast<uint32_t>(codes.size());
     const general::CodeChars chars{codes, model_.config->code_count};
     const bool few = size <= LedgerScratch::kFewCodes;
     const general::Lattice& lattice = few ? scratch_.few : scratch_.lattice;
     general::FindBestPath<Arithmetic>(model_, chars, score_, lattice);
-    if (!Push(lattice, known, size, sink)) return RANKFEED_REASON_UNKNOWN;
-    Know(lattice.best[size], sink);
+    if (!Push(lattice, size, sink)) return RANKFEED_REASON_UNKNOWN;
+    score_ = lattice.best[size];
+    known_to_ = sink.count;
+    if constexpr (kGoesOn) bound_ = rule_.Accumulated(score_);
     return RANKFEED_REASON_NONE;
   }
 
+ private:
   // HuggingFace searches each of the words that it splits on its own, from score 0. Looked for only
   // here, so that writing ids needs no look at where words begin: U+2581 stands nowhere else, so
   // nor do pieces that begin with it. Those that began before known_to_ are in its score.
-  // token: that codes begin with.
-  void FindWord(std::span<const uint16_t> codes, uint32_t token, const TokenSink& sink) {
-    uint32_t begin = token;
+  void FindWord(std::span<const uint16_t> codes, const TokenSink& sink) {
+    uint32_t begin = sink.count;
     if (codes[0] != model_.segment.config->space_code) {
       do {
         if (begin == known_to_) return;
@@ -184,23 +135,6 @@ class ScoreLedger {
     if (end < begin + 3 || end > model_.strings.size()) return false;
     const char* const piece = model_.strings.data() + begin;
     return piece[0] == '\xe2' && piece[1] == '\x96' && piece[2] == '\x81';
-  }
-
-  bool HasRoomToNote() const {
-    return fused_count_ <= LedgerScratch::kMaxFused - FusedCounts::kMaxTokens;
-  }
-  void Note(FusedNote note, const int32_t* ids, uint32_t count, uint32_t token) {
-    const FusedCounts counts = note.counts();
-    uint32_t at = note.unknown_at();
-    if (counts.single()) {
-      scratch_.fused[fused_count_++] = {token + at, counts.bits()};
-      return;
-    }
-    const auto unknown = static_cast<int32_t>(model_.config->unk_id);
-    for (uint32_t i = 0, chars; (chars = counts.chars(i)) != 0; ++i, ++at) {
-      while (at < count && ids[at] != unknown) ++at;
-      scratch_.fused[fused_count_++] = {token + at, chars};
-    }
   }
 
   // Adds the scores of the tokens from known_to_ up to `end`. False if it is not told of how many
@@ -228,27 +162,20 @@ class ScoreLedger {
     return true;
   }
 
-  // The tokens of the path that was found, from the code `at` on. False as of PushPiece.
-  bool Push(const general::Lattice& lattice, uint32_t at, uint32_t size, TokenSink& sink) const {
-    bool after_unknown = false;
-    while (at < size) {
-      at = lattice.link[at];
-      if (!PushPiece(lattice.value[at], &after_unknown, sink)) return false;
-    }
-    return true;
-  }
-
-  // The token of a piece of a path; *after_unknown: whether the one before it was an unknown
-  // character, as consecutive ones are one token. False when it is the unknown piece itself: that
-  // fuses like an unknown, which only the general path does; or an unknown character that is to be
-  // spelled in bytes.
-  bool PushPiece(uint32_t value, bool* after_unknown, TokenSink& sink) const {
+  // The tokens of the path that was found; consecutive unknown characters are one. False at the
+  // unknown piece itself: that fuses like an unknown, which only the general path does; or at an
+  // unknown character that is to be spelled in bytes.
+  bool Push(const general::Lattice& lattice, uint32_t size, TokenSink& sink) const {
     const uint32_t unk_id = model_.config->unk_id;
-    const bool unknown = value == trie::kNoValue;
-    const uint32_t id = unknown ? unk_id : value;
-    if (unknown ? model_.has(image::kByteFallback) : id == unk_id) return false;
-    if (!(unknown && *after_unknown)) sink.Push(id, 0, 0);
-    *after_unknown = unknown;
+    bool after_unknown = false;
+    for (uint32_t at = 0; at < size;) {
+      at = lattice.link[at];
+      const uint32_t value = lattice.value[at];
+      const bool unknown = value == trie::kNoValue;
+      if (unknown ? model_.has(image::kByteFallback) : value == unk_id) return false;
+      if (!(unknown && after_unknown)) sink.Push(unknown ? unk_id : value, 0, 0);
+      after_unknown = unknown;
+    }
     return true;
   }
 

@@ -83,7 +83,7 @@ void LookUp::Resolve(const SpanDecoder& spans, uint32_t end) {
   uint32_t left = 0, insert_count = 0;
   for (uint32_t k = 0; k < count; ++k) {
     const Decoded miss = decoded[k];
-    const Found found = miss.cacheable ? spans.kept(miss.first) : Found{};
+    const Found found = miss.cacheable ? spans.found(miss.first) : Found{};
     // What its info does not settle is decoded once more, from its bytes. Of what it never settles
     // the span is searched, if it is not a short one.
     const bool settles = found.info.exact_below != 0;

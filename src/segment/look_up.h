@@ -22,7 +22,7 @@ namespace rankfeed::segment {
 // What a look-up found for a segment or a span.
 struct Found {
   const int32_t* ids;  // CacheLine::kMaxIds may be read
-  int32_t id;          // a place for a single one; of a span that was searched a FusedNote
+  int32_t id;          // a place for a single one
   image::PathInfo info;
 };
 static_assert(sizeof(Found) == 16);

@@ -30,10 +30,8 @@ static uint32_t ListUnknown(int32_t* ids, uint32_t count, uint32_t unk_id) {
 void FuseUnknown(const Lattice& lattice, int32_t end, Path* path) {
   int32_t* const ids = lattice.ids + path->first_id;
   const int32_t size = end - path->first_id;
-  const auto unk_id = static_cast<int32_t>(lattice.unk_id);
-  int32_t *out = ids, *first = nullptr;
-  uint32_t unknown_tokens = 0, run = 0;
-  uint32_t chars[FusedCounts::kMaxTokens] = {};
+  int32_t* out = ids;
+  int32_t run = 0;  // unknown characters in a row
   for (int32_t i = 0; i < size; ++i) {
     if (ids[i] != int32_t{image::kEdgeUnknown}) {
       if (ids[i] == int32_t{image::kEdgeLiteral}) path->flags |= Path::kLiteral;
@@ -41,28 +39,19 @@ void FuseUnknown(const Lattice& lattice, int32_t end, Path* path) {
       run = 0;
       continue;
     }
+    path->flags |= Path::kUnknown;
     if (run++ == 0) {
-      if (unknown_tokens++ == 0) first = out;
-      *out++ = unk_id;
+      *out++ = static_cast<int32_t>(lattice.unk_id);
     } else {
-      out[-1] = -static_cast<int32_t>(run);
+      out[-1] = -run;
     }
-    if (unknown_tokens <= FusedCounts::kMaxTokens) chars[unknown_tokens - 1] = run;
   }
-  if (unknown_tokens != 0) path->flags |= Path::kUnknown;
   const auto count = static_cast<uint32_t>(out - ids);
-  const uint32_t unknown_at = first != nullptr ? static_cast<uint32_t>(first - ids) : 0;
   path->count = static_cast<uint16_t>(count);
   path->info.count = static_cast<uint8_t>(std::min<uint32_t>(count, 255));
-  path->unknown_at = static_cast<uint8_t>(std::min(unknown_at, 0xffu));
-  path->fused = 0;
   if (ids + size == out) return;  // no character is fused to another
   path->flags |= Path::kFused;
-  const uint32_t listed = ListUnknown(ids, count, lattice.unk_id);
-  path->fused = FusedCounts::Of(chars, unknown_tokens).bits();
-  if (path->fused != 0 && unknown_at <= 0xff) return;
-  path->flags |= Path::kListed;
-  path->fused = static_cast<uint16_t>(listed);
+  path->fused = static_cast<uint16_t>(ListUnknown(ids, count, lattice.unk_id));
 }
 
 void PathSearch::Solve(const Model& model, const KernelTable& many, const ExactnessRule& rule) {
