@@ -46,7 +46,6 @@ MECHANISMS = {
     "decode_cjk": ("loop of runs from U+2E80 on, with direct codes and their cuts", 80, None),
     "decode_run": ("loop of other three-byte runs", 60, None),
     "pruning": ("pruning of pieces (`builder/pruning`)", 190, None),
-    "append_once": ("words of expansions searched once (`AppendOnce`)", 30, None),
     "cache": ("cache of segments", 180, None),
     "cache_shorts": ("two short segments to a line of it; all are long ones", 40, None),
     "cache_long": ("long segments in it; they are not kept", 30, None),

@@ -116,7 +116,7 @@ class Encoder {
   }
 
   // From now on no text takes the fast road.
-  void LeaveFastRoad() { encoder_->engine.emplace<std::monostate>(); }
+  void LeaveFastRoad() { encoder_->engine.reset(); }
 
   // From now on every text is encoded as if it were too long for the arrays of the general path, in
   // blocks of so many characters. False where the model has none but arrays.

@@ -36,18 +36,5 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
       !of.has(image::kTrimOffsets) && (of.segment.config->rules & image::kNoOffsets) == 0;
   const rankfeed::segment::KernelTable& kernels = *rankfeed::segment::KernelsOf(isa);
   const ByteSet& stop_bytes = general.added.stop_bytes();
-  switch (segment::ScoreSumsOf(of)) {
-    case segment::ScoreSums::kFloat64Words:
-      engine.emplace<1>(of, kernels, stop_bytes, *normalized_tokens, *cuts, segment);
-      break;
-    case segment::ScoreSums::kFloat64:
-      engine.emplace<2>(of, kernels, stop_bytes, *normalized_tokens, *cuts, segment);
-      break;
-    case segment::ScoreSums::kFloat32Rebased:
-      engine.emplace<3>(of, kernels, stop_bytes, *normalized_tokens, *cuts, segment);
-      break;
-    case segment::ScoreSums::kFloat32:
-      engine.emplace<4>(of, kernels, stop_bytes, *normalized_tokens, *cuts, segment);
-      break;
-  }
+  engine.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, segment);
 }

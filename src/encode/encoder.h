@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <variant>
 
 #include "base/layout.h"
 #include "encode/stream.h"
@@ -74,11 +73,7 @@ struct rankfeed_encoder {
   // None of these where the model does not allow the fast road.
   std::optional<rankfeed::segment::NormalizedTokens> normalized_tokens;
   std::optional<rankfeed::segment::Cuts> cuts;
-  std::variant<std::monostate, rankfeed::segment::Engine<rankfeed::general::HuggingFaceArithmetic>,
-               rankfeed::segment::Engine<rankfeed::general::HuggingFaceWholeArithmetic>,
-               rankfeed::segment::Engine<rankfeed::general::SentencePieceArithmetic>,
-               rankfeed::segment::Engine<rankfeed::general::SentencePiece021Arithmetic>>
-      engine;
+  std::optional<rankfeed::segment::Engine> engine;
   char* scratch_end = nullptr;
   bool fast_offsets = false;        // the engine knows them
   rankfeed::encode::Around around;  // with special tokens; without, ids vanish

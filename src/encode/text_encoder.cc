@@ -241,7 +241,7 @@ size_t TextEncoder::Admit(std::span<const rankfeed_text> texts, uint64_t token_c
 
 // Why texts of this call do not even begin on the fast road.
 rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
-  if (encoder_.engine.index() == 0) return RANKFEED_REASON_PIPELINE;
+  if (!encoder_.engine.has_value()) return RANKFEED_REASON_PIPELINE;
   const bool offsets = sink.begin != nullptr || sink.end != nullptr;
   const bool unknown_offsets = offsets && !encoder_.fast_offsets;
   return unknown_offsets || frame_.reversed ? RANKFEED_REASON_OPTIONS : RANKFEED_REASON_NONE;
@@ -249,32 +249,19 @@ rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
 
 // Texts that begin on the fast road. *done: those encoded to their end; the sink ends with them.
 rankfeed_status TextEncoder::Route(segment::Texts& texts, TokenSink& sink, size_t* done) const {
-  auto& engine = encoder_.engine;
-  using general::SentencePiece021Arithmetic, general::SentencePieceArithmetic;
-  if (auto* const newest = std::get_if<segment::Engine<SentencePieceArithmetic>>(&engine)) {
-    return RunEngine(*newest, texts, sink, done);
-  }
-  if (auto* const older = std::get_if<segment::Engine<SentencePiece021Arithmetic>>(&engine)) {
-    return RunEngine(*older, texts, sink, done);
-  }
+  if (!model_.huggingface()) return RunEngine(texts, sink, done);
   constexpr uint32_t kSkips = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL;
   const bool skips = (flags_ & kSkips) != 0;
   const bool refuses = (flags_ & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skips;
   const general::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
   if (!model_.added_raw.empty()) texts.added = &added;
   texts.refuse_special = refuses || (flags_ & RANKFEED_ESCAPE_SPECIAL) != 0;
-  using general::HuggingFaceArithmetic, general::HuggingFaceWholeArithmetic;
-  if (auto* const whole = std::get_if<segment::Engine<HuggingFaceWholeArithmetic>>(&engine)) {
-    return RunEngine(*whole, texts, sink, done);
-  }
-  return RunEngine(*std::get_if<segment::Engine<HuggingFaceArithmetic>>(&engine), texts, sink,
-                   done);
+  return RunEngine(texts, sink, done);
 }
 
-template <class Arithmetic>
-rankfeed_status TextEncoder::RunEngine(segment::Engine<Arithmetic>& engine,
-                                       const segment::Texts& texts, TokenSink& sink,
+rankfeed_status TextEncoder::RunEngine(const segment::Texts& texts, TokenSink& sink,
                                        size_t* done) const {
+  segment::Engine& engine = *encoder_.engine;
   engine.Start(texts, &sink);
   rankfeed_road_counts left = {};  // texts and bytes that left the road
   size_t last_left = texts.texts.size();

@@ -62,9 +62,7 @@ class TextEncoder {
   rankfeed_status EncodeOneByOne(std::span<const rankfeed_text> texts, TokenSink& sink,
                                  uint32_t* ends, size_t* done) const;
   rankfeed_status Route(segment::Texts& texts, TokenSink& sink, size_t* done) const;
-  template <class Arithmetic>
-  rankfeed_status RunEngine(segment::Engine<Arithmetic>& engine, const segment::Texts& texts,
-                            TokenSink& sink, size_t* done) const;
+  rankfeed_status RunEngine(const segment::Texts& texts, TokenSink& sink, size_t* done) const;
   rankfeed_status General(std::string_view text, TokenSink& sink) const;
   rankfeed_status GeneralStretch(const segment::Texts& texts, size_t number, segment::Stop* stop,
                                  TokenSink& sink) const;

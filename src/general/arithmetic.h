@@ -13,18 +13,11 @@ struct HuggingFaceArithmetic {
   static constexpr bool kFloat32 = false, kRebases = false;
   // Whether a candidate that wins is kept as it was compared.
   static constexpr bool kKeepsCandidates = true;
-  // Whether the score of a stretch goes on to its end. Here every word begins at 0.
-  static constexpr bool kGoesOn = false;
   // The candidate that is compared: a piece, or an unknown character, behind the path to its begin.
   static double Piece(double score, double best) { return score + best; }
   static double Unknown(double score, double best) { return score + best; }
   // What is kept of a candidate that wins.
   static double Store(double sum) { return sum; }
-};
-
-// The same where no pre-tokenizer splits words.
-struct HuggingFaceWholeArithmetic : HuggingFaceArithmetic {
-  static constexpr bool kGoesOn = true;
 };
 
 // Sums of floats are computed in double and rounded once more: the same float, as double has more
@@ -35,7 +28,7 @@ inline double AddFloats(double a, double b) {
 
 // unigram_model.cc EncodeOptimized from 0.2.2 on: candidates are floats, and scores are rebased.
 struct SentencePieceArithmetic {
-  static constexpr bool kFloat32 = true, kRebases = true, kGoesOn = true;
+  static constexpr bool kFloat32 = true, kRebases = true;
   static constexpr bool kKeepsCandidates = true;
   static double Piece(double score, double best) { return AddFloats(score, best); }
   static double Unknown(double score, double best) { return AddFloats(score, best); }
@@ -46,7 +39,7 @@ struct SentencePieceArithmetic {
 // user-defined piece there is one; what is stored is a float, and `const float target_score =
 // unk_score + best_path_score_till_here`.
 struct SentencePiece021Arithmetic {
-  static constexpr bool kFloat32 = true, kRebases = false, kGoesOn = true;
+  static constexpr bool kFloat32 = true, kRebases = false;
   static constexpr bool kKeepsCandidates = false;
   static double Piece(double score, double best) { return score + best; }
   static double Unknown(double score, double best) { return AddFloats(score, best); }

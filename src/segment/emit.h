@@ -7,7 +7,8 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
-#include <type_traits>
+#include <utility>
+#include <variant>
 
 #include "base/token_sink.h"
 #include "segment/decode.h"
@@ -29,7 +30,6 @@ struct EmitScratch {
   }
 };
 
-template <class Arithmetic>
 class Emitter {
  public:
   Emitter(const Model& model, const KernelTable& kernels, const ExactnessRule& rule,
@@ -43,10 +43,11 @@ class Emitter {
         leaves_(Path::Leaves(model.has(image::kByteFallback))),
         signs_(model),
         ledger_(model, rule, scratch.ledger),
-        offsets_(model) {
+        places_(model.huggingface() ? Places(std::in_place_type<Offsets>, model)
+                                    : Places(std::in_place_type<SpOffsets>, model)) {
     std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
     const uint32_t space = model.PieceOfCode(model.segment.config->space_code);
-    if (!Arithmetic::kGoesOn && space != trie::kNoValue && space != model.config->unk_id) {
+    if (!rule.goes_on() && space != trie::kNoValue && space != model.config->unk_id) {
       space_id_ = space;
     }
   }
@@ -61,10 +62,10 @@ class Emitter {
   void BeginStretch(std::string_view stretch, uint32_t offset, double score) {
     stretch_ = stretch;
     if (wants_offsets_) {
-      if constexpr (kFloat32) {
-        offsets_.Begin(stretch, offset, sink_->count);
+      if (auto* const sp = std::get_if<SpOffsets>(&places_)) {
+        sp->Begin(stretch, offset, sink_->count);
       } else {
-        offsets_.Begin(stretch, offset);
+        std::get<Offsets>(places_).Begin(stretch, offset);
       }
     }
     Begin(score);
@@ -75,11 +76,11 @@ class Emitter {
   // A part of the stretch comes that is not written here. *score: of what comes before it, where
   // that goes on. False if it cannot be told.
   bool EndPart(double* score) {
-    return !Arithmetic::kGoesOn || ledger_.End(*sink_, score) == RANKFEED_REASON_NONE;
+    return !ledger_.goes_on() || ledger_.End(*sink_, score) == RANKFEED_REASON_NONE;
   }
   // It was written.
   void Resume(std::string_view part, double score) {
-    Begin(Arithmetic::kGoesOn ? score : 0);
+    Begin(ledger_.goes_on() ? score : 0);
     closed_ = part.data() + part.size() == stretch_.data() + stretch_.size();
   }
 
@@ -120,15 +121,14 @@ class Emitter {
     }
     if (score != nullptr && reason == RANKFEED_REASON_NONE) [[unlikely]]
       reason = ledger_.End(*sink_, score);
-    if constexpr (kFloat32) {
-      if (wants_offsets_) [[unlikely]]
-        offsets_.End(*sink_);
-    }
+    auto* const sp = wants_offsets_ ? std::get_if<SpOffsets>(&places_) : nullptr;
+    if (sp != nullptr) [[unlikely]]
+      sp->End(*sink_);
     return reason;
   }
 
  private:
-  static constexpr bool kFloat32 = Arithmetic::kFloat32;
+  using Places = std::variant<Offsets, SpOffsets>;
 
   void Begin(double score) {
     goes_on_ = false;
@@ -142,7 +142,9 @@ class Emitter {
     const uint32_t token = sink_->count;
     const rankfeed_reason reason = EmitWordOfSpace();
     if (reason != RANKFEED_REASON_NONE || !wants_offsets_) return reason;
-    return offsets_.PlaceTrailing(token, *sink_) ? reason : RANKFEED_REASON_OPTIONS;
+    const bool placed = std::visit(
+        [&](const auto& places) { return places.PlaceTrailing(token, *sink_); }, places_);
+    return placed ? reason : RANKFEED_REASON_OPTIONS;
   }
 
   [[gnu::always_inline]] rankfeed_reason EmitFound(const Segments& segments, uint32_t begin,
@@ -217,12 +219,12 @@ class Emitter {
     return Place(segments, i, token, sink_->count);
   }
   bool Place(const Segments& segments, uint32_t i, uint32_t token, uint32_t last) {
-    if constexpr (kFloat32) {
-      return offsets_.Place(segments.begin(i), segments.ends[i], token, last, *sink_);
-    } else {
-      return offsets_.Place(segments.begin(i), segments.ends[i], segments.word_start(i), token,
-                            last, *sink_);
+    const uint32_t begin = segments.begin(i), end = segments.ends[i];
+    if (auto* const sp = std::get_if<SpOffsets>(&places_)) {
+      return sp->Place(begin, end, token, last, *sink_);
     }
+    return std::get<Offsets>(places_).Place(begin, end, segments.word_start(i), token, last,
+                                            *sink_);
   }
   // Segments [begin, end), from that token on, as EmitHolding wrote them.
   bool PlaceHolding(const Segments& segments, uint32_t begin, uint32_t end, uint32_t token) {
@@ -242,9 +244,7 @@ class Emitter {
         begin + static_cast<uint32_t>(std::min<uint64_t>(end - begin, room / CacheLine::kMaxIds));
     if (stop == begin) return begin;  // where ids are only counted, there is no place to write to
     int32_t* out = sink_->ids + sink_->count;
-    const uint32_t done = Arithmetic::kGoesOn
-                              ? kernels_.emit_sums(found, begin, stop, &out, ledger_.bound())
-                              : kernels_.emit(found, begin, stop, &out);
+    const uint32_t done = kernels_.emit(found, begin, stop, &out, ledger_.bound());
     sink_->count = static_cast<uint32_t>(out - sink_->ids);
     return done;
   }
@@ -311,8 +311,8 @@ class Emitter {
   static constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t space_id_ = kNone;   // of a word of one U+2581, if that is known
   ByteSet separators_ = {};
-  ScoreLedger<Arithmetic> ledger_;
-  std::conditional_t<kFloat32, SpOffsets, Offsets> offsets_;
+  ScoreLedger ledger_;
+  Places places_;
   bool wants_offsets_ = false;
   bool goes_on_ = false;        // the last segment was written in part
   uint32_t segment_token_ = 0;  // its first one

@@ -19,10 +19,8 @@ constexpr uint32_t kGoal = PathSearch::kCapacity * 7 / 8;
 
 }  // namespace
 
-template <class Arithmetic>
-Engine<Arithmetic>::Engine(const Model& model, const KernelTable& kernels,
-                           const ByteSet& stop_bytes, const NormalizedTokens& normalized_tokens,
-                           const Cuts& cuts, Scratch& scratch)
+Engine::Engine(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes,
+               const NormalizedTokens& normalized_tokens, const Cuts& cuts, Scratch& scratch)
     : model_(model),
       rule_(model, model.segment.config->cost_unit),
       classes_(SegmentScanner::ClassesOf(*model.segment.config, stop_bytes,
@@ -32,8 +30,7 @@ Engine<Arithmetic>::Engine(const Model& model, const KernelTable& kernels,
       spans_(model, kernels, normalized_tokens, scratch.spans),
       emitter_(model, kernels, rule_, spans_, look_up_, scratch.emit) {}
 
-template <class Arithmetic>
-void Engine<Arithmetic>::Start(const Texts& texts, TokenSink* sink) {
+void Engine::Start(const Texts& texts, TokenSink* sink) {
   texts_ = &texts;
   sink_ = sink;
   // Offsets of a part would be told from its begin.
@@ -46,8 +43,7 @@ void Engine<Arithmetic>::Start(const Texts& texts, TokenSink* sink) {
   text_begin_ = stretch_begin_ = sink->count;
 }
 
-template <class Arithmetic>
-bool Engine<Arithmetic>::Run(Stop* stop) {
+bool Engine::Run(Stop* stop) {
   for (;;) {
     if (queue_.waiting() < batch_size_ && queue_.has_room()) queue_.Fill(batch_size_);
     if (queue_.empty()) return false;
@@ -86,10 +82,8 @@ bool Engine<Arithmetic>::Run(Stop* stop) {
 
 // The segments of a run, [begin, end) as far as the batch goes, and what belongs to the stretch if
 // that begins or ends with them. Why the stretch leaves, if it does.
-template <class Arithmetic>
-inline rankfeed_reason Engine<Arithmetic>::EmitRun(const Segments& segments, uint32_t begin,
-                                                   uint32_t end, uint32_t decoded_end,
-                                                   SegmentRun* run) {
+inline rankfeed_reason Engine::EmitRun(const Segments& segments, uint32_t begin, uint32_t end,
+                                       uint32_t decoded_end, SegmentRun* run) {
   if ((run->marks & SegmentRun::kBeginsStretch) != 0) {
     stretch_begin_ = sink_->count;
     const uint32_t offset = OffsetOf(run->stretch);
@@ -110,8 +104,7 @@ inline rankfeed_reason Engine<Arithmetic>::EmitRun(const Segments& segments, uin
 
 // Segments [0, count) in order, and the part of the one after them that was decoded. With each
 // stretch's and each text's last segment, what comes after it. Whether the engine stops there.
-template <class Arithmetic>
-bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Stop* stop) {
+bool Engine::EmitBatch(const Segments& segments, uint32_t count, Stop* stop) {
   emitter_.BeginBatch();
   for (; !queue_.empty(); queue_.PopRun()) {
     SegmentRun& run = queue_.front();
@@ -140,8 +133,7 @@ bool Engine<Arithmetic>::EmitBatch(const Segments& segments, uint32_t count, Sto
 }
 
 // The first run is a part that goes; or its stretch does: its tokens, and what of it still waits.
-template <class Arithmetic>
-void Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
+void Engine::Leave(rankfeed_reason reason, Stop* stop) {
   spans_.ForgetCursor();
   batch_size_ = kBatchBehind;
   const SegmentRun& run = queue_.front();
@@ -158,19 +150,16 @@ void Engine<Arithmetic>::Leave(rankfeed_reason reason, Stop* stop) {
 }
 
 // In its text, the one that is being encoded.
-template <class Arithmetic>
-uint32_t Engine<Arithmetic>::OffsetOf(std::string_view stretch) const {
+uint32_t Engine::OffsetOf(std::string_view stretch) const {
   return static_cast<uint32_t>(stretch.data() - texts_->texts[done_].data);
 }
 
-template <class Arithmetic>
-void Engine<Arithmetic>::BeginText() {
+void Engine::BeginText() {
   text_begin_ = sink_->count;
   for (const uint32_t id : texts_->before) sink_->Push(id, 0, 0);
 }
 
-template <class Arithmetic>
-void Engine<Arithmetic>::EndText() {
+void Engine::EndText() {
   for (const uint32_t id : texts_->after) sink_->Push(id, 0, 0);
   if (texts_->ends != nullptr) texts_->ends[done_] = sink_->count;
   ++done_;
@@ -179,8 +168,7 @@ void Engine<Arithmetic>::EndText() {
 
 // Whether a special token is among the pieces of the stretch. Without any on the best path, the
 // best path without them is the same.
-template <class Arithmetic>
-bool Engine<Arithmetic>::HoldsSpecial() const {
+bool Engine::HoldsSpecial() const {
   for (uint32_t i = stretch_begin_; i < sink_->count; ++i) {
     if (i >= sink_->capacity) return true;  // there are no ids to look at
     const auto id = static_cast<uint32_t>(sink_->ids[i]);
@@ -188,10 +176,5 @@ bool Engine<Arithmetic>::HoldsSpecial() const {
   }
   return false;
 }
-
-template class Engine<general::HuggingFaceArithmetic>;
-template class Engine<general::HuggingFaceWholeArithmetic>;
-template class Engine<general::SentencePieceArithmetic>;
-template class Engine<general::SentencePiece021Arithmetic>;
 
 }  // namespace rankfeed::segment

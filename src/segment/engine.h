@@ -97,9 +97,7 @@ struct Stop {
 };
 
 // Encodes texts to a sink, call by call. Where a stretch leaves the fast road, whoever runs the
-// engine encodes it behind what is in the sink, and runs the engine on. Arithmetic: of
-// general/arithmetic.h, as the model's mode has it.
-template <class Arithmetic>
+// engine encodes it behind what is in the sink, and runs the engine on.
 class Engine {
  public:
   // For the life of an encoder; what is passed must stay. stop_bytes: AddedTokenFilter's.
@@ -138,7 +136,7 @@ class Engine {
   SegmentQueue queue_;
   LookUp look_up_;
   SpanDecoder spans_;
-  Emitter<Arithmetic> emitter_;
+  Emitter emitter_;
 
   // Of a call:
   const Texts* texts_ = nullptr;
@@ -147,10 +145,5 @@ class Engine {
   size_t done_ = 0;
   uint32_t text_begin_ = 0, stretch_begin_ = 0;  // in the sink
 };
-
-extern template class Engine<general::HuggingFaceArithmetic>;
-extern template class Engine<general::HuggingFaceWholeArithmetic>;
-extern template class Engine<general::SentencePieceArithmetic>;
-extern template class Engine<general::SentencePiece021Arithmetic>;
 
 }  // namespace rankfeed::segment

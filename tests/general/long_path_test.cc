@@ -60,7 +60,7 @@ class Pair {
  public:
   Pair(const rankfeed_model* model, uint32_t block, uint32_t kept)
       : arrays_(Create(model)), lengthy_(Create(model)), way_(lengthy_.get(), block, kept) {
-    arrays_.get()->engine.emplace<std::monostate>();
+    arrays_.get()->engine.reset();
   }
   bool ok() const { return way_.ok(); }
 

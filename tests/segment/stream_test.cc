@@ -108,7 +108,7 @@ TEST(Stream, CarriesScoresOfLongTexts) {
     auto whole = Encoder::Create(image.model(), 8 << 20);
     auto plain = Encoder::Create(image.model(), 8 << 20);
     ASSERT_TRUE(whole && plain);
-    plain->get()->engine.emplace<std::monostate>();
+    plain->get()->engine.reset();
     Encoder encoder = Make(image.model(), false, 4096);
     std::mt19937_64 random(6);
     for (const size_t bytes : {100'000, 400'000, 3'000'000}) {

@@ -377,7 +377,7 @@ inline std::vector<int32_t> Encode(Encoder& encoder, std::string_view text, uint
 inline Encoder Make(const rankfeed_model* model, bool plain, uint32_t cache_bytes) {
   auto encoder = Encoder::Create(model, 1 << 16, plain, cache_bytes);
   EXPECT_TRUE(encoder) << encoder.error().message;
-  if (plain) encoder->get()->engine.emplace<std::monostate>();
+  if (plain) encoder->get()->engine.reset();
   return std::move(*encoder);
 }
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <variant>
 #include <vector>
 
 #include "base/layout.h"
@@ -31,7 +30,7 @@ class Lengthy {
     Carve(layout, model, block, kept, places, &lengthy);
     encoder->general.lengthy = lengthy;
     encoder->general.text_capacity = 0;
-    encoder->engine.emplace<std::monostate>();
+    encoder->engine.reset();
     ok_ = true;
   }
   bool ok() const { return ok_; }

@@ -29,7 +29,7 @@ namespace {
     .decode_run = TARGET::DecodeRun, .decode_cjk = TARGET::DecodeCjk,                         \
     .look_up_spans = TARGET::LookUpSpans, .walk = TARGET::Walk, .relax_independent = nullptr, \
     .relax = TARGET::Relax, .trace = TARGET::Trace, .emit = TARGET::Emit,                     \
-    .emit_sums = TARGET::EmitSums, .few = FEW,                                                \
+    .few = FEW,                                                                               \
   }
 
 #if HWY_TARGETS & HWY_SCALAR
@@ -66,7 +66,6 @@ constexpr KernelTable kAvx512GatherTable = {
     .relax = N_AVX2::Relax,
     .trace = avx512::Trace,
     .emit = N_AVX2::Emit,
-    .emit_sums = N_AVX2::EmitSums,
     .few = &kAvx512Table,
 };
 #endif

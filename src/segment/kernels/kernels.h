@@ -93,11 +93,9 @@ struct KernelTable {
   // Emitting.
 
   // Writes the ids of found[begin, end), as long as they hold at the score accumulated so far;
-  // returns where it stopped. CacheLine::kMaxIds may be written at any *out, which is moved on.
-  uint32_t (*emit)(const Found* found, uint32_t begin, uint32_t end, int32_t** out);
-  // The same where *sum counts: at least -score so far, moved on.
-  uint32_t (*emit_sums)(const Found* found, uint32_t begin, uint32_t end, int32_t** out,
-                        uint64_t* sum);
+  // returns where it stopped. CacheLine::kMaxIds may be written at any *out, which is moved on, as
+  // is *sum: at least -score so far.
+  uint32_t (*emit)(const Found* found, uint32_t begin, uint32_t end, int32_t** out, uint64_t* sum);
 
   // Of the same set or a lesser one: those that are as fast or faster for few segments.
   const KernelTable* few;

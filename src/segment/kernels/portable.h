@@ -23,8 +23,7 @@ uint32_t LookUpSpans(const SpanTable&, const RunDecode&, Found*, uint16_t*);
 Visits Walk(const Lattice&, const Span*, uint32_t);
 void Relax(const Lattice&, uint32_t, uint32_t);
 void Trace(const Lattice&, const ExactnessRule&, const Span*, uint32_t, Path*);
-uint32_t Emit(const Found*, uint32_t, uint32_t, int32_t**);
-uint32_t EmitSums(const Found*, uint32_t, uint32_t, int32_t**, uint64_t*);
+uint32_t Emit(const Found*, uint32_t, uint32_t, int32_t**, uint64_t*);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace rankfeed::segment

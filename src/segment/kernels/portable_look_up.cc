@@ -188,9 +188,7 @@ uint32_t FindRepeats(const LookUpBatch& batch, uint32_t none, uint32_t count, ui
   return left;
 }
 
-template <bool sums>
-HWY_INLINE uint32_t EmitRun(const Found* found, uint32_t begin, uint32_t end, int32_t** out,
-                            uint64_t* sum) {
+uint32_t Emit(const Found* found, uint32_t begin, uint32_t end, int32_t** out, uint64_t* sum) {
   int32_t* to = *out;
   uint64_t total = *sum;
   uint32_t i = begin;
@@ -198,20 +196,13 @@ HWY_INLINE uint32_t EmitRun(const Found* found, uint32_t begin, uint32_t end, in
     const image::PathInfo info = found[i].info;
     const uint64_t after = total + info.score_bound;
     if (after >> info.exact_below != 0) break;
-    if (sums) total = after;
+    total = after;
     std::memcpy(to, found[i].ids, CacheLine::kMaxIds * sizeof(int32_t));
     to += info.count;
   }
   *out = to;
   *sum = total;
   return i;
-}
-uint32_t Emit(const Found* found, uint32_t begin, uint32_t end, int32_t** out) {
-  uint64_t none = 0;
-  return EmitRun<false>(found, begin, end, out, &none);
-}
-uint32_t EmitSums(const Found* found, uint32_t begin, uint32_t end, int32_t** out, uint64_t* sum) {
-  return EmitRun<true>(found, begin, end, out, sum);
 }
 
 }  // namespace HWY_NAMESPACE
