@@ -61,7 +61,7 @@ class SpanDecoder {
  public:
   // A segment of a key has no more, the U+2581 included.
   static constexpr uint32_t kMaxSegmentCodes = image::kMaxExpansionCodes * sizeof(SegmentKey);
-  static constexpr uint32_t kNormalizedBytes = 16 * 1024;
+  static constexpr uint32_t kNormalizedBytes = 4 * 1024;
   static constexpr uint32_t kMaxNormalizable = kNormalizedBytes / 16;  // bytes of a segment
 
   struct Scratch {
