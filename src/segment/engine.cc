@@ -8,12 +8,9 @@
 namespace rankfeed::segment {
 namespace {
 
+// Batches begin with kLeastBatch again after a stretch or a part that took the general path: what
+// was looked up of the segments after it is looked up again, and more such parts may follow.
 constexpr uint32_t kLeastBatch = 32, kFirstBatch = 512;
-// Behind a stretch that left: what was done of the batch behind it is done again, and more such
-// stretches may follow.
-constexpr uint32_t kBatchBehind = 4;
-// Behind a part that left, with none shortly before it.
-constexpr uint32_t kBatchBehindPart = 64;
 // As much of the search's room as batches aim at.
 constexpr uint32_t kGoal = PathSearch::kCapacity * 7 / 8;
 
@@ -135,12 +132,11 @@ bool Engine::EmitBatch(const Segments& segments, uint32_t count, Stop* stop) {
 // The first run is a part that goes; or its stretch does: its tokens, and what of it still waits.
 void Engine::Leave(rankfeed_reason reason, Stop* stop) {
   spans_.ForgetCursor();
-  batch_size_ = kBatchBehind;
+  batch_size_ = kLeastBatch;
   const SegmentRun& run = queue_.front();
   *stop = {.reason = reason, .stretch = run.stretch};
   if ((run.marks & SegmentRun::kPart) != 0 && emitter_.EndPart(&stop->score.before)) {
     stop->part = true;
-    if (queue_.parts_are_rare()) batch_size_ = kBatchBehindPart;
     queue_.PopPart();
     return;
   }

@@ -331,15 +331,8 @@ bool SegmentQueue::FindPart(const SegmentRun& run, uint32_t i, Bytes* part) {
   const uint32_t cut = cuts_.FindLast(stretch, done < 2 ? 0 : done - 2, all.begin(i));
   if (cut == Cuts::kNone && (run.marks & SegmentRun::kBeginsStretch) == 0) return false;
   part->begin = cut == Cuts::kNone ? 0 : cuts_.Behind(cut);
-  const char* const at = stretch.data() + part->begin;
-  // Of another text's end nothing is said.
-  const auto begin = reinterpret_cast<uintptr_t>(at),
-             last = reinterpret_cast<uintptr_t>(last_part_end_);
-  const bool soon = begin >= last && begin - last < 4 * least_part_;
-  least_part_ = soon ? std::min(2 * least_part_, kMostPart) : kLeastPart;
-  const uint32_t least = std::max(all.ends[i], part->begin + least_part_);
+  const uint32_t least = std::max(all.ends[i], part->begin + kLeastPart);
   part->end = std::min(size, least < size ? cuts_.FindFirst(stretch, least, size) : size);
-  last_part_end_ = stretch.data() + part->end;
   return true;
 }
 

@@ -82,8 +82,6 @@ class SegmentQueue {
     texts_ = texts;
     added_ = added;
     parts_ = parts && cuts_.any();
-    least_part_ = kLeastPart;
-    last_part_end_ = nullptr;
     head_ = tail_ = first_run_ = run_count_ = 0;
     next_ = 0;
     split_.reset();
@@ -123,9 +121,7 @@ class SegmentQueue {
   uint32_t Leave(uint32_t run, uint32_t i, rankfeed_reason reason, bool whole);
 
   void PopRun() { ++first_run_; }
-  // The first run, a part, is done, and the segments that it takes the place of. Whether none came
-  // shortly before it.
-  bool parts_are_rare() const { return least_part_ == kLeastPart; }
+  // The first run, a part, is done, and the segments that it takes the place of.
   void PopPart() { head_ = scratch_.runs[++first_run_].begin; }
   void PopSegments(uint32_t count) { head_ += count; }
   // The stretch of the first run leaves: its segments go, and a run stays that ends the text if it
@@ -160,8 +156,8 @@ class SegmentQueue {
     bool prefixed = true;
       rankfeed_reason reason = RANKFEED_REASON_NONE;
   };
-  // What of a stretch leaves at least. More, the more of it does: every part has its own cost.
-  static constexpr uint32_t kLeastPart = 16, kMostPart = 4096;
+  // Bytes of a stretch that leave together at least.
+  static constexpr uint32_t kLeastPart = 16;
 
   void Compact();
   void BeginText();
@@ -212,8 +208,6 @@ class SegmentQueue {
   bool loses_stop_byte_ = false;  // with what was stripped of the text
   bool leaving_ = false;          // a run that waits may have a reason
   bool parts_ = false;
-  uint32_t least_part_ = kLeastPart;
-  const char* last_part_end_ = nullptr;
   uint8_t begin_marks_ = 0;  // of its next run
   rankfeed_reason reason_ = RANKFEED_REASON_NONE;
 };
