@@ -107,9 +107,10 @@ class SpanDecoder {
   bool IsShort(uint32_t span) const { return span < kFirstOfRuns; }
   // The same by address, of spans that are not short ones; they lie in a row.
   const Found* run_found(uint32_t span) const { return scratch_.found + (span - kFirstOfRuns); }
-  // Of one whose found() has no count.
-  const Path& path(uint32_t span) const {
-    return search_.path(span < kFirstOfRuns ? span : scratch_.searched[span - kFirstOfRuns]);
+  // Of one whose found() has no count. Null: it was not searched.
+  const Path* path(uint32_t span) const {
+    const uint32_t number = span < kFirstOfRuns ? span : scratch_.searched[span - kFirstOfRuns];
+    return number != kNotSearched ? &search_.path(number) : nullptr;
   }
   const int32_t* ids() const { return search_.ids(); }
   // Codes of a raw segment that was decoded to one span and is kept by its key; returns the count,
@@ -127,6 +128,8 @@ class SpanDecoder {
  private:
   // Short segments' spans have their number in the search; those of runs count from here.
   static constexpr uint32_t kFirstOfRuns = PathSearch::kMaxSpans;
+  static constexpr uint16_t kNotSearched = 0xffff;
+  static_assert(kNotSearched >= PathSearch::kMaxSpans);
   // Half the room that one character may take, with the closing zeros of the spans it ends.
   static constexpr uint32_t kCharRoom = 32;
   // With a bound and exact_below 0 no loop that goes by infos writes the ids.

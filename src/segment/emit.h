@@ -275,9 +275,11 @@ class Emitter {
     return RANKFEED_REASON_NONE;
   }
 
-  // A span whose path is not kept: it has too many ids, or unknown tokens.
+  // A span whose path is not kept, as it has too many ids or unknown tokens, or was not searched.
   rankfeed_reason EmitPath(uint32_t span) {
-    const Path& path = spans_.path(span);
+    const Path* const searched = spans_.path(span);
+    if (searched == nullptr) return ledger_.Search(spans_.codes(span), *sink_);
+    const Path& path = *searched;
     if ((path.flags & leaves_) != 0) return RANKFEED_REASON_UNKNOWN;
     const int32_t* const ids = spans_.ids() + path.first_id;
     if (!ledger_.Holds(path.info) || !ledger_.NoteFused(path, ids, *sink_)) {

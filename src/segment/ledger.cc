@@ -15,6 +15,24 @@ rankfeed_reason ScoreLedger::End(const TokenSink& sink, double* score) {
   return RANKFEED_REASON_NONE;
 }
 
+// `count` of ListedUnknown.
+bool ScoreLedger::Note(const int32_t* list, uint32_t count, const TokenSink& sink) {
+  if (count > LedgerScratch::kMaxFused) return false;
+  if (fused_count_ + count > LedgerScratch::kMaxFused) {
+    if (!goes_on()) {
+      forgotten_to_ = sink.count;  // most are of words before
+    } else if (!CatchUp(sink)) {
+      return false;
+    }
+    fused_count_ = 0;
+  }
+  for (const int32_t* const end = list + count; list != end; ++list) {
+    const ListedUnknown unknown(*list);
+    scratch_.fused[fused_count_++] = {sink.count + unknown.at, unknown.chars};
+  }
+  return true;
+}
+
 rankfeed_reason ScoreLedger::Search(std::span<const uint16_t> codes, TokenSink& sink) {
   if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
   if (!goes_on()) FindWord(codes, sink);
@@ -64,6 +82,7 @@ bool ScoreLedger::CatchUp(const TokenSink& sink) {
 template <class Arithmetic>
 bool ScoreLedger::CatchUpAs(const TokenSink& sink) {
   const uint32_t end = sink.count;
+  if (known_to_ < forgotten_to_) return false;
   const auto unk_id = static_cast<int32_t>(model_.config->unk_id);
   const FusedUnknown *fused = scratch_.fused, *const fused_end = fused + fused_count_;
   while (fused != fused_end && fused->token < known_to_) ++fused;  // of words before

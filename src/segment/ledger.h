@@ -53,7 +53,7 @@ class ScoreLedger {
   // A stretch begins behind that many tokens of the sink. score: of what comes before it.
   void Begin(uint32_t token, double score) {
     known_to_ = token;
-    fused_count_ = 0;
+    fused_count_ = forgotten_to_ = 0;
     bound_ = score == 0 ? 0 : rule_.Accumulated(score);
     score_ = score;
   }
@@ -81,13 +81,7 @@ class ScoreLedger {
   bool NoteFused(const Path& path, const int32_t* ids, const TokenSink& sink) {
     // Nothing is searched after tokens that were not kept.
     const bool counts = (path.flags & Path::kFused) != 0 && counts_unknown_;
-    if (!counts || sink.count > sink.capacity) return true;
-    if (fused_count_ + path.fused > LedgerScratch::kMaxFused) return false;
-    for (const int32_t *list = ids + path.count, *end = list + path.fused; list != end; ++list) {
-      const ListedUnknown unknown(*list);
-      scratch_.fused[fused_count_++] = {sink.count + unknown.at, unknown.chars};
-    }
-    return true;
+    return !counts || sink.count > sink.capacity || Note(ids + path.count, path.fused, sink);
   }
 
   // The reference's own search through codes, behind the tokens in the sink: appends its tokens. A
@@ -95,6 +89,7 @@ class ScoreLedger {
   rankfeed_reason Search(std::span<const uint16_t> codes, TokenSink& sink);
 
  private:
+  bool Note(const int32_t* list, uint32_t count, const TokenSink& sink);
   template <class Arithmetic>
   rankfeed_reason SearchAs(std::span<const uint16_t> codes, TokenSink& sink);
   void FindWord(std::span<const uint16_t> codes, const TokenSink& sink);
@@ -112,7 +107,8 @@ class ScoreLedger {
   uint64_t bound_ = 0;  // of the segments so far
   double score_ = 0;    // the reference's, up to token known_to_
   uint32_t known_to_ = 0;
-  uint32_t fused_count_ = 0;  // unknown tokens from there on
+  uint32_t fused_count_ = 0;     // unknown tokens from there on
+  uint32_t forgotten_to_ = 0;    // those before that token may be missing
 };
 
 }  // namespace rankfeed::segment

@@ -194,9 +194,11 @@ uint32_t Emit(const Found* found, uint32_t begin, uint32_t end, int32_t** out, u
   uint32_t i = begin;
   for (; i < end; ++i) {
     const image::PathInfo info = found[i].info;
-    const uint64_t after = total + info.score_bound;
-    if (after >> info.exact_below != 0) break;
-    total = after;
+    total += info.score_bound;
+    if (total >> info.exact_below != 0) {
+      total -= info.score_bound;
+      break;
+    }
     std::memcpy(to, found[i].ids, CacheLine::kMaxIds * sizeof(int32_t));
     to += info.count;
   }
