@@ -238,7 +238,8 @@ typedef enum {
   RANKFEED_REASON_CHARACTER = 4,    /* a character whose meaning depends on more than its segment,
                                        as a U+2581 written in a text */
   RANKFEED_REASON_CONTEXT = 5,      /* marks or spaces that are read with what comes before them */
-  RANKFEED_REASON_LENGTH = 6,       /* over a thousand bytes that are normalized together */
+  RANKFEED_REASON_LENGTH = 6,       /* over 256 bytes that are normalized together, or about 4,000
+                                       characters that cannot be parted */
   RANKFEED_REASON_UNKNOWN = 7,      /* the unknown piece, where its score must be known exactly or
                                        bytes take its place (byte_fallback) */
   RANKFEED_REASON_CAPACITY = 8,     /* tokens that did not fit, where a score depends on them */
