@@ -41,7 +41,6 @@ MECHANISMS = {
     "prefetch_lines": ("prefetch of the cache's lines", 4, None),
     "prefetch_units": ("prefetch of units while reading", 1, None),
     "prefetch_states": ("prefetch of states while summing", 5, None),
-    "prefetch_spans": ("prefetch of the spans' entries", 1, None),
     "decode_short": ("loop for short segments", 130, None),
     "decode_cjk": ("loop of runs from U+2E80 on, with direct codes and their cuts", 80, None),
     "decode_run": ("loop of other three-byte runs", 60, None),

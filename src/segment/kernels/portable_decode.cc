@@ -129,7 +129,6 @@ uint32_t LookUpSpans(const SpanTable& table, const RunDecode& run, Found* found,
       const uint32_t key = both & ~(one << 16);
       const uint32_t bucket = twos + 2 * image::SpanHash(key, bits);
       places[k] = bucket ^ ((bucket ^ key) & one);
-      __builtin_prefetch(parts + places[k]);
       keys[k] = key | (size > 2 ? ~uint32_t{0} : 0);
     }
     for (uint32_t k = 0; k < count; ++k) {
