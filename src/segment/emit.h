@@ -287,7 +287,7 @@ class Emitter {
     if (ledger_.in_parts() || open) {
       std::span<const uint16_t> codes;
       if (open || spans_.continues()) codes = spans_.codes(decoded.first++);
-      const rankfeed_reason reason = ledger_.SearchPart(codes, !open, stretch_.size(), *sink_);
+      const rankfeed_reason reason = ledger_.SearchPart(codes, !open, *sink_);
       if (reason != RANKFEED_REASON_NONE) return reason;
       searched_end_ = decoded.first;
       if (open) return RANKFEED_REASON_NONE;

@@ -15,7 +15,6 @@
 #include "base/token_sink.h"
 #include "general/best_path.h"
 #include "general/path_blocks.h"
-#include "general/scratch.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
 #include "segment/exactness.h"
@@ -135,9 +134,7 @@ class ScoreLedger {
 
   // The same of a span that comes in parts, each without a place where it may be parted; of the
   // last one there may be no codes. Until then what is told here of the score is not.
-  // stretch_bytes: of the stretch that it is in.
-  rankfeed_reason SearchPart(std::span<const uint16_t> codes, bool last, size_t stretch_bytes,
-                             TokenSink& sink) {
+  rankfeed_reason SearchPart(std::span<const uint16_t> codes, bool last, TokenSink& sink) {
     if (!in_parts_) {
       if (const rankfeed_reason reason = CatchUpTo(codes, sink)) return reason;
       parts_.Begin(score_);
@@ -145,9 +142,7 @@ class ScoreLedger {
       after_unknown_ = false;
     }
     if (codes.size() > parts_.room()) {
-      // A longer stretch may not fit there either, and all that was done would be done again.
-      if (stretch_bytes <= general::Scratch::kArrayBytes &&
-          parts_.capacity() < scratch_.large_codes) {
+      if (parts_.capacity() < scratch_.large_codes) {
         parts_.MoveTo(scratch_.large, scratch_.large_codes);
       }
       if (codes.size() > parts_.room()) return RANKFEED_REASON_LENGTH;
