@@ -32,8 +32,8 @@ class Pair {
     plain_->LeaveFastRoad();
     placed_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 4096);
     fast_ = std::make_unique<Encoder>(model_->get(), kMaxText, false, 4096);
-    lengthy_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 0);
-    if (!lengthy_->LeaveArrays(1 + source.size() % 60)) lengthy_ = nullptr;
+    parts_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 0);
+    if (!parts_->CutEverywhere()) parts_ = nullptr;
     source_ = source;
   }
   bool usable() const { return model_ != nullptr; }
@@ -58,7 +58,7 @@ class Pair {
                 "\n" + source_);
     }
     for (const int32_t id : plain.ids) FUZZ_ASSERT(id >= 0);
-    CheckLengthy(exact.view(), flags, plain);
+    CheckParts(exact.view(), flags, plain);
     if (mode == kEscape && !reference) {
       // A model without an unknown id fails on any unknown edge that is the best to its end. The
       // engine escapes only where a special token is on the best path, so it may need none.
@@ -82,27 +82,25 @@ class Pair {
   }
 
  private:
-  // In memory that does not grow with the text; that refuses many marks in a row.
-  void CheckLengthy(std::string_view text, uint32_t flags, const Tokens& plain) {
-    if (lengthy_ == nullptr) return;
-    const Tokens lengthy = lengthy_->Encode(text, flags);
-    if (lengthy.status == RANKFEED_E_LIMIT) return;
-    if (lengthy.status == plain.status && lengthy.ids == plain.ids &&
-        lengthy.begin == plain.begin && lengthy.end == plain.end) {
+  // In as many parts as there are.
+  void CheckParts(std::string_view text, uint32_t flags, const Tokens& plain) {
+    if (parts_ == nullptr) return;
+    const Tokens parts = parts_->Encode(text, flags);
+    if (parts.status == plain.status && parts.ids == plain.ids &&
+        parts.begin == plain.begin && parts.end == plain.end) {
       return;
     }
     FUZZ_FAIL("text " + Escape(text) + " flags " + std::to_string(flags) + "\n  general path     " +
-              Show(plain) + "\n  in blocks        " + Show(lengthy) + "\n" + source_);
+              Show(plain) + "\n  in parts         " + Show(parts) + "\n" + source_);
   }
 
-  void CheckLengthyFind(std::string_view text, rankfeed_status found,
+  void CheckPartsFind(std::string_view text, rankfeed_status found,
                         const rankfeed_special_match& match) {
-    if (lengthy_ == nullptr) return;
+    if (parts_ == nullptr) return;
     rankfeed_special_match other{};
     other.struct_size = sizeof(other);
     const rankfeed_status status =
-        rankfeed_find_special(lengthy_->get(), {text.data(), text.size()}, &other);
-    if (status == RANKFEED_E_LIMIT) return;
+        rankfeed_find_special(parts_->get(), {text.data(), text.size()}, &other);
     FUZZ_ASSERT(status == found && other.id == match.id && other.byte_begin == match.byte_begin &&
                 other.byte_end == match.byte_end);
   }
@@ -123,8 +121,8 @@ class Pair {
     const rankfeed_status found =
         rankfeed_find_special(plain_->get(), {text.data(), text.size()}, &match);
     FUZZ_ASSERT(plain.status == fast.status);
-    CheckLengthy(text, RANKFEED_SPECIALS_ERROR, plain);
-    CheckLengthyFind(text, found, match);
+    CheckParts(text, RANKFEED_SPECIALS_ERROR, plain);
+    CheckPartsFind(text, found, match);
     CheckPieces(text, RANKFEED_SPECIALS_ERROR, fast);
     if (plain.status == RANKFEED_E_SPECIAL_IN_TEXT) {
       FUZZ_ASSERT(found == RANKFEED_OK);
@@ -137,7 +135,7 @@ class Pair {
 
   std::unique_ptr<reference::HfPipeline> reference_, escaped_;
   std::unique_ptr<OpenModel> model_;
-  std::unique_ptr<Encoder> plain_, fast_, placed_, lengthy_;
+  std::unique_ptr<Encoder> plain_, fast_, placed_, parts_;
   std::string source_;
 };
 

@@ -33,8 +33,8 @@ class Paths {
     plain_->LeaveFastRoad();
     offsets_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 4096);
     fast_ = std::make_unique<Encoder>(model_->get(), kMaxText, false, 4096);
-    lengthy_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 0);
-    if (!lengthy_->LeaveArrays(1 + source.size() % 60)) lengthy_ = nullptr;
+    parts_ = std::make_unique<Encoder>(model_->get(), kMaxText, true, 0);
+    if (!parts_->CutEverywhere()) parts_ = nullptr;
   }
   bool usable() const { return model_ != nullptr; }
 
@@ -48,11 +48,11 @@ class Paths {
                 "\n  general path     " + Show(plain) + "\n  fast road        " + Show(offsets) +
                 "\n  without offsets  " + Show(fast));
     }
-    if (lengthy_ != nullptr) {
-      const Tokens lengthy = lengthy_->Encode(exact.view());
-      if (lengthy != expected) {
+    if (parts_ != nullptr) {
+      const Tokens parts = parts_->Encode(exact.view());
+      if (parts != expected) {
         FUZZ_FAIL("text " + Escape(text) + "\n  " + reference + " " + Show(expected) +
-                  "\n  in blocks        " + Show(lengthy));
+                  "\n  in parts         " + Show(parts));
       }
     }
     const std::optional<Tokens> pieces = fast_->EncodeInPieces(exact.view());
@@ -65,7 +65,7 @@ class Paths {
 
  private:
   std::unique_ptr<OpenModel> model_;
-  std::unique_ptr<Encoder> plain_, offsets_, fast_, lengthy_;
+  std::unique_ptr<Encoder> plain_, offsets_, fast_, parts_;
 };
 
 class LibraryPair {

@@ -17,7 +17,7 @@
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/model.h"
-#include "support/lengthy.h"
+#include "support/cut_everywhere.h"
 #include "target.h"
 
 namespace rankfeed::fuzz {
@@ -118,11 +118,11 @@ class Encoder {
   // From now on no text takes the fast road.
   void LeaveFastRoad() { encoder_->engine.reset(); }
 
-  // From now on every text is encoded as if it were too long for the arrays of the general path, in
-  // blocks of so many characters. False where the model has none but arrays.
-  bool LeaveArrays(size_t block) {
-    lengthy_ = std::make_unique<test::Lengthy>(encoder_, static_cast<uint32_t>(block), 24);
-    return lengthy_->ok();
+  // From now on every text takes the general path, in as many parts as it can be cut into. False
+  // where texts of the model cannot be cut.
+  bool CutEverywhere() {
+    LeaveFastRoad();
+    return test::CutEverywhere(encoder_);
   }
 
   Tokens Encode(std::string_view text, uint32_t flags = 0) {
@@ -226,7 +226,6 @@ class Encoder {
   bool offsets_;
   Block scratch_;
   rankfeed_encoder* encoder_ = nullptr;
-  std::unique_ptr<test::Lengthy> lengthy_;
   std::vector<int32_t> ids_;
   std::vector<uint32_t> begin_, end_;
 };

@@ -27,18 +27,25 @@ typedef struct {
 
 typedef struct {
   uint32_t struct_size;
-  uint32_t max_text_bytes; /* longest text one call may encode: a limit, mostly not a size, see below */
+  uint32_t max_text_bytes; /* longest text one call may encode: a limit, not a size, see below */
   uint32_t with_offsets;   /* 1: calls may ask for offsets */
   uint32_t cache_bytes;    /* word cache kept in the scratch; 0 = none. Never changes an output */
+  /* Longest stretch of a text that leaves the fast road and cannot be cut, as a base64 image inside a
+   * document; 0: 256 KiB. A longer one, or one that the normalizer makes longer than twice that, is
+   * LIMIT for its text alone. Programs compiled before the field was there leave it out of
+   * struct_size, which is taken too. */
+  uint32_t max_stretch_bytes;
 } rankfeed_limits;
 
-/* Scratch an encoder needs for these limits: monotonic in each limit. Pages that are not touched cost
- * nothing: for each byte of max_text_bytes 26 (42 with offsets) times the worst growth of the
- * normalizer (13 for XLM-RoBERTa's) are reserved, ordinary text uses a small part. That ends at 64 KiB:
- * an encoder for longer texts needs at most 3 MiB more than one for those. It goes on for tokenizer.json
- * files that docs/memory.md lists, as with a Split at several characters in the pre-tokenizer, pieces
- * of more than 255 characters or more than 12 elements; those whose decoder has ByteFallback need 1
- * byte more for each of max_text_bytes.
+/* Scratch an encoder needs for these limits: monotonic in each limit. A text of any length up to
+ * max_text_bytes is encoded in it as long as the text can be cut (docs/memory.md), so what grows is the
+ * room for one stretch: 26 bytes (42 with offsets) for each normalized byte, of which there are twice
+ * the smaller of max_text_bytes and max_stretch_bytes, 64 KiB if that is less, and never more than the
+ * normalizer makes of max_text_bytes. With a max_stretch_bytes of 0 that is at most 16 MiB (30 with
+ * offsets, or with a Metaspace whose prepend_scheme is "first") beside the word cache. Pages that are
+ * not touched cost nothing, and ordinary text touches at most 2 MiB. Vocabularies whose decoder has
+ * ByteFallback need 1 byte more for each of max_text_bytes, those with a denormalizer twice the worst
+ * growth of the normalizer.
  * Errors: ARGUMENT, STRUCT_SIZE, LIMIT (the size overflows). O(1), any thread. */
 RANKFEED_API rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model,
                                                       const rankfeed_limits* limits,
@@ -52,10 +59,8 @@ RANKFEED_API rankfeed_status rankfeed_encoder_init(const rankfeed_model* model,
                                                    const rankfeed_limits* limits, void* scratch,
                                                    size_t scratch_size, rankfeed_encoder** out);
 
-/* Largest max_text_bytes an encoder of this model can have, without offsets: positions are 31 bits,
- * those of the text where scratch does not grow with it, otherwise after the normalizer has made the
- * text longer. Of few vocabularies (docs/memory.md) one with offsets may be refused at that size
- * (LIMIT). 0 for no model. O(1), any thread. */
+/* Largest max_text_bytes an encoder of this model can have: positions in the text are 31 bits; with
+ * a denormalizer, those in what it makes of the text too. 0 for no model. O(1), any thread. */
 RANKFEED_API uint32_t rankfeed_max_text_bytes(const rankfeed_model* model);
 
 /* Touches the pages of the scratch that every text needs, cache and queues, so that the first call
@@ -129,19 +134,13 @@ typedef struct {
   uint32_t count;                /* out: tokens written, or needed when E_OUTPUT_SIZE */
 } rankfeed_encoding;
 
-/* Marks in a row that are sorted where a text is too long for the arrays of the scratch and the marks
- * cannot be read from it again: see rankfeed_encode. */
-#define RANKFEED_MAX_MARKS 64
-
 /* Encodes one text. options may be null (no flags). On E_OUTPUT_SIZE the columns hold the tokens
- * that fit, nothing past capacity was written, and count holds the need; the encoder stays usable
- * after every error.
+ * that fit (of a text that RANKFEED_SP_REVERSE reverses in parts, any), nothing past capacity was
+ * written, and count holds the need; the encoder stays usable after every error.
  * Errors: ARGUMENT, STRUCT_SIZE, OUTPUT_SIZE, UNK_ID, SPECIAL_IN_TEXT; LIMIT: the text is longer than
- * max_text_bytes, has more tokens than 32 bits count, or has, in more than 64 KiB that cannot be cut
- * and leave the fast road, more than RANKFEED_MAX_MARKS combining marks in a row that a Unicode
- * normalization form would sort after an element that changes them or is a form too, or a Precompiled.
- * O(text.size * max_piece_chars) worst case; longer rows of marks are read once for each combining
- * class in them. */
+ * max_text_bytes, has more tokens than 32 bits count, or has a stretch that leaves the fast road, cannot
+ * be cut and is longer than max_stretch_bytes, or than twice that once it is normalized.
+ * O(text.size * max_piece_chars) worst case. */
 RANKFEED_API rankfeed_status rankfeed_encode(rankfeed_encoder* encoder, rankfeed_text text,
                                              const rankfeed_encode_options* options,
                                              rankfeed_encoding* io);

@@ -96,6 +96,16 @@ inline Error OverLimit(const char* before, uint64_t count, const char* between, 
   });
 }
 
+// LIMIT of a text that is not longer than max_text_bytes. `what`: that text.
+inline std::string StretchTooLong(const std::string& what, size_t text_bytes,
+                                  uint32_t max_stretch_bytes) {
+  const uint32_t limit = max_stretch_bytes != 0 ? max_stretch_bytes : 256 << 10;
+  return what + " has " + std::to_string(text_bytes) +
+         " bytes, with a stretch that cannot be cut and is longer than max_stretch_bytes, " +
+         std::to_string(limit) +
+         ", or than twice that when normalized; or more tokens than 32 bits count";
+}
+
 }  // namespace detail
 
 // Uninitialised bytes with the alignment a rankfeed_mem_req asks for; none, with data() null, where
@@ -232,23 +242,23 @@ inline void SetSpecialsInText(SpecialsInText mode, uint32_t* encode_flags) {
   *encode_flags |= static_cast<uint32_t>(mode);
 }
 
-// One thread's encoder with its scratch. Texts longer than max_text_bytes are refused.
+// One thread's encoder with its scratch. Texts longer than max_text_bytes are refused, and those
+// with a stretch that cannot be cut and is longer than max_stretch_bytes (0: 256 KiB).
 class Encoder {
  public:
   static constexpr uint32_t kDefaultCacheBytes = 4 << 20;  // up to 131,072 words
   static Result<Encoder> Create(const rankfeed_model* model, uint32_t max_text_bytes,
                                 bool with_offsets = false,
-                                uint32_t cache_bytes = kDefaultCacheBytes) {
+                                uint32_t cache_bytes = kDefaultCacheBytes,
+                                uint32_t max_stretch_bytes = 0) {
     Encoder encoder;
     rankfeed_limits limits{sizeof(rankfeed_limits), max_text_bytes, with_offsets ? 1u : 0u,
-                           cache_bytes};
+                           cache_bytes, max_stretch_bytes};
     rankfeed_mem_req req;
     rankfeed_status status = rankfeed_encoder_mem_req(model, &limits, &req);
     if (status == RANKFEED_E_LIMIT) {
       return detail::OverLimit("encoder: max_text_bytes is ", max_text_bytes,
-                               with_offsets
-                                   ? " bytes; the limit of the vocabulary, less with offsets, is "
-                                   : " bytes; the limit of the vocabulary is ",
+                               " bytes; the limit of the vocabulary is ",
                                rankfeed_max_text_bytes(model));
     }
     if (status == RANKFEED_OK) {
@@ -261,6 +271,7 @@ class Encoder {
       return detail::OrNoMemory([&] { return Error::From(status, "encoder"); });
     }
     encoder.max_text_bytes_ = max_text_bytes;
+    encoder.max_stretch_bytes_ = max_stretch_bytes;
     encoder.with_offsets_ = with_offsets;
     return encoder;
   }
@@ -367,11 +378,8 @@ class Encoder {
     }
     if (status == RANKFEED_E_LIMIT) {
       return detail::OrNoMemory([&] {
-        return Error{RANKFEED_E_LIMIT, "encoder: the text has more than " +
-                                           std::to_string(RANKFEED_MAX_MARKS) +
-                                           " combining marks in a row in a long stretch, changed "
-                                           "by what the normalizer has before its form, or more "
-                                           "tokens than 32 bits count"};
+        return Error{status, detail::StretchTooLong("encoder: the text", text.size(),
+                                                    max_stretch_bytes_)};
       });
     }
     return Error::From(status);
@@ -545,7 +553,7 @@ class Encoder {
   rankfeed_encoder* encoder_ = nullptr;
   Room room_;
   std::vector<char> window_;  // of a text that comes in pieces
-  uint32_t max_text_bytes_ = 0;
+  uint32_t max_text_bytes_ = 0, max_stretch_bytes_ = 0;
   bool with_offsets_ = false;
   RoadCounts repeated_{};  // tries whose ids did not fit
 };

@@ -279,6 +279,9 @@ typedef struct {
   uint32_t workers;         /* encoders; 0: only ids */
   uint32_t with_offsets;    /* 1: rows of texts get byte ranges; the encoders must have offsets,
                              * and workers must not be 0 */
+  uint32_t max_stretch_bytes; /* as in the limits of the encoders, which must have as much; 0: whatever
+                               * they have. Programs compiled before the field was there leave it out
+                               * of struct_size, which is taken too */
 } rankfeed_rerank_limits;
 
 /* Scratch of a reranker. Monotonic in each limit. model may be null when the template is CUSTOM
@@ -297,7 +300,8 @@ RANKFEED_API rankfeed_status rankfeed_reranker_mem_req(const rankfeed_model* mod
  *   contradictory: max_length below the template's tokens;
  *   stride not below what max_length leaves; windows without max_length, or with a strategy that
  *   may cut the query; ONLY_SECOND with the single template; pads without a pad id in the model;
- *   attention_mask or padding options with the packed layout.
+ *   attention_mask or padding options with the packed layout; an encoder with less max_stretch_bytes
+ *   than the limits, or none.
  * UNSUPPORTED: a template that does not hold each sequence once.
  * STRUCT_SIZE, LIMIT, ALIGNMENT, WORKSPACE_SIZE, and what rankfeed_encode answers for a template
  * text. On failure *out is null. O(template + workers). */

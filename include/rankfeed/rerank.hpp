@@ -175,7 +175,8 @@ class Reranker {
     std::vector<rankfeed_encoder*> pointers;
     for (uint32_t i = 0; i < limits_.workers; ++i) {
       if (i >= encoders_.size() || encoder_bytes_ < limits_.max_text_bytes) {
-        auto made = Encoder::Create(model_, limits_.max_text_bytes, limits_.with_offsets != 0);
+        auto made = Encoder::Create(model_, limits_.max_text_bytes, limits_.with_offsets != 0,
+                                    Encoder::kDefaultCacheBytes, limits_.max_stretch_bytes);
         if (!made) return made.error();
         if (i < encoders_.size()) {
           encoders_[i] = std::move(*made);

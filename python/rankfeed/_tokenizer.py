@@ -78,7 +78,8 @@ class Tokenizer:
     @classmethod
     def from_file(cls, path: _Path, *, parity: Optional[Parity] = None, preset: Optional[str] = None,
                   threads: int = 0, pages: Pages = "auto", invalid_text: InvalidText = "reference",
-                  file_defaults: bool = False, **attributes: "Unpack[Attributes]") -> "Tokenizer":
+                  file_defaults: bool = False, max_stretch_bytes: int = 0,
+                  **attributes: "Unpack[Attributes]") -> "Tokenizer":
         """An image of `rankfeed compile`, a SentencePiece .model or a tokenizer.json.
 
         parity: "huggingface", "sentencepiece" (of the newest releases) or "sentencepiece-0.2.1" (of
@@ -93,10 +94,13 @@ class Tokenizer:
         refused; "replace": both are replaced by U+FFFD.
         file_defaults: encode and encode_batch cut and pad as the truncation and padding of a tokenizer.json say,
         like tokenizers.Tokenizer; everything else leaves them aside, like transformers (docs/parity.md).
+        max_stretch_bytes: the longest stretch of a text that leaves the fast road and cannot be cut; a longer one is an
+        error for its text. 0: 256 KiB.
         attributes: those of the class."""
         _options.check_names("Tokenizer.from_file", attributes, _ATTRIBUTES)
         policy = _options.choice(_options.INVALID_TEXT, "invalid_text", invalid_text)
         workers = _options.number("threads", threads)
+        stretch = _options.number("max_stretch_bytes", max_stretch_bytes)
         file = _options.path("path", path)
         if preset is not None and not isinstance(preset, str):
             raise TypeError(f"preset is {_options.words(preset)}; it must be a str")
@@ -105,10 +109,12 @@ class Tokenizer:
         if workers:
             model.set_threads(workers)
         model.set_invalid_text(policy)
+        model.set_max_stretch_bytes(stretch)
         self = cls(model, **attributes)
         self._source = (os.path.abspath(file),
                         dict(parity=parity, preset=preset, threads=threads, pages=pages,
-                             invalid_text=invalid_text, file_defaults=file_defaults))
+                             invalid_text=invalid_text, file_defaults=file_defaults,
+                             max_stretch_bytes=max_stretch_bytes))
         if _options.flag("file_defaults", file_defaults):
             if not file.endswith(".json"):
                 raise ValueError(f"file_defaults is True; it must be False for {file}, which is no tokenizer.json")

@@ -96,12 +96,8 @@ Model::Lease::Lease(Model* model, size_t longest_text, bool with_offsets, bool p
     }
   }
   while (encoders_.size() < count) {
-    auto encoder = Encoder::Create(model->get(), max_text_bytes_, with_offsets);
-    if (!encoder && encoder.error().status == RANKFEED_E_LIMIT && max_text_bytes_ > longest_text) {
-      // With offsets texts may not be as long.
-      max_text_bytes_ = static_cast<uint32_t>(longest_text);
-      encoder = Encoder::Create(model->get(), max_text_bytes_, with_offsets);
-    }
+    auto encoder = Encoder::Create(model->get(), max_text_bytes_, with_offsets,
+                                   Encoder::kDefaultCacheBytes, model->max_stretch_bytes());
     if (!encoder) throw StatusError(encoder.error().status, encoder.error().message);
     encoders_.push_back(std::move(*encoder));
   }
@@ -238,7 +234,12 @@ Tokenized Model::TokenizeAll(std::span<const rankfeed_text> texts, uint32_t flag
                              bool with_offsets) {
   Tokenized out = Tokenize(texts, flags, with_offsets);
   for (size_t i = 0; i < out.size(); ++i) {
-    if (out[i].status != RANKFEED_OK) Check(out[i].status, "text " + std::to_string(i));
+    const std::string name = "text " + std::to_string(i);
+    if (out[i].status == RANKFEED_E_LIMIT) {
+      throw StatusError(RANKFEED_E_LIMIT,
+                        detail::StretchTooLong(name, texts[i].size, max_stretch_bytes_));
+    }
+    Check(out[i].status, name);
   }
   return out;
 }
@@ -441,6 +442,8 @@ void BindModel(nb::module_& module) {
           nb::for_getter(nb::sig("def pages(self) -> tuple[str, int | None]")))
       .def("set_threads", &Model::set_threads, nb::arg("threads"),
            "Threads that a batch uses; 0: as many as the process may run on.")
+      .def("set_max_stretch_bytes", &Model::set_max_stretch_bytes, nb::arg("bytes"),
+           "Longest stretch of a text that cannot be cut; 0: 256 KiB.")
       .def_prop_ro("pad_id", [](const Model& m) { return m.info().pad_id; })
       .def_prop_ro("pad_type_id", [](const Model& m) { return m.info().pad_type_id; })
       .def("set_invalid_text", &Model::set_invalid_text, nb::arg("policy"),

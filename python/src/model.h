@@ -98,6 +98,9 @@ class Model {
   // process that has used some: the calling thread works alone there.
   const rankfeed_executor* executor();
   void set_threads(uint32_t threads);
+  // As in rankfeed_limits; set before it is shared.
+  void set_max_stretch_bytes(uint32_t bytes) { max_stretch_bytes_ = bytes; }
+  uint32_t max_stretch_bytes() const { return max_stretch_bytes_; }
   // For texts of this vocabulary; set before it is shared.
   void set_invalid_text(uint32_t policy);
   Inputs NewInputs() const { return Inputs(invalid_text_, info_.id_count); }
@@ -137,6 +140,7 @@ class Model {
   RoadCounts roads_{};
   std::optional<Template> templates_[2][2];  // single and pair; without special tokens and with them; read once
   uint32_t threads_ = 0;
+  uint32_t max_stretch_bytes_ = 0;
   std::shared_ptr<rankfeed_parallel> parallel_;
 };
 

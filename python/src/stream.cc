@@ -34,7 +34,8 @@ class Stream {
  public:
   Stream(Model& model, uint32_t flags, uint32_t window_bytes) : model_(model) {
     const uint32_t most = rankfeed_max_text_bytes(model.get());
-    auto encoder = Encoder::Create(model.get(), std::min(window_bytes, most));
+    auto encoder = Encoder::Create(model.get(), std::min(window_bytes, most), false,
+                                   Encoder::kDefaultCacheBytes, model.max_stretch_bytes());
     if (!encoder) throw StatusError(encoder.error().status, encoder.error().message);
     encoder_.emplace(std::move(*encoder));
     rankfeed_encode_options options{};

@@ -54,12 +54,20 @@ constexpr uint32_t kEncodeFlags = kIdFlags | kUnits;
 // The size of programs compiled before batches had offsets.
 constexpr size_t kEncodingsWithoutOffsets = offsetof(rankfeed_encodings, offset_begin);
 
-rankfeed_status CheckLimits(const rankfeed_model* model, const rankfeed_limits* limits,
-                            uint32_t* capacity) {
-  if (!Open(model) || limits == nullptr) return RANKFEED_E_ARGUMENT;
-  if (limits->struct_size != sizeof(rankfeed_limits)) return RANKFEED_E_STRUCT_SIZE;
+// The size of programs compiled before limits had max_stretch_bytes.
+constexpr size_t kLimitsWithoutStretch = offsetof(rankfeed_limits, max_stretch_bytes);
+
+// Nothing past the caller's struct_size is read.
+rankfeed_status LoadLimits(const rankfeed_model* model, const rankfeed_limits* given,
+                           rankfeed_limits* limits, rankfeed::general::Scratch::Sizes* sizes) {
+  if (!Open(model) || given == nullptr) return RANKFEED_E_ARGUMENT;
+  if (given->struct_size != sizeof(*given) && given->struct_size != kLimitsWithoutStretch) {
+    return RANKFEED_E_STRUCT_SIZE;
+  }
+  *limits = {};
+  std::memcpy(limits, given, given->struct_size);
   if (limits->with_offsets > 1) return RANKFEED_E_ARGUMENT;
-  return rankfeed::ScratchBound(*model, *limits, capacity) ? RANKFEED_OK : RANKFEED_E_LIMIT;
+  return rankfeed::ArraySizes(*model, *limits, sizes) ? RANKFEED_OK : RANKFEED_E_LIMIT;
 }
 
 constexpr rankfeed_encode_options kNoOptions = {sizeof(kNoOptions), 0, {}};
@@ -68,12 +76,13 @@ constexpr rankfeed_encode_options kNoOptions = {sizeof(kNoOptions), 0, {}};
 
 rankfeed_status rankfeed_encoder_mem_req(const rankfeed_model* model, const rankfeed_limits* limits,
                                          rankfeed_mem_req* out) {
-  uint32_t capacity;
   if (out == nullptr) return RANKFEED_E_ARGUMENT;
-  if (const rankfeed_status status = CheckLimits(model, limits, &capacity)) return status;
+  rankfeed_limits given;
+  rankfeed::general::Scratch::Sizes sizes;
+  if (const rankfeed_status status = LoadLimits(model, limits, &given, &sizes)) return status;
   Layout layout(nullptr);
   rankfeed::encode::Scratch scratch;
-  rankfeed_encoder::Carve(layout, *model, *limits, capacity, &scratch);
+  rankfeed_encoder::Carve(layout, *model, sizes, given.cache_bytes, &scratch);
   if (!layout.ok()) return RANKFEED_E_LIMIT;
   *out = {layout.size(), Layout::kAlignment};
   return RANKFEED_OK;
@@ -89,27 +98,29 @@ rankfeed_status rankfeed_encoder_init(const rankfeed_model* model, const rankfee
   if (reinterpret_cast<uintptr_t>(memory) % need.alignment != 0) return RANKFEED_E_ALIGNMENT;
   if (memory_size < need.size) return RANKFEED_E_WORKSPACE_SIZE;
 
-  uint32_t capacity = 0;
-  CheckLimits(model, limits, &capacity);  // succeeded above
+  rankfeed_limits given;
+  rankfeed::general::Scratch::Sizes sizes;
+  LoadLimits(model, limits, &given, &sizes);  // succeeded above
   Layout layout(memory);
   rankfeed::encode::Scratch scratch;
-  rankfeed_encoder* place = rankfeed_encoder::Carve(layout, *model, *limits, capacity, &scratch);
+  rankfeed_encoder* place =
+      rankfeed_encoder::Carve(layout, *model, sizes, given.cache_bytes, &scratch);
   // Before the cache is set, which touches it.
   char* const fast = scratch.general.working_end();
   char* const end = static_cast<char*>(memory) + need.size;
   rankfeed::platform::WishForHugePages(fast, static_cast<size_t>(end - fast));
-  *out = new (place) rankfeed_encoder(*model, *limits, scratch);
+  *out = new (place) rankfeed_encoder(*model, given, scratch);
   (*out)->scratch_end = end;
   return RANKFEED_OK;
 }
 
 uint32_t rankfeed_max_text_bytes(const rankfeed_model* model) {
   if (!Open(model)) return 0;
-  uint32_t low = 0, high = 0x7fffffff;  // ScratchBound of low fits, that of high does not
+  uint32_t low = 0, high = 0x7fffffff;  // texts of low bytes fit, those of high do not
   while (high - low > 1) {
     const uint32_t middle = low + (high - low) / 2;
-    uint32_t bound;
-    (rankfeed::ScratchBound(*model, {0, middle, 0, 0}, &bound) ? low : high) = middle;
+    rankfeed::general::Scratch::Sizes sizes;
+    (rankfeed::ArraySizes(*model, {0, middle, 0, 0, 0}, &sizes) ? low : high) = middle;
   }
   return low;
 }

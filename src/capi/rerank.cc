@@ -2,11 +2,13 @@
 // capi/rerank.cc: argument checks around the reranker.
 #include "rankfeed/rerank.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <new>
 
 #include "base/layout.h"
+#include "encode/encoder.h"
 #include "image/model.h"
 #include "rerank/batch_layout.h"
 #include "rerank/pair_template.h"
@@ -31,12 +33,21 @@ rankfeed_status FactsOf(const rankfeed_model* model, ModelFacts* out) {
   return RANKFEED_OK;
 }
 
-// Everything that init and mem_req check alike.
-rankfeed_status Prepare(const rankfeed_model* model, const rankfeed_rerank_limits* limits,
+// The size of programs compiled before limits had max_stretch_bytes.
+constexpr size_t kLimitsWithoutStretch = offsetof(rankfeed_rerank_limits, max_stretch_bytes);
+
+bool Good(const rankfeed_rerank_limits& limits) {
+  return limits.struct_size == sizeof(limits) || limits.struct_size == kLimitsWithoutStretch;
+}
+
+// Everything that init and mem_req check alike. *limits: the caller's, zeros where they end.
+rankfeed_status Prepare(const rankfeed_model* model, const rankfeed_rerank_limits* given,
                         const rankfeed_rerank_options* options, Setup* setup,
-                        Reranker::Sizes* sizes) {
-  if (limits == nullptr || options == nullptr) return RANKFEED_E_ARGUMENT;
-  if (limits->struct_size != sizeof(*limits)) return RANKFEED_E_STRUCT_SIZE;
+                        Reranker::Sizes* sizes, rankfeed_rerank_limits* limits) {
+  if (given == nullptr || options == nullptr) return RANKFEED_E_ARGUMENT;
+  if (!Good(*given)) return RANKFEED_E_STRUCT_SIZE;
+  *limits = {};
+  std::memcpy(limits, given, given->struct_size);
   ModelFacts facts;
   rankfeed_status status = FactsOf(model, &facts);
   if (status == RANKFEED_OK) status = CheckOptions(*options, facts, setup);
@@ -151,7 +162,10 @@ rankfeed_status rankfeed_reranker_mem_req(const rankfeed_model* model,
   if (out == nullptr) return RANKFEED_E_ARGUMENT;
   Setup setup;
   Reranker::Sizes sizes;
-  if (const rankfeed_status status = Prepare(model, limits, options, &setup, &sizes)) return status;
+  rankfeed_rerank_limits given;
+  if (const rankfeed_status status = Prepare(model, limits, options, &setup, &sizes, &given)) {
+    return status;
+  }
   Layout layout(nullptr);
   layout.Take<rankfeed_reranker>(1);
   Reranker().CarveArrays(layout, sizes);
@@ -170,22 +184,26 @@ rankfeed_status rankfeed_reranker_init(const rankfeed_model* model,
   rankfeed_mem_req need;
   rankfeed_status status = rankfeed_reranker_mem_req(model, limits, options, &need);
   if (status != RANKFEED_OK) return status;
-  if (scratch == nullptr || (encoders == nullptr && limits->workers != 0)) {
+  Setup setup;
+  Reranker::Sizes sizes;
+  rankfeed_rerank_limits given;
+  Prepare(model, limits, options, &setup, &sizes, &given);  // succeeded above
+  if (scratch == nullptr || (encoders == nullptr && given.workers != 0)) {
     return RANKFEED_E_ARGUMENT;
   }
-  for (uint32_t i = 0; i < limits->workers; ++i) {
-    if (encoders[i] == nullptr) return RANKFEED_E_ARGUMENT;
+  const uint32_t stretch = std::min(given.max_stretch_bytes, given.max_text_bytes);
+  for (uint32_t i = 0; i < given.workers; ++i) {
+    if (encoders[i] == nullptr || encoders[i]->general.max_stretch_bytes < stretch) {
+      return RANKFEED_E_ARGUMENT;
+    }
   }
   if (reinterpret_cast<uintptr_t>(scratch) % need.alignment != 0) return RANKFEED_E_ALIGNMENT;
   if (scratch_size < need.size) return RANKFEED_E_WORKSPACE_SIZE;
 
-  Setup setup;
-  Reranker::Sizes sizes;
-  Prepare(model, limits, options, &setup, &sizes);
   Layout layout(scratch);
   auto* reranker = new (layout.Take<rankfeed_reranker>(1)) rankfeed_reranker;
   reranker->CarveArrays(layout, sizes);
-  status = reranker->Init(setup, *options, *limits, encoders);
+  status = reranker->Init(setup, *options, given, encoders);
   if (status == RANKFEED_OK) *out = reranker;
   return status;
 }
@@ -208,8 +226,10 @@ rankfeed_status rankfeed_rerank_next(rankfeed_reranker* reranker, rankfeed_batch
 rankfeed_status rankfeed_reranker_need(const rankfeed_reranker* reranker,
                                        rankfeed_rerank_limits* limits) {
   if (!Open(reranker) || limits == nullptr) return RANKFEED_E_ARGUMENT;
-  if (limits->struct_size != sizeof(*limits)) return RANKFEED_E_STRUCT_SIZE;
-  *limits = reranker->need;
+  if (!Good(*limits)) return RANKFEED_E_STRUCT_SIZE;
+  rankfeed_rerank_limits need = reranker->need;
+  need.struct_size = limits->struct_size;
+  std::memcpy(limits, &need, need.struct_size);
   return RANKFEED_OK;
 }
 

@@ -16,7 +16,7 @@ constexpr Entry kEntries[] = {
     {RANKFEED_E_ALIGNMENT, "RANKFEED_E_ALIGNMENT", "storage is not aligned as required"},
     {RANKFEED_E_WORKSPACE_SIZE, "RANKFEED_E_WORKSPACE_SIZE", "storage is smaller than required"},
     {RANKFEED_E_OUTPUT_SIZE, "RANKFEED_E_OUTPUT_SIZE", "output is too small; the size needed is reported"},
-    {RANKFEED_E_LIMIT, "RANKFEED_E_LIMIT", "input exceeds a limit: of its limits struct (max_text_bytes, ...), of the vocabulary (rankfeed_max_text_bytes), or RANKFEED_MAX_MARKS"},
+    {RANKFEED_E_LIMIT, "RANKFEED_E_LIMIT", "input exceeds a limit: of its limits struct (max_text_bytes, max_stretch_bytes, ...) or of the vocabulary (rankfeed_max_text_bytes)"},
     {RANKFEED_E_STRUCT_SIZE, "RANKFEED_E_STRUCT_SIZE", "struct_size is not one this library knows"},
     {RANKFEED_E_IMAGE_MAGIC, "RANKFEED_E_IMAGE_MAGIC", "not a rankfeed file of this kind"},
     {RANKFEED_E_IMAGE_VERSION, "RANKFEED_E_IMAGE_VERSION", "file format version is not supported"},

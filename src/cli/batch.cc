@@ -55,7 +55,7 @@ struct BatchCommand {
   bool json = false, file_defaults = false;
   uint32_t show = 10;
   uint32_t slots = 3;
-  uint32_t threads = 1;
+  uint32_t threads = 1, max_stretch_bytes = 0;
   uint64_t slot_bytes = 16 << 20;
   rankfeed_rerank_options options;
   std::string truncation = "longest_first", truncation_side = "right", layout = "padded",
@@ -109,13 +109,15 @@ rankfeed_rerank_options Options(const BatchCommand& c, rankfeed_pair_template* p
 class Reranker {
  public:
   Reranker(const rankfeed_model* model, const rankfeed_rerank_options& options,
-           const Documents& documents, const std::string& query, uint32_t threads)
+           const Documents& documents, const std::string& query, uint32_t threads,
+           uint32_t max_stretch_bytes)
       : model_(model), options_(options) {
     limits_.struct_size = sizeof(limits_);
     limits_.max_documents = static_cast<uint32_t>(documents.texts.size());
     const size_t longest = std::max(documents.longest, query.size());
     if (longest > 0xffffffffu) throw Failure("a text is longer than 4 GiB");
     limits_.max_text_bytes = static_cast<uint32_t>(std::max<size_t>(1, longest));
+    limits_.max_stretch_bytes = max_stretch_bytes;
     // A token rarely covers less than a byte (replacements that grow a text a lot do it); what the
     // first batch finds missing is made up for by Grow.
     limits_.max_tokens = documents.total + documents.stored_tokens + query.size() + 64 * documents.texts.size() + 64;
@@ -126,7 +128,8 @@ class Reranker {
     }
     limits_.workers = parallel_ ? executor()->workers : 1;
     for (uint32_t i = 0; i < limits_.workers; ++i) {
-      auto encoder = Encoder::Create(model, limits_.max_text_bytes);
+      auto encoder = Encoder::Create(model, limits_.max_text_bytes, false,
+                                     Encoder::kDefaultCacheBytes, max_stretch_bytes);
       if (!encoder) throw Failure(encoder.error().message);
       encoders_.push_back(std::move(*encoder));
     }
@@ -367,7 +370,8 @@ void RunBatch(BatchCommand c) {
                               options.stride, options.max_length - specials));
   }
   const Documents documents(c.documents, c.vocab, vocab.model());
-  Reranker reranker(vocab.model(), options, documents, c.query, c.threads);
+  Reranker reranker(vocab.model(), options, documents, c.query, c.threads,
+                    c.max_stretch_bytes);
   rankfeed_handoff_options ring_options{};
   ring_options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
   ring_options.slot_bytes = c.slot_bytes;
@@ -475,6 +479,7 @@ void AddBatch(CLI::App& app) {
   command->add_flag("--file-defaults", c->file_defaults,
                     "Rows as the truncation and padding inside tokenizer.json say, before what a folder says and after "
                     "what options say; without it they are left aside");
+  AddMaxStretchBytes(*command, c->max_stretch_bytes);
   command->add_option("--threads", c->threads, "Threads that tokenize; 0: all cores")
       ->capture_default_str();
   command->add_option("--slots", c->slots, "Slots of the ring")->capture_default_str();

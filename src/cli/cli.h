@@ -77,6 +77,9 @@ struct SpecialsOption {
   uint32_t flags() const;  // RANKFEED_SPECIALS_* and RANKFEED_SPLIT_SPECIAL_TOKENS
 };
 
+// --max-stretch-bytes, as rankfeed_limits has it.
+void AddMaxStretchBytes(CLI::App& command, uint32_t& bytes);
+
 // Names of instruction sets, from the least to the greatest: those this CPU can run, or all.
 enum class Isas { kRun, kAll };
 std::vector<std::string> InstructionSets(Isas which);

@@ -267,6 +267,7 @@ void RunInfo(const VocabOptions& vocab, bool json) {
   auto encoder = Encoder::Create(loaded.model(), 64);
   if (!encoder) throw Failure(encoder.error().message);
   const char* const off_fast_road = rankfeed_model_off_fast_road(loaded.model());
+  const char* const not_cut = rankfeed_encode_begin_obstacle(encoder->get(), nullptr);
   const rankfeed_placement placement = loaded.placement();
   nlohmann::ordered_json facts = {
       {"vocab", vocab.path},
@@ -299,12 +300,16 @@ void RunInfo(const VocabOptions& vocab, bool json) {
     facts["fast_road"] = off_fast_road == nullptr;
     facts["off_fast_road"] =
         off_fast_road != nullptr ? nlohmann::ordered_json(off_fast_road) : nlohmann::ordered_json();
+    facts["cuts_long_texts"] = not_cut == nullptr;
+    facts["not_cut"] = not_cut != nullptr ? nlohmann::ordered_json(not_cut) : nlohmann::ordered_json();
     fmt::print("{}\n", facts.dump(2));
     return;
   }
   for (const auto& [name, value] : facts.items()) {
     fmt::print("{:<16} {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
   }
+  fmt::print("long texts are cut: {}\n",
+             not_cut != nullptr ? fmt::format("no: {}", not_cut) : "yes");
   fmt::print("fast road: {}\n",
              off_fast_road != nullptr ? fmt::format("no: {}", off_fast_road) : "yes");
 }

@@ -28,6 +28,7 @@ struct EncodeOptions {
   std::string file = "-", extra_options, offsets = "code-points";
   bool special = false, jsonl = false, ids = false, pieces = false, json = false, stats = false;
   bool file_defaults = false;
+  uint32_t max_stretch_bytes = 0;
 
   uint32_t unit() const {
     return offsets == "bytes" ? 0 : offsets == "utf16" ? RANKFEED_OFFSETS_UTF16 : RANKFEED_OFFSETS_CODE_POINTS;
@@ -170,7 +171,7 @@ void RunEncode(const EncodeOptions& o) {
 
   TextSource source(o.file,
                     o.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);
-  GrowingEncoder encoder(vocab.model(), output == Output::kJson);
+  GrowingEncoder encoder(vocab.model(), output == Output::kJson, o.max_stretch_bytes);
   Encoding encoding;
   Writer writer;
   std::string text;
@@ -262,6 +263,7 @@ void AddEncode(CLI::App& app) {
   command->add_flag("--file-defaults", o->file_defaults,
                     "Cut and pad each text as the truncation and padding inside tokenizer.json say, as "
                     "tokenizers.Tokenizer.encode does; without it they are left aside");
+  AddMaxStretchBytes(*command, o->max_stretch_bytes);
   command->add_flag("--stats", o->stats,
                     "Then print to standard error how many texts and bytes took the fast road, and "
                     "why others did not");

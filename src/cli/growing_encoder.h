@@ -14,7 +14,8 @@ namespace rankfeed::cli {
 
 class GrowingEncoder {
  public:
-  GrowingEncoder(const rankfeed_model* model, bool offsets) : model_(model), offsets_(offsets) {}
+  GrowingEncoder(const rankfeed_model* model, bool offsets, uint32_t max_stretch_bytes = 0)
+      : model_(model), offsets_(offsets), max_stretch_bytes_(max_stretch_bytes) {}
   Encoder& For(size_t text_bytes) {
     if (!encoder_ || text_bytes > max_bytes_) {
       const size_t most = rankfeed_max_text_bytes(model_);
@@ -26,11 +27,8 @@ class GrowingEncoder {
       max_bytes_ = std::min(max_bytes_, most);
       roads_ = Roads();
       encoder_.reset();
-      auto made = Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_);
-      if (!made && made.error().status == RANKFEED_E_LIMIT && max_bytes_ > text_bytes) {
-        max_bytes_ = text_bytes;  // with offsets texts may not be as long
-        made = Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_);
-      }
+      auto made = Encoder::Create(model_, static_cast<uint32_t>(max_bytes_), offsets_,
+                                  Encoder::kDefaultCacheBytes, max_stretch_bytes_);
       if (!made) throw Failure(made.error().message);
       encoder_.emplace(std::move(*made));
     }
@@ -47,6 +45,7 @@ class GrowingEncoder {
  private:
   const rankfeed_model* model_;
   bool offsets_;
+  uint32_t max_stretch_bytes_;
   size_t max_bytes_ = 64 << 10;
   std::optional<Encoder> encoder_;
   RoadCounts roads_{};  // of those before it

@@ -119,6 +119,14 @@ void SpecialsOption::Add(CLI::App& command) {
       "tokens that are pieces of the vocabulary");
 }
 
+void AddMaxStretchBytes(CLI::App& command, uint32_t& bytes) {
+  command
+      .add_option("--max-stretch-bytes", bytes,
+                  "Longest stretch of a text that leaves the fast road and cannot be cut, such as a "
+                  "base64 image inside a document; a longer one is an error of its text. 0: 256 KiB")
+      ->capture_default_str();
+}
+
 uint32_t SpecialsOption::flags() const {
   return (split ? uint32_t{RANKFEED_SPLIT_SPECIAL_TOKENS} : 0u) |
          (mode == "escape"  ? uint32_t{RANKFEED_SPECIALS_ESCAPE}

@@ -37,7 +37,8 @@ struct RerankCommand {
   DocumentOptions documents;
   std::string model, query;
   bool json = false, raw = false;
-  uint32_t max_length = 512, top = 0, threads = 0, slots = 3, max_rows = 64, max_tokens = 8192;
+  uint32_t max_length = 512, top = 0, threads = 0, slots = 3, max_rows = 64, max_tokens = 8192,
+           max_stretch_bytes = 0;
 };
 
 class Stopwatch {
@@ -155,10 +156,12 @@ class Rerank {
     const size_t longest = std::max({documents_->longest, c.query.size(), size_t{1}});
     if (longest > UINT32_MAX) throw Failure("a text is longer than 4 GiB");
     limits_.max_text_bytes = static_cast<uint32_t>(longest);
+    limits_.max_stretch_bytes = c.max_stretch_bytes;
     limits_.max_tokens = (documents_->texts.size() + 1) * uint64_t{options_.max_length};
     limits_.workers = executor() != nullptr ? executor()->workers : 1;
     for (uint32_t i = 0; i < limits_.workers; ++i) {
-      auto encoder = Encoder::Create(vocabulary_->model(), limits_.max_text_bytes);
+      auto encoder = Encoder::Create(vocabulary_->model(), limits_.max_text_bytes, false,
+                                     Encoder::kDefaultCacheBytes, c.max_stretch_bytes);
       if (!encoder) throw Failure(encoder.error().message);
       encoders_.push_back(std::move(*encoder));
     }
@@ -403,6 +406,7 @@ void AddRerank(CLI::App& app) {
   command->add_option("--max-tokens", c->max_tokens, "Tokens per batch")
       ->check(CLI::Range(1, 1 << 28))
       ->capture_default_str();
+  AddMaxStretchBytes(*command, c->max_stretch_bytes);
   command
       ->add_option("--threads", c->threads,
                    "Threads that tokenize and, on the host, score; 0: all cores")

@@ -115,6 +115,7 @@ void AddLimits(CLI::App* command, ServeCommand* c) {
   command->add_option("--max-documents", o.max_documents, "Of a request")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  AddMaxStretchBytes(*command, o.max_stretch_bytes);
   command->add_option("--max-request-tokens", o.max_request_tokens, "Of all rows of a request")
       ->capture_default_str();
   command->add_option("--max-json-depth", o.max_json_depth, "Levels of a body's JSON")

@@ -32,6 +32,10 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
   if (!rankfeed::segment::Available(of)) return;
   normalized_tokens.emplace(of);
   cuts.emplace(of, general.added, *normalized_tokens);
+  if (cuts->any()) {
+    general.parting = {segment::Cuts::PartBytes, &*cuts, cuts->keeps_separator(),
+                       segment::ScoreSumsOf(of) != segment::ScoreSums::kFloat64Words};
+  }
   fast_offsets =
       !of.has(image::kTrimOffsets) && (of.segment.config->rules & image::kNoOffsets) == 0;
   const rankfeed::segment::KernelTable& kernels = *rankfeed::segment::KernelsOf(isa);

@@ -32,13 +32,16 @@ inline bool NormalizedBound(const Model& model, uint64_t text_bytes, uint32_t* o
   return true;
 }
 
-// The same for an encoder with these limits; texts that are never normalized as a whole may be
-// longer. 32-bit positions of the text itself must do.
-inline bool ScratchBound(const Model& model, const rankfeed_limits& limits, uint32_t* out) {
-  if (NormalizedBound(model, limits.max_text_bytes, out)) return true;
-  *out = 0x7fffffff;
-  return limits.max_text_bytes < 0x7fffffff && model.denorm_units.empty() &&
-         general::Scratch::IsBounded(model, limits.with_offsets != 0);
+// The arrays of an encoder with these limits; false where positions of 32 bits do not suffice.
+inline bool ArraySizes(const Model& model, const rankfeed_limits& limits,
+                       general::Scratch::Sizes* out) {
+  uint32_t bound = 0x7fffffff;
+  const bool fits = NormalizedBound(model, limits.max_text_bytes, &bound);
+  // A denormalizer works on whole texts.
+  if (!fits && (limits.max_text_bytes >= 0x7fffffff || !model.denorm_units.empty())) return false;
+  *out = general::Scratch::SizesFor(model, limits.max_text_bytes, limits.max_stretch_bytes, bound,
+                                    limits.with_offsets != 0);
+  return true;
 }
 
 }  // namespace rankfeed
@@ -86,15 +89,11 @@ struct rankfeed_encoder {
 
   // Measures (layout over null) or carves; returns the encoder's place, null when measuring.
   static rankfeed_encoder* Carve(rankfeed::Layout& layout, const rankfeed::Model& model,
-                                 const rankfeed_limits& limits, uint32_t capacity,
-                                 rankfeed::encode::Scratch* scratch) {
+                                 const rankfeed::general::Scratch::Sizes& sizes,
+                                 uint32_t cache_bytes, rankfeed::encode::Scratch* scratch) {
     auto* self = layout.Take<rankfeed_encoder>(1);
-    // Of a model with another growth than a verified one there is no bound: then all is for arrays.
-    uint32_t array_bound = capacity;
-    rankfeed::NormalizedBound(model, rankfeed::general::Scratch::kArrayBytes, &array_bound);
-    scratch->general.Carve(
-        layout, model, {capacity, array_bound, limits.max_text_bytes, limits.with_offsets != 0});
-    scratch->segment.Carve(layout, limits.cache_bytes);
+    scratch->general.Carve(layout, model, sizes);
+    scratch->segment.Carve(layout, cache_bytes);
     return self;
   }
 

@@ -64,7 +64,6 @@ rankfeed_status TextEncoder::EncodeAround(std::span<const rankfeed_text> texts, 
 rankfeed_status TextEncoder::EncodePart(rankfeed_text part, bool first, bool last,
                                         general::CarriedScore* score, TokenSink& sink) const {
   const bool goes_on = segment::ScoreSumsOf(model_) != segment::ScoreSums::kFloat64Words;
-  score->spaced = !last;
   segment::Texts all{.texts = {&part, 1}, .score = goes_on ? score : nullptr};
   const Around& around = encoder_.around;
   if (specials() && first) all.before = {around.before, around.before_count};
@@ -306,47 +305,23 @@ rankfeed_status TextEncoder::GeneralStretch(const segment::Texts& texts, size_t 
   const auto end = static_cast<uint32_t>(begin + stop->stretch.size());
   const bool carried = texts.score != nullptr && begin == 0;
   if (!stop->part && carried) stop->score.before = texts.score->before;
-  stop->score.spaced = end != text.size() || (texts.score != nullptr && texts.score->spaced);
   // A whole text of SentencePiece's is one stretch, with the spaces that it may have lost at its
   // begin.
   const bool whole = !model_.huggingface() && !stop->part;
   const rankfeed_status status =
-      GeneralParts(text, whole ? 0 : begin, whole ? text.size() : end, sink, &stop->score);
+      whole ? GeneralPart(text, 0, static_cast<uint32_t>(text.size()), sink, &stop->score)
+            : GeneralPart(text, begin, end, sink, &stop->score);
   if (!stop->part && texts.score != nullptr) texts.score->after = stop->score.after;
   return status;
 }
 
-// Bytes [begin, end) of a text, in parts where it is long and can be cut: those fit into arrays.
-rankfeed_status TextEncoder::GeneralParts(std::string_view text, size_t begin, size_t end,
-                                          TokenSink& sink, general::CarriedScore* score) const {
-  const segment::Cuts& cuts = *encoder_.cuts;
-  const bool goes_on = segment::ScoreSumsOf(model_) != segment::ScoreSums::kFloat64Words;
-  const bool in_parts = cuts.any() && sink.begin == nullptr && sink.end == nullptr;
-  const bool spaced = score->spaced;
-  score->spaced = true;
-  while (in_parts && end - begin > segment::Cuts::kPartBytes) {
-    const std::string_view rest(text.data() + begin, end - begin);
-    const auto size = static_cast<uint32_t>(rest.size());
-    uint32_t cut = cuts.FindLast(rest, 0, segment::Cuts::kPartBytes);
-    if (cut == segment::Cuts::kNone) cut = cuts.FindFirst(rest, segment::Cuts::kPartBytes, size);
-    if (cut == segment::Cuts::kNone) break;
-    const rankfeed_status status = GeneralPart(text, begin, begin + cut, sink, score);
-    if (status != RANKFEED_OK) return status;
-    if (goes_on) score->before = score->after;
-    begin += cuts.Behind(cut);
-  }
-  score->spaced = spaced;
-  return GeneralPart(text, begin, end, sink, score);
-}
-
-rankfeed_status TextEncoder::GeneralPart(std::string_view text, size_t begin, size_t end,
+rankfeed_status TextEncoder::GeneralPart(std::string_view text, uint32_t begin, uint32_t end,
                                          TokenSink& sink, general::CarriedScore* score) const {
   if (!model_.huggingface()) {
-    const std::string_view part(text.data() + begin, end - begin);
-    return general::EncodeSentencePiece(model_, encoder_.general, part, {}, sink, score);
+    return general::EncodeSentencePieceParts(model_, encoder_.general, text, begin, end, false,
+                                             sink, score);
   }
-  return general::EncodeHuggingFaceStretch(model_, encoder_.general, text,
-                                           static_cast<uint32_t>(begin), static_cast<uint32_t>(end),
+  return general::EncodeHuggingFaceStretch(model_, encoder_.general, text, begin, end, false,
                                            flags_, sink, score);
 }
 

@@ -66,10 +66,8 @@ class TextEncoder {
   rankfeed_status General(std::string_view text, TokenSink& sink) const;
   rankfeed_status GeneralStretch(const segment::Texts& texts, size_t number, segment::Stop* stop,
                                  TokenSink& sink) const;
-  rankfeed_status GeneralParts(std::string_view text, size_t begin, size_t end, TokenSink& sink,
-                               general::CarriedScore* score) const;
-  rankfeed_status GeneralPart(std::string_view text, size_t begin, size_t end, TokenSink& sink,
-                              general::CarriedScore* score) const;
+  rankfeed_status GeneralPart(std::string_view text, uint32_t begin, uint32_t end,
+                              TokenSink& sink, general::CarriedScore* score) const;
   size_t Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
                rankfeed_status* status) const;
   rankfeed_reason Blocked(const TokenSink& sink) const;

@@ -286,9 +286,6 @@ bool FindBestPath(const Model& model, const Chars& chars, double start, const La
 // behind it. A whole text begins at 0.
 struct CarriedScore {
   double before = 0, after = 0;
-  // The text goes on behind a space that the part has lost: where a U+2581 stands behind words, the
-  // part's last word has one.
-  bool spaced = false;
 };
 
 // The searches of the references, from the score `start`.

@@ -14,7 +14,6 @@
 #include "base/utf8.h"
 #include "general/added_tokens.h"
 #include "general/best_path.h"
-#include "general/hf_long.h"
 #include "general/hf_pretokenize.h"
 #include "general/hf_trim_offsets.h"
 #include "normalize/normalize.h"
@@ -96,24 +95,25 @@ class Encoder {
         refuse_special_((flags & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skip_special_),
         refused_(refused) {}
 
-  rankfeed_status EncodeStretch(std::string_view text, uint32_t begin, uint32_t end,
+  rankfeed_status EncodeStretch(std::string_view text, uint32_t begin, uint32_t end, bool inside,
                                 CarriedScore* score) {
     text_ = text;
     start_ = end_score_ = score->before;
-    const rankfeed_status status = Stretch(begin, end);
+    const rankfeed_status status = Stretch(begin, end, inside);
     score->after = end_score_;
     return status;
   }
 
   rankfeed_status Encode(std::string_view text) {
     text_ = text;
-    if (!scratch_.added.MayOccurIn(text)) return Stretch(0, static_cast<uint32_t>(text.size()));
+    const auto size = static_cast<uint32_t>(text.size());
+    if (!scratch_.added.MayOccurIn(text)) return Stretch(0, size, false);
     AddedTokenScanner scanner(model_, scratch_.added.raw(), text, skip_special_);
     uint32_t done = 0;
     AddedMatch match;
     while (scanner.Next(&match)) {
       // The stretch before comes first: a special token may appear in it too.
-      if (const rankfeed_status status = Stretch(done, match.begin)) return status;
+      if (const rankfeed_status status = Stretch(done, match.begin, false)) return status;
       if (Refused(match)) return Refuse(match.token->id, match.begin, match.end);
       uint32_t end = match.end;
       uint32_t leading = 0;
@@ -125,7 +125,7 @@ class Encoder {
       Emit(match.token->id, match.begin, end, leading, match.end);
       done = match.end;
     }
-    return Stretch(done, static_cast<uint32_t>(text.size()));
+    return Stretch(done, size, false);
   }
 
  private:
@@ -145,61 +145,49 @@ class Encoder {
   }
   bool IsSpecial(uint32_t id) const { return (model_.id_flags[id] & image::kIdSpecial) != 0; }
 
-  // Text between two added tokens.
-  rankfeed_status Stretch(uint32_t begin, uint32_t end) {
+  // Text between two added tokens, in parts where it is long and can be cut. inside: it is itself
+  // such a part, and not the first one.
+  rankfeed_status Stretch(uint32_t begin, uint32_t end, bool inside) {
     if (begin >= end) return RANKFEED_OK;
     stretch_begin_ = begin;
     stretch_end_ = end;
-    const uint32_t first = sink_.count;
-    const bool may_fit = end - begin <= scratch_.text_capacity;
-    const bool arrays_first = may_fit && LikelyFits(begin, end);
-    if (arrays_first) {
-      const rankfeed_status status = StretchInArrays(begin, end);
-      if (status != RANKFEED_E_LIMIT) return status;
-      sink_.count = first;
+    const double start = start_;
+    const uint32_t first_token = sink_.count;
+    for (uint32_t at = begin;;) {
+      const uint32_t size = PartBytes(at, end);
+      const bool last = size == end - at;
+      const rankfeed_status status = Part(at, at + size, inside);
+      if (status != RANKFEED_OK || last) return status;
+      if (offsets_ && buffers_.shifted()) break;
+      if (scratch_.parting.carries_score) start_ = end_score_;
+      at += size + (scratch_.parting.keeps_separator ? 0 : 1);
+      inside = true;
     }
-    if (scratch_.lengthy.block == 0) return RANKFEED_E_LIMIT;
-    const rankfeed_status status = LongStretch(begin, end);
-    if (status != RANKFEED_E_LIMIT || arrays_first || !may_fit) return status;
-    sink_.count = first;
-    return StretchInArrays(begin, end);
+    // Offsets of the whole stretch depend on how it begins, so it cannot be cut after all.
+    start_ = start;
+    sink_.count = first_token;
+    return Part(begin, end, false);
   }
 
-  // Whether the arrays are likely to hold what becomes of a stretch, by some bytes of it, where it
-  // is longer than those that they hold for sure: what fails there is all done twice.
-  bool LikelyFits(uint32_t begin, uint32_t end) {
-    constexpr uint32_t kSome = 2048;
-    const uint64_t size = end - begin;
-    if (!offsets_ || size <= Scratch::kArrayBytes || scratch_.lengthy.block == 0) return true;
-    const uint32_t from = begin + static_cast<uint32_t>(size / 2);
-    if (!normalize::Load(text_, from, from + kSome, &buffers_) ||
-        normalize::RunNormalizer(model_, &buffers_) != RANKFEED_OK) {
-      return false;
-    }
-    // Replacements of a pre-tokenizer come on top.
-    return size * buffers_.in().size / kSome <= scratch_.text_capacity / 8 * 7;
+  uint32_t PartBytes(uint32_t begin, uint32_t end) const {
+    const Parting& parting = scratch_.parting;
+    if (parting.part_bytes == nullptr) return end - begin;
+    return static_cast<uint32_t>(
+        parting.part_bytes(parting.cuts, {text_.data() + begin, end - begin}));
   }
 
-  rankfeed_status LongStretch(uint32_t begin, uint32_t end) {
-    const SpecialPieces specials = escape_special_   ? SpecialPieces::kEscaped
-                                   : refuse_special_ ? SpecialPieces::kRefused
-                                                     : SpecialPieces::kKept;
-    CarriedScore score{start_, start_};
-    const general::LongStretch stretch{text_,    begin,         end,
-                                       specials, skip_special_, offsets_ ? &trimmer_ : nullptr};
-    SpecialPlace refused{};
-    const rankfeed_status status =
-        EncodeHuggingFaceLong(model_, scratch_.lengthy, stretch, sink_, &score, &refused);
-    end_score_ = score.after;
-    return status == RANKFEED_E_SPECIAL_IN_TEXT ? Refuse(refused.id, refused.begin, refused.end)
-                                                : status;
-  }
-
-  // Where it fits.
-  rankfeed_status StretchInArrays(uint32_t begin, uint32_t end) {
+  // Bytes [begin, end) of the text, through all steps. With offsets a part is read with the
+  // character before the separator that it was cut at: then that becomes what it becomes in the
+  // middle of a text, and has the same place.
+  rankfeed_status Part(uint32_t begin, uint32_t end, bool inside) {
+    if (!scratch_.Admits(end - begin, sink_.count)) return RANKFEED_E_LIMIT;
     // Otherwise all that may be asked is what came of the first character of a text.
     if (!offsets_ && begin != 0) buffers_ = BuffersOf(scratch_, /*ranges=*/false);
-    if (!normalize::Load(text_, begin, end, &buffers_)) return RANKFEED_E_LIMIT;
+    const bool with_context = inside && buffers_.in().begin != nullptr;
+    const uint32_t separator = begin - (with_context && !scratch_.parting.keeps_separator ? 1 : 0);
+    const auto from =
+        with_context ? static_cast<uint32_t>(utf8::Previous(text_, separator)) : begin;
+    if (!normalize::Load(text_, from, end, &buffers_)) return RANKFEED_E_LIMIT;
     if (const rankfeed_status status = normalize::RunNormalizer(model_, &buffers_)) return status;
 
     SplitList splits{scratch_.split_begin, scratch_.split_end, scratch_.text_capacity};
@@ -208,6 +196,7 @@ class Encoder {
     if (const rankfeed_status status = PreTokenize(model_, &buffers_, &splits, &spare)) {
       return status;
     }
+    if (with_context) DropBefore(separator, &splits);
     if (splits.begin != scratch_.split_begin) {  // the model needs the lattice
       std::copy_n(splits.begin, splits.count, scratch_.split_begin);
       std::copy_n(splits.end, splits.count, scratch_.split_end);
@@ -226,6 +215,20 @@ class Encoder {
       }
     }
     return RANKFEED_OK;
+  }
+
+  // Takes out of the splits what came of characters before a place in the text.
+  void DropBefore(uint32_t place, SplitList* splits) {
+    const uint32_t* const origin = buffers_.in().begin;
+    uint32_t dropped = 0;
+    for (; dropped < splits->count; ++dropped) {
+      uint32_t& begin = splits->begin[dropped];
+      while (begin < splits->end[dropped] && origin[begin] < place) ++begin;
+      if (begin < splits->end[dropped]) break;
+    }
+    splits->count -= dropped;
+    std::copy_n(splits->begin + dropped, splits->count, splits->begin);
+    std::copy_n(splits->end + dropped, splits->count, splits->end);
   }
 
   // Split, or its tokens from where it stood before. Without offsets they depend on its bytes only.
@@ -429,8 +432,10 @@ rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::str
 
 rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
                                          std::string_view text, uint32_t begin, uint32_t end,
-                                         uint32_t flags, TokenSink& sink, CarriedScore* score) {
-  return Encoder(model, scratch, flags, sink, nullptr).EncodeStretch(text, begin, end, score);
+                                         bool inside, uint32_t flags, TokenSink& sink,
+                                         CarriedScore* score) {
+  return Encoder(model, scratch, flags, sink, nullptr)
+      .EncodeStretch(text, begin, end, inside, score);
 }
 
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,

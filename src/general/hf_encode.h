@@ -18,16 +18,19 @@ namespace rankfeed::general {
 // caller's. refused (nullable): filled with SPECIAL_IN_TEXT. Offsets are
 // bytes of text, those of the reference; where text is not valid UTF-8 each maximal bad sequence
 // counts as the one character U+FFFD, so offsets still fall on sequence boundaries
-// (utf8::Decode). Errors: LIMIT, UNK_ID, SPECIAL_IN_TEXT. O(text * max_piece_chars).
+// (utf8::Decode). Errors: LIMIT (a stretch, or a part of one that cannot be cut further, has more
+// than Scratch::max_stretch_bytes or becomes more than text_capacity), UNK_ID, SPECIAL_IN_TEXT.
+// O(text * max_piece_chars).
 rankfeed_status EncodeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
                                   uint32_t flags, TokenSink& sink, SpecialPlace* refused = nullptr);
 
 // The same for the stretch [begin, end) of a text between two of its added tokens, or a part of one
-// that was cut as segment/cuts.h says, without offsets. score: of pipelines without words, what the
-// stretch goes on from.
+// that was cut as segment/cuts.h says. inside: it is a part, and not the first one. score: of
+// pipelines without words, what the stretch goes on from.
 rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
                                          std::string_view text, uint32_t begin, uint32_t end,
-                                         uint32_t flags, TokenSink& sink, CarriedScore* score);
+                                         bool inside, uint32_t flags, TokenSink& sink,
+                                         CarriedScore* score);
 
 // Runs only the normalizer; *out is a view into scratch. Errors: LIMIT.
 rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,

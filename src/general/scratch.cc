@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-#include "general/hf_characters.h"
 #include "general/hf_encode.h"
-#include "general/sp_long.h"
 
 namespace rankfeed::general {
 namespace {
@@ -22,28 +20,25 @@ int DecoderTexts(const Model& model) {
 
 }  // namespace
 
-bool Scratch::IsBounded(const Model& model, bool with_offsets) {
-  if (!model.huggingface()) return SpCharacters::Has(model);
-  return with_offsets ? HfPlacedCharacters::Has(model) : HfCharacters::Has(model);
+Scratch::Sizes Scratch::SizesFor(const Model& model, uint32_t max_text_bytes,
+                                 uint32_t max_stretch_bytes, uint32_t bound, bool with_offsets) {
+  if (max_stretch_bytes == 0) max_stretch_bytes = kDefaultStretchBytes;
+  const uint32_t stretch = std::min(max_stretch_bytes, max_text_bytes);
+  // What a normalizer puts in front of a stretch comes on top.
+  const uint64_t capacity = std::max(uint64_t{stretch} * kGrowth, uint64_t{kLeastCapacity}) +
+                            model.config->growth_constant + 1;
+  // HuggingFace's decoders hold ids back, a denormalizer the whole text.
+  const uint32_t held = model.huggingface() ? max_text_bytes : model.denorm_units.empty() ? 0 : bound;
+  return {stretch, static_cast<uint32_t>(std::min<uint64_t>(capacity, bound)), held, with_offsets};
 }
 
 void Scratch::Carve(Layout& layout, const Model& model, const Sizes& sizes) {
-  bool bounded = sizes.bound > sizes.array_bound && IsBounded(model, sizes.with_offsets);
-  if (bounded) {
-    Layout whole(nullptr), least(nullptr);
-    CarveAs(whole, model, sizes, false);
-    CarveAs(least, model, sizes, true);
-    bounded = !whole.ok() || least.size() < whole.size();
-  }
-  CarveAs(layout, model, sizes, bounded);
-}
-
-void Scratch::CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bool bounded) {
-  const uint32_t capacity = bounded ? sizes.array_bound : sizes.bound;
+  const uint32_t capacity = sizes.text_capacity;
   // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
   const bool ranges = sizes.with_offsets || (model.huggingface() && HuggingFaceNeedsOffsets(model));
+  max_stretch_bytes = sizes.stretch_bytes;
   text_capacity = capacity;
-  run_capacity = std::max(capacity, model.huggingface() ? sizes.ids : sizes.bound);
+  run_capacity = std::max(capacity, sizes.decoder_bytes);
   const int decoder_texts = DecoderTexts(model);
   for (int i = 0; i < 2; ++i) {
     text[i] = layout.Take<char>(i < decoder_texts ? run_capacity : capacity);
@@ -52,22 +47,7 @@ void Scratch::CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bo
   }
   split_begin = layout.Take<uint32_t>(capacity);
   split_end = layout.Take<uint32_t>(capacity);
-  lengthy = {};
-  const bool places = bounded && model.huggingface() && sizes.with_offsets;
-  if (places) {
-    lengthy.Carve<HfPlacedCharacters>(layout, model, kBlock, kCheckpoints, kCheckpointBytes);
-  } else if (bounded && model.huggingface()) {
-    lengthy.Carve<HfCharacters>(layout, model, kBlock, kCheckpoints, kCheckpointBytes);
-  } else if (bounded) {
-    lengthy.Carve<SpCharacters>(layout, model, kBlock, kCheckpoints, kCheckpointBytes);
-  }
   lattice.Carve(layout, capacity);
-  lengthy.lattice = lattice;
-  lengthy.chars = {split_begin, split_end};
-  if (places) {
-    lengthy.chars.begin = begin[0];
-    lengthy.chars.end = end[0];
-  }
 }
 
 }  // namespace rankfeed::general

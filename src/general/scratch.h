@@ -3,27 +3,36 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/layout.h"
 #include "general/added_tokens.h"
 #include "general/best_path.h"
-#include "general/long_path.h"
 #include "image/model.h"
 
 namespace rankfeed::general {
 
-// What the general path works in. Most stretches are encoded in arrays that hold all of one, sized
-// for the worst growth of the normalizer (Config::growth_*). Where the model's characters can be
-// told one by one (hf_characters.h, sp_long.h) they are for a text of kArrayBytes, and stretches
-// that do not fit are encoded in `lengthy`, in a time that is a multiple of that; otherwise they
-// are for max_text_bytes, so a text within that always fits. Normalizers that cannot work in place
-// alternate between the two texts.
-struct Scratch {
-  static constexpr uint32_t kArrayBytes = 65 << 10;  // texts of 64 KiB, and a little
-  static constexpr uint32_t kBlock = 24 << 10, kCheckpoints = 16,
-                            kCheckpointBytes = 3 << 19;  // of lengthy
-  static_assert(LongScratch::RoomFor(kBlock, LongScratch::kMaxPieceChars + 1) < kArrayBytes);
+// Where a long stretch is cut into parts. The rules are those of segment/cuts.h, a room above this
+// one, which is why it comes as a function.
+struct Parting {
+  // Bytes of the first part of a stretch or of what is left of one. The separator after the part
+  // belongs to neither part, or begins the next one if keeps_separator. All bytes: there is no cut.
+  size_t (*part_bytes)(const void* cuts, std::string_view rest) = nullptr;  // null: no cuts at all
+  const void* cuts = nullptr;
+  bool keeps_separator = false;
+  bool carries_score = false;  // the score of a part goes on in the next one
+};
 
+// What the general path works in: arrays that hold one stretch, or one part of a stretch that can
+// be cut. Normalizers that cannot work in place alternate between the two texts.
+struct Scratch {
+  // rankfeed_limits::max_stretch_bytes where that is 0.
+  static constexpr uint32_t kDefaultStretchBytes = 256 << 10;
+  // The arrays hold this many times as many normalized bytes as a stretch may have, and so many at
+  // least, or the most that texts of max_text_bytes become if that is less.
+  static constexpr uint32_t kGrowth = 2, kLeastCapacity = 64 << 10;
+
+  uint32_t max_stretch_bytes = 0;
   uint32_t text_capacity = 0;  // bytes in each text, and entries in every array below
   uint32_t run_capacity = 0;   // bytes in those that decoders use, the same or more
   char* text[2] = {};
@@ -33,20 +42,28 @@ struct Scratch {
   // Piece boundaries found by the pre-tokenizer, for pipelines that need them all at once.
   uint32_t* split_begin = nullptr;
   uint32_t* split_end = nullptr;
-  LongScratch lengthy;  // its arrays are those above and below
   Lattice lattice = {};
   AddedTokenFilter added;
-
-  // Whether a model's encoder, made for offsets or not, has such bounds.
-  static bool IsBounded(const Model& model, bool with_offsets);
+  Parting parting;
 
   // What there is to hold.
   struct Sizes {
-    uint32_t bound;        // bytes of the longest text when it is normalized
-    uint32_t array_bound;  // the same of one of kArrayBytes
-    uint32_t ids;          // of a text to decode
+    uint32_t stretch_bytes;   // of the longest stretch
+    uint32_t text_capacity;   // as above
+    uint32_t decoder_bytes;   // bytes that a decoder may hold back
     bool with_offsets;
   };
+
+  // Sizes for texts and stretches of at most so many bytes, where `bound` bytes are the most that
+  // max_text_bytes become.
+  static Sizes SizesFor(const Model& model, uint32_t max_text_bytes, uint32_t max_stretch_bytes,
+                        uint32_t bound, bool with_offsets);
+
+  // Whether a stretch or a part of so many bytes may be encoded after so many tokens: it becomes no
+  // more of them than there is room for bytes, and 32 bits count them.
+  bool Admits(uint32_t bytes, uint32_t token_count) const {
+    return bytes <= max_stretch_bytes && text_capacity <= ~token_count;
+  }
 
   // Measures (layout over null) or carves. text[0] comes first and lattice.value last of what
   // working_begin() and working_end() enclose.
@@ -57,9 +74,6 @@ struct Scratch {
   char* working_end() const {
     return reinterpret_cast<char*>(lattice.value + size_t{text_capacity} + 1);
   }
-
- private:
-  void CarveAs(Layout& layout, const Model& model, const Sizes& sizes, bool bounded);
 };
 
 }  // namespace rankfeed::general

@@ -5,8 +5,9 @@
 // Cost: normalizer + best path + one pass over the tokens (two when reversed).
 #include "general/sp_encode.h"
 
+#include <algorithm>
+
 #include "general/best_path.h"
-#include "general/sp_long.h"
 
 namespace rankfeed::general {
 namespace {
@@ -14,12 +15,14 @@ namespace {
 // Tokens of a normalized text whose best path is known, forwards or backwards.
 class PathReader {
  public:
+  // base: where in the text the input of the normalizer begins.
   PathReader(const Model& model, const Scratch& scratch, normalize::SpNormalized normalized,
-             bool with_offsets)
+             uint32_t base, bool with_offsets)
       : model_(model),
         text_(scratch.text[0], normalized.size),
         origin_(with_offsets ? scratch.begin[0] : nullptr),
         text_end_(normalized.end),
+        base_(base),
         lattice_(scratch.lattice),
         byte_fallback_(model.has(image::kByteFallback) && model.byte_ids.size() == 256) {}
 
@@ -58,7 +61,7 @@ class PathReader {
 
   uint32_t Origin(uint32_t position) const {
     if (origin_ == nullptr) return 0;
-    return position < text_.size() ? origin_[position] : text_end_;
+    return base_ + (position < text_.size() ? origin_[position] : text_end_);
   }
 
   void Emit(uint32_t begin, uint32_t end, bool reversed, TokenSink& sink) const {
@@ -81,29 +84,26 @@ class PathReader {
   const Model& model_;
   std::string_view text_;
   const uint32_t* origin_;
-  uint32_t text_end_;
+  uint32_t text_end_, base_;
   const Lattice& lattice_;
   bool byte_fallback_;
 };
 
-}  // namespace
-
-static rankfeed_status EncodeInArrays(const Model& model, const Scratch& scratch,
-                                      std::string_view text, bool reversed, TokenSink& sink,
-                                      CarriedScore* score) {
+// Bytes [begin, end) of a text: all of it, or a part of it.
+rankfeed_status EncodePart(const Model& model, const Scratch& scratch, std::string_view text,
+                           bool reversed, uint32_t base, TokenSink& sink, CarriedScore* score) {
+  if (!scratch.Admits(static_cast<uint32_t>(text.size()), sink.count)) return RANKFEED_E_LIMIT;
   const bool with_offsets = sink.begin != nullptr || sink.end != nullptr;
   normalize::SpNormalized normalized;
-  const bool spaced = score != nullptr && score->spaced;
-  if (!normalize::SpNormalize(normalize::SpNormalizerOf(model, spaced), text, scratch.text[0],
-                              with_offsets ? scratch.begin[0] : nullptr, scratch.text_capacity,
-                              &normalized)) {
+  if (!normalize::SpNormalize(normalize::SpNormalizerOf(model), text,
+                              scratch.text[0], with_offsets ? scratch.begin[0] : nullptr,
+                              scratch.text_capacity, &normalized)) {
     return RANKFEED_E_LIMIT;
   }
   const std::string_view view(scratch.text[0], normalized.size);
-  const double start = score != nullptr ? score->before : 0;
-  if (!view.empty()) BestPathSentencePiece(model, view, start, scratch.lattice);
-  if (score != nullptr) score->after = view.empty() ? start : scratch.lattice.best[view.size()];
-  const PathReader reader(model, scratch, normalized, with_offsets);
+  if (!view.empty()) BestPathSentencePiece(model, view, score->before, scratch.lattice);
+  score->after = view.empty() ? score->before : scratch.lattice.best[view.size()];
+  const PathReader reader(model, scratch, normalized, base, with_offsets);
   if (reversed) {
     reader.Backward(scratch.split_begin, sink);
   } else {
@@ -112,20 +112,56 @@ static rankfeed_status EncodeInArrays(const Model& model, const Scratch& scratch
   return RANKFEED_OK;
 }
 
-rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
-                                    const SpFrame& frame, TokenSink& sink, CarriedScore* score) {
+}  // namespace
+
+rankfeed_status EncodeSentencePieceParts(const Model& model, const Scratch& scratch,
+                                         std::string_view text, uint32_t begin, uint32_t end,
+                                         bool inside, TokenSink& sink, CarriedScore* score) {
+  const Parting& parting = scratch.parting;
+  for (;;) {
+    const std::string_view rest(text.data() + begin, end - begin);
+    const size_t size =
+        parting.part_bytes != nullptr ? parting.part_bytes(parting.cuts, rest) : rest.size();
+    const bool last = size == rest.size();
+    const uint32_t first = sink.count;
+    const rankfeed_status status =
+        EncodePart(model, scratch, rest.substr(0, size), false, begin, sink, score);
+    if (status != RANKFEED_OK) return status;
+    // The U+2581 that a part begins with comes from the separator before it.
+    const bool has_prefix = inside && !parting.keeps_separator;
+    if (has_prefix && sink.begin != nullptr && first < std::min(sink.count, sink.capacity)) {
+      sink.begin[first] = begin - 1;
+    }
+    if (last) return RANKFEED_OK;
+    score->before = score->after;
+    begin += static_cast<uint32_t>(size) + (parting.keeps_separator ? 0 : 1);
+    inside = true;
+  }
+}
+
+// The tokens from `first` on, if all of them fit.
+static void Reverse(const TokenSink& sink, uint32_t first) {
+  if (sink.count > sink.capacity) return;
+  std::reverse(sink.ids + first, sink.ids + sink.count);
+  if (sink.begin != nullptr) std::reverse(sink.begin + first, sink.begin + sink.count);
+  if (sink.end != nullptr) std::reverse(sink.end + first, sink.end + sink.count);
+}
+
+rankfeed_status EncodeSentencePiece(const Model& model, const Scratch& scratch,
+                                    std::string_view text, const SpFrame& frame, TokenSink& sink) {
   const auto add = [&](uint32_t id) {
     const uint32_t at = SpFrame::PlaceOf(model, id, text.size());
     sink.Push(id, at, at);
   };
   for (size_t i = frame.before_count; i > 0; --i) add(frame.before[i - 1]);
-  const bool lengthy = scratch.lengthy.block != 0;
+  const uint32_t first = sink.count;
+  CarriedScore whole, parts;
   rankfeed_status status = RANKFEED_E_LIMIT;
-  if (!lengthy || text.size() <= scratch.text_capacity) {
-    status = EncodeInArrays(model, scratch, text, frame.reversed, sink, score);
-  }
-  if (status != RANKFEED_OK && lengthy) {
-    status = EncodeSentencePieceLong(model, scratch.lengthy, text, frame.reversed, sink, score);
+  if (frame.reversed) status = EncodePart(model, scratch, text, true, 0, sink, &whole);
+  if (status == RANKFEED_E_LIMIT) {
+    const auto size = static_cast<uint32_t>(text.size());
+    status = EncodeSentencePieceParts(model, scratch, text, 0, size, false, sink, &parts);
+    if (frame.reversed) Reverse(sink, first);
   }
   if (status != RANKFEED_OK) return status;
   for (size_t i = 0; i < frame.after_count; ++i) add(frame.after[i]);

@@ -23,12 +23,19 @@ namespace rankfeed::general {
 // character only the last has a non-empty range; bos and eos are (0, 0). 0.1.98 and later give eos
 // (text size, text size) instead; nothing else differs up to 0.2.1.
 //
-// Needs scratch for the normalized text (Config::growth_*), with begin[0] when sink.begin or
-// sink.end is set. Options of special tokens mean nothing here: SentencePiece never matches those
-// in text. Errors: ARGUMENT (unknown option, or bos/eos that the model lacks), LIMIT (scratch too
-// small). score (nullable): of a part of a text, which may have lost the space behind it.
-rankfeed_status EncodeSentencePiece(const Model& model, Scratch& scratch, std::string_view text,
-                                    const SpFrame& frame, TokenSink& sink,
-                                    CarriedScore* score = nullptr);
+// A long text is encoded in parts where it can be cut (Parting), one that is reversed only where it is
+// too long as a whole; then the sink has no order where not all of its tokens fit.
+// Needs scratch with begin[0] when sink.begin or sink.end is set. Options of special tokens mean
+// nothing here: SentencePiece never matches those in text. Errors: ARGUMENT (unknown option, or
+// bos/eos that the model lacks), LIMIT (a text, or a part that cannot be cut further, has more than
+// Scratch::max_stretch_bytes or becomes more than text_capacity).
+rankfeed_status EncodeSentencePiece(const Model& model, const Scratch& scratch,
+                                    std::string_view text, const SpFrame& frame, TokenSink& sink);
+
+// The same for bytes [begin, end) of a text, without a frame. inside: they are a part of it that
+// was cut as segment/cuts.h says, and not the first one. score: what the part goes on from.
+rankfeed_status EncodeSentencePieceParts(const Model& model, const Scratch& scratch,
+                                         std::string_view text, uint32_t begin, uint32_t end,
+                                         bool inside, TokenSink& sink, CarriedScore* score);
 
 }  // namespace rankfeed::general

@@ -70,6 +70,7 @@ uint32_t ValidBytes(std::string_view text) {
 bool Load(std::string_view original, uint32_t begin, uint32_t end, Buffers* buffers) {
   NormalizedText& out = buffers->in();
   out.size = 0;
+  buffers->text[0].shifted = buffers->text[1].shifted = false;
   original = original.substr(0, end);
   for (uint32_t pos = begin; pos < end;) {
     if (out.begin != nullptr) {

@@ -22,6 +22,8 @@ struct Buffers {
   NormalizedText& in() { return text[current]; }
   NormalizedText& out() { return text[current ^ 1]; }
   void Swap() { current ^= 1; }
+  // Whether ranges depend on more than the characters around them.
+  bool shifted() const { return text[0].shifted || text[1].shifted; }
 };
 
 // Makes bytes [begin, end) of original the current text, each bad sequence as U+FFFD with the range

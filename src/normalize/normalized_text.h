@@ -23,6 +23,8 @@ struct NormalizedText {
   uint32_t* end = nullptr;
   uint32_t capacity = 0;
   uint32_t size = 0;
+  // Ranges of the whole text depend on how it begins: see Transform::Drop.
+  bool shifted = false;
 
   std::string_view view() const { return {data, size}; }
   std::string_view view(uint32_t from, uint32_t to) const { return {data + from, to - from}; }
@@ -99,7 +101,8 @@ class Writer {
 // A change may still be lowered after the push, so one character is held back.
 class Transform {
  public:
-  Transform(const NormalizedText& in, NormalizedText* out) : in_(in), writer_(in, out) {}
+  Transform(const NormalizedText& in, NormalizedText* out)
+      : in_(in), out_(*out), writer_(in, out) {}
 
   void Push(char32_t c, int32_t change) {
     if (in_.begin == nullptr) return writer_.Put(c);  // changes are about ranges
@@ -116,6 +119,7 @@ class Transform {
       change_ -= n;
     } else {
       behind_ |= n != 0;
+      out_.shifted |= behind_;
     }
   }
 
@@ -180,6 +184,7 @@ class Transform {
   }
 
   const NormalizedText& in_;
+  NormalizedText& out_;
   Writer writer_;
   uint32_t cursor_ = 0;  // input byte of the next character to replace
   bool behind_ = false;  // the cursor, by what was dropped without a pushed character

@@ -124,15 +124,14 @@ SpPrefix NormalizeSpPrefix(const SpNormalizer& normalizer, std::string_view inpu
   return NormalizePrefix(normalizer, input);
 }
 
-SpNormalizer SpNormalizerOf(const Model& model, bool spaced) {
-  const bool behind = model.has(image::kTreatWhitespaceAsSuffix);
+SpNormalizer SpNormalizerOf(const Model& model) {
   return {.charsmap = Charsmap(model.charsmap_units, model.charsmap_pool),
           .user_defined = model.user_defined,
           .max_symbol_bytes = model.config->max_piece_bytes,
-          .add_dummy_prefix = model.has(image::kAddDummyPrefix) || (behind && spaced),
+          .add_dummy_prefix = model.has(image::kAddDummyPrefix),
           .remove_extra_whitespaces = model.has(image::kRemoveExtraWhitespaces),
           .escape_whitespaces = model.has(image::kEscapeWhitespaces),
-          .treat_whitespace_as_suffix = behind};
+          .treat_whitespace_as_suffix = model.has(image::kTreatWhitespaceAsSuffix)};
 }
 
 bool SpNormalize(const SpNormalizer& normalizer, std::string_view input, char* out,

@@ -28,8 +28,8 @@ struct SpNormalizer {
   bool treat_whitespace_as_suffix = false;
 };
 
-// The normalizer that an image describes. spaced: of a part of a text that a space stood behind.
-SpNormalizer SpNormalizerOf(const Model& model, bool spaced = false);
+// The normalizer that an image describes.
+SpNormalizer SpNormalizerOf(const Model& model);
 
 // Bytes of the longest user-defined symbol at the front of input, 0 if there is none (PrefixMatch).
 uint32_t LongestSpSymbol(const SpNormalizer& normalizer, std::string_view input);

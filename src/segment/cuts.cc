@@ -60,6 +60,15 @@ uint32_t Cuts::FindFirst(std::string_view text, uint32_t from, uint32_t to) cons
   return kNone;
 }
 
+size_t Cuts::PartBytes(const void* cuts, std::string_view text) {
+  const auto size = static_cast<uint32_t>(text.size());
+  if (size <= kPartBytes) return size;
+  const Cuts& self = *static_cast<const Cuts*>(cuts);
+  uint32_t cut = self.FindLast(text, 0, kPartBytes);
+  if (cut == kNone) cut = self.FindFirst(text, kPartBytes, size);
+  return cut != kNone ? cut : size;
+}
+
 // Whether the text may be cut at a separator.
 bool Cuts::At(std::string_view text, uint32_t at) const {
   // In front of it other white space may mean something else.

@@ -42,12 +42,17 @@ class Cuts {
   uint32_t FindLast(std::string_view text, uint32_t from, uint32_t to) const;
   uint32_t FindFirst(std::string_view text, uint32_t from, uint32_t to) const;
 
+  // Bytes of the first part of a text, as general::Parting says: about kPartBytes, or up to the first
+  // place after those, or all. cuts: of this class. O(bytes of the part).
+  static size_t PartBytes(const void* cuts, std::string_view text);
+
   // Bytes from a place on that are looked at.
   uint32_t looked_at() const {
     constexpr uint32_t kBehind = 5;
     return normalized_tokens_.empty() ? kBehind : kBehind + NormalizedTokens::kBytesAhead;
   }
 
+  bool keeps_separator() const { return keeps_separator_; }
   // Where what follows a part begins: at the separator, if that makes the U+2581 in front of it.
   uint32_t Behind(uint32_t cut) const { return keeps_separator_ ? cut : cut + 1; }
 

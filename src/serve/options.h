@@ -23,6 +23,7 @@ struct Options {
   uint32_t max_length = 512;  // tokens of a row
   uint32_t max_batch_tokens = 8192;
   uint32_t max_documents = 1000;          // of a request
+  uint32_t max_stretch_bytes = 0;         // of a text; 0: as rankfeed_limits has it
   uint64_t max_request_tokens = 1 << 20;  // of all rows of a request
   uint32_t max_json_depth = 16;
   uint32_t max_json_elements = 100'000;

@@ -233,6 +233,7 @@ Result<Reranker*> Scorer::For(const RowPolicy& policy) {
   limits.max_rows = 64 * policy.max_chunks;
   limits.max_text_bytes = 16 << 10;
   limits.max_tokens = 64 * uint64_t{o.max_length};
+  limits.max_stretch_bytes = options_.max_stretch_bytes;
   auto made = Reranker::Create(assets_->vocabulary.model(), limits, o);
   if (!made) return made.error();
   return &rerankers_.emplace(policy, std::move(*made)).first->second;
@@ -268,7 +269,8 @@ Error Scorer::Room(size_t text_bytes) {
   }
   const size_t bytes = std::min<size_t>(std::max<size_t>(text_bytes, 16 << 10), most);
   auto made = Encoder::Create(assets_->vocabulary.model(), static_cast<uint32_t>(bytes),
-                              /*with_offsets=*/true);
+                              /*with_offsets=*/true, Encoder::kDefaultCacheBytes,
+                              options_.max_stretch_bytes);
   if (!made) return made.error();
   encoder_.emplace(std::move(*made));
   encoder_bytes_ = bytes;

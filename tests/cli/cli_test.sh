@@ -65,23 +65,19 @@ echo '{"pre_tokenizer": {"type": "Split", "pattern": {"String": "ab"}, "behavior
 equal "off the fast road" "fast road: no: pre-tokenizer, Split" "$("$rankfeed" info --vocab split.json | tail -n 1)"
 "$rankfeed" info --vocab split.json --json | grep -A1 '"fast_road": false' |
   grep -q '"off_fast_road": "pre-tokenizer, Split"' || fail "off the fast road in JSON"
-# Texts over the limit of a vocabulary: a character becomes 4,000, so the limit is low where scratch grows with the text, as
-# it does for a long token that is looked for after the normalizer.
-grown=$(printf 'b%.0s' {1..4000})
-growing='"normalizer": {"type": "Replace", "pattern": {"String": "g"}, "content": "'"$grown"'"}, "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}'
-token=$(printf 'n%.0s' {1..200})
-echo '{"added_tokens": [{"id": 2, "content": "'"$token"'", "single_word": false, "lstrip": false, "rstrip": false, "normalized": true, "special": false}], '"$growing}" >grow.json
-echo "{$growing}" >bounded.json
-over='[0-9]+ bytes; the limit of the vocabulary is 536870'
-head -c 700000 /dev/zero | tr '\0' a >over.txt
-equal "a text as long, where scratch does not grow" 700000 "$("$rankfeed" encode --vocab bounded.json over.txt | wc -w)"
-refused "text over the limit, encode" "a text has 700000 bytes; .*536870" "$rankfeed" encode --vocab grow.json over.txt
-refused "text over the limit, batch" "$over" "$rankfeed" batch --vocab grow.json --query a --docs over.txt
-refused "text over the limit, corpus" "over.txt:1: the text has 700000 bytes; .*536870" \
-  "$rankfeed" corpus build --vocab grow.json --docs over.txt -o grow.rfc
-no_file "text over the limit, corpus" grow.rfc
-refused "text over the limit, receipt" "a text has 700000 bytes; .*536870" "$rankfeed" receipt run --vocab grow.json --docs over.txt -o grow-receipt.json
-refused "text over the limit, audit" "a text has 700000 bytes; .*536870" "$rankfeed" audit --vocab grow.json --docs over.txt
+# A stretch over the limit, of a vocabulary whose texts cannot be cut.
+"$rankfeed" info --vocab split.json | grep -qx "long texts are cut: no: pre-tokenizer, Split" || fail "what cannot be cut"
+"$rankfeed" info --vocab v.rfimg | grep -qx "long texts are cut: yes" || fail "what can be cut"
+head -c 300000 /dev/zero | tr '\0' a >over.txt
+refused "stretch over the limit, encode" "text 1: .*300000 bytes, with a stretch .*max_stretch_bytes, 262144" "$rankfeed" encode --vocab split.json over.txt
+equal "stretch within a greater limit" 300000 "$("$rankfeed" encode --vocab split.json --max-stretch-bytes 300000 over.txt | wc -w)"
+{ echo ab; cat over.txt; echo; echo ba; } >documents.txt
+"$rankfeed" batch --vocab split.json --template single --layout packed --max-length 8 --query a --docs documents.txt >out.txt 2>err.txt &&
+  fail "stretch over the limit, batch: succeeded"
+grep -q "document 1: .*max_stretch_bytes" err.txt && grep -q "1 of 3 documents failed" err.txt ||
+  fail "stretch over the limit, batch: $(cat err.txt)"
+"$rankfeed" batch --vocab split.json --template single --layout packed --max-length 8 --query a --docs documents.txt --max-stretch-bytes 300000 >/dev/null ||
+  fail "batch with a greater limit"
 # roads_of OPTION...: lines of --stats, one space between columns
 roads_of() { "$rankfeed" encode --stats "$@" 2>&1 >/dev/null | tr -s ' '; }
 { printf 'What is a panda?\n\na \xe2\x96\x81 b\npa\xffnda\n'; printf 'e'; printf '\xcc\x81%.0s' {1..1000}; echo; } >roads.txt

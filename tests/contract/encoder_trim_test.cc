@@ -92,7 +92,7 @@ TEST_P(EncoderTrim, PagesThatAHostileTextTouchedAreHandedBack) {
   const std::vector<int32_t> expected_plain = Encode(plain);
   const size_t fresh = pages_->Resident();
   // Each becomes "ab ab ab": 8 bytes, 12 with U+2581. The last character has no piece, so its bytes
-  // take its place and all of the text is normalized in scratch; in arrays, as it is shorter than 64 KiB.
+  // take its place and all of the text is normalized in scratch.
   constexpr size_t kGrowing = 4000;
   const std::string growing = std::string(kGrowing, 'G') + "\xc3\xb1";
   const std::vector<int32_t> expected = Encode(growing);
@@ -113,20 +113,20 @@ TEST_P(EncoderTrim, PagesThatAHostileTextTouchedAreHandedBack) {
   EXPECT_EQ(rankfeed_encoder_trim(encoder_, nullptr), RANKFEED_OK);
   EXPECT_EQ(Encode(growing), expected);
 
-  // The same in a text that fits into no array; it may have begun there.
-  const std::string longer = std::string(kTextBytes - 2, 'G') + "\xc3\xb1";
+  // The same in a text that nearly fills the arrays.
+  constexpr size_t kMost = 43'000;
+  const std::string longer = std::string(kMost, 'G') + "\xc3\xb1";
   const std::vector<int32_t> expected_longer = Encode(longer);
   touched = pages_->Resident();
-  EXPECT_LE(touched, (size_t{64} << 10) * 12 * (GetParam() ? 10 : 2) + 4 * kFixed);
+  EXPECT_LE(touched, (kMost * 12 + 5) * (GetParam() ? kPerByteWithOffsets : kPerByte) + kFixed);
   EXPECT_EQ(expected_longer.back(), expected.back());
   EXPECT_EQ(rankfeed_encoder_trim(encoder_, nullptr), RANKFEED_OK);
   EXPECT_LE(pages_->Resident(), fresh + kFixed / 8);
   EXPECT_EQ(Encode(longer), expected_longer);
 }
 
-// The character that published vocabularies make longest: 33 bytes of 3. The NUL behind them takes all
-// of them to the general path: of 64 KiB, and of a text that fits into no array, which touches no more than
-// those.
+// The character that published vocabularies make longest: 33 bytes of 3. The NUL after them takes all
+// of them to the general path.
 TEST_P(EncoderTrim, OfARealVocabularyAndItsLongestCharacter) {
   const char* const source = std::getenv("RANKFEED_SOURCE_DIR");
   ASSERT_NE(source, nullptr);
@@ -140,8 +140,7 @@ TEST_P(EncoderTrim, OfARealVocabularyAndItsLongestCharacter) {
   const Pages pages(need.size);
   rankfeed_encoder* encoder = nullptr;
   ASSERT_EQ(rankfeed_encoder_init(model, &limits_, pages.data(), need.size, &encoder), RANKFEED_OK);
-  size_t most = 0;
-  for (const uint32_t bytes : {uint32_t{1} << 16, kTextBytes}) {
+  for (const uint32_t bytes : {10'000, 39'000}) {
     std::string text;
     while (text.size() + 4 <= bytes) text += "\xef\xb7\xba";
     text += '\0';
@@ -153,11 +152,8 @@ TEST_P(EncoderTrim, OfARealVocabularyAndItsLongestCharacter) {
     ASSERT_EQ(rankfeed_encode(encoder, {text.data(), text.size()}, nullptr, &io), RANKFEED_OK);
     EXPECT_GT(io.count, text.size() / 3);
     const size_t touched = pages.Resident(), normalized = text.size() / 3 * 33 + 3;
-    if (most == 0) {
-      EXPECT_GT(touched, normalized);
-      most = normalized * (GetParam() ? kPerByteWithOffsets : kPerByte) + kFixed;
-    }
-    EXPECT_LE(touched, most);
+    EXPECT_GT(touched, normalized);
+    EXPECT_LE(touched, normalized * (GetParam() ? kPerByteWithOffsets : kPerByte) + kFixed);
     ASSERT_EQ(rankfeed_encoder_trim(encoder, nullptr), RANKFEED_OK);
     EXPECT_LE(pages.Resident(), kFixed);
     Say("U+FDFA and a NUL, data/default.model", GetParam(), text.size(), normalized, touched, pages.Resident());
@@ -272,7 +268,7 @@ TEST(MaxTextBytes, IsTheLastThatAnEncoderCanHave) {
   for (const std::string& source : {SentencePieceSource(), HuggingFaceSource()}) {
     const OpenModel model(source);
     const uint32_t most = rankfeed_max_text_bytes(model.get());
-    EXPECT_EQ(most, 0x7ffffffeu);  // of models whose scratch does not grow with the text
+    EXPECT_EQ(most, 0x7ffffffeu);  // scratch does not grow with the text
     rankfeed_mem_req need{};
     rankfeed_limits limits = Limits(most, false);
     EXPECT_EQ(rankfeed_encoder_mem_req(model.get(), &limits, &need), RANKFEED_OK) << most;

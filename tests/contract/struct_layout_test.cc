@@ -70,10 +70,11 @@ TEST(StructLayout, Model) {
 TEST(StructLayout, Encode) {
   if (sizeof(void*) != 8) GTEST_SKIP() << "layouts are pinned for 64-bit targets";
   EXPECT_EQ(sizeof(rankfeed_text), 16u);
-  EXPECT_EQ(sizeof(rankfeed_limits), 16u);
+  EXPECT_EQ(sizeof(rankfeed_limits), 20u);
   EXPECT_FIELD(rankfeed_limits, max_text_bytes, 4);
   EXPECT_FIELD(rankfeed_limits, with_offsets, 8);
   EXPECT_FIELD(rankfeed_limits, cache_bytes, 12);
+  EXPECT_FIELD(rankfeed_limits, max_stretch_bytes, 16);
   EXPECT_EQ(sizeof(rankfeed_encode_options), 16u);
   EXPECT_FIELD(rankfeed_encode_options, flags, 4);
   EXPECT_FIELD(rankfeed_encode_options, sp_extra, 8);
@@ -207,7 +208,7 @@ TEST(StructLayout, Rerank) {
   EXPECT_FIELD(rankfeed_control, deadline_ns, 16);
   EXPECT_FIELD(rankfeed_control, clock_ns, 24);
   EXPECT_FIELD(rankfeed_control, clock_context, 32);
-  EXPECT_EQ(sizeof(rankfeed_rerank_limits), 32u);
+  EXPECT_EQ(sizeof(rankfeed_rerank_limits), 40u);
   EXPECT_FIELD(rankfeed_rerank_limits, struct_size, 0);
   EXPECT_FIELD(rankfeed_rerank_limits, max_documents, 4);
   EXPECT_FIELD(rankfeed_rerank_limits, max_rows, 8);
@@ -215,6 +216,7 @@ TEST(StructLayout, Rerank) {
   EXPECT_FIELD(rankfeed_rerank_limits, max_tokens, 16);
   EXPECT_FIELD(rankfeed_rerank_limits, workers, 24);
   EXPECT_FIELD(rankfeed_rerank_limits, with_offsets, 28);
+  EXPECT_FIELD(rankfeed_rerank_limits, max_stretch_bytes, 32);
   EXPECT_EQ(sizeof(rankfeed_request), 88u);
   EXPECT_FIELD(rankfeed_request, struct_size, 0);
   EXPECT_FIELD(rankfeed_request, document_count, 4);

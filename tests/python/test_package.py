@@ -230,6 +230,22 @@ class Package(unittest.TestCase):
         self.assertGreater(self.tok.trim(), 0)
         self.assertEqual(self.tok.encode(text).ids, ids)
 
+    def test_stretches_that_cannot_be_cut(self):
+        long = "\u2581" + "iVBORw0KGgo" * 30_000
+        with self.assertRaisesRegex(rankfeed.RankfeedError,
+                                    "text 1 has 330003 bytes, with a stretch .* max_stretch_bytes, 262144"):
+            self.tok.encode_batch(["fine", long, "also fine"])
+        roomy = rankfeed.Tokenizer.from_file(MODEL, max_stretch_bytes=400_000)
+        self.assertEqual(roomy.encode_batch(["fine"])[0].ids, self.tok.encode("fine").ids)
+        ids = roomy.encode(long).ids
+        self.assertEqual(pickle.loads(pickle.dumps(roomy)).encode(long).ids, ids)
+        self.assertEqual(self.tok.encode("a panda " * 100_000 + long[:3000]).ids[:100], self.tok.encode("a panda " * 60).ids[:100])
+        batch = self.tok.encode_pairs("q", ["fine", long, "also fine"])
+        self.assertEqual(len(batch["input_ids"]), 2)
+        self.assertEqual([status == batch.statuses[0] for status in batch.statuses], [True, False, True])
+        with self.assertRaisesRegex(ValueError, "max_stretch_bytes is -1"):
+            rankfeed.Tokenizer.from_file(MODEL, max_stretch_bytes=-1)
+
     def test_text_in_pieces(self):
         text = "What is a panda? It is a bear, \u00e9t\u00e9. " * 4000
         ids = self.tok.encode(text).ids

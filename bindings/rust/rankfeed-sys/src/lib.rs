@@ -107,6 +107,7 @@ pub struct rankfeed_limits {
     pub max_text_bytes: u32,
     pub with_offsets: u32,
     pub cache_bytes: u32,
+    pub max_stretch_bytes: u32,
 }
 
 #[repr(C)]
@@ -178,6 +179,7 @@ pub struct rankfeed_rerank_limits {
     pub max_tokens: u64,
     pub workers: u32,
     pub with_offsets: u32,
+    pub max_stretch_bytes: u32,
 }
 
 #[repr(C)]

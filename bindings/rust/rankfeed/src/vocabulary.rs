@@ -108,6 +108,7 @@ impl Encoder {
             max_text_bytes,
             with_offsets: 1,
             cache_bytes: CACHE,
+            max_stretch_bytes: 0,
         };
         let mut need = sys::rankfeed_mem_req { size: 0, alignment: 64 };
         let model = vocabulary.model();
