@@ -143,7 +143,7 @@ uint32_t SpanDecoder::DecodeShort(const Segments& segments, const LookUp& look_u
       .decoded = out,
       .size = search_.size(),
       .count = search_.count(),
-      .size_limit = std::max(PathSearch::kCapacity - run_.size - run_.count, kRoom) - kRoom,
+      .size_limit = std::max(search_.room() - run_.size - run_.count, kRoom) - kRoom,
       .count_limit = PathSearch::kMaxSpans - 2,
       .metaspace = metaspace_};
   const uint32_t done = kernels_.decode_short(segments, look_up.keys(), look_up.misses() + first,

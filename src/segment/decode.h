@@ -93,8 +93,9 @@ class SpanDecoder {
   // Nothing is left of that segment.
   void ForgetCursor() { resumes_ = false; }
 
-  // Of PathSearch::kCapacity, before Solve: every span may have to be searched, with its closing 0.
+  // Of search_room(), before Solve: every span may have to be searched, with its closing 0.
   uint32_t used() const { return search_.size() + run_.size + run_.count; }
+  uint32_t search_room() const { return search_.room(); }
 
   // Finds the best paths of everything decoded.
   void Solve(const ExactnessRule& rule);
@@ -198,7 +199,7 @@ class SpanDecoder {
   }
   rankfeed_reason NotNormalizable(std::string_view rest) const;
 
-  uint32_t room() const { return PathSearch::kCapacity - used(); }
+  uint32_t room() const { return search_.room() - used(); }
   std::span<const uint16_t> RunSpan(uint32_t i) const {
     return {run_.codes + run_.begins[i], run_.codes + run_.begins[i + 1]};
   }

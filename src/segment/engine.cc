@@ -11,9 +11,6 @@ namespace {
 // Batches begin with kLeastBatch again after a stretch or a part that took the general path: what
 // was looked up of the segments after it is looked up again, and more such parts may follow.
 constexpr uint32_t kLeastBatch = 32, kFirstBatch = 512;
-// As much of the search's room as batches aim at.
-constexpr uint32_t kGoal = PathSearch::kCapacity * 7 / 8;
-
 }  // namespace
 
 Engine::Engine(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes,
@@ -68,9 +65,9 @@ bool Engine::Run(Stop* stop) {
     if (stops) [[unlikely]]
       return true;
     queue_.PopSegments(end);
-    // As many as will use kGoal if they are like these.
+    // As many as will use seven eighths of the search's room if they are like these.
     if (!resumed && end != 0) {
-      const uint32_t fits = end * kGoal / std::max(used, 1u);
+      const uint32_t fits = end * (spans_.search_room() * 7 / 8) / std::max(used, 1u);
       const uint32_t most = 2 * batch_size_;
       batch_size_ = std::min({std::max(fits, kLeastBatch), most, LookUp::kMaxBatch});
     }

@@ -24,19 +24,17 @@
 #include "segment/kernels/kernels.h"
 #include "segment/lattice.h"
 
-// Codes of a batch, the closing zeros included. A test defines less, for batches to be full soon.
-#ifndef RANKFEED_SEARCH_CAPACITY
-#define RANKFEED_SEARCH_CAPACITY 4096
-#endif
-
 namespace rankfeed::segment {
 
 class PathSearch {
  public:
-  static constexpr uint32_t kCapacity = RANKFEED_SEARCH_CAPACITY;
+  static constexpr uint32_t kCapacity = 4096;  // codes of a batch, the closing zeros included
   static constexpr uint32_t kMaxSpans = kCapacity / 2;
 
   void Carve(Layout& layout);
+  // As many of kCapacity as batches may take. A test sets less, for batches to be full soon.
+  uint32_t room() const { return room_; }
+  void set_room(uint32_t room) { room_ = room; }
 
   void Clear() { size_ = count_ = 0; }
   uint32_t size() const { return size_; }
@@ -82,7 +80,7 @@ class PathSearch {
   image::LatticeNode* nodes_ = nullptr;
   int32_t* ids_ = nullptr;  // one before the first, and a place for each character
   Path* paths_ = nullptr;   // kMaxSpans
-  uint32_t size_ = 0, count_ = 0;
+  uint32_t size_ = 0, count_ = 0, room_ = kCapacity;
 };
 
 }  // namespace rankfeed::segment

@@ -98,7 +98,7 @@ TEST(EncodeBatch, EqualsTheTextsOneByOne) {
     Encoder none = Make(image.model(), false, 0);
     Encoder large = Make(image.model(), false, 1 << 18);
     std::mt19937_64 random(3);
-    for (int round = 0; round < static_cast<int>(Scaled(600)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(600)); ++round) {
       const auto texts = Texts(random);
       const auto options = Options(random() % 4 == 0 ? RANKFEED_SPLIT_SPECIAL_TOKENS : 0);
       ASSERT_NO_FATAL_FAILURE(ExpectSingles(none, plain, texts, options, random)) << round;
@@ -117,7 +117,7 @@ TEST(EncodeBatch, OffsetsEqualTheTextsOneByOne) {
     auto fast = Encoder::Create(image.model(), 1 << 16, /*with_offsets=*/true, 1 << 12);
     ASSERT_TRUE(fast);
     std::mt19937_64 random(4);
-    for (int round = 0; round < static_cast<int>(Scaled(200)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(200)); ++round) {
       const auto texts = Texts(random);
       constexpr uint32_t kUnits[] = {0, RANKFEED_OFFSETS_CODE_POINTS, RANKFEED_OFFSETS_UTF16};
       const auto options = Options(kUnits[random() % 3] | (random() % 2 != 0 ? uint32_t{RANKFEED_ADD_SPECIAL_TOKENS} : 0u));

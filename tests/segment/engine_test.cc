@@ -29,7 +29,7 @@ TEST(WordEngine, EqualsThePlainPathOnStressTexts) {
     Encoder tiny = Make(image.model(), false, 128);
     Encoder large = Make(image.model(), false, 1 << 20);
     std::mt19937_64 random(7);
-    for (int round = 0; round < static_cast<int>(Scaled(20000)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(20000)); ++round) {
       const std::string text = Text(random);
       const uint32_t flags = round % 5 == 0 ? uint32_t{RANKFEED_SPLIT_SPECIAL_TOKENS} : 0;
       const std::vector<int32_t> expected = Encode(plain, text, flags);
@@ -50,7 +50,7 @@ TEST(WordEngine, OffsetsEqualThoseOfThePlainPath) {
     std::mt19937_64 random(17);
     rankfeed_encode_options options{};
     options.struct_size = sizeof(options);
-    for (int round = 0; round < static_cast<int>(Scaled(5000)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(5000)); ++round) {
       std::string text;
       for (size_t parts = 1 + random() % 3; parts > 0; --parts) text += Text(random);
       constexpr uint32_t kUnits[] = {0, RANKFEED_OFFSETS_CODE_POINTS, RANKFEED_OFFSETS_UTF16};
@@ -76,7 +76,7 @@ TEST(WordEngine, EqualsThePlainPathOnLongTexts) {
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 1 << 18);
     std::mt19937_64 random(11);
-    for (int round = 0; round < static_cast<int>(Scaled(20)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(20)); ++round) {
       std::string text;
       while (text.size() < 50000) {
         const std::string part = sp_test::StressText(random, 12);
@@ -101,7 +101,7 @@ TEST(WordEngine, EveryIsaGivesTheSameIdsAndReadsOnlyTheText) {
     Encoder plain = Make(image.model(), true, 0);
     OnEveryIsa(image.model(), [&](Encoder& fast) {
       std::mt19937_64 random(17);
-      for (int round = 0; round < static_cast<int>(Scaled(5000)); ++round) {
+      for (int round = 0; round < static_cast<int>(Sampled(5000)); ++round) {
         std::string text = Text(random);
         if (random() % 2 == 0) text.resize(std::min<size_t>(text.size(), random() % 80));
         ASSERT_LE(text.size(), 4096u);
@@ -170,7 +170,7 @@ TEST(WordEngine, EqualsThePlainPathWhereSegmentsBeginWithMarks) {
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     std::mt19937_64 random(43);
-    for (int round = 0; round < static_cast<int>(Scaled(3000)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(3000)); ++round) {
       std::vector<std::string> few;
       for (size_t i = 0; i < 4; ++i) few.push_back(units[random() % units.size()]);
       const bool is_long = round % 20 == 0;
@@ -226,7 +226,7 @@ TEST(WordEngine, EqualsThePlainPathAtEndsOfStretches) {
     ASSERT_TRUE(placed);
     std::mt19937_64 random(29);
     const rankfeed_encode_options options{sizeof(options), 0};
-    for (int round = 0; round < static_cast<int>(Scaled(20000)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(20000)); ++round) {
       const size_t used = 3 + random() % (units.size() - 3), size = 1 + random() % 9;
       std::vector<std::string> few;
       for (size_t i = 0; i < 6; ++i) few.push_back(units[random() % used]);
@@ -323,7 +323,7 @@ TEST(WordEngine, EqualsThePlainPathOnCharactersThatBecomeSeveralWords) {
     Encoder plain = Make(image.model(), true, 0);
     Encoder fast = Make(image.model(), false, 4096);
     std::mt19937_64 random(23);
-    for (int round = 0; round < static_cast<int>(Scaled(400)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(400)); ++round) {
       const size_t used = 1 + random() % units.size(),
                    size = random() % (round % 8 == 0 ? 60000 : 3000);
       std::string text;
@@ -413,7 +413,7 @@ TEST(WordEngine, EqualsThePlainPathWhereKeysBeginWithASpace) {
     std::mt19937_64 random(37);
     const char* const parts[] = {"\u00a0", "\u3000", "\u0301", "\u0001",
                                  "b",      "e",      "bear",   " ",      "\n"};
-    for (int round = 0; round < static_cast<int>(Scaled(20000)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(20000)); ++round) {
       std::string text;
       for (size_t i = 1 + random() % 6; i > 0; --i) text += parts[random() % std::size(parts)];
       ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
@@ -440,7 +440,7 @@ TEST(WordEngine, EqualsThePlainPathWhereWhatVanishesComesAgainBetweenLineEnds) {
     std::mt19937_64 random(41);
     const char* const parts[] = {"a",  " ",        "\r",        "\n", "\r\x01\n", "\r\u0301\n",
                                  "x",  "\u0301",   "\rx\n",     "\x01", " \x01 ", "</s>"};
-    for (int round = 0; round < static_cast<int>(Scaled(20000)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(20000)); ++round) {
       std::string text;
       for (size_t i = 1 + random() % 9; i > 0; --i) text += parts[random() % std::size(parts)];
       ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Batches that are full: what does not fit goes on in the next one, be that in the middle of a
-// segment, of a character that becomes several, or of what a group of characters becomes. The
-// runtime of this test is built with little room for a search, so that a few hundred bytes fill it;
-// texts of many times the length go through the same places otherwise.
+// segment, of a character that becomes several, or of what a group of characters becomes. Encoders
+// of this test have little room for a search, so that a few hundred bytes fill it; texts of many
+// times the length go through the same places otherwise.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -17,7 +17,16 @@ namespace {
 
 using namespace segment_test;  // NOLINT: the test's own vocabulary
 
-static_assert(segment::PathSearch::kCapacity <= 512, "built with the room of the product");
+constexpr uint32_t kRoom = 512;
+static_assert(kRoom < segment::PathSearch::kCapacity);
+
+// An encoder of the fast road whose batches are full soon.
+Encoder MakeSmall(const rankfeed_model* model, uint32_t cache_bytes, bool offsets = false) {
+  auto encoder = Encoder::Create(model, 1 << 16, offsets, cache_bytes);
+  EXPECT_TRUE(encoder) << encoder.error().message;
+  encoder->get()->segment.spans.search.set_room(kRoom);
+  return std::move(*encoder);
+}
 
 // Characters that become several codes, words, others, or none; marks; what ends a segment or does
 // not; characters of scripts that are cut everywhere.
@@ -70,18 +79,17 @@ TEST(FullBatches, IdsAndOffsetsEqualThoseOfTheGeneralPath) {
     SCOPED_TRACE(form.name);
     const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
-    Encoder fast = Make(image.model(), false, 4096);
-    auto with_offsets = Encoder::Create(image.model(), 1 << 16, /*offsets=*/true, 0);
-    ASSERT_TRUE(with_offsets);
+    Encoder fast = MakeSmall(image.model(), 4096);
+    Encoder with_offsets = MakeSmall(image.model(), 0, /*offsets=*/true);
     std::mt19937_64 random(29);
     rankfeed_encode_options options{};
     options.struct_size = sizeof(options);
-    for (int round = 0; round < static_cast<int>(Scaled(200)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(200)); ++round) {
       const std::string text = FillingText(random);
       Encoding expected, encoding;
       ASSERT_FALSE(plain.Encode(text, options, &expected));
       ASSERT_EQ(Encode(fast, text, 0), expected.input_ids) << testing::PrintToString(text);
-      ASSERT_FALSE(with_offsets->Encode(text, options, &encoding));
+      ASSERT_FALSE(with_offsets.Encode(text, options, &encoding));
       ASSERT_EQ(encoding.input_ids, expected.input_ids) << testing::PrintToString(text);
       ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
       ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
@@ -116,9 +124,9 @@ TEST(FullBatches, GroupsAtTheirEndsAreWhatTheyAreElsewhere) {
     SCOPED_TRACE(form.name);
     const Image& image = ImageOf(form);
     Encoder plain = Make(image.model(), true, 0);
-    Encoder fast = Make(image.model(), false, 4096);
+    Encoder fast = MakeSmall(image.model(), 4096);
     std::mt19937_64 random(31);
-    for (int round = 0; round < static_cast<int>(Scaled(300)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(300)); ++round) {
       const std::string text = JoinedText(random);
       ASSERT_EQ(Encode(fast, text, 0), Encode(plain, text, 0)) << testing::PrintToString(text);
     }
@@ -139,7 +147,7 @@ TEST(FullBatches, TextsOfGroupsStayOnTheFastRoad) {
   for (const char* name : {"A", "B", "DeBERTa", "DeBERTa, punctuation", "A, punctuation"}) {
     const Image& image = ImageOf(Form(name));
     Encoder plain = Make(image.model(), true, 0);
-    Encoder fast = Make(image.model(), false, 4096);
+    Encoder fast = MakeSmall(image.model(), 4096);
     for (uint32_t round = 0; round < 20; ++round) {
       const std::string all = text(round % 2 == 0 ? std::span(atoms) : std::span(signs), random);
       EXPECT_EQ(Encode(fast, all, 0), Encode(plain, all, 0)) << name;
@@ -156,7 +164,7 @@ TEST(FullBatches, ASegmentMayEndABatchWithinItsFirstCharacter) {
   for (const char* name : {"SentencePiece", "SentencePiece no prefix"}) {
     const Image& image = ImageOf(Form(name));
     Encoder plain = Make(image.model(), true, 0);
-    Encoder fast = Make(image.model(), false, 0);
+    Encoder fast = MakeSmall(image.model(), 0);
     for (size_t letters = 0; letters < 600; ++letters) {
       for (const char* end : {" b", "\u00a0", " \u200b", ""}) {
         const std::string text = std::string(letters, 'a') + " \ufdfa\ufe70a\u0301" + end;
