@@ -36,6 +36,7 @@ namespace {
 using rankfeed::builder::SourceFormat;
 using rankfeed::builder::FileInfo;
 using rankfeed::builder::OpenAs;
+using rankfeed::builder::ReadAs;
 
 std::string ErrnoText(int number) {
   char text[128];
@@ -71,24 +72,23 @@ class File {
   int fd_ = -1;
 };
 
+// Not opened where it is no regular file: of a device or a pipe nobody knows the end.
+void CheckRegular(const std::string& path) {
+  const char* const why = rankfeed::builder::WhyUnreadable(path.c_str(), ReadAs::kWhole);
+  if (why != nullptr) throw BuildError(RANKFEED_E_IO, 0, path + ": " + why + ", not a file");
+}
+
 std::string ReadFile(const std::string& path) {
+  CheckRegular(path);
   File file;
   if (const int error = file.Open(path, OpenAs::kReading)) FailIo("open", path, error);
   FileInfo info;
   if (const int error = rankfeed::builder::InfoOf(file.fd(), &info)) FailIo("read", path, error);
-  if (info.folder) FailIo("read", path, EISDIR);
-  constexpr size_t kChunk = 1 << 20;
-  std::string bytes;
-  bytes.reserve(static_cast<size_t>(info.size) + kChunk);  // so that the last read has room
-  for (;;) {
-    const size_t size = bytes.size();
-    bytes.resize(size + kChunk);
-    const ssize_t got = read(file.fd(), bytes.data() + size, kChunk);
-    const int error = errno;
-    bytes.resize(size + (got > 0 ? static_cast<size_t>(got) : 0));
-    if (got == 0) return bytes;
-    if (got < 0 && error != EINTR) FailIo("read", path, error);
-  }
+  if (!info.regular) FailIo("read", path, EINVAL);  // it is another one now
+  std::string bytes(static_cast<size_t>(info.size), '\0');
+  const int error = rankfeed::builder::ReadAt(file.fd(), bytes.data(), bytes.size(), 0);
+  if (error != 0) FailIo("read", path, error);
+  return bytes;
 }
 
 // Writes a temporary beside path, syncs it and renames it over path; the temporary is gone after
@@ -221,6 +221,7 @@ void CheckHugetlb(uint32_t pages, const std::string& path, int number) {
 
 // The file's bytes, on those pages.
 std::string_view Open(const char* path, uint32_t pages, rankfeed_loaded* loaded) {
+  CheckRegular(path);
   rankfeed_image_unmap(&loaded->mapping);
   loaded->placement.struct_size = sizeof loaded->placement;
   rankfeed_error_detail detail{};

@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 
 namespace rankfeed::builder {
 
 enum class OpenAs { kReading, kUpdating, kUpdatingOrNew, kNew };  // kNew: an error if it is there
 
-// *fd: closed by close(), and not inherited. O(1).
+// *fd: closed by close(), and not inherited. Waits for nobody who would write to a pipe. O(1).
 int OpenDescriptor(const char* path, OpenAs how, int* fd);
 
 struct FileInfo {
@@ -21,6 +23,17 @@ struct FileInfo {
 };
 int InfoOf(int fd, FileInfo* out);
 int InfoOf(const char* path, FileInfo* out);
+
+// What keeps a file from being read to its end: "is a folder", "is a device", "is a socket", and for
+// kWhole, whose size must be known, "is a pipe". Null where nothing does or there is no file. O(1).
+enum class ReadAs { kWhole, kStream };
+const char* WhyUnreadable(int fd, ReadAs how);
+const char* WhyUnreadable(const char* path, ReadAs how);
+// Throws std::runtime_error, with the path, where something does.
+inline void CheckReadable(const std::string& path, ReadAs how) {
+  const char* const why = WhyUnreadable(path.c_str(), how);
+  if (why != nullptr) throw std::runtime_error(path + ": " + why + ", not a file");
+}
 
 // All of the bytes. EIO, ENOSPC: where the system says no more than that there are fewer.
 int ReadAt(int fd, void* to, size_t size, uint64_t offset);

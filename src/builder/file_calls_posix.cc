@@ -21,6 +21,18 @@ void Fill(const struct stat& from, FileInfo* out) {
           static_cast<uint64_t>(from.st_dev), static_cast<uint64_t>(from.st_ino)};
 }
 
+const char* WhyUnreadable(const struct stat& file, ReadAs how) {
+  // One that never ends, but for terminals and /dev/null.
+  const bool device = S_ISBLK(file.st_mode) || S_ISCHR(file.st_mode);
+  struct stat null;
+  const bool is_null = stat("/dev/null", &null) == 0 && null.st_rdev == file.st_rdev;
+  return S_ISDIR(file.st_mode)                             ? "is a folder"
+         : S_ISSOCK(file.st_mode)                          ? "is a socket"
+         : S_ISFIFO(file.st_mode) && how == ReadAs::kWhole ? "is a pipe"
+         : device && !(is_null && how == ReadAs::kStream)  ? "is a device"
+                                                           : nullptr;
+}
+
 // Tried again where a signal came between.
 template <class Call>
 auto Again(const Call& call) {
@@ -34,7 +46,7 @@ auto Again(const Call& call) {
 }  // namespace
 
 int OpenDescriptor(const char* path, OpenAs how, int* fd) {
-  const int flags = how == OpenAs::kReading    ? O_RDONLY
+  const int flags = how == OpenAs::kReading    ? O_RDONLY | O_NONBLOCK
                     : how == OpenAs::kUpdating ? O_RDWR
                     : how == OpenAs::kNew      ? O_RDWR | O_CREAT | O_EXCL
                                                : O_RDWR | O_CREAT;
@@ -54,6 +66,17 @@ int InfoOf(const char* path, FileInfo* out) {
   if (stat(path, &info) != 0) return errno;
   Fill(info, out);
   return 0;
+}
+
+const char* WhyUnreadable(int fd, ReadAs how) {
+  struct stat file;
+  if (fstat(fd, &file) != 0 || (how == ReadAs::kStream && isatty(fd))) return nullptr;
+  return WhyUnreadable(file, how);
+}
+
+const char* WhyUnreadable(const char* path, ReadAs how) {
+  struct stat file;
+  return stat(path, &file) != 0 ? nullptr : WhyUnreadable(file, how);
 }
 
 int ReadAt(int fd, void* to, size_t size, uint64_t offset) {

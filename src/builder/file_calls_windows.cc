@@ -86,6 +86,16 @@ int InfoOf(const char* path, FileInfo* out) {
   return error;
 }
 
+const char* WhyUnreadable(int fd, ReadAs) {
+  FileInfo info;
+  return InfoOf(fd, &info) == 0 && info.folder ? "is a folder" : nullptr;
+}
+
+const char* WhyUnreadable(const char* path, ReadAs) {
+  FileInfo info;
+  return InfoOf(path, &info) == 0 && info.folder ? "is a folder" : nullptr;
+}
+
 int ReadAt(int fd, void* to, size_t size, uint64_t offset) {
   for (char* at = static_cast<char*>(to); size != 0;) {
     OVERLAPPED where = At(offset);

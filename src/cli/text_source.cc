@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "builder/file_calls.h"
 #include "cli/cli.h"
 
 namespace rankfeed::cli {
@@ -28,12 +29,14 @@ TextSource::TextSource(const std::string& path, Format format)
     : path_(path.empty() || path == "-" ? "standard input" : path) {
   jsonl_ = format == Format::kJsonl || (format == Format::kByName && path.ends_with(".jsonl"));
   if (jsonl_) json_ = std::make_unique<JsonParser>();
-  if (path.empty() || path == "-") {
-    file_ = stdin;
-    return;
-  }
-  file_ = std::fopen(path.c_str(), "rb");
+  const bool standard = path.empty() || path == "-";
+  file_ = standard ? stdin : std::fopen(path.c_str(), "rb");
   if (file_ == nullptr) throw Failure(fmt::format("{}: {}", path_, strerror(errno)));
+  if (const char* why = builder::WhyUnreadable(fileno(file_), builder::ReadAs::kStream)) {
+    if (!standard) std::fclose(file_);
+    throw Failure(fmt::format("{}: {}, not a file", path_, why));
+  }
+  if (standard) return;
   struct stat info;
   if (isatty(STDERR_FILENO) && fstat(fileno(file_), &info) == 0 &&
       static_cast<uint64_t>(info.st_size) > kProgressFrom) {

@@ -24,7 +24,7 @@ int SizeOfFile(int fd, size_t* size) {
 
 int OpenFile(const char* path, int* fd, size_t* size) {
   do {
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // not to wait for a pipe's writer
   } while (*fd < 0 && errno == EINTR);
   if (*fd < 0) return errno;
   const int error = SizeOfFile(*fd, size);

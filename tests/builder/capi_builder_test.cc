@@ -249,7 +249,7 @@ TEST_F(BuilderFiles, MissingAndUnreadableFiles) {
             RANKFEED_E_IO);
   EXPECT_EQ(rankfeed_compile_file(folder_.c_str(), Path("out").c_str(), nullptr, &error_),
             RANKFEED_E_IO);
-  EXPECT_NE(std::string(error_.message).find("Is a directory"), std::string::npos);
+  EXPECT_NE(std::string(error_.message).find("is a folder"), std::string::npos);
   const std::string source = Write("m.model", SmallModel());
   EXPECT_EQ(rankfeed_compile_file(source.c_str(), Path("no/such/out").c_str(), nullptr, &error_),
             RANKFEED_E_IO);

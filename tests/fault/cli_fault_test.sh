@@ -54,6 +54,40 @@ refused() {
   if "$@" >out.txt 2>err.txt; then fail "$name: succeeded"; fi
   [[ -s err.txt ]] || fail "$name: gave no reason"
 }
+within() { # KIBIBYTES COMMAND...: of address space
+  local kibibytes=$1
+  shift
+  (ulimit -v "$kibibytes" && exec "$@")
+}
+# Paths that are no files, at every command that reads one: a message in time, and not much memory.
+mkfifo pipe && mkdir -p folder
+whole=("compile PATH -o out.rfimg" "info --vocab PATH" "encode --vocab PATH few.jsonl" "corpus info PATH"
+  "corpus verify PATH" "corpus build --vocab PATH --docs few.jsonl -o out.rfc"
+  "rerank --model PATH --vocab good.rfimg --query a --docs few.jsonl")
+streams=("encode --vocab good.rfimg PATH" "corpus build --vocab good.rfimg --docs PATH -o out.rfc"
+  "audit --vocab good.rfimg --trace PATH")
+for path in pipe folder /dev/zero; do
+  commands=("${whole[@]}")
+  [[ $path == pipe ]] || commands+=("${streams[@]}") # texts may come from pipes
+  for command in "${commands[@]}"; do
+    # shellcheck disable=SC2086
+    refused "$command of $path" within 4000000 timeout 20 "$rankfeed" ${command//PATH/$path}
+    grep -q "$path" err.txt || fail "$command of $path says '$(<err.txt)'"
+  done
+done
+refused "texts without end" within 4000000 timeout 20 "$rankfeed" encode --vocab good.rfimg </dev/zero
+[[ $(timeout 20 "$rankfeed" encode --vocab good.rfimg <(echo "a panda")) == $(echo "a panda" | "$rankfeed" encode --vocab good.rfimg) ]] ||
+  fail "texts from a pipe"
+timeout 20 "$rankfeed" encode --vocab good.rfimg /dev/null || fail "no texts"
+
+# The smallest address space (docs/memory.md): a message below it, work from it on.
+for megabytes in 60 80 100 119; do
+  refused "$megabytes MiB of address space" within $((megabytes * 1024)) "$rankfeed" --version
+  grep -q "ulimit -v.*120 MiB" err.txt || fail "$megabytes MiB of address space: '$(<err.txt)'"
+done
+within $((120 * 1024)) "$rankfeed" --version >/dev/null || fail "120 MiB of address space: no start"
+echo "a panda" | within $((160 * 1024)) "$rankfeed" encode --vocab good.rfimg >/dev/null || fail "160 MiB of address space: no ids"
+
 limited() { # blocks of 1024 bytes; the signal of the limit is ignored, so that writes fail instead
   local blocks=$1
   shift

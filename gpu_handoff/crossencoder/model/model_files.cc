@@ -53,7 +53,7 @@ std::string FindWeights(const std::string& path) {
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // not to wait for a pipe's writer
   if (fd < 0) FailIo(path, errno);
   struct stat info;
   int error = fstat(fd, &info) != 0 ? errno : 0;
