@@ -86,7 +86,7 @@ FastRoadReason Characters::ClassifySeparator(uint8_t byte) {
     return FastRoadReason::kSeparatorPatterns;
   }
   const std::string_view before = normalized_.BeforeCharsmap(byte, before_room);
-  // Where it is a key it would replace a mark behind it too.
+  // Where it is a key it would replace a mark after it too.
   const bool replaces_more = before.size() != 1 || keys_.SomeLonger(before) ||
                              (keys_.Replaces(before) && !BreaksClusters(before[0]));
   return replaces_more ? FastRoadReason::kSeparatorKeys : FastRoadReason::kNone;

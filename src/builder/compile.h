@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// builder/compile.h: source bytes to a verified image, in C++; capi_builder.cc puts it behind C.
+// builder/compile.h: source bytes to a verified image, in C++; capi_builder.cc offers it in C.
 #pragma once
 
 #include <string>

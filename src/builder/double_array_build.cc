@@ -95,7 +95,7 @@ Tree MakeTree(std::span<const TrieKey> keys, uint32_t code_count) {
     if (__builtin_add_overflow(sum, tree.weight[i], &sum)) sum = UINT64_MAX;
     ++tree.first_child[tree.parent[i]];
   }
-  // First where a node's children end; filled from behind, each comes to where they begin.
+  // First where a node's children end; filled from after, each comes to where they begin.
   std::partial_sum(tree.first_child.begin(), tree.first_child.end(), tree.first_child.begin());
   tree.child_list.resize(tree.size() - 1);
   for (size_t i = tree.size(); i-- > 1;) {
@@ -185,7 +185,7 @@ class Builder {
     uint32_t max_base = 0;
     uint32_t group = 0;
     for (const uint32_t node : order) {
-      if (node == 0) continue;  // its children lie behind all others
+      if (node == 0) continue;  // its children lie after all others
       if (Group(node) != group) StartGroup();
       group = Group(node);
       const auto children = tree_.Children(node);

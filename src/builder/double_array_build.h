@@ -26,7 +26,7 @@ struct TrieKey {
 // groups: by code, from 0 in the order they are laid out in; empty for one group. A node is of its
 // last code's.
 // Postconditions: no two nodes share a base, leaves have base 0 and no other node has, base +
-// code_count <= size for every unit, and behind the root's base only its children lie, one for each
+// code_count <= size for every unit, and after the root's base only its children lie, one for each
 // code at most. Throws BuildError(LIMIT) when the units exceed trie::kMaxUnits. Deterministic. About
 // 0.2 s for 250,000 keys, and 40 bytes of memory for each node.
 std::vector<trie::Unit> BuildDoubleArray(std::vector<TrieKey> keys, uint32_t code_count,

@@ -46,7 +46,7 @@ uint32_t SentencePieceRules(const Model& model) {
   const bool prefix = model.has(image::kAddDummyPrefix);
   uint32_t rules = prefix ? 0 : uint32_t{image::kPrependsNever};
   if (model.has(image::kRemoveExtraWhitespaces)) {
-    // Behind a prefix they make no words; without one they would.
+    // After a prefix they make no words; without one they would.
     return prefix ? rules : rules | image::kStripLeft;
   }
   rules |= image::kEverySpaceIsWord | image::kTrailingSpaceIsWord;

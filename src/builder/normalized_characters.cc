@@ -149,7 +149,7 @@ bool NormalizedCharacters::Keeps(const Step& step, char32_t cp) const {
       return !model_.text(step.a).starts_with(c);
     case image::NormalizerOp::kReplaceSpaces:
       return !unicode::IsWhiteSpace(cp);
-    case image::NormalizerOp::kNmt:  // between and behind those it knows (normalize/filters.cc)
+    case image::NormalizerOp::kNmt:  // between and after those it knows (normalize/filters.cc)
       return (cp >= 0xa0 && cp < 0x1680) || (cp > 0x2581 && cp < 0xfeff) || cp > 0xfffd;
     case image::NormalizerOp::kStrip:
     case image::NormalizerOp::kPrepend:
@@ -250,7 +250,7 @@ void NormalizedCharacters::JoinByCharsmap() {
 uint32_t NormalizedCharacters::CharsmapJoins(char32_t cp, std::string_view c) const {
   uint32_t marks = keys_.IsLater(cp) ? uint32_t{image::kMarkAfterKey} : 0;
   uint32_t bases = keys_.IsFirst(cp) ? uint32_t{image::kMarkAfterKey} : 0;
-  // The shortest key that a cluster begins with replaces all of it, the marks behind that too.
+  // The shortest key that a cluster begins with replaces all of it, the marks after that too.
   marks |= c.size() <= 2 ? image::kMarkOfTwoBytes : image::kMarkOfMoreBytes;
   if (keys_.Replaces(c)) {
     if (c.size() + 2 < normalize::kWholeClusterBytes) bases |= image::kMarkOfTwoBytes;

@@ -108,7 +108,7 @@ class NormalizedCharacters {
   static constexpr uint32_t kMaxChanging = 10;
   uint32_t changing_ = 0;  // steps that change characters
   SpaceStep collapse_;             // of runs of white space
-  SpaceStep strip_;                // behind steps that change characters
+  SpaceStep strip_;                // after steps that change characters
   const image::Step* last_change_ = nullptr;  // the last step that changes characters
   // Room for one character.
   static constexpr uint32_t kRoom = 4096;

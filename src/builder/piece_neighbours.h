@@ -28,7 +28,7 @@ struct PieceNeighbours {
   // image::kFirstCjk on. Sorted, each once.
   std::vector<std::pair<char32_t, char32_t>> around_ascii;
   std::vector<std::pair<uint16_t, uint16_t>> cjk;
-  bool metaspace_inside = false;  // some piece has a U+2581 behind its first character
+  bool metaspace_inside = false;  // some piece has a U+2581 after its first character
 };
 
 // O(units * log units).

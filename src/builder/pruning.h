@@ -8,7 +8,7 @@
 //   best[i] - best[j] + cost(p) - cost(r) >= lead
 //
 // For i before j, best[j] <= best[i] + reach(i, j), the best path over the characters of x between
-// them. For i behind j, the best path to i either passes j, and then costs reach(j, i) at least, or
+// them. For i after j, the best path to i either passes j, and then costs reach(j, i) at least, or
 // some piece q spans j and ends at e, j < e <= i. The path passes where q begins, from where j can
 // be reached too, so it costs at least cost(q) + reach(e, i) more than best[j] less what that
 // takes. The q that begin inside x are known; of those that begin before it the least such

@@ -43,7 +43,7 @@ std::vector<char> Chars(std::string_view text) {
 class Strings {
  public:
   void Reserve(size_t count) { known_.reserve(count); }
-  // Behind all there is; returns where it begins.
+  // After all there is; returns where it begins.
   uint32_t Append(const std::string& text) {
     const image::Text at = Push(text);
     known_.try_emplace(text, at);

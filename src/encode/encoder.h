@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// encode/encoder.h: the object behind rankfeed_encoder and the layout of its scratch. It stays
+// encode/encoder.h: the object that rankfeed_encoder names and the layout of its scratch. It stays
 // where it was made: its parts refer to each other.
 #pragma once
 

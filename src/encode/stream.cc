@@ -100,11 +100,11 @@ rankfeed_status Stream::EncodePart(rankfeed_encoder& encoder, uint32_t size, boo
   }
   score_ = score.after;
   first_ = false;
-  if (!last) Drop(encoder.cuts->Behind(size));
+  if (!last) Drop(encoder.cuts->After(size));
   return RANKFEED_OK;
 }
 
-// The bytes of a part, and the separator behind it where what follows begins a word without it.
+// The bytes of a part, and the separator after it where what follows begins a word without it.
 void Stream::Drop(uint32_t bytes) {
   std::copy(window_ + bytes, window_ + size_, window_);
   size_ -= bytes;

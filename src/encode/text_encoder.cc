@@ -219,7 +219,7 @@ rankfeed_status TextEncoder::EncodeOneByOne(std::span<const rankfeed_text> texts
   return RANKFEED_OK;
 }
 
-// How many of the texts from the first on may be encoded behind token_count tokens; if none,
+// How many of the texts from the first on may be encoded after token_count tokens; if none,
 // *status says why. 32 bits count the tokens: no text may have more than are left.
 size_t TextEncoder::Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
                           rankfeed_status* status) const {

@@ -4,7 +4,7 @@
 // A call knows at once whether its texts may take the fast road (segment/engine.h): the pipeline
 // must allow it, and reversed ids and the offsets of some pipelines are only known to the general
 // path. On the fast road a stretch of a text may leave for a reason of its own; it is encoded by
-// the general path then and there, and what was read ahead of the texts behind it stays of use.
+// the general path then and there, and what was read ahead of the texts after it stays of use.
 // There is one batching policy, the engine's: texts go to it as they come, as many as 32 bits can
 // count the tokens of.
 #pragma once
@@ -32,7 +32,7 @@ class TextEncoder {
   // One text, with offsets if io has a place for them. On an error io->count is unspecified.
   rankfeed_status EncodeText(rankfeed_text text, rankfeed_encoding* io) const;
 
-  // A part of a text that was cut as stream.h says: its ids behind those in the sink. first, last:
+  // A part of a text that was cut as stream.h says: its ids after those in the sink. first, last:
   // of the text. score: only used where it goes on from part to part. On an error the sink is
   // unspecified.
   rankfeed_status EncodePart(rankfeed_text part, bool first, bool last,

@@ -13,7 +13,7 @@ struct HuggingFaceArithmetic {
   static constexpr bool kFloat32 = false, kRebases = false;
   // Whether a candidate that wins is kept as it was compared.
   static constexpr bool kKeepsCandidates = true;
-  // The candidate that is compared: a piece, or an unknown character, behind the path to its begin.
+  // The candidate that is compared: a piece, or an unknown character, after the path to its begin.
   static double Piece(double score, double best) { return score + best; }
   static double Unknown(double score, double best) { return score + best; }
   // What is kept of a candidate that wins.
@@ -46,7 +46,7 @@ struct SentencePiece021Arithmetic {
   static double Store(double sum) { return static_cast<float>(sum); }
 };
 
-// Unknown characters behind a path, added one by one.
+// Unknown characters after a path, added one by one.
 template <class Arithmetic>
 class UnknownRun {
  public:

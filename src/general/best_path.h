@@ -114,7 +114,7 @@ class PathFinder {
     RunOn(0, count_);
   }
 
-  // The same of the pieces that begin in [from, stop), behind a search up to `from`. Behind `stop`
+  // The same of the pieces that begin in [from, stop), after a search up to `from`. After `stop`
   // there are as many characters as a piece has, or all that there are, and no code stands there.
   [[gnu::noinline]] void RunOn(uint32_t from, uint32_t stop) {
     stop_ = stop;
@@ -209,7 +209,7 @@ class PathFinder {
     return true;
   }
 
-  // The pieces from `begin` on that end behind `at`, which has led to `unit`.
+  // The pieces from `begin` on that end after `at`, which has led to `unit`.
   void Push(uint32_t begin, uint32_t at, trie::Unit unit) {
     const double best = best_[begin];
     const uint32_t limit = begin + std::min(count_ - begin, max_chars_);
@@ -235,7 +235,7 @@ class PathFinder {
       const uint32_t at = begin + i, left = count - i;
       if constexpr (Arithmetic::kRebases) {
         if (std::abs(best_[at]) > kRebaseBeyond) {
-          // The scores before it and behind it are on two scales from here on.
+          // The scores before it and after it are on two scales from here on.
           const uint32_t most = std::min(left, pieces.longest() - 1);
           for (uint32_t k = 1; k <= most; ++k) {
             Take(pieces, at + k, k + 1, std::min(i + k, pieces.longest()));
@@ -267,7 +267,7 @@ class PathFinder {
   uint32_t* const link_;
   uint32_t* const value_;
   const uint32_t count_, max_chars_;
-  uint32_t stop_ = 0;       // no piece that begins there or behind it is looked at
+  uint32_t stop_ = 0;       // no piece that begins there or after it is looked at
   uint32_t looked_at_ = 0;  // runs that begin before it have been looked at
   uint32_t run_end_ = 0;    // of the last one
 };
@@ -283,7 +283,7 @@ bool FindBestPath(const Model& model, const Chars& chars, double start, const La
 }
 
 // Of a text that comes in parts, whose best path passes between them: the score up to a part, and
-// behind it. A whole text begins at 0.
+// after it. A whole text begins at 0.
 struct CarriedScore {
   double before = 0, after = 0;
 };

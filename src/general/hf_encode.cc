@@ -44,7 +44,7 @@ class KnownSplits {
 
   struct Tokens {
     uint32_t first, last;  // in the sink; none if equal
-    double score;          // behind them
+    double score;          // after them
   };
 
   void Clear() { std::fill(std::begin(entries_), std::end(entries_), Entry{}); }
@@ -418,7 +418,7 @@ class Encoder {
   static constexpr uint32_t kManySplits = 16;
   KnownSplits known_;
   uint32_t stretch_begin_ = 0, stretch_end_ = 0;
-  // Scores: before the stretch, before a split, and behind the last one. An added token between
+  // Scores: before the stretch, before a split, and after the last one. An added token between
   // splits ends what went on from before the stretch.
   double start_ = 0, split_start_ = 0, end_score_ = 0;
 };

@@ -204,7 +204,7 @@ bool SplitOne(const Model& model, const image::Step& step, const NormalizedText&
   return false;  // image/verify.cc: StepList admits pre-tokenizers only
 }
 
-// Of eight bytes the highest bit of each that is a space or that byte; those behind such a one may
+// Of eight bytes the highest bit of each that is a space or that byte; those after such a one may
 // have it too.
 uint64_t FindEither(uint64_t eight, char byte) {
   constexpr uint64_t kOnes = 0x0101010101010101, kLows = kOnes * 0x7f;

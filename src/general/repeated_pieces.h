@@ -26,7 +26,7 @@ class RepeatedPieces {
   // Sums of such scores, and of those before them, are finite.
   static constexpr double kMaxScore = 1e6, kMaxSum = 1e24;
 
-  // Looks the runs of a character up that are pieces, as a walk of max_chars at most does behind
+  // Looks the runs of a character up that are pieces, as a walk of max_chars at most does after
   // which the character goes on. False if they are none for this search: too long, or not the
   // single character.
   template <bool kSpecials>

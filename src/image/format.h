@@ -154,7 +154,7 @@ enum SegmentRule : uint32_t {
   kStripLeft = 1 << 1,
   kStripRight = 1 << 2,
   // Of several separators in a row each makes a word; the words between are of one U+2581. Those
-  // in runs of U+0020, and a line feed behind a carriage return, count as one with these rules.
+  // in runs of U+0020, and a line feed after a carriage return, count as one with these rules.
   kEverySpaceIsWord = 1 << 3,
   kSpaceRunIsOne = 1 << 4,
   kCrLfIsOne = 1 << 5,
@@ -214,11 +214,11 @@ constexpr uint32_t MakeFail(uint32_t chars, uint32_t base) {
 }
 
 // What a search needs of a state besides: the pieces that end there, longest first, without those
-// that no best path takes (builder/pruning.h). Those behind the first are often the same in other
+// that no best path takes (builder/pruning.h). Those after the first are often the same in other
 // states, which share them.
 struct AutomatonState {
   uint64_t edge;  // kNoEdge in units that are not used
-  uint32_t more;  // in kAutomatonEdges, from where two may be read: kNoEdge stands behind the last
+  uint32_t more;  // in kAutomatonEdges, from where two may be read: kNoEdge stands after the last
   uint32_t edge_count;  // of all
 };
 static_assert(sizeof(AutomatonState) == 16);
@@ -254,9 +254,9 @@ struct LatticeNode {
   uint32_t last, margin;
 };
 
-// Searches begin behind their first codes: kSearchStarts[c] is what one knows behind U+2581 and code
-// c ([0]: behind U+2581 alone), kSearchStarts[code_count + 1 + c] behind code c alone, and
-// kSearchStarts[2 * (code_count + 1) + (c << kStartBits | d)] behind U+2581 and the frequent codes c
+// Searches begin after their first codes: kSearchStarts[c] is what one knows after U+2581 and code
+// c ([0]: after U+2581 alone), kSearchStarts[code_count + 1 + c] after code c alone, and
+// kSearchStarts[2 * (code_count + 1) + (c << kStartBits | d)] after U+2581 and the frequent codes c
 // and d.
 struct SearchStart {
   uint64_t sum;     // the least, an edge's bits below its costs
@@ -310,7 +310,7 @@ inline constexpr uint32_t kMaxEntryBytes = 23;      // of a segment in the table
 inline constexpr uint8_t kKeyWordStart = 0x80;
 
 // The ids of a part of one or two characters, between places where no piece crosses. In kSpanTable:
-// at [code] that of one, behind those buckets of two at code_count + 1 + 2 * hash, and one to read
+// at [code] that of one, after those buckets of two at code_count + 1 + 2 * hash, and one to read
 // beyond.
 struct SpanEntry {
   uint32_t codes;  // both, the first in the low half; 0 in unused entries
@@ -346,8 +346,8 @@ enum CharInfo : uint32_t {
   kCharUnknown = 1 << 21,     // its code is no piece of its own
   // Why a mark may be read together with the character before it, one bit each: if that one has the
   // same bit of kCharBases.
-  kMarkAfterKey = 1 << 22,     // stands behind the first character of some key
-  kMarkOfTwoBytes = 1 << 23,   // has two bytes (HuggingFace: vanishes behind a key)
+  kMarkAfterKey = 1 << 22,     // stands after the first character of some key
+  kMarkOfTwoBytes = 1 << 23,   // has two bytes (HuggingFace: vanishes after a key)
   kMarkOfMoreBytes = 1 << 24,  // has three or four
   kMarkInPattern = 1 << 25,    // in a pattern of several characters that a Replace looks for
   kMarkReorders = 1 << 26,     // a normalization form may put it before that one, or compose them

@@ -38,7 +38,7 @@ rankfeed_status RunNormalizer(const Model& model, Buffers* buffers);
 // One step of it.
 rankfeed_status RunNormalizerStep(const Model& model, const image::Step& step, Buffers* buffers);
 
-// Whether the last step replaces every space by U+2581, as a Metaspace behind it would.
+// Whether the last step replaces every space by U+2581, as a Metaspace after it would.
 bool MakesMetaspaces(const Model& model);
 
 // Whether a step is about white space at the ends of a text or next to other white space, which

@@ -118,8 +118,8 @@ class Transform {
     if (pending_) {
       change_ -= n;
     } else {
-      behind_ |= n != 0;
-      out_.shifted |= behind_;
+      dropped_ |= n != 0;
+      out_.shifted |= dropped_;
     }
   }
 
@@ -130,7 +130,7 @@ class Transform {
       writer_.Copy(from, to);
       return true;
     }
-    if (behind_) return false;
+    if (dropped_) return false;
     Flush();
     uint32_t last = to - 1;
     while (utf8::IsContinuation(in_.data[last])) --last;
@@ -140,9 +140,9 @@ class Transform {
     return true;
   }
   // As pushing the characters of `text`, which is valid and not empty, the first in place of the
-  // input character [from, to), with the others behind it; false as above.
+  // input character [from, to), with the others after it; false as above.
   bool Put(std::string_view text, uint32_t from, uint32_t to) {
-    if (behind_) return false;
+    if (dropped_) return false;
     Flush();
     size_t last = text.size() - 1;
     while (utf8::IsContinuation(text[last])) --last;
@@ -187,7 +187,7 @@ class Transform {
   NormalizedText& out_;
   Writer writer_;
   uint32_t cursor_ = 0;  // input byte of the next character to replace
-  bool behind_ = false;  // the cursor, by what was dropped without a pushed character
+  bool dropped_ = false;  // the cursor, by what was dropped without a pushed character
   bool pending_ = false;
   char32_t char_ = 0;
   int32_t change_ = 0;

@@ -101,7 +101,7 @@ class KnownMatches {
  private:
   static constexpr int kBits = 5;
   struct Entry {
-    uint64_t key = 0;  // bytes behind their count
+    uint64_t key = 0;  // bytes after their count
     CharsmapMatch match;
   };
   const Charsmap& charsmap_;

@@ -106,7 +106,7 @@ class Composer {
     last_class_ = ccc;
   }
 
-  // Passes on the starter and the marks held behind it.
+  // Passes on the starter and the marks held after it.
   void Finish() {
     if (has_starter_) transform_.Push(starter_, starter_change_);
     for (uint32_t i = 0; i < held_count_; ++i) {

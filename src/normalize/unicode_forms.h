@@ -22,7 +22,7 @@ struct Part {
 Part PartOf(const Model& model, Form form, char32_t c, uint32_t i);
 
 // The first character of class 0 that stands second in a composition (UnicodeData.txt: BENGALI VOWEL
-// SIGN AA): most that come behind another one need not be looked for.
+// SIGN AA): most that come after another one need not be looked for.
 inline constexpr char32_t kFirstJoiningStarter = 0x09be;
 
 // The composition of two characters, or 0.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// segment/cuts.h: where a stretch may be cut, so that its ids are those of its parts, one behind
+// segment/cuts.h: where a stretch may be cut, so that its ids are those of its parts, one after
 // the other: at a separator, one alone, between two characters that stand for themselves whatever
 // is beside them: no reference strips, replaces, composes or looks back across it. Nor may an added
 // token reach over it, or take it along, also one of normalized text: those on the fast road hold
@@ -48,13 +48,13 @@ class Cuts {
 
   // Bytes from a place on that are looked at.
   uint32_t looked_at() const {
-    constexpr uint32_t kBehind = 5;
-    return normalized_tokens_.empty() ? kBehind : kBehind + NormalizedTokens::kBytesAhead;
+    constexpr uint32_t kBytesAfter = 5;
+    return normalized_tokens_.empty() ? kBytesAfter : kBytesAfter + NormalizedTokens::kBytesAhead;
   }
 
   bool keeps_separator() const { return keeps_separator_; }
   // Where what follows a part begins: at the separator, if that makes the U+2581 in front of it.
-  uint32_t Behind(uint32_t cut) const { return keeps_separator_ ? cut : cut + 1; }
+  uint32_t After(uint32_t cut) const { return keeps_separator_ ? cut : cut + 1; }
 
  private:
   bool At(std::string_view text, uint32_t at) const;

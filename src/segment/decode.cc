@@ -95,10 +95,10 @@ uint32_t SpanDecoder::Decode(SegmentQueue& queue, uint32_t count, LookUp& look_u
     const SegmentRun& run = queue.RunOf(i, &run_number);
     const std::string_view bytes = segments.Bytes(run.stretch, i);
     const auto byte = [&](uint32_t at) { return int{static_cast<unsigned char>(run.stretch[at])}; };
-    const uint32_t begin = segments.begin(i), behind = segments.ends[i];
+    const uint32_t begin = segments.begin(i), bytes_end = segments.ends[i];
     stretch_ = run.stretch;
     before_ = begin != 0 ? byte(begin - 1) : kNoByte;
-    after_ = behind < run.stretch.size() ? byte(behind) : kNoByte;
+    after_ = bytes_end < run.stretch.size() ? byte(bytes_end) : kNoByte;
     if (!resumed) cursor_ = {.word_start = segments.word_start(i)};
     Outcome outcome = DecodeLong(bytes, &cursor_);
     const bool normalized = outcome.kind == Kind::kNormalize;
@@ -196,7 +196,7 @@ void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* te
   }
   const auto end = static_cast<uint32_t>(elements.size());
   uint16_t* const codes = run_.codes;
-  uint32_t size = run_.size, behind_space = 0;
+  uint32_t size = run_.size, after_space = 0;
   for (uint32_t i = skip; i < end; ++i) {
     const uint16_t code = elements[i];
     if (code == 0) {
@@ -204,17 +204,17 @@ void SpanDecoder::AddElements(std::span<const uint16_t> elements, const char* te
       Close();
       size = run_.size;
       run_.begins[run_.count] = static_cast<uint16_t>(size);
-      behind_space = i + 1;
+      after_space = i + 1;
     }
     codes[size++] = code != 0 ? code : metaspace_;
   }
   run_.size = size;
-  const bool word = end != std::max(skip, behind_space);
-  if (behind_space != 0) return EndElements(text, word, behind_space, group_end);
+  const bool word = end != std::max(skip, after_space);
+  if (after_space != 0) return EndElements(text, word, after_space, group_end);
   if (word) trailing_space_ = false;
 }
 
-// Behind elements of which a space was one. word: whether codes follow the last space, which is the
+// After elements of which a space was one. word: whether codes follow the last space, which is the
 // last of the first `skip` elements.
 void SpanDecoder::EndElements(const char* text, bool word, uint32_t skip, uint32_t group_end) {
   run_.resume = skip_at_ = text;
@@ -281,7 +281,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   previous = image::kCharUnknown;  // the U+2581 before it may be
   if (cursor->at != 0) previous |= InfoBefore(segment, cursor->at);
   trailing_space_ = cursor->spaced;
-  behind_sign_ = 0;
+  after_sign_ = 0;
   spaces_ = word_first_ = depends_ = false;
   front_ = cursor->at == 0 && cursor->skip == 0;
   at_front_ = front_ && front_vanishes_ && before_ == kNoByte;
@@ -291,7 +291,7 @@ Outcome SpanDecoder::DecodeLong(std::string_view segment, Cursor* cursor) {
   before_cut_ = {};
   at_space_ = nullptr;
   Open(cursor->word_start, text + cursor->at, cursor->skip, cursor->group_end);
-  // A character of three bytes may be read with the byte behind it.
+  // A character of three bytes may be read with the byte after it.
   const size_t beyond = after_ != kNoByte ? 2 : 3;
   run_.end = text + segment.size();
   run_.readable = text + std::max(segment.size(), beyond) - beyond;
@@ -403,7 +403,7 @@ bool SpanDecoder::IsJoined(std::string_view segment, size_t at, uint32_t info) c
   return (tables_.char_info[utf8::CodePointAt(segment, at)] & joining) != 0;
 }
 
-// Appends the character c at *at, which is more or less than one code, or behind which the open
+// Appends the character c at *at, which is more or less than one code, or after which the open
 // span ends; *at is moved on.
 Outcome SpanDecoder::SpecialChar(std::string_view segment, utf8::Decoded c, uint32_t info,
                                  size_t* at, Cursor* cursor) {

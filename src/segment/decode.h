@@ -88,7 +88,7 @@ class SpanDecoder {
   // run says why.
   uint32_t Decode(SegmentQueue& queue, uint32_t count, LookUp& look_up);
 
-  // Whether the first segment of the next batch goes on behind what was decoded of it.
+  // Whether the first segment of the next batch goes on after what was decoded of it.
   bool resumes() const { return resumes_; }
   // Nothing is left of that segment.
   void ForgetCursor() { resumes_ = false; }
@@ -119,7 +119,7 @@ class SpanDecoder {
   // decoded of the batch stays.
   uint32_t CodesOf(std::string_view segment, bool word_start, uint16_t* codes) const;
   bool BeginsWord(uint32_t span) const { return BeginsWord(codes(span)); }
-  // Those of spans of one segment lie one behind the other.
+  // Those of spans of one segment lie one after the other.
   std::span<const uint16_t> codes(uint32_t span) const {
     if (span >= kFirstOfRuns) return RunSpan(span - kFirstOfRuns);
     const Span& of = search_.spans()[span];
@@ -144,7 +144,7 @@ class SpanDecoder {
   // Where words end beside signs (decode_signs.cc).
   Outcome DecodeBesideSigns(std::string_view segment, size_t pos, Cursor* cursor);
   Outcome DecodeSign(std::string_view segment, size_t* at, Cursor* cursor);
-  // Whether a group ends behind a character of that info, if one may begin with the next. What
+  // Whether a group ends after a character of that info, if one may begin with the next. What
   // vanishes is not known to end one.
   bool EndsGroup(uint32_t info) const {
     if ((info & image::kCharNormalizes) != 0) return false;
@@ -154,14 +154,14 @@ class SpanDecoder {
   size_t NextSign(std::string_view segment, size_t at, Cursor* cursor) const;
   Outcome JoinedSign(std::string_view segment, size_t* at, Cursor* cursor);
   void BeginSign() {
-    if (!BehindWordOfSign()) BeginSignBehind();
+    if (!IsAfterWordOfSign()) BeginSignAfter();
   }
-  // Whether the open span is the U+2581 behind a sign that is a word.
-  bool BehindWordOfSign() const {
+  // Whether the open span is the U+2581 after a sign that is a word.
+  bool IsAfterWordOfSign() const {
     return run_.count != first_count_ && !trailing_space_ &&
            run_.size == run_.open() + 1 && run_.codes[run_.open()] == metaspace_;
   }
-  void BeginSignBehind();
+  void BeginSignAfter();
   void AddWordOfSign(uint32_t code);
   uint32_t InfoBefore(std::string_view segment, size_t at) const;
   bool StandsApart(std::string_view segment, size_t at, uint32_t info);
@@ -175,7 +175,7 @@ class SpanDecoder {
   bool BeginsWithMark(std::string_view segment, size_t begin) const;
   Outcome AsWhole(std::string_view segment, size_t begin);
   bool TakeBackTo(std::string_view segment, size_t begin, size_t at);
-  bool MayBeginBehind(uint32_t last_in_batch_before, uint32_t at) const;
+  bool MayBeginAfter(uint32_t last_in_batch_before, uint32_t at) const;
   bool MayEndBetweenCodes(uint32_t last, uint32_t first) const;
   Outcome AppendTogether(std::string_view segment, size_t begin, CharacterGroups::Extent extent,
                          Cursor* cursor);
@@ -241,7 +241,7 @@ class SpanDecoder {
   const bool leaves_nothing_;      // what vanishes at the begin of a segment may not be known
   const bool keeps_other_spaces_;  // white space that is none is a character
   RunDecode run_ = {};
-  // Of the segment that is decoded: the bytes before and behind it in its stretch, kNoByte at an
+  // Of the segment that is decoded: the bytes before and after it in its stretch, kNoByte at an
   // end of that; where its spans begin, and what it held.
   static constexpr int kNoByte = -1;
   std::string_view stretch_;
@@ -254,7 +254,7 @@ class SpanDecoder {
   bool word_first_ = false;    // it begins with a sign
   bool depends_ = false;       // what it became depends on what is next to it
   bool at_front_ = false;      // a U+2581 that is not kept alone stands before the open span
-  size_t behind_sign_ = 0;  // in it, behind the last sign of ASCII, with which nothing is read
+  size_t after_sign_ = 0;  // in it, after the last sign of ASCII, with which nothing is read
   // Of the batch:
   uint32_t cjk_codes_ = 0;  // of characters from image::kFirstCjk on
   // Elements to skip of the open span, and the end of the group, if it began at that text.
@@ -262,7 +262,7 @@ class SpanDecoder {
   uint32_t skip_ = 0, group_end_ = 0;
   uint32_t skipped_ = 0;  // elements of the character that the batch began with
   // The open span before the last two characters that ended a word, and before the last that began
-  // another span and may be read with a mark behind it: they may have to be taken back.
+  // another span and may be read with a mark after it: they may have to be taken back.
   struct OpenSpan {
     const char* text = nullptr;  // of that character
     const char *resume = nullptr, *skip_at = nullptr;
@@ -275,7 +275,7 @@ class SpanDecoder {
             run_.count, trailing_space_, word_first_, at_front_};
   }
   void TakeBackTo(const OpenSpan& open);
-  // With signs, the character that came last behind a U+2581 of the open span, and whether that
+  // With signs, the character that came last after a U+2581 of the open span, and whether that
   // stands for a space.
   const char* at_space_ = nullptr;
   bool at_space_trails_ = false;

@@ -12,9 +12,9 @@ using Kind = Outcome::Kind;
 
 // The character at *at is read together with others, or is one that the
 // normalizer must be asked about: it goes through that with its group, what stands before it there
-// is taken back, and *at is moved behind it. Where groups cannot be told, its whole segment does.
+// is taken back, and *at is moved after it. Where groups cannot be told, its whole segment does.
 Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* cursor) {
-  const size_t begin = groups_.known() ? std::max(groups_.Begin(segment, *at), behind_sign_) : 0;
+  const size_t begin = groups_.known() ? std::max(groups_.Begin(segment, *at), after_sign_) : 0;
   if (begin < cursor->at || (begin == cursor->at && skipped_ != 0)) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
@@ -31,19 +31,19 @@ Outcome SpanDecoder::Together(std::string_view segment, size_t* at, Cursor* curs
   const uint32_t size = run_.size, last = cursor->last;
   const bool was_cut = begin != *at && size == run_.open();
   const CharacterGroups::Extent extent =
-      groups_.ExtentFrom(segment, begin, /*first=*/begin == behind_sign_);
+      groups_.ExtentFrom(segment, begin, /*first=*/begin == after_sign_);
   Outcome outcome = AppendTogether(segment, begin, extent, cursor);
   // Whether a space came before what vanished is not known any more, but where a code did, or nothing,
   // or one came of the group.
   if (outcome.kind == Kind::kSearch && run_.size == size && begin != *at) {
     const uint32_t left = size - run_.open();
-    const bool behind_code = left > 1 || (left == 1 && run_.codes[run_.open()] != metaspace_);
+    const bool after_code = left > 1 || (left == 1 && run_.codes[run_.open()] != metaspace_);
     const bool begins = (front_ && begin == 0) ||
                         (begin != cursor->at && skip_at_ == segment.data() + begin);
-    const bool known = begins || (behind_code && !signs_.any());
+    const bool known = begins || (after_code && !signs_.any());
     if (!known) return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
-  if (outcome.kind == Kind::kSearch && was_cut && !MayBeginBehind(last, size)) {
+  if (outcome.kind == Kind::kSearch && was_cut && !MayBeginAfter(last, size)) {
     if (before_cut_.text == segment.data() + begin) {
       TakeBackTo(before_cut_);
       outcome = AppendTogether(segment, begin, extent, cursor);
@@ -101,7 +101,7 @@ Outcome SpanDecoder::ReadGroup(std::string_view group, bool leaves,
 // Whether a span may begin with what a group became, codes[at] first. The span before it was ended
 // for the sake of the group's first character, which that may not be. last_in_batch_before:
 // Cursor::last.
-bool SpanDecoder::MayBeginBehind(uint32_t last_in_batch_before, uint32_t at) const {
+bool SpanDecoder::MayBeginAfter(uint32_t last_in_batch_before, uint32_t at) const {
   const uint32_t first = run_.codes[at];
   const bool in_batch = run_.begins[first_count_] < at;
   // If nothing was in the batch before either, what stood before it vanished.
@@ -156,7 +156,7 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
   if (left < codes) return false;
   if (signs_.any() && left == codes + 1 && run_.codes[run_.open()] == metaspace_) {
     // What a U+2581 that is left stands for is not known any more, but at the begin, or if noted.
-    const bool begins = begin == behind_sign_ && (begin == 0 || begin != cursor_.at);
+    const bool begins = begin == after_sign_ && (begin == 0 || begin != cursor_.at);
     if (!begins && at_space_ != text) return false;
     trailing_space_ = !begins && at_space_trails_;
   }

@@ -182,7 +182,7 @@ Outcome SpanDecoder::NormalizeGroup(std::string_view group, std::span<const uint
   return {};
 }
 
-// Whether nothing came of the segment, and CR stands before it and LF behind it: where it vanished
+// Whether nothing came of the segment, and CR stands before it and LF after it: where it vanished
 // in front of the charsmap, they are one cluster there.
 bool SpanDecoder::LeavesLineEndsTogether() {
   const uint32_t open = run_.open();

@@ -59,7 +59,7 @@ Outcome SpanDecoder::DecodeSign(std::string_view segment, size_t* at, Cursor* cu
   run_.resume = segment.data() + end;
   skip_ = group_end_ = 0;
   trailing_space_ = false;
-  behind_sign_ = *at = end;
+  after_sign_ = *at = end;
   return {};
 }
 
@@ -94,7 +94,7 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
   if (!begins_word && (elements.empty() || elements[0] != image::kSign)) {
     return Outcome::General(RANKFEED_REASON_CONTEXT);
   }
-  behind_sign_ = *at = end;
+  after_sign_ = *at = end;
   const Outcome outcome = AppendElements(elements, segment, begin, end, cursor);
   // The scanner made a segment of a separator before the sign.
   if ((front & CharacterGroups::kSeparated) != 0) word_first_ = false;
@@ -103,7 +103,7 @@ Outcome SpanDecoder::JoinedSign(std::string_view segment, size_t* at, Cursor* cu
 
 // Begins a word with a sign, whose U+2581 is appended. A space that comes before it may be a word
 // then.
-void SpanDecoder::BeginSignBehind() {
+void SpanDecoder::BeginSignAfter() {
   spaces_ = true;
   const bool first = front_ && run_.count == first_count_ && !Closes(run_.size) && !trailing_space_;
   const bool spaced = trailing_space_;

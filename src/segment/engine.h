@@ -74,7 +74,7 @@ struct Scratch {
   }
 };
 
-// What to encode, one text behind the other.
+// What to encode, one text after the other.
 struct Texts {
   std::span<const rankfeed_text> texts;
   std::span<const uint32_t> before, after;      // ids put around every text
@@ -93,11 +93,11 @@ struct Stop {
   std::string_view stretch = {};             // that takes the general path
   const image::AddedToken* token = nullptr;  // a special one, where the call refuses those
   bool part = false;                         // it is part of a stretch
-  general::CarriedScore score = {};          // of a part, where the score goes on behind it
+  general::CarriedScore score = {};          // of a part, where the score goes on after it
 };
 
 // Encodes texts to a sink, call by call. Where a stretch leaves the fast road, whoever runs the
-// engine encodes it behind what is in the sink, and runs the engine on.
+// engine encodes it after what is in the sink, and runs the engine on.
 class Engine {
  public:
   // For the life of an encoder; what is passed must stay. stop_bytes: AddedTokenFilter's.
@@ -111,7 +111,7 @@ class Engine {
 
   // To the end: false; or until it stops.
   bool Run(Stop* stop);
-  // What it stopped at is in the sink. With the score behind a part.
+  // What it stopped at is in the sink. With the score after a part.
   void Resume(const Stop& stop) {
     if (stop.part) emitter_.Resume(stop.stretch, stop.score.after);
   }

@@ -20,7 +20,7 @@
 // score.
 //
 // Rebased sums (general/arithmetic.h, Rebase) start anew where a path, also one that is not the
-// best in the end, has passed kRebaseBeyond. What a segment adds to the score behind that place is
+// best in the end, has passed kRebaseBeyond. What a segment adds to the score after that place is
 // known only to the reference's own search, so there no segment may be settled. Bounds are counted
 // in 64/85 of a score unit: kRebasedBelow, the greatest exponent, stands for a score of 98,689.
 // The 1,311 up to the threshold are for the way inside of a segment, as a position that is not on
@@ -56,7 +56,7 @@ inline ScoreSums ScoreSumsOf(const Model& model) {
   return model.sentencepiece_0_2_1() ? ScoreSums::kFloat32 : ScoreSums::kFloat32Rebased;
 }
 
-// Whether the score behind unknown tokens is told from the tokens. Of HuggingFace's words it is
+// Whether the score after unknown tokens is told from the tokens. Of HuggingFace's words it is
 // only where a U+2581 is no unknown character, so that every word begins with a piece.
 inline bool CountsUnknown(const Model& model) {
   return ScoreSumsOf(model) != ScoreSums::kFloat64Words ||

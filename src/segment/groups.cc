@@ -29,7 +29,7 @@ CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
       });
 }
 
-// Whether a cluster begins with it, behind anything but a Prepend character: by its class alone.
+// Whether a cluster begins with it, after anything but a Prepend character: by its class alone.
 static bool IsOther(const Model& model, char32_t c) {
   const uint32_t is = model.props[c] & image::kGraphemeMask;
   return is == image::kGraphemeOther || is == image::kGraphemePrepend;
@@ -66,7 +66,7 @@ uint32_t CharacterGroups::Facts(char32_t c) const {
 
 bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
   if ((Facts(utf8::CodePointAt(segment, at)) & kBegins) == 0) return false;
-  // Behind what vanishes stands what was before it.
+  // After what vanishes stands what was before it.
   for (uint32_t n = 0; at > 0 && n < kMaxVanishing; ++n) {
     at = Before(segment, at);
     const uint32_t last = Facts(utf8::CodePointAt(segment, at));
@@ -92,21 +92,21 @@ uint32_t CharacterGroups::Front(std::string_view segment, size_t at) const {
   return count > 1 && list[count - 1] == image::kSign ? kApart | kEndsWord : kApart;
 }
 
-// As EndsBefore at one place behind the other, with what it would look back at in the hand.
+// As EndsBefore at one place after the other, with what it would look back at in the hand.
 CharacterGroups::Extent CharacterGroups::ExtentFrom(std::string_view segment, size_t begin,
                                                     bool first) const {
   if (begin == segment.size()) return {begin, false};
   utf8::Decoded c = utf8::DecodeInline(segment, begin);
   uint32_t facts = Facts(c.code_point), all = facts;
   if ((facts & kBegins) == 0 && !first) return {begin, false};
-  Behind behind;
-  behind.Go(facts);
+  ReadSoFar read;
+  read.Go(facts);
   size_t at = begin + c.size;
   for (; at < segment.size(); at += c.size) {
     c = utf8::DecodeInline(segment, at);
     facts = Facts(c.code_point);
-    if ((facts & kBegins) != 0 && behind.MayEnd()) break;
-    behind.Go(facts);
+    if ((facts & kBegins) != 0 && read.MayEnd()) break;
+    read.Go(facts);
     all |= facts;
   }
   return {at, (all & kLeaves) != 0};

@@ -31,7 +31,7 @@ class CharacterGroups {
     if (byte(1) < 0x80) return at - 1;
     if (at >= 2 && utf8::IsContinuation(segment[at - 1])) {
       if (byte(2) >= 0xc2 && byte(2) < 0xe0) return at - 2;
-      // Not E0 and ED, behind which not all bytes may stand.
+      // Not E0 and ED, after which not all bytes may stand.
       const bool any = at >= 3 && byte(3) > 0xe0 && byte(3) < 0xf0 && byte(3) != 0xed;
       if (any && utf8::IsContinuation(segment[at - 2])) return at - 3;
     }
@@ -67,10 +67,10 @@ class CharacterGroups {
   // What is asked of a character: whether a group may begin with it (kBegins), it
   // goes through the normalizer (kChanges), it vanishes, or it leaves the fast road (kLeaves).
   static constexpr uint32_t kBegins = 1, kChanges = 2, kVanishes = 4, kLeaves = 8;
-  // Characters that vanish in a row, behind which it is not asked what else stands there.
+  // Characters that vanish in a row, after which it is not asked what else stands there.
   static constexpr uint32_t kMaxVanishing = 8;
-  // What a place is behind, from character to character.
-  struct Behind {
+  // What a place is after, from character to character.
+  struct ReadSoFar {
     bool changes = false;
     uint32_t vanishing = 0;
     void Go(uint32_t facts) {

@@ -61,7 +61,7 @@ struct Visits {
   uint32_t count, independent;
 };
 
-// A node comes before each code and behind the last; node n + 1 follows codes[n].
+// A node comes before each code and after the last; node n + 1 follows codes[n].
 struct Lattice {
   static constexpr uint32_t kMaxChars = image::kMaxSegmentPieceChars;
   static constexpr uint32_t kPrefetchAhead = 40;  // visits whose states are fetched

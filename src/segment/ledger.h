@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// segment/ledger.h: the score of a stretch so far: whether the ids of a segment hold behind it, and
+// segment/ledger.h: the score of a stretch so far: whether the ids of a segment hold after it, and
 // the reference's own sums where that has to be searched.
 //
 // A bound of the score is all that counts as long as segments hold. For one that does not, the
@@ -50,7 +50,7 @@ class ScoreLedger {
         sums_(ScoreSumsOf(model)),
         counts_unknown_(CountsUnknown(model)) {}
 
-  // A stretch begins behind that many tokens of the sink. score: of what comes before it.
+  // A stretch begins after that many tokens of the sink. score: of what comes before it.
   void Begin(uint32_t token, double score) {
     known_to_ = token;
     fused_count_ = forgotten_to_ = 0;
@@ -58,7 +58,7 @@ class ScoreLedger {
     score_ = score;
   }
 
-  // The reference's score behind all tokens of the stretch, where it goes on. A reason if that
+  // The reference's score after all tokens of the stretch, where it goes on. A reason if that
   // cannot be told from them.
   rankfeed_reason End(const TokenSink& sink, double* score);
 
@@ -84,7 +84,7 @@ class ScoreLedger {
     return !counts || sink.count > sink.capacity || Note(ids + path.count, path.fused, sink);
   }
 
-  // The reference's own search through codes, behind the tokens in the sink: appends its tokens. A
+  // The reference's own search through codes, after the tokens in the sink: appends its tokens. A
   // reason if that cannot be told from them.
   rankfeed_reason Search(std::span<const uint16_t> codes, TokenSink& sink);
 

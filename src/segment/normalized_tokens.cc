@@ -63,7 +63,7 @@ bool NormalizedTokens::MayOccurIn(std::string_view text) const {
   return false;
 }
 
-// Whether the character behind the first one of a token, or one that may be that, tells at once
+// Whether the character after the first one of a token, or one that may be that, tells at once
 // that none goes on with it.
 inline bool NormalizedTokens::NoneGoesOn(const char* at, const char* end) const {
   if (at + 1 == end) return true;
@@ -163,7 +163,7 @@ bool NormalizedTokens::MayEndAt(std::string_view text, size_t at) const {
   return false;
 }
 
-// Whether one may begin at `at`, behind a separator. A character is known with the one behind it,
+// Whether one may begin at `at`, after a separator. A character is known with the one after it,
 // which may change it.
 bool NormalizedTokens::MayBeginAt(std::string_view text, size_t at) const {
   Place place{tokens_.root()};

@@ -78,8 +78,8 @@ class NormalizedTokens {
   // False only if none occurs in a text. O(text bytes * longest token) at worst.
   bool MayOccurIn(std::string_view text) const;
 
-  // Whether one may end right before the separator at `at` of a text, or begin right behind it. The
-  // text may be cut off: more than kBytesAhead behind the separator change no answer. O(1).
+  // Whether one may end right before the separator at `at` of a text, or begin right after it. The
+  // text may be cut off: more than kBytesAhead after the separator change no answer. O(1).
   static constexpr uint32_t kCharactersAhead = 16, kBytesAhead = 4 * (kCharactersAhead + 1);
   bool MayTouch(std::string_view text, size_t at) const {
     return MayEndAt(text, at) || MayBeginAt(text, at + 1);
@@ -103,7 +103,7 @@ class NormalizedTokens {
   uint32_t ListedCode(uint32_t info) const;
 
   bool NoneGoesOn(const char* at, const char* end) const;
-  // A place in a token: behind so many of its bytes.
+  // A place in a token: after so many of its bytes.
   struct Place {
     trie::Unit unit;
     uint32_t bytes = 0;

@@ -17,7 +17,7 @@ class Offsets::Walker {
       : offsets_(offsets), tables_(offsets.model_.segment), at_(begin), end_(end) {
     if (!word_start) return;
     Open(offsets.SpaceOf(begin),
-         begin != 0 && offsets.IsSeparator(begin - 1) && !offsets.IsBehindWord(begin));
+         begin != 0 && offsets.IsSeparator(begin - 1) && !offsets.IsAfterWord(begin));
   }
 
   // Whether characters came that are not normalized one by one, or not here.
@@ -50,7 +50,7 @@ class Offsets::Walker {
   bool More() {
     while (left_ == 0) {
       if (list_ == list_end_) {
-        if (at_ == end_ || failed_) return offsets_.IsBehindWord(at_) && EndsInSpace();
+        if (at_ == end_ || failed_) return offsets_.IsAfterWord(at_) && EndsInSpace();
         Read();
       } else if (*list_ == image::kSign) {
         if (EndsInSpace()) return true;
@@ -79,7 +79,7 @@ class Offsets::Walker {
   }
 
  private:
-  // A word begins behind that space, or without one.
+  // A word begins after that space, or without one.
   void Open(Range space, bool spaced) {
     opens_ = true;
     after_sign_ = false;
@@ -190,7 +190,7 @@ Offsets::Range Offsets::SpaceBefore(uint32_t at) const {
   return line_end ? Range{at - 2, at - 1} : Range{at - 1, at};
 }
 
-// Whether the separator before a place is a LF behind what vanishes: with a CR before that it may be
+// Whether the separator before a place is a LF after what vanishes: with a CR before that it may be
 // one cluster.
 bool Offsets::IsLineEndTakenApart(uint32_t at) const {
   if ((rules_ & image::kCrLfIsOne) == 0 || at < 2 || stretch_[at - 1] != '\n') return false;
@@ -215,7 +215,7 @@ bool Offsets::Place(uint32_t begin, uint32_t end, bool word_start, uint32_t firs
   if (kinds == kPlain && PlacePlain(begin, end, word_start, first, last, sink)) return true;
   if (IsSeparator(begin)) {  // an empty word (scan.h)
     Range space = SpaceBefore(signs_.any() ? end : begin);
-    if (space.end == 0) space = {begin, end};  // behind a U+2581 that was put in front of the text
+    if (space.end == 0) space = {begin, end};  // after a U+2581 that was put in front of the text
     Set(sink, first, space, space);
     return last == first + 1;
   }

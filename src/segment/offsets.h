@@ -48,7 +48,7 @@ class Offsets {
   Range SpaceBefore(uint32_t at) const;
   // Of what the U+2581 of a word stands for. One before a sign may be a word itself.
   Range SpaceOf(uint32_t begin) const {
-    return IsBehindWord(begin) ? Range{0, 0} : SpaceBefore(begin);
+    return IsAfterWord(begin) ? Range{0, 0} : SpaceBefore(begin);
   }
   bool IsLineEndTakenApart(uint32_t at) const;
   void Set(TokenSink& sink, uint32_t token, Range first, Range last) const {
@@ -66,7 +66,7 @@ class Offsets {
     return kinds_[static_cast<uint8_t>(stretch_[at])] == kSeparator;
   }
   // Whether a space before that place is a word.
-  bool IsBehindWord(uint32_t at) const {
+  bool IsAfterWord(uint32_t at) const {
     return signs_.after_space() && at != stretch_.size() && signs_.Has(stretch_[at]);
   }
   // What a raw byte is: a character and a code, a separator, or anything else.

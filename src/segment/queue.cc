@@ -80,7 +80,7 @@ void SegmentQueue::NextPart() {
   OpenStretch({text_.data() + begin, end - begin}, 0);
 }
 
-// The token that comes next is behind the segments of that run.
+// The token that comes next is after the segments of that run.
 void SegmentQueue::AddToken(SegmentRun* run) {
   general::AddedMatch& match = split_->pending;
   run->token = match.token;
@@ -201,7 +201,7 @@ rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* pref
   }
   bool begins_otherwise = (info & kOther) != 0;
   if (first.size < stretch.size()) {
-    // Together with the next it may become anything, or with the one behind that if it vanishes.
+    // Together with the next it may become anything, or with the one after that if it vanishes.
     constexpr uint32_t kReplaced = image::kMarkInPattern | image::kMarkAfterKey;
     constexpr uint32_t kMayVanish = image::kCharNormalizes | image::kCharMarks;
     const uint32_t next = tables.char_info[utf8::Decode(stretch, first.size).code_point];
@@ -232,7 +232,7 @@ bool SegmentQueue::LosesOtherSpace(std::string_view stretch, bool left) const {
   return false;
 }
 
-// What becomes of a stretch that ends with that character, behind what vanishes or may do so.
+// What becomes of a stretch that ends with that character, after what vanishes or may do so.
 SegmentQueue::End SegmentQueue::EndOf(const utf8::Decoded& c, bool left) const {
   const SegmentTables& tables = model_.segment;
   const uint32_t info = tables.char_info[c.code_point];
@@ -330,13 +330,13 @@ bool SegmentQueue::FindPart(const SegmentRun& run, uint32_t i, Bytes* part) {
   const uint32_t done = all.begin(begin(run));
   const uint32_t cut = cuts_.FindLast(stretch, done < 2 ? 0 : done - 2, all.begin(i));
   if (cut == Cuts::kNone && (run.marks & SegmentRun::kBeginsStretch) == 0) return false;
-  part->begin = cut == Cuts::kNone ? 0 : cuts_.Behind(cut);
+  part->begin = cut == Cuts::kNone ? 0 : cuts_.After(cut);
   const uint32_t least = std::max(all.ends[i], part->begin + kLeastPart);
   part->end = std::min(size, least < size ? cuts_.FindFirst(stretch, least, size) : size);
   return true;
 }
 
-// A run becomes three: of what is before the part, of the part, of what is behind it.
+// A run becomes three: of what is before the part, of the part, of what is after it.
 uint32_t SegmentQueue::LeaveInPart(uint32_t number, Bytes part, rankfeed_reason reason) {
   SegmentRun* const before = scratch_.runs + first_run_ + number;
   const std::string_view stretch = before->stretch;
@@ -365,7 +365,7 @@ uint32_t SegmentQueue::LeaveInPart(uint32_t number, Bytes part, rankfeed_reason 
   return first - head_;
 }
 
-// The same of the blocks behind that run, which may have been scanned, or not yet.
+// The same of the blocks after that run, which may have been scanned, or not yet.
 void SegmentQueue::SkipTo(SegmentRun* rest, uint32_t byte) {
   const SegmentRun* const last = scratch_.runs + run_count_ - 1;
   SegmentRun* run = rest;

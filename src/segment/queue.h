@@ -23,7 +23,7 @@
 
 namespace rankfeed::segment {
 
-// Segments of one stretch that lie next to each other in the queue, and an added token behind them;
+// Segments of one stretch that lie next to each other in the queue, and an added token after them;
 // either may be missing.
 struct SegmentRun {
   // kPart: not segments, but bytes of the stretch that take the general path in their place.
@@ -35,7 +35,7 @@ struct SegmentRun {
     kPart = 16
   };
 
-  // Bytes of a text behind a stretch that are counted: what a key may be read beyond its segment.
+  // Bytes of a text after a stretch that are counted: what a key may be read beyond its segment.
   static constexpr uint32_t kBeyond = 32;
 
   std::string_view stretch;  // or the bytes of the part
@@ -103,7 +103,7 @@ class SegmentQueue {
   uint32_t waiting() const { return tail_ - head_; }
   Segments segments() const { return scratch_.segments.From(head_); }
   SegmentRun& front() { return scratch_.runs[first_run_]; }
-  // The run of a segment, or of one behind those of *run, which is moved on.
+  // The run of a segment, or of one after those of *run, which is moved on.
   SegmentRun& RunOf(uint32_t segment, uint32_t* run) {
     while (scratch_.runs[first_run_ + *run].end <= head_ + segment) ++*run;
     return scratch_.runs[first_run_ + *run];
@@ -113,7 +113,7 @@ class SegmentQueue {
   uint32_t end(const SegmentRun& run) const { return run.end > head_ ? run.end - head_ : 0; }
 
   // How many of the first `count` segments come before a stretch of which it is known already that
-  // it leaves: what is done of those behind it would be done again.
+  // it leaves: what is done of those after it would be done again.
   uint32_t BeforeLeaving(uint32_t count) { return leaving_ ? BeforeKnownReason(count) : count; }
 
   // Waiting segment i, of run number `run`, takes the general path: a part of the stretch around
@@ -142,7 +142,7 @@ class SegmentQueue {
     explicit Split(const general::AddedTokenScanner& from) : matches(from) {}
     general::AddedTokenScanner matches;
     size_t done = 0;                   // bytes
-    general::AddedMatch pending = {};  // comes behind the stretch that was opened, if not null
+    general::AddedMatch pending = {};  // comes after the stretch that was opened, if not null
     bool last = false;                 // no match is left
   };
 
@@ -196,7 +196,7 @@ class SegmentQueue {
   SegmentScanner scanner_;
   std::span<const rankfeed_text> texts_;
   const general::AddedTokens* added_ = nullptr;
-  // In the scratch: those that wait. Behind them goes what is scanned next.
+  // In the scratch: those that wait. After them goes what is scanned next.
   uint32_t head_ = 0, tail_ = 0, first_run_ = 0, run_count_ = 0;
   size_t next_ = 0;  // text to begin with
   // Of the text before it, as long as there is more to come:

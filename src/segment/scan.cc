@@ -60,7 +60,7 @@ template <bool kSigns>
   return words;
 }
 
-// Of 64 bytes from text_[base] on. next_common: of the byte behind them.
+// Of 64 bytes from text_[base] on. next_common: of the byte after them.
 template <bool kSigns>
 [[gnu::always_inline]] inline BoundaryMasks SegmentScanner::BoundariesOf(const ClassMasks& classes,
                                                                          uint64_t next_common,
@@ -92,10 +92,10 @@ template <bool kSigns>
   }
   // Places where a segment may begin: after a separator, or between the classes.
   uint64_t starts = ~s & (s1 | (c ^ c1));
-  const uint64_t behind_other = c & other1;
-  for (uint64_t ask = starts & ~s1 & ((other & c1) | behind_other); ask != 0; ask &= ask - 1) {
+  const uint64_t after_other = c & other1;
+  for (uint64_t ask = starts & ~s1 & ((other & c1) | after_other); ask != 0; ask &= ask - 1) {
     const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
-    const bool before = (behind_other >> bit & 1) != 0;
+    const bool before = (after_other >> bit & 1) != 0;
     starts ^= uint64_t{BoundaryForbidden(base + bit, before)} << bit;
   }
   return {starts, ~s1 & (s | starts), s1};
@@ -131,11 +131,11 @@ void SegmentScanner::ApplySpaceRules(const ClassMasks* classes, uint32_t words,
   if (at_ == 0 && !prefixed_) boundaries[0].word_starts &= ~uint64_t{1};
 }
 
-// Adds those of the separators behind others, from text_[base] on, that are empty words.
+// Adds those of the separators after others, from text_[base] on, that are empty words.
 void SegmentScanner::AddEmptyWords(size_t base, uint64_t repeated, BoundaryMasks* masks) {
   uint64_t empty = 0;
   const size_t left = text_.size() - std::min(base, text_.size());
-  if (left < 64) repeated &= (uint64_t{1} << left) - 1;  // those behind are none
+  if (left < 64) repeated &= (uint64_t{1} << left) - 1;  // those after are none
   for (; repeated != 0; repeated &= repeated - 1) {
     const auto bit = static_cast<uint32_t>(std::countr_zero(repeated));
     const size_t at = base + bit;
@@ -192,7 +192,7 @@ bool SegmentScanner::BoundaryForbiddenBeside(size_t at, bool before) const {
     const bool mark = before & is_mark(info);
     const bool whole = c.valid & (!before | (c.size == back));
     if (whole & !mark) return forbids(info);
-    if (whole) {  // most often behind a letter or a sign of ASCII
+    if (whole) {  // most often after a letter or a sign of ASCII
       const auto byte = static_cast<unsigned char>(text_[at - back - 1]);
       const uint32_t base = char_info.data[byte];
       if (byte < 0x80 && !is_mark(base)) {
@@ -209,8 +209,8 @@ bool SegmentScanner::BoundaryForbiddenByMarks(size_t at, bool before) const {
     const utf8::Decoded c = utf8::DecodeInline(text_, at);
     return !c.valid || (char_info[c.code_point] & image::kCharNoBoundary) != 0;
   }
-  // Behind marks that the character before them swallows comes what that one becomes. mark: the one
-  // behind the character that is looked at.
+  // After marks that the character before them swallows comes what that one becomes. mark: the one
+  // after the character that is looked at.
   uint32_t mark = 0;
   for (size_t end = at; end != 0;) {
     size_t begin = end - 1;

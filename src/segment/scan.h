@@ -5,7 +5,7 @@
 // Classes of bytes come from vectors as bit masks, 64 bytes at a time; begins and ends of segments
 // are bit arithmetic on them. Only next to characters outside ASCII (and controls) a boundary must
 // be looked at: some of them share pieces with punctuation, and some normalize to something else.
-// Where every space makes a word, a separator behind another is a segment too, of one U+2581: the
+// Where every space makes a word, a separator after another is a segment too, of one U+2581: the
 // empty word between the two. Where words end beside signs (signs.h), every boundary is the
 // beginning of a word, and a separator in front of an ASCII sign may be such a segment. Cost:
 // O(bytes), a few cycles per segment.

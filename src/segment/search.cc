@@ -16,7 +16,7 @@ void PathSearch::Carve(Layout& layout) {
   paths_ = layout.Take<Path>(kMaxSpans);
 }
 
-// Puts the list of them behind the ids of the path, which hold -n for one that stands for n.
+// Puts the list of them after the ids of the path, which hold -n for one that stands for n.
 static uint32_t ListUnknown(int32_t* ids, uint32_t count, uint32_t unk_id) {
   int32_t* list = ids + count;
   for (uint32_t i = 0; i < count; ++i) {

@@ -41,7 +41,7 @@ class PathSearch {
   uint32_t count() const { return count_; }
 
   // Appends a span of count codes, at least one; there must be room for one more. kVectorSlack
-  // codes behind them may be read. word_start: it begins with U+2581. Returns its number.
+  // codes after them may be read. word_start: it begins with U+2581. Returns its number.
   uint32_t Append(const uint16_t* codes, uint32_t count, bool word_start) {
     constexpr uint32_t kAtOnce = 16;
     static_assert(kAtOnce <= kVectorSlack);

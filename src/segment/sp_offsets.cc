@@ -25,7 +25,7 @@ SpOffsets::SpOffsets(const Model& model)
       trie::Unit unit = symbols.root();
       begins_symbol_[b] = symbols.Step(unit, b + 1);
     }
-    // Without a mark behind it nothing is read together with what follows.
+    // Without a mark after it nothing is read together with what follows.
     plain_[b] = b < 128 && !begins_symbol_[b] &&
                 (model.segment.char_info[b] & (kNotOne | image::kCharMarks)) == 0;
   }
@@ -53,7 +53,7 @@ uint32_t SpOffsets::OneCode(uint32_t at, uint32_t end) const {
   return (follows & image::JoiningMarks(info)) == 0 ? c.size : 0;
 }
 
-// A character; use(place) is called for its code, and for the U+2581 that it comes behind.
+// A character; use(place) is called for its code, and for the U+2581 that it comes after.
 template <class Use>
 void SpOffsets::Emit(State* state, uint32_t at, const Use& use) const {
   if (collapses_ && !state->begun) {

@@ -46,7 +46,7 @@ inline bool StandsAlone(const utf8::Decoded& c, uint32_t info) {
 // Where short segments are decoded to, one span each: codes and spans are appended up to limits
 // that leave room for one more.
 struct ShortDecode {
-  // Of a segment. Behind it the key has a 0, so that no character is read beyond it.
+  // Of a segment. After it the key has a 0, so that no character is read beyond it.
   static constexpr uint32_t kMaxBytes = SegmentKey::kMaxBytes - 1;
 
   const uint32_t* basic;  // image::CharInfo by code point, of the first 65,536
@@ -70,7 +70,7 @@ inline Decoded EndShort(const ShortDecode& to, uint16_t segment, bool word_start
   return {segment, span, static_cast<uint16_t>(span + 1), true, false, false};
 }
 
-// Where other segments are decoded to: spans that lie one behind the other, and the one that is
+// Where other segments are decoded to: spans that lie one after the other, and the one that is
 // open. A U+2581 begins a span wherever it stands. One code more than size is read.
 struct RunDecode {
   // In most scripts spans are cut from this length on: shorter ones gain nothing, and the pieces'
@@ -82,7 +82,7 @@ struct RunDecode {
   const uint64_t* pairs;       // SegmentTables::spanned_pairs
   const uint16_t* expansions;  // SegmentTables::expansions
   uint16_t* codes;
-  uint16_t* begins;      // of spans, and of the open one behind them
+  uint16_t* begins;      // of spans, and of the open one after them
   uint32_t size, count;  // of codes and spans
   uint32_t size_limit;
   uint32_t previous;     // CharInfo of the last character

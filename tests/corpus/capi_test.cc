@@ -207,8 +207,9 @@ TEST(CorpusWriterApi, TextsUpToTheLimitOfTheVocabulary) {
   rankfeed_loaded_free(loaded);
 }
 
-// The same where scratch does not grow with the text: it is taken, and needs little of it.
-TEST(CorpusWriterApi, TextsBeyondWhatScratchCouldHold) {
+// Scratch does not grow with a text of this vocabulary: a stretch that cannot be cut is refused beyond
+// the default of max_stretch_bytes, and the writer goes on.
+TEST(CorpusWriterApi, StretchesBeyondWhatScratchHolds) {
   TempDir dir;
   builder_test::HfFile file;
   file.normalizer = R"({"type":"Replace","pattern":{"String":"g"},"content":")" +
@@ -224,6 +225,8 @@ TEST(CorpusWriterApi, TextsBeyondWhatScratchCouldHold) {
   rankfeed_source source{};
   const std::string text(700'000, 'a');
   source.text = Text(text);
+  EXPECT_EQ(rankfeed_corpus_writer_put(writer, Text("x"), &source, nullptr), RANKFEED_E_LIMIT);
+  source.text.size = 200'000;
   EXPECT_EQ(rankfeed_corpus_writer_put(writer, Text("x"), &source, nullptr), RANKFEED_OK);
   EXPECT_EQ(rankfeed_corpus_writer_commit(writer, nullptr), RANKFEED_OK);
   rankfeed_corpus_writer_close(writer);

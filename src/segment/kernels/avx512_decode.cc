@@ -94,7 +94,7 @@ RANKFEED_GATHER inline __mmask16 FollowMask(__mmask16 are, __m512i info, __m512i
 }
 
 // Of up to 64 bytes: where characters begin, and where one goes on that should not or does not and
-// should. A character that has no end in those is wrong behind them.
+// should. A character that has no end in those is wrong after them.
 struct Utf8Bytes {
   uint64_t leads, wrong;
 };
@@ -232,7 +232,7 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
         reinterpret_cast<__m256i*>(to->begins + to->count + 1),
         _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(static_cast<__mmask16>(cuts), places)));
     to->count += static_cast<uint32_t>(std::popcount(cuts));
-    // Where character i begins; behind the last, where the bytes end.
+    // Where character i begins; after the last, where the bytes end.
     const auto place = [leads = leads, left](uint32_t i) RANKFEED_GATHER {
       return std::min(static_cast<uint32_t>(_tzcnt_u64(_pdep_u64(uint64_t{1} << i, leads))), left);
     };
@@ -267,7 +267,7 @@ RANKFEED_GATHER uint32_t DecodeShort(const Segments& segments, const SegmentKey*
     const bool word_start = segments.word_start(i);
     const uint32_t bytes = segments.size(i);
     if (bytes > ShortDecode::kMaxBytes) break;
-    // Of the key, behind its tag.
+    // Of the key, after its tag.
     const __m512i key =
         _mm512_zextsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(&keys[i])));
     const Utf8Bytes are = Leads(key, _bzhi_u64(~uint64_t{1}, bytes + 1));

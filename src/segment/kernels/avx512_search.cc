@@ -103,7 +103,7 @@ RANKFEED_GATHER Visits Walk(const Lattice& lattice, const Span* spans, uint32_t 
                               is, _mm512_or_si512(_mm512_andnot_si512(low32, next[g]), place[g])));
       last[g] = here + static_cast<uint32_t>(std::popcount(is));
       visit = lattice.visits + last[g];
-      // A fail is read with the one behind it, which bases have none of.
+      // A fail is read with the one after it, which bases have none of.
       base[g] = _mm512_and_si512(
           _mm512_mask_i64gather_epi64(_mm512_srli_epi64(unit[g], 16), static_cast<__mmask8>(~is),
                                       base[g], fails, sizeof(uint32_t)),

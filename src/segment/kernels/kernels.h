@@ -79,7 +79,7 @@ struct KernelTable {
 
   // Searching.
 
-  // Reads the codes of the spans beyond those that searches begin with, and makes the nodes behind
+  // Reads the codes of the spans beyond those that searches begin with, and makes the nodes after
   // these.
   Visits (*walk)(const Lattice& lattice, const Span* spans, uint32_t count);
   // Makes the nodes of visits [0, Visits::independent), eight at a time. Null where no loop can.
