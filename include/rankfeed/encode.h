@@ -40,8 +40,7 @@ typedef struct {
 /* Scratch an encoder needs for these limits: monotonic in each limit. A text of any length up to
  * max_text_bytes is encoded in it as long as the text can be cut (docs/memory.md), so what grows is the
  * room for one stretch: 26 bytes (42 with offsets) for each normalized byte, of which there are twice
- * the smaller of max_text_bytes and max_stretch_bytes, 64 KiB if that is less, and never more than the
- * normalizer makes of max_text_bytes. With a max_stretch_bytes of 0 that is at most 16 MiB (30 with
+ * max_stretch_bytes, or as many as the normalizer makes of max_text_bytes at worst if those are fewer. With a max_stretch_bytes of 0 that is at most 16 MiB (30 with
  * offsets, or with a Metaspace whose prepend_scheme is "first") beside the word cache. Pages that are
  * not touched cost nothing, and ordinary text touches at most 2 MiB. Vocabularies whose decoder has
  * ByteFallback need 1 byte more for each of max_text_bytes, those with a denormalizer twice the worst

@@ -25,8 +25,8 @@ Scratch::Sizes Scratch::SizesFor(const Model& model, uint32_t max_text_bytes,
   if (max_stretch_bytes == 0) max_stretch_bytes = kDefaultStretchBytes;
   const uint32_t stretch = std::min(max_stretch_bytes, max_text_bytes);
   // What a normalizer puts in front of a stretch comes on top.
-  const uint64_t capacity = std::max(uint64_t{stretch} * kGrowth, uint64_t{kLeastCapacity}) +
-                            model.config->growth_constant + 1;
+  const uint64_t capacity =
+      uint64_t{max_stretch_bytes} * kGrowth + model.config->growth_constant + 1;
   // HuggingFace's decoders hold ids back, a denormalizer the whole text.
   const uint32_t held = model.huggingface() ? max_text_bytes : model.denorm_units.empty() ? 0 : bound;
   return {stretch, static_cast<uint32_t>(std::min<uint64_t>(capacity, bound)), held, with_offsets};

@@ -28,9 +28,9 @@ struct Parting {
 struct Scratch {
   // rankfeed_limits::max_stretch_bytes where that is 0.
   static constexpr uint32_t kDefaultStretchBytes = 256 << 10;
-  // The arrays hold this many times as many normalized bytes as a stretch may have, and so many at
-  // least, or the most that texts of max_text_bytes become if that is less.
-  static constexpr uint32_t kGrowth = 2, kLeastCapacity = 64 << 10;
+  // The arrays hold so many times as many normalized bytes as max_stretch_bytes, or the most that texts
+  // of max_text_bytes become if that is less.
+  static constexpr uint32_t kGrowth = 2;
 
   uint32_t max_stretch_bytes = 0;
   uint32_t text_capacity = 0;  // bytes in each text, and entries in every array below

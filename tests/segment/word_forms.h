@@ -375,7 +375,8 @@ inline std::vector<int32_t> Encode(Encoder& encoder, std::string_view text, uint
 
 // plain: all texts take the general path, and offsets may be asked for.
 inline Encoder Make(const rankfeed_model* model, bool plain, uint32_t cache_bytes) {
-  auto encoder = Encoder::Create(model, 1 << 16, plain, cache_bytes);
+  // Texts that cannot be cut may become thirteen times as long.
+  auto encoder = Encoder::Create(model, 1 << 16, plain, cache_bytes, 1 << 20);
   EXPECT_TRUE(encoder) << encoder.error().message;
   if (plain) encoder->get()->engine.reset();
   return std::move(*encoder);

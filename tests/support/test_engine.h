@@ -77,6 +77,7 @@ class TestEngine {
     rankfeed_limits limits{};
     limits.struct_size = sizeof(limits);
     limits.max_text_bytes = max_text_bytes;
+    limits.max_stretch_bytes = 1u << 28;  // for texts that cannot be cut and become many times as long
     limits.with_offsets = offsets ? 1 : 0;
     limits.cache_bytes = cache_bytes;
     rankfeed_mem_req need{};
