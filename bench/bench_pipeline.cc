@@ -106,8 +106,11 @@ void MakeModel(const Arguments& a, uint32_t vocab_size, int32_t pad) {
     float scale, shift;
   };
   std::vector<Tensor> tensors;
+  // BERT's are larger, so that scores depend on types by more than float16 loses.
+  const float scale = a.bert ? 0.5f : 0.02f;
   const auto linear = [&](const std::string& name, uint64_t rows, uint64_t columns) {
-    tensors.push_back({name + ".weight", {rows, columns}, 0.02f, 0});
+    const float width = std::sqrt(static_cast<float>(columns));
+    tensors.push_back({name + ".weight", {rows, columns}, a.bert ? 1.0f / width : scale, 0});
     tensors.push_back({name + ".bias", {rows}, 0.02f, 0});
   };
   const auto norm = [&](const std::string& name) {
@@ -115,9 +118,9 @@ void MakeModel(const Arguments& a, uint32_t vocab_size, int32_t pad) {
     tensors.push_back({name + ".bias", {a.hidden}, 0, 0});
   };
   const std::string embeddings = base + "embeddings.";
-  tensors.push_back({embeddings + "word_embeddings.weight", {vocab_size, a.hidden}, 0.02f, 0});
-  tensors.push_back({embeddings + "position_embeddings.weight", {positions, a.hidden}, 0.02f, 0});
-  tensors.push_back({embeddings + "token_type_embeddings.weight", {types, a.hidden}, 0.02f, 0});
+  tensors.push_back({embeddings + "word_embeddings.weight", {vocab_size, a.hidden}, scale, 0});
+  tensors.push_back({embeddings + "position_embeddings.weight", {positions, a.hidden}, scale, 0});
+  tensors.push_back({embeddings + "token_type_embeddings.weight", {types, a.hidden}, scale, 0});
   norm(embeddings + "LayerNorm");
   for (uint32_t i = 0; i < a.layers; ++i) {
     const std::string layer = base + "encoder.layer." + std::to_string(i) + ".";
