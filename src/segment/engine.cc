@@ -8,9 +8,11 @@
 namespace rankfeed::segment {
 namespace {
 
-// Batches begin with kLeastBatch again after a stretch or a part that took the general path: what
-// was looked up of the segments after it is looked up again, and more such parts may follow.
 constexpr uint32_t kLeastBatch = 32, kFirstBatch = 512;
+// After a stretch or a part that took the general path: what was looked up and decoded of the
+// segments after it is done again, and more such stretches may follow.
+constexpr uint32_t kBatchAfterLeaving = 4;
+
 }  // namespace
 
 Engine::Engine(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes,
@@ -129,7 +131,7 @@ bool Engine::EmitBatch(const Segments& segments, uint32_t count, Stop* stop) {
 // The first run is a part that goes; or its stretch does: its tokens, and what of it still waits.
 void Engine::Leave(rankfeed_reason reason, Stop* stop) {
   spans_.ForgetCursor();
-  batch_size_ = kLeastBatch;
+  batch_size_ = kBatchAfterLeaving;
   const SegmentRun& run = queue_.front();
   *stop = {.reason = reason, .stretch = run.stretch};
   if ((run.marks & SegmentRun::kPart) != 0 && emitter_.EndPart(&stop->score.before)) {

@@ -25,7 +25,7 @@ import variants  # noqa: E402
 
 SKIPPED = 77
 BOUND, BOUND_WITH_OFFSETS = 2000, 4000
-SIZE = 8192  # bytes of a text; spans, batches and groups are full several times
+SIZE = 6144  # bytes of a text; spans, batches and groups are full several times
 FILES = {"xlmr.json": "xlmr.tokenizer.json", "xlmr.model": "xlmr.model", "xlnet.model": "models/xlnet.model"}
 # XLNet's vocabulary has user-defined pieces, . and " among them, which become added tokens of its converted files.
 FORMS = ["xlmr.json:file", "xlmr.json:xlmr_a", "xlmr.json:xlmr_b", "xlmr.json:xlmr_c", "xlmr.model:file", "xlnet.model:file",
