@@ -133,7 +133,7 @@ class Model {
   Vocabulary vocabulary_;
   rankfeed_model_info info_{};
   std::atomic<InvalidText> invalid_text_ = InvalidText::kReference;
-  // Of what follows, in all models. Nobody waits for the GIL while it is held, so fork can wait for it
+  // The lock guards the members below in all models. Nobody waits for the GIL while it is held, so fork can wait for it
   // (KeepAcrossFork): a child would wait for ever for another thread's turn to end.
   inline static std::mutex mutex_;
   std::vector<Idle> idle_;

@@ -76,7 +76,7 @@ constexpr Decoded DecodeBeyondAscii(std::string_view text, size_t pos) {
   return {cp, size, true};
 }
 
-// The same for any character.
+// Does what the function above does, for a character of any size.
 constexpr Decoded Decode(std::string_view text, size_t pos) {
   const auto lead = static_cast<unsigned char>(text[pos]);
   if (lead < 0x80) return {lead, 1, true};

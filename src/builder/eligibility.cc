@@ -86,7 +86,7 @@ bool NeverSplits(const Model& model, const Step& step) {
          });
 }
 
-// Whether a step makes a word of each punctuation character.
+// Tells whether a step makes a word of each punctuation character.
 bool IsolatesPunctuation(const Step& step) {
   return step.op == static_cast<uint32_t>(Op::kPunctuation) && step.arg0 == image::kIsolated;
 }

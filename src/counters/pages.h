@@ -23,7 +23,7 @@ struct PageStatus {
 
 // O(mappings of the process).
 PageStatus PagesOf(const void* data, size_t size);
-// The same for the smaps text of any process.
+// Does the same with the smaps text of any process.
 PageStatus PagesIn(std::istream& smaps, uintptr_t begin, uintptr_t end);
 
 // Transparent huge page setting of the system: "always", "madvise", "never" or "".

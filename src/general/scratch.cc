@@ -24,7 +24,7 @@ Scratch::Sizes Scratch::SizesFor(const Model& model, uint32_t max_text_bytes,
                                  uint32_t max_stretch_bytes, uint32_t bound, bool with_offsets) {
   if (max_stretch_bytes == 0) max_stretch_bytes = kDefaultStretchBytes;
   const uint32_t stretch = std::min(max_stretch_bytes, max_text_bytes);
-  // What a normalizer puts in front of a stretch comes on top.
+  // The characters that a normalizer puts in front of a stretch come on top.
   const uint64_t capacity =
       uint64_t{max_stretch_bytes} * kGrowth + model.config->growth_constant + 1;
   // HuggingFace's decoders hold ids back, a denormalizer the whole text.

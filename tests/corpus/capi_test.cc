@@ -175,38 +175,6 @@ TEST(CorpusWriterApi, TextsThatNothingHolds) {
   rankfeed_loaded_free(loaded);
 }
 
-// Between half of what the vocabulary allows and all of it: room is doubled up to the limit only. Where
-// a machine does not promise the 56 GB of address space that such an encoder reserves, memory is
-// what is missing, and the text is not said to be too long.
-TEST(CorpusWriterApi, TextsUpToTheLimitOfTheVocabulary) {
-  if (kSanitized) GTEST_SKIP() << "a sanitizer ends a process that asks for so much";
-  TempDir dir;
-  builder_test::HfFile file;  // a character becomes 4,000, so the limit is low
-  // And scratch grows.
-  file.added_tokens = "[" + builder_test::Added(7, std::string(200, 'n'), "00010") + "]";
-  file.normalizer = R"({"type":"Replace","pattern":{"String":"g"},"content":")" +
-                    std::string(4000, 'a') + "\"}";
-  std::ofstream(dir / "tokenizer.json") << file.Text();
-  rankfeed_loaded* loaded = nullptr;
-  ASSERT_EQ(rankfeed_load((dir / "tokenizer.json").c_str(), nullptr, &loaded, nullptr), RANKFEED_OK);
-  const rankfeed_model* model = rankfeed_loaded_model(loaded);
-  const uint32_t most = rankfeed_max_text_bytes(model);
-  ASSERT_LT(most, uint32_t{1} << 20);
-  rankfeed_corpus_writer* writer = nullptr;
-  ASSERT_EQ(rankfeed_corpus_writer_open((dir / "a.rfc").c_str(), model, nullptr, &writer, nullptr),
-            RANKFEED_OK);
-  rankfeed_source source{};
-  const std::string text(most + 1, 'a');
-  source.text = {text.data(), most};
-  const rankfeed_status status = rankfeed_corpus_writer_put(writer, Text("x"), &source, nullptr);
-  EXPECT_TRUE(status == RANKFEED_OK || status == RANKFEED_E_NO_MEMORY)
-      << rankfeed_status_name(status);
-  source.text.size = most + 1;
-  EXPECT_EQ(rankfeed_corpus_writer_put(writer, Text("x"), &source, nullptr), RANKFEED_E_LIMIT);
-  rankfeed_corpus_writer_close(writer);
-  rankfeed_loaded_free(loaded);
-}
-
 // Scratch does not grow with a text of this vocabulary: a stretch that cannot be cut is refused beyond
 // the default of max_stretch_bytes, and the writer goes on.
 TEST(CorpusWriterApi, StretchesBeyondWhatScratchHolds) {

@@ -27,7 +27,7 @@ struct Architecture {
   const LayerNames* names;
   std::string_view base;  // begins the names of all tensors but the head's
   const char* layers;     // after it, before a layer's number
-  // Of the head: a dense layer on the first token, an activation (RANKFEED_GPU_*), the scores.
+  // The head is a dense layer on the first token, an activation (RANKFEED_GPU_*) and the layer of scores.
   const char *dense, *scores;
   uint32_t head_activation;
   uint32_t pad_id;        // when config.json has none
@@ -38,7 +38,7 @@ struct Architecture {
   bool reads_norm_eps;    // LayerNorm has layer_norm_eps of config.json; else 1e-12
 };
 
-// Null when the model_type is none of those that this forward computes.
+// Returns null for a model_type that this forward pass does not compute.
 const Architecture* FindArchitecture(std::string_view model_type);
 // Whether config.json may name that class for the architecture: XLM-RoBERTa, RoBERTa and CamemBERT
 // are the same under three names, JinaBERT is not BERT though its model_type says so.
