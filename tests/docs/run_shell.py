@@ -30,6 +30,9 @@ LANGUAGES = {"cpp": "tests/readme/CMakeLists.txt", "c": "tests/readme/CMakeLists
 ELSEWHERE = {
     "scripts/demo.sh": "preset:demo",  # ci runs its parts; tests/gpu_handoff/rerank_cli_test.sh its last command
     "scripts/test.sh": "file:scripts/test.sh",  # this very run
+    "scripts/install-deps.sh long": "file:scripts/install-deps.sh",
+    "scripts/python-env.sh long": "file:scripts/python-env.sh",
+    "ctest --preset long": "preset:long",
     "cmake --install build": "test:consumer_install",
     "ldconfig": "test:readme_bare_debian_long",
     "c++ -std=c++20 main.cc -o main $(pkg-config": "test:readme_bare_debian_long",
@@ -105,7 +108,7 @@ def exists(source, build, kind, name):
         return (source / name).exists()
     if kind == "preset":
         presets = json.loads((source / "CMakePresets.json").read_text())
-        return any(p["name"] == name for p in presets["configurePresets"])
+        return any(p["name"] == name for p in presets["configurePresets"] + presets["testPresets"])
     text = "\n".join(p.read_text(encoding="utf-8") for p in source.rglob("CMakeLists.txt")
                      if not p.relative_to(source).parts[0].startswith(("build", ".")))
     if kind == "target":
