@@ -65,7 +65,7 @@ class Emitter {
       if (auto* const sp = std::get_if<SpOffsets>(&places_)) {
         sp->Begin(stretch, offset, sink_->count);
       } else {
-        std::get<Offsets>(places_).Begin(stretch, offset);
+        std::get_if<Offsets>(&places_)->Begin(stretch, offset);
       }
     }
     Begin(score);
@@ -142,8 +142,10 @@ class Emitter {
     const uint32_t token = sink_->count;
     const rankfeed_reason reason = EmitWordOfSpace();
     if (reason != RANKFEED_REASON_NONE || !wants_offsets_) return reason;
-    const bool placed = std::visit(
-        [&](const auto& places) { return places.PlaceTrailing(token, *sink_); }, places_);
+    const auto* const sp = std::get_if<SpOffsets>(&places_);
+    const bool placed = sp != nullptr
+                            ? sp->PlaceTrailing(token, *sink_)
+                            : std::get_if<Offsets>(&places_)->PlaceTrailing(token, *sink_);
     return placed ? reason : RANKFEED_REASON_OPTIONS;
   }
 
@@ -223,7 +225,7 @@ class Emitter {
     if (auto* const sp = std::get_if<SpOffsets>(&places_)) {
       return sp->Place(begin, end, token, last, *sink_);
     }
-    return std::get<Offsets>(places_).Place(begin, end, segments.word_start(i), token, last,
+    return std::get_if<Offsets>(&places_)->Place(begin, end, segments.word_start(i), token, last,
                                             *sink_);
   }
   // Segments [begin, end), from that token on, as EmitHolding wrote them.
