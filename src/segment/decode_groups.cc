@@ -148,8 +148,8 @@ bool SpanDecoder::TakeBackTo(std::string_view segment, size_t begin, size_t at) 
     const utf8::Decoded c = utf8::DecodeInline(segment, pos);
     const uint32_t info = tables_.char_info[c.code_point];
     if ((info & image::kCharSpace) != 0) return false;
-    const uint16_t* const list = run_.expansions + (info & image::kCharCodeMask);
-    codes += (info & image::kCharExpands) != 0 ? ExpansionCount(list) : 1;
+    const bool expands = (info & image::kCharExpands) != 0;
+    codes += expands ? ExpansionCount(run_.expansions + (info & image::kCharCodeMask)) : 1;
     pos += c.size;
   }
   const uint32_t left = run_.size - run_.open();
