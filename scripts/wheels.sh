@@ -183,7 +183,7 @@ for argument; do
 done
 SH
       [[ $1 != *-macos* ]] || sed "s|NAME|_core.abi3.so|" <<'SH'
-# zig links no bundles, and reads no lists of symbols: a library, whose lacking symbols are Python's (macho.py).
+# zig links no bundles, and reads no lists of symbols: a library, whose lacking symbols are Python's (foreign.py).
 for argument; do
   shift
   case $argument in
@@ -349,7 +349,7 @@ extension() {
 make_one() {
   local name=$1 target=$2 system=$3 processor=$4 arch=$5 tag=$6 abi=$7 platform=$8 nanobind
   local build=$work/$target/$tag-$abi file=_core.abi3.so
-  once tools tools || skip "the tools of $sources/requirements.txt cannot be had from PyPI"
+  once "tools-$(sha256sum <$sources/requirements.txt | head -c 8)" tools || skip "the tools of $sources/requirements.txt cannot be had from PyPI"
   nanobind=$(echo "$work"/venv/lib/python3*/site-packages)
   once sources sources
   once licenses licenses
@@ -369,8 +369,7 @@ make_one() {
   ((built <= 6000000)) || { say "$wheel has $built bytes"; exit 1; }
   case $system in
     Linux) audit "$wheel" "$platform" "$processor" "$arch" ;;
-    Darwin) python3 $sources/macho.py "$work/$name.so" "$platform" ;;
-    Windows) python3 $sources/pe.py "$work/$name.so" ;;
+    *) "$work/venv/bin/python" $sources/foreign.py "$work/$name.so" "$platform" ;;
   esac
   [[ $abi != abi3 ]] || "$work/venv/bin/abi3audit" --strict --summary "$wheel"
   result "$name" "$(basename "$wheel")" "$built" "not run"

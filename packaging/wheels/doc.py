@@ -14,7 +14,7 @@ HEAD = """<!-- Made by scripts/wheels.sh --doc from what the last run of each wh
 TAIL = """
 An aarch64 wheel for Linux runs under qemu-user. The interpreter for musl, which neither Debian nor PyPI has, is compiled from Debian's
 sources of Python 3.13 and loaded by Debian's musl. Wheels for macOS are **built, not run**: no Mac is at hand, and nothing here runs its
-programs. `packaging/wheels/macho.py` holds their files to the tag: the machine, the oldest system, no library but the system's own,
+programs. `packaging/wheels/foreign.py` holds their files to the tag: the machine, the oldest system, no library but the system's own,
 nothing lacking but Python's functions; abi3audit holds those to the stable ABI.
 
 macOS has base pages only: `pages="hugetlb"` is refused; the others open in private memory, which is made read-only before it is
@@ -22,7 +22,7 @@ verified, and `"file"` maps the file. Images cannot be shared by descriptor ther
 
 ## Windows
 
-No CPython for Windows can be had from Debian or PyPI, so the extension is **not imported**: it is built, and `packaging/wheels/pe.py` and
+No CPython for Windows can be had from Debian or PyPI, so the extension is **not imported**: it is built, and `packaging/wheels/foreign.py` and
 abi3audit hold it to the tag: nothing needed but Windows, its C library and `python3.dll`; nothing handed out but PyInit and nanobind's exceptions. What it is
 linked of, its archives as they are, runs under wine in a program (`packaging/wheels/check.cc`) that compiles the three vocabularies, maps
 the images, encodes XQuAD, makes pairs, opens a ring, and writes, locks, appends to, compacts and reads stores with names outside ASCII. Its

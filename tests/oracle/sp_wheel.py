@@ -80,10 +80,10 @@ class Wheel:
 
 # SentencePieceText (sentencepiece.proto): text=1, pieces=2 {piece=1, id=2, surface=3, begin=4, end=5}.
 def _pieces(data):
-    for number, value in spm_proto._fields(data):
+    for number, value in spm_proto.fields(data):
         if number == 2:
             token_id, begin, end = 0, 0, 0
-            for n, v in spm_proto._fields(value):
+            for n, v in spm_proto.fields(value):
                 if n == 2:
                     token_id = v
                 elif n == 4:
@@ -95,4 +95,4 @@ def _pieces(data):
 
 # Its text.
 def _text(data):
-    return next((v for n, v in spm_proto._fields(data) if n == 1), b"")
+    return next((v for n, v in spm_proto.fields(data) if n == 1), b"")

@@ -3,7 +3,12 @@
 read from the protobuf wire format, and the same written back for generated models."""
 
 import struct
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "data"))
+from make_tokenizer_json import fields  # noqa: E402
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 
@@ -21,42 +26,12 @@ class SpmModel:
     unk_surface: bytes | None = None
 
 
-def _fields(data):
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7f) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(data):
-        tag = varint()
-        kind = tag & 7
-        if kind == 0:
-            value = varint()
-        elif kind in (1, 5):
-            size = 8 if kind == 1 else 4
-            value, at = data[at:at + size], at + size
-        elif kind == 2:
-            size = varint()
-            value, at = data[at:at + size], at + size
-        else:
-            raise ValueError(f"wire type {kind}")
-        yield tag >> 3, value
-
-
 def read(data):
     model = SpmModel()
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 1:
             piece, score, kind = b"", 0.0, NORMAL
-            for n, v in _fields(value):
+            for n, v in fields(value):
                 if n == 1:
                     piece = v
                 elif n == 2:
@@ -65,7 +40,7 @@ def read(data):
                     kind = v
             model.pieces.append((piece, score, kind))
         elif number == 2:
-            for n, v in _fields(value):
+            for n, v in fields(value):
                 if n == 3:
                     model.model_type = v
                 elif n == 24:
@@ -75,7 +50,7 @@ def read(data):
                 elif n == 44:
                     model.unk_surface = v
         elif number == 3:
-            for n, v in _fields(value):
+            for n, v in fields(value):
                 if n == 2:
                     model.charsmap = v
                 elif n == 3:
