@@ -182,6 +182,10 @@ typedef struct {
 RANKFEED_API rankfeed_status rankfeed_model_get_info(const rankfeed_model* model,
                                                      rankfeed_model_info* info);
 
+/* The kind of model, as files name it in lower case: "unigram" or "wordpiece"; null for no model. Static
+ * storage. O(1), any thread. */
+RANKFEED_API const char* rankfeed_model_kind(const rankfeed_model* model);
+
 /* Why no text of this vocabulary takes the fast road (rankfeed/encode.h, rankfeed_reason: all go by
  * "pipeline"), in the words of its file, with the type of the element it is about, if any:
  * "byte_fallback", "pre-tokenizer, Punctuation". Null where texts may take it, and for no model. Static

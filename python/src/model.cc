@@ -493,6 +493,7 @@ void BindModel(nb::module_& module) {
             d["has_token_type_ids"] = i.has_token_type_ids != 0;
             d["byte_fallback"] = i.byte_fallback != 0;
             d["image_size"] = i.image_size;
+            d["model"] = rankfeed_model_kind(m.get());
             d["off_fast_road"] = rankfeed_model_off_fast_road(m.get());
             d["config_hash"] = nb::bytes(i.config_hash, sizeof(i.config_hash)).attr("hex")();
             return d;

@@ -91,10 +91,18 @@ bool IsolatesPunctuation(const Step& step) {
   return step.op == static_cast<uint32_t>(Op::kPunctuation) && step.arg0 == image::kIsolated;
 }
 
+// Tells whether a step is a part of BertNormalizer.
+bool IsOfBert(const Step& step) {
+  return step.op == static_cast<uint32_t>(Op::kBertClean) ||
+         step.op == static_cast<uint32_t>(Op::kBertSpaceCjk) ||
+         step.op == static_cast<uint32_t>(Op::kBertStripMarks);
+}
+
 std::variant<Pipeline, OffTheFastRoad> ClassifyHuggingFace(const Model& model) {
   Pipeline pipeline;
   for (const Step& step : model.normalizer) {
     pipeline.precompiled |= step.op == static_cast<uint32_t>(Op::kPrecompiled);
+    if (IsOfBert(step)) return OffTheFastRoad{FastRoadReason::kNormalizer, step.op};
   }
   const Step *metaspace = nullptr, *punctuation = nullptr;
   pipeline.words = Words::kTrailing;
@@ -160,6 +168,7 @@ double GreatestScore(const Model& model) {
 }
 
 std::variant<Pipeline, OffTheFastRoad> Classify(const Model& model) {
+  if (model.wordpiece()) return OffTheFastRoad{FastRoadReason::kWordPiece};
   if (model.config->unk_id == image::kNoId) return OffTheFastRoad{FastRoadReason::kNoUnknownId};
   std::variant<Pipeline, OffTheFastRoad> answer =
       Pipeline{.sentencepiece = true,

@@ -18,6 +18,7 @@
 #include "builder/code_points.h"
 #include "builder/limits.h"
 #include "builder/unicode_tables.h"
+#include "normalize/filters.h"
 #include "rankfeed/model.h"
 
 namespace rankfeed::builder {
@@ -32,13 +33,15 @@ bool IsSurrogate(uint32_t cp) {
   return cp >= 0xd800 && cp < 0xe000;
 }
 
-// The cost of every character: one for each length in UTF-8, and those of the characters that some
-// stage singles out. So the work follows the file and not the size of Unicode.
+// The cost of every character: one for each length in UTF-8, apart for ideographs, and those of the
+// characters that some stage singles out. So the work follows the file and not the size of Unicode.
 class Costs {
  public:
   double operator[](uint32_t cp) const {
     const auto found = single_.find(cp);
-    return found != single_.end() ? found->second : by_size_[utf8::EncodedSize(cp) - 1];
+    if (found != single_.end()) return found->second;
+    const uint32_t size = utf8::EncodedSize(cp);
+    return normalize::IsBertCjk(cp) ? cjk_[size - 3] : by_size_[size - 1];
   }
   double Of(std::string_view text) const {
     double sum = 0;
@@ -51,6 +54,10 @@ class Costs {
   void Raise(uint32_t cp, double cost) { single_[cp] = std::max((*this)[cp], cost); }
   void AddToAll(double bytes) {
     ForEach([&](double& cost, uint32_t) { cost += bytes; });
+  }
+  void AddToCjk(double bytes) {
+    for (double& cost : cjk_) cost += bytes;
+    for (auto& [cp, cost] : single_) cost += normalize::IsBertCjk(cp) ? bytes : 0;
   }
   void Scale(double factor) {
     if (factor <= 1) return;
@@ -73,10 +80,12 @@ class Costs {
   template <class F>
   void ForEach(const F& f) {
     for (uint32_t size = 1; size <= 4; ++size) f(by_size_[size - 1], size);
+    for (uint32_t size = 3; size <= 4; ++size) f(cjk_[size - 3], size);
     for (auto& [cp, cost] : single_) f(cost, utf8::EncodedSize(cp));
   }
 
   double by_size_[4] = {1, 2, 3, 4};
+  double cjk_[2] = {3, 4};  // of the characters that BertNormalizer puts spaces around
   std::unordered_map<uint32_t, double> single_;
 };
 
@@ -236,8 +245,21 @@ void BeforeNormalizer(Costs& costs, const StepSpec& step, const CharsmapView* ch
       }
       break;
     }
+    case Op::kBertClean: {
+      const double space = costs[' '];
+      Becomes becomes = {{kReplacementCharacter, 0}};
+      for (uint32_t cp = 0; cp <= 0x3000; ++cp) {
+        if (u_hasBinaryProperty(static_cast<UChar32>(cp), UCHAR_WHITE_SPACE)) becomes[cp] = space;
+      }
+      costs.Before(becomes);
+      break;
+    }
+    case Op::kBertSpaceCjk:
+      costs.AddToCjk(2 * costs[' ']);
+      break;
     case Op::kStrip:
     case Op::kStripAccents:
+    case Op::kBertStripMarks:
       break;  // only remove characters
   }
 }

@@ -211,6 +211,38 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
 
 namespace {
 
+// normalizers/bert.rs.
+void BertNormalizer(const Json& value, std::vector<StepSpec>* steps) {
+  const bool clean = value.At("clean_text").Bool(),
+             cjk = value.At("handle_chinese_chars").Bool(),
+             lowercase = value.At("lowercase").Bool();
+  if (clean) steps->push_back(Step(Op::kBertClean));
+  if (cjk) steps->push_back(Step(Op::kBertSpaceCjk));
+  if (value.BoolOr("strip_accents", lowercase)) {
+    steps->push_back(Step(Op::kNfd));
+    steps->push_back(Step(Op::kBertStripMarks));
+  }
+  if (lowercase) steps->push_back(Step(Op::kLowercase));
+}
+
+// decoders/wordpiece.rs: the prefix, then each replacement of its cleanup.
+void WordPieceDecoder(const Json& value, std::vector<StepSpec>* steps) {
+  StepSpec prefix = Step(Op::kWordPieceDecode);
+  prefix.a = value.At("prefix").ShortString("a prefix");
+  steps->push_back(std::move(prefix));
+  if (!value.At("cleanup").Bool()) return;
+  static constexpr std::pair<const char*, const char*> kCleanup[] = {
+      {" .", "."},     {" ?", "?"},   {" !", "!"},            {" ,", ","},
+      {" ' ", "'"},    {" n't", "n't"}, {" 'm", "'m"},        {" do not", " don't"},
+      {" 's", "'s"},   {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [from, to] : kCleanup) {
+    StepSpec step = Step(Op::kReplaceDecode);
+    step.a = from;
+    step.b = to;
+    steps->push_back(std::move(step));
+  }
+}
+
 void AppendNormalizer(const Json& value, size_t* count, std::vector<StepSpec>* steps,
                       std::string* charsmap) {
   const std::string type = TypeOf(value);
@@ -253,6 +285,8 @@ void AppendNormalizer(const Json& value, size_t* count, std::vector<StepSpec>* s
     steps->push_back(Step(Op::kStripAccents));
   } else if (type == "Nmt") {
     steps->push_back(Step(Op::kNmt));
+  } else if (type == "BertNormalizer") {
+    BertNormalizer(value, steps);
   } else {
     Unsupported(value, type);
   }
@@ -267,6 +301,9 @@ void AppendPreTokenizer(const Json& value, size_t* count, std::vector<StepSpec>*
     steps->push_back(ReadMetaspace(value, Op::kMetaspace));
   } else if (type == "WhitespaceSplit") {
     steps->push_back(Step(Op::kWhitespaceSplit));
+  } else if (type == "BertPreTokenizer") {  // pre_tokenizers/bert.rs
+    steps->push_back(Step(Op::kWhitespaceSplit));
+    steps->push_back(Step(Op::kPunctuation, image::kIsolated));
   } else if (type == "Whitespace") {
     steps->push_back(Step(Op::kWhitespace));
   } else if (type == "Punctuation") {
@@ -319,6 +356,8 @@ void AppendDecoder(const Json& value, size_t* count, std::vector<StepSpec>* step
     steps->push_back(Step(Op::kByteFallbackDecode));
   } else if (type == "Fuse") {
     steps->push_back(Step(Op::kFuse));
+  } else if (type == "WordPiece") {
+    WordPieceDecoder(value, steps);
   } else if (type == "Strip") {
     StepSpec step = Step(Op::kStripDecode, value.At("start").U32(), value.At("stop").U32());
     step.a = value.At("content").Char();

@@ -20,6 +20,10 @@ inline constexpr size_t kMaxStringBytes = image::kMaxStringBytes;
 // one reads the text again; the published files of XLM-RoBERTa's family have at most 3.
 inline constexpr size_t kMaxSteps = 64;
 
+// Ids that a vocabulary of so many pieces may have: an image holds something for each. Published
+// ones number their pieces without holes.
+inline constexpr uint64_t MostIds(uint64_t pieces) { return 4 * pieces + (uint64_t{1} << 16); }
+
 // Items of a template, and ids of all its special tokens.
 inline constexpr size_t kMaxTemplateItems = 4096;
 

@@ -53,7 +53,10 @@ struct ModelSpec {
   bool sentencepiece_0_2_1() const { return parity == RANKFEED_PARITY_SENTENCEPIECE_0_2_1; }
   uint32_t flags = 0;   // image::ConfigFlags
   std::string source_name;
-  std::vector<PieceSpec> pieces;  // by the model's own id
+  image::ModelKind kind = image::ModelKind::kUnigram;
+  bool wordpiece() const { return kind == image::ModelKind::kWordPiece; }
+  // By the model's own id; of WordPiece in the order of the file, each text once.
+  std::vector<PieceSpec> pieces;
   // Token id of each model id (identity unless a preset renumbers, as fairseq does for XLM-R), and
   // how many token ids there are before added tokens.
   std::vector<uint32_t> id_map;
@@ -63,6 +66,8 @@ struct ModelSpec {
            mask_id = image::kNoId;
   uint32_t pad_type_id = 0, position_offset = 0, position_pad = 0;
   std::string unk_surface, unk_piece, family;
+  uint32_t max_input_chars = 0;   // WordPiece: of a word
+  std::string continuing_prefix;  // WordPiece: of pieces that go on in a word
   std::string charsmap;  // precompiled blob as in the file, empty if none
   std::string denorm_charsmap;  // SentencePiece denormalizer_spec, empty if none
   std::vector<StepSpec> normalizer, pre_tokenizer, decoder;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/utf8.h"
+#include "normalize/filters.h"
 #include "normalize/precompiled.h"
 #include "unicode/properties.h"
 
@@ -151,6 +152,12 @@ bool NormalizedCharacters::Keeps(const Step& step, char32_t cp) const {
       return !unicode::IsWhiteSpace(cp);
     case image::NormalizerOp::kNmt:  // between and after those it knows (normalize/filters.cc)
       return (cp >= 0xa0 && cp < 0x1680) || (cp > 0x2581 && cp < 0xfeff) || cp > 0xfffd;
+    case image::NormalizerOp::kBertClean:
+      return !unicode::HasProp(model_, cp, image::kBertRemoved) && !unicode::IsWhiteSpace(cp);
+    case image::NormalizerOp::kBertSpaceCjk:
+      return !normalize::IsBertCjk(cp);
+    case image::NormalizerOp::kBertStripMarks:
+      return !unicode::HasProp(model_, cp, image::kNonspacingMark);
     case image::NormalizerOp::kStrip:
     case image::NormalizerOp::kPrepend:
       return false;
@@ -165,6 +172,9 @@ bool NormalizedCharacters::ReadsSeveral(const Step& step) const {
     case image::NormalizerOp::kStripAccents:
     case image::NormalizerOp::kNmt:
     case image::NormalizerOp::kReplaceSpaces:
+    case image::NormalizerOp::kBertClean:
+    case image::NormalizerOp::kBertSpaceCjk:
+    case image::NormalizerOp::kBertStripMarks:
     case image::NormalizerOp::kStrip:
     case image::NormalizerOp::kPrepend:
       return false;
@@ -213,6 +223,9 @@ bool NormalizedCharacters::Join(size_t k) {
     case image::NormalizerOp::kStripAccents:
     case image::NormalizerOp::kNmt:
     case image::NormalizerOp::kReplaceSpaces:  // SettleSpaces
+    case image::NormalizerOp::kBertClean:
+    case image::NormalizerOp::kBertSpaceCjk:
+    case image::NormalizerOp::kBertStripMarks:
     case image::NormalizerOp::kStrip:
       return true;
     case image::NormalizerOp::kPrepend:

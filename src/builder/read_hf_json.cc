@@ -10,6 +10,7 @@
 #include "builder/json_value.h"
 #include "builder/limits.h"
 #include "builder/serde_number.h"
+#include "builder/wordpiece_vocabulary.h"
 #include "rankfeed/model.h"
 #include "rankfeed/rerank.h"
 #include "trie/double_array.h"
@@ -42,8 +43,12 @@ class Reader {
       version->Fail(RANKFEED_E_UNSUPPORTED, "\"" + version->String() + "\" is not \"1.0\"");
     }
     const Json model = root.At("model");
-    CheckModelType(model);
-    Vocabulary(model);
+    spec_.kind = KindOf(model);
+    if (spec_.wordpiece()) {
+      WordPiece(model);
+    } else {
+      Unigram(model);
+    }
     ReadNormalizer(root.Find("normalizer"), &spec_.normalizer, &spec_.charsmap);
     ReadPreTokenizer(root.Find("pre_tokenizer"), &spec_.pre_tokenizer);
     ReadDecoder(root.Find("decoder"), &spec_.decoder);
@@ -125,21 +130,62 @@ class Reader {
     return std::min(offset, source_.text.size());
   }
 
-  void CheckModelType(const Json& model) {
+  static image::ModelKind KindOf(const Json& model) {
     const auto type = model.Find("type");
     if (type) {
       const std::string name = type->String();
-      if (name == "Unigram") return;
-      type->Fail(RANKFEED_E_UNSUPPORTED, "\"" + name + "\" is not supported; only Unigram is");
+      if (name == "Unigram") return image::ModelKind::kUnigram;
+      if (name == "WordPiece") return image::ModelKind::kWordPiece;
+      type->Fail(RANKFEED_E_UNSUPPORTED,
+                 "\"" + name + "\" is not supported; Unigram and WordPiece are");
     }
-    // Files from before the type was written: a Unigram vocabulary is the only one that is a list.
+    // Files from before the type was written: a Unigram vocabulary is the only one that is a list,
+    // and WordLevel has no prefix.
     if (model.Find("merges")) {
       model.Fail(RANKFEED_E_UNSUPPORTED,
-                 "has no type and looks like BPE; only Unigram is supported");
+                 "has no type and looks like BPE; Unigram and WordPiece are supported");
     }
-    if (!model.At("vocab").is_array()) {
+    if (model.At("vocab").is_array()) return image::ModelKind::kUnigram;
+    if (!model.Find("continuing_subword_prefix") || !model.Find("max_input_chars_per_word")) {
       model.Fail(RANKFEED_E_UNSUPPORTED,
-                 "has no type and its vocab is not a list of pairs; only Unigram is supported");
+                 "has no type and looks like WordLevel; Unigram and WordPiece are supported");
+    }
+    return image::ModelKind::kWordPiece;
+  }
+
+  // models/wordpiece/serialization.rs: all members are required.
+  void WordPiece(const Json& model) {
+    const Json vocab = model.At("vocab");
+    std::vector<std::pair<std::string_view, uint32_t>> entries;
+    vocab.EachMember([&](std::string_view text, const Json& id) {
+      if (entries.size() >= kMaxPieces) {
+        vocab.Fail(RANKFEED_E_LIMIT, "has more than " + std::to_string(kMaxPieces) + " pieces");
+      }
+      if (text.size() > kMaxStringBytes) {
+        id.Fail(RANKFEED_E_LIMIT, "is the id of a piece that " +
+                                      OverLimit(std::to_string(text.size()) + " bytes", "a piece",
+                                                kMaxStringBytes));
+      }
+      entries.emplace_back(text, id.U32());
+    });
+    if (entries.empty()) vocab.Fail(RANKFEED_E_PARSE, "is empty");
+    const Json max_chars = model.At("max_input_chars_per_word");
+    if (const std::string why = SetWordPieceVocabulary(
+            entries, model.At("unk_token").ShortString("a token"), &spec_);
+        !why.empty()) {
+      vocab.Fail(RANKFEED_E_LIMIT, why);
+    }
+    spec_.continuing_prefix = model.At("continuing_subword_prefix").ShortString("a prefix");
+    // No word has more characters than 32 bits count.
+    spec_.max_input_chars =
+        static_cast<uint32_t>(std::min<uint64_t>(max_chars.U64(), UINT32_MAX));
+    IndexPieces();
+  }
+
+  void IndexPieces() {
+    piece_ids_.reserve(spec_.pieces.size());
+    for (size_t i = 0; i < spec_.pieces.size(); ++i) {
+      piece_ids_[spec_.pieces[i].text] = spec_.id_map[i];  // the last of equal ones wins
     }
   }
 
@@ -150,7 +196,7 @@ class Reader {
                          std::to_string(i) + "] " + why);
   }
 
-  void Vocabulary(const Json& model) {
+  void Unigram(const Json& model) {
     const Json vocab = model.At("vocab");
     if (!vocab.is_array()) vocab.Fail(RANKFEED_E_PARSE, "must be an array");
     simdjson::ondemand::parser parser;
@@ -174,13 +220,10 @@ class Reader {
       ++strings;
     }
     if (spec_.pieces.empty()) vocab.Fail(RANKFEED_E_PARSE, "is empty");
-    piece_ids_.reserve(spec_.pieces.size());
-    for (size_t i = 0; i < spec_.pieces.size(); ++i) {
-      piece_ids_[spec_.pieces[i].text] = static_cast<uint32_t>(i);  // the last of equal ones wins
-    }
     spec_.id_count = static_cast<uint32_t>(spec_.pieces.size());
     spec_.id_map.resize(spec_.id_count);
     for (uint32_t i = 0; i < spec_.id_count; ++i) spec_.id_map[i] = i;
+    IndexPieces();
     if (const auto unk = model.Find("unk_id")) {
       spec_.unk_id = unk->U32();
       if (spec_.unk_id >= spec_.pieces.size()) {
@@ -232,7 +275,8 @@ class Reader {
   }
 
   // AddedVocabulary::add_tokens: a content of the model keeps the model's id, any other gets the
-  // next free one; the id written in the file is ignored.
+  // count of pieces, or what comes after the greatest id of an added token if that is more; the id
+  // written in the file is ignored.
   void AddedTokens(const Json& list) {
     std::unordered_map<std::string, uint32_t> flags_of;
     uint32_t next = static_cast<uint32_t>(spec_.pieces.size());
@@ -254,10 +298,11 @@ class Reader {
         item.Fail(RANKFEED_E_UNSUPPORTED, "repeats \"" + token.content + "\" with other flags");
       }
       const auto known = piece_ids_.find(token.content);
-      token.id = known != piece_ids_.end() ? known->second : next++;
+      token.id = known != piece_ids_.end() ? known->second : next;
+      next = std::max(next, token.id + 1);
       spec_.added_tokens.push_back(std::move(token));
     });
-    spec_.id_count = next;
+    spec_.id_count = std::max(spec_.id_count, next);
   }
 
   uint32_t TemplateId(const Json& value) {

@@ -11,6 +11,7 @@
 //   NFC NFD NFKC NFKD           unicode-normalization-alignments 0.1.12       9.0
 //   combining mark              the same crate, is_combining_mark             9.0
 //   punctuation                 unicode_categories 0.1.1                      8.0
+//   BertNormalizer's sets       the same crate                                8.0
 //   numeric, lower case         Rust 1.98 core::char                         17.0
 //   \w                          regex-syntax 0.8.11                          16.0
 //   white space, \s             all of them: equal to ICU White_Space (stable since 6.3)
@@ -243,6 +244,29 @@ inline bool HfPunctuation(UChar32 c) {
   if (c < 0x80) return c > 0x20 && c < 0x7F && !u_isalnum(c);
   if (c == 0x166D || c == 0x111C9) return true;
   return (U_GET_GC_MASK(c) & U_GC_P_MASK) != 0 && AssignedBy(c, 8);
+}
+
+// ---- BertNormalizer: Unicode 8.0 ----------------------------------------------------------------
+// clean_text removes Other, but for the unassigned (the crate has no Cn), TAB, LF and CR; and U+FFFD.
+inline bool HfBertRemoved(UChar32 c) {
+  if (c == '\t' || c == '\n' || c == '\r') return false;
+  switch (u_charType(c)) {
+    case U_CONTROL_CHAR:
+    case U_PRIVATE_USE_CHAR:
+      return true;
+    case U_FORMAT_CHAR:
+      return AssignedBy(c, 8);
+    default:
+      return c == 0xFFFD;
+  }
+}
+
+// strip_accents. General_Category Mn of 8.0: U+1734 became a spacing mark in 14.0; U+1885, U+1886,
+// U+A9BD and U+111C9 became nonspacing marks later.
+inline bool HfNonspacingMark(UChar32 c) {
+  if (c == 0x1734) return true;
+  if (c == 0x1885 || c == 0x1886 || c == 0xA9BD || c == 0x111C9) return false;
+  return u_charType(c) == U_NON_SPACING_MARK && AssignedBy(c, 8);
 }
 
 // ---- Digits pre-tokenizer, char::is_numeric: Nd, Nl, No of Unicode 17.0

@@ -41,9 +41,11 @@ void AddTable(SectionId blocks_id, SectionId data_id, F value, std::vector<Secti
   std::vector<T> data;
   std::vector<T> block(kBlockSize);
   for (uint32_t first = 0; first < kCodePoints; first += kBlockSize) {
-    // Planes 4 to 13 are unassigned and 15 to 16 are private use: all their blocks are alike, and
-    // looking at one of each saves three quarters of the sweep.
-    if ((first > 0x40000 && first < 0xE0000) || first > 0xF0000) {
+    // Planes 4 to 13 are unassigned and 15 to 16 are private use but for their last two places: all
+    // their other blocks are alike, and looking at one of each saves three quarters of the sweep.
+    const uint32_t in_plane = first & 0xFFFF;
+    if ((first > 0x40000 && first < 0xE0000) ||
+        (first > 0xF0000 && in_plane != 0 && in_plane != 0xFF00)) {
       blocks.push_back(blocks.back());
       continue;
     }
@@ -108,6 +110,8 @@ uint16_t PropsOf(UChar32 c) {
   if (HfPunctuation(c)) props |= image::kPunctuationProp;
   if (HfNumeric(c)) props |= image::kNumeric;
   if (HfCombiningMark(c)) props |= image::kCombiningMark;
+  if (HfBertRemoved(c)) props |= image::kBertRemoved;
+  if (HfNonspacingMark(c)) props |= image::kNonspacingMark;
   return props;
 }
 

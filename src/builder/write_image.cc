@@ -192,9 +192,10 @@ class Writer {
     if (values_.empty()) {
       throw BuildError(RANKFEED_E_UNSUPPORTED, 0, "the model has no piece that a text can match");
     }
+    config_.piece_count = static_cast<uint32_t>(values_.size());
+    if (spec_.wordpiece()) return;
     std::vector<double> scores(spec_.id_count, 0);
     for (const uint32_t piece : values_) scores[spec_.id_map[piece]] = spec_.pieces[piece].score;
-    config_.piece_count = static_cast<uint32_t>(values_.size());
     sections_.Add(SectionId::kScores, std::move(scores));
   }
 
@@ -381,9 +382,14 @@ class Writer {
     pieces.reserve(text.size() + 1);
     strings_.Reserve(text.size() + 64);
     static const std::string kEmpty;
-    for (const std::string*& t : text) {
-      if (t == nullptr) t = &kEmpty;
-      pieces.push_back(strings_.Append(*t));
+    std::vector<bool> in_trie(spec_.id_count, false);  // or no token's
+    for (uint32_t id = 0; id < spec_.id_count; ++id) {
+      if (text[id] == nullptr) {
+        text[id] = &kEmpty;
+        if (spec_.wordpiece()) flags[id] = static_cast<uint8_t>(PieceType::kUnused);
+        in_trie[id] = spec_.wordpiece();
+      }
+      pieces.push_back(strings_.Append(*text[id]));
     }
     pieces.push_back(strings_.size());
     // By text; of equal ones the id that a look-up answers comes first: HuggingFace the last,
@@ -411,8 +417,10 @@ class Writer {
           if (is_reserved[a] != is_reserved[b]) return bool(is_reserved[a]);
           return a > b;
         });
-    std::vector<bool> in_trie(spec_.id_count, false);
-    for (const uint32_t piece : values_) in_trie[spec_.id_map[piece]] = true;
+    for (const uint32_t piece : values_) {
+      const uint32_t id = spec_.id_map[piece];
+      in_trie[id] = in_trie[id] || *text[id] == spec_.pieces[piece].text;
+    }
     size_t kept = 0;
     for (size_t i = 0; i < index.size(); ++i) {
       const bool first = i == 0 || *text[index[i]] != *text[index[i - 1]];
@@ -499,6 +507,9 @@ class Writer {
     config_.pad_type_id = spec_.pad_type_id;
     config_.position_offset = spec_.position_offset;
     config_.position_pad = spec_.position_pad;
+    config_.model_kind = static_cast<uint32_t>(spec_.kind);
+    config_.max_input_chars = spec_.max_input_chars;
+    config_.continuing_prefix = strings_.Add(spec_.continuing_prefix);
     config_.unk_surface = strings_.Add(spec_.unk_surface);
     config_.unk_piece = strings_.Add(spec_.unk_piece);
     config_.source_name = strings_.Add(spec_.source_name);

@@ -233,6 +233,11 @@ rankfeed_status rankfeed_model_get_info(const rankfeed_model* model, rankfeed_mo
   return RANKFEED_OK;
 }
 
+const char* rankfeed_model_kind(const rankfeed_model* model) {
+  if (model == nullptr || model->magic != rankfeed::kModelMagic) return nullptr;
+  return model->wordpiece() ? "wordpiece" : "unigram";
+}
+
 const char* rankfeed_model_off_fast_road(const rankfeed_model* model) {
   if (model == nullptr || model->magic != rankfeed::kModelMagic) return nullptr;
   return rankfeed::image::WhyOffTheFastRoad(model->config->fast_road_reason,

@@ -271,6 +271,7 @@ void RunInfo(const VocabOptions& vocab, bool json) {
   const rankfeed_placement placement = loaded.placement();
   nlohmann::ordered_json facts = {
       {"vocab", vocab.path},
+      {"model", rankfeed_model_kind(loaded.model())},
       {"parity", rankfeed_parity_name(i.parity)},
       {"id_count", i.id_count},
       {"piece_count", i.piece_count},
@@ -320,7 +321,7 @@ void AddCompile(CLI::App& app) {
   auto* command = app.add_subcommand(
       "compile", "Turn a SentencePiece .model or a HuggingFace tokenizer.json into an image");
   auto o = std::make_shared<CompileOptions>();
-  command->add_option("MODEL", o->source, "SentencePiece .model or tokenizer.json (type Unigram)")
+  command->add_option("MODEL", o->source, "SentencePiece .model or tokenizer.json (type Unigram or WordPiece)")
       ->required();
   command->add_option("-o,--output", o->output, "Image file to write (replaced by rename)")
       ->required();

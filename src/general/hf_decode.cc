@@ -3,7 +3,7 @@
 //
 // The reference hands a list of strings from step to step; here each step is a small automaton that
 // sees the strings as they come, so nothing is stored except a run of byte tokens, whose text is
-// known only at its end (decoders/{metaspace,byte_fallback,fuse,strip}.rs and
+// known only at its end (decoders/{metaspace,byte_fallback,fuse,strip,wordpiece}.rs and
 // normalizers/replace.rs, tokenizers 0.23.2).
 #include "general/hf_decode.h"
 
@@ -26,9 +26,10 @@ struct Stage {
   uint32_t arg0 = 0, arg1 = 0;
   std::string_view a, b;
   uint32_t token = 0;    // tokens that ended so far
-  uint32_t matched = 0;  // replace: bytes of a matched so far; strip: characters held back
+  // Replace and WordPiece: bytes of a matched so far; strip: characters held back.
+  uint32_t matched = 0;
   uint32_t leading = 0;  // strip: characters cut off the front of this token
-  bool inside = false;   // strip: past the front of this token
+  bool inside = false;   // strip and WordPiece: past the front of this token
   // byte fallback
   char held[6] = {};  // the token so far, while it may be <0xHH>
   uint32_t held_size = 0;
@@ -109,6 +110,8 @@ class Chain {
       case Op::kStripDecode:
         for (const char c : text) StripByte(i, c);
         return;
+      case Op::kWordPieceDecode:
+        return PrefixBytes(i, text);
       case Op::kFuse:
         break;
     }
@@ -131,6 +134,12 @@ class Chain {
         return;
       case Op::kStripDecode:
         StripEnd(i);
+        break;
+      case Op::kWordPieceDecode:
+        if (!IsPastPrefix(s)) PrefixMissing(i);
+        s.inside = false;
+        s.matched = 0;
+        ++s.token;
         break;
     }
     return EndToken(i + 1);
@@ -248,6 +257,29 @@ class Chain {
     s.inside = false;
   }
 
+  // Of a token after the first one, takes the prefix a off its front or puts a space before it.
+  static bool IsPastPrefix(const Stage& s) { return s.inside || s.token == 0 || s.a.empty(); }
+
+  void PrefixBytes(uint32_t i, std::string_view text) {
+    Stage& s = stages_[i];
+    while (!IsPastPrefix(s) && !text.empty()) {
+      if (text[0] != s.a[s.matched]) {
+        PrefixMissing(i);
+      } else {
+        text.remove_prefix(1);
+        s.inside = ++s.matched == s.a.size();
+      }
+    }
+    Bytes(i + 1, text);
+  }
+
+  void PrefixMissing(uint32_t i) {
+    Stage& s = stages_[i];
+    s.inside = true;
+    Bytes(i + 1, " ");
+    Bytes(i + 1, s.a.substr(0, s.matched));
+  }
+
   char* const out_;
   const size_t capacity_;
   size_t size_ = 0;
@@ -294,6 +326,7 @@ rankfeed_status DecodeHuggingFace(const Model& model, Scratch& scratch,
     const auto id = static_cast<uint32_t>(signed_id);
     if (id >= model.config->id_count) continue;
     const uint8_t flags = model.id_flags[id];
+    if ((flags & image::kIdTypeMask) == static_cast<uint8_t>(image::PieceType::kUnused)) continue;
     std::string_view text = model.piece(id);
     bool special = (flags & image::kIdSpecial) != 0;
     if ((flags & image::kIdAdded) != 0) {

@@ -16,6 +16,7 @@
 #include "general/best_path.h"
 #include "general/hf_pretokenize.h"
 #include "general/hf_trim_offsets.h"
+#include "models/wordpiece/greedy.h"
 #include "normalize/normalize.h"
 #include "rankfeed/encode.h"
 
@@ -88,6 +89,7 @@ class Encoder {
         offsets_(sink.begin != nullptr || sink.end != nullptr || refused != nullptr),
         buffers_(BuffersOf(scratch, offsets_ || HuggingFaceNeedsOffsets(model))),
         sink_(sink),
+        words_(model),
         trimmer_(model.has(image::kTrimOffsets) && buffers_.in().begin != nullptr,
                  model.has(image::kTrimKeepsPrefix), sink.count),
         skip_special_((flags & (RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL)) != 0),
@@ -305,8 +307,28 @@ class Encoder {
     }
   }
 
+  // One model call (models/wordpiece/mod.rs tokenize).
+  rankfeed_status Word(uint32_t begin, uint32_t end) {
+    const std::string_view word = buffers_.in().view(begin, end);
+    uint32_t* const ids = scratch_.lattice.value;
+    uint32_t* const ends = scratch_.lattice.link;
+    const uint32_t count = words_.Find(word, !escape_special_, ids, ends);
+    if (count == 0) {
+      if (model_.config->unk_id == image::kNoId) return RANKFEED_E_UNK_ID;
+      Push(model_.config->unk_id, begin, end);
+    }
+    for (uint32_t i = 0, from = begin; i < count; from = begin + ends[i++]) {
+      if (refuse_special_ && IsSpecial(ids[i])) {
+        return RefuseNormalized(ids[i], from, begin + ends[i]);
+      }
+      Push(ids[i], from, begin + ends[i]);
+    }
+    return RANKFEED_OK;
+  }
+
   // One model call (models/unigram/model.rs tokenize).
   rankfeed_status Split(uint32_t begin, uint32_t end) {
+    if (model_.wordpiece()) return Word(begin, end);
     const std::string_view split = buffers_.in().view(begin, end);
     const general::Lattice& lattice = scratch_.lattice;
     bool needs_unknown = BestPathHuggingFace(model_, split, split_start_, lattice);
@@ -398,7 +420,9 @@ class Encoder {
     if (in.begin == nullptr) return sink_.Push(id, 0, 0);
     const uint32_t b = in.begin[begin], e = in.end[end - 1];
     if (!trimmer_.on() || is_byte) return sink_.Push(id, b, e);
-    trimmer_.Push(sink_, text_, id, b, e, CountEndSpaces(in.view(begin, end)));
+    // The reference trims by the token string, which WordPiece does not take from the text.
+    const std::string_view token = model_.wordpiece() ? model_.piece(id) : in.view(begin, end);
+    trimmer_.Push(sink_, text_, id, b, e, CountEndSpaces(token));
   }
 
   void Emit(uint32_t id, uint32_t begin, uint32_t end, uint32_t leading, uint32_t whole_end) {
@@ -410,6 +434,7 @@ class Encoder {
   const bool offsets_;  // wanted by the caller
   normalize::Buffers buffers_;
   TokenSink& sink_;
+  const wordpiece::GreedySearch words_;
   std::string_view text_;        // the original
   const OffsetTrimmer trimmer_;  // RobertaProcessing trim_offsets
   const bool skip_special_, escape_special_, refuse_special_;

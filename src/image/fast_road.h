@@ -35,8 +35,10 @@ enum class FastRoadReason : uint32_t {
   kMetaspaceNoPiece = 22,
   kMetaspaceInsidePieces = 23,
   kSeparatorPatterns = 24,
+  // About the model.
+  kWordPiece = 25,
 };
-inline constexpr uint32_t kLastFastRoadReason = 24;
+inline constexpr uint32_t kLastFastRoadReason = 25;
 // 4: spaces that are not collapsed make words; 6: byte fallback; 8, 9: add_dummy_prefix=false and
 // remove_extra_whitespaces=false of SentencePiece; 10: escape_whitespaces=false.
 constexpr bool RetiredFastRoadReason(uint32_t reason) {
@@ -88,6 +90,8 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
       return "pieces with U+2581 after their first character";
     case FastRoadReason::kSeparatorPatterns:
       return "patterns of several characters with white space among them";
+    case FastRoadReason::kWordPiece:
+      return "a WordPiece model";
   }
   return "";
 }

@@ -14,7 +14,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 19;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 20;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;   // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -58,7 +58,7 @@ struct Text {
 };
 
 // SentencePiece piece types (sentencepiece_model.proto, 0.1.97). HuggingFace images use kNormal,
-// kUnknown and kByte only.
+// kUnknown and kByte, and kUnused for ids that no token has.
 enum class PieceType : uint8_t {
   kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6
 };
@@ -84,6 +84,9 @@ enum ConfigFlags : uint32_t {
   kTrimKeepsPrefix = 1u << 13,  // and with add_prefix_space
 };
 
+// What finds the pieces of a word.
+enum class ModelKind : uint32_t { kUnigram = 0, kWordPiece = 1 };
+
 // Row positions (transformers modelling code 4.x): kRobertaPositions counts from pad_id + 1 and
 // gives pads pad_id (modeling_xlm_roberta.py create_position_ids_from_input_ids).
 struct Config {
@@ -105,7 +108,8 @@ struct Config {
   // one of RANKFEED_TRUNCATE_*, default_padding a length or kPadLongest.
   uint32_t default_max_length, default_truncation, default_stride, default_padding;
   uint32_t default_pad_multiple;
-  double unk_score;          // min_score - 10 (kUnkPenalty / K_UNK_PENALTY), in the mode's width
+  // Unigram: min_score - 10 (kUnkPenalty / K_UNK_PENALTY), in the mode's width.
+  double unk_score;
   Text unk_surface;          // SentencePiece decode of the unknown id
   Text unk_piece;
   Text source_name;          // "sentencepiece" or "tokenizer.json"
@@ -113,8 +117,13 @@ struct Config {
   // Why texts do not take the fast road: FastRoadReason, and for the reasons that are about an
   // element its number in ops.def, else 0.
   uint32_t fast_road_reason, fast_road_op;
+  uint32_t model_kind;  // ModelKind
+  // Of WordPiece: the characters that a word has at most, longer ones are the unknown token, and what
+  // pieces begin with that go on in a word. 0 and empty otherwise.
+  uint32_t max_input_chars;
+  Text continuing_prefix;
 };
-static_assert(sizeof(Config) == 152);
+static_assert(sizeof(Config) == 168);
 
 // One element of a normalizer, pre-tokenizer or decoder; what the fields mean stands in ops.def.
 struct Step {
@@ -370,6 +379,8 @@ enum UnicodeProp : uint16_t {
   kPunctuationProp = 1 << 7,  // ascii punctuation or General_Category P* (unicode_categories crate)
   kNumeric = 1 << 8,        // char::is_numeric
   kCombiningMark = 1 << 9,  // unicode-normalization-alignments is_combining_mark
+  kBertRemoved = 1 << 10,     // BertNormalizer's clean_text takes it out
+  kNonspacingMark = 1 << 11,  // General_Category Mn (unicode_categories crate)
 };
 
 // UAX #29 Grapheme_Cluster_Break, refined so that one value per code point also answers

@@ -56,7 +56,7 @@ struct Model {
 
   trie::View pieces;  // of each its id
   CodePointTable<uint16_t> codes;
-  std::span<const double> scores;  // by id
+  std::span<const double> scores;  // by id; none of a WordPiece model
 
   std::span<const char> strings;
   std::span<const uint32_t> id_pieces;  // see piece()
@@ -119,6 +119,9 @@ struct Model {
   std::string_view text(image::Text t) const {
     const size_t offset = std::min<size_t>(t.offset, strings.size());
     return {strings.data() + offset, std::min<size_t>(t.size, strings.size() - offset)};
+  }
+  bool wordpiece() const {
+    return config->model_kind == static_cast<uint32_t>(image::ModelKind::kWordPiece);
   }
   bool huggingface() const { return config->parity == RANKFEED_PARITY_HUGGINGFACE; }
   // SentencePiece as it was up to 0.2.1.

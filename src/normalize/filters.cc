@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// normalize/filters.cc: tokenizers 0.23.2, normalizers/{strip,unicode,utils}.rs. A kept character
+// normalize/filters.cc: tokenizers 0.23.2, normalizers/{strip,unicode,utils,bert}.rs. A kept character
 // keeps its range; what it becomes takes it.
 #include "normalize/filters.h"
 
@@ -69,6 +69,33 @@ bool RunNmt(const NormalizedText& in, NormalizedText* out) {
       [](Writer* writer, char32_t c, uint32_t from) {
         if (!NmtRemoves(c)) writer->Put(" ", from);
       });
+}
+
+bool RunBertClean(const Model& model, const NormalizedText& in, NormalizedText* out) {
+  const auto removes = [&](char32_t c) { return unicode::HasProp(model, c, image::kBertRemoved); };
+  return Rewrite(
+      in, out, [](unsigned char byte) { return byte >= 0x20 && byte < 0x7f; },
+      [&](char32_t c) { return removes(c) || unicode::IsWhiteSpace(c); },
+      [&](Writer* writer, char32_t c, uint32_t from) {
+        if (!removes(c)) writer->Put(" ", from);
+      });
+}
+
+bool RunBertSpaceCjk(const NormalizedText& in, NormalizedText* out) {
+  return Rewrite(
+      in, out, [](unsigned char byte) { return byte < 0x80; }, IsBertCjk,
+      [](Writer* writer, char32_t c, uint32_t from) {
+        writer->Put(" ", from);
+        writer->Put(c, from);
+        writer->Put(" ", from);
+      });
+}
+
+bool RunBertStripMarks(const Model& model, const NormalizedText& in, NormalizedText* out) {
+  return Rewrite(
+      in, out, [](unsigned char byte) { return byte < 0x80; },
+      [&](char32_t c) { return unicode::HasProp(model, c, image::kNonspacingMark); },
+      [](Writer*, char32_t, uint32_t) {});
 }
 
 }  // namespace rankfeed::normalize

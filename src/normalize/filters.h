@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// normalize/filters.h: the normalizers that look at each character alone: case, accents, Nmt.
+// normalize/filters.h: the normalizers that look at each character alone: case, accents, Nmt and the
+// parts of BertNormalizer.
 //
 // Each reads in (never empty) and writes out; false when out is too small. All are O(in.size).
 #pragma once
@@ -12,5 +13,20 @@ namespace rankfeed::normalize {
 bool RunLowercase(const Model& model, const NormalizedText& in, NormalizedText* out);
 bool RunStripAccents(const Model& model, const NormalizedText& in, NormalizedText* out);
 bool RunNmt(const NormalizedText& in, NormalizedText* out);
+
+// BertNormalizer's clean_text: takes characters out and makes a space of other white space.
+bool RunBertClean(const Model& model, const NormalizedText& in, NormalizedText* out);
+// Its handle_chinese_chars: puts a space on either side of an ideograph.
+bool RunBertSpaceCjk(const NormalizedText& in, NormalizedText* out);
+// Its strip_accents, after NFD: takes nonspacing marks out.
+bool RunBertStripMarks(const Model& model, const NormalizedText& in, NormalizedText* out);
+
+// Whether handle_chinese_chars puts spaces around it (normalizers/bert.rs is_chinese_char).
+constexpr bool IsBertCjk(char32_t c) {
+  return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) ||
+         (c >= 0xf900 && c <= 0xfaff) || (c >= 0x20000 && c <= 0x2a6df) ||
+         (c >= 0x2a700 && c <= 0x2b81f) || (c >= 0x2b920 && c <= 0x2ceaf) ||
+         (c >= 0x2f800 && c <= 0x2fa1f);
+}
 
 }  // namespace rankfeed::normalize

@@ -45,6 +45,12 @@ bool RunStep(const Model& model, const image::Step& step, const Buffers& buffers
       return RunReplaceRun(a, step.arg0, b, in, out);
     case Op::kReplaceSpaces:
       return RunReplaceSpaces(b, in, out);
+    case Op::kBertClean:
+      return RunBertClean(model, in, out);
+    case Op::kBertSpaceCjk:
+      return RunBertSpaceCjk(in, out);
+    case Op::kBertStripMarks:
+      return RunBertStripMarks(model, in, out);
   }
   return false;  // image/verify.cc: StepList admits normalizers only
 }

@@ -43,6 +43,7 @@ RankfeedEngine::RankfeedEngine(const rankfeed_model* model, size_t max_text_byte
   scratch_ = AlignedBytes(need);
   Reset();
   const rankfeed_model_info facts = Info(model_);
+  info_.family = rankfeed_model_kind(model_);
   info_.implementation = "rankfeed";
   info_.version = rankfeed_version_string();
   info_.parity = rankfeed_parity_name(facts.parity);

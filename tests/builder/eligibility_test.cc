@@ -336,6 +336,12 @@ TEST(Eligibility, SentencePiece) {
          FastRoadReason::kMetaspaceNoPiece);
 }
 
+TEST(Eligibility, WordPiece) {
+  Expect(R"({"model":{"type":"WordPiece","unk_token":"a","continuing_subword_prefix":"##",)"
+         R"("max_input_chars_per_word":100,"vocab":{"a":0}}})",
+         FastRoadReason::kWordPiece);
+}
+
 // Pieces of 16 characters, each of which shares but a few with others.
 TEST(Eligibility, PiecesOfTooManyCharactersTogether) {
   const auto file = [](int count) {

@@ -73,6 +73,17 @@ TEST(HfPipeline, Normalizers) {
   EXPECT_EQ(
       Normalizer(R"({"type":"Replace","pattern":{"Regex":"\\s{2,}|[\\n\\r\\t]"},"content":" "})"),
       "13(0,0,'',' ')");
+  const auto bert = [](const char* clean, const char* cjk, const char* strip, const char* lower) {
+    return Normalizer(std::string(R"({"type":"BertNormalizer","clean_text":)") + clean +
+                      R"(,"handle_chinese_chars":)" + cjk + strip + R"(,"lowercase":)" + lower + "}");
+  };
+  const std::string clean = "14(0,0,'','')", cjk = "15(0,0,'','')",
+                    strip = "5(0,0,'','')16(0,0,'','')", lower = "3(0,0,'','')";
+  EXPECT_EQ(bert("true", "true", R"(,"strip_accents":null)", "true"), clean + cjk + strip + lower);
+  EXPECT_EQ(bert("true", "false", "", "true"), clean + strip + lower);
+  EXPECT_EQ(bert("false", "true", R"(,"strip_accents":null)", "false"), cjk);
+  EXPECT_EQ(bert("false", "false", R"(,"strip_accents":true)", "false"), strip);
+  EXPECT_EQ(bert("false", "false", R"(,"strip_accents":false)", "true"), lower);
   EXPECT_EQ(Normalizer(R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Sequence",)"
                        R"("normalizers":[{"type":"Lowercase"}]},{"type":"Strip","strip_left":true,)"
                        R"("strip_right":false}]})"),
@@ -90,9 +101,12 @@ TEST(HfPipeline, NormalizersRefused) {
   EXPECT_TRUE(
       refused(R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"NFC"},{"type":"Foo"}]})",
               RANKFEED_E_UNSUPPORTED, "normalizer.normalizers[2].type \"Foo\" is not supported"));
-  for (const char* type : {"BertNormalizer", "ByteLevel"}) {
-    EXPECT_TRUE(refused(std::string(R"({"type":")") + type + "\"}", RANKFEED_E_UNSUPPORTED, type));
-  }
+  EXPECT_TRUE(refused(R"({"type":"ByteLevel"})", RANKFEED_E_UNSUPPORTED, "ByteLevel"));
+  EXPECT_TRUE(refused(R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true})",
+                      RANKFEED_E_PARSE, "normalizer has no \"lowercase\""));
+  EXPECT_TRUE(refused(R"({"type":"BertNormalizer","clean_text":null,"handle_chinese_chars":true,)"
+                      R"("lowercase":true})",
+                      RANKFEED_E_PARSE, "normalizer.clean_text must be true or false"));
   EXPECT_TRUE(refused(R"({"normalizers":[]})", RANKFEED_E_PARSE, "normalizer has no \"type\""));
   EXPECT_TRUE(refused(R"("NFC")", RANKFEED_E_PARSE, "normalizer must be an object"));
   EXPECT_TRUE(refused(R"({"type":"Strip","strip_left":true})", RANKFEED_E_PARSE,
@@ -155,6 +169,7 @@ TEST(HfPipeline, PreTokenizers) {
       "30(2,1,'_','')");
   EXPECT_EQ(PreTokenizer(R"({"type":"WhitespaceSplit"})"), "31(0,0,'','')");
   EXPECT_EQ(PreTokenizer(R"({"type":"Whitespace"})"), "32(0,0,'','')");
+  EXPECT_EQ(PreTokenizer(R"({"type":"BertPreTokenizer"})"), "31(0,0,'','')33(1,0,'','')");
   EXPECT_EQ(PreTokenizer(R"({"type":"Punctuation"})"), "33(1,0,'','')");
   EXPECT_EQ(PreTokenizer(R"({"type":"Punctuation","behavior":"Contiguous"})"), "33(4,0,'','')");
   EXPECT_EQ(PreTokenizer(R"({"type":"Digits","individual_digits":true})"), "34(1,0,'','')");
@@ -181,7 +196,7 @@ TEST(HfPipeline, PreTokenizersRefused) {
     return FailsWith(Compiled(file.Text()), status, message);
   };
   for (const char* type :
-       {"ByteLevel", "BertPreTokenizer", "UnicodeScripts", "FixedLength", "Foo"}) {
+       {"ByteLevel", "UnicodeScripts", "FixedLength", "Foo"}) {
     EXPECT_TRUE(
         refused(std::string(R"({"type":")") + type + "\"}", RANKFEED_E_UNSUPPORTED,
                 (std::string("pre_tokenizer.type \"") + type + "\" is not supported").c_str()));
@@ -218,6 +233,9 @@ TEST(HfPipeline, Decoders) {
   EXPECT_EQ(Decoder(R"({"type":"Sequence","decoders":[{"type":"ByteFallback"},{"type":"Fuse"}]})"),
             "52(0,0,'','')53(0,0,'','')");
   EXPECT_EQ(Decoder(R"({"type":"Sequence","decoders":[]})"), "53(0,0,'','')");
+  EXPECT_EQ(Decoder(R"({"type":"WordPiece","prefix":"##","cleanup":false})"), "55(0,0,'##','')");
+  EXPECT_EQ(Decoder(R"({"type":"WordPiece","prefix":"","cleanup":true})").substr(0, 29),
+            "55(0,0,'','')51(0,0,' .','.')");
 }
 
 TEST(HfPipeline, DecodersRefused) {
@@ -226,7 +244,7 @@ TEST(HfPipeline, DecodersRefused) {
     file.decoder = value;
     return FailsWith(Compiled(file.Text()), RANKFEED_E_UNSUPPORTED, message);
   };
-  for (const char* type : {"ByteLevel", "WordPiece", "BPEDecoder", "CTC", "DecodeStream"}) {
+  for (const char* type : {"ByteLevel", "BPEDecoder", "CTC", "DecodeStream"}) {
     EXPECT_TRUE(refused(std::string(R"({"type":")") + type + "\"}",
                         (std::string("decoder.type \"") + type + "\" is not supported").c_str()));
   }

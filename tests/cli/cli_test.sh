@@ -197,7 +197,7 @@ refused "empty model" "empty.model" "$rankfeed" compile empty.model -o bad.rfimg
 echo '{"model": {"type": "BPE", "vocab": {}, "merges": []}}' >bpe.json
 refused "BPE tokenizer.json" "BPE" "$rankfeed" compile bpe.json -o bad.rfimg
 echo '{"model": {"type": "WordPiece", "vocab": {}}}' >wp.json
-refused "WordPiece tokenizer.json" "WordPiece" "$rankfeed" compile wp.json -o bad.rfimg
+refused "WordPiece without pieces" "model.vocab is empty" "$rankfeed" compile wp.json -o bad.rfimg
 echo '{"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}, "normalizer": {"type": "ByteLevel"}}' >bl.json
 refused "unsupported normalizer" "ByteLevel" "$rankfeed" compile bl.json -o bad.rfimg
 refused "SentencePiece model as huggingface" "parity" "$rankfeed" encode --vocab "$model" --parity huggingface

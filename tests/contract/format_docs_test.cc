@@ -84,7 +84,9 @@ static_assert(offsetof(rankfeed::image::Config, id_count) == 8 &&
               offsetof(rankfeed::image::Config, default_max_length) == 84 &&
               offsetof(rankfeed::image::Config, unk_score) == 104 &&
               offsetof(rankfeed::image::Config, unk_surface) == 112 &&
-              offsetof(rankfeed::image::Config, fast_road_reason) == 144);
+              offsetof(rankfeed::image::Config, fast_road_reason) == 144 &&
+              offsetof(rankfeed::image::Config, model_kind) == 152 &&
+              offsetof(rankfeed::image::Config, continuing_prefix) == 160);
 static_assert(offsetof(rankfeed::image::SegmentConfig, cost_unit) == 16 &&
               offsetof(rankfeed::image::SegmentConfig, span_bits) == 24 &&
               offsetof(rankfeed::image::SegmentConfig, separators) == 32);

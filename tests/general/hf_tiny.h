@@ -204,6 +204,23 @@ class Engine {
     return status == RANKFEED_OK ? text.substr(0, size) : rankfeed_status_name(status);
   }
 
+  // The token string of an id.
+  std::string Piece(int32_t id) const {
+    const char* data = nullptr;
+    size_t size = 0;
+    if (model_ == nullptr ||
+        rankfeed_model_id_to_piece(model_, static_cast<uint32_t>(id), &data, &size)) {
+      return "no such id";
+    }
+    return {data, size};
+  }
+
+  uint32_t id_count() const {
+    rankfeed_model_info info{};
+    info.struct_size = sizeof info;
+    return rankfeed_model_get_info(model_, &info) == RANKFEED_OK ? info.id_count : 0;
+  }
+
   const rankfeed_model* model() const { return model_; }
 
  private:

@@ -71,6 +71,13 @@ std::string Segments() {
   return Compile(hf_test::Json(file));
 }
 
+std::string WordPiece() {
+  return Compile(
+      R"({"normalizer":{"type":"Lowercase"},"pre_tokenizer":{"type":"BertPreTokenizer"},"model":)"
+      R"({"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##",)"
+      R"("max_input_chars_per_word":100,"vocab":{"[UNK]":0,"a":1,"##b":2}}})");
+}
+
 }  // namespace
 
 Forged::Forged(std::string_view image) {
@@ -134,7 +141,7 @@ Forged::Sealed Forged::Seal() const {
 
 std::string_view ImageOf(Original original) {
   static const std::string images[] = {SentencePiece(false), SentencePiece(true), HuggingFace(),
-                                       Segments()};
+                                       Segments(), WordPiece()};
   return images[static_cast<size_t>(original)];
 }
 

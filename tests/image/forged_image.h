@@ -76,7 +76,8 @@ enum class Original {
   kSentencePiece,  // with charsmap, denormalizer and user-defined symbols
   kBytes,          // SentencePiece with byte fallback
   kHuggingFace,    // with all Unicode tables, added tokens and templates, without byte fallback
-  kSegments        // HuggingFace, with the sections of the segment engine
+  kSegments,       // HuggingFace, with the sections of the segment engine
+  kWordPiece       // HuggingFace, with a WordPiece model
 };
 std::string_view ImageOf(Original original);
 

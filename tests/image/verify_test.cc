@@ -129,6 +129,43 @@ void AddConfigCases(Cases& cases) {
                    }});
 }
 
+void AddModelKindCases(Cases& cases) {
+  const auto add = [&](const char* rule, const char* what, Original original, auto change) {
+    cases.push_back({rule, what, original, SectionId::kConfig, [=](Forged& f) {
+                       change(f, f.config());
+                       return 0u;
+                     }});
+  };
+  add("c.model_kind <=", "a kind that is none", kSentencePiece,
+      [](Forged&, Config& c) { c.model_kind = 2; });
+  add("!m_.wordpiece() || m_.huggingface()", "WordPiece of SentencePiece", kWordPiece,
+      [](Forged&, Config& c) { c.parity = RANKFEED_PARITY_SENTENCEPIECE; });
+  const char* const kPrefix = "ValidText(c.continuing_prefix)";
+  add(kPrefix, "a prefix outside", kWordPiece,
+      [](Forged&, Config& c) { c.continuing_prefix = {0xffffffffu, 1}; });
+  add(kPrefix, "a prefix that is not UTF-8", kWordPiece,
+      [](Forged& f, Config& c) { c.continuing_prefix = f.AddText("\xc3"); });
+  add(kPrefix, "a long prefix", kWordPiece, [](Forged& f, Config& c) {
+    c.continuing_prefix = f.AddText(std::string(image::kMaxStringBytes + 1, '#'));
+  });
+  const char* const kOthers = "m_.wordpiece() || (c.max_input_chars == 0";
+  add(kOthers, "a longest word of Unigram", kSentencePiece,
+      [](Forged&, Config& c) { c.max_input_chars = 1; });
+  add(kOthers, "a prefix of Unigram", kSentencePiece,
+      [](Forged&, Config& c) { c.continuing_prefix = {0, 1}; });
+  cases.push_back({"!m_.wordpiece() || !m_.segment.config", "the fast road of WordPiece", kSegments,
+                   SectionId::kSegmentConfig, [](Forged& f) {
+                     f.config().model_kind = 1;
+                     f.Drop(SectionId::kScores);
+                     return 0u;
+                   }});
+  cases.push_back({"m_.scores.size() ==", "scores of WordPiece", kWordPiece, SectionId::kScores,
+                   [](Forged& f) {
+                     f.Add(SectionId::kScores, -1.0, f.config().id_count);
+                     return 0u;
+                   }});
+}
+
 // A unit of a trie that leads nowhere and is not led to.
 trie::Unit& FreeUnit(Forged& f, SectionId id) {
   for (trie::Unit& unit : f.Get<trie::Unit>(id).subspan(1)) {
@@ -365,6 +402,9 @@ constexpr StepRow kStepRows[] = {
     {SectionId::kNormalizer, Op::kReplace, 0, 0, true},
     {SectionId::kNormalizer, Op::kReplaceRun, kAnyNumber, 0, true},
     {SectionId::kNormalizer, Op::kReplaceSpaces, 0, 0, false},
+    {SectionId::kNormalizer, Op::kBertClean, 0, 0, false},
+    {SectionId::kNormalizer, Op::kBertSpaceCjk, 0, 0, false},
+    {SectionId::kNormalizer, Op::kBertStripMarks, 0, 0, false},
     {SectionId::kPreTokenizer, Op::kMetaspace, 2, 1, true},
     {SectionId::kPreTokenizer, Op::kWhitespaceSplit, 0, 0, false},
     {SectionId::kPreTokenizer, Op::kWhitespace, 0, 0, false},
@@ -375,7 +415,8 @@ constexpr StepRow kStepRows[] = {
     {SectionId::kDecoder, Op::kReplaceDecode, 0, 0, true},
     {SectionId::kDecoder, Op::kByteFallbackDecode, 0, 0, false},
     {SectionId::kDecoder, Op::kFuse, 0, 0, false},
-    {SectionId::kDecoder, Op::kStripDecode, kAnyNumber, kAnyNumber, true}};
+    {SectionId::kDecoder, Op::kStripDecode, kAnyNumber, kAnyNumber, true},
+    {SectionId::kDecoder, Op::kWordPieceDecode, 0, 0, false}};
 
 void AddStepCases(Cases& cases) {
   const auto add = [&](const char* rule, const char* what, SectionId section, Step step,
@@ -390,9 +431,9 @@ void AddStepCases(Cases& cases) {
     return Step{static_cast<uint32_t>(op), arg0, arg1, 0, {}, {}};
   };
   for (const auto& [section, harmless, before, after, other] :
-       {std::tuple(SectionId::kNormalizer, Op::kNmt, Op{0}, Op{14}, Op::kFuse),
+       {std::tuple(SectionId::kNormalizer, Op::kNmt, Op{0}, Op{17}, Op::kFuse),
         std::tuple(SectionId::kPreTokenizer, Op::kDigits, Op{29}, Op{36}, Op::kNmt),
-        std::tuple(SectionId::kDecoder, Op::kFuse, Op{49}, Op{55}, Op::kDigits)}) {
+        std::tuple(SectionId::kDecoder, Op::kFuse, Op{49}, Op{56}, Op::kDigits)}) {
     add("steps.size() <= 256", "257 steps", section, step(harmless), 257);
     for (const Op bad : {before, after, other}) {
       add("op->part == part, section", "no element of this part", section, step(bad));
@@ -513,6 +554,7 @@ void AddCharsmapCases(Cases& cases) {
 Cases AllCases() {
   Cases cases;
   AddConfigCases(cases);
+  AddModelKindCases(cases);
   AddTrieCases(cases);
   AddStringCases(cases);
   AddIdCases(cases);
@@ -535,7 +577,7 @@ rankfeed_status Open(const Forged::Sealed& image, rankfeed_error_detail* detail)
 }
 
 TEST(Verify, AcceptsTheOriginals) {
-  for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments}) {
+  for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece}) {
     rankfeed_error_detail detail;
     EXPECT_EQ(Open(Forged(ImageOf(original)).Seal(), &detail), RANKFEED_OK)
         << static_cast<int>(original) << " section " << detail.section << " item " << detail.item;
@@ -573,7 +615,7 @@ TEST(Verify, SectionsHaveCases) {
   const std::set<SectionId> free = {SectionId::kStrings, SectionId::kExpansions, SectionId::kCcc};
   for (const image::SectionInfo& section : image::kSections) {
     bool present = false;
-    for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments}) {
+    for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece}) {
       Forged forged(ImageOf(original));
       present = present || forged.Has(section.id);
     }
