@@ -136,18 +136,18 @@ def table(results, expected):
                     continue
                 mark = ""
                 if "explanation" in suite:
-                    if suite["explanation"] not in notes:
-                        notes.append(suite["explanation"])
-                    mark = f" [{notes.index(suite['explanation']) + 1}]"
+                    e = expected[suite["explanation"]]
+                    note = f"{e['reason']} Followed by: {e['followed_by']}."
+                    if note not in notes:
+                        notes.append(note)
+                    mark = f" [{notes.index(note) + 1}]"
                 files = f", {suite['refused']} files refused" if "refused" in suite else ""
                 cells.append(("cannot run" if "error" in suite else f"{suite['differ']:,}{files}") + mark)
             with_tokenizers = result["versions"].get("tokenizers") if package == "transformers" else None
             lines.append(f"| {version}" + (f" (tokenizers {with_tokenizers})" if with_tokenizers else "")
                          + " | " + " | ".join(cells) + " |")
     lines.append("")
-    for number, index in enumerate(notes, 1):
-        e = expected[index]
-        lines.append(f"{number}. {e['reason']} Followed by: {e['followed_by']}.")
+    lines += [f"{number}. {note}" for number, note in enumerate(notes, 1)]
     return "\n".join(lines) + "\n"
 
 
