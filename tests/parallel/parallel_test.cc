@@ -144,6 +144,9 @@ int InChild(const Work& work) {
 // As others were hit: huggingface/tokenizers#187, huggingface/datasets#688. The child has none of the
 // threads that its parent's requests run on, and another thread is in a request when it is made.
 TEST(Parallel, AForkedChildWorksAlone) {
+  // The allocator of AddressSanitizer keeps locks across a fork that another thread held (LLVM 14), and a
+  // child waits for ever in its first malloc.
+  if (kSanitized) GTEST_SKIP() << "AddressSanitizer's allocator does not survive a fork beside threads";
   rankfeed_parallel* parents = nullptr;
   ASSERT_EQ(rankfeed_parallel_open(4, &parents), RANKFEED_OK);
   const rankfeed_executor* const executor = rankfeed_parallel_executor(parents);
