@@ -13,6 +13,7 @@
 #include "base/aligned_memory.h"
 #include "builder/compile.h"
 #include "builder/file_calls.h"
+#include "builder/read_vocab_txt.h"
 #include "image/model.h"
 #include "rankfeed/builder.h"
 
@@ -89,6 +90,27 @@ std::string ReadFile(const std::string& path) {
   const int error = rankfeed::builder::ReadAt(file.fd(), bytes.data(), bytes.size(), 0);
   if (error != 0) FailIo("read", path, error);
   return bytes;
+}
+
+// Tells whether a file is read with those beside it, as a tokenizer.json is made of them: by its
+// name, unless a preset says what it is.
+bool IsVocabTxt(const std::string& path, const rankfeed_compile_options* options) {
+  const bool preset = options != nullptr && options->preset != nullptr && *options->preset != 0;
+  return !preset && path.substr(path.find_last_of("/\\") + 1) == "vocab.txt";
+}
+
+std::string ReadVocabTxt(const std::string& path, std::string_view vocab_txt) {
+  const std::string folder = path.substr(0, path.find_last_of("/\\") + 1);
+  const auto beside = [&](const char* name) {
+    FileInfo info;
+    const std::string file = folder + name;
+    return rankfeed::builder::InfoOf(file.c_str(), &info) == 0 ? ReadFile(file) : std::string();
+  };
+  return rankfeed::builder::TokenizerJsonOf(
+      vocab_txt, path,
+      {beside("tokenizer_config.json"), beside("special_tokens_map.json"),
+       beside("added_tokens.json"), beside("config.json")},
+      {});
 }
 
 // Writes a temporary beside path, syncs it and renames it over path; the temporary is gone after
@@ -290,7 +312,8 @@ RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, cons
     CheckNotNull(source_path, "source_path");
     CheckNotNull(out_path, "out_path");
     CheckOptions(options);
-    const std::string source = ReadFile(source_path);
+    std::string source = ReadFile(source_path);
+    if (IsVocabTxt(source_path, options)) source = ReadVocabTxt(source_path, source);
     WriteFile(out_path, rankfeed::builder::Compile(source, source_path, options));
   });
 }
@@ -312,6 +335,8 @@ RANKFEED_API rankfeed_status rankfeed_load_on(const char* path, uint32_t pages,
     if (!IsImage(bytes)) {
       // What is compiled must not change meanwhile.
       if (pages == RANKFEED_PAGES_FILE) bytes = Open(path, RANKFEED_PAGES_AUTO, loaded.get());
+      std::string made;
+      if (IsVocabTxt(path, options)) bytes = made = ReadVocabTxt(path, bytes);
       CompileInPlace(bytes, path, pages, options, loaded.get());
     }
     OpenModel(loaded.get(), loaded->mapping.data, loaded->mapping.size, path);

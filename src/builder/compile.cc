@@ -10,6 +10,7 @@
 #include "builder/presets.h"
 #include "builder/read_hf_json.h"
 #include "builder/read_spm.h"
+#include "builder/read_vocab_txt.h"
 #include "builder/write_image.h"
 #include "image/format.h"
 #include "image/model.h"
@@ -161,13 +162,24 @@ SourceFormat DetectFormat(std::string_view source) {
 
 ImageBytes Compile(std::string_view source, const std::string& name,
                    const rankfeed_compile_options* options) {
-  const SourceFormat format = DetectFormat(source);
+  const std::string preset =
+      options != nullptr && options->preset != nullptr ? options->preset : "";
+  SourceFormat format = DetectFormat(source);
+  std::string made;  // of a vocab.txt
+  if (format == SourceFormat::kSentencePiece && IsWordPiecePreset(preset)) {
+    source = made = TokenizerJsonOf(source, name, {}, preset);
+    format = SourceFormat::kHuggingFace;
+  }
+  if (format == SourceFormat::kSentencePiece && LooksLikeVocabTxt(source)) {
+    throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
+                     name + ": looks like the vocab.txt of a WordPiece model, which does not say how "
+                            "texts are normalized: give --preset bert (lowercases) or bert-cased, or "
+                            "the path of a file of that name, beside which the others lie");
+  }
   if (format == SourceFormat::kImage) {
     throw BuildError(RANKFEED_E_ARGUMENT, 0, name + ": is a compiled image already");
   }
   const uint32_t parity = ParityOf(format, name, options);
-  const std::string preset =
-      options != nullptr && options->preset != nullptr ? options->preset : "";
   ModelSpec spec = format == SourceFormat::kHuggingFace ? ReadHuggingFace(source, name)
                                                         : ReadSentencePiece(source, name, parity);
   ApplyPreset(preset, &spec);

@@ -20,6 +20,9 @@ inline constexpr size_t kMaxStringBytes = image::kMaxStringBytes;
 // one reads the text again; the published files of XLM-RoBERTa's family have at most 3.
 inline constexpr size_t kMaxSteps = 64;
 
+// Bytes of a vocab.txt. The largest that is published has 2 MB.
+inline constexpr size_t kMaxVocabTxtBytes = size_t{64} << 20;
+
 // Ids that a vocabulary of so many pieces may have: an image holds something for each. Published
 // ones number their pieces without holes.
 inline constexpr uint64_t MostIds(uint64_t pieces) { return 4 * pieces + (uint64_t{1} << 16); }

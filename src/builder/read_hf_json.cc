@@ -275,10 +275,10 @@ class Reader {
   }
 
   // AddedVocabulary::add_tokens: a content of the model keeps the model's id, any other gets the
-  // count of pieces, or what comes after the greatest id of an added token if that is more; the id
-  // written in the file is ignored.
+  // next number from the count of pieces on; the id written in the file is ignored.
   void AddedTokens(const Json& list) {
     std::unordered_map<std::string, uint32_t> flags_of;
+    std::unordered_map<uint32_t, size_t> by_id;  // places in the list
     uint32_t next = static_cast<uint32_t>(spec_.pieces.size());
     list.Each([&](const Json& item) {
       AddedTokenSpec token;
@@ -298,9 +298,12 @@ class Reader {
         item.Fail(RANKFEED_E_UNSUPPORTED, "repeats \"" + token.content + "\" with other flags");
       }
       const auto known = piece_ids_.find(token.content);
-      token.id = known != piece_ids_.end() ? known->second : next;
-      next = std::max(next, token.id + 1);
-      spec_.added_tokens.push_back(std::move(token));
+      token.id = known != piece_ids_.end() ? known->second : next++;
+      // A later token takes the id of an earlier one, which is not looked for any more: where ids
+      // have holes, the count of pieces can be the id of one.
+      const auto [place, is_new] = by_id.emplace(token.id, spec_.added_tokens.size());
+      if (is_new) spec_.added_tokens.emplace_back();
+      spec_.added_tokens[place->second] = std::move(token);
     });
     spec_.id_count = std::max(spec_.id_count, next);
   }

@@ -236,11 +236,17 @@ TEST(WordPiece, IdsOfTheFile) {
       R"({"id":9,"content":"##c","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},)"
       R"({"id":9,"content":"<y>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true})";
   Engine engine(file.Json());
-  // Four texts, so the next id is 4; after an added token of 40 it is 41.
-  EXPECT_EQ(engine.Encode("a ac b <x><y> z"), "3:0-1 3:2-3 40:3-4 2:5-6 4:7-10 41:10-13 7:14-15");
-  EXPECT_EQ(engine.id_count(), 42u);
+  // Four texts, so the next ids are 4 and 5, whatever ids there are.
+  EXPECT_EQ(engine.Encode("a ac b <x><y> z"), "3:0-1 3:2-3 40:3-4 2:5-6 4:7-10 5:10-13 7:14-15");
+  EXPECT_EQ(engine.id_count(), 41u);
   EXPECT_EQ(engine.Piece(2), "b");
-  EXPECT_EQ(engine.Piece(5), "");
+  EXPECT_EQ(engine.Piece(6), "");
+  // An added token that takes the id of another one replaces it.
+  file.vocab = R"({"[UNK]":0,"a":1,"b":4,"c":5,"x":6,"##x":7})";
+  file.added =
+      R"({"id":4,"content":"x","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},)"
+      R"({"id":9,"content":"<x>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true})";
+  EXPECT_EQ(Engine(file.Json()).Encode("ax<x> x"), "1:0-1 7:1-2 6:2-5 6:6-7");
 }
 
 std::string Refusal(const std::string& json) {
