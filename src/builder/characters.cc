@@ -23,6 +23,23 @@ namespace rankfeed::builder {
 
 using image::FastRoadReason;
 
+void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* out) {
+  std::vector<uint16_t> blocks;
+  std::vector<uint32_t> chars;
+  std::map<std::vector<uint32_t>, uint16_t> known;
+  for (size_t block = 0; block < image::kCodePointBlocks; ++block) {
+    const std::vector<uint32_t> content(info.begin() + static_cast<ptrdiff_t>(block * 256),
+                                        info.begin() + static_cast<ptrdiff_t>(block * 256 + 256));
+    const auto next = static_cast<uint16_t>(chars.size() / 256);
+    const auto [it, added] = known.try_emplace(content, next);
+    const bool basic = block < image::kBasicBlocks;
+    if (added || basic) chars.insert(chars.end(), content.begin(), content.end());
+    blocks.push_back(basic ? next : it->second);
+  }
+  out->emplace_back(image::SectionId::kCharInfoBlocks, std::move(blocks));
+  out->emplace_back(image::SectionId::kCharInfo, std::move(chars));
+}
+
 FastRoadReason Characters::Classify() {
   for (const uint32_t id : PieceIds(model_)) {
     if (!IsUserDefined(model_, id)) continue;

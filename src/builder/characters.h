@@ -14,10 +14,14 @@
 #include "builder/charsmap_keys.h"
 #include "builder/eligibility.h"
 #include "builder/normalized_characters.h"
+#include "builder/sections.h"
 #include "image/fast_road.h"
 #include "image/model.h"
 
 namespace rankfeed::builder {
+
+// Appends the sections of a table of image::CharInfo by code point.
+void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* out);
 
 class Characters {
  public:

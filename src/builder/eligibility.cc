@@ -168,7 +168,6 @@ double GreatestScore(const Model& model) {
 }
 
 std::variant<Pipeline, OffTheFastRoad> Classify(const Model& model) {
-  if (model.wordpiece()) return OffTheFastRoad{FastRoadReason::kWordPiece};
   if (model.config->unk_id == image::kNoId) return OffTheFastRoad{FastRoadReason::kNoUnknownId};
   std::variant<Pipeline, OffTheFastRoad> answer =
       Pipeline{.sentencepiece = true,

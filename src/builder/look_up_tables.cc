@@ -109,24 +109,35 @@ std::vector<uint32_t> UnitsOfPieces(const Model& model) {
   return found;
 }
 
-// An entry, and which bucket it belongs to.
+// A segment that is one token.
 struct Segment {
-  uint64_t hash;
-  image::SegmentEntry entry{};
+  segment::SegmentKey key;
+  uint32_t id;
+  image::PathInfo info;
 };
 
-void Insert(const Segment& segment, SegmentTable* table) {
+}  // namespace
+
+SegmentTable EmptySegmentTable(size_t segments) {
+  SegmentTable table;
+  table.bits = BitsFor(std::max<size_t>(1, segments / 2));
+  table.entries.assign((size_t{2} << table.bits) + 1, image::SegmentEntry{});
+  return table;
+}
+
+void InsertSegment(const segment::SegmentKey& key, uint32_t id, image::PathInfo info,
+                   SegmentTable* table) {
   const uint64_t mask = (uint64_t{1} << table->bits) - 1;
-  image::SegmentEntry* const bucket = &table->entries[2 * (segment.hash & mask)];
+  image::SegmentEntry* const bucket = &table->entries[2 * (key.Hash() & mask)];
   image::SegmentEntry* const entry = bucket[0].info.count == 0   ? bucket
                                      : bucket[1].info.count == 0 ? bucket + 1
                                                                  : nullptr;
   // Entries of a bucket differ in the first parts of their keys.
-  if (entry == nullptr || bucket[0].key[0] == segment.entry.key[0]) return;
-  *entry = segment.entry;
+  if (entry == nullptr || bucket[0].key[0] == key.part[0]) return;
+  std::copy_n(key.part, 3, entry->key);
+  entry->id = id;
+  entry->info = info;
 }
-
-}  // namespace
 
 SegmentTable MakeSegmentTable(const Model& model, const Pipeline& pipeline,
                               const PieceNeighbours& neighbours, const Characters& characters,
@@ -146,16 +157,10 @@ SegmentTable MakeSegmentTable(const Model& model, const Pipeline& pipeline,
     const auto size = static_cast<uint32_t>(text.size());
     const auto key =
         segment::SegmentKey::Make(text.data(), size, segment::SegmentKey::Tag(size, word));
-    Segment segment{key.Hash()};
-    std::copy_n(key.part, 3, segment.entry.key);
-    segment.entry.id = finder.id(0);
-    segment.entry.info = path.info;
-    segments.push_back(segment);
+    segments.push_back({key, finder.id(0), path.info});
   }
-  SegmentTable table;
-  table.bits = BitsFor(std::max<size_t>(1, segments.size() / 2));
-  table.entries.assign((size_t{2} << table.bits) + 1, image::SegmentEntry{});
-  for (const Segment& segment : segments) Insert(segment, &table);
+  SegmentTable table = EmptySegmentTable(segments.size());
+  for (const Segment& of : segments) InsertSegment(of.key, of.id, of.info, &table);
   return table;
 }
 

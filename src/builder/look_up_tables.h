@@ -10,6 +10,7 @@
 #include "builder/characters.h"
 #include "builder/piece_neighbours.h"
 #include "image/model.h"
+#include "segment/key.h"
 
 namespace rankfeed::builder {
 
@@ -17,6 +18,12 @@ struct SegmentTable {
   uint32_t bits = 0;  // SegmentConfig::table_bits
   std::vector<image::SegmentEntry> entries;
 };
+
+// A table with room for so many segments.
+SegmentTable EmptySegmentTable(size_t segments);
+// Adds a segment of kMaxEntryBytes at most that is one token, if its bucket is not full.
+void InsertSegment(const segment::SegmentKey& key, uint32_t id, image::PathInfo info,
+                   SegmentTable* table);
 
 // Every piece that is a segment as it stands and wins its own search.
 SegmentTable MakeSegmentTable(const Model& model, const Pipeline& pipeline,

@@ -198,7 +198,7 @@ bool NormalizedCharacters::Join(size_t k) {
       return true;
     case image::NormalizerOp::kNfc:
     case image::NormalizerOp::kNfkc:
-      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkc));
+      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkc), 0);
       JoinByComposition(step.op == static_cast<uint32_t>(Op::kNfkc),
                         std::any_of(later.begin(), later.end(),
                                     [&](const Step& of) { return ReadsSeveral(of); })
@@ -210,7 +210,10 @@ bool NormalizedCharacters::Join(size_t k) {
       const bool stripped =
           !later.empty() && later.front().op == static_cast<uint32_t>(Op::kStripAccents);
       if (stripped && MarksAreAccents()) return true;
-      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkd));
+      const bool strips = !later.empty() &&
+                          later.front().op == static_cast<uint32_t>(Op::kBertStripMarks);
+      JoinByForm(step.op == static_cast<uint32_t>(Op::kNfkd),
+                 strips ? uint32_t{image::kNonspacingMark} : 0);
       return true;
     }
     case image::NormalizerOp::kReplace:
@@ -307,20 +310,25 @@ void NormalizedCharacters::ForEachPart(char32_t cp, bool compatible, F f) const 
   });
 }
 
-void NormalizedCharacters::JoinByForm(bool compatible) {
+// dropped: props of the marks that the next step drops. Their order does not matter, but where one
+// moves before a mark that stays, that one has other offsets (kMarkInPattern).
+void NormalizedCharacters::JoinByForm(bool compatible, uint32_t dropped) {
   const CodePointTable<uint32_t>& table = compatible ? model_.decomp_k : model_.decomp;
+  const uint32_t staying = image::kMarkReorders | (dropped != 0 ? image::kMarkInPattern : 0u);
   ForEachCharacter([&](char32_t cp) {
     if (!has_changed_[cp] && model_.ccc[cp] == 0 && unicode::Mapping(model_, table, cp).empty()) {
       return;
     }
-    bool first = true;
+    bool vanished = true, only_marks = true;
     ForEachPart(cp, compatible, [&](char32_t part) {
       const bool mark = model_.ccc[part] != 0;
-      if (first && mark) joins_[cp] |= image::kMarkReorders;
-      if (mark) joins_[cp] |= Bases(image::kMarkReorders);
-      first = false;
+      const bool stays = !unicode::HasProp(model_, part, dropped);
+      only_marks &= mark;
+      if (only_marks) joins_[cp] |= stays ? image::kMarkReorders : image::kMarkInPattern;
+      if (mark) joins_[cp] |= Bases(stays ? staying : uint32_t{image::kMarkReorders});
+      vanished = false;
     });
-    if (first) joins_[cp] |= Bases(image::kMarkReorders);  // it vanished
+    if (vanished) joins_[cp] |= Bases(staying);
   });
 }
 

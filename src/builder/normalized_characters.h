@@ -13,7 +13,8 @@
 //   Precompiled    as characters.cc says, by what stands before it in place of each character
 //   Replace        every character of a pattern of several joins every other (kMarkInPattern)
 //   NFD, NFKD      combining marks that may be sorted join (kMarkReorders). Not where StripAccents
-//                  drops all marks at once: their order does not matter then.
+//                  drops all marks at once: their order does not matter then; nor does that of those
+//                  which BertStripMarks drops.
 //   NFC, NFKC      so do those that may compose with what is before them. What two compose to is not
 //                  known to later steps that read several characters: in front of such a step those
 //                  that compose leave the fast road.
@@ -82,7 +83,7 @@ class NormalizedCharacters {
   void JoinByPattern(std::string_view pattern);
   template <class F>
   void ForEachPart(char32_t cp, bool compatible, F f) const;
-  void JoinByForm(bool compatible);
+  void JoinByForm(bool compatible, uint32_t dropped);
   void JoinByComposition(bool compatible, uint32_t composing);
   uint32_t CharsmapJoins(char32_t cp, std::string_view c) const;
   bool MarksAreAccents() const;

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "base/utf8.h"
 #include "builder/automaton.h"
@@ -20,29 +19,13 @@
 #include "builder/characters.h"
 #include "builder/look_up_tables.h"
 #include "builder/piece_neighbours.h"
+#include "builder/word_tables.h"
 
 namespace rankfeed::builder {
 namespace {
 
 using image::FastRoadReason;
 using image::SectionId;
-
-void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* out) {
-  std::vector<uint16_t> blocks;
-  std::vector<uint32_t> chars;
-  std::map<std::vector<uint32_t>, uint16_t> known;
-  for (size_t block = 0; block < image::kCodePointBlocks; ++block) {
-    const std::vector<uint32_t> content(info.begin() + static_cast<ptrdiff_t>(block * 256),
-                                        info.begin() + static_cast<ptrdiff_t>(block * 256 + 256));
-    const auto next = static_cast<uint16_t>(chars.size() / 256);
-    const auto [it, added] = known.try_emplace(content, next);
-    const bool basic = block < image::kBasicBlocks;
-    if (added || basic) chars.insert(chars.end(), content.begin(), content.end());
-    blocks.push_back(basic ? next : it->second);
-  }
-  out->emplace_back(SectionId::kCharInfoBlocks, std::move(blocks));
-  out->emplace_back(SectionId::kCharInfo, std::move(chars));
-}
 
 // As segment/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
 bool CanBeFound(const Model& model, std::string_view text) {
@@ -132,6 +115,7 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
 }  // namespace
 
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const Model& model) {
+  if (model.wordpiece()) return BuildWordTables(model);
   const auto classified = Classify(model);
   if (const auto* off = std::get_if<OffTheFastRoad>(&classified)) return *off;
   Pipeline pipeline = std::get<Pipeline>(classified);

@@ -24,11 +24,15 @@ void Around::Prepare(const Model& model) {
 
 rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limits& given,
                                    const rankfeed::encode::Scratch& scratch)
-    : model(&of), limits(given), general(scratch.general), segment(scratch.segment) {
+    : model(&of),
+      limits(given),
+      general(scratch.general),
+      segment(scratch.segment),
+      word_scratch(scratch.words) {
   using namespace rankfeed;  // NOLINT: the struct must have the C API's name
   general.added.Prepare(of);
   around.Prepare(of);
-  segment.look_up.cache.Clear();
+  (of.wordpiece() ? word_scratch.look_up : segment.look_up).cache.Clear();
   if (!rankfeed::segment::Available(of)) return;
   normalized_tokens.emplace(of);
   cuts.emplace(of, general.added, *normalized_tokens);
@@ -40,5 +44,9 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
       !of.has(image::kTrimOffsets) && (of.segment.config->rules & image::kNoOffsets) == 0;
   const rankfeed::segment::KernelTable& kernels = *rankfeed::segment::KernelsOf(isa);
   const ByteSet& stop_bytes = general.added.stop_bytes();
-  engine.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, segment);
+  if (of.wordpiece()) {
+    words.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, general, word_scratch);
+  } else {
+    engine.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, segment);
+  }
 }

@@ -16,6 +16,7 @@
 #include "segment/engine.h"
 #include "segment/kernels/kernels.h"
 #include "segment/normalized_tokens.h"
+#include "words/engine.h"
 
 namespace rankfeed {
 
@@ -62,6 +63,7 @@ struct Around {
 struct Scratch {
   general::Scratch general;
   segment::Scratch segment;
+  words::Scratch words;  // in its place, of a model with independent words
 };
 
 }  // namespace rankfeed::encode
@@ -72,17 +74,21 @@ struct rankfeed_encoder {
   rankfeed_limits limits;
   rankfeed::general::Scratch general;
   rankfeed::segment::Scratch segment;
+  rankfeed::words::Scratch word_scratch;
   rankfeed::segment::Isa isa = rankfeed::segment::ChosenIsa();
   // None of these where the model does not allow the fast road.
   std::optional<rankfeed::segment::NormalizedTokens> normalized_tokens;
   std::optional<rankfeed::segment::Cuts> cuts;
   std::optional<rankfeed::segment::Engine> engine;
+  std::optional<rankfeed::words::Engine> words;  // in its place, of a model with independent words
   char* scratch_end = nullptr;
   bool fast_offsets = false;        // the engine knows them
   rankfeed::encode::Around around;  // with special tokens; without, ids vanish
   rankfeed_road_counts roads[RANKFEED_REASON_COUNT] = {};
   rankfeed::encode::Stream stream;  // of rankfeed_encode_begin
 
+  // Whether there is a fast road at all.
+  bool has_fast_road() const { return engine.has_value() || words.has_value(); }
   // The arrays of the fast road, which do not grow with the text: from the end of those that do.
   char* fast_begin() const { return general.working_end(); }
   size_t fast_size() const { return static_cast<size_t>(scratch_end - fast_begin()); }
@@ -93,7 +99,11 @@ struct rankfeed_encoder {
                                  uint32_t cache_bytes, rankfeed::encode::Scratch* scratch) {
     auto* self = layout.Take<rankfeed_encoder>(1);
     scratch->general.Carve(layout, model, sizes);
-    scratch->segment.Carve(layout, cache_bytes);
+    if (model.wordpiece()) {
+      scratch->words.Carve(layout, model, cache_bytes);
+    } else {
+      scratch->segment.Carve(layout, cache_bytes);
+    }
     return self;
   }
 

@@ -12,7 +12,7 @@ namespace rankfeed::encode {
 
 const char* Stream::Obstacle(const rankfeed_encoder& encoder,
                              const rankfeed_encode_options& options) {
-  if (!encoder.engine.has_value()) {
+  if (!encoder.has_fast_road()) {
     const image::Config& config = *encoder.model->config;
     const char* const why = image::WhyOffTheFastRoad(config.fast_road_reason, config.fast_road_op);
     return why != nullptr ? why : "no fast road";

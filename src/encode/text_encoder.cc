@@ -240,7 +240,7 @@ size_t TextEncoder::Admit(std::span<const rankfeed_text> texts, uint64_t token_c
 
 // Why texts of this call do not even begin on the fast road.
 rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
-  if (!encoder_.engine.has_value()) return RANKFEED_REASON_PIPELINE;
+  if (!encoder_.has_fast_road()) return RANKFEED_REASON_PIPELINE;
   const bool offsets = sink.begin != nullptr || sink.end != nullptr;
   const bool unknown_offsets = offsets && !encoder_.fast_offsets;
   return unknown_offsets || frame_.reversed ? RANKFEED_REASON_OPTIONS : RANKFEED_REASON_NONE;
@@ -255,7 +255,17 @@ rankfeed_status TextEncoder::Route(segment::Texts& texts, TokenSink& sink, size_
   const general::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
   if (!model_.added_raw.empty()) texts.added = &added;
   texts.refuse_special = refuses || (flags_ & RANKFEED_ESCAPE_SPECIAL) != 0;
-  return RunEngine(texts, sink, done);
+  return encoder_.words.has_value() ? RunWords(texts, sink, done) : RunEngine(texts, sink, done);
+}
+
+rankfeed_status TextEncoder::RunWords(const segment::Texts& texts, TokenSink& sink,
+                                      size_t* done) const {
+  words::Engine& engine = *encoder_.words;
+  const rankfeed_status status = engine.Encode(texts, flags_, &sink, encoder_.roads);
+  *done = engine.done();
+  if (status != RANKFEED_OK) sink.count = engine.text_begin();
+  CountRest(texts, *done, engine.left_texts(), engine.left_bytes());
+  return status;
 }
 
 rankfeed_status TextEncoder::RunEngine(const segment::Texts& texts, TokenSink& sink,
@@ -283,12 +293,18 @@ rankfeed_status TextEncoder::RunEngine(const segment::Texts& texts, TokenSink& s
   }
   *done = engine.done();
   if (status != RANKFEED_OK) sink.count = engine.text_begin();
-  uint64_t bytes = 0;
-  for (const rankfeed_text& text : texts.texts.first(*done)) bytes += text.size;
-  // Of a text that failed some stretches may have been done.
-  Count(RANKFEED_REASON_NONE, *done - std::min<uint64_t>(*done, left.texts),
-        bytes - std::min(bytes, left.bytes));
+  CountRest(texts, *done, left.texts, left.bytes);
   return status;
+}
+
+// Counts what of the first `done` texts did not leave the fast road. Of a text that failed some
+// stretches may have been done.
+void TextEncoder::CountRest(const segment::Texts& texts, size_t done, uint64_t left_texts,
+                            uint64_t left_bytes) const {
+  uint64_t bytes = 0;
+  for (const rankfeed_text& text : texts.texts.first(done)) bytes += text.size;
+  Count(RANKFEED_REASON_NONE, done - std::min<uint64_t>(done, left_texts),
+        bytes - std::min(bytes, left_bytes));
 }
 
 rankfeed_status TextEncoder::General(std::string_view text, TokenSink& sink) const {

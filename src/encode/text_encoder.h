@@ -63,6 +63,9 @@ class TextEncoder {
                                  uint32_t* ends, size_t* done) const;
   rankfeed_status Route(segment::Texts& texts, TokenSink& sink, size_t* done) const;
   rankfeed_status RunEngine(const segment::Texts& texts, TokenSink& sink, size_t* done) const;
+  rankfeed_status RunWords(const segment::Texts& texts, TokenSink& sink, size_t* done) const;
+  void CountRest(const segment::Texts& texts, size_t done, uint64_t left_texts,
+                 uint64_t left_bytes) const;
   rankfeed_status General(std::string_view text, TokenSink& sink) const;
   rankfeed_status GeneralStretch(const segment::Texts& texts, size_t number, segment::Stop* stop,
                                  TokenSink& sink) const;

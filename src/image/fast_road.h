@@ -36,9 +36,10 @@ enum class FastRoadReason : uint32_t {
   kMetaspaceInsidePieces = 23,
   kSeparatorPatterns = 24,
   // About the model.
-  kWordPiece = 25,
+  kNoWords = 25,
+  kLongWords = 26,
 };
-inline constexpr uint32_t kLastFastRoadReason = 25;
+inline constexpr uint32_t kLastFastRoadReason = 26;
 // 4: spaces that are not collapsed make words; 6: byte fallback; 8, 9: add_dummy_prefix=false and
 // remove_extra_whitespaces=false of SentencePiece; 10: escape_whitespaces=false.
 constexpr bool RetiredFastRoadReason(uint32_t reason) {
@@ -90,8 +91,10 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
       return "pieces with U+2581 after their first character";
     case FastRoadReason::kSeparatorPatterns:
       return "patterns of several characters with white space among them";
-    case FastRoadReason::kWordPiece:
-      return "a WordPiece model";
+    case FastRoadReason::kNoWords:
+      return "no pre-tokenizer that drops white space";
+    case FastRoadReason::kLongWords:
+      return "max_input_chars_per_word above 4,096";
   }
   return "";
 }

@@ -189,6 +189,8 @@ enum SegmentRule : uint32_t {
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
+// Of models with independent words: what max_input_chars may be at most on the fast road.
+inline constexpr uint32_t kMaxWordChars = 4096;
 inline constexpr uint32_t kSegmentRules = (1 << 15) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
@@ -350,7 +352,9 @@ enum CharInfo : uint32_t {
   // Its text must take the general path; with a code, only where the character is at an end of its
   // segment or next to another of these.
   kCharGeneralPath = 1 << 18,
-  kCharSpace = 1 << 19,       // normalizes to one space, or to a list that holds some: ends a word
+  // Normalizes to one space, or to a list that holds some: ends a word. With a code, of models with
+  // independent words: it is a word of its own.
+  kCharSpace = 1 << 19,
   kCharNoBoundary = 1 << 20,  // no segment may end next to it
   kCharUnknown = 1 << 21,     // its code is no piece of its own
   // Why a mark may be read together with the character before it, one bit each: if that one has the

@@ -92,7 +92,6 @@ class Verifier {
             SectionId::kConfig);
     Require(m_.wordpiece() || (c.max_input_chars == 0 && c.continuing_prefix.size == 0),
             SectionId::kConfig);
-    Require(!m_.wordpiece() || !m_.segment.config.has_value(), SectionId::kSegmentConfig);
   }
 
   // What the reason says has to be so: whoever asks for it is told nothing else.
@@ -339,6 +338,7 @@ class Verifier {
   // and reads the state's edges; a character that expands copies its list.
   void Segments() {
     if (!m_.segment.config) return;
+    if (m_.wordpiece()) return Words();
     SegmentSizes();
     if (status_ != RANKFEED_OK) return;  // what follows reads by these sizes
     Scores();
@@ -347,18 +347,24 @@ class Verifier {
     CharInfos();
   }
 
+  // What both fast roads read: the table by table_bits, and every character.
+  void LookUpSizes() {
+    const SegmentConfig& w = *m_.segment.config;
+    Require(w.table_bits < 28 && m_.segment.entries.size() == (size_t{2} << w.table_bits) + 1,
+            SectionId::kSegmentTable);
+    Require(m_.segment.char_info.present(), SectionId::kCharInfo);
+  }
+
   void SegmentSizes() {
     const SegmentConfig& w = *m_.segment.config;
     const uint32_t codes = m_.config->code_count;
-    Require(w.table_bits < 28 && m_.segment.entries.size() == (size_t{2} << w.table_bits) + 1,
-            SectionId::kSegmentTable);
+    LookUpSizes();
     Require(w.space_code != 0 && w.space_code < codes, SectionId::kSegmentConfig);
     Require((w.rules & ~kSegmentRules) == 0, SectionId::kSegmentConfig);
     const bool signs = (w.rules & kPunctuationIsWord) != 0;
     const bool may_have_signs = m_.huggingface() && (w.rules & kEverySpaceIsWord) == 0;
     Require(!signs || may_have_signs, SectionId::kSegmentConfig);
     Require(m_.config->unk_id < m_.config->id_count, SectionId::kConfig);
-    Require(m_.segment.char_info.present(), SectionId::kCharInfo);
     const size_t states = m_.segment.states.size();
     Require(w.root_base < states && states - w.root_base > codes, SectionId::kAutomatonStates);
     Require(m_.pieces.units().size() == states, SectionId::kAutomatonStates);
@@ -372,14 +378,29 @@ class Verifier {
     Require(m_.segment.direct_codes.size() == kDirectCodeCount, SectionId::kDirectCodes);
   }
 
-  void SegmentTables() {
-    const uint32_t codes = m_.config->code_count;
-    uint32_t bad_entry = 0, bad_code = 0;
+  // words/: every segment begins a word; a word's codes have places up to max_input_chars.
+  void Words() {
+    LookUpSizes();
+    Require(m_.segment.config->rules == kPunctuationIsWord, SectionId::kSegmentConfig);
+    Require(m_.config->max_input_chars <= kMaxWordChars, SectionId::kConfig);
+    if (status_ != RANKFEED_OK) return;  // what follows reads by these sizes
+    SegmentEntries();
+    CharInfos();
+  }
+
+  void SegmentEntries() {
+    uint32_t bad_entry = 0;
     for (const SegmentEntry& entry : m_.segment.entries) {
       bad_entry |= uint32_t{entry.info.count > 1} | uint32_t{BadLimit(entry.info)} |
                    uint32_t{entry.id >= m_.config->id_count};
     }
     Require(!bad_entry, SectionId::kSegmentTable);
+  }
+
+  void SegmentTables() {
+    SegmentEntries();
+    const uint32_t codes = m_.config->code_count;
+    uint32_t bad_code = 0;
     // One of no ids is never used; more than two codes are never looked up.
     bool bad_span = false;
     for (const SpanEntry& span : m_.segment.spans) {

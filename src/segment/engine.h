@@ -50,6 +50,7 @@
 #include "segment/emit.h"
 #include "segment/look_up.h"
 #include "segment/queue.h"
+#include "segment/texts.h"
 
 namespace rankfeed::segment {
 
@@ -72,18 +73,6 @@ struct Scratch {
     emit.ledger.lattice.Carve(layout,
                               std::max(PathSearch::kCapacity, SpanDecoder::kMaxSegmentCodes));
   }
-};
-
-// What to encode, one text after the other.
-struct Texts {
-  std::span<const rankfeed_text> texts;
-  std::span<const uint32_t> before, after;      // ids put around every text
-  uint32_t* ends = nullptr;                     // nullable; by text: sink.count after it
-  const general::AddedTokens* added = nullptr;  // null: texts hold none
-  bool refuse_special = false;  // a stretch with a special token among its pieces leaves
-  // Nullable; of a text that is a part of one. Only where the score of a stretch goes on to its
-  // end.
-  general::CarriedScore* score = nullptr;
 };
 
 // Why an engine stopped before the end of the texts. Without a reason: at a token that is refused,

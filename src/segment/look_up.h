@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/layout.h"
 #include "image/format.h"
@@ -85,6 +86,12 @@ class LookUp {
   void Miss();
 
   const Found* found() const { return scratch_.batch.found; }
+  // For an engine whose segments hold always: it fills in what misses and repeats are, and lists what
+  // Insert keeps.
+  Found* found_to_write() { return scratch_.batch.found; }
+  std::span<const Repeat> repeats() const { return {scratch_.repeats, repeat_count_}; }
+  uint16_t* inserts() { return scratch_.inserts; }
+  void SetInserts(uint32_t count) { insert_count_ = count; }
   const SegmentKey* keys() const { return scratch_.batch.keys; }
   const uint16_t* misses() const { return scratch_.batch.misses; }
   uint32_t miss_count() const { return miss_count_; }

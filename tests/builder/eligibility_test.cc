@@ -337,9 +337,31 @@ TEST(Eligibility, SentencePiece) {
 }
 
 TEST(Eligibility, WordPiece) {
-  Expect(R"({"model":{"type":"WordPiece","unk_token":"a","continuing_subword_prefix":"##",)"
-         R"("max_input_chars_per_word":100,"vocab":{"a":0}}})",
-         FastRoadReason::kWordPiece);
+  const auto file = [](const std::string& pre_tokenizer, const char* max_chars,
+                       const std::string& normalizer = "null", const std::string& added = "") {
+    return R"({"added_tokens":[)" + added + R"(],"normalizer":)" + normalizer +
+           R"(,"pre_tokenizer":)" + pre_tokenizer +
+           R"(,"model":{"type":"WordPiece","unk_token":"a","continuing_subword_prefix":"##",)"
+           R"("max_input_chars_per_word":)" + max_chars + R"(,"vocab":{"a":0}}})";
+  };
+  const std::string bert = R"({"type":"BertPreTokenizer"})";
+  Expect(file(bert, "100"), FastRoadReason::kNone);
+  Expect(file(R"({"type":"WhitespaceSplit"})", "4096"), FastRoadReason::kNone);
+  Expect(file(bert, "4097"), FastRoadReason::kLongWords);
+  Expect(file("null", "100"), FastRoadReason::kNoWords);
+  Expect(file(R"({"type":"Whitespace"})", "100"), FastRoadReason::kPreTokenizer, Op::kWhitespace);
+  Expect(file(bert, "100", R"({"type":"Prepend","prepend":"a"})"), FastRoadReason::kNormalizer,
+         Op::kPrepend);
+  // A pattern of two signs, or with a space.
+  for (const char* pattern : {"''", "a a"}) {
+    Expect(file(bert, "100", R"({"type":"Replace","pattern":{"String":")" + std::string(pattern) +
+                                 R"("},"content":"b"})"),
+           FastRoadReason::kSeparatorPatterns);
+  }
+  Expect(file(bert, "100", "null",
+              R"({"id":1,"content":"b","single_word":false,"lstrip":false,"rstrip":false,)"
+              R"("normalized":true,"special":false})"),
+         FastRoadReason::kNormalizedAddedTokens);
 }
 
 // Pieces of 16 characters, each of which shares but a few with others.

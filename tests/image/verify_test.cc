@@ -153,12 +153,13 @@ void AddModelKindCases(Cases& cases) {
       [](Forged&, Config& c) { c.max_input_chars = 1; });
   add(kOthers, "a prefix of Unigram", kSentencePiece,
       [](Forged&, Config& c) { c.continuing_prefix = {0, 1}; });
-  cases.push_back({"!m_.wordpiece() || !m_.segment.config", "the fast road of WordPiece", kSegments,
+  cases.push_back({"m_.segment.config->rules == kPunctuationIsWord", "rules of Unigram", kWordPiece,
                    SectionId::kSegmentConfig, [](Forged& f) {
-                     f.config().model_kind = 1;
-                     f.Drop(SectionId::kScores);
+                     f.segment_config().rules |= image::kTrailingSpaceIsWord;
                      return 0u;
                    }});
+  add("m_.config->max_input_chars <= kMaxWordChars", "words without an end", kWordPiece,
+      [](Forged&, Config& c) { c.max_input_chars = image::kMaxWordChars + 1; });
   cases.push_back({"m_.scores.size() ==", "scores of WordPiece", kWordPiece, SectionId::kScores,
                    [](Forged& f) {
                      f.Add(SectionId::kScores, -1.0, f.config().id_count);

@@ -109,7 +109,10 @@ class TestEngine {
   }
 
   // From now on no text takes the fast road.
-  void LeaveFastRoad() { encoder_->engine.reset(); }
+  void LeaveFastRoad() {
+    encoder_->engine.reset();
+    encoder_->words.reset();
+  }
 
   Encoding Encode(std::string_view text, uint32_t flags = 0,
                   const std::vector<uint8_t>& sp_extra = {}) {

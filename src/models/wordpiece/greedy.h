@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "image/model.h"
@@ -26,6 +27,29 @@ class GreedySearch {
   // more than max_input_chars characters or because no piece goes on at some place. specials:
   // whether pieces that are special tokens count. O(word.size() * max_piece_chars).
   uint32_t Find(std::string_view word, bool specials, uint32_t* ids, uint32_t* ends) const;
+
+  // The same of a word as character codes, each of the trie and max_input_chars at most, special
+  // tokens among the pieces: calls add(id, begin, end) for each, with its codes. False if the word is
+  // the unknown token; add may have been called then. O(codes.size() * max_piece_chars).
+  template <class F>
+  bool Match(std::span<const uint16_t> codes, const F& add) const {
+    const auto size = static_cast<uint32_t>(codes.size());
+    trie::Unit from = model_.pieces.root();
+    for (uint32_t begin = 0; begin < size; from = continuing_) {
+      uint32_t id = trie::kNoValue, end = begin;
+      trie::Unit unit = from;
+      for (uint32_t at = begin; at < size && model_.pieces.Step(unit, codes[at]);) {
+        ++at;
+        if (trie::Value(unit) == trie::kNoValue) continue;
+        id = trie::Value(unit);
+        end = at;
+      }
+      if (id == trie::kNoValue) return false;
+      add(id, begin, end);
+      begin = end;
+    }
+    return true;
+  }
 
  private:
   const Model& model_;

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// builder/word_tables.cc: see word_tables.h.
+//
+// The normalizer is composed into characters (normalized_characters.h), and then the pre-tokenizer: of
+// each raw character it is known which codes it becomes, whether words end there, and whether it is a
+// word of its own. White space that a normalizer puts around a character (BertNormalizer, around
+// Chinese ones) makes a word of it too.
+#include "builder/word_tables.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/byte_set.h"
+#include "base/utf8.h"
+#include "builder/charsmap_keys.h"
+#include "builder/look_up_tables.h"
+#include "builder/normalized_characters.h"
+#include "segment/key.h"
+#include "unicode/properties.h"
+#include "words/engine.h"
+
+namespace rankfeed::builder {
+namespace {
+
+using image::FastRoadReason;
+using image::Op;
+using image::SectionId;
+using image::Step;
+
+// What the pre-tokenizer does, if it is one of those that this road knows.
+std::variant<bool, OffTheFastRoad> IsolatesPunctuation(const Model& model) {
+  bool splits = false, isolates = false;
+  for (const Step& step : model.pre_tokenizer) {
+    if (step.op == static_cast<uint32_t>(Op::kWhitespaceSplit)) {
+      splits = true;
+    } else if (step.op == static_cast<uint32_t>(Op::kPunctuation) &&
+               step.arg0 == image::kIsolated) {
+      isolates = true;
+    } else {
+      return OffTheFastRoad{FastRoadReason::kPreTokenizer, step.op};
+    }
+  }
+  if (!splits) return OffTheFastRoad{FastRoadReason::kNoWords};
+  return isolates;
+}
+
+// What each raw character means (kCharInfo).
+class WordCharacters {
+ public:
+  WordCharacters(const Model& model, const NormalizedCharacters& normalized, bool isolates)
+      : model_(model), normalized_(normalized), isolates_(isolates), info_(0x110000, 0) {
+    for (char32_t cp = 0; cp < 0x110000; ++cp) {
+      // Surrogates are not in any text, but in three bytes that are no UTF-8.
+      const bool surrogate = cp >= 0xd800 && cp < 0xe000;
+      const uint32_t joins = surrogate ? uint32_t{image::kCharGeneralPath} : normalized.joins(cp);
+      const bool leaves = (joins & image::kCharGeneralPath) != 0;
+      info_[cp] = leaves ? uint32_t{image::kCharGeneralPath} : joins | Meaning(cp);
+    }
+  }
+
+  uint32_t operator[](char32_t cp) const { return info_[cp]; }
+  const std::vector<uint32_t>& info() const { return info_; }
+  const std::vector<uint16_t>& expansions() const { return expansions_; }
+
+  // Whether it is one code inside of a word, and that is what it becomes in any company.
+  bool IsPlain(char32_t cp) const {
+    return (info_[cp] & ~(image::kCharCodeMask | image::kCharBases)) == 0 && Code(cp) != 0;
+  }
+  // Whether it is a word of its own.
+  bool IsSign(char32_t cp) const { return OnlySpace(cp) && Code(cp) != 0; }
+  bool IsSeparator(char32_t cp) const { return info_[cp] == image::kCharSpace; }
+  uint32_t Code(char32_t cp) const { return info_[cp] & image::kCharCodeMask; }
+
+ private:
+  bool OnlySpace(char32_t cp) const {
+    return (info_[cp] & ~(image::kCharCodeMask | image::kCharBases)) == image::kCharSpace;
+  }
+
+  uint16_t CodeOf(char32_t c) const {
+    const uint32_t code = model_.codes[c];
+    return static_cast<uint16_t>(code != 0 ? code : model_.config->code_count);
+  }
+
+  uint32_t Meaning(char32_t cp) {
+    char room[4];
+    const std::string_view text = normalized_.Of(cp, room);
+    std::vector<uint16_t> list = {0};
+    bool spaces = false;
+    for (size_t at = 0; at < text.size();) {
+      const utf8::Decoded c = utf8::Decode(text, at);
+      at += c.size;
+      const bool space = unicode::IsWhiteSpace(c.code_point);
+      const bool sign =
+          isolates_ && unicode::HasProp(model_, c.code_point, image::kPunctuationProp);
+      spaces |= space || sign;
+      if (sign) list.push_back(image::kSign);
+      list.push_back(space ? uint16_t{0} : CodeOf(c.code_point));
+    }
+    const uint32_t words = spaces ? uint32_t{image::kCharSpace} : 0;
+    const size_t count = list.size() - 1;
+    if (count > image::kMaxExpansionCodes) return image::kCharNormalizes;
+    if (count == 1) return words | list[1];
+    if (count == 2 && list[1] == image::kSign) return words | list[2];
+    // A character between spaces.
+    if (count == 3 && list[1] == 0 && list[2] != 0 && list[3] == 0) return words | list[2];
+    if (count != 0 && std::all_of(list.begin() + 1, list.end(), [](uint16_t c) { return c == 0; })) {
+      return words;
+    }
+    list[0] = static_cast<uint16_t>(count);
+    const auto [at, added] = known_.try_emplace(list, expansions_.size());
+    if (added) expansions_.insert(expansions_.end(), list.begin(), list.end());
+    if (at->second > image::kCharCodeMask) return image::kCharNormalizes;
+    return words | image::kCharExpands | static_cast<uint32_t>(at->second);
+  }
+
+  const Model& model_;
+  const NormalizedCharacters& normalized_;
+  const bool isolates_;
+  std::vector<uint32_t> info_;  // image::CharInfo by code point
+  std::vector<uint16_t> expansions_;
+  std::map<std::vector<uint16_t>, size_t> known_;  // lists of expansions_, and where they begin
+};
+
+// The raw bytes that separate words, that are words of their own, and those inside of words. Empty
+// where one of the first two may be read together with what is before it, or a separator with
+// what is after it: then segments do not end where words do.
+struct Bytes {
+  ByteSet separators, signs, letters;
+};
+std::optional<Bytes> AsciiBytes(const WordCharacters& characters) {
+  Bytes bytes;
+  for (uint8_t b = 0; b < 128; ++b) {
+    const uint32_t info = characters[b];
+    const bool ends_word = (info & image::kCharSpace) != 0;
+    if (ends_word && (info & (image::kCharMarks | image::kCharExpands)) != 0) return std::nullopt;
+    if (characters.IsSeparator(b)) bytes.separators.Add(b);
+    else if (characters.IsSign(b)) bytes.signs.Add(b);
+    else if (ends_word) return std::nullopt;
+    else if (characters.IsPlain(b)) bytes.letters.Add(b);
+  }
+  return bytes;
+}
+
+// Raw texts of one token: pieces that a word can be, as they are written, and where capitals become
+// small letters with a first capital too.
+void AddRawForms(const WordCharacters& characters, std::string_view piece,
+                 std::vector<std::string>* forms) {
+  const utf8::Decoded first = utf8::Decode(piece, 0);
+  const bool alone = first.size == piece.size();
+  for (size_t at = 0; at < piece.size();) {
+    const utf8::Decoded c = utf8::Decode(piece, at);
+    const bool is_word = characters.IsPlain(c.code_point) ||
+                         (alone && characters.IsSign(c.code_point));
+    if (!c.valid || !is_word || (characters[c.code_point] & image::kCharBases) != 0) return;
+    at += c.size;
+  }
+  forms->emplace_back(piece);
+  if (first.code_point < 'a' || first.code_point > 'z') return;
+  const char32_t capital = first.code_point - 'a' + 'A';
+  if (!characters.IsPlain(capital)) return;
+  if (characters.Code(capital) != characters.Code(first.code_point)) return;
+  forms->back()[0] = static_cast<char>(capital);
+  forms->emplace_back(piece);
+}
+
+// Whether the raw form stands for the piece: each of its characters becomes the piece's own.
+bool Spells(const Model& model, const WordCharacters& characters, std::string_view piece) {
+  for (size_t at = 0; at < piece.size();) {
+    const utf8::Decoded c = utf8::Decode(piece, at);
+    if (characters.Code(c.code_point) != model.codes[c.code_point]) return false;
+    at += c.size;
+  }
+  return true;
+}
+
+SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters) {
+  std::vector<std::pair<std::string, uint32_t>> words;
+  std::vector<std::string> forms;
+  for (uint32_t id = 0; id < model.config->id_count; ++id) {
+    const std::string_view piece = model.piece(id);
+    const auto chars = static_cast<uint32_t>(
+        std::count_if(piece.begin(), piece.end(), [](char c) { return !utf8::IsContinuation(c); }));
+    if (piece.empty() || piece.size() > image::kMaxEntryBytes) continue;
+    if (chars > model.config->max_input_chars || !Spells(model, characters, piece)) continue;
+    if (model.PieceToId(piece) != static_cast<int32_t>(id)) continue;
+    if ((model.id_flags[id] & image::kIdSpecial) != 0) continue;
+    forms.clear();
+    AddRawForms(characters, piece, &forms);
+    for (std::string& form : forms) words.emplace_back(std::move(form), id);
+  }
+  SegmentTable table = EmptySegmentTable(words.size());
+  for (const auto& [word, id] : words) {
+    const auto size = static_cast<uint32_t>(word.size());
+    // Every boundary begins a word here (segment/scan.h).
+    const auto key = segment::SegmentKey::Make(word.data(), size,
+                                               segment::SegmentKey::Tag(size, /*word_start=*/true));
+    InsertSegment(key, id, {1, words::kHoldsAlways, words::kCoversAll}, &table);
+  }
+  return table;
+}
+
+}  // namespace
+
+std::variant<std::vector<SectionData>, OffTheFastRoad> BuildWordTables(const Model& model) {
+  const auto isolates = IsolatesPunctuation(model);
+  if (const auto* off = std::get_if<OffTheFastRoad>(&isolates)) return *off;
+  if (!model.added_normalized.empty()) {
+    return OffTheFastRoad{FastRoadReason::kNormalizedAddedTokens};
+  }
+  if (model.config->code_count + 1 >= image::kSign) {
+    return OffTheFastRoad{FastRoadReason::kManyCharacters};
+  }
+  if (model.config->max_input_chars > image::kMaxWordChars) {
+    return OffTheFastRoad{FastRoadReason::kLongWords};
+  }
+  Pipeline pipeline;
+  for (const Step& step : model.normalizer) {
+    pipeline.precompiled |= step.op == static_cast<uint32_t>(Op::kPrecompiled);
+  }
+  const CharsmapKeys keys(model, pipeline);
+  NormalizedCharacters normalized(model, keys);
+  const OffTheFastRoad off = normalized.Compose(&pipeline);
+  if (off.reason != FastRoadReason::kNone) return off;
+  const WordCharacters characters(model, normalized, std::get<bool>(isolates));
+  const std::optional<Bytes> bytes = AsciiBytes(characters);
+  if (!bytes.has_value()) return OffTheFastRoad{FastRoadReason::kSeparatorPatterns};
+
+  SegmentTable table = MakeWordTable(model, characters);
+  image::SegmentConfig config{};
+  config.rules = image::kPunctuationIsWord;
+  config.table_bits = table.bits;
+  const auto copy = [](const ByteSet& set, uint8_t(&to)[16]) {
+    std::memcpy(to, set.low, sizeof(to));
+  };
+  copy(bytes->separators, config.separators);
+  copy(bytes->signs, config.common);
+  copy(bytes->letters, config.letters);
+  std::vector<SectionData> out;
+  out.emplace_back(SectionId::kSegmentConfig, std::vector<image::SegmentConfig>{config});
+  out.emplace_back(SectionId::kSegmentTable, std::move(table.entries));
+  AddCharInfo(characters.info(), &out);
+  out.emplace_back(SectionId::kExpansions, characters.expansions());
+  return out;
+}
+
+}  // namespace rankfeed::builder

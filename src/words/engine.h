@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// words/engine.h: the fast road of models whose words are independent of each other. The queue, the
+// scanner and the look-up are those of segment/; what neither table has is spelled (speller.h), and
+// the ids are written in order.
+//
+//   bytes ─scan─> segments ─look up─> found ──────────┐
+//                              └─ misses ─spell─> ids ─┴─emit─> ids
+//
+// Segments end at white space and beside the signs of ASCII, where words end too, so a segment has
+// the same ids wherever it stands, and the cache needs no condition. A segment that is too long for a
+// key is spelled when it is written. One whose characters are read together with their neighbours
+// takes the general path alone.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/layout.h"
+#include "base/token_sink.h"
+#include "general/scratch.h"
+#include "image/model.h"
+#include "rankfeed/encode.h"
+#include "segment/look_up.h"
+#include "segment/queue.h"
+#include "segment/texts.h"
+#include "words/speller.h"
+
+namespace rankfeed::words {
+
+// In PathInfo::score_bound of a segment with one id: its token covers all bytes.
+inline constexpr uint16_t kCoversAll = 1;
+// Of ids that hold always, as those of segments do here (segment::KernelTable::emit).
+inline constexpr uint8_t kHoldsAlways = 63;
+
+struct Scratch {
+  segment::SegmentQueue::Scratch queue;
+  segment::LookUp::Scratch look_up;
+  Speller::Scratch speller;
+  int32_t* ids = nullptr;
+  void Carve(Layout& layout, const Model& model, uint32_t cache_bytes);
+};
+
+class Engine {
+ public:
+  // For the life of an encoder; what is passed must stay.
+  Engine(const Model& model, const segment::KernelTable& kernels, const ByteSet& stop_bytes,
+         const segment::NormalizedTokens& normalized_tokens, const segment::Cuts& cuts,
+         general::Scratch& general, Scratch& scratch);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Encodes the texts to the sink. flags: as general::EncodeHuggingFaceStretch takes them. roads:
+  // [RANKFEED_REASON_COUNT], counts what takes the general path. Errors: LIMIT, UNK_ID,
+  // SPECIAL_IN_TEXT; then what was written of the text that done() names is void.
+  rankfeed_status Encode(const segment::Texts& texts, uint32_t flags, TokenSink* sink,
+                         rankfeed_road_counts* roads);
+
+  size_t done() const { return done_; }                // texts, to their end
+  uint32_t text_begin() const { return text_begin_; }  // of the next one, in the sink
+  // Of the call: what took the general path.
+  uint64_t left_texts() const { return left_texts_; }
+  uint64_t left_bytes() const { return left_bytes_; }
+
+  static constexpr uint32_t kMaxIds = 8192;  // of the misses of a batch
+
+ private:
+  static constexpr uint32_t kBatch = 512;  // segments
+  // A segment has a key, so each of its bytes becomes fewer ids than this.
+  static constexpr uint32_t kMostOfOne = segment::SegmentKey::kMaxBytes * image::kMaxExpansionCodes;
+
+  void SpellMisses(uint32_t count);
+  rankfeed_status EmitBatch(uint32_t count, bool* left);
+  template <bool kPlaces>
+  rankfeed_status EmitSegments(const segment::SegmentRun& run, const segment::Segments& segments,
+                               uint32_t begin, uint32_t end);
+  template <bool kPlaces>
+  rankfeed_status EmitSegment(const segment::SegmentRun& run, const segment::Segments& segments,
+                              uint32_t i);
+  void Copy(const int32_t* ids, uint32_t count);
+  rankfeed_status EndRun(const segment::SegmentRun& run);
+  rankfeed_status General(std::string_view bytes, rankfeed_reason reason);
+  bool HoldsSpecial() const;
+  void BeginText();
+  void EndText();
+  uint32_t OffsetOf(std::string_view bytes) const;
+
+  const Model& model_;
+  const segment::KernelTable& kernels_;
+  const segment::ByteClasses classes_;
+  segment::SegmentQueue queue_;
+  segment::LookUp look_up_;
+  Speller speller_;
+  general::Scratch& general_;
+  Scratch& scratch_;
+
+  // Of a call:
+  const segment::Texts* texts_ = nullptr;
+  TokenSink* sink_ = nullptr;
+  rankfeed_road_counts* roads_ = nullptr;
+  uint32_t flags_ = 0;
+  size_t done_ = 0, last_left_ = 0;
+  uint64_t left_texts_ = 0, left_bytes_ = 0;
+  uint32_t text_begin_ = 0, stretch_begin_ = 0;  // in the sink
+};
+
+}  // namespace rankfeed::words

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// words/speller.h: a segment to the ids of its words. A segment is bytes between two places where
+// words end; its characters are read once, each becomes what image::CharInfo says, and every word is
+// matched as soon as it ends. Nothing is remembered from one segment to the next.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/layout.h"
+#include "base/token_sink.h"
+#include "image/model.h"
+#include "models/wordpiece/greedy.h"
+
+namespace rankfeed::words {
+
+class Speller {
+ public:
+  // Codes of the word that is being read, and with offsets the bytes of the text each came from.
+  struct Scratch {
+    uint16_t* codes = nullptr;
+    uint32_t* begins = nullptr;
+    uint32_t* ends = nullptr;
+    void Carve(Layout& layout, uint32_t max_chars) {
+      codes = layout.Take<uint16_t>(max_chars);
+      begins = layout.Take<uint32_t>(max_chars);
+      ends = layout.Take<uint32_t>(max_chars);
+    }
+  };
+
+  Speller(const Model& model, const Scratch& scratch)
+      : model_(model), tables_(model.segment), scratch_(scratch), search_(model) {}
+
+  struct Outcome {
+    bool general = false;  // a character is read with its neighbours: the general path it is
+    bool missing = false;  // a word is unknown, and the vocabulary has no id for that
+    bool gaps = false;     // some character is in no token
+  };
+
+  // Appends the ids of a segment to the sink, with offsets if that has a place for them; offset: of
+  // the segment in its text. What is in the sink after its former count is void with Outcome::general.
+  // O(bytes * longest piece).
+  Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const {
+    const bool places = sink->begin != nullptr || sink->end != nullptr;
+    return places ? SpellWith<true>(segment, offset, sink)
+                  : SpellWith<false>(segment, offset, sink);
+  }
+
+ private:
+  // The word that is being read. first_begin, last_end: of the characters that are not removed.
+  struct Word {
+    uint32_t count = 0;  // codes, also of those there is no place for
+    uint32_t first_begin = 0, last_end = 0;
+    bool known = true;  // each character is in some piece
+  };
+
+  template <bool kPlaces>
+  Outcome SpellWith(std::string_view segment, uint32_t offset, TokenSink* sink) const;
+  template <bool kPlaces>
+  void Add(uint32_t code, uint32_t begin, uint32_t end, Word* word) const;
+  template <bool kPlaces>
+  void EndWord(Word* word, TokenSink* sink, Outcome* outcome) const;
+
+  const Model& model_;
+  const SegmentTables& tables_;
+  const Scratch& scratch_;
+  const wordpiece::GreedySearch search_;
+};
+
+}  // namespace rankfeed::words

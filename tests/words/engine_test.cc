@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// The fast road of WordPiece models against the general path: the same model with and without its
+// engine, ids and offsets, over published vocabularies, stress strings and every code point.
+#include "words/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "base/utf8.h"
+#include "support/sanitizers.h"
+#include "support/test_engine.h"
+
+namespace rankfeed {
+namespace {
+
+using test::Encoding;
+using test::Escape;
+using test::Show;
+using test::TestEngine;
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string WordPieceData() {
+  const char* data = std::getenv("RANKFEED_SHARED_DATA");
+  return data == nullptr ? "" : std::string(data) + "/wordpiece/";
+}
+
+constexpr const char* kVocabularies[] = {"bert-base-uncased", "bert-base-cased",
+                                         "bert-base-multilingual-cased"};
+
+// The same source on both roads.
+struct Pair {
+  explicit Pair(const std::string& source, uint32_t cache_bytes = 1u << 14)
+      : fast(source, 1u << 16, cache_bytes), plain(source, 1u << 16, 0) {
+    EXPECT_TRUE(fast.encoder()->words.has_value());
+    plain.LeaveFastRoad();
+  }
+  void Compare(const std::string& text, uint32_t flags = 0) {
+    const Encoding want = plain.Encode(text, flags);
+    for (int round = 0; round < 2; ++round) {  // what the first time spells is found the second
+      const Encoding got = fast.Encode(text, flags);
+      ASSERT_EQ(got, want) << Escape(text) << "\n" << Show(got) << "\n" << Show(want);
+      if (want.status == RANKFEED_OK && flags == 0) {
+        ASSERT_EQ(fast.Ids(text), want.ids) << Escape(text);
+      }
+    }
+  }
+  TestEngine fast, plain;
+};
+
+// Characters of every meaning: letters, capitals, marks that go and that stay, ideographs,
+// punctuation of all versions, white space, what is removed, bad bytes.
+const std::vector<std::string>& Alphabet() {
+  static const std::vector<std::string> characters = {
+      "a",      "b",      "e",      "T",      "H",      "s",      "i",          "n",      "g",
+      "1",      "7",      " ",      " ",      " ",      "\t",     "\n",         ",",      ".",
+      "#",      "'",      "=",      "<",      "[",      "\u00e9", "\u00c9",     "\u00df", "\u0130",
+      "\u03a3", "\u0301", "\u0338", "\u0345", "\u093f", "\u0928", "\u0e33",     "\u0e38", "\u0e48",
+      "\u1dfb", "\u08d4", "\u302e", "\u4e2d", "\u6587", "\uf900", "\u3042",     "\u3099", "\uac00",
+      "\u1112", "\u1161", "\u2014", "\u061d", "\u2260", "\u037e", "\u1fef",     "\u3000", "\u00a0",
+      "\u2028", "\u0085", "\u000b", "\u200b", "\u200d", "\ufeff", "\u00ad",     "\ufffd", "\u0378",
+      "\ue000", "\u20ac", "\U0001f600",       "\U0001d165",       "\U0001d160", "\x80",   "\xe4\xb8",
+      "\U0001e001",       "##",     "ing",    "the",    "[SEP]",  "[MASK]"};
+  return characters;
+}
+
+std::string Text(std::mt19937_64& random, size_t characters) {
+  std::string text;
+  for (size_t i = 0; i < characters; ++i) text += Alphabet()[random() % Alphabet().size()];
+  return text;
+}
+
+TEST(Words, EqualsThePlainPathOnStressTexts) {
+  for (const char* name : kVocabularies) {
+    SCOPED_TRACE(name);
+    const std::string source = ReadAll(WordPieceData() + name + "/tokenizer.json");
+    if (source.empty()) GTEST_SKIP() << "no wordpiece/ in RANKFEED_SHARED_DATA";
+    Pair pair(source);
+    std::mt19937_64 random(7);
+    for (int round = 0; round < static_cast<int>(Sampled(20000)); ++round) {
+      const uint32_t flags = round % 5 == 0   ? uint32_t{RANKFEED_SPLIT_SPECIAL_TOKENS}
+                             : round % 7 == 0 ? uint32_t{RANKFEED_ESCAPE_SPECIAL}
+                             : round % 9 == 0 ? uint32_t{RANKFEED_ERROR_ON_SPECIAL}
+                                              : 0;
+      pair.Compare(Text(random, 1 + random() % (round % 50 == 0 ? 400 : 24)), flags);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Words, EqualsThePlainPathOnEveryCodePoint) {
+  for (const char* name : kVocabularies) {
+    SCOPED_TRACE(name);
+    const std::string source = ReadAll(WordPieceData() + name + "/tokenizer.json");
+    if (source.empty()) GTEST_SKIP() << "no wordpiece/ in RANKFEED_SHARED_DATA";
+    Pair pair(source);
+    const uint32_t step = kSanitized ? 611 : SweepsAll() ? 1 : 13;
+    for (char32_t cp = 0; cp < 0x110000; cp += cp < 0x3400 ? (kSanitized ? 7 : 1) : step) {
+      if (cp >= 0xd800 && cp < 0xe000) continue;
+      char bytes[4];
+      const std::string c(bytes, utf8::Encode(cp, bytes));
+      pair.Compare(c + " a" + c + "b " + c + "\u0301x\t" + c + c + "." + c + "7" + c + "(\u0301" + c);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Words up to and over the limit, stretches without a place to end, and many of them.
+TEST(Words, EqualsThePlainPathOnLongWords) {
+  const std::string source = ReadAll(WordPieceData() + "bert-base-uncased/tokenizer.json");
+  if (source.empty()) GTEST_SKIP() << "no wordpiece/ in RANKFEED_SHARED_DATA";
+  Pair pair(source);
+  for (const char* letter : {"a", "\u00e9", "\uac01", "\u0130", "\u4e2d", "\u0e01", "\U0001f600"}) {
+    for (const size_t count : {15u, 31u, 32u, 33u, 34u, 99u, 100u, 101u, 3000u, 9000u}) {
+      std::string text;
+      for (size_t i = 0; i < count; ++i) text += letter;
+      pair.Compare(text);
+      pair.Compare("x" + text + "\u0301y, " + text + " the end");
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Words, EqualsThePlainPathWithOtherPipelines) {
+  const auto file = [](const std::string& normalizer, const std::string& pre_tokenizer,
+                       const std::string& unk, const std::string& added) {
+    return R"({"version":"1.0","added_tokens":[)" + added + R"(],"normalizer":)" + normalizer +
+           R"(,"pre_tokenizer":)" + pre_tokenizer +
+           R"(,"post_processor":null,"decoder":null,"model":{"type":"WordPiece","unk_token":")" + unk +
+           R"(","continuing_subword_prefix":"##","max_input_chars_per_word":6,"vocab":{"[UNK]":0,"a":1,)"
+           R"("b":2,"##a":3,"##b":4,"ab":5,"##ba":6,"\u00e9":7,"e":8,"##e":9,"\u4e2d":10,"##\u4e2d":11,)"
+           R"("#":12,",":13,"##,":14,"the":15,"\u0301":16,"##\u0301":17,"=":18,"\u2260":19,"T":20,"i":21,)"
+           R"("##i":22,"s":23,"##s":24,"[SEP]":25}}})";
+  };
+  const std::string bert = R"({"type":"BertPreTokenizer"})", split = R"({"type":"WhitespaceSplit"})";
+  const std::string sep =
+      R"({"id":25,"content":"[SEP]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true})";
+  for (const std::string& normalizer :
+       {std::string("null"), std::string(R"({"type":"NFC"})"),
+        std::string(R"({"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Lowercase"},{"type":"StripAccents"}]})"),
+        std::string(R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"Lowercase"},{"type":"StripAccents"}]})"),
+        std::string(R"({"type":"BertNormalizer","clean_text":false,"handle_chinese_chars":false,"strip_accents":false,"lowercase":true})"),
+        std::string(R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":true,"lowercase":false})")}) {
+    for (const std::string& pre_tokenizer : {bert, split}) {
+      for (const char* unk : {"[UNK]", "[NONE]"}) {
+        SCOPED_TRACE(normalizer + pre_tokenizer + unk);
+        Pair pair(file(normalizer, pre_tokenizer, unk, sep), 256);
+        std::mt19937_64 random(11);
+        for (int round = 0; round < static_cast<int>(Sampled(3000)); ++round) {
+          const uint32_t flags = round % 3 == 0   ? uint32_t{RANKFEED_SPLIT_SPECIAL_TOKENS}
+                                 : round % 7 == 0 ? uint32_t{RANKFEED_ESCAPE_SPECIAL}
+                                                  : 0;
+          pair.Compare(Text(random, 1 + random() % 9), flags);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rankfeed
