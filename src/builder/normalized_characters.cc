@@ -32,6 +32,28 @@ void ForEachCharacter(F f) {
     if (cp < 0xd800 || cp >= 0xe000) f(cp);
   }
 }
+// The same without planes 4 to 13, which Unicode has left empty so far: no property of a character
+// and no mapping is there (UnicodeData.txt).
+template <class F>
+void ForEachAssigned(F f) {
+  for (char32_t cp = 0; cp < 0x110000; cp = cp == 0x3ffff ? 0xe0000 : cp + 1) {
+    if (cp < 0xd800 || cp >= 0xe000) f(cp);
+  }
+}
+
+// Whether what a step changes is told by properties of characters alone.
+bool IsByUnicode(const Step& step) {
+  switch (image::NormalizerOp{step.op}) {
+    case image::NormalizerOp::kPrecompiled:
+    case image::NormalizerOp::kReplace:
+    case image::NormalizerOp::kReplaceRun:
+    case image::NormalizerOp::kStrip:
+    case image::NormalizerOp::kPrepend:
+      return false;
+    default:
+      return true;
+  }
+}
 
 // Calls f(code point) for each character of text.
 template <class F>
@@ -103,7 +125,7 @@ bool NormalizedCharacters::PrependsSpace(const Step& step, const Pipeline& pipel
 
 bool NormalizedCharacters::Apply(const Step& step) {
   bool fits = true;
-  ForEachCharacter([&](char32_t cp) {
+  const auto apply = [&](char32_t cp) {
     if (!has_changed_[cp] && Keeps(step, cp)) return;
     char room[4];
     const std::string_view before = Of(cp, room);
@@ -119,7 +141,12 @@ bool NormalizedCharacters::Apply(const Step& step) {
     if (buffers.in().view() == before) return;
     changed_[cp] = buffers.in().view();
     has_changed_[cp] = true;
+  };
+  // What an earlier step made of a character of an empty plane may be changed further.
+  const bool changed_any = std::any_of(changed_.begin(), changed_.end(), [](const auto& of) {
+    return of.first >= 0x40000 && of.first < 0xe0000;
   });
+  IsByUnicode(step) && !changed_any ? ForEachAssigned(apply) : ForEachCharacter(apply);
   return fits;
 }
 

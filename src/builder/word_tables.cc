@@ -88,6 +88,11 @@ class WordCharacters {
   uint32_t Meaning(char32_t cp) {
     char room[4];
     const std::string_view text = normalized_.Of(cp, room);
+    const bool alone = text.data() == room;  // it stays what it is
+    if (alone && !unicode::IsWhiteSpace(cp)) {
+      const bool sign = isolates_ && unicode::HasProp(model_, cp, image::kPunctuationProp);
+      return (sign ? uint32_t{image::kCharSpace} : 0) | CodeOf(cp);
+    }
     std::vector<uint16_t> list = {0};
     bool spaces = false;
     for (size_t at = 0; at < text.size();) {
