@@ -32,7 +32,8 @@ std::string Hex(const uint8_t* bytes, size_t size) {
 
 // Steps of a normalizer or pre-tokenizer, as Describe() writes them. Those in brackets are there
 // under a condition: [charsmap] if the file has one, [accents] without keep_accents, [lower] with
-// do_lower_case, [punctuation] with split_by_punct of tokenizer_config.json.
+// do_lower_case, [punctuation] with split_by_punct of tokenizer_config.json. [bert] is the normalizer
+// that the same file describes; what a WordPiece model is asked with comes after the normalizer.
 using Steps = std::vector<std::string>;
 
 // A tokenizer class of transformers 5 that has its own constructor: of a tokenizer.json it keeps
@@ -48,6 +49,7 @@ const std::vector<RebuildingClass>& RebuildingClasses() {
   const Steps words = {"WhitespaceSplit", "Metaspace(always, split)"};
   const Steps metaspace = {"Metaspace(always, split)"};
   const Steps charsmap = {"[charsmap]"}, charsmap_spaces = {"[charsmap]", "Replace( {2,} by  )"};
+  const Steps bert = {"[bert]", "WordPiece(##, 100)"}, bert_words = {"BertPreTokenizer"};
   const std::string first_quotes = "Replace(`` by \")", second_quotes = "Replace('' by \")";
   static const std::vector<RebuildingClass> classes = {
       {"AlbertTokenizer",
@@ -77,6 +79,19 @@ const std::vector<RebuildingClass>& RebuildingClasses() {
       {"VideoPrismTokenizer", {}, charsmap, words},
       {"XGLMTokenizer", {"xglm"}, charsmap_spaces, metaspace},
       {"XLMRobertaTokenizer", {"xlm-roberta"}, charsmap, words},
+      {"BertTokenizer",
+       {"bert", "distilbert", "electra", "convbert", "ernie", "layoutlm", "megatron-bert", "mobilebert",
+        "nezha", "nomic_bert", "squeezebert"},
+       bert,
+       bert_words,
+       true},
+      {"DistilBertTokenizer", {}, bert, bert_words, true},
+      {"ElectraTokenizer", {}, bert, bert_words, true},
+      {"LayoutLMTokenizer", {}, bert, bert_words, true},
+      {"LxmertTokenizer", {}, bert, bert_words, true},
+      {"MobileBertTokenizer", {}, bert, bert_words, true},
+      {"MPNetTokenizer", {"mpnet"}, bert, bert_words, true},
+      {"SqueezeBertTokenizer", {}, bert, bert_words, true},
       {"XLNetTokenizer",
        {"xlnet"},
        {first_quotes, second_quotes, "[accents]", "[lower]", "[charsmap]"},
@@ -96,6 +111,10 @@ std::string_view Text(const simdjson::dom::element& object, std::string_view key
 bool Flag(const simdjson::dom::element& object, std::string_view key, bool fallback) {
   bool flag;
   return object[key].get(flag) == simdjson::SUCCESS ? flag : fallback;
+}
+
+std::string DescribeBert(bool clean, bool cjk, bool strip, bool lower) {
+  return fmt::format("BertNormalizer({}, {}, {}, {})", clean, cjk, strip, lower);
 }
 
 std::string Describe(const simdjson::dom::element& step) {
@@ -118,6 +137,11 @@ std::string Describe(const simdjson::dom::element& step) {
     return fmt::format("Metaspace({}, {})", Text(step, "prepend_scheme", scheme),
                        Flag(step, "split", true) ? "split" : "whole");
   }
+  if (type == "BertNormalizer") {
+    const bool lower = Flag(step, "lowercase", true);
+    return DescribeBert(Flag(step, "clean_text", true), Flag(step, "handle_chinese_chars", true),
+                        Flag(step, "strip_accents", lower), lower);
+  }
   return type == "Punctuation" ? fmt::format("Punctuation({})", Text(step, "behavior")) : type;
 }
 
@@ -139,6 +163,10 @@ Steps Expand(const Steps& steps, const RebuildingClass& rebuilding,
   for (const std::string& step : steps) {
     if (step == "[charsmap]") {
       if (has_charsmap) out.emplace_back("Precompiled");
+    } else if (step == "[bert]") {
+      const bool lower = Flag(config, "do_lower_case", rebuilding.do_lower_case);
+      out.push_back(DescribeBert(true, Flag(config, "tokenize_chinese_chars", true),
+                                 Flag(config, "strip_accents", lower), lower));
     } else if (step == "[lower]") {
       if (Flag(config, "do_lower_case", rebuilding.do_lower_case)) out.emplace_back("Lowercase");
     } else if (step == "[accents]") {
@@ -180,6 +208,12 @@ const RebuildingClass* ClassOf(const simdjson::dom::element& tokenizer_config,
   return nullptr;
 }
 
+bool Lowers(const Steps& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const std::string& step) {
+    return step == "Lowercase" || (step.starts_with("BertNormalizer") && step.ends_with(" true)"));
+  });
+}
+
 // A JSON file, or an empty object where it cannot be read.
 simdjson::dom::element ReadJson(simdjson::dom::parser* parser, const std::filesystem::path& path) {
   simdjson::dom::element read;
@@ -190,12 +224,20 @@ simdjson::dom::element ReadJson(simdjson::dom::parser* parser, const std::filesy
 
 // Says so where AutoTokenizer of transformers 5 gives other ids for some texts than the file just
 // compiled, as the configuration beside it shows.
-void NoteRebuiltFile(const std::string& source) {
+void NoteRebuiltFile(const std::string& source, bool preset) {
   const std::filesystem::path path(source), folder = path.parent_path();
-  if (path.extension() != ".json") return;
   simdjson::dom::parser configs[2], parser;
   const simdjson::dom::element tokenizer_config =
       ReadJson(&configs[0], folder / "tokenizer_config.json");
+  if (path.filename() == "vocab.txt" && !preset &&
+      tokenizer_config["do_lower_case"].error() != simdjson::SUCCESS) {
+    fmt::print(stderr,
+               "rankfeed: note: no tokenizer_config.json beside {} has do_lower_case, so the image "
+               "lowercases texts, as AutoTokenizer of transformers does. If it is the vocabulary of a "
+               "cased model: --preset bert-cased\n",
+               source);
+  }
+  if (path.extension() != ".json") return;
   const RebuildingClass* const rebuilding =
       ClassOf(tokenizer_config, ReadJson(&configs[1], folder / "config.json"));
   if (rebuilding == nullptr) return;
@@ -204,9 +246,16 @@ void NoteRebuiltFile(const std::string& source) {
   simdjson::dom::element part;
   if (file["normalizer"].get(part) == simdjson::SUCCESS) Collect(part, &normalizer);
   if (file["pre_tokenizer"].get(part) == simdjson::SUCCESS) Collect(part, &pre_tokenizer);
+  const bool lowers = Lowers(normalizer);
+  uint64_t most;
+  if (file["model"]["max_input_chars_per_word"].get(most) == simdjson::SUCCESS) {
+    normalizer.push_back(fmt::format(
+        "WordPiece({}, {})", Text(file["model"], "continuing_subword_prefix"), most));
+  }
   const bool charsmap =
       std::find(normalizer.begin(), normalizer.end(), "Precompiled") != normalizer.end();
-  if (normalizer == Expand(rebuilding->normalizer, *rebuilding, tokenizer_config, charsmap) &&
+  const Steps rebuilt = Expand(rebuilding->normalizer, *rebuilding, tokenizer_config, charsmap);
+  if (normalizer == rebuilt &&
       pre_tokenizer == Expand(rebuilding->pre_tokenizer, *rebuilding, tokenizer_config, charsmap)) {
     return;
   }
@@ -214,9 +263,14 @@ void NoteRebuiltFile(const std::string& source) {
       stderr,
       "rankfeed: note: the image follows {} as it is written, as the tokenizers library does. "
       "AutoTokenizer of transformers 5 makes a {} of it, which has another normalizer or "
-      "pre-tokenizer, so some texts get other ids there. For those ids: python -m rankfeed "
+      "pre-tokenizer, so some texts get other ids there{}. For those ids: python -m rankfeed "
       "compile --from-transformers {} -o IMAGE\n",
-      source, rebuilding->name, folder.empty() ? "." : folder.string());
+      source, rebuilding->name,
+      lowers == Lowers(rebuilt) ? ""
+      : lowers                  ? ": it does not lowercase them"
+                                : ": it lowercases them, unless tokenizer_config.json has "
+                                  "\"do_lower_case\": false",
+      folder.empty() ? "." : folder.string());
 }
 
 struct CompileOptions {
@@ -247,7 +301,7 @@ void RunCompile(const CompileOptions& o) {
   fmt::print("{}: {} ids, {} pieces, {} parity, {}, {:.2f} s\n", o.output, info.id_count,
              info.piece_count, rankfeed_parity_name(info.parity), Bytes(info.image_size),
              seconds.count());
-  NoteRebuiltFile(o.source);
+  NoteRebuiltFile(o.source, !o.preset.empty());
   if (!o.verbose) return;
   if (counters::AllocationAccountingInstalled()) {
     fmt::print("memory: peak {}, {} allocations of {} in total (mimalloc)\n",
@@ -321,7 +375,8 @@ void AddCompile(CLI::App& app) {
   auto* command = app.add_subcommand(
       "compile", "Turn a SentencePiece .model or a HuggingFace tokenizer.json into an image");
   auto o = std::make_shared<CompileOptions>();
-  command->add_option("MODEL", o->source, "SentencePiece .model or tokenizer.json (type Unigram or WordPiece)")
+  command->add_option("MODEL", o->source, "SentencePiece .model, tokenizer.json (Unigram or WordPiece), or vocab.txt of a WordPiece model, with "
+                      "--preset or as it lies in its folder")
       ->required();
   command->add_option("-o,--output", o->output, "Image file to write (replaced by rename)")
       ->required();
