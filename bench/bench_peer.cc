@@ -11,7 +11,7 @@
 // With THREADS each thread has its own encoder (libsentencepiece is shared, as it allows) and its share of the texts,
 // neighbours in the file; time is then until all are done.
 //
-// usage: bench_peer rankfeed IMAGE TEXTS.jsonl [THREADS] | bench_peer sentencepiece FILE.model TEXTS.jsonl [THREADS]
+// usage: bench_peer rankfeed IMAGE TEXTS.jsonl [THREADS [CACHE_BYTES]] | bench_peer sentencepiece FILE.model TEXTS.jsonl [THREADS]
 //        bench_peer compile FILE IMAGE
 #include <sentencepiece_processor.h>
 #include <simdjson.h>
@@ -35,7 +35,7 @@ namespace rankfeed::bench {
 namespace {
 
 constexpr uint32_t kMaxTextBytes = 1 << 20;
-constexpr uint32_t kCacheBytes = 4 << 20;
+constexpr uint32_t kCacheBytes = 4 << 20;  // unless the command says otherwise
 
 size_t ResidentBytes() {
   size_t size = 0, resident = 0;
@@ -70,13 +70,13 @@ Worker SentencePieceWorker(const sentencepiece::SentencePieceProcessor& processo
   return worker;
 }
 
-Worker RankfeedWorker(const rankfeed_model* model) {
+Worker RankfeedWorker(const rankfeed_model* model, uint32_t cache_bytes) {
   struct State {
     AlignedBytes scratch;
     rankfeed_encoder* encoder = nullptr;
   };
   auto state = std::make_shared<State>();
-  const rankfeed_limits limits{sizeof(limits), kMaxTextBytes, 0, kCacheBytes};
+  const rankfeed_limits limits{sizeof(limits), kMaxTextBytes, 0, cache_bytes};
   rankfeed_mem_req need{};
   if (rankfeed_encoder_mem_req(model, &limits, &need) != RANKFEED_OK) Die("encoder");
   state->scratch = AlignedBytes(need);
@@ -125,8 +125,9 @@ int Main(int argc, char** argv) {
     if (rankfeed_compile_file(argv[2], argv[3], &options, &error) != RANKFEED_OK) Die(error.message);
     return 0;
   }
-  if (argc != 4 && argc != 5) Die("usage: bench_peer rankfeed|sentencepiece VOCABULARY TEXTS.jsonl [THREADS]");
-  const size_t threads = argc == 5 ? std::strtoul(argv[4], nullptr, 10) : 1;
+  if (argc < 4 || argc > 6) Die("usage: bench_peer rankfeed|sentencepiece VOCABULARY TEXTS.jsonl [THREADS [CACHE_BYTES]]");
+  const uint32_t cache_bytes = argc == 6 ? static_cast<uint32_t>(std::strtoul(argv[5], nullptr, 10)) : kCacheBytes;
+  const size_t threads = argc >= 5 ? std::strtoul(argv[4], nullptr, 10) : 1;
   std::vector<std::string> texts;
   size_t bytes = 0;
   simdjson::dom::parser parser;
@@ -148,7 +149,7 @@ int Main(int argc, char** argv) {
     for (size_t i = 0; i < threads; ++i) workers.push_back(SentencePieceWorker(processor));
   } else {
     placed = Place(argv[2]);
-    for (size_t i = 0; i < threads; ++i) workers.push_back(RankfeedWorker(placed->model()));
+    for (size_t i = 0; i < threads; ++i) workers.push_back(RankfeedWorker(placed->model(), cache_bytes));
   }
   // Shares of equal size in bytes.
   size_t text = 0, done = 0;

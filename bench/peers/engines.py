@@ -15,9 +15,10 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "true" if THREADS > 1 else "fals
 
 
 class Engine:
-    def __init__(self, name, wheel, reference, call, ids, note):
+    def __init__(self, name, wheel, reference, call, ids, note, reset=None):
         self.name, self.version, self.reference = name, version(wheel), reference
         self.call, self.note = call, note  # call(texts) -> the wheel's own result
+        self.reset = reset  # forgets the texts it has seen; None: it remembers none, or cannot forget them
         self._ids = ids
 
     def encode(self, texts):
@@ -57,6 +58,14 @@ def _tokie(model, tokenizer_json):
 
     return Engine("tokie", "tokie", "huggingface", lambda texts: tokenizer.encode_batch_flat(texts, add_special_tokens=False),
                   split, "encode_batch_flat")
+
+
+def _nanotoken(model, tokenizer_json):
+    import nanotoken
+
+    tokenizer = nanotoken.Tokenizer.from_json(open(tokenizer_json, encoding="utf-8").read())
+    return Engine("nanotoken", "nanotoken", "huggingface", lambda texts: tokenizer.encode_batch(texts, add_special_tokens=False),
+                  lambda result: [list(row) for row in result], "encode_batch", tokenizer.clear_cache)
 
 
 def _kitoken(model, tokenizer_json):
@@ -109,7 +118,7 @@ def _onnxruntime(model, tokenizer_json):
                   "Tokenizer.tokenize")
 
 
-ENGINES = {"tokenizers": _tokenizers, "sentencepiece": _sentencepiece, "tokie": _tokie, "kitoken": _kitoken,
+ENGINES = {"tokenizers": _tokenizers, "sentencepiece": _sentencepiece, "tokie": _tokie, "nanotoken": _nanotoken, "kitoken": _kitoken,
            "kitoken_sp": _kitoken_sp, "blingfire": _blingfire, "iree": _iree, "onnxruntime": _onnxruntime}
 
 

@@ -104,13 +104,91 @@ TEST(Words, EqualsThePlainPathOnEveryCodePoint) {
     if (source.empty()) GTEST_SKIP() << "no wordpiece/ in RANKFEED_SHARED_DATA";
     Pair pair(source);
     const uint32_t step = kSanitized ? 611 : SweepsAll() ? 1 : 13;
-    for (char32_t cp = 0; cp < 0x110000; cp += cp < 0x3400 ? (kSanitized ? 7 : 1) : step) {
+    for (char32_t cp = 0; cp < 0x110000; cp += cp < 0x3400 ? (kSanitized ? 31 : 1) : step) {
       if (cp >= 0xd800 && cp < 0xe000) continue;
       char bytes[4];
       const std::string c(bytes, utf8::Encode(cp, bytes));
       pair.Compare(c + " a" + c + "b " + c + "\u0301x\t" + c + c + "." + c + "7" + c + "(\u0301" + c);
       if (HasFatalFailure()) return;
     }
+  }
+}
+
+// Several texts of one call, so that their segments share batches, and texts whose tokens do not fit.
+TEST(Words, BatchesAreTheTextsOneByOne) {
+  const std::string source = ReadAll(WordPieceData() + "bert-base-cased/tokenizer.json");
+  if (source.empty()) GTEST_SKIP() << "no wordpiece/ in RANKFEED_SHARED_DATA";
+  TestEngine engine(source, 1u << 16, 1u << 12);
+  std::mt19937_64 random(3);
+  for (int round = 0; round < static_cast<int>(Sampled(200)); ++round) {
+    std::vector<std::string> texts;
+    std::vector<rankfeed_text> views;
+    std::vector<int32_t> want;
+    std::vector<uint32_t> ends = {0};
+    for (size_t i = 0; i < 40; ++i) texts.push_back(Text(random, random() % 200));
+    for (const std::string& text : texts) {
+      views.push_back({text.data(), text.size()});
+      const Encoding one = engine.Encode(text);
+      want.insert(want.end(), one.ids.begin(), one.ids.end());
+      ends.push_back(static_cast<uint32_t>(want.size()));
+    }
+    std::vector<int32_t> ids(want.size());
+    std::vector<uint32_t> bounds(texts.size() + 1);
+    rankfeed_encodings io{};
+    io.struct_size = sizeof(io);
+    io.capacity = static_cast<uint32_t>(want.size() - (round % 2 != 0 ? want.size() / 3 : 0));
+    io.input_ids = ids.data();
+    io.cu_seqlens = bounds.data();
+    const rankfeed_status status =
+        rankfeed_encode_batch(engine.encoder(), views.data(), views.size(), nullptr, &io);
+    ASSERT_EQ(status, round % 2 != 0 ? RANKFEED_E_OUTPUT_SIZE : RANKFEED_OK);
+    ASSERT_EQ(bounds, ends);
+    ASSERT_TRUE(std::equal(ids.begin(), ids.begin() + io.capacity, want.begin()));
+  }
+}
+
+TEST(Words, TextsMayComeInPieces) {
+  for (const char* name : kVocabularies) {
+    SCOPED_TRACE(name);
+    const std::string source = ReadAll(WordPieceData() + name + "/tokenizer.json");
+    if (source.empty()) GTEST_SKIP() << "no wordpiece/ in RANKFEED_SHARED_DATA";
+    TestEngine engine(source);
+    std::mt19937_64 random(5);
+    int whole = 0;
+    for (int round = 0; round < static_cast<int>(Sampled(400)); ++round) {
+      std::string text = Text(random, random() % 700);
+      for (int i = 0; i < 40; ++i) text.insert(random() % (text.size() + 1), " plain words, ");
+      const Encoding want = engine.Encode(text);
+      std::vector<char> window(1024);
+      std::vector<int32_t> ids(want.ids.size());
+      ASSERT_EQ(rankfeed_encode_begin(engine.encoder(), nullptr, window.data(), window.size()),
+                RANKFEED_OK);
+      rankfeed_stream_io io{};
+      io.struct_size = sizeof(io);
+      rankfeed_status status = RANKFEED_OK;
+      uint32_t count = 0;
+      const auto place = [&] {
+        io.input_ids = ids.data() + count;
+        io.capacity = static_cast<uint32_t>(ids.size()) - count;
+      };
+      for (size_t at = 0; at < text.size() && status == RANKFEED_OK;) {
+        const size_t size = std::min<size_t>(text.size() - at, 1 + random() % 300);
+        place();
+        status = rankfeed_encode_feed(engine.encoder(), {text.data() + at, size}, &io);
+        count += io.count;
+        at += io.consumed;
+      }
+      if (status == RANKFEED_E_LIMIT) continue;  // a window without a place to cut
+      ASSERT_EQ(status, RANKFEED_OK);
+      place();
+      status = rankfeed_encode_end(engine.encoder(), &io);
+      if (status == RANKFEED_E_LIMIT) continue;
+      ASSERT_EQ(status, RANKFEED_OK);
+      ids.resize(count + io.count);
+      ASSERT_EQ(ids, want.ids) << Escape(text);
+      ++whole;
+    }
+    EXPECT_GT(whole, static_cast<int>(Sampled(400)) / 4);
   }
 }
 
