@@ -12,7 +12,8 @@ bool HasMoreChars(std::string_view text, uint32_t most) {
   uint32_t left = most;
   for (const char byte : text) {
     if (utf8::IsContinuation(byte)) continue;
-    if (left-- == 0) return true;
+    if (left == 0) return true;
+    --left;
   }
   return false;
 }
