@@ -11,8 +11,6 @@ namespace rankfeed::general {
 // models/unigram/model.rs (tokenizers 0.23.2): float64 throughout.
 struct HuggingFaceArithmetic {
   static constexpr bool kFloat32 = false, kRebases = false;
-  // Whether a candidate that wins is kept as it was compared.
-  static constexpr bool kKeepsCandidates = true;
   // The candidate that is compared: a piece, or an unknown character, after the path to its begin.
   static double Piece(double score, double best) { return score + best; }
   static double Unknown(double score, double best) { return score + best; }
@@ -29,7 +27,6 @@ inline double AddFloats(double a, double b) {
 // unigram_model.cc EncodeOptimized from 0.2.2 on: candidates are floats, and scores are rebased.
 struct SentencePieceArithmetic {
   static constexpr bool kFloat32 = true, kRebases = true;
-  static constexpr bool kKeepsCandidates = true;
   static double Piece(double score, double best) { return AddFloats(score, best); }
   static double Unknown(double score, double best) { return AddFloats(score, best); }
   static double Store(double sum) { return sum; }
@@ -40,7 +37,6 @@ struct SentencePieceArithmetic {
 // unk_score + best_path_score_till_here`.
 struct SentencePiece021Arithmetic {
   static constexpr bool kFloat32 = true, kRebases = false;
-  static constexpr bool kKeepsCandidates = false;
   static double Piece(double score, double best) { return score + best; }
   static double Unknown(double score, double best) { return AddFloats(score, best); }
   static double Store(double sum) { return static_cast<float>(sum); }

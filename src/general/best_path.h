@@ -11,15 +11,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <limits>
 #include <span>
 #include <string_view>
 
 #include "base/layout.h"
 #include "base/utf8.h"
 #include "general/arithmetic.h"
-#include "general/repeated_pieces.h"
 #include "image/model.h"
 
 namespace rankfeed::general {
@@ -94,10 +91,8 @@ struct CodeChars {
 template <class Arithmetic, bool kSpecials>
 class PathFinder {
  public:
-  // count: characters, whose codes are in lattice.link. most_chars: longer pieces are not looked
-  // for, also where an image that is written to while it is mapped comes to have some.
-  PathFinder(const Model& model, const Lattice& lattice, uint32_t count,
-             uint32_t most_chars = kLinkMask)
+  // count: characters, whose codes are in lattice.link.
+  PathFinder(const Model& model, const Lattice& lattice, uint32_t count)
       : model_(model),
         pieces_(model.pieces),
         scores_(model.scores.data()),
@@ -106,18 +101,12 @@ class PathFinder {
         value_(lattice.value),
         count_(count),
         // The depth bound keeps a crafted cyclic trie linear too; real tries end by themselves.
-        max_chars_(std::min(model.config->max_piece_chars, most_chars)) {}
+        // kLinkMask holds also in an image that is written to while it is mapped.
+        max_chars_(std::min(model.config->max_piece_chars, kLinkMask)) {}
 
   void Run(double start) {
     link_[count_] = 0;  // no piece goes on with it
     best_[0] = start;
-    RunOn(0, count_);
-  }
-
-  // The same of the pieces that begin in [from, stop), after a search up to `from`. After `stop`
-  // there are as many characters as a piece has, or all that there are, and no code stands there.
-  [[gnu::noinline]] void RunOn(uint32_t from, uint32_t stop) {
-    stop_ = stop;
     // Copies: for all the compiler knows what is stored in the arrays is what members point to.
     const trie::View pieces = pieces_;
     const trie::Unit root = pieces.root();
@@ -125,19 +114,12 @@ class PathFinder {
     double* const best = best_;
     const uint32_t* const link = link_;
     const uint32_t count = count_, max_chars = max_chars_;
-    for (uint32_t begin = from; begin < stop;) {
+    for (uint32_t begin = 0; begin < count;) {
       if constexpr (Arithmetic::kRebases) {
         if (std::abs(best[begin]) > kRebaseBeyond) [[unlikely]]
           RebaseAt(begin);
       }
       uint32_t code = link[begin] >> kLinkBits;
-      if (code != 0 && code == link[begin + 1] >> kLinkBits && begin >= looked_at_) [[unlikely]] {
-        const uint32_t done = RunRepeats(begin);
-        if (done != begin) {
-          begin = done;
-          continue;
-        }
-      }
       const double score = best[begin];
       trie::Unit unit = root;
       uint32_t at = begin++;
@@ -181,8 +163,6 @@ class PathFinder {
   }
 
  private:
-  uint32_t Code(uint32_t at) const { return link_[at] >> kLinkBits; }
-
   // All places up to the frontier that are reached are within a piece of `begin`.
   [[gnu::noinline]] void RebaseAt(uint32_t begin) {
     const uint32_t end = begin + std::min(count_ - begin, max_chars_);
@@ -209,57 +189,6 @@ class PathFinder {
     return true;
   }
 
-  // The pieces from `begin` on that end after `at`, which has led to `unit`.
-  void Push(uint32_t begin, uint32_t at, trie::Unit unit) {
-    const double best = best_[begin];
-    const uint32_t limit = begin + std::min(count_ - begin, max_chars_);
-    while (at < limit && pieces_.Step(unit, Code(at))) {
-      RelaxPiece(begin, ++at, trie::Value(unit), best);
-    }
-  }
-
-  // A run of one character that begins at `begin` (repeated_pieces.h). Returns the place up to
-  // which it went, `begin` if nothing was done.
-  [[gnu::noinline]] uint32_t RunRepeats(uint32_t begin) {
-    uint32_t end = std::max(begin + 1, run_end_);  // of a run that was left once
-    while (end < stop_ && Code(end) == Code(begin)) ++end;
-    looked_at_ = run_end_ = end;
-    RepeatedPieces pieces;
-    const uint32_t count = end - begin;
-    if (count < RepeatedPieces::kLeastRepeats ||
-        !(std::abs(best_[begin]) < RepeatedPieces::kMaxSum) ||
-        !pieces.Find<kSpecials>(model_, Code(begin), max_chars_)) {
-      return begin;
-    }
-    for (uint32_t i = 0; i != count; ++i) {
-      const uint32_t at = begin + i, left = count - i;
-      if constexpr (Arithmetic::kRebases) {
-        if (std::abs(best_[at]) > kRebaseBeyond) {
-          // The scores before it and after it are on two scales from here on.
-          const uint32_t most = std::min(left, pieces.longest() - 1);
-          for (uint32_t k = 1; k <= most; ++k) {
-            Take(pieces, at + k, k + 1, std::min(i + k, pieces.longest()));
-          }
-          looked_at_ = std::min(end, at + 4 * RepeatedPieces::kMaxChars);
-          return at;
-        }
-      }
-      if (left < pieces.read()) Push(at, end, pieces.after(left));
-      Take(pieces, at + 1, 1, std::min(i + 1, pieces.longest()));
-    }
-    return end;
-  }
-
-  // Takes the best of the pieces of a run that end at `end` and have [least, most] characters.
-  void Take(const RepeatedPieces& pieces, uint32_t end, uint32_t least, uint32_t most) {
-    double& best = best_[end];
-    if ((link_[end] & kLinkMask) == 0) best = -std::numeric_limits<double>::infinity();
-    const uint32_t chars = pieces.Best<Arithmetic>(&best, least, most);
-    if (chars == 0) return;
-    link_[end] = (link_[end] & ~kLinkMask) | chars;
-    value_[end] = pieces.value(chars);
-  }
-
   const Model& model_;
   const trie::View pieces_;
   const double* const scores_;
@@ -267,9 +196,6 @@ class PathFinder {
   uint32_t* const link_;
   uint32_t* const value_;
   const uint32_t count_, max_chars_;
-  uint32_t stop_ = 0;       // no piece that begins there or after it is looked at
-  uint32_t looked_at_ = 0;  // runs that begin before it have been looked at
-  uint32_t run_end_ = 0;    // of the last one
 };
 
 // Whether the search needed an unknown id where the model has none; it has a path all the same.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The search of general/best_path.h against the same search without a thought of repeated
-// characters: all scores, all links, in the arithmetic of each reference, over vocabularies that
-// hold runs of many lengths and texts that consist of runs.
+// The search of general/best_path.h against the plain definition of it: all scores, all links, in
+// the arithmetic of each reference, over vocabularies that hold runs of many lengths and texts that
+// consist of runs, so that ties are frequent and scores pass the threshold where they are rebased.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -169,10 +169,10 @@ std::string RandomText(std::mt19937_64& random) {
   return text;
 }
 
-TEST(RepeatedPieces, TheSearchIsThePlainOne) {
+TEST(BestPath, TheSearchIsThePlainOne) {
   std::mt19937_64 random(7);
   size_t beyond = 0;
-  for (int m = 0; m < 300; ++m) {
+  for (int m = 0; m < 60; ++m) {
     sp_test::Engine engine(RandomModel(random));
     const Model& model = engine.model();
     for (int t = 0; t < 30; ++t) {
@@ -188,7 +188,7 @@ TEST(RepeatedPieces, TheSearchIsThePlainOne) {
       beyond += nodes.best[text.size()] < -kRebaseBeyond;
     }
   }
-  EXPECT_GT(beyond, 1000u);  // texts in which scores are rebased
+  EXPECT_GT(beyond, 200u);  // texts in which scores are rebased
 }
 
 }  // namespace
