@@ -48,7 +48,6 @@ MECHANISMS = {
     "cache": ("cache of segments", 180, None),
     "cache_shorts": ("two short segments to a line of it; all are long ones", 40, None),
     "cache_long": ("long segments in it; they are not kept", 30, None),
-    "known_splits": ("splits of the general path encoded once (`KnownSplits`)", 60, None),
     "isa_avx2": ("`avx512`: the set avx2 instead", 30, "avx2"),
     "isa_gather": ("`avx512`: the set avx512-gather instead", 0, GATHER),
     "few": ("`few` tables", 10, GATHER),

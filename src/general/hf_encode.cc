@@ -7,10 +7,7 @@
 #include "general/hf_encode.h"
 
 #include <algorithm>
-#include <cstring>
-#include <iterator>
 
-#include "base/hash.h"
 #include "base/utf8.h"
 #include "general/added_tokens.h"
 #include "general/best_path.h"
@@ -36,49 +33,6 @@ normalize::Buffers BuffersOf(const Scratch& scratch, bool ranges) {
   buffers.work[2] = scratch.split_begin;
   return buffers;
 }
-
-// Splits of one text whose tokens are in the sink, found by their bytes: words come again, and
-// those of a character's long replacement with each such character.
-class KnownSplits {
- public:
-  KnownSplits() {}
-
-  struct Tokens {
-    uint32_t first, last;  // in the sink; none if equal
-    double score;          // after them
-  };
-
-  void Clear() { std::fill(std::begin(entries_), std::end(entries_), Entry{}); }
-
-  // Tokens of that split, and where to put them otherwise. begin < end.
-  Tokens* Find(std::string_view text, uint32_t begin, uint32_t end) {
-    const char* const split = text.data() + begin;
-    const uint32_t size = end - begin;
-    uint64_t front = 0, back = 0;
-    if (size >= sizeof(front)) {
-      std::memcpy(&front, split, sizeof(front));
-      std::memcpy(&back, split + size - sizeof(back), sizeof(back));
-    } else {
-      std::memcpy(&front, split, size);
-    }
-    Entry& entry = entries_[HashEnds(size, front, back) >> (64 - kBits)];
-    const bool same = entry.end - entry.begin == size && entry.front == front &&
-                      entry.back == back &&
-                      (size <= 2 * sizeof(front) ||
-                       std::memcmp(text.data() + entry.begin, split, size) == 0);
-    if (!same) entry = {begin, end, front, back, {0, 0, 0}};
-    return &entry.tokens;
-  }
-
- private:
-  static constexpr int kBits = 8;
-  struct Entry {
-    uint32_t begin, end;   // in the normalized text
-    uint64_t front, back;  // the first and last bytes, of which short ones have no others
-    Tokens tokens;
-  };
-  Entry entries_[1 << kBits];  // unspecified before Clear
-};
 
 class Encoder {
  public:
@@ -203,16 +157,13 @@ class Encoder {
       std::copy_n(splits.begin, splits.count, scratch_.split_begin);
       std::copy_n(splits.end, splits.count, scratch_.split_end);
     }
-    // What is remembered holds at one score.
     split_start_ = start_;
-    const bool remember = splits.count >= kManySplits && !offsets_ && start_ == 0;
-    if (remember) known_.Clear();
     for (uint32_t i = 0; i < splits.count; ++i) {
       const uint32_t b = scratch_.split_begin[i], e = scratch_.split_end[i];
       if ((b & kTokenSplit) != 0) {
         PushMark(e, b & ~kTokenSplit);
         split_start_ = end_score_ = 0;
-      } else if (const rankfeed_status status = remember ? SplitOnce(b, e) : Split(b, e)) {
+      } else if (const rankfeed_status status = Split(b, e)) {
         return status;
       }
     }
@@ -231,27 +182,6 @@ class Encoder {
     splits->count -= dropped;
     std::copy_n(splits->begin + dropped, splits->count, splits->begin);
     std::copy_n(splits->end + dropped, splits->count, splits->end);
-  }
-
-  // Split, or its tokens from where it stood before. Without offsets they depend on its bytes only.
-  rankfeed_status SplitOnce(uint32_t begin, uint32_t end) {
-    KnownSplits::Tokens* const tokens = known_.Find(buffers_.in().view(), begin, end);
-    if (tokens->first != tokens->last) {
-      const int32_t* const ids = sink_.ids + tokens->first;
-      const uint32_t count = tokens->last - tokens->first;
-      if (uint64_t{sink_.count} + count <= sink_.capacity) {
-        std::copy_n(ids, count, sink_.ids + sink_.count);
-        sink_.count += count;
-      } else {
-        for (uint32_t i = 0; i < count; ++i) sink_.Push(static_cast<uint32_t>(ids[i]), 0, 0);
-      }
-      end_score_ = tokens->score;
-      return RANKFEED_OK;
-    }
-    const uint32_t first = sink_.count;
-    const rankfeed_status status = Split(begin, end);
-    if (sink_.count <= sink_.capacity) *tokens = {first, sink_.count, end_score_};
-    return status;
   }
 
   rankfeed_status FindNormalizedTokens(SplitList* splits) {
@@ -439,9 +369,6 @@ class Encoder {
   const OffsetTrimmer trimmer_;  // RobertaProcessing trim_offsets
   const bool skip_special_, escape_special_, refuse_special_;
   SpecialPlace* const refused_;  // nullable
-  // Fewer splits than that are not worth clearing known_ for.
-  static constexpr uint32_t kManySplits = 16;
-  KnownSplits known_;
   uint32_t stretch_begin_ = 0, stretch_end_ = 0;
   // Scores: before the stretch, before a split, and after the last one. An added token between
   // splits ends what went on from before the stretch.
