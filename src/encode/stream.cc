@@ -55,7 +55,7 @@ rankfeed_status Stream::Feed(rankfeed_encoder& encoder, std::string_view piece, 
       if (size_ >= enough) {
         cut_ = encoder.cuts->FindLast({window_, size_}, looked_at_, size_);
         // What was looked at does not change, but for a character that is not whole yet.
-        looked_at_ = size_ - std::min(size_, encoder.cuts->looked_at());
+        looked_at_ = size_ - std::min(size_, segment::Cuts::kLookedAt);
       }
     }
     if (cut_ != segment::Cuts::kNone) {

@@ -82,7 +82,7 @@ bool Cuts::At(std::string_view text, uint32_t at) const {
   }
   if (IsSeparator(text[before]) || IsSeparator(text[at + 1])) return false;
   if (signs_.Has(text[at + 1])) return false;  // it may make a word
-  if (!normalized_tokens_.empty() && normalized_tokens_.MayTouch(text, at)) return false;
+  if (normalized_tokens_.MayTouch(text, at)) return false;
   // Nor does an added token begin after it, or right in front so that it may reach over it.
   if (model_.added_raw.empty()) return true;
   const uint32_t begin = at - std::min(at, model_.max_added_bytes + 1);

@@ -46,11 +46,8 @@ class Cuts {
   // place after those, or all. cuts: of this class. O(bytes of the part).
   static size_t PartBytes(const void* cuts, std::string_view text);
 
-  // Bytes from a place on that are looked at.
-  uint32_t looked_at() const {
-    constexpr uint32_t kBytesAfter = 5;
-    return normalized_tokens_.empty() ? kBytesAfter : kBytesAfter + NormalizedTokens::kBytesAhead;
-  }
+  // Bytes from a place on that are looked at: the separator and two characters after it.
+  static constexpr uint32_t kLookedAt = 9;
 
   bool keeps_separator() const { return keeps_separator_; }
   // Where what follows a part begins: at the separator, if that makes the U+2581 in front of it.
