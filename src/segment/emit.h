@@ -33,10 +33,11 @@ struct EmitScratch {
 class Emitter {
  public:
   Emitter(const Model& model, const KernelTable& kernels, const ExactnessRule& rule,
-          const SpanDecoder& spans, const LookUp& look_up, const EmitScratch& scratch)
+          const SpanDecoder& decoder, const LookUp& look_up, const EmitScratch& scratch)
       : model_(model),
         kernels_(kernels),
-        spans_(spans),
+        decoder_(decoder),
+        spans_(decoder.paths()),
         look_up_(look_up),
         scratch_(scratch),
         found_(look_up.found()),
@@ -174,7 +175,7 @@ class Emitter {
         Copy(found.ids, found.info.count);
       } else {
         const uint32_t count =
-            spans_.CodesOf(segments.Bytes(stretch_, i), segments.word_start(i), scratch_.codes);
+            decoder_.CodesOf(segments.Bytes(stretch_, i), segments.word_start(i), scratch_.codes);
         if (count == 0) return RANKFEED_REASON_LENGTH;
         const rankfeed_reason reason = ledger_.Search({scratch_.codes, count}, *sink_);
         if (reason != RANKFEED_REASON_NONE) return reason;
@@ -306,7 +307,8 @@ class Emitter {
 
   const Model& model_;
   const KernelTable& kernels_;
-  const SpanDecoder& spans_;
+  const SpanDecoder& decoder_;
+  const SpanPaths& spans_;
   const LookUp& look_up_;
   const EmitScratch& scratch_;
   const Found* const found_;  // of the batch

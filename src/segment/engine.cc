@@ -60,7 +60,7 @@ bool Engine::Run(Stop* stop) {
     const uint32_t used = spans_.used();
     if (look_up_.decoded_count() != 0) {
       spans_.Solve(rule_);
-      look_up_.Resolve(spans_, end);
+      look_up_.Resolve(spans_.paths(), end);
     }
     const bool stops = EmitBatch(segments, end, stop);
     look_up_.Insert();

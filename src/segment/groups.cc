@@ -3,7 +3,6 @@
 #include "segment/groups.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/utf8.h"
 #include "segment/spans.h"
@@ -17,7 +16,6 @@ static constexpr unsigned char kLastSeparator = ' ';
 CharacterGroups::CharacterGroups(const Model& model) : model_(model) {
   known_ = !model.huggingface();
   if (known_) return;
-  std::memcpy(separators_.low, model.segment.config->separators, sizeof(separators_.low));
   // Without the classes of characters there is no charsmap (image/sections.def).
   if (!model.props.present()) return;
   // What a Replace puts in place of single characters begins clusters too.
@@ -48,17 +46,12 @@ bool CharacterGroups::BeginsCluster(char32_t c) const {
   return true;
 }
 
-bool CharacterGroups::Vanishes(uint32_t info) const {
-  if ((info & image::kCharExpands) == 0) return false;
-  return ExpansionCount(model_.segment.expansions.data() + (info & image::kCharCodeMask)) == 0;
-}
-
 uint32_t CharacterGroups::Facts(char32_t c) const {
   const uint32_t info = model_.segment.char_info[c];
   // No key of SentencePiece's charsmap goes on with it, and no step looks at what another made.
   const uint32_t leaves = (info & image::kCharGeneralPath) != 0 ? kLeaves : 0;
   if (!model_.huggingface()) return ((info & image::kCharMarks) == 0 ? kBegins : 0) | leaves;
-  const bool vanishes = Vanishes(info);
+  const bool vanishes = Vanishes(model_.segment, info);
   const bool begins = (info & image::kCharMarks) == 0 && !vanishes && BeginsCluster(c);
   return ((info & image::kCharNormalizes) != 0 ? kChanges : 0u) | (vanishes ? kVanishes : 0u) |
          (begins ? kBegins : 0u) | leaves;
@@ -79,17 +72,6 @@ bool CharacterGroups::EndsBefore(std::string_view segment, size_t at) const {
 size_t CharacterGroups::Begin(std::string_view segment, size_t at) const {
   while (at > 0 && !EndsBefore(segment, at)) at = Before(segment, at);
   return at;
-}
-
-uint32_t CharacterGroups::Front(std::string_view segment, size_t at) const {
-  if (!EndsBefore(segment, at)) return 0;
-  if (separators_.Has(static_cast<uint8_t>(segment[at - 1]))) return kApart | kSeparated;
-  const SegmentTables& tables = model_.segment;
-  const uint32_t info = tables.char_info[utf8::CodePointAt(segment, Before(segment, at))];
-  if ((info & image::kCharExpands) == 0) return kApart;
-  const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
-  const uint32_t count = ExpansionCount(list);
-  return count > 1 && list[count - 1] == image::kSign ? kApart | kEndsWord : kApart;
 }
 
 // As EndsBefore at one place after the other, with what it would look back at in the hand.

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <string_view>
 
-#include "base/byte_set.h"
 #include "base/utf8.h"
 #include "image/model.h"
 
@@ -44,11 +43,6 @@ class CharacterGroups {
   size_t Begin(std::string_view segment, size_t at) const;
   // Whether a group may end before the character at `at`, which is not the first.
   bool EndsBefore(std::string_view segment, size_t at) const;
-  // The same, with more of what comes before: kApart if a group may end there, and kEndsWord if a
-  // word then does, whatever comes, as the last character before is or becomes isolated punctuation
-  // at its end, not ASCII; or kSeparated, if that is a separator.
-  enum : uint32_t { kApart = 1, kEndsWord = 2, kSeparated = 4 };
-  uint32_t Front(std::string_view segment, size_t at) const;
   // The group that begins at `begin`. first: one does begin there.
   struct Extent {
     size_t end;   // `begin` if none begins there whatever comes before
@@ -56,13 +50,8 @@ class CharacterGroups {
   };
   Extent ExtentFrom(std::string_view segment, size_t begin, bool first = false) const;
 
-  // Whether a group may begin with the character at `at`, as far as that tells.
-  bool MayBegin(std::string_view segment, size_t at) const {
-    return (Facts(utf8::CodePointAt(segment, at)) & kBegins) != 0;
-  }
  private:
   bool BeginsCluster(char32_t c) const;
-  bool Vanishes(uint32_t info) const;
 
   // What is asked of a character: whether a group may begin with it (kBegins), it
   // goes through the normalizer (kChanges), it vanishes, or it leaves the fast road (kLeaves).
@@ -86,7 +75,6 @@ class CharacterGroups {
   uint32_t Facts(char32_t c) const;
 
   const Model& model_;
-  ByteSet separators_ = {};
   bool known_ = false;
 };
 

@@ -55,7 +55,7 @@ struct LookUpBatch {
 // Where find_repeats remembers segments, by their hashes.
 inline constexpr uint32_t kRepeatSlots = 512;
 
-class SpanDecoder;
+class SpanPaths;
 
 class LookUp {
  public:
@@ -107,7 +107,7 @@ class LookUp {
 
   // After a search. Misses that are like segments of the tables now are found, repeats before
   // segment `end` what the segments are that they repeat; decoded() is left with what is neither.
-  void Resolve(const SpanDecoder& spans, uint32_t end);
+  void Resolve(const SpanPaths& spans, uint32_t end);
   // Keeps what was resolved in the cache. Ids of the batch are void then.
   void Insert();
 

@@ -34,14 +34,12 @@ uint8_t NormalizedTokens::AsciiOf(uint32_t code) const {
 
 uint8_t NormalizedTokens::Becomes(uint8_t byte) const {
   const uint32_t info = model_.segment.char_info[byte];
-  const uint32_t code = info & image::kCharCodeMask;
   if ((info & (image::kCharSpace | image::kCharExpands)) == image::kCharSpace) return kOther;
   if ((info & (image::kCharNormalizes | image::kCharGeneralPath)) != 0) return kDoubt;
-  if ((info & image::kCharExpands) == 0) return AsciiOf(code);
-  const uint16_t* const list = model_.segment.expansions.data() + code;
-  const uint32_t count = ExpansionCount(list);
-  const bool one = count == 1 || (count == 2 && list[1] == image::kSign);
-  return one ? AsciiOf(list[count]) : kDoubt;
+  if ((info & image::kCharExpands) == 0) return AsciiOf(info & image::kCharCodeMask);
+  const std::span<const uint16_t> codes = ExpansionOf(model_.segment, info);
+  const bool one = codes.size() == 1 || (codes.size() == 2 && codes[0] == image::kSign);
+  return one ? AsciiOf(codes.back()) : kDoubt;
 }
 
 NormalizedTokens::Answer NormalizedTokens::Step(uint8_t byte, trie::Unit* unit) const {
@@ -61,11 +59,8 @@ NormalizedTokens::Answer NormalizedTokens::StepCharacter(const utf8::Decoded& c,
   if (!c.valid || (info & kDoubtful) != 0) return Answer::kYes;
   const auto code = static_cast<uint16_t>(info & image::kCharCodeMask);
   std::span<const uint16_t> codes{&code, 1};
-  if ((info & image::kCharExpands) != 0) {
-    const uint16_t* const list = model_.segment.expansions.data() + code;
-    codes = {list + 1, ExpansionCount(list)};
-    if (codes.empty()) return Answer::kYes;
-  }
+  if ((info & image::kCharExpands) != 0) codes = ExpansionOf(model_.segment, info);
+  if (codes.empty()) return Answer::kYes;
   Answer answer = Answer::kGoesOn;
   for (size_t i = 0; i < codes.size() && answer == Answer::kGoesOn; ++i) {
     if (codes[i] != image::kSign) answer = Step(AsciiOf(codes[i]), unit);

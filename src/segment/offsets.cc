@@ -116,9 +116,9 @@ class Offsets::Walker {
     left_before_ = 1;
     if (c.size == 1 && offsets_.signs_.Has(offsets_.stretch_[char_.begin])) return ReadSign();
     if ((info & image::kCharExpands) != 0) {
-      const uint16_t* const list = tables_.expansions.data() + (info & image::kCharCodeMask);
-      list_ = list + 1;
-      list_end_ = list_ + ExpansionCount(list);
+      const std::span<const uint16_t> codes = ExpansionOf(tables_, info);
+      list_ = codes.data();
+      list_end_ = list_ + codes.size();
       // What vanishes takes the last of several characters before it along (normalizer.rs).
       failed_ |= list_ == list_end_ && several_;
       several_ = list_end_ - list_ > 1;
@@ -177,8 +177,7 @@ void Offsets::Begin(std::string_view stretch, uint32_t offset) {
   offset_ = offset;
   const SegmentTables& tables = model_.segment;
   const uint32_t info = stretch.empty() ? 0 : tables.char_info[utf8::Decode(stretch, 0).code_point];
-  known_ = (info & image::kCharExpands) == 0 ||
-           tables.expansions[info & image::kCharCodeMask] != 0;
+  known_ = !Vanishes(tables, info);
 }
 
 // Of what the separator before a place became; empty without one.
@@ -196,9 +195,7 @@ bool Offsets::IsLineEndTakenApart(uint32_t at) const {
   if ((rules_ & image::kCrLfIsOne) == 0 || at < 2 || stretch_[at - 1] != '\n') return false;
   const size_t before = utf8::Previous(stretch_, at - 1);
   const uint32_t info = model_.segment.char_info[utf8::Decode(stretch_, before).code_point];
-  if ((info & image::kCharExpands) != 0) {
-    return ExpansionCount(model_.segment.expansions.data() + (info & image::kCharCodeMask)) == 0;
-  }
+  if ((info & image::kCharExpands) != 0) return Vanishes(model_.segment, info);
   // Several characters that a Replace looks for may vanish together.
   constexpr uint32_t kInPattern = image::kMarkInPattern | image::kMarkInPattern << image::kCharBaseShift;
   return (info & (image::kCharNormalizes | kInPattern)) != 0;

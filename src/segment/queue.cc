@@ -4,11 +4,6 @@
 
 #include <algorithm>
 
-#include "base/utf8.h"
-#include "segment/groups.h"
-#include "segment/spans.h"
-#include "unicode/properties.h"
-
 namespace rankfeed::segment {
 
 static std::string_view View(const rankfeed_text& text) {
@@ -90,73 +85,29 @@ void SegmentQueue::AddToken(SegmentRun* run) {
 }
 
 void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
-  begin_marks_ = static_cast<uint8_t>(marks | SegmentRun::kBeginsStretch);
+  open_ = {.stretch = stretch,
+           .begin = 0,
+           .end = 0,
+           .marks = static_cast<uint8_t>(marks | SegmentRun::kBeginsStretch)};
   scanning_ = true;
-  if (looks_at_begin_) [[unlikely]]
+  if (openings_.any() || !normalized_tokens_.empty()) [[unlikely]]
     return OpenLooking(stretch);
-  stretch_ = stretch;
   scanner_.Start(stretch, true);
 }
 
 void SegmentQueue::OpenLooking(std::string_view stretch) {
-  const Opening opening = OpeningOf(stretch);
-  stretch_ = {stretch.data() + opening.begin, opening.size};
-  loses_stop_byte_ = stretch_.size() != stretch.size() && !split_.has_value() && LosesStopByte();
-  reason_ = opening.reason;
+  const Opening opening = openings_.Of(stretch, text_);
+  open_.stretch = opening.text;
+  open_.reason = opening.reason;
+  loses_stop_byte_ = opening.text.size() != stretch.size() && !split_.has_value() && LosesStopByte();
   look_for_normalized_ = !normalized_tokens_.empty();
-  scanner_.Start(stretch_, opening.prefixed);
-  if (reason_ == RANKFEED_REASON_NONE && look_for_normalized_ &&
-      stretch_.size() > SegmentScanner::kBlockBytes) {
+  scanner_.Start(opening.text, opening.prefixed);
+  if (open_.reason == RANKFEED_REASON_NONE && look_for_normalized_ &&
+      opening.text.size() > SegmentScanner::kBlockBytes) {
     look_for_normalized_ = false;
-    if (normalized_tokens_.MayOccurIn(stretch_)) reason_ = RANKFEED_REASON_ADDED_TOKEN;
+    if (normalized_tokens_.MayOccurIn(opening.text)) open_.reason = RANKFEED_REASON_ADDED_TOKEN;
   }
-  if (reason_ != RANKFEED_REASON_NONE) scanner_.Stop();
-}
-
-SegmentQueue::Opening SegmentQueue::OpeningOf(std::string_view stretch) const {
-  const uint32_t rules = model_.segment.config->rules;
-  const std::string_view left = Stripped(stretch);
-  Opening opening{.begin = static_cast<uint32_t>(left.data() - stretch.data()),
-                  .size = static_cast<uint32_t>(left.size())};
-  const bool at_text_begin = left.data() == text_.data();
-  opening.prefixed = (rules & image::kPrependRules) == 0 ||
-                     ((rules & image::kPrependOnlyFirst) != 0 && at_text_begin);
-  opening.reason = ReasonAtBegin(left, &opening.prefixed);
-  if (((rules & image::kDropsOtherLeft) != 0 && LosesOtherSpace(left, true)) ||
-      ((rules & image::kDropsOtherRight) != 0 && LosesOtherSpace(left, false))) [[unlikely]] {
-    opening.reason = RANKFEED_REASON_CONTEXT;
-  }
-  return opening;
-}
-
-// Whether a text loses the character, if it begins with that: white space, or in SentencePiece
-// parity what becomes one space.
-bool SegmentQueue::StripsLeft(const utf8::Decoded& c) const {
-  if (model_.huggingface()) return unicode::IsWhiteSpace(c.code_point);
-  const bool ascii = c.code_point < 0x80;
-  if (ascii && separators_.Has(static_cast<uint8_t>(c.code_point))) return true;
-  constexpr uint32_t kSpace = image::kCharSpace | image::kCharExpands | image::kCharNormalizes;
-  const uint32_t info = model_.segment.char_info[c.code_point];
-  // Where a longer key begins with it, what follows it decides.
-  return c.valid && (info & kSpace) == image::kCharSpace && image::JoiningMarks(info) == 0;
-}
-
-// Without the white space that a Strip takes off before anything else is done.
-std::string_view SegmentQueue::Stripped(std::string_view stretch) const {
-  const uint32_t rules = model_.segment.config->rules;
-  while ((rules & image::kStripLeft) != 0 && !stretch.empty()) {
-    const utf8::Decoded c = utf8::DecodeInline(stretch, 0);
-    if (!StripsLeft(c)) break;
-    stretch.remove_prefix(c.size);
-  }
-  while ((rules & image::kStripRight) != 0 && !stretch.empty()) {
-    size_t last = stretch.size() - 1;
-    while (last > 0 && stretch.size() - last < 3 && utf8::IsContinuation(stretch[last])) --last;
-    const utf8::Decoded c = utf8::DecodeInline(stretch, last);
-    if (last + c.size != stretch.size() || !unicode::IsWhiteSpace(c.code_point)) break;
-    stretch.remove_suffix(c.size);
-  }
-  return stretch;
+  if (open_.reason != RANKFEED_REASON_NONE) scanner_.Stop();
 }
 
 // Whether among what was stripped of the text is a byte that added tokens begin with.
@@ -165,130 +116,23 @@ bool SegmentQueue::LosesStopByte() const {
     return std::any_of(from, to,
                        [this](char byte) { return stop_bytes_.Has(static_cast<uint8_t>(byte)); });
   };
-  const char* const end = stretch_.data() + stretch_.size();
-  return has(text_.data(), stretch_.data()) || has(end, text_.data() + text_.size());
-}
-
-// Where only the begin of a text gets a U+2581 (HuggingFace), or in SentencePiece parity where
-// spaces are counted or those there get none, what the first character becomes decides whether it
-// gets one; if that is not itself, nor begins with a space, the general path finds out. *prefixed:
-// false where it needs none. Where HuggingFace counts spaces, a U+2581 that was put in front of
-// one, or of nothing, is taken back (segment/decode.h).
-rankfeed_reason SegmentQueue::ReasonAtBegin(std::string_view stretch, bool* prefixed) const {
-  constexpr uint32_t kCounts = image::kEverySpaceIsWord | image::kPrependsNever;
-  const SegmentTables& tables = model_.segment;
-  const bool at_text_begin = stretch.data() == text_.data();
-  const uint32_t counts = !model_.huggingface() ? kCounts
-                          : at_text_begin       ? uint32_t{image::kPrependOnlyFirst}
-                                                : 0;
-  if ((tables.config->rules & counts) == 0 || stretch.empty()) return RANKFEED_REASON_NONE;
-  const utf8::Decoded first = utf8::DecodeInline(stretch, 0);
-  const bool ascii = first.code_point < 0x80;
-  if (ascii && separators_.Has(static_cast<uint8_t>(first.code_point))) {
-    return RANKFEED_REASON_NONE;  // as any separator
-  }
-  const uint32_t info = tables.char_info[first.code_point];
-  // A Prepend character begins no key, so it stays what it is alone, whatever follows it.
-  constexpr uint32_t kMore = image::kCharSpace | image::kCharGeneralPath | image::kCharExpands |
-                             image::kCharMarks | image::kCharBases;
-  const bool prepend = model_.props.present() && (model_.props[first.code_point] &
-                                                  image::kGraphemeMask) == image::kGraphemePrepend;
-  if (first.valid && prepend && (info & kMore) == 0) return RANKFEED_REASON_NONE;
-  constexpr uint32_t kOther = image::kCharNormalizes | image::kCharSpace | image::kCharGeneralPath;
-  if (BeginsWithSpace(stretch, first)) {
-    *prefixed = false;
-    return RANKFEED_REASON_NONE;
-  }
-  bool begins_otherwise = (info & kOther) != 0;
-  if (first.size < stretch.size()) {
-    // Together with the next it may become anything, or with the one after that if it vanishes.
-    constexpr uint32_t kReplaced = image::kMarkInPattern | image::kMarkAfterKey;
-    constexpr uint32_t kMayVanish = image::kCharNormalizes | image::kCharMarks;
-    const uint32_t next = tables.char_info[utf8::Decode(stretch, first.size).code_point];
-    const bool vanishes =
-        (next & kMayVanish) != 0 ||
-        ((next & image::kCharExpands) != 0 &&
-         ExpansionCount(tables.expansions.data() + (next & image::kCharCodeMask)) == 0);
-    const uint32_t joining = image::JoiningMarks(info) & kReplaced;
-    begins_otherwise |= (joining & next) != 0 || (joining != 0 && vanishes);
-  }
-  if ((info & image::kCharExpands) != 0) {
-    const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
-    begins_otherwise = list[0] == 0 || list[1] == 0;
-  }
-  return begins_otherwise ? RANKFEED_REASON_CONTEXT : RANKFEED_REASON_NONE;
-}
-
-// Whether a Strip that comes after other steps may drop white space at an end of a stretch that is a
-// character elsewhere.
-bool SegmentQueue::LosesOtherSpace(std::string_view stretch, bool left) const {
-  for (std::string_view rest = stretch; !rest.empty();) {
-    const size_t at = left ? 0 : CharacterGroups::Before(rest, rest.size());
-    const utf8::Decoded c = utf8::Decode(rest, at);
-    const End end = EndOf(c, left);
-    if (end != End::kAskNext) return end == End::kDrops;
-    left ? rest.remove_prefix(c.size) : rest.remove_suffix(rest.size() - at);
-  }
-  return false;
-}
-
-// What becomes of a stretch that ends with that character, after what vanishes or may do so.
-SegmentQueue::End SegmentQueue::EndOf(const utf8::Decoded& c, bool left) const {
-  const SegmentTables& tables = model_.segment;
-  const uint32_t info = tables.char_info[c.code_point];
-  constexpr uint32_t kPlain = image::kCharSpace | image::kCharExpands | image::kCharNormalizes |
-                              image::kCharGeneralPath | image::kCharMarks;
-  const bool ascii = c.code_point < 0x80;
-  if (ascii && separators_.Has(static_cast<uint8_t>(c.code_point))) return End::kAskNext;
-  if ((info & (image::kCharSpace | image::kCharExpands)) == 0 &&
-      unicode::IsWhiteSpace(c.code_point)) {
-    return End::kDrops;
-  }
-  if ((info & kPlain) == 0) return End::kStays;
-  constexpr uint32_t kOther = image::kCharNormalizes | image::kCharGeneralPath | image::kCharMarks;
-  if ((info & image::kCharExpands) == 0 || (info & kOther) != 0) return End::kAskNext;
-  const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
-  const uint32_t count = ExpansionCount(list);
-  return count != 0 && list[left ? 1 : count] != 0 ? End::kStays : End::kAskNext;
-}
-
-// Whether a stretch begins with a character, `first`, that becomes a space, or several characters
-// after one, in this company too.
-bool SegmentQueue::BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const {
-  const SegmentTables& tables = model_.segment;
-  const auto list = [&](uint32_t info) {
-    return tables.expansions.data() + (info & image::kCharCodeMask);
-  };
-  constexpr uint32_t kNever = image::kCharNormalizes | image::kCharGeneralPath | image::kCharMarks;
-  const uint32_t info = tables.char_info[first.code_point];
-  const bool space =
-      model_.huggingface() && first.valid && (info & image::kCharSpace) != 0 &&
-      (info & kNever) == 0 &&
-      ((info & image::kCharExpands) == 0 || (list(info)[0] != 0 && list(info)[1] == 0));
-  if (!space || first.size == stretch.size()) return space;
-  const utf8::Decoded next = utf8::Decode(stretch, first.size);
-  const uint32_t after = tables.char_info[next.code_point];
-  const bool vanishes = (after & image::kCharExpands) != 0 && list(after)[0] == 0;
-  return next.valid && (after & kNever) == 0 && !vanishes;
+  const char* const end = open_.stretch.data() + open_.stretch.size();
+  return has(text_.data(), open_.stretch.data()) || has(end, text_.data() + text_.size());
 }
 
 void SegmentQueue::ScanBlock() {
   const uint32_t begin = tail_;
-  const auto beyond =
-      static_cast<size_t>(text_.data() + text_.size() - (stretch_.data() + stretch_.size()));
-  SegmentRun& run =
-      Add({.stretch = stretch_,
-           .begin = tail_,
-           .end = tail_,
-           .marks = begin_marks_,
-           .beyond = static_cast<uint8_t>(std::min<size_t>(beyond, SegmentRun::kBeyond)),
-           .reason = reason_});
-  begin_marks_ = 0;
+  const char* const end = open_.stretch.data() + open_.stretch.size();
+  const auto beyond = static_cast<size_t>(text_.data() + text_.size() - end);
+  open_.begin = open_.end = tail_;
+  open_.beyond = static_cast<uint8_t>(std::min<size_t>(beyond, SegmentRun::kBeyond));
+  SegmentRun& run = Add(open_);
+  open_.marks = 0;
   if (!scanner_.done()) run.end += scanner_.Next(scratch_.segments.From(tail_));
   tail_ = run.end;
   scanning_ = !scanner_.done();
   if (scanning_) return;
-  if (scanner_.stopped() || loses_stop_byte_ || reason_ != RANKFEED_REASON_NONE) [[unlikely]] {
+  if (scanner_.stopped() || loses_stop_byte_ || run.reason != RANKFEED_REASON_NONE) [[unlikely]] {
     loses_stop_byte_ = false;
     if (look_later_ && added_->filter->MayOccurIn(text_)) {
       look_later_ = false;
@@ -296,7 +140,7 @@ void SegmentQueue::ScanBlock() {
       --run_count_;
       return BeginSplit();
     }
-    if (look_for_normalized_ && normalized_tokens_.MayOccurIn(stretch_)) {
+    if (look_for_normalized_ && normalized_tokens_.MayOccurIn(open_.stretch)) {
       run.reason = RANKFEED_REASON_ADDED_TOKEN;
       tail_ = run.end = begin;
     }
@@ -330,6 +174,7 @@ bool SegmentQueue::FindPart(const SegmentRun& run, uint32_t i, Bytes* part) {
   const uint32_t done = all.begin(begin(run));
   const uint32_t cut = cuts_.FindLast(stretch, done < 2 ? 0 : done - 2, all.begin(i));
   if (cut == Cuts::kNone && (run.marks & SegmentRun::kBeginsStretch) == 0) return false;
+  constexpr uint32_t kLeastPart = 16;  // bytes that leave together at least
   part->begin = cut == Cuts::kNone ? 0 : cuts_.After(cut);
   const uint32_t least = std::max(all.ends[i], part->begin + kLeastPart);
   part->end = std::min(size, least < size ? cuts_.FindFirst(stretch, least, size) : size);

@@ -14,11 +14,11 @@
 #include <string_view>
 
 #include "base/layout.h"
-#include "base/utf8.h"
 #include "general/added_tokens.h"
 #include "rankfeed/encode.h"
 #include "segment/cuts.h"
 #include "segment/normalized_tokens.h"
+#include "segment/opening.h"
 #include "segment/scan.h"
 
 namespace rankfeed::segment {
@@ -66,12 +66,9 @@ class SegmentQueue {
 
   SegmentQueue(const Model& model, const KernelTable& kernels, const ByteClasses& classes,
                const Scratch& scratch, const NormalizedTokens& normalized_tokens, const Cuts& cuts)
-      : model_(model),
-        cuts_(cuts),
+      : cuts_(cuts),
         normalized_tokens_(normalized_tokens),
-        looks_at_begin_((model.segment.config->rules & kAboutBegins) != 0 ||
-                        !normalized_tokens.empty()),
-        separators_(classes.separators),
+        openings_(model),
         stop_bytes_(classes.stop_bytes),
         scratch_(scratch),
         scanner_(model, kernels, classes, scratch.scanner) {}
@@ -149,15 +146,6 @@ class SegmentQueue {
   struct Bytes {
     uint32_t begin, end;
   };
-  // What is told of a stretch by its ends, before it is scanned.
-  struct Opening {
-    uint32_t begin, size;  // of what a Strip leaves of it
-    // It begins a word, whatever it begins with.
-    bool prefixed = true;
-      rankfeed_reason reason = RANKFEED_REASON_NONE;
-  };
-  // Bytes of a stretch that leave together at least.
-  static constexpr uint32_t kLeastPart = 16;
 
   void Compact();
   void BeginText();
@@ -165,33 +153,19 @@ class SegmentQueue {
   void NextPart();
   void OpenStretch(std::string_view stretch, uint8_t marks);
   void OpenLooking(std::string_view stretch);
-  Opening OpeningOf(std::string_view stretch) const;
   void ScanBlock();
   void AddToken(SegmentRun* run);
-  std::string_view Stripped(std::string_view stretch) const;
   bool LosesStopByte() const;
-  bool StripsLeft(const utf8::Decoded& c) const;
-  rankfeed_reason ReasonAtBegin(std::string_view stretch, bool* prefixed) const;
-  bool LosesOtherSpace(std::string_view stretch, bool left) const;
-  enum class End : uint8_t { kStays, kDrops, kAskNext };
-  End EndOf(const utf8::Decoded& c, bool left) const;
-  bool BeginsWithSpace(std::string_view stretch, const utf8::Decoded& first) const;
   uint32_t BeforeKnownReason(uint32_t count);
   bool FindPart(const SegmentRun& run, uint32_t i, Bytes* part);
   uint32_t LeaveInPart(uint32_t number, Bytes part, rankfeed_reason reason);
   void SkipTo(SegmentRun* rest, uint32_t byte);
   SegmentRun& Add(const SegmentRun& run) { return scratch_.runs[run_count_++] = run; }
 
-  const Model& model_;
-  // Rules for which the begin of a stretch is looked at.
-  static constexpr uint32_t kAboutBegins = image::kStripLeft | image::kStripRight |
-                                           image::kEverySpaceIsWord | image::kPrependRules |
-                                           image::kDropsOther;
-
   const Cuts& cuts_;
   const NormalizedTokens& normalized_tokens_;
-  const bool looks_at_begin_;
-  const ByteSet separators_, stop_bytes_;
+  const Openings openings_;
+  const ByteSet stop_bytes_;
   const Scratch& scratch_;
   SegmentScanner scanner_;
   std::span<const rankfeed_text> texts_;
@@ -200,7 +174,8 @@ class SegmentQueue {
   uint32_t head_ = 0, tail_ = 0, first_run_ = 0, run_count_ = 0;
   size_t next_ = 0;  // text to begin with
   // Of the text before it, as long as there is more to come:
-  std::string_view text_, stretch_;
+  std::string_view text_;
+  SegmentRun open_ = {};  // of the stretch that is scanned: what its next run has
   std::optional<Split> split_;
   bool scanning_ = false;  // the stretch
   // For added tokens, once its only block is scanned: for those of the raw text, of the normalized.
@@ -208,8 +183,6 @@ class SegmentQueue {
   bool loses_stop_byte_ = false;  // with what was stripped of the text
   bool leaving_ = false;          // a run that waits may have a reason
   bool parts_ = false;
-  uint8_t begin_marks_ = 0;  // of its next run
-  rankfeed_reason reason_ = RANKFEED_REASON_NONE;
 };
 
 }  // namespace rankfeed::segment

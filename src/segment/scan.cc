@@ -75,14 +75,7 @@ template <bool kSigns>
     uint64_t starts = ~s & (s1 | c | c1);
     for (uint64_t ask = starts & c1 & other; ask != 0; ask &= ask - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(ask));
-      const size_t at = base + bit;
-      const Signs::Joins joins = signs_.JoinsAt(text_, at);
-      if (joins == Signs::Joins::kNo) continue;
-      starts &= ~(uint64_t{1} << bit);
-      // Nor does one begin there, where it may become a letter of the word before.
-      const bool marked = joins == Signs::Joins::kIsMark && bit != 0;
-      const uint64_t sign = marked ? uint64_t{1} << (bit - 1) : 0;
-      starts &= ~(sign & ~(s1 | c1));
+      if (signs_.MayJoin(text_, base + bit)) starts &= ~(uint64_t{1} << bit);
     }
     const uint64_t before_sign = c >> 1 | next_common << 63;
     const uint64_t empty = signs_.after_space() ? s & before_sign : 0;

@@ -34,31 +34,23 @@ class Signs {
   }
 
   // Whether the character at `at`, or one after those that vanish from there on, may be read
-  // together with the sign of ASCII before it, and is a mark that is.
-  enum class Joins : uint8_t { kNo, kMay, kIsMark };
-  Joins JoinsAt(std::string_view text, size_t at) const {
+  // together with the sign of ASCII before it.
+  bool MayJoin(std::string_view text, size_t at) const {
     const SegmentTables& tables = model_.segment;
     const uint32_t joining =
         image::JoiningMarks(tables.char_info[static_cast<unsigned char>(text[at - 1])]);
-    if (joining == 0) return Joins::kNo;
+    if (joining == 0) return false;
     // After a character that vanishes, the next one is read with the sign.
     constexpr uint32_t kMostVanishing = 8;
     for (uint32_t n = 0; at < text.size(); ++n) {
       const utf8::Decoded c = utf8::DecodeInline(text, at);
       const uint32_t info = tables.char_info[c.code_point];
-      if ((info & joining) != 0 && n == 0 && c.valid) return Joins::kIsMark;
-      if ((info & (joining | image::kCharNormalizes)) != 0 || n == kMostVanishing) {
-        return Joins::kMay;
-      }
-      const bool vanishes =
-          (info & image::kCharExpands) != 0 &&
-          ExpansionCount(tables.expansions.data() + (info & image::kCharCodeMask)) == 0;
-      if (!vanishes) return Joins::kNo;
+      if ((info & (joining | image::kCharNormalizes)) != 0 || n == kMostVanishing) return true;
+      if (!Vanishes(tables, info)) return false;
       at += c.size;
     }
-    return Joins::kNo;
+    return false;
   }
-  bool MayJoin(std::string_view text, size_t at) const { return JoinsAt(text, at) != Joins::kNo; }
 
  private:
   static constexpr uint8_t kNone[16] = {};

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "base/utf8.h"
-#include "image/format.h"
+#include "image/model.h"
 #include "segment/key.h"
 #include "segment/slack.h"
 #include "unicode/properties.h"
@@ -21,7 +22,7 @@ struct Span {
   bool word_start;  // begins with U+2581, and more codes follow it
 };
 
-// What a segment was decoded to: spans [first, last), by their numbers in SpanDecoder.
+// What a segment was decoded to: spans [first, last), by their numbers in SpanPaths.
 struct Decoded {
   uint16_t segment, first, last;
   bool cacheable;           // one span, of the segment's own characters, that a key can stand for
@@ -86,16 +87,15 @@ struct RunDecode {
   uint32_t size, count;  // of codes and spans
   uint32_t size_limit;
   uint32_t previous;     // CharInfo of the last character
-  const char* resume;    // where the open span begins
   const char* end;       // of the segment
   const char* readable;  // four bytes can be read at places before it
 
   uint32_t open() const { return begins[count]; }
-  // The next code begins another span; there is at least one in this one.
-  void Cut(const char* text) {
-    begins[++count] = static_cast<uint16_t>(size);
-    resume = text;
+  std::span<const uint16_t> Codes(uint32_t span) const {
+    return {codes + begins[span], codes + begins[span + 1]};
   }
+  // The next code begins another span; there is at least one in this one.
+  void Cut() { begins[++count] = static_cast<uint16_t>(size); }
 };
 
 // Whether a span may end between two characters, of which one knows last_code and previous, info.
@@ -111,6 +111,16 @@ inline bool MayEndBetween(const uint64_t* pairs, uint32_t last_code, uint32_t pr
 // to while it is mapped, as all loops here are, so that no call goes on without end.
 inline uint32_t ExpansionCount(const uint16_t* list) {
   return std::min<uint32_t>(list[0], image::kMaxExpansionCodes);
+}
+
+// The codes that a character with that info is replaced by; none if it is not replaced, or vanishes.
+inline std::span<const uint16_t> ExpansionOf(const SegmentTables& tables, uint32_t info) {
+  if ((info & image::kCharExpands) == 0) return {};
+  const uint16_t* const list = tables.expansions.data() + (info & image::kCharCodeMask);
+  return {list + 1, ExpansionCount(list)};
+}
+inline bool Vanishes(const SegmentTables& tables, uint32_t info) {
+  return (info & image::kCharExpands) != 0 && ExpansionOf(tables, info).empty();
 }
 
 // Appends what a character is replaced by, if nothing but that has to be done with it; false if so,

@@ -245,7 +245,8 @@ TEST(WordEngine, EqualsThePlainPathAtEndsOfStretches) {
     if (form.name == "RemBERT" || form.name == "DeBERTa of transformers 5, punctuation") {
       const uint64_t before = fast.Roads()[RANKFEED_REASON_NONE].texts;
       for (const char* text : {"a</s>\x01\ufdfa</s>b", "</s>=\u0338</s>a"}) Encode(fast, text, 0);
-      EXPECT_EQ(fast.Roads()[RANKFEED_REASON_NONE].texts - before, 2u);
+      // A sign with a mark after it takes the general path.
+      EXPECT_EQ(fast.Roads()[RANKFEED_REASON_NONE].texts - before, form.name == "RemBERT" ? 2u : 1u);
     }
   }
 }

@@ -168,7 +168,7 @@ RANKFEED_GATHER const char* DecodeRun(const char* text, RunDecode* to) {
       if (cuts != 0) {
         const auto i = static_cast<uint32_t>(std::countr_zero(cuts));
         to->size = size + i;
-        to->Cut(text + 3 * i);
+        to->Cut();
       }
     }
     if (done == kCharacters && end - text > 3 * kCharacters && size + done < to->size_limit) {
@@ -236,7 +236,6 @@ RANKFEED_GATHER const char* DecodeCjk(const char* text, RunDecode* to) {
     const auto place = [leads = leads, left](uint32_t i) RANKFEED_GATHER {
       return std::min(static_cast<uint32_t>(_tzcnt_u64(_pdep_u64(uint64_t{1} << i, leads))), left);
     };
-    if (cuts != 0) to->resume = text + place(31 - static_cast<uint32_t>(std::countl_zero(cuts)));
     size += done;
     text += place(done);
     if (done == kCharacters && text != end && size < to->size_limit) {

@@ -69,7 +69,7 @@ const char* DecodeRun(const char* text, RunDecode* to) {
     const uint16_t last_code = to->codes[to->size - 1];
     if ((info & image::kCharMarks) == 0 &&
         MayEndBetween(to->pairs, last_code, to->previous, info)) {
-      to->Cut(text);
+      to->Cut();
     }
     to->codes[to->size++] = code;
     to->previous = info;
@@ -103,9 +103,7 @@ const char* DecodeCjk(const char* text, RunDecode* to) {
   *begin = static_cast<uint16_t>(open);
   if (size == to->size) return text;
   to->previous = to->basic[utf8::CodePointOfThree(utf8::LoadThree(text - 3))];
-  const auto count = static_cast<uint32_t>(begin - to->begins);
-  if (count != to->count) to->resume = text - ptrdiff_t{3} * (size - open);
-  to->count = count;
+  to->count = static_cast<uint32_t>(begin - to->begins);
   to->size = size;
   return text;
 }
