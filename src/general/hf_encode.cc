@@ -390,16 +390,6 @@ rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
       .EncodeStretch(text, begin, end, inside, score);
 }
 
-rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
-                                     normalize::NormalizedText* out) {
-  normalize::Buffers buffers = BuffersOf(scratch, /*ranges=*/true);
-  if (!normalize::Load(text, 0, static_cast<uint32_t>(text.size()), &buffers))
-    return RANKFEED_E_LIMIT;
-  if (const rankfeed_status status = normalize::RunNormalizer(model, &buffers)) return status;
-  *out = buffers.in();
-  return RANKFEED_OK;
-}
-
 bool HuggingFaceNeedsOffsets(const Model& model) {
   for (const image::Step& step : model.pre_tokenizer) {
     if (step.op == static_cast<uint32_t>(image::Op::kMetaspace) &&

@@ -8,7 +8,6 @@
 #include "base/token_sink.h"
 #include "general/scratch.h"
 #include "image/model.h"
-#include "normalize/normalized_text.h"
 #include "rankfeed/status.h"
 
 namespace rankfeed::general {
@@ -31,10 +30,6 @@ rankfeed_status EncodeHuggingFaceStretch(const Model& model, Scratch& scratch,
                                          std::string_view text, uint32_t begin, uint32_t end,
                                          bool inside, uint32_t flags, TokenSink& sink,
                                          CarriedScore* score);
-
-// Runs only the normalizer; *out is a view into scratch. Errors: LIMIT.
-rankfeed_status NormalizeHuggingFace(const Model& model, Scratch& scratch, std::string_view text,
-                                     normalize::NormalizedText* out);
 
 // Whether ids depend on where in the text a split begins (Metaspace "first"): then scratch needs
 // its offset arrays even when the caller wants no offsets.

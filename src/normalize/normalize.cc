@@ -55,22 +55,6 @@ bool RunStep(const Model& model, const image::Step& step, const Buffers& buffers
   return false;  // image/verify.cc: StepList admits normalizers only
 }
 
-// How many bytes at the front of text are well formed.
-uint32_t ValidBytes(std::string_view text) {
-  size_t pos = 0;
-  for (;;) {
-    for (uint64_t eight; text.size() - pos >= sizeof(eight); pos += sizeof(eight)) {
-      std::memcpy(&eight, text.data() + pos, sizeof(eight));
-      if ((eight & 0x8080808080808080) != 0) break;
-    }
-    if (pos == text.size()) break;
-    const utf8::Decoded c = utf8::DecodeInline(text, pos);
-    if (!c.valid) break;
-    pos += c.size;
-  }
-  return static_cast<uint32_t>(pos);
-}
-
 }  // namespace
 
 bool Load(std::string_view original, uint32_t begin, uint32_t end, Buffers* buffers) {
@@ -79,21 +63,15 @@ bool Load(std::string_view original, uint32_t begin, uint32_t end, Buffers* buff
   buffers->text[0].shifted = buffers->text[1].shifted = false;
   original = original.substr(0, end);
   for (uint32_t pos = begin; pos < end;) {
+    const uint32_t ascii = utf8::SkipAscii(original, pos) - pos;
+    if (ascii > out.capacity - out.size) return false;
+    std::memcpy(out.data + out.size, original.data() + pos, ascii);
     if (out.begin != nullptr) {
-      const uint32_t ascii = utf8::SkipAscii(original, pos) - pos;
-      if (ascii > out.capacity - out.size) return false;
-      std::memcpy(out.data + out.size, original.data() + pos, ascii);
       std::iota(out.begin + out.size, out.begin + out.size + ascii, pos);
       std::iota(out.end + out.size, out.end + out.size + ascii, pos + 1);
-      out.size += ascii;
-      pos += ascii;
-    } else {
-      const uint32_t valid = ValidBytes({original.data() + pos, end - pos});
-      if (valid > out.capacity - out.size) return false;
-      std::memcpy(out.data + out.size, original.data() + pos, valid);
-      out.size += valid;
-      pos += valid;
     }
+    out.size += ascii;
+    pos += ascii;
     if (pos == end) break;
     const utf8::Decoded d = utf8::Decode(original, pos);
     const uint32_t size = utf8::EncodedSize(d.code_point);

@@ -136,21 +136,10 @@ class Transform {
     while (utf8::IsContinuation(in_.data[last])) --last;
     writer_.Copy(from, last);
     cursor_ = last;
-    PushLast({in_.data + last, to - last}, 0);
-    return true;
-  }
-  // As pushing the characters of `text`, which is valid and not empty, the first in place of the
-  // input character [from, to), with the others after it; false as above.
-  bool Put(std::string_view text, uint32_t from, uint32_t to) {
-    if (dropped_) return false;
-    Flush();
-    size_t last = text.size() - 1;
-    while (utf8::IsContinuation(text[last])) --last;
-    if (last != 0) {
-      writer_.Put({text.data(), last}, from);
-      cursor_ = to;
-    }
-    PushLast({text.data() + last, text.size() - last}, last != 0);
+    uint32_t size;
+    pending_ = true;
+    char_ = utf8::DecodeValid(in_.data + last, &size);
+    change_ = 0;
     return true;
   }
 
@@ -162,14 +151,6 @@ class Transform {
   }
 
  private:
-  // What may still be changed.
-  void PushLast(std::string_view character, int32_t change) {
-    uint32_t size;
-    pending_ = true;
-    char_ = utf8::DecodeValid(character.data(), &size);
-    change_ = change;
-  }
-
   void Flush() {
     if (!pending_) return;
     pending_ = false;

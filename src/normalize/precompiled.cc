@@ -8,9 +8,6 @@
 // character is usually the character itself.
 #include "normalize/precompiled.h"
 
-#include <iterator>
-
-#include "base/hash.h"
 #include "normalize/charsmap.h"
 #include "unicode/grapheme.h"
 
@@ -66,105 +63,13 @@ class AsciiKept {
   uint64_t kept_[2] = {};
 };
 
-// Replacements that were found to be well formed, by their place: a hostile image may have others.
-class KnownReplacements {
- public:
-  bool Valid(std::string_view replacement) {
-    const char* const data = replacement.data();
-    const char*& checked = known_[reinterpret_cast<uintptr_t>(data) / 4 % std::size(known_)];
-    if (checked == data) return true;
-    if (!utf8::IsValid(replacement)) return false;
-    checked = data;
-    return true;
-  }
-
- private:
-  const char* known_[16] = {};
-};
-
-// Matches of clusters and characters by their bytes, as texts have few different ones that are not
-// ASCII.
-class KnownMatches {
- public:
-  explicit KnownMatches(const Charsmap& charsmap) : charsmap_(charsmap) {}
-
-  // Charsmap::Shortest of a cluster shorter than kWholeClusterBytes. Stays until the next one.
-  const CharsmapMatch& Shortest(std::string_view cluster) {
-    static_assert(kWholeClusterBytes <= sizeof(uint64_t));
-    uint64_t key = cluster.size();
-    for (const char c : cluster) key = key << 8 | static_cast<unsigned char>(c);
-    Entry& entry = entries_[HashEnds(0, key, 0) >> (64 - kBits)];
-    if (entry.key != key) entry = {key, charsmap_.Shortest(cluster)};
-    return entry.match;
-  }
-
- private:
-  static constexpr int kBits = 5;
-  struct Entry {
-    uint64_t key = 0;  // bytes after their count
-    CharsmapMatch match;
-  };
-  const Charsmap& charsmap_;
-  Entry entries_[1 << kBits];
-};
-
-// Without ranges what does not change is copied in stretches, and a replacement as it stands.
-bool RunWithoutRanges(const Model& model, const NormalizedText& in, NormalizedText* out) {
-  const Charsmap charsmap(model.charsmap_units, model.charsmap_pool);
-  const std::string_view text = in.view();
-  Writer writer(in, out);
-  uint32_t unchanged = 0;  // from there on nothing was replaced
-  KnownReplacements known;
-  const auto replace = [&](std::string_view replacement, uint32_t pos, uint32_t end) {
-    writer.Copy(unchanged, pos);
-    if (known.Valid(replacement)) {
-      writer.Put(replacement, pos);
-    } else {  // a hostile image
-      for (uint32_t at = 0; at < replacement.size();) {
-        const utf8::Decoded d = utf8::Decode(replacement, at);
-        writer.Put(d.code_point, pos);
-        at += d.size;
-      }
-    }
-    unchanged = end;
-  };
-  AsciiKept kept(charsmap);
-  KnownMatches matches(charsmap);
-  for (uint32_t pos = 0; pos < in.size;) {
-    pos = kept.Skip(text, pos);
-    if (pos == in.size) break;
-    const uint32_t cluster_end = unicode::ClusterEnd(model, text, pos);
-    if (cluster_end - pos < kWholeClusterBytes) {
-      if (const CharsmapMatch& match = matches.Shortest(in.view(pos, cluster_end))) {
-        replace(match.replacement, pos, cluster_end);
-        pos = cluster_end;
-        continue;
-      }
-      // Nor does a key begin with its first character.
-      pos += utf8::SizeFromLead(static_cast<unsigned char>(in.data[pos]));
-    }
-    while (pos < cluster_end) {
-      const uint32_t end = pos + utf8::SizeFromLead(static_cast<unsigned char>(in.data[pos]));
-      if (const CharsmapMatch& match = matches.Shortest(in.view(pos, end))) {
-        replace(match.replacement, pos, end);
-      }
-      pos = end;
-    }
-  }
-  writer.Copy(unchanged, in.size);
-  return writer.ok();
-}
-
 }  // namespace
 
 bool RunPrecompiled(const Model& model, const NormalizedText& in, NormalizedText* out) {
-  if (in.begin == nullptr) return RunWithoutRanges(model, in, out);
   const Charsmap charsmap(model.charsmap_units, model.charsmap_pool);
   const std::string_view text = in.view();
   Transform transform(in, out);
   AsciiKept kept(charsmap);
-  KnownReplacements known;
-  KnownMatches matches(charsmap);
   for (uint32_t pos = 0; pos < in.size;) {
     if (const uint32_t end = kept.Skip(text, pos); end != pos && transform.Keep(pos, end)) {
       pos = end;
@@ -173,12 +78,8 @@ bool RunPrecompiled(const Model& model, const NormalizedText& in, NormalizedText
     const uint32_t cluster_end = unicode::ClusterEnd(model, text, pos);
     if (cluster_end - pos < kWholeClusterBytes) {
       const std::string_view cluster = in.view(pos, cluster_end);
-      if (const CharsmapMatch& match = matches.Shortest(cluster)) {
-        const int32_t count = CountChars(cluster);
-        const bool whole = count == 1 && !match.replacement.empty() &&
-                           known.Valid(match.replacement) &&
-                           transform.Put(match.replacement, pos, cluster_end);
-        if (!whole && !Replace(match.replacement, count, &transform)) return false;
+      if (const CharsmapMatch match = charsmap.Shortest(cluster)) {
+        if (!Replace(match.replacement, CountChars(cluster), &transform)) return false;
         pos = cluster_end;
         continue;
       }

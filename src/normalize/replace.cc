@@ -5,9 +5,6 @@
 // last byte (NormalizedString::replace); a prefix takes the range of the first character (prepend).
 #include "normalize/replace.h"
 
-#include <bit>
-#include <cstring>
-
 #include "base/utf8.h"
 #include "unicode/properties.h"
 
@@ -29,25 +26,6 @@ bool ReplaceEach(std::string_view content, const NormalizedText& in, NormalizedT
   }
   writer.Copy(done, in.size);
   return writer.ok();
-}
-
-// The first place from `from` on where that byte stands twice, text.size() if there is none. Most
-// texts have none such among many that stand alone.
-size_t FindTwo(std::string_view text, size_t from, char byte) {
-  constexpr uint64_t kOnes = 0x0101010101010101, kLows = kOnes * 0x7f;
-  const uint64_t wanted = kOnes * static_cast<unsigned char>(byte);
-  for (uint64_t eight; text.size() - from >= sizeof(eight); from += sizeof(eight) - 1) {
-    std::memcpy(&eight, text.data() + from, sizeof(eight));
-    eight ^= wanted;
-    const uint64_t found = ~(((eight & kLows) + kLows) | eight | kLows);  // the highest bit of each
-    if ((found & found >> 8) != 0) {
-      return from + static_cast<size_t>(std::countr_zero(found & found >> 8)) / 8;
-    }
-  }
-  for (; from + 1 < text.size(); ++from) {
-    if (text[from] == byte && text[from + 1] == byte) return from;
-  }
-  return text.size();
 }
 
 }  // namespace
@@ -95,9 +73,8 @@ bool RunReplaceRun(std::string_view character, uint32_t least, std::string_view 
   if (size == 0) return false;
   return ReplaceEach(content, in, out, [&](uint32_t from, uint32_t* begin, uint32_t* end) {
     for (;;) {
-      const size_t at = size == 1 && least > 1 ? FindTwo(in.view(), from, character[0])
-                                               : in.view().find(character, from);
-      if (at >= in.size) return false;
+      const size_t at = in.view().find(character, from);
+      if (at == std::string_view::npos) return false;
       uint32_t count = 0;
       from = static_cast<uint32_t>(at);
       while (std::string_view(in.view().data() + from, in.size - from).starts_with(character)) {

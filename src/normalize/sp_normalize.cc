@@ -4,7 +4,6 @@
 #include "normalize/sp_normalize.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/utf8.h"
 
@@ -63,15 +62,6 @@ uint32_t SkipCopied(const SpNormalizer& normalizer, std::string_view input, uint
   return at;
 }
 
-// The first space of a text that most often is one character, its size if there is none.
-size_t FindSpace(std::string_view text) {
-  constexpr size_t kShort = 8;
-  if (text.size() > kShort) return std::min(text.find(' '), text.size());
-  size_t at = 0;
-  while (at != text.size() && text[at] != ' ') ++at;
-  return at;
-}
-
 // Output cursor that refuses to pass capacity.
 class Writer {
  public:
@@ -81,16 +71,9 @@ class Writer {
   bool Append(std::string_view bytes, uint32_t from) {
     const size_t size = bytes.size();
     if (size > capacity_ - size_) return false;
-    char* const out = out_ + size_;
-    if (size > 4) {
-      std::memcpy(out, bytes.data(), size);
-    } else {  // no call for one character
-      for (size_t i = 0; i < size; ++i) out[i] = bytes[i];
-    }
-    if (origin_ != nullptr) {
-      for (size_t i = 0; i < bytes.size(); ++i) origin_[size_ + i] = from;
-    }
-    size_ += static_cast<uint32_t>(bytes.size());
+    for (size_t i = 0; i < size; ++i) out_[size_ + i] = bytes[i];  // most often one character
+    for (size_t i = 0; i < size && origin_ != nullptr; ++i) origin_[size_ + i] = from;
+    size_ += static_cast<uint32_t>(size);
     return true;
   }
 
@@ -175,7 +158,7 @@ bool SpNormalize(const SpNormalizer& normalizer, std::string_view input, char* o
     if (after_space) text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     // Spaces may also stand inside a replacement or a user-defined symbol.
     while (!text.empty()) {
-      const size_t run = FindSpace(text);
+      const size_t run = std::min(text.find(' '), text.size());
       if (!writer.Append(text.substr(0, run), consumed)) return false;
       after_space = false;
       text.remove_prefix(run);

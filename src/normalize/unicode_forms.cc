@@ -56,19 +56,6 @@ char32_t Compose(const Model& model, char32_t a, char32_t b) {
   return it != model.compose.end() && it->first == a && it->second == b ? it->composed : 0;
 }
 
-Part PartOf(const Model& model, Form form, char32_t c, uint32_t i) {
-  if (c - kSBase < kSCount) {
-    const char32_t s = c - kSBase;
-    const char32_t parts[] = {kLBase + s / (kVCount * kTCount),
-                              kVBase + s % (kVCount * kTCount) / kTCount, kTBase + s % kTCount};
-    return {parts[i], 0, s % kTCount != 0 ? 3u : 2u};
-  }
-  const CodePointTable<uint32_t>& table = form.compatible ? model.decomp_k : model.decomp;
-  const std::span<const uint32_t> parts = unicode::Mapping(model, table, c);
-  if (parts.empty()) return {c, model.ccc[c], 1};
-  return {parts[i], model.ccc[parts[i]], static_cast<uint32_t>(parts.size())};
-}
-
 namespace {
 
 // Shorter runs of ASCII are not worth passing on what comes before them.
@@ -155,26 +142,14 @@ class Sorter {
   }
 
   void Finish() {
-    const uint32_t* const marks = in_order_ ? pending_ : count_ <= kShort ? SortShort() : SortLong();
+    const uint32_t* const marks = in_order_ ? pending_ : Sorted();
     for (uint32_t i = 0; i < count_; ++i) next_.Add(marks[i]);
     count_ = last_class_ = 0;
     in_order_ = true;
   }
 
  private:
-  static constexpr uint32_t kShort = 32;  // below, insertion beats clearing 256 counters
-
-  const uint32_t* SortShort() {
-    for (uint32_t i = 1; i < count_; ++i) {
-      const uint32_t x = pending_[i];
-      uint32_t j = i;
-      for (; j > 0 && ClassOf(pending_[j - 1]) > ClassOf(x); --j) pending_[j] = pending_[j - 1];
-      pending_[j] = x;
-    }
-    return pending_;
-  }
-
-  const uint32_t* SortLong() {
+  const uint32_t* Sorted() {
     std::array<uint32_t, 257> start{};
     for (uint32_t i = 0; i < count_; ++i) ++start[ClassOf(pending_[i]) + 1];
     for (uint32_t c = 1; c < start.size(); ++c) start[c] += start[c - 1];

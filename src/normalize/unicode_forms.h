@@ -14,13 +14,6 @@ struct Form {
   bool composed;    // C
 };
 
-// One of the `count` characters that a form decomposes a character into, with its combining class.
-struct Part {
-  char32_t c;
-  uint32_t ccc, count;
-};
-Part PartOf(const Model& model, Form form, char32_t c, uint32_t i);
-
 // The first character of class 0 that stands second in a composition (UnicodeData.txt: BENGALI VOWEL
 // SIGN AA): most that come after another one need not be looked for.
 inline constexpr char32_t kFirstJoiningStarter = 0x09be;
