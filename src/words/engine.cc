@@ -25,7 +25,7 @@ constexpr image::PathInfo Stops(uint32_t count) { return {static_cast<uint8_t>(c
 
 void Scratch::Carve(Layout& layout, const Model& model, uint32_t cache_bytes) {
   look_up.Carve(layout, cache_bytes);
-  speller.Carve(layout, std::min(model.config->max_input_chars, image::kMaxWordChars));
+  speller.Carve(layout, model);
   ids = layout.Take<int32_t>(Engine::kMaxIds + CacheLine::kMaxIds);
   queue.Carve(layout);
 }

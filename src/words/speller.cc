@@ -7,16 +7,56 @@
 
 namespace rankfeed::words {
 
+Speller::Speller(const Model& model, const Scratch& scratch)
+    : tables_(model.segment),
+      scratch_(scratch),
+      search_(model),
+      code_count_(model.config->code_count),
+      max_chars_(model.config->max_input_chars),
+      unk_id_(model.config->unk_id) {
+  if (!model.segment.config.has_value()) return;
+  scratch.lone_ids[0] = scratch.lone_ids[code_count_] = unk_id_;
+  for (uint32_t code = 1; code < code_count_; ++code) {
+    const uint32_t id = model.PieceOfCode(code);
+    scratch.lone_ids[code] = id != trie::kNoValue && max_chars_ != 0 ? id : unk_id_;
+  }
+}
+
+// Appends characters of three bytes that are words of their own, as most are in Chinese. Returns where
+// it stopped, before a character of another kind.
+template <bool kPlaces>
+[[gnu::always_inline]] inline size_t Speller::SpellSigns(std::string_view segment, size_t at,
+                                                         uint32_t offset, uint32_t* previous,
+                                                         TokenSink* sink) const {
+  constexpr uint32_t kKind = image::kCharExpands | image::kCharNormalizes |
+                             image::kCharGeneralPath | image::kCharSpace;
+  const uint32_t* const basic = tables_.char_info.data;
+  const uint32_t* const lone_ids = scratch_.lone_ids;
+  for (uint32_t info = *previous; at + 4 <= segment.size(); at += 3) {
+    const uint32_t word = utf8::LoadThree(segment.data() + at), c = utf8::CodePointOfThree(word);
+    if (!utf8::IsThree(word) || c < 0x800) break;
+    const uint32_t joining = image::JoiningMarks(info);
+    info = basic[c];
+    const uint32_t code = info & image::kCharCodeMask;
+    if ((info & (kKind | joining)) != image::kCharSpace || code - 1 >= code_count_) break;
+    if (lone_ids[code] == image::kNoId) break;
+    const auto begin = static_cast<uint32_t>(offset + at);
+    sink->Push(lone_ids[code], kPlaces ? begin : 0, kPlaces ? begin + 3 : 0);
+    *previous = info;
+  }
+  return at;
+}
+
 template <bool kPlaces>
 [[gnu::always_inline]] inline void Speller::Add(uint32_t code, uint32_t begin, uint32_t end,
                                                 Word* word) const {
   const uint32_t i = word->count++;
-  word->known &= code < model_.config->code_count;
+  word->known &= code < code_count_;
   if (kPlaces) {
     if (i == 0) word->first_begin = begin;
     word->last_end = end;
   }
-  if (i >= model_.config->max_input_chars) return;
+  if (i >= max_chars_) return;
   scratch_.codes[i] = static_cast<uint16_t>(code);
   if (kPlaces) scratch_.begins[i] = begin, scratch_.ends[i] = end;
 }
@@ -27,7 +67,7 @@ template <bool kPlaces>
   const uint32_t count = word->count;
   if (count == 0) return;
   const uint32_t first = sink->count;
-  bool found = word->known && count <= model_.config->max_input_chars;
+  bool found = word->known && count <= max_chars_;
   if (found) {
     found = search_.Match({scratch_.codes, count}, [&](uint32_t id, uint32_t from, uint32_t to) {
       sink->Push(id, kPlaces ? scratch_.begins[from] : 0, kPlaces ? scratch_.ends[to - 1] : 0);
@@ -35,8 +75,8 @@ template <bool kPlaces>
   }
   if (!found) {
     sink->count = first;
-    outcome->missing |= model_.config->unk_id == image::kNoId;
-    sink->Push(model_.config->unk_id, word->first_begin, word->last_end);
+    outcome->missing |= unk_id_ == image::kNoId;
+    sink->Push(unk_id_, word->first_begin, word->last_end);
   }
   *word = {};
 }
@@ -50,6 +90,10 @@ Speller::Outcome Speller::SpellWith(std::string_view segment, uint32_t offset,
   Word word;
   uint32_t previous = 0;  // CharInfo of the character before
   for (size_t at = 0; at < segment.size();) {
+    if (word.count == 0) {
+      at = SpellSigns<kPlaces>(segment, at, offset, &previous, sink);
+      if (at == segment.size()) break;
+    }
     const utf8::Decoded c = utf8::DecodeInline(segment, at);
     const auto begin = static_cast<uint32_t>(offset + at);
     at += c.size;

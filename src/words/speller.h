@@ -4,6 +4,7 @@
 // matched as soon as it ends. Nothing is remembered from one segment to the next.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -21,15 +22,19 @@ class Speller {
     uint16_t* codes = nullptr;
     uint32_t* begins = nullptr;
     uint32_t* ends = nullptr;
-    void Carve(Layout& layout, uint32_t max_chars) {
+    // By code: the id of the word that is this character alone.
+    uint32_t* lone_ids = nullptr;
+    void Carve(Layout& layout, const Model& model) {
+      const uint32_t max_chars = std::min(model.config->max_input_chars, image::kMaxWordChars);
       codes = layout.Take<uint16_t>(max_chars);
       begins = layout.Take<uint32_t>(max_chars);
       ends = layout.Take<uint32_t>(max_chars);
+      lone_ids = layout.Take<uint32_t>(size_t{model.config->code_count} + 1);
     }
   };
 
-  Speller(const Model& model, const Scratch& scratch)
-      : model_(model), tables_(model.segment), scratch_(scratch), search_(model) {}
+  // O(codes).
+  Speller(const Model& model, const Scratch& scratch);
 
   struct Outcome {
     bool general = false;  // a character is read with its neighbours: the general path it is
@@ -57,14 +62,17 @@ class Speller {
   template <bool kPlaces>
   Outcome SpellWith(std::string_view segment, uint32_t offset, TokenSink* sink) const;
   template <bool kPlaces>
+  size_t SpellSigns(std::string_view segment, size_t at, uint32_t offset, uint32_t* previous,
+                    TokenSink* sink) const;
+  template <bool kPlaces>
   void Add(uint32_t code, uint32_t begin, uint32_t end, Word* word) const;
   template <bool kPlaces>
   void EndWord(Word* word, TokenSink* sink, Outcome* outcome) const;
 
-  const Model& model_;
   const SegmentTables& tables_;
-  const Scratch& scratch_;
+  const Scratch scratch_;
   const wordpiece::GreedySearch search_;
+  const uint32_t code_count_, max_chars_, unk_id_;
 };
 
 }  // namespace rankfeed::words
