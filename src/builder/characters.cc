@@ -40,6 +40,20 @@ void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* ou
   out->emplace_back(image::SectionId::kCharInfo, std::move(chars));
 }
 
+// As segment/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
+static bool CanBeFound(const Model& model, std::string_view text) {
+  return text.size() != 1 && std::all_of(text.begin(), text.end(), [&](char c) {
+    return static_cast<unsigned char>(c) < 0x80 && c > ' ' && model.codes[c] != 0;
+  });
+}
+bool NormalizedTokensCanBeFound(const Model& model) {
+  for (const image::AddedToken& token : model.added_tokens) {
+    if ((token.flags & image::kNormalized) == 0) continue;
+    if (!CanBeFound(model, model.text(token.normalized))) return false;
+  }
+  return true;
+}
+
 FastRoadReason Characters::Classify() {
   for (const uint32_t id : PieceIds(model_)) {
     if (!IsUserDefined(model_, id)) continue;

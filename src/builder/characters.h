@@ -23,6 +23,10 @@ namespace rankfeed::builder {
 // Appends the sections of a table of image::CharInfo by code point.
 void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* out);
 
+// Whether the added tokens that are looked for in normalized text are such that
+// segment/normalized_tokens.h can look for them.
+bool NormalizedTokensCanBeFound(const Model& model);
+
 class Characters {
  public:
   // All outlive it. normalized: of HuggingFace pipelines.

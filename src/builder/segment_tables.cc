@@ -27,19 +27,6 @@ namespace {
 using image::FastRoadReason;
 using image::SectionId;
 
-// As segment/normalized_tokens.h looks for them: several ASCII characters that pieces hold too.
-bool CanBeFound(const Model& model, std::string_view text) {
-  return text.size() != 1 && std::all_of(text.begin(), text.end(), [&](char c) {
-    return static_cast<unsigned char>(c) < 0x80 && c > ' ' && model.codes[c] != 0;
-  });
-}
-bool NormalizedTokensCanBeFound(const Model& model) {
-  for (const image::AddedToken& token : model.added_tokens) {
-    if ((token.flags & image::kNormalized) == 0) continue;
-    if (!CanBeFound(model, model.text(token.normalized))) return false;
-  }
-  return true;
-}
 // Whether user-defined symbols are what their characters are one by one, of which none is read
 // together with the next: then only what follows one may be read otherwise (segment/symbols.h).
 bool SymbolsAreTheirCharacters(const Model& model, const Characters& characters) {

@@ -59,6 +59,7 @@ class WordCharacters {
       const uint32_t joins = surrogate ? uint32_t{image::kCharGeneralPath} : normalized.joins(cp);
       const bool leaves = (joins & image::kCharGeneralPath) != 0;
       info_[cp] = leaves ? uint32_t{image::kCharGeneralPath} : joins | Meaning(cp);
+      if (cp >= 0x80 && MayBeginToken(cp)) info_[cp] = image::kCharGeneralPath;
     }
   }
 
@@ -78,6 +79,17 @@ class WordCharacters {
  private:
   bool OnlySpace(char32_t cp) const {
     return (info_[cp] & ~(image::kCharCodeMask | image::kCharBases)) == image::kCharSpace;
+  }
+
+  // Whether it becomes what an added token begins with that is looked for in normalized text.
+  bool MayBeginToken(char32_t cp) const {
+    if (model_.added_normalized.empty()) return false;
+    char room[4];
+    const std::string_view text = normalized_.Of(cp, room);
+    return std::any_of(text.begin(), text.end(), [&](char c) {
+      trie::Unit unit = model_.added_normalized.root();
+      return model_.added_normalized.Step(unit, static_cast<uint8_t>(c) + 1u);
+    });
   }
 
   uint16_t CodeOf(char32_t c) const {
@@ -213,7 +225,7 @@ SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters)
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildWordTables(const Model& model) {
   const auto isolates = IsolatesPunctuation(model);
   if (const auto* off = std::get_if<OffTheFastRoad>(&isolates)) return *off;
-  if (!model.added_normalized.empty()) {
+  if (!NormalizedTokensCanBeFound(model)) {
     return OffTheFastRoad{FastRoadReason::kNormalizedAddedTokens};
   }
   if (model.config->code_count + 1 >= image::kSign) {

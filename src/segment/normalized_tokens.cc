@@ -34,8 +34,8 @@ uint8_t NormalizedTokens::AsciiOf(uint32_t code) const {
 
 uint8_t NormalizedTokens::Becomes(uint8_t byte) const {
   const uint32_t info = model_.segment.char_info[byte];
-  if ((info & (image::kCharSpace | image::kCharExpands)) == image::kCharSpace) return kOther;
   if ((info & (image::kCharNormalizes | image::kCharGeneralPath)) != 0) return kDoubt;
+  // White space has no code.
   if ((info & image::kCharExpands) == 0) return AsciiOf(info & image::kCharCodeMask);
   const std::span<const uint16_t> codes = ExpansionOf(model_.segment, info);
   const bool one = codes.size() == 1 || (codes.size() == 2 && codes[0] == image::kSign);

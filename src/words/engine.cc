@@ -40,6 +40,7 @@ Engine::Engine(const Model& model, const segment::KernelTable& kernels, const By
       queue_(model, kernels, classes_, scratch.queue, normalized_tokens, cuts),
       look_up_(model, kernels, scratch.look_up),
       speller_(model, scratch.speller),
+      looks_for_normalized_(!normalized_tokens.empty()),
       general_(general),
       scratch_(scratch) {}
 
@@ -118,29 +119,31 @@ rankfeed_status Engine::EmitBatch(uint32_t count, bool* left) {
     if ((run.marks & SegmentRun::kBeginsStretch) != 0) stretch_begin_ = sink_->count;
     run.marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
     rankfeed_status status = RANKFEED_OK;
-    bool leaves = run.reason != RANKFEED_REASON_NONE;
-    if (!leaves) {
+    if (run.reason == RANKFEED_REASON_NONE) {
       const uint32_t to = rest ? count : end;
-      status = places ? EmitSegments<true>(run, segments, begin, to)
-                      : EmitSegments<false>(run, segments, begin, to);
-      if (status != RANKFEED_OK || rest) return status;
-      if ((run.marks & SegmentRun::kEndsStretch) != 0 && texts_->refuse_special) {
-        leaves = HoldsSpecial();
-        if (leaves) run.reason = RANKFEED_REASON_OPTIONS;
-      }
-    }
-    if (leaves) {
-      sink_->count = stretch_begin_;
-      status = General(run.stretch, run.reason);
+      status = places ? EmitSegments<true>(&run, segments, begin, to)
+                      : EmitSegments<false>(&run, segments, begin, to);
       if (status != RANKFEED_OK) return status;
-      *left = true;
-      queue_.DropStretch();
-      return RANKFEED_OK;
+      const bool ends = !rest && (run.marks & SegmentRun::kEndsStretch) != 0;
+      if (ends && texts_->refuse_special && HoldsSpecial()) run.reason = RANKFEED_REASON_OPTIONS;
     }
+    if (run.reason != RANKFEED_REASON_NONE) {
+      *left = true;
+      return LeaveStretch(run);
+    }
+    if (rest) break;
     status = EndRun(run);
     if (status != RANKFEED_OK) return status;
   }
   return RANKFEED_OK;
+}
+
+// The stretch of the first run takes the general path.
+rankfeed_status Engine::LeaveStretch(const SegmentRun& run) {
+  sink_->count = stretch_begin_;
+  const rankfeed_status status = General(run.stretch, run.reason);
+  queue_.DropStretch();
+  return status;
 }
 
 // What comes after the segments of a run.
@@ -157,7 +160,7 @@ rankfeed_status Engine::EndRun(const SegmentRun& run) {
 
 // Segments [begin, end) of the run.
 template <bool kPlaces>
-rankfeed_status Engine::EmitSegments(const SegmentRun& run, const Segments& segments,
+rankfeed_status Engine::EmitSegments(SegmentRun* run, const Segments& segments,
                                      uint32_t begin, uint32_t end) {
   const Found* const found = look_up_.found();
   for (uint32_t i = begin; i < end; ++i) {
@@ -171,29 +174,34 @@ rankfeed_status Engine::EmitSegments(const SegmentRun& run, const Segments& segm
       if (i == end) break;
     }
     const rankfeed_status status = EmitSegment<kPlaces>(run, segments, i);
-    if (status != RANKFEED_OK) return status;
+    if (status != RANKFEED_OK || run->reason != RANKFEED_REASON_NONE) return status;
   }
   return RANKFEED_OK;
 }
 
 // A segment with offsets, or whose ids may not fit, or that was not spelled.
 template <bool kPlaces>
-rankfeed_status Engine::EmitSegment(const SegmentRun& run, const Segments& segments, uint32_t i) {
+rankfeed_status Engine::EmitSegment(SegmentRun* run, const Segments& segments, uint32_t i) {
   const Found& found = look_up_.found()[i];
-  const uint32_t offset = OffsetOf(run.stretch) + segments.begin(i);
+  const uint32_t offset = OffsetOf(run->stretch) + segments.begin(i);
   if (!kPlaces && found.ids != nullptr) {
     Copy(found.ids, found.info.count);
     return RANKFEED_OK;
   }
   if (kPlaces && found.info.count == 1 && found.info.score_bound == kCoversAll) {
-    const uint32_t end = OffsetOf(run.stretch) + segments.ends[i];
+    const uint32_t end = OffsetOf(run->stretch) + segments.ends[i];
     sink_->Push(static_cast<uint32_t>(found.ids[0]), offset, end);
     return RANKFEED_OK;
   }
-  const std::string_view bytes = segments.Bytes(run.stretch, i);
+  const std::string_view bytes = segments.Bytes(run->stretch, i);
   const uint32_t first = sink_->count;
   const Speller::Outcome outcome = speller_.Spell(bytes, offset, sink_);
   if (!outcome.general) return outcome.missing ? RANKFEED_E_UNK_ID : RANKFEED_OK;
+  // Its characters may become an added token together with those beside the segment.
+  if (looks_for_normalized_) {
+    run->reason = RANKFEED_REASON_CHARACTER;
+    return RANKFEED_OK;
+  }
   sink_->count = first;
   return General(bytes, RANKFEED_REASON_CHARACTER);
 }

@@ -71,11 +71,12 @@ class Engine {
   void SpellMisses(uint32_t count);
   rankfeed_status EmitBatch(uint32_t count, bool* left);
   template <bool kPlaces>
-  rankfeed_status EmitSegments(const segment::SegmentRun& run, const segment::Segments& segments,
+  rankfeed_status EmitSegments(segment::SegmentRun* run, const segment::Segments& segments,
                                uint32_t begin, uint32_t end);
   template <bool kPlaces>
-  rankfeed_status EmitSegment(const segment::SegmentRun& run, const segment::Segments& segments,
+  rankfeed_status EmitSegment(segment::SegmentRun* run, const segment::Segments& segments,
                               uint32_t i);
+  rankfeed_status LeaveStretch(const segment::SegmentRun& run);
   void Copy(const int32_t* ids, uint32_t count);
   rankfeed_status EndRun(const segment::SegmentRun& run);
   rankfeed_status General(std::string_view bytes, rankfeed_reason reason);
@@ -90,6 +91,7 @@ class Engine {
   segment::SegmentQueue queue_;
   segment::LookUp look_up_;
   Speller speller_;
+  const bool looks_for_normalized_;  // some added tokens are looked for in normalized text
   general::Scratch& general_;
   Scratch& scratch_;
 

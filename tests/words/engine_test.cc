@@ -69,7 +69,8 @@ const std::vector<std::string>& Alphabet() {
       "\u1112", "\u1161", "\u2014", "\u061d", "\u2260", "\u037e", "\u1fef",     "\u3000", "\u00a0",
       "\u2028", "\u0085", "\u000b", "\u200b", "\u200d", "\ufeff", "\u00ad",     "\ufffd", "\u0378",
       "\ue000", "\u20ac", "\U0001f600",       "\U0001d165",       "\U0001d160", "\x80",   "\xe4\xb8",
-      "\U0001e001",       "##",     "ing",    "the",    "[SEP]",  "[MASK]"};
+      "\U0001e001",       "##",     "ing",    "the",    "[SEP]",  "[MASK]",
+      "b<T",    "b<t"};
   return characters;
 }
 
@@ -217,11 +218,13 @@ TEST(Words, EqualsThePlainPathWithOtherPipelines) {
            R"(","continuing_subword_prefix":"##","max_input_chars_per_word":6,"vocab":{"[UNK]":0,"a":1,)"
            R"("b":2,"##a":3,"##b":4,"ab":5,"##ba":6,"\u00e9":7,"e":8,"##e":9,"\u4e2d":10,"##\u4e2d":11,)"
            R"("#":12,",":13,"##,":14,"the":15,"\u0301":16,"##\u0301":17,"=":18,"\u2260":19,"T":20,"i":21,)"
-           R"("##i":22,"s":23,"##s":24,"[SEP]":25}}})";
+           R"("##i":22,"s":23,"##s":24,"[SEP]":25,"<":26}}})";
   };
   const std::string bert = R"({"type":"BertPreTokenizer"})", split = R"({"type":"WhitespaceSplit"})";
   const std::string sep =
       R"({"id":25,"content":"[SEP]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true})";
+  const std::string b =
+      R"({"id":27,"content":"b<T","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false})";
   for (const std::string& normalizer :
        {std::string("null"), std::string(R"({"type":"NFC"})"),
         std::string(R"({"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Lowercase"},{"type":"StripAccents"}]})"),
@@ -229,9 +232,12 @@ TEST(Words, EqualsThePlainPathWithOtherPipelines) {
         std::string(R"({"type":"BertNormalizer","clean_text":false,"handle_chinese_chars":false,"strip_accents":false,"lowercase":true})"),
         std::string(R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":true,"lowercase":false})")}) {
     for (const std::string& pre_tokenizer : {bert, split}) {
-      for (const char* unk : {"[UNK]", "[NONE]"}) {
+      for (const char* unk : {"[UNK]", "[NONE]", "[UNK] "}) {
         SCOPED_TRACE(normalizer + pre_tokenizer + unk);
-        Pair pair(file(normalizer, pre_tokenizer, unk, sep), 256);
+        const bool with_token = unk[5] == ' ';  // one that is looked for in normalized text
+        Pair pair(file(normalizer, pre_tokenizer, with_token ? "[UNK]" : unk,
+                       with_token ? sep + "," + b : sep),
+                  256);
         std::mt19937_64 random(11);
         for (int round = 0; round < static_cast<int>(Sampled(3000)); ++round) {
           const uint32_t flags = round % 3 == 0   ? uint32_t{RANKFEED_SPLIT_SPECIAL_TOKENS}
