@@ -325,19 +325,20 @@ rankfeed_status TextEncoder::GeneralStretch(const segment::Texts& texts, size_t 
   // begin.
   const bool whole = !model_.huggingface() && !stop->part;
   const rankfeed_status status =
-      whole ? GeneralPart(text, 0, static_cast<uint32_t>(text.size()), sink, &stop->score)
-            : GeneralPart(text, begin, end, sink, &stop->score);
+      whole ? GeneralPart(text, 0, static_cast<uint32_t>(text.size()), false, sink, &stop->score)
+            : GeneralPart(text, begin, end, stop->inside, sink, &stop->score);
   if (!stop->part && texts.score != nullptr) texts.score->after = stop->score.after;
   return status;
 }
 
 rankfeed_status TextEncoder::GeneralPart(std::string_view text, uint32_t begin, uint32_t end,
-                                         TokenSink& sink, general::CarriedScore* score) const {
+                                         bool inside, TokenSink& sink,
+                                         general::CarriedScore* score) const {
   if (!model_.huggingface()) {
-    return general::EncodeSentencePieceParts(model_, encoder_.general, text, begin, end, false,
+    return general::EncodeSentencePieceParts(model_, encoder_.general, text, begin, end, inside,
                                              sink, score);
   }
-  return general::EncodeHuggingFaceStretch(model_, encoder_.general, text, begin, end, false,
+  return general::EncodeHuggingFaceStretch(model_, encoder_.general, text, begin, end, inside,
                                            flags_, sink, score);
 }
 

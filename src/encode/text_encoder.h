@@ -69,7 +69,7 @@ class TextEncoder {
   rankfeed_status General(std::string_view text, TokenSink& sink) const;
   rankfeed_status GeneralStretch(const segment::Texts& texts, size_t number, segment::Stop* stop,
                                  TokenSink& sink) const;
-  rankfeed_status GeneralPart(std::string_view text, uint32_t begin, uint32_t end,
+  rankfeed_status GeneralPart(std::string_view text, uint32_t begin, uint32_t end, bool inside,
                               TokenSink& sink, general::CarriedScore* score) const;
   size_t Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
                rankfeed_status* status) const;

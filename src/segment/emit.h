@@ -82,11 +82,29 @@ class Emitter {
   // It was written.
   void Resume(std::string_view part, double score) {
     Begin(ledger_.goes_on() ? score : 0);
-    closed_ = part.data() + part.size() == stretch_.data() + stretch_.size();
+    const auto end = static_cast<uint32_t>(part.data() + part.size() - stretch_.data());
+    closed_ = end == stretch_.size();
+    if (auto* const sp = std::get_if<SpOffsets>(&places_)) sp->Skip(end, closed_);
+  }
+  // Whether the places of what follows the first part of the stretch do not depend on that.
+  bool MayPartAtBegin() const {
+    const auto* const hf = wants_offsets_ ? std::get_if<Offsets>(&places_) : nullptr;
+    return hf == nullptr || hf->begins_plainly();
   }
 
   // A batch begins: what was decoded of it is taken in order from here on.
-  void BeginBatch() { next_decoded_ = 0; }
+  void BeginBatch() {
+    next_decoded_ = 0;
+    unplaced_.segment = kNone;
+  }
+
+  // The first segment of the batch whose tokens' places are not known, kNone if there is none, and
+  // the first of these tokens.
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  struct Unplaced {
+    uint32_t segment = kNone, token = 0;
+  };
+  const Unplaced& unplaced() const { return unplaced_; }
 
   // Segments [begin, end) of the batch, and what was decoded of those before decoded_end, all of
   // this stretch. All functions below return why the stretch leaves, if it does.
@@ -223,11 +241,13 @@ class Emitter {
   }
   bool Place(const Segments& segments, uint32_t i, uint32_t token, uint32_t last) {
     const uint32_t begin = segments.begin(i), end = segments.ends[i];
-    if (auto* const sp = std::get_if<SpOffsets>(&places_)) {
-      return sp->Place(begin, end, token, last, *sink_);
-    }
-    return std::get_if<Offsets>(&places_)->Place(begin, end, segments.word_start(i), token, last,
-                                            *sink_);
+    auto* const sp = std::get_if<SpOffsets>(&places_);
+    const bool placed = sp != nullptr
+                            ? sp->Place(begin, end, token, last, *sink_)
+                            : std::get_if<Offsets>(&places_)->Place(
+                                  begin, end, segments.word_start(i), token, last, *sink_);
+    if (!placed && last <= sink_->capacity) unplaced_ = {i, token};
+    return placed;
   }
   // Segments [begin, end), from that token on, as EmitHolding wrote them.
   bool PlaceHolding(const Segments& segments, uint32_t begin, uint32_t end, uint32_t token) {
@@ -314,7 +334,6 @@ class Emitter {
   const Found* const found_;  // of the batch
   const uint8_t leaves_;      // Path::flags
   const Signs signs_;
-  static constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t space_id_ = kNone;   // of a word of one U+2581, if that is known
   ByteSet separators_ = {};
   ScoreLedger ledger_;
@@ -327,6 +346,7 @@ class Emitter {
   bool trailing_space_ = false;  // a separator came after the last word
   bool closed_ = false;          // a part ended the stretch
   uint32_t next_decoded_ = 0;
+  Unplaced unplaced_;
 };
 
 }  // namespace rankfeed::segment

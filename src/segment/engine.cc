@@ -19,6 +19,7 @@ Engine::Engine(const Model& model, const KernelTable& kernels, const ByteSet& st
                const NormalizedTokens& normalized_tokens, const Cuts& cuts, Scratch& scratch)
     : model_(model),
       rule_(model, model.segment.config->cost_unit),
+      keeps_separator_(cuts.keeps_separator()),
       classes_(SegmentScanner::ClassesOf(*model.segment.config, stop_bytes,
                                          normalized_tokens.first_bytes())),
       queue_(model, kernels, classes_, scratch.queue, normalized_tokens, cuts),
@@ -29,9 +30,8 @@ Engine::Engine(const Model& model, const KernelTable& kernels, const ByteSet& st
 void Engine::Start(const Texts& texts, TokenSink* sink) {
   texts_ = &texts;
   sink_ = sink;
-  // Offsets of a part would be told from its begin.
-  const bool parts = sink->begin == nullptr && sink->end == nullptr;
-  queue_.Start(texts.texts, texts.added, parts);
+  // With offsets the tokens of a part are recognized by their begins.
+  queue_.Start(texts.texts, texts.added, sink->begin != nullptr || sink->end == nullptr);
   spans_.ForgetCursor();
   emitter_.Start(sink);
   batch_size_ = kFirstBatch;
@@ -112,6 +112,7 @@ bool Engine::EmitBatch(const Segments& segments, uint32_t count, Stop* stop) {
     if ((run.marks & SegmentRun::kBeginsText) != 0) BeginText();
     const rankfeed_reason reason = EmitRun(segments, begin, rest ? count : end, end, &run);
     if (reason != RANKFEED_REASON_NONE) {
+      if (emitter_.unplaced().segment != Emitter::kNone) CutOutUnplaced(reason);
       Leave(reason, stop);
       return true;
     }
@@ -128,14 +129,31 @@ bool Engine::EmitBatch(const Segments& segments, uint32_t count, Stop* stop) {
   return false;
 }
 
+// A segment of the first run has tokens whose places are not known: if a part can be cut out around
+// it, that becomes the first run, and the tokens of the part are taken back.
+void Engine::CutOutUnplaced(rankfeed_reason reason) {
+  queue_.Leave(0, emitter_.unplaced().segment, reason, /*whole=*/false);
+  if (queue_.front().reason != RANKFEED_REASON_NONE) return;  // it cannot
+  queue_.PopRun();
+  const uint32_t begin = OffsetOf(queue_.front().stretch);
+  const bool inside = queue_.front().stretch.data() != emitter_.stretch().data();
+  // The U+2581 in front of a part may have the place of the separator before it.
+  const uint32_t cut = inside && !keeps_separator_ ? begin - 1 : begin;
+  sink_->count = emitter_.unplaced().token;
+  while (sink_->count != stretch_begin_ && sink_->begin[sink_->count - 1] >= cut) --sink_->count;
+}
+
 // The first run is a part that goes; or its stretch does: its tokens, and what of it still waits.
 void Engine::Leave(rankfeed_reason reason, Stop* stop) {
   spans_.ForgetCursor();
   batch_size_ = kBatchAfterLeaving;
   const SegmentRun& run = queue_.front();
+  const bool inside = run.stretch.data() != emitter_.stretch().data();
   *stop = {.reason = reason, .stretch = run.stretch};
-  if ((run.marks & SegmentRun::kPart) != 0 && emitter_.EndPart(&stop->score.before)) {
+  if ((run.marks & SegmentRun::kPart) != 0 && (inside || emitter_.MayPartAtBegin()) &&
+      emitter_.EndPart(&stop->score.before)) {
     stop->part = true;
+    stop->inside = inside;
     queue_.PopPart();
     return;
   }

@@ -82,6 +82,7 @@ struct Stop {
   std::string_view stretch = {};             // that takes the general path
   const image::AddedToken* token = nullptr;  // a special one, where the call refuses those
   bool part = false;                         // it is part of a stretch
+  bool inside = false;                       // and not the first one
   general::CarriedScore score = {};          // of a part, where the score goes on after it
 };
 
@@ -113,6 +114,7 @@ class Engine {
   [[gnu::always_inline]] rankfeed_reason EmitRun(const Segments& segments, uint32_t begin,
                                                  uint32_t end, uint32_t decoded_end,
                                                  SegmentRun* run);
+  void CutOutUnplaced(rankfeed_reason reason);
   void Leave(rankfeed_reason reason, Stop* stop);
   void BeginText();
   void EndText();
@@ -121,6 +123,7 @@ class Engine {
 
   const Model& model_;
   const ExactnessRule rule_;
+  const bool keeps_separator_;  // Cuts::keeps_separator
   const ByteClasses classes_;
   SegmentQueue queue_;
   LookUp look_up_;

@@ -10,7 +10,8 @@ namespace rankfeed::segment {
 
 rankfeed_reason ScoreLedger::End(const TokenSink& sink, double* score) {
   if (sink.count > sink.capacity) return RANKFEED_REASON_CAPACITY;  // tokens were not kept
-  if (!CatchUp(sink)) return RANKFEED_REASON_UNKNOWN;
+  // Tokens may have been taken back.
+  if (known_to_ > sink.count || !CatchUp(sink)) return RANKFEED_REASON_UNKNOWN;
   *score = score_;
   return RANKFEED_REASON_NONE;
 }

@@ -109,7 +109,7 @@ class Offsets::Walker {
     const uint32_t info = tables_.char_info[c.code_point];
     const uint32_t needs_all =
         image::kCharNormalizes | image::kCharGeneralPath | image::JoiningMarks(previous_);
-    failed_ |= !c.valid || (info & needs_all) != 0;
+    failed_ |= (info & needs_all) != 0;
     char_ = {at_, static_cast<uint32_t>(at_ + c.size)};
     at_ = char_.end;
     previous_ = info;
@@ -175,9 +175,15 @@ Offsets::Offsets(const Model& model)
 void Offsets::Begin(std::string_view stretch, uint32_t offset) {
   stretch_ = stretch;
   offset_ = offset;
+  known_ = begins_plainly_ = true;
+  if (stretch.empty()) return;
   const SegmentTables& tables = model_.segment;
-  const uint32_t info = stretch.empty() ? 0 : tables.char_info[utf8::Decode(stretch, 0).code_point];
+  const utf8::Decoded c = utf8::Decode(stretch, 0);
+  const uint32_t info = tables.char_info[c.code_point];
   known_ = !Vanishes(tables, info);
+  const uint32_t next =
+      c.size != stretch.size() ? tables.char_info[utf8::CodePointAt(stretch, c.size)] : 0;
+  begins_plainly_ = StandsAlone(c, info) && (next & image::kCharMarks) == 0;
 }
 
 // Of what the separator before a place became; empty without one.

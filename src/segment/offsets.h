@@ -35,6 +35,10 @@ class Offsets {
   // The same for the token of the separators that end the stretch.
   bool PlaceTrailing(uint32_t token, TokenSink& sink) const;
 
+  // Whether the stretch begins with a character that stays, whatever comes after it: the places of
+  // what follows do not depend on how it begins.
+  bool begins_plainly() const { return begins_plainly_; }
+
  private:
   struct Range {
     uint32_t begin, end;  // in the stretch
@@ -75,6 +79,7 @@ class Offsets {
   std::string_view stretch_;
   uint32_t offset_ = 0;
   bool known_ = true;  // the stretch does not begin with a character that vanishes
+  bool begins_plainly_ = true;
 };
 
 }  // namespace rankfeed::segment

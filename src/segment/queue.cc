@@ -170,7 +170,13 @@ uint32_t SegmentQueue::Leave(uint32_t number, uint32_t i, rankfeed_reason reason
 bool SegmentQueue::FindPart(const SegmentRun& run, uint32_t i, Bytes* part) {
   const Segments all = segments();
   const std::string_view stretch = run.stretch;
-  const auto size = static_cast<uint32_t>(stretch.size());
+  auto size = static_cast<uint32_t>(stretch.size());
+  // Up to the next part, if one was cut out already.
+  const SegmentRun* const next = &run + 1;
+  if (next != scratch_.runs + run_count_ && (next->marks & SegmentRun::kPart) != 0) {
+    size = static_cast<uint32_t>(next->stretch.data() - stretch.data());
+    if (!cuts_.keeps_separator()) --size;
+  }
   const uint32_t done = all.begin(begin(run));
   const uint32_t cut = cuts_.FindLast(stretch, done < 2 ? 0 : done - 2, all.begin(i));
   if (cut == Cuts::kNone && (run.marks & SegmentRun::kBeginsStretch) == 0) return false;

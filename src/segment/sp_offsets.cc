@@ -36,6 +36,7 @@ void SpOffsets::Begin(std::string_view stretch, uint32_t offset, uint32_t token)
   offset_ = offset;
   first_token_ = token;
   done_ = 0;
+  closed_ = false;
   state_ = {};
 }
 
@@ -203,7 +204,7 @@ void SpOffsets::End(TokenSink& sink) {
   const uint32_t text_end = collapses_ && state_.space != kNone ? state_.space : size;
   const uint32_t* const begins = Begins(sink);
   for (uint32_t i = first_token_; i + 1 < count; ++i) sink.end[i] = begins[i + 1];
-  sink.end[count - 1] = offset_ + text_end;
+  if (!closed_) sink.end[count - 1] = offset_ + text_end;
 }
 
 }  // namespace rankfeed::segment

@@ -37,6 +37,13 @@ class SpOffsets {
   // The same for the token of the separators that end the stretch.
   bool PlaceTrailing(uint32_t token, TokenSink& sink) const;
 
+  // Bytes up to `end` were given their tokens and places elsewhere. last: the stretch ends there.
+  void Skip(uint32_t end, bool last) {
+    done_ = end;
+    state_ = {.front = 0, .space = kNone, .begun = true};
+    closed_ = last;
+  }
+
   // The stretch is over: gives its tokens their ends.
   void End(TokenSink& sink);
 
@@ -82,7 +89,8 @@ class SpOffsets {
   bool plain_[256];  // bytes that are a character and a code, whatever is around them
   std::string_view stretch_;
   uint32_t offset_ = 0, first_token_ = 0;
-  uint32_t done_ = 0;  // the end of the last segment
+  uint32_t done_ = 0;    // the end of the last segment
+  bool closed_ = false;  // the last token has its end
   State state_;
 };
 

@@ -68,6 +68,45 @@ TEST(WordEngine, OffsetsEqualThoseOfThePlainPath) {
   }
 }
 
+// What only the general path takes goes there with the words around it, and their places are those
+// that they have in the whole text.
+TEST(WordEngine, OffsetsOfAPartEqualThoseOfThePlainPath) {
+  const std::vector<std::string> words = {"the", "quick", "Fox,", "\u00fcber", "\u0434\u0430", "(a)",
+                                          "x-ray", "42", "\u4e2d\u6587", "don't", "\U0001f600"};
+  const std::vector<std::string> odd = {"\xff", "\u2581", "e\u0301\u0323", "\xe4\xb8", "\u0600a",
+                                        "\U00012000 \U00012000\U00012001", "\u200b\u0301"};
+  for (const FormFile& form : Forms()) {
+    SCOPED_TRACE(form.name);
+    const Image& image = ImageOf(form);
+    if ((image.model()->segment.config->rules & image::kNoOffsets) != 0) continue;
+    Encoder plain = Make(image.model(), true, 0);
+    auto fast = Encoder::Create(image.model(), 1 << 16, /*offsets=*/true, 1 << 12);
+    ASSERT_TRUE(fast);
+    std::mt19937_64 random(19);
+    const rankfeed_encode_options options{sizeof(options), 0};
+    uint64_t bytes = 0, left = 0;
+    for (int round = 0; round < static_cast<int>(Sampled(60)); ++round) {
+      std::string text = round % 16 == 0 ? odd[random() % odd.size()] : "";
+      for (size_t i = 0; i < 300; ++i) {
+        if (i != 0) text += i % 50 == 49 ? "  " : " ";
+        text += random() % 300 == 0 ? odd[random() % odd.size()] : words[random() % words.size()];
+        if (random() % 300 == 0) text += odd[random() % odd.size()];
+      }
+      Encoding expected, encoding;
+      ASSERT_FALSE(plain.Encode(text, options, &expected));
+      ASSERT_FALSE(fast->Encode(text, options, &encoding));
+      ASSERT_EQ(encoding.input_ids, expected.input_ids) << testing::PrintToString(text);
+      ASSERT_EQ(encoding.offset_begin, expected.offset_begin) << testing::PrintToString(text);
+      ASSERT_EQ(encoding.offset_end, expected.offset_end) << testing::PrintToString(text);
+      bytes += text.size();
+    }
+    for (uint32_t reason = 1; reason < RANKFEED_REASON_COUNT; ++reason) {
+      left += fast->Roads()[reason].bytes;
+    }
+    if (form.name == "A" || form.name == "SentencePiece") EXPECT_LT(left, bytes / 5);
+  }
+}
+
 // Long enough that sums of float32 lose bits and margins have to decide.
 TEST(WordEngine, EqualsThePlainPathOnLongTexts) {
   for (const FormFile& form : Forms()) {
