@@ -513,6 +513,9 @@ OffTheFastRoad NormalizedCharacters::SettleSpaces(Pipeline* pipeline) {
   const Step* const collapse = collapse_.step;
   const bool to_metaspace = collapse != nullptr && model_.text(collapse->b) == kMetaspaceBytes;
   if (to_metaspace && last_change_ > collapse) return Because(*collapse);
+  // The space that other white space is taken together to must stay one.
+  char room[4];
+  if (collapse != nullptr && !to_metaspace && Of(' ', room) != " ") return Because(*collapse);
   if (pipeline->words == Words::kSplitAtWhiteSpace) {
     pipeline->rules |= image::kSpaceHasNoOffsets;
     // In front of a sign that U+2581 would be a word.

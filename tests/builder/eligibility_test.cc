@@ -128,6 +128,8 @@ TEST(Eligibility, NormalizersThatKeepItOff) {
       {{kToMetaspace}, hf_test::kWords, Op::kReplaceRun},
       {{kToMetaspace, kNmt}, hf_test::kAlways, Op::kReplaceRun},
       {{kToMetaspace, kStripRight}, hf_test::kAlways, Op::kStrip},
+      // The space that a run becomes is replaced itself.
+      {{run(R"(\\s{2,}|[\\n\\r\\t])", " "), Charsmap({{" ", "a"}})}, hf_test::kWords, Op::kReplaceSpaces},
       // What vanishes before runs are collapsed makes them longer, or comes from between behind.
       {{Replace("a", ""), kCollapse, kNmt}, hf_test::kAlways, Op::kReplaceRun},
       // Spaces that come up behind a Strip, and none that a Strip may leave.
