@@ -2,7 +2,8 @@
 // tests/fault/dear_texts.cc: encodes files one by one from an empty word cache on, for callgrind to count
 // the instructions of each (dear_texts_test.py).
 //
-// usage: dear_texts IMAGE ids|offsets FILE...   prints the bytes of each; callgrind writes one profile for each
+// usage: dear_texts IMAGE FILE...   encodes all without offsets, then all with; prints the bytes of each, and
+// callgrind writes a profile for each
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -58,10 +59,11 @@ void Count(const rankfeed_model* model, const std::string& text, bool offsets) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) Fail("usage: dear_texts IMAGE ids|offsets FILE...");
+  if (argc < 3) Fail("usage: dear_texts IMAGE FILE...");
   auto vocabulary = rankfeed::Vocabulary::Load(argv[1]);
   if (!vocabulary) Fail(vocabulary.error().message);
-  const bool offsets = argv[2] == std::string("offsets");
-  for (int i = 3; i < argc; ++i) Count(vocabulary->model(), Read(argv[i]), offsets);
+  for (const bool offsets : {false, true}) {
+    for (int i = 2; i < argc; ++i) Count(vocabulary->model(), Read(argv[i]), offsets);
+  }
   return 0;
 }

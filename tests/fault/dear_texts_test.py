@@ -83,8 +83,8 @@ def source(form, data, folder):
     return file
 
 
-def count(program, image, mode, by_name, folder):
-    """Instructions per byte, by name."""
+def count(program, image, by_name, folder):
+    """Instructions per byte by name, without offsets and with."""
     files = []
     for number, text in enumerate(by_name.values()):
         files.append(folder / f"text{number}")
@@ -93,15 +93,15 @@ def count(program, image, mode, by_name, folder):
     for old in folder.glob("callgrind.out*"):
         old.unlink()
     done = subprocess.run(["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}", f"--log-file={folder}/log",
-                           program, image, mode, *files], stdout=subprocess.PIPE, text=True, check=True)
-    costs = {}
-    for number, (name, size) in enumerate(zip(by_name, done.stdout.splitlines())):
+                           program, image, *files], stdout=subprocess.PIPE, text=True, check=True)
+    costs = []
+    for number, size in enumerate(done.stdout.splitlines()):
         profile = pathlib.Path(f"{out}.{number + 1}")
         total = re.search(r"^totals: (\d+)", profile.read_text(), re.M) if profile.exists() else None
-        costs[name] = int(total.group(1)) / int(size) if total else 0
-    if len(costs) != len(by_name) or min(costs.values()) < 1:
+        costs.append(int(total.group(1)) / int(size) if total else 0)
+    if len(costs) != 2 * len(by_name) or min(costs) < 1:
         sys.exit(f"dear_texts_test.py: callgrind counted nothing of some text: {costs}; was dear_texts built without valgrind's headers?")
-    return costs
+    return dict(zip(by_name, costs)), dict(zip(by_name, costs[len(by_name):]))
 
 
 def main():
@@ -126,8 +126,8 @@ def main():
             image = folder / "image.rfimg"
             subprocess.run([o.rankfeed, "compile", source(form, data, folder), "-o", image], check=True, stdout=subprocess.DEVNULL)
             by_name = texts('"' if form.startswith("xlnet") else "</s>")
-            for mode, bound in ("ids", BOUND), ("offsets", BOUND_WITH_OFFSETS):
-                costs = count(o.program, image, mode, by_name, folder)
+            without, with_offsets = count(o.program, image, by_name, folder)
+            for mode, bound, costs in ("ids", BOUND, without), ("offsets", BOUND_WITH_OFFSETS, with_offsets):
                 dearest = max(costs, key=costs.get)
                 print(f"{form:28} {mode:8} at most {costs[dearest]:6.0f} instructions per byte of {bound}: {dearest}", flush=True)
                 for text, cost in sorted(costs.items(), key=lambda item: -item[1]):
