@@ -43,6 +43,9 @@ void Body::Clear() {
 namespace {
 
 constexpr size_t kHeadBuffer = 4096, kBodyBuffer = 64 << 10;
+// What was read and is not understood yet has no more: the extensions of a chunk have no length that
+// is said before them.
+constexpr size_t kMostBuffered = 2 * kBodyBuffer;
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kLingering = std::chrono::seconds(2);
 constexpr auto kGrace =
@@ -234,7 +237,8 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
     if (!BodyIsFramed(parser.get(), version)) {
       co_return co_await Refuse(Fault::kFraming, path.value_or(""), &parser);
     }
-    if (!path || !HostIsOne(parser.get(), version)) {
+    if (!path || !HostIsOne(parser.get(), version) ||
+        parser.get().count(http::field::authorization) > 1) {
       co_return co_await Refuse(Fault::kBadRequest, path.value_or(""), &parser);
     }
     Head head{method,
@@ -404,12 +408,12 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
   }
 
   void ReleaseBuffer() {
-    if (buffer_.capacity() > 0) buffer_ = beast::flat_buffer();
+    if (buffer_.capacity() > 0) buffer_ = beast::flat_buffer(kMostBuffered);
   }
 
   Impl* const owner_;
   tcp::socket socket_;
-  beast::flat_buffer buffer_;
+  beast::flat_buffer buffer_{kMostBuffered};
   Phase phase_ = Phase::kIdle;
   Clock::time_point since_, deadline_;
   bool interrupted_ = false, aborted_ = false, served_ = false;
@@ -417,7 +421,9 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
 
 std::string Listener::Impl::Open() {
   error_code error;
-  const auto address = asio::ip::make_address(options_.host, error);
+  // The address that every system gives this name (RFC 6761, 6.3).
+  const std::string host = options_.host == "localhost" ? "127.0.0.1" : options_.host;
+  const auto address = asio::ip::make_address(host, error);
   if (error) return fmt::format("{}: not an IP address", options_.host);
   const tcp::endpoint endpoint(address, options_.port);
   acceptor_.open(endpoint.protocol(), error);

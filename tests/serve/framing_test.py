@@ -90,6 +90,7 @@ BODIES = [
     ("a chunk longer than its size", post(CHUNKED, body=b"5\r\nhelloo\r\n0\r\n\r\n"), ENDED),
     ("a chunk of more than 64 bits", post(CHUNKED, body=b"10000000000000005\r\nhello\r\n0\r\n\r\n"), ENDED),
     ("a chunk of more than is taken", post(CHUNKED, body=b"ffffffff\r\nhello"), [413]),
+    ("an extension without end", post(CHUNKED, body=b"5;" + b"a" * 1_000_000), ENDED),
     ("a chunk whose line ends in LF", post(CHUNKED, body=b"2\n{}\r\n0\r\n\r\n"), ENDED),
 ]
 
@@ -110,6 +111,7 @@ HEADS = [
     ("HTTP/0.9", b"GET /info\r\n\r\n", ENDED),
     ("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ENDED),
     ("another protocol", get().replace(b"HTTP", b"HTTQ"), ENDED),
+    ("two keys", get(fields=b"Host: a\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\n"), ENDED),
     ("no Host", get(fields=b""), ENDED),
     ("an empty Host", get(fields=b"Host:\r\n"), KEPT),
     ("two Hosts", get(fields=b"Host: a\r\nHost: a\r\n"), ENDED),
