@@ -393,7 +393,8 @@ typedef struct {
 } rankfeed_ranked;
 
 /* Ranks the documents that have rows, best first, into ranked[capacity]; *count gets how many there
- * are, or are needed after E_OUTPUT_SIZE. options may be null.
+ * are, or are needed after E_OUTPUT_SIZE. options may be null. Scores that an activation made equal
+ * (large logits all become 1) rank by the logits, aggregated likewise; equal logits as ties says.
  * Errors: ARGUMENT, STRUCT_SIZE, OUTPUT_SIZE, STATE (a row has no score yet). O(n log n). */
 RANKFEED_API rankfeed_status rankfeed_rerank_rank(rankfeed_reranker* reranker,
                                                   const rankfeed_rank_options* options,

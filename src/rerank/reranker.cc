@@ -58,9 +58,10 @@ void Reranker::CarveArrays(Layout& layout, const Sizes& sizes) {
   sizes_ = sizes;
   items_ = {layout.Take<TemplateItem>(sizes.template_items), sizes.template_items};
   documents_ = layout.Take<Document>(sizes.documents);
-  ranked_ = layout.Take<rankfeed_ranked>(sizes.documents);
+  ranked_ = layout.Take<ScoredDocument>(sizes.documents);
   rows_ = layout.Take<rankfeed_batch_row>(sizes.rows);
   scores_ = layout.Take<float>(sizes.rows);
+  margins_ = layout.Take<float>(sizes.rows);
   store_.Carve(layout, sizes.tokens);
 }
 
@@ -263,8 +264,10 @@ rankfeed_status Reranker::PutScores(const rankfeed_batch& batch, const float* lo
   }
   for (uint32_t i = 0; i < batch.rows; ++i) {
     const rankfeed_batch_row& row = rows_[batch.first_row + i];
-    scores_[documents_[row.document].first_row + row.chunk] =
-        Activate(options.activation, {logits + size_t{i} * labels, labels}, options.label);
+    const uint64_t place = documents_[row.document].first_row + row.chunk;
+    const std::span<const float> all(logits + size_t{i} * labels, labels);
+    scores_[place] = Activate(options.activation, all, options.label);
+    margins_[place] = Margin(options.activation, all, options.label);
   }
   return RANKFEED_OK;
 }
@@ -283,12 +286,13 @@ rankfeed_status Reranker::Rank(const rankfeed_rank_options& options, rankfeed_ra
     if (std::any_of(rows.begin(), rows.end(), [](float x) { return std::isnan(x); })) {
       return RANKFEED_E_STATE;
     }
-    ranked_[documents++] = {i, Aggregate(options.aggregation, rows)};
+    const std::span<const float> margins(margins_ + document.first_row, document.rows.count);
+    ranked_[documents++] = {{i, Aggregate(options.aggregation, rows)}, Aggregate(options.aggregation, margins)};
   }
   *count = options.top_n != 0 ? std::min(options.top_n, documents) : documents;
   if (*count > capacity) return RANKFEED_E_OUTPUT_SIZE;
   RankDocuments({ranked_, documents}, options.ties, *count);
-  std::copy_n(ranked_, *count, ranked);
+  std::transform(ranked_, ranked_ + *count, ranked, [](const ScoredDocument& x) { return x.ranked; });
   return RANKFEED_OK;
 }
 

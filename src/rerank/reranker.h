@@ -11,6 +11,7 @@
 
 #include "base/layout.h"
 #include "rankfeed/rerank.h"
+#include "rerank/scores.h"
 #include "rerank/setup.h"
 #include "rerank/stop.h"
 #include "rerank/token_store.h"
@@ -64,7 +65,8 @@ struct Reranker {
   Document* documents_ = nullptr;       // [sizes.documents]
   rankfeed_batch_row* rows_ = nullptr;  // [sizes.rows], in the order they are written
   float* scores_ = nullptr;             // [sizes.rows], in the documents' order
-  rankfeed_ranked* ranked_ = nullptr;   // [sizes.documents]
+  float* margins_ = nullptr;            // [sizes.rows], likewise
+  ScoredDocument* ranked_ = nullptr;    // [sizes.documents]
   TokenStore store_;
 
   // The request under way.

@@ -24,6 +24,22 @@ float Activate(uint32_t activation, std::span<const float> logits, uint32_t labe
   return logits[label];
 }
 
+float Margin(uint32_t activation, std::span<const float> logits, uint32_t label) {
+  if (activation != RANKFEED_SCORE_SOFTMAX) return logits[label];
+  double top = -HUGE_VAL;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (i != label) top = std::max(top, double{logits[i]});
+  }
+  if (std::isinf(top) || std::isinf(logits[label])) {
+    return logits[label] == top ? 0 : logits[label] > top ? HUGE_VALF : -HUGE_VALF;
+  }
+  double sum = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (i != label) sum += std::exp(logits[i] - top);
+  }
+  return static_cast<float>(logits[label] - top - std::log(sum));
+}
+
 float Aggregate(uint32_t aggregation, std::span<const float> rows) {
   if (aggregation == RANKFEED_AGGREGATE_FIRST) return rows[0];
   if (aggregation == RANKFEED_AGGREGATE_MEAN) {
@@ -34,15 +50,16 @@ float Aggregate(uint32_t aggregation, std::span<const float> rows) {
   return *std::max_element(rows.begin(), rows.end());
 }
 
-void RankDocuments(std::span<rankfeed_ranked> documents, uint32_t ties, size_t top_n) {
+void RankDocuments(std::span<ScoredDocument> documents, uint32_t ties, size_t top_n) {
   const bool ascending = ties == RANKFEED_TIES_ASCENDING;
   // The mean of infinities of both signs is not a number; it must still have a place in the order.
-  const auto value = [](const rankfeed_ranked& x) {
-    return std::isnan(x.score) ? -HUGE_VALF : x.score;
-  };
-  const auto better = [=](const rankfeed_ranked& a, const rankfeed_ranked& b) {
-    if (value(a) != value(b)) return value(a) > value(b);
-    return ascending ? a.index < b.index : a.index > b.index;
+  const auto number = [](float x) { return std::isnan(x) ? -HUGE_VALF : x; };
+  const auto better = [=](const ScoredDocument& a, const ScoredDocument& b) {
+    const float score = number(a.ranked.score), other = number(b.ranked.score);
+    if (score != other) return score > other;
+    const float margin = number(a.margin), second = number(b.margin);
+    if (margin != second) return margin > second;
+    return ascending ? a.ranked.index < b.ranked.index : a.ranked.index > b.ranked.index;
   };
   if (top_n == 0 || top_n > documents.size()) top_n = documents.size();
   std::partial_sort(documents.begin(), documents.begin() + static_cast<ptrdiff_t>(top_n),

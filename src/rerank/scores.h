@@ -16,7 +16,17 @@ float Activate(uint32_t activation, std::span<const float> logits, uint32_t labe
 // Score of a document from those of its rows in chunk order; at least one.
 float Aggregate(uint32_t aggregation, std::span<const float> rows);
 
-// Best first; equal scores as ties says. Moves the best top_n (0: all) to the front, in order.
-void RankDocuments(std::span<rankfeed_ranked> documents, uint32_t ties, size_t top_n);
+// What tells rows apart whose scores an activation made equal: grows with the score, in float's
+// whole range. RAW and SIGMOID: the logit; SOFTMAX: how far it is above the others' sum, in logarithms.
+float Margin(uint32_t activation, std::span<const float> logits, uint32_t label);
+
+struct ScoredDocument {
+  rankfeed_ranked ranked;
+  float margin;
+};
+
+// Best first, equal scores by their margins, equal margins as ties says. Moves the best top_n (0:
+// all) to the front, in order.
+void RankDocuments(std::span<ScoredDocument> documents, uint32_t ties, size_t top_n);
 
 }  // namespace rankfeed::rerank

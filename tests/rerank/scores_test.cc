@@ -13,11 +13,11 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 std::vector<uint32_t> Order(std::vector<float> scores, uint32_t ties, size_t top_n) {
-  std::vector<rankfeed_ranked> ranked;
-  for (uint32_t i = 0; i < scores.size(); ++i) ranked.push_back({i, scores[i]});
+  std::vector<ScoredDocument> ranked;
+  for (uint32_t i = 0; i < scores.size(); ++i) ranked.push_back({{i, scores[i]}, scores[i]});
   RankDocuments(ranked, ties, top_n);
   std::vector<uint32_t> order;
-  for (const auto& r : ranked) order.push_back(r.index);
+  for (const auto& r : ranked) order.push_back(r.ranked.index);
   order.resize(top_n != 0 ? std::min(top_n, order.size()) : order.size());
   return order;
 }
@@ -58,6 +58,23 @@ TEST(Scores, TiesKeepTheDocumentsOrderOrTurnItAround) {
   EXPECT_EQ(Order(scores, RANKFEED_TIES_DESCENDING, 0), (std::vector<uint32_t>{5, 3, 1, 2, 4, 0}));
   EXPECT_EQ(Order(scores, RANKFEED_TIES_ASCENDING, 2), (std::vector<uint32_t>{1, 3}));
   EXPECT_EQ(Order(scores, RANKFEED_TIES_ASCENDING, 99).size(), 6u);
+}
+
+// haiku.rag#529, agentmemory#724: logits that a sigmoid makes 1 or 0 are told apart by the logits.
+TEST(Scores, SaturatedScoresRankByLogits) {
+  const float logits[] = {40, 41, -200, -150, 41, 200, -201};
+  std::vector<ScoredDocument> ranked;
+  for (uint32_t i = 0; i < 7; ++i) {
+    ranked.push_back({{i, Activate(RANKFEED_SCORE_SIGMOID, logits, i)}, Margin(RANKFEED_SCORE_SIGMOID, logits, i)});
+  }
+  RankDocuments(ranked, RANKFEED_TIES_ASCENDING, 0);
+  std::vector<uint32_t> order;
+  for (const auto& r : ranked) order.push_back(r.ranked.index);
+  EXPECT_EQ(order, (std::vector<uint32_t>{5, 1, 4, 0, 3, 2, 6}));
+  const float three[] = {90, 30, 1}, other[] = {120, 10, 1};
+  EXPECT_EQ(Activate(RANKFEED_SCORE_SOFTMAX, three, 0), Activate(RANKFEED_SCORE_SOFTMAX, other, 0));
+  EXPECT_LT(Margin(RANKFEED_SCORE_SOFTMAX, three, 0), Margin(RANKFEED_SCORE_SOFTMAX, other, 0));
+  EXPECT_FLOAT_EQ(Margin(RANKFEED_SCORE_SOFTMAX, three, 1), 30 - 90);
 }
 
 TEST(Scores, NotANumberRanksLast) {
