@@ -114,6 +114,10 @@ typedef struct {
    * the bucket's batches run without. An older size of the struct ends before these. */
   uint32_t graphs;
   uint64_t graph_launches, graph_failures;
+  /* What its user may want to know of the files: tensors that another task's head left over and that
+   * were set aside, weights that are no finite numbers. Empty where there is nothing; cut where
+   * there is more than fits. An older size of the struct ends before it. */
+  char note[240];
 } rankfeed_crossencoder_info;
 
 /* Errors: ARGUMENT, STRUCT_SIZE. O(1). */

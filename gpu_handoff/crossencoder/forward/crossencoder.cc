@@ -66,6 +66,7 @@ struct rankfeed_crossencoder {
   void* ctx = nullptr;
   void* block = nullptr;
   uint64_t parameters = 0;
+  std::string note;  // see rankfeed_crossencoder_info
   bool on_host = true;                  // work is done by the calling thread, or the stream's
   uint32_t dtype = RANKFEED_DTYPE_F32;  // of what is multiplied; on the host all else is float32
   DeviceModel model;
@@ -322,7 +323,7 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
 
   const ModelFiles files(path);
   m->model.config = ReadConfig(files.config(), files.config_name());
-  const Safetensors stored(files.weights(), files.weights_name());
+  const Safetensors stored = files.Tensors();
   uint32_t dtype = options.dtype;
   if (dtype == RANKFEED_DTYPE_AUTO && m->on_host) dtype = RANKFEED_DTYPE_F32;
   const bool rounds = m->on_host && dtype == RANKFEED_DTYPE_BF16;
@@ -345,6 +346,7 @@ void OpenModel(rankfeed_crossencoder* m, const char* path,
   }
   m->model.offsets = weights.offsets();
   m->parameters = weights.parameters();
+  m->note = weights.note();
 
   Check(m->backend->device_open(m->backend->self, options.device, &m->ctx), "opening the device");
   const uint64_t bytes = m->model.offsets.bytes;
@@ -417,8 +419,9 @@ rankfeed_status rankfeed_crossencoder_get_info(const rankfeed_crossencoder* mode
                                                rankfeed_crossencoder_info* info) {
   if (model == nullptr || info == nullptr) return RANKFEED_E_ARGUMENT;
   const uint32_t size = info->struct_size;
-  const bool older = size == offsetof(rankfeed_crossencoder_info, graphs);
-  if (size != sizeof(*info) && !older) return RANKFEED_E_STRUCT_SIZE;
+  const bool oldest = size == offsetof(rankfeed_crossencoder_info, graphs);
+  const bool older = size == offsetof(rankfeed_crossencoder_info, note);
+  if (size != sizeof(*info) && !older && !oldest) return RANKFEED_E_STRUCT_SIZE;
   const ModelConfig& c = model->model.config;
   std::memset(info, 0, size);
   info->struct_size = size;
@@ -437,11 +440,13 @@ rankfeed_status rankfeed_crossencoder_get_info(const rankfeed_crossencoder* mode
   info->weight_bytes = model->model.offsets.bytes;
   std::strncpy(info->backend, model->backend->name, sizeof(info->backend) - 1);
   model->ops->describe(model->ctx, info->gemm, sizeof(info->gemm));
-  if (older) return RANKFEED_OK;
+  if (oldest) return RANKFEED_OK;
   const GraphCache::Counts counts = model->graphs.counts();
   info->graphs = counts.graphs;
   info->graph_launches = counts.launches;
   info->graph_failures = counts.failures;
+  if (older) return RANKFEED_OK;
+  model->note.copy(info->note, sizeof(info->note) - 1);
   return RANKFEED_OK;
 }
 

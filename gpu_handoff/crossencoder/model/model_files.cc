@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <simdjson.h>
+
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -24,6 +26,9 @@ namespace fs = std::filesystem;
 
 // config.json is a few kilobytes; simdjson reads its string with padding, so it is copied anyway.
 constexpr size_t kMaxConfig = 4u << 20;
+// An index has about 120 bytes for each tensor; models of this kind have a few hundred.
+constexpr size_t kMaxIndex = 16u << 20;
+constexpr std::string_view kIndex = "model.safetensors.index.json";
 
 std::string FindWeights(const std::string& path) {
   std::error_code error;
@@ -37,12 +42,16 @@ std::string FindWeights(const std::string& path) {
   const fs::path folder(path);
   const fs::path weights = folder / "model.safetensors";
   if (!fs::exists(weights, error)) {
-    for (const char* other : {"model.safetensors.index.json", "pytorch_model.bin",
-                              "pytorch_model.bin.index.json", "model.onnx", "tf_model.h5"}) {
+    if (fs::exists(folder / kIndex, error)) return (folder / kIndex).string();
+    for (const char* other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.onnx",
+                              "tf_model.h5", "flax_model.msgpack"}) {
       if (fs::exists(folder / other, error)) {
-        throw ModelError(
-            RANKFEED_E_UNSUPPORTED,
-            (folder / other).string() + ": only weights in one model.safetensors are read");
+        throw ModelError(RANKFEED_E_UNSUPPORTED,
+                         (folder / other).string() +
+                             ": only safetensors are read; transformers converts the folder: python "
+                             "-c 'from transformers import AutoModelForSequenceClassification as M; "
+                             "M.from_pretrained(\"" +
+                             path + "\").save_pretrained(\"" + path + "\")'");
       }
     }
     FailIo(weights.string(), ENOENT);
@@ -74,11 +83,67 @@ MappedFile::~MappedFile() {
 ModelFiles::ModelFiles(const std::string& path)
     : weights_name_(FindWeights(path)),
       config_name_((fs::path(weights_name_).parent_path() / "config.json").string()),
-      weights_(weights_name_),
       config_(config_name_) {
   if (config_.bytes().size() > kMaxConfig) {
     throw ModelError(RANKFEED_E_LIMIT, config_name_ + ": larger than 4 MiB");
   }
+  RefuseOtherKind(config_.bytes(), config_name_);
+  if (weights_name_.ends_with(kIndex)) {
+    OpenShards(fs::path(weights_name_).parent_path().string());
+  } else {
+    shards_[weights_name_] = std::make_unique<MappedFile>(weights_name_);
+  }
+}
+
+void ModelFiles::OpenShards(const std::string& folder) {
+  const auto refuse = [&](const std::string& why) {
+    throw ModelError(RANKFEED_E_PARSE, weights_name_ + ": " + why);
+  };
+  const MappedFile file(weights_name_);
+  if (file.bytes().size() > kMaxIndex) {
+    throw ModelError(RANKFEED_E_LIMIT, weights_name_ + ": larger than 16 MiB");
+  }
+  RefuseOtherKind(file.bytes(), weights_name_);
+  simdjson::dom::parser parser;
+  simdjson::dom::object map;
+  if (parser.parse(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size())["weight_map"]
+              .get(map) != simdjson::SUCCESS ||
+      map.size() == 0) {
+    refuse("no JSON object with a weight_map of tensors");
+  }
+  for (const simdjson::dom::key_value_pair entry : map) {
+    std::string_view name;
+    if (entry.value.get(name) != simdjson::SUCCESS || !name.ends_with(".safetensors") ||
+        name.find_first_of(std::string_view("/\\\0", 3)) != name.npos) {
+      refuse("weight_map has a file that is no .safetensors of the same folder");
+    }
+    const std::string path = (fs::path(folder) / name).string();
+    if (!index_.emplace(entry.key, path).second) refuse("a tensor stands twice in weight_map");
+    auto& shard = shards_[path];
+    if (shard == nullptr) shard = std::make_unique<MappedFile>(path);
+  }
+}
+
+Safetensors ModelFiles::Tensors() const {
+  Safetensors all(weights_name_);
+  for (const auto& [path, file] : shards_) all.Add(file->bytes(), path);
+  if (index_.empty()) return all;
+  for (const auto& [tensor, path] : index_) {
+    const auto found = all.tensors().find(tensor);
+    const std::span<const std::byte> shard = shards_.at(path)->bytes();
+    if (found == all.tensors().end() || found->second.data.data() < shard.data() ||
+        found->second.data.data() > shard.data() + shard.size()) {
+      throw ModelError(RANKFEED_E_PARSE, path + ": tensor \"" + tensor.substr(0, 120) +
+                                             "\" is not there, where the index puts it");
+    }
+  }
+  if (all.tensors().size() != index_.size()) {
+    throw ModelError(RANKFEED_E_PARSE, weights_name_ + ": the shards hold " +
+                                           std::to_string(all.tensors().size()) +
+                                           " tensors, weight_map has " +
+                                           std::to_string(index_.size()));
+  }
+  return all;
 }
 
 std::string_view ModelFiles::config() const {

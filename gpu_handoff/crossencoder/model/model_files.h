@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// crossencoder/model/model_files.h: finds the two files of a model and maps them.
+// crossencoder/model/model_files.h: finds the files of a model and maps them.
 #ifndef RANKFEED_GPU_HANDOFF_CROSSENCODER_MODEL_MODEL_FILES_H_
 #define RANKFEED_GPU_HANDOFF_CROSSENCODER_MODEL_MODEL_FILES_H_
 
 #include <cstddef>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "crossencoder/model/safetensors.h"
 
 namespace rankfeed::handoff {
 
@@ -25,20 +29,25 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// path: a folder with config.json and model.safetensors, or a .safetensors file with config.json
-// beside it. Throws ModelError; names what a folder holds instead (pytorch_model.bin, an index of
-// shards).
+// path: a folder with config.json and either model.safetensors or model.safetensors.index.json with
+// the shards that it names, or a .safetensors file with config.json beside it. Throws ModelError;
+// names what a folder holds instead (pytorch_model.bin).
 class ModelFiles {
  public:
   explicit ModelFiles(const std::string& path);
   std::string_view config() const;
-  std::span<const std::byte> weights() const { return weights_.bytes(); }
   const std::string& config_name() const { return config_name_; }
-  const std::string& weights_name() const { return weights_name_; }
+  // The tensors of all files, which point into them. Throws ModelError (PARSE) for a tensor in two
+  // shards, and where index and shards say different things.
+  Safetensors Tensors() const;
 
  private:
-  std::string weights_name_, config_name_;
-  MappedFile weights_, config_;
+  void OpenShards(const std::string& folder);
+
+  std::string weights_name_, config_name_;  // weights: the one file, or the index
+  std::map<std::string, std::unique_ptr<MappedFile>> shards_;  // by path; the one file is one too
+  std::map<std::string, std::string> index_;                   // path by tensor; empty: no index
+  MappedFile config_;
 };
 
 }  // namespace rankfeed::handoff

@@ -102,18 +102,47 @@ class HeaderReader {
 
 }  // namespace
 
-Safetensors::Safetensors(std::span<const std::byte> file, const std::string& name) : name_(name) {
-  const HeaderReader reader(name_);
+void RefuseOtherKind(std::span<const std::byte> file, const std::string& name) {
+  struct Row {
+    std::string_view begin;
+    const char* what;
+  };
+  constexpr Row kRows[] = {
+      {"version https://git-lfs", "a git-lfs pointer, not the file; `git lfs pull` fetches it"},
+      {"<", "an HTML or XML page, not the file"},
+      {"\x1f\x8b", "a gzip archive; unpack it"},
+      {"PK\x03\x04", "a zip archive, as a PyTorch file is"},
+      {"GGUF", "a GGUF file"},
+      {"\x28\xb5\x2f\xfd", "a zstd archive; unpack it"},
+      {"\xff\xfe", "UTF-16; it must be UTF-8"},
+      {"\xfe\xff", "UTF-16; it must be UTF-8"}};
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  for (const Row& row : kRows) {
+    if (text.starts_with(row.begin)) throw ModelError(RANKFEED_E_PARSE, name + ": is " + row.what);
+  }
+}
+
+void Safetensors::Add(std::span<const std::byte> file, const std::string& name) {
+  const HeaderReader reader(name);
+  if (file.size() < 8) RefuseOtherKind(file, name);
   if (file.size() < 8) reader.Refuse("shorter than the 8 bytes that hold the header's length");
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i)
     length = length << 8 | std::to_integer<uint64_t>(file[static_cast<size_t>(i)]);
+  // A length may look like one of those by chance, a length with '{' after it may not.
+  if (length > file.size() - 8 || length == 0 || file[8] != std::byte{'{'})
+    RefuseOtherKind(file, name);
+  const std::string_view first(reinterpret_cast<const char*>(file.data()), 8);
+  if (length > file.size() - 8 &&
+      std::all_of(first.begin(), first.end(), [](char c) { return c >= ' ' && c <= '~'; })) {
+    reader.Refuse("is text that begins with '" + std::string(first) + "'");
+  }
   if (length > file.size() - 8) {
     reader.Refuse("header of " + std::to_string(length) + " bytes in a file of " +
                   std::to_string(file.size()));
   }
   if (length > kMaxHeader) {
-    throw ModelError(RANKFEED_E_LIMIT, name_ + ": header of " + std::to_string(length) +
+    throw ModelError(RANKFEED_E_LIMIT, name + ": header of " + std::to_string(length) +
                                            " bytes; at most 64 MiB are read");
   }
   const auto* text = reinterpret_cast<const char*>(file.data() + 8);
@@ -127,6 +156,7 @@ Safetensors::Safetensors(std::span<const std::byte> file, const std::string& nam
   }
   dom::object object;
   if (root.get(object) != simdjson::SUCCESS) reader.Refuse("header is not an object");
+  std::map<std::string, StoredTensor, std::less<>> tensors;
   bool metadata = false;
   for (const dom::key_value_pair field : object) {
     if (field.key == "__metadata__") {
@@ -137,14 +167,14 @@ Safetensors::Safetensors(std::span<const std::byte> file, const std::string& nam
       metadata = true;
       continue;
     }
-    if (!tensors_.emplace(field.key, reader.Tensor(field.key, field.value, data)).second) {
+    if (!tensors.emplace(field.key, reader.Tensor(field.key, field.value, data)).second) {
       reader.Refuse(field.key, "stands twice");
     }
   }
 
-  // Together the tensors must cover the data exactly.
+  // Together the file's tensors must cover the data exactly.
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
-  for (const auto& [key, tensor] : tensors_) {
+  for (const auto& [key, tensor] : tensors) {
     const auto begin = static_cast<uint64_t>(tensor.data.data() - data.data());
     if (!tensor.data.empty()) ranges.emplace_back(begin, begin + tensor.data.size());
   }
@@ -161,6 +191,31 @@ Safetensors::Safetensors(std::span<const std::byte> file, const std::string& nam
   if (at != data.size()) {
     reader.Refuse(std::to_string(data.size() - at) + " bytes after the last tensor");
   }
+  tensors_.merge(tensors);
+  if (!tensors.empty()) reader.Refuse(tensors.begin()->first, "is in another file too");
+}
+
+namespace {
+
+// An exponent of ones is that of infinities and of what is no number.
+template <class Bits>
+bool AllFinite(const std::byte* in, uint64_t elements, Bits exponent) {
+  bool finite = true;
+  for (uint64_t i = 0; i < elements; ++i) {
+    Bits bits;
+    std::memcpy(&bits, in + sizeof(bits) * i, sizeof(bits));
+    finite &= (bits & exponent) != exponent;
+  }
+  return finite;
+}
+
+}  // namespace
+
+bool AllFinite(const StoredTensor& tensor) {
+  const std::byte* in = tensor.data.data();
+  if (tensor.type == TensorType::kF32)
+    return AllFinite<uint32_t>(in, tensor.elements, 0x7f800000u);
+  return AllFinite<uint16_t>(in, tensor.elements, tensor.type == TensorType::kF16 ? 0x7c00 : 0x7f80);
 }
 
 void CopyToFloat(const StoredTensor& tensor, float* out) {

@@ -34,9 +34,15 @@ struct StoredTensor {
 
 class Safetensors {
  public:
-  // file is borrowed. name is for messages. Throws ModelError (PARSE; LIMIT for a header above 64
-  // MiB).
-  Safetensors(std::span<const std::byte> file, const std::string& name);
+  // Empty. name is for messages.
+  explicit Safetensors(const std::string& name) : name_(name) {}
+  // One file, as by Add.
+  Safetensors(std::span<const std::byte> file, const std::string& name) : name_(name) {
+    Add(file, name);
+  }
+  // file is borrowed; name is for messages about it. Throws ModelError (PARSE, also for a tensor
+  // that is there already; LIMIT for a header above 64 MiB).
+  void Add(std::span<const std::byte> file, const std::string& name);
 
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
   const std::string& name() const { return name_; }
@@ -45,6 +51,13 @@ class Safetensors {
   std::string name_;
   std::map<std::string, StoredTensor, std::less<>> tensors_;
 };
+
+// Throws ModelError (PARSE) where the first bytes are those of what is often found in place of a
+// model's file: a git-lfs pointer, an HTML page, a gzip or zip archive, UTF-16.
+void RefuseOtherKind(std::span<const std::byte> file, const std::string& name);
+
+// Whether no element is an infinity or not a number. The type must not be kOther.
+bool AllFinite(const StoredTensor& tensor);
 
 // Elements as float; out has tensor.elements entries. The type must not be kOther.
 void CopyToFloat(const StoredTensor& tensor, float* out);

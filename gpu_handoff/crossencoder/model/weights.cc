@@ -179,15 +179,33 @@ Weights::Weights(const Safetensors& file, ModelConfig* config, uint32_t dtype) :
   PlaceLinear(file, scores, config->labels, config->hidden, &o.head_w, &o.head_b);
   o.bytes = (o.bytes + kAlign - 1) / kAlign * kAlign;
 
+  SetAside(file, base);
+}
+
+void Weights::SetAside(const Safetensors& file, const std::string& base) {
   std::set<const StoredTensor*> used;
   for (const Piece& piece : pieces_) used.insert(piece.tensor);
+  std::string first;
+  size_t aside = 0;
   for (const auto& [name, tensor] : file.tensors()) {
-    if (!used.contains(&tensor) && !IsIgnored(name, base)) {
+    if (used.contains(&tensor)) {
+      if (note_.empty() && !AllFinite(tensor))
+        note_ = "tensor " + name.substr(0, 80) + " holds values that are no finite numbers";
+      continue;
+    }
+    if (!IsIgnored(name, base)) {
       throw ModelError(RANKFEED_E_UNSUPPORTED,
                        file.name() + ": tensor \"" + name.substr(0, 120) +
                            "\" is not part of the architecture that config.json describes");
     }
+    if (name.ends_with("position_ids")) continue;
+    if (aside++ == 0) first = name.substr(0, 80);
   }
+  if (aside == 0) return;
+  if (!note_.empty()) note_ += "; ";
+  note_ += "not used: " + first;
+  if (aside > 1) note_ += " and " + std::to_string(aside - 1) + " other tensors";
+  note_ += ", of another task's head";
 }
 
 void Weights::Write(void* block) const {

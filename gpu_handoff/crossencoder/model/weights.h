@@ -9,6 +9,7 @@
 #define RANKFEED_GPU_HANDOFF_CROSSENCODER_MODEL_WEIGHTS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "crossencoder/model/config.h"
@@ -40,6 +41,9 @@ class Weights {
   uint32_t dtype() const { return dtype_; }
   const WeightOffsets& offsets() const { return offsets_; }
   uint64_t parameters() const { return parameters_; }
+  // Tensors that were set aside, and the first one that holds something other than finite numbers.
+  // Empty where there are none.
+  const std::string& note() const { return note_; }
 
   // Fills block[offsets().bytes].
   void Write(void* block) const;
@@ -60,12 +64,14 @@ class Weights {
   void PlaceNorm(const Safetensors& file, const std::string& name, uint64_t size, uint64_t* g,
                  uint64_t* b);
   void PlaceEmbeddings(const Safetensors& file, const ModelConfig& config, const std::string& base);
+  void SetAside(const Safetensors& file, const std::string& base);
   void PlaceLayer(const Safetensors& file, const ModelConfig& config, const std::string& layer);
 
   uint32_t dtype_;
   WeightOffsets offsets_;
   std::vector<Piece> pieces_;
   uint64_t parameters_ = 0;
+  std::string note_;
 };
 
 }  // namespace rankfeed::handoff
