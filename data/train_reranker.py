@@ -411,6 +411,8 @@ def main():
     model.load_state_dict(best)
     model.half()
     model.save_pretrained(args.output, safe_serialization=True)
+    # Trained with two types, which the template of the vocabulary does not give.
+    (pathlib.Path(args.output) / "rankfeed.json").write_text('{"token_type_ids": {"query": 0, "document": 1}}\n', encoding="utf-8")
     print(f"saved {args.output}", flush=True)
 
 

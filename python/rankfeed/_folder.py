@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Union
 
@@ -15,6 +16,12 @@ _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "Only
 # Unigram classes of transformers whose attributes are not those of PreTrainedTokenizerFast.
 _NAMES = {"DebertaV2Tokenizer": ["input_ids", "attention_mask", "token_type_ids"]}
 _SIDES = {"XLNetTokenizer": "left"}
+_LISTS = ("additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens")
+# What is often found in place of a file, by its first bytes.
+_OTHERS = ((b"version https://git-lfs", "a git-lfs pointer, not the file; `git lfs pull` fetches it"), (b"<", "an HTML or XML page, not the file"),
+           (b"\x1f\x8b", "a gzip archive; unpack it"), (b"PK\x03\x04", "a zip archive; unpack it"),
+           (b"\xff\xfe", "UTF-16; it must be UTF-8"), (b"\xfe\xff", "UTF-16; it must be UTF-8"))
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
 @dataclass
@@ -76,7 +83,9 @@ def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
         raise FileNotFoundError(f"{folder} has no tokenizer.json{hint}")
     config = _json(os.path.join(folder, "tokenizer_config.json"), missing={})
     specials = _json(os.path.join(folder, "special_tokens_map.json"), missing={})
-    out = Folder(file, defaults=FileDefaults.read(file))
+    data = _json(file)
+    _check_tokens(folder, config, specials, data)
+    out = Folder(file, defaults=FileDefaults(data.get("truncation"), data.get("padding")))
     kind = str(config.get("tokenizer_class") or "").replace("Fast", "")
     attributes = out.attributes
     if config.get("model_max_length") is not None:
@@ -97,12 +106,58 @@ def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     return out
 
 
+def _texts(value: Any) -> List[str]:
+    """Of a token, which may be an object with its content, of a list of them, or of an object that names some."""
+    if isinstance(value, str):
+        return [value] if value else []
+    if isinstance(value, dict) and isinstance(value.get("content"), str):
+        return _texts(value["content"])
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for one in inner for text in _texts(one)]
+
+
+def _check_tokens(folder: str, config: Dict[str, Any], specials: Dict[str, Any], data: Dict[str, Any]) -> None:
+    """ValueError for a token beside the tokenizer.json that it lacks: transformers would add it. A warning for one that is an
+    ordinary piece there, or has other settings. Older files are read where the configuration has no added_tokens_decoder."""
+    listed = config.get("added_tokens_decoder")
+    wanted: Dict[str, Dict[str, Any]] = {}
+    if listed is None:
+        wanted.update(dict.fromkeys(_json(os.path.join(folder, "added_tokens.json"), missing={}), {}))
+        config = {**config, **specials}
+    for entry in (listed or {}).values():
+        wanted.update((text, entry if isinstance(entry, dict) else {}) for text in _texts(entry))
+    for name, value in config.items():
+        if name.endswith("_token") or name in _LISTS:
+            for text in _texts(value):
+                wanted.setdefault(text, {})
+    advice = ("AutoTokenizer.from_pretrained(folder).save_pretrained(folder) writes a tokenizer.json as transformers has it; "
+              "Tokenizer.from_file of the tokenizer.json goes without")
+    for token in data.get("added_tokens") or []:
+        entry = wanted.pop(token.get("content"), {})
+        if any(name in entry and name in token and entry[name] != token[name] for name in _FLAGS):
+            warnings.warn(f"the token {token['content']} has other settings in the tokenizer_config.json of {folder} than in its "
+                          f"tokenizer.json, which is what is followed. {advice}", stacklevel=4)
+    if not wanted:
+        return
+    vocab = (data.get("model") or {}).get("vocab") or []
+    pieces = set(vocab) if isinstance(vocab, dict) else {piece[0] for piece in vocab}
+    for text in sorted(wanted):
+        if text not in pieces:
+            raise ValueError(f"{folder} has the token {text} beside its tokenizer.json, which lacks it; transformers would add it. {advice}")
+        warnings.warn(f"{folder} names the token {text} beside its tokenizer.json, where it is an ordinary piece; transformers would "
+                      f"look for it in texts. {advice}", stacklevel=4)
+
+
 def _json(path: str, missing: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
     if missing is not None and not os.path.isfile(path):
         return missing
+    with open(path, "rb") as file:
+        text = file.read()
+    for begin, what in _OTHERS:
+        if text.startswith(begin):
+            raise ValueError(f"{path} is {what}")
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json.loads(text.decode("utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is no JSON: {error}") from None
     if not isinstance(data, dict):

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/aligned_memory.h"
+#include "base/other_kind.h"
 #include "builder/limits.h"
 #include "builder/presets.h"
 #include "builder/read_hf_json.h"
@@ -162,6 +163,8 @@ SourceFormat DetectFormat(std::string_view source) {
 
 ImageBytes Compile(std::string_view source, const std::string& name,
                    const rankfeed_compile_options* options) {
+  if (const char* what = OtherKind(source))
+    throw BuildError(RANKFEED_E_PARSE, 0, name + ": is " + what);
   const std::string preset =
       options != nullptr && options->preset != nullptr ? options->preset : "";
   SourceFormat format = DetectFormat(source);

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/other_kind.h"
 #include "base/utf8.h"
 #include "builder/json_value.h"
 #include "builder/limits.h"
@@ -280,6 +281,8 @@ void CheckBytes(std::string_view vocab_txt, const std::string& name) {
                      name + ": " + OverLimit(std::to_string(vocab_txt.size()) + " bytes",
                                              "a vocab.txt", kMaxVocabTxtBytes));
   }
+  if (const char* what = OtherKind(vocab_txt))
+    throw BuildError(RANKFEED_E_PARSE, 0, name + ": is " + what);
   if (vocab_txt.starts_with("\xef\xbb\xbf")) {
     throw BuildError(RANKFEED_E_PARSE, 0,
                      name + ": begins with a byte order mark, which would be part of its first "

@@ -7,10 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/folder.h"
+#include "folder/folder.h"
 #include "rankfeed/builder.hpp"
 
 namespace rankfeed::cli {
+
+using folder::FileDefaults;
+using folder::FolderConfig;
 
 // Ends the command: the message goes to stderr, the process exits with code 1.
 struct Failure : std::runtime_error {
@@ -50,8 +53,9 @@ void AddParityOption(CLI::App& command, std::string* parity);
 CLI::Option* AddPagesOption(CLI::App& command, std::string* pages);
 Pages PagesOf(const std::string& name);
 
-// --vocab: a file, or a model's folder, which *folder then names while *path is its tokenizer.json.
-void AddVocabOption(CLI::App& command, std::string* path, std::string* folder, const std::string& help);
+// --preset, and --label of a classifier with several.
+void AddPresetOption(CLI::App& command, std::string* preset);
+void AddLabelOption(CLI::App& command, std::string* label);
 
 // --vocab and what goes with it, as every command that opens a vocabulary has them.
 struct VocabOptions {
@@ -59,7 +63,10 @@ struct VocabOptions {
   std::string folder;  // of a model, where --vocab was one; path is then its tokenizer.json
   std::string pages = "auto";
   bool map_file = false;
-  void Add(CLI::App& command);
+  // required: false for a command whose --model may bring the vocabulary (TakeFolder).
+  void Add(CLI::App& command, bool required = true);
+  // Without --vocab: the vocabulary in the folder of that model. Throws Failure.
+  void TakeFolder(const std::string& model);
   int32_t parity_number() const;  // RANKFEED_PARITY_*
   Pages on() const;
   Vocabulary Load() const;        // throws Failure
@@ -67,6 +74,9 @@ struct VocabOptions {
   FolderConfig Config() const;
   // --file-defaults: truncation and padding of the tokenizer.json. Throws Failure where --vocab is something else.
   FileDefaults Defaults() const;
+
+ private:
+  void OpenFolder(const std::string& given);
 };
 
 // --specials-in-text, as every command that tokenizes texts has it.

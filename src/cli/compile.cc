@@ -224,8 +224,14 @@ simdjson::dom::element ReadJson(simdjson::dom::parser* parser, const std::filesy
 
 // Says so where AutoTokenizer of transformers 5 gives other ids for some texts than the file just
 // compiled, as the configuration beside it shows.
-void NoteRebuiltFile(const std::string& source, bool preset) {
+void NoteOtherIds(const std::string& source, bool preset) {
   const std::filesystem::path path(source), folder = path.parent_path();
+  if (path.filename() == "tokenizer.json") {
+    std::string note;
+    const auto file = folder::VocabularyOf(folder.empty() ? "." : folder.string(), &note);
+    if (!file) note = file.error().message;
+    if (!note.empty()) fmt::print(stderr, "rankfeed: note: {}\n", note);
+  }
   simdjson::dom::parser configs[2], parser;
   const simdjson::dom::element tokenizer_config =
       ReadJson(&configs[0], folder / "tokenizer_config.json");
@@ -301,7 +307,7 @@ void RunCompile(const CompileOptions& o) {
   fmt::print("{}: {} ids, {} pieces, {} parity, {}, {:.2f} s\n", o.output, info.id_count,
              info.piece_count, rankfeed_parity_name(info.parity), Bytes(info.image_size),
              seconds.count());
-  NoteRebuiltFile(o.source, !o.preset.empty());
+  NoteOtherIds(o.source, !o.preset.empty());
   if (!o.verbose) return;
   if (counters::AllocationAccountingInstalled()) {
     fmt::print("memory: peak {}, {} allocations of {} in total (mimalloc)\n",

@@ -72,6 +72,7 @@ constexpr Examples kExamples[] = {
      "  rankfeed rerank --vocab vocab.rfimg --model MODEL_FOLDER --query 'What is a panda?' --docs "
      "- --json <passages.txt"},
     {"serve",
+     "  rankfeed serve --model MODEL_FOLDER\n"
      "  rankfeed serve --vocab vocab.rfimg --model MODEL_FOLDER --port 8080 --admin-port 8081\n"
      "  curl -s localhost:8080/rerank -d '{\"query\": \"What is a panda?\", \"texts\": [\"A "
      "bear.\", \"Bamboo.\"]}'"},

@@ -11,9 +11,11 @@
 #include <utility>
 
 #include "cli/cli.h"
+#include "folder/pairing.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/version.h"
+#include "receipt/engine.h"
 
 namespace rankfeed::cli {
 
@@ -47,28 +49,36 @@ Pages PagesOf(const std::string& name) {
   return Pages{pages};
 }
 
-void AddVocabOption(CLI::App& command, std::string* path, std::string* folder, const std::string& help) {
-  command.add_option("--vocab", *path, help)
-      ->transform([folder](const std::string& given) {
-        if (!std::filesystem::is_directory(given)) return given;
-        *folder = given;
-        return TokenizerJsonOf(given);
-      })
-      ->required();
-}
-
-void VocabOptions::Add(CLI::App& command) {
-  AddVocabOption(command, &path, &folder,
-                 "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model, a "
-                 "HuggingFace tokenizer.json, or a model's folder with one, whose "
-                 "tokenizer_config.json then gives batch and rerank their --max-length, and batch "
-                 "its sides and, with special_tokens_map.json, the padding token. Truncation and "
-                 "padding inside a tokenizer.json are left aside without --file-defaults (encode, batch), "
-                 "but for sides and token of a folder that says them nowhere else");
-  AddParityOption(command, &parity);
-  command.add_option("--preset", preset,
+void AddPresetOption(CLI::App& command, std::string* preset) {
+  command.add_option("--preset", *preset,
                      "Model family whose template and id map to use for files that lack one, for "
                      "example xlm-roberta");
+}
+
+void AddLabelOption(CLI::App& command, std::string* label) {
+  command.add_option("--label", *label,
+                     "Name or number of the label that ranks, of a model with several; its score is its "
+                     "share of them (softmax), or its sigmoid where config.json's problem_type is "
+                     "multi_label_classification");
+}
+
+void VocabOptions::Add(CLI::App& command, bool required) {
+  command
+      .add_option("--vocab", path,
+                  "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model, a "
+                  "HuggingFace tokenizer.json, or a model's folder with one, whose "
+                  "tokenizer_config.json then gives batch and rerank their --max-length, and batch "
+                  "its sides and, with special_tokens_map.json, the padding token. Truncation and "
+                  "padding inside a tokenizer.json are left aside without --file-defaults (encode, batch), "
+                  "but for sides and token of a folder that says them nowhere else")
+      ->transform([this](const std::string& given) {
+        if (!std::filesystem::is_directory(given)) return given;
+        OpenFolder(given);
+        return path;
+      })
+      ->required(required);
+  AddParityOption(command, &parity);
+  AddPresetOption(command, &preset);
   auto* const on = AddPagesOption(command, &pages);
   command
       .add_flag(
@@ -82,12 +92,23 @@ Pages VocabOptions::on() const {
   return map_file ? Pages::kFile : PagesOf(pages);
 }
 
+void VocabOptions::OpenFolder(const std::string& given) {
+  std::string note;
+  folder = given;
+  path = receipt::Take(folder::VocabularyOf(given, &note));
+  if (!note.empty()) fmt::print(stderr, "rankfeed: note: {}\n", note);
+}
+
+void VocabOptions::TakeFolder(const std::string& model) {
+  if (path.empty()) OpenFolder(folder::FolderOf(model));
+}
+
 FolderConfig VocabOptions::Config() const {
-  return folder.empty() ? FolderConfig{} : ReadFolderConfig(folder);
+  return folder.empty() ? FolderConfig{} : receipt::Take(folder::ReadFolderConfig(folder));
 }
 
 FileDefaults VocabOptions::Defaults() const {
-  const std::optional<FileDefaults> found = ReadFileDefaults(path);
+  const std::optional<FileDefaults> found = folder::ReadFileDefaults(path);
   if (!found) throw Failure(fmt::format("--file-defaults needs a tokenizer.json as --vocab; {} is none", path));
   return *found;
 }

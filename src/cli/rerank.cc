@@ -16,13 +16,14 @@
 #include "cli/cli.h"
 #include "cli/device.h"
 #include "cli/documents.h"
+#include "folder/pairing.h"
+#include "folder/two_types.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/crossencoder.hpp"
 #include "rankfeed/handoff.hpp"
 #include "rankfeed/parallel.hpp"
 #include "rankfeed/rerank.h"
 #include "receipt/engine.h"
-#include "serve/two_types.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -35,7 +36,7 @@ struct RerankCommand {
   VocabOptions vocab;
   DeviceOptions device;
   DocumentOptions documents;
-  std::string model, query;
+  std::string model, query, label;
   bool json = false, raw = false;
   uint32_t max_length = 512, top = 0, threads = 0, slots = 3, max_rows = 64, max_tokens = 8192,
            max_stretch_bytes = 0;
@@ -87,6 +88,7 @@ class Rerank {
     Stopwatch watch;
     model_.emplace(OpenModel(c, c.device.Backend(), executor()));
     info_ = model_->info();
+    if (info_.note[0] != 0) fmt::print(stderr, "rankfeed: note: {}: {}\n", c.model, info_.note);
     times_.model = watch.ms();
     watch = {};
     documents_ = std::make_unique<Documents>(c.documents, c.vocab, vocabulary_->model());
@@ -116,14 +118,12 @@ class Rerank {
   void MakeOptions() {
     const rankfeed_model_info vocabulary = Info(vocabulary_->model());
     const rankfeed_crossencoder_info& info = info_;
-    if (vocabulary.id_count > info.vocab_size) {
-      // One more is common: <mask>, which no text spells by accident.
-      if (vocabulary.id_count > info.vocab_size + 1) {
-        throw Failure(fmt::format(
-            "the vocabulary has {} ids, the model embeds {}: they do not belong together",
-            vocabulary.id_count, info.vocab_size));
-      }
-    }
+    const folder::ModelFacts facts = Take(folder::ReadModelFacts(c.model));
+    CheckError(folder::CheckPairing(vocabulary, info, facts, {c.vocab.path, c.model}));
+    const uint32_t label = Take(folder::ChooseLabel(info, facts, c.label, c.model));
+    const auto by = c.raw ? folder::ScoreBy::kRaw : folder::ScoreBy::kFolder;
+    const uint32_t activation = Take(folder::ActivationOf(facts, info.labels, by));
+    score_options_ = folder::ScoreOptions(info.labels, label, activation);
     rankfeed_rerank_options_init(&options_);
     options_.max_length = std::min(c.max_length, info.max_row_tokens);
     options_.truncation = RANKFEED_TRUNCATE_LONGEST_FIRST;
@@ -131,10 +131,11 @@ class Rerank {
     options_.budget = RANKFEED_BUDGET_PACKED_SUM;
     options_.max_rows_per_batch = c.max_rows;
     options_.max_tokens_per_batch = std::max(c.max_tokens, options_.max_length);
-    with_types_ = info.type_vocab_size > 1;
+    const folder::Types types = folder::TypesOf(info, facts);
+    with_types_ = types != folder::Types::kNone;
     if (with_types_) options_.tensors |= RANKFEED_TENSOR_TOKEN_TYPE_IDS;
-    if (with_types_ && !vocabulary.has_token_type_ids) {
-      two_types_ = std::make_unique<serve::TwoTypes>(vocabulary);
+    if (types == folder::Types::kGiven) {
+      two_types_ = std::make_unique<folder::TwoTypes>(vocabulary, facts.types->first, facts.types->second);
       if (!two_types_->complete()) throw Failure("the vocabulary has no <s> and </s> to build pairs with");
       options_.template_kind = RANKFEED_TEMPLATE_CUSTOM;
       options_.pair_template = &two_types_->parts;
@@ -250,16 +251,11 @@ class Rerank {
     for (const rankfeed_handoff_slot ticket : tickets) CheckStatus(ring.Poll(ticket), "copy");
 
     watch = {};
-    rankfeed_score_options score_options{};
-    score_options.struct_size = sizeof(score_options);
-    // Like sentence-transformers: sigmoid of one logit; of several labels, the last one's logit.
-    score_options.activation = labels == 1 && !c.raw ? RANKFEED_SCORE_SIGMOID : RANKFEED_SCORE_RAW;
-    score_options.labels = labels;
-    score_options.label = labels - 1;
     const auto* landed = reinterpret_cast<const float*>(score_slot.bytes().data());
+    CheckError(folder::CheckLogits(landed, rows_ * labels, c.model));
     for (const rankfeed_batch& batch : batches) {
       CheckStatus(rankfeed_rerank_put_scores(reranker_, &batch, landed + batch.first_row * labels,
-                                             &score_options),
+                                             &score_options_),
                   "scores");
     }
     ranked_.resize(documents_->texts.size());
@@ -363,8 +359,9 @@ class Rerank {
   std::optional<Crossencoder> model_;
   rankfeed_crossencoder_info info_{};
   std::unique_ptr<Documents> documents_;
-  std::unique_ptr<serve::TwoTypes> two_types_;
+  std::unique_ptr<folder::TwoTypes> two_types_;
   bool with_types_ = false;
+  rankfeed_score_options score_options_{};
   rankfeed_rerank_options options_{};
   rankfeed_rerank_limits limits_{};
   std::vector<Encoder> encoders_;
@@ -383,18 +380,19 @@ class Rerank {
 void AddRerank(CLI::App& app) {
   auto* command = app.add_subcommand("rerank", "Rank documents for a query with a cross-encoder");
   auto c = std::make_shared<RerankCommand>();
-  c->vocab.Add(*command);
+  c->vocab.Add(*command, /*required=*/false);
   command
       ->add_option("--model", c->model,
-                   "Folder with config.json and model.safetensors, or a .safetensors file with "
-                   "config.json beside it "
-                   "(XLM-RoBERTa family, ...ForSequenceClassification)")
+                   "Folder with config.json and model.safetensors (or its shards), or a "
+                   ".safetensors file with config.json beside it: a cross-encoder of the XLM-RoBERTa "
+                   "or BERT family, ...ForSequenceClassification. Without --vocab its vocabulary too")
       ->required();
   command->add_option("--query", c->query, "The question")->required();
   c->documents.Add(*command);
   c->device.Add(*command);
   command->add_option("--top", c->top, "Print only the best N; 0: all")->capture_default_str();
-  command->add_flag("--raw", c->raw, "Print logits instead of their sigmoid");
+  AddLabelOption(*command, &c->label);
+  command->add_flag("--raw", c->raw, "Print logits, whatever the model's folder says of its scores");
   command
       ->add_option("--max-length", c->max_length,
                    "Tokens of a row, specials included; the model's limit binds too")
@@ -409,13 +407,14 @@ void AddRerank(CLI::App& app) {
   AddMaxStretchBytes(*command, c->max_stretch_bytes);
   command
       ->add_option("--threads", c->threads,
-                   "Threads that tokenize and, on the host, score; 0: all cores")
+                   "Threads that tokenize and, on the host, score; 0: one for each CPU it may use")
       ->capture_default_str();
   command->add_option("--slots", c->slots, "Slots of the ring")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command->add_flag("--json", c->json, "Print one JSON object");
   command->callback([c, command] {
+    c->vocab.TakeFolder(c->model);
     const FolderConfig config = c->vocab.Config();
     if (config.model_max_length && command->count("--max-length") == 0) c->max_length = *config.model_max_length;
     Rerank(*c).Run();

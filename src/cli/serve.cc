@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "builder/file_calls.h"
 #include "cli/cli.h"
 #include "cli/device.h"
 
@@ -19,43 +20,46 @@ namespace {
 struct ServeCommand {
   serve::Options options;
   DeviceOptions device;
-  std::string api_key_file, vocab_folder, pages = "auto";
+  SpecialsOption specials;
+  std::string api_key_file, pages = "auto";
   uint32_t deadline_ms = 30'000, head_ms = 10'000, idle_ms = 75'000, drain_ms = 8'000;
   uint64_t max_body = 16 << 20, body_memory = 256 << 20;
   uint32_t graph_tokens = 0;
   bool no_auto_truncate = false;
 };
 
+// A key without the marks that editors, files and environments put around it: a byte order mark,
+// white space, a carriage return. Throws Failure where no header could carry what is left.
+std::string CleanKey(std::string_view text, const std::string& where) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF", kSpace = " \t\r\n\v\f";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  text = text.substr(0, text.find_last_not_of(kSpace) + 1);
+  if (text.empty()) throw Failure(where + ": no key in its first line");
+  if (!std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; }))
+    throw Failure(where + ": a key has visible ASCII characters only, and no space in it");
+  return std::string(text);
+}
+
 // The key: the first line of the file, or the environment's. A command line is everybody's to read.
 std::string Key(const std::string& file) {
   if (file.empty()) {
     const char* const key = std::getenv("RANKFEED_API_KEY");
-    return key == nullptr ? "" : key;
+    return key == nullptr || *key == 0 ? "" : CleanKey(key, "RANKFEED_API_KEY");
   }
+  builder::CheckReadable(file, builder::ReadAs::kStream);
   std::ifstream in(file);
-  std::string key;
-  if (!std::getline(in, key) || key.empty()) throw Failure(file + ": no key in its first line");
-  return key;
-}
-
-constexpr uint32_t kLeastLength = 8, kMostLength = 1 << 20;
-
-// --max-length from the folder that --vocab names, where that says one.
-void TakeFolderLimit(ServeCommand* c) {
-  if (c->vocab_folder.empty()) return;
-  const std::optional<uint32_t> limit = ReadFolderConfig(c->vocab_folder).model_max_length;
-  if (!limit) return;
-  if (*limit < kLeastLength) {
-    throw Failure(fmt::format("{}: model_max_length is {}; rows have at least {} tokens: give --max-length",
-                              c->vocab_folder, *limit, kLeastLength));
-  }
-  c->options.max_length = std::min(*limit, kMostLength);
+  std::string line(64 << 10, '\0');
+  in.read(line.data(), static_cast<std::streamsize>(line.size()));
+  line.resize(static_cast<size_t>(in.gcount()));
+  return CleanKey(line.substr(0, line.find('\n')), file);
 }
 
 void RunServe(const ServeCommand& c) {
   serve::Options options = c.options;
   options.api_key = Key(c.api_key_file);
   options.auto_truncate = !c.no_auto_truncate;
+  options.encode_flags = c.specials.flags();
   options.paths.pages = PagesOf(c.pages);
   if (!c.device.on_host()) options.paths.device.backend = c.device.Backend();
   options.paths.device.dtype = c.device.dtype_number();
@@ -132,13 +136,18 @@ void AddServe(CLI::App& app) {
   auto* command = app.add_subcommand("serve", "Answer rerank requests over HTTP (docs/serve.md)");
   auto c = std::make_shared<ServeCommand>();
   auto& o = c->options;
-  AddVocabOption(*command, &o.paths.vocab, &c->vocab_folder,
-                 "Image, SentencePiece .model, HuggingFace tokenizer.json, or a model's folder with "
-                 "one, whose tokenizer_config.json then gives --max-length");
+  command->add_option("--vocab", o.paths.vocab,
+                      "Image, SentencePiece .model, HuggingFace tokenizer.json, or a model's folder with "
+                      "one, whose tokenizer_config.json then gives --max-length; else the folder of "
+                      "--model");
   AddPagesOption(*command, &c->pages);
+  AddPresetOption(*command, &o.paths.preset);
+  c->specials.Add(*command);
+  AddLabelOption(*command, &o.paths.label);
   command
       ->add_option("--model", o.paths.model,
-                   "Cross-encoder: folder with config.json and model.safetensors")
+                   "Cross-encoder: folder with config.json and model.safetensors (or its shards). "
+                   "Without --vocab its vocabulary too")
       ->required();
   c->device.Add(*command);
   command
@@ -150,7 +159,7 @@ void AddServe(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--corpus", o.paths.corpus,
                       "Corpus store of that vocabulary, or a manifest of stores, for documents given by id");
-  command->add_option("--host", o.listener.host, "IP address to listen on")->capture_default_str();
+  command->add_option("--host", o.listener.host, "IP address to listen on, or localhost")->capture_default_str();
   command->add_option("--port", o.listener.port, "0: any free one, printed")->default_val(8080);
   command->add_option("--admin-host", o.admin_host, "IP address of the operators' listener")
       ->capture_default_str();
@@ -168,7 +177,7 @@ void AddServe(CLI::App& app) {
                       "RANKFEED_API_KEY of the "
                       "environment; else no key is asked for");
   command
-      ->add_option("--workers", o.workers, "Threads that tokenize and score; 0: one for each core")
+      ->add_option("--workers", o.workers, "Threads that tokenize and score; 0: one for each CPU it may use")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command
@@ -177,11 +186,10 @@ void AddServe(CLI::App& app) {
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
   command
-      ->add_option("--max-length", o.max_length,
-                   "Tokens of a row; the model's limit binds too; of a model's folder as --vocab, its "
-                   "model_max_length")
-      ->check(CLI::Range(kLeastLength, kMostLength))
-      ->capture_default_str();
+      ->add_option("--max-length", o.paths.max_length,
+                   "Tokens of a row; the model's limit binds too. Else of a model's folder as "
+                   "vocabulary its model_max_length, or 512")
+      ->check(CLI::Range(serve::kLeastRowTokens, serve::kMostRowTokens));
   command->add_option("--max-batch-tokens", o.max_batch_tokens, "Tokens that are scored at once")
       ->check(CLI::Range(8, 1 << 24))
       ->capture_default_str();
@@ -189,10 +197,7 @@ void AddServe(CLI::App& app) {
                     "Rows that are too long are errors of /rerank requests with `texts` that do "
                     "not say `truncate`");
   AddLimits(command, c.get());
-  command->callback([c, command] {
-    if (command->count("--max-length") == 0) TakeFolderLimit(c.get());
-    RunServe(*c);
-  });
+  command->callback([c] { RunServe(*c); });
 }
 
 }  // namespace rankfeed::cli

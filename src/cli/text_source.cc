@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <utility>
+
+#include "base/other_kind.h"
 #include "builder/file_calls.h"
 #include "cli/cli.h"
 
@@ -37,6 +40,7 @@ TextSource::TextSource(const std::string& path, Format format)
     throw Failure(fmt::format("{}: {}, not a file", path_, why));
   }
   if (standard) return;
+  CheckKind();
   struct stat info;
   if (isatty(STDERR_FILENO) && fstat(fileno(file_), &info) == 0 &&
       static_cast<uint64_t>(info.st_size) > kProgressFrom) {
@@ -50,6 +54,18 @@ TextSource::~TextSource() {
   free(buffer_);
 }
 
+// Refuses what no text begins with: an archive, UTF-16, a git-lfs pointer. Pages are texts.
+void TextSource::CheckKind() {
+  if (std::fseek(file_, 0, SEEK_SET) != 0) return;  // a pipe
+  char begin[32];
+  const std::string_view read(begin, std::fread(begin, 1, sizeof begin, file_));
+  std::rewind(file_);
+  const char* const what = OtherKind(read);
+  if (what == nullptr || read.starts_with('<')) return;
+  std::fclose(std::exchange(file_, nullptr));
+  throw Failure(fmt::format("{}: is {}", path_, what));
+}
+
 bool TextSource::NextLine() {
   errno = 0;
   const ssize_t size = getline(&buffer_, &buffer_size_, file_);
@@ -60,6 +76,11 @@ bool TextSource::NextLine() {
   line_size_ = static_cast<size_t>(size);
   bytes_ += line_size_;
   ++line_;
+  // A byte order mark before JSON Lines is no part of the first object (RFC 8259, 8.1).
+  if (jsonl_ && line_ == 1 && std::string_view(buffer_, line_size_).starts_with("\xEF\xBB\xBF")) {
+    line_size_ -= 3;
+    memmove(buffer_, buffer_ + 3, line_size_ + 1);
+  }
   if (line_size_ > 0 && buffer_[line_size_ - 1] == '\n') --line_size_;
   if (progress_total_ != 0 && bytes_ >= progress_next_) ShowProgress();
   return true;

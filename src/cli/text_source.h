@@ -28,6 +28,7 @@ class TextSource {
   uint64_t line() const { return line_; }
 
  private:
+  void CheckKind();
   bool NextLine();
   void ShowProgress();
 

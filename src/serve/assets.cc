@@ -4,10 +4,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "folder/folder.h"
 #include "rankfeed/handoff.hpp"
 
 namespace rankfeed::serve {
 namespace {
+
+constexpr uint32_t kDefaultRowTokens = 512;
 
 // Opens a ring as small as they come: that one can be had is then known before the first request.
 Result<std::string> DeviceName(const Device& device) {
@@ -23,52 +29,90 @@ Result<std::string> DeviceName(const Device& device) {
   return std::string(ring->info().device_name);
 }
 
+// The vocabulary's file, what its folder says of the length of rows, and notes.
+Error FindVocabulary(const AssetPaths& paths, Assets* out) {
+  const std::string place = paths.vocab.empty() ? folder::FolderOf(paths.model) : paths.vocab;
+  out->vocabulary_file = place;
+  out->row_tokens = paths.max_length == 0 ? kDefaultRowTokens : paths.max_length;
+  std::error_code missing;
+  if (!std::filesystem::is_directory(place, missing)) return {};
+  auto file = folder::VocabularyOf(place, &out->note);
+  if (!file) return file.error();
+  out->vocabulary_file = std::move(*file);
+  auto config = folder::ReadFolderConfig(place);
+  if (!config) return config.error();
+  if (paths.max_length != 0 || !config->model_max_length) return {};
+  out->row_tokens = std::min(*config->model_max_length, kMostRowTokens);
+  if (out->row_tokens >= kLeastRowTokens) return {};
+  return Error{RANKFEED_E_VOCABULARY,
+               fmt::format("{}: model_max_length is {}; rows have at least {} tokens: give --max-length",
+                           place, out->row_tokens, kLeastRowTokens)};
+}
+
+// What the model's folder says to rows and scores.
+Error ReadFacts(Assets* out) {
+  const std::string& model = out->paths.model;
+  auto facts = folder::ReadModelFacts(model);
+  if (!facts) return facts.error();
+  out->facts = std::move(*facts);
+  if (auto error = folder::CheckPairing(out->vocabulary_info, out->model_info, out->facts,
+                                        {out->vocabulary_file, model}))
+    return error;
+  auto label = folder::ChooseLabel(out->model_info, out->facts, out->paths.label, model);
+  if (!label) return label.error();
+  out->label = *label;
+  out->row_tokens = std::min(out->row_tokens, out->model_info.max_row_tokens);
+  out->types = folder::TypesOf(out->model_info, out->facts);
+  if (out->types != folder::Types::kGiven) return {};
+  const auto [query, document] = *out->facts.types;
+  out->two_types = std::make_unique<folder::TwoTypes>(out->vocabulary_info, query, document);
+  if (out->two_types->complete()) return {};
+  return Error{RANKFEED_E_VOCABULARY,
+               out->vocabulary_file + ": no <s> and </s> to build pairs with"};
+}
+
 }  // namespace
 
+uint32_t Assets::Activation(bool raw) const {
+  // Cannot fail: the folder's own function is not asked for.
+  return *folder::ActivationOf(facts, model_info.labels,
+                               raw ? folder::ScoreBy::kRaw : folder::ScoreBy::kShare);
+}
+
 Result<std::shared_ptr<const Assets>> Assets::Load(const AssetPaths& paths, uint64_t generation) {
-  auto vocabulary = Vocabulary::Load(paths.vocab, RANKFEED_PARITY_AUTO, nullptr, paths.pages);
+  auto out = std::make_shared<Assets>();
+  out->paths = paths;
+  out->generation = generation;
+  if (auto error = FindVocabulary(paths, out.get())) return error;
+  auto vocabulary = Vocabulary::Load(out->vocabulary_file.c_str(), RANKFEED_PARITY_AUTO,
+                                     paths.preset.empty() ? nullptr : paths.preset.c_str(), paths.pages);
   if (!vocabulary) return vocabulary.error();
+  out->vocabulary.emplace(std::move(*vocabulary));
+  out->vocabulary_info = rankfeed::Info(out->vocabulary->model());
   rankfeed_crossencoder_options options{};
   options.backend = paths.device.backend;
   options.dtype = paths.device.dtype;
   options.graph_tokens = paths.device.graph_tokens;
   auto model = Crossencoder::Open(paths.model.c_str(), options);
   if (!model) return model.error();
-  const rankfeed_crossencoder_info info = model->info();
-  auto out = std::make_shared<Assets>(Assets{paths,
-                                             generation,
-                                             std::move(*vocabulary),
-                                             std::nullopt,
-                                             std::move(*model),
-                                             info,
-                                             {},
-                                             {},
-                                             nullptr});
+  out->model.emplace(std::move(*model));
+  out->model_info = out->model->info();
+  if (out->model_info.note[0] != 0) {
+    out->note += fmt::format("{}{}: {}", out->note.empty() ? "" : "; ", paths.model,
+                             out->model_info.note);
+  }
   if (!paths.device.on_host()) {
     auto name = DeviceName(paths.device);
     if (!name) return name.error();
     out->device_name = std::move(*name);
   }
-  out->vocabulary_info = Info(out->vocabulary.model());
   if (!paths.corpus.empty()) {
     // Checks that the store was made with this vocabulary.
-    auto corpus = LoadedCorpus::Load(paths.corpus, out->vocabulary.model());
+    auto corpus = LoadedCorpus::Load(paths.corpus, out->vocabulary->model());
     if (!corpus) return corpus.error();
     out->corpus.emplace(std::move(*corpus));
   }
-  // One id more is common: <mask>, which no text spells by accident.
-  if (out->vocabulary_info.id_count > info.vocab_size + 1) {
-    return Error{
-        RANKFEED_E_VOCABULARY,
-        fmt::format("{} has {} ids, {} embeds {}: they do not belong together", paths.vocab,
-                    out->vocabulary_info.id_count, paths.model, info.vocab_size)};
-  }
-  if (info.type_vocab_size > 1 && !out->vocabulary_info.has_token_type_ids) {
-    out->two_types = std::make_unique<TwoTypes>(out->vocabulary_info);
-    if (!out->two_types->complete()) {
-      return Error{RANKFEED_E_VOCABULARY, paths.vocab + ": no <s> and </s> to build pairs with"};
-    }
-  }
+  if (auto error = ReadFacts(out.get())) return error;
   return std::shared_ptr<const Assets>(std::move(out));
 }
 

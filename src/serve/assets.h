@@ -10,10 +10,11 @@
 #include <optional>
 #include <string>
 
+#include "folder/pairing.h"
+#include "folder/two_types.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/crossencoder.hpp"
 #include "rankfeed/rerank.hpp"
-#include "serve/two_types.h"
 
 namespace rankfeed::serve {
 
@@ -25,8 +26,13 @@ struct Device {
   bool on_host() const { return backend == nullptr; }
 };
 
+inline constexpr uint32_t kLeastRowTokens = 8, kMostRowTokens = 1 << 20;
+
 struct AssetPaths {
+  // vocab: a file, or the folder of a model; empty: the folder of the model that ranks.
   std::string vocab, corpus, model;
+  std::string preset, label;  // empty: none; see ChooseLabel
+  uint32_t max_length = 0;    // tokens of a row; 0: as the vocabulary's folder says, or 512
   Pages pages = Pages::kAuto;  // that the vocabulary lies on
   Device device;
 };
@@ -34,14 +40,22 @@ struct AssetPaths {
 struct Assets {
   AssetPaths paths;
   uint64_t generation = 0;
-  Vocabulary vocabulary;
+  std::optional<Vocabulary> vocabulary;  // this and the model: always there once loaded
   std::optional<LoadedCorpus> corpus;
-  Crossencoder model;
+  std::optional<Crossencoder> model;
   rankfeed_crossencoder_info model_info{};
   std::string device_name;  // as its runtime calls it; empty: the host
   rankfeed_model_info vocabulary_info{};
-  std::unique_ptr<TwoTypes>
-      two_types;  // null: the vocabulary's template has the types that the model wants
+  std::string vocabulary_file;  // what paths.vocab led to
+  folder::ModelFacts facts;
+  folder::Types types = folder::Types::kNone;
+  std::unique_ptr<folder::TwoTypes> two_types;  // null: types are not given
+  uint32_t label = 0;                           // whose logit ranks
+  uint32_t row_tokens = 0;                      // most that a row has
+  std::string note;                             // for the operator; empty: nothing
+
+  // RANKFEED_SCORE_* of answers.
+  uint32_t Activation(bool raw) const;
 
   static Result<std::shared_ptr<const Assets>> Load(const AssetPaths& paths, uint64_t generation);
 };

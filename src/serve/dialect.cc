@@ -97,6 +97,7 @@ Document ParseDocument(const Json& item, size_t index, const std::vector<std::st
   }
   if (const Json* const id = Find(item, "id")) {
     if (id->is_string()) out.id = id->get_ref<const std::string&>();
+    if (id->is_number_integer()) out.id = id->dump();  // 7 is the id "7", as in JSON Lines
   }
   for (const std::string& field : fields) {
     std::string text;
@@ -125,6 +126,16 @@ std::vector<std::string> RankFields(const Json& body) {
   return out;
 }
 
+// Whether the field, a side, is the left one.
+bool Left(const Json& body, const char* field) {
+  const Json* const side = Find(body, field);
+  if (side == nullptr) return false;
+  const std::string& name = String(*side, field);
+  if (name != "Right" && name != "right" && name != "Left" && name != "left")
+    Invalid(fmt::format("`{}` is {}; it may be Left or Right", field, Quoted(name)));
+  return name == "Left" || name == "left";
+}
+
 void ParseTei(const Json& body, const Options& options, RerankCall* call) {
   Ranking& r = call->ranking;
   const Json& texts = List(body, "texts", options);
@@ -134,12 +145,25 @@ void ParseTei(const Json& body, const Options& options, RerankCall* call) {
   r.raw_scores = Flag(body, "raw_scores", false);
   call->with_documents = Flag(body, "return_text", false);
   r.policy.truncate = Flag(body, "truncate", options.auto_truncate);
-  if (const Json* const side = Find(body, "truncation_direction")) {
-    const std::string& name = String(*side, "truncation_direction");
-    if (name != "Right" && name != "right" && name != "Left" && name != "left") {
-      Invalid(fmt::format("`truncation_direction` is {}; it may be Left or Right", Quoted(name)));
-    }
-    r.policy.left = name == "Left" || name == "left";
+  r.policy.left = Left(body, "truncation_direction");
+}
+
+// Fields of Jina, vLLM and others that would change scores: those that cannot be honoured are
+// refused, unless they have the value that is done anyway.
+void ParseRowFields(const Json& body, Ranking* r) {
+  r->policy.truncate = Flag(body, "truncation", true);
+  r->policy.left = Left(body, "truncation_side");
+  r->policy.max_query_tokens = Count(body, "max_tokens_per_query", 1, 0);
+  if (const Json* const limit = Find(body, "truncate_prompt_tokens"); limit != nullptr && *limit != -1)
+    r->policy.max_length = Count(body, "truncate_prompt_tokens", kLeastRowTokens, 0);
+  for (const char* name : {"use_activation", "activation"})
+    r->raw_scores |= !Flag(body, name, true);
+  if (!Flag(body, "add_special_tokens", true)) Invalid("`add_special_tokens` can only be true");
+  if (Flag(body, "return_embeddings", false)) Invalid("`return_embeddings` can only be false");
+  for (const char* name : {"instruction", "chat_template", "chat_template_kwargs", "score_template",
+                           "mm_processor_kwargs", "overlap_tokens"}) {
+    if (Find(body, name) != nullptr)
+      Invalid(fmt::format("`{}` is not a field that this service honours", name));
   }
 }
 
@@ -150,13 +174,11 @@ void ParseDocuments(const Json& body, const Options& options, RerankCall* call) 
   for (size_t i = 0; i < documents.size(); ++i)
     r.documents.push_back(ParseDocument(documents[i], i, fields));
   r.raw_scores = Flag(body, "raw_scores", false);
+  ParseRowFields(body, &r);
   call->with_documents = Flag(body, "return_documents", false);
   r.top_n = Count(body, "top_n", 1, 0);
   r.policy.max_chunks = std::min(Count(body, "max_chunks_per_doc", 1, 1), 1024u);
-  // A limit that no row reaches is none: every policy has a reranker of its own.
-  const uint32_t per_document = Count(body, "max_tokens_per_doc", 1, 0);
-  r.policy.max_tokens_per_doc =
-      per_document >= options.max_length && r.policy.max_chunks == 1 ? 0 : per_document;
+  r.policy.max_tokens_per_doc = Count(body, "max_tokens_per_doc", 1, 0);
 }
 
 void AppendScore(float score, std::string* out) {
@@ -279,6 +301,7 @@ std::string RerankAnswer(const RerankCall& call, std::string_view id) {
 TokenizeCall ParseTokenize(const Json& body, const Options& options) {
   TokenizeCall out;
   out.add_special_tokens = Flag(body, "add_special_tokens", true);
+  if (Find(body, "prompt_name") != nullptr) Invalid("`prompt_name`: this model has no prompts");
   const Json* const inputs = Find(body, "inputs");
   if (inputs != nullptr && inputs->is_string()) {
     out.inputs.push_back(inputs->get<std::string>());

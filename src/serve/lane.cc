@@ -8,9 +8,9 @@ namespace rankfeed::serve {
 
 Lane::Lane(const Assets& assets, const Size& size, Handoff ring, Handoff scores,
            FillingSlot score_slot, DeviceMemory workspace, HandoffStream copies, HandoffStream work)
-    : model_(assets.model),
+    : model_(*assets.model),
       labels_(assets.model_info.labels),
-      with_types_(assets.model_info.type_vocab_size > 1),
+      with_types_(assets.types != folder::Types::kNone),
       rows_(size.rows),
       ring_(std::move(ring)),
       scores_(std::move(scores)),
@@ -33,7 +33,7 @@ Result<std::unique_ptr<Lane>> Lane::Open(const Assets& assets, const Size& size)
   options.slot_bytes = size.slot_bytes;
   auto ring = Handoff::Open(options);
   if (!ring) return ring.error();
-  auto need = assets.model.Workspace(size.rows, size.tokens, size.longest);
+  auto need = assets.model->Workspace(size.rows, size.tokens, size.longest);
   if (!need) return need.error();
   auto workspace = ring->Allocate(need->size);
   if (!workspace) return workspace.error();
@@ -60,7 +60,7 @@ Error Lane::Queue(FillingSlot slot, const rankfeed_batch& batch) {
       static_cast<float*>(score_slot_.view().mapped) + last_ % kSlots * rows_ * labels_;
   if (auto error =
           model_.Enqueue(*packed, work_.get(), workspace_.get(), workspace_.size(), logits)) {
-    return error;
+    return Error{RANKFEED_E_DEVICE, error.message};  // no fault of the request
   }
   // The slot is free again when the scores have been written, not when the copy has landed.
   if (auto error = lease->Release()) return error;

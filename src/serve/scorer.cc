@@ -46,8 +46,8 @@ Error Scorer::Sources(const Ranking& ranking, std::vector<rankfeed_source>* out)
   out->assign(ranking.documents.size(), rankfeed_source{});
   for (size_t i = 0; i < out->size(); ++i) {
     const Document& document = ranking.documents[i];
-    if (!document.id.empty() && assets_->corpus && assets_->corpus->Find(document.id, &(*out)[i]))
-      continue;
+    // A text that came with the request is what is ranked and what is answered.
+    if (!document.has_text && assets_->corpus && assets_->corpus->Find(document.id, &(*out)[i])) continue;
     if (!document.has_text) {
       return Error{RANKFEED_E_NOT_FOUND,
                    fmt::format("documents[{}]: it has no text, and {} \"{}\"", i,
@@ -63,7 +63,13 @@ Error Scorer::Sources(const Ranking& ranking, std::vector<rankfeed_source>* out)
 Error Scorer::Rank(Ranking* io) {
   io->generation = assets_->generation;
   if (Clock::now() >= io->deadline) return Late("the request waited too long");
-  auto reranker = For(io->policy);
+  // A limit that no row reaches is none: every policy has a reranker of its own.
+  RowPolicy& policy = io->policy;
+  if (policy.max_tokens_per_doc >= assets_->row_tokens && policy.max_chunks == 1)
+    policy.max_tokens_per_doc = 0;
+  if (policy.max_query_tokens >= assets_->row_tokens) policy.max_query_tokens = 0;
+  if (policy.max_length >= assets_->row_tokens) policy.max_length = 0;
+  auto reranker = For(policy);
   if (!reranker) return reranker.error();
   std::vector<rankfeed_source> sources;
   if (auto error = Sources(*io, &sources)) return error;
@@ -112,7 +118,7 @@ Error Scorer::Fill(Reranker* r, std::span<std::byte> arena, Ranking* io, rankfee
     return Error{RANKFEED_E_LIMIT,
                  fmt::format("the request has more than {} tokens", options_.max_request_tokens)};
   }
-  const uint32_t longest = std::min(options_.max_length, assets_->model_info.max_row_tokens);
+  const uint32_t most = io->policy.max_length, longest = most != 0 ? most : assets_->row_tokens;
   for (uint32_t i = 0; i < batch->rows; ++i) {
     io->billed_documents +=
         (std::max(batch->row_map[i].length, 1u) + kBilledTokens - 1) / kBilledTokens;
@@ -194,9 +200,10 @@ Error Scorer::OpenLane() {
 // How large batches are, whatever the policy; on a device they fit into a slot.
 rankfeed_rerank_options Scorer::BatchOptions() const {
   rankfeed_rerank_options o = RerankOptions();
+  o.encode_flags = options_.encode_flags;
   o.layout = RANKFEED_PACKED;
-  if (assets_->model_info.type_vocab_size > 1) o.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS;
-  o.max_length = std::min(options_.max_length, assets_->model_info.max_row_tokens);
+  if (assets_->types != folder::Types::kNone) o.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS;
+  o.max_length = assets_->row_tokens;
   o.max_tokens_per_batch = std::max(options_.max_batch_tokens, o.max_length);
   if (!assets_->paths.device.on_host()) {
     o.budget = RANKFEED_BUDGET_PACKED_SUM;
@@ -217,13 +224,17 @@ Result<Reranker*> Scorer::For(const RowPolicy& policy) {
     o.pair_template = &assets_->two_types->parts;
   }
   o.sort = RANKFEED_SORT_DESCENDING;
+  if (policy.max_length != 0) o.max_length = std::min(o.max_length, policy.max_length);
+  o.max_query_tokens = policy.max_query_tokens;
   o.max_tokens_per_doc = policy.max_tokens_per_doc;
   o.truncation_side = policy.left ? RANKFEED_LEFT : RANKFEED_RIGHT;
   if (policy.max_chunks > 1) {
     o.truncation = RANKFEED_TRUNCATE_ONLY_SECOND;
     o.overflow = RANKFEED_OVERFLOW_WINDOWS_SHORT_LAST;
     o.max_chunks_per_doc = policy.max_chunks;
-    o.max_query_tokens = o.max_length / 4;  // leaves room for the document and the overlap
+    // Leaves room for the document and the overlap.
+    const uint32_t most = std::max(o.max_length / 4, 1u);
+    o.max_query_tokens = o.max_query_tokens == 0 ? most : std::min(o.max_query_tokens, most);
     o.stride = o.max_length / 16;
   } else {
     o.truncation = policy.truncate ? RANKFEED_TRUNCATE_LONGEST_FIRST : RANKFEED_TRUNCATE_NONE;
@@ -234,26 +245,26 @@ Result<Reranker*> Scorer::For(const RowPolicy& policy) {
   limits.max_text_bytes = 16 << 10;
   limits.max_tokens = 64 * uint64_t{o.max_length};
   limits.max_stretch_bytes = options_.max_stretch_bytes;
-  auto made = Reranker::Create(assets_->vocabulary.model(), limits, o);
+  auto made = Reranker::Create(assets_->vocabulary->model(), limits, o);
   if (!made) return made.error();
   return &rerankers_.emplace(policy, std::move(*made)).first->second;
 }
 
 Error Scorer::Score(const rankfeed_batch& batch, bool raw, Reranker* r) {
-  auto packed = PackedBatchOf(batch, batch.arena, assets_->model_info.type_vocab_size > 1);
+  auto packed = PackedBatchOf(batch, batch.arena, assets_->types != folder::Types::kNone);
   if (!packed) return packed.error();
-  if (auto error = assets_->model.Score(*packed, &workspace_, &logits_)) return error;
+  // Whatever it refuses of rows that were made here is no fault of the request.
+  if (auto error = assets_->model->Score(*packed, &workspace_, &logits_))
+    return Error{RANKFEED_E_DEVICE, fmt::format("{}: {}", assets_->paths.model, error.message)};
   return Put(batch, logits_, raw, r);
 }
 
 Error Scorer::Put(const rankfeed_batch& batch, std::span<const float> logits, bool raw,
                   Reranker* r) {
-  // Like sentence-transformers: sigmoid of one logit; of several labels, the last one's logit.
-  rankfeed_score_options options{};
-  options.struct_size = sizeof(options);
-  options.labels = assets_->model_info.labels;
-  options.label = options.labels - 1;
-  options.activation = options.labels == 1 && !raw ? RANKFEED_SCORE_SIGMOID : RANKFEED_SCORE_RAW;
+  const rankfeed_score_options options =
+      folder::ScoreOptions(assets_->model_info.labels, assets_->label, assets_->Activation(raw));
+  const size_t count = size_t{batch.rows} * options.labels;
+  if (auto error = folder::CheckLogits(logits.data(), count, assets_->paths.model)) return error;
   const rankfeed_status status =
       rankfeed_rerank_put_scores(r->get(), &batch, logits.data(), &options);
   return status == RANKFEED_OK ? Error{} : Error::From(status, "scores");
@@ -261,14 +272,14 @@ Error Scorer::Put(const rankfeed_batch& batch, std::span<const float> logits, bo
 
 Error Scorer::Room(size_t text_bytes) {
   if (encoder_ && encoder_bytes_ >= text_bytes) return {};
-  const uint32_t most = rankfeed_max_text_bytes(assets_->vocabulary.model());
+  const uint32_t most = rankfeed_max_text_bytes(assets_->vocabulary->model());
   if (text_bytes > most) {
     return Error{RANKFEED_E_LIMIT,
                  fmt::format("the text has {} bytes; the limit of the vocabulary is {}", text_bytes,
                              most)};
   }
   const size_t bytes = std::min<size_t>(std::max<size_t>(text_bytes, 16 << 10), most);
-  auto made = Encoder::Create(assets_->vocabulary.model(), static_cast<uint32_t>(bytes),
+  auto made = Encoder::Create(assets_->vocabulary->model(), static_cast<uint32_t>(bytes),
                               /*with_offsets=*/true, Encoder::kDefaultCacheBytes,
                               options_.max_stretch_bytes);
   if (!made) return made.error();
@@ -294,7 +305,7 @@ Error Scorer::Tokenize(const std::string& text, bool add_special_tokens, std::ve
     if (token.special) {
       const char* data = nullptr;
       size_t size = 0;
-      (void)rankfeed_model_id_to_piece(assets_->vocabulary.model(), static_cast<uint32_t>(token.id),
+      (void)rankfeed_model_id_to_piece(assets_->vocabulary->model(), static_cast<uint32_t>(token.id),
                                        &data, &size);
       token.text.assign(data == nullptr ? "" : data, size);
     } else {

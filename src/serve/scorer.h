@@ -22,12 +22,12 @@ struct RowPolicy {
   bool truncate = true;     // false: a row that is too long is an error of the request
   bool left = false;        // cut at the start
   uint32_t max_chunks = 1;  // more: windows over long documents
-  uint32_t max_tokens_per_doc = 0;
+  uint32_t max_tokens_per_doc = 0, max_query_tokens = 0, max_length = 0;  // 0: no limit but the service's
   auto operator<=>(const RowPolicy&) const = default;
 };
 
 struct Document {
-  std::string text, id;  // id: taken from the corpus store when it is there
+  std::string text, id;  // id: of the corpus store, where has_text is false
   bool has_text = false;
 };
 

@@ -83,6 +83,8 @@ int Serve(Options options) {
   Watchdog watchdog;
   state.process = (uint64_t{std::random_device{}()} << 32) | std::random_device{}();
   if (auto error = state.assets.Swap(options.paths)) throw std::runtime_error(error.message);
+  if (const auto assets = state.assets.Get(); !assets->note.empty())
+    fmt::print(stderr, "rankfeed: note: {}\n", assets->note);
   state.workers = std::make_unique<Workers>(options, &state.assets);
 
   Service requests(&state, /*admin=*/false), operators(&state, /*admin=*/true);

@@ -66,6 +66,16 @@ const char* DtypeName(uint32_t dtype) {
                                         : "float32";
 }
 
+Json LabelsOf(const Assets& assets) {
+  Json names = Json::object(), numbers = Json::object();
+  for (uint32_t i = 0; i < assets.model_info.labels; ++i) {
+    const std::string name = assets.facts.LabelName(i);
+    names[std::to_string(i)] = name;
+    numbers[name] = i;
+  }
+  return {{"id2label", std::move(names)}, {"label2id", std::move(numbers)}};
+}
+
 uint64_t Milliseconds(Clock::duration time) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
 }
@@ -206,7 +216,7 @@ Response Service::Get(const Request& request) const {
     const bool open = request.accept.find("application/openmetrics-text") != std::string::npos;
     const auto assets = state_->assets.Get();
     const char* const parity = rankfeed_parity_name(assets->vocabulary_info.parity);
-    const rankfeed_placement placement = assets->vocabulary.placement();
+    const rankfeed_placement placement = assets->vocabulary->placement();
     const Gauges gauges{assets->generation,
                         state_->workers->depth(),
                         state_->draining,
@@ -224,15 +234,15 @@ Response Service::Info() const {
   const auto assets = state_->assets.Get();
   const Options& o = state_->options;
   const char* const parity = rankfeed_parity_name(assets->vocabulary_info.parity);
-  const rankfeed_crossencoder_info model = assets->model.info();  // products counted until now
+  const rankfeed_crossencoder_info model = assets->model->info();  // products counted until now
+  auto by_folder = folder::ActivationOf(assets->facts, model.labels, folder::ScoreBy::kFolder);
   const Json out{
       {"model_id", o.model_name.empty() ? assets->paths.model : o.model_name},
       {"model_sha", nullptr},
       {"model_dtype", DtypeName(assets->model_info.dtype)},
-      {"model_type",
-       {{"reranker", {{"id2label", {{"0", "LABEL_0"}}}, {"label2id", {{"LABEL_0", 0}}}}}}},
+      {"model_type", {{"reranker", LabelsOf(*assets)}}},
       {"max_concurrent_requests", o.queue + o.workers},
-      {"max_input_length", std::min(o.max_length, assets->model_info.max_row_tokens)},
+      {"max_input_length", assets->row_tokens},
       {"max_batch_tokens", o.max_batch_tokens},
       {"max_batch_requests", nullptr},
       {"max_client_batch_size", o.max_documents},
@@ -241,10 +251,13 @@ Response Service::Info() const {
       {"version", rankfeed_version_string()},
       {"sha", nullptr},
       {"docker_label", nullptr},
-      {"vocabulary", assets->paths.vocab},
+      {"vocabulary", assets->vocabulary_file},
       {"corpus", assets->paths.corpus},
       {"generation", assets->generation},
       {"ids_parity", parity == nullptr ? "" : parity},
+      {"activation",
+       {{"service", folder::ActivationName(assets->Activation(false))},
+        {"folder", by_folder ? folder::ActivationName(*by_folder) : assets->facts.activation.c_str()}}},
       {"device",
        {{"backend", model.backend},
         {"name", assets->device_name},
@@ -388,6 +401,8 @@ Response Service::Reload(const Request& request) {
       *place = found->get<std::string>();
     }
     if (auto error = state_->assets.Swap(paths)) throw Problem{Kind::kInvalid, error.message};
+    if (const auto assets = state_->assets.Get(); !assets->note.empty())
+      fmt::print(stderr, "rankfeed: note: {}\n", assets->note);
     state_->workers->Refresh();
     ++state_->metrics.swaps;
     return JsonResponse(fmt::format("{{\"generation\":{}}}", state_->assets.Get()->generation));

@@ -347,7 +347,7 @@ echo '{"model_max_length": 1000000000000000019884624838656}' >folder/tokenizer_c
 equal "no limit" 18 "$(rows --vocab folder | wc -w)"
 refused "folder without a vocabulary" "other has no tokenizer.json" "$rankfeed" encode --vocab other ab.txt
 cp "$model" other/spiece.model
-refused "folder of a .model" "no tokenizer.json; --vocab takes its other/spiece.model" "$rankfeed" encode --vocab other ab.txt
+refused "folder of a .model" "no tokenizer.json or vocab.txt; --vocab takes its other/spiece.model" "$rankfeed" encode --vocab other ab.txt
 echo '{"padding_side": "up"}' >folder/tokenizer_config.json
 refused "bad configuration" 'padding_side is "up"; it must be left or right' "$rankfeed" batch --vocab folder --query a --docs ab.txt
 echo '[' >folder/tokenizer_config.json

@@ -29,6 +29,7 @@ LANGUAGES = {"cpp": "tests/readme/CMakeLists.txt", "c": "tests/readme/CMakeLists
 # Commands (their beginning) that run elsewhere, and where: kind:name, looked up below.
 ELSEWHERE = {
     "scripts/demo.sh": "preset:demo",  # ci runs its parts; tests/gpu_handoff/rerank_cli_test.sh its last command
+    "rankfeed serve --model": "file:tests/serve/model_test.py",
     "scripts/test.sh": "file:scripts/test.sh",  # this very run
     "scripts/install-deps.sh long": "file:scripts/install-deps.sh",
     "scripts/python-env.sh long": "file:scripts/python-env.sh",

@@ -71,6 +71,26 @@ class FromPretrained(Case):
         self.same(self.folder())
         self.same(self.folder(padding_side="right", truncation_side="right"))
 
+    def test_tokens_beside(self):
+        """llama.cpp#3633, tokenizers#1444: a token that transformers would add to those of the tokenizer.json."""
+        known = self.data["added_tokens"][0]["content"]
+        self.same(self.folder(pad_token="<pad>", bos_token=known))
+        for config in (dict(additional_special_tokens=["<new>"]), dict(sep_token={"content": "<new>"}), dict(specials={"sep_token": "<new>"}),
+                       dict(added_tokens_decoder={"900": {"content": "<new>"}})):
+            with self.subTest(config=config), self.assertRaisesRegex(ValueError, "has the token <new> beside its tokenizer.json"):
+                rankfeed.Tokenizer.from_pretrained(self.folder(**config))
+        folder = self.folder()
+        with open(os.path.join(folder, "added_tokens.json"), "w", encoding="utf-8") as file:
+            json.dump({"<new>": 900}, file)
+        with self.assertRaisesRegex(ValueError, "<new>"):
+            rankfeed.Tokenizer.from_pretrained(folder)
+        rankfeed.Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))  # the file by itself is taken
+        token = {**self.data["added_tokens"][0], "lstrip": True}
+        piece = next(p for p, _ in self.data["model"]["vocab"] if p not in {t["content"] for t in self.data["added_tokens"]})
+        for config, words in ((dict(added_tokens_decoder={"0": token}), "has other settings"), (dict(image_token=piece), "ordinary piece")):
+            with self.subTest(config=config), self.assertWarnsRegex(UserWarning, words):
+                rankfeed.Tokenizer.from_pretrained(self.folder(**config))
+
     def test_attributes_of_classes(self):
         """Those that a class has where a folder's configuration does not say."""
         for name, kind in hf_models.classes().items():
@@ -98,7 +118,7 @@ class FromPretrained(Case):
         open(os.path.join(empty, "spiece.model"), "wb").close()
         with self.assertRaisesRegex(FileNotFoundError, "from_file takes its spiece.model, with the ids of SentencePiece"):
             rankfeed.Tokenizer.from_pretrained(empty)
-        with self.assertRaisesRegex(ValueError, "pad_token is 'no such'; it must be a token of"):
+        with self.assertRaisesRegex(ValueError, "has the token no such beside its tokenizer.json"):
             rankfeed.Tokenizer.from_pretrained(self.folder(pad_token="no such"))
         with self.assertRaisesRegex(ValueError, "padding_side is 'up'"):
             rankfeed.Tokenizer.from_pretrained(self.folder(padding_side="up"))

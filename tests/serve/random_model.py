@@ -10,7 +10,10 @@ import struct
 import numpy as np
 
 
-def write(folder, vocab_size, pad_token_id, seed=1, hidden=32, layers=2, heads=4, inner=64, positions=258):
+def write(folder, vocab_size, pad_token_id, seed=1, hidden=32, layers=2, heads=4, inner=64, positions=258, labels=("LABEL_0",),
+          types=1, change=None, **config):
+    """labels: names. types: token types that are embedded. change: takes the tensors, by name, before they are written.
+    config: more members of config.json."""
     rng = np.random.default_rng(seed)
     tensors = {}
 
@@ -27,7 +30,7 @@ def write(folder, vocab_size, pad_token_id, seed=1, hidden=32, layers=2, heads=4
 
     matrix("roberta.embeddings.word_embeddings.weight", vocab_size, hidden, 0.6)
     matrix("roberta.embeddings.position_embeddings.weight", positions, hidden, 0.3)
-    matrix("roberta.embeddings.token_type_embeddings.weight", 1, hidden, 0.3)
+    matrix("roberta.embeddings.token_type_embeddings.weight", types, hidden, 0.3)
     norm("roberta.embeddings.LayerNorm")
     for i in range(layers):
         layer = f"roberta.encoder.layer.{i}."
@@ -39,7 +42,9 @@ def write(folder, vocab_size, pad_token_id, seed=1, hidden=32, layers=2, heads=4
         linear(layer + "output.dense", hidden, inner)
         norm(layer + "output.LayerNorm")
     linear("classifier.dense", hidden, hidden)
-    linear("classifier.out_proj", 1, hidden)
+    linear("classifier.out_proj", len(labels), hidden)
+    if change is not None:
+        change(tensors)
 
     os.makedirs(folder, exist_ok=True)
     header, data = {}, b""
@@ -55,6 +60,6 @@ def write(folder, vocab_size, pad_token_id, seed=1, hidden=32, layers=2, heads=4
         json.dump({"architectures": ["XLMRobertaForSequenceClassification"], "model_type": "xlm-roberta",
                    "hidden_act": "gelu", "hidden_size": hidden, "num_hidden_layers": layers,
                    "num_attention_heads": heads, "intermediate_size": inner, "layer_norm_eps": 1e-5,
-                   "max_position_embeddings": positions, "type_vocab_size": 1, "vocab_size": vocab_size,
+                   "max_position_embeddings": positions, "type_vocab_size": types, "vocab_size": vocab_size,
                    "pad_token_id": pad_token_id, "position_embedding_type": "absolute",
-                   "id2label": {"0": "LABEL_0"}}, file)
+                   "id2label": {str(i): label for i, label in enumerate(labels)}, **config}, file)

@@ -26,24 +26,33 @@ def command_of_the_unit(rankfeed, options):
 
 class Server:
     """A running server and its files. rankfeed: the command line, which makes images and stores. config: the
-    vocabulary is a model's folder with that tokenizer_config.json, not an image."""
+    vocabulary is a model's folder with that tokenizer_config.json, not an image. vocab, model: files that are there. one_option: the
+    model's folder is the vocabulary, too. corpus: whether there is a store."""
 
-    def __init__(self, rankfeed, documents=(), arguments=(), environment=None, stderr=None, config=None):
+    def __init__(self, rankfeed, documents=(), arguments=(), environment=None, stderr=None, config=None, vocab=None, model=None,
+                 one_option=False, corpus=True):
         self.folder = tempfile.TemporaryDirectory()
         self.rankfeed = rankfeed
         self.vocab, self.corpus, self.model = (self.path(n) for n in ("vocabulary", "docs.rfc", "model"))
-        if config is None:
+        if vocab is not None:
+            self.vocab = vocab
+        elif config is None:
             subprocess.run([rankfeed, "compile", MODEL, "-o", self.vocab], check=True, stdout=subprocess.DEVNULL)
         else:
             self.write_folder(self.vocab, config)
         info = json.loads(subprocess.run([rankfeed, "info", "--vocab", self.vocab, "--json"], check=True,
                                          capture_output=True).stdout)
         self.id_count, self.pad_id = info["id_count"], info["pad_id"]
-        self.write_model(self.model, 1)
-        self.build_corpus(self.corpus, documents or [("none", "")])
+        if model is None:
+            self.write_model(self.model, 1)
+        else:
+            self.model = model
+        if corpus:
+            self.build_corpus(self.corpus, documents or [("none", "")])
         self.process = subprocess.Popen(
-            command_of_the_unit(rankfeed, ["--vocab", self.vocab, "--model", self.model, "--corpus", self.corpus, "--port", "0",
-                                           "--admin-port", "0", *map(str, arguments)]),
+            command_of_the_unit(rankfeed, [*([] if one_option else ["--vocab", self.vocab]), "--model", self.model,
+                                           *(["--corpus", self.corpus] if corpus else []), "--port", "0", "--admin-port", "0",
+                                           *map(str, arguments)]),
             stdout=subprocess.PIPE, stderr=stderr, text=True, env={**os.environ, **(environment or {})})
         self.port, self.admin_port = self.printed_port(), self.printed_port()
 

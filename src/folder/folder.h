@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: MIT
-// cli/folder.h: a model's folder as --vocab: what tokenizer_config.json and special_tokens_map.json
-// say beside its tokenizer.json; and the truncation and padding inside that.
+// folder/folder.h: a model's folder as a vocabulary: what tokenizer_config.json,
+// special_tokens_map.json and added_tokens.json say beside its tokenizer.json, and the truncation
+// and padding inside that.
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
-namespace rankfeed::cli {
+#include "rankfeed/rankfeed.hpp"
+
+namespace rankfeed::folder {
+
+// A JSON object; an empty one where there is no such file. PARSE, with the file's name, for
+// anything else.
+Result<nlohmann::json> ReadObject(const std::string& path);
+
+// The file of the vocabulary in a folder: tokenizer.json, or vocab.txt of a WordPiece model. *note: empty, or a sentence for its user: texts that
+// AutoTokenizer of transformers would give other ids. Errors: NOT_FOUND, which names what there is;
+// VOCABULARY for a token beside the tokenizer.json that has no id in it.
+Result<std::string> VocabularyOf(const std::string& folder, std::string* note);
 
 // A folder, read as transformers does. Sides and padding that tokenizer_config.json leaves open
 // are those of the padding and truncation inside tokenizer.json; unset where nothing says, or says
@@ -18,12 +31,8 @@ struct FolderConfig {
   std::optional<std::string> pad_token;
 };
 
-// folder/tokenizer.json. Throws Failure, which names what there is, where it has none.
-std::string TokenizerJsonOf(const std::string& folder);
-
-// Throws Failure for a file that is no JSON object or has values of other types. No file: nothing
-// set.
-FolderConfig ReadFolderConfig(const std::string& folder);
+// PARSE for a file that is no JSON object or has values of other types. No file: nothing set.
+Result<FolderConfig> ReadFolderConfig(const std::string& folder);
 
 // Truncation and padding inside a tokenizer.json, which tokenizers.Tokenizer.encode applies.
 struct FileTruncation {
@@ -44,4 +53,4 @@ struct FileDefaults {
 // Of a file that the builder takes, whose reader checks these parts. Unset: it is no JSON.
 std::optional<FileDefaults> ReadFileDefaults(const std::string& tokenizer_json);
 
-}  // namespace rankfeed::cli
+}  // namespace rankfeed::folder

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// folder/folder.cc: see folder.h.
+#include "folder/folder.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "base/other_kind.h"
+#include "builder/file_calls.h"
+
+namespace rankfeed::folder {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// A token that stands beside a tokenizer.json, and how it is looked for where its entry says so.
+constexpr std::array kFlags = {"single_word", "lstrip", "rstrip", "normalized"};
+using Flags = std::array<std::optional<bool>, kFlags.size()>;
+using Tokens = std::map<std::string, Flags, std::less<>>;
+
+// A token as the configurations write it: its text, or an object with the text as "content".
+std::optional<std::string> TokenOf(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_object() || !value.contains("content") || !value["content"].is_string())
+    return std::nullopt;
+  return value["content"].get<std::string>();
+}
+
+std::optional<std::string> TokenOf(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() ? std::nullopt : TokenOf(*found);
+}
+
+// A token, or a list of tokens, or an object that names some.
+void AddTokens(const Json& value, Tokens* out) {
+  if (const auto token = TokenOf(value)) {
+    if (!token->empty()) out->try_emplace(*token);
+  } else if (value.is_structured()) {
+    for (const Json& one : value) AddTokens(one, out);
+  }
+}
+
+// Every token that transformers looks for in texts beside those of the tokenizer.json: the values of
+// all members whose names end in _token, lists of more, and the added ones. Older files are read
+// where the configuration has no added_tokens_decoder.
+Result<Tokens> TokensBeside(const fs::path& folder) {
+  Tokens out;
+  auto config = ReadObject((folder / "tokenizer_config.json").string());
+  if (!config) return config.error();
+  const auto listed = config->find("added_tokens_decoder");
+  if (listed == config->end()) {
+    for (const char* name : {"added_tokens.json", "special_tokens_map.json"}) {
+      auto more = ReadObject((folder / name).string());
+      if (!more) return more.error();
+      if (name == std::string_view("special_tokens_map.json")) {
+        config->update(*more);
+      } else {
+        for (const auto& [token, id] : more->items()) out.try_emplace(token);
+      }
+    }
+  } else if (listed->is_object()) {
+    for (const Json& entry : *listed) {
+      const auto token = TokenOf(entry);
+      if (!token || token->empty()) continue;
+      Flags& flags = out[*token];
+      for (size_t i = 0; entry.is_object() && i < flags.size(); ++i) {
+        const auto flag = entry.find(kFlags[i]);
+        if (flag != entry.end() && flag->is_boolean()) flags[i] = flag->get<bool>();
+      }
+    }
+  }
+  for (const auto& [name, value] : config->items()) {
+    if (name.ends_with("_token") || name == "additional_special_tokens" ||
+        name == "extra_special_tokens" || name == "model_specific_special_tokens") {
+      AddTokens(value, &out);
+    }
+  }
+  return out;
+}
+
+bool SameFlags(const Flags& flags, const simdjson::dom::element& entry) {
+  for (size_t i = 0; i < flags.size(); ++i) {
+    bool value = false;
+    if (flags[i] && entry[kFlags[i]].get(value) == simdjson::SUCCESS && value != *flags[i]) return false;
+  }
+  return true;
+}
+
+// Whether the vocabulary of the model, a list of pairs or an object, has the piece.
+bool HasPiece(const simdjson::dom::element& file, std::string_view piece) {
+  simdjson::dom::element vocab;
+  if (file["model"]["vocab"].get(vocab) != simdjson::SUCCESS) return false;
+  if (vocab.is_object()) return vocab[piece].error() == simdjson::SUCCESS;
+  simdjson::dom::array list;
+  if (vocab.get(list) != simdjson::SUCCESS) return false;
+  return std::any_of(list.begin(), list.end(), [&](const simdjson::dom::element& entry) {
+    std::string_view name;
+    return entry.at(0).get(name) == simdjson::SUCCESS && name == piece;
+  });
+}
+
+constexpr std::string_view kAdvice =
+    "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) writes a tokenizer.json as "
+    "transformers has it; the file by itself, as --vocab, goes without";
+
+// The tokens beside a tokenizer.json against its own. A file that is no JSON, which the builder
+// refuses, has any tokens.
+Error CheckTokens(const std::string& folder, const std::string& tokenizer_json, std::string* note) {
+  auto wanted = TokensBeside(folder);
+  if (!wanted) return wanted.error();
+  simdjson::dom::parser parser;
+  simdjson::dom::element file;
+  if (wanted->empty() || parser.load(tokenizer_json).get(file) != simdjson::SUCCESS) return {};
+  simdjson::dom::array list;
+  if (file["added_tokens"].get(list) == simdjson::SUCCESS) {
+    for (const simdjson::dom::element entry : list) {
+      std::string_view content;
+      if (entry["content"].get(content) != simdjson::SUCCESS) continue;
+      const auto found = wanted->find(content);
+      if (found == wanted->end()) continue;
+      if (!SameFlags(found->second, entry)) {
+        *note = fmt::format("the token {} has other settings in the tokenizer_config.json of {} than in its "
+                            "tokenizer.json, which is what is followed. {}",
+                            content, folder, kAdvice);
+      }
+      wanted->erase(found);
+    }
+  }
+  for (const auto& [token, flags] : *wanted) {
+    if (!HasPiece(file, token)) {
+      return Error{RANKFEED_E_VOCABULARY,
+                   fmt::format("{} has the token {} beside its tokenizer.json, which lacks it; "
+                               "transformers would add it. {}",
+                               folder, token, kAdvice)};
+    }
+    *note = fmt::format("{} names the token {} beside its tokenizer.json, where it is an ordinary piece; "
+                        "transformers would look for it in texts. {}",
+                        folder, token, kAdvice);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Json> ReadObject(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return Json::object();
+  if (const char* why = builder::WhyUnreadable(path.c_str(), builder::ReadAs::kWhole))
+    return Error{RANKFEED_E_IO, fmt::format("{}: {}, not a file", path, why)};
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (const char* what = OtherKind(text))
+    return Error{RANKFEED_E_PARSE, fmt::format("{}: is {}", path, what)};
+  Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return Error{RANKFEED_E_PARSE, fmt::format("{} is no JSON object", path)};
+  return object;
+}
+
+Result<std::string> VocabularyOf(const std::string& folder, std::string* note) {
+  const fs::path file = fs::path(folder) / "tokenizer.json";
+  std::error_code ignored;
+  if (fs::is_regular_file(file, ignored)) {
+    note->clear();
+    if (auto error = CheckTokens(folder, file.string(), note)) return error;
+    return file.string();
+  }
+  // The builder reads the files beside a vocab.txt itself.
+  const fs::path pieces = fs::path(folder) / "vocab.txt";
+  if (fs::is_regular_file(pieces, ignored)) return pieces.string();
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".model") {
+      return Error{RANKFEED_E_NOT_FOUND,
+                   fmt::format("{} has no tokenizer.json or vocab.txt; --vocab takes its {} too, with the ids of "
+                               "SentencePiece",
+                               folder, entry.path().string())};
+    }
+  }
+  return Error{RANKFEED_E_NOT_FOUND, fmt::format("{} has no tokenizer.json or vocab.txt", folder)};
+}
+
+namespace {
+
+// The member as a number, or `otherwise` where there is none.
+uint32_t NumberOf(const simdjson::dom::element& object, const char* name, uint32_t otherwise) {
+  uint64_t value;
+  return object[name].get(value) == simdjson::SUCCESS ? static_cast<uint32_t>(value) : otherwise;
+}
+
+std::string SideOf(const simdjson::dom::element& object) {
+  std::string_view value;
+  return object["direction"].get(value) == simdjson::SUCCESS && value == "Left" ? "left" : "right";
+}
+
+}  // namespace
+
+std::optional<FileDefaults> ReadFileDefaults(const std::string& tokenizer_json) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element file, part;
+  if (parser.load(tokenizer_json).get(file) != simdjson::SUCCESS) return std::nullopt;
+  FileDefaults out;
+  std::string_view name;
+  if (file["truncation"].get(part) == simdjson::SUCCESS && part.is_object()) {
+    auto& cut = out.truncation.emplace();
+    cut.max_length = NumberOf(part, "max_length", 0);
+    cut.stride = NumberOf(part, "stride", 0);
+    cut.side = SideOf(part);
+    if (part["strategy"].get(name) != simdjson::SUCCESS) name = "LongestFirst";
+    cut.strategy = name == "OnlyFirst" ? "only_first" : name == "OnlySecond" ? "only_second" : "longest_first";
+  }
+  if (file["padding"].get(part) == simdjson::SUCCESS && part.is_object()) {
+    auto& pad = out.padding.emplace();
+    simdjson::dom::element strategy;
+    if (part["strategy"].get(strategy) == simdjson::SUCCESS && strategy.is_object()) pad.length = NumberOf(strategy, "Fixed", 0);
+    pad.multiple = std::max(1u, NumberOf(part, "pad_to_multiple_of", 1));
+    pad.id = static_cast<int32_t>(NumberOf(part, "pad_id", 0));
+    pad.side = SideOf(part);
+    if (part["pad_token"].get(name) == simdjson::SUCCESS) pad.token = name;
+  }
+  return out;
+}
+
+Result<FolderConfig> ReadFolderConfig(const std::string& folder) {
+  FolderConfig out;
+  const std::string path = (fs::path(folder) / "tokenizer_config.json").string();
+  auto config = ReadObject(path);
+  if (!config) return config.error();
+  const auto at = [&](const char* name) { return config->value(name, Json()); };
+  const auto limit = at("model_max_length");
+  if (!limit.is_null()) {
+    // transformers writes 1e30, as an integer of that many digits, for "no limit".
+    if (!limit.is_number() || limit.get<double>() < 1) {
+      return Error{RANKFEED_E_PARSE,
+                   fmt::format("{}: model_max_length is {}; it must be a number of tokens", path,
+                               limit.dump())};
+    }
+    if (limit.get<double>() <= 4294967295.0) out.model_max_length = limit.get<uint32_t>();
+  }
+  for (const auto& [name, to] : {std::pair{"truncation_side", &out.truncation_side},
+                                 {"padding_side", &out.padding_side}}) {
+    const auto value = at(name);
+    if (value.is_null()) continue;
+    if (value != "left" && value != "right") {
+      return Error{RANKFEED_E_PARSE, fmt::format("{}: {} is {}; it must be left or right", path, name,
+                                                 value.dump())};
+    }
+    *to = value.get<std::string>();
+  }
+  // The map is of older files, and read where the configuration lists no added tokens.
+  auto specials = ReadObject((fs::path(folder) / "special_tokens_map.json").string());
+  if (!specials) return specials.error();
+  if (!config->contains("added_tokens_decoder")) out.pad_token = TokenOf(*specials, "pad_token");
+  if (!out.pad_token) out.pad_token = TokenOf(*config, "pad_token");
+  // Where it is no JSON, opening the vocabulary says what is wrong.
+  const FileDefaults file = ReadFileDefaults((fs::path(folder) / "tokenizer.json").string()).value_or(FileDefaults{});
+  if (file.truncation && !out.truncation_side) out.truncation_side = file.truncation->side;
+  if (file.padding && !out.padding_side) out.padding_side = file.padding->side;
+  if (file.padding && !out.pad_token) out.pad_token = file.padding->token;
+  return out;
+}
+
+}  // namespace rankfeed::folder

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+// folder/pairing.cc: see pairing.h.
+#include "folder/pairing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "folder/folder.h"
+
+namespace rankfeed::folder {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Rows of embeddings without an id: models round their number up, and mDeBERTa has 899 of 251,000.
+constexpr uint32_t kSpareIds = 1024, kSpareShare = 8;
+constexpr size_t kMostLabels = 4096;
+
+Error Apart(std::string why, const std::pair<std::string, std::string>& names) {
+  return Error{RANKFEED_E_VOCABULARY,
+               fmt::format("{} and {} do not belong together: {}. A SentencePiece .model of the "
+                           "model's family may want --preset, for example --preset xlm-roberta",
+                           names.first, names.second, why)};
+}
+
+std::optional<int64_t> IdOf(const Json& config, const char* name) {
+  const auto found = config.find(name);
+  if (found == config.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<int64_t>();
+}
+
+std::string TextOf(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+Error ReadTypes(const Json& own, const std::string& path, ModelFacts* out) {
+  const auto types = own.find("token_type_ids");
+  if (types == own.end()) return {};
+  constexpr int64_t kMostTypes = 1024;
+  const auto type = [&](const char* name) {
+    const int64_t number = types->is_object() ? IdOf(*types, name).value_or(-1) : -1;
+    return number < kMostTypes ? number : -1;
+  };
+  const int64_t query = type("query"), document = type("document");
+  if (query < 0 || document < 0) {
+    return Error{RANKFEED_E_PARSE,
+                 path + ": token_type_ids is no {\"query\": TYPE, \"document\": TYPE}"};
+  }
+  out->types = {static_cast<uint32_t>(query), static_cast<uint32_t>(document)};
+  return {};
+}
+
+// Labels in the order of their numbers, named as transformers does where config.json skips one.
+std::vector<std::string> LabelsOf(const Json& config) {
+  std::vector<std::string> out;
+  const auto names = config.find("id2label");
+  if (names == config.end() || !names->is_object()) return out;
+  for (size_t i = 0; i < std::min(names->size(), kMostLabels); ++i) {
+    const auto name = names->find(std::to_string(i));
+    out.push_back(name != names->end() && name->is_string() ? name->get<std::string>()
+                                                            : fmt::format("LABEL_{}", i));
+  }
+  return out;
+}
+
+std::string Listed(const ModelFacts& facts, uint32_t labels) {
+  constexpr uint32_t kMost = 32;
+  std::string out;
+  for (uint32_t i = 0; i < std::min(labels, kMost); ++i)
+    out += (i == 0 ? "" : ", ") + facts.LabelName(i);
+  return labels > kMost ? out + ", ..." : out;
+}
+
+}  // namespace
+
+std::string ModelFacts::LabelName(uint32_t number) const {
+  return number < labels.size() ? labels[number] : fmt::format("LABEL_{}", number);
+}
+
+std::string FolderOf(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return path;
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+Result<ModelFacts> ReadModelFacts(const std::string& path) {
+  const fs::path folder = FolderOf(path);
+  const auto read = [&](const char* name) { return ReadObject((folder / name).string()); };
+  ModelFacts out;
+  auto config = read("config.json");
+  if (!config) return config.error();
+  out.bos = IdOf(*config, "bos_token_id");
+  out.eos = IdOf(*config, "eos_token_id");
+  out.cls = IdOf(*config, "cls_token_id");
+  out.sep = IdOf(*config, "sep_token_id");
+  out.labels = LabelsOf(*config);
+  out.multi_label = TextOf(*config, "problem_type") == "multi_label_classification";
+  // Newer versions of sentence-transformers keep it in an object of their own.
+  out.activation = TextOf(*config, "sbert_ce_default_activation_function");
+  const auto own = config->find("sentence_transformers");
+  if (own != config->end() && own->is_object() && own->contains("activation_fn"))
+    out.activation = TextOf(*own, "activation_fn");
+  auto tokenizer = read("tokenizer_config.json");
+  if (!tokenizer) return tokenizer.error();
+  const auto inputs = tokenizer->find("model_input_names");
+  out.without_types = inputs != tokenizer->end() && inputs->is_array() &&
+                      std::find(inputs->begin(), inputs->end(), "token_type_ids") == inputs->end();
+  auto ours = read("rankfeed.json");
+  if (!ours) return ours.error();
+  if (auto error = ReadTypes(*ours, (folder / "rankfeed.json").string(), &out)) return error;
+  return out;
+}
+
+Error CheckPairing(const rankfeed_model_info& vocabulary, const rankfeed_crossencoder_info& model,
+                   const ModelFacts& facts, const std::pair<std::string, std::string>& names) {
+  // One id more is common: <mask>, which no text spells by accident.
+  const uint32_t ids = vocabulary.id_count, rows = model.vocab_size;
+  if (ids > rows + 1 || (rows > ids && rows - ids > std::max(kSpareIds, rows / kSpareShare)))
+    return Apart(fmt::format("the vocabulary has {} ids, the model embeds {}", ids, rows), names);
+  struct Role {
+    const char* name;
+    std::optional<int64_t> id;
+    int32_t one, other;
+  };
+  for (const Role& role : {Role{"bos_token_id", facts.bos, vocabulary.bos_id, vocabulary.cls_id},
+                           Role{"cls_token_id", facts.cls, vocabulary.cls_id, vocabulary.bos_id},
+                           Role{"eos_token_id", facts.eos, vocabulary.eos_id, vocabulary.sep_id},
+                           Role{"sep_token_id", facts.sep, vocabulary.sep_id, vocabulary.eos_id}}) {
+    const int32_t has = std::max(role.one, role.other);
+    if (role.id && has >= 0 && *role.id != role.one && *role.id != role.other) {
+      return Apart(fmt::format("config.json says {} {}, the vocabulary has {}", role.name, *role.id, has),
+                   names);
+    }
+  }
+  // Where positions are counted from the pad token on, a text's token with its id would stand at the
+  // place of one. Elsewhere packed rows have none.
+  const bool counts_after_pad = model.max_row_tokens < model.max_positions;
+  const bool no_pad = vocabulary.pad_id < 0 && static_cast<uint32_t>(model.pad_token_id) >= ids;
+  if (counts_after_pad && vocabulary.pad_id != model.pad_token_id && !no_pad) {
+    return Apart(fmt::format("the model's pad_token_id is {}, the vocabulary's {}", model.pad_token_id,
+                             vocabulary.pad_id),
+                 names);
+  }
+  if (facts.types) {
+    const uint32_t most = std::max(facts.types->first, facts.types->second);
+    if (most >= model.type_vocab_size) {
+      return Apart(fmt::format("rankfeed.json says token type {}, the model embeds {}", most,
+                               model.type_vocab_size),
+                   names);
+    }
+  }
+  return {};
+}
+
+Result<uint32_t> ChooseLabel(const rankfeed_crossencoder_info& model, const ModelFacts& facts,
+                             const std::string& wanted, const std::string& name) {
+  if (wanted.empty()) {
+    if (model.labels == 1) return 0u;
+    return Error{RANKFEED_E_UNSUPPORTED,
+                 fmt::format("{} has {} labels ({}), and a ranking is by one: give its name or number as "
+                             "--label",
+                             name, model.labels, Listed(facts, model.labels))};
+  }
+  for (uint32_t i = 0; i < model.labels; ++i) {
+    if (wanted == facts.LabelName(i)) return i;
+  }
+  for (uint32_t i = 0; i < model.labels; ++i) {
+    if (wanted == std::to_string(i)) return i;
+  }
+  return Error{RANKFEED_E_ARGUMENT, fmt::format("{} has no label {}; it has {}", name, wanted,
+                                                Listed(facts, model.labels))};
+}
+
+Types TypesOf(const rankfeed_crossencoder_info& model, const ModelFacts& facts) {
+  if (model.type_vocab_size <= 1) return Types::kNone;
+  if (facts.types) return Types::kGiven;
+  return facts.without_types ? Types::kNone : Types::kTemplate;
+}
+
+Result<uint32_t> ActivationOf(const ModelFacts& facts, uint32_t labels, ScoreBy by) {
+  if (by == ScoreBy::kRaw) return uint32_t{RANKFEED_SCORE_RAW};
+  if (labels > 1)
+    return uint32_t{facts.multi_label ? RANKFEED_SCORE_SIGMOID : RANKFEED_SCORE_SOFTMAX};
+  const std::string& name = facts.activation;
+  if (by == ScoreBy::kShare || name.empty() || name.ends_with(".Sigmoid"))
+    return uint32_t{RANKFEED_SCORE_SIGMOID};
+  if (name.ends_with(".Identity")) return uint32_t{RANKFEED_SCORE_RAW};
+  return Error{RANKFEED_E_UNSUPPORTED,
+               fmt::format("config.json makes scores by {}; supported are torch.nn's Identity and "
+                           "Sigmoid, or give --raw for logits",
+                           name)};
+}
+
+const char* ActivationName(uint32_t activation) {
+  return activation == RANKFEED_SCORE_RAW       ? "identity"
+         : activation == RANKFEED_SCORE_SIGMOID ? "sigmoid"
+                                                : "softmax";
+}
+
+rankfeed_score_options ScoreOptions(uint32_t labels, uint32_t label, uint32_t activation) {
+  rankfeed_score_options out{};
+  out.struct_size = sizeof(out);
+  out.labels = labels;
+  out.label = label;
+  out.activation = activation;
+  return out;
+}
+
+Error CheckLogits(const float* logits, size_t count, const std::string& model) {
+  if (std::none_of(logits, logits + count, [](float x) { return std::isnan(x); })) return {};
+  return Error{RANKFEED_E_DEVICE, model + ": the forward pass gave a logit that is not a number"};
+}
+
+}  // namespace rankfeed::folder
