@@ -19,6 +19,7 @@
 #include "builder/charsmap_keys.h"
 #include "builder/look_up_tables.h"
 #include "builder/normalized_characters.h"
+#include "builder/piece_neighbours.h"
 #include "segment/key.h"
 #include "unicode/properties.h"
 #include "words/engine.h"
@@ -197,13 +198,15 @@ bool Spells(const Model& model, const WordCharacters& characters, std::string_vi
 SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters) {
   std::vector<std::pair<std::string, uint32_t>> words;
   std::vector<std::string> forms;
-  for (uint32_t id = 0; id < model.config->id_count; ++id) {
+  // A full bucket drops the later ids, which are those of rarer pieces in trained vocabularies.
+  std::vector<uint32_t> ids = PieceIds(model);
+  std::sort(ids.begin(), ids.end());
+  for (const uint32_t id : ids) {
     const std::string_view piece = model.piece(id);
     const auto chars = static_cast<uint32_t>(
         std::count_if(piece.begin(), piece.end(), [](char c) { return !utf8::IsContinuation(c); }));
     if (piece.empty() || piece.size() > image::kMaxEntryBytes) continue;
     if (chars > model.config->max_input_chars || !Spells(model, characters, piece)) continue;
-    if (model.PieceToId(piece) != static_cast<int32_t>(id)) continue;
     if ((model.id_flags[id] & image::kIdSpecial) != 0) continue;
     forms.clear();
     AddRawForms(characters, piece, &forms);

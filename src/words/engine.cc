@@ -197,8 +197,10 @@ rankfeed_status Engine::EmitSegment(SegmentRun* run, const Segments& segments, u
   const uint32_t first = sink_->count;
   const Speller::Outcome outcome = speller_.Spell(bytes, offset, sink_);
   if (!outcome.general) return outcome.missing ? RANKFEED_E_UNK_ID : RANKFEED_OK;
-  // Its characters may become an added token together with those beside the segment.
-  if (looks_for_normalized_) {
+  // Its characters may become an added token together with those beside the segment, and a sign that
+  // is read with a mark after it a letter of the word before it.
+  const bool begins_with_sign = classes_.common.Has(static_cast<uint8_t>(bytes[0]));
+  if (looks_for_normalized_ || begins_with_sign) {
     run->reason = RANKFEED_REASON_CHARACTER;
     return RANKFEED_OK;
   }

@@ -69,8 +69,8 @@ const std::vector<std::string>& Alphabet() {
       "\u1112", "\u1161", "\u2014", "\u061d", "\u2260", "\u037e", "\u1fef",     "\u3000", "\u00a0",
       "\u2028", "\u0085", "\u000b", "\u200b", "\u200d", "\ufeff", "\u00ad",     "\ufffd", "\u0378",
       "\ue000", "\u20ac", "\U0001f600",       "\U0001d165",       "\U0001d160", "\x80",   "\xe4\xb8",
-      "\U0001e001",       "##",     "ing",    "the",    "[SEP]",  "[MASK]",
-      "b<T",    "b<t"};
+      "\U0001e001",       "##",     "ing",    "eb",     "the",    "[SEP]",  "[MASK]",
+      "b<T",    "b<t",    "a=\u0338",        "==\u0338i"};
   return characters;
 }
 
@@ -223,6 +223,8 @@ TEST(Words, EqualsThePlainPathWithOtherPipelines) {
   const std::string bert = R"({"type":"BertPreTokenizer"})", split = R"({"type":"WhitespaceSplit"})";
   const std::string sep =
       R"({"id":25,"content":"[SEP]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true})";
+  const std::string e =
+      R"({"id":28,"content":"eb","single_word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":false})";
   const std::string b =
       R"({"id":27,"content":"b<T","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false})";
   for (const std::string& normalizer :
@@ -236,7 +238,7 @@ TEST(Words, EqualsThePlainPathWithOtherPipelines) {
         SCOPED_TRACE(normalizer + pre_tokenizer + unk);
         const bool with_token = unk[5] == ' ';  // one that is looked for in normalized text
         Pair pair(file(normalizer, pre_tokenizer, with_token ? "[UNK]" : unk,
-                       with_token ? sep + "," + b : sep),
+                       with_token ? sep + "," + b : sep + "," + e),
                   256);
         std::mt19937_64 random(11);
         for (int round = 0; round < static_cast<int>(Sampled(3000)); ++round) {
