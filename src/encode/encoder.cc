@@ -47,6 +47,6 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
   if (of.wordpiece()) {
     words.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, general, word_scratch);
   } else {
-    engine.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, segment);
+    engine.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, general, segment);
   }
 }

@@ -248,63 +248,29 @@ rankfeed_reason TextEncoder::Blocked(const TokenSink& sink) const {
 
 // Texts that begin on the fast road. *done: those encoded to their end; the sink ends with them.
 rankfeed_status TextEncoder::Route(segment::Texts& texts, TokenSink& sink, size_t* done) const {
-  if (!model_.huggingface()) return RunEngine(texts, sink, done);
+  if (!model_.huggingface()) return Run(*encoder_.engine, texts, sink, done);
   constexpr uint32_t kSkips = RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL;
   const bool skips = (flags_ & kSkips) != 0;
   const bool refuses = (flags_ & RANKFEED_ERROR_ON_SPECIAL) != 0 && !skips;
   const general::AddedTokens added{&model_, &encoder_.general.added, skips, refuses};
   if (!model_.added_raw.empty()) texts.added = &added;
   texts.refuse_special = refuses || (flags_ & RANKFEED_ESCAPE_SPECIAL) != 0;
-  return encoder_.words.has_value() ? RunWords(texts, sink, done) : RunEngine(texts, sink, done);
+  return encoder_.words.has_value() ? Run(*encoder_.words, texts, sink, done)
+                                    : Run(*encoder_.engine, texts, sink, done);
 }
 
-rankfeed_status TextEncoder::RunWords(const segment::Texts& texts, TokenSink& sink,
-                                      size_t* done) const {
-  words::Engine& engine = *encoder_.words;
+template <class Engine>
+rankfeed_status TextEncoder::Run(Engine& engine, const segment::Texts& texts, TokenSink& sink,
+                                 size_t* done) const {
   const rankfeed_status status = engine.Encode(texts, flags_, &sink, encoder_.roads);
   *done = engine.done();
   if (status != RANKFEED_OK) sink.count = engine.text_begin();
-  CountRest(texts, *done, engine.left_texts(), engine.left_bytes());
-  return status;
-}
-
-rankfeed_status TextEncoder::RunEngine(const segment::Texts& texts, TokenSink& sink,
-                                       size_t* done) const {
-  segment::Engine& engine = *encoder_.engine;
-  engine.Start(texts, &sink);
-  rankfeed_road_counts left = {};  // texts and bytes that left the road
-  size_t last_left = texts.texts.size();
-  rankfeed_status status = RANKFEED_OK;
-  segment::Stop stop;
-  while (engine.Run(&stop)) {
-    if (stop.reason == RANKFEED_REASON_NONE) {
-      status = stop.token != nullptr ? RANKFEED_E_SPECIAL_IN_TEXT : RANKFEED_E_LIMIT;
-      break;
-    }
-    *done = engine.done();
-    const bool first = last_left != *done;  // stretch of its text that leaves
-    last_left = *done;
-    Count(stop.reason, first, stop.stretch.size());
-    status = GeneralStretch(texts, *done, &stop, sink);
-    if (status != RANKFEED_OK) break;
-    engine.Resume(stop);
-    left.texts += first;
-    left.bytes += stop.stretch.size();
-  }
-  *done = engine.done();
-  if (status != RANKFEED_OK) sink.count = engine.text_begin();
-  CountRest(texts, *done, left.texts, left.bytes);
-  return status;
-}
-
-// Counts what of the first `done` texts did not leave the fast road. Of a text that failed some
-// stretches may have been done.
-void TextEncoder::CountRest(const segment::Texts& texts, size_t done, uint64_t left_texts,
-                            uint64_t left_bytes) const {
   uint64_t bytes = 0;
-  for (const rankfeed_text& text : texts.texts.first(done)) bytes += text.size;
-  Count(RANKFEED_REASON_NONE, done - std::min<uint64_t>(done, left_texts),
-        bytes - std::min(bytes, left_bytes));
+  for (const rankfeed_text& text : texts.texts.first(*done)) bytes += text.size;
+  // Of a text that failed some stretches may have been done.
+  Count(RANKFEED_REASON_NONE, *done - std::min<uint64_t>(*done, engine.left_texts()),
+        bytes - std::min(bytes, engine.left_bytes()));
+  return status;
 }
 
 rankfeed_status TextEncoder::General(std::string_view text, TokenSink& sink) const {
@@ -312,34 +278,6 @@ rankfeed_status TextEncoder::General(std::string_view text, TokenSink& sink) con
     return general::EncodeHuggingFace(model_, encoder_.general, text, flags_, sink);
   }
   return general::EncodeSentencePiece(model_, encoder_.general, text, frame_, sink);
-}
-
-rankfeed_status TextEncoder::GeneralStretch(const segment::Texts& texts, size_t number,
-                                            segment::Stop* stop, TokenSink& sink) const {
-  const std::string_view text = View(texts.texts[number]);
-  const auto begin = static_cast<uint32_t>(stop->stretch.data() - text.data());
-  const auto end = static_cast<uint32_t>(begin + stop->stretch.size());
-  const bool carried = texts.score != nullptr && begin == 0;
-  if (!stop->part && carried) stop->score.before = texts.score->before;
-  // A whole text of SentencePiece's is one stretch, with the spaces that it may have lost at its
-  // begin.
-  const bool whole = !model_.huggingface() && !stop->part;
-  const rankfeed_status status =
-      whole ? GeneralPart(text, 0, static_cast<uint32_t>(text.size()), false, sink, &stop->score)
-            : GeneralPart(text, begin, end, stop->inside, sink, &stop->score);
-  if (!stop->part && texts.score != nullptr) texts.score->after = stop->score.after;
-  return status;
-}
-
-rankfeed_status TextEncoder::GeneralPart(std::string_view text, uint32_t begin, uint32_t end,
-                                         bool inside, TokenSink& sink,
-                                         general::CarriedScore* score) const {
-  if (!model_.huggingface()) {
-    return general::EncodeSentencePieceParts(model_, encoder_.general, text, begin, end, inside,
-                                             sink, score);
-  }
-  return general::EncodeHuggingFaceStretch(model_, encoder_.general, text, begin, end, inside,
-                                           flags_, sink, score);
 }
 
 void TextEncoder::Count(rankfeed_reason road, uint64_t texts, uint64_t bytes) const {

@@ -62,15 +62,10 @@ class TextEncoder {
   rankfeed_status EncodeOneByOne(std::span<const rankfeed_text> texts, TokenSink& sink,
                                  uint32_t* ends, size_t* done) const;
   rankfeed_status Route(segment::Texts& texts, TokenSink& sink, size_t* done) const;
-  rankfeed_status RunEngine(const segment::Texts& texts, TokenSink& sink, size_t* done) const;
-  rankfeed_status RunWords(const segment::Texts& texts, TokenSink& sink, size_t* done) const;
-  void CountRest(const segment::Texts& texts, size_t done, uint64_t left_texts,
-                 uint64_t left_bytes) const;
+  template <class Engine>
+  rankfeed_status Run(Engine& engine, const segment::Texts& texts, TokenSink& sink,
+                      size_t* done) const;
   rankfeed_status General(std::string_view text, TokenSink& sink) const;
-  rankfeed_status GeneralStretch(const segment::Texts& texts, size_t number, segment::Stop* stop,
-                                 TokenSink& sink) const;
-  rankfeed_status GeneralPart(std::string_view text, uint32_t begin, uint32_t end, bool inside,
-                              TokenSink& sink, general::CarriedScore* score) const;
   size_t Admit(std::span<const rankfeed_text> texts, uint64_t token_count,
                rankfeed_status* status) const;
   rankfeed_reason Blocked(const TokenSink& sink) const;

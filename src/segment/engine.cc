@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "general/hf_encode.h"
+#include "general/sp_encode.h"
+
 namespace rankfeed::segment {
 namespace {
 
@@ -16,7 +19,8 @@ constexpr uint32_t kBatchAfterLeaving = 4;
 }  // namespace
 
 Engine::Engine(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes,
-               const NormalizedTokens& normalized_tokens, const Cuts& cuts, Scratch& scratch)
+               const NormalizedTokens& normalized_tokens, const Cuts& cuts,
+               general::Scratch& general, Scratch& scratch)
     : model_(model),
       rule_(model, model.segment.config->cost_unit),
       keeps_separator_(cuts.keeps_separator()),
@@ -25,7 +29,8 @@ Engine::Engine(const Model& model, const KernelTable& kernels, const ByteSet& st
       queue_(model, kernels, classes_, scratch.queue, normalized_tokens, cuts),
       look_up_(model, kernels, scratch.look_up),
       spans_(model, kernels, normalized_tokens, scratch.spans),
-      emitter_(model, kernels, rule_, spans_, look_up_, scratch.emit) {}
+      emitter_(model, kernels, rule_, spans_, look_up_, scratch.emit),
+      general_(general) {}
 
 void Engine::Start(const Texts& texts, TokenSink* sink) {
   texts_ = &texts;
@@ -36,17 +41,21 @@ void Engine::Start(const Texts& texts, TokenSink* sink) {
   emitter_.Start(sink);
   batch_size_ = kFirstBatch;
   done_ = 0;
+  last_left_ = texts.texts.size();
+  left_texts_ = left_bytes_ = 0;
   text_begin_ = stretch_begin_ = sink->count;
 }
 
-bool Engine::Run(Stop* stop) {
+rankfeed_status Engine::Encode(const Texts& texts, uint32_t flags, TokenSink* sink,
+                               rankfeed_road_counts* roads) {
+  flags_ = flags;
+  roads_ = roads;
+  Start(texts, sink);
   for (;;) {
     if (queue_.waiting() < batch_size_ && queue_.has_room()) queue_.Fill(batch_size_);
-    if (queue_.empty()) return false;
-    if (sink_->count >= TokenSink::kMost) [[unlikely]] {
-      *stop = {};
-      return true;
-    }
+    if (queue_.empty()) return RANKFEED_OK;
+    if (sink_->count >= TokenSink::kMost) [[unlikely]]
+      return RANKFEED_E_LIMIT;
     const Segments segments = queue_.segments();
     const bool resumed = spans_.resumes();
     uint32_t count = 1;
@@ -62,10 +71,12 @@ bool Engine::Run(Stop* stop) {
       spans_.Solve(rule_);
       look_up_.Resolve(spans_.paths(), end);
     }
-    const bool stops = EmitBatch(segments, end, stop);
+    bool left = false;
+    const rankfeed_status status = EmitBatch(segments, end, &left);
     look_up_.Insert();
-    if (stops) [[unlikely]]
-      return true;
+    if (status != RANKFEED_OK) return status;
+    if (left) [[unlikely]]
+      continue;
     queue_.PopSegments(end);
     // As many as will use seven eighths of the search's room if they are like these.
     if (!resumed && end != 0) {
@@ -99,8 +110,9 @@ inline rankfeed_reason Engine::EmitRun(const Segments& segments, uint32_t begin,
 }
 
 // Segments [0, count) in order, and the part of the one after them that was decoded. With each
-// stretch's and each text's last segment, what comes after it. Whether the engine stops there.
-bool Engine::EmitBatch(const Segments& segments, uint32_t count, Stop* stop) {
+// stretch's and each text's last segment, what comes after it. *left: something took the general
+// path, and what waits begins after it.
+rankfeed_status Engine::EmitBatch(const Segments& segments, uint32_t count, bool* left) {
   emitter_.BeginBatch();
   for (; !queue_.empty(); queue_.PopRun()) {
     SegmentRun& run = queue_.front();
@@ -113,20 +125,19 @@ bool Engine::EmitBatch(const Segments& segments, uint32_t count, Stop* stop) {
     const rankfeed_reason reason = EmitRun(segments, begin, rest ? count : end, end, &run);
     if (reason != RANKFEED_REASON_NONE) {
       if (emitter_.unplaced().segment != Emitter::kNone) CutOutUnplaced(reason);
-      Leave(reason, stop);
-      return true;
+      *left = true;
+      return Leave(reason);
     }
     if (rest) break;
     if (run.token != nullptr) {
       if (texts_->added->refuse_special && (run.token->flags & image::kSpecial) != 0) {
-        *stop = {.token = run.token};
-        return true;
+        return RANKFEED_E_SPECIAL_IN_TEXT;
       }
       sink_->Push(run.token->id, run.token_begin, run.token_end);
     }
     if ((run.marks & SegmentRun::kEndsText) != 0) EndText();
   }
-  return false;
+  return RANKFEED_OK;
 }
 
 // A segment of the first run has tokens whose places are not known: if a part can be cut out around
@@ -143,23 +154,52 @@ void Engine::CutOutUnplaced(rankfeed_reason reason) {
   while (sink_->count != stretch_begin_ && sink_->begin[sink_->count - 1] >= cut) --sink_->count;
 }
 
-// The first run is a part that goes; or its stretch does: its tokens, and what of it still waits.
-void Engine::Leave(rankfeed_reason reason, Stop* stop) {
+// The first run takes the general path if it is a part; or its stretch does: its tokens go, and what
+// of it still waits.
+rankfeed_status Engine::Leave(rankfeed_reason reason) {
   spans_.ForgetCursor();
   batch_size_ = kBatchAfterLeaving;
-  const SegmentRun& run = queue_.front();
-  const bool inside = run.stretch.data() != emitter_.stretch().data();
-  *stop = {.reason = reason, .stretch = run.stretch};
+  const SegmentRun run = queue_.front();
+  const std::string_view stretch = emitter_.stretch();
+  const bool inside = run.stretch.data() != stretch.data();
+  general::CarriedScore score;
   if ((run.marks & SegmentRun::kPart) != 0 && (inside || emitter_.MayPartAtBegin()) &&
-      emitter_.EndPart(&stop->score.before)) {
-    stop->part = true;
-    stop->inside = inside;
+      emitter_.EndPart(&score.before)) {
     queue_.PopPart();
-    return;
+    const rankfeed_status status = General(run.stretch, reason, true, inside, &score);
+    emitter_.Resume(run.stretch, score.after);
+    return status;
   }
-  stop->stretch = emitter_.stretch();
   sink_->count = stretch_begin_;
   queue_.DropStretch();
+  if (texts_->score != nullptr && OffsetOf(stretch) == 0) score.before = texts_->score->before;
+  const rankfeed_status status = General(stretch, reason, false, false, &score);
+  if (texts_->score != nullptr) texts_->score->after = score.after;
+  return status;
+}
+
+// Bytes of the text that is being encoded: a part of a stretch, inside if it is not the first one; or
+// a stretch.
+rankfeed_status Engine::General(std::string_view bytes, rankfeed_reason reason, bool part,
+                                bool inside, general::CarriedScore* score) {
+  const bool first = last_left_ != done_;
+  last_left_ = done_;
+  roads_[reason].texts += first;
+  roads_[reason].bytes += bytes.size();
+  const std::string_view text(texts_->texts[done_].data, texts_->texts[done_].size);
+  // A whole text of SentencePiece's is one stretch, with the spaces that it may have lost.
+  const std::string_view all = model_.huggingface() || part ? bytes : text;
+  const uint32_t begin = OffsetOf(all), end = begin + static_cast<uint32_t>(all.size());
+  const rankfeed_status status =
+      model_.huggingface()
+          ? general::EncodeHuggingFaceStretch(model_, general_, text, begin, end, inside, flags_,
+                                              *sink_, score)
+          : general::EncodeSentencePieceParts(model_, general_, text, begin, end, inside, *sink_,
+                                              score);
+  if (status != RANKFEED_OK) return status;
+  left_texts_ += first;
+  left_bytes_ += bytes.size();
+  return RANKFEED_OK;
 }
 
 // In its text, the one that is being encoded.

@@ -75,47 +75,39 @@ struct Scratch {
   }
 };
 
-// Why an engine stopped before the end of the texts. Without a reason: at a token that is refused,
-// or because 32 bits could not count on.
-struct Stop {
-  rankfeed_reason reason = RANKFEED_REASON_NONE;
-  std::string_view stretch = {};             // that takes the general path
-  const image::AddedToken* token = nullptr;  // a special one, where the call refuses those
-  bool part = false;                         // it is part of a stretch
-  bool inside = false;                       // and not the first one
-  general::CarriedScore score = {};          // of a part, where the score goes on after it
-};
-
-// Encodes texts to a sink, call by call. Where a stretch leaves the fast road, whoever runs the
-// engine encodes it after what is in the sink, and runs the engine on.
 class Engine {
  public:
   // For the life of an encoder; what is passed must stay. stop_bytes: AddedTokenFilter's.
   Engine(const Model& model, const KernelTable& kernels, const ByteSet& stop_bytes,
-         const NormalizedTokens& normalized_tokens, const Cuts& cuts, Scratch& scratch);
+         const NormalizedTokens& normalized_tokens, const Cuts& cuts, general::Scratch& general,
+         Scratch& scratch);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Begins a call: forgets all but the cache. What is passed must stay until its end.
-  void Start(const Texts& texts, TokenSink* sink);
-
-  // To the end: false; or until it stops.
-  bool Run(Stop* stop);
-  // What it stopped at is in the sink. With the score after a part.
-  void Resume(const Stop& stop) {
-    if (stop.part) emitter_.Resume(stop.stretch, stop.score.after);
-  }
+  // Encodes the texts to the sink; what leaves the fast road takes the general path then and there.
+  // flags: as general::EncodeHuggingFaceStretch takes them. roads: [RANKFEED_REASON_COUNT], counts
+  // what leaves. Errors: those of the general path, SPECIAL_IN_TEXT (at a token that the call
+  // refuses) and LIMIT (32 bits could not count on); then what was written of the text that done()
+  // names is void.
+  rankfeed_status Encode(const Texts& texts, uint32_t flags, TokenSink* sink,
+                         rankfeed_road_counts* roads);
 
   size_t done() const { return done_; }                // texts, to their end
   uint32_t text_begin() const { return text_begin_; }  // of the next one, in the sink
+  // Of the call: what took the general path.
+  uint64_t left_texts() const { return left_texts_; }
+  uint64_t left_bytes() const { return left_bytes_; }
 
  private:
-  bool EmitBatch(const Segments& segments, uint32_t count, Stop* stop);
+  void Start(const Texts& texts, TokenSink* sink);
+  rankfeed_status EmitBatch(const Segments& segments, uint32_t count, bool* left);
   [[gnu::always_inline]] rankfeed_reason EmitRun(const Segments& segments, uint32_t begin,
                                                  uint32_t end, uint32_t decoded_end,
                                                  SegmentRun* run);
   void CutOutUnplaced(rankfeed_reason reason);
-  void Leave(rankfeed_reason reason, Stop* stop);
+  rankfeed_status Leave(rankfeed_reason reason);
+  rankfeed_status General(std::string_view bytes, rankfeed_reason reason, bool part, bool inside,
+                          general::CarriedScore* score);
   void BeginText();
   void EndText();
   bool HoldsSpecial() const;
@@ -129,12 +121,16 @@ class Engine {
   LookUp look_up_;
   SpanDecoder spans_;
   Emitter emitter_;
+  general::Scratch& general_;
 
   // Of a call:
   const Texts* texts_ = nullptr;
   TokenSink* sink_ = nullptr;
   uint32_t batch_size_ = 0;  // segments to look up together
-  size_t done_ = 0;
+  rankfeed_road_counts* roads_ = nullptr;
+  uint32_t flags_ = 0;
+  size_t done_ = 0, last_left_ = 0;  // texts; the one of which something left last
+  uint64_t left_texts_ = 0, left_bytes_ = 0;
   uint32_t text_begin_ = 0, stretch_begin_ = 0;  // in the sink
 };
 
