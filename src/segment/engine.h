@@ -24,17 +24,17 @@
 //   to hold      a path is what the reference finds at the score so far. Where it may not be, the
 //                reference's own search decides (ledger.h).
 //   general path what encodes a stretch that the engine cannot (general/): any pipeline, any text.
-//   cut          a separator that a stretch may be parted at (cuts.h). A segment that the engine
-//   cannot
-//                encode takes the general path with what is between the cuts around it, its part.
+//   cut          a separator that a stretch may be parted at (cuts.h).
+//   part         what is between the cuts around a segment that the engine cannot encode: it takes
+//                the general path, and the rest of its stretch stays.
 //   stop bytes   ASCII bytes that added tokens begin with.
 //
 // Exactness does not rest on these files alone: the builder decides which pipelines may use them
 // and which characters send a segment through the normalizer or a stretch to the general path.
 //
-// The files, in the order in which text meets them: queue (texts to runs of segments), scan,
-// look_up with cache and key, decode to spans, search over a lattice, emit with ledger and
-// exactness. All loops are in kernels/.
+// The files, in the order in which text meets them: queue (texts to runs of segments) with opening
+// and cuts, scan, look_up with cache and key, decode with group_reader and span_writer, span_paths
+// with search over a lattice, emit with ledger, exactness and offsets. All loops are in kernels/.
 #pragma once
 
 #include <algorithm>
