@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // fuzz/encode_parity_hf.cc: ids of HuggingFace parity, with offsets (general path) and without (word
 // path), equal the plain reference of tests/reference, whose model and normalizers
-// tests/oracle/pin_reference.py compares with the wheel. Vocabulary and whole pipeline come from the input; the real XLM-RoBERTa file takes
+// tests/oracle/pin_reference.py compares with the wheel. Vocabulary, kind of model and whole pipeline come from the input; the real XLM-RoBERTa file takes
 // part where the folder of real inputs is there. Special tokens as tokens, split as the reference
 // library can, escaped, and forbidden. An execution is one text.
 #include "engine.h"
@@ -158,7 +158,7 @@ void Run(std::span<const uint8_t> bytes) {
     return;
   }
   const HfVocabulary vocabulary = DrawHfVocabulary(in);
-  Pair pair(DrawTokenizerJson(in, vocabulary));
+  Pair pair(in.OneIn(3) ? DrawWordPieceJson(in, vocabulary) : DrawTokenizerJson(in, vocabulary));
   if (!pair.usable()) return;
   ++counters.accepted;
   std::vector<std::string> fragments = vocabulary.letters;

@@ -476,6 +476,42 @@ std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary) {
          R"(,"vocab":)" + vocab + "]}}";
 }
 
+std::string DrawWordPieceJson(Input& in, const HfVocabulary& vocabulary) {
+  static const char* const kPrefixes[] = {"##", "##", "##", "#", "", "@@"};
+  static const char* const kWords[] = {
+      R"({"type":"BertPreTokenizer"})", R"({"type":"BertPreTokenizer"})", R"({"type":"WhitespaceSplit"})",
+      R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},{"type":"Punctuation"}]})",
+      R"({"type":"Whitespace"})", "null"};
+  const std::string prefix = in.Pick(kPrefixes);
+  std::optional<std::string> charsmap;
+  std::string normalizer = "null";
+  if (!in.OneIn(4)) {
+    static const char* const kStrips[] = {"null", "true", "false"};
+    normalizer = Object("BertNormalizer", std::string("\"clean_text\":") + Flag(!in.OneIn(4)) +
+                                              ",\"handle_chinese_chars\":" + Flag(!in.OneIn(4)) +
+                                              ",\"strip_accents\":" + in.Pick(kStrips) +
+                                              ",\"lowercase\":" + Flag(in.OneIn(2)));
+  } else if (in.OneIn(2)) {
+    normalizer = DrawNormalizer(in, &charsmap);
+  }
+  std::set<std::string> seen;
+  std::string vocab;
+  size_t count = 0;
+  for (const auto& [text, score] : vocabulary.pieces) {
+    const std::string piece = !text.starts_with("<") && in.OneIn(2) ? prefix + text : text;
+    if (!seen.insert(piece).second) continue;
+    vocab += (count != 0 ? "," : "") + JsonString(piece) + ":" + std::to_string(count);
+    ++count;
+  }
+  const std::string most = std::to_string(in.OneIn(3) ? in.Below(8) : 100);
+  return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[)" +
+         DrawAdded(in, {}, count, true) + R"(],"normalizer":)" + normalizer + R"(,"pre_tokenizer":)" +
+         in.Pick(kWords) +
+         R"(,"post_processor":null,"decoder":null,"model":{"type":"WordPiece","unk_token":)" +
+         (in.OneIn(8) ? "\"none\"" : "\"<unk>\"") + R"(,"continuing_subword_prefix":)" +
+         JsonString(prefix) + R"(,"max_input_chars_per_word":)" + most + R"(,"vocab":{)" + vocab + "}}}";
+}
+
 Texts::Texts(std::vector<std::string> fragments, bool valid_only)
     : fragments_(std::move(fragments)), valid_only_(valid_only) {
   if (fragments_.empty()) fragments_ = {"a"};

@@ -13,8 +13,14 @@ from typing import Any, Dict, List, Optional, Union
 from . import _options
 
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
-# Unigram classes of transformers whose attributes are not those of PreTrainedTokenizerFast.
-_NAMES = {"DebertaV2Tokenizer": ["input_ids", "attention_mask", "token_type_ids"]}
+# Classes of transformers whose attributes are not those of PreTrainedTokenizerFast.
+_BERT = ("BertTokenizer", "ElectraTokenizer", "MobileBertTokenizer", "SqueezeBertTokenizer", "LayoutLMTokenizer", "LxmertTokenizer")
+_NAMES = {"DebertaV2Tokenizer": ["input_ids", "attention_mask", "token_type_ids"],
+          **dict.fromkeys(_BERT, ["input_ids", "token_type_ids", "attention_mask"])}
+# Classes that rebuild the normalizer of a WordPiece file, and the model types that they are taken for.
+_REBUILDING = _BERT + ("DistilBertTokenizer", "MPNetTokenizer")
+_CLASSES = {**dict.fromkeys(("bert", "convbert", "distilbert", "electra", "ernie", "layoutlm", "megatron-bert", "mobilebert", "nezha",
+                             "nomic_bert", "squeezebert"), "BertTokenizer"), "mpnet": "MPNetTokenizer"}
 _SIDES = {"XLNetTokenizer": "left"}
 _LISTS = ("additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens")
 # What is often found in place of a file, by its first bytes.
@@ -65,7 +71,7 @@ class FileDefaults:
 class Folder:
     """A model's folder as it was read."""
 
-    tokenizer_json: str
+    vocabulary: str  # the tokenizer.json, or the vocab.txt where there is none
     attributes: Dict[str, Any] = field(default_factory=dict)  # of Tokenizer
     pad_token: Optional[str] = None
     defaults: FileDefaults = field(default_factory=FileDefaults)
@@ -77,16 +83,23 @@ def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     file = os.path.join(folder, "tokenizer.json")
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"{folder} is no folder; from_pretrained reads a model's folder and downloads nothing")
-    if not os.path.isfile(file):
+    lines = not os.path.isfile(file) and os.path.isfile(os.path.join(folder, "vocab.txt"))
+    if lines:
+        file = os.path.join(folder, "vocab.txt")  # read with the files beside it
+    elif not os.path.isfile(file):
         models = [name for name in sorted(os.listdir(folder)) if name.endswith(".model")]
         hint = f"; from_file takes its {models[0]}, with the ids of SentencePiece" if models else ""
-        raise FileNotFoundError(f"{folder} has no tokenizer.json{hint}")
+        raise FileNotFoundError(f"{folder} has no tokenizer.json or vocab.txt{hint}")
     config = _json(os.path.join(folder, "tokenizer_config.json"), missing={})
     specials = _json(os.path.join(folder, "special_tokens_map.json"), missing={})
-    data = _json(file)
-    _check_tokens(folder, config, specials, data)
+    model = _json(os.path.join(folder, "config.json"), missing={})
+    data = {} if lines else _json(file)
+    if not lines:
+        _check_tokens(folder, config, specials, data)
     out = Folder(file, defaults=FileDefaults(data.get("truncation"), data.get("padding")))
-    kind = str(config.get("tokenizer_class") or "").replace("Fast", "")
+    kind = str(config.get("tokenizer_class") or model.get("tokenizer_class") or "").replace("Fast", "")
+    kind = kind or _CLASSES.get(str(model.get("model_type")), "")
+    _note_rebuilt(file, kind, config, data)
     attributes = out.attributes
     if config.get("model_max_length") is not None:
         attributes["model_max_length"] = int(config["model_max_length"])
@@ -146,6 +159,24 @@ def _check_tokens(folder: str, config: Dict[str, Any], specials: Dict[str, Any],
             raise ValueError(f"{folder} has the token {text} beside its tokenizer.json, which lacks it; transformers would add it. {advice}")
         warnings.warn(f"{folder} names the token {text} beside its tokenizer.json, where it is an ordinary piece; transformers would "
                       f"look for it in texts. {advice}", stacklevel=4)
+
+
+def _note_rebuilt(file: str, kind: str, config: Dict[str, Any], data: Dict[str, Any]) -> None:
+    """A warning where AutoTokenizer of transformers 5 lowercases and the file does not, or the other way round; and for a
+    vocab.txt of which nobody says whether it is lowercased."""
+    if file.endswith("vocab.txt"):
+        if config.get("do_lower_case") is None:
+            warnings.warn(f"no do_lower_case beside {file}: it lowercases texts, as AutoTokenizer of transformers does; if it is a cased "
+                          'vocabulary, from_file(path, preset="bert-cased")', stacklevel=4)
+        return
+    if kind not in _REBUILDING or (data.get("model") or {}).get("max_input_chars_per_word") is None:
+        return
+    normalizer = data.get("normalizer") or {}
+    lowers = any(step.get("lowercase", step.get("type") == "Lowercase") for step in normalizer.get("normalizers", [normalizer]))
+    if lowers != bool(config.get("do_lower_case", True)):
+        warnings.warn(f"{file} is followed as it is written: it {'lowercases texts' if lowers else 'keeps capitals'}, where AutoTokenizer of "
+                      f"transformers 5, which makes a {kind} of it, {'keeps them' if lowers else 'lowercases texts'} (do_lower_case of "
+                      "tokenizer_config.json); rankfeed.hf.AutoTokenizer has those ids", stacklevel=4)
 
 
 def _json(path: str, missing: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:

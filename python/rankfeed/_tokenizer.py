@@ -80,7 +80,8 @@ class Tokenizer:
                   threads: int = 0, pages: Pages = "auto", invalid_text: InvalidText = "reference",
                   file_defaults: bool = False, max_stretch_bytes: int = 0,
                   **attributes: "Unpack[Attributes]") -> "Tokenizer":
-        """An image of `rankfeed compile`, a SentencePiece .model or a tokenizer.json.
+        """An image of `rankfeed compile`, a SentencePiece .model, a tokenizer.json, or the vocab.txt of a WordPiece model, which is
+        read with the files beside it or by its preset ("bert", "bert-cased", "mpnet").
 
         parity: "huggingface", "sentencepiece" (of the newest releases) or "sentencepiece-0.2.1" (of
         those up to it); default: the first or the second, by the file's format.
@@ -124,7 +125,7 @@ class Tokenizer:
     @classmethod
     def from_pretrained(cls, folder: _Path, *, threads: int = 0, invalid_text: InvalidText = "reference",
                         file_defaults: bool = False, **attributes: "Unpack[Attributes]") -> "Tokenizer":
-        """The tokenizer.json of a model's folder, with what tokenizer_config.json and special_tokens_map.json say:
+        """The tokenizer.json of a model's folder, or its vocab.txt as transformers reads it, with what tokenizer_config.json and special_tokens_map.json say:
         model_max_length, sides, model_input_names, the padding token. Ids are those of the file as it is written;
         where a class of transformers 5 rebuilds it, rankfeed.hf.AutoTokenizer has that class's ids.
 
@@ -132,12 +133,12 @@ class Tokenizer:
         _options.check_names("Tokenizer.from_pretrained", attributes, _ATTRIBUTES)
         found = read_folder(folder)
         merged: Any = {**found.attributes, **attributes}
-        self = cls.from_file(found.tokenizer_json, threads=threads, invalid_text=invalid_text, file_defaults=file_defaults,
+        self = cls.from_file(found.vocabulary, threads=threads, invalid_text=invalid_text, file_defaults=file_defaults,
                              **merged)
         if found.pad_token is not None:
             pad = self.token_to_id(found.pad_token)
             if pad is None:
-                raise ValueError(f"pad_token is {found.pad_token!r}; it must be a token of {found.tokenizer_json}")
+                raise ValueError(f"pad_token is {found.pad_token!r}; it must be a token of {found.vocabulary}")
             self._pad_id = pad
         self._pad_type_id = 0  # as in transformers, whatever the files say
         self._sided = "padding_side" in merged

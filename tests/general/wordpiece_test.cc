@@ -187,6 +187,16 @@ TEST(WordPiece, TextsBetweenSpecialTokensAreWordsOfTheirOwn) {
   EXPECT_EQ(engine.Encode("[SEP]", RANKFEED_SPLIT_SPECIAL_TOKENS), "18:0-1 0:1-4 0:4-5");
 }
 
+// A token of the raw text is not found in what a text is normalized to, and is no piece.
+TEST(WordPiece, AddedTokensAreNoPieces) {
+  TinyModel file;
+  file.normalizer = Bert(true, true, "null", true);
+  file.pre_tokenizer = kBertWords;
+  file.added =
+      R"({"id":25,"content":"zz","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false})";
+  EXPECT_EQ(Engine(file.Json()).Encode("ZZ zz Zz"), "0:0-2 25:3-5 0:6-8");
+}
+
 TEST(WordPiece, SpecialTokensThatAreWords) {
   TinyModel file;
   file.pre_tokenizer = kSpaces;

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 try:
     import tokenizers
@@ -20,6 +21,7 @@ except ImportError:
 
 import hf_models
 import rankfeed
+import rankfeed.hf
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 transformers.logging.set_verbosity_error()
@@ -113,7 +115,7 @@ class FromPretrained(Case):
 
     def test_errors(self):
         empty = tempfile.mkdtemp(dir=self.dir.name)
-        with self.assertRaisesRegex(FileNotFoundError, "has no tokenizer.json$"):
+        with self.assertRaisesRegex(FileNotFoundError, "has no tokenizer.json or vocab.txt$"):
             rankfeed.Tokenizer.from_pretrained(empty)
         open(os.path.join(empty, "spiece.model"), "wb").close()
         with self.assertRaisesRegex(FileNotFoundError, "from_file takes its spiece.model, with the ids of SentencePiece"):
@@ -127,6 +129,68 @@ class FromPretrained(Case):
             file.write("{")
         with self.assertRaisesRegex(ValueError, "tokenizer_config.json is no JSON"):
             rankfeed.Tokenizer.from_pretrained(folder)
+
+
+class Bert(Case):
+    LINES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "Hello", "##s", "\u00e9", "e", "\u4e2d", "world", "##ld", "wor"]
+    TEXTS = ["Hello world, h\u00e9llos", "[MASK] \u4e2dworld", "E\u0301 hellos"]
+
+    def bert(self, model_type="bert", written=None, **config):
+        folder = tempfile.mkdtemp(dir=self.dir.name)
+        def write(name, text):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        write("config.json", json.dumps({"model_type": model_type}))
+        write("tokenizer_config.json", json.dumps(config))
+        if written is None:
+            write("vocab.txt", "\n".join(self.LINES))
+        else:
+            added = [{"id": i, "content": text, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+                     for i, text in enumerate(self.LINES[:5])]
+            write("tokenizer.json", json.dumps({
+                "version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "pre_tokenizer": {"type": "BertPreTokenizer"},
+                "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": written},
+                "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}, "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+                "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+                          "vocab": {text: i for i, text in enumerate(self.LINES)}}}))
+        return folder
+
+    def same(self, mine, theirs):
+        self.assertEqual(set(mine.model_input_names), set(theirs.model_input_names))
+        for kwargs in (dict(padding=True), dict(padding=True, truncation=True, max_length=6)):
+            a, b = mine(self.TEXTS, self.TEXTS[::-1], **kwargs), theirs(self.TEXTS, self.TEXTS[::-1], **kwargs)
+            self.assertEqual((list(a), a.data), (list(b), dict(b)), kwargs)
+
+    def test_folders_with_a_vocab_txt(self):
+        for model_type, config in (("bert", dict(do_lower_case=False)), ("bert", dict(do_lower_case=True, strip_accents=False)),
+                                   ("bert", dict(do_lower_case=True, tokenizer_class="DistilBertTokenizer")),
+                                   ("electra", dict(do_lower_case=True, tokenize_chinese_chars=False))):
+            folder = self.bert(model_type, **config)
+            with self.subTest(config=config), warnings.catch_warnings():
+                warnings.simplefilter("error", UserWarning)
+                self.same(rankfeed.Tokenizer.from_pretrained(folder), transformers.AutoTokenizer.from_pretrained(folder))
+        with self.assertWarnsRegex(UserWarning, "no do_lower_case beside .*vocab.txt: it lowercases"):
+            mine = rankfeed.Tokenizer.from_pretrained(self.bert())
+        self.same(mine, transformers.AutoTokenizer.from_pretrained(self.bert()))
+        cased = rankfeed.Tokenizer.from_file(os.path.join(self.bert(), "vocab.txt"), preset="bert-cased")
+        self.assertEqual(cased.encode("Hello").ids, [2, 6, 3])
+        self.assertEqual(cased.info["model"], "wordpiece")
+
+    def test_both_truths(self):
+        for written, config in ((False, {}), (True, dict(do_lower_case=False)), (True, {}), (False, dict(do_lower_case=False))):
+            folder = self.bert(written=written, tokenizer_class="BertTokenizer", **config)
+            theirs = transformers.AutoTokenizer.from_pretrained(folder)
+            with warnings.catch_warnings(record=True) as noted:
+                warnings.simplefilter("always")
+                mine = rankfeed.Tokenizer.from_pretrained(folder)
+            differs = written != config.get("do_lower_case", True)
+            self.assertEqual([True for w in noted if "is followed as it is written" in str(w.message)], [True] * differs)
+            self.assertEqual(mine.encode("Hello").ids, tokenizers.Tokenizer.from_file(os.path.join(folder, "tokenizer.json")).encode("Hello").ids)
+            self.same(rankfeed.Tokenizer.from_transformers(theirs), theirs)
+            wrapped = rankfeed.hf.wrap(transformers.AutoTokenizer.from_pretrained(folder))
+            for texts in (self.TEXTS, [(a, b) for a in self.TEXTS for b in self.TEXTS]):
+                self.assertEqual(wrapped(texts, padding=True).data, theirs(texts, padding=True).data)
+            self.assertEqual(wrapped.rankfeed_fallbacks, {})
 
 
 class FileDefaults(Case):

@@ -255,4 +255,30 @@ std::string ReplaceWhitespaceRuns(std::string_view text, std::string_view conten
   return EncodeUtf8(out);
 }
 
+std::string BertCleanText(std::string_view text) {
+  return MapEach(text, [](char32_t c) -> std::u32string {
+    if (builder::HfBertRemoved(static_cast<UChar32>(c))) return U"";
+    return std::u32string(1, IsWhitespace(c) ? U' ' : c);
+  });
+}
+
+std::string BertSpaceChinese(std::string_view text) {
+  static constexpr char32_t kRanges[][2] = {{0x4e00, 0x9fff},   {0x3400, 0x4dbf},   {0x20000, 0x2a6df},
+                                            {0x2a700, 0x2b81f}, {0x2b920, 0x2ceaf}, {0xf900, 0xfaff},
+                                            {0x2f800, 0x2fa1f}};
+  return MapEach(text, [](char32_t c) -> std::u32string {
+    for (const auto& [first, last] : kRanges) {
+      if (c >= first && c <= last) return {U' ', c, U' '};
+    }
+    return {c};
+  });
+}
+
+std::string BertStripAccents(std::string_view text) {
+  return MapEach(NormalizationForm(Form::kNfd, text), [](char32_t c) -> std::u32string {
+    if (builder::HfNonspacingMark(static_cast<UChar32>(c))) return U"";
+    return {c};
+  });
+}
+
 }  // namespace rankfeed::reference

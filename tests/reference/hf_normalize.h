@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// reference/hf_normalize.h: the normalizers of HuggingFace tokenizers 0.23.2 that Unigram files
+// reference/hf_normalize.h: the normalizers of HuggingFace tokenizers 0.23.2 that files
 // use, as functions from string to string. Offsets are not followed.
 //
 // Unicode data: ICU, corrected by builder/unicode_delta.h. That header is the one thing shared with
@@ -31,6 +31,10 @@ std::string NormalizationForm(Form form, std::string_view text);
 std::string Lowercase(std::string_view text);
 std::string StripAccents(std::string_view text);
 std::string Nmt(std::string_view text);
+// The first, second and third step of BertNormalizer.
+std::string BertCleanText(std::string_view text);
+std::string BertSpaceChinese(std::string_view text);
+std::string BertStripAccents(std::string_view text);
 std::string Strip(std::string_view text, bool left, bool right);
 std::string Prepend(std::string_view text, std::string_view prefix);
 std::string ReplaceAll(std::string_view text, std::string_view pattern, std::string_view content);

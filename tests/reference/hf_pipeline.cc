@@ -11,6 +11,7 @@
 #include "builder/unicode_delta.h"
 #include "reference/charsmap_rules.h"
 #include "reference/hf_normalize.h"
+#include "reference/hf_wordpiece.h"
 
 namespace rankfeed::reference {
 namespace {
@@ -222,12 +223,20 @@ HfPipeline::HfPipeline(std::string_view tokenizer_json, bool without_specials) {
   Sax sax(file);
   Json::sax_parse(tokenizer_json, &sax);
   const Json& model = file.at("model");
-  if (model.value("type", "Unigram") != "Unigram") Unknown("model type");
+  const bool wordpiece = model.value("type", "Unigram") == "WordPiece";
+  if (!wordpiece && model.value("type", "Unigram") != "Unigram") Unknown("model type");
   std::vector<std::pair<std::string, double>> pieces;
   std::map<std::string, uint32_t> ids;
-  for (const Json& entry : model.at("vocab")) {
-    pieces.emplace_back(entry.at(0).get<std::string>(), entry.at(1).get<double>());
-    ids[pieces.back().first] = static_cast<uint32_t>(pieces.size() - 1);
+  if (wordpiece) {
+    for (const auto& [text, id] : model.at("vocab").items()) {
+      pieces.emplace_back(text, id.get<double>());
+      ids[text] = id.get<uint32_t>();
+    }
+  } else {
+    for (const Json& entry : model.at("vocab")) {
+      pieces.emplace_back(entry.at(0).get<std::string>(), entry.at(1).get<double>());
+      ids[pieces.back().first] = static_cast<uint32_t>(pieces.size() - 1);
+    }
   }
   if (without_specials) {
     for (const Json& entry : file.value("added_tokens", Json::array())) {
@@ -239,8 +248,20 @@ HfPipeline::HfPipeline(std::string_view tokenizer_json, bool without_specials) {
     }
   }
   std::optional<uint32_t> unk_id;
-  if (model.contains("unk_id") && !model["unk_id"].is_null()) unk_id = model["unk_id"].get<uint32_t>();
-  model_ = std::make_unique<HfUnigram>(pieces, unk_id, model.value("byte_fallback", false));
+  if (wordpiece) {
+    HfWordPiece::Vocabulary vocabulary;
+    for (const auto& [text, id] : pieces) vocabulary[text] = static_cast<uint32_t>(id);
+    if (const auto found = ids.find(model.at("unk_token").get<std::string>()); found != ids.end()) {
+      unk_id = found->second;
+    }
+    model_ = [greedy = HfWordPiece(vocabulary, model.at("continuing_subword_prefix"),
+                                   model.at("max_input_chars_per_word"), unk_id)](
+                 std::string_view word) { return greedy.Encode(word); };
+  } else {
+    if (model.contains("unk_id") && !model["unk_id"].is_null()) unk_id = model["unk_id"].get<uint32_t>();
+    model_ = [best = HfUnigram(pieces, unk_id, model.value("byte_fallback", false))](
+                 std::string_view text) { return best.Encode(text); };
+  }
 
   // Normalizers.
   const std::function<void(const Json&)> normalizer = [&](const Json& n) {
@@ -264,6 +285,15 @@ HfPipeline::HfPipeline(std::string_view tokenizer_json, bool without_specials) {
       add([](const std::string& text) { return StripAccents(text); });
     } else if (type == "Nmt") {
       add([](const std::string& text) { return Nmt(text); });
+    } else if (type == "BertNormalizer") {
+      const bool lower = n.at("lowercase");
+      const Json strip = n.value("strip_accents", Json());
+      if (n.at("clean_text")) add([](const std::string& text) { return BertCleanText(text); });
+      if (n.at("handle_chinese_chars")) add([](const std::string& text) { return BertSpaceChinese(text); });
+      if (strip.is_null() ? lower : strip.get<bool>()) {
+        add([](const std::string& text) { return BertStripAccents(text); });
+      }
+      if (lower) add([](const std::string& text) { return Lowercase(text); });
     } else if (type == "Strip") {
       const bool left = n.at("strip_left"), right = n.at("strip_right");
       add([left, right](const std::string& text) { return Strip(text, left, right); });
@@ -314,6 +344,9 @@ HfPipeline::HfPipeline(std::string_view tokenizer_json, bool without_specials) {
       for (const Json& one : p.at("pretokenizers")) pre_tokenizer(one);
     } else if (type == "WhitespaceSplit") {
       add_split(Characters(IsSpace), "Removed");
+    } else if (type == "BertPreTokenizer") {
+      add_split(Characters(IsSpace), "Removed");
+      add_split(Characters(IsPunctuation), "Isolated");
     } else if (type == "Whitespace") {
       add_split(
           [](const std::string& text) {
@@ -465,7 +498,7 @@ std::optional<std::vector<uint32_t>> HfPipeline::Encode(std::string_view text,
       ids.push_back(*split.token);
       continue;
     }
-    const auto tokens = model_->Encode(split.text);
+    const auto tokens = model_(split.text);
     if (!tokens) return std::nullopt;
     for (const HfToken& token : *tokens) ids.push_back(token.id);
   }

@@ -61,7 +61,7 @@ class HfPipeline {
   Patterns raw_, normalized_;
   std::vector<std::function<std::string(const std::string&)>> normalizers_;
   std::vector<PreTokenizer> pre_tokenizers_;
-  std::unique_ptr<HfUnigram> model_;
+  std::function<std::optional<std::vector<HfToken>>(std::string_view)> model_;
 };
 
 }  // namespace rankfeed::reference
