@@ -1,5 +1,6 @@
 #!/bin/sh
-# run_python_example.sh PYTHON EXAMPLE RANKFEED MODEL: prints the ids that the command line prints.
+# run_python_example.sh PYTHON EXAMPLE RANKFEED MODEL WORK_DIR: prints the ids that the command line prints, and those of a
+# BERT vocabulary.
 if [ ! -x "$1" ]; then
   echo "SKIPPED: no Python interpreter at $1"
   exit 77
@@ -8,3 +9,7 @@ text="What is a panda?"
 expected=$(printf '%s\n' "$text" | "$3" encode --special --vocab "$4")
 got=$("$1" "$2" "$4" "$text")
 test "$got" = "$expected" || { echo "Python example printed: $got, expected $expected"; exit 1; }
+mkdir -p "$5/bert_python"
+printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nwhat\nis\na\npan\n##da\n?\n' >"$5/bert_python/vocab.txt"
+got=$("$1" "$2" "$5/bert_python/vocab.txt" "$text")
+test "$got" = "2 5 6 7 8 9 10 3" || { echo "Python example printed: $got for a BERT vocabulary"; exit 1; }
