@@ -17,6 +17,11 @@ RANKFEED_BEGIN_C
 
 typedef struct rankfeed_encoder rankfeed_encoder;
 
+/* The most bytes of its thread's stack that a call of this header or of rankfeed/rerank.h needs, in a
+ * build with optimization, whatever the text: threads with stacks of 64 KiB will do
+ * (tests/fault/stack_test.cc, where they need 10 KiB). */
+enum { RANKFEED_STACK_BYTES = 32768 };
+
 /* Any bytes; not NUL-terminated. Invalid UTF-8 follows the reference: SentencePiece turns each bad
  * byte into U+FFFD; HuggingFace takes only valid strings, so bad bytes are replaced as Python's
  * bytes.decode("utf-8", "replace") does (maximal subparts) before the pipeline runs. */
