@@ -85,11 +85,12 @@ class OpenModel {
 
 // Compiles; null with the reason in *error when the file is refused.
 inline std::unique_ptr<OpenModel> Compile(std::string_view source, rankfeed_builder_error* error,
-                                          int32_t parity = RANKFEED_PARITY_AUTO) {
+                                          int32_t parity = RANKFEED_PARITY_AUTO,
+                                          const char* preset = nullptr) {
   rankfeed_image image{};
   *error = {};
   error->struct_size = sizeof(*error);
-  const rankfeed_compile_options options{sizeof(options), parity, nullptr};
+  const rankfeed_compile_options options{sizeof(options), parity, preset};
   const rankfeed_status status =
       rankfeed_compile(source.data(), source.size(), "fuzz", &options, &image, error);
   if (status != RANKFEED_OK) {

@@ -62,9 +62,13 @@ void Generate(Random& random, Bytes* input) {
     HfVocabulary vocabulary = DrawHfVocabulary(in);
     const size_t most = random.OneIn(16) ? 60 : 2 + random.Below(10);
     if (vocabulary.pieces.size() > most) vocabulary.pieces.resize(most);
-    std::string json = DrawTokenizerJson(in, vocabulary);
+    const bool wordpiece = random.OneIn(3);
+    const auto draw = [&] {
+      return wordpiece ? DrawWordPieceJson(in, vocabulary) : DrawTokenizerJson(in, vocabulary);
+    };
+    std::string json = draw();
     for (int tries = 0; tries < 8 && json.size() > 1200; ++tries) {  // without a charsmap
-      json = DrawTokenizerJson(in, vocabulary);
+      json = draw();
     }
     return ToBytes(json);
   };

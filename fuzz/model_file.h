@@ -28,12 +28,13 @@ inline void TryModel(const rankfeed_model* model) {
   }
 }
 
-inline void TryModelFile(std::span<const uint8_t> file) {
+inline void TryModelFile(std::span<const uint8_t> file, const char* preset = nullptr) {
   ++counters.executions;
   rankfeed_builder_error error;
   LoadCost cost(file.size());
   const auto model =
-      Compile({reinterpret_cast<const char*>(file.data()), file.size()}, &error);
+      Compile({reinterpret_cast<const char*>(file.data()), file.size()}, &error,
+              RANKFEED_PARITY_AUTO, preset);
   cost.Done(model != nullptr ? model->size() : 0);
   if (model == nullptr) return;
   ++counters.accepted;

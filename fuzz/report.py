@@ -9,7 +9,7 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PARITY = ["encode_parity_hf", "encode_parity_sp"]
-LOADERS = ["charsmap", "corpus_manifest", "corpus_store", "hf_json", "image_open", "spm_model"]
+LOADERS = ["charsmap", "corpus_manifest", "corpus_store", "hf_json", "image_open", "spm_model", "vocab_txt"]
 
 HEAD = """# What was fuzzed
 
