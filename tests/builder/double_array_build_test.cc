@@ -200,6 +200,24 @@ TEST(DoubleArrayBuild, NodesOfAGroupLieTogether) {
   EXPECT_LT(grouped.size(), mixed.size() * 5 / 4);
 }
 
+// The leaf of code 1 has the base of the node of code 2, whose child it is not.
+TEST(DoubleArray, TakeNoStepFromALeaf) {
+  std::vector<trie::Unit> units(8, trie::MakeUnit(trie::kEmptyLabel, 0, trie::kNoValue));
+  units[0] = trie::MakeUnit(trie::kEmptyLabel, 1, trie::kNoValue);
+  units[2] = trie::LeafUnit(1, 3, 7);
+  units[3] = trie::MakeUnit(2, 3, trie::kNoValue);
+  units[4] = trie::MakeUnit(1, 0, 9);
+  const trie::View view(units);
+  trie::Unit unit = view.root();
+  ASSERT_TRUE(view.Step(unit, 2));
+  ASSERT_TRUE(view.Step(unit, 1));
+  EXPECT_EQ(trie::Value(unit), 9u);
+  unit = view.root();
+  ASSERT_TRUE(view.Step(unit, 1));
+  EXPECT_EQ(trie::Value(unit), 7u);
+  EXPECT_FALSE(view.Step(unit, 1));
+}
+
 TEST(DoubleArrayBuild, SameInputSameArray) {
   std::map<Codes, uint32_t> keys = {{{1, 2, 3}, 0}, {{1, 2}, 1}, {{7}, 2}, {{3, 3}, 3}};
   EXPECT_EQ(Build(keys, 9, 5), Build(keys, 9, 5));

@@ -167,7 +167,10 @@ TEST(Growth, HuggingFacePipelines) {
                                Replace(R"({"String":"i"})", "\\u0390"), R"({"type":"NFD"})"}),
       Sequence("normalizers",
                {R"({"type":"Prepend","prepend":"a"})", R"({"type":"Prepend","prepend":"a"})",
-                Replace(R"({"String":"a"})", "aa"), Replace(R"({"String":"a"})", "aa")})};
+                Replace(R"({"String":"a"})", "aa"), Replace(R"({"String":"a"})", "aa")}),
+      // What is between the two is longer than what comes before and after them.
+      Sequence("normalizers", {Replace(R"({"String":"a"})", "\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000"),
+                               R"({"type":"NFKC"})"})};
   const std::vector<std::string> pre_tokenizers = {
       "null",
       kMetaspace,

@@ -525,6 +525,13 @@ void AddCharsmapCases(Cases& cases) {
           all[200] = static_cast<uint32_t>(all.size()) << 10;
           return 200u;
         });
+    add("if (((pos ^ offset) | 0xff) >= units.size())", "a step into a block that is cut off", units_id,
+        [](Forged& f, SectionId units, SectionId) {
+          const auto last = static_cast<uint32_t>(f.Get<uint32_t>(units).size());
+          f.Add(units, 0x80000000u);
+          f.Get<uint32_t>(units)[200] = (last ^ 200) << 10;
+          return 200u;
+        });
     add("!pool.empty() && pool.back()", "a replacement without an end", pool_id,
         [](Forged& f, SectionId, SectionId pool) {
           f.Add(pool, 'x');

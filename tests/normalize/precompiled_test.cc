@@ -39,6 +39,7 @@ TEST_F(PrecompiledTest, ShortClusterIsReplacedAsAWhole) {
 }
 
 TEST_F(PrecompiledTest, ClusterOfSixBytesGoesCharacterByCharacter) {
+  EXPECT_EQ(Run("\u00bd\u0301\u0302x"), "1:0-2 /:0-2 2:2-4 \u0302:4-6 x:6-7");
   EXPECT_EQ(Run("e\u0301\u0302\u0301x"), "e:0-1 \u0302:3-5 x:7-8");
 }
 

@@ -84,5 +84,14 @@ TEST(Grapheme, Flags) {  // GB12, GB13
   EXPECT_EQ(Breaks({r, kGraphemeExtend, r, r}), "|x|x");
 }
 
+TEST(Grapheme, EndClustersOfAsciiAfterOneCharacterButForCrLf) {
+  const Model model = {};  // ASCII needs no table
+  EXPECT_EQ(ClusterEnd(model, "\r\n\n", 0), 2u);
+  EXPECT_EQ(ClusterEnd(model, "a\r\n", 1), 3u);
+  for (const char* text : {"\n\r", "\n\n", "\r\r", "ab", "a\n", "\ra", "\r", "a"}) {
+    EXPECT_EQ(ClusterEnd(model, text, 0), 1u) << text;
+  }
+}
+
 }  // namespace
 }  // namespace rankfeed::unicode
