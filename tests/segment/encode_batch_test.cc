@@ -243,7 +243,7 @@ TEST(EncodeBatch, PutsTheTemplateAroundEachText) {
     ASSERT_NO_FATAL_FAILURE(ExpectSingles(fast, plain, Texts(random), options, random)) << round;
   }
   // The tokens in front of a text that is refused do not count.
-  const auto refusing = Options(RANKFEED_ADD_SPECIAL_TOKENS | RANKFEED_SPECIALS_ERROR);
+  const auto refusing = Options(uint32_t{RANKFEED_ADD_SPECIAL_TOKENS} | RANKFEED_SPECIALS_ERROR);
   const Batch refused = EncodeBatch(fast, {"one", "a</s>b"}, refusing, 64);
   EXPECT_EQ(refused.status, RANKFEED_E_SPECIAL_IN_TEXT);
   EXPECT_EQ(refused.text_count, 1u);
