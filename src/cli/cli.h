@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "folder/folder.h"
+#include "serve/folder/folder.h"
 #include "rankfeed/builder.hpp"
 
 namespace rankfeed::cli {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "cli/cli.h"
-#include "folder/pairing.h"
+#include "serve/folder/pairing.h"
 #include "rankfeed/builder.h"
 #include "rankfeed/encode.h"
 #include "rankfeed/version.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "folder/folder.h"
+#include "serve/folder/folder.h"
 #include "rankfeed/handoff.hpp"
 
 namespace rankfeed::serve {

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "folder/pairing.h"
-#include "folder/two_types.h"
+#include "serve/folder/pairing.h"
+#include "serve/folder/two_types.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/crossencoder.hpp"
 #include "rankfeed/rerank.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// folder/folder.h: a model's folder as a vocabulary: what tokenizer_config.json,
+// serve/folder/folder.h: a model's folder as a vocabulary: what tokenizer_config.json,
 // special_tokens_map.json and added_tokens.json say beside its tokenizer.json, and the truncation
 // and padding inside that.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// folder/pairing.cc: see pairing.h.
-#include "folder/pairing.h"
+// serve/folder/pairing.cc: see pairing.h.
+#include "serve/folder/pairing.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "folder/folder.h"
+#include "serve/folder/folder.h"
 
 namespace rankfeed::folder {
 namespace {

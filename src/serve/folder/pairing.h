@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// folder/pairing.h: what a model's folder says to those who make its rows and read its logits, and
+// serve/folder/pairing.h: what a model's folder says to those who make its rows and read its logits, and
 // whether a vocabulary and a model belong together. One place for all families of models.
 #pragma once
 

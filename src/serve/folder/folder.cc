@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// folder/folder.cc: see folder.h.
-#include "folder/folder.h"
+// serve/folder/folder.cc: see folder.h.
+#include "serve/folder/folder.h"
 
 #include <fmt/format.h>
 #include <simdjson.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// folder/two_types.h: a pair template with the token types that a model's folder asks for (see
+// serve/folder/two_types.h: a pair template with the token types that a model's folder asks for (see
 // pairing.h), in place of those of the vocabulary's own template.
 #pragma once
 
