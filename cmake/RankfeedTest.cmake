@@ -39,3 +39,19 @@ function(rankfeed_add_test name)
     set_tests_properties(${name} PROPERTIES COST ${arg_COST})
   endif()
 endfunction()
+
+# rankfeed_add_long(NAME SLICE VARIABLE COMMAND...): a test of the long suite, with a variable of its environment.
+function(rankfeed_add_long name slice variable)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 7200
+    ENVIRONMENT "${variable};RANKFEED_SHARED_DATA=${RANKFEED_SHARED_DATA};RANKFEED_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+  rankfeed_long(${slice} ${name})
+endfunction()
+
+# rankfeed_add_sweeps(NAMES...): NAME_sweep_long_test for each, which is NAME_test with everything that it samples in
+# other runs (tests/support/sanitizers.h).
+function(rankfeed_add_sweeps)
+  foreach(name IN LISTS ARGN)
+    rankfeed_add_long(${name}_sweep_long_test sweep RANKFEED_SWEEP=1 ${name}_test)
+  endforeach()
+endfunction()

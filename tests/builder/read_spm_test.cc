@@ -13,6 +13,7 @@
 #include "builder/builder_test_util.h"
 #include "builder/piece_neighbours.h"
 #include "general/sp_model_proto.h"
+#include "support/sanitizers.h"
 #include "normalize/charsmap.h"
 
 namespace rankfeed::builder {
@@ -438,7 +439,8 @@ TEST(ReadSpm, RandomDamageAgreesWithTheOracleOrIsRefused) {
   const std::string good = Serialize(Small());
   std::mt19937 random(11);
   int accepted = 0;
-  for (int round = 0; round < 2000; ++round) {
+  const int rounds = kSanitized ? 200 : SweepsAll() ? 2000 : 600;
+  for (int round = 0; round < rounds; ++round) {
     std::string bytes = good;
     bytes[random() % bytes.size()] = static_cast<char>(random());
     const Compiled compiled(bytes);

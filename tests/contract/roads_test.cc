@@ -4,7 +4,6 @@
 // rankfeed_encoder_isa.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,16 +15,12 @@ namespace rankfeed::contract {
 namespace {
 
 using segment_test::Form;
-using segment_test::Image;
 
 const std::string kPlain = "What is a panda? A bear, of course.";
 
 // The default vocabulary as SentencePiece's, and in forms of tokenizer.json; compiled once.
 const rankfeed_model* Vocabulary(const std::string& form) {
-  static std::map<std::string, Image> images;
-  auto image = images.find(form);
-  if (image == images.end()) image = images.try_emplace(form, Form(form)).first;
-  return image->second.model();
+  return segment_test::ImageOf(Form(form)).model();
 }
 
 // What one call encodes, and how.

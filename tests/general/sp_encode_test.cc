@@ -352,7 +352,7 @@ TEST(SpEncode, GeneratedModelsEqualTheReference) {
   }
   const uint64_t seed = 20240611;
   std::mt19937_64 random(seed);
-  const size_t models = Scaled(800), texts = 400;
+  const size_t models = Scaled(800, 400), texts = 400;
   size_t compared = 0;
   for (size_t m = 0; m < models; ++m) {
     const std::string bytes = Serialize(RandomModel(random, {nfkc}));

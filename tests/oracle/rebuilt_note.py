@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """`rankfeed compile` notes a tokenizer.json that AutoTokenizer reads in another way, and no other.
 
-  rebuilt_note.py --rankfeed PROGRAM --base XLMR.tokenizer.json [--pieces N]
+  rebuilt_note.py --rankfeed PROGRAM --base XLMR.tokenizer.json [--pieces N] [--every N]
 
 Every form of forms.py is put into a folder with a tokenizer_config.json that names its class, with and without "Fast",
 with the options of other forms of the class, or with a config.json that names a model type only. The note must be there
-exactly where the normalizer or pre-tokenizer of transformers' AutoTokenizer over that folder is not the file's.
+exactly where the normalizer or pre-tokenizer of transformers' AutoTokenizer over that folder is not the file's. With
+--every each Nth folder alone is made.
 Exit status 0: as it must be, 1: not, 77: transformers missing.
 """
 
@@ -73,11 +74,12 @@ def main():
     parser.add_argument("--rankfeed", required=True)
     parser.add_argument("--base", required=True, type=Path, help="XLM-R's tokenizer.json")
     parser.add_argument("--pieces", type=int, default=500)
+    parser.add_argument("--every", type=int, default=1)
     args = parser.parse_args()
     E.require(args.base.exists(), f"{args.base} is not there")
     base = F.base_of_xlmr(args.base, args.pieces)
     report, notes = E.Report(limit=4), 0
-    for form, tokenizer_config, config in cases(F.forms(base)):
+    for form, tokenizer_config, config in list(cases(F.forms(base)))[::args.every]:
         document = F.document(form, base)
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "tokenizer.json").write_text(json.dumps(document, ensure_ascii=False))

@@ -3,8 +3,9 @@
 
 A vocabulary of byte pieces makes the normalized text itself visible as ids, and the ranges of fused
 unknown characters make splits visible as offsets. Code points are tried many to a text, each within
-its own line; a mismatch is reduced to the code points that matter. Without --all, the planes that
-Unicode leaves empty (U+33000 to U+DFFFF, U+E0200 on) are sampled.
+its own line; a mismatch is reduced to the code points that matter. Without --all, the planes that Unicode
+leaves empty (U+33000 to U+DFFFF, U+E0200 on) are sampled, and so are the blocks of ideographs, of Hangul and
+for private use but for their ends: all of a block have the same properties.
 
   unicode_sweep.py --driver D [--all] [--only NAME,...]
 """
@@ -30,12 +31,17 @@ CLUSTER_RULES = {"a": "X", "\u0915": "Y", "\u00a9": "Z", "\u0600": "W", "\u1100"
                  "\u11a8": "T", "\r": "R", "\u2600": "S", "\u0d4d": "P"}
 
 
+# Ideographs, Hangul, private use, Tangut; the compatibility ideographs between the last two are no such block.
+UNIFORM = [(0x3400, 0xa000), (0xac00, 0xd7a4), (0xe000, 0xf900), (0x17000, 0x18d00), (0x20000, 0x2f800), (0x2fa20, 0x33000)]
+
+
 def code_points(everything):
     for c in range(0x110000):
         if 0xd800 <= c < 0xe000:
             continue
         empty = 0x33000 <= c < 0xe0000 or c >= 0xe0200
-        if everything or not empty or c % 61 == 0:
+        alike = any(first + 64 <= c < end - 64 for first, end in UNIFORM)
+        if everything or not (empty or alike) or c % (211 if empty else 17) == 0:
             yield c
 
 

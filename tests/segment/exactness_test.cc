@@ -78,7 +78,8 @@ std::vector<int32_t> Reference(const reference::SpUnigram& plain, const std::str
 TEST(Exactness, PathsAndReferenceAgreeAcrossTheRebasingThreshold) {
   std::mt19937_64 random(23);
   size_t differing = 0, texts = 0;
-  for (size_t round = 0; round < Scaled(150); ++round) {
+  const size_t rounds = Scaled(150, 75);
+  for (size_t round = 0; round < rounds; ++round) {
     const float scale = std::ldexp(1.0f, static_cast<int>(round % 5) * 4);  // 1 ... 65536
     const sp_test::ModelProto proto = RandomModel(random, scale);
     const std::string file = Serialize(proto);
@@ -103,7 +104,7 @@ TEST(Exactness, PathsAndReferenceAgreeAcrossTheRebasingThreshold) {
     differing += by_release[0] != by_release[1];
   }
   std::printf("%zu texts; the releases differ on %zu\n", texts, differing);
-  EXPECT_GT(differing, Scaled(150) / 8);
+  EXPECT_GT(differing, rounds / 8);
 }
 
 // No segment is settled whose path, or one beside it, may pass the threshold.

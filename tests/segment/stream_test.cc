@@ -199,9 +199,12 @@ TEST(Stream, TokensOfNormalizedTextStayWhole) {
       ")",      "x",      "a",       "b",       "c",       "d",      "e",      "(",      ")",
       "x",      "ab",     "(x)",     "ab",      "dd",      "e",      "d",      " ",      " ",
       " ",      " ",      " ",       " ",       " ",       " ",      " ",      " ",      " "};
+  size_t pipeline = 0;
   for (const auto& [normalizer, pre_tokenizer] : pipelines) {
     SCOPED_TRACE(normalizer.dump().substr(0, 200) + pre_tokenizer.dump());
-    for (int kind = 0; kind < 6; ++kind) {
+    ++pipeline;
+    for (size_t kind = 0; kind < 6; ++kind) {
+      if (kSanitized && kind != pipeline % 6) continue;  // compiling takes longest, and each kind has its turn
       SCOPED_TRACE(kind);
       json file = SmallFile(normalizer, pre_tokenizer, vocab);
       static const std::vector<const char*> kFlags[] = {

@@ -35,6 +35,11 @@ constexpr size_t Scaled(size_t repetitions) {
   return kSanitized ? std::max<size_t>(repetitions / 20, 1) : repetitions;
 }
 
+// The same of one that takes long: a part in every run, all in the long suite.
+inline size_t Scaled(size_t repetitions, size_t part) {
+  return Scaled(SweepsAll() ? repetitions : part);
+}
+
 // The same of one that has as many for each of many forms: an eighth in every run, all in the long suite.
 inline size_t Sampled(size_t repetitions) {
   return std::max<size_t>(repetitions / (kSanitized ? 40 : SweepsAll() ? 1 : 8), 1);
