@@ -2,6 +2,7 @@
 // segment/normalized_tokens.cc: see normalized_tokens.h.
 #include "segment/normalized_tokens.h"
 
+#include <algorithm>
 #include <span>
 
 #include "segment/spans.h"
@@ -72,7 +73,9 @@ bool NormalizedTokens::MayBeginIn(std::string_view normalized) const {
   for (size_t at = 0; at < normalized.size() && !empty(); ++at) {
     trie::Unit unit = model_.added_normalized.root();
     Answer answer = Answer::kGoesOn;
-    for (const char byte : normalized.substr(at, model_.max_added_bytes)) {
+    // Not substr, which throws in code that the compiler cannot prove unused.
+    const size_t size = std::min<size_t>(normalized.size() - at, model_.max_added_bytes);
+    for (const char byte : std::string_view(normalized.data() + at, size)) {
       answer = Step(static_cast<uint8_t>(byte), &unit);
       if (answer != Answer::kGoesOn) break;
     }
@@ -87,7 +90,7 @@ bool NormalizedTokens::MayOccurIn(std::string_view text) const {
     // The library finds one byte much faster than one of several.
     at = firsts.size() == 1 ? text.find(firsts[0], at) : text.find_first_of(firsts, at);
     if (at == text.npos) return false;
-    if (MayGoOn(text.substr(at))) return true;
+    if (MayGoOn({text.data() + at, text.size() - at})) return true;
   }
 }
 
