@@ -22,7 +22,7 @@ constexpr char kLines[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhello\nHello\n##s
 
 std::string Json(const std::string& lines, std::string_view preset = "bert",
                  const FilesBeside& beside = {}) {
-  return TokenizerJsonOf(lines, "serve/folder/vocab.txt", beside, preset);
+  return TokenizerJsonOf(lines, "folder/vocab.txt", beside, preset);
 }
 
 std::string Encode(const std::string& json, std::string_view text) {
@@ -70,7 +70,7 @@ TEST(ReadVocabTxt, FilesBesideIt) {
 TEST(ReadVocabTxt, Refusals) {
   const std::string lines = kLines;
   EXPECT_NE(Refusal("\xef\xbb\xbf" + lines).find("byte order mark"), std::string::npos);
-  EXPECT_NE(Refusal("hello\n##s\n").find("serve/folder/vocab.txt: has no line [UNK]"), std::string::npos);
+  EXPECT_NE(Refusal("hello\n##s\n").find("folder/vocab.txt: has no line [UNK]"), std::string::npos);
   EXPECT_NE(Refusal("[UNK]\n[CLS]\n").find("has no line [SEP], which is the sep_token"),
             std::string::npos);
   EXPECT_NE(Refusal(lines + "\xff\n").find("line 12 is not UTF-8"), std::string::npos);
@@ -78,7 +78,7 @@ TEST(ReadVocabTxt, Refusals) {
             std::string::npos);
   FilesBeside beside;
   beside.config = R"({"model_type":"xlm-roberta"})";
-  EXPECT_NE(Refusal(lines, beside).find("serve/folder/config.json: byte 14: model_type \"xlm-roberta\""),
+  EXPECT_NE(Refusal(lines, beside).find("folder/config.json: byte 14: model_type \"xlm-roberta\""),
             std::string::npos);
   beside.tokenizer_config = R"({"tokenizer_class":"BertJapaneseTokenizer"})";
   EXPECT_NE(Refusal(lines, beside).find("\"BertJapaneseTokenizer\" does not read"), std::string::npos);
@@ -86,7 +86,7 @@ TEST(ReadVocabTxt, Refusals) {
   beside.tokenizer_config = R"({"do_lower_case":"no"})";
   EXPECT_NE(Refusal(lines, beside).find("must be true or false"), std::string::npos);
   beside.tokenizer_config = "[";
-  EXPECT_NE(Refusal(lines, beside).find("serve/folder/tokenizer_config.json: not valid JSON"),
+  EXPECT_NE(Refusal(lines, beside).find("folder/tokenizer_config.json: not valid JSON"),
             std::string::npos);
 }
 

@@ -466,8 +466,6 @@ def refused(base):
 
     yield "model_bpe", with_model({"type": "BPE", "vocab": {"a": 0}, "merges": [], "unk_token": None})
     yield "model_bpe_untyped", with_model({"vocab": {"a": 0}, "merges": []})
-    yield "model_wordpiece", with_model({"type": "WordPiece", "vocab": {"a": 0, "[UNK]": 1}, "unk_token": "[UNK]",
-                                         "continuing_subword_prefix": "##", "max_input_chars_per_word": 100})
     yield "model_wordlevel", with_model({"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"})
     yield "model_unknown", with_model({"type": "Trigram", "vocab": tiny, "unk_id": 0})
     yield "unk_id_outside", with_model({"type": "Unigram", "unk_id": 3, "vocab": tiny})
