@@ -38,7 +38,7 @@ template <bool kPlaces>
     const uint32_t joining = image::JoiningMarks(info);
     info = basic[c];
     const uint32_t code = info & image::kCharCodeMask;
-    if ((info & (kKind | joining)) != image::kCharSpace || code - 1 >= code_count_) break;
+    if ((info & (kKind | joining)) != image::kCharSpace || code == 0 || code > code_count_) break;
     if (lone_ids[code] == image::kNoId) break;
     const auto begin = static_cast<uint32_t>(offset + at);
     sink->Push(lone_ids[code], kPlaces ? begin : 0, kPlaces ? begin + 3 : 0);
