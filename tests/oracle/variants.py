@@ -475,7 +475,7 @@ def refused(base):
     yield "vocab_not_pairs", with_model({"type": "Unigram", "unk_id": 0, "vocab": [["a", 1, 2]]})
     yield "vocab_score_text", with_model({"type": "Unigram", "unk_id": 0, "vocab": [["a", "b"]]})
     for name, part in (("byte_level", kind("ByteLevel", add_prefix_space=False, trim_offsets=True, use_regex=True)),
-                       ("bert", kind("BertPreTokenizer")), ("scripts", kind("UnicodeScripts")),
+                       ("scripts", kind("UnicodeScripts")),
                        ("split_regex", kind("Split", pattern={"Regex": r"\p{L}+|\d"}, behavior="Isolated", invert=False)),
                        ("unknown", kind("Telepathy")), ("metaspace_two_chars", metaspace(replacement="▁▁")),
                        ("metaspace_scheme", metaspace("sometimes")),
@@ -486,8 +486,6 @@ def refused(base):
         yield f"pre_{name}", make(pre_tokenizer=part)
         yield f"pre_sequence_{name}", make(pre_tokenizer=seq("pretokenizers", [part, metaspace()]))
     for name, part in (("byte_level", kind("ByteLevel")), ("unknown", kind("Shout")),
-                       ("bert", kind("BertNormalizer", clean_text=True, handle_chinese_chars=True,
-                                     strip_accents=None, lowercase=True)),
                        ("regex", replace_regex(r"(\w)\1", "x")),
                        ("regex_lookahead", replace_regex(r"a(?=b)", "x")),
                        ("precompiled_garbled", kind("Precompiled", precompiled_charsmap="AAECAwQ=")),
@@ -503,7 +501,7 @@ def refused(base):
                        ("template_missing_special", {"type": "TemplateProcessing", "single": [item("<nope>"), item(A)],
                                                      "pair": [item(A), item(B)], "special_tokens": {}})):
         yield f"post_{name}", make(post=lambda *_, part=part: part)
-    for name, part in (("bpe", kind("BPEDecoder", suffix="</w>")), ("wordpiece", kind("WordPiece", prefix="##", cleanup=True)),
+    for name, part in (("bpe", kind("BPEDecoder", suffix="</w>")),
                        ("ctc", kind("CTC", pad_token="<pad>", word_delimiter_token="|", cleanup=True)),
                        ("byte_level", kind("ByteLevel", add_prefix_space=True, trim_offsets=True, use_regex=True)),
                        ("unknown", kind("Unscramble"))):
