@@ -263,13 +263,14 @@ template <class Engine>
 rankfeed_status TextEncoder::Run(Engine& engine, const segment::Texts& texts, TokenSink& sink,
                                  size_t* done) const {
   const rankfeed_status status = engine.Encode(texts, flags_, &sink, encoder_.roads);
-  *done = engine.done();
-  if (status != RANKFEED_OK) sink.count = engine.text_begin();
+  const segment::Call& call = engine.call();
+  *done = call.done();
+  if (status != RANKFEED_OK) sink.count = call.text_begin();
   uint64_t bytes = 0;
   for (const rankfeed_text& text : texts.texts.first(*done)) bytes += text.size;
   // Of a text that failed some stretches may have been done.
-  Count(RANKFEED_REASON_NONE, *done - std::min<uint64_t>(*done, engine.left_texts()),
-        bytes - std::min(bytes, engine.left_bytes()));
+  Count(RANKFEED_REASON_NONE, *done - std::min<uint64_t>(*done, call.left_texts()),
+        bytes - std::min(bytes, call.left_bytes()));
   return status;
 }
 

@@ -32,29 +32,18 @@ Engine::Engine(const Model& model, const KernelTable& kernels, const ByteSet& st
       emitter_(model, kernels, rule_, spans_, look_up_, scratch.emit),
       general_(general) {}
 
-void Engine::Start(const Texts& texts, TokenSink* sink) {
-  texts_ = &texts;
-  sink_ = sink;
+rankfeed_status Engine::Encode(const Texts& texts, uint32_t flags, TokenSink* sink,
+                               rankfeed_road_counts* roads) {
+  call_.Start(texts, flags, sink, roads);
   // With offsets the tokens of a part are recognized by their begins.
   queue_.Start(texts.texts, texts.added, sink->begin != nullptr || sink->end == nullptr);
   spans_.ForgetCursor();
   emitter_.Start(sink);
   batch_size_ = kFirstBatch;
-  done_ = 0;
-  last_left_ = texts.texts.size();
-  left_texts_ = left_bytes_ = 0;
-  text_begin_ = stretch_begin_ = sink->count;
-}
-
-rankfeed_status Engine::Encode(const Texts& texts, uint32_t flags, TokenSink* sink,
-                               rankfeed_road_counts* roads) {
-  flags_ = flags;
-  roads_ = roads;
-  Start(texts, sink);
   for (;;) {
     if (queue_.waiting() < batch_size_ && queue_.has_room()) queue_.Fill(batch_size_);
     if (queue_.empty()) return RANKFEED_OK;
-    if (sink_->count >= TokenSink::kMost) [[unlikely]]
+    if (sink->count >= TokenSink::kMost) [[unlikely]]
       return RANKFEED_E_LIMIT;
     const Segments segments = queue_.segments();
     const bool resumed = spans_.resumes();
@@ -92,18 +81,20 @@ rankfeed_status Engine::Encode(const Texts& texts, uint32_t flags, TokenSink* si
 inline rankfeed_reason Engine::EmitRun(const Segments& segments, uint32_t begin, uint32_t end,
                                        uint32_t decoded_end, SegmentRun* run) {
   if ((run->marks & SegmentRun::kBeginsStretch) != 0) {
-    stretch_begin_ = sink_->count;
-    const uint32_t offset = OffsetOf(run->stretch);
-    const bool goes_on = texts_->score != nullptr && offset == 0;
-    emitter_.BeginStretch(run->stretch, offset, goes_on ? texts_->score->before : 0);
+    call_.BeginStretch();
+    const uint32_t offset = call_.OffsetOf(run->stretch);
+    const general::CarriedScore* const score = offset == 0 ? call_.texts().score : nullptr;
+    emitter_.BeginStretch(run->stretch, offset, score != nullptr ? score->before : 0);
   }
   run->marks &= static_cast<uint8_t>(~(SegmentRun::kBeginsText | SegmentRun::kBeginsStretch));
   if (run->reason != RANKFEED_REASON_NONE) return run->reason;
   const bool ends = end == decoded_end && (run->marks & SegmentRun::kEndsStretch) != 0;
   rankfeed_reason reason = emitter_.Emit(segments, begin, end, decoded_end);
   if (reason != RANKFEED_REASON_NONE || !ends) return reason;
-  reason = emitter_.EndStretch(texts_->score != nullptr ? &texts_->score->after : nullptr);
-  if (reason == RANKFEED_REASON_NONE && texts_->refuse_special && HoldsSpecial()) {
+  general::CarriedScore* const score = call_.texts().score;
+  reason = emitter_.EndStretch(score != nullptr ? &score->after : nullptr);
+  if (reason == RANKFEED_REASON_NONE && call_.texts().refuse_special &&
+      call_.HoldsSpecial(model_, image::kNoId)) {
     return RANKFEED_REASON_OPTIONS;
   }
   return reason;
@@ -121,7 +112,7 @@ rankfeed_status Engine::EmitBatch(const Segments& segments, uint32_t count, bool
     // What goes on here and was not looked up, or was not even begun.
     const bool rest = end > count && run.reason == RANKFEED_REASON_NONE;
     if (rest && begin == count && !spans_.resumes()) break;
-    if ((run.marks & SegmentRun::kBeginsText) != 0) BeginText();
+    if ((run.marks & SegmentRun::kBeginsText) != 0) call_.BeginText();
     const rankfeed_reason reason = EmitRun(segments, begin, rest ? count : end, end, &run);
     if (reason != RANKFEED_REASON_NONE) {
       if (emitter_.unplaced().segment != Emitter::kNone) CutOutUnplaced(reason);
@@ -129,13 +120,10 @@ rankfeed_status Engine::EmitBatch(const Segments& segments, uint32_t count, bool
       return Leave(reason);
     }
     if (rest) break;
-    if (run.token != nullptr) {
-      if (texts_->added->refuse_special && (run.token->flags & image::kSpecial) != 0) {
-        return RANKFEED_E_SPECIAL_IN_TEXT;
-      }
-      sink_->Push(run.token->id, run.token_begin, run.token_end);
+    if (run.token != nullptr && !call_.AddToken(*run.token, run.token_begin, run.token_end)) {
+      return RANKFEED_E_SPECIAL_IN_TEXT;
     }
-    if ((run.marks & SegmentRun::kEndsText) != 0) EndText();
+    if ((run.marks & SegmentRun::kEndsText) != 0) call_.EndText();
   }
   return RANKFEED_OK;
 }
@@ -146,12 +134,13 @@ void Engine::CutOutUnplaced(rankfeed_reason reason) {
   queue_.Leave(0, emitter_.unplaced().segment, reason, /*whole=*/false);
   if (queue_.front().reason != RANKFEED_REASON_NONE) return;  // it cannot
   queue_.PopRun();
-  const uint32_t begin = OffsetOf(queue_.front().stretch);
+  const uint32_t begin = call_.OffsetOf(queue_.front().stretch);
   const bool inside = queue_.front().stretch.data() != emitter_.stretch().data();
   // The U+2581 in front of a part may have the place of the separator before it.
   const uint32_t cut = inside && !keeps_separator_ ? begin - 1 : begin;
-  sink_->count = emitter_.unplaced().token;
-  while (sink_->count != stretch_begin_ && sink_->begin[sink_->count - 1] >= cut) --sink_->count;
+  TokenSink& sink = call_.sink();
+  sink.count = emitter_.unplaced().token;
+  while (sink.count != call_.stretch_begin() && sink.begin[sink.count - 1] >= cut) --sink.count;
 }
 
 // The first run takes the general path if it is a part; or its stretch does: its tokens go, and what
@@ -170,11 +159,12 @@ rankfeed_status Engine::Leave(rankfeed_reason reason) {
     emitter_.Resume(run.stretch, score.after);
     return status;
   }
-  sink_->count = stretch_begin_;
+  call_.DropStretch();
   queue_.DropStretch();
-  if (texts_->score != nullptr && OffsetOf(stretch) == 0) score.before = texts_->score->before;
+  general::CarriedScore* const carried = call_.texts().score;
+  if (carried != nullptr && call_.OffsetOf(stretch) == 0) score.before = carried->before;
   const rankfeed_status status = General(stretch, reason, false, false, &score);
-  if (texts_->score != nullptr) texts_->score->after = score.after;
+  if (carried != nullptr) carried->after = score.after;
   return status;
 }
 
@@ -182,52 +172,18 @@ rankfeed_status Engine::Leave(rankfeed_reason reason) {
 // a stretch.
 rankfeed_status Engine::General(std::string_view bytes, rankfeed_reason reason, bool part,
                                 bool inside, general::CarriedScore* score) {
-  const bool first = last_left_ != done_;
-  last_left_ = done_;
-  roads_[reason].texts += first;
-  roads_[reason].bytes += bytes.size();
-  const std::string_view text(texts_->texts[done_].data, texts_->texts[done_].size);
+  const std::string_view text = call_.text();
   // A whole text of SentencePiece's is one stretch, with the spaces that it may have lost.
   const std::string_view all = model_.huggingface() || part ? bytes : text;
-  const uint32_t begin = OffsetOf(all), end = begin + static_cast<uint32_t>(all.size());
+  const uint32_t begin = call_.OffsetOf(all), end = begin + static_cast<uint32_t>(all.size());
   const rankfeed_status status =
       model_.huggingface()
-          ? general::EncodeHuggingFaceStretch(model_, general_, text, begin, end, inside, flags_,
-                                              *sink_, score)
-          : general::EncodeSentencePieceParts(model_, general_, text, begin, end, inside, *sink_,
-                                              score);
-  if (status != RANKFEED_OK) return status;
-  left_texts_ += first;
-  left_bytes_ += bytes.size();
-  return RANKFEED_OK;
-}
-
-// In its text, the one that is being encoded.
-uint32_t Engine::OffsetOf(std::string_view stretch) const {
-  return static_cast<uint32_t>(stretch.data() - texts_->texts[done_].data);
-}
-
-void Engine::BeginText() {
-  text_begin_ = sink_->count;
-  for (const uint32_t id : texts_->before) sink_->Push(id, 0, 0);
-}
-
-void Engine::EndText() {
-  for (const uint32_t id : texts_->after) sink_->Push(id, 0, 0);
-  if (texts_->ends != nullptr) texts_->ends[done_] = sink_->count;
-  ++done_;
-  text_begin_ = sink_->count;
-}
-
-// Whether a special token is among the pieces of the stretch. Without any on the best path, the
-// best path without them is the same.
-bool Engine::HoldsSpecial() const {
-  for (uint32_t i = stretch_begin_; i < sink_->count; ++i) {
-    if (i >= sink_->capacity) return true;  // there are no ids to look at
-    const auto id = static_cast<uint32_t>(sink_->ids[i]);
-    if ((model_.id_flags[id] & image::kIdSpecial) != 0) return true;
-  }
-  return false;
+          ? general::EncodeHuggingFaceStretch(model_, general_, text, begin, end, inside,
+                                              call_.flags(), call_.sink(), score)
+          : general::EncodeSentencePieceParts(model_, general_, text, begin, end, inside,
+                                              call_.sink(), score);
+  if (status == RANKFEED_OK) call_.CountLeft(bytes, reason);
+  return status;
 }
 
 }  // namespace rankfeed::segment

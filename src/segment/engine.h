@@ -46,11 +46,11 @@
 #include "general/added_tokens.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
+#include "segment/call.h"
 #include "segment/decode.h"
 #include "segment/emit.h"
 #include "segment/look_up.h"
 #include "segment/queue.h"
-#include "segment/texts.h"
 
 namespace rankfeed::segment {
 
@@ -87,19 +87,15 @@ class Engine {
   // Encodes the texts to the sink; what leaves the fast road takes the general path then and there.
   // flags: as general::EncodeHuggingFaceStretch takes them. roads: [RANKFEED_REASON_COUNT], counts
   // what leaves. Errors: those of the general path, SPECIAL_IN_TEXT (at a token that the call
-  // refuses) and LIMIT (32 bits could not count on); then what was written of the text that done()
-  // names is void.
+  // refuses) and LIMIT (32 bits could not count on); then what was written of the text that
+  // Call::done names is void.
   rankfeed_status Encode(const Texts& texts, uint32_t flags, TokenSink* sink,
                          rankfeed_road_counts* roads);
 
-  size_t done() const { return done_; }                // texts, to their end
-  uint32_t text_begin() const { return text_begin_; }  // of the next one, in the sink
-  // Of the call: what took the general path.
-  uint64_t left_texts() const { return left_texts_; }
-  uint64_t left_bytes() const { return left_bytes_; }
+  // How far the last call came.
+  const Call& call() const { return call_; }
 
  private:
-  void Start(const Texts& texts, TokenSink* sink);
   rankfeed_status EmitBatch(const Segments& segments, uint32_t count, bool* left);
   [[gnu::always_inline]] rankfeed_reason EmitRun(const Segments& segments, uint32_t begin,
                                                  uint32_t end, uint32_t decoded_end,
@@ -108,10 +104,6 @@ class Engine {
   rankfeed_status Leave(rankfeed_reason reason);
   rankfeed_status General(std::string_view bytes, rankfeed_reason reason, bool part, bool inside,
                           general::CarriedScore* score);
-  void BeginText();
-  void EndText();
-  bool HoldsSpecial() const;
-  uint32_t OffsetOf(std::string_view stretch) const;
 
   const Model& model_;
   const ExactnessRule rule_;
@@ -123,15 +115,8 @@ class Engine {
   Emitter emitter_;
   general::Scratch& general_;
 
-  // Of a call:
-  const Texts* texts_ = nullptr;
-  TokenSink* sink_ = nullptr;
+  Call call_;
   uint32_t batch_size_ = 0;  // segments to look up together
-  rankfeed_road_counts* roads_ = nullptr;
-  uint32_t flags_ = 0;
-  size_t done_ = 0, last_left_ = 0;  // texts; the one of which something left last
-  uint64_t left_texts_ = 0, left_bytes_ = 0;
-  uint32_t text_begin_ = 0, stretch_begin_ = 0;  // in the sink
 };
 
 }  // namespace rankfeed::segment

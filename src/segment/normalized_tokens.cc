@@ -94,7 +94,7 @@ bool NormalizedTokens::MayOccurIn(std::string_view text) const {
   }
 }
 
-// Whether a text may begin with a token.
+// Tells whether a text may begin with a token.
 bool NormalizedTokens::MayGoOn(std::string_view text) const {
   trie::Unit unit = model_.added_normalized.root();
   size_t at = 0;

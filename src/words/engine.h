@@ -9,7 +9,7 @@
 // Segments end at white space and beside the signs of ASCII, where words end too, so a segment has
 // the same ids wherever it stands, and the cache needs no condition. A segment that is too long for a
 // key is spelled when it is written. One whose characters are read together with their neighbours
-// takes the general path alone.
+// takes the general path, alone or with its stretch (EmitSegment).
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,10 @@
 #include "general/scratch.h"
 #include "image/model.h"
 #include "rankfeed/encode.h"
+#include "segment/call.h"
+#include "segment/exactness.h"
 #include "segment/look_up.h"
 #include "segment/queue.h"
-#include "segment/texts.h"
 #include "words/speller.h"
 
 namespace rankfeed::words {
@@ -30,7 +31,7 @@ namespace rankfeed::words {
 // In PathInfo::score_bound of a segment with one id: its token covers all bytes.
 inline constexpr uint16_t kCoversAll = 1;
 // Of ids that hold always, as those of segments do here (segment::KernelTable::emit).
-inline constexpr uint8_t kHoldsAlways = 63;
+inline constexpr uint8_t kHoldsAlways = segment::ExactnessRule::kAlways;
 
 struct Scratch {
   segment::SegmentQueue::Scratch queue;
@@ -51,15 +52,12 @@ class Engine {
 
   // Encodes the texts to the sink. flags: as general::EncodeHuggingFaceStretch takes them. roads:
   // [RANKFEED_REASON_COUNT], counts what takes the general path. Errors: LIMIT, UNK_ID,
-  // SPECIAL_IN_TEXT; then what was written of the text that done() names is void.
+  // SPECIAL_IN_TEXT; then what was written of the text that Call::done names is void.
   rankfeed_status Encode(const segment::Texts& texts, uint32_t flags, TokenSink* sink,
                          rankfeed_road_counts* roads);
 
-  size_t done() const { return done_; }                // texts, to their end
-  uint32_t text_begin() const { return text_begin_; }  // of the next one, in the sink
-  // Of the call: what took the general path.
-  uint64_t left_texts() const { return left_texts_; }
-  uint64_t left_bytes() const { return left_bytes_; }
+  // How far the last call came.
+  const segment::Call& call() const { return call_; }
 
   static constexpr uint32_t kMaxIds = 8192;  // of the misses of a batch
 
@@ -78,12 +76,7 @@ class Engine {
                               uint32_t i);
   rankfeed_status LeaveStretch(const segment::SegmentRun& run);
   void Copy(const int32_t* ids, uint32_t count);
-  rankfeed_status EndRun(const segment::SegmentRun& run);
   rankfeed_status General(std::string_view bytes, rankfeed_reason reason);
-  bool HoldsSpecial() const;
-  void BeginText();
-  void EndText();
-  uint32_t OffsetOf(std::string_view bytes) const;
 
   const Model& model_;
   const segment::KernelTable& kernels_;
@@ -94,15 +87,7 @@ class Engine {
   const bool looks_for_normalized_;  // some added tokens are looked for in normalized text
   general::Scratch& general_;
   Scratch& scratch_;
-
-  // Of a call:
-  const segment::Texts* texts_ = nullptr;
-  TokenSink* sink_ = nullptr;
-  rankfeed_road_counts* roads_ = nullptr;
-  uint32_t flags_ = 0;
-  size_t done_ = 0, last_left_ = 0;
-  uint64_t left_texts_ = 0, left_bytes_ = 0;
-  uint32_t text_begin_ = 0, stretch_begin_ = 0;  // in the sink
+  segment::Call call_;
 };
 
 }  // namespace rankfeed::words
