@@ -219,20 +219,19 @@ uint32_t Characters::Expansion(char32_t cp, std::string_view normal) {
     return CharOf(utf8::Decode(normal, 0).code_point);
   }
   list[0] = static_cast<uint16_t>(list.size() - 1);
-  if (list[0] > image::kMaxExpansionCodes) return image::kCharNormalizes;
-  const uint32_t at = AddExpansion(list);
-  if (at > image::kCharCodeMask) return image::kCharNormalizes;
-  return image::kCharExpands | (spaces ? uint32_t{image::kCharSpace} : 0) | at;
+  const uint32_t info = expansions_.Add(list);
+  return spaces && (info & image::kCharExpands) != 0 ? info | image::kCharSpace : info;
 }
 
-// Where the list begins; beyond image::kCharCodeMask when there is no room.
-uint32_t Characters::AddExpansion(const std::vector<uint16_t>& list) {
-  if (const auto known = known_.find(list); known != known_.end()) return known->second;
-  if (expansions_.size() + list.size() > image::kCharCodeMask) return image::kCharCodeMask + 1;
-  const auto at = static_cast<uint32_t>(expansions_.size());
-  known_.emplace(list, at);
-  expansions_.insert(expansions_.end(), list.begin(), list.end());
-  return at;
+uint32_t ExpansionLists::Add(const std::vector<uint16_t>& list) {
+  if (list.size() > image::kMaxExpansionCodes + 1) return image::kCharNormalizes;
+  const auto [at, added] = known_.try_emplace(list, static_cast<uint32_t>(all_.size()));
+  if (added && all_.size() + list.size() > image::kCharCodeMask) {
+    known_.erase(at);
+    return image::kCharNormalizes;
+  }
+  if (added) all_.insert(all_.end(), list.begin(), list.end());
+  return image::kCharExpands | at->second;
 }
 
 }  // namespace rankfeed::builder

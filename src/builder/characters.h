@@ -23,9 +23,21 @@ namespace rankfeed::builder {
 // Appends the sections of a table of image::CharInfo by code point.
 void AddCharInfo(const std::vector<uint32_t>& info, std::vector<SectionData>* out);
 
-// Whether the added tokens that are looked for in normalized text are such that
-// segment/normalized_tokens.h can look for them.
+// Tells whether segment/normalized_tokens.h can look for the added tokens of normalized text.
 bool NormalizedTokensCanBeFound(const Model& model);
+
+// The lists of kExpansions, each once.
+class ExpansionLists {
+ public:
+  // CharInfo of a character that becomes the list: a count, and the codes. Without room for the list, or
+  // with too many codes, it must go through the normalizer.
+  uint32_t Add(const std::vector<uint16_t>& list);
+  const std::vector<uint16_t>& all() const { return all_; }
+
+ private:
+  std::vector<uint16_t> all_;
+  std::map<std::vector<uint16_t>, uint32_t> known_;  // where in all_ each begins
+};
 
 class Characters {
  public:
@@ -40,7 +52,7 @@ class Characters {
   const ByteSet& separators() const { return separators_; }
   uint32_t info(char32_t cp) const { return info_[cp]; }  // image::CharInfo
   const std::vector<uint32_t>& info() const { return info_; }
-  const std::vector<uint16_t>& expansions() const { return expansions_; }
+  const std::vector<uint16_t>& expansions() const { return expansions_.all(); }
   void Forbid(char32_t cp) { info_[cp] |= image::kCharNoBoundary; }
 
  private:
@@ -57,7 +69,6 @@ class Characters {
   uint32_t Joins(char32_t cp) const;
   uint32_t Meaning(char32_t cp);
   uint32_t Expansion(char32_t cp, std::string_view normal);
-  uint32_t AddExpansion(const std::vector<uint16_t>& list);
 
   const Model& model_;
   const Pipeline& pipeline_;
@@ -68,8 +79,7 @@ class Characters {
   ByteSet token_begins_;
   bool has_token_begins_ = false;
   std::vector<uint32_t> info_;  // by code point
-  std::vector<uint16_t> expansions_;
-  std::map<std::vector<uint16_t>, uint32_t> known_;  // lists of expansions_, and where they begin
+  ExpansionLists expansions_;
 };
 
 }  // namespace rankfeed::builder

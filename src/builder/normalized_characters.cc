@@ -41,7 +41,7 @@ void ForEachAssigned(F f) {
   }
 }
 
-// Whether what a step changes is told by properties of characters alone.
+// Tells whether a step changes characters by their Unicode properties alone.
 bool IsByUnicode(const Step& step) {
   switch (image::NormalizerOp{step.op}) {
     case image::NormalizerOp::kPrecompiled:
@@ -142,7 +142,7 @@ bool NormalizedCharacters::Apply(const Step& step) {
     changed_[cp] = buffers.in().view();
     has_changed_[cp] = true;
   };
-  // What an earlier step made of a character of an empty plane may be changed further.
+  // A character of an empty plane that an earlier step changed may be changed further.
   const bool changed_any = std::any_of(changed_.begin(), changed_.end(), [](const auto& of) {
     return of.first >= 0x40000 && of.first < 0xe0000;
   });

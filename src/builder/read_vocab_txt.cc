@@ -82,7 +82,7 @@ Token ReadToken(const Json& value) {
   return token;
 }
 
-// What transformers makes of the files: the settings of the normalizer and the tokens.
+// The settings of the normalizer and the tokens that transformers takes from the files.
 class Settings {
  public:
   Settings(const std::string& name, const FilesBeside& beside, std::string_view preset)

@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "base/byte_set.h"
 #include "base/utf8.h"
+#include "builder/characters.h"
 #include "builder/charsmap_keys.h"
 #include "builder/look_up_tables.h"
 #include "builder/normalized_characters.h"
@@ -32,7 +32,7 @@ using image::Op;
 using image::SectionId;
 using image::Step;
 
-// What the pre-tokenizer does, if it is one of those that this road knows.
+// Tells whether the pre-tokenizer isolates punctuation, or why this road does not know it.
 std::variant<bool, OffTheFastRoad> IsolatesPunctuation(const Model& model) {
   bool splits = false, isolates = false;
   for (const Step& step : model.pre_tokenizer) {
@@ -49,7 +49,7 @@ std::variant<bool, OffTheFastRoad> IsolatesPunctuation(const Model& model) {
   return isolates;
 }
 
-// What each raw character means (kCharInfo).
+// The meanings of raw characters (kCharInfo).
 class WordCharacters {
  public:
   WordCharacters(const Model& model, const NormalizedCharacters& normalized, bool isolates)
@@ -66,13 +66,13 @@ class WordCharacters {
 
   uint32_t operator[](char32_t cp) const { return info_[cp]; }
   const std::vector<uint32_t>& info() const { return info_; }
-  const std::vector<uint16_t>& expansions() const { return expansions_; }
+  const std::vector<uint16_t>& expansions() const { return expansions_.all(); }
 
-  // Whether it is one code inside of a word, and that is what it becomes in any company.
+  // Tells whether a character is one code inside of a word, in any company.
   bool IsPlain(char32_t cp) const {
     return (info_[cp] & ~(image::kCharCodeMask | image::kCharBases)) == 0 && Code(cp) != 0;
   }
-  // Whether it is a word of its own.
+  // Tells whether a character is a word of its own.
   bool IsSign(char32_t cp) const { return OnlySpace(cp) && Code(cp) != 0; }
   bool IsSeparator(char32_t cp) const { return info_[cp] == image::kCharSpace; }
   uint32_t Code(char32_t cp) const { return info_[cp] & image::kCharCodeMask; }
@@ -82,7 +82,7 @@ class WordCharacters {
     return (info_[cp] & ~(image::kCharCodeMask | image::kCharBases)) == image::kCharSpace;
   }
 
-  // Whether it becomes what an added token begins with that is looked for in normalized text.
+  // Tells whether a character becomes the begin of an added token of normalized text.
   bool MayBeginToken(char32_t cp) const {
     if (model_.added_normalized.empty()) return false;
     char room[4];
@@ -120,7 +120,6 @@ class WordCharacters {
     }
     const uint32_t words = spaces ? uint32_t{image::kCharSpace} : 0;
     const size_t count = list.size() - 1;
-    if (count > image::kMaxExpansionCodes) return image::kCharNormalizes;
     if (count == 1) return words | list[1];
     if (count == 2 && list[1] == image::kSign) return words | list[2];
     // A character between spaces.
@@ -129,18 +128,15 @@ class WordCharacters {
       return words;
     }
     list[0] = static_cast<uint16_t>(count);
-    const auto [at, added] = known_.try_emplace(list, expansions_.size());
-    if (added) expansions_.insert(expansions_.end(), list.begin(), list.end());
-    if (at->second > image::kCharCodeMask) return image::kCharNormalizes;
-    return words | image::kCharExpands | static_cast<uint32_t>(at->second);
+    const uint32_t info = expansions_.Add(list);
+    return (info & image::kCharExpands) != 0 ? info | words : info;
   }
 
   const Model& model_;
   const NormalizedCharacters& normalized_;
   const bool isolates_;
   std::vector<uint32_t> info_;  // image::CharInfo by code point
-  std::vector<uint16_t> expansions_;
-  std::map<std::vector<uint16_t>, size_t> known_;  // lists of expansions_, and where they begin
+  ExpansionLists expansions_;
 };
 
 // The raw bytes that separate words, that are words of their own, and those inside of words. Empty
@@ -163,10 +159,12 @@ std::optional<Bytes> AsciiBytes(const WordCharacters& characters) {
   return bytes;
 }
 
-// Raw texts of one token: pieces that a word can be, as they are written, and where capitals become
-// small letters with a first capital too.
-void AddRawForms(const WordCharacters& characters, std::string_view piece,
-                 std::vector<std::string>* forms) {
+using Words = std::vector<std::pair<std::string, uint32_t>>;  // raw text and id
+
+// Adds the raw texts that are one token, of a piece that a word can be: the piece itself, and where
+// capitals become small letters with a first capital too.
+void AddWord(const Model& model, const WordCharacters& characters, std::string_view piece,
+             uint32_t id, Words* words) {
   const utf8::Decoded first = utf8::Decode(piece, 0);
   const bool alone = first.size == piece.size();
   for (size_t at = 0; at < piece.size();) {
@@ -174,30 +172,21 @@ void AddRawForms(const WordCharacters& characters, std::string_view piece,
     const bool is_word = characters.IsPlain(c.code_point) ||
                          (alone && characters.IsSign(c.code_point));
     if (!c.valid || !is_word || (characters[c.code_point] & image::kCharBases) != 0) return;
+    // It becomes itself, not another character that the piece does not hold.
+    if (characters.Code(c.code_point) != model.codes[c.code_point]) return;
     at += c.size;
   }
-  forms->emplace_back(piece);
+  words->emplace_back(piece, id);
   if (first.code_point < 'a' || first.code_point > 'z') return;
   const char32_t capital = first.code_point - 'a' + 'A';
   if (!characters.IsPlain(capital)) return;
   if (characters.Code(capital) != characters.Code(first.code_point)) return;
-  forms->back()[0] = static_cast<char>(capital);
-  forms->emplace_back(piece);
-}
-
-// Whether the raw form stands for the piece: each of its characters becomes the piece's own.
-bool Spells(const Model& model, const WordCharacters& characters, std::string_view piece) {
-  for (size_t at = 0; at < piece.size();) {
-    const utf8::Decoded c = utf8::Decode(piece, at);
-    if (characters.Code(c.code_point) != model.codes[c.code_point]) return false;
-    at += c.size;
-  }
-  return true;
+  words->emplace_back(piece, id);
+  words->back().first[0] = static_cast<char>(capital);
 }
 
 SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters) {
-  std::vector<std::pair<std::string, uint32_t>> words;
-  std::vector<std::string> forms;
+  Words words;
   // A full bucket drops the later ids, which are those of rarer pieces in trained vocabularies.
   std::vector<uint32_t> ids = PieceIds(model);
   std::sort(ids.begin(), ids.end());
@@ -206,11 +195,9 @@ SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters)
     const auto chars = static_cast<uint32_t>(
         std::count_if(piece.begin(), piece.end(), [](char c) { return !utf8::IsContinuation(c); }));
     if (piece.empty() || piece.size() > image::kMaxEntryBytes) continue;
-    if (chars > model.config->max_input_chars || !Spells(model, characters, piece)) continue;
+    if (chars > model.config->max_input_chars) continue;
     if ((model.id_flags[id] & image::kIdSpecial) != 0) continue;
-    forms.clear();
-    AddRawForms(characters, piece, &forms);
-    for (std::string& form : forms) words.emplace_back(std::move(form), id);
+    AddWord(model, characters, piece, id, &words);
   }
   SegmentTable table = EmptySegmentTable(words.size());
   for (const auto& [word, id] : words) {

@@ -3,29 +3,19 @@
 // texts that the tokenizers 0.23.3 wheel gives for the same files.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 #include <nlohmann/json.hpp>
 
 #include "general/hf_tiny.h"
+#include "support/wordpiece_data.h"
 
 namespace rankfeed::hf_test {
 namespace {
 
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::string WordPieceData() {
-  const char* data = std::getenv("RANKFEED_SHARED_DATA");
-  return data == nullptr ? "" : std::string(data) + "/wordpiece/";
-}
+using test::ReadAll;
+using test::WordPieceData;
 
 // Ids, offsets in code points and decoded text of every row.
 TEST(WordPiece, GoldenRows) {

@@ -5,34 +5,22 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "base/utf8.h"
 #include "support/sanitizers.h"
 #include "support/test_engine.h"
+#include "support/wordpiece_data.h"
 
 namespace rankfeed {
 namespace {
 
 using test::Encoding;
 using test::Escape;
+using test::ReadAll;
 using test::Show;
 using test::TestEngine;
-
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::string WordPieceData() {
-  const char* data = std::getenv("RANKFEED_SHARED_DATA");
-  return data == nullptr ? "" : std::string(data) + "/wordpiece/";
-}
+using test::WordPieceData;
 
 constexpr const char* kVocabularies[] = {"bert-base-uncased", "bert-base-cased",
                                          "bert-base-multilingual-cased"};
