@@ -27,9 +27,9 @@ PACKAGES = {
 
 class RankfeedConan(ConanFile):
     name = "rankfeed"
-    description = "Exact Unigram tokenization and reranker batches in caller-owned memory"
+    description = "Exact Unigram and WordPiece tokenization and reranker batches in caller-owned memory"
     license = "MIT"
-    topics = ("tokenizer", "unigram", "sentencepiece", "reranking", "nlp")
+    topics = ("tokenizer", "unigram", "wordpiece", "sentencepiece", "reranking", "nlp")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
     options = {
