@@ -47,7 +47,7 @@ def main():
                     f.write(array.array("I", [len(ids)]).tobytes() + array.array("i", [int(i) for i in ids]).tobytes())
             say("ok")
         elif line == "cold\n" and engine.reset:
-            # What was seen is forgotten before each pass.
+            # The engine forgets the texts it has seen before each pass.
             wall = cpu = passes = 0
             while wall < 20_000_000:
                 engine.reset()

@@ -23,7 +23,7 @@ _CLASSES = {**dict.fromkeys(("bert", "convbert", "distilbert", "electra", "ernie
                              "nomic_bert", "squeezebert"), "BertTokenizer"), "mpnet": "MPNetTokenizer"}
 _SIDES = {"XLNetTokenizer": "left"}
 _LISTS = ("additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens")
-# What is often found in place of a file, by its first bytes.
+# Names of what is often found in place of a file, by its first bytes.
 _OTHERS = ((b"version https://git-lfs", "a git-lfs pointer, not the file; `git lfs pull` fetches it"), (b"<", "an HTML or XML page, not the file"),
            (b"\x1f\x8b", "a gzip archive; unpack it"), (b"PK\x03\x04", "a zip archive; unpack it"),
            (b"\xff\xfe", "UTF-16; it must be UTF-8"), (b"\xfe\xff", "UTF-16; it must be UTF-8"))

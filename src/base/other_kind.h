@@ -6,9 +6,9 @@
 
 namespace rankfeed {
 
-// What a file with these first bytes is, in words that follow its name, or null. No JSON, image or
-// list of pieces begins so, and no .model: a field of protobuf that did would have a type that there
-// is not.
+// Names the kind of a file by its first bytes, in words that follow its name; null where it may be a
+// model's file. No JSON, image or list of pieces begins with these bytes, and no .model: they would be
+// fields of types that protobuf does not have.
 // gpu_handoff/crossencoder/model/safetensors.cc has the like for weights. O(1).
 constexpr const char* OtherKind(std::string_view begin) {
   struct Row {

@@ -84,7 +84,7 @@ enum ConfigFlags : uint32_t {
   kTrimKeepsPrefix = 1u << 13,  // and with add_prefix_space
 };
 
-// What finds the pieces of a word.
+// The method that finds the pieces of a word.
 enum class ModelKind : uint32_t { kUnigram = 0, kWordPiece = 1 };
 
 // Row positions (transformers modelling code 4.x): kRobertaPositions counts from pad_id + 1 and

@@ -21,7 +21,7 @@ bool RunBertSpaceCjk(const NormalizedText& in, NormalizedText* out);
 // Its strip_accents, after NFD: takes nonspacing marks out.
 bool RunBertStripMarks(const Model& model, const NormalizedText& in, NormalizedText* out);
 
-// Whether handle_chinese_chars puts spaces around it (normalizers/bert.rs is_chinese_char).
+// Tells whether handle_chinese_chars puts spaces around it (normalizers/bert.rs is_chinese_char).
 constexpr bool IsBertCjk(char32_t c) {
   return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) ||
          (c >= 0xf900 && c <= 0xfaff) || (c >= 0x20000 && c <= 0x2a6df) ||

@@ -16,8 +16,8 @@ float Activate(uint32_t activation, std::span<const float> logits, uint32_t labe
 // Score of a document from those of its rows in chunk order; at least one.
 float Aggregate(uint32_t aggregation, std::span<const float> rows);
 
-// What tells rows apart whose scores an activation made equal: grows with the score, in float's
-// whole range. RAW and SIGMOID: the logit; SOFTMAX: how far it is above the others' sum, in logarithms.
+// The number that tells rows apart whose scores an activation made equal. It grows with the score, in
+// float's whole range. RAW and SIGMOID: the logit; SOFTMAX: how far it is above the others' sum, in logarithms.
 float Margin(uint32_t activation, std::span<const float> logits, uint32_t label);
 
 struct ScoredDocument {

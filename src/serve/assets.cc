@@ -49,7 +49,7 @@ Error FindVocabulary(const AssetPaths& paths, Assets* out) {
                            place, out->row_tokens, kLeastRowTokens)};
 }
 
-// What the model's folder says to rows and scores.
+// Reads what a model's folder says about rows and scores.
 Error ReadFacts(Assets* out) {
   const std::string& model = out->paths.model;
   auto facts = folder::ReadModelFacts(model);

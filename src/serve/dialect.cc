@@ -126,7 +126,7 @@ std::vector<std::string> RankFields(const Json& body) {
   return out;
 }
 
-// Whether the field, a side, is the left one.
+// Tells whether the field, a side, is the left one.
 bool Left(const Json& body, const char* field) {
   const Json* const side = Find(body, field);
   if (side == nullptr) return false;

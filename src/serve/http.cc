@@ -48,8 +48,8 @@ void Body::Clear() {
 namespace {
 
 constexpr size_t kHeadBuffer = 4096, kBodyBuffer = 64 << 10;
-// What was read and is not understood yet has no more: the extensions of a chunk have no length that
-// is said before them.
+// The most bytes that are read before they are understood: nothing says before the extensions of a
+// chunk how long they are.
 constexpr size_t kMostBuffered = 2 * kBodyBuffer;
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kLingering = std::chrono::seconds(2);

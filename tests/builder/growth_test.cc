@@ -168,7 +168,7 @@ TEST(Growth, HuggingFacePipelines) {
       Sequence("normalizers",
                {R"({"type":"Prepend","prepend":"a"})", R"({"type":"Prepend","prepend":"a"})",
                 Replace(R"({"String":"a"})", "aa"), Replace(R"({"String":"a"})", "aa")}),
-      // What is between the two is longer than what comes before and after them.
+      // The text between the two steps is longer than the texts before and after them.
       Sequence("normalizers", {Replace(R"({"String":"a"})", "\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000\\u3000"),
                                R"({"type":"NFKD"})"})};
   const std::vector<std::string> pre_tokenizers = {

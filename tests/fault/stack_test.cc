@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a call needs of its thread's stack: RANKFEED_STACK_BYTES of rankfeed/encode.h, whatever the text
-// and its length. Every call runs on a stack of 64 KiB, which was filled with a pattern before.
+// A call needs no more of its thread's stack than RANKFEED_STACK_BYTES (rankfeed/encode.h), whatever the
+// text and its length. Every call runs on a stack of 64 KiB, which was filled with a pattern before.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/mman.h>

@@ -102,7 +102,7 @@ static void AddNormalizedTokens(json& file) {
   AddNormalizedToken(file, "es");
 }
 
-// What makes another model of one, put behind it: messages of one field are merged. more:
+// Bytes that make another model of a .model when they stand after it: messages of one field are merged. more:
 // user-defined symbols.
 static std::string SpChange(bool prefix, bool remove, bool more) {
   sp_test::ModelProto change;

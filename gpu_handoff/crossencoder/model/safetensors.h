@@ -56,7 +56,7 @@ class Safetensors {
 // model's file: a git-lfs pointer, an HTML page, a gzip or zip archive, UTF-16.
 void RefuseOtherKind(std::span<const std::byte> file, const std::string& name);
 
-// Whether no element is an infinity or not a number. The type must not be kOther.
+// Tells whether all elements are finite numbers. The type must not be kOther.
 bool AllFinite(const StoredTensor& tensor);
 
 // Elements as float; out has tensor.elements entries. The type must not be kOther.

@@ -93,7 +93,7 @@ bool SameFlags(const Flags& flags, const simdjson::dom::element& entry) {
   return true;
 }
 
-// Whether the vocabulary of the model, a list of pairs or an object, has the piece.
+// Tells whether the vocabulary of the model, a list of pairs or an object, has the piece.
 bool HasPiece(const simdjson::dom::element& file, std::string_view piece) {
   simdjson::dom::element vocab;
   if (file["model"]["vocab"].get(vocab) != simdjson::SUCCESS) return false;

@@ -43,7 +43,7 @@ Error CheckPairing(const rankfeed_model_info& vocabulary, const rankfeed_crossen
 Result<uint32_t> ChooseLabel(const rankfeed_crossencoder_info& model, const ModelFacts& facts,
                              const std::string& wanted, const std::string& name);
 
-// Which token types the rows of a model want.
+// The token types that the rows of a model want.
 enum class Types {
   kNone,      // no tensor of them: all are 0
   kTemplate,  // those of the vocabulary's template
