@@ -32,7 +32,7 @@ bundle() { # FOLDER
   local backends=$build/bin
   if [[ $mode == fake ]]; then
     backends=$build/fake_gpu
-    cp "$backends"/lib{rankfeed_fake_gpu,cudart,cublasLt,amdhip64,hipblaslt}.so* "$1/lib/"
+    cp "$backends"/core/librankfeed_fake_gpu.so "$backends"/lib{cudart,cublasLt,amdhip64,hipblaslt}.so* "$1/lib/"
   fi
   for vendor in cuda hip hip_nvidia; do
     library=$backends/librankfeed_handoff_$vendor.so
