@@ -182,7 +182,7 @@ typedef struct {
 RANKFEED_API rankfeed_status rankfeed_model_get_info(const rankfeed_model* model,
                                                      rankfeed_model_info* info);
 
-/* The kind of model, as files name it in lower case: "unigram" or "wordpiece"; null for no model. Static
+/* The kind of model, as files name it in lower case: "unigram", "wordpiece" or "bpe"; null for no model. Static
  * storage. O(1), any thread. */
 RANKFEED_API const char* rankfeed_model_kind(const rankfeed_model* model);
 

@@ -37,4 +37,16 @@ inline void AppendUtf8(uint32_t cp, std::string* out) {
   out->append(bytes, utf8::Encode(cp, bytes));
 }
 
+// The byte of a piece "<0xHH>" (upper case), or -1.
+inline int ByteOfPiece(std::string_view piece) {
+  if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') return -1;
+  int value = 0;
+  for (const char c : piece.substr(3, 2)) {
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    if (digit < 0) return -1;
+    value = value * 16 + digit;
+  }
+  return value;
+}
+
 }  // namespace rankfeed::builder

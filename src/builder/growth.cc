@@ -291,6 +291,12 @@ void BeforePreTokenizer(Costs& costs, const ModelSpec& spec, double* constant) {
       case Op::kMetaspace:
         metaspace(step);
         break;
+      case Op::kByteLevel: {
+        const double prefix = step.arg0;  // a space in front of each split
+        if (splits && prefix > 0) costs.AddToAll(prefix);
+        *constant += prefix;
+        break;
+      }
       case Op::kWhitespaceSplit:
         words = true;
         break;

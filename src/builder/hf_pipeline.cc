@@ -316,6 +316,10 @@ void AppendPreTokenizer(const Json& value, size_t* count, std::vector<StepSpec>*
     StepSpec step = Step(Op::kSplitString, image::kRemoved);
     step.a = value.At("delimiter").Char();
     steps->push_back(std::move(step));
+  } else if (type == "ByteLevel") {  // pre_tokenizers/byte_level.rs
+    steps->push_back(Step(Op::kByteLevel, value.At("add_prefix_space").Bool()));
+    value.At("trim_offsets").Bool();
+    if (value.BoolOr("use_regex", true)) Unsupported(value, "ByteLevel with use_regex");
   } else if (type == "Split") {
     const Json pattern = value.At("pattern");
     StepSpec step = ReadPattern(pattern);
@@ -354,6 +358,11 @@ void AppendDecoder(const Json& value, size_t* count, std::vector<StepSpec>* step
     steps->push_back(std::move(step));
   } else if (type == "ByteFallback") {
     steps->push_back(Step(Op::kByteFallbackDecode));
+  } else if (type == "ByteLevel") {
+    if (!steps->empty()) {
+      value.Fail(RANKFEED_E_UNSUPPORTED, "is supported as the first decoder of a sequence");
+    }
+    steps->push_back(Step(Op::kByteLevelDecode));
   } else if (type == "Fuse") {
     steps->push_back(Step(Op::kFuse));
   } else if (type == "WordPiece") {

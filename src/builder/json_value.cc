@@ -105,6 +105,16 @@ simdjson::dom::array::iterator Json::ArrayBegin() const {
   return Array().begin();
 }
 
+size_t Json::ArraySize() const {
+  return Array().size();
+}
+
+bool Json::IsZero() const {
+  double number;
+  if (element_.get(number) != simdjson::SUCCESS) Fail(RANKFEED_E_PARSE, "must be a number");
+  return number == 0;
+}
+
 std::string Json::String() const {
   std::string_view text;
   if (element_.get(text) != simdjson::SUCCESS) Fail(RANKFEED_E_PARSE, "must be a string");

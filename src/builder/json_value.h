@@ -41,6 +41,7 @@ class Json {
     for (const auto item : Array()) f(Json(*source_, item, Child(std::to_string(i++))));
   }
   simdjson::dom::array::iterator ArrayBegin() const;  // the same without paths, for long ones
+  size_t ArraySize() const;
   // The same with the name and value of each member of an object.
   template <class F>
   void EachMember(const F& f) const {
@@ -59,6 +60,7 @@ class Json {
   bool Bool() const;
   uint32_t U32() const;      // LIMIT-checked
   uint64_t U64() const;
+  bool IsZero() const;  // a number that is 0
   std::string Char() const;  // a string of exactly one code point
 
   bool BoolOr(const char* key, bool otherwise) const;  // absent or null: otherwise

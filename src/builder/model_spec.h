@@ -30,6 +30,11 @@ struct PieceSpec {
   image::PieceType type = image::PieceType::kNormal;
 };
 
+// Of BPE: the pieces left and right become product. By id.
+struct MergeSpec {
+  uint32_t left, right, product;
+};
+
 struct StepSpec {
   image::Op op;
   uint32_t arg0 = 0, arg1 = 0;
@@ -54,8 +59,10 @@ struct ModelSpec {
   uint32_t flags = 0;   // image::ConfigFlags
   std::string source_name;
   image::ModelKind kind = image::ModelKind::kUnigram;
+  bool unigram() const { return kind == image::ModelKind::kUnigram; }
   bool wordpiece() const { return kind == image::ModelKind::kWordPiece; }
-  // By the model's own id; of WordPiece in the order of the file, each text once.
+  bool bpe() const { return kind == image::ModelKind::kBpe; }
+  // By the model's own id; of WordPiece and BPE in the order of the file, each text once.
   std::vector<PieceSpec> pieces;
   // Token id of each model id (identity unless a preset renumbers, as fairseq does for XLM-R), and
   // how many token ids there are before added tokens.
@@ -68,6 +75,7 @@ struct ModelSpec {
   std::string unk_surface, unk_piece, family;
   uint32_t max_input_chars = 0;   // WordPiece: of a word
   std::string continuing_prefix;  // WordPiece: of pieces that go on in a word
+  std::vector<MergeSpec> merges;  // BPE: in the order of their ranks
   std::string charsmap;  // precompiled blob as in the file, empty if none
   std::string denorm_charsmap;  // SentencePiece denormalizer_spec, empty if none
   std::vector<StepSpec> normalizer, pre_tokenizer, decoder;

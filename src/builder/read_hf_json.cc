@@ -9,8 +9,9 @@
 #include "builder/hf_pipeline.h"
 #include "builder/json_value.h"
 #include "builder/limits.h"
+#include "builder/read_bpe.h"
 #include "builder/serde_number.h"
-#include "builder/wordpiece_vocabulary.h"
+#include "builder/vocabulary.h"
 #include "rankfeed/model.h"
 #include "rankfeed/rerank.h"
 #include "trie/double_array.h"
@@ -44,13 +45,22 @@ class Reader {
     }
     const Json model = root.At("model");
     spec_.kind = KindOf(model);
+    if (spec_.bpe()) model.Fail(RANKFEED_E_UNSUPPORTED, "is BPE; Unigram and WordPiece are supported");
     if (spec_.wordpiece()) {
       WordPiece(model);
+    } else if (spec_.bpe()) {
+      ReadBpe(model, &spec_);
+      IndexPieces();
     } else {
       Unigram(model);
     }
     ReadNormalizer(root.Find("normalizer"), &spec_.normalizer, &spec_.charsmap);
     ReadPreTokenizer(root.Find("pre_tokenizer"), &spec_.pre_tokenizer);
+    if (spec_.bpe()) {
+      FinishBpe(model, &spec_);
+    } else if (const auto pre_tokenizer = root.Find("pre_tokenizer"); HasByteLevel(spec_)) {
+      pre_tokenizer->Fail(RANKFEED_E_UNSUPPORTED, "has ByteLevel, which is supported with BPE alone");
+    }
     ReadDecoder(root.Find("decoder"), &spec_.decoder);
     if (const auto added = root.Find("added_tokens")) AddedTokens(*added);
     PostProcessor(root.Find("post_processor"));
@@ -136,15 +146,13 @@ class Reader {
       const std::string name = type->String();
       if (name == "Unigram") return image::ModelKind::kUnigram;
       if (name == "WordPiece") return image::ModelKind::kWordPiece;
+      if (name == "BPE") return image::ModelKind::kBpe;
       type->Fail(RANKFEED_E_UNSUPPORTED,
                  "\"" + name + "\" is not supported; Unigram and WordPiece are");
     }
-    // Files from before the type was written: a Unigram vocabulary is the only one that is a list,
-    // and WordLevel has no prefix.
-    if (model.Find("merges")) {
-      model.Fail(RANKFEED_E_UNSUPPORTED,
-                 "has no type and looks like BPE; Unigram and WordPiece are supported");
-    }
+    // Files from before the type was written: only a BPE has merges, a Unigram vocabulary is the only
+    // one that is a list, and WordLevel has no prefix.
+    if (model.Find("merges")) return image::ModelKind::kBpe;
     if (model.At("vocab").is_array()) return image::ModelKind::kUnigram;
     if (!model.Find("continuing_subword_prefix") || !model.Find("max_input_chars_per_word")) {
       model.Fail(RANKFEED_E_UNSUPPORTED,
@@ -170,7 +178,7 @@ class Reader {
     });
     if (entries.empty()) vocab.Fail(RANKFEED_E_PARSE, "is empty");
     const Json max_chars = model.At("max_input_chars_per_word");
-    if (const std::string why = SetWordPieceVocabulary(
+    if (const std::string why = SetVocabulary(
             entries, model.At("unk_token").ShortString("a token"), &spec_);
         !why.empty()) {
       vocab.Fail(RANKFEED_E_LIMIT, why);
@@ -326,6 +334,14 @@ class Reader {
     if (type == "Sequence") {
       value->At("processors").Each([&](const Json& item) { PostProcessor(item); });
       if (!has_template_) DefaultTemplate();
+      return;
+    }
+    if (type == "ByteLevel") {  // only trims offsets
+      if (has_template_) {
+        value->Fail(RANKFEED_E_UNSUPPORTED, "is supported before a template");
+      }
+      if (value->BoolOr("trim_offsets", true)) spec_.flags |= image::kTrimOffsets;
+      if (value->BoolOr("add_prefix_space", true)) spec_.flags |= image::kTrimKeepsPrefix;
       return;
     }
     if (has_template_) {

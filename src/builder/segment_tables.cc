@@ -103,6 +103,7 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
 
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const Model& model) {
   if (model.wordpiece()) return BuildWordTables(model);
+  if (model.bpe()) return OffTheFastRoad{FastRoadReason::kNoPattern};
   const auto classified = Classify(model);
   if (const auto* off = std::get_if<OffTheFastRoad>(&classified)) return *off;
   Pipeline pipeline = std::get<Pipeline>(classified);

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "base/byte_alphabet.h"
 #include "builder/charsmap_check.h"
 #include "builder/code_points.h"
 #include "builder/double_array_build.h"
@@ -193,7 +194,7 @@ class Writer {
       throw BuildError(RANKFEED_E_UNSUPPORTED, 0, "the model has no piece that a text can match");
     }
     config_.piece_count = static_cast<uint32_t>(values_.size());
-    if (spec_.wordpiece()) return;
+    if (!spec_.unigram()) return;
     std::vector<double> scores(spec_.id_count, 0);
     for (const uint32_t piece : values_) scores[spec_.id_map[piece]] = spec_.pieces[piece].score;
     sections_.Add(SectionId::kScores, std::move(scores));
@@ -347,7 +348,7 @@ class Writer {
     std::vector<const std::string*> text(spec_.id_count, nullptr);
     std::vector<uint8_t> flags(spec_.id_count, static_cast<uint8_t>(PieceType::kNormal));
     std::vector<uint32_t> byte_ids;
-    if (config_.flags & image::kByteFallback) byte_ids.assign(256, image::kNoId);
+    if (config_.flags & (image::kByteFallback | image::kByteLevel)) byte_ids.assign(256, image::kNoId);
     const auto reserved = [](PieceType type) {
       return type == PieceType::kControl || type == PieceType::kUnknown || type == PieceType::kByte;
     };
@@ -386,8 +387,8 @@ class Writer {
     for (uint32_t id = 0; id < spec_.id_count; ++id) {
       if (text[id] == nullptr) {
         text[id] = &kEmpty;
-        if (spec_.wordpiece()) flags[id] = static_cast<uint8_t>(PieceType::kUnused);
-        in_trie[id] = spec_.wordpiece();
+        if (!spec_.unigram()) flags[id] = static_cast<uint8_t>(PieceType::kUnused);
+        in_trie[id] = !spec_.unigram();
       }
       pieces.push_back(strings_.Append(*text[id]));
     }
@@ -433,18 +434,15 @@ class Writer {
     sections_.Add(SectionId::kByteIds, std::move(byte_ids));
   }
 
-  // The byte of "<0xHH>" (upper case), or -1. In SentencePiece models only BYTE pieces count.
+  // The byte that a piece stands for, or -1: spelled in ByteLevel's alphabet or as "<0xHH>", of
+  // SentencePiece models in BYTE pieces only.
   int ByteOf(const PieceSpec& piece) const {
     if (sentencepiece() && piece.type != PieceType::kByte) return -1;
-    const std::string& t = piece.text;
-    if (t.size() != 6 || t.compare(0, 3, "<0x") != 0 || t[5] != '>') return -1;
-    int value = 0;
-    for (const char c : {t[3], t[4]}) {
-      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-      if (digit < 0) return -1;
-      value = value * 16 + digit;
-    }
-    return value;
+    if ((spec_.flags & image::kByteLevel) == 0) return ByteOfPiece(piece.text);
+    size_t at = 0;
+    uint32_t cp;
+    const bool one = NextCodePoint(piece.text, &at, &cp) && at == piece.text.size();
+    return one ? kByteAlphabet.ByteOf(cp) : -1;
   }
 
   void Steps(SectionId id, const std::vector<StepSpec>& steps) {

@@ -235,7 +235,7 @@ rankfeed_status rankfeed_model_get_info(const rankfeed_model* model, rankfeed_mo
 
 const char* rankfeed_model_kind(const rankfeed_model* model) {
   if (model == nullptr || model->magic != rankfeed::kModelMagic) return nullptr;
-  return model->wordpiece() ? "wordpiece" : "unigram";
+  return model->bpe() ? "bpe" : model->wordpiece() ? "wordpiece" : "unigram";
 }
 
 const char* rankfeed_model_off_fast_road(const rankfeed_model* model) {

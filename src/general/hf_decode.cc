@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/byte_alphabet.h"
 #include "base/utf8.h"
 #include "image/format.h"
 
@@ -30,7 +31,7 @@ struct Stage {
   uint32_t matched = 0;
   uint32_t leading = 0;  // strip: characters cut off the front of this token
   bool inside = false;   // strip and WordPiece: past the front of this token
-  // byte fallback
+  // byte fallback; ByteLevel: the character so far
   char held[6] = {};  // the token so far, while it may be <0xHH>
   uint32_t held_size = 0;
   bool plain = false;   // the token is not a byte
@@ -81,13 +82,19 @@ class Chain {
     for (uint32_t i = 0; i < count_; ++i) {
       if (stages_[i].op == Op::kByteFallbackDecode) FlushRun(i);
       // join("") of any list is one token, even of an empty one
-      if (stages_[i].op == Op::kFuse) EndToken(i + 1);
+      if (stages_[i].op == Op::kByteLevelDecode && stages_[i].held_size != 0) {
+        Bytes(i + 1, kReplacementChar);
+      }
+      if (JoinsTokens(stages_[i].op)) EndToken(i + 1);
     }
   }
 
   size_t size() const { return size_; }
 
  private:
+  // Whether the step makes one token of all.
+  static bool JoinsTokens(Op op) { return op == Op::kFuse || op == Op::kByteLevelDecode; }
+
   void Write(std::string_view text) {
     if (size_ < capacity_) {
       std::memcpy(out_ + size_, text.data(), std::min(text.size(), capacity_ - size_));
@@ -112,6 +119,8 @@ class Chain {
         return;
       case Op::kWordPieceDecode:
         return PrefixBytes(i, text);
+      case Op::kByteLevelDecode:
+        return SpelledBytes(i, text);
       case Op::kFuse:
         break;
     }
@@ -131,6 +140,7 @@ class Chain {
       case Op::kByteFallbackDecode:
         return FallbackEnd(i);
       case Op::kFuse:
+      case Op::kByteLevelDecode:
         return;
       case Op::kStripDecode:
         StripEnd(i);
@@ -215,6 +225,38 @@ class Chain {
     for (uint32_t k = 0; k < n; ++k) {
       Bytes(i + 1, kReplacementChar);
       EndToken(i + 1);
+    }
+  }
+
+  // A whole token, as the step comes first: the bytes that it spells, or where a character is none of
+  // the alphabet its own (decoders of pre_tokenizers/byte_level.rs).
+  void SpelledBytes(uint32_t i, std::string_view token) {
+    bool spells = true;
+    for (size_t at = 0; at < token.size() && spells;) {
+      const utf8::Decoded c = utf8::Decode(token, at);
+      spells = kByteAlphabet.ByteOf(c.code_point) >= 0;
+      at += c.size;
+    }
+    for (size_t at = 0; at < token.size();) {
+      const utf8::Decoded c = utf8::Decode(token, at);
+      if (spells) LossyByte(i, static_cast<char>(kByteAlphabet.ByteOf(c.code_point)));
+      for (uint32_t k = 0; !spells && k < c.size; ++k) LossyByte(i, token[at + k]);
+      at += c.size;
+    }
+  }
+
+  // The next byte of a text in which each maximal part of a character becomes U+FFFD.
+  void LossyByte(uint32_t i, char byte) {
+    Stage& s = stages_[i];
+    s.held[s.held_size++] = byte;
+    while (s.held_size != 0) {
+      const utf8::Decoded c = utf8::Decode({s.held, s.held_size}, 0);
+      const auto lead = static_cast<uint8_t>(s.held[0]);
+      const uint32_t whole = lead < 0xc2 || lead > 0xf4 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+      if (!c.valid && c.size == s.held_size && whole > s.held_size) return;  // may go on
+      Bytes(i + 1, c.valid ? std::string_view(s.held, c.size) : kReplacementChar);
+      s.held_size -= c.size;
+      std::memmove(s.held, s.held + c.size, s.held_size);
     }
   }
 

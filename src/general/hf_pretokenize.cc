@@ -129,7 +129,8 @@ bool SplitOne(const Model& model, const image::Step& step, const NormalizedText&
   };
   switch (Op{step.op}) {
     case Op::kMetaspace:
-      return false;  // rewrites the text: PreTokenize
+    case Op::kByteLevel:
+      return false;  // rewrite the text: PreTokenize
     case Op::kWhitespaceSplit:
       return finish(image::kRemoved,
                     [&](Folder* to) { SplitAtChars(in, begin, end, unicode::IsWhiteSpace, to); });
@@ -152,6 +153,31 @@ bool SplitOne(const Model& model, const image::Step& step, const NormalizedText&
   return false;  // image/verify.cc: StepList admits pre-tokenizers only
 }
 
+// Copies the mark of a token, or the two.
+bool CopyToken(const NormalizedText& in, uint32_t at, uint32_t id, uint32_t to,
+               normalize::Writer* writer, SplitList* result) {
+  writer->Copy(at, at + (in.data[at] == kMarkWithCount ? 2 : 1));
+  return writer->ok() && result->AddToken(to, id);
+}
+
+// ByteLevel puts a space in front of every split that begins with none (pre_tokenizers/byte_level.rs);
+// the bytes stay what they are, as the model's symbols begin as bytes.
+bool PrefixSpaces(const NormalizedText& in, NormalizedText* out, const SplitList& splits,
+                  SplitList* result) {
+  normalize::Writer writer(in, out);
+  for (uint32_t i = 0; i < splits.count; ++i) {
+    const uint32_t begin = splits.begin[i] & ~kTokenSplit, start = out->size, end = splits.end[i];
+    if ((splits.begin[i] & kTokenSplit) != 0) {
+      if (!CopyToken(in, begin, end, start, &writer, result)) return false;
+      continue;
+    }
+    if (in.data[begin] != ' ') writer.Put(" ", begin);
+    writer.Copy(begin, end);
+    if (!writer.ok() || !result->Add(start, out->size)) return false;
+  }
+  return true;
+}
+
 // Metaspace rewrites every split, U+0020 to the replacement and perhaps one in front, and then lets
 // each replacement begin a new split (pre_tokenizers/metaspace.rs; MergedWithNext).
 bool Metaspace(const Model& model, const image::Step& step, const NormalizedText& in,
@@ -162,8 +188,7 @@ bool Metaspace(const Model& model, const image::Step& step, const NormalizedText
   for (uint32_t i = 0; i < splits.count; ++i) {
     const uint32_t begin = splits.begin[i] & ~kTokenSplit, start = out->size;
     if ((splits.begin[i] & kTokenSplit) != 0) {
-      writer.Copy(begin, begin + (in.data[begin] == kMarkWithCount ? 2 : 1));
-      if (!writer.ok() || !result->AddToken(start, splits.end[i])) return false;
+      if (!CopyToken(in, begin, splits.end[i], start, &writer, result)) return false;
       continue;
     }
     const uint32_t end = splits.end[i];
@@ -210,6 +235,10 @@ rankfeed_status PreTokenize(const Model& model, normalize::Buffers* buffers, Spl
       if (!Metaspace(model, step, buffers->in(), &buffers->out(), *splits, spare)) {
         return RANKFEED_E_LIMIT;
       }
+      buffers->Swap();
+    } else if (step.op == static_cast<uint32_t>(image::Op::kByteLevel)) {
+      if (step.arg0 == 0) continue;
+      if (!PrefixSpaces(buffers->in(), &buffers->out(), *splits, spare)) return RANKFEED_E_LIMIT;
       buffers->Swap();
     } else {
       for (uint32_t i = 0; i < splits->count; ++i) {

@@ -38,8 +38,9 @@ enum class FastRoadReason : uint32_t {
   // About the model.
   kNoWords = 25,
   kLongWords = 26,
+  kNoPattern = 27,
 };
-inline constexpr uint32_t kLastFastRoadReason = 26;
+inline constexpr uint32_t kLastFastRoadReason = 27;
 // 4: spaces that are not collapsed make words; 6: byte fallback; 8, 9: add_dummy_prefix=false and
 // remove_extra_whitespaces=false of SentencePiece; 10: escape_whitespaces=false.
 constexpr bool RetiredFastRoadReason(uint32_t reason) {
@@ -95,6 +96,8 @@ constexpr const char* FastRoadReasonName(FastRoadReason reason) {
       return "no pre-tokenizer that drops white space";
     case FastRoadReason::kLongWords:
       return "max_input_chars_per_word above 4,096";
+    case FastRoadReason::kNoPattern:
+      return "a BPE whose splits are not those of ByteLevel with one pattern";
   }
   return "";
 }

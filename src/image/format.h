@@ -14,7 +14,7 @@
 namespace rankfeed::image {
 
 inline constexpr char kMagic[8] = {'R', 'F', 'I', 'M', 'G', '\r', '\n', '\x1a'};
-inline constexpr uint16_t kVersionMajor = 20;  // a reader refuses any other
+inline constexpr uint16_t kVersionMajor = 21;  // a reader refuses any other
 inline constexpr uint16_t kVersionMinor = 0;   // newer minors only add sections
 inline constexpr uint32_t kSectionAlignment = 64;
 inline constexpr uint32_t kMaxSections = 64;
@@ -82,10 +82,14 @@ enum ConfigFlags : uint32_t {
   kTrimOffsets = 1u << 11,      // RobertaProcessing with trim_offsets
   kTruncateLeft = 1u << 12,     // the file's truncation direction
   kTrimKeepsPrefix = 1u << 13,  // and with add_prefix_space
+  // BPE
+  kByteLevel = 1u << 14,     // symbols begin as bytes, and pieces are spelled in ByteLevel's alphabet
+  kIgnoreMerges = 1u << 15,  // a split that is a piece is that piece
+  kFuseUnk = 1u << 16,       // unknown characters next to each other are one unknown token
 };
 
 // The method that finds the pieces of a word.
-enum class ModelKind : uint32_t { kUnigram = 0, kWordPiece = 1 };
+enum class ModelKind : uint32_t { kUnigram = 0, kWordPiece = 1, kBpe = 2 };
 
 // Row positions (transformers modelling code 4.x): kRobertaPositions counts from pad_id + 1 and
 // gives pads pad_id (modeling_xlm_roberta.py create_position_ids_from_input_ids).

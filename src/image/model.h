@@ -56,7 +56,7 @@ struct Model {
 
   trie::View pieces;  // of each its id
   CodePointTable<uint16_t> codes;
-  std::span<const double> scores;  // by id; none of a WordPiece model
+  std::span<const double> scores;  // by id; of a Unigram model alone
 
   std::span<const char> strings;
   std::span<const uint32_t> id_pieces;  // see piece()
@@ -75,6 +75,10 @@ struct Model {
   std::span<const uint32_t> denorm_units;
   std::span<const char> denorm_pool;
   trie::View user_defined;  // SentencePiece PrefixMatcher
+
+  CodePointTable<uint8_t> split_classes;
+  std::span<const uint64_t> merge_pairs;
+  std::span<const uint32_t> merge_products, merge_ranks;
 
   CodePointTable<uint16_t> props;
   CodePointTable<uint8_t> ccc;
@@ -120,9 +124,12 @@ struct Model {
     const size_t offset = std::min<size_t>(t.offset, strings.size());
     return {strings.data() + offset, std::min<size_t>(t.size, strings.size() - offset)};
   }
-  bool wordpiece() const {
-    return config->model_kind == static_cast<uint32_t>(image::ModelKind::kWordPiece);
+  bool is(image::ModelKind kind) const {
+    return config->model_kind == static_cast<uint32_t>(kind);
   }
+  bool unigram() const { return is(image::ModelKind::kUnigram); }
+  bool wordpiece() const { return is(image::ModelKind::kWordPiece); }
+  bool bpe() const { return is(image::ModelKind::kBpe); }
   bool huggingface() const { return config->parity == RANKFEED_PARITY_HUGGINGFACE; }
   // SentencePiece as it was up to 0.2.1.
   bool sentencepiece_0_2_1() const { return config->parity == RANKFEED_PARITY_SENTENCEPIECE_0_2_1; }

@@ -86,12 +86,14 @@ class Verifier {
   // general/hf_encode.cc asks the kind; models/wordpiece/greedy.cc walks the prefix for each text.
   void ModelKindRules() {
     const Config& c = *m_.config;
-    Require(c.model_kind <= static_cast<uint32_t>(ModelKind::kWordPiece), SectionId::kConfig);
+    Require(c.model_kind <= static_cast<uint32_t>(ModelKind::kBpe), SectionId::kConfig);
     Require(!m_.wordpiece() || m_.huggingface(), SectionId::kConfig);
     Require(ValidText(c.continuing_prefix) && c.continuing_prefix.size <= kMaxStringBytes,
             SectionId::kConfig);
     Require(m_.wordpiece() || (c.max_input_chars == 0 && c.continuing_prefix.size == 0),
             SectionId::kConfig);
+    // A symbol is made of each byte of a text.
+    Require(!m_.has(kByteLevel) || (m_.bpe() && m_.byte_ids.size() == 256), SectionId::kByteIds);
   }
 
   // What the reason says has to be so: whoever asks for it is told nothing else.
@@ -127,7 +129,7 @@ class Verifier {
     uint32_t bad_code = 0;
     for (size_t i = 0; i < m_.codes.size; ++i) bad_code |= m_.codes.data[i] >= c.code_count;
     Require(!bad_code, SectionId::kCodes);
-    Require(m_.scores.size() == (m_.wordpiece() ? 0 : c.id_count), SectionId::kScores);
+    Require(m_.scores.size() == (m_.unigram() ? c.id_count : 0), SectionId::kScores);
     // Comparisons in the search assume an order; a NaN has none.
     for (size_t i = 0; i < m_.scores.size(); ++i) {
       if (!std::isfinite(m_.scores[i])) Require(false, SectionId::kScores, i);

@@ -50,7 +50,7 @@ inline bool SplitsWords(const Model& model) {
 }
 
 inline ScoreSums ScoreSumsOf(const Model& model) {
-  if (model.wordpiece()) return ScoreSums::kFloat64Words;
+  if (!model.unigram()) return ScoreSums::kFloat64Words;
   if (model.huggingface()) {
     return SplitsWords(model) ? ScoreSums::kFloat64Words : ScoreSums::kFloat64;
   }

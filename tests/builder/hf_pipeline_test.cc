@@ -189,6 +189,13 @@ TEST(HfPipeline, PreTokenizers) {
       "31(0,0,'','')30(0,1,'_','')");
 }
 
+TEST(HfPipeline, BytesOfOtherModels) {
+  HfFile file;
+  file.pre_tokenizer = R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":false})";
+  EXPECT_TRUE(FailsWith(Compiled(file.Text()), RANKFEED_E_UNSUPPORTED,
+                        "pre_tokenizer has ByteLevel, which is supported with BPE alone"));
+}
+
 TEST(HfPipeline, PreTokenizersRefused) {
   const auto refused = [](const std::string& value, rankfeed_status status, const char* message) {
     HfFile file;
@@ -196,7 +203,7 @@ TEST(HfPipeline, PreTokenizersRefused) {
     return FailsWith(Compiled(file.Text()), status, message);
   };
   for (const char* type :
-       {"ByteLevel", "UnicodeScripts", "FixedLength", "Foo"}) {
+       {"UnicodeScripts", "FixedLength", "Foo"}) {
     EXPECT_TRUE(
         refused(std::string(R"({"type":")") + type + "\"}", RANKFEED_E_UNSUPPORTED,
                 (std::string("pre_tokenizer.type \"") + type + "\" is not supported").c_str()));
@@ -233,6 +240,7 @@ TEST(HfPipeline, Decoders) {
   EXPECT_EQ(Decoder(R"({"type":"Sequence","decoders":[{"type":"ByteFallback"},{"type":"Fuse"}]})"),
             "52(0,0,'','')53(0,0,'','')");
   EXPECT_EQ(Decoder(R"({"type":"Sequence","decoders":[]})"), "53(0,0,'','')");
+  EXPECT_EQ(Decoder(R"({"type":"ByteLevel"})"), "56(0,0,'','')");
   EXPECT_EQ(Decoder(R"({"type":"WordPiece","prefix":"##","cleanup":false})"), "55(0,0,'##','')");
   EXPECT_EQ(Decoder(R"({"type":"WordPiece","prefix":"","cleanup":true})").substr(0, 29),
             "55(0,0,'','')51(0,0,' .','.')");
@@ -244,7 +252,9 @@ TEST(HfPipeline, DecodersRefused) {
     file.decoder = value;
     return FailsWith(Compiled(file.Text()), RANKFEED_E_UNSUPPORTED, message);
   };
-  for (const char* type : {"ByteLevel", "BPEDecoder", "CTC", "DecodeStream"}) {
+  EXPECT_TRUE(refused(R"({"type":"Sequence","decoders":[{"type":"Fuse"},{"type":"ByteLevel"}]})",
+                      "is supported as the first decoder"));
+  for (const char* type : {"BPEDecoder", "CTC", "DecodeStream"}) {
     EXPECT_TRUE(refused(std::string(R"({"type":")") + type + "\"}",
                         (std::string("decoder.type \"") + type + "\" is not supported").c_str()));
   }

@@ -88,13 +88,11 @@ TEST(ReadHfJson, ModelsRefused) {
     file.model = model;
     return FailsWith(Compiled(file.Text()), status, message);
   };
-  for (const char* type : {"BPE", "WordLevel"}) {
+  for (const char* type : {"Other", "WordLevel"}) {
     EXPECT_TRUE(refused(
         std::string(R"({"type":")") + type + R"(","vocab":{}})", RANKFEED_E_UNSUPPORTED,
         (std::string("model.type \"") + type + "\" is not supported; Unigram and WordPiece are").c_str()));
   }
-  EXPECT_TRUE(
-      refused(R"({"vocab":{"a":1},"merges":[]})", RANKFEED_E_UNSUPPORTED, "looks like BPE"));
   EXPECT_TRUE(
       refused(R"({"vocab":{"a":1}})", RANKFEED_E_UNSUPPORTED, "looks like WordLevel"));
   EXPECT_TRUE(refused(R"({"type":"Unigram"})", RANKFEED_E_PARSE, "model has no \"vocab\""));
@@ -311,8 +309,9 @@ TEST(ReadHfJson, TemplatesRefused) {
            R"(],"special_tokens":)" + specials + "}";
   };
   const std::string a = sequence("A"), b = sequence("B");
-  EXPECT_TRUE(refused(R"({"type":"ByteLevel"})", RANKFEED_E_UNSUPPORTED,
-                      "post_processor.type \"ByteLevel\" is not supported"));
+  EXPECT_TRUE(refused(R"({"type":"Sequence","processors":[)" + with(a, a + "," + b) +
+                          R"(,{"type":"ByteLevel"}]})",
+                      RANKFEED_E_UNSUPPORTED, "is supported before a template"));
   EXPECT_TRUE(refused(with("", a + "," + b), RANKFEED_E_UNSUPPORTED, "single must use A once"));
   EXPECT_TRUE(
       refused(with(a + "," + a, a + "," + b), RANKFEED_E_UNSUPPORTED, "single must use A once"));

@@ -137,7 +137,7 @@ void AddModelKindCases(Cases& cases) {
                      }});
   };
   add("c.model_kind <=", "a kind that is none", kSentencePiece,
-      [](Forged&, Config& c) { c.model_kind = 2; });
+      [](Forged&, Config& c) { c.model_kind = 3; });
   add("!m_.wordpiece() || m_.huggingface()", "WordPiece of SentencePiece", kWordPiece,
       [](Forged&, Config& c) { c.parity = RANKFEED_PARITY_SENTENCEPIECE; });
   const char* const kPrefix = "ValidText(c.continuing_prefix)";
@@ -153,6 +153,11 @@ void AddModelKindCases(Cases& cases) {
       [](Forged&, Config& c) { c.max_input_chars = 1; });
   add(kOthers, "a prefix of Unigram", kSentencePiece,
       [](Forged&, Config& c) { c.continuing_prefix = {0, 1}; });
+  cases.push_back({"!m_.has(kByteLevel)", "bytes of Unigram", kBytes, SectionId::kByteIds,
+                   [](Forged& f) {
+                     f.config().flags |= image::kByteLevel;
+                     return 0u;
+                   }});
   cases.push_back({"m_.segment.config->rules == kPunctuationIsWord", "rules of Unigram", kWordPiece,
                    SectionId::kSegmentConfig, [](Forged& f) {
                      f.segment_config().rules |= image::kTrailingSpaceIsWord;
@@ -412,12 +417,14 @@ constexpr StepRow kStepRows[] = {
     {SectionId::kPreTokenizer, Op::kPunctuation, 4, 0, false},
     {SectionId::kPreTokenizer, Op::kDigits, 1, 0, false},
     {SectionId::kPreTokenizer, Op::kSplitString, 4, 1, true},
+    {SectionId::kPreTokenizer, Op::kByteLevel, 1, 0, false},
     {SectionId::kDecoder, Op::kMetaspaceDecode, 2, 0, true},
     {SectionId::kDecoder, Op::kReplaceDecode, 0, 0, true},
     {SectionId::kDecoder, Op::kByteFallbackDecode, 0, 0, false},
     {SectionId::kDecoder, Op::kFuse, 0, 0, false},
     {SectionId::kDecoder, Op::kStripDecode, kAnyNumber, kAnyNumber, true},
-    {SectionId::kDecoder, Op::kWordPieceDecode, 0, 0, false}};
+    {SectionId::kDecoder, Op::kWordPieceDecode, 0, 0, false},
+    {SectionId::kDecoder, Op::kByteLevelDecode, 0, 0, false}};
 
 void AddStepCases(Cases& cases) {
   const auto add = [&](const char* rule, const char* what, SectionId section, Step step,
@@ -433,8 +440,8 @@ void AddStepCases(Cases& cases) {
   };
   for (const auto& [section, harmless, before, after, other] :
        {std::tuple(SectionId::kNormalizer, Op::kNmt, Op{0}, Op{17}, Op::kFuse),
-        std::tuple(SectionId::kPreTokenizer, Op::kDigits, Op{29}, Op{36}, Op::kNmt),
-        std::tuple(SectionId::kDecoder, Op::kFuse, Op{49}, Op{56}, Op::kDigits)}) {
+        std::tuple(SectionId::kPreTokenizer, Op::kDigits, Op{29}, Op{38}, Op::kNmt),
+        std::tuple(SectionId::kDecoder, Op::kFuse, Op{49}, Op{57}, Op::kDigits)}) {
     add("steps.size() <= 256", "257 steps", section, step(harmless), 257);
     for (const Op bad : {before, after, other}) {
       add("op->part == part, section", "no element of this part", section, step(bad));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "builder/wordpiece_vocabulary.h"
+#include "builder/vocabulary.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -8,7 +8,7 @@
 
 namespace rankfeed::builder {
 
-std::string SetWordPieceVocabulary(std::span<const std::pair<std::string_view, uint32_t>> entries,
+std::string SetVocabulary(std::span<const std::pair<std::string_view, uint32_t>> entries,
                                    const std::string& unk_token, ModelSpec* spec) {
   std::unordered_map<std::string_view, size_t> last;
   last.reserve(entries.size());
@@ -29,7 +29,7 @@ std::string SetWordPieceVocabulary(std::span<const std::pair<std::string_view, u
     spec->id_count = std::max(spec->id_count, id + 1);
     PieceSpec& piece = spec->pieces.emplace_back();
     piece.text = text;
-    if (text == unk_token) {
+    if (!unk_token.empty() && text == unk_token) {
       piece.type = image::PieceType::kUnknown;
       spec->unk_id = id;
     }
