@@ -33,6 +33,7 @@ struct PieceSpec {
 // Of BPE: the pieces left and right become product. By id.
 struct MergeSpec {
   uint32_t left, right, product;
+  uint32_t rank;  // the lesser one merges first; several may share one
 };
 
 struct StepSpec {
@@ -75,7 +76,7 @@ struct ModelSpec {
   std::string unk_surface, unk_piece, family;
   uint32_t max_input_chars = 0;   // WordPiece: of a word
   std::string continuing_prefix;  // WordPiece: of pieces that go on in a word
-  std::vector<MergeSpec> merges;  // BPE: in the order of their ranks
+  std::vector<MergeSpec> merges;  // BPE: ranks never fall
   std::string charsmap;  // precompiled blob as in the file, empty if none
   std::string denorm_charsmap;  // SentencePiece denormalizer_spec, empty if none
   std::vector<StepSpec> normalizer, pre_tokenizer, decoder;

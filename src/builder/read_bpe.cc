@@ -80,7 +80,8 @@ class MergeReader {
   void Add(std::string_view left, std::string_view right) {
     product_.assign(left);
     product_ += right;
-    spec_.merges.push_back({Find(left), Find(right), Find(product_)});
+    const auto rank = static_cast<uint32_t>(spec_.merges.size());
+    spec_.merges.push_back({Find(left), Find(right), Find(product_), rank});
     ++place_;
   }
   uint32_t Find(std::string_view piece) {

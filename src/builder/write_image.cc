@@ -16,6 +16,7 @@
 #include "builder/code_points.h"
 #include "builder/double_array_build.h"
 #include "builder/growth.h"
+#include "builder/merge_tables.h"
 #include "builder/radix_sort.h"
 #include "builder/segment_tables.h"
 #include "builder/unicode_tables.h"
@@ -97,6 +98,7 @@ class Writer {
     Codes();
     PieceTrie();
     Ids();
+    if (spec_.bpe()) Merges();
     Steps(SectionId::kNormalizer, spec_.normalizer);
     Steps(SectionId::kPreTokenizer, spec_.pre_tokenizer);
     Steps(SectionId::kDecoder, spec_.decoder);
@@ -483,6 +485,13 @@ class Writer {
       user.emplace_back(spec_.user_defined[i], static_cast<uint32_t>(i));
     }
     sections_.Add(SectionId::kUserDefinedTrie, ByteTrie(std::move(user)));
+  }
+
+  void Merges() {
+    MergeSections merges = MakeMergeSections(spec_.merges);
+    sections_.Add(SectionId::kMergeSlots, std::move(merges.slots));
+    sections_.Add(SectionId::kMerges, std::move(merges.merges));
+    sections_.Add(SectionId::kMergeRanks, std::move(merges.ranks));
   }
 
   void Template(SectionId id, const std::vector<TemplateItemSpec>& items, uint32_t* specials) {

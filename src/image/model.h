@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "image/format.h"
+#include "image/merges.h"
 #include "rankfeed/model.h"
 #include "trie/double_array.h"
 
@@ -77,8 +78,7 @@ struct Model {
   trie::View user_defined;  // SentencePiece PrefixMatcher
 
   CodePointTable<uint8_t> split_classes;
-  std::span<const uint64_t> merge_pairs;
-  std::span<const uint32_t> merge_products, merge_ranks;
+  image::MergeTables merges;
 
   CodePointTable<uint16_t> props;
   CodePointTable<uint8_t> ccc;

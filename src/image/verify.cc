@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // image/verify.cc: one linear pass over an image. Each rule names the code that relies on it.
 // Cost: XXH3 over the image plus one look at each unit, entry and string; no memory.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -34,6 +35,7 @@ class Verifier {
              m_.charsmap_pool);
     Charsmap(SectionId::kDenormUnits, m_.denorm_units, SectionId::kDenormPool, m_.denorm_pool);
     UnicodeTables();
+    Merges();
     Segments();
     return status_;
   }
@@ -215,6 +217,37 @@ class Verifier {
           Require(m_.byte_ids[i] != kNoId, SectionId::kByteIds, i);
         }
       }
+    }
+  }
+
+  // models/bpe/merge.h goes from any place that a hash has to the next empty slot, takes what a slot
+  // and a merge say as they are, and has bits above the ids for its own.
+  void Merges() {
+    const MergeTables& t = m_.merges;
+    const size_t count = t.merges.size(), slots = t.slots.size();
+    const uint32_t ids = m_.config->id_count;
+    Require(m_.bpe() ? slots != 0 : slots == 0 && count == 0, SectionId::kMergeSlots);
+    Require(count <= kMaxMerges && (t.ranks.empty() || t.ranks.size() == count),
+            SectionId::kMergeRanks);
+    if (status_ != RANKFEED_OK || slots == 0) return;
+    Require(ids <= kMaxMergeIds, SectionId::kConfig);
+    Require(slots > kMaxMergeRun + 2 && std::has_single_bit(slots - kMaxMergeRun - 1) &&
+                t.slots.back() == kNoMerge,
+            SectionId::kMergeSlots);
+    const uint32_t mask = MergeNumberMask(count);
+    uint32_t run = 0;
+    for (size_t i = 0; i < slots; ++i) {
+      const bool empty = t.slots[i] == kNoMerge;
+      run = empty ? 0 : run + 1;
+      const bool bad = run > kMaxMergeRun || (!empty && (t.slots[i] & mask) >= count);
+      if (bad) Require(false, SectionId::kMergeSlots, i);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t merge = t.merges[i];
+      const bool bad =
+          std::max({MergeLeft(merge), MergeRight(merge), MergeProduct(merge)}) >= ids;
+      if (bad) Require(false, SectionId::kMerges, i);
+      if (!t.ranks.empty() && t.ranks[i] > i) Require(false, SectionId::kMergeRanks, i);
     }
   }
 

@@ -77,7 +77,8 @@ enum class Original {
   kBytes,          // SentencePiece with byte fallback
   kHuggingFace,    // with all Unicode tables, added tokens and templates, without byte fallback
   kSegments,       // HuggingFace, with the sections of the segment engine
-  kWordPiece       // HuggingFace, with a WordPiece model
+  kWordPiece,      // HuggingFace, with a WordPiece model
+  kBpe             // HuggingFace, with a BPE model whose merges share a rank
 };
 std::string_view ImageOf(Original original);
 

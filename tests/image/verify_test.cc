@@ -138,6 +138,7 @@ void AddModelKindCases(Cases& cases) {
   };
   add("c.model_kind <=", "a kind that is none", kSentencePiece,
       [](Forged&, Config& c) { c.model_kind = 3; });
+  cases.back().without = Without::kRefusedElsewhere;  // no kind's sections are those of none
   add("!m_.wordpiece() || m_.huggingface()", "WordPiece of SentencePiece", kWordPiece,
       [](Forged&, Config& c) { c.parity = RANKFEED_PARITY_SENTENCEPIECE; });
   const char* const kPrefix = "ValidText(c.continuing_prefix)";
@@ -170,6 +171,66 @@ void AddModelKindCases(Cases& cases) {
                      f.Add(SectionId::kScores, -1.0, f.config().id_count);
                      return 0u;
                    }});
+}
+
+void AddMergeCases(Cases& cases) {
+  const auto add = [&](const char* rule, const char* what, SectionId section, auto change,
+                       Original original = kBpe) {
+    cases.push_back({rule, what, original, section, [=](Forged& f) -> uint32_t { return change(f); }});
+  };
+  const char* const kKind = "m_.bpe() ? slots != 0";
+  add(kKind, "BPE without merges", SectionId::kMergeSlots, [](Forged& f) {
+    f.Drop(SectionId::kMergeSlots);
+    return 0;
+  });
+  add(kKind, "merges of Unigram", SectionId::kMergeSlots, [](Forged& f) {
+    f.Add(SectionId::kMerges, uint64_t{0});
+    return 0;
+  }, kSentencePiece);
+  add("count <= kMaxMerges &&", "a rank of no merge", SectionId::kMergeRanks, [](Forged& f) {
+    f.Add(SectionId::kMergeRanks, uint32_t{0});
+    return 0;
+  });
+  add("ids <= kMaxMergeIds", "ids of more bits", SectionId::kConfig, [](Forged& f) {
+    const uint32_t more = image::kMaxMergeIds + 1 - f.config().id_count;
+    f.config().id_count += more;
+    f.Add(SectionId::kIdPieces, uint32_t{f.Get<uint32_t>(SectionId::kIdPieces).back()}, more);
+    f.Add(SectionId::kIdFlags, uint8_t{0}, more);
+    return 0;
+  });
+  const char* const kShape = "std::has_single_bit(slots - kMaxMergeRun - 1)";
+  for (const uint32_t size : {image::kMaxMergeRun + 2, image::kMaxMergeRun + 4}) {
+    add(kShape, "slots of no table", SectionId::kMergeSlots, [=](Forged& f) {
+      f.Drop(SectionId::kMergeSlots);
+      f.Add(SectionId::kMergeSlots, image::kNoMerge, size);
+      return 0;
+    });
+  }
+  add(kShape, "a last slot in use", SectionId::kMergeSlots, [](Forged& f) {
+    f.Get<uint32_t>(SectionId::kMergeSlots).back() = 0;
+    return 0;
+  });
+  const char* const kSlot = "if (bad) Require(false, SectionId::kMergeSlots";
+  add(kSlot, "a slot of no merge", SectionId::kMergeSlots, [](Forged& f) {
+    f.Get<uint32_t>(SectionId::kMergeSlots)[7] = 2;
+    return 7;
+  });
+  add(kSlot, "a long way to an empty slot", SectionId::kMergeSlots, [](Forged& f) {
+    for (uint32_t& slot : f.Get<uint32_t>(SectionId::kMergeSlots).subspan(1, 256)) slot = 0;
+    return 256;
+  });
+  for (const uint64_t merge : {image::PackMerge(5, 0, 0), image::PackMerge(0, 5, 0),
+                               image::PackMerge(0, 0, 5), uint64_t{1} << 62}) {
+    add("if (bad) Require(false, SectionId::kMerges", "an id that is none", SectionId::kMerges,
+        [=](Forged& f) {
+          f.Get<uint64_t>(SectionId::kMerges)[1] = merge;
+          return 1;
+        });
+  }
+  add("t.ranks[i] > i", "a rank above its number", SectionId::kMergeRanks, [](Forged& f) {
+    f.Get<uint32_t>(SectionId::kMergeRanks)[0] = 1;
+    return 0;
+  });
 }
 
 // A unit of a trie that leads nowhere and is not led to.
@@ -570,6 +631,7 @@ Cases AllCases() {
   Cases cases;
   AddConfigCases(cases);
   AddModelKindCases(cases);
+  AddMergeCases(cases);
   AddTrieCases(cases);
   AddStringCases(cases);
   AddIdCases(cases);
@@ -592,7 +654,7 @@ rankfeed_status Open(const Forged::Sealed& image, rankfeed_error_detail* detail)
 }
 
 TEST(Verify, AcceptsTheOriginals) {
-  for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece}) {
+  for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece, kBpe}) {
     rankfeed_error_detail detail;
     EXPECT_EQ(Open(Forged(ImageOf(original)).Seal(), &detail), RANKFEED_OK)
         << static_cast<int>(original) << " section " << detail.section << " item " << detail.item;
@@ -630,7 +692,7 @@ TEST(Verify, SectionsHaveCases) {
   const std::set<SectionId> free = {SectionId::kStrings, SectionId::kExpansions, SectionId::kCcc};
   for (const image::SectionInfo& section : image::kSections) {
     bool present = false;
-    for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece}) {
+    for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece, kBpe}) {
       Forged forged(ImageOf(original));
       present = present || forged.Has(section.id);
     }

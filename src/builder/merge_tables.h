@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// builder/merge_tables.h: the merges of a BPE model to the sections of an image (image/merges.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "builder/model_spec.h"
+
+namespace rankfeed::builder {
+
+struct MergeSections {
+  std::vector<uint32_t> slots;   // kMergeSlots
+  std::vector<uint64_t> merges;  // kMerges
+  std::vector<uint32_t> ranks;   // kMergeRanks, empty if no two merges share a rank
+};
+
+// Of merges whose ranks never fall. Of a pair that is there more than
+// once the last one counts. Throws BuildError(LIMIT) for more than image::kMaxMerges merges, an id
+// from image::kMaxMergeIds on, or pairs that no table of eight slots a merge holds. O(merges) time,
+// as a rule.
+MergeSections MakeMergeSections(const std::vector<MergeSpec>& merges);
+
+}  // namespace rankfeed::builder

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// models/bpe/merge.cc: see merge.h.
+#include "models/bpe/merge.h"
+
+#include <algorithm>
+
+namespace rankfeed::bpe {
+namespace {
+
+constexpr uint32_t kNone = ~uint32_t{0};
+
+// A (rank, place) of short words as one number.
+constexpr int kPlaceBits = 6;
+static_assert(Merger::kShortSymbols <= 1 << kPlaceBits);
+static_assert(image::kMaxMerges < uint64_t{1} << (32 - kPlaceBits));
+
+// Of entries (rank << 32 | place): makes the first one of a heap the least.
+constexpr auto kLater = [](uint64_t a, uint64_t b) { return a > b; };
+
+// The symbols of a long word between its ends, a place for each symbol it began with. The places that a
+// symbol took over are dead: its second and its last one say how many places it has.
+class Places {
+ public:
+  Places(uint32_t* ids, uint32_t* sizes, uint32_t count)
+      : ids_(ids), sizes_(sizes), count_(count) {}
+
+  bool dead(uint32_t place) const { return (ids_[place] & kDead) != 0; }
+  // The symbol after one, or the end.
+  uint32_t Next(uint32_t place) const {
+    const uint32_t next = place + 1;
+    return next < count_ && dead(next) ? place + (ids_[next] & ~kDead) : next;
+  }
+  // The symbol before one that is not the first.
+  uint32_t Previous(uint32_t place) const {
+    return dead(place - 1) ? place - (ids_[place - 1] & ~kDead) : place - 1;
+  }
+  // Merges a symbol with the one after it. Returns the one after that, or the end.
+  uint32_t Merge(uint32_t place, uint32_t next, uint32_t id) {
+    const uint32_t end = Next(next);
+    sizes_[place] += sizes_[next];
+    ids_[place] = id;
+    ids_[next] = kDead;
+    ids_[place + 1] = ids_[end - 1] = kDead | (end - place);
+    return end;
+  }
+  // Moves the symbols together; returns how many there are.
+  uint32_t Compact() {
+    uint32_t count = 0;
+    for (uint32_t place = 0; place < count_;) {
+      const uint32_t next = Next(place);
+      ids_[count] = ids_[place];
+      sizes_[count++] = sizes_[place];
+      place = next;
+    }
+    return count;
+  }
+
+ private:
+  static constexpr uint32_t kDead = uint32_t{1} << 30;
+  uint32_t* const ids_;
+  uint32_t* const sizes_;
+  const uint32_t count_;
+};
+
+}  // namespace
+
+Merger::Merger(const image::MergeTables& tables)
+    : slots_(tables.slots.data()),
+      merges_(tables.merges.data()),
+      ranks_(tables.ranks.empty() ? nullptr : tables.ranks.data()),
+      none_(image::MergeNumberMask(tables.merges.size())),
+      shift_(image::MergeShift(tables.slots.size())) {}
+
+uint32_t Merger::Find(uint32_t left, uint32_t right) const {
+  const uint64_t hash = image::MergeHash(left, right);
+  const uint32_t tag = static_cast<uint32_t>(hash >> image::kMergeTagShift) & ~none_;
+  for (const uint32_t* slot = slots_ + (hash >> shift_); *slot != image::kNoMerge; ++slot) {
+    if (((*slot ^ tag) & ~none_) == 0 && IsPair(*slot & none_, left, right)) return *slot & none_;
+  }
+  return none_;
+}
+
+uint32_t Merger::MergeShort(uint32_t* ids, uint32_t* sizes, uint32_t count) const {
+  if (count < 2) return count;
+  uint32_t keys[kShortSymbols];
+  const auto key = [&](uint32_t number, uint32_t place) { return Rank(number) << kPlaceBits | place; };
+  for (uint32_t i = 0; i + 1 < count; ++i) keys[i] = key(Look(ids[i], ids[i + 1]), i);
+  uint64_t alive = ~uint64_t{0} >> (kShortSymbols - count);  // the places that symbols begin at
+  for (;;) {
+    const uint32_t least = *std::min_element(keys, keys + count - 1);
+    const uint32_t place = least & (kShortSymbols - 1), rank = least >> kPlaceBits;
+    if (rank >= none_) break;
+    const uint64_t after = alive & ~uint64_t{1} << place;
+    const auto next = static_cast<uint32_t>(std::countr_zero(after));
+    uint32_t number = rank;
+    if (ranks_ != nullptr || !IsPair(rank, ids[place], ids[next])) {
+      number = Find(ids[place], ids[next]);
+      if (Rank(number) != rank) {
+        keys[place] = key(number, place);
+        continue;
+      }
+    }
+    ids[place] = image::MergeProduct(merges_[number]);
+    sizes[place] += sizes[next];
+    alive ^= uint64_t{1} << next;
+    if (next + 1 < count) keys[next] = kNone;
+    const uint64_t end = after & (after - 1), before = alive & ~(~uint64_t{0} << place);
+    // The last symbol has no pair, and no key.
+    if (end != 0) keys[place] = key(Look(ids[place], ids[std::countr_zero(end)]), place);
+    else keys[place] = kNone;
+    if (before != 0) {
+      const auto previous = static_cast<uint32_t>(std::bit_width(before)) - 1;
+      keys[previous] = key(Look(ids[previous], ids[place]), previous);
+    }
+  }
+  uint32_t left = 0;
+  for (; alive != 0; alive &= alive - 1, ++left) {
+    const int place = std::countr_zero(alive);
+    ids[left] = ids[place];
+    sizes[left] = sizes[place];
+  }
+  return left;
+}
+
+uint32_t Merger::MergeLong(uint32_t* ids, uint32_t* sizes, uint32_t count, uint64_t* work) const {
+  Places places(ids, sizes, count);
+  uint64_t* end = work;
+  const auto entry = [&](uint32_t place, uint32_t next) {
+    const uint32_t number = Find(ids[place], ids[next]);
+    if (number == none_) return false;
+    *end++ = uint64_t{Rank(number)} << 32 | place;
+    return true;
+  };
+  for (uint32_t i = 0; i + 1 < count; ++i) entry(i, i + 1);
+  std::make_heap(work, end, kLater);
+  while (end != work) {
+    std::pop_heap(work, end, kLater);
+    const uint64_t least = *--end;
+    const auto place = static_cast<uint32_t>(least);
+    if (places.dead(place)) continue;
+    const uint32_t next = places.Next(place);
+    const uint32_t number = next < count ? Find(ids[place], ids[next]) : none_;
+    if (number == none_ || Rank(number) != least >> 32) continue;
+    const uint32_t after = places.Merge(place, next, image::MergeProduct(merges_[number]));
+    if (after < count && entry(place, after)) std::push_heap(work, end, kLater);
+    if (place != 0 && entry(places.Previous(place), place)) {
+      std::push_heap(work, end, kLater);
+    }
+  }
+  return places.Compact();
+}
+
+}  // namespace rankfeed::bpe
