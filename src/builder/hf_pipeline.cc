@@ -362,6 +362,8 @@ void AppendDecoder(const Json& value, size_t* count, std::vector<StepSpec>* step
     if (!steps->empty()) {
       value.Fail(RANKFEED_E_UNSUPPORTED, "is supported as the first decoder of a sequence");
     }
+    value.At("add_prefix_space").Bool();  // required there too, and not used
+    value.At("trim_offsets").Bool();
     steps->push_back(Step(Op::kByteLevelDecode));
   } else if (type == "Fuse") {
     steps->push_back(Step(Op::kFuse));

@@ -45,7 +45,6 @@ class Reader {
     }
     const Json model = root.At("model");
     spec_.kind = KindOf(model);
-    if (spec_.bpe()) model.Fail(RANKFEED_E_UNSUPPORTED, "is BPE; Unigram and WordPiece are supported");
     if (spec_.wordpiece()) {
       WordPiece(model);
     } else if (spec_.bpe()) {
@@ -148,7 +147,7 @@ class Reader {
       if (name == "WordPiece") return image::ModelKind::kWordPiece;
       if (name == "BPE") return image::ModelKind::kBpe;
       type->Fail(RANKFEED_E_UNSUPPORTED,
-                 "\"" + name + "\" is not supported; Unigram and WordPiece are");
+                 "\"" + name + "\" is not supported; Unigram, WordPiece and BPE are");
     }
     // Files from before the type was written: only a BPE has merges, a Unigram vocabulary is the only
     // one that is a list, and WordLevel has no prefix.
@@ -156,7 +155,7 @@ class Reader {
     if (model.At("vocab").is_array()) return image::ModelKind::kUnigram;
     if (!model.Find("continuing_subword_prefix") || !model.Find("max_input_chars_per_word")) {
       model.Fail(RANKFEED_E_UNSUPPORTED,
-                 "has no type and looks like WordLevel; Unigram and WordPiece are supported");
+                 "has no type and looks like WordLevel; Unigram, WordPiece and BPE are supported");
     }
     return image::ModelKind::kWordPiece;
   }
@@ -340,8 +339,8 @@ class Reader {
       if (has_template_) {
         value->Fail(RANKFEED_E_UNSUPPORTED, "is supported before a template");
       }
-      if (value->BoolOr("trim_offsets", true)) spec_.flags |= image::kTrimOffsets;
-      if (value->BoolOr("add_prefix_space", true)) spec_.flags |= image::kTrimKeepsPrefix;
+      if (value->At("trim_offsets").Bool()) spec_.flags |= image::kTrimOffsets;
+      if (value->At("add_prefix_space").Bool()) spec_.flags |= image::kTrimKeepsPrefix;
       return;
     }
     if (has_template_) {

@@ -32,7 +32,7 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
   using namespace rankfeed;  // NOLINT: the struct must have the C API's name
   general.added.Prepare(of);
   around.Prepare(of);
-  (of.wordpiece() ? word_scratch.look_up : segment.look_up).cache.Clear();
+  (!of.unigram() ? word_scratch.look_up : segment.look_up).cache.Clear();
   if (!rankfeed::segment::Available(of)) return;
   normalized_tokens.emplace(of);
   cuts.emplace(of, general.added, *normalized_tokens);
@@ -40,12 +40,17 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
     general.parting = {segment::Cuts::PartBytes, &*cuts, cuts->keeps_separator(),
                        segment::ScoreSumsOf(of) != segment::ScoreSums::kFloat64Words};
   }
-  fast_offsets =
-      !of.has(image::kTrimOffsets) && (of.segment.config->rules & image::kNoOffsets) == 0;
+  const bool trims = of.has(image::kTrimOffsets) && (!of.bpe() || of.has(image::kTrimKeepsPrefix));
+  fast_offsets = !trims && (of.segment.config->rules & image::kNoOffsets) == 0;
   const rankfeed::segment::KernelTable& kernels = *rankfeed::segment::KernelsOf(isa);
   const ByteSet& stop_bytes = general.added.stop_bytes();
-  if (of.wordpiece()) {
-    words.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, general, word_scratch);
+  if (of.wordpiece()) wordpiece.emplace(of, word_scratch.speller);
+  if (of.bpe()) bpe.emplace(of, general);
+  const words::Speller* const speller =
+      of.bpe() ? static_cast<const words::Speller*>(&*bpe) : of.wordpiece() ? &*wordpiece : nullptr;
+  if (speller != nullptr) {
+    words.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, *speller, general,
+                  word_scratch);
   } else {
     engine.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, general, segment);
   }

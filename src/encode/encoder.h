@@ -17,6 +17,7 @@
 #include "segment/kernels/kernels.h"
 #include "segment/normalized_tokens.h"
 #include "words/engine.h"
+#include "words/merge_speller.h"
 
 namespace rankfeed {
 
@@ -80,7 +81,10 @@ struct rankfeed_encoder {
   std::optional<rankfeed::segment::NormalizedTokens> normalized_tokens;
   std::optional<rankfeed::segment::Cuts> cuts;
   std::optional<rankfeed::segment::Engine> engine;
-  std::optional<rankfeed::words::Engine> words;  // in its place, of a model with independent words
+  // In its place, of a model with independent words: what spells them, and the engine.
+  std::optional<rankfeed::words::WordPieceSpeller> wordpiece;
+  std::optional<rankfeed::words::MergeSpeller> bpe;
+  std::optional<rankfeed::words::Engine> words;
   char* scratch_end = nullptr;
   bool fast_offsets = false;        // the engine knows them
   rankfeed::encode::Around around;  // with special tokens; without, ids vanish
@@ -99,7 +103,7 @@ struct rankfeed_encoder {
                                  uint32_t cache_bytes, rankfeed::encode::Scratch* scratch) {
     auto* self = layout.Take<rankfeed_encoder>(1);
     scratch->general.Carve(layout, model, sizes);
-    if (model.wordpiece()) {
+    if (!model.unigram()) {
       scratch->words.Carve(layout, model, cache_bytes);
     } else {
       scratch->segment.Carve(layout, cache_bytes);

@@ -27,8 +27,9 @@ struct Lattice {
   uint32_t* link;
   uint32_t* value;
 
-  void Carve(Layout& layout, size_t size) {
-    best = layout.Take<double>(size + 1);
+  // more: elements of best that another use of it needs, 0 for none.
+  void Carve(Layout& layout, size_t size, size_t more = 0) {
+    best = layout.Take<double>(std::max(size + 1, more));
     link = layout.Take<uint32_t>(size + 1);
     value = layout.Take<uint32_t>(size + 1);
   }

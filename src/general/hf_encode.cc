@@ -13,6 +13,7 @@
 #include "general/best_path.h"
 #include "general/hf_pretokenize.h"
 #include "general/hf_trim_offsets.h"
+#include "models/bpe/word.h"
 #include "models/wordpiece/greedy.h"
 #include "normalize/normalize.h"
 #include "rankfeed/encode.h"
@@ -44,6 +45,7 @@ class Encoder {
         buffers_(BuffersOf(scratch, offsets_ || HuggingFaceNeedsOffsets(model))),
         sink_(sink),
         words_(model),
+        merged_(model),
         trimmer_(model.has(image::kTrimOffsets) && buffers_.in().begin != nullptr,
                  model.has(image::kTrimKeepsPrefix), sink.count),
         skip_special_((flags & (RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ESCAPE_SPECIAL)) != 0),
@@ -256,9 +258,45 @@ class Encoder {
     return RANKFEED_OK;
   }
 
+  // One model call (models/bpe/model.rs tokenize).
+  rankfeed_status Merged(uint32_t begin, uint32_t end) {
+    const std::string_view split = buffers_.in().view(begin, end);
+    const uint32_t whole = merged_.Whole(split, !escape_special_);
+    if (whole != trie::kNoValue) {
+      if (refuse_special_ && IsSpecial(whole)) return RefuseNormalized(whole, begin, end);
+      Push(whole, begin, end);
+      return RANKFEED_OK;
+    }
+    if (split.size() > scratch_.word_capacity) return RANKFEED_E_LIMIT;
+    const bpe::Symbols tokens{scratch_.lattice.value, scratch_.lattice.link};
+    auto* const work = reinterpret_cast<uint64_t*>(scratch_.lattice.best);
+    bool missing = false;
+    const uint32_t count = merged_.Make(split, tokens, work, &missing);
+    if (missing) return RANKFEED_E_UNK_ID;
+    for (uint32_t i = 0, at = begin; i < count; at += tokens.sizes[i++]) {
+      const uint32_t id = tokens.ids[i], to = at + tokens.sizes[i];
+      if ((refuse_special_ || escape_special_) && id != model_.config->unk_id && IsSpecial(id)) {
+        if (refuse_special_) return RefuseNormalized(id, at, to);
+        PushUnmerged(at, to);
+      } else {
+        Push(id, at, to);
+      }
+    }
+    return RANKFEED_OK;
+  }
+
+  // The symbols of a special token that merges made of the text, for ESCAPE_SPECIAL.
+  void PushUnmerged(uint32_t begin, uint32_t end) {
+    merged_.EachSymbol(buffers_.in().view(begin, end), [&](uint32_t id, uint32_t size) {
+      Push(id, begin, begin + size);
+      begin += size;
+    });
+  }
+
   // One model call (models/unigram/model.rs tokenize).
   rankfeed_status Split(uint32_t begin, uint32_t end) {
     if (model_.wordpiece()) return Word(begin, end);
+    if (model_.bpe()) return Merged(begin, end);
     const std::string_view split = buffers_.in().view(begin, end);
     const general::Lattice& lattice = scratch_.lattice;
     bool needs_unknown = BestPathHuggingFace(model_, split, split_start_, lattice);
@@ -350,8 +388,8 @@ class Encoder {
     if (in.begin == nullptr) return sink_.Push(id, 0, 0);
     const uint32_t b = in.begin[begin], e = in.end[end - 1];
     if (!trimmer_.on() || is_byte) return sink_.Push(id, b, e);
-    // The reference trims by the token string, which WordPiece does not take from the text.
-    const std::string_view token = model_.wordpiece() ? model_.piece(id) : in.view(begin, end);
+    // The reference trims by the token string, which is the text of Unigram alone.
+    const std::string_view token = model_.unigram() ? in.view(begin, end) : model_.piece(id);
     trimmer_.Push(sink_, text_, id, b, e, CountEndSpaces(token));
   }
 
@@ -365,6 +403,7 @@ class Encoder {
   normalize::Buffers buffers_;
   TokenSink& sink_;
   const wordpiece::GreedySearch words_;
+  const bpe::Words merged_;
   std::string_view text_;        // the original
   const OffsetTrimmer trimmer_;  // RobertaProcessing trim_offsets
   const bool skip_special_, escape_special_, refuse_special_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "general/hf_encode.h"
+#include "models/bpe/merge.h"
 
 namespace rankfeed::general {
 namespace {
@@ -29,7 +30,9 @@ Scratch::Sizes Scratch::SizesFor(const Model& model, uint32_t max_text_bytes,
       uint64_t{max_stretch_bytes} * kGrowth + model.config->growth_constant + 1;
   // HuggingFace's decoders hold ids back, a denormalizer the whole text.
   const uint32_t held = model.huggingface() ? max_text_bytes : model.denorm_units.empty() ? 0 : bound;
-  return {stretch, static_cast<uint32_t>(std::min<uint64_t>(capacity, bound)), held, with_offsets};
+  const auto text = static_cast<uint32_t>(std::min<uint64_t>(capacity, bound));
+  const uint64_t word = model.bpe() ? uint64_t{stretch} + model.config->growth_constant + 1 : 0;
+  return {stretch, text, static_cast<uint32_t>(std::min<uint64_t>(word, text)), held, with_offsets};
 }
 
 void Scratch::Carve(Layout& layout, const Model& model, const Sizes& sizes) {
@@ -37,6 +40,7 @@ void Scratch::Carve(Layout& layout, const Model& model, const Sizes& sizes) {
   // Metaspace "first" asks where a split begins, even when the caller wants no offsets.
   const bool ranges = sizes.with_offsets || (model.huggingface() && HuggingFaceNeedsOffsets(model));
   max_stretch_bytes = sizes.stretch_bytes;
+  word_capacity = sizes.word_capacity;
   text_capacity = capacity;
   run_capacity = std::max(capacity, sizes.decoder_bytes);
   const int decoder_texts = DecoderTexts(model);
@@ -47,7 +51,7 @@ void Scratch::Carve(Layout& layout, const Model& model, const Sizes& sizes) {
   }
   split_begin = layout.Take<uint32_t>(capacity);
   split_end = layout.Take<uint32_t>(capacity);
-  lattice.Carve(layout, capacity);
+  lattice.Carve(layout, capacity, size_t{word_capacity} * bpe::Merger::kWorkPerSymbol);
 }
 
 }  // namespace rankfeed::general

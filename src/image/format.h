@@ -190,12 +190,14 @@ enum SegmentRule : uint32_t {
   kPunctuationIsWord = 1 << 13,
   // With that: spaces before a sign make a word of one U+2581.
   kSpaceBeforeSignIsWord = 1 << 14,
+  // BPE: segments are the splits of the pattern. The only rule then.
+  kPatternSplits = 1 << 15,
 };
 inline constexpr uint32_t kDropsOther = kDropsOtherLeft | kDropsOtherRight;
 inline constexpr uint32_t kPrependRules = kPrependOnlyFirst | kPrependsNever;
 // Of models with independent words: what max_input_chars may be at most on the fast road.
 inline constexpr uint32_t kMaxWordChars = 4096;
-inline constexpr uint32_t kSegmentRules = (1 << 15) - 1;
+inline constexpr uint32_t kSegmentRules = (1 << 16) - 1;
 struct SegmentConfig {
   uint32_t rules;  // SegmentRule
   uint32_t table_bits;
@@ -205,7 +207,8 @@ struct SegmentConfig {
   uint32_t root_base;
   double cost_unit;  // of costs (builder/automaton.cc), a power of two, kMaxCostUnit at most
   uint32_t span_bits;
-  uint32_t reserved;
+  // kPatternSplits: runs of two to so many spaces are added tokens of normalized text; 0: none are.
+  uint32_t space_run;
   // ByteSet::low of raw ASCII bytes: those that separate words, the common ones (punctuation
   // and digits, or signs) and the letters. No piece spans a common byte and a letter.
   uint8_t separators[16], common[16], letters[16];
@@ -291,6 +294,10 @@ inline constexpr uint32_t kPairBits = 1u << (32 - kPairShift);
 constexpr uint32_t PairBit(uint32_t first, uint32_t second) {
   return ((first << 16 | second) * kPairFactor) >> kPairShift;
 }
+
+// BPE: the pairs are code points of three bytes that some piece holds next to each other, also in
+// part; in the place of the second this one says that nothing is cut after the first.
+inline constexpr uint32_t kAnyCharacter = 0xffff;
 
 constexpr bool Spanned(const uint64_t* pairs, uint32_t first, uint32_t second) {
   const uint32_t bit = PairBit(first, second);

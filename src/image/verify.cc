@@ -373,6 +373,7 @@ class Verifier {
   // and reads the state's edges; a character that expands copies its list.
   void Segments() {
     if (!m_.segment.config) return;
+    if (m_.bpe()) return Splits();
     if (m_.wordpiece()) return Words();
     SegmentSizes();
     if (status_ != RANKFEED_OK) return;  // what follows reads by these sizes
@@ -382,12 +383,21 @@ class Verifier {
     CharInfos();
   }
 
-  // What both fast roads read: the table by table_bits, and every character.
+  // What all fast roads read: the table by table_bits, and but for BPE every character.
   void LookUpSizes() {
     const SegmentConfig& w = *m_.segment.config;
     Require(w.table_bits < 28 && m_.segment.entries.size() == (size_t{2} << w.table_bits) + 1,
             SectionId::kSegmentTable);
-    Require(m_.segment.char_info.present(), SectionId::kCharInfo);
+    Require(m_.bpe() || m_.segment.char_info.present(), SectionId::kCharInfo);
+  }
+
+  // words/ with BPE: segment/scan.h reads the pattern, the class of every character, and which of
+  // them stand together in some piece.
+  void Splits() {
+    LookUpSizes();
+    Require(m_.segment.config->rules == kPatternSplits, SectionId::kSegmentConfig);
+    Require(m_.segment.spanned_pairs.size() == kPairBits / 64, SectionId::kSpannedPairs);
+    if (status_ == RANKFEED_OK) SegmentEntries();
   }
 
   void SegmentSizes() {

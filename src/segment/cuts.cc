@@ -9,13 +9,14 @@
 #include "image/fast_road.h"
 #include "segment/exactness.h"
 #include "segment/spans.h"
+#include "unicode/properties.h"
 
 namespace rankfeed::segment {
 namespace {
 
 // Whether a part has a U+2581 at its begin only where a separator stands there.
 bool KeepsSeparator(const Model& model) {
-  return (model.segment.config->rules & image::kPrependRules) != 0;
+  return (model.segment.config->rules & (image::kPrependRules | image::kPatternSplits)) != 0;
 }
 
 // Why the ids of a text may not be those of the parts that it is cut into; null if they are.
@@ -75,6 +76,7 @@ bool Cuts::At(std::string_view text, uint32_t at) const {
   if (at == 0 || at + 1 >= text.size() || (keeps_separator_ && text[at] != ' ')) return false;
   const size_t before = utf8::Previous(text, at);
   const utf8::Decoded last = utf8::Decode(text, before), next = utf8::Decode(text, at + 1);
+  if (model_.bpe()) return SplitsBefore(text, at, last);
   const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
   if (before + last.size != at || !StandsAlone(last, char_info[last.code_point]) ||
       !StandsAlone(next, char_info[next.code_point])) {
@@ -83,7 +85,21 @@ bool Cuts::At(std::string_view text, uint32_t at) const {
   if (IsSeparator(text[before]) || IsSeparator(text[at + 1])) return false;
   if (signs_.Has(text[at + 1])) return false;  // it may make a word
   if (normalized_tokens_.MayTouch(text, at)) return false;
-  // Nor does an added token begin after it, or right in front so that it may reach over it.
+  return IsFreeOfTokens(text, at);
+}
+
+// Whether a split of a pattern begins at the space `at`, whatever comes before the character in front
+// of it: no pattern takes white space other than line ends after something else, and none looks back.
+// Nor does NFC look over a space.
+bool Cuts::SplitsBefore(std::string_view text, uint32_t at, const utf8::Decoded& last) const {
+  if (text[at] != ' ' || text[at + 1] == ' ' || !last.valid) return false;
+  return !unicode::IsWhiteSpace(last.code_point) && !normalized_tokens_.MayTouch(text, at) &&
+         IsFreeOfTokens(text, at);
+}
+
+// Whether no added token begins after the separator at `at`, or right in front so that it may reach
+// over it.
+bool Cuts::IsFreeOfTokens(std::string_view text, uint32_t at) const {
   if (model_.added_raw.empty()) return true;
   const uint32_t begin = at - std::min(at, model_.max_added_bytes + 1);
   return std::none_of(text.begin() + begin, text.begin() + at + 2,

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/byte_set.h"
+#include "base/utf8.h"
 #include "general/added_tokens.h"
 #include "image/model.h"
 #include "segment/normalized_tokens.h"
@@ -55,6 +56,8 @@ class Cuts {
 
  private:
   bool At(std::string_view text, uint32_t at) const;
+  bool SplitsBefore(std::string_view text, uint32_t at, const utf8::Decoded& last) const;
+  bool IsFreeOfTokens(std::string_view text, uint32_t at) const;
   bool IsSeparator(char c) const { return separators_.Has(static_cast<uint8_t>(c)); }
 
   const Model& model_;

@@ -14,10 +14,12 @@ NormalizedTokens::NormalizedTokens(const Model& model) : model_(model) {
   for (const image::AddedToken& token : model.added_tokens) {
     const bool counts = (token.flags & image::kNormalized) != 0;
     const std::string_view text = counts ? model.text(token.normalized) : std::string_view();
-    if (!text.empty()) last_bytes_.Add(static_cast<uint8_t>(text.back()));
+    if (text.find_first_not_of(' ') != text.npos) last_bytes_.Add(static_cast<uint8_t>(text.back()));
   }
   for (uint8_t b = 0; b < 128; ++b) {
-    becomes_[b] = Becomes(b);
+    // Runs of spaces are segments of the scanner.
+    if (model.bpe() && b == ' ') continue;
+    becomes_[b] = model.bpe() ? b : Becomes(b);
     trie::Unit unit = model.added_normalized.root();
     if (becomes_[b] == kDoubt || !model.added_normalized.Step(unit, becomes_[b] + 1u)) continue;
     first_bytes_.Add(b);
@@ -54,6 +56,8 @@ NormalizedTokens::Answer NormalizedTokens::StepCharacter(const utf8::Decoded& c,
     const uint8_t byte = becomes_[c.code_point];
     return byte != kDoubt ? Step(byte, unit) : Answer::kYes;
   }
+  // What NFC makes another one of takes the general path, where tokens are looked for too.
+  if (model_.bpe()) return Answer::kNo;
   constexpr uint32_t kDoubtful = image::kCharNormalizes | image::kCharGeneralPath |
                                  image::kCharSpace | image::kCharMarks;
   const uint32_t info = model_.segment.char_info[c.code_point];
@@ -102,7 +106,7 @@ bool NormalizedTokens::MayGoOn(std::string_view text) const {
     const utf8::Decoded c = utf8::DecodeInline(text, at);
     at += c.size;
     // With a mark after it a character may become another one.
-    const bool other = c.code_point >= 0x80 && at < text.size();
+    const bool other = c.code_point >= 0x80 && at < text.size() && !model_.bpe();
     if (other && (model_.segment.char_info[utf8::CodePointAt(text, at)] & image::kCharMarks) != 0) return true;
     const Answer answer = StepCharacter(c, &unit);
     if (answer != Answer::kGoesOn) return answer == Answer::kYes;
@@ -112,6 +116,10 @@ bool NormalizedTokens::MayGoOn(std::string_view text) const {
 
 bool NormalizedTokens::MayTouch(std::string_view text, size_t at) const {
   if (empty()) return false;
+  if (model_.bpe()) {
+    return last_bytes_.Has(static_cast<uint8_t>(text[at - 1])) ||
+           first_bytes_.Has(static_cast<uint8_t>(text[at + 1]));
+  }
   const CodePointTable<uint32_t>& char_info = model_.segment.char_info;
   const uint32_t before = char_info[utf8::CodePointAt(text, utf8::Previous(text, at))];
   if (last_bytes_.Has(AsciiOf(before & image::kCharCodeMask))) return true;

@@ -6,8 +6,10 @@
 #include <cstring>
 
 #include "general/hf_encode.h"
+#include "general/hf_trim_offsets.h"
 #include "segment/kernels/kernels.h"
 #include "segment/scan.h"
+#include "words/merge_speller.h"
 
 namespace rankfeed::words {
 
@@ -25,21 +27,22 @@ constexpr image::PathInfo Stops(uint32_t count) { return {static_cast<uint8_t>(c
 
 void Scratch::Carve(Layout& layout, const Model& model, uint32_t cache_bytes) {
   look_up.Carve(layout, cache_bytes);
-  speller.Carve(layout, model);
+  if (model.wordpiece()) speller.Carve(layout, model);
   ids = layout.Take<int32_t>(Engine::kMaxIds + CacheLine::kMaxIds);
   queue.Carve(layout);
 }
 
 Engine::Engine(const Model& model, const segment::KernelTable& kernels, const ByteSet& stop_bytes,
                const segment::NormalizedTokens& normalized_tokens, const segment::Cuts& cuts,
-               general::Scratch& general, Scratch& scratch)
+               const Speller& speller, general::Scratch& general, Scratch& scratch)
     : model_(model),
       kernels_(kernels),
       classes_(segment::SegmentScanner::ClassesOf(*model.segment.config, stop_bytes,
                                                   normalized_tokens.first_bytes())),
       queue_(model, kernels, classes_, scratch.queue, normalized_tokens, cuts),
       look_up_(model, kernels, scratch.look_up),
-      speller_(model, scratch.speller),
+      speller_(speller),
+      trims_(model.has(image::kTrimOffsets)),
       looks_for_normalized_(!normalized_tokens.empty()),
       general_(general),
       scratch_(scratch) {}
@@ -129,9 +132,7 @@ rankfeed_status Engine::EmitBatch(uint32_t count, bool* left) {
       return LeaveStretch(run);
     }
     if (rest) break;
-    if (run.token != nullptr && !call_.AddToken(*run.token, run.token_begin, run.token_end)) {
-      return RANKFEED_E_SPECIAL_IN_TEXT;
-    }
+    if (run.token != nullptr && !AddToken(run)) return RANKFEED_E_SPECIAL_IN_TEXT;
     if ((run.marks & SegmentRun::kEndsText) != 0) call_.EndText();
   }
   return RANKFEED_OK;
@@ -177,11 +178,13 @@ rankfeed_status Engine::EmitSegment(SegmentRun* run, const Segments& segments, u
     Copy(found.ids, found.info.count);
     return RANKFEED_OK;
   }
+  const std::string_view bytes = segments.Bytes(run->stretch, i);
   if (kPlaces && found.info.count == 1 && found.info.score_bound == kCoversAll) {
-    sink.Push(static_cast<uint32_t>(found.ids[0]), offset, stretch + segments.ends[i]);
+    Place place{offset, stretch + segments.ends[i]};
+    if (trims_) place = TrimSpaces(bytes, place);
+    sink.Push(static_cast<uint32_t>(found.ids[0]), place.begin, place.end);
     return RANKFEED_OK;
   }
-  const std::string_view bytes = segments.Bytes(run->stretch, i);
   const uint32_t first = sink.count;
   const Speller::Outcome outcome = speller_.Spell(bytes, offset, &sink);
   if (!outcome.general) return outcome.missing ? RANKFEED_E_UNK_ID : RANKFEED_OK;
@@ -194,6 +197,19 @@ rankfeed_status Engine::EmitSegment(SegmentRun* run, const Segments& segments, u
   }
   sink.count = first;
   return General(bytes, RANKFEED_REASON_CHARACTER);
+}
+
+// The added token after a run. False if the call refuses it.
+bool Engine::AddToken(const SegmentRun& run) {
+  uint32_t begin = run.token_begin, end = run.token_end;
+  if (trims_) {
+    const std::string_view text = call_.text();
+    const general::EndSpaces spaces = general::CountEndSpaces({text.data() + begin, end - begin});
+    const uint32_t kept = general::TrimBack(text, end, spaces.trailing);
+    begin = general::TrimFront(text, begin, end, spaces.leading);
+    end = std::max(begin, kept);
+  }
+  return call_.AddToken(*run.token, begin, end);
 }
 
 void Engine::Copy(const int32_t* ids, uint32_t count) {

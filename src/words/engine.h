@@ -6,8 +6,9 @@
 //   bytes ─scan─> segments ─look up─> found ──────────┐
 //                              └─ misses ─spell─> ids ─┴─emit─> ids
 //
-// Segments end at white space and beside the signs of ASCII, where words end too, so a segment has
-// the same ids wherever it stands, and the cache needs no condition. A segment that is too long for a
+// Segments of WordPiece end at white space and beside the signs of ASCII, where words end too; those of
+// BPE are the splits of its pattern, which no merge crosses. So a segment has the same ids wherever it
+// stands, and the cache needs no condition. A segment that is too long for a
 // key is spelled when it is written. One whose characters are read together with their neighbours
 // takes the general path, alone or with its stretch (EmitSegment).
 #pragma once
@@ -36,7 +37,7 @@ inline constexpr uint8_t kHoldsAlways = segment::ExactnessRule::kAlways;
 struct Scratch {
   segment::SegmentQueue::Scratch queue;
   segment::LookUp::Scratch look_up;
-  Speller::Scratch speller;
+  WordPieceSpeller::Scratch speller;
   int32_t* ids = nullptr;
   void Carve(Layout& layout, const Model& model, uint32_t cache_bytes);
 };
@@ -46,7 +47,7 @@ class Engine {
   // For the life of an encoder; what is passed must stay.
   Engine(const Model& model, const segment::KernelTable& kernels, const ByteSet& stop_bytes,
          const segment::NormalizedTokens& normalized_tokens, const segment::Cuts& cuts,
-         general::Scratch& general, Scratch& scratch);
+         const Speller& speller, general::Scratch& general, Scratch& scratch);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -75,6 +76,7 @@ class Engine {
   rankfeed_status EmitSegment(segment::SegmentRun* run, const segment::Segments& segments,
                               uint32_t i);
   rankfeed_status LeaveStretch(const segment::SegmentRun& run);
+  bool AddToken(const segment::SegmentRun& run);
   void Copy(const int32_t* ids, uint32_t count);
   rankfeed_status General(std::string_view bytes, rankfeed_reason reason);
 
@@ -83,7 +85,8 @@ class Engine {
   const segment::ByteClasses classes_;
   segment::SegmentQueue queue_;
   segment::LookUp look_up_;
-  Speller speller_;
+  const Speller& speller_;
+  const bool trims_;                 // the place of a token ends where its spaces do
   const bool looks_for_normalized_;  // some added tokens are looked for in normalized text
   general::Scratch& general_;
   Scratch& scratch_;

@@ -7,7 +7,7 @@
 
 namespace rankfeed::words {
 
-Speller::Speller(const Model& model, const Scratch& scratch)
+WordPieceSpeller::WordPieceSpeller(const Model& model, const Scratch& scratch)
     : tables_(model.segment),
       scratch_(scratch),
       search_(model),
@@ -25,7 +25,7 @@ Speller::Speller(const Model& model, const Scratch& scratch)
 // Appends characters of three bytes that are words of their own, as most are in Chinese. Returns where
 // it stopped, before a character of another kind.
 template <bool kPlaces>
-[[gnu::always_inline]] inline size_t Speller::SpellSigns(std::string_view segment, size_t at,
+[[gnu::always_inline]] inline size_t WordPieceSpeller::SpellSigns(std::string_view segment, size_t at,
                                                          uint32_t offset, uint32_t* previous,
                                                          TokenSink* sink) const {
   constexpr uint32_t kKind = image::kCharExpands | image::kCharNormalizes |
@@ -48,7 +48,7 @@ template <bool kPlaces>
 }
 
 template <bool kPlaces>
-[[gnu::always_inline]] inline void Speller::Add(uint32_t code, uint32_t begin, uint32_t end,
+[[gnu::always_inline]] inline void WordPieceSpeller::Add(uint32_t code, uint32_t begin, uint32_t end,
                                                 Word* word) const {
   const uint32_t i = word->count++;
   word->known &= code < code_count_;
@@ -62,7 +62,7 @@ template <bool kPlaces>
 }
 
 template <bool kPlaces>
-[[gnu::always_inline]] inline void Speller::EndWord(Word* word, TokenSink* sink,
+[[gnu::always_inline]] inline void WordPieceSpeller::EndWord(Word* word, TokenSink* sink,
                                                     Outcome* outcome) const {
   const uint32_t count = word->count;
   if (count == 0) return;
@@ -82,7 +82,7 @@ template <bool kPlaces>
 }
 
 template <bool kPlaces>
-Speller::Outcome Speller::SpellWith(std::string_view segment, uint32_t offset,
+Speller::Outcome WordPieceSpeller::SpellWith(std::string_view segment, uint32_t offset,
                                     TokenSink* sink) const {
   constexpr uint32_t kNotOne = image::kCharExpands | image::kCharNormalizes |
                                image::kCharGeneralPath | image::kCharSpace;
@@ -131,7 +131,7 @@ Speller::Outcome Speller::SpellWith(std::string_view segment, uint32_t offset,
   return outcome;
 }
 
-template Speller::Outcome Speller::SpellWith<true>(std::string_view, uint32_t, TokenSink*) const;
-template Speller::Outcome Speller::SpellWith<false>(std::string_view, uint32_t, TokenSink*) const;
+template Speller::Outcome WordPieceSpeller::SpellWith<true>(std::string_view, uint32_t, TokenSink*) const;
+template Speller::Outcome WordPieceSpeller::SpellWith<false>(std::string_view, uint32_t, TokenSink*) const;
 
 }  // namespace rankfeed::words

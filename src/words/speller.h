@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// words/speller.h: a segment to the ids of its words. A segment is bytes between two places where
-// words end; its characters are read once, each becomes what image::CharInfo says, and every word is
-// matched as soon as it ends. Nothing is remembered from one segment to the next.
+// words/speller.h: a segment to the ids of its words, by what the kind of model does with a word.
+// Nothing is remembered from one segment to the next.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +15,24 @@
 namespace rankfeed::words {
 
 class Speller {
+ public:
+  struct Outcome {
+    bool general = false;  // a character is read with its neighbours: the general path it is
+    bool missing = false;  // a word is unknown, and the vocabulary has no id for that
+    bool gaps = false;     // some character is in no token
+  };
+
+  // Appends the ids of a segment to the sink, with offsets if that has a place for them; offset: of
+  // the segment in its text. What is in the sink after its former count is void with Outcome::general.
+  virtual Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const = 0;
+
+ protected:
+  ~Speller() = default;
+};
+
+// WordPiece. A segment is bytes between two places where words end; its characters are read once, each
+// becomes what image::CharInfo says, and every word is matched as soon as it ends.
+class WordPieceSpeller final : public Speller {
  public:
   // Codes of the word that is being read, and with offsets the bytes of the text each came from.
   struct Scratch {
@@ -34,18 +51,10 @@ class Speller {
   };
 
   // O(codes).
-  Speller(const Model& model, const Scratch& scratch);
+  WordPieceSpeller(const Model& model, const Scratch& scratch);
 
-  struct Outcome {
-    bool general = false;  // a character is read with its neighbours: the general path it is
-    bool missing = false;  // a word is unknown, and the vocabulary has no id for that
-    bool gaps = false;     // some character is in no token
-  };
-
-  // Appends the ids of a segment to the sink, with offsets if that has a place for them; offset: of
-  // the segment in its text. What is in the sink after its former count is void with Outcome::general.
   // O(bytes * longest piece).
-  Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const {
+  Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const override {
     const bool places = sink->begin != nullptr || sink->end != nullptr;
     return places ? SpellWith<true>(segment, offset, sink)
                   : SpellWith<false>(segment, offset, sink);

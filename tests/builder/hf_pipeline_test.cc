@@ -240,7 +240,7 @@ TEST(HfPipeline, Decoders) {
   EXPECT_EQ(Decoder(R"({"type":"Sequence","decoders":[{"type":"ByteFallback"},{"type":"Fuse"}]})"),
             "52(0,0,'','')53(0,0,'','')");
   EXPECT_EQ(Decoder(R"({"type":"Sequence","decoders":[]})"), "53(0,0,'','')");
-  EXPECT_EQ(Decoder(R"({"type":"ByteLevel"})"), "56(0,0,'','')");
+  EXPECT_EQ(Decoder(R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})"), "56(0,0,'','')");
   EXPECT_EQ(Decoder(R"({"type":"WordPiece","prefix":"##","cleanup":false})"), "55(0,0,'##','')");
   EXPECT_EQ(Decoder(R"({"type":"WordPiece","prefix":"","cleanup":true})").substr(0, 29),
             "55(0,0,'','')51(0,0,' .','.')");

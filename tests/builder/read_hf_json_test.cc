@@ -91,7 +91,7 @@ TEST(ReadHfJson, ModelsRefused) {
   for (const char* type : {"Other", "WordLevel"}) {
     EXPECT_TRUE(refused(
         std::string(R"({"type":")") + type + R"(","vocab":{}})", RANKFEED_E_UNSUPPORTED,
-        (std::string("model.type \"") + type + "\" is not supported; Unigram and WordPiece are").c_str()));
+        (std::string("model.type \"") + type + "\" is not supported; Unigram, WordPiece and BPE are").c_str()));
   }
   EXPECT_TRUE(
       refused(R"({"vocab":{"a":1}})", RANKFEED_E_UNSUPPORTED, "looks like WordLevel"));

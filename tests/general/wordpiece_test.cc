@@ -279,7 +279,7 @@ TEST(WordPiece, RefusalsNameTheirPlace) {
   file.decoder = R"({"type":"WordPiece","prefix":"##"})";
   EXPECT_NE(Refusal(file.Json()).find(R"(decoder has no "cleanup")"), std::string::npos);
   const std::string other = R"({"model":{"type":"WordLevel","vocab":{"a":0},"unk_token":"a"}})";
-  EXPECT_NE(Refusal(other).find("Unigram and WordPiece are"), std::string::npos);
+  EXPECT_NE(Refusal(other).find("Unigram, WordPiece and BPE are"), std::string::npos);
   const std::string untyped = R"({"model":{"vocab":{"a":0},"unk_token":"a"}})";
   EXPECT_NE(Refusal(untyped).find("looks like WordLevel"), std::string::npos);
 }

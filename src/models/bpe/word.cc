@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "models/bpe/word.h"
+
+#include "base/byte_alphabet.h"
+#include "base/utf8.h"
+
+namespace rankfeed::bpe {
+
+uint32_t Words::FindText(std::string_view text) const {
+  trie::Unit unit = model_.pieces.root();
+  for (size_t at = 0; at < text.size();) {
+    uint32_t size;
+    const char32_t c = utf8::DecodeValid(text.data() + at, &size);
+    if (!model_.pieces.Step(unit, model_.codes[c])) return trie::kNoValue;
+    at += size;
+  }
+  return trie::Value(unit);
+}
+
+uint32_t Words::FindBytes(std::string_view bytes) const {
+  trie::Unit unit = model_.pieces.root();
+  for (const char byte : bytes) {
+    const char32_t c = kByteAlphabet.chars[static_cast<uint8_t>(byte)];
+    if (!model_.pieces.Step(unit, model_.codes[c])) return trie::kNoValue;
+  }
+  return trie::Value(unit);
+}
+
+// Every byte of UTF-8 has a piece (builder/read_bpe.cc).
+uint32_t Words::Bytes(std::string_view split, const Symbols& out) const {
+  uint32_t count = 0;
+  for (const char byte : split) {
+    out.ids[count] = model_.byte_ids[static_cast<uint8_t>(byte)];
+    out.sizes[count++] = 1;
+  }
+  return count;
+}
+
+uint32_t Words::Characters(std::string_view split, const Symbols& out, bool* missing) const {
+  const bool falls_back = model_.has(image::kByteFallback), fuses = model_.has(image::kFuseUnk);
+  const uint32_t unk_id = model_.config->unk_id;
+  const bool has_unk = model_.config->unk_piece.size != 0;
+  uint32_t count = 0;
+  bool after_unknown = false;
+  for (size_t at = 0; at < split.size();) {
+    uint32_t size;
+    const char32_t c = utf8::DecodeValid(split.data() + at, &size);
+    const uint32_t id = model_.PieceOfCode(model_.codes[c]);
+    const bool unknown = id == trie::kNoValue;
+    if (!unknown) {
+      out.ids[count] = id;
+      out.sizes[count++] = size;
+    } else if (falls_back) {
+      for (uint32_t i = 0; i < size; ++i) {
+        out.ids[count] = model_.byte_ids[static_cast<uint8_t>(split[at + i])];
+        out.sizes[count++] = 1;
+      }
+    } else if (has_unk && unk_id == image::kNoId) {
+      *missing = true;
+    } else if (has_unk && fuses && after_unknown) {
+      out.sizes[count - 1] += size;
+    } else if (has_unk) {
+      out.ids[count] = unk_id;
+      out.sizes[count++] = size;
+    }
+    after_unknown = unknown;
+    at += size;
+  }
+  return count;
+}
+
+}  // namespace rankfeed::bpe

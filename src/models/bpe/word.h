@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// models/bpe/word.h: a split to the tokens of a BPE model (tokenizers 0.23.3, models/bpe/model.rs).
+//
+// A split begins as symbols, of its bytes or of its characters, which merge as models/bpe/merge.h
+// says. A character that is no piece becomes its bytes' pieces (byte_fallback), the unknown token, or
+// where there is none of that it is left out, and its neighbours merge over the gap.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/utf8.h"
+#include "image/model.h"
+#include "models/bpe/merge.h"
+
+namespace rankfeed::bpe {
+
+// The symbols of a split: by place the id and how many bytes of the split it counts for. Where a
+// character was left out, what comes after it counts from where that began, as in the reference.
+struct Symbols {
+  uint32_t* ids;
+  uint32_t* sizes;
+};
+
+class Words {
+ public:
+  explicit Words(const Model& model) : model_(model), merger_(model.merges) {}
+
+  // The id of a split that is one piece whatever merges make of it (ignore_merges), kNoValue if it
+  // is none. specials: whether a special token is one. O(bytes).
+  uint32_t Whole(std::string_view split, bool specials) const {
+    if (!model_.has(image::kIgnoreMerges)) return trie::kNoValue;
+    const uint32_t id = model_.has(image::kByteLevel) ? FindBytes(split) : FindText(split);
+    const bool hidden = id != trie::kNoValue && !specials && IsSpecial(id);
+    return hidden ? trie::kNoValue : id;
+  }
+
+  // Makes the tokens of a split, which is valid UTF-8: ids and sizes of *out have an element for each
+  // byte of it, work has Merger::kWorkPerSymbol for each. Returns how many tokens there are.
+  // *missing is set where an unknown token is needed and the vocabulary has none by its name. O(n log
+  // n).
+  uint32_t Make(std::string_view split, const Symbols& out, uint64_t* work, bool* missing) const {
+    const uint32_t count = model_.has(image::kByteLevel) ? Bytes(split, out)
+                                                         : Characters(split, out, missing);
+    return merger_.Merge(out.ids, out.sizes, count, work);
+  }
+
+  // Calls f(id, bytes) for each symbol that a text begins as, those of unknown characters left out.
+  template <class F>
+  void EachSymbol(std::string_view text, const F& f) const {
+    const bool bytes = model_.has(image::kByteLevel);
+    for (size_t at = 0; at < text.size();) {
+      const uint32_t size = bytes ? 1 : utf8::Decode(text, at).size;
+      const uint32_t id = bytes ? model_.byte_ids[static_cast<uint8_t>(text[at])]
+                                : FindText({text.data() + at, size});
+      if (id != trie::kNoValue) f(id, size);
+      at += size;
+    }
+  }
+
+  // The piece of a text by that name, kNoValue without one.
+  uint32_t FindText(std::string_view text) const;
+  // The same of raw bytes, of a byte-level model.
+  uint32_t FindBytes(std::string_view bytes) const;
+
+ private:
+  bool IsSpecial(uint32_t id) const { return (model_.id_flags[id] & image::kIdSpecial) != 0; }
+  uint32_t Bytes(std::string_view split, const Symbols& out) const;
+  uint32_t Characters(std::string_view split, const Symbols& out, bool* missing) const;
+
+  const Model& model_;
+  const Merger merger_;
+};
+
+}  // namespace rankfeed::bpe

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""BPE models: ids, offsets and decoded text of the engine against the tokenizers wheel.
+
+  diff_bpe.py --driver D sweep --data FOLDER [--all]    every code point in five places, published vocabularies
+  diff_bpe.py --driver D random --data FOLDER [--count N] [--files N] [--seed N]
+  diff_bpe.py --driver D traps --data FOLDER            the recorded ids of texts that are easy to get wrong
+
+--data: the folder with qwen and the others. Without --all a sweep takes planes that Unicode leaves empty, and all but one of
+the vocabularies, by samples. Random texts are drawn from pieces and from characters that some step treats specially, over
+published vocabularies and over random files whose merges follow no rule.
+"""
+
+import argparse
+import ast
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import engine as E  # noqa: E402
+from diff_wordpiece import Pair, batches, code_points, compare  # noqa: E402
+
+FILES = ("qwen/tokenizer.json", "modernbert/tokenizer.json", "roberta/tokenizer.json", "openai/cl100k.tokenizer.json",
+         "gpt2/tokenizer.json", "mistral/tokenizer.json")
+TEMPLATES = ("*", "a*b", "x *", "*\u0301", "\u4e2d*")
+PER_TEXT = 16
+
+
+def traps(args, report):
+    """traps.txt: a text in quotes, and lines of a vocabulary's name, ids, tokens and offsets."""
+    names = {"qwen": FILES[0], "mbert": FILES[1], "roberta": FILES[2], "gpt2": FILES[4]}
+    pairs = {key: Pair(args.driver, (args.data / name).read_text(encoding="utf-8")) for key, name in names.items()}
+    text = None
+    for line in (args.data / "traps.txt").read_text(encoding="utf-8").splitlines()[1:]:
+        if not line.startswith("    "):
+            text = ast.literal_eval(line)
+            continue
+        key, rest = line.split(None, 1)
+        ids = ast.literal_eval(rest[:rest.index("]") + 1])
+        columns = pairs[key].engine.encode([text.encode()], 0, E.COLUMN_OFFSETS)
+        report.checks += 1
+        if columns.row(0)["ids"] != ids:
+            report.mismatch(key, ascii(text), columns.row(0)["ids"], ids)
+        compare(pairs[key], key, [text], report)
+
+
+def sweep(args, report):
+    for name in FILES:
+        pair = Pair(args.driver, (args.data / name).read_text(encoding="utf-8"))
+        step = 1 if args.all else 3 if name == FILES[0] else 13
+        for template in TEMPLATES:
+            lines = (" | ".join(template.replace("*", c) for c in some)
+                     for some in batches(code_points(args.all, step), PER_TEXT))
+            for texts in batches(lines, 4096):
+                compare(pair, f"{name}, {template!a}", texts, report)
+        pair.close()
+
+
+SPECIAL = ["\u0301", "\u0300", "\u0323", "\u200b", "\u00ad", "\ufeff", "\0", "\ufffd", "\x85", "\u2028", "\u3000", "\u00a0", "\t",
+           "\n", "\r", "\r\n", "\n\n", " ", "  ", "   ", " " * 25, "\u4e2d", "\u6587", "\u3002", "\u304c", "\ud55c", "\u1112\u1161\u11ab",
+           "\u1100", "\u1161", "\u00df", "\u017f", "'", "'s", "'S", "'ll", "'LL", "'\u017f", "\u2019s", "\u212a", "\u212b", "\u037e",
+           "\u1fef", "\u0344", "\u0958", "\u0928\u093c", "\u0928\u094d", "\u0e01\u0e34", "\u0e38\u0e48", "\u0e48\u0e38", "\u00b2", "\u00bd",
+           "\u2167", "\u0661", "1", "12", "123", "1234", "a", "B", "ab", "Hello", " the", "\u0434\u0430", " \u0434", "\u05d1\u05bc\u05b8",
+           "\u05b8\u05bc", "\u0627\u0655", "\U0001f600", "\U0001f468\u200d\U0001f469", "\ufe0f", "#", "!", "!!", "/", "()", "...", "_", "-",
+           "<s>", "</s>", "<mask>", "[MASK]", "[SEP]", "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "<|im_end|", "[unused1]",
+           "|||IP_ADDRESS|||", "\u2581", "\u2581\u2581", "x" * 40, "a" * 33, "\U00011de0", "\U0001fae9", "\u02d0", "\u0295"]
+
+
+def draw(rng, pieces):
+    parts = []
+    for _ in range(rng.choice((1, 2, 3, 5, 8, 13, 40))):
+        kind = rng.random()
+        if kind < 0.4:
+            parts.append(rng.choice(pieces))
+        elif kind < 0.85:
+            parts.append(rng.choice(SPECIAL))
+        elif kind < 0.95:
+            parts.append(" ")
+        else:
+            c = rng.randrange(0x110000)
+            parts.append(chr(c) if not 0xd800 <= c < 0xe000 else "?")
+    return "".join(parts)
+
+
+def random_file(rng):
+    """Few letters, merges in any order that may repeat, with and without an unknown token, bytes and ignore_merges."""
+    letters = rng.choice(("ab", "abc", "a", "ab\u00e9"))
+    vocab, merges = list(letters), []
+    for _ in range(rng.randrange(1, 14)):
+        left, right = rng.choice(vocab), rng.choice(vocab)
+        if len(left + right) <= 12:
+            merges.append([left, right])
+            if left + right not in vocab:
+                vocab.append(left + right)
+    if rng.random() < 0.3 and merges:
+        merges.append(rng.choice(merges))
+    rng.shuffle(merges) if rng.random() < 0.5 else None
+    unk = rng.choice((None, "<unk>", "<unk>"))
+    if unk or rng.random() < 0.3:
+        vocab.append("<unk>")
+    fallback = rng.random() < 0.3
+    if fallback:
+        vocab += [f"<0x{b:02X}>" for b in range(256)]
+    if rng.random() < 0.3:
+        vocab.append("ba" * rng.randrange(1, 4))
+    vocab = list(dict.fromkeys(vocab))
+    ids = list(range(len(vocab)))
+    rng.shuffle(ids)
+    normalizer = rng.choice((None, {"type": "NFC"}, {"type": "Sequence", "normalizers": [
+        {"type": "Prepend", "prepend": "a"}, {"type": "Replace", "pattern": {"String": " "}, "content": "b"}]}))
+    return json.dumps({
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": normalizer,
+        "pre_tokenizer": rng.choice((None, {"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "a", "prepend_scheme": "first", "split": False})),
+        "post_processor": None, "decoder": rng.choice((None, {"type": "Fuse"}, {"type": "ByteFallback"})),
+        "model": {"type": "BPE", "dropout": None, "unk_token": unk, "continuing_subword_prefix": rng.choice((None, "")),
+                  "end_of_word_suffix": None, "fuse_unk": rng.random() < 0.5, "byte_fallback": fallback,
+                  "ignore_merges": rng.random() < 0.3, "vocab": dict(zip(vocab, ids)),
+                  "merges": [" ".join(m) for m in merges] if rng.random() < 0.5 else merges}})
+
+
+def random_texts(args, report):
+    rng = random.Random(args.seed)
+    each = max(1, args.count // (2 * len(FILES)))
+    for name in FILES:
+        text = (args.data / name).read_text(encoding="utf-8")
+        pair = Pair(args.driver, text)
+        pieces = [pair.tokenizer.decode([i]) for i in rng.sample(range(pair.tokenizer.get_vocab_size()), 4000)]
+        for some in batches((draw(rng, pieces) for _ in range(each)), 4096):
+            compare(pair, name, some, report)
+        pair.close()
+    for number in range(args.files):
+        text = random_file(rng)
+        pair = Pair(args.driver, text)
+        texts = ["".join(rng.choice("aaaabbbbc\u00e9x\u4e2d \u0301") for _ in range(rng.choice((1, 2, 3, 5, 9, 17, 70, 200))))
+                 for _ in range(max(1, args.count // (2 * args.files)))]
+        for some in batches(texts, 4096):
+            compare(pair, f"file {number}: {text}", some, report)
+        pair.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--driver", required=True)
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("sweep")
+    one.add_argument("--data", type=Path, required=True)
+    one.add_argument("--all", action="store_true")
+    one = commands.add_parser("random")
+    one.add_argument("--data", type=Path, required=True)
+    one.add_argument("--count", type=int, default=60000)
+    one.add_argument("--files", type=int, default=60)
+    one.add_argument("--seed", type=int, default=1)
+    one = commands.add_parser("traps")
+    one.add_argument("--data", type=Path, required=True)
+    args = parser.parse_args()
+    E.require(args.data.is_dir(), f"no folder {args.data}")
+    report = E.Report(limit=8)
+    started = time.monotonic()
+    {"sweep": sweep, "random": random_texts, "traps": traps}[args.command](args, report)
+    print(f"{args.command}: {report.checks} comparisons in {time.monotonic() - started:.0f} s")
+    return report.finish(f"BPE, {args.command}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
