@@ -12,7 +12,7 @@
 
 #include "base/aligned_memory.h"
 #include "builder/compile.h"
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 #include "builder/read_vocab_txt.h"
 #include "image/model.h"
 #include "rankfeed/builder.h"
@@ -35,13 +35,13 @@ struct rankfeed_loaded {
 namespace {
 
 using rankfeed::builder::SourceFormat;
-using rankfeed::builder::FileInfo;
-using rankfeed::builder::OpenAs;
-using rankfeed::builder::ReadAs;
+using rankfeed::files::FileInfo;
+using rankfeed::files::OpenAs;
+using rankfeed::files::ReadAs;
 
 std::string ErrnoText(int number) {
   char text[128];
-  rankfeed::builder::ErrorText(number, text, sizeof text);
+  rankfeed::files::ErrorText(number, text, sizeof text);
   return text;
 }
 
@@ -60,8 +60,8 @@ class File {
     if (fd_ >= 0) close(fd_);
   }
   int fd() const { return fd_; }
-  int Open(const std::string& path, rankfeed::builder::OpenAs how) {
-    return rankfeed::builder::OpenDescriptor(path.c_str(), how, &fd_);
+  int Open(const std::string& path, rankfeed::files::OpenAs how) {
+    return rankfeed::files::OpenDescriptor(path.c_str(), how, &fd_);
   }
   int Close() {
     const int fd = fd_;
@@ -75,7 +75,7 @@ class File {
 
 // Not opened where it is no regular file: of a device or a pipe nobody knows the end.
 void CheckRegular(const std::string& path) {
-  const char* const why = rankfeed::builder::WhyUnreadable(path.c_str(), ReadAs::kWhole);
+  const char* const why = rankfeed::files::WhyUnreadable(path.c_str(), ReadAs::kWhole);
   if (why != nullptr) throw BuildError(RANKFEED_E_IO, 0, path + ": " + why + ", not a file");
 }
 
@@ -84,10 +84,10 @@ std::string ReadFile(const std::string& path) {
   File file;
   if (const int error = file.Open(path, OpenAs::kReading)) FailIo("open", path, error);
   FileInfo info;
-  if (const int error = rankfeed::builder::InfoOf(file.fd(), &info)) FailIo("read", path, error);
+  if (const int error = rankfeed::files::InfoOf(file.fd(), &info)) FailIo("read", path, error);
   if (!info.regular) FailIo("read", path, EINVAL);  // it is another one now
   std::string bytes(static_cast<size_t>(info.size), '\0');
-  const int error = rankfeed::builder::ReadAt(file.fd(), bytes.data(), bytes.size(), 0);
+  const int error = rankfeed::files::ReadAt(file.fd(), bytes.data(), bytes.size(), 0);
   if (error != 0) FailIo("read", path, error);
   return bytes;
 }
@@ -104,7 +104,7 @@ std::string ReadVocabTxt(const std::string& path, std::string_view vocab_txt) {
   const auto beside = [&](const char* name) {
     FileInfo info;
     const std::string file = folder + name;
-    return rankfeed::builder::InfoOf(file.c_str(), &info) == 0 ? ReadFile(file) : std::string();
+    return rankfeed::files::InfoOf(file.c_str(), &info) == 0 ? ReadFile(file) : std::string();
   };
   return rankfeed::builder::TokenizerJsonOf(
       vocab_txt, path,
@@ -117,7 +117,7 @@ std::string ReadVocabTxt(const std::string& path, std::string_view vocab_txt) {
 // any failure.
 void WriteFile(const std::string& path, const ImageBytes& bytes) {
   FileInfo target;
-  if (rankfeed::builder::InfoOf(path.c_str(), &target) == 0 && !target.regular) {
+  if (rankfeed::files::InfoOf(path.c_str(), &target) == 0 && !target.regular) {
     throw BuildError(RANKFEED_E_IO, 0, path + ": exists and is not a regular file");
   }
   static std::atomic<uint32_t> counter{0};
@@ -128,17 +128,17 @@ void WriteFile(const std::string& path, const ImageBytes& bytes) {
   const auto check = [&](const char* what, int error) {
     if (error == 0) return;
     file.Close();  // Windows removes no open file
-    rankfeed::builder::Remove(temporary.c_str());
+    rankfeed::files::Remove(temporary.c_str());
     FailIo(what, path, error);
   };
-  check("write", rankfeed::builder::WriteAt(file.fd(), bytes.data(), bytes.size(), 0));
-  check("sync", rankfeed::builder::SyncFile(file.fd()));
+  check("write", rankfeed::files::WriteAt(file.fd(), bytes.data(), bytes.size(), 0));
+  check("sync", rankfeed::files::SyncFile(file.fd()));
   check("close", file.Close() == 0 ? 0 : errno);
-  check("rename a temporary to", rankfeed::builder::Rename(temporary.c_str(), path.c_str()));
+  check("rename a temporary to", rankfeed::files::Rename(temporary.c_str(), path.c_str()));
   // The rename itself is durable once the directory is synced; without it the file is still whole.
   const size_t slash = path.find_last_of('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  (void)rankfeed::builder::SyncFolder(folder.c_str());
+  (void)rankfeed::files::SyncFolder(folder.c_str());
 }
 
 rankfeed_status Report(rankfeed_builder_error* error, rankfeed_status code, uint64_t offset,
@@ -197,7 +197,7 @@ rankfeed_image Released(ImageBytes bytes) {
 
 bool IsEmptyFile(const char* path) {
   FileInfo info;
-  return rankfeed::builder::InfoOf(path, &info) == 0 && info.regular && info.size == 0;
+  return rankfeed::files::InfoOf(path, &info) == 0 && info.regular && info.size == 0;
 }
 
 // An image has the parity it was compiled for.

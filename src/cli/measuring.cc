@@ -11,7 +11,7 @@
 #include <fstream>
 #include <optional>
 
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 #include "cli/store.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
@@ -170,7 +170,7 @@ receipt::Run MeasureOptions::Run() {
 }
 
 nlohmann::ordered_json ReadJsonFile(const std::string& path) {
-  builder::CheckReadable(path, builder::ReadAs::kStream);
+  files::CheckReadable(path, files::ReadAs::kStream);
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Failure(fmt::format("{}: {}", path, strerror(errno)));
   auto json = nlohmann::ordered_json::parse(in, nullptr, false);

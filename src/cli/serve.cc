@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 #include "cli/cli.h"
 #include "cli/device.h"
 
@@ -47,7 +47,7 @@ std::string Key(const std::string& file) {
     const char* const key = std::getenv("RANKFEED_API_KEY");
     return key == nullptr || *key == 0 ? "" : CleanKey(key, "RANKFEED_API_KEY");
   }
-  builder::CheckReadable(file, builder::ReadAs::kStream);
+  files::CheckReadable(file, files::ReadAs::kStream);
   std::ifstream in(file);
   std::string line(64 << 10, '\0');
   in.read(line.data(), static_cast<std::streamsize>(line.size()));

@@ -12,13 +12,13 @@
 #include <memory>
 #include <vector>
 
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 #include "cli/cli.h"
 
 namespace rankfeed::cli {
 
 std::string Sha256(const std::string& path) {
-  builder::CheckReadable(path, builder::ReadAs::kWhole);
+  files::CheckReadable(path, files::ReadAs::kWhole);
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Failure(fmt::format("{}: {}", path, std::strerror(errno)));
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/other_kind.h"
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 #include "cli/cli.h"
 
 namespace rankfeed::cli {
@@ -35,7 +35,7 @@ TextSource::TextSource(const std::string& path, Format format)
   const bool standard = path.empty() || path == "-";
   file_ = standard ? stdin : std::fopen(path.c_str(), "rb");
   if (file_ == nullptr) throw Failure(fmt::format("{}: {}", path_, strerror(errno)));
-  if (const char* why = builder::WhyUnreadable(fileno(file_), builder::ReadAs::kStream)) {
+  if (const char* why = files::WhyUnreadable(fileno(file_), files::ReadAs::kStream)) {
     if (!standard) std::fclose(file_);
     throw Failure(fmt::format("{}: {}, not a file", path_, why));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// corpus_builder/file.cc: see file.h; the system's calls are those of builder/file_calls.h.
+// corpus_builder/file.cc: see file.h; the system's calls are those of files/file_calls.h.
 #include "corpus_builder/file.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 #include "builder/model_spec.h"
 #include "platform/map_file.h"
 
@@ -21,7 +21,7 @@ FileObserver* observer = nullptr;
 
 [[noreturn]] void ThrowErrno(const std::string& path, const char* what, int error) {
   char text[128];
-  builder::ErrorText(error, text, sizeof text);
+  files::ErrorText(error, text, sizeof text);
   throw BuildError(RANKFEED_E_IO, 0, path + ": " + what + ": " + text);
 }
 
@@ -32,8 +32,8 @@ int Observe(Operation operation, const std::string& path, const void* data = nul
 
 // Whether path still names the open file: not renamed away between open and lock.
 bool StillNamed(int fd, const std::string& path) {
-  builder::FileInfo opened, named;
-  return builder::InfoOf(fd, &opened) == 0 && builder::InfoOf(path.c_str(), &named) == 0 &&
+  files::FileInfo opened, named;
+  return files::InfoOf(fd, &opened) == 0 && files::InfoOf(path.c_str(), &named) == 0 &&
          opened.device == named.device && opened.number == named.number;
 }
 
@@ -43,7 +43,7 @@ void SyncDirectory(const std::string& path) {
                                 : slash == 0               ? "/"
                                                            : path.substr(0, slash);
   int error = Observe(Operation::kSyncDirectory, directory);
-  if (error == 0) error = builder::SyncFolder(directory.c_str());
+  if (error == 0) error = files::SyncFolder(directory.c_str());
   // Some file systems cannot sync a directory and say so; their renames are then as they are.
   if (error != 0 && error != EINVAL && error != ENOTSUP) ThrowErrno(directory, "sync", error);
 }
@@ -55,16 +55,16 @@ void SetFileObserver(FileObserver* new_observer) {
 }
 
 File File::Open(const std::string& path, bool create) {
-  const builder::OpenAs how =
-      create ? builder::OpenAs::kUpdatingOrNew : builder::OpenAs::kUpdating;
+  const files::OpenAs how =
+      create ? files::OpenAs::kUpdatingOrNew : files::OpenAs::kUpdating;
   File file;
   file.path_ = path;
   // A second attempt is only for a file that was renamed meanwhile by the holder of the lock.
   for (int attempt = 0; attempt < 8; ++attempt) {
-    if (const int error = builder::OpenDescriptor(path.c_str(), how, &file.fd_)) {
+    if (const int error = files::OpenDescriptor(path.c_str(), how, &file.fd_)) {
       ThrowErrno(path, "open", error);
     }
-    if (const int error = builder::LockAgainstWriters(file.fd_)) {
+    if (const int error = files::LockAgainstWriters(file.fd_)) {
       if (error != EWOULDBLOCK) ThrowErrno(path, "lock", error);
       throw BuildError(RANKFEED_E_BUSY, 0, path + ": another writer has it open");
     }
@@ -93,49 +93,49 @@ void File::Close() {
 }
 
 uint64_t File::Size() const {
-  builder::FileInfo info;
-  if (const int error = builder::InfoOf(fd_, &info)) ThrowErrno(path_, "stat", error);
+  files::FileInfo info;
+  if (const int error = files::InfoOf(fd_, &info)) ThrowErrno(path_, "stat", error);
   return info.size;
 }
 
 void File::Write(const void* data, size_t size, uint64_t offset) {
   int error = Observe(Operation::kWrite, path_, data, size, offset);
-  if (error == 0) error = builder::WriteAt(fd_, data, size, offset);
+  if (error == 0) error = files::WriteAt(fd_, data, size, offset);
   if (error != 0) ThrowErrno(path_, "write", error);
 }
 
 void File::Read(void* data, size_t size, uint64_t offset) const {
-  if (const int error = builder::ReadAt(fd_, data, size, offset)) {
+  if (const int error = files::ReadAt(fd_, data, size, offset)) {
     ThrowErrno(path_, "read", error);
   }
 }
 
 void File::Sync() {
   if (const int error = Observe(Operation::kSync, path_)) ThrowErrno(path_, "sync", error);
-  if (const int error = builder::SyncFile(fd_)) ThrowErrno(path_, "sync", error);
+  if (const int error = files::SyncFile(fd_)) ThrowErrno(path_, "sync", error);
 }
 
 bool File::Truncate(uint64_t size) {
   if (Observe(Operation::kTruncate, path_, nullptr, 0, size) != 0) return false;
-  return builder::Truncate(fd_, size) == 0;
+  return files::Truncate(fd_, size) == 0;
 }
 
 void File::Rename(const std::string& to) {
   int error = Observe(Operation::kRename, path_, to.data(), to.size());
-  if (error == 0) error = builder::Rename(path_.c_str(), to.c_str());
+  if (error == 0) error = files::Rename(path_.c_str(), to.c_str());
   if (error != 0) ThrowErrno(to, "rename", error);
   path_ = to;
   SyncDirectory(to);
 }
 
 void File::Unlink() {
-  builder::Remove(path_.c_str());
+  files::Remove(path_.c_str());
 }
 
 FileMapping::FileMapping(const std::string& path) {
   platform::Mapping mapping;
   // A mapped file can be neither replaced nor cut off everywhere.
-  const auto map = builder::kReplacesOpenFiles ? platform::MapFile : platform::CopyFile;
+  const auto map = files::kReplacesOpenFiles ? platform::MapFile : platform::CopyFile;
   if (const int error = map(path.c_str(), &mapping)) ThrowErrno(path, "map", error);
   base_ = mapping.base;
   size_ = mapping.size;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/aligned_memory.h"
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 #include "builder/model_spec.h"
 #include "corpus_builder/guarded.h"
 #include "corpus_builder/manifest.h"
@@ -37,7 +37,7 @@ Storage Allocate(rankfeed_mem_req need) {
 
 [[noreturn]] void ThrowErrno(const std::string& path, int error) {
   char text[128];
-  rankfeed::builder::ErrorText(error, text, sizeof text);
+  rankfeed::files::ErrorText(error, text, sizeof text);
   throw BuildError(RANKFEED_E_IO, 0, path + ": " + text);
 }
 
@@ -71,8 +71,8 @@ class Store {
 
 struct Descriptor {
   explicit Descriptor(const std::string& path) {
-    using rankfeed::builder::OpenAs;
-    const int error = rankfeed::builder::OpenDescriptor(path.c_str(), OpenAs::kReading, &fd);
+    using rankfeed::files::OpenAs;
+    const int error = rankfeed::files::OpenDescriptor(path.c_str(), OpenAs::kReading, &fd);
     if (error != 0) ThrowErrno(path, error);
   }
   Descriptor(const Descriptor&) = delete;
@@ -84,8 +84,8 @@ struct Descriptor {
 // be is read to one byte more.
 std::string ReadManifest(const std::string& path) {
   const Descriptor file(path);
-  rankfeed::builder::FileInfo info;
-  if (const int error = rankfeed::builder::InfoOf(file.fd, &info)) ThrowErrno(path, error);
+  rankfeed::files::FileInfo info;
+  if (const int error = rankfeed::files::InfoOf(file.fd, &info)) ThrowErrno(path, error);
   if (!info.regular) return {};
   const size_t most =
       std::min(static_cast<size_t>(info.size), rankfeed::corpus_builder::kMaxManifestBytes + 1);
@@ -116,8 +116,8 @@ std::string Hex(const uint8_t (&bytes)[16]) {
 }
 
 void CheckSize(const ShardEntry& shard) {
-  rankfeed::builder::FileInfo info;
-  if (const int error = rankfeed::builder::InfoOf(shard.path.c_str(), &info)) {
+  rankfeed::files::FileInfo info;
+  if (const int error = rankfeed::files::InfoOf(shard.path.c_str(), &info)) {
     ThrowErrno(shard.path, error);
   }
   if (info.size != shard.bytes) {

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 #include "builder/model_spec.h"
 
 #define XXH_INLINE_ALL
@@ -385,7 +385,7 @@ void Writer::WriteCommit(corpus::Commit* commit) {
     if (!file_.Truncate(tail_)) throw BuildError(RANKFEED_E_IO, 0, path_ + ": cannot be extended");
     file_.Sync();
     in_force_unsure_ = true;
-    if (!builder::kReplacesOpenFiles) replaced_.Close();
+    if (!files::kReplacesOpenFiles) replaced_.Close();
     file_.Rename(path_);
     published_ = true;
     replaced_.Close();

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 #include "receipt/machine.h"
 
 namespace rankfeed::receipt {
@@ -216,7 +216,7 @@ Run Measure(const Workload& workload, const PlacedImage& image, const EngineFact
     run.parity.reason = "no reference was given (--reference)";
   }
   if (!options.simulated_file.empty()) {
-    builder::CheckReadable(options.simulated_file, builder::ReadAs::kStream);
+    files::CheckReadable(options.simulated_file, files::ReadAs::kStream);
     std::ifstream in(options.simulated_file);
     run.simulated = Json::parse(in, nullptr, false);
     if (!run.simulated.is_object()) {

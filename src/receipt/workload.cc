@@ -13,7 +13,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 #include "counters/trace_line.h"
 
 namespace rankfeed::receipt {
@@ -104,7 +104,7 @@ Candidate ParseCandidate(simdjson::dom::element element, const DocumentLookup& l
 }  // namespace
 
 Workload ReadTrace(const std::string& path, const DocumentLookup& lookup) {
-  builder::CheckReadable(path, builder::ReadAs::kStream);
+  files::CheckReadable(path, files::ReadAs::kStream);
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error(path + ": cannot be read");
   Workload workload;

@@ -12,7 +12,7 @@
 #include <map>
 
 #include "base/other_kind.h"
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 
 namespace rankfeed::folder {
 namespace {
@@ -152,7 +152,7 @@ Error CheckTokens(const std::string& folder, const std::string& tokenizer_json, 
 Result<Json> ReadObject(const std::string& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return Json::object();
-  if (const char* why = builder::WhyUnreadable(path.c_str(), builder::ReadAs::kWhole))
+  if (const char* why = files::WhyUnreadable(path.c_str(), files::ReadAs::kWhole))
     return Error{RANKFEED_E_IO, fmt::format("{}: {}, not a file", path, why)};
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};

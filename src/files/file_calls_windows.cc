@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// builder/file_calls_windows.cc: see file_calls.h.
+// files/file_calls_windows.cc: see file_calls.h.
 #include <fcntl.h>
 #include <io.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 #include "platform/windows_errors.h"
 
-namespace rankfeed::builder {
+namespace rankfeed::files {
 namespace {
 
 using platform::LastErrno;
@@ -192,4 +192,4 @@ void ErrorText(int error, char* out, size_t capacity) {
   if (strerror_s(out, capacity, error) != 0) out[0] = 0;
 }
 
-}  // namespace rankfeed::builder
+}  // namespace rankfeed::files

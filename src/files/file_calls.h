@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// builder/file_calls.h: what the builder writes and reads files with, a file for POSIX and one for
+// files/file_calls.h: what files are written and read with, a file for POSIX and one for
 // Windows, whose paths are UTF-8 here. Functions return 0 or an errno value where
 // nothing else is said.
 #pragma once
@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace rankfeed::builder {
+namespace rankfeed::files {
 
 enum class OpenAs { kReading, kUpdating, kUpdatingOrNew, kNew };  // kNew: an error if it is there
 
@@ -60,4 +60,4 @@ void Remove(const char* path);  // errors are ignored
 // What strerror says, to memory of the caller's: a terminated string of at most capacity bytes.
 void ErrorText(int error, char* out, size_t capacity);
 
-}  // namespace rankfeed::builder
+}  // namespace rankfeed::files

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// builder/file_calls_posix.cc: see file_calls.h.
+// files/file_calls_posix.cc: see file_calls.h.
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include <cstdio>
 #include <type_traits>
 
-#include "builder/file_calls.h"
+#include "files/file_calls.h"
 
-namespace rankfeed::builder {
+namespace rankfeed::files {
 namespace {
 
 void Fill(const struct stat& from, FileInfo* out) {
@@ -144,4 +144,4 @@ void ErrorText(int error, char* out, size_t capacity) {
   out[size] = 0;
 }
 
-}  // namespace rankfeed::builder
+}  // namespace rankfeed::files
