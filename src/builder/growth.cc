@@ -304,6 +304,7 @@ void BeforePreTokenizer(Costs& costs, const ModelSpec& spec, double* constant) {
       case Op::kPunctuation:
       case Op::kDigits:
       case Op::kSplitString:
+      case Op::kSplitPattern:
         splits = true;
         break;
     }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "builder/hf_pipeline.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "builder/code_points.h"
 #include "builder/limits.h"
+#include "builder/split_pattern.h"
+#include "split/pattern.h"
 
 namespace rankfeed::builder {
 namespace {
@@ -292,11 +295,38 @@ void AppendNormalizer(const Json& value, size_t* count, std::vector<StepSpec>* s
   }
 }
 
+// pre_tokenizers/split.rs. A regular expression whose matches are parted from each other, and from what
+// is between them: removing what is between is the same where nothing is.
+StepSpec ReadSplit(const Json& value) {
+  const Json pattern = value.At("pattern"), behavior = value.At("behavior");
+  const uint32_t behaves = ReadBehavior(behavior);
+  const bool invert = value.At("invert").Bool();
+  if (const auto regex = pattern.Find("Regex")) {
+    const std::string text = regex->ShortString("a pattern");
+    if (const std::optional<uint32_t> knobs = ReadSplitPattern(text)) {
+      const bool whole = behaves == image::kRemoved && invert && LeavesNoGaps(*knobs);
+      if (behaves == image::kIsolated || whole) return Step(Op::kSplitPattern, *knobs);
+      behavior.Fail(RANKFEED_E_UNSUPPORTED, "with \"" + text + "\" must be \"Isolated\"");
+    }
+    if (!ReadRegex(text) || ReadRegex(text)->op != Op::kReplace) {
+      regex->Fail(RANKFEED_E_UNSUPPORTED, "\"" + text + "\" is not a supported pattern to split at");
+    }
+  }
+  StepSpec step = ReadPattern(pattern);
+  step.op = Op::kSplitString;
+  step.arg0 = behaves;
+  step.arg1 = invert;
+  return step;
+}
+
 void AppendPreTokenizer(const Json& value, size_t* count, std::vector<StepSpec>* steps) {
   const std::string type = TypeOf(value);
   if (type == "Sequence") {
     ReadSequence(value.At("pretokenizers"), count,
                  [&](const Json& item) { AppendPreTokenizer(item, count, steps); });
+  } else if (std::any_of(steps->begin(), steps->end(),
+                         [](const StepSpec& step) { return step.op == Op::kByteLevel; })) {
+    value.Fail(RANKFEED_E_UNSUPPORTED, "stands after ByteLevel, which must be the last");
   } else if (type == "Metaspace") {
     steps->push_back(ReadMetaspace(value, Op::kMetaspace));
   } else if (type == "WhitespaceSplit") {
@@ -319,18 +349,9 @@ void AppendPreTokenizer(const Json& value, size_t* count, std::vector<StepSpec>*
   } else if (type == "ByteLevel") {  // pre_tokenizers/byte_level.rs
     steps->push_back(Step(Op::kByteLevel, value.At("add_prefix_space").Bool()));
     value.At("trim_offsets").Bool();
-    if (value.BoolOr("use_regex", true)) Unsupported(value, "ByteLevel with use_regex");
+    if (value.BoolOr("use_regex", true)) steps->push_back(Step(Op::kSplitPattern, split::kGpt2Knobs));
   } else if (type == "Split") {
-    const Json pattern = value.At("pattern");
-    StepSpec step = ReadPattern(pattern);
-    if (step.op != Op::kReplace) {
-      pattern.Fail(RANKFEED_E_UNSUPPORTED,
-                   "is a regular expression; Split by literal text is supported");
-    }
-    step.op = Op::kSplitString;
-    step.arg0 = ReadBehavior(value.At("behavior"));
-    step.arg1 = value.At("invert").Bool();
-    steps->push_back(std::move(step));
+    steps->push_back(ReadSplit(value));
   } else {
     Unsupported(value, type);
   }

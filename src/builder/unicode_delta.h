@@ -14,6 +14,7 @@
 //   BertNormalizer's sets       the same crate                                8.0
 //   numeric, lower case         Rust 1.98 core::char                         17.0
 //   \w                          regex-syntax 0.8.11                          16.0
+//   \p{L} and the like           Oniguruma 6.9.10                             16.0
 //   white space, \s             all of them: equal to ICU White_Space (stable since 6.3)
 //
 // A code point that ICU 72 calls unassigned has age 0.0 here, so age cut-offs treat it as new.
@@ -26,6 +27,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+
+#include "split/pattern.h"
 
 namespace rankfeed::builder {
 
@@ -296,6 +299,58 @@ inline bool HfWord(UChar32 c) {
   return u_hasBinaryProperty(c, UCHAR_ALPHABETIC) || u_hasBinaryProperty(c, UCHAR_JOIN_CONTROL) ||
          (U_GET_GC_MASK(c) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 ||
          InRanges(kWordAdded, c);
+}
+
+// ---- \p{...} in the pattern of a Split: Unicode 16.0 --------------------------------------------
+// General categories are as in ICU but for the code points that are new.
+struct SplitClassRange {
+  uint32_t first, last;
+  split::Class of;
+};
+inline constexpr SplitClassRange kSplitClassAdded[] = {
+    {0x0897, 0x0897, split::kMark}, {0x1B4E, 0x1B4F, split::kSign}, {0x1B7F, 0x1B7F, split::kSign},
+    {0x1C89, 0x1C89, split::kUpper}, {0x1C8A, 0x1C8A, split::kLower}, {0x2427, 0x2429, split::kSign},
+    {0x2FFC, 0x2FFF, split::kSign}, {0x31E4, 0x31E5, split::kSign}, {0x31EF, 0x31EF, split::kSign},
+    {0xA7CB, 0xA7CC, split::kUpper}, {0xA7CD, 0xA7CD, split::kLower}, {0xA7DA, 0xA7DA, split::kUpper},
+    {0xA7DB, 0xA7DB, split::kLower}, {0xA7DC, 0xA7DC, split::kUpper}, {0x105C0, 0x105F3, split::kLetter},
+    {0x10D40, 0x10D49, split::kDigit}, {0x10D4A, 0x10D4F, split::kLetter}, {0x10D50, 0x10D65, split::kUpper},
+    {0x10D69, 0x10D6D, split::kMark}, {0x10D6E, 0x10D6E, split::kSign}, {0x10D6F, 0x10D6F, split::kLetter},
+    {0x10D70, 0x10D85, split::kLower}, {0x10D8E, 0x10D8F, split::kSign}, {0x10EC2, 0x10EC4, split::kLetter},
+    {0x10EFC, 0x10EFC, split::kMark}, {0x11380, 0x11389, split::kLetter}, {0x1138B, 0x1138B, split::kLetter},
+    {0x1138E, 0x1138E, split::kLetter}, {0x11390, 0x113B5, split::kLetter}, {0x113B7, 0x113B7, split::kLetter},
+    {0x113B8, 0x113C0, split::kMark}, {0x113C2, 0x113C2, split::kMark}, {0x113C5, 0x113C5, split::kMark},
+    {0x113C7, 0x113CA, split::kMark}, {0x113CC, 0x113D0, split::kMark}, {0x113D1, 0x113D1, split::kLetter},
+    {0x113D2, 0x113D2, split::kMark}, {0x113D3, 0x113D3, split::kLetter}, {0x113D4, 0x113D5, split::kSign},
+    {0x113D7, 0x113D8, split::kSign}, {0x113E1, 0x113E2, split::kMark}, {0x116D0, 0x116E3, split::kDigit},
+    {0x11BC0, 0x11BE0, split::kLetter}, {0x11BE1, 0x11BE1, split::kSign}, {0x11BF0, 0x11BF9, split::kDigit},
+    {0x11F5A, 0x11F5A, split::kMark}, {0x13460, 0x143FA, split::kLetter}, {0x16100, 0x1611D, split::kLetter},
+    {0x1611E, 0x1612F, split::kMark}, {0x16130, 0x16139, split::kDigit}, {0x16D40, 0x16D6C, split::kLetter},
+    {0x16D6D, 0x16D6F, split::kSign}, {0x16D70, 0x16D79, split::kDigit}, {0x18CFF, 0x18CFF, split::kLetter},
+    {0x1CC00, 0x1CCEF, split::kSign}, {0x1CCF0, 0x1CCF9, split::kDigit}, {0x1CD00, 0x1CEB3, split::kSign},
+    {0x1E5D0, 0x1E5ED, split::kLetter}, {0x1E5EE, 0x1E5EF, split::kMark}, {0x1E5F0, 0x1E5F0, split::kLetter},
+    {0x1E5F1, 0x1E5FA, split::kDigit}, {0x1E5FF, 0x1E5FF, split::kSign}, {0x1F8B2, 0x1F8BB, split::kSign},
+    {0x1F8C0, 0x1F8C1, split::kSign}, {0x1FA89, 0x1FA89, split::kSign}, {0x1FA8F, 0x1FA8F, split::kSign},
+    {0x1FABE, 0x1FABE, split::kSign}, {0x1FAC6, 0x1FAC6, split::kSign}, {0x1FADC, 0x1FADC, split::kSign},
+    {0x1FADF, 0x1FADF, split::kSign}, {0x1FAE9, 0x1FAE9, split::kSign}, {0x1FBCB, 0x1FBEF, split::kSign},
+    {0x2EBF0, 0x2EE5D, split::kLetter}};
+
+inline split::Class HfSplitClass(UChar32 c) {
+  if (c == ' ') return split::kBlank;
+  if (c == '\r' || c == '\n') return split::kNewline;
+  if (c == '\'') return split::kApostrophe;
+  if (c == '/') return split::kSlash;
+  if (u_isUWhiteSpace(c)) return split::kSpace;
+  for (const SplitClassRange& r : kSplitClassAdded) {
+    if (static_cast<uint32_t>(c) >= r.first && static_cast<uint32_t>(c) <= r.last) return r.of;
+  }
+  const uint32_t category = U_GET_GC_MASK(c);
+  const auto is = [&](uint32_t mask) { return (category & mask) != 0; };
+  if (is(U_GC_LU_MASK | U_GC_LT_MASK)) return split::kUpper;
+  if (is(U_GC_LL_MASK)) return split::kLower;
+  if (is(U_GC_L_MASK)) return split::kLetter;
+  if (is(U_GC_M_MASK)) return split::kMark;
+  if (is(U_GC_N_MASK)) return split::kDigit;
+  return is(U_GC_P_MASK | U_GC_S_MASK) ? split::kSign : split::kOther;
 }
 
 // ---- Lowercase, char::to_lowercase of one character: Unicode 17.0

@@ -7,6 +7,7 @@
 
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
+#include <unicode/unorm2.h>
 #include <unicode/unistr.h>
 
 #ifndef _WIN32
@@ -115,6 +116,16 @@ uint16_t PropsOf(UChar32 c) {
   return props;
 }
 
+uint8_t SplitClassOf(UChar32 c) {
+  const uint8_t of = HfSplitClass(c);
+  if (!HfNormalizationKnows(c)) return of;
+  const auto check = u_getIntPropertyValue(c, UCHAR_NFC_QUICK_CHECK);
+  if (check == UNORM_NO || (check == UNORM_MAYBE && c >= 0x1100 && c <= 0x11FF)) {
+    return of | split::kUnstable;
+  }
+  return check == UNORM_MAYBE || u_getCombiningClass(c) != 0 ? of | split::kCombining : of;
+}
+
 const icu::Normalizer2& Forms(bool compatible) {
   UErrorCode error = U_ZERO_ERROR;
   const icu::Normalizer2* forms = compatible ? icu::Normalizer2::getNFKCInstance(error)
@@ -183,6 +194,9 @@ std::vector<SectionData> Tables(uint32_t wanted) {
   if ((wanted & (image::kCanonicalTable | image::kCompatibleTable)) != 0) {
     AddTable<uint8_t>(SectionId::kCccBlocks, SectionId::kCcc, HfCombiningClass, &out);
   }
+  if ((wanted & image::kSplitTable) != 0) {
+    AddTable<uint8_t>(SectionId::kSplitBlocks, SectionId::kSplitClasses, SplitClassOf, &out);
+  }
   MapPool pool;
   if ((wanted & image::kLowerTable) != 0) {
     AddTable<uint32_t>(
@@ -230,6 +244,9 @@ std::vector<SectionData> BuildUnicodeTables(const ModelSpec& spec) {
   uint32_t tables = 0;  // image::OpTables that some step reads
   for (const StepSpec& step : spec.normalizer) {
     tables |= image::FindOp(static_cast<uint32_t>(step.op))->tables;
+  }
+  for (const StepSpec& step : spec.pre_tokenizer) {
+    if (step.op == image::Op::kSplitPattern) tables |= image::kSplitTable;
   }
   // The same for every model that wants them, so worked out once in a process: at most a dozen
   // sets of about 200 KB.

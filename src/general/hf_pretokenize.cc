@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "split/pattern.h"
 #include "unicode/properties.h"
 
 namespace rankfeed::general {
@@ -148,6 +149,15 @@ bool SplitOne(const Model& model, const image::Step& step, const NormalizedText&
     case Op::kSplitString:
       return finish(static_cast<SplitBehavior>(step.arg0), [&](Folder* to) {
         SplitAtString(model.text(step.a), step.arg1 != 0, in, begin, end, to);
+      });
+    case Op::kSplitPattern:
+      return finish(image::kIsolated, [&](Folder* to) {
+        const split::Pattern pattern(model, step.arg0);
+        const std::string_view part = in.view(begin, end);
+        for (size_t at = 0, next; at < part.size(); at = next) {
+          next = pattern.End(part, at);
+          to->Segment(begin + static_cast<uint32_t>(at), begin + static_cast<uint32_t>(next), true);
+        }
       });
   }
   return false;  // image/verify.cc: StepList admits pre-tokenizers only

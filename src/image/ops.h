@@ -45,6 +45,7 @@ enum OpTables : uint8_t {
   kCanonicalTable = 2,   // kDecomp, kCcc
   kCompatibleTable = 4,  // kDecompK, kCcc
   kComposeTable = 8,     // kCompose
+  kSplitTable = 16,      // kSplitClasses
 };
 
 struct OpInfo {

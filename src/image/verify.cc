@@ -265,6 +265,7 @@ class Verifier {
       Require(s.arg0 <= op->max_arg0 && s.arg1 <= op->max_arg1, section, i);
       Require(!op->needs_text || s.a.size > 0, section, i);
       if (m_.huggingface()) Require(HasTables(op->tables), section, i);
+      Require(op->op != Op::kSplitPattern || m_.split_classes.present(), section, i);
     }
   }
 

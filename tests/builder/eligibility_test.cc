@@ -165,7 +165,8 @@ TEST(Eligibility, PreTokenizersThatKeepItOff) {
       {R"({"type":"Whitespace"})", Op::kWhitespace},
       {split("@"), Op::kSplitString},
       {split("ab"), Op::kSplitString},
-      {split(" "), Op::kSplitString}};
+      {split(" "), Op::kSplitString},
+      {R"({"type":"Split","invert":false,"pattern":{"Regex":"\\p{N}"},"behavior":"Isolated"})", Op::kSplitPattern}};
   for (const auto& [element, op] : elements) {
     SCOPED_TRACE(element);
     for (const std::vector<std::string>& order :

@@ -183,6 +183,12 @@ TEST(HfPipeline, PreTokenizers) {
       PreTokenizer(
           R"({"type":"Split","pattern":{"Regex":"\\."},"behavior":"Removed","invert":false})"),
       "35(0,0,'.','')");
+  EXPECT_EQ(PreTokenizer(R"({"type":"Split","pattern":{"Regex":"\\p{N}{1,3}"},"behavior":"Isolated","invert":true})"),
+            "36(768,0,'','')");
+  EXPECT_EQ(
+      PreTokenizer(
+          R"({"type":"Split","pattern":{"Regex":" ?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"},"behavior":"Removed","invert":true})"),
+      "36(266576,0,'','')");
   EXPECT_EQ(
       PreTokenizer(
           R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},{"type":"Metaspace","replacement":"_"}]})"),
@@ -210,10 +216,19 @@ TEST(HfPipeline, PreTokenizersRefused) {
   }
   EXPECT_TRUE(
       refused(R"({"type":"Split","pattern":{"Regex":"\\s+"},"behavior":"Removed","invert":false})",
-              RANKFEED_E_UNSUPPORTED, "is not a supported regular expression"));
+              RANKFEED_E_UNSUPPORTED,
+              "pre_tokenizer.pattern.Regex \"\\s+\" is not a supported pattern to split at"));
   EXPECT_TRUE(
       refused(R"({"type":"Split","pattern":{"Regex":"a+"},"behavior":"Removed","invert":false})",
-              RANKFEED_E_UNSUPPORTED, "Split by literal text is supported"));
+              RANKFEED_E_UNSUPPORTED, "\"a+\" is not a supported pattern to split at"));
+  for (const char* behavior : {R"("Removed","invert":true)", R"("Contiguous","invert":false)"}) {
+    EXPECT_TRUE(refused(std::string(R"({"type":"Split","pattern":{"Regex":"\\p{N}"},"behavior":)") + behavior + "}",
+                        RANKFEED_E_UNSUPPORTED, "pre_tokenizer.behavior with \"\\p{N}\" must be \"Isolated\""));
+  }
+  const std::string bytes = R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})";
+  EXPECT_TRUE(refused(R"({"type":"Sequence","pretokenizers":[)" + bytes + R"(,{"type":"Digits","individual_digits":true}]})",
+                      RANKFEED_E_UNSUPPORTED,
+                      "pre_tokenizer.pretokenizers[1] stands after ByteLevel, which must be the last"));
   EXPECT_TRUE(
       refused(R"({"type":"Split","pattern":{"String":"a"},"behavior":"Sideways","invert":false})",
               RANKFEED_E_UNSUPPORTED, "\"Sideways\" is not a known split behavior"));

@@ -58,7 +58,8 @@ std::string HuggingFace() {
   file.normalizer =
       R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"NFD"},{"type":"NFKC"},)"
       R"({"type":"NFKD"},{"type":"Lowercase"}]})";
-  file.pre_tokenizer = hf_test::kWords;
+  file.pre_tokenizer = R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"\\p{N}"},)"
+                       R"("behavior":"Isolated","invert":false},)" + std::string(hf_test::kWords) + "]}";
   file.decoder = hf_test::kAlways;
   file.post_processor = builder_test::kRobertaTemplate;
   return Compile(file.Text());

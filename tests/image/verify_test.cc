@@ -305,6 +305,7 @@ void AddUnicodeCases(Cases& cases) {
   AddTableCases<uint16_t>(cases, kSentencePiece, SectionId::kCodeBlocks, SectionId::kCodes, 0);
   AddTableCases<uint16_t>(cases, kHuggingFace, SectionId::kPropBlocks, SectionId::kProps, 0);
   AddTableCases<uint8_t>(cases, kHuggingFace, SectionId::kCccBlocks, SectionId::kCcc, 0);
+  AddTableCases<uint8_t>(cases, kHuggingFace, SectionId::kSplitBlocks, SectionId::kSplitClasses, 0);
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kLowerBlocks, SectionId::kLower, 0);
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kDecompBlocks, SectionId::kDecomp, 0);
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kDecompKBlocks, SectionId::kDecompK, 0);
@@ -478,6 +479,7 @@ constexpr StepRow kStepRows[] = {
     {SectionId::kPreTokenizer, Op::kPunctuation, 4, 0, false},
     {SectionId::kPreTokenizer, Op::kDigits, 1, 0, false},
     {SectionId::kPreTokenizer, Op::kSplitString, 4, 1, true},
+    {SectionId::kPreTokenizer, Op::kSplitPattern, kAnyNumber, 0, false},
     {SectionId::kPreTokenizer, Op::kByteLevel, 1, 0, false},
     {SectionId::kDecoder, Op::kMetaspaceDecode, 2, 0, true},
     {SectionId::kDecoder, Op::kReplaceDecode, 0, 0, true},
@@ -541,6 +543,11 @@ void AddStepCases(Cases& cases) {
            }});
     }
   };
+  cases.push_back({"op->op != Op::kSplitPattern", "a pattern without classes", kHuggingFace,
+                   SectionId::kPreTokenizer, [](Forged& f) {
+                     f.Drop(SectionId::kSplitBlocks);
+                     return 0u;
+                   }});
   without(Op::kLowercase, {SectionId::kLowerBlocks, SectionId::kLower});
   without(Op::kNfd, {SectionId::kDecompBlocks, SectionId::kCccBlocks});
   without(Op::kNfkd, {SectionId::kDecompKBlocks, SectionId::kCccBlocks});
@@ -689,7 +696,8 @@ TEST(Verify, SectionsHaveCases) {
   std::set<SectionId> refused;
   for (const Case& c : AllCases()) refused.insert(c.section);
   // Strings and lists are looked at where something points into them; any number is a class.
-  const std::set<SectionId> free = {SectionId::kStrings, SectionId::kExpansions, SectionId::kCcc};
+  const std::set<SectionId> free = {SectionId::kStrings, SectionId::kExpansions, SectionId::kCcc,
+                                    SectionId::kSplitClasses};
   for (const image::SectionInfo& section : image::kSections) {
     bool present = false;
     for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece, kBpe}) {
