@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "builder/automaton.h"
 #include "builder/boundaries.h"
+#include "builder/bpe_tables.h"
 #include "builder/characters.h"
 #include "builder/look_up_tables.h"
 #include "builder/piece_neighbours.h"
@@ -103,7 +104,7 @@ std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
 
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildSegmentTables(const Model& model) {
   if (model.wordpiece()) return BuildWordTables(model);
-  if (model.bpe()) return OffTheFastRoad{FastRoadReason::kNoPattern};
+  if (model.bpe()) return BuildBpeTables(model);
   const auto classified = Classify(model);
   if (const auto* off = std::get_if<OffTheFastRoad>(&classified)) return *off;
   Pipeline pipeline = std::get<Pipeline>(classified);

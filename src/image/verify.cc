@@ -390,6 +390,8 @@ class Verifier {
     Require(w.table_bits < 28 && m_.segment.entries.size() == (size_t{2} << w.table_bits) + 1,
             SectionId::kSegmentTable);
     Require(m_.bpe() || m_.segment.char_info.present(), SectionId::kCharInfo);
+    Require(m_.wordpiece() || m_.segment.spanned_pairs.size() == kPairBits / 64,
+            SectionId::kSpannedPairs);
   }
 
   // words/ with BPE: segment/scan.h reads the pattern, the class of every character, and which of
@@ -397,7 +399,6 @@ class Verifier {
   void Splits() {
     LookUpSizes();
     Require(m_.segment.config->rules == kPatternSplits, SectionId::kSegmentConfig);
-    Require(m_.segment.spanned_pairs.size() == kPairBits / 64, SectionId::kSpannedPairs);
     if (status_ == RANKFEED_OK) SegmentEntries();
   }
 
@@ -417,7 +418,6 @@ class Verifier {
     Require(m_.segment.fails.size() == states, SectionId::kAutomatonFails);
     Require(m_.segment.starts.size() == SearchStartCount(codes), SectionId::kSearchStarts);
     Require(m_.segment.id_codes.size() == m_.config->id_count, SectionId::kIdCodes);
-    Require(m_.segment.spanned_pairs.size() == kPairBits / 64, SectionId::kSpannedPairs);
     Require(w.span_bits > 0 && w.span_bits < 28 &&
                 m_.segment.spans.size() == SpanTableCount(codes, w.span_bits),
             SectionId::kSpanTable);

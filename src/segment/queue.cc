@@ -93,6 +93,10 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
   if (openings_.any() || !normalized_tokens_.empty()) [[unlikely]]
     return OpenLooking(stretch);
   scanner_.Start(stretch, true);
+  if (!scanner_.scans()) [[unlikely]] {
+    open_.reason = RANKFEED_REASON_CHARACTER;
+    scanner_.Stop();
+  }
 }
 
 void SegmentQueue::OpenLooking(std::string_view stretch) {
@@ -102,6 +106,7 @@ void SegmentQueue::OpenLooking(std::string_view stretch) {
   loses_stop_byte_ = opening.text.size() != stretch.size() && !split_.has_value() && LosesStopByte();
   look_for_normalized_ = !normalized_tokens_.empty();
   scanner_.Start(opening.text, opening.prefixed);
+  if (!scanner_.scans()) open_.reason = RANKFEED_REASON_CHARACTER;
   if (open_.reason == RANKFEED_REASON_NONE && look_for_normalized_ &&
       opening.text.size() > SegmentScanner::kBlockBytes) {
     look_for_normalized_ = false;

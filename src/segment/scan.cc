@@ -31,7 +31,9 @@ SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
       scratch_(scratch),
       rules_(model.segment.config->rules),
       signs_(model),
-      looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {}
+      looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {
+  if ((rules_ & image::kPatternSplits) != 0) splits_.emplace(model);
+}
 
 void SegmentScanner::Start(std::string_view text, bool prefixed) {
   text_ = text;
@@ -39,6 +41,18 @@ void SegmentScanner::Start(std::string_view text, bool prefixed) {
   at_ = 0;
   before_ = {};
   has_open_ = stopped_ = false;
+  if (splits_.has_value()) scans_ = splits_->Start(text);
+}
+
+uint32_t SegmentScanner::NextSplits(const Segments& segments) {
+  size_t end;
+  const uint32_t count = splits_->Next(at_, kBlockBytes, segments, &end);
+  stopped_ = false;
+  for (; at_ < end; at_ += std::min<size_t>(kBlockBytes, end - at_)) {
+    const size_t size = std::min<size_t>(kBlockBytes, end - at_);
+    stopped_ |= kernels_.classify(text_.data() + at_, size, classes_, scratch_.classes);
+  }
+  return count;
 }
 
 // Boundaries of the block from its classes; returns how many masks they are.

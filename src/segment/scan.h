@@ -12,31 +12,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/byte_set.h"
 #include "base/layout.h"
 #include "image/model.h"
+#include "segment/segments.h"
 #include "segment/signs.h"
 #include "segment/slack.h"
+#include "segment/split_scan.h"
 
 namespace rankfeed::segment {
-
-// Segments by number: bytes [begin, end) of their text, begin < end.
-struct Segments {
-  // In begins: a U+2581 stands before it.
-  static constexpr uint32_t kWordStart = 1u << 31;
-  uint32_t* begins;
-  uint32_t* ends;
-
-  Segments From(uint32_t i) const { return {begins + i, ends + i}; }
-  uint32_t begin(uint32_t i) const { return begins[i] & ~kWordStart; }
-  uint32_t size(uint32_t i) const { return ends[i] - begin(i); }
-  bool word_start(uint32_t i) const { return begins[i] >= kWordStart; }
-  std::string_view Bytes(std::string_view text, uint32_t i) const {
-    return {text.data() + begin(i), size(i)};
-  }
-};
 
 // What bytes of a text are told apart by. stop_bytes: those whose text must be looked at.
 struct ByteClasses {
@@ -76,6 +63,9 @@ class SegmentScanner {
 
   // prefixed: the text begins a word, whatever it begins with.
   void Start(std::string_view text, bool prefixed = true);
+  // Whether the text that Start was called with has something to scan: NFC leaves it alone, where
+  // segments are splits of a pattern.
+  bool scans() const { return scans_; }
   // Nothing more of this text.
   void Stop() { at_ = text_.size(); }
   bool done() const { return at_ == text_.size(); }
@@ -90,6 +80,7 @@ class SegmentScanner {
   // Segments of the next block, in order, to segments (room for kMaxSegments); returns how many. A
   // segment is reported in the block it ends in. Only while not done().
   uint32_t Next(const Segments& segments) {
+    if (splits_.has_value()) return NextSplits(segments);
     return signs_.any() ? NextBlock<true>(segments) : NextBlock<false>(segments);
   }
   // Whether the last block holds a stop byte.
@@ -101,6 +92,7 @@ class SegmentScanner {
     uint64_t separator = 1, common = 0, other = 0, empty = 0;
   };
 
+  uint32_t NextSplits(const Segments& segments);
   // kSigns: words may end beside signs. Apart, so that the loop that most pipelines take is not in
   // the way of another.
   template <bool kSigns>
@@ -125,6 +117,7 @@ class SegmentScanner {
   const Scratch& scratch_;
   const uint32_t rules_;  // image::SegmentRule
   const Signs signs_;
+  std::optional<SplitScanner> splits_;  // in place of all that follows
   const bool looks_at_spaces_;
   std::string_view text_;
   bool prefixed_ = true;
@@ -133,6 +126,7 @@ class SegmentScanner {
   uint32_t open_ = 0;  // begin of the segment that goes on past the last block
   bool has_open_ = false;
   bool stopped_ = false;
+  bool scans_ = true;
 };
 
 }  // namespace rankfeed::segment

@@ -6,8 +6,10 @@
 #include <set>
 
 #include "builder/builder_test_util.h"
+#include "builder/byte_level.h"
 #include "builder/hf_file.h"
 #include "general/sp_model_proto.h"
+#include "split/pattern.h"
 #include "support/base64.h"
 
 namespace rankfeed::builder {
@@ -193,6 +195,20 @@ TEST(HfPipeline, PreTokenizers) {
       PreTokenizer(
           R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},{"type":"Metaspace","replacement":"_"}]})"),
       "31(0,0,'','')30(0,1,'_','')");
+}
+
+TEST(HfPipeline, BytesOfBpe) {
+  const auto steps = [](const std::string& pre_tokenizer) {
+    HfFile file;
+    file.pre_tokenizer = pre_tokenizer;
+    file.model = builder_test::ByteLevelModel();
+    const Compiled compiled(file.Text());
+    return compiled.status != RANKFEED_OK ? compiled.message()
+                                          : ShowSteps(compiled.view(), compiled.view().pre_tokenizer);
+  };
+  EXPECT_EQ(steps(builder_test::ByteLevelSplit("false")), "37(0,0,'','')");
+  EXPECT_EQ(steps(builder_test::ByteLevelSplit("true", "true")),
+            "37(1,0,'','')36(" + std::to_string(split::kGpt2Knobs) + ",0,'','')");
 }
 
 TEST(HfPipeline, BytesOfOtherModels) {

@@ -5,14 +5,12 @@
 
 #include <cstdio>
 
-#include "base/byte_alphabet.h"
-#include "base/utf8.h"
+#include "builder/byte_level.h"
 #include "general/hf_tiny.h"
 
 namespace rankfeed::hf_test {
 namespace {
 
-// A file of single characters; with bytes those of ByteLevel.
 struct TinyBpe {
   std::string vocab = R"({"a":0,"b":1,"c":2,"ab":3,"bc":4,"aa":5,"<unk>":6)", more;
   std::string merges, members = R"("unk_token":null)";
@@ -74,33 +72,25 @@ TEST(Bpe, BytesOfUnknownCharacters) {
 }
 
 // The 256 bytes, and what merges make of them.
-TinyBpe ByteLevel(const std::string& more, const std::string& merges) {
-  TinyBpe file;
-  file.vocab = "{";
-  for (int b = 0; b < 256; ++b) {
-    char spelled[4];
-    const uint32_t size = utf8::Encode(kByteAlphabet.chars[b], spelled);
-    std::string text(spelled, size);
-    if (text == "\"" || text == "\\") text.insert(0, "\\");
-    file.vocab += (b != 0 ? ",\"" : "\"") + text + "\":" + std::to_string(b);
+struct TinyBytes {
+  std::string model, pre_tokenizer = builder_test::ByteLevelSplit("false"), post_processor = kNone;
+  std::string Json() const {
+    return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,)"
+           R"("pre_tokenizer":)" + pre_tokenizer + R"(,"post_processor":)" + post_processor +
+           R"(,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true},"model":)" +
+           model + "}";
   }
-  file.more = more;
-  file.merges = merges;
-  file.pre_tokenizer =
-      R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false})";
-  file.decoder = R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})";
-  return file;
-}
+};
 
 TEST(Bpe, BytesAreSymbols) {
-  TinyBpe file = ByteLevel(R"(,"Ã©":256,"aÃ":257)", R"("Ã ©","a Ã")");
+  TinyBytes file{builder_test::ByteLevelModel(R"(,"Ã©":256,"aÃ":257)", R"("Ã ©","a Ã")")};
   Engine engine(file.Json());
   EXPECT_EQ(engine.Encode("é"), "256:0-1");
   EXPECT_EQ(engine.Encode("aéà"), "97:0-1 256:1-2 195:2-3 160:2-3");  // a part has all of the character
   EXPECT_EQ(engine.Decode({97, 256, 195, 160}, false), "aéà");
   EXPECT_EQ(engine.Decode({195, 97, 226, 130, 226, 130, 172, 160}, false), "\ufffda\ufffd€\ufffd");
   EXPECT_EQ(engine.Decode({32, 226, 130}, false), " \ufffd");
-  file.pre_tokenizer = R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":false})";
+  file.pre_tokenizer = builder_test::ByteLevelSplit("false", "true");
   file.post_processor = R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true})";
   Engine prefixed(file.Json());
   EXPECT_EQ(prefixed.Encode("a b"), "32:0-0 97:0-1 32:2-2 98:2-3");

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "builder/byte_level.h"
 #include "builder/hf_file.h"
 #include "builder/merge_tables.h"
 #include "general/hf_tiny.h"
@@ -78,6 +79,11 @@ std::string WordPiece() {
       R"({"normalizer":{"type":"Lowercase"},"pre_tokenizer":{"type":"BertPreTokenizer"},"model":)"
       R"({"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##",)"
       R"("max_input_chars_per_word":100,"vocab":{"[UNK]":0,"a":1,"##b":2}}})");
+}
+
+std::string Splits() {
+  return Compile(R"({"pre_tokenizer":)" + builder_test::ByteLevelSplit() + R"(,"model":)" +
+                 builder_test::ByteLevelModel(R"(,"ab":256)", R"("a b")") + "}");
 }
 
 // No file that is HuggingFace's has merges that share a rank.
@@ -159,7 +165,7 @@ Forged::Sealed Forged::Seal() const {
 
 std::string_view ImageOf(Original original) {
   static const std::string images[] = {SentencePiece(false), SentencePiece(true), HuggingFace(),
-                                       Segments(), WordPiece(), Bpe()};
+                                       Segments(), WordPiece(), Splits(), Bpe()};
   return images[static_cast<size_t>(original)];
 }
 

@@ -78,6 +78,7 @@ enum class Original {
   kHuggingFace,    // with all Unicode tables, added tokens and templates, without byte fallback
   kSegments,       // HuggingFace, with the sections of the segment engine
   kWordPiece,      // HuggingFace, with a WordPiece model
+  kSplits,         // HuggingFace, with a BPE model of bytes and the sections of the fast road
   kBpe             // HuggingFace, with a BPE model whose merges share a rank
 };
 std::string_view ImageOf(Original original);

@@ -164,6 +164,11 @@ void AddModelKindCases(Cases& cases) {
                      f.segment_config().rules |= image::kTrailingSpaceIsWord;
                      return 0u;
                    }});
+  cases.push_back({"m_.segment.config->rules == kPatternSplits", "rules of Unigram", kSplits,
+                   SectionId::kSegmentConfig, [](Forged& f) {
+                     f.segment_config().rules = image::kTrailingSpaceIsWord;
+                     return 0u;
+                   }});
   add("m_.config->max_input_chars <= kMaxWordChars", "words without an end", kWordPiece,
       [](Forged&, Config& c) { c.max_input_chars = image::kMaxWordChars + 1; });
   cases.push_back({"m_.scores.size() ==", "scores of WordPiece", kWordPiece, SectionId::kScores,
@@ -661,7 +666,7 @@ rankfeed_status Open(const Forged::Sealed& image, rankfeed_error_detail* detail)
 }
 
 TEST(Verify, AcceptsTheOriginals) {
-  for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece, kBpe}) {
+  for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece, kSplits, kBpe}) {
     rankfeed_error_detail detail;
     EXPECT_EQ(Open(Forged(ImageOf(original)).Seal(), &detail), RANKFEED_OK)
         << static_cast<int>(original) << " section " << detail.section << " item " << detail.item;
@@ -700,7 +705,7 @@ TEST(Verify, SectionsHaveCases) {
                                     SectionId::kSplitClasses};
   for (const image::SectionInfo& section : image::kSections) {
     bool present = false;
-    for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece, kBpe}) {
+    for (const Original original : {kSentencePiece, kBytes, kHuggingFace, kSegments, kWordPiece, kSplits, kBpe}) {
       Forged forged(ImageOf(original));
       present = present || forged.Has(section.id);
     }
