@@ -29,10 +29,42 @@ class Engine:
 def _tokenizers(model, tokenizer_json):
     import tokenizers
 
-    tokenizer = tokenizers.Tokenizer.from_file(tokenizer_json)
-    fast = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
-    return Engine("tokenizers", "tokenizers", "huggingface", lambda texts: fast(texts, add_special_tokens=False),
-                  lambda result: [e.ids for e in result], fast.__name__)
+    held = []
+
+    def reset():
+        held[:] = [tokenizers.Tokenizer.from_file(tokenizer_json)]
+
+    reset()
+    name = "encode_batch_fast" if hasattr(held[0], "encode_batch_fast") else "encode_batch"
+    # Its caches of words live as long as the tokenizer.
+    return Engine("tokenizers", "tokenizers", "huggingface", lambda texts: getattr(held[0], name)(texts, add_special_tokens=False),
+                  lambda result: [e.ids for e in result], name, reset)
+
+
+def _gigatoken(model, tokenizer_json):
+    import gigatoken
+
+    held = []
+
+    def reset():
+        held[:] = [gigatoken.Tokenizer(tokenizer_json)]
+
+    reset()
+    return Engine("gigatoken", "gigatoken", "huggingface", lambda texts: held[0].encode_batch(texts, parallel=False),
+                  lambda result: [list(row) for row in result], "encode_batch, parallel=False", reset)
+
+
+def _fastokens(model, tokenizer_json):
+    import fastokens
+
+    held = []
+
+    def reset():
+        held[:] = [fastokens.Tokenizer.from_file(tokenizer_json)]
+
+    reset()
+    return Engine("fastokens", "fastokens", "huggingface", lambda texts: held[0].encode_batch(texts, add_special_tokens=False),
+                  lambda result: [list(getattr(row, "ids", row)) for row in result], "encode_batch", reset)
 
 
 def _sentencepiece(model, tokenizer_json):
@@ -46,7 +78,12 @@ def _sentencepiece(model, tokenizer_json):
 def _tokie(model, tokenizer_json):
     import tokie
 
-    tokenizer = tokie.Tokenizer.from_json(tokenizer_json)
+    held = []
+
+    def reset():
+        held[:] = [tokie.Tokenizer.from_json(tokenizer_json)]
+
+    reset()
 
     def split(result):
         ids, lengths = result
@@ -56,8 +93,8 @@ def _tokie(model, tokenizer_json):
             at += n
         return out
 
-    return Engine("tokie", "tokie", "huggingface", lambda texts: tokenizer.encode_batch_flat(texts, add_special_tokens=False),
-                  split, "encode_batch_flat")
+    return Engine("tokie", "tokie", "huggingface", lambda texts: held[0].encode_batch_flat(texts, add_special_tokens=False),
+                  split, "encode_batch_flat", reset)
 
 
 def _nanotoken(model, tokenizer_json):
@@ -119,7 +156,8 @@ def _onnxruntime(model, tokenizer_json):
 
 
 ENGINES = {"tokenizers": _tokenizers, "sentencepiece": _sentencepiece, "tokie": _tokie, "nanotoken": _nanotoken, "kitoken": _kitoken,
-           "kitoken_sp": _kitoken_sp, "blingfire": _blingfire, "iree": _iree, "onnxruntime": _onnxruntime}
+           "kitoken_sp": _kitoken_sp, "blingfire": _blingfire, "iree": _iree, "onnxruntime": _onnxruntime,
+           "gigatoken": _gigatoken, "fastokens": _fastokens}
 
 
 def make(name, model, tokenizer_json):

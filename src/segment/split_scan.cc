@@ -100,8 +100,17 @@ bool SplitScanner::IsStable(size_t at, const utf8::Decoded& c) const {
   return (kind & split::kUnstable) == 0 && !Joins(at, c.code_point);
 }
 
+// The class of the last character that one decomposes to, 0 of one that does not.
+uint8_t SplitScanner::LastClass(char32_t c) const {
+  const uint32_t range = model_.decomp[c], size = range & 0xff;
+  if (size == 0) return 0;
+  const size_t last = (range >> 8) + size - 1;
+  return last < model_.map_pool.size() ? model_.ccc[model_.map_pool[last]] : 0;
+}
+
 // Whether NFC may join a character to what stands before it, or put it before that: the last starter
-// composes with it, or the mark before it has a greater class.
+// composes with it, or a mark before it, also one that the starter was composed with, has a greater
+// class.
 bool SplitScanner::Joins(size_t at, char32_t c) const {
   const uint8_t ccc = model_.ccc[c];
   constexpr uint32_t kMost = 32;  // marks; a longer row is not looked at
@@ -110,7 +119,9 @@ bool SplitScanner::Joins(size_t at, char32_t c) const {
     const char32_t before = utf8::CodePointAt(text_, at);
     const uint8_t ccc_before = model_.ccc[before];
     if (n == kMost || (n == 0 && ccc != 0 && ccc_before > ccc)) return true;
-    if (ccc_before == 0) return (ccc != 0 || n == 0) && normalize::Compose(model_, before, c) != 0;
+    if (ccc_before != 0) continue;
+    if (ccc != 0 && LastClass(before) > ccc) return true;
+    return (ccc != 0 || n == 0) && normalize::Compose(model_, before, c) != 0;
   }
   return false;
 }

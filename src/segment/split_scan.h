@@ -34,6 +34,7 @@ class SplitScanner {
   size_t SplitEnd(size_t at);
   size_t PartEnd(size_t at, size_t end) const;
   bool IsStable(size_t at, const utf8::Decoded& c) const;
+  uint8_t LastClass(char32_t c) const;
   bool Joins(size_t at, char32_t c) const;
 
   const Model& model_;

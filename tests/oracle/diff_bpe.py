@@ -24,7 +24,7 @@ from diff_wordpiece import Pair, batches, code_points, compare  # noqa: E402
 
 FILES = ("qwen/tokenizer.json", "modernbert/tokenizer.json", "roberta/tokenizer.json", "openai/cl100k.tokenizer.json",
          "gpt2/tokenizer.json", "mistral/tokenizer.json")
-TEMPLATES = ("*", "a*b", "x *", "*\u0301", "\u4e2d*")
+TEMPLATES = ("*", "a*b", "x *", "*\u0301", "*\u0323", "\u4e2d*")
 PER_TEXT = 16
 
 
@@ -61,7 +61,7 @@ def sweep(args, report):
 SPECIAL = ["\u0301", "\u0300", "\u0323", "\u200b", "\u00ad", "\ufeff", "\0", "\ufffd", "\x85", "\u2028", "\u3000", "\u00a0", "\t",
            "\n", "\r", "\r\n", "\n\n", " ", "  ", "   ", " " * 25, "\u4e2d", "\u6587", "\u3002", "\u304c", "\ud55c", "\u1112\u1161\u11ab",
            "\u1100", "\u1161", "\u00df", "\u017f", "'", "'s", "'S", "'ll", "'LL", "'\u017f", "\u2019s", "\u212a", "\u212b", "\u037e",
-           "\u1fef", "\u0344", "\u0958", "\u0928\u093c", "\u0928\u094d", "\u0e01\u0e34", "\u0e38\u0e48", "\u0e48\u0e38", "\u00b2", "\u00bd",
+           "\u1fef", "\u0344", "\u0958", "\u00ea\u0323", "\u1fa1\u0301", "\u0928\u093c", "\u0928\u094d", "\u0e01\u0e34", "\u0e38\u0e48", "\u0e48\u0e38", "\u00b2", "\u00bd",
            "\u2167", "\u0661", "1", "12", "123", "1234", "a", "B", "ab", "Hello", " the", "\u0434\u0430", " \u0434", "\u05d1\u05bc\u05b8",
            "\u05b8\u05bc", "\u0627\u0655", "\U0001f600", "\U0001f468\u200d\U0001f469", "\ufe0f", "#", "!", "!!", "/", "()", "...", "_", "-",
            "<s>", "</s>", "<mask>", "[MASK]", "[SEP]", "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "<|im_end|", "[unused1]",

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""WordPiece engines on the same texts in one run, one thread: ids compared first, then rounds in which every engine encodes
-the texts once as new ones (it has forgotten what it saw) and once more as texts it has seen, in an order that changes from
-round to round. Time is CPU time of the engine's process, an empty call's time subtracted. rankfeed's word cache has 1 MiB for
-new texts and 4 MiB for texts it has seen.
+"""Engines for a WordPiece or BPE vocabulary on the same texts in one run, one thread: ids compared first, then rounds in which
+every engine encodes the texts once as new ones (it has forgotten what it saw) and once more as texts it has seen, in an order
+that changes from round to round. Time is CPU time of the engine's process, an empty call's time subtracted. rankfeed's word
+cache has 1 MiB for new texts and 4 MiB for texts it has seen.
 
-usage: wordpiece.py --build BUILD --shared FOLDER --vocabulary bert-base-uncased --languages en,zh,all --rounds 5
-                    --python VENV/bin/python [-o RESULT.json]
+usage: vocabulary.py --build BUILD --shared FOLDER --vocabulary wordpiece/bert-base-uncased --languages en,zh,all --rounds 5
+                     --python VENV/bin/python --peers tokenizers,nanotoken,tokie [-o RESULT.json]
+       vocabulary.py --vocabulary bpe/qwen --peers tokenizers,tokie,gigatoken,fastokens,pre --python-pre PRE/bin/python
+
+--python has the wheels of requirements.txt, --python-pre those of requirements-pre.txt ("pre" among the peers).
 """
 import argparse
 import json
@@ -27,8 +30,9 @@ def start(o, tokenizer_json, path, folder):
     engines = {}
     for name, cache in (("rankfeed", 1 << 20), ("rankfeed 4 MiB", 4 << 20)):
         engines[name] = Process(name, [peer, "rankfeed", image, path, "1", str(cache)], "huggingface", "rankfeed_encode_batch, 64 texts a call", 1)
-    for name in ("tokenizers", "nanotoken", "tokie"):
-        process = Process(name, [o.python, os.path.join(HERE, "worker.py"), name, "", tokenizer_json, path], "huggingface", "", 1)
+    for name in o.peers.split(","):
+        python, wheel = (o.python_pre, "tokenizers") if name == "pre" else (o.python, name)
+        process = Process(name, [python, os.path.join(HERE, "worker.py"), wheel, "", tokenizer_json, path], "huggingface", "", 1)
         process.greeting()
         engines[name] = process
     return engines
@@ -41,7 +45,7 @@ def measure(o, language, folder):
     with open(path, "w", encoding="utf-8") as f:
         for text in texts:
             f.write(json.dumps({"text": text}) + "\n")
-    engines = start(o, os.path.join(o.shared, "wordpiece", o.vocabulary, "tokenizer.json"), path, folder)
+    engines = start(o, os.path.join(o.shared, o.vocabulary, "tokenizer.json"), path, folder)
     ids = {}
     for name, engine in engines.items():
         answer = os.path.join(folder, "ids")
@@ -65,19 +69,22 @@ def measure(o, language, folder):
         row[f"{name} {kind}"] = round(statistics.median(values), 1)
     mine = {"first": "rankfeed", "repeated": "rankfeed 4 MiB"}
     for kind in ("first", "repeated"):
-        for name in ("tokenizers", "nanotoken", "tokie"):
+        for name in o.peers.split(","):
             pairs = zip(speeds[mine[kind], kind], speeds[name, kind])
             row[f"rankfeed / {name}, {kind}"] = round(statistics.median(a / b for a, b in pairs), 2)
-    pairs = zip(speeds["rankfeed", "first"], speeds["tokie", "repeated"])
-    row["rankfeed first / tokie repeated"] = round(statistics.median(a / b for a, b in pairs), 2)
+    if "tokie" in o.peers:
+        pairs = zip(speeds["rankfeed", "first"], speeds["tokie", "repeated"])
+        row["rankfeed first / tokie repeated"] = round(statistics.median(a / b for a, b in pairs), 2)
     return row
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build-bench", help="folder with bench/bench_peer")
-    parser.add_argument("--shared", default=os.environ.get("RANKFEED_SHARED_DATA"), help="folder with wordpiece/ and xquad/")
-    parser.add_argument("--vocabulary", default="bert-base-uncased", help="folder of wordpiece/")
+    parser.add_argument("--shared", default=os.environ.get("RANKFEED_SHARED_DATA"), help="folder with wordpiece/, bpe/ and xquad/")
+    parser.add_argument("--vocabulary", default="wordpiece/bert-base-uncased", help="folder in it with a tokenizer.json")
+    parser.add_argument("--peers", default="tokenizers,nanotoken,tokie")
+    parser.add_argument("--python-pre", default=sys.executable)
     parser.add_argument("--languages", default="en,zh,all", help="of XQuAD, all: twelve of them interleaved")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--python", default=sys.executable, help="interpreter that has the wheels of requirements.txt")
