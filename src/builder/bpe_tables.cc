@@ -2,9 +2,11 @@
 #include "builder/bpe_tables.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "base/byte_alphabet.h"
+#include "base/byte_set.h"
 #include "base/utf8.h"
 #include "builder/code_points.h"
 #include "builder/look_up_tables.h"
@@ -175,6 +177,9 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Mode
   }
   image::SegmentConfig config{};
   config.rules = image::kPatternSplits;
+  ByteSet separators;  // where texts are cut (segment/cuts.h)
+  separators.Add(' ');
+  std::memcpy(config.separators, separators.low, sizeof(config.separators));
   config.table_bits = table.bits;
   config.space_run = normalized.run_ids.empty() ? 0 : static_cast<uint32_t>(normalized.run_ids.size()) + 1;
   std::vector<SectionData> out;

@@ -3,6 +3,7 @@
 #include "segment/queue.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rankfeed::segment {
 
@@ -48,11 +49,12 @@ void SegmentQueue::BeginText() {
   const bool look_first = added_ != nullptr && (text_.size() > SegmentScanner::kBlockBytes ||
                                                 !added_->filter->has_stop_bytes());
   if (look_first && added_->filter->MayOccurIn(text_)) return BeginSplit();
-  OpenStretch(text_, SegmentRun::kBeginsText);
   look_later_ = added_ != nullptr && !look_first;
+  OpenStretch(text_, SegmentRun::kBeginsText);
 }
 
 void SegmentQueue::BeginSplit() {
+  later_ = {};
   Add({.stretch = text_, .begin = tail_, .end = tail_, .marks = SegmentRun::kBeginsText});
   split_.emplace(added_->Find(text_));
 }
@@ -93,10 +95,28 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
   if (openings_.any() || !normalized_tokens_.empty()) [[unlikely]]
     return OpenLooking(stretch);
   scanner_.Start(stretch, true);
-  if (!scanner_.scans()) [[unlikely]] {
-    open_.reason = RANKFEED_REASON_CHARACTER;
-    scanner_.Stop();
+  if (!scanner_.scans()) [[unlikely]] OpenPart(marks);
+}
+
+// Of the open stretch, which has a character that NFC may change: the part before the one around that,
+// or that one, which takes the general path. The rest is opened later.
+void SegmentQueue::OpenPart(uint8_t marks) {
+  if (std::exchange(look_later_, false) && added_->filter->MayOccurIn(text_)) {
+    scanning_ = false;
+    return BeginSplit();
   }
+  const std::string_view stretch = open_.stretch;
+  const auto size = static_cast<uint32_t>(stretch.size());
+  const auto stable = static_cast<uint32_t>(scanner_.stable_bytes());
+  uint32_t cut = cuts_.any() ? cuts_.FindLast(stretch, 0, stable) : Cuts::kNone;
+  const bool leaves = cut == Cuts::kNone;
+  if (leaves && cuts_.any()) cut = cuts_.FindFirst(stretch, stable, size);
+  if (cut == Cuts::kNone) cut = size;
+  later_ = {stretch.data() + cut, size - cut};
+  if (!leaves) return OpenStretch({stretch.data(), cut}, marks);
+  open_.stretch = {stretch.data(), cut};
+  open_.reason = RANKFEED_REASON_CHARACTER;
+  scanner_.Stop();
 }
 
 void SegmentQueue::OpenLooking(std::string_view stretch) {
@@ -106,7 +126,7 @@ void SegmentQueue::OpenLooking(std::string_view stretch) {
   loses_stop_byte_ = opening.text.size() != stretch.size() && !split_.has_value() && LosesStopByte();
   look_for_normalized_ = !normalized_tokens_.empty();
   scanner_.Start(opening.text, opening.prefixed);
-  if (!scanner_.scans()) open_.reason = RANKFEED_REASON_CHARACTER;
+  if (!scanner_.scans()) [[unlikely]] return OpenPart(open_.marks & SegmentRun::kBeginsText);
   if (open_.reason == RANKFEED_REASON_NONE && look_for_normalized_ &&
       opening.text.size() > SegmentScanner::kBlockBytes) {
     look_for_normalized_ = false;
@@ -153,6 +173,11 @@ void SegmentQueue::ScanBlock() {
   }
   look_later_ = false;
   run.marks |= SegmentRun::kEndsStretch;
+  if (!later_.empty()) {
+    const std::string_view rest = later_;
+    later_ = {};
+    return OpenStretch(rest, 0);
+  }
   if (split_.has_value()) {
     AddToken(&run);
   } else {

@@ -82,6 +82,7 @@ class SegmentQueue {
     head_ = tail_ = first_run_ = run_count_ = 0;
     next_ = 0;
     split_.reset();
+    later_ = {};
     scanning_ = look_later_ = leaving_ = loses_stop_byte_ = false;
   }
 
@@ -152,6 +153,7 @@ class SegmentQueue {
   void BeginSplit();
   void NextPart();
   void OpenStretch(std::string_view stretch, uint8_t marks);
+  void OpenPart(uint8_t marks);
   void OpenLooking(std::string_view stretch);
   void ScanBlock();
   void AddToken(SegmentRun* run);
@@ -176,6 +178,7 @@ class SegmentQueue {
   // Of the text before it, as long as there is more to come:
   std::string_view text_;
   SegmentRun open_ = {};  // of the stretch that is scanned: what its next run has
+  std::string_view later_;  // of the stretch, after the part of it that is open
   std::optional<Split> split_;
   bool scanning_ = false;  // the stretch
   // For added tokens, once its only block is scanned: for those of the raw text, of the normalized.

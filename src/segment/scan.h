@@ -66,6 +66,8 @@ class SegmentScanner {
   // Whether the text that Start was called with has something to scan: NFC leaves it alone, where
   // segments are splits of a pattern.
   bool scans() const { return scans_; }
+  // If not, how many bytes of it come before the first that it may change.
+  size_t stable_bytes() const { return splits_->stable_bytes(); }
   // Nothing more of this text.
   void Stop() { at_ = text_.size(); }
   bool done() const { return at_ == text_.size(); }

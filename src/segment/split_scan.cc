@@ -34,6 +34,7 @@ bool SplitScanner::Start(std::string_view text) {
   run_ = split_ = 0;
   if (space_run_ == 0) run_ = text.size();
   for (size_t at = 0; at < text.size();) {
+    stable_ = at;
     uint64_t word = ~uint64_t{0};
     if (text.size() - at >= sizeof(word)) std::memcpy(&word, text.data() + at, sizeof(word));
     if ((word & 0x8080808080808080u) == 0) {

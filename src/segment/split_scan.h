@@ -25,6 +25,8 @@ class SplitScanner {
   // Begins a stretch. False if it has bytes that are no UTF-8, or what NFC may change: then there is
   // nothing to scan. O(bytes).
   bool Start(std::string_view text);
+  // Where the first such byte or character is, if Start was false.
+  size_t stable_bytes() const { return stable_; }
 
   // Appends the segments that begin in the `bytes` after `at` to segments, one for each byte at most;
   // returns how many. *end: of the last one.
@@ -42,6 +44,7 @@ class SplitScanner {
   const uint32_t space_run_;  // image::SegmentConfig
   const bool composes_;       // NFC
   std::string_view text_;
+  size_t stable_ = 0;
   size_t run_ = 0;    // where the next run of spaces begins, or the text ends
   size_t split_ = 0;  // end of the split that is being cut
 };
