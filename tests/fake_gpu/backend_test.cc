@@ -450,7 +450,9 @@ TEST_P(FakeBackendTest, PlansFromSeveralThreadsAndBeyondTheTable) {
   void* ctx = Open();
   ASSERT_EQ(backend_->ops->open(ctx), 0);
   const uint64_t scratch_bytes = backend_->ops->scratch_bytes(ctx, 1);
-  constexpr size_t kWidest = 8 * 600, kX = 128 * kWidest, kW = 8 * kWidest, kOut = 128 * 8;
+  constexpr uint32_t kSteps =
+      25;  // each way, in two element types: more shapes than plans are kept
+  constexpr size_t kWidest = 8 * kSteps, kX = 128 * kWidest, kW = kWidest * kWidest, kOut = kX;
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&] {
@@ -460,10 +462,11 @@ TEST_P(FakeBackendTest, PlansFromSeveralThreadsAndBeyondTheTable) {
       EXPECT_EQ(backend_->device_alloc(ctx, (kX + kW + kOut) * 4, &memory), 0);
       const rankfeed_op_at at{ctx, stream, scratch, scratch_bytes};
       auto* floats = static_cast<float*>(memory);
-      for (uint32_t step = 1; step <= 600; ++step) {
+      for (uint32_t step = 0; step < kSteps * kSteps; ++step) {
+        const uint32_t n = 8 + step / kSteps * 8, k = 8 + step % kSteps * 8;
         for (const uint32_t dtype : {RANKFEED_DTYPE_F32, RANKFEED_DTYPE_F16}) {
-          const rankfeed_op_gemm op{dtype,  1,           8,      8 * step,        0,
-                                    floats, floats + kX, floats, floats + kX + kW};
+          const rankfeed_op_gemm op{dtype,           1, n, k, 0, floats, floats + kX, floats,
+                                    floats + kX + kW};
           EXPECT_EQ(backend_->ops->gemm(&at, &op), 0);
         }
         EXPECT_EQ(backend_->stream_synchronize(ctx, stream), 0);

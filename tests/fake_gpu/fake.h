@@ -12,6 +12,7 @@
 
 #include "backend.h"
 #include "fake_gpu/control.h"
+#include "support/sanitizers.h"
 
 namespace rankfeed::handoff {
 
@@ -35,6 +36,13 @@ inline const rankfeed_gpu_backend* FakeBackend(const std::string& vendor) {
 
 inline std::vector<std::string> FakeVendors() {
   return {RANKFEED_FAKE_VENDORS};  // those that were built
+}
+
+// Whether a case that takes long is this vendor's: of one or the other by turns, of all in the long
+// suite.
+inline bool IsTurnOf(const std::string& vendor, size_t index) {
+  const std::vector<std::string> vendors = FakeVendors();
+  return SweepsAll() || vendors[index % vendors.size()] == vendor;
 }
 
 inline fake_gpu_options FakeOptions(int32_t devices = 1, uint64_t seed = 1) {
