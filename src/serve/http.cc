@@ -55,6 +55,8 @@ constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kLingering = std::chrono::seconds(2);
 constexpr auto kGrace =
     std::chrono::milliseconds(500);  // for requests that are on their way when a drain begins
+constexpr auto kHandshake =
+    std::chrono::milliseconds(200);  // for connections that have begun by then
 
 // Beast's Body concept over Body.
 struct ChargedBody {
@@ -147,6 +149,7 @@ class Listener::Impl {
   asio::awaitable<void> Tick();
   void Start(tcp::socket socket);
   bool MakeRoom();
+  void BeginNoConnections();
   void CloseAcceptor();
   Clock::time_point DrainEnd() const { return drain_begin_ + options_.drain; }
 
@@ -184,10 +187,10 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
   bool aborted() const { return aborted_; }
   Clock::time_point since() const { return since_; }
 
-  // Ends what the connection waits for; what follows depends on its phase.
+  // Ends what the connection waits for; what follows depends on its phase. Between two reads there
+  // is nothing to end, and the next tick tries again.
   void Interrupt() {
     interrupted_ = true;
-    deadline_ = Clock::time_point::max();
     error_code ignored;
     socket_.cancel(ignored);
   }
@@ -199,7 +202,8 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
 
   void Tick(Clock::time_point now) {
     if (now >= deadline_) {
-      owner_->counts_.timed_out += phase_ != Phase::kLinger && phase_ != Phase::kIdle;
+      owner_->counts_.timed_out +=
+          !interrupted_ && phase_ != Phase::kLinger && phase_ != Phase::kIdle;
       Interrupt();
     } else if (owner_->draining_) {
       error_code ignored;
@@ -216,6 +220,7 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
   void Enter(Phase phase, Clock::duration time) { EnterUntil(phase, Clock::now() + time); }
   void EnterUntil(Phase phase, Clock::time_point deadline) {
     phase_ = phase;
+    interrupted_ = false;
     since_ = Clock::now();
     deadline_ = deadline;
   }
@@ -271,8 +276,8 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
     co_return co_await Answer(std::move(response), &parser);
   }
 
-  // Waits for the first byte of a request, without memory for it. Takes empty lines before it, which
-  // old clients send after a body (RFC 9112, 2.2). False when none comes.
+  // Waits for the first byte of a request, without memory for it. Takes empty lines before it,
+  // which old clients send after a body (RFC 9112, 2.2). False when none comes.
   asio::awaitable<bool> Begun() {
     for (size_t taken = 0;; taken += 2) {
       const char* const data = static_cast<const char*>(buffer_.data().data());
@@ -288,13 +293,12 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
       error_code error, ignored;
       co_await socket_.async_wait(tcp::socket::wait_read,
                                   asio::redirect_error(asio::use_awaitable, error));
-      // Bytes that came in the moment of an interruption are a request all the same.
-      if ((error || interrupted_) && socket_.available(ignored) == 0) co_return false;
-      interrupted_ = false;
-      const size_t read =
-          co_await socket_.async_read_some(buffer_.prepare(kHeadBuffer - 1),
-                                           asio::redirect_error(asio::use_awaitable, error));
-      if (error || interrupted_) co_return false;
+      // Bytes that came in the moment of an interruption are a request all the same, and so are
+      // those that were read by then.
+      if (error && socket_.available(ignored) == 0) co_return false;
+      const size_t read = co_await socket_.async_read_some(
+          buffer_.prepare(kHeadBuffer - 1), asio::redirect_error(asio::use_awaitable, error));
+      if (error) co_return false;
       buffer_.commit(read);
     }
   }
@@ -378,7 +382,6 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
   }
 
   asio::awaitable<bool> Answer(Response response, const Parser* parser) {
-    interrupted_ = false;
     Enter(Phase::kWrite, owner_->options_.write);
     const bool keep =
         !response.close && parser != nullptr && parser->keep_alive() && !owner_->draining_;
@@ -399,7 +402,6 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
   // while: a socket that is closed with bytes unread makes the kernel take the last answer back.
   asio::awaitable<void> Linger() {
     error_code error;
-    interrupted_ = false;
     socket_.shutdown(tcp::socket::shutdown_send, error);
     if (error) co_return;
     Enter(Phase::kLinger, kLingering);
@@ -421,7 +423,8 @@ class Listener::Impl::Connection : public std::enable_shared_from_this<Connectio
   beast::flat_buffer buffer_{kMostBuffered};
   Phase phase_ = Phase::kIdle;
   Clock::time_point since_, deadline_;
-  bool interrupted_ = false, aborted_ = false, served_ = false;
+  bool interrupted_ = false;  // in this phase
+  bool aborted_ = false, served_ = false;
 };
 
 std::string Listener::Impl::Open() {
@@ -503,15 +506,23 @@ asio::awaitable<void> Listener::Impl::Accept() {
   }
 }
 
-// Connections that the kernel has accepted already would be reset with the socket: they are taken
-// first. Before that the kernel is told to make no more: a filter passes no byte of a packet, so that
-// none can come in between taking the last one and closing. Elsewhere than on Linux one may.
-void Listener::Impl::CloseAcceptor() {
+// The kernel is told to begin no connection any more: a filter drops packets that have the flag SYN
+// (RFC 9293, 3.1: bit 1 of byte 13) and passes those that end a handshake. Who asks meanwhile asks
+// again and is refused. Elsewhere than on Linux a connection may come between taking the last one
+// and closing, and is reset.
+void Listener::Impl::BeginNoConnections() {
 #ifdef __linux__
-  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
-  const sock_fprog filter{1, &nothing};
+  sock_filter no_syn[] = {BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+                          BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x02, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, 0), BPF_STMT(BPF_RET | BPF_K, 0xffffffff)};
+  const sock_fprog filter{std::size(no_syn), no_syn};
   (void)setsockopt(acceptor_.native_handle(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
 #endif
+}
+
+// Connections that the kernel has accepted already would be reset with the socket: they are taken
+// first.
+void Listener::Impl::CloseAcceptor() {
   error_code error;
   acceptor_.cancel(error);
   acceptor_.non_blocking(true, error);
@@ -529,7 +540,10 @@ asio::awaitable<void> Listener::Impl::Tick() {
     tick_.expires_after(kTick);
     co_await tick_.async_wait(asio::redirect_error(asio::use_awaitable, error));
     const auto now = Clock::now();
-    if (draining_ && acceptor_.is_open() && now >= drain_begin_ + kGrace) CloseAcceptor();
+    if (draining_ && acceptor_.is_open()) {
+      if (now >= drain_begin_ + kGrace) BeginNoConnections();
+      if (now >= drain_begin_ + kGrace + kHandshake) CloseAcceptor();
+    }
     for (const auto& connection : connections_) connection->Tick(now);
     if (!draining_ || acceptor_.is_open()) continue;
     if (connections_.empty() || now >= DrainEnd() + std::chrono::seconds(1)) {
