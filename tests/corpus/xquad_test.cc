@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <memory>
 
 #include "corpus_files.h"
 #include "general/sp_texts.h"
@@ -55,28 +57,23 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-class CorpusXquad : public ::testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    const std::string path = SharedData(GetParam());
-    if (path.empty() || SharedData("xquad/en.jsonl").empty()) {
-      GTEST_SKIP() << "no " << GetParam() << " or XQuAD in RANKFEED_SHARED_DATA";
-    }
-    vocabulary_ = std::make_unique<Vocabulary>(path);
+// What the tests of one vocabulary share, since tokenizing all of XQuAD takes longer than most of
+// them: its passages, and the store of their ids.
+struct Shared {
+  explicit Shared(const std::string& path) : vocabulary(path) {
     for (const char* language : sp_test::kXquadLanguages) {
       const std::vector<std::string> texts =
           ReadTexts(SharedData(std::string("xquad/") + language + ".jsonl"));
-      ASSERT_EQ(texts.size(), 1430u);
+      EXPECT_EQ(texts.size(), 1430u);
       for (size_t i = 0; i < kPassages; ++i) {
-        passages_.push_back({std::string(language) + "-" + std::to_string(i), texts[i]});
+        passages.push_back({std::string(language) + "-" + std::to_string(i), texts.at(i)});
       }
-      queries_.push_back(texts[kPassages + 7]);
+      queries.push_back(texts.at(kPassages + 7));
     }
-    store_path_ = dir_ / "xquad.rfc";
-    Build(0);
+    Build(store_path, 0);
   }
 
-  void Build(uint32_t encode_flags) {
+  void Build(const std::string& store, uint32_t encode_flags) const {
     rankfeed_corpus_writer_options options{};
     options.struct_size = sizeof(options);
     options.encode_flags = encode_flags;
@@ -84,11 +81,11 @@ class CorpusXquad : public ::testing::TestWithParam<const char*> {
     rankfeed_corpus_writer* writer;
     rankfeed_builder_error error{};
     error.struct_size = sizeof(error);
-    ASSERT_EQ(rankfeed_corpus_writer_open(store_path_.c_str(), vocabulary_->model, &options,
-                                          &writer, &error),
-              RANKFEED_OK)
+    ASSERT_EQ(
+        rankfeed_corpus_writer_open(store.c_str(), vocabulary.model, &options, &writer, &error),
+        RANKFEED_OK)
         << error.message;
-    for (const Passage& passage : passages_) {
+    for (const Passage& passage : passages) {
       rankfeed_source source{};
       source.text = Text(passage.text);
       ASSERT_EQ(rankfeed_corpus_writer_put(writer, Text(passage.id), &source, &error), RANKFEED_OK)
@@ -97,6 +94,29 @@ class CorpusXquad : public ::testing::TestWithParam<const char*> {
     ASSERT_EQ(rankfeed_corpus_writer_commit(writer, &error), RANKFEED_OK) << error.message;
     rankfeed_corpus_writer_close(writer);
   }
+
+  TempDir dir;
+  const std::string store_path = dir / "xquad.rfc";
+  Vocabulary vocabulary;
+  std::vector<Passage> passages;
+  std::vector<std::string> queries;
+};
+
+class CorpusXquad : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string path = SharedData(GetParam());
+    if (path.empty() || SharedData("xquad/en.jsonl").empty()) {
+      GTEST_SKIP() << "no " << GetParam() << " or XQuAD in RANKFEED_SHARED_DATA";
+    }
+    auto& shared = shared_[GetParam()];
+    if (shared == nullptr) shared = std::make_unique<Shared>(path);
+    vocabulary_ = &shared->vocabulary;
+    store_path_ = shared->store_path;
+  }
+
+  const Shared& shared() const { return *shared_[GetParam()]; }
+  const std::vector<Passage>& passages() const { return shared().passages; }
 
   rankfeed_status Open(const rankfeed_model* model, uint32_t encode_flags = 0) {
     rankfeed_image_unmap(&mapping_);
@@ -107,15 +127,16 @@ class CorpusXquad : public ::testing::TestWithParam<const char*> {
                                      sizeof(storage_), &mapping_, &corpus_, nullptr);
   }
   void TearDown() override { rankfeed_image_unmap(&mapping_); }
+  static void TearDownTestSuite() { shared_.clear(); }
 
-  TempDir dir_;
-  std::string store_path_;
-  std::unique_ptr<Vocabulary> vocabulary_;
-  std::vector<Passage> passages_;
-  std::vector<std::string> queries_;
+  std::string store_path_;  // that Open opens
+  const Vocabulary* vocabulary_ = nullptr;
   rankfeed_mapping mapping_{};
   alignas(64) uint8_t storage_[2048];
   rankfeed_corpus* corpus_ = nullptr;
+
+ private:
+  static inline std::map<std::string, std::unique_ptr<Shared>> shared_;
 };
 
 TEST_P(CorpusXquad, HoldsWhatTheEncoderAnswers) {
@@ -127,7 +148,7 @@ TEST_P(CorpusXquad, HoldsWhatTheEncoderAnswers) {
   options.struct_size = sizeof(options);
   Encoding expected;
   uint64_t tokens = 0, bytes = 0;
-  for (const Passage& passage : passages_) {
+  for (const Passage& passage : passages()) {
     ASSERT_FALSE(encoder->Encode(passage.text, options, &expected));
     rankfeed_source source;
     ASSERT_EQ(rankfeed_corpus_find(corpus_, Text(passage.id), &source), RANKFEED_OK);
@@ -140,7 +161,7 @@ TEST_P(CorpusXquad, HoldsWhatTheEncoderAnswers) {
     bytes += passage.text.size();
   }
   EXPECT_EQ(Info(corpus_).tokens, tokens);
-  std::printf("%s: %zu passages, %llu bytes, %llu tokens\n", GetParam(), passages_.size(),
+  std::printf("%s: %zu passages, %llu bytes, %llu tokens\n", GetParam(), passages().size(),
               static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(tokens));
 }
 
@@ -222,14 +243,14 @@ TEST_P(CorpusXquad, BatchesFromTheStoreAreThoseOfTheTexts) {
   windows.stride = 16;
   for (const rankfeed_rerank_options& options : {padded, packed, windows}) {
     Batches batches(vocabulary_->model, options);
-    for (size_t language = 0; language < queries_.size(); language += kSanitized ? 6 : 1) {
-      const Passage* passages = &passages_[language * kPassages];
+    for (size_t language = 0; language < shared().queries.size(); language += kSanitized ? 6 : 1) {
+      const Passage* const own = &passages()[language * kPassages];
       std::vector<rankfeed_text> all_ids(kPassages), some_ids(kPassages);
       std::vector<rankfeed_source> texts(kPassages), stored(kPassages), mixed(kPassages);
       for (size_t i = 0; i < kPassages; ++i) {
-        texts[i].text = mixed[i].text = Text(passages[i].text);
-        all_ids[i] = Text(passages[i].id);
-        if (i % 3 != 1) some_ids[i] = Text(passages[i].id);
+        texts[i].text = mixed[i].text = Text(own[i].text);
+        all_ids[i] = Text(own[i].id);
+        if (i % 3 != 1) some_ids[i] = Text(own[i].id);
       }
       ASSERT_EQ(
           rankfeed_corpus_find_all(corpus_, all_ids.data(), kPassages, stored.data(), nullptr),
@@ -237,11 +258,11 @@ TEST_P(CorpusXquad, BatchesFromTheStoreAreThoseOfTheTexts) {
       ASSERT_EQ(
           rankfeed_corpus_find_all(corpus_, some_ids.data(), kPassages, mixed.data(), nullptr),
           RANKFEED_OK);
-      const std::vector<uint8_t> expected = batches.Run(queries_[language], texts);
+      const std::vector<uint8_t> expected = batches.Run(shared().queries[language], texts);
       ASSERT_GT(expected.size(), kPassages * 100);
       // EXPECT_TRUE: the bytes are too many to print.
-      EXPECT_TRUE(batches.Run(queries_[language], stored) == expected) << language;
-      EXPECT_TRUE(batches.Run(queries_[language], mixed) == expected) << language;
+      EXPECT_TRUE(batches.Run(shared().queries[language], stored) == expected) << language;
+      EXPECT_TRUE(batches.Run(shared().queries[language], mixed) == expected) << language;
     }
   }
 }
@@ -269,7 +290,9 @@ TEST_P(CorpusXquad, OtherVocabulariesAndOptionsAreRefused) {
   EXPECT_EQ(rankfeed_corpus_writer_open(store_path_.c_str(), vocabulary_->model, &options, &writer,
                                         nullptr),
             RANKFEED_E_VOCABULARY);
-  Build(RANKFEED_SPLIT_SPECIAL_TOKENS);
+  const TempDir dir;
+  store_path_ = dir / "split.rfc";
+  shared().Build(store_path_, RANKFEED_SPLIT_SPECIAL_TOKENS);
   EXPECT_EQ(Open(vocabulary_->model), RANKFEED_E_VOCABULARY);
   EXPECT_EQ(Open(vocabulary_->model, RANKFEED_SPLIT_SPECIAL_TOKENS), RANKFEED_OK);
 }
@@ -289,19 +312,19 @@ TEST_P(CorpusXquad, FindingIsFarCheaperThanTokenizing) {
   for (int round = 0; round < 3; ++round) {  // the last one counts
     tokenize = find = copy = 0;
     tokens = bytes = 0;
-    for (size_t from = 0; from + 100 <= passages_.size(); from += 100) {
+    for (size_t from = 0; from + 100 <= passages().size(); from += 100) {
       std::vector<rankfeed_text> keys(100);
       std::vector<rankfeed_source> sources(100);
-      for (size_t i = 0; i < 100; ++i) keys[i] = Text(passages_[from + i].id);
+      for (size_t i = 0; i < 100; ++i) keys[i] = Text(passages()[from + i].id);
       double start = ThreadSeconds();
       for (size_t i = 0; i < 100; ++i) {
         rankfeed_encoding io{};
         io.struct_size = sizeof(io);
         io.capacity = static_cast<uint32_t>(ids.size());
         io.input_ids = ids.data();
-        ASSERT_EQ(rankfeed_encode(encoder->get(), Text(passages_[from + i].text), &options, &io),
+        ASSERT_EQ(rankfeed_encode(encoder->get(), Text(passages()[from + i].text), &options, &io),
                   RANKFEED_OK);
-        bytes += passages_[from + i].text.size();
+        bytes += passages()[from + i].text.size();
       }
       tokenize += ThreadSeconds() - start;
       start = ThreadSeconds();
@@ -319,7 +342,7 @@ TEST_P(CorpusXquad, FindingIsFarCheaperThanTokenizing) {
       copy += ThreadSeconds() - start;
     }
   }
-  const double per_100 = 1e6 * 100 / static_cast<double>(passages_.size() / 100 * 100);
+  const double per_100 = 1e6 * 100 / static_cast<double>(passages().size() / 100 * 100);
   std::printf(
       "%s: 100 passages: tokenize %.1f us (%.0f MB/s), find %.2f us, copy ids %.2f us "
       "(%.0f MB/s): finding costs %.0f times less, with copying %.0f times\n",

@@ -378,14 +378,14 @@ void CheckMemory(const rankfeed_model* model, const std::string& text, bool offs
   EXPECT_GT(io.count, text.size() / 17);
   std::printf("%s: %zu bytes of text, %u tokens, scratch of %zu bytes, %zu of them resident\n",
               offsets ? "offsets" : "ids", text.size(), io.count, need.size, scratch.Resident());
-  EXPECT_LE(scratch.Resident(), size_t{4} << 20);
+  EXPECT_LE(scratch.Resident(), size_t{2} << 20);
 }
 
-// A text of RANKFEED_LONG_TEXT_BYTES (16 MB without it): words, some of which leave the fast road.
+// A text of RANKFEED_LONG_TEXT_BYTES (8 MB without it): words, some of which leave the fast road.
 TEST(LongText, MemoryDoesNotGrowWithTheText) {
   if (kSanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
   const char* const given = std::getenv("RANKFEED_LONG_TEXT_BYTES");
-  const size_t bytes = given != nullptr ? std::strtoull(given, nullptr, 10) : 16 << 20;
+  const size_t bytes = given != nullptr ? std::strtoull(given, nullptr, 10) : 8 << 20;
   const std::string words = "the panda well-known, a bear \u4e2d\u6587 ";
   std::string odd;
   for (int i = 0; i < 100; ++i) odd += words;

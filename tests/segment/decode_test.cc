@@ -123,17 +123,18 @@ void Compare(const std::string& file, std::mt19937& random, size_t* ones, size_t
 }
 
 TEST(Decode, PartsEqualThePlainPathForRandomVocabularies) {
+  const size_t rounds = Scaled(30, 12);
   std::mt19937 random(23);
   size_t ones = 0, twos = 0;
-  for (int round = 0; round < static_cast<int>(Scaled(30)); ++round) {
+  for (size_t round = 0; round < rounds; ++round) {
     SCOPED_TRACE(round);
     const Vocabulary v = Random(random);
     Compare(HuggingFaceFile(v, round % 2 == 0), random, &ones, &twos);
     Compare(SentencePieceFile(v), random, &ones, &twos);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(ones, Scaled(30) * 10);
-  EXPECT_GT(twos, Scaled(30) * 10);
+  EXPECT_GT(ones, rounds * 10);
+  EXPECT_GT(twos, rounds * 10);
 }
 
 // Runs longer than a search has room for, of characters that pieces hold in any order, so that no
@@ -142,7 +143,7 @@ TEST(Decode, PartsEqualThePlainPathForRandomVocabularies) {
 TEST(Decode, RunsWithoutAPlaceToPartThem) {
   std::mt19937 random(53);
   size_t left_texts = 0;
-  for (int round = 0; round < static_cast<int>(Scaled(24)); ++round) {
+  for (size_t round = 0; round < Scaled(24, 12); ++round) {
     SCOPED_TRACE(round);
     constexpr double kSteps[] = {0.25, 0.1, 1.7};
     const double step = kSteps[round % 3];
@@ -186,7 +187,7 @@ TEST(Decode, RunsWithoutAPlaceToPartThem) {
     const RoadCounts roads = fast.Roads();
     left_texts += roads[RANKFEED_REASON_LENGTH].texts;
   }
-  EXPECT_GT(left_texts, Scaled(24) * 2);
+  EXPECT_GT(left_texts, Scaled(24, 12) * 2);
 }
 
 // Two words of one slot that differ in each part of their keys in turn.
