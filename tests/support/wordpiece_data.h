@@ -17,10 +17,14 @@ inline std::string ReadAll(const std::string& path) {
   return text.str();
 }
 
-// The folder of the vocabularies in RANKFEED_SHARED_DATA, empty without that.
-inline std::string WordPieceData() {
+// RANKFEED_SHARED_DATA, empty without that, and the folder of WordPiece vocabularies in it.
+inline std::string SharedData() {
   const char* data = std::getenv("RANKFEED_SHARED_DATA");
-  return data == nullptr ? "" : std::string(data) + "/wordpiece/";
+  return data == nullptr ? "" : data;
+}
+inline std::string WordPieceData() {
+  const std::string data = SharedData();
+  return data.empty() ? "" : data + "/wordpiece/";
 }
 
 }  // namespace rankfeed::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fast road of WordPiece models against the general path: the same model with and without its
+// The fast road of WordPiece and BPE models against the general path: the same model with and without its
 // engine, ids and offsets, over published vocabularies, stress strings and every code point.
 #include "words/engine.h"
 
@@ -20,10 +20,19 @@ using test::Escape;
 using test::ReadAll;
 using test::Show;
 using test::TestEngine;
-using test::WordPieceData;
+using test::SharedData;
 
-constexpr const char* kVocabularies[] = {"bert-base-uncased", "bert-base-cased",
-                                         "bert-base-multilingual-cased"};
+// In the folder of published vocabularies.
+constexpr const char* kVocabularies[] = {
+    "wordpiece/bert-base-uncased/tokenizer.json", "wordpiece/bert-base-cased/tokenizer.json",
+    "wordpiece/bert-base-multilingual-cased/tokenizer.json", "bpe/qwen/tokenizer.json",
+    "bpe/modernbert/tokenizer.json", "bpe/roberta/tokenizer.json"};
+
+// The content of one of them, empty if it is not there.
+std::string Published(const std::string& path) {
+  const std::string data = SharedData();
+  return data.empty() ? "" : ReadAll(data + "/" + path);
+}
 
 // The same source on both roads.
 struct Pair {
@@ -58,7 +67,9 @@ const std::vector<std::string>& Alphabet() {
       "\u2028", "\u0085", "\u000b", "\u200b", "\u200d", "\ufeff", "\u00ad",     "\ufffd", "\u0378",
       "\ue000", "\u20ac", "\U0001f600",       "\U0001d165",       "\U0001d160", "\x80",   "\xe4\xb8",
       "\U0001e001",       "##",     "ing",    "eb",     "the",    "[SEP]",  "[MASK]",
-      "b<T",    "b<t",    "a=\u0338",        "==\u0338i"};
+      "b<T",    "b<t",    "a=\u0338",        "==\u0338i",
+      "'S",     "'ll",    "!",      "/",      "\r\n",   "\n\n",   "  ",         "       ",
+      "12",     "\u00ea\u0323",     "\u1fa1\u0301",     "\u017f", "\u0434\u0430", "<|im_end|>", "[unused1]"};
   return characters;
 }
 
@@ -71,11 +82,11 @@ std::string Text(std::mt19937_64& random, size_t characters) {
 TEST(Words, EqualsThePlainPathOnStressTexts) {
   for (const char* name : kVocabularies) {
     SCOPED_TRACE(name);
-    const std::string source = ReadAll(WordPieceData() + name + "/tokenizer.json");
-    if (source.empty()) GTEST_SKIP() << "no wordpiece/ in RANKFEED_SHARED_DATA";
+    const std::string source = Published(name);
+    if (source.empty()) GTEST_SKIP() << "no vocabulary in RANKFEED_SHARED_DATA";
     Pair pair(source);
     std::mt19937_64 random(7);
-    for (int round = 0; round < static_cast<int>(Sampled(20000)); ++round) {
+    for (int round = 0; round < static_cast<int>(Sampled(10000)); ++round) {
       const uint32_t flags = round % 5 == 0   ? uint32_t{RANKFEED_SPLIT_SPECIAL_TOKENS}
                              : round % 7 == 0 ? uint32_t{RANKFEED_ESCAPE_SPECIAL}
                              : round % 9 == 0 ? uint32_t{RANKFEED_ERROR_ON_SPECIAL}
@@ -89,10 +100,10 @@ TEST(Words, EqualsThePlainPathOnStressTexts) {
 TEST(Words, EqualsThePlainPathOnEveryCodePoint) {
   for (const char* name : kVocabularies) {
     SCOPED_TRACE(name);
-    const std::string source = ReadAll(WordPieceData() + name + "/tokenizer.json");
-    if (source.empty()) GTEST_SKIP() << "no wordpiece/ in RANKFEED_SHARED_DATA";
+    const std::string source = Published(name);
+    if (source.empty()) GTEST_SKIP() << "no vocabulary in RANKFEED_SHARED_DATA";
     Pair pair(source);
-    const uint32_t step = kSanitized ? 611 : SweepsAll() ? 1 : 13;
+    const uint32_t step = kSanitized ? 611 : SweepsAll() ? 1 : 37;
     for (char32_t cp = 0; cp < 0x110000; cp += cp < 0x3400 ? (kSanitized ? 31 : 1) : step) {
       if (cp >= 0xd800 && cp < 0xe000) continue;
       char bytes[4];
@@ -105,8 +116,8 @@ TEST(Words, EqualsThePlainPathOnEveryCodePoint) {
 
 // Several texts of one call, so that their segments share batches, and texts whose tokens do not fit.
 TEST(Words, BatchesAreTheTextsOneByOne) {
-  const std::string source = ReadAll(WordPieceData() + "bert-base-cased/tokenizer.json");
-  if (source.empty()) GTEST_SKIP() << "no wordpiece/ in RANKFEED_SHARED_DATA";
+  const std::string source = Published("wordpiece/bert-base-cased/tokenizer.json");
+  if (source.empty()) GTEST_SKIP() << "no vocabulary in RANKFEED_SHARED_DATA";
   TestEngine engine(source, 1u << 16, 1u << 12);
   std::mt19937_64 random(3);
   for (int round = 0; round < static_cast<int>(Sampled(200)); ++round) {
@@ -139,8 +150,8 @@ TEST(Words, BatchesAreTheTextsOneByOne) {
 TEST(Words, TextsMayComeInPieces) {
   for (const char* name : kVocabularies) {
     SCOPED_TRACE(name);
-    const std::string source = ReadAll(WordPieceData() + name + "/tokenizer.json");
-    if (source.empty()) GTEST_SKIP() << "no wordpiece/ in RANKFEED_SHARED_DATA";
+    const std::string source = Published(name);
+    if (source.empty()) GTEST_SKIP() << "no vocabulary in RANKFEED_SHARED_DATA";
     TestEngine engine(source);
     std::mt19937_64 random(5);
     int whole = 0;
@@ -183,16 +194,20 @@ TEST(Words, TextsMayComeInPieces) {
 
 // Words up to and over the limit, stretches without a place to end, and many of them.
 TEST(Words, EqualsThePlainPathOnLongWords) {
-  const std::string source = ReadAll(WordPieceData() + "bert-base-uncased/tokenizer.json");
-  if (source.empty()) GTEST_SKIP() << "no wordpiece/ in RANKFEED_SHARED_DATA";
-  Pair pair(source);
-  for (const char* letter : {"a", "\u00e9", "\uac01", "\u0130", "\u4e2d", "\u0e01", "\U0001f600"}) {
-    for (const size_t count : {15u, 31u, 32u, 33u, 34u, 99u, 100u, 101u, 3000u, 9000u}) {
-      std::string text;
-      for (size_t i = 0; i < count; ++i) text += letter;
-      pair.Compare(text);
-      pair.Compare("x" + text + "\u0301y, " + text + " the end");
-      if (HasFatalFailure()) return;
+  for (const char* name : {kVocabularies[0], kVocabularies[3], kVocabularies[4]}) {
+    SCOPED_TRACE(name);
+    const std::string source = Published(name);
+    if (source.empty()) GTEST_SKIP() << "no vocabulary in RANKFEED_SHARED_DATA";
+    Pair pair(source);
+    for (const char* letter :
+         {"a", "\u00e9", "\uac01", "\u0130", "\u4e2d", "\u0e01", "\U0001f600", " ", "\n", "7", "!"}) {
+      for (const size_t count : {15u, 23u, 24u, 25u, 31u, 32u, 33u, 34u, 49u, 100u, 101u, 4095u, 9000u}) {
+        std::string text;
+        for (size_t i = 0; i < count; ++i) text += letter;
+        pair.Compare(text);
+        pair.Compare("x" + text + "\u0301y, " + text + " the end");
+        if (HasFatalFailure()) return;
+      }
     }
   }
 }
