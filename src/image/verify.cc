@@ -209,6 +209,11 @@ class Verifier {
     for (size_t i = 0; i < m_.byte_ids.size(); ++i) {
       Require(IdOrNone(m_.byte_ids[i]), SectionId::kByteIds, i);
     }
+    // models/bpe/word.cc takes the id of every byte of a text; these are in none.
+    const auto in_utf8 = [](size_t byte) { return byte < 0xf5 && byte != 0xc0 && byte != 0xc1; };
+    for (size_t i = 0; i < m_.byte_ids.size() && m_.has(kByteLevel); ++i) {
+      Require(!in_utf8(i) || m_.byte_ids[i] < c.id_count, SectionId::kByteIds, i);
+    }
     // SentencePiece has no way to encode without an unknown id or all byte pieces.
     if (!m_.huggingface()) {
       Require(c.unk_id != kNoId || m_.has(kByteFallback), SectionId::kConfig);

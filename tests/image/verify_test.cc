@@ -164,6 +164,11 @@ void AddModelKindCases(Cases& cases) {
                      f.segment_config().rules |= image::kTrailingSpaceIsWord;
                      return 0u;
                    }});
+  cases.push_back({"!in_utf8(i) ||", "a byte without a piece", kSplits, SectionId::kByteIds,
+                   [](Forged& f) {
+                     f.Get<uint32_t>(SectionId::kByteIds)[97] = image::kNoId;
+                     return 97u;
+                   }});
   cases.push_back({"m_.segment.config->rules == kPatternSplits", "rules of Unigram", kSplits,
                    SectionId::kSegmentConfig, [](Forged& f) {
                      f.segment_config().rules = image::kTrailingSpaceIsWord;
