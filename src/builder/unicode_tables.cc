@@ -123,7 +123,8 @@ uint8_t SplitClassOf(UChar32 c) {
   if (check == UNORM_NO || (check == UNORM_MAYBE && c >= 0x1100 && c <= 0x11FF)) {
     return of | split::kUnstable;
   }
-  return check == UNORM_MAYBE || u_getCombiningClass(c) != 0 ? of | split::kCombining : of;
+  if (check == UNORM_MAYBE) return of | split::kCombining;
+  return u_getCombiningClass(c) != 0 ? of | split::kOrdered : of;
 }
 
 const icu::Normalizer2& Forms(bool compatible) {

@@ -32,7 +32,7 @@ SegmentScanner::SegmentScanner(const Model& model, const KernelTable& kernels,
       rules_(model.segment.config->rules),
       signs_(model),
       looks_at_spaces_((rules_ & (image::kEverySpaceIsWord | image::kPrependRules)) != 0) {
-  if ((rules_ & image::kPatternSplits) != 0) splits_.emplace(model);
+  if ((rules_ & image::kPatternSplits) != 0) splits_.emplace(model, kernels);
 }
 
 void SegmentScanner::Start(std::string_view text, bool prefixed) {

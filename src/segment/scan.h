@@ -29,13 +29,9 @@ namespace rankfeed::segment {
 struct ByteClasses {
   ByteSet separators, common, letters, stop_bytes;
 };
-// Of 64 bytes, a bit each: their classes, and where segments begin, where they end, and of those
-// that begin which are the beginning of a word.
+// Of 64 bytes, a bit each: their classes.
 struct ClassMasks {
   uint64_t separator, common, letter;
-};
-struct BoundaryMasks {
-  uint64_t starts, stops, word_starts;
 };
 
 struct KernelTable;

@@ -23,4 +23,10 @@ struct Segments {
   }
 };
 
+// Of 64 bytes, a bit each: where segments begin, where they end, and of those that begin which are the
+// beginning of a word.
+struct BoundaryMasks {
+  uint64_t starts, stops, word_starts;
+};
+
 }  // namespace rankfeed::segment

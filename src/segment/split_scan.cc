@@ -2,10 +2,12 @@
 #include "segment/split_scan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/utf8.h"
 #include "normalize/unicode_forms.h"
+#include "segment/kernels/kernels.h"
 
 namespace rankfeed::segment {
 namespace {
@@ -23,57 +25,110 @@ bool HasThreeBytes(std::string_view text, size_t at) {
 
 }  // namespace
 
-SplitScanner::SplitScanner(const Model& model)
+SplitScanner::SplitScanner(const Model& model, const KernelTable& kernels)
     : model_(model),
-      pattern_(model, KnobsOf(model)),
+      kernels_(kernels),
+      knobs_(KnobsOf(model)),
+      pattern_(model, knobs_),
       space_run_(model.segment.config->space_run),
-      composes_(!model.normalizer.empty()) {}
+      composes_(!model.normalizer.empty()),
+      blocks_(model, kernels, knobs_, space_run_) {}
 
 bool SplitScanner::Start(std::string_view text) {
   text_ = text;
-  run_ = split_ = 0;
-  if (space_run_ == 0) run_ = text.size();
-  for (size_t at = 0; at < text.size();) {
-    stable_ = at;
-    uint64_t word = ~uint64_t{0};
-    if (text.size() - at >= sizeof(word)) std::memcpy(&word, text.data() + at, sizeof(word));
-    if ((word & 0x8080808080808080u) == 0) {
-      at += sizeof(word);
-      continue;
-    }
-    const utf8::Decoded c = utf8::DecodeInline(text, at);
-    if (c.code_point >= 0x80 && !IsStable(at, c)) return false;
-    at += c.size;
+  split_ = 0;
+  for (stable_ = StableBytes(); stable_ < text.size();) {
+    const utf8::Decoded c = utf8::DecodeInline(text, stable_);
+    if (!IsStable(stable_, c)) return false;
+    stable_ += c.size;
   }
   return true;
 }
 
+// Bytes at the front of the text that are stable and end with a character, none if there is one that
+// is not stable. Most characters are looked at without a branch.
+size_t SplitScanner::StableBytes() const {
+  constexpr uint64_t kHigh = 0x8080808080808080u;
+  const uint8_t suspect = composes_ ? split::kOrdered : 0;
+  size_t at = 0, end = 0;             // end: of the last character outside ASCII
+  uint64_t inner = 0, expected = 0;  // bytes after the first ones of characters
+  for (uint64_t word; at + sizeof(word) + 3 <= text_.size(); at += sizeof(word)) {
+    std::memcpy(&word, text_.data() + at, sizeof(word));
+    if ((word & kHigh) == 0) continue;
+    uint64_t leads = word & word << 1 & kHigh;
+    inner += static_cast<uint64_t>(std::popcount((word & kHigh) ^ leads));
+    for (; leads != 0; leads &= leads - 1) {
+      const size_t lead = at + static_cast<size_t>(std::countr_zero(leads)) / 8;
+      const utf8::TwoOrThree c(text_.data() + lead);
+      uint32_t size = c.size;
+      const bool surrogate = (c.code_point & 0xf800) == 0xd800;
+      if (!c.valid | surrogate | ((model_.split_classes[c.code_point] & suspect) != 0)) {
+        const utf8::Decoded exact = utf8::DecodeInline(text_, lead);
+        if (!IsStable(lead, exact)) return 0;
+        size = exact.size;
+      }
+      expected += size - 1;
+      end = lead + size;
+    }
+  }
+  if (end > at) inner += end - at;
+  return inner == expected ? std::max(at, end) : 0;
+}
+
 uint32_t SplitScanner::Next(size_t at, size_t bytes, const Segments& segments, size_t* end) {
+  constexpr size_t kLeastBlock = 32;  // bytes; for fewer the masks are not worth it
   const size_t stop = std::min(text_.size(), at + bytes);
-  uint32_t count = 0;
-  for (; at < stop; ++count) {
+  uint32_t count = NextParts(&at, stop, segments);
+  if (at < stop && stop - at >= kLeastBlock && SplitBlocks::Knows(knobs_)) {
+    count += NextBlock(&at, stop, segments.From(count));
+  }
+  // What the masks did not decide.
+  while (at < stop) {
     if (split_ <= at) split_ = SplitEnd(at);
-    segments.begins[count] = static_cast<uint32_t>(at);
-    at = PartEnd(at, split_);
-    segments.ends[count] = static_cast<uint32_t>(at);
+    count += NextParts(&at, stop, segments.From(count));
   }
   *end = at;
   return count;
 }
 
-// The end of the split, or of the added token, that begins at `at`. A run of spaces is as many of the
-// longest as fit, and one of two or more that are left; a single one is the next word's.
-size_t SplitScanner::SplitEnd(size_t at) {
-  if (run_ < at || (at == 0 && space_run_ != 0)) run_ = std::min(text_.find("  ", at), text_.size());
-  if (run_ != at || run_ == text_.size()) return pattern_.End({text_.data(), run_}, at);
-  const size_t size = std::min(text_.find_first_not_of(' ', at), text_.size()) - at;
-  if (size <= 1) {
-    run_ = std::min(text_.find("  ", at), text_.size());
-    return pattern_.End({text_.data(), run_}, at);
+// The parts of the split that is being cut, as far as they begin before `stop`.
+uint32_t SplitScanner::NextParts(size_t* at, size_t stop, const Segments& segments) {
+  uint32_t count = 0;
+  for (; *at < std::min(stop, split_); ++count) {
+    segments.begins[count] = static_cast<uint32_t>(*at);
+    *at = PartEnd(*at, split_);
+    segments.ends[count] = static_cast<uint32_t>(*at);
   }
-  const size_t token = std::min<size_t>(size, space_run_);
-  run_ = at + token;  // what is left of the run
-  return at + token;
+  return count;
+}
+
+// Segments from masks, but for the last one that begins.
+uint32_t SplitScanner::NextBlock(size_t* at, size_t stop, const Segments& segments) {
+  SplitBlocks::Begins begins;
+  blocks_.Find(text_, *at, stop, &begins);
+  uint32_t begin = 0, end = 0;
+  kernels_.list(begins.masks, begins.count, static_cast<uint32_t>(*at), segments, &begin, &end);
+  split_ = SplitEnd(begins.split);
+  *at = begins.part;
+  return end;
+}
+
+// The end of the split, or of the added token, that begins at `at`. A run of spaces is as many of the
+// longest as fit, and one of two or more that are left; a single one is the next word's. White space
+// before a run ends with it, as a text does.
+size_t SplitScanner::SplitEnd(size_t at) const {
+  if (space_run_ == 0) return pattern_.End(text_, at);
+  size_t blanks = 0;
+  while (blanks < space_run_ && at + blanks < text_.size() && text_[at + blanks] == ' ') ++blanks;
+  if (blanks > 1) return at + blanks;
+  for (size_t end = at; end < text_.size();) {
+    const utf8::Decoded c = utf8::DecodeInline(text_, end);
+    const uint8_t kind = model_.split_classes[c.code_point] & split::kClassBits;
+    if (kind != split::kBlank && kind != split::kNewline && kind != split::kSpace) break;
+    if (text_.substr(end).starts_with("  ")) return pattern_.End({text_.data(), end}, at);
+    end += c.size;
+  }
+  return pattern_.End(text_, at);
 }
 
 // The end of the first part of a split's rest [at, end).
@@ -97,8 +152,8 @@ size_t SplitScanner::PartEnd(size_t at, size_t end) const {
 bool SplitScanner::IsStable(size_t at, const utf8::Decoded& c) const {
   if (!c.valid) return false;
   const uint8_t kind = model_.split_classes[c.code_point];
-  if (!composes_ || (kind & (split::kUnstable | split::kCombining)) == 0) return true;
-  return (kind & split::kUnstable) == 0 && !Joins(at, c.code_point);
+  return !composes_ || (kind & split::kOrdered) == 0 ||
+         ((kind & split::kCombining) != 0 && !Joins(at, c.code_point));
 }
 
 // The class of the last character that one decomposes to, 0 of one that does not.
@@ -122,7 +177,8 @@ bool SplitScanner::Joins(size_t at, char32_t c) const {
     if (n == kMost || (n == 0 && ccc != 0 && ccc_before > ccc)) return true;
     if (ccc_before != 0) continue;
     if (ccc != 0 && LastClass(before) > ccc) return true;
-    return (ccc != 0 || n == 0) && normalize::Compose(model_, before, c) != 0;
+    const bool composes = (model_.split_classes[c] & split::kOrdered) != split::kOrdered;
+    return composes && (ccc != 0 || n == 0) && normalize::Compose(model_, before, c) != 0;
   }
   return false;
 }

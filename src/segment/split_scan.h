@@ -13,6 +13,7 @@
 
 #include "image/model.h"
 #include "segment/segments.h"
+#include "segment/split_blocks.h"
 #include "split/pattern.h"
 
 namespace rankfeed::segment {
@@ -20,7 +21,7 @@ namespace rankfeed::segment {
 class SplitScanner {
  public:
   // Of a model whose segments are those of its pattern.
-  explicit SplitScanner(const Model& model);
+  SplitScanner(const Model& model, const KernelTable& kernels);
 
   // Begins a stretch. False if it has bytes that are no UTF-8, or what NFC may change: then there is
   // nothing to scan. O(bytes).
@@ -33,20 +34,25 @@ class SplitScanner {
   uint32_t Next(size_t at, size_t bytes, const Segments& segments, size_t* end);
 
  private:
-  size_t SplitEnd(size_t at);
+  uint32_t NextParts(size_t* at, size_t stop, const Segments& segments);
+  uint32_t NextBlock(size_t* at, size_t stop, const Segments& segments);
+  size_t StableBytes() const;
+  size_t SplitEnd(size_t at) const;
   size_t PartEnd(size_t at, size_t end) const;
   bool IsStable(size_t at, const utf8::Decoded& c) const;
   uint8_t LastClass(char32_t c) const;
   bool Joins(size_t at, char32_t c) const;
 
   const Model& model_;
+  const KernelTable& kernels_;
+  const uint32_t knobs_;
   const split::Pattern pattern_;
   const uint32_t space_run_;  // image::SegmentConfig
   const bool composes_;       // NFC
   std::string_view text_;
   size_t stable_ = 0;
-  size_t run_ = 0;    // where the next run of spaces begins, or the text ends
   size_t split_ = 0;  // end of the split that is being cut
+  SplitBlocks blocks_;
 };
 
 }  // namespace rankfeed::segment

@@ -102,7 +102,6 @@ size_t Pattern::Match(std::string_view text, size_t at) const {
   return (first.kind & kAllSpaces) != 0 && Has(kSpaces) ? Spaces(text, at) : at;
 }
 
-// The end of the contraction at `at`, or `at`.
 size_t Pattern::Contraction(std::string_view text, size_t at) const {
   const auto byte = [&](size_t i) {
     if (i >= text.size()) return '\0';

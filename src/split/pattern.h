@@ -33,9 +33,9 @@ enum Class : uint8_t {
   kMark,        // M
 };
 inline constexpr uint8_t kClassBits = 0x0f;
-// Beside the class, for texts that are normalized to NFC: the character may become another one, or is
-// half of a syllable of Hangul; it may be joined or reordered with the characters before it.
-inline constexpr uint8_t kUnstable = 0x40, kCombining = 0x80;
+// Beside the class, for texts that are normalized to NFC: the character becomes another one, or is a part
+// of a syllable of Hangul; it may be joined to those before it, or come before them; only the latter.
+inline constexpr uint8_t kUnstable = 0x40, kCombining = 0x80, kOrdered = 0xc0;
 
 // The arms, in arg0 of a kSplitPattern step. Any number is a pattern.
 enum Knob : uint32_t {
@@ -87,6 +87,9 @@ class Pattern {
   // one after the other cost O(text) together.
   size_t End(std::string_view text, size_t begin) const;
 
+  // The end of the contraction at `at`, or `at`.
+  size_t Contraction(std::string_view text, size_t at) const;
+
  private:
   // A character: its class as a bit, no bit after the last.
   struct Character {
@@ -99,7 +102,6 @@ class Pattern {
   size_t Run(std::string_view text, size_t at, uint32_t kinds, size_t most = SIZE_MAX) const;
   // The end of the match at `at`, or `at`.
   size_t Match(std::string_view text, size_t at) const;
-  size_t Contraction(std::string_view text, size_t at) const;
   size_t Letters(std::string_view text, size_t at, const Character& first) const;
   size_t CasedLetters(std::string_view text, size_t at) const;
   size_t Spaces(std::string_view text, size_t at) const;

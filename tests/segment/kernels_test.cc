@@ -73,5 +73,40 @@ TEST(Kernels, EveryIsaClassifiesAsTheDefinition) {
   });
 }
 
+TEST(Kernels, EveryIsaClassifiesSplitsAsTheDefinition) {
+  segment_test::OnEveryIsa([] {
+    const KernelTable& kernels = segment_test::ForcedKernels();
+    std::mt19937 random(3);
+    for (size_t size = 0; size < 300; ++size) {
+      const std::unique_ptr<char[]> text(new char[size]);
+      for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>(random() % (size % 2 == 0 ? 256 : 128));
+      SplitMasks untouched = {};
+      untouched.spaces = 0x5a;
+      std::vector<SplitMasks> masks(size / 64 + 2, untouched);
+      const bool found = kernels.classify_splits(text.get(), size, masks.data());
+      bool beyond = false;
+      const size_t blocks = (size + 63) / 64;
+      for (size_t i = 0; i < blocks * 64; ++i) {
+        const auto byte = static_cast<uint8_t>(i < size ? text[i] : '\t');
+        const SplitMasks& m = masks[i / 64];
+        const bool letter = (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z');
+        beyond |= byte >= 0x80;
+        for (const auto& [mask, has] :
+             {std::pair(m.letters, letter), std::pair(m.digits, byte >= '0' && byte <= '9'),
+              std::pair(m.spaces, byte == ' ' || (byte >= 9 && byte <= 13)), std::pair(m.blanks, byte == ' '),
+              std::pair(m.newlines, byte == '\r' || byte == '\n'), std::pair(m.apostrophes, byte == '\''),
+              std::pair(m.beyond_ascii, byte >= 0x80), std::pair(m.inner, (byte & 0xc0) == 0x80)}) {
+          ASSERT_EQ(mask >> (i % 64) & 1, has ? 1u : 0u) << size << " " << i;
+        }
+      }
+      for (size_t k = 0; k < blocks; ++k) {
+        EXPECT_EQ(masks[k].parts | masks[k].runs | masks[k].begins | masks[k].joined, 0u);
+      }
+      EXPECT_EQ(found, beyond);
+      EXPECT_EQ(masks[blocks].spaces, untouched.spaces);  // nothing past the last block
+    }
+  });
+}
+
 }  // namespace
 }  // namespace rankfeed::segment

@@ -23,7 +23,8 @@ namespace {
 // The loops of one Highway target.
 #define RANKFEED_PORTABLE_TABLE(TARGET, CLASSIFY, FEW)                                        \
   KernelTable {                                                                               \
-    .classify = CLASSIFY::Classify, .list = TARGET::List, .make_keys = TARGET::MakeKeys,      \
+    .classify = CLASSIFY::Classify, .classify_splits = CLASSIFY::ClassifySplits,              \
+    .list = TARGET::List, .make_keys = TARGET::MakeKeys,                                      \
     .match_table = TARGET::MatchTable, .match_cache = TARGET::MatchCache,                     \
     .find_repeats = TARGET::FindRepeats, .decode_short = TARGET::DecodeShort,                 \
     .decode_run = TARGET::DecodeRun, .decode_cjk = TARGET::DecodeCjk,                         \
@@ -52,6 +53,7 @@ constexpr KernelTable kAvx2Table = RANKFEED_PORTABLE_TABLE(N_AVX2, N_AVX2, &kAvx
 constexpr KernelTable kAvx512Table = RANKFEED_PORTABLE_TABLE(N_AVX2, N_AVX3, &kAvx512Table);
 constexpr KernelTable kAvx512GatherTable = {
     .classify = N_AVX3::Classify,
+    .classify_splits = N_AVX3::ClassifySplits,
     .list = avx512::List,
     .make_keys = avx512::MakeKeys,
     .match_table = avx512::MatchTable,

@@ -18,6 +18,7 @@
 #include "segment/look_up.h"
 #include "segment/scan.h"
 #include "segment/spans.h"
+#include "segment/split_masks.h"
 
 namespace rankfeed::segment {
 
@@ -31,6 +32,9 @@ struct KernelTable {
   // size on count as separators. Reads nothing past the text. Returns whether some byte is one of
   // the stop bytes.
   bool (*classify)(const char* text, size_t size, const ByteClasses& classes, ClassMasks* masks);
+  // The same for the masks of splits; bytes from size on count as spaces. Returns whether some byte is
+  // not ASCII.
+  bool (*classify_splits)(const char* text, size_t size, SplitMasks* masks);
   // Lists what masks[0, count) say of the bytes from base on: begins of segments to begins[*begin]
   // on, ends to ends[*end] on, both moved on. kVectorSlack more of each may be written.
   void (*list)(const BoundaryMasks* masks, uint32_t count, uint32_t base, const Segments& segments,

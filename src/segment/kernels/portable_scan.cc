@@ -30,6 +30,29 @@ bool Classify(const char* text, size_t size, const ByteClasses& classes, ClassMa
   return found;
 }
 
+bool ClassifySplits(const char* text, size_t size, SplitMasks* masks) {
+  bool beyond = false;
+  for (size_t at = 0; at < size; at += 64) {
+    SplitMasks m = {};
+    for (size_t i = 0; i < 64; ++i) {
+      const auto byte = static_cast<uint8_t>(at + i < size ? text[at + i] : '\t');
+      const auto put = [&](uint64_t* mask, bool has) { *mask |= uint64_t{has} << i; };
+      const auto lower = static_cast<uint8_t>(byte | 0x20);
+      put(&m.letters, lower >= 'a' && lower <= 'z');
+      put(&m.digits, byte >= '0' && byte <= '9');
+      put(&m.spaces, byte == ' ' || (byte >= '\t' && byte <= '\r'));
+      put(&m.blanks, byte == ' ');
+      put(&m.newlines, byte == '\r' || byte == '\n');
+      put(&m.apostrophes, byte == '\'');
+      put(&m.beyond_ascii, byte >= 0x80);
+      put(&m.inner, byte >= 0x80 && byte < 0xc0);
+    }
+    beyond |= m.beyond_ascii != 0;
+    masks[at / 64] = m;
+  }
+  return beyond;
+}
+
 #else
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -89,6 +112,44 @@ bool Classify(const char* text, size_t size, const ByteClasses& classes, ClassMa
     masks[at / 64] = m;
   }
   return !hn::AllFalse(d, hn::Ne(found, zero));
+}
+
+bool ClassifySplits(const char* text, size_t size, SplitMasks* masks) {
+  const Bytes d;
+  const size_t lanes = hn::Lanes(d);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text);
+  // Whether bytes are of [first, last].
+  const auto between = [d](auto v, uint8_t first, uint8_t last) HWY_ATTR {
+    const auto from_first = hn::Sub(v, hn::Set(d, first));
+    return hn::Eq(hn::Min(from_first, hn::Set(d, static_cast<uint8_t>(last - first))), from_first);
+  };
+  uint64_t beyond = 0;
+  alignas(64) uint8_t tail[64];
+  for (size_t at = 0; at < size; at += 64) {
+    const uint8_t* from = bytes + at;
+    if (size - at < 64) {
+      std::memset(tail, '\t', sizeof(tail));
+      std::memcpy(tail, from, size - at);
+      from = tail;
+    }
+    SplitMasks m = {};
+    for (size_t i = 0; i < 64; i += lanes) {
+      const auto v = hn::LoadU(d, from + i);
+      const auto put = [&](uint64_t* mask, auto has) HWY_ATTR { *mask |= MaskBits(d, has) << i; };
+      const auto blank = hn::Eq(v, hn::Set(d, ' '));
+      put(&m.letters, between(hn::Or(v, hn::Set(d, 0x20)), 'a', 'z'));
+      put(&m.digits, between(v, '0', '9'));
+      put(&m.spaces, hn::Or(blank, between(v, '\t', '\r')));
+      put(&m.blanks, blank);
+      put(&m.newlines, hn::Or(hn::Eq(v, hn::Set(d, '\r')), hn::Eq(v, hn::Set(d, '\n'))));
+      put(&m.apostrophes, hn::Eq(v, hn::Set(d, '\'')));
+      put(&m.beyond_ascii, between(v, 0x80, 0xff));
+      put(&m.inner, between(v, 0x80, 0xbf));
+    }
+    beyond |= m.beyond_ascii;
+    masks[at / 64] = m;
+  }
+  return beyond != 0;
 }
 
 #endif  // HWY_TARGET == HWY_SCALAR
