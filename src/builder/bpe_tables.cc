@@ -67,19 +67,6 @@ struct NormalizedTokensOf {
   }
 };
 
-// The bytes that a piece spells; empty where it has a character that is none of the alphabet.
-std::string BytesOf(std::string_view piece) {
-  std::string bytes;
-  for (size_t at = 0; at < piece.size();) {
-    const utf8::Decoded c = utf8::Decode(piece, at);
-    const int byte = kByteAlphabet.ByteOf(c.code_point);
-    if (byte < 0) return {};
-    bytes.push_back(static_cast<char>(byte));
-    at += c.size;
-  }
-  return bytes;
-}
-
 // Which characters of three bytes stand next to each other in some piece, whole or in part.
 class Neighbours {
  public:
@@ -142,6 +129,18 @@ class Neighbours {
 
 }  // namespace
 
+std::string BytesOf(std::string_view piece) {
+  std::string bytes;
+  for (size_t at = 0; at < piece.size();) {
+    const utf8::Decoded c = utf8::Decode(piece, at);
+    const int byte = kByteAlphabet.ByteOf(c.code_point);
+    if (byte < 0) return {};
+    bytes.push_back(static_cast<char>(byte));
+    at += c.size;
+  }
+  return bytes;
+}
+
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Model& model) {
   if (const OffTheFastRoad off = StepsOff(model); off.reason != FastRoadReason::kNone) return off;
   const NormalizedTokensOf normalized(model);
@@ -161,6 +160,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Mode
     neighbours.Add(bytes);
     // Those that merges do not reach are found where merges are ignored.
     if (bytes.size() > image::kMaxEntryBytes || (model.id_flags[id] & image::kIdSpecial) != 0) continue;
+    if (!utf8::IsValid(bytes)) continue;  // no segment has it alone
     uint32_t made[image::kMaxEntryBytes], sizes[image::kMaxEntryBytes];
     bool missing = false;
     const uint32_t count =

@@ -3,6 +3,8 @@
 // from an opened image.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -11,6 +13,10 @@
 #include "image/model.h"
 
 namespace rankfeed::builder {
+
+// The bytes that a piece of a byte-level model spells; empty where it has a character that is none of
+// the alphabet.
+std::string BytesOf(std::string_view piece);
 
 // The sections of the fast road, or why texts of this model do not take it. That is for pipelines of
 // ByteLevel without add_prefix_space and one pattern that segment/scan.h knows, after NFC or no

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
+#include <span>
 #include <string>
 #include <unordered_set>
 
@@ -18,26 +20,46 @@ namespace {
   throw BuildError(RANKFEED_E_LIMIT, 0, "the model " + OverLimit(has, limit_of, limit));
 }
 
-// Puts the merges into so many slots, in the order of their numbers. False if a run of slots in use gets
-// too long.
-bool FillSlots(const std::vector<uint64_t>& merges, size_t count, std::vector<uint32_t>* slots) {
-  const uint32_t mask = image::MergeNumberMask(merges.size());
-  slots->assign(count + image::kMaxMergeRun + 1, image::kNoMerge);
-  const int shift = image::MergeShift(slots->size());
-  for (uint32_t number = 0; number < merges.size(); ++number) {
-    const uint64_t hash =
-        image::MergeHash(image::MergeLeft(merges[number]), image::MergeRight(merges[number]));
-    const auto tag = static_cast<uint32_t>(hash >> image::kMergeTagShift) & ~mask;
-    size_t at = hash >> shift;
-    while (at < slots->size() && (*slots)[at] != image::kNoMerge) ++at;
-    if (at + 1 >= slots->size()) return false;
-    (*slots)[at] = tag | number;
+// Finds a factor for each bucket, those with most pairs first, so that all pairs have slots of their
+// own. False if some bucket has none.
+bool FillSlots(int bucket_bits, int slot_bits, MergeSections* out) {
+  const auto count = static_cast<uint32_t>(out->merges.size());
+  const uint32_t mask = image::MergeNumberMask(count);
+  const size_t buckets = size_t{1} << bucket_bits;
+  std::vector<uint64_t> hashes(count);
+  std::vector<uint32_t> begin(buckets + 1), order(count), by_size(buckets);
+  for (uint32_t i = 0; i < count; ++i) {
+    hashes[i] = image::MergeHash(image::MergeLeft(out->merges[i]), image::MergeRight(out->merges[i]));
+    ++begin[image::MergeBucket(hashes[i], bucket_bits) + 1];
   }
-  uint32_t run = 0;
-  return std::all_of(slots->begin(), slots->end(), [&](uint32_t slot) {
-    run = slot == image::kNoMerge ? 0 : run + 1;
-    return run <= image::kMaxMergeRun;
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<uint32_t> at = begin;
+  for (uint32_t i = 0; i < count; ++i) order[at[image::MergeBucket(hashes[i], bucket_bits)]++] = i;
+  std::iota(by_size.begin(), by_size.end(), 0u);
+  std::stable_sort(by_size.begin(), by_size.end(), [&](uint32_t a, uint32_t b) {
+    return begin[a + 1] - begin[a] > begin[b + 1] - begin[b];
   });
+  out->slots.assign(size_t{1} << slot_bits, image::kNoMerge);
+  out->factors.assign(buckets, 1);
+  for (const uint32_t bucket : by_size) {
+    const std::span<const uint32_t> members(&order[begin[bucket]], begin[bucket + 1] - begin[bucket]);
+    uint32_t factor = 1, placed = 0;
+    for (; factor <= 0xffff; factor += 2) {
+      const auto slot = [&](uint32_t i) -> uint32_t& {
+        return out->slots[image::MergeSlot(hashes[i], factor, slot_bits)];
+      };
+      for (placed = 0; placed < members.size(); ++placed) {
+        uint32_t& is = slot(members[placed]);
+        if (is != image::kNoMerge) break;
+        is = image::MergeTag(hashes[members[placed]], mask) | members[placed];
+      }
+      if (placed == members.size()) break;
+      while (placed > 0) slot(members[--placed]) = image::kNoMerge;
+    }
+    if (placed != members.size()) return false;
+    out->factors[bucket] = static_cast<uint16_t>(factor);
+  }
+  return true;
 }
 
 }  // namespace
@@ -72,13 +94,14 @@ MergeSections MakeMergeSections(const std::vector<MergeSpec>& merges) {
     out.ranks[number] = first;
   }
   if (!shared) out.ranks.clear();
-  // At most half full.
-  const size_t slots = std::bit_ceil(std::max<size_t>(2 * out.merges.size(), 2));
-  for (const size_t times : {1, 2, 4}) {
-    if (FillSlots(out.merges, slots * times, &out.slots)) return out;
+  // Four pairs in a bucket, slots at most 3/4 full: factors are soon found, and the table is small.
+  const size_t count = out.merges.size();
+  const int slot_bits = static_cast<int>(std::bit_width(std::max<size_t>(count + count / 3, 1)));
+  const int bucket_bits = std::max(slot_bits - 2, 1);
+  for (int more = 0; more < 3; ++more) {
+    if (FillSlots(bucket_bits + more, slot_bits + more, &out)) return out;
   }
-  Refuse(std::to_string(out.merges.size()) + " merges whose hashes are too much alike",
-         "merges side by side", image::kMaxMergeRun);
+  Refuse("pairs whose hashes are too much alike", "merges", out.merges.size());
 }
 
 }  // namespace rankfeed::builder

@@ -10,15 +10,15 @@
 namespace rankfeed::builder {
 
 struct MergeSections {
-  std::vector<uint32_t> slots;   // kMergeSlots
-  std::vector<uint64_t> merges;  // kMerges
-  std::vector<uint32_t> ranks;   // kMergeRanks, empty if no two merges share a rank
+  std::vector<uint16_t> factors;  // kMergeFactors
+  std::vector<uint32_t> slots;    // kMergeSlots
+  std::vector<uint64_t> merges;   // kMerges
+  std::vector<uint32_t> ranks;    // kMergeRanks, empty if no two merges share a rank
 };
 
-// Of merges whose ranks never fall. Of a pair that is there more than
-// once the last one counts. Throws BuildError(LIMIT) for more than image::kMaxMerges merges, an id
-// from image::kMaxMergeIds on, or pairs that no table of eight slots a merge holds. O(merges) time,
-// as a rule.
+// Of merges whose ranks never fall. Of a pair that is there more than once the last one counts. Throws
+// BuildError(LIMIT) for more than image::kMaxMerges merges, an id from image::kMaxMergeIds on, or
+// pairs that no table of a bounded size tells apart. O(merges log merges) time, as a rule.
 MergeSections MakeMergeSections(const std::vector<MergeSpec>& merges);
 
 }  // namespace rankfeed::builder

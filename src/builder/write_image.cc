@@ -17,6 +17,7 @@
 #include "builder/double_array_build.h"
 #include "builder/growth.h"
 #include "builder/merge_tables.h"
+#include "builder/quiet_characters.h"
 #include "builder/radix_sort.h"
 #include "builder/segment_tables.h"
 #include "builder/unicode_tables.h"
@@ -118,6 +119,9 @@ class Writer {
  private:
   // The segment engine's tables come from running the finished model on its own pieces.
   void AddFastRoad() {
+    if (config_.flags & image::kByteLevel) {
+      for (SectionData& section : MakeQuietCharacters(sections_.Bind())) sections_.Put(std::move(section));
+    }
     auto fast_road = BuildSegmentTables(sections_.Bind());
     if (const auto* off = std::get_if<OffTheFastRoad>(&fast_road)) {
       config_.fast_road_reason = static_cast<uint32_t>(off->reason);
@@ -489,6 +493,7 @@ class Writer {
 
   void Merges() {
     MergeSections merges = MakeMergeSections(spec_.merges);
+    sections_.Add(SectionId::kMergeFactors, std::move(merges.factors));
     sections_.Add(SectionId::kMergeSlots, std::move(merges.slots));
     sections_.Add(SectionId::kMerges, std::move(merges.merges));
     sections_.Add(SectionId::kMergeRanks, std::move(merges.ranks));

@@ -79,6 +79,8 @@ struct Model {
 
   CodePointTable<uint8_t> split_classes;
   image::MergeTables merges;
+  CodePointTable<image::QuietCharacter> quiet;  // of byte-level models, as
+  std::span<const uint32_t> crossings;          // [CrossingAt]
 
   CodePointTable<uint16_t> props;
   CodePointTable<uint8_t> ccc;

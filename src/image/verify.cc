@@ -225,26 +225,21 @@ class Verifier {
     }
   }
 
-  // models/bpe/merge.h goes from any place that a hash has to the next empty slot, takes what a slot
-  // and a merge say as they are, and has bits above the ids for its own.
+  // models/bpe/merge.h takes whatever bits of a hash as a place, and what a slot and a merge say as it
+  // is, and has bits above the ids for its own.
   void Merges() {
     const MergeTables& t = m_.merges;
-    const size_t count = t.merges.size(), slots = t.slots.size();
-    const uint32_t ids = m_.config->id_count;
-    Require(m_.bpe() ? slots != 0 : slots == 0 && count == 0, SectionId::kMergeSlots);
+    const size_t count = t.merges.size(), factors = t.factors.size(), slots = t.slots.size();
+    const uint32_t ids = m_.config->id_count, mask = MergeNumberMask(count);
+    Require(m_.bpe() || (factors == 0 && slots == 0 && count == 0), SectionId::kMerges);
+    if (!m_.bpe()) return QuietCharacters();
+    Require(std::has_single_bit(factors) && factors > 1, SectionId::kMergeFactors);
+    Require(std::has_single_bit(slots) && slots > 1, SectionId::kMergeSlots);
     Require(count <= kMaxMerges && (t.ranks.empty() || t.ranks.size() == count),
             SectionId::kMergeRanks);
-    if (status_ != RANKFEED_OK || slots == 0) return;
     Require(ids <= kMaxMergeIds, SectionId::kConfig);
-    Require(slots > kMaxMergeRun + 2 && std::has_single_bit(slots - kMaxMergeRun - 1) &&
-                t.slots.back() == kNoMerge,
-            SectionId::kMergeSlots);
-    const uint32_t mask = MergeNumberMask(count);
-    uint32_t run = 0;
     for (size_t i = 0; i < slots; ++i) {
-      const bool empty = t.slots[i] == kNoMerge;
-      run = empty ? 0 : run + 1;
-      const bool bad = run > kMaxMergeRun || (!empty && (t.slots[i] & mask) >= count);
+      const bool bad = t.slots[i] != kNoMerge && (t.slots[i] & mask) >= count;
       if (bad) Require(false, SectionId::kMergeSlots, i);
     }
     for (size_t i = 0; i < count; ++i) {
@@ -253,6 +248,20 @@ class Verifier {
           std::max({MergeLeft(merge), MergeRight(merge), MergeProduct(merge)}) >= ids;
       if (bad) Require(false, SectionId::kMerges, i);
       if (!t.ranks.empty() && t.ranks[i] > i) Require(false, SectionId::kMergeRanks, i);
+    }
+    QuietCharacters();
+  }
+
+  // models/bpe/byte_symbols.h looks every character and all neighbours up.
+  void QuietCharacters() {
+    const bool bytes = m_.bpe() && m_.has(kByteLevel);
+    Require(m_.quiet.present() == bytes, SectionId::kQuiet);
+    Require(m_.crossings.size() == (bytes ? kCrossingLasts * kCrossingFirsts : 0),
+            SectionId::kCrossings);
+    for (size_t i = 0; i < m_.quiet.size; ++i) {
+      const QuietCharacter& c = m_.quiet.data[i];
+      const bool bad = std::max(c.id, c.spaced_id) >= m_.config->id_count;
+      if (bad) Require(false, SectionId::kQuiet, i);
     }
   }
 

@@ -6,7 +6,6 @@
 
 #include "builder/byte_level.h"
 #include "builder/hf_file.h"
-#include "builder/merge_tables.h"
 #include "general/hf_tiny.h"
 #include "general/sp_model_proto.h"
 #include "image/search_start.h"
@@ -86,18 +85,11 @@ std::string Splits() {
                  builder_test::ByteLevelModel(R"(,"ab":256)", R"("a b")") + "}");
 }
 
-// No file that is HuggingFace's has merges that share a rank.
+// The ranks are another's: no file that is HuggingFace's has merges that share one.
 std::string Bpe() {
-  Forged forged(Compile(R"({"pre_tokenizer":{"type":"Digits","individual_digits":true},"model":{"type":"WordPiece",)"
-                        R"("unk_token":"u","continuing_subword_prefix":"#","max_input_chars_per_word":100,)"
-                        R"("vocab":{"u":0,"a":1,"b":2,"ab":3,"ba":4}}})"));
-  forged.config().model_kind = static_cast<uint32_t>(image::ModelKind::kBpe);
-  forged.config().max_input_chars = 0;
-  forged.config().continuing_prefix = {};
-  const builder::MergeSections merges = builder::MakeMergeSections({{1, 2, 3, 0}, {2, 1, 4, 0}});
-  for (const uint32_t slot : merges.slots) forged.Add(SectionId::kMergeSlots, slot);
-  for (const uint64_t merge : merges.merges) forged.Add(SectionId::kMerges, merge);
-  for (const uint32_t rank : merges.ranks) forged.Add(SectionId::kMergeRanks, rank);
+  Forged forged(Compile(R"({"pre_tokenizer":)" + builder_test::ByteLevelSplit("false") + R"(,"model":)" +
+                        builder_test::ByteLevelModel(R"(,"ab":256,"ba":257)", R"("a b","b a")") + "}"));
+  forged.Add(SectionId::kMergeRanks, uint32_t{0}, 2);
   const Forged::Sealed sealed = forged.Seal();
   return {reinterpret_cast<const char*>(sealed.data.get()), sealed.size};
 }

@@ -79,7 +79,7 @@ enum class Original {
   kSegments,       // HuggingFace, with the sections of the segment engine
   kWordPiece,      // HuggingFace, with a WordPiece model
   kSplits,         // HuggingFace, with a BPE model of bytes and the sections of the fast road
-  kBpe             // HuggingFace, with a BPE model whose merges share a rank
+  kBpe             // HuggingFace, with a BPE model of bytes whose merges share a rank
 };
 std::string_view ImageOf(Original original);
 

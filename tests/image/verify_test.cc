@@ -188,15 +188,27 @@ void AddMergeCases(Cases& cases) {
                        Original original = kBpe) {
     cases.push_back({rule, what, original, section, [=](Forged& f) -> uint32_t { return change(f); }});
   };
-  const char* const kKind = "m_.bpe() ? slots != 0";
-  add(kKind, "BPE without merges", SectionId::kMergeSlots, [](Forged& f) {
-    f.Drop(SectionId::kMergeSlots);
-    return 0;
-  });
-  add(kKind, "merges of Unigram", SectionId::kMergeSlots, [](Forged& f) {
-    f.Add(SectionId::kMerges, uint64_t{0});
-    return 0;
-  }, kSentencePiece);
+  for (const auto change : {+[](Forged& f) { f.Add(SectionId::kMerges, uint64_t{0}); },
+                            +[](Forged& f) { f.Add(SectionId::kMergeSlots, uint32_t{0}); },
+                            +[](Forged& f) { f.Add(SectionId::kMergeFactors, uint16_t{1}); }}) {
+    add("m_.bpe() || (factors == 0", "merges of Unigram", SectionId::kMerges, [=](Forged& f) {
+      change(f);
+      return 0;
+    }, kSentencePiece);
+  }
+  // Without these rules sizes would be shifted by 64 bits or places lie beyond.
+  for (const uint32_t size : {0, 1, 3}) {
+    add("std::has_single_bit(factors)", "factors of no table", SectionId::kMergeFactors, [=](Forged& f) {
+      f.Drop(SectionId::kMergeFactors);
+      f.Add(SectionId::kMergeFactors, uint16_t{1}, size);
+      return 0;
+    });
+    add("std::has_single_bit(slots)", "slots of no table", SectionId::kMergeSlots, [=](Forged& f) {
+      f.Drop(SectionId::kMergeSlots);
+      f.Add(SectionId::kMergeSlots, image::kNoMerge, size);
+      return 0;
+    });
+  }
   add("count <= kMaxMerges &&", "a rank of no merge", SectionId::kMergeRanks, [](Forged& f) {
     f.Add(SectionId::kMergeRanks, uint32_t{0});
     return 0;
@@ -208,34 +220,31 @@ void AddMergeCases(Cases& cases) {
     f.Add(SectionId::kIdFlags, uint8_t{0}, more);
     return 0;
   });
-  const char* const kShape = "std::has_single_bit(slots - kMaxMergeRun - 1)";
-  for (const uint32_t size : {image::kMaxMergeRun + 2, image::kMaxMergeRun + 4}) {
-    add(kShape, "slots of no table", SectionId::kMergeSlots, [=](Forged& f) {
-      f.Drop(SectionId::kMergeSlots);
-      f.Add(SectionId::kMergeSlots, image::kNoMerge, size);
-      return 0;
-    });
-  }
-  add(kShape, "a last slot in use", SectionId::kMergeSlots, [](Forged& f) {
-    f.Get<uint32_t>(SectionId::kMergeSlots).back() = 0;
-    return 0;
+  add("if (bad) Require(false, SectionId::kMergeSlots", "a slot of no merge", SectionId::kMergeSlots, [](Forged& f) {
+    f.Get<uint32_t>(SectionId::kMergeSlots)[1] = 2;
+    return 1;
   });
-  const char* const kSlot = "if (bad) Require(false, SectionId::kMergeSlots";
-  add(kSlot, "a slot of no merge", SectionId::kMergeSlots, [](Forged& f) {
-    f.Get<uint32_t>(SectionId::kMergeSlots)[7] = 2;
-    return 7;
-  });
-  add(kSlot, "a long way to an empty slot", SectionId::kMergeSlots, [](Forged& f) {
-    for (uint32_t& slot : f.Get<uint32_t>(SectionId::kMergeSlots).subspan(1, 256)) slot = 0;
-    return 256;
-  });
-  for (const uint64_t merge : {image::PackMerge(5, 0, 0), image::PackMerge(0, 5, 0),
-                               image::PackMerge(0, 0, 5), uint64_t{1} << 62}) {
+  for (const uint64_t merge : {image::PackMerge(258, 0, 0), image::PackMerge(0, 258, 0),
+                               image::PackMerge(0, 0, 258), uint64_t{1} << 62}) {
     add("if (bad) Require(false, SectionId::kMerges", "an id that is none", SectionId::kMerges,
         [=](Forged& f) {
           f.Get<uint64_t>(SectionId::kMerges)[1] = merge;
           return 1;
         });
+  }
+  add("m_.quiet.present() == bytes", "bytes without characters", SectionId::kQuiet, [](Forged& f) {
+    f.Drop(SectionId::kQuiet);
+    return 0;
+  });
+  add("m_.crossings.size() ==", "a crossing of no bytes", SectionId::kCrossings, [](Forged& f) {
+    f.Add(SectionId::kCrossings, uint32_t{0});
+    return 0;
+  });
+  for (const auto id : {&image::QuietCharacter::id, &image::QuietCharacter::spaced_id}) {
+    add("if (bad) Require(false, SectionId::kQuiet", "an id that is none", SectionId::kQuiet, [=](Forged& f) {
+      f.Get<image::QuietCharacter>(SectionId::kQuiet)[3].*id = 258;
+      return 3;
+    });
   }
   add("t.ranks[i] > i", "a rank above its number", SectionId::kMergeRanks, [](Forged& f) {
     f.Get<uint32_t>(SectionId::kMergeRanks)[0] = 1;
@@ -316,6 +325,7 @@ void AddUnicodeCases(Cases& cases) {
   AddTableCases<uint16_t>(cases, kHuggingFace, SectionId::kPropBlocks, SectionId::kProps, 0);
   AddTableCases<uint8_t>(cases, kHuggingFace, SectionId::kCccBlocks, SectionId::kCcc, 0);
   AddTableCases<uint8_t>(cases, kHuggingFace, SectionId::kSplitBlocks, SectionId::kSplitClasses, 0);
+  AddTableCases<image::QuietCharacter>(cases, kBpe, SectionId::kQuietBlocks, SectionId::kQuiet, {});
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kLowerBlocks, SectionId::kLower, 0);
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kDecompBlocks, SectionId::kDecomp, 0);
   AddTableCases<uint32_t>(cases, kHuggingFace, SectionId::kDecompKBlocks, SectionId::kDecompK, 0);

@@ -5,13 +5,16 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <map>
 #include <random>
 #include <string>
 
+#include "base/byte_alphabet.h"
+#include "builder/code_points.h"
 #include "builder/merge_tables.h"
 #include "builder/model_spec.h"
+#include "builder/quiet_characters.h"
+#include "models/bpe/byte_symbols.h"
 
 namespace rankfeed::bpe {
 namespace {
@@ -35,7 +38,7 @@ class Table {
     Ids sizes(ids.size());
     for (size_t i = 0; i < ids.size(); ++i) sizes[i] = 1 + ids[i] % 3;
     std::vector<uint64_t> work(Merger::kWorkPerSymbol * ids.size());
-    const Merger merger({sections_.slots, sections_.merges, sections_.ranks});
+    const Merger merger({sections_.factors, sections_.slots, sections_.merges, sections_.ranks});
     const uint32_t left = merger.Merge(ids.data(), sizes.data(), static_cast<uint32_t>(ids.size()), work.data());
     ids.resize(left), sizes.resize(left);
     return {ids, sizes};
@@ -139,7 +142,7 @@ TEST(Merge, FrozenSymbolsStay) {
 
 TEST(Merge, RandomStrings) {
   Draw draw(1);
-  for (uint32_t round = 0; round < 3000; ++round) {
+  for (uint32_t round = 0; round < 1000; ++round) {
     const uint32_t letters = 1 + draw.Below(3);
     const Table table(draw.Strings(letters, 1 + draw.Below(round % 2 == 0 ? 12 : 60), round % 3 == 0));
     for (uint32_t k = 0; k < 10; ++k) {
@@ -151,7 +154,7 @@ TEST(Merge, RandomStrings) {
 
 TEST(Merge, RandomIds) {
   Draw draw(2);
-  for (uint32_t round = 0; round < 2000; ++round) {
+  for (uint32_t round = 0; round < 700; ++round) {
     const uint32_t ids = 1 + draw.Below(20);
     const Table table(draw.Any(ids, 1 + draw.Below(ids * ids)));
     for (uint32_t k = 0; k < 10; ++k) {
@@ -189,6 +192,96 @@ TEST(Merge, LongWordOfOneLetter) {
   Ids expected(256, 10);
   expected.insert(expected.end(), {2, 0});
   EXPECT_EQ(out.ids, expected);
+}
+
+// A model whose tokens are bytes and what random merges make of them, with ids and characters of its own.
+class ByteModel {
+ public:
+  ByteModel(Draw& draw, std::span<const std::string> chars, uint32_t count) {
+    std::vector<std::string> bytes;
+    std::map<std::string, uint32_t> id_of;
+    for (uint32_t b = 0; b < 256; ++b) {
+      byte_ids_.push_back(b);
+      bytes.push_back(std::string(1, static_cast<char>(b)));
+      id_of[bytes.back()] = b;
+    }
+    std::vector<MergeSpec> merges;
+    // Parts of texts: cut anywhere, so that some are parts of characters.
+    while (merges.size() < count) {
+      std::string text;
+      for (uint32_t n = 1 + draw.Below(3); n > 0; --n) text += chars[draw.Below(static_cast<uint32_t>(chars.size()))];
+      std::vector<uint32_t> ids;
+      for (const char c : text) ids.push_back(static_cast<uint8_t>(c));
+      for (uint32_t steps = 1 + draw.Below(static_cast<uint32_t>(text.size())); steps > 0 && ids.size() > 1; --steps) {
+        const uint32_t at = draw.Below(static_cast<uint32_t>(ids.size()) - 1);
+        const std::string product = bytes[ids[at]] + bytes[ids[at + 1]];
+        const auto [found, fresh] = id_of.try_emplace(product, static_cast<uint32_t>(bytes.size()));
+        if (fresh) bytes.push_back(product);
+        merges.push_back({ids[at], ids[at + 1], found->second, 0});
+        ids[at] = found->second;
+        ids.erase(ids.begin() + at + 1);
+      }
+    }
+    if (draw.Below(2) == 0) std::shuffle(merges.begin(), merges.end(), draw.random());
+    for (uint32_t i = 0; i < merges.size(); ++i) merges[i].rank = i;
+    sections_ = builder::MakeMergeSections(merges);
+    pieces_.push_back(0);
+    for (const std::string& b : bytes) {
+      for (const char c : b) builder::AppendUtf8(kByteAlphabet.chars[static_cast<uint8_t>(c)], &strings_);
+      pieces_.push_back(static_cast<uint32_t>(strings_.size()));
+    }
+    model_.config.emplace();
+    model_.config->id_count = static_cast<uint32_t>(bytes.size());
+    model_.strings = strings_;
+    model_.id_pieces = pieces_;
+    model_.byte_ids = byte_ids_;
+    model_.merges = {sections_.factors, sections_.slots, sections_.merges, sections_.ranks};
+    quiet_ = builder::MakeQuietCharacters(model_);
+    const auto of = [&]<class T>(size_t i, T) {
+      return std::span(reinterpret_cast<const T*>(quiet_[i].bytes().data()), quiet_[i].bytes().size() / sizeof(T));
+    };
+    const auto data = of(1, image::QuietCharacter{});
+    model_.quiet = {of(0, uint16_t{}).data(), data.data(), data.size()};
+    model_.crossings = of(2, uint32_t{});
+  }
+
+  const Model& model() const { return model_; }
+
+ private:
+  std::vector<uint32_t> byte_ids_, pieces_;
+  std::string strings_;
+  MergeSections sections_;
+  std::vector<builder::SectionData> quiet_;
+  Model model_{};
+};
+
+// Words that begin as quiet characters have the tokens of those that begin as bytes.
+TEST(ByteSymbols, SameTokensAsBytes) {
+  Draw draw(4);
+  uint32_t quiet = 0, all = 0;
+  for (uint32_t round = 0; round < 250; ++round) {
+    const std::string pool[] = {"a", " ", "\u00e9", "\u00e8", "\u0434", "\u0436", "\u4e2d", "\u4e2e", "\u4f2d", "\U0001f600"};
+    const uint32_t first = draw.Below(8), chars = 2 + draw.Below(static_cast<uint32_t>(std::size(pool)) - first - 1);
+    const std::span<const std::string> some(pool + first, chars);
+    const ByteModel model(draw, some, 1 + draw.Below(60));
+    const ByteSymbols symbols(model.model());
+    const Merger merger(model.model().merges);
+    for (uint32_t k = 0; k < 100; ++k) {
+      std::string word(draw.Below(3) == 0 ? " " : "");
+      for (uint32_t n = draw.Below(12); n > 0; --n) word += some[draw.Below(chars)];
+      const auto size = static_cast<uint32_t>(word.size());
+      Ids bytes(size), ids(size), byte_sizes(size, 1), sizes(size);
+      for (uint32_t i = 0; i < size; ++i) bytes[i] = static_cast<uint8_t>(word[i]);
+      const uint32_t begin = symbols.Make(word, ids.data(), sizes.data());
+      quiet += size - begin, all += size;
+      const uint32_t count = merger.Merge(ids.data(), sizes.data(), begin, nullptr);
+      const uint32_t expected = merger.Merge(bytes.data(), byte_sizes.data(), size, nullptr);
+      ids.resize(count), sizes.resize(count), bytes.resize(expected), byte_sizes.resize(expected);
+      ASSERT_EQ(ids, bytes) << "round " << round << " word " << word;
+      ASSERT_EQ(sizes, byte_sizes);
+    }
+  }
+  EXPECT_GT(quiet, all / 20);
 }
 
 TEST(MergeSections, Limits) {

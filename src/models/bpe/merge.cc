@@ -65,20 +65,13 @@ class Places {
 }  // namespace
 
 Merger::Merger(const image::MergeTables& tables)
-    : slots_(tables.slots.data()),
+    : factors_(tables.factors.data()),
+      slots_(tables.slots.data()),
       merges_(tables.merges.data()),
       ranks_(tables.ranks.empty() ? nullptr : tables.ranks.data()),
       none_(image::MergeNumberMask(tables.merges.size())),
-      shift_(image::MergeShift(tables.slots.size())) {}
-
-uint32_t Merger::Find(uint32_t left, uint32_t right) const {
-  const uint64_t hash = image::MergeHash(left, right);
-  const uint32_t tag = static_cast<uint32_t>(hash >> image::kMergeTagShift) & ~none_;
-  for (const uint32_t* slot = slots_ + (hash >> shift_); *slot != image::kNoMerge; ++slot) {
-    if (((*slot ^ tag) & ~none_) == 0 && IsPair(*slot & none_, left, right)) return *slot & none_;
-  }
-  return none_;
-}
+      bucket_bits_(std::countr_zero(tables.factors.size())),
+      slot_bits_(std::countr_zero(tables.slots.size())) {}
 
 uint32_t Merger::MergeShort(uint32_t* ids, uint32_t* sizes, uint32_t count) const {
   if (count < 2) return count;
@@ -87,7 +80,8 @@ uint32_t Merger::MergeShort(uint32_t* ids, uint32_t* sizes, uint32_t count) cons
   for (uint32_t i = 0; i + 1 < count; ++i) keys[i] = key(Look(ids[i], ids[i + 1]), i);
   uint64_t alive = ~uint64_t{0} >> (kShortSymbols - count);  // the places that symbols begin at
   for (;;) {
-    const uint32_t least = *std::min_element(keys, keys + count - 1);
+    uint32_t least = kNone;
+    for (uint32_t i = 0; i + 1 < count; ++i) least = std::min(least, keys[i]);
     const uint32_t place = least & (kShortSymbols - 1), rank = least >> kPlaceBits;
     if (rank >= none_) break;
     const uint64_t after = alive & ~uint64_t{1} << place;

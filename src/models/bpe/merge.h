@@ -21,9 +21,9 @@
 //   symbols merges n - 1 times at most, and each merge takes one entry and adds two, so 2 n entries are
 //   enough.
 //
-// A look-up may take a pair that no merge has for another one (image::MergeSlot): it finds a rank that
-// is not above the pair's own. When that rank's turn comes, the pair is compared, and takes its own
-// rank if it was another's, which no earlier step can have needed.
+// A look-up may give a pair that no merge has the number of a merge of another pair (image/merges.h).
+// When that rank's turn comes, the pair is compared and has no rank from then on; until then it was not
+// the least, so it made no difference.
 #pragma once
 
 #include <bit>
@@ -58,17 +58,18 @@ class Merger {
   uint32_t MergeShort(uint32_t* ids, uint32_t* sizes, uint32_t count) const;
   uint32_t MergeLong(uint32_t* ids, uint32_t* sizes, uint32_t count, uint64_t* work) const;
 
-  // The number of a pair's merge, or a lesser one if the pair has no merge or another's slot comes
-  // first; none_ if there is neither.
+  // The number of a pair's merge; none_ or a number of another pair's if it has none.
   uint32_t Look(uint32_t left, uint32_t right) const {
     const uint64_t hash = image::MergeHash(left, right);
-    const uint32_t* slot = slots_ + (hash >> shift_);
-    const uint32_t tag = static_cast<uint32_t>(hash >> image::kMergeTagShift) & ~none_;
-    while (((*slot ^ tag) & ~none_) != 0 && *slot != image::kNoMerge) ++slot;
-    return *slot & none_;
+    const uint32_t factor = factors_[image::MergeBucket(hash, bucket_bits_)];
+    const uint32_t slot = slots_[image::MergeSlot(hash, factor, slot_bits_)];
+    return ((slot ^ image::MergeTag(hash, none_)) & ~none_) == 0 ? slot & none_ : none_;
   }
   // The number of a pair's merge, none_ if it has none.
-  uint32_t Find(uint32_t left, uint32_t right) const;
+  uint32_t Find(uint32_t left, uint32_t right) const {
+    const uint32_t number = Look(left, right);
+    return number != none_ && IsPair(number, left, right) ? number : none_;
+  }
   bool IsPair(uint32_t number, uint32_t left, uint32_t right) const {
     const uint64_t merge = merges_[number];
     return image::MergeLeft(merge) == left && image::MergeRight(merge) == right;
@@ -77,11 +78,12 @@ class Merger {
     return ranks_ == nullptr || number == none_ ? number : ranks_[number];
   }
 
+  const uint16_t* const factors_;
   const uint32_t* const slots_;
   const uint64_t* const merges_;
   const uint32_t* const ranks_;  // null: numbers are ranks
   const uint32_t none_;          // all bits of numbers, which no merge has
-  const int shift_;              // of hashes to their first slots
+  const int bucket_bits_, slot_bits_;
 };
 
 }  // namespace rankfeed::bpe

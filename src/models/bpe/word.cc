@@ -26,16 +26,6 @@ uint32_t Words::FindBytes(std::string_view bytes) const {
   return trie::Value(unit);
 }
 
-// Every byte of UTF-8 has a piece (builder/read_bpe.cc).
-uint32_t Words::Bytes(std::string_view split, const Symbols& out) const {
-  uint32_t count = 0;
-  for (const char byte : split) {
-    out.ids[count] = model_.byte_ids[static_cast<uint8_t>(byte)];
-    out.sizes[count++] = 1;
-  }
-  return count;
-}
-
 uint32_t Words::Characters(std::string_view split, const Symbols& out, bool* missing) const {
   const bool falls_back = model_.has(image::kByteFallback), fuses = model_.has(image::kFuseUnk);
   const uint32_t unk_id = model_.config->unk_id;

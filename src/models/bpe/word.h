@@ -11,6 +11,7 @@
 
 #include "base/utf8.h"
 #include "image/model.h"
+#include "models/bpe/byte_symbols.h"
 #include "models/bpe/merge.h"
 
 namespace rankfeed::bpe {
@@ -24,7 +25,7 @@ struct Symbols {
 
 class Words {
  public:
-  explicit Words(const Model& model) : model_(model), merger_(model.merges) {}
+  explicit Words(const Model& model) : model_(model), merger_(model.merges), bytes_(model) {}
 
   // The id of a split that is one piece whatever merges make of it (ignore_merges), kNoValue if it
   // is none. specials: whether a special token is one. O(bytes).
@@ -40,7 +41,7 @@ class Words {
   // *missing is set where an unknown token is needed and the vocabulary has none by its name. O(n log
   // n).
   uint32_t Make(std::string_view split, const Symbols& out, uint64_t* work, bool* missing) const {
-    const uint32_t count = model_.has(image::kByteLevel) ? Bytes(split, out)
+    const uint32_t count = model_.has(image::kByteLevel) ? bytes_.Make(split, out.ids, out.sizes)
                                                          : Characters(split, out, missing);
     return merger_.Merge(out.ids, out.sizes, count, work);
   }
@@ -65,11 +66,11 @@ class Words {
 
  private:
   bool IsSpecial(uint32_t id) const { return (model_.id_flags[id] & image::kIdSpecial) != 0; }
-  uint32_t Bytes(std::string_view split, const Symbols& out) const;
   uint32_t Characters(std::string_view split, const Symbols& out, bool* missing) const;
 
   const Model& model_;
   const Merger merger_;
+  const ByteSymbols bytes_;
 };
 
 }  // namespace rankfeed::bpe
