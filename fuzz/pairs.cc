@@ -104,7 +104,7 @@ rankfeed_rerank_options DrawOptions(Input& in) {
   rankfeed_rerank_options_init(&o);
   o.no_special_tokens = in.OneIn(8);
   const uint32_t specials = o.no_special_tokens != 0 ? 0 : kSpecials;
-  o.truncation = static_cast<uint8_t>(in.Below(5));
+  o.truncation = static_cast<uint8_t>(in.Below(6));
   o.truncation_side = static_cast<uint8_t>(in.Below(2));
   if (!in.OneIn(5)) o.max_length = specials + 1 + static_cast<uint32_t>(in.Below(40));
   if (in.OneIn(3)) o.max_query_tokens = 1 + static_cast<uint32_t>(in.Below(20));

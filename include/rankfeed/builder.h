@@ -14,6 +14,7 @@
 #include "rankfeed/export.h"
 #include "rankfeed/model.h"
 #include "rankfeed/status.h"
+#include "rankfeed/template.h"
 
 RANKFEED_BEGIN_C
 
@@ -95,6 +96,20 @@ RANKFEED_API rankfeed_status rankfeed_loaded_placement(const rankfeed_loaded* lo
                                                        rankfeed_placement* out);
 /* No thread may use the model any more. Null is a no-op. O(1). */
 RANKFEED_API void rankfeed_loaded_free(rankfeed_loaded* loaded);
+
+/* A row template (rankfeed/template.h) and the texts that it refers to. */
+typedef struct rankfeed_loaded_template rankfeed_loaded_template;
+
+/* Reads a row template from JSON, whose format docs/batches.md describes; name, for messages, may be
+ * null. On failure *out is null. Errors: ARGUMENT, PARSE, LIMIT, NO_MEMORY. O(size). */
+RANKFEED_API rankfeed_status rankfeed_template_read(const char* json, size_t size, const char* name,
+                                                    rankfeed_loaded_template** out,
+                                                    rankfeed_builder_error* error);
+/* The template, valid until rankfeed_loaded_template_free. Null gives null. O(1). */
+RANKFEED_API const rankfeed_row_template* rankfeed_loaded_template_get(
+    const rankfeed_loaded_template* loaded);
+/* Null is a no-op. O(1). */
+RANKFEED_API void rankfeed_loaded_template_free(rankfeed_loaded_template* loaded);
 
 RANKFEED_END_C
 

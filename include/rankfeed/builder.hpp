@@ -53,8 +53,9 @@ class LoadedCorpus {
  public:
   // model null: any vocabulary. flags: RANKFEED_CORPUS_TRUSTED, RANKFEED_CORPUS_MAP_FILE.
   static Result<LoadedCorpus> Load(const std::string& path, const rankfeed_model* model,
-                                   uint32_t flags = 0, uint32_t encode_flags = 0) {
-    const rankfeed_corpus_options options{sizeof(options), flags, encode_flags};
+                                   uint32_t flags = 0, uint32_t encode_flags = 0,
+                                   const rankfeed_template* row_template = nullptr) {
+    const rankfeed_corpus_options options{sizeof(options), flags, encode_flags, row_template};
     rankfeed_builder_error error{};
     error.struct_size = sizeof(error);
     rankfeed_loaded_corpus* loaded = nullptr;

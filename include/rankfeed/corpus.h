@@ -59,6 +59,10 @@ typedef struct {
   uint32_t flags;        /* RANKFEED_CORPUS_TRUSTED, RANKFEED_CORPUS_MAP_FILE */
   uint32_t encode_flags; /* as in rankfeed_rerank_options: the store must be made with the same.
                           * Unknown bits here or in flags: ARGUMENT */
+  /* The row template (rankfeed/template.h) that documents are for: the store must be made with one that
+   * tokenizes the same with a document, or with none where that is nothing. Null: none. Programs compiled
+   * before the field was there leave it out of struct_size, which is taken too. */
+  const struct rankfeed_template* row_template;
 } rankfeed_corpus_options;
 
 /* Storage that open needs. Constant for one library version. O(1). */
@@ -110,6 +114,8 @@ typedef struct {
   uint64_t dead_bytes; /* of them: replaced and removed documents; compacting frees these */
   uint64_t sequence;   /* grows with every commit */
   uint8_t config_hash[16];
+  uint64_t template_hash; /* as in rankfeed_template_info. Programs compiled before the field was there
+                           * leave it out of struct_size, which is taken too */
 } rankfeed_corpus_info;
 
 /* Fills *info (set struct_size first). Errors: ARGUMENT, STRUCT_SIZE. O(1). */

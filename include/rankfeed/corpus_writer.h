@@ -36,6 +36,11 @@ typedef struct {
                           * tokenized; when appending, those of the store */
   uint32_t
       with_offsets; /* CREATE: store offset_begin and offset_end too, 12 bytes a token, not 4 */
+  /* The row template (rankfeed/template.h) whose document parts are stored, when appending that of the
+   * store; null: documents alone. Texts that are put are tokenized with what the template has beside
+   * them; ids are to be made of such texts. It must outlive the writer. UNSUPPORTED: one that joins the query
+   * to a document. Programs compiled before the field was there leave it out of struct_size. */
+  const struct rankfeed_template* row_template;
 } rankfeed_corpus_writer_options;
 
 /* Opens path for writing. model must outlive the writer; null only when appending, then only ids

@@ -56,6 +56,8 @@ typedef struct {
  * LONGEST_FIRST_SLOW: transformers' Python tokenizers: the odd token always goes to the query.
  * ONLY_FIRST, ONLY_SECOND: the query, or the document, alone. At least one of its tokens must
  *   remain, else the document's status is E_TRUNCATION, as HuggingFace answers with an error.
+ * TEXT_END: the document's end and, where the query does not fit either, the query's, as if they were
+ *   one text; with truncation_side left still the begin of each that is cut.
  * NONE: nothing is cut; E_TOO_LONG for that document only.
  * With max_length equal to the template's tokens, every strategy but NONE leaves only those. */
 enum {
@@ -63,7 +65,8 @@ enum {
   RANKFEED_TRUNCATE_LONGEST_FIRST = 1,
   RANKFEED_TRUNCATE_LONGEST_FIRST_SLOW = 2,
   RANKFEED_TRUNCATE_ONLY_FIRST = 3,
-  RANKFEED_TRUNCATE_ONLY_SECOND = 4
+  RANKFEED_TRUNCATE_ONLY_SECOND = 4,
+  RANKFEED_TRUNCATE_TEXT_END = 5
 };
 
 enum { RANKFEED_RIGHT = 0, RANKFEED_LEFT = 1 };
@@ -71,7 +74,7 @@ enum { RANKFEED_RIGHT = 0, RANKFEED_LEFT = 1 };
 enum { RANKFEED_SIDE_OF_MODEL = 2 };
 
 /* What happens to the part of a document that does not fit. Windows need a truncation that cuts the
- * document alone: ONLY_SECOND, or, with the single template, ONLY_FIRST or LONGEST_FIRST.
+ * document alone: ONLY_SECOND or TEXT_END, or, with the single template, ONLY_FIRST or LONGEST_FIRST.
  * WINDOWS_SHORT_LAST (HuggingFace return_overflowing_tokens): windows of the document overlap by
  *   stride tokens, the last one is as short as it falls; with truncation_side left they are counted
  *   from the end. A document that needs windows although stride leaves no step: E_TRUNCATION.
@@ -99,11 +102,14 @@ typedef struct {
   uint32_t type_id;
 } rankfeed_template_part;
 
-/* prefix | query | middle | document | suffix */
+/* prefix | query | middle | document | suffix. Of row_template (rankfeed/template.h, which fills in all
+ * of this) come the texts that are tokenized together with query and document; null: none. Programs
+ * compiled before that field was there leave it out of struct_size, which is taken too. */
 typedef struct {
   uint32_t struct_size;
   uint32_t query_type_id, document_type_id;
   rankfeed_template_part prefix, middle, suffix;
+  const struct rankfeed_template* row_template; /* outlives the reranker */
 } rankfeed_pair_template;
 
 /* PADDED: [rows, row_length], every row padded. PACKED: [tokens], rows one after the other, with
@@ -120,7 +126,9 @@ enum {
   RANKFEED_TENSOR_TOKEN_TYPE_IDS = 2u,
   RANKFEED_TENSOR_POSITION_IDS = 4u,   /* restart in every row at the model's position_offset */
   RANKFEED_TENSOR_LENGTHS = 8u,        /* tokens of each row */
-  RANKFEED_TENSOR_ROW_OF_TOKEN = 16u   /* packed only */
+  RANKFEED_TENSOR_ROW_OF_TOKEN = 16u,  /* packed only */
+  RANKFEED_TENSOR_LAST_TOKENS = 32u    /* where each row's last token is: padded in the row, packed in
+                                          input_ids */
 };
 
 /* By tokens of the row, longest or shortest first; equal lengths keep the documents' order. */
@@ -206,8 +214,8 @@ typedef struct {
 } rankfeed_batch_row;
 
 /* A batch and the tensors in its arena. Plain data of the caller; set struct_size, arena and
- * arena_capacity, the rest is written by the library. The struct of programs that were compiled
- * before generation was there ends before it and is taken too. */
+ * arena_capacity, the rest is written by the library. The structs of programs that were compiled
+ * before generation, or last_tokens, was there end before it and are taken too. */
 typedef struct {
   uint32_t struct_size;
   uint32_t rows;         /* 0: nothing left */
@@ -222,6 +230,7 @@ typedef struct {
   rankfeed_tensor input_ids, attention_mask, token_type_ids, position_ids;
   rankfeed_tensor lengths, cu_seqlens, row_of_token;
   uint64_t generation; /* of the request: no two requests of a process have the same; never 0 */
+  rankfeed_tensor last_tokens;
 } rankfeed_batch;
 
 /* Bytes of arena for a batch of this shape: padded, rows * row_length; packed, rows and tokens.
@@ -320,6 +329,8 @@ typedef struct {
   rankfeed_status* document_status;  /* out: one per document; E_STATE until it is tokenized */
   const rankfeed_executor* executor; /* null: the calling thread. Borrowed like documents */
   const rankfeed_control* control;   /* nullable. Borrowed like documents */
+  rankfeed_text instruction; /* of row templates; empty: the template's. Programs compiled before the
+                              * field was there leave it out of struct_size, which is taken too */
 } rankfeed_request;
 
 /* Starts a request, ending any before it, and tokenizes the query. O(query).

@@ -19,6 +19,7 @@
 #include "rankfeed/corpus.h"
 #include "rankfeed/rankfeed.hpp"
 #include "rankfeed/rerank.h"
+#include "rankfeed/template.h"
 
 namespace rankfeed {
 inline namespace v1 {
@@ -53,11 +54,11 @@ class Reranker {
   }
 
   // Starts a request with these documents, which stay borrowed until its last batch. Statuses of
-  // documents are in status(). Grows when the limits do not suffice.
+  // documents are in status(). Grows when the limits do not suffice. instruction: of a row template.
   Error Begin(const rankfeed_source& query, std::span<const rankfeed_source> documents,
               const rankfeed_executor* executor = nullptr,
-              const rankfeed_control* control = nullptr) {
-    return detail::OrNoMemory([&] { return Start(query, documents, executor, control); });
+              const rankfeed_control* control = nullptr, std::string_view instruction = {}) {
+    return detail::OrNoMemory([&] { return Start(query, documents, executor, control, instruction); });
   }
 
   // The next batch, in this object's arena until the next call; rows 0 when none is left.
@@ -114,7 +115,8 @@ class Reranker {
  private:
   Reranker() = default;
   Error Start(const rankfeed_source& query, std::span<const rankfeed_source> documents,
-              const rankfeed_executor* executor, const rankfeed_control* control) {
+              const rankfeed_executor* executor, const rankfeed_control* control,
+              std::string_view instruction) {
     if (documents.size() > UINT32_MAX) {
       return detail::OverLimit("reranker: there are ", documents.size(),
                                " documents; the limit is ", UINT32_MAX);
@@ -133,6 +135,7 @@ class Reranker {
     request_.document_status = status_.data();
     request_.executor = executor;
     request_.control = control;
+    request_.instruction = {instruction.data(), instruction.size()};
     batches_ = 0;
     return Restart();
   }
@@ -168,6 +171,16 @@ class Reranker {
   }
   static Error From(rankfeed_status status) {
     return status == RANKFEED_OK ? Error{} : Error::From(status);
+  }
+  // What a row template puts beside a text at most.
+  size_t BesideBytes() const {
+    const rankfeed_pair_template* const parts = options_.pair_template;
+    if (parts == nullptr || parts->struct_size != sizeof(*parts) || parts->row_template == nullptr) return 0;
+    rankfeed_template_info info{};
+    info.struct_size = sizeof(info);
+    (void)rankfeed_template_get_info(parts->row_template, &info);
+    return info.literal_bytes + request_.instruction.size +
+           (info.query_is_joined != 0 ? request_.query.text.size : 0);
   }
   // After an error there is no reranker, and the next request makes one.
   Error Init() {
@@ -215,8 +228,9 @@ class Reranker {
   Error Restart() {
     const uint32_t most = MaxTextBytes();
     uint32_t longest = 0;
+    const size_t beside = BesideBytes();
     const auto count = [&](size_t bytes) {  // no encoder takes more: E_LIMIT for that text
-      if (bytes <= most) longest = std::max(longest, static_cast<uint32_t>(bytes));
+      if (bytes + beside <= most) longest = std::max(longest, static_cast<uint32_t>(bytes + beside));
     };
     count(request_.query.text.size);
     for (uint32_t i = 0; i < request_.document_count; ++i) count(request_.documents[i].text.size);
@@ -258,9 +272,10 @@ class Corpus {
  public:
   // model null: any vocabulary. flags: RANKFEED_CORPUS_TRUSTED, RANKFEED_CORPUS_MAP_FILE.
   static Result<Corpus> Open(const std::string& path, const rankfeed_model* model,
-                             uint32_t flags = 0, uint32_t encode_flags = 0) {
+                             uint32_t flags = 0, uint32_t encode_flags = 0,
+                             const rankfeed_template* row_template = nullptr) {
     Corpus corpus;
-    rankfeed_corpus_options options{sizeof(options), flags, encode_flags};
+    rankfeed_corpus_options options{sizeof(options), flags, encode_flags, row_template};
     corpus.storage_ = AlignedBytes(rankfeed_corpus_mem_req());
     if (!corpus.storage_) return Error{RANKFEED_E_NO_MEMORY, "out of memory"};
     const rankfeed_status status = rankfeed_corpus_open_file(

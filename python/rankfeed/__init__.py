@@ -8,7 +8,7 @@
 Ids equal HuggingFace tokenizers' for a tokenizer.json and SentencePiece's for a .model.
 """
 
-from ._core import Batch, DeviceTensor, Ring, Tensor, __version__
+from ._core import Batch, DeviceTensor, Ring, RowTemplate, Tensor, __version__, template_names, template_preset
 from ._corpus import Corpus, CorpusWriter, compact_corpus, merge_corpus
 from ._encoding import Encoding
 from ._errors import RankfeedError
@@ -18,5 +18,6 @@ from ._tokenizer import BatchEncoding, Tokenizer
 
 __all__ = [
     "Batch", "BatchEncoding", "Corpus", "CorpusWriter", "DeviceTensor", "Encoding", "PairBatch", "RankfeedError",
-    "Request", "Ring", "Tensor", "Tokenizer", "__version__", "compact_corpus", "merge_corpus", "receipt",
+    "Request", "Ring", "RowTemplate", "Tensor", "Tokenizer", "__version__", "compact_corpus", "merge_corpus", "receipt",
+    "template_names", "template_preset",
 ]

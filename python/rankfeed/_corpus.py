@@ -26,21 +26,30 @@ def _flags(split_special_tokens: Any) -> int:
     return SPLIT_SPECIAL_TOKENS if _options.flag("split_special_tokens", split_special_tokens) else 0
 
 
+def _template(tokenizer: Optional["Tokenizer"], template: Any) -> "Optional[_core.RowTemplate]":
+    if template is None:
+        return None
+    if tokenizer is None:
+        raise ValueError("tokenizer is None; with a template it must be a rankfeed.Tokenizer")
+    return tokenizer.row_template(template)
+
+
 class Corpus:
     """A store open for reading: `corpus[id]` is an int32 array over the store's bytes, which
     Tokenizer.encode_pairs takes in place of a text. Share it between threads.
 
     path: a store, or the manifest of a set of them (rankfeed.ray.pretokenize, `rankfeed corpus manifest`),
     which is opened as one corpus without merging.
-    tokenizer: the store must be of its vocabulary; None: any. trusted: skip the pass over all bytes.
+    tokenizer: the store must be of its vocabulary; None: any. template: as in Request: documents of the store
+    must be made for such rows. trusted: skip the pass over all bytes.
     map_file: map the file in place of reading it to private memory, for stores larger than memory;
     only for files that nobody else changes (SECURITY.md, "Files that change")."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], tokenizer: Optional["Tokenizer"] = None,
-                 trusted: bool = False, split_special_tokens: bool = False, map_file: bool = False):
+                 trusted: bool = False, split_special_tokens: bool = False, map_file: bool = False, template: Any = None):
         self._core = _core.Corpus(_options.path("path", path), None if tokenizer is None else _model(tokenizer),
                                   _options.flag("trusted", trusted), _flags(split_special_tokens),
-                                  _options.flag("map_file", map_file))
+                                  _options.flag("map_file", map_file), _template(tokenizer, template))
 
     def __len__(self) -> int:
         return len(self._core)
@@ -87,12 +96,13 @@ class Corpus:
 
 class CorpusWriter:
     """Makes a store, or changes one (append=True). Leaving a `with` block commits, unless it raised:
-    then what was not committed is dropped."""
+    then what was not committed is dropped. template: as in Request: documents are stored as such rows have
+    them, with the literal text that is tokenized together with each."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], tokenizer: "Tokenizer", append: bool = False,
-                 split_special_tokens: bool = False):
+                 split_special_tokens: bool = False, template: Any = None):
         self._core = _core.CorpusWriter(_options.path("path", path), _model(tokenizer), _options.flag("append", append),
-                                        _flags(split_special_tokens))
+                                        _flags(split_special_tokens), _template(tokenizer, template))
 
     def put(self, id: Key, document: Document) -> None:
         """document: a text, or an array of int32 or int64 ids without special tokens."""

@@ -19,7 +19,7 @@ SPLIT_SPECIAL_TOKENS = 4
 SPECIALS_IN_TEXT = {"parse": 0, "escape": 16, "error": 8}
 
 TRUNCATION = {"do_not_truncate": 0, "none": 0, "longest_first": 1, "longest_first_slow": 2,
-              "only_first": 3, "only_second": 4}
+              "only_first": 3, "only_second": 4, "text_end": 5}
 SIDE = {"right": 0, "left": 1, "model": 2}
 ONE_SIDE = {"right": 0, "left": 1}
 LAYOUT = {"padded": 0, "packed": 1}
@@ -38,7 +38,7 @@ Text = Union[str, bytes]
 # A document is a text or an array of ids. Columns of Arrow (pyarrow, pandas, polars) are read in place.
 Document = Union[str, bytes, "npt.NDArray[np.int32]", "npt.NDArray[np.int64]", Any]
 Texts = Iterable[Any]  # a str is an iterable of str too: refused when the call runs
-Truncation = Literal["longest_first", "longest_first_slow", "only_first", "only_second", "do_not_truncate", "none"]
+Truncation = Literal["longest_first", "longest_first_slow", "only_first", "only_second", "text_end", "do_not_truncate", "none"]
 Padding = Literal["longest", "max_length", "do_not_pad"]
 Side = Literal["right", "left"]
 ModelSide = Literal["right", "left", "model"]
@@ -47,7 +47,7 @@ Overflow = Literal["drop", "short_last", "aligned_last"]
 Budget = Literal["layout", "padded", "packed"]
 Sort = Literal["none", "descending", "ascending"]
 DType = Literal["int32", "int64", "uint32"]
-TensorName = Literal["attention_mask", "token_type_ids", "position_ids", "lengths", "row_of_token"]
+TensorName = Literal["attention_mask", "token_type_ids", "position_ids", "lengths", "row_of_token", "last_tokens"]
 TensorKind = Literal["np", "dlpack", "pt"]
 Activation = Literal["raw", "sigmoid", "softmax"]
 Aggregation = Literal["max", "first", "mean"]
@@ -79,6 +79,8 @@ class RowOptions(TypedDict, total=False):
     tensors: Optional[Sequence[TensorName]]
     max_arena_bytes: int
     byte_ranges: Optional[bool]
+    template: Any
+    instruction: Optional[str]
 
 
 class RequestOptions(RowOptions, total=False):

@@ -20,7 +20,18 @@ if TYPE_CHECKING:
 
 Array = TypeVar("Array")
 Row = Tuple[int, int, int, int, int, int, int, int]
-_TENSORS = {"attention_mask": 1, "token_type_ids": 2, "position_ids": 4, "lengths": 8, "row_of_token": 16}
+_TENSORS = {"attention_mask": 1, "token_type_ids": 2, "position_ids": 4, "lengths": 8, "row_of_token": 16,
+            "last_tokens": 32}
+
+
+class _RowFacts(NamedTuple):
+    """What they depend on of its row template."""
+
+    max_length: int
+    template_tokens: int
+    truncation: int
+    pad_to_multiple_of: int
+    pad_id: int
 
 
 class _Facts(NamedTuple):
@@ -33,6 +44,7 @@ class _Facts(NamedTuple):
     model_max_length: int
     truncation_side: Side
     padding_side: ModelSide  # of the folder, if it names one
+    row: Optional[_RowFacts]
 
 
 def _resolve(facts: _Facts, max_length: Optional[int], truncation: Union[bool, Truncation], padding: Union[bool, Padding],
@@ -58,11 +70,27 @@ def _resolve(facts: _Facts, max_length: Optional[int], truncation: Union[bool, T
     special = _options.flag("add_special_tokens", add_special_tokens)
     cut = _options.truncation_name(truncation)
     cuts_nothing = False
+    row = facts.row
+    if row is not None:
+        if cut == "longest_first":  # the default, and True: as the template's reference cuts
+            cut = next(name for name, number in _options.TRUNCATION.items() if number == row.truncation)
+        if max_length is None and cut not in ("do_not_truncate", "none") and row.max_length:
+            max_length = row.max_length
+        if pad_to_multiple_of is None and not packed and row.pad_to_multiple_of:
+            pad_to_multiple_of = row.pad_to_multiple_of
+        if padding_side == "model":
+            padding_side = "left"
+        if not _options.flag("add_special_tokens", add_special_tokens):
+            raise ValueError("add_special_tokens is False; with a template it must be True: a template has all tokens of its rows")
     if max_length is None and cut not in ("do_not_truncate", "none"):
         known = facts.model_max_length <= _options.NO_LIMIT
         max_length = facts.model_max_length if known else None
         cuts_nothing = truncation is True and not known
-    least, why = _options.row_minimum(facts.specials_pair if special else 0, True)
+    if row is not None:
+        least, why = max(1, row.template_tokens), ", the tokens of the template"
+        special = True
+    else:
+        least, why = _options.row_minimum(facts.specials_pair if special else 0, True)
     options: Dict[str, int] = {
         "max_length": limit("max_length", max_length, least, why),
         "stride": _options.number("stride", stride),
@@ -88,7 +116,7 @@ def _resolve(facts: _Facts, max_length: Optional[int], truncation: Union[bool, T
     if not packed:
         if padding_side == "model":
             padding_side = facts.padding_side
-        if facts.pad_id != facts.vocabulary_pad_id:
+        if facts.pad_id != facts.vocabulary_pad_id and (row is None or row.pad_id < 0):
             raise ValueError(f"the folder's pad_token has id {facts.pad_id}, the vocabulary's {facts.vocabulary_pad_id}, which "
                              "Request pads with; padding must be False, or the tokenizer's callable used")
         options["padding_side"] = choice(_options.SIDE, "padding_side", padding_side)
@@ -116,6 +144,10 @@ class Request:
     bytes of the document a row holds, which costs time; default: with
     windows only. tensors: names besides input_ids; default: what the model family reads.
     max_length None: the tokenizer's model_max_length, where that is known and something is to be cut.
+    template: rows of an LLM reranker: the name of a preset ("qwen3-reranker"), the path of a JSON file, an object as
+    rankfeed.template_preset gives it, or what Tokenizer.row_template made of one (docs/batches.md). Then truncation
+    (the default, or True), max_length, the limits of query and documents, the side and the multiple of padding are those of
+    the reference, where arguments do not say otherwise. instruction: of this request, where the template has a place for it.
     One thread at a time."""
 
     def __init__(self, tokenizer: "Tokenizer", query: Document, docs: Texts, *,
@@ -128,12 +160,20 @@ class Request:
                  max_chunks_per_doc: Optional[int] = None, max_rows_per_batch: Optional[int] = None,
                  max_tokens_per_batch: Optional[int] = None, budget: Budget = "layout", sort: Sort = "none",
                  dtype: DType = "int64", tensors: Optional[Sequence[TensorName]] = None,
-                 max_arena_bytes: int = 0, byte_ranges: Optional[bool] = None):
+                 max_arena_bytes: int = 0, byte_ranges: Optional[bool] = None, template: Any = None,
+                 instruction: Optional[str] = None):
         info = tokenizer.info
+        row = None if template is None else tokenizer.row_template(template)
+        if instruction is not None and not isinstance(instruction, str):
+            raise TypeError(f"instruction is {_options.words(instruction)}; it must be a str")
+        if instruction is not None and row is None:
+            raise ValueError(f"instruction is {_options.words(instruction)}; it needs a template")
         arguments = (
             _Facts(info["has_token_type_ids"], info["specials_pair"], info["pad_id"], tokenizer._pad_id,
                    tokenizer.model_max_length, tokenizer.truncation_side,
-                   tokenizer.padding_side if tokenizer._sided else "model"),
+                   tokenizer.padding_side if tokenizer._sided and row is None else "model",
+                   None if row is None else _RowFacts(row.max_length, row.template_tokens, row.truncation, row.pad_to_multiple_of,
+                                                 row.pad_id)),
             max_length, truncation, padding, stride, truncation_side, padding_side, pad_to_multiple_of,
             add_special_tokens, split_special_tokens, specials_in_text, overflow, max_query_tokens,
             max_tokens_per_doc, max_chunks_per_doc, max_rows_per_batch, max_tokens_per_batch, budget, sort, dtype,
@@ -146,14 +186,21 @@ class Request:
         if resolved is None:
             resolved = _resolve(*arguments)
         options, names, cuts_nothing = resolved
+        if row is not None and options["max_length"]:
+            query_tokens, document_tokens = row.limits(options["max_length"])
+            options = {**options, "max_query_tokens": options["max_query_tokens"] or query_tokens,
+                       "max_tokens_per_doc": options["max_tokens_per_doc"] or document_tokens}
         if cuts_nothing:
             tokenizer.row_limit("max_length")  # warns
         self.tokenizer = tokenizer
+        self.template = row
+        self._list_scores: Optional[Dict[int, float]] = None
         ranges = overflow != "drop" if byte_ranges is None else _options.flag("byte_ranges", byte_ranges)
         try:
-            self._core = _core.Request(tokenizer._model, query, docs, options, ranges)
+            self._core = _core.Request(tokenizer._model, query, docs, options, ranges, template=row,
+                                       instruction=instruction or "")
         except RankfeedError as error:
-            problem = _core.options_problem(tokenizer._model, options)
+            problem = _core.options_problem(tokenizer._model, options, row)
             if problem is None:
                 raise
             # The library's name of an option is the argument's, but for the layout.
@@ -174,22 +221,44 @@ class Request:
 
     def put_scores(self, batch: Union["_core.Batch", "PairBatch[Any]"], logits: Any, activation: Activation = "raw",
                    label: int = 0) -> None:
-        """logits: [rows] or [rows, labels], any float array of NumPy or a DLPack framework."""
+        """logits: [rows] or [rows, labels], any float array of NumPy or a DLPack framework. Of rows that hold several
+        documents, one for each document of the batch, in order: [documents]. Of a language model's answers no and yes, [rows, 2]
+        with activation "softmax" and label 1: the sigmoid of their difference."""
         if isinstance(batch, PairBatch):
             batch = batch.batch
         try:
             scores = np.asarray(logits, dtype=np.float32, order="C")
         except (TypeError, ValueError) as error:
             raise TypeError(f"logits is {_options.words(logits)}; it must be an array of floats in host memory") from error
+        if batch.list_rows:
+            self._put_list(batch, scores)
+            return
         self._core.put_scores(batch, scores, _options.choice(_options.ACTIVATION, "activation", activation),
                               _options.number("label", label))
 
     def rank(self, top_n: int = 0, aggregation: Aggregation = "max",
              ties: Ties = "ascending") -> List[Tuple[int, float]]:
         """(document, score), best first; documents without rows are left out."""
+        if self._list_scores is not None:
+            return self._rank_list(top_n, ties)
         return self._core.rank(_options.number("top_n", top_n),
                                _options.choice(_options.AGGREGATION, "aggregation", aggregation),
                                _options.choice(_options.TIES, "ties", ties))
+
+    def _put_list(self, batch: "_core.Batch", scores: Any) -> None:
+        places = [range(first, first + count) for first, count, _ in batch.list_rows]
+        count = sum(map(len, places))
+        if scores.shape != (count,) or np.isnan(scores).any():
+            raise ValueError(f"logits has the shape {list(scores.shape)}; it must be [{count}], a number for each document of the batch")
+        if self._list_scores is None:
+            self._list_scores = {}
+        self._list_scores.update(zip((document for place in places for document in place), scores.tolist()))
+
+    def _rank_list(self, top_n: int, ties: Ties) -> List[Tuple[int, float]]:
+        scores = self._list_scores or {}
+        sign = 1 if _options.choice(_options.TIES, "ties", ties) == 0 else -1
+        ranked = sorted(scores.items(), key=lambda item: (-item[1], sign * item[0]))
+        return ranked[:_options.number("top_n", top_n) or None]
 
     @property
     def statuses(self) -> List[str]:
@@ -232,6 +301,11 @@ class PairBatch(Dict[str, Array]):
     def documents(self) -> List[int]:
         """The document of each row."""
         return [row[0] for row in self.row_map]
+
+    @property
+    def list_rows(self) -> List[Tuple[int, int, List[int]]]:
+        """Of rows that hold several documents: the first, how many, and places of the markers; see Batch."""
+        return self.batch.list_rows
 
     @property
     def row_map(self) -> List[Row]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections import UserDict
@@ -74,6 +75,7 @@ class Tokenizer:
         self._sided = False  # padding_side is the folder's
         self._defaults = FileDefaults()
         self.truncation_side: Side = truncation_side
+        self._templates: Dict[str, "_core.RowTemplate"] = {}
 
     @classmethod
     def from_file(cls, path: _Path, *, parity: Optional[Parity] = None, preset: Optional[str] = None,
@@ -363,6 +365,25 @@ class Tokenizer:
             raise ValueError(f"{' and '.join(sorted(_ONE_BATCH.intersection(options)))} split docs into several batches; "
                              "encode_pairs makes one, request() makes all")
         return PairBatch(batch, request, return_tensors)
+
+    def row_template(self, template: Any) -> "_core.RowTemplate":
+        """Rows of an LLM reranker, compiled with this vocabulary: the name of a preset (rankfeed.template_names()), the path
+        of a JSON file, or an object as rankfeed.template_preset gives it. Those with a name are kept."""
+        if isinstance(template, _core.RowTemplate):
+            return template
+        if isinstance(template, dict):
+            return _core.RowTemplate(self._model, str(template.get("name", "template")), json.dumps(template))
+        name = _options.path("template", template)
+        if name not in self._templates:
+            text = ""
+            if name.endswith(".json"):
+                with open(name, encoding="utf-8") as file:
+                    text = file.read()
+            made = _core.RowTemplate(self._model, name, text)
+            if text:
+                return made
+            self._templates[name] = made
+        return self._templates[name]
 
     def request(self, query: Document, docs: Texts, **options: "Unpack[RequestOptions]") -> Request:
         """As encode_pairs, in several batches; see Request."""

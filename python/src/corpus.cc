@@ -12,6 +12,7 @@
 #include "rankfeed/builder.hpp"
 #include "rankfeed/corpus.h"
 #include "rankfeed/corpus_writer.h"
+#include "template.h"
 
 namespace rankfeed::python {
 namespace {
@@ -20,9 +21,10 @@ namespace {
 class Corpus {
  public:
   // flags: RANKFEED_CORPUS_*.
-  Corpus(const std::string& path, const Model* model, uint32_t flags, uint32_t encode_flags)
+  Corpus(const std::string& path, const Model* model, uint32_t flags, uint32_t encode_flags,
+         const RowTemplateObject* row)
       : corpus_(Take(LoadedCorpus::Load(path, model != nullptr ? model->get() : nullptr, flags,
-                                        encode_flags))),
+                                        encode_flags, row != nullptr ? row->get() : nullptr))),
         info_(corpus_.info()) {}
   Corpus(const Corpus&) = delete;
 
@@ -86,11 +88,14 @@ nb::list Keys(const Corpus& corpus) {
 
 class Writer {
  public:
-  Writer(const std::string& path, Model* model, bool append, uint32_t encode_flags) : model_(model) {
+  // row (nullable): the template whose document parts are stored.
+  Writer(const std::string& path, Model* model, bool append, uint32_t encode_flags, const RowTemplateObject* row)
+      : model_(model), template_(row) {
     rankfeed_corpus_writer_options options{};
     options.struct_size = sizeof(options);
     options.mode = append ? RANKFEED_CORPUS_APPEND : RANKFEED_CORPUS_CREATE;
     options.encode_flags = encode_flags;
+    options.row_template = row != nullptr ? row->get() : nullptr;
     flags_ = encode_flags;
     rankfeed_builder_error error = NoError();
     Done(rankfeed_corpus_writer_open(path.c_str(), model->get(), &options, &writer_, &error), error);
@@ -109,7 +114,10 @@ class Writer {
     }
     Open();
     const nb::gil_scoped_release release;
-    const Tokenized tokens = model_->TokenizeAll(inputs.texts(), flags_, false);
+    std::string joined;  // what texts are read from, with a template
+    const Tokenized tokens =
+        model_->TokenizeAll(template_ == nullptr ? inputs.texts() : template_->DocumentTexts(inputs.texts(), &joined),
+                            flags_, false);
     static constexpr int32_t kNone[1] = {};
     for (size_t i = 0; i < names.size(); ++i) {
       rankfeed_source source = inputs.source(i);
@@ -154,6 +162,7 @@ class Writer {
     if (writer_ == nullptr) throw StatusError(RANKFEED_E_STATE, "the writer is closed");
   }
   Model* model_;
+  const RowTemplateObject* template_;
   uint32_t flags_ = 0;
   rankfeed_corpus_writer* writer_ = nullptr;
 };
@@ -184,14 +193,14 @@ void BindCorpus(nb::module_& module) {
       .def(
           "__init__",
           [](Corpus* self, const std::string& path, const Model* model, bool trusted,
-             uint32_t encode_flags, bool map_file) {
+             uint32_t encode_flags, bool map_file, const RowTemplateObject* row) {
             const nb::gil_scoped_release release;
             const uint32_t flags = (trusted ? uint32_t{RANKFEED_CORPUS_TRUSTED} : 0u) |
                                    (map_file ? uint32_t{RANKFEED_CORPUS_MAP_FILE} : 0u);
-            new (self) Corpus(path, model, flags, encode_flags);
+            new (self) Corpus(path, model, flags, encode_flags, row);
           },
           nb::arg("path"), nb::arg("model").none() = nb::none(), nb::arg("trusted") = false,
-          nb::arg("encode_flags") = 0, nb::arg("map_file") = false)
+          nb::arg("encode_flags") = 0, nb::arg("map_file") = false, nb::arg("template").none() = nb::none())
       .def("__len__", [](const Corpus& c) { return c.info().documents; })
       .def_prop_ro("tokens", [](const Corpus& c) { return c.info().tokens; })
       .def_prop_ro("file_bytes", [](const Corpus& c) { return c.info().file_bytes; })
@@ -204,8 +213,9 @@ void BindCorpus(nb::module_& module) {
            nb::sig("def find_all(self, ids: list[str | bytes]) -> list[NDArray[numpy.int32] | None]"))
       .def("keys", &Keys, nb::sig("def keys(self) -> list[str]"));
   nb::class_<Writer>(module, "CorpusWriter", "Makes and changes a store; see rankfeed.CorpusWriter.")
-      .def(nb::init<const std::string&, Model*, bool, uint32_t>(), nb::keep_alive<1, 3>(), nb::arg("path"),
-           nb::arg("model"), nb::arg("append") = false, nb::arg("encode_flags") = 0)
+      .def(nb::init<const std::string&, Model*, bool, uint32_t, const RowTemplateObject*>(), nb::keep_alive<1, 3>(),
+           nb::keep_alive<1, 6>(), nb::arg("path"), nb::arg("model"), nb::arg("append") = false, nb::arg("encode_flags") = 0,
+           nb::arg("template").none() = nb::none())
       .def("put_all", &Writer::PutAll, nb::lock_self(), nb::arg("ids").none(), nb::arg("documents").none())
       .def("remove", &Writer::Remove, nb::lock_self(), nb::arg("id"), nb::sig("def remove(self, id: str | bytes) -> None"))
       .def("commit", &Writer::Commit, nb::lock_self())

@@ -45,7 +45,9 @@ Cutter::Cutter(const rankfeed_model* model, const rankfeed_rerank_options& optio
 size_t RowBound(const rankfeed_rerank_options& o, const rankfeed_model_info& info,
                 size_t query_tokens, std::span<const rankfeed_source> documents) {
   if (o.overflow == RANKFEED_OVERFLOW_DROP) return documents.size();
-  const size_t specials = o.no_special_tokens != 0                      ? 0
+  const rankfeed_pair_template* const own = o.pair_template;
+  const size_t specials = own != nullptr ? size_t{own->prefix.id_count} + own->middle.id_count + own->suffix.id_count
+                          : o.no_special_tokens != 0                    ? 0
                           : o.template_kind == RANKFEED_TEMPLATE_SINGLE ? info.specials_single
                                                                         : info.specials_pair;
   const size_t taken = specials + query_tokens + o.stride;

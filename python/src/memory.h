@@ -102,6 +102,7 @@ void BindModel(nb::module_& module);
 void BindCorpus(nb::module_& module);
 void BindStream(nb::module_& module);
 void BindRequest(nb::module_& module);
+void BindTemplate(nb::module_& module);
 void BindRows(nb::module_& module);
 
 }  // namespace rankfeed::python

@@ -28,5 +28,6 @@ NB_MODULE(_core, module) {
   rankfeed::python::BindRing(module);
   rankfeed::python::BindRows(module);
   rankfeed::python::BindEncodings(module);
+  rankfeed::python::BindTemplate(module);
   rankfeed::python::BindRequest(module);
 }

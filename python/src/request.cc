@@ -8,6 +8,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -16,10 +17,12 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <tuple>
 
 #include "cutter.h"
 #include "model.h"
 #include "ring.h"
+#include "template.h"
 
 namespace rankfeed::python {
 namespace {
@@ -28,6 +31,12 @@ struct Batch {
   std::shared_ptr<Arena> arena;
   rankfeed_batch batch{};
   std::vector<rankfeed_batch_row> rows;  // a copy: the reranker's map ends with the request
+  // Of rows that hold several documents: which they are, and where the markers are.
+  struct List {
+    size_t first, count;
+    std::vector<uint64_t> markers;
+  };
+  std::vector<List> list;
   nb::object stored;  // dict of tensors of one that was pickled; those of others are in the arena
 
   std::optional<Tensor> tensor(const rankfeed_tensor& t) const {
@@ -50,7 +59,7 @@ struct Batch {
         {"input_ids", &batch.input_ids},           {"attention_mask", &batch.attention_mask},
         {"token_type_ids", &batch.token_type_ids}, {"position_ids", &batch.position_ids},
         {"lengths", &batch.lengths},               {"cu_seqlens", &batch.cu_seqlens},
-        {"row_of_token", &batch.row_of_token}};
+        {"row_of_token", &batch.row_of_token},     {"last_tokens", &batch.last_tokens}};
     for (const auto& [name, t] : all) {
       if (auto made = tensor(*t)) out[name] = nb::cast(std::move(*made));
     }
@@ -92,9 +101,15 @@ class Request {
   // documents: texts, or arrays of ids without special tokens, which stay alive with it.
   // byte_ranges: rows know which bytes of their texts they hold; offsets cost the fast path.
   // The names are those of the caller's arguments, for messages.
+  // row (nullable): the template that texts are put into first.
   Request(Model& model, nb::handle query, nb::handle documents, const nb::dict& options, bool byte_ranges,
-          const std::string& query_name, const std::string& documents_name)
-      : options_(OptionsOf(options)), inputs_(model.NewInputs()) {
+          const std::string& query_name, const std::string& documents_name, std::shared_ptr<RowTemplateObject> row,
+          const std::string& instruction)
+      : options_(OptionsOf(options)), inputs_(model.NewInputs()), template_(std::move(row)), instruction_(instruction) {
+    if (template_ != nullptr) {
+      options_.template_kind = RANKFEED_TEMPLATE_CUSTOM;
+      options_.pair_template = template_->pair();
+    }
     inputs_.AddAll(documents, documents_name.c_str(), /*ids=*/true);
     inputs_.Add(query, query_name.c_str(), /*ids=*/true);
     {
@@ -104,9 +119,41 @@ class Request {
     inputs_.DropTexts();
   }
 
+  // Makes the rows of a template that holds several documents in each, which are a request's documents then.
+  void ListRows(Model& model) {
+    const std::vector<rankfeed_text>& texts = inputs_.texts();
+    if (texts.size() != inputs_.size()) {
+      throw StatusError(RANKFEED_E_UNSUPPORTED, "a document is ids; this template needs texts");
+    }
+    std::vector<std::string_view> documents;
+    for (const rankfeed_text text : texts) documents.emplace_back(text.data, text.size);
+    const std::string_view query = documents.back();
+    documents.pop_back();
+    list_ = Take(template_->compiled().ListRows(model.get(), query, documents, instruction_, options_.encode_flags));
+    for (const ListRow& row : list_) {
+      rankfeed_source source{};
+      source.ids = row.ids.data();
+      source.id_count = static_cast<uint32_t>(row.ids.size());
+      number_.push_back(static_cast<uint32_t>(sources_.size()));
+      sources_.push_back(source);
+    }
+    static constexpr int32_t kNone[1] = {};
+    query_.ids = kNone;
+    all_status_.resize(sources_.size(), RANKFEED_E_STATE);
+  }
+
   // Tokenizes what is text and begins the request. Without the GIL.
   void Begin(Model& model, bool byte_ranges) {
-    tokens_ = model.Tokenize(inputs_.texts(), options_.encode_flags, byte_ranges);
+    if (IsList()) {
+      ListRows(model);
+      return Start(model);
+    }
+    if (template_ == nullptr) {
+      tokens_ = model.Tokenize(inputs_.texts(), options_.encode_flags, byte_ranges);
+    } else {
+      std::string joined;  // which the texts are read from
+      tokens_ = model.Tokenize(TemplateTexts(&joined), options_.encode_flags, byte_ranges);
+    }
     sources_.reserve(inputs_.size());
     number_.reserve(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -129,6 +176,10 @@ class Request {
       number_.push_back(static_cast<uint32_t>(i));
     }
     sources_.resize(number_.size());
+    Start(model);
+  }
+
+  void Start(Model& model) {
     status_.resize(sources_.size(), RANKFEED_E_STATE);
     if (sources_.empty()) return;
     cutter_.emplace(model.get(), options_, sources_.size(),
@@ -164,7 +215,11 @@ class Request {
     }
     if (out->batch.rows == 0) return nullptr;
     out->rows.assign(out->batch.row_map, out->batch.row_map + out->batch.rows);
-    for (rankfeed_batch_row& row : out->rows) row.document = number_[row.document];
+    for (size_t i = 0; i < out->rows.size() && IsList(); ++i) out->list.push_back(PlaceOf(*out, i));
+    for (rankfeed_batch_row& row : out->rows) {
+      row.document = number_[row.document];
+      if (!ranges_.empty()) ToDocument(ranges_[row.document], &row);
+    }
     return out;
   }
 
@@ -236,11 +291,73 @@ class Request {
   }
 
  private:
+  bool IsList() const { return template_ != nullptr && template_->list(); }
+  // Where row i of a batch has its documents, and its markers: in its padded row, or among packed tokens.
+  Batch::List PlaceOf(const Batch& batch, size_t i) const {
+    const ListRow& row = list_[batch.rows[i].document];
+    Batch::List out{row.first, row.count, {}};
+    uint64_t begin = 0;
+    if (options_.layout == RANKFEED_PACKED) {
+      begin = static_cast<uint64_t>(static_cast<const int32_t*>(batch.batch.cu_seqlens.data)[i]);
+    } else if (options_.padding_side == RANKFEED_LEFT) {
+      begin = batch.batch.row_length - row.ids.size();
+    }
+    for (const uint32_t marker : row.markers) out.markers.push_back(begin + marker);
+    return out;
+  }
+  // The texts of all inputs as the template has them, the last one the query's. Their bytes are in *joined.
+  std::vector<rankfeed_text> TemplateTexts(std::string* joined) {
+    const std::vector<rankfeed_text>& given = inputs_.texts();
+    const size_t count = inputs_.size();
+    const int64_t query_at = inputs_.text_of(count - 1);
+    const rankfeed_text query = query_at >= 0 ? given[static_cast<size_t>(query_at)] : rankfeed_text{};
+    const bool needs_query = template_->info().query_is_joined != 0;
+    if (needs_query && query_at < 0) {
+      throw StatusError(RANKFEED_E_UNSUPPORTED, "the query is ids; this template needs its text, which it joins to each document");
+    }
+    std::vector<size_t> ends;
+    ranges_.resize(count);
+    for (size_t i = 0; i + 1 < count; ++i) {
+      const int64_t text = inputs_.text_of(i);
+      if (text < 0) {
+        if (needs_query) {
+          throw StatusError(RANKFEED_E_UNSUPPORTED, "document " + std::to_string(i) +
+                            " is ids; this template needs its text, because no place is known where it may be cut from the query");
+        }
+        continue;
+      }
+      const rankfeed_text document = given[static_cast<size_t>(text)];
+      ranges_[i] = {static_cast<uint32_t>(template_->AddDocumentText(query, instruction_, document, joined)),
+                    static_cast<uint32_t>(document.size)};
+      ends.push_back(joined->size());
+    }
+    if (query_at >= 0) {
+      *joined += template_->QueryText(query, instruction_);
+      ends.push_back(joined->size());
+    }
+    std::vector<rankfeed_text> texts;
+    size_t begin = 0;
+    for (const size_t end : ends) {
+      texts.push_back({joined->data() + begin, end - begin});
+      begin = end;
+    }
+    return texts;
+  }
+  // Where a document is in the text that it was tokenized in.
+  struct Place {
+    uint32_t begin, size;
+  };
+  static void ToDocument(Place place, rankfeed_batch_row* row) {
+    for (uint32_t* byte : {&row->byte_begin, &row->byte_end}) {
+      *byte = std::min(*byte - std::min(*byte, place.begin), place.size);
+    }
+  }
   // About what the first batch takes, so that it need not be laid out twice: all rows, as wide as the widest can be.
   size_t FirstArena() const {
     size_t widest = 0;
     for (const rankfeed_source& source : sources_) widest = std::max<size_t>(widest, source.id_count);
-    widest += query_.id_count + 16;
+    widest += query_.id_count + 16 + (template_ != nullptr ? template_->info().prefix_tokens +
+                                          template_->info().middle_tokens + template_->info().suffix_tokens : 0);
     if (options_.max_length != 0) widest = std::min<size_t>(widest, options_.max_length);
     const size_t rows = options_.max_rows_per_batch != 0 ? std::min<size_t>(sources_.size(), options_.max_rows_per_batch)
                                                          : sources_.size();
@@ -259,6 +376,10 @@ class Request {
   rankfeed_rerank_options options_;
   Tokenized tokens_;
   Inputs inputs_;
+  std::shared_ptr<RowTemplateObject> template_;
+  std::string instruction_;
+  std::vector<Place> ranges_;  // of the caller's documents, with a template
+  std::vector<ListRow> list_;  // rows of several documents
   std::vector<rankfeed_source> sources_;
   rankfeed_source query_{};
   std::vector<uint32_t> number_;              // of the caller's documents, per source
@@ -327,6 +448,15 @@ void BindRequest(nb::module_& module) {
            "page-locked memory in place, 'choose': up to the ring's mapped_limit.")
       .def_prop_ro("device_tensors", &Batch::device_tensors, nb::sig("def device_tensors(self) -> dict[str, DeviceTensor]"),
                    "Those of a batch that was submitted.")
+      .def_prop_ro("list_rows",
+                   [](const Batch& b) {
+                     std::vector<std::tuple<size_t, size_t, std::vector<uint64_t>>> rows;
+                     for (const Batch::List& row : b.list) rows.emplace_back(row.first, row.count, row.markers);
+                     return rows;
+                   },
+                   nb::sig("def list_rows(self) -> list[tuple[int, int, list[int]]]"),
+                   "Of rows that hold several documents: the first of them, how many there are, and the places of the "
+                   "row's markers, in the padded row or among packed tokens.")
       .def_prop_ro("row_map", &RowMap,
                    nb::sig("def row_map(self) -> list[tuple[int, int, int, int, int, int, int, int]]"),
                    "Per row: document, chunk, token_begin, token_end, byte_begin, byte_end, "
@@ -337,21 +467,29 @@ void BindRequest(nb::module_& module) {
              nb::sig("def restored_batch(row_map: list[tuple[int, ...]], tokens: int, max_seqlen: int, row_length: int, "
                      "tensors: dict[str, Tensor]) -> Batch"));
   module.def("options_problem",
-             [](const Model& model, const nb::dict& dict) -> std::optional<std::pair<std::string, std::string>> {
-               const rankfeed_rerank_options options = OptionsOf(dict);
+             [](const Model& model, const nb::dict& dict,
+                const std::shared_ptr<RowTemplateObject>& row) -> std::optional<std::pair<std::string, std::string>> {
+               rankfeed_rerank_options options = OptionsOf(dict);
+               if (row != nullptr) {
+                 options.template_kind = RANKFEED_TEMPLATE_CUSTOM;
+                 options.pair_template = row->pair();
+               }
                const char* field = nullptr;
                const char* const rule = rankfeed_rerank_options_problem(model.get(), &options, &field);
                if (rule == nullptr) return std::nullopt;
                return std::pair<std::string, std::string>(field, rule);
              },
-             nb::arg("model"), nb::arg("options"), "The option that a Request refuses, and why; None: it takes them all.",
-             nb::sig("def options_problem(model: Model, options: dict[str, int]) -> tuple[str, str] | None"));
+             nb::arg("model"), nb::arg("options"), nb::arg("template").none() = nb::none(), "The option that a Request refuses, and why; None: it takes them all.",
+             nb::sig("def options_problem(model: Model, options: dict[str, int], template: RowTemplate | None = None) -> tuple[str, str] | None"));
   // Where there is no GIL, a request is locked as the GIL would lock it: not while next() tokenizes or waits.
   nb::class_<Request>(module, "Request", "One query against many documents; see rankfeed.Request.")
-      .def(nb::init<Model&, nb::handle, nb::handle, const nb::dict&, bool, const std::string&, const std::string&>(), nb::keep_alive<1, 2>(),
+      .def(nb::init<Model&, nb::handle, nb::handle, const nb::dict&, bool, const std::string&, const std::string&,
+                    std::shared_ptr<RowTemplateObject>, const std::string&>(), nb::keep_alive<1, 2>(),
            nb::arg("model"), nb::arg("query").none(), nb::arg("documents").none(), nb::arg("options"), nb::arg("byte_ranges") = false, nb::arg("query_name") = "query", nb::arg("documents_name") = "docs",
+           nb::arg("template").none() = nb::none(), nb::arg("instruction") = "",
            nb::sig("def __init__(self, model: Model, query: object, documents: object, options: dict[str, int], "
-                   "byte_ranges: bool = False, query_name: str = 'query', documents_name: str = 'docs') -> None"))
+                   "byte_ranges: bool = False, query_name: str = 'query', documents_name: str = 'docs', template: RowTemplate | None = "
+                   "None, instruction: str = '') -> None"))
       .def("next", &Request::Next, nb::lock_self(), nb::arg("ring").none() = nb::none(), nb::arg("timeout") = -1.0,
            nb::sig("def next(self, ring: Ring | None = None, timeout: float = -1.0) -> Batch | None"))
       .def("put_scores", &Request::PutScores, nb::lock_self(), nb::arg("batch"), nb::arg("logits"), nb::arg("activation") = 0,

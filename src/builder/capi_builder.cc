@@ -14,6 +14,7 @@
 #include "builder/compile.h"
 #include "files/file_calls.h"
 #include "builder/read_vocab_txt.h"
+#include "builder/row_template_json.h"
 #include "image/model.h"
 #include "rankfeed/builder.h"
 
@@ -376,6 +377,26 @@ RANKFEED_API rankfeed_status rankfeed_loaded_placement(const rankfeed_loaded* lo
 }
 
 RANKFEED_API void rankfeed_loaded_free(rankfeed_loaded* loaded) {
+  delete loaded;
+}
+
+RANKFEED_API rankfeed_status rankfeed_template_read(const char* json, size_t size, const char* name,
+                                                    rankfeed_loaded_template** out,
+                                                    rankfeed_builder_error* error) {
+  if (out != nullptr) *out = nullptr;
+  return Guard(error, [&] {
+    CheckNotNull(json, "json");
+    CheckNotNull(out, "out");
+    *out = rankfeed::builder::ReadRowTemplate({json, size}, name != nullptr ? name : "template");
+  });
+}
+
+RANKFEED_API const rankfeed_row_template* rankfeed_loaded_template_get(
+    const rankfeed_loaded_template* loaded) {
+  return loaded == nullptr ? nullptr : &loaded->row;
+}
+
+RANKFEED_API void rankfeed_loaded_template_free(rankfeed_loaded_template* loaded) {
   delete loaded;
 }
 

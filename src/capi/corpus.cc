@@ -3,6 +3,7 @@
 #include "rankfeed/corpus.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <new>
 
@@ -12,6 +13,7 @@
 #include "corpus/set.h"
 #include "image/model.h"
 #include "platform/map_file.h"
+#include "templates/row_template.h"
 
 using rankfeed::Fail;
 using rankfeed::corpus::Corpus;
@@ -39,6 +41,15 @@ rankfeed_source Source(const Document& document) {
   return source;
 }
 
+// The sizes of programs compiled before the last field of each was there.
+constexpr size_t kOptionsWithoutTemplate =
+    offsetof(rankfeed_corpus_options, encode_flags) + sizeof(rankfeed_corpus_options::encode_flags);
+constexpr size_t kInfoWithoutTemplate = offsetof(rankfeed_corpus_info, template_hash);
+
+const rankfeed_template* TemplateOf(const rankfeed_corpus_options* options) {
+  return options != nullptr && options->struct_size == sizeof(*options) ? options->row_template : nullptr;
+}
+
 bool SameVocabulary(const Corpus& corpus, const rankfeed_model& model, uint32_t encode_flags) {
   const rankfeed::corpus::Header& header = corpus.header;
   return header.parity == model.config->parity && header.id_count == model.config->id_count &&
@@ -55,7 +66,13 @@ rankfeed_status CheckOpenArguments(const rankfeed_model* model,
     return RANKFEED_E_ARGUMENT;
   }
   if (options != nullptr) {
-    if (options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
+    if (options->struct_size != sizeof(*options) && options->struct_size != kOptionsWithoutTemplate) {
+      return RANKFEED_E_STRUCT_SIZE;
+    }
+    if (const rankfeed_template* const row = TemplateOf(options);
+        row != nullptr && row->magic != rankfeed::templates::kTemplateMagic) {
+      return RANKFEED_E_ARGUMENT;
+    }
     constexpr uint32_t kEncodeFlags =
         RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
     if ((options->flags & ~flags) != 0 || (options->encode_flags & ~kEncodeFlags) != 0) {
@@ -77,7 +94,9 @@ rankfeed_status Open(const void* data, size_t size, const rankfeed_model* model,
     return status;
   }
   const uint32_t encode_flags = options != nullptr ? options->encode_flags : 0;
-  if (model != nullptr && !SameVocabulary(*corpus, *model, encode_flags)) {
+  const rankfeed_template* const row = TemplateOf(options);
+  if (model != nullptr && (!SameVocabulary(*corpus, *model, encode_flags) ||
+                           corpus->header.template_hash != (row != nullptr ? row->info.hash : 0))) {
     return Fail(detail, RANKFEED_E_VOCABULARY);
   }
   if (options == nullptr || (options->flags & RANKFEED_CORPUS_TRUSTED) == 0) {
@@ -192,11 +211,15 @@ rankfeed_status rankfeed_corpus_verify(const rankfeed_corpus* corpus,
 }
 
 rankfeed_status rankfeed_corpus_get_info(const rankfeed_corpus* corpus,
-                                         rankfeed_corpus_info* info) {
-  if (!IsOpen(corpus) || info == nullptr) return RANKFEED_E_ARGUMENT;
-  if (info->struct_size != sizeof(*info)) return RANKFEED_E_STRUCT_SIZE;
-  *info = {};
-  info->struct_size = sizeof(*info);
+                                         rankfeed_corpus_info* given) {
+  if (!IsOpen(corpus) || given == nullptr) return RANKFEED_E_ARGUMENT;
+  if (given->struct_size != sizeof(*given) && given->struct_size != kInfoWithoutTemplate) {
+    return RANKFEED_E_STRUCT_SIZE;
+  }
+  rankfeed_corpus_info facts = {};
+  rankfeed_corpus_info* const info = &facts;
+  info->struct_size = given->struct_size;
+  info->template_hash = corpus->header.template_hash;
   info->parity = corpus->header.parity;
   info->id_count = corpus->header.id_count;
   info->encode_flags = corpus->header.encode_flags;
@@ -209,6 +232,7 @@ rankfeed_status rankfeed_corpus_get_info(const rankfeed_corpus* corpus,
     AddCounts(*corpus->shards[i], info);
     if (corpus->by_hash) info->index_levels = std::max(levels, info->index_levels - levels);
   }
+  std::memcpy(given, info, given->struct_size);
   return RANKFEED_OK;
 }
 

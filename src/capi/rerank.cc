@@ -14,6 +14,7 @@
 #include "rerank/pair_template.h"
 #include "rerank/reranker.h"
 #include "rerank/setup.h"
+#include "templates/row_template.h"
 
 namespace {
 
@@ -33,6 +34,22 @@ rankfeed_status FactsOf(const rankfeed_model* model, ModelFacts* out) {
   return RANKFEED_OK;
 }
 
+// Those of the model, and the padding token of a row template that names one.
+rankfeed_status FactsOf(const rankfeed_model* model, const rankfeed_rerank_options& options, ModelFacts* out) {
+  if (const rankfeed_status status = FactsOf(model, out)) return status;
+  if (options.struct_size != sizeof(options) || options.pair_template == nullptr) return RANKFEED_OK;
+  const rankfeed_template* const row = RowTemplateOf(*options.pair_template);
+  if (row == nullptr) return RANKFEED_OK;
+  if (row->magic != rankfeed::templates::kTemplateMagic || (model != nullptr && row->model != model)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  if (row->info.pad_id >= 0) {
+    out->has_pad = true;
+    out->style.pad_id = static_cast<uint32_t>(row->info.pad_id);
+  }
+  return RANKFEED_OK;
+}
+
 // The size of programs compiled before limits had max_stretch_bytes.
 constexpr size_t kLimitsWithoutStretch = offsetof(rankfeed_rerank_limits, max_stretch_bytes);
 
@@ -49,7 +66,7 @@ rankfeed_status Prepare(const rankfeed_model* model, const rankfeed_rerank_limit
   *limits = {};
   std::memcpy(limits, given, given->struct_size);
   ModelFacts facts;
-  rankfeed_status status = FactsOf(model, &facts);
+  rankfeed_status status = FactsOf(model, *options, &facts);
   if (status == RANKFEED_OK) status = CheckOptions(*options, facts, setup);
   if (status != RANKFEED_OK) return status;
   if (limits->max_documents == 0 || limits->with_offsets > 1 ||
@@ -70,7 +87,7 @@ rankfeed_status Prepare(const rankfeed_model* model, const rankfeed_rerank_limit
             limits->max_rows != 0 ? limits->max_rows : limits->max_documents,
             static_cast<size_t>(template_items),
             {limits->max_tokens, text_tokens, limits->max_text_bytes, limits->workers,
-             limits->with_offsets != 0}};
+             limits->with_offsets != 0, setup->row_template != nullptr}};
   return RANKFEED_OK;
 }
 
@@ -78,11 +95,13 @@ bool Open(const rankfeed_reranker* reranker) {
   return reranker != nullptr && reranker->magic == kRerankerMagic;
 }
 
-// The size of programs compiled before the field was there.
+// The sizes of programs compiled before the fields were there.
 constexpr size_t kBatchWithoutGeneration = offsetof(rankfeed_batch, generation);
+constexpr size_t kBatchWithoutLastTokens = offsetof(rankfeed_batch, last_tokens);
 
 bool Good(const rankfeed_batch& io) {
-  return io.struct_size == sizeof(io) || io.struct_size == kBatchWithoutGeneration;
+  return io.struct_size == sizeof(io) || io.struct_size == kBatchWithoutLastTokens ||
+         io.struct_size == kBatchWithoutGeneration;
 }
 
 // Nothing past the caller's struct_size is read or written.
@@ -108,10 +127,10 @@ const char* rankfeed_rerank_options_problem(const rankfeed_model* model,
   Refusal why = {"options", "it is null or of another version of the library"};
   ModelFacts facts;
   if (options != nullptr && options->struct_size == sizeof(*options)) {
-    why = FactsOf(model, &facts) == RANKFEED_OK ? WhyRefused(*options, facts)
-                                                : Refusal{"model", "it is no model"};
+    why = FactsOf(model, *options, &facts) == RANKFEED_OK ? WhyRefused(*options, facts)
+                                                : Refusal{"model", "it is no model, or not that of the row template"};
     const rankfeed_pair_template* const custom = options->pair_template;
-    if (why.field == nullptr && custom != nullptr && custom->struct_size != sizeof(*custom)) {
+    if (why.field == nullptr && custom != nullptr && !SizeIsGood(*custom)) {
       why = {"pair_template", "it is of another version of the library"};
     }
     if (why.field == nullptr && custom != nullptr && !PartsAreGood(*custom)) {

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/documents.h"
 #include "cli/npz.h"
+#include "cli/row_template.h"
 #include "rankfeed/builder.hpp"
 #include "rankfeed/handoff.hpp"
 #include "rankfeed/parallel.h"
@@ -33,7 +34,8 @@ const Choices kTruncation = {{"none", RANKFEED_TRUNCATE_NONE},
                              {"longest_first", RANKFEED_TRUNCATE_LONGEST_FIRST},
                              {"longest_first_slow", RANKFEED_TRUNCATE_LONGEST_FIRST_SLOW},
                              {"only_first", RANKFEED_TRUNCATE_ONLY_FIRST},
-                             {"only_second", RANKFEED_TRUNCATE_ONLY_SECOND}};
+                             {"only_second", RANKFEED_TRUNCATE_ONLY_SECOND},
+                             {"text_end", RANKFEED_TRUNCATE_TEXT_END}};
 const Choices kSide = {{"right", RANKFEED_RIGHT}, {"left", RANKFEED_LEFT}};
 const Choices kLayout = {{"padded", RANKFEED_PADDED}, {"packed", RANKFEED_PACKED}};
 const Choices kType = {
@@ -63,13 +65,28 @@ struct BatchCommand {
               budget = "padded";
   std::optional<std::string> pad_token;  // of the folder that --vocab names
   // Parts of a template of the caller's own; unset: the model's.
-  std::string template_name = "pair";
+  std::string template_name = "pair", instruction;
   std::optional<std::string> prefix, middle, suffix;
+  // Of those that a row template decides too, whether the command line does.
+  bool has_max_length = false, has_truncation = false;
+  const RowTemplate* row = nullptr;
 };
 
 // monoT5's prompt (castorini/monot5 model cards): one text, scored by the first decoder step.
 constexpr const char *kMonoT5Prefix = "Query:", *kMonoT5Middle = "Document:",
                      *kMonoT5Suffix = "Relevant:</s>";
+
+// The row template's options, but for those that the command line has.
+void ApplyRow(const BatchCommand& c, rankfeed_rerank_options* o) {
+  const rankfeed_rerank_options given = *o;
+  CheckError(c.row->Apply(o, c.has_max_length ? given.max_length : 0));
+  if (c.has_truncation) o->truncation = given.truncation;
+  if (c.padding_side != "model") o->padding_side = given.padding_side;
+  if (given.pad_to_multiple_of != 0) o->pad_to_multiple_of = given.pad_to_multiple_of;
+  if (given.max_query_tokens != 0) o->max_query_tokens = given.max_query_tokens;
+  if (given.max_tokens_per_doc != 0) o->max_tokens_per_doc = given.max_tokens_per_doc;
+  o->tensors |= RANKFEED_TENSOR_LAST_TOKENS;
+}
 
 rankfeed_rerank_options Options(const BatchCommand& c, rankfeed_pair_template* parts) {
   rankfeed_rerank_options o = c.options;
@@ -102,6 +119,7 @@ rankfeed_rerank_options Options(const BatchCommand& c, rankfeed_pair_template* p
   o.tensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS | RANKFEED_TENSOR_POSITION_IDS |
               (padded ? uint32_t{RANKFEED_TENSOR_ATTENTION_MASK} : 0u);
   o.max_arena_bytes = c.slot_bytes;
+  if (c.row != nullptr) ApplyRow(c, &o);
   return o;
 }
 
@@ -109,18 +127,19 @@ rankfeed_rerank_options Options(const BatchCommand& c, rankfeed_pair_template* p
 class Reranker {
  public:
   Reranker(const rankfeed_model* model, const rankfeed_rerank_options& options,
-           const Documents& documents, const std::string& query, uint32_t threads,
+           const Documents& documents, const std::string& query, size_t beside_bytes, uint32_t threads,
            uint32_t max_stretch_bytes)
       : model_(model), options_(options) {
     limits_.struct_size = sizeof(limits_);
     limits_.max_documents = static_cast<uint32_t>(documents.texts.size());
-    const size_t longest = std::max(documents.longest, query.size());
+    const size_t longest = std::max(documents.longest, query.size()) + beside_bytes;
     if (longest > 0xffffffffu) throw Failure("a text is longer than 4 GiB");
     limits_.max_text_bytes = static_cast<uint32_t>(std::max<size_t>(1, longest));
     limits_.max_stretch_bytes = max_stretch_bytes;
     // A token rarely covers less than a byte (replacements that grow a text a lot do it); what the
     // first batch finds missing is made up for by Grow.
-    limits_.max_tokens = documents.total + documents.stored_tokens + query.size() + 64 * documents.texts.size() + 64;
+    limits_.max_tokens = documents.total + documents.stored_tokens + query.size() + 64 * documents.texts.size() + 64 +
+                         beside_bytes;
     if (threads != 1) {
       rankfeed_parallel* parallel = nullptr;
       CheckStatus(rankfeed_parallel_open(threads, &parallel), "threads");
@@ -204,7 +223,8 @@ class Output {
     const std::pair<const char*, const rankfeed_tensor*> tensors[] = {
         {"input_ids", &b.input_ids},           {"attention_mask", &b.attention_mask},
         {"token_type_ids", &b.token_type_ids}, {"position_ids", &b.position_ids},
-        {"lengths", &b.lengths},               {"cu_seqlens", &b.cu_seqlens}};
+        {"lengths", &b.lengths},               {"cu_seqlens", &b.cu_seqlens},
+        {"last_tokens", &b.last_tokens}};
     nlohmann::ordered_json object;
     object["rows"] = b.rows;
     object["row_length"] = b.row_length;
@@ -353,6 +373,13 @@ void RunBatch(BatchCommand c) {
     c.suffix = c.suffix.value_or(kMonoT5Suffix);
   }
   const Vocabulary vocab = c.vocab.Load();
+  const bool own = c.template_name == "pair" || c.template_name == "single" || c.template_name == "monot5";
+  std::optional<RowTemplate> row;
+  if (!own) c.row = &row.emplace(LoadRowTemplate(vocab.model(), c.template_name));
+  if (row && row->info().max_documents != 0) {
+    throw Failure("--template " + c.template_name + ": its rows hold several documents, which C++ and Python make");
+  }
+  if (own && !c.instruction.empty()) throw Failure("--instruction: only a row template has a place for it");
   rankfeed_pair_template parts{};
   const rankfeed_rerank_options options = Options(c, &parts);
   const rankfeed_model_info info = Info(vocab.model());
@@ -369,8 +396,10 @@ void RunBatch(BatchCommand c) {
     throw Failure(fmt::format("--stride {} must be below {}: --max-length without the special tokens",
                               options.stride, options.max_length - specials));
   }
-  const Documents documents(c.documents, c.vocab, vocab.model());
-  Reranker reranker(vocab.model(), options, documents, c.query, c.threads,
+  const Documents documents(c.documents, c.vocab, vocab.model(), row ? row->get() : nullptr);
+  // What may stand beside a text in the text that is tokenized.
+  const size_t beside = row ? row->info().literal_bytes + c.instruction.size() + c.query.size() : 0;
+  Reranker reranker(vocab.model(), options, documents, c.query, beside, c.threads,
                     c.max_stretch_bytes);
   rankfeed_handoff_options ring_options{};
   ring_options.flags = RANKFEED_HANDOFF_DEVICE_SLOTS;
@@ -388,6 +417,7 @@ void RunBatch(BatchCommand c) {
   request.documents = documents.sources.data();
   request.document_status = status.data();
   request.executor = reranker.executor();
+  request.instruction = {c.instruction.data(), c.instruction.size()};
 
   CheckStatus(rankfeed_rerank_begin(reranker.get(), &request), "query");
   for (bool first = true;;) {
@@ -449,9 +479,10 @@ void AddBatch(CLI::App& app) {
   choice("--truncation-side", c->truncation_side, kSide, "Which end is cut off");
   command
       ->add_option("--template", c->template_name,
-                   "Row template: the model's pair or single one, or monoT5's prompt")
-      ->check(CLI::IsMember({"pair", "single", "monot5"}))
+                   "Row template: the model's pair or single one, monoT5's prompt, a JSON file, or one of " +
+                       RowTemplateNames())
       ->capture_default_str();
+  command->add_option("--instruction", c->instruction, "Instruction of a row template that has a place for it");
   command->add_option("--prefix", c->prefix,
                       "With --middle and --suffix: rows are prefix, query, middle, document, suffix; "
                       "special tokens written in them become their ids");
@@ -498,6 +529,8 @@ void AddBatch(CLI::App& app) {
     take("--truncation-side", config.truncation_side, &c->truncation_side);
     take("--padding-side", config.padding_side, &c->padding_side);
     c->pad_token = config.pad_token;
+    c->has_max_length = command->count("--max-length") != 0;
+    c->has_truncation = command->count("--truncation") != 0;
     if (c->file_defaults) TakeFileDefaults(c->vocab.Defaults(), *command, c.get());
     RunBatch(*c);
   });

@@ -18,6 +18,7 @@
 
 #include "cli/cli.h"
 #include "cli/corpus_shards.h"
+#include "cli/row_template.h"
 #include "cli/store.h"
 #include "cli/text_source.h"
 #include "parallel/cpus.h"
@@ -108,6 +109,7 @@ struct BuildCommand {
   bool jsonl = false, offsets = false;
   SpecialsOption specials;
   uint32_t threads = 0;
+  std::string template_name;
 };
 
 struct Chunk {
@@ -135,7 +137,7 @@ ChunkPtr ReadChunk(TextSource* source) {
 }
 
 Totals PutDocuments(const BuildCommand& c, const rankfeed_model* model, uint32_t encode_flags,
-                    bool offsets, rankfeed_corpus_writer* writer) {
+                    bool offsets, const RowTemplate* row, rankfeed_corpus_writer* writer) {
   TextSource source(c.docs, c.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);
   tbb::enumerable_thread_specific<Tokenizer> tokenizers;
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
@@ -149,9 +151,11 @@ Totals PutDocuments(const BuildCommand& c, const rankfeed_model* model, uint32_t
   const auto tokenize = [&](ChunkPtr chunk) {
     Tokenizer& tokenizer = tokenizers.local();
     chunk->encodings.resize(chunk->texts.size());
+    std::optional<DocumentTexts> texts;
+    if (row != nullptr) texts.emplace(*row);
     for (size_t i = 0; i < chunk->texts.size(); ++i) {
-      if (const Error error = tokenizer.Encode(model, chunk->texts[i], encode_flags, offsets,
-                                               &chunk->encodings[i])) {
+      if (const Error error = tokenizer.Encode(model, texts ? texts->Of(chunk->texts[i]) : chunk->texts[i],
+                                               encode_flags, offsets, &chunk->encodings[i])) {
         throw Failure(fmt::format("{}:{}: {}", c.docs, chunk->lines[i], error.message));
       }
     }
@@ -197,10 +201,13 @@ void RunBuild(const BuildCommand& c, uint32_t mode) {
     options.encode_flags = info.encode_flags;
     options.with_offsets = info.has_offsets;
   }
+  std::optional<RowTemplate> row;
+  if (!c.template_name.empty()) row.emplace(LoadRowTemplate(vocab.model(), c.template_name));
+  options.row_template = row ? row->get() : nullptr;
   const auto start = std::chrono::steady_clock::now();
   const WriterPtr writer = OpenWriter(c.store, vocab.model(), options);
   const Totals totals =
-      PutDocuments(c, vocab.model(), options.encode_flags, options.with_offsets != 0, writer.get());
+      PutDocuments(c, vocab.model(), options.encode_flags, options.with_offsets != 0, row ? &*row : nullptr, writer.get());
   Checked([&](rankfeed_builder_error* error) {
     return rankfeed_corpus_writer_commit(writer.get(), error);
   });
@@ -227,6 +234,7 @@ nlohmann::ordered_json InfoJson(const std::string& path, const Store& store) {
                                : (i.encode_flags & RANKFEED_SPECIALS_ERROR) != 0 ? "error"
                                                                                  : "parse"},
           {"offsets", i.has_offsets != 0},
+          {"template_hash", fmt::format("{:016x}", i.template_hash)},
           {"documents", i.documents},
           {"tokens", i.tokens},
           {"file_bytes", i.file_bytes},
@@ -258,6 +266,9 @@ void RunVerify(const std::string& path, const VocabOptions& vocab) {
   if (!vocab.path.empty()) {
     loaded.emplace(vocab.Load());
     options.encode_flags = Trusted(path).info().encode_flags;
+    if (Trusted(path).info().template_hash != 0) {
+      throw Failure(path + ": a store made with --template is verified without --vocab");
+    }
   }
   const auto start = std::chrono::steady_clock::now();
   const Store store(path, loaded ? loaded->model() : nullptr, options);
@@ -359,6 +370,9 @@ void AddBuildOptions(CLI::App* command, BuildCommand* o) {
                     "Every line is a JSON object with a string field \"text\" (default for files "
                     "named *.jsonl)");
   command->add_option("--threads", o->threads, "Threads that tokenize; default: all cores");
+  command->add_option("--template", o->template_name,
+                      "Store documents as a row template of an LLM reranker has them, with the literal text that is tokenized "
+                      "together with each: a JSON file, or one of " + RowTemplateNames());
 }
 
 void AddBuildAndAppend(CLI::App* corpus) {

@@ -40,10 +40,12 @@ class Documents {
   size_t longest = 0, total = 0;  // bytes of texts that are tokenized
   size_t stored_tokens = 0;
 
-  Documents(const DocumentOptions& o, const VocabOptions& vocab, const rankfeed_model* model) {
+  Documents(const DocumentOptions& o, const VocabOptions& vocab, const rankfeed_model* model,
+            const rankfeed_template* row_template = nullptr) {
     if (!o.corpus.empty()) {
       rankfeed_corpus_options options{};
       if (vocab.map_file) options.flags = RANKFEED_CORPUS_MAP_FILE;
+      options.row_template = row_template;
       store_.emplace(o.corpus, model, options);
     }
     TextSource input(o.docs, o.jsonl ? TextSource::Format::kJsonl : TextSource::Format::kByName);

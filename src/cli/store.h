@@ -22,7 +22,7 @@ class Store {
  private:
   static LoadedCorpus Open(const std::string& path, const rankfeed_model* model,
                            const rankfeed_corpus_options& options) {
-    auto corpus = LoadedCorpus::Load(path, model, options.flags, options.encode_flags);
+    auto corpus = LoadedCorpus::Load(path, model, options.flags, options.encode_flags, options.row_template);
     if (!corpus) throw Failure(corpus.error().message);
     return std::move(*corpus);
   }

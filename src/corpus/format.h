@@ -36,7 +36,7 @@ struct Header {
   uint32_t encode_flags;
   uint32_t flags;  // kHasOffsets
   uint8_t config_hash[16];
-  uint64_t reserved;  // 0
+  uint64_t template_hash;  // of the row template whose document parts these are; 0: documents alone
   uint64_t checksum;  // XXH3-64 of the bytes before
 };
 static_assert(sizeof(Header) == 64);

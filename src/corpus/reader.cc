@@ -75,8 +75,7 @@ rankfeed_status Bind(const void* data, size_t size, Corpus* out, bool* in_motion
   if (XXH3_64bits(&header, offsetof(Header, checksum)) != header.checksum) {
     return Fail(detail, RANKFEED_E_IMAGE_CHECKSUM, offsetof(Header, checksum));
   }
-  if (header.header_size != sizeof(Header) || (header.flags & ~kHasOffsets) != 0 ||
-      header.reserved != 0) {
+  if (header.header_size != sizeof(Header) || (header.flags & ~kHasOffsets) != 0) {
     return Fail(detail, RANKFEED_E_IMAGE_STRUCTURE, offsetof(Header, header_size));
   }
 

@@ -12,6 +12,7 @@ namespace {
 
 bool SameTokens(const Header& a, const Header& b) {
   return a.parity == b.parity && a.id_count == b.id_count && a.encode_flags == b.encode_flags &&
+         a.template_hash == b.template_hash &&
          std::memcmp(a.config_hash, b.config_hash, sizeof(a.config_hash)) == 0;
 }
 

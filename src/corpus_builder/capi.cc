@@ -2,6 +2,8 @@
 // corpus_builder/capi.cc: rankfeed/corpus_writer.h over the writer. Texts are tokenized here; no
 // exception leaves.
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -14,6 +16,7 @@
 #include "corpus_builder/rewrite.h"
 #include "corpus_builder/writer.h"
 #include "rankfeed/corpus_writer.h"
+#include "rankfeed/template.h"
 
 namespace {
 
@@ -102,9 +105,9 @@ class TextEncoder {
 
 // Throws unless the store belongs to the model.
 void CheckVocabulary(const char* path, const rankfeed::corpus::Header& header,
-                     const rankfeed_model_info& info, uint32_t encode_flags) {
+                     const rankfeed_model_info& info, uint32_t encode_flags, uint64_t template_hash) {
   if (header.parity != info.parity || header.id_count != info.id_count ||
-      header.encode_flags != encode_flags ||
+      header.encode_flags != encode_flags || header.template_hash != template_hash ||
       !std::equal(std::begin(info.config_hash), std::end(info.config_hash), header.config_hash)) {
     throw BuildError(RANKFEED_E_VOCABULARY, 0,
                      std::string(path) + ": " + rankfeed_status_message(RANKFEED_E_VOCABULARY));
@@ -114,10 +117,25 @@ void CheckVocabulary(const char* path, const rankfeed::corpus::Header& header,
 }  // namespace
 
 struct rankfeed_corpus_writer {
-  rankfeed_corpus_writer(Writer&& opened, const rankfeed_model* model)
-      : writer(std::move(opened)),
+  rankfeed_corpus_writer(Writer&& opened, const rankfeed_model* model, const rankfeed_template* row)
+      : row_template(row), writer(std::move(opened)),
         encoder(model, writer.header().encode_flags,
                 (writer.header().flags & rankfeed::corpus::kHasOffsets) != 0) {}
+  // The text that is tokenized for a document.
+  rankfeed_text TextOf(rankfeed_text document) {
+    if (row_template == nullptr) return document;
+    size_t size = 0;
+    const auto write = [&] {
+      return rankfeed_template_document(row_template, {}, {}, document, joined.data(), joined.size(), &size, nullptr);
+    };
+    if (write() == RANKFEED_E_OUTPUT_SIZE) {
+      joined.resize(size);
+      (void)write();
+    }
+    return {joined.data(), size};
+  }
+  const rankfeed_template* row_template;
+  std::string joined;
   Writer writer;
   TextEncoder encoder;
 };
@@ -128,32 +146,40 @@ rankfeed_status rankfeed_corpus_writer_open(const char* path, const rankfeed_mod
                                             rankfeed_builder_error* error) {
   if (out == nullptr) return Report(error, RANKFEED_E_ARGUMENT, 0, "out is null");
   *out = nullptr;
-  if (options != nullptr && options->struct_size != sizeof(*options)) {
+  // The size of programs compiled before the field was there.
+  constexpr size_t kWithoutTemplate = offsetof(rankfeed_corpus_writer_options, row_template);
+  if (options != nullptr && options->struct_size != sizeof(*options) && options->struct_size != kWithoutTemplate) {
     return Report(error, RANKFEED_E_STRUCT_SIZE, 0,
                   rankfeed_status_message(RANKFEED_E_STRUCT_SIZE));
   }
-  const rankfeed_corpus_writer_options o =
-      options != nullptr ? *options : rankfeed_corpus_writer_options{};
+  rankfeed_corpus_writer_options o = {};
+  if (options != nullptr) std::memcpy(&o, options, options->struct_size);
+  rankfeed_template_info row{};
+  row.struct_size = sizeof(row);
   constexpr uint32_t kFlags =
       RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
   rankfeed_model_info info{};
   info.struct_size = sizeof(info);
   if (path == nullptr || path[0] == '\0' || o.mode > RANKFEED_CORPUS_APPEND ||
       (o.encode_flags & ~kFlags) != 0 || o.with_offsets > 1 ||
+      (o.row_template != nullptr && rankfeed_template_get_info(o.row_template, &row) != RANKFEED_OK) ||
       (model == nullptr && o.mode == RANKFEED_CORPUS_CREATE) ||
       (model != nullptr && rankfeed_model_get_info(model, &info) != RANKFEED_OK)) {
     return Report(error, RANKFEED_E_ARGUMENT, 0, rankfeed_status_message(RANKFEED_E_ARGUMENT));
   }
+  if (row.query_is_joined != 0) {
+    return Report(error, RANKFEED_E_UNSUPPORTED, 0, "the row template joins the query to a document, whose ids alone are no use");
+  }
   return Guarded(error, [&] {
     if (o.mode == RANKFEED_CORPUS_CREATE) {
       const auto header = rankfeed::corpus_builder::MakeHeader(
-          info.parity, info.id_count, info.config_hash, o.encode_flags, o.with_offsets != 0);
-      *out = new rankfeed_corpus_writer(Writer::Create(path, header), model);
+          info.parity, info.id_count, info.config_hash, o.encode_flags, o.with_offsets != 0, row.hash);
+      *out = new rankfeed_corpus_writer(Writer::Create(path, header), model, o.row_template);
       return;
     }
     Writer writer = Writer::Append(path);
-    if (model != nullptr) CheckVocabulary(path, writer.header(), info, o.encode_flags);
-    *out = new rankfeed_corpus_writer(std::move(writer), model);
+    if (model != nullptr) CheckVocabulary(path, writer.header(), info, o.encode_flags, row.hash);
+    *out = new rankfeed_corpus_writer(std::move(writer), model, o.row_template);
   });
 }
 
@@ -175,7 +201,7 @@ rankfeed_status rankfeed_corpus_writer_put(rankfeed_corpus_writer* writer, rankf
       return;
     }
     TextEncoder& encoder = writer->encoder;
-    encoder.Encode(source->text);
+    encoder.Encode(writer->TextOf(source->text));
     const size_t offsets = encoder.begin.empty() ? 0 : encoder.count;
     writer->writer.Put(key, {encoder.ids.data(), encoder.count}, {encoder.begin.data(), offsets},
                        {encoder.end.data(), offsets});

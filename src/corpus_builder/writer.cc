@@ -59,7 +59,7 @@ std::string ReplaceableFile(const std::string& path) {
 }  // namespace
 
 corpus::Header MakeHeader(uint32_t parity, uint32_t id_count, const uint8_t config_hash[16],
-                          uint32_t encode_flags, bool with_offsets) {
+                          uint32_t encode_flags, bool with_offsets, uint64_t template_hash) {
   corpus::Header header{};
   std::memcpy(header.magic, corpus::kMagic, sizeof(header.magic));
   header.version_major = corpus::kVersionMajor;
@@ -68,6 +68,7 @@ corpus::Header MakeHeader(uint32_t parity, uint32_t id_count, const uint8_t conf
   header.parity = parity;
   header.id_count = id_count;
   header.encode_flags = encode_flags;
+  header.template_hash = template_hash;
   header.flags = with_offsets ? corpus::kHasOffsets : 0;
   std::memcpy(header.config_hash, config_hash, sizeof(header.config_hash));
   header.checksum = XXH3_64bits(&header, offsetof(corpus::Header, checksum));

@@ -31,7 +31,7 @@ namespace rankfeed::corpus_builder {
 
 // Header of a new store; sets magic, version and checksum.
 corpus::Header MakeHeader(uint32_t parity, uint32_t id_count, const uint8_t config_hash[16],
-                          uint32_t encode_flags, bool with_offsets);
+                          uint32_t encode_flags, bool with_offsets, uint64_t template_hash = 0);
 
 class Writer {
  public:

@@ -144,6 +144,7 @@ rankfeed_status CarveBatch(const TensorSpec& spec, const BatchShape& shape, void
   out->cu_seqlens = ints(packed, uint64_t{shape.rows} + 1);
   out->row_of_token =
       ints((spec.tensors & RANKFEED_TENSOR_ROW_OF_TOKEN) != 0, packed ? shape.tokens : 0);
+  out->last_tokens = ints((spec.tensors & RANKFEED_TENSOR_LAST_TOKENS) != 0, shape.rows);
   if (!carver.ok()) return RANKFEED_E_LIMIT;
   out->arena_size = carver.size();
   out->rows = shape.rows;
@@ -193,6 +194,11 @@ void BatchWriter::Row(const RowTokens& row) {
   if (batch_.lengths.dimensions != 0) {
     ints(batch_.lengths)[row_] = static_cast<int32_t>(row.length);
   }
+  if (batch_.last_tokens.dimensions != 0) {
+    const bool packed = spec_.layout == RANKFEED_PACKED;
+    const uint64_t begin = packed ? token_ : style_.pad_left ? batch_.row_length - row.length : 0;
+    ints(batch_.last_tokens)[row_] = static_cast<int32_t>(begin + row.length) - 1;
+  }
   if (batch_.row_of_token.dimensions != 0) {
     Fill(ints(batch_.row_of_token) + token_, row.length, static_cast<int32_t>(row_));
   }
@@ -209,7 +215,7 @@ void BatchWriter::Finish() {
   size_t end = 0;
   for (const rankfeed_tensor* tensor :
        {&batch_.input_ids, &batch_.attention_mask, &batch_.token_type_ids, &batch_.position_ids,
-        &batch_.lengths, &batch_.cu_seqlens, &batch_.row_of_token}) {
+        &batch_.lengths, &batch_.cu_seqlens, &batch_.row_of_token, &batch_.last_tokens}) {
     if (tensor->dimensions == 0) continue;
     std::memset(base + end, 0, tensor->byte_offset - end);
     end = tensor->byte_offset + tensor->bytes;

@@ -2,7 +2,7 @@
 // rerank/batch_layout.h: the tensors of a batch in one arena, and how a row is written into them.
 //
 //   | input_ids | attention_mask | token_type_ids | position_ids | lengths | cu_seqlens |
-//   row_of_token |
+//   row_of_token | last_tokens |
 //
 // Only the tensors asked for are there; each starts at a multiple of 256 bytes (what device
 // allocators and DLPack consumers expect) and the gaps between them are zeroed. Writing a batch

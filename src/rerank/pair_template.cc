@@ -62,6 +62,14 @@ rankfeed_status AddCustom(const rankfeed_pair_template& custom, PartEncoder enco
 
 }  // namespace
 
+bool SizeIsGood(const rankfeed_pair_template& custom) {
+  return custom.struct_size == sizeof(custom) || custom.struct_size == offsetof(rankfeed_pair_template, row_template);
+}
+
+const rankfeed_template* RowTemplateOf(const rankfeed_pair_template& custom) {
+  return custom.struct_size == sizeof(custom) ? custom.row_template : nullptr;
+}
+
 bool PartsAreGood(const rankfeed_pair_template& custom) {
   for (const rankfeed_template_part* part : {&custom.prefix, &custom.middle, &custom.suffix}) {
     if (!PartIsGood(*part)) return false;

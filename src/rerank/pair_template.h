@@ -12,6 +12,7 @@
 
 #include "image/format.h"
 #include "rankfeed/rerank.h"
+#include "rankfeed/template.h"
 
 namespace rankfeed::rerank {
 
@@ -42,6 +43,11 @@ struct PartEncoder {
 // Items that BuildTemplate may write; a text part counts with text_tokens, what the longest text
 // that the encoder takes can have.
 uint64_t TemplateBound(const TemplateSource& source, uint32_t text_tokens);
+
+// Whether it is of this version of the library, or of one without row_template.
+bool SizeIsGood(const rankfeed_pair_template& custom);
+// Its row template, null without; of one whose size is good.
+const rankfeed_template* RowTemplateOf(const rankfeed_pair_template& custom);
 
 // Whether each part has ids or a text, not both, and no id below 0: what BuildTemplate else refuses.
 bool PartsAreGood(const rankfeed_pair_template& custom);

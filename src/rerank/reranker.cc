@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 
 #include "rerank/scores.h"
@@ -22,8 +23,11 @@ constexpr size_t kGroupPerWorker = 8;
 // of a reranker that was made after its own, in the same scratch even.
 constinit std::atomic<uint64_t> g_generation{0};
 
+// The size of programs compiled before the field was there.
+constexpr size_t kRequestWithoutInstruction = offsetof(rankfeed_request, instruction);
+
 rankfeed_status CheckRequest(const rankfeed_request& request, uint32_t workers) {
-  if (request.struct_size != sizeof(request)) return RANKFEED_E_STRUCT_SIZE;
+  if (request.instruction.data == nullptr && request.instruction.size != 0) return RANKFEED_E_ARGUMENT;
   if (request.document_count == 0 || request.documents == nullptr ||
       request.document_status == nullptr) {
     return RANKFEED_E_ARGUMENT;
@@ -82,10 +86,15 @@ rankfeed_status Reranker::Init(const Setup& checked, const rankfeed_rerank_optio
   return status;
 }
 
-rankfeed_status Reranker::Begin(const rankfeed_request& request) {
+rankfeed_status Reranker::Begin(const rankfeed_request& given) {
   active_ = false;
   generation_ = g_generation.fetch_add(1, std::memory_order_relaxed) + 1;
   need = limits;
+  if (given.struct_size != sizeof(given) && given.struct_size != kRequestWithoutInstruction) {
+    return RANKFEED_E_STRUCT_SIZE;
+  }
+  rankfeed_request request = {};
+  std::memcpy(&request, &given, given.struct_size);
   if (const rankfeed_status status = CheckRequest(request, store_.workers())) return status;
   if (request.document_count > sizes_.documents) {
     need.max_documents = request.document_count;
@@ -101,7 +110,8 @@ rankfeed_status Reranker::Begin(const rankfeed_request& request) {
   planned_ = written_ = 0;
   query_ = {};
   if (setup.rules.has_query) {
-    const rankfeed_status status = store_.SetQuery(request.query, setup.encode_flags, &query_);
+    const rankfeed_status status = store_.SetQuery(
+        request.query, setup.row_template, request.instruction, setup.encode_flags, &query_);
     if (status != RANKFEED_OK) return status;
   }
   query_part_ = QueryPart(setup.rules, query_.count);
@@ -179,8 +189,15 @@ rankfeed_batch_row Reranker::RowOf(const Document& document, uint32_t index, uin
   row.token_begin = range.begin;
   row.token_end = range.end;
   if (const TokenView& tokens = document.tokens; tokens.begin != nullptr && range.size() != 0) {
-    row.byte_begin = tokens.begin[range.begin - tokens.first];
-    row.byte_end = tokens.end[range.end - 1 - tokens.first];
+    // Of the document, not of the text that it is tokenized in.
+    const auto in_document = [&](uint32_t place) {
+      const size_t before = store_.before_bytes();
+      const size_t size = request_.documents[index].text.size;
+      if (request_.documents[index].ids != nullptr || before == 0) return place;
+      return static_cast<uint32_t>(std::min(place > before ? place - before : 0, size));
+    };
+    row.byte_begin = in_document(tokens.begin[range.begin - tokens.first]);
+    row.byte_end = in_document(tokens.end[range.end - 1 - tokens.first]);
   }
   row.query_tokens = document.rows.query_tokens;
   row.length = setup.rules.template_tokens + row.query_tokens + range.size();
@@ -249,7 +266,7 @@ rankfeed_status Reranker::PutScores(const rankfeed_batch& batch, const float* lo
   if (options.activation > RANKFEED_SCORE_SOFTMAX || options.label >= labels) {
     return RANKFEED_E_ARGUMENT;
   }
-  const bool has_generation = batch.struct_size == sizeof(batch);
+  const bool has_generation = batch.struct_size > offsetof(rankfeed_batch, generation);
   if (has_generation && batch.generation != generation_) return RANKFEED_E_STALE;
   if (!active_ || batch.first_row > written_ || batch.rows > written_ - batch.first_row) {
     return RANKFEED_E_STATE;

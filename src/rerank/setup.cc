@@ -9,7 +9,8 @@ constexpr Refusal kGood = {};
 
 Refusal OfTensors(const rankfeed_rerank_options& o) {
   constexpr uint32_t kAlways =
-      RANKFEED_TENSOR_TOKEN_TYPE_IDS | RANKFEED_TENSOR_POSITION_IDS | RANKFEED_TENSOR_LENGTHS;
+      RANKFEED_TENSOR_TOKEN_TYPE_IDS | RANKFEED_TENSOR_POSITION_IDS | RANKFEED_TENSOR_LENGTHS |
+      RANKFEED_TENSOR_LAST_TOKENS;
   const uint32_t own = o.layout == RANKFEED_PADDED ? RANKFEED_TENSOR_ATTENTION_MASK
                                                    : RANKFEED_TENSOR_ROW_OF_TOKEN;
   if (o.layout > RANKFEED_PACKED) return {"layout", "it is none of RANKFEED_PADDED and _PACKED"};
@@ -28,7 +29,7 @@ Refusal OfRanges(const rankfeed_rerank_options& o) {
   const struct {
     const char* field;
     uint32_t value, most;
-  } choices[] = {{"truncation", o.truncation, RANKFEED_TRUNCATE_ONLY_SECOND},
+  } choices[] = {{"truncation", o.truncation, RANKFEED_TRUNCATE_TEXT_END},
                  {"truncation_side", o.truncation_side, RANKFEED_LEFT},
                  {"overflow", o.overflow, RANKFEED_OVERFLOW_WINDOWS_ALIGNED_LAST},
                  {"template_kind", o.template_kind, RANKFEED_TEMPLATE_CUSTOM},
@@ -54,7 +55,9 @@ Refusal OfWindows(const rankfeed_rerank_options& o) {
     }
     return {"truncation", "windows of single texts need only_first or longest_first"};
   }
-  if (o.truncation == RANKFEED_TRUNCATE_ONLY_SECOND) return kGood;
+  if (o.truncation == RANKFEED_TRUNCATE_ONLY_SECOND || o.truncation == RANKFEED_TRUNCATE_TEXT_END) {
+    return kGood;
+  }
   return {"truncation", "windows need only_second, which leaves the query whole"};
 }
 
@@ -127,9 +130,7 @@ rankfeed_status CheckOptions(const rankfeed_rerank_options& o, const ModelFacts&
   *out = {};
   if (const rankfeed_status status = CheckTensors(o, &out->tensors)) return status;
   if (WhyRefused(o, model).field != nullptr) return RANKFEED_E_ARGUMENT;
-  if (o.pair_template != nullptr && o.pair_template->struct_size != sizeof(*o.pair_template)) {
-    return RANKFEED_E_STRUCT_SIZE;
-  }
+  if (o.pair_template != nullptr && !SizeIsGood(*o.pair_template)) return RANKFEED_E_STRUCT_SIZE;
   out->rules = {kUnlimited,         0,
                 o.max_query_tokens, o.max_tokens_per_doc,
                 o.stride,           o.max_chunks_per_doc,
@@ -147,6 +148,7 @@ rankfeed_status CheckOptions(const rankfeed_rerank_options& o, const ModelFacts&
                           o.no_special_tokens != 0};
   out->encode_flags = o.encode_flags;
   out->sort = o.sort;
+  if (o.pair_template != nullptr) out->row_template = RowTemplateOf(*o.pair_template);
   return RANKFEED_OK;
 }
 

@@ -29,6 +29,7 @@ struct Setup {
   TemplateSource template_source;  // only valid while the options and the model's spans are
   uint32_t encode_flags;
   uint8_t sort;
+  const rankfeed_template* row_template;  // null: none
 };
 
 // Why options are refused: the field at fault, and the rest of a sentence about it. Good ones: nulls.

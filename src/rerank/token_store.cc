@@ -41,11 +41,14 @@ void TokenStore::Carve(Layout& layout, const Sizes& sizes) {
   sizes_ = sizes;
   workers_ = layout.Take<Worker>(sizes.workers);
   query_.Carve(layout, sizes.text_tokens, false);
+  const size_t text_bytes = sizes.joins ? sizes.max_text_bytes : 0;
+  beside_ = layout.Take<char>(2 * text_bytes);
   store_.Carve(layout, sizes.max_tokens, sizes.with_offsets);
   for (uint32_t i = 0; i < sizes.workers; ++i) {
     TokenArray staging;
     staging.Carve(layout, sizes.text_tokens, sizes.with_offsets);
-    if (workers_ != nullptr) workers_[i] = {nullptr, staging};
+    char* const text = layout.Take<char>(text_bytes);
+    if (workers_ != nullptr) workers_[i] = {nullptr, staging, text};
   }
 }
 
@@ -80,15 +83,57 @@ rankfeed_status TokenStore::EncodeText(rankfeed_text text, uint32_t flags, const
   return status;
 }
 
-rankfeed_status TokenStore::SetQuery(const rankfeed_source& query, uint32_t flags, TokenView* out) {
+// What is tokenized together with documents of this request.
+rankfeed_status TokenStore::SetBeside(const rankfeed_source& query, const rankfeed_template& row,
+                                      const templates::Roles& roles) {
+  if (sizes_.workers == 0) return RANKFEED_OK;  // documents are ids
+  needs_text_ = row.info.query_is_joined != 0;
+  if (row.info.max_documents != 0) return RANKFEED_E_UNSUPPORTED;  // its rows come whole
+  if (needs_text_ && query.ids != nullptr) return RANKFEED_E_UNSUPPORTED;
+  const size_t most = sizes_.max_text_bytes;
+  templates::TextWriter before(beside_, most), after(beside_ + most, most);
+  row.Write(row.before_document(), roles, &before);
+  row.Write(row.after_document(), roles, &after);
+  if (!before.ok() || !after.ok()) return RANKFEED_E_LIMIT;
+  before_ = {beside_, before.size()};
+  after_ = {beside_ + most, after.size()};
+  return RANKFEED_OK;
+}
+
+rankfeed_text TokenStore::Joined(rankfeed_text document, char* to) const {
+  if (!AloneIsJoined()) return document;
+  char* at = to;
+  for (const std::string_view part :
+       {before_, std::string_view(document.data, document.size), after_}) {
+    CopyColumn(at, part.data(), part.size());
+    at += part.size();
+  }
+  return {to, static_cast<size_t>(at - to)};
+}
+
+rankfeed_status TokenStore::SetQuery(const rankfeed_source& query, const rankfeed_template* row,
+                                     rankfeed_text instruction, uint32_t flags, TokenView* out) {
   *out = {};
+  before_ = after_ = {};
+  needs_text_ = false;
   if (!SourceIsGood(query)) return RANKFEED_E_ARGUMENT;
+  rankfeed_text text = query.text;
+  if (row != nullptr) {
+    const templates::Roles roles = row->Of(query.text, instruction);
+    if (const rankfeed_status status = SetBeside(query, *row, roles)) return status;
+    if (query.ids == nullptr && sizes_.workers != 0) {
+      templates::TextWriter writer(workers_[0].text, sizes_.max_text_bytes);
+      row->Write(row->query, roles, &writer);
+      if (!writer.ok()) return RANKFEED_E_LIMIT;
+      text = {workers_[0].text, writer.size()};
+    }
+  }
   if (query.ids != nullptr) {
     *out = ViewOfIds(query);
     return RANKFEED_OK;
   }
   uint32_t count = 0;
-  const rankfeed_status status = Encode(query.text, flags, 0, &count);
+  const rankfeed_status status = Encode(text, flags, 0, &count);
   if (status != RANKFEED_OK) return status;
   if (count != 0) CopyColumn(query_.ids, workers_[0].staging.ids, count);
   *out = {query_.ids, nullptr, nullptr, 0, count};
@@ -99,12 +144,20 @@ rankfeed_status TokenStore::TokenizeOne(const Job& job, const rankfeed_source& s
                                         uint32_t worker, Document* out) {
   if (!SourceIsGood(source)) return RANKFEED_E_ARGUMENT;
   if (source.ids != nullptr) {
+    if (needs_text_) return RANKFEED_E_UNSUPPORTED;
     out->tokens = ViewOfIds(source);
     out->rows = PlanDocument(*job.rules, job.query_tokens, out->tokens.count);
     return out->rows.status;
   }
+  rankfeed_text text = source.text;
+  if (AloneIsJoined()) {  // there are workers
+    if (worker >= sizes_.workers) return RANKFEED_E_ARGUMENT;
+    const size_t most = sizes_.max_text_bytes;
+    if (text.size > most || before_.size() + after_.size() > most - text.size) return RANKFEED_E_LIMIT;
+    text = Joined(text, workers_[worker].text);
+  }
   uint32_t count;
-  const rankfeed_status status = Encode(source.text, job.flags, worker, &count);
+  const rankfeed_status status = Encode(text, job.flags, worker, &count);
   return status == RANKFEED_OK ? Keep(job, workers_[worker].staging, count, out) : status;
 }
 
@@ -135,14 +188,16 @@ size_t TokenStore::TokenizeTexts(const Job& job, size_t begin, size_t end, uint3
   uint32_t cu_seqlens[kTogether + 1];
   size_t count = 0;
   size_t left = sizes_.max_text_bytes;
+  const size_t beside = before_.size() + after_.size();
+  const Worker& own = workers_[worker];
   for (; count < kTogether && begin + count < end; ++count) {
     const rankfeed_source& source = job.sources[begin + count];
-    if (!SourceIsGood(source) || source.ids != nullptr || source.text.size > left) break;
-    left -= source.text.size;
-    texts[count] = source.text;
+    if (!SourceIsGood(source) || source.ids != nullptr) break;
+    if (source.text.size > left || beside > left - source.text.size) break;
+    texts[count] = Joined(source.text, own.text + (sizes_.max_text_bytes - left));
+    left -= source.text.size + beside;
   }
   if (count < 2) return 0;
-  const Worker& own = workers_[worker];
   const rankfeed_encode_options options = {sizeof(options), job.flags, {}};
   rankfeed_encodings out = {sizeof(out), sizes_.text_tokens, own.staging.ids, cu_seqlens, 0, 0,
                             own.staging.begin, own.staging.end};

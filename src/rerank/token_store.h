@@ -10,11 +10,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "base/layout.h"
 #include "rankfeed/rerank.h"
 #include "rerank/rows.h"
 #include "rerank/stop.h"
+#include "templates/row_template.h"
 
 namespace rankfeed::rerank {
 
@@ -57,6 +59,7 @@ extern const Tokenizer kTokenizer;
 struct Worker {
   rankfeed_encoder* encoder;
   TokenArray staging;
+  char* text;  // of a row template: documents with what is tokenized together with them
 };
 
 class TokenStore {
@@ -67,6 +70,7 @@ class TokenStore {
     uint32_t max_text_bytes;
     uint32_t workers;
     bool with_offsets;
+    bool joins;  // texts with others, of a row template
   };
 
   // Measures or carves; sizes are kept.
@@ -84,8 +88,12 @@ class TokenStore {
   rankfeed_status EncodeText(rankfeed_text text, uint32_t flags, const int32_t** ids,
                              uint32_t* count);
 
-  // The query, kept until the next Reset.
-  rankfeed_status SetQuery(const rankfeed_source& query, uint32_t flags, TokenView* out);
+  // The query, kept until the next Reset. row (nullable): what is tokenized together with it, and with the
+  // documents that follow.
+  rankfeed_status SetQuery(const rankfeed_source& query, const rankfeed_template* row,
+                           rankfeed_text instruction, uint32_t flags, TokenView* out);
+  // Bytes of what stands before a document in its text.
+  size_t before_bytes() const { return before_.size(); }
 
   // Documents [begin, end) of a request, on one worker.
   struct Job {
@@ -100,6 +108,11 @@ class TokenStore {
   void Tokenize(const Job& job, size_t begin, size_t end, uint32_t worker);
 
  private:
+  rankfeed_status SetBeside(const rankfeed_source& query, const rankfeed_template& row,
+                            const templates::Roles& roles);
+  // The document with what is beside it, at `to` unless there is nothing.
+  rankfeed_text Joined(rankfeed_text document, char* to) const;
+  bool AloneIsJoined() const { return before_.size() + after_.size() != 0; }
   rankfeed_status Encode(rankfeed_text text, uint32_t flags, uint32_t worker, uint32_t* count);
   // Texts that are encoded together at most: what short ones wait for arrives while others work.
   static constexpr size_t kTogether = 32;
@@ -112,6 +125,9 @@ class TokenStore {
   Tokenizer tokenizer_ = {};
   Worker* workers_ = nullptr;
   TokenArray query_, store_;
+  char* beside_ = nullptr;             // [2 * max_text_bytes], where texts are joined
+  std::string_view before_, after_;    // of a document, in beside_
+  bool needs_text_ = false;            // documents' ids depend on the query
   std::atomic<uint64_t> used_{0};
 };
 

@@ -53,6 +53,10 @@ PairCut TruncatePair(uint8_t strategy, uint32_t query, uint32_t document, uint32
     case RANKFEED_TRUNCATE_ONLY_SECOND:
       if (query >= budget) return {RANKFEED_E_TRUNCATION, 0, 0};
       return {RANKFEED_OK, query, budget - query};
+    case RANKFEED_TRUNCATE_TEXT_END: {
+      const uint32_t kept = std::min(query, budget);
+      return {RANKFEED_OK, kept, budget - kept};
+    }
     default:
       return {RANKFEED_E_ARGUMENT, 0, 0};
   }

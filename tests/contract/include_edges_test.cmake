@@ -2,7 +2,7 @@
 #
 # A file may include only files of its own module or of a module before it in this list. files/, builder/,
 # corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
-set(order base platform trie image unicode normalize split models general segment words encode
+set(order base platform trie image unicode normalize split models general segment words encode templates
     rerank corpus capi parallel counters files builder corpus_builder receipt audit serve cli)
 set(problems "")
 set(edges 0)

@@ -160,7 +160,7 @@ TEST_P(OptionsRefused, Reranker) {
   // One number above the last that has a name, and the largest.
   using Field = uint8_t rankfeed_rerank_options::*;
   const std::pair<Field, uint8_t> fields[] = {
-      {&rankfeed_rerank_options::truncation, RANKFEED_TRUNCATE_ONLY_SECOND},
+      {&rankfeed_rerank_options::truncation, RANKFEED_TRUNCATE_TEXT_END},
       {&rankfeed_rerank_options::truncation_side, RANKFEED_LEFT},
       {&rankfeed_rerank_options::overflow, RANKFEED_OVERFLOW_WINDOWS_ALIGNED_LAST},
       {&rankfeed_rerank_options::template_kind, RANKFEED_TEMPLATE_CUSTOM},
@@ -185,7 +185,8 @@ TEST_P(OptionsRefused, Reranker) {
   constexpr uint32_t kFlags =
       RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
   constexpr uint32_t kTensors = RANKFEED_TENSOR_TOKEN_TYPE_IDS | RANKFEED_TENSOR_POSITION_IDS |
-                                RANKFEED_TENSOR_LENGTHS | RANKFEED_TENSOR_ROW_OF_TOKEN;
+                                RANKFEED_TENSOR_LENGTHS | RANKFEED_TENSOR_ROW_OF_TOKEN |
+                                RANKFEED_TENSOR_LAST_TOKENS;
   for (uint32_t bit = 0; bit < 32; ++bit) {
     rankfeed_rerank_options options = good;
     options.encode_flags = uint32_t{1} << bit;

@@ -12,12 +12,60 @@
 #include "rankfeed/model.h"
 #include "rankfeed/rerank.h"
 #include "rankfeed/status.h"
+#include "rankfeed/template.h"
 
 namespace {
 
 #define EXPECT_FIELD(type, field, offset) EXPECT_EQ(offsetof(type, field), size_t{offset})
 
 static_assert(sizeof(void*) != 8 || sizeof(size_t) == 8);
+
+TEST(StructLayout, Template) {
+  EXPECT_EQ(sizeof(rankfeed_row_part), 24u);
+  EXPECT_FIELD(rankfeed_row_part, kind, 0);
+  EXPECT_FIELD(rankfeed_row_part, flags, 4);
+  EXPECT_FIELD(rankfeed_row_part, text, 8);
+  EXPECT_EQ(sizeof(rankfeed_row_template), 136u);
+  EXPECT_FIELD(rankfeed_row_template, struct_size, 0);
+  EXPECT_FIELD(rankfeed_row_template, part_count, 4);
+  EXPECT_FIELD(rankfeed_row_template, parts, 8);
+  EXPECT_FIELD(rankfeed_row_template, name, 16);
+  EXPECT_FIELD(rankfeed_row_template, source, 32);
+  EXPECT_FIELD(rankfeed_row_template, revision, 48);
+  EXPECT_FIELD(rankfeed_row_template, instruction, 64);
+  EXPECT_FIELD(rankfeed_row_template, pad, 80);
+  EXPECT_FIELD(rankfeed_row_template, answers, 96);
+  EXPECT_FIELD(rankfeed_row_template, answer_count, 104);
+  EXPECT_FIELD(rankfeed_row_template, max_length, 108);
+  EXPECT_FIELD(rankfeed_row_template, max_documents, 112);
+  EXPECT_FIELD(rankfeed_row_template, max_query_tokens, 116);
+  EXPECT_FIELD(rankfeed_row_template, max_document_tokens, 120);
+  EXPECT_FIELD(rankfeed_row_template, prefix_times, 124);
+  EXPECT_FIELD(rankfeed_row_template, suffix_times, 125);
+  EXPECT_FIELD(rankfeed_row_template, query_quarters, 126);
+  EXPECT_FIELD(rankfeed_row_template, document_limit, 127);
+  EXPECT_FIELD(rankfeed_row_template, truncation, 128);
+  EXPECT_FIELD(rankfeed_row_template, pad_to_multiple_of, 129);
+  EXPECT_FIELD(rankfeed_row_template, reserved, 130);
+  EXPECT_EQ(sizeof(rankfeed_template_info), 112u);
+  EXPECT_FIELD(rankfeed_template_info, struct_size, 0);
+  EXPECT_FIELD(rankfeed_template_info, prefix_tokens, 4);
+  EXPECT_FIELD(rankfeed_template_info, middle_tokens, 8);
+  EXPECT_FIELD(rankfeed_template_info, suffix_tokens, 12);
+  EXPECT_FIELD(rankfeed_template_info, max_length, 16);
+  EXPECT_FIELD(rankfeed_template_info, max_query_tokens, 20);
+  EXPECT_FIELD(rankfeed_template_info, max_tokens_per_doc, 24);
+  EXPECT_FIELD(rankfeed_template_info, max_documents, 28);
+  EXPECT_FIELD(rankfeed_template_info, pad_id, 32);
+  EXPECT_FIELD(rankfeed_template_info, query_is_joined, 36);
+  EXPECT_FIELD(rankfeed_template_info, document_is_alone, 40);
+  EXPECT_FIELD(rankfeed_template_info, literal_bytes, 44);
+  EXPECT_FIELD(rankfeed_template_info, answer_count, 48);
+  EXPECT_FIELD(rankfeed_template_info, answers, 52);
+  EXPECT_FIELD(rankfeed_template_info, marker_count, 84);
+  EXPECT_FIELD(rankfeed_template_info, markers, 88);
+  EXPECT_FIELD(rankfeed_template_info, hash, 104);
+}
 
 TEST(StructLayout, Status) {
   EXPECT_EQ(sizeof(rankfeed_error_detail), 24u);
@@ -126,13 +174,14 @@ TEST(StructLayout, Rerank) {
   EXPECT_FIELD(rankfeed_template_part, ids, 16);
   EXPECT_FIELD(rankfeed_template_part, id_count, 24);
   EXPECT_FIELD(rankfeed_template_part, type_id, 28);
-  EXPECT_EQ(sizeof(rankfeed_pair_template), 112u);
+  EXPECT_EQ(sizeof(rankfeed_pair_template), 120u);  // 112 without row_template: still taken
   EXPECT_FIELD(rankfeed_pair_template, struct_size, 0);
   EXPECT_FIELD(rankfeed_pair_template, query_type_id, 4);
   EXPECT_FIELD(rankfeed_pair_template, document_type_id, 8);
   EXPECT_FIELD(rankfeed_pair_template, prefix, 16);
   EXPECT_FIELD(rankfeed_pair_template, middle, 48);
   EXPECT_FIELD(rankfeed_pair_template, suffix, 80);
+  EXPECT_FIELD(rankfeed_pair_template, row_template, 112);
   EXPECT_EQ(sizeof(rankfeed_rerank_options), 88u);
   EXPECT_FIELD(rankfeed_rerank_options, struct_size, 0);
   EXPECT_FIELD(rankfeed_rerank_options, encode_flags, 4);
@@ -177,7 +226,7 @@ TEST(StructLayout, Rerank) {
   EXPECT_FIELD(rankfeed_batch_row, byte_end, 20);
   EXPECT_FIELD(rankfeed_batch_row, query_tokens, 24);
   EXPECT_FIELD(rankfeed_batch_row, length, 28);
-  EXPECT_EQ(sizeof(rankfeed_batch), 408u);  // 400 without generation: still taken
+  EXPECT_EQ(sizeof(rankfeed_batch), 456u);  // 408 without last_tokens, 400 without generation: still taken
   EXPECT_FIELD(rankfeed_batch, struct_size, 0);
   EXPECT_FIELD(rankfeed_batch, rows, 4);
   EXPECT_FIELD(rankfeed_batch, arena, 8);
@@ -196,6 +245,7 @@ TEST(StructLayout, Rerank) {
   EXPECT_FIELD(rankfeed_batch, cu_seqlens, 304);
   EXPECT_FIELD(rankfeed_batch, row_of_token, 352);
   EXPECT_FIELD(rankfeed_batch, generation, 400);
+  EXPECT_FIELD(rankfeed_batch, last_tokens, 408);
   EXPECT_EQ(sizeof(rankfeed_executor), 24u);
   EXPECT_FIELD(rankfeed_executor, struct_size, 0);
   EXPECT_FIELD(rankfeed_executor, workers, 4);
@@ -217,7 +267,7 @@ TEST(StructLayout, Rerank) {
   EXPECT_FIELD(rankfeed_rerank_limits, workers, 24);
   EXPECT_FIELD(rankfeed_rerank_limits, with_offsets, 28);
   EXPECT_FIELD(rankfeed_rerank_limits, max_stretch_bytes, 32);
-  EXPECT_EQ(sizeof(rankfeed_request), 88u);
+  EXPECT_EQ(sizeof(rankfeed_request), 104u);  // 88 without instruction: still taken
   EXPECT_FIELD(rankfeed_request, struct_size, 0);
   EXPECT_FIELD(rankfeed_request, document_count, 4);
   EXPECT_FIELD(rankfeed_request, query, 8);
@@ -225,6 +275,7 @@ TEST(StructLayout, Rerank) {
   EXPECT_FIELD(rankfeed_request, document_status, 64);
   EXPECT_FIELD(rankfeed_request, executor, 72);
   EXPECT_FIELD(rankfeed_request, control, 80);
+  EXPECT_FIELD(rankfeed_request, instruction, 88);
   EXPECT_EQ(sizeof(rankfeed_score_options), 16u);
   EXPECT_FIELD(rankfeed_score_options, struct_size, 0);
   EXPECT_FIELD(rankfeed_score_options, activation, 4);
@@ -321,11 +372,12 @@ TEST(StructLayout, Handoff) {
 
 TEST(StructLayout, Corpus) {
   if (sizeof(void*) != 8) GTEST_SKIP() << "layouts are pinned for 64-bit targets";
-  EXPECT_EQ(sizeof(rankfeed_corpus_options), 12u);
+  EXPECT_EQ(sizeof(rankfeed_corpus_options), 24u);  // 12 without row_template: still taken
   EXPECT_FIELD(rankfeed_corpus_options, struct_size, 0);
   EXPECT_FIELD(rankfeed_corpus_options, flags, 4);
   EXPECT_FIELD(rankfeed_corpus_options, encode_flags, 8);
-  EXPECT_EQ(sizeof(rankfeed_corpus_info), 88u);
+  EXPECT_FIELD(rankfeed_corpus_options, row_template, 16);
+  EXPECT_EQ(sizeof(rankfeed_corpus_info), 96u);  // 88 without template_hash: still taken
   EXPECT_FIELD(rankfeed_corpus_info, struct_size, 0);
   EXPECT_FIELD(rankfeed_corpus_info, parity, 4);
   EXPECT_FIELD(rankfeed_corpus_info, id_count, 8);

@@ -26,7 +26,7 @@ struct Opened {
   std::string message;
   rankfeed_loaded_corpus* loaded = nullptr;
   Opened(const std::string& path, uint32_t flags = 0) {
-    rankfeed_corpus_options options{sizeof(options), flags, 0};
+    rankfeed_corpus_options options{sizeof(options), flags, 0, nullptr};
     rankfeed_builder_error error{};
     error.struct_size = sizeof(error);
     status = rankfeed_corpus_load(path.c_str(), nullptr, &options, &loaded, &error);

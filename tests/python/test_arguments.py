@@ -101,7 +101,7 @@ class Refused(unittest.TestCase):
 
     def test_choices_and_names(self):
         pairs = self.tok.encode_pairs
-        strategies = "longest_first, longest_first_slow, only_first, only_second"
+        strategies = "longest_first, longest_first_slow, only_first, only_second, text_end"
         for kwargs, message in (
                 ({"truncation": "sideways"},
                  f"truncation is 'sideways'; it must be a bool, or one of do_not_truncate, none, {strategies}"),
@@ -112,7 +112,7 @@ class Refused(unittest.TestCase):
                 ({"truncation_side": "model"}, "truncation_side is 'model'; it must be one of right, left"),
                 ({"dtype": np.int32}, "dtype is <class 'numpy.int32'>; it must be one of int32, int64, uint32"),
                 ({"tensors": ["mask"]}, "tensors is 'mask'; it must be one of attention_mask, token_type_ids, "
-                                        "position_ids, lengths, row_of_token")):
+                                        "position_ids, lengths, row_of_token, last_tokens")):
             self.refuses(ValueError, message, pairs, "q", DOCS, **kwargs)
         self.refuses(TypeError, "tensors is 'attention_mask', one str; it must be a list of names, such as "
                                 "['attention_mask']", pairs, "q", DOCS, tensors="attention_mask")

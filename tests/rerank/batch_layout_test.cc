@@ -112,6 +112,19 @@ TEST(BatchLayout, Packed) {
             (Longs{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2}));
 }
 
+TEST(BatchLayout, LastTokens) {
+  const std::vector<std::pair<std::vector<int32_t>, std::vector<int32_t>>> rows = {{{10, 11}, {20}}, {{10}, {}}};
+  const auto last = [&](uint8_t layout, bool pad_left) {
+    RowStyle style = kXlmrStyle;
+    style.pad_left = pad_left;
+    const Written w({layout, RANKFEED_INT64, RANKFEED_TENSOR_LAST_TOKENS}, style, rows, 9, 0x5a);
+    return Read(w.batch.last_tokens);
+  };
+  EXPECT_EQ(last(RANKFEED_PACKED, false), (Longs{6, 11}));
+  EXPECT_EQ(last(RANKFEED_PADDED, false), (Longs{6, 4}));
+  EXPECT_EQ(last(RANKFEED_PADDED, true), (Longs{8, 8}));
+}
+
 // create_position_ids_from_input_ids counts ids that are not the pad id.
 TEST(BatchLayout, LiteralPadTokensGetThePadPosition) {
   const TensorSpec spec = {RANKFEED_PADDED, RANKFEED_INT32, RANKFEED_TENSOR_POSITION_IDS};

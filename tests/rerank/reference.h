@@ -132,6 +132,8 @@ inline Rows RowsOf(Ids query, Ids document, const rankfeed_rerank_options& o, si
   const size_t remove = a + b - budget;
   if (budget == 0) {
     a = b = 0;
+  } else if (o.truncation == RANKFEED_TRUNCATE_TEXT_END) {
+    while (a + b > budget) --(b != 0 ? b : a);
   } else if (o.truncation == RANKFEED_TRUNCATE_LONGEST_FIRST) {
     LongestFirstLengths(a, b, budget);
   } else if (o.truncation == RANKFEED_TRUNCATE_LONGEST_FIRST_SLOW) {

@@ -177,7 +177,7 @@ TEST(Setup, ValuesOutOfRange) {
     set(o);
     return InitStatus(o);
   };
-  EXPECT_EQ(status([](auto& o) { o.truncation = 5; }), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(status([](auto& o) { o.truncation = 6; }), RANKFEED_E_ARGUMENT);
   EXPECT_EQ(status([](auto& o) { o.truncation_side = 2; }), RANKFEED_E_ARGUMENT);
   EXPECT_EQ(status([](auto& o) { o.overflow = 3; }), RANKFEED_E_ARGUMENT);
   EXPECT_EQ(status([](auto& o) { o.template_kind = 3; }), RANKFEED_E_ARGUMENT);

@@ -67,6 +67,15 @@ TEST(Truncate, SumsAbove32Bits) {
             (PairCut{0, 256, 256}));
 }
 
+TEST(Truncate, TextEndCutsTheDocumentFirst) {
+  EXPECT_EQ(TruncatePair(RANKFEED_TRUNCATE_TEXT_END, 5, 9, 14), (PairCut{0, 5, 9}));
+  EXPECT_EQ(TruncatePair(RANKFEED_TRUNCATE_TEXT_END, 5, 9, 8), (PairCut{0, 5, 3}));
+  EXPECT_EQ(TruncatePair(RANKFEED_TRUNCATE_TEXT_END, 5, 9, 5), (PairCut{0, 5, 0}));
+  EXPECT_EQ(TruncatePair(RANKFEED_TRUNCATE_TEXT_END, 5, 9, 3), (PairCut{0, 3, 0}));
+  EXPECT_EQ(TruncatePair(RANKFEED_TRUNCATE_TEXT_END, 5, 9, 0), (PairCut{0, 0, 0}));
+  EXPECT_EQ(TruncatePair(RANKFEED_TRUNCATE_TEXT_END, 4000000000u, 4000000000u, 512), (PairCut{0, 512, 0}));
+}
+
 TEST(Truncate, Single) {
   EXPECT_EQ(TruncateSingle(RANKFEED_TRUNCATE_LONGEST_FIRST, 9, 5), (PairCut{0, 0, 5}));
   EXPECT_EQ(TruncateSingle(RANKFEED_TRUNCATE_ONLY_FIRST, 9, 0), (PairCut{0, 0, 0}));

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// capi/template.cc: argument checks around row templates.
+#include "rankfeed/template.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/layout.h"
+#include "encode/encoder.h"
+#include "image/model.h"
+#include "templates/presets.h"
+#include "templates/row_template.h"
+
+namespace {
+
+using rankfeed::Layout;
+using namespace rankfeed::templates;
+
+bool Open(const rankfeed_template* row) {
+  return row != nullptr && row->magic == kTemplateMagic;
+}
+bool Good(rankfeed_text text) {
+  return text.data != nullptr || text.size == 0;
+}
+
+// Everything that init and mem_req check alike.
+rankfeed_status Prepare(const rankfeed_model* model, const rankfeed_row_template* row,
+                        RowTemplate::Sizes* sizes) {
+  if (model == nullptr || model->magic != rankfeed::kModelMagic || row == nullptr) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  if (row->struct_size != sizeof(*row)) return RANKFEED_E_STRUCT_SIZE;
+  if ((row->parts == nullptr) != (row->part_count == 0) ||
+      (row->answers == nullptr) != (row->answer_count == 0) || !Good(row->instruction) || !Good(row->pad)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  return RowTemplate::SizesOf(*model, *row, sizes) ? RANKFEED_OK : RANKFEED_E_LIMIT;
+}
+
+}  // namespace
+
+rankfeed_status rankfeed_template_preset(const char* name, rankfeed_row_template* out) {
+  if (name == nullptr || out == nullptr) return RANKFEED_E_ARGUMENT;
+  for (const rankfeed_row_template& row : Presets()) {
+    if (std::strcmp(row.name.data, name) != 0) continue;
+    *out = row;
+    return RANKFEED_OK;
+  }
+  return RANKFEED_E_NOT_FOUND;
+}
+
+const char* rankfeed_template_preset_name(uint32_t i) {
+  return i < Presets().size() ? Presets()[i].name.data : nullptr;
+}
+
+rankfeed_status rankfeed_template_mem_req(const rankfeed_model* model, const rankfeed_row_template* row,
+                                          rankfeed_mem_req* out) {
+  if (out == nullptr) return RANKFEED_E_ARGUMENT;
+  RowTemplate::Sizes sizes;
+  if (const rankfeed_status status = Prepare(model, row, &sizes)) return status;
+  Layout layout(nullptr);
+  layout.Take<rankfeed_template>(1);
+  RowTemplate().CarveArrays(layout, sizes);
+  if (!layout.ok()) return RANKFEED_E_LIMIT;
+  *out = {layout.size(), Layout::kAlignment};
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_template_init(const rankfeed_model* model, const rankfeed_row_template* row,
+                                       rankfeed_encoder* encoder, void* storage, size_t storage_size,
+                                       rankfeed_template** out, const char** problem, uint32_t* part) {
+  if (problem != nullptr) *problem = nullptr;
+  if (part != nullptr) *part = 0;
+  if (out == nullptr) return RANKFEED_E_ARGUMENT;
+  *out = nullptr;
+  rankfeed_mem_req need;
+  if (const rankfeed_status status = rankfeed_template_mem_req(model, row, &need)) return status;
+  if (encoder == nullptr || encoder->magic != rankfeed::kEncoderMagic || encoder->model != model ||
+      storage == nullptr) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  if (reinterpret_cast<uintptr_t>(storage) % need.alignment != 0) return RANKFEED_E_ALIGNMENT;
+  if (storage_size < need.size) return RANKFEED_E_WORKSPACE_SIZE;
+  RowTemplate::Sizes sizes;
+  Prepare(model, row, &sizes);  // succeeded above
+  Layout layout(storage);
+  auto* made = new (layout.Take<rankfeed_template>(1)) rankfeed_template;
+  made->CarveArrays(layout, sizes);
+  Refusal why;
+  const rankfeed_status status = made->Init(*model, *row, *encoder, &why);
+  if (problem != nullptr) *problem = why.rule;
+  if (part != nullptr) *part = why.part;
+  if (status == RANKFEED_OK) *out = made;
+  return status;
+}
+
+rankfeed_status rankfeed_template_get_info(const rankfeed_template* row, rankfeed_template_info* info) {
+  if (!Open(row) || info == nullptr) return RANKFEED_E_ARGUMENT;
+  if (info->struct_size != sizeof(*info)) return RANKFEED_E_STRUCT_SIZE;
+  *info = row->info;
+  info->struct_size = sizeof(*info);
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_template_options(const rankfeed_template* row, uint32_t max_length,
+                                          rankfeed_rerank_options* options) {
+  if (!Open(row) || options == nullptr) return RANKFEED_E_ARGUMENT;
+  if (options->struct_size != sizeof(*options)) return RANKFEED_E_STRUCT_SIZE;
+  options->template_kind = RANKFEED_TEMPLATE_CUSTOM;
+  options->pair_template = &row->pair;
+  options->truncation = row->truncation;
+  options->max_length = max_length != 0 || row->info.max_documents != 0 ? max_length : row->info.max_length;
+  row->Limits(options->max_length, &options->max_query_tokens, &options->max_tokens_per_doc);
+  if (options->layout == RANKFEED_PADDED) {
+    options->padding_side = RANKFEED_LEFT;
+    options->pad_to_multiple_of = row->pad_to_multiple_of;
+  }
+  return RANKFEED_OK;
+}
+
+rankfeed_status rankfeed_template_query(const rankfeed_template* row, rankfeed_text query,
+                                        rankfeed_text instruction, char* out, size_t capacity,
+                                        size_t* size) {
+  if (!Open(row) || !Good(query) || !Good(instruction) || size == nullptr ||
+      (out == nullptr && capacity != 0)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  TextWriter writer(out, capacity);
+  row->Write(row->query, row->Of(query, instruction), &writer);
+  *size = writer.size();
+  return writer.ok() ? RANKFEED_OK : RANKFEED_E_OUTPUT_SIZE;
+}
+
+rankfeed_status rankfeed_template_document(const rankfeed_template* row, rankfeed_text query,
+                                           rankfeed_text instruction, rankfeed_text document, char* out,
+                                           size_t capacity, size_t* size, size_t* document_begin) {
+  if (!Open(row) || row->info.max_documents != 0 || !Good(query) || !Good(instruction) || !Good(document) || size == nullptr ||
+      (out == nullptr && capacity != 0)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  Roles roles = row->Of(query, instruction);
+  TextWriter writer(out, capacity);
+  row->Write(row->before_document(), roles, &writer);
+  if (document_begin != nullptr) *document_begin = writer.size();
+  writer.Add({document.data, document.size});
+  row->Write(row->after_document(), roles, &writer);
+  *size = writer.size();
+  return writer.ok() ? RANKFEED_OK : RANKFEED_E_OUTPUT_SIZE;
+}
+
+rankfeed_status rankfeed_template_list(const rankfeed_template* row, rankfeed_encoder* encoder, uint32_t flags,
+                                       rankfeed_text query, rankfeed_text instruction,
+                                       const rankfeed_text* documents, uint32_t document_count, char* work,
+                                       size_t work_bytes, rankfeed_encoding* io) {
+  constexpr uint32_t kFlags =
+      RANKFEED_SPLIT_SPECIAL_TOKENS | RANKFEED_ERROR_ON_SPECIAL | RANKFEED_ESCAPE_SPECIAL;
+  if (!Open(row) || row->info.max_documents == 0 || encoder == nullptr || encoder->magic != rankfeed::kEncoderMagic ||
+      encoder->model != row->model || (flags & ~kFlags) != 0 || !Good(query) || !Good(instruction) ||
+      documents == nullptr || document_count == 0 || document_count > row->info.max_documents ||
+      !std::all_of(documents, documents + document_count, Good) || (work == nullptr && work_bytes != 0) ||
+      io == nullptr || (io->input_ids == nullptr && io->capacity != 0)) {
+    return RANKFEED_E_ARGUMENT;
+  }
+  if (io->struct_size != sizeof(*io)) return RANKFEED_E_STRUCT_SIZE;
+  return row->List(*encoder, flags, row->Of(query, instruction), {documents, document_count}, {work, work_bytes}, io);
+}

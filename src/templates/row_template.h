@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// templates/row_template.h: the object of rankfeed_template: a row's parts as steps, each of which is
+// ids or a text.
+//
+// Parts between two cuts (cuts.h) are a step. A step without a role is tokenized when the template is
+// compiled; of a row with one document there is at most one other step before the document's:
+//
+//   prefix ids | query step | middle ids | document step | suffix ids
+//
+// Where no cut is known between query and document they are one step, that of the document. A row that
+// holds several documents has three sections of steps, of which the second is repeated for each document.
+// Both cuts between sections are made after the line feed with which the next one begins, so that a
+// section is followed by any number of repetitions in the same way.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/layout.h"
+#include "encode/encoder.h"
+#include "image/model.h"
+#include "rankfeed/template.h"
+
+namespace rankfeed::templates {
+
+inline constexpr uint64_t kTemplateMagic = 0x6574616c706d65ULL;
+
+// A part, or what a cut has left of it.
+struct Part {
+  uint32_t kind;
+  uint32_t flags;
+  std::string_view text;
+};
+
+// Why a template is refused.
+struct Refusal {
+  const char* rule = nullptr;
+  uint32_t part = 0;
+};
+
+// What of a template is not of one request: roles' texts to put in.
+struct Roles {
+  std::string_view query, instruction, document;
+  uint32_t count = 0, number = 0;  // of documents in the row, and of this one
+};
+
+// Ids, or else a text of these parts.
+struct Step {
+  std::span<const int32_t> ids;
+  std::span<const Part> parts;
+};
+
+// Writes text by text into a buffer, and counts on past its end.
+class TextWriter {
+ public:
+  TextWriter(char* out, size_t capacity) : out_(out), capacity_(capacity) {}
+  void Add(std::string_view text);
+  // The text without these names: without the last one first, then in what is left without the others.
+  void AddWithout(std::string_view text, std::span<const std::string_view> names);
+  void AddNumber(uint32_t number);
+  size_t size() const { return size_; }
+  bool ok() const { return size_ <= capacity_; }
+
+ private:
+  char* out_;
+  size_t capacity_;
+  size_t size_ = 0;
+};
+
+struct RowTemplate {
+  struct Sizes {
+    size_t text, parts, ids, steps;
+  };
+  // What a template of these parts needs; false: more than 32 bits count.
+  static bool SizesOf(const Model& model, const rankfeed_row_template& row, Sizes* out);
+  // Measures (layout over null) or carves; the object itself comes before them.
+  void CarveArrays(Layout& layout, const Sizes& sizes);
+
+  rankfeed_status Init(const Model& of, const rankfeed_row_template& row, rankfeed_encoder& encoder,
+                       Refusal* why);
+
+  // The ids of a row that holds several documents; texts are put together in text[0, text_bytes).
+  rankfeed_status List(rankfeed_encoder& encoder, uint32_t flags, Roles roles,
+                       std::span<const rankfeed_text> documents, std::span<char> work,
+                       rankfeed_encoding* io) const;
+  // The text of a step's parts.
+  void Write(std::span<const Part> step, const Roles& roles, TextWriter* out) const;
+  // Of the document's step what is before the document, and what is after it.
+  std::span<const Part> before_document() const { return document.first(document_at); }
+  std::span<const Part> after_document() const { return document.subspan(document_at + 1); }
+  rankfeed_status CopyParts(const rankfeed_row_template& row, std::span<Part>* given, Refusal* why);
+  bool SetPair();
+  // The limits of query and document, as the reference has them for rows of so many tokens; 0: none.
+  void Limits(uint32_t row_tokens, uint32_t* query_tokens, uint32_t* document_tokens) const;
+  // The roles with the template's own instruction where the request has none.
+  Roles Of(rankfeed_text query_text, rankfeed_text instruction_text) const;
+
+  uint64_t magic = 0;
+  const Model* model = nullptr;
+  std::span<char> text;
+  std::span<Part> parts;
+  std::span<int32_t> ids;
+  std::span<Step> steps;
+  size_t sections[3] = {};  // ends of them; of a row with one document all are in the first
+  std::string_view markers[RANKFEED_TEMPLATE_MAX_MARKERS];  // names of tokens that texts may not have
+  std::span<const Part> query, document;  // steps; query may be empty
+  size_t document_at = 0;                 // the part of `document` that is it
+  std::string_view instruction;           // of requests without one
+  rankfeed_pair_template pair = {};
+  rankfeed_template_info info = {};
+  uint8_t truncation = 0, pad_to_multiple_of = 0, query_quarters = 0;
+  uint32_t beside_limit = 0;  // tokens of a row that the reference's limit does not count
+  bool document_limit = false;
+};
+
+}  // namespace rankfeed::templates
+
+// The opaque public handle is the template itself.
+struct rankfeed_template : rankfeed::templates::RowTemplate {};

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// Row templates through the C API and the C++ wrapper: what a template is refused for, and that the rows
+// that a reranker makes of texts are those of the texts that the template says are tokenized.
+#include "rankfeed/template.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "rankfeed/builder.hpp"
+#include "rankfeed/rerank.hpp"
+
+namespace {
+
+using rankfeed::RowTemplate;
+using rankfeed::Text;
+
+class TemplateTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const char* const source = std::getenv("RANKFEED_SOURCE_DIR");
+    ASSERT_NE(source, nullptr);
+    auto loaded = rankfeed::Vocabulary::Load(std::string(source) + "/data/default.model");
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    vocabulary_ = new rankfeed::Vocabulary(std::move(*loaded));
+  }
+  static void TearDownTestSuite() {
+    delete vocabulary_;
+    vocabulary_ = nullptr;
+  }
+  const rankfeed_model* model() const { return vocabulary_->model(); }
+
+  // `<s>` | a query | A: query \n B: document, apart or not | an end
+  std::vector<rankfeed_row_part> Parts(bool apart) const {
+    std::vector<rankfeed_row_part> parts = {{RANKFEED_PART_SPECIAL, 0, Text("<s>")}, {RANKFEED_PART_APART, 0, {}},
+                                            {RANKFEED_PART_TEXT, RANKFEED_PART_WITH_INSTRUCTION, Text("I: ")},
+                                            {RANKFEED_PART_INSTRUCTION, RANKFEED_PART_WITH_INSTRUCTION, {}},
+                                            {RANKFEED_PART_TEXT, 0, Text(" A: ")}, {RANKFEED_PART_QUERY, 0, {}}};
+    if (apart) parts.push_back({RANKFEED_PART_APART, 0, {}});
+    parts.push_back({RANKFEED_PART_TEXT, 0, Text(" B: ")});
+    parts.push_back({RANKFEED_PART_DOCUMENT, 0, {}});
+    parts.push_back({RANKFEED_PART_TEXT, 0, Text(" .")});
+    parts.push_back({RANKFEED_PART_APART, 0, {}});
+    parts.push_back({RANKFEED_PART_TEXT, 0, Text("the end")});
+    return parts;
+  }
+  static rankfeed_row_template Row(const std::vector<rankfeed_row_part>& parts) {
+    rankfeed_row_template row{};
+    row.struct_size = sizeof(row);
+    row.parts = parts.data();
+    row.part_count = static_cast<uint32_t>(parts.size());
+    row.truncation = RANKFEED_TRUNCATE_TEXT_END;
+    return row;
+  }
+  std::vector<int32_t> Ids(const std::string& text) const {
+    auto encoder = rankfeed::Encoder::Create(model(), 1 << 16);
+    rankfeed::Encoding encoding;
+    const rankfeed_encode_options options{sizeof(options), 0, {}};
+    EXPECT_FALSE(encoder->Encode(text, options, &encoding));
+    return encoding.input_ids;
+  }
+  // Rows without pads.
+  std::vector<std::vector<int32_t>> Rows(const RowTemplate& row, const std::string& query,
+                                         const std::vector<std::string>& documents, const std::string& instruction,
+                                         uint32_t max_length) const {
+    rankfeed_rerank_options options = rankfeed::RerankOptions();
+    options.layout = RANKFEED_PACKED;
+    options.tensors = RANKFEED_TENSOR_LAST_TOKENS;
+    EXPECT_FALSE(row.Apply(&options, max_length));
+    rankfeed_rerank_limits limits{};
+    limits.max_documents = 1;
+    limits.max_text_bytes = 1;
+    auto reranker = rankfeed::Reranker::Create(model(), limits, options);
+    EXPECT_TRUE(reranker) << reranker.error().message;
+    std::vector<rankfeed_source> sources(documents.size());
+    for (size_t i = 0; i < documents.size(); ++i) sources[i].text = Text(documents[i]);
+    rankfeed_source question{};
+    question.text = Text(query);
+    EXPECT_FALSE(reranker->Begin(question, sources, nullptr, nullptr, instruction));
+    std::vector<std::vector<int32_t>> rows;
+    for (rankfeed_batch batch;;) {
+      const rankfeed::Error error = reranker->Next(&batch);
+      EXPECT_FALSE(error) << error.message;
+      if (error || batch.rows == 0) break;
+      const auto* ids = static_cast<const int32_t*>(batch.input_ids.data);
+      const auto* ends = static_cast<const int32_t*>(batch.cu_seqlens.data);
+      const auto* last = static_cast<const int32_t*>(batch.last_tokens.data);
+      for (uint32_t i = 0; i < batch.rows; ++i) {
+        rows.emplace_back(ids + ends[i], ids + ends[i + 1]);
+        EXPECT_EQ(last[i], ends[i + 1] - 1);
+      }
+    }
+    for (const rankfeed_status status : reranker->status()) EXPECT_EQ(status, RANKFEED_OK);
+    return rows;
+  }
+
+  static rankfeed::Vocabulary* vocabulary_;
+};
+rankfeed::Vocabulary* TemplateTest::vocabulary_ = nullptr;
+
+std::vector<int32_t> Sum(std::initializer_list<std::vector<int32_t>> parts) {
+  std::vector<int32_t> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+std::vector<int32_t> Begin(std::vector<int32_t> ids, size_t most) {
+  if (ids.size() > most) ids.resize(most);
+  return ids;
+}
+
+TEST_F(TemplateTest, RowsAreThoseOfTheTexts) {
+  const std::vector<std::string> documents = {"", " ", "one", "a longer document, with more words", std::string(3000, 'x')};
+  const std::vector<int32_t> special = {rankfeed_model_piece_to_id(model(), "<s>", 3)}, end = Ids("the end");
+  for (const bool apart : {false, true}) {
+    const auto parts = Parts(apart);
+    auto row = RowTemplate::Compile(model(), Row(parts));
+    ASSERT_TRUE(row) << row.error().message;
+    EXPECT_EQ(row->info().query_is_joined, apart ? 0u : 1u);
+    EXPECT_EQ(row->info().prefix_tokens, 1u);
+    EXPECT_EQ(row->info().suffix_tokens, end.size());
+    for (const std::string instruction : {"", "be brief"}) {
+      for (const std::string query : {"", "what is it?"}) {
+        for (const uint32_t max_length : {4096u, 12u, 7u}) {
+          const auto rows = Rows(*row, query, documents, instruction, max_length);
+          ASSERT_EQ(rows.size(), documents.size());
+          const std::string first = (instruction.empty() ? "" : "I: " + instruction) + " A: " + query;
+          const size_t room = max_length - 1 - end.size();
+          for (size_t i = 0; i < documents.size(); ++i) {
+            const std::string second = " B: " + documents[i] + " .";
+            const auto body = apart ? Sum({Ids(first), Ids(second)}) : Ids(first + second);
+            EXPECT_EQ(rows[i], Sum({special, Begin(body, room), end})) << apart << query << i << " " << max_length;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(TemplateTest, Refused) {
+  const auto refused = [&](std::vector<rankfeed_row_part> parts, rankfeed_status status, const char* words) {
+    const auto row = RowTemplate::Compile(model(), Row(parts));
+    ASSERT_FALSE(row);
+    EXPECT_EQ(row.error().status, status);
+    EXPECT_NE(row.error().message.find(words), std::string::npos) << row.error().message;
+  };
+  const rankfeed_row_part document = {RANKFEED_PART_DOCUMENT, 0, {}}, query = {RANKFEED_PART_QUERY, 0, {}};
+  refused({query}, RANKFEED_E_ARGUMENT, "the document once");
+  refused({document, document}, RANKFEED_E_ARGUMENT, "the document once");
+  refused({query, query, document}, RANKFEED_E_ARGUMENT, "at most once");
+  refused({document, query}, RANKFEED_E_ARGUMENT, "come before the document");
+  refused({{99, 0, {}}, document}, RANKFEED_E_ARGUMENT, "no part of this kind");
+  refused({{RANKFEED_PART_TEXT, 0, {}}, document}, RANKFEED_E_ARGUMENT, "have a text");
+  refused({{RANKFEED_PART_QUERY, 1, {}}, document}, RANKFEED_E_ARGUMENT, "can depend on there being one");
+  refused({{RANKFEED_PART_SPECIAL, 0, Text("<|no|>")}, document}, RANKFEED_E_NOT_FOUND, "no such special token");
+  // A control piece is no part of a text in SentencePiece's parity.
+  refused({{RANKFEED_PART_SPECIAL, 0, Text("<s>")}, document}, RANKFEED_E_UNSUPPORTED, "must stand apart");
+  refused({{RANKFEED_PART_INSTRUCTION, 0, {}}, {RANKFEED_PART_APART, 0, {}}, query, {RANKFEED_PART_APART, 0, {}}, document},
+          RANKFEED_E_UNSUPPORTED, "must stand in one text");
+  EXPECT_EQ(RowTemplate::Preset(model(), "no-such").error().status, RANKFEED_E_NOT_FOUND);
+}
+
+TEST_F(TemplateTest, IdsOfDocuments) {
+  const std::vector<int32_t> ids = {5, 6, 7};
+  rankfeed_source question{}, document{};
+  question.text = Text("q");
+  document.ids = ids.data();
+  document.id_count = 3;
+  for (const bool apart : {false, true}) {
+    const auto parts = Parts(apart);
+    auto row = RowTemplate::Compile(model(), Row(parts));
+    ASSERT_TRUE(row);
+    rankfeed_rerank_options options = rankfeed::RerankOptions();
+    options.layout = RANKFEED_PACKED;
+    ASSERT_FALSE(row->Apply(&options));
+    rankfeed_rerank_limits limits{};
+    limits.max_documents = 1;
+    limits.max_text_bytes = 64;
+    auto reranker = rankfeed::Reranker::Create(model(), limits, options);
+    ASSERT_TRUE(reranker);
+    ASSERT_FALSE(reranker->Begin(question, {&document, 1}));
+    rankfeed_batch batch;
+    ASSERT_FALSE(reranker->Next(&batch));
+    EXPECT_EQ(batch.rows, apart ? 1u : 0u);  // joined to the query, a document has to be a text
+    EXPECT_EQ(reranker->status()[0], apart ? RANKFEED_OK : RANKFEED_E_UNSUPPORTED);
+  }
+}
+
+TEST_F(TemplateTest, Arguments) {
+  rankfeed_row_template row{};
+  EXPECT_EQ(rankfeed_template_preset(nullptr, &row), RANKFEED_E_ARGUMENT);
+  EXPECT_EQ(rankfeed_template_preset("qwen3-reranker", nullptr), RANKFEED_E_ARGUMENT);
+  uint32_t count = 0;
+  while (const char* name = rankfeed_template_preset_name(count)) {
+    ++count;
+    ASSERT_EQ(rankfeed_template_preset(name, &row), RANKFEED_OK);
+    EXPECT_STREQ(row.name.data, name);
+    EXPECT_NE(row.source.size, 0u);
+    EXPECT_NE(row.revision.size, 0u);
+  }
+  EXPECT_GE(count, 6u);
+  rankfeed_mem_req need{};
+  EXPECT_EQ(rankfeed_template_mem_req(nullptr, &row, &need), RANKFEED_E_ARGUMENT);
+  row.struct_size = 1;
+  EXPECT_EQ(rankfeed_template_mem_req(model(), &row, &need), RANKFEED_E_STRUCT_SIZE);
+  const auto parts = Parts(true);
+  row = Row(parts);
+  ASSERT_EQ(rankfeed_template_mem_req(model(), &row, &need), RANKFEED_OK);
+  rankfeed::AlignedBytes storage(need);
+  auto encoder = rankfeed::Encoder::Create(model(), 256);
+  rankfeed_template* made = nullptr;
+  auto* const place = static_cast<char*>(storage.data());
+  const auto init = [&](char* at, size_t size) {
+    return rankfeed_template_init(model(), &row, encoder->get(), at, size, &made, nullptr, nullptr);
+  };
+  EXPECT_EQ(init(place + 1, need.size), RANKFEED_E_ALIGNMENT);
+  EXPECT_EQ(init(place, need.size - 1), RANKFEED_E_WORKSPACE_SIZE);
+  EXPECT_EQ(init(nullptr, need.size), RANKFEED_E_ARGUMENT);
+  ASSERT_EQ(init(place, need.size), RANKFEED_OK);
+  char text[64];
+  size_t size = 0, begin = 0;
+  EXPECT_EQ(rankfeed_template_query(made, Text("q"), {}, text, 2, &size), RANKFEED_E_OUTPUT_SIZE);
+  EXPECT_EQ(size, 5u);
+  ASSERT_EQ(rankfeed_template_document(made, {}, {}, Text("d"), text, sizeof(text), &size, &begin), RANKFEED_OK);
+  EXPECT_EQ(std::string(text, size), " B: d .");
+  EXPECT_EQ(begin, 4u);
+  rankfeed_template_info info{};
+  EXPECT_EQ(rankfeed_template_get_info(made, &info), RANKFEED_E_STRUCT_SIZE);
+}
+
+}  // namespace
