@@ -264,6 +264,32 @@ TEST(Decode, SumsWithinWords) {
   }
 }
 
+// Unknown characters next to each other are one token, after a span that is long enough to be cut
+// too: one of them is the last one of an expansion (U+337F becomes four Han), or a character stands
+// between them that vanishes (U+0004).
+TEST(Decode, FuseUnknownCharactersThatBecomeNeighbours) {
+  Vocabulary v;
+  for (const char* const known : {"\u4e00", "\u4e01", "\u5f0f", "\u2581", "a", "b"})
+    v.Add(known, -2);
+  for (const std::string& file : {HuggingFaceFile(v, true), SentencePieceFile(v)}) {
+    const Image image(file);
+    Encoder plain = Make(image.model(), true, 0);
+    OnEveryIsa(image.model(), [&](Encoder& fast) {
+      for (size_t size = 0; size <= 90; ++size) {
+        for (const char* const fill : {"\u4e00", "a"}) {
+          std::string text;
+          for (size_t i = 0; i < size; ++i) text += fill;
+          for (const char* const end :
+               {"\u337f\u9999\u4e01", "\u9999\u337f\u9999", "\u9999\4\u9998b"}) {
+            ASSERT_EQ(Encode(fast, text + end, 0), Encode(plain, text + end, 0))
+                << size << fill << end;
+          }
+        }
+      }
+    });
+  }
+}
+
 // Runs of every length up to several vectors, begun by a character of another kind, and behind them
 // one that depends on the last of the run: a mark, or an unknown character next to an unknown one.
 TEST(Decode, WhatFollowsARunSeesItsLastCharacter) {
