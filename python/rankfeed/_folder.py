@@ -15,12 +15,17 @@ from . import _options
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 # Classes of transformers whose attributes are not those of PreTrainedTokenizerFast.
 _BERT = ("BertTokenizer", "ElectraTokenizer", "MobileBertTokenizer", "SqueezeBertTokenizer", "LayoutLMTokenizer", "LxmertTokenizer")
-_NAMES = {"DebertaV2Tokenizer": ["input_ids", "attention_mask", "token_type_ids"],
+_ROBERTA = ("RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer", "MvpTokenizer")
+_BYTES = _ROBERTA + ("GPT2Tokenizer", "Qwen2Tokenizer")
+_NAMES = {"DebertaV2Tokenizer": ["input_ids", "attention_mask", "token_type_ids"], **dict.fromkeys(_BYTES, ["input_ids", "attention_mask"]),
           **dict.fromkeys(_BERT, ["input_ids", "token_type_ids", "attention_mask"])}
 # Classes that rebuild the normalizer of a WordPiece file, and the model types that they are taken for.
 _REBUILDING = _BERT + ("DistilBertTokenizer", "MPNetTokenizer")
 _CLASSES = {**dict.fromkeys(("bert", "convbert", "distilbert", "electra", "ernie", "layoutlm", "megatron-bert", "mobilebert", "nezha",
-                             "nomic_bert", "squeezebert"), "BertTokenizer"), "mpnet": "MPNetTokenizer"}
+                             "nomic_bert", "squeezebert"), "BertTokenizer"), "mpnet": "MPNetTokenizer",
+            **dict.fromkeys(("roberta", "roberta-prelayernorm", "bart", "data2vec-text", "ibert", "lilt", "longformer", "mra"), "RobertaTokenizer"),
+            **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "opt", "phi", "starcoder2", "codegen"), "GPT2Tokenizer"),
+            **dict.fromkeys(("qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_next", "qwen3_vl"), "Qwen2Tokenizer")}
 _SIDES = {"XLNetTokenizer": "left"}
 _LISTS = ("additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens")
 # Names of what is often found in place of a file, by its first bytes.
@@ -71,7 +76,7 @@ class FileDefaults:
 class Folder:
     """A model's folder as it was read."""
 
-    vocabulary: str  # the tokenizer.json, or the vocab.txt where there is none
+    vocabulary: str  # the tokenizer.json; where there is none, the vocab.txt or vocab.json
     attributes: Dict[str, Any] = field(default_factory=dict)  # of Tokenizer
     pad_token: Optional[str] = None
     defaults: FileDefaults = field(default_factory=FileDefaults)
@@ -83,13 +88,14 @@ def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     file = os.path.join(folder, "tokenizer.json")
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"{folder} is no folder; from_pretrained reads a model's folder and downloads nothing")
-    lines = not os.path.isfile(file) and os.path.isfile(os.path.join(folder, "vocab.txt"))
-    if lines:
-        file = os.path.join(folder, "vocab.txt")  # read with the files beside it
+    pieces = next((name for name in ("vocab.txt", "vocab.json") if os.path.isfile(os.path.join(folder, name))), None)
+    lines = not os.path.isfile(file) and pieces is not None
+    if not os.path.isfile(file) and pieces is not None:
+        file = os.path.join(folder, pieces)  # read with the files beside it
     elif not os.path.isfile(file):
         models = [name for name in sorted(os.listdir(folder)) if name.endswith(".model")]
         hint = f"; from_file takes its {models[0]}, with the ids of SentencePiece" if models else ""
-        raise FileNotFoundError(f"{folder} has no tokenizer.json or vocab.txt{hint}")
+        raise FileNotFoundError(f"{folder} has no tokenizer.json, vocab.txt or vocab.json{hint}")
     config = _json(os.path.join(folder, "tokenizer_config.json"), missing={})
     specials = _json(os.path.join(folder, "special_tokens_map.json"), missing={})
     model = _json(os.path.join(folder, "config.json"), missing={})

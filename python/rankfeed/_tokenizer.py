@@ -82,8 +82,9 @@ class Tokenizer:
                   threads: int = 0, pages: Pages = "auto", invalid_text: InvalidText = "reference",
                   file_defaults: bool = False, max_stretch_bytes: int = 0,
                   **attributes: "Unpack[Attributes]") -> "Tokenizer":
-        """An image of `rankfeed compile`, a SentencePiece .model, a tokenizer.json, or the vocab.txt of a WordPiece model, which is
-        read with the files beside it or by its preset ("bert", "bert-cased", "mpnet").
+        """An image of `rankfeed compile`, a SentencePiece .model, a tokenizer.json, the vocab.txt of a WordPiece model, which is
+        read with the files beside it or by its preset ("bert", "bert-cased", "mpnet"), or the vocab.json of a BPE model, with its
+        merges.txt and the files beside it.
 
         parity: "huggingface", "sentencepiece" (of the newest releases) or "sentencepiece-0.2.1" (of
         those up to it); default: the first or the second, by the file's format.
@@ -127,7 +128,7 @@ class Tokenizer:
     @classmethod
     def from_pretrained(cls, folder: _Path, *, threads: int = 0, invalid_text: InvalidText = "reference",
                         file_defaults: bool = False, **attributes: "Unpack[Attributes]") -> "Tokenizer":
-        """The tokenizer.json of a model's folder, or its vocab.txt as transformers reads it, with what tokenizer_config.json and special_tokens_map.json say:
+        """The tokenizer.json of a model's folder, or its vocab.txt or vocab.json as transformers reads it, with what tokenizer_config.json and special_tokens_map.json say:
         model_max_length, sides, model_input_names, the padding token. Ids are those of the file as it is written;
         where a class of transformers 5 rebuilds it, rankfeed.hf.AutoTokenizer has that class's ids.
 

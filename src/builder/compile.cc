@@ -11,7 +11,6 @@
 #include "builder/presets.h"
 #include "builder/read_hf_json.h"
 #include "builder/read_spm.h"
-#include "builder/read_vocab_txt.h"
 #include "builder/write_image.h"
 #include "image/format.h"
 #include "image/model.h"
@@ -167,18 +166,7 @@ ImageBytes Compile(std::string_view source, const std::string& name,
     throw BuildError(RANKFEED_E_PARSE, 0, name + ": is " + what);
   const std::string preset =
       options != nullptr && options->preset != nullptr ? options->preset : "";
-  SourceFormat format = DetectFormat(source);
-  std::string made;  // of a vocab.txt
-  if (format == SourceFormat::kSentencePiece && IsWordPiecePreset(preset)) {
-    source = made = TokenizerJsonOf(source, name, {}, preset);
-    format = SourceFormat::kHuggingFace;
-  }
-  if (format == SourceFormat::kSentencePiece && LooksLikeVocabTxt(source)) {
-    throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
-                     name + ": looks like the vocab.txt of a WordPiece model, which does not say how "
-                            "texts are normalized: give --preset bert (lowercases) or bert-cased, or "
-                            "the path of a file of that name, beside which the others lie");
-  }
+  const SourceFormat format = DetectFormat(source);
   if (format == SourceFormat::kImage) {
     throw BuildError(RANKFEED_E_ARGUMENT, 0, name + ": is a compiled image already");
   }

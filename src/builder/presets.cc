@@ -68,10 +68,15 @@ class Tokens {
  public:
   explicit Tokens(const ModelSpec& spec) : spec_(spec) {}
 
-  uint32_t Find(std::string_view text) const {
+  uint32_t FindAdded(std::string_view text) const {
     for (const AddedTokenSpec& token : spec_.added_tokens) {
       if (token.content == text) return token.id;
     }
+    return image::kNoId;
+  }
+
+  uint32_t Find(std::string_view text) const {
+    if (const uint32_t added = FindAdded(text); added != image::kNoId) return added;
     // Reserved SentencePiece pieces are looked up first, and of equal HuggingFace pieces the last
     // one counts.
     uint32_t found = image::kNoId;
@@ -87,9 +92,12 @@ class Tokens {
     return found;
   }
 
+  // Of names that special tokens have. In a tokenizer.json of BPE they are added tokens: a piece that
+  // is spelled so ("<s>" of Qwen2) was learned from texts.
   uint32_t FirstOf(std::initializer_list<std::string_view> names) const {
     for (const std::string_view name : names) {
-      if (const uint32_t id = Find(name); id != image::kNoId) return id;
+      const uint32_t id = spec_.bpe() && !spec_.sentencepiece() ? FindAdded(name) : Find(name);
+      if (id != image::kNoId) return id;
     }
     return image::kNoId;
   }

@@ -19,7 +19,7 @@ constexpr Entry kEntries[] = {
     {RANKFEED_E_LIMIT, "RANKFEED_E_LIMIT", "input exceeds a limit: of its limits struct (max_text_bytes, max_stretch_bytes, ...) or of the vocabulary (rankfeed_max_text_bytes)"},
     {RANKFEED_E_STRUCT_SIZE, "RANKFEED_E_STRUCT_SIZE", "struct_size is not one this library knows"},
     {RANKFEED_E_IMAGE_MAGIC, "RANKFEED_E_IMAGE_MAGIC", "not a rankfeed file of this kind"},
-    {RANKFEED_E_IMAGE_VERSION, "RANKFEED_E_IMAGE_VERSION", "file format version is not supported"},
+    {RANKFEED_E_IMAGE_VERSION, "RANKFEED_E_IMAGE_VERSION", "the file is of another version of rankfeed: `rankfeed compile` makes an image anew, `rankfeed corpus build` a store"},
     {RANKFEED_E_IMAGE_CHECKSUM, "RANKFEED_E_IMAGE_CHECKSUM", "checksum does not match: the file is damaged"},
     {RANKFEED_E_IMAGE_STRUCTURE, "RANKFEED_E_IMAGE_STRUCTURE", "file is truncated or breaks a rule of its format"},
     {RANKFEED_E_PARSE, "RANKFEED_E_PARSE", "model file is damaged or not of the expected format"},

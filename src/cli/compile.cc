@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "counters/allocation.h"
 #include "rankfeed/builder.hpp"
+#include "receipt/engine.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -381,8 +382,14 @@ void AddCompile(CLI::App& app) {
   auto* command = app.add_subcommand(
       "compile", "Turn a SentencePiece .model or a HuggingFace tokenizer.json into an image");
   auto o = std::make_shared<CompileOptions>();
-  command->add_option("MODEL", o->source, "SentencePiece .model, tokenizer.json (Unigram or WordPiece), or vocab.txt of a WordPiece model, with "
-                      "--preset or as it lies in its folder")
+  command
+      ->add_option("MODEL", o->source,
+                   "SentencePiece .model; tokenizer.json (Unigram, WordPiece or BPE); vocab.txt of a WordPiece model, with "
+                   "--preset or as it lies in its folder; vocab.json of a BPE model beside its merges.txt; or a folder with one")
+      ->transform([](const std::string& given) {
+        std::string note;  // that NoteOtherIds prints
+        return std::filesystem::is_directory(given) ? rankfeed::receipt::Take(folder::VocabularyOf(given, &note)) : given;
+      })
       ->required();
   command->add_option("-o,--output", o->output, "Image file to write (replaced by rename)")
       ->required();

@@ -66,7 +66,7 @@ void VocabOptions::Add(CLI::App& command, bool required) {
   command
       .add_option("--vocab", path,
                   "Vocabulary: an image made by `rankfeed compile`, a SentencePiece .model, a "
-                  "HuggingFace tokenizer.json, or a model's folder with one, whose "
+                  "HuggingFace tokenizer.json, a vocab.txt or vocab.json, or a model's folder with one, whose "
                   "tokenizer_config.json then gives batch and rerank their --max-length, and batch "
                   "its sides and, with special_tokens_map.json, the padding token. Truncation and "
                   "padding inside a tokenizer.json are left aside without --file-defaults (encode, batch), "

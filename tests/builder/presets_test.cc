@@ -184,6 +184,20 @@ TEST(Presets, TokenizerJson) {
   EXPECT_EQ(Show(compiled.view(), compiled.view().template_pair), "0 A 2 B:1 2:1");
 }
 
+// "<s>" of Qwen2 is a piece that merges make of source code, not the begin of a text.
+TEST(Presets, SpecialTokensOfBpeAreAddedOnes) {
+  const auto ids = [](const char* added) {
+    const Compiled compiled(std::string(R"({"added_tokens":[)") + added +
+                            R"(],"model":{"type":"BPE","vocab":{"<":0,"s":1,">":2,"<s":3,"<s>":4,"<pad>":5},)"
+                            R"("merges":["< s","<s >"]}})");
+    EXPECT_EQ(compiled.status, RANKFEED_OK) << compiled.message();
+    return std::pair(compiled.info().bos_id, compiled.info().pad_id);
+  };
+  EXPECT_EQ(ids(""), std::pair(-1, -1));
+  EXPECT_EQ(ids(R"({"id":4,"content":"<s>","special":true,"single_word":false,"lstrip":false,"rstrip":false,"normalized":false})"),
+            std::pair(4, -1));
+}
+
 TEST(Presets, SharedXlmRobertaModelHasTheIdsOfItsTokenizerJson) {
   RANKFEED_SHARED_FILE(model, "xlmr.model");
   RANKFEED_SHARED_FILE(json, "xlmr.tokenizer.json");

@@ -34,6 +34,10 @@ no_file() {
 model=$source/data/default.model
 "$rankfeed" compile "$model" -o v.rfimg >/dev/null || fail "compile"
 
+# An image of another version is refused with the command that makes it anew.
+cp v.rfimg old.rfimg && printf '\x01' | dd of=old.rfimg bs=1 seek=8 conv=notrunc status=none
+refused "old image" "another version of rankfeed: .rankfeed compile. makes an image anew" "$rankfeed" info --vocab old.rfimg
+
 # encode: one line of ids per input line, an empty line for no ids; the same from image and model
 printf 'What is a panda?\n\n  \nbear' >texts.txt
 ids=$("$rankfeed" encode --vocab v.rfimg texts.txt; echo end)
@@ -347,7 +351,7 @@ echo '{"model_max_length": 1000000000000000019884624838656}' >folder/tokenizer_c
 equal "no limit" 18 "$(rows --vocab folder | wc -w)"
 refused "folder without a vocabulary" "other has no tokenizer.json" "$rankfeed" encode --vocab other ab.txt
 cp "$model" other/spiece.model
-refused "folder of a .model" "no tokenizer.json or vocab.txt; --vocab takes its other/spiece.model" "$rankfeed" encode --vocab other ab.txt
+refused "folder of a .model" "no tokenizer.json, vocab.txt or vocab.json; --vocab takes its other/spiece.model" "$rankfeed" encode --vocab other ab.txt
 echo '{"padding_side": "up"}' >folder/tokenizer_config.json
 refused "bad configuration" 'padding_side is "up"; it must be left or right' "$rankfeed" batch --vocab folder --query a --docs ab.txt
 echo '[' >folder/tokenizer_config.json

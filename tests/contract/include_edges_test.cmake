@@ -1,9 +1,9 @@
 # cmake -DSOURCE_DIR=... -P include_edges_test.cmake
 #
 # A file may include only files of its own module or of a module before it in this list. files/, builder/,
-# corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
+# folders/, corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
 set(order base platform trie image unicode normalize split models general segment words encode templates
-    rerank corpus capi parallel counters files builder corpus_builder receipt audit serve cli)
+    rerank corpus capi parallel counters files builder folders corpus_builder receipt audit serve cli)
 set(problems "")
 set(edges 0)
 
@@ -43,7 +43,7 @@ foreach(source IN LISTS sources)
     math(EXPR edges "${edges} + 1")
     if(include MATCHES "^rankfeed/(.*)$")
       set(header "${CMAKE_MATCH_1}")
-      if(header MATCHES "^(builder|corpus_manifest|corpus_writer)\\.h$" AND NOT module MATCHES "^(builder|corpus_builder|counters|receipt|audit|serve|cli)$")
+      if(header MATCHES "^(builder|corpus_manifest|corpus_writer)\\.h$" AND NOT module MATCHES "^(builder|folders|corpus_builder|counters|receipt|audit|serve|cli)$")
         string(APPEND problems "\n  src/${source} includes the builder's ${include}")
       elseif(header MATCHES "^(handoff|crossencoder)\\.h(pp)?$" AND NOT module MATCHES "^(receipt|audit|serve|cli)$")
         string(APPEND problems "\n  src/${source} includes ${include} of gpu_handoff")
@@ -61,7 +61,7 @@ foreach(source IN LISTS sources)
         string(APPEND problems "\n  src/${source} includes ${include} of gpu_handoff")
       endif()
     elseif(include MATCHES "^<(string|vector|map|set|unordered_map|unordered_set|memory|functional|iostream|ostream|istream|fstream|sstream|cstdio|stdio.h|mutex|thread|deque|list|regex|exception|stdexcept|locale|future|any)>$"
-           AND NOT module MATCHES "^(parallel|files|builder|corpus_builder|counters|receipt|audit|serve|cli)$")
+           AND NOT module MATCHES "^(parallel|files|builder|folders|corpus_builder|counters|receipt|audit|serve|cli)$")
       string(APPEND problems "\n  src/${source} includes ${include}: the runtime allocates nothing")
     endif()
   endforeach()

@@ -115,7 +115,7 @@ class FromPretrained(Case):
 
     def test_errors(self):
         empty = tempfile.mkdtemp(dir=self.dir.name)
-        with self.assertRaisesRegex(FileNotFoundError, "has no tokenizer.json or vocab.txt$"):
+        with self.assertRaisesRegex(FileNotFoundError, "has no tokenizer.json, vocab.txt or vocab.json$"):
             rankfeed.Tokenizer.from_pretrained(empty)
         open(os.path.join(empty, "spiece.model"), "wb").close()
         with self.assertRaisesRegex(FileNotFoundError, "from_file takes its spiece.model, with the ids of SentencePiece"):

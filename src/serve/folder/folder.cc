@@ -171,18 +171,20 @@ Result<std::string> VocabularyOf(const std::string& folder, std::string* note) {
     if (auto error = CheckTokens(folder, file.string(), note)) return error;
     return file.string();
   }
-  // The builder reads the files beside a vocab.txt itself.
-  const fs::path pieces = fs::path(folder) / "vocab.txt";
-  if (fs::is_regular_file(pieces, ignored)) return pieces.string();
+  // The builder reads the files beside a list of pieces itself.
+  for (const char* const name : {"vocab.txt", "vocab.json"}) {
+    const fs::path pieces = fs::path(folder) / name;
+    if (fs::is_regular_file(pieces, ignored)) return pieces.string();
+  }
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
     if (entry.path().extension() == ".model") {
       return Error{RANKFEED_E_NOT_FOUND,
-                   fmt::format("{} has no tokenizer.json or vocab.txt; --vocab takes its {} too, with the ids of "
+                   fmt::format("{} has no tokenizer.json, vocab.txt or vocab.json; --vocab takes its {} too, with the ids of "
                                "SentencePiece",
                                folder, entry.path().string())};
     }
   }
-  return Error{RANKFEED_E_NOT_FOUND, fmt::format("{} has no tokenizer.json or vocab.txt", folder)};
+  return Error{RANKFEED_E_NOT_FOUND, fmt::format("{} has no tokenizer.json, vocab.txt or vocab.json", folder)};
 }
 
 namespace {

@@ -17,8 +17,8 @@ namespace rankfeed::folder {
 // anything else.
 Result<nlohmann::json> ReadObject(const std::string& path);
 
-// The file of the vocabulary in a folder: tokenizer.json, or vocab.txt of a WordPiece model. *note: empty, or a sentence for its user: texts that
-// AutoTokenizer of transformers would give other ids. Errors: NOT_FOUND, which names what there is;
+// The file of the vocabulary in a folder: tokenizer.json, vocab.txt of a WordPiece model, or vocab.json of a
+// BPE model. *note: empty, or a sentence for its user: texts that AutoTokenizer of transformers would give other ids. Errors: NOT_FOUND, which names what there is;
 // VOCABULARY for a token beside the tokenizer.json that has no id in it.
 Result<std::string> VocabularyOf(const std::string& folder, std::string* note);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// builder/capi_builder.cc: include/rankfeed/builder.h. Checks arguments, keeps exceptions inside.
+// folders/capi_builder.cc: include/rankfeed/builder.h. Checks arguments, reads files and those beside
+// them, keeps exceptions inside.
 #include <unistd.h>
 
 #include <atomic>
@@ -12,9 +13,9 @@
 
 #include "base/aligned_memory.h"
 #include "builder/compile.h"
-#include "files/file_calls.h"
-#include "builder/read_vocab_txt.h"
 #include "builder/row_template_json.h"
+#include "files/file_calls.h"
+#include "folders/tokenizer_json.h"
 #include "image/model.h"
 #include "rankfeed/builder.h"
 
@@ -93,26 +94,62 @@ std::string ReadFile(const std::string& path) {
   return bytes;
 }
 
-// Tells whether a file is read with those beside it, as a tokenizer.json is made of them: by its
-// name, unless a preset says what it is.
-bool IsVocabTxt(const std::string& path, const rankfeed_compile_options* options) {
-  const bool preset = options != nullptr && options->preset != nullptr && *options->preset != 0;
-  return !preset && path.substr(path.find_last_of("/\\") + 1) == "vocab.txt";
+bool IsImage(std::string_view bytes) {
+  return rankfeed::builder::DetectFormat(bytes) == SourceFormat::kImage;
 }
 
-std::string ReadVocabTxt(const std::string& path, std::string_view vocab_txt) {
-  const std::string folder = path.substr(0, path.find_last_of("/\\") + 1);
-  const auto beside = [&](const char* name) {
+// A source, or the tokenizer.json that is made of it: of a vocab.json, or a vocab.txt, by the name of
+// its file, with those beside it; of any list of pieces by a preset.
+class Source {
+ public:
+  // path: of the file, or a name where read is false, which reads nothing beside it.
+  Source(std::string_view bytes, const std::string& path, bool read,
+         const rankfeed_compile_options* options)
+      : bytes_(bytes), folder_(path.substr(0, path.find_last_of("/\\") + 1)) {
+    const std::string file = read ? path.substr(folder_.size()) : "";
+    const std::string_view preset =
+        options != nullptr && options->preset != nullptr ? options->preset : "";
+    const bool json = rankfeed::builder::DetectFormat(bytes) == SourceFormat::kHuggingFace;
+    if (file == "vocab.json") {
+      made_ = rankfeed::folders::TokenizerJsonOfMerges(bytes, MergesOf(path), path, Beside());
+    } else if (file == "vocab.txt" && preset.empty()) {
+      made_ = rankfeed::folders::TokenizerJsonOf(bytes, path, Beside(), preset);
+    } else if (!json && rankfeed::folders::IsWordPiecePreset(preset)) {
+      made_ = rankfeed::folders::TokenizerJsonOf(bytes, path, {}, preset);
+    } else if (!json && !IsImage(bytes) && rankfeed::folders::LooksLikeVocabTxt(bytes)) {
+      throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
+                       path + ": looks like the vocab.txt of a WordPiece model, which does not say how "
+                              "texts are normalized: give --preset bert (lowercases) or bert-cased, or "
+                              "the path of a file of that name, beside which the others lie");
+    }
+    if (!made_.empty()) bytes_ = made_;
+  }
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string ReadBeside(const char* name) const {
     FileInfo info;
-    const std::string file = folder + name;
+    const std::string file = folder_ + name;
     return rankfeed::files::InfoOf(file.c_str(), &info) == 0 ? ReadFile(file) : std::string();
-  };
-  return rankfeed::builder::TokenizerJsonOf(
-      vocab_txt, path,
-      {beside("tokenizer_config.json"), beside("special_tokens_map.json"),
-       beside("added_tokens.json"), beside("config.json")},
-      {});
-}
+  }
+  rankfeed::folders::FilesBeside Beside() const {
+    return {ReadBeside("tokenizer_config.json"), ReadBeside("special_tokens_map.json"),
+            ReadBeside("added_tokens.json"), ReadBeside("config.json")};
+  }
+  std::string MergesOf(const std::string& path) const {
+    FileInfo info;
+    const std::string file = folder_ + "merges.txt";
+    if (rankfeed::files::InfoOf(file.c_str(), &info) == 0) return ReadFile(file);
+    throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
+                     path + ": there is no merges.txt beside it, so nothing says how pieces are made");
+  }
+
+  std::string_view bytes_;
+  const std::string folder_;
+  std::string made_;
+};
 
 // Writes a temporary beside path, syncs it and renames it over path; the temporary is gone after
 // any failure.
@@ -277,10 +314,6 @@ void CompileInPlace(std::string_view source, const char* path, uint32_t pages,
   FailIo("place the image of", path, static_cast<int>(detail.item));
 }
 
-bool IsImage(std::string_view bytes) {
-  return rankfeed::builder::DetectFormat(bytes) == SourceFormat::kImage;
-}
-
 }  // namespace
 
 extern "C" {
@@ -294,9 +327,9 @@ RANKFEED_API rankfeed_status rankfeed_compile(const void* source, size_t source_
     CheckNotNull(out, "out");
     if (source_size != 0) CheckNotNull(source, "source");
     CheckOptions(options);
-    *out = Released(rankfeed::builder::Compile({static_cast<const char*>(source), source_size},
-                                               source_name != nullptr ? source_name : "model",
-                                               options));
+    const std::string name = source_name != nullptr ? source_name : "model";
+    const Source from({static_cast<const char*>(source), source_size}, name, false, options);
+    *out = Released(rankfeed::builder::Compile(from.bytes(), name, options));
   });
 }
 
@@ -313,9 +346,9 @@ RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, cons
     CheckNotNull(source_path, "source_path");
     CheckNotNull(out_path, "out_path");
     CheckOptions(options);
-    std::string source = ReadFile(source_path);
-    if (IsVocabTxt(source_path, options)) source = ReadVocabTxt(source_path, source);
-    WriteFile(out_path, rankfeed::builder::Compile(source, source_path, options));
+    const std::string read = ReadFile(source_path);
+    const Source source(read, source_path, true, options);
+    WriteFile(out_path, rankfeed::builder::Compile(source.bytes(), source_path, options));
   });
 }
 
@@ -336,9 +369,8 @@ RANKFEED_API rankfeed_status rankfeed_load_on(const char* path, uint32_t pages,
     if (!IsImage(bytes)) {
       // What is compiled must not change meanwhile.
       if (pages == RANKFEED_PAGES_FILE) bytes = Open(path, RANKFEED_PAGES_AUTO, loaded.get());
-      std::string made;
-      if (IsVocabTxt(path, options)) bytes = made = ReadVocabTxt(path, bytes);
-      CompileInPlace(bytes, path, pages, options, loaded.get());
+      const Source source(bytes, path, true, options);
+      CompileInPlace(source.bytes(), path, pages, options, loaded.get());
     }
     OpenModel(loaded.get(), loaded->mapping.data, loaded->mapping.size, path);
     CheckParity(*loaded->model, options, path);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A vocab.txt alone with a preset, and with the files beside it. What transformers makes of such
-// folders is compared in tests/oracle/bert_folders.py.
-#include "builder/read_vocab_txt.h"
+// A vocab.txt alone with a preset, and with the files beside it; a vocab.json with its merges.txt and
+// those files. What transformers makes of such folders is compared in tests/oracle/bert_folders.py and
+// bpe_folders.py.
+#include "folders/tokenizer_json.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,11 +10,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/byte_alphabet.h"
 #include "builder/model_spec.h"
 #include "general/hf_tiny.h"
 #include "rankfeed/builder.h"
 
-namespace rankfeed::builder {
+namespace rankfeed::folders {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,7 +34,7 @@ std::string Encode(const std::string& json, std::string_view text) {
 std::string Refusal(const std::string& lines, const FilesBeside& beside = {}) {
   try {
     Json(lines, beside.config.empty() && beside.tokenizer_config.empty() ? "bert" : "", beside);
-  } catch (const BuildError& error) {
+  } catch (const builder::BuildError& error) {
     return error.what();
   }
   return "";
@@ -125,5 +127,82 @@ TEST(ReadVocabTxt, Paths) {
   fs::remove_all(folder);
 }
 
+// --- vocab.json and merges.txt --------------------------------------------------------------------
+
+// The pieces of all bytes, <s>, </s> and <|end|> before them, then the products of kMerges.
+constexpr char kMerges[] = "#version: 0.2\nh e\nl l\nhe ll\nhell o\n\u0120 w\n";
+constexpr int kFirst = 3;
+
+std::string VocabJson() {
+  std::string json = R"({"<s>":0,"</s>":1,"<|end|>":2)";
+  int id = kFirst;
+  const auto add = [&](const std::string& piece) {
+    json += ",\"" + std::string(piece == "\"" || piece == "\\" ? "\\" : "") + piece + "\":" + std::to_string(id++);
+  };
+  for (int byte = 0; byte < 256; ++byte) {
+    const uint32_t c = kByteAlphabet.chars[byte];
+    add(c < 0x80 ? std::string(1, static_cast<char>(c))
+                 : std::string{static_cast<char>(0xc0 | c >> 6), static_cast<char>(0x80 | (c & 63))});
+  }
+  for (const char* product : {"he", "ll", "hell", "hello", "\u0120w"}) add(product);
+  return json + "}";
+}
+
+std::string FromMerges(const std::string& config, const std::string& merges = kMerges,
+                       const std::string& vocab = VocabJson(), const std::string& model = "") {
+  FilesBeside beside;
+  beside.tokenizer_config = config;
+  beside.config = model;
+  try {
+    return TokenizerJsonOfMerges(vocab, merges, "folder/vocab.json", beside);
+  } catch (const builder::BuildError& error) {
+    return error.what();
+  }
+}
+
+// The tokens of the bytes of a text, which stands at a place.
+std::string Bytes(std::string_view text, size_t at) {
+  std::string out;
+  for (const char c : text) {
+    out += out.empty() ? "" : " ";
+    out += std::to_string(kFirst + c) + ":" + std::to_string(at) + "-" + std::to_string(at + 1);
+    ++at;
+  }
+  return out;
+}
+
+TEST(VocabJson, TheClassSaysPatternAndTemplate) {
+  const std::string a = std::to_string(kFirst + 'A'), hello = std::to_string(kFirst + 259),
+                    w = std::to_string(kFirst + 260);
+  EXPECT_EQ(Encode(FromMerges(R"({"tokenizer_class":"RobertaTokenizerFast"})"), "hello wA"),
+            "0:0-0 " + hello + ":0-5 " + w + ":6-7 " + a + ":7-8 1:0-0");
+  EXPECT_EQ(Encode(FromMerges(R"({"tokenizer_class":"RobertaTokenizer","trim_offsets":false})"), "hello wA"),
+            "0:0-0 " + hello + ":0-5 " + w + ":5-7 " + a + ":7-8 1:0-0");
+  EXPECT_EQ(Encode(FromMerges(R"({"tokenizer_class":"GPT2Tokenizer","bos_token":"<|end|>","add_bos_token":true})"),
+                   "hello</s>"),
+            "2:0-0 " + hello + ":0-5 " + Bytes("</s>", 5));
+  // Qwen's digits stand alone, its normalizer composes, and its end of a text is a new token.
+  const std::string qwen = FromMerges(R"({"tokenizer_class":"GPT2Tokenizer","add_eos_token":true})", kMerges,
+                                      VocabJson(), R"({"model_type":"qwen2"})");
+  EXPECT_EQ(Encode(qwen, "e\u0301"), Encode(qwen, "\u00e9"));
+  EXPECT_TRUE(Encode(qwen, "a").ends_with(" 264:0-0")) << Encode(qwen, "a");
+}
+
+TEST(VocabJson, Refusals) {
+  const auto has = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), text.npos) << text;
+  };
+  const std::string gpt2 = R"({"tokenizer_class":"GPT2Tokenizer"})";
+  has(FromMerges(""), "folder/vocab.json: nothing beside it says which class");
+  has(FromMerges(R"({"tokenizer_class":"CLIPTokenizer"})"), "\"CLIPTokenizer\" does not read vocab.json");
+  has(FromMerges("", kMerges, VocabJson(), R"({"model_type":"clip"})"), "folder/config.json: byte 14: model_type \"clip\"");
+  has(FromMerges(R"({"tokenizer_class":"RobertaTokenizer","sep_token":"<sep>"})"), "has no piece <sep>, which is the sep_token");
+  has(FromMerges(gpt2, kMerges, R"({"a":0}, "b":1})"), "folder/vocab.json: not valid JSON");
+  has(FromMerges(gpt2, kMerges, R"({"a":"0"})"), "folder/vocab.json: byte");
+  has(FromMerges(gpt2, kMerges, "\xef\xbb\xbf{}"), "byte order mark");
+  has(FromMerges(gpt2, std::string(100'000'000, 'x')), "folder/merges.txt: has 100000000 bytes");
+  EXPECT_NE(FromMerges(gpt2, "a b\r\n\r\n").find(R"("merges":["a b",""])"), std::string::npos);
+}
+
 }  // namespace
-}  // namespace rankfeed::builder
+}  // namespace rankfeed::folders

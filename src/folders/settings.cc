@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+#include "folders/settings.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <new>
+#include <unordered_set>
+
+namespace rankfeed::folders {
+namespace {
+
+using builder::BuildError;
+using builder::Json;
+
+// Names of special tokens in the order in which transformers adds them.
+constexpr std::array kNames = {"bos_token", "eos_token", "unk_token", "sep_token",
+                               "pad_token", "cls_token", "mask_token"};
+
+// What is known of a class: its names, the model types for which AutoTokenizer takes it where no
+// file names one, and its tokens in the order of kNames.
+struct Known {
+  Class kind;
+  bool bpe;
+  std::array<std::string_view, 8> names;
+  std::array<std::string_view, 13> types;
+  std::array<const char*, 7> tokens;
+};
+constexpr Known kKnown[] = {
+    {Class::kBert,
+     false,
+     {"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer",
+      "SqueezeBertTokenizer", "ConvBertTokenizer", "LayoutLMTokenizer", "LxmertTokenizer"},
+     {"bert", "distilbert", "electra", "mobilebert", "squeezebert", "convbert", "ernie", "layoutlm",
+      "nomic_bert", "nezha", "megatron-bert", "visual_bert", "qdqbert"},
+     {nullptr, nullptr, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
+    {Class::kMpnet,
+     false,
+     {"MPNetTokenizer"},
+     {"mpnet"},
+     {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"}},
+    {Class::kRoberta,
+     true,
+     {"RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer", "MvpTokenizer"},
+     {"roberta", "roberta-prelayernorm", "bart", "data2vec-text", "ibert", "lilt", "longformer", "mra"},
+     {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
+    {Class::kGpt2,
+     true,
+     {"GPT2Tokenizer"},
+     {"gpt2", "gpt_neo", "gptj", "opt", "phi", "starcoder2", "codegen"},
+     {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>"}},
+    {Class::kQwen2,
+     true,
+     {"Qwen2Tokenizer"},
+     {"qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_next", "qwen3_vl"},
+     {nullptr, "<|endoftext|>", "<|endoftext|>", nullptr, "<|endoftext|>"}},
+};
+
+// A token as the configurations write it: its text, or an object with the text as "content".
+Token ReadToken(const Json& value) {
+  if (value.is_string()) return {value.ShortString("a token")};
+  Token token;
+  token.content = value.At("content").ShortString("a token");
+  token.single_word = value.BoolOr("single_word", false);
+  token.lstrip = value.BoolOr("lstrip", false);
+  token.rstrip = value.BoolOr("rstrip", false);
+  token.special = value.BoolOr("special", false);
+  if (const auto normalized = value.Find("normalized")) token.normalized = normalized->Bool();
+  return token;
+}
+
+}  // namespace
+
+Document::Document(std::string_view text, std::string name)
+    : source_{std::move(name), simdjson::padded_string(text.empty() ? "{}" : text)} {
+  simdjson::dom::element root;
+  const auto error = parser_.parse(source_.text).get(root);
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+  if (error != simdjson::SUCCESS) {
+    throw BuildError(RANKFEED_E_PARSE, 0,
+                     source_.name + ": not valid JSON: " + simdjson::error_message(error));
+  }
+  root_.emplace(source_, root, "");
+  if (!root_->is_object()) root_->Fail(RANKFEED_E_PARSE, "must be an object");
+}
+
+// Reads the named tokens, then those of the lists, in the order in which transformers adds them.
+class Settings::Reader {
+ public:
+  explicit Reader(Settings* settings) : settings_(*settings), named_(settings->named_) {}
+
+  void Read() {
+    ReadNames(settings_.config_.root());
+    std::map<uint64_t, Token> added;  // by the number in the file, which says only the order
+    if (const auto listed = settings_.config_.root().Find("added_tokens_decoder")) {
+      listed->EachMember([&](std::string_view number, const Json& value) {
+        uint64_t id = 0;
+        const auto end = std::from_chars(number.data(), number.data() + number.size(), id);
+        if (end.ec != std::errc() || end.ptr != number.data() + number.size()) {
+          value.Fail(RANKFEED_E_PARSE, "is not named by an id");
+        }
+        added[id] = ReadToken(value);
+      });
+    } else {
+      ReadNames(settings_.specials_.root());
+      settings_.added_.root().EachMember([&](std::string_view content, const Json& id) {
+        const bool is_special = special_.contains(std::string(content));
+        added[id.U32()] = {std::string(content), false, false, false, is_special, !is_special};
+      });
+    }
+    for (auto& [id, token] : added) {
+      for (const auto& [key, named] : named_) token.special |= named.content == token.content;
+      Add(std::move(token));
+    }
+    listed_ = settings_.tokens_.size();
+    for (const char* key : kNames) AddNamed(key);
+    for (const std::string& key : others_) AddNamed(key);
+    for (Token& token : extra_) Add(std::move(token));
+    if (settings_.kind == Class::kQwen2) AddAgain();
+  }
+
+ private:
+  void ReadNames(const Json& root) {
+    root.EachMember([&](std::string_view member, const Json& value) {
+      const std::string key(member);
+      const bool list = key == "extra_special_tokens" || key == "additional_special_tokens";
+      if (list && value.is_array()) {
+        value.Each([&](const Json& item) {
+          extra_.push_back(ReadToken(item));
+          extra_.back().special = true;
+          special_.insert(extra_.back().content);
+        });
+      } else if (key.ends_with("_token") && (value.is_string() || value.is_object())) {
+        if (std::find(kNames.begin(), kNames.end(), key) == kNames.end()) others_.push_back(key);
+        named_[key] = ReadToken(value);
+        named_[key].lstrip |=
+            settings_.kind == Class::kMpnet && key == "mask_token" && value.is_string();
+        special_.insert(named_[key].content);
+      } else if (value.is_null()) {
+        named_.erase(key);  // the class has none then
+      }
+    });
+  }
+
+  // Of equal ones the settings of the last count, but for those of added_tokens_decoder.
+  void Add(Token token) {
+    if (token.content.empty()) return;
+    std::vector<Token>& tokens = settings_.tokens_;
+    const auto found = std::find_if(tokens.begin(), tokens.end(), [&](const Token& other) {
+      return other.content == token.content;
+    });
+    if (found == tokens.end()) {
+      tokens.push_back(std::move(token));
+    } else if (static_cast<size_t>(found - tokens.begin()) >= listed_) {
+      *found = std::move(token);
+    }
+  }
+
+  void AddNamed(const std::string& key) {
+    const auto found = named_.find(key);
+    if (found == named_.end()) return;
+    found->second.special = true;
+    Add(found->second);
+  }
+
+  // Qwen2Tokenizer adds its special tokens once more, without the settings that files give them.
+  void AddAgain() {
+    for (Token& token : settings_.tokens_) {
+      bool again = special_.contains(token.content);
+      for (const auto& [key, named] : named_) again |= named.content == token.content;
+      if (again) token = {token.content};
+    }
+  }
+
+  Settings& settings_;
+  std::map<std::string, Token>& named_;
+  std::vector<std::string> others_;  // keys of named tokens that no class has
+  std::vector<Token> extra_;
+  std::unordered_set<std::string> special_;  // that files name
+  size_t listed_ = 0;                        // tokens of added_tokens_decoder
+};
+
+Settings::Settings(const std::string& name, const FilesBeside& beside, std::string_view preset)
+    : folder_(name.substr(0, name.find_last_of("/\\") + 1)),
+      config_(beside.tokenizer_config, folder_ + "tokenizer_config.json"),
+      specials_(beside.special_tokens_map, folder_ + "special_tokens_map.json"),
+      added_(beside.added_tokens, folder_ + "added_tokens.json"),
+      model_(beside.config, folder_ + "config.json"),
+      kind(ClassOf(name, preset)) {
+  for (const Known& known : kKnown) {
+    for (size_t i = 0; known.kind == kind && i < kNames.size(); ++i) {
+      if (known.tokens[i] != nullptr) named_[kNames[i]] = {known.tokens[i]};
+    }
+  }
+  if (kind == Class::kMpnet) named_["mask_token"].lstrip = true;
+  Reader(this).Read();
+}
+
+const std::string* Settings::Named(const std::string& key) const {
+  const auto found = named_.find(key);
+  return found == named_.end() ? nullptr : &found->second.content;
+}
+
+std::optional<bool> Settings::MaybeFlag(const char* key) const {
+  const auto found = config_.root().Find(key);
+  return found ? std::optional<bool>(found->Bool()) : std::nullopt;
+}
+
+Class Settings::ClassOf(const std::string& name, std::string_view preset) const {
+  const bool bpe = name.ends_with("vocab.json");
+  if (preset == "mpnet") return Class::kMpnet;
+  const std::optional<Json> type = model_.root().Find("model_type");
+  const std::string type_name = type ? type->String() : "";
+  // AutoTokenizer takes that class for these models whatever the files name.
+  if (bpe && type_name == "qwen2") return Class::kQwen2;
+  std::optional<Json> named = config_.root().Find("tokenizer_class");
+  if (!named) named = model_.root().Find("tokenizer_class");
+  std::string wanted = named ? named->String() : type_name;
+  if (named && wanted.ends_with("Fast")) wanted.resize(wanted.size() - 4);
+  for (const Known& known : kKnown) {
+    const auto has = [&](const auto& list) {
+      return std::find(list.begin(), list.end(), wanted) != list.end();
+    };
+    if (known.bpe == bpe && !wanted.empty() && (named ? has(known.names) : has(known.types)))
+      return known.kind;
+  }
+  const char* const others =
+      bpe ? "\" does not read vocab.json and merges.txt as RobertaTokenizer, GPT2Tokenizer or "
+            "Qwen2Tokenizer do, which are supported; take the model's tokenizer.json"
+          : "\" does not read a vocab.txt as BertTokenizer or MPNetTokenizer do, which are supported; a "
+            "preset (bert, bert-cased, mpnet) reads the file without those beside it";
+  const std::optional<Json> culprit = named ? named : type;
+  if (culprit) culprit->Fail(RANKFEED_E_UNSUPPORTED, "\"" + culprit->String() + others);
+  if (!bpe) return Class::kBert;
+  throw BuildError(RANKFEED_E_UNSUPPORTED, 0,
+                   name + ": nothing beside it says which class of transformers reads it: a "
+                          "tokenizer_config.json with tokenizer_class, or a config.json with model_type");
+}
+
+}  // namespace rankfeed::folders

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// folders/settings.h: what the files beside a vocabulary say, as transformers 5.24 reads them: the
+// class, its settings, and the tokens that it adds.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "builder/json_value.h"
+
+namespace rankfeed::folders {
+
+// The texts of the files beside a vocab.txt or vocab.json; empty where there is none.
+struct FilesBeside {
+  std::string tokenizer_config, special_tokens_map, added_tokens, config;  // each a .json
+};
+
+// A file as an object; an empty object where there is none. Throws BuildError: PARSE.
+class Document {
+ public:
+  Document(std::string_view text, std::string name);
+  const builder::Json& root() const { return *root_; }
+
+ private:
+  builder::JsonSource source_;
+  simdjson::dom::parser parser_;
+  std::optional<builder::Json> root_;
+};
+
+// An added token as AddedToken of tokenizers has it.
+struct Token {
+  std::string content;
+  bool single_word = false, lstrip = false, rstrip = false, special = true;
+  std::optional<bool> normalized;  // unset: of tokens that are not special
+};
+
+// The class of transformers that reads the vocabulary; others are it by another name.
+enum class Class { kBert, kMpnet, kRoberta, kGpt2, kQwen2 };
+
+// The settings of the class and the tokens that transformers takes from the files.
+class Settings {
+ public:
+  // name: of the vocabulary, with its folder. preset: bert, bert-cased, mpnet or empty. Throws
+  // BuildError: PARSE for broken files; UNSUPPORTED for a class that reads no such vocabulary.
+  Settings(const std::string& name, const FilesBeside& beside, std::string_view preset);
+
+  // The content of a named token ("cls_token"); null where there is none.
+  const std::string* Named(const std::string& key) const;
+  // A member of tokenizer_config.json.
+  bool Flag(const char* key, bool otherwise) const { return config_.root().BoolOr(key, otherwise); }
+  std::optional<bool> MaybeFlag(const char* key) const;
+  const std::vector<Token>& tokens() const { return tokens_; }  // in the order in which they are added
+
+ private:
+  class Reader;  // of the tokens
+
+  const std::string folder_;
+  const Document config_, specials_, added_, model_;
+  std::map<std::string, Token> named_;
+  std::vector<Token> tokens_;
+
+ public:
+  const Class kind;
+
+ private:
+  Class ClassOf(const std::string& name, std::string_view preset) const;
+};
+
+}  // namespace rankfeed::folders
