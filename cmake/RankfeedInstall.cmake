@@ -92,7 +92,7 @@ if(RANKFEED_BUILD_SHARED)  # imported targets are known in the directory that fo
 endif()
 
 rankfeed_component(runtime LIBRARIES hwy::hwy
-  PC rankfeed PC_DESCRIPTION "exact Unigram and WordPiece tokenization and reranker batches, runtime"
+  PC rankfeed PC_DESCRIPTION "exact Unigram, WordPiece and BPE tokenization and reranker batches, runtime"
   PC_PRIVATE "-lstdc++" PC_REQUIRES_PRIVATE "libhwy")
 rankfeed_component(builder LIBRARIES ICU::uc simdjson::simdjson hwy::hwy COPIES rankfeed_runtime
   PC rankfeed-builder PC_DESCRIPTION "rankfeed: model files to images, corpus stores"

@@ -53,7 +53,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
 
 set(CPACK_DEBIAN_LIBS_PACKAGE_NAME librankfeed${RANKFEED_ABI})
 set(CPACK_DEBIAN_LIBS_PACKAGE_SECTION libs)
-set(CPACK_COMPONENT_LIBS_DESCRIPTION "Exact Unigram and WordPiece tokenization for rerankers, shared libraries")
+set(CPACK_COMPONENT_LIBS_DESCRIPTION "Exact Unigram, WordPiece and BPE tokenization for rerankers, shared libraries")
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_LIBS_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_LIBS_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/triggers)
@@ -69,12 +69,12 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "librankfeed${RANKFEED_ABI} (= ${PROJECT_VERSION})")
 # For static linking only.
 set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libhwy-dev, libicu-dev, libsimdjson-dev, libtbb-dev, libblis-serial-dev")
-set(CPACK_COMPONENT_DEV_DESCRIPTION "Exact Unigram and WordPiece tokenization for rerankers, development files")
+set(CPACK_COMPONENT_DEV_DESCRIPTION "Exact Unigram, WordPiece and BPE tokenization for rerankers, development files")
 
 set(CPACK_DEBIAN_BIN_PACKAGE_NAME rankfeed)
 set(CPACK_DEBIAN_BIN_PACKAGE_MULTIARCH foreign)
 set(CPACK_DEBIAN_BIN_PACKAGE_SECTION utils)
-set(CPACK_COMPONENT_BIN_DESCRIPTION "Exact Unigram and WordPiece tokenization for rerankers, command line")
+set(CPACK_COMPONENT_BIN_DESCRIPTION "Exact Unigram, WordPiece and BPE tokenization for rerankers, command line")
 
 foreach(package libs:librankfeed${RANKFEED_ABI} dev:librankfeed-dev bin:rankfeed)
   string(REPLACE ":" ";" package ${package})

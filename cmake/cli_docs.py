@@ -38,7 +38,7 @@ def roff(text):
 
 
 def man_page(top, version):
-    out = [f'.TH RANKFEED 1 "" "rankfeed {version}" "User Commands"', ".SH NAME", "rankfeed \\- exact Unigram and WordPiece tokenization and reranker batches",
+    out = [f'.TH RANKFEED 1 "" "rankfeed {version}" "User Commands"', ".SH NAME", "rankfeed \\- exact Unigram, WordPiece and BPE tokenization and reranker batches",
            ".SH SYNOPSIS", ".B rankfeed", ".I COMMAND", "[\\fIOPTIONS\\fR]", ".SH COMMANDS"]
     for command in top.all():
         if not command.words:

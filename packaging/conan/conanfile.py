@@ -27,7 +27,7 @@ PACKAGES = {
 
 class RankfeedConan(ConanFile):
     name = "rankfeed"
-    description = "Exact Unigram and WordPiece tokenization and reranker batches in caller-owned memory"
+    description = "Exact Unigram, WordPiece and BPE tokenization and reranker batches in caller-owned memory"
     license = "MIT"
     topics = ("tokenizer", "unigram", "wordpiece", "sentencepiece", "reranking", "nlp")
     package_type = "library"

@@ -12,7 +12,7 @@ from spack.package import *
 
 
 class Rankfeed(CMakePackage):
-    """Exact Unigram and WordPiece tokenization and reranker batches in caller-owned memory."""
+    """Exact Unigram, WordPiece and BPE tokenization and reranker batches in caller-owned memory."""
 
     license("MIT")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""rankfeed: exact Unigram and WordPiece tokenization and reranker batches.
+"""rankfeed: exact Unigram, WordPiece and BPE tokenization and reranker batches.
 
     tok = rankfeed.Tokenizer.from_file("tokenizer.json")
     tok.encode("What is a panda?").ids

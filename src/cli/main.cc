@@ -198,7 +198,7 @@ void ChooseProducts() {
 }  // namespace rankfeed::cli
 
 int main(int argc, char** argv) {
-  CLI::App app("rankfeed: exact Unigram and WordPiece tokenization and reranker batches", "rankfeed");
+  CLI::App app("rankfeed: exact Unigram, WordPiece and BPE tokenization and reranker batches", "rankfeed");
   app.set_version_flag("--version", rankfeed_version_string());
   app.require_subcommand(1);
   app.footer(

@@ -20,3 +20,7 @@ printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nwhat\nis\na\npan\n##da\n?\n' >"$5/be
 echo '{"do_lower_case": true}' >"$5/bert/tokenizer_config.json"
 "$1" compile "$5/bert/vocab.txt" -o "$5/bert.rfimg"
 check "2 5 6 7 8 9 10 3" "$5/bert/vocab.txt" "$5/bert.rfimg"
+# And of a RoBERTa vocabulary.
+bpe=$(dirname "$0")/bpe
+"$1" compile "$bpe" -o "$5/bpe.rfimg"
+check "0 262 264 265 270 34 2" "$bpe/vocab.json" "$5/bpe.rfimg"

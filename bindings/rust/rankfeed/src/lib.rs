@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! Exact Unigram and WordPiece tokenization for rerankers, over the C library rankfeed. [`Tokenizer`], [`Encoding`] and
+//! Exact Unigram, WordPiece and BPE tokenization for rerankers, over the C library rankfeed. [`Tokenizer`], [`Encoding`] and
 //! [`TruncationParams`] have the names and meanings of the tokenizers crate, and ids equal its ids:
 //!
 //! ```no_run
