@@ -13,7 +13,7 @@
 #include "corpus/set.h"
 #include "image/model.h"
 #include "platform/map_file.h"
-#include "templates/row_template.h"
+#include "rerank/templates/row_template.h"
 
 using rankfeed::Fail;
 using rankfeed::corpus::Corpus;

@@ -14,7 +14,7 @@
 #include "rerank/pair_template.h"
 #include "rerank/reranker.h"
 #include "rerank/setup.h"
-#include "templates/row_template.h"
+#include "rerank/templates/row_template.h"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include "base/layout.h"
 #include "encode/encoder.h"
 #include "image/model.h"
-#include "templates/presets.h"
-#include "templates/row_template.h"
+#include "rerank/templates/presets.h"
+#include "rerank/templates/row_template.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <optional>
 
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 #include "cli/store.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"

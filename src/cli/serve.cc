@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 #include "cli/cli.h"
 #include "cli/device.h"
 

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 #include "cli/cli.h"
 
 namespace rankfeed::cli {

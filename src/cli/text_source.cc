@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/other_kind.h"
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 #include "cli/cli.h"
 
 namespace rankfeed::cli {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// corpus_builder/file.cc: see file.h; the system's calls are those of files/file_calls.h.
+// corpus_builder/file.cc: see file.h; the system's calls are those of platform/files/file_calls.h.
 #include "corpus_builder/file.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 #include "builder/model_spec.h"
 #include "platform/map_file.h"
 

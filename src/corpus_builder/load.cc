@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/aligned_memory.h"
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 #include "builder/model_spec.h"
 #include "corpus_builder/guarded.h"
 #include "corpus_builder/manifest.h"

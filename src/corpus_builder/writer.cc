@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 #include "builder/model_spec.h"
 
 #define XXH_INLINE_ALL

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 #include "receipt/machine.h"
 
 namespace rankfeed::receipt {

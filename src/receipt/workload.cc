@@ -13,7 +13,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 #include "counters/trace_line.h"
 
 namespace rankfeed::receipt {

@@ -16,7 +16,7 @@
 #include "rankfeed/rerank.h"
 #include "rerank/rows.h"
 #include "rerank/stop.h"
-#include "templates/row_template.h"
+#include "rerank/templates/row_template.h"
 
 namespace rankfeed::rerank {
 

@@ -1,14 +1,25 @@
 # cmake -DSOURCE_DIR=... -P include_edges_test.cmake
 #
-# A file may include only files of its own module or of a module before it in this list. files/, builder/,
-# folders/, corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
-set(order base platform trie image unicode normalize split models general segment words encode templates
-    rerank corpus capi parallel counters files builder folders corpus_builder receipt audit serve cli)
+# A file may include only files of its own module or of a module before it in this list. platform/files/, builder/,
+# capi/folders/, corpus_builder/ and cli/ are libraries of their own, and nothing of the runtime may include them.
+set(order base platform trie image unicode normalize split models general segment words encode
+    rerank/templates rerank corpus capi parallel counters platform/files builder capi/folders corpus_builder receipt audit
+    serve cli)
 set(problems "")
 set(edges 0)
 
+# The module of a path inside src/: its folder, or one in that with a place of its own.
+function(module_of path out)
+  string(REGEX REPLACE "^([^/]*/[^/]*)/.*" "\\1" module "${path}")
+  list(FIND order "${module}" index)
+  if(index EQUAL -1)
+    string(REGEX REPLACE "/.*" "" module "${path}")
+  endif()
+  set(${out} "${module}" PARENT_SCOPE)
+endfunction()
+
 function(rank_of path out)  # path inside src/
-  string(REGEX REPLACE "/.*" "" module "${path}")
+  module_of("${path}" module)
   list(FIND order "${path}" index)
   if(index EQUAL -1)
     list(FIND order "${module}" index)
@@ -37,7 +48,7 @@ foreach(source IN LISTS sources)
     string(APPEND problems "\n  src/${source}: its module has no place in the order")
     continue()
   endif()
-  string(REGEX REPLACE "/.*" "" module "${source}")
+  module_of("${source}" module)
   includes_of("${SOURCE_DIR}/src/${source}" includes)
   foreach(include IN LISTS includes)
     math(EXPR edges "${edges} + 1")
@@ -50,7 +61,7 @@ foreach(source IN LISTS sources)
       endif()
     elseif(EXISTS "${SOURCE_DIR}/src/${include}")
       rank_of("${include}" target)
-      string(REGEX REPLACE "/.*" "" target_module "${include}")
+      module_of("${include}" target_module)
       if(NOT target_module STREQUAL module AND NOT target LESS rank)
         string(APPEND problems "\n  src/${source} includes ${include}, which comes after it")
       elseif(target_module STREQUAL module AND target GREATER rank)
@@ -61,7 +72,7 @@ foreach(source IN LISTS sources)
         string(APPEND problems "\n  src/${source} includes ${include} of gpu_handoff")
       endif()
     elseif(include MATCHES "^<(string|vector|map|set|unordered_map|unordered_set|memory|functional|iostream|ostream|istream|fstream|sstream|cstdio|stdio.h|mutex|thread|deque|list|regex|exception|stdexcept|locale|future|any)>$"
-           AND NOT module MATCHES "^(parallel|files|builder|folders|corpus_builder|counters|receipt|audit|serve|cli)$")
+           AND NOT module MATCHES "^(parallel|platform/files|builder|capi/folders|corpus_builder|counters|receipt|audit|serve|cli)$")
       string(APPEND problems "\n  src/${source} includes ${include}: the runtime allocates nothing")
     endif()
   endforeach()

@@ -37,7 +37,7 @@ def main():
     listed = open(os.path.join(root, "tests", "contract", "include_edges_test.cmake"), encoding="utf-8").read()
     order = re.search(r"set\(order ([^)]*)\)", listed).group(1).split()
     runtime = order[:order.index("parallel")]
-    rooms = re.findall(r"^\| `([a-z]+)` \|", text, re.M)
+    rooms = re.findall(r"^\| `([a-z/]+)` \|", text, re.M)
     for module in runtime:
         if module not in rooms:
             problems.append(f"the table of rooms lacks {module}")
@@ -49,7 +49,7 @@ def main():
         if module not in runtime:
             problems.append(f"{path}: no module of the runtime")
     picture = re.search(r"```mermaid\n(.*?)```", text, re.S)
-    drawn = re.findall(r"src/([a-z]+)", picture.group(1)) if picture else []
+    drawn = re.findall(r"src/([a-z/]+)", picture.group(1)) if picture else []
     if len(drawn) < 8:
         problems.append(f"the picture shows only {len(drawn)} rooms")
     for module in drawn:

@@ -12,7 +12,7 @@
 #include <map>
 
 #include "base/other_kind.h"
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 
 namespace rankfeed::folder {
 namespace {

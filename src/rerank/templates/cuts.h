@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// templates/cuts.h: places where a text may be cut, whatever is before and after the literal there.
+// rerank/templates/cuts.h: places where a text may be cut, whatever is before and after the literal there.
 //
 // A cut is safe when the ids of the whole text are those of its two sides, one after the other. All
 // rules are about literals; a text of a role is any text.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// templates/cuts.cc: the rules of cuts.h, each with its proof.
-#include "templates/cuts.h"
+// rerank/templates/cuts.cc: the rules of cuts.h, each with its proof.
+#include "rerank/templates/cuts.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// templates/presets.cc: the constructions, as facts: which texts are tokenized together, which limits there
+// rerank/templates/presets.cc: the constructions, as facts: which texts are tokenized together, which limits there
 // are and what they count. The source of each is in its row.
-#include "templates/presets.h"
+#include "rerank/templates/presets.h"
 
 #include <cstring>
 

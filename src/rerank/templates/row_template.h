@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// templates/row_template.h: the object of rankfeed_template: a row's parts as steps, each of which is
+// rerank/templates/row_template.h: the object of rankfeed_template: a row's parts as steps, each of which is
 // ids or a text.
 //
 // Parts between two cuts (cuts.h) are a step. A step without a role is tokenized when the template is

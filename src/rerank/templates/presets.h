@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// templates/presets.h: row templates of published rerankers, each as its model card or library makes rows.
+// rerank/templates/presets.h: row templates of published rerankers, each as its model card or library makes rows.
 #pragma once
 
 #include <cstdint>

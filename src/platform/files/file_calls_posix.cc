@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// files/file_calls_posix.cc: see file_calls.h.
+// platform/files/file_calls_posix.cc: see file_calls.h.
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <type_traits>
 
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 
 namespace rankfeed::files {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// files/file_calls.h: what files are written and read with, a file for POSIX and one for
+// platform/files/file_calls.h: what files are written and read with, a file for POSIX and one for
 // Windows, whose paths are UTF-8 here. Functions return 0 or an errno value where
 // nothing else is said.
 #pragma once

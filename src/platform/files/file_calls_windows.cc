@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// files/file_calls_windows.cc: see file_calls.h.
+// platform/files/file_calls_windows.cc: see file_calls.h.
 #include <fcntl.h>
 #include <io.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "files/file_calls.h"
+#include "platform/files/file_calls.h"
 #include "platform/windows_errors.h"
 
 namespace rankfeed::files {

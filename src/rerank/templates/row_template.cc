@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// templates/row_template.cc: from parts to steps, and the ids of those that are the same in all rows.
-#include "templates/row_template.h"
+// rerank/templates/row_template.cc: from parts to steps, and the ids of those that are the same in all rows.
+#include "rerank/templates/row_template.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +11,7 @@
 #include <xxhash.h>
 
 #include "encode/text_encoder.h"
-#include "templates/cuts.h"
+#include "rerank/templates/cuts.h"
 
 namespace rankfeed::templates {
 namespace {
