@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// builder/compile.h: source bytes to a verified image, in C++; folders/capi_builder.cc offers it in C.
+// builder/compile.h: source bytes to a verified image, in C++; capi/folders/capi_builder.cc offers it in C.
 #pragma once
 
 #include <string>

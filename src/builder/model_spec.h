@@ -2,7 +2,7 @@
 // builder/model_spec.h: a model as the readers understood it, before it becomes an image.
 //
 // read_spm.cc and read_hf_json.cc produce it, write_image.cc consumes it. Reading throws
-// BuildError; the C boundary (folders/capi_builder.cc) turns that into a status and a message.
+// BuildError; the C boundary (capi/folders/capi_builder.cc) turns that into a status and a message.
 #pragma once
 
 #include <cstdint>

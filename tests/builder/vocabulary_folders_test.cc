@@ -2,7 +2,7 @@
 // A vocab.txt alone with a preset, and with the files beside it; a vocab.json with its merges.txt and
 // those files. What transformers makes of such folders is compared in tests/oracle/bert_folders.py and
 // bpe_folders.py.
-#include "folders/tokenizer_json.h"
+#include "capi/folders/tokenizer_json.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

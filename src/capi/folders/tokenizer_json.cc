@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "folders/tokenizer_json.h"
+#include "capi/folders/tokenizer_json.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "folders/settings.h"
+#include "capi/folders/settings.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// folders/tokenizer_json.h: a vocab.txt, or vocab.json and merges.txt, with the files beside it, as
+// capi/folders/tokenizer_json.h: a vocab.txt, or vocab.json and merges.txt, with the files beside it, as
 // the tokenizer.json that transformers 5.24 makes of them: BertTokenizer, MPNetTokenizer,
 // RobertaTokenizer, GPT2Tokenizer, Qwen2Tokenizer.
 #pragma once
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "folders/settings.h"
+#include "capi/folders/settings.h"
 
 namespace rankfeed::folders {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// folders/capi_builder.cc: include/rankfeed/builder.h. Checks arguments, reads files and those beside
+// capi/folders/capi_builder.cc: include/rankfeed/builder.h. Checks arguments, reads files and those beside
 // them, keeps exceptions inside.
 #include <unistd.h>
 
@@ -14,8 +14,8 @@
 #include "base/aligned_memory.h"
 #include "builder/compile.h"
 #include "builder/row_template_json.h"
-#include "files/file_calls.h"
-#include "folders/tokenizer_json.h"
+#include "platform/files/file_calls.h"
+#include "capi/folders/tokenizer_json.h"
 #include "image/model.h"
 #include "rankfeed/builder.h"
 
