@@ -53,6 +53,26 @@ SplitBlocks::SplitBlocks(const Model& model, const KernelTable& kernels, uint32_
   if (marks) kinds_[split::kMark] = kALetter;
   kinds_[split::kDigit] = kADigit;
   kinds_[split::kSpace] = kASpace;
+  // All that begin with one of these bytes are letters, which NFC leaves alone.
+  for (uint32_t lead = 0xc2; lead < 0xf0; ++lead) {
+    const uint32_t first = lead < 0xe0 ? (lead & 0x1f) << 6 : (lead & 0x0f) << 12;
+    if (first >= 0x80 && ArePlain(first, lead < 0xe0 ? 64 : 4096)) plain_.Add(static_cast<uint8_t>(lead));
+  }
+}
+
+// Whether these characters are letters of no other kind. Most of many have the same block.
+bool SplitBlocks::ArePlain(uint32_t first, uint32_t count) const {
+  const CodePointTable<uint8_t>& classes = model_.split_classes;
+  for (uint32_t c = first; c < first + count; ++c) {
+    const bool known = c % 256 == 0 && c != first && classes.blocks[c >> 8] == classes.blocks[(c >> 8) - 1];
+    if (known) {
+      c += 255;
+      continue;
+    }
+    const uint32_t of = classes[c];
+    if (of < split::kUpper || of > split::kLetter) return false;
+  }
+  return true;
 }
 
 void SplitBlocks::Find(std::string_view text, size_t at, size_t stop, Begins* begins) {
@@ -63,7 +83,7 @@ void SplitBlocks::Find(std::string_view text, size_t at, size_t stop, Begins* be
   words_ = (size + 63) / 64;
   masks_[words_] = {};
   masks_[words_].spaces = ~uint64_t{0};
-  if (kernels_.classify_splits(text.data() + at, size, masks_)) AddBeyondAscii();
+  if (kernels_.classify_splits(text.data() + at, size, masks_)) AddBeyondAscii(size);
   if (space_run_ != 0) AddSpaceRuns();
   digits_ = 0;
   Carry carry;
@@ -95,42 +115,41 @@ size_t SplitBlocks::LastOf(const BoundaryMasks* masks, size_t count) const {
 }
 
 // Puts characters outside ASCII into the masks: first bytes by their classes, then the others like those.
-void SplitBlocks::AddBeyondAscii() {
+void SplitBlocks::AddBeyondAscii(size_t size) {
   const uint64_t* const pairs = model_.segment.spanned_pairs.data();
   size_t three_end = 0;  // of the last character of three bytes
   char32_t three = 0;
   for (size_t k = 0; k < words_; ++k) {
     SplitMasks& m = masks_[k];
     if (m.beyond_ascii == 0) continue;
-    uint64_t letters = 0, digits = 0, spaces = 0;
-    for (uint64_t leads = m.beyond_ascii & ~m.inner; leads != 0; leads &= leads - 1) {
+    LeadMasks of;
+    kernels_.classify_leads(text_.data() + at_ + 64 * k, std::min<size_t>(64, size - 64 * k), plain_, &of);
+    uint64_t letters = of.plain, digits = 0, spaces = 0;
+    for (uint64_t leads = of.leads & (of.threes | ~of.plain); leads != 0; leads &= leads - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(leads));
       const size_t at = at_ + 64 * k + bit;
-      char32_t c;
-      uint32_t size;
-      const auto lead = static_cast<uint8_t>(text_[at]);
-      if (lead < 0xf0 && text_.size() - at >= 4) [[likely]] {
-        const utf8::TwoOrThree of(text_.data() + at);
-        c = of.code_point;
-        size = of.size;
-      } else {
-        c = utf8::DecodeValid(text_.data() + at, &size);
+      uint32_t bytes = 3;
+      const char32_t c = (of.threes & ~of.fours & Bit(bit)) != 0 && text_.size() - at >= 4
+                             ? utf8::CodePointOfThree(utf8::LoadThree(text_.data() + at))
+                             : utf8::DecodeValid(text_.data() + at, &bytes);
+      if ((of.plain & Bit(bit)) == 0) {
+        const uint64_t kind = kinds_[model_.split_classes[c] & split::kClassBits];
+        letters |= (kind & kALetter) << bit;
+        digits |= (kind >> 1 & 1) << bit;
+        spaces |= (kind >> 2) << bit;
       }
-      const uint64_t kind = kinds_[model_.split_classes[c] & split::kClassBits];
-      letters |= (kind & kALetter) << bit;
-      digits |= (kind >> 1 & 1) << bit;
-      spaces |= (kind >> 2) << bit;
-      if (size != 3) continue;
-      if (three_end == at && pairs != nullptr && !image::Spanned(pairs, three, c) &&
+      if (bytes != 3) continue;
+      if (three_end == at && !image::Spanned(pairs, three, c) &&
           !image::Spanned(pairs, three, image::kAnyCharacter)) {
         m.parts |= Bit(bit);
       }
       three = c;
       three_end = at + 3;
     }
+    m.inner = of.inner;
     const auto add = [k, this](uint64_t SplitMasks::*mask, uint64_t first) {
       const uint64_t rest = masks_[k].inner;
-      first |= k == 0 ? 0 : masks_[k - 1].*mask >> 63 & rest;
+      if (k != 0) first |= masks_[k - 1].*mask >> 63 & rest;
       for (int i = 0; i < 3; ++i) first |= first << 1 & rest;
       masks_[k].*mask |= first;
     };

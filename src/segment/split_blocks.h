@@ -39,6 +39,9 @@ class SplitBlocks {
   // space_run: as image::SegmentConfig has it. All must stay.
   SplitBlocks(const Model& model, const KernelTable& kernels, uint32_t knobs, uint32_t space_run);
 
+  // First bytes of characters that all are letters and stable in NFC.
+  const LeadSet& plain() const { return plain_; }
+
   // Finds begins in text[at, stop), kMostBytes at most, where a split begins at `at`; where what comes
   // after `stop` decides about some, all from the first of them on are missing. text: valid UTF-8.
   // O(stop - at).
@@ -50,7 +53,8 @@ class SplitBlocks {
     uint64_t letter = 0, other = 0, digit = 0, white = 0, blank = 0, line_end = 0, sign = 0, tail = 0;
   };
 
-  void AddBeyondAscii();
+  bool ArePlain(uint32_t first, uint32_t count) const;
+  void AddBeyondAscii(size_t size);
   void AddSpaceRuns();
   uint64_t BeginsOf(size_t k, Carry* carry);
   void AddContractions(size_t k, uint64_t apostrophes);
@@ -64,6 +68,7 @@ class SplitBlocks {
   const split::Pattern pattern_;
   const uint32_t knobs_, space_run_, most_digits_;
   uint8_t kinds_[split::kClassBits + 1] = {};  // by class: what runs take characters of it for
+  LeadSet plain_;
   std::string_view text_;
   size_t at_ = 0;  // of the first word; places in masks count from here
   size_t words_ = 0;

@@ -19,6 +19,16 @@ uint32_t KnobsOf(const Model& model) {
   return 0;
 }
 
+bool IsAscii(const char* text) {  // 64 bytes
+  uint64_t all = 0;
+  for (size_t i = 0; i < 64; i += sizeof(all)) {
+    uint64_t word;
+    std::memcpy(&word, text + i, sizeof(word));
+    all |= word;
+  }
+  return (all & 0x8080808080808080u) == 0;
+}
+
 bool HasThreeBytes(std::string_view text, size_t at) {
   return (static_cast<uint8_t>(text[at]) & 0xf0) == 0xe0;
 }
@@ -37,7 +47,7 @@ SplitScanner::SplitScanner(const Model& model, const KernelTable& kernels)
 bool SplitScanner::Start(std::string_view text) {
   text_ = text;
   split_ = 0;
-  for (stable_ = StableBytes(); stable_ < text.size();) {
+  for (stable_ = AreStable(text) ? text.size() : 0; stable_ < text.size();) {
     const utf8::Decoded c = utf8::DecodeInline(text, stable_);
     if (!IsStable(stable_, c)) return false;
     stable_ += c.size;
@@ -45,34 +55,23 @@ bool SplitScanner::Start(std::string_view text) {
   return true;
 }
 
-// Bytes at the front of the text that are stable and end with a character, none if there is one that
-// is not stable. Most characters are looked at without a branch.
-size_t SplitScanner::StableBytes() const {
-  constexpr uint64_t kHigh = 0x8080808080808080u;
-  const uint8_t suspect = composes_ ? split::kOrdered : 0;
-  size_t at = 0, end = 0;             // end: of the last character outside ASCII
-  uint64_t inner = 0, expected = 0;  // bytes after the first ones of characters
-  for (uint64_t word; at + sizeof(word) + 3 <= text_.size(); at += sizeof(word)) {
-    std::memcpy(&word, text_.data() + at, sizeof(word));
-    if ((word & kHigh) == 0) continue;
-    uint64_t leads = word & word << 1 & kHigh;
-    inner += static_cast<uint64_t>(std::popcount((word & kHigh) ^ leads));
-    for (; leads != 0; leads &= leads - 1) {
-      const size_t lead = at + static_cast<size_t>(std::countr_zero(leads)) / 8;
-      const utf8::TwoOrThree c(text_.data() + lead);
-      uint32_t size = c.size;
-      const bool surrogate = (c.code_point & 0xf800) == 0xd800;
-      if (!c.valid | surrogate | ((model_.split_classes[c.code_point] & suspect) != 0)) {
-        const utf8::Decoded exact = utf8::DecodeInline(text_, lead);
-        if (!IsStable(lead, exact)) return 0;
-        size = exact.size;
-      }
-      expected += size - 1;
-      end = lead + size;
+// Whether the text is valid and stable; fast, as most first bytes say all of their characters.
+bool SplitScanner::AreStable(std::string_view text) const {
+  uint64_t rest = 0;  // bytes of characters that go on into the next word
+  for (size_t at = 0; at < text.size(); at += 64) {
+    const size_t size = std::min<size_t>(64, text.size() - at);
+    if (size == 64 && rest == 0 && IsAscii(text.data() + at)) continue;
+    LeadMasks m;
+    kernels_.classify_leads(text.data() + at, size, blocks_.plain(), &m);
+    const uint64_t expected = rest | m.leads << 1 | m.threes << 2 | m.fours << 3;
+    if (m.inner != expected) return false;
+    rest = m.leads >> 63 | m.threes >> 62 | m.fours >> 61;
+    for (uint64_t ask = m.leads & ~m.plain; ask != 0; ask &= ask - 1) {
+      const size_t lead = at + static_cast<size_t>(std::countr_zero(ask));
+      if (!IsStable(lead, utf8::DecodeInline(text, lead))) return false;
     }
   }
-  if (end > at) inner += end - at;
-  return inner == expected ? std::max(at, end) : 0;
+  return rest == 0;
 }
 
 uint32_t SplitScanner::Next(size_t at, size_t bytes, const Segments& segments, size_t* end) {

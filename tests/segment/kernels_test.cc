@@ -95,15 +95,44 @@ TEST(Kernels, EveryIsaClassifiesSplitsAsTheDefinition) {
              {std::pair(m.letters, letter), std::pair(m.digits, byte >= '0' && byte <= '9'),
               std::pair(m.spaces, byte == ' ' || (byte >= 9 && byte <= 13)), std::pair(m.blanks, byte == ' '),
               std::pair(m.newlines, byte == '\r' || byte == '\n'), std::pair(m.apostrophes, byte == '\''),
-              std::pair(m.beyond_ascii, byte >= 0x80), std::pair(m.inner, (byte & 0xc0) == 0x80)}) {
+              std::pair(m.beyond_ascii, byte >= 0x80)}) {
           ASSERT_EQ(mask >> (i % 64) & 1, has ? 1u : 0u) << size << " " << i;
         }
       }
       for (size_t k = 0; k < blocks; ++k) {
-        EXPECT_EQ(masks[k].parts | masks[k].runs | masks[k].begins | masks[k].joined, 0u);
+        EXPECT_EQ(masks[k].inner | masks[k].parts | masks[k].runs | masks[k].begins | masks[k].joined, 0u);
       }
       EXPECT_EQ(found, beyond);
       EXPECT_EQ(masks[blocks].spaces, untouched.spaces);  // nothing past the last block
+    }
+  });
+}
+
+TEST(Kernels, EveryIsaClassifiesLeadsAsTheDefinition) {
+  segment_test::OnEveryIsa([] {
+    const KernelTable& kernels = segment_test::ForcedKernels();
+    std::mt19937 random(4);
+    for (size_t round = 0; round < 65 * 20; ++round) {
+      const size_t size = round % 65;
+      const std::unique_ptr<char[]> text(new char[size]);
+      for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>(random());
+      LeadSet plain;
+      bool is_plain[256] = {};
+      for (size_t n = random() % 20; n > 0; --n) {
+        const auto lead = static_cast<uint8_t>(0xc0 + random() % 64);
+        plain.Add(lead);
+        is_plain[lead] = true;
+      }
+      LeadMasks m;
+      kernels.classify_leads(text.get(), size, plain, &m);
+      for (size_t i = 0; i < 64; ++i) {
+        const auto byte = static_cast<uint8_t>(i < size ? text[i] : 0);
+        ASSERT_EQ(m.inner >> i & 1, byte >= 0x80 && byte < 0xc0 ? 1u : 0u);
+        ASSERT_EQ(m.leads >> i & 1, byte >= 0xc0 ? 1u : 0u);
+        ASSERT_EQ(m.threes >> i & 1, byte >= 0xe0 ? 1u : 0u);
+        ASSERT_EQ(m.fours >> i & 1, byte >= 0xf0 ? 1u : 0u);
+        ASSERT_EQ(m.plain >> i & 1, is_plain[byte] ? 1u : 0u);
+      }
     }
   });
 }

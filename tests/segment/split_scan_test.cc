@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -47,16 +48,17 @@ struct Fake {
   std::vector<uint64_t> pairs = std::vector<uint64_t>(image::kPairBits / 64);
 
   Fake(uint32_t knobs, uint32_t space_run) {
-    static const std::vector<uint16_t> blocks = [] {
-      std::vector<uint16_t> all(0x1100);
-      for (uint32_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
-      return all;
-    }();
-    static const std::vector<uint8_t> classes = [] {
-      std::vector<uint8_t> all(0x110000);
-      for (uint32_t c = 0; c < all.size(); ++c) all[c] = builder::HfSplitClass(static_cast<UChar32>(c));
-      return all;
-    }();
+    // Equal blocks once, as an image has them.
+    static std::vector<uint16_t> blocks;
+    static std::vector<uint8_t> classes;
+    std::map<std::vector<uint8_t>, uint16_t> known;
+    for (uint32_t block = 0; blocks.size() < 0x1100; ++block) {
+      std::vector<uint8_t> of(256);
+      for (uint32_t i = 0; i < 256; ++i) of[i] = builder::HfSplitClass(static_cast<UChar32>(block * 256 + i));
+      const auto [it, added] = known.try_emplace(of, static_cast<uint16_t>(known.size()));
+      if (added) classes.insert(classes.end(), of.begin(), of.end());
+      blocks.push_back(it->second);
+    }
     model.split_classes = {blocks.data(), classes.data(), classes.size()};
     step.op = static_cast<uint32_t>(image::Op::kSplitPattern);
     step.arg0 = knobs;
@@ -195,6 +197,27 @@ TEST(SplitScan, EqualsThePatternAroundWords) {
         ASSERT_EQ(Difference(Got(fake, *kernels, text, SplitBlocks::kMostBytes), Expected(fake, text)), "")
             << family.name << ": " << text;
       }
+    }
+  }
+}
+
+// Bytes of every kind: a text is stable as long as it is valid, without a normalizer.
+TEST(SplitScan, StableAsFarAsValid) {
+  const Fake fake(*builder::ReadSplitPattern(Families()[0].regex), 0);
+  SplitScanner scanner(fake.model, *KernelsOf(ChosenIsa()));
+  std::mt19937 random(2);
+  const char* const bytes[] = {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xe0\x80\x80", "\xed\xa0\x80", "\xe4\xb8",
+                               "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xd0", "\xf0\x9f\x98"};
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = RandomText(random, 200);
+    for (size_t n = random() % 3; n > 0; --n) {
+      text.insert(random() % (text.size() + 1), bytes[random() % std::size(bytes)]);
+    }
+    size_t valid = 0;
+    while (valid < text.size() && utf8::Decode(text, valid).valid) valid += utf8::Decode(text, valid).size;
+    ASSERT_EQ(scanner.Start(text), valid == text.size()) << testing::PrintToString(text);
+    if (valid != text.size()) {
+      ASSERT_EQ(scanner.stable_bytes(), valid) << testing::PrintToString(text);
     }
   }
 }

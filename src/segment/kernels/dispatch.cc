@@ -24,7 +24,8 @@ namespace {
 #define RANKFEED_PORTABLE_TABLE(TARGET, CLASSIFY, FEW)                                        \
   KernelTable {                                                                               \
     .classify = CLASSIFY::Classify, .classify_splits = CLASSIFY::ClassifySplits,              \
-    .list = TARGET::List, .make_keys = TARGET::MakeKeys,                                      \
+    .classify_leads = CLASSIFY::ClassifyLeads, .list = TARGET::List,                          \
+    .make_keys = TARGET::MakeKeys,                                                            \
     .match_table = TARGET::MatchTable, .match_cache = TARGET::MatchCache,                     \
     .find_repeats = TARGET::FindRepeats, .decode_short = TARGET::DecodeShort,                 \
     .decode_run = TARGET::DecodeRun, .decode_cjk = TARGET::DecodeCjk,                         \
@@ -54,6 +55,7 @@ constexpr KernelTable kAvx512Table = RANKFEED_PORTABLE_TABLE(N_AVX2, N_AVX3, &kA
 constexpr KernelTable kAvx512GatherTable = {
     .classify = N_AVX3::Classify,
     .classify_splits = N_AVX3::ClassifySplits,
+    .classify_leads = N_AVX3::ClassifyLeads,
     .list = avx512::List,
     .make_keys = avx512::MakeKeys,
     .match_table = avx512::MatchTable,

@@ -35,6 +35,8 @@ struct KernelTable {
   // The same for the masks of splits; bytes from size on count as spaces. Returns whether some byte is
   // not ASCII.
   bool (*classify_splits)(const char* text, size_t size, SplitMasks* masks);
+  // Of text[0, size), 64 bytes at most, where bytes from size on are none. Reads nothing past the text.
+  void (*classify_leads)(const char* text, size_t size, const LeadSet& plain, LeadMasks* masks);
   // Lists what masks[0, count) say of the bytes from base on: begins of segments to begins[*begin]
   // on, ends to ends[*end] on, both moved on. kVectorSlack more of each may be written.
   void (*list)(const BoundaryMasks* masks, uint32_t count, uint32_t base, const Segments& segments,

@@ -11,6 +11,7 @@ namespace HWY_NAMESPACE {
 
 bool Classify(const char*, size_t, const ByteClasses&, ClassMasks*);
 bool ClassifySplits(const char*, size_t, SplitMasks*);
+void ClassifyLeads(const char*, size_t, const LeadSet&, LeadMasks*);
 void List(const BoundaryMasks*, uint32_t, uint32_t, const Segments&, uint32_t*, uint32_t*);
 void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_t, uint32_t,
               const LookUpBatch&);

@@ -45,12 +45,24 @@ bool ClassifySplits(const char* text, size_t size, SplitMasks* masks) {
       put(&m.newlines, byte == '\r' || byte == '\n');
       put(&m.apostrophes, byte == '\'');
       put(&m.beyond_ascii, byte >= 0x80);
-      put(&m.inner, byte >= 0x80 && byte < 0xc0);
     }
     beyond |= m.beyond_ascii != 0;
     masks[at / 64] = m;
   }
   return beyond;
+}
+
+void ClassifyLeads(const char* text, size_t size, const LeadSet& plain, LeadMasks* masks) {
+  LeadMasks m = {};
+  for (size_t i = 0; i < size; ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    m.inner |= uint64_t{(byte & 0xc0) == 0x80} << i;
+    m.leads |= uint64_t{byte >= 0xc0} << i;
+    m.threes |= uint64_t{byte >= 0xe0} << i;
+    m.fours |= uint64_t{byte >= 0xf0} << i;
+    m.plain |= uint64_t{plain.Has(byte)} << i;
+  }
+  *masks = m;
 }
 
 #else
@@ -144,12 +156,39 @@ bool ClassifySplits(const char* text, size_t size, SplitMasks* masks) {
       put(&m.newlines, hn::Or(hn::Eq(v, hn::Set(d, '\r')), hn::Eq(v, hn::Set(d, '\n'))));
       put(&m.apostrophes, hn::Eq(v, hn::Set(d, '\'')));
       put(&m.beyond_ascii, between(v, 0x80, 0xff));
-      put(&m.inner, between(v, 0x80, 0xbf));
     }
     beyond |= m.beyond_ascii;
     masks[at / 64] = m;
   }
   return beyond != 0;
+}
+
+void ClassifyLeads(const char* text, size_t size, const LeadSet& plain, LeadMasks* masks) {
+  const Bytes d;
+  const size_t lanes = hn::Lanes(d);
+  const auto low = hn::LoadDup128(d, plain.low), high = hn::LoadDup128(d, plain.high);
+  const auto* from = reinterpret_cast<const uint8_t*>(text);
+  alignas(64) uint8_t tail[64] = {};
+  if (size < 64) {
+    std::memcpy(tail, text, size);
+    from = tail;
+  }
+  LeadMasks m = {};
+  for (size_t i = 0; i < 64; i += lanes) {
+    const auto v = hn::LoadU(d, from + i);
+    const auto put = [&](uint64_t* mask, auto has) HWY_ATTR { *mask |= MaskBits(d, has) << i; };
+    const auto at_least = [&](uint8_t byte) HWY_ATTR {
+      return hn::Eq(hn::Max(v, hn::Set(d, byte)), v);
+    };
+    put(&m.inner, hn::Eq(hn::And(v, hn::Set(d, 0xc0)), hn::Set(d, 0x80)));
+    put(&m.leads, at_least(0xc0));
+    put(&m.threes, at_least(0xe0));
+    put(&m.fours, at_least(0xf0));
+    const auto row = hn::TableLookupBytes(low, hn::And(v, hn::Set(d, 0x0f)));
+    const auto column = hn::TableLookupBytes(high, hn::ShiftRight<4>(v));
+    put(&m.plain, hn::Ne(hn::And(row, column), hn::Zero(d)));
+  }
+  *masks = m;
 }
 
 #endif  // HWY_TARGET == HWY_SCALAR
