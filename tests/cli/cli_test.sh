@@ -240,6 +240,24 @@ refused "--pages and --map-file" "excludes" "$rankfeed" info --vocab v.rfimg --p
 refused "unknown pages" "enormous not in" "$rankfeed" info --vocab v.rfimg --pages enormous
 equal "mapped store" "$(batch_of --docs full.jsonl)" "$(batch_of --docs mixed.jsonl --corpus c.rfc --map-file)"
 
+# row templates: a store of documents with their literals, and none without
+cat >template.json <<'END'
+{"parts": [{"text": "Query: "}, {"role": "query"}, "apart", {"text": " Document: "}, {"role": "document"}, "apart", {"text": "Relevant:"}]}
+END
+rows=("$rankfeed" batch --vocab v.rfimg --query "What is a giant panda?" --template template.json --layout packed --json)
+"$rankfeed" corpus build --vocab v.rfimg --docs full.jsonl --template template.json -o template.rfc >/dev/null || fail "store of a template"
+equal "stored rows of a template" "$("${rows[@]}" --docs full.jsonl)" "$("${rows[@]}" --docs mixed.jsonl --corpus template.rfc)"
+[[ $("${rows[@]}" --docs full.jsonl | wc -c) -gt 100 ]] || fail "rows of a template"
+refused "store without the template" "other options" "${rows[@]}" --docs mixed.jsonl --corpus c.rfc
+refused "store of a template, without it" "other options" "$rankfeed" batch --vocab v.rfimg --query q --docs mixed.jsonl --corpus template.rfc
+refused "unknown template" "no row template x; there are qwen3-reranker" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template x
+refused "special tokens of another vocabulary" "no such special token" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template qwen3-reranker
+refused "instruction without a template" "only a row template" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --instruction i
+echo '{"parts": [{"role": "query"}]}' >no_document.json
+refused "template without a document" "the document once" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template no_document.json
+echo '{"parts": [{"rule": "query"}]}' >no_role.json
+refused "part of no kind" "parts\[0\].*one of text, special and role" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template no_role.json
+
 # bad images
 size=$(stat -c %s v.rfimg)
 cp v.rfimg flipped.rfimg

@@ -66,10 +66,12 @@ bool SpecialIsSafe(const Model& model, uint32_t id) {
   if (Has(*found, image::kNormalized) && !model.normalizer.empty()) return false;
   const std::string_view name = model.text(found->content);
   // Tokens that take white space stop at this one as they would at the end of a text. Those that look
-  // for words might take its name for one.
+  // for words might take its name for one. Those of the raw text come before one of the normalized text.
   return std::none_of(model.added_tokens.begin(), model.added_tokens.end(), [&](const AddedToken& token) {
     if (token.id == id) return false;
-    return Has(token, image::kSingleWord) || Overlaps(name, model.text(token.content));
+    const std::string_view other = model.text(token.content);
+    const bool before = Has(*found, image::kNormalized) && !Has(token, image::kNormalized);
+    return Has(token, image::kSingleWord) || Overlaps(name, other) || (before && Overlaps(other, name));
   });
 }
 

@@ -299,9 +299,9 @@ void TextWriter::AddWithout(std::string_view text, std::span<const std::string_v
   const size_t begin = size_;
   Add(text);
   if (!ok()) return;  // as much as it may need
-  for (size_t n = names.size(); n-- > 0;) {
+  for (size_t n = names.size(); n != 0; --n) {
     const std::string_view written(out_ + begin, size_ - begin);
-    const std::string_view name = names[n];
+    const std::string_view name = names[n - 1];
     size_t kept = 0, from = 0;
     for (size_t at = written.find(name); at != std::string_view::npos; at = written.find(name, from)) {
       std::memmove(out_ + begin + kept, written.data() + from, at - from);
