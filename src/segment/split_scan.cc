@@ -124,7 +124,8 @@ size_t SplitScanner::SplitEnd(size_t at) const {
     const utf8::Decoded c = utf8::DecodeInline(text_, end);
     const uint8_t kind = model_.split_classes[c.code_point] & split::kClassBits;
     if (kind != split::kBlank && kind != split::kNewline && kind != split::kSpace) break;
-    if (text_.substr(end).starts_with("  ")) return pattern_.End({text_.data(), end}, at);
+    const bool run = text_[end] == ' ' && end + 1 < text_.size() && text_[end + 1] == ' ';
+    if (run) return pattern_.End({text_.data(), end}, at);
     end += c.size;
   }
   return pattern_.End(text_, at);
