@@ -464,8 +464,8 @@ def refused(base):
         out["model"] = model
         return out
 
-    yield "model_bpe", with_model({"type": "BPE", "vocab": {"a": 0}, "merges": [], "unk_token": None})
-    yield "model_bpe_untyped", with_model({"vocab": {"a": 0}, "merges": []})
+    yield "model_bpe_dropout", with_model({"type": "BPE", "vocab": {"a": 0}, "merges": [], "dropout": 0.5})
+    yield "model_bpe_untyped", with_model({"vocab": {"a": 0}, "merges": ["a b"]})
     yield "model_wordlevel", with_model({"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"})
     yield "model_unknown", with_model({"type": "Trigram", "vocab": tiny, "unk_id": 0})
     yield "unk_id_outside", with_model({"type": "Unigram", "unk_id": 3, "vocab": tiny})
@@ -496,14 +496,14 @@ def refused(base):
     bad_trie[0:4] = (len(bad_trie) + 400).to_bytes(4, "little")
     yield "norm_precompiled_size", make(normalizer=kind(
         "Precompiled", precompiled_charsmap=base64.b64encode(bytes(bad_trie)).decode()))
-    for name, part in (("byte_level", kind("ByteLevel", add_prefix_space=True, trim_offsets=True, use_regex=True)),
-                       ("unknown", kind("Stapler")),
+    for name, part in (("unknown", kind("Stapler")),
                        ("template_missing_special", {"type": "TemplateProcessing", "single": [item("<nope>"), item(A)],
                                                      "pair": [item(A), item(B)], "special_tokens": {}})):
         yield f"post_{name}", make(post=lambda *_, part=part: part)
     for name, part in (("bpe", kind("BPEDecoder", suffix="</w>")),
                        ("ctc", kind("CTC", pad_token="<pad>", word_delimiter_token="|", cleanup=True)),
-                       ("byte_level", kind("ByteLevel", add_prefix_space=True, trim_offsets=True, use_regex=True)),
+                       ("byte_level_second", seq("decoders", [kind("Fuse"), kind("ByteLevel", add_prefix_space=True,
+                                                                                 trim_offsets=True, use_regex=True)])),
                        ("unknown", kind("Unscramble"))):
         yield f"decode_{name}", make(decoder=part)
     good = json.dumps(make(normalizer=None, pre_tokenizer=metaspace()))
