@@ -27,6 +27,7 @@ _CLASSES = {**dict.fromkeys(("bert", "convbert", "distilbert", "electra", "ernie
             **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "opt", "phi", "starcoder2", "codegen"), "GPT2Tokenizer"),
             **dict.fromkeys(("qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen3", "qwen3_moe", "qwen3_next", "qwen3_vl"), "Qwen2Tokenizer")}
 _SIDES = {"XLNetTokenizer": "left"}
+_PADS = {"Qwen2Tokenizer": "<|endoftext|>", **dict.fromkeys(_ROBERTA, "<pad>")}  # of classes, where no file names one
 _LISTS = ("additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens")
 # Names of what is often found in place of a file, by its first bytes.
 _OTHERS = ((b"version https://git-lfs", "a git-lfs pointer, not the file; `git lfs pull` fetches it"), (b"<", "an HTML or XML page, not the file"),
@@ -122,6 +123,8 @@ def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     out.pad_token = pad.get("content") if isinstance(pad, dict) else pad
     if out.pad_token is None and out.defaults.padding is not None:
         out.pad_token = out.defaults.padding.get("pad_token")
+    if "pad_token" not in config and "pad_token" not in specials:
+        out.pad_token = out.pad_token or _PADS.get(kind)
     return out
 
 

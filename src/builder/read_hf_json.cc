@@ -341,6 +341,7 @@ class Reader {
       }
       if (value->At("trim_offsets").Bool()) spec_.flags |= image::kTrimOffsets;
       if (value->At("add_prefix_space").Bool()) spec_.flags |= image::kTrimKeepsPrefix;
+      DefaultTemplate();
       return;
     }
     if (has_template_) {

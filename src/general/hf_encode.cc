@@ -267,11 +267,11 @@ class Encoder {
       Push(whole, begin, end);
       return RANKFEED_OK;
     }
-    if (split.size() > scratch_.word_capacity) return RANKFEED_E_LIMIT;
     const bpe::Symbols tokens{scratch_.lattice.value, scratch_.lattice.link};
     auto* const work = reinterpret_cast<uint64_t*>(scratch_.lattice.best);
     bool missing = false;
-    const uint32_t count = merged_.Make(split, tokens, work, &missing);
+    const uint32_t count = merged_.Make(split, tokens, work, &missing, scratch_.word_capacity);
+    if (count == bpe::Words::kTooMany) return RANKFEED_E_LIMIT;
     if (missing) return RANKFEED_E_UNK_ID;
     for (uint32_t i = 0, at = begin; i < count; at += tokens.sizes[i++]) {
       const uint32_t id = tokens.ids[i], to = at + tokens.sizes[i];

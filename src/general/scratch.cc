@@ -31,7 +31,8 @@ Scratch::Sizes Scratch::SizesFor(const Model& model, uint32_t max_text_bytes,
   // HuggingFace's decoders hold ids back, a denormalizer the whole text.
   const uint32_t held = model.huggingface() ? max_text_bytes : model.denorm_units.empty() ? 0 : bound;
   const auto text = static_cast<uint32_t>(std::min<uint64_t>(capacity, bound));
-  const uint64_t word = model.bpe() ? uint64_t{stretch} + model.config->growth_constant + 1 : 0;
+  // A normalizer may make more symbols of a text than it has bytes: a short one has room for them all.
+  const uint64_t word = model.bpe() ? uint64_t{max_stretch_bytes} + model.config->growth_constant + 1 : 0;
   return {stretch, text, static_cast<uint32_t>(std::min<uint64_t>(word, text)), held, with_offsets};
 }
 

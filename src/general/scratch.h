@@ -34,7 +34,7 @@ struct Scratch {
 
   uint32_t max_stretch_bytes = 0;
   uint32_t text_capacity = 0;  // bytes in each text, and entries in every array below
-  uint32_t word_capacity = 0;  // BPE: bytes of a split that merges
+  uint32_t word_capacity = 0;  // BPE: symbols of a split that merges
   uint32_t run_capacity = 0;   // bytes in those that decoders use, the same or more
   char* text[2] = {};
   // Original byte range of each normalized byte; null unless the limits say with_offsets.

@@ -198,6 +198,16 @@ TEST(Presets, SpecialTokensOfBpeAreAddedOnes) {
             std::pair(4, -1));
 }
 
+// A processor that only trims offsets leaves pairs as those of a file without one.
+TEST(Presets, ByteLevelProcessorIsNoTemplate) {
+  for (const char* processor : {"null", R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false})"}) {
+    const Compiled compiled(std::string(R"({"post_processor":)") + processor +
+                            R"(,"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})");
+    ASSERT_EQ(compiled.status, RANKFEED_OK) << compiled.message();
+    EXPECT_EQ(Show(compiled.view(), compiled.view().template_pair), "A B:1");
+  }
+}
+
 TEST(Presets, SharedXlmRobertaModelHasTheIdsOfItsTokenizerJson) {
   RANKFEED_SHARED_FILE(model, "xlmr.model");
   RANKFEED_SHARED_FILE(json, "xlmr.tokenizer.json");

@@ -14,11 +14,11 @@ namespace {
 struct TinyBpe {
   std::string vocab = R"({"a":0,"b":1,"c":2,"ab":3,"bc":4,"aa":5,"<unk>":6)", more;
   std::string merges, members = R"("unk_token":null)";
-  std::string pre_tokenizer = kNone, decoder = kNone, post_processor = kNone, added;
+  std::string normalizer = kNone, pre_tokenizer = kNone, decoder = kNone, post_processor = kNone, added;
 
   std::string Json() const {
     return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[)" + added +
-           R"(],"normalizer":null,"pre_tokenizer":)" + pre_tokenizer + R"(,"post_processor":)" +
+           R"(],"normalizer":)" + normalizer + R"(,"pre_tokenizer":)" + pre_tokenizer + R"(,"post_processor":)" +
            post_processor + R"(,"decoder":)" + decoder + R"(,"model":{"type":"BPE",)" + members +
            R"(,"vocab":)" + vocab + more + R"(},"merges":[)" + merges + "]}}";
   }
@@ -50,6 +50,20 @@ TEST(Bpe, UnknownCharacters) {
   EXPECT_EQ(Encoded(R"("a b")", fuses, "xa中yb"), "6:0-1 0:1-2 6:2-4 1:4-5");
   EXPECT_EQ(Encoded("", R"("unk_token":"<zzz>")", "ab"), "0:0-1 1:1-2");
   EXPECT_EQ(Encoded("", R"("unk_token":"<zzz>")", "ax"), "RANKFEED_E_UNK_ID");
+}
+
+// Texts of the most bytes that an encoder admits, which a normalizer makes three times as long.
+TEST(Bpe, SymbolsOfTextsThatGrow) {
+  TinyBpe file;
+  file.more = ",\"\u2581\":7";
+  file.merges = R"("a b")";
+  file.members = R"("unk_token":"<unk>")";
+  file.normalizer = R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"\u2581"},)"
+                    R"({"type":"Replace","pattern":{"String":" "},"content":"\u2581"}]})";
+  EXPECT_EQ(Engine(file.Json()).Encode("ab   a"), "7:0-1 3:0-2 7:2-3 7:3-4 7:4-5 0:5-6");
+  file.normalizer = R"({"type":"NFC"})";
+  EXPECT_EQ(Engine(file.Json()).Encode("a\U0001d160\U0001d160"),
+            "0:0-1 6:1-2 6:1-2 6:1-2 6:2-3 6:2-3 6:2-3");
 }
 
 TEST(Bpe, WholeSplitsWithIgnoreMerges) {

@@ -36,14 +36,17 @@ class Words {
     return hidden ? trie::kNoValue : id;
   }
 
+  static constexpr uint32_t kTooMany = ~0u;
+
   // Makes the tokens of a split, which is valid UTF-8: ids and sizes of *out have an element for each
-  // byte of it, work has Merger::kWorkPerSymbol for each. Returns how many tokens there are.
-  // *missing is set where an unknown token is needed and the vocabulary has none by its name. O(n log
-  // n).
-  uint32_t Make(std::string_view split, const Symbols& out, uint64_t* work, bool* missing) const {
+  // byte of it, work has Merger::kWorkPerSymbol for each of `room` symbols. Returns how many tokens
+  // there are, or kTooMany for more symbols than that. *missing is set where an unknown token is needed
+  // and the vocabulary has none by its name. O(n log n).
+  uint32_t Make(std::string_view split, const Symbols& out, uint64_t* work, bool* missing,
+                uint32_t room = kTooMany) const {
     const uint32_t count = model_.has(image::kByteLevel) ? bytes_.Make(split, out.ids, out.sizes)
                                                          : Characters(split, out, missing);
-    return merger_.Merge(out.ids, out.sizes, count, work);
+    return count > room ? kTooMany : merger_.Merge(out.ids, out.sizes, count, work);
   }
 
   // Calls f(id, bytes) for each symbol that a text begins as, those of unknown characters left out.
