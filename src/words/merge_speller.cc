@@ -3,8 +3,8 @@
 
 namespace rankfeed::words {
 
-Speller::Outcome MergeSpeller::Spell(std::string_view segment, uint32_t offset,
-                                     TokenSink* sink) const {
+Speller::Outcome MergeSpeller::SpellSegment(std::string_view segment, uint32_t offset,
+                                            TokenSink* sink) const {
   if (segment.size() > capacity_) return {.general = true};
   const auto size = static_cast<uint32_t>(segment.size());
   if (const uint32_t whole = words_.Whole(segment, true); whole != trie::kNoValue) {

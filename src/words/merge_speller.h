@@ -35,7 +35,8 @@ class MergeSpeller final : public Speller {
  public:
   // The working arrays are those of the general path, which is not running meanwhile.
   MergeSpeller(const Model& model, const general::Scratch& scratch)
-      : model_(model),
+      : Speller(this),
+        model_(model),
         words_(model),
         space_run_(model.segment.config.has_value() ? model.segment.config->space_run : 0),
         trims_(model.has(image::kTrimOffsets)),
@@ -44,7 +45,7 @@ class MergeSpeller final : public Speller {
         work_(reinterpret_cast<uint64_t*>(scratch.lattice.best)) {}
 
   // O(n log n).
-  Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const override;
+  Outcome SpellSegment(std::string_view segment, uint32_t offset, TokenSink* sink) const;
 
  private:
   void Push(std::string_view segment, uint32_t id, Place token, uint32_t offset,

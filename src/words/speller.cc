@@ -8,7 +8,8 @@
 namespace rankfeed::words {
 
 WordPieceSpeller::WordPieceSpeller(const Model& model, const Scratch& scratch)
-    : tables_(model.segment),
+    : Speller(this),
+      tables_(model.segment),
       scratch_(scratch),
       search_(model),
       code_count_(model.config->code_count),

@@ -24,10 +24,22 @@ class Speller {
 
   // Appends the ids of a segment to the sink, with offsets if that has a place for them; offset: of
   // the segment in its text. What is in the sink after its former count is void with Outcome::general.
-  virtual Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const = 0;
+  Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const {
+    return spell_(*this, segment, offset, sink);
+  }
 
  protected:
-  ~Speller() = default;
+  // Of a class S: what Spell calls, S::SpellSegment. A virtual function would need more of the C++
+  // library than the runtime may use.
+  template <class S>
+  explicit constexpr Speller(const S*)
+      : spell_([](const Speller& self, std::string_view segment, uint32_t offset, TokenSink* sink) {
+          return static_cast<const S&>(self).SpellSegment(segment, offset, sink);
+        }) {}
+
+ private:
+  Outcome (*const spell_)(const Speller& self, std::string_view segment, uint32_t offset,
+                          TokenSink* sink);
 };
 
 // WordPiece. A segment is bytes between two places where words end; its characters are read once, each
@@ -54,7 +66,7 @@ class WordPieceSpeller final : public Speller {
   WordPieceSpeller(const Model& model, const Scratch& scratch);
 
   // O(bytes * longest piece).
-  Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const override {
+  Outcome SpellSegment(std::string_view segment, uint32_t offset, TokenSink* sink) const {
     const bool places = sink->begin != nullptr || sink->end != nullptr;
     return places ? SpellWith<true>(segment, offset, sink)
                   : SpellWith<false>(segment, offset, sink);

@@ -3,7 +3,6 @@
 #include "rerank/templates/row_template.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <iterator>
 
@@ -316,8 +315,12 @@ void TextWriter::AddWithout(std::string_view text, std::span<const std::string_v
 
 void TextWriter::AddNumber(uint32_t number) {
   char digits[10];
-  const auto end = std::to_chars(digits, std::end(digits), number).ptr;
-  Add({digits, static_cast<size_t>(end - digits)});
+  size_t first = sizeof(digits);
+  do {
+    digits[--first] = static_cast<char>('0' + number % 10);
+    number /= 10;
+  } while (number != 0);
+  Add({digits + first, sizeof(digits) - first});
 }
 
 bool RowTemplate::SizesOf(const Model& model, const rankfeed_row_template& row, Sizes* out) {
