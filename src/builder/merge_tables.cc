@@ -42,7 +42,8 @@ bool FillSlots(int bucket_bits, int slot_bits, MergeSections* out) {
   out->slots.assign(size_t{1} << slot_bits, image::kNoMerge);
   out->factors.assign(buckets, 1);
   for (const uint32_t bucket : by_size) {
-    const std::span<const uint32_t> members(&order[begin[bucket]], begin[bucket + 1] - begin[bucket]);
+    const auto members =
+        std::span<const uint32_t>(order).subspan(begin[bucket], begin[bucket + 1] - begin[bucket]);
     uint32_t factor = 1, placed = 0;
     for (; factor <= 0xffff; factor += 2) {
       const auto slot = [&](uint32_t i) -> uint32_t& {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -11,6 +12,7 @@
 
 #include <protozero/pbf_reader.hpp>
 
+#include "base/utf8.h"
 #include "builder/code_points.h"
 #include "builder/limits.h"
 #include "rankfeed/model.h"
@@ -32,10 +34,12 @@ constexpr uint32_t kTrainerModelType = 3, kTrainerWhitespaceAsSuffix = 24,
 constexpr uint32_t kNormalizerCharsmap = 2, kNormalizerAddDummyPrefix = 3,
                    kNormalizerRemoveExtraWhitespaces = 4, kNormalizerEscapeWhitespaces = 5;
 
-constexpr uint64_t kModelTypeUnigram = 1;
+constexpr uint64_t kModelTypeUnigram = 1, kModelTypeBpe = 2;
 constexpr const char* kModelTypeNames[] = {"0", "UNIGRAM", "BPE", "WORD", "CHAR"};
 constexpr uint32_t kMaxPieces = trie::kNoValue - 1;
 constexpr size_t kMaxPieceBytes = 7999;  // model_interface.cc 0.2.2: below kMaxPieceSize
+// Bytes of all parts that pieces of BPE are looked for in. Published ones have two million.
+constexpr uint64_t kMaxMergeWork = uint64_t{1} << 28;
 
 constexpr uint64_t Tag(uint32_t field, pbf_wire_type type) {
   return protozero::tag_and_type(field, type);
@@ -81,7 +85,8 @@ class Reader {
     }
     CheckModelType();
     CheckPieces();
-    Scores();
+    if (spec_.bpe()) Merges();
+    else Scores();
     FillRest();
     return std::move(spec_);
   }
@@ -232,13 +237,20 @@ class Reader {
     }
   }
 
-  void CheckModelType() const {
+  void CheckModelType() {
     if (trainer_.model_type == kModelTypeUnigram) return;
+    if (trainer_.model_type == kModelTypeBpe && !trainer_.whitespace_as_suffix) {
+      spec_.kind = image::ModelKind::kBpe;
+      return;
+    }
     const std::string name = trainer_.model_type < std::size(kModelTypeNames)
                                  ? kModelTypeNames[trainer_.model_type]
                                  : std::to_string(trainer_.model_type);
     FailModel(RANKFEED_E_UNSUPPORTED,
-              "SentencePiece model_type " + name + " is not supported; only UNIGRAM is");
+              "SentencePiece model_type " + name +
+                  (trainer_.whitespace_as_suffix && name == "BPE"
+                       ? " with treat_whitespace_as_suffix is not supported"
+                       : " is not supported; UNIGRAM and BPE are"));
   }
 
   // From 0.2.2 on: a piece that is a NUL is as good as not there if it is unused, which byte
@@ -280,6 +292,7 @@ class Reader {
             i, RANKFEED_E_PARSE,
             "\"" + piece.text + "\" is already defined as piece " + std::to_string(first->second));
       }
+      if (spec_.bpe()) CheckPieceOfBpe(i, (is_normal ? reserved : normal).contains(piece.text));
       if (piece.type == PieceType::kUserDefined) spec_.user_defined.push_back(piece.text);
       if (piece.type == PieceType::kUnknown) {
         if (spec_.unk_id != image::kNoId) {
@@ -316,6 +329,68 @@ class Reader {
     if (normal.empty()) FailModel(RANKFEED_E_PARSE, "the model has no NORMAL pieces");
     reserved_ = std::move(reserved);
     normal_ = std::move(normal);
+  }
+
+  // What the releases differ in, or what depends on the text around it, and no published model has.
+  void CheckPieceOfBpe(size_t i, bool twice) const {
+    const PieceSpec& piece = spec_.pieces[i];
+    if (twice) FailPiece(i, RANKFEED_E_UNSUPPORTED, "\"" + piece.text + "\" is also a piece of another type");
+    if (piece.type == PieceType::kUnused) {
+      FailPiece(i, RANKFEED_E_UNSUPPORTED, "is UNUSED, which is not supported with BPE");
+    }
+    const bool reserved = piece.type == PieceType::kControl || piece.type == PieceType::kUnknown;
+    if (reserved && IsCharacter(piece.text)) {
+      FailPiece(i, RANKFEED_E_UNSUPPORTED,
+                "is a CONTROL or UNKNOWN piece of one character, which is not supported with BPE");
+    }
+  }
+
+  static bool IsCharacter(std::string_view text) {
+    return utf8::SizeFromLead(static_cast<unsigned char>(text[0])) == text.size();
+  }
+
+  // bpe_model.cc merges two symbols whose text is a piece, the piece of the greatest score first. So
+  // every two parts of a piece that can be symbols are a merge: characters, and pieces, which merges
+  // made. A symbol never begins where a user-defined piece begins, so none of these is a part or
+  // made.
+  void Merges() {
+    std::vector<uint32_t> order;
+    for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
+      if (spec_.pieces[i].type == PieceType::kNormal) order.push_back(i);
+    }
+    // As numbers: 0.2.2 and later tell -0.0 from 0.0.
+    const auto key = [&](uint32_t i) {
+      const auto bits = std::bit_cast<int32_t>(spec_.sentencepiece_0_2_1() ? scores_[i] + 0.0f : scores_[i]);
+      return bits < 0 ? bits ^ std::numeric_limits<int32_t>::max() : bits;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) > key(b); });
+    uint64_t work = 0;
+    for (size_t i = 0, rank = 0; i < order.size(); ++i) {
+      if (i != 0 && key(order[i]) != key(order[i - 1])) rank = i;
+      const std::string_view text = spec_.pieces[order[i]].text;
+      for (size_t at = 1; at < text.size(); ++at) {
+        if (utf8::IsContinuation(text[at])) continue;
+        work += text.size();
+        if (work > kMaxMergeWork) FailPiece(order[i], RANKFEED_E_LIMIT, "is one of too many long ones for BPE");
+        const uint32_t left = Part(text.substr(0, at)), right = Part(text.substr(at));
+        if (left == image::kNoId || right == image::kNoId) continue;
+        for (const auto& [part, id] : {std::pair(text.substr(0, at), left), std::pair(text.substr(at), right)}) {
+          if (id != kNoPiece) continue;
+          FailPiece(order[i], RANKFEED_E_UNSUPPORTED,
+                    "merges the character \"" + std::string(part) + "\", which is no piece");
+        }
+        spec_.merges.push_back({left, right, order[i], static_cast<uint32_t>(rank)});
+      }
+    }
+  }
+
+  // The id of a text that a symbol can have, kNoId if none can, kNoPiece of a character without one.
+  static constexpr uint32_t kNoPiece = image::kNoId - 1;
+  uint32_t Part(std::string_view text) const {
+    const auto found = normal_.find(text);
+    if (found == normal_.end()) return IsCharacter(text) ? kNoPiece : image::kNoId;
+    const bool is_normal = spec_.pieces[found->second].type == PieceType::kNormal;
+    return is_normal ? static_cast<uint32_t>(found->second) : image::kNoId;
   }
 
   void Scores() {

@@ -16,6 +16,7 @@
 #include "builder/code_points.h"
 #include "builder/double_array_build.h"
 #include "builder/growth.h"
+#include "builder/limits.h"
 #include "builder/merge_tables.h"
 #include "builder/quiet_characters.h"
 #include "builder/radix_sort.h"
@@ -492,6 +493,11 @@ class Writer {
   }
 
   void Merges() {
+    if (config_.id_count > image::kMaxMergeIds) {
+      throw BuildError(RANKFEED_E_LIMIT, 0,
+                       "the model " + OverLimit(std::to_string(config_.id_count) + " ids", "BPE",
+                                                image::kMaxMergeIds));
+    }
     MergeSections merges = MakeMergeSections(spec_.merges);
     sections_.Add(SectionId::kMergeFactors, std::move(merges.factors));
     sections_.Add(SectionId::kMergeSlots, std::move(merges.slots));

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "general/best_path.h"
+#include "models/bpe/word.h"
 
 namespace rankfeed::general {
 namespace {
@@ -89,6 +91,38 @@ class PathReader {
   bool byte_fallback_;
 };
 
+// Of a BPE model (bpe_model.cc): the path of the tokens that the symbols of a text merge to, which are
+// user-defined symbols, the longest one at each place, and characters. False if they are more than `room`,
+// for which lattice.best has Merger::kWorkPerSymbol elements each.
+bool MergedPath(const Model& model, std::string_view text, uint32_t room, const Lattice& lattice) {
+  constexpr uint32_t kUnknown = image::kMaxMergeIds;  // no id
+  const normalize::SpNormalizer normalizer = normalize::SpNormalizerOf(model);
+  const bpe::Words words(model);
+  uint32_t* const ids = lattice.value;
+  uint32_t* const sizes = lattice.link;
+  uint32_t count = 0;
+  for (size_t at = 0; at < text.size(); at += sizes[count++]) {
+    const std::string_view rest(text.data() + at, text.size() - at);
+    sizes[count] = normalize::LongestSpSymbol(normalizer, rest);
+    const bool symbol = sizes[count] != 0;
+    if (!symbol) utf8::DecodeValid(rest.data(), &sizes[count]);
+    const uint32_t id = words.FindText({rest.data(), sizes[count]});
+    ids[count] = id == trie::kNoValue ? bpe::kFrozen | kUnknown : symbol ? bpe::kFrozen | id : id;
+  }
+  if (count > room) return false;
+  const bpe::Merger merger(model.merges);
+  count = merger.Merge(ids, sizes, count, reinterpret_cast<uint64_t*>(lattice.best));
+  // From the last on, since a place is not before its token's number.
+  for (auto end = static_cast<uint32_t>(text.size()); count > 0;) {
+    const uint32_t id = ids[--count] & ~bpe::kFrozen, begin = end - sizes[count];
+    lattice.value[end] = id < kUnknown ? id : trie::kNoValue;
+    lattice.link[begin] = end;
+    end = begin;
+  }
+  lattice.best[text.size()] = 0;
+  return true;
+}
+
 // Bytes [begin, end) of a text: all of it, or a part of it.
 rankfeed_status EncodePart(const Model& model, const Scratch& scratch, std::string_view text,
                            bool reversed, uint32_t base, TokenSink& sink, CarriedScore* score) {
@@ -101,7 +135,11 @@ rankfeed_status EncodePart(const Model& model, const Scratch& scratch, std::stri
     return RANKFEED_E_LIMIT;
   }
   const std::string_view view(scratch.text[0], normalized.size);
-  if (!view.empty()) BestPathSentencePiece(model, view, score->before, scratch.lattice);
+  if (model.bpe()) {
+    if (!MergedPath(model, view, scratch.word_capacity, scratch.lattice)) return RANKFEED_E_LIMIT;
+  } else if (!view.empty()) {
+    BestPathSentencePiece(model, view, score->before, scratch.lattice);
+  }
   score->after = view.empty() ? score->before : scratch.lattice.best[view.size()];
   const PathReader reader(model, scratch, normalized, base, with_offsets);
   if (reversed) {

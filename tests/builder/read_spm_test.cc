@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sentencepiece_processor.h>
 
+#include <array>
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -96,8 +97,36 @@ TEST(ReadSpm, Refusals) {
          m.pieces.pop_back();
        },
        RANKFEED_E_PARSE, "the piece of byte 255 is missing", false},
-      {"BPE", [](ModelProto& m) { m.model_type = 2; }, RANKFEED_E_UNSUPPORTED,
-       "model_type BPE is not supported", true},
+      {"BPE with UNUSED",
+       [](ModelProto& m) {
+         m.model_type = 2;
+         m.Add("ab", -9, sp_test::kUnused);
+       },
+       RANKFEED_E_UNSUPPORTED, "is UNUSED, which is not supported with BPE", true},
+      {"BPE with a letter as CONTROL",
+       [](ModelProto& m) {
+         m.model_type = 2;
+         m.Add("\u00e9", 0, sp_test::kControl);
+       },
+       RANKFEED_E_UNSUPPORTED, "is a CONTROL or UNKNOWN piece of one character", true},
+      {"BPE with a text of two types",
+       [](ModelProto& m) {
+         m.model_type = 2;
+         m.Add("</s>", -9);
+       },
+       RANKFEED_E_UNSUPPORTED, "\"</s>\" is also a piece of another type", true},
+      {"BPE of a character without a piece",
+       [](ModelProto& m) {
+         m.model_type = 2;
+         m.Add("a\u4e16", -9);
+       },
+       RANKFEED_E_UNSUPPORTED, "merges the character \"\u4e16\", which is no piece", true},
+      {"BPE with a suffix",
+       [](ModelProto& m) {
+         m.model_type = 2;
+         m.treat_whitespace_as_suffix = true;
+       },
+       RANKFEED_E_UNSUPPORTED, "model_type BPE with treat_whitespace_as_suffix is not supported", true},
       {"WORD", [](ModelProto& m) { m.model_type = 3; }, RANKFEED_E_UNSUPPORTED,
        "model_type WORD is not supported", true},
       {"CHAR", [](ModelProto& m) { m.model_type = 4; }, RANKFEED_E_UNSUPPORTED,
@@ -470,10 +499,17 @@ TEST(ReadSpm, SharedModels) {
   }
 }
 
-TEST(ReadSpm, SharedBpeIsRefusedByName) {
-  RANKFEED_SHARED_FILE(barthez, "models/barthez_bpe.model");
-  EXPECT_TRUE(FailsWith(Compiled(barthez), RANKFEED_E_UNSUPPORTED,
-                        "model_type BPE is not supported; only UNIGRAM is"));
+// Every two parts of a piece are a merge, and the greater score goes first.
+TEST(ReadSpm, MergesOfBpe) {
+  ModelProto m;
+  m.model_type = 2;
+  m.AddSpecials();
+  for (const char* letter : {"a", "b", "c"}) m.Add(letter, -100);
+  m.Add("ab", -2), m.Add("bc", -1), m.Add("abc", -2), m.Add("ac", 0, sp_test::kUserDefined);
+  const ModelSpec spec = ReadSentencePiece(sp_test::Serialize(m), "test", RANKFEED_PARITY_SENTENCEPIECE);
+  std::vector<std::array<uint32_t, 4>> merges;
+  for (const MergeSpec& merge : spec.merges) merges.push_back({merge.left, merge.right, merge.product, merge.rank});
+  EXPECT_EQ(merges, (std::vector<std::array<uint32_t, 4>>{{4, 5, 7, 0}, {3, 4, 6, 1}, {3, 7, 8, 1}, {6, 5, 8, 1}}));
 }
 
 }  // namespace

@@ -134,11 +134,11 @@ class Engine {
     if (!NormalizedBound(*model_, text_bytes, &capacity)) throw std::runtime_error("bound");
     if (capacity > capacity_) {
       Layout measure(nullptr);
-      scratch_.Carve(measure, *model_, {capacity, capacity, capacity, true});
+      scratch_.Carve(measure, *model_, {capacity, capacity, capacity, capacity, true});
       memory_ = AllocateAligned(measure.size());
       std::memset(memory_.get(), 0xa5, measure.size());
       Layout carve(memory_.get());
-      scratch_.Carve(carve, *model_, {capacity, capacity, capacity, true});
+      scratch_.Carve(carve, *model_, {capacity, capacity, capacity, capacity, true});
       scratch_.added.Prepare(*model_);
       capacity_ = capacity;
     }

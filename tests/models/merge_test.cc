@@ -15,6 +15,7 @@
 #include "builder/model_spec.h"
 #include "builder/quiet_characters.h"
 #include "models/bpe/byte_symbols.h"
+#include "support/sanitizers.h"
 
 namespace rankfeed::bpe {
 namespace {
@@ -142,7 +143,7 @@ TEST(Merge, FrozenSymbolsStay) {
 
 TEST(Merge, RandomStrings) {
   Draw draw(1);
-  for (uint32_t round = 0; round < 1000; ++round) {
+  for (uint32_t round = 0; round < Scaled(1000); ++round) {
     const uint32_t letters = 1 + draw.Below(3);
     const Table table(draw.Strings(letters, 1 + draw.Below(round % 2 == 0 ? 12 : 60), round % 3 == 0));
     for (uint32_t k = 0; k < 10; ++k) {
@@ -154,7 +155,7 @@ TEST(Merge, RandomStrings) {
 
 TEST(Merge, RandomIds) {
   Draw draw(2);
-  for (uint32_t round = 0; round < 700; ++round) {
+  for (uint32_t round = 0; round < Scaled(700); ++round) {
     const uint32_t ids = 1 + draw.Below(20);
     const Table table(draw.Any(ids, 1 + draw.Below(ids * ids)));
     for (uint32_t k = 0; k < 10; ++k) {
@@ -169,7 +170,7 @@ TEST(Merge, ManyMergesFewTags) {
   Draw draw(3);
   constexpr uint32_t kIds = 3000;
   const Table table(draw.Any(kIds, 1'100'000));
-  for (uint32_t k = 0; k < 600; ++k) {
+  for (uint32_t k = 0; k < Scaled(300); ++k) {
     const Ids word = draw.Word(kIds, k % 30 != 0 ? draw.Below(66) : 65 + draw.Below(100));
     ASSERT_EQ(table.Run(word), table.Expected(word)) << "word " << k;
   }
@@ -259,7 +260,7 @@ class ByteModel {
 TEST(ByteSymbols, SameTokensAsBytes) {
   Draw draw(4);
   uint32_t quiet = 0, all = 0;
-  for (uint32_t round = 0; round < 250; ++round) {
+  for (uint32_t round = 0; round < Scaled(100); ++round) {
     const std::string pool[] = {"a", " ", "\u00e9", "\u00e8", "\u0434", "\u0436", "\u4e2d", "\u4e2e", "\u4f2d", "\U0001f600"};
     const uint32_t first = draw.Below(8), chars = 2 + draw.Below(static_cast<uint32_t>(std::size(pool)) - first - 1);
     const std::span<const std::string> some(pool + first, chars);

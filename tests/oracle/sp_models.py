@@ -87,14 +87,39 @@ def fast_model(seed):
     return model
 
 
-def train(texts, **options):
-    """A Unigram model of the wheel's own trainer, as bytes."""
+def bpe_model(seed):
+    """A generated BPE model: pieces of a few characters with scores that many share, user-defined symbols that reach over
+    them, and what no published model has: pieces that no merges make, and cheap ones inside of dear ones."""
+    r = random.Random(seed)
+    letters = r.choice(["a", "ab", "abo", "a\u00e9\u4e16", "ab.,", "oO0"])
+    texts = dict.fromkeys(letters + "\u2581")
+    scores = r.choice([[-1.0], [-1.0, -2.0], [0.0, -0.0, -1.0, 1.0, 2.5], [-float(k) for k in range(400)]])
+    for _ in range(r.randint(1, 120)):
+        parts = r.choices(list(texts), k=2) if r.random() < 0.9 else r.choices(letters, k=r.randint(2, 6))
+        text = "".join(parts)
+        texts.setdefault(text if len(text) < 24 else text[:3])
+    model = spm_proto.SpmModel(model_type=2)
+    model.pieces = [(b"<unk>", 0.0, spm_proto.UNKNOWN), (b"<s>", 0.0, spm_proto.CONTROL), (b"</s>", 0.0, spm_proto.CONTROL)]
+    symbols = r.sample(["<sep>", "<se", "ab", "aa", "\u2581\u2581", "ba", "a" * 5, "xyz"], r.choice([0, 0, 1, 3]))
+    model.pieces += [(s.encode(), r.choice(scores), spm_proto.USER_DEFINED) for s in symbols]
+    model.pieces += [(t.encode(), r.choice(scores), spm_proto.NORMAL) for t in texts if t not in symbols]
+    model.byte_fallback = r.random() < 0.5
+    if model.byte_fallback:
+        model.pieces += [(b"<0x%02X>" % b, 0.0, spm_proto.BYTE) for b in range(256)]
+    model.charsmap = V.trap_charsmap() if r.random() < 0.3 else b""
+    model.add_dummy_prefix, model.remove_extra_whitespaces = r.random() < 0.7, r.random() < 0.5
+    model.escape_whitespaces = r.random() < 0.8
+    return model
+
+
+def train(texts, model_type="unigram", **options):
+    """A model of the wheel's own trainer, as bytes."""
     import io
 
     import sentencepiece
     out = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(texts), model_writer=out, model_type="unigram", vocab_size=2000, character_coverage=0.995,
+        sentence_iterator=iter(texts), model_writer=out, model_type=model_type, vocab_size=2000, character_coverage=0.995,
         num_threads=1, minloglevel=2, hard_vocab_limit=False, **options)
     return out.getvalue()
 
@@ -110,4 +135,7 @@ TRAINED = {
     "suffix": dict(normalization_rule_name="nmt_nfkc", treat_whitespace_as_suffix=True),
     "suffix_all": dict(normalization_rule_name="identity", treat_whitespace_as_suffix=True, add_dummy_prefix=False,
                        remove_extra_whitespaces=False),
+    "bpe": dict(model_type="bpe", normalization_rule_name="nmt_nfkc", user_defined_symbols=["<sep>", "[x]"]),
+    "bpe_bytes": dict(model_type="bpe", normalization_rule_name="identity", byte_fallback=True,
+                      remove_extra_whitespaces=False),
 }
