@@ -46,7 +46,7 @@ struct Row {
   X(rankfeed::corpus::Header, 24, "u32", encode_flags)                                        \
   X(rankfeed::corpus::Header, 28, "u32", flags)                                               \
   X(rankfeed::corpus::Header, 32, "u8[16]", config_hash)                                      \
-  X(rankfeed::corpus::Header, 48, "u64", reserved)                                            \
+  X(rankfeed::corpus::Header, 48, "u64", template_hash)                                       \
   X(rankfeed::corpus::Header, 56, "u64", checksum)
 #define CORPUS_COMMIT(X)                                                                      \
   X(rankfeed::corpus::Commit, 0, "u64", sequence)                                             \
