@@ -339,6 +339,19 @@ TEST(Eligibility, SentencePiece) {
          FastRoadReason::kMetaspaceNoPiece);
 }
 
+TEST(Eligibility, Bpe) {
+  const auto file = [](const char* normalizer, const char* pre_tokenizer) {
+    return std::string(R"({"normalizer":)") + normalizer + R"(,"pre_tokenizer":)" + pre_tokenizer +
+           R"(,"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]}})";
+  };
+  constexpr char kDigit[] = R"({"type":"Split","pattern":{"Regex":"\\p{N}"},"behavior":"Isolated","invert":false})";
+  Expect(file("null", "null"), FastRoadReason::kNoPattern);
+  Expect(file("null", kDigit), FastRoadReason::kNoPattern);
+  Expect(file(R"({"type":"NFC"})", "null"), FastRoadReason::kNoPattern);
+  Expect(file(R"({"type":"Lowercase"})", kDigit), FastRoadReason::kNormalizer, Op::kLowercase);
+  Expect(file("null", R"({"type":"Digits","individual_digits":true})"), FastRoadReason::kPreTokenizer, Op::kDigits);
+}
+
 TEST(Eligibility, WordPiece) {
   const auto file = [](const std::string& pre_tokenizer, const char* max_chars,
                        const std::string& normalizer = "null", const std::string& added = "") {
