@@ -512,6 +512,44 @@ std::string DrawWordPieceJson(Input& in, const HfVocabulary& vocabulary) {
          JsonString(prefix) + R"(,"max_input_chars_per_word":)" + most + R"(,"vocab":{)" + vocab + "}}}";
 }
 
+std::string DrawBpeJson(Input& in, const HfVocabulary& vocabulary) {
+  HfVocabulary pieces;
+  pieces.letters = vocabulary.letters;
+  std::set<std::string> seen;
+  const auto add = [&](const std::string& text) {
+    if (seen.insert(text).second) pieces.pieces.emplace_back(text, 0);
+  };
+  for (const auto& [text, score] : vocabulary.pieces) add(text);
+  const bool falls_back = in.OneIn(4);
+  for (int byte = 0; falls_back && byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof name, "<0x%02X>", byte);
+    add(name);
+  }
+  const std::string unigram = DrawTokenizerJson(in, pieces);
+  std::string vocab;
+  std::vector<std::string> merges;
+  for (size_t id = 0; id < pieces.pieces.size(); ++id) {
+    const std::string& text = pieces.pieces[id].first;
+    vocab += (id != 0 ? "," : "") + JsonString(text) + ":" + std::to_string(id);
+    for (size_t at = 1; at < text.size(); ++at) {
+      const std::string left = text.substr(0, at), right = text.substr(at);
+      if (!seen.contains(left) || !seen.contains(right) || in.OneIn(4)) continue;
+      const std::string merge = "[" + JsonString(left) + "," + JsonString(right) + "]";
+      merges.insert(merges.begin() + static_cast<ptrdiff_t>(in.Below(merges.size() + 1)), merge);
+      if (in.OneIn(16)) merges.push_back(merge);
+    }
+  }
+  std::string list;
+  for (const std::string& merge : merges) list += (list.empty() ? "" : ",") + merge;
+  static const char* const kUnknown[] = {"null", "\"<unk>\"", "\"<unk>\"", "\"none\""};
+  return unigram.substr(0, unigram.rfind(R"("model":{"type":"Unigram")")) +
+         R"("model":{"type":"BPE","dropout":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,)"
+         R"("unk_token":)" + in.Pick(kUnknown) + R"(,"fuse_unk":)" + Flag(in.OneIn(2)) +
+         R"(,"byte_fallback":)" + Flag(falls_back) + R"(,"ignore_merges":)" + Flag(in.OneIn(3)) +
+         R"(,"vocab":{)" + vocab + R"(},"merges":[)" + list + "]}}";
+}
+
 Texts::Texts(std::vector<std::string> fragments, bool valid_only)
     : fragments_(std::move(fragments)), valid_only_(valid_only) {
   if (fragments_.empty()) fragments_ = {"a"};

@@ -35,6 +35,8 @@ HfVocabulary DrawHfVocabulary(Input& in);
 std::string DrawTokenizerJson(Input& in, const HfVocabulary& vocabulary);
 // The same with a WordPiece model, half of whose pieces go on in a word.
 std::string DrawWordPieceJson(Input& in, const HfVocabulary& vocabulary);
+// The same with a BPE model of characters, whose merges are splits of pieces in any order, some twice.
+std::string DrawBpeJson(Input& in, const HfVocabulary& vocabulary);
 
 std::string JsonString(std::string_view text);  // text is valid UTF-8
 

@@ -11,6 +11,7 @@
 #include "builder/unicode_delta.h"
 #include "reference/charsmap_rules.h"
 #include "reference/hf_normalize.h"
+#include "reference/hf_bpe.h"
 #include "reference/hf_wordpiece.h"
 
 namespace rankfeed::reference {
@@ -223,11 +224,12 @@ HfPipeline::HfPipeline(std::string_view tokenizer_json, bool without_specials) {
   Sax sax(file);
   Json::sax_parse(tokenizer_json, &sax);
   const Json& model = file.at("model");
-  const bool wordpiece = model.value("type", "Unigram") == "WordPiece";
-  if (!wordpiece && model.value("type", "Unigram") != "Unigram") Unknown("model type");
+  const std::string kind = model.value("type", "Unigram");
+  const bool wordpiece = kind == "WordPiece", bpe = kind == "BPE";
+  if (!wordpiece && !bpe && kind != "Unigram") Unknown("model type");
   std::vector<std::pair<std::string, double>> pieces;
   std::map<std::string, uint32_t> ids;
-  if (wordpiece) {
+  if (wordpiece || bpe) {
     for (const auto& [text, id] : model.at("vocab").items()) {
       pieces.emplace_back(text, id.get<double>());
       ids[text] = id.get<uint32_t>();
@@ -238,7 +240,7 @@ HfPipeline::HfPipeline(std::string_view tokenizer_json, bool without_specials) {
       ids[pieces.back().first] = static_cast<uint32_t>(pieces.size() - 1);
     }
   }
-  if (without_specials) {
+  if (without_specials && !bpe) {
     for (const Json& entry : file.value("added_tokens", Json::array())) {
       if (!entry.at("special")) continue;
       for (auto& [text, score] : pieces) {
@@ -257,6 +259,18 @@ HfPipeline::HfPipeline(std::string_view tokenizer_json, bool without_specials) {
     model_ = [greedy = HfWordPiece(vocabulary, model.at("continuing_subword_prefix"),
                                    model.at("max_input_chars_per_word"), unk_id)](
                  std::string_view word) { return greedy.Encode(word); };
+  } else if (bpe) {
+    HfBpe::Vocabulary vocabulary(ids.begin(), ids.end());
+    HfBpe::Options options;
+    if (!model.at("unk_token").is_null()) options.unk_token = model["unk_token"].get<std::string>();
+    options.fuse_unk = model.at("fuse_unk");
+    options.byte_fallback = model.at("byte_fallback");
+    options.ignore_merges = model.at("ignore_merges");
+    std::vector<std::pair<std::string, std::string>> merges;
+    for (const Json& merge : model.at("merges")) merges.emplace_back(merge.at(0), merge.at(1));
+    model_ = [merger = HfBpe(vocabulary, merges, options)](std::string_view word) {
+      return merger.Encode(word);
+    };
   } else {
     if (model.contains("unk_id") && !model["unk_id"].is_null()) unk_id = model["unk_id"].get<uint32_t>();
     model_ = [best = HfUnigram(pieces, unk_id, model.value("byte_fallback", false))](
