@@ -25,7 +25,8 @@ struct Place {
 // alone is left an empty place at its end.
 inline Place TrimSpaces(std::string_view token, Place place) {
   const size_t leading = std::min(token.find_first_not_of(' '), token.size());
-  const size_t kept = token.find_last_not_of(' ') + 1;  // 0 for spaces alone
+  size_t kept = token.size();
+  while (kept > leading && token[kept - 1] == ' ') --kept;
   const auto begin = static_cast<uint32_t>(place.begin + leading);
   const auto end = static_cast<uint32_t>(place.end - (token.size() - kept));
   return {begin, std::max(begin, end)};
