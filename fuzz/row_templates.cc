@@ -32,7 +32,7 @@ const std::string kPatterns[] = {
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
 };
-// What templates and texts are made of: characters that arms of patterns meet at.
+// Templates and texts are made of these: at such characters the arms of a pattern meet.
 const std::string kPieces[] = {"\n", "\n", " ", "  ", "\t", "\r\n", "a", "b", "A", "<", "?", ".", "/", "1", "'s", "x:",
                                "\u0301", "\u3000", "中", "é", "<|x|>", "<|y|>", "<|", "|>"};
 const std::string kAdded[] = {"<|x|>", "<|y|>", "<z>", "  ", "a\n", "<|x|>b", ">"};

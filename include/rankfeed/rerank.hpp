@@ -172,7 +172,7 @@ class Reranker {
   static Error From(rankfeed_status status) {
     return status == RANKFEED_OK ? Error{} : Error::From(status);
   }
-  // What a row template puts beside a text at most.
+  // Returns the most bytes that a row template puts beside a text.
   size_t BesideBytes() const {
     const rankfeed_pair_template* const parts = options_.pair_template;
     if (parts == nullptr || parts->struct_size != sizeof(*parts) || parts->row_template == nullptr) return 0;

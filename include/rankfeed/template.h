@@ -76,8 +76,8 @@ typedef struct {
   const rankfeed_text* answers; /* texts whose first ids are answers; the last one says yes */
   uint32_t answer_count;        /* at most RANKFEED_TEMPLATE_MAX_ANSWERS */
   uint32_t max_length;
-  /* Of rows that hold several documents: the most of them, and the tokens that texts of query and
-   * documents are cut to before they are put in. */
+  /* For rows that hold several documents: a row holds max_documents at most, and the texts of query and
+   * documents are cut to so many tokens before they are put in. */
   uint32_t max_documents, max_query_tokens, max_document_tokens;
   uint8_t prefix_times, suffix_times;
   uint8_t query_quarters;     /* the query is cut to max_length * query_quarters / 4; 0: it is not */

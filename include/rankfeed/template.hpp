@@ -104,7 +104,7 @@ class RowTemplate {
     const rankfeed_template_info info = this->info();
     size_t longest = std::max(query.size(), instruction.size());
     for (const std::string_view text : documents) longest = std::max(longest, text.size());
-    // What is cut may be longer, by characters that become U+FFFD.
+    // A text that is cut may grow, as a part of a character becomes U+FFFD.
     const size_t bytes = 3 * longest + query.size() + instruction.size() + info.literal_bytes + 64;
     if (bytes > rankfeed_max_text_bytes(model)) {
       return detail::OverLimit("a text has ", longest, " bytes; with what is beside it in its row the limit of the vocabulary is ",

@@ -31,7 +31,7 @@ struct Batch {
   std::shared_ptr<Arena> arena;
   rankfeed_batch batch{};
   std::vector<rankfeed_batch_row> rows;  // a copy: the reranker's map ends with the request
-  // Of rows that hold several documents: which they are, and where the markers are.
+  // In rows that hold several documents these say which documents they are, and where the markers are.
   struct List {
     size_t first, count;
     std::vector<uint64_t> markers;

@@ -21,7 +21,7 @@ class RowTemplateObject {
 
   const rankfeed_template_info& info() const { return info_; }
   const RowTemplate& compiled() const { return template_; }
-  // Whether a row holds several documents.
+  // Says whether a row holds several documents.
   bool list() const { return info_.max_documents != 0; }
   // Ids around query and document, for a reranker over texts that are made here.
   const rankfeed_pair_template* pair() const { return pair_; }

@@ -67,7 +67,7 @@ struct NormalizedTokensOf {
   }
 };
 
-// Which characters of three bytes stand next to each other in some piece, whole or in part.
+// This knows which characters of three bytes stand next to each other in some piece, whole or in part.
 class Neighbours {
  public:
   Neighbours() : pairs_(image::kPairBits / 64, 0) {}
@@ -89,8 +89,9 @@ class Neighbours {
   std::vector<uint64_t> Take() { return std::move(pairs_); }
 
  private:
-  // Every two characters of which one ends with the bytes left and the other begins with right. Of a
-  // single byte on both sides these are millions: nothing is cut after such a first one then.
+  // Joins every two characters of which one ends with the bytes left and the other begins with right.
+  // Where left and right are single bytes, these pairs are millions: then no word is cut after any
+  // character that ends with left.
   void Join(std::string_view left, std::string_view right) {
     const std::vector<uint32_t> any = {image::kAnyCharacter};
     const bool loose = left.size() == 1 && right.size() == 1 && IsLead(right[0]);
@@ -158,7 +159,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildBpeTables(const Mode
     std::string bytes = BytesOf(model.piece(id));
     if (bytes.empty()) continue;
     neighbours.Add(bytes);
-    // Those that merges do not reach are found where merges are ignored.
+    // Only ignore_merges finds a piece that merges do not make.
     if (bytes.size() > image::kMaxEntryBytes || (model.id_flags[id] & image::kIdSpecial) != 0) continue;
     if (!utf8::IsValid(bytes)) continue;  // no segment has it alone
     uint32_t made[image::kMaxEntryBytes], sizes[image::kMaxEntryBytes];

@@ -139,9 +139,8 @@ void InsertSegment(const segment::SegmentKey& key, uint32_t id, image::PathInfo 
   entry->info = info;
 }
 
-SegmentTable MakeSegmentTable(const Model& model, const Pipeline& pipeline,
-                              const PieceNeighbours& neighbours, const Characters& characters,
-                              const Automaton& automaton) {
+SegmentTable MakeSegmentTable(const Model& model, const PieceNeighbours& neighbours,
+                              const Characters& characters, const Automaton& automaton) {
   std::vector<Segment> segments;
   PathFinder finder(model, automaton);
   std::vector<uint16_t> codes;

@@ -26,9 +26,8 @@ void InsertSegment(const segment::SegmentKey& key, uint32_t id, image::PathInfo 
                    SegmentTable* table);
 
 // Every piece that is a segment as it stands and wins its own search.
-SegmentTable MakeSegmentTable(const Model& model, const Pipeline& pipeline,
-                              const PieceNeighbours& neighbours, const Characters& characters,
-                              const Automaton& automaton);
+SegmentTable MakeSegmentTable(const Model& model, const PieceNeighbours& neighbours,
+                              const Characters& characters, const Automaton& automaton);
 
 struct SpanTable {
   uint32_t bits = 0;  // SegmentConfig::span_bits

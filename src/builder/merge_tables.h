@@ -16,7 +16,7 @@ struct MergeSections {
   std::vector<uint32_t> ranks;    // kMergeRanks, empty if no two merges share a rank
 };
 
-// Of merges whose ranks never fall. Of a pair that is there more than once the last one counts. Throws
+// Makes the sections of merges whose ranks never fall. Where a pair comes more than once, the last counts. Throws
 // BuildError(LIMIT) for more than image::kMaxMerges merges, an id from image::kMaxMergeIds on, or
 // pairs that no table of a bounded size tells apart. O(merges log merges) time, as a rule.
 MergeSections MakeMergeSections(const std::vector<MergeSpec>& merges);

@@ -30,7 +30,7 @@ struct PieceSpec {
   image::PieceType type = image::PieceType::kNormal;
 };
 
-// Of BPE: the pieces left and right become product. By id.
+// A merge of BPE: the pieces left and right become product, all by id.
 struct MergeSpec {
   uint32_t left, right, product;
   uint32_t rank;  // the lesser one merges first; several may share one

@@ -92,7 +92,7 @@ class Tokens {
     return found;
   }
 
-  // Of names that special tokens have. In a tokenizer.json of BPE they are added tokens: a piece that
+  // Finds the first of these names that is a special token. In a tokenizer.json of BPE only added tokens are: a piece that
   // is spelled so ("<s>" of Qwen2) was learned from texts.
   uint32_t FirstOf(std::initializer_list<std::string_view> names) const {
     for (const std::string_view name : names) {

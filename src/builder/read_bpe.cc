@@ -7,42 +7,24 @@
 
 #include "base/byte_alphabet.h"
 #include "builder/code_points.h"
-#include "builder/limits.h"
 #include "builder/vocabulary.h"
-#include "trie/double_array.h"
 
 namespace rankfeed::builder {
 namespace {
 
 using IdOf = std::unordered_map<std::string_view, uint32_t>;
 
-void ReadVocabulary(const Json& vocab, const std::string& unk_token, ModelSpec* spec) {
-  std::vector<std::pair<std::string_view, uint32_t>> entries;
-  constexpr uint32_t kMost = trie::kNoValue - 1;
-  vocab.EachMember([&](std::string_view text, const Json& id) {
-    if (entries.size() >= kMost) {
-      vocab.Fail(RANKFEED_E_LIMIT, "has more than " + std::to_string(kMost) + " pieces");
-    }
-    if (text.size() > kMaxStringBytes) {
-      id.Fail(RANKFEED_E_LIMIT, "is the id of a piece that " +
-                                    OverLimit(std::to_string(text.size()) + " bytes", "a piece",
-                                              kMaxStringBytes));
-    }
-    entries.emplace_back(text, id.U32());
-  });
-  if (entries.empty()) vocab.Fail(RANKFEED_E_PARSE, "is empty");
-  if (const std::string why = SetVocabulary(entries, unk_token, spec); !why.empty()) {
-    vocab.Fail(RANKFEED_E_LIMIT, why);
-  }
-  std::vector<const std::string*> owner(spec->id_count, nullptr);
-  for (size_t i = 0; i < spec->pieces.size(); ++i) {
-    const std::string*& of = owner[spec->id_map[i]];
+// Merges name pieces by id, so each has one of its own.
+void CheckIds(const Json& vocab, const ModelSpec& spec) {
+  std::vector<const std::string*> owner(spec.id_count, nullptr);
+  for (size_t i = 0; i < spec.pieces.size(); ++i) {
+    const std::string*& of = owner[spec.id_map[i]];
     if (of != nullptr) {
-      vocab.Fail(RANKFEED_E_UNSUPPORTED, "gives \"" + *of + "\" and \"" + spec->pieces[i].text +
-                                             "\" one id, " + std::to_string(spec->id_map[i]) +
+      vocab.Fail(RANKFEED_E_UNSUPPORTED, "gives \"" + *of + "\" and \"" + spec.pieces[i].text +
+                                             "\" one id, " + std::to_string(spec.id_map[i]) +
                                              "; merges cannot tell them apart");
     }
-    of = &spec->pieces[i].text;
+    of = &spec.pieces[i].text;
   }
 }
 
@@ -116,8 +98,13 @@ void ReadBpe(const Json& model, ModelSpec* spec) {
   RefuseText(model, "continuing_subword_prefix");
   RefuseText(model, "end_of_word_suffix");
   std::string unk_token;
-  if (const auto unk = model.Find("unk_token")) unk_token = unk->ShortString("a token");
-  ReadVocabulary(model.At("vocab"), unk_token, spec);
+  if (const auto unk = model.Find("unk_token")) {
+    unk_token = unk->ShortString("a token");
+    if (unk_token.empty()) unk->Fail(RANKFEED_E_UNSUPPORTED, "is empty; null says that there is none");
+  }
+  const Json vocab = model.At("vocab");
+  ReadVocabulary(vocab, unk_token.empty() ? nullptr : &unk_token, spec);
+  CheckIds(vocab, *spec);
   if (model.BoolOr("fuse_unk", false)) spec->flags |= image::kFuseUnk;
   if (model.BoolOr("byte_fallback", false)) spec->flags |= image::kByteFallback;
   if (model.BoolOr("ignore_merges", false)) spec->flags |= image::kIgnoreMerges;
@@ -139,7 +126,7 @@ bool HasByteLevel(const ModelSpec& spec) {
 void FinishBpe(const Json& model, ModelSpec* spec) {
   if (HasByteLevel(*spec)) {
     spec->flags |= image::kByteLevel;
-    spec->flags &= ~uint32_t{image::kByteFallback};  // no byte lacks a piece, so nothing falls back
+    spec->flags &= ~uint32_t{image::kByteFallback};  // every byte has a piece, so none falls back
     std::bitset<256> has;
     for (const PieceSpec& piece : spec->pieces) {
       std::vector<uint32_t> chars;

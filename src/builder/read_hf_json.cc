@@ -162,26 +162,9 @@ class Reader {
 
   // models/wordpiece/serialization.rs: all members are required.
   void WordPiece(const Json& model) {
-    const Json vocab = model.At("vocab");
-    std::vector<std::pair<std::string_view, uint32_t>> entries;
-    vocab.EachMember([&](std::string_view text, const Json& id) {
-      if (entries.size() >= kMaxPieces) {
-        vocab.Fail(RANKFEED_E_LIMIT, "has more than " + std::to_string(kMaxPieces) + " pieces");
-      }
-      if (text.size() > kMaxStringBytes) {
-        id.Fail(RANKFEED_E_LIMIT, "is the id of a piece that " +
-                                      OverLimit(std::to_string(text.size()) + " bytes", "a piece",
-                                                kMaxStringBytes));
-      }
-      entries.emplace_back(text, id.U32());
-    });
-    if (entries.empty()) vocab.Fail(RANKFEED_E_PARSE, "is empty");
     const Json max_chars = model.At("max_input_chars_per_word");
-    if (const std::string why = SetVocabulary(
-            entries, model.At("unk_token").ShortString("a token"), &spec_);
-        !why.empty()) {
-      vocab.Fail(RANKFEED_E_LIMIT, why);
-    }
+    const std::string unk_token = model.At("unk_token").ShortString("a token");
+    ReadVocabulary(model.At("vocab"), &unk_token, &spec_);
     spec_.continuing_prefix = model.At("continuing_subword_prefix").ShortString("a prefix");
     // No word has more characters than 32 bits count.
     spec_.max_input_chars =

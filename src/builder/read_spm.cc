@@ -57,18 +57,6 @@ struct Normalizer {
   bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
 };
 
-// libsentencepiece PieceToByte: exactly "<0xHH>" with upper-case digits, else -1.
-int ByteOfPiece(std::string_view piece) {
-  if (piece.size() != 6 || piece.substr(0, 3) != "<0x" || piece[5] != '>') return -1;
-  int value = 0;
-  for (const char c : piece.substr(3, 2)) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-    if (digit < 0) return -1;
-    value = value * 16 + digit;
-  }
-  return value;
-}
-
 class Reader {
  public:
   Reader(std::string_view bytes, const std::string& name, uint32_t parity)
@@ -358,7 +346,7 @@ class Reader {
     for (uint32_t i = 0; i < spec_.pieces.size(); ++i) {
       if (spec_.pieces[i].type == PieceType::kNormal) order.push_back(i);
     }
-    // As numbers: 0.2.2 and later tell -0.0 from 0.0.
+    // They compare as numbers: 0.2.2 and later tell -0.0 from 0.0.
     const auto key = [&](uint32_t i) {
       const auto bits = std::bit_cast<int32_t>(spec_.sentencepiece_0_2_1() ? scores_[i] + 0.0f : scores_[i]);
       return bits < 0 ? bits ^ std::numeric_limits<int32_t>::max() : bits;

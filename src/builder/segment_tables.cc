@@ -66,7 +66,7 @@ std::vector<uint8_t> IdCodes(const Model& model) {
 std::vector<SectionData> MakeSections(const Model& model, Pipeline pipeline,
                                       const Characters& characters, const Boundaries& boundaries,
                                       PieceNeighbours neighbours, Automaton automaton) {
-  SegmentTable segments = MakeSegmentTable(model, pipeline, neighbours, characters, automaton);
+  SegmentTable segments = MakeSegmentTable(model, neighbours, characters, automaton);
   SpanTable spans = MakeSpanTable(model, neighbours, automaton);
   image::SegmentConfig config{};
   config.rules = pipeline.rules;

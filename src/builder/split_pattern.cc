@@ -302,7 +302,7 @@ std::vector<Arm> MakeArms() {
   // One newline or all: the white space before takes what it can, up to the last.
   add(7, kNewlines, R"(\s*[\r\n]++)");
   add(7, kNewlines, R"(\s*[\r\n])");
-  // What the first leaves to the second is one character.
+  // The first leaves one character to the second.
   add(8, kSpaces, R"(\s+(?!\S)|\s++)");
   add(8, kSpaces, R"(\s+(?!\S)|\s)");
   return arms;

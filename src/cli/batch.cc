@@ -397,7 +397,7 @@ void RunBatch(BatchCommand c) {
                               options.stride, options.max_length - specials));
   }
   const Documents documents(c.documents, c.vocab, vocab.model(), row ? row->get() : nullptr);
-  // What may stand beside a text in the text that is tokenized.
+  // These may stand beside a text in the text that is tokenized.
   const size_t beside = row ? row->info().literal_bytes + c.instruction.size() + c.query.size() : 0;
   Reranker reranker(vocab.model(), options, documents, c.query, beside, c.threads,
                     c.max_stretch_bytes);

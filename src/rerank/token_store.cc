@@ -83,7 +83,7 @@ rankfeed_status TokenStore::EncodeText(rankfeed_text text, uint32_t flags, const
   return status;
 }
 
-// What is tokenized together with documents of this request.
+// These texts are tokenized together with the documents of this request.
 rankfeed_status TokenStore::SetBeside(const rankfeed_source& query, const rankfeed_template& row,
                                       const templates::Roles& roles) {
   if (sizes_.workers == 0) return RANKFEED_OK;  // documents are ids

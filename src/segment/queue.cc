@@ -98,8 +98,8 @@ void SegmentQueue::OpenStretch(std::string_view stretch, uint8_t marks) {
   if (!scanner_.scans()) [[unlikely]] OpenPart(marks);
 }
 
-// Of the open stretch, which has a character that NFC may change: the part before the one around that,
-// or that one, which takes the general path. The rest is opened later.
+// The open stretch has a character that NFC may change: opens the part before the one around that, or
+// that one, which takes the general path. The rest is opened later.
 void SegmentQueue::OpenPart(uint8_t marks) {
   if (std::exchange(look_later_, false) && added_->filter->MayOccurIn(text_)) {
     scanning_ = false;

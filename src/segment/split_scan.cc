@@ -81,7 +81,7 @@ uint32_t SplitScanner::Next(size_t at, size_t bytes, const Segments& segments, s
   if (at < stop && stop - at >= kLeastBlock && SplitBlocks::Knows(knobs_)) {
     count += NextBlock(&at, stop, segments.From(count));
   }
-  // What the masks did not decide.
+  // The masks leave these places to be decided one by one.
   while (at < stop) {
     if (split_ <= at) split_ = SplitEnd(at);
     count += NextParts(&at, stop, segments.From(count));

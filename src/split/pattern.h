@@ -17,7 +17,7 @@
 
 namespace rankfeed::split {
 
-// What patterns tell characters apart by, in the low bits of Model::split_classes.
+// Patterns tell characters apart by these classes, in the low bits of Model::split_classes.
 enum Class : uint8_t {
   kOther,
   kSign,        // P and S but for the next two

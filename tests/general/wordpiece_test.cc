@@ -259,6 +259,16 @@ std::string Refusal(const std::string& json) {
   return error.message;
 }
 
+// An empty text may be an entry, and the unknown token's name.
+TEST(WordPiece, UnknownTokenMayBeEmpty) {
+  TinyModel file;
+  file.unk = "";
+  file.vocab = R"({"":7,"a":3})";
+  file.pre_tokenizer = kSpaces;
+  Engine engine(file.Json());
+  EXPECT_EQ(engine.Encode("a x"), "3:0-1 7:2-3");
+}
+
 TEST(WordPiece, RefusalsNameTheirPlace) {
   TinyModel file;
   file.normalizer = R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true})";

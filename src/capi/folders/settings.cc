@@ -17,7 +17,7 @@ using builder::Json;
 constexpr std::array kNames = {"bos_token", "eos_token", "unk_token", "sep_token",
                                "pad_token", "cls_token", "mask_token"};
 
-// What is known of a class: its names, the model types for which AutoTokenizer takes it where no
+// This is known of a class: its names, the model types for which AutoTokenizer takes it where no
 // file names one, and its tokens in the order of kNames.
 struct Known {
   Class kind;
@@ -142,7 +142,7 @@ class Settings::Reader {
     });
   }
 
-  // Of equal ones the settings of the last count, but for those of added_tokens_decoder.
+  // Where two are equal, the settings of the last count, but for those of added_tokens_decoder.
   void Add(Token token) {
     if (token.content.empty()) return;
     std::vector<Token>& tokens = settings_.tokens_;

@@ -14,7 +14,7 @@ constexpr int kPlaceBits = 6;
 static_assert(Merger::kShortSymbols <= 1 << kPlaceBits);
 static_assert(image::kMaxMerges < uint64_t{1} << (32 - kPlaceBits));
 
-// Of entries (rank << 32 | place): makes the first one of a heap the least.
+// Orders entries (rank << 32 | place) so that the first one of a heap is the least.
 constexpr auto kLater = [](uint64_t a, uint64_t b) { return a > b; };
 
 // The symbols of a long word between its ends, a place for each symbol it began with. The places that a

@@ -27,7 +27,7 @@ constexpr uint32_t Bit(uint32_t kind) {
   return 1u << kind;
 }
 
-// What is not the same in all rows.
+// These columns differ from row to row.
 bool Varies(const Part& part) {
   return part.kind != RANKFEED_PART_TEXT || part.flags != 0;
 }

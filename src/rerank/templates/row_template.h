@@ -72,7 +72,7 @@ struct RowTemplate {
   struct Sizes {
     size_t text, parts, ids, steps;
   };
-  // What a template of these parts needs; false: more than 32 bits count.
+  // Counts what a template of these parts needs. False where 32 bits do not count it.
   static bool SizesOf(const Model& model, const rankfeed_row_template& row, Sizes* out);
   // Measures (layout over null) or carves; the object itself comes before them.
   void CarveArrays(Layout& layout, const Sizes& sizes);
