@@ -200,7 +200,10 @@ refused "absent model" "no-such.model.*(no such file|not found)" "$rankfeed" com
 refused "empty model" "empty.model" "$rankfeed" compile empty.model -o bad.rfimg
 echo '{"model": {"type": "BPE", "vocab": {}, "merges": []}}' >bpe.json
 refused "BPE tokenizer.json" "BPE" "$rankfeed" compile bpe.json -o bad.rfimg
-echo '{"model": {"type": "WordPiece", "vocab": {}}}' >wp.json
+cat >wp.json <<'END'
+{"model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+           "max_input_chars_per_word": 100, "vocab": {}}}
+END
 refused "WordPiece without pieces" "model.vocab is empty" "$rankfeed" compile wp.json -o bad.rfimg
 echo '{"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}, "normalizer": {"type": "ByteLevel"}}' >bl.json
 refused "unsupported normalizer" "ByteLevel" "$rankfeed" compile bl.json -o bad.rfimg
