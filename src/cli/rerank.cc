@@ -119,7 +119,7 @@ class Rerank {
     const rankfeed_model_info vocabulary = Info(vocabulary_->model());
     const rankfeed_crossencoder_info& info = info_;
     const folder::ModelFacts facts = Take(folder::ReadModelFacts(c.model));
-    CheckError(folder::CheckPairing(vocabulary, info, facts, {c.vocab.path, c.model}));
+    CheckError(folder::CheckPairing(vocabulary_->model(), info, facts, {c.vocab.path, c.model}));
     const uint32_t label = Take(folder::ChooseLabel(info, facts, c.label, c.model));
     const auto by = c.raw ? folder::ScoreBy::kRaw : folder::ScoreBy::kFolder;
     const uint32_t activation = Take(folder::ActivationOf(facts, info.labels, by));

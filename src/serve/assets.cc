@@ -55,7 +55,7 @@ Error ReadFacts(Assets* out) {
   auto facts = folder::ReadModelFacts(model);
   if (!facts) return facts.error();
   out->facts = std::move(*facts);
-  if (auto error = folder::CheckPairing(out->vocabulary_info, out->model_info, out->facts,
+  if (auto error = folder::CheckPairing(out->vocabulary->model(), out->model_info, out->facts,
                                         {out->vocabulary_file, model}))
     return error;
   auto label = folder::ChooseLabel(out->model_info, out->facts, out->paths.label, model);

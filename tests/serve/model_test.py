@@ -108,6 +108,49 @@ class Pairing(Folder):
             self.assertEqual([r["index"] for r in answer], [i for i, _ in want])
 
 
+    def test_pieces(self):
+        """fairseq#2094: as many ids and the same special ones, but other pieces than the tokenizer in the model's folder has."""
+        other, data = os.path.join(self.folder, "other"), Server.tokenizer_json()
+        vocab = data["model"]["vocab"]
+        vocab[5000], vocab[5001] = vocab[5001], vocab[5000]
+        with open(other + ".json", "w", encoding="utf-8") as file:
+            json.dump(data, file)
+        subprocess.run([RANKFEED, "compile", other + ".json", "-o", other], check=True, stdout=subprocess.DEVNULL)
+        Server.write_folder(self.model, {})
+        self.write(IDS + 1)
+        self.refused(["do not belong together", f'the id 5000 is "{vocab[5000][0]}" in the vocabulary and "{vocab[5001][0]}" beside'], vocab=other)
+        want = self.scores(vocab=os.path.join(self.model, "tokenizer.json"))
+        self.assertEqual(self.scores(), want)  # SentencePiece's .model has the same pieces
+        server = self.server()
+        status, answer, _ = server.call("POST", "/admin/reload", {"vocab": other})
+        self.assertEqual(status, 422, answer)
+        self.assertIn("the id 5000", answer["error"])
+
+    def test_pieces_of_lists(self):
+        """The same of folders with vocab.txt (bert) and with vocab.json (roberta)."""
+        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz", "what", "pandas", "\u00e9\u2028 "]
+        for name, write in (("vocab.txt", lambda f, w: f.write("".join(t + "\n" for t in w))),
+                            ("vocab.json", lambda f, w: json.dump({t: i for i, t in enumerate(w)}, f))):
+            with self.subTest(name):
+                image, source = os.path.join(self.folder, "image"), os.path.join(self.folder, "source")
+                os.makedirs(source, exist_ok=True)
+                with open(os.path.join(source, "vocab.txt"), "w", encoding="utf-8", newline="") as file:
+                    file.write("".join(t + "\n" for t in words))
+                subprocess.run([RANKFEED, "compile", os.path.join(source, "vocab.txt"), "-o", image], check=True, stdout=subprocess.DEVNULL)
+                self.write(len(words), 0)
+                for swap in (False, True):
+                    own = [*words]
+                    if swap:
+                        own[9], own[10] = own[10], own[9]
+                    with open(os.path.join(self.model, name), "w", encoding="utf-8", newline="") as file:
+                        write(file, own if name == "vocab.txt" else [t.rstrip() for t in own])
+                    if swap:
+                        self.refused(['the id 9 is "e" in the vocabulary and "f" beside'], vocab=image)
+                    else:
+                        self.assertEqual(len(self.scores(vocab=image)), len(TEXTS))
+                os.remove(os.path.join(self.model, name))
+
+
 class Types(Folder):
     def test_types_are_the_vocabularys(self):
         """transformers#2432, #2727: of a model with two types the document has type 0, unless its folder says otherwise."""

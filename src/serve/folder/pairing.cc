@@ -117,8 +117,9 @@ Result<ModelFacts> ReadModelFacts(const std::string& path) {
   return out;
 }
 
-Error CheckPairing(const rankfeed_model_info& vocabulary, const rankfeed_crossencoder_info& model,
+Error CheckPairing(const rankfeed_model* opened, const rankfeed_crossencoder_info& model,
                    const ModelFacts& facts, const std::pair<std::string, std::string>& names) {
+  const rankfeed_model_info vocabulary = Info(opened);
   // One id more is common: <mask>, which no text spells by accident.
   const uint32_t ids = vocabulary.id_count, rows = model.vocab_size;
   if (ids > rows + 1 || (rows > ids && rows - ids > std::max(kSpareIds, rows / kSpareShare)))
@@ -155,7 +156,8 @@ Error CheckPairing(const rankfeed_model_info& vocabulary, const rankfeed_crossen
                    names);
     }
   }
-  return {};
+  std::string different = DifferentPiece(opened, names.second);
+  return different.empty() ? Error{} : Apart(std::move(different), names);
 }
 
 Result<uint32_t> ChooseLabel(const rankfeed_crossencoder_info& model, const ModelFacts& facts,

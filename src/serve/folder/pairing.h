@@ -33,9 +33,14 @@ Result<ModelFacts> ReadModelFacts(const std::string& path);
 // The folder of a model that is given by a file in it.
 std::string FolderOf(const std::string& path);
 
-// An error that names what disagrees: numbers of ids, ids of special tokens, token types. names: of
-// the vocabulary and the model, for the message.
-Error CheckPairing(const rankfeed_model_info& vocabulary, const rankfeed_crossencoder_info& model,
+// A sentence about the first id to which a tokenizer.json, vocab.txt or vocab.json in the model's folder
+// gives another piece than the vocabulary does; empty where there is none, or no such file. Pieces alone are
+// compared, so that an image or a .model with the same ones is taken. O(size of the file).
+std::string DifferentPiece(const rankfeed_model* vocabulary, const std::string& model);
+
+// An error that names what disagrees: numbers of ids, ids of special tokens, token types, pieces. names: of
+// the vocabulary, for the message, and the path of the model.
+Error CheckPairing(const rankfeed_model* vocabulary, const rankfeed_crossencoder_info& model,
                    const ModelFacts& facts, const std::pair<std::string, std::string>& names);
 
 // The label whose logit ranks: wanted (its name or number), or the only one. An error, with the
