@@ -201,7 +201,33 @@ TEST(VocabJson, Refusals) {
   has(FromMerges(gpt2, kMerges, R"({"a":"0"})"), "folder/vocab.json: byte");
   has(FromMerges(gpt2, kMerges, "\xef\xbb\xbf{}"), "byte order mark");
   has(FromMerges(gpt2, std::string(100'000'000, 'x')), "folder/merges.txt: has 100000000 bytes");
-  EXPECT_NE(FromMerges(gpt2, "a b\r\n\r\n").find(R"("merges":["a b",""])"), std::string::npos);
+  // By file and line.
+  const std::string good = kMerges, merges = "folder/merges.txt: line 7 ";
+  has(FromMerges(gpt2, good + "\r\n"), (merges + "must be two pieces with one space between them").c_str());
+  has(FromMerges(gpt2, good + "hell o o\n"), (merges + "must be two pieces").c_str());
+  has(FromMerges(gpt2, good + "he"), (merges + "must be two pieces").c_str());
+  has(FromMerges(gpt2, good + "hello hello"), (merges + "names \"hellohello\", which is no piece of vocab.json").c_str());
+  has(FromMerges(gpt2, good + "\xc4 w"), (merges + "is not UTF-8").c_str());
+  has(FromMerges(gpt2, "h e\r\nl l\r\n"), R"("merges":["h e","l l"])");
+}
+
+TEST(VocabJson, PlacesInWhatWasMadeOfFilesAreNotSaid) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("rankfeed_vocab_json_" + std::to_string(getpid()));
+  fs::create_directory(folder);
+  std::ofstream(folder / "tokenizer_config.json") << R"({"tokenizer_class":"GPT2Tokenizer"})";
+  std::ofstream(folder / "merges.txt") << kMerges;
+  std::string twice = VocabJson();
+  twice.insert(twice.size() - 1, ",\"one more\":5");
+  std::ofstream(folder / "vocab.json") << twice;
+  rankfeed_builder_error error{};
+  error.struct_size = sizeof error;
+  rankfeed_loaded* loaded = nullptr;
+  const std::string path = (folder / "vocab.json").string();
+  EXPECT_EQ(rankfeed_load(path.c_str(), nullptr, &loaded, &error), RANKFEED_E_UNSUPPORTED);
+  EXPECT_TRUE(std::string(error.message).starts_with(path + ": model.vocab gives")) << error.message;
+  EXPECT_EQ(error.byte_offset, 0u);
+  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ class Source {
   // path: of the file, or a name where read is false, which reads nothing beside it.
   Source(std::string_view bytes, const std::string& path, bool read,
          const rankfeed_compile_options* options)
-      : bytes_(bytes), folder_(path.substr(0, path.find_last_of("/\\") + 1)) {
+      : bytes_(bytes), name_(path), folder_(path.substr(0, path.find_last_of("/\\") + 1)) {
     const std::string file = read ? path.substr(folder_.size()) : "";
     const std::string_view preset =
         options != nullptr && options->preset != nullptr ? options->preset : "";
@@ -126,7 +126,17 @@ class Source {
   }
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
-  std::string_view bytes() const { return bytes_; }
+
+  ImageBytes Compile(const rankfeed_compile_options* options) const {
+    try {
+      return rankfeed::builder::Compile(bytes_, name_, options);
+    } catch (const BuildError& error) {
+      // A place in a text that was made here is none in a file.
+      const std::string place = name_ + ": byte " + std::to_string(error.byte_offset) + ": ", message = error.what();
+      if (made_.empty() || !message.starts_with(place)) throw;
+      throw BuildError(error.code, 0, name_ + ": " + message.substr(place.size()));
+    }
+  }
 
  private:
   std::string ReadBeside(const char* name) const {
@@ -147,7 +157,7 @@ class Source {
   }
 
   std::string_view bytes_;
-  const std::string folder_;
+  const std::string name_, folder_;
   std::string made_;
 };
 
@@ -300,9 +310,9 @@ std::string_view Open(const char* path, uint32_t pages, rankfeed_loaded* loaded)
 }
 
 // The image that source is compiled to takes its place, on those pages.
-void CompileInPlace(std::string_view source, const char* path, uint32_t pages,
+void CompileInPlace(const Source& source, const char* path, uint32_t pages,
                     const rankfeed_compile_options* options, rankfeed_loaded* loaded) {
-  const ImageBytes image = rankfeed::builder::Compile(source, path, options);
+  const ImageBytes image = source.Compile(options);
   rankfeed_image_unmap(&loaded->mapping);
   rankfeed_error_detail detail{};
   detail.struct_size = sizeof detail;
@@ -329,7 +339,7 @@ RANKFEED_API rankfeed_status rankfeed_compile(const void* source, size_t source_
     CheckOptions(options);
     const std::string name = source_name != nullptr ? source_name : "model";
     const Source from({static_cast<const char*>(source), source_size}, name, false, options);
-    *out = Released(rankfeed::builder::Compile(from.bytes(), name, options));
+    *out = Released(from.Compile(options));
   });
 }
 
@@ -348,7 +358,7 @@ RANKFEED_API rankfeed_status rankfeed_compile_file(const char* source_path, cons
     CheckOptions(options);
     const std::string read = ReadFile(source_path);
     const Source source(read, source_path, true, options);
-    WriteFile(out_path, rankfeed::builder::Compile(source.bytes(), source_path, options));
+    WriteFile(out_path, source.Compile(options));
   });
 }
 
@@ -370,7 +380,7 @@ RANKFEED_API rankfeed_status rankfeed_load_on(const char* path, uint32_t pages,
       // What is compiled must not change meanwhile.
       if (pages == RANKFEED_PAGES_FILE) bytes = Open(path, RANKFEED_PAGES_AUTO, loaded.get());
       const Source source(bytes, path, true, options);
-      CompileInPlace(source.bytes(), path, pages, options, loaded.get());
+      CompileInPlace(source, path, pages, options, loaded.get());
     }
     OpenModel(loaded.get(), loaded->mapping.data, loaded->mapping.size, path);
     CheckParity(*loaded->model, options, path);

@@ -95,6 +95,37 @@ void CheckBytes(std::string_view text, const std::string& name, const char* what
   }
 }
 
+// Calls f with each line of the text and its number.
+template <class F>
+void EachLine(std::string_view text, const F& f) {
+  size_t number = 0;
+  for (size_t at = 0, end; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    f(line, ++number);
+  }
+}
+
+// The rules of BPE's merges, which its reader holds too: here they are broken in a line of this file.
+void CheckMerges(std::string_view text, const Vocabulary& pieces, const std::string& name) {
+  std::string product;
+  EachLine(text, [&](std::string_view line, size_t number) {
+    const auto fail = [&](const std::string& why) {
+      throw BuildError(RANKFEED_E_PARSE, 0, name + ": line " + std::to_string(number) + " " + why);
+    };
+    if (!simdjson::validate_utf8(line)) fail("is not UTF-8");
+    if (line.starts_with("#version")) return;
+    const size_t space = line.find(' ');
+    if (space == line.npos || line.find(' ', space + 1) != line.npos)
+      fail("must be two pieces with one space between them");
+    product.assign(line.substr(0, space)).append(line.substr(space + 1));
+    for (const std::string_view piece : {line.substr(0, space), line.substr(space + 1), std::string_view(product)}) {
+      if (!pieces.contains(piece)) fail("names \"" + std::string(piece) + "\", which is no piece of vocab.json");
+    }
+  });
+}
+
 // Refuses a vocabulary without a token of the template: its model would get ids that it does not know.
 const std::string& TokenOf(const Settings& settings, const Vocabulary& vocabulary, const char* key,
                            const std::string& name) {
@@ -187,16 +218,13 @@ class Writer {
     out_ << "}";
   }
 
-  // Lines as the reader of merges takes them: it judges them, and passes over #version.
+  // Lines as the reader of merges takes them, which passes over #version.
   void Merges(std::string_view lines) {
     out_ << ",\"merges\":[";
-    for (size_t at = 0, end; at < lines.size(); at = end + 1) {
-      end = std::min(lines.find('\n', at), lines.size());
-      std::string_view line = lines.substr(at, end - at);
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      if (at != 0) out_ << ",";
+    EachLine(lines, [&](std::string_view line, size_t number) {
+      if (number != 1) out_ << ",";
       out_.Quote(line);
-    }
+    });
     out_ << "]";
   }
 
@@ -256,11 +284,13 @@ std::string TokenizerJsonOf(std::string_view vocab_txt, const std::string& name,
 std::string TokenizerJsonOfMerges(std::string_view vocab_json, std::string_view merges_txt,
                                   const std::string& name, const FilesBeside& beside) {
   CheckBytes(vocab_json, name, "a vocab.json");
-  CheckBytes(merges_txt, name.substr(0, name.find_last_of("/\\") + 1) + "merges.txt", "a merges.txt");
+  const std::string merges_name = name.substr(0, name.find_last_of("/\\") + 1) + "merges.txt";
+  CheckBytes(merges_txt, merges_name, "a merges.txt");
   const Settings settings(name, beside, {});
   const Document document(vocab_json, name);
   Vocabulary pieces;
   document.root().EachMember([&](std::string_view text, const Json& id) { pieces[text] = id.U32(); });
+  CheckMerges(merges_txt, pieces, merges_name);
   const bool prefix_space = settings.Flag("add_prefix_space", false);
   const bool qwen = settings.kind == Class::kQwen2;
   Writer writer(settings, pieces);
