@@ -23,8 +23,8 @@ struct TraceCommand {
 };
 
 void PrintText(const receipt::Run& run, const std::vector<audit::Finding>& findings) {
-  fmt::print("{} {} on {}: {} queries, {} threads, {}\n", run.engine.implementation, run.engine.version,
-             run.workload_name, run.replay.requests.size(), run.replay.options.threads,
+  fmt::print("{} {}, {}, on {}: {} queries, {} threads, {}\n", run.engine.implementation, run.engine.version,
+             run.engine.family, run.workload_name, run.replay.requests.size(), run.replay.options.threads,
              run.replay.options.load > 0 ? fmt::format("open loop at load {:g}", run.replay.options.load)
                                          : "closed loop");
   const double work = audit::HostWorkSeconds(run);

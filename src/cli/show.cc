@@ -40,7 +40,8 @@ std::string Text(const Json& at, const char* otherwise = "unknown") {
 
 void PrintHead(const Json& r) {
   const Json &t = r["tokenizer"], &w = r["workload"], &replay = r["replay"], &m = r["machine"];
-  fmt::print("{} {} on {}, {}\n", Text(t["implementation"]), Text(t["version"]), Text(w["name"]), Text(r["created"]));
+  fmt::print("{} {}, {}, on {}, {}\n", Text(t["implementation"]), Text(t["version"]), Text(t["family"]), Text(w["name"]),
+             Text(r["created"]));
   fmt::print("  machine    {}, {} of {} cores, {}{}, load {:.3g}\n", Text(m["cpu"]), m["cores_usable"].dump(),
              m["cores"].dump(), Text(m["kernel"]), m["hypervisor"] == true ? " (virtual)" : "",
              Number(m["load_average"]));

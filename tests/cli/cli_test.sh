@@ -396,5 +396,31 @@ refused "a measured vocabulary in place" "memory of its own" "$rankfeed" receipt
 "$rankfeed" receipt run "${measure[@]}" --pages base -o base.json >/dev/null || fail "receipt run --pages base"
 equal "pages of a receipt" '"asked": "base"' "$(grep -o '"asked": "[a-z]*"' base.json)"
 
+# A WordPiece folder through every command, which name the kind of model.
+mkdir bert && printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nwhat\nis\na\npan\n##da\n?\nbear\n' >bert/vocab.txt
+echo '{"do_lower_case": true, "model_max_length": 9}' >bert/tokenizer_config.json
+"$rankfeed" compile bert/vocab.txt -o bert.rfimg >/dev/null || fail "compile of a vocab.txt"
+equal "kind of model" 1 "$("$rankfeed" info --vocab bert.rfimg --json | grep -c '"model": "wordpiece"')"
+printf 'What is a Panda?\nA bear\n' >bert.txt
+for vocab in bert bert.rfimg; do
+  equal "ids of $vocab" "2 5 6 7 8 9 10 3 2 7 11 3" "$("$rankfeed" encode --vocab $vocab --special bert.txt | xargs)"
+  equal "text of $vocab" "what is a panda? a bear" "$("$rankfeed" encode --vocab bert.rfimg bert.txt | "$rankfeed" decode --vocab $vocab | xargs)"
+done
+printf '{"id": "p", "text": "What is a Panda?"}\n{"id": "q", "text": "A bear"}\n' >bert.jsonl
+printf '{"id": "p"}\n{"id": "q"}\n' >bert_ids.jsonl
+"$rankfeed" corpus build --vocab bert --docs bert.jsonl -o bert.rfc >/dev/null 2>&1 || fail "corpus build of WordPiece"
+"$rankfeed" corpus verify bert.rfc --vocab bert.rfimg >/dev/null || fail "corpus verify of WordPiece"
+refused "store of another kind of model" "another vocabulary" "$rankfeed" corpus verify bert.rfc --vocab v.rfimg
+rows=$("$rankfeed" batch --vocab bert --query 'What?' --docs bert.jsonl --json)
+equal "rows from a WordPiece store" "$rows" "$("$rankfeed" batch --vocab bert --query 'What?' --docs bert_ids.jsonl --corpus bert.rfc --json)"
+equal "WordPiece rows" 1 "$(grep -cF '"input_ids":[[2,5,10,3,5,6,7,8,3],[2,5,10,3,7,11,3,0,0]]' <<<"$rows")"
+equal "token types" 1 "$(grep -cF '"token_type_ids":[[0,0,0,0,1,1,1,1,1],[0,0,0,0,1,1,1,0,0]]' <<<"$rows")"
+"$rankfeed" trace make --docs bert.jsonl --requests 4 --candidates 2 --rate 200 -o bert.trace >/dev/null || fail "trace make of WordPiece"
+measure=(--vocab bert --trace bert.trace --encode-seconds 0.02)
+"$rankfeed" receipt run "${measure[@]}" -o bert_receipt.json >/dev/null || fail "receipt run of WordPiece"
+equal "kind of model in a receipt" 1 "$(grep -c '"family": "wordpiece"' bert_receipt.json)"
+equal "kind of model in show" 1 "$("$rankfeed" receipt show bert_receipt.json | grep -c '^rankfeed .*, wordpiece, on ')"
+equal "kind of model in an audit" 1 "$("$rankfeed" audit "${measure[@]}" --load 1 | grep -c '^rankfeed .*, wordpiece, on ')"
+
 echo "$cases cases, $failures failed"
 exit $((failures > 0))
