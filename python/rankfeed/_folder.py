@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What stands beside a vocabulary: the folder of a HuggingFace model, with tokenizer_config.json and
-special_tokens_map.json, and the truncation and padding that a tokenizer.json carries."""
+special_tokens_map.json, the truncation and padding that a tokenizer.json carries, and what config.json says of scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import os
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 from . import _options
 
@@ -73,6 +73,57 @@ class FileDefaults:
         return -(-length // multiple) * multiple
 
 
+@dataclass(frozen=True)
+class Scoring:
+    """What the config.json of a model's folder says of its logits, by the rules of `rankfeed rerank`."""
+
+    known: bool = False  # there is a config.json
+    labels: Tuple[str, ...] = ()  # by number
+    multi_label: bool = False
+    function: str = ""  # sentence-transformers' name of its class; "": not said
+
+    @staticmethod
+    def of(config: Dict[str, Any]) -> "Scoring":
+        names = config.get("id2label")
+        names = names if isinstance(names, dict) else {}
+        own = config.get("sentence_transformers")
+        function = config.get("sbert_ce_default_activation_function")
+        if isinstance(own, dict):  # where newer versions keep it
+            function = own.get("activation_fn", function)
+        return Scoring(True, tuple(str(names.get(str(i), f"LABEL_{i}")) for i in range(len(names))),
+                       config.get("problem_type") == "multi_label_classification", str(function or ""))
+
+    def label(self, wanted: Union[int, str, None], count: int) -> int:
+        """The number of the label that ranks, of so many: the one that is wanted, by its name or number, or the only one."""
+        names = [self.labels[i] if i < len(self.labels) else f"LABEL_{i}" for i in range(min(count, 32))]
+        listed = ", ".join(names) + (", ..." if count > len(names) else "")
+        if wanted is None:
+            if count > 1:
+                raise ValueError(f"logits has {count} labels ({listed}), and a ranking is by one; label must be its name or number")
+            return 0
+        if not isinstance(wanted, str):
+            return _options.number("label", wanted)
+        names += self.labels[len(names):count]
+        if wanted in names:
+            return names.index(wanted)
+        if wanted.isascii() and wanted.isdigit() and int(wanted) < count:
+            return int(wanted)
+        raise ValueError(f"label is {_options.words(wanted)}; it must be one of {listed}, or a number")
+
+    def activation(self, count: int) -> _options.Activation:
+        """What makes a score of a row's logits: of several labels the share of one, or its sigmoid where they exclude nothing;
+        of one label what CrossEncoder of sentence-transformers does."""
+        if not self.known:
+            return "raw"
+        if count > 1:
+            return "sigmoid" if self.multi_label else "softmax"
+        if not self.function or self.function.endswith(".Sigmoid"):
+            return "sigmoid"
+        if self.function.endswith(".Identity"):
+            return "raw"
+        raise ValueError(f"config.json makes scores by {self.function}; activation must be one of {', '.join(_options.ACTIVATION)}")
+
+
 @dataclass
 class Folder:
     """A model's folder as it was read."""
@@ -81,6 +132,7 @@ class Folder:
     attributes: Dict[str, Any] = field(default_factory=dict)  # of Tokenizer
     pad_token: Optional[str] = None
     defaults: FileDefaults = field(default_factory=FileDefaults)
+    scoring: Scoring = Scoring()
 
 
 def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
@@ -104,6 +156,7 @@ def read_folder(path: Union[str, "os.PathLike[str]"]) -> Folder:
     if not lines:
         _check_tokens(folder, config, specials, data)
     out = Folder(file, defaults=FileDefaults(data.get("truncation"), data.get("padding")))
+    out.scoring = Scoring.of(model) if model else Scoring()
     kind = str(config.get("tokenizer_class") or model.get("tokenizer_class") or "").replace("Fast", "")
     kind = kind or _CLASSES.get(str(model.get("model_type")), "")
     _note_rebuilt(file, kind, config, data)

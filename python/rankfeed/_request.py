@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _core, _options
 from ._errors import RankfeedError
+from ._folder import Scoring
 from ._options import (Activation, Aggregation, Budget, Document, DType, ModelSide, Overflow, Padding, Side, Sort,
                        Specials, TensorName, Texts, Ties, Truncation)
 from ._plan import convert
@@ -194,6 +195,7 @@ class Request:
             tokenizer.row_limit("max_length")  # warns
         self.tokenizer = tokenizer
         self.template = row
+        self._scoring = tokenizer._scoring if row is None else Scoring()
         self._list_scores: Optional[Dict[int, float]] = None
         ranges = overflow != "drop" if byte_ranges is None else _options.flag("byte_ranges", byte_ranges)
         try:
@@ -219,11 +221,15 @@ class Request:
         while (batch := self.next()) is not None:
             yield batch
 
-    def put_scores(self, batch: Union["_core.Batch", "PairBatch[Any]"], logits: Any, activation: Activation = "raw",
-                   label: int = 0) -> None:
+    def put_scores(self, batch: Union["_core.Batch", "PairBatch[Any]"], logits: Any,
+                   activation: Optional[Activation] = None, label: Union[int, str, None] = None) -> None:
         """logits: [rows] or [rows, labels], any float array of NumPy or a DLPack framework. Of rows that hold several
         documents, one for each document of the batch, in order: [documents]. Of a language model's answers no and yes, [rows, 2]
-        with activation "softmax" and label 1: the sigmoid of their difference."""
+        with activation "softmax" and label 1: the sigmoid of their difference.
+
+        label: the name or number of the one that ranks, of a model with several. activation: what makes its score of the row's
+        logits, "raw", "sigmoid" or "softmax". None: as the config.json of from_pretrained's folder says, by the rules of
+        `rankfeed rerank` (docs/serve.md); "raw" of other tokenizers, and of rows of a template."""
         if isinstance(batch, PairBatch):
             batch = batch.batch
         try:
@@ -233,8 +239,11 @@ class Request:
         if batch.list_rows:
             self._put_list(batch, scores)
             return
-        self._core.put_scores(batch, scores, _options.choice(_options.ACTIVATION, "activation", activation),
-                              _options.number("label", label))
+        count = scores.shape[1] if scores.ndim == 2 else 1
+        number = self._scoring.label(label, count)
+        if activation is None:
+            activation = self._scoring.activation(count)
+        self._core.put_scores(batch, scores, _options.choice(_options.ACTIVATION, "activation", activation), number)
 
     def rank(self, top_n: int = 0, aggregation: Aggregation = "max",
              ties: Ties = "ascending") -> List[Tuple[int, float]]:

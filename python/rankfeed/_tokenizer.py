@@ -14,7 +14,7 @@ import numpy as np
 from . import _core, _options, _transformers
 from ._encoding import Call, Encoding, Padded, encodings
 from ._errors import RankfeedError
-from ._folder import FileDefaults, read_folder
+from ._folder import FileDefaults, Scoring, read_folder
 from ._options import Document, InvalidText, OffsetUnit, Padding, Pages, Parity, Side, Text, Texts, Truncation
 from ._plan import Plan, convert
 from ._request import OPTIONS, PairBatch, Request
@@ -74,6 +74,7 @@ class Tokenizer:
         self._pad_type_id = int(self.info["pad_type_id"])
         self._sided = False  # padding_side is the folder's
         self._defaults = FileDefaults()
+        self._scoring = Scoring()
         self.truncation_side: Side = truncation_side
         self._templates: Dict[str, "_core.RowTemplate"] = {}
 
@@ -129,7 +130,8 @@ class Tokenizer:
     def from_pretrained(cls, folder: _Path, *, threads: int = 0, invalid_text: InvalidText = "reference",
                         file_defaults: bool = False, **attributes: "Unpack[Attributes]") -> "Tokenizer":
         """The tokenizer.json of a model's folder, or its vocab.txt or vocab.json as transformers reads it, with what tokenizer_config.json and special_tokens_map.json say:
-        model_max_length, sides, model_input_names, the padding token. Ids are those of the file as it is written;
+        model_max_length, sides, model_input_names, the padding token, and in config.json: labels, and what makes scores of their
+        logits (Request.put_scores). Ids are those of the file as it is written;
         where a class of transformers 5 rebuilds it, rankfeed.hf.AutoTokenizer has that class's ids.
 
         threads, invalid_text, file_defaults, attributes: those of from_file; attributes come before the folder's."""
@@ -145,6 +147,7 @@ class Tokenizer:
             self._pad_id = pad
         self._pad_type_id = 0  # as in transformers, whatever the files say
         self._sided = "padding_side" in merged
+        self._scoring = found.scoring
         return self
 
     @classmethod
@@ -161,7 +164,7 @@ class Tokenizer:
         arguments = dict(arguments, model_max_length=self.model_max_length,
                          model_input_names=self.model_input_names, padding_side=self.padding_side,
                          truncation_side=self.truncation_side)
-        return (_from_file, (path, arguments, (self._pad_id, self._pad_type_id, self._sided)))
+        return (_from_file, (path, arguments, (self._pad_id, self._pad_type_id, self._sided, self._scoring)))
 
     # ---- facts -----------------------------------------------------------------------------
 
@@ -454,9 +457,9 @@ _PAIR_NAMES = (*OPTIONS, "return_tensors")
 _ONE_BATCH = frozenset(("max_rows_per_batch", "max_tokens_per_batch", "max_arena_bytes"))
 
 
-def _from_file(path: str, arguments: Dict[str, Any], folder: Tuple[int, int, bool]) -> Tokenizer:
+def _from_file(path: str, arguments: Dict[str, Any], folder: Tuple[int, int, bool, Scoring]) -> Tokenizer:
     self = Tokenizer.from_file(path, **arguments)
-    self._pad_id, self._pad_type_id, self._sided = folder
+    self._pad_id, self._pad_type_id, self._sided, self._scoring = folder
     return self
 
 

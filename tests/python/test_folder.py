@@ -4,6 +4,7 @@ door does with tokenizer_config.json, special_tokens_map.json and a tokenizer.js
 
 import itertools
 import json
+import math
 import os
 import pickle
 import subprocess
@@ -191,6 +192,67 @@ class Bert(Case):
             for texts in (self.TEXTS, [(a, b) for a in self.TEXTS for b in self.TEXTS]):
                 self.assertEqual(wrapped(texts, padding=True).data, theirs(texts, padding=True).data)
             self.assertEqual(wrapped.rankfeed_fallbacks, {})
+
+
+class Scores(Case):
+    """What put_scores makes of logits, by the config.json of the folder."""
+    LOGITS = [[0.5, -1.0], [2.0, 3.0], [-4.0, 0.25]]
+    ONE = [0.5, 2.0, -4.0]
+    ST = "torch.nn.modules.activation."
+
+    def scores(self, config, logits, pickled=False, **options):
+        folder = self.folder()
+        if config is not None:
+            with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+                json.dump({"model_type": "bert", **config}, file)
+        tok = rankfeed.Tokenizer.from_pretrained(folder)
+        request = (pickle.loads(pickle.dumps(tok)) if pickled else tok).request("a", ["b", "c", "a b"])
+        request.put_scores(request.next(), logits, **options)
+        return [score for _, score in sorted(request.rank())]
+
+    def near(self, got, want):
+        self.assertEqual(len(got), len(want))
+        for a, b in zip(got, want):
+            self.assertAlmostEqual(a, b, 6)
+
+    @staticmethod
+    def sigmoid(values):
+        return [1 / (1 + math.exp(-x)) for x in values]
+
+    def test_several_labels(self):
+        names = {"id2label": {"0": "no", "1": "yes"}}
+        second = [b for _, b in self.LOGITS]
+        share = self.sigmoid([b - a for a, b in self.LOGITS])
+        for label in (1, "1", "yes"):
+            self.near(self.scores(names, self.LOGITS, label=label), share)
+            self.near(self.scores(names, self.LOGITS, label=label, activation="raw"), second)
+            self.near(self.scores({**names, "problem_type": "multi_label_classification"}, self.LOGITS, label=label), self.sigmoid(second))
+        self.near(self.scores({}, self.LOGITS, label="LABEL_0"), self.sigmoid([a - b for a, b in self.LOGITS]))
+        self.near(self.scores(names, self.LOGITS, pickled=True, label="no"), self.sigmoid([a - b for a, b in self.LOGITS]))
+        # The name comes before the number.
+        self.near(self.scores({"id2label": {"0": "1", "1": "0"}}, self.LOGITS, label="0"), share)
+        for options, words in ((dict(), r"logits has 2 labels \(no, yes\), and a ranking is by one; label must be its name or number"),
+                               (dict(label="maybe"), "label is 'maybe'; it must be one of no, yes, or a number"),
+                               (dict(label="2"), "label is '2'; it must be one of no, yes, or a number"),
+                               (dict(label=2), "label is 2; it must be at most 1, the last label of logits")):
+            with self.assertRaisesRegex(ValueError, words):
+                self.scores(names, self.LOGITS, **options)
+
+    def test_one_label(self):
+        shares = self.sigmoid(self.ONE)
+        for config, want in (
+                (None, self.ONE), ({}, shares), ({"id2label": {"0": "LABEL_0"}}, shares),
+                ({"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}, self.ONE),
+                ({"sbert_ce_default_activation_function": self.ST + "Sigmoid"}, shares),
+                ({"sbert_ce_default_activation_function": self.ST + "Sigmoid",
+                  "sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}}, self.ONE)):
+            self.near(self.scores(config, self.ONE), want)
+            self.near(self.scores(config, [[x] for x in self.ONE]), want)
+        self.near(self.scores({}, self.ONE, activation="raw"), self.ONE)
+        other = {"sentence_transformers": {"activation_fn": self.ST + "Tanh"}}
+        with self.assertRaisesRegex(ValueError, "config.json makes scores by .*Tanh; activation must be one of raw, sigmoid, softmax"):
+            self.scores(other, self.ONE)
+        self.near(self.scores(other, self.ONE, activation="sigmoid"), shares)
 
 
 class FileDefaults(Case):

@@ -36,7 +36,7 @@ GOOD = '''
     request = tok.request("q", ["a"], max_rows_per_batch=4, padding=False, dtype="int32")
     for part in request:
         reveal_type(part.tensors["input_ids"].shape)  # tuple[int, ...]
-        request.put_scores(part, np.zeros(part.rows), activation="sigmoid")
+        request.put_scores(part, np.zeros(part.rows), activation="sigmoid", label="LABEL_0")
     reveal_type(request.rank(3, aggregation="mean"))  # list[tuple[int, float]]
     reveal_type(tok(["a"], padding=True, return_tensors="np"))  # BatchEncoding
     reveal_type(rankfeed.Corpus("a", tok).get("b"))  # Any
