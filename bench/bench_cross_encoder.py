@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""bench_cross_encoder.py TOKENIZER.json [TEXTS.jsonl ...]: what rankfeed.hf.wrap saves a CrossEncoder of
-sentence-transformers: the time of tokenizing one query with 100 documents to torch's tensors, before and after the one
-line that wraps its tokenizer. Scores and tensors are compared first and must be equal. The model has random weights,
-one narrow layer: its own time does not matter here. Rounds take turns; wall time; medians, and between which four fifths
-of the rounds lie. Needs the wheels of tests/requirements-hf.txt (scripts/python-env.sh hf) and rankfeed."""
+"""bench_cross_encoder.py TOKENIZER.json [TEXTS.jsonl ...] [--class-name BertTokenizer]: what rankfeed.hf.wrap saves a
+CrossEncoder of sentence-transformers: the time of tokenizing one query with 100 documents to torch's tensors, before and
+after the one line that wraps its tokenizer. Scores and tensors are compared first and must be equal. The model has random
+weights, one narrow layer, BERT's or RoBERTa's by the class of the tokenizer: its own time does not matter here. Rounds take
+turns; wall time; medians, and between which four fifths of the rounds lie. Needs the wheels of tests/requirements-hf.txt
+(scripts/python-env.sh hf) and rankfeed."""
 
 import argparse
 import json
 import os
+import pathlib
 import shutil
 import statistics
 import sys
@@ -16,10 +18,10 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-sys.path.insert(0, os.path.join(HERE, "..", "tests", "serve"))
+sys.path.insert(0, os.path.join(HERE, "..", "tests", "gpu_handoff", "crossencoder", "forward"))
 
 import numpy as np  # noqa: E402
-import random_model  # noqa: E402
+import numpy_models  # noqa: E402
 import rankfeed.hf  # noqa: E402
 import sentence_transformers  # noqa: E402
 import tokenizers  # noqa: E402
@@ -49,7 +51,9 @@ def main():
         with open(os.path.join(folder, "tokenizer_config.json"), "w", encoding="utf-8") as file:
             json.dump({"tokenizer_class": arguments.class_name, "model_max_length": 512}, file)
         plain = transformers.AutoTokenizer.from_pretrained(folder)
-        random_model.write(folder, len(plain), plain.pad_token_id, layers=1, positions=516)
+        kind = "roberta" if "Roberta" in arguments.class_name else "bert"
+        config, tensors = numpy_models.make(kind, len(plain), 32, 1, 4, 64, 516, pad=plain.pad_token_id, rng=np.random.default_rng(1))
+        numpy_models.save(pathlib.Path(folder), config, tensors)
         model = sentence_transformers.CrossEncoder(folder, device="cpu", max_length=512)
         pairs = [(query, document) for document in docs]
         before = model.predict(pairs)

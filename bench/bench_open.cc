@@ -120,10 +120,15 @@ int Main(int argc, char** argv) {
   namespace fs = std::filesystem;
   std::vector<fs::path> images;
   const Corpus corpus = LoadXquad("all");
-  for (const char* name : {"xlmr.tokenizer.json", "xlmr.model"}) {
-    const std::string source = SharedFile(name);
+  const struct {
+    const char *name, *file;
+  } vocabularies[] = {{"xlmr.tokenizer.json", "xlmr.tokenizer.json"},
+                      {"xlmr.model", "xlmr.model"},
+                      {"bert.tokenizer.json", "wordpiece/bert-base-uncased/tokenizer.json"}};
+  for (const auto [name, file] : vocabularies) {
+    const std::string source = SharedFile(file);
     if (!fs::exists(source)) {
-      std::fprintf(stderr, "bench_open: not run: no %s in RANKFEED_SHARED_DATA\n", name);
+      std::fprintf(stderr, "bench_open: not run: no %s in RANKFEED_SHARED_DATA\n", file);
       return 1;
     }
     const fs::path image = fs::temp_directory_path() /

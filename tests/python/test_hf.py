@@ -3,7 +3,9 @@
 transformers and of every pipeline; changes after wrapping; padding, collators, pickles, threads, CrossEncoder."""
 
 import copy
+import json
 import os
+import pathlib
 import pickle
 import random
 import sys
@@ -401,6 +403,20 @@ class Uses(Case):
         random_model.write(folder, len(self.theirs), self.theirs.pad_token_id)
         return folder
 
+    def bert_model(self):
+        """The same of BERT's kind, with a vocab.txt."""
+        sys.path.insert(0, os.path.join(SOURCE, "tests", "gpu_handoff", "crossencoder", "forward"))
+        import numpy_models
+        letters = sorted(set(hf_models.LETTERS))
+        pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *("##" + x for x in letters), "the", "##bc"]
+        config, tensors = numpy_models.make("bert", len(pieces), 32, 2, 4, 48, 40, rng=np.random.default_rng(3))
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.dir.name))
+        numpy_models.save(folder, config, tensors)
+        (folder / "vocab.txt").write_text("\n".join(pieces), encoding="utf-8")
+        (folder / "tokenizer_config.json").write_text(json.dumps(
+            {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "model_max_length": 40}), encoding="utf-8")
+        return str(folder)
+
     @needs(torch, "torch")
     def test_pipeline(self):
         docs, folder = hf_models.texts(40, 9), self.model()
@@ -432,20 +448,21 @@ class Uses(Case):
 
     @needs(sentence_transformers, "sentence-transformers")
     def test_cross_encoder(self):
-        model = sentence_transformers.CrossEncoder(self.model(), device="cpu")
-        docs = hf_models.texts(60, 6)
-        pairs = [("abc the", d) for d in docs]
-        expected = model.predict(pairs)
-        ranking = model.rank("abc the", docs)
-        if hasattr(model[0], "processor"):  # since 6.0
-            model[0].processor = rankfeed.hf.wrap(model[0].processor)
-        else:
-            model.tokenizer = rankfeed.hf.wrap(model.tokenizer)
-        self.assertIsInstance(model.tokenizer, rankfeed.hf.Accelerated)
-        np.testing.assert_array_equal(model.predict(pairs), expected)
-        self.assertEqual(model.rank("abc the", docs), ranking)
-        self.assertEqual(model.tokenizer.rankfeed_fallbacks, {})
-        self.assertGreater(np.ptp(expected), 0.01)
+        for folder in (self.model(), self.bert_model()):
+            model = sentence_transformers.CrossEncoder(folder, device="cpu")
+            docs = hf_models.texts(60, 6)
+            pairs = [("abc the", d) for d in docs]
+            expected = model.predict(pairs)
+            ranking = model.rank("abc the", docs)
+            if hasattr(model[0], "processor"):  # since 6.0
+                model[0].processor = rankfeed.hf.wrap(model[0].processor)
+            else:
+                model.tokenizer = rankfeed.hf.wrap(model.tokenizer)
+            self.assertIsInstance(model.tokenizer, rankfeed.hf.Accelerated)
+            np.testing.assert_array_equal(model.predict(pairs), expected)
+            self.assertEqual(model.rank("abc the", docs), ranking)
+            self.assertEqual(model.tokenizer.rankfeed_fallbacks, {})
+            self.assertGreater(np.ptp(expected), 0.01)
 
 
 if __name__ == "__main__":
