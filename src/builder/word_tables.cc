@@ -20,6 +20,7 @@
 #include "builder/look_up_tables.h"
 #include "builder/normalized_characters.h"
 #include "builder/piece_neighbours.h"
+#include "general/hf_trim_offsets.h"
 #include "segment/key.h"
 #include "unicode/properties.h"
 #include "words/engine.h"
@@ -210,6 +211,15 @@ SegmentTable MakeWordTable(const Model& model, const WordCharacters& characters)
   return table;
 }
 
+// Tells whether RobertaProcessing trims the place of a piece, by what the piece is called.
+bool TrimsPieces(const Model& model) {
+  const std::vector<uint32_t> ids = PieceIds(model);
+  return model.has(image::kTrimOffsets) && std::any_of(ids.begin(), ids.end(), [&](uint32_t id) {
+    const general::EndSpaces spaces = general::CountEndSpaces(model.piece(id));
+    return spaces.leading != 0 || spaces.trailing != 0;
+  });
+}
+
 }  // namespace
 
 std::variant<std::vector<SectionData>, OffTheFastRoad> BuildWordTables(const Model& model) {
@@ -238,7 +248,7 @@ std::variant<std::vector<SectionData>, OffTheFastRoad> BuildWordTables(const Mod
 
   SegmentTable table = MakeWordTable(model, characters);
   image::SegmentConfig config{};
-  config.rules = image::kPunctuationIsWord;
+  config.rules = image::kPunctuationIsWord | (TrimsPieces(model) ? image::kNoOffsets : 0u);
   config.table_bits = table.bits;
   const auto copy = [](const ByteSet& set, uint8_t(&to)[16]) {
     std::memcpy(to, set.low, sizeof(to));

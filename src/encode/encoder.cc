@@ -40,7 +40,7 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
     general.parting = {segment::Cuts::PartBytes, &*cuts, cuts->keeps_separator(),
                        segment::ScoreSumsOf(of) != segment::ScoreSums::kFloat64Words};
   }
-  const bool trims = of.has(image::kTrimOffsets) && (!of.bpe() || of.has(image::kTrimKeepsPrefix));
+  const bool trims = of.has(image::kTrimOffsets) && (of.unigram() || of.has(image::kTrimKeepsPrefix));
   fast_offsets = !trims && (of.segment.config->rules & image::kNoOffsets) == 0;
   const rankfeed::segment::KernelTable& kernels = *rankfeed::segment::KernelsOf(isa);
   const ByteSet& stop_bytes = general.added.stop_bytes();

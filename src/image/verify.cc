@@ -441,7 +441,7 @@ class Verifier {
   // words/: every segment begins a word; a word's codes have places up to max_input_chars.
   void Words() {
     LookUpSizes();
-    Require(m_.segment.config->rules == kPunctuationIsWord, SectionId::kSegmentConfig);
+    Require((m_.segment.config->rules & ~kNoOffsets) == kPunctuationIsWord, SectionId::kSegmentConfig);
     Require(m_.config->max_input_chars <= kMaxWordChars, SectionId::kConfig);
     if (status_ != RANKFEED_OK) return;  // what follows reads by these sizes
     SegmentEntries();

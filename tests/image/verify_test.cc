@@ -159,7 +159,7 @@ void AddModelKindCases(Cases& cases) {
                      f.config().flags |= image::kByteLevel;
                      return 0u;
                    }});
-  cases.push_back({"m_.segment.config->rules == kPunctuationIsWord", "rules of Unigram", kWordPiece,
+  cases.push_back({"(m_.segment.config->rules & ~kNoOffsets) == kPunctuationIsWord", "rules of Unigram", kWordPiece,
                    SectionId::kSegmentConfig, [](Forged& f) {
                      f.segment_config().rules |= image::kTrailingSpaceIsWord;
                      return 0u;

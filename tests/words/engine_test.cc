@@ -213,6 +213,33 @@ TEST(Words, EqualsThePlainPathOnLongWords) {
   }
 }
 
+// RobertaProcessing, which MPNet has, trims the place of a token by what the token is called.
+TEST(Words, TrimsOffsetsOfPieces) {
+  for (const bool trimmed : {false, true}) {
+    const std::string file =
+        std::string(
+            R"({"version":"1.0","added_tokens":[{"id":7,"content":"<m>","single_word":false,"lstrip":true,"rstrip":true,)"
+            R"("normalized":false,"special":true}],"normalizer":null,"pre_tokenizer":{"type":"BertPreTokenizer"},)"
+            R"("post_processor":{"type":"RobertaProcessing","sep":["</s>",2],"cls":["<s>",1],"trim_offsets":true,)"
+            R"("add_prefix_space":false},"decoder":null,"model":{"type":"WordPiece","unk_token":"[UNK]",)"
+            R"("continuing_subword_prefix":"##","max_input_chars_per_word":9,"vocab":{"[UNK]":0,"<s>":1,"</s>":2,"a":3,)"
+            R"("##a":4,"<m>":7,)") +
+        (trimmed ? R"("\u0120b":5,"##\u0120":6}}})" : R"("b":5,"##c":6}}})");
+    Pair pair(file);
+    std::mt19937_64 random(13);
+    for (int round = 0; round < static_cast<int>(Sampled(8000)); ++round) {
+      std::string text;
+      for (size_t i = random() % 9; i > 0; --i) {
+        constexpr const char* kParts[] = {"a", "c", "\u0120", "\u0120b", " ", "<m>", "b", ".", "\u00a0"};
+        text += kParts[random() % std::size(kParts)];
+      }
+      pair.Compare(text);
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_EQ(pair.fast.encoder()->fast_offsets, !trimmed);
+  }
+}
+
 TEST(Words, EqualsThePlainPathWithOtherPipelines) {
   const auto file = [](const std::string& normalizer, const std::string& pre_tokenizer,
                        const std::string& unk, const std::string& added) {
