@@ -16,7 +16,7 @@ namespace rankfeed::cli {
 namespace {
 
 // Arguments: library, file, 1 for special tokens. The first line of the answer is "ok VERSION" or
-// "error REASON". Bad UTF-8 is replaced for tokenizers, which takes only valid text, as rankfeed's
+// "error REASON". A vocab.txt or vocab.json is what transformers makes of its folder. Bad UTF-8 is replaced for tokenizers, which takes only valid text, as rankfeed's
 // HuggingFace parity does (rankfeed/encode.h).
 constexpr char kScript[] = R"py(
 import struct, sys
@@ -29,11 +29,17 @@ def say(line):
 
 try:
     if library == "huggingface":
-        import tokenizers
-        tokenizer = tokenizers.Tokenizer.from_file(path)
+        import os, tokenizers
+        folder, name = os.path.split(path)
+        version = "tokenizers " + tokenizers.__version__
+        if name in ("vocab.txt", "vocab.json"):
+            import transformers
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder or ".").backend_tokenizer
+            version = "transformers " + transformers.__version__ + ", " + version
+        else:
+            tokenizer = tokenizers.Tokenizer.from_file(path)
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        version = "tokenizers " + tokenizers.__version__
         def one(text):
             return tokenizer.encode(text, add_special_tokens=special).ids
         def encode(texts):

@@ -191,6 +191,14 @@ def main():
             name = f"folder {number} of seed {args.seed}: {folder.config}"
             if with_vocab_txt:
                 compare(args.rankfeed, f"{path}/vocab.txt", backend, name, report)
+                if number == 0:  # and the command that compares a user's texts
+                    texts = Path(path, "texts.jsonl")
+                    texts.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
+                    out, said = run(args.rankfeed, "parity", "--vocab", path, "--special", "--against", "huggingface", "--python", sys.executable,
+                                    str(texts))
+                    report.checks += 1
+                    if out is None or f"{len(TEXTS)} documents" not in out or "0 mismatches against transformers" not in out:
+                        report.mismatch("parity", name, out, said)
                 continue
             written, made = Path(path, "tokenizer.json"), Path(path, "made.json")
             made.write_text(backend.to_str(), encoding="utf-8")
