@@ -53,9 +53,11 @@ crate)
   "$work/prefix/bin/rankfeed" batch --vocab "$work/default.rfimg" --query "$text" --docs "$out.docs" --max-length 16 \
     --truncation longest_first --layout packed --json >"$out.json"
   python3 "$here/same_rows.py" "$out.json" "$out.rows"
-  json=${RANKFEED_SHARED_DATA:-}/xlmr.tokenizer.json
-  [[ -e $json ]] || skip "no $json: the crate was not compared with the tokenizers wheel"
-  "$python" "$here/rust_crate_test.py" "$crates/target/release/examples/columns" "$json"
+  for json in xlmr.tokenizer.json wordpiece/bert-base-uncased/tokenizer.json; do
+    json=${RANKFEED_SHARED_DATA:-}/$json
+    [[ -e $json ]] || skip "no $json: the crate was not compared with the tokenizers wheel"
+    "$python" "$here/rust_crate_test.py" "$crates/target/release/examples/columns" "$json"
+  done
   ;;
 go)
   command -v go >/dev/null || skip "no go"

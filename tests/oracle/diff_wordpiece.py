@@ -4,6 +4,7 @@
   diff_wordpiece.py --driver D sweep --data FOLDER [--all]     every code point in four places, published vocabularies
   diff_wordpiece.py --driver D worlds [--length N]             all texts over a small alphabet, tiny vocabularies
   diff_wordpiece.py --driver D random [--data FOLDER] [--count N] [--files N] [--seed N]
+  diff_wordpiece.py --driver D stream --data FOLDER --texts FILE   texts of a file, such as that of bench/text_streams.py
 
 --data: the folder with bert-base-uncased and the others. Without --all a sweep takes planes that Unicode leaves empty, and
 all but one of the vocabularies, by samples. Random texts are drawn from pieces and from characters that some step treats
@@ -200,11 +201,22 @@ def random_texts(args, report):
         pair.close()
 
 
+def stream(args, report):
+    with open(args.texts, encoding="utf-8") as file:
+        texts = [json.loads(line)["text"] for line in file]
+    for folder in FOLDERS[:3]:
+        pair = Pair(args.driver, (args.data / folder / "tokenizer.json").read_text(encoding="utf-8"))
+        for some in batches(texts, 1024):
+            compare(pair, folder, some, report)
+        pair.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--driver", required=True)
-    parser.add_argument("mode", choices=("sweep", "worlds", "random"))
+    parser.add_argument("mode", choices=("sweep", "worlds", "random", "stream"))
     parser.add_argument("--data", type=Path)
+    parser.add_argument("--texts", type=Path)
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--length", type=int, default=4)
     parser.add_argument("--count", type=int, default=20000)
@@ -213,7 +225,7 @@ def main():
     args = parser.parse_args()
     E.require(args.data is None or (args.data / FOLDERS[0]).exists(), f"{args.data} is not there")
     report, start = E.Report(limit=8), time.time()
-    {"sweep": sweep, "worlds": worlds, "random": random_texts}[args.mode](args, report)
+    {"sweep": sweep, "worlds": worlds, "random": random_texts, "stream": stream}[args.mode](args, report)
     print(f"{report.checks} comparisons in {time.time() - start:.0f} s")
     return report.finish(f"WordPiece, {args.mode}")
 
