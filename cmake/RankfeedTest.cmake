@@ -26,7 +26,7 @@ function(rankfeed_add_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                              ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/gpu_handoff)
   # What a test itself does is little beside what it calls; without optimization it compiles in half the time.
-  if(NOT arg_OPTIMIZED AND NOT RANKFEED_SANITIZE)
+  if(NOT arg_OPTIMIZED)
     target_compile_options(${name} PRIVATE -O0)
   endif()
   add_test(NAME ${name} COMMAND ${name})
