@@ -468,7 +468,7 @@ TEST(ReadSpm, RandomDamageAgreesWithTheOracleOrIsRefused) {
   const std::string good = Serialize(Small());
   std::mt19937 random(11);
   int accepted = 0;
-  const int rounds = kSanitized ? 200 : SweepsAll() ? 2000 : 600;
+  const int rounds = kSanitized ? 60 : SweepsAll() ? 2000 : 600;
   for (int round = 0; round < rounds; ++round) {
     std::string bytes = good;
     bytes[random() % bytes.size()] = static_cast<char>(random());

@@ -13,6 +13,7 @@
 #include "fake_gpu/fake.h"
 #include "gpu_handoff/crossencoder/forward/golden_models.h"
 #include "rankfeed/handoff.h"
+#include "support/sanitizers.h"
 
 namespace rankfeed::handoff {
 namespace {
@@ -554,7 +555,7 @@ TEST_P(FakeBackendTest, EveryFailingCallLeavesNothing) {
   for (const char* call :
        {"Malloc", "HostAlloc", "StreamCreate", "EventCreate", "MemcpyAsync", "StreamSynchronize",
         "LaunchKernel", "LtMatmul", "SetDevice", "CtxPushCurrent", "DevicePrimaryCtxRetain"}) {
-    for (uint64_t at = 1; at <= 12; at += at < 4 ? 1 : 4) {
+    for (uint64_t at = 1; at <= 12; at += (at < 4 ? 1 : 4) * (kSanitized ? 2 : 1)) {
       SCOPED_TRACE(std::string(call) + " " + std::to_string(at));
       fake_gpu_options options = FakeOptions(2);
       options.fail = call;

@@ -403,7 +403,7 @@ TEST_F(Rewritten, NothingOutsideAStoreIsReadWhileOthersWriteToIt) {
   if (user == 0) {
     for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(number, SIG_DFL);
     uint64_t other = 0;
-    for (uint64_t round = 0; round < Scaled(100000); ++round) {
+    for (uint64_t round = 0; round < Scaled(100000, 30000); ++round) {
       AllowSeconds(kRoundSeconds);
       other += !victim.Use(round);
     }
@@ -436,7 +436,7 @@ class RandomChanges : public Rewritten, public testing::WithParamInterface<How> 
 
 TEST_P(RandomChanges, NoneHangsAndNoneIsSeenThroughAPrivateCopy) {
   const char* asked = std::getenv("RANKFEED_REWRITES");
-  const uint64_t all = asked != nullptr ? std::strtoull(asked, nullptr, 10) : Scaled(10000);
+  const uint64_t all = asked != nullptr ? std::strtoull(asked, nullptr, 10) : Scaled(10000, 4000);
   const uint64_t each = all / (std::size(kVocabularies) + 1) + 1;
   for (const Named& vocabulary : kVocabularies) {
     SCOPED_TRACE(vocabulary.name);
@@ -482,7 +482,7 @@ TEST_P(OpenedMeanwhile, WhatIsVerifiedIsWhatIsUsed) {
     }
   }
   uint64_t opened = 0, refused = 0, ended = 0;
-  for (int i = 0; i < static_cast<int>(Scaled(200)); ++i) {
+  for (int i = 0; i < static_cast<int>(Scaled(200, 100)); ++i) {
     const pid_t child = fork();
     if (child == 0) {
       for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT})

@@ -5,7 +5,8 @@ A vocabulary of byte pieces makes the normalized text itself visible as ids, and
 unknown characters make splits visible as offsets. Code points are tried many to a text, each within
 its own line; a mismatch is reduced to the code points that matter. Without --all, the planes that Unicode
 leaves empty (U+33000 to U+DFFFF, U+E0200 on) are sampled, and so are the blocks of ideographs, of Hangul and
-for private use but for their ends: all of a block have the same properties.
+for private use but for their ends, because all of a block have the same properties, and what Python's Unicode data
+knows no character of beyond U+FFFF.
 
   unicode_sweep.py --driver D [--all] [--only NAME,...]
 """
@@ -15,6 +16,7 @@ import base64
 import json
 import sys
 import tempfile
+import unicodedata
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -40,7 +42,7 @@ def code_points(everything):
         if 0xd800 <= c < 0xe000:
             continue
         empty = 0x33000 <= c < 0xe0000 or c >= 0xe0200
-        alike = any(first + 64 <= c < end - 64 for first, end in UNIFORM)
+        alike = any(first + 64 <= c < end - 64 for first, end in UNIFORM) or (c > 0xffff and unicodedata.category(chr(c)) == "Cn")
         if everything or not (empty or alike) or c % (211 if empty else 17) == 0:
             yield c
 

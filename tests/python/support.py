@@ -12,6 +12,12 @@ SOURCE = os.environ.get("RANKFEED_SOURCE_DIR", os.path.join(os.path.dirname(__fi
 SHARED = os.environ.get("RANKFEED_SHARED_DATA", os.path.join(SOURCE, "..", "shared", "data"))
 WORK = os.environ.get("RANKFEED_WORK_DIR", "/tmp")
 MODEL = os.path.join(SOURCE, "data", "default.model")
+SWEEP = "RANKFEED_SWEEP" in os.environ  # the long suite runs everything that other runs sample
+
+
+def sampled(values, part):
+    """Every part-th of the values; in the long suite all."""
+    return list(values)[::1 if SWEEP else part]
 
 
 def needs(module, name):

@@ -13,7 +13,7 @@ import unittest
 
 import rankfeed
 
-from support import SHARED, SOURCE, needs
+from support import SHARED, SOURCE, SWEEP, needs
 
 sys.path.insert(0, os.path.join(SOURCE, "tests", "oracle"))
 import forms as F  # noqa: E402
@@ -40,7 +40,7 @@ class FromTransformers(unittest.TestCase):
         cls.base = F.base_of_xlmr(XLMR, 4000)
         cls.forms = F.forms(cls.base)
         cls.folder = tempfile.TemporaryDirectory()
-        cls.texts = ["Hello  world ", "", "x\n\ny", *mixtures.mixtures(200, 5, WORDS, ["<mask>", "[SEP]"])]
+        cls.texts = ["Hello  world ", "", "x\n\ny", *mixtures.mixtures(200 if SWEEP else 60, 5, WORDS, ["<mask>", "[SEP]"])]
 
     @classmethod
     def tearDownClass(cls):

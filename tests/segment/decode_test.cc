@@ -123,7 +123,7 @@ void Compare(const std::string& file, std::mt19937& random, size_t* ones, size_t
 }
 
 TEST(Decode, PartsEqualThePlainPathForRandomVocabularies) {
-  const size_t rounds = Scaled(30, 12);
+  const size_t rounds = Scaled(30, 6);
   std::mt19937 random(23);
   size_t ones = 0, twos = 0;
   for (size_t round = 0; round < rounds; ++round) {
@@ -142,8 +142,9 @@ TEST(Decode, PartsEqualThePlainPathForRandomVocabularies) {
 // now and then a space; sums far enough to be rebased.
 TEST(Decode, RunsWithoutAPlaceToPartThem) {
   std::mt19937 random(53);
+  const size_t rounds = Scaled(24, 6);
   size_t left_texts = 0;
-  for (size_t round = 0; round < Scaled(24, 12); ++round) {
+  for (size_t round = 0; round < rounds; ++round) {
     SCOPED_TRACE(round);
     constexpr double kSteps[] = {0.25, 0.1, 1.7};
     const double step = kSteps[round % 3];
@@ -187,7 +188,7 @@ TEST(Decode, RunsWithoutAPlaceToPartThem) {
     const RoadCounts roads = fast.Roads();
     left_texts += roads[RANKFEED_REASON_LENGTH].texts;
   }
-  EXPECT_GT(left_texts, Scaled(24, 12) * 2);
+  EXPECT_GT(left_texts, rounds * 2);
 }
 
 // Two words of one slot that differ in each part of their keys in turn.
@@ -217,7 +218,7 @@ TEST(Decode, WordsOfOneSlotAreNotRepeats) {
 // tokens of one character and of several, more of these than are remembered.
 TEST(Decode, SumsOverUnknownTokens) {
   std::mt19937 random(31);
-  for (int round = 0; round < static_cast<int>(Scaled(20)); ++round) {
+  for (int round = 0; round < static_cast<int>(Scaled(20, 8)); ++round) {
     const Vocabulary v = Random(random, 0.1);
     const Image image(round % 2 == 0 ? SentencePieceFile(v) : HuggingFaceFile(v, round % 4 == 1));
     Encoder plain = Make(image.model(), true, 0);
@@ -248,7 +249,7 @@ TEST(Decode, SumsOverUnknownTokens) {
 // that tie but for rounding.
 TEST(Decode, SumsWithinWords) {
   std::mt19937 random(37);
-  for (int round = 0; round < static_cast<int>(Scaled(20)); ++round) {
+  for (int round = 0; round < static_cast<int>(Scaled(20, 6)); ++round) {
     const Vocabulary v = Random(random, 0.1);
     const Image image(HuggingFaceFile(v, true));
     Encoder plain = Make(image.model(), true, 0);
