@@ -10,6 +10,7 @@
 #include "builder/merge_tables.h"
 #include "input.h"
 #include "models/bpe/merge.h"
+#include "segment/kernels/kernels.h"
 #include "target.h"
 
 namespace rankfeed::fuzz {
@@ -39,6 +40,26 @@ void Merge(const image::MergeTables& tables, Word* word) {
   FUZZ_ASSERT(left <= count && (left != 0 || count == 0));
   word->ids.resize(left);
   word->sizes.resize(left);
+}
+
+// A word as those of a batch are merged, with every instruction set, is the same.
+void InTurn(const image::MergeTables& tables, const std::vector<uint32_t>& word, const std::vector<uint32_t>& expected) {
+  if (word.size() > segment::kMergeSymbols || !tables.ranks.empty()) return;
+  for (uint8_t isa = 0; isa < segment::kIsaCount; ++isa) {
+    const segment::KernelTable* const kernels = segment::KernelsOf(segment::Isa{isa});
+    if (kernels == nullptr) continue;
+    constexpr uint32_t kWords = 8;  // more than take turns at once
+    std::vector<uint32_t> ids;
+    std::vector<segment::MergeWord> words;
+    for (uint32_t i = 0; i < kWords; ++i) {
+      words.push_back({static_cast<uint32_t>(ids.size()), static_cast<uint16_t>(word.size()), 0, false});
+      ids.insert(ids.end(), word.begin(), word.end());
+    }
+    kernels->merge(bpe::Merger(tables), ids.data(), words.data(), kWords);
+    for (const segment::MergeWord& of : words) {
+      FUZZ_ASSERT(std::equal(expected.begin(), expected.end(), ids.begin() + of.begin, ids.begin() + of.begin + of.count));
+    }
+  }
 }
 
 void Ranked(Input& in) {
@@ -71,7 +92,10 @@ void Ranked(Input& in) {
     expected.ids.erase(expected.ids.begin() + next);
     expected.sizes.erase(expected.sizes.begin() + next);
   }
-  Merge({sections.factors, sections.slots, sections.merges, sections.ranks}, &word);
+  const image::MergeTables tables{sections.factors, sections.slots, sections.merges, sections.ranks};
+  const std::vector<uint32_t> begun = word.ids;
+  Merge(tables, &word);
+  InTurn(tables, begun, word.ids);
   FUZZ_ASSERT(word.ids == expected.ids && word.sizes == expected.sizes);
 }
 
@@ -95,7 +119,9 @@ void Hostile(Input& in) {
   Word word = DrawWord(in, ids);
   uint64_t bytes = 0, kept = 0;
   for (const uint32_t size : word.sizes) bytes += size;
+  const std::vector<uint32_t> begun = word.ids;
   Merge({factors, slots, merges, ranks}, &word);
+  InTurn({factors, slots, merges, ranks}, begun, word.ids);
   for (const uint32_t size : word.sizes) kept += size;
   for (const uint32_t left : word.ids) FUZZ_ASSERT((left & ~bpe::kFrozen) < ids);
   FUZZ_ASSERT(kept == bytes);

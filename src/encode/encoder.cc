@@ -46,11 +46,10 @@ rankfeed_encoder::rankfeed_encoder(const rankfeed_model& of, const rankfeed_limi
   const ByteSet& stop_bytes = general.added.stop_bytes();
   if (of.wordpiece()) wordpiece.emplace(of, word_scratch.speller);
   if (of.bpe()) bpe.emplace(of, general);
-  const words::Speller* const speller =
-      of.bpe() ? static_cast<const words::Speller*>(&*bpe) : of.wordpiece() ? &*wordpiece : nullptr;
-  if (speller != nullptr) {
-    words.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, *speller, general,
-                  word_scratch);
+  if (!of.unigram()) {
+    words.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts,
+                  wordpiece.has_value() ? &*wordpiece : nullptr, bpe.has_value() ? &*bpe : nullptr,
+                  general, word_scratch);
   } else {
     engine.emplace(of, kernels, stop_bytes, *normalized_tokens, *cuts, general, segment);
   }

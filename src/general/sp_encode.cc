@@ -106,7 +106,7 @@ bool MergedPath(const Model& model, std::string_view text, uint32_t room, const 
     sizes[count] = normalize::LongestSpSymbol(normalizer, rest);
     const bool symbol = sizes[count] != 0;
     if (!symbol) utf8::DecodeValid(rest.data(), &sizes[count]);
-    const uint32_t id = words.FindText({rest.data(), sizes[count]});
+    const uint32_t id = words.Find({rest.data(), sizes[count]});
     ids[count] = id == trie::kNoValue ? bpe::kFrozen | kUnknown : symbol ? bpe::kFrozen | id : id;
   }
   if (count > room) return false;

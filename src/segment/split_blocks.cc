@@ -117,35 +117,38 @@ size_t SplitBlocks::LastOf(const BoundaryMasks* masks, size_t count) const {
 // Puts characters outside ASCII into the masks: first bytes by their classes, then the others like those.
 void SplitBlocks::AddBeyondAscii(size_t size) {
   const uint64_t* const pairs = model_.segment.spanned_pairs.data();
-  size_t three_end = 0;  // of the last character of three bytes
-  char32_t three = 0;
+  uint64_t threes_before = 0;  // of the last three bytes of the word before
+  char32_t before = 0;         // the last character of three bytes
+  bool held = false;           // whether nothing is cut after it
   for (size_t k = 0; k < words_; ++k) {
     SplitMasks& m = masks_[k];
+    const uint64_t carried = threes_before;
+    threes_before = 0;
     if (m.beyond_ascii == 0) continue;
+    const char* const word = text_.data() + at_ + 64 * k;
     LeadMasks of;
-    kernels_.classify_leads(text_.data() + at_ + 64 * k, std::min<size_t>(64, size - 64 * k), plain_, &of);
+    kernels_.classify_leads(word, std::min<size_t>(64, size - 64 * k), plain_, &of);
     uint64_t letters = of.plain, digits = 0, spaces = 0;
-    for (uint64_t leads = of.leads & (of.threes | ~of.plain); leads != 0; leads &= leads - 1) {
+    for (uint64_t leads = of.leads & ~of.plain; leads != 0; leads &= leads - 1) {
       const auto bit = static_cast<uint32_t>(std::countr_zero(leads));
-      const size_t at = at_ + 64 * k + bit;
-      uint32_t bytes = 3;
-      const char32_t c = (of.threes & ~of.fours & Bit(bit)) != 0 && text_.size() - at >= 4
-                             ? utf8::CodePointOfThree(utf8::LoadThree(text_.data() + at))
-                             : utf8::DecodeValid(text_.data() + at, &bytes);
-      if ((of.plain & Bit(bit)) == 0) {
-        const uint64_t kind = kinds_[model_.split_classes[c] & split::kClassBits];
-        letters |= (kind & kALetter) << bit;
-        digits |= (kind >> 1 & 1) << bit;
-        spaces |= (kind >> 2) << bit;
-      }
-      if (bytes != 3) continue;
-      if (three_end == at && !image::Spanned(pairs, three, c) &&
-          !image::Spanned(pairs, three, image::kAnyCharacter)) {
-        m.parts |= Bit(bit);
-      }
-      three = c;
-      three_end = at + 3;
+      uint32_t bytes;
+      const uint64_t kind = kinds_[model_.split_classes[utf8::DecodeValid(word + bit, &bytes)] & split::kClassBits];
+      letters |= (kind & kALetter) << bit;
+      digits |= (kind >> 1 & 1) << bit;
+      spaces |= (kind >> 2) << bit;
     }
+    const uint64_t threes = of.threes & ~of.fours;
+    uint64_t apart = 0;
+    for (uint64_t leads = threes; leads != 0; leads &= leads - 1) {
+      const auto bit = static_cast<uint32_t>(std::countr_zero(leads));
+      uint32_t bytes;
+      const char32_t c = utf8::DecodeValid(word + bit, &bytes);
+      apart |= uint64_t{!(held | image::Spanned(pairs, before, c))} << bit;
+      held = image::Spanned(pairs, c, image::kAnyCharacter);
+      before = c;
+    }
+    m.parts = apart & (threes << 3 | carried);
+    threes_before = threes >> 61;
     m.inner = of.inner;
     const auto add = [k, this](uint64_t SplitMasks::*mask, uint64_t first) {
       const uint64_t rest = masks_[k].inner;

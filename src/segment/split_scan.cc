@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "base/utf8.h"
 #include "normalize/unicode_forms.h"
@@ -17,16 +16,6 @@ uint32_t KnobsOf(const Model& model) {
     if (step.op == static_cast<uint32_t>(image::Op::kSplitPattern)) return step.arg0;
   }
   return 0;
-}
-
-bool IsAscii(const char* text) {  // 64 bytes
-  uint64_t all = 0;
-  for (size_t i = 0; i < 64; i += sizeof(all)) {
-    uint64_t word;
-    std::memcpy(&word, text + i, sizeof(word));
-    all |= word;
-  }
-  return (all & 0x8080808080808080u) == 0;
 }
 
 bool HasThreeBytes(std::string_view text, size_t at) {
@@ -60,7 +49,7 @@ bool SplitScanner::AreStable(std::string_view text) const {
   uint64_t rest = 0;  // bytes of characters that go on into the next word
   for (size_t at = 0; at < text.size(); at += 64) {
     const size_t size = std::min<size_t>(64, text.size() - at);
-    if (size == 64 && rest == 0 && IsAscii(text.data() + at)) continue;
+    if (rest == 0 && utf8::SkipAscii({text.data() + at, size}, 0) == size) continue;
     LeadMasks m;
     kernels_.classify_leads(text.data() + at, size, blocks_.plain(), &m);
     const uint64_t expected = rest | m.leads << 1 | m.threes << 2 | m.fours << 3;
@@ -68,6 +57,11 @@ bool SplitScanner::AreStable(std::string_view text) const {
     rest = m.leads >> 63 | m.threes >> 62 | m.fours >> 61;
     for (uint64_t ask = m.leads & ~m.plain; ask != 0; ask &= ask - 1) {
       const size_t lead = at + static_cast<size_t>(std::countr_zero(ask));
+      if (text.size() - lead >= 4) {
+        const utf8::TwoOrThree c(text.data() + lead);
+        const bool known = c.valid && (c.code_point & 0xf800) != 0xd800;
+        if (known && IsStable(lead, {c.code_point, c.size, true})) continue;
+      }
       if (!IsStable(lead, utf8::DecodeInline(text, lead))) return false;
     }
   }

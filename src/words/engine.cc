@@ -9,7 +9,6 @@
 #include "general/hf_trim_offsets.h"
 #include "segment/kernels/kernels.h"
 #include "segment/scan.h"
-#include "words/merge_speller.h"
 
 namespace rankfeed::words {
 
@@ -29,19 +28,22 @@ void Scratch::Carve(Layout& layout, const Model& model, uint32_t cache_bytes) {
   look_up.Carve(layout, cache_bytes);
   if (model.wordpiece()) speller.Carve(layout, model);
   ids = layout.Take<int32_t>(Engine::kMaxIds + CacheLine::kMaxIds);
+  words = layout.Take<segment::MergeWord>(Engine::kBatch);
   queue.Carve(layout);
 }
 
 Engine::Engine(const Model& model, const segment::KernelTable& kernels, const ByteSet& stop_bytes,
                const segment::NormalizedTokens& normalized_tokens, const segment::Cuts& cuts,
-               const Speller& speller, general::Scratch& general, Scratch& scratch)
+               const WordPieceSpeller* wordpiece, const MergeSpeller* merges,
+               general::Scratch& general, Scratch& scratch)
     : model_(model),
       kernels_(kernels),
       classes_(segment::SegmentScanner::ClassesOf(*model.segment.config, stop_bytes,
                                                   normalized_tokens.first_bytes())),
       queue_(model, kernels, classes_, scratch.queue, normalized_tokens, cuts),
       look_up_(model, kernels, scratch.look_up),
-      speller_(speller),
+      wordpiece_(wordpiece),
+      merges_(merges),
       trims_(model.has(image::kTrimOffsets)),
       looks_for_normalized_(!normalized_tokens.empty()),
       general_(general),
@@ -69,30 +71,36 @@ rankfeed_status Engine::Encode(const segment::Texts& texts, uint32_t flags, Toke
 // Spells what neither table has and what there is room for; what is like it in the batch is the same.
 void Engine::SpellMisses(uint32_t count) {
   Found* const found = look_up_.found_to_write();
-  uint16_t* const inserts = look_up_.inserts();
-  uint32_t insert_count = 0;
+  uint32_t insert_count = 0, word_count = 0;
   TokenSink ids{scratch_.ids, nullptr, nullptr, kMaxIds, 0};
   for (uint32_t k = 0; k < look_up_.miss_count(); ++k) {
-    const uint32_t i = look_up_.misses()[k];
+    const uint16_t i = look_up_.misses()[k];
     const segment::SegmentKey& key = look_up_.keys()[i];
     found[i] = {nullptr, 0, Stops(0)};
     if (key.size() > segment::SegmentKey::kMaxBytes || kMaxIds - ids.count < kMostOfOne) continue;
     const std::string_view bytes(reinterpret_cast<const char*>(key.part) + 1, key.size());
     const uint32_t first = ids.count;
-    const Speller::Outcome outcome = speller_.Spell(bytes, 0, &ids);
-    const uint32_t size = ids.count - first;
-    if (outcome.general || outcome.missing || size > 255) {
+    Outcome outcome;
+    if (merges_ != nullptr) {
+      merges_->Begin(bytes, &ids);
+    } else {
+      outcome = wordpiece_->Spell(bytes, 0, &ids);
+    }
+    if (outcome.general || outcome.missing) {
       ids.count = first;
-      continue;
+    } else {
+      scratch_.words[word_count++] = {first, static_cast<uint16_t>(ids.count - first), i, outcome.gaps};
     }
-    if (size > CacheLine::kMaxIds) {
-      found[i] = {scratch_.ids + first, 0, Stops(size)};
-      continue;
-    }
-    const bool covers_all = size == 1 && !outcome.gaps;
-    found[i] = {scratch_.ids + first, 0,
-                {static_cast<uint8_t>(size), kHoldsAlways, covers_all ? kCoversAll : uint16_t{0}}};
-    inserts[insert_count++] = static_cast<uint16_t>(i);
+  }
+  if (merges_ != nullptr) merges_->Merge(kernels_, scratch_.ids, scratch_.words, word_count);
+  for (const segment::MergeWord& word : std::span(scratch_.words, word_count)) {
+    if (word.count > 255) continue;
+    const bool keeps = word.count <= CacheLine::kMaxIds, covers_all = word.count == 1 && !word.gaps;
+    const auto size = static_cast<uint8_t>(word.count);
+    found[word.segment] = {scratch_.ids + word.begin, 0, Stops(size)};
+    if (!keeps) continue;
+    found[word.segment].info = {size, kHoldsAlways, covers_all ? kCoversAll : uint16_t{0}};
+    look_up_.inserts()[insert_count++] = word.segment;
   }
   look_up_.SetInserts(insert_count);
   for (const segment::Repeat& repeat : look_up_.repeats()) {
@@ -186,7 +194,8 @@ rankfeed_status Engine::EmitSegment(SegmentRun* run, const Segments& segments, u
     return RANKFEED_OK;
   }
   const uint32_t first = sink.count;
-  const Speller::Outcome outcome = speller_.Spell(bytes, offset, &sink);
+  const Outcome outcome = merges_ != nullptr ? merges_->Spell(bytes, offset, &sink)
+                                             : wordpiece_->Spell(bytes, offset, &sink);
   if (!outcome.general) return outcome.missing ? RANKFEED_E_UNK_ID : RANKFEED_OK;
   // Its characters may become an added token together with those beside the segment, and a sign that
   // is read with a mark after it a letter of the word before it.

@@ -25,6 +25,7 @@
 #include "segment/exactness.h"
 #include "segment/look_up.h"
 #include "segment/queue.h"
+#include "words/merge_speller.h"
 #include "words/speller.h"
 
 namespace rankfeed::words {
@@ -39,15 +40,16 @@ struct Scratch {
   segment::LookUp::Scratch look_up;
   WordPieceSpeller::Scratch speller;
   int32_t* ids = nullptr;
+  segment::MergeWord* words = nullptr;
   void Carve(Layout& layout, const Model& model, uint32_t cache_bytes);
 };
 
 class Engine {
  public:
-  // For the life of an encoder; what is passed must stay.
+  // For the life of an encoder; what is passed must stay. wordpiece, merges: one of them is null.
   Engine(const Model& model, const segment::KernelTable& kernels, const ByteSet& stop_bytes,
          const segment::NormalizedTokens& normalized_tokens, const segment::Cuts& cuts,
-         const Speller& speller, general::Scratch& general, Scratch& scratch);
+         const WordPieceSpeller* wordpiece, const MergeSpeller* merges, general::Scratch& general, Scratch& scratch);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -61,9 +63,9 @@ class Engine {
   const segment::Call& call() const { return call_; }
 
   static constexpr uint32_t kMaxIds = 8192;  // of the misses of a batch
+  static constexpr uint32_t kBatch = 512;    // segments
 
  private:
-  static constexpr uint32_t kBatch = 512;  // segments
   // A segment has a key, so each of its bytes becomes fewer ids than this.
   static constexpr uint32_t kMostOfOne = segment::SegmentKey::kMaxBytes * image::kMaxExpansionCodes;
 
@@ -85,7 +87,8 @@ class Engine {
   const segment::ByteClasses classes_;
   segment::SegmentQueue queue_;
   segment::LookUp look_up_;
-  const Speller& speller_;
+  const WordPieceSpeller* const wordpiece_;  // of the two one is null
+  const MergeSpeller* const merges_;
   const bool trims_;                 // the place of a token ends where its spaces do
   const bool looks_for_normalized_;  // some added tokens are looked for in normalized text
   general::Scratch& general_;

@@ -3,17 +3,23 @@
 
 namespace rankfeed::words {
 
-Speller::Outcome MergeSpeller::SpellSegment(std::string_view segment, uint32_t offset,
-                                            TokenSink* sink) const {
+// The id of a segment that no merges are asked about: one of its own, or an added token. kNoValue of others.
+uint32_t MergeSpeller::OneId(std::string_view segment) const {
+  const bool run = segment.size() > image::kMaxEntryBytes && segment.size() <= space_run_ &&
+                   segment.find_first_not_of(' ') == segment.npos;
+  return run ? RunId(segment) : words_.Whole(segment, true);
+}
+
+void MergeSpeller::Begin(std::string_view segment, TokenSink* sink) const {
+  const uint32_t one = OneId(segment);
+  if (one != trie::kNoValue) return sink->Push(one, 0, 0);
+  sink->count += words_.Begin(segment, reinterpret_cast<uint32_t*>(sink->ids) + sink->count);
+}
+
+Outcome MergeSpeller::Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const {
   if (segment.size() > capacity_) return {.general = true};
-  const auto size = static_cast<uint32_t>(segment.size());
-  if (const uint32_t whole = words_.Whole(segment, true); whole != trie::kNoValue) {
-    Push(segment, whole, {0, size}, offset, sink);
-    return {};
-  }
-  if (segment.size() > image::kMaxEntryBytes && segment.size() <= space_run_ &&
-      segment.find_first_not_of(' ') == segment.npos) {
-    Push(segment, RunId(segment), {0, size}, offset, sink);
+  if (const uint32_t one = OneId(segment); one != trie::kNoValue) {
+    Push(segment, one, {0, static_cast<uint32_t>(segment.size())}, offset, sink);
     return {};
   }
   bool missing = false;

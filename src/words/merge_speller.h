@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "general/scratch.h"
 #include "models/bpe/word.h"
+#include "segment/kernels/kernels.h"
 #include "words/speller.h"
 
 namespace rankfeed::words {
@@ -32,12 +33,11 @@ inline Place TrimSpaces(std::string_view token, Place place) {
   return {begin, std::max(begin, end)};
 }
 
-class MergeSpeller final : public Speller {
+class MergeSpeller {
  public:
   // The working arrays are those of the general path, which is not running meanwhile.
   MergeSpeller(const Model& model, const general::Scratch& scratch)
-      : Speller(this),
-        model_(model),
+      : model_(model),
         words_(model),
         space_run_(model.segment.config.has_value() ? model.segment.config->space_run : 0),
         trims_(model.has(image::kTrimOffsets)),
@@ -45,10 +45,18 @@ class MergeSpeller final : public Speller {
         symbols_{scratch.lattice.value, scratch.lattice.link},
         work_(reinterpret_cast<uint64_t*>(scratch.lattice.best)) {}
 
-  // O(n log n).
-  Outcome SpellSegment(std::string_view segment, uint32_t offset, TokenSink* sink) const;
+  // What segments of a batch become, in two steps: Begin appends the symbols of one that has a key, or its
+  // id, and Merge makes them the ids of all.
+  void Begin(std::string_view segment, TokenSink* sink) const;
+  void Merge(const segment::KernelTable& kernels, int32_t* ids, segment::MergeWord* words,
+             uint32_t count) const {
+    kernels.merge(words_.merger(), reinterpret_cast<uint32_t*>(ids), words, count);
+  }
+  // As WordPieceSpeller. O(n log n).
+  Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const;
 
  private:
+  uint32_t OneId(std::string_view segment) const;
   void Push(std::string_view segment, uint32_t id, Place token, uint32_t offset,
             TokenSink* sink) const;
 

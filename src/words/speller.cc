@@ -8,8 +8,7 @@
 namespace rankfeed::words {
 
 WordPieceSpeller::WordPieceSpeller(const Model& model, const Scratch& scratch)
-    : Speller(this),
-      tables_(model.segment),
+    : tables_(model.segment),
       scratch_(scratch),
       search_(model),
       code_count_(model.config->code_count),
@@ -83,7 +82,7 @@ template <bool kPlaces>
 }
 
 template <bool kPlaces>
-Speller::Outcome WordPieceSpeller::SpellWith(std::string_view segment, uint32_t offset,
+Outcome WordPieceSpeller::SpellWith(std::string_view segment, uint32_t offset,
                                     TokenSink* sink) const {
   constexpr uint32_t kNotOne = image::kCharExpands | image::kCharNormalizes |
                                image::kCharGeneralPath | image::kCharSpace;
@@ -132,7 +131,7 @@ Speller::Outcome WordPieceSpeller::SpellWith(std::string_view segment, uint32_t 
   return outcome;
 }
 
-template Speller::Outcome WordPieceSpeller::SpellWith<true>(std::string_view, uint32_t, TokenSink*) const;
-template Speller::Outcome WordPieceSpeller::SpellWith<false>(std::string_view, uint32_t, TokenSink*) const;
+template Outcome WordPieceSpeller::SpellWith<true>(std::string_view, uint32_t, TokenSink*) const;
+template Outcome WordPieceSpeller::SpellWith<false>(std::string_view, uint32_t, TokenSink*) const;
 
 }  // namespace rankfeed::words

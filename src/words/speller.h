@@ -14,37 +14,16 @@
 
 namespace rankfeed::words {
 
-class Speller {
- public:
-  struct Outcome {
-    bool general = false;  // a character is read with its neighbours: the general path it is
-    bool missing = false;  // a word is unknown, and the vocabulary has no id for that
-    bool gaps = false;     // some character is in no token
-  };
-
-  // Appends the ids of a segment to the sink, with offsets if that has a place for them; offset: of
-  // the segment in its text. What is in the sink after its former count is void with Outcome::general.
-  Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const {
-    return spell_(*this, segment, offset, sink);
-  }
-
- protected:
-  // Of a class S: what Spell calls, S::SpellSegment. A virtual function would need more of the C++
-  // library than the runtime may use.
-  template <class S>
-  explicit constexpr Speller(const S*)
-      : spell_([](const Speller& self, std::string_view segment, uint32_t offset, TokenSink* sink) {
-          return static_cast<const S&>(self).SpellSegment(segment, offset, sink);
-        }) {}
-
- private:
-  Outcome (*const spell_)(const Speller& self, std::string_view segment, uint32_t offset,
-                          TokenSink* sink);
+// What became of a segment.
+struct Outcome {
+  bool general = false;  // a character is read with its neighbours: the general path it is
+  bool missing = false;  // a word is unknown, and the vocabulary has no id for that
+  bool gaps = false;     // some character is in no token
 };
 
 // WordPiece. A segment is bytes between two places where words end; its characters are read once, each
 // becomes what image::CharInfo says, and every word is matched as soon as it ends.
-class WordPieceSpeller final : public Speller {
+class WordPieceSpeller {
  public:
   // Codes of the word that is being read, and with offsets the bytes of the text each came from.
   struct Scratch {
@@ -65,8 +44,10 @@ class WordPieceSpeller final : public Speller {
   // O(codes).
   WordPieceSpeller(const Model& model, const Scratch& scratch);
 
+  // Appends the ids of a segment to the sink, with offsets if that has a place for them; offset: of
+  // the segment in its text. What is in the sink after its former count is void with Outcome::general.
   // O(bytes * longest piece).
-  Outcome SpellSegment(std::string_view segment, uint32_t offset, TokenSink* sink) const {
+  Outcome Spell(std::string_view segment, uint32_t offset, TokenSink* sink) const {
     const bool places = sink->begin != nullptr || sink->end != nullptr;
     return places ? SpellWith<true>(segment, offset, sink)
                   : SpellWith<false>(segment, offset, sink);

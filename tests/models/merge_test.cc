@@ -15,6 +15,7 @@
 #include "builder/model_spec.h"
 #include "builder/quiet_characters.h"
 #include "models/bpe/byte_symbols.h"
+#include "segment/kernels/kernels.h"
 #include "support/sanitizers.h"
 
 namespace rankfeed::bpe {
@@ -62,6 +63,24 @@ class Table {
       ids.erase(ids.begin() + static_cast<ptrdiff_t>(place) + 1);
       sizes.erase(sizes.begin() + static_cast<ptrdiff_t>(place) + 1);
     }
+  }
+
+  // The same of several words in turn, without sizes.
+  std::vector<Ids> RunInTurn(const segment::KernelTable& kernels, const std::vector<Ids>& of) const {
+    Ids ids;
+    std::vector<segment::MergeWord> words;
+    for (const Ids& word : of) {
+      words.push_back({static_cast<uint32_t>(ids.size()), static_cast<uint16_t>(word.size()), 7, true});
+      ids.insert(ids.end(), word.begin(), word.end());
+    }
+    const Merger merger({sections_.factors, sections_.slots, sections_.merges, sections_.ranks});
+    kernels.merge(merger, ids.data(), words.data(), static_cast<uint32_t>(words.size()));
+    std::vector<Ids> out;
+    for (const segment::MergeWord& word : words) {
+      EXPECT_TRUE(word.segment == 7 && word.gaps);
+      out.emplace_back(ids.begin() + word.begin, ids.begin() + word.begin + word.count);
+    }
+    return out;
   }
 
   const MergeSections& sections() const { return sections_; }
@@ -174,6 +193,30 @@ TEST(Merge, ManyMergesFewTags) {
     const Ids word = draw.Word(kIds, k % 30 != 0 ? draw.Below(66) : 65 + draw.Below(100));
     ASSERT_EQ(table.Run(word), table.Expected(word)) << "word " << k;
   }
+}
+
+// As words of a batch are merged, with every instruction set.
+TEST(Merge, WordsInTurn) {
+  Draw draw(5);
+  uint32_t merged = 0;
+  for (uint32_t round = 0; round < Scaled(1000); ++round) {
+    const uint32_t letters = 1 + draw.Below(3), any = 1 + draw.Below(20);
+    const bool strings = round % 2 == 0;
+    const Table table(strings ? draw.Strings(letters, 1 + draw.Below(60), false) : draw.Any(any, 1 + draw.Below(any * any)));
+    std::vector<Ids> words, expected;
+    for (uint32_t count = draw.Below(40); count > 0; --count) {
+      words.push_back(draw.Word(strings ? letters : any, draw.Below(segment::kMergeSymbols + 1)));
+      expected.push_back(table.Expected(words.back()).ids);
+      merged += words.back().size() != expected.back().size();
+    }
+    for (uint8_t isa = 0; isa < segment::kIsaCount; ++isa) {
+      const segment::KernelTable* const kernels = segment::KernelsOf(segment::Isa{isa});
+      if (kernels == nullptr) continue;
+      ASSERT_EQ(table.RunInTurn(*kernels, words), expected)
+          << segment::IsaName(segment::Isa{isa}) << " round " << round;
+    }
+  }
+  EXPECT_GT(merged, Scaled(1000));
 }
 
 TEST(Merge, OnePairAMillionTimes) {

@@ -7,13 +7,6 @@
 namespace rankfeed::bpe {
 namespace {
 
-constexpr uint32_t kNone = ~uint32_t{0};
-
-// A (rank, place) of short words as one number.
-constexpr int kPlaceBits = 6;
-static_assert(Merger::kShortSymbols <= 1 << kPlaceBits);
-static_assert(image::kMaxMerges < uint64_t{1} << (32 - kPlaceBits));
-
 // Orders entries (rank << 32 | place) so that the first one of a heap is the least.
 constexpr auto kLater = [](uint64_t a, uint64_t b) { return a > b; };
 
@@ -75,45 +68,22 @@ Merger::Merger(const image::MergeTables& tables)
 
 uint32_t Merger::MergeShort(uint32_t* ids, uint32_t* sizes, uint32_t count) const {
   if (count < 2) return count;
-  uint32_t keys[kShortSymbols];
-  const auto key = [&](uint32_t number, uint32_t place) { return Rank(number) << kPlaceBits | place; };
-  for (uint32_t i = 0; i + 1 < count; ++i) keys[i] = key(Look(ids[i], ids[i + 1]), i);
-  uint64_t alive = ~uint64_t{0} >> (kShortSymbols - count);  // the places that symbols begin at
-  for (;;) {
-    uint32_t least = kNone;
-    for (uint32_t i = 0; i + 1 < count; ++i) least = std::min(least, keys[i]);
-    const uint32_t place = least & (kShortSymbols - 1), rank = least >> kPlaceBits;
-    if (rank >= none_) break;
-    const uint64_t after = alive & ~uint64_t{1} << place;
-    const auto next = static_cast<uint32_t>(std::countr_zero(after));
-    uint32_t number = rank;
-    if (ranks_ != nullptr || !IsPair(rank, ids[place], ids[next])) {
-      number = Find(ids[place], ids[next]);
-      if (Rank(number) != rank) {
-        keys[place] = key(number, place);
-        continue;
-      }
-    }
-    ids[place] = image::MergeProduct(merges_[number]);
-    sizes[place] += sizes[next];
-    alive ^= uint64_t{1} << next;
-    if (next + 1 < count) keys[next] = kNone;
-    const uint64_t end = after & (after - 1), before = alive & ~(~uint64_t{0} << place);
-    // The last symbol has no pair, and no key.
-    if (end != 0) keys[place] = key(Look(ids[place], ids[std::countr_zero(end)]), place);
-    else keys[place] = kNone;
-    if (before != 0) {
-      const auto previous = static_cast<uint32_t>(std::bit_width(before)) - 1;
-      keys[previous] = key(Look(ids[previous], ids[place]), previous);
+  OpenWord<64> word;
+  static_assert(image::kMaxMerges < uint64_t{1} << (32 - 6));
+  word.Open(*this, ids, count);
+  uint32_t least;
+  do {
+    least = word.keys[1];
+    for (uint32_t i = 2; i < count; ++i) least = std::min(least, word.keys[i]);
+  } while (word.MergeLeast(*this, least));
+  for (uint32_t i = 0, left = 0; i < count; ++i) {
+    if ((word.begins >> (i + 1) & 1) != 0) {
+      sizes[left++] = sizes[i];
+    } else {
+      sizes[left - 1] += sizes[i];
     }
   }
-  uint32_t left = 0;
-  for (; alive != 0; alive &= alive - 1, ++left) {
-    const int place = std::countr_zero(alive);
-    ids[left] = ids[place];
-    sizes[left] = sizes[place];
-  }
-  return left;
+  return word.Close(ids);
 }
 
 uint32_t Merger::MergeLong(uint32_t* ids, uint32_t* sizes, uint32_t count, uint64_t* work) const {

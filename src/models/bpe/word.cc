@@ -6,22 +6,15 @@
 
 namespace rankfeed::bpe {
 
-uint32_t Words::FindText(std::string_view text) const {
+uint32_t Words::Find(std::string_view text) const {
+  const bool bytes = model_.has(image::kByteLevel);
   trie::Unit unit = model_.pieces.root();
   for (size_t at = 0; at < text.size();) {
-    uint32_t size;
-    const char32_t c = utf8::DecodeValid(text.data() + at, &size);
+    uint32_t size = 1;
+    const char32_t c = bytes ? kByteAlphabet.chars[static_cast<uint8_t>(text[at])]
+                             : utf8::DecodeValid(text.data() + at, &size);
     if (!model_.pieces.Step(unit, model_.codes[c])) return trie::kNoValue;
     at += size;
-  }
-  return trie::Value(unit);
-}
-
-uint32_t Words::FindBytes(std::string_view bytes) const {
-  trie::Unit unit = model_.pieces.root();
-  for (const char byte : bytes) {
-    const char32_t c = kByteAlphabet.chars[static_cast<uint8_t>(byte)];
-    if (!model_.pieces.Step(unit, model_.codes[c])) return trie::kNoValue;
   }
   return trie::Value(unit);
 }

@@ -31,10 +31,15 @@ class Words {
   // is none. specials: whether a special token is one. O(bytes).
   uint32_t Whole(std::string_view split, bool specials) const {
     if (!model_.has(image::kIgnoreMerges)) return trie::kNoValue;
-    const uint32_t id = model_.has(image::kByteLevel) ? FindBytes(split) : FindText(split);
+    const uint32_t id = Find(split);
     const bool hidden = id != trie::kNoValue && !specials && IsSpecial(id);
     return hidden ? trie::kNoValue : id;
   }
+
+  // The symbols that a split of a byte-level model begins as: ids has an element for each byte. Returns
+  // how many there are. O(bytes).
+  uint32_t Begin(std::string_view split, uint32_t* ids) const { return bytes_.Make(split, ids, nullptr); }
+  const Merger& merger() const { return merger_; }
 
   static constexpr uint32_t kTooMany = ~0u;
 
@@ -56,16 +61,14 @@ class Words {
     for (size_t at = 0; at < text.size();) {
       const uint32_t size = bytes ? 1 : utf8::Decode(text, at).size;
       const uint32_t id = bytes ? model_.byte_ids[static_cast<uint8_t>(text[at])]
-                                : FindText({text.data() + at, size});
+                                : Find({text.data() + at, size});
       if (id != trie::kNoValue) f(id, size);
       at += size;
     }
   }
 
-  // The piece of a text by that name, kNoValue without one.
-  uint32_t FindText(std::string_view text) const;
-  // The same of raw bytes, of a byte-level model.
-  uint32_t FindBytes(std::string_view bytes) const;
+  // The piece of a text by that name, of a byte-level model that of raw bytes; kNoValue without one.
+  uint32_t Find(std::string_view text) const;
 
  private:
   bool IsSpecial(uint32_t id) const { return (model_.id_flags[id] & image::kIdSpecial) != 0; }

@@ -27,10 +27,11 @@ namespace {
     .classify_leads = CLASSIFY::ClassifyLeads, .list = TARGET::List,                          \
     .make_keys = TARGET::MakeKeys,                                                            \
     .match_table = TARGET::MatchTable, .match_cache = TARGET::MatchCache,                     \
-    .find_repeats = TARGET::FindRepeats, .decode_short = TARGET::DecodeShort,                 \
-    .decode_run = TARGET::DecodeRun, .decode_cjk = TARGET::DecodeCjk,                         \
-    .look_up_spans = TARGET::LookUpSpans, .walk = TARGET::Walk, .relax_independent = nullptr, \
-    .relax = TARGET::Relax, .trace = TARGET::Trace, .emit = TARGET::Emit,                     \
+    .find_repeats = TARGET::FindRepeats, .merge = TARGET::Merge,                              \
+    .decode_short = TARGET::DecodeShort, .decode_run = TARGET::DecodeRun,                     \
+    .decode_cjk = TARGET::DecodeCjk, .look_up_spans = TARGET::LookUpSpans,                    \
+    .walk = TARGET::Walk, .relax_independent = nullptr, .relax = TARGET::Relax,               \
+    .trace = TARGET::Trace, .emit = TARGET::Emit,                                             \
     .few = FEW,                                                                               \
   }
 
@@ -61,6 +62,7 @@ constexpr KernelTable kAvx512GatherTable = {
     .match_table = avx512::MatchTable,
     .match_cache = avx512::MatchCache,
     .find_repeats = N_AVX2::FindRepeats,
+    .merge = N_AVX2::Merge,
     .decode_short = avx512::DecodeShort,
     .decode_run = avx512::DecodeRun,
     .decode_cjk = avx512::DecodeCjk,

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "image/format.h"
+#include "models/bpe/merge.h"
 #include "segment/exactness.h"
 #include "segment/lattice.h"
 #include "segment/look_up.h"
@@ -24,6 +25,15 @@ namespace rankfeed::segment {
 
 // For fewer segments or spans the loops of KernelTable::few are as fast or faster.
 inline constexpr uint32_t kFewSegments = 32, kFewSpans = 16;
+
+// A word to merge, of kMergeSymbols at most: count symbols of a batch from begin on, then as many as are
+// left of them. segment, gaps: what the batch knows it by.
+inline constexpr uint32_t kMergeSymbols = 31;
+struct MergeWord {
+  uint32_t begin;
+  uint16_t count, segment;
+  bool gaps;
+};
 
 struct KernelTable {
   // Scanning.
@@ -64,6 +74,10 @@ struct KernelTable {
   // kRepeatSlots.
   uint32_t (*find_repeats)(const LookUpBatch& batch, uint32_t none, uint32_t count, uint16_t* slots,
                            Repeat* repeats, uint32_t* repeat_count);
+
+  // Merges each of the words alone, in its place among the ids. merger: of a model whose merges are
+  // each of a rank of their own.
+  void (*merge)(const bpe::Merger& merger, uint32_t* ids, MergeWord* words, uint32_t count);
 
   // Decoding.
 

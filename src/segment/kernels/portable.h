@@ -18,6 +18,7 @@ void MakeKeys(const LookUpTables&, const char*, size_t, const Segments&, uint32_
 uint32_t MatchTable(const LookUpTables&, uint32_t, uint32_t, const LookUpBatch&, uint32_t);
 uint32_t MatchCache(const LookUpTables&, const LookUpBatch&, uint32_t);
 uint32_t FindRepeats(const LookUpBatch&, uint32_t, uint32_t, uint16_t*, Repeat*, uint32_t*);
+void Merge(const bpe::Merger&, uint32_t*, MergeWord*, uint32_t);
 uint32_t DecodeShort(const Segments&, const SegmentKey*, const uint16_t*, uint32_t, ShortDecode*);
 const char* DecodeRun(const char*, RunDecode*);
 const char* DecodeCjk(const char*, RunDecode*);

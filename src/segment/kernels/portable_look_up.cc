@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// segment/kernels/portable_look_up.cc: looking segments up and writing their ids. Compiled once per
-// Highway target.
+// segment/kernels/portable_look_up.cc: looking segments up, merging words and writing ids. Compiled once
+// per Highway target.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -205,6 +205,49 @@ uint32_t Emit(const Found* found, uint32_t begin, uint32_t end, int32_t** out, u
   *out = to;
   *sum = total;
   return i;
+}
+
+// The least key of an open word.
+template <uint32_t kPlaces>
+HWY_INLINE uint32_t Least(const uint32_t* keys) {
+  const hn::CappedTag<uint32_t, 8> d;
+  auto least = hn::Load(d, keys);
+  for (size_t i = hn::Lanes(d); i < kPlaces; i += hn::Lanes(d)) least = hn::Min(least, hn::Load(d, keys + i));
+  return hn::GetLane(hn::MinOfLanes(d, least));
+}
+
+// Merges the words of fewer symbols than kPlaces and of kLeast at least, kTogether in turn.
+template <uint32_t kPlaces, uint32_t kLeast>
+HWY_INLINE void MergeOf(const bpe::Merger& of, uint32_t* ids, MergeWord* words, uint32_t count) {
+  constexpr uint32_t kTogether = 6;
+  const bpe::Merger merger = of;
+  bpe::OpenWord<kPlaces> open[kTogether];
+  MergeWord* word_of[kTogether];
+  const MergeWord* const end = words + count;
+  const auto next = [&](uint32_t k) HWY_ATTR {
+    while (words != end && (words->count < kLeast || words->count >= kPlaces)) ++words;
+    if (words == end) return false;
+    open[k].Open(merger, ids + words->begin, words->count);
+    word_of[k] = words++;
+    return true;
+  };
+  uint32_t active = 0;
+  while (active < kTogether && next(active)) ++active;
+  while (active != 0) {
+    for (uint32_t k = 0; k < active; ++k) {
+      if (open[k].MergeLeast(merger, Least<kPlaces>(open[k].keys))) continue;
+      MergeWord* const word = word_of[k];
+      word->count = static_cast<uint16_t>(open[k].Close(ids + word->begin));
+      if (next(k)) continue;
+      open[k] = open[--active];
+      word_of[k] = word_of[active];
+    }
+  }
+}
+
+void Merge(const bpe::Merger& merger, uint32_t* ids, MergeWord* words, uint32_t count) {
+  MergeOf<16, 2>(merger, ids, words, count);
+  MergeOf<kMergeSymbols + 1, 16>(merger, ids, words, count);
 }
 
 }  // namespace HWY_NAMESPACE
