@@ -15,31 +15,52 @@
 namespace rankfeed::cli {
 namespace {
 
-// Arguments: library, file, 1 for special tokens. The first line of the answer is "ok VERSION" or
-// "error REASON". A vocab.txt or vocab.json is what transformers makes of its folder. Bad UTF-8 is replaced for tokenizers, which takes only valid text, as rankfeed's
+// Arguments: library, 1 for special tokens, preset, file, those beside it. The first line of the answer is "ok VERSION"
+// or "error REASON". A vocab.txt or vocab.json is read by the class of transformers that these files name, from a folder
+// in which they are alone, so that a tokenizer.json beside them counts no more than it does here. Bad UTF-8 is replaced for tokenizers, which takes only valid text, as rankfeed's
 // HuggingFace parity does (rankfeed/encode.h).
 constexpr char kScript[] = R"py(
 import struct, sys
-library, path, special = sys.argv[1], sys.argv[2], sys.argv[3] == "1"
+library, special, preset, path, *beside = sys.argv[1:]
+special = special == "1"
 out = sys.stdout.buffer
 
 def say(line):
     out.write(line.replace("\n", " ").encode("utf-8", "replace") + b"\n")
     out.flush()
 
+def of_pieces():
+    import json, os, tempfile
+    os.environ.update(TRANSFORMERS_VERBOSITY="error", TRANSFORMERS_NO_ADVISORY_WARNINGS="1", HF_HUB_OFFLINE="1")
+    import transformers
+    with tempfile.TemporaryDirectory() as folder:
+        bpe = os.path.basename(path) == "vocab.json"
+        os.symlink(os.path.abspath(path), os.path.join(folder, "vocab.json" if bpe else "vocab.txt"))
+        for other in beside:
+            os.symlink(os.path.abspath(other), os.path.join(folder, os.path.basename(other)))
+        if preset and not bpe:
+            with open(os.path.join(folder, "tokenizer_config.json"), "w") as config:
+                json.dump({"tokenizer_class": "MPNetTokenizer" if preset == "mpnet" else "BertTokenizer",
+                           "do_lower_case": preset != "bert-cased"}, config)
+        said = {}
+        for name in ("config.json", "tokenizer_config.json"):
+            if os.path.exists(os.path.join(folder, name)):
+                with open(os.path.join(folder, name), encoding="utf-8") as config:
+                    said.update(json.load(config))
+        named = "tokenizer_class" in said or "model_type" in said
+        made = (transformers.AutoTokenizer if named else transformers.BertTokenizer).from_pretrained(folder)
+        return made.backend_tokenizer, "transformers " + transformers.__version__ + " with "
+
 try:
     if library == "huggingface":
-        import os, tokenizers
-        folder, name = os.path.split(path)
-        version = "tokenizers " + tokenizers.__version__
-        if name in ("vocab.txt", "vocab.json"):
-            import transformers
-            tokenizer = transformers.AutoTokenizer.from_pretrained(folder or ".").backend_tokenizer
-            version = "transformers " + transformers.__version__ + ", " + version
+        import tokenizers
+        if beside or preset in ("bert", "bert-cased", "mpnet") or path.endswith(("vocab.txt", "vocab.json")):
+            tokenizer, version = of_pieces()
         else:
-            tokenizer = tokenizers.Tokenizer.from_file(path)
+            tokenizer, version = tokenizers.Tokenizer.from_file(path), ""
         tokenizer.no_truncation()
         tokenizer.no_padding()
+        version += "tokenizers " + tokenizers.__version__
         def one(text):
             return tokenizer.encode(text, add_special_tokens=special).ids
         def encode(texts):
@@ -82,8 +103,8 @@ while True:
 
 }  // namespace
 
-Oracle::Oracle(const std::string& python, const std::string& library, const std::string& file,
-               bool special)
+Oracle::Oracle(const std::string& python, const std::string& library, const std::vector<std::string>& files,
+               const std::string& preset, bool special)
     : python_(python) {
   signal(SIGPIPE, SIG_IGN);  // a child that ended is an error of the next write
   int request[2], answer[2];
@@ -96,8 +117,10 @@ Oracle::Oracle(const std::string& python, const std::string& library, const std:
     dup2(request[0], STDIN_FILENO);
     dup2(answer[1], STDOUT_FILENO);
     for (const int fd : {request[0], request[1], answer[0], answer[1]}) close(fd);
-    execlp(python.c_str(), python.c_str(), "-c", kScript, library.c_str(), file.c_str(),
-           special ? "1" : "0", static_cast<char*>(nullptr));
+    std::vector<const char*> words = {python.c_str(), "-c", kScript, library.c_str(), special ? "1" : "0", preset.c_str()};
+    for (const std::string& file : files) words.push_back(file.c_str());
+    words.push_back(nullptr);
+    execvp(python.c_str(), const_cast<char* const*>(words.data()));
     const std::string line =
         fmt::format("error cannot run {}: {} (--python chooses another interpreter)\n", python,
                     strerror(errno));

@@ -16,10 +16,12 @@ namespace rankfeed::cli {
 
 class Oracle {
  public:
-  // library: "huggingface" or "sentencepiece"; file: the tokenizer.json or .model it loads; special:
-  // with the special tokens of the template. Throws Failure when the interpreter or the wheel is
-  // missing, or does not take the file.
-  Oracle(const std::string& python, const std::string& library, const std::string& file, bool special);
+  // library: "huggingface" or "sentencepiece"; files: the tokenizer.json, .model or list of pieces it
+  // loads, and those beside it that count; preset: of a list of pieces, or empty; special: with the
+  // special tokens of the template. Throws Failure when the interpreter or the wheel is missing, or
+  // does not take the file.
+  Oracle(const std::string& python, const std::string& library, const std::vector<std::string>& files,
+         const std::string& preset, bool special);
   ~Oracle();
   Oracle(const Oracle&) = delete;
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -20,6 +21,7 @@
 #include "cli/oracle.h"
 #include "cli/text_source.h"
 #include "rankfeed/builder.hpp"
+#include "receipt/engine.h"
 
 namespace rankfeed::cli {
 namespace {
@@ -158,9 +160,11 @@ void CheckVersion(const std::string& version, const rankfeed_model_info& info) {
                   rankfeed_parity_name(info.parity), version, rankfeed_parity_name(theirs)));
 }
 
-// The file that the reference loads must be the one the vocabulary was made of.
-std::string ReferenceFile(const ParityOptions& o, const rankfeed_model_info& info) {
-  const std::string path = o.reference.empty() ? o.vocab.path : o.reference;
+// The file that the reference loads must be the one the vocabulary was made of. First of those that
+// make a vocabulary together.
+std::vector<std::string> ReferenceFiles(const ParityOptions& o, const rankfeed_model_info& info) {
+  std::string path = o.reference.empty() ? o.vocab.path : o.reference, note;
+  if (std::filesystem::is_directory(path)) path = receipt::Take(folder::VocabularyOf(path, &note));
   const bool huggingface = info.parity == RANKFEED_PARITY_HUGGINGFACE;
   if (huggingface != (o.against == "huggingface")) {
     throw Failure(fmt::format("{} has {} parity; compare it with --against {}", o.vocab.path,
@@ -173,7 +177,7 @@ std::string ReferenceFile(const ParityOptions& o, const rankfeed_model_info& inf
                                 "from with --reference",
                                 path));
     }
-    return path;
+    return folder::VocabularyFiles(path, o.vocab.preset);
   }
   auto source = Vocabulary::Load(path, static_cast<int32_t>(info.parity),
                                  o.vocab.preset.empty() ? nullptr : o.vocab.preset.c_str());
@@ -182,16 +186,16 @@ std::string ReferenceFile(const ParityOptions& o, const rankfeed_model_info& inf
   if (!std::equal(std::begin(info.config_hash), std::end(info.config_hash), other.config_hash)) {
     throw Failure(fmt::format("{} was not compiled from {}", o.vocab.path, path));
   }
-  return path;
+  return folder::VocabularyFiles(path, o.vocab.preset);
 }
 
 void RunParity(ParityOptions o) {
   const Vocabulary vocab = o.vocab.Load();
-  const std::string file = ReferenceFile(o, Info(vocab.model()));
+  const std::vector<std::string> files = ReferenceFiles(o, Info(vocab.model()));
   if (o.special && o.against == "sentencepiece") {
     throw Failure("--special belongs to HuggingFace parity");
   }
-  Oracle oracle(o.python, o.against, file, o.special);
+  Oracle oracle(o.python, o.against, files, o.vocab.preset, o.special);
   CheckVersion(oracle.version(), Info(vocab.model()));
   Comparison comparison(o, vocab.model(), &oracle);
 
@@ -266,10 +270,11 @@ void AddParity(CLI::App& app) {
       ->check(CLI::IsMember({"sentencepiece", "huggingface"}))
       ->required();
   command->add_option("--reference", o->reference,
-                      "The .model or tokenizer.json of --vocab, when that is an image");
+                      "The file or folder that --vocab was compiled from, when that is an image");
   command
       ->add_option("--python", o->python,
-                   "Python interpreter that has the reference's wheel: tokenizers or sentencepiece")
+                   "Python interpreter that has the reference's wheel: sentencepiece or tokenizers, and transformers for "
+                   "a vocab.txt or vocab.json, which its classes read")
       ->envname("RANKFEED_PYTHON")
       ->capture_default_str();
   command->add_option("FILES", o->files,

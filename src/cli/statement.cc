@@ -53,7 +53,9 @@ void RunStatement(const StatementCommand& c) {
   statement["_type"] = kStatementType;
   statement["subject"] = nlohmann::ordered_json::array();
   const WorkloadOptions& w = c.workload;
-  for (const std::string& path : {c.vocab.path, w.trace, w.docs, w.queries, w.corpus}) {
+  std::vector<std::string> files = folder::VocabularyFiles(c.vocab.path, c.vocab.preset);
+  files.insert(files.end(), {w.trace, w.docs, w.queries, w.corpus});
+  for (const std::string& path : files) {
     if (path.empty()) continue;
     statement["subject"].push_back({{"name", std::filesystem::path(path).filename().string()},
                                     {"digest", {{"sha256", Sha256(path)}}}});

@@ -40,6 +40,10 @@ if [[ -e tokenizer.json ]]; then
     fail "huggingface: $(cat out.txt)"
   "$rankfeed" parity --vocab tokenizer.json --special --against huggingface --python "$python" texts.txt >out.txt ||
     fail "huggingface with special tokens: $(cat out.txt)"
+  mkdir folder && cp tokenizer.json folder && "$rankfeed" compile folder -o of_folder.rfimg >/dev/null || fail "compile a folder"
+  "$rankfeed" parity --vocab folder --against huggingface --python "$python" texts.txt >out.txt || fail "a folder: $(cat out.txt)"
+  "$rankfeed" parity --vocab of_folder.rfimg --reference folder --against huggingface --python "$python" texts.txt >out.txt ||
+    fail "a folder that an image was compiled from: $(cat out.txt)"
 fi
 if [[ -e $shared/xlmr.model && -d $shared/xquad ]]; then
   files=("$shared"/xquad/*.jsonl)

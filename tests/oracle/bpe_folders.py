@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import engine as E  # noqa: E402
-from bert_folders import run  # noqa: E402
+from bert_folders import parity, run  # noqa: E402
 
 try:
     from transformers import AutoTokenizer, logging
@@ -158,6 +158,8 @@ def main():
                 backend, name = None, f"{name}, {error}"
             if backend is not None:
                 compare(args.rankfeed, path, backend, name, report)
+                if number % 5 == 0:  # each starts Python
+                    parity(args.rankfeed, path, TEXTS, name, report)
                 continue
             refused += 1
             report.checks += 1

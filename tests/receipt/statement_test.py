@@ -58,6 +58,20 @@ class StatementTest(unittest.TestCase):
         self.assertEqual(json.loads(text)["predicate"], receipt)
         self.assertEqual(proto.predicate_type, f"urn:rankfeed:receipt:v{receipt['schema_version']}")
 
+    def test_all_files_of_a_vocabulary(self):
+        model = self.folder / "model"
+        model.mkdir()
+        letters = [chr(c) for c in [*range(33, 127), *range(0xa1, 0xad), *range(0xae, 0x100), *range(0x100, 0x144)]]  # one for each byte
+        pieces = {text: i for i, text in enumerate(["<s>", "<pad>", "</s>", "<unk>", "<mask>", *letters, "an"])}
+        (model / "vocab.json").write_text(json.dumps(pieces), encoding="utf-8")
+        (model / "merges.txt").write_text("#version: 0.2\na n\n", encoding="utf-8")
+        (model / "tokenizer_config.json").write_text('{"tokenizer_class": "RobertaTokenizer"}', encoding="utf-8")
+        self.ok("receipt", "run", "--vocab", "model", "--trace", "t.jsonl", "--encode-seconds", "0.02", "-o", "r2.json")
+        self.ok("receipt", "statement", "r2.json", "--vocab", "model", "--trace", "t.jsonl", "-o", "s3.json")
+        subjects = json.loads((self.folder / "s3.json").read_text(encoding="utf-8"))["subject"]
+        self.assertEqual([s["name"] for s in subjects], ["vocab.json", "merges.txt", "tokenizer_config.json", "t.jsonl"])
+        self.assertEqual(subjects[1]["digest"]["sha256"], hashlib.sha256((model / "merges.txt").read_bytes()).hexdigest())
+
     def test_other_files_are_refused(self):
         other = (self.folder / "t.jsonl").read_text(encoding="utf-8").replace("panda", "koala")
         (self.folder / "other.jsonl").write_text(other, encoding="utf-8")

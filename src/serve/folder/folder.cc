@@ -187,6 +187,18 @@ Result<std::string> VocabularyOf(const std::string& folder, std::string* note) {
   return Error{RANKFEED_E_NOT_FOUND, fmt::format("{} has no tokenizer.json, vocab.txt or vocab.json", folder)};
 }
 
+std::vector<std::string> VocabularyFiles(const std::string& file, const std::string& preset) {
+  std::vector<std::string> files = {file};
+  const fs::path name = fs::path(file).filename();
+  if (name != "vocab.json" && (name != "vocab.txt" || !preset.empty())) return files;
+  for (const char* const beside : {"merges.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"}) {
+    const fs::path path = fs::path(file).parent_path() / beside;
+    std::error_code ignored;
+    if ((name == "vocab.json" || beside != std::string_view("merges.txt")) && fs::exists(path, ignored)) files.push_back(path.string());
+  }
+  return files;
+}
+
 namespace {
 
 // The member as a number, or `otherwise` where there is none.

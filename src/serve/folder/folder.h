@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "rankfeed/rankfeed.hpp"
 
@@ -21,6 +22,10 @@ Result<nlohmann::json> ReadObject(const std::string& path);
 // BPE model. *note: empty, or a sentence for its user: texts that AutoTokenizer of transformers would give other ids. Errors: NOT_FOUND, which names what there is;
 // VOCABULARY for a token beside the tokenizer.json that has no id in it.
 Result<std::string> VocabularyOf(const std::string& folder, std::string* note);
+
+// That file, and the files beside it that the builder reads with it: of a vocab.json, and of a vocab.txt
+// without a preset, those of them that there are; of any other file none.
+std::vector<std::string> VocabularyFiles(const std::string& file, const std::string& preset);
 
 // A folder, read as transformers does. Sides and padding that tokenizer_config.json leaves open
 // are those of the padding and truncation inside tokenizer.json; unset where nothing says, or says
