@@ -259,15 +259,19 @@ void RunInfo(const std::string& path, bool json) {
   }
 }
 
-void RunVerify(const std::string& path, const VocabOptions& vocab) {
+void RunVerify(const std::string& path, const VocabOptions& vocab, const std::string& template_name) {
   std::optional<Vocabulary> loaded;
+  std::optional<RowTemplate> row;
   rankfeed_corpus_options options{};
   options.flags = RANKFEED_CORPUS_MAP_FILE;
   if (!vocab.path.empty()) {
     loaded.emplace(vocab.Load());
-    options.encode_flags = Trusted(path).info().encode_flags;
-    if (Trusted(path).info().template_hash != 0) {
-      throw Failure(path + ": a store made with --template is verified without --vocab");
+    const rankfeed_corpus_info info = Trusted(path).info();
+    options.encode_flags = info.encode_flags;
+    if (!template_name.empty()) {
+      options.row_template = row.emplace(LoadRowTemplate(loaded->model(), template_name)).get();
+    } else if (info.template_hash != 0) {
+      throw Failure(path + ": was made with --template, which is compared too: give it beside --vocab");
     }
   }
   const auto start = std::chrono::steady_clock::now();
@@ -406,6 +410,7 @@ void AddCorpus(CLI::App& app) {
     std::string store;
     std::vector<std::string> names;
     VocabOptions vocab;
+    std::string template_name;
     bool json = false, all = false;
   };
   const auto add = [&](const char* name, const char* help) {
@@ -427,7 +432,9 @@ void AddCorpus(CLI::App& app) {
   v->vocab.Add(*verify);
   verify->get_option("--vocab")->required(false)->description(
       "Vocabulary that the store must have been made with");
-  verify->callback([v = v] { RunVerify(v->store, v->vocab); });
+  verify->add_option("--template", v->template_name, "Row template that it must have been made with: a preset or a JSON file")
+      ->needs("--vocab");
+  verify->callback([v = v] { RunVerify(v->store, v->vocab, v->template_name); });
 
   const auto [get, g] = add("get", "Print documents: id, tab, token ids");
   get->add_option("ID", g->names, "Document ids");

@@ -251,6 +251,9 @@ rows=("$rankfeed" batch --vocab v.rfimg --query "What is a giant panda?" --templ
 "$rankfeed" corpus build --vocab v.rfimg --docs full.jsonl --template template.json -o template.rfc >/dev/null || fail "store of a template"
 equal "stored rows of a template" "$("${rows[@]}" --docs full.jsonl)" "$("${rows[@]}" --docs mixed.jsonl --corpus template.rfc)"
 [[ $("${rows[@]}" --docs full.jsonl | wc -c) -gt 100 ]] || fail "rows of a template"
+"$rankfeed" corpus verify template.rfc --vocab v.rfimg --template template.json | grep -q "sound: 3 documents" || fail "verify a template's store"
+refused "verify without the template" "give it beside --vocab" "$rankfeed" corpus verify template.rfc --vocab v.rfimg
+refused "verify with a template that it was made without" "other options" "$rankfeed" corpus verify c.rfc --vocab v.rfimg --template template.json
 refused "store without the template" "other options" "${rows[@]}" --docs mixed.jsonl --corpus c.rfc
 refused "store of a template, without it" "other options" "$rankfeed" batch --vocab v.rfimg --query q --docs mixed.jsonl --corpus template.rfc
 refused "unknown template" "no row template x; there are qwen3-reranker" "$rankfeed" batch --vocab v.rfimg --query q --docs full.jsonl --template x
